@@ -1,0 +1,117 @@
+//! One point of a plan, resolved: what both ranks are told before they set it up.
+
+use measure::record::Axes;
+use serde::{Deserialize, Serialize};
+
+/// Everything that a rank must know to measure a point. The plan resolves to a list of these.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct PointSpec {
+    /// Number of the point in the run, from 0.
+    pub id: u64,
+    /// Name of the experiment in the plan.
+    pub experiment: String,
+    /// Which repetition of the same combination of axes, from 0.
+    pub repetition: u32,
+    /// What is done with the endpoints.
+    pub pattern: Pattern,
+    /// Transport service of the queue pairs.
+    pub service: Service,
+    /// Operation that carries the message.
+    pub operation: Operation,
+    /// Payload of a message, in bytes; at least 1.
+    pub size_bytes: u64,
+    /// Which way a stream flows; `Uni` for every other pattern.
+    pub direction: Flow,
+    /// How a completion is waited for.
+    pub poll: Poll,
+    /// Whether the payload is copied into the work request at post time.
+    pub inline: bool,
+    /// Every how many sends one asks for a completion; at least 1.
+    pub signal_interval: u32,
+    /// Path MTU: 256, 512, 1024, 2048 or 4096.
+    pub mtu_bytes: u32,
+    /// Signal rate that the link is to have: `native` (as it is) or an InfiniBand name such as `FDR`.
+    pub signal_rate: String,
+    /// How long to measure.
+    pub length: Length,
+    /// Messages before the first that counts.
+    pub warmup: u64,
+    /// Send-queue depth: the bound on outstanding messages of a stream.
+    pub tx_depth: u32,
+    /// Receive-queue depth.
+    pub rx_depth: u32,
+    /// Whether every sample is kept in the record (up to [`RAW_SAMPLES_MAX`]); a histogram otherwise.
+    pub keep_samples: bool,
+    /// Thresholds, in ns, for which the share of samples above is reported.
+    pub share_above_ns: Vec<u64>,
+    /// How long the whole point may take before it has failed, in seconds.
+    pub timeout_s: f64,
+    /// Values of every axis, as the record shows them.
+    pub axes: Axes,
+}
+
+/// Above this many samples of one end, a point keeps a histogram instead: 32 MiB of locked memory per end.
+pub const RAW_SAMPLES_MAX: u64 = 4 << 20;
+
+/// What is done with the endpoints.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Pattern {
+    /// A message goes forth, one comes back, every one is timed at both ends (G18).
+    PingPong,
+    /// A flood with a bounded outstanding window; both ends compute throughput (G17).
+    Stream,
+}
+
+/// Transport service of a queue pair (IBTA vol. 1, section 9.2; names as in the papers).
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+pub enum Service {
+    /// Reliable connection.
+    #[serde(rename = "RC")]
+    Rc,
+    /// Unreliable connection.
+    #[serde(rename = "UC")]
+    Uc,
+    /// Unreliable datagram.
+    #[serde(rename = "UD")]
+    Ud,
+}
+
+/// Operation that carries a message.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Operation {
+    /// Send, consumed by a posted receive.
+    Send,
+}
+
+/// Which way a stream flows.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Flow {
+    /// Both ways at once.
+    Bi,
+    /// From rank 0 to rank 1.
+    Uni,
+}
+
+/// How a completion is waited for.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Poll {
+    /// Polling the completion queue without a pause.
+    Busy,
+    /// Sleeping on the completion channel.
+    Event,
+}
+
+/// How long to measure.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Length {
+    /// For a time, in seconds.
+    Duration(f64),
+    /// For a number of messages (in each direction).
+    Iterations(u64),
+}

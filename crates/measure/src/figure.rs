@@ -1,0 +1,104 @@
+//! Figures and tables that a plan asks for. They stand in the plan, are stored with the run's record and are
+//! drawn by the report from the record alone.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// One table or chart of a report, described by the axes of the points that it shows.
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Figure {
+    /// What it is drawn as.
+    pub kind: FigureKind,
+    /// Heading, e.g. `Table 2: RC Send latency`.
+    pub title: String,
+    /// A sentence or two below the heading.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub caption: Option<String>,
+    /// Names of the experiments whose points are shown. Empty only for [`FigureKind::LinkRates`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub experiments: Vec<String>,
+    /// The axis along x, or down the rows of a table; e.g. `size_bytes`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub x: Option<String>,
+    /// The measured quantity as a path into a point, e.g. `latency.p50_ns` or `throughput.bytes_per_s`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub y: Option<String>,
+    /// Unit to print `y` in; by default the unit that the field's name ends in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unit: Option<Unit>,
+    /// The axes whose values tell the series (or the columns of a table) apart.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub series: Vec<String>,
+    /// Only points whose axes have these values.
+    #[serde(default, rename = "where", skip_serializing_if = "BTreeMap::is_empty")]
+    pub only: BTreeMap<String, serde_json::Value>,
+    /// Published numbers to stand beside the measured ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reference: Option<Reference>,
+}
+
+/// What a figure is drawn as.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FigureKind {
+    /// Grouped bars, one group for each value of x.
+    Bars,
+    /// Lines over a logarithmic x axis, with 10 % and 90 % quantiles as error bars where y is a latency.
+    Lines,
+    /// Signal and data rates of InfiniBand links, computed from lane rate, width and coding.
+    LinkRates,
+    /// Rows over x, a column for each series, published columns beside them.
+    Table,
+}
+
+/// A unit to print in. The base is always a power of ten unless the name says otherwise.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+pub enum Unit {
+    /// Nanoseconds.
+    #[serde(rename = "ns")]
+    Ns,
+    /// Microseconds.
+    #[serde(rename = "us")]
+    Us,
+    /// 10^9 bit/s.
+    #[serde(rename = "Gb/s")]
+    GbPerS,
+    /// 10^6 B/s.
+    #[serde(rename = "MB/s")]
+    MBPerS,
+    /// 2^20 B/s.
+    #[serde(rename = "MiB/s")]
+    MiBPerS,
+    /// 10^6 messages/s.
+    #[serde(rename = "Mmsg/s")]
+    MmsgPerS,
+}
+
+/// Published numbers. A plan names the file; the resolved plan and the record carry the numbers themselves.
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Reference {
+    /// CSV file beside the plan, e.g. `reference/gamess-2016/table2_rc_send_latency_us.csv`.
+    pub file: String,
+    /// Where the numbers were published, e.g. `Gamess and Ortiz-Zuazaga 2016, Table 2`.
+    pub source: String,
+    /// Unit of the numbers in the file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unit: Option<Unit>,
+    /// The numbers, filled in when the plan is resolved.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub table: Option<ReferenceTable>,
+}
+
+/// A published table as its CSV file has it: text cells, so that `NA` and trailing zeros survive.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReferenceTable {
+    /// Column names; for a table over an axis the first is the axis, e.g. `size_bytes`, `sdr_us`, `fdr_us`.
+    pub columns: Vec<String>,
+    /// Rows of cells, each as long as `columns`.
+    pub rows: Vec<Vec<String>>,
+}

@@ -1,0 +1,321 @@
+//! The record of a run: what is written to disk, and all that a report may use.
+//!
+//! A run is a directory:
+//!
+//! * `run.json`: one [`Run`], written before the first point and again (atomically) when the run ends;
+//! * `points.jsonl`: one [`Point`] a line, appended and synced as each point ends, so that a run that is killed
+//!   at any moment keeps every finished point (a torn last line is ignored by readers);
+//! * `samples/POINT-END.u64`: the raw samples of one end of one point when they are kept, in nanoseconds, 8 bytes
+//!   little-endian each, in the order in which the messages were sent;
+//!   e.g. in Python `numpy.fromfile("samples/000012-0.u64", "<u8")`.
+//!
+//! Times are nanoseconds, sizes bytes, rates per second. Every field that does not apply is absent, never zero.
+//! Readers accept records of every schema version up to [`SCHEMA_VERSION`] and ignore fields that they do not know.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::figure::Figure;
+
+/// Version of the record that this program writes.
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// The values of the axes that tell a point from its neighbours, by axis name.
+///
+/// Names are the same in plans, records and exports: `endpoint`, `service` (`RC`, `UC`, `UD`), `operation`,
+/// `size_bytes`, `direction` (`uni`, `bi`), `poll` (`busy`, `event`), `inline`, `signal_interval`, `mtu_bytes`,
+/// `signal_rate` (`native`, `SDR`, ...).
+pub type Axes = BTreeMap<String, Value>;
+
+/// `run.json`: everything about a run but its points.
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+pub struct Run {
+    /// [`SCHEMA_VERSION`] of the program that wrote the record.
+    pub schema_version: u32,
+    /// What wrote the record.
+    pub program: Program,
+    /// The command line as it was typed.
+    pub command: Vec<String>,
+    /// When the run started, RFC 3339, UTC.
+    pub started: String,
+    /// When the run ended; absent while it runs and after a kill.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended: Option<String>,
+    /// Heading of the report, from the plan.
+    pub title: String,
+    /// A paragraph on what the run is for, from the plan.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub about: Option<String>,
+    /// Whether this was the quick form of the plan.
+    #[serde(default)]
+    pub quick: bool,
+    /// The resolved plan: every default filled in, every axis expanded.
+    pub plan: Value,
+    /// The number of points that the plan asks for, repetitions included.
+    pub points_planned: u64,
+    /// The figures of the plan, with the published numbers filled in.
+    #[serde(default)]
+    pub figures: Vec<Figure>,
+    /// The device that was measured, as each rank's provider describes it.
+    #[serde(default)]
+    pub devices: Vec<Device>,
+    /// The host of each rank, in rank order. Ranks of one host share an entry's `hostname`.
+    #[serde(default)]
+    pub environments: Vec<Environment>,
+    /// What the measurement itself costs, per rank.
+    #[serde(default)]
+    pub overheads: Vec<Overhead>,
+    /// What the reader should know before trusting a number.
+    #[serde(default)]
+    pub warnings: Vec<String>,
+}
+
+/// The program that wrote a record.
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+pub struct Program {
+    /// `rdmascope`.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+}
+
+/// A device as its provider describes it.
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+pub struct Device {
+    /// Rank that opened it.
+    pub rank: u32,
+    /// e.g. `softdev0`, `mlx5_0`.
+    pub name: String,
+    /// What drives it, e.g. `softdev (software device in user space)`.
+    pub provider: String,
+    /// Attributes worth printing, in a stable order: firmware, link layer, state, MTU, LID, GID, limits ...
+    pub attributes: BTreeMap<String, Value>,
+}
+
+/// The machine of one rank (X3 of the evaluations: the environment is part of the result).
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+pub struct Environment {
+    /// Rank that read it.
+    pub rank: u32,
+    /// Name of the host.
+    pub hostname: String,
+    /// CPUs that the rank was pinned to; absent when it was not pinned.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pinned_cpus: Option<Vec<u32>>,
+    /// Everything else, grouped for print: `cpu`, `memory`, `kernel`, `power`, `isolation`, `limits`, ...; each a
+    /// map of names to values. What could not be read is absent or says so in words.
+    pub facts: BTreeMap<String, BTreeMap<String, String>>,
+}
+
+/// What the measurement itself costs on one rank.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+pub struct Overhead {
+    /// Rank that measured it.
+    pub rank: u32,
+    /// `tsc` or `clock_monotonic`.
+    pub clock: String,
+    /// Frequency of the clock's ticks, in Hz.
+    pub tick_hz: f64,
+    /// Bound on the error of `tick_hz`, in parts per million, from the calibration's own residuals.
+    pub tick_error_ppm: f64,
+    /// Median cost of one time stamp, in ns.
+    pub stamp_ns: f64,
+    /// Median cost of one turn of the empty measuring loop (stamp and store), in ns.
+    pub empty_loop_ns: f64,
+    /// Whether the sample arrays are locked in memory; absent means yes, else the reason.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_locked: Option<String>,
+}
+
+/// One line of `points.jsonl`: one repetition of one combination of the axes.
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+pub struct Point {
+    /// Number of the point in the run, from 0; names its sample files.
+    pub id: u64,
+    /// Name of the experiment in the plan.
+    pub experiment: String,
+    /// `ping-pong`, `stream`.
+    pub pattern: String,
+    /// Values of every axis.
+    pub axes: Axes,
+    /// How the point ended.
+    #[serde(flatten)]
+    pub status: Status,
+    /// Which repetition of the same combination, from 0.
+    pub repetition: u32,
+    /// Messages that were asked for (absent when the plan gives a duration).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub iterations: Option<u64>,
+    /// Latency as rank 0 saw it: the headline.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency: Option<Latency>,
+    /// Throughput of one direction: the headline.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub throughput: Option<Throughput>,
+    /// Sum of both directions; only for bidirectional points.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub throughput_total: Option<Throughput>,
+    /// What each end saw, in rank order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ends: Vec<End>,
+    /// State of the machine's placement around the point.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub calibration: Option<Calibration>,
+    /// Why the numbers of this point should not be trusted, if so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unstable: Option<String>,
+    /// Counters of the pattern and the device, e.g. `packets`, `rnr_waits`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub counters: BTreeMap<String, u64>,
+    /// Wall time of the whole point, set-up included, in ns.
+    pub wall_ns: u64,
+}
+
+/// How a point ended.
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case", tag = "status")]
+pub enum Status {
+    /// It was measured; the numbers are there.
+    Measured,
+    /// It cannot be measured here.
+    NotMeasured {
+        /// Why, in words for the reader.
+        reason: String,
+    },
+    /// It could have been measured but something went wrong.
+    Failed {
+        /// What was tried, on which object, why it failed, what to do.
+        error: String,
+    },
+}
+
+/// What one end of a point saw.
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+pub struct End {
+    /// Its rank.
+    pub rank: u32,
+    /// Latency of the messages that it timed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency: Option<Latency>,
+    /// Throughput of the messages that it received (or, where it only sends, that were acknowledged).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub throughput: Option<Throughput>,
+    /// Raw samples in nanoseconds, as a path in the run's directory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub samples: Option<String>,
+    /// The distribution as a histogram, where raw samples were not kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub histogram: Option<Histogram>,
+}
+
+/// Statistics of a set of latencies. Exact over all samples unless `resolution` says otherwise.
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+pub struct Latency {
+    /// What was timed. Kinds are never mixed.
+    pub kind: LatencyKind,
+    /// Number of samples.
+    pub count: u64,
+    /// Smallest sample, in ns.
+    pub min_ns: u64,
+    /// Quantiles, in ns. The p-quantile is the smallest sample such that at least the share p of all samples is not
+    /// above it (the inverse of the empirical distribution function; type 1 of Hyndman and Fan 1996, `inverted_cdf` in
+    /// numpy).
+    pub p10_ns: u64,
+    /// Median, in ns.
+    pub p50_ns: u64,
+    /// 90 % quantile, in ns.
+    pub p90_ns: u64,
+    /// 99 % quantile, in ns.
+    pub p99_ns: u64,
+    /// 99.9 % quantile, in ns.
+    pub p999_ns: u64,
+    /// Largest sample, in ns. Nothing is dropped before it is taken.
+    pub max_ns: u64,
+    /// Arithmetic mean, in ns.
+    pub mean_ns: f64,
+    /// Sample standard deviation (divisor n - 1), in ns; absent below two samples.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stddev_ns: Option<f64>,
+    /// 95 % confidence interval of the median from order statistics, in ns; within this run only. Absent where the
+    /// sample is too small for one (fewer than 6).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p50_ci95_ns: Option<[u64; 2]>,
+    /// Share of the samples strictly above a threshold in ns, by threshold.
+    #[serde(default)]
+    pub share_above: BTreeMap<String, f64>,
+    /// Samples far from the rest.
+    pub mavericks: Mavericks,
+    /// Relative width of a histogram's buckets where the statistics come from a histogram; absent when exact.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resolution: Option<f64>,
+}
+
+/// What a latency is the time of.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LatencyKind {
+    /// t_comp - t_subm of one work request.
+    Completion,
+    /// Half the time of a 1:n n:1 round.
+    FanHalf,
+    /// t_recv - t_subm on one clock.
+    OneWay,
+    /// t_recv - t_send on one clock.
+    OneWaySend,
+    /// A round trip.
+    Rtt,
+    /// Half a round trip.
+    RttHalf,
+}
+
+/// Outliers by a stated rule.
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+pub struct Mavericks {
+    /// The rule, e.g. `> 2 x mean`.
+    pub rule: String,
+    /// How many samples it names.
+    pub count: u64,
+}
+
+/// Throughput of a set of messages.
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+pub struct Throughput {
+    /// Payload bytes per second.
+    pub bytes_per_s: f64,
+    /// Messages per second.
+    pub messages_per_s: f64,
+    /// What is added up.
+    pub direction: Direction,
+}
+
+/// What a throughput adds up.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Direction {
+    /// One direction of traffic that flows both ways.
+    BiOne,
+    /// The sum of both directions.
+    BiTotal,
+    /// Traffic that flows one way only.
+    Uni,
+}
+
+/// A distribution in buckets.
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+pub struct Histogram {
+    /// Lower edge (inclusive), upper edge (exclusive), both in ns, and count, of the buckets that are not empty, in
+    /// rising order.
+    pub buckets: Vec<(u64, u64, u64)>,
+}
+
+/// The raw cross-core latency of the CPUs that measured, before and after a point.
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+pub struct Calibration {
+    /// Median one-way time of a cache line between the two ranks before the point, in ns.
+    pub before_ns: f64,
+    /// The same after the point, in ns.
+    pub after_ns: f64,
+}
