@@ -1,1 +1,34 @@
-//! verbs
+//! The libibverbs ABI and a safe wrapper over it.
+//!
+//! * [`abi`]: the types and constants of `<infiniband/verbs.h>`, laid out as in rdma-core 44 and checked at compile
+//!   time. rdma-core keeps this ABI stable, so that one set of types serves every provider.
+//! * [`provider`]: the table of functions through which all verbs are reached: the seam between what measures and
+//!   what is measured.
+//! * [`transition`]: which queue-pair state may follow which, and with which attributes.
+//! * the safe wrapper: [`Device`], [`Context`], [`ProtectionDomain`], [`MemoryRegion`], [`CompletionChannel`],
+//!   [`CompletionQueue`], [`QueuePair`], [`AddressHandle`] and the work requests. Every object holds its parents, so
+//!   that the order of destruction is right by construction; a queue pair's state is part of its type, so that a
+//!   request that its state forbids does not compile.
+
+pub mod abi;
+pub mod provider;
+pub mod transition;
+
+mod address;
+mod completion;
+mod context;
+mod error;
+mod memory;
+mod queue_pair;
+mod work;
+
+pub use address::{AddressHandle, Gid, Route};
+pub use completion::{Completion, CompletionChannel, CompletionQueue, WcOpcode, WcStatus};
+pub use context::{Context, Device, DeviceLimits, LinkLayer, Mtu, Port, PortState, devices};
+pub use error::{Error, Result};
+pub use memory::{MemoryRegion, ProtectionDomain};
+pub use provider::Provider;
+pub use queue_pair::{
+    CanReceive, Connection, Init, QueuePair, QueuePairOptions, ReadyToReceive, ReadyToSend, Reset, Service,
+};
+pub use work::{ReceiveRequest, SendRequest};

@@ -1,0 +1,35 @@
+//! The layout of the ABI, asserted at compile time.
+//!
+//! The numbers are those of rdma-core 44 on a 64-bit machine; `tests/header.rs` compares every member with the
+//! system's own header where that is installed.
+
+use std::mem::{offset_of, size_of};
+
+use super::types::*;
+
+const _: () = {
+    assert!(size_of::<ibv_device>() == 664);
+    assert!(size_of::<ibv_context>() == 328);
+    assert!(offset_of!(ibv_context, ops.poll_cq) == 96);
+    assert!(offset_of!(ibv_context, ops.post_send) == 208);
+    assert!(offset_of!(ibv_context, cmd_fd) == 264);
+    assert!(offset_of!(ibv_context, abi_compat) == 320);
+    assert!(size_of::<ibv_pd>() == 16);
+    assert!(size_of::<ibv_mr>() == 48);
+    assert!(size_of::<ibv_cq>() == 128);
+    assert!(size_of::<ibv_srq>() == 128);
+    assert!(size_of::<ibv_qp>() == 160);
+    assert!(offset_of!(ibv_qp, qp_num) == 52);
+    assert!(size_of::<ibv_ah>() == 24);
+    assert!(size_of::<ibv_comp_channel>() == 16);
+    assert!(size_of::<ibv_wc>() == 48);
+    assert!(size_of::<ibv_sge>() == 16);
+    assert!(size_of::<ibv_send_wr>() == 128);
+    assert!(size_of::<ibv_recv_wr>() == 32);
+    assert!(size_of::<ibv_port_attr>() == 52);
+    assert!(size_of::<ibv_device_attr>() == 232);
+    assert!(size_of::<ibv_qp_attr>() == 144);
+    assert!(size_of::<ibv_qp_init_attr>() == 64);
+    assert!(size_of::<ibv_ah_attr>() == 32);
+    assert!(size_of::<ibv_gid>() == 16);
+};

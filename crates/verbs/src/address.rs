@@ -1,0 +1,92 @@
+//! Addresses: GIDs, routes and address handles.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::abi::*;
+use crate::error::{Error, Result};
+use crate::memory::{PdInner, ProtectionDomain};
+
+/// A global identifier: 128 bits, written as an IPv6 address (IBTA vol. 1, section 4.1).
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub struct Gid(pub [u8; 16]);
+
+impl fmt::Display for Gid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        std::net::Ipv6Addr::from(self.0).fmt(f)
+    }
+}
+
+/// The way to a remote port.
+#[derive(Clone, Copy, Debug)]
+pub struct Route {
+    /// Local port, from 1.
+    pub port: u8,
+    /// Index of the local GID.
+    pub gid_index: u8,
+    /// GID of the remote port.
+    pub gid: Gid,
+    /// LID of the remote port; 0 on Ethernet.
+    pub lid: u16,
+    /// Service level.
+    pub service_level: u8,
+    /// Traffic class of the global route header.
+    pub traffic_class: u8,
+}
+
+/// Hops after which a packet dies; the default of the kernel's RDMA CM for RoCE v2.
+const HOP_LIMIT: u8 = 64;
+
+impl Route {
+    pub(crate) fn raw(&self) -> ibv_ah_attr {
+        ibv_ah_attr {
+            grh: ibv_global_route {
+                dgid: ibv_gid { raw: self.gid.0 },
+                flow_label: 0,
+                sgid_index: self.gid_index,
+                hop_limit: HOP_LIMIT,
+                traffic_class: self.traffic_class,
+            },
+            dlid: self.lid,
+            sl: self.service_level,
+            is_global: 1,
+            port_num: self.port,
+            ..ibv_ah_attr::default()
+        }
+    }
+}
+
+/// An address handle: where a datagram goes.
+#[derive(Debug)]
+pub struct AddressHandle {
+    pub(crate) raw: *mut ibv_ah,
+    pd: Arc<PdInner>,
+}
+
+// SAFETY: verbs are thread-safe; the handle is only read after it was made.
+unsafe impl Send for AddressHandle {}
+// SAFETY: as above.
+unsafe impl Sync for AddressHandle {}
+
+impl ProtectionDomain {
+    /// Makes an address handle (`ibv_create_ah`).
+    ///
+    /// # Errors
+    /// When the device refuses the route.
+    pub fn address_handle(&self, route: &Route) -> Result<AddressHandle> {
+        let mut attr = route.raw();
+        // SAFETY: the domain is alive and the attributes are readable.
+        let raw = unsafe { (self.inner.context.provider().create_ah)(self.inner.raw, &raw mut attr) };
+        if raw.is_null() {
+            return Err(Error::last("create_ah", format!("the route to {}", route.gid)));
+        }
+        Ok(AddressHandle { raw, pd: Arc::clone(&self.inner) })
+    }
+}
+
+impl Drop for AddressHandle {
+    fn drop(&mut self) {
+        // SAFETY: the handle was made once and is destroyed once, before its domain.
+        unsafe { (self.pd.context.provider().destroy_ah)(self.raw) };
+    }
+}

@@ -1,0 +1,286 @@
+//! Devices and contexts.
+
+use std::ffi::{CStr, c_int};
+use std::sync::Arc;
+
+use crate::abi::*;
+use crate::address::Gid;
+use crate::error::{Error, Result};
+use crate::provider::Provider;
+
+/// A device that a provider has found. Opening it gives a [`Context`].
+#[derive(Clone, Debug)]
+pub struct Device {
+    provider: &'static Provider,
+    name: String,
+}
+
+/// The devices of a provider.
+///
+/// # Errors
+/// When the provider cannot list them, e.g. because the kernel has no RDMA support.
+pub fn devices(provider: &'static Provider) -> Result<Vec<Device>> {
+    let list = DeviceList::new(provider)?;
+    Ok(list.names().map(|(_, name)| Device { provider, name }).collect())
+}
+
+impl Device {
+    /// Its name, e.g. `softdev0`.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The provider that drives it.
+    #[must_use]
+    pub fn provider(&self) -> &'static Provider {
+        self.provider
+    }
+
+    /// Opens the device.
+    ///
+    /// # Errors
+    /// When the device has gone or the provider refuses it.
+    pub fn open(&self) -> Result<Context> {
+        let list = DeviceList::new(self.provider)?;
+        let Some((device, _)) = list.names().find(|(_, name)| *name == self.name) else {
+            let known = list.names().map(|(_, name)| name).collect::<Vec<_>>().join(", ");
+            return Err(Error::NoSuchDevice { name: self.name.clone(), known });
+        };
+        // SAFETY: the device comes from the list that is still held.
+        let raw = unsafe { (self.provider.open_device)(device) };
+        if raw.is_null() {
+            return Err(Error::last("open_device", &self.name));
+        }
+        Ok(Context { inner: Arc::new(ContextInner { raw, device: self.clone() }) })
+    }
+}
+
+/// An `ibv_get_device_list` that is freed when dropped.
+struct DeviceList {
+    provider: &'static Provider,
+    list: *mut *mut ibv_device,
+    len: usize,
+}
+
+impl DeviceList {
+    fn new(provider: &'static Provider) -> Result<Self> {
+        let mut len: c_int = 0;
+        // SAFETY: the provider writes the length into a valid integer.
+        let list = unsafe { (provider.get_device_list)(&raw mut len) };
+        if list.is_null() {
+            return Err(Error::last("get_device_list", provider.name));
+        }
+        Ok(Self { provider, list, len: usize::try_from(len).unwrap_or(0) })
+    }
+
+    fn names(&self) -> impl Iterator<Item = (*mut ibv_device, String)> + '_ {
+        (0..self.len).map(|i| {
+            // SAFETY: the list has `len` entries, and each is a device until the list is freed.
+            let device = unsafe { *self.list.add(i) };
+            // SAFETY: a device's name is a string that lives as long as the device.
+            let name = unsafe { CStr::from_ptr((self.provider.get_device_name)(device)) };
+            (device, name.to_string_lossy().into_owned())
+        })
+    }
+}
+
+impl Drop for DeviceList {
+    fn drop(&mut self) {
+        // SAFETY: the list came from this provider and is freed once.
+        unsafe { (self.provider.free_device_list)(self.list) }
+    }
+}
+
+/// An open device. Clones share it; it is closed with the last object that was made from it.
+#[derive(Clone, Debug)]
+pub struct Context {
+    pub(crate) inner: Arc<ContextInner>,
+}
+
+#[derive(Debug)]
+pub(crate) struct ContextInner {
+    pub(crate) raw: *mut ibv_context,
+    pub(crate) device: Device,
+}
+
+// SAFETY: verbs are thread-safe (ibv_open_device(3) and the specification, volume 1, section 10.2): a context may be
+// used from any thread and from several at once.
+unsafe impl Send for ContextInner {}
+// SAFETY: as above.
+unsafe impl Sync for ContextInner {}
+
+impl ContextInner {
+    pub(crate) fn provider(&self) -> &'static Provider {
+        self.device.provider
+    }
+}
+
+impl Drop for ContextInner {
+    fn drop(&mut self) {
+        // SAFETY: the context is open, and everything made from it held it and is gone.
+        unsafe { (self.provider().close_device)(self.raw) };
+    }
+}
+
+/// What a device allows (`ibv_query_device`).
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct DeviceLimits {
+    /// Firmware (or software) version.
+    pub firmware: String,
+    /// EUI-64 of the node.
+    pub node_guid: u64,
+    /// Vendor and part.
+    pub vendor: (u32, u32),
+    /// Queue pairs.
+    pub max_qp: u32,
+    /// Work requests of one queue.
+    pub max_qp_wr: u32,
+    /// Scatter-gather elements of one work request.
+    pub max_sge: u32,
+    /// Entries of one completion queue.
+    pub max_cqe: u32,
+    /// Bytes of one memory region.
+    pub max_mr_bytes: u64,
+    /// Ports.
+    pub ports: u8,
+}
+
+/// A path MTU. The five that the specification knows.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub struct Mtu(ibv_mtu);
+
+impl Mtu {
+    /// The MTU of so many bytes, if there is one.
+    #[must_use]
+    pub fn from_bytes(bytes: u32) -> Option<Self> {
+        (IBV_MTU_256..=IBV_MTU_4096).map(Self).find(|mtu| mtu.bytes() == bytes)
+    }
+
+    /// Its size in bytes.
+    #[must_use]
+    pub fn bytes(self) -> u32 {
+        128 << self.0.clamp(IBV_MTU_256, IBV_MTU_4096)
+    }
+
+    pub(crate) fn raw(self) -> ibv_mtu {
+        self.0
+    }
+}
+
+/// State of a port.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum PortState {
+    /// Ready for traffic.
+    Active,
+    /// Not connected.
+    Down,
+    /// Anything else, as the device has it.
+    Other(u32),
+}
+
+/// Link layer of a port.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum LinkLayer {
+    /// RoCE or iWARP.
+    Ethernet,
+    /// InfiniBand.
+    InfiniBand,
+    /// Anything else, as the device has it.
+    Other(u8),
+}
+
+/// What a port is (`ibv_query_port`).
+#[derive(Clone, Copy, Debug)]
+pub struct Port {
+    /// State.
+    pub state: PortState,
+    /// Link layer.
+    pub link_layer: LinkLayer,
+    /// Largest MTU that it can have.
+    pub max_mtu: Mtu,
+    /// MTU that it has.
+    pub active_mtu: Mtu,
+    /// Longest message, in bytes.
+    pub max_message_bytes: u32,
+    /// Local identifier; 0 on Ethernet.
+    pub lid: u16,
+    /// Entries of the GID table.
+    pub gids: u32,
+}
+
+impl Context {
+    /// The device.
+    #[must_use]
+    pub fn device(&self) -> &Device {
+        &self.inner.device
+    }
+
+    /// What the device allows.
+    ///
+    /// # Errors
+    /// When the device does not answer.
+    pub fn limits(&self) -> Result<DeviceLimits> {
+        // SAFETY: all-zero bytes are a valid ibv_device_attr: it has only integers.
+        let mut attr: ibv_device_attr = unsafe { std::mem::zeroed() };
+        // SAFETY: the context is open and the attributes are writable.
+        let returned = unsafe { (self.inner.provider().query_device)(self.inner.raw, &raw mut attr) };
+        Error::check("query_device", || self.device().name.clone(), returned)?;
+        let count = |value: c_int| u32::try_from(value).unwrap_or(0);
+        let firmware =
+            attr.fw_ver.iter().take_while(|c| **c != 0).map(|c| c.cast_unsigned() as char).collect();
+        Ok(DeviceLimits {
+            firmware,
+            node_guid: u64::from_be(attr.node_guid),
+            vendor: (attr.vendor_id, attr.vendor_part_id),
+            max_qp: count(attr.max_qp),
+            max_qp_wr: count(attr.max_qp_wr),
+            max_sge: count(attr.max_sge),
+            max_cqe: count(attr.max_cqe),
+            max_mr_bytes: attr.max_mr_size,
+            ports: attr.phys_port_cnt,
+        })
+    }
+
+    /// What a port is; ports count from 1.
+    ///
+    /// # Errors
+    /// When the device does not answer or has no such port.
+    pub fn port(&self, port: u8) -> Result<Port> {
+        let mut attr = ibv_port_attr::default();
+        // SAFETY: the context is open and the attributes are writable.
+        let returned = unsafe { (self.inner.provider().query_port)(self.inner.raw, port, &raw mut attr) };
+        Error::check("query_port", || format!("{} port {port}", self.device().name), returned)?;
+        Ok(Port {
+            state: match attr.state {
+                IBV_PORT_ACTIVE => PortState::Active,
+                IBV_PORT_DOWN => PortState::Down,
+                other => PortState::Other(other),
+            },
+            link_layer: match attr.link_layer {
+                IBV_LINK_LAYER_ETHERNET => LinkLayer::Ethernet,
+                IBV_LINK_LAYER_INFINIBAND => LinkLayer::InfiniBand,
+                other => LinkLayer::Other(other),
+            },
+            max_mtu: Mtu(attr.max_mtu),
+            active_mtu: Mtu(attr.active_mtu),
+            max_message_bytes: attr.max_msg_sz,
+            lid: attr.lid,
+            gids: u32::try_from(attr.gid_tbl_len).unwrap_or(0),
+        })
+    }
+
+    /// An entry of a port's GID table.
+    ///
+    /// # Errors
+    /// When there is no such entry.
+    pub fn gid(&self, port: u8, index: u32) -> Result<Gid> {
+        let mut gid = ibv_gid::default();
+        let raw_index = c_int::try_from(index).unwrap_or(c_int::MAX);
+        // SAFETY: the context is open and the GID is writable.
+        let returned =
+            unsafe { (self.inner.provider().query_gid)(self.inner.raw, port, raw_index, &raw mut gid) };
+        Error::check("query_gid", || format!("{} port {port} index {index}", self.device().name), returned)?;
+        Ok(Gid(gid.raw))
+    }
+}

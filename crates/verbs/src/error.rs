@@ -1,0 +1,130 @@
+//! What can go wrong with a verb.
+
+use std::ffi::CStr;
+
+use crate::abi::*;
+use crate::transition::{self, Refusal};
+
+/// Result of a verb.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// An error of a verb: what was tried, on which object, and the system's own words.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// No device of that name.
+    #[error("there is no device named `{name}`; this provider has: {known}")]
+    NoSuchDevice {
+        /// The name that was asked for.
+        name: String,
+        /// The names that exist.
+        known: String,
+    },
+    /// A verb failed.
+    #[error("{verb} on {object} failed: {} (errno {errno})", describe(*errno))]
+    Verb {
+        /// Name of the C function.
+        verb: &'static str,
+        /// What it was called on.
+        object: String,
+        /// The error number.
+        errno: i32,
+    },
+    /// A state change was refused, and the specification says why.
+    #[error("modify_qp of {service} queue pair {qp_num:#08x} from {} to {} was refused: {why}",
+        transition::state_name(*from), transition::state_name(*to))]
+    Transition {
+        /// The queue pair's number.
+        qp_num: u32,
+        /// Its service.
+        service: &'static str,
+        /// State that it was in.
+        from: ibv_qp_state,
+        /// State that was asked for.
+        to: ibv_qp_state,
+        /// What is wrong, in words.
+        why: String,
+    },
+    /// The device allows less than was asked for.
+    #[error("{what} of {asked} is more than {device} allows ({limit})")]
+    Limit {
+        /// What is limited.
+        what: &'static str,
+        /// What was asked for.
+        asked: u64,
+        /// What the device allows.
+        limit: u64,
+        /// The device's name.
+        device: String,
+    },
+    /// A range that does not lie in its memory region.
+    #[error("bytes {offset} to {} lie outside a memory region of {length} B", offset + len)]
+    Range {
+        /// First byte.
+        offset: usize,
+        /// Number of bytes.
+        len: usize,
+        /// Length of the region.
+        length: usize,
+    },
+}
+
+impl Error {
+    /// The error of the verb that has just failed with `errno` set.
+    pub(crate) fn last(verb: &'static str, object: impl Into<String>) -> Self {
+        let errno = std::io::Error::last_os_error().raw_os_error().unwrap_or(0);
+        Self::Verb { verb, object: object.into(), errno }
+    }
+
+    /// `Ok` where a verb returned 0, else the error with the number that it returned (or `errno` where that is -1).
+    pub(crate) fn check(verb: &'static str, object: impl FnOnce() -> String, returned: i32) -> Result<()> {
+        match returned {
+            0 => Ok(()),
+            -1 => Err(Self::last(verb, object())),
+            errno => Err(Self::Verb { verb, object: object(), errno: errno.abs() }),
+        }
+    }
+
+    /// Explains a refused transition from the specification's table.
+    pub(crate) fn transition(
+        qp: (u32, ibv_qp_type),
+        from: ibv_qp_state,
+        to: ibv_qp_state,
+        mask: u32,
+        errno: i32,
+    ) -> Self {
+        let why = match transition::check(qp.1, from, to, mask) {
+            Err(Refusal::NoSuchTransition) => "these states do not follow each other".to_owned(),
+            Err(Refusal::Mask { missing, invalid }) => {
+                let missing = (missing != 0).then(|| format!("it needs {}", transition::names(missing)));
+                let invalid =
+                    (invalid != 0).then(|| format!("it does not allow {}", transition::names(invalid)));
+                [missing, invalid].into_iter().flatten().collect::<Vec<_>>().join(" and ")
+            }
+            Ok(()) => format!("{} (errno {errno}): an attribute's value is not acceptable", describe(errno)),
+        };
+        Self::Transition { qp_num: qp.0, service: service_name(qp.1), from, to, why }
+    }
+}
+
+/// The field's abbreviation of a service.
+pub(crate) fn service_name(service: ibv_qp_type) -> &'static str {
+    match service {
+        IBV_QPT_RC => "RC",
+        IBV_QPT_UC => "UC",
+        IBV_QPT_UD => "UD",
+        _ => "unknown",
+    }
+}
+
+/// The system's words for an error number.
+fn describe(errno: i32) -> String {
+    let mut text = [0; 128];
+    // SAFETY: the buffer is valid for its length and strerror_r ends what it writes with a zero byte.
+    let found = unsafe { libc::strerror_r(errno, text.as_mut_ptr(), text.len()) } == 0;
+    if !found {
+        return "unknown error".to_owned();
+    }
+    // SAFETY: strerror_r succeeded, so the buffer holds a string that ends with a zero byte.
+    unsafe { CStr::from_ptr(text.as_ptr()) }.to_string_lossy().into_owned()
+}

@@ -1,0 +1,207 @@
+//! Protection domains and memory regions.
+
+use std::ffi::c_void;
+use std::sync::Arc;
+
+use crate::abi::*;
+use crate::context::{Context, ContextInner};
+use crate::error::{Error, Result};
+
+/// A protection domain. Clones share it.
+#[derive(Clone, Debug)]
+pub struct ProtectionDomain {
+    pub(crate) inner: Arc<PdInner>,
+}
+
+#[derive(Debug)]
+pub(crate) struct PdInner {
+    pub(crate) raw: *mut ibv_pd,
+    pub(crate) context: Arc<ContextInner>,
+}
+
+// SAFETY: verbs are thread-safe.
+unsafe impl Send for PdInner {}
+// SAFETY: verbs are thread-safe.
+unsafe impl Sync for PdInner {}
+
+impl Drop for PdInner {
+    fn drop(&mut self) {
+        // SAFETY: the domain is alive, and everything made in it held it and is gone.
+        unsafe { (self.context.provider().dealloc_pd)(self.raw) };
+    }
+}
+
+impl Context {
+    /// Makes a protection domain (`ibv_alloc_pd`).
+    ///
+    /// # Errors
+    /// When the device has no more of them.
+    pub fn protection_domain(&self) -> Result<ProtectionDomain> {
+        // SAFETY: the context is open.
+        let raw = unsafe { (self.inner.provider().alloc_pd)(self.inner.raw) };
+        if raw.is_null() {
+            return Err(Error::last("alloc_pd", self.device().name()));
+        }
+        Ok(ProtectionDomain { inner: Arc::new(PdInner { raw, context: Arc::clone(&self.inner) }) })
+    }
+}
+
+impl ProtectionDomain {
+    /// The context that it was made in.
+    #[must_use]
+    pub fn context(&self) -> Context {
+        Context { inner: Arc::clone(&self.inner.context) }
+    }
+
+    /// Allocates `length` zeroed bytes, in the device's own memory where it has some, and registers them (`ibv_reg_mr`)
+    /// with `access` (`IBV_ACCESS_*`).
+    ///
+    /// # Errors
+    /// When there is no memory, the locked-memory limit is too small, or the access flags do not fit each other.
+    pub fn memory_region(&self, length: usize, access: u32) -> Result<MemoryRegion> {
+        let buffer = Buffer::new(&self.inner.context, length)?;
+        let provider = self.inner.context.provider();
+        // SAFETY: the buffer has `length` writable bytes and outlives the registration, which `MemoryRegion` holds.
+        let raw = unsafe { (provider.reg_mr)(self.inner.raw, buffer.addr, length, access.cast_signed()) };
+        if raw.is_null() {
+            return Err(Error::last("reg_mr", format!("{length} B with access {access:#x}")));
+        }
+        Ok(MemoryRegion { raw, buffer, pd: Arc::clone(&self.inner) })
+    }
+}
+
+/// Memory that a device may reach.
+///
+/// The device writes to it at any time, so there are no references into it: bytes are copied in and out.
+#[derive(Debug)]
+pub struct MemoryRegion {
+    raw: *mut ibv_mr,
+    buffer: Buffer,
+    pd: Arc<PdInner>,
+}
+
+// SAFETY: verbs are thread-safe, and the bytes are reached only by copies through raw pointers.
+unsafe impl Send for MemoryRegion {}
+// SAFETY: as above; writers take `&mut self`.
+unsafe impl Sync for MemoryRegion {}
+
+impl MemoryRegion {
+    /// Its length in bytes.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.buffer.len
+    }
+
+    /// Whether it has no bytes.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.buffer.len == 0
+    }
+
+    /// The key for local access.
+    #[must_use]
+    pub fn lkey(&self) -> u32 {
+        // SAFETY: the registration is alive.
+        unsafe { (*self.raw).lkey }
+    }
+
+    /// A scatter-gather element of `len` bytes from `offset`.
+    ///
+    /// # Errors
+    /// [`Error::Range`] when the bytes do not lie in the region.
+    pub fn sge(&self, offset: usize, len: usize) -> Result<ibv_sge> {
+        self.check(offset, len)?;
+        let length = u32::try_from(len).map_err(|_| Error::Range { offset, len, length: self.len() })?;
+        Ok(ibv_sge { addr: (self.buffer.addr as usize + offset) as u64, length, lkey: self.lkey() })
+    }
+
+    /// Copies bytes into the region.
+    ///
+    /// # Errors
+    /// [`Error::Range`] when they do not fit.
+    pub fn write(&mut self, offset: usize, bytes: &[u8]) -> Result<()> {
+        self.check(offset, bytes.len())?;
+        // SAFETY: the range was checked, and the source cannot overlap memory that only raw pointers reach.
+        unsafe {
+            std::ptr::copy_nonoverlapping(
+                bytes.as_ptr(),
+                self.buffer.addr.cast::<u8>().add(offset),
+                bytes.len(),
+            );
+        }
+        Ok(())
+    }
+
+    /// Copies bytes out of the region.
+    ///
+    /// # Errors
+    /// [`Error::Range`] when there are not so many.
+    pub fn read(&self, offset: usize, bytes: &mut [u8]) -> Result<()> {
+        self.check(offset, bytes.len())?;
+        // SAFETY: the range was checked, and the target cannot overlap memory that only raw pointers reach.
+        unsafe {
+            std::ptr::copy_nonoverlapping(
+                self.buffer.addr.cast::<u8>().add(offset),
+                bytes.as_mut_ptr(),
+                bytes.len(),
+            );
+        }
+        Ok(())
+    }
+
+    fn check(&self, offset: usize, len: usize) -> Result<()> {
+        let fits = offset.checked_add(len).is_some_and(|end| end <= self.len());
+        if fits { Ok(()) } else { Err(Error::Range { offset, len, length: self.len() }) }
+    }
+}
+
+impl Drop for MemoryRegion {
+    fn drop(&mut self) {
+        // SAFETY: the registration is alive and ends before its buffer, which is dropped after this.
+        unsafe { (self.pd.context.provider().dereg_mr)(self.raw) };
+    }
+}
+
+/// Page-aligned zeroed memory, from the device where it gives some.
+#[derive(Debug)]
+struct Buffer {
+    addr: *mut c_void,
+    len: usize,
+    context: Arc<ContextInner>,
+}
+
+impl Buffer {
+    fn new(context: &Arc<ContextInner>, len: usize) -> Result<Self> {
+        let addr = match context.provider().alloc_buffer {
+            // SAFETY: the context is open.
+            Some(alloc) => unsafe { alloc(context.raw, len) },
+            None => map_anonymous(len),
+        };
+        if addr.is_null() {
+            return Err(Error::last("the allocation of a buffer", format!("{len} B")));
+        }
+        Ok(Self { addr, len, context: Arc::clone(context) })
+    }
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        match self.context.provider().free_buffer {
+            // SAFETY: the buffer came from the same provider with this length.
+            Some(free) => unsafe { free(self.context.raw, self.addr, self.len) },
+            // SAFETY: the mapping was made with this length and nothing refers to it any more.
+            None => unsafe {
+                libc::munmap(self.addr, self.len.max(1));
+            },
+        }
+    }
+}
+
+/// Anonymous private memory, or null with `errno` set.
+fn map_anonymous(len: usize) -> *mut c_void {
+    let protection = libc::PROT_READ | libc::PROT_WRITE;
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+    // SAFETY: a new mapping at an address of the kernel's choice touches nothing that exists.
+    let addr = unsafe { libc::mmap(std::ptr::null_mut(), len.max(1), protection, flags, -1, 0) };
+    if addr == libc::MAP_FAILED { std::ptr::null_mut() } else { addr }
+}

@@ -1,0 +1,59 @@
+//! The table of functions through which verbs are reached.
+//!
+//! A provider is whatever fills the table: softdev with its own functions, the system's libibverbs with the symbols
+//! that it exports. Posting and polling are not in it: as in C, they go through the context's own
+//! [`ibv_context_ops`](crate::abi::ibv_context_ops), so the measured path is the one that any verbs program takes.
+
+use std::ffi::{c_char, c_int, c_void};
+
+use crate::abi::*;
+
+/// The verbs of one library. The members are the functions of the same name in libibverbs (with `ibv_` in front), with
+/// the same contracts: see their man pages.
+#[derive(Clone, Copy, Debug)]
+#[allow(missing_docs, reason = "the man pages of the functions of the same name")]
+pub struct Provider {
+    /// Short name, e.g. `softdev`.
+    pub name: &'static str,
+    /// What it is, for people, e.g. `software device in user space`.
+    pub about: &'static str,
+    pub get_device_list: unsafe extern "C" fn(*mut c_int) -> *mut *mut ibv_device,
+    pub free_device_list: unsafe extern "C" fn(*mut *mut ibv_device),
+    pub get_device_name: unsafe extern "C" fn(*mut ibv_device) -> *const c_char,
+    pub open_device: unsafe extern "C" fn(*mut ibv_device) -> *mut ibv_context,
+    pub close_device: unsafe extern "C" fn(*mut ibv_context) -> c_int,
+    pub query_device: unsafe extern "C" fn(*mut ibv_context, *mut ibv_device_attr) -> c_int,
+    pub query_port: unsafe extern "C" fn(*mut ibv_context, u8, *mut ibv_port_attr) -> c_int,
+    pub query_gid: unsafe extern "C" fn(*mut ibv_context, u8, c_int, *mut ibv_gid) -> c_int,
+    pub query_pkey: unsafe extern "C" fn(*mut ibv_context, u8, c_int, *mut u16) -> c_int,
+    pub alloc_pd: unsafe extern "C" fn(*mut ibv_context) -> *mut ibv_pd,
+    pub dealloc_pd: unsafe extern "C" fn(*mut ibv_pd) -> c_int,
+    pub reg_mr: unsafe extern "C" fn(*mut ibv_pd, *mut c_void, usize, c_int) -> *mut ibv_mr,
+    pub dereg_mr: unsafe extern "C" fn(*mut ibv_mr) -> c_int,
+    pub create_comp_channel: unsafe extern "C" fn(*mut ibv_context) -> *mut ibv_comp_channel,
+    pub destroy_comp_channel: unsafe extern "C" fn(*mut ibv_comp_channel) -> c_int,
+    pub create_cq: unsafe extern "C" fn(
+        *mut ibv_context,
+        c_int,
+        *mut c_void,
+        *mut ibv_comp_channel,
+        c_int,
+    ) -> *mut ibv_cq,
+    pub destroy_cq: unsafe extern "C" fn(*mut ibv_cq) -> c_int,
+    pub get_cq_event:
+        unsafe extern "C" fn(*mut ibv_comp_channel, *mut *mut ibv_cq, *mut *mut c_void) -> c_int,
+    pub ack_cq_events: unsafe extern "C" fn(*mut ibv_cq, u32),
+    pub create_qp: unsafe extern "C" fn(*mut ibv_pd, *mut ibv_qp_init_attr) -> *mut ibv_qp,
+    pub modify_qp: unsafe extern "C" fn(*mut ibv_qp, *mut ibv_qp_attr, c_int) -> c_int,
+    pub query_qp: unsafe extern "C" fn(*mut ibv_qp, *mut ibv_qp_attr, c_int, *mut ibv_qp_init_attr) -> c_int,
+    pub destroy_qp: unsafe extern "C" fn(*mut ibv_qp) -> c_int,
+    pub create_ah: unsafe extern "C" fn(*mut ibv_pd, *mut ibv_ah_attr) -> *mut ibv_ah,
+    pub destroy_ah: unsafe extern "C" fn(*mut ibv_ah) -> c_int,
+    /// Memory that the device reaches without a copy in between, if it has such memory: what is registered from it
+    /// costs the device nothing extra. Page-aligned, zeroed. Not part of libibverbs.
+    pub alloc_buffer: Option<unsafe extern "C" fn(*mut ibv_context, usize) -> *mut c_void>,
+    /// Gives a buffer of `alloc_buffer` back, with the length that was asked for.
+    pub free_buffer: Option<unsafe extern "C" fn(*mut ibv_context, *mut c_void, usize)>,
+    /// Why the signal rate of a link cannot be set on this provider's devices.
+    pub no_signal_rate: &'static str,
+}

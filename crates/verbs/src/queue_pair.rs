@@ -1,0 +1,322 @@
+//! Queue pairs. The state is part of the type: `QueuePair<Reset>` becomes `QueuePair<Init>`, and so on.
+
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use crate::abi::*;
+use crate::address::Route;
+use crate::completion::CompletionQueue;
+use crate::context::Mtu;
+use crate::error::{Error, Result, service_name};
+use crate::memory::{PdInner, ProtectionDomain};
+use crate::provider::Provider;
+use crate::work::{ReceiveRequest, SendRequest};
+
+/// Transport service (IBTA vol. 1, section 9.2).
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Service {
+    /// Reliable connection.
+    Rc,
+    /// Unreliable connection.
+    Uc,
+    /// Unreliable datagram.
+    Ud,
+}
+
+impl Service {
+    fn raw(self) -> ibv_qp_type {
+        match self {
+            Self::Rc => IBV_QPT_RC,
+            Self::Uc => IBV_QPT_UC,
+            Self::Ud => IBV_QPT_UD,
+        }
+    }
+}
+
+/// Just made: nothing may be posted.
+#[derive(Debug)]
+pub enum Reset {}
+/// Initialised: receives may be posted.
+#[derive(Debug)]
+pub enum Init {}
+/// Ready to receive (RTR): receives are served.
+#[derive(Debug)]
+pub enum ReadyToReceive {}
+/// Ready to send (RTS).
+#[derive(Debug)]
+pub enum ReadyToSend {}
+
+/// States in which a receive may be posted.
+pub trait CanReceive {}
+impl CanReceive for Init {}
+impl CanReceive for ReadyToReceive {}
+impl CanReceive for ReadyToSend {}
+
+/// What a queue pair is made with (`ibv_qp_cap`).
+#[derive(Clone, Copy, Debug)]
+pub struct QueuePairOptions {
+    /// Transport service.
+    pub service: Service,
+    /// Depth of the send queue.
+    pub max_send_wr: u32,
+    /// Depth of the receive queue.
+    pub max_recv_wr: u32,
+    /// Elements of a send request.
+    pub max_send_sge: u32,
+    /// Elements of a receive request.
+    pub max_recv_sge: u32,
+    /// Bytes that may be sent inline.
+    pub max_inline_data: u32,
+}
+
+/// What a queue pair must know of its peer and of the way there.
+#[derive(Clone, Copy, Debug)]
+pub struct Connection {
+    /// Number of the peer's queue pair.
+    pub qp_num: u32,
+    /// First packet sequence number that the peer sends.
+    pub peer_psn: u32,
+    /// First packet sequence number that this end sends.
+    pub own_psn: u32,
+    /// Path MTU.
+    pub mtu: Mtu,
+    /// The way there.
+    pub route: Route,
+    /// Local ACK timeout as the exponent of 4.096 us x 2^n; 0 waits for ever. RC only.
+    pub timeout: u8,
+    /// How often a request is repeated when nothing answers. RC only.
+    pub retry_count: u8,
+    /// How often a request is repeated when the peer has no receive posted; 7 repeats for ever. RC only.
+    pub rnr_retry: u8,
+    /// Code of the time that the peer is told to wait when no receive is posted (IBTA vol. 1, table 45). RC only.
+    pub min_rnr_timer: u8,
+}
+
+/// A queue pair in a state.
+#[derive(Debug)]
+pub struct QueuePair<State> {
+    inner: QpInner,
+    service: Service,
+    max_inline_data: u32,
+    state: PhantomData<State>,
+}
+
+#[derive(Debug)]
+struct QpInner {
+    raw: *mut ibv_qp,
+    pd: Arc<PdInner>,
+    /// Held so that they outlive the queue pair.
+    _queues: [CompletionQueue; 2],
+}
+
+// SAFETY: verbs are thread-safe; posting takes `&mut`.
+unsafe impl Send for QpInner {}
+// SAFETY: as above.
+unsafe impl Sync for QpInner {}
+
+impl Drop for QpInner {
+    fn drop(&mut self) {
+        // SAFETY: the queue pair is alive and is destroyed once, before its queues and its domain.
+        unsafe { (self.provider().destroy_qp)(self.raw) };
+    }
+}
+
+impl QpInner {
+    fn provider(&self) -> &'static Provider {
+        self.pd.context.provider()
+    }
+
+    fn modify(&self, attr: &mut ibv_qp_attr, mask: u32) -> Result<()> {
+        // SAFETY: the queue pair is alive.
+        let (qp_num, service, from) = unsafe { ((*self.raw).qp_num, (*self.raw).qp_type, (*self.raw).state) };
+        // SAFETY: the queue pair is alive and the attributes are readable.
+        let returned =
+            unsafe { (self.provider().modify_qp)(self.raw, attr, (mask | IBV_QP_STATE).cast_signed()) };
+        match returned {
+            0 => Ok(()),
+            libc::EINVAL => Err(Error::transition((qp_num, service), from, attr.qp_state, mask, returned)),
+            _ => Error::check(
+                "modify_qp",
+                || format!("{} queue pair {qp_num:#08x}", service_name(service)),
+                returned,
+            ),
+        }
+    }
+}
+
+impl ProtectionDomain {
+    /// Makes a queue pair (`ibv_create_qp`).
+    ///
+    /// # Errors
+    /// [`Error::Limit`] where the device allows less inline data than asked for; else what the device says.
+    pub fn queue_pair(
+        &self,
+        options: &QueuePairOptions,
+        send_queue: &CompletionQueue,
+        receive_queue: &CompletionQueue,
+    ) -> Result<QueuePair<Reset>> {
+        let mut attr = ibv_qp_init_attr {
+            qp_context: std::ptr::null_mut(),
+            send_cq: send_queue.inner.raw,
+            recv_cq: receive_queue.inner.raw,
+            srq: std::ptr::null_mut(),
+            cap: ibv_qp_cap {
+                max_send_wr: options.max_send_wr,
+                max_recv_wr: options.max_recv_wr,
+                max_send_sge: options.max_send_sge,
+                max_recv_sge: options.max_recv_sge,
+                max_inline_data: options.max_inline_data,
+            },
+            qp_type: options.service.raw(),
+            sq_sig_all: 0,
+        };
+        // SAFETY: domain and queues are alive and held by the queue pair; the attributes are writable.
+        let raw = unsafe { (self.inner.context.provider().create_qp)(self.inner.raw, &raw mut attr) };
+        if raw.is_null() {
+            return Err(Error::last("create_qp", format!("{options:?}")));
+        }
+        let inner = QpInner {
+            raw,
+            pd: Arc::clone(&self.inner),
+            _queues: [send_queue.clone(), receive_queue.clone()],
+        };
+        let max_inline_data = attr.cap.max_inline_data;
+        Ok(QueuePair { inner, service: options.service, max_inline_data, state: PhantomData })
+    }
+}
+
+impl<State> QueuePair<State> {
+    /// Its number.
+    #[must_use]
+    pub fn number(&self) -> u32 {
+        // SAFETY: the queue pair is alive.
+        unsafe { (*self.inner.raw).qp_num }
+    }
+
+    /// Bytes that may be sent inline: what the device gave, at least what was asked for.
+    #[must_use]
+    pub fn max_inline_data(&self) -> u32 {
+        self.max_inline_data
+    }
+
+    fn into_state<Next>(self) -> QueuePair<Next> {
+        let Self { inner, service, max_inline_data, .. } = self;
+        QueuePair { inner, service, max_inline_data, state: PhantomData }
+    }
+
+    /// Asks the device for the state that the queue pair is in: an error may have moved it.
+    ///
+    /// # Errors
+    /// When the device does not answer.
+    pub fn device_state(&self) -> Result<ibv_qp_state> {
+        let mut attr = ibv_qp_attr::default();
+        // SAFETY: all-zero bytes are a valid ibv_qp_init_attr: integers and null pointers.
+        let mut init: ibv_qp_init_attr = unsafe { std::mem::zeroed() };
+        let mask = IBV_QP_STATE.cast_signed();
+        // SAFETY: the queue pair is alive and both results are writable.
+        let returned =
+            unsafe { (self.inner.provider().query_qp)(self.inner.raw, &raw mut attr, mask, &raw mut init) };
+        Error::check("query_qp", || format!("queue pair {:#08x}", self.number()), returned)?;
+        Ok(attr.qp_state)
+    }
+}
+
+impl QueuePair<Reset> {
+    /// RESET to INIT. `qkey` protects datagrams and means nothing to the connected services.
+    ///
+    /// # Errors
+    /// When the device refuses.
+    pub fn init(self, port: u8, qkey: u32) -> Result<QueuePair<Init>> {
+        let mut attr = ibv_qp_attr { qp_state: IBV_QPS_INIT, port_num: port, qkey, ..ibv_qp_attr::default() };
+        let own = if self.service == Service::Ud { IBV_QP_QKEY } else { IBV_QP_ACCESS_FLAGS };
+        self.inner.modify(&mut attr, IBV_QP_PKEY_INDEX | IBV_QP_PORT | own)?;
+        Ok(self.into_state())
+    }
+}
+
+impl QueuePair<Init> {
+    /// INIT to RTR. A datagram queue pair needs nothing of the connection.
+    ///
+    /// # Errors
+    /// When the device refuses.
+    pub fn ready_to_receive(self, to: &Connection) -> Result<QueuePair<ReadyToReceive>> {
+        let mut attr = ibv_qp_attr {
+            qp_state: IBV_QPS_RTR,
+            path_mtu: to.mtu.raw(),
+            dest_qp_num: to.qp_num,
+            rq_psn: to.peer_psn,
+            ah_attr: to.route.raw(),
+            max_dest_rd_atomic: 1,
+            min_rnr_timer: to.min_rnr_timer,
+            ..ibv_qp_attr::default()
+        };
+        let connected = IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
+        let mask = match self.service {
+            Service::Rc => connected | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER,
+            Service::Uc => connected,
+            Service::Ud => 0,
+        };
+        self.inner.modify(&mut attr, mask)?;
+        Ok(self.into_state())
+    }
+}
+
+impl QueuePair<ReadyToReceive> {
+    /// RTR to RTS.
+    ///
+    /// # Errors
+    /// When the device refuses.
+    pub fn ready_to_send(self, to: &Connection) -> Result<QueuePair<ReadyToSend>> {
+        let mut attr = ibv_qp_attr {
+            qp_state: IBV_QPS_RTS,
+            sq_psn: to.own_psn,
+            timeout: to.timeout,
+            retry_cnt: to.retry_count,
+            rnr_retry: to.rnr_retry,
+            max_rd_atomic: 1,
+            ..ibv_qp_attr::default()
+        };
+        let reliable = IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
+        let mask = if self.service == Service::Rc { IBV_QP_SQ_PSN | reliable } else { IBV_QP_SQ_PSN };
+        self.inner.modify(&mut attr, mask)?;
+        Ok(self.into_state())
+    }
+}
+
+impl<State: CanReceive> QueuePair<State> {
+    /// Posts a receive (`ibv_post_recv`).
+    ///
+    /// This is safe whatever the elements say: a device touches only bytes that a live registration covers, and ends
+    /// the request with an error otherwise.
+    ///
+    /// # Errors
+    /// ENOMEM when the queue is full; EINVAL when the request has too many elements.
+    #[inline]
+    pub fn post_receive(&mut self, request: &mut ReceiveRequest) -> Result<()> {
+        request.raw.sg_list = request.elements.as_mut_ptr();
+        let mut bad = std::ptr::null_mut();
+        // SAFETY: the context of a live queue pair is alive; libibverbs reads its operations in the same way.
+        let post = unsafe { (*(*self.inner.raw).context).ops.post_recv };
+        // SAFETY: every provider fills post_recv; the request and its elements are readable until it returns.
+        let returned = unsafe { post.unwrap_unchecked()(self.inner.raw, &raw mut request.raw, &raw mut bad) };
+        Error::check("post_recv", || format!("queue pair {:#08x}", self.number()), returned)
+    }
+}
+
+impl QueuePair<ReadyToSend> {
+    /// Posts a send (`ibv_post_send`). Safe whatever the elements say, as [`post_receive`](Self::post_receive) is.
+    ///
+    /// # Errors
+    /// ENOMEM when the queue is full; EINVAL when the request has too many elements, too much inline data, or an
+    /// operation that the service does not have.
+    #[inline]
+    pub fn post_send(&mut self, request: &mut SendRequest<'_>) -> Result<()> {
+        request.raw.sg_list = request.elements.as_mut_ptr();
+        let mut bad = std::ptr::null_mut();
+        // SAFETY: the context of a live queue pair is alive; libibverbs reads its operations in the same way.
+        let post = unsafe { (*(*self.inner.raw).context).ops.post_send };
+        // SAFETY: every provider fills post_send; the request and its elements are readable until it returns.
+        let returned = unsafe { post.unwrap_unchecked()(self.inner.raw, &raw mut request.raw, &raw mut bad) };
+        Error::check("post_send", || format!("queue pair {:#08x}", self.number()), returned)
+    }
+}

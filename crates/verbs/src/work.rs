@@ -1,0 +1,91 @@
+//! Work requests.
+//!
+//! A request is made once and posted often: posting fills in the pointer to its elements and nothing else.
+
+use crate::abi::*;
+use crate::address::AddressHandle;
+
+/// A request for the send queue.
+pub struct SendRequest<'a> {
+    pub(crate) raw: ibv_send_wr,
+    pub(crate) elements: Vec<ibv_sge>,
+    /// The address handle is in `raw`; this keeps it alive.
+    _handle: Option<&'a AddressHandle>,
+}
+
+impl<'a> SendRequest<'a> {
+    /// A Send of what `elements` gather.
+    #[must_use]
+    pub fn send(id: u64, elements: Vec<ibv_sge>) -> Self {
+        // SAFETY: all-zero bytes are a valid ibv_send_wr: integers and null pointers.
+        let mut raw: ibv_send_wr = unsafe { std::mem::zeroed() };
+        raw.wr_id = id;
+        raw.opcode = IBV_WR_SEND;
+        raw.num_sge = i32::try_from(elements.len()).unwrap_or(i32::MAX);
+        Self { raw, elements, _handle: None }
+    }
+
+    /// With immediate data.
+    #[must_use]
+    pub fn immediate(mut self, data: u32) -> Self {
+        self.raw.opcode = IBV_WR_SEND_WITH_IMM;
+        self.raw.imm_data = data.to_be();
+        self
+    }
+
+    /// Copies the payload when it is posted.
+    #[must_use]
+    pub fn inline(mut self, inline: bool) -> Self {
+        self.flag(IBV_SEND_INLINE, inline);
+        self
+    }
+
+    /// Whether it asks for a completion.
+    #[must_use]
+    pub fn signaled(mut self, signaled: bool) -> Self {
+        self.set_signaled(signaled);
+        self
+    }
+
+    /// Where a datagram goes.
+    #[must_use]
+    pub fn to(mut self, handle: &'a AddressHandle, qp_num: u32, qkey: u32) -> Self {
+        self.raw.wr.ud = ibv_wr_ud { ah: handle.raw, remote_qpn: qp_num, remote_qkey: qkey };
+        self._handle = Some(handle);
+        self
+    }
+
+    /// Changes whether it asks for a completion.
+    #[inline]
+    pub fn set_signaled(&mut self, signaled: bool) {
+        self.flag(IBV_SEND_SIGNALED, signaled);
+    }
+
+    /// Changes the identifier that the completion will carry.
+    #[inline]
+    pub fn set_id(&mut self, id: u64) {
+        self.raw.wr_id = id;
+    }
+
+    #[inline]
+    fn flag(&mut self, flag: u32, on: bool) {
+        self.raw.send_flags = if on { self.raw.send_flags | flag } else { self.raw.send_flags & !flag };
+    }
+}
+
+/// A request for the receive queue.
+pub struct ReceiveRequest {
+    pub(crate) raw: ibv_recv_wr,
+    pub(crate) elements: Vec<ibv_sge>,
+}
+
+impl ReceiveRequest {
+    /// A receive that scatters to `elements`.
+    #[must_use]
+    pub fn new(id: u64, elements: Vec<ibv_sge>) -> Self {
+        let num_sge = i32::try_from(elements.len()).unwrap_or(i32::MAX);
+        let raw =
+            ibv_recv_wr { wr_id: id, next: std::ptr::null_mut(), sg_list: std::ptr::null_mut(), num_sge };
+        Self { raw, elements }
+    }
+}

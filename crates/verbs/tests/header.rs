@@ -1,0 +1,114 @@
+//! The layout of the ABI beside the system's own header, member by member.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::mem::{offset_of, size_of};
+use std::process::{Command, Stdio};
+
+use verbs::abi::*;
+
+/// `(what, C expression, Rust value)` of every size and offset.
+fn layout() -> Vec<(String, String, usize)> {
+    let mut rows = Vec::new();
+    macro_rules! rows {
+        ($($type:ident $c:literal { $($field:ident $(= $c_field:literal)?),* })*) => {$(
+            rows.push((stringify!($type).to_owned(), format!("sizeof({})", $c), size_of::<$type>()));
+            $(
+                #[allow(unused_mut, unused_assignments)]
+                let mut c_field = stringify!($field);
+                $(c_field = $c_field;)?
+                rows.push((
+                    format!("{}.{}", stringify!($type), stringify!($field)),
+                    format!("offsetof({}, {})", $c, c_field),
+                    offset_of!($type, $field),
+                ));
+            )*
+        )*};
+    }
+    rows! {
+        ibv_gid "union ibv_gid" { raw }
+        ibv_device_attr "struct ibv_device_attr" { fw_ver, node_guid, max_mr_size, max_qp, max_qp_wr, max_sge, max_cqe,
+            max_pd, atomic_cap, max_srq_sge, max_pkeys, local_ca_ack_delay, phys_port_cnt }
+        ibv_port_attr "struct ibv_port_attr" { state, max_mtu, active_mtu, gid_tbl_len, port_cap_flags, max_msg_sz,
+            qkey_viol_cntr, pkey_tbl_len, lid, sm_lid, lmc, active_width, active_speed, phys_state, link_layer, flags,
+            port_cap_flags2 }
+        ibv_wc "struct ibv_wc" { wr_id, status, opcode, vendor_err, byte_len, imm_data, qp_num, src_qp, wc_flags,
+            pkey_index, slid, sl, dlid_path_bits }
+        ibv_pd "struct ibv_pd" { context, handle }
+        ibv_mr "struct ibv_mr" { context, pd, addr, length, handle, lkey, rkey }
+        ibv_ah_attr "struct ibv_ah_attr" { grh, dlid, sl, src_path_bits, static_rate, is_global, port_num }
+        ibv_global_route "struct ibv_global_route" { dgid, flow_label, sgid_index, hop_limit, traffic_class }
+        ibv_qp_init_attr "struct ibv_qp_init_attr" { qp_context, send_cq, recv_cq, srq, cap, qp_type, sq_sig_all }
+        ibv_qp_cap "struct ibv_qp_cap" { max_send_wr, max_recv_wr, max_send_sge, max_recv_sge, max_inline_data }
+        ibv_qp_attr "struct ibv_qp_attr" { qp_state, cur_qp_state, path_mtu, path_mig_state, qkey, rq_psn, sq_psn,
+            dest_qp_num, qp_access_flags, cap, ah_attr, alt_ah_attr, pkey_index, alt_pkey_index, en_sqd_async_notify,
+            sq_draining, max_rd_atomic, max_dest_rd_atomic, min_rnr_timer, port_num, timeout, retry_cnt, rnr_retry,
+            alt_port_num, alt_timeout, rate_limit }
+        ibv_sge "struct ibv_sge" { addr, length, lkey }
+        ibv_send_wr "struct ibv_send_wr" { wr_id, next, sg_list, num_sge, opcode, send_flags, imm_data, wr,
+            remote_srqn = "qp_type.xrc.remote_srqn", reserved = "bind_mw" }
+        ibv_recv_wr "struct ibv_recv_wr" { wr_id, next, sg_list, num_sge }
+        ibv_srq "struct ibv_srq" { context, srq_context, pd, handle, mutex, cond, events_completed }
+        ibv_qp "struct ibv_qp" { context, qp_context, pd, send_cq, recv_cq, srq, handle, qp_num, state, qp_type, mutex,
+            cond, events_completed }
+        ibv_comp_channel "struct ibv_comp_channel" { context, fd, refcnt }
+        ibv_cq "struct ibv_cq" { context, channel, cq_context, handle, cqe, mutex, cond, comp_events_completed,
+            async_events_completed }
+        ibv_ah "struct ibv_ah" { context, pd, handle }
+        ibv_device "struct ibv_device" { ops = "_ops", node_type, transport_type, name, dev_name, dev_path, ibdev_path }
+        ibv_context "struct ibv_context" { device, ops, cmd_fd, async_fd, num_comp_vectors, mutex, abi_compat }
+        ibv_context_ops "struct ibv_context_ops" { alloc_mw, bind_mw, dealloc_mw, poll_cq, req_notify_cq, post_srq_recv,
+            post_send, post_recv }
+    }
+    rows
+}
+
+/// Compiles and runs a C program that prints every size and offset; `None` where the header is not installed.
+fn measured_by_c(rows: &[(String, String, usize)]) -> Option<BTreeMap<String, usize>> {
+    let mut program =
+        "#include <stdio.h>\n#include <stddef.h>\n#include <infiniband/verbs.h>\nint main(void){\n"
+            .to_owned();
+    for (name, expression, _) in rows {
+        program += &format!("printf(\"{name} %zu\\n\", (size_t)({expression}));\n");
+    }
+    program += "return 0;}\n";
+    let directory = std::env::temp_dir().join(format!("verbs-header-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).unwrap();
+    let binary = directory.join("layout");
+    let mut compiler = Command::new("cc")
+        .args(["-x", "c", "-", "-o"])
+        .arg(&binary)
+        .stdin(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .ok()?;
+    compiler.stdin.take().unwrap().write_all(program.as_bytes()).unwrap();
+    let compiled = compiler.wait_with_output().unwrap();
+    let errors = String::from_utf8_lossy(&compiled.stderr);
+    assert!(compiled.status.success() || errors.contains("infiniband/verbs.h: No such file"), "{errors}");
+    let printed = compiled.status.success().then(|| Command::new(&binary).output().unwrap().stdout);
+    std::fs::remove_dir_all(&directory).unwrap();
+    let printed = String::from_utf8(printed?).unwrap();
+    Some(
+        printed
+            .lines()
+            .map(|line| line.rsplit_once(' ').unwrap())
+            .map(|(name, value)| (name.to_owned(), value.parse().unwrap()))
+            .collect(),
+    )
+}
+
+#[test]
+fn every_member_stands_where_the_header_has_it() {
+    let rows = layout();
+    let Some(c) = measured_by_c(&rows) else {
+        let required = std::env::var("RDMASCOPE_REQUIRE").unwrap_or_default();
+        assert!(!required.contains("header"), "infiniband/verbs.h is required here and not installed");
+        println!("SKIPPED: infiniband/verbs.h is not installed (apt-get install libibverbs-dev)");
+        return;
+    };
+    assert_eq!(c.len(), rows.len());
+    for (name, _, rust) in rows {
+        assert_eq!(c[&name], rust, "{name}");
+    }
+}
