@@ -1,1 +1,79 @@
-//! softdev
+//! A software RDMA device in user space: no kernel module, no root, no hardware.
+//!
+//! Its interface is libibverbs' own ([`PROVIDER`]); its semantics are those of the InfiniBand Architecture Specification
+//! (volume 1): states, completion errors, retries, access checks, limits. Between processes of one host it moves bytes
+//! through shared memory.
+//!
+//! # How it works
+//!
+//! The requester does the work. Posting a send places the payload in the receiver's memory and completes the receiver's
+//! work request, all within `ibv_post_send`; the receiver finds the completion when it polls. No thread, no lock and no
+//! system call stands between two processes; what cannot be delivered yet (receiver not ready, peer not there yet)
+//! stays with the requester and is tried again from whatever verb its process calls next.
+//!
+//! # A map of the code
+//!
+//! * `limits`: what the device allows.
+//! * `arena`: the memory that a process shares; `shared`: what stands in it; `host`: how processes find each other.
+//! * `memory`: memory regions and the check of every access; `copy`: moving bytes.
+//! * `deliver`: placing a message in a peer's receive ring: the heart.
+//! * `send`: the send queue with its retries; `receive`: the receive queue; `completion`: completion queues, channels.
+//! * `queue_pair`: creation, state changes, errors; `context`: devices, ports, domains, address handles.
+//! * `spin`, `timer`: locks between threads, time for retries.
+//!
+//! # What is not supported
+//!
+//! RDMA operations and atomics, shared receive queues, multicast, extended verbs (refused: EINVAL or EOPNOTSUPP).
+//! While a send waits for its receiver, its process must call some verb now and then: nothing else carries on with it.
+//! After `fork`, the child must not use objects of its parent.
+
+mod arena;
+mod completion;
+mod context;
+mod copy;
+mod deliver;
+mod host;
+mod limits;
+mod memory;
+mod queue_pair;
+mod receive;
+mod send;
+mod shared;
+mod spin;
+mod timer;
+
+use verbs::Provider;
+
+/// The device as a provider of verbs.
+pub static PROVIDER: Provider = Provider {
+    name: "softdev",
+    about: "software device in user space",
+    get_device_list: context::get_device_list,
+    free_device_list: context::free_device_list,
+    get_device_name: context::get_device_name,
+    open_device: context::open_device,
+    close_device: context::close_device,
+    query_device: context::query_device,
+    query_port: context::query_port,
+    query_gid: context::query_gid,
+    query_pkey: context::query_pkey,
+    alloc_pd: context::alloc_pd,
+    dealloc_pd: context::dealloc_pd,
+    reg_mr: memory::reg_mr,
+    dereg_mr: memory::dereg_mr,
+    create_comp_channel: completion::create_comp_channel,
+    destroy_comp_channel: completion::destroy_comp_channel,
+    create_cq: completion::create_cq,
+    destroy_cq: completion::destroy_cq,
+    get_cq_event: completion::get_cq_event,
+    ack_cq_events: completion::ack_cq_events,
+    create_qp: queue_pair::create_qp,
+    modify_qp: queue_pair::modify_qp,
+    query_qp: queue_pair::query_qp,
+    destroy_qp: queue_pair::destroy_qp,
+    create_ah: context::create_ah,
+    destroy_ah: context::destroy_ah,
+    alloc_buffer: Some(memory::alloc_buffer),
+    free_buffer: Some(memory::free_buffer),
+    no_signal_rate: "a software device has no signal rate",
+};

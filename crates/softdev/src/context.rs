@@ -1,0 +1,272 @@
+//! Devices, contexts, ports, protection domains and address handles.
+
+use std::ffi::{c_char, c_int, c_void};
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::sync::atomic::{AtomicU32, AtomicUsize};
+use std::sync::{Mutex, PoisonError};
+
+use verbs::abi::*;
+
+use crate::completion;
+use crate::host::{guid, host};
+use crate::limits::{
+    BLOCKS, CQS, DEVICE_NAME, GIDS, MAX_CQE, MAX_MESSAGE_BYTES, MAX_RD_ATOMIC, MAX_SGE, MAX_WR, MRS, PART,
+    PKEY, PORT, QPS,
+};
+use crate::queue_pair::Qp;
+use crate::{receive, send};
+
+/// Sets `errno` and gives the null pointer that a verb returns with it.
+pub(crate) fn fail<T>(errno: c_int) -> *mut T {
+    // SAFETY: errno's location is valid in every thread.
+    unsafe { *libc::__errno_location() = errno };
+    std::ptr::null_mut()
+}
+
+/// A context with what the device keeps for it.
+#[repr(C)]
+pub(crate) struct Ctx {
+    pub(crate) ibv: ibv_context,
+    /// Queue pairs of this context with sends that wait: all that polling has to look at when nothing waits.
+    pub(crate) waiting: AtomicUsize,
+    pub(crate) queue_pairs: Mutex<Vec<*const Qp>>,
+}
+
+impl Ctx {
+    /// Tries waiting sends again.
+    #[inline]
+    pub(crate) fn progress(&self) {
+        if self.waiting.load(Relaxed) != 0 {
+            self.progress_waiting();
+        }
+    }
+
+    #[cold]
+    fn progress_waiting(&self) {
+        // Another thread at work here does for both: nobody waits.
+        let Ok(queue_pairs) = self.queue_pairs.try_lock() else { return };
+        for qp in queue_pairs.iter() {
+            // SAFETY: a queue pair takes itself off the list, under the same lock, before it goes.
+            unsafe { &**qp }.retry();
+        }
+    }
+}
+
+/// The one device. Programs compare and print its pointer, so it is never freed.
+fn device() -> *mut ibv_device {
+    static DEVICE: Mutex<usize> = Mutex::new(0);
+    let mut device = DEVICE.lock().unwrap_or_else(PoisonError::into_inner);
+    if *device == 0 {
+        // SAFETY: all-zero bytes are a valid ibv_device: integers, null pointers and empty strings. libmlx5 reads
+        // members of a larger structure around every device, so zeroes follow it (SLACK).
+        let made: &mut [ibv_device; 1 + SLACK] = Box::leak(Box::new(unsafe { std::mem::zeroed() }));
+        let made = &mut made[0];
+        made.node_type = IBV_NODE_CA;
+        made.transport_type = IBV_TRANSPORT_IB;
+        for (to, from) in made.name.iter_mut().zip(DEVICE_NAME.bytes()) {
+            *to = from.cast_signed();
+        }
+        made.dev_name = made.name;
+        *device = (&raw mut *made) as usize;
+    }
+    *device as *mut ibv_device
+}
+
+/// Devices' worth of zeroes behind the device.
+const SLACK: usize = 1;
+
+pub(crate) unsafe extern "C" fn get_device_list(num_devices: *mut c_int) -> *mut *mut ibv_device {
+    let list = Box::into_raw(Box::new([device(), std::ptr::null_mut()]));
+    if !num_devices.is_null() {
+        // SAFETY: the caller gives null or a writable integer.
+        unsafe { *num_devices = 1 };
+    }
+    list.cast()
+}
+
+pub(crate) unsafe extern "C" fn free_device_list(list: *mut *mut ibv_device) {
+    // SAFETY: the caller gives back what get_device_list made.
+    drop(unsafe { Box::from_raw(list.cast::<[*mut ibv_device; 2]>()) });
+}
+
+pub(crate) unsafe extern "C" fn get_device_name(device: *mut ibv_device) -> *const c_char {
+    // SAFETY: the caller gives a device of the list.
+    unsafe { (*device).name.as_ptr() }
+}
+
+pub(crate) unsafe extern "C" fn open_device(device: *mut ibv_device) -> *mut ibv_context {
+    if let Err(error) = host() {
+        return fail(error.raw_os_error().unwrap_or(libc::ENODEV));
+    }
+    // SAFETY: all-zero bytes are a valid ibv_context: integers, null pointers, an unlocked mutex.
+    let mut ibv: ibv_context = unsafe { std::mem::zeroed() };
+    ibv.device = device;
+    ibv.ops.poll_cq = Some(completion::poll_cq);
+    ibv.ops.req_notify_cq = Some(completion::req_notify_cq);
+    ibv.ops.post_send = Some(send::post_send);
+    ibv.ops.post_recv = Some(receive::post_recv);
+    ibv.cmd_fd = -1;
+    ibv.async_fd = -1;
+    ibv.num_comp_vectors = 1;
+    let ctx = Ctx { ibv, waiting: AtomicUsize::new(0), queue_pairs: Mutex::default() };
+    Box::into_raw(Box::new(ctx)).cast()
+}
+
+pub(crate) unsafe extern "C" fn close_device(context: *mut ibv_context) -> c_int {
+    // SAFETY: the caller gives a context that open_device made and does not use it again.
+    drop(unsafe { Box::from_raw(context.cast::<Ctx>()) });
+    0
+}
+
+pub(crate) unsafe extern "C" fn query_device(_: *mut ibv_context, attr: *mut ibv_device_attr) -> c_int {
+    // SAFETY: all-zero bytes are a valid ibv_device_attr: integers.
+    let mut made: ibv_device_attr = unsafe { std::mem::zeroed() };
+    for (to, from) in made.fw_ver.iter_mut().zip(env!("CARGO_PKG_VERSION").bytes()) {
+        *to = from.cast_signed();
+    }
+    made.node_guid = guid().to_be();
+    made.sys_image_guid = made.node_guid;
+    made.max_mr_size = u64::MAX;
+    made.page_size_cap = 4096;
+    made.vendor_part_id = PART;
+    made.max_qp = QPS as c_int;
+    made.max_qp_wr = MAX_WR.cast_signed();
+    made.device_cap_flags =
+        IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_SYS_IMAGE_GUID;
+    made.max_sge = MAX_SGE as c_int;
+    made.max_cq = CQS as c_int;
+    made.max_cqe = MAX_CQE;
+    made.max_mr = MRS as c_int;
+    made.max_pd = c_int::MAX;
+    made.max_qp_rd_atom = c_int::from(MAX_RD_ATOMIC);
+    made.max_qp_init_rd_atom = c_int::from(MAX_RD_ATOMIC);
+    made.atomic_cap = IBV_ATOMIC_NONE;
+    made.max_ah = c_int::MAX;
+    made.max_pkeys = 1;
+    made.phys_port_cnt = 1;
+    // SAFETY: the caller gives writable attributes.
+    unsafe { attr.write(made) };
+    0
+}
+
+pub(crate) unsafe extern "C" fn query_port(_: *mut ibv_context, port: u8, attr: *mut ibv_port_attr) -> c_int {
+    if port != PORT {
+        return libc::EINVAL;
+    }
+    let made = ibv_port_attr {
+        state: IBV_PORT_ACTIVE,
+        max_mtu: IBV_MTU_4096,
+        active_mtu: IBV_MTU_4096,
+        gid_tbl_len: GIDS,
+        max_msg_sz: MAX_MESSAGE_BYTES as u32,
+        pkey_tbl_len: 1,
+        max_vl_num: 1,
+        active_width: 1,
+        active_speed: 1,
+        phys_state: 5, // link up
+        link_layer: IBV_LINK_LAYER_ETHERNET,
+        ..ibv_port_attr::default()
+    };
+    // SAFETY: the caller gives writable attributes.
+    unsafe { attr.write(made) };
+    0
+}
+
+/// The port's GID: the link-local prefix and the host's identifier.
+pub(crate) fn own_gid() -> ibv_gid {
+    let mut raw = [0; 16];
+    raw[..2].copy_from_slice(&[0xfe, 0x80]);
+    raw[8..].copy_from_slice(&guid().to_be_bytes());
+    ibv_gid { raw }
+}
+
+pub(crate) unsafe extern "C" fn query_gid(
+    _: *mut ibv_context,
+    port: u8,
+    index: c_int,
+    gid: *mut ibv_gid,
+) -> c_int {
+    if port != PORT || !(0..GIDS).contains(&index) {
+        fail::<c_void>(libc::EINVAL);
+        return -1;
+    }
+    // SAFETY: the caller gives a writable GID.
+    unsafe { gid.write(own_gid()) };
+    0
+}
+
+pub(crate) unsafe extern "C" fn query_pkey(
+    _: *mut ibv_context,
+    port: u8,
+    index: c_int,
+    pkey: *mut u16,
+) -> c_int {
+    if port != PORT || index != 0 {
+        fail::<c_void>(libc::EINVAL);
+        return -1;
+    }
+    // SAFETY: the caller gives a writable key.
+    unsafe { pkey.write(PKEY.to_be()) };
+    0
+}
+
+/// A protection domain. Its handle is its number in this process.
+#[repr(C)]
+pub(crate) struct Pd {
+    pub(crate) ibv: ibv_pd,
+    /// Regions, queue pairs and address handles in it.
+    pub(crate) children: AtomicUsize,
+}
+
+pub(crate) unsafe extern "C" fn alloc_pd(context: *mut ibv_context) -> *mut ibv_pd {
+    static NUMBERS: AtomicU32 = AtomicU32::new(1);
+    let ibv = ibv_pd { context, handle: NUMBERS.fetch_add(1, Relaxed) };
+    Box::into_raw(Box::new(Pd { ibv, children: AtomicUsize::new(0) })).cast()
+}
+
+pub(crate) unsafe extern "C" fn dealloc_pd(pd: *mut ibv_pd) -> c_int {
+    let pd = pd.cast::<Pd>();
+    // SAFETY: the caller gives a live domain.
+    if unsafe { &*pd }.children.load(SeqCst) != 0 {
+        return libc::EBUSY;
+    }
+    // SAFETY: alloc_pd made it, and nothing is left in it.
+    drop(unsafe { Box::from_raw(pd) });
+    0
+}
+
+/// An address handle.
+#[repr(C)]
+pub(crate) struct Ah {
+    ibv: ibv_ah,
+    pub(crate) attr: ibv_ah_attr,
+}
+
+/// Whether a route can be used: RoCE has no LIDs, so every route is global.
+pub(crate) fn is_valid_route(attr: &ibv_ah_attr) -> bool {
+    attr.is_global != 0 && attr.port_num == PORT && i32::from(attr.grh.sgid_index) < GIDS && attr.sl < 16
+}
+
+pub(crate) unsafe extern "C" fn create_ah(pd: *mut ibv_pd, attr: *mut ibv_ah_attr) -> *mut ibv_ah {
+    // SAFETY: the caller gives readable attributes.
+    let attr = unsafe { *attr };
+    if !is_valid_route(&attr) {
+        return fail(libc::EINVAL);
+    }
+    // SAFETY: the caller gives a live domain.
+    let domain = unsafe { &*pd.cast::<Pd>() };
+    domain.children.fetch_add(1, Relaxed);
+    let ibv = ibv_ah { context: domain.ibv.context, pd, handle: 0 };
+    Box::into_raw(Box::new(Ah { ibv, attr })).cast()
+}
+
+pub(crate) unsafe extern "C" fn destroy_ah(ah: *mut ibv_ah) -> c_int {
+    // SAFETY: the caller gives a handle that create_ah made and does not use it again.
+    let ah = unsafe { Box::from_raw(ah.cast::<Ah>()) };
+    // SAFETY: a handle's domain lives at least as long as the handle.
+    unsafe { &*ah.ibv.pd.cast::<Pd>() }.children.fetch_sub(1, Relaxed);
+    0
+}
+
+/// So that the number of blocks is seen to fit the 24 bits of a queue-pair number.
+const _: () = assert!(BLOCKS as usize * QPS == 1 << 24);

@@ -1,0 +1,343 @@
+//! Placing a message in a peer's receive ring.
+//!
+//! Every check that an adapter's responder makes is made here, by the requester, on what the peer shares; nothing that
+//! is read from there is believed beyond its own bounds.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
+
+use verbs::abi::*;
+
+use crate::completion::notify;
+use crate::copy::{Piece, Place, gather_small, scatter};
+use crate::host::{Host, Peer};
+use crate::limits::{GRH_BYTES, QP_INDEX_BITS};
+use crate::memory::{Access, locate};
+use crate::receive::grh;
+use crate::shared::{
+    FLAG_IMM, FLAG_IN_SLOT, FLAG_SOLICITED, Ring, SLOT_PAYLOAD, SharedQp, Slot, SlotState, UNCHECKED,
+};
+
+/// A message that is ready to be delivered.
+pub(crate) struct Message<'a> {
+    /// Where its payload is, in this process.
+    pub(crate) pieces: &'a [Piece],
+    /// Payload bytes.
+    pub(crate) bytes: u64,
+    /// Immediate data, network byte order.
+    pub(crate) imm: Option<u32>,
+    pub(crate) solicited: bool,
+    /// The sending queue pair.
+    pub(crate) src_qp: u32,
+    /// For a datagram.
+    pub(crate) datagram: Option<Datagram>,
+}
+
+/// What a datagram carries besides.
+#[derive(Clone, Copy)]
+pub(crate) struct Datagram {
+    pub(crate) qkey: u32,
+    pub(crate) service_level: u8,
+    pub(crate) traffic_class: u8,
+}
+
+/// How a delivery ended.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Delivery {
+    /// The payload is in place and the receive is complete.
+    Done,
+    /// No receive is posted.
+    NotReady,
+    /// The receive is too small. A reliable connection has completed it with an error.
+    TooLong,
+    /// The receive names memory that may not be written to; it was completed with an error.
+    BadReceive,
+    /// Nobody there takes messages from here.
+    NoAnswer,
+}
+
+impl Delivery {
+    /// Whether the receive is complete. One that is too small completes, with an error, only on a connection that can
+    /// report it (class C of IBTA vol. 1, section 9.9.3); the others drop the message and keep the receive (class D), and
+    /// then there is nothing to announce; a needless announcement does no harm.
+    fn completes(self, message: &Message<'_>) -> bool {
+        match self {
+            Self::Done | Self::BadReceive => true,
+            Self::TooLong => message.datagram.is_none(),
+            Self::NotReady | Self::NoAnswer => false,
+        }
+    }
+}
+
+/// A queue pair of a peer, found once and used for every message.
+#[derive(Clone)]
+pub(crate) struct Target {
+    pub(crate) peer: Arc<Peer>,
+    pub(crate) qp_num: u32,
+    generation: u32,
+    ring: Ring,
+}
+
+impl Target {
+    /// Finds a queue pair by its number.
+    pub(crate) fn find(host: &Host, qp_num: u32) -> Option<Self> {
+        let peer = host.peer_of(qp_num)?;
+        let view = peer.view(&host.arena.view);
+        let shared = view.qp(index(qp_num));
+        let generation = shared.generation.load(Acquire);
+        let ring = Ring {
+            offset: shared.ring_offset.load(Relaxed),
+            size: shared.ring_size.load(Relaxed),
+            stride: shared.ring_stride.load(Relaxed),
+        };
+        let found = shared.qp_num.load(Acquire) == qp_num && ring.is_sane(view);
+        found.then(|| Self { peer: Arc::clone(&peer), qp_num, generation, ring })
+    }
+
+    /// Its entry in the peer's table.
+    #[inline]
+    pub(crate) fn shared<'a>(&'a self, host: &'a Host) -> &'a SharedQp {
+        self.peer.view(&host.arena.view).qp(index(self.qp_num))
+    }
+
+    /// Whether it is still the queue pair that was found, in a state that receives.
+    #[inline]
+    fn receives(&self, shared: &SharedQp) -> bool {
+        let state = shared.state.load(Acquire);
+        (IBV_QPS_RTR..=IBV_QPS_SQE).contains(&state) && shared.generation.load(Relaxed) == self.generation
+    }
+
+    /// Whether it is still the queue pair that was found, in whatever state.
+    pub(crate) fn exists(&self, host: &Host) -> bool {
+        self.shared(host).generation.load(Acquire) == self.generation && self.peer.is_alive()
+    }
+
+    /// Delivers a message.
+    #[inline]
+    pub(crate) fn deliver(&self, host: &Host, message: &Message<'_>) -> Delivery {
+        let shared = self.shared(host);
+        if !self.receives(shared) {
+            return Delivery::NoAnswer;
+        }
+        match message.datagram {
+            Some(datagram) if shared.qkey.load(Relaxed) != datagram.qkey => return Delivery::NoAnswer,
+            Some(_) => {}
+            None if shared.dest_qp_num.load(Relaxed) != message.src_qp => return Delivery::NoAnswer,
+            None => {}
+        }
+        let delivery = Attempt { host, target: self, shared, message }.run();
+        if delivery.completes(message) {
+            let solicited = message.solicited || delivery != Delivery::Done;
+            let view = self.peer.view(&host.arena.view);
+            notify(host, view, Some(&self.peer), shared.recv_cq.load(Relaxed), solicited);
+        }
+        delivery
+    }
+}
+
+/// The table entry of a queue-pair number.
+pub(crate) fn index(qp_num: u32) -> u32 {
+    qp_num & ((1 << QP_INDEX_BITS) - 1)
+}
+
+/// One delivery under way.
+struct Attempt<'a> {
+    host: &'a Host,
+    target: &'a Target,
+    shared: &'a SharedQp,
+    message: &'a Message<'a>,
+}
+
+impl Attempt<'_> {
+    #[inline]
+    fn run(&self) -> Delivery {
+        let view = self.target.peer.view(&self.host.arena.view);
+        let mut n = self.shared.next.value.load(Acquire);
+        // Several requesters may send datagrams to one queue pair: a receive that another has taken is passed by.
+        for _ in 0..self.target.ring.size {
+            let Some(slot) = self.target.ring.slot(view, n) else { return Delivery::NoAnswer };
+            match SlotState::decode(slot.state.load(Acquire)) {
+                SlotState::Posted(posted) if posted == n => {
+                    if let Some(delivery) = self.fill(slot, n) {
+                        return delivery;
+                    }
+                }
+                SlotState::Claimed(taken, _) | SlotState::Done(taken)
+                    if taken == n && self.message.datagram.is_some() =>
+                {
+                    n = n.wrapping_add(1);
+                }
+                SlotState::Flushed(_) => return Delivery::NoAnswer,
+                _ => return Delivery::NotReady,
+            }
+        }
+        Delivery::NotReady
+    }
+
+    /// Fills a posted receive; `None` when somebody else was faster.
+    #[inline]
+    fn fill(&self, slot: &Slot, n: u32) -> Option<Delivery> {
+        let header = if self.message.datagram.is_some() { GRH_BYTES } else { 0 };
+        let bytes = self.message.bytes + header;
+        let elements = slot.num_sge.load(Relaxed);
+        if elements & UNCHECKED == 0 && bytes > u64::from(slot.room.load(Relaxed)) {
+            return self.too_long(slot, n);
+        }
+        let posted = SlotState::Posted(n).encode();
+        let in_slot = self.message.bytes <= SLOT_PAYLOAD as u64 && elements & UNCHECKED == 0;
+        if in_slot && self.message.datagram.is_none() {
+            // The only requester: nobody else writes to the slot, so one exchange ends the delivery.
+            self.describe(slot, bytes, IBV_WC_SUCCESS, true);
+            return self.finish(slot, n, posted);
+        }
+        let claimed = SlotState::Claimed(n, self.host.block).encode();
+        slot.state.compare_exchange(posted, claimed, SeqCst, Relaxed).ok()?;
+        let placed = if in_slot { Ok(()) } else { self.place(n, elements & !UNCHECKED) };
+        match placed {
+            Ok(()) => {
+                self.describe(slot, bytes, IBV_WC_SUCCESS, in_slot);
+                self.finish(slot, n, claimed)
+            }
+            Err(Misfit::Short) if !self.is_reliable() => {
+                slot.state.store(posted, SeqCst);
+                Some(Delivery::TooLong)
+            }
+            Err(misfit) => Some(self.reject(slot, n, claimed, misfit)),
+        }
+    }
+
+    /// Writes what the completion will say, and a payload that fits.
+    #[inline]
+    fn describe(&self, slot: &Slot, bytes: u64, status: ibv_wc_status, in_slot: bool) {
+        let message = self.message;
+        if in_slot {
+            // SAFETY: the pieces are readable: the requester located them for this message.
+            let payload: [u8; SLOT_PAYLOAD] = unsafe { gather_small(message.pieces) };
+            for (word, bytes) in slot.payload.iter().zip(payload.chunks_exact(8)) {
+                word.store(u64::from_ne_bytes(bytes.try_into().unwrap_or_default()), Relaxed);
+            }
+        }
+        let flag = |on: bool, flag: u8| if on { flag } else { 0 };
+        slot.byte_len.store(bytes as u32, Relaxed);
+        slot.imm.store(message.imm.unwrap_or(0), Relaxed);
+        slot.src_qp.store(message.src_qp, Relaxed);
+        slot.status.store(status as u8, Relaxed);
+        slot.flags.store(
+            flag(in_slot, FLAG_IN_SLOT)
+                | flag(message.imm.is_some(), FLAG_IMM)
+                | flag(message.solicited, FLAG_SOLICITED),
+            Relaxed,
+        );
+        if let Some(datagram) = message.datagram {
+            slot.service_level.store(datagram.service_level, Relaxed);
+            slot.traffic_class.store(datagram.traffic_class, Relaxed);
+        }
+    }
+
+    /// Hands the slot to its owner.
+    #[inline]
+    fn finish(&self, slot: &Slot, n: u32, from: u64) -> Option<Delivery> {
+        // Sequentially consistent: see `req_notify_cq`.
+        slot.state.compare_exchange(from, SlotState::Done(n).encode(), SeqCst, Relaxed).ok()?;
+        let next = n.wrapping_add(1);
+        self.advance(next);
+        let view = self.target.peer.view(&self.host.arena.view);
+        if let Some(slot) = self.target.ring.slot(view, next) {
+            prefetch(slot);
+        }
+        Some(Delivery::Done)
+    }
+
+    /// Moves the mark of the next receive on, never back: a slower requester of datagrams may come after a faster one.
+    #[inline]
+    fn advance(&self, next: u32) {
+        let mark = &self.shared.next.value;
+        if self.message.datagram.is_none() {
+            mark.store(next, Release);
+            return;
+        }
+        let ahead = |now: u32| (next.wrapping_sub(now).cast_signed() > 0).then_some(next);
+        let _ = mark.fetch_update(Release, Relaxed, ahead);
+    }
+
+    fn is_reliable(&self) -> bool {
+        self.shared.service.load(Relaxed) == IBV_QPT_RC
+    }
+
+    #[cold]
+    fn too_long(&self, slot: &Slot, n: u32) -> Option<Delivery> {
+        if !self.is_reliable() {
+            return Some(Delivery::TooLong);
+        }
+        let (posted, claimed) =
+            (SlotState::Posted(n).encode(), SlotState::Claimed(n, self.host.block).encode());
+        slot.state.compare_exchange(posted, claimed, SeqCst, Relaxed).ok()?;
+        Some(self.reject(slot, n, claimed, Misfit::Short))
+    }
+
+    /// Completes a receive with an error, which also fails its queue pair.
+    #[cold]
+    fn reject(&self, slot: &Slot, n: u32, claimed: u64, misfit: Misfit) -> Delivery {
+        let (status, delivery) = match misfit {
+            Misfit::Short => (IBV_WC_LOC_LEN_ERR, Delivery::TooLong),
+            Misfit::Forbidden => (IBV_WC_LOC_PROT_ERR, Delivery::BadReceive),
+        };
+        self.describe(slot, 0, status, false);
+        self.shared.state.store(IBV_QPS_ERR, SeqCst);
+        let _ = self.finish(slot, n, claimed);
+        delivery
+    }
+
+    /// Scatters the payload to the memory that the receive names, after checking all of it.
+    fn place(&self, n: u32, elements: u32) -> Result<(), Misfit> {
+        let view = self.target.peer.view(&self.host.arena.view);
+        let pd = self.shared.pd.load(Relaxed);
+        let element = |i| {
+            let shared = self.target.ring.sge(view, n, i)?;
+            let sge = ibv_sge {
+                addr: shared.addr.load(Relaxed),
+                length: shared.length.load(Relaxed),
+                lkey: shared.lkey.load(Relaxed),
+            };
+            locate(view, Some(&self.target.peer), pd, &sge, Access::Scatter)
+        };
+        let header = self.message.datagram.map(|datagram| grh(self.message.bytes, datagram.traffic_class));
+        let mut room = 0;
+        for i in 0..elements {
+            room += element(i).ok_or(Misfit::Forbidden)?.bytes() as u64;
+        }
+        if room < self.message.bytes + header.map_or(0, |_| GRH_BYTES) {
+            return Err(Misfit::Short);
+        }
+        let places = (0..elements).filter_map(element);
+        let header =
+            header.as_ref().map(|header| Piece { addr: header.as_ptr().cast_mut(), len: header.len() });
+        let pieces = header.into_iter().chain(self.message.pieces.iter().copied());
+        // SAFETY: every place was just checked; the pieces are readable and the header lives until the end of this
+        // function; a peer's arena stays mapped as long as `target` holds the peer.
+        unsafe { scatter(pieces, places) }.map_err(|_| Misfit::Forbidden)
+    }
+}
+
+/// Why a payload does not go where a receive wants it.
+#[derive(Clone, Copy)]
+enum Misfit {
+    Short,
+    Forbidden,
+}
+
+/// Asks for a cache line before it is needed.
+#[inline]
+fn prefetch(slot: &Slot) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: prefetching has no effect that a program can see, whatever the address.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T0>((&raw const *slot).cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = slot;
+}
+
+/// So that `Place` is known to be small enough to be passed by value.
+const _: () = assert!(size_of::<Place>() <= 32);

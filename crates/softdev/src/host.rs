@@ -1,0 +1,216 @@
+//! The processes of one host that have the device open, and how they find each other.
+//!
+//! Each process claims a block of queue-pair numbers by listening on an abstract Unix socket that is named after it:
+//! the kernel keeps the name unique and takes it away when the process ends, however it ends. Whoever has a queue-pair
+//! number connects to the socket of its block; the kernel says which process listens there (`SO_PEERCRED`, so that
+//! another user cannot pose as one of ours), and that process's arena is opened through `/proc/PID/fd`, which the
+//! kernel allows to the same user only. Nothing is ever accepted or sent. The connection stays open: it breaks when
+//! the process ends.
+//!
+//! Abstract names belong to a network namespace, as a host's address does: processes in other namespaces are other
+//! hosts.
+
+use std::collections::HashMap;
+use std::fs;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use rustix::event::{PollFd, PollFlags};
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+
+use crate::arena::{Arena, View};
+use crate::limits::{BLOCKS, QP_INDEX_BITS};
+use crate::shared::{LAYOUT, MAGIC, TABLES};
+
+/// This process, as a member of the host.
+pub(crate) struct Host {
+    pub(crate) arena: Arena,
+    pub(crate) block: u32,
+    listener: OwnedFd,
+    /// Connections of peers, taken from the listener so that its backlog never fills; kept, because closing one would
+    /// tell the peer that this process has ended.
+    connections: Mutex<Vec<OwnedFd>>,
+    peers: Mutex<HashMap<u32, Arc<Peer>>>,
+}
+
+/// Another process, or this one as its own peer.
+pub(crate) struct Peer {
+    pub(crate) pid: u32,
+    mapping: Option<View>,
+    connection: Option<OwnedFd>,
+    /// Writing ends of its completion channels, by descriptor and inode.
+    channels: Mutex<HashMap<(i32, u64), Arc<OwnedFd>>>,
+}
+
+/// The process's one membership, made when the device is first opened.
+pub(crate) fn host() -> io::Result<&'static Host> {
+    static HOST: OnceLock<Host> = OnceLock::new();
+    static OPENING: Mutex<()> = Mutex::new(());
+    let _one_at_a_time = OPENING.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(host) = HOST.get() {
+        return Ok(host);
+    }
+    let host = Host::join()?;
+    Ok(HOST.get_or_init(|| host))
+}
+
+fn address(block: u32) -> io::Result<SocketAddrUnix> {
+    let user = rustix::process::geteuid().as_raw();
+    let name = format!("rdmascope-softdev-{LAYOUT}/{user}/{block}");
+    Ok(SocketAddrUnix::new_abstract_name(name.as_bytes())?)
+}
+
+fn arena_name(block: u32) -> String {
+    format!("rdmascope-softdev-{block}")
+}
+
+impl Host {
+    fn join() -> io::Result<Self> {
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let listener = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+        let pid = rustix::process::getpid().as_raw_nonzero().get().cast_unsigned();
+        let block = (0..BLOCKS - 1).map(|i| 1 + (pid + i) % (BLOCKS - 1)).find_map(|block| {
+            let address = address(block).ok()?;
+            match rustix::net::bind(&listener, &address) {
+                Ok(()) => Some(Ok(block)),
+                Err(Errno::ADDRINUSE) => None,
+                Err(error) => Some(Err(error)),
+            }
+        });
+        let block = block.ok_or_else(|| io::Error::other("all blocks of queue-pair numbers are taken"))??;
+        let arena = Arena::new(&arena_name(block), TABLES)?;
+        let header = arena.view.header();
+        header.block.store(block, Relaxed);
+        header.layout.store(LAYOUT, Relaxed);
+        header.magic.store(MAGIC, Release);
+        // Only now can peers connect, so that they find the arena.
+        rustix::net::listen(&listener, 4096)?;
+        Ok(Self { arena, block, listener, connections: Mutex::default(), peers: Mutex::default() })
+    }
+
+    /// The process that a queue-pair number belongs to, if there is one on this host.
+    pub(crate) fn peer_of(&self, qp_num: u32) -> Option<Arc<Peer>> {
+        let block = qp_num >> QP_INDEX_BITS;
+        let mut peers = self.peers.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(peer) = peers.get(&block) {
+            if peer.is_alive() {
+                return Some(Arc::clone(peer));
+            }
+            peers.remove(&block);
+        }
+        let peer = Arc::new(if block == self.block { Peer::own() } else { Peer::attach(block).ok()? });
+        peers.insert(block, Arc::clone(&peer));
+        Some(peer)
+    }
+
+    /// Takes the connections of new peers and drops those of peers that have ended.
+    pub(crate) fn tidy(&self) {
+        let mut connections = self.connections.lock().unwrap_or_else(PoisonError::into_inner);
+        while let Ok(connection) = rustix::net::accept_with(&self.listener, SocketFlags::CLOEXEC) {
+            connections.push(connection);
+        }
+        connections.retain(|connection| !is_broken(connection));
+    }
+}
+
+impl Peer {
+    fn own() -> Self {
+        let pid = rustix::process::getpid().as_raw_nonzero().get().cast_unsigned();
+        Self { pid, mapping: None, connection: None, channels: Mutex::default() }
+    }
+
+    fn attach(block: u32) -> io::Result<Self> {
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let connection = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+        rustix::net::connect(&connection, &address(block)?)?;
+        let credentials = rustix::net::sockopt::socket_peercred(&connection)?;
+        if credentials.uid != rustix::process::geteuid() {
+            return Err(io::ErrorKind::PermissionDenied.into());
+        }
+        let pid = credentials.pid.as_raw_nonzero().get().cast_unsigned();
+        let view = View::map(open_arena(pid, block)?.as_fd())?;
+        let header = view.header();
+        let ours = (MAGIC, LAYOUT, block);
+        if (header.magic.load(Acquire), header.layout.load(Relaxed), header.block.load(Relaxed)) != ours {
+            return Err(io::Error::other("the arena is not of this version"));
+        }
+        Ok(Self { pid, mapping: Some(view), connection: Some(connection), channels: Mutex::default() })
+    }
+
+    /// Its arena; `own` where the peer is this process.
+    #[inline]
+    pub(crate) fn view<'a>(&'a self, own: &'a View) -> &'a View {
+        self.mapping.as_ref().unwrap_or(own)
+    }
+
+    /// Whether the peer is this process.
+    #[inline]
+    pub(crate) fn is_own(&self) -> bool {
+        self.mapping.is_none()
+    }
+
+    /// Whether the process still exists.
+    pub(crate) fn is_alive(&self) -> bool {
+        self.connection.as_ref().is_none_or(|connection| !is_broken(connection))
+    }
+
+    /// The writing end of one of its completion channels.
+    pub(crate) fn channel(&self, fd: i32, inode: u64) -> io::Result<Arc<OwnedFd>> {
+        let mut channels = self.channels.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(channel) = channels.get(&(fd, inode)) {
+            return Ok(Arc::clone(channel));
+        }
+        // Non-blocking also makes the open fail, rather than wait, where the reading end has gone.
+        let path = format!("/proc/{}/fd/{fd}", self.pid);
+        let opened =
+            rustix::fs::open(path, OFlags::WRONLY | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty())?;
+        if rustix::fs::fstat(&opened)?.st_ino != inode {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        let channel = Arc::new(opened);
+        channels.insert((fd, inode), Arc::clone(&channel));
+        Ok(channel)
+    }
+}
+
+/// Finds the arena among the descriptors of a process.
+fn open_arena(pid: u32, block: u32) -> io::Result<OwnedFd> {
+    let wanted = format!("/memfd:{} (deleted)", arena_name(block));
+    for entry in fs::read_dir(format!("/proc/{pid}/fd"))?.flatten() {
+        if fs::read_link(entry.path()).is_ok_and(|target| target.as_os_str() == wanted.as_str()) {
+            let flags = OFlags::RDWR | OFlags::CLOEXEC;
+            return Ok(rustix::fs::open(entry.path(), flags, Mode::empty())?);
+        }
+    }
+    Err(io::ErrorKind::NotFound.into())
+}
+
+/// Whether the other end of a connection has gone.
+fn is_broken(connection: &OwnedFd) -> bool {
+    let mut polled = [PollFd::new(connection, PollFlags::RDHUP)];
+    let now = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
+    let found = rustix::event::poll(&mut polled, Some(&now));
+    found.is_ok() && polled[0].revents().intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::RDHUP)
+}
+
+/// An identifier of this host on this network, stable while it runs: the low 64 bits of the port's GID, and the node's
+/// GUID. It differs between hosts, boots and network namespaces.
+pub(crate) fn guid() -> u64 {
+    static GUID: OnceLock<u64> = OnceLock::new();
+    *GUID.get_or_init(|| {
+        let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+        let namespace = fs::metadata("/proc/self/ns/net").map_or(0, |m| m.ino());
+        // FNV-1a: no more than a stable mix of the two is needed.
+        let mixed =
+            boot.bytes().chain(namespace.to_le_bytes()).fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+                (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+            });
+        // An EUI-64 of local scope made from an EUI-48: 02:..:..:ff:fe:.. (RFC 4291, appendix A).
+        (mixed & 0x00ff_ff00_00ff_ffff) | 0x0200_00ff_fe00_0000
+    })
+}

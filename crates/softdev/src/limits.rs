@@ -1,0 +1,39 @@
+//! What the device allows. Named constants with the reason or the source of each.
+
+/// Name of the one device.
+pub(crate) const DEVICE_NAME: &str = "softdev0";
+/// Ports count from 1; there is one.
+pub(crate) const PORT: u8 = 1;
+/// Entries of the GID table: the link-local address.
+pub(crate) const GIDS: i32 = 1;
+/// Default partition, full member (IBTA vol. 1, section 10.9.1.2).
+pub(crate) const PKEY: u16 = 0xffff;
+/// Longest message of a connected service (IBTA vol. 1, section 9.7.7: 0 to 2^31 bytes).
+pub(crate) const MAX_MESSAGE_BYTES: u64 = 1 << 31;
+/// Largest path MTU in bytes; a datagram is one packet (IBTA vol. 1, section 9.8.3).
+pub(crate) const MTU_BYTES: u64 = 4096;
+/// Queue pairs of one process: the low bits of a queue-pair number.
+pub(crate) const QPS: usize = 1 << QP_INDEX_BITS;
+/// Low bits of a queue-pair number, which count within a process; the high bits name the process.
+pub(crate) const QP_INDEX_BITS: u32 = 12;
+/// Processes of one host that can have the device open at once: the high bits of a 24-bit number, without 0 so that
+/// the management queue pairs 0 and 1 stay free.
+pub(crate) const BLOCKS: u32 = 1 << (24 - QP_INDEX_BITS);
+/// Completion queues of one process.
+pub(crate) const CQS: usize = 4096;
+/// Memory regions of one process.
+pub(crate) const MRS: usize = 1 << 16;
+/// Work requests of one queue: what ConnectX adapters report.
+pub(crate) const MAX_WR: u32 = 32768;
+/// Scatter-gather elements of a request: what Soft-RoCE reports.
+pub(crate) const MAX_SGE: usize = 32;
+/// Bytes of an inline send: enough for perftest's defaults (236 B at most).
+pub(crate) const MAX_INLINE: u32 = 512;
+/// Entries of a completion queue: what ConnectX adapters report.
+pub(crate) const MAX_CQE: i32 = (1 << 22) - 1;
+/// Outstanding reads and atomics that the attributes may name; none are served yet.
+pub(crate) const MAX_RD_ATOMIC: u8 = 16;
+/// Global route header in front of every datagram (IBTA vol. 1, section 8.3).
+pub(crate) const GRH_BYTES: u64 = 40;
+/// `vendor_part_id`: in no list of adapters that programs treat specially.
+pub(crate) const PART: u32 = 0x50f7;

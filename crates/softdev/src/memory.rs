@@ -1,0 +1,152 @@
+//! Memory regions, and the check of every access through one.
+
+use std::ffi::{c_int, c_void};
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+use verbs::abi::*;
+
+use crate::arena::View;
+use crate::context::{Pd, fail};
+use crate::copy::{Piece, Place};
+use crate::host::{Host, Peer, host};
+use crate::limits::MRS;
+use crate::shared::mr_index;
+
+/// Keys of this process.
+static KEYS: Mutex<Keys> = Mutex::new(Keys { fresh: 0, freed: Vec::new() });
+
+struct Keys {
+    /// Entries from here on were never used.
+    fresh: u32,
+    /// Keys that were given back; each comes again with its low byte counted up, so that an old key is found out.
+    freed: Vec<u32>,
+}
+
+impl Keys {
+    fn take(&mut self) -> Option<u32> {
+        if (self.fresh as usize) < MRS {
+            self.fresh += 1;
+            return Some((self.fresh - 1) << 8 | 1);
+        }
+        let old = self.freed.pop()?;
+        // The low byte is never 0, so that no key is.
+        Some((old & !0xff) | ((old & 0xff) % 0xff + 1))
+    }
+}
+
+/// What a memory region is used for.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Access {
+    /// Gathering a message: any registration allows it.
+    Gather,
+    /// Scattering a received message: needs `IBV_ACCESS_LOCAL_WRITE`.
+    Scatter,
+}
+
+/// Finds bytes of the process of `view` by key and address, if a live registration in protection domain `pd` covers
+/// all of them and allows the access. `peer` is `None` for this process's own bytes.
+#[inline]
+pub(crate) fn locate(
+    view: &View,
+    peer: Option<&Peer>,
+    pd: u32,
+    sge: &ibv_sge,
+    access: Access,
+) -> Option<Place> {
+    let (addr, length) = (sge.addr, u64::from(sge.length));
+    let mr = view.mr(sge.lkey);
+    if sge.lkey == 0 || mr.key.load(Acquire) != sge.lkey || mr.pd.load(Relaxed) != pd {
+        return None;
+    }
+    if access == Access::Scatter && mr.access.load(Relaxed) & IBV_ACCESS_LOCAL_WRITE == 0 {
+        return None;
+    }
+    let within = addr.checked_sub(mr.addr.load(Relaxed))?;
+    if within.checked_add(length)? > mr.length.load(Relaxed) {
+        return None;
+    }
+    let len = sge.length as usize;
+    let Some(peer) = peer.filter(|peer| !peer.is_own()) else {
+        return Some(Place::Here(Piece { addr: addr as *mut u8, len }));
+    };
+    if mr.in_arena.load(Relaxed) == 0 {
+        return Some(Place::There { pid: peer.pid, addr, len });
+    }
+    let at = view.at(mr.offset.load(Relaxed).checked_add(within)?, length)?;
+    Some(Place::Here(Piece { addr: at.as_ptr(), len }))
+}
+
+pub(crate) unsafe extern "C" fn reg_mr(
+    pd: *mut ibv_pd,
+    addr: *mut c_void,
+    length: usize,
+    access: c_int,
+) -> *mut ibv_mr {
+    let access = access.cast_unsigned();
+    let writes = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
+    // man ibv_reg_mr: remote write and atomic need local write too.
+    if length == 0 || (access & writes != 0 && access & IBV_ACCESS_LOCAL_WRITE == 0) {
+        return fail(libc::EINVAL);
+    }
+    if (addr as usize).checked_add(length).is_none() {
+        return fail(libc::EFAULT);
+    }
+    // SAFETY: the caller gives a live domain of this device.
+    let pd = unsafe { &*pd.cast::<Pd>() };
+    let Ok(host) = host() else { return fail(libc::ENODEV) };
+    let Some(key) = KEYS.lock().unwrap_or_else(PoisonError::into_inner).take() else {
+        return fail(libc::ENOMEM);
+    };
+    publish(host, key, pd, addr as u64, length as u64, access);
+    pd.children.fetch_add(1, Relaxed);
+    let raw = (&raw const *pd).cast_mut().cast::<ibv_pd>();
+    let mr = ibv_mr {
+        context: pd.ibv.context,
+        pd: raw,
+        addr,
+        length,
+        handle: mr_index(key),
+        lkey: key,
+        rkey: key,
+    };
+    Box::into_raw(Box::new(mr))
+}
+
+fn publish(host: &Host, key: u32, pd: &Pd, addr: u64, length: u64, access: u32) {
+    let mr = host.arena.view.mr(key);
+    let offset = host.arena.view.offset_of(addr, length);
+    mr.pd.store(pd.ibv.handle, Relaxed);
+    mr.access.store(access, Relaxed);
+    mr.addr.store(addr, Relaxed);
+    mr.length.store(length, Relaxed);
+    mr.in_arena.store(u32::from(offset.is_some()), Relaxed);
+    mr.offset.store(offset.unwrap_or(0), Relaxed);
+    mr.key.store(key, Release);
+}
+
+pub(crate) unsafe extern "C" fn dereg_mr(mr: *mut ibv_mr) -> c_int {
+    // SAFETY: the caller gives a live region that reg_mr made, and does not use it again.
+    let mr = unsafe { Box::from_raw(mr) };
+    if let Ok(host) = host() {
+        host.arena.view.mr(mr.lkey).key.store(0, Release);
+    }
+    // SAFETY: a region's domain lives at least as long as the region.
+    unsafe { &*mr.pd.cast::<Pd>() }.children.fetch_sub(1, Relaxed);
+    KEYS.lock().unwrap_or_else(PoisonError::into_inner).freed.push(mr.lkey);
+    0
+}
+
+pub(crate) unsafe extern "C" fn alloc_buffer(_: *mut ibv_context, len: usize) -> *mut c_void {
+    let Ok(host) = host() else { return fail(libc::ENODEV) };
+    let Some(offset) = host.arena.allocate(len as u64) else { return fail(libc::ENOMEM) };
+    host.arena.view.at(offset, len as u64).map_or_else(|| fail(libc::ENOMEM), |at| at.as_ptr().cast())
+}
+
+pub(crate) unsafe extern "C" fn free_buffer(_: *mut ibv_context, addr: *mut c_void, len: usize) {
+    let Ok(host) = host() else { return };
+    if let Some(offset) = host.arena.view.offset_of(addr as u64, len as u64) {
+        host.arena.free(offset, len as u64);
+    }
+}

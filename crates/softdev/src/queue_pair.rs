@@ -1,0 +1,331 @@
+//! Queue pairs: creation, state changes, failure.
+
+use std::ffi::c_int;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
+use std::sync::atomic::{AtomicU32, AtomicU64};
+use std::sync::{Mutex, PoisonError};
+
+use verbs::abi::*;
+use verbs::transition;
+
+use crate::completion::{Cq, notify};
+use crate::context::{Ctx, Pd, fail, is_valid_route};
+use crate::deliver::index;
+use crate::host::{Host, host};
+use crate::limits::{MAX_INLINE, MAX_RD_ATOMIC, MAX_SGE, MAX_WR, PORT, QP_INDEX_BITS, QPS};
+use crate::receive::{ReceiveQueue, wr_ids};
+use crate::send::SendQueue;
+use crate::shared::{Ring, SharedQp};
+use crate::spin::SpinLock;
+
+/// A queue pair. What its peers see of it stands in this process's arena.
+#[repr(C)]
+pub(crate) struct Qp {
+    pub(crate) ibv: ibv_qp,
+    pub(crate) host: &'static Host,
+    /// Number of its protection domain.
+    pub(crate) pd: u32,
+    pub(crate) cap: ibv_qp_cap,
+    pub(crate) sq_sig_all: bool,
+    /// What modify_qp has set.
+    pub(crate) attr: SpinLock<ibv_qp_attr>,
+    pub(crate) send: SpinLock<SendQueue>,
+    /// Position up to which sends have left the queue.
+    pub(crate) retired: AtomicU32,
+    pub(crate) receive: SpinLock<ReceiveQueue>,
+    /// Number of the next receive to complete.
+    pub(crate) head: AtomicU32,
+    pub(crate) ring: Ring,
+    pub(crate) wr_ids: Box<[AtomicU64]>,
+    /// Looks at a receive that a peer is placing.
+    pub(crate) doubts: AtomicU32,
+}
+
+impl Qp {
+    /// # Safety
+    /// `qp` is a live queue pair of this device.
+    #[inline]
+    pub(crate) unsafe fn from<'a>(qp: *mut ibv_qp) -> &'a Self {
+        // SAFETY: every ibv_qp of this device is the first member of a Qp.
+        unsafe { &*qp.cast::<Self>() }
+    }
+
+    #[inline]
+    pub(crate) fn ctx(&self) -> &Ctx {
+        // SAFETY: a queue pair's context lives at least as long as the queue pair.
+        unsafe { &*self.ibv.context.cast::<Ctx>() }
+    }
+
+    #[inline]
+    pub(crate) fn shared(&self) -> &SharedQp {
+        self.host.arena.view.qp(index(self.ibv.qp_num))
+    }
+
+    #[inline]
+    pub(crate) fn state(&self) -> ibv_qp_state {
+        self.shared().state.load(Acquire)
+    }
+
+    /// Enters ERR: everything that is posted is flushed.
+    #[cold]
+    pub(crate) fn fail(&self) {
+        let mut queue = self.send.lock();
+        self.shared().state.store(IBV_QPS_ERR, SeqCst);
+        self.flush_sends(&mut queue);
+        drop(queue);
+        self.flush_receives();
+    }
+
+    /// Tells whoever sleeps that receives were flushed.
+    pub(crate) fn announce_flush(&self) {
+        notify(self.host, &self.host.arena.view, None, self.shared().recv_cq.load(Relaxed), true);
+    }
+
+    fn reset(&self) {
+        self.clear_sends(&mut self.send.lock());
+        // SAFETY: a queue pair's completion queues live at least as long as the queue pair.
+        let (send_cq, recv_cq) = unsafe { (Cq::from(self.ibv.send_cq), Cq::from(self.ibv.recv_cq)) };
+        recv_cq.quiet(|| self.clear_receives());
+        send_cq.clean(self);
+        recv_cq.clean(self);
+    }
+}
+
+/// Entries of the table of queue pairs in use. Numbers come round as late as they can.
+static INDEXES: Mutex<Indexes> = Mutex::new(Indexes { used: Vec::new(), next: 0 });
+
+struct Indexes {
+    used: Vec<bool>,
+    next: usize,
+}
+
+impl Indexes {
+    fn take(&mut self) -> Option<u32> {
+        self.used.resize(QPS, false);
+        let index = (0..QPS).map(|i| (self.next + i) % QPS).find(|i| !self.used[*i])?;
+        self.used[index] = true;
+        self.next = index + 1;
+        Some(index as u32)
+    }
+
+    fn give_back(&mut self, index: u32) {
+        self.used[index as usize] = false;
+    }
+}
+
+fn indexes() -> std::sync::MutexGuard<'static, Indexes> {
+    INDEXES.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+pub(crate) unsafe extern "C" fn create_qp(pd: *mut ibv_pd, init: *mut ibv_qp_init_attr) -> *mut ibv_qp {
+    // SAFETY: the caller gives readable and writable attributes.
+    let init = unsafe { &mut *init };
+    let service_known = matches!(init.qp_type, IBV_QPT_RC | IBV_QPT_UC | IBV_QPT_UD);
+    if !service_known || !init.srq.is_null() {
+        return fail(libc::EOPNOTSUPP);
+    }
+    let cap = init.cap;
+    let fits = cap.max_send_wr <= MAX_WR
+        && cap.max_recv_wr <= MAX_WR
+        && cap.max_send_sge as usize <= MAX_SGE
+        && cap.max_recv_sge as usize <= MAX_SGE
+        && cap.max_inline_data <= MAX_INLINE;
+    if !fits || init.send_cq.is_null() || init.recv_cq.is_null() {
+        return fail(libc::EINVAL);
+    }
+    let Ok(host) = host() else { return fail(libc::ENODEV) };
+    host.tidy();
+    let Some(index) = indexes().take() else { return fail(libc::ENOMEM) };
+    let mut ring = Ring {
+        offset: 0,
+        size: cap.max_recv_wr.max(1).next_power_of_two(),
+        stride: Ring::stride_for(cap.max_recv_sge.max(1)),
+    };
+    let Some(offset) = host.arena.allocate(ring.bytes()) else {
+        indexes().give_back(index);
+        return fail(libc::ENOMEM);
+    };
+    ring.offset = offset;
+    // SAFETY: the caller gives a live domain.
+    let domain = unsafe { &*pd.cast::<Pd>() };
+    domain.children.fetch_add(1, Relaxed);
+    // SAFETY: all-zero bytes are a valid ibv_qp: integers, null pointers, an unlocked mutex, an unused condition.
+    let mut ibv: ibv_qp = unsafe { std::mem::zeroed() };
+    (ibv.context, ibv.qp_context, ibv.pd) = (domain.ibv.context, init.qp_context, pd);
+    (ibv.send_cq, ibv.recv_cq) = (init.send_cq, init.recv_cq);
+    (ibv.handle, ibv.qp_num, ibv.qp_type) = (index, host.block << QP_INDEX_BITS | index, init.qp_type);
+    let qp = Box::into_raw(Box::new(Qp {
+        ibv,
+        host,
+        pd: domain.ibv.handle,
+        cap,
+        sq_sig_all: init.sq_sig_all != 0,
+        attr: SpinLock::new(ibv_qp_attr { cap, ..ibv_qp_attr::default() }),
+        send: SpinLock::new(SendQueue::default()),
+        retired: AtomicU32::new(0),
+        receive: SpinLock::new(ReceiveQueue::new()),
+        head: AtomicU32::new(0),
+        ring,
+        wr_ids: wr_ids(ring.size),
+        doubts: AtomicU32::new(1),
+    }));
+    // SAFETY: it was just made.
+    publish(unsafe { &*qp });
+    qp.cast()
+}
+
+/// Makes a queue pair known to its peers and to its completion queue and context.
+fn publish(qp: &Qp) {
+    // SAFETY: the caller of create_qp gave live queues.
+    let recv_cq = unsafe { Cq::from(qp.ibv.recv_cq) };
+    let shared = qp.shared();
+    shared.state.store(IBV_QPS_RESET, Relaxed);
+    shared.service.store(qp.ibv.qp_type, Relaxed);
+    shared.pd.store(qp.pd, Relaxed);
+    shared.recv_cq.store(recv_cq.index, Relaxed);
+    shared.ring_offset.store(qp.ring.offset, Relaxed);
+    shared.ring_size.store(qp.ring.size, Relaxed);
+    shared.ring_stride.store(qp.ring.stride, Relaxed);
+    shared.next.value.store(0, Relaxed);
+    shared.qp_num.store(qp.ibv.qp_num, Release);
+    recv_cq.attach(qp);
+    qp.ctx().queue_pairs.lock().unwrap_or_else(PoisonError::into_inner).push(qp);
+}
+
+pub(crate) unsafe extern "C" fn destroy_qp(raw: *mut ibv_qp) -> c_int {
+    // SAFETY: the caller gives a live queue pair of this device.
+    let qp = unsafe { Qp::from(raw) };
+    qp.ctx()
+        .queue_pairs
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .retain(|other| !std::ptr::eq(*other, qp));
+    let shared = qp.shared();
+    shared.state.store(IBV_QPS_RESET, SeqCst);
+    shared.generation.fetch_add(1, SeqCst);
+    shared.qp_num.store(0, SeqCst);
+    qp.clear_sends(&mut qp.send.lock());
+    // SAFETY: a queue pair's completion queues live at least as long as the queue pair.
+    let (send_cq, recv_cq) = unsafe { (Cq::from(qp.ibv.send_cq), Cq::from(qp.ibv.recv_cq)) };
+    send_cq.detach(qp);
+    recv_cq.detach(qp);
+    qp.host.arena.free(qp.ring.offset, qp.ring.bytes());
+    indexes().give_back(index(qp.ibv.qp_num));
+    // SAFETY: a queue pair's domain lives at least as long as the queue pair.
+    unsafe { &*qp.ibv.pd.cast::<Pd>() }.children.fetch_sub(1, Relaxed);
+    // SAFETY: create_qp made it, and no list holds it any more.
+    drop(unsafe { Box::from_raw(raw.cast::<Qp>()) });
+    0
+}
+
+pub(crate) unsafe extern "C" fn modify_qp(raw: *mut ibv_qp, attr: *mut ibv_qp_attr, mask: c_int) -> c_int {
+    // SAFETY: the caller gives a live queue pair of this device and readable attributes.
+    let (qp, new) = unsafe { (Qp::from(raw), &*attr) };
+    let mask = mask.cast_unsigned();
+    let from = qp.state();
+    let to = if mask & IBV_QP_STATE != 0 { new.qp_state } else { from };
+    let current_as_said = mask & IBV_QP_CUR_STATE == 0 || new.cur_qp_state == from;
+    let allowed = transition::check(qp.ibv.qp_type, from, to, mask).is_ok();
+    if !current_as_said || !allowed || !is_valid(new, mask) {
+        return libc::EINVAL;
+    }
+    apply(qp, new, mask);
+    match to {
+        IBV_QPS_RESET => {
+            qp.shared().state.store(to, SeqCst);
+            qp.reset();
+        }
+        IBV_QPS_ERR => qp.fail(),
+        _ => {
+            qp.shared().state.store(to, SeqCst);
+            if to == IBV_QPS_RTS && from == IBV_QPS_RTR {
+                qp.warm_up();
+            }
+            qp.ctx().progress();
+        }
+    }
+    // SAFETY: the caller gives a live queue pair; libibverbs keeps this member in the same way.
+    unsafe { (*raw).state = to };
+    0
+}
+
+/// Whether the values of the attributes in `mask` are acceptable.
+fn is_valid(attr: &ibv_qp_attr, mask: u32) -> bool {
+    let unless = |bit: u32, valid: bool| mask & bit == 0 || valid;
+    unless(IBV_QP_PORT, attr.port_num == PORT)
+        && unless(IBV_QP_PKEY_INDEX, attr.pkey_index == 0)
+        && unless(IBV_QP_AV, is_valid_route(&attr.ah_attr))
+        && unless(IBV_QP_ALT_PATH, false)
+        && unless(IBV_QP_PATH_MTU, (IBV_MTU_256..=IBV_MTU_4096).contains(&attr.path_mtu))
+        && unless(IBV_QP_DEST_QPN, attr.dest_qp_num >> 24 == 0)
+        && unless(IBV_QP_TIMEOUT, attr.timeout < 32)
+        && unless(IBV_QP_RETRY_CNT, attr.retry_cnt < 8)
+        && unless(IBV_QP_RNR_RETRY, attr.rnr_retry < 8)
+        && unless(IBV_QP_MIN_RNR_TIMER, attr.min_rnr_timer < 32)
+        && unless(IBV_QP_MAX_QP_RD_ATOMIC, attr.max_rd_atomic <= MAX_RD_ATOMIC)
+        && unless(IBV_QP_MAX_DEST_RD_ATOMIC, attr.max_dest_rd_atomic <= MAX_RD_ATOMIC)
+}
+
+/// Keeps the attributes in `mask`, and shows the peers those that concern them.
+fn apply(qp: &Qp, new: &ibv_qp_attr, mask: u32) {
+    /// Packet sequence numbers have 24 bits.
+    const PSN: u32 = 0xff_ffff;
+    let mut attr = qp.attr.lock();
+    let shared = qp.shared();
+    macro_rules! keep {
+        ($($bit:ident => $field:ident $(= $value:expr)? $(, $shown:ident)?;)*) => {$(
+            if mask & $bit != 0 {
+                attr.$field = new.$field;
+                $(attr.$field = $value;)?
+                $(shared.$shown.store(u32::from(attr.$field), Release);)?
+            }
+        )*};
+    }
+    keep! {
+        IBV_QP_ACCESS_FLAGS => qp_access_flags;
+        IBV_QP_PKEY_INDEX => pkey_index;
+        IBV_QP_PORT => port_num;
+        IBV_QP_QKEY => qkey, qkey;
+        IBV_QP_AV => ah_attr;
+        IBV_QP_PATH_MTU => path_mtu;
+        IBV_QP_TIMEOUT => timeout;
+        IBV_QP_RETRY_CNT => retry_cnt;
+        IBV_QP_RNR_RETRY => rnr_retry;
+        IBV_QP_RQ_PSN => rq_psn = new.rq_psn & PSN, rq_psn;
+        IBV_QP_SQ_PSN => sq_psn = new.sq_psn & PSN;
+        IBV_QP_MAX_QP_RD_ATOMIC => max_rd_atomic;
+        IBV_QP_MAX_DEST_RD_ATOMIC => max_dest_rd_atomic;
+        IBV_QP_MIN_RNR_TIMER => min_rnr_timer, min_rnr_timer;
+        IBV_QP_DEST_QPN => dest_qp_num, dest_qp_num;
+    }
+}
+
+pub(crate) unsafe extern "C" fn query_qp(
+    raw: *mut ibv_qp,
+    attr: *mut ibv_qp_attr,
+    _: c_int,
+    init: *mut ibv_qp_init_attr,
+) -> c_int {
+    // SAFETY: the caller gives a live queue pair of this device.
+    let qp = unsafe { Qp::from(raw) };
+    let mut now = *qp.attr.lock();
+    now.qp_state = qp.state();
+    now.cur_qp_state = now.qp_state;
+    now.cap = qp.cap;
+    let made = ibv_qp_init_attr {
+        qp_context: qp.ibv.qp_context,
+        send_cq: qp.ibv.send_cq,
+        recv_cq: qp.ibv.recv_cq,
+        srq: std::ptr::null_mut(),
+        cap: qp.cap,
+        qp_type: qp.ibv.qp_type,
+        sq_sig_all: c_int::from(qp.sq_sig_all),
+    };
+    // SAFETY: the caller gives two writable structures, and the queue pair is alive.
+    unsafe {
+        attr.write(now);
+        init.write(made);
+        (*raw).state = now.qp_state;
+    }
+    0
+}

@@ -1,0 +1,476 @@
+//! The send queue: posting, retrying, completing.
+
+use std::collections::VecDeque;
+use std::ffi::c_int;
+use std::mem::MaybeUninit;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
+
+use verbs::abi::*;
+
+use crate::completion::{Cq, Entry};
+use crate::context::{Ah, own_gid};
+use crate::copy::{Piece, Place};
+use crate::deliver::{Datagram, Delivery, Message, Target};
+use crate::limits::{MAX_MESSAGE_BYTES, MAX_SGE, MTU_BYTES};
+use crate::memory::{Access, locate};
+use crate::queue_pair::Qp;
+use crate::timer::{Instant, ack_timeout, rnr_timer};
+
+/// What a queue pair's lock protects on the sending side.
+#[derive(Default)]
+pub(crate) struct SendQueue {
+    /// Position of the next work request.
+    tail: u32,
+    /// Work requests that could not be delivered when they were posted, and those behind them.
+    waiting: VecDeque<Waiting>,
+    /// The peer of a connection, once found.
+    target: Option<Target>,
+    /// Peers that datagrams went to, the latest last.
+    datagram_targets: Vec<Target>,
+}
+
+/// Peers of datagrams that a queue pair remembers.
+const DATAGRAM_TARGETS: usize = 64;
+
+/// Time between attempts to reach a peer that does not answer: below every timeout in use.
+const UNANSWERED_RETRY: std::time::Duration = std::time::Duration::from_micros(50);
+
+/// A work request without its payload.
+#[derive(Clone, Copy)]
+struct Work {
+    position: u32,
+    wr_id: u64,
+    signaled: bool,
+    solicited: bool,
+    imm: Option<u32>,
+    /// Queue-pair number, and what goes with a datagram; `None` where the route leads to another host.
+    datagram: Option<(Option<u32>, Datagram)>,
+}
+
+/// A work request that waits.
+struct Waiting {
+    work: Work,
+    payload: Payload,
+    /// Set with the first attempt that nobody answered.
+    unanswered_since: Option<Instant>,
+    rnr_retries: u8,
+    not_before: Instant,
+}
+
+/// Where a waiting payload is.
+enum Payload {
+    /// In the program's memory, to be checked when it is sent.
+    Elements(Vec<ibv_sge>),
+    /// Copied when it was posted.
+    Inline(Vec<u8>),
+}
+
+/// Pieces of a payload, on the stack.
+struct Pieces {
+    items: [MaybeUninit<Piece>; MAX_SGE],
+    len: usize,
+    bytes: u64,
+}
+
+impl Pieces {
+    #[inline]
+    fn new() -> Self {
+        Self { items: [const { MaybeUninit::uninit() }; MAX_SGE], len: 0, bytes: 0 }
+    }
+
+    #[inline]
+    fn push(&mut self, piece: Piece) {
+        self.items[self.len].write(piece);
+        self.len += 1;
+        self.bytes += piece.len as u64;
+    }
+
+    #[inline]
+    fn as_slice(&self) -> &[Piece] {
+        // SAFETY: the first `len` items were written by `push`.
+        unsafe { std::slice::from_raw_parts(self.items.as_ptr().cast(), self.len) }
+    }
+}
+
+/// What an attempt at a work request came to.
+enum Attempt {
+    Completed(ibv_wc_status),
+    NotReady,
+    Unanswered,
+}
+
+pub(crate) unsafe extern "C" fn post_send(
+    qp: *mut ibv_qp,
+    mut wr: *mut ibv_send_wr,
+    bad_wr: *mut *mut ibv_send_wr,
+) -> c_int {
+    // SAFETY: the caller gives a live queue pair of this device.
+    let qp = unsafe { Qp::from(qp) };
+    let mut queue = qp.send.lock();
+    // SAFETY: the caller gives a list of readable work requests that ends with null.
+    while let Some(request) = unsafe { wr.as_ref() } {
+        // SAFETY: as above; the elements are readable, and an address handle, where the service has one, is alive.
+        if let Err(errno) = unsafe { qp.post(&mut queue, request) } {
+            // SAFETY: the caller gives a writable pointer.
+            unsafe { bad_wr.write(wr) };
+            return errno;
+        }
+        wr = request.next;
+    }
+    0
+}
+
+impl Qp {
+    /// # Safety
+    /// The request's elements are readable; its address handle, where the service has one, is alive.
+    #[inline]
+    unsafe fn post(&self, queue: &mut SendQueue, wr: &ibv_send_wr) -> Result<(), c_int> {
+        let state = self.state();
+        let is_send = matches!(wr.opcode, IBV_WR_SEND | IBV_WR_SEND_WITH_IMM);
+        if state < IBV_QPS_RTS || !is_send || !(0..=self.cap.max_send_sge.cast_signed()).contains(&wr.num_sge)
+        {
+            return Err(libc::EINVAL);
+        }
+        let elements = if wr.num_sge == 0 {
+            &[]
+        } else {
+            // SAFETY: the caller vouches for the elements.
+            unsafe { std::slice::from_raw_parts(wr.sg_list, wr.num_sge as usize) }
+        };
+        let inline = wr.send_flags & IBV_SEND_INLINE != 0;
+        if inline
+            && elements.iter().map(|e| u64::from(e.length)).sum::<u64>() > u64::from(self.cap.max_inline_data)
+        {
+            return Err(libc::EINVAL);
+        }
+        if queue.tail.wrapping_sub(self.retired.load(Acquire)) >= self.cap.max_send_wr {
+            return Err(libc::ENOMEM);
+        }
+        // SAFETY: the caller vouches for the address handle.
+        let work = unsafe { self.describe(queue.tail, wr) };
+        queue.tail = queue.tail.wrapping_add(1);
+        if state >= IBV_QPS_SQE {
+            self.complete(&work, IBV_WC_WR_FLUSH_ERR);
+        } else if state == IBV_QPS_SQD || !queue.waiting.is_empty() {
+            self.wait(queue, work, elements, inline);
+        } else {
+            self.begin(queue, work, elements, inline);
+        }
+        Ok(())
+    }
+
+    /// # Safety
+    /// The request's address handle, where the service has one, is alive.
+    #[inline]
+    unsafe fn describe(&self, position: u32, wr: &ibv_send_wr) -> Work {
+        let datagram = (self.ibv.qp_type == IBV_QPT_UD).then(|| {
+            // SAFETY: the request is a datagram's, so this member is the one that was written.
+            let ud = unsafe { wr.wr.ud };
+            // SAFETY: the caller vouches for the handle.
+            let attr = &unsafe { &*ud.ah.cast::<Ah>() }.attr;
+            let here = attr.grh.dgid == own_gid();
+            let (service_level, traffic_class) = (attr.sl, attr.grh.traffic_class);
+            // A Q_Key with its high bit set stands for the queue pair's own (IBTA vol. 1, section 10.2.5).
+            let qkey =
+                if ud.remote_qkey >> 31 == 0 { ud.remote_qkey } else { self.shared().qkey.load(Relaxed) };
+            (here.then_some(ud.remote_qpn), Datagram { qkey, service_level, traffic_class })
+        });
+        Work {
+            position,
+            wr_id: wr.wr_id,
+            signaled: self.sq_sig_all || wr.send_flags & IBV_SEND_SIGNALED != 0,
+            solicited: wr.send_flags & IBV_SEND_SOLICITED != 0,
+            imm: (wr.opcode == IBV_WR_SEND_WITH_IMM).then_some(wr.imm_data),
+            datagram,
+        }
+    }
+
+    /// The first attempt at a work request.
+    #[inline]
+    fn begin(&self, queue: &mut SendQueue, work: Work, elements: &[ibv_sge], inline: bool) {
+        let mut pieces = Pieces::new();
+        let attempt = if self.gather(elements, inline, &mut pieces) {
+            self.attempt(queue, &work, &pieces)
+        } else {
+            Attempt::Completed(IBV_WC_LOC_PROT_ERR)
+        };
+        match attempt {
+            Attempt::Completed(IBV_WC_SUCCESS) => {
+                if work.signaled {
+                    self.complete(&work, IBV_WC_SUCCESS);
+                }
+            }
+            Attempt::Completed(status) => self.end_with_error(queue, &work, status),
+            Attempt::NotReady | Attempt::Unanswered => self.wait(queue, work, elements, inline),
+        }
+    }
+
+    /// Finds the payload; false where an element is not covered by a registration of the queue pair's domain.
+    #[inline]
+    fn gather(&self, elements: &[ibv_sge], inline: bool, pieces: &mut Pieces) -> bool {
+        for sge in elements {
+            let piece = if inline {
+                Piece { addr: sge.addr as *mut u8, len: sge.length as usize }
+            } else {
+                match locate(&self.host.arena.view, None, self.pd, sge, Access::Gather) {
+                    Some(Place::Here(piece)) => piece,
+                    _ => return false,
+                }
+            };
+            pieces.push(piece);
+        }
+        true
+    }
+
+    #[inline]
+    fn attempt(&self, queue: &mut SendQueue, work: &Work, pieces: &Pieces) -> Attempt {
+        let limit = if work.datagram.is_some() { MTU_BYTES } else { MAX_MESSAGE_BYTES };
+        if pieces.bytes > limit {
+            return Attempt::Completed(IBV_WC_LOC_LEN_ERR);
+        }
+        let message = Message {
+            pieces: pieces.as_slice(),
+            bytes: pieces.bytes,
+            imm: work.imm,
+            solicited: work.solicited,
+            src_qp: self.ibv.qp_num,
+            datagram: work.datagram.map(|(_, datagram)| datagram),
+        };
+        let delivery = match work.datagram {
+            Some((Some(qp_num), _)) => self.deliver_datagram(queue, qp_num, &message),
+            Some((None, _)) => Delivery::NoAnswer,
+            None => self.deliver_connected(queue, &message),
+        };
+        match delivery {
+            Delivery::Done => Attempt::Completed(IBV_WC_SUCCESS),
+            // An unreliable service never learns what became of a message.
+            _ if self.ibv.qp_type != IBV_QPT_RC => Attempt::Completed(IBV_WC_SUCCESS),
+            // IBTA vol. 1, section 9.7.5.2.8: NAK codes, and what the requester makes of them.
+            Delivery::TooLong => Attempt::Completed(IBV_WC_REM_INV_REQ_ERR),
+            Delivery::BadReceive => Attempt::Completed(IBV_WC_REM_OP_ERR),
+            Delivery::NotReady => Attempt::NotReady,
+            Delivery::NoAnswer => Attempt::Unanswered,
+        }
+    }
+
+    #[inline]
+    fn deliver_connected(&self, queue: &mut SendQueue, message: &Message<'_>) -> Delivery {
+        if queue.target.is_none() {
+            queue.target = self.find_peer();
+        }
+        let Some(target) = &queue.target else { return Delivery::NoAnswer };
+        let delivery = target.deliver(self.host, message);
+        if matches!(delivery, Delivery::NotReady | Delivery::NoAnswer) && !target.exists(self.host) {
+            queue.target = None;
+            return Delivery::NoAnswer;
+        }
+        delivery
+    }
+
+    fn deliver_datagram(&self, queue: &mut SendQueue, qp_num: u32, message: &Message<'_>) -> Delivery {
+        let known = &mut queue.datagram_targets;
+        let found = known.iter().rposition(|target| target.qp_num == qp_num);
+        let found = found.or_else(|| {
+            let target = Target::find(self.host, qp_num)?;
+            if known.len() == DATAGRAM_TARGETS {
+                known.remove(0);
+            }
+            known.push(target);
+            Some(known.len() - 1)
+        });
+        let Some(found) = found else { return Delivery::NoAnswer };
+        let target = &known[found];
+        if target.shared(self.host).service.load(Relaxed) != IBV_QPT_UD {
+            return Delivery::NoAnswer;
+        }
+        let delivery = target.deliver(self.host, message);
+        if matches!(delivery, Delivery::NotReady | Delivery::NoAnswer) && !target.exists(self.host) {
+            known.remove(found);
+        }
+        delivery
+    }
+
+    /// The queue pair at the other end of the connection, if it is there and answers to this one: same service, first
+    /// packet sequence number as expected.
+    #[cold]
+    fn find_peer(&self) -> Option<Target> {
+        let attr = self.attr.lock();
+        if attr.ah_attr.grh.dgid != own_gid() {
+            return None;
+        }
+        let target = Target::find(self.host, attr.dest_qp_num)?;
+        let shared = target.shared(self.host);
+        let answers = shared.state.load(Acquire) >= IBV_QPS_RTR
+            && shared.service.load(Relaxed) == self.ibv.qp_type
+            && shared.rq_psn.load(Relaxed) == attr.sq_psn;
+        answers.then_some(target)
+    }
+
+    /// Keeps a work request for later.
+    #[cold]
+    fn wait(&self, queue: &mut SendQueue, work: Work, elements: &[ibv_sge], inline: bool) {
+        let payload = if inline {
+            let mut bytes = Vec::new();
+            for e in elements {
+                // SAFETY: inline elements are readable by the contract of ibv_post_send.
+                bytes.extend_from_slice(unsafe {
+                    std::slice::from_raw_parts(e.addr as *const u8, e.length as usize)
+                });
+            }
+            Payload::Inline(bytes)
+        } else {
+            Payload::Elements(elements.to_vec())
+        };
+        let rnr_retries = self.attr.lock().rnr_retry;
+        let not_before = Instant::now();
+        queue.waiting.push_back(Waiting { work, payload, unanswered_since: None, rnr_retries, not_before });
+        if queue.waiting.len() == 1 {
+            self.ctx().waiting.fetch_add(1, SeqCst);
+        }
+    }
+
+    /// Tries waiting work requests again.
+    #[cold]
+    pub(crate) fn retry(&self) {
+        let mut queue = self.send.lock();
+        if queue.waiting.is_empty() || self.state() == IBV_QPS_SQD {
+            return;
+        }
+        while let Some(mut waiting) = queue.waiting.pop_front() {
+            match self.retry_one(&mut queue, &mut waiting) {
+                None => {
+                    queue.waiting.push_front(waiting);
+                    return;
+                }
+                Some(IBV_WC_SUCCESS) if !waiting.work.signaled => {}
+                Some(IBV_WC_SUCCESS) => self.complete(&waiting.work, IBV_WC_SUCCESS),
+                Some(status) => {
+                    if queue.waiting.is_empty() {
+                        self.ctx().waiting.fetch_sub(1, SeqCst);
+                    }
+                    self.end_with_error(&mut queue, &waiting.work, status);
+                    return;
+                }
+            }
+        }
+        self.ctx().waiting.fetch_sub(1, SeqCst);
+    }
+
+    /// One more attempt; `None` while it has to wait on.
+    fn retry_one(&self, queue: &mut SendQueue, waiting: &mut Waiting) -> Option<ibv_wc_status> {
+        let now = Instant::now();
+        if now < waiting.not_before {
+            return None;
+        }
+        let mut pieces = Pieces::new();
+        let found = match &waiting.payload {
+            Payload::Elements(elements) => self.gather(elements, false, &mut pieces),
+            Payload::Inline(bytes) => {
+                pieces.push(Piece { addr: bytes.as_ptr().cast_mut(), len: bytes.len() });
+                true
+            }
+        };
+        if !found {
+            return Some(IBV_WC_LOC_PROT_ERR);
+        }
+        match self.attempt(queue, &waiting.work, &pieces) {
+            Attempt::Completed(status) => Some(status),
+            Attempt::NotReady => self.not_ready(queue, waiting, now),
+            Attempt::Unanswered => self.unanswered(waiting, now),
+        }
+    }
+
+    /// The receiver has posted nothing: wait as long as it asks, as often as the attributes allow.
+    fn not_ready(&self, queue: &SendQueue, waiting: &mut Waiting, now: Instant) -> Option<ibv_wc_status> {
+        waiting.unanswered_since = None;
+        match waiting.rnr_retries {
+            0 => return Some(IBV_WC_RNR_RETRY_EXC_ERR),
+            7 => {} // for ever (IBTA vol. 1, section 9.7.5.2.8)
+            _ => waiting.rnr_retries -= 1,
+        }
+        let code = queue.target.as_ref().map_or(0, |t| t.shared(self.host).min_rnr_timer.load(Relaxed));
+        waiting.not_before = now + rnr_timer(code as u8);
+        None
+    }
+
+    /// Nobody answers: try until the retries of the ACK timeout are over.
+    fn unanswered(&self, waiting: &mut Waiting, now: Instant) -> Option<ibv_wc_status> {
+        let attr = self.attr.lock();
+        let since = *waiting.unanswered_since.get_or_insert(now);
+        let patience = ack_timeout(attr.timeout).map(|timeout| timeout * (u32::from(attr.retry_cnt) + 1));
+        if patience.is_some_and(|patience| now - since > patience) {
+            return Some(IBV_WC_RETRY_EXC_ERR);
+        }
+        waiting.not_before = now + UNANSWERED_RETRY;
+        None
+    }
+
+    /// Completes a work request with an error: a reliable connection fails, the send queue of an unreliable service
+    /// stops (SQE; IBTA vol. 1, section 10.3.1.6).
+    #[cold]
+    fn end_with_error(&self, queue: &mut SendQueue, work: &Work, status: ibv_wc_status) {
+        self.complete(work, status);
+        let next = if self.ibv.qp_type == IBV_QPT_RC { IBV_QPS_ERR } else { IBV_QPS_SQE };
+        self.shared().state.store(next, SeqCst);
+        self.flush_sends(queue);
+        if next == IBV_QPS_ERR {
+            self.flush_receives();
+        }
+    }
+
+    /// Flushes what waits.
+    pub(crate) fn flush_sends(&self, queue: &mut SendQueue) {
+        if !queue.waiting.is_empty() {
+            self.ctx().waiting.fetch_sub(1, SeqCst);
+        }
+        for waiting in std::mem::take(&mut queue.waiting) {
+            self.complete(&waiting.work, IBV_WC_WR_FLUSH_ERR);
+        }
+    }
+
+    /// Forgets everything (`RESET`, destruction).
+    pub(crate) fn clear_sends(&self, queue: &mut SendQueue) {
+        if !queue.waiting.is_empty() {
+            self.ctx().waiting.fetch_sub(1, SeqCst);
+        }
+        self.retired.store(0, SeqCst);
+        *queue = SendQueue::default();
+    }
+
+    /// Finds the peer before the first message needs it.
+    pub(crate) fn warm_up(&self) {
+        if self.ibv.qp_type != IBV_QPT_UD {
+            self.send.lock().target = self.find_peer();
+        }
+    }
+
+    /// Puts a completion in the send queue's completion queue.
+    #[inline]
+    fn complete(&self, work: &Work, status: ibv_wc_status) {
+        let wc = ibv_wc {
+            wr_id: work.wr_id,
+            status,
+            opcode: IBV_WC_SEND,
+            vendor_err: 0,
+            byte_len: 0,
+            imm_data: 0,
+            qp_num: self.ibv.qp_num,
+            src_qp: 0,
+            wc_flags: 0,
+            pkey_index: 0,
+            slid: 0,
+            sl: 0,
+            dlid_path_bits: 0,
+        };
+        // SAFETY: a queue pair's completion queues live at least as long as the queue pair.
+        let cq = unsafe { Cq::from(self.ibv.send_cq) };
+        let entry = Entry { wc, qp: self, retires: Some(work.position.wrapping_add(1)) };
+        cq.push(entry, status != IBV_WC_SUCCESS);
+    }
+
+    /// A completion up to `position` was polled: so many work requests have left the queue.
+    #[inline]
+    pub(crate) fn retire(&self, position: u32) {
+        self.retired.store(position, SeqCst);
+    }
+}

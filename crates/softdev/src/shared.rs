@@ -1,0 +1,312 @@
+//! What stands in an arena, and who may write it.
+//!
+//! ```text
+//! arena: Header | SharedQp x QPS | SharedCq x CQS | SharedMr x MRS | receive rings and buffers
+//! ring:  slots; one for each receive that can be posted
+//! ```
+//!
+//! A receive ring is how messages arrive. Its owner posts a receive by filling slot `n mod size` and setting the slot's
+//! state to `posted(n)`; the peer that has a message for receive `n` places the payload and sets the state to `done(n)`;
+//! the owner, polling, sees that. There is no other index, and no lock: the one word says whose turn it is, and each
+//! step is one atomic store or exchange, so that a process that dies leaves nothing half-done that others wait for.
+//!
+//! ```text
+//!   empty ──► posted(n) ──► done(n) ──► posted(n + size) ...
+//!                 │  ▲         ▲
+//!                 ▼  │ (claimer died)
+//!              claimed(n, block) ──► done(n)        a payload that does not fit in the slot
+//!                 │
+//!   posted(n) ──► flushed(n)                        by the owner, when the queue pair fails
+//! ```
+
+use std::sync::atomic::{AtomicI32, AtomicU8, AtomicU32, AtomicU64};
+
+use crate::arena::{Shared, View};
+use crate::limits::{CQS, MRS, QPS};
+
+/// "softdev1" in ASCII.
+pub(crate) const MAGIC: u64 = 0x3176_6564_7466_6f73;
+/// Version of this layout: processes of different versions do not see each other.
+pub(crate) const LAYOUT: u32 = 1;
+
+/// Start of an arena.
+#[repr(C)]
+pub(crate) struct Header {
+    pub(crate) magic: AtomicU64,
+    pub(crate) layout: AtomicU32,
+    pub(crate) block: AtomicU32,
+}
+
+/// A queue pair, as its peers see it.
+#[repr(C, align(64))]
+pub(crate) struct SharedQp {
+    /// `ibv_qp_state`. Written by the owner; a requester that finds a responder error sets it to ERR.
+    pub(crate) state: AtomicU32,
+    /// Whole queue-pair number, 0 while the entry is unused.
+    pub(crate) qp_num: AtomicU32,
+    pub(crate) service: AtomicU32,
+    pub(crate) dest_qp_num: AtomicU32,
+    pub(crate) qkey: AtomicU32,
+    pub(crate) rq_psn: AtomicU32,
+    pub(crate) min_rnr_timer: AtomicU32,
+    pub(crate) pd: AtomicU32,
+    /// Counts the uses of the entry.
+    pub(crate) generation: AtomicU32,
+    pub(crate) recv_cq: AtomicU32,
+    pub(crate) ring_offset: AtomicU64,
+    /// Slots of the ring, a power of two.
+    pub(crate) ring_size: AtomicU32,
+    /// Bytes of a slot.
+    pub(crate) ring_stride: AtomicU32,
+    /// On a line of its own, for the requesters: the next receive to be filled.
+    pub(crate) next: Line,
+}
+
+/// A word on a cache line of its own.
+#[repr(C, align(64))]
+pub(crate) struct Line {
+    pub(crate) value: AtomicU32,
+}
+
+/// A completion queue, as those see it who complete receives in it.
+#[repr(C, align(64))]
+pub(crate) struct SharedCq {
+    /// 0, or [`ARMED_ANY`] or [`ARMED_SOLICITED`].
+    pub(crate) armed: AtomicU32,
+    /// The owner's descriptor of the writing end of the channel's pipe; -1 for none.
+    pub(crate) channel_fd: AtomicI32,
+    /// Inode of that pipe, so that a descriptor that was closed and used again is not taken for it.
+    pub(crate) channel_inode: AtomicU64,
+    /// What is written to the pipe: which queue has the event.
+    pub(crate) handle: AtomicU64,
+}
+
+/// Armed for the next completion.
+pub(crate) const ARMED_ANY: u32 = 1;
+/// Armed for the next solicited completion or error.
+pub(crate) const ARMED_SOLICITED: u32 = 2;
+
+/// A memory region. Its key changes whenever it is deregistered.
+#[repr(C, align(64))]
+pub(crate) struct SharedMr {
+    /// lkey and rkey; 0 while the entry is unused.
+    pub(crate) key: AtomicU32,
+    pub(crate) pd: AtomicU32,
+    pub(crate) access: AtomicU32,
+    /// 1 where the bytes lie in the arena at `offset`, 0 where only the owner has them mapped.
+    pub(crate) in_arena: AtomicU32,
+    /// Address in the owner.
+    pub(crate) addr: AtomicU64,
+    pub(crate) length: AtomicU64,
+    pub(crate) offset: AtomicU64,
+}
+
+/// The first line of a slot of a receive ring; the receive's scatter list follows in further lines.
+#[repr(C, align(64))]
+pub(crate) struct Slot {
+    /// Whose turn it is: see [`SlotState`].
+    pub(crate) state: AtomicU64,
+    /// Owner: bytes that the posted receive has room for.
+    pub(crate) room: AtomicU32,
+    /// Owner: elements of the posted receive, with [`UNCHECKED`] where one of them was not valid when it was posted.
+    pub(crate) num_sge: AtomicU32,
+    /// Requester: payload bytes, for UD with the GRH.
+    pub(crate) byte_len: AtomicU32,
+    /// Requester: immediate data, network byte order.
+    pub(crate) imm: AtomicU32,
+    /// Requester: its queue-pair number.
+    pub(crate) src_qp: AtomicU32,
+    /// Requester: `ibv_wc_status`.
+    pub(crate) status: AtomicU8,
+    /// Requester: `FLAG_*`.
+    pub(crate) flags: AtomicU8,
+    pub(crate) service_level: AtomicU8,
+    pub(crate) traffic_class: AtomicU8,
+    /// Requester: a payload of at most [`SLOT_PAYLOAD`] bytes.
+    pub(crate) payload: [AtomicU64; 4],
+}
+
+/// Payload bytes that travel in a slot's own line: a small message costs one cache-line transfer.
+pub(crate) const SLOT_PAYLOAD: usize = 32;
+/// In `num_sge`: the requester must check the scatter list itself.
+pub(crate) const UNCHECKED: u32 = 1 << 31;
+/// The payload is in the slot.
+pub(crate) const FLAG_IN_SLOT: u8 = 1;
+/// There is immediate data.
+pub(crate) const FLAG_IMM: u8 = 2;
+/// The sender asked for a solicited event.
+pub(crate) const FLAG_SOLICITED: u8 = 4;
+
+/// An element of a posted receive's scatter list.
+#[repr(C)]
+pub(crate) struct SlotSge {
+    pub(crate) addr: AtomicU64,
+    pub(crate) length: AtomicU32,
+    pub(crate) lkey: AtomicU32,
+}
+
+// SAFETY: all of these consist of atomics only.
+unsafe impl Shared for Header {}
+// SAFETY: as above.
+unsafe impl Shared for SharedQp {}
+// SAFETY: as above.
+unsafe impl Shared for SharedCq {}
+// SAFETY: as above.
+unsafe impl Shared for SharedMr {}
+// SAFETY: as above.
+unsafe impl Shared for Slot {}
+// SAFETY: as above.
+unsafe impl Shared for SlotSge {}
+
+const _: () = assert!(size_of::<Slot>() == 64 && size_of::<SlotSge>() == 16 && size_of::<SharedMr>() == 64);
+const _: () = assert!(size_of::<SharedQp>() == 128 && size_of::<SharedCq>() == 64);
+
+const QPS_AT: u64 = 4096;
+const CQS_AT: u64 = QPS_AT + (QPS * size_of::<SharedQp>()) as u64;
+const MRS_AT: u64 = CQS_AT + (CQS * size_of::<SharedCq>()) as u64;
+/// Bytes at the start of an arena that the tables take.
+pub(crate) const TABLES: u64 = MRS_AT + (MRS * size_of::<SharedMr>()) as u64;
+
+/// The tables of an arena.
+impl View {
+    pub(crate) fn header(&self) -> &Header {
+        self.shared(0).expect("an arena is larger than its tables")
+    }
+
+    #[inline]
+    pub(crate) fn qp(&self, index: u32) -> &SharedQp {
+        let index = u64::from(index) % QPS as u64;
+        self.shared(QPS_AT + index * size_of::<SharedQp>() as u64)
+            .expect("an arena is larger than its tables")
+    }
+
+    #[inline]
+    pub(crate) fn cq(&self, index: u32) -> &SharedCq {
+        let index = u64::from(index) % CQS as u64;
+        self.shared(CQS_AT + index * size_of::<SharedCq>() as u64)
+            .expect("an arena is larger than its tables")
+    }
+
+    #[inline]
+    pub(crate) fn mr(&self, key: u32) -> &SharedMr {
+        let index = u64::from(mr_index(key));
+        self.shared(MRS_AT + index * size_of::<SharedMr>() as u64)
+            .expect("an arena is larger than its tables")
+    }
+}
+
+/// The table entry that a key names.
+#[inline]
+pub(crate) fn mr_index(key: u32) -> u32 {
+    (key >> 8) % MRS as u32
+}
+
+/// The word that says whose turn a slot is.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum SlotState {
+    /// No receive is posted.
+    Empty,
+    /// Receive `n` is posted.
+    Posted(u32),
+    /// The process of a block is placing the payload of receive `n`.
+    Claimed(u32, u32),
+    /// Receive `n` is complete.
+    Done(u32),
+    /// Receive `n` was flushed.
+    Flushed(u32),
+}
+
+impl SlotState {
+    #[inline]
+    pub(crate) const fn encode(self) -> u64 {
+        match self {
+            Self::Empty => 0,
+            Self::Posted(n) => 1 | (n as u64) << 32,
+            Self::Claimed(n, block) => 2 | ((block & 0xff_ffff) as u64) << 8 | (n as u64) << 32,
+            Self::Done(n) => 3 | (n as u64) << 32,
+            Self::Flushed(n) => 4 | (n as u64) << 32,
+        }
+    }
+
+    /// Any word has a meaning: what no one of ours wrote counts as empty.
+    #[inline]
+    pub(crate) const fn decode(word: u64) -> Self {
+        let n = (word >> 32) as u32;
+        match word & 0xff {
+            1 => Self::Posted(n),
+            2 => Self::Claimed(n, (word >> 8) as u32 & 0xff_ffff),
+            3 => Self::Done(n),
+            4 => Self::Flushed(n),
+            _ => Self::Empty,
+        }
+    }
+}
+
+/// A receive ring in somebody's arena.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Ring {
+    pub(crate) offset: u64,
+    pub(crate) size: u32,
+    pub(crate) stride: u32,
+}
+
+impl Ring {
+    /// Bytes of a slot with room for `max_sge` elements.
+    pub(crate) fn stride_for(max_sge: u32) -> u32 {
+        64 + (max_sge * size_of::<SlotSge>() as u32).next_multiple_of(64)
+    }
+
+    /// Bytes of the whole ring.
+    pub(crate) fn bytes(self) -> u64 {
+        u64::from(self.size) * u64::from(self.stride)
+    }
+
+    /// Whether this can be a ring of `view`: what a peer's table says is checked once, when it is first used.
+    pub(crate) fn is_sane(self, view: &View) -> bool {
+        self.size.is_power_of_two()
+            && self.stride >= 128
+            && self.stride.is_multiple_of(64)
+            && self.offset.is_multiple_of(64)
+            && view.at(self.offset, self.bytes()).is_some()
+    }
+
+    fn slot_at(self, n: u32) -> u64 {
+        self.offset + u64::from(n & (self.size.wrapping_sub(1))) * u64::from(self.stride)
+    }
+
+    /// The slot of receive `n`.
+    #[inline]
+    pub(crate) fn slot(self, view: &View, n: u32) -> Option<&Slot> {
+        view.shared(self.slot_at(n))
+    }
+
+    /// Element `i` of the scatter list of receive `n`; `None` beyond the slot.
+    #[inline]
+    pub(crate) fn sge(self, view: &View, n: u32, i: u32) -> Option<&SlotSge> {
+        let within = 64 + u64::from(i) * size_of::<SlotSge>() as u64;
+        if within + size_of::<SlotSge>() as u64 > u64::from(self.stride) {
+            return None;
+        }
+        view.shared(self.slot_at(n) + within)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_state_survives_its_word() {
+        for state in [
+            SlotState::Empty,
+            SlotState::Posted(0),
+            SlotState::Posted(u32::MAX),
+            SlotState::Claimed(7, 0xff_ffff),
+            SlotState::Done(1 << 31),
+            SlotState::Flushed(3),
+        ] {
+            assert_eq!(SlotState::decode(state.encode()), state);
+        }
+        assert_eq!(SlotState::decode(0xffff_ffff_ffff_ffff), SlotState::Empty);
+    }
+}
