@@ -1,4 +1,14 @@
 //! What a measurement is: units, clocks, samples, statistics and the record. Knows no network.
+//!
+//! * [`units`]: sizes, ranges, durations and rates as people write and read them;
+//! * [`figure`] and [`record`]: what is stored; [`schema`]: the same as JSON Schema; [`store`]: how it is stored.
+//!
+//! Functions return [`Error`] for what a user, a file or the system can cause and panic only for what a defect of
+//! this program causes.
 
+mod error;
 pub mod figure;
 pub mod record;
+pub mod units;
+
+pub use error::{Error, Result};
