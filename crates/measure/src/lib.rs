@@ -3,6 +3,7 @@
 //! * [`clock`]: the tick counter of the hot loops, calibrated, and what a stamp costs;
 //! * [`samples`]: where every message's time goes while it is hot, and what becomes of it afterwards;
 //! * [`stats`]: exact statistics of a set of latencies;
+//! * [`step`]: whether the level of a series shifted while it was taken;
 //! * [`units`]: sizes, ranges, durations and rates as people write and read them;
 //! * [`figure`] and [`record`]: what is stored; [`schema`]: the same as JSON Schema; [`store`]: how it is stored.
 //!
@@ -15,6 +16,7 @@ pub mod figure;
 pub mod record;
 pub mod samples;
 pub mod stats;
+pub mod step;
 pub mod units;
 
 pub use error::{Error, Result};
