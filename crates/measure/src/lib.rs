@@ -15,6 +15,7 @@ mod error;
 pub mod figure;
 pub mod record;
 pub mod samples;
+pub mod schema;
 pub mod stats;
 pub mod step;
 pub mod units;
