@@ -18,6 +18,7 @@ pub mod samples;
 pub mod schema;
 pub mod stats;
 pub mod step;
+pub mod store;
 pub mod units;
 
 pub use error::{Error, Result};
