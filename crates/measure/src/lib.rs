@@ -1,4 +1,26 @@
 //! What a measurement is: units, clocks, samples, statistics and the record. Knows no network.
+//!
+//! * [`clock`]: the tick counter of the hot loops, calibrated, and what a stamp costs;
+//! * [`samples`]: where every message's time goes while it is hot, and what becomes of it afterwards;
+//! * [`stats`]: exact statistics of a set of latencies;
+//! * [`step`]: whether the level of a series shifted while it was taken;
+//! * [`units`]: sizes, ranges, durations and rates as people write and read them;
+//! * [`environment`]: the machine, read from its files;
+//! * [`figure`] and [`record`]: what is stored; [`schema`]: the same as JSON Schema; [`store`]: how it is stored.
+//!
+//! Functions return [`Error`] for what a user, a file or the system can cause and panic only for what a defect of
+//! this program causes.
 
+pub mod clock;
+pub mod environment;
+mod error;
 pub mod figure;
 pub mod record;
+pub mod samples;
+pub mod schema;
+pub mod stats;
+pub mod step;
+pub mod store;
+pub mod units;
+
+pub use error::{Error, Result};

@@ -1,0 +1,130 @@
+//! Processors and what saves their power (Documentation/admin-guide/pm/ and ABI/testing/sysfs-devices-system-cpu).
+
+use super::files::{Facts, Root, distinct, field, fields};
+
+/// Model, count, topology, rate and features of the processors.
+pub(super) fn cpu(root: &Root) -> Facts {
+    let mut facts = Facts::default();
+    let info = root.text("proc/cpuinfo").unwrap_or_default();
+    let count = fields(&info, ':', "processor").count();
+    facts.set("count", (count > 0).then_some(count));
+    facts.set("online", root.line("sys/devices/system/cpu/online"));
+    facts.set("model", field(&info, ':', "model name"));
+    facts.set("mhz", rate_mhz(&info));
+    facts.set("sockets", distinct_count(fields(&info, ':', "physical id")));
+    facts.set("threads_per_core", threads_per_core(&info));
+    facts.set("smt", root.line("sys/devices/system/cpu/smt/control"));
+    let flags = field(&info, ':', "flags").or_else(|| field(&info, ':', "Features")).unwrap_or_default();
+    let has = |flag: &str| flags.split_whitespace().any(|word| word == flag);
+    facts.set("flags", Some(FLAGS.into_iter().filter(|flag| has(flag)).collect::<Vec<_>>().join(" ")));
+    facts.set("hypervisor", hypervisor(root, has("hypervisor")));
+    facts.set("microcode", field(&info, ':', "microcode"));
+    facts
+}
+
+/// Frequency scaling, idle states, latency requests and the tuned profile.
+pub(super) fn power(root: &Root) -> Facts {
+    let mut facts = Facts::default();
+    let cpus = cpu_dirs(root);
+    facts.set("governor", root.distinct(&cpus, "cpufreq/scaling_governor"));
+    facts.set("scaling_driver", root.distinct(&cpus, "cpufreq/scaling_driver"));
+    facts.set("energy_preference", root.distinct(&cpus, "cpufreq/energy_performance_preference"));
+    facts.set("boost", boost(root));
+    facts.set("cpuidle_driver", root.line("sys/devices/system/cpu/cpuidle/current_driver"));
+    facts.set("cpuidle_governor", root.line("sys/devices/system/cpu/cpuidle/current_governor"));
+    facts.set("idle_states", distinct(cpus.iter().filter_map(|cpu| idle_states(root, cpu))));
+    facts.set("cpu_dma_latency", cpu_dma_latency(root));
+    facts.set("tuned_profile", root.line("etc/tuned/active_profile"));
+    facts
+}
+
+/// One rate, or the least and the largest: they are those of this moment.
+fn rate_mhz(info: &str) -> Option<String> {
+    let rates: Vec<f64> = fields(info, ':', "cpu MHz").filter_map(|rate| rate.parse().ok()).collect();
+    let least = rates.iter().copied().reduce(f64::min)?;
+    let most = rates.iter().copied().reduce(f64::max)?;
+    Some(if least == most { format!("{least:.0}") } else { format!("{least:.0} to {most:.0}") })
+}
+
+fn distinct_count<'a>(values: impl Iterator<Item = &'a str>) -> Option<usize> {
+    let count = values.collect::<std::collections::BTreeSet<_>>().len();
+    (count > 0).then_some(count)
+}
+
+fn threads_per_core(info: &str) -> Option<u32> {
+    let number = |name| field(info, ':', name)?.parse::<u32>().ok();
+    number("siblings")?.checked_div(number("cpu cores")?)
+}
+
+/// Which hypervisor, as far as it tells; `none` when the processor does not say that there is one.
+fn hypervisor(root: &Root, is_guest: bool) -> Option<String> {
+    let kind = || root.line("sys/hypervisor/type");
+    let product = || {
+        let part = |name: &str| root.line(&format!("sys/class/dmi/id/{name}"));
+        let parts: Vec<String> = ["sys_vendor", "product_name"].into_iter().filter_map(part).collect();
+        (!parts.is_empty()).then(|| parts.join(" "))
+    };
+    is_guest.then(|| kind().or_else(product).unwrap_or_else(|| "yes".to_owned()))
+}
+
+fn cpu_dirs(root: &Root) -> Vec<String> {
+    const CPUS: &str = "sys/devices/system/cpu";
+    root.numbered(CPUS, "cpu").iter().map(|cpu| format!("{CPUS}/{cpu}")).collect()
+}
+
+/// `intel_pstate` has the switch the other way round.
+fn boost(root: &Root) -> Option<&'static str> {
+    let on = |value: &str, on: &str| if value == on { "on" } else { "off" };
+    let generic = root.line("sys/devices/system/cpu/cpufreq/boost").map(|value| on(&value, "1"));
+    generic.or_else(|| root.line("sys/devices/system/cpu/intel_pstate/no_turbo").map(|value| on(&value, "0")))
+}
+
+/// The idle states of a CPU with those that are disabled marked: `POLL, C1, C6 (disabled)`.
+fn idle_states(root: &Root, cpu: &str) -> Option<String> {
+    let states = root.numbered(&format!("{cpu}/cpuidle"), "state");
+    let state = |state: &String| {
+        let name = root.line(&format!("{cpu}/cpuidle/{state}/name"))?;
+        let is_disabled =
+            root.line(&format!("{cpu}/cpuidle/{state}/disable")).is_some_and(|value| value != "0");
+        Some(if is_disabled { format!("{name} (disabled)") } else { name })
+    };
+    let names: Vec<String> = states.iter().filter_map(state).collect();
+    (!names.is_empty()).then(|| names.join(", "))
+}
+
+/// The request in force, 4 bytes in the machine's order (Documentation/power/pm_qos_interface.rst). Only root may read
+/// it, and saying so tells more than its absence.
+fn cpu_dma_latency(root: &Root) -> Option<String> {
+    match root.bytes("dev/cpu_dma_latency") {
+        Ok(bytes) => match i32::from_ne_bytes(bytes.try_into().ok()?) {
+            PM_QOS_DEFAULT_US => Some("no request".to_owned()),
+            us => Some(format!("{us} us")),
+        },
+        Err(cause) if cause.kind() == std::io::ErrorKind::PermissionDenied => {
+            Some(format!("unknown: {cause}"))
+        }
+        Err(_) => None,
+    }
+}
+
+/// `PM_QOS_CPU_LATENCY_DEFAULT_VALUE`: 2000 s, which no idle state takes to leave.
+const PM_QOS_DEFAULT_US: i32 = 2_000_000_000;
+
+/// Features that a clock, a copy or a doorbell depends on, or that tell a guest.
+const FLAGS: [&str; 15] = [
+    "hypervisor",
+    "constant_tsc",
+    "nonstop_tsc",
+    "tsc_reliable",
+    "tsc_known_freq",
+    "arat",
+    "erms",
+    "fsrm",
+    "avx2",
+    "avx512f",
+    "clflushopt",
+    "clwb",
+    "movdiri",
+    "movdir64b",
+    "waitpkg",
+];

@@ -1,0 +1,107 @@
+//! Reading small files below a root.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::{fs, io};
+
+/// Facts by name; what is absent is not set.
+#[derive(Debug, Default)]
+pub(super) struct Facts(BTreeMap<String, String>);
+
+impl Facts {
+    pub(super) fn set(&mut self, name: impl Into<String>, value: Option<impl ToString>) {
+        let value = value.map(|value| value.to_string()).filter(|value| !value.is_empty());
+        self.0.extend(value.map(|value| (name.into(), value)));
+    }
+
+    pub(super) fn into_map(self) -> BTreeMap<String, String> {
+        self.0
+    }
+}
+
+/// The root of a file tree.
+#[derive(Debug)]
+pub(super) struct Root(PathBuf);
+
+impl Root {
+    pub(super) fn new(path: &Path) -> Self {
+        Self(path.to_owned())
+    }
+
+    /// A path below the root, absolute or not.
+    pub(super) fn path(&self, path: &str) -> PathBuf {
+        self.0.join(path.trim_start_matches('/'))
+    }
+
+    /// The bytes of a file.
+    pub(super) fn bytes(&self, path: &str) -> io::Result<Vec<u8>> {
+        fs::read(self.path(path))
+    }
+
+    /// The text of a file.
+    pub(super) fn text(&self, path: &str) -> Option<String> {
+        Some(String::from_utf8_lossy(&self.bytes(path).ok()?).into_owned())
+    }
+
+    /// The first line of a file, without the space around it; `None` when that is empty.
+    pub(super) fn line(&self, path: &str) -> Option<String> {
+        let text = self.text(path)?;
+        text.lines().next().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned)
+    }
+
+    /// The names in a directory, sorted with numbers in their order; none when it cannot be read.
+    pub(super) fn names(&self, path: &str) -> Vec<String> {
+        let entries = fs::read_dir(self.path(path)).into_iter().flatten().flatten();
+        let mut names: Vec<String> =
+            entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+        names.sort_by_key(|name| (number_at_end(name), name.clone()));
+        names
+    }
+
+    /// The names that are a prefix and a number, e.g. `cpu12` but not `cpuidle`.
+    pub(super) fn numbered(&self, path: &str, prefix: &str) -> Vec<String> {
+        let is_numbered =
+            |name: &String| name.strip_prefix(prefix).is_some_and(|rest| rest.parse::<u32>().is_ok());
+        self.names(path).into_iter().filter(is_numbered).collect()
+    }
+
+    /// The different first lines of a file in several directories, e.g. of every CPU.
+    pub(super) fn distinct(&self, directories: &[String], file: &str) -> Option<String> {
+        distinct(directories.iter().filter_map(|directory| self.line(&format!("{directory}/{file}"))))
+    }
+}
+
+/// Different values with the number of times each occurs where there are several: `performance`, or
+/// `performance x 6, powersave x 2`.
+pub(super) fn distinct(values: impl Iterator<Item = String>) -> Option<String> {
+    let mut counts = BTreeMap::<String, usize>::new();
+    values.for_each(|value| *counts.entry(value).or_default() += 1);
+    match counts.len() {
+        0 => None,
+        1 => counts.into_keys().next(),
+        _ => Some(
+            counts.iter().map(|(value, count)| format!("{value} x {count}")).collect::<Vec<_>>().join(", "),
+        ),
+    }
+}
+
+/// The value of `name: value` or `name = value` in a text of such lines.
+pub(super) fn field<'a>(text: &'a str, separator: char, name: &str) -> Option<&'a str> {
+    fields(text, separator, name).next()
+}
+
+/// Every value of a name.
+pub(super) fn fields<'a>(text: &'a str, separator: char, name: &str) -> impl Iterator<Item = &'a str> {
+    let pairs = text.lines().filter_map(move |line| line.split_once(separator));
+    pairs.filter(move |(key, _)| key.trim() == name).map(|(_, value)| value.trim())
+}
+
+/// What stands in brackets in a list of choices: `always [madvise] never`.
+pub(super) fn chosen(choices: &str) -> Option<&str> {
+    choices.split_once('[')?.1.split_once(']').map(|(chosen, _)| chosen)
+}
+
+fn number_at_end(name: &str) -> u64 {
+    let digits = name.len() - name.bytes().rev().take_while(u8::is_ascii_digit).count();
+    name[digits..].parse().unwrap_or(0)
+}

@@ -1,0 +1,57 @@
+//! RDMA devices (ABI/stable/sysfs-class-infiniband) and the PCI links that they sit on.
+
+use super::files::{Facts, Root, distinct};
+
+/// Devices with firmware, ports, PCI link, node and the CPUs of their interrupts; the mode of IPoIB interfaces; versions
+/// of the kernel's modules where they have one.
+pub(super) fn infiniband(root: &Root) -> Facts {
+    let mut facts = Facts::default();
+    for device in root.names(DEVICES) {
+        let dir = format!("{DEVICES}/{device}");
+        for (name, file) in DEVICE_FACTS {
+            facts.set(format!("{device}.{name}"), root.line(&format!("{dir}/{file}")));
+        }
+        facts.set(format!("{device}.irq_cpus"), irq_cpus(root, &dir));
+        for port in root.numbered(&format!("{dir}/ports"), "") {
+            for name in PORT_FACTS {
+                let fact = root.line(&format!("{dir}/ports/{port}/{name}"));
+                facts.set(format!("{device}.port{port}.{name}"), fact);
+            }
+        }
+        for interface in root.names(&format!("{dir}/device/net")) {
+            let fact = |file: &str| root.line(&format!("{dir}/device/net/{interface}/{file}"));
+            facts.set(format!("{device}.{interface}.mtu"), fact("mtu"));
+            facts.set(format!("{device}.{interface}.ipoib_mode"), fact("mode"));
+        }
+    }
+    for module in MODULES {
+        facts.set(format!("{module}.version"), root.line(&format!("sys/module/{module}/version")));
+    }
+    facts
+}
+
+/// Where the interrupts of a device may go.
+fn irq_cpus(root: &Root, dir: &str) -> Option<String> {
+    let irqs = root.numbered(&format!("{dir}/device/msi_irqs"), "");
+    distinct(irqs.iter().filter_map(|irq| root.line(&format!("proc/irq/{irq}/smp_affinity_list"))))
+}
+
+const DEVICES: &str = "sys/class/infiniband";
+
+/// Facts of a device by name, and their files.
+const DEVICE_FACTS: [(&str, &str); 9] = [
+    ("firmware", "fw_ver"),
+    ("hca_type", "hca_type"),
+    ("board", "board_id"),
+    ("node_type", "node_type"),
+    ("numa_node", "device/numa_node"),
+    ("pcie_speed", "device/current_link_speed"),
+    ("pcie_width", "device/current_link_width"),
+    ("pcie_speed_max", "device/max_link_speed"),
+    ("pcie_width_max", "device/max_link_width"),
+];
+
+/// Facts of a port, by the names of their files.
+const PORT_FACTS: [&str; 4] = ["link_layer", "phys_state", "rate", "state"];
+
+const MODULES: [&str; 6] = ["ib_core", "ib_uverbs", "irdma", "mlx4_core", "mlx5_core", "rdma_rxe"];

@@ -1,0 +1,209 @@
+//! Samples: where the time of every message goes while it is hot, and what becomes of it when the run is over.
+//!
+//! A pattern writes ticks into a [`Recorder`]: [`RawSamples`], an array that is allocated, touched and locked before
+//! the clock starts, or [`HistogramSamples`], a histogram of bounded size for runs that are too long for an array.
+//! Either then becomes [`Samples`], which are nanoseconds and know their statistics, their histogram and their series.
+//!
+//! Neither recorder allocates, takes a lock or calls the system while it records.
+
+use crate::clock::Clock;
+use crate::record::{Histogram, Latency, LatencyKind};
+use crate::stats;
+
+mod histogram;
+mod memory;
+mod raw_file;
+mod series;
+#[cfg(test)]
+mod tests;
+
+pub use histogram::{Distribution, HistogramSamples};
+pub use raw_file::{read_raw, write_raw};
+
+use memory::{PAGE_SAMPLES, Pages};
+
+/// Where a hot loop puts the time of each message.
+pub trait Recorder {
+    /// Takes the time of the next message, in ticks of the clock.
+    fn record(&mut self, ticks: u64);
+    /// Whether there is no room for another sample.
+    fn is_full(&self) -> bool;
+}
+
+/// How many times the quantity of interest fits into what was timed.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Scale {
+    /// Half of what was timed: the round trips of a ping-pong.
+    Half,
+    /// What was timed.
+    Whole,
+}
+
+impl Scale {
+    /// The scale of a kind of latency whose round trips or intervals are timed whole.
+    pub fn of(kind: LatencyKind) -> Self {
+        match kind {
+            LatencyKind::FanHalf | LatencyKind::RttHalf => Self::Half,
+            LatencyKind::Completion | LatencyKind::OneWay | LatencyKind::OneWaySend | LatencyKind::Rtt => {
+                Self::Whole
+            }
+        }
+    }
+
+    /// The power of two to divide by.
+    #[inline(always)]
+    pub(crate) fn shift(self) -> u32 {
+        match self {
+            Self::Half => 1,
+            Self::Whole => 0,
+        }
+    }
+}
+
+/// Every sample, in ticks, in an array made before the run.
+#[derive(Debug)]
+pub struct RawSamples {
+    pages: Pages,
+    len: usize,
+    capacity: usize,
+    missed: u64,
+}
+
+impl RawSamples {
+    /// Room for `capacity` samples: allocated, every page written, and locked in memory where the system allows it.
+    pub fn new(capacity: usize) -> crate::Result<Self> {
+        Ok(Self { pages: Pages::new(capacity)?, len: 0, capacity, missed: 0 })
+    }
+
+    /// Why the array is not locked in memory and what to do about it; `None` when it is.
+    pub fn not_locked(&self) -> Option<&str> {
+        self.pages.not_locked()
+    }
+
+    /// Samples so far.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are none so far.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Samples that came when the array was full and are lost; not 0 only if a pattern did not ask
+    /// [`Recorder::is_full`].
+    pub fn missed(&self) -> u64 {
+        self.missed
+    }
+
+    /// Forgets every sample, e.g. those of a warm-up.
+    pub fn clear(&mut self) {
+        self.len = 0;
+        self.missed = 0;
+    }
+
+    /// The samples in nanoseconds, in the order in which they were recorded.
+    pub fn finish(self, clock: &Clock, scale: Scale) -> Samples {
+        let ticks = self.pages.as_slice().iter().flat_map(|page| &page.0).take(self.len);
+        Samples::from_ns(ticks.map(|&ticks| clock.ns_scaled(ticks, scale)).collect())
+    }
+}
+
+impl Recorder for RawSamples {
+    #[inline(always)]
+    fn record(&mut self, ticks: u64) {
+        if self.len < self.capacity {
+            self.pages.as_mut_slice()[self.len / PAGE_SAMPLES].0[self.len % PAGE_SAMPLES] = ticks;
+            self.len += 1;
+        } else {
+            self.missed += 1;
+        }
+    }
+
+    #[inline(always)]
+    fn is_full(&self) -> bool {
+        self.len >= self.capacity
+    }
+}
+
+/// Samples in nanoseconds: every one, or their distribution.
+#[derive(Clone, Debug)]
+pub struct Samples {
+    form: Form,
+    /// Whether the order of the samples is that of time.
+    in_order: bool,
+}
+
+#[derive(Clone, Debug)]
+enum Form {
+    Distribution(Box<Distribution>),
+    Raw(Vec<u64>),
+}
+
+impl Samples {
+    /// Every sample, in ns, in the order of time.
+    pub fn from_ns(samples_ns: Vec<u64>) -> Self {
+        Self { form: Form::Raw(samples_ns), in_order: true }
+    }
+
+    /// Number of samples.
+    pub fn count(&self) -> u64 {
+        match &self.form {
+            Form::Distribution(distribution) => distribution.count(),
+            Form::Raw(samples_ns) => samples_ns.len() as u64,
+        }
+    }
+
+    /// Every sample, in ns, in the order of time; `None` where only the distribution is known.
+    pub fn raw(&self) -> Option<&[u64]> {
+        match &self.form {
+            Form::Distribution(_) => None,
+            Form::Raw(samples_ns) => Some(samples_ns),
+        }
+    }
+
+    /// Statistics, with the share of samples strictly above each threshold; `None` when there is no sample.
+    pub fn latency(&self, kind: LatencyKind, thresholds_ns: &[u64]) -> Option<Latency> {
+        match &self.form {
+            Form::Distribution(distribution) => stats::from_histogram(kind, distribution, thresholds_ns),
+            Form::Raw(samples_ns) => stats::latency(kind, samples_ns, thresholds_ns),
+        }
+    }
+
+    /// At most [`SERIES_BLOCKS`] levels, in ns, in the order of time: medians of blocks of equal length, for
+    /// [`crate::step::step`]. Where only the distribution is known they are medians of the means of shorter blocks.
+    /// Empty for merged samples, which have no order.
+    pub fn series(&self) -> Vec<f64> {
+        match &self.form {
+            _ if !self.in_order => Vec::new(),
+            Form::Distribution(distribution) => series::block_medians(&distribution.block_means_ns()),
+            Form::Raw(samples_ns) => series::block_medians(samples_ns),
+        }
+    }
+
+    /// The distribution in buckets.
+    pub fn histogram(&self) -> Histogram {
+        match &self.form {
+            Form::Distribution(distribution) => distribution.histogram(),
+            Form::Raw(samples_ns) => Distribution::of(samples_ns).histogram(),
+        }
+    }
+
+    /// Adds the samples of another end or repetition. Exact samples stay exact if both are; the order of time is lost.
+    pub fn merge(&mut self, other: &Self) {
+        self.in_order = false;
+        match (&mut self.form, &other.form) {
+            (Form::Raw(all), Form::Raw(more)) => all.extend_from_slice(more),
+            (Form::Distribution(all), Form::Raw(more)) => all.merge(&Distribution::of(more)),
+            (Form::Distribution(all), Form::Distribution(more)) => all.merge(more),
+            (Form::Raw(few), Form::Distribution(more)) => {
+                let mut all = Distribution::of(few);
+                all.merge(more);
+                self.form = Form::Distribution(Box::new(all));
+            }
+        }
+    }
+}
+
+/// Levels in a [`Samples::series`]: enough that a shift of 5 % of a run spans three of them.
+pub const SERIES_BLOCKS: usize = 64;

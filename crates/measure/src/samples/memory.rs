@@ -1,0 +1,74 @@
+//! Memory for samples that causes no page fault while it is written: whole pages, each written once before the run,
+//! and locked where the system allows it.
+
+use rustix::mm::{mlock, munlock};
+
+use crate::{Error, Result};
+
+/// Samples in a [`Page`].
+pub(super) const PAGE_SAMPLES: usize = 512;
+
+/// 4 KiB of samples. Whole aligned pages, so that locking and unlocking them touches nobody else's memory (a kernel
+/// with larger pages rounds outwards; then a neighbour may be locked with us, which does no harm).
+#[derive(Clone, Copy, Debug)]
+#[repr(C, align(4096))]
+pub(super) struct Page(pub(super) [u64; PAGE_SAMPLES]);
+
+/// Pages that were written and, where allowed, are locked.
+#[derive(Debug)]
+pub(super) struct Pages {
+    pages: Vec<Page>,
+    not_locked: Option<String>,
+}
+
+impl Pages {
+    pub(super) fn new(samples: usize) -> Result<Self> {
+        let count = samples.div_ceil(PAGE_SAMPLES);
+        let bytes = count.saturating_mul(size_of::<Page>());
+        let mut pages = Vec::new();
+        pages.try_reserve_exact(count).map_err(|cause| Error::Memory { samples, bytes, cause })?;
+        // Not zeros: those could be had from the system untouched.
+        pages.resize(count, Page([u64::MAX; PAGE_SAMPLES]));
+        let not_locked = lock(&pages).err().map(|errno| why_not_locked(bytes, errno));
+        Ok(Self { pages, not_locked })
+    }
+
+    pub(super) fn not_locked(&self) -> Option<&str> {
+        self.not_locked.as_deref()
+    }
+
+    #[inline(always)]
+    pub(super) fn as_slice(&self) -> &[Page] {
+        &self.pages
+    }
+
+    #[inline(always)]
+    pub(super) fn as_mut_slice(&mut self) -> &mut [Page] {
+        &mut self.pages
+    }
+}
+
+impl Drop for Pages {
+    fn drop(&mut self) {
+        if self.not_locked.is_none() {
+            let bytes = size_of_val(self.pages.as_slice());
+            // SAFETY: the range is the allocation of `pages`, which lives until after this call. Unlocking changes
+            // neither the content nor the validity of the memory. A refusal leaves it locked, which is harmless.
+            let _ = unsafe { munlock(self.pages.as_mut_ptr().cast(), bytes) };
+        }
+    }
+}
+
+fn lock(pages: &[Page]) -> rustix::io::Result<()> {
+    // SAFETY: the range is the allocation behind the slice. Locking changes neither its content nor its validity.
+    unsafe { mlock(pages.as_ptr().cast_mut().cast(), size_of_val(pages)) }
+}
+
+/// mlock(2): ENOMEM above the soft limit, EPERM when the limit is 0.
+pub(super) fn why_not_locked(bytes: usize, errno: rustix::io::Errno) -> String {
+    format!(
+        "cannot lock {} KiB of samples in memory: {errno}; raise the limit with ulimit -l unlimited (LimitMEMLOCK= of \
+         a systemd unit, memlock in limits.conf) or run with CAP_IPC_LOCK",
+        bytes / 1024
+    )
+}

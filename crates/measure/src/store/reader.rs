@@ -1,0 +1,110 @@
+//! Reading the directory of a run: a finished one, one that was killed, one that is still being written.
+
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+
+use super::{POINTS_FILE, RUN_FILE};
+use crate::record::{End, Point, Run, SCHEMA_VERSION};
+use crate::samples::read_raw;
+use crate::{Error, Result};
+
+/// A run that was read.
+#[derive(Debug)]
+pub struct RunReader {
+    dir: PathBuf,
+    run: Run,
+    points: Vec<Point>,
+    is_torn: bool,
+}
+
+impl RunReader {
+    /// Reads a run and all its whole points.
+    pub fn open(dir: &Path) -> Result<Self> {
+        let run = read_run(dir)?;
+        let (points, is_torn) = read_points(dir)?;
+        Ok(Self { dir: dir.to_owned(), run, points, is_torn })
+    }
+
+    /// The directory of the run.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// `run.json`.
+    pub fn run(&self) -> &Run {
+        &self.run
+    }
+
+    /// The points, in the order in which they were measured.
+    pub fn points(&self) -> &[Point] {
+        &self.points
+    }
+
+    /// Whether the last line was torn, by a kill or because it is being written, and ignored.
+    pub fn is_torn(&self) -> bool {
+        self.is_torn
+    }
+
+    /// The run and its points, to keep.
+    pub fn into_parts(self) -> (Run, Vec<Point>) {
+        (self.run, self.points)
+    }
+
+    /// The raw samples of one end of a point, in ns; `None` where they were not kept.
+    pub fn samples(&self, end: &End) -> Result<Option<Vec<u64>>> {
+        let Some(name) = &end.samples else {
+            return Ok(None);
+        };
+        let name = Path::new(name);
+        if name.components().any(|part| !matches!(part, Component::Normal(_))) {
+            let why = "the path leads out of the run's directory".to_owned();
+            return Err(Error::BadSamples { path: name.to_owned(), why });
+        }
+        read_raw(&self.dir.join(name)).map(Some)
+    }
+}
+
+fn read_run(dir: &Path) -> Result<Run> {
+    let path = dir.join(RUN_FILE);
+    let text = fs::read(&path).map_err(|cause| not_a_run(dir, RUN_FILE, cause))?;
+    let bad_run = |cause| Error::BadRun { path: path.clone(), cause };
+    let record: serde_json::Value = serde_json::from_slice(&text).map_err(bad_run)?;
+    match record["schema_version"].as_u64() {
+        Some(found) if found > u64::from(SCHEMA_VERSION) => {
+            Err(Error::NewerSchema { path, found, supported: SCHEMA_VERSION })
+        }
+        _ => serde_json::from_slice(&text).map_err(bad_run),
+    }
+}
+
+/// The points, and whether a torn line follows them. A line is torn when it is the last, has no newline and is no
+/// point: the writer ends every line with one.
+fn read_points(dir: &Path) -> Result<(Vec<Point>, bool)> {
+    let path = dir.join(POINTS_FILE);
+    let text = fs::read(&path).map_err(|cause| not_a_run(dir, POINTS_FILE, cause))?;
+    let mut points = Vec::new();
+    for (index, line) in text.split_inclusive(|&byte| byte == b'\n').enumerate() {
+        if line.trim_ascii().is_empty() {
+            continue;
+        }
+        match serde_json::from_slice(line) {
+            Ok(point) => points.push(point),
+            Err(_) if !line.ends_with(b"\n") => return Ok((points, true)),
+            Err(cause) => return Err(Error::BadLine { path, line: index + 1, cause }),
+        }
+    }
+    Ok((points, false))
+}
+
+fn not_a_run(dir: &Path, file: &'static str, cause: std::io::Error) -> Error {
+    match cause.kind() {
+        _ if !dir.exists() => {
+            Error::NotARun { dir: dir.to_owned(), why: "there is no such directory".to_owned() }
+        }
+        _ if !dir.is_dir() => Error::NotARun { dir: dir.to_owned(), why: "it is not a directory".to_owned() },
+        std::io::ErrorKind::NotFound => {
+            Error::NotARun { dir: dir.to_owned(), why: format!("it has no {file}") }
+        }
+        _ => Error::io("read", &dir.join(file))(cause),
+    }
+}

@@ -1,0 +1,108 @@
+//! Writing the directory of a run.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+use super::lines::Lines;
+use super::{POINTS_FILE, RUN_FILE, SAMPLES_DIR};
+use crate::record::{Point, Run};
+use crate::samples::write_raw;
+use crate::{Error, Result};
+
+/// A run that is being written.
+#[derive(Debug)]
+pub struct RunWriter {
+    dir: PathBuf,
+    points: Lines<File>,
+}
+
+impl RunWriter {
+    /// Starts a run in a directory, which is created with its parents. A directory that holds a run already is refused
+    /// and not touched.
+    pub fn create(dir: &Path, run: &Run) -> Result<Self> {
+        fs::create_dir_all(dir).map_err(Error::io("create the directory", dir))?;
+        let exists = || Error::RunExists { dir: dir.to_owned() };
+        if dir.join(RUN_FILE).symlink_metadata().is_ok() {
+            return Err(exists());
+        }
+        // Of two programs that try at once, one creates this file.
+        let path = dir.join(POINTS_FILE);
+        let points =
+            OpenOptions::new().append(true).create_new(true).open(&path).map_err(|cause| match cause {
+                cause if cause.kind() == ErrorKind::AlreadyExists => exists(),
+                cause => Error::io("create", &path)(cause),
+            })?;
+        write_run(dir, run).inspect_err(|_| {
+            // The error of the write is the one to report.
+            let _ = fs::remove_file(&path);
+        })?;
+        Ok(Self { dir: dir.to_owned(), points: Lines::new(points) })
+    }
+
+    /// The directory of the run.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Appends a point and waits until it is on the disk. After an error the file ends with the point before; the run
+    /// may go on.
+    pub fn append(&mut self, point: &Point) -> Result<()> {
+        let path = self.dir.join(POINTS_FILE);
+        let encode = |cause| Error::Encode { path: path.clone(), cause };
+        let mut line = serde_json::to_vec(point).map_err(encode)?;
+        // A number that is not finite becomes null, which readers would take for a corrupt line.
+        serde_json::from_slice::<Point>(&line).map_err(encode)?;
+        line.push(b'\n');
+        self.points.append(&line).map_err(Error::io("append a point to", &path))
+    }
+
+    /// Writes the raw samples of one end of a point, to be done before the point is appended, and returns their path in
+    /// the run's directory for [`crate::record::End::samples`].
+    pub fn samples(&self, point_id: u64, rank: u32, samples_ns: &[u64]) -> Result<String> {
+        let dir = self.dir.join(SAMPLES_DIR);
+        match fs::create_dir(&dir) {
+            Err(cause) if cause.kind() != ErrorKind::AlreadyExists => {
+                return Err(Error::io("create the directory", &dir)(cause));
+            }
+            _ => {}
+        }
+        let name = format!("{point_id:06}-{rank}.u64");
+        write_raw(&dir.join(&name), samples_ns)?;
+        sync_dir(&dir)?;
+        Ok(format!("{SAMPLES_DIR}/{name}"))
+    }
+
+    /// Ends the run: replaces `run.json` by its last state.
+    pub fn finish(self, run: &Run) -> Result<()> {
+        write_run(&self.dir, run)
+    }
+}
+
+/// Writes `run.json` such that it is the old or the new one, whole, at any moment.
+fn write_run(dir: &Path, run: &Run) -> Result<()> {
+    let path = dir.join(RUN_FILE);
+    let encode = |cause| Error::Encode { path: path.clone(), cause };
+    let mut text = serde_json::to_vec_pretty(run).map_err(encode)?;
+    // As for points.
+    serde_json::from_slice::<Run>(&text).map_err(encode)?;
+    text.push(b'\n');
+    let new = dir.join(format!("{RUN_FILE}.new"));
+    write_synced(&new, &text).and_then(|()| fs::rename(&new, &path)).map_err(|cause| {
+        // The error of the write is the one to report.
+        let _ = fs::remove_file(&new);
+        Error::io("write", &path)(cause)
+    })?;
+    sync_dir(dir)
+}
+
+fn write_synced(path: &Path, text: &[u8]) -> io::Result<()> {
+    let mut file = File::create(path)?;
+    file.write_all(text)?;
+    file.sync_all()
+}
+
+/// Waits until the names in a directory are on the disk (fsync(2): syncing a file does not sync its name).
+fn sync_dir(dir: &Path) -> Result<()> {
+    File::open(dir).and_then(|dir| dir.sync_all()).map_err(Error::io("sync the directory", dir))
+}

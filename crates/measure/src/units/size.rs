@@ -1,0 +1,82 @@
+//! Sizes in bytes and ranges of them.
+//!
+//! `KiB`, `MiB`, `GiB`, `TiB` are powers of 2^10 and `kB`, `MB`, `GB`, `TB` powers of 10^3 (IEC 80000-13). A bare `K`,
+//! `M`, `G` or `T`, in either case, is a power of 2^10, as users of perftest and nccl-tests expect. `KB` is refused:
+//! half of its writers mean the one, half the other.
+
+use crate::{Error, Result};
+
+/// Reads a size: `4`, `4B`, `64KiB`, `8 MiB`, `2K`, `100MB`. Whole numbers only.
+pub fn parse_size(text: &str) -> Result<u64> {
+    read_size(text).map_err(|why| Error::Size { text: text.to_owned(), why })
+}
+
+/// Writes a size in the largest binary unit that divides it: `4`, `1000`, `64KiB`. [`parse_size`] reads it back.
+pub fn format_size(bytes: u64) -> String {
+    let unit = BINARY.iter().find(|(_, factor)| bytes != 0 && bytes.is_multiple_of(*factor));
+    unit.map_or_else(|| bytes.to_string(), |(suffix, factor)| format!("{}{suffix}", bytes / factor))
+}
+
+/// Reads a size or a range of sizes. `4..8MiB` is 4 bytes and every doubling of it up to 8 MiB, both ends included;
+/// the end has to be one of the doublings, so that no range ends where its reader did not expect it.
+pub fn parse_sizes(text: &str) -> Result<Vec<u64>> {
+    let Some((start, end)) = text.split_once("..") else {
+        return Ok(vec![parse_size(text)?]);
+    };
+    let refuse = |why: String| Error::SizeRange { text: text.to_owned(), why };
+    let (start, end) = (read_size(start).map_err(refuse)?, read_size(end).map_err(refuse)?);
+    doublings(start, end).map_err(refuse)
+}
+
+fn doublings(start: u64, end: u64) -> std::result::Result<Vec<u64>, String> {
+    if start == 0 {
+        return Err("doubling 0 leads nowhere; start at 1 or more".to_owned());
+    }
+    if end < start {
+        return Err(format!("it ends before it starts; write {}..{}", format_size(end), format_size(start)));
+    }
+    let double = |&size: &u64| size.checked_mul(2).filter(|&next| next <= end);
+    let sizes: Vec<u64> = std::iter::successors(Some(start), double).collect();
+    let last = sizes[sizes.len() - 1];
+    if last == end {
+        return Ok(sizes);
+    }
+    let next = last.checked_mul(2).map(|next| format!(" or {}", format_size(next))).unwrap_or_default();
+    let (from, to, last) = (format_size(start), format_size(end), format_size(last));
+    Err(format!("doubling {from} does not reach {to}; end at {last}{next}, or write the sizes as a list"))
+}
+
+fn read_size(text: &str) -> std::result::Result<u64, String> {
+    let text = text.trim();
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, suffix) = (&text[..digits], text[digits..].trim_start());
+    if number.is_empty() {
+        return Err("it does not start with a digit; write bytes as 4, 64KiB or 8MiB".to_owned());
+    }
+    let factor = factor(suffix)?;
+    let number: Option<u64> = number.parse().ok();
+    number
+        .and_then(|number| number.checked_mul(factor))
+        .ok_or_else(|| format!("it is more than the largest size, {} bytes", u64::MAX))
+}
+
+fn factor(suffix: &str) -> std::result::Result<u64, String> {
+    if suffix.is_empty() || suffix == "B" {
+        return Ok(1);
+    }
+    let named = BINARY.iter().chain(&DECIMAL).find(|(name, _)| *name == suffix);
+    let bare = || BINARY.iter().find(|(name, _)| suffix.len() == 1 && name[..1].eq_ignore_ascii_case(suffix));
+    match named.or_else(bare) {
+        Some(&(_, factor)) => Ok(factor),
+        None if suffix == "KB" => Err("KB may mean 1024 or 1000; write KiB or kB".to_owned()),
+        None if suffix.starts_with('.') => {
+            Err("a size is a whole number of its unit; write 1536KiB for 1.5 MiB".to_owned())
+        }
+        None => Err(format!("{suffix:?} is no unit of size; write B, KiB, MiB, GiB, TiB, kB, MB, GB or TB")),
+    }
+}
+
+/// Largest first.
+const BINARY: [(&str, u64); 4] = [("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
+const DECIMAL: [(&str, u64); 4] =
+    [("TB", 1_000_000_000_000), ("GB", 1_000_000_000), ("MB", 1_000_000), ("kB", 1_000)];

@@ -1,0 +1,52 @@
+//! The published JSON Schemas are those of the code, and what the code writes is valid by them as far as their
+//! required fields go.
+
+use std::path::{Path, PathBuf};
+use std::{env, fs};
+
+fn published(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schema").join(name)
+}
+
+fn assert_fresh(name: &str, schema: &str) {
+    let path = published(name);
+    if env::var_os("UPDATE_SCHEMA").is_some() {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, schema).unwrap();
+    }
+    // Compared as values: the order of keys depends on the features that the rest of a build asks of the libraries.
+    let value = |text: &str| serde_json::from_str::<serde_json::Value>(text).ok();
+    let on_disk = fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        value(&on_disk).is_some() && value(&on_disk) == value(schema),
+        "docs/schema/{name} is stale; rewrite it with: UPDATE_SCHEMA=1 cargo test -p measure --test schema"
+    );
+}
+
+#[test]
+fn the_schema_of_a_run_is_fresh() {
+    assert_fresh("run.schema.json", &measure::schema::run());
+}
+
+#[test]
+fn the_schema_of_a_point_is_fresh() {
+    assert_fresh("point.schema.json", &measure::schema::point());
+}
+
+#[test]
+fn the_schemas_require_what_readers_need() {
+    let required = |text: String| -> Vec<String> {
+        let schema: serde_json::Value = serde_json::from_str(&text).unwrap();
+        serde_json::from_value(schema["required"].clone()).unwrap()
+    };
+    let run = required(measure::schema::run());
+    assert!(run.contains(&"schema_version".to_owned()), "{run:?}");
+    let point = required(measure::schema::point());
+    assert!(point.contains(&"axes".to_owned()) && point.contains(&"wall_ns".to_owned()), "{point:?}");
+    let schema: serde_json::Value = serde_json::from_str(&measure::schema::point()).unwrap();
+    assert_eq!(
+        schema["oneOf"].as_array().map(Vec::len),
+        Some(3),
+        "one form for each way in which a point ends"
+    );
+}
