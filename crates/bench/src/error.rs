@@ -1,0 +1,105 @@
+//! What can go wrong in this crate and is not our own bug.
+//!
+//! Every message is one sentence or two: where it is, what it is, why it cannot be so, and what to do. `place` is
+//! where a plan says something: `plans/x.toml:12`, `--set iterations=0`, or `the plan` where it was built in code.
+
+use std::io;
+use std::path::PathBuf;
+
+/// The errors of plans and processes.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
+pub enum Error {
+    // Reading a plan.
+    #[error("cannot read the plan {}: {source}", path.display())]
+    PlanRead { path: PathBuf, source: io::Error },
+    #[error(
+        "there is no plan {name:?}: no file has that name and the plans that come with the program are {known}{hint}"
+    )]
+    PlanUnknown { name: String, known: String, hint: String },
+    #[error("{place}: this is not TOML: {message}")]
+    Syntax { place: String, message: String },
+    #[error("{place}: unknown key {key:?} in {table}{hint}")]
+    UnknownKey { place: String, key: String, table: String, hint: String },
+    #[error("{place}: {key} in {table} must be {expected}, not {found}")]
+    WrongType { place: String, key: String, table: String, expected: String, found: String },
+    #[error("{place}: {table} has no {key:?}: add {example}")]
+    Missing { place: String, key: String, table: String, example: String },
+    #[error("{place}: unknown {key} {value:?} in {table}{hint}")]
+    UnknownValue { place: String, key: String, table: String, value: String, hint: String },
+    #[error("{place}: {key} in {table}: {reason}")]
+    BadSize { place: String, key: String, table: String, reason: String },
+    #[error("{place}: {key} in {table}: {reason}")]
+    BadDuration { place: String, key: String, table: String, reason: String },
+    #[error("{place}: the name {name:?} cannot be used: names are made of letters, digits, '-' and '_'")]
+    BadName { place: String, name: String },
+    #[error("{place}: {reason}: give KEY=VALUE or experiment.NAME.KEY=VALUE, e.g. iterations=100")]
+    BadOverride { place: String, reason: String },
+
+    // What a plan asks for.
+    #[error("{place}: the plan has no experiment: add an [[experiment]] with a name and a pattern")]
+    NoExperiment { place: String },
+    #[error("{place}: a second experiment is named {name:?}: give every experiment a name of its own")]
+    DuplicateExperiment { place: String, name: String },
+    #[error(
+        "{place}: the axis {axis} of experiment {experiment:?} is empty: give it a value or leave it out"
+    )]
+    EmptyAxis { place: String, axis: String, experiment: String },
+    #[error(
+        "{place}: the axis {axis} of experiment {experiment:?} has {value} twice: use repetitions to measure a point again"
+    )]
+    DuplicateValue { place: String, axis: String, experiment: String, value: String },
+    #[error("{place}: size_bytes of experiment {experiment:?} has 0: a message has at least 1 byte")]
+    ZeroSize { place: String, experiment: String },
+    #[error(
+        "{place}: mtu_bytes {mtu_bytes} of experiment {experiment:?} is no path MTU: it must be 256, 512, 1024, 2048 or 4096"
+    )]
+    BadMtu { place: String, experiment: String, mtu_bytes: u64 },
+    #[error(
+        "{place}: size_bytes {size_bytes} of experiment {experiment:?} is above its mtu_bytes {mtu_bytes}, and UD carries \
+         a message in one packet: end the sizes at {mtu_bytes} or give UD an experiment of its own"
+    )]
+    DatagramTooLong { place: String, experiment: String, size_bytes: u64, mtu_bytes: u32 },
+    #[error("{place}: {key} of experiment {experiment:?} is 0: a queue holds at least 1 request")]
+    ZeroDepth { place: String, key: String, experiment: String },
+    #[error("{place}: iterations of experiment {experiment:?} is 0: measure at least 1 message")]
+    ZeroIterations { place: String, experiment: String },
+    #[error("{place}: {key} of experiment {experiment:?} is 0: it must be at least 1")]
+    ZeroCount { place: String, key: String, experiment: String },
+    #[error("{place}: {key} of experiment {experiment:?} is {value}: it must be above zero")]
+    NegativeDuration { place: String, key: String, experiment: String, value: String },
+    #[error("{place}: experiment {experiment:?} has both iterations and duration: keep one of them")]
+    TwoLengths { place: String, experiment: String },
+    #[error(
+        "{place}: timeout of experiment {experiment:?} is {timeout_s} s, which its duration of {duration_s} s cannot fit in"
+    )]
+    ShortTimeout { place: String, experiment: String, timeout_s: f64, duration_s: f64 },
+    #[error(
+        "{place}: signal_interval {interval} of experiment {experiment:?} is above its tx_depth {tx_depth}: the send queue \
+         would be full before a completion frees it, so lower signal_interval or raise tx_depth"
+    )]
+    IntervalAboveDepth { place: String, experiment: String, interval: u32, tx_depth: u32 },
+    #[error(
+        "{place}: experiment {experiment:?} is a {pattern}, which has no direction \"bi\": use the pattern \"stream\""
+    )]
+    NotBidirectional { place: String, experiment: String, pattern: String },
+    #[error("{place}: the plan asks for {points} points, more than {max}: shorten an axis or split the plan")]
+    TooManyPoints { place: String, points: u64, max: u64 },
+
+    // Figures and the numbers beside them.
+    #[error("{place}: the figure {title:?} cannot be read: {reason}")]
+    BadFigure { place: String, title: String, reason: String },
+    #[error("{place}: the figure {title:?} shows an unknown experiment {name:?}{hint}")]
+    FigureExperiment { place: String, title: String, name: String, hint: String },
+    #[error("{place}: the figure {title:?} uses an unknown axis {name:?}{hint}")]
+    FigureAxis { place: String, title: String, name: String, hint: String },
+    #[error("{place}: the figure {title:?} shows an unknown quantity {name:?}{hint}")]
+    FigureQuantity { place: String, title: String, name: String, hint: String },
+    #[error("{place}: cannot read the reference {file:?} of the figure {title:?}: {reason}")]
+    ReferenceRead { place: String, file: String, title: String, reason: String },
+    #[error(
+        "{file}:{line}: {found} cells where the heading has {expected}: give every row as many cells as the heading"
+    )]
+    RaggedReference { file: String, line: usize, found: usize, expected: usize },
+}

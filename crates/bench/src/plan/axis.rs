@@ -1,0 +1,186 @@
+//! The axes of an experiment: what is varied, and through which values.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::names::{hint_or_all, names_of};
+use super::text::Node;
+use crate::point::{Flow, Operation, Poll, Service};
+use crate::{Error, units};
+
+/// One axis and its values, in the order in which they are measured.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Axis {
+    /// Which way a stream flows.
+    Direction(Vec<Flow>),
+    /// Whether the payload is copied into the work request at post time. Never assumed: it is off unless a plan asks
+    /// for it, because a limit that differs between devices would silently put a step into the curve.
+    Inline(Vec<bool>),
+    /// Path MTU in bytes.
+    MtuBytes(Vec<u32>),
+    /// Operation that carries the message.
+    Operation(Vec<Operation>),
+    /// How a completion is waited for.
+    Poll(Vec<Poll>),
+    /// Transport service.
+    Service(Vec<Service>),
+    /// Every how many sends one asks for a completion.
+    SignalInterval(Vec<u32>),
+    /// Signal rate of the link.
+    SignalRate(Vec<String>),
+    /// Payload of a message in bytes.
+    SizeBytes(Vec<u64>),
+}
+
+impl Axis {
+    /// Every axis, by the name that plans, records and exports share.
+    pub const NAMES: [&'static str; 9] = [
+        "direction",
+        "inline",
+        "mtu_bytes",
+        "operation",
+        "poll",
+        "service",
+        "signal_interval",
+        "signal_rate",
+        "size_bytes",
+    ];
+
+    /// Its name in plans, records and exports.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Direction(_) => "direction",
+            Self::Inline(_) => "inline",
+            Self::MtuBytes(_) => "mtu_bytes",
+            Self::Operation(_) => "operation",
+            Self::Poll(_) => "poll",
+            Self::Service(_) => "service",
+            Self::SignalInterval(_) => "signal_interval",
+            Self::SignalRate(_) => "signal_rate",
+            Self::SizeBytes(_) => "size_bytes",
+        }
+    }
+
+    /// Its values as a record shows them.
+    pub fn values(&self) -> Vec<Value> {
+        match self {
+            Self::Direction(values) => json(values),
+            Self::Inline(values) => json(values),
+            Self::MtuBytes(values) | Self::SignalInterval(values) => json(values),
+            Self::Operation(values) => json(values),
+            Self::Poll(values) => json(values),
+            Self::Service(values) => json(values),
+            Self::SignalRate(values) => json(values),
+            Self::SizeBytes(values) => json(values),
+        }
+    }
+
+    /// The axis `name` from what a plan sets it to; `None` if no axis has that name.
+    pub(super) fn read(name: &str, node: &Node, place: &str, table: &str) -> Result<Option<Self>, Error> {
+        let reader = Reader { name, node, place, table };
+        Ok(Some(match name {
+            "direction" => Self::Direction(reader.choices()?),
+            "inline" => Self::Inline(reader.each("true or false", Value::as_bool)?),
+            "mtu_bytes" => Self::MtuBytes(reader.each("a whole number", whole_u32)?),
+            "operation" => Self::Operation(reader.choices()?),
+            "poll" => Self::Poll(reader.choices()?),
+            "service" => Self::Service(reader.choices()?),
+            "signal_interval" => Self::SignalInterval(reader.each("a whole number", whole_u32)?),
+            "signal_rate" => Self::SignalRate(reader.signal_rates()?),
+            "size_bytes" => Self::SizeBytes(reader.sizes()?),
+            _ => return Ok(None),
+        }))
+    }
+}
+
+fn json<T: Serialize>(values: &[T]) -> Vec<Value> {
+    values.iter().map(|value| serde_json::to_value(value).expect("axis values are plain scalars")).collect()
+}
+
+fn whole_u32(value: &Value) -> Option<u32> {
+    value.as_u64().and_then(|whole| u32::try_from(whole).ok())
+}
+
+struct Reader<'a> {
+    name: &'a str,
+    node: &'a Node,
+    place: &'a str,
+    table: &'a str,
+}
+
+impl Reader<'_> {
+    fn items(&self, expected: &str) -> Result<Vec<Value>, Error> {
+        match self.node {
+            Node::Leaf(Value::Array(items)) => Ok(items.clone()),
+            Node::Leaf(value) => Ok(vec![value.clone()]),
+            Node::Table(_) | Node::Tables(_) => Err(self.wrong_type(self.node, expected)),
+        }
+    }
+
+    fn each<T>(&self, expected: &str, read: impl Fn(&Value) -> Option<T>) -> Result<Vec<T>, Error> {
+        let one = |item: Value| read(&item).ok_or_else(|| self.wrong_type(&Node::Leaf(item), expected));
+        self.items(expected)?.into_iter().map(one).collect()
+    }
+
+    fn choices<T: DeserializeOwned>(&self) -> Result<Vec<T>, Error> {
+        let known = names_of::<T>();
+        let one = |item: Value| match &item {
+            Value::String(text) if known.contains(&text.as_str()) => {
+                Ok(serde_json::from_value(item).expect("a type reads the names that it lists"))
+            }
+            Value::String(text) => Err(self.unknown_value(text, known)),
+            _ => Err(self.wrong_type(&Node::Leaf(item), "text")),
+        };
+        self.items("text")?.into_iter().map(one).collect()
+    }
+
+    fn signal_rates(&self) -> Result<Vec<String>, Error> {
+        let rates = self.each("text", |item| item.as_str().map(str::to_owned))?;
+        match rates.iter().find(|rate| !SIGNAL_RATES.contains(&rate.as_str())) {
+            Some(rate) => Err(self.unknown_value(rate, &SIGNAL_RATES)),
+            None => Ok(rates),
+        }
+    }
+
+    fn sizes(&self) -> Result<Vec<u64>, Error> {
+        let expected = "a size such as 64, \"64KiB\" or \"4..8MiB\"";
+        let mut sizes = Vec::new();
+        for item in self.items(expected)? {
+            let read = match &item {
+                Value::String(text) => units::size_range(text).map_err(|reason| self.bad_size(reason))?,
+                _ => vec![item.as_u64().ok_or_else(|| self.wrong_type(&Node::Leaf(item), expected))?],
+            };
+            sizes.extend(read);
+        }
+        Ok(sizes)
+    }
+
+    fn bad_size(&self, reason: String) -> Error {
+        let (key, table) = (self.name.to_owned(), self.table.to_owned());
+        Error::BadSize { place: self.place.to_owned(), key, table, reason }
+    }
+
+    fn wrong_type(&self, found: &Node, expected: &str) -> Error {
+        Error::WrongType {
+            place: self.place.to_owned(),
+            key: self.name.to_owned(),
+            table: self.table.to_owned(),
+            expected: expected.to_owned(),
+            found: found.in_words(),
+        }
+    }
+
+    fn unknown_value(&self, value: &str, known: &[&str]) -> Error {
+        Error::UnknownValue {
+            place: self.place.to_owned(),
+            key: self.name.to_owned(),
+            table: self.table.to_owned(),
+            value: value.to_owned(),
+            hint: hint_or_all(value, known),
+        }
+    }
+}
+
+/// `native` leaves the link as it is; the others are the signal rates of InfiniBand (G2, and those that came later).
+const SIGNAL_RATES: [&str; 9] = ["native", "SDR", "DDR", "QDR", "FDR", "EDR", "HDR", "NDR", "XDR"];

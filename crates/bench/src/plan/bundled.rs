@@ -1,0 +1,52 @@
+//! The plans that come with the program, with their references, so that the binary needs no other file.
+
+use super::{Base, Plan, read};
+use crate::Error;
+
+/// A plan inside the program.
+#[derive(Clone, Copy, Debug)]
+pub struct Bundled {
+    /// What `rdmascope run` knows it by.
+    pub name: &'static str,
+    /// Its TOML, for those who want to start from it.
+    pub text: &'static str,
+}
+
+impl Bundled {
+    /// Reads it.
+    ///
+    /// # Errors
+    ///
+    /// None that a user can cause: the plans are checked by a test.
+    pub fn plan(&self) -> Result<Plan, Error> {
+        read::plan(self.text, &format!("plans/{}.toml", self.name), Base::Bundled)
+    }
+}
+
+/// Every plan that comes with the program.
+pub fn bundled() -> &'static [Bundled] {
+    &PLANS
+}
+
+/// The text of a reference that comes with the program.
+pub(super) fn reference(file: &str) -> Option<&'static str> {
+    REFERENCES.iter().find(|(name, _)| *name == file).map(|(_, text)| *text)
+}
+
+macro_rules! reference {
+    ($file:literal) => {
+        ($file, include_str!(concat!("../../../../plans/", $file)))
+    };
+}
+
+const PLANS: [Bundled; 2] = [
+    Bundled { name: "quick", text: include_str!("../../../../plans/quick.toml") },
+    Bundled { name: "gamess-2016", text: include_str!("../../../../plans/gamess-2016.toml") },
+];
+
+const REFERENCES: [(&str, &str); 4] = [
+    reference!("reference/gamess-2016/table1_link_rates_gbps.csv"),
+    reference!("reference/gamess-2016/table2_rc_send_latency_us.csv"),
+    reference!("reference/gamess-2016/table3_uc_send_latency_us.csv"),
+    reference!("reference/gamess-2016/table4_ud_send_latency_us.csv"),
+];

@@ -1,0 +1,175 @@
+//! What a plan must not ask for, found before anything is started.
+
+use std::collections::BTreeSet;
+
+use super::defaults::Filled;
+use super::{Axis, Plan};
+use crate::Error;
+use crate::point::{Flow, Length, Pattern, Service};
+
+/// Checks the names of the experiments.
+pub(super) fn names(plan: &Plan) -> Result<(), Error> {
+    if plan.experiments.is_empty() {
+        return Err(Error::NoExperiment { place: plan.origin.clone() });
+    }
+    let mut seen = BTreeSet::new();
+    match plan.experiments.iter().find(|experiment| !seen.insert(&experiment.name)) {
+        Some(second) => {
+            Err(Error::DuplicateExperiment { place: second.place.clone(), name: second.name.clone() })
+        }
+        None => Ok(()),
+    }
+}
+
+/// Checks an experiment with every default filled in.
+pub(super) fn experiment(filled: &Filled) -> Result<(), Error> {
+    let check = Check(filled);
+    check.axes()?;
+    check.length()?;
+    check.counts()?;
+    check.sizes()?;
+    check.intervals()?;
+    check.directions()
+}
+
+/// Bounds the number of points of the whole plan, before they are made.
+pub(super) fn points(plan: &Plan, experiments: &[Filled]) -> Result<(), Error> {
+    let sum = experiments.iter().try_fold(0u64, |sum, filled| sum.checked_add(filled.points()?));
+    match sum.unwrap_or(u64::MAX) {
+        points if points > POINTS_MAX => {
+            Err(Error::TooManyPoints { place: plan.origin.clone(), points, max: POINTS_MAX })
+        }
+        _ => Ok(()),
+    }
+}
+
+struct Check<'a>(&'a Filled);
+
+impl Check<'_> {
+    fn axes(&self) -> Result<(), Error> {
+        for axis in &self.0.axes {
+            let values = axis.values();
+            let (place, axis, experiment) = self.names(axis.name());
+            if values.is_empty() {
+                return Err(Error::EmptyAxis { place, axis, experiment });
+            }
+            let mut seen = BTreeSet::new();
+            if let Some(twice) = values.iter().find(|value| !seen.insert(value.to_string())) {
+                return Err(Error::DuplicateValue { place, axis, experiment, value: twice.to_string() });
+            }
+        }
+        Ok(())
+    }
+
+    fn length(&self) -> Result<(), Error> {
+        let settings = &self.0.settings;
+        if settings.iterations.is_some() && settings.duration_s.is_some() {
+            let (place, _, experiment) = self.names("duration");
+            return Err(Error::TwoLengths { place, experiment });
+        }
+        if self.0.length == Length::Iterations(0) {
+            let (place, _, experiment) = self.names("iterations");
+            return Err(Error::ZeroIterations { place, experiment });
+        }
+        let duration_s = match self.0.length {
+            Length::Duration(duration_s) => Some(("duration", duration_s)),
+            Length::Iterations(_) => None,
+        };
+        for (key, value_s) in duration_s.into_iter().chain([("timeout", self.0.timeout_s)]) {
+            // A NaN from code is as wrong as a negative number, hence no `<=`.
+            if !(value_s > 0.0 && value_s.is_finite()) {
+                let (place, key, experiment) = self.names(key);
+                return Err(Error::NegativeDuration {
+                    place,
+                    key,
+                    experiment,
+                    value: format!("{value_s} s"),
+                });
+            }
+        }
+        if let Some((_, duration_s)) = duration_s.filter(|(_, duration_s)| *duration_s >= self.0.timeout_s) {
+            let (place, _, experiment) = self.names("timeout");
+            return Err(Error::ShortTimeout { place, experiment, timeout_s: self.0.timeout_s, duration_s });
+        }
+        Ok(())
+    }
+
+    fn counts(&self) -> Result<(), Error> {
+        for (key, depth) in [("tx_depth", self.0.tx_depth), ("rx_depth", self.0.rx_depth)] {
+            if depth == 0 {
+                let (place, key, experiment) = self.names(key);
+                return Err(Error::ZeroDepth { place, key, experiment });
+            }
+        }
+        let interval = self.0.axes.iter().find_map(|axis| match axis {
+            Axis::SignalInterval(values) => values.iter().min().copied(),
+            _ => None,
+        });
+        for (key, count) in [("repetitions", Some(self.0.repetitions)), ("signal_interval", interval)] {
+            if count == Some(0) {
+                let (place, key, experiment) = self.names(key);
+                return Err(Error::ZeroCount { place, key, experiment });
+            }
+        }
+        Ok(())
+    }
+
+    fn sizes(&self) -> Result<(), Error> {
+        let (mut sizes, mut mtus, mut datagrams) = (&[][..], &[][..], false);
+        for axis in &self.0.axes {
+            match axis {
+                Axis::SizeBytes(values) => sizes = values,
+                Axis::MtuBytes(values) => mtus = values,
+                Axis::Service(values) => datagrams = values.contains(&Service::Ud),
+                _ => {}
+            }
+        }
+        let (place, _, experiment) = self.names("size_bytes");
+        if sizes.contains(&0) {
+            return Err(Error::ZeroSize { place, experiment });
+        }
+        if let Some(mtu_bytes) = mtus.iter().find(|mtu| !MTUS_BYTES.contains(mtu)) {
+            let (place, _, experiment) = self.names("mtu_bytes");
+            return Err(Error::BadMtu { place, experiment, mtu_bytes: u64::from(*mtu_bytes) });
+        }
+        let mtu_bytes = mtus.iter().copied().min().unwrap_or_default();
+        match sizes.iter().copied().find(|size| *size > u64::from(mtu_bytes)) {
+            Some(size_bytes) if datagrams => {
+                Err(Error::DatagramTooLong { place, experiment, size_bytes, mtu_bytes })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn intervals(&self) -> Result<(), Error> {
+        let tx_depth = self.0.tx_depth;
+        for axis in &self.0.axes {
+            let Axis::SignalInterval(values) = axis else { continue };
+            if let Some(interval) = values.iter().copied().find(|interval| *interval > tx_depth) {
+                let (place, _, experiment) = self.names("signal_interval");
+                return Err(Error::IntervalAboveDepth { place, experiment, interval, tx_depth });
+            }
+        }
+        Ok(())
+    }
+
+    fn directions(&self) -> Result<(), Error> {
+        let both_ways =
+            self.0.axes.iter().any(|axis| matches!(axis, Axis::Direction(d) if d.contains(&Flow::Bi)));
+        if both_ways && self.0.pattern == Pattern::PingPong {
+            let (place, _, experiment) = self.names("direction");
+            return Err(Error::NotBidirectional { place, experiment, pattern: "ping-pong".to_owned() });
+        }
+        Ok(())
+    }
+
+    /// Where a key was set, the key, and the experiment: what most errors say.
+    fn names(&self, key: &str) -> (String, String, String) {
+        (self.0.settings.place(key), key.to_owned(), self.0.name.clone())
+    }
+}
+
+/// Above this many points a plan is a slip of the pen: at a second each it would run for more than a day.
+const POINTS_MAX: u64 = 100_000;
+/// The five path MTUs of InfiniBand (G1).
+const MTUS_BYTES: [u32; 5] = [256, 512, 1024, 2048, 4096];

@@ -1,0 +1,163 @@
+//! What a plan does not say, with the reason for each, and an experiment with all of it filled in.
+
+use serde_json::{Map, Value, json};
+
+use super::{Axis, Experiment, Settings};
+use crate::point::{Flow, Length, Operation, Pattern, Poll, Service};
+
+/// An experiment that says everything.
+#[derive(Clone, Debug)]
+pub(super) struct Filled {
+    pub(super) name: String,
+    pub(super) pattern: Pattern,
+    pub(super) length: Length,
+    pub(super) bytes_max: Option<u64>,
+    pub(super) warmup: u64,
+    pub(super) repetitions: u32,
+    pub(super) tx_depth: u32,
+    pub(super) rx_depth: u32,
+    pub(super) keep_samples: bool,
+    pub(super) share_above_ns: Vec<u64>,
+    pub(super) timeout_s: f64,
+    /// Every axis: those of the plan as they are written, but the size innermost.
+    pub(super) axes: Vec<Axis>,
+    /// What was set, for the places of errors.
+    pub(super) settings: Settings,
+}
+
+impl Filled {
+    pub(super) fn new(experiment: &Experiment) -> Self {
+        let (pattern, settings) = (experiment.pattern, &experiment.settings);
+        let length = match (settings.iterations, settings.duration_s, pattern) {
+            (Some(iterations), ..) => Length::Iterations(iterations),
+            (None, Some(duration_s), _) => Length::Duration(duration_s),
+            (None, None, Pattern::PingPong) => Length::Iterations(ITERATIONS_PING_PONG),
+            (None, None, Pattern::Stream) => Length::Iterations(ITERATIONS_STREAM),
+        };
+        let (warmup, timeout_s) = match length {
+            Length::Iterations(iterations) => ((iterations / WARMUP_SHARE).max(WARMUP_MIN), TIMEOUT_S),
+            Length::Duration(duration_s) => (ITERATIONS_PING_PONG / WARMUP_SHARE, TIMEOUT_S + duration_s),
+        };
+        let tx_depth = settings.tx_depth.unwrap_or(TX_DEPTH);
+        Self {
+            name: experiment.name.clone(),
+            pattern,
+            length,
+            bytes_max: settings.bytes_max,
+            warmup: settings.warmup.unwrap_or(warmup),
+            repetitions: settings.repetitions.unwrap_or(REPETITIONS),
+            tx_depth,
+            rx_depth: settings.rx_depth.unwrap_or(RX_DEPTH),
+            keep_samples: settings.keep_samples.unwrap_or(KEEP_SAMPLES),
+            share_above_ns: settings.share_above_ns.clone().unwrap_or_else(|| SHARE_ABOVE_NS.to_vec()),
+            timeout_s: settings.timeout_s.unwrap_or(timeout_s),
+            axes: axes(pattern, &settings.axes, tx_depth),
+            settings: settings.clone(),
+        }
+    }
+
+    /// Messages and warm-up messages of a point of this size: fewer where `bytes_max` bounds it, both by the same
+    /// factor.
+    pub(super) fn length_at(&self, size_bytes: u64) -> (Length, u64) {
+        let (Length::Iterations(asked), Some(bytes_max)) = (self.length, self.bytes_max) else {
+            return (self.length, self.warmup);
+        };
+        let iterations = (bytes_max / size_bytes).max(ITERATIONS_MIN).min(asked);
+        let warmup = (u128::from(self.warmup) * u128::from(iterations)).div_ceil(u128::from(asked));
+        // No overflow: iterations <= asked, so the product over asked is at most the warm-up itself.
+        (Length::Iterations(iterations), warmup as u64)
+    }
+
+    /// The number of its points, repetitions included; `None` above 2^64.
+    pub(super) fn points(&self) -> Option<u64> {
+        let lengths = self.axes.iter().map(|axis| axis.values().len() as u64);
+        lengths.chain([u64::from(self.repetitions)]).try_fold(1u64, u64::checked_mul)
+    }
+
+    /// The experiment as the record keeps it.
+    pub(super) fn to_json(&self) -> Value {
+        let axes: Map<String, Value> =
+            self.axes.iter().map(|axis| (axis.name().to_owned(), axis.values().into())).collect();
+        let mut json = json!({
+            "name": self.name,
+            "pattern": self.pattern,
+            "warmup": self.warmup,
+            "repetitions": self.repetitions,
+            "tx_depth": self.tx_depth,
+            "rx_depth": self.rx_depth,
+            "keep_samples": self.keep_samples,
+            "share_above_ns": self.share_above_ns,
+            "timeout_s": self.timeout_s,
+            "axes": axes,
+        });
+        match self.length {
+            Length::Duration(duration_s) => json["duration_s"] = duration_s.into(),
+            Length::Iterations(iterations) => json["iterations"] = iterations.into(),
+        }
+        if let Some(bytes_max) = self.bytes_max {
+            json["bytes_max"] = bytes_max.into();
+        }
+        json
+    }
+}
+
+/// Every axis once: those given, then the others at their default, the size last whatever its place in the plan.
+fn axes(pattern: Pattern, given: &[Axis], tx_depth: u32) -> Vec<Axis> {
+    let (size_bytes, signal_interval) = match pattern {
+        Pattern::PingPong => (SIZE_BYTES_PING_PONG, SIGNAL_INTERVAL_PING_PONG),
+        Pattern::Stream => (SIZE_BYTES_STREAM, SIGNAL_INTERVAL_STREAM.min(tx_depth)),
+    };
+    let defaults = [
+        Axis::Service(vec![Service::Rc]),
+        Axis::Operation(vec![Operation::Send]),
+        Axis::Direction(vec![Flow::Uni]),
+        Axis::Poll(vec![Poll::Busy]),
+        Axis::Inline(vec![false]),
+        Axis::SignalInterval(vec![signal_interval]),
+        Axis::MtuBytes(vec![MTU_BYTES]),
+        Axis::SignalRate(vec![SIGNAL_RATE.to_owned()]),
+        Axis::SizeBytes(vec![size_bytes]),
+    ];
+    let missing =
+        defaults.into_iter().filter(|default| given.iter().all(|axis| axis.name() != default.name()));
+    let mut axes: Vec<Axis> = given.iter().cloned().chain(missing).collect();
+    // Stable: the others stay in their order.
+    axes.sort_by_key(|axis| matches!(axis, Axis::SizeBytes(_)));
+    axes
+}
+
+/// Messages of a ping-pong: perftest's latency tests.
+const ITERATIONS_PING_PONG: u64 = 1000;
+/// Messages of a stream: perftest's `ib_write_bw`. Its 1000 of `ib_send_bw` are over in less than a millisecond at
+/// small sizes, which is too short for a rate.
+const ITERATIONS_STREAM: u64 = 5000;
+/// `bytes_max` never leaves fewer messages than this: below about ten a median says nothing.
+const ITERATIONS_MIN: u64 = 10;
+/// Warm-up is a tenth of the iterations, at least [`WARMUP_MIN`]: the rule of the Intel MPI Benchmarks.
+const WARMUP_SHARE: u64 = 10;
+/// Fewest warm-up messages where `bytes_max` does not bound them.
+const WARMUP_MIN: u64 = 10;
+/// Once: repetitions multiply the time of a run, so they are asked for.
+const REPETITIONS: u32 = 1;
+/// perftest's send queue.
+const TX_DEPTH: u32 = 128;
+/// perftest's receive queue.
+const RX_DEPTH: u32 = 512;
+/// Every sample is kept (X2 of the evaluations), up to [`crate::point::RAW_SAMPLES_MAX`].
+const KEEP_SAMPLES: bool = true;
+/// 10 us: the threshold of the thesis's tables (V8).
+const SHARE_ABOVE_NS: [u64; 1] = [10_000];
+/// Far above any healthy point, far below the patience of a person; a duration is added to it.
+const TIMEOUT_S: f64 = 60.0;
+/// perftest's size for latency.
+const SIZE_BYTES_PING_PONG: u64 = 2;
+/// perftest's size for bandwidth.
+const SIZE_BYTES_STREAM: u64 = 65536;
+/// Every send of a ping-pong asks for its completion, so that both ends time every message.
+const SIGNAL_INTERVAL_PING_PONG: u32 = 1;
+/// perftest's `--cq-mod` for bandwidth; less where the send queue is shorter.
+const SIGNAL_INTERVAL_STREAM: u32 = 100;
+/// The largest path MTU, and the one of the published InfiniBand tables (G22).
+const MTU_BYTES: u32 = 4096;
+/// The link as it is.
+const SIGNAL_RATE: &str = "native";

@@ -1,0 +1,129 @@
+//! The figures of a plan: that they show what is measured, and the published numbers beside it.
+
+use measure::figure::{Figure, FigureKind, ReferenceTable};
+use measure::record::{Latency, Throughput};
+
+use super::names::{hint_or_all, names_of};
+use super::{Axis, Base, Plan, bundled, settings};
+use crate::Error;
+
+/// The plan's figures, checked, with their references filled in.
+pub(super) fn resolve(plan: &Plan) -> Result<Vec<Figure>, Error> {
+    let place = |index: usize| plan.figure_places.get(index).map_or(settings::IN_CODE, String::as_str);
+    let one = |(index, figure): (usize, &Figure)| {
+        let shown = Shown { plan, figure, place: place(index) };
+        shown.check()?;
+        shown.filled()
+    };
+    plan.figures.iter().enumerate().map(one).collect()
+}
+
+struct Shown<'a> {
+    plan: &'a Plan,
+    figure: &'a Figure,
+    place: &'a str,
+}
+
+impl Shown<'_> {
+    fn check(&self) -> Result<(), Error> {
+        let figure = self.figure;
+        let known: Vec<&str> =
+            self.plan.experiments.iter().map(|experiment| experiment.name.as_str()).collect();
+        if let Some(name) = figure.experiments.iter().find(|name| !known.contains(&name.as_str())) {
+            return Err(Error::FigureExperiment {
+                place: self.place.to_owned(),
+                title: figure.title.clone(),
+                name: name.clone(),
+                hint: hint_or_all(name, &known),
+            });
+        }
+        let axes = [&["endpoint"], Axis::NAMES.as_slice()].concat();
+        let mut used = figure.x.iter().chain(&figure.series).chain(figure.only.keys());
+        if let Some(name) = used.find(|name| !axes.contains(&name.as_str())) {
+            return Err(Error::FigureAxis {
+                place: self.place.to_owned(),
+                title: figure.title.clone(),
+                name: name.clone(),
+                hint: hint_or_all(name, &axes),
+            });
+        }
+        if figure.kind == FigureKind::LinkRates {
+            return Ok(());
+        }
+        for (key, present) in [
+            ("experiments", !figure.experiments.is_empty()),
+            ("x", figure.x.is_some()),
+            ("y", figure.y.is_some()),
+        ] {
+            if !present {
+                let reason = format!("it has no {key:?}, which every kind but link-rates needs");
+                let (place, title) = (self.place.to_owned(), figure.title.clone());
+                return Err(Error::BadFigure { place, title, reason });
+            }
+        }
+        self.check_quantity(figure.y.as_deref().unwrap_or_default())
+    }
+
+    /// `counters.` and `calibration.` are open-ended; the statistics are not.
+    fn check_quantity(&self, name: &str) -> Result<(), Error> {
+        let (group, _) = name.split_once('.').unwrap_or((name, ""));
+        let paths = |group: &str, fields: &[&str]| -> Vec<String> {
+            fields.iter().map(|field| format!("{group}.{field}")).collect()
+        };
+        let known = match group {
+            "calibration" | "counters" => return Ok(()),
+            "throughput" | "throughput_total" => paths(group, names_of::<Throughput>()),
+            _ => [paths("latency", names_of::<Latency>()), paths("throughput", names_of::<Throughput>())]
+                .concat(),
+        };
+        if known.iter().any(|path| path == name) {
+            return Ok(());
+        }
+        let known: Vec<&str> = known.iter().map(String::as_str).collect();
+        Err(Error::FigureQuantity {
+            place: self.place.to_owned(),
+            title: self.figure.title.clone(),
+            name: name.to_owned(),
+            hint: hint_or_all(name, &known),
+        })
+    }
+
+    fn filled(&self) -> Result<Figure, Error> {
+        let mut figure = self.figure.clone();
+        if let Some(reference) = figure.reference.as_mut().filter(|reference| reference.table.is_none()) {
+            let unreadable = |reason: String| Error::ReferenceRead {
+                place: self.place.to_owned(),
+                file: reference.file.clone(),
+                title: self.figure.title.clone(),
+                reason,
+            };
+            let text = match &self.plan.base {
+                Base::Bundled => bundled::reference(&reference.file)
+                    .map(str::to_owned)
+                    .ok_or_else(|| unreadable("it does not come with the program".to_owned()))?,
+                Base::Directory(directory) => std::fs::read_to_string(directory.join(&reference.file))
+                    .map_err(|err| unreadable(err.to_string()))?,
+            };
+            let table = table(&text, &reference.file)?;
+            reference.table = Some(table.ok_or_else(|| unreadable("it has no rows".to_owned()))?);
+        }
+        Ok(figure)
+    }
+}
+
+/// Reads comma-separated cells without quotes; `None` if there is no row below the heading.
+fn table(text: &str, file: &str) -> Result<Option<ReferenceTable>, Error> {
+    let cells = |line: &str| -> Vec<String> { line.split(',').map(|cell| cell.trim().to_owned()).collect() };
+    let mut lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+    let columns = lines.next().map(|(_, line)| cells(line)).unwrap_or_default();
+    let mut rows = Vec::new();
+    for (index, line) in lines {
+        let row = cells(line);
+        if row.len() != columns.len() {
+            let (found, expected) = (row.len(), columns.len());
+            return Err(Error::RaggedReference { file: file.to_owned(), line: index + 1, found, expected });
+        }
+        rows.push(row);
+    }
+    Ok((!rows.is_empty()).then_some(ReferenceTable { columns, rows }))
+}

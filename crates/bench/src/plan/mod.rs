@@ -1,0 +1,188 @@
+//! The plan: what is to be measured, as text or as flags, and its resolution to points.
+//!
+//! ```text
+//! plan.toml ─► Plan ─► resolve ─► points, figures and the plan with every default filled in
+//!    flags ───► Plan
+//! ```
+//!
+//! A plan is TOML. Unknown keys are refused with the nearest known one, and every error names its line:
+//!
+//! ```toml
+//! name = "example"                     # letters, digits, '-' and '_'
+//! title = "Latency of small messages"  # heading of the report
+//! about = "What it is for."            # optional, a paragraph of the report
+//! seed = 1                             # optional, kept in the record
+//!
+//! [[experiment]]
+//! name = "latency"
+//! pattern = "ping-pong"                # or "stream"
+//! iterations = 1000                    # or: duration = "5s"
+//! bytes_max = "64MiB"                  # fewer iterations for large messages
+//! warmup = 100
+//! repetitions = 3
+//! tx_depth = 128
+//! rx_depth = 512
+//! keep_samples = true
+//! share_above_ns = [10000]
+//! timeout = "60s"
+//! [experiment.axes]                    # each one value or a list
+//! service = ["RC", "UC"]
+//! size_bytes = "4..8MiB"               # the powers of two from 4 to 8 MiB; or a list of sizes
+//! mtu_bytes = 4096
+//! [experiment.quick]                   # with --quick these win
+//! iterations = 100
+//! axes = { size_bytes = ["4", "4KiB"] }
+//!
+//! [[figure]]                           # measure::figure::Figure
+//! kind = "lines"
+//! title = "Latency over size"
+//! experiments = ["latency"]
+//! x = "size_bytes"
+//! y = "latency.p50_ns"
+//! series = ["service"]
+//! ```
+//!
+//! Everything but `name`, `title` and an experiment with `name` and `pattern` has a default: `plan/defaults.rs`.
+
+mod axis;
+mod bundled;
+mod check;
+mod defaults;
+mod figures;
+mod names;
+mod overrides;
+mod read;
+mod resolve;
+mod settings;
+#[cfg(test)]
+mod tests;
+mod text;
+
+use std::path::{Path, PathBuf};
+
+use measure::figure::Figure;
+
+pub use axis::Axis;
+pub use bundled::{Bundled, bundled};
+pub use resolve::{Options, Resolved, resolve};
+pub use settings::Settings;
+
+use crate::Error;
+use crate::point::Pattern;
+
+/// What is to be measured and shown. Read one with [`Plan::load`] or build one with [`Plan::new`].
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Short name: of the run's directory and of a bundled plan.
+    pub name: String,
+    /// Heading of the report.
+    pub title: String,
+    /// A paragraph on what the run is for.
+    pub about: Option<String>,
+    /// Seed of whatever is random in a run.
+    pub seed: Option<u64>,
+    /// What is measured, in order.
+    pub experiments: Vec<Experiment>,
+    /// What is shown, in order.
+    pub figures: Vec<Figure>,
+    /// Where the plan was read from, in words for errors.
+    origin: String,
+    /// Where each figure stands, in the order of `figures`; shorter where figures were added in code.
+    figure_places: Vec<String>,
+    /// What the files of references are relative to.
+    base: Base,
+}
+
+/// One pattern with its settings and axes.
+#[derive(Clone, Debug)]
+pub struct Experiment {
+    /// Its name in figures and records.
+    pub name: String,
+    /// What is done with the endpoints.
+    pub pattern: Pattern,
+    /// Its settings and axes.
+    pub settings: Settings,
+    /// What wins over them with `--quick`.
+    pub quick: Settings,
+    /// Where its name stands.
+    place: String,
+}
+
+impl Plan {
+    /// An empty plan, to be built in code.
+    pub fn new(name: impl Into<String>, title: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            title: title.into(),
+            about: None,
+            seed: None,
+            experiments: Vec::new(),
+            figures: Vec::new(),
+            origin: settings::IN_CODE.to_owned(),
+            figure_places: Vec::new(),
+            base: Base::Directory(PathBuf::from(".")),
+        }
+    }
+
+    /// Adds an experiment.
+    #[must_use]
+    pub fn experiment(mut self, name: impl Into<String>, pattern: Pattern, settings: Settings) -> Self {
+        self.experiments.push(Experiment {
+            name: name.into(),
+            pattern,
+            settings,
+            quick: Settings::default(),
+            place: self.origin.clone(),
+        });
+        self
+    }
+
+    /// Adds a figure.
+    #[must_use]
+    pub fn figure(mut self, figure: Figure) -> Self {
+        self.figures.push(figure);
+        self
+    }
+
+    /// Reads the plan in the file `name`, or else the plan of that name that comes with the program.
+    ///
+    /// # Errors
+    ///
+    /// If there is neither, or it is no valid plan.
+    pub fn load(name: &str) -> Result<Self, Error> {
+        let path = Path::new(name);
+        // A file is only meant where one can be: `run quick` must not trip over a directory of that name.
+        if !path.is_file() {
+            if let Some(found) = bundled().iter().find(|plan| plan.name == name) {
+                return found.plan();
+            }
+            if !name.contains(['/', '.']) {
+                let known: Vec<&str> = bundled().iter().map(|plan| plan.name).collect();
+                let hint = names::hint(name, known.iter().copied());
+                return Err(Error::PlanUnknown { name: name.to_owned(), known: known.join(", "), hint });
+            }
+        }
+        let text = std::fs::read_to_string(path)
+            .map_err(|source| Error::PlanRead { path: path.to_owned(), source })?;
+        let base = path.parent().map_or_else(PathBuf::new, Path::to_owned);
+        read::plan(&text, name, Base::Directory(base))
+    }
+
+    /// Reads a plan from text. `origin` names it in errors; references are relative to `directory`.
+    ///
+    /// # Errors
+    ///
+    /// If it is no valid plan.
+    pub fn parse(text: &str, origin: &str, directory: &Path) -> Result<Self, Error> {
+        read::plan(text, origin, Base::Directory(directory.to_owned()))
+    }
+}
+
+/// What the file of a reference is relative to.
+#[derive(Clone, Debug)]
+enum Base {
+    /// The plans inside the program.
+    Bundled,
+    /// The directory of the plan's file.
+    Directory(PathBuf),
+}

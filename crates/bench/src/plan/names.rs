@@ -1,0 +1,95 @@
+//! The names that a type accepts, asked from its own `Deserialize`, and the nearest of them to a misspelt one.
+//!
+//! One definition serves plan, messages and errors: a field or variant that is added to a type is known here at once.
+
+use serde::de::{Deserialize, Deserializer, Visitor, value::Error as Stop};
+use serde::forward_to_deserialize_any;
+
+/// The fields of a struct or the variants of an enum, as they are written.
+pub(super) fn names_of<T: for<'de> Deserialize<'de>>() -> &'static [&'static str] {
+    let mut names: &'static [&'static str] = &[];
+    // It always stops with an error: it came for the names only.
+    let _ = T::deserialize(Names(&mut names));
+    names
+}
+
+/// `: did you mean "iterations"?`, or all the known names where none is near.
+pub(super) fn hint_or_all(wrong: &str, known: &[&str]) -> String {
+    match hint(wrong, known.iter().copied()) {
+        none if none.is_empty() && known.is_empty() => ": there is none".to_owned(),
+        none if none.is_empty() => format!(": use one of {}", known.join(", ")),
+        hint => hint,
+    }
+}
+
+/// `: did you mean "iterations"?`, or nothing where no name is near.
+pub(super) fn hint<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+    let wrong = wrong.to_lowercase();
+    let near = known
+        .into_iter()
+        .map(|name| (strsim::jaro_winkler(&wrong, &name.to_lowercase()), name))
+        .filter(|(likeness, _)| *likeness >= LIKENESS_MIN)
+        .max_by(|a, b| a.0.total_cmp(&b.0));
+    near.map_or_else(String::new, |(_, name)| format!(": did you mean {name:?}?"))
+}
+
+struct Names<'a>(&'a mut &'static [&'static str]);
+
+impl<'de> Deserializer<'de> for Names<'_> {
+    type Error = Stop;
+
+    fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Stop> {
+        Err(serde::de::Error::custom("only names are asked for"))
+    }
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Stop> {
+        *self.0 = fields;
+        self.deserialize_any(visitor)
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        variants: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Stop> {
+        *self.0 = variants;
+        self.deserialize_any(visitor)
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option unit unit_struct
+        newtype_struct seq tuple tuple_struct map identifier ignored_any
+    }
+}
+
+/// Below this likeness (Jaro-Winkler, 0 to 1) a suggestion confuses more than it helps; clap draws the line at 0.7.
+const LIKENESS_MIN: f64 = 0.75;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::point::{Pattern, Service};
+    use measure::figure::Figure;
+
+    #[test]
+    fn names_come_from_the_types() {
+        assert_eq!(names_of::<Service>(), ["RC", "UC", "UD"]);
+        assert_eq!(names_of::<Pattern>(), ["ping-pong", "stream"]);
+        assert!(names_of::<Figure>().contains(&"where"));
+        assert!(names_of::<u64>().is_empty());
+    }
+
+    #[test]
+    fn the_nearest_name_is_suggested_and_a_far_one_is_not() {
+        assert_eq!(hint("iteratons", ["duration", "iterations"]), ": did you mean \"iterations\"?");
+        assert_eq!(hint("rc", ["RC", "UD"]), ": did you mean \"RC\"?");
+        assert_eq!(hint("zzz", ["duration", "iterations"]), "");
+        assert_eq!(hint_or_all("zzz", &["duration", "iterations"]), ": use one of duration, iterations");
+    }
+}

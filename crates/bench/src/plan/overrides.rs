@@ -1,0 +1,82 @@
+//! `--quick` and `--set KEY=VALUE`: layers over what the plan says.
+
+use super::settings::unknown_key;
+use super::text::{self, Entry};
+use super::{Axis, Experiment, Options, Plan, Settings};
+use crate::Error;
+
+/// The plan's experiments as the options make them.
+pub(super) fn experiments(plan: &Plan, options: &Options) -> Result<Vec<Experiment>, Error> {
+    let mut experiments = plan.experiments.clone();
+    if options.quick {
+        for experiment in &mut experiments {
+            experiment.settings.overlay(&experiment.quick);
+        }
+    }
+    for set in &options.set {
+        let over = Override::parse(set)?;
+        let mut chosen: Vec<&mut Experiment> =
+            experiments.iter_mut().filter(|experiment| over.chooses(&experiment.name)).collect();
+        if chosen.is_empty() && over.experiment.is_some() {
+            let known: Vec<&str> =
+                plan.experiments.iter().map(|experiment| experiment.name.as_str()).collect();
+            let name = over.experiment.unwrap_or_default();
+            let entry = Entry { key: name, place: over.entry.place, node: over.entry.node };
+            return Err(unknown_key(&entry, "the experiments of the plan", &known));
+        }
+        let layer = over.layer()?;
+        chosen.iter_mut().for_each(|experiment| experiment.settings.overlay(&layer));
+    }
+    Ok(experiments)
+}
+
+/// One `--set`.
+struct Override {
+    /// The experiment that it is for; all of them if absent.
+    experiment: Option<String>,
+    entry: Entry,
+}
+
+impl Override {
+    fn parse(text: &str) -> Result<Self, Error> {
+        let place = format!("--set {text}");
+        let bad = |reason: &str| Error::BadOverride { place: place.clone(), reason: reason.to_owned() };
+        let (path, value) = text.split_once('=').ok_or_else(|| bad("it has no '='"))?;
+        let (experiment, key) = match path.trim().strip_prefix("experiment.") {
+            Some(rest) => {
+                let (name, key) =
+                    rest.split_once('.').ok_or_else(|| bad("it names no key of the experiment"))?;
+                (Some(name.to_owned()), key)
+            }
+            None => (None, path.trim()),
+        };
+        let key = key.strip_prefix("axes.").unwrap_or(key);
+        if key.is_empty() || value.trim().is_empty() {
+            return Err(bad(if key.is_empty() { "it has no key" } else { "it has no value" }));
+        }
+        let node = text::value(value, &place);
+        Ok(Self { experiment, entry: Entry { key: key.to_owned(), place, node } })
+    }
+
+    fn chooses(&self, name: &str) -> bool {
+        self.experiment.as_deref().is_none_or(|wanted| wanted == name)
+    }
+
+    fn layer(&self) -> Result<Settings, Error> {
+        let table = self
+            .experiment
+            .as_ref()
+            .map_or_else(|| "an experiment".to_owned(), |name| format!("experiment {name:?}"));
+        let mut settings = Settings::default();
+        let key = self.entry.key.as_str();
+        if Axis::NAMES.contains(&key) {
+            settings.put_axis_entry(&self.entry, &table)?;
+        } else if Settings::KEYS.contains(&key) {
+            settings.put(&self.entry, &table)?;
+        } else {
+            let known = [Settings::KEYS.as_slice(), Axis::NAMES.as_slice()].concat();
+            return Err(unknown_key(&self.entry, &table, &known));
+        }
+        Ok(settings)
+    }
+}

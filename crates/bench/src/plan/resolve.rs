@@ -1,0 +1,125 @@
+//! From a plan to its points.
+//!
+//! The order of the points: experiments as they are written; inside one, repetitions outermost, so that a machine that
+//! drifts (heat, neighbours) hits every combination alike instead of one combination in all its repetitions; then the
+//! axes as they are written, the size innermost.
+
+use measure::figure::Figure;
+use measure::record::Axes;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use super::defaults::Filled;
+use super::{Plan, check, figures, overrides};
+use crate::Error;
+use crate::point::PointSpec;
+
+/// How a plan is to be run.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// The quick form.
+    pub quick: bool,
+    /// `KEY=VALUE` or `experiment.NAME.KEY=VALUE`, in the order in which they apply.
+    pub set: Vec<String>,
+}
+
+/// A plan with nothing left to decide.
+#[derive(Clone, Debug)]
+pub struct Resolved {
+    /// Name of the plan.
+    pub name: String,
+    /// Heading of the report.
+    pub title: String,
+    /// A paragraph on what the run is for.
+    pub about: Option<String>,
+    /// The plan as the record keeps it: every default filled in, every axis expanded. Its figures stand apart.
+    pub plan: Value,
+    /// Figures with the published numbers filled in.
+    pub figures: Vec<Figure>,
+    /// What is measured, in order.
+    pub points: Vec<PointSpec>,
+}
+
+/// Resolves a plan.
+///
+/// # Errors
+///
+/// If the plan, its quick form or an override asks for something that cannot be.
+pub fn resolve(plan: &Plan, options: &Options) -> Result<Resolved, Error> {
+    check::names(plan)?;
+    let experiments: Vec<Filled> = overrides::experiments(plan, options)?.iter().map(Filled::new).collect();
+    experiments.iter().try_for_each(check::experiment)?;
+    check::points(plan, &experiments)?;
+    let figures = figures::resolve(plan)?;
+    let mut points = Vec::new();
+    for filled in &experiments {
+        expand(filled, &mut points);
+    }
+    let plan_json = json!({
+        "name": plan.name,
+        "title": plan.title,
+        "about": plan.about,
+        "seed": plan.seed,
+        "quick": options.quick,
+        "experiments": experiments.iter().map(Filled::to_json).collect::<Vec<_>>(),
+    });
+    Ok(Resolved {
+        name: plan.name.clone(),
+        title: plan.title.clone(),
+        about: plan.about.clone(),
+        plan: plan_json,
+        figures,
+        points,
+    })
+}
+
+/// Appends the points of one experiment.
+fn expand(filled: &Filled, points: &mut Vec<PointSpec>) {
+    let lists: Vec<(&str, Vec<Value>)> =
+        filled.axes.iter().map(|axis| (axis.name(), axis.values())).collect();
+    let combinations: usize = lists.iter().map(|(_, values)| values.len()).product();
+    for repetition in 0..filled.repetitions {
+        for combination in 0..combinations {
+            // The number of the combination, written in a number system whose digits are the axes, last one fastest.
+            let mut rest = combination;
+            let mut axes = Axes::from([("endpoint".to_owned(), Value::from("verbs"))]);
+            for (name, values) in lists.iter().rev() {
+                axes.insert((*name).to_owned(), values[rest % values.len()].clone());
+                rest /= values.len();
+            }
+            points.push(point(filled, points.len() as u64, repetition, axes));
+        }
+    }
+}
+
+fn point(filled: &Filled, id: u64, repetition: u32, axes: Axes) -> PointSpec {
+    let size_bytes = value(&axes, "size_bytes");
+    let (length, warmup) = filled.length_at(size_bytes);
+    PointSpec {
+        id,
+        experiment: filled.name.clone(),
+        repetition,
+        pattern: filled.pattern,
+        service: value(&axes, "service"),
+        operation: value(&axes, "operation"),
+        size_bytes,
+        direction: value(&axes, "direction"),
+        poll: value(&axes, "poll"),
+        inline: value(&axes, "inline"),
+        signal_interval: value(&axes, "signal_interval"),
+        mtu_bytes: value(&axes, "mtu_bytes"),
+        signal_rate: value(&axes, "signal_rate"),
+        length,
+        warmup,
+        tx_depth: filled.tx_depth,
+        rx_depth: filled.rx_depth,
+        keep_samples: filled.keep_samples,
+        share_above_ns: filled.share_above_ns.clone(),
+        timeout_s: filled.timeout_s,
+        axes,
+    }
+}
+
+fn value<T: DeserializeOwned>(axes: &Axes, name: &str) -> T {
+    serde_json::from_value(axes[name].clone()).expect("an axis holds the values that it was made from")
+}

@@ -1,0 +1,214 @@
+//! The settings of an experiment as a plan, `quick`, `--set` or a flag gives them: all optional, one laid over another.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::axis::Axis;
+use super::names::hint_or_all;
+use super::text::{Entry, Node};
+use crate::{Error, units};
+
+/// What is set of an experiment. What is not set falls back to the layer below and then to a default
+/// (`plan/defaults.rs`).
+///
+/// Build one in code with the fields: `Settings { iterations: Some(100), ..Settings::default() }`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Settings {
+    /// Messages of a point (in each direction). Excludes `duration_s`.
+    pub iterations: Option<u64>,
+    /// Time that a point is measured for. Excludes `iterations`.
+    pub duration_s: Option<f64>,
+    /// Bound on the payload of a point: large messages get fewer iterations (at least 10, or those asked for).
+    pub bytes_max: Option<u64>,
+    /// Messages before the first that counts.
+    pub warmup: Option<u64>,
+    /// How often the whole product of the axes is measured.
+    pub repetitions: Option<u32>,
+    /// Send-queue depth.
+    pub tx_depth: Option<u32>,
+    /// Receive-queue depth.
+    pub rx_depth: Option<u32>,
+    /// Whether the raw samples stay in the record.
+    pub keep_samples: Option<bool>,
+    /// Thresholds for which the share of samples above is reported.
+    pub share_above_ns: Option<Vec<u64>>,
+    /// How long a point may take, set-up included.
+    pub timeout_s: Option<f64>,
+    /// The axes in the order in which they are walked.
+    pub axes: Vec<Axis>,
+    /// Where each key was set, by key.
+    pub(super) places: BTreeMap<&'static str, String>,
+}
+
+impl Settings {
+    /// The keys of `[[experiment]]` that a layer may set, axes apart.
+    pub const KEYS: [&'static str; 10] = [
+        "bytes_max",
+        "duration",
+        "iterations",
+        "keep_samples",
+        "repetitions",
+        "rx_depth",
+        "share_above_ns",
+        "timeout",
+        "tx_depth",
+        "warmup",
+    ];
+
+    /// Adds an axis, or replaces its values.
+    #[must_use]
+    pub fn axis(mut self, axis: Axis) -> Self {
+        self.put_axis(axis);
+        self
+    }
+
+    /// Where `key` was set.
+    pub(super) fn place(&self, key: &str) -> String {
+        self.places.get(key).map_or_else(|| IN_CODE.to_owned(), Clone::clone)
+    }
+
+    /// Lays `over` on top: what it sets wins.
+    pub(super) fn overlay(&mut self, over: &Self) {
+        if over.iterations.is_some() || over.duration_s.is_some() {
+            (self.iterations, self.duration_s) = (over.iterations, over.duration_s);
+        }
+        macro_rules! overlay {
+            ($($field:ident)*) => { $(if over.$field.is_some() { self.$field.clone_from(&over.$field); })* };
+        }
+        overlay!(bytes_max warmup repetitions tx_depth rx_depth keep_samples share_above_ns timeout_s);
+        over.axes.iter().for_each(|axis| self.put_axis(axis.clone()));
+        self.places.extend(over.places.iter().map(|(key, place)| (*key, place.clone())));
+    }
+
+    /// Sets what one key of a plan says. `table` names the table in errors.
+    pub(super) fn put(&mut self, entry: &Entry, table: &str) -> Result<(), Error> {
+        let Some(key) = Self::KEYS.into_iter().find(|key| *key == entry.key) else {
+            return Err(unknown_key(entry, table, &Self::KEYS));
+        };
+        let scalar = Scalar { entry, table };
+        match key {
+            "bytes_max" => self.bytes_max = Some(scalar.size()?),
+            "duration" => self.duration_s = Some(scalar.duration_s()?),
+            "iterations" => self.iterations = Some(scalar.whole()?),
+            "keep_samples" => self.keep_samples = Some(scalar.flag()?),
+            "repetitions" => self.repetitions = Some(scalar.whole_u32()?),
+            "rx_depth" => self.rx_depth = Some(scalar.whole_u32()?),
+            "share_above_ns" => self.share_above_ns = Some(scalar.wholes()?),
+            "timeout" => self.timeout_s = Some(scalar.duration_s()?),
+            "tx_depth" => self.tx_depth = Some(scalar.whole_u32()?),
+            "warmup" => self.warmup = Some(scalar.whole()?),
+            _ => unreachable!("every key of KEYS is read"),
+        }
+        self.places.insert(key, entry.place.clone());
+        Ok(())
+    }
+
+    /// Sets one axis of a plan.
+    pub(super) fn put_axis_entry(&mut self, entry: &Entry, table: &str) -> Result<(), Error> {
+        let axis = Axis::read(&entry.key, &entry.node, &entry.place, table)?
+            .ok_or_else(|| unknown_key(entry, &format!("the axes of {table}"), &Axis::NAMES))?;
+        self.places.insert(axis.name(), entry.place.clone());
+        self.put_axis(axis);
+        Ok(())
+    }
+
+    fn put_axis(&mut self, axis: Axis) {
+        match self.axes.iter_mut().find(|known| known.name() == axis.name()) {
+            Some(known) => *known = axis,
+            None => self.axes.push(axis),
+        }
+    }
+}
+
+/// The error for a key that `table` does not have.
+pub(super) fn unknown_key(entry: &Entry, table: &str, known: &[&str]) -> Error {
+    Error::UnknownKey {
+        place: entry.place.clone(),
+        key: entry.key.clone(),
+        table: table.to_owned(),
+        hint: hint_or_all(&entry.key, known),
+    }
+}
+
+/// The error for a key that is set to the wrong kind of value.
+pub(super) fn wrong_type(entry: &Entry, table: &str, expected: &str) -> Error {
+    Error::WrongType {
+        place: entry.place.clone(),
+        key: entry.key.clone(),
+        table: table.to_owned(),
+        expected: expected.to_owned(),
+        found: entry.node.in_words(),
+    }
+}
+
+/// A key whose value is read as one kind.
+struct Scalar<'a> {
+    entry: &'a Entry,
+    table: &'a str,
+}
+
+impl Scalar<'_> {
+    fn value(&self) -> Option<&Value> {
+        match &self.entry.node {
+            Node::Leaf(value) => Some(value),
+            Node::Table(_) | Node::Tables(_) => None,
+        }
+    }
+
+    fn flag(&self) -> Result<bool, Error> {
+        self.value()
+            .and_then(Value::as_bool)
+            .ok_or_else(|| wrong_type(self.entry, self.table, "true or false"))
+    }
+
+    fn whole(&self) -> Result<u64, Error> {
+        self.value()
+            .and_then(Value::as_u64)
+            .ok_or_else(|| wrong_type(self.entry, self.table, "a whole number"))
+    }
+
+    fn whole_u32(&self) -> Result<u32, Error> {
+        u32::try_from(self.whole()?)
+            .map_err(|_| wrong_type(self.entry, self.table, "a whole number below 2^32"))
+    }
+
+    fn wholes(&self) -> Result<Vec<u64>, Error> {
+        let list = match self.value() {
+            Some(Value::Array(items)) => items.iter().map(Value::as_u64).collect(),
+            Some(value) => value.as_u64().map(|whole| vec![whole]),
+            None => None,
+        };
+        list.ok_or_else(|| wrong_type(self.entry, self.table, "a list of whole numbers"))
+    }
+
+    fn size(&self) -> Result<u64, Error> {
+        let reason = |reason| Error::BadSize {
+            place: self.entry.place.clone(),
+            key: self.entry.key.clone(),
+            table: self.table.to_owned(),
+            reason,
+        };
+        match self.value() {
+            Some(Value::String(text)) => units::size_bytes(text).map_err(reason),
+            Some(value) if value.is_u64() => Ok(value.as_u64().unwrap_or_default()),
+            _ => Err(wrong_type(self.entry, self.table, "a size such as 65536 or \"64MiB\"")),
+        }
+    }
+
+    fn duration_s(&self) -> Result<f64, Error> {
+        let reason = |reason| Error::BadDuration {
+            place: self.entry.place.clone(),
+            key: self.entry.key.clone(),
+            table: self.table.to_owned(),
+            reason,
+        };
+        match self.value() {
+            Some(Value::String(text)) => units::duration_s(text).map_err(reason),
+            _ => Err(wrong_type(self.entry, self.table, "a duration such as \"5s\"")),
+        }
+    }
+}
+
+/// The place of what no text set.
+pub(super) const IN_CODE: &str = "the plan";

@@ -1,0 +1,488 @@
+//! Plans as people write and miswrite them: every error as the exact sentence that they read.
+
+use std::path::Path;
+
+use measure::figure::FigureKind;
+
+use super::*;
+use crate::point::{Flow, Length, PointSpec, Service};
+
+/// The head of a plan, four lines.
+const HEAD: &str = "name = \"x\"\ntitle = \"X\"\n\n[[experiment]]\n";
+
+fn parse(text: &str) -> Result<Plan, Error> {
+    Plan::parse(text, "plans/x.toml", Path::new("."))
+}
+
+fn resolved(text: &str, set: &[&str], quick: bool) -> Result<Resolved, Error> {
+    let set = set.iter().map(|set| (*set).to_owned()).collect();
+    resolve(&parse(text)?, &Options { quick, set })
+}
+
+/// The error of a plan whose experiment has these lines.
+fn refusal(experiment: &str) -> String {
+    refusal_set(experiment, &[])
+}
+
+fn refusal_set(experiment: &str, set: &[&str]) -> String {
+    let text = format!("{HEAD}name = \"lat\"\npattern = \"ping-pong\"\n{experiment}");
+    resolved(&text, set, false).expect_err("the plan is wrong").to_string()
+}
+
+fn points(experiment: &str, set: &[&str], quick: bool) -> Vec<PointSpec> {
+    let text = format!("{HEAD}name = \"lat\"\npattern = \"ping-pong\"\n{experiment}");
+    resolved(&text, set, quick).expect("the plan is right").points
+}
+
+fn sizes(points: &[PointSpec]) -> Vec<u64> {
+    points.iter().map(|point| point.size_bytes).collect()
+}
+
+#[test]
+fn misspelt_keys_are_refused_with_the_nearest() {
+    for (experiment, error) in [
+        (
+            "iteratons = 5",
+            "plans/x.toml:7: unknown key \"iteratons\" in [[experiment]]: did you mean \"iterations\"?",
+        ),
+        (
+            "[experiment.axes]\nsize = 4",
+            "plans/x.toml:8: unknown key \"size\" in the axes of [[experiment]]: did you mean \"size_bytes\"?",
+        ),
+        (
+            "size_bytes = 4",
+            "plans/x.toml:7: unknown key \"size_bytes\" in [[experiment]]: it is an axis, so put it below \
+             [experiment.axes]",
+        ),
+        (
+            "[experiment.quick]\niters = 4",
+            "plans/x.toml:8: unknown key \"iters\" in [experiment.quick]: did you mean \"iterations\"?",
+        ),
+        (
+            "zzz = 4",
+            "plans/x.toml:7: unknown key \"zzz\" in [[experiment]]: use one of axes, name, pattern, quick, bytes_max, \
+             duration, iterations, keep_samples, repetitions, rx_depth, share_above_ns, timeout, tx_depth, warmup",
+        ),
+        ("[[figur]]", "plans/x.toml:7: unknown key \"figur\" in the plan: did you mean \"figure\"?"),
+        ("[[figure]]\nkid = 4", "plans/x.toml:8: unknown key \"kid\" in [[figure]]: did you mean \"kind\"?"),
+        (
+            "[[figure]]\nreference = { fil = 4 }",
+            "plans/x.toml:8: unknown key \"fil\" in [figure.reference]: did you mean \"file\"?",
+        ),
+    ] {
+        assert_eq!(refusal(experiment), error);
+    }
+}
+
+#[test]
+fn values_of_the_wrong_kind_are_refused() {
+    for (experiment, error) in [
+        (
+            "iterations = \"many\"",
+            "plans/x.toml:7: iterations in [[experiment]] must be a whole number, not the text \"many\"",
+        ),
+        ("iterations = -5", "plans/x.toml:7: iterations in [[experiment]] must be a whole number, not -5"),
+        (
+            "tx_depth = 4294967296",
+            "plans/x.toml:7: tx_depth in [[experiment]] must be a whole number below 2^32, not 4294967296",
+        ),
+        ("keep_samples = 1", "plans/x.toml:7: keep_samples in [[experiment]] must be true or false, not 1"),
+        (
+            "duration = 5",
+            "plans/x.toml:7: duration in [[experiment]] must be a duration such as \"5s\", not 5",
+        ),
+        (
+            "duration = \"5 parsecs\"",
+            "plans/x.toml:7: duration in [[experiment]]: \"5 parsecs\" is not a duration: give a number and a unit \
+             such as 5s, 500ms, 2min or 1h",
+        ),
+        (
+            "axes = { size_bytes = \"4..9\" }",
+            "plans/x.toml:7: size_bytes in [[experiment]]: \"4..9\" is a range of powers of two, so both of its ends \
+             must be powers of two",
+        ),
+        (
+            "axes = { size_bytes = [\"4kB\"] }",
+            "plans/x.toml:7: size_bytes in [[experiment]]: \"4kB\" is not a size: give bytes such as 64, 64KiB, 8MiB \
+             or 1GiB",
+        ),
+        (
+            "axes = { inline = \"yes\" }",
+            "plans/x.toml:7: inline in [[experiment]] must be true or false, not the text \"yes\"",
+        ),
+        (
+            "share_above_ns = [1, -1]",
+            "plans/x.toml:7: share_above_ns in [[experiment]] must be a list of whole \
+             numbers, not a list",
+        ),
+        ("axes = 5", "plans/x.toml:7: axes in [[experiment]] must be a table, not 5"),
+    ] {
+        assert_eq!(refusal(experiment), error);
+    }
+}
+
+#[test]
+fn unknown_values_are_refused_with_the_nearest() {
+    for (experiment, error) in [
+        (
+            "axes = { service = \"rc\" }",
+            "plans/x.toml:7: unknown service \"rc\" in [[experiment]]: did you mean \"RC\"?",
+        ),
+        (
+            "axes = { service = \"XYZ\" }",
+            "plans/x.toml:7: unknown service \"XYZ\" in [[experiment]]: use one of RC, UC, UD",
+        ),
+        (
+            "axes = { signal_rate = [\"native\", \"FRD\"] }",
+            "plans/x.toml:7: unknown signal_rate \"FRD\" in [[experiment]]: did you mean \"FDR\"?",
+        ),
+        (
+            "[[experiment]]\nname = \"b\"\npattern = \"pingpong\"",
+            "plans/x.toml:9: unknown pattern \"pingpong\" in [[experiment]]: did you mean \"ping-pong\"?",
+        ),
+    ] {
+        assert_eq!(refusal(experiment), error);
+    }
+}
+
+#[test]
+fn what_cannot_be_measured_is_refused() {
+    for (experiment, error) in [
+        (
+            "axes = { size_bytes = [] }",
+            "plans/x.toml:7: the axis size_bytes of experiment \"lat\" is empty: give it a value or leave it out",
+        ),
+        (
+            "axes = { size_bytes = [4, \"4\"] }",
+            "plans/x.toml:7: the axis size_bytes of experiment \"lat\" has 4 twice: use repetitions to measure a point \
+             again",
+        ),
+        (
+            "[experiment.axes]\nsize_bytes = [4, 0]",
+            "plans/x.toml:8: size_bytes of experiment \"lat\" has 0: a message has at least 1 byte",
+        ),
+        (
+            "axes = { mtu_bytes = 1500 }",
+            "plans/x.toml:7: mtu_bytes 1500 of experiment \"lat\" is no path MTU: it must be 256, 512, 1024, 2048 or \
+             4096",
+        ),
+        (
+            "[experiment.axes]\nservice = [\"RC\", \"UD\"]\nmtu_bytes = [1024, 4096]\nsize_bytes = \"4..4096\"",
+            "plans/x.toml:10: size_bytes 2048 of experiment \"lat\" is above its mtu_bytes 1024, and UD carries a \
+             message in one packet: end the sizes at 1024 or give UD an experiment of its own",
+        ),
+        (
+            "tx_depth = 0",
+            "plans/x.toml:7: tx_depth of experiment \"lat\" is 0: a queue holds at least 1 request",
+        ),
+        (
+            "rx_depth = 0",
+            "plans/x.toml:7: rx_depth of experiment \"lat\" is 0: a queue holds at least 1 request",
+        ),
+        (
+            "iterations = 0",
+            "plans/x.toml:7: iterations of experiment \"lat\" is 0: measure at least 1 message",
+        ),
+        ("repetitions = 0", "plans/x.toml:7: repetitions of experiment \"lat\" is 0: it must be at least 1"),
+        (
+            "axes = { signal_interval = 0 }",
+            "plans/x.toml:7: signal_interval of experiment \"lat\" is 0: it must be at least 1",
+        ),
+        (
+            "duration = \"-5s\"",
+            "plans/x.toml:7: duration of experiment \"lat\" is -5 s: it must be above zero",
+        ),
+        ("timeout = \"0s\"", "plans/x.toml:7: timeout of experiment \"lat\" is 0 s: it must be above zero"),
+        (
+            "duration = \"5s\"\niterations = 5",
+            "plans/x.toml:7: experiment \"lat\" has both iterations and duration: keep one of them",
+        ),
+        (
+            "duration = \"5s\"\ntimeout = \"4s\"",
+            "plans/x.toml:8: timeout of experiment \"lat\" is 4 s, which its duration of 5 s cannot fit in",
+        ),
+        (
+            "tx_depth = 16\naxes = { signal_interval = 32 }",
+            "plans/x.toml:8: signal_interval 32 of experiment \"lat\" is above its tx_depth 16: the send queue would \
+             be full before a completion frees it, so lower signal_interval or raise tx_depth",
+        ),
+        (
+            "axes = { direction = \"bi\" }",
+            "plans/x.toml:7: experiment \"lat\" is a ping-pong, which has no direction \"bi\": use the pattern \
+             \"stream\"",
+        ),
+        (
+            "repetitions = 100001",
+            "plans/x.toml: the plan asks for 100001 points, more than 100000: shorten an axis or split the plan",
+        ),
+        (
+            "repetitions = 4000000000\naxes = { size_bytes = \"1..1GiB\" }",
+            "plans/x.toml: the plan asks for 124000000000 points, more than 100000: shorten an axis or split the plan",
+        ),
+    ] {
+        assert_eq!(refusal(experiment), error);
+    }
+}
+
+#[test]
+fn what_is_missing_is_named() {
+    for (text, error) in [
+        ("title = \"X\"", "plans/x.toml: the plan has no \"name\": add name = \"my-plan\""),
+        ("name = \"x\"", "plans/x.toml: the plan has no \"title\": add title = \"What is measured\""),
+        (
+            "name = \"x\"\ntitle = \"X\"",
+            "plans/x.toml: the plan has no experiment: add an [[experiment]] with a name and a pattern",
+        ),
+        (HEAD, "plans/x.toml:4: [[experiment]] has no \"name\": add name = \"latency\""),
+        (
+            "[[experiment]]\nname = \"a\"",
+            "plans/x.toml:1: [[experiment]] has no \"pattern\": add pattern = \"ping-pong\" or pattern = \"stream\"",
+        ),
+        (
+            "[[experiment]]\nname = \"a b\"\npattern = \"stream\"",
+            "plans/x.toml:2: the name \"a b\" cannot be used: names are made of letters, digits, '-' and '_'",
+        ),
+        ("name =", "plans/x.toml:1: this is not TOML: string values must be quoted, expected literal string"),
+    ] {
+        assert_eq!(resolved(text, &[], false).expect_err(text).to_string(), error);
+    }
+    assert_eq!(
+        refusal("[[experiment]]\nname = \"lat\"\npattern = \"stream\""),
+        "plans/x.toml:8: a second experiment is named \"lat\": give every experiment a name of its own"
+    );
+}
+
+#[test]
+fn figures_show_what_is_measured() {
+    let figure = |lines: &str| refusal(&format!("[[figure]]\nkind = \"bars\"\ntitle = \"T\"\n{lines}"));
+    for (lines, error) in [
+        (
+            "experiments = [\"latt\"]",
+            "plans/x.toml:7: the figure \"T\" shows an unknown experiment \"latt\": did you mean \"lat\"?",
+        ),
+        (
+            "experiments = [\"lat\"]\nx = \"size\"",
+            "plans/x.toml:7: the figure \"T\" uses an unknown axis \"size\": did you mean \"size_bytes\"?",
+        ),
+        (
+            "experiments = [\"lat\"]\nwhere = { servce = \"RC\" }",
+            "plans/x.toml:7: the figure \"T\" uses an unknown axis \"servce\": did you mean \"service\"?",
+        ),
+        (
+            "experiments = [\"lat\"]\nx = \"size_bytes\"\ny = \"latency.p50\"",
+            "plans/x.toml:7: the figure \"T\" shows an unknown quantity \"latency.p50\": did you mean \
+             \"latency.p50_ns\"?",
+        ),
+        (
+            "experiments = [\"lat\"]\nx = \"size_bytes\"",
+            "plans/x.toml:7: the figure \"T\" cannot be read: it has no \"y\", which every kind but link-rates needs",
+        ),
+        (
+            "unit = \"furlong\"",
+            "plans/x.toml:7: the figure \"T\" cannot be read: unknown variant \"furlong\", expected one of \"ns\", \
+             \"us\", \"Gb/s\", \"MB/s\", \"MiB/s\", \"Mmsg/s\"",
+        ),
+    ] {
+        assert_eq!(figure(lines), error);
+    }
+}
+
+#[test]
+fn references_are_read_beside_the_plan_and_must_be_whole() {
+    let directory = tempfile::tempdir().unwrap();
+    let text = format!(
+        "{HEAD}name = \"lat\"\npattern = \"ping-pong\"\n[[figure]]\nkind = \"link-rates\"\ntitle = \"T\"\n\
+         reference = {{ file = \"r.csv\", source = \"S\" }}"
+    );
+    let resolve = || {
+        let plan = Plan::parse(&text, "plans/x.toml", directory.path()).unwrap();
+        resolve(&plan, &Options::default())
+    };
+    assert_eq!(
+        resolve().unwrap_err().to_string(),
+        "plans/x.toml:7: cannot read the reference \"r.csv\" of the figure \"T\": No such file or directory (os error 2)"
+    );
+    let write = |text: &str| std::fs::write(directory.path().join("r.csv"), text).unwrap();
+    write("a,b\n");
+    assert_eq!(
+        resolve().unwrap_err().to_string(),
+        "plans/x.toml:7: cannot read the reference \"r.csv\" of the figure \"T\": it has no rows"
+    );
+    write("a,b\n1,2\n3\n");
+    assert_eq!(
+        resolve().unwrap_err().to_string(),
+        "r.csv:3: 1 cells where the heading has 2: give every row as many cells as the heading"
+    );
+    write("a,b\n1,NA\n3,4.50\n");
+    let table = resolve().unwrap().figures[0].reference.clone().unwrap().table.unwrap();
+    assert_eq!(table.columns, ["a", "b"]);
+    assert_eq!(table.rows, [["1", "NA"], ["3", "4.50"]]);
+}
+
+#[test]
+fn defaults_are_perftests() {
+    let point = points("", &[], false).remove(0);
+    assert_eq!((point.tx_depth, point.rx_depth, point.mtu_bytes, point.signal_interval), (128, 512, 4096, 1));
+    assert_eq!((point.length, point.warmup, point.size_bytes), (Length::Iterations(1000), 100, 2));
+    assert!(!point.inline && point.keep_samples);
+    assert_eq!(point.axes.len(), Axis::NAMES.len() + 1);
+    let text = format!("{HEAD}name = \"bw\"\npattern = \"stream\"");
+    let point = resolved(&text, &[], false).unwrap().points.remove(0);
+    assert_eq!(
+        (point.length, point.signal_interval, point.size_bytes),
+        (Length::Iterations(5000), 100, 65536)
+    );
+    let point = resolved(&text, &["tx_depth=16"], false).unwrap().points.remove(0);
+    assert_eq!(point.signal_interval, 16);
+    let point = resolved(&text, &["duration=5s"], false).unwrap().points.remove(0);
+    assert_eq!((point.length, point.timeout_s), (Length::Duration(5.0), 65.0));
+}
+
+#[test]
+fn points_come_in_the_written_order_with_the_size_innermost() {
+    let experiment = "repetitions = 2\n[experiment.axes]\nsize_bytes = [8, 4]\nsignal_rate = [\"native\", \"FDR\"]\n\
+                      service = [\"UC\", \"RC\"]";
+    let points = points(experiment, &[], false);
+    let seen: Vec<_> = points
+        .iter()
+        .map(|p| (p.id, p.repetition, p.signal_rate.as_str(), p.service, p.size_bytes))
+        .collect();
+    let mut expected = Vec::new();
+    for repetition in 0..2 {
+        for rate in ["native", "FDR"] {
+            for service in [Service::Uc, Service::Rc] {
+                for size in [8, 4] {
+                    expected.push((expected.len() as u64, repetition, rate, service, size));
+                }
+            }
+        }
+    }
+    assert_eq!(seen, expected);
+}
+
+#[test]
+fn bytes_max_gives_large_messages_fewer_iterations() {
+    let experiment =
+        "iterations = 1000\nbytes_max = \"1MiB\"\naxes = { size_bytes = [4, \"4KiB\", \"8MiB\"] }";
+    let lengths: Vec<_> = points(experiment, &[], false).iter().map(|p| (p.length, p.warmup)).collect();
+    let iterations = Length::Iterations;
+    assert_eq!(lengths, [(iterations(1000), 100), (iterations(256), 26), (iterations(10), 1)]);
+    // Never more than was asked for.
+    let few = points(experiment, &["iterations=3"], false);
+    assert!(few.iter().all(|point| point.length == iterations(3)));
+}
+
+#[test]
+fn quick_and_set_are_layers() {
+    let experiment = "duration = \"5s\"\n[experiment.axes]\nsize_bytes = \"4..64\"\nservice = [\"RC\", \"UC\"]\n\
+                      [experiment.quick]\niterations = 7\naxes = { size_bytes = 16 }";
+    assert_eq!(points(experiment, &[], false).len(), 10);
+    let quick = points(experiment, &[], true);
+    assert_eq!(sizes(&quick), [16, 16]);
+    assert_eq!(quick[0].length, Length::Iterations(7));
+    assert_eq!(points(experiment, &["service=RC", "size_bytes=4..8KiB"], true).len(), 12);
+    let set = points(experiment, &["experiment.lat.iterations=9", "axes.service=RC"], true);
+    assert_eq!((set.len(), set[0].length), (1, Length::Iterations(9)));
+}
+
+#[test]
+fn overrides_fail_in_their_own_words() {
+    for (set, error) in [
+        (
+            "iterations",
+            "--set iterations: it has no '=': give KEY=VALUE or experiment.NAME.KEY=VALUE, e.g. iterations=100",
+        ),
+        (
+            "iteratons=3",
+            "--set iteratons=3: unknown key \"iteratons\" in an experiment: did you mean \"iterations\"?",
+        ),
+        (
+            "iterations=0",
+            "--set iterations=0: iterations of experiment \"lat\" is 0: measure at least 1 message",
+        ),
+        (
+            "experiment.lar.warmup=3",
+            "--set experiment.lar.warmup=3: unknown key \"lar\" in the experiments of the plan: did you mean \"lat\"?",
+        ),
+        (
+            "service=RC,UX",
+            "--set service=RC,UX: unknown service \"UX\" in an experiment: use one of RC, UC, UD",
+        ),
+        (
+            "service=",
+            "--set service=: it has no value: give KEY=VALUE or experiment.NAME.KEY=VALUE, e.g. iterations=100",
+        ),
+    ] {
+        assert_eq!(refusal_set("", &[set]), error);
+    }
+}
+
+#[test]
+fn flags_build_the_same_plan() {
+    let settings = Settings { iterations: Some(5), ..Settings::default() }
+        .axis(Axis::Direction(vec![Flow::Bi]))
+        .axis(Axis::SizeBytes(vec![64]));
+    let plan = Plan::new("bw", "Bandwidth").experiment("bw", Pattern::Stream, settings);
+    let point = resolve(&plan, &Options::default()).unwrap().points.remove(0);
+    assert_eq!((point.direction, point.size_bytes, point.length), (Flow::Bi, 64, Length::Iterations(5)));
+    let settings = Settings { tx_depth: Some(0), ..Settings::default() };
+    let plan = Plan::new("bw", "Bandwidth").experiment("bw", Pattern::Stream, settings);
+    let error = resolve(&plan, &Options::default()).unwrap_err().to_string();
+    assert_eq!(error, "the plan: tx_depth of experiment \"bw\" is 0: a queue holds at least 1 request");
+}
+
+#[test]
+fn bundled_plans_resolve_in_both_forms() {
+    for bundled in bundled() {
+        let plan = bundled.plan().unwrap();
+        assert_eq!(plan.name, bundled.name);
+        for quick in [false, true] {
+            let resolved = resolve(&plan, &Options { quick, set: Vec::new() }).unwrap();
+            for figure in resolved.figures.iter().filter(|figure| figure.kind != FigureKind::LinkRates) {
+                let shown = resolved.points.iter().filter(|point| {
+                    figure.experiments.contains(&point.experiment)
+                        && figure.only.iter().all(|(axis, value)| point.axes.get(axis) == Some(value))
+                });
+                assert!(shown.count() > 0, "{} shows nothing of {}", figure.title, bundled.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn gamess_2016_is_the_papers_matrix() {
+    let plan = Plan::load("gamess-2016").unwrap();
+    let resolved = resolve(&plan, &Options::default()).unwrap();
+    let count = |experiment: &str, rate: &str| {
+        resolved.points.iter().filter(|p| p.experiment == experiment && p.signal_rate == rate).count()
+    };
+    // G22 to G24: 22 sizes of RC and of UC, 11 of UD, at each of four rates.
+    for rate in ["SDR", "DDR", "QDR", "FDR"] {
+        assert_eq!((count("latency", rate), count("latency-ud", rate)), (44, 11));
+        assert_eq!(count("throughput", rate), 88);
+    }
+    assert_eq!(count("throughput-ud", "native"), 22);
+    assert_eq!(resolved.figures.len(), 1 + 3 + 1 + 6);
+    for figure in &resolved.figures[..4] {
+        let table = figure.reference.as_ref().and_then(|reference| reference.table.as_ref()).unwrap();
+        let rows = [8, 22, 22, 11];
+        assert!(rows.contains(&table.rows.len()), "{}", figure.title);
+    }
+}
+
+#[test]
+fn plans_load_by_path_or_name() {
+    assert_eq!(Plan::load("quick").unwrap().name, "quick");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../plans/gamess-2016.toml");
+    let plan = Plan::load(path).unwrap();
+    assert!(resolve(&plan, &Options::default()).is_ok());
+    assert_eq!(
+        Plan::load("quik").unwrap_err().to_string(),
+        "there is no plan \"quik\": no file has that name and the plans that come with the program are quick, \
+         gamess-2016: did you mean \"quick\"?"
+    );
+    assert_eq!(
+        Plan::load("no/such.toml").unwrap_err().to_string(),
+        "cannot read the plan no/such.toml: No such file or directory (os error 2)"
+    );
+}
