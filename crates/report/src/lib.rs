@@ -1,1 +1,31 @@
-//! report
+//! What is shown of a run: tables for a terminal and one HTML file that works offline. Everything is computed from
+//! the record alone ([`measure::record`]), on any machine.
+//!
+//! * [`terminal`]: tables printed as points end, in perftest's layout;
+//! * [`html`]: the report, a single file;
+//! * [`link`]: signal and data rates of InfiniBand links;
+//! * `grid`: the cells of a figure, its repetitions and its published numbers (used by tables and charts alike);
+//! * `bins`: histograms of at most 200 bins from raw samples or recorded buckets.
+
+mod bins;
+mod error;
+mod grid;
+pub mod html;
+pub mod link;
+pub mod terminal;
+mod unit;
+mod value;
+
+pub use error::Error;
+
+/// Where raw samples come from: the glue between a report and the directory of a run.
+pub trait SampleSource {
+    /// All samples of the file that a record names, in ns, or why they cannot be had.
+    fn load(&self, path: &str) -> Result<Vec<u64>, String>;
+}
+
+impl<F: Fn(&str) -> Result<Vec<u64>, String>> SampleSource for F {
+    fn load(&self, path: &str) -> Result<Vec<u64>, String> {
+        self(path)
+    }
+}

@@ -1,0 +1,65 @@
+// The figures of the plan.
+const symbols = ["circle", "square", "diamond", "triangle-up", "triangle-down", "cross", "x", "star"];
+
+/** Labels thinned out to what fits, the last one kept where there is room. */
+const thinTicks = (ticks, width) => {
+  const every = Math.max(1, Math.ceil(ticks.length / Math.max(2, Math.floor(width / 58))));
+  return ticks.filter((_, index) => index % every === 0);
+};
+
+const errorBars = (series, color) => ({
+  type: "data", symmetric: false, color, thickness: 1.2, width: 3,
+  array: series.high.map((high, i) => high - series.y[i]),
+  arrayminus: series.low.map((low, i) => series.y[i] - low),
+});
+
+const lineTrace = (chart, series) => {
+  const color = seriesColour(series.colour);
+  const trace = {
+    type: "scatter", name: literal(series.name), x: series.x, y: series.y, text: series.hover.map(literal),
+    hoverinfo: "text", line: { color, width: series.published ? 1.6 : 2, dash: series.published ? "dash" : "solid" },
+  };
+  if (series.published) return { ...trace, mode: "lines", opacity: 0.85 };
+  const symbol = symbols[series.colour % symbols.length];
+  const marker = { color, size: 7, symbol: series.doubtful.map((doubtful) => doubtful ? symbol + "-open" : symbol) };
+  const bars = chart.errors === "none" ? {} : { error_y: errorBars(series, color) };
+  return { ...trace, ...bars, mode: "lines+markers", marker, customdata: series.ids };
+};
+
+const barTrace = (chart, series) => {
+  const color = seriesColour(series.colour);
+  const trace = { type: "bar", name: literal(series.name), x: series.x.map(literal), y: series.y,
+    text: series.hover.map(literal), textposition: "none", hoverinfo: "text" };
+  if (series.published) {
+    const pattern = { shape: "/", fgcolor: color, bgcolor: "rgba(0,0,0,0)", size: 6 };
+    return { ...trace, marker: { color, pattern, line: { color, width: 1 } } };
+  }
+  const opacity = series.doubtful.map((doubtful) => doubtful ? 0.45 : 1);
+  const bars = chart.errors === "none" ? {} : { error_y: errorBars(series, colour("ink")) };
+  return { ...trace, ...bars, marker: { color, opacity }, customdata: series.ids };
+};
+
+const axisTicks = (chart, width) => {
+  const ticks = thinTicks(chart.ticks, width);
+  const place = ([at]) => chart.x_type === "category" ? literal(at) : at;
+  return { tickmode: "array", tickvals: ticks.map(place), ticktext: ticks.map(([, label]) => literal(label)) };
+};
+
+const drawChart = async (chart) => {
+  const box = byId(chart.id);
+  const bars = chart.kind === "bars";
+  const layout = baseLayout();
+  Object.assign(layout.xaxis, { type: chart.x_type, title: { text: literal(chart.x_title) }, ...axisTicks(chart, box.clientWidth - 70) });
+  Object.assign(layout.yaxis, { type: bars || chart.x_type !== "log" ? "linear" : "log", title: { text: literal(chart.y_title) } });
+  if (layout.yaxis.type === "log") Object.assign(layout.yaxis, { dtick: 1, exponentformat: "none", minor: { ticks: "outside", ticklen: 2, showgrid: false } });
+  else layout.yaxis.rangemode = "tozero";
+  if (bars) Object.assign(layout, { barmode: "group", bargap: 0.25, bargroupgap: 0.06 });
+  box.querySelector(".waiting")?.remove();
+  await Plotly.react(box, chart.series.map((series) => (bars ? barTrace : lineTrace)(chart, series)), layout, plotConfig);
+  if (box.dataset.listens) return;
+  box.dataset.listens = "yes";
+  box.on("plotly_click", (event) => {
+    const id = event.points[0]?.customdata;
+    if (id !== undefined) location.hash = "histogram=" + id;
+  });
+};

@@ -1,0 +1,162 @@
+// The explorer: a list of all points, and the distribution of the selected one.
+const LIST_MAX = 400;
+const explorer = { id: null, logY: false };
+
+const fillList = () => {
+  const words = byId("point-filter").value.toLowerCase().split(/\s+/).filter(Boolean);
+  const matches = page.data.points.filter((point) => {
+    const text = (point.name + " " + point.status + " " + JSON.stringify(point.axes)).toLowerCase();
+    return words.every((word) => text.includes(word));
+  });
+  const rows = matches.slice(0, LIST_MAX).map((point) => {
+    const has = point.id in page.data.histograms;
+    const note = point.status === "measured" ? (point.unstable ? " (unstable)" : "") : " (" + point.status.replace("_", " ") + ")";
+    return make("li", {}, make("button", {
+      type: "button", class: has ? "" : "without", "data-id": point.id, "aria-current": point.id === explorer.id ? "true" : null,
+      onclick: () => { location.hash = "histogram=" + point.id; },
+    }, point.name + note));
+  });
+  if (matches.length > LIST_MAX) rows.push(make("li", { class: "rest" }, `and ${grouped(matches.length - LIST_MAX)} more: narrow the words above`));
+  if (!matches.length) rows.push(make("li", { class: "rest" }, "No point has all of these words."));
+  byId("point-list").replaceChildren(...rows);
+};
+
+/** One end as an outline; zeros are lifted to the floor of a logarithmic axis. */
+const endTrace = (bins, end, index, unit) => {
+  const color = seriesColour(index);
+  const floor = explorer.logY ? 0.5 : 0;
+  const last = bins.edges.length - 1;
+  return {
+    type: "scatter", mode: "lines", name: "rank " + end.rank, legendgroup: "rank" + end.rank,
+    x: bins.edges.map((edge) => edge / unit.one), y: [...end.counts, 0].map((count) => Math.max(count, floor)),
+    line: { shape: "hv", color, width: 1.4 }, fill: "tozeroy", fillcolor: faded(color, 0.22), hoverinfo: "text",
+    text: bins.edges.map((edge, i) => i === last ? "" :
+      `rank ${end.rank}: ${grouped(end.counts[i])} samples<br>${edge / unit.one} up to ${bins.edges[i + 1] / unit.one} ${unit.name}`),
+  };
+};
+
+/** Where the overflow is drawn: a bar of its own, right of the last bin. */
+const overflowRange = (bins, unit) => {
+  const first = Math.max(bins.edges[0], 1) / unit.one;
+  const last = bins.edges[bins.edges.length - 1] / unit.one;
+  const at = (share) => bins.logarithmic ? last * (last / first) ** share : last + (last - first) * share;
+  return [at(0.02), at(0.05)];
+};
+
+const overflowTrace = (bins, end, index, unit) => {
+  const color = seriesColour(index);
+  const [from, to] = overflowRange(bins, unit);
+  const floor = explorer.logY ? 0.5 : 0;
+  return {
+    type: "scatter", mode: "lines", showlegend: false, legendgroup: "rank" + end.rank, x: [from, from, to, to],
+    y: [floor, end.overflow, end.overflow, floor], line: { color, width: 1.4, dash: "dot" }, fill: "tozeroy",
+    fillcolor: faded(color, 0.22), hoverinfo: "text",
+    text: Array(4).fill(`rank ${end.rank}: ${grouped(end.overflow)} samples beyond the last bin<br>largest ${us(end.max_ns)}`),
+  };
+};
+
+const drawHistogram = async () => {
+  const bins = page.data.histograms[explorer.id];
+  const box = byId("histogram");
+  if (!bins || !box) return;
+  const last = bins.edges[bins.edges.length - 1];
+  const unit = last < 10000 ? { one: 1, name: "ns" } : { one: 1000, name: "us" };
+  const over = bins.ends.some((end) => end.overflow > 0);
+  const traces = bins.ends.map((end, index) => endTrace(bins, end, index, unit));
+  bins.ends.forEach((end, index) => { if (end.overflow) traces.push(overflowTrace(bins, end, index, unit)); });
+  const layout = baseLayout();
+  Object.assign(layout.xaxis, { title: { text: `latency [${unit.name}]` }, type: bins.logarithmic ? "log" : "linear", exponentformat: "none" });
+  if (bins.logarithmic) Object.assign(layout.xaxis, { dtick: "D2" });
+  Object.assign(layout.yaxis, { title: { text: "samples per bin" }, type: explorer.logY ? "log" : "linear", rangemode: "tozero", exponentformat: "none" });
+  if (explorer.logY) {
+    const top = Math.max(1, ...bins.ends.flatMap((end) => [...end.counts, end.overflow]));
+    Object.assign(layout.yaxis, { range: [Math.log10(0.5), Math.log10(top) + 0.1], dtick: 1 });
+  }
+  if (over) {
+    const middle = overflowRange(bins, unit).reduce((a, b) => a + b) / 2;
+    layout.annotations = [{ x: bins.logarithmic ? Math.log10(middle) : middle, y: 1, yref: "paper", yanchor: "bottom", showarrow: false,
+      text: "beyond", font: { size: 11, color: colour("faint") } }];
+    layout.margin.t = 20;
+  }
+  await Plotly.react(box, traces, layout, plotConfig);
+};
+
+const statistics = (point) => {
+  const ends = (point.ends ?? []).filter((end) => end.latency);
+  const columns = ends.length ? ends.map((end) => ["rank " + end.rank, end.latency]) : point.latency ? [["rank 0", point.latency]] : [];
+  if (!columns.length) return null;
+  const rows = [
+    ["latency", (l) => l.kind], ["samples", (l) => grouped(l.count)], ["min", (l) => us(l.min_ns)], ["10 %", (l) => us(l.p10_ns)],
+    ["median", (l) => us(l.p50_ns)], ["95 % interval of the median", (l) => l.p50_ci95_ns ? l.p50_ci95_ns.map(us).join(" to ") : "–"],
+    ["90 %", (l) => us(l.p90_ns)], ["99 %", (l) => us(l.p99_ns)], ["99.9 %", (l) => us(l.p999_ns)], ["max", (l) => us(l.max_ns)],
+    ["mean", (l) => us(l.mean_ns)], ["standard deviation", (l) => l.stddev_ns === undefined ? "–" : us(l.stddev_ns)],
+    ["mavericks", (l) => `${grouped(l.mavericks.count)} (${l.mavericks.rule})`],
+  ];
+  const thresholds = Object.keys(columns[0][1].share_above ?? {});
+  for (const threshold of thresholds) {
+    rows.push(["share above " + us(threshold), (l) => threshold in l.share_above ? (l.share_above[threshold] * 100).toFixed(4) + " %" : "–"]);
+  }
+  return make("div", { class: "scroll" }, make("table", { class: "numbers" }, make("caption", { class: "hidden" }, "Statistics of " + point.name),
+    make("thead", {}, make("tr", {}, make("td"), ...columns.map(([name]) => make("th", { scope: "col" }, name)))),
+    make("tbody", {}, ...rows.map(([name, of]) => make("tr", {}, make("th", { scope: "row" }, name), ...columns.map(([, l]) => make("td", {}, of(l))))))));
+};
+
+/** What the bins leave to say: their source, their width, what is beyond the last. */
+const binNotes = (bins) => {
+  const notes = bins.ends.map((end) => {
+    const beyond = end.overflow
+      ? `${grouped(end.overflow)} beyond the last bin (above ${us(bins.edges[bins.edges.length - 1])}), the largest ${us(end.max_ns)}`
+      : `none beyond the last bin, the largest ${us(end.max_ns)}`;
+    const source = end.source === "samples" ? "samples" : "samples, from a recorded histogram";
+    return `Rank ${end.rank}: ${grouped(end.total)} ${source}; ${beyond}.`;
+  });
+  const width = bins.logarithmic ? "Bins grow geometrically." : `Bins are ${grouped(bins.edges[1] - bins.edges[0])} ns wide.`;
+  return make("ul", { class: "notes" }, ...[...notes, width].map((note) => make("li", {}, note)));
+};
+
+const throughputText = (point) => {
+  const text = (t, what) => t && `${what}: ${(t.bytes_per_s / 1.25e8).toFixed(3)} Gb/s, ${(t.messages_per_s / 1e6).toFixed(6)} Mmsg/s. `;
+  const one = point.throughput?.direction === "uni" ? "Throughput" : "Throughput of one direction";
+  const all = [text(point.throughput, one), text(point.throughput_total, "Both directions together")].filter(Boolean).join("");
+  return all ? make("p", {}, all) : null;
+};
+
+const tools = (point) => {
+  const siblings = page.data.points.filter((other) => other.key === point.key);
+  const repetitions = siblings.length < 2 ? [] : siblings.map((other) => make("button", {
+    type: "button", "aria-pressed": String(other.id === point.id), onclick: () => { location.hash = "histogram=" + other.id; },
+  }, "repetition " + (other.repetition + 1)));
+  const log = point.id in page.data.histograms ? make("button", {
+    type: "button", id: "log-y", "aria-pressed": String(explorer.logY),
+    onclick: (event) => {
+      explorer.logY = !explorer.logY;
+      event.currentTarget.setAttribute("aria-pressed", String(explorer.logY));
+      drawHistogram();
+    },
+  }, "logarithmic y") : null;
+  return make("div", { class: "tools" }, ...repetitions, log);
+};
+
+const openPoint = async (id) => {
+  const point = page.points.get(id);
+  if (!point) return;
+  explorer.id = id;
+  for (const button of byId("point-list").querySelectorAll("button")) {
+    if (Number(button.dataset.id) === id) {
+      button.setAttribute("aria-current", "true");
+      button.parentElement.parentElement.scrollTop = button.offsetTop - button.parentElement.parentElement.offsetTop - 60;
+    } else button.removeAttribute("aria-current");
+  }
+  const bins = page.data.histograms[id];
+  const trouble = point.reason ?? point.error ?? point.unstable;
+  const label = point.reason ? "Not measured: " : point.error ? "Failed: " : "Unstable: ";
+  const missing = point.status === "measured" && !bins ? make("p", { class: "hint" }, "The record keeps no distribution of this point.") : null;
+  if (byId("histogram")) Plotly.purge("histogram");
+  byId("chosen").replaceChildren(...[
+    make("h3", {}, point.name), trouble ? make("p", { class: "complaint" }, label + trouble) : null, throughputText(point), tools(point),
+    bins ? make("div", { class: "plot", id: "histogram", role: "img", "aria-label": "Histogram of " + point.name }) : missing,
+    bins ? binNotes(bins) : null, statistics(point),
+  ].filter(Boolean));
+  await drawHistogram();
+  byId("distributions").scrollIntoView({ block: "start" });
+};

@@ -1,0 +1,69 @@
+// What happens when the page is opened, and when its theme, its width or the part after # changes.
+page.nonce = document.currentScript.nonce;
+
+const applyTheme = () => {
+  const wanted = settings().get("theme");
+  if (wanted === "dark" || wanted === "light") root.dataset.theme = wanted;
+};
+
+const redraw = async () => {
+  for (const chart of page.data.charts) await drawChart(chart);
+  await drawHistogram();
+};
+
+const followHash = async () => {
+  applyTheme();
+  const id = settings().get("histogram");
+  if (id !== null && page.data) await openPoint(Number(id));
+  if (location.hash === "#all-points") byId("points-details").open = true;
+};
+
+/** Paper is white whatever the screen is. */
+const printInLight = () => {
+  let before;
+  addEventListener("beforeprint", () => {
+    before = root.dataset.theme;
+    root.dataset.theme = "light";
+    redraw();
+  });
+  addEventListener("afterprint", () => {
+    if (before) root.dataset.theme = before;
+    else delete root.dataset.theme;
+    redraw();
+  });
+};
+
+const listen = () => {
+  addEventListener("hashchange", followHash);
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
+  byId("point-filter").addEventListener("input", fillList);
+  byId("points-details").addEventListener("toggle", fillPoints);
+  let timer;
+  let width = innerWidth;
+  addEventListener("resize", () => {
+    if (innerWidth === width) return;
+    width = innerWidth;
+    clearTimeout(timer);
+    timer = setTimeout(redraw, 200);
+  });
+  printInLight();
+};
+
+const start = async () => {
+  applyTheme();
+  if (innerWidth < 1152) byId("contents-list").open = false;
+  if (typeof DecompressionStream === "undefined") {
+    showError("This browser is too old to draw the charts: it lacks DecompressionStream (Chrome 80, Firefox 113, Safari 16.4 or newer have it).");
+    return;
+  }
+  page.data = JSON.parse(await unpack("data"));
+  namePoints(page.data.points);
+  fillList();
+  listen();
+  await loadPlotly();
+  await redraw();
+  await followHash();
+  root.dataset.ready = "yes";
+};
+
+start();

@@ -1,0 +1,221 @@
+//! Histograms of few bins for the page: from raw samples or from recorded buckets, both ends on the same edges.
+//!
+//! Bins reach from the smallest sample to the largest 99.9 % quantile of the ends; what lies above is counted, never
+//! dropped: `overflow` samples, the largest of which is `max_ns`.
+
+use serde::Serialize;
+
+/// Bins of one end at most, overflow included.
+pub(crate) const BINS_MAX: usize = 200;
+
+/// Above this ratio of the 99.9 % quantile to the minimum, bins grow geometrically.
+const LINEAR_RATIO_MAX: u64 = 16;
+
+/// Where the distribution of one end comes from.
+#[derive(Debug)]
+pub(crate) enum Source<'a> {
+    /// Every sample, in ns.
+    Samples(Vec<u64>),
+    /// Lower edge, upper edge (exclusive) and count of buckets, in rising order.
+    Buckets(&'a [(u64, u64, u64)]),
+}
+
+/// The histograms of a point.
+#[derive(Debug, PartialEq, Serialize)]
+pub(crate) struct Bins {
+    /// Edges of the bins in ns, one more than there are bins; a bin holds its lower edge but not its upper.
+    pub(crate) edges: Vec<u64>,
+    /// Whether the bins grow geometrically.
+    pub(crate) logarithmic: bool,
+    /// The ends, in rank order.
+    pub(crate) ends: Vec<EndBins>,
+}
+
+/// The histogram of one end.
+#[derive(Debug, PartialEq, Serialize)]
+pub(crate) struct EndBins {
+    /// Its rank.
+    pub(crate) rank: u32,
+    /// `samples` or `histogram`.
+    pub(crate) source: &'static str,
+    /// Number of all samples, overflow included.
+    pub(crate) total: u64,
+    /// Samples in each bin.
+    pub(crate) counts: Vec<u64>,
+    /// Samples above the last edge.
+    pub(crate) overflow: u64,
+    /// The largest sample, in ns (of buckets: the largest that the last one can hold).
+    pub(crate) max_ns: u64,
+}
+
+/// Bins the ends of a point; none when there is no sample.
+pub(crate) fn bin(ends: &[(u32, Source<'_>)]) -> Option<Bins> {
+    let ranges: Vec<Range> = ends.iter().filter_map(|(_, source)| source.range()).collect();
+    let low = ranges.iter().map(|r| r.min).min()?;
+    let high = ranges.iter().map(|r| r.p999).max()?;
+    let grid = Edges::new(low, high);
+    let ends = ends.iter().map(|(rank, source)| source.count(*rank, &grid)).collect();
+    Some(Bins { logarithmic: grid.width.is_none(), edges: grid.edges, ends })
+}
+
+struct Range {
+    min: u64,
+    p999: u64,
+}
+
+struct Edges {
+    edges: Vec<u64>,
+    /// Width of every bin where they are equally wide.
+    width: Option<u64>,
+}
+
+impl Edges {
+    fn new(low: u64, high: u64) -> Self {
+        let bins = BINS_MAX as u64 - 1;
+        let span = (high - low).saturating_add(1);
+        if span <= bins || high / LINEAR_RATIO_MAX <= low {
+            let width = span.div_ceil(bins);
+            let edges =
+                (0..=span.div_ceil(width)).map(|i| low.saturating_add(i.saturating_mul(width))).collect();
+            return Self { edges, width: Some(width) };
+        }
+        let from = low.max(1) as f64;
+        let growth = ((high as f64 + 1.0) / from).ln() / (bins - 1) as f64;
+        let mut edges: Vec<u64> =
+            (0..bins).map(|i| (from * (growth * i as f64).exp()).round() as u64).collect();
+        edges[0] = low;
+        if let Some(last) = edges.last_mut() {
+            *last = (*last).max(high.saturating_add(1));
+        }
+        edges.dedup();
+        Self { edges, width: None }
+    }
+
+    fn bins(&self) -> usize {
+        self.edges.len() - 1
+    }
+
+    /// The bin of a sample; the number of bins or more for one above the last edge.
+    fn find(&self, sample: u64) -> usize {
+        match self.width {
+            Some(width) => ((sample - self.edges[0]) / width) as usize,
+            None => self.edges.partition_point(|edge| *edge <= sample) - 1,
+        }
+    }
+}
+
+impl Source<'_> {
+    fn range(&self) -> Option<Range> {
+        match self {
+            Self::Samples(samples) => {
+                let min = *samples.iter().min()?;
+                let rank = rank_of_999(samples.len() as u64);
+                let p999 = *samples.clone().select_nth_unstable(rank as usize).1;
+                Some(Range { min, p999 })
+            }
+            Self::Buckets(buckets) => {
+                let min = buckets.first()?.0;
+                let rank = rank_of_999(buckets.iter().map(|b| b.2).sum());
+                let mut seen = 0;
+                let at = buckets.iter().find(|b| {
+                    seen += b.2;
+                    seen > rank
+                });
+                Some(Range { min, p999: at.or(buckets.last()).map(middle)?.max(min) })
+            }
+        }
+    }
+
+    fn count(&self, rank: u32, grid: &Edges) -> EndBins {
+        let mut counts = vec![0; grid.bins()];
+        let mut overflow = 0;
+        let mut add = |sample: u64, count: u64| match counts.get_mut(grid.find(sample)) {
+            Some(bin) => *bin += count,
+            None => overflow += count,
+        };
+        let (source, total, max_ns) = match self {
+            Self::Samples(samples) => {
+                samples.iter().for_each(|sample| add(*sample, 1));
+                ("samples", samples.len() as u64, samples.iter().max().copied())
+            }
+            Self::Buckets(buckets) => {
+                buckets.iter().for_each(|bucket| add(middle(bucket), bucket.2));
+                let max = buckets.last().map(|b| b.1.saturating_sub(1).max(b.0));
+                ("histogram", buckets.iter().map(|b| b.2).sum(), max)
+            }
+        };
+        EndBins { rank, source, total, counts, overflow, max_ns: max_ns.unwrap_or_default() }
+    }
+}
+
+/// Index of the 99.9 % quantile among so many sorted samples (inverse of the empirical distribution function).
+fn rank_of_999(count: u64) -> u64 {
+    (count - count / 1000).clamp(1, count.max(1)) - 1
+}
+
+/// The sample that stands for a bucket.
+fn middle(&(low, high, _): &(u64, u64, u64)) -> u64 {
+    low + high.saturating_sub(low).saturating_sub(1) / 2
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn total(end: &EndBins) -> u64 {
+        end.counts.iter().sum::<u64>() + end.overflow
+    }
+
+    #[test]
+    fn no_sample_is_lost_and_bins_are_few() {
+        let narrow: Vec<u64> = (0..100_000).map(|i| 800 + i % 431).collect();
+        let wide: Vec<u64> = (0..100_000u64).map(|i| 700 + i * i / 1000).collect();
+        for samples in [narrow, wide, vec![5], vec![0, 0, 1 << 60], vec![u64::MAX, 1]] {
+            let count = samples.len() as u64;
+            let bins = bin(&[(0, Source::Samples(samples))]).unwrap();
+            assert!(bins.edges.len() <= BINS_MAX, "{}", bins.edges.len());
+            assert!(bins.edges.is_sorted());
+            assert_eq!(bins.ends[0].total, count);
+            assert_eq!(total(&bins.ends[0]), count);
+        }
+    }
+
+    #[test]
+    fn outliers_go_to_the_overflow_with_their_maximum() {
+        let mut samples: Vec<u64> = (0..9_995).map(|i| 1000 + i % 100).collect();
+        samples.extend([90_000; 5]);
+        let bins = bin(&[(0, Source::Samples(samples))]).unwrap();
+        assert_eq!((bins.ends[0].overflow, bins.ends[0].max_ns), (5, 90_000));
+        assert!(!bins.logarithmic);
+        assert_eq!((bins.edges[0], *bins.edges.last().unwrap()), (1000, 1100));
+        assert_eq!(bins.ends[0].counts.iter().sum::<u64>(), 9_995);
+    }
+
+    #[test]
+    fn a_long_tail_is_binned_geometrically() {
+        let samples: Vec<u64> = (0..10_000u64).map(|i| 500 + i * i).collect();
+        let bins = bin(&[(0, Source::Samples(samples))]).unwrap();
+        assert!(bins.logarithmic);
+        let edges = &bins.edges;
+        assert!(edges[1] - edges[0] < edges[edges.len() - 1] - edges[edges.len() - 2]);
+    }
+
+    #[test]
+    fn both_ends_share_their_edges_and_buckets_count_too() {
+        let buckets = [(1000, 1002, 7), (1010, 1020, 2), (5000, 5100, 1)];
+        let ends = [(0, Source::Samples(vec![990, 1005])), (1, Source::Buckets(&buckets))];
+        let bins = bin(&ends).unwrap();
+        assert_eq!(bins.edges[0], 990);
+        assert_eq!(bins.ends.iter().map(total).collect::<Vec<_>>(), [2, 10]);
+        assert_eq!((bins.ends[1].source, bins.ends[1].max_ns), ("histogram", 5099));
+        assert_eq!(bin(&[(0, Source::Samples(Vec::new()))]), None);
+    }
+
+    #[test]
+    fn the_quantile_is_that_of_the_record() {
+        assert_eq!(
+            (rank_of_999(1), rank_of_999(999), rank_of_999(1000), rank_of_999(10_000)),
+            (0, 998, 998, 9_989)
+        );
+    }
+}

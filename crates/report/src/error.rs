@@ -1,0 +1,35 @@
+//! What can go wrong while a report is written.
+
+use measure::figure::Unit;
+
+/// Why a report or a table could not be written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The output could not be written.
+    #[error("cannot write the report: {0}")]
+    Write(#[from] std::io::Error),
+    /// The record could not be turned into the page's data.
+    #[error("cannot encode the data of the report: {0}")]
+    Encode(#[from] serde_json::Error),
+    /// A figure asks for a quantity in a unit of another kind.
+    #[error("cannot print {path} in {unit}: it is a {quantity}; use {hint}", unit = crate::unit::name(*.unit))]
+    UnitMismatch {
+        /// Path into the point.
+        path: String,
+        /// The unit that was asked for.
+        unit: Unit,
+        /// What the path is a quantity of.
+        quantity: &'static str,
+        /// Units that fit.
+        hint: &'static str,
+    },
+    /// A figure lacks a setting that its kind needs.
+    #[error("cannot draw the figure '{title}': a figure of this kind needs '{key}'")]
+    FigureLacks {
+        /// Heading of the figure.
+        title: String,
+        /// The key that is missing.
+        key: &'static str,
+    },
+}

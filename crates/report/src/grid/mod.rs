@@ -1,0 +1,218 @@
+//! The cells of a figure: points selected, arranged by x and series, repetitions folded into one number each.
+//!
+//! Points are folded only if they differ in nothing but the repetition. Where a figure's `series` would mix points
+//! that differ in some other axis, in experiment or in the kind of latency, that axis is made part of the series.
+
+mod published;
+mod split;
+
+use measure::figure::Figure;
+use measure::record::{LatencyKind, Point, Status};
+use serde_json::Value;
+
+use crate::error::Error;
+use crate::unit::Scale;
+use crate::value;
+pub(crate) use published::Published;
+
+/// What a table or a chart is drawn from.
+#[derive(Debug)]
+pub(crate) struct Grid {
+    /// Name of the axis of the rows.
+    pub(crate) x: String,
+    /// Path of the measured number.
+    pub(crate) y: String,
+    /// Unit that numbers are printed in; numbers in cells are in it already.
+    pub(crate) scale: Scale,
+    /// Values of x, numbers in rising order.
+    pub(crate) xs: Vec<Value>,
+    /// Measured columns.
+    pub(crate) series: Vec<Series>,
+    /// Published columns.
+    pub(crate) published: Vec<Published>,
+    /// Kinds of the latencies that the cells hold.
+    pub(crate) kinds: Vec<LatencyKind>,
+}
+
+/// One measured column or line.
+#[derive(Debug)]
+pub(crate) struct Series {
+    /// The values that tell it apart, in print.
+    pub(crate) label: String,
+    /// The same, in lower case, to find its published twin.
+    pub(crate) words: Vec<String>,
+    /// One cell for each x.
+    pub(crate) cells: Vec<Cell>,
+}
+
+/// All repetitions of one combination of axes.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Cell {
+    /// The plan has no such point, or the run ended before it.
+    Absent,
+    /// Every repetition failed.
+    Failed(String),
+    /// It cannot be measured here.
+    NotMeasured(String),
+    /// It was measured.
+    Value(Number),
+}
+
+/// A measured number, in the unit of the grid.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Number {
+    /// Median of the repetitions' numbers (of an even number, the mean of the middle two).
+    pub(crate) median: f64,
+    /// Smallest and largest of the repetitions' numbers: the run-to-run spread.
+    pub(crate) runs: [f64; 2],
+    /// How many repetitions gave a number.
+    pub(crate) repetitions: usize,
+    /// 10 % and 90 % quantiles, each the median over the repetitions: the within-run spread.
+    pub(crate) quantiles: Option<[f64; 2]>,
+    /// The point whose number is nearest to the median.
+    pub(crate) id: u64,
+    /// Why not to trust it: unstable or failed repetitions.
+    pub(crate) doubts: Vec<String>,
+}
+
+impl Grid {
+    /// Arranges the points that a figure shows.
+    pub(crate) fn new(figure: &Figure, points: &[Point]) -> Result<Self, Error> {
+        let lacks = |key| Error::FigureLacks { title: figure.title.clone(), key };
+        let x = figure.x.clone().ok_or_else(|| lacks("x"))?;
+        let y = figure.y.clone().ok_or_else(|| lacks("y"))?;
+        let scale = Scale::of(figure.unit, &y)?;
+        let shown: Vec<&Point> = points.iter().filter(|p| shows(figure, p)).collect();
+        let mut kinds: Vec<_> = shown.iter().filter_map(|p| value::latency(p, &y)).map(|l| l.kind).collect();
+        kinds.sort_unstable();
+        kinds.dedup();
+        let xs = all_xs(figure, &shown, &x);
+        let names = split::names(&figure.series, &shown, &x, &y, kinds.len() > 1);
+        let series: Vec<Series> = split::groups(&names, &shown, &y)
+            .into_iter()
+            .map(|(key, points)| Series {
+                label: split::label(&names, &key),
+                words: key.iter().map(|v| value::text(v).to_lowercase()).collect(),
+                cells: xs.iter().map(|at| cell(&points, &x, at, &y, scale)).collect(),
+            })
+            .collect();
+        let published = published::columns(figure, &x, &xs, &series);
+        Ok(Self { x, y, scale, xs, series, published, kinds })
+    }
+
+    /// Whether any cell holds a number.
+    pub(crate) fn has_numbers(&self) -> bool {
+        self.series.iter().any(Series::has_numbers)
+    }
+
+    /// All measured numbers.
+    pub(crate) fn numbers(&self) -> impl Iterator<Item = &Number> {
+        self.series.iter().flat_map(|s| &s.cells).filter_map(Cell::number)
+    }
+}
+
+impl Series {
+    /// Whether any cell holds a number.
+    pub(crate) fn has_numbers(&self) -> bool {
+        self.cells.iter().any(|cell| cell.number().is_some())
+    }
+
+    /// Whether nothing of it could be measured here: it is then a footnote rather than a column.
+    pub(crate) fn is_not_measured(&self) -> bool {
+        self.cells.iter().all(|c| matches!(c, Cell::Absent | Cell::NotMeasured(_)))
+    }
+}
+
+impl Cell {
+    /// The number, if it was measured.
+    pub(crate) fn number(&self) -> Option<&Number> {
+        if let Self::Value(number) = self { Some(number) } else { None }
+    }
+}
+
+/// The middle of the values; of an even number, the mean of the middle two.
+pub(crate) fn median(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    let upper = *values.get(middle)?;
+    Some(if values.len() % 2 == 1 { upper } else { (values[middle - 1] + upper) / 2.0 })
+}
+
+fn shows(figure: &Figure, point: &Point) -> bool {
+    figure.experiments.contains(&point.experiment)
+        && figure.only.iter().all(|(name, value)| point.axes.get(name) == Some(value))
+}
+
+/// Every x of a measured point or a published row.
+fn all_xs(figure: &Figure, shown: &[&Point], x: &str) -> Vec<Value> {
+    let measured = shown.iter().filter_map(|p| p.axes.get(x).cloned());
+    let mut xs: Vec<Value> = Vec::new();
+    for value in measured.chain(published::xs(figure, x)) {
+        if !xs.contains(&value) {
+            xs.push(value);
+        }
+    }
+    xs.sort_by(value::order);
+    xs
+}
+
+fn cell(points: &[&Point], x: &str, at: &Value, y: &str, scale: Scale) -> Cell {
+    let here: Vec<&Point> = points.iter().copied().filter(|p| p.axes.get(x) == Some(at)).collect();
+    let mut numbers: Vec<(f64, &Point)> = here
+        .iter()
+        .filter(|p| p.status == Status::Measured)
+        .filter_map(|p| Some((scale.apply(value::number(p, y)?), *p)))
+        .collect();
+    numbers.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let (Some(first), Some(last), Some(median)) =
+        (numbers.first(), numbers.last(), median(numbers.iter().map(|n| n.0).collect()))
+    else {
+        return without_number(&here, y);
+    };
+    let nearest = numbers.iter().min_by(|a, b| (a.0 - median).abs().total_cmp(&(b.0 - median).abs()));
+    Cell::Value(Number {
+        median,
+        runs: [first.0, last.0],
+        repetitions: numbers.len(),
+        quantiles: quantiles(&numbers, y, scale),
+        id: nearest.map_or(first.1.id, |n| n.1.id),
+        doubts: here.iter().filter_map(|p| doubt(p, here.len())).collect(),
+    })
+}
+
+fn without_number(here: &[&Point], y: &str) -> Cell {
+    let outcome = |p: &&Point| match &p.status {
+        Status::Failed { error } => Some(Cell::Failed(error.clone())),
+        Status::NotMeasured { reason } => Some(Cell::NotMeasured(reason.clone())),
+        Status::Measured => None,
+    };
+    match here.iter().find_map(outcome) {
+        Some(cell) => cell,
+        None if here.is_empty() => Cell::Absent,
+        None => Cell::NotMeasured(format!("the record has no {y} for this point")),
+    }
+}
+
+/// Quantiles belong beside a middle of the same samples only.
+fn quantiles(numbers: &[(f64, &Point)], y: &str, scale: Scale) -> Option<[f64; 2]> {
+    if !(y.ends_with(".p50_ns") || y.ends_with(".mean_ns")) {
+        return None;
+    }
+    let latencies: Vec<_> = numbers.iter().filter_map(|(_, p)| value::latency(p, y)).collect();
+    let low = median(latencies.iter().map(|l| scale.apply(l.p10_ns as f64)).collect())?;
+    let high = median(latencies.iter().map(|l| scale.apply(l.p90_ns as f64)).collect())?;
+    Some([low, high])
+}
+
+fn doubt(point: &Point, of: usize) -> Option<String> {
+    let which = if of > 1 { format!("repetition {} ", point.repetition + 1) } else { String::new() };
+    match (&point.status, &point.unstable) {
+        (Status::Failed { error }, _) => Some(format!("{which}failed: {error}")),
+        (Status::NotMeasured { reason }, _) => Some(format!("{which}not measured: {reason}")),
+        (Status::Measured, Some(reason)) => Some(format!("{which}unstable: {reason}")),
+        (Status::Measured, None) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

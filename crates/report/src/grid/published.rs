@@ -1,0 +1,77 @@
+//! Published numbers beside the measured ones.
+
+use measure::figure::{Figure, ReferenceTable};
+use serde_json::Value;
+
+use super::Series;
+use crate::unit::Scale;
+
+/// One published column, its cells as they were printed.
+#[derive(Debug)]
+pub(crate) struct Published {
+    /// The column in print, e.g. `FDR`.
+    pub(crate) label: String,
+    /// The unit of its numbers; absent when nothing states it.
+    pub(crate) scale: Option<Scale>,
+    /// One cell for each x of the grid, as text, so that `NA` and trailing zeros survive.
+    pub(crate) cells: Vec<Option<String>>,
+    /// The measured series that it corresponds to.
+    pub(crate) twin: Option<usize>,
+}
+
+impl Published {
+    /// The cell as a number in another unit of the same kind.
+    pub(crate) fn number(&self, row: usize, scale: Scale) -> Option<f64> {
+        let number: f64 = self.cells.get(row)?.as_ref()?.trim().parse().ok()?;
+        Some(scale.apply(number * self.scale?.one))
+    }
+}
+
+/// The x values of the published rows.
+pub(super) fn xs<'a>(figure: &'a Figure, x: &'a str) -> impl Iterator<Item = Value> + 'a {
+    table(figure, x).into_iter().flat_map(|table| &table.rows).filter_map(|row| row.first()).map(|c| parse(c))
+}
+
+/// The published columns, with a cell for each x.
+pub(super) fn columns(figure: &Figure, x: &str, xs: &[Value], series: &[Series]) -> Vec<Published> {
+    let Some(table) = table(figure, x) else { return Vec::new() };
+    let unit = figure.reference.as_ref().and_then(|r| r.unit);
+    let columns = table.columns.iter().enumerate().skip(1);
+    let published = columns.map(|(index, name)| {
+        let scale = Scale::of_column(unit, name);
+        let words = words(name);
+        let cell = |at: &Value| {
+            let row = table.rows.iter().find(|row| row.first().is_some_and(|c| parse(c) == *at))?;
+            row.get(index).filter(|cell| !cell.is_empty()).cloned()
+        };
+        Published {
+            label: if words.is_empty() { name.clone() } else { words.join(" ").to_uppercase() },
+            scale,
+            cells: xs.iter().map(cell).collect(),
+            twin: twin(&words, series),
+        }
+    });
+    published.collect()
+}
+
+/// The table, if its first column is the axis of the figure.
+fn table<'a>(figure: &'a Figure, x: &str) -> Option<&'a ReferenceTable> {
+    let table = figure.reference.as_ref()?.table.as_ref()?;
+    (table.columns.first()? == x).then_some(table)
+}
+
+fn parse(cell: &str) -> Value {
+    cell.trim().parse::<u64>().map_or_else(|_| Value::from(cell.trim()), Value::from)
+}
+
+/// The words of a column's name without its unit: `rc_fdr_us` gives `rc`, `fdr`.
+fn words(column: &str) -> Vec<String> {
+    let units = ["ns", "us", "gbps", "mbps"];
+    column.split('_').map(str::to_lowercase).filter(|word| !units.contains(&word.as_str())).collect()
+}
+
+/// The series that has all of the words among its values.
+fn twin(words: &[String], series: &[Series]) -> Option<usize> {
+    let fits = |s: &Series| !words.is_empty() && words.iter().all(|word| s.words.contains(word));
+    series.iter().position(fits)
+}

@@ -1,0 +1,94 @@
+//! Telling the series of a figure apart.
+
+use std::collections::BTreeMap;
+
+use measure::record::Point;
+use serde_json::Value;
+
+use crate::value;
+
+/// Stands among axis names for the experiment of a point.
+const EXPERIMENT: &str = "experiment";
+/// Stands among axis names for the kind of a point's latency.
+const LATENCY: &str = "latency";
+
+/// The axes that tell the series apart: those that the figure names, and those that must be added so that a cell
+/// holds repetitions of one combination only.
+pub(super) fn names(
+    series: &[String],
+    shown: &[&Point],
+    x: &str,
+    y: &str,
+    kinds_differ: bool,
+) -> Vec<String> {
+    let mut names = series.to_vec();
+    if kinds_differ {
+        names.push(LATENCY.to_owned());
+    }
+    loop {
+        let before = names.len();
+        let mut first_of_cell: BTreeMap<String, &Point> = BTreeMap::new();
+        for point in shown {
+            let axes = names.iter().map(|name| named(point, name, y));
+            let cell = Value::from_iter(axes.chain(point.axes.get(x).cloned())).to_string();
+            let first = first_of_cell.entry(cell).or_insert(point);
+            add_differences(first, point, &mut names);
+        }
+        if names.len() == before {
+            return names;
+        }
+    }
+}
+
+/// Points by the values of the named axes, in the order in which the values appear.
+pub(super) fn groups<'a>(
+    names: &[String],
+    shown: &[&'a Point],
+    y: &str,
+) -> Vec<(Vec<Value>, Vec<&'a Point>)> {
+    let mut groups: Vec<(Vec<Value>, Vec<&Point>)> = Vec::new();
+    for point in shown {
+        let key: Vec<Value> = names.iter().map(|name| named(point, name, y)).collect();
+        match groups.iter_mut().find(|(known, _)| *known == key) {
+            Some((_, points)) => points.push(point),
+            None => groups.push((key, vec![point])),
+        }
+    }
+    groups
+}
+
+/// A series in print: words as they are, other values with the name of their axis.
+pub(super) fn label(names: &[String], key: &[Value]) -> String {
+    let words =
+        names.iter().zip(key).filter(|(_, value)| !value.is_null()).map(|(name, value)| match value {
+            Value::String(text) => text.clone(),
+            other => format!("{name} {other}"),
+        });
+    let label = words.collect::<Vec<_>>().join(" ");
+    if label.is_empty() { "measured".to_owned() } else { label }
+}
+
+fn named(point: &Point, name: &str, y: &str) -> Value {
+    match point.axes.get(name) {
+        Some(value) => value.clone(),
+        None if name == EXPERIMENT => Value::from(point.experiment.as_str()),
+        None if name == LATENCY => {
+            value::latency(point, y).map_or(Value::Null, |l| value::kind(l.kind).into())
+        }
+        None => Value::Null,
+    }
+}
+
+fn add_differences(a: &Point, b: &Point, names: &mut Vec<String>) {
+    let axes = a.axes.keys().chain(b.axes.keys().filter(|name| !a.axes.contains_key(*name)));
+    let mut found = false;
+    for name in axes.filter(|name| a.axes.get(*name) != b.axes.get(*name)) {
+        found = true;
+        if !names.contains(name) {
+            names.push(name.clone());
+        }
+    }
+    if !found && a.experiment != b.experiment && !names.iter().any(|name| name == EXPERIMENT) {
+        names.push(EXPERIMENT.to_owned());
+    }
+}

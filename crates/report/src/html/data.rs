@@ -1,0 +1,61 @@
+//! The data that the page's script draws from: charts, points, histograms.
+
+use std::collections::BTreeMap;
+
+use measure::record::{End, Point};
+use serde::Serialize;
+
+use super::chart::Chart;
+use crate::SampleSource;
+use crate::bins::{self, Bins, Source};
+
+/// Everything that the script needs, as one JSON value.
+#[derive(Serialize)]
+pub(super) struct Data {
+    charts: Vec<Chart>,
+    /// The points as recorded, but for their histograms.
+    points: Vec<Point>,
+    /// Histograms by the id of the point.
+    histograms: BTreeMap<u64, Bins>,
+    /// Samples that could not be loaded, in words.
+    #[serde(skip)]
+    pub(super) unreadable: Vec<String>,
+}
+
+/// Gathers the page's data. Samples of one point are held in memory at a time.
+pub(super) fn collect(points: &[Point], charts: Vec<Chart>, samples: &dyn SampleSource) -> Data {
+    let mut unreadable = Vec::new();
+    let mut histograms = BTreeMap::new();
+    for point in points {
+        let mut sources = Vec::new();
+        for end in &point.ends {
+            match source(end, samples) {
+                Ok(Some(source)) => sources.push((end.rank, source)),
+                Ok(None) => {}
+                Err(why) => unreadable.push(why),
+            }
+        }
+        if let Some(bins) = bins::bin(&sources) {
+            histograms.insert(point.id, bins);
+        }
+    }
+    Data { charts, points: points.iter().map(without_histograms).collect(), histograms, unreadable }
+}
+
+fn source<'a>(end: &'a End, samples: &dyn SampleSource) -> Result<Option<Source<'a>>, String> {
+    let buckets = end.histogram.as_ref().map(|h| Source::Buckets(&h.buckets));
+    let Some(path) = &end.samples else { return Ok(buckets) };
+    match samples.load(path) {
+        Ok(samples) => Ok(Some(Source::Samples(samples))),
+        Err(_) if buckets.is_some() => Ok(buckets),
+        Err(why) => Err(format!("cannot read the samples in {path}, so their histogram is missing: {why}")),
+    }
+}
+
+fn without_histograms(point: &Point) -> Point {
+    let mut point = point.clone();
+    for end in &mut point.ends {
+        end.histogram = None;
+    }
+    point
+}

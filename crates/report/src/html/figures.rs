@@ -1,0 +1,98 @@
+//! The figures of a plan, each a section of the page.
+
+use measure::figure::{Figure, FigureKind};
+use measure::record::{Point, Run};
+
+use super::chart::{Chart, Errors};
+use super::escape::escape;
+use super::{links, table};
+use crate::error::Error;
+use crate::grid::Grid;
+
+/// The figures of a run.
+pub(super) struct Figures {
+    /// Their sections.
+    pub(super) html: String,
+    /// Id and title of each.
+    pub(super) headings: Vec<(String, String)>,
+    /// What the script draws.
+    pub(super) charts: Vec<Chart>,
+}
+
+/// Renders every figure of the plan; one that cannot be drawn says why in its place.
+pub(super) fn render(run: &Run, points: &[Point]) -> Figures {
+    let mut figures = Figures { html: String::new(), headings: Vec::new(), charts: Vec::new() };
+    for (index, figure) in run.figures.iter().enumerate() {
+        let id = format!("figure-{}", index + 1);
+        let body = match figure.kind {
+            FigureKind::LinkRates => Ok(links::render(figure)),
+            FigureKind::Table => Grid::new(figure, points).map(|grid| numbers(&grid, figure)),
+            FigureKind::Bars | FigureKind::Lines => {
+                Grid::new(figure, points).map(|grid| plot(&id, figure, &grid, &mut figures.charts))
+            }
+        };
+        figures.html += &section(&id, figure, &body.unwrap_or_else(|error| complaint(&error)));
+        figures.headings.push((id, figure.title.clone()));
+    }
+    figures
+}
+
+fn section(id: &str, figure: &Figure, body: &str) -> String {
+    let caption =
+        figure.caption.as_deref().map(|text| format!("<p class=\"caption\">{}</p>\n", escape(text)));
+    let source = figure.reference.as_ref().map(|r| {
+        format!("<p class=\"source\">Published numbers: {}.</p>\n", escape(r.source.trim_end_matches('.')))
+    });
+    format!(
+        "<section class=\"figure\" id=\"{id}\" aria-labelledby=\"{id}-title\">\n\
+         <h2 id=\"{id}-title\">{title}</h2>\n{caption}{body}{source}</section>\n",
+        title = escape(&figure.title),
+        caption = caption.unwrap_or_default(),
+        source = source.unwrap_or_default(),
+    )
+}
+
+fn numbers(grid: &Grid, figure: &Figure) -> String {
+    let what = format!("<p class=\"what\">{}</p>\n", escape(&sentence(&super::chart::y_title(grid))));
+    let empty = if grid.has_numbers() { "" } else { NOTHING };
+    format!("{what}{empty}{}", table::render(grid, &figure.title))
+}
+
+fn plot(id: &str, figure: &Figure, grid: &Grid, charts: &mut Vec<Chart>) -> String {
+    let chart = Chart::new(format!("{id}-plot"), figure, grid);
+    if chart.is_empty() {
+        return format!("{NOTHING}{}", table::list(&table::not_measured(grid)));
+    }
+    let empty = if grid.has_numbers() { "" } else { NOTHING };
+    let errors = match chart.errors() {
+        Errors::Quantiles => {
+            "Bars on the markers: from the 10 % to the 90 % quantile within a run (each the median over the repetitions)."
+        }
+        Errors::Repetitions => "Error bars: from the smallest to the largest repetition.",
+        Errors::None => "",
+    };
+    let reference = if grid.published.is_empty() { "" } else { " Dashed or hatched: published." };
+    let html = format!(
+        "{empty}<div class=\"plot\" id=\"{id}-plot\" role=\"img\" aria-label=\"{title}; the numbers are in the table \
+         below\"><p class=\"waiting\">This chart is drawn by a script.</p></div>\n\
+         <p class=\"hint\">{errors}{reference} Select a marker to see its histogram.</p>\n\
+         {missing}<details class=\"more\"><summary>Numbers of this figure</summary>\n{table}</details>\n",
+        title = escape(&figure.title),
+        missing = table::list(&table::not_measured(grid)),
+        table = table::render(grid, &figure.title),
+    );
+    charts.push(chart);
+    html
+}
+
+fn complaint(error: &Error) -> String {
+    format!("<p class=\"complaint\">{}</p>\n", escape(&sentence(&error.to_string())))
+}
+
+/// The text with a capital first letter.
+fn sentence(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
+}
+
+const NOTHING: &str = "<p class=\"complaint\">Nothing was measured for this figure.</p>\n";

@@ -1,0 +1,95 @@
+//! What every statistic and unit of the page means, in few words.
+
+use std::collections::BTreeSet;
+
+use measure::record::{Latency, Point};
+
+use super::escape::escape;
+use crate::value;
+
+const TERMS: [(&str, &str); 17] = [
+    (
+        "p-quantile (p10, p50, p90, p99, p99.9)",
+        "The smallest sample such that at least the share p of all samples is not above it: the inverse of the empirical distribution function, type 1 of Hyndman and Fan 1996, inverted_cdf in numpy. Always a sample that occurred.",
+    ),
+    ("median", "The 50 % quantile."),
+    (
+        "min, max",
+        "The smallest and the largest sample. Nothing is dropped before they are taken; a maximum grows with the number of samples, so compare maxima of equal counts only.",
+    ),
+    ("mean, standard deviation", "Arithmetic mean; sample standard deviation with divisor n - 1."),
+    (
+        "95 % confidence interval of the median",
+        "From order statistics, within one run: it says nothing about the spread between runs.",
+    ),
+    (
+        "within-run spread",
+        "The 10 % to 90 % quantiles of the samples of one run; with repetitions, the median of each over them.",
+    ),
+    (
+        "run-to-run spread",
+        "The smallest and the largest of the repetitions' numbers. The number shown is their median; of an even number of repetitions, the mean of the middle two.",
+    ),
+    (
+        "repetition",
+        "The whole point measured anew, set-up included. Counted from 1 here, from 0 in the record.",
+    ),
+    ("share above", "Share of the samples strictly above a threshold."),
+    (
+        "mavericks",
+        "Samples far from the rest by the rule that stands beside their number. They are counted, never removed.",
+    ),
+    (
+        "overflow",
+        "Samples beyond the last bin of a histogram, that is above the 99.9 % quantile. They are drawn apart with their number and their maximum.",
+    ),
+    (
+        "throughput",
+        "Payload bytes per second, headers not counted. Of traffic both ways at once, one direction and the total of both are told apart.",
+    ),
+    (
+        "not measured",
+        "The point cannot be measured on this device or host, for the reason given. No other number takes its place.",
+    ),
+    ("failed", "The point could have been measured but something went wrong."),
+    (
+        "unstable",
+        "It was measured, but the state of the machine changed around it or its repetitions disagree: do not trust the number.",
+    ),
+    ("us, ns", "10^-6 s, 10^-9 s. Records hold whole nanoseconds."),
+    (
+        "Gb/s, MB/s, MiB/s, Mmsg/s, Mpps",
+        "10^9 bit/s; 10^6 B/s; 2^20 B/s; 10^6 messages/s. KiB, MiB, GiB: 2^10, 2^20, 2^30 B.",
+    ),
+];
+
+/// The section of definitions, with the kinds of latency that the run has.
+pub(super) fn render(points: &[Point]) -> String {
+    let ends = points.iter().flat_map(|p| &p.ends).filter_map(|e| e.latency.as_ref());
+    let latencies: Vec<&Latency> = points.iter().filter_map(|p| p.latency.as_ref()).chain(ends).collect();
+    let kinds: BTreeSet<_> = latencies.iter().map(|l| l.kind).collect();
+    let rules: BTreeSet<&str> = latencies.iter().map(|l| l.mavericks.rule.as_str()).collect();
+    let term = |name: &str, text: &str| format!("<div><dt>{name}</dt><dd>{text}</dd></div>\n");
+    let mut items: String = kinds
+        .iter()
+        .map(|kind| term(value::kind(*kind), &format!("Latency: {}.", value::kind_meaning(*kind))))
+        .collect();
+    for (name, text) in TERMS {
+        items += &term(name, text);
+    }
+    if !rules.is_empty() {
+        let rules = rules.into_iter().collect::<Vec<_>>().join("; ");
+        items += &term("rule for mavericks in this run", &escape(&rules));
+    }
+    if let Some(width) = latencies.iter().filter_map(|l| l.resolution).reduce(f64::max) {
+        let text = format!(
+            "Some statistics come from a histogram; its buckets are at most {:.2} % wide.",
+            width * 100.0
+        );
+        items += &term("resolution", &text);
+    }
+    format!(
+        "<section id=\"glossary\">\n<h2>Definitions</h2>\n<p>Kinds of latency are never mixed in one number.</p>\n\
+         <dl class=\"glossary\">\n{items}</dl>\n</section>\n"
+    )
+}

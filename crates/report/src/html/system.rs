@@ -1,0 +1,171 @@
+//! The system that was measured: devices, what the measurement itself costs, placement, environments.
+
+use std::collections::BTreeMap;
+
+use measure::record::{Overhead, Point, Run};
+
+use super::escape::escape;
+use crate::{unit, value};
+
+/// A table of facts: names down, ranks across.
+struct Facts {
+    title: String,
+    ranks: Vec<u32>,
+    rows: Vec<(String, Vec<Option<String>>)>,
+}
+
+/// The section on the system.
+pub(super) fn render(run: &Run, points: &[Point]) -> String {
+    let mut cards = vec![devices(run), overheads(run), calibration(points)];
+    cards.retain(|facts| !facts.rows.is_empty());
+    let top: String = cards.iter().map(Facts::render).collect();
+    let environments: String = environments(run).iter().map(Facts::render).collect();
+    let environments = if environments.is_empty() {
+        "<p class=\"hint\">The record holds no description of the hosts.</p>\n".to_owned()
+    } else {
+        format!("<h3>Hosts</h3>\n<div class=\"cards\">\n{environments}</div>\n")
+    };
+    format!(
+        "<section id=\"system\">\n<h2>System</h2>\n\
+         <p class=\"hint\">A value that is the same on every rank is shown once.</p>\n\
+         <div class=\"cards\">\n{top}</div>\n{environments}</section>\n"
+    )
+}
+
+impl Facts {
+    fn new(title: &str, ranks: impl Iterator<Item = u32>) -> Self {
+        Self { title: title.to_owned(), ranks: ranks.collect(), rows: Vec::new() }
+    }
+
+    /// Adds what one rank knows about a name.
+    fn add(&mut self, rank: u32, name: &str, value: String) {
+        let Some(column) = self.ranks.iter().position(|known| *known == rank) else { return };
+        let row = self.rows.iter().position(|(known, _)| known == name).unwrap_or_else(|| {
+            self.rows.push((name.to_owned(), vec![None; self.ranks.len()]));
+            self.rows.len() - 1
+        });
+        self.rows[row].1[column] = Some(value);
+    }
+
+    fn render(&self) -> String {
+        let differs = |values: &[Option<String>]| values.windows(2).any(|pair| pair[0] != pair[1]);
+        let split = self.rows.iter().any(|(_, values)| differs(values));
+        let columns = if split { self.ranks.len() } else { 1 };
+        let head: String = if split {
+            let ranks: String =
+                self.ranks.iter().map(|rank| format!("<th scope=\"col\">rank {rank}</th>")).collect();
+            format!("<thead><tr><td></td>{ranks}</tr></thead>\n")
+        } else {
+            String::new()
+        };
+        let rows: String = self
+            .rows
+            .iter()
+            .map(|(name, values)| {
+                let cells: String = if differs(values) {
+                    values.iter().map(|value| cell(value.as_deref(), 1)).collect()
+                } else {
+                    cell(values.first().and_then(|v| v.as_deref()), columns)
+                };
+                format!("<tr><th scope=\"row\">{}</th>{cells}</tr>\n", escape(name))
+            })
+            .collect();
+        let title = escape(&self.title);
+        format!(
+            "<div class=\"card\"><div class=\"scroll\">\n<table class=\"facts-table\">\n<caption>{title}</caption>\n\
+             {head}<tbody>\n{rows}</tbody>\n</table>\n</div></div>\n"
+        )
+    }
+}
+
+fn cell(value: Option<&str>, columns: usize) -> String {
+    let span = if columns > 1 { format!(" colspan=\"{columns}\"") } else { String::new() };
+    format!("<td{span}>{}</td>", value.map_or("–".into(), escape))
+}
+
+fn devices(run: &Run) -> Facts {
+    let mut facts = Facts::new("Device", run.devices.iter().map(|d| d.rank));
+    for device in &run.devices {
+        facts.add(device.rank, "name", device.name.clone());
+        facts.add(device.rank, "provider", device.provider.clone());
+        for (name, attribute) in &device.attributes {
+            facts.add(device.rank, name, value::text(attribute));
+        }
+    }
+    facts
+}
+
+fn overheads(run: &Run) -> Facts {
+    let mut facts = Facts::new("What measuring costs", run.overheads.iter().map(|o| o.rank));
+    for overhead in &run.overheads {
+        for (name, value) in overhead_rows(overhead) {
+            facts.add(overhead.rank, name, value);
+        }
+    }
+    facts
+}
+
+fn overhead_rows(overhead: &Overhead) -> [(&'static str, String); 5] {
+    [
+        ("clock", overhead.clock.clone()),
+        ("ticks", format!("{:.6} MHz ± {:.3} ppm", overhead.tick_hz / 1e6, overhead.tick_error_ppm)),
+        ("one time stamp", format!("{:.1} ns", overhead.stamp_ns)),
+        ("empty measuring loop", format!("{:.1} ns per turn", overhead.empty_loop_ns)),
+        (
+            "sample arrays",
+            overhead
+                .not_locked
+                .as_ref()
+                .map_or("locked in memory".into(), |why| format!("not locked: {why}")),
+        ),
+    ]
+}
+
+/// The cross-core latency around the points, in one table for the whole run.
+fn calibration(points: &[Point]) -> Facts {
+    let mut facts = Facts::new("Cross-core latency around the points", [0].into_iter());
+    let pairs: Vec<(f64, f64)> =
+        points.iter().filter_map(|p| p.calibration.as_ref()).map(|c| (c.before_ns, c.after_ns)).collect();
+    let all: Vec<f64> = pairs.iter().flat_map(|(before, after)| [*before, *after]).collect();
+    let Some(median) = crate::grid::median(all.clone()) else { return facts };
+    let least = all.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = all.iter().copied().fold(0.0, f64::max);
+    let ratio = pairs
+        .iter()
+        .filter(|(b, a)| *b > 0.0 && *a > 0.0)
+        .map(|(b, a)| (a / b).max(b / a))
+        .fold(1.0, f64::max);
+    facts.add(0, "measured around", format!("{} points", pairs.len()));
+    facts.add(0, "median, one way", unit::time(median));
+    facts.add(0, "smallest to largest", format!("{} to {}", unit::time(least), unit::time(most)));
+    facts.add(0, "largest change within a point", format!("factor {ratio:.2}"));
+    facts
+}
+
+fn environments(run: &Run) -> Vec<Facts> {
+    let ranks = || run.environments.iter().map(|e| e.rank);
+    let mut host = Facts::new("host", ranks());
+    let mut groups: BTreeMap<&str, Facts> = BTreeMap::new();
+    for environment in &run.environments {
+        let rank = environment.rank;
+        host.add(rank, "hostname", environment.hostname.clone());
+        host.add(rank, "pinned to CPUs", pinned(environment.pinned_cpus.as_deref()));
+        for (group, values) in &environment.facts {
+            let facts = groups.entry(group).or_insert_with(|| Facts::new(group, ranks()));
+            for (name, value) in values {
+                facts.add(rank, name, value.clone());
+            }
+        }
+    }
+    let mut all = vec![host];
+    all.extend(groups.into_values());
+    all.retain(|facts| !facts.rows.is_empty());
+    all
+}
+
+fn pinned(cpus: Option<&[u32]>) -> String {
+    match cpus {
+        Some(cpus) => cpus.iter().map(u32::to_string).collect::<Vec<_>>().join(", "),
+        None => "not pinned".to_owned(),
+    }
+}

@@ -1,0 +1,230 @@
+//! A grid as an HTML table: measured columns, published ones beside them, and their ratio.
+
+use super::chart;
+use super::escape::escape;
+use crate::grid::{Cell, Grid, Number, Published, Series};
+use crate::{unit, value};
+
+/// The table of a grid with the notes that belong under it.
+pub(super) fn render(grid: &Grid, caption: &str) -> String {
+    let columns = Columns::of(grid);
+    let mut notes = Notes::default();
+    let rows: String = (0..grid.xs.len()).map(|row| columns.row(grid, row, &mut notes)).collect();
+    let table = format!(
+        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{caption}\">\n<table class=\"numbers\">\n\
+         <caption class=\"hidden\">{caption}</caption>\n{head}<tbody>\n{rows}</tbody>\n</table>\n</div>\n",
+        caption = escape(caption),
+        head = columns.head(grid),
+    );
+    let table = if columns.is_empty() { String::new() } else { table };
+    format!("{table}{}", notes.render(grid, columns.with_ratio()))
+}
+
+/// Which columns a table has.
+struct Columns<'a> {
+    measured: Vec<&'a Series>,
+    published: &'a [Published],
+    ratios: Vec<(&'a Series, &'a Published)>,
+    digits: usize,
+}
+
+impl<'a> Columns<'a> {
+    fn of(grid: &'a Grid) -> Self {
+        let measured: Vec<&Series> = grid.series.iter().filter(|s| !s.is_not_measured()).collect();
+        let ratio = |published: &'a Published| {
+            let series = grid.series.get(published.twin?)?;
+            (series.has_numbers() && published.scale.is_some()).then_some((series, published))
+        };
+        let digits =
+            if grid.scale.label == "ns" { 0 } else { unit::digits(grid.numbers().map(|n| n.median)) };
+        Self {
+            measured,
+            published: &grid.published,
+            ratios: grid.published.iter().filter_map(ratio).collect(),
+            digits,
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.measured.is_empty() && self.published.is_empty()
+    }
+
+    fn with_ratio(&self) -> bool {
+        !self.ratios.is_empty()
+    }
+
+    fn head(&self, grid: &Grid) -> String {
+        let published_unit = self.published.iter().find_map(|p| p.scale).map_or("", |s| s.label);
+        let groups = [
+            ("measured", grid.scale.label, self.measured.len()),
+            ("published", published_unit, self.published.len()),
+            ("measured / published", "", self.ratios.len()),
+        ];
+        let group = |(name, unit, columns): (&str, &str, usize)| {
+            let class = name.split(' ').next_back().unwrap_or_default();
+            let class = if name.contains('/') { "ratio" } else { class };
+            let unit = if unit.is_empty() { String::new() } else { format!(" [{unit}]") };
+            format!("<th scope=\"colgroup\" colspan=\"{columns}\" class=\"group {class}\">{name}{unit}</th>")
+        };
+        let groups: String = groups.into_iter().filter(|g| g.2 > 0).map(group).collect();
+        let measured = self.measured.iter().map(|s| ("measured", &s.label));
+        let published = self.published.iter().map(|p| ("published", &p.label));
+        let ratios = self.ratios.iter().map(|(_, p)| ("ratio", &p.label));
+        let names: String = measured
+            .chain(published)
+            .chain(ratios)
+            .map(|(class, label)| format!("<th scope=\"col\" class=\"{class}\">{}</th>", escape(label)))
+            .collect();
+        format!(
+            "<thead>\n<tr><th scope=\"col\" rowspan=\"2\" class=\"x\">{}</th>{groups}</tr>\n<tr>{names}</tr>\n</thead>\n",
+            escape(&chart::x_title(&grid.x))
+        )
+    }
+
+    fn row(&self, grid: &Grid, row: usize, notes: &mut Notes) -> String {
+        let measured: String =
+            self.measured.iter().map(|s| self.measured_cell(grid, &s.cells[row], notes)).collect();
+        let published: String = self
+            .published
+            .iter()
+            .map(|p| match &p.cells[row] {
+                Some(text) => format!("<td class=\"published\">{}</td>", escape(text)),
+                None => "<td class=\"published absent\">–</td>".to_owned(),
+            })
+            .collect();
+        let ratios: String = self
+            .ratios
+            .iter()
+            .map(|(series, published)| {
+                let measured = series.cells[row].number().map(|n| n.median);
+                match (measured, published.number(row, grid.scale)) {
+                    (Some(m), Some(p)) if p > 0.0 => format!("<td class=\"ratio\">{:.2}</td>", m / p),
+                    _ => "<td class=\"ratio absent\">–</td>".to_owned(),
+                }
+            })
+            .collect();
+        let x = escape(&value::text(&grid.xs[row]));
+        format!("<tr><th scope=\"row\">{x}</th>{measured}{published}{ratios}</tr>\n")
+    }
+
+    fn measured_cell(&self, grid: &Grid, cell: &Cell, notes: &mut Notes) -> String {
+        match cell {
+            Cell::Absent => {
+                notes.absent = true;
+                "<td class=\"absent\">–</td>".to_owned()
+            }
+            Cell::NotMeasured(reason) => word("not measured", reason, notes),
+            Cell::Failed(error) => word("failed", error, notes),
+            Cell::Value(number) => self.number(grid, number, notes),
+        }
+    }
+
+    fn number(&self, grid: &Grid, number: &Number, notes: &mut Notes) -> String {
+        let digits = self.digits;
+        let spread = if number.repetitions > 1 {
+            notes.repetitions = notes.repetitions.max(number.repetitions);
+            format!(" <span class=\"spread\">{:.digits$}..{:.digits$}</span>", number.runs[0], number.runs[1])
+        } else {
+            String::new()
+        };
+        let doubts: String = number.doubts.iter().map(|doubt| notes.mark(doubt, true)).collect();
+        let within = number.quantiles.map(|[low, high]| {
+            format!(" title=\"10 % to 90 % within a run: {low:.3} to {high:.3} {}\"", grid.scale.label)
+        });
+        format!(
+            "<td{class}><a href=\"#histogram={id}\"{within}>{value:.digits$}</a>{doubts}{spread}</td>",
+            class = if number.doubts.is_empty() { "" } else { " class=\"doubtful\"" },
+            id = number.id,
+            within = within.unwrap_or_default(),
+            value = number.median,
+        )
+    }
+}
+
+/// A cell without a number: a word, its reason as a tooltip and as a footnote.
+fn word(word: &str, reason: &str, notes: &mut Notes) -> String {
+    format!("<td class=\"word\" title=\"{}\">{word}{}</td>", escape(reason), notes.mark(reason, false))
+}
+
+/// The notes under a table.
+#[derive(Default)]
+struct Notes {
+    marks: Vec<String>,
+    absent: bool,
+    repetitions: usize,
+}
+
+impl Notes {
+    /// The mark of a footnote; equal texts share one.
+    fn mark(&mut self, text: &str, doubt: bool) -> String {
+        let index = self.marks.iter().position(|known| known == text).unwrap_or_else(|| {
+            self.marks.push(text.to_owned());
+            self.marks.len() - 1
+        });
+        let sign = if doubt { "!" } else { "" };
+        format!("<sup title=\"{}\">{sign}{}</sup>", escape(text), letter(index))
+    }
+
+    fn render(&self, grid: &Grid, with_ratio: bool) -> String {
+        let mut notes: Vec<String> = self
+            .marks
+            .iter()
+            .enumerate()
+            .map(|(index, text)| format!("<sup>{}</sup> {}", letter(index), escape(text)))
+            .collect();
+        notes.extend(not_measured(grid));
+        if self.repetitions > 1 {
+            notes.push(format!(
+                "Median of up to {} repetitions; small: the smallest and the largest of them (run-to-run spread).",
+                self.repetitions
+            ));
+        }
+        if with_ratio {
+            notes.push("Ratio: measured divided by published.".to_owned());
+        }
+        if self.absent {
+            notes.push("–: not in the points of this run.".to_owned());
+        }
+        let base = unit::base(grid.scale.label);
+        if !base.is_empty() {
+            notes.push(format!("{base}."));
+        }
+        list(&notes)
+    }
+}
+
+/// Notes as a list of small print.
+pub(super) fn list(notes: &[String]) -> String {
+    if notes.is_empty() {
+        return String::new();
+    }
+    let items: String = notes.iter().map(|note| format!("<li>{note}</li>\n")).collect();
+    format!("<ul class=\"notes\">\n{items}</ul>\n")
+}
+
+/// One note for each reason for which whole columns are not measured.
+pub(super) fn not_measured(grid: &Grid) -> Vec<String> {
+    let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
+    for series in grid.series.iter().filter(|s| s.is_not_measured()) {
+        for cell in &series.cells {
+            let Cell::NotMeasured(reason) = cell else { continue };
+            let at = reasons.iter().position(|(known, _)| known == reason).unwrap_or_else(|| {
+                reasons.push((reason, Vec::new()));
+                reasons.len() - 1
+            });
+            if !reasons[at].1.contains(&series.label.as_str()) {
+                reasons[at].1.push(&series.label);
+            }
+        }
+    }
+    let note = |(reason, labels): &(&str, Vec<&str>)| {
+        format!("<strong>Not measured: {}.</strong> {}", escape(&labels.join(", ")), escape(reason))
+    };
+    reasons.iter().map(note).collect()
+}
+
+/// a, b, ... z, aa, ab, ...
+fn letter(index: usize) -> String {
+    let last = char::from(b'a' + (index % 26) as u8);
+    if index < 26 { last.to_string() } else { format!("{}{last}", letter(index / 26 - 1)) }
+}

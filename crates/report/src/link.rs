@@ -1,0 +1,170 @@
+//! Signal and data rates of InfiniBand links, computed from lane rate, width and coding.
+//!
+//! Lane rates and codings are those of the InfiniBand Architecture Specification, vol. 2, as Gamess and
+//! Ortiz-Zuazaga 2016 tabulate them (Table 1). All arithmetic is in integers, in bit/s, and exact up to the last
+//! division.
+
+/// A generation of InfiniBand links.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Generation {
+    /// Single data rate.
+    Sdr,
+    /// Double data rate.
+    Ddr,
+    /// Quad data rate.
+    Qdr,
+    /// Fourteen data rate.
+    Fdr,
+    /// Enhanced data rate.
+    Edr,
+}
+
+impl Generation {
+    /// All that are computed, slowest first.
+    pub const ALL: [Self; 5] = [Self::Sdr, Self::Ddr, Self::Qdr, Self::Fdr, Self::Edr];
+
+    /// The name in print, e.g. `FDR`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Sdr => "SDR",
+            Self::Ddr => "DDR",
+            Self::Qdr => "QDR",
+            Self::Fdr => "FDR",
+            Self::Edr => "EDR",
+        }
+    }
+
+    /// Signal rate of one lane, in bit/s.
+    pub fn lane_bits_per_s(self) -> u64 {
+        match self {
+            Self::Sdr => 2_500_000_000,
+            Self::Ddr => 5_000_000_000,
+            Self::Qdr => 10_000_000_000,
+            Self::Fdr => 14_062_500_000,
+            Self::Edr => 25_781_250_000,
+        }
+    }
+
+    /// The line code: so many data bits in so many signalled ones.
+    pub fn coding(self) -> (u64, u64) {
+        match self {
+            Self::Sdr | Self::Ddr | Self::Qdr => (8, 10),
+            Self::Fdr | Self::Edr => (64, 66),
+        }
+    }
+
+    /// Signal rate of a link of so many lanes, in bit/s.
+    pub fn signal_bits_per_s(self, lanes: u64) -> u64 {
+        self.lane_bits_per_s() * lanes
+    }
+
+    /// Data rate of a link of so many lanes, in whole bit/s.
+    pub fn data_bits_per_s(self, lanes: u64) -> u64 {
+        let (data, coded) = self.coding();
+        self.signal_bits_per_s(lanes) * data / coded
+    }
+}
+
+/// Link widths, in lanes.
+pub const WIDTHS: [u64; 4] = [1, 4, 8, 12];
+
+/// A rate in Gb/s with as many decimals as it needs: at least two, at most five (cut, not rounded).
+pub fn gbps(bits_per_s: u64) -> String {
+    let mut text = format!("{}.{:05}", bits_per_s / 1_000_000_000, bits_per_s % 1_000_000_000 / 10_000);
+    while text.ends_with('0') && text.len() - text.find('.').unwrap_or(0) > 3 {
+        text.pop();
+    }
+    text
+}
+
+/// How a printed number relates to the exact rate.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Printed {
+    /// The very same number.
+    Exact,
+    /// The exact rate cut after the printed digits.
+    Cut,
+    /// The exact rate rounded up in the last printed digit.
+    Rounded,
+    /// Another number, or none.
+    Other,
+}
+
+/// Compares a printed rate in Gb/s with the exact rate.
+pub fn compare(printed: &str, bits_per_s: u64) -> Printed {
+    let (whole, fraction) = printed.trim().split_once('.').unwrap_or((printed.trim(), ""));
+    let (Ok(whole), true) = (whole.parse::<u64>(), fraction.len() <= 9) else { return Printed::Other };
+    let step = 10u64.pow(9 - fraction.len() as u32);
+    let fraction = if fraction.is_empty() { Ok(0) } else { fraction.parse::<u64>() };
+    let Some(value) = fraction.ok().and_then(|f| whole.checked_mul(1_000_000_000)?.checked_add(f * step))
+    else {
+        return Printed::Other;
+    };
+    match bits_per_s {
+        exact if exact == value => Printed::Exact,
+        exact if exact / step * step == value => Printed::Cut,
+        exact if (exact + step / 2) / step * step == value => Printed::Rounded,
+        _ => Printed::Other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TABLE1: &str = include_str!("../../../plans/reference/gamess-2016/table1_link_rates_gbps.csv");
+
+    #[test]
+    fn table_1_is_reproduced_cell_by_cell() {
+        let mut seen = Vec::new();
+        for line in TABLE1.lines().skip(1) {
+            let cells: Vec<&str> = line.split(',').collect();
+            let lanes: u64 = cells[1].parse().unwrap();
+            assert_eq!(cells[0], format!("{lanes}X"));
+            for (generation, printed) in Generation::ALL.into_iter().zip(&cells[3..]) {
+                let exact = match cells[2] {
+                    "signal" => generation.signal_bits_per_s(lanes),
+                    _ => generation.data_bits_per_s(lanes),
+                };
+                let verdict = compare(printed, exact);
+                if verdict != Printed::Exact {
+                    seen.push((cells[0], cells[2], generation.name(), *printed, verdict));
+                }
+            }
+        }
+        // The paper cuts after two digits, but for 1X FDR, which it rounds (13.636 is printed as 13.64).
+        let expected = [
+            ("1X", "data", "FDR", "13.64", Printed::Rounded),
+            ("4X", "data", "FDR", "54.54", Printed::Cut),
+            ("8X", "data", "FDR", "109.09", Printed::Cut),
+            ("12X", "data", "FDR", "163.63", Printed::Cut),
+        ];
+        assert_eq!(seen, expected);
+    }
+
+    #[test]
+    fn the_signal_rate_is_a_multiple_of_the_lanes_exactly() {
+        for generation in Generation::ALL {
+            for lanes in WIDTHS {
+                assert_eq!(generation.signal_bits_per_s(lanes), lanes * generation.signal_bits_per_s(1));
+            }
+        }
+    }
+
+    #[test]
+    fn rates_print_with_the_decimals_that_they_need() {
+        assert_eq!(gbps(Generation::Fdr.signal_bits_per_s(1)), "14.0625");
+        assert_eq!(gbps(Generation::Edr.signal_bits_per_s(12)), "309.375");
+        assert_eq!(gbps(Generation::Edr.data_bits_per_s(12)), "300.00");
+        assert_eq!(gbps(Generation::Fdr.data_bits_per_s(12)), "163.63636");
+    }
+
+    #[test]
+    fn what_is_not_a_number_is_another_number() {
+        for text in ["NA", "", "1.2.3", "-4", "99999999999999999999", "1.00000000001", "1.+5", "54.55x"] {
+            assert_eq!(compare(text, 54_545_454_545), Printed::Other, "{text}");
+        }
+        assert_eq!(compare("54.55", 54_545_454_545), Printed::Rounded);
+        assert_eq!(compare("54.56", 54_545_454_545), Printed::Other);
+    }
+}

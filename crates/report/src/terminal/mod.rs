@@ -1,0 +1,169 @@
+//! Tables for a terminal, in the layout that users of perftest know, printed line by line as points end.
+//!
+//! Each combination of experiment, pattern and axes other than `size_bytes` is a table of its own, under a banner that
+//! says what is measured. Points that cannot be measured are gathered: one line for a run of points with the same
+//! reason. A `!` behind a row marks a point whose numbers should not be trusted; [`Stream::finish`] says why.
+
+mod not_measured;
+mod row;
+
+use std::collections::BTreeMap;
+
+use measure::figure::Unit;
+use measure::record::{Axes, Point, Status};
+
+use crate::error::Error;
+use crate::unit::Scale;
+use not_measured::Gathered;
+use row::Layout;
+
+/// Tables printed as points end.
+#[derive(Debug)]
+pub struct Stream {
+    bandwidth: Scale,
+    table: Option<Table>,
+    gathered: Option<Gathered>,
+    unstable: Vec<String>,
+    approximate: Option<f64>,
+}
+
+/// The table that rows are being added to.
+#[derive(Debug)]
+struct Table {
+    key: Key,
+    banner_is_out: bool,
+    header: Option<Layout>,
+}
+
+/// What tells one table from the next.
+#[derive(Clone, Debug, PartialEq)]
+struct Key {
+    experiment: String,
+    pattern: String,
+    axes: Axes,
+}
+
+impl Stream {
+    /// Tables with bandwidths in a unit of bandwidth: Gb/s, MB/s or MiB/s.
+    pub fn new(bandwidth: Unit) -> Result<Self, Error> {
+        let bandwidth = Scale::of(Some(bandwidth), "throughput.bytes_per_s")?;
+        Ok(Self { bandwidth, table: None, gathered: None, unstable: Vec::new(), approximate: None })
+    }
+
+    /// What to print now that a point has ended: nothing, or whole lines.
+    pub fn line(&mut self, point: &Point) -> String {
+        let key = Key::of(point);
+        let mut out = String::new();
+        if let Status::NotMeasured { reason } = &point.status {
+            let reason = plain(reason);
+            if !self.gathered.as_ref().is_some_and(|g| g.takes(point, &reason)) {
+                out += &self.flush();
+                self.gathered = Some(Gathered::new(reason));
+            }
+            if let Some(gathered) = &mut self.gathered {
+                gathered.push(point, key);
+            }
+            return out;
+        }
+        out += &self.flush();
+        if self.table.as_ref().is_none_or(|table| table.key != key) {
+            self.open(key);
+        }
+        out += &self.row(point);
+        out
+    }
+
+    /// What is left to print when the last point has ended: points still gathered, and what the marks mean.
+    pub fn finish(mut self) -> String {
+        let mut out = self.flush();
+        if !self.unstable.is_empty() {
+            out += "\n ! unstable, do not trust the number:\n";
+            for line in &self.unstable {
+                out += &format!("   {line}\n");
+            }
+        }
+        if let Some(resolution) = self.approximate {
+            out += &format!(
+                "\n ~ from a histogram, not from every sample: quantiles are exact to {:.2} % of their value\n",
+                resolution * 100.0
+            );
+        }
+        out
+    }
+
+    fn row(&mut self, point: &Point) -> String {
+        let layout = Layout::of(point);
+        let Some(table) = &mut self.table else { return String::new() };
+        let mut out = String::new();
+        if !table.banner_is_out || (table.header.is_some() && table.header != layout && layout.is_some()) {
+            out += &row::banner(&table.key.experiment, &table.key.pattern, &table.key.axes, layout);
+            table.banner_is_out = true;
+            table.header = None;
+        }
+        if let Status::Failed { error } = &point.status {
+            return out + &row::failed(point, &plain(error));
+        }
+        let Some(layout) = layout else { return out + &row::failed(point, "the record holds no numbers") };
+        if table.header != Some(layout) {
+            out += &layout.header(self.bandwidth.label);
+            table.header = Some(layout);
+        }
+        let resolution = point.latency.as_ref().and_then(|l| l.resolution);
+        self.approximate = [self.approximate, resolution].into_iter().flatten().reduce(f64::max);
+        if let Some(reason) = &point.unstable {
+            self.unstable.push(row::unstable(point, &plain(reason)));
+        }
+        out + &layout.row(point, self.bandwidth)
+    }
+
+    /// Starts a table; its banner comes with its first row.
+    fn open(&mut self, key: Key) {
+        self.table = Some(Table { key, banner_is_out: false, header: None });
+    }
+
+    /// Prints the points that were gathered, under the banner of their table if they all are of one.
+    fn flush(&mut self) -> String {
+        let Some(gathered) = self.gathered.take() else { return String::new() };
+        let Some(key) = gathered.only_key() else { return gathered.lines() };
+        let mut out = String::new();
+        if self.table.as_ref().is_none_or(|table| table.key != *key) {
+            out += &row::banner(&key.experiment, &key.pattern, &key.axes, None);
+            self.table = Some(Table { key: key.clone(), banner_is_out: true, header: None });
+        }
+        out + &gathered.lines()
+    }
+}
+
+/// The tables of a whole run at once.
+pub fn tables(points: &[Point], bandwidth: Unit) -> Result<String, Error> {
+    let mut stream = Stream::new(bandwidth)?;
+    let lines: String = points.iter().map(|point| stream.line(point)).collect();
+    Ok(lines + &stream.finish())
+}
+
+impl Key {
+    fn of(point: &Point) -> Self {
+        let mut axes = point.axes.clone();
+        axes.remove("size_bytes");
+        Self { experiment: point.experiment.clone(), pattern: point.pattern.clone(), axes }
+    }
+}
+
+/// A text of the record without characters that a terminal would act on.
+fn plain(text: &str) -> String {
+    let visible: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    visible.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Axes in print: `inline true, poll busy`, without those in `except`.
+fn axes_text(axes: &Axes, except: &[&str]) -> String {
+    let shown: BTreeMap<_, _> = axes.iter().filter(|(name, _)| !except.contains(&name.as_str())).collect();
+    let texts: Vec<String> = shown
+        .into_iter()
+        .map(|(name, value)| plain(&format!("{name} {}", crate::value::text(value))))
+        .collect();
+    texts.join(", ")
+}
+
+#[cfg(test)]
+mod tests;

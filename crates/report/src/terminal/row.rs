@@ -1,0 +1,175 @@
+//! Banners, headers and rows of the terminal's tables.
+
+use measure::record::{Axes, Direction, LatencyKind, Point};
+
+use super::{axes_text, plain};
+use crate::unit::Scale;
+use crate::value;
+
+/// What a table's rows show, hence its columns.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Layout {
+    /// `ib_send_lat`'s columns.
+    Latency(LatencyKind),
+    /// `ib_send_bw`'s columns, of traffic that flows one way or of one direction of it.
+    Bandwidth(Direction),
+}
+
+const LATENCY_COLUMNS: [&str; 9] = [
+    "#bytes",
+    "#iterations",
+    "t_min[usec]",
+    "t_max[usec]",
+    "t_typical[usec]",
+    "t_avg[usec]",
+    "t_stdev[usec]",
+    "99%[usec]",
+    "99.9%[usec]",
+];
+
+/// Room for a column whose name is shorter.
+const WIDTH_MIN: usize = 11;
+
+impl Layout {
+    /// The layout for a point; none when it holds no numbers.
+    pub(super) fn of(point: &Point) -> Option<Self> {
+        let bandwidth = point.throughput.as_ref().map(|t| Self::Bandwidth(t.direction));
+        let latency = point.latency.as_ref().map(|l| Self::Latency(l.kind));
+        if point.pattern == "ping-pong" { latency.or(bandwidth) } else { bandwidth.or(latency) }
+    }
+
+    fn columns(self, unit: &str) -> Vec<String> {
+        match self {
+            Self::Latency(_) => LATENCY_COLUMNS.map(str::to_owned).into(),
+            Self::Bandwidth(Direction::Uni) => vec![
+                "#bytes".into(),
+                "#iterations".into(),
+                format!("BW average[{unit}]"),
+                "MsgRate[Mpps]".into(),
+            ],
+            Self::Bandwidth(_) => vec![
+                "#bytes".into(),
+                "#iterations".into(),
+                format!("BW one direction[{unit}]"),
+                format!("BW total[{unit}]"),
+                "MsgRate one direction[Mpps]".into(),
+                "MsgRate total[Mpps]".into(),
+            ],
+        }
+    }
+
+    pub(super) fn header(self, unit: &str) -> String {
+        let columns = self.columns(unit);
+        line(columns.iter().zip(&columns).map(|(name, text)| (name.as_str(), text.clone())), "")
+    }
+
+    pub(super) fn row(self, point: &Point, bandwidth: Scale) -> String {
+        let numbers = match self {
+            Self::Latency(_) => latency_cells(point),
+            Self::Bandwidth(direction) => bandwidth_cells(point, direction, bandwidth),
+        };
+        let columns = self.columns(bandwidth.label);
+        let cells = [size(point), iterations(point)].into_iter().chain(numbers);
+        line(columns.iter().map(String::as_str).zip(cells), &marks(point))
+    }
+}
+
+/// Lines that say what the rows below are, before any number.
+pub(super) fn banner(experiment: &str, pattern: &str, axes: &Axes, layout: Option<Layout>) -> String {
+    let axis = |name: &str| axes.get(name).map(|value| plain(&value::text(value)));
+    let service = [axis("service"), axis("operation")].into_iter().flatten().collect::<Vec<_>>().join(" ");
+    let mut what = format!(" {}: {}", plain(experiment), plain(pattern));
+    if !service.is_empty() {
+        what += &format!(", {service}");
+    }
+    let mut shown_apart = vec!["service", "operation"];
+    match layout {
+        Some(Layout::Latency(kind)) => {
+            shown_apart.push("direction");
+            what += &format!("; latency {}: {}", value::kind(kind), value::kind_meaning(kind));
+        }
+        Some(Layout::Bandwidth(direction)) => {
+            shown_apart.push("direction");
+            what += match direction {
+                Direction::Uni => "; throughput one way",
+                Direction::BiOne | Direction::BiTotal => "; throughput both ways at once",
+            };
+        }
+        None => {}
+    }
+    let settings = axes_text(axes, &shown_apart);
+    let rule = "-".repeat(112);
+    let settings = if settings.is_empty() { String::new() } else { format!(" {settings}\n") };
+    format!("\n{rule}\n{what}\n{settings}{rule}\n")
+}
+
+pub(super) fn failed(point: &Point, error: &str) -> String {
+    format!(" {:>11}  failed: {error}{}\n", size(point), repetition(point))
+}
+
+/// The line that explains the mark of an unstable point.
+pub(super) fn unstable(point: &Point, reason: &str) -> String {
+    let axes = axes_text(&point.axes, &[]);
+    format!("{} ({axes}){}: {reason}", plain(&point.experiment), repetition(point))
+}
+
+fn latency_cells(point: &Point) -> Vec<String> {
+    let Some(latency) = &point.latency else { return Vec::new() };
+    let us = |ns: f64| format!("{:.2}", ns / 1e3);
+    vec![
+        us(latency.min_ns as f64),
+        us(latency.max_ns as f64),
+        us(latency.p50_ns as f64),
+        us(latency.mean_ns),
+        latency.stddev_ns.map_or("-".into(), us),
+        us(latency.p99_ns as f64),
+        us(latency.p999_ns as f64),
+    ]
+}
+
+fn bandwidth_cells(point: &Point, direction: Direction, scale: Scale) -> Vec<String> {
+    let bytes = |raw: f64| format!("{:.3}", scale.apply(raw));
+    let messages = |raw: f64| format!("{:.6}", raw / 1e6);
+    let one = point.throughput.as_ref();
+    let one_bytes = one.map_or("-".into(), |t| bytes(t.bytes_per_s));
+    let one_messages = one.map_or("-".into(), |t| messages(t.messages_per_s));
+    if direction == Direction::Uni {
+        return vec![one_bytes, one_messages];
+    }
+    let total = point.throughput_total.as_ref();
+    let total_bytes = total.map_or("-".into(), |t| bytes(t.bytes_per_s));
+    let total_messages = total.map_or("-".into(), |t| messages(t.messages_per_s));
+    vec![one_bytes, total_bytes, one_messages, total_messages]
+}
+
+fn size(point: &Point) -> String {
+    point.axes.get("size_bytes").map_or("-".into(), value::text)
+}
+
+fn iterations(point: &Point) -> String {
+    let count = point.iterations.or(point.latency.as_ref().map(|l| l.count));
+    count.map_or("-".into(), |n| n.to_string())
+}
+
+fn marks(point: &Point) -> String {
+    let unstable = if point.unstable.is_some() { "  !" } else { "" };
+    let approximate = if point.latency.as_ref().is_some_and(|l| l.resolution.is_some()) { "  ~" } else { "" };
+    format!("{unstable}{approximate}{}", repetition(point))
+}
+
+/// Which repetition a row is of, counted from 1; nothing for the first.
+fn repetition(point: &Point) -> String {
+    if point.repetition == 0 { String::new() } else { format!("  repetition {}", point.repetition + 1) }
+}
+
+/// Cells aligned to the right under their columns' names.
+fn line<'a>(cells: impl Iterator<Item = (&'a str, String)>, end: &str) -> String {
+    let cells: String = cells
+        .enumerate()
+        .map(|(index, (name, text))| {
+            let gap = if index == 0 { " " } else { "  " };
+            format!("{gap}{text:>width$}", width = name.len().max(WIDTH_MIN))
+        })
+        .collect();
+    format!("{cells}{end}\n")
+}

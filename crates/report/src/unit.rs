@@ -1,0 +1,200 @@
+//! Units of print. Records hold nanoseconds, bytes and rates per second; what is printed names its base.
+
+use measure::figure::Unit;
+
+use crate::error::Error;
+
+/// How a raw number of a record becomes a printed one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Scale {
+    /// The unit as it is printed, e.g. `us`; empty for a plain number.
+    pub(crate) label: &'static str,
+    /// Raw size of one unit: ns, B/s or messages/s.
+    pub(crate) one: f64,
+}
+
+impl Scale {
+    /// The scale for the number at `path` of a point, in `unit` or else in the unit that the path ends in.
+    pub(crate) fn of(unit: Option<Unit>, path: &str) -> Result<Self, Error> {
+        let quantity = Quantity::of(path);
+        match (unit, quantity) {
+            (None, _) => Ok(quantity.raw()),
+            (Some(unit), _) if Quantity::measured_in(unit) == quantity => Ok(of_unit(unit)),
+            (Some(unit), _) => Err(Error::UnitMismatch {
+                path: path.to_owned(),
+                unit,
+                quantity: quantity.name(),
+                hint: quantity.hint(),
+            }),
+        }
+    }
+
+    /// The scale of a published column: the stated unit, or else the one that the column's name ends in.
+    pub(crate) fn of_column(unit: Option<Unit>, column: &str) -> Option<Self> {
+        let suffix = column.rsplit('_').next().unwrap_or_default();
+        unit.map(of_unit).or(match suffix {
+            "ns" => Some(of_unit(Unit::Ns)),
+            "us" => Some(of_unit(Unit::Us)),
+            "gbps" => Some(of_unit(Unit::GbPerS)),
+            "mbps" => Some(Self { label: "Mb/s", one: 1e6 / 8.0 }),
+            _ => None,
+        })
+    }
+
+    /// A raw number in this unit.
+    pub(crate) fn apply(self, raw: f64) -> f64 {
+        raw / self.one
+    }
+}
+
+/// The unit as it is printed.
+pub(crate) fn name(unit: Unit) -> &'static str {
+    of_unit(unit).label
+}
+
+/// What a unit means, base included, for a glossary or a header.
+pub(crate) fn base(label: &str) -> &'static str {
+    match label {
+        "Gb/s" => "1 Gb/s = 10^9 bit/s",
+        "MB/s" => "1 MB/s = 10^6 B/s",
+        "MiB/s" => "1 MiB/s = 2^20 B/s",
+        "Mmsg/s" => "1 Mmsg/s = 10^6 messages/s",
+        _ => "",
+    }
+}
+
+/// Decimals with which the smallest of the numbers that are not zero keeps three significant digits: 2 or 3.
+pub(crate) fn digits(values: impl Iterator<Item = f64>) -> usize {
+    let smallest = values.map(f64::abs).filter(|v| *v > 0.0).fold(f64::INFINITY, f64::min);
+    if smallest < 1.0 { 3 } else { 2 }
+}
+
+/// A number of bytes as people say it: `4 B`, `32 KiB`, `8 MiB`.
+pub(crate) fn size(bytes: u64) -> String {
+    [("GiB", 30), ("MiB", 20), ("KiB", 10)]
+        .into_iter()
+        .find(|(_, shift)| bytes >= 1 << shift && bytes.is_multiple_of(1 << shift))
+        .map_or_else(|| format!("{bytes} B"), |(unit, shift)| format!("{} {unit}", bytes >> shift))
+}
+
+/// A time in ns, in the unit that suits it.
+pub(crate) fn time(ns: f64) -> String {
+    match ns {
+        n if n < 1e3 => format!("{n:.0} ns"),
+        n if n < 1e6 => format!("{:.2} us", n / 1e3),
+        n if n < 1e9 => format!("{:.2} ms", n / 1e6),
+        n if n < 120e9 => format!("{:.1} s", n / 1e9),
+        n => format!("{:.0} min", n / 60e9),
+    }
+}
+
+fn of_unit(unit: Unit) -> Scale {
+    let (label, one) = match unit {
+        Unit::Ns => ("ns", 1.0),
+        Unit::Us => ("us", 1e3),
+        Unit::GbPerS => ("Gb/s", 1e9 / 8.0),
+        Unit::MBPerS => ("MB/s", 1e6),
+        Unit::MiBPerS => ("MiB/s", (1u64 << 20) as f64),
+        Unit::MmsgPerS => ("Mmsg/s", 1e6),
+    };
+    Scale { label, one }
+}
+
+/// What kind of number a path into a point leads to, by the unit that its name ends in.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Quantity {
+    Bandwidth,
+    MessageRate,
+    Number,
+    Time,
+}
+
+impl Quantity {
+    fn of(path: &str) -> Self {
+        match path {
+            p if p.ends_with("bytes_per_s") => Self::Bandwidth,
+            p if p.ends_with("messages_per_s") => Self::MessageRate,
+            p if p.ends_with("_ns") => Self::Time,
+            _ => Self::Number,
+        }
+    }
+
+    fn measured_in(unit: Unit) -> Self {
+        match unit {
+            Unit::Ns | Unit::Us => Self::Time,
+            Unit::GbPerS | Unit::MBPerS | Unit::MiBPerS => Self::Bandwidth,
+            Unit::MmsgPerS => Self::MessageRate,
+        }
+    }
+
+    fn raw(self) -> Scale {
+        let label = match self {
+            Self::Bandwidth => "B/s",
+            Self::MessageRate => "messages/s",
+            Self::Number => "",
+            Self::Time => "ns",
+        };
+        Scale { label, one: 1.0 }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Bandwidth => "bandwidth",
+            Self::MessageRate => "message rate",
+            Self::Number => "plain number",
+            Self::Time => "time",
+        }
+    }
+
+    fn hint(self) -> &'static str {
+        match self {
+            Self::Bandwidth => "Gb/s, MB/s or MiB/s",
+            Self::MessageRate => "Mmsg/s",
+            Self::Number => "no unit",
+            Self::Time => "ns or us",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_unit_has_its_base() {
+        let gb = Scale::of(Some(Unit::GbPerS), "throughput.bytes_per_s").unwrap();
+        assert_eq!(gb.apply(6_272_500_000.0), 50.18);
+        let mb = Scale::of(Some(Unit::MBPerS), "throughput.bytes_per_s").unwrap();
+        assert_eq!(mb.apply(1_048_576.0), 1.048_576);
+        let mib = Scale::of(Some(Unit::MiBPerS), "throughput.bytes_per_s").unwrap();
+        assert_eq!(mib.apply(1_048_576.0), 1.0);
+        assert_eq!(Scale::of(None, "latency.p50_ns").unwrap().label, "ns");
+    }
+
+    #[test]
+    fn a_unit_of_another_kind_is_refused_in_a_sentence() {
+        let error = Scale::of(Some(Unit::GbPerS), "latency.p50_ns").unwrap_err();
+        assert_eq!(error.to_string(), "cannot print latency.p50_ns in Gb/s: it is a time; use ns or us");
+    }
+
+    #[test]
+    fn a_published_column_names_its_unit() {
+        assert_eq!(Scale::of_column(None, "fdr_us").unwrap().label, "us");
+        assert_eq!(Scale::of_column(None, "netperf_mbps").unwrap().apply(125_000.0), 1.0);
+        assert_eq!(Scale::of_column(None, "lanes"), None);
+    }
+
+    #[test]
+    fn sizes_and_times_read_well() {
+        let sizes: Vec<_> = [4, 1000, 1024, 1536, 32 << 10, 8 << 20, 1 << 30].map(size).into();
+        assert_eq!(sizes, ["4 B", "1000 B", "1 KiB", "1536 B", "32 KiB", "8 MiB", "1 GiB"]);
+        let times: Vec<_> = [12.0, 1234.0, 2.5e6, 90e9, 600e9].map(time).into();
+        assert_eq!(times, ["12 ns", "1.23 us", "2.50 ms", "90.0 s", "10 min"]);
+    }
+
+    #[test]
+    fn digits_keep_small_numbers_readable() {
+        assert_eq!(digits([0.82, 1428.55].into_iter()), 3);
+        assert_eq!(digits([1.04, 0.0].into_iter()), 2);
+    }
+}
