@@ -102,4 +102,20 @@ pub enum Error {
         "{file}:{line}: {found} cells where the heading has {expected}: give every row as many cells as the heading"
     )]
     RaggedReference { file: String, line: usize, found: usize, expected: usize },
+
+    // Measuring.
+    #[error(transparent)]
+    Verbs(#[from] verbs::Error),
+    #[error(transparent)]
+    Measure(#[from] measure::Error),
+    #[error("message {message} could not be {what}: {status}")]
+    Completion { message: u64, what: &'static str, status: verbs::WcStatus },
+    #[error(
+        "nothing {what} for {waited_s:.1} s, which is the point's time limit: the peer has stopped or messages are lost"
+    )]
+    Deadline { what: &'static str, waited_s: f64 },
+    #[error("the peer's address cannot be read: {reason}")]
+    PeerAddress { reason: String },
+    #[error("the cache-line calibration between the ranks failed: {reason}")]
+    Calibration { reason: String },
 }

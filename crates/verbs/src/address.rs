@@ -56,17 +56,22 @@ impl Route {
     }
 }
 
-/// An address handle: where a datagram goes.
-#[derive(Debug)]
+/// An address handle: where a datagram goes. Clones share it.
+#[derive(Clone, Debug)]
 pub struct AddressHandle {
+    pub(crate) inner: Arc<AhInner>,
+}
+
+#[derive(Debug)]
+pub(crate) struct AhInner {
     pub(crate) raw: *mut ibv_ah,
     pd: Arc<PdInner>,
 }
 
 // SAFETY: verbs are thread-safe; the handle is only read after it was made.
-unsafe impl Send for AddressHandle {}
+unsafe impl Send for AhInner {}
 // SAFETY: as above.
-unsafe impl Sync for AddressHandle {}
+unsafe impl Sync for AhInner {}
 
 impl ProtectionDomain {
     /// Makes an address handle (`ibv_create_ah`).
@@ -80,11 +85,11 @@ impl ProtectionDomain {
         if raw.is_null() {
             return Err(Error::last("create_ah", format!("the route to {}", route.gid)));
         }
-        Ok(AddressHandle { raw, pd: Arc::clone(&self.inner) })
+        Ok(AddressHandle { inner: Arc::new(AhInner { raw, pd: Arc::clone(&self.inner) }) })
     }
 }
 
-impl Drop for AddressHandle {
+impl Drop for AhInner {
     fn drop(&mut self) {
         // SAFETY: the handle was made once and is destroyed once, before its domain.
         unsafe { (self.pd.context.provider().destroy_ah)(self.raw) };

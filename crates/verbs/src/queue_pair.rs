@@ -310,7 +310,7 @@ impl QueuePair<ReadyToSend> {
     /// ENOMEM when the queue is full; EINVAL when the request has too many elements, too much inline data, or an
     /// operation that the service does not have.
     #[inline]
-    pub fn post_send(&mut self, request: &mut SendRequest<'_>) -> Result<()> {
+    pub fn post_send(&mut self, request: &mut SendRequest) -> Result<()> {
         request.raw.sg_list = request.elements.as_mut_ptr();
         let mut bad = std::ptr::null_mut();
         // SAFETY: the context of a live queue pair is alive; libibverbs reads its operations in the same way.

@@ -6,14 +6,14 @@ use crate::abi::*;
 use crate::address::AddressHandle;
 
 /// A request for the send queue.
-pub struct SendRequest<'a> {
+pub struct SendRequest {
     pub(crate) raw: ibv_send_wr,
     pub(crate) elements: Vec<ibv_sge>,
     /// The address handle is in `raw`; this keeps it alive.
-    _handle: Option<&'a AddressHandle>,
+    _handle: Option<AddressHandle>,
 }
 
-impl<'a> SendRequest<'a> {
+impl SendRequest {
     /// A Send of what `elements` gather.
     #[must_use]
     pub fn send(id: u64, elements: Vec<ibv_sge>) -> Self {
@@ -49,9 +49,9 @@ impl<'a> SendRequest<'a> {
 
     /// Where a datagram goes.
     #[must_use]
-    pub fn to(mut self, handle: &'a AddressHandle, qp_num: u32, qkey: u32) -> Self {
-        self.raw.wr.ud = ibv_wr_ud { ah: handle.raw, remote_qpn: qp_num, remote_qkey: qkey };
-        self._handle = Some(handle);
+    pub fn to(mut self, handle: &AddressHandle, qp_num: u32, qkey: u32) -> Self {
+        self.raw.wr.ud = ibv_wr_ud { ah: handle.inner.raw, remote_qpn: qp_num, remote_qkey: qkey };
+        self._handle = Some(handle.clone());
         self
     }
 

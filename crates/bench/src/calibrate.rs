@@ -1,0 +1,166 @@
+//! The raw one-way time of a cache line between the CPUs of two ranks of one host.
+//!
+//! It is the floor under every latency through shared memory, and it changes when a hypervisor moves virtual CPUs: by
+//! up to forty times within seconds. So it is measured before and after each point, and a point is flagged when it
+//! changed in between.
+
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::{Acquire, Release};
+use std::time::Duration;
+
+use measure::clock::Clock;
+use rustix::fs::{MemfdFlags, Mode, OFlags};
+use rustix::mm::{MapFlags, ProtFlags};
+use serde::{Deserialize, Serialize};
+
+use crate::Error;
+
+/// Round trips whose median is taken.
+const ROUND_TRIPS: usize = 2000;
+/// Round trips before them.
+const WARMUP: usize = 200;
+/// How long one answer may take before the other rank has gone.
+const PATIENCE: Duration = Duration::from_millis(500);
+/// Fruitless looks before the CPU is given away: both ranks may share one.
+const SPINS: u32 = 4096;
+const PAGE: usize = 4096;
+
+/// How rank 1 opens the line that rank 0 has made.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Handle {
+    pid: u32,
+    fd: i32,
+    inode: u64,
+}
+
+/// A cache line that two ranks share.
+pub(crate) struct Line {
+    word: *const AtomicU64,
+    /// Held open for the other rank to find.
+    file: OwnedFd,
+    first: bool,
+    /// Value that the last run ended with: the next goes on from it.
+    at: u64,
+}
+
+// SAFETY: the pointer is to a mapping that the value owns, and what is there is atomic.
+unsafe impl Send for Line {}
+
+impl Line {
+    /// Makes the line (rank 0).
+    pub(crate) fn offer() -> Result<(Self, Handle), Error> {
+        let file = rustix::fs::memfd_create("rdmascope-calibration", MemfdFlags::CLOEXEC).map_err(failed)?;
+        rustix::fs::ftruncate(&file, PAGE as u64).map_err(failed)?;
+        let inode = rustix::fs::fstat(&file).map_err(failed)?.st_ino;
+        let handle = Handle { pid: std::process::id(), fd: file.as_raw_fd(), inode };
+        Ok((Self::map(file, true)?, handle))
+    }
+
+    /// Opens the line of another process of this host (rank 1).
+    pub(crate) fn open(handle: &Handle) -> Result<Self, Error> {
+        let path = format!("/proc/{}/fd/{}", handle.pid, handle.fd);
+        let file = rustix::fs::open(path, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()).map_err(failed)?;
+        if rustix::fs::fstat(&file).map_err(failed)?.st_ino != handle.inode {
+            return Err(Error::Calibration { reason: "the ranks are not on one host".to_owned() });
+        }
+        Self::map(file, false)
+    }
+
+    fn map(file: OwnedFd, first: bool) -> Result<Self, Error> {
+        let (protection, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED);
+        // SAFETY: a new mapping at an address of the kernel's choice touches nothing that exists.
+        let base = unsafe { rustix::mm::mmap(std::ptr::null_mut(), PAGE, protection, flags, &file, 0) };
+        Ok(Self { word: base.map_err(failed)?.cast(), file, first, at: 0 })
+    }
+
+    /// Bounces the line; both ranks call it at about the same time. Gives the median one-way time in ns.
+    pub(crate) fn run(&mut self, clock: Clock) -> Result<f64, Error> {
+        let mut times = Vec::with_capacity(ROUND_TRIPS);
+        // SAFETY: the mapping is of a page, aligned, and lives as long as the value.
+        let word = unsafe { &*self.word };
+        for round in 0..WARMUP + ROUND_TRIPS {
+            let before = clock.now();
+            let (ours, theirs) = if self.first { (self.at + 1, self.at + 2) } else { (self.at + 2, self.at + 1) };
+            if self.first {
+                word.store(ours, Release);
+                await_value(word, theirs, clock)?;
+            } else {
+                await_value(word, theirs, clock)?;
+                word.store(ours, Release);
+            }
+            self.at += 2;
+            if round >= WARMUP {
+                times.push(clock.now().since(before));
+            }
+        }
+        times.sort_unstable();
+        Ok(clock.ns_f64(times[ROUND_TRIPS / 2]) / 2.0)
+    }
+}
+
+impl Drop for Line {
+    fn drop(&mut self) {
+        // SAFETY: the mapping was made with this length, and no reference to it outlives the value.
+        let _ = unsafe { rustix::mm::munmap(self.word.cast_mut().cast(), PAGE) };
+        let _ = &self.file;
+    }
+}
+
+/// Waits for a value.
+#[inline]
+fn await_value(word: &AtomicU64, value: u64, clock: Clock) -> Result<(), Error> {
+    let mut spins = 0;
+    let mut end = None;
+    while word.load(Acquire) != value {
+        std::hint::spin_loop();
+        spins += 1;
+        if spins == SPINS {
+            spins = 0;
+            let now = clock.now().0;
+            if now >= *end.get_or_insert(now.saturating_add(clock.ticks(PATIENCE))) {
+                return Err(Error::Calibration { reason: "the other rank does not answer".to_owned() });
+            }
+            std::thread::yield_now();
+        }
+    }
+    Ok(())
+}
+
+fn failed(errno: rustix::io::Errno) -> Error {
+    Error::Calibration { reason: std::io::Error::from(errno).to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_ranks_agree_on_the_time_of_a_line() {
+        let clock = Clock::calibrate();
+        let (mut first, handle) = Line::offer().unwrap();
+        let mut second = Line::open(&handle).unwrap();
+        for _ in 0..2 {
+            let (a, b) = std::thread::scope(|scope| {
+                let other = scope.spawn(|| second.run(clock).unwrap());
+                (first.run(clock).unwrap(), other.join().unwrap())
+            });
+            assert!(a > 1.0 && b > 1.0, "{a} {b}");
+        }
+    }
+
+    #[test]
+    fn a_rank_that_is_not_there_is_noticed() {
+        let (mut line, _) = Line::offer().unwrap();
+        let error = line.run(Clock::monotonic()).unwrap_err().to_string();
+        assert!(error.contains("does not answer"), "{error}");
+    }
+
+    #[test]
+    fn another_file_is_not_taken_for_the_line() {
+        let (_line, handle) = Line::offer().unwrap();
+        assert!(Line::open(&Handle { inode: handle.inode + 1, ..handle }).is_err());
+        assert!(Line::open(&Handle { fd: 9999, ..handle }).is_err());
+    }
+}

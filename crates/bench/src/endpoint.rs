@@ -1,0 +1,85 @@
+//! What every endpoint has, whatever carries its messages: post one, learn that it was sent, learn that one arrived.
+//!
+//! A pattern is written once against [`Endpoint`] and compiled for each kind of endpoint, so that the hot loop calls
+//! nothing through a pointer of ours. It waits only here: [`Endpoint::idle`] is the one place that spins, sleeps, yields
+//! and keeps the deadline.
+
+use std::time::Duration;
+
+use measure::clock::Clock;
+
+use crate::Error;
+
+/// What a message says about those after it.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Mark {
+    /// The last one of its kind.
+    Last,
+    /// More will follow.
+    More,
+}
+
+/// What became of an attempt to post a message.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Posted {
+    /// The window is full: a completion must come first.
+    Busy,
+    /// It is on its way.
+    Queued,
+}
+
+/// One end of a point, set up and connected, with its message and its buffers.
+pub trait Endpoint {
+    /// The clock that times its messages.
+    fn clock(&self) -> Clock;
+
+    /// Posts the next message.
+    fn try_send(&mut self, mark: Mark) -> Result<Posted, Error>;
+
+    /// Takes the next message that has arrived, if one has.
+    fn try_receive(&mut self) -> Result<Option<Mark>, Error>;
+
+    /// Gives room for as many messages as were taken. Not part of [`try_receive`](Self::try_receive), so that a pattern can
+    /// answer first.
+    fn replenish(&mut self) -> Result<(), Error>;
+
+    /// Messages that were posted and are not known to be sent.
+    fn outstanding(&mut self) -> Result<u32, Error>;
+
+    /// Called whenever there is nothing to do; returns when it is worth another look.
+    ///
+    /// # Errors
+    /// [`Error::Deadline`] when the point's time is over.
+    fn idle(&mut self) -> Result<(), Error>;
+
+    /// How long nothing has happened: since the last message was taken or posted.
+    fn quiet(&self) -> Duration;
+
+    /// Posts the next message, waiting for room.
+    #[inline]
+    fn send(&mut self, mark: Mark) -> Result<(), Error> {
+        while self.try_send(mark)? == Posted::Busy {
+            self.idle()?;
+        }
+        Ok(())
+    }
+
+    /// Waits for the next message.
+    #[inline]
+    fn receive(&mut self) -> Result<Mark, Error> {
+        loop {
+            if let Some(mark) = self.try_receive()? {
+                return Ok(mark);
+            }
+            self.idle()?;
+        }
+    }
+
+    /// Waits until everything that was posted is sent. The last message must have been [`Mark::Last`].
+    fn flush(&mut self) -> Result<(), Error> {
+        while self.outstanding()? > 0 {
+            self.idle()?;
+        }
+        Ok(())
+    }
+}

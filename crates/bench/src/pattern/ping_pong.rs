@@ -1,0 +1,60 @@
+//! Ping-pong (G18): a node sends only after it has received; every message is timed at both ends.
+
+use measure::samples::Recorder;
+
+use super::Span;
+use crate::Error;
+use crate::endpoint::{Endpoint, Mark};
+
+/// Bounces a message between two ranks and records, at this one, the time between consecutive receives: a round trip
+/// each. Rank 0 serves first and, where the span is a time, says which message is the last.
+///
+/// The first interval ends with message `warmup + 1`, so `warmup + 1 + messages` go each way.
+///
+/// # Errors
+/// What the endpoint says; [`Error::Deadline`] when a message is lost, which ends a ping-pong.
+pub fn ping_pong<E: Endpoint, R: Recorder>(
+    endpoint: &mut E,
+    recorder: &mut R,
+    first: bool,
+    warmup: u64,
+    span: Span,
+) -> Result<(), Error> {
+    let clock = endpoint.clock();
+    let last = match span {
+        Span::Messages(messages) => warmup + 1 + messages,
+        Span::For(_) => u64::MAX,
+    };
+    let (mut sent, mut received) = (0, 0);
+    let mut end = u64::MAX;
+    let mut before = clock.now();
+    if first {
+        sent += 1;
+        endpoint.send(if sent == last { Mark::Last } else { Mark::More })?;
+    }
+    loop {
+        let theirs = endpoint.receive()?;
+        let now = clock.now();
+        received += 1;
+        let over = sent == last || now.0 >= end || (!first && theirs == Mark::Last);
+        // Rank 0 ends with the answer to its last message, rank 1 with that answer.
+        let finished = theirs == Mark::Last && first;
+        if !finished {
+            sent += 1;
+            endpoint.send(if over || sent == last { Mark::Last } else { Mark::More })?;
+        }
+        endpoint.replenish()?;
+        if received > warmup + 1 {
+            recorder.record(now.since(before));
+        } else if first
+            && received == warmup + 1
+            && let Span::For(time) = span
+        {
+            end = now.0.saturating_add(clock.ticks(time));
+        }
+        before = now;
+        if finished || (!first && theirs == Mark::Last) {
+            return endpoint.flush();
+        }
+    }
+}

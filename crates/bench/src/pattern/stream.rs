@@ -1,0 +1,124 @@
+//! Stream (G17): one end floods, or both, with a bounded outstanding window; both ends compute throughput.
+
+use std::time::Duration;
+
+use super::Span;
+use crate::Error;
+use crate::endpoint::{Endpoint, Mark, Posted};
+
+/// Which way this end's messages flow.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Flow {
+    /// Both ways.
+    Both,
+    /// It only receives.
+    In,
+    /// It only sends.
+    Out,
+}
+
+/// What a direction of a stream came to, at one end. Warm-up is not in it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Flood {
+    /// Messages between the two stamps.
+    pub messages: u64,
+    /// Ticks from the stamp before the first of them to the stamp after the last.
+    pub ticks: u64,
+    /// Messages that arrived or were posted in all, warm-up included.
+    pub total: u64,
+}
+
+/// An unreliable stream has ended when nothing came for so long and its last message must have been lost. Far above any
+/// pause of a healthy sender, far below a point's time limit.
+const QUIET: Duration = Duration::from_millis(300);
+
+/// Floods the peer, takes its flood, or both. Gives what was sent, up to the acknowledgement of the last message, and
+/// what was received, from the first message after the warm-up to the last.
+///
+/// # Errors
+/// What the endpoint says.
+pub fn stream<E: Endpoint>(
+    endpoint: &mut E,
+    flow: Flow,
+    warmup: u64,
+    span: Span,
+    reliable: bool,
+) -> Result<(Option<Flood>, Option<Flood>), Error> {
+    let clock = endpoint.clock();
+    let target = match span {
+        Span::Messages(messages) => warmup + messages,
+        Span::For(_) => u64::MAX,
+    };
+    let mut out = Side::new(flow != Flow::In);
+    let mut into = Side::new(flow != Flow::Out);
+    let mut end = u64::MAX;
+    while out.open || into.open {
+        let mut moved = false;
+        if out.open {
+            let over = out.total + 1 >= target || (end != u64::MAX && clock.now().0 >= end);
+            let mark = if over { Mark::Last } else { Mark::More };
+            if endpoint.try_send(mark)? == Posted::Queued {
+                moved = true;
+                out.total += 1;
+                out.open = mark == Mark::More;
+                if out.total == warmup.max(1) {
+                    out.begin = clock.now().0;
+                    if let Span::For(time) = span {
+                        end = out.begin.saturating_add(clock.ticks(time));
+                    }
+                }
+            }
+        }
+        if into.open
+            && let Some(mark) = endpoint.try_receive()?
+        {
+            moved = true;
+            into.total += 1;
+            into.fresh = true;
+            into.open = mark == Mark::More;
+            if into.total == warmup.max(1) {
+                into.begin = clock.now().0;
+            }
+            if !into.open {
+                into.end = clock.now().0;
+            }
+            endpoint.replenish()?;
+        }
+        if !moved {
+            if into.fresh {
+                // The latest message may turn out to have been the last: this is the end unless another comes.
+                (into.end, into.fresh) = (clock.now().0, false);
+            }
+            endpoint.idle()?;
+            into.open &= reliable || into.total == 0 || endpoint.quiet() < QUIET;
+        }
+    }
+    if out.used {
+        endpoint.flush()?;
+        out.end = clock.now().0;
+    }
+    Ok((out.flood(warmup), into.flood(warmup)))
+}
+
+/// One direction, at this end.
+struct Side {
+    used: bool,
+    open: bool,
+    total: u64,
+    begin: u64,
+    end: u64,
+    /// Whether a message came since `end` was taken.
+    fresh: bool,
+}
+
+impl Side {
+    fn new(used: bool) -> Self {
+        Self { used, open: used, total: 0, begin: 0, end: 0, fresh: false }
+    }
+
+    fn flood(&self, warmup: u64) -> Option<Flood> {
+        let messages = self.total.saturating_sub(warmup.max(1));
+        let ticks = self.end.saturating_sub(self.begin);
+        self.used.then_some(Flood { messages, ticks, total: self.total })
+    }
+}
