@@ -82,7 +82,8 @@ impl Line {
         let word = unsafe { &*self.word };
         for round in 0..WARMUP + ROUND_TRIPS {
             let before = clock.now();
-            let (ours, theirs) = if self.first { (self.at + 1, self.at + 2) } else { (self.at + 2, self.at + 1) };
+            let (ours, theirs) =
+                if self.first { (self.at + 1, self.at + 2) } else { (self.at + 2, self.at + 1) };
             if self.first {
                 word.store(ours, Release);
                 await_value(word, theirs, clock)?;

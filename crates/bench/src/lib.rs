@@ -1,11 +1,14 @@
 //! Endpoints, patterns, the agent and the coordinator. Names no backend: the binary hands in the providers.
 
+mod calibrate;
 pub mod endpoint;
 mod error;
 pub mod pattern;
 pub mod plan;
 pub mod point;
+pub mod process;
 mod units;
 mod verbs_endpoint;
+pub mod worker;
 
 pub use error::Error;

@@ -17,9 +17,9 @@ use crate::endpoint::{Endpoint, Mark, Posted};
 use crate::point::{PointSpec, Poll, Service};
 
 /// Port that is used; ports count from 1.
-const PORT: u8 = 1;
+pub(crate) const PORT: u8 = 1;
 /// Index of the GID that is used.
-const GID_INDEX: u8 = 0;
+pub(crate) const GID_INDEX: u8 = 0;
 /// Q_Key of datagrams: perftest's.
 const QKEY: u32 = 0x1111_1111;
 /// Local ACK timeout, 4.096 us x 2^14 = 67 ms, and retries: perftest's.
@@ -160,7 +160,7 @@ impl Unconnected {
             last,
             clock,
             began: now,
-            deadline: now.0.saturating_add(clock.ticks(Duration::from_secs_f64(spec.timeout_s))),
+            deadline: u64::MAX,
             tx_depth: u64::from(spec.tx_depth),
             signal_interval: u64::from(spec.signal_interval),
             posted: 0,
@@ -205,6 +205,33 @@ fn touch(region: &mut MemoryRegion) -> Result<(), Error> {
         region.write(offset, &[0x5a])?;
     }
     Ok(())
+}
+
+/// The most bytes that the device takes inline: no verb tells, so queue pairs are tried, as other tools do.
+pub(crate) fn inline_bytes_max(context: &Context) -> Result<u64, Error> {
+    /// Beyond it no adapter goes.
+    const CEILING: u32 = 4096;
+    let domain = context.protection_domain()?;
+    let queue = context.completion_queue(1, None)?;
+    let takes = |max_inline_data| {
+        let service = verbs::Service::Rc;
+        let (max_send_wr, max_recv_wr, max_send_sge, max_recv_sge) = (1, 1, 1, 1);
+        let options = QueuePairOptions {
+            service,
+            max_send_wr,
+            max_recv_wr,
+            max_send_sge,
+            max_recv_sge,
+            max_inline_data,
+        };
+        domain.queue_pair(&options, &queue, &queue).is_ok()
+    };
+    let (mut yes, mut no) = (0, CEILING + 1);
+    while no - yes > 1 {
+        let middle = yes.midpoint(no);
+        if takes(middle) { yes = middle } else { no = middle }
+    }
+    Ok(u64::from(yes))
 }
 
 fn service(service: Service) -> verbs::Service {
@@ -336,6 +363,13 @@ impl Endpoint for VerbsEndpoint {
 }
 
 impl VerbsEndpoint {
+    /// Starts the point's time limit.
+    pub(crate) fn start(&mut self, timeout_s: f64) {
+        self.began = self.clock.now();
+        self.quiet_since = self.began;
+        self.deadline = self.began.0.saturating_add(self.clock.ticks(Duration::from_secs_f64(timeout_s)));
+    }
+
     /// Takes completions of sends.
     #[inline]
     fn reap(&mut self) -> Result<(), Error> {
