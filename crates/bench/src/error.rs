@@ -115,6 +115,8 @@ pub enum Error {
         "nothing {what} for {waited_s:.1} s, which is the point's time limit: the peer has stopped or messages are lost"
     )]
     Deadline { what: &'static str, waited_s: f64 },
+    #[error("nothing of this plan can be measured: {reason}")]
+    NothingPossible { reason: String },
     #[error("there is no device named {name:?} here: this host has {known}")]
     NoDevice { name: String, known: String },
     #[error(
@@ -155,4 +157,32 @@ pub enum Error {
     Interrupted { signal: String },
     #[error("cannot keep the result of point {point}: {cause}")]
     Sink { point: u64, cause: Box<dyn std::error::Error + Send + Sync> },
+}
+
+impl Error {
+    /// Whether it lies in what was asked for (a plan, a flag, a name) rather than in what happened then.
+    pub fn is_usage(&self) -> bool {
+        !matches!(
+            self,
+            Self::AgentEnded { .. }
+                | Self::AgentSilent { .. }
+                | Self::BadAgent { .. }
+                | Self::BrokenFrame { .. }
+                | Self::Calibration { .. }
+                | Self::Completion { .. }
+                | Self::Deadline { .. }
+                | Self::Interrupted { .. }
+                | Self::Measure(_)
+                | Self::NoGreeting { .. }
+                | Self::NotDescribed { .. }
+                | Self::OtherProtocol { .. }
+                | Self::OutOfTurn { .. }
+                | Self::PeerAddress { .. }
+                | Self::Sink { .. }
+                | Self::Spawn { .. }
+                | Self::System { .. }
+                | Self::TooFewMessages { .. }
+                | Self::Verbs(_)
+        )
+    }
 }

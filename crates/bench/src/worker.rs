@@ -20,7 +20,10 @@ use crate::verbs_endpoint::{self, Address, Unconnected, VerbsEndpoint};
 
 /// A rank that measures through a verbs device.
 pub struct VerbsWorker {
-    context: Context,
+    providers: &'static [&'static Provider],
+    device: Option<String>,
+    /// Open once the worker has been asked to describe itself.
+    context: Option<Context>,
     clock: Clock,
     pinned: Option<Vec<u32>>,
     rank: u32,
@@ -36,17 +39,22 @@ enum Stage {
 }
 
 impl VerbsWorker {
-    /// A worker on the named device, or on the first that the providers have.
-    ///
-    /// # Errors
-    /// When there is no such device, or it cannot be opened.
-    pub fn open(
-        providers: &[&'static Provider],
-        name: Option<&str>,
+    /// A worker on the named device, or on the first that the providers have. The device is opened when the coordinator
+    /// asks for its description, so that an error reaches the coordinator.
+    pub fn new(
+        providers: &'static [&'static Provider],
+        device: Option<String>,
         pinned: Option<Vec<u32>>,
-    ) -> Result<Self, Error> {
-        let context = find(providers, name)?.open()?;
-        Ok(Self { context, clock: Clock::calibrate(), pinned, rank: 0, line: None, point: Stage::Idle })
+    ) -> Self {
+        let clock = Clock::calibrate();
+        Self { providers, device, context: None, clock, pinned, rank: 0, line: None, point: Stage::Idle }
+    }
+
+    fn context(&mut self) -> Result<&Context, Error> {
+        if self.context.is_none() {
+            self.context = Some(find(self.providers, self.device.as_deref())?.open()?);
+        }
+        Ok(self.context.as_ref().expect("it was opened above"))
     }
 
     fn take(&mut self) -> Stage {
@@ -86,10 +94,12 @@ impl Worker for VerbsWorker {
             empty_loop_ns: cost.empty_loop_ns,
             not_locked,
         };
+        let environment = Environment::capture(rank, self.pinned.clone());
+        let context = self.context()?;
         Ok(Description {
-            device: Some(describe(&self.context, rank)?),
-            limits: limits(&self.context)?,
-            environment: Environment::capture(rank, self.pinned.clone()),
+            device: Some(describe(context, rank)?),
+            limits: limits(context)?,
+            environment,
             overhead,
         })
     }
@@ -97,10 +107,10 @@ impl Worker for VerbsWorker {
     fn prepare(&mut self, spec: &PointSpec) -> Result<Value, PointError> {
         self.reset();
         if spec.signal_rate != NATIVE_RATE {
-            let reason = self.context.device().provider().no_signal_rate;
+            let reason = self.context()?.device().provider().no_signal_rate;
             return Err(PointError::NotMeasured(reason.to_owned()));
         }
-        let unconnected = Unconnected::new(&self.context, spec)?;
+        let unconnected = Unconnected::new(self.context()?, spec)?;
         let address = serde_json::to_value(unconnected.address()).map_err(unreadable)?;
         self.point = Stage::Prepared(Box::new((spec.clone(), unconnected)));
         Ok(address)
@@ -244,7 +254,7 @@ fn span(spec: &PointSpec) -> Span {
 }
 
 /// The device as the record has it.
-fn describe(context: &Context, rank: u32) -> Result<record::Device, Error> {
+pub fn describe(context: &Context, rank: u32) -> Result<record::Device, Error> {
     let (device, limits) = (context.device(), context.limits()?);
     let port = context.port(verbs_endpoint::PORT)?;
     let gid = context.gid(verbs_endpoint::PORT, u32::from(verbs_endpoint::GID_INDEX))?;

@@ -137,6 +137,21 @@ pub enum Error {
 }
 
 impl Error {
+    /// Whether it lies in what was asked for (a size, a directory) rather than in what happened then.
+    pub fn is_usage(&self) -> bool {
+        matches!(
+            self,
+            Self::Duration { .. }
+                | Self::NotARun { .. }
+                | Self::RunExists { .. }
+                | Self::Size { .. }
+                | Self::SizeRange { .. }
+                | Self::Unit { .. }
+        )
+    }
+}
+
+impl Error {
     /// An error of the system, for `map_err`.
     pub(crate) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         move |cause| Self::Io { action, path: path.to_owned(), cause }

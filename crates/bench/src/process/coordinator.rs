@@ -14,6 +14,7 @@ use super::fleet::Fleet;
 use super::frame::Greeting;
 use super::headline::Ending;
 use super::interrupt::Interrupt;
+use super::limits;
 use super::sink::Sink;
 use super::template;
 use crate::Error;
@@ -104,7 +105,12 @@ pub fn run(
         };
         if !known {
             known = true;
-            sink.started(ready.hellos()).map_err(|cause| Error::Sink { point: spec.id, cause })?;
+            let hellos = ready.hellos();
+            let descriptions: Vec<_> = hellos.iter().map(|hello| &hello.description).collect();
+            if let Some(reason) = limits::refusal_of_all(points, &descriptions) {
+                return Err(Error::NothingPossible { reason });
+            }
+            sink.started(hellos).map_err(|cause| Error::Sink { point: spec.id, cause })?;
         }
         sink.point_started(spec);
         let watch = Stopwatch::start();

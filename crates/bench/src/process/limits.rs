@@ -12,6 +12,13 @@ pub(super) fn refusal(spec: &PointSpec, descriptions: &[&Description]) -> Option
     })
 }
 
+/// Why none of the points can be measured, if so: the reason of the first.
+pub(super) fn refusal_of_all(points: &[PointSpec], descriptions: &[&Description]) -> Option<String> {
+    let mut refusals = points.iter().map(|spec| refusal(spec, descriptions));
+    let first = refusals.next()??;
+    refusals.all(|refusal| refusal.is_some()).then_some(first)
+}
+
 fn exceeded(spec: &PointSpec, limits: &Limits) -> Option<String> {
     let size = spec.size_bytes;
     let depth = spec.tx_depth.max(spec.rx_depth);

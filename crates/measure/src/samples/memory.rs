@@ -23,13 +23,8 @@ pub(super) struct Pages {
 
 impl Pages {
     pub(super) fn new(samples: usize) -> Result<Self> {
-        let count = samples.div_ceil(PAGE_SAMPLES);
-        let bytes = count.saturating_mul(size_of::<Page>());
-        let mut pages = Vec::new();
-        pages.try_reserve_exact(count).map_err(|cause| Error::Memory { samples, bytes, cause })?;
-        // Not zeros: those could be had from the system untouched.
-        pages.resize(count, Page([u64::MAX; PAGE_SAMPLES]));
-        let not_locked = lock(&pages).err().map(|errno| why_not_locked(bytes, errno));
+        let pages = touched(samples)?;
+        let not_locked = lock(&pages).err().map(|errno| why_not_locked(size_of_val(pages.as_slice()), errno));
         Ok(Self { pages, not_locked })
     }
 
@@ -57,6 +52,17 @@ impl Drop for Pages {
             let _ = unsafe { munlock(self.pages.as_mut_ptr().cast(), bytes) };
         }
     }
+}
+
+/// Pages for some samples, each of which was written.
+pub(super) fn touched(samples: usize) -> Result<Vec<Page>> {
+    let count = samples.div_ceil(PAGE_SAMPLES);
+    let bytes = count.saturating_mul(size_of::<Page>());
+    let mut pages = Vec::new();
+    pages.try_reserve_exact(count).map_err(|cause| Error::Memory { samples, bytes, cause })?;
+    // Not zeros: those could be had from the system untouched.
+    pages.resize(count, Page([u64::MAX; PAGE_SAMPLES]));
+    Ok(pages)
 }
 
 fn lock(pages: &[Page]) -> rustix::io::Result<()> {

@@ -42,6 +42,23 @@ fn approximate(count: u64) -> u64 {
 const TAIL: f64 = 0.025;
 /// The 97.5 % quantile of the standard normal distribution.
 const NORMAL_97_5: f64 = 1.959_963_984_540_054;
-/// Above this the normal approximation gives the same ranks (checked by the tests against integers), and the series
-/// behind the exact one needs more terms than the library takes.
-const EXACT_MAX: u64 = 10_000;
+/// Above this the normal approximation is within a rank of the exact interval, which is then some 2000 ranks wide.
+const EXACT_MAX: u64 = 1_000_000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_approximation_is_within_a_rank() {
+        for count in (6..20_000).step_by(97).chain((EXACT_MAX - 1000..EXACT_MAX).step_by(250)) {
+            assert!(exact(count).abs_diff(approximate(count)) <= 1, "{count} samples");
+        }
+        let low = |count| MedianInterval::of(count).unwrap().low;
+        assert!(
+            low(EXACT_MAX + 1).abs_diff(low(EXACT_MAX)) <= 1,
+            "a jump where the approximation takes over"
+        );
+        assert_eq!(MedianInterval::of(1 << 40).map(|ranks| ranks.low + ranks.high), Some((1 << 40) + 1));
+    }
+}

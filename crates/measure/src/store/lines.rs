@@ -37,6 +37,11 @@ impl<S: Storage> Lines<S> {
         Self { storage, whole_bytes: 0, is_torn: false }
     }
 
+    #[cfg(test)]
+    pub(super) fn storage_mut(&mut self) -> &mut S {
+        &mut self.storage
+    }
+
     /// Appends a line, which ends in a newline, and waits until it is on the disk. After an error there is nothing of
     /// it in the file; where even that fails, the next call tries again first.
     pub(super) fn append(&mut self, line: &[u8]) -> io::Result<()> {

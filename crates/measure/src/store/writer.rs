@@ -73,6 +73,19 @@ impl RunWriter {
         Ok(format!("{SAMPLES_DIR}/{name}"))
     }
 
+    /// Replaces `run.json` while the run goes on: the devices become known when the agents have started.
+    pub fn update(&self, run: &Run) -> Result<()> {
+        write_run(&self.dir, run)
+    }
+
+    /// Takes back a run that has not a single point, so that its directory can be used again.
+    pub fn discard(self) {
+        // What cannot be removed is left: it is no harm, and there is nobody to tell.
+        let _ = fs::remove_file(self.dir.join(POINTS_FILE));
+        let _ = fs::remove_file(self.dir.join(RUN_FILE));
+        let _ = fs::remove_dir(&self.dir);
+    }
+
     /// Ends the run: replaces `run.json` by its last state.
     pub fn finish(self, run: &Run) -> Result<()> {
         write_run(&self.dir, run)

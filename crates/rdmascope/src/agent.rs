@@ -1,0 +1,32 @@
+//! `rdmascope agent`: the end that measures.
+
+use std::process::ExitCode;
+
+use anyhow::Context;
+use bench::process::agent;
+use bench::worker::VerbsWorker;
+use rustix::thread::CpuSet;
+
+use crate::backends::PROVIDERS;
+use crate::cli::AgentArguments;
+
+/// Serves the coordinator at standard input and output until it goes.
+pub(crate) fn serve(arguments: AgentArguments) -> anyhow::Result<ExitCode> {
+    let (input, output) = agent::take_stdio()?;
+    // Pinned before anything is allocated, so that memory is where the CPU is.
+    if let Some(cpu) = arguments.cpu {
+        pin(cpu)?;
+    }
+    let pinned = arguments.cpu.map(|cpu| vec![cpu]);
+    agent::serve(input, output, VerbsWorker::new(PROVIDERS, arguments.device, pinned))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn pin(cpu: u32) -> anyhow::Result<()> {
+    let mut set = CpuSet::new();
+    anyhow::ensure!((cpu as usize) < CpuSet::MAX_CPU, "there is no CPU {cpu}");
+    set.set(cpu as usize);
+    rustix::thread::sched_setaffinity(None, &set).with_context(|| {
+        format!("cannot pin the agent to CPU {cpu}: choose one that is allowed (see taskset -p $$)")
+    })
+}

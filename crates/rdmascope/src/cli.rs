@@ -1,0 +1,267 @@
+//! The command line: one definition for the parser, `--help`, the man page and the shell completions.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+
+const EXAMPLES: &str = "\
+Examples:
+  rdmascope run quick                        a first look at this machine, with a report, in about a minute
+  rdmascope run gamess-2016 --quick          a published evaluation, its numbers beside yours
+  rdmascope lat send -s 64 -c UD             half the round trip of a 64 B datagram, as ib_send_lat prints it
+  rdmascope bw send -a --report_gbits        throughput of all sizes from 2 B to 8 MiB
+  rdmascope run quick --hosts node1,node2 --via 'ssh {host}'
+                                             the same between two hosts that ssh reaches
+  rdmascope devices                          what can be measured here
+
+Results go to standard output, everything else to standard error.
+Exit status: 0 done; 1 could not run or did not finish; 2 wrong usage or plan.";
+
+const RUN_EXAMPLES: &str = "\
+Examples:
+  rdmascope run plans/quick.toml
+  rdmascope run quick --out /tmp/first-run
+  rdmascope run gamess-2016 --quick --set repetitions=3
+  rdmascope run my-plan.toml --set experiment.latency.size_bytes=64,4KiB --set experiment.latency.service=RC
+  rdmascope run quick --cpus 2,3             rank 0 on CPU 2, rank 1 on CPU 3
+  rdmascope run quick --hosts red,blue --via 'ip netns exec {host}'";
+
+const LAT_EXAMPLES: &str = "\
+Examples:
+  rdmascope lat send                         2 B over RC, 1000 messages
+  rdmascope lat send -s 4KiB -n 100000 -c UC
+  rdmascope lat send -a -I 64                all sizes, up to 64 B inline
+  rdmascope lat send -e -D 10                sleep for completions, for ten seconds, with all percentiles";
+
+const BW_EXAMPLES: &str = "\
+Examples:
+  rdmascope bw send                          64 KiB over RC, 5000 messages
+  rdmascope bw send -b -s 1MiB               both directions at once
+  rdmascope bw send -c UD -s 1KiB -t 64 -Q 16";
+
+/// Evaluates a network from RDMA verbs up to the application, with every message timed.
+#[derive(Debug, Parser)]
+#[command(name = "rdmascope", version, after_help = EXAMPLES, arg_required_else_help = true)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Measure what a plan says and write a report.
+    Run(RunArguments),
+    /// Measure latency, from flags that perftest's users know.
+    #[command(after_help = LAT_EXAMPLES, arg_required_else_help = true)]
+    Lat(Latency),
+    /// Measure throughput, from flags that perftest's users know.
+    #[command(after_help = BW_EXAMPLES, arg_required_else_help = true)]
+    Bw(Bandwidth),
+    /// List what can be measured here.
+    Devices {
+        /// As JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// List the plans that come with the program, or print one.
+    Plans {
+        /// Print this plan, to start one of your own from it.
+        name: Option<String>,
+    },
+    /// Write the report of a run again, from its record alone.
+    Report(ReportArguments),
+    /// Print the completions of a shell, e.g. for /etc/bash_completion.d.
+    Completions {
+        /// The shell.
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page, e.g. for `rdmascope man | man -l -`.
+    Man,
+    /// Serve a coordinator on standard input and output. Started by `run`, not by people.
+    #[command(hide = true)]
+    Agent(AgentArguments),
+}
+
+/// Where the ranks run and on what.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct Placement {
+    /// Device to measure; see `rdmascope devices`.
+    #[arg(short = 'd', long, value_name = "NAME")]
+    pub(crate) device: Option<String>,
+    /// CPUs of rank 0 and rank 1, or `none` to leave them to the scheduler [default: the first two that are allowed].
+    #[arg(long, value_name = "A,B")]
+    pub(crate) cpus: Option<String>,
+    /// Hosts of rank 0 and rank 1; needs --via.
+    #[arg(long, value_name = "A,B", requires = "via", value_delimiter = ',', num_args = 1)]
+    pub(crate) hosts: Vec<String>,
+    /// Command that starts the agent of a host, e.g. 'ssh {host}' or 'ip netns exec {host}'.
+    #[arg(long, value_name = "TEMPLATE")]
+    pub(crate) via: Option<String>,
+    /// Path of rdmascope on the hosts [default: this program's own].
+    #[arg(long, value_name = "PATH", requires = "via")]
+    pub(crate) agent_path: Option<String>,
+    /// Seconds that starting the agents may take.
+    #[arg(long, value_name = "SECONDS", default_value_t = 30)]
+    pub(crate) start_timeout: u32,
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = RUN_EXAMPLES)]
+pub(crate) struct RunArguments {
+    /// A plan's file, or the name of one that comes with the program (see `rdmascope plans`).
+    pub(crate) plan: String,
+    /// The quick form: the same figures from fewer messages and sizes.
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Directory for the record and the report; it must not hold a run [default: runs/PLAN-TIME].
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Change a setting or an axis: KEY=VALUE for all experiments or experiment.NAME.KEY=VALUE.
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// Print the resolved plan as JSON and measure nothing.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    #[command(flatten)]
+    pub(crate) placement: Placement,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Latency {
+    #[command(subcommand)]
+    pub(crate) operation: LatencyOperation,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum LatencyOperation {
+    /// Send to a posted receive: half the round trip of a ping-pong.
+    #[command(after_help = LAT_EXAMPLES)]
+    Send(Flags),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Bandwidth {
+    #[command(subcommand)]
+    pub(crate) operation: BandwidthOperation,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum BandwidthOperation {
+    /// Send to a posted receive: a flood with a bounded window.
+    #[command(after_help = BW_EXAMPLES)]
+    Send(BandwidthFlags),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct BandwidthFlags {
+    /// Both directions at once.
+    #[arg(short = 'b', long)]
+    pub(crate) bidirectional: bool,
+    /// Print 10^9 bit/s instead of 2^20 B/s.
+    #[arg(long = "report_gbits", alias = "report-gbits")]
+    pub(crate) report_gbits: bool,
+    #[command(flatten)]
+    pub(crate) flags: Flags,
+}
+
+/// The letters of perftest, with their meaning.
+#[derive(Args, Debug)]
+pub(crate) struct Flags {
+    /// Message size, e.g. 64, 4KiB or a range of powers of two such as 4..1MiB.
+    #[arg(short = 's', long, value_name = "SIZE")]
+    pub(crate) size: Option<String>,
+    /// All powers of two from 2 B to 8 MiB (UD: to the MTU).
+    #[arg(short = 'a', long, conflicts_with = "size")]
+    pub(crate) all: bool,
+    /// Messages per size.
+    #[arg(short = 'n', long, value_name = "N")]
+    pub(crate) iters: Option<u64>,
+    /// Seconds per size, instead of a number of messages.
+    #[arg(short = 'D', long, value_name = "SECONDS", conflicts_with = "iters")]
+    pub(crate) duration: Option<f64>,
+    /// Transport service.
+    #[arg(short = 'c', long, value_name = "SERVICE", default_value = "RC", ignore_case = true)]
+    pub(crate) connection: Connection,
+    /// Path MTU in bytes.
+    #[arg(short = 'm', long, value_name = "BYTES")]
+    pub(crate) mtu: Option<u32>,
+    /// Send-queue depth.
+    #[arg(short = 't', long, value_name = "N")]
+    pub(crate) tx_depth: Option<u32>,
+    /// Receive-queue depth.
+    #[arg(short = 'r', long, value_name = "N")]
+    pub(crate) rx_depth: Option<u32>,
+    /// Ask for a completion with every N-th send.
+    #[arg(short = 'Q', long, value_name = "N")]
+    pub(crate) cq_mod: Option<u32>,
+    /// Send messages of up to this many bytes inline.
+    #[arg(short = 'I', long, value_name = "BYTES", default_value_t = 0)]
+    pub(crate) inline_size: u64,
+    /// Sleep for completions instead of polling.
+    #[arg(short = 'e', long)]
+    pub(crate) events: bool,
+    /// Keep the record and a report in this directory; it must not hold a run.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) placement: Placement,
+}
+
+/// Transport services, as perftest's `-c` names them.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+#[value(rename_all = "UPPER")]
+pub(crate) enum Connection {
+    /// Reliable connection.
+    Rc,
+    /// Unreliable connection.
+    Uc,
+    /// Unreliable datagram.
+    Ud,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ReportArguments {
+    /// Directory of the run.
+    pub(crate) run: PathBuf,
+    /// File to write [default: report.html in the run's directory].
+    #[arg(short = 'o', long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Print the tables instead of writing a file.
+    #[arg(long, conflicts_with = "output")]
+    pub(crate) text: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct AgentArguments {
+    #[arg(long)]
+    pub(crate) device: Option<String>,
+    #[arg(long)]
+    pub(crate) cpu: Option<u32>,
+}
+
+/// Prints a shell's completions.
+pub(crate) fn completions(shell: clap_complete::Shell) -> anyhow::Result<ExitCode> {
+    let mut text = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "rdmascope", &mut text);
+    std::io::stdout().write_all(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Prints the manual page.
+pub(crate) fn man() -> anyhow::Result<ExitCode> {
+    let mut text = Vec::new();
+    let command = Cli::command();
+    let page = clap_mangen::Man::new(command.clone());
+    page.render(&mut text)?;
+    for sub in command.get_subcommands().filter(|sub| !sub.is_hide_set()) {
+        writeln!(text, ".SH \"{}\"", format!("rdmascope {}", sub.get_name()).to_uppercase())?;
+        let page = clap_mangen::Man::new(sub.clone());
+        page.render_description_section(&mut text)?;
+        page.render_options_section(&mut text)?;
+        page.render_extra_section(&mut text)?;
+    }
+    std::io::stdout().write_all(&text)?;
+    Ok(ExitCode::SUCCESS)
+}

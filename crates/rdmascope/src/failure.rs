@@ -1,0 +1,39 @@
+//! From errors to sentences and exit statuses: 1 could not run or did not finish, 2 wrong usage or plan.
+
+use std::process::ExitCode;
+
+/// Ran, but not everything could be measured as it should.
+pub(crate) const DID_NOT_FINISH: u8 = 1;
+/// Wrong usage or plan.
+const USAGE: u8 = 2;
+
+/// Prints an error and gives its exit status.
+pub(crate) fn tell(error: &anyhow::Error) -> ExitCode {
+    if let Some(pipe) = error.downcast_ref::<std::io::Error>()
+        && pipe.kind() == std::io::ErrorKind::BrokenPipe
+    {
+        // Whoever read our output has seen enough; that is no failure of ours.
+        return ExitCode::SUCCESS;
+    }
+    eprintln!("rdmascope: {error:#}");
+    ExitCode::from(status(error))
+}
+
+fn status(error: &anyhow::Error) -> u8 {
+    let is_usage = error.is::<Usage>()
+        || error.downcast_ref::<bench::Error>().is_some_and(bench::Error::is_usage)
+        || error.downcast_ref::<measure::Error>().is_some_and(measure::Error::is_usage);
+    if is_usage { USAGE } else { DID_NOT_FINISH }
+}
+
+/// Something that was asked for and makes no sense.
+#[derive(Debug)]
+pub(crate) struct Usage(pub(crate) String);
+
+impl std::fmt::Display for Usage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Usage {}

@@ -1,0 +1,67 @@
+//! Where the ranks of a run go.
+
+use std::time::Duration;
+
+use bench::process::coordinator::Launch;
+use bench::worker;
+use rustix::thread::{CpuSet, sched_getaffinity};
+
+use crate::backends::PROVIDERS;
+use crate::cli::Placement;
+use crate::failure::Usage;
+
+/// Ranks of every pattern so far.
+const RANKS: usize = 2;
+
+/// How the agents are started.
+pub(crate) fn launch(placement: &Placement) -> anyhow::Result<Launch> {
+    let mut launch = Launch::local()?;
+    launch.start_timeout = Duration::from_secs(u64::from(placement.start_timeout));
+    launch.via.clone_from(&placement.via);
+    if let Some(device) = &placement.device {
+        launch.arguments = vec!["--device".to_owned(), device.clone()];
+    }
+    if let Some(path) = &placement.agent_path {
+        launch.program[0].clone_from(path);
+    }
+    if placement.via.is_none() {
+        // On this host the answer is at hand, and the list of devices with it.
+        worker::find(PROVIDERS, placement.device.as_deref())?;
+    } else if !placement.hosts.is_empty() {
+        launch.hosts.clone_from(&placement.hosts);
+    }
+    if launch.hosts.len() != RANKS {
+        return Err(
+            Usage(format!("--hosts names {} hosts: name two, rank 0 first", launch.hosts.len())).into()
+        );
+    }
+    launch.cpus = cpus(placement)?;
+    Ok(launch)
+}
+
+/// The CPU of each rank.
+fn cpus(placement: &Placement) -> anyhow::Result<Vec<Option<u32>>> {
+    match placement.cpus.as_deref() {
+        Some("none") => Ok(Vec::new()),
+        Some(text) => {
+            let cpus: Option<Vec<u32>> = text.split(',').map(|cpu| cpu.trim().parse().ok()).collect();
+            match cpus {
+                Some(cpus) if cpus.len() == RANKS => Ok(cpus.into_iter().map(Some).collect()),
+                _ => Err(Usage(format!("--cpus {text}: give two numbers such as 0,1, or `none`")).into()),
+            }
+        }
+        // What is best on another host is not known here.
+        None if placement.via.is_some() => Ok(Vec::new()),
+        None => Ok(first_two_allowed()),
+    }
+}
+
+/// The first two CPUs that this process may use; none where there is only one, which both ranks then share.
+fn first_two_allowed() -> Vec<Option<u32>> {
+    let Ok(allowed) = sched_getaffinity(None) else { return Vec::new() };
+    let first: Vec<_> = (0..CpuSet::MAX_CPU).filter(|cpu| allowed.is_set(*cpu)).take(RANKS).collect();
+    if first.len() < RANKS {
+        return Vec::new();
+    }
+    first.into_iter().map(|cpu| u32::try_from(cpu).ok()).collect()
+}

@@ -1,0 +1,205 @@
+//! Where the results of a run go: the record on disk, tables on standard output, progress on standard error.
+
+use std::io::{IsTerminal, Write};
+use std::path::PathBuf;
+use std::time::SystemTime;
+
+use anyhow::Context;
+use bench::point::PointSpec;
+use bench::process::message::Hello;
+use bench::process::sink::{Sink, SinkError};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use measure::record::{Point, Program, Run, SCHEMA_VERSION};
+use measure::store::RunWriter;
+use report::terminal::Stream;
+
+use crate::execute::Job;
+
+/// The results of a run on their way.
+pub(crate) struct Output {
+    run: Run,
+    writer: Option<RunWriter>,
+    tables: Stream,
+    progress: ProgressBar,
+    points: u64,
+}
+
+impl Output {
+    /// Starts the record, so that a directory that cannot be used is known before anything is measured.
+    pub(crate) fn new(job: &Job) -> anyhow::Result<Self> {
+        let resolved = &job.resolved;
+        let run = Run {
+            schema_version: SCHEMA_VERSION,
+            program: Program { name: "rdmascope".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() },
+            command: job.command.clone(),
+            started: now(),
+            ended: None,
+            title: resolved.title.clone(),
+            about: resolved.about.clone(),
+            quick: job.quick,
+            plan: resolved.plan.clone(),
+            points_planned: resolved.points.len() as u64,
+            figures: resolved.figures.clone(),
+            devices: Vec::new(),
+            environments: Vec::new(),
+            overheads: Vec::new(),
+            warnings: Vec::new(),
+        };
+        let writer = job.out.as_ref().map(|out| RunWriter::create(out, &run)).transpose()?;
+        let tables = Stream::new(job.bandwidth)?;
+        Ok(Self { progress: progress(run.points_planned), run, writer, tables, points: 0 })
+    }
+
+    /// Ends the record. Gives its directory, unless there is not a single point in it.
+    pub(crate) fn end(mut self) -> anyhow::Result<Option<PathBuf>> {
+        self.progress.finish_and_clear();
+        print(&self.tables.finish())?;
+        let Some(writer) = self.writer else { return Ok(None) };
+        if self.points == 0 {
+            writer.discard();
+            return Ok(None);
+        }
+        self.run.ended = Some(now());
+        let directory = writer.dir().to_owned();
+        writer.finish(&self.run)?;
+        Ok(Some(directory))
+    }
+
+    /// Says something between the tables without breaking the progress display.
+    fn say(&self, text: &str) {
+        self.progress.suspend(|| eprintln!("{text}"));
+    }
+
+    fn keep(&mut self, point: &mut Point, samples: &[(u32, Vec<u64>)]) -> anyhow::Result<()> {
+        let Some(writer) = &mut self.writer else { return Ok(()) };
+        for (rank, samples_ns) in samples {
+            let path = writer.samples(point.id, *rank, samples_ns)?;
+            if let Some(end) = point.ends.iter_mut().find(|end| end.rank == *rank) {
+                end.samples = Some(path);
+            }
+        }
+        writer.append(point)?;
+        Ok(())
+    }
+}
+
+impl Sink for Output {
+    fn started(&mut self, agents: &[Hello]) -> Result<(), SinkError> {
+        for agent in agents {
+            let description = &agent.description;
+            self.run.devices.extend(description.device.clone());
+            self.run.environments.push(description.environment.clone());
+            self.run.overheads.push(description.overhead.clone());
+        }
+        self.run.warnings.extend(warnings(&self.run));
+        if let Some(writer) = &self.writer {
+            writer.update(&self.run)?;
+        }
+        let banner = banner(&self.run);
+        Ok(self.progress.suspend(|| print(&banner))?)
+    }
+
+    fn point_started(&mut self, spec: &PointSpec) {
+        let pattern = serde_json::to_value(spec.pattern).ok();
+        let pattern = pattern.as_ref().and_then(|p| p.as_str()).unwrap_or_default().to_owned();
+        self.progress.set_message(format!("{}: {pattern}, {} B", spec.experiment, spec.size_bytes));
+    }
+
+    fn point(&mut self, mut point: Point, samples: &[(u32, Vec<u64>)]) -> Result<(), SinkError> {
+        self.keep(&mut point, samples)?;
+        self.points += 1;
+        let lines = self.tables.line(&point);
+        self.progress.inc(1);
+        Ok(self.progress.suspend(|| print(&lines))?)
+    }
+
+    fn agent_line(&mut self, rank: u32, host: &str, line: &str) {
+        let host = if host.is_empty() { String::new() } else { format!(" {host}") };
+        self.say(&format!("[rank {rank}{host}] {line}"));
+    }
+
+    fn warning(&mut self, text: &str) {
+        self.say(&format!("rdmascope: warning: {text}"));
+        self.run.warnings.push(text.to_owned());
+    }
+}
+
+fn now() -> String {
+    humantime::format_rfc3339_seconds(SystemTime::now()).to_string()
+}
+
+fn print(text: &str) -> anyhow::Result<()> {
+    let mut out = std::io::stdout().lock();
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).context("cannot write to standard output")
+}
+
+fn progress(points: u64) -> ProgressBar {
+    // indicatif hides itself where standard error is no terminal; said here because results must not depend on it.
+    let target = if std::io::stderr().is_terminal() {
+        ProgressDrawTarget::stderr()
+    } else {
+        ProgressDrawTarget::hidden()
+    };
+    let style =
+        ProgressStyle::with_template("{bar:30} {pos}/{len} points, {elapsed} ({eta} left)  {wide_msg}");
+    ProgressBar::with_draw_target(Some(points), target)
+        .with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+}
+
+/// What people paste into tickets: the settings of the run.
+fn banner(run: &Run) -> String {
+    let mut out = format!("# rdmascope {}: {}\n", run.program.version, run.title);
+    for (rank, device) in run.devices.iter().enumerate() {
+        let environment = run.environments.get(rank);
+        let host = environment.map_or("?", |environment| environment.hostname.as_str());
+        let cpus = environment.and_then(|environment| environment.pinned_cpus.as_ref());
+        let cpus = cpus.map_or("not pinned".to_owned(), |cpus| format!("CPU {}", join(cpus)));
+        let attribute = |name: &str| device.attributes.get(name).map(plain).unwrap_or_default();
+        out += &format!(
+            "# rank {rank}: {} on {host}, {cpus}; {}, {}, port {}, MTU {} B, GID {}\n",
+            device.name,
+            device.provider,
+            attribute("link_layer"),
+            attribute("port_state"),
+            attribute("active_mtu_bytes"),
+            attribute("gid"),
+        );
+    }
+    for warning in &run.warnings {
+        out += &format!("# warning: {warning}\n");
+    }
+    out
+}
+
+fn join(cpus: &[u32]) -> String {
+    cpus.iter().map(u32::to_string).collect::<Vec<_>>().join(",")
+}
+
+fn plain(value: &serde_json::Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// What the reader of the numbers must know.
+fn warnings(run: &Run) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if run.devices.iter().any(|device| device.provider.starts_with("softdev")) {
+        warnings.push(
+            "softdev is a software device: its numbers are those of this machine's memory and caches, not of a network"
+                .to_owned(),
+        );
+    }
+    if let [a, b] = &run.environments[..]
+        && a.hostname == b.hostname
+        && (a.pinned_cpus.is_none() || a.pinned_cpus == b.pinned_cpus)
+    {
+        warnings.push(
+            "the ranks are not pinned to CPUs of their own: the scheduler is part of what is measured"
+                .to_owned(),
+        );
+    }
+    warnings.extend(run.overheads.iter().filter_map(|overhead| {
+        let reason = overhead.not_locked.as_ref()?;
+        Some(format!("rank {}: {reason}", overhead.rank))
+    }));
+    warnings
+}
