@@ -56,7 +56,7 @@ const drawChart = async (chart) => {
   else layout.yaxis.rangemode = "tozero";
   if (bars) Object.assign(layout, { barmode: "group", bargap: 0.25, bargroupgap: 0.06 });
   box.querySelector(".waiting")?.remove();
-  await Plotly.react(box, chart.series.map((series) => (bars ? barTrace : lineTrace)(chart, series)), layout, plotConfig);
+  await Plotly.react(box, chart.series.map((series) => (bars ? barTrace : lineTrace)(chart, series)), layout, plotConfig());
   if (box.dataset.listens) return;
   box.dataset.listens = "yes";
   box.on("plotly_click", (event) => {

@@ -78,7 +78,7 @@ const drawHistogram = async () => {
       text: "beyond", font: { size: 11, color: colour("faint") } }];
     layout.margin.t = 20;
   }
-  await Plotly.react(box, traces, layout, plotConfig);
+  await Plotly.react(box, traces, layout, plotConfig());
 };
 
 const statistics = (point) => {

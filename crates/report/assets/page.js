@@ -65,10 +65,10 @@ const baseLayout = () => {
     hovermode: "closest", separators: ". ", xaxis: { ...axis }, yaxis: { ...axis },
   };
 };
-const plotConfig = {
-  displaylogo: false, responsive: true, showSendToCloud: false, plotlyServerURL: "",
+const plotConfig = () => ({
+  displayModeBar: innerWidth < 700 ? false : "hover", displaylogo: false, responsive: true, showSendToCloud: false, plotlyServerURL: "",
   modeBarButtons: [["toImage", "zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "resetScale2d"]],
-};
+});
 
 /** The axes without which points could not be told apart; the size of a message is always named. */
 const needed = (points, names) => {

@@ -74,7 +74,8 @@ fn a_phone_does_not_scroll_sideways_and_all_points_can_be_listed() {
     let Some(browser) = support::find_or_skip() else { return };
     let fixture = Fixture::new();
     let seen = open(&browser, &html(&fixture), &View { hash: "all-points", width: 390, dark: false });
-    assert!(seen.widths.1 <= seen.widths.0, "{:?}", seen.widths);
+    assert_eq!(seen.widths.0, 390);
+    assert!(seen.widths.1 <= 390, "the page is {} wide", seen.widths.1);
     assert_eq!(seen.fact("plots beyond the window"), "0");
     assert_eq!(seen.fact("rows"), fixture.points.len().to_string());
     assert_eq!(seen.fact("listed"), fixture.points.len().to_string());

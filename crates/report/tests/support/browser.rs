@@ -66,26 +66,27 @@ impl Browser {
     pub(crate) fn open(&self, html: &str, view: &View<'_>, scratch: &Path) -> Seen {
         let page = scratch.join("watched.html");
         fs::write(&page, watched(html)).unwrap();
-        let (dom, log) = self.run(&page, view, scratch);
+        let frame = scratch.join("frame.html");
+        fs::write(&frame, framed(view)).unwrap();
+        let (dom, log) = self.run(&frame, view, scratch);
         let mut seen = Seen::parse(&dom);
         let console =
-            log.lines().filter(|l| l.contains(":CONSOLE") && l.contains(&page.display().to_string()));
+            log.lines().filter(|l| l.contains(":CONSOLE") && l.contains(&scratch.display().to_string()));
         seen.errors.extend(console.filter(|l| l.contains("ror")).map(str::to_owned));
         seen
     }
 
     fn run(&self, page: &Path, view: &View<'_>, scratch: &Path) -> (String, String) {
         let (dom, log) = (scratch.join("dom.html"), scratch.join("log.txt"));
-        let hash = if view.hash.is_empty() { String::new() } else { format!("#{}", view.hash) };
         let mut child = Command::new(&self.program)
             .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"])
             .args(["--disable-background-networking", "--disable-component-update", "--disable-sync"])
             .args(["--hide-scrollbars", "--virtual-time-budget=30000", "--enable-logging=stderr", "--v=0"])
             .arg(format!("--blink-settings=preferredColorScheme={}", if view.dark { 0 } else { 1 }))
-            .arg(format!("--window-size={},900", view.width))
+            .arg("--window-size=1400,1000")
             .arg(format!("--user-data-dir={}", scratch.join("profile").display()))
             .arg("--dump-dom")
-            .arg(format!("file://{}{hash}", page.display()))
+            .arg(format!("file://{}", page.display()))
             .stdin(Stdio::null())
             .stdout(File::create(&dom).unwrap())
             .stderr(File::create(&log).unwrap())
@@ -138,6 +139,19 @@ impl Seen {
         }
         seen
     }
+}
+
+/// A page that shows the report in a frame, as wide as wanted (a headless window is never below 500 pixels wide), and
+/// takes the watching script's result.
+fn framed(view: &View<'_>) -> String {
+    let hash =
+        if view.hash.is_empty() { String::new() } else { format!("#{}", view.hash.replace('&', "&amp;")) };
+    format!(
+        "<!doctype html><body><iframe src=\"watched.html{hash}\" width=\"{}\" height=\"900\"></iframe><script>\
+         addEventListener('message', (event) => {{ const pre = document.createElement('pre'); \
+         pre.id = 'browser-check'; pre.textContent = event.data; document.body.append(pre); }});</script>",
+        view.width
+    )
 }
 
 /// The report with the watching script before all others, under the nonce that the page asks for.

@@ -22,10 +22,7 @@
     lines.push("rows\t" + document.querySelectorAll("#points-table tbody tr").length);
     lines.push("title\t" + clean(document.title));
     lines.push("ran\t" + String(window.injected ?? "nothing"));
-    const pre = document.createElement("pre");
-    pre.id = "browser-check";
-    pre.textContent = lines.join("\n");
-    document.body.append(pre);
+    parent.postMessage(lines.join("\n"), "*");
   };
   const start = Date.now();
   const timer = setInterval(() => {
