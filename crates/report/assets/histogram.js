@@ -55,6 +55,21 @@ const overflowTrace = (bins, end, index, unit) => {
   };
 };
 
+/** Ticks of a logarithmic axis, each with its whole number, as many as there is room for. */
+const logTicks = (from, to, width) => {
+  const low = Math.max(from, 1e-3);
+  const room = Math.max(2, Math.floor(width / 52));
+  for (const steps of [[1, 1.2, 1.4, 1.6, 1.8, 2, 2.5, 3, 3.5, 4, 5, 6, 7, 8, 9], [1, 1.5, 2, 3, 4, 5, 7], [1, 2, 5], [1, 3], [1]]) {
+    const values = [];
+    for (let power = Math.floor(Math.log10(low)); power <= Math.log10(to); power += 1) {
+      values.push(...steps.map((step) => Number((step * 10 ** power).toPrecision(3))));
+    }
+    const inside = values.filter((value) => value >= low * 0.97 && value <= to);
+    if (inside.length <= room) return { tickmode: "array", tickvals: inside, ticktext: inside.map(String) };
+  }
+  return { dtick: 1 };
+};
+
 const drawHistogram = async () => {
   const bins = page.data.histograms[explorer.id];
   const box = byId("histogram");
@@ -66,7 +81,7 @@ const drawHistogram = async () => {
   bins.ends.forEach((end, index) => { if (end.overflow) traces.push(overflowTrace(bins, end, index, unit)); });
   const layout = baseLayout();
   Object.assign(layout.xaxis, { title: { text: `latency [${unit.name}]` }, type: bins.logarithmic ? "log" : "linear", exponentformat: "none" });
-  if (bins.logarithmic) Object.assign(layout.xaxis, { dtick: last / Math.max(bins.edges[0], 1) < 20 ? "D1" : "D2" });
+  if (bins.logarithmic) Object.assign(layout.xaxis, logTicks(bins.edges[0] / unit.one, last / unit.one, box.clientWidth - 80));
   Object.assign(layout.yaxis, { title: { text: "samples per bin" }, type: explorer.logY ? "log" : "linear", rangemode: "tozero", exponentformat: "none" });
   if (explorer.logY) {
     const top = Math.max(1, ...bins.ends.flatMap((end) => [...end.counts, end.overflow]));

@@ -66,7 +66,7 @@ const baseLayout = () => {
   };
 };
 const plotConfig = () => ({
-  displayModeBar: innerWidth < 700 ? false : "hover", displaylogo: false, responsive: true, showSendToCloud: false, plotlyServerURL: "",
+  displayModeBar: innerWidth < 900 ? false : "hover", displaylogo: false, responsive: true, showSendToCloud: false, plotlyServerURL: "",
   modeBarButtons: [["toImage", "zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "resetScale2d"]],
 });
 

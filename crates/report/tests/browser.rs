@@ -121,6 +121,19 @@ fn text_of_the_record_never_runs() {
 }
 
 #[test]
+fn an_old_browser_is_told_so_and_keeps_the_tables() {
+    let Some(browser) = support::find_or_skip() else { return };
+    let page = html(&Fixture::new());
+    let nonce = page.split("nonce=\"").nth(1).unwrap().split('"').next().unwrap();
+    let script = format!("<head><script nonce=\"{nonce}\">delete window.DecompressionStream</script>");
+    let scratch = tempfile::tempdir().unwrap();
+    let seen = browser.open(&page.replacen("<head>", &script, 1), &WIDE, scratch.path());
+    assert!(!seen.ready);
+    assert!(seen.errors.iter().any(|e| e.contains("too old to draw the charts")), "{:?}", seen.errors);
+    assert!(page.contains("8512.54"), "the published table is plain HTML");
+}
+
+#[test]
 fn the_watch_notices_a_script_that_fails_and_a_load_that_is_refused() {
     let Some(browser) = support::find_or_skip() else { return };
     let page = html(&Fixture::new());

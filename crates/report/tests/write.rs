@@ -77,7 +77,7 @@ fn ten_million_samples_are_quick_and_small() {
     let loaded = Cell::new(0);
     let source = |path: &str| {
         let mut kept = samples[(seed(path) % 16) as usize].clone();
-        let turn = (seed(path) % 97) as u64;
+        let turn = seed(path) % 97;
         kept.iter_mut().for_each(|sample| *sample += turn);
         loaded.set(loaded.get() + kept.len());
         Ok::<_, String>(kept)

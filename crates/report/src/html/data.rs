@@ -19,7 +19,7 @@ pub(super) struct Data {
     histograms: BTreeMap<u64, Bins>,
     /// Samples that could not be loaded, in words.
     #[serde(skip)]
-    pub(super) unreadable: Vec<String>,
+    pub(super) unreadable: Option<String>,
 }
 
 /// Gathers the page's data. Samples of one point are held in memory at a time.
@@ -39,7 +39,20 @@ pub(super) fn collect(points: &[Point], charts: Vec<Chart>, samples: &dyn Sample
             histograms.insert(point.id, bins);
         }
     }
+    let unreadable = unreadable_text(&unreadable);
     Data { charts, points: points.iter().map(without_histograms).collect(), histograms, unreadable }
+}
+
+/// One warning for all samples that could not be loaded.
+fn unreadable_text(unreadable: &[String]) -> Option<String> {
+    let first = unreadable.first()?;
+    let ends = unreadable.len();
+    Some(match ends {
+        1 => format!("The samples of one end cannot be read, so its histogram is missing: {first}"),
+        _ => format!(
+            "The samples of {ends} ends cannot be read, so their histograms are missing; the first is {first}"
+        ),
+    })
 }
 
 fn source<'a>(end: &'a End, samples: &dyn SampleSource) -> Result<Option<Source<'a>>, String> {
@@ -48,7 +61,7 @@ fn source<'a>(end: &'a End, samples: &dyn SampleSource) -> Result<Option<Source<
     match samples.load(path) {
         Ok(samples) => Ok(Some(Source::Samples(samples))),
         Err(_) if buckets.is_some() => Ok(buckets),
-        Err(why) => Err(format!("cannot read the samples in {path}, so their histogram is missing: {why}")),
+        Err(why) => Err(format!("{path}: {why}")),
     }
 }
 

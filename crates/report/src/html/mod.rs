@@ -51,7 +51,7 @@ pub fn write(
 ) -> Result<(), Error> {
     let figures = figures::render(run, points);
     let data = data::collect(points, figures.charts, samples);
-    let overview = overview::render(run, points, &data.unreadable);
+    let overview = overview::render(run, points, data.unreadable.as_ref());
     let data = serde_json::to_vec(&data)?;
     let nonce = nonce(&data);
     out.write_all(head(run, &nonce).as_bytes())?;

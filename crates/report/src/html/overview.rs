@@ -26,7 +26,7 @@ struct Trouble {
 }
 
 /// The head of the page.
-pub(super) fn render(run: &Run, points: &[Point], unreadable: &[String]) -> String {
+pub(super) fn render(run: &Run, points: &[Point], unreadable: Option<&String>) -> String {
     let verdict = Verdict::of(run, points);
     let quick = if run.quick {
         "<p class=\"badge\">Quick form of the plan: fewer messages, fewer steps</p>\n"
@@ -132,7 +132,7 @@ fn list(heading: &str, class: &str, items: &[String]) -> String {
     format!("<div class=\"reasons {class}\">\n<h2>{heading}</h2>\n<ul>\n{items}</ul>\n</div>\n")
 }
 
-fn warnings(run: &Run, unreadable: &[String]) -> String {
+fn warnings(run: &Run, unreadable: Option<&String>) -> String {
     let mut seen = BTreeMap::new();
     let warnings: Vec<&String> = run
         .warnings
