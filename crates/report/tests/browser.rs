@@ -55,6 +55,8 @@ fn a_histogram_opens_on_demand_with_both_ends() {
     let chosen = seen.fact("chosen");
     assert!(chosen.contains(&format!("{:.3} us", latency.max_ns as f64 / 1e3)), "{chosen}");
     assert!(chosen.contains("Rank 1: 2,000 samples, from a recorded histogram"), "{chosen}");
+    let other = point.ends[1].latency.as_ref().unwrap();
+    assert!(chosen.contains(&format!("the largest {:.3} us", other.max_ns as f64 / 1e3)), "{chosen}");
     assert_eq!(seen.fact("background"), "rgb(15, 18, 22)");
 }
 

@@ -35,12 +35,23 @@ pub(super) fn collect(points: &[Point], charts: Vec<Chart>, samples: &dyn Sample
                 Err(why) => unreadable.push(why),
             }
         }
-        if let Some(bins) = bins::bin(&sources) {
+        if let Some(mut bins) = bins::bin(&sources) {
+            take_exact_maxima(&mut bins, point);
             histograms.insert(point.id, bins);
         }
     }
     let unreadable = unreadable_text(&unreadable);
     Data { charts, points: points.iter().map(without_histograms).collect(), histograms, unreadable }
+}
+
+/// A bucket knows its largest sample only by its upper edge; the statistics beside it know it exactly.
+fn take_exact_maxima(bins: &mut Bins, point: &Point) {
+    for binned in bins.ends.iter_mut().filter(|end| end.source == "histogram") {
+        let end = point.ends.iter().find(|end| end.rank == binned.rank);
+        if let Some(latency) = end.and_then(|end| end.latency.as_ref()) {
+            binned.max_ns = latency.max_ns;
+        }
+    }
 }
 
 /// One warning for all samples that could not be loaded.

@@ -1,7 +1,7 @@
 //! The report: one HTML file that holds everything it needs and works from `file://`, without a network.
 //!
 //! Text, tables, notes and the numbers behind every chart are plain HTML. Charts, histograms and the table of all
-//! points are drawn by the page's script from packed data ([`pack`]) with the vendored plotly.js. The page forbids
+//! points are drawn by the page's script from packed data (`pack`) with the vendored plotly.js. The page forbids
 //! itself to load anything (a content policy), and runs no script but its own: every text of the record is escaped,
 //! and scripts carry a nonce that the text cannot know.
 
