@@ -51,11 +51,12 @@ const drawChart = async (chart) => {
   const layout = baseLayout();
   Object.assign(layout.xaxis, { type: chart.x_type, title: { text: literal(chart.x_title) }, ...axisTicks(chart, box.clientWidth - 70) });
   Object.assign(layout.yaxis, { type: bars || chart.x_type !== "log" ? "linear" : "log", title: { text: literal(chart.y_title) } });
+  if (chart.x_type === "category") Object.assign(layout.xaxis, { categoryorder: "array", categoryarray: chart.ticks.map(([at]) => literal(at)) });
   if (layout.yaxis.type === "log") Object.assign(layout.yaxis, { dtick: 1, exponentformat: "none", minor: { ticks: "outside", ticklen: 2, showgrid: false } });
   else layout.yaxis.rangemode = "tozero";
   if (bars) Object.assign(layout, { barmode: "group", bargap: 0.25, bargroupgap: 0.06 });
   box.querySelector(".waiting")?.remove();
-  await Plotly.react(box, chart.series.map((series) => (bars ? barTrace : lineTrace)(chart, series)), layout, plotConfig);
+  await Plotly.react(box, chart.series.map((series) => (bars ? barTrace : lineTrace)(chart, series)), layout, plotConfig());
   if (box.dataset.listens) return;
   box.dataset.listens = "yes";
   box.on("plotly_click", (event) => {

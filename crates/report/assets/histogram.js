@@ -55,6 +55,21 @@ const overflowTrace = (bins, end, index, unit) => {
   };
 };
 
+/** Ticks of a logarithmic axis, each with its whole number, as many as there is room for. */
+const logTicks = (from, to, width) => {
+  const low = Math.max(from, 1e-3);
+  const room = Math.max(2, Math.floor(width / 52));
+  for (const steps of [[1, 1.2, 1.4, 1.6, 1.8, 2, 2.5, 3, 3.5, 4, 5, 6, 7, 8, 9], [1, 1.5, 2, 3, 4, 5, 7], [1, 2, 5], [1, 3], [1]]) {
+    const values = [];
+    for (let power = Math.floor(Math.log10(low)); power <= Math.log10(to); power += 1) {
+      values.push(...steps.map((step) => Number((step * 10 ** power).toPrecision(3))));
+    }
+    const inside = values.filter((value) => value >= low * 0.97 && value <= to);
+    if (inside.length <= room) return { tickmode: "array", tickvals: inside, ticktext: inside.map(String) };
+  }
+  return { dtick: 1 };
+};
+
 const drawHistogram = async () => {
   const bins = page.data.histograms[explorer.id];
   const box = byId("histogram");
@@ -66,7 +81,7 @@ const drawHistogram = async () => {
   bins.ends.forEach((end, index) => { if (end.overflow) traces.push(overflowTrace(bins, end, index, unit)); });
   const layout = baseLayout();
   Object.assign(layout.xaxis, { title: { text: `latency [${unit.name}]` }, type: bins.logarithmic ? "log" : "linear", exponentformat: "none" });
-  if (bins.logarithmic) Object.assign(layout.xaxis, { dtick: "D2" });
+  if (bins.logarithmic) Object.assign(layout.xaxis, logTicks(bins.edges[0] / unit.one, last / unit.one, box.clientWidth - 80));
   Object.assign(layout.yaxis, { title: { text: "samples per bin" }, type: explorer.logY ? "log" : "linear", rangemode: "tozero", exponentformat: "none" });
   if (explorer.logY) {
     const top = Math.max(1, ...bins.ends.flatMap((end) => [...end.counts, end.overflow]));
@@ -78,7 +93,7 @@ const drawHistogram = async () => {
       text: "beyond", font: { size: 11, color: colour("faint") } }];
     layout.margin.t = 20;
   }
-  await Plotly.react(box, traces, layout, plotConfig);
+  await Plotly.react(box, traces, layout, plotConfig());
 };
 
 const statistics = (point) => {
@@ -87,7 +102,7 @@ const statistics = (point) => {
   if (!columns.length) return null;
   const rows = [
     ["latency", (l) => l.kind], ["samples", (l) => grouped(l.count)], ["min", (l) => us(l.min_ns)], ["10 %", (l) => us(l.p10_ns)],
-    ["median", (l) => us(l.p50_ns)], ["95 % interval of the median", (l) => l.p50_ci95_ns ? l.p50_ci95_ns.map(us).join(" to ") : "–"],
+    ["median", (l) => us(l.p50_ns)], ["its 95 % interval", (l) => l.p50_ci95_ns ? us(l.p50_ci95_ns[0]).replace(" us", "") + ".." + us(l.p50_ci95_ns[1]) : "–"],
     ["90 %", (l) => us(l.p90_ns)], ["99 %", (l) => us(l.p99_ns)], ["99.9 %", (l) => us(l.p999_ns)], ["max", (l) => us(l.max_ns)],
     ["mean", (l) => us(l.mean_ns)], ["standard deviation", (l) => l.stddev_ns === undefined ? "–" : us(l.stddev_ns)],
     ["mavericks", (l) => `${grouped(l.mavericks.count)} (${l.mavericks.rule})`],
@@ -96,7 +111,7 @@ const statistics = (point) => {
   for (const threshold of thresholds) {
     rows.push(["share above " + us(threshold), (l) => threshold in l.share_above ? (l.share_above[threshold] * 100).toFixed(4) + " %" : "–"]);
   }
-  return make("div", { class: "scroll" }, make("table", { class: "numbers" }, make("caption", { class: "hidden" }, "Statistics of " + point.name),
+  return make("div", { class: "scroll" }, make("table", { class: "numbers stats" }, make("caption", { class: "hidden" }, "Statistics of " + point.name),
     make("thead", {}, make("tr", {}, make("td"), ...columns.map(([name]) => make("th", { scope: "col" }, name)))),
     make("tbody", {}, ...rows.map(([name, of]) => make("tr", {}, make("th", { scope: "row" }, name), ...columns.map(([, l]) => make("td", {}, of(l))))))));
 };

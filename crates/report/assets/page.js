@@ -61,10 +61,25 @@ const baseLayout = () => {
     margin: { l: 60, r: 12, t: 8, b: 44 },
     hoverlabel: { bgcolor: colour("surface"), bordercolor: colour("strong-line"), font: { color: colour("ink") }, align: "left" },
     legend: { orientation: "h", y: 1.02, yanchor: "bottom", x: 0, font: { color: colour("ink") } },
-    hovermode: "closest", xaxis: { ...axis }, yaxis: { ...axis },
+    modebar: { bgcolor: "rgba(0,0,0,0)", color: colour("faint"), activecolor: colour("link") },
+    hovermode: "closest", separators: ". ", xaxis: { ...axis }, yaxis: { ...axis },
   };
 };
-const plotConfig = { displaylogo: false, responsive: true, modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"] };
+const plotConfig = () => ({
+  displayModeBar: innerWidth < 900 ? false : "hover", displaylogo: false, responsive: true, showSendToCloud: false, plotlyServerURL: "",
+  modeBarButtons: [["toImage", "zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "resetScale2d"]],
+});
+
+/** The axes without which points could not be told apart; the size of a message is always named. */
+const needed = (points, names) => {
+  const kinds = (kept) => new Set(points.map((point) => JSON.stringify([point.experiment, ...kept.map((name) => point.axes[name])]))).size;
+  const all = kinds(names);
+  for (const name of names.filter((name) => name !== "size_bytes")) {
+    const without = names.filter((other) => other !== name);
+    if (kinds(without) === all) names = without;
+  }
+  return names;
+};
 
 /** Points are named by the axes that vary in the run; constant ones tell nothing. */
 const namePoints = (points) => {
@@ -72,7 +87,7 @@ const namePoints = (points) => {
   for (const point of points) {
     for (const [name, value] of Object.entries(point.axes)) (values[name] ??= new Set()).add(JSON.stringify(value));
   }
-  const varying = Object.keys(values).filter((name) => values[name].size > 1);
+  const varying = needed(points, Object.keys(values).filter((name) => values[name].size > 1));
   const repeated = points.some((point) => point.repetition > 0);
   for (const point of points) {
     const words = varying.filter((name) => name in point.axes).map((name) => {

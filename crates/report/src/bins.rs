@@ -9,7 +9,7 @@ use serde::Serialize;
 pub(crate) const BINS_MAX: usize = 200;
 
 /// Above this ratio of the 99.9 % quantile to the minimum, bins grow geometrically.
-const LINEAR_RATIO_MAX: u64 = 16;
+const LINEAR_RATIO_MAX: u64 = 3;
 
 /// Where the distribution of one end comes from.
 #[derive(Debug)]

@@ -12,6 +12,7 @@ mod error;
 mod grid;
 pub mod html;
 pub mod link;
+mod reason;
 pub mod terminal;
 mod unit;
 mod value;

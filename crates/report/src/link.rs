@@ -68,13 +68,15 @@ impl Generation {
 /// Link widths, in lanes.
 pub const WIDTHS: [u64; 4] = [1, 4, 8, 12];
 
-/// A rate in Gb/s with as many decimals as it needs: at least two, at most five (cut, not rounded).
+/// A rate in Gb/s: with all of its decimals, at least two, where five are enough; else cut after three, with dots.
 pub fn gbps(bits_per_s: u64) -> String {
-    let mut text = format!("{}.{:05}", bits_per_s / 1_000_000_000, bits_per_s % 1_000_000_000 / 10_000);
-    while text.ends_with('0') && text.len() - text.find('.').unwrap_or(0) > 3 {
-        text.pop();
+    let (whole, fraction) = (bits_per_s / 1_000_000_000, bits_per_s % 1_000_000_000);
+    if !fraction.is_multiple_of(10_000) {
+        return format!("{whole}.{:03}…", fraction / 1_000_000);
     }
-    text
+    let digits = format!("{:05}", fraction / 10_000);
+    let needed = digits.trim_end_matches('0').len().max(2);
+    format!("{whole}.{}", &digits[..needed])
 }
 
 /// How a printed number relates to the exact rate.
@@ -156,7 +158,8 @@ mod tests {
         assert_eq!(gbps(Generation::Fdr.signal_bits_per_s(1)), "14.0625");
         assert_eq!(gbps(Generation::Edr.signal_bits_per_s(12)), "309.375");
         assert_eq!(gbps(Generation::Edr.data_bits_per_s(12)), "300.00");
-        assert_eq!(gbps(Generation::Fdr.data_bits_per_s(12)), "163.63636");
+        assert_eq!(gbps(Generation::Fdr.data_bits_per_s(12)), "163.636…");
+        assert_eq!(gbps(Generation::Fdr.data_bits_per_s(8)), "109.090…");
     }
 
     #[test]

@@ -80,6 +80,7 @@ pub(crate) fn size(bytes: u64) -> String {
 /// A time in ns, in the unit that suits it.
 pub(crate) fn time(ns: f64) -> String {
     match ns {
+        n if n < 100.0 => format!("{n:.1} ns"),
         n if n < 1e3 => format!("{n:.0} ns"),
         n if n < 1e6 => format!("{:.2} us", n / 1e3),
         n if n < 1e9 => format!("{:.2} ms", n / 1e6),
@@ -189,7 +190,7 @@ mod tests {
         let sizes: Vec<_> = [4, 1000, 1024, 1536, 32 << 10, 8 << 20, 1 << 30].map(size).into();
         assert_eq!(sizes, ["4 B", "1000 B", "1 KiB", "1536 B", "32 KiB", "8 MiB", "1 GiB"]);
         let times: Vec<_> = [12.0, 1234.0, 2.5e6, 90e9, 600e9].map(time).into();
-        assert_eq!(times, ["12 ns", "1.23 us", "2.50 ms", "90.0 s", "10 min"]);
+        assert_eq!(times, ["12.0 ns", "1.23 us", "2.50 ms", "90.0 s", "10 min"]);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 mod fixture;
 
+use std::cell::Cell;
 use std::time::Instant;
 
 use fixture::Fixture;
@@ -38,4 +39,55 @@ fn without_packed(page: &str) -> String {
         rest = &rest[rest.find("</script>").unwrap()..];
     }
     out + rest
+}
+
+#[test]
+fn a_report_is_written_to_anything_and_says_why_it_cannot_be() {
+    let fixture = Fixture::new();
+    let mut full: &mut [u8] = &mut [0; 16];
+    let error =
+        report::html::write(&fixture.run, &fixture.points, &fixture.samples(), &mut full).unwrap_err();
+    assert!(error.to_string().starts_with("cannot write the report: "), "{error}");
+}
+
+/// Ten million samples at 500 ends: less than 2 s (checked in release builds only) and 6 MB.
+#[test]
+fn ten_million_samples_are_quick_and_small() {
+    let mut fixture = Fixture::new();
+    let end = fixture.points.iter().find_map(|p| p.ends.first().cloned()).unwrap();
+    let template = fixture.points.iter().find(|p| !p.ends.is_empty()).unwrap().clone();
+    let first = fixture.points.len() as u64;
+    for id in first..first + 250 {
+        let mut point = template.clone();
+        point.id = id;
+        for (rank, kept) in point.ends.iter_mut().enumerate() {
+            kept.clone_from(&end);
+            kept.rank = rank as u32;
+            kept.samples = Some(format!("samples/{id:06}-{rank}.u64"));
+        }
+        fixture.points.push(point);
+    }
+    let seed = |path: &str| path.bytes().fold(1, |seed: u64, byte| seed.wrapping_mul(31) + u64::from(byte));
+    let samples: Vec<Vec<u64>> = (0..16)
+        .map(|i| {
+            let mut noise = fixture::Noise(i);
+            (0..20_000).map(|_| noise.latency(820.0 + 7.0 * i as f64)).collect()
+        })
+        .collect();
+    let loaded = Cell::new(0);
+    let source = |path: &str| {
+        let mut kept = samples[(seed(path) % 16) as usize].clone();
+        let turn = seed(path) % 97;
+        kept.iter_mut().for_each(|sample| *sample += turn);
+        loaded.set(loaded.get() + kept.len());
+        Ok::<_, String>(kept)
+    };
+    let start = Instant::now();
+    let mut out = Vec::new();
+    report::html::write(&fixture.run, &fixture.points, &source, &mut out).unwrap();
+    let took = start.elapsed();
+    eprintln!("{} bytes in {took:?}", out.len());
+    assert!(loaded.get() >= 10_000_000, "{}", loaded.get());
+    assert!(out.len() < 6_000_000, "{} bytes", out.len());
+    assert!(cfg!(debug_assertions) || took.as_secs_f64() < 2.0, "{took:?}");
 }

@@ -1,1 +1,146 @@
+use std::collections::BTreeMap;
 
+use measure::figure::{FigureKind, Reference, ReferenceTable, Unit};
+use measure::record::{Direction, Throughput};
+use serde_json::json;
+
+use super::*;
+
+fn point(service: &str, size: u64, repetition: u32, gbps: f64) -> Point {
+    let throughput =
+        Throughput { bytes_per_s: gbps * 1.25e8, messages_per_s: 1.0, direction: Direction::Uni };
+    Point {
+        id: u64::from(repetition) * 100 + size,
+        experiment: "e".to_owned(),
+        pattern: "stream".to_owned(),
+        axes: BTreeMap::from([
+            ("service".to_owned(), json!(service)),
+            ("size_bytes".to_owned(), json!(size)),
+        ]),
+        status: Status::Measured,
+        repetition,
+        iterations: None,
+        latency: None,
+        throughput: Some(throughput),
+        throughput_total: None,
+        ends: Vec::new(),
+        calibration: None,
+        unstable: None,
+        counters: BTreeMap::from([("rnr_waits".to_owned(), 3)]),
+        wall_ns: 0,
+    }
+}
+
+fn figure(series: &[&str]) -> Figure {
+    Figure {
+        kind: FigureKind::Table,
+        title: "t".to_owned(),
+        caption: None,
+        experiments: vec!["e".to_owned()],
+        x: Some("size_bytes".to_owned()),
+        y: Some("throughput.bytes_per_s".to_owned()),
+        unit: Some(Unit::GbPerS),
+        series: series.iter().map(|s| (*s).to_owned()).collect(),
+        only: BTreeMap::new(),
+        reference: None,
+    }
+}
+
+fn labels(grid: &Grid) -> Vec<&str> {
+    grid.series.iter().map(|s| s.label.as_str()).collect()
+}
+
+#[test]
+fn repetitions_fold_to_their_median_with_the_spread_apart() {
+    let points: Vec<Point> = [10.0, 14.0, 11.0].iter().zip(0..).map(|(g, r)| point("RC", 4, r, *g)).collect();
+    let grid = Grid::new(&figure(&["service"]), &points).unwrap();
+    let number = grid.series[0].cells[0].number().unwrap();
+    assert_eq!((number.median, number.runs, number.repetitions, number.id), (11.0, [10.0, 14.0], 3, 204));
+    assert_eq!(number.quantiles, None, "a throughput has no quantiles");
+    assert_eq!(median(vec![4.0, 1.0, 2.0, 3.0]), Some(2.5));
+    assert_eq!(median(Vec::new()), None);
+}
+
+#[test]
+fn points_that_differ_in_an_unnamed_axis_are_never_folded() {
+    let mut points = vec![point("RC", 4, 0, 10.0), point("UC", 4, 0, 20.0)];
+    assert_eq!(labels(&Grid::new(&figure(&[]), &points).unwrap()), ["RC", "UC"]);
+    points[1].axes = points[0].axes.clone();
+    points[1].axes.insert("inline".to_owned(), json!(true));
+    points[0].axes.insert("inline".to_owned(), json!(false));
+    let grid = Grid::new(&figure(&["service"]), &points).unwrap();
+    assert_eq!(labels(&grid), ["RC inline false", "RC inline true"]);
+    points[1] = Point { experiment: "f".to_owned(), ..points[0].clone() };
+    let both = Figure { experiments: vec!["e".to_owned(), "f".to_owned()], ..figure(&["service"]) };
+    assert_eq!(labels(&Grid::new(&both, &points).unwrap()), ["RC e", "RC f"]);
+}
+
+#[test]
+fn an_axis_that_follows_x_does_not_split_a_series() {
+    let mut points = vec![point("RC", 4, 0, 10.0), point("RC", 4096, 0, 20.0)];
+    points[0].axes.insert("inline".to_owned(), json!(true));
+    points[1].axes.insert("inline".to_owned(), json!(false));
+    assert_eq!(labels(&Grid::new(&figure(&["service"]), &points).unwrap()), ["RC"]);
+}
+
+#[test]
+fn a_cell_says_why_it_holds_no_number() {
+    let reason = || Status::NotMeasured { reason: "no link".to_owned() };
+    let mut points = vec![point("RC", 4, 0, 1.0), point("RC", 8, 0, 1.0), point("UC", 4, 0, 1.0)];
+    points[0].status = reason();
+    points[1].status = Status::Failed { error: "gone".to_owned() };
+    points.push(Point { throughput: None, ..point("UC", 16, 0, 1.0) });
+    let grid = Grid::new(&figure(&["service"]), &points).unwrap();
+    assert_eq!(grid.series[0].cells[..2], [Cell::NotMeasured("no link".into()), Cell::Failed("gone".into())]);
+    assert_eq!(grid.series[1].cells[1], Cell::Absent);
+    assert!(
+        matches!(&grid.series[1].cells[2], Cell::NotMeasured(why) if why.contains("throughput.bytes_per_s"))
+    );
+    assert!(!grid.series[0].is_not_measured(), "a failed point keeps its column");
+}
+
+#[test]
+fn doubts_stay_with_the_number() {
+    let mut points = vec![point("RC", 4, 0, 1.0), point("RC", 4, 1, 1.1)];
+    points[0].unstable = Some("moved".to_owned());
+    points[1].status = Status::Failed { error: "gone".to_owned() };
+    let grid = Grid::new(&figure(&["service"]), &points).unwrap();
+    let number = grid.series[0].cells[0].number().unwrap();
+    assert_eq!(number.doubts, ["repetition 1 unstable: moved", "repetition 2 failed: gone"]);
+    assert_eq!(number.repetitions, 1);
+}
+
+#[test]
+fn published_cells_keep_their_text_and_find_their_twin() {
+    let row = |cells: [&str; 3]| cells.map(str::to_owned).to_vec();
+    let table = ReferenceTable {
+        columns: row(["size_bytes", "uc_gbps", "netperf_mbps"]),
+        rows: vec![row(["4", "0.50", "NA"]), row(["1024", "50.61", "8000"])],
+    };
+    let reference =
+        Reference { file: String::new(), source: "paper".to_owned(), unit: None, table: Some(table) };
+    let figure = Figure { reference: Some(reference), ..figure(&["service"]) };
+    let grid = Grid::new(&figure, &[point("RC", 4, 0, 1.0), point("UC", 4, 0, 1.0)]).unwrap();
+    assert_eq!(grid.xs, [json!(4), json!(1024)]);
+    let [uc, netperf] = &grid.published[..] else { panic!("{:?}", grid.published) };
+    assert_eq!((uc.label.as_str(), uc.twin, uc.cells[0].as_deref()), ("UC", Some(1), Some("0.50")));
+    assert_eq!((netperf.twin, netperf.cells[0].as_deref()), (None, Some("NA")));
+    assert_eq!((netperf.number(0, grid.scale), netperf.number(1, grid.scale)), (None, Some(8.0)));
+    assert_eq!(grid.series[0].cells[1], Cell::Absent, "a published row beyond the run stays");
+}
+
+#[test]
+fn numbers_are_found_by_their_path() {
+    let point = point("RC", 4, 0, 2.0);
+    assert_eq!(value::number(&point, "throughput.bytes_per_s"), Some(2.5e8));
+    assert_eq!(value::number(&point, "counters.rnr_waits"), Some(3.0));
+    for path in ["latency.p50_ns", "throughput", "ends.0.latency.p50_ns", "ends.x", "nothing", ""] {
+        assert_eq!(value::number(&point, path), None, "{path}");
+    }
+}
+
+#[test]
+fn a_figure_without_an_axis_is_refused_in_a_sentence() {
+    let error = Grid::new(&Figure { x: None, ..figure(&[]) }, &[]).unwrap_err();
+    assert_eq!(error.to_string(), "cannot draw the figure 't': a figure of this kind needs 'x'");
+}

@@ -74,7 +74,11 @@ impl Chart {
         Self {
             id,
             kind: if bars { "bars" } else { "lines" },
-            x_title: x_title(&grid.x),
+            x_title: if grid.x.ends_with("_bytes") {
+                grid.x.trim_end_matches("_bytes").to_owned()
+            } else {
+                x_title(&grid.x)
+            },
             x_type: x_type(grid, bars),
             ticks: grid.xs.iter().map(|x| (place(grid, x, bars), x_label(&grid.x, x))).collect(),
             y_title: y_title(grid),

@@ -72,10 +72,19 @@ fn plot(id: &str, figure: &Figure, grid: &Grid, charts: &mut Vec<Chart>) -> Stri
         Errors::None => "",
     };
     let reference = if grid.published.is_empty() { "" } else { " Dashed or hatched: published." };
+    let doubtful = match figure.kind {
+        _ if grid.numbers().all(|n| n.doubts.is_empty()) => "",
+        FigureKind::Bars => " Pale bars: unstable, or some repetitions failed.",
+        _ => " Open markers: unstable, or some repetitions failed.",
+    };
+    let select = match figure.kind {
+        FigureKind::Bars => "Select a bar to see its point.",
+        _ => "Select a marker to see its histogram.",
+    };
     let html = format!(
         "{empty}<div class=\"plot\" id=\"{id}-plot\" role=\"img\" aria-label=\"{title}; the numbers are in the table \
          below\"><p class=\"waiting\">This chart is drawn by a script.</p></div>\n\
-         <p class=\"hint\">{errors}{reference} Select a marker to see its histogram.</p>\n\
+         <p class=\"hint\">{errors}{reference}{doubtful} <span class=\"screen\">{select}</span></p>\n\
          {missing}<details class=\"more\"><summary>Numbers of this figure</summary>\n{table}</details>\n",
         title = escape(&figure.title),
         missing = table::list(&table::not_measured(grid)),

@@ -147,8 +147,8 @@ fn find(table: &ReferenceTable, lanes: u64, rate: Rate, generation: Generation) 
 fn notes(published: bool, tally: &Tally) -> Vec<String> {
     let mut notes = vec![
         "Signal rate: lane rate (SDR 2.5, DDR 5, QDR 10, FDR 14.0625, EDR 25.78125 Gb/s) times lanes. Data rate: \
-         times 8/10 for SDR, DDR and QDR (8b/10b coding), times 64/66 for FDR and EDR (64b/66b). Computed numbers are \
-         cut after five digits. 1 Gb/s = 10^9 bit/s."
+         times 8/10 for SDR, DDR and QDR (8b/10b coding), times 64/66 for FDR and EDR (64b/66b). Dots: cut, \
+         the digits go on. 1 Gb/s = 10^9 bit/s."
             .to_owned(),
     ];
     if !published {

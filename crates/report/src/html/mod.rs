@@ -1,7 +1,7 @@
 //! The report: one HTML file that holds everything it needs and works from `file://`, without a network.
 //!
 //! Text, tables, notes and the numbers behind every chart are plain HTML. Charts, histograms and the table of all
-//! points are drawn by the page's script from packed data ([`pack`]) with the vendored plotly.js. The page forbids
+//! points are drawn by the page's script from packed data (`pack`) with the vendored plotly.js. The page forbids
 //! itself to load anything (a content policy), and runs no script but its own: every text of the record is escaped,
 //! and scripts carry a nonce that the text cannot know.
 
@@ -51,7 +51,7 @@ pub fn write(
 ) -> Result<(), Error> {
     let figures = figures::render(run, points);
     let data = data::collect(points, figures.charts, samples);
-    let overview = overview::render(run, points, &data.unreadable);
+    let overview = overview::render(run, points, data.unreadable.as_ref());
     let data = serde_json::to_vec(&data)?;
     let nonce = nonce(&data);
     out.write_all(head(run, &nonce).as_bytes())?;

@@ -3,21 +3,30 @@
 use std::collections::BTreeMap;
 
 use measure::record::{Point, Run, Status};
+use serde_json::Value;
 
 use super::escape::escape;
+use crate::reason::{self, Merged};
+use crate::unit;
 
 /// How the points of a run ended.
 #[derive(Default)]
 struct Verdict {
     measured: u64,
-    unstable: Vec<(String, u64)>,
-    not_measured: Vec<(String, u64)>,
-    failed: Vec<(String, u64)>,
+    unstable: Vec<Trouble>,
+    not_measured: Vec<Merged>,
+    failed: Vec<Trouble>,
     missing: u64,
 }
 
+/// One trouble and the points that have it: id and name.
+struct Trouble {
+    text: String,
+    points: Vec<(u64, String)>,
+}
+
 /// The head of the page.
-pub(super) fn render(run: &Run, points: &[Point], unreadable: &[String]) -> String {
+pub(super) fn render(run: &Run, points: &[Point], unreadable: Option<&String>) -> String {
     let verdict = Verdict::of(run, points);
     let quick = if run.quick {
         "<p class=\"badge\">Quick form of the plan: fewer messages, fewer steps</p>\n"
@@ -43,11 +52,11 @@ impl Verdict {
         for point in points {
             match &point.status {
                 Status::Measured => verdict.measured += 1,
-                Status::NotMeasured { reason } => count(&mut verdict.not_measured, reason),
-                Status::Failed { error } => count(&mut verdict.failed, error),
+                Status::NotMeasured { reason } => reason::add(&mut verdict.not_measured, reason, ""),
+                Status::Failed { error } => add(&mut verdict.failed, error, point),
             }
             if let Some(reason) = &point.unstable {
-                count(&mut verdict.unstable, reason);
+                add(&mut verdict.unstable, reason, point);
             }
         }
         verdict.missing = run.points_planned.saturating_sub(points.len() as u64);
@@ -55,11 +64,11 @@ impl Verdict {
     }
 
     fn tiles(&self) -> String {
-        let all = |list: &[(String, u64)]| list.iter().map(|(_, n)| n).sum::<u64>();
+        let all = |list: &[Trouble]| list.iter().map(|t| t.points.len() as u64).sum::<u64>();
         let tiles = [
             (self.measured, "measured", "good"),
             (all(&self.unstable), "of them unstable", "warn"),
-            (all(&self.not_measured), "not measured", "quiet"),
+            (self.not_measured.iter().map(|m| m.count).sum(), "not measured", "quiet"),
             (all(&self.failed), "failed", "bad"),
             (self.missing, "missing: the run ended early", "bad"),
         ];
@@ -73,26 +82,57 @@ impl Verdict {
     }
 
     fn reasons(&self) -> String {
-        let list = |heading: &str, class: &str, reasons: &[(String, u64)]| {
-            if reasons.is_empty() {
-                return String::new();
-            }
-            let items: String = reasons
-                .iter()
-                .map(|(reason, n)| {
-                    format!("<li>{} <span class=\"count\">{}</span></li>\n", escape(reason), of(*n))
-                })
-                .collect();
-            format!("<div class=\"reasons {class}\">\n<h2>{heading}</h2>\n<ul>\n{items}</ul>\n</div>\n")
-        };
-        let failed = list("Failed", "bad", &self.failed);
-        let unstable = list("Unstable: do not trust these numbers", "warn", &self.unstable);
-        let not_measured = list("Not measured", "quiet", &self.not_measured);
-        format!("{failed}{unstable}{not_measured}")
+        let troubles = |list: &[Trouble]| list.iter().map(Trouble::item).collect::<Vec<_>>();
+        let item = |m: &Merged| format!("{} <span class=\"count\">{}</span>", escape(&m.text()), of(m.count));
+        let not_measured: Vec<String> = self.not_measured.iter().map(item).collect();
+        [
+            list("Failed", "bad", &troubles(&self.failed)),
+            list("Unstable: do not trust these numbers", "warn", &troubles(&self.unstable)),
+            list("Not measured", "quiet", &not_measured),
+        ]
+        .concat()
     }
 }
 
-fn warnings(run: &Run, unreadable: &[String]) -> String {
+impl Trouble {
+    /// The text with links to the first few of its points.
+    fn item(&self) -> String {
+        let link = |(id, name): &(u64, String)| format!("<a href=\"#histogram={id}\">{}</a>", escape(name));
+        let links: Vec<String> = self.points.iter().take(LINKS_MAX).map(link).collect();
+        let rest = self.points.len() - links.len();
+        let rest = if rest > 0 { format!(" and {rest} more") } else { String::new() };
+        let text = escape(&self.text);
+        format!(
+            "{text} <span class=\"where\">{}: {}{rest}</span>",
+            of(self.points.len() as u64),
+            links.join("; ")
+        )
+    }
+}
+
+/// Points that a trouble names.
+const LINKS_MAX: usize = 4;
+
+fn add(list: &mut Vec<Trouble>, text: &str, point: &Point) {
+    let size = point.axes.get("size_bytes").and_then(Value::as_u64);
+    let size = size.map(|bytes| format!(" {}", unit::size(bytes))).unwrap_or_default();
+    let name = format!("{}{size}, repetition {}", point.experiment, point.repetition + 1);
+    match list.iter_mut().find(|known| known.text == text) {
+        Some(known) => known.points.push((point.id, name)),
+        None => list.push(Trouble { text: text.to_owned(), points: vec![(point.id, name)] }),
+    }
+}
+
+/// A box with a heading and items of HTML; nothing without items.
+fn list(heading: &str, class: &str, items: &[String]) -> String {
+    if items.is_empty() {
+        return String::new();
+    }
+    let items: String = items.iter().map(|item| format!("<li>{item}</li>\n")).collect();
+    format!("<div class=\"reasons {class}\">\n<h2>{heading}</h2>\n<ul>\n{items}</ul>\n</div>\n")
+}
+
+fn warnings(run: &Run, unreadable: Option<&String>) -> String {
     let mut seen = BTreeMap::new();
     let warnings: Vec<&String> = run
         .warnings
@@ -146,13 +186,6 @@ fn quote(word: &str) -> String {
 fn paragraphs(text: &str, class: &str) -> String {
     let paragraphs = text.split("\n\n").filter(|p| !p.trim().is_empty());
     paragraphs.map(|p| format!("<p class=\"{class}\">{}</p>\n", escape(p.trim()))).collect()
-}
-
-fn count(list: &mut Vec<(String, u64)>, reason: &str) {
-    match list.iter_mut().find(|(known, _)| known == reason) {
-        Some((_, n)) => *n += 1,
-        None => list.push((reason.to_owned(), 1)),
-    }
 }
 
 fn of(points: u64) -> String {

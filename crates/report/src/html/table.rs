@@ -3,6 +3,7 @@
 use super::chart;
 use super::escape::escape;
 use crate::grid::{Cell, Grid, Number, Published, Series};
+use crate::reason::{self, Merged};
 use crate::{unit, value};
 
 /// The table of a grid with the notes that belong under it.
@@ -22,7 +23,8 @@ pub(super) fn render(grid: &Grid, caption: &str) -> String {
 
 /// Which columns a table has.
 struct Columns<'a> {
-    measured: Vec<&'a Series>,
+    /// Each with the number of its columns: two where repetitions have a spread.
+    measured: Vec<(&'a Series, usize)>,
     published: &'a [Published],
     ratios: Vec<(&'a Series, &'a Published)>,
     digits: usize,
@@ -30,7 +32,13 @@ struct Columns<'a> {
 
 impl<'a> Columns<'a> {
     fn of(grid: &'a Grid) -> Self {
-        let measured: Vec<&Series> = grid.series.iter().filter(|s| !s.is_not_measured()).collect();
+        let spread = |s: &Series| s.cells.iter().filter_map(Cell::number).any(|n| n.repetitions > 1);
+        let measured: Vec<(&Series, usize)> = grid
+            .series
+            .iter()
+            .filter(|s| !s.is_not_measured())
+            .map(|s| (s, 1 + usize::from(spread(s))))
+            .collect();
         let ratio = |published: &'a Published| {
             let series = grid.series.get(published.twin?)?;
             (series.has_numbers() && published.scale.is_some()).then_some((series, published))
@@ -56,7 +64,7 @@ impl<'a> Columns<'a> {
     fn head(&self, grid: &Grid) -> String {
         let published_unit = self.published.iter().find_map(|p| p.scale).map_or("", |s| s.label);
         let groups = [
-            ("measured", grid.scale.label, self.measured.len()),
+            ("measured", grid.scale.label, self.measured.iter().map(|m| m.1).sum()),
             ("published", published_unit, self.published.len()),
             ("measured / published", "", self.ratios.len()),
         ];
@@ -67,13 +75,16 @@ impl<'a> Columns<'a> {
             format!("<th scope=\"colgroup\" colspan=\"{columns}\" class=\"group {class}\">{name}{unit}</th>")
         };
         let groups: String = groups.into_iter().filter(|g| g.2 > 0).map(group).collect();
-        let measured = self.measured.iter().map(|s| ("measured", &s.label));
-        let published = self.published.iter().map(|p| ("published", &p.label));
-        let ratios = self.ratios.iter().map(|(_, p)| ("ratio", &p.label));
+        let measured = self.measured.iter().map(|(s, columns)| ("measured", &s.label, *columns));
+        let published = self.published.iter().map(|p| ("published", &p.label, 1));
+        let ratios = self.ratios.iter().map(|(_, p)| ("ratio", &p.label, 1));
         let names: String = measured
             .chain(published)
             .chain(ratios)
-            .map(|(class, label)| format!("<th scope=\"col\" class=\"{class}\">{}</th>", escape(label)))
+            .map(|(class, label, columns)| {
+                let span = if columns > 1 { " colspan=\"2\"" } else { "" };
+                format!("<th scope=\"col\"{span} class=\"{class}\">{}</th>", escape(label))
+            })
             .collect();
         format!(
             "<thead>\n<tr><th scope=\"col\" rowspan=\"2\" class=\"x\">{}</th>{groups}</tr>\n<tr>{names}</tr>\n</thead>\n",
@@ -82,8 +93,11 @@ impl<'a> Columns<'a> {
     }
 
     fn row(&self, grid: &Grid, row: usize, notes: &mut Notes) -> String {
-        let measured: String =
-            self.measured.iter().map(|s| self.measured_cell(grid, &s.cells[row], notes)).collect();
+        let measured: String = self
+            .measured
+            .iter()
+            .map(|(s, columns)| self.measured_cell(grid, &s.cells[row], *columns, notes))
+            .collect();
         let published: String = self
             .published
             .iter()
@@ -107,32 +121,33 @@ impl<'a> Columns<'a> {
         format!("<tr><th scope=\"row\">{x}</th>{measured}{published}{ratios}</tr>\n")
     }
 
-    fn measured_cell(&self, grid: &Grid, cell: &Cell, notes: &mut Notes) -> String {
+    fn measured_cell(&self, grid: &Grid, cell: &Cell, columns: usize, notes: &mut Notes) -> String {
+        let spread = if columns > 1 { "<td class=\"spread\"></td>" } else { "" };
         match cell {
             Cell::Absent => {
                 notes.absent = true;
-                "<td class=\"absent\">–</td>".to_owned()
+                format!("<td class=\"absent\">–</td>{spread}")
             }
-            Cell::NotMeasured(reason) => word("not measured", reason, notes),
-            Cell::Failed(error) => word("failed", error, notes),
-            Cell::Value(number) => self.number(grid, number, notes),
+            Cell::NotMeasured(reason) => word("not measured", reason, columns, notes),
+            Cell::Failed(error) => word("failed", error, columns, notes),
+            Cell::Value(number) if number.repetitions > 1 => {
+                notes.repetitions = notes.repetitions.max(number.repetitions);
+                let ([low, high], digits) = (number.runs, self.digits);
+                let value = self.number(grid, number, notes);
+                format!("{value}<td class=\"spread\">{low:.digits$}..{high:.digits$}</td>")
+            }
+            Cell::Value(number) => self.number(grid, number, notes) + spread,
         }
     }
 
     fn number(&self, grid: &Grid, number: &Number, notes: &mut Notes) -> String {
         let digits = self.digits;
-        let spread = if number.repetitions > 1 {
-            notes.repetitions = notes.repetitions.max(number.repetitions);
-            format!(" <span class=\"spread\">{:.digits$}..{:.digits$}</span>", number.runs[0], number.runs[1])
-        } else {
-            String::new()
-        };
         let doubts: String = number.doubts.iter().map(|doubt| notes.mark(doubt, true)).collect();
         let within = number.quantiles.map(|[low, high]| {
             format!(" title=\"10 % to 90 % within a run: {low:.3} to {high:.3} {}\"", grid.scale.label)
         });
         format!(
-            "<td{class}><a href=\"#histogram={id}\"{within}>{value:.digits$}</a>{doubts}{spread}</td>",
+            "<td{class}><a href=\"#histogram={id}\"{within}>{value:.digits$}</a>{doubts}</td>",
             class = if number.doubts.is_empty() { "" } else { " class=\"doubtful\"" },
             id = number.id,
             within = within.unwrap_or_default(),
@@ -142,8 +157,10 @@ impl<'a> Columns<'a> {
 }
 
 /// A cell without a number: a word, its reason as a tooltip and as a footnote.
-fn word(word: &str, reason: &str, notes: &mut Notes) -> String {
-    format!("<td class=\"word\" title=\"{}\">{word}{}</td>", escape(reason), notes.mark(reason, false))
+fn word(word: &str, reason: &str, columns: usize, notes: &mut Notes) -> String {
+    let span = if columns > 1 { " colspan=\"2\"" } else { "" };
+    let mark = notes.mark(reason, false);
+    format!("<td class=\"word\"{span} title=\"{}\">{word}{mark}</td>", escape(reason))
 }
 
 /// The notes under a table.
@@ -204,21 +221,17 @@ pub(super) fn list(notes: &[String]) -> String {
 
 /// One note for each reason for which whole columns are not measured.
 pub(super) fn not_measured(grid: &Grid) -> Vec<String> {
-    let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
+    let mut reasons = Vec::new();
     for series in grid.series.iter().filter(|s| s.is_not_measured()) {
         for cell in &series.cells {
-            let Cell::NotMeasured(reason) = cell else { continue };
-            let at = reasons.iter().position(|(known, _)| known == reason).unwrap_or_else(|| {
-                reasons.push((reason, Vec::new()));
-                reasons.len() - 1
-            });
-            if !reasons[at].1.contains(&series.label.as_str()) {
-                reasons[at].1.push(&series.label);
+            if let Cell::NotMeasured(reason) = cell {
+                reason::add(&mut reasons, reason, &series.label);
             }
         }
     }
-    let note = |(reason, labels): &(&str, Vec<&str>)| {
-        format!("<strong>Not measured: {}.</strong> {}", escape(&labels.join(", ")), escape(reason))
+    let note = |merged: &Merged| {
+        let labels = escape(&merged.labels.join(", "));
+        format!("<strong>Not measured: {labels}.</strong> {}", escape(&merged.text()))
     };
     reasons.iter().map(note).collect()
 }

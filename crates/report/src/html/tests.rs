@@ -1,1 +1,106 @@
+use measure::figure::{Figure, FigureKind, Unit};
+use serde_json::json;
 
+use super::*;
+
+fn run() -> Run {
+    let value = json!({
+        "schema_version": 1, "program": {"name": "rdmascope", "version": "0.1.0"}, "command": ["rdmascope", "run", "a b"],
+        "started": "2026-11-20T09:14:03Z", "title": "t", "plan": {}, "points_planned": 3,
+    });
+    serde_json::from_value(value).unwrap()
+}
+
+fn latency_point(id: u64, rate: &str, p50_ns: u64) -> Point {
+    let value = json!({
+        "id": id, "experiment": "e", "pattern": "ping-pong", "status": "measured", "repetition": id, "wall_ns": 1,
+        "axes": {"size_bytes": 4, "signal_rate": rate},
+        "latency": {
+            "kind": "rtt_half", "count": 3, "min_ns": 800, "p10_ns": 810, "p50_ns": p50_ns, "p90_ns": 900, "p99_ns": 950,
+            "p999_ns": 960, "max_ns": 1000, "mean_ns": 830.0, "mavericks": {"rule": "> 2 x mean", "count": 0},
+        },
+    });
+    serde_json::from_value(value).unwrap()
+}
+
+fn figure() -> Figure {
+    let value = json!({
+        "kind": "table", "title": "Table 2", "experiments": ["e"], "x": "size_bytes", "y": "latency.p50_ns", "unit": "us",
+        "series": ["signal_rate"],
+        "reference": {"file": "f.csv", "source": "A paper", "table": {
+            "columns": ["size_bytes", "sdr_us", "fdr_us"], "rows": [["4", "0.92", "0.82"], ["8", "NA", "0.83"]],
+        }},
+    });
+    serde_json::from_value(value).unwrap()
+}
+
+fn points() -> Vec<Point> {
+    let mut refused = latency_point(9, "SDR", 1);
+    refused.status = measure::record::Status::NotMeasured { reason: "cannot set <SDR>".to_owned() };
+    refused.latency = None;
+    vec![latency_point(0, "FDR", 820), latency_point(1, "FDR", 840), refused]
+}
+
+fn rendered(run: &Run, points: &[Point]) -> String {
+    let none = |_: &str| Err::<Vec<u64>, _>("gone".to_owned());
+    let mut out = Vec::new();
+    write(run, points, &none, &mut out).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+#[test]
+fn a_table_sets_measured_published_and_ratio_side_by_side() {
+    let page = rendered(&Run { figures: vec![figure()], ..run() }, &points());
+    let table = page.split("<table class=\"numbers\">").nth(1).unwrap().split("</section>").next().unwrap();
+    let rows: Vec<&str> = table.lines().filter(|line| line.starts_with("<tr><th scope=\"row\">")).collect();
+    assert_eq!(
+        rows,
+        [
+            "<tr><th scope=\"row\">4</th><td><a href=\"#histogram=0\" title=\"10 % to 90 % within a run: 0.810 to 0.900 us\">\
+             0.830</a></td><td class=\"spread\">0.820..0.840</td><td class=\"published\">0.92</td>\
+             <td class=\"published\">0.82</td><td class=\"ratio\">1.01</td></tr>",
+            "<tr><th scope=\"row\">8</th><td class=\"absent\">–</td><td class=\"spread\"></td>\
+             <td class=\"published\">NA</td><td class=\"published\">0.83</td><td class=\"ratio absent\">–</td></tr>",
+        ]
+    );
+    assert!(table.contains("<strong>Not measured: SDR.</strong> cannot set &lt;SDR&gt;"), "{table}");
+    assert!(table.contains("Published numbers: A paper."), "{table}");
+    assert!(table.contains(">measured [us]</th>") && table.contains(">published [us]</th>"), "{table}");
+}
+
+#[test]
+fn one_figure_that_cannot_be_drawn_does_not_spoil_the_others() {
+    let wrong = Figure { unit: Some(Unit::GbPerS), ..figure() };
+    let empty = Figure {
+        kind: FigureKind::Lines,
+        experiments: vec!["other".to_owned()],
+        reference: None,
+        ..figure()
+    };
+    let page = rendered(&Run { figures: vec![wrong, empty, figure()], ..run() }, &points());
+    assert!(page.contains("Cannot print latency.p50_ns in Gb/s: it is a time; use ns or us"));
+    assert!(page.contains("Nothing was measured for this figure."));
+    assert!(page.contains("0.830"));
+}
+
+#[test]
+fn a_run_without_points_or_end_still_has_a_report() {
+    let page = rendered(&run(), &[]);
+    assert!(page.contains("did not end"));
+    assert!(page.contains("<dt>missing: the run ended early</dt><dd>3</dd>"));
+    assert!(page.contains("rdmascope run &#39;a b&#39;"));
+}
+
+#[test]
+fn samples_that_cannot_be_read_are_a_warning() {
+    let mut points = points();
+    points[0].ends = serde_json::from_value(json!([{"rank": 0, "samples": "samples/000000-0.u64"}])).unwrap();
+    let page = rendered(&run(), &points);
+    assert!(page.contains("so its histogram is missing: samples/000000-0.u64: gone"));
+}
+
+#[test]
+fn the_same_record_gives_the_same_bytes() {
+    let run = Run { figures: vec![figure()], ..run() };
+    assert_eq!(rendered(&run, &points()), rendered(&run, &points()));
+}

@@ -57,7 +57,7 @@ impl Stream {
         if let Status::NotMeasured { reason } = &point.status {
             let reason = plain(reason);
             if !self.gathered.as_ref().is_some_and(|g| g.takes(point, &reason)) {
-                out += &self.flush();
+                out += &self.flush(Some(point));
                 self.gathered = Some(Gathered::new(reason));
             }
             if let Some(gathered) = &mut self.gathered {
@@ -65,7 +65,7 @@ impl Stream {
             }
             return out;
         }
-        out += &self.flush();
+        out += &self.flush(Some(point));
         if self.table.as_ref().is_none_or(|table| table.key != key) {
             self.open(key);
         }
@@ -75,7 +75,7 @@ impl Stream {
 
     /// What is left to print when the last point has ended: points still gathered, and what the marks mean.
     pub fn finish(mut self) -> String {
-        let mut out = self.flush();
+        let mut out = self.flush(None);
         if !self.unstable.is_empty() {
             out += "\n ! unstable, do not trust the number:\n";
             for line in &self.unstable {
@@ -121,16 +121,20 @@ impl Stream {
         self.table = Some(Table { key, banner_is_out: false, header: None });
     }
 
-    /// Prints the points that were gathered, under the banner of their table if they all are of one.
-    fn flush(&mut self) -> String {
+    /// Prints the points that were gathered: inside their table if it is open or about to be, else on their own.
+    fn flush(&mut self, next: Option<&Point>) -> String {
         let Some(gathered) = self.gathered.take() else { return String::new() };
-        let Some(key) = gathered.only_key() else { return gathered.lines() };
-        let mut out = String::new();
-        if self.table.as_ref().is_none_or(|table| table.key != *key) {
-            out += &row::banner(&key.experiment, &key.pattern, &key.axes, None);
-            self.table = Some(Table { key: key.clone(), banner_is_out: true, header: None });
+        let next_key = next.map(Key::of);
+        let is_open = |key: &Key| self.table.as_ref().is_some_and(|table| table.key == *key);
+        match (gathered.only_key(), next) {
+            (Some(key), _) if is_open(key) => gathered.inside(),
+            (Some(key), Some(next)) if next_key.as_ref() == Some(key) && !is_not_measured(next) => {
+                let banner = row::banner(&key.experiment, &key.pattern, &key.axes, Layout::of(next));
+                self.table = Some(Table { key: key.clone(), banner_is_out: true, header: None });
+                banner + &gathered.inside()
+            }
+            _ => gathered.apart(self.table.iter().map(|table| &table.key).chain(&next_key)),
         }
-        out + &gathered.lines()
     }
 }
 
@@ -139,6 +143,10 @@ pub fn tables(points: &[Point], bandwidth: Unit) -> Result<String, Error> {
     let mut stream = Stream::new(bandwidth)?;
     let lines: String = points.iter().map(|point| stream.line(point)).collect();
     Ok(lines + &stream.finish())
+}
+
+fn is_not_measured(point: &Point) -> bool {
+    matches!(point.status, Status::NotMeasured { .. })
 }
 
 impl Key {

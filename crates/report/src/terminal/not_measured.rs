@@ -51,24 +51,35 @@ impl Gathered {
         if let [key] = &self.keys[..] { Some(key) } else { None }
     }
 
-    /// The line, with the axes that tell the points apart.
-    pub(super) fn lines(&self) -> String {
+    /// The line inside the table that the points belong to, with the axes that tell them apart.
+    pub(super) fn inside(&self) -> String {
+        self.line("", &|name, values| values.len() > 1 || name == "size_bytes")
+    }
+
+    /// The line on its own: it names the experiment, and the axes that also tell the points from their neighbours.
+    pub(super) fn apart<'a>(&self, neighbours: impl Iterator<Item = &'a Key>) -> String {
+        let experiment = self.keys.first().map(|key| plain(&key.experiment)).unwrap_or_default();
+        let others: Vec<&Key> = neighbours.filter(|key| key.experiment == experiment).collect();
+        let differs = |name: &str, values: &[Value]| {
+            let value = values.first();
+            others.iter().any(|key| name != "size_bytes" && key.axes.get(name) != value)
+        };
+        let line = self.line(&format!(" of {experiment}"), &|name, values| {
+            values.len() > 1 || name == "size_bytes" || differs(name, values)
+        });
+        format!("\n{line}")
+    }
+
+    fn line(&self, whose: &str, shown: &dyn Fn(&str, &[Value]) -> bool) -> String {
         let points = if self.points == 1 { "point" } else { "points" };
-        let apart: Vec<String> = self
+        let axes: Vec<String> = self
             .axes
             .iter()
-            .filter(|(name, values)| values.len() > 1 || name == "size_bytes")
+            .filter(|(name, values)| shown(name, values))
             .map(|(name, values)| plain(&format!("{name} {}", range(values))))
             .collect();
-        let apart = if apart.is_empty() { String::new() } else { format!(": {}", apart.join("; ")) };
-        let (gap, whose) = match self.only_key() {
-            Some(_) => ("", String::new()),
-            None => {
-                let name = self.keys.first().map(|k| plain(&k.experiment)).unwrap_or_default();
-                ("\n", format!(" of {name}"))
-            }
-        };
-        format!("{gap} not measured: {} ({} {points}{whose}{apart})\n", self.reason, self.points)
+        let axes = if axes.is_empty() { String::new() } else { format!(": {}", axes.join("; ")) };
+        format!(" not measured: {} ({} {points}{whose}{axes})\n", self.reason, self.points)
     }
 }
 

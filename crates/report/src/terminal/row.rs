@@ -28,7 +28,7 @@ const LATENCY_COLUMNS: [&str; 9] = [
 ];
 
 /// Room for a column whose name is shorter.
-const WIDTH_MIN: usize = 11;
+const WIDTH_MIN: usize = 10;
 
 impl Layout {
     /// The layout for a point; none when it holds no numbers.
@@ -98,13 +98,13 @@ pub(super) fn banner(experiment: &str, pattern: &str, axes: &Axes, layout: Optio
         None => {}
     }
     let settings = axes_text(axes, &shown_apart);
-    let rule = "-".repeat(112);
+    let rule = "-".repeat(110);
     let settings = if settings.is_empty() { String::new() } else { format!(" {settings}\n") };
     format!("\n{rule}\n{what}\n{settings}{rule}\n")
 }
 
 pub(super) fn failed(point: &Point, error: &str) -> String {
-    format!(" {:>11}  failed: {error}{}\n", size(point), repetition(point))
+    format!(" {:>10}  failed: {error}{}\n", size(point), repetition(point))
 }
 
 /// The line that explains the mark of an unstable point.

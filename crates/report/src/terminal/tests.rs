@@ -1,1 +1,151 @@
+use std::collections::BTreeMap;
 
+use measure::record::{Direction, Latency, LatencyKind, Mavericks, Throughput};
+use serde_json::json;
+
+use super::*;
+
+fn point(experiment: &str, size: u64, rate: &str) -> Point {
+    Point {
+        id: 0,
+        experiment: experiment.to_owned(),
+        pattern: "ping-pong".to_owned(),
+        axes: BTreeMap::from([
+            ("service".to_owned(), json!("RC")),
+            ("operation".to_owned(), json!("send")),
+            ("size_bytes".to_owned(), json!(size)),
+            ("signal_rate".to_owned(), json!(rate)),
+        ]),
+        status: Status::Measured,
+        repetition: 0,
+        iterations: Some(1000),
+        latency: None,
+        throughput: None,
+        throughput_total: None,
+        ends: Vec::new(),
+        calibration: None,
+        unstable: None,
+        counters: BTreeMap::new(),
+        wall_ns: 1,
+    }
+}
+
+fn latency(size: u64, p50_ns: u64) -> Point {
+    let latency = Latency {
+        kind: LatencyKind::RttHalf,
+        count: 1000,
+        min_ns: p50_ns - 20,
+        p10_ns: p50_ns - 10,
+        p50_ns,
+        p90_ns: p50_ns + 30,
+        p99_ns: p50_ns + 400,
+        p999_ns: p50_ns + 2000,
+        max_ns: p50_ns + 12_345,
+        mean_ns: p50_ns as f64 + 4.5,
+        stddev_ns: Some(61.4),
+        p50_ci95_ns: None,
+        share_above: BTreeMap::new(),
+        mavericks: Mavericks { rule: "> 2 x mean".to_owned(), count: 0 },
+        resolution: None,
+    };
+    Point { latency: Some(latency), ..point("rc-latency", size, "native") }
+}
+
+fn not_measured(size: u64, rate: &str, reason: &str) -> Point {
+    Point { status: Status::NotMeasured { reason: reason.to_owned() }, ..point("rc-latency", size, rate) }
+}
+
+fn stream(size: u64, direction: Direction) -> Point {
+    let throughput = |factor: f64, direction| Throughput {
+        bytes_per_s: 6_272_500_000.0 * factor,
+        messages_per_s: 6_272_500_000.0 * factor / size as f64,
+        direction,
+    };
+    let mut point = Point {
+        pattern: "stream".to_owned(),
+        throughput: Some(throughput(1.0, direction)),
+        throughput_total: (direction == Direction::BiOne).then(|| throughput(1.9, Direction::BiTotal)),
+        ..point("rc-throughput", size, "native")
+    };
+    let axis = if direction == Direction::Uni { "uni" } else { "bi" };
+    point.axes.insert("direction".to_owned(), json!(axis));
+    point
+}
+
+/// Compares with a golden file line by line; writes the file where `RDMASCOPE_BLESS` is set.
+#[track_caller]
+fn assert_golden(text: &str, name: &str) {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
+    if std::env::var_os("RDMASCOPE_BLESS").is_some() {
+        std::fs::write(&path, text).unwrap();
+    }
+    let golden = std::fs::read_to_string(&path).unwrap();
+    for (index, (line, wanted)) in text.lines().zip(golden.lines()).enumerate() {
+        assert_eq!(line, wanted, "{name}:{}", index + 1);
+    }
+    assert_eq!(text.lines().count(), golden.lines().count(), "{text}");
+}
+
+#[test]
+fn latencies_have_the_columns_of_ib_send_lat() {
+    let mut unstable = latency(4096, 2840);
+    unstable.unstable = Some("the cross-core latency changed\nfrom 58 ns to 131 ns".to_owned());
+    let mut second = latency(4096, 2850);
+    second.repetition = 1;
+    let failed = Point {
+        status: Status::Failed { error: "retry counter exceeded".to_owned() },
+        ..point("rc-latency", 8192, "native")
+    };
+    let text = tables(&[latency(4, 820), unstable, second, failed], Unit::GbPerS).unwrap();
+    assert_golden(&text, "latency.txt");
+}
+
+#[test]
+fn bandwidths_name_their_direction_and_their_unit() {
+    let points =
+        [stream(32768, Direction::Uni), stream(65536, Direction::Uni), stream(32768, Direction::BiOne)];
+    let text = tables(&points, Unit::GbPerS).unwrap();
+    assert_golden(&text, "bandwidth.txt");
+    assert!(tables(&points, Unit::MiBPerS).unwrap().contains("BW average[MiB/s]"));
+    assert!(Stream::new(Unit::Us).is_err());
+}
+
+#[test]
+fn points_with_one_reason_take_one_line() {
+    let no_link = "softdev0 has no link";
+    let mut points: Vec<Point> =
+        [4, 8, 16, 32, 64].map(|size| not_measured(size, "native", "too small")).into();
+    points.push(latency(128, 900));
+    points.extend([256, 512].map(|size| not_measured(size, "native", no_link)));
+    points.extend([4, 8].map(|size| not_measured(size, "FDR", no_link)));
+    points.push(not_measured(4, "QDR", "something else"));
+    let text = tables(&points, Unit::GbPerS).unwrap();
+    assert_golden(&text, "not_measured.txt");
+}
+
+#[test]
+fn a_line_is_printed_as_soon_as_its_point_ends() {
+    let mut stream = Stream::new(Unit::GbPerS).unwrap();
+    assert!(stream.line(&latency(4, 820)).lines().count() > 1, "the first row comes with its headers");
+    assert_eq!(stream.line(&latency(8, 830)).lines().count(), 1);
+    assert_eq!(stream.line(&not_measured(16, "native", "why")), "");
+    assert_eq!(stream.line(&latency(32, 830)).lines().count(), 2);
+    assert_eq!(stream.finish(), "");
+}
+
+#[test]
+fn statistics_of_a_histogram_are_marked_and_explained() {
+    let mut point = latency(4, 820);
+    point.latency.as_mut().unwrap().resolution = Some(0.0005);
+    let text = tables(&[point], Unit::GbPerS).unwrap();
+    assert!(text.contains("  ~\n"), "{text}");
+    assert!(text.ends_with("quantiles are exact to 0.05 % of their value\n"), "{text}");
+}
+
+#[test]
+fn a_record_cannot_drive_the_terminal() {
+    let point =
+        Point { status: Status::Failed { error: "\u{1b}[2Jgone".to_owned() }, ..point("rc\u{7}", 4, "x") };
+    let text = tables(&[point], Unit::GbPerS).unwrap();
+    assert!(!text.contains(['\u{1b}', '\u{7}']), "{text:?}");
+}

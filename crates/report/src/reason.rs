@@ -1,0 +1,112 @@
+//! Reasons that differ in one word, such as the name of a signal rate, said once.
+
+/// A sentence with alternatives at one word.
+#[derive(Debug)]
+pub(crate) struct Merged {
+    words: Vec<String>,
+    /// The word that differs, and what stands there.
+    differs: Option<(usize, Vec<String>)>,
+    /// How many times it was added.
+    pub(crate) count: u64,
+    /// What it was added for, without repeats.
+    pub(crate) labels: Vec<String>,
+}
+
+/// More alternatives than this are shown as the first, dots, the last.
+const ALTERNATIVES_MAX: usize = 6;
+
+/// Adds a sentence to a list, to one that it differs from in one word if there is any.
+pub(crate) fn add(list: &mut Vec<Merged>, sentence: &str, label: &str) {
+    let words: Vec<String> = sentence.split_whitespace().map(str::to_owned).collect();
+    let merged = match list.iter().position(|known| known.takes(&words).is_some()) {
+        Some(index) => &mut list[index],
+        None => {
+            list.push(Merged { words: words.clone(), differs: None, count: 0, labels: Vec::new() });
+            let last = list.len() - 1;
+            &mut list[last]
+        }
+    };
+    merged.take(&words);
+    merged.count += 1;
+    if !merged.labels.iter().any(|known| known == label) {
+        merged.labels.push(label.to_owned());
+    }
+}
+
+impl Merged {
+    /// The sentence, with all alternatives.
+    pub(crate) fn text(&self) -> String {
+        let Some((at, alternatives)) = &self.differs else { return self.words.join(" ") };
+        let tail: String = common_tail(alternatives);
+        let bare: Vec<&str> = alternatives.iter().map(|a| &a[..a.len() - tail.len()]).collect();
+        let said = match &bare[..] {
+            [first, .., last] if bare.len() > ALTERNATIVES_MAX => format!("{first}, ..., {last}"),
+            _ => bare.join(", "),
+        };
+        let mut words = self.words.clone();
+        words[*at] = said + &tail;
+        words.join(" ")
+    }
+
+    /// Where the words differ from these; none if in more than one place, or in another than before.
+    fn takes(&self, words: &[String]) -> Option<Option<usize>> {
+        if words.len() != self.words.len() {
+            return None;
+        }
+        let mut places = (0..words.len()).filter(|at| words[*at] != self.words[*at]);
+        match (places.next(), places.next(), &self.differs) {
+            (None, _, _) => Some(None),
+            (Some(at), None, None) => Some(Some(at)),
+            (Some(at), None, Some((known, _))) if at == *known => Some(Some(at)),
+            _ => None,
+        }
+    }
+
+    fn take(&mut self, words: &[String]) {
+        let Some(Some(at)) = self.takes(words) else { return };
+        let first = self.words[at].clone();
+        let (_, alternatives) = self.differs.get_or_insert_with(|| (at, vec![first]));
+        if !alternatives.contains(&words[at]) {
+            alternatives.push(words[at].clone());
+        }
+    }
+}
+
+/// Punctuation that all of the words end in.
+fn common_tail(words: &[String]) -> String {
+    let tail = |word: &String| word.len() - word.trim_end_matches(['.', ',', ';', ':', ')', '\'', '"']).len();
+    let Some(first) = words.first() else { return String::new() };
+    let end = &first[first.len() - tail(first)..];
+    if words.iter().all(|word| word.ends_with(end) && word.len() > end.len()) {
+        end.to_owned()
+    } else {
+        String::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sentences_that_differ_in_one_word_become_one() {
+        let mut list = Vec::new();
+        for rate in ["SDR", "DDR", "SDR", "QDR"] {
+            add(&mut list, &format!("cannot set {rate}: no such link"), rate);
+        }
+        add(&mut list, "cannot open SDR: no such link", "x");
+        let texts: Vec<_> = list.iter().map(|m| (m.text(), m.count, m.labels.len())).collect();
+        let expected =
+            [("cannot set SDR, DDR, QDR: no such link", 4, 3), ("cannot open SDR: no such link", 1, 1)];
+        assert_eq!(texts, expected.map(|(text, n, labels)| (text.to_owned(), n, labels)));
+    }
+
+    #[test]
+    fn many_alternatives_are_abridged() {
+        let mut list = Vec::new();
+        for size in 1..=9 {
+            add(&mut list, &format!("{size} B is too much"), "");
+        }
+        assert_eq!(list[0].text(), "1, ..., 9 B is too much");
+    }
+}

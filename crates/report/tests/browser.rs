@@ -1,0 +1,153 @@
+//! The report in a real browser: everything is drawn, nothing goes wrong, no text of a record becomes a script.
+
+mod fixture;
+#[path = "support/browser.rs"]
+mod support;
+
+use fixture::Fixture;
+use measure::record::Status;
+use serde_json::json;
+use support::{Browser, Seen, View};
+
+const WIDE: View<'_> = View { hash: "", width: 1300, dark: false };
+
+fn html(fixture: &Fixture) -> String {
+    let mut out = Vec::new();
+    report::html::write(&fixture.run, &fixture.points, &fixture.samples(), &mut out).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+fn open(browser: &Browser, html: &str, view: &View<'_>) -> Seen {
+    let scratch = tempfile::tempdir().unwrap();
+    let seen = browser.open(html, view, scratch.path());
+    assert!(seen.ready, "the page did not finish: {seen:?}");
+    assert!(seen.errors.is_empty(), "script errors: {:?}", seen.errors);
+    seen
+}
+
+#[test]
+fn every_figure_is_drawn_and_no_script_fails() {
+    let Some(browser) = support::find_or_skip() else { return };
+    let seen = open(&browser, &html(&Fixture::new()), &WIDE);
+    let expected = [
+        ("figure-5-plot", 5),
+        ("figure-6-plot", 3),
+        ("figure-7-plot", 4),
+        ("figure-8-plot", 2),
+        ("figure-9-plot", 2),
+    ];
+    assert_eq!(seen.plots, expected.map(|(id, traces)| (id.to_owned(), traces)));
+    assert_eq!(seen.fact("background"), "rgb(246, 247, 249)");
+    assert!(seen.fact("chosen").contains("No point is selected"));
+    assert_eq!(seen.fact("rows"), "0");
+}
+
+#[test]
+fn a_histogram_opens_on_demand_with_both_ends() {
+    let Some(browser) = support::find_or_skip() else { return };
+    let fixture = Fixture::new();
+    let point = fixture.points.iter().find(|p| p.ends.len() == 2).unwrap();
+    let hash = format!("histogram={}", point.id);
+    let seen = open(&browser, &html(&fixture), &View { hash: &hash, dark: true, ..WIDE });
+    let histogram = seen.plots.iter().find(|(id, _)| id == "histogram").expect("no histogram");
+    assert!(histogram.1 >= 2, "{histogram:?}");
+    let latency = point.latency.as_ref().unwrap();
+    let chosen = seen.fact("chosen");
+    assert!(chosen.contains(&format!("{:.3} us", latency.max_ns as f64 / 1e3)), "{chosen}");
+    assert!(chosen.contains("Rank 1: 2,000 samples, from a recorded histogram"), "{chosen}");
+    let other = point.ends[1].latency.as_ref().unwrap();
+    assert!(chosen.contains(&format!("the largest {:.3} us", other.max_ns as f64 / 1e3)), "{chosen}");
+    assert_eq!(seen.fact("background"), "rgb(15, 18, 22)");
+}
+
+#[test]
+fn a_point_without_numbers_says_why() {
+    let Some(browser) = support::find_or_skip() else { return };
+    let fixture = Fixture::new();
+    let failed = fixture.points.iter().find(|p| matches!(p.status, Status::Failed { .. })).unwrap();
+    let hash = format!("histogram={}&theme=dark", failed.id);
+    let seen = open(&browser, &html(&fixture), &View { hash: &hash, ..WIDE });
+    assert!(seen.fact("chosen").contains("transport retry counter exceeded"), "{seen:?}");
+    assert_eq!(seen.fact("background"), "rgb(15, 18, 22)", "the hash sets the theme");
+}
+
+#[test]
+fn a_phone_does_not_scroll_sideways_and_all_points_can_be_listed() {
+    let Some(browser) = support::find_or_skip() else { return };
+    let fixture = Fixture::new();
+    let seen = open(&browser, &html(&fixture), &View { hash: "all-points", width: 390, dark: false });
+    assert_eq!(seen.widths.0, 390);
+    assert!(seen.widths.1 <= 390, "the page is {} wide", seen.widths.1);
+    assert_eq!(seen.fact("plots beyond the window"), "0");
+    assert_eq!(seen.fact("rows"), fixture.points.len().to_string());
+    assert_eq!(seen.fact("listed"), fixture.points.len().to_string());
+}
+
+#[test]
+fn text_of_the_record_never_runs() {
+    let Some(browser) = support::find_or_skip() else { return };
+    let evil = |n: u32| {
+        format!(
+            "</script></title><script>window.injected={n}</script><img src=x onerror=\"window.injected={n}\">"
+        )
+    };
+    let mut fixture = Fixture::new();
+    fixture.run.title = evil(1);
+    fixture.run.about = Some(evil(2));
+    fixture.run.command.push(evil(3));
+    fixture.run.warnings.push(evil(4));
+    fixture.run.devices[0].name = evil(5);
+    fixture.run.plan = json!({ evil(6): evil(7) });
+    for figure in &mut fixture.run.figures {
+        figure.title += &evil(8);
+        figure.caption = Some(evil(9));
+    }
+    for point in &mut fixture.points {
+        for value in point.axes.values_mut().filter(|value| **value == json!("RC")) {
+            *value = json!(evil(10));
+        }
+        if let Status::NotMeasured { reason } = &mut point.status {
+            *reason = evil(11);
+        }
+        if point.unstable.is_some() {
+            point.unstable = Some(evil(12));
+        }
+    }
+    let shown = fixture.points.iter().find(|p| p.unstable.is_some()).unwrap().id;
+    let page = html(&fixture);
+    for hash in [format!("histogram={shown}"), "all-points".to_owned()] {
+        let seen = open(&browser, &page, &View { hash: &hash, ..WIDE });
+        assert_eq!(seen.fact("ran"), "nothing");
+        assert!(seen.fact("title").contains("<script>window.injected=1"), "{}", seen.fact("title"));
+    }
+}
+
+#[test]
+fn an_old_browser_is_told_so_and_keeps_the_tables() {
+    let Some(browser) = support::find_or_skip() else { return };
+    let page = html(&Fixture::new());
+    let nonce = page.split("nonce=\"").nth(1).unwrap().split('"').next().unwrap();
+    let script = format!("<head><script nonce=\"{nonce}\">delete window.DecompressionStream</script>");
+    let scratch = tempfile::tempdir().unwrap();
+    let seen = browser.open(&page.replacen("<head>", &script, 1), &WIDE, scratch.path());
+    assert!(!seen.ready);
+    assert!(seen.errors.iter().any(|e| e.contains("too old to draw the charts")), "{:?}", seen.errors);
+    assert!(page.contains("8512.54"), "the published table is plain HTML");
+}
+
+#[test]
+fn the_watch_notices_a_script_that_fails_and_a_load_that_is_refused() {
+    let Some(browser) = support::find_or_skip() else { return };
+    let page = html(&Fixture::new());
+    let nonce = page.split("nonce=\"").nth(1).unwrap().split('"').next().unwrap();
+    let broken =
+        page.replacen("</body>", &format!("<script nonce=\"{nonce}\">undefinedName()</script></body>"), 1);
+    let loading = page.replacen("</body>", "<img src=\"file:///nowhere.png\"></body>", 1);
+    let inline = page.replacen("</body>", "<script>window.injected=1</script></body>", 1);
+    for (page, trace) in [(broken, "undefinedName"), (loading, "img-src"), (inline, "script-src")] {
+        let scratch = tempfile::tempdir().unwrap();
+        let seen = browser.open(&page, &WIDE, scratch.path());
+        assert!(seen.errors.iter().any(|e| e.contains(trace)), "{trace}: {:?}", seen.errors);
+        assert_eq!(seen.fact("ran"), "nothing");
+    }
+}

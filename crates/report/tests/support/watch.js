@@ -1,0 +1,35 @@
+// Watches a report from before its own scripts run, and writes down what it saw once the page is ready.
+(() => {
+  const lines = [];
+  const clean = (text) => String(text).replace(/\s+/g, " ");
+  const error = (text) => lines.push("error\t" + clean(text));
+  addEventListener("error", (e) => error(e.message || "a resource failed to load"), true);
+  addEventListener("unhandledrejection", (e) => error("unhandled rejection: " + e.reason));
+  addEventListener("securitypolicyviolation", (e) => error("refused: " + e.violatedDirective + " " + e.blockedURI));
+  const report = () => {
+    const root = document.documentElement;
+    for (const name of ["scriptErrors"]) if (root.dataset[name]) error("the page itself reports: " + root.dataset[name]);
+    for (const box of document.querySelectorAll(".plot")) {
+      const traces = box.querySelectorAll("svg.main-svg .scatterlayer > .trace, svg.main-svg .barlayer > .trace").length;
+      lines.push("plot\t" + box.id + "\t" + traces);
+    }
+    const right = [...document.querySelectorAll(".plot svg.main-svg")].filter((svg) => svg.getBoundingClientRect().right > innerWidth + 1).length;
+    lines.push("widths\t" + innerWidth + "\t" + Math.max(root.scrollWidth, document.body.scrollWidth));
+    lines.push("plots beyond the window\t" + right);
+    lines.push("background\t" + getComputedStyle(document.body).backgroundColor);
+    lines.push("chosen\t" + clean(document.querySelector("#chosen")?.textContent ?? ""));
+    lines.push("listed\t" + document.querySelectorAll("#point-list button").length);
+    lines.push("rows\t" + document.querySelectorAll("#points-table tbody tr").length);
+    lines.push("title\t" + clean(document.title));
+    lines.push("ran\t" + String(window.injected ?? "nothing"));
+    parent.postMessage(lines.join("\n"), "*");
+  };
+  const start = Date.now();
+  const timer = setInterval(() => {
+    const ready = document.documentElement.dataset.ready === "yes";
+    if (!ready && Date.now() - start < 25000) return;
+    clearInterval(timer);
+    if (ready) lines.push("ready\tyes");
+    setTimeout(report, 400);
+  }, 50);
+})();
