@@ -81,6 +81,17 @@ impl View {
         Some(unsafe { at.as_ref() })
     }
 
+    /// Makes sure that no page of these bytes is missing when they are first written to: an adapter does not take page
+    /// faults either. Only a matter of time, so failure does not matter (kernels before 5.14 cannot do it).
+    pub(crate) fn populate(&self, offset: u64, len: u64) {
+        let start = offset / PAGE as u64 * PAGE as u64;
+        let Some(at) = self.at(start, offset.saturating_add(len).saturating_sub(start)) else { return };
+        let len = (offset + len - start) as usize;
+        // SAFETY: the range lies in the mapping, and populating changes no byte of it.
+        let _ =
+            unsafe { rustix::mm::madvise(at.as_ptr().cast(), len, rustix::mm::Advice::LinuxPopulateWrite) };
+    }
+
     /// The offset of an address, if `len` bytes from it lie in the arena.
     pub(crate) fn offset_of(&self, addr: u64, len: u64) -> Option<u64> {
         let offset = addr.checked_sub(self.base.as_ptr() as u64)?;

@@ -4,10 +4,12 @@
 //! is read from there is believed beyond its own bounds.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
 use verbs::abi::*;
 
+use crate::arena::View;
 use crate::completion::notify;
 use crate::copy::{Piece, Place, gather_small, scatter};
 use crate::host::{Host, Peer};
@@ -70,12 +72,13 @@ impl Delivery {
 }
 
 /// A queue pair of a peer, found once and used for every message.
-#[derive(Clone)]
 pub(crate) struct Target {
     pub(crate) peer: Arc<Peer>,
     pub(crate) qp_num: u32,
     generation: u32,
     ring: Ring,
+    /// Key of the region that was last written to: its pages are there.
+    warm: AtomicU32,
 }
 
 impl Target {
@@ -91,7 +94,23 @@ impl Target {
             stride: shared.ring_stride.load(Relaxed),
         };
         let found = shared.qp_num.load(Acquire) == qp_num && ring.is_sane(view);
-        found.then(|| Self { peer: Arc::clone(&peer), qp_num, generation, ring })
+        if !found {
+            return None;
+        }
+        view.populate(ring.offset, ring.bytes());
+        Some(Self { peer: Arc::clone(&peer), qp_num, generation, ring, warm: AtomicU32::new(0) })
+    }
+
+    /// Maps the pages of a region before the first payload goes there.
+    #[cold]
+    fn warm_up(&self, view: &View, key: u32) {
+        self.warm.store(key, Relaxed);
+        if self.peer.is_new_region(key) {
+            let region = view.mr(key);
+            if region.in_arena.load(Relaxed) != 0 {
+                view.populate(region.offset.load(Relaxed), region.length.load(Relaxed));
+            }
+        }
     }
 
     /// Its entry in the peer's table.
@@ -299,7 +318,11 @@ impl Attempt<'_> {
                 length: shared.length.load(Relaxed),
                 lkey: shared.lkey.load(Relaxed),
             };
-            locate(view, Some(&self.target.peer), pd, &sge, Access::Scatter)
+            let place = locate(view, Some(&self.target.peer), pd, &sge, Access::Scatter)?;
+            if self.target.warm.load(Relaxed) != sge.lkey {
+                self.target.warm_up(view, sge.lkey);
+            }
+            Some(place)
         };
         let header = self.message.datagram.map(|datagram| grh(self.message.bytes, datagram.traffic_class));
         let mut room = 0;

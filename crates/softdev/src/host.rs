@@ -25,7 +25,7 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
 use crate::arena::{Arena, View};
 use crate::limits::{BLOCKS, QP_INDEX_BITS};
-use crate::shared::{LAYOUT, MAGIC, TABLES};
+use crate::shared::{LAYOUT, MAGIC, TABLES, mr_index};
 
 /// This process, as a member of the host.
 pub(crate) struct Host {
@@ -45,6 +45,8 @@ pub(crate) struct Peer {
     connection: Option<OwnedFd>,
     /// Writing ends of its completion channels, by descriptor and inode.
     channels: Mutex<HashMap<(i32, u64), Arc<OwnedFd>>>,
+    /// The last key of each entry of its table of memory regions whose pages were mapped.
+    regions: Mutex<HashMap<u32, u32>>,
 }
 
 /// The process's one membership, made when the device is first opened.
@@ -121,7 +123,7 @@ impl Host {
 impl Peer {
     fn own() -> Self {
         let pid = rustix::process::getpid().as_raw_nonzero().get().cast_unsigned();
-        Self { pid, mapping: None, connection: None, channels: Mutex::default() }
+        Self { pid, mapping: None, connection: None, channels: Mutex::default(), regions: Mutex::default() }
     }
 
     fn attach(block: u32) -> io::Result<Self> {
@@ -139,7 +141,13 @@ impl Peer {
         if (header.magic.load(Acquire), header.layout.load(Relaxed), header.block.load(Relaxed)) != ours {
             return Err(io::Error::other("the arena is not of this version"));
         }
-        Ok(Self { pid, mapping: Some(view), connection: Some(connection), channels: Mutex::default() })
+        Ok(Self {
+            pid,
+            mapping: Some(view),
+            connection: Some(connection),
+            channels: Mutex::default(),
+            regions: Mutex::default(),
+        })
     }
 
     /// Its arena; `own` where the peer is this process.
@@ -157,6 +165,12 @@ impl Peer {
     /// Whether the process still exists.
     pub(crate) fn is_alive(&self) -> bool {
         self.connection.as_ref().is_none_or(|connection| !is_broken(connection))
+    }
+
+    /// Whether the pages of a region have not been mapped yet; from now on they count as mapped.
+    pub(crate) fn is_new_region(&self, key: u32) -> bool {
+        let mut regions = self.regions.lock().unwrap_or_else(PoisonError::into_inner);
+        !self.is_own() && regions.insert(mr_index(key), key) != Some(key)
     }
 
     /// The writing end of one of its completion channels.
