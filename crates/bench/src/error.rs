@@ -2,6 +2,7 @@
 //!
 //! Every message is one sentence or two: where it is, what it is, why it cannot be so, and what to do. `place` is
 //! where a plan says something: `plans/x.toml:12`, `--set iterations=0`, or `the plan` where it was built in code.
+//! A `cause` is part of the message already, so it is not given again as `source()`: a chain would print it twice.
 
 use std::io;
 use std::path::PathBuf;
@@ -12,8 +13,8 @@ use std::path::PathBuf;
 #[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum Error {
     // Reading a plan.
-    #[error("cannot read the plan {}: {source}", path.display())]
-    PlanRead { path: PathBuf, source: io::Error },
+    #[error("cannot read the plan {}: {cause}", path.display())]
+    PlanRead { path: PathBuf, cause: io::Error },
     #[error(
         "there is no plan {name:?}: no file has that name and the plans that come with the program are {known}{hint}"
     )]
@@ -102,4 +103,34 @@ pub enum Error {
         "{file}:{line}: {found} cells where the heading has {expected}: give every row as many cells as the heading"
     )]
     RaggedReference { file: String, line: usize, found: usize, expected: usize },
+
+    // Processes.
+    #[error("the command template {template:?} cannot be used: {reason}")]
+    BadTemplate { template: String, reason: String },
+    #[error("cannot start the agent of rank {rank} with {command:?}: {cause}")]
+    Spawn { rank: u32, command: String, cause: io::Error },
+    #[error(
+        "expected the greeting of rdmascope but read {line}: whatever starts an agent must run rdmascope and print nothing itself"
+    )]
+    NoGreeting { line: String },
+    #[error("{theirs} cannot work with {ours}: install the same version at both ends")]
+    OtherProtocol { theirs: String, ours: String },
+    #[error("the messages are broken: {reason}")]
+    BrokenFrame { reason: String },
+    #[error("{who} cannot be used: {cause}")]
+    BadAgent { who: String, cause: Box<Self> },
+    #[error("{who} {how} while {doing}{said}")]
+    AgentEnded { who: String, how: String, doing: String, said: String },
+    #[error("{who} gave no answer within {timeout_s} s while {doing}{said}")]
+    AgentSilent { who: String, timeout_s: f64, doing: String, said: String },
+    #[error("{who} answered \"{reply}\" out of turn while {doing}: this is a bug, please report it")]
+    OutOfTurn { who: String, reply: String, doing: String },
+    #[error("{who} cannot describe its host: {reason}")]
+    NotDescribed { who: String, reason: String },
+    #[error("cannot {what}: {cause}")]
+    System { what: String, cause: io::Error },
+    #[error("stopped by {signal}: the points that had ended are kept")]
+    Interrupted { signal: String },
+    #[error("cannot keep the result of point {point}: {cause}")]
+    Sink { point: u64, cause: Box<dyn std::error::Error + Send + Sync> },
 }

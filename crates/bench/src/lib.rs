@@ -3,6 +3,7 @@
 mod error;
 pub mod plan;
 pub mod point;
+pub mod process;
 mod units;
 
 pub use error::Error;

@@ -163,7 +163,7 @@ impl Plan {
             }
         }
         let text = std::fs::read_to_string(path)
-            .map_err(|source| Error::PlanRead { path: path.to_owned(), source })?;
+            .map_err(|cause| Error::PlanRead { path: path.to_owned(), cause })?;
         let base = path.parent().map_or_else(PathBuf::new, Path::to_owned);
         read::plan(&text, name, Base::Directory(base))
     }

@@ -27,10 +27,17 @@ pub(super) fn hint<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>) ->
     let wrong = wrong.to_lowercase();
     let near = known
         .into_iter()
-        .map(|name| (strsim::jaro_winkler(&wrong, &name.to_lowercase()), name))
+        .map(|name| (likeness(&wrong, &name.to_lowercase()), name))
         .filter(|(likeness, _)| *likeness >= LIKENESS_MIN)
         .max_by(|a, b| a.0.total_cmp(&b.0));
     near.map_or_else(String::new, |(_, name)| format!(": did you mean {name:?}?"))
+}
+
+/// Jaro-Winkler for long names; for short ones, where it sees no swap of neighbours (`FRD`), the edit distance.
+fn likeness(wrong: &str, name: &str) -> f64 {
+    let swapped =
+        strsim::damerau_levenshtein(wrong, name) == 1 && wrong.len() == name.len() && wrong.len() > 2;
+    if swapped { 1.0 } else { strsim::jaro_winkler(wrong, name) }
 }
 
 struct Names<'a>(&'a mut &'static [&'static str]);

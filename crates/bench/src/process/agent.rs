@@ -1,0 +1,183 @@
+//! The end that measures: reads requests, lets a [`Worker`] do them, answers.
+//!
+//! An agent lives and dies with its coordinator: when its input ends it is gone within [`HANGUP_GRACE`], even in the
+//! middle of a measurement. One thread waits for that; blocked in a read it costs the measurement nothing.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, AsRawFd};
+use std::sync::mpsc::{self, RecvTimeoutError, SyncSender};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::frame::{Decoder, Greeting};
+use super::message::{Calibrated, CalibrationStep, Description, Hello, Outcome, Reply, Request};
+use crate::Error;
+use crate::point::PointSpec;
+
+/// What measures. The agent calls it from one thread, in this order for each point: `prepare`, `connect`, `run`,
+/// `reset`; any but the last may be left out when something went wrong, and `calibrate` comes between points.
+pub trait Worker {
+    /// What is here. `rank` is the one that this worker now has.
+    fn describe(&mut self, rank: u32) -> Result<Description, PointError>;
+
+    /// Sets a point up as far as it goes without the peer; returns what the peer needs to connect.
+    fn prepare(&mut self, spec: &PointSpec) -> Result<Value, PointError>;
+
+    /// Connects to the peer, which said `peer` when it was prepared.
+    fn connect(&mut self, peer: &Value) -> Result<(), PointError>;
+
+    /// Measures the point.
+    fn run(&mut self) -> Result<Outcome, PointError>;
+
+    /// Does a step towards the cross-core latency, which no point is set up for.
+    fn calibrate(&mut self, step: &CalibrationStep) -> Result<Calibrated, PointError>;
+
+    /// Takes the point down, whatever became of it. Also called where there is none.
+    fn reset(&mut self);
+}
+
+/// Why a worker could not do what it was asked to.
+#[derive(Clone, Debug, PartialEq)]
+pub enum PointError {
+    /// It cannot be done here: the reason, for the reader of the report.
+    NotMeasured(String),
+    /// It went wrong: what was tried, on which object, why it failed, what to do.
+    Failed(String),
+}
+
+impl From<Error> for PointError {
+    fn from(err: Error) -> Self {
+        Self::Failed(err.to_string())
+    }
+}
+
+/// How long an agent whose input ended may take to leave by itself before it is ended.
+pub const HANGUP_GRACE: Duration = Duration::from_millis(100);
+
+/// Serves requests until [`Request::Quit`] or the end of `input`.
+///
+/// # Errors
+///
+/// If what arrives is not from a coordinator of this version, or the output fails.
+pub fn serve<R, O, W>(input: R, mut output: O, mut worker: W) -> Result<(), Error>
+where
+    R: Read + Send + 'static,
+    O: Write,
+    W: Worker,
+{
+    let failed = |cause| Error::System { what: "write to the coordinator".to_owned(), cause };
+    output.write_all(Greeting::ours().to_line().as_bytes()).and_then(|()| output.flush()).map_err(failed)?;
+    let (requests, received) = mpsc::sync_channel(1);
+    // Dropped when this function returns, which tells the reader that nobody has to be ended.
+    let (_serving, hangup) = mpsc::channel::<()>();
+    std::thread::Builder::new()
+        .name("requests".to_owned())
+        .spawn(move || {
+            read(input, &requests);
+            drop(requests);
+            if hangup.recv_timeout(HANGUP_GRACE) == Err(RecvTimeoutError::Timeout) {
+                // SAFETY: _exit has no preconditions. Nothing of value is left to unwind: the coordinator is gone.
+                unsafe { libc::_exit(EXIT_ORPHANED) }
+            }
+        })
+        .map_err(|cause| Error::System { what: "start a thread".to_owned(), cause })?;
+    for request in received {
+        let reply = match request? {
+            Request::Quit => return Ok(()),
+            request => answer(&mut worker, &request),
+        };
+        write(&mut output, reply).map_err(failed)?;
+    }
+    Ok(())
+}
+
+/// The process's standard input and output for [`serve`]. Whatever else writes to standard output from now on, such as
+/// a library, writes to standard error, and whatever reads standard input finds it empty.
+///
+/// # Errors
+///
+/// If the system refuses the descriptors.
+pub fn take_stdio() -> Result<(File, File), Error> {
+    let take = || -> io::Result<(File, File)> {
+        let input = io::stdin().as_fd().try_clone_to_owned()?;
+        let output = io::stdout().as_fd().try_clone_to_owned()?;
+        replace(&File::open("/dev/null")?, libc::STDIN_FILENO)?;
+        replace(&io::stderr(), libc::STDOUT_FILENO)?;
+        Ok((input.into(), output.into()))
+    };
+    take().map_err(|cause| Error::System { what: "set standard input and output aside".to_owned(), cause })
+}
+
+fn replace(by: &impl AsRawFd, descriptor: libc::c_int) -> io::Result<()> {
+    // SAFETY: dup2 takes any numbers; `by` is open, and nothing in this process owns the standard descriptors.
+    if unsafe { libc::dup2(by.as_raw_fd(), descriptor) } < 0 {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(())
+    }
+}
+
+/// Reads requests until the input ends, fails or is not from a coordinator.
+fn read(mut input: impl Read, requests: &SyncSender<Result<Request, Error>>) {
+    let (mut decoder, mut greeted) = (Decoder::default(), false);
+    let mut bytes = [0; 4096];
+    loop {
+        match input.read(&mut bytes) {
+            Ok(0) => return,
+            Ok(count) => decoder.push(&bytes[..count]),
+            Err(err) if err.kind() == io::ErrorKind::Interrupted => continue,
+            Err(_) => return,
+        }
+        while let Some(request) = next(&mut decoder, &mut greeted).transpose() {
+            let last = request.is_err();
+            if requests.send(request).is_err() || last {
+                return;
+            }
+        }
+    }
+}
+
+fn next(decoder: &mut Decoder, greeted: &mut bool) -> Result<Option<Request>, Error> {
+    if !*greeted {
+        let Some(greeting) = decoder.greeting()? else { return Ok(None) };
+        greeting.check()?;
+        *greeted = true;
+    }
+    decoder.frame()?.map(|frame| Request::from_frame(&frame)).transpose()
+}
+
+fn answer(worker: &mut impl Worker, request: &Request) -> Reply {
+    let reply = match request {
+        Request::Hello { rank, .. } => worker
+            .describe(*rank)
+            .map(|description| Reply::Hello(Box::new(Hello { pid: std::process::id(), description }))),
+        Request::Prepare(spec) => worker.prepare(spec).map(|address| Reply::Prepared { address }),
+        Request::Connect { peer } => worker.connect(peer).map(|()| Reply::Connected),
+        Request::Run => worker.run().map(|outcome| Reply::Done(Box::new(outcome))),
+        Request::Calibrate(step) => worker.calibrate(step).map(Reply::Calibrated),
+        Request::Reset | Request::Quit => {
+            worker.reset();
+            Ok(Reply::Idle)
+        }
+    };
+    reply.unwrap_or_else(|err| match err {
+        PointError::NotMeasured(reason) => Reply::NotMeasured { reason },
+        PointError::Failed(error) => Reply::Failed { error },
+    })
+}
+
+fn write(output: &mut impl Write, reply: Reply) -> io::Result<()> {
+    match reply.to_frame().write(output) {
+        // What a worker made too long is its failure, not the stream's.
+        Err(err) if err.kind() == io::ErrorKind::InvalidInput => {
+            Reply::Failed { error: err.to_string() }.to_frame().write(output)?;
+        }
+        other => other?,
+    }
+    output.flush()
+}
+
+/// Exit status of an agent that was ended in the middle of something because its coordinator was gone.
+const EXIT_ORPHANED: libc::c_int = 1;

@@ -1,0 +1,207 @@
+//! What goes to and comes from one agent, never blocking: queued requests out, replies and lines of its standard error
+//! in.
+
+use std::collections::VecDeque;
+use std::io::{self, Read, Write};
+
+use rustix::event::PollFlags;
+
+use super::child::{Process, Streams};
+use super::deadline::Deadline;
+use super::frame::{Decoder, FRAME_BYTES_MAX, Frame, Greeting, quotable};
+use super::message::{Reply, Request};
+use super::sink::Sink;
+use crate::Error;
+
+/// An agent as its coordinator sees it. Dropping it kills the process.
+#[derive(Debug)]
+pub(super) struct Agent {
+    pub(super) rank: u32,
+    pub(super) host: String,
+    process: Process,
+    pub(super) streams: Streams,
+    /// What its standard input has not taken yet.
+    unsent: VecDeque<u8>,
+    decoder: Decoder,
+    greeting: Option<Greeting>,
+    output_ended: bool,
+    errors_ended: bool,
+    /// The beginning of a line of its standard error.
+    line: Vec<u8>,
+    /// The last whole line of its standard error, quoted.
+    last_line: Option<String>,
+}
+
+impl Agent {
+    pub(super) fn start(rank: u32, host: &str, words: &[String]) -> Result<Self, Error> {
+        let (process, streams) = Process::start(words).map_err(|cause| Error::Spawn {
+            rank,
+            command: words.first().cloned().unwrap_or_default(),
+            cause,
+        })?;
+        Ok(Self {
+            rank,
+            host: host.to_owned(),
+            process,
+            streams,
+            unsent: Greeting::ours().to_line().into_bytes().into(),
+            decoder: Decoder::default(),
+            greeting: None,
+            output_ended: false,
+            errors_ended: false,
+            line: Vec::new(),
+            last_line: None,
+        })
+    }
+
+    /// `the agent of rank 1 (pid 123)`, with its host where it has one.
+    pub(super) fn name(&self) -> String {
+        let at = if self.host.is_empty() { String::new() } else { format!(" on {}", self.host) };
+        format!("the agent of rank {}{at} (pid {})", self.rank, self.process.pid())
+    }
+
+    /// What its standard error last said, for the end of an error.
+    pub(super) fn said(&self) -> String {
+        self.last_line.as_ref().map_or_else(String::new, |line| format!("; it last said {line}"))
+    }
+
+    pub(super) fn send(&mut self, request: &Request) -> Result<(), Error> {
+        let what = || format!("send a request to {}", self.name());
+        let mut bytes = Vec::new();
+        request.to_frame().write(&mut bytes).map_err(|cause| Error::System { what: what(), cause })?;
+        self.unsent.extend(bytes);
+        Ok(())
+    }
+
+    /// What to wait for on its standard input, output and error.
+    pub(super) fn interest(&self) -> [PollFlags; 3] {
+        let when = |wanted, flag| if wanted { flag } else { PollFlags::empty() };
+        [
+            when(!self.unsent.is_empty(), PollFlags::OUT),
+            when(self.takes_output(), PollFlags::IN),
+            when(!self.errors_ended, PollFlags::IN),
+        ]
+    }
+
+    /// Moves what can be moved without waiting. Whole lines of its standard error go to the sink.
+    pub(super) fn transfer(&mut self, sink: &mut dyn Sink) {
+        self.write();
+        let mut bytes = [0; TRANSFER_BYTES];
+        match self.takes_output().then(|| read(&mut self.streams.output, &mut bytes)).flatten() {
+            Some(0) => self.output_ended = true,
+            Some(count) => self.decoder.push(&bytes[..count]),
+            None => {}
+        }
+        match read(&mut self.streams.errors, &mut bytes) {
+            Some(0) => self.errors_ended = true,
+            Some(count) => self.take_errors(&bytes[..count], sink),
+            None => {}
+        }
+    }
+
+    /// The next reply, if it is whole. `doing` is for the error.
+    pub(super) fn reply(&mut self, doing: &str) -> Result<Option<Reply>, Error> {
+        match self.next() {
+            Ok(Some(frame)) => match Reply::from_frame(frame) {
+                Ok(reply) => Ok(Some(reply)),
+                Err(err) => Err(self.unusable(err)),
+            },
+            Ok(None) if self.output_ended => Err(self.ended(doing)),
+            Ok(None) => Ok(None),
+            Err(err) => Err(self.unusable(err)),
+        }
+    }
+
+    /// The version of the program at the other end, once it has greeted.
+    pub(super) fn version(&self) -> Option<&str> {
+        self.greeting.as_ref().map(|greeting| greeting.version.as_str())
+    }
+
+    /// Waits for the process to end by itself.
+    pub(super) fn finish(&self, deadline: Deadline) {
+        self.process.end(deadline);
+    }
+
+    /// Kills the process.
+    pub(super) fn kill(&mut self) {
+        self.process.kill();
+    }
+
+    /// Whether its output has ended but its last words may still be on their way.
+    pub(super) fn has_last_words(&self) -> bool {
+        self.output_ended && !self.errors_ended
+    }
+
+    /// Nobody is asked for more than one frame at a time: an agent that floods is not read, and so stopped.
+    fn takes_output(&self) -> bool {
+        !self.output_ended && self.decoder.unread_bytes() < FRAME_BYTES_MAX
+    }
+
+    fn write(&mut self) {
+        while !self.unsent.is_empty() {
+            let (bytes, _) = self.unsent.as_slices();
+            match self.streams.input.write(bytes) {
+                Ok(count) => drop(self.unsent.drain(..count)),
+                Err(err) if err.kind() == io::ErrorKind::WouldBlock => return,
+                Err(err) if err.kind() == io::ErrorKind::Interrupted => {}
+                // It closed its input. Its output ends next, or the deadline comes: both say more than this error.
+                Err(_) => self.unsent.clear(),
+            }
+        }
+    }
+
+    fn next(&mut self) -> Result<Option<Frame>, Error> {
+        if self.greeting.is_none() {
+            let Some(greeting) = self.decoder.greeting()? else { return Ok(None) };
+            greeting.check()?;
+            self.greeting = Some(greeting);
+        }
+        self.decoder.frame()
+    }
+
+    /// Hands whole lines on. A line without an end is handed on in pieces of [`LINE_BYTES_MAX`].
+    fn take_errors(&mut self, bytes: &[u8], sink: &mut dyn Sink) {
+        for byte in bytes {
+            if *byte != b'\n' {
+                self.line.push(*byte);
+            }
+            if (*byte == b'\n' || self.line.len() == LINE_BYTES_MAX) && !self.line.is_empty() {
+                let text =
+                    String::from_utf8_lossy(&self.line).replace(|c: char| c.is_control() && c != '\t', "?");
+                sink.agent_line(self.rank, &self.host, &text);
+                self.last_line = Some(quotable(&self.line));
+                self.line.clear();
+            }
+        }
+    }
+
+    fn ended(&self, doing: &str) -> Error {
+        if self.greeting.is_none() && self.decoder.is_partial() {
+            let line = self.decoder.first_line();
+            return self.unusable(Error::NoGreeting { line });
+        }
+        let how = self.process.end(Deadline::after(LAST_WORDS_TIMEOUT));
+        let how = if self.decoder.is_partial() { format!("{how} in the middle of a message") } else { how };
+        Error::AgentEnded { who: self.name(), how, doing: doing.to_owned(), said: self.said() }
+    }
+
+    fn unusable(&self, cause: Error) -> Error {
+        Error::BadAgent { who: self.name(), cause: Box::new(cause) }
+    }
+}
+
+/// How many bytes came; none where there is nothing to read now. An error ends the stream as its end does.
+fn read(stream: &mut impl Read, bytes: &mut [u8]) -> Option<usize> {
+    match stream.read(bytes) {
+        Ok(count) => Some(count),
+        Err(err) if matches!(err.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => None,
+        Err(_) => Some(0),
+    }
+}
+
+/// How long an agent whose output ended may take to end, and to say why.
+pub(super) const LAST_WORDS_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(1);
+/// A pipe's capacity: what one read can find.
+const TRANSFER_BYTES: usize = 64 << 10;
+/// Longest line of standard error that is kept together.
+const LINE_BYTES_MAX: usize = 4096;

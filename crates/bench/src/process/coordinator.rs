@@ -1,0 +1,165 @@
+//! The end that decides: starts an agent per rank, walks them through the points and hands each result on.
+//!
+//! A dead, silent or babbling agent fails its point only; the agents are then killed and fresh ones measure the next
+//! point. [`START_ATTEMPTS`] starts in a row that fail end the run.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use measure::record::{Point, Status};
+
+use super::crew::Crew;
+use super::deadline::Stopwatch;
+use super::fleet::Fleet;
+use super::frame::Greeting;
+use super::headline::Ending;
+use super::interrupt::Interrupt;
+use super::sink::Sink;
+use super::template;
+use crate::Error;
+use crate::point::PointSpec;
+
+/// How agents are started.
+#[derive(Clone, Debug)]
+pub struct Launch {
+    /// The command of an agent, e.g. `["/usr/bin/rdmascope", "agent"]`.
+    pub program: Vec<String>,
+    /// What starts it, e.g. `ssh {host}`; a child of this process if absent. `ssh` gives all words to a shell.
+    pub via: Option<String>,
+    /// The host of each rank: two, in rank order. Empty names where there is no `via`.
+    pub hosts: Vec<String>,
+    /// The CPU of each rank, as `--cpu N`; may be shorter than `hosts`.
+    pub cpus: Vec<Option<u32>>,
+    /// What else every agent is told, e.g. `--device softdev0`.
+    pub arguments: Vec<String>,
+    /// How long starting may take: the login of ssh included.
+    pub start_timeout: Duration,
+}
+
+impl Launch {
+    /// Two children of this process that run this executable as `agent`.
+    ///
+    /// # Errors
+    ///
+    /// If the path of the executable is not known.
+    pub fn local() -> Result<Self, Error> {
+        let exe: PathBuf = std::env::current_exe().map_err(|cause| Error::System {
+            what: "find the executable of this program".to_owned(),
+            cause,
+        })?;
+        Ok(Self {
+            program: vec![exe.to_string_lossy().into_owned(), "agent".to_owned()],
+            via: None,
+            hosts: vec![String::new(); RANKS],
+            cpus: Vec::new(),
+            arguments: Vec::new(),
+            start_timeout: START_TIMEOUT,
+        })
+    }
+
+    /// Host and words of each rank's command.
+    fn commands(&self) -> Result<Vec<(String, Vec<String>)>, Error> {
+        let command = |(rank, host): (usize, &String)| {
+            let mut program = self.program.clone();
+            program.extend(self.arguments.iter().cloned());
+            if let Some(Some(cpu)) = self.cpus.get(rank) {
+                program.extend(["--cpu".to_owned(), cpu.to_string()]);
+            }
+            Ok((host.clone(), template::command(self.via.as_deref(), host, &program)?))
+        };
+        self.hosts.iter().enumerate().map(command).collect()
+    }
+}
+
+/// How the points of a run ended.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Summary {
+    /// Points with numbers.
+    pub measured: u64,
+    /// Points that cannot be measured here.
+    pub not_measured: u64,
+    /// Points that went wrong.
+    pub failed: u64,
+}
+
+/// Measures the points in order.
+///
+/// # Errors
+///
+/// If agents cannot be started, a signal arrives or the sink fails. Points that fail are results, not errors.
+pub fn run(
+    points: &[PointSpec],
+    launch: &Launch,
+    interrupt: Option<&Interrupt>,
+    sink: &mut dyn Sink,
+) -> Result<Summary, Error> {
+    let commands = launch.commands()?;
+    let mut crew: Option<Crew<'_>> = None;
+    let mut known = false;
+    let mut summary = Summary::default();
+    for spec in points {
+        let mut ready = match crew.take() {
+            Some(ready) => ready,
+            None => start(&commands, launch.start_timeout, interrupt, sink)?,
+        };
+        if !known {
+            known = true;
+            sink.started(ready.hellos()).map_err(|cause| Error::Sink { point: spec.id, cause })?;
+        }
+        sink.point_started(spec);
+        let watch = Stopwatch::start();
+        let ending = match ready.measure(spec, sink) {
+            Ok(ending) => ending,
+            Err(err @ Error::Interrupted { .. }) => return Err(err),
+            Err(err) => Ending::failed(err.to_string()),
+        };
+        // Agents of which one is dead, silent or confused are killed here.
+        crew = ready.is_fit().then_some(ready);
+        let (point, samples) = ending.into_point(spec, watch.elapsed_ns());
+        summary.count(&point);
+        sink.point(point, &samples).map_err(|cause| Error::Sink { point: spec.id, cause })?;
+    }
+    if let Some(crew) = crew {
+        crew.quit(sink);
+    }
+    Ok(summary)
+}
+
+impl Summary {
+    fn count(&mut self, point: &Point) {
+        match point.status {
+            Status::Measured => self.measured += 1,
+            Status::NotMeasured { .. } => self.not_measured += 1,
+            Status::Failed { .. } => self.failed += 1,
+        }
+    }
+}
+
+/// Starts agents, again if that fails.
+fn start<'i>(
+    commands: &[(String, Vec<String>)],
+    timeout: Duration,
+    interrupt: Option<&'i Interrupt>,
+    sink: &mut dyn Sink,
+) -> Result<Crew<'i>, Error> {
+    let mut attempt = 1;
+    loop {
+        match Fleet::start(commands, timeout, interrupt, sink) {
+            Ok((fleet, hellos)) => {
+                let ours = Greeting::ours().version;
+                if let Some(theirs) = fleet.versions().find(|version| *version != ours) {
+                    sink.warning(&format!("an agent is version {theirs}, this program is {ours}"));
+                }
+                return Ok(Crew::new(fleet, hellos));
+            }
+            Err(err @ (Error::Interrupted { .. } | Error::Spawn { .. })) => return Err(err),
+            Err(err) if attempt == START_ATTEMPTS => return Err(err),
+            Err(err) => sink.warning(&format!("{err}; trying once more")),
+        }
+        attempt += 1;
+    }
+}
+
+const RANKS: usize = 2;
+const START_ATTEMPTS: u32 = 2;
+const START_TIMEOUT: Duration = Duration::from_secs(30);

@@ -1,0 +1,228 @@
+//! The way of a point: the same steps on every rank, and what becomes of the agents when one goes wrong.
+
+use std::time::Duration;
+
+use measure::record::{Calibration, Status};
+
+use super::deadline::Deadline;
+use super::fleet::{Coupling, FAILURE_GRACE, Fleet};
+use super::headline::Ending;
+use super::limits;
+use super::message::{Calibrated, CalibrationStep, Description, Hello, Outcome, Reply, Request};
+use super::sink::Sink;
+use crate::Error;
+use crate::point::PointSpec;
+
+/// Agents that have said who they are.
+pub(super) struct Crew<'i> {
+    fleet: Fleet<'i>,
+    hellos: Vec<Hello>,
+    calibration: Calibrating,
+    /// Whether every agent waits for a request.
+    fit: bool,
+}
+
+/// How far the cross-core calibration of these agents is.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Calibrating {
+    NotYet,
+    Ready,
+    Impossible,
+}
+
+/// Why the steps of a point stopped.
+enum Stop {
+    /// A rank said that it cannot go on, and the others are free.
+    Refused(Status),
+    /// A rank said that it cannot go on, and another one waits for it.
+    Stuck(Status),
+    /// An agent is of no more use.
+    Broken(Box<Error>),
+}
+
+impl From<Error> for Stop {
+    fn from(err: Error) -> Self {
+        Self::Broken(Box::new(err))
+    }
+}
+
+impl<'i> Crew<'i> {
+    pub(super) fn new(fleet: Fleet<'i>, hellos: Vec<Hello>) -> Self {
+        Self { fleet, hellos, calibration: Calibrating::NotYet, fit: true }
+    }
+
+    pub(super) fn hellos(&self) -> &[Hello] {
+        &self.hellos
+    }
+
+    /// Whether the agents can measure another point.
+    pub(super) fn is_fit(&self) -> bool {
+        self.fit
+    }
+
+    pub(super) fn quit(self, sink: &mut dyn Sink) {
+        self.fleet.quit(sink);
+    }
+
+    /// Measures a point. After an error the agents are not fit for another.
+    pub(super) fn measure(&mut self, spec: &PointSpec, sink: &mut dyn Sink) -> Result<Ending, Error> {
+        let descriptions: Vec<&Description> = self.hellos.iter().map(|hello| &hello.description).collect();
+        if let Some(reason) = limits::refusal(spec, &descriptions) {
+            return Ok(Ending::without_numbers(Status::NotMeasured { reason }));
+        }
+        self.fit = false;
+        let before_ns = self.calibrate(sink)?;
+        let mut ending = match self.walk(spec, sink) {
+            Ok(outcomes) => Ending { status: Status::Measured, outcomes, calibration: None },
+            Err(Stop::Refused(status)) => Ending::without_numbers(status),
+            Err(Stop::Stuck(status)) => return Ok(Ending::without_numbers(status)),
+            Err(Stop::Broken(err)) => return Err(*err),
+        };
+        // The point has its result: what goes wrong from here on costs only the agents.
+        match self.reset(spec, sink).and_then(|()| self.calibrate(sink)) {
+            Ok(after_ns) => {
+                self.fit = true;
+                let pair = before_ns.zip(after_ns).filter(|_| ending.status == Status::Measured);
+                ending.calibration = pair.map(|(before_ns, after_ns)| Calibration { before_ns, after_ns });
+            }
+            Err(err @ Error::Interrupted { .. }) => return Err(err),
+            Err(err) => sink.warning(&err.to_string()),
+        }
+        Ok(ending)
+    }
+
+    /// Prepare, connect, run.
+    fn walk(&mut self, spec: &PointSpec, sink: &mut dyn Sink) -> Result<Vec<Outcome>, Stop> {
+        let deadline = Deadline::after(Duration::try_from_secs_f64(spec.timeout_s).unwrap_or(Duration::MAX));
+        let ranks = self.hellos.len();
+        let prepare = vec![Request::Prepare(Box::new(spec.clone())); ranks];
+        let doing = format!("preparing point {}", spec.id);
+        let mut addresses =
+            self.step(prepare, &doing, deadline, Coupling::Apart, sink, |reply| match reply {
+                Reply::Prepared { address } => Ok(address),
+                other => Err(other),
+            })?;
+        // Two ranks: the peer of each is the other.
+        addresses.reverse();
+        let connect = addresses.into_iter().map(|peer| Request::Connect { peer }).collect();
+        let doing = format!("connecting point {}", spec.id);
+        self.step(connect, &doing, deadline, Coupling::Together, sink, |reply| match reply {
+            Reply::Connected => Ok(()),
+            other => Err(other),
+        })?;
+        let doing = format!("measuring point {}", spec.id);
+        self.step(
+            vec![Request::Run; ranks],
+            &doing,
+            deadline,
+            Coupling::Together,
+            sink,
+            |reply| match reply {
+                Reply::Done(outcome) => Ok(*outcome),
+                other => Err(other),
+            },
+        )
+    }
+
+    /// One step on every rank: what `read` takes out of their replies, or why the point ends here.
+    fn step<T>(
+        &mut self,
+        requests: Vec<Request>,
+        doing: &str,
+        deadline: Deadline,
+        coupling: Coupling,
+        sink: &mut dyn Sink,
+        read: impl Fn(Reply) -> Result<T, Reply>,
+    ) -> Result<Vec<T>, Stop> {
+        let replies = self.fleet.ask(requests, doing, deadline, coupling, sink)?;
+        let stuck = replies.iter().any(Option::is_none);
+        let (mut read_replies, mut refused) = (Vec::new(), None);
+        for (rank, reply) in (0u32..).zip(replies) {
+            match reply.map(&read) {
+                Some(Ok(value)) => read_replies.push(value),
+                Some(Err(Reply::Failed { error })) => {
+                    refused = Some(Status::Failed { error: format!("rank {rank}: {error}") });
+                    break;
+                }
+                Some(Err(Reply::NotMeasured { reason })) => {
+                    refused.get_or_insert(Status::NotMeasured { reason });
+                }
+                Some(Err(other)) => return Err(self.fleet.out_of_turn(rank, &other, doing).into()),
+                None => {}
+            }
+        }
+        match refused {
+            None => Ok(read_replies),
+            Some(status) if stuck => Err(Stop::Stuck(status)),
+            Some(status) => Err(Stop::Refused(status)),
+        }
+    }
+
+    fn reset(&mut self, spec: &PointSpec, sink: &mut dyn Sink) -> Result<(), Error> {
+        let doing = format!("clearing up after point {}", spec.id);
+        let requests = vec![Request::Reset; self.hellos.len()];
+        let replies =
+            self.fleet.ask(requests, &doing, Deadline::after(RESET_TIMEOUT), Coupling::Apart, sink)?;
+        match (0u32..).zip(replies.into_iter().flatten()).find(|(_, reply)| *reply != Reply::Idle) {
+            Some((rank, other)) => Err(self.fleet.out_of_turn(rank, &other, &doing)),
+            None => Ok(()),
+        }
+    }
+
+    /// The one-way time of a cache line between the ranks' CPUs, in ns; none where it cannot be measured.
+    fn calibrate(&mut self, sink: &mut dyn Sink) -> Result<Option<f64>, Error> {
+        if self.calibration == Calibrating::NotYet {
+            let ready = self.share_memory(sink)?;
+            self.calibration = if ready { Calibrating::Ready } else { Calibrating::Impossible };
+        }
+        if self.calibration == Calibrating::Impossible {
+            return Ok(None);
+        }
+        let requests = vec![Request::Calibrate(CalibrationStep::Run); self.hellos.len()];
+        let deadline = Deadline::after(CALIBRATION_TIMEOUT);
+        let replies = self.fleet.ask(requests, CALIBRATING, deadline, Coupling::Together, sink)?;
+        if let Some(stuck) = replies.iter().position(Option::is_none) {
+            return Err(self.fleet.silent(stuck, CALIBRATING, Deadline::after(FAILURE_GRACE)));
+        }
+        match replies.into_iter().next().flatten() {
+            Some(Reply::Calibrated(Calibrated::Measured { one_way_ns })) => Ok(Some(one_way_ns)),
+            Some(Reply::NotMeasured { reason } | Reply::Failed { error: reason }) => {
+                self.calibration = Calibrating::Impossible;
+                sink.warning(&format!("the cross-core latency is not measured any more: {reason}"));
+                Ok(None)
+            }
+            Some(other) => Err(self.fleet.out_of_turn(0, &other, CALIBRATING)),
+            None => Ok(None),
+        }
+    }
+
+    /// Lets both ranks share memory, which they can on one host only.
+    fn share_memory(&mut self, sink: &mut dyn Sink) -> Result<bool, Error> {
+        let hosts: Vec<&str> =
+            self.hellos.iter().map(|hello| hello.description.environment.hostname.as_str()).collect();
+        if hosts.windows(2).any(|pair| pair[0] != pair[1]) {
+            return Ok(false);
+        }
+        let mut step = CalibrationStep::Offer;
+        for rank in 0..self.hellos.len() {
+            let deadline = Deadline::after(CALIBRATION_TIMEOUT);
+            let request = Request::Calibrate(step);
+            step = match self.fleet.ask_one(rank, request, CALIBRATING, deadline, sink)? {
+                Reply::Calibrated(Calibrated::Offered { handle }) => CalibrationStep::Open { handle },
+                Reply::Calibrated(Calibrated::Opened) => return Ok(true),
+                Reply::NotMeasured { reason } | Reply::Failed { error: reason } => {
+                    sink.warning(&format!("the cross-core latency is not measured: {reason}"));
+                    return Ok(false);
+                }
+                other => return Err(self.fleet.out_of_turn(rank as u32, &other, CALIBRATING)),
+            };
+        }
+        Ok(false)
+    }
+}
+
+const CALIBRATING: &str = "measuring the cross-core latency";
+/// A calibration takes milliseconds; where the two ranks share a CPU it takes a few hundred.
+const CALIBRATION_TIMEOUT: Duration = Duration::from_secs(10);
+/// Time to free what a point held, gigabytes of registered memory included.
+const RESET_TIMEOUT: Duration = Duration::from_secs(10);

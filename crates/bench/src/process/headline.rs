@@ -1,0 +1,113 @@
+//! From the ranks' outcomes to the line of a point in the record. No statistics are made here, only chosen.
+
+use std::collections::BTreeMap;
+
+use measure::record::{Calibration, Direction, End, Point, Status, Throughput};
+use serde_json::Value;
+
+use super::message::Outcome;
+use crate::point::{Flow, Length, PointSpec};
+
+/// How a point ended, as far as the coordinator knows.
+#[derive(Debug)]
+pub(super) struct Ending {
+    pub(super) status: Status,
+    /// In rank order; empty unless the point was measured.
+    pub(super) outcomes: Vec<Outcome>,
+    pub(super) calibration: Option<Calibration>,
+}
+
+impl Ending {
+    /// A point that has no numbers because it could not or did not go well.
+    pub(super) fn without_numbers(status: Status) -> Self {
+        Self { status, outcomes: Vec::new(), calibration: None }
+    }
+
+    pub(super) fn failed(error: String) -> Self {
+        Self::without_numbers(Status::Failed { error })
+    }
+
+    /// The record of the point, and the raw samples of each rank that kept them.
+    pub(super) fn into_point(mut self, spec: &PointSpec, wall_ns: u64) -> (Point, Vec<(u32, Vec<u64>)>) {
+        let (throughput, throughput_total) = throughput(spec.direction, &self.outcomes);
+        let unstable = self.unstable();
+        let mut counters = BTreeMap::new();
+        for (name, count) in self.outcomes.iter().flat_map(|outcome| &outcome.counters) {
+            *counters.entry(name.clone()).or_insert(0u64) += count;
+        }
+        let (mut ends, mut samples) = (Vec::new(), Vec::new());
+        for (rank, outcome) in (0u32..).zip(&mut self.outcomes) {
+            if !outcome.samples.is_empty() {
+                samples.push((rank, std::mem::take(&mut outcome.samples)));
+            }
+            let (latency, throughput) = (outcome.latency.clone(), outcome.throughput.clone());
+            ends.push(End { rank, latency, throughput, samples: None, histogram: outcome.histogram.take() });
+        }
+        let point = Point {
+            id: spec.id,
+            experiment: spec.experiment.clone(),
+            pattern: serde_json::to_value(spec.pattern).ok().and_then(as_text).unwrap_or_default(),
+            axes: spec.axes.clone(),
+            status: self.status,
+            repetition: spec.repetition,
+            iterations: match spec.length {
+                Length::Iterations(iterations) => Some(iterations),
+                Length::Duration(_) => None,
+            },
+            latency: ends.first().and_then(|end: &End| end.latency.clone()),
+            throughput,
+            throughput_total,
+            ends,
+            calibration: self.calibration,
+            unstable,
+            counters,
+            wall_ns,
+        };
+        (point, samples)
+    }
+
+    fn unstable(&self) -> Option<String> {
+        let mut reasons: Vec<String> = Vec::new();
+        if let Some(Calibration { before_ns, after_ns }) = self.calibration {
+            let change = (after_ns - before_ns).abs() / before_ns.min(after_ns);
+            if change.is_nan() || change > CALIBRATION_CHANGE_MAX {
+                reasons.push(format!(
+                    "the time of a cache line between the two CPUs changed from {before_ns:.0} to {after_ns:.0} ns \
+                     around the point"
+                ));
+            }
+        }
+        for (rank, outcome) in self.outcomes.iter().enumerate() {
+            reasons.extend(outcome.unstable.iter().map(|reason| format!("rank {rank}: {reason}")));
+        }
+        (!reasons.is_empty()).then(|| reasons.join("; "))
+    }
+}
+
+/// The headline throughput and the sum of both directions. What flows one way is what rank 1 received; what flows both
+/// ways is the mean of what both received, and their sum.
+fn throughput(direction: Flow, outcomes: &[Outcome]) -> (Option<Throughput>, Option<Throughput>) {
+    let end = |rank: usize| outcomes.get(rank).and_then(|outcome| outcome.throughput.clone());
+    match (direction, end(0), end(1)) {
+        (Flow::Uni, sender, receiver) => (receiver.or(sender), None),
+        (Flow::Bi, Some(one), Some(other)) => {
+            let sum = |share: f64, direction| Throughput {
+                bytes_per_s: share * (one.bytes_per_s + other.bytes_per_s),
+                messages_per_s: share * (one.messages_per_s + other.messages_per_s),
+                direction,
+            };
+            (Some(sum(0.5, Direction::BiOne)), Some(sum(1.0, Direction::BiTotal)))
+        }
+        (Flow::Bi, ..) => (None, None),
+    }
+}
+
+fn as_text(value: Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text),
+        _ => None,
+    }
+}
+
+/// Above this change between before and after, the CPUs were moved or slowed down under the measurement.
+const CALIBRATION_CHANGE_MAX: f64 = 0.2;

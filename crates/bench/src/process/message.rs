@@ -1,0 +1,223 @@
+//! What coordinator and agents say to each other. Every request has exactly one reply.
+
+use std::collections::BTreeMap;
+
+use measure::record::{Device, Environment, Histogram, Latency, Overhead, Throughput};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::frame::Frame;
+use crate::Error;
+use crate::point::PointSpec;
+
+/// What the coordinator asks of an agent.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields, rename_all = "snake_case")]
+pub enum Request {
+    /// Who are you? The answer is [`Reply::Hello`].
+    Hello {
+        /// The rank that the agent is to have.
+        rank: u32,
+        /// How many ranks there are.
+        ranks: u32,
+    },
+    /// Set a point up as far as it goes without the peer. The answer is [`Reply::Prepared`].
+    Prepare(Box<PointSpec>),
+    /// Connect to the peer. The answer is [`Reply::Connected`].
+    Connect {
+        /// What the peer's worker said when it was prepared.
+        peer: Value,
+    },
+    /// Measure. The answer is [`Reply::Done`].
+    Run,
+    /// A step towards the cross-core latency. The answer is [`Reply::Calibrated`].
+    Calibrate(CalibrationStep),
+    /// Take the point down, whatever became of it. The answer is [`Reply::Idle`].
+    Reset,
+    /// End. There is no answer.
+    Quit,
+}
+
+/// What an agent answers.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields, rename_all = "snake_case")]
+pub enum Reply {
+    /// To [`Request::Hello`].
+    Hello(Box<Hello>),
+    /// To [`Request::Prepare`].
+    Prepared {
+        /// What the peer's worker needs to connect; nobody else reads it.
+        address: Value,
+    },
+    /// To [`Request::Connect`].
+    Connected,
+    /// To [`Request::Run`].
+    Done(Box<Outcome>),
+    /// To [`Request::Calibrate`].
+    Calibrated(Calibrated),
+    /// To [`Request::Reset`].
+    Idle,
+    /// To any request: it cannot be done here.
+    NotMeasured {
+        /// Why, in words for the reader.
+        reason: String,
+    },
+    /// To any request: it went wrong.
+    Failed {
+        /// What was tried, on which object, why it failed, what to do.
+        error: String,
+    },
+}
+
+/// Who an agent is and what it has.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Hello {
+    /// Its process, on its host.
+    pub pid: u32,
+    /// What its worker found.
+    pub description: Description,
+}
+
+/// What a worker found on its host.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Description {
+    /// The device; absent where there is none to open, which leaves every point not measured.
+    pub device: Option<Device>,
+    /// What the device cannot exceed.
+    pub limits: Limits,
+    /// The host.
+    pub environment: Environment,
+    /// What the measurement itself costs.
+    pub overhead: Overhead,
+}
+
+/// What a device cannot exceed. A limit that is not known is absent and not checked.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Limits {
+    /// Largest payload that can be copied into a work request, in bytes.
+    pub inline_bytes_max: Option<u64>,
+    /// Longest message, in bytes.
+    pub message_bytes_max: Option<u64>,
+    /// Largest path MTU of the port, in bytes.
+    pub mtu_bytes_max: Option<u32>,
+    /// Deepest queue, in requests.
+    pub depth_max: Option<u32>,
+}
+
+/// A step towards the one-way time of a cache line between the CPUs of rank 0 and rank 1. The ranks must be on one host.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields, rename_all = "snake_case")]
+pub enum CalibrationStep {
+    /// To rank 0: make memory to share and say how it is opened.
+    Offer,
+    /// To rank 1: open it.
+    Open {
+        /// What rank 0's worker said; nobody else reads it.
+        handle: Value,
+    },
+    /// To both, once opened, any number of times: bounce the line.
+    Run,
+}
+
+/// The answer to a [`CalibrationStep`].
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields, rename_all = "snake_case")]
+pub enum Calibrated {
+    /// To [`CalibrationStep::Offer`].
+    Offered {
+        /// How rank 1 opens the memory.
+        handle: Value,
+    },
+    /// To [`CalibrationStep::Open`].
+    Opened,
+    /// To [`CalibrationStep::Run`].
+    Measured {
+        /// Median one-way time, in ns.
+        one_way_ns: f64,
+    },
+}
+
+/// What one rank measured: statistics ready for the record.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Outcome {
+    /// Latency of the messages that it timed.
+    pub latency: Option<Latency>,
+    /// Throughput, always of one direction: of what it received, or where it only sent, of what was acknowledged.
+    pub throughput: Option<Throughput>,
+    /// The distribution, where raw samples are not kept.
+    pub histogram: Option<Histogram>,
+    /// Counters of the pattern and the device.
+    pub counters: BTreeMap<String, u64>,
+    /// Why its numbers should not be trusted, e.g. a step in the series of samples.
+    pub unstable: Option<String>,
+    /// Raw samples in ns, where they are kept. They travel behind the message.
+    #[serde(skip)]
+    pub samples: Vec<u64>,
+}
+
+impl Request {
+    /// The request as a frame.
+    pub fn to_frame(&self) -> Frame {
+        Frame { message: json(self), samples: Vec::new() }
+    }
+
+    /// The request of a frame.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::BrokenFrame`] if it is none.
+    pub fn from_frame(frame: &Frame) -> Result<Self, Error> {
+        serde_json::from_slice(&frame.message).map_err(|err| unreadable(frame, &err))
+    }
+}
+
+impl Reply {
+    /// The reply as a frame.
+    pub fn to_frame(mut self) -> Frame {
+        let samples = match &mut self {
+            Self::Done(outcome) => std::mem::take(&mut outcome.samples),
+            _ => Vec::new(),
+        };
+        Frame { message: json(&self), samples }
+    }
+
+    /// The reply of a frame.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::BrokenFrame`] if it is none.
+    pub fn from_frame(frame: Frame) -> Result<Self, Error> {
+        let mut reply = serde_json::from_slice(&frame.message).map_err(|err| unreadable(&frame, &err))?;
+        if let Self::Done(outcome) = &mut reply {
+            outcome.samples = frame.samples;
+        }
+        Ok(reply)
+    }
+
+    /// Its name, for an error about a reply out of turn.
+    pub(super) fn name(&self) -> &'static str {
+        match self {
+            Self::Hello(_) => "hello",
+            Self::Prepared { .. } => "prepared",
+            Self::Connected => "connected",
+            Self::Done(_) => "done",
+            Self::Calibrated(_) => "calibrated",
+            Self::Idle => "idle",
+            Self::NotMeasured { .. } => "not measured",
+            Self::Failed { .. } => "failed",
+        }
+    }
+}
+
+fn json<T: Serialize>(message: &T) -> Vec<u8> {
+    serde_json::to_vec(message).expect("messages have text keys only, so they are JSON")
+}
+
+fn unreadable(frame: &Frame, err: &serde_json::Error) -> Error {
+    let reason = format!("the message {} cannot be read: {err}", super::frame::quotable(&frame.message));
+    Error::BrokenFrame { reason }
+}

@@ -1,0 +1,30 @@
+//! Processes: one agent per rank that measures, and the coordinator that tells them what.
+//!
+//! ```text
+//! coordinator ── standard input ──► agent of rank 0   (a child, or whatever `--via` starts: ssh, ip netns exec, ...)
+//!             ◄─ standard output ──
+//! ```
+//!
+//! * [`frame`]: how messages travel in a byte stream, and how anything else is recognised as such;
+//! * [`message`]: what is said;
+//! * [`agent`]: the end that measures, around a [`agent::Worker`];
+//! * [`coordinator`]: the end that decides, with a deadline on every wait and no child left behind.
+//!
+//! Invariants: no listening port; nothing but frames on an agent's standard output; every wait has a deadline; agents
+//! die with the coordinator and the coordinator reaps its agents, on every way out; control traffic stops while a point
+//! is measured.
+
+pub mod agent;
+mod channel;
+mod child;
+pub mod coordinator;
+mod crew;
+mod deadline;
+mod fleet;
+pub mod frame;
+mod headline;
+pub mod interrupt;
+mod limits;
+pub mod message;
+pub mod sink;
+mod template;

@@ -1,0 +1,93 @@
+//! The command that starts an agent: `--via 'ssh {host}'` and what follows it.
+
+use crate::Error;
+
+/// The words of the command for an agent on `host`: those of the template, then `program`.
+pub(super) fn command(via: Option<&str>, host: &str, program: &[String]) -> Result<Vec<String>, Error> {
+    let mut words = Vec::new();
+    if let Some(template) = via {
+        let bad =
+            |reason: &str| Error::BadTemplate { template: template.to_owned(), reason: reason.to_owned() };
+        if host.starts_with('-')
+            || host.chars().any(|c| c.is_whitespace() || c.is_control())
+            || host.is_empty()
+        {
+            // `ssh -oProxyCommand=...` would run whatever the "host" says.
+            return Err(bad(&format!("{host:?} is not the name of a host")));
+        }
+        words = split(template).map_err(bad)?;
+        if words.is_empty() {
+            return Err(bad("it is empty"));
+        }
+        words.iter_mut().for_each(|word| *word = word.replace("{host}", host));
+    }
+    words.extend(program.iter().cloned());
+    Ok(words)
+}
+
+/// Splits into words as a shell does, with quotes and backslashes but nothing that expands.
+fn split(text: &str) -> Result<Vec<String>, &'static str> {
+    let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        match (quote, c) {
+            (Some(open), _) if c == open => quote = None,
+            (None, '\'' | '"') => {
+                quote = Some(c);
+                word.get_or_insert_default();
+            }
+            (None, '\\') | (Some('"'), '\\') => {
+                let next = chars.next().ok_or("it ends in a backslash")?;
+                word.get_or_insert_default().push(next);
+            }
+            (None, c) if c.is_whitespace() => words.extend(word.take()),
+            _ => word.get_or_insert_default().push(c),
+        }
+    }
+    if quote.is_some() {
+        return Err("a quote in it is not closed");
+    }
+    words.extend(word);
+    Ok(words)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_split_as_a_shell_does() {
+        for (text, words) in [
+            ("ssh {host}", &["ssh", "{host}"][..]),
+            ("  a   'b c'\t\"d e\" ", &["a", "b c", "d e"]),
+            ("a'b'\"c\"d", &["abcd"]),
+            ("'' \"\"", &["", ""]),
+            (r#"a\ b "c\"d" 'e\f'"#, &["a b", "c\"d", r"e\f"]),
+            ("$HOME *", &["$HOME", "*"]),
+        ] {
+            assert_eq!(split(text).unwrap(), words, "{text}");
+        }
+        assert_eq!(split("ssh 'a"), Err("a quote in it is not closed"));
+        assert_eq!(split("ssh \\"), Err("it ends in a backslash"));
+    }
+
+    #[test]
+    fn the_host_is_put_in_and_cannot_be_an_option() {
+        let program = ["rdmascope".to_owned(), "agent".to_owned()];
+        let words = |via, host| command(via, host, &program).map_err(|err| err.to_string());
+        assert_eq!(words(None, "").unwrap(), ["rdmascope", "agent"]);
+        let via = Some("kubectl exec -i {host} --");
+        assert_eq!(
+            words(via, "pod-1").unwrap(),
+            ["kubectl", "exec", "-i", "pod-1", "--", "rdmascope", "agent"]
+        );
+        assert_eq!(
+            words(Some("ssh {host}"), "-oProxyCommand=x").unwrap_err(),
+            "the command template \"ssh {host}\" cannot be used: \"-oProxyCommand=x\" is not the name of a host"
+        );
+        assert_eq!(
+            words(Some(" "), "a").unwrap_err(),
+            "the command template \" \" cannot be used: it is empty"
+        );
+    }
+}
