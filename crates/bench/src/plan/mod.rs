@@ -65,7 +65,7 @@ use measure::figure::Figure;
 pub use axis::Axis;
 pub use bundled::{Bundled, bundled};
 pub use resolve::{Options, Resolved, resolve};
-pub use settings::Settings;
+pub use settings::{Places, Settings};
 
 use crate::Error;
 use crate::point::Pattern;

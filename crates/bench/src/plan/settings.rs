@@ -37,9 +37,13 @@ pub struct Settings {
     pub timeout_s: Option<f64>,
     /// The axes in the order in which they are walked.
     pub axes: Vec<Axis>,
-    /// Where each key was set, by key.
-    pub(super) places: BTreeMap<&'static str, String>,
+    /// Where each key was set, for errors. Filled in when a plan is read; leave it at its default in code.
+    pub places: Places,
 }
+
+/// Where the keys of [`Settings`] were set.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Places(BTreeMap<&'static str, String>);
 
 impl Settings {
     /// The keys of `[[experiment]]` that a layer may set, axes apart.
@@ -65,7 +69,7 @@ impl Settings {
 
     /// Where `key` was set.
     pub(super) fn place(&self, key: &str) -> String {
-        self.places.get(key).map_or_else(|| IN_CODE.to_owned(), Clone::clone)
+        self.places.0.get(key).map_or_else(|| IN_CODE.to_owned(), Clone::clone)
     }
 
     /// Lays `over` on top: what it sets wins.
@@ -78,7 +82,7 @@ impl Settings {
         }
         overlay!(bytes_max warmup repetitions tx_depth rx_depth keep_samples share_above_ns timeout_s);
         over.axes.iter().for_each(|axis| self.put_axis(axis.clone()));
-        self.places.extend(over.places.iter().map(|(key, place)| (*key, place.clone())));
+        self.places.0.extend(over.places.0.iter().map(|(key, place)| (*key, place.clone())));
     }
 
     /// Sets what one key of a plan says. `table` names the table in errors.
@@ -100,7 +104,7 @@ impl Settings {
             "warmup" => self.warmup = Some(scalar.whole()?),
             _ => unreachable!("every key of KEYS is read"),
         }
-        self.places.insert(key, entry.place.clone());
+        self.places.0.insert(key, entry.place.clone());
         Ok(())
     }
 
@@ -108,7 +112,7 @@ impl Settings {
     pub(super) fn put_axis_entry(&mut self, entry: &Entry, table: &str) -> Result<(), Error> {
         let axis = Axis::read(&entry.key, &entry.node, &entry.place, table)?
             .ok_or_else(|| unknown_key(entry, &format!("the axes of {table}"), &Axis::NAMES))?;
-        self.places.insert(axis.name(), entry.place.clone());
+        self.places.0.insert(axis.name(), entry.place.clone());
         self.put_axis(axis);
         Ok(())
     }

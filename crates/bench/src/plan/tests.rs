@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use measure::figure::FigureKind;
+use proptest::prelude::*;
 
 use super::*;
 use crate::point::{Flow, Length, PointSpec, Service};
@@ -36,6 +37,23 @@ fn points(experiment: &str, set: &[&str], quick: bool) -> Vec<PointSpec> {
 
 fn sizes(points: &[PointSpec]) -> Vec<u64> {
     points.iter().map(|point| point.size_bytes).collect()
+}
+
+proptest! {
+    #[test]
+    fn no_text_panics(key in "[a-z_]{0,12}", value in "[-0-9a-zA-Z.,\"\\[\\]{}= ]{0,24}", set: String) {
+        let known = Settings::KEYS.into_iter().chain(Axis::NAMES).map(str::to_owned);
+        for key in known.chain([key]) {
+            for line in [format!("{key} = {value}"), format!("axes = {{ {key} = {value} }}")] {
+                let text = format!("{HEAD}name = \"a\"\npattern = \"stream\"\n{line}");
+                let _ = resolved(&text, &[], false);
+            }
+            let text = format!("{HEAD}name = \"a\"\npattern = \"stream\"");
+            for set in [&set, &format!("{key}={value}"), &format!("{key}={set}")] {
+                let _ = resolved(&text, &[set], false);
+            }
+        }
+    }
 }
 
 #[test]
@@ -432,12 +450,29 @@ fn flags_build_the_same_plan() {
 }
 
 #[test]
+fn the_documented_plan_is_a_plan() {
+    let documented = include_str!("mod.rs").split("//! ```").find(|block| block.starts_with("toml")).unwrap();
+    let text: String = documented
+        .lines()
+        .skip(1)
+        .map(|line| line.trim_start_matches("//!").trim_start())
+        .fold(String::new(), |mut text, line| {
+            text.push_str(line);
+            text.push('\n');
+            text
+        });
+    assert_eq!(resolved(&text, &[], false).unwrap().points.len(), 3 * 2 * 22);
+    assert_eq!(resolved(&text, &[], true).unwrap().points.len(), 3 * 2 * 2);
+}
+
+#[test]
 fn bundled_plans_resolve_in_both_forms() {
     for bundled in bundled() {
         let plan = bundled.plan().unwrap();
         assert_eq!(plan.name, bundled.name);
         for quick in [false, true] {
             let resolved = resolve(&plan, &Options { quick, set: Vec::new() }).unwrap();
+            bounds(&resolved, bundled.name, quick);
             for figure in resolved.figures.iter().filter(|figure| figure.kind != FigureKind::LinkRates) {
                 let shown = resolved.points.iter().filter(|point| {
                     figure.experiments.contains(&point.experiment)
@@ -447,6 +482,25 @@ fn bundled_plans_resolve_in_both_forms() {
             }
         }
     }
+}
+
+/// A quick form stays quick: at 1 GB/s and 5 us a message, which any software device reaches, it takes this many seconds.
+fn bounds(resolved: &Resolved, name: &str, quick: bool) {
+    let seconds = |point: &PointSpec| match point.length {
+        // Points at a forced signal rate are over at once where it cannot be forced.
+        _ if point.signal_rate != "native" => 0.02,
+        Length::Iterations(iterations) => {
+            let both_ways =
+                if point.pattern == Pattern::PingPong || point.direction == Flow::Bi { 2.0 } else { 1.0 };
+            let messages = both_ways * (iterations + point.warmup) as f64;
+            // The set-up of a point, its messages and its bytes.
+            0.1 + messages * (5e-6 + point.size_bytes as f64 * 1e-9)
+        }
+        Length::Duration(duration_s) => duration_s,
+    };
+    let total: f64 = resolved.points.iter().map(seconds).sum();
+    let limit = if quick { 60.0 } else { 1800.0 };
+    assert!(total < limit, "{name} (quick: {quick}) takes {total:.0} s for {} points", resolved.points.len());
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use std::io::{self, Read, Write};
 
 use rustix::event::PollFlags;
+use rustix::fd::{AsFd, BorrowedFd};
 
 use super::child::{Process, Streams};
 use super::deadline::Deadline;
@@ -19,7 +20,7 @@ pub(super) struct Agent {
     pub(super) rank: u32,
     pub(super) host: String,
     process: Process,
-    pub(super) streams: Streams,
+    streams: Streams,
     /// What its standard input has not taken yet.
     unsent: VecDeque<u8>,
     decoder: Decoder,
@@ -60,8 +61,11 @@ impl Agent {
         format!("the agent of rank {}{at} (pid {})", self.rank, self.process.pid())
     }
 
-    /// What its standard error last said, for the end of an error.
+    /// What it last said that was no message, for the end of an error.
     pub(super) fn said(&self) -> String {
+        if self.greeting.is_none() && self.decoder.is_partial() {
+            return format!("; it printed {}", self.decoder.first_line());
+        }
         self.last_line.as_ref().map_or_else(String::new, |line| format!("; it last said {line}"))
     }
 
@@ -73,29 +77,35 @@ impl Agent {
         Ok(())
     }
 
-    /// What to wait for on its standard input, output and error.
-    pub(super) fn interest(&self) -> [PollFlags; 3] {
-        let when = |wanted, flag| if wanted { flag } else { PollFlags::empty() };
-        [
-            when(!self.unsent.is_empty(), PollFlags::OUT),
-            when(self.takes_output(), PollFlags::IN),
-            when(!self.errors_ended, PollFlags::IN),
-        ]
+    /// What to wait for: its standard input, output and error, and its death.
+    pub(super) fn interest(&self) -> impl Iterator<Item = (BorrowedFd<'_>, PollFlags)> {
+        let streams = &self.streams;
+        let input = (!self.unsent.is_empty()).then(|| (streams.input.as_fd(), PollFlags::OUT));
+        let output = self.takes_output().then(|| (streams.output.as_fd(), PollFlags::IN));
+        let errors = (!self.errors_ended).then(|| (streams.errors.as_fd(), PollFlags::IN));
+        let death = self.process.death().filter(|_| !self.output_ended).map(|fd| (fd, PollFlags::IN));
+        [input, output, errors, death].into_iter().flatten()
     }
 
     /// Moves what can be moved without waiting. Whole lines of its standard error go to the sink.
     pub(super) fn transfer(&mut self, sink: &mut dyn Sink) {
+        // Asked first: what a dead process has written can be read to the end.
+        let dead = self.process.is_dead();
         self.write();
         let mut bytes = [0; TRANSFER_BYTES];
-        match self.takes_output().then(|| read(&mut self.streams.output, &mut bytes)).flatten() {
-            Some(0) => self.output_ended = true,
-            Some(count) => self.decoder.push(&bytes[..count]),
-            None => {}
+        while self.takes_output() {
+            match read(&mut self.streams.output, &mut bytes) {
+                Some(0) => self.output_ended = true,
+                Some(count) => self.decoder.push(&bytes[..count]),
+                None if dead => self.output_ended = true,
+                None => break,
+            }
         }
+        // One read a turn, so that a flood of lines cannot keep the deadlines from being looked at.
         match read(&mut self.streams.errors, &mut bytes) {
             Some(0) => self.errors_ended = true,
             Some(count) => self.take_errors(&bytes[..count], sink),
-            None => {}
+            None => self.errors_ended |= dead,
         }
     }
 

@@ -1,11 +1,14 @@
 //! An agent's process: started in a process group of its own, killed with all of it, and always reaped.
 
 use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, WaitIdStatus, kill_process_group, waitid};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitIdStatus, kill_process_group, pidfd_open, waitid,
+};
 
 use super::deadline::Deadline;
 
@@ -14,6 +17,8 @@ use super::deadline::Deadline;
 pub(super) struct Process {
     child: Child,
     reaped: bool,
+    /// Readable once it has ended, even if something that it started holds its streams open.
+    death: Option<OwnedFd>,
 }
 
 /// Our ends of its standard streams, non-blocking.
@@ -37,7 +42,9 @@ impl Process {
         unsafe { command.pre_exec(die_with_parent) };
         let mut child = command.spawn()?;
         let streams = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-        let process = Self { child, reaped: false };
+        let mut process = Self { child, reaped: false, death: None };
+        // Absent before Linux 5.3: then the end of its output has to do.
+        process.death = process.raw_pid().and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
         let (Some(input), Some(output), Some(errors)) = streams else {
             return Err(io::Error::other("a pipe that was asked for is not there"));
         };
@@ -49,6 +56,16 @@ impl Process {
 
     pub(super) fn pid(&self) -> u32 {
         self.child.id()
+    }
+
+    /// Readable once it has ended; absent where the kernel has no such thing.
+    pub(super) fn death(&self) -> Option<BorrowedFd<'_>> {
+        self.death.as_ref().map(AsFd::as_fd)
+    }
+
+    /// Whether it has ended.
+    pub(super) fn is_dead(&self) -> bool {
+        self.status().is_some()
     }
 
     /// Waits for its end until the deadline, and says in words how it ended.

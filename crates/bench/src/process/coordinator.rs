@@ -1,7 +1,7 @@
 //! The end that decides: starts an agent per rank, walks them through the points and hands each result on.
 //!
 //! A dead, silent or babbling agent fails its point only; the agents are then killed and fresh ones measure the next
-//! point. [`START_ATTEMPTS`] starts in a row that fail end the run.
+//! point. Two starts in a row that fail end the run.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -60,6 +60,9 @@ impl Launch {
 
     /// Host and words of each rank's command.
     fn commands(&self) -> Result<Vec<(String, Vec<String>)>, Error> {
+        if self.hosts.len() != RANKS {
+            return Err(Error::WrongRanks { found: self.hosts.len(), ranks: RANKS });
+        }
         let command = |(rank, host): (usize, &String)| {
             let mut program = self.program.clone();
             program.extend(self.arguments.iter().cloned());
@@ -83,7 +86,8 @@ pub struct Summary {
     pub failed: u64,
 }
 
-/// Measures the points in order.
+/// Measures the points in order. The calling thread must live as long as the process: the kernel kills an agent when the
+/// thread that started it ends.
 ///
 /// # Errors
 ///

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fd::AsFd;
 use rustix::io::Errno;
 
 use super::channel::{Agent, LAST_WORDS_TIMEOUT};
@@ -146,11 +145,7 @@ impl<'i> Fleet<'i> {
         }
         let mut fds = Vec::new();
         for agent in &self.agents {
-            let streams = &agent.streams;
-            let streams = [streams.input.as_fd(), streams.output.as_fd(), streams.errors.as_fd()];
-            // A stream that nothing is wanted of would report its hang-up again and again.
-            let wanted = streams.into_iter().zip(agent.interest()).filter(|(_, flags)| !flags.is_empty());
-            fds.extend(wanted.map(|(fd, flags)| PollFd::from_borrowed_fd(fd, flags)));
+            fds.extend(agent.interest().map(|(fd, flags)| PollFd::from_borrowed_fd(fd, flags)));
         }
         fds.extend(self.interrupt.map(|interrupt| PollFd::new(interrupt, PollFlags::IN)));
         let remaining = deadline.remaining();
