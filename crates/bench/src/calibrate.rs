@@ -16,10 +16,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::Error;
 
-/// Round trips whose median is taken.
-const ROUND_TRIPS: usize = 2000;
-/// Round trips before them.
-const WARMUP: usize = 200;
+/// Batches whose median is taken, after one that warms up. A time stamp may resolve no better than the line takes (10 ns
+/// have been seen), so single round trips cannot be timed.
+const BATCHES: usize = 41;
+/// Round trips in a batch.
+const ROUND_TRIPS: usize = 100;
 /// How long one answer may take before the other rank has gone.
 const PATIENCE: Duration = Duration::from_millis(500);
 /// Fruitless looks before the CPU is given away: both ranks may share one.
@@ -77,27 +78,34 @@ impl Line {
 
     /// Bounces the line; both ranks call it at about the same time. Gives the median one-way time in ns.
     pub(crate) fn run(&mut self, clock: Clock) -> Result<f64, Error> {
-        let mut times = Vec::with_capacity(ROUND_TRIPS);
+        let mut times = Vec::with_capacity(BATCHES + 1);
         // SAFETY: the mapping is of a page, aligned, and lives as long as the value.
         let word = unsafe { &*self.word };
-        for round in 0..WARMUP + ROUND_TRIPS {
+        for _ in 0..=BATCHES {
             let before = clock.now();
-            let (ours, theirs) =
-                if self.first { (self.at + 1, self.at + 2) } else { (self.at + 2, self.at + 1) };
-            if self.first {
-                word.store(ours, Release);
-                await_value(word, theirs, clock)?;
-            } else {
-                await_value(word, theirs, clock)?;
-                word.store(ours, Release);
+            for _ in 0..ROUND_TRIPS {
+                self.bounce(word, clock)?;
             }
-            self.at += 2;
-            if round >= WARMUP {
-                times.push(clock.now().since(before));
-            }
+            times.push(clock.now().since(before));
         }
+        let times = &mut times[1..];
         times.sort_unstable();
-        Ok(clock.ns_f64(times[ROUND_TRIPS / 2]) / 2.0)
+        Ok(clock.ns_f64(times[BATCHES / 2]) / (2 * ROUND_TRIPS) as f64)
+    }
+
+    /// One round trip.
+    #[inline]
+    fn bounce(&mut self, word: &AtomicU64, clock: Clock) -> Result<(), Error> {
+        let (ping, pong) = (self.at + 1, self.at + 2);
+        self.at = pong;
+        if self.first {
+            word.store(ping, Release);
+            await_value(word, pong, clock)
+        } else {
+            await_value(word, ping, clock)?;
+            word.store(pong, Release);
+            Ok(())
+        }
     }
 }
 
