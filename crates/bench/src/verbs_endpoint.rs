@@ -348,7 +348,6 @@ impl Endpoint for VerbsEndpoint {
     fn idle(&mut self) -> Result<(), Error> {
         self.spins += 1;
         if self.spins < SPINS && self.queues.channel.is_none() {
-            std::hint::spin_loop();
             return Ok(());
         }
         self.spins = 0;
