@@ -1,1 +1,40 @@
-fn main() {}
+//! The one script for checks, locally and in CI: `cargo xtask COMMAND`.
+
+mod bench;
+mod check;
+mod ci;
+mod shell;
+mod tidy;
+
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+usage: cargo xtask COMMAND
+
+  check     format, lints, house rules, documentation, licences: everything but the tests
+  tidy      the house rules alone (ARCHITECTURE.md)
+  test      all tests; what needs a thing that is not installed is skipped and says so
+  ci        installs what the tests need (packages only as root), then check, test and a quick run; nothing is skipped
+  bench     the project's performance claims, as ratios measured side by side in one run";
+
+fn main() -> ExitCode {
+    let command = std::env::args().nth(1).unwrap_or_default();
+    let result = match command.as_str() {
+        "bench" => bench::run(),
+        "check" => check::run(),
+        "ci" => ci::run(),
+        "test" => check::test(&[]),
+        "tidy" => tidy::run(),
+        _ => {
+            eprintln!("{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

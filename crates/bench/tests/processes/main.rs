@@ -286,7 +286,8 @@ fn what_cannot_start_ends_the_run_in_one_sentence() {
         ),
         (
             "silent-start",
-            "the agent of rank 1 on silent-start (pid N) gave no answer within 2 s while starting; it last said \"measuring for ever\"",
+            "the agent of rank 1 on silent-start (pid N) gave no answer within 2 s while starting; \
+             it last said \"measuring for ever\"",
         ),
         (
             "fail-describe",

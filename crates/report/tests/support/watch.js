@@ -13,7 +13,8 @@
       const traces = box.querySelectorAll("svg.main-svg .scatterlayer > .trace, svg.main-svg .barlayer > .trace").length;
       lines.push("plot\t" + box.id + "\t" + traces);
     }
-    const right = [...document.querySelectorAll(".plot svg.main-svg")].filter((svg) => svg.getBoundingClientRect().right > innerWidth + 1).length;
+    const right = [...document.querySelectorAll(".plot svg.main-svg")]
+      .filter((svg) => svg.getBoundingClientRect().right > innerWidth + 1).length;
     lines.push("widths\t" + innerWidth + "\t" + Math.max(root.scrollWidth, document.body.scrollWidth));
     lines.push("plots beyond the window\t" + right);
     lines.push("background\t" + getComputedStyle(document.body).backgroundColor);

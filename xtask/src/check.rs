@@ -1,0 +1,38 @@
+//! Everything that is checked without running the program, and the tests.
+
+use anyhow::Result;
+
+use crate::{shell, tidy};
+
+/// Format, lints, house rules, documentation, licences.
+pub(crate) fn run() -> Result<()> {
+    shell::run(&["cargo", "fmt", "--all", "--check"])?;
+    shell::run(&["cargo", "clippy", "--workspace", "--all-targets", "--", "--deny", "warnings"])?;
+    tidy::run()?;
+    let documented = ["cargo", "doc", "--workspace", "--no-deps", "--document-private-items", "--quiet"];
+    shell::run_with(&documented, &[("RUSTDOCFLAGS", "--deny warnings")])?;
+    deny()
+}
+
+/// Licences, bans and sources of the dependencies (deny.toml).
+fn deny() -> Result<()> {
+    if shell::works(&["cargo", "deny", "--version"]) {
+        return shell::run(&[
+            "cargo",
+            "deny",
+            "--log-level",
+            "error",
+            "check",
+            "licenses",
+            "bans",
+            "sources",
+        ]);
+    }
+    eprintln!("xtask: SKIPPED: cargo-deny is not installed (cargo install --locked cargo-deny)");
+    Ok(())
+}
+
+/// All tests, with environment variables.
+pub(crate) fn test(variables: &[(&str, &str)]) -> Result<()> {
+    shell::run_with(&["cargo", "test", "--workspace"], variables)
+}

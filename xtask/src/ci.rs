@@ -1,0 +1,72 @@
+//! What CI runs, and anyone who wants to know whether all is well: nothing may be skipped.
+
+use anyhow::{Result, ensure};
+
+use crate::{check, shell};
+
+/// Debian packages that tests need: a browser with fonts, and the header that the ABI is compared with.
+const PACKAGES: [(&str, &str); 3] = [
+    ("chromium", "/usr/bin/chromium"),
+    ("fonts-dejavu-core", "/usr/share/fonts/truetype/dejavu"),
+    ("libibverbs-dev", "/usr/include/infiniband/verbs.h"),
+];
+
+/// What must not be skipped: see the tests for what each word means.
+const REQUIRED: &str = "browser,header,numpy";
+
+/// Installs what is missing, then checks, tests and measures.
+pub(crate) fn run() -> Result<()> {
+    packages()?;
+    let python = python()?;
+    if !shell::works(&["cargo", "deny", "--version"]) {
+        shell::run(&["cargo", "install", "--locked", "--quiet", "cargo-deny"])?;
+    }
+    check::run()?;
+    check::test(&[("RDMASCOPE_REQUIRE", REQUIRED), ("RDMASCOPE_PYTHON", &python)])?;
+    quick_run()
+}
+
+/// Installs the packages that are missing; only root can.
+fn packages() -> Result<()> {
+    let missing: Vec<_> = PACKAGES.iter().filter(|(_, path)| !std::path::Path::new(path).exists()).collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let names: Vec<_> = missing.iter().map(|(name, _)| *name).collect();
+    let is_root = shell::output(&["id", "-u"])?.trim() == "0";
+    ensure!(is_root, "some packages are missing: run `sudo apt-get install {}`", names.join(" "));
+    shell::run(&["apt-get", "update", "-qq"])?;
+    let install = ["apt-get", "install", "-y", "-qq", "--no-install-recommends"];
+    let words: Vec<_> = install.into_iter().chain(names).collect();
+    shell::run_with(&words, &[("DEBIAN_FRONTEND", "noninteractive")])
+}
+
+/// A Python with numpy: the system's if it has it, else one in an environment of its own.
+fn python() -> Result<String> {
+    if shell::works(&["python3", "-c", "import numpy"]) {
+        return Ok("python3".to_owned());
+    }
+    let environment = shell::root().join("target/python");
+    let python = environment.join("bin/python3").to_string_lossy().into_owned();
+    if !shell::works(&[&python, "-c", "import numpy"]) {
+        let place = environment.to_string_lossy().into_owned();
+        let made = shell::works(&["python3", "-m", "venv", &place]);
+        if !made {
+            // Debian keeps the module that makes environments in a package of its own.
+            shell::run(&["apt-get", "install", "-y", "-qq", "python3-venv"])?;
+            shell::run(&["python3", "-m", "venv", &place])?;
+        }
+        shell::run(&[&python, "-m", "pip", "install", "--quiet", "numpy"])?;
+    }
+    Ok(python)
+}
+
+/// The main job of the README, as a user types it.
+fn quick_run() -> Result<()> {
+    let out = shell::root().join("target/ci-run");
+    if out.exists() {
+        std::fs::remove_dir_all(&out)?;
+    }
+    let out = out.to_string_lossy().into_owned();
+    shell::run(&["cargo", "run", "--release", "--quiet", "--", "run", "plans/quick.toml", "--out", &out])
+}
