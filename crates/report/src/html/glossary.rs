@@ -10,15 +10,15 @@ use crate::value;
 const TERMS: [(&str, &str); 17] = [
     (
         "p-quantile (p10, p50, p90, p99, p99.9)",
-        "The smallest sample such that at least the share p of all samples is not above it: the \
-         inverse of the empirical distribution function, type 1 of Hyndman and Fan 1996, inverted_cdf \
-         in numpy. Always a sample that occurred.",
+        "The smallest sample such that at least the share p of all samples is not above it: the inverse \
+         of the empirical distribution function, type 1 of Hyndman and Fan 1996, inverted_cdf in numpy. \
+         Always a sample that occurred.",
     ),
     ("median", "The 50 % quantile."),
     (
         "min, max",
-        "The smallest and the largest sample. Nothing is dropped before they are taken; a maximum \
-         grows with the number of samples, so compare maxima of equal counts only.",
+        "The smallest and the largest sample. Nothing is dropped before they are taken; a maximum grows \
+         with the number of samples, so compare maxima of equal counts only.",
     ),
     ("mean, standard deviation", "Arithmetic mean; sample standard deviation with divisor n - 1."),
     (
@@ -27,13 +27,12 @@ const TERMS: [(&str, &str); 17] = [
     ),
     (
         "within-run spread",
-        "The 10 % to 90 % quantiles of the samples of one run; with repetitions, the median of each \
-         over them.",
+        "The 10 % to 90 % quantiles of the samples of one run; with repetitions, the median of each over them.",
     ),
     (
         "run-to-run spread",
-        "The smallest and the largest of the repetitions' numbers. The number shown is their median; \
-         of an even number of repetitions, the mean of the middle two.",
+        "The smallest and the largest of the repetitions' numbers. The number shown is their median; of \
+         an even number of repetitions, the mean of the middle two.",
     ),
     (
         "repetition",
@@ -42,29 +41,26 @@ const TERMS: [(&str, &str); 17] = [
     ("share above", "Share of the samples strictly above a threshold."),
     (
         "mavericks",
-        "Samples far from the rest by the rule that stands beside their number. They are counted, \
-         never removed.",
+        "Samples far from the rest by the rule that stands beside their number. They are counted, never removed.",
     ),
     (
         "overflow",
-        "Samples beyond the last bin of a histogram, that is above the 99.9 % quantile. They are \
-         drawn apart with their number and their maximum.",
+        "Samples beyond the last bin of a histogram, that is above the 99.9 % quantile. They are drawn \
+         apart with their number and their maximum.",
     ),
     (
         "throughput",
-        "Payload bytes per second, headers not counted. Of traffic both ways at once, one direction \
-         and the total of both are told apart.",
+        "Payload bytes per second, headers not counted. Of traffic both ways at once, one direction and \
+         the total of both are told apart.",
     ),
     (
         "not measured",
-        "The point cannot be measured on this device or host, for the reason given. No other number \
-         takes its place.",
+        "The point cannot be measured on this device or host, for the reason given. No other number takes its place.",
     ),
     ("failed", "The point could have been measured but something went wrong."),
     (
         "unstable",
-        "It was measured, but the state of the machine changed around it or its repetitions disagree: \
-         do not trust the number.",
+        "It was measured, but the state of the machine changed around it or its repetitions disagree: do not trust the number.",
     ),
     ("us, ns", "10^-6 s, 10^-9 s. Records hold whole nanoseconds."),
     (
@@ -99,8 +95,7 @@ pub(super) fn render(points: &[Point]) -> String {
         items += &term("resolution", &text);
     }
     format!(
-        "<section id=\"glossary\">\n<h2>Definitions</h2>\n<p>Kinds of latency are never mixed in one \
-         number.</p>\n"
+        "<section id=\"glossary\">\n<h2>Definitions</h2>\n<p>Kinds of latency are never mixed in one number.</p>\n\
          <dl class=\"glossary\">\n{items}</dl>\n</section>\n"
     )
 }
