@@ -110,9 +110,8 @@ fn report(scratch: &Path, broken: &mut Vec<String>) -> Result<()> {
     let start = Instant::now();
     shell::output(&[PROGRAM, "report", &place, "-o", &file])?;
     let (seconds, bytes) = (start.elapsed().as_secs_f64(), fs::metadata(&file)?.len());
-    println!(
-        "the report of {samples} samples takes {seconds:.2} s (at most {REPORT_S_MAX}) and has {bytes} B (at most {REPORT_BYTES_MAX})"
-    );
+    println!("the report of {samples} samples takes {seconds:.2} s (at most {REPORT_S_MAX})");
+    println!("and has {bytes} B (at most {REPORT_BYTES_MAX})");
     if samples < REPORT_SAMPLES {
         broken.push(format!("the report was of only {samples} samples"));
     }

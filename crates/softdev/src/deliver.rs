@@ -3,6 +3,7 @@
 //! Every check that an adapter's responder makes is made here, by the requester, on what the peer shares; nothing that
 //! is read from there is believed beyond its own bounds.
 
+use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
@@ -77,9 +78,13 @@ pub(crate) struct Target {
     pub(crate) qp_num: u32,
     generation: u32,
     ring: Ring,
+    shared: NonNull<SharedQp>,
     /// Key of the region that was last written to: its pages are there.
     warm: AtomicU32,
 }
+
+// SAFETY: the pointer is to memory that processes share anyway, and `Target` holds the mapping.
+unsafe impl Send for Target {}
 
 impl Target {
     /// Finds a queue pair by its number.
@@ -98,7 +103,8 @@ impl Target {
             return None;
         }
         view.populate(ring.offset, ring.bytes());
-        Some(Self { peer: Arc::clone(&peer), qp_num, generation, ring, warm: AtomicU32::new(0) })
+        let shared = NonNull::from(shared);
+        Some(Self { peer: Arc::clone(&peer), qp_num, generation, ring, shared, warm: AtomicU32::new(0) })
     }
 
     /// Maps the pages of a region before the first payload goes there.
@@ -115,8 +121,9 @@ impl Target {
 
     /// Its entry in the peer's table.
     #[inline]
-    pub(crate) fn shared<'a>(&'a self, host: &'a Host) -> &'a SharedQp {
-        self.peer.view(&host.arena.view).qp(index(self.qp_num))
+    pub(crate) fn shared(&self) -> &SharedQp {
+        // SAFETY: the entry lies in the arena of `peer`, which stays mapped as long as the peer is held.
+        unsafe { self.shared.as_ref() }
     }
 
     /// Whether it is still the queue pair that was found, in a state that receives.
@@ -127,14 +134,14 @@ impl Target {
     }
 
     /// Whether it is still the queue pair that was found, in whatever state.
-    pub(crate) fn exists(&self, host: &Host) -> bool {
-        self.shared(host).generation.load(Acquire) == self.generation && self.peer.is_alive()
+    pub(crate) fn exists(&self) -> bool {
+        self.shared().generation.load(Acquire) == self.generation && self.peer.is_alive()
     }
 
     /// Delivers a message.
     #[inline]
     pub(crate) fn deliver(&self, host: &Host, message: &Message<'_>) -> Delivery {
-        let shared = self.shared(host);
+        let shared = self.shared();
         if !self.receives(shared) {
             return Delivery::NoAnswer;
         }

@@ -23,6 +23,8 @@ use crate::spin::SpinLock;
 pub(crate) struct Qp {
     pub(crate) ibv: ibv_qp,
     pub(crate) host: &'static Host,
+    /// What its peers see of it.
+    shared: &'static SharedQp,
     /// Number of its protection domain.
     pub(crate) pd: u32,
     pub(crate) cap: ibv_qp_cap,
@@ -57,8 +59,8 @@ impl Qp {
     }
 
     #[inline]
-    pub(crate) fn shared(&self) -> &SharedQp {
-        self.host.arena.view.qp(index(self.ibv.qp_num))
+    pub(crate) fn shared(&self) -> &'static SharedQp {
+        self.shared
     }
 
     #[inline]
@@ -157,6 +159,7 @@ pub(crate) unsafe extern "C" fn create_qp(pd: *mut ibv_pd, init: *mut ibv_qp_ini
     let qp = Box::into_raw(Box::new(Qp {
         ibv,
         host,
+        shared: host.arena.view.qp(index),
         pd: domain.ibv.handle,
         cap,
         sq_sig_all: init.sq_sig_all != 0,

@@ -109,6 +109,13 @@ impl Qp {
         Ok(())
     }
 
+    /// Number and slot of the next receive to complete.
+    #[inline]
+    pub(crate) fn next_slot(&self) -> (u32, &Slot) {
+        let n = self.head.load(Relaxed);
+        (n, self.slot(n))
+    }
+
     #[inline]
     pub(crate) fn slot(&self, n: u32) -> &Slot {
         self.ring.slot(&self.host.arena.view, n).expect("the own ring lies in the own arena")
@@ -184,6 +191,9 @@ impl Qp {
             bytes.copy_from_slice(&word.load(Relaxed).to_ne_bytes());
         }
         let is_datagram = self.ibv.qp_type == IBV_QPT_UD;
+        if !is_datagram && slot.num_sge.load(Relaxed) == 1 {
+            return self.fill_one(n, slot, &bytes);
+        }
         let header_bytes = if is_datagram { GRH_BYTES as usize } else { 0 };
         let payload = (slot.byte_len.load(Relaxed) as usize).saturating_sub(header_bytes).min(SLOT_PAYLOAD);
         let header = is_datagram.then(|| grh(payload as u64, slot.traffic_class.load(Relaxed)));
@@ -195,6 +205,24 @@ impl Qp {
         // SAFETY: header and payload live on this stack; every place is checked by `locate`.
         let copied = unsafe { scatter(header.into_iter().chain([payload]), places) };
         copied.is_ok() && left == 0
+    }
+
+    /// The commonest case of [`scatter_slot`](Self::scatter_slot): one element, no header.
+    #[inline]
+    fn fill_one(&self, n: u32, slot: &Slot, bytes: &[u8; SLOT_PAYLOAD]) -> bool {
+        let view = &self.host.arena.view;
+        let Some(shared) = self.ring.sge(view, n, 0) else { return false };
+        let length = slot.byte_len.load(Relaxed).min(SLOT_PAYLOAD as u32);
+        let sge = ibv_sge { addr: shared.addr.load(Relaxed), length, lkey: shared.lkey.load(Relaxed) };
+        let Some(Place::Here(piece)) = locate(view, None, self.pd, &sge, Access::Scatter) else {
+            return false;
+        };
+        if length > shared.length.load(Relaxed) {
+            return false;
+        }
+        // SAFETY: `locate` has found a live registration for so many bytes, and the source has as many.
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), piece.addr, piece.len) };
+        true
     }
 
     /// The places of a receive's scatter list, as far as `left` bytes reach; counts them off it. Ends early at an element

@@ -260,7 +260,7 @@ impl Qp {
         }
         let Some(target) = &queue.target else { return Delivery::NoAnswer };
         let delivery = target.deliver(self.host, message);
-        if matches!(delivery, Delivery::NotReady | Delivery::NoAnswer) && !target.exists(self.host) {
+        if matches!(delivery, Delivery::NotReady | Delivery::NoAnswer) && !target.exists() {
             queue.target = None;
             return Delivery::NoAnswer;
         }
@@ -280,11 +280,11 @@ impl Qp {
         });
         let Some(found) = found else { return Delivery::NoAnswer };
         let target = &known[found];
-        if target.shared(self.host).service.load(Relaxed) != IBV_QPT_UD {
+        if target.shared().service.load(Relaxed) != IBV_QPT_UD {
             return Delivery::NoAnswer;
         }
         let delivery = target.deliver(self.host, message);
-        if matches!(delivery, Delivery::NotReady | Delivery::NoAnswer) && !target.exists(self.host) {
+        if matches!(delivery, Delivery::NotReady | Delivery::NoAnswer) && !target.exists() {
             known.remove(found);
         }
         delivery
@@ -299,7 +299,7 @@ impl Qp {
             return None;
         }
         let target = Target::find(self.host, attr.dest_qp_num)?;
-        let shared = target.shared(self.host);
+        let shared = target.shared();
         let answers = shared.state.load(Acquire) >= IBV_QPS_RTR
             && shared.service.load(Relaxed) == self.ibv.qp_type
             && shared.rq_psn.load(Relaxed) == attr.sq_psn;
@@ -388,7 +388,7 @@ impl Qp {
             7 => {} // for ever (IBTA vol. 1, section 9.7.5.2.8)
             _ => waiting.rnr_retries -= 1,
         }
-        let code = queue.target.as_ref().map_or(0, |t| t.shared(self.host).min_rnr_timer.load(Relaxed));
+        let code = queue.target.as_ref().map_or(0, |t| t.shared().min_rnr_timer.load(Relaxed));
         waiting.not_before = now + rnr_timer(code as u8);
         None
     }

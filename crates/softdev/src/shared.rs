@@ -228,6 +228,12 @@ impl SlotState {
         }
     }
 
+    /// Whether a word says that receive `n` is complete, flushed or being placed.
+    #[inline]
+    pub(crate) const fn is_over(word: u64, n: u32) -> bool {
+        (word >> 32) as u32 == n && word & 0xff > 1
+    }
+
     /// Any word has a meaning: what no one of ours wrote counts as empty.
     #[inline]
     pub(crate) const fn decode(word: u64) -> Self {
