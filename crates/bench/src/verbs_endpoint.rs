@@ -164,6 +164,7 @@ impl Unconnected {
             deadline: u64::MAX,
             tx_depth: u64::from(spec.tx_depth),
             signal_interval: u64::from(spec.signal_interval),
+            unsignaled: 0,
             posted: 0,
             completed: 0,
             arrived: [Completion::default(); BATCH],
@@ -256,6 +257,8 @@ pub(crate) struct VerbsEndpoint {
     deadline: u64,
     tx_depth: u64,
     signal_interval: u64,
+    /// Sends since the last that asked for a completion.
+    unsignaled: u64,
     posted: u64,
     completed: u64,
     arrived: [Completion; BATCH],
@@ -290,7 +293,10 @@ impl Endpoint for VerbsEndpoint {
         let request = match mark {
             Mark::Last => &mut self.last,
             Mark::More => {
-                self.more.set_signaled((self.posted + 1).is_multiple_of(self.signal_interval));
+                self.unsignaled += 1;
+                let is_due = self.unsignaled >= self.signal_interval;
+                self.unsignaled = if is_due { 0 } else { self.unsignaled };
+                self.more.set_signaled(is_due);
                 &mut self.more
             }
         };
@@ -348,6 +354,7 @@ impl Endpoint for VerbsEndpoint {
     fn idle(&mut self) -> Result<(), Error> {
         self.spins += 1;
         if self.spins < SPINS && self.queues.channel.is_none() {
+            std::hint::spin_loop();
             return Ok(());
         }
         self.spins = 0;

@@ -2,7 +2,7 @@
 
 use std::ffi::c_int;
 use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
 use verbs::abi::*;
 
@@ -104,7 +104,7 @@ impl Qp {
         slot.num_sge.store(wr.num_sge.cast_unsigned() | unchecked, Relaxed);
         self.wr_ids[(n & (self.ring.size - 1)) as usize].store(wr.wr_id, Relaxed);
         let posted = if state == IBV_QPS_ERR { SlotState::Flushed(n) } else { SlotState::Posted(n) };
-        slot.state.store(posted.encode(), SeqCst);
+        slot.state.store(posted.encode(), Release);
         queue.tail = n.wrapping_add(1);
         Ok(())
     }
@@ -137,7 +137,7 @@ impl Qp {
             }
             _ => return false,
         }
-        self.head.store(n.wrapping_add(1), SeqCst);
+        self.head.store(n.wrapping_add(1), Release);
         true
     }
 

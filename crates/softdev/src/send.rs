@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::ffi::c_int;
 use std::mem::MaybeUninit;
-use std::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
 use verbs::abi::*;
 
@@ -471,6 +471,6 @@ impl Qp {
     /// A completion up to `position` was polled: so many work requests have left the queue.
     #[inline]
     pub(crate) fn retire(&self, position: u32) {
-        self.retired.store(position, SeqCst);
+        self.retired.store(position, Release);
     }
 }

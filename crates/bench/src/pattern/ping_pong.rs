@@ -9,7 +9,8 @@ use crate::endpoint::{Endpoint, Mark};
 /// Bounces a message between two ranks and records, at this one, the time between consecutive receives: a round trip
 /// each. Rank 0 serves first and, where the span is a time, says which message is the last.
 ///
-/// The first interval ends with message `warmup + 1`, so `warmup + 1 + messages` go each way.
+/// The first interval ends with message `warmup + 2`, so `warmup + 1 + messages` go each way. The stamp of a receive is
+/// taken right after the answer was posted, while it is under way: what a stamp costs is then no part of the round trip.
 ///
 /// # Errors
 /// What the endpoint says; [`Error::Deadline`] when a message is lost, which ends a ping-pong.
@@ -34,15 +35,14 @@ pub fn ping_pong<E: Endpoint, R: Recorder>(
     }
     loop {
         let theirs = endpoint.receive()?;
-        let now = clock.now();
         received += 1;
-        let over = sent == last || now.0 >= end || (!first && theirs == Mark::Last);
         // Rank 0 ends with the answer to its last message, rank 1 with that answer.
-        let finished = theirs == Mark::Last && first;
-        if !finished {
+        if !(first && theirs == Mark::Last) {
             sent += 1;
-            endpoint.send(if over || sent == last { Mark::Last } else { Mark::More })?;
+            let over = sent == last || theirs == Mark::Last || (first && before.0 >= end);
+            endpoint.send(if over { Mark::Last } else { Mark::More })?;
         }
+        let now = clock.now();
         endpoint.replenish()?;
         if received > warmup + 1 {
             recorder.record(now.since(before));
@@ -53,7 +53,7 @@ pub fn ping_pong<E: Endpoint, R: Recorder>(
             end = now.0.saturating_add(clock.ticks(time));
         }
         before = now;
-        if finished || (!first && theirs == Mark::Last) {
+        if theirs == Mark::Last {
             return endpoint.flush();
         }
     }
