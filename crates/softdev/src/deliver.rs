@@ -238,7 +238,7 @@ impl Attempt<'_> {
         let message = self.message;
         if in_slot {
             // SAFETY: the pieces are readable: the requester located them for this message.
-            let payload: [u8; SLOT_PAYLOAD] = unsafe { gather_small(message.pieces) };
+            let payload = unsafe { gather_small(message.pieces) };
             for (word, bytes) in slot.payload.iter().zip(payload.chunks_exact(8)) {
                 word.store(u64::from_ne_bytes(bytes.try_into().unwrap_or_default()), Relaxed);
             }

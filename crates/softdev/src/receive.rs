@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use verbs::abi::*;
 
 use crate::context::own_gid;
-use crate::copy::{Piece, Place, scatter};
+use crate::copy::{Piece, Place, copy_small, scatter};
 use crate::limits::{GRH_BYTES, QP_INDEX_BITS};
 use crate::memory::{Access, locate};
 use crate::queue_pair::Qp;
@@ -221,7 +221,7 @@ impl Qp {
             return false;
         }
         // SAFETY: `locate` has found a live registration for so many bytes, and the source has as many.
-        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), piece.addr, piece.len) };
+        unsafe { copy_small(bytes.as_ptr(), piece.addr, piece.len) };
         true
     }
 
