@@ -14,7 +14,7 @@ use verbs::{
 
 use crate::Error;
 use crate::endpoint::{Endpoint, Mark, Posted};
-use crate::point::{PointSpec, Poll, Service};
+use crate::point::{Pattern, PointSpec, Poll, Service};
 
 /// Port that is used; ports count from 1.
 pub(crate) const PORT: u8 = 1;
@@ -167,6 +167,8 @@ impl Unconnected {
             unsignaled: 0,
             posted: 0,
             completed: 0,
+            // Of a ping-pong only one message can have arrived: a look for a second would only delay the answer.
+            batch: if spec.pattern == Pattern::PingPong { 1 } else { BATCH },
             arrived: [Completion::default(); BATCH],
             arrived_next: 0,
             arrived_len: 0,
@@ -261,6 +263,8 @@ pub(crate) struct VerbsEndpoint {
     unsignaled: u64,
     posted: u64,
     completed: u64,
+    /// Completions of receives that are asked for at once.
+    batch: usize,
     arrived: [Completion; BATCH],
     arrived_next: usize,
     arrived_len: usize,
@@ -310,7 +314,7 @@ impl Endpoint for VerbsEndpoint {
     #[inline]
     fn try_receive(&mut self) -> Result<Option<Mark>, Error> {
         if self.arrived_next == self.arrived_len {
-            self.arrived_len = self.queues.receive.poll(&mut self.arrived)?.len();
+            self.arrived_len = self.queues.receive.poll(&mut self.arrived[..self.batch])?.len();
             self.arrived_next = 0;
             if self.arrived_len == 0 {
                 return Ok(None);
