@@ -2,7 +2,7 @@
 //!
 //! A provider is whatever fills the table: softdev with its own functions, the system's libibverbs with the symbols
 //! that it exports. Posting and polling are not in it: as in C, they go through the context's own
-//! [`ibv_context_ops`](crate::abi::ibv_context_ops), so the measured path is the one that any verbs program takes.
+//! [`ibv_context_ops`], so the measured path is the one that any verbs program takes.
 
 use std::ffi::{c_char, c_int, c_void};
 
