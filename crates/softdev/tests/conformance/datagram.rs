@@ -1,0 +1,312 @@
+//! Unreliable datagrams.
+
+use std::time::Duration;
+
+use verbs::abi::*;
+
+use super::node::{Bench, Node, PATIENCE, QKEY, Send, Shape, Side, Tuning, global_route};
+use super::rig::{op, route_words};
+
+/// UDP header, base transport header, datagram header, integrity check (RoCE v2 annex; IBTA volume 1, section 9.2).
+const RDMA_BYTES: usize = 8 + 12 + 8 + 4;
+
+pub(crate) fn header_names_both_ends(bench: &mut Bench) {
+    let (a, b) = bench.connected(&Shape::of(IBV_QPT_UD), &Tuning::default());
+    let mut attr = global_route(b.gid);
+    (attr.grh.traffic_class, attr.sl) = (0x5a, 3);
+    let words: Vec<u64> = std::iter::once(a.pd as u64).chain(route_words(&attr)).collect();
+    let handle = bench.near.call(op::AH, &words)[1] as usize;
+    for (size, imm) in [(0, false), (5, false), (32, true), (1001, true)] {
+        bench.far.receive(b.qp, 1, &[b.at(0, 4096)]);
+        let request = Send::new(1, &[a.at(0, size)]).to(handle, b.number, QKEY);
+        bench.near.send(a.qp, if imm { request.immediate(1) } else { request });
+        let got = bench.far.wait_one(b.receive_cq);
+        assert_eq!((got.status, got.byte_len as usize), (IBV_WC_SUCCESS, size + 40));
+        assert_eq!((got.src_qp, got.flags & IBV_WC_GRH), (a.number, IBV_WC_GRH));
+        let header = bench.far.read(b.region, 0, 40);
+        let gid = |gid: [u64; 2]| [gid[0].to_be_bytes(), gid[1].to_be_bytes()].concat();
+        if header[0] >> 4 != 6 {
+            // RoCE v2 over IPv4: the last 20 bytes are the IPv4 header.
+            assert_eq!(header[20] >> 4, 4, "neither an IPv6 nor an IPv4 header: {header:x?}");
+            continue;
+        }
+        assert_eq!((header[0] << 4) | header[1] >> 4, 0x5a, "traffic class");
+        let padded = size.next_multiple_of(4) + if imm { 4 } else { 0 };
+        let length = usize::from(u16::from_be_bytes([header[4], header[5]]));
+        match header[6] {
+            17 => assert_eq!(length, RDMA_BYTES + padded, "payload length of {size} B over UDP"),
+            0x1b => assert_eq!(length, RDMA_BYTES - 8 + padded, "payload length of {size} B"),
+            other => panic!("next header {other}"),
+        }
+        assert_eq!(header[8..24], gid(a.gid)[..], "source");
+        assert_eq!(header[24..40], gid(b.gid)[..], "destination");
+    }
+}
+
+pub(crate) fn a_datagram_has_one_packet_at_most(bench: &mut Bench) {
+    let (a, b) = bench.connected(&Shape::of(IBV_QPT_UD), &Tuning::default());
+    let handle = bench.near.handle(a.pd, b.gid);
+    bench.far.receive(b.qp, 1, &[b.at(0, 8192)]);
+    let long = Send::new(1, &[a.at(0, 4000), a.at(0, 97)]).to(handle, b.number, QKEY);
+    bench.near.send(a.qp, long);
+    let wc = bench.near.wait_one(a.send_cq);
+    assert_eq!((wc.id, wc.status), (1, IBV_WC_LOC_LEN_ERR));
+    assert_eq!(bench.near.state(a.qp), IBV_QPS_SQE, "the send queue has stopped");
+    // It flushes what is posted, still receives, and goes on when it is told to.
+    let good = Send::new(2, &[a.at(0, 4096)]).to(handle, b.number, QKEY);
+    bench.near.send(a.qp, good.clone());
+    assert_eq!(bench.near.wait_one(a.send_cq).status, IBV_WC_WR_FLUSH_ERR);
+    bench.near.receive(a.qp, 3, &[a.at(8192, 4096)]);
+    let back = bench.far.handle(b.pd, a.gid);
+    bench.far.send(b.qp, Send::new(4, &[b.at(0, 100)]).to(back, a.number, QKEY));
+    assert_eq!(bench.near.wait_one(a.receive_cq).status, IBV_WC_SUCCESS, "a stopped send queue receives");
+    bench.near.change_state(a.qp, IBV_QPS_RTS);
+    bench.near.send(a.qp, good);
+    assert_eq!(bench.near.wait_one(a.send_cq).status, IBV_WC_SUCCESS);
+    assert_eq!(bench.far.wait_one(b.receive_cq).byte_len, 4096 + 40);
+}
+
+/// Sends with a key; whether it arrives.
+fn arrives(bench: &mut Bench, a: &Side, b: &Side, handle: usize, key: u32) -> bool {
+    bench.near.send(a.qp, Send::new(1, &[a.at(0, 50)]).to(handle, b.number, key));
+    assert_eq!(bench.near.wait_one(a.send_cq).status, IBV_WC_SUCCESS, "a sender never learns");
+    let end = std::time::Instant::now() + Duration::from_millis(5);
+    while std::time::Instant::now() < end {
+        if !bench.far.poll(b.receive_cq, 1).is_empty() {
+            bench.far.receive(b.qp, 1, &[b.at(0, 4096)]);
+            return true;
+        }
+    }
+    false
+}
+
+fn set_key(node: &mut Node, side: &Side, qkey: u32) {
+    let attr = ibv_qp_attr { qp_state: IBV_QPS_RTS, qkey, ..ibv_qp_attr::default() };
+    assert_eq!(node.modify(side.qp, &attr, IBV_QP_STATE | IBV_QP_QKEY), 0);
+}
+
+pub(crate) fn wrong_keys_are_dropped(bench: &mut Bench) {
+    let (a, b) = bench.connected(&Shape::of(IBV_QPT_UD), &Tuning::default());
+    let handle = bench.near.handle(a.pd, b.gid);
+    bench.far.receive(b.qp, 1, &[b.at(0, 4096)]);
+    assert!(!arrives(bench, &a, &b, handle, QKEY + 1));
+    assert!(!arrives(bench, &a, &b, handle, 0));
+    assert!(arrives(bench, &a, &b, handle, QKEY));
+    set_key(&mut bench.far, &b, QKEY + 1);
+    assert!(!arrives(bench, &a, &b, handle, QKEY));
+    assert!(arrives(bench, &a, &b, handle, QKEY + 1));
+}
+
+/// IBTA volume 1, section 10.2.5: a controlled key in a request stands for the queue pair's own.
+pub(crate) fn a_key_with_the_high_bit_is_the_queue_pairs_own(bench: &mut Bench) {
+    let (a, b) = bench.connected(&Shape::of(IBV_QPT_UD), &Tuning::default());
+    let handle = bench.near.handle(a.pd, b.gid);
+    bench.far.receive(b.qp, 1, &[b.at(0, 4096)]);
+    assert!(arrives(bench, &a, &b, handle, 0x8000_0001), "both have the same key");
+    set_key(&mut bench.near, &a, 0x77);
+    assert!(!arrives(bench, &a, &b, handle, 0x8000_0001), "the sender's own key is another");
+    set_key(&mut bench.far, &b, 0x77);
+    assert!(arrives(bench, &a, &b, handle, 0xffff_ffff), "both have the same key again");
+}
+
+pub(crate) fn nobody_there_is_no_error(bench: &mut Bench) {
+    let (a, b) = bench.connected(&Shape::of(IBV_QPT_UD), &Tuning::default());
+    let handle = bench.near.handle(a.pd, b.gid);
+    let nowhere = bench.near.handle(a.pd, [b.gid[0], b.gid[1] ^ 0xff]);
+    bench.far.receive(b.qp, 1, &[b.at(0, 4096)]);
+    let far_off = (b.number + 9) ^ 0x80_0000;
+    for (handle, number) in [(handle, far_off), (handle, b.number + 1), (handle, 1), (nowhere, b.number)] {
+        bench.near.send(a.qp, Send::new(1, &[a.at(0, 50)]).to(handle, number, QKEY));
+        assert_eq!(bench.near.wait_one(a.send_cq).status, IBV_WC_SUCCESS);
+    }
+    bench.far.quiet(b.receive_cq, Duration::from_millis(2));
+    assert_eq!(bench.near.state(a.qp), IBV_QPS_RTS);
+    // A receiver that goes away and another that comes.
+    assert!(arrives(bench, &a, &b, handle, QKEY));
+    assert_eq!(bench.far.errno(op::DESTROY_QP, &[b.qp as u64]), 0);
+    bench.near.send(a.qp, Send::new(1, &[a.at(0, 50)]).to(handle, b.number, QKEY));
+    assert_eq!(bench.near.wait_one(a.send_cq).status, IBV_WC_SUCCESS);
+    let c = bench.far.side(&Shape::of(IBV_QPT_UD));
+    bench.far.connect_to(&c, 0, c.gid, &Tuning::default());
+    bench.far.receive(c.qp, 1, &[c.at(0, 4096)]);
+    assert!(arrives(bench, &a, &c, handle, QKEY));
+}
+
+pub(crate) fn too_small_a_receive_is_kept(bench: &mut Bench) {
+    let (a, b) = bench.connected(&Shape::of(IBV_QPT_UD), &Tuning::default());
+    let handle = bench.near.handle(a.pd, b.gid);
+    bench.far.receive(b.qp, 5, &[b.at(0, 40 + 49)]);
+    assert!(!arrives(bench, &a, &b, handle, QKEY), "one byte too small");
+    bench.near.send(a.qp, Send::new(1, &[a.at(0, 2000)]).to(handle, b.number, QKEY));
+    bench.near.send(a.qp, Send::new(1, &[a.at(0, 49)]).to(handle, b.number, QKEY));
+    let got = bench.far.wait_one(b.receive_cq);
+    assert_eq!((got.id, got.status, got.byte_len), (5, IBV_WC_SUCCESS, 89));
+    assert_eq!(bench.far.state(b.qp), IBV_QPS_RTS);
+}
+
+pub(crate) fn what_nobody_awaits_is_dropped(bench: &mut Bench) {
+    let (a, b) = bench.connected(&Shape::of(IBV_QPT_UD), &Tuning::default());
+    let handle = bench.near.handle(a.pd, b.gid);
+    bench.near.fill(a.region, 0, 100, 1);
+    bench.near.send(a.qp, Send::new(1, &[a.at(0, 50)]).to(handle, b.number, QKEY));
+    assert_eq!(bench.near.wait_one(a.send_cq).status, IBV_WC_SUCCESS);
+    bench.far.receive(b.qp, 1, &[b.at(0, 4096)]);
+    bench.far.quiet(b.receive_cq, Duration::from_millis(5));
+    bench.near.send(a.qp, Send::new(2, &[a.at(50, 50)]).to(handle, b.number, QKEY));
+    bench.far.wait_one(b.receive_cq);
+    bench.far.check_from(b.region, 40, 50, 1, 50);
+}
+
+/// Content of message `i` of sender `s`.
+fn seed(s: u64, i: u64) -> u64 {
+    s << 20 | i
+}
+
+fn size(s: u64, i: u64) -> usize {
+    // Around what fits in a line, and longer ones.
+    16 + ((s * 7 + i * 13) % 40) as usize + if i.is_multiple_of(5) { 1000 } else { 0 }
+}
+
+/// Several senders at once to one receiver with room for all; every datagram arrives once, whole, in its sender's
+/// order.
+pub(crate) fn many_senders_reach_one_receiver(bench: &mut Bench) {
+    const SENDERS: u64 = 3;
+    const EACH: u64 = 300;
+    let total = (SENDERS * EACH) as usize;
+    let shape =
+        Shape { receives: total as u32, entries: total as u32, bytes: total * 2048, ..Shape::of(IBV_QPT_UD) };
+    let side = bench.near.side(&shape);
+    bench.near.connect_to(&side, 0, side.gid, &Tuning::default());
+    for id in 0..total {
+        bench.near.receive(side.qp, id as u64, &[side.at(id * 2048, 2048)]);
+    }
+    let senders: Vec<_> = (0..SENDERS)
+        .map(|s| {
+            let mut node = bench.another();
+            let own = node.side(&Shape::of(IBV_QPT_UD));
+            node.connect_to(&own, 0, own.gid, &Tuning::default());
+            let handle = node.handle(own.pd, side.gid);
+            let thread = std::thread::spawn(move || {
+                for i in 0..EACH {
+                    node.fill(own.region, 0, size(s, i), seed(s, i));
+                    let request = Send::new(i, &[own.at(0, size(s, i))]).to(handle, side.number, QKEY);
+                    node.send(own.qp, request.immediate((s << 16 | i) as u32));
+                    assert_eq!(node.wait_one(own.send_cq).status, IBV_WC_SUCCESS);
+                }
+                node.close();
+            });
+            (own.number, thread)
+        })
+        .collect();
+    let mut next = [0; SENDERS as usize];
+    for wc in bench.near.wait(side.receive_cq, total) {
+        let (s, i) = (u64::from(wc.imm >> 16), u64::from(wc.imm & 0xffff));
+        assert_eq!((wc.status, wc.src_qp), (IBV_WC_SUCCESS, senders[s as usize].0));
+        assert_eq!(wc.byte_len as usize, size(s, i) + 40);
+        assert_eq!(i, next[s as usize], "sender {s}");
+        next[s as usize] += 1;
+        bench.near.check(side.region, wc.id as usize * 2048 + 40, size(s, i), seed(s, i));
+    }
+    assert_eq!(next, [EACH; SENDERS as usize]);
+    senders.into_iter().for_each(|(_, thread)| thread.join().expect("a sender"));
+    bench.near.quiet(side.receive_cq, Duration::from_millis(1));
+}
+
+/// As above with a queue of two, which datagrams overrun: some are dropped, none is broken, and the receiver never
+/// goes deaf.
+pub(crate) fn many_senders_share_a_short_queue(bench: &mut Bench) {
+    const SENDERS: u64 = 3;
+    const EACH: u64 = 400;
+    let shape = Shape { receives: 2, bytes: 4 * 2048, ..Shape::of(IBV_QPT_UD) };
+    let side = bench.near.side(&shape);
+    bench.near.connect_to(&side, 0, side.gid, &Tuning::default());
+    for id in 0..2 {
+        bench.near.receive(side.qp, id, &[side.at(id as usize * 2048, 2048)]);
+    }
+    let senders: Vec<_> = (0..SENDERS)
+        .map(|s| {
+            let mut node = bench.another();
+            std::thread::spawn(move || {
+                let own = node.side(&Shape::of(IBV_QPT_UD));
+                node.connect_to(&own, 0, own.gid, &Tuning::default());
+                let handle = node.handle(own.pd, side.gid);
+                for i in 0..EACH {
+                    node.fill(own.region, 0, size(s, i), seed(s, i));
+                    let request = Send::new(i, &[own.at(0, size(s, i))]).to(handle, side.number, QKEY);
+                    node.send(own.qp, request.immediate((s << 16 | i) as u32));
+                    assert_eq!(node.wait_one(own.send_cq).status, IBV_WC_SUCCESS);
+                }
+                (node, own, handle)
+            })
+        })
+        .collect();
+    let mut last = [None; SENDERS as usize];
+    let mut take = |near: &mut Node| {
+        let found = near.poll(side.receive_cq, 2);
+        for wc in &found {
+            let (s, i) = (u64::from(wc.imm >> 16), u64::from(wc.imm & 0xffff));
+            assert_eq!((wc.status, wc.byte_len as usize), (IBV_WC_SUCCESS, size(s, i) + 40));
+            assert!(last[s as usize] < Some(i), "sender {s} is out of order");
+            last[s as usize] = Some(i);
+            near.check(side.region, wc.id as usize * 2048 + 40, size(s, i), seed(s, i));
+            near.receive(side.qp, wc.id, &[side.at(wc.id as usize * 2048, 2048)]);
+        }
+        found.len()
+    };
+    while senders.iter().any(|thread| !thread.is_finished()) {
+        take(&mut bench.near);
+    }
+    while take(&mut bench.near) != 0 {}
+    // Whatever happened, the queue takes what comes now.
+    let start = std::time::Instant::now();
+    for thread in senders {
+        let (mut node, own, handle) = thread.join().expect("a sender");
+        for i in EACH..EACH + 4 {
+            let s = 0;
+            node.fill(own.region, 0, size(s, i), seed(s, i));
+            let request = Send::new(i, &[own.at(0, size(s, i))]).to(handle, side.number, QKEY);
+            node.send(own.qp, request.immediate(i as u32));
+            let wc = bench.near.wait_one(side.receive_cq);
+            assert_eq!((wc.status, wc.imm), (IBV_WC_SUCCESS, i as u32));
+            bench.near.receive(side.qp, wc.id, &[side.at(wc.id as usize * 2048, 2048)]);
+        }
+        node.close();
+    }
+    assert!(start.elapsed() < PATIENCE);
+}
+
+pub(crate) fn a_connected_pair_takes_no_datagrams(bench: &mut Bench) {
+    let (a, _) = bench.connected(&Shape::of(IBV_QPT_UD), &Tuning::default());
+    let c = bench.far.side(&Shape::of(IBV_QPT_UC));
+    bench.far.connect_to(&c, a.number, a.gid, &Tuning::default());
+    bench.far.receive(c.qp, 1, &[c.at(0, 4096)]);
+    let handle = bench.near.handle(a.pd, c.gid);
+    bench.near.send(a.qp, Send::new(1, &[a.at(0, 64)]).to(handle, c.number, 0));
+    assert_eq!(bench.near.wait_one(a.send_cq).status, IBV_WC_SUCCESS);
+    bench.far.quiet(c.receive_cq, Duration::from_millis(2));
+    // Nor does a datagram queue pair take what a connection sends.
+    let d = bench.far.side(&Shape::of(IBV_QPT_UD));
+    bench.far.connect_to(&d, 0, d.gid, &Tuning::default());
+    bench.far.receive(d.qp, 1, &[d.at(0, 4096)]);
+    let e = bench.near.side(&Shape::of(IBV_QPT_UC));
+    bench.near.connect_to(&e, d.number, d.gid, &Tuning::default());
+    bench.near.send(e.qp, Send::new(1, &[e.at(0, 64)]));
+    assert_eq!(bench.near.wait_one(e.send_cq).status, IBV_WC_SUCCESS);
+    bench.far.quiet(d.receive_cq, Duration::from_millis(2));
+}
+
+pub(crate) fn routes_that_do_not_exist_are_refused(bench: &mut Bench) {
+    let (pd, gid) = (bench.near.pd(), bench.near.gid());
+    type Change = fn(&mut ibv_ah_attr);
+    let changes: [(&str, Change); 3] = [
+        ("port 99", |a| a.port_num = 99),
+        ("GID index 255", |a| a.grh.sgid_index = 255),
+        ("port 0", |a| a.port_num = 0),
+    ];
+    for (what, change) in changes {
+        let mut attr = global_route(gid);
+        change(&mut attr);
+        let words: Vec<u64> = std::iter::once(pd as u64).chain(route_words(&attr)).collect();
+        assert_ne!(bench.near.errno(op::AH, &words), 0, "{what}");
+    }
+}

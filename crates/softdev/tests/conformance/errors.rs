@@ -1,0 +1,275 @@
+//! Retries, errors and what they flush.
+
+use std::time::{Duration, Instant};
+
+use verbs::abi::*;
+
+use super::node::{Bench, Send, Shape, Tuning, Wc};
+use super::rig::op;
+
+/// Code 20 of the RNR timer (IBTA volume 1, table 45).
+const RNR_20: Duration = Duration::from_micros(10_240);
+
+fn ids(found: &[Wc]) -> Vec<u64> {
+    found.iter().map(|wc| wc.id).collect()
+}
+
+#[track_caller]
+fn all(found: &[Wc], status: ibv_wc_status) {
+    assert!(found.iter().all(|wc| wc.status == status), "status {status} expected: {found:?}");
+}
+
+/// Sends one message that nobody receives; the time until it fails.
+#[track_caller]
+fn time_to_fail(bench: &mut Bench, a: &super::node::Side, status: ibv_wc_status) -> Duration {
+    let start = Instant::now();
+    bench.near.send(a.qp, Send::new(1, &[a.at(0, 64)]));
+    let wc = bench.near.wait_one(a.send_cq);
+    assert_eq!((wc.id, wc.status, wc.qp), (1, status, a.number));
+    let time = start.elapsed();
+    assert_eq!(bench.near.state(a.qp), IBV_QPS_ERR);
+    time
+}
+
+pub(crate) fn receiver_not_ready_ends_at_once_without_retries(bench: &mut Bench) {
+    // Code 0 is the longest wait of all, 655 ms: nobody waits for it where there are no retries.
+    let tuning = Tuning { rnr_retries: 0, rnr_timer: 0, ..Tuning::default() };
+    let (a, b) = bench.connected(&Shape::of(IBV_QPT_RC), &tuning);
+    time_to_fail(bench, &a, IBV_WC_RNR_RETRY_EXC_ERR);
+    assert_eq!(bench.far.state(b.qp), IBV_QPS_RTS, "the responder has done nothing wrong");
+}
+
+pub(crate) fn receiver_not_ready_waits_as_long_as_it_is_told(bench: &mut Bench) {
+    for rnr_retries in [1, 3] {
+        let tuning = Tuning { rnr_retries, rnr_timer: 20, ..Tuning::default() };
+        let (a, _) = bench.connected(&Shape::of(IBV_QPT_RC), &tuning);
+        let time = time_to_fail(bench, &a, IBV_WC_RNR_RETRY_EXC_ERR);
+        assert!(time >= RNR_20 * u32::from(rnr_retries), "{rnr_retries} waits took {time:?}");
+    }
+}
+
+pub(crate) fn receiver_not_ready_waits_for_ever_with_seven(bench: &mut Bench) {
+    let tuning = Tuning { rnr_retries: 7, rnr_timer: 1, ..Tuning::default() };
+    let (a, b) = bench.connected(&Shape::of(IBV_QPT_RC), &tuning);
+    bench.near.fill(a.region, 0, 1000, 4);
+    for id in 0..3 {
+        bench.near.send(a.qp, Send::new(id, &[a.at(0, 1000)]));
+    }
+    // Many more waits than seven.
+    bench.near.quiet(a.send_cq, Duration::from_millis(50));
+    for id in 0..3 {
+        bench.far.receive(b.qp, id, &[b.at(id as usize * 1000, 1000)]);
+    }
+    let sent = bench.near.wait(a.send_cq, 3);
+    all(&sent, IBV_WC_SUCCESS);
+    assert_eq!(ids(&sent), [0, 1, 2]);
+    assert_eq!(ids(&bench.far.wait(b.receive_cq, 3)), [0, 1, 2]);
+    for id in 0..3 {
+        bench.far.check(b.region, id * 1000, 1000, 4);
+    }
+}
+
+pub(crate) fn an_early_receive_does_not_shorten_the_wait(bench: &mut Bench) {
+    // Code 26: 81.92 ms.
+    let tuning = Tuning { rnr_retries: 7, rnr_timer: 26, ..Tuning::default() };
+    let (a, b) = bench.connected(&Shape::of(IBV_QPT_RC), &tuning);
+    let start = Instant::now();
+    bench.near.send(a.qp, Send::new(1, &[a.at(0, 64)]));
+    bench.far.receive(b.qp, 1, &[b.at(0, 64)]);
+    assert_eq!(bench.near.wait_one(a.send_cq).status, IBV_WC_SUCCESS);
+    assert!(start.elapsed() >= Duration::from_micros(81_920), "after {:?}", start.elapsed());
+    bench.far.wait_one(b.receive_cq);
+}
+
+/// Timeout 10 is 4.194 ms; with two retries nothing may fail before three of them.
+const IMPATIENT: Tuning =
+    Tuning { mtu: IBV_MTU_1024, timeout: 10, retries: 2, rnr_retries: 7, rnr_timer: 12, psn: 100 };
+const THREE_TIMEOUTS: Duration = Duration::from_nanos(3 * (4096 << 10));
+
+#[track_caller]
+fn fails_by_retries(bench: &mut Bench, a: &super::node::Side) {
+    let time = time_to_fail(bench, a, IBV_WC_RETRY_EXC_ERR);
+    assert!(time >= THREE_TIMEOUTS, "three timeouts took {time:?}");
+}
+
+pub(crate) fn an_absent_peer_exhausts_the_retries(bench: &mut Bench) {
+    let a = bench.near.side(&Shape::of(IBV_QPT_RC));
+    let b = bench.far.side(&Shape::of(IBV_QPT_RC));
+    // It exists but has never been told to receive.
+    bench.near.connect_to(&a, b.number, b.gid, &IMPATIENT);
+    fails_by_retries(bench, &a);
+    // It does not exist, and nobody has its number.
+    let c = bench.near.side(&Shape::of(IBV_QPT_RC));
+    bench.near.connect_to(&c, (b.number + 7) ^ 0x80_0000, b.gid, &IMPATIENT);
+    fails_by_retries(bench, &c);
+}
+
+pub(crate) fn a_wrong_sequence_number_exhausts_the_retries(bench: &mut Bench) {
+    let (a, b) = (bench.near.side(&Shape::of(IBV_QPT_RC)), bench.far.side(&Shape::of(IBV_QPT_RC)));
+    bench.near.connect_to(&a, b.number, b.gid, &IMPATIENT);
+    bench.far.connect_to(&b, a.number, a.gid, &Tuning { psn: 101, ..IMPATIENT });
+    bench.far.receive(b.qp, 1, &[b.at(0, 64)]);
+    fails_by_retries(bench, &a);
+    assert_eq!(bench.far.poll(b.receive_cq, 1), []);
+}
+
+pub(crate) fn a_wrong_destination_exhausts_the_retries(bench: &mut Bench) {
+    let (a, b) = bench.connected(&Shape::of(IBV_QPT_RC), &IMPATIENT);
+    bench.far.receive(b.qp, 1, &[b.at(0, 64)]);
+    // The far end is connected to somebody else, and answers nobody else.
+    let c = bench.near.side(&Shape::of(IBV_QPT_RC));
+    bench.near.connect_to(&c, b.number, b.gid, &IMPATIENT);
+    fails_by_retries(bench, &c);
+    assert_eq!(bench.far.poll(b.receive_cq, 1), []);
+    // Another service is nobody either.
+    let d = bench.near.side(&Shape::of(IBV_QPT_RC));
+    let e = bench.far.side(&Shape::of(IBV_QPT_UC));
+    bench.far.connect_to(&e, d.number, d.gid, &IMPATIENT);
+    bench.far.receive(e.qp, 1, &[e.at(0, 64)]);
+    bench.near.connect_to(&d, e.number, e.gid, &IMPATIENT);
+    fails_by_retries(bench, &d);
+    assert_eq!(bench.far.poll(e.receive_cq, 1), []);
+    bench.near.send(a.qp, Send::new(1, &[a.at(0, 64)]));
+    assert_eq!(bench.near.wait_one(a.send_cq).status, IBV_WC_SUCCESS);
+}
+
+pub(crate) fn a_destroyed_peer_exhausts_the_retries(bench: &mut Bench) {
+    let (a, b) = bench.connected(&Shape::of(IBV_QPT_RC), &IMPATIENT);
+    for id in 0..4 {
+        bench.far.receive(b.qp, id, &[b.at(0, 64)]);
+    }
+    bench.near.send(a.qp, Send::new(1, &[a.at(0, 64)]));
+    assert_eq!(bench.near.wait_one(a.send_cq).status, IBV_WC_SUCCESS);
+    assert_eq!(bench.far.errno(op::DESTROY_QP, &[b.qp as u64]), 0);
+    fails_by_retries(bench, &a);
+}
+
+pub(crate) fn a_peer_in_error_exhausts_the_retries(bench: &mut Bench) {
+    let (a, b) = bench.connected(&Shape::of(IBV_QPT_RC), &IMPATIENT);
+    bench.far.receive(b.qp, 1, &[b.at(0, 64)]);
+    bench.far.change_state(b.qp, IBV_QPS_ERR);
+    fails_by_retries(bench, &a);
+    assert_eq!(bench.far.wait_one(b.receive_cq).status, IBV_WC_WR_FLUSH_ERR);
+}
+
+pub(crate) fn rc_fails_both_ends_when_the_receive_is_too_small(bench: &mut Bench) {
+    for size in [9, 5000] {
+        let (a, b) = bench.connected(&Shape::of(IBV_QPT_RC), &Tuning::default());
+        bench.far.fill(b.region, 0, 8192, 8);
+        bench.far.receive(b.qp, 1, &[b.at(0, size - 1)]);
+        bench.far.receive(b.qp, 2, &[b.at(0, size)]);
+        bench.near.send(a.qp, Send::new(3, &[a.at(0, size)]));
+        bench.near.send(a.qp, Send::new(4, &[a.at(0, 1)]));
+        let sent = bench.near.wait(a.send_cq, 2);
+        assert_eq!([sent[0].id, sent[1].id], [3, 4]);
+        assert_eq!([sent[0].status, sent[1].status], [IBV_WC_REM_INV_REQ_ERR, IBV_WC_WR_FLUSH_ERR]);
+        let got = bench.far.wait(b.receive_cq, 2);
+        assert_eq!([got[0].id, got[1].id], [1, 2]);
+        assert_eq!([got[0].status, got[1].status], [IBV_WC_LOC_LEN_ERR, IBV_WC_WR_FLUSH_ERR]);
+        assert_eq!(bench.near.state(a.qp), IBV_QPS_ERR);
+        assert_eq!(bench.far.state(b.qp), IBV_QPS_ERR);
+        bench.far.check_from(b.region, size - 1, 1, 8, size - 1);
+    }
+}
+
+pub(crate) fn uc_drops_what_is_too_long_and_what_nobody_awaits(bench: &mut Bench) {
+    let (a, b) = bench.connected(&Shape::of(IBV_QPT_UC), &Tuning::default());
+    // Nobody awaits it: the sender never learns.
+    bench.near.send(a.qp, Send::new(1, &[a.at(0, 64)]));
+    assert_eq!(bench.near.wait_one(a.send_cq).status, IBV_WC_SUCCESS);
+    bench.far.quiet(b.receive_cq, Duration::from_millis(1));
+    bench.far.receive(b.qp, 5, &[b.at(0, 100)]);
+    for size in [101, 5000] {
+        bench.near.send(a.qp, Send::new(2, &[a.at(0, size)]));
+        assert_eq!(bench.near.wait_one(a.send_cq).status, IBV_WC_SUCCESS);
+    }
+    bench.far.quiet(b.receive_cq, Duration::from_millis(1));
+    assert_eq!(bench.far.state(b.qp), IBV_QPS_RTS);
+    bench.near.fill(a.region, 0, 100, 2);
+    bench.near.send(a.qp, Send::new(3, &[a.at(0, 100)]));
+    let got = bench.far.wait_one(b.receive_cq);
+    assert_eq!((got.id, got.status, got.byte_len), (5, IBV_WC_SUCCESS, 100));
+    bench.far.check(b.region, 0, 100, 2);
+}
+
+pub(crate) fn a_failed_send_completes_although_unsignaled(bench: &mut Bench) {
+    for service in [IBV_QPT_RC, IBV_QPT_UC] {
+        let (a, _) = bench.connected(&Shape::of(service), &Tuning::default());
+        let mut element = a.at(0, 64);
+        element[3] = 0xdead_be00;
+        bench.near.send(a.qp, Send::new(9, &[element]).unsignaled());
+        let wc = bench.near.wait_one(a.send_cq);
+        assert_eq!((wc.id, wc.status, wc.qp), (9, IBV_WC_LOC_PROT_ERR, a.number));
+        let stopped = if service == IBV_QPT_RC { IBV_QPS_ERR } else { IBV_QPS_SQE };
+        assert_eq!(bench.near.state(a.qp), stopped);
+        bench.near.send(a.qp, Send::new(10, &[a.at(0, 64)]).unsignaled());
+        let wc = bench.near.wait_one(a.send_cq);
+        assert_eq!((wc.id, wc.status), (10, IBV_WC_WR_FLUSH_ERR));
+    }
+}
+
+pub(crate) fn a_failure_flushes_both_queues_in_order(bench: &mut Bench) {
+    let (a, b) = bench.connected(&Shape::of(IBV_QPT_RC), &Tuning::default());
+    for id in 0..5 {
+        bench.near.receive(a.qp, id, &[a.at(0, 64)]);
+    }
+    // One is filled before the failure and is not flushed.
+    bench.far.send(b.qp, Send::new(1, &[b.at(0, 8)]));
+    bench.far.wait_one(b.send_cq);
+    for id in 10..14 {
+        // Nobody receives them: they wait, whether or not they are signalled.
+        let request = Send::new(id, &[a.at(0, 64)]);
+        bench.near.send(a.qp, if id % 2 == 0 { request } else { request.unsignaled() });
+    }
+    bench.near.change_state(a.qp, IBV_QPS_ERR);
+    let sent = bench.near.wait(a.send_cq, 4);
+    all(&sent, IBV_WC_WR_FLUSH_ERR);
+    assert_eq!(ids(&sent), [10, 11, 12, 13]);
+    let got = bench.near.wait(a.receive_cq, 5);
+    assert_eq!(ids(&got), [0, 1, 2, 3, 4]);
+    assert_eq!(got[0].status, IBV_WC_SUCCESS);
+    all(&got[1..], IBV_WC_WR_FLUSH_ERR);
+    bench.near.change_state(a.qp, IBV_QPS_ERR);
+    bench.near.quiet(a.send_cq, Duration::from_millis(1));
+    bench.near.quiet(a.receive_cq, Duration::from_millis(1));
+    assert_eq!(bench.far.poll(b.receive_cq, 1), []);
+}
+
+pub(crate) fn sends_behind_a_waiting_one_are_flushed_in_order(bench: &mut Bench) {
+    // The responder breaks the connection while sends wait; everything ends in the order of posting.
+    let (a, b) = bench.connected(&Shape::of(IBV_QPT_RC), &Tuning::default());
+    bench.near.receive(a.qp, 50, &[a.at(0, 4)]);
+    for id in 0..3 {
+        bench.near.send(a.qp, Send::new(id, &[a.at(0, 64)]));
+    }
+    // Too long for the near end's receive: its queue pair fails from outside.
+    bench.far.send(b.qp, Send::new(9, &[b.at(0, 64)]));
+    assert_eq!(bench.far.wait_one(b.send_cq).status, IBV_WC_REM_INV_REQ_ERR);
+    for id in 3..6 {
+        let posted = bench.near.try_send(a.qp, &[Send::new(id, &[a.at(0, 64)])]);
+        assert_eq!(posted, (0, None));
+    }
+    assert_eq!(bench.near.wait_one(a.receive_cq).status, IBV_WC_LOC_LEN_ERR);
+    let sent = bench.near.wait(a.send_cq, 6);
+    assert_eq!(ids(&sent), [0, 1, 2, 3, 4, 5]);
+    // The first may have met the far end in error, or have been flushed before.
+    all(&sent[1..], IBV_WC_WR_FLUSH_ERR);
+}
+
+pub(crate) fn flushed_requests_leave_their_queues(bench: &mut Bench) {
+    let shape = Shape { sends: 4, receives: 4, ..Shape::of(IBV_QPT_RC) };
+    let (a, _) = bench.connected(&shape, &Tuning::default());
+    bench.near.change_state(a.qp, IBV_QPS_ERR);
+    for round in 0..5 {
+        for id in 0..u64::from(a.sends) {
+            bench.near.send(a.qp, Send::new(round * 10 + id, &[a.at(0, 64)]));
+        }
+        assert_eq!(bench.near.try_send(a.qp, &[Send::new(99, &[a.at(0, 64)])]).0, libc::ENOMEM);
+        all(&bench.near.wait(a.send_cq, a.sends as usize), IBV_WC_WR_FLUSH_ERR);
+        for id in 0..u64::from(a.receives) {
+            bench.near.receive(a.qp, round * 10 + id, &[a.at(0, 64)]);
+        }
+        assert_eq!(bench.near.try_receive(a.qp, &[(99, vec![a.at(0, 64)])]).0, libc::ENOMEM);
+        all(&bench.near.wait(a.receive_cq, a.receives as usize), IBV_WC_WR_FLUSH_ERR);
+    }
+}

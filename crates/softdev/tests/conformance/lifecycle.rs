@@ -1,0 +1,212 @@
+//! Objects come and go: what is in use is busy, what has gone leaves nothing behind.
+
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use verbs::abi::*;
+
+use super::node::{Bench, Node, Send, Shape, Tuning};
+use super::rig::op;
+
+pub(crate) fn a_domain_in_use_is_busy(bench: &mut Bench) {
+    let node = &mut bench.near;
+    let (pd, cq, gid) = (node.pd(), node.cq(8), node.gid());
+    let region = node.region(pd, 4096, IBV_ACCESS_LOCAL_WRITE);
+    let busy = |node: &mut Node| node.errno(op::DEALLOC_PD, &[pd as u64]);
+    assert_eq!(busy(node), libc::EBUSY, "a region is in it");
+    let side = node.side_with(&Shape::of(IBV_QPT_RC), pd, [cq, cq], region);
+    assert_eq!(node.errno(op::DEREG, &[region as u64]), 0);
+    assert_eq!(busy(node), libc::EBUSY, "a queue pair is in it");
+    let handle = node.handle(pd, gid);
+    assert_eq!(node.errno(op::DESTROY_QP, &[side.qp as u64]), 0);
+    assert_eq!(busy(node), libc::EBUSY, "an address handle is in it");
+    assert_eq!(node.errno(op::DESTROY_AH, &[handle as u64]), 0);
+    assert_eq!(busy(node), 0);
+}
+
+pub(crate) fn a_completion_queue_in_use_is_busy(bench: &mut Bench) {
+    let node = &mut bench.near;
+    let (pd, send_cq, receive_cq) = (node.pd(), node.cq(8), node.cq(8));
+    let region = node.region(pd, 4096, IBV_ACCESS_LOCAL_WRITE);
+    let side = node.side_with(&Shape::of(IBV_QPT_RC), pd, [send_cq, receive_cq], region);
+    assert_eq!(node.errno(op::DESTROY_CQ, &[receive_cq as u64]), libc::EBUSY, "receives complete in it");
+    assert_eq!(node.errno(op::DESTROY_CQ, &[send_cq as u64]), libc::EBUSY, "sends complete in it");
+    assert_eq!(node.errno(op::DESTROY_QP, &[side.qp as u64]), 0);
+    assert_eq!(node.errno(op::DESTROY_CQ, &[receive_cq as u64]), 0);
+    assert_eq!(node.errno(op::DESTROY_CQ, &[send_cq as u64]), 0);
+}
+
+pub(crate) fn a_channel_in_use_is_busy(bench: &mut Bench) {
+    let channel = bench.near.channel();
+    let cq = bench.near.cq_on(channel, 8);
+    assert_eq!(bench.near.errno(op::DESTROY_CHANNEL, &[channel as u64]), libc::EBUSY);
+    assert_eq!(bench.near.errno(op::DESTROY_CQ, &[cq as u64]), 0);
+    assert_eq!(bench.near.errno(op::DESTROY_CHANNEL, &[channel as u64]), 0);
+}
+
+pub(crate) fn limits_of_creation_are_kept(bench: &mut Bench) {
+    let node = &mut bench.near;
+    let (pd, cq) = (node.pd() as u64, node.cq(8) as u64);
+    let good = [pd, cq, cq, u64::from(IBV_QPT_RC), 4, 4, 1, 1, 0, 0];
+    for (i, what) in [(4, "sends"), (5, "receives"), (6, "send elements"), (7, "receive elements")] {
+        let mut words = good;
+        words[i] = u64::from(u32::MAX >> 1);
+        let errno = node.errno(op::QP, &words);
+        assert!(errno == libc::EINVAL || errno == libc::ENOMEM, "{what}: errno {errno}");
+    }
+    let mut words = good;
+    words[3] = 77;
+    assert_ne!(node.errno(op::QP, &words), 0, "an unknown service");
+    assert_eq!(node.errno(op::QP, &good), 0);
+    assert_eq!(node.errno(op::CQ, &[0, 0]), libc::EINVAL, "a queue without entries");
+    assert_ne!(node.errno(op::CQ, &[u64::from(u32::MAX >> 1), 0]), 0, "a queue without end");
+}
+
+pub(crate) fn numbers_are_unique(bench: &mut Bench) {
+    let node = &mut bench.near;
+    let (pd, cq) = (node.pd(), node.cq(8));
+    let region = node.region(pd, 4096, IBV_ACCESS_LOCAL_WRITE);
+    let shape = Shape { receives: 1, ..Shape::of(IBV_QPT_UD) };
+    let made: Vec<u32> = (0..500).map(|_| node.side_with(&shape, pd, [cq, cq], region).number).collect();
+    assert_eq!(made.iter().collect::<HashSet<_>>().len(), made.len());
+    assert!(made.iter().all(|n| *n > 1 && *n >> 24 == 0), "0 and 1 are the management's");
+}
+
+pub(crate) fn objects_come_and_go_without_a_trace(bench: &mut Bench) {
+    let mut counts = Vec::new();
+    for _ in 0..if bench.processes { 16 } else { 60 } {
+        let mut far = bench.another();
+        let near = &mut bench.near;
+        let shape = Shape::of(IBV_QPT_RC);
+        let channel = near.channel();
+        let (pd, cq) = (near.pd(), near.cq_on(channel, 64));
+        let region = near.region(pd, shape.bytes, IBV_ACCESS_LOCAL_WRITE);
+        let (a, b) = (near.side_with(&shape, pd, [cq, cq], region), far.side(&shape));
+        far.connect_to(&b, a.number, a.gid, &Tuning::default());
+        near.connect_to(&a, b.number, b.gid, &Tuning::default());
+        // An event that this end causes itself and one that the other end causes.
+        for own in [true, false] {
+            near.arm(cq, false);
+            if own {
+                far.receive(b.qp, 1, &[b.at(0, 64)]);
+                near.send(a.qp, Send::new(1, &[a.at(0, 8)]));
+            } else {
+                near.receive(a.qp, 1, &[a.at(0, 64)]);
+                far.send(b.qp, Send::new(1, &[b.at(0, 8)]));
+            }
+            assert!(near.is_ready(channel, 5000));
+            assert_eq!(near.call(op::EVENT, &[channel as u64]), [0, cq as u64]);
+            near.errno(op::ACK, &[cq as u64, 1]);
+            assert_eq!(near.wait_one(cq).status, IBV_WC_SUCCESS);
+        }
+        let gone = [
+            (op::DESTROY_QP, a.qp),
+            (op::DEREG, region),
+            (op::DESTROY_CQ, cq),
+            (op::DESTROY_CHANNEL, channel),
+            (op::DEALLOC_PD, pd),
+        ];
+        for (command, object) in gone {
+            assert_eq!(near.errno(command, &[object as u64]), 0);
+        }
+        far.close();
+        counts.push(near.number(op::DESCRIPTORS));
+    }
+    assert_eq!(counts[8], counts[counts.len() - 1], "descriptors after each round: {counts:?}");
+}
+
+pub(crate) fn memory_comes_back(bench: &mut Bench) {
+    // 4 GiB in all, of which 32 MiB at a time.
+    let (pd, size) = (bench.far.pd(), 32 << 20);
+    let start = bench.far.number(op::SHARED_KIB);
+    let mut most = 0;
+    let _ = pd;
+    for seed in 0..64 {
+        let mut node = if bench.processes { None } else { Some(bench.another()) };
+        let end = node.as_mut().unwrap_or(&mut bench.far);
+        let pd = end.pd();
+        let region = end.region(pd, size, IBV_ACCESS_LOCAL_WRITE);
+        end.fill(region, 0, 4096, seed);
+        end.fill(region, size - 4096, 4096, seed);
+        end.check(region, 0, 4096, seed);
+        assert_eq!(end.read(region, size / 2, 16), [0; 16], "new memory is zeroed");
+        if let Some(node) = node {
+            node.close();
+        }
+        most = most.max(bench.far.number(op::SHARED_KIB));
+    }
+    assert!(most < start + (1 << 20), "from {start} KiB to {most} KiB of shared memory");
+}
+
+/// A queue pair goes while its peer sends to it and a thread polls the queues that it shares with others.
+fn taken_away_while_sends_arrive(bench: &mut Bench, destroy: bool) {
+    let shape = Shape { receives: 64, sends: 64, entries: 4096, ..Shape::of(IBV_QPT_RC) };
+    let tuning = Tuning { timeout: 8, retries: 1, rnr_timer: 1, ..Tuning::default() };
+    let (pd, cq) = (bench.near.pd(), bench.near.cq(4096));
+    let region = bench.near.region(pd, shape.bytes, IBV_ACCESS_LOCAL_WRITE);
+    let b = bench.far.side(&shape);
+    let stop = AtomicBool::new(false);
+    let Node::Local(rig) = &bench.near else { unreachable!("the near end is here") };
+    let poller = rig.poller(cq);
+    let (near, far) = (&mut bench.near, &mut bench.far);
+    let mut a = near.side_with(&shape, pd, [cq, cq], region);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !stop.load(Ordering::Relaxed) {
+                poller.poll();
+            }
+        });
+        for round in 0..150 {
+            near.connect_to(&a, b.number, b.gid, &tuning);
+            far.connect_to(&b, a.number, a.gid, &tuning);
+            for id in 0..64 {
+                // Some are too small, so that errors come in between.
+                let room = if round % 3 == 0 && id == 40 { 1 } else { 4096 };
+                near.receive(a.qp, id, &[a.at(0, room)]);
+            }
+            let requests: Vec<Send> =
+                (0..48).map(|id| Send::new(id, &[b.at(0, 8 + (id as usize % 2) * 2000)])).collect();
+            std::thread::scope(|round_scope| {
+                round_scope.spawn(|| {
+                    far.try_send(b.qp, &requests);
+                    let mut done = 0;
+                    while done < 48 {
+                        done += far.poll(b.send_cq, 48).len();
+                    }
+                    far.change_state(b.qp, IBV_QPS_RESET);
+                });
+                std::thread::sleep(Duration::from_micros(round % 2 * round * 3));
+                if destroy {
+                    assert_eq!(near.errno(op::DESTROY_QP, &[a.qp as u64]), 0);
+                } else {
+                    near.change_state(a.qp, IBV_QPS_RESET);
+                }
+            });
+            if destroy {
+                a = near.side_with(&shape, pd, [cq, cq], region);
+            } else {
+                assert_eq!(near.state(a.qp), IBV_QPS_RESET, "a queue pair that was reset stays so");
+            }
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
+    // The last queue pair is as good as a first one.
+    near.connect_to(&a, b.number, b.gid, &tuning);
+    far.connect_to(&b, a.number, a.gid, &tuning);
+    near.receive(a.qp, 1, &[a.at(0, 4096)]);
+    far.fill(b.region, 0, 4096, 5);
+    far.send(b.qp, Send::new(1, &[b.at(0, 4096)]));
+    assert_eq!(far.wait_one(b.send_cq).status, IBV_WC_SUCCESS);
+    let got = near.wait_one(cq);
+    assert_eq!((got.id, got.status), (1, IBV_WC_SUCCESS));
+    near.check(region, 0, 4096, 5);
+}
+
+pub(crate) fn destroying_while_sends_arrive(bench: &mut Bench) {
+    taken_away_while_sends_arrive(bench, true);
+}
+
+pub(crate) fn resetting_while_sends_arrive(bench: &mut Bench) {
+    taken_away_while_sends_arrive(bench, false);
+}

@@ -1,0 +1,141 @@
+//! One list of cases for every device: what the InfiniBand specification and the man pages of libibverbs promise to a
+//! program. A case speaks only to verbs; it runs with both ends in one process and, where it has two ends, once more
+//! with the ends in two processes.
+
+pub(crate) mod node;
+pub(crate) mod rig;
+pub(crate) mod runner;
+
+mod access;
+mod datagram;
+mod errors;
+mod events;
+mod lifecycle;
+mod queues;
+mod states;
+mod transfer;
+mod wrapper;
+
+use node::Bench;
+
+/// A case.
+pub(crate) struct Case {
+    pub(crate) name: &'static str,
+    /// Whether it has two ends.
+    pub(crate) two_ends: bool,
+    pub(crate) run: fn(&mut Bench),
+}
+
+macro_rules! cases {
+    ($($module:ident { one: $($one:ident)*; two: $($two:ident)*; })*) => {
+        /// All cases.
+        pub(crate) const CASES: &[Case] = &[$(
+            $(Case {
+                name: concat!(stringify!($module), "::", stringify!($one)),
+                two_ends: false,
+                run: $module::$one,
+            },)*
+            $(Case {
+                name: concat!(stringify!($module), "::", stringify!($two)),
+                two_ends: true,
+                run: $module::$two,
+            },)*
+        )*];
+    };
+}
+
+cases! {
+    states {
+        one: every_transition_of_rc every_transition_of_uc every_transition_of_ud
+            every_attribute_of_rc every_attribute_of_uc every_attribute_of_ud
+            values_out_of_range_are_refused
+            sends_are_refused_before_rts
+            receives_are_refused_in_reset_only
+            error_state_flushes_what_is_posted_to_it
+            attributes_read_back;
+        two: drained_queue_holds_sends_back reset_forgets_everything_and_connects_again
+            reset_ends_the_old_connection;
+    }
+    transfer {
+        one: ;
+        two: rc_carries_every_size uc_carries_every_size ud_carries_every_size
+            own_memory_is_reached_as_well
+            gathers_and_scatters_across_odd_cuts
+            inline_buffer_may_be_reused_at_once inline_limit_is_kept
+            immediate_data_arrives
+            every_mtu_carries_the_same both_directions_at_once
+            a_thousand_messages_keep_their_order loopback_to_itself;
+    }
+    queues {
+        one: ;
+        two: unsignaled_sends_hold_their_place_until_a_signaled_one_is_polled
+            every_send_is_signaled_where_the_queue_says_so
+            unsignaled_sends_do_not_complete
+            receive_queue_has_its_limit
+            lists_stop_at_the_bad_request
+            too_many_elements_are_refused
+            completions_keep_the_order_of_posting
+            one_queue_serves_several_pairs_fairly
+            receives_do_not_starve_behind_sends
+            an_overrun_queue_says_so;
+    }
+    errors {
+        one: ;
+        two: receiver_not_ready_ends_at_once_without_retries
+            receiver_not_ready_waits_as_long_as_it_is_told
+            receiver_not_ready_waits_for_ever_with_seven
+            an_early_receive_does_not_shorten_the_wait
+            an_absent_peer_exhausts_the_retries
+            a_wrong_sequence_number_exhausts_the_retries
+            a_wrong_destination_exhausts_the_retries
+            a_destroyed_peer_exhausts_the_retries
+            a_peer_in_error_exhausts_the_retries
+            rc_fails_both_ends_when_the_receive_is_too_small
+            uc_drops_what_is_too_long_and_what_nobody_awaits
+            a_failed_send_completes_although_unsignaled
+            a_failure_flushes_both_queues_in_order
+            sends_behind_a_waiting_one_are_flushed_in_order
+            flushed_requests_leave_their_queues;
+    }
+    access {
+        one: contradictory_registrations_are_refused;
+        two: sends_from_forbidden_memory_fail_on_rc sends_from_forbidden_memory_fail_on_uc
+            sends_from_forbidden_memory_fail_on_ud
+            receives_into_forbidden_memory_fail_on_rc receives_into_forbidden_memory_fail_on_uc
+            receives_into_forbidden_memory_fail_on_ud
+            sending_needs_no_write_access nothing_is_written_beyond_the_message
+            an_old_key_stays_dead;
+    }
+    datagram {
+        one: routes_that_do_not_exist_are_refused;
+        two: header_names_both_ends a_datagram_has_one_packet_at_most
+            wrong_keys_are_dropped a_key_with_the_high_bit_is_the_queue_pairs_own
+            nobody_there_is_no_error
+            too_small_a_receive_is_kept what_nobody_awaits_is_dropped
+            many_senders_reach_one_receiver many_senders_share_a_short_queue
+            a_connected_pair_takes_no_datagrams;
+    }
+    events {
+        one: a_signal_interrupts_the_wait destruction_waits_for_the_acknowledgement
+            a_queue_without_channel_may_be_armed;
+        two: one_event_for_one_arming a_completion_before_arming_is_not_announced
+            a_descriptor_that_does_not_block_says_so the_descriptor_can_be_polled
+            only_solicited_completions_wake_the_solicited
+            arming_for_all_is_not_weakened
+            errors_wake_the_solicited
+            sends_wake_their_own_queue a_blocked_wait_is_woken
+            flushes_are_announced a_waiting_send_goes_on_while_its_process_sleeps
+            a_send_that_waits_wakes_the_sleeper
+            one_channel_serves_several_queues;
+    }
+    lifecycle {
+        one: a_domain_in_use_is_busy a_completion_queue_in_use_is_busy a_channel_in_use_is_busy
+            limits_of_creation_are_kept numbers_are_unique;
+        two: objects_come_and_go_without_a_trace memory_comes_back
+            destroying_while_sends_arrive resetting_while_sends_arrive;
+    }
+    wrapper {
+        one: a_refused_change_says_why a_datagram_without_address_is_refused;
+        two: services_carry_messages;
+    }
+}

@@ -1,0 +1,206 @@
+//! Depths, accounting, order and fairness of the queues.
+
+use std::time::Duration;
+
+use verbs::abi::*;
+
+use super::node::{Bench, Send, Shape, Tuning};
+
+pub(crate) fn unsignaled_sends_hold_their_place_until_a_signaled_one_is_polled(bench: &mut Bench) {
+    let shape = Shape { sends: 4, receives: 64, ..Shape::of(IBV_QPT_RC) };
+    let (a, b) = bench.connected(&shape, &Tuning::default());
+    for id in 0..64 {
+        bench.far.receive(b.qp, id, &[b.at(0, 64)]);
+    }
+    let depth = u64::from(a.sends);
+    for round in 0..3 {
+        for id in 0..depth {
+            let request = Send::new(round * 100 + id, &[a.at(0, 8)]);
+            bench.near.send(a.qp, if id + 1 < depth { request.unsignaled() } else { request });
+        }
+        let full = bench.near.try_send(a.qp, &[Send::new(99, &[a.at(0, 8)])]);
+        assert_eq!(full, (libc::ENOMEM, Some(0)), "round {round}");
+        let wc = bench.near.wait_one(a.send_cq);
+        assert_eq!((wc.id, wc.status), (round * 100 + depth - 1, IBV_WC_SUCCESS));
+    }
+    assert_eq!(bench.far.wait(b.receive_cq, 3 * depth as usize).len(), 3 * depth as usize);
+    bench.far.quiet(b.receive_cq, Duration::from_millis(1));
+}
+
+pub(crate) fn every_send_is_signaled_where_the_queue_says_so(bench: &mut Bench) {
+    let shape = Shape { all_signaled: true, ..Shape::of(IBV_QPT_RC) };
+    let (a, b) = bench.connected(&shape, &Tuning::default());
+    for id in 0..8 {
+        bench.far.receive(b.qp, id, &[b.at(0, 64)]);
+        bench.near.send(a.qp, Send::new(id, &[a.at(0, 8)]).unsignaled());
+    }
+    let ids: Vec<u64> = bench.near.wait(a.send_cq, 8).iter().map(|wc| wc.id).collect();
+    assert_eq!(ids, (0..8).collect::<Vec<_>>());
+}
+
+pub(crate) fn unsignaled_sends_do_not_complete(bench: &mut Bench) {
+    for service in [IBV_QPT_RC, IBV_QPT_UC] {
+        let (a, b) = bench.connected(&Shape::of(service), &Tuning::default());
+        for id in 0..4 {
+            bench.far.receive(b.qp, id, &[b.at(0, 64)]);
+            bench.near.send(a.qp, Send::new(id, &[a.at(0, 8)]).unsignaled());
+        }
+        bench.far.wait(b.receive_cq, 4);
+        bench.near.quiet(a.send_cq, Duration::from_millis(2));
+    }
+}
+
+pub(crate) fn receive_queue_has_its_limit(bench: &mut Bench) {
+    for service in [IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD] {
+        let shape = Shape { receives: 5, ..Shape::of(service) };
+        let (a, b) = bench.connected(&shape, &Tuning::default());
+        let handle = bench.near.handle(a.pd, b.gid);
+        for id in 0..u64::from(b.receives) {
+            bench.far.receive(b.qp, id, &[b.at(0, 64)]);
+        }
+        let full = bench.far.try_receive(b.qp, &[(99, vec![b.at(0, 64)])]);
+        assert_eq!(full, (libc::ENOMEM, Some(0)), "service {service}");
+        // A place is free again when its completion is polled.
+        bench.near.send(a.qp, Send::new(1, &[a.at(0, 8)]).to(handle, b.number, super::node::QKEY));
+        bench.near.wait_one(a.send_cq);
+        bench.far.wait_one(b.receive_cq);
+        bench.far.receive(b.qp, 7, &[b.at(0, 64)]);
+        let full = bench.far.try_receive(b.qp, &[(99, vec![b.at(0, 64)])]);
+        assert_eq!(full.0, libc::ENOMEM, "service {service}");
+    }
+}
+
+pub(crate) fn lists_stop_at_the_bad_request(bench: &mut Bench) {
+    let (a, b) = bench.connected(&Shape::of(IBV_QPT_RC), &Tuning::default());
+    let good = |id| (id, vec![b.at(0, 64)]);
+    let bad = (2, vec![b.at(0, 8); 33]);
+    assert_eq!(bench.far.try_receive(b.qp, &[good(0), good(1), bad, good(3)]), (libc::EINVAL, Some(2)));
+    let send = |id| Send::new(id, &[a.at(0, 8)]);
+    let bad = Send { opcode: 250, ..send(2) };
+    assert_eq!(bench.near.try_send(a.qp, &[send(0), send(1), bad, send(3)]), (libc::EINVAL, Some(2)));
+    let ids = |found: Vec<super::node::Wc>| found.iter().map(|wc| wc.id).collect::<Vec<_>>();
+    assert_eq!(ids(bench.near.wait(a.send_cq, 2)), [0, 1]);
+    assert_eq!(ids(bench.far.wait(b.receive_cq, 2)), [0, 1]);
+    bench.near.quiet(a.send_cq, Duration::from_millis(2));
+}
+
+pub(crate) fn too_many_elements_are_refused(bench: &mut Bench) {
+    let (a, b) = bench.connected(&Shape::of(IBV_QPT_RC), &Tuning::default());
+    let many = 40; // More than the 4 that were asked for, and than any device that rounds up gives.
+    let send = Send::new(1, &vec![a.at(0, 1); many]);
+    assert_eq!(bench.near.try_send(a.qp, &[send]).0, libc::EINVAL);
+    assert_eq!(bench.far.try_receive(b.qp, &[(1, vec![b.at(0, 1); many])]).0, libc::EINVAL);
+    bench.far.receive(b.qp, 2, &[b.at(0, 2), b.at(2, 2), b.at(4, 2), b.at(6, 2)]);
+    bench.near.send(a.qp, Send::new(2, &[a.at(0, 2), a.at(2, 2), a.at(4, 2), a.at(6, 2)]));
+    assert_eq!(bench.near.wait_one(a.send_cq).status, IBV_WC_SUCCESS);
+}
+
+pub(crate) fn completions_keep_the_order_of_posting(bench: &mut Bench) {
+    let shape = Shape { sends: 64, receives: 64, ..Shape::of(IBV_QPT_RC) };
+    let (a, b) = bench.connected(&shape, &Tuning::default());
+    // Half of them have to wait for receives.
+    for id in 0..32 {
+        bench.far.receive(b.qp, id, &[b.at(0, 2048)]);
+    }
+    for id in 0..64 {
+        bench.near.send(a.qp, Send::new(id, &[a.at(0, (id as usize * 97) % 2000)]));
+    }
+    for id in 32..64 {
+        bench.far.receive(b.qp, id, &[b.at(0, 2048)]);
+    }
+    let all: Vec<u64> = (0..64).collect();
+    assert_eq!(bench.near.wait(a.send_cq, 64).iter().map(|wc| wc.id).collect::<Vec<_>>(), all);
+    assert_eq!(bench.far.wait(b.receive_cq, 64).iter().map(|wc| wc.id).collect::<Vec<_>>(), all);
+}
+
+/// A pair that is always busy does not keep the completions of another from being seen.
+pub(crate) fn one_queue_serves_several_pairs_fairly(bench: &mut Bench) {
+    let shape = Shape { receives: 64, sends: 64, entries: 1024, ..Shape::of(IBV_QPT_RC) };
+    let pd = bench.far.pd();
+    let cq = bench.far.cq(1024);
+    let region = bench.far.region(pd, shape.bytes, IBV_ACCESS_LOCAL_WRITE);
+    let mut pairs = Vec::new();
+    for _ in 0..3 {
+        let (a, b) = (bench.near.side(&shape), bench.far.side_with(&shape, pd, [cq, cq], region));
+        bench.connect(&a, &b, &Tuning::default());
+        pairs.push((a, b));
+    }
+    let busy = pairs[0];
+    for id in 0..32 {
+        bench.far.receive(busy.1.qp, id, &[busy.1.at(0, 64)]);
+        bench.near.send(busy.0.qp, Send::new(id, &[busy.0.at(0, 8)]));
+    }
+    bench.near.wait(busy.0.send_cq, 32);
+    for (a, b) in &pairs[1..] {
+        bench.far.receive(b.qp, 500, &[b.at(0, 64)]);
+        bench.near.send(a.qp, Send::new(500, &[a.at(0, 8)]));
+        bench.near.wait_one(a.send_cq);
+    }
+    let mut quiet: Vec<u32> = pairs[1..].iter().map(|(_, b)| b.number).collect();
+    for polls in 0.. {
+        assert!(polls < 500, "completions of {quiet:x?} starve");
+        let wc = bench.far.wait_one(cq);
+        quiet.retain(|number| *number != wc.qp);
+        if quiet.is_empty() {
+            return;
+        }
+        if wc.qp == busy.1.number {
+            bench.far.receive(busy.1.qp, 0, &[busy.1.at(0, 64)]);
+            bench.near.send(busy.0.qp, Send::new(0, &[busy.0.at(0, 8)]));
+            bench.near.wait_one(busy.0.send_cq);
+        }
+    }
+}
+
+/// A program that polls once for each send that it posts sees receives on the same queue nevertheless.
+pub(crate) fn receives_do_not_starve_behind_sends(bench: &mut Bench) {
+    let shape = Shape { receives: 600, sends: 64, ..Shape::of(IBV_QPT_RC) };
+    let (pd, cq) = (bench.near.pd(), bench.near.cq(1024));
+    let region = bench.near.region(pd, shape.bytes, IBV_ACCESS_LOCAL_WRITE);
+    let a = bench.near.side_with(&shape, pd, [cq, cq], region);
+    let b = bench.far.side(&shape);
+    bench.connect(&a, &b, &Tuning::default());
+    for id in 0..600 {
+        bench.far.receive(b.qp, id, &[b.at(0, 64)]);
+    }
+    bench.near.receive(a.qp, 7777, &[a.at(0, 64)]);
+    for id in 0..32 {
+        bench.near.send(a.qp, Send::new(id, &[a.at(0, 8)]));
+    }
+    bench.far.send(b.qp, Send::new(1, &[b.at(0, 8)]));
+    assert_eq!(bench.far.wait_one(b.send_cq).status, IBV_WC_SUCCESS);
+    for id in 32..550 {
+        if bench.near.wait_one(cq).id == 7777 {
+            return;
+        }
+        bench.near.send(a.qp, Send::new(id, &[a.at(0, 8)]));
+    }
+    panic!("the receive starves");
+}
+
+pub(crate) fn an_overrun_queue_says_so(bench: &mut Bench) {
+    let shape = Shape { sends: 512, receives: 512, ..Shape::of(IBV_QPT_RC) };
+    let pd = bench.near.pd();
+    let short = bench.near.call(super::rig::op::CQ, &[4, 0]);
+    let (cq, entries) = (short[1] as usize, short[2] as usize);
+    assert!((4..400).contains(&entries), "a queue of 4 has {entries} entries");
+    let receive_cq = bench.near.cq(16);
+    let region = bench.near.region(pd, shape.bytes, IBV_ACCESS_LOCAL_WRITE);
+    let a = bench.near.side_with(&shape, pd, [cq, receive_cq], region);
+    let b = bench.far.side(&shape);
+    bench.connect(&a, &b, &Tuning::default());
+    for id in 0..=entries as u64 {
+        bench.far.receive(b.qp, id, &[b.at(0, 64)]);
+        bench.near.send(a.qp, Send::new(id, &[a.at(0, 8)]));
+    }
+    bench.far.wait(b.receive_cq, entries + 1);
+    let mut seen = 0;
+    let error = loop {
+        match bench.near.try_poll(cq, 1) {
+            Ok(found) => seen += found.len(),
+            Err(errno) => break errno,
+        }
+        assert!(seen <= entries, "more completions than the queue has entries");
+    };
+    assert!(error > 0, "errno {error}");
+}

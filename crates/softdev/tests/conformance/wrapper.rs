@@ -1,0 +1,131 @@
+//! The safe wrapper: the way that our own programs take.
+
+use std::time::Instant;
+
+use verbs::abi::*;
+use verbs::{
+    Completion, CompletionQueue, Connection, Context, Error, Gid, Mtu, ProtectionDomain, QueuePairOptions,
+    ReceiveRequest, Route, SendRequest, Service, devices,
+};
+
+use super::node::{Bench, PATIENCE, QKEY, Send, Shape, Tuning};
+
+fn open(bench: &Bench) -> Context {
+    let found = devices(bench.provider).expect("devices");
+    let device = found.iter().find(|d| d.name() == bench.device).expect("the device is listed");
+    device.open().expect("the device opens")
+}
+
+fn options(service: Service) -> QueuePairOptions {
+    QueuePairOptions {
+        service,
+        max_send_wr: 8,
+        max_recv_wr: 8,
+        max_send_sge: 1,
+        max_recv_sge: 1,
+        max_inline_data: 32,
+    }
+}
+
+fn connection(qp_num: u32, gid: Gid) -> Connection {
+    let tuning = Tuning::default();
+    Connection {
+        qp_num,
+        peer_psn: tuning.psn,
+        own_psn: tuning.psn,
+        mtu: Mtu::from_bytes(1024).expect("there is such an MTU"),
+        route: Route { port: 1, gid_index: 0, gid, lid: 0, service_level: 0, traffic_class: 0 },
+        timeout: tuning.timeout,
+        retry_count: tuning.retries,
+        rnr_retry: tuning.rnr_retries,
+        min_rnr_timer: tuning.rnr_timer,
+    }
+}
+
+fn wait(cq: &CompletionQueue) -> Completion {
+    let start = Instant::now();
+    let mut room = [Completion::default()];
+    loop {
+        if let [found] = cq.poll(&mut room).expect("poll") {
+            return *found;
+        }
+        assert!(start.elapsed() < PATIENCE, "nothing completes");
+    }
+}
+
+fn queues(context: &Context) -> (ProtectionDomain, CompletionQueue) {
+    (context.protection_domain().expect("a domain"), context.completion_queue(16, None).expect("a queue"))
+}
+
+/// The wrapper's end talks to a raw one, in every service and both directions.
+pub(crate) fn services_carry_messages(bench: &mut Bench) {
+    let context = open(bench);
+    let gid = context.gid(1, 0).expect("a GID");
+    for (service, raw) in [(Service::Rc, IBV_QPT_RC), (Service::Uc, IBV_QPT_UC), (Service::Ud, IBV_QPT_UD)] {
+        let (pd, cq) = queues(&context);
+        let pair = pd.queue_pair(&options(service), &cq, &cq).expect("a queue pair");
+        let b = bench.far.side(&Shape::of(raw));
+        let to = connection(b.number, gid);
+        let mut pair = pair.init(1, QKEY).expect("INIT");
+        let mut region = pd.memory_region(8192, IBV_ACCESS_LOCAL_WRITE).expect("a region");
+        let mut receive = ReceiveRequest::new(4, vec![region.sge(4096, 4096).expect("in range")]);
+        pair.post_receive(&mut receive).expect("INIT receives");
+        let pair = pair.ready_to_receive(&to).expect("RTR");
+        let own: Vec<u64> =
+            gid.0.chunks(8).map(|half| u64::from_be_bytes(half.try_into().expect("eight"))).collect();
+        bench.far.connect_to(&b, pair.number(), [own[0], own[1]], &Tuning::default());
+        let mut pair = pair.ready_to_send(&to).expect("RTS");
+        let handle = pd.address_handle(&to.route).expect("a handle");
+
+        bench.far.receive(b.qp, 1, &[b.at(0, 4096)]);
+        let bytes: Vec<u8> = (0..1000_u32).map(|i| (i * 7) as u8).collect();
+        region.write(10, &bytes).expect("in range");
+        let mut send = SendRequest::send(9, vec![region.sge(10, 1000).expect("in range")]).signaled(true);
+        if service == Service::Ud {
+            send = send.to(&handle, b.number, QKEY);
+        }
+        pair.post_send(&mut send).expect("post");
+        let wc = wait(&cq);
+        assert!(wc.status().is_success() && !wc.opcode().is_receive() && wc.id() == 9, "{wc:?}");
+        let header = if service == Service::Ud { 40 } else { 0 };
+        assert_eq!(bench.far.wait_one(b.receive_cq).byte_len, 1000 + header);
+        assert!(bench.far.read(b.region, header as usize, 1000) == bytes);
+
+        let back = bench.far.handle(b.pd, [own[0], own[1]]);
+        bench.far.fill(b.region, 0, 500, 3);
+        let request = Send::new(2, &[b.at(0, 500)]).immediate(0xfeed).to(back, pair.number(), QKEY);
+        bench.far.send(b.qp, request);
+        let wc = wait(&cq);
+        assert!(wc.status().is_success() && wc.opcode().is_receive(), "{wc:?}");
+        assert_eq!((wc.id(), wc.byte_len(), wc.immediate()), (4, 500 + header, Some(0xfeed)));
+        assert_eq!((wc.has_grh(), wc.qp_num()), (service == Service::Ud, pair.number()));
+        let mut got = vec![0; 500];
+        region.read(4096 + header as usize, &mut got).expect("in range");
+        assert!((0..500).all(|i| got[i] == super::rig::pattern(3, i)));
+        assert_eq!(pair.device_state().expect("a state"), IBV_QPS_RTS);
+    }
+}
+
+pub(crate) fn a_refused_change_says_why(bench: &mut Bench) {
+    let context = open(bench);
+    let (pd, cq) = queues(&context);
+    let pair = pd.queue_pair(&options(Service::Rc), &cq, &cq).expect("a queue pair");
+    let error = pair.init(99, 0).expect_err("there is no port 99");
+    assert!(matches!(error, Error::Transition { from: IBV_QPS_RESET, to: IBV_QPS_INIT, .. }), "{error}");
+    assert!(pd.memory_region(4096, IBV_ACCESS_REMOTE_WRITE).is_err());
+    let region = pd.memory_region(100, 0).expect("a region");
+    assert!(region.sge(50, 51).is_err() && region.sge(50, 50).is_ok());
+}
+
+/// A datagram that was given no address is refused before the device sees a pointer that nobody set.
+pub(crate) fn a_datagram_without_address_is_refused(bench: &mut Bench) {
+    let context = open(bench);
+    let (pd, cq) = queues(&context);
+    let gid = context.gid(1, 0).expect("a GID");
+    let to = connection(0, gid);
+    let pair = pd.queue_pair(&options(Service::Ud), &cq, &cq).expect("a queue pair");
+    let pair = pair.init(1, QKEY).expect("INIT").ready_to_receive(&to).expect("RTR");
+    let mut pair = pair.ready_to_send(&to).expect("RTS");
+    let error = pair.post_send(&mut SendRequest::send(1, Vec::new())).expect_err("it has no address");
+    assert!(matches!(error, Error::Verb { errno: libc::EINVAL, .. }), "{error}");
+}
