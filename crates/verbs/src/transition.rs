@@ -59,7 +59,9 @@ pub fn attributes(service: ibv_qp_type, from: ibv_qp_state, to: ibv_qp_state) ->
     let addressing = IBV_QP_PKEY_INDEX | IBV_QP_PORT;
     let identity = addressing | when(ud, IBV_QP_QKEY) | when(connected, IBV_QP_ACCESS_FLAGS);
     let (required, optional) = match (from, to) {
-        (IBV_QPS_RESET..=IBV_QPS_ERR, IBV_QPS_RESET | IBV_QPS_ERR) => (0, 0),
+        (IBV_QPS_RESET..=IBV_QPS_ERR, IBV_QPS_RESET) => (0, 0),
+        // Not from RESET: note to the state diagram of section 10.3.1, and what the Linux kernel enforces.
+        (IBV_QPS_INIT..=IBV_QPS_ERR, IBV_QPS_ERR) => (0, 0),
         (IBV_QPS_RESET, IBV_QPS_INIT) => (identity, 0),
         (IBV_QPS_INIT, IBV_QPS_INIT) => (0, identity),
         (IBV_QPS_INIT, IBV_QPS_RTR) => (
@@ -136,4 +138,86 @@ pub fn names(mask: u32) -> String {
 #[must_use]
 pub fn state_name(state: ibv_qp_state) -> &'static str {
     ["RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR"].get(state as usize).copied().unwrap_or("unknown")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SERVICES: [ibv_qp_type; 3] = [IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD];
+
+    #[test]
+    fn the_way_to_rts_needs_what_the_man_page_says() {
+        // man ibv_modify_qp, tables of the three services.
+        let address = IBV_QP_PKEY_INDEX | IBV_QP_PORT;
+        let path = IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
+        let responder = IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+        let requester = IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
+        let ways = [
+            (IBV_QPT_RC, [address | IBV_QP_ACCESS_FLAGS, path | responder, IBV_QP_SQ_PSN | requester]),
+            (IBV_QPT_UC, [address | IBV_QP_ACCESS_FLAGS, path, IBV_QP_SQ_PSN]),
+            (IBV_QPT_UD, [address | IBV_QP_QKEY, 0, IBV_QP_SQ_PSN]),
+        ];
+        for (service, masks) in ways {
+            for (from, mask) in (IBV_QPS_RESET..).zip(masks) {
+                assert_eq!(check(service, from, from + 1, mask | IBV_QP_STATE), Ok(()));
+                for bit in (0..21).map(|i| 1 << i).filter(|bit| mask & bit != 0) {
+                    let refusal = Refusal::Mask { missing: bit, invalid: 0 };
+                    assert_eq!(check(service, from, from + 1, mask & !bit), Err(refusal));
+                }
+                let refusal = Refusal::Mask { missing: 0, invalid: IBV_QP_CAP };
+                assert_eq!(check(service, from, from + 1, mask | IBV_QP_CAP), Err(refusal));
+            }
+        }
+    }
+
+    #[test]
+    fn every_state_can_be_reset_and_all_but_reset_can_fail() {
+        for service in SERVICES {
+            for from in IBV_QPS_RESET..=IBV_QPS_ERR {
+                assert_eq!(check(service, from, IBV_QPS_RESET, IBV_QP_STATE), Ok(()));
+                let fails = check(service, from, IBV_QPS_ERR, IBV_QP_STATE);
+                assert_eq!(fails.is_ok(), from != IBV_QPS_RESET, "from {}", state_name(from));
+            }
+        }
+    }
+
+    #[test]
+    fn nobody_skips_a_state_or_asks_for_the_send_queue_error() {
+        let refused = Err(Refusal::NoSuchTransition);
+        for service in SERVICES {
+            for (from, to) in
+                [(0, 2), (0, 3), (1, 3), (1, 4), (2, 1), (2, 2), (2, 4), (3, 1), (3, 2), (6, 1), (6, 3)]
+            {
+                assert_eq!(check(service, from, to, u32::MAX), refused, "{from} to {to}");
+            }
+            for from in IBV_QPS_RESET..=IBV_QPS_ERR {
+                assert_eq!(check(service, from, IBV_QPS_SQE, IBV_QP_STATE), refused);
+            }
+        }
+        assert_eq!(
+            check(IBV_QPT_RC, IBV_QPS_SQE, IBV_QPS_RTS, IBV_QP_STATE),
+            refused,
+            "RC has no such state"
+        );
+        assert_eq!(check(IBV_QPT_UD, IBV_QPS_SQE, IBV_QPS_RTS, IBV_QP_STATE), Ok(()));
+    }
+
+    #[test]
+    fn what_is_not_known_has_no_transitions() {
+        assert_eq!(attributes(IBV_QPT_RAW_PACKET, IBV_QPS_RESET, IBV_QPS_INIT), None);
+        assert_eq!(attributes(IBV_QPT_RC, 7, IBV_QPS_RESET), None);
+        assert_eq!(attributes(IBV_QPT_RC, IBV_QPS_RESET, u32::MAX), None);
+        assert_eq!(state_name(7), "unknown");
+    }
+
+    #[test]
+    fn names_are_those_of_the_bits() {
+        assert_eq!(
+            names(IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_DEST_QPN),
+            "IBV_QP_STATE, IBV_QP_SQ_PSN, IBV_QP_DEST_QPN"
+        );
+        assert_eq!(names(IBV_QP_CAP | IBV_QP_MIN_RNR_TIMER), "IBV_QP_MIN_RNR_TIMER, IBV_QP_CAP");
+        assert_eq!(names(0), "");
+    }
 }
