@@ -7,7 +7,6 @@ pub mod pattern;
 pub mod plan;
 pub mod point;
 pub mod process;
-mod units;
 mod verbs_endpoint;
 pub mod worker;
 

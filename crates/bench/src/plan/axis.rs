@@ -1,13 +1,14 @@
 //! The axes of an experiment: what is varied, and through which values.
 
+use measure::units;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::names::{hint_or_all, names_of};
 use super::text::Node;
+use crate::Error;
 use crate::point::{Flow, Operation, Poll, Service};
-use crate::{Error, units};
 
 /// One axis and its values, in the order in which they are measured.
 #[derive(Clone, Debug, PartialEq)]
@@ -148,7 +149,9 @@ impl Reader<'_> {
         let mut sizes = Vec::new();
         for item in self.items(expected)? {
             let read = match &item {
-                Value::String(text) => units::size_range(text).map_err(|reason| self.bad_size(reason))?,
+                Value::String(text) => {
+                    units::parse_sizes(text).map_err(|error| self.bad_size(error.to_string()))?
+                }
                 _ => vec![item.as_u64().ok_or_else(|| self.wrong_type(&Node::Leaf(item), expected))?],
             };
             sizes.extend(read);

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use measure::units;
 use serde_json::Value;
 
 use super::axis::Axis;
 use super::names::hint_or_all;
 use super::text::{Entry, Node};
-use crate::{Error, units};
+use crate::Error;
 
 /// What is set of an experiment. What is not set falls back to the layer below and then to a default
 /// (`plan/defaults.rs`).
@@ -194,7 +195,7 @@ impl Scalar<'_> {
             reason,
         };
         match self.value() {
-            Some(Value::String(text)) => units::size_bytes(text).map_err(reason),
+            Some(Value::String(text)) => units::parse_size(text).map_err(|error| reason(error.to_string())),
             Some(value) if value.is_u64() => Ok(value.as_u64().unwrap_or_default()),
             _ => Err(wrong_type(self.entry, self.table, "a size such as 65536 or \"64MiB\"")),
         }
@@ -208,7 +209,10 @@ impl Scalar<'_> {
             reason,
         };
         match self.value() {
-            Some(Value::String(text)) => units::duration_s(text).map_err(reason),
+            Some(Value::String(text)) => {
+                let read = units::parse_duration(text).map_err(|error| reason(error.to_string()))?;
+                Ok(read.as_secs_f64())
+            }
             _ => Err(wrong_type(self.entry, self.table, "a duration such as \"5s\"")),
         }
     }

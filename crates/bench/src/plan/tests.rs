@@ -111,18 +111,18 @@ fn values_of_the_wrong_kind_are_refused() {
         ),
         (
             "duration = \"5 parsecs\"",
-            "plans/x.toml:7: duration in [[experiment]]: \"5 parsecs\" is not a duration: give a number and a unit \
-             such as 5s, 500ms, 2min or 1h",
+            "plans/x.toml:7: duration in [[experiment]]: cannot read \"5 parsecs\" as a duration: \"parsecs\" is no unit \
+             of time; write ns, us, ms, s, min or h",
         ),
         (
             "axes = { size_bytes = \"4..9\" }",
-            "plans/x.toml:7: size_bytes in [[experiment]]: \"4..9\" is a range of powers of two, so both of its ends \
-             must be powers of two",
+            "plans/x.toml:7: size_bytes in [[experiment]]: cannot read \"4..9\" as a range of sizes: doubling 4 does not \
+             reach 9; end at 8 or 16, or write the sizes as a list",
         ),
         (
-            "axes = { size_bytes = [\"4kB\"] }",
-            "plans/x.toml:7: size_bytes in [[experiment]]: \"4kB\" is not a size: give bytes such as 64, 64KiB, 8MiB \
-             or 1GiB",
+            "axes = { size_bytes = [\"4KB\"] }",
+            "plans/x.toml:7: size_bytes in [[experiment]]: cannot read \"4KB\" as a size: KB may mean 1024 or 1000; write \
+             KiB or kB",
         ),
         (
             "axes = { inline = \"yes\" }",
@@ -208,7 +208,8 @@ fn what_cannot_be_measured_is_refused() {
         ),
         (
             "duration = \"-5s\"",
-            "plans/x.toml:7: duration of experiment \"lat\" is -5 s: it must be above zero",
+            "plans/x.toml:7: duration in [[experiment]]: cannot read \"-5s\" as a duration: it does not start with a \
+             digit; write 5s or 200ms",
         ),
         ("timeout = \"0s\"", "plans/x.toml:7: timeout of experiment \"lat\" is 0 s: it must be above zero"),
         (
