@@ -180,7 +180,7 @@ pub(crate) unsafe extern "C" fn create_qp(pd: *mut ibv_pd, init: *mut ibv_qp_ini
 /// Makes a queue pair known to its peers and to its completion queue and context.
 fn publish(qp: &Qp) {
     // SAFETY: the caller of create_qp gave live queues.
-    let recv_cq = unsafe { Cq::from(qp.ibv.recv_cq) };
+    let (send_cq, recv_cq) = unsafe { (Cq::from(qp.ibv.send_cq), Cq::from(qp.ibv.recv_cq)) };
     let shared = qp.shared();
     shared.state.store(IBV_QPS_RESET, Relaxed);
     shared.service.store(qp.ibv.qp_type, Relaxed);
@@ -191,7 +191,8 @@ fn publish(qp: &Qp) {
     shared.ring_stride.store(qp.ring.stride, Relaxed);
     shared.next.value.store(0, Relaxed);
     shared.qp_num.store(qp.ibv.qp_num, Release);
-    recv_cq.attach(qp);
+    send_cq.attach_sender();
+    recv_cq.attach_receiver(qp);
     qp.ctx().queue_pairs.lock().unwrap_or_else(PoisonError::into_inner).push(qp);
 }
 
