@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 use std::ffi::{c_int, c_void};
 use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd};
-use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::sync::atomic::Ordering::{Relaxed, Release, SeqCst};
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -250,12 +250,18 @@ pub(crate) unsafe extern "C" fn poll_cq(cq: *mut ibv_cq, num_entries: c_int, wc:
             break;
         }
     }
+    // SAFETY: the queue pair is on the list of the queue, whose lock is held, so it has not gone; from here on it is
+    // held.
+    let failed = failed.map(|qp| unsafe { &*qp });
+    if let Some(qp) = failed {
+        qp.holders.fetch_add(1, Relaxed);
+    }
     let overrun = entries.overrun && found == 0;
     cq.look(&entries);
     drop(entries);
     if let Some(qp) = failed {
-        // SAFETY: verbs on a queue pair and its destruction are the caller's to order.
-        unsafe { &*qp }.fail();
+        qp.flush();
+        qp.holders.fetch_sub(1, Release);
     }
     cq.ctx().progress();
     if overrun { -libc::EOVERFLOW } else { found }

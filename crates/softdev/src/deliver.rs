@@ -7,6 +7,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
+use std::sync::atomic::fence;
 
 use verbs::abi::*;
 
@@ -92,14 +93,17 @@ impl Target {
         let peer = host.peer_of(qp_num)?;
         let view = peer.view(&host.arena.view);
         let shared = view.qp(index(qp_num));
+        let named = shared.qp_num.load(Acquire) == qp_num;
         let generation = shared.generation.load(Acquire);
         let ring = Ring {
             offset: shared.ring_offset.load(Relaxed),
             size: shared.ring_size.load(Relaxed),
             stride: shared.ring_stride.load(Relaxed),
         };
-        let found = shared.qp_num.load(Acquire) == qp_num && ring.is_sane(view);
-        if !found {
+        // The entry must not have passed to another queue pair while it was read.
+        fence(Acquire);
+        let unchanged = shared.generation.load(Relaxed) == generation;
+        if !(named && unchanged && ring.is_sane(view)) {
             return None;
         }
         view.populate(ring.offset, ring.bytes());
@@ -309,7 +313,9 @@ impl Attempt<'_> {
             Misfit::Forbidden => (IBV_WC_LOC_PROT_ERR, Delivery::BadReceive),
         };
         self.describe(slot, 0, status, false);
-        self.shared.state.store(IBV_QPS_ERR, SeqCst);
+        if self.shared.generation.load(Acquire) == self.target.generation {
+            self.shared.fail();
+        }
         let _ = self.finish(slot, n, claimed);
         delivery
     }

@@ -41,6 +41,8 @@ pub(crate) struct Qp {
     pub(crate) wr_ids: Box<[AtomicU64]>,
     /// Looks at a receive that a peer is placing.
     pub(crate) doubts: AtomicU32,
+    /// Threads that hold the queue pair although no list that they have locked does: destruction waits for them.
+    pub(crate) holders: AtomicU32,
 }
 
 impl Qp {
@@ -70,9 +72,20 @@ impl Qp {
 
     /// Enters ERR: everything that is posted is flushed.
     #[cold]
-    pub(crate) fn fail(&self) {
-        let mut queue = self.send.lock();
+    fn fail(&self) {
+        let queue = self.send.lock();
         self.shared().state.store(IBV_QPS_ERR, SeqCst);
+        drop(queue);
+        self.flush();
+    }
+
+    /// Flushes everything that is posted if the queue pair has failed (and has not been reset since).
+    #[cold]
+    pub(crate) fn flush(&self) {
+        let mut queue = self.send.lock();
+        if self.state() != IBV_QPS_ERR {
+            return;
+        }
         self.flush_sends(&mut queue);
         drop(queue);
         self.flush_receives();
@@ -84,12 +97,23 @@ impl Qp {
     }
 
     fn reset(&self) {
-        self.clear_sends(&mut self.send.lock());
         // SAFETY: a queue pair's completion queues live at least as long as the queue pair.
         let (send_cq, recv_cq) = unsafe { (Cq::from(self.ibv.send_cq), Cq::from(self.ibv.recv_cq)) };
-        recv_cq.quiet(|| self.clear_receives());
+        // Under the lock, so that no failing send overwrites the state, and so that neither a completion of before is
+        // polled nor another one added between the cleaning and the new count of positions.
+        let mut queue = self.send.lock();
+        self.shared().state.store(IBV_QPS_RESET, SeqCst);
+        self.shared().generation.fetch_add(1, SeqCst);
         send_cq.clean(self);
-        recv_cq.clean(self);
+        self.clear_sends(&mut queue);
+        drop(queue);
+        recv_cq.quiet(|| self.clear_receives());
+    }
+
+    /// Changes the state unless an error has changed it meanwhile.
+    fn advance(&self, from: ibv_qp_state, to: ibv_qp_state) -> bool {
+        let _no_send_fails_meanwhile = self.send.lock();
+        self.shared().state.compare_exchange(from, to, SeqCst, SeqCst).is_ok()
     }
 }
 
@@ -171,6 +195,7 @@ pub(crate) unsafe extern "C" fn create_qp(pd: *mut ibv_pd, init: *mut ibv_qp_ini
         ring,
         wr_ids: wr_ids(ring.size),
         doubts: AtomicU32::new(1),
+        holders: AtomicU32::new(0),
     }));
     // SAFETY: it was just made.
     publish(unsafe { &*qp });
@@ -213,6 +238,9 @@ pub(crate) unsafe extern "C" fn destroy_qp(raw: *mut ibv_qp) -> c_int {
     let (send_cq, recv_cq) = unsafe { (Cq::from(qp.ibv.send_cq), Cq::from(qp.ibv.recv_cq)) };
     send_cq.detach(qp);
     recv_cq.detach(qp);
+    while qp.holders.load(Acquire) != 0 {
+        std::thread::yield_now();
+    }
     qp.host.arena.free(qp.ring.offset, qp.ring.bytes());
     indexes().give_back(index(qp.ibv.qp_num));
     // SAFETY: a queue pair's domain lives at least as long as the queue pair.
@@ -235,13 +263,10 @@ pub(crate) unsafe extern "C" fn modify_qp(raw: *mut ibv_qp, attr: *mut ibv_qp_at
     }
     apply(qp, new, mask);
     match to {
-        IBV_QPS_RESET => {
-            qp.shared().state.store(to, SeqCst);
-            qp.reset();
-        }
+        IBV_QPS_RESET => qp.reset(),
         IBV_QPS_ERR => qp.fail(),
+        _ if !qp.advance(from, to) => return libc::EINVAL,
         _ => {
-            qp.shared().state.store(to, SeqCst);
             if to == IBV_QPS_RTS && from == IBV_QPS_RTR {
                 qp.warm_up();
             }

@@ -166,6 +166,7 @@ impl Qp {
         let mut status = ibv_wc_status::from(slot.status.load(Relaxed));
         if status == IBV_WC_SUCCESS && flags & FLAG_IN_SLOT != 0 && !self.scatter_slot(n, slot) {
             status = IBV_WC_LOC_PROT_ERR;
+            self.shared().fail();
         }
         self.fill(wc, n, status);
         if status != IBV_WC_SUCCESS {
@@ -258,9 +259,12 @@ impl Qp {
         }
     }
 
-    /// Flushes what is posted.
+    /// Flushes what is posted to a queue pair that has failed.
     pub(crate) fn flush_receives(&self) {
         let queue = self.receive.lock();
+        if self.state() != IBV_QPS_ERR {
+            return; // It was reset since, and what is posted belongs to its next life.
+        }
         let mut n = self.head.load(Acquire);
         while n != queue.tail {
             let (posted, flushed) = (SlotState::Posted(n).encode(), SlotState::Flushed(n).encode());

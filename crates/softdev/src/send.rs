@@ -25,6 +25,8 @@ pub(crate) struct SendQueue {
     waiting: VecDeque<Waiting>,
     /// The peer of a connection, once found.
     target: Option<Target>,
+    /// A message has been delivered on this connection: another life of the peer would not know its packets.
+    begun: bool,
     /// Peers that datagrams went to, the latest last.
     datagram_targets: Vec<Target>,
 }
@@ -150,9 +152,10 @@ impl Qp {
         let work = unsafe { self.describe(queue.tail, wr) };
         queue.tail = queue.tail.wrapping_add(1);
         if state >= IBV_QPS_SQE {
+            self.flush_sends(queue);
             self.complete(&work, IBV_WC_WR_FLUSH_ERR);
         } else if state == IBV_QPS_SQD || !queue.waiting.is_empty() {
-            self.wait(queue, work, elements, inline);
+            self.wait(queue, self.hold(work, elements, inline));
         } else {
             self.begin(queue, work, elements, inline);
         }
@@ -201,7 +204,7 @@ impl Qp {
                 }
             }
             Attempt::Completed(status) => self.end_with_error(queue, &work, status),
-            Attempt::NotReady | Attempt::Unanswered => self.wait(queue, work, elements, inline),
+            failed => self.try_later(queue, failed, self.hold(work, elements, inline)),
         }
     }
 
@@ -255,11 +258,12 @@ impl Qp {
 
     #[inline]
     fn deliver_connected(&self, queue: &mut SendQueue, message: &Message<'_>) -> Delivery {
-        if queue.target.is_none() {
+        if queue.target.is_none() && !(queue.begun && self.ibv.qp_type == IBV_QPT_RC) {
             queue.target = self.find_peer();
         }
         let Some(target) = &queue.target else { return Delivery::NoAnswer };
         let delivery = target.deliver(self.host, message);
+        queue.begun |= delivery == Delivery::Done;
         if matches!(delivery, Delivery::NotReady | Delivery::NoAnswer) && !target.exists() {
             queue.target = None;
             return Delivery::NoAnswer;
@@ -290,8 +294,8 @@ impl Qp {
         delivery
     }
 
-    /// The queue pair at the other end of the connection, if it is there and answers to this one: same service, first
-    /// packet sequence number as expected.
+    /// The queue pair at the other end of the connection, if it is there and answers to this one: same service, and for
+    /// RC the packet sequence number as expected. (UC takes any that a message begins with: IBTA vol. 1, section 9.8.2.)
     #[cold]
     fn find_peer(&self) -> Option<Target> {
         let attr = self.attr.lock();
@@ -302,16 +306,39 @@ impl Qp {
         let shared = target.shared();
         let answers = shared.state.load(Acquire) >= IBV_QPS_RTR
             && shared.service.load(Relaxed) == self.ibv.qp_type
-            && shared.rq_psn.load(Relaxed) == attr.sq_psn;
+            && (self.ibv.qp_type != IBV_QPT_RC || shared.rq_psn.load(Relaxed) == attr.sq_psn);
         answers.then_some(target)
     }
 
-    /// Keeps a work request for later.
+    /// Keeps a work request for another attempt, if there may be one.
     #[cold]
-    fn wait(&self, queue: &mut SendQueue, work: Work, elements: &[ibv_sge], inline: bool) {
+    fn try_later(&self, queue: &mut SendQueue, failed: Attempt, mut waiting: Waiting) {
+        let now = waiting.not_before;
+        let ended = match failed {
+            Attempt::NotReady => self.not_ready(queue, &mut waiting, now),
+            _ => self.unanswered(&mut waiting, now),
+        };
+        match ended {
+            Some(status) => self.end_with_error(queue, &waiting.work, status),
+            None => self.wait(queue, waiting),
+        }
+    }
+
+    /// Puts a work request at the end of those that wait.
+    fn wait(&self, queue: &mut SendQueue, waiting: Waiting) {
+        queue.waiting.push_back(waiting);
+        if queue.waiting.len() == 1 {
+            self.ctx().waiting.fetch_add(1, SeqCst);
+        }
+    }
+
+    /// What is needed for another attempt.
+    #[cold]
+    fn hold(&self, work: Work, elements: &[ibv_sge], inline: bool) -> Waiting {
         let payload = if inline {
             let mut bytes = Vec::new();
-            for e in elements {
+            // An element without bytes may have any address, also null, which no slice has.
+            for e in elements.iter().filter(|e| e.length > 0) {
                 // SAFETY: inline elements are readable by the contract of ibv_post_send.
                 bytes.extend_from_slice(unsafe {
                     std::slice::from_raw_parts(e.addr as *const u8, e.length as usize)
@@ -323,18 +350,19 @@ impl Qp {
         };
         let rnr_retries = self.attr.lock().rnr_retry;
         let not_before = Instant::now();
-        queue.waiting.push_back(Waiting { work, payload, unanswered_since: None, rnr_retries, not_before });
-        if queue.waiting.len() == 1 {
-            self.ctx().waiting.fetch_add(1, SeqCst);
-        }
+        Waiting { work, payload, unanswered_since: None, rnr_retries, not_before }
     }
 
     /// Tries waiting work requests again.
     #[cold]
     pub(crate) fn retry(&self) {
         let mut queue = self.send.lock();
-        if queue.waiting.is_empty() || self.state() == IBV_QPS_SQD {
-            return;
+        match self.state() {
+            _ if queue.waiting.is_empty() => return,
+            IBV_QPS_SQD => return,
+            // A peer has found an error, which the owner has not polled yet.
+            IBV_QPS_ERR => return self.flush_sends(&mut queue),
+            _ => {}
         }
         while let Some(mut waiting) = queue.waiting.pop_front() {
             match self.retry_one(&mut queue, &mut waiting) {
@@ -410,10 +438,14 @@ impl Qp {
     #[cold]
     fn end_with_error(&self, queue: &mut SendQueue, work: &Work, status: ibv_wc_status) {
         self.complete(work, status);
-        let next = if self.ibv.qp_type == IBV_QPT_RC { IBV_QPS_ERR } else { IBV_QPS_SQE };
-        self.shared().state.store(next, SeqCst);
+        if self.ibv.qp_type == IBV_QPT_RC {
+            self.shared().fail();
+        } else {
+            let stopped = |state| (IBV_QPS_RTS..=IBV_QPS_SQD).contains(&state).then_some(IBV_QPS_SQE);
+            let _ = self.shared().state.fetch_update(SeqCst, SeqCst, stopped);
+        }
         self.flush_sends(queue);
-        if next == IBV_QPS_ERR {
+        if self.state() == IBV_QPS_ERR {
             self.flush_receives();
         }
     }

@@ -19,7 +19,10 @@
 //!   posted(n) ──► flushed(n)                        by the owner, when the queue pair fails
 //! ```
 
+use std::sync::atomic::Ordering::SeqCst;
 use std::sync::atomic::{AtomicI32, AtomicU8, AtomicU32, AtomicU64};
+
+use verbs::abi::*;
 
 use crate::arena::{Shared, View};
 use crate::limits::{CQS, MRS, QPS};
@@ -50,7 +53,7 @@ pub(crate) struct SharedQp {
     pub(crate) rq_psn: AtomicU32,
     pub(crate) min_rnr_timer: AtomicU32,
     pub(crate) pd: AtomicU32,
-    /// Counts the uses of the entry.
+    /// Counts the uses of the entry, and the lives (from RESET to RESET) of the queue pair that uses it.
     pub(crate) generation: AtomicU32,
     pub(crate) recv_cq: AtomicU32,
     pub(crate) ring_offset: AtomicU64,
@@ -60,6 +63,15 @@ pub(crate) struct SharedQp {
     pub(crate) ring_stride: AtomicU32,
     /// On a line of its own, for the requesters: the next receive to be filled.
     pub(crate) next: Line,
+}
+
+impl SharedQp {
+    /// Enters ERR from a state in which messages arrive; any other state is the owner's own doing and stays.
+    #[cold]
+    pub(crate) fn fail(&self) {
+        let failed = |state| (IBV_QPS_RTR..=IBV_QPS_SQE).contains(&state).then_some(IBV_QPS_ERR);
+        let _ = self.state.fetch_update(SeqCst, SeqCst, failed);
+    }
 }
 
 /// A word on a cache line of its own.
