@@ -311,6 +311,10 @@ impl QueuePair<ReadyToSend> {
     /// operation that the service does not have.
     #[inline]
     pub fn post_send(&mut self, request: &mut SendRequest) -> Result<()> {
+        if self.service == Service::Ud && !request.has_address() {
+            let object = format!("queue pair {:#08x}: a datagram without address", self.number());
+            return Err(Error::Verb { verb: "post_send", object, errno: libc::EINVAL });
+        }
         request.raw.sg_list = request.elements.as_mut_ptr();
         let mut bad = std::ptr::null_mut();
         // SAFETY: the context of a live queue pair is alive; libibverbs reads its operations in the same way.

@@ -10,7 +10,7 @@ pub struct SendRequest {
     pub(crate) raw: ibv_send_wr,
     pub(crate) elements: Vec<ibv_sge>,
     /// The address handle is in `raw`; this keeps it alive.
-    _handle: Option<AddressHandle>,
+    handle: Option<AddressHandle>,
 }
 
 impl SendRequest {
@@ -22,7 +22,7 @@ impl SendRequest {
         raw.wr_id = id;
         raw.opcode = IBV_WR_SEND;
         raw.num_sge = i32::try_from(elements.len()).unwrap_or(i32::MAX);
-        Self { raw, elements, _handle: None }
+        Self { raw, elements, handle: None }
     }
 
     /// With immediate data.
@@ -51,8 +51,14 @@ impl SendRequest {
     #[must_use]
     pub fn to(mut self, handle: &AddressHandle, qp_num: u32, qkey: u32) -> Self {
         self.raw.wr.ud = ibv_wr_ud { ah: handle.inner.raw, remote_qpn: qp_num, remote_qkey: qkey };
-        self._handle = Some(handle.clone());
+        self.handle = Some(handle.clone());
         self
+    }
+
+    /// Whether it says where it goes, as a datagram must: a device reads the handle unasked.
+    #[inline]
+    pub(crate) fn has_address(&self) -> bool {
+        self.handle.is_some()
     }
 
     /// Changes whether it asks for a completion.
