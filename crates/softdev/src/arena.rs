@@ -69,6 +69,11 @@ impl View {
         Some(unsafe { self.base.add(offset as usize) })
     }
 
+    /// Whether there are so many bytes.
+    pub(crate) fn holds(&self, len: u64) -> bool {
+        len <= self.len as u64
+    }
+
     /// A shared structure at `offset`, if it lies in the arena and is aligned.
     #[inline]
     pub(crate) fn shared<T: Shared>(&self, offset: u64) -> Option<&T> {

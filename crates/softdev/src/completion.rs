@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 use std::ffi::{c_int, c_void};
-use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd};
 use std::sync::atomic::Ordering::{Relaxed, Release, SeqCst};
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize};
 use std::sync::{Mutex, PoisonError};
@@ -270,10 +270,15 @@ pub(crate) unsafe extern "C" fn poll_cq(cq: *mut ibv_cq, num_entries: c_int, wc:
 pub(crate) unsafe extern "C" fn req_notify_cq(cq: *mut ibv_cq, solicited_only: c_int) -> c_int {
     // SAFETY: the caller gives a live queue of this device.
     let cq = unsafe { Cq::from(cq) };
-    let how = if solicited_only != 0 { ARMED_SOLICITED } else { ARMED_ANY };
+    let armed = &cq.host.arena.view.cq(cq.index).armed;
     // Sequentially consistent with the slot states: either the requester sees the queue armed, or the poll that must
     // follow sees the completion.
-    cq.host.arena.view.cq(cq.index).armed.store(how, SeqCst);
+    if solicited_only == 0 {
+        armed.store(ARMED_ANY, SeqCst);
+    } else {
+        // A request for every completion stands (IBTA vol. 1, section 11.4.2.2).
+        let _ = armed.compare_exchange(0, ARMED_SOLICITED, SeqCst, SeqCst);
+    }
     0
 }
 
@@ -310,9 +315,12 @@ fn announce(host: &Host, view: &View, peer: Option<&Peer>, index: u32, solicited
             None => return,
         },
     };
-    if let Ok(channel) = peer.channel(fd, inode) {
-        // A full pipe holds thousands of events that nobody has read: one more tells nothing new.
-        let _ = rustix::io::write(channel, &cq.handle.load(Relaxed).to_ne_bytes());
+    let handle = cq.handle.load(Relaxed).to_ne_bytes();
+    let written = peer.channel(fd, inode).map(|channel| rustix::io::write(channel, &handle));
+    if !matches!(written, Ok(Ok(_))) {
+        // The pipe is full of events that nobody has read, or there are no more descriptors: the next completion tries
+        // again.
+        let _ = cq.armed.compare_exchange(0, armed, SeqCst, SeqCst);
     }
 }
 
@@ -323,7 +331,12 @@ pub(crate) struct Channel {
     writing: OwnedFd,
     inode: u64,
     queues: Mutex<Vec<(u64, *mut ibv_cq)>>,
+    /// Threads that sleep, or are about to, without a look at waiting sends.
+    sleepers: AtomicUsize,
 }
+
+/// Handle of no queue: wakes a sleeper so that it looks after waiting sends.
+const NUDGE: u64 = 0;
 
 pub(crate) unsafe extern "C" fn create_comp_channel(context: *mut ibv_context) -> *mut ibv_comp_channel {
     let made = rustix::pipe::pipe_with(PipeFlags::CLOEXEC).and_then(|(reading, writing)| {
@@ -334,7 +347,8 @@ pub(crate) unsafe extern "C" fn create_comp_channel(context: *mut ibv_context) -
     match made {
         Ok((reading, writing, inode)) => {
             let ibv = ibv_comp_channel { context, fd: reading.into_raw_fd(), refcnt: 0 };
-            Box::into_raw(Box::new(Channel { ibv, writing, inode, queues: Mutex::default() })).cast()
+            let (queues, sleepers) = (Mutex::default(), AtomicUsize::new(0));
+            Box::into_raw(Box::new(Channel { ibv, writing, inode, queues, sleepers })).cast()
         }
         Err(errno) => fail(errno.raw_os_error()),
     }
@@ -348,6 +362,9 @@ pub(crate) unsafe extern "C" fn destroy_comp_channel(channel: *mut ibv_comp_chan
     }
     // SAFETY: create_comp_channel made it, and no queue uses it.
     let channel = unsafe { Box::from_raw(channel) };
+    if let Ok(host) = host() {
+        host.forget_channel(channel.writing.as_raw_fd(), channel.inode);
+    }
     // SAFETY: create_comp_channel gave the descriptor up to this member.
     drop(unsafe { OwnedFd::from_raw_fd(channel.ibv.fd) });
     0
@@ -477,27 +494,52 @@ pub(crate) unsafe extern "C" fn get_cq_event(
     }
 }
 
+impl Cq {
+    /// A send of this process waits: whoever sleeps on the queue's channel has to look after it.
+    pub(crate) fn nudge(&self) {
+        // SAFETY: the channel lives at least as long as its queues.
+        let Some(channel) = (unsafe { self.ibv.channel.cast::<Channel>().as_ref() }) else { return };
+        if channel.sleepers.load(SeqCst) != 0 {
+            let _ = rustix::io::write(&channel.writing, &NUDGE.to_ne_bytes());
+        }
+    }
+}
+
 impl Channel {
     /// Waits for an event; carries on with waiting sends meanwhile. A signal ends it with EINTR, as in the kernel.
     fn read(&self) -> Result<u64, Errno> {
         // SAFETY: a channel's context lives at least as long as the channel.
         let ctx = unsafe { &*self.ibv.context.cast::<Ctx>() };
         // SAFETY: the descriptor is open as long as the channel lives.
-        let reading = unsafe { std::os::fd::BorrowedFd::borrow_raw(self.ibv.fd) };
+        let reading = unsafe { BorrowedFd::borrow_raw(self.ibv.fd) };
         let blocks = !rustix::fs::fcntl_getfl(reading)?.contains(rustix::fs::OFlags::NONBLOCK);
-        ctx.progress();
-        while blocks && ctx.waiting.load(Relaxed) != 0 {
+        loop {
+            ctx.progress();
+            if !blocks {
+                return take_handle(reading);
+            }
+            // Sequentially consistent with `Cq::nudge`: either this sees the send that waits, or who made it wait sees
+            // the sleeper.
+            self.sleepers.fetch_add(1, SeqCst);
+            let taken = (ctx.waiting.load(SeqCst) == 0).then(|| take_handle(reading));
+            self.sleepers.fetch_sub(1, SeqCst);
+            if let Some(taken) = taken {
+                return taken;
+            }
             let mut polled = [PollFd::new(&reading, PollFlags::IN)];
             if rustix::event::poll(&mut polled, Some(&RETRY_EVERY))? != 0 {
-                break;
+                return take_handle(reading);
             }
-            ctx.progress();
         }
-        let mut handle = [0; 8];
-        match rustix::io::read(reading, &mut handle)? {
-            8 => Ok(u64::from_ne_bytes(handle)),
-            _ => Err(Errno::IO), // Cannot be: the writing end is open here and every write is of 8 bytes.
-        }
+    }
+}
+
+/// Reads one event; waits for it where the descriptor does.
+fn take_handle(reading: BorrowedFd<'_>) -> Result<u64, Errno> {
+    let mut handle = [0; 8];
+    match rustix::io::read(reading, &mut handle)? {
+        8 => Ok(u64::from_ne_bytes(handle)),
+        _ => Err(Errno::IO), // Cannot be: the writing end is open here and every write is of 8 bytes.
     }
 }
 

@@ -337,7 +337,8 @@ impl Attempt<'_> {
             }
             Some(place)
         };
-        let header = self.message.datagram.map(|datagram| grh(self.message.bytes, datagram.traffic_class));
+        let message = self.message;
+        let header = message.datagram.map(|d| grh(message.bytes, message.imm.is_some(), d.traffic_class));
         let mut room = 0;
         for i in 0..elements {
             room += element(i).ok_or(Misfit::Forbidden)?.bytes() as u64;

@@ -19,7 +19,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use rustix::event::{PollFd, PollFlags};
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
@@ -43,7 +43,7 @@ pub(crate) struct Peer {
     pub(crate) pid: u32,
     mapping: Option<View>,
     connection: Option<OwnedFd>,
-    /// Writing ends of its completion channels, by descriptor and inode.
+    /// Its completion channels, by descriptor and inode.
     channels: Mutex<HashMap<(i32, u64), Arc<OwnedFd>>>,
     /// The last key of each entry of its table of memory regions whose pages were mapped.
     regions: Mutex<HashMap<u32, u32>>,
@@ -110,13 +110,22 @@ impl Host {
         Some(peer)
     }
 
-    /// Takes the connections of new peers and drops those of peers that have ended.
+    /// Forgets the own end of a completion channel that goes.
+    pub(crate) fn forget_channel(&self, fd: i32, inode: u64) {
+        let peers = self.peers.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(own) = peers.get(&self.block) {
+            own.channels.lock().unwrap_or_else(PoisonError::into_inner).remove(&(fd, inode));
+        }
+    }
+
+    /// Takes the connections of new peers and drops those of peers that have ended, with their arenas.
     pub(crate) fn tidy(&self) {
         let mut connections = self.connections.lock().unwrap_or_else(PoisonError::into_inner);
         while let Ok(connection) = rustix::net::accept_with(&self.listener, SocketFlags::CLOEXEC) {
             connections.push(connection);
         }
         connections.retain(|connection| !is_broken(connection));
+        self.peers.lock().unwrap_or_else(PoisonError::into_inner).retain(|_, peer| peer.is_alive());
     }
 }
 
@@ -136,6 +145,9 @@ impl Peer {
         }
         let pid = credentials.pid.as_raw_nonzero().get().cast_unsigned();
         let view = View::map(open_arena(pid, block)?.as_fd())?;
+        if !view.holds(TABLES) {
+            return Err(io::Error::other("the arena is too small"));
+        }
         let header = view.header();
         let ours = (MAGIC, LAYOUT, block);
         if (header.magic.load(Acquire), header.layout.load(Relaxed), header.block.load(Relaxed)) != ours {
@@ -179,16 +191,35 @@ impl Peer {
         if let Some(channel) = channels.get(&(fd, inode)) {
             return Ok(Arc::clone(channel));
         }
-        // Non-blocking also makes the open fail, rather than wait, where the reading end has gone.
-        let path = format!("/proc/{}/fd/{fd}", self.pid);
-        let opened =
-            rustix::fs::open(path, OFlags::WRONLY | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty())?;
+        // The peer may have closed channels since: their descriptors are not kept.
+        channels.retain(|(fd, inode), _| self.pipe_inode(*fd).is_ok_and(|found| found == *inode));
+        if self.pipe_inode(fd)? != inode {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        // For reading as well, so that writing raises no SIGPIPE when the peer ends.
+        let flags = OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let opened = rustix::fs::open(self.descriptor(fd), flags, Mode::empty())?;
         if rustix::fs::fstat(&opened)?.st_ino != inode {
             return Err(io::ErrorKind::NotFound.into());
         }
         let channel = Arc::new(opened);
         channels.insert((fd, inode), Arc::clone(&channel));
         Ok(channel)
+    }
+}
+
+impl Peer {
+    fn descriptor(&self, fd: i32) -> String {
+        format!("/proc/{}/fd/{fd}", self.pid)
+    }
+
+    /// The inode of a descriptor of the peer, which must be a pipe.
+    fn pipe_inode(&self, fd: i32) -> io::Result<u64> {
+        let found = rustix::fs::stat(self.descriptor(fd))?;
+        if FileType::from_raw_mode(found.st_mode) != FileType::Fifo {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        Ok(found.st_ino)
     }
 }
 

@@ -29,16 +29,21 @@ impl ReceiveQueue {
 const PATIENCE: u32 = 1 << 20;
 
 /// The header that a datagram's buffer starts with (IBTA vol. 1, section 8.3): both ends are this host.
-pub(crate) fn grh(payload_bytes: u64, traffic_class: u8) -> [u8; GRH_BYTES as usize] {
+pub(crate) fn grh(payload_bytes: u64, has_immediate: bool, traffic_class: u8) -> [u8; GRH_BYTES as usize] {
     /// IPv6, as every GRH.
     const VERSION: u32 = 6;
     /// What a RoCE v2 packet's IPv6 header names: UDP.
     const NEXT_HEADER: u8 = 17;
     const HOP_LIMIT: u8 = 64;
+    /// UDP header, base transport header, datagram header and integrity check of the packet that would carry it.
+    const AROUND: u64 = 8 + 12 + 8 + 4;
+    const IMMEDIATE: u64 = 4;
+    let immediate = if has_immediate { IMMEDIATE } else { 0 };
+    let length = AROUND + immediate + payload_bytes.next_multiple_of(4);
     let gid = own_gid().raw;
     let mut header = [0; GRH_BYTES as usize];
     header[..4].copy_from_slice(&(VERSION << 28 | u32::from(traffic_class) << 20).to_be_bytes());
-    header[4..6].copy_from_slice(&(payload_bytes as u16).to_be_bytes());
+    header[4..6].copy_from_slice(&(length as u16).to_be_bytes());
     (header[6], header[7]) = (NEXT_HEADER, HOP_LIMIT);
     header[8..24].copy_from_slice(&gid);
     header[24..].copy_from_slice(&gid);
@@ -53,19 +58,24 @@ pub(crate) unsafe extern "C" fn post_recv(
     // SAFETY: the caller gives a live queue pair of this device.
     let qp = unsafe { Qp::from(qp) };
     let mut queue = qp.receive.lock();
+    let mut posted = 0;
     // SAFETY: the caller gives a list of readable work requests that ends with null.
     while let Some(request) = unsafe { wr.as_ref() } {
         // SAFETY: as above; the elements are readable.
         if let Err(errno) = unsafe { qp.post_receive(&mut queue, request) } {
             // SAFETY: the caller gives a writable pointer.
             unsafe { bad_wr.write(wr) };
-            return errno;
+            posted = errno;
+            break;
         }
         wr = request.next;
     }
     drop(queue);
+    if qp.state() == IBV_QPS_ERR {
+        qp.announce_flush();
+    }
     qp.ctx().progress();
-    0
+    posted
 }
 
 impl Qp {
@@ -197,7 +207,9 @@ impl Qp {
         }
         let header_bytes = if is_datagram { GRH_BYTES as usize } else { 0 };
         let payload = (slot.byte_len.load(Relaxed) as usize).saturating_sub(header_bytes).min(SLOT_PAYLOAD);
-        let header = is_datagram.then(|| grh(payload as u64, slot.traffic_class.load(Relaxed)));
+        let has_immediate = slot.flags.load(Relaxed) & FLAG_IMM != 0;
+        let header =
+            is_datagram.then(|| grh(payload as u64, has_immediate, slot.traffic_class.load(Relaxed)));
         let header =
             header.as_ref().map(|header| Piece { addr: header.as_ptr().cast_mut(), len: header.len() });
         let payload = Piece { addr: bytes.as_mut_ptr(), len: payload };

@@ -329,6 +329,8 @@ impl Qp {
         queue.waiting.push_back(waiting);
         if queue.waiting.len() == 1 {
             self.ctx().waiting.fetch_add(1, SeqCst);
+            // SAFETY: a queue pair's completion queues live at least as long as the queue pair.
+            unsafe { (Cq::from(self.ibv.send_cq).nudge(), Cq::from(self.ibv.recv_cq).nudge()) };
         }
     }
 

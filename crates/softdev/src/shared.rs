@@ -25,7 +25,7 @@ use std::sync::atomic::{AtomicI32, AtomicU8, AtomicU32, AtomicU64};
 use verbs::abi::*;
 
 use crate::arena::{Shared, View};
-use crate::limits::{CQS, MRS, QPS};
+use crate::limits::{CQS, MAX_SGE, MAX_WR, MRS, QPS};
 
 /// "softdev1" in ASCII.
 pub(crate) const MAGIC: u64 = 0x3176_6564_7466_6f73;
@@ -282,7 +282,9 @@ impl Ring {
     /// Whether this can be a ring of `view`: what a peer's table says is checked once, when it is first used.
     pub(crate) fn is_sane(self, view: &View) -> bool {
         self.size.is_power_of_two()
+            && self.size <= MAX_WR.next_power_of_two()
             && self.stride >= 128
+            && self.stride <= Self::stride_for(MAX_SGE as u32)
             && self.stride.is_multiple_of(64)
             && self.offset.is_multiple_of(64)
             && view.at(self.offset, self.bytes()).is_some()
