@@ -8,10 +8,11 @@ pub(super) fn command(via: Option<&str>, host: &str, program: &[String]) -> Resu
     if let Some(template) = via {
         let bad =
             |reason: &str| Error::BadTemplate { template: template.to_owned(), reason: reason.to_owned() };
-        if host.starts_with('-')
-            || host.chars().any(|c| c.is_whitespace() || c.is_control())
-            || host.is_empty()
-        {
+        let names_host = template.contains("{host}");
+        if names_host && host.is_empty() {
+            return Err(bad("it has a {host}, so say which two with --hosts A,B"));
+        }
+        if host.starts_with('-') || host.chars().any(|c| c.is_whitespace() || c.is_control()) {
             // `ssh -oProxyCommand=...` would run whatever the "host" says.
             return Err(bad(&format!("{host:?} is not the name of a host")));
         }
@@ -72,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn the_host_is_put_in_and_cannot_be_an_option() {
+    fn the_host_is_put_in_where_it_is_asked_for_and_cannot_be_an_option() {
         let program = ["rdmascope".to_owned(), "agent".to_owned()];
         let words = |via, host| command(via, host, &program).map_err(|err| err.to_string());
         assert_eq!(words(None, "").unwrap(), ["rdmascope", "agent"]);
@@ -85,6 +86,11 @@ mod tests {
             words(Some("ssh {host}"), "-oProxyCommand=x").unwrap_err(),
             "the command template \"ssh {host}\" cannot be used: \"-oProxyCommand=x\" is not the name of a host"
         );
+        assert_eq!(
+            words(Some("ssh {host}"), "").unwrap_err(),
+            "the command template \"ssh {host}\" cannot be used: it has a {host}, so say which two with --hosts A,B"
+        );
+        assert_eq!(words(Some("nice -n 5"), "").unwrap(), ["nice", "-n", "5", "rdmascope", "agent"]);
         assert_eq!(
             words(Some(" "), "a").unwrap_err(),
             "the command template \" \" cannot be used: it is empty"
