@@ -11,7 +11,7 @@ use crate::shell;
 const FUNCTION_LINES: usize = 70;
 /// Longest file, in lines without its tests.
 const FILE_LINES: usize = 500;
-/// Longest line of anything but code, which rustfmt keeps shorter.
+/// Longest line of anything but code, which rustfmt keeps shorter; rows of tables are exempt.
 const LINE_CHARS: usize = 130;
 
 /// Which of our crates each crate may use. The arrows of DESIGN: no other, so no cycle.
@@ -71,6 +71,7 @@ fn lines(path: &str, text: &str, wrong: &mut Vec<String>) {
             && !generated
             && !path.contains("/golden/")
             && !line.contains("http")
+            && line.matches(" | ").count() < 3
         {
             wrong.push(format!("{path}:{n}: longer than {LINE_CHARS} characters"));
         }
