@@ -71,7 +71,8 @@ fn sizes(flags: &Flags) -> anyhow::Result<Option<Vec<u64>>> {
         return Ok(Some(doubled.take_while(|size| *size <= max).collect()));
     }
     let Some(text) = &flags.size else { return Ok(None) };
-    Ok(Some(units::parse_sizes(text)?))
+    let sizes = text.split(',').map(|part| units::parse_sizes(part.trim())).collect::<Result<Vec<_>, _>>()?;
+    Ok(Some(sizes.concat()))
 }
 
 fn settings(flags: &Flags) -> Settings {

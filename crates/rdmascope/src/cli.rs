@@ -169,7 +169,7 @@ pub(crate) struct BandwidthFlags {
 /// The letters of perftest, with their meaning.
 #[derive(Args, Debug)]
 pub(crate) struct Flags {
-    /// Message size, e.g. 64, 4KiB or a range of powers of two such as 4..1MiB.
+    /// Message sizes: one such as 64 or 4KiB, several with commas, or a range of powers of two such as 4..1MiB.
     #[arg(short = 's', long, value_name = "SIZE")]
     pub(crate) size: Option<String>,
     /// All powers of two from 2 B to 8 MiB (UD: to the MTU).
