@@ -1,16 +1,17 @@
 //! The middle of `run`, `lat` and `bw`: points in, record, tables and report out.
 
-use std::path::{Path, PathBuf};
+use std::io::ErrorKind;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use bench::plan::Resolved;
-use bench::process::coordinator::{self, Launch};
+use bench::process::coordinator::{self, Launch, Summary};
 use bench::process::interrupt::Interrupt;
 use measure::figure::Unit;
 
 use crate::failure::DID_NOT_FINISH;
-use crate::report;
-use crate::sink::Output;
+use crate::sink::{Ended, Output};
+use crate::{report, stdout};
 
 /// What is to be measured, how, and where the record goes.
 pub(crate) struct Job {
@@ -30,18 +31,29 @@ pub(crate) fn execute(job: Job) -> anyhow::Result<ExitCode> {
     let interrupt = Interrupt::install()?;
     let mut output = Output::new(&job)?;
     let ended = coordinator::run(&job.resolved.points, &job.launch, Some(&interrupt), &mut output);
-    let kept = output.end()?;
-    if let Some(directory) = &kept {
-        write_report(directory)?;
+    let closed = output.end().and_then(close);
+    // What ended the run comes first: what followed from it would only hide it.
+    let Summary { measured, not_measured, failed } = ended?;
+    closed?;
+    if failed == 0 {
+        return Ok(ExitCode::SUCCESS);
     }
-    let summary = ended?;
-    Ok(if summary.failed > 0 { ExitCode::from(DID_NOT_FINISH) } else { ExitCode::SUCCESS })
+    let all = measured + not_measured + failed;
+    eprintln!("rdmascope: {failed} of {all} points failed: the tables and the record say why");
+    Ok(ExitCode::from(DID_NOT_FINISH))
 }
 
 /// Writes the report beside the record; its path is the last line of standard output.
-fn write_report(directory: &Path) -> anyhow::Result<()> {
-    let path = directory.join("report.html");
-    report::write_html(directory, &path)?;
-    println!("{}", path.display());
-    Ok(())
+fn close(ended: Ended) -> anyhow::Result<()> {
+    let mut unprinted = ended.unprinted;
+    if let Some(directory) = ended.directory {
+        let path = directory.join("report.html");
+        report::write_html(&directory, &path)?;
+        unprinted = unprinted.or(stdout::print(&format!("{}\n", path.display())).err());
+    }
+    match unprinted {
+        // The record and the report are there, and a reader who has seen enough is no failure.
+        Some(error) if error.kind() != ErrorKind::BrokenPipe => Err(error.into()),
+        _ => Ok(()),
+    }
 }

@@ -1,5 +1,6 @@
 //! From errors to sentences and exit statuses: 1 could not run or did not finish, 2 wrong usage or plan.
 
+use std::io;
 use std::process::ExitCode;
 
 /// Ran, but not everything could be measured as it should.
@@ -9,14 +10,20 @@ const USAGE: u8 = 2;
 
 /// Prints an error and gives its exit status.
 pub(crate) fn tell(error: &anyhow::Error) -> ExitCode {
-    if let Some(pipe) = error.downcast_ref::<std::io::Error>()
-        && pipe.kind() == std::io::ErrorKind::BrokenPipe
-    {
+    if is_closed_pipe(error) {
         // Whoever read our output has seen enough; that is no failure of ours.
         return ExitCode::SUCCESS;
     }
     eprintln!("rdmascope: {error:#}");
     ExitCode::from(status(error))
+}
+
+fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    let io = match error.downcast_ref() {
+        Some(bench::Error::Sink { cause, .. }) => cause.downcast_ref::<io::Error>(),
+        _ => error.downcast_ref::<io::Error>(),
+    };
+    io.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }
 
 fn status(error: &anyhow::Error) -> u8 {

@@ -12,6 +12,7 @@ mod plans;
 mod report;
 mod run;
 mod sink;
+mod stdout;
 
 use std::process::ExitCode;
 

@@ -1,7 +1,7 @@
 //! `rdmascope report`: the report of a run, from its record alone.
 
 use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::BufWriter;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -11,19 +11,20 @@ use measure::samples::read_raw;
 use measure::store::RunReader;
 
 use crate::cli::ReportArguments;
+use crate::stdout;
 
 /// Writes the report of a run again, or prints its tables.
 pub(crate) fn write(arguments: &ReportArguments) -> anyhow::Result<ExitCode> {
     if arguments.text {
         let (_, points) = RunReader::open(&arguments.run)?.into_parts();
         let tables = report::terminal::tables(&points, Unit::GbPerS)?;
-        std::io::stdout().write_all(tables.as_bytes())?;
+        stdout::print(&tables)?;
         return Ok(ExitCode::SUCCESS);
     }
     let default = || arguments.run.join("report.html");
     let output = arguments.output.clone().unwrap_or_else(default);
     write_html(&arguments.run, &output)?;
-    println!("{}", output.display());
+    stdout::print(&format!("{}\n", output.display()))?;
     Ok(ExitCode::SUCCESS)
 }
 

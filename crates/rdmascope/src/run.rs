@@ -10,13 +10,14 @@ use measure::figure::Unit;
 use crate::cli::RunArguments;
 use crate::execute::{Job, execute};
 use crate::launch::launch;
+use crate::stdout;
 
 /// Measures the points of a plan, keeps the record and writes the report.
 pub(crate) fn run(arguments: &RunArguments, command: Vec<String>) -> anyhow::Result<ExitCode> {
     let plan = Plan::load(&arguments.plan)?;
     let resolved = resolve(&plan, &Options { quick: arguments.quick, set: arguments.set.clone() })?;
     if arguments.dry_run {
-        println!("{:#}", resolved.plan);
+        stdout::print(&format!("{:#}\n", resolved.plan))?;
         return Ok(ExitCode::SUCCESS);
     }
     let out = arguments.out.clone().unwrap_or_else(|| directory(&resolved.name));

@@ -1,19 +1,20 @@
 //! Where the results of a run go: the record on disk, tables on standard output, progress on standard error.
 
-use std::io::{IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 use std::time::SystemTime;
 
-use anyhow::Context;
 use bench::point::PointSpec;
 use bench::process::message::Hello;
 use bench::process::sink::{Sink, SinkError};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use measure::figure::Unit;
 use measure::record::{Point, Program, Run, SCHEMA_VERSION};
 use measure::store::RunWriter;
 use report::terminal::Stream;
 
 use crate::execute::Job;
+use crate::stdout;
 
 /// The results of a run on their way.
 pub(crate) struct Output {
@@ -22,6 +23,16 @@ pub(crate) struct Output {
     tables: Stream,
     progress: ProgressBar,
     points: u64,
+    /// Why nothing is printed any more, although the run goes on for its record.
+    unprinted: Option<io::Error>,
+}
+
+/// What is left of a run when it has ended.
+pub(crate) struct Ended {
+    /// Directory of the record, unless there is none or not a single point in it.
+    pub(crate) directory: Option<PathBuf>,
+    /// Why not everything was printed.
+    pub(crate) unprinted: Option<io::Error>,
 }
 
 impl Output {
@@ -47,14 +58,20 @@ impl Output {
         };
         let writer = job.out.as_ref().map(|out| RunWriter::create(out, &run)).transpose()?;
         let tables = Stream::new(job.bandwidth)?;
-        Ok(Self { progress: progress(run.points_planned), run, writer, tables, points: 0 })
+        Ok(Self { progress: progress(run.points_planned), run, writer, tables, points: 0, unprinted: None })
     }
 
-    /// Ends the record. Gives its directory, unless there is not a single point in it.
-    pub(crate) fn end(mut self) -> anyhow::Result<Option<PathBuf>> {
+    /// Ends the tables and the record.
+    pub(crate) fn end(mut self) -> anyhow::Result<Ended> {
         self.progress.finish_and_clear();
-        print(&self.tables.finish())?;
-        let Some(writer) = self.writer else { return Ok(None) };
+        let rest = std::mem::replace(&mut self.tables, Stream::new(Unit::GbPerS)?).finish();
+        let printed = self.print(&rest);
+        let directory = self.writer.take().map(|writer| self.close(writer)).transpose()?.flatten();
+        printed?;
+        Ok(Ended { directory, unprinted: self.unprinted })
+    }
+
+    fn close(&mut self, writer: RunWriter) -> anyhow::Result<Option<PathBuf>> {
         if self.points == 0 {
             writer.discard();
             return Ok(None);
@@ -63,6 +80,18 @@ impl Output {
         let directory = writer.dir().to_owned();
         writer.finish(&self.run)?;
         Ok(Some(directory))
+    }
+
+    /// Prints results. If nobody can read them, the run goes on for its record, or ends where there is none.
+    fn print(&mut self, text: &str) -> io::Result<()> {
+        if self.unprinted.is_some() {
+            return Ok(());
+        }
+        match self.progress.suspend(|| stdout::print(text)) {
+            Err(error) if self.writer.is_some() => self.unprinted = Some(error),
+            other => other?,
+        }
+        Ok(())
     }
 
     /// Says something between the tables without breaking the progress display.
@@ -95,8 +124,7 @@ impl Sink for Output {
         if let Some(writer) = &self.writer {
             writer.update(&self.run)?;
         }
-        let banner = banner(&self.run);
-        Ok(self.progress.suspend(|| print(&banner))?)
+        Ok(self.print(&banner(&self.run))?)
     }
 
     fn point_started(&mut self, spec: &PointSpec) {
@@ -110,7 +138,7 @@ impl Sink for Output {
         self.points += 1;
         let lines = self.tables.line(&point);
         self.progress.inc(1);
-        Ok(self.progress.suspend(|| print(&lines))?)
+        Ok(self.print(&lines)?)
     }
 
     fn agent_line(&mut self, rank: u32, host: &str, line: &str) {
@@ -128,18 +156,10 @@ fn now() -> String {
     humantime::format_rfc3339_seconds(SystemTime::now()).to_string()
 }
 
-fn print(text: &str) -> anyhow::Result<()> {
-    let mut out = std::io::stdout().lock();
-    out.write_all(text.as_bytes()).and_then(|()| out.flush()).context("cannot write to standard output")
-}
-
 fn progress(points: u64) -> ProgressBar {
     // indicatif hides itself where standard error is no terminal; said here because results must not depend on it.
-    let target = if std::io::stderr().is_terminal() {
-        ProgressDrawTarget::stderr()
-    } else {
-        ProgressDrawTarget::hidden()
-    };
+    let target =
+        if io::stderr().is_terminal() { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
     let style =
         ProgressStyle::with_template("{bar:30} {pos}/{len} points, {elapsed} ({eta} left)  {wide_msg}");
     ProgressBar::with_draw_target(Some(points), target)
