@@ -1,0 +1,58 @@
+//! Processes by what is in their environment, as `/proc` shows it.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use super::TOKEN;
+
+/// A process of a test.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(crate) struct Process {
+    pub(crate) pid: i32,
+    pub(crate) command: String,
+}
+
+/// The living processes that carry a token.
+pub(crate) fn with_token(token: &str) -> Vec<Process> {
+    let wanted = format!("{TOKEN}={token}");
+    let mut found: Vec<Process> = fs::read_dir("/proc")
+        .unwrap()
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .filter(|pid: &i32| {
+            let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+            environment.split(|byte| *byte == 0).any(|variable| variable == wanted.as_bytes())
+        })
+        .map(|pid| {
+            let command = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            Process { pid, command: String::from_utf8_lossy(&command).replace('\0', " ") }
+        })
+        .collect();
+    found.sort();
+    found
+}
+
+/// The agents among them, by rank: `--cpu` tells, and they are started in order of rank.
+pub(crate) fn agents(token: &str) -> Vec<Process> {
+    with_token(token).into_iter().filter(|process| process.command.contains(" agent ")).collect()
+}
+
+/// Waits until no process carries a token; gives those that do so for longer than they may.
+pub(crate) fn gone_within(token: &str, patience: Duration) -> Vec<Process> {
+    let start = Instant::now();
+    loop {
+        let left = with_token(token);
+        if left.is_empty() || start.elapsed() > patience {
+            return left;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Sends a signal.
+pub(crate) fn signal(pid: i32, signal: rustix::process::Signal) {
+    if let Some(pid) = rustix::process::Pid::from_raw(pid) {
+        // A process that has just ended is as good as one that ends now.
+        let _ = rustix::process::kill_process(pid, signal);
+    }
+}
