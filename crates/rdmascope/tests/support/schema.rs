@@ -36,7 +36,7 @@ fn check(root: &Value, schema: &Value, value: &Value, at: &str, errors: &mut Vec
                 let known = rule.as_object().unwrap().iter();
                 let present = known.filter_map(|(name, rule)| Some((name, rule, value.get(name)?)));
                 present.for_each(|(name, rule, value)| {
-                    check(root, rule, value, &format!("{at}/{name}"), errors)
+                    check(root, rule, value, &format!("{at}/{name}"), errors);
                 });
             }
             "additionalProperties" => {
