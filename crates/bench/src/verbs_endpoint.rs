@@ -173,6 +173,7 @@ impl Unconnected {
             arrived_next: 0,
             arrived_len: 0,
             owed: 0,
+            rx_depth: spec.rx_depth,
             next_receive: self.next_receive,
             spins: 0,
             moved: false,
@@ -270,6 +271,7 @@ pub(crate) struct VerbsEndpoint {
     arrived_len: usize,
     /// Receives that were taken and not posted again.
     owed: u32,
+    rx_depth: u32,
     next_receive: usize,
     spins: u32,
     /// Whether something happened since `quiet_since` was last looked at.
@@ -325,10 +327,15 @@ impl Endpoint for VerbsEndpoint {
         if !completion.status().is_success() {
             return Err(failed(completion, "received"));
         }
+        let mark = if completion.immediate() == Some(LAST) { Mark::Last } else { Mark::More };
         self.owed += 1;
         self.moved = true;
         self.spins = 0;
-        Ok(Some(if completion.immediate() == Some(LAST) { Mark::Last } else { Mark::More }))
+        if self.owed == self.rx_depth {
+            // None is left: an answer that provokes the next message must not find the queue empty.
+            self.replenish()?;
+        }
+        Ok(Some(mark))
     }
 
     #[inline]
