@@ -9,6 +9,9 @@ use crate::address::AddressHandle;
 pub struct SendRequest {
     pub(crate) raw: ibv_send_wr,
     pub(crate) elements: Vec<ibv_sge>,
+    /// Bytes that are sent inline: the CPU reads them when the request is posted, unchecked by any key, so they are the
+    /// request's own.
+    payload: Box<[u8]>,
     /// The address handle is in `raw`; this keeps it alive.
     handle: Option<AddressHandle>,
 }
@@ -22,7 +25,24 @@ impl SendRequest {
         raw.wr_id = id;
         raw.opcode = IBV_WR_SEND;
         raw.num_sge = i32::try_from(elements.len()).unwrap_or(i32::MAX);
-        Self { raw, elements, handle: None }
+        Self { raw, elements, payload: Box::default(), handle: None }
+    }
+
+    /// A Send of the request's own bytes, which the device copies when it is posted (`IBV_SEND_INLINE`).
+    #[must_use]
+    pub fn send_inline(id: u64, payload: &[u8]) -> Self {
+        let mut payload = Box::<[u8]>::from(payload);
+        let length = u32::try_from(payload.len()).unwrap_or(u32::MAX);
+        let element = ibv_sge { addr: payload.as_mut_ptr() as u64, length, lkey: 0 };
+        let mut request = Self::send(id, vec![element]);
+        request.payload = payload;
+        request.flag(IBV_SEND_INLINE, true);
+        request
+    }
+
+    /// The bytes that are sent inline; none where the request is not inline.
+    pub fn payload_mut(&mut self) -> &mut [u8] {
+        &mut self.payload
     }
 
     /// With immediate data.
@@ -30,13 +50,6 @@ impl SendRequest {
     pub fn immediate(mut self, data: u32) -> Self {
         self.raw.opcode = IBV_WR_SEND_WITH_IMM;
         self.raw.imm_data = data.to_be();
-        self
-    }
-
-    /// Copies the payload when it is posted.
-    #[must_use]
-    pub fn inline(mut self, inline: bool) -> Self {
-        self.flag(IBV_SEND_INLINE, inline);
         self
     }
 

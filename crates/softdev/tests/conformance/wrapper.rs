@@ -91,6 +91,18 @@ pub(crate) fn services_carry_messages(bench: &mut Bench) {
         assert_eq!(bench.far.wait_one(b.receive_cq).byte_len, 1000 + header);
         assert!(bench.far.read(b.region, header as usize, 1000) == bytes);
 
+        bench.far.receive(b.qp, 1, &[b.at(0, 4096)]);
+        let mut small = SendRequest::send_inline(10, b"what was").signaled(true);
+        if service == Service::Ud {
+            small = small.to(&handle, b.number, QKEY);
+        }
+        small.payload_mut().copy_from_slice(b"what is!");
+        pair.post_send(&mut small).expect("post inline");
+        small.payload_mut().fill(0);
+        assert!(wait(&cq).status().is_success());
+        bench.far.wait_one(b.receive_cq);
+        assert_eq!(bench.far.read(b.region, header as usize, 8), b"what is!");
+
         let back = bench.far.handle(b.pd, [own[0], own[1]]);
         bench.far.fill(b.region, 0, 500, 3);
         let request = Send::new(2, &[b.at(0, 500)]).immediate(0xfeed).to(back, pair.number(), QKEY);
