@@ -26,7 +26,10 @@ const SIZES: [usize; 4] = [64 << 30, 16 << 30, 4 << 30, 1 << 30];
 
 /// How long freed bytes are kept before they are given out again: a peer that was descheduled in the middle of a
 /// delivery to a queue pair that has gone may still write there.
-const QUARANTINE: Duration = Duration::from_secs(1);
+pub(crate) const QUARANTINE: Duration = Duration::from_secs(1);
+
+/// Gives pages back to the system; they read as zeroes again.
+const PUNCH: FallocateFlags = FallocateFlags::PUNCH_HOLE.union(FallocateFlags::KEEP_SIZE);
 
 /// A mapping of an arena, the own one or a peer's.
 #[derive(Debug)]
@@ -168,6 +171,8 @@ impl Arena {
     /// Gives bytes back that were allocated with this length.
     pub(crate) fn free(&self, offset: u64, len: u64) {
         let Some(len) = page_multiple(len) else { return };
+        // The pages are given back at once; what is written there late is, once more, when the quarantine is over.
+        let _ = rustix::fs::fallocate(&self.fd, PUNCH, offset, len);
         let mut heap = self.heap.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         heap.quarantine.push_back((Instant::now(), offset, len));
     }
@@ -192,8 +197,7 @@ impl Heap {
                 return;
             }
             self.quarantine.pop_front();
-            let holes = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-            if rustix::fs::fallocate(fd, holes, offset, len).is_err() {
+            if rustix::fs::fallocate(fd, PUNCH, offset, len).is_err() {
                 continue; // The bytes would not be zero: lose the range rather than give it out.
             }
             self.insert(offset, len);

@@ -207,7 +207,9 @@ impl Entries {
             let qp = self.receivers[self.turn];
             // SAFETY: a queue pair takes itself off the list, under the lock that is held, before it goes.
             if unsafe { &*qp }.receive_completion(wc) {
-                if wc.status != IBV_WC_SUCCESS && wc.status != IBV_WC_WR_FLUSH_ERR {
+                // SAFETY: as above.
+                let was_flushed = wc.status == IBV_WC_WR_FLUSH_ERR && !unsafe { &*qp }.recovered();
+                if wc.status != IBV_WC_SUCCESS && !was_flushed {
                     *failed = Some(qp);
                 }
                 self.own_in_a_row = 0;

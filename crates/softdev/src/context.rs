@@ -41,6 +41,21 @@ impl Ctx {
         }
     }
 
+    /// Waits until every message to or from memory of a domain that is under way has been placed.
+    pub(crate) fn settle(&self, pd: u32) {
+        let queue_pairs = self.queue_pairs.lock().unwrap_or_else(PoisonError::into_inner);
+        for qp in queue_pairs.iter() {
+            // SAFETY: a queue pair takes itself off the list, under the same lock, before it goes.
+            let qp = unsafe { &**qp };
+            if qp.pd == pd {
+                // Copying of this process's own takes place under these two locks.
+                drop(qp.send.lock());
+                qp.pause_polling();
+                qp.settle();
+            }
+        }
+    }
+
     #[cold]
     fn progress_waiting(&self) {
         // Another thread at work here does for both: nobody waits.

@@ -9,6 +9,7 @@ use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use std::sync::atomic::fence;
 
+use rustix::io::Errno;
 use verbs::abi::*;
 
 use crate::arena::View;
@@ -183,8 +184,7 @@ impl Attempt<'_> {
     fn run(&self) -> Delivery {
         let view = self.target.peer.view(&self.host.arena.view);
         let mut n = self.shared.next.value.load(Acquire);
-        // Several requesters may send datagrams to one queue pair: a receive that another has taken is passed by.
-        for _ in 0..self.target.ring.size {
+        for _ in 0..2 * (self.target.ring.size + 1) {
             let Some(slot) = self.target.ring.slot(view, n) else { return Delivery::NoAnswer };
             match SlotState::decode(slot.state.load(Acquire)) {
                 SlotState::Posted(posted) if posted == n => {
@@ -192,12 +192,16 @@ impl Attempt<'_> {
                         return delivery;
                     }
                 }
-                SlotState::Claimed(taken, _) | SlotState::Done(taken)
-                    if taken == n && self.message.datagram.is_some() =>
+                // Several requesters may send datagrams to one queue pair: a receive that another has taken is passed
+                // by, also where the mark lags behind and the slot is in use for a later receive already.
+                SlotState::Posted(taken) | SlotState::Claimed(taken, _) | SlotState::Done(taken)
+                    if is_at_or_after(taken, n) && self.message.datagram.is_some() =>
                 {
+                    let mark = self.shared.next.value.load(Acquire);
                     n = n.wrapping_add(1);
+                    n = if is_at_or_after(mark, n) { mark } else { n };
                 }
-                SlotState::Flushed(_) => return Delivery::NoAnswer,
+                SlotState::Flushed(flushed) if is_at_or_after(flushed, n) => return Delivery::NoAnswer,
                 _ => return Delivery::NotReady,
             }
         }
@@ -232,6 +236,7 @@ impl Attempt<'_> {
                 slot.state.store(posted, SeqCst);
                 Some(Delivery::TooLong)
             }
+            Err(Misfit::Gone) => Some(Delivery::NoAnswer),
             Err(misfit) => Some(self.reject(slot, n, claimed, misfit)),
         }
     }
@@ -286,7 +291,7 @@ impl Attempt<'_> {
             mark.store(next, Release);
             return;
         }
-        let ahead = |now: u32| (next.wrapping_sub(now).cast_signed() > 0).then_some(next);
+        let ahead = |now: u32| (!is_at_or_after(now, next)).then_some(next);
         let _ = mark.fetch_update(Release, Relaxed, ahead);
     }
 
@@ -310,7 +315,7 @@ impl Attempt<'_> {
     fn reject(&self, slot: &Slot, n: u32, claimed: u64, misfit: Misfit) -> Delivery {
         let (status, delivery) = match misfit {
             Misfit::Short => (IBV_WC_LOC_LEN_ERR, Delivery::TooLong),
-            Misfit::Forbidden => (IBV_WC_LOC_PROT_ERR, Delivery::BadReceive),
+            Misfit::Forbidden | Misfit::Gone => (IBV_WC_LOC_PROT_ERR, Delivery::BadReceive),
         };
         self.describe(slot, 0, status, false);
         if self.shared.generation.load(Acquire) == self.target.generation {
@@ -352,7 +357,8 @@ impl Attempt<'_> {
         let pieces = header.into_iter().chain(self.message.pieces.iter().copied());
         // SAFETY: every place was just checked; the pieces are readable and the header lives until the end of this
         // function; a peer's arena stays mapped as long as `target` holds the peer.
-        unsafe { scatter(pieces, places) }.map_err(|_| Misfit::Forbidden)
+        unsafe { scatter(pieces, places) }
+            .map_err(|errno| if errno == Errno::SRCH { Misfit::Gone } else { Misfit::Forbidden })
     }
 }
 
@@ -361,6 +367,13 @@ impl Attempt<'_> {
 enum Misfit {
     Short,
     Forbidden,
+    /// The process has ended.
+    Gone,
+}
+
+/// Whether receive `a` is `b` or one after it; numbers come round.
+pub(crate) fn is_at_or_after(a: u32, b: u32) -> bool {
+    a.wrapping_sub(b).cast_signed() >= 0
 }
 
 /// Asks for a cache line before it is needed.

@@ -110,6 +110,11 @@ impl Host {
         Some(peer)
     }
 
+    /// Whether the process of a block still exists.
+    pub(crate) fn lives(&self, block: u32) -> bool {
+        self.peer_of(block << QP_INDEX_BITS).is_some()
+    }
+
     /// Forgets the own end of a completion channel that goes.
     pub(crate) fn forget_channel(&self, fd: i32, inode: u64) {
         let peers = self.peers.lock().unwrap_or_else(PoisonError::into_inner);

@@ -3,16 +3,20 @@
 use std::ffi::{c_int, c_void};
 use std::sync::Mutex;
 use std::sync::PoisonError;
-use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::Ordering::{Relaxed, Release, SeqCst};
 
 use verbs::abi::*;
 
 use crate::arena::View;
-use crate::context::{Pd, fail};
+use crate::context::{Ctx, Pd, fail};
 use crate::copy::{Piece, Place};
 use crate::host::{Host, Peer, host};
 use crate::limits::MRS;
-use crate::shared::mr_index;
+use crate::shared::{SharedMr, mr_index};
+
+/// This process's regions once more, where no peer can write: what this process itself reads and writes is checked
+/// against these, so that a peer that scribbles in the arena cannot lead it astray.
+static OWN: [SharedMr; MRS] = [const { SharedMr::new() }; MRS];
 
 /// Keys of this process.
 static KEYS: Mutex<Keys> = Mutex::new(Keys { fresh: 0, freed: Vec::new() });
@@ -56,8 +60,10 @@ pub(crate) fn locate(
     access: Access,
 ) -> Option<Place> {
     let (addr, length) = (sge.addr, u64::from(sge.length));
-    let mr = view.mr(sge.lkey);
-    if sge.lkey == 0 || mr.key.load(Acquire) != sge.lkey || mr.pd.load(Relaxed) != pd {
+    let peer = peer.filter(|peer| !peer.is_own());
+    let mr = if peer.is_some() { view.mr(sge.lkey) } else { &OWN[mr_index(sge.lkey) as usize] };
+    // Sequentially consistent with the claim of a slot before it: see `dereg_mr`.
+    if sge.lkey == 0 || mr.key.load(SeqCst) != sge.lkey || mr.pd.load(Relaxed) != pd {
         return None;
     }
     if access == Access::Scatter && mr.access.load(Relaxed) & IBV_ACCESS_LOCAL_WRITE == 0 {
@@ -68,7 +74,7 @@ pub(crate) fn locate(
         return None;
     }
     let len = sge.length as usize;
-    let Some(peer) = peer.filter(|peer| !peer.is_own()) else {
+    let Some(peer) = peer else {
         return Some(Place::Here(Piece { addr: addr as *mut u8, len }));
     };
     if mr.in_arena.load(Relaxed) == 0 {
@@ -115,25 +121,34 @@ pub(crate) unsafe extern "C" fn reg_mr(
 }
 
 fn publish(host: &Host, key: u32, pd: &Pd, addr: u64, length: u64, access: u32) {
-    let mr = host.arena.view.mr(key);
     let offset = host.arena.view.offset_of(addr, length);
-    mr.pd.store(pd.ibv.handle, Relaxed);
-    mr.access.store(access, Relaxed);
-    mr.addr.store(addr, Relaxed);
-    mr.length.store(length, Relaxed);
-    mr.in_arena.store(u32::from(offset.is_some()), Relaxed);
-    mr.offset.store(offset.unwrap_or(0), Relaxed);
-    mr.key.store(key, Release);
+    for mr in [&OWN[mr_index(key) as usize], host.arena.view.mr(key)] {
+        mr.pd.store(pd.ibv.handle, Relaxed);
+        mr.access.store(access, Relaxed);
+        mr.addr.store(addr, Relaxed);
+        mr.length.store(length, Relaxed);
+        mr.in_arena.store(u32::from(offset.is_some()), Relaxed);
+        mr.offset.store(offset.unwrap_or(0), Relaxed);
+        mr.key.store(key, Release);
+    }
 }
 
 pub(crate) unsafe extern "C" fn dereg_mr(mr: *mut ibv_mr) -> c_int {
     // SAFETY: the caller gives a live region that reg_mr made, and does not use it again.
     let mr = unsafe { Box::from_raw(mr) };
+    let own = &OWN[mr_index(mr.lkey) as usize];
+    own.key.store(0, SeqCst);
     if let Ok(host) = host() {
-        host.arena.view.mr(mr.lkey).key.store(0, Release);
+        host.arena.view.mr(mr.lkey).key.store(0, SeqCst);
     }
     // SAFETY: a region's domain lives at least as long as the region.
-    unsafe { &*mr.pd.cast::<Pd>() }.children.fetch_sub(1, Relaxed);
+    let pd = unsafe { &*mr.pd.cast::<Pd>() };
+    // Whoever has found the region before finishes. Memory of the arena stays where it is, so there is no need.
+    if own.in_arena.load(Relaxed) == 0 {
+        // SAFETY: a domain's context lives at least as long as the domain.
+        unsafe { &*pd.ibv.context.cast::<Ctx>() }.settle(pd.ibv.handle);
+    }
+    pd.children.fetch_sub(1, Relaxed);
     KEYS.lock().unwrap_or_else(PoisonError::into_inner).freed.push(mr.lkey);
     0
 }

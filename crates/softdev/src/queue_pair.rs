@@ -2,7 +2,7 @@
 
 use std::ffi::c_int;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
-use std::sync::atomic::{AtomicU32, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 use std::sync::{Mutex, PoisonError};
 
 use verbs::abi::*;
@@ -41,6 +41,8 @@ pub(crate) struct Qp {
     pub(crate) wr_ids: Box<[AtomicU64]>,
     /// Looks at a receive that a peer is placing.
     pub(crate) doubts: AtomicU32,
+    /// A receive was taken back from a peer that had died.
+    pub(crate) recovered: AtomicBool,
     /// Threads that hold the queue pair although no list that they have locked does: destruction waits for them.
     pub(crate) holders: AtomicU32,
 }
@@ -107,7 +109,14 @@ impl Qp {
         send_cq.clean(self);
         self.clear_sends(&mut queue);
         drop(queue);
+        self.withdraw_receives();
         recv_cq.quiet(|| self.clear_receives());
+    }
+
+    /// Lets whoever polls for receives finish.
+    pub(crate) fn pause_polling(&self) {
+        // SAFETY: a queue pair's completion queues live at least as long as the queue pair.
+        unsafe { Cq::from(self.ibv.recv_cq) }.quiet(|| ());
     }
 
     /// Changes the state unless an error has changed it meanwhile.
@@ -195,6 +204,7 @@ pub(crate) unsafe extern "C" fn create_qp(pd: *mut ibv_pd, init: *mut ibv_qp_ini
         ring,
         wr_ids: wr_ids(ring.size),
         doubts: AtomicU32::new(1),
+        recovered: AtomicBool::new(false),
         holders: AtomicU32::new(0),
     }));
     // SAFETY: it was just made.
@@ -234,6 +244,7 @@ pub(crate) unsafe extern "C" fn destroy_qp(raw: *mut ibv_qp) -> c_int {
     shared.generation.fetch_add(1, SeqCst);
     shared.qp_num.store(0, SeqCst);
     qp.clear_sends(&mut qp.send.lock());
+    qp.withdraw_receives();
     // SAFETY: a queue pair's completion queues live at least as long as the queue pair.
     let (send_cq, recv_cq) = unsafe { (Cq::from(qp.ibv.send_cq), Cq::from(qp.ibv.recv_cq)) };
     send_cq.detach(qp);
@@ -273,8 +284,7 @@ pub(crate) unsafe extern "C" fn modify_qp(raw: *mut ibv_qp, attr: *mut ibv_qp_at
             qp.ctx().progress();
         }
     }
-    // SAFETY: the caller gives a live queue pair; libibverbs keeps this member in the same way.
-    unsafe { (*raw).state = to };
+    qp.ibv.state.store(to, Relaxed);
     0
 }
 
@@ -350,11 +360,11 @@ pub(crate) unsafe extern "C" fn query_qp(
         qp_type: qp.ibv.qp_type,
         sq_sig_all: c_int::from(qp.sq_sig_all),
     };
-    // SAFETY: the caller gives two writable structures, and the queue pair is alive.
+    // SAFETY: the caller gives two writable structures.
     unsafe {
         attr.write(now);
         init.write(made);
-        (*raw).state = now.qp_state;
     }
+    qp.ibv.state.store(now.qp_state, Relaxed);
     0
 }

@@ -6,12 +6,15 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
 use verbs::abi::*;
 
+use crate::arena::QUARANTINE;
 use crate::context::own_gid;
 use crate::copy::{Piece, Place, copy_small, scatter};
-use crate::limits::{GRH_BYTES, QP_INDEX_BITS};
+use crate::deliver::is_at_or_after;
+use crate::limits::GRH_BYTES;
 use crate::memory::{Access, locate};
 use crate::queue_pair::Qp;
 use crate::shared::{FLAG_IMM, FLAG_IN_SLOT, SLOT_PAYLOAD, Slot, SlotState, UNCHECKED};
+use crate::timer::Instant;
 
 /// What a queue pair's lock protects on the receiving side.
 pub(crate) struct ReceiveQueue {
@@ -25,8 +28,9 @@ impl ReceiveQueue {
     }
 }
 
-/// Looks at a receive that a peer is placing before the peer's health is checked.
-const PATIENCE: u32 = 1 << 20;
+/// Looks at a receive that a peer is placing before the peer's health is checked: a system call, next to which so many
+/// looks are nothing.
+const PATIENCE: u32 = 1 << 8;
 
 /// The header that a datagram's buffer starts with (IBTA vol. 1, section 8.3): both ends are this host.
 pub(crate) fn grh(payload_bytes: u64, has_immediate: bool, traffic_class: u8) -> [u8; GRH_BYTES as usize] {
@@ -145,6 +149,10 @@ impl Qp {
                 self.doubt(n, slot, block);
                 return false;
             }
+            SlotState::Posted(posted) if posted == n && self.recovered() => {
+                self.offer(n);
+                return false;
+            }
             _ => return false,
         }
         self.head.store(n.wrapping_add(1), Release);
@@ -257,17 +265,37 @@ impl Qp {
     }
 
     /// A peer has been placing this receive for long: if it has died, the receive is posted again.
+    #[cold]
     fn doubt(&self, n: u32, slot: &Slot, block: u32) {
-        if !self.doubts.fetch_add(1, Relaxed).is_multiple_of(PATIENCE) {
-            return;
+        if self.doubts.fetch_add(1, Relaxed).is_multiple_of(PATIENCE) && !self.host.lives(block) {
+            self.recover(n, slot, block);
         }
-        if self.host.peer_of(block << QP_INDEX_BITS).is_some() {
-            return;
-        }
+    }
+
+    /// Takes a receive back from a peer that has died.
+    #[cold]
+    fn recover(&self, n: u32, slot: &Slot, block: u32) {
+        self.recovered.store(true, SeqCst);
         let back = if self.state() == IBV_QPS_ERR { SlotState::Flushed(n) } else { SlotState::Posted(n) };
         let claimed = SlotState::Claimed(n, block).encode();
         if slot.state.compare_exchange(claimed, back.encode(), SeqCst, Relaxed).is_ok() {
-            self.shared().next.value.store(n, SeqCst);
+            self.offer(n);
+        }
+    }
+
+    /// Whether a receive was ever taken back.
+    #[inline]
+    pub(crate) fn recovered(&self) -> bool {
+        self.recovered.load(Relaxed)
+    }
+
+    /// Shows a receive that was taken back to the requesters, who pass it by once their mark is behind it. One of them
+    /// may be moving the mark on at this very moment, which is why this is repeated with every look at the receive.
+    #[cold]
+    fn offer(&self, n: u32) {
+        let mark = &self.shared().next.value;
+        if !is_at_or_after(n, mark.load(SeqCst)) {
+            mark.store(n, SeqCst);
         }
     }
 
@@ -280,14 +308,51 @@ impl Qp {
         let mut n = self.head.load(Acquire);
         while n != queue.tail {
             let (posted, flushed) = (SlotState::Posted(n).encode(), SlotState::Flushed(n).encode());
-            let _ = self.slot(n).state.compare_exchange(posted, flushed, SeqCst, Relaxed);
+            let slot = self.slot(n);
+            let found = slot.state.compare_exchange(posted, flushed, SeqCst, SeqCst);
+            if let Err(found) = found
+                && let SlotState::Claimed(_, block) = SlotState::decode(found)
+                && !self.host.lives(block)
+            {
+                self.recover(n, slot, block);
+            }
             n = n.wrapping_add(1);
         }
         drop(queue);
         self.announce_flush();
     }
 
-    /// Forgets what is posted and what is complete (`RESET`). Called under the completion queue's lock.
+    /// Takes back what is posted, so that no peer begins to place a message, and waits for those that have begun.
+    pub(crate) fn withdraw_receives(&self) {
+        let queue = self.receive.lock();
+        let mut n = self.head.load(Acquire);
+        while n != queue.tail {
+            let (posted, empty) = (SlotState::Posted(n).encode(), SlotState::Empty.encode());
+            let _ = self.slot(n).state.compare_exchange(posted, empty, SeqCst, Relaxed);
+            n = n.wrapping_add(1);
+        }
+        drop(queue);
+        self.settle();
+    }
+
+    /// Waits until no peer is in the middle of placing a message: what it was about to write to is then the program's
+    /// alone. A peer that is stopped there is given up after the time for which freed memory is kept.
+    pub(crate) fn settle(&self) {
+        let (mut n, tail) = (self.head.load(Acquire), self.receive.lock().tail);
+        let end = Instant::now() + QUARANTINE;
+        while n != tail {
+            match SlotState::decode(self.slot(n).state.load(SeqCst)) {
+                SlotState::Claimed(claimed, block)
+                    if claimed == n && self.host.lives(block) && Instant::now() < end =>
+                {
+                    std::thread::yield_now();
+                }
+                _ => n = n.wrapping_add(1),
+            }
+        }
+    }
+
+    /// Forgets what was posted and what is complete (`RESET`). Called under the completion queue's lock.
     pub(crate) fn clear_receives(&self) {
         let queue = self.receive.lock();
         let mut n = self.head.load(Acquire);

@@ -113,6 +113,21 @@ pub(crate) struct SharedMr {
     pub(crate) offset: AtomicU64,
 }
 
+impl SharedMr {
+    /// An entry that is not used.
+    pub(crate) const fn new() -> Self {
+        Self {
+            key: AtomicU32::new(0),
+            pd: AtomicU32::new(0),
+            access: AtomicU32::new(0),
+            in_arena: AtomicU32::new(0),
+            addr: AtomicU64::new(0),
+            length: AtomicU64::new(0),
+            offset: AtomicU64::new(0),
+        }
+    }
+}
+
 /// The first line of a slot of a receive ring; the receive's scatter list follows in further lines.
 #[repr(C, align(64))]
 pub(crate) struct Slot {

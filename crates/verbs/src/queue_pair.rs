@@ -2,6 +2,7 @@
 
 use std::marker::PhantomData;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
 use crate::abi::*;
 use crate::address::Route;
@@ -92,7 +93,66 @@ pub struct Connection {
     pub min_rnr_timer: u8,
 }
 
-/// A queue pair in a state.
+/// A queue pair in a state, which says what may be posted: a send once it is ready to send,
+///
+/// ```
+/// # use verbs::{QueuePair, ReadyToSend, Result, SendRequest};
+/// fn post(pair: &mut QueuePair<ReadyToSend>, request: &mut SendRequest<'_>) -> Result<()> {
+///     pair.post_send(request)
+/// }
+/// ```
+///
+/// not before,
+///
+/// ```compile_fail,E0599
+/// # use verbs::{QueuePair, Init, Result, SendRequest};
+/// fn post(pair: &mut QueuePair<Init>, request: &mut SendRequest<'_>) -> Result<()> {
+///     pair.post_send(request)
+/// }
+/// ```
+///
+/// ```compile_fail,E0599
+/// # use verbs::{QueuePair, ReadyToReceive, Result, SendRequest};
+/// fn post(pair: &mut QueuePair<ReadyToReceive>, request: &mut SendRequest<'_>) -> Result<()> {
+///     pair.post_send(request)
+/// }
+/// ```
+///
+/// a receive from INIT on,
+///
+/// ```
+/// # use verbs::{QueuePair, Init, ReceiveRequest, Result};
+/// fn post(pair: &mut QueuePair<Init>, request: &mut ReceiveRequest) -> Result<()> {
+///     pair.post_receive(request)
+/// }
+/// ```
+///
+/// not before,
+///
+/// ```compile_fail,E0599
+/// # use verbs::{QueuePair, ReceiveRequest, Reset, Result};
+/// fn post(pair: &mut QueuePair<Reset>, request: &mut ReceiveRequest) -> Result<()> {
+///     pair.post_receive(request)
+/// }
+/// ```
+///
+/// and no state is skipped or kept behind:
+///
+/// ```compile_fail,E0599
+/// # use verbs::{Connection, QueuePair, ReadyToReceive, Reset, Result};
+/// fn skip(pair: QueuePair<Reset>, to: &Connection) -> Result<QueuePair<ReadyToReceive>> {
+///     pair.ready_to_receive(to)
+/// }
+/// ```
+///
+/// ```compile_fail,E0382
+/// # use verbs::{QueuePair, Reset, Result};
+/// fn twice(pair: QueuePair<Reset>) -> Result<()> {
+///     pair.init(1, 0)?;
+///     pair.init(1, 0)?;
+///     Ok(())
+/// }
+/// ```
 #[derive(Debug)]
 pub struct QueuePair<State> {
     inner: QpInner,
@@ -127,8 +187,9 @@ impl QpInner {
     }
 
     fn modify(&self, attr: &mut ibv_qp_attr, mask: u32) -> Result<()> {
-        // SAFETY: the queue pair is alive.
-        let (qp_num, service, from) = unsafe { ((*self.raw).qp_num, (*self.raw).qp_type, (*self.raw).state) };
+        // SAFETY: the queue pair is alive; nobody writes to these members but its state, which is atomic.
+        let qp = unsafe { &*self.raw };
+        let (qp_num, service, from) = (qp.qp_num, qp.qp_type, qp.state.load(Relaxed));
         // SAFETY: the queue pair is alive and the attributes are readable.
         let returned =
             unsafe { (self.provider().modify_qp)(self.raw, attr, (mask | IBV_QP_STATE).cast_signed()) };

@@ -273,3 +273,14 @@ pub(crate) fn flushed_requests_leave_their_queues(bench: &mut Bench) {
         all(&bench.near.wait(a.receive_cq, a.receives as usize), IBV_WC_WR_FLUSH_ERR);
     }
 }
+
+/// IBTA volume 1, section 9.8.2: a responder of UC takes whatever number a message begins with.
+pub(crate) fn uc_begins_with_any_sequence_number(bench: &mut Bench) {
+    let (a, b) = (bench.near.side(&Shape::of(IBV_QPT_UC)), bench.far.side(&Shape::of(IBV_QPT_UC)));
+    bench.near.connect_to(&a, b.number, b.gid, &IMPATIENT);
+    bench.far.connect_to(&b, a.number, a.gid, &Tuning { psn: 4711, ..IMPATIENT });
+    bench.far.receive(b.qp, 1, &[b.at(0, 64)]);
+    bench.near.send(a.qp, Send::new(1, &[a.at(0, 64)]));
+    assert_eq!(bench.near.wait_one(a.send_cq).status, IBV_WC_SUCCESS);
+    assert_eq!(bench.far.wait_one(b.receive_cq).status, IBV_WC_SUCCESS);
+}

@@ -54,7 +54,8 @@ cases! {
             error_state_flushes_what_is_posted_to_it
             attributes_read_back;
         two: drained_queue_holds_sends_back reset_forgets_everything_and_connects_again
-            reset_ends_the_old_connection;
+            reset_ends_the_old_connection
+            flushed_receives_do_not_outlive_a_reset;
     }
     transfer {
         one: ;
@@ -87,6 +88,7 @@ cases! {
             an_early_receive_does_not_shorten_the_wait
             an_absent_peer_exhausts_the_retries
             a_wrong_sequence_number_exhausts_the_retries
+            uc_begins_with_any_sequence_number
             a_wrong_destination_exhausts_the_retries
             a_destroyed_peer_exhausts_the_retries
             a_peer_in_error_exhausts_the_retries

@@ -413,3 +413,22 @@ pub(crate) fn reset_ends_the_old_connection(bench: &mut Bench) {
     assert_eq!(bench.near.wait_one(a.send_cq).status, IBV_WC_RETRY_EXC_ERR);
     assert_eq!(bench.far.poll(b.receive_cq, 1), []);
 }
+
+/// After an error and a reset the peer finds a receiver that is not ready, not one that has failed.
+pub(crate) fn flushed_receives_do_not_outlive_a_reset(bench: &mut Bench) {
+    let tuning = Tuning { timeout: 8, retries: 1, rnr_timer: 1, ..Tuning::default() };
+    let (a, b) = bench.connected(&Shape::of(IBV_QPT_RC), &tuning);
+    for id in 0..u64::from(b.receives) {
+        bench.far.receive(b.qp, id, &[b.at(0, 64)]);
+    }
+    bench.far.change_state(b.qp, IBV_QPS_ERR);
+    assert_eq!(bench.far.wait(b.receive_cq, b.receives as usize)[0].status, IBV_WC_WR_FLUSH_ERR);
+    bench.far.change_state(b.qp, IBV_QPS_RESET);
+    bench.near.change_state(a.qp, IBV_QPS_RESET);
+    bench.connect(&a, &b, &tuning);
+    bench.near.send(a.qp, Send::new(1, &[a.at(0, 64)]));
+    bench.near.quiet(a.send_cq, Duration::from_millis(20));
+    bench.far.receive(b.qp, 1, &[b.at(0, 64)]);
+    assert_eq!(bench.near.wait_one(a.send_cq).status, IBV_WC_SUCCESS);
+    assert_eq!(bench.far.wait_one(b.receive_cq).status, IBV_WC_SUCCESS);
+}

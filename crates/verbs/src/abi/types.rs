@@ -1,6 +1,7 @@
 //! Structures of `<infiniband/verbs.h>`.
 
 use std::ffi::{c_char, c_int, c_void};
+use std::sync::atomic::AtomicU32;
 
 use super::constants::*;
 
@@ -285,7 +286,8 @@ pub struct ibv_qp {
     pub srq: *mut ibv_srq,
     pub handle: u32,
     pub qp_num: u32,
-    pub state: ibv_qp_state,
+    /// `ibv_qp_state`. Modifying and querying write it while others use the queue pair, hence atomic.
+    pub state: AtomicU32,
     pub qp_type: ibv_qp_type,
     pub mutex: libc::pthread_mutex_t,
     pub cond: libc::pthread_cond_t,
