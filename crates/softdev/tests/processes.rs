@@ -1,0 +1,380 @@
+//! softdev between processes: what a process that is killed leaves behind, what two busy ones do to each other, and what
+//! an unprivileged user can do.
+
+#[path = "conformance/node.rs"]
+#[allow(dead_code, reason = "shared with the conformance cases, which use all of it")]
+mod node;
+#[path = "conformance/rig.rs"]
+#[allow(dead_code, reason = "as above")]
+mod rig;
+#[path = "conformance/runner.rs"]
+mod runner;
+
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use softdev::PROVIDER;
+use verbs::abi::*;
+
+use node::{Node, PEER, QKEY, Send, Shape, Side, Tuning, serve};
+use rig::op;
+use runner::{Trial, run};
+
+const DEVICE: &str = "softdev0";
+const SIZE: usize = 64 << 10;
+
+fn main() {
+    if std::env::args().nth(1).as_deref() == Some(PEER) {
+        serve(&PROVIDER, DEVICE);
+        return;
+    }
+    let trial = |name: &str, run: fn()| Trial { name: name.to_owned(), run: Box::new(run) };
+    run(&[
+        trial(
+            "a_killed_receiver_exhausts_the_senders_retries",
+            a_killed_receiver_exhausts_the_senders_retries,
+        ),
+        trial("a_killed_sender_leaves_a_receiver_that_works", a_killed_sender_leaves_a_receiver_that_works),
+        trial("killed_senders_of_datagrams_disturb_no_others", killed_senders_of_datagrams_disturb_no_others),
+        trial("a_killed_sleeper_does_no_harm", a_killed_sleeper_does_no_harm),
+        trial("two_busy_processes_exchange_whole_messages", two_busy_processes_exchange_whole_messages),
+        trial("two_processes_reach_each_others_own_memory", two_processes_reach_each_others_own_memory),
+        trial("sleeping_processes_wake_each_other", sleeping_processes_wake_each_other),
+        trial("nobody_can_use_the_device", nobody_can_use_the_device),
+        trial("users_are_strangers", users_are_strangers),
+    ]);
+}
+
+fn near() -> Node {
+    Node::local(&PROVIDER, DEVICE)
+}
+
+fn far() -> Node {
+    Node::remote(&PROVIDER, DEVICE)
+}
+
+fn shape() -> Shape {
+    Shape { bytes: 2 * 8 * (SIZE + 64) + SIZE, entries: 256, ..Shape::of(IBV_QPT_RC) }
+}
+
+/// Ends in time where nobody answers: 16.8 ms each.
+const TUNING: Tuning =
+    Tuning { mtu: IBV_MTU_4096, timeout: 12, retries: 1, rnr_retries: 7, rnr_timer: 1, psn: 7 };
+
+fn connect(near: &mut Node, a: &Side, far: &mut Node, b: &Side) {
+    for (node, side) in [(&mut *near, a), (&mut *far, b)] {
+        node.init(side);
+    }
+    near.ready_to_receive(a, b.number, b.gid, &TUNING);
+    far.ready_to_receive(b, a.number, a.gid, &TUNING);
+    near.ready_to_send(a, &TUNING);
+    far.ready_to_send(b, &TUNING);
+}
+
+/// Words of an exchange: see `Rig::exchange`.
+fn exchange_words(side: &Side, size: usize, counts: [u64; 2], idle_ms: u64) -> Vec<u64> {
+    let mut words: Vec<u64> =
+        [side.qp, side.send_cq, side.receive_cq, side.region, size, 8].map(|w| w as u64).to_vec();
+    words.extend(counts);
+    words.extend([idle_ms, 0, 0, 0]);
+    words
+}
+
+/// Exchanges messages: how many were sent and received, and the status that ended it.
+#[track_caller]
+fn exchange(node: &mut Node, words: &[u64]) -> (u64, u64, ibv_wc_status) {
+    let answer = node.call(op::EXCHANGE, words);
+    (answer[1], answer[2], answer[3] as u32)
+}
+
+fn kill(mut node: Node) {
+    let Node::Remote { child, .. } = &mut node else { unreachable!("only processes are killed") };
+    child.kill().expect("it can be killed"); // SIGKILL
+    child.wait().expect("it has ended");
+}
+
+/// A different moment in each round, from before the first message on.
+fn moment(round: u64) -> Duration {
+    Duration::from_micros(round.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40 & 0xfff)
+}
+
+/// Arenas that this process has mapped.
+fn arenas() -> usize {
+    let maps = std::fs::read_to_string("/proc/self/maps").expect("a process sees its mappings");
+    maps.lines().filter(|line| line.contains("memfd:rdmascope-softdev")).count()
+}
+
+/// Nothing of a peer that has gone is left: only this process's own arena and what it had open before.
+fn assert_nothing_left(descriptors: usize) {
+    // Looking for new peers is when old ones are forgotten.
+    let mut node = near();
+    node.side(&Shape::of(IBV_QPT_RC));
+    assert_eq!(arenas(), 1, "arenas of dead peers are mapped");
+    assert_eq!(rig::descriptors(), descriptors, "descriptors");
+    node.close();
+    let shared = std::fs::read_dir("/dev/shm").map(|entries| entries.flatten().collect::<Vec<_>>());
+    let names = shared.unwrap_or_default();
+    let ours = names.iter().find(|entry| entry.file_name().to_string_lossy().contains("softdev"));
+    assert!(ours.is_none(), "{ours:?} is left");
+}
+
+fn descriptors_at_rest() -> usize {
+    near().side(&Shape::of(IBV_QPT_RC));
+    rig::descriptors()
+}
+
+fn a_killed_receiver_exhausts_the_senders_retries() {
+    let descriptors = descriptors_at_rest();
+    for round in 0..25 {
+        let (mut near, mut far) = (near(), far());
+        let (a, b) = (near.side(&shape()), far.side(&shape()));
+        connect(&mut near, &a, &mut far, &b);
+        far.start(op::EXCHANGE, &exchange_words(&b, SIZE, [0, u64::MAX >> 1], 60_000));
+        let killer = std::thread::spawn(move || {
+            std::thread::sleep(moment(round));
+            kill(far);
+        });
+        let start = Instant::now();
+        let (_, _, status) = exchange(&mut near, &exchange_words(&a, SIZE, [u64::MAX >> 1, 0], 15_000));
+        assert_eq!(status, IBV_WC_RETRY_EXC_ERR, "round {round} after {:?}", start.elapsed());
+        killer.join().expect("the killer");
+        assert_eq!(near.state(a.qp), IBV_QPS_ERR);
+        works_with_a_fresh_peer(&mut near);
+        near.close();
+    }
+    assert_nothing_left(descriptors);
+}
+
+fn works_with_a_fresh_peer(near: &mut Node) {
+    let mut far = far();
+    let (a, b) = (near.side(&shape()), far.side(&shape()));
+    connect(near, &a, &mut far, &b);
+    far.start(op::EXCHANGE, &exchange_words(&b, SIZE, [20, 20], 15_000));
+    assert_eq!(exchange(near, &exchange_words(&a, SIZE, [20, 20], 15_000)), (20, 20, IBV_WC_SUCCESS));
+    assert_eq!(far.finish(op::EXCHANGE, &[]), [0, 20, 20, 0]);
+}
+
+fn a_killed_sender_leaves_a_receiver_that_works() {
+    let descriptors = descriptors_at_rest();
+    for round in 0..25 {
+        let (mut near, mut far) = (near(), far());
+        let (a, b) = (near.side(&shape()), far.side(&shape()));
+        connect(&mut near, &a, &mut far, &b);
+        far.start(op::EXCHANGE, &exchange_words(&b, SIZE, [u64::MAX >> 1, 0], 60_000));
+        let killer = std::thread::spawn(move || {
+            std::thread::sleep(moment(round));
+            kill(far);
+        });
+        // What arrives is whole; then it is quiet.
+        let words = exchange_words(&a, SIZE, [0, u64::MAX >> 1], 30);
+        let (_, _, status) = exchange(&mut near, &words);
+        killer.join().expect("the killer");
+        assert_eq!(status, IBV_WC_SUCCESS);
+        // Eight receives are posted, whatever has become of them; each completes once when the queue pair is failed.
+        near.change_state(a.qp, IBV_QPS_ERR);
+        let mut left = near.wait(a.receive_cq, 8);
+        left.retain(|wc| wc.status != IBV_WC_SUCCESS);
+        assert!(left.iter().all(|wc| wc.status == IBV_WC_WR_FLUSH_ERR), "round {round}: {left:?}");
+        near.quiet(a.receive_cq, Duration::from_millis(1));
+        works_with_a_fresh_peer(&mut near);
+        near.close();
+    }
+    assert_nothing_left(descriptors);
+}
+
+fn killed_senders_of_datagrams_disturb_no_others() {
+    let descriptors = descriptors_at_rest();
+    let mut near = near();
+    let shape = Shape { receives: 2, bytes: 1 << 20, ..Shape::of(IBV_QPT_UD) };
+    let (side, own) = (near.side(&shape), near.side(&shape));
+    for side in [&side, &own] {
+        near.connect_to(side, 0, side.gid, &TUNING);
+    }
+    let handle = near.handle(own.pd, side.gid);
+    for id in 0..2 {
+        near.receive(side.qp, id, &[side.at(id as usize * 8192, 8192)]);
+    }
+    for round in 0..25 {
+        let mut far = far();
+        let b = far.side(&shape);
+        far.connect_to(&b, 0, b.gid, &TUNING);
+        let to = far.handle(b.pd, side.gid) as u64;
+        let mut words = exchange_words(&b, 4096, [u64::MAX >> 1, 0], 60_000);
+        words.splice(9.., [to + 1, u64::from(side.number), u64::from(QKEY)]);
+        far.start(op::EXCHANGE, &words);
+        let start = Instant::now();
+        while start.elapsed() < moment(round) {
+            repost(&mut near, &side);
+        }
+        kill(far);
+        // Datagrams of others still arrive: none is lost for ever.
+        let start = Instant::now();
+        loop {
+            assert!(start.elapsed() < node::PATIENCE, "the receiver is deaf in round {round}");
+            near.send(own.qp, Send::new(1, &[own.at(0, 100)]).to(handle, side.number, QKEY));
+            near.wait_one(own.send_cq);
+            if repost(&mut near, &side).contains(&own.number) {
+                break;
+            }
+        }
+    }
+    // Both receives are still there.
+    while !repost(&mut near, &side).is_empty() {}
+    for _ in 0..2 {
+        near.send(own.qp, Send::new(1, &[own.at(0, 100)]).to(handle, side.number, QKEY));
+    }
+    let start = Instant::now();
+    let mut got = 0;
+    while got < 2 {
+        assert!(start.elapsed() < node::PATIENCE, "a receive has got lost");
+        got += near.poll(side.receive_cq, 2).len();
+    }
+    near.close();
+    assert_nothing_left(descriptors);
+}
+
+/// Posts what has completed again; who sent it.
+fn repost(near: &mut Node, side: &Side) -> Vec<u32> {
+    let found = near.poll(side.receive_cq, 2);
+    for wc in &found {
+        assert_eq!(wc.status, IBV_WC_SUCCESS);
+        near.receive(side.qp, wc.id, &[side.at(wc.id as usize * 8192, 8192)]);
+    }
+    found.iter().map(|wc| wc.src_qp).collect()
+}
+
+fn a_killed_sleeper_does_no_harm() {
+    let descriptors = descriptors_at_rest();
+    for _ in 0..10 {
+        let (mut near, mut far) = (near(), far());
+        let (channel, pd) = (far.channel(), far.pd());
+        let cq = far.cq_on(channel, 64);
+        let region = far.region(pd, 4096, IBV_ACCESS_LOCAL_WRITE);
+        let b = far.side_with(&Shape::of(IBV_QPT_RC), pd, [cq, cq], region);
+        let a = near.side(&shape());
+        connect(&mut near, &a, &mut far, &b);
+        far.receive(b.qp, 1, &[b.at(0, 64)]);
+        far.receive(b.qp, 2, &[b.at(0, 64)]);
+        // The first event makes the channel known to the sender, the second is for a sleeper that is dead.
+        far.arm(cq, false);
+        near.send(a.qp, Send::new(1, &[a.at(0, 8)]));
+        assert_eq!(far.call(op::EVENT, &[channel as u64]), [0, cq as u64]);
+        far.arm(cq, false);
+        far.start(op::EVENT, &[channel as u64]);
+        kill(far);
+        near.send(a.qp, Send::new(2, &[a.at(0, 8)]));
+        near.send(a.qp, Send::new(3, &[a.at(0, 8)]));
+        let sent = near.wait(a.send_cq, 3);
+        assert_eq!(sent[2].status, IBV_WC_RETRY_EXC_ERR, "{sent:?}");
+        near.close();
+    }
+    assert_nothing_left(descriptors);
+}
+
+fn two_busy_processes_exchange_whole_messages() {
+    let (mut near, mut far) = (near(), far());
+    for (service, size, count) in [(IBV_QPT_RC, SIZE, 30_000), (IBV_QPT_RC, 80, 600_000)] {
+        let shape = Shape { service, ..shape() };
+        let (a, b) = (near.side(&shape), far.side(&shape));
+        connect(&mut near, &a, &mut far, &b);
+        far.start(op::EXCHANGE, &exchange_words(&b, size, [count, count], 15_000));
+        let found = exchange(&mut near, &exchange_words(&a, size, [count, count], 15_000));
+        assert_eq!(found, (count, count, IBV_WC_SUCCESS));
+        assert_eq!(far.finish(op::EXCHANGE, &[]), [0, count, count, 0]);
+    }
+    near.close();
+    far.close();
+}
+
+fn two_processes_reach_each_others_own_memory() {
+    let (mut near, mut far) = (near(), far());
+    let shape = Shape { own_memory: true, ..shape() };
+    let (a, b) = (near.side(&shape), far.side(&shape));
+    connect(&mut near, &a, &mut far, &b);
+    far.start(op::EXCHANGE, &exchange_words(&b, SIZE, [1000, 1000], 15_000));
+    let found = exchange(&mut near, &exchange_words(&a, SIZE, [1000, 1000], 15_000));
+    assert_eq!(found, (1000, 1000, IBV_WC_SUCCESS));
+    assert_eq!(far.finish(op::EXCHANGE, &[]), [0, 1000, 1000, 0]);
+    near.close();
+    far.close();
+}
+
+/// Two processes that both sleep between messages: each event of one wakes the other.
+fn sleeping_processes_wake_each_other() {
+    let mut ends = [far(), far()];
+    let sides = ends.each_mut().map(|node| {
+        let (channel, pd) = (node.channel(), node.pd());
+        let (send_cq, receive_cq) = (node.cq(64), node.cq_on(channel, 64));
+        let region = node.region(pd, 4096, IBV_ACCESS_LOCAL_WRITE);
+        (node.side_with(&Shape::of(IBV_QPT_RC), pd, [send_cq, receive_cq], region), channel)
+    });
+    let [first, second] = &mut ends;
+    connect(first, &sides[0].0, second, &sides[1].0);
+    for round in 0..200 {
+        let (from, to) = (round % 2, 1 - round % 2);
+        let (side, channel) = sides[to];
+        ends[to].receive(side.qp, 1, &[side.at(0, 64)]);
+        ends[to].arm(side.receive_cq, false);
+        ends[to].start(op::EVENT, &[channel as u64]);
+        if round % 10 < 2 {
+            std::thread::sleep(Duration::from_millis(2)); // So that it sleeps for certain.
+        }
+        ends[from].send(sides[from].0.qp, Send::new(1, &[sides[from].0.at(0, 8)]));
+        assert_eq!(ends[from].wait_one(sides[from].0.send_cq).status, IBV_WC_SUCCESS);
+        assert_eq!(ends[to].finish(op::EVENT, &[]), [0, side.receive_cq as u64]);
+        ends[to].errno(op::ACK, &[side.receive_cq as u64, 1]);
+        assert_eq!(ends[to].wait_one(side.receive_cq).status, IBV_WC_SUCCESS);
+    }
+    ends.into_iter().for_each(Node::close);
+}
+
+const NOBODY: u32 = 65534;
+
+fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+/// A far end without privileges: of the user nobody where this process is root's.
+fn unprivileged() -> Node {
+    // Not by its path, which nobody may be unable to follow.
+    let mut command = Command::new("/proc/self/exe");
+    command.args([PEER, PROVIDER.name, DEVICE]).current_dir("/");
+    if is_root() {
+        command.uid(NOBODY).gid(NOBODY);
+    }
+    Node::spawn(command)
+}
+
+fn nobody_can_use_the_device() {
+    let mut ends = [unprivileged(), unprivileged()];
+    for own_memory in [false, true] {
+        let shape = Shape { own_memory, ..shape() };
+        let [first, second] = &mut ends;
+        let (a, b) = (first.side(&shape), second.side(&shape));
+        connect(first, &a, second, &b);
+        first.start(op::EXCHANGE, &exchange_words(&a, SIZE, [300, 300], 15_000));
+        second.start(op::EXCHANGE, &exchange_words(&b, SIZE, [300, 300], 15_000));
+        assert_eq!(first.finish(op::EXCHANGE, &[]), [0, 300, 300, 0]);
+        assert_eq!(second.finish(op::EXCHANGE, &[]), [0, 300, 300, 0]);
+    }
+    ends.into_iter().for_each(Node::close);
+}
+
+/// Processes of different users do not see each other, neither way.
+fn users_are_strangers() {
+    if !is_root() {
+        println!("users_are_strangers needs root to become another user: skipped");
+        return;
+    }
+    let mut ends = [near(), unprivileged()];
+    let sides = ends.each_mut().map(|node| node.side(&shape()));
+    let [first, second] = &mut ends;
+    connect(first, &sides[0], second, &sides[1]);
+    for (node, side) in ends.iter_mut().zip(sides) {
+        node.receive(side.qp, 1, &[side.at(0, 64)]);
+        node.send(side.qp, Send::new(1, &[side.at(0, 8)]));
+        assert_eq!(node.wait_one(side.send_cq).status, IBV_WC_RETRY_EXC_ERR);
+    }
+    ends.into_iter().for_each(Node::close);
+}
