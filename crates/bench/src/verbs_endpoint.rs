@@ -38,6 +38,8 @@ const GRH_BYTES: usize = 40;
 const RECEIVE_BYTES: usize = 4096;
 /// Buffers do not share cache lines.
 const LINE: usize = 64;
+/// What messages consist of: anything but zeroes, which a kernel may keep as no memory at all.
+const FILL: u8 = 0x5a;
 /// Completions taken at once.
 const BATCH: usize = 16;
 /// Fruitless looks between glances at the clock, the deadline and the scheduler.
@@ -145,8 +147,15 @@ impl Unconnected {
         let qp = self.qp.ready_to_receive(&connection)?.ready_to_send(&connection)?;
         let spec = &self.spec;
         let element = self.buffers.send.sge(0, self.buffers.send.len())?;
-        let mut more = SendRequest::send(0, vec![element]).inline(spec.inline);
-        let mut last = SendRequest::send(0, vec![element]).inline(spec.inline).immediate(LAST).signaled(true);
+        let request = || {
+            if spec.inline {
+                SendRequest::send_inline(0, &vec![FILL; self.buffers.send.len()])
+            } else {
+                SendRequest::send(0, vec![element])
+            }
+        };
+        let mut more = request();
+        let mut last = request().immediate(LAST).signaled(true);
         if spec.service == Service::Ud {
             let handle = self.domain.address_handle(&route)?;
             more = more.to(&handle, peer.qp_num, QKEY);
@@ -207,7 +216,7 @@ impl Buffers {
 fn touch(region: &mut MemoryRegion) -> Result<(), Error> {
     const PAGE: usize = 4096;
     for offset in (0..region.len()).step_by(PAGE) {
-        region.write(offset, &[0x5a])?;
+        region.write(offset, &[FILL])?;
     }
     Ok(())
 }
