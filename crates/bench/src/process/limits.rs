@@ -3,7 +3,8 @@
 use super::message::{Description, Limits};
 use crate::point::PointSpec;
 
-/// Why a point cannot be measured between these ranks, if so.
+/// Why a point cannot be measured between these ranks, if so. The reason names the limit and not what exceeds it, so
+/// that it is the same for all points beyond it and is printed once for them.
 pub(super) fn refusal(spec: &PointSpec, descriptions: &[&Description]) -> Option<String> {
     descriptions.iter().enumerate().find_map(|(rank, description)| {
         let name = description.device.as_ref().map(|device| device.name.as_str());
@@ -23,14 +24,14 @@ fn exceeded(spec: &PointSpec, limits: &Limits) -> Option<String> {
     let size = spec.size_bytes;
     let depth = spec.tx_depth.max(spec.rx_depth);
     if let Some(max) = limits.inline_bytes_max.filter(|max| spec.inline && size > *max) {
-        return Some(format!("{size} bytes inline are above the limit of {max}"));
+        return Some(format!("more bytes inline than the limit of {max}"));
     }
     if let Some(max) = limits.message_bytes_max.filter(|max| size > *max) {
-        return Some(format!("a message of {size} bytes is above the limit of {max}"));
+        return Some(format!("a message longer than the limit of {max} bytes"));
     }
     if let Some(max) = limits.mtu_bytes_max.filter(|max| spec.mtu_bytes > *max) {
-        return Some(format!("the path MTU of {} bytes is above the limit of {max}", spec.mtu_bytes));
+        return Some(format!("a path MTU above the limit of {max} bytes"));
     }
     let max = limits.depth_max.filter(|max| depth > *max)?;
-    Some(format!("a queue of {depth} requests is above the limit of {max}"))
+    Some(format!("a queue deeper than the limit of {max} requests"))
 }
