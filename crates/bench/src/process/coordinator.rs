@@ -162,7 +162,10 @@ fn start<'i>(
                 }
                 return Ok(Crew::new(fleet, hellos));
             }
-            Err(err @ (Error::Interrupted { .. } | Error::Spawn { .. })) => return Err(err),
+            // What is not rdmascope, or another one, is so the second time too.
+            Err(err @ (Error::Interrupted { .. } | Error::Spawn { .. } | Error::BadAgent { .. })) => {
+                return Err(err);
+            }
             Err(err) if attempt == START_ATTEMPTS => return Err(err),
             Err(err) => sink.warning(&format!("{err}; trying once more")),
         }
