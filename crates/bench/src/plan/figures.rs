@@ -1,6 +1,6 @@
 //! The figures of a plan: that they show what is measured, and the published numbers beside it.
 
-use measure::figure::{Figure, FigureKind, ReferenceTable};
+use measure::figure::{Figure, FigureKind, ReferenceTable, Unit};
 use measure::record::{Latency, Throughput};
 
 use super::names::{hint_or_all, names_of};
@@ -61,7 +61,18 @@ impl Shown<'_> {
                 return Err(Error::BadFigure { place, title, reason });
             }
         }
-        self.check_quantity(figure.y.as_deref().unwrap_or_default())
+        let quantity = figure.y.as_deref().unwrap_or_default();
+        self.check_quantity(quantity)?;
+        self.check_unit(quantity)
+    }
+
+    fn check_unit(&self, quantity: &str) -> Result<(), Error> {
+        let Some(unit) = self.figure.unit else { return Ok(()) };
+        if Unit::of_field(quantity).map(Unit::quantity) == Some(unit.quantity()) {
+            return Ok(());
+        }
+        let reason = format!("{quantity} is not measured in {unit}");
+        Err(Error::BadFigure { place: self.place.to_owned(), title: self.figure.title.clone(), reason })
     }
 
     /// `counters.` and `calibration.` are open-ended; the statistics are not.
