@@ -68,8 +68,10 @@ pub enum Error {
     ZeroIterations { place: String, experiment: String },
     #[error("{place}: {key} of experiment {experiment:?} is 0: it must be at least 1")]
     ZeroCount { place: String, key: String, experiment: String },
-    #[error("{place}: {key} of experiment {experiment:?} is {value}: it must be above zero")]
-    NegativeDuration { place: String, key: String, experiment: String, value: String },
+    #[error(
+        "{place}: {key} of experiment {experiment:?} is {value}: it must be above zero and at most 30 days"
+    )]
+    BadLength { place: String, key: String, experiment: String, value: String },
     #[error("{place}: experiment {experiment:?} has both iterations and duration: keep one of them")]
     TwoLengths { place: String, experiment: String },
     #[error(

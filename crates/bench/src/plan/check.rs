@@ -77,14 +77,11 @@ impl Check<'_> {
         };
         for (key, value_s) in duration_s.into_iter().chain([("timeout", self.0.timeout_s)]) {
             // A NaN from code is as wrong as a negative number, hence no `<=`.
-            if !(value_s > 0.0 && value_s.is_finite()) {
+            if !(value_s > 0.0 && value_s <= DURATION_S_MAX) {
                 let (place, key, experiment) = self.names(key);
-                return Err(Error::NegativeDuration {
-                    place,
-                    key,
-                    experiment,
-                    value: format!("{value_s} s"),
-                });
+                let value =
+                    if value_s.abs() < 1e9 { format!("{value_s} s") } else { format!("{value_s:e} s") };
+                return Err(Error::BadLength { place, key, experiment, value });
             }
         }
         if let Some((_, duration_s)) = duration_s.filter(|(_, duration_s)| *duration_s >= self.0.timeout_s) {
@@ -171,5 +168,7 @@ impl Check<'_> {
 
 /// Above this many points a plan is a slip of the pen: at a second each it would run for more than a day.
 const POINTS_MAX: u64 = 100_000;
+/// Above this a time is a slip of the pen too, and far from what a clock can hold: 30 days.
+const DURATION_S_MAX: f64 = 30.0 * 86_400.0;
 /// The five path MTUs of InfiniBand (G1).
 const MTUS_BYTES: [u32; 5] = [256, 512, 1024, 2048, 4096];

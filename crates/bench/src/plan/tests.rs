@@ -211,7 +211,10 @@ fn what_cannot_be_measured_is_refused() {
             "plans/x.toml:7: duration in [[experiment]]: cannot read \"-5s\" as a duration: it does not start with a \
              digit; write 5s or 200ms",
         ),
-        ("timeout = \"0s\"", "plans/x.toml:7: timeout of experiment \"lat\" is 0 s: it must be above zero"),
+        (
+            "timeout = \"0s\"",
+            "plans/x.toml:7: timeout of experiment \"lat\" is 0 s: it must be above zero and at most 30 days",
+        ),
         (
             "duration = \"5s\"\niterations = 5",
             "plans/x.toml:7: experiment \"lat\" has both iterations and duration: keep one of them",
