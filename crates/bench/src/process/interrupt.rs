@@ -38,8 +38,10 @@ impl Interrupt {
         RECEIVED.store(0, Ordering::SeqCst);
         PIPE.store(write.as_raw_fd(), Ordering::SeqCst);
         let mut interrupt = Self { read, _write: write, previous: Vec::new() };
-        for signal in [libc::SIGINT, libc::SIGTERM] {
-            let previous = replace_handler(signal, &ours())?;
+        // A file that reaches a limit of its size is then an error with a sentence, here and in agents, not a death.
+        let actions = [(libc::SIGINT, ours()), (libc::SIGTERM, ours()), (libc::SIGXFSZ, ignored())];
+        for (signal, action) in actions {
+            let previous = replace_handler(signal, &action)?;
             interrupt.previous.push((signal, previous));
         }
         Ok(interrupt)
@@ -77,6 +79,13 @@ fn ours() -> libc::sigaction {
     let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
     action.sa_sigaction = on_signal as extern "C" fn(libc::c_int) as usize;
     action.sa_flags = libc::SA_RESTART;
+    action
+}
+
+fn ignored() -> libc::sigaction {
+    // SAFETY: all zeros is a valid sigaction: default handler, empty mask, no flags.
+    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+    action.sa_sigaction = libc::SIG_IGN;
     action
 }
 
