@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use measure::units;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -96,14 +97,14 @@ pub(crate) struct Placement {
     /// Hosts of rank 0 and rank 1; needs --via.
     #[arg(long, value_name = "A,B", requires = "via", value_delimiter = ',', num_args = 1)]
     pub(crate) hosts: Vec<String>,
-    /// Command that starts the agent of a host, e.g. 'ssh {host}' or 'ip netns exec {host}'.
+    /// Command that starts an agent, e.g. 'ssh {host}' or 'ip netns exec {host}'.
     #[arg(long, value_name = "TEMPLATE")]
     pub(crate) via: Option<String>,
     /// Path of rdmascope on the hosts [default: this program's own].
     #[arg(long, value_name = "PATH", requires = "via")]
     pub(crate) agent_path: Option<String>,
     /// Seconds that starting the agents may take.
-    #[arg(long, value_name = "SECONDS", default_value_t = 30)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) start_timeout: u32,
 }
 
@@ -179,7 +180,13 @@ pub(crate) struct Flags {
     #[arg(short = 'n', long, value_name = "N")]
     pub(crate) iters: Option<u64>,
     /// Seconds per size, instead of a number of messages.
-    #[arg(short = 'D', long, value_name = "SECONDS", conflicts_with = "iters")]
+    #[arg(
+        short = 'D',
+        long,
+        value_name = "SECONDS",
+        conflicts_with = "iters",
+        allow_negative_numbers = true
+    )]
     pub(crate) duration: Option<f64>,
     /// Transport service.
     #[arg(short = 'c', long, value_name = "SERVICE", default_value = "RC", ignore_case = true)]
@@ -196,8 +203,8 @@ pub(crate) struct Flags {
     /// Ask for a completion with every N-th send.
     #[arg(short = 'Q', long, value_name = "N")]
     pub(crate) cq_mod: Option<u32>,
-    /// Send messages of up to this many bytes inline.
-    #[arg(short = 'I', long, value_name = "BYTES", default_value_t = 0)]
+    /// Send messages of up to this size inline [default: 0, none].
+    #[arg(short = 'I', long, value_name = "SIZE", value_parser = units::parse_size, default_value = "0", hide_default_value = true)]
     pub(crate) inline_size: u64,
     /// Sleep for completions instead of polling.
     #[arg(short = 'e', long)]

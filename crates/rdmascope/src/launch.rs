@@ -27,16 +27,24 @@ pub(crate) fn launch(placement: &Placement) -> anyhow::Result<Launch> {
     if placement.via.is_none() {
         // On this host the answer is at hand, and the list of devices with it.
         worker::find(PROVIDERS, placement.device.as_deref())?;
-    } else if !placement.hosts.is_empty() {
-        launch.hosts.clone_from(&placement.hosts);
-    }
-    if launch.hosts.len() != RANKS {
-        return Err(
-            Usage(format!("--hosts names {} hosts: name two, rank 0 first", launch.hosts.len())).into()
-        );
+    } else {
+        launch.hosts = hosts(placement)?;
     }
     launch.cpus = cpus(placement)?;
     Ok(launch)
+}
+
+/// The hosts that a command template is for.
+fn hosts(placement: &Placement) -> Result<Vec<String>, Usage> {
+    let is_named = placement.via.as_ref().is_some_and(|template| template.contains("{host}"));
+    match (placement.hosts.len(), is_named) {
+        (RANKS, true) => Ok(placement.hosts.clone()),
+        // A wrapper such as `--via 'nice -n -20'`.
+        (0, false) => Ok(vec!["localhost".to_owned(); RANKS]),
+        (0, true) => Err(Usage("--via says {host}, so name two hosts with --hosts, rank 0 first".to_owned())),
+        (_, false) => Err(Usage("--hosts needs {host} in --via, as in 'ssh {host}'".to_owned())),
+        (found, true) => Err(Usage(format!("--hosts names {found}, but a point is measured between two"))),
+    }
 }
 
 /// The CPU of each rank.
@@ -46,7 +54,13 @@ fn cpus(placement: &Placement) -> anyhow::Result<Vec<Option<u32>>> {
         Some(text) => {
             let cpus: Option<Vec<u32>> = text.split(',').map(|cpu| cpu.trim().parse().ok()).collect();
             match cpus {
-                Some(cpus) if cpus.len() == RANKS => Ok(cpus.into_iter().map(Some).collect()),
+                Some(cpus) if cpus.len() == RANKS => {
+                    // Another host has CPUs of its own, which its agent knows.
+                    if placement.via.is_none() {
+                        allowed(&cpus)?;
+                    }
+                    Ok(cpus.into_iter().map(Some).collect())
+                }
                 _ => Err(Usage(format!("--cpus {text}: give two numbers such as 0,1, or `none`")).into()),
             }
         }
@@ -54,6 +68,16 @@ fn cpus(placement: &Placement) -> anyhow::Result<Vec<Option<u32>>> {
         None if placement.via.is_some() => Ok(Vec::new()),
         None => Ok(first_two_allowed()),
     }
+}
+
+/// Refuses CPUs that this process may not use.
+fn allowed(cpus: &[u32]) -> anyhow::Result<()> {
+    let Ok(allowed) = sched_getaffinity(None) else { return Ok(()) };
+    let is_allowed = |cpu: u32| (cpu as usize) < CpuSet::MAX_CPU && allowed.is_set(cpu as usize);
+    let Some(cpu) = cpus.iter().find(|cpu| !is_allowed(**cpu)) else { return Ok(()) };
+    let known: Vec<_> = (0..1024).filter(|cpu| is_allowed(*cpu)).map(|cpu| cpu.to_string()).collect();
+    let known = known.join(",");
+    Err(Usage(format!("--cpus names CPU {cpu}, which this process may not use: choose from {known}")).into())
 }
 
 /// The first two CPUs that this process may use; none where there is only one, which both ranks then share.
