@@ -15,6 +15,7 @@ const pointColumns = (points) => {
     ["throughput [Gb/s]", (point) => point.throughput && point.throughput.bytes_per_s / 1.25e8],
     ["messages [Mmsg/s]", (point) => point.throughput && point.throughput.messages_per_s / 1e6],
     ["total throughput [Gb/s]", (point) => point.throughput_total && point.throughput_total.bytes_per_s / 1.25e8],
+    ["messages lost", (point) => point.counters?.messages_lost],
     ["wall time [s]", (point) => point.wall_ns / 1e9], ["note", (point) => point.reason ?? point.error ?? point.unstable],
   ].filter(([, of]) => points.some((point) => of(point) !== undefined));
 };

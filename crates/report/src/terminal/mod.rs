@@ -6,8 +6,7 @@
 
 mod not_measured;
 mod row;
-
-use std::collections::BTreeMap;
+mod unstable;
 
 use measure::figure::Unit;
 use measure::record::{Axes, Point, Status};
@@ -16,6 +15,7 @@ use crate::error::Error;
 use crate::unit::Scale;
 use not_measured::Gathered;
 use row::Layout;
+use unstable::Unstable;
 
 /// Tables printed as points end.
 #[derive(Debug)]
@@ -23,7 +23,7 @@ pub struct Stream {
     bandwidth: Scale,
     table: Option<Table>,
     gathered: Option<Gathered>,
-    unstable: Vec<String>,
+    unstable: Unstable,
     approximate: Option<f64>,
 }
 
@@ -47,12 +47,13 @@ impl Stream {
     /// Tables with bandwidths in a unit of bandwidth: Gb/s, MB/s or MiB/s.
     pub fn new(bandwidth: Unit) -> Result<Self, Error> {
         let bandwidth = Scale::of(Some(bandwidth), "throughput.bytes_per_s")?;
-        Ok(Self { bandwidth, table: None, gathered: None, unstable: Vec::new(), approximate: None })
+        Ok(Self { bandwidth, table: None, gathered: None, unstable: Unstable::default(), approximate: None })
     }
 
     /// What to print now that a point has ended: nothing, or whole lines.
     pub fn line(&mut self, point: &Point) -> String {
         let key = Key::of(point);
+        self.unstable.see(point);
         let mut out = String::new();
         if let Status::NotMeasured { reason } = &point.status {
             let reason = plain(reason);
@@ -76,12 +77,7 @@ impl Stream {
     /// What is left to print when the last point has ended: points still gathered, and what the marks mean.
     pub fn finish(mut self) -> String {
         let mut out = self.flush(None);
-        if !self.unstable.is_empty() {
-            out += "\n ! unstable, do not trust the number:\n";
-            for line in &self.unstable {
-                out += &format!("   {line}\n");
-            }
-        }
+        out += &self.unstable.finish();
         if let Some(resolution) = self.approximate {
             out += &format!(
                 "\n ~ from a histogram, not from every sample: quantiles are exact to {:.2} % of their value\n",
@@ -110,9 +106,6 @@ impl Stream {
         }
         let resolution = point.latency.as_ref().and_then(|l| l.resolution);
         self.approximate = [self.approximate, resolution].into_iter().flatten().reduce(f64::max);
-        if let Some(reason) = &point.unstable {
-            self.unstable.push(row::unstable(point, &plain(reason)));
-        }
         out + &layout.row(point, self.bandwidth)
     }
 
@@ -163,13 +156,11 @@ fn plain(text: &str) -> String {
     visible.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Axes in print: `inline true, poll busy`, without those in `except`.
-fn axes_text(axes: &Axes, except: &[&str]) -> String {
-    let shown: BTreeMap<_, _> = axes.iter().filter(|(name, _)| !except.contains(&name.as_str())).collect();
-    let texts: Vec<String> = shown
-        .into_iter()
-        .map(|(name, value)| plain(&format!("{name} {}", crate::value::text(value))))
-        .collect();
+/// Axes in print: `inline true, poll busy`, those that are wanted.
+fn axes_text(axes: &Axes, is_shown: impl Fn(&str) -> bool) -> String {
+    let shown = axes.iter().filter(|(name, _)| is_shown(name));
+    let texts: Vec<String> =
+        shown.map(|(name, value)| plain(&format!("{name} {}", crate::value::text(value)))).collect();
     texts.join(", ")
 }
 

@@ -12,7 +12,11 @@ pub(super) enum Layout {
     /// `ib_send_lat`'s columns.
     Latency(LatencyKind),
     /// `ib_send_bw`'s columns, of traffic that flows one way or of one direction of it.
-    Bandwidth(Direction),
+    Bandwidth {
+        direction: Direction,
+        /// Whether messages can get lost, so that a column says how many did.
+        has_losses: bool,
+    },
 }
 
 const LATENCY_COLUMNS: [&str; 9] = [
@@ -27,35 +31,38 @@ const LATENCY_COLUMNS: [&str; 9] = [
     "99.9%[usec]",
 ];
 
+/// The counter of messages that a service without acknowledgements lost.
+const LOST: &str = "messages_lost";
+
 /// Room for a column whose name is shorter.
 const WIDTH_MIN: usize = 10;
 
 impl Layout {
     /// The layout for a point; none when it holds no numbers.
     pub(super) fn of(point: &Point) -> Option<Self> {
-        let bandwidth = point.throughput.as_ref().map(|t| Self::Bandwidth(t.direction));
+        let bandwidth = point.throughput.as_ref().map(|t| Self::Bandwidth {
+            direction: t.direction,
+            has_losses: point.counters.contains_key(LOST),
+        });
         let latency = point.latency.as_ref().map(|l| Self::Latency(l.kind));
         if point.pattern == "ping-pong" { latency.or(bandwidth) } else { bandwidth.or(latency) }
     }
 
     fn columns(self, unit: &str) -> Vec<String> {
-        match self {
-            Self::Latency(_) => LATENCY_COLUMNS.map(str::to_owned).into(),
-            Self::Bandwidth(Direction::Uni) => vec![
-                "#bytes".into(),
-                "#iterations".into(),
-                format!("BW average[{unit}]"),
-                "MsgRate[Mpps]".into(),
-            ],
-            Self::Bandwidth(_) => vec![
-                "#bytes".into(),
-                "#iterations".into(),
+        let Self::Bandwidth { direction, has_losses } = self else {
+            return LATENCY_COLUMNS.map(str::to_owned).into();
+        };
+        let rates = match direction {
+            Direction::Uni => vec![format!("BW average[{unit}]"), "MsgRate[Mpps]".into()],
+            Direction::BiOne | Direction::BiTotal => vec![
                 format!("BW one direction[{unit}]"),
                 format!("BW total[{unit}]"),
                 "MsgRate one direction[Mpps]".into(),
                 "MsgRate total[Mpps]".into(),
             ],
-        }
+        };
+        let lost = has_losses.then(|| "#lost".to_owned());
+        ["#bytes".to_owned(), "#iterations".to_owned()].into_iter().chain(rates).chain(lost).collect()
     }
 
     pub(super) fn header(self, unit: &str) -> String {
@@ -66,10 +73,12 @@ impl Layout {
     pub(super) fn row(self, point: &Point, bandwidth: Scale) -> String {
         let numbers = match self {
             Self::Latency(_) => latency_cells(point),
-            Self::Bandwidth(direction) => bandwidth_cells(point, direction, bandwidth),
+            Self::Bandwidth { direction, .. } => bandwidth_cells(point, direction, bandwidth),
         };
+        let has_losses = matches!(self, Self::Bandwidth { has_losses: true, .. });
+        let lost = has_losses.then(|| point.counters.get(LOST).map_or("-".to_owned(), u64::to_string));
         let columns = self.columns(bandwidth.label);
-        let cells = [size(point), iterations(point)].into_iter().chain(numbers);
+        let cells = [size(point), iterations(point)].into_iter().chain(numbers).chain(lost);
         line(columns.iter().map(String::as_str).zip(cells), &marks(point))
     }
 }
@@ -88,7 +97,7 @@ pub(super) fn banner(experiment: &str, pattern: &str, axes: &Axes, layout: Optio
             shown_apart.push("direction");
             what += &format!("; latency {}: {}", value::kind(kind), value::kind_meaning(kind));
         }
-        Some(Layout::Bandwidth(direction)) => {
+        Some(Layout::Bandwidth { direction, .. }) => {
             shown_apart.push("direction");
             what += match direction {
                 Direction::Uni => "; throughput one way",
@@ -97,7 +106,7 @@ pub(super) fn banner(experiment: &str, pattern: &str, axes: &Axes, layout: Optio
         }
         None => {}
     }
-    let settings = axes_text(axes, &shown_apart);
+    let settings = axes_text(axes, |name| !shown_apart.contains(&name));
     let rule = "-".repeat(110);
     let settings = if settings.is_empty() { String::new() } else { format!(" {settings}\n") };
     format!("\n{rule}\n{what}\n{settings}{rule}\n")
@@ -105,12 +114,6 @@ pub(super) fn banner(experiment: &str, pattern: &str, axes: &Axes, layout: Optio
 
 pub(super) fn failed(point: &Point, error: &str) -> String {
     format!(" {:>10}  failed: {error}{}\n", size(point), repetition(point))
-}
-
-/// The line that explains the mark of an unstable point.
-pub(super) fn unstable(point: &Point, reason: &str) -> String {
-    let axes = axes_text(&point.axes, &[]);
-    format!("{} ({axes}){}: {reason}", plain(&point.experiment), repetition(point))
 }
 
 fn latency_cells(point: &Point) -> Vec<String> {
@@ -158,7 +161,7 @@ fn marks(point: &Point) -> String {
 }
 
 /// Which repetition a row is of, counted from 1; nothing for the first.
-fn repetition(point: &Point) -> String {
+pub(super) fn repetition(point: &Point) -> String {
     if point.repetition == 0 { String::new() } else { format!("  repetition {}", point.repetition + 1) }
 }
 

@@ -102,12 +102,36 @@ fn latencies_have_the_columns_of_ib_send_lat() {
 
 #[test]
 fn bandwidths_name_their_direction_and_their_unit() {
-    let points =
-        [stream(32768, Direction::Uni), stream(65536, Direction::Uni), stream(32768, Direction::BiOne)];
+    let mut lossy = stream(32768, Direction::Uni);
+    lossy.axes.insert("service".to_owned(), json!("UC"));
+    lossy.counters.insert("messages_lost".to_owned(), 17);
+    let points = [
+        stream(32768, Direction::Uni),
+        stream(65536, Direction::Uni),
+        stream(32768, Direction::BiOne),
+        lossy,
+    ];
     let text = tables(&points, Unit::GbPerS).unwrap();
     assert_golden(&text, "bandwidth.txt");
     assert!(tables(&points, Unit::MiBPerS).unwrap().contains("BW average[MiB/s]"));
     assert!(Stream::new(Unit::Us).is_err());
+}
+
+#[test]
+fn unstable_points_are_named_by_what_tells_them_apart() {
+    let marked = |size: u64, service: &str| {
+        let mut point = latency(size, 900);
+        point.axes.insert("service".to_owned(), json!(service));
+        point.unstable = Some("it shifted".to_owned());
+        point
+    };
+    let points = [latency(4, 820), marked(8, "RC"), marked(8, "UC")];
+    let text = tables(&points, Unit::GbPerS).unwrap();
+    assert!(text.contains("   rc-latency (service RC, size_bytes 8): it shifted\n"), "{text}");
+    let many: Vec<Point> = (1..=13).map(|size| marked(size, "RC")).collect();
+    let text = tables(&many, Unit::GbPerS).unwrap();
+    assert_eq!(text.matches("it shifted").count(), 10);
+    assert!(text.ends_with("   and 3 more, each with its reason in the record\n"), "{text}");
 }
 
 #[test]
