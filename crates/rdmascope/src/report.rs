@@ -1,8 +1,8 @@
 //! `rdmascope report`: the report of a run, from its record alone.
 
 use std::fs::File;
-use std::io::BufWriter;
-use std::path::Path;
+use std::io::{BufWriter, IntoInnerError};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context;
@@ -11,6 +11,7 @@ use measure::samples::read_raw;
 use measure::store::RunReader;
 
 use crate::cli::ReportArguments;
+use crate::failure::Usage;
 use crate::stdout;
 
 /// Writes the report of a run again, or prints its tables.
@@ -28,17 +29,36 @@ pub(crate) fn write(arguments: &ReportArguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Writes the HTML file such that it is whole or not there.
+/// Writes the HTML file such that it is whole or not there. What is there and is no file, such as a pipe or /dev/stdout,
+/// is written to and not replaced.
 pub(crate) fn write_html(run: &Path, output: &Path) -> anyhow::Result<()> {
     let (record, points) = RunReader::open(run)?.into_parts();
+    if RECORD_FILES.iter().any(|name| is_same(&run.join(name), output)) {
+        return Err(Usage(format!("{} is part of the record: choose another file", output.display())).into());
+    }
     let samples = |path: &str| read_raw(&run.join(path)).map_err(|error| error.to_string());
-    let part = output.with_extension("html.part");
+    let is_replaced = std::fs::metadata(output).map_or(true, |found| found.is_file());
+    let part = if is_replaced { part_of(output) } else { output.to_owned() };
     let say = || format!("cannot write {}", output.display());
     let mut file = BufWriter::new(File::create(&part).with_context(say)?);
-    report::html::write(&record, &points, &samples, &mut file).with_context(say)?;
-    file.into_inner()
-        .map_err(std::io::IntoInnerError::into_error)
-        .and_then(|file| file.sync_all())
-        .with_context(say)?;
-    std::fs::rename(&part, output).with_context(say)
+    let written = report::html::write(&record, &points, &samples, &mut file).map_err(anyhow::Error::from);
+    let written = written.and_then(|()| Ok(file.into_inner().map_err(IntoInnerError::into_error)?));
+    if !is_replaced {
+        return written.map(drop).with_context(say);
+    }
+    let kept = written.and_then(|file| Ok(file.sync_all().and_then(|()| std::fs::rename(&part, output))?));
+    kept.inspect_err(|_| _ = std::fs::remove_file(&part)).with_context(say)
 }
+
+/// The name that a file has until it is whole.
+fn part_of(output: &Path) -> PathBuf {
+    let mut name = output.as_os_str().to_owned();
+    name.push(".part");
+    PathBuf::from(name)
+}
+
+fn is_same(a: &Path, b: &Path) -> bool {
+    matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b)
+}
+
+const RECORD_FILES: [&str; 2] = ["run.json", "points.jsonl"];
