@@ -1,4 +1,4 @@
-//! Completion queues and completion channels.
+//! Completion queues.
 //!
 //! A queue has two sources. Completions of this process's own work (sends, errors) stand in a list here. Completions of
 //! receives stand in the receive rings of the queue pairs that use the queue, where the requesters put them; polling
@@ -6,20 +6,16 @@
 
 use std::collections::VecDeque;
 use std::ffi::{c_int, c_void};
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd};
 use std::sync::atomic::Ordering::{Relaxed, Release, SeqCst};
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use rustix::event::{PollFd, PollFlags, Timespec};
-use rustix::io::Errno;
-use rustix::pipe::PipeFlags;
 use verbs::abi::*;
 
-use crate::arena::View;
+use crate::channel::{self, notify};
 use crate::context::{Ctx, fail};
-use crate::host::{Host, Peer, host};
+use crate::host::{Host, host};
 use crate::limits::{CQS, MAX_CQE};
 use crate::queue_pair::Qp;
 use crate::shared::{ARMED_ANY, ARMED_SOLICITED, Slot, SlotState};
@@ -35,8 +31,8 @@ pub(crate) struct Cq {
     entries: SpinLock<Entries>,
     peek: Peek,
     /// Events taken from the channel, and those acknowledged: destruction waits until they agree.
-    taken: AtomicU64,
-    acknowledged: AtomicU64,
+    pub(crate) taken: AtomicU64,
+    pub(crate) acknowledged: AtomicU64,
 }
 
 /// What an empty queue looks like from outside its lock: most polls find nothing, and how soon one finds something is part
@@ -284,94 +280,6 @@ pub(crate) unsafe extern "C" fn req_notify_cq(cq: *mut ibv_cq, solicited_only: c
     0
 }
 
-/// Announces a completion in a queue of `view`'s process if it is armed. `peer` is `None` for this process.
-#[inline]
-pub(crate) fn notify(host: &Host, view: &View, peer: Option<&Peer>, index: u32, solicited: bool) {
-    if view.cq(index).armed.load(SeqCst) != 0 {
-        announce(host, view, peer, index, solicited);
-    }
-}
-
-#[cold]
-fn announce(host: &Host, view: &View, peer: Option<&Peer>, index: u32, solicited: bool) {
-    let cq = view.cq(index);
-    let armed = cq.armed.load(SeqCst);
-    if armed == 0 || (armed == ARMED_SOLICITED && !solicited) {
-        return;
-    }
-    if cq.armed.compare_exchange(armed, 0, SeqCst, SeqCst).is_err() {
-        return; // Another completion took the one event.
-    }
-    let (fd, inode) = (cq.channel_fd.load(Relaxed), cq.channel_inode.load(Relaxed));
-    if fd < 0 {
-        return;
-    }
-    let own;
-    let peer = match peer {
-        Some(peer) => peer,
-        None => match host.peer_of(host.block << crate::limits::QP_INDEX_BITS) {
-            Some(peer) => {
-                own = peer;
-                &own
-            }
-            None => return,
-        },
-    };
-    let handle = cq.handle.load(Relaxed).to_ne_bytes();
-    let written = peer.channel(fd, inode).map(|channel| rustix::io::write(channel, &handle));
-    if !matches!(written, Ok(Ok(_))) {
-        // The pipe is full of events that nobody has read, or there are no more descriptors: the next completion tries
-        // again.
-        let _ = cq.armed.compare_exchange(0, armed, SeqCst, SeqCst);
-    }
-}
-
-/// A completion channel: a pipe. Its peers open the writing end through `/proc`.
-#[repr(C)]
-pub(crate) struct Channel {
-    ibv: ibv_comp_channel,
-    writing: OwnedFd,
-    inode: u64,
-    queues: Mutex<Vec<(u64, *mut ibv_cq)>>,
-    /// Threads that sleep, or are about to, without a look at waiting sends.
-    sleepers: AtomicUsize,
-}
-
-/// Handle of no queue: wakes a sleeper so that it looks after waiting sends.
-const NUDGE: u64 = 0;
-
-pub(crate) unsafe extern "C" fn create_comp_channel(context: *mut ibv_context) -> *mut ibv_comp_channel {
-    let made = rustix::pipe::pipe_with(PipeFlags::CLOEXEC).and_then(|(reading, writing)| {
-        rustix::io::ioctl_fionbio(&writing, true)?;
-        let inode = rustix::fs::fstat(&writing)?.st_ino;
-        Ok((reading, writing, inode))
-    });
-    match made {
-        Ok((reading, writing, inode)) => {
-            let ibv = ibv_comp_channel { context, fd: reading.into_raw_fd(), refcnt: 0 };
-            let (queues, sleepers) = (Mutex::default(), AtomicUsize::new(0));
-            Box::into_raw(Box::new(Channel { ibv, writing, inode, queues, sleepers })).cast()
-        }
-        Err(errno) => fail(errno.raw_os_error()),
-    }
-}
-
-pub(crate) unsafe extern "C" fn destroy_comp_channel(channel: *mut ibv_comp_channel) -> c_int {
-    let channel = channel.cast::<Channel>();
-    // SAFETY: the caller gives a live channel.
-    if !unsafe { &*channel }.queues.lock().unwrap_or_else(PoisonError::into_inner).is_empty() {
-        return libc::EBUSY;
-    }
-    // SAFETY: create_comp_channel made it, and no queue uses it.
-    let channel = unsafe { Box::from_raw(channel) };
-    if let Ok(host) = host() {
-        host.forget_channel(channel.writing.as_raw_fd(), channel.inode);
-    }
-    // SAFETY: create_comp_channel gave the descriptor up to this member.
-    drop(unsafe { OwnedFd::from_raw_fd(channel.ibv.fd) });
-    0
-}
-
 /// Entries of the table of completion queues in use.
 static INDEXES: Mutex<Indexes> = Mutex::new(Indexes { used: Vec::new(), next: 0, serial: 0 });
 
@@ -429,15 +337,7 @@ pub(crate) unsafe extern "C" fn create_cq(
     let shared = host.arena.view.cq(index);
     shared.armed.store(0, SeqCst);
     shared.handle.store(handle, Relaxed);
-    // SAFETY: the caller gives null or a live channel of this device.
-    match unsafe { channel.cast::<Channel>().as_ref() } {
-        Some(channel) => {
-            channel.queues.lock().unwrap_or_else(PoisonError::into_inner).push((handle, cq));
-            shared.channel_inode.store(channel.inode, Relaxed);
-            shared.channel_fd.store(channel.writing.as_raw_fd(), SeqCst);
-        }
-        None => shared.channel_fd.store(-1, SeqCst),
-    }
+    channel::attach(cq, handle, shared);
     cq
 }
 
@@ -448,10 +348,7 @@ pub(crate) unsafe extern "C" fn destroy_cq(raw: *mut ibv_cq) -> c_int {
         return libc::EBUSY;
     }
     cq.host.arena.view.cq(cq.index).armed.store(0, SeqCst);
-    // SAFETY: the channel lives at least as long as its queues.
-    if let Some(channel) = unsafe { cq.ibv.channel.cast::<Channel>().as_ref() } {
-        channel.queues.lock().unwrap_or_else(PoisonError::into_inner).retain(|(_, other)| *other != raw);
-    }
+    channel::detach(raw);
     // man ibv_get_cq_event: destruction waits until every event that was taken is acknowledged.
     while cq.taken.load(SeqCst) != cq.acknowledged.load(SeqCst) {
         std::thread::sleep(Duration::from_millis(1));
@@ -460,92 +357,4 @@ pub(crate) unsafe extern "C" fn destroy_cq(raw: *mut ibv_cq) -> c_int {
     // SAFETY: create_cq made it, and neither queue pairs nor the channel refer to it any more.
     drop(unsafe { Box::from_raw(raw.cast::<Cq>()) });
     0
-}
-
-/// How long a sleeping process leaves its waiting sends alone.
-const RETRY_EVERY: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000 };
-
-pub(crate) unsafe extern "C" fn get_cq_event(
-    channel: *mut ibv_comp_channel,
-    cq: *mut *mut ibv_cq,
-    cq_context: *mut *mut c_void,
-) -> c_int {
-    // SAFETY: the caller gives a live channel of this device.
-    let channel = unsafe { &*channel.cast::<Channel>() };
-    loop {
-        let handle = match channel.read() {
-            Ok(handle) => handle,
-            Err(errno) => {
-                fail::<c_void>(errno.raw_os_error());
-                return -1;
-            }
-        };
-        let queues = channel.queues.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some((_, raw)) = queues.iter().find(|(other, _)| *other == handle) else {
-            continue; // The queue has been destroyed since.
-        };
-        // SAFETY: the queue is on the channel's list, so it is alive; its destruction waits for the acknowledgement.
-        let found = unsafe { Cq::from(*raw) };
-        found.taken.fetch_add(1, SeqCst);
-        // SAFETY: the caller gives two writable pointers.
-        unsafe {
-            cq.write(*raw);
-            cq_context.write(found.ibv.cq_context);
-        }
-        return 0;
-    }
-}
-
-impl Cq {
-    /// A send of this process waits: whoever sleeps on the queue's channel has to look after it.
-    pub(crate) fn nudge(&self) {
-        // SAFETY: the channel lives at least as long as its queues.
-        let Some(channel) = (unsafe { self.ibv.channel.cast::<Channel>().as_ref() }) else { return };
-        if channel.sleepers.load(SeqCst) != 0 {
-            let _ = rustix::io::write(&channel.writing, &NUDGE.to_ne_bytes());
-        }
-    }
-}
-
-impl Channel {
-    /// Waits for an event; carries on with waiting sends meanwhile. A signal ends it with EINTR, as in the kernel.
-    fn read(&self) -> Result<u64, Errno> {
-        // SAFETY: a channel's context lives at least as long as the channel.
-        let ctx = unsafe { &*self.ibv.context.cast::<Ctx>() };
-        // SAFETY: the descriptor is open as long as the channel lives.
-        let reading = unsafe { BorrowedFd::borrow_raw(self.ibv.fd) };
-        let blocks = !rustix::fs::fcntl_getfl(reading)?.contains(rustix::fs::OFlags::NONBLOCK);
-        loop {
-            ctx.progress();
-            if !blocks {
-                return take_handle(reading);
-            }
-            // Sequentially consistent with `Cq::nudge`: either this sees the send that waits, or who made it wait sees
-            // the sleeper.
-            self.sleepers.fetch_add(1, SeqCst);
-            let taken = (ctx.waiting.load(SeqCst) == 0).then(|| take_handle(reading));
-            self.sleepers.fetch_sub(1, SeqCst);
-            if let Some(taken) = taken {
-                return taken;
-            }
-            let mut polled = [PollFd::new(&reading, PollFlags::IN)];
-            if rustix::event::poll(&mut polled, Some(&RETRY_EVERY))? != 0 {
-                return take_handle(reading);
-            }
-        }
-    }
-}
-
-/// Reads one event; waits for it where the descriptor does.
-fn take_handle(reading: BorrowedFd<'_>) -> Result<u64, Errno> {
-    let mut handle = [0; 8];
-    match rustix::io::read(reading, &mut handle)? {
-        8 => Ok(u64::from_ne_bytes(handle)),
-        _ => Err(Errno::IO), // Cannot be: the writing end is open here and every write is of 8 bytes.
-    }
-}
-
-pub(crate) unsafe extern "C" fn ack_cq_events(cq: *mut ibv_cq, nevents: u32) {
-    // SAFETY: the caller gives a queue with events to acknowledge, so it is alive.
-    unsafe { Cq::from(cq) }.acknowledged.fetch_add(u64::from(nevents), SeqCst);
 }

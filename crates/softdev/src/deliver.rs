@@ -13,7 +13,7 @@ use rustix::io::Errno;
 use verbs::abi::*;
 
 use crate::arena::View;
-use crate::completion::notify;
+use crate::channel::notify;
 use crate::copy::{Piece, Place, gather_small, scatter};
 use crate::host::{Host, Peer};
 use crate::limits::{GRH_BYTES, QP_INDEX_BITS};

@@ -17,7 +17,7 @@
 //! * `arena`: the memory that a process shares; `shared`: what stands in it; `host`: how processes find each other.
 //! * `memory`: memory regions and the check of every access; `copy`: moving bytes.
 //! * `deliver`: placing a message in a peer's receive ring: the heart.
-//! * `send`: the send queue with its retries; `receive`: the receive queue; `completion`: completion queues, channels.
+//! * `send`: the send queue; `retry`: sends that have to wait; `receive`: the receive queue; `completion`: completion queues; `channel`: completion channels.
 //! * `queue_pair`: creation, state changes, errors; `context`: devices, ports, domains, address handles.
 //! * `spin`, `timer`: locks between threads, time for retries.
 //!
@@ -28,6 +28,7 @@
 //! After `fork`, the child must not use objects of its parent.
 
 mod arena;
+mod channel;
 mod completion;
 mod context;
 mod copy;
@@ -37,6 +38,7 @@ mod limits;
 mod memory;
 mod queue_pair;
 mod receive;
+mod retry;
 mod send;
 mod shared;
 mod spin;
@@ -61,12 +63,12 @@ pub static PROVIDER: Provider = Provider {
     dealloc_pd: context::dealloc_pd,
     reg_mr: memory::reg_mr,
     dereg_mr: memory::dereg_mr,
-    create_comp_channel: completion::create_comp_channel,
-    destroy_comp_channel: completion::destroy_comp_channel,
+    create_comp_channel: channel::create_comp_channel,
+    destroy_comp_channel: channel::destroy_comp_channel,
     create_cq: completion::create_cq,
     destroy_cq: completion::destroy_cq,
-    get_cq_event: completion::get_cq_event,
-    ack_cq_events: completion::ack_cq_events,
+    get_cq_event: channel::get_cq_event,
+    ack_cq_events: channel::ack_cq_events,
     create_qp: queue_pair::create_qp,
     modify_qp: queue_pair::modify_qp,
     query_qp: queue_pair::query_qp,

@@ -8,7 +8,8 @@ use std::sync::{Mutex, PoisonError};
 use verbs::abi::*;
 use verbs::transition;
 
-use crate::completion::{Cq, notify};
+use crate::channel::notify;
+use crate::completion::Cq;
 use crate::context::{Ctx, Pd, fail, is_valid_route};
 use crate::deliver::index;
 use crate::host::{Host, host};

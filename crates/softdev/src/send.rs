@@ -14,7 +14,7 @@ use crate::deliver::{Datagram, Delivery, Message, Target};
 use crate::limits::{MAX_MESSAGE_BYTES, MAX_SGE, MTU_BYTES};
 use crate::memory::{Access, locate};
 use crate::queue_pair::Qp;
-use crate::timer::{Instant, ack_timeout, rnr_timer};
+use crate::retry::Waiting;
 
 /// What a queue pair's lock protects on the sending side.
 #[derive(Default)]
@@ -22,9 +22,9 @@ pub(crate) struct SendQueue {
     /// Position of the next work request.
     tail: u32,
     /// Work requests that could not be delivered when they were posted, and those behind them.
-    waiting: VecDeque<Waiting>,
+    pub(crate) waiting: VecDeque<Waiting>,
     /// The peer of a connection, once found.
-    target: Option<Target>,
+    pub(crate) target: Option<Target>,
     /// A message has been delivered on this connection: another life of the peer would not know its packets.
     begun: bool,
     /// Peers that datagrams went to, the latest last.
@@ -34,41 +34,20 @@ pub(crate) struct SendQueue {
 /// Peers of datagrams that a queue pair remembers.
 const DATAGRAM_TARGETS: usize = 64;
 
-/// Time between attempts to reach a peer that does not answer: below every timeout in use.
-const UNANSWERED_RETRY: std::time::Duration = std::time::Duration::from_micros(50);
-
 /// A work request without its payload.
 #[derive(Clone, Copy)]
-struct Work {
+pub(crate) struct Work {
     position: u32,
     wr_id: u64,
-    signaled: bool,
+    pub(crate) signaled: bool,
     solicited: bool,
     imm: Option<u32>,
     /// Queue-pair number, and what goes with a datagram; `None` where the route leads to another host.
     datagram: Option<(Option<u32>, Datagram)>,
 }
 
-/// A work request that waits.
-struct Waiting {
-    work: Work,
-    payload: Payload,
-    /// Set with the first attempt that nobody answered.
-    unanswered_since: Option<Instant>,
-    rnr_retries: u8,
-    not_before: Instant,
-}
-
-/// Where a waiting payload is.
-enum Payload {
-    /// In the program's memory, to be checked when it is sent.
-    Elements(Vec<ibv_sge>),
-    /// Copied when it was posted.
-    Inline(Vec<u8>),
-}
-
 /// Pieces of a payload, on the stack.
-struct Pieces {
+pub(crate) struct Pieces {
     items: [MaybeUninit<Piece>; MAX_SGE],
     len: usize,
     bytes: u64,
@@ -76,12 +55,12 @@ struct Pieces {
 
 impl Pieces {
     #[inline]
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { items: [const { MaybeUninit::uninit() }; MAX_SGE], len: 0, bytes: 0 }
     }
 
     #[inline]
-    fn push(&mut self, piece: Piece) {
+    pub(crate) fn push(&mut self, piece: Piece) {
         self.items[self.len].write(piece);
         self.len += 1;
         self.bytes += piece.len as u64;
@@ -95,7 +74,7 @@ impl Pieces {
 }
 
 /// What an attempt at a work request came to.
-enum Attempt {
+pub(crate) enum Attempt {
     Completed(ibv_wc_status),
     NotReady,
     Unanswered,
@@ -210,7 +189,7 @@ impl Qp {
 
     /// Finds the payload; false where an element is not covered by a registration of the queue pair's domain.
     #[inline]
-    fn gather(&self, elements: &[ibv_sge], inline: bool, pieces: &mut Pieces) -> bool {
+    pub(crate) fn gather(&self, elements: &[ibv_sge], inline: bool, pieces: &mut Pieces) -> bool {
         for sge in elements {
             let piece = if inline {
                 Piece { addr: sge.addr as *mut u8, len: sge.length as usize }
@@ -226,7 +205,7 @@ impl Qp {
     }
 
     #[inline]
-    fn attempt(&self, queue: &mut SendQueue, work: &Work, pieces: &Pieces) -> Attempt {
+    pub(crate) fn attempt(&self, queue: &mut SendQueue, work: &Work, pieces: &Pieces) -> Attempt {
         let limit = if work.datagram.is_some() { MTU_BYTES } else { MAX_MESSAGE_BYTES };
         if pieces.bytes > limit {
             return Attempt::Completed(IBV_WC_LOC_LEN_ERR);
@@ -310,135 +289,10 @@ impl Qp {
         answers.then_some(target)
     }
 
-    /// Keeps a work request for another attempt, if there may be one.
-    #[cold]
-    fn try_later(&self, queue: &mut SendQueue, failed: Attempt, mut waiting: Waiting) {
-        let now = waiting.not_before;
-        let ended = match failed {
-            Attempt::NotReady => self.not_ready(queue, &mut waiting, now),
-            _ => self.unanswered(&mut waiting, now),
-        };
-        match ended {
-            Some(status) => self.end_with_error(queue, &waiting.work, status),
-            None => self.wait(queue, waiting),
-        }
-    }
-
-    /// Puts a work request at the end of those that wait.
-    fn wait(&self, queue: &mut SendQueue, waiting: Waiting) {
-        queue.waiting.push_back(waiting);
-        if queue.waiting.len() == 1 {
-            self.ctx().waiting.fetch_add(1, SeqCst);
-            // SAFETY: a queue pair's completion queues live at least as long as the queue pair.
-            unsafe { (Cq::from(self.ibv.send_cq).nudge(), Cq::from(self.ibv.recv_cq).nudge()) };
-        }
-    }
-
-    /// What is needed for another attempt.
-    #[cold]
-    fn hold(&self, work: Work, elements: &[ibv_sge], inline: bool) -> Waiting {
-        let payload = if inline {
-            let mut bytes = Vec::new();
-            // An element without bytes may have any address, also null, which no slice has.
-            for e in elements.iter().filter(|e| e.length > 0) {
-                // SAFETY: inline elements are readable by the contract of ibv_post_send.
-                bytes.extend_from_slice(unsafe {
-                    std::slice::from_raw_parts(e.addr as *const u8, e.length as usize)
-                });
-            }
-            Payload::Inline(bytes)
-        } else {
-            Payload::Elements(elements.to_vec())
-        };
-        let rnr_retries = self.attr.lock().rnr_retry;
-        let not_before = Instant::now();
-        Waiting { work, payload, unanswered_since: None, rnr_retries, not_before }
-    }
-
-    /// Tries waiting work requests again.
-    #[cold]
-    pub(crate) fn retry(&self) {
-        let mut queue = self.send.lock();
-        match self.state() {
-            _ if queue.waiting.is_empty() => return,
-            IBV_QPS_SQD => return,
-            // A peer has found an error, which the owner has not polled yet.
-            IBV_QPS_ERR => return self.flush_sends(&mut queue),
-            _ => {}
-        }
-        while let Some(mut waiting) = queue.waiting.pop_front() {
-            match self.retry_one(&mut queue, &mut waiting) {
-                None => {
-                    queue.waiting.push_front(waiting);
-                    return;
-                }
-                Some(IBV_WC_SUCCESS) if !waiting.work.signaled => {}
-                Some(IBV_WC_SUCCESS) => self.complete(&waiting.work, IBV_WC_SUCCESS),
-                Some(status) => {
-                    if queue.waiting.is_empty() {
-                        self.ctx().waiting.fetch_sub(1, SeqCst);
-                    }
-                    self.end_with_error(&mut queue, &waiting.work, status);
-                    return;
-                }
-            }
-        }
-        self.ctx().waiting.fetch_sub(1, SeqCst);
-    }
-
-    /// One more attempt; `None` while it has to wait on.
-    fn retry_one(&self, queue: &mut SendQueue, waiting: &mut Waiting) -> Option<ibv_wc_status> {
-        let now = Instant::now();
-        if now < waiting.not_before {
-            return None;
-        }
-        let mut pieces = Pieces::new();
-        let found = match &waiting.payload {
-            Payload::Elements(elements) => self.gather(elements, false, &mut pieces),
-            Payload::Inline(bytes) => {
-                pieces.push(Piece { addr: bytes.as_ptr().cast_mut(), len: bytes.len() });
-                true
-            }
-        };
-        if !found {
-            return Some(IBV_WC_LOC_PROT_ERR);
-        }
-        match self.attempt(queue, &waiting.work, &pieces) {
-            Attempt::Completed(status) => Some(status),
-            Attempt::NotReady => self.not_ready(queue, waiting, now),
-            Attempt::Unanswered => self.unanswered(waiting, now),
-        }
-    }
-
-    /// The receiver has posted nothing: wait as long as it asks, as often as the attributes allow.
-    fn not_ready(&self, queue: &SendQueue, waiting: &mut Waiting, now: Instant) -> Option<ibv_wc_status> {
-        waiting.unanswered_since = None;
-        match waiting.rnr_retries {
-            0 => return Some(IBV_WC_RNR_RETRY_EXC_ERR),
-            7 => {} // for ever (IBTA vol. 1, section 9.7.5.2.8)
-            _ => waiting.rnr_retries -= 1,
-        }
-        let code = queue.target.as_ref().map_or(0, |t| t.shared().min_rnr_timer.load(Relaxed));
-        waiting.not_before = now + rnr_timer(code as u8);
-        None
-    }
-
-    /// Nobody answers: try until the retries of the ACK timeout are over.
-    fn unanswered(&self, waiting: &mut Waiting, now: Instant) -> Option<ibv_wc_status> {
-        let attr = self.attr.lock();
-        let since = *waiting.unanswered_since.get_or_insert(now);
-        let patience = ack_timeout(attr.timeout).map(|timeout| timeout * (u32::from(attr.retry_cnt) + 1));
-        if patience.is_some_and(|patience| now - since > patience) {
-            return Some(IBV_WC_RETRY_EXC_ERR);
-        }
-        waiting.not_before = now + UNANSWERED_RETRY;
-        None
-    }
-
     /// Completes a work request with an error: a reliable connection fails, the send queue of an unreliable service
     /// stops (SQE; IBTA vol. 1, section 10.3.1.6).
     #[cold]
-    fn end_with_error(&self, queue: &mut SendQueue, work: &Work, status: ibv_wc_status) {
+    pub(crate) fn end_with_error(&self, queue: &mut SendQueue, work: &Work, status: ibv_wc_status) {
         self.complete(work, status);
         if self.ibv.qp_type == IBV_QPT_RC {
             self.shared().fail();
@@ -449,16 +303,6 @@ impl Qp {
         self.flush_sends(queue);
         if self.state() == IBV_QPS_ERR {
             self.flush_receives();
-        }
-    }
-
-    /// Flushes what waits.
-    pub(crate) fn flush_sends(&self, queue: &mut SendQueue) {
-        if !queue.waiting.is_empty() {
-            self.ctx().waiting.fetch_sub(1, SeqCst);
-        }
-        for waiting in std::mem::take(&mut queue.waiting) {
-            self.complete(&waiting.work, IBV_WC_WR_FLUSH_ERR);
         }
     }
 
@@ -480,7 +324,7 @@ impl Qp {
 
     /// Puts a completion in the send queue's completion queue.
     #[inline]
-    fn complete(&self, work: &Work, status: ibv_wc_status) {
+    pub(crate) fn complete(&self, work: &Work, status: ibv_wc_status) {
         let wc = ibv_wc {
             wr_id: work.wr_id,
             status,
