@@ -44,6 +44,9 @@ mod shared;
 mod spin;
 mod timer;
 
+#[cfg(test)]
+mod tests;
+
 use verbs::Provider;
 
 /// The device as a provider of verbs.

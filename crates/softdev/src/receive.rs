@@ -30,7 +30,7 @@ impl ReceiveQueue {
 
 /// Looks at a receive that a peer is placing before the peer's health is checked: a system call, next to which so many
 /// looks are nothing.
-const PATIENCE: u32 = 1 << 8;
+pub(crate) const PATIENCE: u32 = 1 << 8;
 
 /// The header that a datagram's buffer starts with (IBTA vol. 1, section 8.3): both ends are this host.
 pub(crate) fn grh(payload_bytes: u64, has_immediate: bool, traffic_class: u8) -> [u8; GRH_BYTES as usize] {

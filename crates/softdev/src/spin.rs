@@ -69,3 +69,26 @@ impl<T> Drop for Guard<'_, T> {
         self.0.held.store(false, Ordering::Release);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_thread_at_a_time() {
+        let lock = SpinLock::new([0, 0]);
+        std::thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| {
+                    for _ in 0..100 {
+                        let mut both = lock.lock();
+                        assert_eq!(both[0], both[1]);
+                        both[0] += 1;
+                        both[1] += 1;
+                    }
+                });
+            }
+        });
+        assert_eq!(*lock.lock(), [300, 300]);
+    }
+}

@@ -1,0 +1,218 @@
+//! The slot protocol where only an accident leads: marks that lag behind, peers that die half-way.
+
+use std::sync::atomic::Ordering::SeqCst;
+
+use verbs::abi::*;
+use verbs::{
+    AddressHandle, Completion, CompletionQueue, Connection, MemoryRegion, Mtu, QueuePair, QueuePairOptions,
+    ReadyToSend, ReceiveRequest, Route, SendRequest, Service, devices,
+};
+
+use crate::deliver::index;
+use crate::host::host;
+use crate::limits::QP_INDEX_BITS;
+use crate::receive::PATIENCE;
+use crate::shared::{Ring, SharedQp, SlotState};
+
+const QKEY: u32 = 1;
+const PAYLOAD: usize = 1000;
+
+/// A datagram queue pair that sends to itself.
+struct Echo {
+    pair: QueuePair<ReadyToSend>,
+    sends: CompletionQueue,
+    receives: CompletionQueue,
+    region: MemoryRegion,
+    handle: AddressHandle,
+    posted: u64,
+}
+
+impl Echo {
+    fn new(max_recv_wr: u32) -> Self {
+        let device = devices(&crate::PROVIDER).unwrap().remove(0);
+        let context = device.open().unwrap();
+        let pd = context.protection_domain().unwrap();
+        let (sends, receives) =
+            (context.completion_queue(16, None).unwrap(), context.completion_queue(16, None).unwrap());
+        let options = QueuePairOptions {
+            service: Service::Ud,
+            max_send_wr: 4,
+            max_recv_wr,
+            max_send_sge: 1,
+            max_recv_sge: 1,
+            max_inline_data: 0,
+        };
+        let gid = context.gid(1, 0).unwrap();
+        let route = Route { port: 1, gid_index: 0, gid, lid: 0, service_level: 0, traffic_class: 0 };
+        let to = Connection {
+            qp_num: 0,
+            peer_psn: 0,
+            own_psn: 0,
+            mtu: Mtu::from_bytes(4096).unwrap(),
+            route,
+            timeout: 0,
+            retry_count: 0,
+            rnr_retry: 0,
+            min_rnr_timer: 0,
+        };
+        let pair = pd.queue_pair(&options, &sends, &receives).unwrap().init(1, QKEY).unwrap();
+        let pair = pair.ready_to_receive(&to).unwrap().ready_to_send(&to).unwrap();
+        let region = pd.memory_region(1 << 16, IBV_ACCESS_LOCAL_WRITE).unwrap();
+        let handle = pd.address_handle(&route).unwrap();
+        Self { pair, sends, receives, region, handle, posted: 0 }
+    }
+
+    fn post(&mut self) {
+        let request = vec![self.region.sge(4096, 4096).unwrap()];
+        self.pair.post_receive(&mut ReceiveRequest::new(self.posted, request)).unwrap();
+        self.posted += 1;
+    }
+
+    fn send(&mut self) {
+        let number = self.pair.number();
+        let elements = vec![self.region.sge(0, PAYLOAD).unwrap()];
+        let request = SendRequest::send(0, elements).signaled(true);
+        self.pair.post_send(&mut request.to(&self.handle, number, QKEY)).unwrap();
+        assert!(poll(&self.sends).unwrap().status().is_success());
+    }
+
+    fn shared(&self) -> &'static SharedQp {
+        host().unwrap().arena.view.qp(index(self.pair.number()))
+    }
+
+    fn state_of(&self, n: u32) -> SlotState {
+        SlotState::decode(self.slot(n).load(SeqCst))
+    }
+
+    /// The word of the slot of receive `n`.
+    fn slot(&self, n: u32) -> &'static std::sync::atomic::AtomicU64 {
+        let shared = self.shared();
+        let ring = Ring {
+            offset: shared.ring_offset.load(SeqCst),
+            size: shared.ring_size.load(SeqCst),
+            stride: shared.ring_stride.load(SeqCst),
+        };
+        &ring.slot(&host().unwrap().arena.view, n).unwrap().state
+    }
+
+    /// What a peer leaves that dies while it places the payload of receive `n`.
+    fn claim_by_the_dead(&self, n: u32) {
+        let host = host().unwrap();
+        let dead = (1..1 << (24 - QP_INDEX_BITS)).rev().find(|block| !host.lives(*block)).unwrap();
+        assert_eq!(self.state_of(n), SlotState::Posted(n));
+        self.slot(n).store(SlotState::Claimed(n, dead).encode(), SeqCst);
+    }
+
+    /// Polls as often as it takes until a dead peer is found out.
+    fn look(&self) {
+        for _ in 0..=PATIENCE {
+            assert!(poll(&self.receives).is_none());
+        }
+    }
+
+    #[track_caller]
+    fn arrives_as(&mut self, n: u64) {
+        self.send();
+        let wc = poll(&self.receives).expect("the datagram has arrived");
+        assert_eq!((wc.id(), wc.byte_len() as usize), (n, PAYLOAD + 40));
+        assert!(wc.status().is_success());
+    }
+}
+
+fn poll(queue: &CompletionQueue) -> Option<Completion> {
+    let mut room = [Completion::default()];
+    queue.poll(&mut room).unwrap().first().copied()
+}
+
+#[test]
+fn a_mark_that_lags_behind_does_not_hide_later_receives() {
+    for receives in [1, 2, 4] {
+        let mut echo = Echo::new(receives);
+        for n in 0..10 {
+            echo.post();
+            echo.arrives_as(n);
+            // The requester has died between completing the receive and moving the mark on.
+            echo.shared().next.value.store(n as u32, SeqCst);
+        }
+    }
+}
+
+#[test]
+fn a_receive_comes_back_from_a_dead_peer() {
+    let mut echo = Echo::new(4);
+    echo.post();
+    echo.post();
+    echo.claim_by_the_dead(0);
+    echo.look();
+    assert_eq!(echo.state_of(0), SlotState::Posted(0));
+    echo.arrives_as(0);
+    echo.arrives_as(1);
+}
+
+#[test]
+fn a_receive_that_came_back_is_not_passed_by() {
+    let mut echo = Echo::new(4);
+    echo.post();
+    echo.post();
+    echo.claim_by_the_dead(0);
+    echo.send();
+    assert_eq!(echo.state_of(1), SlotState::Done(1), "the datagram has passed the claimed receive by");
+    echo.look();
+    // A slow requester moves the mark on just now.
+    echo.shared().next.value.store(2, SeqCst);
+    assert!(poll(&echo.receives).is_none());
+    echo.send();
+    assert_eq!([0, 1].map(|_| poll(&echo.receives).map(|wc| wc.id())), [Some(0), Some(1)]);
+}
+
+#[test]
+fn a_receive_of_a_live_peer_is_left_alone() {
+    let mut echo = Echo::new(4);
+    echo.post();
+    let placing = SlotState::Claimed(0, host().unwrap().block);
+    echo.slot(0).store(placing.encode(), SeqCst);
+    echo.look();
+    assert_eq!(echo.state_of(0), placing);
+    echo.slot(0).store(SlotState::Posted(0).encode(), SeqCst);
+}
+
+#[test]
+fn what_the_dead_held_is_flushed_in_its_turn() {
+    let mut echo = Echo::new(4);
+    for _ in 0..3 {
+        echo.post();
+    }
+    echo.claim_by_the_dead(1);
+    // Memory that nobody registered fails the queue pair.
+    let bad = ibv_sge { addr: 0, length: 2000, lkey: 77 };
+    echo.pair.post_receive(&mut ReceiveRequest::new(3, vec![bad])).unwrap();
+    echo.arrives_as(0);
+    echo.send();
+    echo.send();
+    let polled = (0..2 * PATIENCE).filter_map(|_| poll(&echo.receives));
+    let found: Vec<_> = polled.map(|wc| (wc.id(), wc.status().0)).collect();
+    let expected = [(1, IBV_WC_WR_FLUSH_ERR), (2, IBV_WC_SUCCESS), (3, IBV_WC_LOC_PROT_ERR)];
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn a_queue_pair_with_a_dead_claim_can_be_destroyed() {
+    let mut echo = Echo::new(4);
+    echo.post();
+    echo.claim_by_the_dead(0);
+    drop(echo);
+}
+
+#[test]
+fn a_mark_beyond_the_ring_is_no_place_to_write() {
+    let mut echo = Echo::new(4);
+    echo.post();
+    for mark in [1, 4, 5, u32::MAX, 1 << 31] {
+        echo.shared().next.value.store(mark, SeqCst);
+        echo.send();
+        assert!(poll(&echo.receives).is_none(), "mark {mark}");
+        assert_eq!(echo.state_of(0), SlotState::Posted(0));
+    }
+    echo.shared().next.value.store(0, SeqCst);
+    echo.arrives_as(0);
+}
