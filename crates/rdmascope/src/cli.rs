@@ -204,7 +204,8 @@ pub(crate) struct Flags {
     #[arg(short = 'Q', long, value_name = "N")]
     pub(crate) cq_mod: Option<u32>,
     /// Send messages of up to this size inline [default: 0, none].
-    #[arg(short = 'I', long, value_name = "SIZE", value_parser = units::parse_size, default_value = "0", hide_default_value = true)]
+    #[arg(short = 'I', long, value_name = "SIZE", value_parser = units::parse_size, default_value = "0")]
+    #[arg(hide_default_value = true)]
     pub(crate) inline_size: u64,
     /// Sleep for completions instead of polling.
     #[arg(short = 'e', long)]

@@ -17,7 +17,8 @@
 //! * `arena`: the memory that a process shares; `shared`: what stands in it; `host`: how processes find each other.
 //! * `memory`: memory regions and the check of every access; `copy`: moving bytes.
 //! * `deliver`: placing a message in a peer's receive ring: the heart.
-//! * `send`: the send queue; `retry`: sends that have to wait; `receive`: the receive queue; `completion`: completion queues; `channel`: completion channels.
+//! * `send`: the send queue; `retry`: sends that have to wait; `receive`: the receive queue.
+//! * `completion`: completion queues; `channel`: completion channels, for whoever sleeps.
 //! * `queue_pair`: creation, state changes, errors; `context`: devices, ports, domains, address handles.
 //! * `spin`, `timer`: locks between threads, time for retries.
 //!
