@@ -121,15 +121,17 @@ impl Cq {
     #[inline]
     fn look(&self, entries: &Entries) {
         self.peek.own.store(entries.own.len(), Relaxed);
-        let slot = match entries.receivers[..] {
-            [qp] => {
-                // SAFETY: a queue pair takes itself off the list, under the lock that is held, before it goes.
-                let (number, slot) = unsafe { &*qp }.next_slot();
-                self.peek.number.store(number, Relaxed);
-                (&raw const *slot).cast_mut()
-            }
-            _ => std::ptr::null_mut(),
+        let only = match entries.receivers[..] {
+            // SAFETY: a queue pair takes itself off the list, under the lock that is held, before it goes.
+            [qp] => Some(unsafe { &*qp }),
+            _ => None,
         };
+        // A receive that was taken back from a dead peer has to be looked at again and again.
+        let slot = only.filter(|qp| !qp.recovered()).map_or(std::ptr::null_mut(), |qp| {
+            let (number, slot) = qp.next_slot();
+            self.peek.number.store(number, Relaxed);
+            (&raw const *slot).cast_mut()
+        });
         self.peek.slot.store(slot, Relaxed);
     }
 
