@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::Ordering::{Relaxed, Release, SeqCst};
-use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize};
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, fence};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -114,6 +114,10 @@ impl Cq {
         }
         self.peek.own.store(entries.own.len(), Relaxed);
         drop(entries);
+        if !self.ibv.channel.is_null() {
+            // Either the queue is seen to be armed, or the poll that follows arming sees the entry.
+            fence(SeqCst);
+        }
         notify(self.host, &self.host.arena.view, None, self.index, solicited);
     }
 
