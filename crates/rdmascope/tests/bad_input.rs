@@ -1,0 +1,265 @@
+//! What cannot be done is refused with one clear sentence and the right exit status, before anything is started or left.
+
+mod support;
+
+use std::fs;
+
+use support::{PROGRAM, SMALL, Scratch, finish, is_installed, skip};
+
+/// Refuses a plan made of `SMALL` with one text in place of another.
+fn refused(from: &str, to: &str, words: &[&str]) {
+    let scratch = Scratch::new();
+    assert!(SMALL.contains(from), "{from}");
+    scratch.write("plan.toml", SMALL.replacen(from, to, 1));
+    scratch.refused(&["run", "plan.toml", "--out", "record"], 2, &[&["plan.toml:"][..], words].concat());
+    assert!(!scratch.at("record").exists(), "{to} made a directory");
+}
+
+#[test]
+fn plans_are_refused_with_the_line_and_the_nearest_name() {
+    refused(
+        "iterations",
+        "iteratoins",
+        &["plan.toml:7", "unknown key \"iteratoins\"", "did you mean \"iterations\"?"],
+    );
+    refused("service =", "sevrice =", &["plan.toml:9", "\"sevrice\"", "did you mean \"service\"?"]);
+    refused("\"ping-pong\"", "\"pingpong\"", &["did you mean \"ping-pong\"?"]);
+    refused("[\"RC\", \"UC\", \"UD\"]", "[]", &["plan.toml:9", "the axis service", "is empty"]);
+    refused("[\"RC\", \"UC\", \"UD\"]", "[\"RD\"]", &["unknown service \"RD\"", "RC, UC, UD"]);
+    refused("[4, 1024]", "[0]", &["has 0", "at least 1 byte"]);
+    refused(
+        "[4, 1024]",
+        "[8192]",
+        &["size_bytes 8192", "above its mtu_bytes 4096", "UD carries a message in one packet"],
+    );
+    refused("[4, 1024]", "\"5..9\"", &["both of its ends must be powers of two"]);
+    refused("[4, 1024]", "[4, 4]", &["has 4 twice"]);
+    refused("iterations = 200", "iterations = 0", &["at least 1 message"]);
+    refused("iterations = 200", "duration = \"1e9s\"", &["duration"]);
+    refused("iterations = 200", "iterations = 20 0", &["plan.toml:7", "not TOML"]);
+    refused("[\"latency\"]", "[\"latncy\"]", &["unknown experiment", "did you mean \"latency\"?"]);
+    refused("latency.p50_ns", "latency.p51_ns", &["unknown quantity", "did you mean \"latency.p50_ns\"?"]);
+    refused("series =", "unit = \"Gb/s\"\nseries =", &["latency.p50_ns is not measured in Gb/s"]);
+}
+
+#[test]
+fn plans_that_are_none_are_named() {
+    let scratch = Scratch::new();
+    scratch.refused(&["run", "nope"], 2, &["no plan \"nope\"", "quick, gamess-2016"]);
+    scratch.refused(&["run", "quik"], 2, &["did you mean \"quick\"?"]);
+    scratch.refused(&["plans", "quik"], 2, &["no plan \"quik\"", "quick, gamess-2016"]);
+    scratch.refused(&["run", "nope.toml"], 2, &["nope.toml", "No such file"]);
+    scratch.refused(&["run", "."], 2, &["Is a directory"]);
+    scratch.write("binary.toml", [0xff, 0xfe, 0x00]);
+    scratch.refused(&["run", "binary.toml"], 2, &["binary.toml", "UTF-8"]);
+    scratch.write("empty.toml", "");
+    scratch.refused(&["run", "empty.toml"], 2, &["no \"name\""]);
+}
+
+#[test]
+fn settings_are_refused_by_the_name_that_they_were_given() {
+    let scratch = Scratch::new();
+    let set = |text: &str, words: &[&str]| {
+        scratch.refused(&["run", "quick", "--set", text, "--dry-run"], 2, &[&["--set"][..], words].concat());
+    };
+    set("foo=1", &["unknown key \"foo\"", "iterations"]);
+    set("iterations", &["no '='", "KEY=VALUE"]);
+    set("size_bytes=", &["no value"]);
+    set("experiment.latncy.iterations=1", &["did you mean \"latency\"?"]);
+    set("experiment.latency.size_bytes=0", &["at least 1 byte"]);
+    set("service=ud", &["did you mean \"UD\"?"]);
+}
+
+#[test]
+fn flags_are_refused_before_anything_starts() {
+    let scratch = Scratch::new();
+    let lat = |flags: &[&str], words: &[&str]| {
+        scratch.refused(&[&["lat", "send"][..], flags].concat(), 2, words);
+    };
+    lat(&["-s", "0"], &["at least 1 byte"]);
+    lat(&["-s", "banana"], &["\"banana\"", "does not start with a digit"]);
+    lat(&["-c", "UD", "-s", "8192"], &["8192", "mtu_bytes 4096"]);
+    lat(&["-m", "5000"], &["no path MTU", "256, 512, 1024, 2048 or 4096"]);
+    lat(&["-n", "0"], &["at least 1 message"]);
+    lat(&["-D", "0"], &["above zero"]);
+    lat(&["-D", "-1"], &["-1 s", "above zero"]);
+    lat(&["-D", "nan"], &["above zero"]);
+    lat(&["-D", "1e300"], &["1e300 s", "at most 30 days"]);
+    lat(&["-t", "0"], &["at least 1 request"]);
+    lat(&["-Q", "0"], &["at least 1"]);
+    lat(&["-Q", "1000"], &["signal_interval 1000", "tx_depth 128"]);
+    lat(&["-d", "mlx5_7"], &["no device named \"mlx5_7\"", "this host has softdev0"]);
+    lat(&["--cpus", "0"], &["--cpus 0", "two numbers"]);
+    lat(&["--cpus", "0,999999"], &["CPU 999999", "may not use", "choose from"]);
+    lat(&["--via", "ssh {host}"], &["{host}", "--hosts"]);
+    lat(&["--via", "ssh {host}", "--hosts", "a"], &["--hosts names 1"]);
+    lat(&["--via", "ssh", "--hosts", "a,b"], &["{host} in --via"]);
+    lat(&["--via", "ssh 'x {host}", "--hosts", "a,b"], &["a quote in it is not closed"]);
+    lat(&["--via", "ssh {host}", "--hosts", "-oProxyCommand=x,b"], &["is not the name of a host"]);
+    lat(&["--via", "", "--cpus", "none"], &["it is empty"]);
+}
+
+#[test]
+fn limits_of_the_device_are_named() {
+    let scratch = Scratch::alone();
+    let refused = |flags: &[&str], words: &[&str]| {
+        let all = [&["lat", "send", "--out", "record"][..], flags].concat();
+        scratch.refused(&all, 2, &[&["nothing of this plan can be measured"][..], words].concat());
+        assert!(!scratch.at("record").exists());
+    };
+    refused(&["-I", "1MiB", "-s", "64KiB"], &["inline", "limit", "softdev0"]);
+    refused(&["-s", "8GiB"], &["longer than the limit", "softdev0"]);
+    scratch.assert_nothing_left();
+}
+
+#[test]
+fn usage_that_clap_refuses_is_status_2_with_a_hint() {
+    let scratch = Scratch::new();
+    for (arguments, hint) in [
+        (&["frobnicate"][..], "Usage: rdmascope"),
+        (&["lat", "sned"], "a similar subcommand exists: 'send'"),
+        (&["lat", "send", "--sise", "4"], "a similar argument exists: '--size'"),
+        (&["lat", "send", "-c", "RD"], "possible values: RC, UC, UD"),
+        (&["lat", "send", "-a", "-s", "4"], "cannot be used with"),
+        (&["lat", "send", "-n", "5", "-D", "1"], "cannot be used with"),
+        (&["run"], "<PLAN>"),
+        (&["run", "quick", "--hosts", "a,b"], "--via"),
+        (&["run", "quick", "--start-timeout", "0"], "--start-timeout"),
+        (&["run", "quick", "--out", ""], "--out"),
+        (&["completions", "tcsh"], "bash"),
+    ] {
+        let ended = scratch.run(arguments);
+        assert_eq!((ended.status, ended.stdout.as_str()), (Some(2), ""), "{arguments:?}");
+        assert!(ended.stderr.contains(hint), "{arguments:?}: {}", ended.stderr);
+    }
+}
+
+#[test]
+fn a_directory_that_holds_a_run_is_never_written_to() {
+    let scratch = Scratch::alone();
+    scratch.write("plan.toml", SMALL);
+    scratch.succeed(&["run", "plan.toml", "--out", "record"]);
+    let before = listing(&scratch);
+    for command in [&["run", "quick"][..], &["lat", "send"], &["bw", "send"]] {
+        let all = [command, &["--out", "record"]].concat();
+        scratch.refused(&all, 2, &["record already holds a run", "never overwritten"]);
+    }
+    for part in ["run.json", "points.jsonl"] {
+        let output = format!("record/{part}");
+        scratch.refused(&["report", "record", "-o", &output], 2, &[part, "part of the record"]);
+    }
+    assert_eq!(listing(&scratch), before);
+}
+
+/// Files of a record with their contents.
+fn listing(scratch: &Scratch) -> Vec<(String, Vec<u8>)> {
+    let mut files: Vec<_> = fs::read_dir(scratch.at("record"))
+        .unwrap()
+        .flatten()
+        .filter(|entry| entry.path().is_file())
+        .map(|entry| (entry.file_name().into_string().unwrap(), fs::read(entry.path()).unwrap()))
+        .collect();
+    files.sort();
+    files
+}
+
+#[test]
+fn a_directory_that_cannot_be_made_is_status_1() {
+    let scratch = Scratch::new();
+    scratch.write("file", "");
+    scratch.refused(&["run", "quick", "--out", "file"], 1, &["file", "File exists"]);
+    scratch.refused(&["run", "quick", "--out", "file/below"], 1, &["file/below", "Not a directory"]);
+    scratch.refused(&["run", "quick", "--out", "/proc/nothing"], 1, &["/proc/nothing"]);
+    assert_eq!(fs::read(scratch.at("file")).unwrap(), b"");
+}
+
+#[test]
+fn a_directory_that_may_not_be_written_is_status_1() {
+    let scratch = Scratch::new();
+    if rustix::process::geteuid().is_root() {
+        return skip("user", "root may write everywhere; an unprivileged user is needed");
+    }
+    fs::create_dir(scratch.at("closed")).unwrap();
+    let mut permissions = fs::metadata(scratch.at("closed")).unwrap().permissions();
+    permissions.set_readonly(true);
+    fs::set_permissions(scratch.at("closed"), permissions).unwrap();
+    scratch.refused(&["run", "quick", "--out", "closed/record"], 1, &["closed/record", "Permission denied"]);
+    scratch.refused(&["run", "quick", "--out", "closed"], 1, &["closed", "Permission denied"]);
+}
+
+#[test]
+fn a_record_that_is_none_or_spoilt_is_refused() {
+    let scratch = Scratch::alone();
+    scratch.refused(&["report", "nothing"], 2, &["nothing does not hold a run", "no such directory"]);
+    scratch.refused(&["report", "."], 2, &["no run.json"]);
+    scratch.succeed(&["lat", "send", "-n", "20", "--out", "record"]);
+    scratch.refused(
+        &["report", "record", "-o", "no/such/dir.html"],
+        1,
+        &["no/such/dir.html", "No such file"],
+    );
+    let run = fs::read_to_string(scratch.at("record/run.json")).unwrap();
+    fs::write(scratch.at("record/run.json"), run.replace("\"schema_version\": 1", "\"schema_version\": 99"))
+        .unwrap();
+    let ended = scratch.run(&["report", "record"]);
+    assert!(ended.status != Some(0) && ended.stderr.contains("99"), "{ended:?}");
+    fs::write(scratch.at("record/run.json"), &run[..run.len() / 2]).unwrap();
+    let ended = scratch.run(&["report", "record"]);
+    assert!(ended.status != Some(0) && ended.stderr.contains("run.json"), "{ended:?}");
+}
+
+#[test]
+fn a_report_into_a_device_leaves_the_device_alone() {
+    let scratch = Scratch::alone();
+    scratch.succeed(&["lat", "send", "-n", "20", "--out", "record"]);
+    let html = scratch.succeed(&["report", "record", "-o", "/dev/stdout"]);
+    assert!(html.starts_with("<!doctype html>") && html.trim_end().ends_with("</html>"), "only the report");
+    scratch.succeed(&["report", "record", "-o", "/dev/null"]);
+    assert!(!fs::metadata("/dev/null").unwrap().is_file());
+}
+
+#[test]
+fn a_limit_of_the_size_of_files_ends_the_run_with_the_points_before_it() {
+    let scratch = Scratch::alone();
+    scratch.write("plan.toml", support::LONG);
+    // Soft, so that the agents can lift it for the memory that they share.
+    let agent = "sh -c \"ulimit -S -f unlimited; exec \\\"\\$@\\\"\" sh";
+    let script =
+        "ulimit -S -f 12; exec \"$0\" run plan.toml --out record --set keep_samples=false --via \"$1\"";
+    let mut command = scratch.command("sh");
+    command.args(["-c", script, PROGRAM, agent]);
+    ends_with_what_fitted(&scratch, command, "record", "File too large");
+}
+
+#[test]
+fn a_full_disk_ends_the_run_with_the_points_before_it() {
+    if !rustix::process::geteuid().is_root() || !is_installed("unshare") {
+        return skip("root", "mounting a small tmpfs in a mount namespace of its own needs root and unshare");
+    }
+    let scratch = Scratch::alone();
+    scratch.write("plan.toml", support::LONG);
+    fs::create_dir(scratch.at("disk")).unwrap();
+    // The record is copied out at the end: the file system is gone with its namespace.
+    let script = "mount -t tmpfs -o size=256k none disk || exit 77; \"$0\" run plan.toml --out disk/record; \
+                  status=$?; cp -r disk/record record; exit $status";
+    let mut command = scratch.command("unshare");
+    command.args(["-m", "sh", "-c", script, PROGRAM]);
+    ends_with_what_fitted(&scratch, command, "record", "No space left on device");
+}
+
+/// The run ends with status 1 and one sentence, and what it had measured before is readable.
+fn ends_with_what_fitted(scratch: &Scratch, command: std::process::Command, name: &str, why: &str) {
+    let ended = finish(command);
+    if ended.status == Some(77) {
+        return skip("mount", "a tmpfs cannot be mounted here");
+    }
+    assert_eq!(ended.status, Some(1), "{ended:?}");
+    let message = ended.stderr.trim_end();
+    assert_eq!(message.lines().count(), 1, "{message}");
+    assert!(message.contains(why) && message.contains("cannot"), "{message}");
+    let (run, points) = scratch.record(name);
+    assert!(!points.is_empty(), "{ended:?}");
+    assert!((points.len() as u64) < run.points_planned, "it did not end early");
+    assert!(scratch.run(&["report", name, "--text"]).stdout.contains("#bytes"));
+    scratch.assert_nothing_left();
+}

@@ -1,0 +1,112 @@
+//! What a new user reads: help by example, completions, the manual page, lists.
+
+mod support;
+
+use support::{PROGRAM, Scratch, finish, is_installed, skip};
+
+#[test]
+fn help_teaches_by_example_and_fits_a_terminal() {
+    let scratch = Scratch::new();
+    for (arguments, example) in [
+        (&["--help"][..], "rdmascope run quick"),
+        (&["run", "--help"], "rdmascope run quick --out"),
+        (&["lat", "--help"], "rdmascope lat send"),
+        (&["lat", "send", "--help"], "rdmascope lat send -a"),
+        (&["bw", "send", "--help"], "rdmascope bw send -b"),
+        (&["report", "--help"], "rdmascope report"),
+        (&["plans", "--help"], "rdmascope plans quick >"),
+    ] {
+        let text = scratch.succeed(arguments);
+        let examples =
+            text.split("Examples:").nth(1).unwrap_or_else(|| panic!("{arguments:?} has no examples"));
+        assert!(examples.contains(example), "{arguments:?}: {text}");
+        let longest = text.lines().map(|line| line.chars().count()).max().unwrap();
+        assert!(longest <= 100, "{arguments:?} is {longest} wide");
+        let cut =
+            examples.lines().find(|line| !line.is_empty() && !line.starts_with("  ") && !line.contains(':'));
+        assert!(cut.is_none() || !arguments.contains(&"lat"), "an example is broken over lines: {cut:?}");
+    }
+}
+
+#[test]
+fn no_command_is_help_on_standard_error_and_wrong_usage() {
+    let scratch = Scratch::new();
+    for arguments in [&[][..], &["lat"], &["bw"]] {
+        let ended = scratch.run(arguments);
+        assert_eq!((ended.status, ended.stdout.as_str()), (Some(2), ""));
+        assert!(ended.stderr.contains("Usage: rdmascope"), "{ended:?}");
+    }
+}
+
+#[test]
+fn every_example_is_understood() {
+    let scratch = Scratch::new();
+    for help in [&["--help"][..], &["run", "--help"], &["lat", "send", "--help"], &["bw", "send", "--help"]] {
+        let text = scratch.succeed(help);
+        let examples = text.split("Examples:").nth(1).unwrap();
+        for line in examples.lines().filter_map(|line| line.trim().strip_prefix("rdmascope ")) {
+            // What follows two spaces explains the command.
+            let command = line.split("  ").next().unwrap();
+            let mut shell = scratch.command("sh");
+            shell.args(["-c", &format!("\"$0\" {command} --help"), PROGRAM]);
+            let ended = finish(shell);
+            assert_eq!(ended.status, Some(0), "{command}: {ended:?}");
+        }
+    }
+}
+
+#[test]
+fn completions_are_accepted_by_bash() {
+    if !is_installed("bash") {
+        return skip("bash", "it is not installed");
+    }
+    let scratch = Scratch::new();
+    let script = "source <(\"$0\" completions bash) && COMP_WORDS=(rdmascope $1) && COMP_CWORD=$(( ${#COMP_WORDS[@]} - 1 )) && \
+                  _rdmascope rdmascope \"${COMP_WORDS[-1]}\" && echo \"${COMPREPLY[@]}\"";
+    for (words, completed) in [("de", "devices"), ("lat se", "send"), ("run --star", "--start-timeout")] {
+        let mut bash = scratch.command("bash");
+        bash.args(["--norc", "-c", script, PROGRAM, words]);
+        let ended = finish(bash);
+        assert_eq!((ended.status, ended.stdout.trim(), ended.stderr.as_str()), (Some(0), completed, ""));
+    }
+    for shell in ["zsh", "fish", "elvish", "powershell"] {
+        assert!(scratch.succeed(&["completions", shell]).contains("start-timeout"));
+    }
+}
+
+#[test]
+fn the_manual_page_renders_without_a_warning() {
+    let scratch = Scratch::new();
+    let page = scratch.write("rdmascope.1", scratch.succeed(&["man"]));
+    let tools: [(&str, &[&str]); 2] =
+        [("groff", &["-man", "-Tutf8", "-ww", "-z"]), ("mandoc", &["-Tlint", "-Wwarning"])];
+    let mut tried = 0;
+    for (tool, arguments) in tools.into_iter().filter(|(tool, _)| is_installed(tool)) {
+        let mut command = scratch.command(tool);
+        command.args(arguments).arg(&page);
+        let ended = finish(command);
+        assert_eq!((ended.status, ended.stdout.as_str(), ended.stderr.as_str()), (Some(0), "", ""), "{tool}");
+        tried += 1;
+    }
+    if tried == 0 {
+        skip("man", "neither groff nor mandoc is installed");
+    }
+    let text = std::fs::read_to_string(page).unwrap();
+    for word in [".SH EXAMPLES", "start\\-timeout", "completions", "EXIT STATUS"] {
+        assert!(text.contains(word), "the page lacks {word}");
+    }
+}
+
+#[test]
+fn devices_and_plans_are_listed() {
+    let scratch = Scratch::new();
+    assert!(scratch.succeed(&["devices"]).contains("softdev0"));
+    let devices: serde_json::Value = serde_json::from_str(&scratch.succeed(&["devices", "--json"])).unwrap();
+    assert_eq!(devices[0]["name"], "softdev0");
+    let plans = scratch.succeed(&["plans"]);
+    assert!(plans.lines().count() >= 2 && plans.starts_with("quick"), "{plans}");
+    let text = scratch.succeed(&["plans", "quick"]);
+    scratch.write("mine.toml", text);
+    scratch.succeed(&["run", "mine.toml", "--dry-run"]);
+    assert!(scratch.succeed(&["--version"]).starts_with("rdmascope "));
+}

@@ -1,0 +1,192 @@
+//! Processes that die at any moment: what had ended stays readable, nothing is left behind, the next run works.
+//!
+//! The moments are pseudo-random but the same every time; how far a run has come at each is up to the machine.
+
+mod support;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::time::Duration;
+
+use measure::record::{Point, Status};
+use rustix::process::Signal;
+use support::processes::{agents, signal};
+use support::{LONG, SMALL, Scratch, all_measured, collect, wait};
+
+/// A generator of moments: xorshift with a fixed seed.
+struct Moments(u64);
+
+impl Moments {
+    /// A time from 0 to `max`.
+    fn next(&mut self, max: Duration) -> Duration {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        max.mul_f64((self.0 >> 11) as f64 / (1u64 << 53) as f64)
+    }
+}
+
+const RUN: [&str; 4] = ["run", "plan.toml", "--out", "record"];
+
+/// What the file system shows that is shared between processes.
+fn shared_memory() -> BTreeSet<String> {
+    let entries = fs::read_dir("/dev/shm").into_iter().flatten().flatten();
+    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+    // Browsers of other tests come and go.
+    names.filter(|name| !name.contains("chromium")).collect()
+}
+
+/// Every line of the record but a torn last one is a point, in order, each as it should be.
+fn finished_points(scratch: &Scratch) -> Vec<Point> {
+    let Ok(text) = fs::read_to_string(scratch.at("record/points.jsonl")) else { return Vec::new() };
+    let whole = text.rfind('\n').map_or("", |end| &text[..end]);
+    let points: Vec<Point> = whole.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert!(points.iter().zip(0..).all(|(point, id)| point.id == id));
+    points
+}
+
+/// What holds after any death: the points are read by the reader too, a report can be made, a new run works.
+fn assert_clean(scratch: &Scratch, before: &BTreeSet<String>) {
+    scratch.assert_nothing_left();
+    let new: Vec<String> = shared_memory().difference(before).cloned().collect();
+    assert!(
+        !new.iter().any(|name| name.contains("rdma") || name.contains("softdev")),
+        "left in /dev/shm: {new:?}"
+    );
+    let points = finished_points(scratch);
+    if scratch.at("record/run.json").exists() {
+        assert_eq!(scratch.record("record").1, points);
+        scratch.succeed(&["report", "record", "-o", "again.html"]);
+        for end in points.iter().flat_map(|point| &point.ends) {
+            let samples =
+                end.samples.as_ref().map(|path| fs::metadata(scratch.at("record").join(path)).unwrap());
+            let count = end.latency.as_ref().map(|latency| latency.count * 8);
+            assert!(samples.is_none_or(|file| Some(file.len()) == count), "samples are whole");
+        }
+    } else {
+        assert!(points.is_empty());
+    }
+}
+
+fn assert_next_run_works(scratch: &Scratch) {
+    scratch.write("small.toml", SMALL);
+    scratch.succeed(&["run", "small.toml", "--out", "next"]);
+    assert!(all_measured(&scratch.record("next").1));
+}
+
+#[test]
+fn a_killed_coordinator_leaves_its_finished_points_and_nothing_else() {
+    let mut moments = Moments(0x9E37_79B9_7F4A_7C15);
+    let before = shared_memory();
+    let mut counts = BTreeSet::new();
+    for round in 0..14 {
+        let scratch = Scratch::alone();
+        scratch.write("plan.toml", LONG);
+        let mut child = scratch.program(RUN).spawn().unwrap();
+        // The first ones hit the start, which takes some tens of milliseconds.
+        std::thread::sleep(moments.next(Duration::from_millis(if round < 5 { 80 } else { 900 })));
+        child.kill().unwrap();
+        wait(&mut child);
+        assert_clean(&scratch, &before);
+        counts.insert(finished_points(&scratch).len());
+        if round % 5 == 0 {
+            assert_next_run_works(&scratch);
+        }
+    }
+    assert!(counts.len() > 3, "the moments are spread over the run: {counts:?}");
+}
+
+#[test]
+fn a_killed_agent_costs_its_point_only() {
+    let mut moments = Moments(0x0123_4567_89AB_CDEF);
+    let before = shared_memory();
+    for round in 0..8 {
+        let scratch = Scratch::alone();
+        scratch.write("plan.toml", LONG);
+        let child = scratch.program(RUN).spawn().unwrap();
+        let started = std::time::Instant::now();
+        while agents(&scratch.token()).len() < 2 && started.elapsed() < Duration::from_secs(20) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        std::thread::sleep(moments.next(Duration::from_millis(600)));
+        let victims = agents(&scratch.token());
+        let victim = victims.get(round % 2).map(|agent| agent.pid);
+        victim.into_iter().for_each(|pid| signal(pid, Signal::KILL));
+        let ended = collect(child);
+        assert_clean(&scratch, &before);
+        let points = finished_points(&scratch);
+        assert_eq!(points.len(), 90, "the run went on: {ended:?}");
+        let failed: Vec<_> = points.iter().filter(|p| !matches!(p.status, Status::Measured)).collect();
+        assert!(failed.len() <= 1, "{failed:?}");
+        for point in &failed {
+            let Status::Failed { error } = &point.status else { panic!("{point:?}") };
+            assert!(error.contains("was killed by signal 9"), "{error}");
+            assert!(ended.stderr.contains("1 of 90 points failed"), "{ended:?}");
+        }
+        assert_eq!(ended.status, Some(i32::from(!failed.is_empty())), "{ended:?}");
+    }
+}
+
+#[test]
+fn an_agent_that_stops_answering_costs_its_point_only() {
+    let scratch = Scratch::alone();
+    scratch.write("plan.toml", LONG);
+    let before = shared_memory();
+    let child = scratch.program(RUN).spawn().unwrap();
+    while finished_points(&scratch).len() < 3 {
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    let Some(agent) = agents(&scratch.token()).pop() else { panic!("no agent") };
+    signal(agent.pid, Signal::STOP);
+    let ended = collect(child);
+    assert_eq!(ended.status, Some(1), "{ended:?}");
+    let points = finished_points(&scratch);
+    let failed: Vec<_> = points.iter().filter(|p| !matches!(p.status, Status::Measured)).collect();
+    assert_eq!((points.len(), failed.len()), (90, 1), "{failed:?}");
+    assert_clean(&scratch, &before);
+}
+
+#[test]
+fn a_signal_ends_the_run_with_a_whole_record_and_a_report() {
+    let mut moments = Moments(0xDEAD_BEEF_0BAD_CAFE);
+    let before = shared_memory();
+    for (round, kind) in [Signal::INT, Signal::TERM].into_iter().cycle().take(6).enumerate() {
+        let scratch = Scratch::alone();
+        scratch.write("plan.toml", LONG);
+        let child = scratch.program(RUN).spawn().unwrap();
+        let pid = child.id().cast_signed();
+        while finished_points(&scratch).len() <= round {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        std::thread::sleep(moments.next(Duration::from_millis(200)));
+        signal(pid, kind);
+        let ended = collect(child);
+        let name = if kind == Signal::INT { "SIGINT" } else { "SIGTERM" };
+        assert_eq!(ended.status, Some(1), "{ended:?}");
+        let wanted = format!("rdmascope: stopped by {name}: the points that had ended are kept\n");
+        assert_eq!(ended.stderr, wanted);
+        assert_eq!(ended.stdout.lines().last(), Some("record/report.html"));
+        let (run, points) = scratch.record("record");
+        assert!(run.ended.is_some() && all_measured(&points) && points.len() < 90);
+        assert!(fs::metadata(scratch.at("record/report.html")).unwrap().len() > 10_000);
+        assert_clean(&scratch, &before);
+    }
+}
+
+#[test]
+fn a_signal_before_the_first_point_leaves_no_directory() {
+    let scratch = Scratch::alone();
+    let via = "sh -c \"sleep 60\"";
+    let mut command = scratch.program(["run", "quick", "--out", "record", "--via", via]);
+    let child = command.spawn().unwrap();
+    while support::processes::with_token(&scratch.token()).len() < 3 {
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    signal(child.id().cast_signed(), Signal::INT);
+    let ended = collect(child);
+    assert_eq!((ended.status, ended.stdout.as_str()), (Some(1), ""), "{ended:?}");
+    assert!(!scratch.at("record").exists(), "a run without a point keeps nothing");
+    command = scratch.program(["lat", "send", "-n", "20", "--out", "record"]);
+    assert_eq!(support::finish(command).status, Some(0), "the name is free");
+    scratch.assert_nothing_left();
+}

@@ -1,0 +1,75 @@
+//! `rdmascope report` on the record of a real run: from the record alone, whole, and drawn by a browser.
+
+#[allow(unreachable_pub, reason = "shared with the tests of the report")]
+#[path = "../../report/tests/support/browser.rs"]
+mod browser;
+mod support;
+
+use std::fs;
+
+use browser::View;
+use measure::record::Status;
+use support::{SMALL, Scratch};
+
+#[test]
+fn a_report_is_made_again_from_the_record_alone() {
+    let scratch = Scratch::alone();
+    scratch.write("plan.toml", SMALL);
+    scratch.succeed(&["run", "plan.toml", "--out", "record"]);
+    let first = fs::read(scratch.at("record/report.html")).unwrap();
+    fs::rename(scratch.at("record"), scratch.at("moved")).unwrap();
+    fs::remove_file(scratch.at("plan.toml")).unwrap();
+    assert_eq!(scratch.succeed(&["report", "moved", "-o", "again.html"]), "again.html\n");
+    assert_eq!(fs::read(scratch.at("again.html")).unwrap(), first, "the same report, byte for byte");
+    assert_eq!(scratch.succeed(&["report", "moved"]), "moved/report.html\n");
+    let parts = fs::read_dir(scratch.path()).unwrap().flatten();
+    assert!(!parts.map(|f| f.file_name().into_string().unwrap()).any(|name| name.contains("part")));
+}
+
+#[test]
+fn torn_and_older_records_are_read() {
+    let scratch = Scratch::alone();
+    scratch.write("plan.toml", SMALL);
+    scratch.succeed(&["run", "plan.toml", "--out", "record"]);
+    let lines = fs::read_to_string(scratch.at("record/points.jsonl")).unwrap();
+    // A kill in the middle of an append; samples that were lost; a field of a later version.
+    let torn = &lines[..lines.len() - 100];
+    let later = torn.replacen("{\"id\":1,", "{\"id\":1,\"field_of_a_later_version\":[1],", 1);
+    fs::write(scratch.at("record/points.jsonl"), later).unwrap();
+    fs::remove_file(scratch.at("record/samples/000000-0.u64")).unwrap();
+    let ended = scratch.run(&["report", "record", "-o", "torn.html"]);
+    assert_eq!(ended.status, Some(0), "{ended:?}");
+    let (run, points) = scratch.record("record");
+    assert_eq!(points.len() as u64, run.points_planned - 1);
+    let html = fs::read_to_string(scratch.at("torn.html")).unwrap();
+    assert!(html.contains("000000-0.u64"), "the report says which samples are missing");
+}
+
+#[test]
+fn the_report_of_a_real_run_is_drawn_without_a_script_error() {
+    let Some(browser) = browser::find_or_skip() else { return };
+    let scratch = Scratch::alone();
+    scratch.succeed(&["run", "quick", "--quick", "--out", "record"]);
+    scratch.succeed(&["report", "record", "-o", "report.html"]);
+    let html = fs::read_to_string(scratch.at("report.html")).unwrap();
+    let (run, points) = scratch.record("record");
+    let browse = tempfile::tempdir().unwrap();
+    let timed = points.iter().find(|p| p.status == Status::Measured && p.latency.is_some()).unwrap();
+    let hash = format!("histogram={}", timed.id);
+    let seen = browser.open(&html, &View { hash: &hash, width: 1300, dark: false }, browse.path());
+    assert!(seen.ready && seen.errors.is_empty(), "{seen:?}");
+    let charts = run.figures.iter().filter(|f| serde_json::to_value(f.kind).unwrap() != "table").count();
+    let drawn = seen.plots.iter().filter(|(id, traces)| id != "histogram" && *traces > 0).count();
+    assert_eq!(drawn, charts, "every chart of the plan is drawn: {:?}", seen.plots);
+    let histogram = seen.plots.iter().find(|(id, _)| id == "histogram");
+    assert!(histogram.is_some_and(|(_, traces)| *traces >= 1), "the histogram opens: {seen:?}");
+    for figure in &run.figures {
+        assert!(html.contains(&figure.title), "{}", figure.title);
+    }
+
+    let phone = tempfile::tempdir().unwrap();
+    let seen = browser.open(&html, &View { hash: "all-points", width: 390, dark: true }, phone.path());
+    assert!(seen.ready && seen.errors.is_empty(), "{seen:?}");
+    assert!(seen.widths.1 <= 390, "the page scrolls sideways on a phone: {:?}", seen.widths);
+    assert_eq!(seen.fact("rows"), points.len().to_string());
+}
