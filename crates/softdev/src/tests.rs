@@ -216,3 +216,17 @@ fn a_mark_beyond_the_ring_is_no_place_to_write() {
     echo.shared().next.value.store(0, SeqCst);
     echo.arrives_as(0);
 }
+
+/// A peer that finds an error and dies before it can say so leaves a queue pair that has failed all the same.
+#[test]
+fn a_failure_that_nobody_announces_flushes_everything() {
+    let mut echo = Echo::new(4);
+    for _ in 0..3 {
+        echo.post();
+    }
+    echo.claim_by_the_dead(0);
+    echo.shared().fail();
+    let polled = (0..2 * PATIENCE).filter_map(|_| poll(&echo.receives));
+    let found: Vec<_> = polled.map(|wc| (wc.id(), wc.status().0)).collect();
+    assert_eq!(found, [0, 1, 2].map(|id| (id, IBV_WC_WR_FLUSH_ERR)));
+}

@@ -227,6 +227,11 @@ impl Node {
     }
 
     #[track_caller]
+    pub(crate) fn release(&mut self, region: usize) {
+        self.get(op::RELEASE, &[region as u64]);
+    }
+
+    #[track_caller]
     pub(crate) fn side(&mut self, shape: &Shape) -> Side {
         let pd = self.pd();
         let (send_cq, receive_cq) = (self.cq(shape.entries), self.cq(shape.entries));

@@ -44,6 +44,7 @@ pub(crate) mod op {
     pub(crate) const SHARED_KIB: u64 = 27;
     pub(crate) const CLOSE: u64 = 28;
     pub(crate) const EXCHANGE: u64 = 29;
+    pub(crate) const RELEASE: u64 = 30;
 }
 
 /// Words of a gather or scatter element: region, offset, length, key (0 for the region's own).
@@ -128,6 +129,7 @@ impl Rig {
             op::READY => self.ready(w),
             op::DESCRIPTORS => vec![0, descriptors() as u64],
             op::SHARED_KIB => vec![0, shared_kib()],
+            op::RELEASE => self.release(w[0] as usize),
             op::CLOSE => vec![self.close()],
             op::EXCHANGE => self.exchange(w),
             other => panic!("no command {other}"),
@@ -183,6 +185,28 @@ impl Rig {
         let mr = std::mem::replace(&mut self.regions[i].mr, null_mut());
         // SAFETY: the region is registered.
         unsafe { (self.provider.dereg_mr)(mr) as u64 }
+    }
+
+    /// Deregisters and gives the memory back.
+    fn release(&mut self, i: usize) -> Vec<u64> {
+        let errno = self.deregister(i);
+        let nothing = Region { mr: null_mut(), addr: null_mut(), len: 0, lkey: 0, from_device: false };
+        let region = std::mem::replace(&mut self.regions[i], nothing);
+        self.give_back(&region);
+        vec![errno]
+    }
+
+    fn give_back(&self, region: &Region) {
+        let addr = region.addr.cast::<c_void>();
+        match self.provider.free_buffer {
+            _ if addr.is_null() => {}
+            // SAFETY: the buffer came from the same provider with this length.
+            Some(free) if region.from_device => unsafe { free(self.context, addr, region.len) },
+            // SAFETY: the mapping was made with this length and nothing refers to it any more.
+            _ => unsafe {
+                libc::munmap(addr, region.len.max(1));
+            },
+        }
     }
 
     fn create_qp(&mut self, w: &[u64]) -> Vec<u64> {
@@ -494,15 +518,7 @@ impl Rig {
             }
         }
         for region in std::mem::take(&mut self.regions) {
-            let addr = region.addr.cast::<c_void>();
-            match self.provider.free_buffer {
-                // SAFETY: the buffer came from the same provider with this length.
-                Some(free) if region.from_device => unsafe { free(self.context, addr, region.len) },
-                // SAFETY: the mapping was made with this length and nothing refers to it any more.
-                _ => unsafe {
-                    libc::munmap(addr, region.len.max(1));
-                },
-            }
+            self.give_back(&region);
         }
         for i in 0..self.queues.len() {
             errors.extend(destroy(&mut self.queues, i as u64, self.provider.destroy_cq));
