@@ -25,7 +25,9 @@ pub(crate) fn write(arguments: &ReportArguments) -> anyhow::Result<ExitCode> {
     let default = || arguments.run.join("report.html");
     let output = arguments.output.clone().unwrap_or_else(default);
     write_html(&arguments.run, &output)?;
-    stdout::print(&format!("{}\n", output.display()))?;
+    if output.is_file() {
+        stdout::print(&format!("{}\n", output.display()))?;
+    }
     Ok(ExitCode::SUCCESS)
 }
 
@@ -41,7 +43,10 @@ pub(crate) fn write_html(run: &Path, output: &Path) -> anyhow::Result<()> {
     let part = if is_replaced { part_of(output) } else { output.to_owned() };
     let say = || format!("cannot write {}", output.display());
     let mut file = BufWriter::new(File::create(&part).with_context(say)?);
-    let written = report::html::write(&record, &points, &samples, &mut file).map_err(anyhow::Error::from);
+    let written = report::html::write(&record, &points, &samples, &mut file).map_err(|error| match error {
+        report::Error::Write(cause) => anyhow::Error::from(cause),
+        other => other.into(),
+    });
     let written = written.and_then(|()| Ok(file.into_inner().map_err(IntoInnerError::into_error)?));
     if !is_replaced {
         return written.map(drop).with_context(say);
