@@ -7,40 +7,58 @@ use std::process::ExitCode;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use measure::units;
 
+use crate::stdout;
+
 const EXAMPLES: &str = "\
 Examples:
-  rdmascope run quick                        a first look at this machine, with a report, in about a minute
-  rdmascope run gamess-2016 --quick          a published evaluation, its numbers beside yours
-  rdmascope lat send -s 64 -c UD             half the round trip of a 64 B datagram, as ib_send_lat prints it
-  rdmascope bw send -a --report_gbits        throughput of all sizes from 2 B to 8 MiB
+  rdmascope run quick                  a first look at this machine, with a report
+  rdmascope run gamess-2016 --quick    a published evaluation beside your numbers
+  rdmascope lat send -s 64 -c UD       half the round trip of a 64 B datagram
+  rdmascope bw send -a --report_gbits  throughput of all sizes from 2 B to 8 MiB
   rdmascope run quick --hosts node1,node2 --via 'ssh {host}'
-                                             the same between two hosts that ssh reaches
-  rdmascope devices                          what can be measured here
+                                       the same between two hosts
+  rdmascope devices                    what can be measured here
 
 Results go to standard output, everything else to standard error.
-Exit status: 0 done; 1 could not run or did not finish; 2 wrong usage or plan.";
+
+Exit status:
+  0  done
+  1  could not run or did not finish
+  2  wrong usage or plan";
 
 const RUN_EXAMPLES: &str = "\
 Examples:
   rdmascope run plans/quick.toml
   rdmascope run quick --out /tmp/first-run
   rdmascope run gamess-2016 --quick --set repetitions=3
-  rdmascope run my-plan.toml --set experiment.latency.size_bytes=64,4KiB --set experiment.latency.service=RC
-  rdmascope run quick --cpus 2,3             rank 0 on CPU 2, rank 1 on CPU 3
+  rdmascope run quick --set size_bytes=64,1KiB --set experiment.latency.service=RC
+  rdmascope run quick --cpus 2,3       rank 0 on CPU 2, rank 1 on CPU 3
   rdmascope run quick --hosts red,blue --via 'ip netns exec {host}'";
 
 const LAT_EXAMPLES: &str = "\
 Examples:
-  rdmascope lat send                         2 B over RC, 1000 messages
+  rdmascope lat send                   2 B over RC, 1000 messages
   rdmascope lat send -s 4KiB -n 100000 -c UC
-  rdmascope lat send -a -I 64                all sizes, up to 64 B inline
-  rdmascope lat send -e -D 10                sleep for completions, for ten seconds, with all percentiles";
+  rdmascope lat send -a -I 64          all sizes, up to 64 B inline
+  rdmascope lat send -e -D 10          sleep for completions, for ten seconds";
 
 const BW_EXAMPLES: &str = "\
 Examples:
-  rdmascope bw send                          64 KiB over RC, 5000 messages
-  rdmascope bw send -b -s 1MiB               both directions at once
+  rdmascope bw send                    64 KiB over RC, 5000 messages
+  rdmascope bw send -b -s 1MiB         both directions at once
   rdmascope bw send -c UD -s 1KiB -t 64 -Q 16";
+
+const PLANS_EXAMPLES: &str = "\
+Examples:
+  rdmascope plans
+  rdmascope plans quick > my-plan.toml
+  rdmascope run my-plan.toml";
+
+const REPORT_EXAMPLES: &str = "\
+Examples:
+  rdmascope report runs/quick-2026-01-31T120000Z
+  rdmascope report first-run -o first-run.html
+  rdmascope report first-run --text    the tables that the run printed";
 
 /// Evaluates a network from RDMA verbs up to the application, with every message timed.
 #[derive(Debug, Parser)]
@@ -67,11 +85,13 @@ pub(crate) enum Command {
         json: bool,
     },
     /// List the plans that come with the program, or print one.
+    #[command(after_help = PLANS_EXAMPLES)]
     Plans {
         /// Print this plan, to start one of your own from it.
         name: Option<String>,
     },
     /// Write the report of a run again, from its record alone.
+    #[command(after_help = REPORT_EXAMPLES)]
     Report(ReportArguments),
     /// Print the completions of a shell, e.g. for /etc/bash_completion.d.
     Completions {
@@ -253,23 +273,58 @@ pub(crate) struct AgentArguments {
 pub(crate) fn completions(shell: clap_complete::Shell) -> anyhow::Result<ExitCode> {
     let mut text = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "rdmascope", &mut text);
-    std::io::stdout().write_all(&text)?;
+    stdout::print(&String::from_utf8(text)?)?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// Prints the manual page.
 pub(crate) fn man() -> anyhow::Result<ExitCode> {
     let mut text = Vec::new();
-    let command = Cli::command();
+    let mut command = Cli::command();
+    command.build();
+    let extra = command.get_after_help().map(ToString::to_string).unwrap_or_default();
     let page = clap_mangen::Man::new(command.clone());
-    page.render(&mut text)?;
-    for sub in command.get_subcommands().filter(|sub| !sub.is_hide_set()) {
-        writeln!(text, ".SH \"{}\"", format!("rdmascope {}", sub.get_name()).to_uppercase())?;
-        let page = clap_mangen::Man::new(sub.clone());
-        page.render_description_section(&mut text)?;
-        page.render_options_section(&mut text)?;
-        page.render_extra_section(&mut text)?;
+    page.render_title(&mut text)?;
+    page.render_name_section(&mut text)?;
+    page.render_synopsis_section(&mut text)?;
+    page.render_description_section(&mut text)?;
+    page.render_options_section(&mut text)?;
+    page.render_subcommands_section(&mut text)?;
+    sections(&mut text, &extra)?;
+    for sub in measuring(&command) {
+        writeln!(text, ".SH \"{}\"", roff(&sub.get_bin_name().unwrap_or_default().to_uppercase()))?;
+        let about = sub.get_about().map(ToString::to_string).unwrap_or_default();
+        writeln!(text, "{}", roff(&about))?;
+        let mut options = Vec::new();
+        clap_mangen::Man::new(sub.clone()).render_options_section(&mut options)?;
+        text.extend_from_slice(String::from_utf8(options)?.replacen(".SH OPTIONS\n", "", 1).as_bytes());
     }
-    std::io::stdout().write_all(&text)?;
+    // One page for all, so what clap takes for pages of their own are commands.
+    let text = String::from_utf8(text)?.replace("rdmascope\\-", "rdmascope ").replace("(1)\n", "\n");
+    stdout::print(&text)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The commands that have flags of their own, `lat send` and the like in place of `lat`.
+fn measuring(command: &clap::Command) -> Vec<&clap::Command> {
+    let is_shown = |sub: &&clap::Command| !sub.is_hide_set() && sub.get_name() != "help";
+    let below = |sub| {
+        let deeper = measuring(sub);
+        if deeper.is_empty() { vec![sub] } else { deeper }
+    };
+    command.get_subcommands().filter(is_shown).flat_map(below).collect()
+}
+
+/// The parts of a text below the help, `Examples:` and the like, as sections of their own.
+fn sections(out: &mut Vec<u8>, text: &str) -> std::io::Result<()> {
+    for part in text.split("\n\n") {
+        let (heading, body) = part.split_once(":\n").unwrap_or(("Output", part));
+        writeln!(out, ".SH {}\n.nf\n{}\n.fi", roff(&heading.to_uppercase()), roff(body))?;
+    }
+    Ok(())
+}
+
+/// Text that roff takes as it is.
+fn roff(text: &str) -> String {
+    text.replace('\\', "\\e").replace('-', "\\-").replace('\'', "\\(aq")
 }
