@@ -95,7 +95,7 @@ fn flags_are_refused_before_anything_starts() {
     lat(&["--via", "ssh {host}", "--hosts", "a"], &["--hosts names 1"]);
     lat(&["--via", "ssh", "--hosts", "a,b"], &["{host} in --via"]);
     lat(&["--via", "ssh 'x {host}", "--hosts", "a,b"], &["a quote in it is not closed"]);
-    lat(&["--via", "ssh {host}", "--hosts", "-oProxyCommand=x,b"], &["is not the name of a host"]);
+    lat(&["--via", "ssh {host}", "--hosts=-oProxyCommand=x,b"], &["is not the name of a host"]);
     lat(&["--via", "", "--cpus", "none"], &["it is empty"]);
 }
 
@@ -225,7 +225,7 @@ fn a_limit_of_the_size_of_files_ends_the_run_with_the_points_before_it() {
     // Soft, so that the agents can lift it for the memory that they share.
     let agent = "sh -c \"ulimit -S -f unlimited; exec \\\"\\$@\\\"\" sh";
     let script =
-        "ulimit -S -f 12; exec \"$0\" run plan.toml --out record --set keep_samples=false --via \"$1\"";
+        "ulimit -S -f 48; exec \"$0\" run plan.toml --out record --set keep_samples=false --via \"$1\"";
     let mut command = scratch.command("sh");
     command.args(["-c", script, PROGRAM, agent]);
     ends_with_what_fitted(&scratch, command, "record", "File too large");
@@ -240,7 +240,8 @@ fn a_full_disk_ends_the_run_with_the_points_before_it() {
     scratch.write("plan.toml", support::LONG);
     fs::create_dir(scratch.at("disk")).unwrap();
     // The record is copied out at the end: the file system is gone with its namespace.
-    let script = "mount -t tmpfs -o size=256k none disk || exit 77; \"$0\" run plan.toml --out disk/record; \
+    let script = "mount -t tmpfs -o size=256k none disk || exit 77; \
+                  \"$0\" run plan.toml --out disk/record --set iterations=2000; \
                   status=$?; cp -r disk/record record; exit $status";
     let mut command = scratch.command("unshare");
     command.args(["-m", "sh", "-c", script, PROGRAM]);

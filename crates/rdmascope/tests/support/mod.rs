@@ -240,9 +240,10 @@ size_bytes = "2..1024"
 name = "throughput"
 pattern = "stream"
 iterations = 20000
+repetitions = 3
 timeout = "2s"
 [experiment.axes]
-service = ["RC", "UC", "UD"]
+service = ["RC"]
 direction = ["uni", "bi"]
 size_bytes = "2..1024"
 "#;
