@@ -32,7 +32,7 @@ fn plans_are_refused_with_the_line_and_the_nearest_name() {
         "[8192]",
         &["size_bytes 8192", "above its mtu_bytes 4096", "UD carries a message in one packet"],
     );
-    refused("[4, 1024]", "\"5..9\"", &["both of its ends must be powers of two"]);
+    refused("[4, 1024]", "\"5..9\"", &["doubling 5 does not reach 9"]);
     refused("[4, 1024]", "[4, 4]", &["has 4 twice"]);
     refused("iterations = 200", "iterations = 0", &["at least 1 message"]);
     refused("iterations = 200", "duration = \"1e9s\"", &["duration"]);
