@@ -7,7 +7,6 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use measure::figure::Unit;
-use measure::samples::read_raw;
 use measure::store::RunReader;
 
 use crate::cli::ReportArguments;
@@ -34,19 +33,22 @@ pub(crate) fn write(arguments: &ReportArguments) -> anyhow::Result<ExitCode> {
 /// Writes the HTML file such that it is whole or not there. What is there and is no file, such as a pipe or /dev/stdout,
 /// is written to and not replaced.
 pub(crate) fn write_html(run: &Path, output: &Path) -> anyhow::Result<()> {
-    let (record, points) = RunReader::open(run)?.into_parts();
+    let record = RunReader::open(run)?;
     if RECORD_FILES.iter().any(|name| is_same(&run.join(name), output)) {
         return Err(Usage(format!("{} is part of the record: choose another file", output.display())).into());
     }
-    let samples = |path: &str| read_raw(&run.join(path)).map_err(|error| error.to_string());
+    let samples = |path: &str| record.sample_file(path).map_err(|error| error.to_string());
     let is_replaced = std::fs::metadata(output).map_or(true, |found| found.is_file());
     let part = if is_replaced { part_of(output) } else { output.to_owned() };
     let say = || format!("cannot write {}", output.display());
     let mut file = BufWriter::new(File::create(&part).with_context(say)?);
-    let written = report::html::write(&record, &points, &samples, &mut file).map_err(|error| match error {
-        report::Error::Write(cause) => anyhow::Error::from(cause),
-        other => other.into(),
-    });
+    let written =
+        report::html::write(record.run(), record.points(), &samples, &mut file).map_err(
+            |error| match error {
+                report::Error::Write(cause) => anyhow::Error::from(cause),
+                other => other.into(),
+            },
+        );
     let written = written.and_then(|()| Ok(file.into_inner().map_err(IntoInnerError::into_error)?));
     if !is_replaced {
         return written.map(drop).with_context(say);

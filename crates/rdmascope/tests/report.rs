@@ -46,6 +46,21 @@ fn torn_and_older_records_are_read() {
 }
 
 #[test]
+fn samples_outside_of_the_record_are_not_read() {
+    let scratch = Scratch::alone();
+    scratch.succeed(&["lat", "send", "-n", "20", "--out", "record"]);
+    let points = fs::read_to_string(scratch.at("record/points.jsonl")).unwrap();
+    let secret = scratch.write("secret", [1; 160]);
+    for path in ["../secret", secret.to_str().unwrap()] {
+        let foreign = points.replace("samples/000000-0.u64", path);
+        fs::write(scratch.at("record/points.jsonl"), foreign).unwrap();
+        scratch.succeed(&["report", "record", "-o", "report.html"]);
+        let html = fs::read_to_string(scratch.at("report.html")).unwrap();
+        assert!(html.contains("leads out of the run"), "{path} was read");
+    }
+}
+
+#[test]
 fn the_report_of_a_real_run_is_drawn_without_a_script_error() {
     let Some(browser) = browser::find_or_skip() else { return };
     let scratch = Scratch::alone();

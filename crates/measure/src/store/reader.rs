@@ -52,15 +52,18 @@ impl RunReader {
 
     /// The raw samples of one end of a point, in ns; `None` where they were not kept.
     pub fn samples(&self, end: &End) -> Result<Option<Vec<u64>>> {
-        let Some(name) = &end.samples else {
-            return Ok(None);
-        };
+        end.samples.as_deref().map(|name| self.sample_file(name)).transpose()
+    }
+
+    /// The raw samples of a file that a point names, in ns. A record may be someone else's, so a name that leads out of
+    /// its directory is refused.
+    pub fn sample_file(&self, name: &str) -> Result<Vec<u64>> {
         let name = Path::new(name);
         if name.components().any(|part| !matches!(part, Component::Normal(_))) {
             let why = "the path leads out of the run's directory".to_owned();
             return Err(Error::BadSamples { path: name.to_owned(), why });
         }
-        read_raw(&self.dir.join(name)).map(Some)
+        read_raw(&self.dir.join(name))
     }
 }
 
