@@ -14,8 +14,15 @@ pub(crate) fn tell(error: &anyhow::Error) -> ExitCode {
         // Whoever read our output has seen enough; that is no failure of ours.
         return ExitCode::SUCCESS;
     }
-    eprintln!("rdmascope: {error:#}");
+    eprintln!("rdmascope: {}", harmless(&format!("{error:#}")));
     ExitCode::from(status(error))
+}
+
+/// A text without characters that a terminal would act on: it may quote a file, an argument or another host.
+fn harmless(text: &str) -> String {
+    text.chars()
+        .map(|c| if c.is_control() { c.escape_default().to_string() } else { c.to_string() })
+        .collect()
 }
 
 fn is_closed_pipe(error: &anyhow::Error) -> bool {

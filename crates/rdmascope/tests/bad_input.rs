@@ -67,6 +67,7 @@ fn settings_are_refused_by_the_name_that_they_were_given() {
     set("size_bytes=", &["no value"]);
     set("experiment.latncy.iterations=1", &["did you mean \"latency\"?"]);
     set("experiment.latency.size_bytes=0", &["at least 1 byte"]);
+    set("\u{1b}[31miterations", &["\\u{1b}[31miterations", "no '='"]);
     set("service=ud", &["did you mean \"UD\"?"]);
 }
 
