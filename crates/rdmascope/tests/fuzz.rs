@@ -1,0 +1,211 @@
+//! The bodies of the fuzz targets over a small corpus and pseudo-random mutations of it, the same in every run.
+
+#[path = "../../../fuzz/bodies.rs"]
+mod bodies;
+mod support;
+
+use std::time::{Duration, Instant};
+
+use bench::plan::{Options, bundled, resolve};
+use bench::process::frame::Greeting;
+use bench::process::message::{CalibrationStep, Reply, Request};
+use support::{SMALL, Scratch};
+
+/// Mutations of each corpus, unless the time is over before.
+const ROUNDS: usize = 3000;
+/// Time for each corpus: a slow machine tries fewer.
+const TIME: Duration = Duration::from_secs(4);
+
+/// Runs a body over the corpus, then over mutations of it.
+fn drive(corpus: &[Vec<u8>], words: &[&str], body: impl Fn(&[u8])) {
+    corpus.iter().for_each(|input| body(input));
+    let mut random = Random(0x2545_F491_4F6C_DD1D);
+    let start = Instant::now();
+    for _ in 0..ROUNDS {
+        let mut input = corpus[random.below(corpus.len())].clone();
+        for _ in 0..=random.below(4) {
+            mutate(&mut input, corpus, words, &mut random);
+        }
+        body(&input);
+        if start.elapsed() > TIME {
+            return;
+        }
+    }
+}
+
+/// Changes an input in one place.
+fn mutate(input: &mut Vec<u8>, corpus: &[Vec<u8>], words: &[&str], random: &mut Random) {
+    let from = random.below(input.len() + 1);
+    let to = (from + random.below(16)).min(input.len());
+    let replacement: Vec<u8> = match random.below(6) {
+        0 => Vec::new(),
+        1 => (0..random.below(8)).map(|_| random.next() as u8).collect(),
+        2 => input[from..to].repeat(2),
+        3 | 4 => words[random.below(words.len())].into(),
+        _ => {
+            let other = &corpus[random.below(corpus.len())];
+            let start = random.below(other.len() + 1);
+            other[start..(start + random.below(64)).min(other.len())].into()
+        }
+    };
+    input.splice(from..to, replacement);
+}
+
+/// xorshift.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 >> 16
+    }
+
+    fn below(&mut self, end: usize) -> usize {
+        (self.next() % end.max(1) as u64) as usize
+    }
+}
+
+const NUMBERS: [&str; 16] = [
+    "0",
+    "1",
+    "-1",
+    "4294967296",
+    "18446744073709551615",
+    "18446744073709551616",
+    "1e308",
+    "-1e308",
+    "0.5",
+    "NaN",
+    "inf",
+    "null",
+    "true",
+    "\"\"",
+    "[]",
+    "{}",
+];
+
+#[test]
+fn plans() {
+    let corpus: Vec<Vec<u8>> =
+        bundled().iter().map(|plan| plan.text).chain([SMALL]).map(Into::into).collect();
+    let words = [
+        "=",
+        "[",
+        "]",
+        "\n",
+        "[[experiment]]\n",
+        "[experiment.axes]\n",
+        "[experiment.quick]\n",
+        "[[figure]]\n",
+        "\"4..8MiB\"",
+        "\"..\"",
+        "size_bytes = ",
+        "duration = ",
+        "\"1e300s\"",
+        "\"UD\"",
+        "pattern = \"stream\"\n",
+        "inline = [true]\n",
+        "repetitions = ",
+        "\u{1b}[31m",
+        "\u{0}",
+    ];
+    drive(&corpus, &[&words[..], &NUMBERS].concat(), bodies::plan);
+}
+
+#[test]
+fn settings() {
+    let corpus = [
+        "iterations=100",
+        "experiment.latency.size_bytes=64,4KiB",
+        "duration=5s\nservice=RC,UD",
+        "size_bytes=4..4KiB",
+        "experiment.throughput.direction=bi",
+        "share_above_ns=10,20",
+    ]
+    .map(Into::into);
+    let words =
+        ["=", ",", "..", "experiment.", ".", "UD", "MiB", "ms", "\u{1b}", "inline", "true", "mtu_bytes="];
+    drive(&corpus, &[&words[..], &NUMBERS].concat(), bodies::settings);
+}
+
+#[test]
+fn frames() {
+    let point = resolve(&bundled()[0].plan().unwrap(), &Options::default()).unwrap().points.remove(0);
+    let requests = [
+        Request::Hello { rank: 0, ranks: 2 },
+        Request::Prepare(Box::new(point)),
+        Request::Connect { peer: serde_json::json!({ "qp": 7 }) },
+        Request::Calibrate(CalibrationStep::Offer),
+        Request::Quit,
+    ];
+    let replies = [
+        Reply::Done(Box::default()),
+        Reply::Failed { error: "out of luck".to_owned() },
+        Reply::Prepared { address: serde_json::json!([1, 2]) },
+    ];
+    let frames = requests.iter().map(Request::to_frame).chain(replies.map(Reply::to_frame));
+    let mut all = [&[3][..], Greeting::ours().to_line().as_bytes()].concat();
+    let mut corpus = vec![all.clone()];
+    for mut frame in frames {
+        frame.samples = vec![1, u64::MAX];
+        frame.write(&mut all).unwrap();
+        corpus.push(all.clone());
+    }
+    let words = ["rdmascope ", " protocol ", "\n", "\u{5}", "\"", "{", "}", "[", ",", ":"];
+    drive(&corpus, &[&words[..], &NUMBERS].concat(), bodies::frames);
+}
+
+#[test]
+fn records() {
+    let scratch = Scratch::alone();
+    scratch.write("plan.toml", SMALL);
+    scratch.succeed(&["run", "plan.toml", "--out", "record"]);
+    scratch.succeed(&["lat", "send", "-D", "0.05", "--out", "histogram"]);
+    let read = |path: &str| std::fs::read(scratch.at(path)).unwrap();
+    let corpus = ["record", "histogram"].map(|name| {
+        [read(&format!("{name}/run.json")), vec![0], read(&format!("{name}/points.jsonl"))].concat()
+    });
+    let words = [
+        "\"status\":\"not_measured\",\"reason\":\"x\"",
+        "\"status\":\"failed\",\"error\":\"\u{1b}[2J\"",
+        "\"unstable\":\"y\",",
+        "\"samples\":\"../../x\"",
+        "\"size_bytes\":",
+        "\"p50_ns\":",
+        ",",
+        "{",
+        "}",
+        "\n",
+        "\"",
+        "\\u001b",
+        "</script>",
+    ];
+    drive(&corpus, &[&words[..], &NUMBERS].concat(), |data| bodies::record(scratch.path(), data));
+}
+
+#[test]
+fn units() {
+    let corpus = ["64", "4KiB", "8 MB", "4..8MiB", "1TiB", "200ms", "1h", "1.5s", "Gb/s", "5us", "2 min"]
+        .map(Into::into);
+    let words = [
+        "..",
+        ".",
+        " ",
+        "Ki",
+        "B",
+        "s",
+        "m",
+        "h",
+        "d",
+        "ns",
+        "us",
+        "µs",
+        "e",
+        "+",
+        "_",
+        "18446744073709551615",
+    ];
+    drive(&corpus, &words, bodies::units);
+}

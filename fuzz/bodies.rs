@@ -1,0 +1,135 @@
+//! What is done with foreign bytes, one function for each parser of them, and what must hold whatever they are.
+//!
+//! `fuzz_targets/` drives these with libFuzzer, `crates/rdmascope/tests/fuzz.rs` with a small corpus and pseudo-random
+//! mutations in every run of the tests. None may panic; what they assert is in their comments.
+#![allow(dead_code, reason = "each target uses one of them")]
+
+use std::fs;
+use std::path::Path;
+
+use bench::plan::{Options, Plan, bundled, resolve};
+use bench::point::Service;
+use bench::process::frame::{Decoder, Frame};
+use bench::process::message::{Reply, Request};
+use measure::figure::Unit;
+use measure::store::RunReader;
+use measure::units;
+
+/// A plan's text: refused with one line that names its place, or resolved to points that can be.
+pub(crate) fn plan(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let parsed = Plan::parse(text, "fuzz.toml", Path::new("/nonexistent"));
+    let plan = match parsed {
+        Ok(plan) => plan,
+        Err(error) => return sentence(&error.to_string()),
+    };
+    for quick in [false, true] {
+        if let Err(error) = resolved(&plan, &Options { quick, set: Vec::new() }) {
+            sentence(&error);
+        }
+    }
+}
+
+/// The text of a `--set`, on a plan that comes with the program. Errors quote it as it is.
+pub(crate) fn settings(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let plan = bundled()[0].plan().unwrap();
+    let set = text.lines().map(str::to_owned).collect();
+    let _ = resolved(&plan, &Options { quick: true, set });
+}
+
+/// Resolves a plan to points that can be, or gives the error.
+fn resolved(plan: &Plan, options: &Options) -> Result<(), String> {
+    let resolved = resolve(plan, options).map_err(|error| error.to_string())?;
+    assert!(!resolved.points.is_empty() && resolved.points.len() <= 100_000);
+    for (point, id) in resolved.points.iter().zip(0..) {
+        assert_eq!(point.id, id);
+        assert!(point.size_bytes > 0 && point.tx_depth > 0 && point.rx_depth > 0);
+        assert!(point.timeout_s > 0.0 && point.timeout_s.is_finite());
+        assert!(point.service != Service::Ud || point.size_bytes <= u64::from(point.mtu_bytes));
+    }
+    let text = serde_json::to_string(&resolved.plan).unwrap();
+    assert_eq!(serde_json::from_str::<serde_json::Value>(&text).unwrap(), resolved.plan);
+    Ok(())
+}
+
+/// An error of what was asked for is one line and harmless for a terminal.
+fn sentence(text: &str) {
+    assert!(!text.is_empty());
+    assert!(!text.chars().any(|c| c.is_control()), "{text:?}");
+}
+
+/// A stream of greeting and frames. In pieces it gives what it gives at once; a message that is understood is the same
+/// after another trip.
+pub(crate) fn frames(data: &[u8]) {
+    let Some((&piece, bytes)) = data.split_first() else { return };
+    let whole = decode(bytes, bytes.len().max(1));
+    let pieces = decode(bytes, usize::from(piece).max(1));
+    assert_eq!(whole, pieces);
+    for frame in whole.1 {
+        if let Ok(request) = Request::from_frame(&frame) {
+            assert_eq!(Request::from_frame(&request.to_frame()).unwrap(), request);
+        }
+        if let Ok(reply) = Reply::from_frame(frame) {
+            let _ = reply.to_frame();
+        }
+    }
+}
+
+/// The greeting, the frames, and how the stream ended.
+fn decode(bytes: &[u8], piece: usize) -> (Option<String>, Vec<Frame>, Option<String>) {
+    let (mut decoder, mut greeting, mut frames) = (Decoder::default(), None, Vec::new());
+    for chunk in bytes.chunks(piece) {
+        decoder.push(chunk);
+        if greeting.is_none() {
+            match decoder.greeting() {
+                Ok(found) => greeting = found.map(|greeting| greeting.to_line()),
+                Err(_) => return (None, frames, Some("no greeting".to_owned())),
+            }
+        }
+        while greeting.is_some() {
+            match decoder.frame() {
+                Ok(Some(frame)) => frames.push(frame),
+                Ok(None) => break,
+                Err(_) => return (greeting, frames, Some("a broken frame".to_owned())),
+            }
+        }
+    }
+    assert!(decoder.unread_bytes() <= bytes.len());
+    (greeting, frames, None)
+}
+
+/// A record, `run.json` and `points.jsonl` with a zero byte between them: refused, or shown as tables and as a page.
+pub(crate) fn record(directory: &Path, data: &[u8]) {
+    let cut = data.iter().position(|byte| *byte == 0).unwrap_or(data.len());
+    fs::write(directory.join("run.json"), &data[..cut]).unwrap();
+    fs::write(directory.join("points.jsonl"), data.get(cut + 1..).unwrap_or_default()).unwrap();
+    let reader = match RunReader::open(directory) {
+        Ok(reader) => reader,
+        Err(error) => return assert!(!error.to_string().is_empty()),
+    };
+    let tables = report::terminal::tables(reader.points(), Unit::GbPerS).unwrap();
+    let is_harmless = |c: char| c == '\n' || !c.is_control();
+    assert!(tables.chars().all(is_harmless), "a terminal would act on {tables:?}");
+    let samples = |path: &str| reader.sample_file(path).map_err(|error| error.to_string());
+    let mut page = Vec::new();
+    report::html::write(reader.run(), reader.points(), &samples, &mut page).unwrap();
+    assert!(page.ends_with(b"</html>\n"));
+}
+
+/// Sizes, durations and units as people write them; what is printed is read again as the same.
+pub(crate) fn units(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    if let Ok(bytes) = units::parse_size(text) {
+        assert_eq!(units::parse_size(&units::format_size(bytes)).unwrap(), bytes);
+    }
+    if let Ok(sizes) = units::parse_sizes(text) {
+        assert!(!sizes.is_empty() && sizes.len() <= 64 && sizes.is_sorted());
+    }
+    if let Ok(duration) = units::parse_duration(text) {
+        assert_eq!(units::parse_duration(&units::format_duration(duration)).unwrap(), duration);
+    }
+    if let Ok(unit) = text.parse::<Unit>() {
+        assert_eq!(unit.to_string(), text);
+    }
+}

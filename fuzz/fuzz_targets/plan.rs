@@ -1,0 +1,7 @@
+//! See `bodies::plan`.
+#![no_main]
+
+#[path = "../bodies.rs"]
+mod bodies;
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| bodies::plan(data));

@@ -1,0 +1,7 @@
+//! See `bodies::settings`.
+#![no_main]
+
+#[path = "../bodies.rs"]
+mod bodies;
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| bodies::settings(data));
