@@ -30,11 +30,8 @@ impl Ending {
     /// The record of the point, and the raw samples of each rank that kept them.
     pub(super) fn into_point(mut self, spec: &PointSpec, wall_ns: u64) -> (Point, Vec<(u32, Vec<u64>)>) {
         let (throughput, throughput_total) = throughput(spec.direction, &self.outcomes);
-        let unstable = self.unstable();
-        let mut counters = BTreeMap::new();
-        for (name, count) in self.outcomes.iter().flat_map(|outcome| &outcome.counters) {
-            *counters.entry(name.clone()).or_insert(0u64) += count;
-        }
+        let counters = self.counters();
+        let unstable = self.unstable(&counters);
         let (mut ends, mut samples) = (Vec::new(), Vec::new());
         for (rank, outcome) in (0u32..).zip(&mut self.outcomes) {
             if !outcome.samples.is_empty() {
@@ -66,7 +63,16 @@ impl Ending {
         (point, samples)
     }
 
-    fn unstable(&self) -> Option<String> {
+    /// The counters of all ranks together.
+    fn counters(&self) -> BTreeMap<String, u64> {
+        let mut counters = BTreeMap::new();
+        for (name, count) in self.outcomes.iter().flat_map(|outcome| &outcome.counters) {
+            *counters.entry(name.clone()).or_insert(0u64) += count;
+        }
+        counters
+    }
+
+    fn unstable(&self, counters: &BTreeMap<String, u64>) -> Option<String> {
         let mut reasons: Vec<String> = Vec::new();
         if let Some(Calibration { before_ns, after_ns }) = self.calibration {
             let change = (after_ns - before_ns).abs() / before_ns.min(after_ns);
@@ -79,6 +85,11 @@ impl Ending {
         }
         for (rank, outcome) in self.outcomes.iter().enumerate() {
             reasons.extend(outcome.unstable.iter().map(|reason| format!("rank {rank}: {reason}")));
+        }
+        let count = |name: &str| counters.get(name).copied().unwrap_or_default();
+        let (lost, sent) = (count("messages_lost"), count("messages_lost") + count("messages_received"));
+        if lost as f64 > LOST_SHARE_MAX * sent as f64 {
+            reasons.push(format!("{lost} of {sent} messages were lost, and the rate is that of the others"));
         }
         (!reasons.is_empty()).then(|| reasons.join("; "))
     }
@@ -109,5 +120,27 @@ fn as_text(value: Value) -> Option<String> {
     }
 }
 
+/// Above this share of lost messages a receiver has fallen behind, and what it then takes from its queues at one go can
+/// look faster than any device.
+const LOST_SHARE_MAX: f64 = 0.01;
 /// Above this change between before and after, the CPUs were moved or slowed down under the measurement.
 const CALIBRATION_CHANGE_MAX: f64 = 0.2;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_than_a_lost_message_in_a_hundred_is_said() {
+        let unstable = |lost: u64| {
+            let counters = [("messages_lost".to_owned(), lost), ("messages_received".to_owned(), 990 - lost)];
+            let outcome = Outcome { counters: counters.into(), ..Outcome::default() };
+            let ending = Ending { status: Status::Measured, outcomes: vec![outcome], calibration: None };
+            ending.unstable(&ending.counters())
+        };
+        assert_eq!(unstable(0), None);
+        assert_eq!(unstable(9), None);
+        let reason = "10 of 990 messages were lost, and the rate is that of the others";
+        assert_eq!(unstable(10).as_deref(), Some(reason));
+    }
+}
