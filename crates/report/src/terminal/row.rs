@@ -42,7 +42,7 @@ impl Layout {
     pub(super) fn of(point: &Point) -> Option<Self> {
         let bandwidth = point.throughput.as_ref().map(|t| Self::Bandwidth {
             direction: t.direction,
-            has_losses: point.counters.contains_key(LOST),
+            has_losses: point.counters.contains_key(LOST) && point.axes.get("service") != Some(&"RC".into()),
         });
         let latency = point.latency.as_ref().map(|l| Self::Latency(l.kind));
         if point.pattern == "ping-pong" { latency.or(bandwidth) } else { bandwidth.or(latency) }
