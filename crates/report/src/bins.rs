@@ -98,8 +98,8 @@ impl Edges {
     /// The bin of a sample; the number of bins or more for one above the last edge.
     fn find(&self, sample: u64) -> usize {
         match self.width {
-            Some(width) => ((sample - self.edges[0]) / width) as usize,
-            None => self.edges.partition_point(|edge| *edge <= sample) - 1,
+            Some(width) => (sample.saturating_sub(self.edges[0]) / width) as usize,
+            None => self.edges.partition_point(|edge| *edge <= sample).saturating_sub(1),
         }
     }
 }
@@ -114,11 +114,12 @@ impl Source<'_> {
                 Some(Range { min, p999 })
             }
             Self::Buckets(buckets) => {
-                let min = buckets.first()?.0;
-                let rank = rank_of_999(buckets.iter().map(|b| b.2).sum());
-                let mut seen = 0;
+                // A record may be someone else's: its buckets are neither sorted nor small for certain.
+                let min = buckets.iter().map(|b| b.0).min()?;
+                let rank = rank_of_999(total(buckets));
+                let mut seen = 0u64;
                 let at = buckets.iter().find(|b| {
-                    seen += b.2;
+                    seen = seen.saturating_add(b.2);
                     seen > rank
                 });
                 Some(Range { min, p999: at.or(buckets.last()).map(middle)?.max(min) })
@@ -127,11 +128,11 @@ impl Source<'_> {
     }
 
     fn count(&self, rank: u32, grid: &Edges) -> EndBins {
-        let mut counts = vec![0; grid.bins()];
-        let mut overflow = 0;
+        let mut counts = vec![0u64; grid.bins()];
+        let mut overflow = 0u64;
         let mut add = |sample: u64, count: u64| match counts.get_mut(grid.find(sample)) {
-            Some(bin) => *bin += count,
-            None => overflow += count,
+            Some(bin) => *bin = bin.saturating_add(count),
+            None => overflow = overflow.saturating_add(count),
         };
         let (source, total, max_ns) = match self {
             Self::Samples(samples) => {
@@ -141,7 +142,7 @@ impl Source<'_> {
             Self::Buckets(buckets) => {
                 buckets.iter().for_each(|bucket| add(middle(bucket), bucket.2));
                 let max = buckets.last().map(|b| b.1.saturating_sub(1).max(b.0));
-                ("histogram", buckets.iter().map(|b| b.2).sum(), max)
+                ("histogram", total(buckets), max)
             }
         };
         EndBins { rank, source, total, counts, overflow, max_ns: max_ns.unwrap_or_default() }
@@ -153,6 +154,11 @@ fn rank_of_999(count: u64) -> u64 {
     (count - count / 1000).clamp(1, count.max(1)) - 1
 }
 
+/// All that is counted in buckets.
+fn total(buckets: &[(u64, u64, u64)]) -> u64 {
+    buckets.iter().fold(0, |sum, bucket| sum.saturating_add(bucket.2))
+}
+
 /// The sample that stands for a bucket.
 fn middle(&(low, high, _): &(u64, u64, u64)) -> u64 {
     low + high.saturating_sub(low).saturating_sub(1) / 2
@@ -162,7 +168,7 @@ fn middle(&(low, high, _): &(u64, u64, u64)) -> u64 {
 mod tests {
     use super::*;
 
-    fn total(end: &EndBins) -> u64 {
+    fn counted(end: &EndBins) -> u64 {
         end.counts.iter().sum::<u64>() + end.overflow
     }
 
@@ -176,8 +182,16 @@ mod tests {
             assert!(bins.edges.len() <= BINS_MAX, "{}", bins.edges.len());
             assert!(bins.edges.is_sorted());
             assert_eq!(bins.ends[0].total, count);
-            assert_eq!(total(&bins.ends[0]), count);
+            assert_eq!(counted(&bins.ends[0]), count);
         }
+    }
+
+    #[test]
+    fn buckets_that_no_program_writes_do_no_harm() {
+        let spoilt = [(900, 910, 3), (10, 5, u64::MAX), (u64::MAX, 0, u64::MAX)];
+        let bins = bin(&[(0, Source::Buckets(&spoilt))]).unwrap();
+        assert!(bins.edges.is_sorted());
+        assert!(bin(&[(0, Source::Buckets(&[]))]).is_none());
     }
 
     #[test]
@@ -206,7 +220,7 @@ mod tests {
         let ends = [(0, Source::Samples(vec![990, 1005])), (1, Source::Buckets(&buckets))];
         let bins = bin(&ends).unwrap();
         assert_eq!(bins.edges[0], 990);
-        assert_eq!(bins.ends.iter().map(total).collect::<Vec<_>>(), [2, 10]);
+        assert_eq!(bins.ends.iter().map(counted).collect::<Vec<_>>(), [2, 10]);
         assert_eq!((bins.ends[1].source, bins.ends[1].max_ns), ("histogram", 5099));
         assert_eq!(bin(&[(0, Source::Samples(Vec::new()))]), None);
     }
