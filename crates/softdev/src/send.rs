@@ -227,7 +227,7 @@ impl Qp {
             Delivery::Done => Attempt::Completed(IBV_WC_SUCCESS),
             // An unreliable service never learns what became of a message.
             _ if self.ibv.qp_type != IBV_QPT_RC => Attempt::Completed(IBV_WC_SUCCESS),
-            // IBTA vol. 1, section 9.7.5.2.8: NAK codes, and what the requester makes of them.
+            // IBTA vol. 1, section 9.7.5.2: NAK codes, and what the requester makes of them.
             Delivery::TooLong => Attempt::Completed(IBV_WC_REM_INV_REQ_ERR),
             Delivery::BadReceive => Attempt::Completed(IBV_WC_REM_OP_ERR),
             Delivery::NotReady => Attempt::NotReady,

@@ -1,7 +1,7 @@
 //! Queue-pair state transitions and the attributes that each needs and allows.
 //!
-//! The table is that of the InfiniBand Architecture Specification, volume 1, sections 10.3.1 (states) and 11.2.5.2
-//! (Modify Queue Pair, table "QP State Transition Properties"), for RC, UC and UD. A device refuses what is not in it
+//! The table is that of the InfiniBand Architecture Specification, volume 1 (section 10.3.1, states, and the verb Modify
+//! Queue Pair of chapter 11), for RC, UC and UD, as Linux has it in `qp_state_table`. A device refuses what is not in it
 //! (softdev does so from this very table), and the wrapper uses it to say which attributes were wrong when a device
 //! answers EINVAL.
 
