@@ -187,8 +187,9 @@ impl<'i> Crew<'i> {
         match replies.into_iter().next().flatten() {
             Some(Reply::Calibrated(Calibrated::Measured { one_way_ns })) => Ok(Some(one_way_ns)),
             Some(Reply::NotMeasured { reason } | Reply::Failed { error: reason }) => {
-                self.calibration = Calibrating::Impossible;
-                sink.warning(&format!("the cross-core latency is not measured any more: {reason}"));
+                // What worked before works again once the machine is less busy: with memory shared afresh.
+                self.calibration = Calibrating::NotYet;
+                sink.warning(&format!("the cross-core latency was not measured once: {reason}"));
                 Ok(None)
             }
             Some(other) => Err(self.fleet.out_of_turn(0, &other, CALIBRATING)),
