@@ -95,12 +95,16 @@ impl Ending {
     }
 }
 
-/// The headline throughput and the sum of both directions. What flows one way is what rank 1 received; what flows both
-/// ways is the mean of what both received, and their sum.
+/// The headline throughput and the sum of both directions. What flows one way is the slower of what rank 0 sent and
+/// rank 1 received: a receiver that was not scheduled for a while takes what has piled up at one go, and a short stream
+/// then seems to have arrived faster than any memory is. What flows both ways is the mean of both ends, and their sum.
 fn throughput(direction: Flow, outcomes: &[Outcome]) -> (Option<Throughput>, Option<Throughput>) {
     let end = |rank: usize| outcomes.get(rank).and_then(|outcome| outcome.throughput.clone());
     match (direction, end(0), end(1)) {
-        (Flow::Uni, sender, receiver) => (receiver.or(sender), None),
+        (Flow::Uni, sender, receiver) => {
+            let ends = receiver.into_iter().chain(sender);
+            (ends.min_by(|a, b| a.bytes_per_s.total_cmp(&b.bytes_per_s)), None)
+        }
         (Flow::Bi, Some(one), Some(other)) => {
             let sum = |share: f64, direction| Throughput {
                 bytes_per_s: share * (one.bytes_per_s + other.bytes_per_s),

@@ -127,10 +127,11 @@ fn agents_that_behave_are_measured() {
 }
 
 #[test]
-fn throughput_is_the_receivers_and_both_directions_are_told_apart() {
+fn throughput_is_that_of_the_slower_end_and_both_directions_are_told_apart() {
     let (_, seen) = run_points(["good", "good"], &points(Pattern::Stream, Flow::Uni));
     let point = &seen.points[0];
-    assert_eq!(point.throughput.as_ref().unwrap().bytes_per_s, 2000.0);
+    assert_eq!(point.throughput.as_ref().unwrap().bytes_per_s, 1000.0);
+    assert_eq!(point.ends[1].throughput.as_ref().unwrap().bytes_per_s, 2000.0);
     assert_eq!(point.throughput_total, None);
     let (_, seen) = run_points(["good", "good"], &points(Pattern::Stream, Flow::Bi));
     let point = &seen.points[0];
