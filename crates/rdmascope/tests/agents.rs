@@ -51,7 +51,7 @@ fn a_wrapper_without_hosts_runs_here() {
 fn a_command_that_is_not_there_is_named() {
     let scratch = Scratch::alone();
     let via = ["lat", "send", "--via", "no-such-command {host}", "--hosts", "a,b"];
-    scratch.refused(&via, 1, &["cannot start the agent of rank 0", "\"no-such-command\"", "No such file"]);
+    scratch.refused(&via, 1, &["cannot start the agent of rank 0", "\"no-such-command\"", "os error"]);
     let path = ["lat", "send", "--via", "env", "--agent-path", "/no/such/rdmascope"];
     let ended = scratch.run(&path);
     assert_eq!(ended.status, Some(1), "{ended:?}");
