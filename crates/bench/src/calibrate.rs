@@ -23,8 +23,8 @@ const BATCHES: usize = 41;
 const ROUND_TRIPS: usize = 100;
 /// How long one answer may take before the other rank has gone: a busy machine may keep it off its CPU for long.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Fruitless looks before the CPU is given away: both ranks may share one.
-const SPINS: u32 = 4096;
+/// Fruitless looks between glances at the clock.
+const SPINS: u32 = 256;
 const PAGE: usize = 4096;
 
 /// How rank 1 opens the line that rank 0 has made.
@@ -34,6 +34,8 @@ pub(crate) struct Handle {
     pid: u32,
     fd: i32,
     inode: u64,
+    /// The CPU of rank 0, where it may use only one.
+    cpu: Option<usize>,
 }
 
 /// A cache line that two ranks share.
@@ -55,7 +57,7 @@ impl Line {
         let file = rustix::fs::memfd_create("rdmascope-calibration", MemfdFlags::CLOEXEC).map_err(failed)?;
         rustix::fs::ftruncate(&file, PAGE as u64).map_err(failed)?;
         let inode = rustix::fs::fstat(&file).map_err(failed)?.st_ino;
-        let handle = Handle { pid: std::process::id(), fd: file.as_raw_fd(), inode };
+        let handle = Handle { pid: std::process::id(), fd: file.as_raw_fd(), inode, cpu: only_cpu() };
         Ok((Self::map(file, true)?, handle))
     }
 
@@ -65,6 +67,9 @@ impl Line {
         let file = rustix::fs::open(path, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()).map_err(failed)?;
         if rustix::fs::fstat(&file).map_err(failed)?.st_ino != handle.inode {
             return Err(Error::Calibration { reason: "the ranks are not on one host".to_owned() });
+        }
+        if handle.cpu.is_some() && handle.cpu == only_cpu() {
+            return Err(Error::Calibration { reason: "the ranks share one CPU".to_owned() });
         }
         Self::map(file, false)
     }
@@ -117,6 +122,13 @@ impl Drop for Line {
     }
 }
 
+/// The CPU of this process, where it may use only one.
+pub(crate) fn only_cpu() -> Option<usize> {
+    let allowed = rustix::thread::sched_getaffinity(None).ok()?;
+    let mut cpus = (0..rustix::thread::CpuSet::MAX_CPU).filter(|cpu| allowed.is_set(*cpu));
+    cpus.next().filter(|_| cpus.next().is_none())
+}
+
 /// Waits for a value.
 #[inline]
 fn await_value(word: &AtomicU64, value: u64, clock: Clock) -> Result<(), Error> {
@@ -131,7 +143,6 @@ fn await_value(word: &AtomicU64, value: u64, clock: Clock) -> Result<(), Error> 
             if now >= *end.get_or_insert(now.saturating_add(clock.ticks(PATIENCE))) {
                 return Err(Error::Calibration { reason: "the other rank does not answer".to_owned() });
             }
-            std::thread::yield_now();
         }
     }
     Ok(())

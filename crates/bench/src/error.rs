@@ -121,10 +121,8 @@ pub enum Error {
     NothingPossible { reason: String },
     #[error("there is no device named {name:?} here: this host has {known}")]
     NoDevice { name: String, known: String },
-    #[error(
-        "only {messages} messages arrived, not more than the {warmup} of the warm-up: nothing is left to measure"
-    )]
-    TooFewMessages { messages: u64, warmup: u64 },
+    #[error("only {messages} messages of the stream arrived: there is nothing to measure")]
+    TooFewMessages { messages: u64 },
     #[error("the peer's address cannot be read: {reason}")]
     PeerAddress { reason: String },
     #[error("the cache-line calibration between the ranks failed: {reason}")]

@@ -13,6 +13,7 @@ use verbs::{
 };
 
 use crate::Error;
+use crate::calibrate::only_cpu;
 use crate::endpoint::{Endpoint, Mark, Posted};
 use crate::point::{Pattern, PointSpec, Poll, Service};
 
@@ -55,6 +56,8 @@ pub(crate) struct Address {
     psn: u32,
     gid: [u8; 16],
     lid: u16,
+    /// The CPU of the rank, where it may use only one.
+    cpu: Option<usize>,
 }
 
 /// The completion queues, and the channel on which they announce completions in event mode.
@@ -107,7 +110,7 @@ impl Unconnected {
         let mut buffers = Buffers::new(&domain, spec)?;
         let port = context.port(PORT)?;
         let gid = context.gid(PORT, u32::from(GID_INDEX))?.0;
-        let address = Address { qp_num: qp.number(), psn: PSN, gid, lid: port.lid };
+        let address = Address { qp_num: qp.number(), psn: PSN, gid, lid: port.lid, cpu: only_cpu() };
         let mut qp = qp.init(PORT, QKEY)?;
         let mut next_receive = 0;
         for _ in 0..spec.rx_depth {
@@ -162,7 +165,9 @@ impl Unconnected {
             last = last.to(&handle, peer.qp_num, QKEY);
         }
         let now = clock.now();
+        let own = &self.address;
         Ok(VerbsEndpoint {
+            shares_cpu: own.cpu.is_some() && (own.cpu, own.gid) == (peer.cpu, peer.gid),
             qp,
             queues: self.queues,
             buffers: self.buffers,
@@ -283,6 +288,8 @@ pub(crate) struct VerbsEndpoint {
     rx_depth: u32,
     next_receive: usize,
     spins: u32,
+    /// Whether the peer runs on the same CPU: then one has to stop for the other to go on.
+    shares_cpu: bool,
     /// Whether something happened since `quiet_since` was last looked at.
     moved: bool,
     quiet_since: Ticks,
@@ -412,7 +419,8 @@ impl VerbsEndpoint {
         Ok(())
     }
 
-    /// The long way to be idle: looks at the deadline, then sleeps in event mode, else lets others have the CPU.
+    /// The long way to be idle: looks at the deadline, then sleeps in event mode, else lets a peer on the same CPU go on. (To
+    /// give the CPU to anybody else would be to measure them.)
     #[cold]
     fn rest(&mut self) -> Result<(), Error> {
         let now = self.clock.now();
@@ -428,7 +436,9 @@ impl VerbsEndpoint {
         if self.queues.channel.is_some() {
             return self.sleep();
         }
-        std::thread::yield_now();
+        if self.shares_cpu {
+            std::thread::yield_now();
+        }
         Ok(())
     }
 

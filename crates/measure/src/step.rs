@@ -52,11 +52,16 @@ pub fn step(blocks: &[f64]) -> Option<Step> {
 }
 
 /// Whether the raw time of a cache line between two processors differs before and after a point by so much that they
-/// were not where they had been: by more than 20 % either way. The regimes seen lie at 24, 50, 246 and 370 to 1100 ns.
+/// were not where they had been: by more than 20 % and more than [`PLACEMENT_NS`], either way. The regimes seen lie at 24,
+/// 50, 246 and 370 to 1100 ns.
 pub fn placement_changed(before_ns: f64, after_ns: f64) -> bool {
-    before_ns.max(after_ns) > before_ns.min(after_ns) * RATIO
+    let (low, high) = (before_ns.min(after_ns), before_ns.max(after_ns));
+    high > low * RATIO && high - low > PLACEMENT_NS
 }
 
+/// The least difference of two raw cache-line times that is a change of placement, in ns: the regimes seen lie at least 25 ns
+/// apart, and siblings of one core vary by several ns with what either of them does.
+pub const PLACEMENT_NS: f64 = 10.0;
 /// The least ratio of two levels that is a step.
 pub const RATIO: f64 = 1.2;
 /// The least blocks for which a level has to last.

@@ -24,7 +24,7 @@ pub struct Flood {
     pub messages: u64,
     /// Ticks from the stamp before the first of them to the stamp after the last.
     pub ticks: u64,
-    /// Messages that arrived or were posted in all, warm-up included.
+    /// Messages that arrived or were posted in all.
     pub total: u64,
 }
 
@@ -32,8 +32,8 @@ pub struct Flood {
 /// pause of a healthy sender, far below a point's time limit.
 const QUIET: Duration = Duration::from_millis(300);
 
-/// Floods the peer, takes its flood, or both. Gives what was sent, up to the acknowledgement of the last message, and
-/// what was received, from the first message after the warm-up to the last.
+/// Floods the peer, takes its flood, or both: once to warm up, once to measure. Gives what was sent, up to the
+/// acknowledgement of the last message, and what was received, from the first message to the last.
 ///
 /// # Errors
 /// What the endpoint says.
@@ -44,14 +44,41 @@ pub fn stream<E: Endpoint>(
     span: Span,
     reliable: bool,
 ) -> Result<(Option<Flood>, Option<Flood>), Error> {
+    if warmup > 0 {
+        greet(endpoint, flow)?;
+        flood(endpoint, flow, Span::Messages(warmup), reliable)?;
+    }
+    greet(endpoint, flow)?;
+    flood(endpoint, flow, span, reliable)
+}
+
+/// Lets whoever floods wait until the other end is there to receive: what has piled up before it looks would seem to have
+/// arrived at once.
+fn greet<E: Endpoint>(endpoint: &mut E, flow: Flow) -> Result<(), Error> {
+    if flow != Flow::Out {
+        endpoint.send(Mark::Last)?;
+    }
+    if flow != Flow::In {
+        endpoint.receive()?;
+        endpoint.replenish()?;
+    }
+    Ok(())
+}
+
+fn flood<E: Endpoint>(
+    endpoint: &mut E,
+    flow: Flow,
+    span: Span,
+    reliable: bool,
+) -> Result<(Option<Flood>, Option<Flood>), Error> {
     let clock = endpoint.clock();
-    let target = match span {
-        Span::Messages(messages) => warmup + messages,
-        Span::For(_) => u64::MAX,
-    };
     let mut out = Side::new(flow != Flow::In);
     let mut into = Side::new(flow != Flow::Out);
-    let mut end = u64::MAX;
+    out.begin = clock.now().0;
+    let (target, end) = match span {
+        Span::Messages(messages) => (messages, u64::MAX),
+        Span::For(time) => (u64::MAX, out.begin.saturating_add(clock.ticks(time))),
+    };
     while out.open || into.open {
         let mut moved = false;
         if out.open {
@@ -61,12 +88,6 @@ pub fn stream<E: Endpoint>(
                 moved = true;
                 out.total += 1;
                 out.open = mark == Mark::More;
-                if out.total == warmup.max(1) {
-                    out.begin = clock.now().0;
-                    if let Span::For(time) = span {
-                        end = out.begin.saturating_add(clock.ticks(time));
-                    }
-                }
             }
         }
         if into.open
@@ -76,7 +97,7 @@ pub fn stream<E: Endpoint>(
             into.total += 1;
             into.fresh = true;
             into.open = mark == Mark::More;
-            if into.total == warmup.max(1) {
+            if into.total == 1 {
                 into.begin = clock.now().0;
             }
             if !into.open {
@@ -97,7 +118,8 @@ pub fn stream<E: Endpoint>(
         endpoint.flush()?;
         out.end = clock.now().0;
     }
-    Ok((out.flood(warmup), into.flood(warmup)))
+    // The first message that is received starts the clock and is not counted.
+    Ok((out.flood(0), into.flood(1)))
 }
 
 /// One direction, at this end.
@@ -116,8 +138,9 @@ impl Side {
         Self { used, open: used, total: 0, begin: 0, end: 0, fresh: false }
     }
 
-    fn flood(&self, warmup: u64) -> Option<Flood> {
-        let messages = self.total.saturating_sub(warmup.max(1));
+    /// What it came to, without the first `uncounted` messages.
+    fn flood(&self, uncounted: u64) -> Option<Flood> {
+        let messages = self.total.saturating_sub(uncounted);
         let ticks = self.end.saturating_sub(self.begin);
         self.used.then_some(Flood { messages, ticks, total: self.total })
     }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use measure::record::{Calibration, Direction, End, Point, Status, Throughput};
+use measure::step::placement_changed;
 use serde_json::Value;
 
 use super::message::Outcome;
@@ -72,20 +73,30 @@ impl Ending {
         counters
     }
 
+    /// What is wrong where the two ends of a stream do not agree on its rate.
+    fn disagreement(&self) -> Option<String> {
+        let rate =
+            |outcome: &Outcome| outcome.throughput.as_ref().map(|throughput| throughput.messages_per_s);
+        let [sender, receiver] =
+            [self.outcomes.first().and_then(rate)?, self.outcomes.get(1).and_then(rate)?];
+        let apart = sender.max(receiver) > ENDS_RATIO_MAX * sender.min(receiver);
+        apart.then(|| format!("rank 0 counts {sender:.0} messages/s, rank 1 {receiver:.0}"))
+    }
+
     fn unstable(&self, counters: &BTreeMap<String, u64>) -> Option<String> {
         let mut reasons: Vec<String> = Vec::new();
-        if let Some(Calibration { before_ns, after_ns }) = self.calibration {
-            let change = (after_ns - before_ns).abs() / before_ns.min(after_ns);
-            if change.is_nan() || change > CALIBRATION_CHANGE_MAX {
-                reasons.push(format!(
+        if let Some(Calibration { before_ns, after_ns }) = self.calibration
+            && placement_changed(before_ns, after_ns)
+        {
+            reasons.push(format!(
                     "the time of a cache line between the two CPUs changed from {before_ns:.0} to {after_ns:.0} ns \
                      around the point"
                 ));
-            }
         }
         for (rank, outcome) in self.outcomes.iter().enumerate() {
             reasons.extend(outcome.unstable.iter().map(|reason| format!("rank {rank}: {reason}")));
         }
+        reasons.extend(self.disagreement());
         let count = |name: &str| counters.get(name).copied().unwrap_or_default();
         let (lost, sent) = (count("messages_lost"), count("messages_lost") + count("messages_received"));
         if lost as f64 > LOST_SHARE_MAX * sent as f64 {
@@ -94,6 +105,9 @@ impl Ending {
         (!reasons.is_empty()).then(|| reasons.join("; "))
     }
 }
+
+/// Above this ratio the two ends of a stream did not measure the same: one was kept off its CPU and caught up.
+const ENDS_RATIO_MAX: f64 = 1.2;
 
 /// The headline throughput and the sum of both directions. What flows one way is the slower of what rank 0 sent and
 /// rank 1 received: a receiver that was not scheduled for a while takes what has piled up at one go, and a short stream
@@ -127,8 +141,6 @@ fn as_text(value: Value) -> Option<String> {
 /// Above this share of lost messages a receiver has fallen behind, and what it then takes from its queues at one go can
 /// look faster than any device.
 const LOST_SHARE_MAX: f64 = 0.01;
-/// Above this change between before and after, the CPUs were moved or slowed down under the measurement.
-const CALIBRATION_CHANGE_MAX: f64 = 0.2;
 
 #[cfg(test)]
 mod tests {

@@ -194,5 +194,7 @@ fn placement_changes_above_20_percent_either_way() {
     assert!(placement_changed(100.0, 120.1));
     assert!(placement_changed(120.1, 100.0));
     assert!(placement_changed(24.0, 246.0));
+    assert!(placement_changed(50.0, 24.0));
+    assert!(!placement_changed(26.0, 35.0), "one regime");
     assert!(!placement_changed(0.0, 0.0));
 }
