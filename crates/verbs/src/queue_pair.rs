@@ -97,7 +97,7 @@ pub struct Connection {
 ///
 /// ```
 /// # use verbs::{QueuePair, ReadyToSend, Result, SendRequest};
-/// fn post(pair: &mut QueuePair<ReadyToSend>, request: &mut SendRequest<'_>) -> Result<()> {
+/// fn post(pair: &mut QueuePair<ReadyToSend>, request: &mut SendRequest) -> Result<()> {
 ///     pair.post_send(request)
 /// }
 /// ```
@@ -106,14 +106,14 @@ pub struct Connection {
 ///
 /// ```compile_fail,E0599
 /// # use verbs::{QueuePair, Init, Result, SendRequest};
-/// fn post(pair: &mut QueuePair<Init>, request: &mut SendRequest<'_>) -> Result<()> {
+/// fn post(pair: &mut QueuePair<Init>, request: &mut SendRequest) -> Result<()> {
 ///     pair.post_send(request)
 /// }
 /// ```
 ///
 /// ```compile_fail,E0599
 /// # use verbs::{QueuePair, ReadyToReceive, Result, SendRequest};
-/// fn post(pair: &mut QueuePair<ReadyToReceive>, request: &mut SendRequest<'_>) -> Result<()> {
+/// fn post(pair: &mut QueuePair<ReadyToReceive>, request: &mut SendRequest) -> Result<()> {
 ///     pair.post_send(request)
 /// }
 /// ```
