@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use verbs::abi::*;
 
 use crate::arena::QUARANTINE;
+use crate::completion::blank_completion;
 use crate::context::own_gid;
 use crate::copy::{Piece, Place, copy_small, scatter};
 use crate::deliver::is_at_or_after;
@@ -161,21 +162,8 @@ impl Qp {
 
     #[inline]
     fn fill(&self, wc: &mut ibv_wc, n: u32, status: ibv_wc_status) {
-        *wc = ibv_wc {
-            wr_id: self.wr_ids[(n & (self.ring.size - 1)) as usize].load(Relaxed),
-            status,
-            opcode: IBV_WC_RECV,
-            vendor_err: 0,
-            byte_len: 0,
-            imm_data: 0,
-            qp_num: self.ibv.qp_num,
-            src_qp: 0,
-            wc_flags: 0,
-            pkey_index: 0,
-            slid: 0,
-            sl: 0,
-            dlid_path_bits: 0,
-        };
+        let wr_id = self.wr_ids[(n & (self.ring.size - 1)) as usize].load(Relaxed);
+        *wc = blank_completion(wr_id, status, IBV_WC_RECV, self.ibv.qp_num);
     }
 
     #[inline]
