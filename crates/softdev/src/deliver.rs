@@ -20,7 +20,7 @@ use crate::limits::{GRH_BYTES, QP_INDEX_BITS};
 use crate::memory::{Access, locate};
 use crate::receive::grh;
 use crate::shared::{
-    FLAG_IMM, FLAG_IN_SLOT, FLAG_SOLICITED, Ring, SLOT_PAYLOAD, SharedQp, Slot, SlotState, UNCHECKED,
+    FLAG_IMM, FLAG_IN_SLOT, FLAG_SOLICITED, Ring, SLOT_PAYLOAD, SharedQp, Slot, SlotState, Slots, UNCHECKED,
 };
 
 /// A message that is ready to be delivered.
@@ -80,6 +80,7 @@ pub(crate) struct Target {
     pub(crate) qp_num: u32,
     generation: u32,
     ring: Ring,
+    slots: Slots,
     shared: NonNull<SharedQp>,
     /// Key of the region that was last written to: its pages are there.
     warm: AtomicU32,
@@ -104,12 +105,18 @@ impl Target {
         // The entry must not have passed to another queue pair while it was read.
         fence(Acquire);
         let unchanged = shared.generation.load(Relaxed) == generation;
-        if !(named && unchanged && ring.is_sane(view)) {
-            return None;
-        }
+        let slots = ring.slots(view).filter(|_| named && unchanged)?;
         view.populate(ring.offset, ring.bytes());
         let shared = NonNull::from(shared);
-        Some(Self { peer: Arc::clone(&peer), qp_num, generation, ring, shared, warm: AtomicU32::new(0) })
+        Some(Self {
+            peer: Arc::clone(&peer),
+            qp_num,
+            generation,
+            ring,
+            slots,
+            shared,
+            warm: AtomicU32::new(0),
+        })
     }
 
     /// Maps the pages of a region before the first payload goes there.
@@ -122,6 +129,13 @@ impl Target {
                 view.populate(region.offset.load(Relaxed), region.length.load(Relaxed));
             }
         }
+    }
+
+    /// The slot of receive `n`.
+    #[inline]
+    fn slot(&self, n: u32) -> &Slot {
+        // SAFETY: the slots lie in the arena of `peer` (or the own one), which stays mapped as long as the peer is held.
+        unsafe { self.slots.slot(n) }
     }
 
     /// Its entry in the peer's table.
@@ -182,10 +196,9 @@ struct Attempt<'a> {
 impl Attempt<'_> {
     #[inline]
     fn run(&self) -> Delivery {
-        let view = self.target.peer.view(&self.host.arena.view);
         let mut n = self.shared.next.value.load(Acquire);
         for _ in 0..2 * (self.target.ring.size + 1) {
-            let Some(slot) = self.target.ring.slot(view, n) else { return Delivery::NoAnswer };
+            let slot = self.target.slot(n);
             match SlotState::decode(slot.state.load(Acquire)) {
                 SlotState::Posted(posted) if posted == n => {
                     if let Some(delivery) = self.fill(slot, n) {
@@ -276,10 +289,7 @@ impl Attempt<'_> {
         slot.state.compare_exchange(from, SlotState::Done(n).encode(), SeqCst, Relaxed).ok()?;
         let next = n.wrapping_add(1);
         self.advance(next);
-        let view = self.target.peer.view(&self.host.arena.view);
-        if let Some(slot) = self.target.ring.slot(view, next) {
-            prefetch(slot);
-        }
+        prefetch(self.target.slot(next));
         Some(Delivery::Done)
     }
 

@@ -16,7 +16,7 @@ use crate::host::{Host, host};
 use crate::limits::{MAX_INLINE, MAX_RD_ATOMIC, MAX_SGE, MAX_WR, PORT, QP_INDEX_BITS, QPS};
 use crate::receive::{ReceiveQueue, wr_ids};
 use crate::send::SendQueue;
-use crate::shared::{Ring, SharedQp};
+use crate::shared::{Ring, SharedQp, Slots};
 use crate::spin::SpinLock;
 
 /// A queue pair. What its peers see of it stands in this process's arena.
@@ -39,6 +39,7 @@ pub(crate) struct Qp {
     /// Number of the next receive to complete.
     pub(crate) head: AtomicU32,
     pub(crate) ring: Ring,
+    pub(crate) slots: Slots,
     pub(crate) wr_ids: Box<[AtomicU64]>,
     /// Looks at a receive that a peer is placing.
     pub(crate) doubts: AtomicU32,
@@ -182,6 +183,7 @@ pub(crate) unsafe extern "C" fn create_qp(pd: *mut ibv_pd, init: *mut ibv_qp_ini
         return fail(libc::ENOMEM);
     };
     ring.offset = offset;
+    let slots = ring.slots(&host.arena.view).expect("the ring was just allocated in the arena");
     // SAFETY: the caller gives a live domain.
     let domain = unsafe { &*pd.cast::<Pd>() };
     domain.children.fetch_add(1, Relaxed);
@@ -203,6 +205,7 @@ pub(crate) unsafe extern "C" fn create_qp(pd: *mut ibv_pd, init: *mut ibv_qp_ini
         receive: SpinLock::new(ReceiveQueue::new()),
         head: AtomicU32::new(0),
         ring,
+        slots,
         wr_ids: wr_ids(ring.size),
         doubts: AtomicU32::new(1),
         recovered: AtomicBool::new(false),

@@ -19,6 +19,7 @@
 //!   posted(n) ──► flushed(n)                        by the owner, when the queue pair fails
 //! ```
 
+use std::ptr::NonNull;
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::atomic::{AtomicI32, AtomicU8, AtomicU32, AtomicU64};
 
@@ -283,6 +284,28 @@ pub(crate) struct Ring {
     pub(crate) stride: u32,
 }
 
+/// The slots of a ring whose place was checked: reached without a further check.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Slots {
+    base: NonNull<u8>,
+    mask: u32,
+    stride: u32,
+}
+
+impl Slots {
+    /// The slot of receive `n`.
+    ///
+    /// # Safety
+    /// The view that the ring was checked against is still mapped.
+    #[inline]
+    pub(crate) unsafe fn slot<'a>(self, n: u32) -> &'a Slot {
+        let at = (n & self.mask) as usize * self.stride as usize;
+        // SAFETY: `Ring::slots` has checked that all slots lie in the view, aligned, and the caller vouches that it is
+        // mapped; any bytes are a valid slot.
+        unsafe { self.base.add(at).cast().as_ref() }
+    }
+}
+
 impl Ring {
     /// Bytes of a slot with room for `max_sge` elements.
     pub(crate) fn stride_for(max_sge: u32) -> u32 {
@@ -305,14 +328,14 @@ impl Ring {
             && view.at(self.offset, self.bytes()).is_some()
     }
 
-    fn slot_at(self, n: u32) -> u64 {
-        self.offset + u64::from(n & (self.size.wrapping_sub(1))) * u64::from(self.stride)
+    /// Its slots, if it can be a ring of `view`.
+    pub(crate) fn slots(self, view: &View) -> Option<Slots> {
+        let base = view.at(self.offset, self.bytes()).filter(|_| self.is_sane(view))?;
+        Some(Slots { base, mask: self.size - 1, stride: self.stride })
     }
 
-    /// The slot of receive `n`.
-    #[inline]
-    pub(crate) fn slot(self, view: &View, n: u32) -> Option<&Slot> {
-        view.shared(self.slot_at(n))
+    fn slot_at(self, n: u32) -> u64 {
+        self.offset + u64::from(n & (self.size.wrapping_sub(1))) * u64::from(self.stride)
     }
 
     /// Element `i` of the scatter list of receive `n`; `None` beyond the slot.

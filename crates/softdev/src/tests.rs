@@ -92,7 +92,8 @@ impl Echo {
             size: shared.ring_size.load(SeqCst),
             stride: shared.ring_stride.load(SeqCst),
         };
-        &ring.slot(&host().unwrap().arena.view, n).unwrap().state
+        // SAFETY: the own arena is never unmapped.
+        unsafe { &ring.slots(&host().unwrap().arena.view).unwrap().slot(n).state }
     }
 
     /// What a peer leaves that dies while it places the payload of receive `n`.
