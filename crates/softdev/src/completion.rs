@@ -107,12 +107,13 @@ pub(crate) fn blank_completion(
     }
 }
 
-/// A completion of this process's own work.
+/// A completion of a send of this process: no more than a poll needs to say the rest.
 pub(crate) struct Entry {
-    pub(crate) wc: ibv_wc,
+    pub(crate) wr_id: u64,
     pub(crate) qp: *const Qp,
+    pub(crate) status: ibv_wc_status,
     /// Send-queue position up to which work requests are retired when this is polled.
-    pub(crate) retires: Option<u32>,
+    pub(crate) retires: u32,
 }
 
 impl Cq {
@@ -216,11 +217,10 @@ impl Entries {
     #[inline]
     fn next_own(&mut self, wc: &mut ibv_wc) -> bool {
         let Some(entry) = self.own.pop_front() else { return false };
-        if let Some(position) = entry.retires {
-            // SAFETY: completions of a queue pair are removed before it goes.
-            unsafe { &*entry.qp }.retire(position);
-        }
-        *wc = entry.wc;
+        // SAFETY: completions of a queue pair are removed before it goes.
+        let qp = unsafe { &*entry.qp };
+        qp.retire(entry.retires);
+        *wc = blank_completion(entry.wr_id, entry.status, IBV_WC_SEND, qp.ibv.qp_num);
         self.own_in_a_row += 1;
         true
     }

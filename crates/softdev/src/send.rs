@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
 use verbs::abi::*;
 
-use crate::completion::{Cq, Entry, blank_completion};
+use crate::completion::{Cq, Entry};
 use crate::context::{Ah, own_gid};
 use crate::copy::{Piece, Place};
 use crate::deliver::{Datagram, Delivery, Message, Target};
@@ -325,10 +325,9 @@ impl Qp {
     /// Puts a completion in the send queue's completion queue.
     #[inline]
     pub(crate) fn complete(&self, work: &Work, status: ibv_wc_status) {
-        let wc = blank_completion(work.wr_id, status, IBV_WC_SEND, self.ibv.qp_num);
         // SAFETY: a queue pair's completion queues live at least as long as the queue pair.
         let cq = unsafe { Cq::from(self.ibv.send_cq) };
-        let entry = Entry { wc, qp: self, retires: Some(work.position.wrapping_add(1)) };
+        let entry = Entry { wr_id: work.wr_id, qp: self, status, retires: work.position.wrapping_add(1) };
         cq.push(entry, status != IBV_WC_SUCCESS);
     }
 
