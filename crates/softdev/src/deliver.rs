@@ -14,7 +14,7 @@ use verbs::abi::*;
 
 use crate::arena::View;
 use crate::channel::notify;
-use crate::copy::{Piece, Place, gather_small, scatter};
+use crate::copy::{Piece, gather_small, scatter};
 use crate::host::{Host, Peer};
 use crate::limits::{GRH_BYTES, QP_INDEX_BITS};
 use crate::memory::{Access, locate};
@@ -341,11 +341,7 @@ impl Attempt<'_> {
         let pd = self.shared.pd.load(Relaxed);
         let element = |i| {
             let shared = self.target.ring.sge(view, n, i)?;
-            let sge = ibv_sge {
-                addr: shared.addr.load(Relaxed),
-                length: shared.length.load(Relaxed),
-                lkey: shared.lkey.load(Relaxed),
-            };
+            let sge = shared.load();
             let place = locate(view, Some(&self.target.peer), pd, &sge, Access::Scatter)?;
             if self.target.warm.load(Relaxed) != sge.lkey {
                 self.target.warm_up(view, sge.lkey);
@@ -398,6 +394,3 @@ fn prefetch(slot: &Slot) {
     #[cfg(not(target_arch = "x86_64"))]
     let _ = slot;
 }
-
-/// So that `Place` is known to be small enough to be passed by value.
-const _: () = assert!(size_of::<Place>() <= 32);

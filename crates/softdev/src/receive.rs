@@ -242,8 +242,9 @@ impl Qp {
         let view = &self.host.arena.view;
         (0..elements).map_while(move |i| {
             let shared = self.ring.sge(view, n, i)?;
-            let length = shared.length.load(Relaxed).min(u32::try_from(*left).unwrap_or(u32::MAX));
-            let sge = ibv_sge { addr: shared.addr.load(Relaxed), length, lkey: shared.lkey.load(Relaxed) };
+            let posted = shared.load();
+            let length = posted.length.min(u32::try_from(*left).unwrap_or(u32::MAX));
+            let sge = ibv_sge { length, ..posted };
             if length > 0 {
                 let place = locate(view, None, self.pd, &sge, Access::Scatter)?;
                 *left -= length as usize;

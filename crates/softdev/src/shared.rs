@@ -20,7 +20,7 @@
 //! ```
 
 use std::ptr::NonNull;
-use std::sync::atomic::Ordering::SeqCst;
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicI32, AtomicU8, AtomicU32, AtomicU64};
 
 use verbs::abi::*;
@@ -171,6 +171,15 @@ pub(crate) struct SlotSge {
     pub(crate) addr: AtomicU64,
     pub(crate) length: AtomicU32,
     pub(crate) lkey: AtomicU32,
+}
+
+impl SlotSge {
+    /// The element as the verbs have it.
+    #[inline]
+    pub(crate) fn load(&self) -> ibv_sge {
+        let (addr, length) = (self.addr.load(Relaxed), self.length.load(Relaxed));
+        ibv_sge { addr, length, lkey: self.lkey.load(Relaxed) }
+    }
 }
 
 // SAFETY: all of these consist of atomics only.
