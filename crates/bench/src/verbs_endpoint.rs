@@ -8,8 +8,9 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use serde::{Deserialize, Serialize};
 use verbs::abi::IBV_ACCESS_LOCAL_WRITE;
 use verbs::{
-    Completion, CompletionChannel, CompletionQueue, Connection, Context, Gid, Init, MemoryRegion, Mtu,
-    ProtectionDomain, QueuePair, QueuePairOptions, ReadyToSend, ReceiveRequest, Route, SendRequest,
+    Completion, CompletionChannel, CompletionQueue, Connection, Context, Gid, GlobalRoute, Init,
+    Initialisation, MemoryRegion, Mtu, ProtectionDomain, QueuePair, QueuePairOptions, ReadyToSend,
+    ReceiveRequest, Route, SendRequest,
 };
 
 use crate::Error;
@@ -111,7 +112,7 @@ impl Unconnected {
         let port = context.port(PORT)?;
         let gid = context.gid(PORT, u32::from(GID_INDEX))?.0;
         let address = Address { qp_num: qp.number(), psn: PSN, gid, lid: port.lid, cpu: only_cpu() };
-        let mut qp = qp.init(PORT, QKEY)?;
+        let mut qp = qp.init(&Initialisation { port: PORT, pkey_index: 0, qkey: QKEY, access: 0 })?;
         let mut next_receive = 0;
         for _ in 0..spec.rx_depth {
             qp.post_receive(&mut buffers.receives[next_receive])?;
@@ -130,11 +131,9 @@ impl Unconnected {
     pub(crate) fn connect(self, peer: &Address, clock: Clock) -> Result<VerbsEndpoint, Error> {
         let route = Route {
             port: PORT,
-            gid_index: GID_INDEX,
-            gid: Gid(peer.gid),
             lid: peer.lid,
             service_level: 0,
-            traffic_class: 0,
+            global: Some(GlobalRoute { gid_index: GID_INDEX, gid: Gid(peer.gid), traffic_class: 0 }),
         };
         let connection = Connection {
             qp_num: peer.qp_num,
@@ -146,13 +145,15 @@ impl Unconnected {
             retry_count: RETRY_COUNT,
             rnr_retry: RNR_RETRY,
             min_rnr_timer: MIN_RNR_TIMER,
+            responder_reads: 1,
+            initiator_reads: 1,
         };
         let qp = self.qp.ready_to_receive(&connection)?.ready_to_send(&connection)?;
         let spec = &self.spec;
         let element = self.buffers.send.sge(0, self.buffers.send.len())?;
         let request = || {
             if spec.inline {
-                SendRequest::send_inline(0, &vec![FILL; self.buffers.send.len()])
+                SendRequest::send(0, Vec::new()).inline(&vec![FILL; self.buffers.send.len()])
             } else {
                 SendRequest::send(0, vec![element])
             }

@@ -7,7 +7,7 @@ use bench::process::agent;
 use bench::worker::VerbsWorker;
 use rustix::thread::CpuSet;
 
-use crate::backends::PROVIDERS;
+use crate::backends::providers;
 use crate::cli::AgentArguments;
 
 /// Serves the coordinator at standard input and output until it goes.
@@ -18,7 +18,7 @@ pub(crate) fn serve(arguments: AgentArguments) -> anyhow::Result<ExitCode> {
         pin(cpu)?;
     }
     let pinned = arguments.cpu.map(|cpu| vec![cpu]);
-    agent::serve(input, output, VerbsWorker::new(PROVIDERS, arguments.device, pinned))?;
+    agent::serve(input, output, VerbsWorker::new(providers(), arguments.device, pinned))?;
     Ok(ExitCode::SUCCESS)
 }
 

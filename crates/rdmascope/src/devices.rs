@@ -7,13 +7,16 @@ use std::process::ExitCode;
 use bench::worker;
 use serde_json::json;
 
-use crate::backends::PROVIDERS;
+use crate::backends::{missing, providers};
 
 /// Lists the devices of every provider.
 pub(crate) fn list(as_json: bool) -> anyhow::Result<ExitCode> {
     let mut out = std::io::stdout().lock();
     let mut devices = Vec::new();
-    for provider in PROVIDERS {
+    for sentence in missing() {
+        eprintln!("rdmascope: {sentence}");
+    }
+    for provider in providers() {
         match verbs::devices(provider) {
             Ok(found) => devices.extend(found),
             Err(error) => eprintln!("rdmascope: {}: {error}", provider.name),

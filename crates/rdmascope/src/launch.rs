@@ -6,7 +6,7 @@ use bench::process::coordinator::Launch;
 use bench::worker;
 use rustix::thread::{CpuSet, sched_getaffinity};
 
-use crate::backends::PROVIDERS;
+use crate::backends::providers;
 use crate::cli::Placement;
 use crate::failure::Usage;
 
@@ -26,7 +26,7 @@ pub(crate) fn launch(placement: &Placement) -> anyhow::Result<Launch> {
     }
     if placement.via.is_none() {
         // On this host the answer is at hand, and the list of devices with it.
-        worker::find(PROVIDERS, placement.device.as_deref())?;
+        worker::find(providers(), placement.device.as_deref())?;
     } else {
         launch.hosts = hosts(placement)?;
     }

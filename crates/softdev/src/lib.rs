@@ -62,6 +62,7 @@ pub static PROVIDER: Provider = Provider {
     query_device: context::query_device,
     query_port: context::query_port,
     query_gid: context::query_gid,
+    query_gid_ex: None,
     query_pkey: context::query_pkey,
     alloc_pd: context::alloc_pd,
     dealloc_pd: context::dealloc_pd,

@@ -4,8 +4,8 @@ use std::sync::atomic::Ordering::SeqCst;
 
 use verbs::abi::*;
 use verbs::{
-    AddressHandle, Completion, CompletionQueue, Connection, MemoryRegion, Mtu, QueuePair, QueuePairOptions,
-    ReadyToSend, ReceiveRequest, Route, SendRequest, Service, devices,
+    AddressHandle, Completion, CompletionQueue, Connection, GlobalRoute, Initialisation, MemoryRegion, Mtu,
+    QueuePair, QueuePairOptions, ReadyToSend, ReceiveRequest, Route, SendRequest, Service, devices,
 };
 
 use crate::deliver::index;
@@ -43,7 +43,8 @@ impl Echo {
             max_inline_data: 0,
         };
         let gid = context.gid(1, 0).unwrap();
-        let route = Route { port: 1, gid_index: 0, gid, lid: 0, service_level: 0, traffic_class: 0 };
+        let global = Some(GlobalRoute { gid_index: 0, gid, traffic_class: 0 });
+        let route = Route { port: 1, lid: 0, service_level: 0, global };
         let to = Connection {
             qp_num: 0,
             peer_psn: 0,
@@ -54,8 +55,11 @@ impl Echo {
             retry_count: 0,
             rnr_retry: 0,
             min_rnr_timer: 0,
+            responder_reads: 0,
+            initiator_reads: 0,
         };
-        let pair = pd.queue_pair(&options, &sends, &receives).unwrap().init(1, QKEY).unwrap();
+        let with = Initialisation { port: 1, pkey_index: 0, qkey: QKEY, access: 0 };
+        let pair = pd.queue_pair(&options, &sends, &receives).unwrap().init(&with).unwrap();
         let pair = pair.ready_to_receive(&to).unwrap().ready_to_send(&to).unwrap();
         let region = pd.memory_region(1 << 16, IBV_ACCESS_LOCAL_WRITE).unwrap();
         let handle = pd.address_handle(&route).unwrap();

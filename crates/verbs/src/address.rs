@@ -22,15 +22,22 @@ impl fmt::Display for Gid {
 pub struct Route {
     /// Local port, from 1.
     pub port: u8,
-    /// Index of the local GID.
-    pub gid_index: u8,
-    /// GID of the remote port.
-    pub gid: Gid,
     /// LID of the remote port; 0 on Ethernet.
     pub lid: u16,
     /// Service level.
     pub service_level: u8,
-    /// Traffic class of the global route header.
+    /// What the global route header says; without one a packet stays in its InfiniBand subnet. RoCE always has one.
+    pub global: Option<GlobalRoute>,
+}
+
+/// What a global route header says (IBTA vol. 1, section 8.3).
+#[derive(Clone, Copy, Debug)]
+pub struct GlobalRoute {
+    /// Index of the local GID.
+    pub gid_index: u8,
+    /// GID of the remote port.
+    pub gid: Gid,
+    /// Traffic class; for RoCE v2 the type of service of the IP header.
     pub traffic_class: u8,
 }
 
@@ -39,19 +46,29 @@ const HOP_LIMIT: u8 = 64;
 
 impl Route {
     pub(crate) fn raw(&self) -> ibv_ah_attr {
+        let grh = self.global.map_or_else(ibv_global_route::default, |global| ibv_global_route {
+            dgid: ibv_gid { raw: global.gid.0 },
+            flow_label: 0,
+            sgid_index: global.gid_index,
+            hop_limit: HOP_LIMIT,
+            traffic_class: global.traffic_class,
+        });
         ibv_ah_attr {
-            grh: ibv_global_route {
-                dgid: ibv_gid { raw: self.gid.0 },
-                flow_label: 0,
-                sgid_index: self.gid_index,
-                hop_limit: HOP_LIMIT,
-                traffic_class: self.traffic_class,
-            },
+            grh,
             dlid: self.lid,
             sl: self.service_level,
-            is_global: 1,
+            is_global: u8::from(self.global.is_some()),
             port_num: self.port,
             ..ibv_ah_attr::default()
+        }
+    }
+}
+
+impl fmt::Display for Route {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.global {
+            Some(global) => global.gid.fmt(f),
+            None => write!(f, "LID {}", self.lid),
         }
     }
 }
@@ -83,7 +100,7 @@ impl ProtectionDomain {
         // SAFETY: the domain is alive and the attributes are readable.
         let raw = unsafe { (self.inner.context.provider().create_ah)(self.inner.raw, &raw mut attr) };
         if raw.is_null() {
-            return Err(Error::last("create_ah", format!("the route to {}", route.gid)));
+            return Err(Error::last("create_ah", format!("the route to {route}")));
         }
         Ok(AddressHandle { inner: Arc::new(AhInner { raw, pd: Arc::clone(&self.inner) }) })
     }

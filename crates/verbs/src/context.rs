@@ -1,6 +1,7 @@
 //! Devices and contexts.
 
-use std::ffi::{CStr, c_int};
+use std::ffi::{CStr, c_char, c_int};
+use std::fmt;
 use std::sync::Arc;
 
 use crate::abi::*;
@@ -13,6 +14,19 @@ use crate::provider::Provider;
 pub struct Device {
     provider: &'static Provider,
     name: String,
+    transport: Transport,
+    path: String,
+}
+
+/// What a device speaks (`ibv_transport_type`).
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Transport {
+    /// InfiniBand or RoCE.
+    InfiniBand,
+    /// iWARP: connections are made through RDMA CM only.
+    Iwarp,
+    /// Anything else, as the device has it.
+    Other(u32),
 }
 
 /// The devices of a provider.
@@ -21,7 +35,7 @@ pub struct Device {
 /// When the provider cannot list them, e.g. because the kernel has no RDMA support.
 pub fn devices(provider: &'static Provider) -> Result<Vec<Device>> {
     let list = DeviceList::new(provider)?;
-    Ok(list.names().map(|(_, name)| Device { provider, name }).collect())
+    Ok(list.iter().map(|(_, device)| device).collect())
 }
 
 impl Device {
@@ -37,14 +51,26 @@ impl Device {
         self.provider
     }
 
+    /// What it speaks.
+    #[must_use]
+    pub fn transport(&self) -> Transport {
+        self.transport
+    }
+
+    /// Its directory under `/sys/class/infiniband`; empty where the kernel does not know it.
+    #[must_use]
+    pub fn sysfs_path(&self) -> &str {
+        &self.path
+    }
+
     /// Opens the device.
     ///
     /// # Errors
     /// When the device has gone or the provider refuses it.
     pub fn open(&self) -> Result<Context> {
         let list = DeviceList::new(self.provider)?;
-        let Some((device, _)) = list.names().find(|(_, name)| *name == self.name) else {
-            let known = list.names().map(|(_, name)| name).collect::<Vec<_>>().join(", ");
+        let Some((device, _)) = list.iter().find(|(_, device)| device.name == self.name) else {
+            let known = list.iter().map(|(_, device)| device.name).collect::<Vec<_>>().join(", ");
             return Err(Error::NoSuchDevice { name: self.name.clone(), known });
         };
         // SAFETY: the device comes from the list that is still held.
@@ -74,15 +100,32 @@ impl DeviceList {
         Ok(Self { provider, list, len: usize::try_from(len).unwrap_or(0) })
     }
 
-    fn names(&self) -> impl Iterator<Item = (*mut ibv_device, String)> + '_ {
+    fn iter(&self) -> impl Iterator<Item = (*mut ibv_device, Device)> + '_ {
         (0..self.len).map(|i| {
             // SAFETY: the list has `len` entries, and each is a device until the list is freed.
-            let device = unsafe { *self.list.add(i) };
+            let raw = unsafe { *self.list.add(i) };
             // SAFETY: a device's name is a string that lives as long as the device.
-            let name = unsafe { CStr::from_ptr((self.provider.get_device_name)(device)) };
-            (device, name.to_string_lossy().into_owned())
+            let name = unsafe { CStr::from_ptr((self.provider.get_device_name)(raw)) };
+            // SAFETY: as above; libibverbs fills these members before it lists a device and does not change them.
+            let (transport, path) = unsafe { ((*raw).transport_type, (*raw).ibdev_path) };
+            let device = Device {
+                provider: self.provider,
+                name: name.to_string_lossy().into_owned(),
+                transport: match transport {
+                    IBV_TRANSPORT_IB => Transport::InfiniBand,
+                    IBV_TRANSPORT_IWARP => Transport::Iwarp,
+                    other => Transport::Other(other),
+                },
+                path: text(&path),
+            };
+            (raw, device)
         })
     }
+}
+
+/// The characters before the first zero.
+fn text(field: &[c_char]) -> String {
+    field.iter().take_while(|c| **c != 0).map(|c| c.cast_unsigned() as char).collect()
 }
 
 impl Drop for DeviceList {
@@ -142,6 +185,12 @@ pub struct DeviceLimits {
     pub max_cqe: u32,
     /// Bytes of one memory region.
     pub max_mr_bytes: u64,
+    /// RDMA Reads and atomics that one queue pair answers at the same time.
+    pub max_responder_reads: u8,
+    /// RDMA Reads and atomics that one queue pair has under way at the same time.
+    pub max_initiator_reads: u8,
+    /// Whether it has atomic operations at all.
+    pub has_atomics: bool,
     /// Ports.
     pub ports: u8,
 }
@@ -190,6 +239,54 @@ pub enum LinkLayer {
     Other(u8),
 }
 
+/// Width and signal rate of a link, as its port has them.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct LinkSpeed {
+    width: u8,
+    speed: u8,
+}
+
+impl LinkSpeed {
+    /// Lanes; `None` where the device says something that no specification names.
+    #[must_use]
+    pub fn lanes(self) -> Option<u8> {
+        Some(match self.width {
+            1 => 1,
+            2 => 4,
+            4 => 8,
+            8 => 12,
+            16 => 2,
+            _ => return None,
+        })
+    }
+
+    /// InfiniBand's name of the signal rate of a lane, and the rate in Mbit/s (IBTA vol. 2, chapter 6, and
+    /// `ibv_devinfo`); `None` where the device says something that no specification names.
+    #[must_use]
+    pub fn rate(self) -> Option<(&'static str, u32)> {
+        Some(match self.speed {
+            1 => ("SDR", 2_500),
+            2 => ("DDR", 5_000),
+            4 => ("QDR", 10_000),
+            8 => ("FDR10", 10_312),
+            16 => ("FDR", 14_062),
+            32 => ("EDR", 25_781),
+            64 => ("HDR", 53_125),
+            128 => ("NDR", 106_250),
+            _ => return None,
+        })
+    }
+}
+
+impl fmt::Display for LinkSpeed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.lanes(), self.rate()) {
+            (Some(lanes), Some((name, _))) => write!(f, "{lanes}X {name}"),
+            _ => write!(f, "width {} speed {}", self.width, self.speed),
+        }
+    }
+}
+
 /// What a port is (`ibv_query_port`).
 #[derive(Clone, Copy, Debug)]
 pub struct Port {
@@ -207,6 +304,10 @@ pub struct Port {
     pub lid: u16,
     /// Entries of the GID table.
     pub gids: u32,
+    /// Entries of the P_Key table.
+    pub pkeys: u16,
+    /// Width and signal rate of the link.
+    pub speed: LinkSpeed,
 }
 
 impl Context {
@@ -227,10 +328,8 @@ impl Context {
         let returned = unsafe { (self.inner.provider().query_device)(self.inner.raw, &raw mut attr) };
         Error::check("query_device", || self.device().name.clone(), returned)?;
         let count = |value: c_int| u32::try_from(value).unwrap_or(0);
-        let firmware =
-            attr.fw_ver.iter().take_while(|c| **c != 0).map(|c| c.cast_unsigned() as char).collect();
         Ok(DeviceLimits {
-            firmware,
+            firmware: text(&attr.fw_ver),
             node_guid: u64::from_be(attr.node_guid),
             vendor: (attr.vendor_id, attr.vendor_part_id),
             max_qp: count(attr.max_qp),
@@ -238,6 +337,9 @@ impl Context {
             max_sge: count(attr.max_sge),
             max_cqe: count(attr.max_cqe),
             max_mr_bytes: attr.max_mr_size,
+            max_responder_reads: u8::try_from(attr.max_qp_rd_atom).unwrap_or(u8::MAX),
+            max_initiator_reads: u8::try_from(attr.max_qp_init_rd_atom).unwrap_or(u8::MAX),
+            has_atomics: attr.atomic_cap != IBV_ATOMIC_NONE,
             ports: attr.phys_port_cnt,
         })
     }
@@ -267,7 +369,22 @@ impl Context {
             max_message_bytes: attr.max_msg_sz,
             lid: attr.lid,
             gids: u32::try_from(attr.gid_tbl_len).unwrap_or(0),
+            pkeys: attr.pkey_tbl_len,
+            speed: LinkSpeed { width: attr.active_width, speed: attr.active_speed },
         })
+    }
+
+    /// An entry of a port's P_Key table.
+    ///
+    /// # Errors
+    /// When there is no such entry.
+    pub fn pkey(&self, port: u8, index: u16) -> Result<u16> {
+        let mut pkey = 0;
+        // SAFETY: the context is open and the key is writable.
+        let returned =
+            unsafe { (self.inner.provider().query_pkey)(self.inner.raw, port, index.into(), &raw mut pkey) };
+        Error::check("query_pkey", || format!("{} port {port} index {index}", self.device().name), returned)?;
+        Ok(u16::from_be(pkey))
     }
 
     /// An entry of a port's GID table.

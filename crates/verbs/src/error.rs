@@ -21,7 +21,7 @@ pub enum Error {
         known: String,
     },
     /// A verb failed.
-    #[error("{verb} on {object} failed: {} (errno {errno})", describe(*errno))]
+    #[error("{verb} on {object} failed: {} (errno {errno}){}", describe(*errno), remedy(verb, *errno))]
     Verb {
         /// Name of the C function.
         verb: &'static str,
@@ -104,6 +104,46 @@ impl Error {
             Ok(()) => format!("{} (errno {errno}): an attribute's value is not acceptable", describe(errno)),
         };
         Self::Transition { qp_num: qp.0, service: service_name(qp.1), from, to, why }
+    }
+}
+
+/// What to do about an error that the field knows by its cryptic text only; empty where nothing is known.
+fn remedy(verb: &str, errno: i32) -> String {
+    match (verb, errno) {
+        ("get_device_list", libc::ENOSYS) => {
+            ": the kernel has no RDMA loaded; load it with `modprobe ib_uverbs` and the module of the adapter, or for \
+             Soft-RoCE `modprobe rdma_rxe` and `rdma link add rxe0 type rxe netdev eth0`"
+                .to_owned()
+        }
+        ("open_device", libc::ENOENT | libc::ENODEV | libc::ENXIO) => {
+            ": is its node in /dev/infiniband? A container needs `--device /dev/infiniband`".to_owned()
+        }
+        ("open_device", libc::EACCES | libc::EPERM) => {
+            ": the nodes in /dev/infiniband must be readable and writable for you; see their group".to_owned()
+        }
+        ("reg_mr" | "create_cq" | "create_qp", libc::ENOMEM) => format!(
+            ": the limit of locked memory is {}; raise it with `ulimit -l unlimited`, for good in \
+             /etc/security/limits.d, for a service with LimitMEMLOCK=infinity, for a container with --ulimit memlock=-1",
+            locked_limit()
+        ),
+        ("modify_qp" | "create_ah", libc::ENETUNREACH | libc::EHOSTUNREACH | libc::ETIMEDOUT) => {
+            ": the peer's GID cannot be resolved to a link address; both ends need GIDs of one network and one kind: \
+             see `rdmascope devices` at both, and choose with -x"
+                .to_owned()
+        }
+        _ => String::new(),
+    }
+}
+
+/// The limit of locked memory in words.
+fn locked_limit() -> String {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the structure is writable.
+    let known = unsafe { libc::getrlimit(libc::RLIMIT_MEMLOCK, &raw mut limit) } == 0;
+    match limit.rlim_cur {
+        _ if !known => "not known".to_owned(),
+        libc::RLIM_INFINITY => "unlimited (then the device has no more of what it needs)".to_owned(),
+        bytes => format!("{} KiB", bytes / 1024),
     }
 }
 

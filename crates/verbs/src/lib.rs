@@ -4,6 +4,7 @@
 //!   time. rdma-core keeps this ABI stable, so that one set of types serves every provider.
 //! * [`provider`]: the table of functions through which all verbs are reached: the seam between what measures and
 //!   what is measured.
+//! * [`system`]: the system's libibverbs as a provider, opened at run time;
 //! * [`transition`]: which queue-pair state may follow which, and with which attributes.
 //! * the safe wrapper: [`Device`], [`Context`], [`ProtectionDomain`], [`MemoryRegion`], [`CompletionChannel`],
 //!   [`CompletionQueue`], [`QueuePair`], [`AddressHandle`] and the work requests. Every object holds its parents, so
@@ -12,23 +13,29 @@
 
 pub mod abi;
 pub mod provider;
+pub mod system;
 pub mod transition;
 
 mod address;
 mod completion;
 mod context;
 mod error;
+mod gid;
 mod memory;
 mod queue_pair;
 mod work;
 
-pub use address::{AddressHandle, Gid, Route};
+pub use address::{AddressHandle, Gid, GlobalRoute, Route};
 pub use completion::{Completion, CompletionChannel, CompletionQueue, WcOpcode, WcStatus};
-pub use context::{Context, Device, DeviceLimits, LinkLayer, Mtu, Port, PortState, devices};
+pub use context::{
+    Context, Device, DeviceLimits, LinkLayer, LinkSpeed, Mtu, Port, PortState, Transport, devices,
+};
 pub use error::{Error, Result};
-pub use memory::{MemoryRegion, ProtectionDomain};
+pub use gid::{GidEntry, GidKind, default_gid};
+pub use memory::{MemoryRegion, ProtectionDomain, Remote};
 pub use provider::Provider;
 pub use queue_pair::{
-    CanReceive, Connection, Init, QueuePair, QueuePairOptions, ReadyToReceive, ReadyToSend, Reset, Service,
+    CanReceive, Connection, Init, Initialisation, QueuePair, QueuePairOptions, ReadyToReceive, ReadyToSend,
+    Reset, Service,
 };
 pub use work::{ReceiveRequest, SendRequest};

@@ -2,6 +2,7 @@
 
 use std::ffi::c_void;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
 
 use crate::abi::*;
 use crate::context::{Context, ContextInner};
@@ -70,6 +71,15 @@ impl ProtectionDomain {
     }
 }
 
+/// A place in a peer's memory, as the peer has told it.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Remote {
+    /// Virtual address.
+    pub addr: u64,
+    /// The key for remote access.
+    pub rkey: u32,
+}
+
 /// Memory that a device may reach.
 ///
 /// The device writes to it at any time, so there are no references into it: bytes are copied in and out.
@@ -113,6 +123,32 @@ impl MemoryRegion {
         self.check(offset, len)?;
         let length = u32::try_from(len).map_err(|_| Error::Range { offset, len, length: self.len() })?;
         Ok(ibv_sge { addr: (self.buffer.addr as usize + offset) as u64, length, lkey: self.lkey() })
+    }
+
+    /// Where a peer's one-sided operations find the byte at `offset`.
+    ///
+    /// # Errors
+    /// [`Error::Range`] when there is no such byte.
+    pub fn remote(&self, offset: usize) -> Result<Remote> {
+        self.check(offset, 1)?;
+        // SAFETY: the registration is alive.
+        let rkey = unsafe { (*self.raw).rkey };
+        Ok(Remote { addr: (self.buffer.addr as usize + offset) as u64, rkey })
+    }
+
+    /// The byte at `offset`, read afresh: what a peer's RDMA write has put there by now. What was written before it, by
+    /// the same operation or an earlier one of the same queue pair, is then there as well on every device that writes
+    /// in ascending order, as the field's tools assume.
+    ///
+    /// # Errors
+    /// [`Error::Range`] when there is no such byte.
+    #[inline]
+    pub fn peek(&self, offset: usize) -> Result<u8> {
+        self.check(offset, 1)?;
+        // SAFETY: the byte lies in the buffer, which lives as long as the region; it is only reached by copies and by
+        // devices, so an atomic may be made of it.
+        let byte = unsafe { AtomicU8::from_ptr(self.buffer.addr.cast::<u8>().add(offset)) };
+        Ok(byte.load(Ordering::Acquire))
     }
 
     /// Copies bytes into the region.

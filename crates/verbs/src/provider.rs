@@ -25,6 +25,9 @@ pub struct Provider {
     pub query_device: unsafe extern "C" fn(*mut ibv_context, *mut ibv_device_attr) -> c_int,
     pub query_port: unsafe extern "C" fn(*mut ibv_context, u8, *mut ibv_port_attr) -> c_int,
     pub query_gid: unsafe extern "C" fn(*mut ibv_context, u8, c_int, *mut ibv_gid) -> c_int,
+    /// `_ibv_query_gid_ex`, since rdma-core 31: an entry of the GID table with its type.
+    pub query_gid_ex:
+        Option<unsafe extern "C" fn(*mut ibv_context, u32, u32, *mut ibv_gid_entry, u32, usize) -> c_int>,
     pub query_pkey: unsafe extern "C" fn(*mut ibv_context, u8, c_int, *mut u16) -> c_int,
     pub alloc_pd: unsafe extern "C" fn(*mut ibv_context) -> *mut ibv_pd,
     pub dealloc_pd: unsafe extern "C" fn(*mut ibv_pd) -> c_int,

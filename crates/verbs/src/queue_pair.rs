@@ -70,6 +70,19 @@ pub struct QueuePairOptions {
     pub max_inline_data: u32,
 }
 
+/// What a queue pair is initialised with.
+#[derive(Clone, Copy, Debug)]
+pub struct Initialisation {
+    /// Local port, from 1.
+    pub port: u8,
+    /// Index of the partition key.
+    pub pkey_index: u16,
+    /// What protects datagrams; means nothing to the connected services.
+    pub qkey: u32,
+    /// What peers may do (`IBV_ACCESS_REMOTE_*`); means nothing to datagrams.
+    pub access: u32,
+}
+
 /// What a queue pair must know of its peer and of the way there.
 #[derive(Clone, Copy, Debug)]
 pub struct Connection {
@@ -91,6 +104,10 @@ pub struct Connection {
     pub rnr_retry: u8,
     /// Code of the time that the peer is told to wait when no receive is posted (IBTA vol. 1, table 45). RC only.
     pub min_rnr_timer: u8,
+    /// RDMA Reads and atomics of the peer that this end answers at the same time. RC only.
+    pub responder_reads: u8,
+    /// RDMA Reads and atomics that this end has under way at the same time. RC only.
+    pub initiator_reads: u8,
 }
 
 /// A queue pair in a state, which says what may be posted: a send once it is ready to send,
@@ -146,10 +163,10 @@ pub struct Connection {
 /// ```
 ///
 /// ```compile_fail,E0382
-/// # use verbs::{QueuePair, Reset, Result};
-/// fn twice(pair: QueuePair<Reset>) -> Result<()> {
-///     pair.init(1, 0)?;
-///     pair.init(1, 0)?;
+/// # use verbs::{Initialisation, QueuePair, Reset, Result};
+/// fn twice(pair: QueuePair<Reset>, with: &Initialisation) -> Result<()> {
+///     pair.init(with)?;
+///     pair.init(with)?;
 ///     Ok(())
 /// }
 /// ```
@@ -283,12 +300,19 @@ impl<State> QueuePair<State> {
 }
 
 impl QueuePair<Reset> {
-    /// RESET to INIT. `qkey` protects datagrams and means nothing to the connected services.
+    /// RESET to INIT.
     ///
     /// # Errors
     /// When the device refuses.
-    pub fn init(self, port: u8, qkey: u32) -> Result<QueuePair<Init>> {
-        let mut attr = ibv_qp_attr { qp_state: IBV_QPS_INIT, port_num: port, qkey, ..ibv_qp_attr::default() };
+    pub fn init(self, with: &Initialisation) -> Result<QueuePair<Init>> {
+        let mut attr = ibv_qp_attr {
+            qp_state: IBV_QPS_INIT,
+            port_num: with.port,
+            pkey_index: with.pkey_index,
+            qkey: with.qkey,
+            qp_access_flags: with.access,
+            ..ibv_qp_attr::default()
+        };
         let own = if self.service == Service::Ud { IBV_QP_QKEY } else { IBV_QP_ACCESS_FLAGS };
         self.inner.modify(&mut attr, IBV_QP_PKEY_INDEX | IBV_QP_PORT | own)?;
         Ok(self.into_state())
@@ -307,7 +331,7 @@ impl QueuePair<Init> {
             dest_qp_num: to.qp_num,
             rq_psn: to.peer_psn,
             ah_attr: to.route.raw(),
-            max_dest_rd_atomic: 1,
+            max_dest_rd_atomic: to.responder_reads,
             min_rnr_timer: to.min_rnr_timer,
             ..ibv_qp_attr::default()
         };
@@ -334,7 +358,7 @@ impl QueuePair<ReadyToReceive> {
             timeout: to.timeout,
             retry_cnt: to.retry_count,
             rnr_retry: to.rnr_retry,
-            max_rd_atomic: 1,
+            max_rd_atomic: to.initiator_reads,
             ..ibv_qp_attr::default()
         };
         let reliable = IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
@@ -372,16 +396,33 @@ impl QueuePair<ReadyToSend> {
     /// operation that the service does not have.
     #[inline]
     pub fn post_send(&mut self, request: &mut SendRequest) -> Result<()> {
-        if self.service == Service::Ud && !request.has_address() {
-            let object = format!("queue pair {:#08x}: a datagram without address", self.number());
-            return Err(Error::Verb { verb: "post_send", object, errno: libc::EINVAL });
+        self.post_sends(std::slice::from_mut(request))
+    }
+
+    /// Posts sends as one list, for which the device is told once.
+    ///
+    /// # Errors
+    /// As [`post_send`](Self::post_send); those before the one that is refused are posted.
+    #[inline]
+    pub fn post_sends(&mut self, requests: &mut [SendRequest]) -> Result<()> {
+        let mut next = std::ptr::null_mut();
+        for request in requests.iter_mut().rev() {
+            if self.service == Service::Ud && !request.is_datagram() {
+                let object = format!("queue pair {:#08x}: no datagram with an address", self.number());
+                return Err(Error::Verb { verb: "post_send", object, errno: libc::EINVAL });
+            }
+            request.raw.sg_list = request.elements.as_mut_ptr();
+            request.raw.next = next;
+            next = &raw mut request.raw;
         }
-        request.raw.sg_list = request.elements.as_mut_ptr();
+        if next.is_null() {
+            return Ok(());
+        }
         let mut bad = std::ptr::null_mut();
         // SAFETY: the context of a live queue pair is alive; libibverbs reads its operations in the same way.
         let post = unsafe { (*(*self.inner.raw).context).ops.post_send };
-        // SAFETY: every provider fills post_send; the request and its elements are readable until it returns.
-        let returned = unsafe { post.unwrap_unchecked()(self.inner.raw, &raw mut request.raw, &raw mut bad) };
+        // SAFETY: every provider fills post_send; the requests and their elements are readable until it returns.
+        let returned = unsafe { post.unwrap_unchecked()(self.inner.raw, next, &raw mut bad) };
         Error::check("post_send", || format!("queue pair {:#08x}", self.number()), returned)
     }
 }

@@ -4,6 +4,7 @@
 
 use crate::abi::*;
 use crate::address::AddressHandle;
+use crate::memory::Remote;
 
 /// A request for the send queue.
 pub struct SendRequest {
@@ -28,16 +29,56 @@ impl SendRequest {
         Self { raw, elements, payload: Box::default(), handle: None }
     }
 
-    /// A Send of the request's own bytes, which the device copies when it is posted (`IBV_SEND_INLINE`).
+    /// An RDMA Write of what `elements` gather.
     #[must_use]
-    pub fn send_inline(id: u64, payload: &[u8]) -> Self {
+    pub fn write(id: u64, elements: Vec<ibv_sge>, to: Remote) -> Self {
+        let mut request = Self::send(id, elements);
+        request.raw.opcode = IBV_WR_RDMA_WRITE;
+        request.raw.wr.rdma = ibv_wr_rdma { remote_addr: to.addr, rkey: to.rkey };
+        request
+    }
+
+    /// An RDMA Read into what `elements` scatter.
+    #[must_use]
+    pub fn read(id: u64, elements: Vec<ibv_sge>, from: Remote) -> Self {
+        let mut request = Self::write(id, elements, from);
+        request.raw.opcode = IBV_WR_RDMA_READ;
+        request
+    }
+
+    /// A compare-and-swap of the eight bytes at `at`, whose value before goes to `element`.
+    #[must_use]
+    pub fn compare_swap(id: u64, element: ibv_sge, at: Remote, compare: u64, swap: u64) -> Self {
+        let mut request = Self::send(id, vec![element]);
+        request.raw.opcode = IBV_WR_ATOMIC_CMP_AND_SWP;
+        request.raw.wr.atomic =
+            ibv_wr_atomic { remote_addr: at.addr, compare_add: compare, swap, rkey: at.rkey };
+        request
+    }
+
+    /// A fetch-and-add to the eight bytes at `at`, whose value before goes to `element`.
+    #[must_use]
+    pub fn fetch_add(id: u64, element: ibv_sge, at: Remote, add: u64) -> Self {
+        let mut request = Self::compare_swap(id, element, at, add, 0);
+        request.raw.opcode = IBV_WR_ATOMIC_FETCH_AND_ADD;
+        request
+    }
+
+    /// With its own bytes instead of what its elements gather: the CPU copies them when the request is posted
+    /// (`IBV_SEND_INLINE`). For Send and RDMA Write; the others have nothing to gather and stay as they are.
+    #[must_use]
+    pub fn inline(mut self, payload: &[u8]) -> Self {
+        let gathers = [IBV_WR_SEND, IBV_WR_SEND_WITH_IMM, IBV_WR_RDMA_WRITE, IBV_WR_RDMA_WRITE_WITH_IMM];
+        if !gathers.contains(&self.raw.opcode) {
+            return self;
+        }
         let mut payload = Box::<[u8]>::from(payload);
         let length = u32::try_from(payload.len()).unwrap_or(u32::MAX);
-        let element = ibv_sge { addr: payload.as_mut_ptr() as u64, length, lkey: 0 };
-        let mut request = Self::send(id, vec![element]);
-        request.payload = payload;
-        request.flag(IBV_SEND_INLINE, true);
-        request
+        self.elements = vec![ibv_sge { addr: payload.as_mut_ptr() as u64, length, lkey: 0 }];
+        self.raw.num_sge = 1;
+        self.payload = payload;
+        self.flag(IBV_SEND_INLINE, true);
+        self
     }
 
     /// The bytes that are sent inline; none where the request is not inline.
@@ -45,10 +86,14 @@ impl SendRequest {
         &mut self.payload
     }
 
-    /// With immediate data.
+    /// With immediate data. For Send and RDMA Write, inline or not; the others have none and stay as they are.
     #[must_use]
     pub fn immediate(mut self, data: u32) -> Self {
-        self.raw.opcode = IBV_WR_SEND_WITH_IMM;
+        self.raw.opcode = match self.raw.opcode {
+            IBV_WR_SEND => IBV_WR_SEND_WITH_IMM,
+            IBV_WR_RDMA_WRITE => IBV_WR_RDMA_WRITE_WITH_IMM,
+            other => other,
+        };
         self.raw.imm_data = data.to_be();
         self
     }
@@ -68,10 +113,10 @@ impl SendRequest {
         self
     }
 
-    /// Whether it says where it goes, as a datagram must: a device reads the handle unasked.
+    /// Whether it may be posted as a datagram: a device reads the address handle unasked.
     #[inline]
-    pub(crate) fn has_address(&self) -> bool {
-        self.handle.is_some()
+    pub(crate) fn is_datagram(&self) -> bool {
+        self.handle.is_some() && matches!(self.raw.opcode, IBV_WR_SEND | IBV_WR_SEND_WITH_IMM)
     }
 
     /// Changes whether it asks for a completion.

@@ -27,6 +27,7 @@ fn layout() -> Vec<(String, String, usize)> {
     }
     rows! {
         ibv_gid "union ibv_gid" { raw }
+        ibv_gid_entry "struct ibv_gid_entry" { gid, gid_index, port_num, gid_type, ndev_ifindex }
         ibv_device_attr "struct ibv_device_attr" { fw_ver, node_guid, max_mr_size, max_qp, max_qp_wr, max_sge, max_cqe,
             max_pd, atomic_cap, max_srq_sge, max_pkeys, local_ca_ack_delay, phys_port_cnt }
         ibv_port_attr "struct ibv_port_attr" { state, max_mtu, active_mtu, gid_tbl_len, port_cap_flags, max_msg_sz,

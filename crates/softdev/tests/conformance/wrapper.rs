@@ -4,8 +4,8 @@ use std::time::Instant;
 
 use verbs::abi::*;
 use verbs::{
-    Completion, CompletionQueue, Connection, Context, Error, Gid, Mtu, ProtectionDomain, QueuePairOptions,
-    ReceiveRequest, Route, SendRequest, Service, devices,
+    Completion, CompletionQueue, Connection, Context, Error, Gid, GlobalRoute, Initialisation, Mtu,
+    ProtectionDomain, QueuePairOptions, ReceiveRequest, Route, SendRequest, Service, devices,
 };
 
 use super::node::{Bench, PATIENCE, QKEY, Send, Shape, Tuning};
@@ -34,12 +34,23 @@ fn connection(qp_num: u32, gid: Gid) -> Connection {
         peer_psn: tuning.psn,
         own_psn: tuning.psn,
         mtu: Mtu::from_bytes(1024).expect("there is such an MTU"),
-        route: Route { port: 1, gid_index: 0, gid, lid: 0, service_level: 0, traffic_class: 0 },
+        route: Route {
+            port: 1,
+            lid: 0,
+            service_level: 0,
+            global: Some(GlobalRoute { gid_index: 0, gid, traffic_class: 0 }),
+        },
         timeout: tuning.timeout,
         retry_count: tuning.retries,
         rnr_retry: tuning.rnr_retries,
         min_rnr_timer: tuning.rnr_timer,
+        responder_reads: 1,
+        initiator_reads: 1,
     }
+}
+
+fn initialisation(port: u8) -> Initialisation {
+    Initialisation { port, pkey_index: 0, qkey: QKEY, access: 0 }
 }
 
 fn wait(cq: &CompletionQueue) -> Completion {
@@ -66,7 +77,7 @@ pub(crate) fn services_carry_messages(bench: &mut Bench) {
         let pair = pd.queue_pair(&options(service), &cq, &cq).expect("a queue pair");
         let b = bench.far.side(&Shape::of(raw));
         let to = connection(b.number, gid);
-        let mut pair = pair.init(1, QKEY).expect("INIT");
+        let mut pair = pair.init(&initialisation(1)).expect("INIT");
         let mut region = pd.memory_region(8192, IBV_ACCESS_LOCAL_WRITE).expect("a region");
         let mut receive = ReceiveRequest::new(4, vec![region.sge(4096, 4096).expect("in range")]);
         pair.post_receive(&mut receive).expect("INIT receives");
@@ -92,7 +103,7 @@ pub(crate) fn services_carry_messages(bench: &mut Bench) {
         assert!(bench.far.read(b.region, header as usize, 1000) == bytes);
 
         bench.far.receive(b.qp, 1, &[b.at(0, 4096)]);
-        let mut small = SendRequest::send_inline(10, b"what was").signaled(true);
+        let mut small = SendRequest::send(10, Vec::new()).inline(b"what was").signaled(true);
         if service == Service::Ud {
             small = small.to(&handle, b.number, QKEY);
         }
@@ -122,7 +133,7 @@ pub(crate) fn a_refused_change_says_why(bench: &mut Bench) {
     let context = open(bench);
     let (pd, cq) = queues(&context);
     let pair = pd.queue_pair(&options(Service::Rc), &cq, &cq).expect("a queue pair");
-    let error = pair.init(99, 0).expect_err("there is no port 99");
+    let error = pair.init(&initialisation(99)).expect_err("there is no port 99");
     assert!(matches!(error, Error::Transition { from: IBV_QPS_RESET, to: IBV_QPS_INIT, .. }), "{error}");
     assert!(pd.memory_region(4096, IBV_ACCESS_REMOTE_WRITE).is_err());
     let region = pd.memory_region(100, 0).expect("a region");
@@ -136,7 +147,7 @@ pub(crate) fn a_datagram_without_address_is_refused(bench: &mut Bench) {
     let gid = context.gid(1, 0).expect("a GID");
     let to = connection(0, gid);
     let pair = pd.queue_pair(&options(Service::Ud), &cq, &cq).expect("a queue pair");
-    let pair = pair.init(1, QKEY).expect("INIT").ready_to_receive(&to).expect("RTR");
+    let pair = pair.init(&initialisation(1)).expect("INIT").ready_to_receive(&to).expect("RTR");
     let mut pair = pair.ready_to_send(&to).expect("RTS");
     let error = pair.post_send(&mut SendRequest::send(1, Vec::new())).expect_err("it has no address");
     assert!(matches!(error, Error::Verb { errno: libc::EINVAL, .. }), "{error}");

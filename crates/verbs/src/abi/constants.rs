@@ -9,6 +9,7 @@ macro_rules! constants {
 constants! {
     ibv_node_type { IBV_NODE_CA = 1, IBV_NODE_RNIC = 4, }
     ibv_transport_type { IBV_TRANSPORT_IB = 0, IBV_TRANSPORT_IWARP = 1, }
+    ibv_gid_type { IBV_GID_TYPE_IB = 0, IBV_GID_TYPE_ROCE_V1 = 1, IBV_GID_TYPE_ROCE_V2 = 2, }
     ibv_atomic_cap { IBV_ATOMIC_NONE = 0, IBV_ATOMIC_HCA = 1, IBV_ATOMIC_GLOB = 2, }
     ibv_device_cap_flags {
         IBV_DEVICE_CURR_QP_STATE_MOD = 1 << 7, IBV_DEVICE_SYS_IMAGE_GUID = 1 << 11,

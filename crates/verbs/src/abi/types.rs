@@ -14,6 +14,16 @@ pub struct ibv_gid {
     pub raw: [u8; 16],
 }
 
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub struct ibv_gid_entry {
+    pub gid: ibv_gid,
+    pub gid_index: u32,
+    pub port_num: u32,
+    pub gid_type: u32,
+    pub ndev_ifindex: u32,
+}
+
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct ibv_device_attr {
