@@ -1,15 +1,6 @@
 //! softdev between processes: what a process that is killed leaves behind, what two busy ones do to each other, and what
 //! an unprivileged user can do.
 
-#[path = "conformance/node.rs"]
-#[allow(dead_code, reason = "shared with the conformance cases, which use all of it")]
-mod node;
-#[path = "conformance/rig.rs"]
-#[allow(dead_code, reason = "as above")]
-mod rig;
-#[path = "conformance/runner.rs"]
-mod runner;
-
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -17,19 +8,20 @@ use std::time::{Duration, Instant};
 use softdev::PROVIDER;
 use verbs::abi::*;
 
-use node::{Node, PEER, QKEY, Send, Shape, Side, Tuning, serve};
-use rig::op;
-use runner::{Trial, run};
+use conformance::node::{peer, serve};
+use conformance::rig::{self, op};
+use conformance::runner::{Trial, run};
+use conformance::subject::Origin;
+use conformance::{Node, PATIENCE, QKEY, Send, Shape, Side, Subject, Tuning};
 
-const DEVICE: &str = "softdev0";
 const SIZE: usize = 64 << 10;
 
 fn main() {
-    if std::env::args().nth(1).as_deref() == Some(PEER) {
-        serve(&PROVIDER, DEVICE);
+    if peer().is_some() {
+        serve(&subject());
         return;
     }
-    let trial = |name: &str, run: fn()| Trial { name: name.to_owned(), run: Box::new(run) };
+    let trial = |name: &str, run: fn()| Trial { name: name.to_owned(), skipped: None, run: Box::new(run) };
     run(&[
         trial(
             "a_killed_receiver_exhausts_the_senders_retries",
@@ -46,12 +38,16 @@ fn main() {
     ]);
 }
 
+fn subject() -> Subject {
+    Subject { provider: &PROVIDER, device: "softdev0".to_owned(), origin: Origin::default() }
+}
+
 fn near() -> Node {
-    Node::local(&PROVIDER, DEVICE)
+    Node::local(&subject())
 }
 
 fn far() -> Node {
-    Node::remote(&PROVIDER, DEVICE)
+    Node::remote(&subject())
 }
 
 fn shape() -> Shape {
@@ -86,12 +82,6 @@ fn exchange_words(side: &Side, size: usize, counts: [u64; 2], idle_ms: u64) -> V
 fn exchange(node: &mut Node, words: &[u64]) -> (u64, u64, ibv_wc_status) {
     let answer = node.call(op::EXCHANGE, words);
     (answer[1], answer[2], answer[3] as u32)
-}
-
-fn kill(mut node: Node) {
-    let Node::Remote { child, .. } = &mut node else { unreachable!("only processes are killed") };
-    child.kill().expect("it can be killed"); // SIGKILL
-    child.wait().expect("it has ended");
 }
 
 /// A different moment in each round, from before the first message on.
@@ -133,7 +123,7 @@ fn a_killed_receiver_exhausts_the_senders_retries() {
         far.start(op::EXCHANGE, &exchange_words(&b, SIZE, [0, u64::MAX >> 1], 60_000));
         let killer = std::thread::spawn(move || {
             std::thread::sleep(moment(round));
-            kill(far);
+            far.kill();
         });
         let start = Instant::now();
         let (_, _, status) = exchange(&mut near, &exchange_words(&a, SIZE, [u64::MAX >> 1, 0], 15_000));
@@ -164,7 +154,7 @@ fn a_killed_sender_leaves_a_receiver_that_works() {
         far.start(op::EXCHANGE, &exchange_words(&b, SIZE, [u64::MAX >> 1, 0], 60_000));
         let killer = std::thread::spawn(move || {
             std::thread::sleep(moment(round));
-            kill(far);
+            far.kill();
         });
         // What arrives is whole; then it is quiet.
         let words = exchange_words(&a, SIZE, [0, u64::MAX >> 1], 30);
@@ -207,11 +197,11 @@ fn killed_senders_of_datagrams_disturb_no_others() {
         while start.elapsed() < moment(round) {
             repost(&mut near, &side);
         }
-        kill(far);
+        far.kill();
         // Datagrams of others still arrive: none is lost for ever.
         let start = Instant::now();
         loop {
-            assert!(start.elapsed() < node::PATIENCE, "the receiver is deaf in round {round}");
+            assert!(start.elapsed() < PATIENCE, "the receiver is deaf in round {round}");
             near.send(own.qp, Send::new(1, &[own.at(0, 100)]).to(handle, side.number, QKEY));
             near.wait_one(own.send_cq);
             if repost(&mut near, &side).contains(&own.number) {
@@ -227,7 +217,7 @@ fn killed_senders_of_datagrams_disturb_no_others() {
     let start = Instant::now();
     let mut got = 0;
     while got < 2 {
-        assert!(start.elapsed() < node::PATIENCE, "a receive has got lost");
+        assert!(start.elapsed() < PATIENCE, "a receive has got lost");
         got += near.poll(side.receive_cq, 2).len();
     }
     near.close();
@@ -262,7 +252,7 @@ fn a_killed_sleeper_does_no_harm() {
         assert_eq!(far.call(op::EVENT, &[channel as u64]), [0, cq as u64]);
         far.arm(cq, false);
         far.start(op::EVENT, &[channel as u64]);
-        kill(far);
+        far.kill();
         near.send(a.qp, Send::new(2, &[a.at(0, 8)]));
         near.send(a.qp, Send::new(3, &[a.at(0, 8)]));
         let sent = near.wait(a.send_cq, 3);
@@ -339,11 +329,11 @@ fn is_root() -> bool {
 fn unprivileged() -> Node {
     // Not by its path, which nobody may be unable to follow.
     let mut command = Command::new("/proc/self/exe");
-    command.args([PEER, PROVIDER.name, DEVICE]).current_dir("/");
+    command.current_dir("/");
     if is_root() {
         command.uid(NOBODY).gid(NOBODY);
     }
-    Node::spawn(command)
+    Node::spawn(command, &subject())
 }
 
 fn nobody_can_use_the_device() {

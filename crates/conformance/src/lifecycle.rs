@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use verbs::abi::*;
 
-use super::node::{Bench, Node, Send, Shape, Tuning};
-use super::rig::op;
+use crate::rig::op;
+use crate::{Bench, Node, Send, Shape, Tuning};
 
 pub(crate) fn a_domain_in_use_is_busy(bench: &mut Bench) {
     let node = &mut bench.near;
@@ -140,8 +140,7 @@ fn taken_away_while_sends_arrive(bench: &mut Bench, destroy: bool) {
     let region = bench.near.region(pd, shape.bytes, IBV_ACCESS_LOCAL_WRITE);
     let b = bench.far.side(&shape);
     let stop = AtomicBool::new(false);
-    let Node::Local(rig) = &bench.near else { unreachable!("the near end is here") };
-    let poller = rig.poller(cq);
+    let poller = bench.near.rig().poller(cq);
     let (near, far) = (&mut bench.near, &mut bench.far);
     let mut a = near.side_with(&shape, pd, [cq, cq], region);
     std::thread::scope(|scope| {

@@ -4,16 +4,18 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
 /// A case by name.
-pub(crate) struct Trial {
-    pub(crate) name: String,
-    pub(crate) run: Box<dyn Fn()>,
+pub struct Trial {
+    pub name: String,
+    /// Why it is not run.
+    pub skipped: Option<String>,
+    pub run: Box<dyn Fn()>,
 }
 
 /// A case that takes so long hangs.
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// Runs the trials that the program's arguments select; ends the program.
-pub(crate) fn run(trials: &[Trial]) -> ! {
+pub fn run(trials: &[Trial]) -> ! {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let flag = |name: &str| arguments.iter().any(|a| a == name);
     let filters: Vec<&String> = arguments.iter().filter(|a| !a.starts_with('-')).collect();
@@ -30,12 +32,17 @@ pub(crate) fn run(trials: &[Trial]) -> ! {
     }
     println!("\nrunning {} tests", chosen.len());
     let start = Instant::now();
-    let failed: Vec<&str> = chosen.iter().filter(|t| !passes(t)).map(|t| t.name.as_str()).collect();
-    let (verdict, passed) = (if failed.is_empty() { "ok" } else { "FAILED" }, chosen.len() - failed.len());
+    let (skipped, ran): (Vec<&Trial>, Vec<&Trial>) = chosen.iter().partition(|t| t.skipped.is_some());
+    for trial in &skipped {
+        println!("test {} ... SKIPPED ({})", trial.name, trial.skipped.as_deref().unwrap_or_default());
+    }
+    let failed: Vec<&str> = ran.iter().filter(|t| !passes(t)).map(|t| t.name.as_str()).collect();
+    let (verdict, passed) = (if failed.is_empty() { "ok" } else { "FAILED" }, ran.len() - failed.len());
     failed.iter().for_each(|name| println!("failed: {name}"));
     println!(
-        "\ntest result: {verdict}. {passed} passed; {} failed; finished in {:.2?}\n",
+        "\ntest result: {verdict}. {passed} passed; {} failed; {} skipped; finished in {:.2?}\n",
         failed.len(),
+        skipped.len(),
         start.elapsed()
     );
     std::process::exit(i32::from(!failed.is_empty()) * 101);

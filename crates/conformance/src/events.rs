@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use verbs::abi::*;
 
-use super::node::{Bench, Node, Send, Shape, Side, Tuning};
-use super::rig::op;
+use crate::rig::op;
+use crate::{Bench, Node, Send, Shape, Side, Tuning};
 
 /// A far end that sends and a near end whose completion queues are on a channel.
 struct Watched {
@@ -225,7 +225,7 @@ pub(crate) fn a_send_that_waits_wakes_the_sleeper(bench: &mut Bench) {
     let w = watched(bench, IBV_QPT_RC, &tuning);
     assert_eq!(bench.far.errno(op::DESTROY_QP, &[w.b.qp as u64]), 0);
     bench.near.arm(w.a.send_cq, false);
-    let Node::Local(rig) = &mut bench.near else { unreachable!("the near end is here") };
+    let rig = bench.near.rig();
     let (event, send) = (rig.waiter(w.channel), rig.poster(w.a.qp));
     std::thread::scope(|scope| {
         let sleeper = scope.spawn(move || event.wait());
@@ -278,7 +278,7 @@ pub(crate) fn a_signal_interrupts_the_wait(bench: &mut Bench) {
     }
     let channel = bench.near.channel();
     bench.near.cq_on(channel, 8);
-    let Node::Local(rig) = &mut bench.near else { unreachable!("the near end is here") };
+    let rig = bench.near.rig();
     let event = rig.waiter(channel);
     std::thread::scope(|scope| {
         let (tell, told) = std::sync::mpsc::channel();
@@ -310,7 +310,7 @@ pub(crate) fn destruction_waits_for_the_acknowledgement(bench: &mut Bench) {
     bench.near.send(side.qp, Send::new(1, &[side.at(0, 8)]));
     assert_eq!(event(&mut bench.near, channel), Ok(side.receive_cq));
     assert_eq!(bench.near.errno(op::DESTROY_QP, &[side.qp as u64]), 0);
-    let Node::Local(rig) = &mut bench.near else { unreachable!("the near end is here") };
+    let rig = bench.near.rig();
     let acknowledge = rig.acknowledger(side.receive_cq);
     let acknowledged = AtomicBool::new(false);
     std::thread::scope(|scope| {

@@ -8,11 +8,12 @@ use verbs::{
     ProtectionDomain, QueuePairOptions, ReceiveRequest, Route, SendRequest, Service, devices,
 };
 
-use super::node::{Bench, PATIENCE, QKEY, Send, Shape, Tuning};
+use crate::subject::Origin;
+use crate::{Bench, PATIENCE, QKEY, Send, Shape, Tuning};
 
 fn open(bench: &Bench) -> Context {
-    let found = devices(bench.provider).expect("devices");
-    let device = found.iter().find(|d| d.name() == bench.device).expect("the device is listed");
+    let found = devices(bench.subject.provider).expect("devices");
+    let device = found.iter().find(|d| d.name() == bench.subject.device).expect("the device is listed");
     device.open().expect("the device opens")
 }
 
@@ -27,18 +28,18 @@ fn options(service: Service) -> QueuePairOptions {
     }
 }
 
-fn connection(qp_num: u32, gid: Gid) -> Connection {
-    let tuning = Tuning::default();
+fn connection(origin: Origin, qp_num: u32, gid: Gid) -> Connection {
+    let (tuning, Origin { port, gid_index }) = (Tuning::default(), origin);
     Connection {
         qp_num,
         peer_psn: tuning.psn,
         own_psn: tuning.psn,
         mtu: Mtu::from_bytes(1024).expect("there is such an MTU"),
         route: Route {
-            port: 1,
+            port,
             lid: 0,
             service_level: 0,
-            global: Some(GlobalRoute { gid_index: 0, gid, traffic_class: 0 }),
+            global: Some(GlobalRoute { gid_index, gid, traffic_class: 0 }),
         },
         timeout: tuning.timeout,
         retry_count: tuning.retries,
@@ -71,13 +72,14 @@ fn queues(context: &Context) -> (ProtectionDomain, CompletionQueue) {
 /// The wrapper's end talks to a raw one, in every service and both directions.
 pub(crate) fn services_carry_messages(bench: &mut Bench) {
     let context = open(bench);
-    let gid = context.gid(1, 0).expect("a GID");
+    let origin = bench.subject.origin;
+    let gid = context.gid(origin.port, u32::from(origin.gid_index)).expect("a GID");
     for (service, raw) in [(Service::Rc, IBV_QPT_RC), (Service::Uc, IBV_QPT_UC), (Service::Ud, IBV_QPT_UD)] {
         let (pd, cq) = queues(&context);
         let pair = pd.queue_pair(&options(service), &cq, &cq).expect("a queue pair");
         let b = bench.far.side(&Shape::of(raw));
-        let to = connection(b.number, gid);
-        let mut pair = pair.init(&initialisation(1)).expect("INIT");
+        let to = connection(origin, b.number, gid);
+        let mut pair = pair.init(&initialisation(origin.port)).expect("INIT");
         let mut region = pd.memory_region(8192, IBV_ACCESS_LOCAL_WRITE).expect("a region");
         let mut receive = ReceiveRequest::new(4, vec![region.sge(4096, 4096).expect("in range")]);
         pair.post_receive(&mut receive).expect("INIT receives");
@@ -124,7 +126,7 @@ pub(crate) fn services_carry_messages(bench: &mut Bench) {
         assert_eq!((wc.has_grh(), wc.qp_num()), (service == Service::Ud, pair.number()));
         let mut got = vec![0; 500];
         region.read(4096 + header as usize, &mut got).expect("in range");
-        assert!((0..500).all(|i| got[i] == super::rig::pattern(3, i)));
+        assert!((0..500).all(|i| got[i] == crate::rig::pattern(3, i)));
         assert_eq!(pair.device_state().expect("a state"), IBV_QPS_RTS);
     }
 }
@@ -144,10 +146,11 @@ pub(crate) fn a_refused_change_says_why(bench: &mut Bench) {
 pub(crate) fn a_datagram_without_address_is_refused(bench: &mut Bench) {
     let context = open(bench);
     let (pd, cq) = queues(&context);
-    let gid = context.gid(1, 0).expect("a GID");
-    let to = connection(0, gid);
+    let origin = bench.subject.origin;
+    let gid = context.gid(origin.port, u32::from(origin.gid_index)).expect("a GID");
+    let to = connection(origin, 0, gid);
     let pair = pd.queue_pair(&options(Service::Ud), &cq, &cq).expect("a queue pair");
-    let pair = pair.init(&initialisation(1)).expect("INIT").ready_to_receive(&to).expect("RTR");
+    let pair = pair.init(&initialisation(origin.port)).expect("INIT").ready_to_receive(&to).expect("RTR");
     let mut pair = pair.ready_to_send(&to).expect("RTS");
     let error = pair.post_send(&mut SendRequest::send(1, Vec::new())).expect_err("it has no address");
     assert!(matches!(error, Error::Verb { errno: libc::EINVAL, .. }), "{error}");

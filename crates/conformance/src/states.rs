@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use verbs::abi::*;
 
-use super::node::{Bench, Node, QKEY, Send, Shape, Side, Tuning, global_route};
-use super::rig::op;
+use crate::rig::op;
+use crate::{Bench, Node, QKEY, Send, Shape, Side, Tuning};
 
 /// IBTA volume 1, section 11.2.5.2, table "QP State Transition Properties", as the Linux kernel enforces it
 /// (`qp_state_table`): services | from | to | required | optional. Attributes of features that a device need not have
@@ -165,11 +165,11 @@ fn good(side: &Side, from: u32, to: u32) -> ibv_qp_attr {
         max_rd_atomic: 1,
         max_dest_rd_atomic: 1,
         min_rnr_timer: 12,
-        port_num: 1,
+        port_num: side.origin.port,
         timeout: 14,
         retry_cnt: 7,
         rnr_retry: 7,
-        ah_attr: global_route(side.gid),
+        ah_attr: side.origin.route(side.gid),
         ..ibv_qp_attr::default()
     }
 }
@@ -384,7 +384,7 @@ pub(crate) fn reset_forgets_everything_and_connects_again(bench: &mut Bench) {
             }
             let sent = bench.near.wait(a.send_cq, a.sends as usize);
             assert!(sent.iter().all(|wc| wc.status == IBV_WC_SUCCESS), "{sent:?}");
-            let ids = |found: &[super::node::Wc]| found.iter().map(|wc| wc.id).collect::<Vec<_>>();
+            let ids = |found: &[crate::Wc]| found.iter().map(|wc| wc.id).collect::<Vec<_>>();
             assert_eq!(ids(&sent), (0..u64::from(a.sends)).collect::<Vec<_>>());
             let found = bench.far.wait(b.receive_cq, a.sends as usize);
             assert_eq!(ids(&found), (0..u64::from(a.sends)).collect::<Vec<_>>());

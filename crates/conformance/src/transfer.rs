@@ -2,7 +2,7 @@
 
 use verbs::abi::*;
 
-use super::node::{Bench, QKEY, Send, Shape, Tuning};
+use crate::{Bench, QKEY, Send, Shape, Tuning};
 
 const SIZES: [usize; 10] = [0, 1, 31, 32, 33, 4095, 4096, 4097, 64 << 10, 8 << 20];
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use verbs::abi::*;
 
-use super::node::{Bench, Send, Shape, Tuning};
+use crate::{Bench, Send, Shape, Tuning};
 
 pub(crate) fn unsignaled_sends_hold_their_place_until_a_signaled_one_is_polled(bench: &mut Bench) {
     let shape = Shape { sends: 4, receives: 64, ..Shape::of(IBV_QPT_RC) };
@@ -61,7 +61,7 @@ pub(crate) fn receive_queue_has_its_limit(bench: &mut Bench) {
         let full = bench.far.try_receive(b.qp, &[(99, vec![b.at(0, 64)])]);
         assert_eq!(full, (libc::ENOMEM, Some(0)), "service {service}");
         // A place is free again when its completion is polled.
-        bench.near.send(a.qp, Send::new(1, &[a.at(0, 8)]).to(handle, b.number, super::node::QKEY));
+        bench.near.send(a.qp, Send::new(1, &[a.at(0, 8)]).to(handle, b.number, crate::QKEY));
         bench.near.wait_one(a.send_cq);
         bench.far.wait_one(b.receive_cq);
         bench.far.receive(b.qp, 7, &[b.at(0, 64)]);
@@ -78,7 +78,7 @@ pub(crate) fn lists_stop_at_the_bad_request(bench: &mut Bench) {
     let send = |id| Send::new(id, &[a.at(0, 8)]);
     let bad = Send { opcode: 250, ..send(2) };
     assert_eq!(bench.near.try_send(a.qp, &[send(0), send(1), bad, send(3)]), (libc::EINVAL, Some(2)));
-    let ids = |found: Vec<super::node::Wc>| found.iter().map(|wc| wc.id).collect::<Vec<_>>();
+    let ids = |found: Vec<crate::Wc>| found.iter().map(|wc| wc.id).collect::<Vec<_>>();
     assert_eq!(ids(bench.near.wait(a.send_cq, 2)), [0, 1]);
     assert_eq!(ids(bench.far.wait(b.receive_cq, 2)), [0, 1]);
     bench.near.quiet(a.send_cq, Duration::from_millis(2));
@@ -181,7 +181,7 @@ pub(crate) fn receives_do_not_starve_behind_sends(bench: &mut Bench) {
 pub(crate) fn an_overrun_queue_says_so(bench: &mut Bench) {
     let shape = Shape { sends: 512, receives: 512, ..Shape::of(IBV_QPT_RC) };
     let pd = bench.near.pd();
-    let short = bench.near.call(super::rig::op::CQ, &[4, 0]);
+    let short = bench.near.call(crate::rig::op::CQ, &[4, 0]);
     let (cq, entries) = (short[1] as usize, short[2] as usize);
     assert!((4..400).contains(&entries), "a queue of 4 has {entries} entries");
     let receive_cq = bench.near.cq(16);

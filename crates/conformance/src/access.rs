@@ -2,8 +2,8 @@
 
 use verbs::abi::*;
 
-use super::node::{Bench, Node, QKEY, Send, Shape, Side, Tuning};
-use super::rig::{Element, KEY_ZERO, op};
+use crate::rig::{Element, KEY_ZERO, op};
+use crate::{Bench, Node, QKEY, Send, Shape, Side, Tuning};
 
 /// Elements of 64 bytes that the queue pair of `side` must not use, and what is wrong with each.
 fn forbidden(node: &mut Node, side: &Side, to_write: bool) -> Vec<(&'static str, Element)> {

@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use verbs::abi::*;
 
-use super::node::{Bench, Send, Shape, Tuning, Wc};
-use super::rig::op;
+use crate::rig::op;
+use crate::{Bench, Send, Shape, Tuning, Wc};
 
 /// Code 20 of the RNR timer (IBTA volume 1, table 45).
 const RNR_20: Duration = Duration::from_micros(10_240);
@@ -21,7 +21,7 @@ fn all(found: &[Wc], status: ibv_wc_status) {
 
 /// Sends one message that nobody receives; the time until it fails.
 #[track_caller]
-fn time_to_fail(bench: &mut Bench, a: &super::node::Side, status: ibv_wc_status) -> Duration {
+fn time_to_fail(bench: &mut Bench, a: &crate::Side, status: ibv_wc_status) -> Duration {
     let start = Instant::now();
     bench.near.send(a.qp, Send::new(1, &[a.at(0, 64)]));
     let wc = bench.near.wait_one(a.send_cq);
@@ -87,7 +87,7 @@ const IMPATIENT: Tuning =
 const THREE_TIMEOUTS: Duration = Duration::from_nanos(3 * (4096 << 10));
 
 #[track_caller]
-fn fails_by_retries(bench: &mut Bench, a: &super::node::Side) {
+fn fails_by_retries(bench: &mut Bench, a: &crate::Side) {
     let time = time_to_fail(bench, a, IBV_WC_RETRY_EXC_ERR);
     assert!(time >= THREE_TIMEOUTS, "three timeouts took {time:?}");
 }

@@ -4,15 +4,15 @@ use std::time::Duration;
 
 use verbs::abi::*;
 
-use super::node::{Bench, Node, PATIENCE, QKEY, Send, Shape, Side, Tuning, global_route};
-use super::rig::{op, route_words};
+use crate::rig::{op, route_words};
+use crate::{Bench, Node, PATIENCE, QKEY, Send, Shape, Side, Tuning};
 
 /// UDP header, base transport header, datagram header, integrity check (RoCE v2 annex; IBTA volume 1, section 9.2).
 const RDMA_BYTES: usize = 8 + 12 + 8 + 4;
 
 pub(crate) fn header_names_both_ends(bench: &mut Bench) {
     let (a, b) = bench.connected(&Shape::of(IBV_QPT_UD), &Tuning::default());
-    let mut attr = global_route(b.gid);
+    let mut attr = bench.near.origin.route(b.gid);
     (attr.grh.traffic_class, attr.sl) = (0x5a, 3);
     let words: Vec<u64> = std::iter::once(a.pd as u64).chain(route_words(&attr)).collect();
     let handle = bench.near.call(op::AH, &words)[1] as usize;
@@ -304,7 +304,7 @@ pub(crate) fn routes_that_do_not_exist_are_refused(bench: &mut Bench) {
         ("port 0", |a| a.port_num = 0),
     ];
     for (what, change) in changes {
-        let mut attr = global_route(gid);
+        let mut attr = bench.near.origin.route(gid);
         change(&mut attr);
         let words: Vec<u64> = std::iter::once(pd as u64).chain(route_words(&attr)).collect();
         assert_ne!(bench.near.errno(op::AH, &words), 0, "{what}");

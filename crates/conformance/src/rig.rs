@@ -1,0 +1,439 @@
+//! One end of a case: verbs objects behind a table of commands.
+//!
+//! A command and its answer are rows of integers, so that an end can be in this process or at the far end of a pipe, and
+//! so that what the safe wrapper forbids can be tried: everything goes through the provider's table and the context's
+//! operations, as a C program's calls do. Objects are named by their number in order of creation.
+
+use std::ffi::c_void;
+use std::os::fd::BorrowedFd;
+use std::ptr::null_mut;
+
+use verbs::Provider;
+use verbs::abi::*;
+
+use crate::subject::Subject;
+
+mod exchange;
+mod loan;
+mod words;
+mod work;
+
+pub use loan::Loan;
+pub use words::{attribute_words, route_words};
+
+use words::{attributes, route};
+
+/// Commands. The answer's first word is an error number, 0 for success.
+pub mod op {
+    pub const GID: u64 = 0;
+    pub const PD: u64 = 1;
+    pub const DEALLOC_PD: u64 = 2;
+    pub const CHANNEL: u64 = 3;
+    pub const DESTROY_CHANNEL: u64 = 4;
+    pub const CQ: u64 = 5;
+    pub const DESTROY_CQ: u64 = 6;
+    pub const MR: u64 = 7;
+    pub const DEREG: u64 = 8;
+    pub const QP: u64 = 9;
+    pub const DESTROY_QP: u64 = 10;
+    pub const AH: u64 = 11;
+    pub const DESTROY_AH: u64 = 12;
+    pub const MODIFY: u64 = 13;
+    pub const QUERY: u64 = 14;
+    pub const SEND: u64 = 15;
+    pub const RECEIVE: u64 = 16;
+    pub const POLL: u64 = 17;
+    pub const FILL: u64 = 18;
+    pub const CHECK: u64 = 19;
+    pub const READ: u64 = 20;
+    pub const ARM: u64 = 21;
+    pub const EVENT: u64 = 22;
+    pub const ACK: u64 = 23;
+    pub const NONBLOCK: u64 = 24;
+    pub const READY: u64 = 25;
+    pub const DESCRIPTORS: u64 = 26;
+    pub const SHARED_KIB: u64 = 27;
+    pub const CLOSE: u64 = 28;
+    pub const EXCHANGE: u64 = 29;
+    pub const RELEASE: u64 = 30;
+}
+
+/// Words of a gather or scatter element: region, offset, length, key (0 for the region's own).
+pub type Element = [u64; 4];
+
+/// Key that stands for key 0 in an element.
+pub const KEY_ZERO: u64 = 1 << 40;
+
+struct Region {
+    mr: *mut ibv_mr,
+    addr: *mut u8,
+    len: usize,
+    lkey: u32,
+    from_device: bool,
+}
+
+/// Verbs objects of one context.
+pub struct Rig {
+    provider: &'static Provider,
+    port: u8,
+    gid_index: u8,
+    context: *mut ibv_context,
+    domains: Vec<*mut ibv_pd>,
+    channels: Vec<*mut ibv_comp_channel>,
+    queues: Vec<*mut ibv_cq>,
+    regions: Vec<Region>,
+    pairs: Vec<*mut ibv_qp>,
+    handles: Vec<*mut ibv_ah>,
+}
+
+// SAFETY: verbs are thread-safe, and a rig's own lists are reached by one owner at a time.
+unsafe impl Send for Rig {}
+
+impl Rig {
+    /// Opens a device.
+    pub fn open(subject: &Subject) -> Self {
+        let context = open(subject.provider, &subject.device);
+        Self {
+            provider: subject.provider,
+            port: subject.origin.port,
+            gid_index: subject.origin.gid_index,
+            context,
+            domains: Vec::new(),
+            channels: Vec::new(),
+            queues: Vec::new(),
+            regions: Vec::new(),
+            pairs: Vec::new(),
+            handles: Vec::new(),
+        }
+    }
+
+    /// Executes a command: its answer.
+    pub fn execute(&mut self, words: &[u64]) -> Vec<u64> {
+        let (&command, w) = words.split_first().expect("a command");
+        match command {
+            op::GID => self.gid(),
+            // SAFETY: the context is open.
+            op::PD => made(&mut self.domains, unsafe { (self.provider.alloc_pd)(self.context) }),
+            op::DEALLOC_PD => destroy(&mut self.domains, w[0], self.provider.dealloc_pd),
+            op::CHANNEL => self.create_channel(),
+            op::DESTROY_CHANNEL => destroy(&mut self.channels, w[0], self.provider.destroy_comp_channel),
+            op::CQ => self.create_cq(w),
+            op::DESTROY_CQ => destroy(&mut self.queues, w[0], self.provider.destroy_cq),
+            op::MR => self.register(w),
+            op::DEREG => vec![self.deregister(w[0] as usize)],
+            op::QP => self.create_qp(w),
+            op::DESTROY_QP => destroy(&mut self.pairs, w[0], self.provider.destroy_qp),
+            op::AH => self.create_ah(w),
+            op::DESTROY_AH => destroy(&mut self.handles, w[0], self.provider.destroy_ah),
+            op::MODIFY => self.modify(w),
+            op::QUERY => self.query(w),
+            op::SEND => self.send(w),
+            op::RECEIVE => self.receive(w),
+            op::POLL => self.poll(w),
+            op::FILL => self.fill(w),
+            op::CHECK => self.check(w),
+            op::READ => self.read(w),
+            op::ARM => self.arm(w),
+            op::EVENT => self.event(w),
+            op::ACK => {
+                // SAFETY: the queue is alive: its destruction waits for this.
+                unsafe { (self.provider.ack_cq_events)(self.queues[w[0] as usize], w[1] as u32) };
+                vec![0]
+            }
+            op::NONBLOCK => {
+                rustix::io::ioctl_fionbio(self.channel(w[0]), w[1] != 0).expect("a channel is a descriptor");
+                vec![0]
+            }
+            op::READY => self.ready(w),
+            op::DESCRIPTORS => vec![0, descriptors() as u64],
+            op::SHARED_KIB => vec![0, shared_kib()],
+            op::RELEASE => self.release(w[0] as usize),
+            op::CLOSE => vec![self.close()],
+            op::EXCHANGE => self.exchange(w),
+            other => panic!("no command {other}"),
+        }
+    }
+
+    fn gid(&self) -> Vec<u64> {
+        let mut gid = ibv_gid::default();
+        // SAFETY: the context is open and the GID is writable.
+        let returned = unsafe {
+            (self.provider.query_gid)(self.context, self.port, i32::from(self.gid_index), &raw mut gid)
+        };
+        let half = |i: usize| u64::from_be_bytes(gid.raw[i..i + 8].try_into().expect("eight bytes"));
+        vec![u64::from(returned != 0), half(0), half(8)]
+    }
+
+    fn create_channel(&mut self) -> Vec<u64> {
+        // SAFETY: the context is open.
+        made(&mut self.channels, unsafe { (self.provider.create_comp_channel)(self.context) })
+    }
+
+    fn create_cq(&mut self, w: &[u64]) -> Vec<u64> {
+        let channel = if w[1] == 0 { null_mut() } else { self.channels[w[1] as usize - 1] };
+        // SAFETY: the context is open and the channel is null or alive.
+        let cq = unsafe { (self.provider.create_cq)(self.context, w[0] as i32, null_mut(), channel, 0) };
+        let mut answer = made(&mut self.queues, cq);
+        if answer[0] == 0 {
+            // SAFETY: it was just made.
+            answer.push(unsafe { (*cq).cqe } as u64);
+        }
+        answer
+    }
+
+    fn register(&mut self, w: &[u64]) -> Vec<u64> {
+        let (len, from_device) = (w[1] as usize, w[3] == 0 && self.provider.alloc_buffer.is_some());
+        let addr = match self.provider.alloc_buffer {
+            // SAFETY: the context is open.
+            Some(alloc) if from_device => unsafe { alloc(self.context, len) },
+            _ => map(len),
+        };
+        assert!(!addr.is_null(), "no memory for {len} B");
+        // SAFETY: the domain is alive and the buffer is.
+        let mr = unsafe { (self.provider.reg_mr)(self.domains[w[0] as usize], addr, len, w[2] as i32) };
+        if mr.is_null() {
+            return vec![errno()];
+        }
+        // SAFETY: it was just made.
+        let lkey = unsafe { (*mr).lkey };
+        self.regions.push(Region { mr, addr: addr.cast(), len, lkey, from_device });
+        vec![0, self.regions.len() as u64 - 1, u64::from(lkey)]
+    }
+
+    /// Deregisters; the bytes and the key stay known, so that they can be misused.
+    fn deregister(&mut self, i: usize) -> u64 {
+        let mr = std::mem::replace(&mut self.regions[i].mr, null_mut());
+        // SAFETY: the region is registered.
+        unsafe { (self.provider.dereg_mr)(mr) as u64 }
+    }
+
+    /// Deregisters and gives the memory back.
+    fn release(&mut self, i: usize) -> Vec<u64> {
+        let errno = self.deregister(i);
+        let nothing = Region { mr: null_mut(), addr: null_mut(), len: 0, lkey: 0, from_device: false };
+        let region = std::mem::replace(&mut self.regions[i], nothing);
+        self.give_back(&region);
+        vec![errno]
+    }
+
+    fn give_back(&self, region: &Region) {
+        let addr = region.addr.cast::<c_void>();
+        match self.provider.free_buffer {
+            _ if addr.is_null() => {}
+            // SAFETY: the buffer came from the same provider with this length.
+            Some(free) if region.from_device => unsafe { free(self.context, addr, region.len) },
+            // SAFETY: the mapping was made with this length and nothing refers to it any more.
+            _ => unsafe {
+                libc::munmap(addr, region.len.max(1));
+            },
+        }
+    }
+
+    fn create_qp(&mut self, w: &[u64]) -> Vec<u64> {
+        let cap = ibv_qp_cap {
+            max_send_wr: w[4] as u32,
+            max_recv_wr: w[5] as u32,
+            max_send_sge: w[6] as u32,
+            max_recv_sge: w[7] as u32,
+            max_inline_data: w[8] as u32,
+        };
+        let mut init = ibv_qp_init_attr {
+            qp_context: null_mut(),
+            send_cq: self.queues[w[1] as usize],
+            recv_cq: self.queues[w[2] as usize],
+            srq: null_mut(),
+            cap,
+            qp_type: w[3] as u32,
+            sq_sig_all: w[9] as i32,
+        };
+        // SAFETY: the domain and the queues are alive and the attributes are writable.
+        let qp = unsafe { (self.provider.create_qp)(self.domains[w[0] as usize], &raw mut init) };
+        let mut answer = made(&mut self.pairs, qp);
+        if answer[0] == 0 {
+            let cap = init.cap;
+            // SAFETY: it was just made.
+            answer.push(u64::from(unsafe { (*qp).qp_num }));
+            answer.extend([cap.max_send_wr, cap.max_recv_wr, cap.max_inline_data].map(u64::from));
+        }
+        answer
+    }
+
+    fn create_ah(&mut self, w: &[u64]) -> Vec<u64> {
+        let mut attr = route(&w[1..]);
+        // SAFETY: the domain is alive and the attributes are readable.
+        let ah = unsafe { (self.provider.create_ah)(self.domains[w[0] as usize], &raw mut attr) };
+        made(&mut self.handles, ah)
+    }
+
+    fn modify(&mut self, w: &[u64]) -> Vec<u64> {
+        let mut attr = attributes(&w[2..]);
+        // SAFETY: the queue pair is alive and the attributes are readable.
+        let returned =
+            unsafe { (self.provider.modify_qp)(self.pairs[w[0] as usize], &raw mut attr, w[1] as i32) };
+        vec![if returned == -1 { errno() } else { returned as u64 }]
+    }
+
+    fn query(&mut self, w: &[u64]) -> Vec<u64> {
+        let mut attr = ibv_qp_attr::default();
+        // SAFETY: all-zero bytes are a valid ibv_qp_init_attr: integers and null pointers.
+        let mut init: ibv_qp_init_attr = unsafe { std::mem::zeroed() };
+        let qp = self.pairs[w[0] as usize];
+        let everything = (1 << 21) - 1;
+        // SAFETY: the queue pair is alive and both results are writable.
+        let returned = unsafe { (self.provider.query_qp)(qp, &raw mut attr, everything, &raw mut init) };
+        let a = &attr;
+        let words = [a.qp_state, a.qkey, a.rq_psn, a.sq_psn, a.dest_qp_num, a.path_mtu];
+        let small = [a.timeout, a.retry_cnt, a.rnr_retry, a.min_rnr_timer];
+        let mut answer = vec![returned as u64];
+        answer.extend(words.map(u64::from));
+        answer.extend(small.map(u64::from));
+        answer
+    }
+
+    fn arm(&mut self, w: &[u64]) -> Vec<u64> {
+        // SAFETY: the context is open.
+        let arm = unsafe { (*self.context).ops.req_notify_cq }.expect("a provider fills req_notify_cq");
+        // SAFETY: the queue is alive.
+        vec![unsafe { arm(self.queues[w[0] as usize], w[1] as i32) } as u64]
+    }
+
+    fn event(&mut self, w: &[u64]) -> Vec<u64> {
+        let (mut cq, mut context) = (null_mut(), null_mut());
+        let channel = self.channels[w[0] as usize];
+        // SAFETY: the channel is alive and both results are writable.
+        if unsafe { (self.provider.get_cq_event)(channel, &raw mut cq, &raw mut context) } != 0 {
+            return vec![errno()];
+        }
+        let position = self.queues.iter().position(|other| *other == cq);
+        vec![0, position.expect("an event names a queue of its channel") as u64]
+    }
+
+    fn channel(&self, i: u64) -> BorrowedFd<'_> {
+        // SAFETY: the channel is alive, and its descriptor is open as long.
+        unsafe { BorrowedFd::borrow_raw((*self.channels[i as usize]).fd) }
+    }
+
+    fn ready(&mut self, w: &[u64]) -> Vec<u64> {
+        let fd = self.channel(w[0]);
+        let mut polled = [rustix::event::PollFd::new(&fd, rustix::event::PollFlags::IN)];
+        let limit = rustix::event::Timespec {
+            tv_sec: (w[1] / 1000) as i64,
+            tv_nsec: (w[1] % 1000 * 1_000_000) as i64,
+        };
+        vec![0, rustix::event::poll(&mut polled, Some(&limit)).expect("a channel can be polled") as u64]
+    }
+
+    /// Destroys what is left, children first; the first error.
+    fn close(&mut self) -> u64 {
+        let mut errors = Vec::new();
+        for i in 0..self.pairs.len() {
+            errors.extend(destroy(&mut self.pairs, i as u64, self.provider.destroy_qp));
+        }
+        for i in 0..self.handles.len() {
+            errors.extend(destroy(&mut self.handles, i as u64, self.provider.destroy_ah));
+        }
+        for i in 0..self.regions.len() {
+            if !self.regions[i].mr.is_null() {
+                errors.push(self.deregister(i));
+            }
+        }
+        for region in std::mem::take(&mut self.regions) {
+            self.give_back(&region);
+        }
+        for i in 0..self.queues.len() {
+            errors.extend(destroy(&mut self.queues, i as u64, self.provider.destroy_cq));
+        }
+        for i in 0..self.channels.len() {
+            errors.extend(destroy(&mut self.channels, i as u64, self.provider.destroy_comp_channel));
+        }
+        for i in 0..self.domains.len() {
+            errors.extend(destroy(&mut self.domains, i as u64, self.provider.dealloc_pd));
+        }
+        if !self.context.is_null() {
+            // SAFETY: the context is open, and everything made from it is gone.
+            errors.push(unsafe { (self.provider.close_device)(self.context) } as u64);
+            self.context = null_mut();
+        }
+        errors.into_iter().find(|e| *e != 0).unwrap_or(0)
+    }
+}
+
+impl Drop for Rig {
+    fn drop(&mut self) {
+        let left = self.close();
+        assert!(left == 0 || std::thread::panicking(), "an object could not be destroyed: errno {left}");
+    }
+}
+
+/// The byte at position `i` of what `fill` makes from `seed`: no two pages are alike, no two seeds either.
+pub fn pattern(seed: u64, i: usize) -> u8 {
+    let word = (i as u64 / 8 + 1).wrapping_add(seed << 32).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (word >> (8 * (i % 8))) as u8
+}
+
+fn open(provider: &'static Provider, device: &str) -> *mut ibv_context {
+    let mut len = 0;
+    // SAFETY: the provider writes the length into a valid integer.
+    let list = unsafe { (provider.get_device_list)(&raw mut len) };
+    assert!(!list.is_null() && len > 0, "the provider has no devices");
+    let found = (0..len as usize).find_map(|i| {
+        // SAFETY: the list has `len` entries.
+        let entry = unsafe { *list.add(i) };
+        // SAFETY: the entry is a device and its name a string, until the list is freed.
+        let name = unsafe { std::ffi::CStr::from_ptr((provider.get_device_name)(entry)) };
+        (name.to_bytes() == device.as_bytes()).then_some(entry)
+    });
+    // SAFETY: the device is of the list, which is still held.
+    let context = unsafe { (provider.open_device)(found.expect("the device exists")) };
+    assert!(!context.is_null(), "open_device failed: errno {}", errno());
+    // SAFETY: the list came from this provider and is freed once.
+    unsafe { (provider.free_device_list)(list) };
+    context
+}
+
+/// Keeps what a verb has made, or says why it has not.
+fn made<T>(list: &mut Vec<*mut T>, object: *mut T) -> Vec<u64> {
+    if object.is_null() {
+        return vec![errno()];
+    }
+    list.push(object);
+    vec![0, list.len() as u64 - 1]
+}
+
+/// Destroys an object unless that is done; it stays on the list if the device refuses.
+fn destroy<T>(list: &mut [*mut T], i: u64, verb: unsafe extern "C" fn(*mut T) -> i32) -> Vec<u64> {
+    let object = &mut list[i as usize];
+    if object.is_null() {
+        return vec![0];
+    }
+    // SAFETY: the object is alive.
+    let returned = unsafe { verb(*object) };
+    if returned == 0 {
+        *object = null_mut();
+    }
+    vec![returned as u64]
+}
+
+fn errno() -> u64 {
+    std::io::Error::last_os_error().raw_os_error().unwrap_or(0) as u64
+}
+
+fn map(len: usize) -> *mut c_void {
+    let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+    // SAFETY: a new mapping at an address of the kernel's choice touches nothing that exists.
+    let addr = unsafe { libc::mmap(null_mut(), len.max(1), protection, flags, -1, 0) };
+    assert!(addr != libc::MAP_FAILED, "no memory for {len} B");
+    addr
+}
+
+/// Open descriptors of this process.
+pub fn descriptors() -> usize {
+    std::fs::read_dir("/proc/self/fd").expect("a process sees its descriptors").count()
+}
+
+/// Shared memory that this process has touched.
+fn shared_kib() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").expect("a process sees its status");
+    let line = status.lines().find_map(|line| line.strip_prefix("RssShmem:")).expect("Linux counts it");
+    line.trim().trim_end_matches(" kB").parse().expect("a number")
+}

@@ -1,0 +1,86 @@
+//! Objects of a rig in the hands of another thread.
+
+use std::ptr::null_mut;
+
+use verbs::Provider;
+use verbs::abi::*;
+
+use super::{Rig, errno};
+
+/// One object of a rig, to be used by another thread while the rig's owner does something else.
+pub struct Loan<T> {
+    provider: &'static Provider,
+    object: *mut T,
+}
+
+// SAFETY: verbs are thread-safe; the borrower ends before the object does (scoped threads).
+unsafe impl<T> Send for Loan<T> {}
+// SAFETY: as above.
+unsafe impl<T> Sync for Loan<T> {}
+
+impl Rig {
+    /// A channel to wait on.
+    pub fn waiter(&self, channel: usize) -> Loan<ibv_comp_channel> {
+        Loan { provider: self.provider, object: self.channels[channel] }
+    }
+
+    /// A queue whose events are to be acknowledged.
+    pub fn acknowledger(&self, cq: usize) -> Loan<ibv_cq> {
+        Loan { provider: self.provider, object: self.queues[cq] }
+    }
+
+    /// A queue pair to post to.
+    pub fn poster(&self, qp: usize) -> Loan<ibv_qp> {
+        Loan { provider: self.provider, object: self.pairs[qp] }
+    }
+
+    /// A queue to poll.
+    pub fn poller(&self, cq: usize) -> Loan<ibv_cq> {
+        self.acknowledger(cq)
+    }
+}
+
+impl Loan<ibv_comp_channel> {
+    /// Waits for one event; the error number.
+    pub fn wait(&self) -> i32 {
+        let (mut cq, mut context) = (null_mut(), null_mut());
+        // SAFETY: the channel is alive and both results are writable.
+        match unsafe { (self.provider.get_cq_event)(self.object, &raw mut cq, &raw mut context) } {
+            0 => 0,
+            _ => errno() as i32,
+        }
+    }
+}
+
+impl Loan<ibv_cq> {
+    /// Acknowledges events.
+    pub fn acknowledge(&self, events: u32) {
+        // SAFETY: the queue is alive: its destruction waits for this.
+        unsafe { (self.provider.ack_cq_events)(self.object, events) };
+    }
+
+    /// Polls once for one completion: its status.
+    pub fn poll(&self) -> Option<ibv_wc_status> {
+        // SAFETY: all-zero bytes are a valid ibv_wc: integers.
+        let mut wc: ibv_wc = unsafe { std::mem::zeroed() };
+        // SAFETY: the queue and so its context is alive.
+        let poll = unsafe { (*(*self.object).context).ops.poll_cq }.expect("a provider fills poll_cq");
+        // SAFETY: the queue is alive and there is room for one completion.
+        (unsafe { poll(self.object, 1, &raw mut wc) } == 1).then_some(wc.status)
+    }
+}
+
+impl Loan<ibv_qp> {
+    /// Posts a signalled Send of these elements; the error number.
+    pub fn post(&self, elements: &mut [ibv_sge]) -> i32 {
+        // SAFETY: all-zero bytes are a valid ibv_send_wr: integers and null pointers.
+        let mut wr: ibv_send_wr = unsafe { std::mem::zeroed() };
+        (wr.opcode, wr.send_flags) = (IBV_WR_SEND, IBV_SEND_SIGNALED);
+        (wr.sg_list, wr.num_sge) = (elements.as_mut_ptr(), elements.len() as i32);
+        let mut bad = null_mut();
+        // SAFETY: the queue pair and so its context is alive.
+        let post = unsafe { (*(*self.object).context).ops.post_send }.expect("a provider fills post_send");
+        // SAFETY: the queue pair is alive and the request readable.
+        unsafe { post(self.object, &raw mut wr, &raw mut bad) }
+    }
+}

@@ -1,0 +1,89 @@
+//! Attributes and routes as rows of integers.
+
+use verbs::abi::*;
+
+/// A queue pair's attributes as words, in the order of `attributes`.
+pub fn attribute_words(a: &ibv_qp_attr) -> Vec<u64> {
+    let mut words: Vec<u64> = [
+        a.qp_state,
+        a.cur_qp_state,
+        a.path_mtu,
+        a.path_mig_state,
+        a.qkey,
+        a.rq_psn,
+        a.sq_psn,
+        a.dest_qp_num,
+        a.qp_access_flags,
+    ]
+    .map(u64::from)
+    .to_vec();
+    words.push(u64::from(a.pkey_index));
+    words.extend(
+        [
+            a.en_sqd_async_notify,
+            a.max_rd_atomic,
+            a.max_dest_rd_atomic,
+            a.min_rnr_timer,
+            a.port_num,
+            a.timeout,
+            a.retry_cnt,
+            a.rnr_retry,
+        ]
+        .map(u64::from),
+    );
+    words.extend(route_words(&a.ah_attr));
+    words
+}
+
+pub(super) fn attributes(w: &[u64]) -> ibv_qp_attr {
+    ibv_qp_attr {
+        qp_state: w[0] as u32,
+        cur_qp_state: w[1] as u32,
+        path_mtu: w[2] as u32,
+        path_mig_state: w[3] as u32,
+        qkey: w[4] as u32,
+        rq_psn: w[5] as u32,
+        sq_psn: w[6] as u32,
+        dest_qp_num: w[7] as u32,
+        qp_access_flags: w[8] as u32,
+        pkey_index: w[9] as u16,
+        en_sqd_async_notify: w[10] as u8,
+        max_rd_atomic: w[11] as u8,
+        max_dest_rd_atomic: w[12] as u8,
+        min_rnr_timer: w[13] as u8,
+        port_num: w[14] as u8,
+        timeout: w[15] as u8,
+        retry_cnt: w[16] as u8,
+        rnr_retry: w[17] as u8,
+        ah_attr: route(&w[18..]),
+        ..ibv_qp_attr::default()
+    }
+}
+
+/// A route as words, in the order of `route`.
+pub fn route_words(a: &ibv_ah_attr) -> [u64; 8] {
+    let half =
+        |i: usize| u64::from_be_bytes(a.grh.dgid.raw[i..i + 8].try_into().expect("eight bytes of sixteen"));
+    let small = [a.grh.sgid_index, a.grh.hop_limit, a.grh.traffic_class, a.sl, a.is_global, a.port_num];
+    let [index, hops, class, level, global, port] = small.map(u64::from);
+    [half(0), half(8), index, hops, class, level, global, port]
+}
+
+pub(super) fn route(w: &[u64]) -> ibv_ah_attr {
+    let mut raw = [0; 16];
+    raw[..8].copy_from_slice(&w[0].to_be_bytes());
+    raw[8..].copy_from_slice(&w[1].to_be_bytes());
+    ibv_ah_attr {
+        grh: ibv_global_route {
+            dgid: ibv_gid { raw },
+            flow_label: 0,
+            sgid_index: w[2] as u8,
+            hop_limit: w[3] as u8,
+            traffic_class: w[4] as u8,
+        },
+        sl: w[5] as u8,
+        is_global: w[6] as u8,
+        port_num: w[7] as u8,
+        ..ibv_ah_attr::default()
+    }
+}

@@ -1,0 +1,126 @@
+//! The device that the list runs on, and the port and the GID that it is known by.
+
+use std::fmt;
+
+use verbs::Provider;
+use verbs::abi::*;
+
+/// Environment variable that names the device: `NAME`, `NAME:PORT` or `NAME:PORT:GID_INDEX`, e.g. `rxe0:1:1`.
+pub const DEVICE_VARIABLE: &str = "RDMASCOPE_CONFORMANCE_DEVICE";
+
+/// Finds the provider of a device, or says why there is none.
+pub type Providers = fn(device: &str) -> Result<&'static Provider, String>;
+
+/// Where routes begin: a port and an entry of its GID table.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Origin {
+    pub port: u8,
+    pub gid_index: u8,
+}
+
+impl Default for Origin {
+    /// Ports count from 1; the first GID of any port is one that it can be reached by on itself.
+    fn default() -> Self {
+        Self { port: 1, gid_index: 0 }
+    }
+}
+
+impl Origin {
+    /// The route from here to the port of a GID.
+    pub fn route(self, gid: [u64; 2]) -> ibv_ah_attr {
+        let mut raw = [0; 16];
+        raw[..8].copy_from_slice(&gid[0].to_be_bytes());
+        raw[8..].copy_from_slice(&gid[1].to_be_bytes());
+        ibv_ah_attr {
+            grh: ibv_global_route {
+                dgid: ibv_gid { raw },
+                sgid_index: self.gid_index,
+                hop_limit: 64,
+                ..ibv_global_route::default()
+            },
+            is_global: 1,
+            port_num: self.port,
+            ..ibv_ah_attr::default()
+        }
+    }
+}
+
+/// What the list runs on.
+#[derive(Clone, Debug)]
+pub struct Subject {
+    pub provider: &'static Provider,
+    pub device: String,
+    pub origin: Origin,
+}
+
+impl Subject {
+    /// Reads `NAME[:PORT[:GID_INDEX]]`.
+    ///
+    /// # Errors
+    /// A sentence that says what is wrong.
+    pub fn parse(text: &str, providers: Providers) -> Result<Self, String> {
+        let mut words = text.split(':');
+        let device = words.next().unwrap_or_default();
+        let mut number = |what: &str, otherwise: u8| match words.next() {
+            None => Ok(otherwise),
+            Some(word) => word.parse().map_err(|_| {
+                format!("`{word}` in `{text}` is no {what}: write NAME:PORT:GID_INDEX, e.g. rxe0:1:1")
+            }),
+        };
+        let usual = Origin::default();
+        let origin =
+            Origin { port: number("port", usual.port)?, gid_index: number("GID index", usual.gid_index)? };
+        if words.next().is_some() {
+            return Err(format!("`{text}` has more than NAME:PORT:GID_INDEX"));
+        }
+        Ok(Self { provider: providers(device)?, device: device.to_owned(), origin })
+    }
+
+    /// What kind of device it is, by its name without the number: `rxe` of `rxe0`.
+    pub fn kind(&self) -> &str {
+        self.device.trim_end_matches(|c: char| c.is_ascii_digit())
+    }
+}
+
+/// As [`Subject::parse`] reads it.
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}:{}", self.device, self.origin.port, self.origin.gid_index)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Subject, String> {
+        Subject::parse(text, |device| {
+            if device == "rxe0" { Ok(&softdev::PROVIDER) } else { Err(format!("no {device}")) }
+        })
+    }
+
+    #[test]
+    fn a_subject_is_read_as_it_is_written() {
+        for (text, port, gid_index) in [("rxe0", 1, 0), ("rxe0:2", 2, 0), ("rxe0:2:3", 2, 3)] {
+            let subject = read(text).unwrap();
+            assert_eq!((subject.kind(), subject.origin), ("rxe", Origin { port, gid_index }));
+            assert_eq!(read(&subject.to_string()).unwrap().origin, subject.origin);
+        }
+        for (text, wrong) in [
+            ("rxe0:x", "`x` in `rxe0:x` is no port"),
+            ("rxe0:1:256", "`256` in `rxe0:1:256` is no GID index"),
+            ("rxe0:1:1:1", "has more than"),
+            ("rxe1", "no rxe1"),
+        ] {
+            let why = read(text).unwrap_err();
+            assert!(why.contains(wrong), "{why}");
+        }
+    }
+
+    #[test]
+    fn a_route_begins_at_its_origin() {
+        let route = Origin { port: 2, gid_index: 3 }.route([1, 2]);
+        assert_eq!((route.port_num, route.grh.sgid_index, route.is_global), (2, 3, 1));
+        assert_eq!((route.grh.dgid.raw[7], route.grh.dgid.raw[15]), (1, 2));
+    }
+}

@@ -1,0 +1,30 @@
+//! The conformance cases on a device: softdev0, or the one that `RDMASCOPE_CONFORMANCE_DEVICE` names.
+
+use conformance::node::{peer, serve};
+use conformance::subject::{DEVICE_VARIABLE, Subject};
+use verbs::Provider;
+
+/// The device that is always there.
+const DEVICE: &str = "softdev0";
+
+fn main() {
+    let far_end = peer();
+    let named = far_end.clone().or_else(|| std::env::var(DEVICE_VARIABLE).ok());
+    let subject = Subject::parse(named.as_deref().unwrap_or(DEVICE), provider).unwrap_or_else(|why| {
+        eprintln!("{why}");
+        std::process::exit(2);
+    });
+    if far_end.is_some() {
+        serve(&subject);
+    } else {
+        conformance::run(&subject);
+    }
+}
+
+/// The provider of a device. This is where further providers are named.
+fn provider(device: &str) -> Result<&'static Provider, String> {
+    match device {
+        DEVICE => Ok(&softdev::PROVIDER),
+        _ => Err(format!("there is no device `{device}`: this list knows {DEVICE} only")),
+    }
+}
