@@ -2,7 +2,7 @@
 
 use conformance::node::{peer, serve};
 use conformance::subject::{DEVICE_VARIABLE, Subject};
-use verbs::Provider;
+use verbs::{Provider, system};
 
 /// The device that is always there.
 const DEVICE: &str = "softdev0";
@@ -25,6 +25,6 @@ fn main() {
 fn provider(device: &str) -> Result<&'static Provider, String> {
     match device {
         DEVICE => Ok(&softdev::PROVIDER),
-        _ => Err(format!("there is no device `{device}`: this list knows {DEVICE} only")),
+        _ => system::provider().map_err(|missing| format!("`{device}` is not {DEVICE}, and {missing}")),
     }
 }
