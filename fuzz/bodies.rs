@@ -46,7 +46,9 @@ fn resolved(plan: &Plan, options: &Options) -> Result<(), String> {
         assert_eq!(point.id, id);
         assert!(point.size_bytes > 0 && point.tx_depth > 0 && point.rx_depth > 0);
         assert!(point.timeout_s > 0.0 && point.timeout_s.is_finite());
-        assert!(point.service != Service::Ud || point.size_bytes <= u64::from(point.mtu_bytes));
+        assert!(
+            point.service != Service::Ud || point.size_bytes <= u64::from(point.mtu_bytes.unwrap_or(4096))
+        );
     }
     let text = serde_json::to_string(&resolved.plan).unwrap();
     assert_eq!(serde_json::from_str::<serde_json::Value>(&text).unwrap(), resolved.plan);

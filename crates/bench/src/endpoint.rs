@@ -33,8 +33,19 @@ pub trait Endpoint {
     /// The clock that times its messages.
     fn clock(&self) -> Clock;
 
+    /// Queue pairs (or their like) that messages take in turn. The last message of each must be [`Mark::Last`], so that
+    /// a flood ends with as many of them.
+    fn lanes(&self) -> u64 {
+        1
+    }
+
     /// Posts the next message.
     fn try_send(&mut self, mark: Mark) -> Result<Posted, Error>;
+
+    /// Posts a message that is not measured, arrives whatever the operation is, and is [`Mark::Last`].
+    fn try_greet(&mut self) -> Result<Posted, Error> {
+        self.try_send(Mark::Last)
+    }
 
     /// Takes the next message that has arrived, if one has.
     fn try_receive(&mut self) -> Result<Option<Mark>, Error>;
@@ -59,6 +70,14 @@ pub trait Endpoint {
     #[inline]
     fn send(&mut self, mark: Mark) -> Result<(), Error> {
         while self.try_send(mark)? == Posted::Busy {
+            self.idle()?;
+        }
+        Ok(())
+    }
+
+    /// Posts a greeting, waiting for room.
+    fn greet(&mut self) -> Result<(), Error> {
+        while self.try_greet()? == Posted::Busy {
             self.idle()?;
         }
         Ok(())

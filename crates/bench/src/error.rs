@@ -84,6 +84,20 @@ pub enum Error {
     )]
     IntervalAboveDepth { place: String, experiment: String, interval: u32, tx_depth: u32 },
     #[error(
+        "{place}: post_list {list} of experiment {experiment:?} does not fit its signal_interval {interval} and tx_depth \
+         {tx_depth}: together they may be tx_depth + 1 at most, or the send queue would be full before a completion frees it"
+    )]
+    ListAboveDepth { place: String, experiment: String, list: u32, interval: u32, tx_depth: u32 },
+    #[error(
+        "{place}: experiment {experiment:?} is a ping-pong, which has one message under way: post_list is for the pattern \
+         \"stream\""
+    )]
+    ListOfOne { place: String, experiment: String },
+    #[error("{place}: {pairs} queue_pairs of experiment {experiment:?} are more than {max}")]
+    TooManyQueuePairs { place: String, experiment: String, pairs: u32, max: u32 },
+    #[error("{place}: experiment {experiment:?} asks for {what}, which cannot be: {why}")]
+    Refused { place: String, experiment: String, what: String, why: String },
+    #[error(
         "{place}: experiment {experiment:?} is a {pattern}, which has no direction \"bi\": use the pattern \"stream\""
     )]
     NotBidirectional { place: String, experiment: String, pattern: String },
@@ -121,6 +135,26 @@ pub enum Error {
     NothingPossible { reason: String },
     #[error("there is no device named {name:?} here: this host has {known}")]
     NoDevice { name: String, known: String },
+    #[error("{device} has no port {port}: its ports are 1 to {ports}")]
+    NoPort { device: String, port: u8, ports: u8 },
+    #[error(
+        "port {port} of {device} has no GID {index} in use: those in use are {known} (see `rdmascope devices`)"
+    )]
+    NoGid { device: String, port: u8, index: u8, known: String },
+    #[error(
+        "port {port} of {device} is {state}, not active: check the cable and, on InfiniBand, the subnet manager \
+         (`ibstat`); on Ethernet bring its interface up (`ip link set DEV up`)"
+    )]
+    PortNotActive { device: String, port: u8, state: String },
+    #[error(
+        "port {port} of {device} has no GID: give its network interface an address (`ip addr add 192.0.2.1/24 dev DEV`)"
+    )]
+    NoUsableGid { device: String, port: u8 },
+    #[error(
+        "the GIDs of the two ends cannot reach each other: {own} here, {theirs} there: choose entries of one kind and \
+         address family with -x (see `rdmascope devices` at both ends)"
+    )]
+    GidsApart { own: String, theirs: String },
     #[error("only {messages} messages of the stream arrived: there is nothing to measure")]
     TooFewMessages { messages: u64 },
     #[error("the peer's address cannot be read: {reason}")]
@@ -173,13 +207,16 @@ impl Error {
                 | Self::Calibration { .. }
                 | Self::Completion { .. }
                 | Self::Deadline { .. }
+                | Self::GidsApart { .. }
                 | Self::Interrupted { .. }
                 | Self::Measure(_)
                 | Self::NoGreeting { .. }
+                | Self::NoUsableGid { .. }
                 | Self::NotDescribed { .. }
                 | Self::OtherProtocol { .. }
                 | Self::OutOfTurn { .. }
                 | Self::PeerAddress { .. }
+                | Self::PortNotActive { .. }
                 | Self::Sink { .. }
                 | Self::Spawn { .. }
                 | Self::System { .. }

@@ -29,8 +29,18 @@ pub struct PointSpec {
     pub inline: bool,
     /// Every how many sends one asks for a completion; at least 1.
     pub signal_interval: u32,
-    /// Path MTU: 256, 512, 1024, 2048 or 4096.
-    pub mtu_bytes: u32,
+    /// Elements that a message is gathered from and scattered to; at least 1.
+    pub sge: u32,
+    /// Sends that the device is told of at once; at least 1.
+    pub post_list: u32,
+    /// Queue pairs that messages take in turn; at least 1.
+    pub queue_pairs: u32,
+    /// RDMA Reads or atomics that a queue pair has under way; absent for as many as both devices allow.
+    pub outstanding_reads: Option<u8>,
+    /// How the queue pairs are connected.
+    pub setup: Setup,
+    /// Path MTU: 256, 512, 1024, 2048 or 4096; absent for the largest that both ports have.
+    pub mtu_bytes: Option<u32>,
     /// Signal rate that the link is to have: `native` (as it is) or an InfiniBand name such as `FDR`.
     pub signal_rate: String,
     /// How long to measure.
@@ -78,12 +88,98 @@ pub enum Service {
     Ud,
 }
 
-/// Operation that carries a message.
+impl Service {
+    /// Its abbreviation.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Rc => "RC",
+            Self::Uc => "UC",
+            Self::Ud => "UD",
+        }
+    }
+}
+
+/// Operation that carries a message (IBTA vol. 1, section 9.4).
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Operation {
+    /// Compare-and-swap of eight bytes.
+    CompareSwap,
+    /// Fetch-and-add to eight bytes.
+    FetchAdd,
+    /// RDMA Read.
+    Read,
     /// Send, consumed by a posted receive.
     Send,
+    /// Send with immediate data.
+    SendImm,
+    /// RDMA Write: the target sees its memory change and nothing else.
+    Write,
+    /// RDMA Write with immediate data, which consumes a posted receive.
+    WriteImm,
+}
+
+impl Operation {
+    /// Whether it brings the peer's bytes here instead of ours there.
+    pub fn is_fetch(self) -> bool {
+        matches!(self, Self::Read) || self.is_atomic()
+    }
+
+    /// Whether it is an atomic operation, always on eight bytes.
+    pub fn is_atomic(self) -> bool {
+        matches!(self, Self::CompareSwap | Self::FetchAdd)
+    }
+
+    /// Whether it consumes a receive at the target and completes there.
+    pub fn arrives(self) -> bool {
+        matches!(self, Self::Send | Self::SendImm | Self::WriteImm)
+    }
+
+    /// Whether the request carries immediate data.
+    pub fn has_immediate(self) -> bool {
+        matches!(self, Self::SendImm | Self::WriteImm)
+    }
+
+    /// Whether a service has it: RDMA Read and atomics need responses, datagrams have Send alone (IBTA vol. 1,
+    /// section 9.4).
+    pub fn exists_on(self, service: Service) -> bool {
+        match service {
+            Service::Rc => true,
+            Service::Uc => !self.is_fetch(),
+            Service::Ud => matches!(self, Self::Send | Self::SendImm),
+        }
+    }
+
+    /// Why a service that does not have it does not.
+    pub(crate) fn why_not(self, service: Service) -> &'static str {
+        match service {
+            Service::Ud => "datagrams have Send and Send with immediate only (IBTA vol. 1, section 9.4)",
+            _ => "it needs a response, which only RC has",
+        }
+    }
+
+    /// Its name as the specification has it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::CompareSwap => "compare-and-swap",
+            Self::FetchAdd => "fetch-and-add",
+            Self::Read => "RDMA Read",
+            Self::Send => "Send",
+            Self::SendImm => "Send with immediate",
+            Self::Write => "RDMA Write",
+            Self::WriteImm => "RDMA Write with immediate",
+        }
+    }
+}
+
+/// How queue pairs are connected.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Setup {
+    /// The ranks tell each other their addresses over the control plane.
+    Exchange,
+    /// By the communication manager of librdmacm.
+    RdmaCm,
 }
 
 /// Which way a stream flows.

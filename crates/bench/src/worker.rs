@@ -1,11 +1,12 @@
 //! What an agent does for its coordinator: sets points up on a device, runs their patterns and makes the statistics.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use measure::clock::Clock;
 use measure::record::{self, Direction, Environment, LatencyKind, Overhead, Throughput};
-use measure::samples::{HistogramSamples, RawSamples, Samples, Scale};
+use measure::samples::{HistogramSamples, RawSamples, Recorder, Samples, Scale};
 use measure::step;
 use serde_json::{Value, json};
 use verbs::{Context, Device, Provider};
@@ -16,14 +17,16 @@ use crate::pattern::{self, Flood, Span};
 use crate::point::{Flow, Length, Pattern, PointSpec, RAW_SAMPLES_MAX, Service};
 use crate::process::agent::{PointError, Worker};
 use crate::process::message::{Calibrated, CalibrationStep, Description, Limits, Outcome};
-use crate::verbs_endpoint::{self, Address, Unconnected, VerbsEndpoint};
+use crate::verbs_endpoint::{Address, Unconnected, VerbsEndpoint, inline_bytes_max};
+pub use crate::verbs_endpoint::{LocalPort, PortOptions};
 
 /// A rank that measures through a verbs device.
 pub struct VerbsWorker {
     providers: &'static [&'static Provider],
     device: Option<String>,
+    options: PortOptions,
     /// Open once the worker has been asked to describe itself.
-    context: Option<Context>,
+    open: Option<(Context, Arc<LocalPort>)>,
     clock: Clock,
     pinned: Option<Vec<u32>>,
     rank: u32,
@@ -44,17 +47,22 @@ impl VerbsWorker {
     pub fn new(
         providers: &'static [&'static Provider],
         device: Option<String>,
+        options: PortOptions,
         pinned: Option<Vec<u32>>,
     ) -> Self {
         let clock = Clock::calibrate();
-        Self { providers, device, context: None, clock, pinned, rank: 0, line: None, point: Stage::Idle }
+        let (open, line, point) = (None, None, Stage::Idle);
+        Self { providers, device, options, open, clock, pinned, rank: 0, line, point }
     }
 
-    fn context(&mut self) -> Result<&Context, Error> {
-        if self.context.is_none() {
-            self.context = Some(find(self.providers, self.device.as_deref())?.open()?);
+    fn open(&mut self) -> Result<&(Context, Arc<LocalPort>), Error> {
+        if self.open.is_none() {
+            let context = find(self.providers, self.device.as_deref())?.open()?;
+            let port = LocalPort::find(&context, self.options)?;
+            port.check()?;
+            self.open = Some((context, Arc::new(port)));
         }
-        Ok(self.context.as_ref().expect("it was opened above"))
+        Ok(self.open.as_ref().expect("it was opened above"))
     }
 
     fn take(&mut self) -> Stage {
@@ -95,10 +103,10 @@ impl Worker for VerbsWorker {
             not_locked,
         };
         let environment = Environment::capture(rank, self.pinned.clone());
-        let context = self.context()?;
+        let (context, port) = self.open()?;
         Ok(Description {
-            device: Some(describe(context, rank)?),
-            limits: limits(context)?,
+            device: Some(describe(context, port, rank)?),
+            limits: limits(context, port)?,
             environment,
             overhead,
         })
@@ -106,11 +114,12 @@ impl Worker for VerbsWorker {
 
     fn prepare(&mut self, spec: &PointSpec) -> Result<Value, PointError> {
         self.reset();
+        let (context, port) = self.open()?;
         if spec.signal_rate != NATIVE_RATE {
-            let reason = self.context()?.device().provider().no_signal_rate;
+            let reason = context.device().provider().no_signal_rate;
             return Err(PointError::NotMeasured(reason.to_owned()));
         }
-        let unconnected = Unconnected::new(self.context()?, spec)?;
+        let unconnected = Unconnected::new(context, port, spec)?;
         let address = serde_json::to_value(unconnected.address()).map_err(unreadable)?;
         self.point = Stage::Prepared(Box::new((spec.clone(), unconnected)));
         Ok(address)
@@ -129,9 +138,12 @@ impl Worker for VerbsWorker {
         let Stage::Connected(mut connected) = self.take() else { return Err(out_of_order("run")) };
         let (spec, endpoint) = &mut *connected;
         endpoint.start(spec.timeout_s);
-        let outcome = match spec.pattern {
-            Pattern::PingPong => ping_pong(endpoint, spec, self.rank, self.clock),
-            Pattern::Stream => stream(endpoint, spec, self.rank, self.clock),
+        let outcome = match (spec.pattern, self.rank) {
+            // The peer's adapter answers alone.
+            (Pattern::PingPong, 1..) if spec.operation.is_fetch() => Ok(Outcome::default()),
+            (Pattern::PingPong, rank) => latency(endpoint, spec, rank, self.clock),
+            (Pattern::Stream, rank) if spec.operation.arrives() => stream(endpoint, spec, rank, self.clock),
+            (Pattern::Stream, rank) => push(endpoint, spec, rank, self.clock),
         };
         // The endpoint stays up until the peer, too, has finished.
         self.point = Stage::Connected(connected);
@@ -165,31 +177,44 @@ impl Worker for VerbsWorker {
 /// The link as it is.
 const NATIVE_RATE: &str = "native";
 
-fn ping_pong(
+fn latency(
     endpoint: &mut VerbsEndpoint,
     spec: &PointSpec,
     rank: u32,
     clock: Clock,
 ) -> Result<Outcome, Error> {
-    let scale = Scale::of(LatencyKind::RttHalf);
-    let first = rank == 0;
+    let kind = if spec.operation.is_fetch() { LatencyKind::Rtt } else { LatencyKind::RttHalf };
+    let scale = Scale::of(kind);
     let raw = match spec.length {
         Length::Iterations(n) if n <= RAW_SAMPLES_MAX && spec.keep_samples => usize::try_from(n).ok(),
         _ => None,
     };
     let samples = if let Some(room) = raw {
         let mut samples = RawSamples::new(room)?;
-        pattern::ping_pong(endpoint, &mut samples, first, spec.warmup, span(spec))?;
+        bounce(endpoint, &mut samples, spec, rank)?;
         samples.finish(&clock, scale)
     } else {
         let mut samples = HistogramSamples::new(&clock, scale);
-        pattern::ping_pong(endpoint, &mut samples, first, spec.warmup, span(spec))?;
+        bounce(endpoint, &mut samples, spec, rank)?;
         samples.finish()
     };
-    Ok(latency_outcome(&samples, spec))
+    Ok(latency_outcome(&samples, kind, spec))
 }
 
-fn latency_outcome(samples: &Samples, spec: &PointSpec) -> Outcome {
+fn bounce<R: Recorder>(
+    endpoint: &mut VerbsEndpoint,
+    recorder: &mut R,
+    spec: &PointSpec,
+    rank: u32,
+) -> Result<(), Error> {
+    if spec.operation.is_fetch() {
+        pattern::fetch(endpoint, recorder, spec.warmup, span(spec))
+    } else {
+        pattern::ping_pong(endpoint, recorder, rank == 0, spec.warmup, span(spec))
+    }
+}
+
+fn latency_outcome(samples: &Samples, kind: LatencyKind, spec: &PointSpec) -> Outcome {
     let unstable = step::step(&samples.series()).map(|step| {
         let until =
             step.back_at_share.map_or(String::new(), |share| format!(" until {:.0} %", share * 100.0));
@@ -201,7 +226,7 @@ fn latency_outcome(samples: &Samples, spec: &PointSpec) -> Outcome {
         )
     });
     Outcome {
-        latency: samples.latency(LatencyKind::RttHalf, &spec.share_above_ns),
+        latency: samples.latency(kind, &spec.share_above_ns),
         histogram: samples.raw().is_none().then(|| samples.histogram()),
         counters: packets(samples.count(), spec),
         unstable,
@@ -211,25 +236,40 @@ fn latency_outcome(samples: &Samples, spec: &PointSpec) -> Outcome {
 }
 
 fn stream(endpoint: &mut VerbsEndpoint, spec: &PointSpec, rank: u32, clock: Clock) -> Result<Outcome, Error> {
-    let (flow, direction) = match (spec.direction, rank) {
-        (Flow::Bi, _) => (pattern::Flow::Both, Direction::BiOne),
-        (Flow::Uni, 0) => (pattern::Flow::Out, Direction::Uni),
-        (Flow::Uni, _) => (pattern::Flow::In, Direction::Uni),
-    };
     let reliable = spec.service == Service::Rc;
-    let (sent, received) = pattern::stream(endpoint, flow, spec.warmup, span(spec), reliable)?;
+    let (sent, received) = pattern::stream(endpoint, flow(spec, rank), spec.warmup, span(spec), reliable)?;
     let slower = |flood: &Flood| flood.messages.saturating_mul(1 << 20).checked_div(flood.ticks).unwrap_or(0);
     // Of two directions the slower: what this end received is no faster than it could have been sent.
     let headline = [received, sent].into_iter().flatten().min_by_key(slower).unwrap_or_default();
-    if headline.messages == 0 || headline.ticks == 0 {
-        return Err(Error::TooFewMessages { messages: headline.total });
-    }
-    let messages_per_s = headline.messages as f64 * 1e9 / clock.ns_f64(headline.ticks);
     let mut counters = packets(sent.map_or(0, |sent| sent.total), spec);
     counters.extend(arrivals(received, spec));
-    let throughput =
-        Throughput { bytes_per_s: messages_per_s * spec.size_bytes as f64, messages_per_s, direction };
-    Ok(Outcome { throughput: Some(throughput), counters, ..Outcome::default() })
+    Ok(Outcome { throughput: Some(throughput(&headline, spec, clock)?), counters, ..Outcome::default() })
+}
+
+/// A stream of operations that nothing announces at the target: only who posts them has a number.
+fn push(endpoint: &mut VerbsEndpoint, spec: &PointSpec, rank: u32, clock: Clock) -> Result<Outcome, Error> {
+    let reliable = spec.service == Service::Rc;
+    let posted = pattern::push(endpoint, flow(spec, rank), spec.warmup, span(spec), reliable)?;
+    let Some(posted) = posted else { return Ok(Outcome::default()) };
+    let counters = packets(posted.total, spec);
+    Ok(Outcome { throughput: Some(throughput(&posted, spec, clock)?), counters, ..Outcome::default() })
+}
+
+fn flow(spec: &PointSpec, rank: u32) -> pattern::Flow {
+    match (spec.direction, rank) {
+        (Flow::Bi, _) => pattern::Flow::Both,
+        (Flow::Uni, 0) => pattern::Flow::Out,
+        (Flow::Uni, _) => pattern::Flow::In,
+    }
+}
+
+fn throughput(flood: &Flood, spec: &PointSpec, clock: Clock) -> Result<Throughput, Error> {
+    if flood.messages == 0 || flood.ticks == 0 {
+        return Err(Error::TooFewMessages { messages: flood.total });
+    }
+    let messages_per_s = flood.messages as f64 * 1e9 / clock.ns_f64(flood.ticks);
+    let direction = if spec.direction == Flow::Bi { Direction::BiOne } else { Direction::Uni };
+    Ok(Throughput { bytes_per_s: messages_per_s * spec.size_bytes as f64, messages_per_s, direction })
 }
 
 /// Messages that arrived, and those that did not where the plan says how many there were.
@@ -244,7 +284,7 @@ fn arrivals(received: Option<Flood>, spec: &PointSpec) -> BTreeMap<String, u64> 
 
 /// Packets that the messages were cut into: one, or as many as there are path MTUs in them (G1).
 fn packets(messages: u64, spec: &PointSpec) -> BTreeMap<String, u64> {
-    let each = spec.size_bytes.div_ceil(u64::from(spec.mtu_bytes)).max(1);
+    let each = spec.size_bytes.div_ceil(u64::from(spec.mtu_bytes.unwrap_or(u32::MAX))).max(1);
     BTreeMap::from([("packets_sent".to_owned(), messages * each)])
 }
 
@@ -256,39 +296,55 @@ fn span(spec: &PointSpec) -> Span {
 }
 
 /// The device as the record has it.
-pub fn describe(context: &Context, rank: u32) -> Result<record::Device, Error> {
+///
+/// # Errors
+/// When the device does not answer.
+pub fn describe(context: &Context, port: &LocalPort, rank: u32) -> Result<record::Device, Error> {
     let (device, limits) = (context.device(), context.limits()?);
-    let port = context.port(verbs_endpoint::PORT)?;
-    let gid = context.gid(verbs_endpoint::PORT, u32::from(verbs_endpoint::GID_INDEX))?;
+    let pkey = context.pkey(port.number, port.options.pkey_index).ok();
     let attributes = [
-        ("firmware", json!(limits.firmware)),
-        ("node_guid", json!(format!("{:016x}", limits.node_guid))),
-        ("link_layer", json!(format!("{:?}", port.link_layer))),
-        ("port_state", json!(format!("{:?}", port.state))),
-        ("active_mtu_bytes", json!(port.active_mtu.bytes())),
-        ("max_mtu_bytes", json!(port.max_mtu.bytes())),
-        ("max_message_bytes", json!(port.max_message_bytes)),
-        ("lid", json!(port.lid)),
-        ("gid", json!(gid.to_string())),
-        ("max_qp", json!(limits.max_qp)),
-        ("max_qp_wr", json!(limits.max_qp_wr)),
-        ("max_sge", json!(limits.max_sge)),
+        ("firmware", Some(json!(limits.firmware))),
+        ("node_guid", Some(json!(format!("{:016x}", limits.node_guid)))),
+        ("port", Some(json!(port.number))),
+        ("link_layer", Some(json!(format!("{:?}", port.is.link_layer)))),
+        ("port_state", Some(json!(format!("{:?}", port.is.state)))),
+        ("link", Some(json!(port.is.speed.to_string()))),
+        ("active_mtu_bytes", Some(json!(port.is.active_mtu.bytes()))),
+        ("max_mtu_bytes", Some(json!(port.is.max_mtu.bytes()))),
+        ("max_message_bytes", Some(json!(port.is.max_message_bytes))),
+        ("lid", Some(json!(port.is.lid))),
+        ("gid", port.gid.map(|gid| json!(gid.gid.to_string()))),
+        ("gid_index", port.gid.map(|gid| json!(gid.index))),
+        ("gid_type", port.gid.map(|gid| json!(gid.kind.to_string()))),
+        ("gid_choice", Some(json!(port.reason))),
+        ("pkey", pkey.map(|pkey| json!(format!("{pkey:#06x}")))),
+        ("service_level", Some(json!(port.options.service_level))),
+        ("traffic_class", Some(json!(port.options.traffic_class))),
+        ("max_qp", Some(json!(limits.max_qp))),
+        ("max_qp_wr", Some(json!(limits.max_qp_wr))),
+        ("max_sge", Some(json!(limits.max_sge))),
+        ("max_reads", Some(json!(limits.max_initiator_reads.min(limits.max_responder_reads)))),
     ];
+    let known = attributes.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
     Ok(record::Device {
         rank,
         name: device.name().to_owned(),
         provider: format!("{} ({})", device.provider().name, device.provider().about),
-        attributes: attributes.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
+        attributes: known.collect(),
     })
 }
 
-fn limits(context: &Context) -> Result<Limits, Error> {
-    let (limits, port) = (context.limits()?, context.port(verbs_endpoint::PORT)?);
+fn limits(context: &Context, port: &LocalPort) -> Result<Limits, Error> {
+    let limits = context.limits()?;
     Ok(Limits {
-        inline_bytes_max: Some(verbs_endpoint::inline_bytes_max(context)?),
-        message_bytes_max: Some(u64::from(port.max_message_bytes)),
-        mtu_bytes_max: Some(port.active_mtu.bytes()),
+        inline_bytes_max: Some(inline_bytes_max(context)?),
+        message_bytes_max: Some(u64::from(port.is.max_message_bytes)),
+        mtu_bytes_max: Some(port.is.active_mtu.bytes()),
         depth_max: Some(limits.max_qp_wr),
+        sge_max: Some(limits.max_sge),
+        queue_pairs_max: Some(limits.max_qp),
+        reads_max: Some(limits.max_initiator_reads.min(limits.max_responder_reads)),
+        has_atomics: Some(limits.has_atomics),
     })
 }
 

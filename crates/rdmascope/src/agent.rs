@@ -18,7 +18,8 @@ pub(crate) fn serve(arguments: AgentArguments) -> anyhow::Result<ExitCode> {
         pin(cpu)?;
     }
     let pinned = arguments.cpu.map(|cpu| vec![cpu]);
-    agent::serve(input, output, VerbsWorker::new(providers(), arguments.device, pinned))?;
+    let worker = VerbsWorker::new(providers(), arguments.device, arguments.port.options(), pinned);
+    agent::serve(input, output, worker)?;
     Ok(ExitCode::SUCCESS)
 }
 

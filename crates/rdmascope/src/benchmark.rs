@@ -3,11 +3,11 @@
 use std::process::ExitCode;
 
 use bench::plan::{Axis, Options, Plan, Settings, resolve};
-use bench::point::{Flow, Operation, Pattern, Poll, Service};
+use bench::point::{Flow, Operation, Pattern, Poll, Service, Setup};
 use measure::figure::Unit;
 use measure::units;
 
-use crate::cli::{BandwidthFlags, BandwidthOperation, Connection, Flags, LatencyOperation};
+use crate::cli::{Atomic, AtomicType, BandwidthOperation, Connection, Flags, LatencyOperation, Pushed};
 use crate::execute::{Job, execute};
 use crate::launch::launch;
 
@@ -15,55 +15,102 @@ use crate::launch::launch;
 const ALL_MAX: u64 = 8 << 20;
 /// Smallest size of `-a`: perftest's.
 const ALL_MIN: u64 = 2;
-/// Path MTU where none is given: the plan's default.
+/// The largest path MTU; where the ports have less, what is longer is not measured.
 const MTU_BYTES: u32 = 4096;
+
+/// A benchmark, whatever its operation.
+struct Benchmark<'a> {
+    operation: Operation,
+    pattern: Pattern,
+    flags: &'a Flags,
+    settings: Settings,
+    bandwidth: Unit,
+}
 
 /// `rdmascope lat ...`.
 pub(crate) fn latency(operation: &LatencyOperation, command: Vec<String>) -> anyhow::Result<ExitCode> {
-    let LatencyOperation::Send(flags) = operation;
-    let settings = settings(flags);
-    start("lat-send", "Send latency", Pattern::PingPong, settings, flags, command, Unit::MiBPerS)
+    let (operation, flags) = match operation {
+        LatencyOperation::Send(Pushed { imm: false, flags }) => (Operation::Send, flags),
+        LatencyOperation::Send(Pushed { imm: true, flags }) => (Operation::SendImm, flags),
+        LatencyOperation::Write(Pushed { imm: false, flags }) => (Operation::Write, flags),
+        LatencyOperation::Write(Pushed { imm: true, flags }) => (Operation::WriteImm, flags),
+        LatencyOperation::Read(flags) => (Operation::Read, flags),
+        LatencyOperation::Atomic(Atomic { atomic, flags }) => (atomic.operation(), flags),
+    };
+    let (pattern, bandwidth) = (Pattern::PingPong, Unit::MiBPerS);
+    Benchmark { operation, pattern, flags, settings: settings(flags, operation), bandwidth }.start(command)
 }
 
 /// `rdmascope bw ...`.
 pub(crate) fn bandwidth(operation: &BandwidthOperation, command: Vec<String>) -> anyhow::Result<ExitCode> {
-    let BandwidthOperation::Send(BandwidthFlags { bidirectional, report_gbits, flags }) = operation;
-    let flow = if *bidirectional { Flow::Bi } else { Flow::Uni };
-    let settings = settings(flags).axis(Axis::Direction(vec![flow]));
-    let unit = if *report_gbits { Unit::GbPerS } else { Unit::MiBPerS };
-    start("bw-send", "Send throughput", Pattern::Stream, settings, flags, command, unit)
+    let (operation, of) = match operation {
+        BandwidthOperation::Send(Pushed { imm: false, flags }) => (Operation::Send, flags),
+        BandwidthOperation::Send(Pushed { imm: true, flags }) => (Operation::SendImm, flags),
+        BandwidthOperation::Write(Pushed { imm: false, flags }) => (Operation::Write, flags),
+        BandwidthOperation::Write(Pushed { imm: true, flags }) => (Operation::WriteImm, flags),
+        BandwidthOperation::Read(flags) => (Operation::Read, flags),
+        BandwidthOperation::Atomic(Atomic { atomic, flags }) => (atomic.operation(), flags),
+    };
+    let flow = if of.bidirectional { Flow::Bi } else { Flow::Uni };
+    let mut settings = settings(&of.flags, operation).axis(Axis::Direction(vec![flow]));
+    if let Some(list) = of.post_list {
+        settings = settings.axis(Axis::PostList(vec![list]));
+    }
+    let bandwidth = if of.report_gbits { Unit::GbPerS } else { Unit::MiBPerS };
+    Benchmark { operation, pattern: Pattern::Stream, flags: &of.flags, settings, bandwidth }.start(command)
 }
 
-fn start(
-    name: &str,
-    title: &str,
-    pattern: Pattern,
-    settings: Settings,
-    flags: &Flags,
-    command: Vec<String>,
-    bandwidth: Unit,
-) -> anyhow::Result<ExitCode> {
-    let mut plan = Plan::new(name, title);
-    // Sizes up to the inline limit and those above it differ in an axis, so they are two experiments.
-    let (small, large): (Vec<u64>, Vec<u64>) =
-        sizes(flags)?.unwrap_or_default().into_iter().partition(|size| *size <= flags.inline_size);
-    let default_size = small.is_empty() && large.is_empty();
-    if !small.is_empty() || (default_size && flags.inline_size > 0) {
-        let inline = settings.clone().axis(Axis::Inline(vec![true]));
-        let inline = if default_size { inline } else { inline.axis(Axis::SizeBytes(small)) };
-        plan = plan.experiment("inline", pattern, inline);
+impl AtomicType {
+    fn operation(self) -> Operation {
+        match self {
+            Self::CmpAndSwap => Operation::CompareSwap,
+            Self::FetchAndAdd => Operation::FetchAdd,
+        }
     }
-    if !large.is_empty() || (default_size && flags.inline_size == 0) {
-        let plain = if default_size { settings } else { settings.axis(Axis::SizeBytes(large)) };
-        plan = plan.experiment(name, pattern, plain);
+}
+
+impl Benchmark<'_> {
+    /// Measures what the flags ask for.
+    fn start(self, command: Vec<String>) -> anyhow::Result<ExitCode> {
+        let resolved = resolve(&self.plan()?, &Options::default())?;
+        let launch = launch(&self.flags.placement)?;
+        let (out, bandwidth) = (self.flags.out.clone(), self.bandwidth);
+        execute(Job { resolved, quick: false, command, launch, out, bandwidth })
     }
-    let resolved = resolve(&plan, &Options::default())?;
-    let launch = launch(&flags.placement)?;
-    execute(Job { resolved, quick: false, command, launch, out: flags.out.clone(), bandwidth })
+
+    fn plan(&self) -> anyhow::Result<Plan> {
+        let (verb, quantity) = match self.pattern {
+            Pattern::PingPong => ("lat", "latency"),
+            Pattern::Stream => ("bw", "throughput"),
+        };
+        let operation = serde_json::to_value(self.operation)?.as_str().unwrap_or_default().replace('_', "-");
+        let name = format!("{verb}-{operation}");
+        let mut plan = Plan::new(&name, format!("{} {quantity}", self.operation.name()));
+        // Sizes up to the inline limit and those above it differ in an axis, so they are two experiments.
+        let sizes = sizes(self.flags, self.operation)?.unwrap_or_default();
+        let inline_size = self.flags.inline_size;
+        let (small, large): (Vec<u64>, Vec<u64>) = sizes.into_iter().partition(|size| *size <= inline_size);
+        let default_size = small.is_empty() && large.is_empty();
+        if !small.is_empty() || (default_size && inline_size > 0) {
+            let inline = self.settings.clone().axis(Axis::Inline(vec![true]));
+            let inline = if default_size { inline } else { inline.axis(Axis::SizeBytes(small)) };
+            plan = plan.experiment("inline", self.pattern, inline);
+        }
+        if !large.is_empty() || (default_size && inline_size == 0) {
+            let plain = self.settings.clone();
+            let plain = if default_size { plain } else { plain.axis(Axis::SizeBytes(large)) };
+            plan = plan.experiment(&name, self.pattern, plain);
+        }
+        Ok(plan)
+    }
 }
 
 /// The sizes that the flags ask for; `None` leaves the default of the pattern.
-fn sizes(flags: &Flags) -> anyhow::Result<Option<Vec<u64>>> {
+fn sizes(flags: &Flags, operation: Operation) -> anyhow::Result<Option<Vec<u64>>> {
+    if flags.all && operation.is_atomic() {
+        // There is but one.
+        return Ok(None);
+    }
     if flags.all {
         let mtu = u64::from(flags.mtu.unwrap_or(MTU_BYTES));
         let max = if matches!(flags.connection, Connection::Ud) { mtu } else { ALL_MAX };
@@ -75,14 +122,14 @@ fn sizes(flags: &Flags) -> anyhow::Result<Option<Vec<u64>>> {
     Ok(Some(sizes.concat()))
 }
 
-fn settings(flags: &Flags) -> Settings {
+fn settings(flags: &Flags, operation: Operation) -> Settings {
     let service = match flags.connection {
         Connection::Rc => Service::Rc,
         Connection::Uc => Service::Uc,
         Connection::Ud => Service::Ud,
     };
     let mut settings =
-        Settings::default().axis(Axis::Operation(vec![Operation::Send])).axis(Axis::Service(vec![service]));
+        Settings::default().axis(Axis::Operation(vec![operation])).axis(Axis::Service(vec![service]));
     settings.iterations = flags.iters;
     settings.duration_s = flags.duration;
     settings.tx_depth = flags.tx_depth;
@@ -91,7 +138,19 @@ fn settings(flags: &Flags) -> Settings {
         settings = settings.axis(Axis::Poll(vec![Poll::Event]));
     }
     if let Some(mtu_bytes) = flags.mtu {
-        settings = settings.axis(Axis::MtuBytes(vec![mtu_bytes]));
+        settings = settings.axis(Axis::MtuBytes(vec![Some(mtu_bytes)]));
+    }
+    if let Some(pairs) = flags.qp {
+        settings = settings.axis(Axis::QueuePairs(vec![pairs]));
+    }
+    if let Some(elements) = flags.sge {
+        settings = settings.axis(Axis::Sge(vec![elements]));
+    }
+    if let Some(reads) = flags.outs {
+        settings = settings.axis(Axis::OutstandingReads(vec![Some(reads)]));
+    }
+    if flags.rdma_cm {
+        settings = settings.axis(Axis::Setup(vec![Setup::RdmaCm]));
     }
     if let Some(interval) = flags.cq_mod {
         settings = settings.axis(Axis::SignalInterval(vec![interval]));

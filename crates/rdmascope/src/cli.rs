@@ -4,6 +4,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use bench::worker::PortOptions;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use measure::units;
 
@@ -14,7 +15,8 @@ Examples:
   rdmascope run quick                  a first look at this machine, with a report
   rdmascope run gamess-2016 --quick    a published evaluation beside your numbers
   rdmascope lat send -s 64 -c UD       half the round trip of a 64 B datagram
-  rdmascope bw send -a --report_gbits  throughput of all sizes from 2 B to 8 MiB
+  rdmascope lat read -s 4KiB           the round trip of an RDMA Read
+  rdmascope bw write -a --report_gbits throughput of all sizes from 2 B to 8 MiB
   rdmascope run quick --hosts node1,node2 --via 'ssh {host}'
                                        the same between two hosts
   rdmascope devices                    what can be measured here
@@ -42,11 +44,20 @@ Examples:
   rdmascope lat send -a -I 64          all sizes, up to 64 B inline
   rdmascope lat send -e -D 10          sleep for completions, for ten seconds";
 
+const LAT_ONE_SIDED_EXAMPLES: &str = "\
+Examples:
+  rdmascope lat write -a               half a round trip; the target polls its memory, as in ib_write_lat
+  rdmascope lat write --imm -c UC      the target is told by a completion
+  rdmascope lat read -s 4KiB           the whole round trip, as in ib_read_lat
+  rdmascope lat atomic -A CMP_AND_SWAP";
+
 const BW_EXAMPLES: &str = "\
 Examples:
   rdmascope bw send                    64 KiB over RC, 5000 messages
   rdmascope bw send -b -s 1MiB         both directions at once
-  rdmascope bw send -c UD -s 1KiB -t 64 -Q 16";
+  rdmascope bw send -c UD -s 1KiB -t 64 -Q 16
+  rdmascope bw write -q 4 -l 16        four queue pairs, lists of sixteen
+  rdmascope bw read -o 16              sixteen reads under way";
 
 const PLANS_EXAMPLES: &str = "\
 Examples:
@@ -111,6 +122,8 @@ pub(crate) struct Placement {
     /// Device to measure; see `rdmascope devices`.
     #[arg(short = 'd', long, value_name = "NAME")]
     pub(crate) device: Option<String>,
+    #[command(flatten)]
+    pub(crate) port: PortFlags,
     /// CPUs of rank 0 and rank 1, or `none` to leave them to the scheduler [default: the first two that are allowed].
     #[arg(long, value_name = "A,B")]
     pub(crate) cpus: Option<String>,
@@ -126,6 +139,55 @@ pub(crate) struct Placement {
     /// Seconds that starting the agents may take.
     #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) start_timeout: u32,
+}
+
+/// Which way packets leave the device, at both ends.
+#[derive(Args, Clone, Copy, Debug, Default)]
+pub(crate) struct PortFlags {
+    /// Port of the device [default: the first active one].
+    #[arg(short = 'i', long = "ib-port", value_name = "N")]
+    pub(crate) ib_port: Option<u8>,
+    /// Index of the GID [default: the one that reaches farthest; `rdmascope devices` lists them].
+    #[arg(short = 'x', long = "gid-index", value_name = "N")]
+    pub(crate) gid_index: Option<u8>,
+    /// Index of the partition key.
+    #[arg(long = "pkey_index", alias = "pkey-index", value_name = "N", default_value_t = 0)]
+    pub(crate) pkey_index: u16,
+    /// Service level.
+    #[arg(short = 'S', long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..16))]
+    pub(crate) sl: u8,
+    /// Traffic class of the global route header.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) tclass: u8,
+}
+
+impl PortFlags {
+    /// As the worker takes them.
+    pub(crate) fn options(&self) -> PortOptions {
+        PortOptions {
+            port: self.ib_port,
+            gid_index: self.gid_index,
+            pkey_index: self.pkey_index,
+            service_level: self.sl,
+            traffic_class: self.tclass,
+        }
+    }
+
+    /// As arguments of an agent.
+    pub(crate) fn arguments(&self) -> Vec<String> {
+        let given = [
+            ("--ib-port", self.ib_port.map(u32::from)),
+            ("--gid-index", self.gid_index.map(u32::from)),
+            ("--pkey_index", Some(self.pkey_index.into()).filter(|n| *n > 0)),
+            ("--sl", Some(self.sl.into()).filter(|n| *n > 0)),
+            ("--tclass", Some(self.tclass.into()).filter(|n| *n > 0)),
+        ];
+        given
+            .iter()
+            .filter_map(|(name, n)| Some([(*name).to_owned(), n.as_ref()?.to_string()]))
+            .flatten()
+            .collect()
+    }
 }
 
 #[derive(Args, Debug)]
@@ -159,7 +221,52 @@ pub(crate) struct Latency {
 pub(crate) enum LatencyOperation {
     /// Send to a posted receive: half the round trip of a ping-pong.
     #[command(after_help = LAT_EXAMPLES)]
-    Send(Flags),
+    Send(Pushed<Flags>),
+    /// RDMA Write: half the round trip of a ping-pong whose ends poll their memory.
+    #[command(after_help = LAT_ONE_SIDED_EXAMPLES)]
+    Write(Pushed<Flags>),
+    /// RDMA Read: the whole round trip.
+    #[command(after_help = LAT_ONE_SIDED_EXAMPLES)]
+    Read(Flags),
+    /// Atomic operation on eight bytes: the whole round trip.
+    #[command(after_help = LAT_ONE_SIDED_EXAMPLES)]
+    Atomic(Atomic<Flags>),
+}
+
+/// A benchmark of Send or RDMA Write.
+#[derive(Args, Debug)]
+pub(crate) struct Pushed<F: Args> {
+    /// With immediate data, which consumes a receive at the target.
+    #[arg(long)]
+    pub(crate) imm: bool,
+    #[command(flatten)]
+    pub(crate) flags: F,
+}
+
+/// A benchmark of atomics.
+#[derive(Args, Debug)]
+pub(crate) struct Atomic<F: Args> {
+    /// Which atomic.
+    #[arg(
+        short = 'A',
+        long = "atomic_type",
+        value_name = "TYPE",
+        default_value = "FETCH_AND_ADD",
+        ignore_case = true
+    )]
+    pub(crate) atomic: AtomicType,
+    #[command(flatten)]
+    pub(crate) flags: F,
+}
+
+/// Atomics, as perftest's `-A` names them.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+#[value(rename_all = "SCREAMING_SNAKE_CASE")]
+pub(crate) enum AtomicType {
+    /// Compare and swap.
+    CmpAndSwap,
+    /// Fetch and add.
+    FetchAndAdd,
 }
 
 #[derive(Args, Debug)]
@@ -172,7 +279,16 @@ pub(crate) struct Bandwidth {
 pub(crate) enum BandwidthOperation {
     /// Send to a posted receive: a flood with a bounded window.
     #[command(after_help = BW_EXAMPLES)]
-    Send(BandwidthFlags),
+    Send(Pushed<BandwidthFlags>),
+    /// RDMA Write: a flood that the target does not see.
+    #[command(after_help = BW_EXAMPLES)]
+    Write(Pushed<BandwidthFlags>),
+    /// RDMA Read: as many under way as the devices allow.
+    #[command(after_help = BW_EXAMPLES)]
+    Read(BandwidthFlags),
+    /// Atomic operations on eight bytes.
+    #[command(after_help = BW_EXAMPLES)]
+    Atomic(Atomic<BandwidthFlags>),
 }
 
 #[derive(Args, Debug)]
@@ -183,6 +299,9 @@ pub(crate) struct BandwidthFlags {
     /// Print 10^9 bit/s instead of 2^20 B/s.
     #[arg(long = "report_gbits", alias = "report-gbits")]
     pub(crate) report_gbits: bool,
+    /// Tell the device of N sends at once.
+    #[arg(short = 'l', long = "post_list", alias = "post-list", value_name = "N")]
+    pub(crate) post_list: Option<u32>,
     #[command(flatten)]
     pub(crate) flags: Flags,
 }
@@ -230,6 +349,18 @@ pub(crate) struct Flags {
     /// Sleep for completions instead of polling.
     #[arg(short = 'e', long)]
     pub(crate) events: bool,
+    /// Queue pairs, which messages take in turn.
+    #[arg(short = 'q', long, value_name = "N")]
+    pub(crate) qp: Option<u32>,
+    /// Gather each message from N elements and scatter it to N.
+    #[arg(long, value_name = "N")]
+    pub(crate) sge: Option<u32>,
+    /// RDMA Reads or atomics of a queue pair under way [default: as many as the devices allow].
+    #[arg(short = 'o', long, value_name = "N")]
+    pub(crate) outs: Option<u32>,
+    /// Connect with RDMA CM.
+    #[arg(short = 'R', long = "rdma_cm", alias = "rdma-cm")]
+    pub(crate) rdma_cm: bool,
     /// Keep the record and a report in this directory; it must not hold a run.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
@@ -267,6 +398,8 @@ pub(crate) struct AgentArguments {
     pub(crate) device: Option<String>,
     #[arg(long)]
     pub(crate) cpu: Option<u32>,
+    #[command(flatten)]
+    pub(crate) port: PortFlags,
 }
 
 /// Prints a shell's completions.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::process::ExitCode;
 
-use bench::worker;
+use bench::worker::{self, LocalPort, PortOptions};
 use serde_json::json;
 
 use crate::backends::{missing, providers};
@@ -22,7 +22,11 @@ pub(crate) fn list(as_json: bool) -> anyhow::Result<ExitCode> {
             Err(error) => eprintln!("rdmascope: {}: {error}", provider.name),
         }
     }
-    let described = devices.iter().map(|device| Ok(worker::describe(&device.open()?, 0)?));
+    let described = devices.iter().map(|device| {
+        let context = device.open()?;
+        let port = LocalPort::find(&context, PortOptions::default())?;
+        Ok(worker::describe(&context, &port, 0)?)
+    });
     let described = described.collect::<anyhow::Result<Vec<_>>>()?;
     if as_json {
         let rows: Vec<_> = described

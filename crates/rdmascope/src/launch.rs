@@ -21,6 +21,7 @@ pub(crate) fn launch(placement: &Placement) -> anyhow::Result<Launch> {
     if let Some(device) = &placement.device {
         launch.arguments = vec!["--device".to_owned(), device.clone()];
     }
+    launch.arguments.extend(placement.port.arguments());
     if let Some(path) = &placement.agent_path {
         launch.program[0].clone_from(path);
     }

@@ -152,4 +152,10 @@ impl ReceiveRequest {
             ibv_recv_wr { wr_id: id, next: std::ptr::null_mut(), sg_list: std::ptr::null_mut(), num_sge };
         Self { raw, elements }
     }
+
+    /// Changes the identifier that the completion will carry.
+    #[inline]
+    pub fn set_id(&mut self, id: u64) {
+        self.raw.wr_id = id;
+    }
 }

@@ -3,10 +3,14 @@
 //! A pattern allocates, formats and locks nothing, and knows no kind of endpoint and no kind of recorder: it is compiled
 //! for each.
 
+mod fetch;
 mod ping_pong;
+mod push;
 mod stream;
 
+pub use fetch::fetch;
 pub use ping_pong::ping_pong;
+pub use push::push;
 pub use stream::{Flood, Flow, stream};
 
 use std::time::Duration;

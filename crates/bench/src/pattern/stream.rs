@@ -56,7 +56,7 @@ pub fn stream<E: Endpoint>(
 /// arrived at once.
 fn greet<E: Endpoint>(endpoint: &mut E, flow: Flow) -> Result<(), Error> {
     if flow != Flow::Out {
-        endpoint.send(Mark::Last)?;
+        endpoint.greet()?;
     }
     if flow != Flow::In {
         endpoint.receive()?;
@@ -72,8 +72,9 @@ fn flood<E: Endpoint>(
     reliable: bool,
 ) -> Result<(Option<Flood>, Option<Flood>), Error> {
     let clock = endpoint.clock();
-    let mut out = Side::new(flow != Flow::In);
-    let mut into = Side::new(flow != Flow::Out);
+    let lanes = endpoint.lanes();
+    let mut out = Side::new(flow != Flow::In, lanes);
+    let mut into = Side::new(flow != Flow::Out, lanes);
     out.begin = clock.now().0;
     let (target, end) = match span {
         Span::Messages(messages) => (messages, u64::MAX),
@@ -82,12 +83,12 @@ fn flood<E: Endpoint>(
     while out.open || into.open {
         let mut moved = false;
         if out.open {
-            let over = out.total + 1 >= target || (end != u64::MAX && clock.now().0 >= end);
+            let over = out.total + lanes >= target || (end != u64::MAX && clock.now().0 >= end);
             let mark = if over { Mark::Last } else { Mark::More };
             if endpoint.try_send(mark)? == Posted::Queued {
                 moved = true;
                 out.total += 1;
-                out.open = mark == Mark::More;
+                out.see(mark);
             }
         }
         if into.open
@@ -96,7 +97,7 @@ fn flood<E: Endpoint>(
             moved = true;
             into.total += 1;
             into.fresh = true;
-            into.open = mark == Mark::More;
+            into.see(mark);
             if into.total == 1 {
                 into.begin = clock.now().0;
             }
@@ -126,6 +127,8 @@ fn flood<E: Endpoint>(
 struct Side {
     used: bool,
     open: bool,
+    /// Lanes whose last message has not come.
+    lanes: u64,
     total: u64,
     begin: u64,
     end: u64,
@@ -134,8 +137,17 @@ struct Side {
 }
 
 impl Side {
-    fn new(used: bool) -> Self {
-        Self { used, open: used, total: 0, begin: 0, end: 0, fresh: false }
+    fn new(used: bool, lanes: u64) -> Self {
+        Self { used, open: used, lanes, total: 0, begin: 0, end: 0, fresh: false }
+    }
+
+    /// Takes note of a message: the direction is closed with the last one of every lane.
+    #[inline]
+    fn see(&mut self, mark: Mark) {
+        if mark == Mark::Last {
+            self.lanes -= 1;
+            self.open = self.lanes > 0;
+        }
     }
 
     /// What it came to, without the first `uncounted` messages.

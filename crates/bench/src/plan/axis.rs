@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::names::{hint_or_all, names_of};
 use super::text::Node;
 use crate::Error;
-use crate::point::{Flow, Operation, Poll, Service};
+use crate::point::{Flow, Operation, Poll, Service, Setup};
 
 /// One axis and its values, in the order in which they are measured.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,14 +18,24 @@ pub enum Axis {
     /// Whether the payload is copied into the work request at post time. Never assumed: it is off unless a plan asks
     /// for it, because a limit that differs between devices would silently put a step into the curve.
     Inline(Vec<bool>),
-    /// Path MTU in bytes.
-    MtuBytes(Vec<u32>),
+    /// Path MTU in bytes; `None`, in a plan `"active"`, is the largest that both ports have.
+    MtuBytes(Vec<Option<u32>>),
     /// Operation that carries the message.
     Operation(Vec<Operation>),
+    /// RDMA Reads or atomics of a queue pair under way; `None`, in a plan `"max"`, is what both devices allow.
+    OutstandingReads(Vec<Option<u32>>),
     /// How a completion is waited for.
     Poll(Vec<Poll>),
+    /// Sends that the device is told of at once.
+    PostList(Vec<u32>),
+    /// Queue pairs that messages take in turn.
+    QueuePairs(Vec<u32>),
     /// Transport service.
     Service(Vec<Service>),
+    /// How queue pairs are connected.
+    Setup(Vec<Setup>),
+    /// Elements that a message is gathered from and scattered to.
+    Sge(Vec<u32>),
     /// Every how many sends one asks for a completion.
     SignalInterval(Vec<u32>),
     /// Signal rate of the link.
@@ -36,13 +46,18 @@ pub enum Axis {
 
 impl Axis {
     /// Every axis, by the name that plans, records and exports share.
-    pub const NAMES: [&'static str; 9] = [
+    pub const NAMES: [&'static str; 14] = [
         "direction",
         "inline",
         "mtu_bytes",
         "operation",
+        "outstanding_reads",
         "poll",
+        "post_list",
+        "queue_pairs",
         "service",
+        "setup",
+        "sge",
         "signal_interval",
         "signal_rate",
         "size_bytes",
@@ -55,8 +70,13 @@ impl Axis {
             Self::Inline(_) => "inline",
             Self::MtuBytes(_) => "mtu_bytes",
             Self::Operation(_) => "operation",
+            Self::OutstandingReads(_) => "outstanding_reads",
             Self::Poll(_) => "poll",
+            Self::PostList(_) => "post_list",
+            Self::QueuePairs(_) => "queue_pairs",
             Self::Service(_) => "service",
+            Self::Setup(_) => "setup",
+            Self::Sge(_) => "sge",
             Self::SignalInterval(_) => "signal_interval",
             Self::SignalRate(_) => "signal_rate",
             Self::SizeBytes(_) => "size_bytes",
@@ -68,10 +88,16 @@ impl Axis {
         match self {
             Self::Direction(values) => json(values),
             Self::Inline(values) => json(values),
-            Self::MtuBytes(values) | Self::SignalInterval(values) => json(values),
+            Self::MtuBytes(values) => numbers(values, ACTIVE),
+            Self::OutstandingReads(values) => numbers(values, MAX),
+            Self::PostList(values)
+            | Self::QueuePairs(values)
+            | Self::Sge(values)
+            | Self::SignalInterval(values) => json(values),
             Self::Operation(values) => json(values),
             Self::Poll(values) => json(values),
             Self::Service(values) => json(values),
+            Self::Setup(values) => json(values),
             Self::SignalRate(values) => json(values),
             Self::SizeBytes(values) => json(values),
         }
@@ -83,10 +109,17 @@ impl Axis {
         Ok(Some(match name {
             "direction" => Self::Direction(reader.choices()?),
             "inline" => Self::Inline(reader.each("true or false", Value::as_bool)?),
-            "mtu_bytes" => Self::MtuBytes(reader.each("a whole number", whole_u32)?),
+            "mtu_bytes" => Self::MtuBytes(reader.each("a whole number or \"active\"", number_or(ACTIVE))?),
             "operation" => Self::Operation(reader.choices()?),
+            "outstanding_reads" => {
+                Self::OutstandingReads(reader.each("a whole number or \"max\"", number_or(MAX))?)
+            }
             "poll" => Self::Poll(reader.choices()?),
+            "post_list" => Self::PostList(reader.each("a whole number", whole_u32)?),
+            "queue_pairs" => Self::QueuePairs(reader.each("a whole number", whole_u32)?),
             "service" => Self::Service(reader.choices()?),
+            "setup" => Self::Setup(reader.choices()?),
+            "sge" => Self::Sge(reader.each("a whole number", whole_u32)?),
             "signal_interval" => Self::SignalInterval(reader.each("a whole number", whole_u32)?),
             "signal_rate" => Self::SignalRate(reader.signal_rates()?),
             "size_bytes" => Self::SizeBytes(reader.sizes()?),
@@ -97,6 +130,16 @@ impl Axis {
 
 fn json<T: Serialize>(values: &[T]) -> Vec<Value> {
     values.iter().map(|value| serde_json::to_value(value).expect("axis values are plain scalars")).collect()
+}
+
+/// Numbers, and a word where there is none.
+fn numbers(values: &[Option<u32>], word: &str) -> Vec<Value> {
+    values.iter().map(|value| value.map_or_else(|| Value::from(word), Value::from)).collect()
+}
+
+/// Reads a number, or the word that stands for none.
+fn number_or(word: &str) -> impl Fn(&Value) -> Option<Option<u32>> {
+    move |value| if value.as_str() == Some(word) { Some(None) } else { whole_u32(value).map(Some) }
 }
 
 fn whole_u32(value: &Value) -> Option<u32> {
@@ -185,5 +228,9 @@ impl Reader<'_> {
     }
 }
 
+/// The path MTU that the ports have.
+const ACTIVE: &str = "active";
+/// As many RDMA Reads or atomics as the devices allow.
+const MAX: &str = "max";
 /// `native` leaves the link as it is; the others are the signal rates of InfiniBand (G2, and those that came later).
 const SIGNAL_RATES: [&str; 9] = ["native", "SDR", "DDR", "QDR", "FDR", "EDR", "HDR", "NDR", "XDR"];

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::defaults::Filled;
 use super::{Axis, Plan};
 use crate::Error;
-use crate::point::{Flow, Length, Pattern, Service};
+use crate::point::{Flow, Length, Operation, Pattern, Poll, Service, Setup};
 
 /// Checks the names of the experiments.
 pub(super) fn names(plan: &Plan) -> Result<(), Error> {
@@ -29,7 +29,8 @@ pub(super) fn experiment(filled: &Filled) -> Result<(), Error> {
     check.counts()?;
     check.sizes()?;
     check.intervals()?;
-    check.directions()
+    check.directions()?;
+    check.operations()
 }
 
 /// Bounds the number of points of the whole plan, before they are made.
@@ -98,15 +99,24 @@ impl Check<'_> {
                 return Err(Error::ZeroDepth { place, key, experiment });
             }
         }
-        let interval = self.0.axes.iter().find_map(|axis| match axis {
-            Axis::SignalInterval(values) => values.iter().min().copied(),
+        let numbers = self.0.axes.iter().filter_map(|axis| match axis {
+            Axis::SignalInterval(values)
+            | Axis::PostList(values)
+            | Axis::QueuePairs(values)
+            | Axis::Sge(values) => Some((axis.name(), values.iter().min().copied())),
+            Axis::OutstandingReads(values) => Some((axis.name(), values.iter().copied().flatten().min())),
             _ => None,
         });
-        for (key, count) in [("repetitions", Some(self.0.repetitions)), ("signal_interval", interval)] {
+        for (key, count) in [("repetitions", Some(self.0.repetitions))].into_iter().chain(numbers) {
             if count == Some(0) {
                 let (place, key, experiment) = self.names(key);
                 return Err(Error::ZeroCount { place, key, experiment });
             }
+        }
+        let pairs = self.largest("queue_pairs");
+        if pairs > QUEUE_PAIRS_MAX {
+            let (place, _, experiment) = self.names("queue_pairs");
+            return Err(Error::TooManyQueuePairs { place, experiment, pairs, max: QUEUE_PAIRS_MAX });
         }
         Ok(())
     }
@@ -125,11 +135,13 @@ impl Check<'_> {
         if sizes.contains(&0) {
             return Err(Error::ZeroSize { place, experiment });
         }
-        if let Some(mtu_bytes) = mtus.iter().find(|mtu| !MTUS_BYTES.contains(mtu)) {
+        let mtus = || mtus.iter().copied().flatten();
+        if let Some(mtu_bytes) = mtus().find(|mtu| !MTUS_BYTES.contains(mtu)) {
             let (place, _, experiment) = self.names("mtu_bytes");
-            return Err(Error::BadMtu { place, experiment, mtu_bytes: u64::from(*mtu_bytes) });
+            return Err(Error::BadMtu { place, experiment, mtu_bytes: u64::from(mtu_bytes) });
         }
-        let mtu_bytes = mtus.iter().copied().min().unwrap_or_default();
+        // What the ports have is not known yet, but no port has more.
+        let mtu_bytes = mtus().min().unwrap_or(MTU_BYTES_MAX);
         match sizes.iter().copied().find(|size| *size > u64::from(mtu_bytes)) {
             Some(size_bytes) if datagrams => {
                 Err(Error::DatagramTooLong { place, experiment, size_bytes, mtu_bytes })
@@ -140,11 +152,90 @@ impl Check<'_> {
 
     fn intervals(&self) -> Result<(), Error> {
         let tx_depth = self.0.tx_depth;
+        let interval = self.largest("signal_interval");
+        if interval > tx_depth {
+            let (place, _, experiment) = self.names("signal_interval");
+            return Err(Error::IntervalAboveDepth { place, experiment, interval, tx_depth });
+        }
+        // With a full queue and all but one request of a list gathered, one that asks for its completion must be out.
+        let list = self.largest("post_list");
+        if u64::from(interval) + u64::from(list) > u64::from(tx_depth) + 1 {
+            let (place, _, experiment) = self.names("post_list");
+            return Err(Error::ListAboveDepth { place, experiment, list, interval, tx_depth });
+        }
+        if list > 1 && self.0.pattern == Pattern::PingPong {
+            let (place, _, experiment) = self.names("post_list");
+            return Err(Error::ListOfOne { place, experiment });
+        }
+        Ok(())
+    }
+
+    /// The largest number of an axis of counts; 1 where it is not there.
+    fn largest(&self, name: &str) -> u32 {
+        let values = self.0.axes.iter().filter(|axis| axis.name() == name).flat_map(Axis::values);
+        let largest = values.filter_map(|value| value.as_u64()).max().unwrap_or(1);
+        u32::try_from(largest).unwrap_or(u32::MAX)
+    }
+
+    /// Refuses operations that cannot be had on the service, or not in the way that is asked for.
+    fn operations(&self) -> Result<(), Error> {
+        let (mut services, mut operations) = (&[][..], &[][..]);
+        let (mut sizes, mut setups, mut events, mut inline) = (&[][..], &[][..], false, false);
         for axis in &self.0.axes {
-            let Axis::SignalInterval(values) = axis else { continue };
-            if let Some(interval) = values.iter().copied().find(|interval| *interval > tx_depth) {
-                let (place, _, experiment) = self.names("signal_interval");
-                return Err(Error::IntervalAboveDepth { place, experiment, interval, tx_depth });
+            match axis {
+                Axis::Service(values) => services = values,
+                Axis::Operation(values) => operations = values,
+                Axis::SizeBytes(values) => sizes = values,
+                Axis::Setup(values) => setups = values,
+                Axis::Poll(values) => events = values.contains(&Poll::Event),
+                Axis::Inline(values) => inline = values.contains(&true),
+                _ => {}
+            }
+        }
+        let refuse = |key: &str, what: &str, why: &str| {
+            let (place, _, experiment) = self.names(key);
+            Err(Error::Refused { place, experiment, what: what.to_owned(), why: why.to_owned() })
+        };
+        let sge = u64::from(self.largest("sge"));
+        if let Some(size) = sizes.iter().find(|size| **size < sge) {
+            return refuse(
+                "sge",
+                &format!("a message of {size} B in {sge} elements"),
+                "an element has at least 1 byte",
+            );
+        }
+        if inline && sge > 1 {
+            return refuse(
+                "sge",
+                "inline data in several elements",
+                "inline data is copied from one place here",
+            );
+        }
+        if services.contains(&Service::Uc) && setups.contains(&Setup::RdmaCm) {
+            return refuse("setup", "UC through RDMA CM", "librdmacm has port spaces for RC and UD only");
+        }
+        for operation in operations {
+            let name = operation.name();
+            if let Some(service) = services.iter().find(|service| !operation.exists_on(**service)) {
+                return refuse(
+                    "operation",
+                    &format!("{name} over {}", service.name()),
+                    operation.why_not(*service),
+                );
+            }
+            if operation.is_atomic() && (sizes.iter().any(|size| *size != 8) || sge > 1) {
+                return refuse(
+                    "size_bytes",
+                    &format!("{name} of anything but 8 B"),
+                    "an atomic is of eight bytes",
+                );
+            }
+            if operation.is_fetch() && inline {
+                return refuse("inline", &format!("{name} inline"), "it has no data to send");
+            }
+            if *operation == Operation::Write && events && self.0.pattern == Pattern::PingPong {
+                let why = "the target is told of nothing that it could sleep for: use write_imm";
+                return refuse("poll", &format!("{name} with poll = \"event\""), why);
             }
         }
         Ok(())
@@ -160,9 +251,10 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// Where a key was set, the key, and the experiment: what most errors say.
+    /// Where a key was set (or else the experiment), the key, and the experiment: what most errors say.
     fn names(&self, key: &str) -> (String, String, String) {
-        (self.0.settings.place(key), key.to_owned(), self.0.name.clone())
+        let place = self.0.settings.place(key).unwrap_or_else(|| self.0.place.clone());
+        (place, key.to_owned(), self.0.name.clone())
     }
 }
 
@@ -170,5 +262,9 @@ impl Check<'_> {
 const POINTS_MAX: u64 = 100_000;
 /// Above this a time is a slip of the pen too, and far from what a clock can hold: 30 days.
 const DURATION_S_MAX: f64 = 30.0 * 86_400.0;
+/// More than any adapter's tools offer (perftest: 16384).
+const QUEUE_PAIRS_MAX: u32 = 16384;
+/// The largest path MTU.
+const MTU_BYTES_MAX: u32 = 4096;
 /// The five path MTUs of InfiniBand (G1).
 const MTUS_BYTES: [u32; 5] = [256, 512, 1024, 2048, 4096];

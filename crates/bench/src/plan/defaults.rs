@@ -19,10 +19,12 @@ pub(super) struct Filled {
     pub(super) keep_samples: bool,
     pub(super) share_above_ns: Vec<u64>,
     pub(super) timeout_s: f64,
-    /// Every axis: those of the plan as they are written, but the size innermost.
+    /// The axes: those of the plan as they are written, but the size innermost.
     pub(super) axes: Vec<Axis>,
     /// What was set, for the places of errors.
     pub(super) settings: Settings,
+    /// Where the experiment stands.
+    pub(super) place: String,
 }
 
 impl Filled {
@@ -53,6 +55,7 @@ impl Filled {
             timeout_s: settings.timeout_s.unwrap_or(timeout_s),
             axes: axes(pattern, &settings.axes, tx_depth),
             settings: settings.clone(),
+            place: experiment.place.clone(),
         }
     }
 
@@ -101,12 +104,16 @@ impl Filled {
     }
 }
 
-/// Every axis once: those given, then the others at their default, the size last whatever its place in the plan.
+/// The axes that are given, then those that every point has at their default, the size last whatever its place in the
+/// plan.
 fn axes(pattern: Pattern, given: &[Axis], tx_depth: u32) -> Vec<Axis> {
     let (size_bytes, signal_interval) = match pattern {
         Pattern::PingPong => (SIZE_BYTES_PING_PONG, SIGNAL_INTERVAL_PING_PONG),
         Pattern::Stream => (SIZE_BYTES_STREAM, SIGNAL_INTERVAL_STREAM.min(tx_depth)),
     };
+    let is_atomic =
+        |axis: &Axis| matches!(axis, Axis::Operation(operations) if operations.iter().all(|o| o.is_atomic()));
+    let size_bytes = if given.iter().any(is_atomic) { SIZE_BYTES_ATOMIC } else { size_bytes };
     let defaults = [
         Axis::Service(vec![Service::Rc]),
         Axis::Operation(vec![Operation::Send]),
@@ -114,7 +121,7 @@ fn axes(pattern: Pattern, given: &[Axis], tx_depth: u32) -> Vec<Axis> {
         Axis::Poll(vec![Poll::Busy]),
         Axis::Inline(vec![false]),
         Axis::SignalInterval(vec![signal_interval]),
-        Axis::MtuBytes(vec![MTU_BYTES]),
+        Axis::MtuBytes(vec![None]),
         Axis::SignalRate(vec![SIGNAL_RATE.to_owned()]),
         Axis::SizeBytes(vec![size_bytes]),
     ];
@@ -149,6 +156,8 @@ const KEEP_SAMPLES: bool = true;
 const SHARE_ABOVE_NS: [u64; 1] = [10_000];
 /// Far above any healthy point, far below the patience of a person; a duration is added to it.
 const TIMEOUT_S: f64 = 60.0;
+/// The only one that atomics have.
+const SIZE_BYTES_ATOMIC: u64 = 8;
 /// perftest's size for latency.
 const SIZE_BYTES_PING_PONG: u64 = 2;
 /// perftest's size for bandwidth.
@@ -157,7 +166,5 @@ const SIZE_BYTES_STREAM: u64 = 65536;
 const SIGNAL_INTERVAL_PING_PONG: u32 = 1;
 /// perftest's `--cq-mod` for bandwidth; less where the send queue is shorter.
 const SIGNAL_INTERVAL_STREAM: u32 = 100;
-/// The largest path MTU, and the one of the published InfiniBand tables (G22).
-const MTU_BYTES: u32 = 4096;
 /// The link as it is.
 const SIGNAL_RATE: &str = "native";

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::defaults::Filled;
 use super::{Plan, check, figures, overrides};
 use crate::Error;
-use crate::point::PointSpec;
+use crate::point::{PointSpec, Setup};
 
 /// How a plan is to be run.
 #[derive(Clone, Debug, Default)]
@@ -107,7 +107,12 @@ fn point(filled: &Filled, id: u64, repetition: u32, axes: Axes) -> PointSpec {
         poll: value(&axes, "poll"),
         inline: value(&axes, "inline"),
         signal_interval: value(&axes, "signal_interval"),
-        mtu_bytes: value(&axes, "mtu_bytes"),
+        sge: value_or(&axes, "sge", 1),
+        post_list: value_or(&axes, "post_list", 1),
+        queue_pairs: value_or(&axes, "queue_pairs", 1),
+        outstanding_reads: number(&axes, "outstanding_reads").and_then(|n| u8::try_from(n).ok()),
+        setup: value_or(&axes, "setup", Setup::Exchange),
+        mtu_bytes: number(&axes, "mtu_bytes").and_then(|n| u32::try_from(n).ok()),
         signal_rate: value(&axes, "signal_rate"),
         length,
         warmup,
@@ -118,6 +123,16 @@ fn point(filled: &Filled, id: u64, repetition: u32, axes: Axes) -> PointSpec {
         timeout_s: filled.timeout_s,
         axes,
     }
+}
+
+/// The value of an axis that a plan may leave out.
+fn value_or<T: DeserializeOwned>(axes: &Axes, name: &str, otherwise: T) -> T {
+    if axes.contains_key(name) { value(axes, name) } else { otherwise }
+}
+
+/// The number of an axis, where it has one and no word in its place.
+fn number(axes: &Axes, name: &str) -> Option<u64> {
+    axes.get(name).and_then(Value::as_u64)
 }
 
 fn value<T: DeserializeOwned>(axes: &Axes, name: &str) -> T {

@@ -68,9 +68,9 @@ impl Settings {
         self
     }
 
-    /// Where `key` was set.
-    pub(super) fn place(&self, key: &str) -> String {
-        self.places.0.get(key).map_or_else(|| IN_CODE.to_owned(), Clone::clone)
+    /// Where `key` was set, if it was.
+    pub(super) fn place(&self, key: &str) -> Option<String> {
+        self.places.0.get(key).cloned()
     }
 
     /// Lays `over` on top: what it sets wins.
@@ -219,4 +219,4 @@ impl Scalar<'_> {
 }
 
 /// The place of what no text set.
-pub(super) const IN_CODE: &str = "the plan";
+pub(super) const IN_CODE: &str = "the flags";

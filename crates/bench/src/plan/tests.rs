@@ -6,7 +6,7 @@ use measure::figure::FigureKind;
 use proptest::prelude::*;
 
 use super::*;
-use crate::point::{Flow, Length, PointSpec, Service};
+use crate::point::{Flow, Length, PointSpec, Service, Setup};
 
 /// The head of a plan, four lines.
 const HEAD: &str = "name = \"x\"\ntitle = \"X\"\n\n[[experiment]]\n";
@@ -342,12 +342,54 @@ fn references_are_read_beside_the_plan_and_must_be_whole() {
 }
 
 #[test]
+fn operations_that_cannot_be_are_refused_by_name() {
+    let axes = |axes: &str| refusal(&format!("[experiment.axes]\n{axes}"));
+    for (given, what) in [
+        (
+            "service = [\"RC\", \"UC\"]\noperation = \"read\"",
+            "RDMA Read over UC, which cannot be: it needs a response, which only RC has",
+        ),
+        ("service = \"UC\"\noperation = \"fetch_add\"", "fetch-and-add over UC, which cannot be"),
+        ("service = \"UD\"\noperation = \"write_imm\"", "RDMA Write with immediate over UD, which cannot be"),
+        ("operation = [\"send\", \"compare_swap\"]", "compare-and-swap of anything but 8 B, which cannot be"),
+        ("operation = \"write\"\npoll = \"event\"", "the target is told of nothing that it could sleep for"),
+        ("operation = \"read\"\ninline = true", "RDMA Read inline, which cannot be"),
+        ("service = \"UC\"\nsetup = \"rdma_cm\"", "UC through RDMA CM, which cannot be"),
+        ("size_bytes = [2, 8]\nsge = 4", "a message of 2 B in 4 elements, which cannot be"),
+        ("size_bytes = 8\nsge = 4\ninline = true", "inline data in several elements, which cannot be"),
+        ("queue_pairs = 20000", "20000 queue_pairs of experiment \"lat\" are more than 16384"),
+        ("post_list = 4", "a ping-pong, which has one message under way"),
+        ("sge = 0", "sge of experiment \"lat\" is 0: it must be at least 1"),
+    ] {
+        let error = axes(given);
+        assert!(error.starts_with("plans/x.toml:") && error.contains(what), "{given}: {error}");
+    }
+    let text = format!("{HEAD}name = \"bw\"\npattern = \"stream\"\naxes = {{ post_list = 30 }}");
+    let error = resolved(&text, &[], false).unwrap_err().to_string();
+    assert!(
+        error.contains("post_list 30 of experiment \"bw\" does not fit its signal_interval 100"),
+        "{error}"
+    );
+    assert_eq!(points("axes = { operation = \"fetch_add\" }", &[], false)[0].size_bytes, 8);
+}
+
+#[test]
+fn words_stand_for_what_the_devices_have() {
+    let axes = "[experiment.axes]\nmtu_bytes = [\"active\", 512]\noutstanding_reads = [\"max\", 2]";
+    let points = points(axes, &[], false);
+    let values: Vec<_> = points.iter().map(|point| (point.mtu_bytes, point.outstanding_reads)).collect();
+    assert_eq!(values, [(None, None), (None, Some(2)), (Some(512), None), (Some(512), Some(2))]);
+    assert_eq!(points[0].axes["mtu_bytes"], "active");
+}
+
+#[test]
 fn defaults_are_perftests() {
     let point = points("", &[], false).remove(0);
-    assert_eq!((point.tx_depth, point.rx_depth, point.mtu_bytes, point.signal_interval), (128, 512, 4096, 1));
+    assert_eq!((point.tx_depth, point.rx_depth, point.mtu_bytes, point.signal_interval), (128, 512, None, 1));
     assert_eq!((point.length, point.warmup, point.size_bytes), (Length::Iterations(1000), 100, 2));
     assert!(!point.inline && point.keep_samples);
-    assert_eq!(point.axes.len(), Axis::NAMES.len() + 1);
+    assert_eq!(point.axes.len(), 10, "what few plans vary is not shown: {:?}", point.axes);
+    assert_eq!((point.sge, point.post_list, point.queue_pairs, point.setup), (1, 1, 1, Setup::Exchange));
     let text = format!("{HEAD}name = \"bw\"\npattern = \"stream\"");
     let point = resolved(&text, &[], false).unwrap().points.remove(0);
     assert_eq!(
@@ -450,7 +492,7 @@ fn flags_build_the_same_plan() {
     let settings = Settings { tx_depth: Some(0), ..Settings::default() };
     let plan = Plan::new("bw", "Bandwidth").experiment("bw", Pattern::Stream, settings);
     let error = resolve(&plan, &Options::default()).unwrap_err().to_string();
-    assert_eq!(error, "the plan: tx_depth of experiment \"bw\" is 0: a queue holds at least 1 request");
+    assert_eq!(error, "the flags: tx_depth of experiment \"bw\" is 0: a queue holds at least 1 request");
 }
 
 #[test]

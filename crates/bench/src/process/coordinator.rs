@@ -102,7 +102,8 @@ pub fn run(
     let mut crew: Option<Crew<'_>> = None;
     let mut known = false;
     let mut summary = Summary::default();
-    for spec in points {
+    let mut points = points.to_vec();
+    for i in 0..points.len() {
         let mut ready = match crew.take() {
             Some(ready) => ready,
             None => start(&commands, launch.start_timeout, interrupt, sink)?,
@@ -111,11 +112,13 @@ pub fn run(
             known = true;
             let hellos = ready.hellos();
             let descriptions: Vec<_> = hellos.iter().map(|hello| &hello.description).collect();
-            if let Some(reason) = limits::refusal_of_all(points, &descriptions) {
+            points.iter_mut().for_each(|spec| limits::settle(spec, &descriptions));
+            if let Some(reason) = limits::refusal_of_all(&points, &descriptions) {
                 return Err(Error::NothingPossible { reason });
             }
-            sink.started(hellos).map_err(|cause| Error::Sink { point: spec.id, cause })?;
+            sink.started(hellos).map_err(|cause| Error::Sink { point: points[i].id, cause })?;
         }
+        let spec = &points[i];
         sink.point_started(spec);
         let watch = Stopwatch::start();
         let ending = match ready.measure(spec, sink) {

@@ -1,7 +1,7 @@
 //! What the agents' devices cannot do, found before a point is set up: it is then not measured, with the reason.
 
 use super::message::{Description, Limits};
-use crate::point::PointSpec;
+use crate::point::{PointSpec, Service};
 
 /// Why a point cannot be measured between these ranks, if so. The reason names the limit and not what exceeds it, so
 /// that it is the same for all points beyond it and is printed once for them.
@@ -29,9 +29,34 @@ fn exceeded(spec: &PointSpec, limits: &Limits) -> Option<String> {
     if let Some(max) = limits.message_bytes_max.filter(|max| size > *max) {
         return Some(format!("a message longer than the limit of {max} bytes"));
     }
-    if let Some(max) = limits.mtu_bytes_max.filter(|max| spec.mtu_bytes > *max) {
+    if let Some(max) = limits.mtu_bytes_max.filter(|max| spec.mtu_bytes.is_some_and(|mtu| mtu > *max)) {
         return Some(format!("a path MTU above the limit of {max} bytes"));
+    }
+    if let Some(mtu) = spec.mtu_bytes.filter(|mtu| spec.service == Service::Ud && size > u64::from(*mtu)) {
+        return Some(format!("a datagram longer than the path MTU of {mtu} bytes"));
+    }
+    if let Some(max) = limits.sge_max.filter(|max| spec.sge > *max) {
+        return Some(format!("more elements of a request than the limit of {max}"));
+    }
+    if let Some(max) = limits.queue_pairs_max.filter(|max| spec.queue_pairs > *max) {
+        return Some(format!("more queue pairs than the limit of {max}"));
+    }
+    if limits.has_atomics == Some(false) && spec.operation.is_atomic() {
+        return Some("atomic operations, which are no part".to_owned());
+    }
+    let reads = spec.outstanding_reads.unwrap_or(1);
+    if let Some(max) = limits.reads_max.filter(|max| spec.operation.is_fetch() && reads > *max) {
+        return Some(format!("more RDMA Reads or atomics under way than the limit of {max}"));
     }
     let max = limits.depth_max.filter(|max| depth > *max)?;
     Some(format!("a queue deeper than the limit of {max} requests"))
+}
+
+/// Fills in what only the devices can say: the path MTU, where the plan leaves it to the ports.
+pub(super) fn settle(spec: &mut PointSpec, descriptions: &[&Description]) {
+    let mtus = descriptions.iter().filter_map(|description| description.limits.mtu_bytes_max);
+    if let (None, Some(mtu_bytes)) = (spec.mtu_bytes, mtus.min()) {
+        spec.mtu_bytes = Some(mtu_bytes);
+        spec.axes.insert("mtu_bytes".to_owned(), mtu_bytes.into());
+    }
 }

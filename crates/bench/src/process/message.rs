@@ -105,6 +105,14 @@ pub struct Limits {
     pub mtu_bytes_max: Option<u32>,
     /// Deepest queue, in requests.
     pub depth_max: Option<u32>,
+    /// Elements of a request.
+    pub sge_max: Option<u32>,
+    /// Queue pairs.
+    pub queue_pairs_max: Option<u32>,
+    /// RDMA Reads and atomics of a queue pair under way at the same time.
+    pub reads_max: Option<u8>,
+    /// Whether there are atomic operations.
+    pub has_atomics: Option<bool>,
 }
 
 /// A step towards the one-way time of a cache line between the CPUs of rank 0 and rank 1. The ranks must be on one host.

@@ -191,7 +191,7 @@ impl Worker for Fake {
                 inline_bytes_max: Some(256),
                 message_bytes_max: Some(1 << 30),
                 mtu_bytes_max: Some(mtu_bytes_max),
-                depth_max: None,
+                ..Limits::default()
             },
             environment: Environment { rank, hostname: hostname.to_owned(), ..Default::default() },
             overhead: Overhead { rank, ..Default::default() },

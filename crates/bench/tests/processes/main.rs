@@ -354,18 +354,32 @@ fn calibration_that_is_impossible_is_absent_and_a_moved_cpu_is_noticed() {
 }
 
 #[test]
+fn the_path_mtu_is_what_both_ports_have_unless_the_plan_says_so() {
+    let mut points = points(Pattern::PingPong, Flow::Uni);
+    points[0].mtu_bytes = None;
+    points[1].mtu_bytes = Some(256);
+    points[2].mtu_bytes = None;
+    (points[2].service, points[2].size_bytes) = (bench::point::Service::Ud, 4096);
+    let (_, seen) = run_points(["good", "small"], &points);
+    assert_eq!(seen.points[0].axes["mtu_bytes"], 1024, "the smaller of the two");
+    assert_ne!(seen.points[1].axes["mtu_bytes"], 1024);
+    let Status::NotMeasured { reason } = &seen.points[2].status else { panic!("{:?}", seen.points[2]) };
+    assert_eq!(reason, "a datagram longer than the path MTU of 1024 bytes of fake0 at rank 0");
+}
+
+#[test]
 fn limits_of_a_device_are_not_measured() {
     let mut points = points(Pattern::PingPong, Flow::Uni);
     points[0].size_bytes = 1 << 40;
     points[1].inline = true;
     points[1].size_bytes = 300;
-    points[2].mtu_bytes = 4096;
+    points[2].mtu_bytes = Some(4096);
     let (result, _) = run_points(["good", "small"], &points);
     assert_eq!(
         result.unwrap_err(),
         "nothing of this plan can be measured: a message longer than the limit of 1073741824 bytes of fake0 at rank 0"
     );
-    let possible = PointSpec { mtu_bytes: 1024, inline: false, size_bytes: 64, ..points[0].clone() };
+    let possible = PointSpec { mtu_bytes: Some(1024), inline: false, size_bytes: 64, ..points[0].clone() };
     points.push(possible);
     let (result, seen) = run_points(["good", "small"], &points);
     assert_eq!(result, summary(1, 3, 0));

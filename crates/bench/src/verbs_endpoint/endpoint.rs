@@ -1,0 +1,350 @@
+//! Connected queue pairs (or some that know their peers) as an endpoint.
+
+use std::os::fd::AsFd;
+use std::time::Duration;
+
+use measure::clock::{Clock, Ticks};
+use rustix::event::{PollFd, PollFlags, Timespec};
+use verbs::Completion;
+
+use super::LAST;
+use super::buffers::{Buffers, receive_depth};
+use super::lane::Lane;
+use super::setup::Queues;
+use crate::Error;
+use crate::endpoint::{Endpoint, Mark, Posted};
+use crate::point::{Pattern, PointSpec};
+
+/// Completions taken at once.
+const BATCH: usize = 16;
+/// Fruitless looks between glances at the clock, the deadline and the scheduler.
+const SPINS: u32 = 1024;
+/// Last byte of the last message where memory is polled; other messages end with a byte that counts from 1 to below it.
+const LAST_BYTE: u8 = u8::MAX;
+
+/// How it is learnt that a message has arrived.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Arrival {
+    /// By the completion of a receive.
+    Completion,
+    /// By a change of the last byte of the target, as `ib_write_lat` does.
+    Memory,
+}
+
+/// Queue pairs as an endpoint. Messages take them in turn.
+pub(crate) struct VerbsEndpoint {
+    // Dropped first: what follows is used by them.
+    lanes: Vec<Lane>,
+    queues: Queues,
+    buffers: Buffers,
+    arrival: Arrival,
+    clock: Clock,
+    began: Ticks,
+    deadline: u64,
+    tx_depth: u64,
+    signal_interval: u64,
+    /// The lane that the next message takes.
+    next_lane: usize,
+    /// Of all lanes.
+    outstanding: u64,
+    /// Last byte of the message that was sent last, and of the one that arrived last.
+    stamped: u8,
+    seen: u8,
+    /// Where in the target a message ends.
+    end: usize,
+    /// Completions of receives that are asked for at once.
+    batch: usize,
+    sent: [Completion; BATCH],
+    arrived: [Completion; BATCH],
+    arrived_next: usize,
+    arrived_len: usize,
+    /// Lanes of which a receive was taken and not posted again.
+    owed: Vec<u16>,
+    rx_depth: usize,
+    next_receive: usize,
+    spins: u32,
+    /// Whether the peer runs on the same CPU: then one has to stop for the other to go on.
+    shares_cpu: bool,
+    /// Whether something happened since `quiet_since` was last looked at.
+    moved: bool,
+    quiet_since: Ticks,
+    armed: bool,
+    waits_for_sends: bool,
+}
+
+impl VerbsEndpoint {
+    pub(super) fn new(
+        spec: &PointSpec,
+        lanes: Vec<Lane>,
+        queues: Queues,
+        buffers: Buffers,
+        arrival: Arrival,
+        clock: Clock,
+        shares_cpu: bool,
+    ) -> Self {
+        let now = clock.now();
+        let rx_depth = receive_depth(spec) as usize;
+        Self {
+            owed: Vec::with_capacity(rx_depth * lanes.len()),
+            // All are posted already, in turn.
+            next_receive: rx_depth % buffers.receives.len(),
+            end: buffers.send.len() - 1,
+            lanes,
+            queues,
+            buffers,
+            arrival,
+            clock,
+            began: now,
+            deadline: u64::MAX,
+            tx_depth: u64::from(spec.tx_depth),
+            signal_interval: u64::from(spec.signal_interval),
+            next_lane: 0,
+            outstanding: 0,
+            stamped: 0,
+            seen: 0,
+            // Of a ping-pong only one message can have arrived: a look for a second would only delay the answer.
+            batch: if spec.pattern == Pattern::PingPong { 1 } else { BATCH },
+            sent: [Completion::default(); BATCH],
+            arrived: [Completion::default(); BATCH],
+            arrived_next: 0,
+            arrived_len: 0,
+            rx_depth,
+            spins: 0,
+            shares_cpu,
+            moved: false,
+            quiet_since: now,
+            armed: false,
+            waits_for_sends: false,
+        }
+    }
+
+    /// Starts the point's time limit.
+    pub(crate) fn start(&mut self, timeout_s: f64) {
+        self.began = self.clock.now();
+        self.quiet_since = self.began;
+        self.deadline = self.began.0.saturating_add(self.clock.ticks(Duration::from_secs_f64(timeout_s)));
+    }
+
+    /// Takes completions of sends.
+    #[inline]
+    fn reap(&mut self) -> Result<(), Error> {
+        for completion in self.queues.send.poll(&mut self.sent)? {
+            if !completion.status().is_success() {
+                return Err(failed(completion, "sent"));
+            }
+            let (lane, completed) = Lane::of(completion.id());
+            self.outstanding -= self.lanes[lane].complete(completed);
+            self.moved = true;
+        }
+        Ok(())
+    }
+
+    /// Whether the next lane has room for a message.
+    #[inline]
+    fn has_room(&mut self) -> Result<bool, Error> {
+        if self.lanes[self.next_lane].outstanding() < self.tx_depth {
+            return Ok(true);
+        }
+        self.reap()?;
+        self.waits_for_sends = self.lanes[self.next_lane].outstanding() >= self.tx_depth;
+        Ok(!self.waits_for_sends)
+    }
+
+    /// Takes note of a message that was posted; the next may be another lane's.
+    #[inline]
+    fn posted(&mut self, is_next: bool) {
+        if is_next {
+            self.next_lane += 1;
+            if self.next_lane == self.lanes.len() {
+                self.next_lane = 0;
+            }
+        }
+        self.outstanding += 1;
+        self.moved = true;
+    }
+
+    /// The next message by the completion of its receive.
+    #[inline]
+    fn completed_receive(&mut self) -> Result<Option<Mark>, Error> {
+        if self.arrived_next == self.arrived_len {
+            self.arrived_len = self.queues.receive.poll(&mut self.arrived[..self.batch])?.len();
+            self.arrived_next = 0;
+            if self.arrived_len == 0 {
+                return Ok(None);
+            }
+        }
+        let completion = &self.arrived[self.arrived_next];
+        self.arrived_next += 1;
+        if !completion.status().is_success() {
+            return Err(failed(completion, "received"));
+        }
+        let mark = if completion.immediate() == Some(LAST) { Mark::Last } else { Mark::More };
+        self.owed.push(completion.id() as u16);
+        if self.owed.len() == self.rx_depth {
+            // None may be left: an answer that provokes the next message must not find the queue empty.
+            self.replenish()?;
+        }
+        Ok(Some(mark))
+    }
+
+    /// The next message by the byte that it ends with.
+    #[inline]
+    fn changed_memory(&mut self) -> Result<Option<Mark>, Error> {
+        let Some(target) = &self.buffers.target else { return Ok(None) };
+        let byte = target.peek(self.end)?;
+        if byte == self.seen {
+            return Ok(None);
+        }
+        self.seen = byte;
+        Ok(Some(if byte == LAST_BYTE { Mark::Last } else { Mark::More }))
+    }
+
+    /// The long way to be idle: looks at the deadline, then sleeps in event mode, else lets a peer on the same CPU go on. (To
+    /// give the CPU to anybody else would be to measure them.)
+    #[cold]
+    fn rest(&mut self) -> Result<(), Error> {
+        let now = self.clock.now();
+        if self.moved {
+            self.moved = false;
+            self.quiet_since = now;
+        }
+        if now.0 >= self.deadline {
+            let waited_s = self.clock.ns_f64(now.since(self.began)) / 1e9;
+            let what = if self.waits_for_sends { "was acknowledged" } else { "arrived" };
+            return Err(Error::Deadline { what, waited_s });
+        }
+        if self.queues.channel.is_some() {
+            return self.sleep();
+        }
+        // Where memory is polled nobody else looks for sends that fail.
+        self.reap()?;
+        if self.shares_cpu {
+            std::thread::yield_now();
+        }
+        Ok(())
+    }
+
+    /// Arms the queues; called again without anything having happened, sleeps until one announces a completion.
+    fn sleep(&mut self) -> Result<(), Error> {
+        /// Long enough to cost nothing, short enough to keep the deadline.
+        const PATIENCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+        let Some(channel) = &self.queues.channel else { return Ok(()) };
+        if !self.armed {
+            self.queues.receive.arm()?;
+            if self.waits_for_sends {
+                self.queues.send.arm()?;
+            }
+            self.armed = true;
+            return Ok(());
+        }
+        let descriptor = channel.as_fd();
+        let mut polled = [PollFd::new(&descriptor, PollFlags::IN)];
+        let ready = rustix::event::poll(&mut polled, Some(&PATIENCE)).unwrap_or(0);
+        if ready != 0 {
+            channel.event()?;
+        }
+        self.armed = false;
+        self.reap()
+    }
+}
+
+impl Endpoint for VerbsEndpoint {
+    #[inline]
+    fn clock(&self) -> Clock {
+        self.clock
+    }
+
+    fn lanes(&self) -> u64 {
+        self.lanes.len() as u64
+    }
+
+    #[inline]
+    fn try_send(&mut self, mark: Mark) -> Result<Posted, Error> {
+        if !self.has_room()? {
+            return Ok(Posted::Busy);
+        }
+        let lane = &mut self.lanes[self.next_lane];
+        if self.arrival == Arrival::Memory {
+            self.stamped = match mark {
+                Mark::Last => LAST_BYTE,
+                Mark::More => self.stamped % (LAST_BYTE - 1) + 1,
+            };
+            lane.stamp(self.stamped, mark == Mark::Last, &mut self.buffers.send)?;
+        }
+        let is_next = match mark {
+            Mark::Last => lane.post_last().map(|()| true)?,
+            Mark::More => lane.post(self.signal_interval)?,
+        };
+        self.posted(is_next);
+        Ok(Posted::Queued)
+    }
+
+    fn try_greet(&mut self) -> Result<Posted, Error> {
+        if !self.has_room()? {
+            return Ok(Posted::Busy);
+        }
+        self.lanes[self.next_lane].post_greeting()?;
+        self.posted(true);
+        Ok(Posted::Queued)
+    }
+
+    #[inline]
+    fn try_receive(&mut self) -> Result<Option<Mark>, Error> {
+        let mark = match self.arrival {
+            Arrival::Completion => self.completed_receive()?,
+            Arrival::Memory => self.changed_memory()?,
+        };
+        if mark.is_some() {
+            self.moved = true;
+            self.spins = 0;
+        }
+        Ok(mark)
+    }
+
+    #[inline]
+    fn replenish(&mut self) -> Result<(), Error> {
+        while let Some(lane) = self.owed.pop() {
+            let request = &mut self.buffers.receives[self.next_receive];
+            request.set_id(u64::from(lane));
+            self.lanes[usize::from(lane)].post_receive(request)?;
+            self.next_receive += 1;
+            if self.next_receive == self.buffers.receives.len() {
+                self.next_receive = 0;
+            }
+        }
+        if self.outstanding * 2 >= self.tx_depth {
+            self.reap()?;
+        }
+        Ok(())
+    }
+
+    fn outstanding(&mut self) -> Result<u32, Error> {
+        self.reap()?;
+        self.waits_for_sends = self.outstanding > 0;
+        Ok(u32::try_from(self.outstanding).unwrap_or(u32::MAX))
+    }
+
+    #[inline]
+    fn idle(&mut self) -> Result<(), Error> {
+        self.spins += 1;
+        if self.spins < SPINS && self.queues.channel.is_none() {
+            std::hint::spin_loop();
+            return Ok(());
+        }
+        self.spins = 0;
+        self.rest()
+    }
+
+    fn quiet(&self) -> Duration {
+        if self.moved {
+            return Duration::ZERO;
+        }
+        Duration::from_nanos(self.clock.ns(self.clock.now().since(self.quiet_since)))
+    }
+}
+
+#[cold]
+fn failed(completion: &Completion, what: &'static str) -> Error {
+    let (_, message) = Lane::of(completion.id());
+    Error::Completion { message: message - 1, what, status: completion.status() }
+}

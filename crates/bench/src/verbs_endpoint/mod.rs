@@ -1,0 +1,70 @@
+//! The adapter that makes an endpoint of queue pairs: the only place where verbs meet patterns.
+//!
+//! ```text
+//! LocalPort ─► Unconnected ── addresses over the control plane ──► VerbsEndpoint
+//!   port.rs      setup.rs                                           endpoint.rs, lane.rs
+//! ```
+
+mod buffers;
+mod endpoint;
+mod lane;
+mod port;
+mod setup;
+
+use serde::{Deserialize, Serialize};
+use verbs::Remote;
+
+pub(crate) use endpoint::VerbsEndpoint;
+use port::GidAddress;
+pub use port::{LocalPort, PortOptions};
+pub(crate) use setup::{Unconnected, inline_bytes_max};
+
+/// Q_Key of datagrams: perftest's.
+const QKEY: u32 = 0x1111_1111;
+/// What messages consist of: anything but zeroes, which a kernel may keep as no memory at all.
+const FILL: u8 = 0x5a;
+/// Receives that a queue pair keeps posted where nothing but greetings arrives.
+const GREETINGS: u32 = 4;
+/// Immediate data of the last message and of greetings.
+const LAST: u32 = u32::from_be_bytes(*b"last");
+/// Immediate data of every other message, where the operation has some.
+const MORE: u32 = u32::from_be_bytes(*b"more");
+
+/// Where a peer is: what the ranks tell each other.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Address {
+    /// One for each queue pair.
+    pairs: Vec<PairAddress>,
+    gid: Option<GidAddress>,
+    lid: u16,
+    /// Where one-sided operations go.
+    target: Option<Target>,
+    /// RDMA Reads and atomics of a queue pair that this end can answer, and can have under way, at the same time.
+    responder_reads: u8,
+    initiator_reads: u8,
+    /// The CPU of the rank, where it may use only one.
+    cpu: Option<usize>,
+}
+
+/// A queue pair, as a peer has to know it.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+struct PairAddress {
+    qp_num: u32,
+    psn: u32,
+}
+
+/// Memory for one-sided operations.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+struct Target {
+    addr: u64,
+    rkey: u32,
+}
+
+impl From<Remote> for Target {
+    fn from(remote: Remote) -> Self {
+        Self { addr: remote.addr, rkey: remote.rkey }
+    }
+}

@@ -1,0 +1,224 @@
+//! The port and the GID that a rank uses: what was asked for, and a choice with a reason for the rest.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use verbs::{
+    Context, GidEntry, GidKind, GlobalRoute, LinkLayer, Port, PortState, Route, Transport, default_gid,
+};
+
+use super::Address;
+use crate::Error;
+
+/// Which way a rank's packets leave the device.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct PortOptions {
+    /// Port, from 1; the first active one where absent.
+    pub port: Option<u8>,
+    /// Index in the port's GID table; chosen by [`verbs::default_gid`] where absent.
+    pub gid_index: Option<u8>,
+    /// Index in the port's P_Key table.
+    pub pkey_index: u16,
+    /// Service level of InfiniBand.
+    pub service_level: u8,
+    /// Traffic class of the global route header.
+    pub traffic_class: u8,
+}
+
+/// A port that is used, with what it is.
+#[derive(Clone, Debug)]
+pub struct LocalPort {
+    /// Its number, from 1.
+    pub number: u8,
+    /// What the device says of it.
+    pub is: Port,
+    /// The GID that is used; absent on InfiniBand without a table, and on iWARP.
+    pub gid: Option<GidEntry>,
+    /// Why this GID.
+    pub reason: &'static str,
+    pub(crate) options: PortOptions,
+    transport: Transport,
+    device: String,
+}
+
+impl LocalPort {
+    /// Finds the port and the GID, whatever state they are in.
+    ///
+    /// # Errors
+    /// When the device has no such port or no such GID.
+    pub fn find(context: &Context, options: PortOptions) -> Result<Self, Error> {
+        let device = context.device();
+        let ports = context.limits()?.ports;
+        let number = match options.port {
+            Some(port) if port == 0 || port > ports => {
+                return Err(Error::NoPort { device: device.name().to_owned(), port, ports });
+            }
+            Some(port) => port,
+            None => (1..=ports).find(|port| is_active(context, *port)).unwrap_or(1),
+        };
+        let is = context.port(number)?;
+        let gids = context.gids(number)?;
+        let (gid, reason) = match options.gid_index {
+            Some(index) => {
+                let known = || gids.iter().map(|gid| gid.index.to_string()).collect::<Vec<_>>().join(", ");
+                let found = gids.iter().find(|gid| gid.index == index).ok_or_else(|| Error::NoGid {
+                    device: device.name().to_owned(),
+                    port: number,
+                    index,
+                    known: if gids.is_empty() { "none".to_owned() } else { known() },
+                })?;
+                (Some(*found), "as asked for")
+            }
+            None => (default_gid(&gids, is.link_layer).copied(), reason(&gids, is.link_layer)),
+        };
+        let (transport, device) = (device.transport(), device.name().to_owned());
+        Ok(Self { number, is, gid, reason, options, transport, device })
+    }
+
+    /// Refuses a port that nothing can be measured on.
+    ///
+    /// # Errors
+    /// With what is wrong and what to do.
+    pub fn check(&self) -> Result<(), Error> {
+        let (device, port) = (self.device.clone(), self.number);
+        if self.is.state != PortState::Active {
+            return Err(Error::PortNotActive { device, port, state: format!("{:?}", self.is.state) });
+        }
+        if self.gid.is_none() && self.is.link_layer != LinkLayer::InfiniBand && !self.is_iwarp() {
+            return Err(Error::NoUsableGid { device, port });
+        }
+        Ok(())
+    }
+
+    /// Whether connections are made by RDMA CM only.
+    pub(crate) fn is_iwarp(&self) -> bool {
+        self.transport == Transport::Iwarp
+    }
+
+    /// The way to a peer.
+    ///
+    /// # Errors
+    /// When the two GIDs cannot reach each other.
+    pub(crate) fn route(&self, peer: &Address) -> Result<Route, Error> {
+        // Inside an InfiniBand subnet a packet needs no global header, and is the shorter for it.
+        let wants_global = self.is.link_layer != LinkLayer::InfiniBand || self.options.gid_index.is_some();
+        let global = match (&self.gid, &peer.gid) {
+            (Some(own), Some(theirs)) if wants_global => {
+                let theirs = theirs.entry();
+                if !is_reachable(own, &theirs) {
+                    return Err(Error::GidsApart { own: shown(own), theirs: shown(&theirs) });
+                }
+                Some(GlobalRoute {
+                    gid_index: own.index,
+                    gid: theirs.gid,
+                    traffic_class: self.options.traffic_class,
+                })
+            }
+            _ => None,
+        };
+        let service_level = self.options.service_level;
+        Ok(Route { port: self.number, lid: peer.lid, service_level, global })
+    }
+}
+
+impl fmt::Display for LocalPort {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.gid {
+            Some(gid) => {
+                write!(f, "port {}, GID index {} ({}, {})", self.number, gid.index, gid.kind, self.reason)
+            }
+            None => write!(f, "port {}, LID {}", self.number, self.is.lid),
+        }
+    }
+}
+
+/// A GID as ranks tell it each other.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct GidAddress {
+    gid: [u8; 16],
+    index: u8,
+    kind: Kind,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Kind {
+    InfiniBand,
+    RoceV1,
+    RoceV2,
+    Unknown,
+}
+
+impl GidAddress {
+    pub(crate) fn new(entry: &GidEntry) -> Self {
+        let kind = match entry.kind {
+            GidKind::InfiniBand => Kind::InfiniBand,
+            GidKind::RoceV1 => Kind::RoceV1,
+            GidKind::RoceV2 => Kind::RoceV2,
+            GidKind::Unknown => Kind::Unknown,
+        };
+        Self { gid: entry.gid.0, index: entry.index, kind }
+    }
+
+    pub(crate) fn entry(&self) -> GidEntry {
+        let kind = match self.kind {
+            Kind::InfiniBand => GidKind::InfiniBand,
+            Kind::RoceV1 => GidKind::RoceV1,
+            Kind::RoceV2 => GidKind::RoceV2,
+            Kind::Unknown => GidKind::Unknown,
+        };
+        GidEntry { index: self.index, gid: verbs::Gid(self.gid), kind }
+    }
+}
+
+fn is_active(context: &Context, port: u8) -> bool {
+    context.port(port).is_ok_and(|port| port.state == PortState::Active)
+}
+
+/// Whether packets with one GID reach the other as far as the addresses tell.
+fn is_reachable(own: &GidEntry, theirs: &GidEntry) -> bool {
+    let known = own.kind != GidKind::Unknown && theirs.kind != GidKind::Unknown;
+    let same_kind = !known || own.kind == theirs.kind;
+    same_kind && (own.reach() == "IPv4") == (theirs.reach() == "IPv4")
+}
+
+fn shown(entry: &GidEntry) -> String {
+    format!("{} (index {}, {}, {})", entry.gid, entry.index, entry.kind, entry.reach())
+}
+
+fn reason(gids: &[GidEntry], link_layer: LinkLayer) -> &'static str {
+    match (gids.len(), link_layer) {
+        (0, _) => "there is none",
+        (1, _) => "the only one",
+        (_, LinkLayer::InfiniBand) => "the subnet manager's",
+        _ => "the one that reaches farthest",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(address: &str, kind: GidKind) -> GidEntry {
+        let address: std::net::Ipv6Addr = address.parse().unwrap();
+        GidEntry { index: 0, gid: verbs::Gid(address.octets()), kind }
+    }
+
+    #[test]
+    fn kinds_and_families_must_agree() {
+        use GidKind::{RoceV1, RoceV2, Unknown};
+        let (v4, link) = ("::ffff:10.0.0.1", "fe80::1");
+        for (own, theirs, expected) in [
+            (entry(v4, RoceV2), entry(v4, RoceV2), true),
+            (entry(v4, RoceV2), entry(v4, RoceV1), false),
+            (entry(v4, RoceV2), entry(link, RoceV2), false),
+            (entry(link, RoceV2), entry("2001:db8::1", RoceV2), true),
+            (entry(v4, Unknown), entry(v4, RoceV2), true),
+        ] {
+            assert_eq!(is_reachable(&own, &theirs), expected, "{} {}", shown(&own), shown(&theirs));
+            let told = serde_json::to_string(&GidAddress::new(&own)).unwrap();
+            assert_eq!(serde_json::from_str::<GidAddress>(&told).unwrap().entry(), own);
+        }
+    }
+}
