@@ -2,7 +2,7 @@
 
 use anyhow::{Result, ensure};
 
-use crate::{check, shell};
+use crate::{check, shell, vm};
 
 /// Debian packages that tests need: a browser with fonts, and the header that the ABI is compared with.
 const PACKAGES: [(&str, &str); 3] = [
@@ -16,7 +16,8 @@ const REQUIRED: &str = "browser,header,numpy";
 
 /// Installs what is missing, then checks, tests and measures.
 pub(crate) fn run() -> Result<()> {
-    packages()?;
+    let packages: Vec<_> = PACKAGES.into_iter().chain(vm::PACKAGES).collect();
+    install(&packages)?;
     let python = python()?;
     if !shell::works(&["cargo", "deny", "--version"]) {
         shell::run(&["cargo", "install", "--locked", "--quiet", "cargo-deny"])?;
@@ -26,15 +27,19 @@ pub(crate) fn run() -> Result<()> {
     quick_run()
 }
 
-/// Installs the packages that are missing; only root can.
-fn packages() -> Result<()> {
-    let missing: Vec<_> = PACKAGES.iter().filter(|(_, path)| !std::path::Path::new(path).exists()).collect();
+/// Installs those of the packages that are missing, by a file of each; only root can.
+pub(crate) fn install(packages: &[(&str, &str)]) -> Result<()> {
+    let missing: Vec<_> = packages.iter().filter(|(_, path)| !std::path::Path::new(path).exists()).collect();
     if missing.is_empty() {
         return Ok(());
     }
     let names: Vec<_> = missing.iter().map(|(name, _)| *name).collect();
     let is_root = shell::output(&["id", "-u"])?.trim() == "0";
-    ensure!(is_root, "some packages are missing: run `sudo apt-get install {}`", names.join(" "));
+    ensure!(
+        is_root,
+        "some packages are missing: run `sudo apt-get install --no-install-recommends {}`",
+        names.join(" ")
+    );
     shell::run(&["apt-get", "update", "-qq"])?;
     let install = ["apt-get", "install", "-y", "-qq", "--no-install-recommends"];
     let words: Vec<_> = install.into_iter().chain(names).collect();

@@ -5,6 +5,7 @@ mod check;
 mod ci;
 mod shell;
 mod tidy;
+mod vm;
 
 use std::process::ExitCode;
 
@@ -15,7 +16,8 @@ usage: cargo xtask COMMAND
   tidy      the house rules alone (ARCHITECTURE.md)
   test      all tests; what needs a thing that is not installed is skipped and says so
   ci        installs what the tests need (packages only as root), then check, test and a quick run; nothing is skipped
-  bench     the project's performance claims, as ratios measured side by side in one run";
+  bench     the project's performance claims, as ratios measured side by side in one run
+  vm        runs a command in a virtual machine with a real kernel device, rxe0 (--help tells more)";
 
 fn main() -> ExitCode {
     let command = std::env::args().nth(1).unwrap_or_default();
@@ -25,6 +27,7 @@ fn main() -> ExitCode {
         "ci" => ci::run(),
         "test" => check::test(&[]),
         "tidy" => tidy::run(),
+        "vm" => return vm::run(std::env::args_os().skip(2)),
         _ => {
             eprintln!("{USAGE}");
             return ExitCode::from(2);

@@ -1,0 +1,138 @@
+//! `cargo xtask vm`: a command in a virtual machine that has a real kernel device, rxe0.
+//!
+//! Machines that test us have no RDMA adapter, often no RDMA in their kernel, and no nested virtualisation. QEMU's emulator
+//! needs none of it: it boots Debian's kernel in a few seconds. Guests see this machine's files, so they run the very
+//! programs that were built here. Emulated times mean nothing; ratios of two programs in one boot do.
+
+mod archive;
+mod kernel;
+mod machine;
+mod options;
+mod script;
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::{env, fs};
+
+use anyhow::{Context, Result, ensure};
+
+use self::archive::Archive;
+use self::kernel::{BOOT_MODULES, Kernel, NET_MODULES, RDMA_MODULES};
+use self::machine::{Machine, Parts};
+use self::options::{Options, USAGE};
+use crate::{ci, shell};
+
+/// Debian packages that the machine needs, and those whose programs are compared with ours inside.
+pub(crate) const PACKAGES: [(&str, &str); 9] = [
+    // The package `busybox` has the same file, but needs libraries.
+    ("busybox-static", "/var/lib/dpkg/info/busybox-static.list"),
+    ("ibverbs-providers", "/etc/libibverbs.d/rxe.driver"),
+    ("ibverbs-utils", "/usr/bin/ibv_devinfo"),
+    ("iproute2", "/usr/bin/rdma"),
+    ("kmod", "/sbin/modprobe"),
+    ("perftest", "/usr/bin/ib_send_lat"),
+    ("qemu-system-x86", "/usr/bin/qemu-system-x86_64"),
+    ("qperf", "/usr/bin/qperf"),
+    ("xz-utils", "/usr/bin/xz"),
+];
+
+/// Runs a command in a machine of its own.
+pub(crate) fn run(words: impl Iterator<Item = OsString>) -> ExitCode {
+    let options = match Options::parse(words) {
+        Ok(Some(options)) => options,
+        Ok(None) => {
+            println!("{USAGE}");
+            return ExitCode::SUCCESS;
+        }
+        Err(error) => {
+            eprintln!("xtask: vm: {error:#}");
+            return ExitCode::from(2);
+        }
+    };
+    match boot(&options) {
+        Ok(status) => ExitCode::from(status),
+        Err(error) => {
+            eprintln!("xtask: vm: {error:#}");
+            ExitCode::from(NOT_RUN)
+        }
+    }
+}
+
+fn boot(options: &Options) -> Result<u8> {
+    ensure!(
+        cfg!(target_arch = "x86_64"),
+        "the guest runs this machine's programs, which must be those of x86_64"
+    );
+    ci::install(&PACKAGES)?;
+    let kernel = Kernel::find(&target().join("vm"))?;
+    let out = options.out.as_deref().map(out).transpose()?;
+    let archive = archive(options, &kernel, out.as_deref())?;
+    let parts = Parts {
+        kernel: &kernel.image(),
+        archive: &archive,
+        out: out.as_deref(),
+        is_verbose: options.is_verbose,
+    };
+    Machine::start(&parts)?.run(options.timeout)
+}
+
+/// Cargo's directory for what is built.
+fn target() -> PathBuf {
+    env::var_os("CARGO_TARGET_DIR").map_or_else(|| shell::root().join("target"), PathBuf::from)
+}
+
+/// The directory of --out as an absolute path, which is its place inside as well.
+fn out(directory: &Path) -> Result<PathBuf> {
+    let made = fs::create_dir_all(directory).and_then(|()| fs::canonicalize(directory));
+    made.with_context(|| format!("--out {}: cannot be made", directory.display()))
+}
+
+/// The guest's first file system.
+fn archive(options: &Options, kernel: &Kernel, out: Option<&Path>) -> Result<Vec<u8>> {
+    let mut archive = Archive::default();
+    for directory in ["dev", "proc", "sys"] {
+        archive.directory(directory);
+    }
+    archive.file("bin/busybox", true, &fs::read("/bin/busybox").context("cannot read /bin/busybox")?);
+    archive.file("init", true, include_bytes!("init.sh"));
+    archive.file("vm/inside.sh", false, include_bytes!("inside.sh"));
+    kernel.add_modules(&mut archive)?;
+
+    let out = out.map_or(OsStr::new(""), Path::as_os_str);
+    let yes = |is: bool| OsStr::new(if is { "yes" } else { "no" });
+    let settings = script::settings(&[
+        ("BOOT_MODULES", OsStr::new(BOOT_MODULES)),
+        ("NET_MODULES", OsStr::new(NET_MODULES)),
+        ("RDMA_MODULES", OsStr::new(RDMA_MODULES)),
+        ("HAS_RXE", yes(options.has_rxe)),
+        ("HAS_TSC", yes(machine::host_counter_is_steady())),
+        (OUT, out),
+    ]);
+    archive.file("vm/settings", false, &settings);
+
+    let mut variables = passed_on();
+    if !out.is_empty() {
+        variables.push((OUT.into(), out.to_owned()));
+    }
+    variables.extend(options.variables.iter().cloned());
+    let directory = env::current_dir().context("there is no current directory")?;
+    let command = script::command(&directory, &variables, &options.before, &options.command);
+    archive.file("vm/command", false, &command);
+    Ok(archive.finish())
+}
+
+/// The variables of our environment that the command sees: where programs are, and what programs of ours read.
+fn passed_on() -> Vec<(OsString, OsString)> {
+    let is_passed = |name: &OsStr| {
+        let Some(name) = name.to_str() else { return false };
+        let is_ours = name.starts_with("RDMASCOPE_") && script::is_name(OsStr::new(name));
+        is_ours || ["PATH", "HOME", "LANG", "RUST_BACKTRACE", "RUST_LOG"].contains(&name)
+    };
+    env::vars_os().filter(|(name, _)| is_passed(name)).collect()
+}
+
+/// The directory of --out, for the command; unset without it.
+const OUT: &str = "RDMASCOPE_VM_OUT";
+/// What timeout(1) and chroot(1) return when it is they that failed.
+const NOT_RUN: u8 = 125;
