@@ -5,10 +5,11 @@ use anyhow::{Result, ensure};
 use crate::{check, shell, vm};
 
 /// Debian packages that tests need: a browser with fonts, and the header that the ABI is compared with.
-const PACKAGES: [(&str, &str); 3] = [
+const PACKAGES: [(&str, &str); 4] = [
     ("chromium", "/usr/bin/chromium"),
     ("fonts-dejavu-core", "/usr/share/fonts/truetype/dejavu"),
     ("libibverbs-dev", "/usr/include/infiniband/verbs.h"),
+    ("librdmacm-dev", "/usr/include/rdma/rdma_cma.h"),
 ];
 
 /// What must not be skipped: see the tests for what each word means.

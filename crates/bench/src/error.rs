@@ -150,6 +150,13 @@ pub enum Error {
         "port {port} of {device} has no GID: give its network interface an address (`ip addr add 192.0.2.1/24 dev DEV`)"
     )]
     NoUsableGid { device: String, port: u8 },
+    #[error("{reason}")]
+    Library { reason: String },
+    #[error(
+        "port {port} of {device} has no IP address that RDMA CM could use: give its network interface one \
+         (`ip addr add 192.0.2.1/24 dev DEV`)"
+    )]
+    NoAddress { device: String, port: u8 },
     #[error(
         "the GIDs of the two ends cannot reach each other: {own} here, {theirs} there: choose entries of one kind and \
          address family with -x (see `rdmascope devices` at both ends)"
@@ -211,6 +218,8 @@ impl Error {
                 | Self::Interrupted { .. }
                 | Self::Measure(_)
                 | Self::NoGreeting { .. }
+                | Self::Library { .. }
+                | Self::NoAddress { .. }
                 | Self::NoUsableGid { .. }
                 | Self::NotDescribed { .. }
                 | Self::OtherProtocol { .. }

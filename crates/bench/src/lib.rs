@@ -3,6 +3,7 @@
 mod calibrate;
 pub mod endpoint;
 mod error;
+mod interfaces;
 pub mod pattern;
 pub mod plan;
 pub mod point;

@@ -114,12 +114,16 @@ impl Worker for VerbsWorker {
 
     fn prepare(&mut self, spec: &PointSpec) -> Result<Value, PointError> {
         self.reset();
+        let rank = self.rank;
         let (context, port) = self.open()?;
+        if let Some(reason) = port.refusal(spec.setup) {
+            return Err(PointError::NotMeasured(reason));
+        }
         if spec.signal_rate != NATIVE_RATE {
             let reason = context.device().provider().no_signal_rate;
             return Err(PointError::NotMeasured(reason.to_owned()));
         }
-        let unconnected = Unconnected::new(context, port, spec)?;
+        let unconnected = Unconnected::new(context, port, spec, rank)?;
         let address = serde_json::to_value(unconnected.address()).map_err(unreadable)?;
         self.point = Stage::Prepared(Box::new((spec.clone(), unconnected)));
         Ok(address)

@@ -96,11 +96,15 @@ impl ProtectionDomain {
     /// # Errors
     /// When the device refuses the route.
     pub fn address_handle(&self, route: &Route) -> Result<AddressHandle> {
-        let mut attr = route.raw();
+        self.address_handle_of(&mut route.raw())
+    }
+
+    /// The same from attributes that somebody else has found.
+    pub(crate) fn address_handle_of(&self, attr: &mut ibv_ah_attr) -> Result<AddressHandle> {
         // SAFETY: the domain is alive and the attributes are readable.
-        let raw = unsafe { (self.inner.context.provider().create_ah)(self.inner.raw, &raw mut attr) };
+        let raw = unsafe { (self.inner.context.provider().create_ah)(self.inner.raw, attr) };
         if raw.is_null() {
-            return Err(Error::last("create_ah", format!("the route to {route}")));
+            return Err(Error::last("create_ah", format!("the route to {}", Gid(attr.grh.dgid.raw))));
         }
         Ok(AddressHandle { inner: Arc::new(AhInner { raw, pd: Arc::clone(&self.inner) }) })
     }

@@ -57,6 +57,17 @@ pub enum Error {
         /// The device's name.
         device: String,
     },
+    /// The connection manager did not do what was expected.
+    #[error(
+        "RDMA CM answered {got} where {wanted} was expected: are both addresses on RDMA devices of one network, is the \
+         module rdma_ucm loaded at both ends, and does no firewall drop the packets?"
+    )]
+    Manager {
+        /// The event that was waited for.
+        wanted: String,
+        /// What came instead.
+        got: String,
+    },
     /// A range that does not lie in its memory region.
     #[error("bytes {offset} to {} lie outside a memory region of {length} B", offset + len)]
     Range {
@@ -126,6 +137,14 @@ fn remedy(verb: &str, errno: i32) -> String {
              /etc/security/limits.d, for a service with LimitMEMLOCK=infinity, for a container with --ulimit memlock=-1",
             locked_limit()
         ),
+        ("rdma_create_event_channel", _) => {
+            ": the kernel's connection manager is not there; load it with `modprobe rdma_ucm`, and in a container add \
+             --device /dev/infiniband/rdma_cm"
+                .to_owned()
+        }
+        ("rdma_bind_addr", libc::ENODEV | libc::EADDRNOTAVAIL) => {
+            ": the address must be one of the network interface of the RDMA device (`rdma link` shows it)".to_owned()
+        }
         ("modify_qp" | "create_ah", libc::ENETUNREACH | libc::EHOSTUNREACH | libc::ETIMEDOUT) => {
             ": the peer's GID cannot be resolved to a link address; both ends need GIDs of one network and one kind: \
              see `rdmascope devices` at both, and choose with -x"
@@ -158,7 +177,7 @@ pub(crate) fn service_name(service: ibv_qp_type) -> &'static str {
 }
 
 /// The system's words for an error number.
-fn describe(errno: i32) -> String {
+pub(crate) fn describe(errno: i32) -> String {
     let mut text = [0; 128];
     // SAFETY: the buffer is valid for its length and strerror_r ends what it writes with a zero byte.
     let found = unsafe { libc::strerror_r(errno, text.as_mut_ptr(), text.len()) } == 0;

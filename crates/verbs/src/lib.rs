@@ -4,6 +4,7 @@
 //!   time. rdma-core keeps this ABI stable, so that one set of types serves every provider.
 //! * [`provider`]: the table of functions through which all verbs are reached: the seam between what measures and
 //!   what is measured.
+//! * [`manager`]: connections by librdmacm, opened at run time as well;
 //! * [`system`]: the system's libibverbs as a provider, opened at run time;
 //! * [`transition`]: which queue-pair state may follow which, and with which attributes.
 //! * the safe wrapper: [`Device`], [`Context`], [`ProtectionDomain`], [`MemoryRegion`], [`CompletionChannel`],
@@ -12,6 +13,7 @@
 //!   request that its state forbids does not compile.
 
 pub mod abi;
+pub mod manager;
 pub mod provider;
 pub mod system;
 pub mod transition;
@@ -23,6 +25,7 @@ mod error;
 mod gid;
 mod memory;
 mod queue_pair;
+mod sockaddr;
 mod work;
 
 pub use address::{AddressHandle, Gid, GlobalRoute, Route};

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use crate::abi::*;
 use crate::address::Route;
 use crate::completion::CompletionQueue;
-use crate::context::Mtu;
+use crate::context::{Mtu, Transport};
 use crate::error::{Error, Result, service_name};
 use crate::memory::{PdInner, ProtectionDomain};
 use crate::provider::Provider;
@@ -69,6 +69,9 @@ pub struct QueuePairOptions {
     /// Bytes that may be sent inline.
     pub max_inline_data: u32,
 }
+
+/// The attributes that `ibv_modify_qp` knows; a kernel may have further ones of its own.
+const ATTRIBUTES: u32 = (IBV_QP_DEST_QPN << 1) - 1;
 
 /// What a queue pair is initialised with.
 #[derive(Clone, Copy, Debug)]
@@ -271,6 +274,17 @@ impl<State> QueuePair<State> {
         unsafe { (*self.inner.raw).qp_num }
     }
 
+    /// Its transport service.
+    #[must_use]
+    pub fn service(&self) -> Service {
+        self.service
+    }
+
+    /// What its device speaks.
+    pub(crate) fn transport(&self) -> Transport {
+        self.inner.pd.context.device.transport()
+    }
+
     /// Bytes that may be sent inline: what the device gave, at least what was asked for.
     #[must_use]
     pub fn max_inline_data(&self) -> u32 {
@@ -344,6 +358,21 @@ impl QueuePair<Init> {
         self.inner.modify(&mut attr, mask)?;
         Ok(self.into_state())
     }
+
+    /// INIT to RTR with the attributes of somebody who knows them.
+    pub(crate) fn ready_to_receive_as(
+        self,
+        attr: &mut ibv_qp_attr,
+        mask: u32,
+    ) -> Result<QueuePair<ReadyToReceive>> {
+        self.inner.modify(attr, mask & ATTRIBUTES)?;
+        Ok(self.into_state())
+    }
+
+    /// INIT to RTS where the adapter's connection manager has done it.
+    pub(crate) fn assume_connected(self) -> QueuePair<ReadyToSend> {
+        self.into_state()
+    }
 }
 
 impl QueuePair<ReadyToReceive> {
@@ -364,6 +393,16 @@ impl QueuePair<ReadyToReceive> {
         let reliable = IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
         let mask = if self.service == Service::Rc { IBV_QP_SQ_PSN | reliable } else { IBV_QP_SQ_PSN };
         self.inner.modify(&mut attr, mask)?;
+        Ok(self.into_state())
+    }
+
+    /// RTR to RTS with the attributes of somebody who knows them.
+    pub(crate) fn ready_to_send_as(
+        self,
+        attr: &mut ibv_qp_attr,
+        mask: u32,
+    ) -> Result<QueuePair<ReadyToSend>> {
+        self.inner.modify(attr, mask & ATTRIBUTES)?;
         Ok(self.into_state())
     }
 }

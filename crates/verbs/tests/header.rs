@@ -5,6 +5,7 @@ use std::io::Write;
 use std::mem::{offset_of, size_of};
 use std::process::{Command, Stdio};
 
+use verbs::abi::rdma_cm::*;
 use verbs::abi::*;
 
 /// `(what, C expression, Rust value)` of every size and offset.
@@ -58,6 +59,11 @@ fn layout() -> Vec<(String, String, usize)> {
         ibv_ah "struct ibv_ah" { context, pd, handle }
         ibv_device "struct ibv_device" { ops = "_ops", node_type, transport_type, name, dev_name, dev_path, ibdev_path }
         ibv_context "struct ibv_context" { device, ops, cmd_fd, async_fd, num_comp_vectors, mutex, abi_compat }
+        rdma_event_channel "struct rdma_event_channel" { fd }
+        rdma_conn_param "struct rdma_conn_param" { private_data, private_data_len, responder_resources, initiator_depth,
+            flow_control, retry_count, rnr_retry_count, srq, qp_num }
+        rdma_ud_param "struct rdma_ud_param" { private_data, private_data_len, ah_attr, qp_num, qkey }
+        rdma_cm_event "struct rdma_cm_event" { id, listen_id, event, status, param }
         ibv_context_ops "struct ibv_context_ops" { alloc_mw, bind_mw, dealloc_mw, poll_cq, req_notify_cq, post_srq_recv,
             post_send, post_recv }
     }
@@ -67,7 +73,7 @@ fn layout() -> Vec<(String, String, usize)> {
 /// Compiles and runs a C program that prints every size and offset; `None` where the header is not installed.
 fn measured_by_c(rows: &[(String, String, usize)]) -> Option<BTreeMap<String, usize>> {
     let mut program =
-        "#include <stdio.h>\n#include <stddef.h>\n#include <infiniband/verbs.h>\nint main(void){\n"
+        "#include <stdio.h>\n#include <stddef.h>\n#include <infiniband/verbs.h>\n#include <rdma/rdma_cma.h>\nint main(void){\n"
             .to_owned();
     for (name, expression, _) in rows {
         program += &format!("printf(\"{name} %zu\\n\", (size_t)({expression}));\n");
@@ -86,7 +92,7 @@ fn measured_by_c(rows: &[(String, String, usize)]) -> Option<BTreeMap<String, us
     compiler.stdin.take().unwrap().write_all(program.as_bytes()).unwrap();
     let compiled = compiler.wait_with_output().unwrap();
     let errors = String::from_utf8_lossy(&compiled.stderr);
-    assert!(compiled.status.success() || errors.contains("infiniband/verbs.h: No such file"), "{errors}");
+    assert!(compiled.status.success() || errors.contains(".h: No such file"), "{errors}");
     let printed = compiled.status.success().then(|| Command::new(&binary).output().unwrap().stdout);
     std::fs::remove_dir_all(&directory).unwrap();
     let printed = String::from_utf8(printed?).unwrap();
@@ -104,8 +110,10 @@ fn every_member_stands_where_the_header_has_it() {
     let rows = layout();
     let Some(c) = measured_by_c(&rows) else {
         let required = std::env::var("RDMASCOPE_REQUIRE").unwrap_or_default();
-        assert!(!required.contains("header"), "infiniband/verbs.h is required here and not installed");
-        println!("SKIPPED: infiniband/verbs.h is not installed (apt-get install libibverbs-dev)");
+        assert!(!required.contains("header"), "infiniband/verbs.h and rdma/rdma_cma.h are required here");
+        println!(
+            "SKIPPED: verbs.h or rdma_cma.h is not installed (apt-get install libibverbs-dev librdmacm-dev)"
+        );
         return;
     };
     assert_eq!(c.len(), rows.len());

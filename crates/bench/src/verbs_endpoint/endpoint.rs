@@ -6,6 +6,7 @@ use std::time::Duration;
 use measure::clock::{Clock, Ticks};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use verbs::Completion;
+use verbs::manager::Link;
 
 use super::LAST;
 use super::buffers::{Buffers, receive_depth};
@@ -31,12 +32,23 @@ pub(super) enum Arrival {
     Memory,
 }
 
+/// What an endpoint is made of.
+pub(super) struct Parts {
+    pub(super) lanes: Vec<Lane>,
+    pub(super) queues: Queues,
+    pub(super) buffers: Buffers,
+    /// Connections that RDMA CM keeps up, where it made them.
+    pub(super) links: Vec<Link>,
+}
+
 /// Queue pairs as an endpoint. Messages take them in turn.
 pub(crate) struct VerbsEndpoint {
     // Dropped first: what follows is used by them.
     lanes: Vec<Lane>,
     queues: Queues,
     buffers: Buffers,
+    /// Held as long as the queue pairs are used.
+    _links: Vec<Link>,
     arrival: Arrival,
     clock: Clock,
     began: Ticks,
@@ -75,14 +87,13 @@ pub(crate) struct VerbsEndpoint {
 impl VerbsEndpoint {
     pub(super) fn new(
         spec: &PointSpec,
-        lanes: Vec<Lane>,
-        queues: Queues,
-        buffers: Buffers,
+        parts: Parts,
         arrival: Arrival,
         clock: Clock,
         shares_cpu: bool,
     ) -> Self {
         let now = clock.now();
+        let Parts { lanes, queues, buffers, links } = parts;
         let rx_depth = receive_depth(spec) as usize;
         Self {
             owed: Vec::with_capacity(rx_depth * lanes.len()),
@@ -92,6 +103,7 @@ impl VerbsEndpoint {
             lanes,
             queues,
             buffers,
+            _links: links,
             arrival,
             clock,
             began: now,

@@ -2,14 +2,17 @@
 //!
 //! ```text
 //! LocalPort ─► Unconnected ── addresses over the control plane ──► VerbsEndpoint
-//!   port.rs      setup.rs                                           endpoint.rs, lane.rs
+//!   port.rs      setup.rs, buffers.rs            managed.rs         endpoint.rs, lane.rs
 //! ```
 
 mod buffers;
 mod endpoint;
 mod lane;
+mod managed;
 mod port;
 mod setup;
+
+use std::net::SocketAddr;
 
 use serde::{Deserialize, Serialize};
 use verbs::Remote;
@@ -43,6 +46,8 @@ pub(crate) struct Address {
     /// RDMA Reads and atomics of a queue pair that this end can answer, and can have under way, at the same time.
     responder_reads: u8,
     initiator_reads: u8,
+    /// Where RDMA CM finds it, at the rank that listens.
+    manager: Option<SocketAddr>,
     /// The CPU of the rank, where it may use only one.
     cpu: Option<usize>,
 }

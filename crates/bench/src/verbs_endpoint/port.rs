@@ -9,6 +9,7 @@ use verbs::{
 
 use super::Address;
 use crate::Error;
+use crate::point::Setup;
 
 /// Which way a rank's packets leave the device.
 #[derive(Clone, Copy, Debug, Default)]
@@ -39,6 +40,7 @@ pub struct LocalPort {
     pub(crate) options: PortOptions,
     transport: Transport,
     device: String,
+    sysfs: String,
 }
 
 impl LocalPort {
@@ -71,8 +73,9 @@ impl LocalPort {
             }
             None => (default_gid(&gids, is.link_layer).copied(), reason(&gids, is.link_layer)),
         };
+        let sysfs = device.sysfs_path().to_owned();
         let (transport, device) = (device.transport(), device.name().to_owned());
-        Ok(Self { number, is, gid, reason, options, transport, device })
+        Ok(Self { number, is, gid, reason, options, transport, device, sysfs })
     }
 
     /// Refuses a port that nothing can be measured on.
@@ -93,6 +96,39 @@ impl LocalPort {
     /// Whether connections are made by RDMA CM only.
     pub(crate) fn is_iwarp(&self) -> bool {
         self.transport == Transport::Iwarp
+    }
+
+    /// Whether its packets are RoCE.
+    pub(super) fn is_roce(&self) -> bool {
+        self.is.link_layer == LinkLayer::Ethernet && !self.is_iwarp()
+    }
+
+    pub(super) fn device(&self) -> &str {
+        &self.device
+    }
+
+    /// Network interfaces of the device, by their names.
+    pub(super) fn interfaces(&self) -> Vec<String> {
+        let directory = std::path::Path::new(&self.sysfs);
+        let names = std::fs::read_dir(directory.join("device/net")).into_iter().flatten().flatten();
+        let names = names.map(|entry| entry.file_name().to_string_lossy().into_owned());
+        // A software device says whose it is.
+        let parent = std::fs::read_to_string(directory.join("parent")).ok();
+        names.chain(parent.map(|name| name.trim().to_owned())).collect()
+    }
+
+    /// Why queue pairs cannot be connected in this way, if so.
+    pub(crate) fn refusal(&self, setup: Setup) -> Option<String> {
+        match setup {
+            Setup::Exchange if self.is_iwarp() => Some(format!(
+                "{} is an iWARP device, which connects through RDMA CM only: use -R",
+                self.device
+            )),
+            Setup::RdmaCm if self.sysfs.is_empty() => {
+                Some(format!("{} is no device of the kernel, so RDMA CM does not know it", self.device))
+            }
+            _ => None,
+        }
     }
 
     /// The way to a peer.

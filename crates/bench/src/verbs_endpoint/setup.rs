@@ -9,8 +9,9 @@ use verbs::{
 };
 
 use super::buffers::{Buffers, access, receive_depth};
-use super::endpoint::{Arrival, VerbsEndpoint};
+use super::endpoint::{Arrival, Parts, VerbsEndpoint};
 use super::lane::Lane;
+use super::managed::Managed;
 use super::port::GidAddress;
 use super::{Address, FILL, GREETINGS, LAST, LocalPort, MORE, PairAddress, QKEY, Target};
 use crate::Error;
@@ -41,13 +42,19 @@ pub(crate) struct Unconnected {
     buffers: Buffers,
     domain: ProtectionDomain,
     port: Arc<LocalPort>,
+    managed: Option<Managed>,
     address: Address,
     spec: PointSpec,
 }
 
 impl Unconnected {
     /// Makes queues, buffers and queue pairs for a point, and posts the receives.
-    pub(crate) fn new(context: &Context, port: &Arc<LocalPort>, spec: &PointSpec) -> Result<Self, Error> {
+    pub(crate) fn new(
+        context: &Context,
+        port: &Arc<LocalPort>,
+        spec: &PointSpec,
+        rank: u32,
+    ) -> Result<Self, Error> {
         let limits = context.limits()?;
         let domain = context.protection_domain()?;
         let channel = (spec.poll == Poll::Event).then(|| context.completion_channel()).transpose()?;
@@ -61,6 +68,7 @@ impl Unconnected {
         let pairs = (0..spec.queue_pairs)
             .map(|lane| pair(&domain, &queues, &mut buffers, port, spec, lane))
             .collect::<Result<Vec<_>, _>>()?;
+        let managed = Managed::new(port, spec, rank)?;
         let asked = spec.outstanding_reads.unwrap_or(u8::MAX);
         let address = Address {
             pairs: pairs.iter().map(|pair| PairAddress { qp_num: pair.number(), psn: PSN }).collect(),
@@ -69,9 +77,11 @@ impl Unconnected {
             target: buffers.remote()?.map(Target::from),
             responder_reads: limits.max_responder_reads.min(asked),
             initiator_reads: limits.max_initiator_reads.min(asked),
+            manager: managed.as_ref().and_then(Managed::address),
             cpu: only_cpu(),
         };
-        Ok(Self { pairs, queues, buffers, domain, port: Arc::clone(port), address, spec: spec.clone() })
+        let (port, spec) = (Arc::clone(port), spec.clone());
+        Ok(Self { pairs, queues, buffers, domain, port, managed, address, spec })
     }
 
     /// What the peer has to know.
@@ -81,7 +91,7 @@ impl Unconnected {
 
     /// Connects to the peer.
     pub(crate) fn connect(self, peer: &Address, clock: Clock) -> Result<VerbsEndpoint, Error> {
-        let Self { pairs, queues, buffers, domain, port, address: own, spec } = self;
+        let Self { pairs, queues, buffers, domain, port, managed, address: own, spec } = self;
         if peer.pairs.len() != pairs.len() {
             let reason = format!("it has {} queue pairs where {} are needed", peer.pairs.len(), pairs.len());
             return Err(Error::PeerAddress { reason });
@@ -89,9 +99,19 @@ impl Unconnected {
         let route = port.route(peer)?;
         let handle = (spec.service == Service::Ud).then(|| domain.address_handle(&route)).transpose()?;
         let mut lanes = Vec::with_capacity(pairs.len());
+        let mut links = Vec::new();
         for ((id, pair), (own_pair, their_pair)) in (0..).zip(pairs).zip(own.pairs.iter().zip(&peer.pairs)) {
             let connection = connection(&spec, &port, &own, peer, (own_pair, their_pair), route);
-            let pair = pair.ready_to_receive(&connection)?.ready_to_send(&connection)?;
+            let mut handle = handle.clone();
+            let pair = match &managed {
+                None => pair.ready_to_receive(&connection)?.ready_to_send(&connection)?,
+                Some(managed) => {
+                    let (pair, link) = managed.connect(pair, id, peer.manager, &connection)?;
+                    handle = link.address_handle(&domain)?.or(handle);
+                    links.push(link);
+                    pair
+                }
+            };
             let to = Destination { spec: &spec, buffers: &buffers, peer, qp_num: their_pair.qp_num };
             lanes.push(to.lane(id, pair, handle.as_ref())?);
         }
@@ -103,7 +123,8 @@ impl Unconnected {
         let shares_cpu = own.cpu.is_some()
             && own.cpu == peer.cpu
             && port.gid.map(|gid| gid.gid) == peer_gid.map(|gid| gid.gid);
-        Ok(VerbsEndpoint::new(&spec, lanes, queues, buffers, arrival, clock, shares_cpu))
+        let parts = Parts { lanes, queues, buffers, links };
+        Ok(VerbsEndpoint::new(&spec, parts, arrival, clock, shares_cpu))
     }
 }
 

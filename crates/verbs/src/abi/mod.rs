@@ -9,6 +9,7 @@
 
 mod constants;
 mod layout;
+pub mod rdma_cm;
 mod types;
 
 pub use constants::*;

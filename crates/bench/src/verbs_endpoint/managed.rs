@@ -1,0 +1,77 @@
+//! Connection set-up by RDMA CM: rank 1 listens at an address of its port, rank 0 connects to it, a queue pair at a time.
+
+use std::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV6};
+use std::time::Duration;
+
+use verbs::manager::{Link, Listener, Manager, manager};
+use verbs::{Connection, Init, QueuePair, ReadyToSend};
+
+use super::port::LocalPort;
+use crate::Error;
+use crate::interfaces::address_of;
+use crate::point::{PointSpec, Service, Setup};
+
+/// How long one step of the manager may take: its own retries are over by then.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A rank's end of a set-up by RDMA CM.
+pub(super) struct Managed {
+    manager: &'static Manager,
+    /// The address of the own port.
+    own: IpAddr,
+    /// At rank 1.
+    listener: Option<Listener>,
+}
+
+impl Managed {
+    /// Prepares the set-up, if the point asks for it.
+    pub(super) fn new(port: &LocalPort, spec: &PointSpec, rank: u32) -> Result<Option<Self>, Error> {
+        if spec.setup != Setup::RdmaCm {
+            return Ok(None);
+        }
+        let manager = manager().map_err(|missing| Error::Library { reason: missing.to_string() })?;
+        let own = own_address(port)?;
+        let service = if spec.service == Service::Ud { verbs::Service::Ud } else { verbs::Service::Rc };
+        let listener = (rank > 0).then(|| manager.listen(service, own)).transpose()?;
+        Ok(Some(Self { manager, own: own.ip(), listener }))
+    }
+
+    /// Where the peer finds this end; none where this end connects.
+    pub(super) fn address(&self) -> Option<SocketAddr> {
+        self.listener.as_ref().map(Listener::address)
+    }
+
+    /// Connects the queue pair of a lane. Both ends do it lane by lane.
+    pub(super) fn connect(
+        &self,
+        pair: QueuePair<Init>,
+        lane: u64,
+        peer: Option<SocketAddr>,
+        tuning: &Connection,
+    ) -> Result<(QueuePair<ReadyToSend>, Link), Error> {
+        // Lanes come in turn: a byte tells neighbours apart.
+        let tag = (lane as u8, PATIENCE);
+        match (&self.listener, peer) {
+            (Some(listener), _) => Ok(listener.accept(pair, tuning, tag)?),
+            (None, Some(peer)) => Ok(self.manager.connect(pair, (self.own, peer), tuning, tag)?),
+            (None, None) => Err(Error::PeerAddress { reason: "it does not listen with RDMA CM".to_owned() }),
+        }
+    }
+}
+
+/// The IP address that the manager knows a port by: of RoCE the GID, of others that of the network interface.
+fn own_address(port: &LocalPort) -> Result<SocketAddr, Error> {
+    let gid = port.gid.filter(|_| port.is_roce());
+    if let Some(gid) = gid {
+        let address = Ipv6Addr::from(gid.gid.0);
+        match address.to_ipv4_mapped() {
+            Some(v4) => return Ok(SocketAddr::new(v4.into(), 0)),
+            None if gid.reach() != "link-local" => return Ok(SocketAddrV6::new(address, 0, 0, 0).into()),
+            None => {}
+        }
+    }
+    address_of(port.interfaces()).map(|address| SocketAddr::new(address, 0)).ok_or_else(|| {
+        let (device, port) = (port.device().to_owned(), port.number);
+        Error::NoAddress { device, port }
+    })
+}
