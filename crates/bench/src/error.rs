@@ -182,6 +182,14 @@ pub enum Error {
     NoGreeting { line: String },
     #[error("{theirs} cannot work with {ours}: install the same version at both ends")]
     OtherProtocol { theirs: String, ours: String },
+    #[error(
+        "it does not know this key: copy the command that it printed when it started, for every start has a new key"
+    )]
+    WrongKey,
+    #[error("the key {reason}: it has 26 letters from a to z and 2 to 7, as the server printed it")]
+    BadKey { reason: String },
+    #[error("the channel is broken: {reason}")]
+    BrokenChannel { reason: String },
     #[error("the messages are broken: {reason}")]
     BrokenFrame { reason: String },
     #[error("{who} cannot be used: {cause}")]
@@ -210,6 +218,7 @@ impl Error {
             Self::AgentEnded { .. }
                 | Self::AgentSilent { .. }
                 | Self::BadAgent { .. }
+                | Self::BrokenChannel { .. }
                 | Self::BrokenFrame { .. }
                 | Self::Calibration { .. }
                 | Self::Completion { .. }
@@ -231,6 +240,7 @@ impl Error {
                 | Self::System { .. }
                 | Self::TooFewMessages { .. }
                 | Self::Verbs(_)
+                | Self::WrongKey
         )
     }
 }

@@ -1,0 +1,112 @@
+//! The one-time key that a waiting server prints and its client must have.
+
+use std::fmt;
+use std::str::FromStr;
+
+use rustix::rand::{GetRandomFlags, getrandom};
+
+use crate::Error;
+
+/// A secret that lets one client in, once: [`LETTERS`] letters of 5 bits each from the system's generator, 130 bits.
+///
+/// Printed by [`fmt::Display`] only; [`fmt::Debug`] keeps it.
+#[derive(Clone, Eq, PartialEq)]
+pub struct Key([u8; LETTERS]);
+
+/// Letters of a key: the fewest that have 128 bits.
+pub const LETTERS: usize = 26;
+
+impl Key {
+    /// A key that nobody else has.
+    ///
+    /// # Errors
+    ///
+    /// If the system has no random numbers.
+    pub fn generate() -> Result<Self, Error> {
+        let mut letters = [0; LETTERS];
+        // Up to 256 bytes come whole or not at all (getrandom(2)).
+        getrandom(&mut letters, GetRandomFlags::empty())
+            .map_err(|errno| Error::System { what: "make a key".to_owned(), cause: errno.into() })?;
+        Ok(Self(letters.map(|random| ALPHABET[usize::from(random) % ALPHABET.len()])))
+    }
+
+    /// The key as Noise takes it: 32 bytes, of which these are all that is secret.
+    pub(super) fn pre_shared(&self) -> [u8; 32] {
+        let mut bytes = [0; 32];
+        bytes[..LETTERS].copy_from_slice(&self.0);
+        bytes
+    }
+}
+
+impl FromStr for Key {
+    type Err = Error;
+
+    /// Takes capitals too.
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let text = text.trim().to_ascii_lowercase();
+        let count = text.chars().count();
+        if let Some(odd) = text.bytes().find(|byte| !ALPHABET.contains(byte)) {
+            let reason = format!("has a {:?}", char::from(odd));
+            return Err(Error::BadKey {
+                reason: if odd.is_ascii() { reason } else { "has a strange letter".into() },
+            });
+        }
+        let letters = text.as_bytes().try_into();
+        letters.map(Self).map_err(|_| Error::BadKey { reason: format!("has {count} letters") })
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|letter| write!(f, "{}", char::from(*letter)))
+    }
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Key(..)")
+    }
+}
+
+/// RFC 4648, section 6, in small letters: no 0 or 1 to mistake for o or l, and 32 of them, so that a random byte has no
+/// favourites.
+const ALPHABET: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_read_as_it_was_printed() {
+        let key = Key::generate().unwrap();
+        let text = key.to_string();
+        assert_eq!(text.len(), LETTERS);
+        assert_eq!(text.parse::<Key>().unwrap(), key);
+        assert_eq!(format!(" {} \n", text.to_uppercase()).parse::<Key>().unwrap(), key);
+        assert!(!format!("{key:?}").contains(&text), "it is not printed by accident");
+    }
+
+    #[test]
+    fn keys_differ_and_use_every_letter() {
+        let keys: Vec<String> = (0..64).map(|_| Key::generate().unwrap().to_string()).collect();
+        let different: std::collections::BTreeSet<_> = keys.iter().collect();
+        assert_eq!(different.len(), keys.len());
+        let all = keys.concat();
+        assert!(ALPHABET.iter().all(|letter| all.contains(char::from(*letter))), "{all}");
+    }
+
+    #[test]
+    fn what_is_no_key_is_refused_with_the_reason() {
+        for (text, reason) in [
+            ("", "has 0 letters"),
+            ("abc", "has 3 letters"),
+            (&"a".repeat(27), "has 27 letters"),
+            ("abcdefghijklmnopqrstuvwxy1", "has a '1'"),
+            ("abcdefghijklmnopqrstuvwx\u{e9}", "has a strange letter"),
+            ("\u{1b}[31m", "has a '\\u{1b}'"),
+        ] {
+            let error = text.parse::<Key>().unwrap_err().to_string();
+            assert!(error.contains(reason) && error.contains("26 letters"), "{text:?}: {error}");
+        }
+    }
+}
