@@ -1,64 +1,63 @@
-//! What goes to and comes from one agent, never blocking: queued requests out, replies and lines of its standard error
-//! in.
+//! What goes to and comes from one agent, never blocking: queued requests out, replies and lines for the user in.
 
 use std::collections::VecDeque;
-use std::io::{self, Read, Write};
+use std::io;
 
-use rustix::event::PollFlags;
-use rustix::fd::{AsFd, BorrowedFd};
+use rustix::event::PollFd;
 
-use super::child::{Process, Streams};
 use super::deadline::Deadline;
 use super::frame::{Decoder, FRAME_BYTES_MAX, Frame, Greeting, quotable};
+use super::link::{ChildLink, Link, Wants};
 use super::message::{Reply, Request};
 use super::sink::Sink;
 use crate::Error;
 
-/// An agent as its coordinator sees it. Dropping it kills the process.
+/// An agent as its coordinator sees it. Dropping it ends the agent.
 #[derive(Debug)]
 pub(super) struct Agent {
     pub(super) rank: u32,
-    pub(super) host: String,
-    process: Process,
-    streams: Streams,
-    /// What its standard input has not taken yet.
+    link: Box<dyn Link>,
+    /// What its link has not taken yet.
     unsent: VecDeque<u8>,
     decoder: Decoder,
     greeting: Option<Greeting>,
     output_ended: bool,
-    errors_ended: bool,
-    /// The beginning of a line of its standard error.
+    lines_ended: bool,
+    /// The beginning of a line for the user: a child's standard error.
     line: Vec<u8>,
-    /// The last whole line of its standard error, quoted.
+    /// The last whole line, quoted.
     last_line: Option<String>,
 }
 
 impl Agent {
+    /// Starts one with these words.
     pub(super) fn start(rank: u32, host: &str, words: &[String]) -> Result<Self, Error> {
-        let (process, streams) = Process::start(words).map_err(|cause| Error::Spawn {
+        let link = ChildLink::start(host, words).map_err(|cause| Error::Spawn {
             rank,
             command: words.first().cloned().unwrap_or_default(),
             cause,
         })?;
-        Ok(Self {
+        Ok(Self::new(rank, Box::new(link)))
+    }
+
+    /// One that runs already.
+    pub(super) fn new(rank: u32, link: Box<dyn Link>) -> Self {
+        Self {
             rank,
-            host: host.to_owned(),
-            process,
-            streams,
+            link,
             unsent: Greeting::ours().to_line().into_bytes().into(),
             decoder: Decoder::default(),
             greeting: None,
             output_ended: false,
-            errors_ended: false,
+            lines_ended: false,
             line: Vec::new(),
             last_line: None,
-        })
+        }
     }
 
-    /// `the agent of rank 1 (pid 123)`, with its host where it has one.
+    /// What errors call it.
     pub(super) fn name(&self) -> String {
-        let at = if self.host.is_empty() { String::new() } else { format!(" on {}", self.host) };
-        format!("the agent of rank {}{at} (pid {})", self.rank, self.process.pid())
+        self.link.name(self.rank)
     }
 
     /// What it last said that was no message, for the end of an error.
@@ -77,24 +76,24 @@ impl Agent {
         Ok(())
     }
 
-    /// What to wait for: its standard input, output and error, and its death.
-    pub(super) fn interest(&self) -> impl Iterator<Item = (BorrowedFd<'_>, PollFlags)> {
-        let streams = &self.streams;
-        let input = (!self.unsent.is_empty()).then(|| (streams.input.as_fd(), PollFlags::OUT));
-        let output = self.takes_output().then(|| (streams.output.as_fd(), PollFlags::IN));
-        let errors = (!self.errors_ended).then(|| (streams.errors.as_fd(), PollFlags::IN));
-        let death = self.process.death().filter(|_| !self.output_ended).map(|fd| (fd, PollFlags::IN));
-        [input, output, errors, death].into_iter().flatten()
+    /// What to wait for.
+    pub(super) fn interest(&self) -> Vec<PollFd<'_>> {
+        self.link.interest(Wants {
+            to_send: !self.unsent.is_empty(),
+            to_read: self.takes_output(),
+            to_end: !self.output_ended,
+            lines: !self.lines_ended,
+        })
     }
 
-    /// Moves what can be moved without waiting. Whole lines of its standard error go to the sink.
+    /// Moves what can be moved without waiting. Whole lines for the user go to the sink.
     pub(super) fn transfer(&mut self, sink: &mut dyn Sink) {
         // Asked first: what a dead process has written can be read to the end.
-        let dead = self.process.is_dead();
+        let dead = self.link.is_dead();
         self.write();
         let mut bytes = [0; TRANSFER_BYTES];
         while self.takes_output() {
-            match read(&mut self.streams.output, &mut bytes) {
+            match some(self.link.read(&mut bytes)) {
                 Some(0) => self.output_ended = true,
                 Some(count) => self.decoder.push(&bytes[..count]),
                 None if dead => self.output_ended = true,
@@ -102,10 +101,10 @@ impl Agent {
             }
         }
         // One read a turn, so that a flood of lines cannot keep the deadlines from being looked at.
-        match read(&mut self.streams.errors, &mut bytes) {
-            Some(0) => self.errors_ended = true,
-            Some(count) => self.take_errors(&bytes[..count], sink),
-            None => self.errors_ended |= dead,
+        match some(self.link.read_lines(&mut bytes)) {
+            Some(0) => self.lines_ended = true,
+            Some(count) => self.take_lines(&bytes[..count], sink),
+            None => self.lines_ended |= dead,
         }
     }
 
@@ -127,19 +126,19 @@ impl Agent {
         self.greeting.as_ref().map(|greeting| greeting.version.as_str())
     }
 
-    /// Waits for the process to end by itself.
-    pub(super) fn finish(&self, deadline: Deadline) {
-        self.process.end(deadline);
+    /// Waits for it to end by itself.
+    pub(super) fn finish(&mut self, deadline: Deadline) {
+        self.link.finish(deadline);
     }
 
-    /// Kills the process.
+    /// Ends it.
     pub(super) fn kill(&mut self) {
-        self.process.kill();
+        self.link.kill();
     }
 
     /// Whether its output has ended but its last words may still be on their way.
     pub(super) fn has_last_words(&self) -> bool {
-        self.output_ended && !self.errors_ended
+        self.output_ended && !self.lines_ended
     }
 
     /// Nobody is asked for more than one frame at a time: an agent that floods is not read, and so stopped.
@@ -150,7 +149,7 @@ impl Agent {
     fn write(&mut self) {
         while !self.unsent.is_empty() {
             let (bytes, _) = self.unsent.as_slices();
-            match self.streams.input.write(bytes) {
+            match self.link.write(bytes) {
                 Ok(count) => drop(self.unsent.drain(..count)),
                 Err(err) if err.kind() == io::ErrorKind::WouldBlock => return,
                 Err(err) if err.kind() == io::ErrorKind::Interrupted => {}
@@ -158,6 +157,7 @@ impl Agent {
                 Err(_) => self.unsent.clear(),
             }
         }
+        let _ = self.link.flush();
     }
 
     fn next(&mut self) -> Result<Option<Frame>, Error> {
@@ -170,7 +170,7 @@ impl Agent {
     }
 
     /// Hands whole lines on. A line without an end is handed on in pieces of [`LINE_BYTES_MAX`].
-    fn take_errors(&mut self, bytes: &[u8], sink: &mut dyn Sink) {
+    fn take_lines(&mut self, bytes: &[u8], sink: &mut dyn Sink) {
         for byte in bytes {
             if *byte != b'\n' {
                 self.line.push(*byte);
@@ -178,7 +178,7 @@ impl Agent {
             if (*byte == b'\n' || self.line.len() == LINE_BYTES_MAX) && !self.line.is_empty() {
                 let text =
                     String::from_utf8_lossy(&self.line).replace(|c: char| c.is_control() && c != '\t', "?");
-                sink.agent_line(self.rank, &self.host, &text);
+                sink.agent_line(self.rank, self.link.host(), &text);
                 self.last_line = Some(quotable(&self.line));
                 self.line.clear();
             }
@@ -190,7 +190,7 @@ impl Agent {
             let line = self.decoder.first_line();
             return self.unusable(Error::NoGreeting { line });
         }
-        let how = self.process.end(Deadline::after(LAST_WORDS_TIMEOUT));
+        let how = self.link.end(Deadline::after(LAST_WORDS_TIMEOUT));
         let how = if self.decoder.is_partial() { format!("{how} in the middle of a message") } else { how };
         Error::AgentEnded { who: self.name(), how, doing: doing.to_owned(), said: self.said() }
     }
@@ -201,8 +201,8 @@ impl Agent {
 }
 
 /// How many bytes came; none where there is nothing to read now. An error ends the stream as its end does.
-fn read(stream: &mut impl Read, bytes: &mut [u8]) -> Option<usize> {
-    match stream.read(bytes) {
+fn some(read: io::Result<usize>) -> Option<usize> {
+    match read {
         Ok(count) => Some(count),
         Err(err) if matches!(err.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => None,
         Err(_) => Some(0),
@@ -213,5 +213,5 @@ fn read(stream: &mut impl Read, bytes: &mut [u8]) -> Option<usize> {
 pub(super) const LAST_WORDS_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(1);
 /// A pipe's capacity: what one read can find.
 const TRANSFER_BYTES: usize = 64 << 10;
-/// Longest line of standard error that is kept together.
+/// Longest line that is kept together.
 const LINE_BYTES_MAX: usize = 4096;

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use measure::record::{Point, Status};
 
+use super::channel::Agent;
 use super::crew::Crew;
 use super::deadline::Stopwatch;
 use super::fleet::Fleet;
@@ -157,7 +158,11 @@ fn start<'i>(
 ) -> Result<Crew<'i>, Error> {
     let mut attempt = 1;
     loop {
-        match Fleet::start(commands, timeout, interrupt, sink) {
+        let agents = (0u32..).zip(commands).map(|(rank, (host, words))| Agent::start(rank, host, words));
+        match agents
+            .collect::<Result<_, _>>()
+            .and_then(|agents| Fleet::start(agents, timeout, interrupt, sink))
+        {
             Ok((fleet, hellos)) => {
                 let ours = Greeting::ours().version;
                 if let Some(theirs) = fleet.versions().find(|version| *version != ours) {

@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use rustix::event::Timespec;
+
 /// An instant that a wait must not pass.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Deadline {
@@ -22,6 +24,15 @@ impl Deadline {
 
     pub(super) fn remaining(self) -> Duration {
         self.end.saturating_duration_since(Instant::now())
+    }
+
+    /// The remaining time as poll takes it.
+    pub(super) fn timespec(self) -> Timespec {
+        let remaining = self.remaining();
+        Timespec {
+            tv_sec: i64::try_from(remaining.as_secs()).unwrap_or(i64::MAX),
+            tv_nsec: remaining.subsec_nanos().into(),
+        }
     }
 
     pub(super) fn is_over(self) -> bool {

@@ -2,14 +2,12 @@
 
 use std::time::Duration;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::Errno;
-
 use super::channel::{Agent, LAST_WORDS_TIMEOUT};
 use super::deadline::Deadline;
 use super::interrupt::Interrupt;
 use super::message::{Hello, Reply, Request};
 use super::sink::Sink;
+use super::wait::wait;
 use crate::Error;
 
 /// Agents that run. Dropping the fleet kills them.
@@ -29,17 +27,14 @@ pub(super) enum Coupling {
 }
 
 impl<'i> Fleet<'i> {
-    /// Starts an agent for each command, of a host and words, and asks who they are.
+    /// Asks agents, in rank order, who they are.
     pub(super) fn start(
-        commands: &[(String, Vec<String>)],
+        agents: Vec<Agent>,
         timeout: Duration,
         interrupt: Option<&'i Interrupt>,
         sink: &mut dyn Sink,
     ) -> Result<(Self, Vec<Hello>), Error> {
-        let mut fleet = Self { agents: Vec::new(), interrupt };
-        for (rank, (host, words)) in (0u32..).zip(commands) {
-            fleet.agents.push(Agent::start(rank, host, words)?);
-        }
+        let mut fleet = Self { agents, interrupt };
         let ranks = fleet.agents.len() as u32;
         let hello = |rank| Request::Hello { rank, ranks };
         let doing = "starting";
@@ -133,35 +128,15 @@ impl<'i> Fleet<'i> {
         }
         let deadline = Deadline::after(QUIT_TIMEOUT);
         let _ = self.transfer(Deadline::after(Duration::ZERO), sink);
-        self.agents.iter().for_each(|agent| agent.finish(deadline));
+        self.agents.iter_mut().for_each(|agent| agent.finish(deadline));
         // Their last words.
         let _ = self.transfer(Deadline::after(Duration::ZERO), sink);
     }
 
     /// Waits until something can be moved, a signal arrives or the deadline passes, and moves it.
     fn transfer(&mut self, deadline: Deadline, sink: &mut dyn Sink) -> Result<(), Error> {
-        if let Some(signal) = self.interrupt.and_then(Interrupt::received) {
-            return Err(Error::Interrupted { signal: signal.to_owned() });
-        }
-        let mut fds = Vec::new();
-        for agent in &self.agents {
-            fds.extend(agent.interest().map(|(fd, flags)| PollFd::from_borrowed_fd(fd, flags)));
-        }
-        fds.extend(self.interrupt.map(|interrupt| PollFd::new(interrupt, PollFlags::IN)));
-        let remaining = deadline.remaining();
-        let timeout = Timespec {
-            tv_sec: i64::try_from(remaining.as_secs()).unwrap_or(i64::MAX),
-            tv_nsec: remaining.subsec_nanos().into(),
-        };
-        match poll(&mut fds, Some(&timeout)) {
-            Ok(_) | Err(Errno::INTR) => {}
-            Err(errno) => {
-                return Err(Error::System { what: "wait for the agents".to_owned(), cause: errno.into() });
-            }
-        }
-        if let Some(signal) = self.interrupt.and_then(Interrupt::received) {
-            return Err(Error::Interrupted { signal: signal.to_owned() });
-        }
+        let fds = self.agents.iter().flat_map(Agent::interest).collect();
+        wait(fds, deadline, self.interrupt)?;
         self.agents.iter_mut().for_each(|agent| agent.transfer(sink));
         Ok(())
     }

@@ -1,0 +1,33 @@
+//! The one wait of the control plane: for descriptors, a signal or a deadline, whichever comes first.
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+
+use super::deadline::Deadline;
+use super::interrupt::Interrupt;
+use crate::Error;
+
+/// Returns once a descriptor is ready or the deadline has passed.
+///
+/// # Errors
+///
+/// [`Error::Interrupted`] once a signal has arrived.
+pub(super) fn wait<'a>(
+    mut fds: Vec<PollFd<'a>>,
+    deadline: Deadline,
+    interrupt: Option<&'a Interrupt>,
+) -> Result<(), Error> {
+    fds.extend(interrupt.map(|interrupt| PollFd::new(interrupt, PollFlags::IN)));
+    if interrupt.and_then(Interrupt::received).is_none() {
+        match poll(&mut fds, Some(&deadline.timespec())) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(errno) => {
+                return Err(Error::System { what: "wait for the other end".to_owned(), cause: errno.into() });
+            }
+        }
+    }
+    match interrupt.and_then(Interrupt::received) {
+        Some(signal) => Err(Error::Interrupted { signal: signal.to_owned() }),
+        None => Ok(()),
+    }
+}
