@@ -5,6 +5,7 @@
 //! A `cause` is part of the message already, so it is not given again as `source()`: a chain would print it twice.
 
 use std::io;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 /// The errors of plans and processes.
@@ -188,6 +189,34 @@ pub enum Error {
     WrongKey,
     #[error("the key {reason}: it has 26 letters from a to z and 2 to 7, as the server printed it")]
     BadKey { reason: String },
+    #[error("cannot find the host {host:?}: {reason}: check the name, or give an address")]
+    UnknownHost { host: String, reason: String },
+    #[error("cannot reach the server {server} within {waited_s} s: {reason}")]
+    NoServer { server: String, waited_s: u64, reason: String },
+    #[error(
+        "what answers at {place} is no server of rdmascope but says {line}: give the server's port with -p"
+    )]
+    OtherProgram { place: String, line: String },
+    #[error(
+        "{why}: the run ends here, for {who} can only be started again by hand; the points that had ended are kept"
+    )]
+    CannotGoOn { why: String, who: String },
+    #[error(
+        "cannot listen on {address}: {cause}: end what listens there, or give another port with -p or address with --listen"
+    )]
+    Listen { address: SocketAddr, cause: io::Error },
+    #[error(
+        "no client came within {waited_s} s: start it with the command above, or wait longer with --wait"
+    )]
+    NoClient { waited_s: u64 },
+    #[error("stopped by {signal} before a client came")]
+    StoppedWaiting { signal: String },
+    #[error("the client {client} {how} before it had finished: {points} points had been measured for it")]
+    ClientLost { client: SocketAddr, how: String, points: u64 },
+    #[error(
+        "stopped by {signal} before the client {client} had finished: {points} points had been measured for it"
+    )]
+    Stopped { signal: String, client: SocketAddr, points: u64 },
     #[error("the channel is broken: {reason}")]
     BrokenChannel { reason: String },
     #[error("the messages are broken: {reason}")]
@@ -221,24 +250,33 @@ impl Error {
                 | Self::BrokenChannel { .. }
                 | Self::BrokenFrame { .. }
                 | Self::Calibration { .. }
+                | Self::CannotGoOn { .. }
+                | Self::ClientLost { .. }
                 | Self::Completion { .. }
                 | Self::Deadline { .. }
                 | Self::GidsApart { .. }
                 | Self::Interrupted { .. }
+                | Self::Listen { .. }
                 | Self::Measure(_)
+                | Self::NoClient { .. }
                 | Self::NoGreeting { .. }
                 | Self::Library { .. }
                 | Self::NoAddress { .. }
                 | Self::NoUsableGid { .. }
+                | Self::NoServer { .. }
                 | Self::NotDescribed { .. }
+                | Self::OtherProgram { .. }
                 | Self::OtherProtocol { .. }
                 | Self::OutOfTurn { .. }
                 | Self::PeerAddress { .. }
                 | Self::PortNotActive { .. }
                 | Self::Sink { .. }
                 | Self::Spawn { .. }
+                | Self::Stopped { .. }
+                | Self::StoppedWaiting { .. }
                 | Self::System { .. }
                 | Self::TooFewMessages { .. }
+                | Self::UnknownHost { .. }
                 | Self::Verbs(_)
                 | Self::WrongKey
         )

@@ -53,6 +53,34 @@ impl From<Error> for PointError {
     }
 }
 
+/// Where requests come from.
+pub(super) trait Requests: Read + Send + 'static {
+    /// Has read this request, and is asked for the next one from now on.
+    fn heed(&mut self, request: &Request);
+}
+
+/// A child's standard input: its coordinator may take its time, and is gone when the stream ends.
+struct Standard<R>(R);
+
+impl<R: Read + Send + 'static> Requests for Standard<R> {
+    fn heed(&mut self, _: &Request) {}
+}
+
+impl<R: Read> Read for Standard<R> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        self.0.read(bytes)
+    }
+}
+
+/// How [`serve_requests`] ended.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Ending {
+    /// The coordinator had all that it wanted.
+    Quit,
+    /// The input ended before.
+    HangUp,
+}
+
 /// How long an agent whose input ended may take to leave by itself before it is ended.
 pub const HANGUP_GRACE: Duration = Duration::from_millis(100);
 
@@ -61,9 +89,26 @@ pub const HANGUP_GRACE: Duration = Duration::from_millis(100);
 /// # Errors
 ///
 /// If what arrives is not from a coordinator of this version, or the output fails.
-pub fn serve<R, O, W>(input: R, mut output: O, mut worker: W) -> Result<(), Error>
+pub fn serve<R, O, W>(input: R, output: O, worker: W) -> Result<(), Error>
 where
     R: Read + Send + 'static,
+    O: Write,
+    W: Worker,
+{
+    // SAFETY: _exit has no preconditions. Nothing of value is left to unwind: the coordinator is gone.
+    let orphaned = || unsafe { libc::_exit(EXIT_ORPHANED) };
+    serve_requests(Standard(input), output, worker, orphaned).map(drop)
+}
+
+/// Serves requests; `orphaned` is called, on another thread, where the input ended but the worker does not.
+pub(super) fn serve_requests<R, O, W>(
+    input: R,
+    mut output: O,
+    mut worker: W,
+    orphaned: impl FnOnce() + Send + 'static,
+) -> Result<Ending, Error>
+where
+    R: Requests,
     O: Write,
     W: Worker,
 {
@@ -78,19 +123,18 @@ where
             read(input, &requests);
             drop(requests);
             if hangup.recv_timeout(HANGUP_GRACE) == Err(RecvTimeoutError::Timeout) {
-                // SAFETY: _exit has no preconditions. Nothing of value is left to unwind: the coordinator is gone.
-                unsafe { libc::_exit(EXIT_ORPHANED) }
+                orphaned();
             }
         })
         .map_err(|cause| Error::System { what: "start a thread".to_owned(), cause })?;
     for request in received {
         let reply = match request? {
-            Request::Quit => return Ok(()),
+            Request::Quit => return Ok(Ending::Quit),
             request => answer(&mut worker, &request),
         };
         write(&mut output, reply).map_err(failed)?;
     }
-    Ok(())
+    Ok(Ending::HangUp)
 }
 
 /// The process's standard input and output for [`serve`]. Whatever else writes to standard output from now on, such as
@@ -120,7 +164,7 @@ fn replace(by: &impl AsRawFd, descriptor: libc::c_int) -> io::Result<()> {
 }
 
 /// Reads requests until the input ends, fails or is not from a coordinator.
-fn read(mut input: impl Read, requests: &SyncSender<Result<Request, Error>>) {
+fn read(mut input: impl Requests, requests: &SyncSender<Result<Request, Error>>) {
     let (mut decoder, mut greeted) = (Decoder::default(), false);
     let mut bytes = [0; 4096];
     loop {
@@ -131,6 +175,7 @@ fn read(mut input: impl Read, requests: &SyncSender<Result<Request, Error>>) {
             Err(_) => return,
         }
         while let Some(request) = next(&mut decoder, &mut greeted).transpose() {
+            request.iter().for_each(|request| input.heed(request));
             let last = request.is_err();
             if requests.send(request).is_err() || last {
                 return;

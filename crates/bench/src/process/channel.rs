@@ -60,6 +60,11 @@ impl Agent {
         self.link.name(self.rank)
     }
 
+    /// Whether another one can take its place.
+    pub(super) fn is_replaceable(&self) -> bool {
+        self.link.is_replaceable()
+    }
+
     /// What it last said that was no message, for the end of an error.
     pub(super) fn said(&self) -> String {
         if self.greeting.is_none() && self.decoder.is_partial() {

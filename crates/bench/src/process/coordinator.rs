@@ -11,6 +11,7 @@ use measure::record::{Point, Status};
 use super::channel::Agent;
 use super::crew::Crew;
 use super::deadline::Stopwatch;
+use super::dial::Peer;
 use super::fleet::Fleet;
 use super::frame::Greeting;
 use super::headline::Ending;
@@ -34,6 +35,8 @@ pub struct Launch {
     pub cpus: Vec<Option<u32>>,
     /// What else every agent is told, e.g. `--device softdev0`.
     pub arguments: Vec<String>,
+    /// Rank 1, where it was started by hand; only rank 0 is then started.
+    pub server: Option<Peer>,
     /// How long starting may take: the login of ssh included.
     pub start_timeout: Duration,
 }
@@ -55,11 +58,12 @@ impl Launch {
             hosts: vec![String::new(); RANKS],
             cpus: Vec::new(),
             arguments: Vec::new(),
+            server: None,
             start_timeout: START_TIMEOUT,
         })
     }
 
-    /// Host and words of each rank's command.
+    /// Host and words of the command of each rank that is to be started.
     fn commands(&self) -> Result<Vec<(String, Vec<String>)>, Error> {
         if self.hosts.len() != RANKS {
             return Err(Error::WrongRanks { found: self.hosts.len(), ranks: RANKS });
@@ -72,7 +76,8 @@ impl Launch {
             }
             Ok((host.clone(), template::command(self.via.as_deref(), host, &program)?))
         };
-        self.hosts.iter().enumerate().map(command).collect()
+        let ranks = if self.server.is_some() { SERVER_RANK } else { RANKS };
+        self.hosts.iter().take(ranks).enumerate().map(command).collect()
     }
 }
 
@@ -92,7 +97,8 @@ pub struct Summary {
 ///
 /// # Errors
 ///
-/// If agents cannot be started, a signal arrives or the sink fails. Points that fail are results, not errors.
+/// If agents cannot be started, a signal arrives, the sink fails or a server is lost that was started by hand. Points that
+/// fail are results, not errors.
 pub fn run(
     points: &[PointSpec],
     launch: &Launch,
@@ -107,7 +113,7 @@ pub fn run(
     for i in 0..points.len() {
         let mut ready = match crew.take() {
             Some(ready) => ready,
-            None => start(&commands, launch.start_timeout, interrupt, sink)?,
+            None => start(&commands, launch, interrupt, sink)?,
         };
         if !known {
             known = true;
@@ -128,10 +134,15 @@ pub fn run(
             Err(err) => Ending::failed(err.to_string()),
         };
         // Agents of which one is dead, silent or confused are killed here.
+        let lost = ready.lost();
         crew = ready.is_fit().then_some(ready);
         let (point, samples) = ending.into_point(spec, watch.elapsed_ns());
         summary.count(&point);
         sink.point(point, &samples).map_err(|cause| Error::Sink { point: spec.id, cause })?;
+        let is_last = points.last().is_some_and(|last| last.id == spec.id);
+        if let Some(lost) = lost.filter(|_| !is_last) {
+            return Err(lost);
+        }
     }
     if let Some(crew) = crew {
         crew.quit(sink);
@@ -152,17 +163,16 @@ impl Summary {
 /// Starts agents, again if that fails.
 fn start<'i>(
     commands: &[(String, Vec<String>)],
-    timeout: Duration,
+    launch: &Launch,
     interrupt: Option<&'i Interrupt>,
     sink: &mut dyn Sink,
 ) -> Result<Crew<'i>, Error> {
+    // A server serves once.
+    let attempts = if launch.server.is_some() { 1 } else { START_ATTEMPTS };
     let mut attempt = 1;
     loop {
-        let agents = (0u32..).zip(commands).map(|(rank, (host, words))| Agent::start(rank, host, words));
-        match agents
-            .collect::<Result<_, _>>()
-            .and_then(|agents| Fleet::start(agents, timeout, interrupt, sink))
-        {
+        let agents = agents(commands, launch, interrupt, sink)?;
+        match Fleet::start(agents, launch.start_timeout, interrupt, sink) {
             Ok((fleet, hellos)) => {
                 let ours = Greeting::ours().version;
                 if let Some(theirs) = fleet.versions().find(|version| *version != ours) {
@@ -171,16 +181,30 @@ fn start<'i>(
                 return Ok(Crew::new(fleet, hellos));
             }
             // What is not rdmascope, or another one, is so the second time too.
-            Err(err @ (Error::Interrupted { .. } | Error::Spawn { .. } | Error::BadAgent { .. })) => {
-                return Err(err);
-            }
-            Err(err) if attempt == START_ATTEMPTS => return Err(err),
+            Err(err @ (Error::Interrupted { .. } | Error::BadAgent { .. })) => return Err(err),
+            Err(err) if attempt == attempts => return Err(err),
             Err(err) => sink.warning(&format!("{err}; trying once more")),
         }
         attempt += 1;
     }
 }
 
+/// The server first: there may be none to start an agent for.
+fn agents(
+    commands: &[(String, Vec<String>)],
+    launch: &Launch,
+    interrupt: Option<&Interrupt>,
+    sink: &mut dyn Sink,
+) -> Result<Vec<Agent>, Error> {
+    let server = launch.server.as_ref().map(|peer| peer.dial(interrupt, sink)).transpose()?;
+    let started = (0u32..).zip(commands).map(|(rank, (host, words))| Agent::start(rank, host, words));
+    let mut agents = started.collect::<Result<Vec<_>, _>>()?;
+    agents.extend(server.map(|connection| Agent::new(SERVER_RANK as u32, Box::new(connection))));
+    Ok(agents)
+}
+
 const RANKS: usize = 2;
+/// The rank that a server has.
+const SERVER_RANK: usize = 1;
 const START_ATTEMPTS: u32 = 2;
 const START_TIMEOUT: Duration = Duration::from_secs(30);

@@ -18,8 +18,8 @@ pub(super) struct Crew<'i> {
     fleet: Fleet<'i>,
     hellos: Vec<Hello>,
     calibration: Calibrating,
-    /// Whether every agent waits for a request.
-    fit: bool,
+    /// Why not every agent waits for a request, if so.
+    unfit: Option<String>,
 }
 
 /// How far the cross-core calibration of these agents is.
@@ -48,7 +48,7 @@ impl From<Error> for Stop {
 
 impl<'i> Crew<'i> {
     pub(super) fn new(fleet: Fleet<'i>, hellos: Vec<Hello>) -> Self {
-        Self { fleet, hellos, calibration: Calibrating::NotYet, fit: true }
+        Self { fleet, hellos, calibration: Calibrating::NotYet, unfit: None }
     }
 
     pub(super) fn hellos(&self) -> &[Hello] {
@@ -57,7 +57,13 @@ impl<'i> Crew<'i> {
 
     /// Whether the agents can measure another point.
     pub(super) fn is_fit(&self) -> bool {
-        self.fit
+        self.unfit.is_none()
+    }
+
+    /// Why no other agents can measure another point either, if so: a server is started by hand.
+    pub(super) fn lost(&self) -> Option<Error> {
+        let (why, who) = self.unfit.clone().zip(self.fleet.irreplaceable())?;
+        Some(Error::CannotGoOn { why, who })
     }
 
     pub(super) fn quit(self, sink: &mut dyn Sink) {
@@ -70,23 +76,38 @@ impl<'i> Crew<'i> {
         if let Some(reason) = limits::refusal(spec, &descriptions) {
             return Ok(Ending::without_numbers(Status::NotMeasured { reason }));
         }
-        self.fit = false;
+        let result = self.measure_fit(spec, sink);
+        if let Err(err) = &result {
+            self.unfit = Some(err.to_string());
+        }
+        result
+    }
+
+    fn measure_fit(&mut self, spec: &PointSpec, sink: &mut dyn Sink) -> Result<Ending, Error> {
         let before_ns = self.calibrate(sink)?;
         let mut ending = match self.walk(spec, sink) {
             Ok(outcomes) => Ending { status: Status::Measured, outcomes, calibration: None },
             Err(Stop::Refused(status)) => Ending::without_numbers(status),
-            Err(Stop::Stuck(status)) => return Ok(Ending::without_numbers(status)),
+            Err(Stop::Stuck(status)) => {
+                self.unfit = Some(reason(&status));
+                return Ok(Ending::without_numbers(status));
+            }
             Err(Stop::Broken(err)) => return Err(*err),
         };
         // The point has its result: what goes wrong from here on costs only the agents.
         match self.reset(spec, sink).and_then(|()| self.calibrate(sink)) {
             Ok(after_ns) => {
-                self.fit = true;
                 let pair = before_ns.zip(after_ns).filter(|_| ending.status == Status::Measured);
                 ending.calibration = pair.map(|(before_ns, after_ns)| Calibration { before_ns, after_ns });
             }
             Err(err @ Error::Interrupted { .. }) => return Err(err),
-            Err(err) => sink.warning(&err.to_string()),
+            Err(err) => {
+                // Of a server that is lost, the error that ends the run speaks.
+                if self.fleet.irreplaceable().is_none() {
+                    sink.warning(&err.to_string());
+                }
+                self.unfit = Some(err.to_string());
+            }
         }
         Ok(ending)
     }
@@ -111,6 +132,8 @@ impl<'i> Crew<'i> {
             other => Err(other),
         })?;
         let doing = format!("measuring point {}", spec.id);
+        let deadline =
+            if self.fleet.irreplaceable().is_some() { deadline.and(SERVER_GRACE) } else { deadline };
         self.step(
             vec![Request::Run; ranks],
             &doing,
@@ -212,7 +235,10 @@ impl<'i> Crew<'i> {
                 Reply::Calibrated(Calibrated::Offered { handle }) => CalibrationStep::Open { handle },
                 Reply::Calibrated(Calibrated::Opened) => return Ok(true),
                 Reply::NotMeasured { reason } | Reply::Failed { error: reason } => {
-                    sink.warning(&format!("the cross-core latency is not measured: {reason}"));
+                    // A server may well be of another user or in another container, although its host has this name.
+                    if self.fleet.irreplaceable().is_none() {
+                        sink.warning(&format!("the cross-core latency is not measured: {reason}"));
+                    }
                     return Ok(false);
                 }
                 other => return Err(self.fleet.out_of_turn(rank as u32, &other, CALIBRATING)),
@@ -222,6 +248,18 @@ impl<'i> Crew<'i> {
     }
 }
 
+/// The status of a point that has no numbers, in words.
+fn reason(status: &Status) -> String {
+    match status {
+        Status::Failed { error } => error.clone(),
+        Status::NotMeasured { reason } => reason.clone(),
+        Status::Measured => String::new(),
+    }
+}
+
+/// How much longer than the point's time limit a server may take that nobody here can start again: its own clock for the
+/// point starts later.
+const SERVER_GRACE: Duration = Duration::from_secs(10);
 const CALIBRATING: &str = "measuring the cross-core latency";
 /// A calibration takes milliseconds; where the two ranks share a CPU it takes a few hundred.
 const CALIBRATION_TIMEOUT: Duration = Duration::from_secs(10);

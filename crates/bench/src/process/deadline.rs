@@ -18,6 +18,12 @@ impl Deadline {
         Self { end: Instant::now() + timeout, timeout }
     }
 
+    /// The same wait, and then some.
+    pub(super) fn and(self, more: Duration) -> Self {
+        let more = more.min(CENTURY);
+        Self { end: self.end + more, timeout: self.timeout + more }
+    }
+
     pub(super) fn earlier(self, other: Self) -> Self {
         if other.end < self.end { other } else { self }
     }

@@ -22,7 +22,8 @@ pub(super) struct Fleet<'i> {
 pub(super) enum Coupling {
     /// Each rank answers by itself.
     Apart,
-    /// The ranks wait for each other, so that a failure is waited out for no longer than [`FAILURE_GRACE`].
+    /// The ranks wait for each other, so that a failure is waited out for no longer than [`FAILURE_GRACE`]: the others
+    /// are then killed. A server that cannot be started again is given all the time that there is.
     Together,
 }
 
@@ -68,22 +69,33 @@ impl<'i> Fleet<'i> {
             agent.send(&request)?;
             replies.push(None);
         }
-        let mut until = deadline;
+        let (mut until, mut failed) = (deadline, false);
         loop {
             for (index, reply) in replies.iter_mut().enumerate().filter(|(_, reply)| reply.is_none()) {
                 match self.agents[index].reply(doing) {
                     Ok(found) => *reply = found,
                     Err(err) => return Err(self.with_last_words(err, index, doing, sink)),
                 }
-                let failed = matches!(reply, Some(Reply::Failed { .. } | Reply::NotMeasured { .. }));
-                if failed && coupling == Coupling::Together {
+                if matches!(reply, Some(Reply::Failed { .. } | Reply::NotMeasured { .. }))
+                    && coupling == Coupling::Together
+                {
+                    failed = true;
                     until = until.earlier(Deadline::after(FAILURE_GRACE));
                 }
             }
             let missing = replies.iter().position(Option::is_none);
             match missing {
-                Some(index) if deadline.is_over() => return Err(self.silent(index, doing, deadline)),
+                Some(index) if deadline.is_over() && !failed => {
+                    return Err(self.silent(index, doing, deadline));
+                }
                 Some(_) if !until.is_over() => self.transfer(until, sink)?,
+                Some(index) if !deadline.is_over() && self.irreplaceable().is_some() => {
+                    let (who, seconds) = (self.agents[index].name(), deadline.remaining().as_secs());
+                    sink.notice(&format!(
+                        "the other rank failed: waiting {seconds} s for {who} while {doing}"
+                    ));
+                    until = deadline;
+                }
                 _ => return Ok(replies),
             }
         }
@@ -131,6 +143,11 @@ impl<'i> Fleet<'i> {
         self.agents.iter_mut().for_each(|agent| agent.finish(deadline));
         // Their last words.
         let _ = self.transfer(Deadline::after(Duration::ZERO), sink);
+    }
+
+    /// An agent whose place no other can take, if there is one.
+    pub(super) fn irreplaceable(&self) -> Option<String> {
+        self.agents.iter().find(|agent| !agent.is_replaceable()).map(Agent::name)
     }
 
     /// Waits until something can be moved, a signal arrives or the deadline passes, and moves it.

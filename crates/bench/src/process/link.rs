@@ -1,4 +1,4 @@
-//! The way to one agent, whatever it is: so far a child's standard streams.
+//! The way to one agent, whatever it is: a child's standard streams, or a connection to a server that was started by hand.
 
 use std::fmt;
 use std::io::{self, Read, Write};
@@ -17,6 +17,9 @@ pub(super) trait Link: fmt::Debug {
 
     /// Where it is; empty for a child on this host.
     fn host(&self) -> &str;
+
+    /// Whether another one can take its place.
+    fn is_replaceable(&self) -> bool;
 
     /// What to wait for.
     fn interest(&self, wants: Wants) -> Vec<PollFd<'_>>;
@@ -83,6 +86,10 @@ impl Link for ChildLink {
 
     fn host(&self) -> &str {
         &self.host
+    }
+
+    fn is_replaceable(&self) -> bool {
+        true
     }
 
     fn interest(&self, wants: Wants) -> Vec<PollFd<'_>> {

@@ -23,7 +23,7 @@ use std::sync::Arc;
 
 use snow::{Builder, HandshakeState, StatelessTransportState};
 
-use super::frame::{Greeting, parse_greeting};
+use super::frame::{Greeting, parse_greeting, quotable};
 use super::key::Key;
 use crate::Error;
 
@@ -95,9 +95,10 @@ impl Initiator {
         std::mem::take(&mut self.outgoing)
     }
 
-    /// How much of the server's answer has come that is not yet whole.
-    pub fn is_partial(&self) -> bool {
-        !self.incoming.is_empty()
+    /// The beginning of what came instead of a greeting, quoted, if anything did.
+    pub fn foreign(&mut self) -> Option<String> {
+        let is_greeted = self.handshake.is_some();
+        (!is_greeted && !self.incoming.is_empty()).then(|| quotable(self.incoming.make_contiguous()))
     }
 
     /// Takes in what has come; gives the channel once the server has shown that it has the key.

@@ -20,6 +20,9 @@ pub trait Sink {
     /// An agent wrote a line to its standard error. `host` is empty for a child of this process.
     fn agent_line(&mut self, rank: u32, host: &str, line: &str);
 
+    /// Something that the user should know now and nobody later: that a server is waited for.
+    fn notice(&mut self, text: &str);
+
     /// Something that the user should know and that stops nothing.
     fn warning(&mut self, text: &str);
 }

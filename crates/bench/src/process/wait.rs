@@ -7,7 +7,7 @@ use super::deadline::Deadline;
 use super::interrupt::Interrupt;
 use crate::Error;
 
-/// Returns once a descriptor is ready or the deadline has passed.
+/// Whether a descriptor is ready: at once if one is, otherwise when one is or the deadline has passed.
 ///
 /// # Errors
 ///
@@ -16,11 +16,13 @@ pub(super) fn wait<'a>(
     mut fds: Vec<PollFd<'a>>,
     deadline: Deadline,
     interrupt: Option<&'a Interrupt>,
-) -> Result<(), Error> {
+) -> Result<bool, Error> {
+    let mut ready = false;
     fds.extend(interrupt.map(|interrupt| PollFd::new(interrupt, PollFlags::IN)));
     if interrupt.and_then(Interrupt::received).is_none() {
         match poll(&mut fds, Some(&deadline.timespec())) {
-            Ok(_) | Err(Errno::INTR) => {}
+            Ok(count) => ready = count > 0,
+            Err(Errno::INTR) => {}
             Err(errno) => {
                 return Err(Error::System { what: "wait for the other end".to_owned(), cause: errno.into() });
             }
@@ -28,6 +30,6 @@ pub(super) fn wait<'a>(
     }
     match interrupt.and_then(Interrupt::received) {
         Some(signal) => Err(Error::Interrupted { signal: signal.to_owned() }),
-        None => Ok(()),
+        None => Ok(ready),
     }
 }

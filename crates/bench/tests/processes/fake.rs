@@ -29,6 +29,7 @@ pub(crate) fn launch(token: &str, modes: [&str; 2]) -> Launch {
         hosts: modes.map(str::to_owned).to_vec(),
         cpus: Vec::new(),
         arguments: Vec::new(),
+        server: None,
         start_timeout: Duration::from_secs(30),
     }
 }

@@ -29,6 +29,7 @@ struct Seen {
     points: Vec<Point>,
     samples: Vec<Vec<(u32, Vec<u64>)>>,
     lines: Vec<String>,
+    notices: Vec<String>,
     warnings: Vec<String>,
 }
 
@@ -49,6 +50,10 @@ impl Sink for Seen {
 
     fn agent_line(&mut self, rank: u32, host: &str, line: &str) {
         self.lines.push(format!("[rank {rank} {host}] {line}"));
+    }
+
+    fn notice(&mut self, text: &str) {
+        self.notices.push(text.to_owned());
     }
 
     fn warning(&mut self, text: &str) {
@@ -509,6 +514,7 @@ fn coordinator_process() {
         fn agent_line(&mut self, _: u32, _: &str, line: &str) {
             println!("{line}");
         }
+        fn notice(&mut self, _: &str) {}
         fn warning(&mut self, _: &str) {}
     }
     let Ok(token) = std::env::var("FAKE_COORDINATOR") else { return };

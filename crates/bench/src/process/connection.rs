@@ -1,0 +1,172 @@
+//! An authenticated connection to a server that was started by hand, as the coordinator uses it.
+
+use std::collections::VecDeque;
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, TcpStream};
+
+use rustix::event::{PollFd, PollFlags};
+
+use super::deadline::Deadline;
+use super::link::{Link, Wants};
+use super::secure::{Channel, Opener, PAYLOAD_BYTES_MAX, Record, Sealer};
+use super::wait::wait;
+use crate::Error;
+
+/// The way to a server. There is only the one: what becomes of it cannot be mended from here.
+pub(super) struct Connection {
+    /// `node7:7362`.
+    place: String,
+    stream: TcpStream,
+    sealer: Sealer,
+    opener: Opener,
+    /// Sealed and not yet sent: at most one record.
+    outgoing: VecDeque<u8>,
+    /// Opened and not yet read.
+    incoming: VecDeque<u8>,
+    /// What it said beside the stream, a line each.
+    lines: VecDeque<u8>,
+    /// How it ended, if it has.
+    ended: Option<String>,
+}
+
+impl Connection {
+    /// `stream` must be non-blocking.
+    pub(super) fn new(place: String, stream: TcpStream, channel: Channel) -> Self {
+        let Channel { sealer, opener } = channel;
+        let (outgoing, incoming, lines) = Default::default();
+        Self { place, stream, sealer, opener, outgoing, incoming, lines, ended: None }
+    }
+
+    /// Takes in what has come from the network.
+    fn receive(&mut self) -> io::Result<()> {
+        let mut bytes = [0; RECEIVE_BYTES];
+        match self.stream.read(&mut bytes) {
+            Ok(0) => self.ended = Some("closed the connection".to_owned()),
+            Ok(count) => {
+                self.opener.push(&bytes[..count]);
+                if let Err(error) = self.open() {
+                    self.ended = Some(format!("was cut off because {error}"));
+                }
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Err(error),
+            Err(error) => self.ended = Some(format!("was lost ({error})")),
+        }
+        Ok(())
+    }
+
+    /// Opens the records that are whole.
+    fn open(&mut self) -> Result<(), Error> {
+        while let Some(record) = self.opener.next()? {
+            match record {
+                Record::Stream(bytes) => self.incoming.extend(bytes),
+                Record::Words(words) => {
+                    self.lines.extend(words.into_bytes());
+                    self.lines.push_back(b'\n');
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Link for Connection {
+    fn name(&self, _: u32) -> String {
+        format!("the server {}", self.place)
+    }
+
+    fn host(&self) -> &str {
+        &self.place
+    }
+
+    fn is_replaceable(&self) -> bool {
+        false
+    }
+
+    fn interest(&self, wants: Wants) -> Vec<PollFd<'_>> {
+        let mut flags = PollFlags::empty();
+        flags.set(PollFlags::OUT, wants.to_send || !self.outgoing.is_empty());
+        // The end of a stream can be read for ever, so that what is left here is waited for no longer than that.
+        flags.set(PollFlags::IN, wants.to_read || (wants.lines && self.ended.is_some()));
+        if flags.is_empty() { Vec::new() } else { vec![PollFd::new(&self.stream, flags)] }
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.flush()?;
+        let piece = &bytes[..bytes.len().min(PAYLOAD_BYTES_MAX)];
+        let mut sealed = Vec::new();
+        self.sealer.seal(&Record::Stream(piece.to_vec()), &mut sealed);
+        self.outgoing.extend(sealed);
+        match self.flush() {
+            Err(error) if error.kind() != io::ErrorKind::WouldBlock => Err(error),
+            _ => Ok(piece.len()),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        while !self.outgoing.is_empty() {
+            let count = self.stream.write(self.outgoing.as_slices().0)?;
+            self.outgoing.drain(..count);
+        }
+        Ok(())
+    }
+
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        while self.incoming.is_empty() && self.ended.is_none() {
+            self.receive()?;
+        }
+        self.incoming.read(bytes)
+    }
+
+    fn read_lines(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        if self.lines.is_empty() && self.ended.is_none() {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        self.lines.read(bytes)
+    }
+
+    /// Never known before its end has been read.
+    fn is_dead(&self) -> bool {
+        false
+    }
+
+    fn end(&self, _: Deadline) -> String {
+        self.ended.clone().unwrap_or_else(|| "closed the connection".to_owned())
+    }
+
+    /// The server closes the connection when it has understood that it is no longer needed. Closed from here at once, it
+    /// might never hear of it.
+    fn finish(&mut self, deadline: Deadline) {
+        while self.ended.is_none() && !deadline.is_over() {
+            let _ = self.flush();
+            match self.receive() {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    let mut flags = PollFlags::IN;
+                    flags.set(PollFlags::OUT, !self.outgoing.is_empty());
+                    if wait(vec![PollFd::new(&self.stream, flags)], deadline, None).is_err() {
+                        return;
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn kill(&mut self) {
+        // It fails where the connection is gone already.
+        let _ = self.stream.shutdown(Shutdown::Both);
+        self.ended.get_or_insert_with(|| "was let go".to_owned());
+    }
+}
+
+impl std::fmt::Debug for Connection {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Connection")
+            .field("place", &self.place)
+            .field("ended", &self.ended)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What one read takes in: a record.
+const RECEIVE_BYTES: usize = 64 << 10;
