@@ -53,7 +53,7 @@ fn latency(scratch: &Path, broken: &mut Vec<String>) -> Result<()> {
     for run in 0..RUNS {
         let out = scratch.join(format!("latency-{run}"));
         let place = out.to_string_lossy().into_owned();
-        shell::output(&[PROGRAM, "lat", "send", "-s", "8", "-n", "200000", "--out", &place])?;
+        shell::output(&[PROGRAM, "lat", "send", "--local", "-s", "8", "-n", "200000", "--out", &place])?;
         let point = first_point(&out)?;
         let number =
             |path: &str| point.pointer(path).and_then(Value::as_f64).with_context(|| format!("no {path}"));

@@ -191,8 +191,8 @@ pub enum Error {
     BadKey { reason: String },
     #[error("cannot find the host {host:?}: {reason}: check the name, or give an address")]
     UnknownHost { host: String, reason: String },
-    #[error("cannot reach the server {server} within {waited_s} s: {reason}")]
-    NoServer { server: String, waited_s: u64, reason: String },
+    #[error("cannot reach the server {server} within {waited_s} s: {reason}: {remedy}")]
+    NoServer { server: String, waited_s: u64, reason: String, remedy: String },
     #[error(
         "what answers at {place} is no server of rdmascope but says {line}: give the server's port with -p"
     )]

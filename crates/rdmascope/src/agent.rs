@@ -13,14 +13,18 @@ use crate::cli::AgentArguments;
 /// Serves the coordinator at standard input and output until it goes.
 pub(crate) fn serve(arguments: AgentArguments) -> anyhow::Result<ExitCode> {
     let (input, output) = agent::take_stdio()?;
+    agent::serve(input, output, worker(arguments)?)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What measures on this thread from now on.
+pub(crate) fn worker(arguments: AgentArguments) -> anyhow::Result<VerbsWorker> {
     // Pinned before anything is allocated, so that memory is where the CPU is.
     if let Some(cpu) = arguments.cpu {
         pin(cpu)?;
     }
     let pinned = arguments.cpu.map(|cpu| vec![cpu]);
-    let worker = VerbsWorker::new(providers(), arguments.device, arguments.port.options(), pinned);
-    agent::serve(input, output, worker)?;
-    Ok(ExitCode::SUCCESS)
+    Ok(VerbsWorker::new(providers(), arguments.device, arguments.port.options(), pinned))
 }
 
 fn pin(cpu: u32) -> anyhow::Result<()> {

@@ -73,7 +73,7 @@ impl Benchmark<'_> {
     /// Measures what the flags ask for.
     fn start(self, command: Vec<String>) -> anyhow::Result<ExitCode> {
         let resolved = resolve(&self.plan()?, &Options::default())?;
-        let launch = launch(&self.flags.placement)?;
+        let launch = launch(&self.flags.placement, self.flags.ends.peer()?)?;
         let (out, bandwidth) = (self.flags.out.clone(), self.bandwidth);
         execute(Job { resolved, quick: false, command, launch, out, bandwidth })
     }

@@ -8,15 +8,16 @@ use bench::worker::PortOptions;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use measure::units;
 
+use crate::ends::Ends;
 use crate::stdout;
 
 const EXAMPLES: &str = "\
 Examples:
   rdmascope run quick                  a first look at this machine, with a report
   rdmascope run gamess-2016 --quick    a published evaluation beside your numbers
-  rdmascope lat send -s 64 -c UD       half the round trip of a 64 B datagram
-  rdmascope lat read -s 4KiB           the round trip of an RDMA Read
-  rdmascope bw write -a --report_gbits throughput of all sizes from 2 B to 8 MiB
+  rdmascope lat send --local -c UD     half the round trip of a datagram, here
+  rdmascope lat read                   waits for a client on another terminal
+  rdmascope bw write --local -a        throughput of all sizes from 2 B to 8 MiB
   rdmascope run quick --hosts node1,node2 --via 'ssh {host}'
                                        the same between two hosts
   rdmascope devices                    what can be measured here
@@ -39,25 +40,31 @@ Examples:
 
 const LAT_EXAMPLES: &str = "\
 Examples:
-  rdmascope lat send                   2 B over RC, 1000 messages
-  rdmascope lat send -s 4KiB -n 100000 -c UC
-  rdmascope lat send -a -I 64          all sizes, up to 64 B inline
-  rdmascope lat send -e -D 10          sleep for completions, for ten seconds";
+  rdmascope lat send --local           2 B over RC, 1000 messages, both ends here
+  rdmascope lat send --local -s 4KiB -n 100000 -c UC
+  rdmascope lat send --local -a -I 64  all sizes, up to 64 B inline
+  rdmascope lat send --local -e -D 10  sleep for completions, for ten seconds
+  rdmascope lat send --listen 0.0.0.0  on node7: waits, and prints the key
+  rdmascope lat send node7 --key KEY -a -c UC
+                                       on another host: measures with node7";
 
 const LAT_ONE_SIDED_EXAMPLES: &str = "\
 Examples:
-  rdmascope lat write -a               half a round trip; the target polls its memory, as in ib_write_lat
-  rdmascope lat write --imm -c UC      the target is told by a completion
-  rdmascope lat read -s 4KiB           the whole round trip, as in ib_read_lat
-  rdmascope lat atomic -A CMP_AND_SWAP";
+  rdmascope lat write --local -a       half a round trip; the target polls its memory, as in ib_write_lat
+  rdmascope lat write --local --imm    the target is told by a completion
+  rdmascope lat read --local -s 4KiB   the whole round trip, as in ib_read_lat
+  rdmascope lat atomic --local -A CMP_AND_SWAP";
 
 const BW_EXAMPLES: &str = "\
 Examples:
-  rdmascope bw send                    64 KiB over RC, 5000 messages
-  rdmascope bw send -b -s 1MiB         both directions at once
-  rdmascope bw send -c UD -s 1KiB -t 64 -Q 16
-  rdmascope bw write -q 4 -l 16        four queue pairs, lists of sixteen
-  rdmascope bw read -o 16              sixteen reads under way";
+  rdmascope bw send --local            64 KiB over RC, both ends here
+  rdmascope bw send --local -b         both directions at once
+  rdmascope bw send --local -c UD -s 1KiB -t 64 -Q 16
+  rdmascope bw write --local -q 4 -l 16
+                                       four queue pairs, lists of sixteen
+  rdmascope bw read --listen 0.0.0.0   on node7: waits, and prints the key
+  rdmascope bw read node7 --key KEY -a --report_gbits
+                                       on another host: measures with node7";
 
 const PLANS_EXAMPLES: &str = "\
 Examples:
@@ -124,7 +131,8 @@ pub(crate) struct Placement {
     pub(crate) device: Option<String>,
     #[command(flatten)]
     pub(crate) port: PortFlags,
-    /// CPUs of rank 0 and rank 1, or `none` to leave them to the scheduler [default: the first two that are allowed].
+    /// CPUs of rank 0 and rank 1, or of the one end that is started by hand; `none` leaves them to the scheduler [default:
+    /// the first two that are allowed].
     #[arg(long, value_name = "A,B")]
     pub(crate) cpus: Option<String>,
     /// Hosts of rank 0 and rank 1; needs --via.
@@ -364,6 +372,8 @@ pub(crate) struct Flags {
     /// Keep the record and a report in this directory; it must not hold a run.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) ends: Ends,
     #[command(flatten)]
     pub(crate) placement: Placement,
 }

@@ -19,7 +19,7 @@ pub(crate) fn tell(error: &anyhow::Error) -> ExitCode {
 }
 
 /// A text without characters that a terminal would act on: it may quote a file, an argument or another host.
-fn harmless(text: &str) -> String {
+pub(crate) fn harmless(text: &str) -> String {
     text.chars()
         .map(|c| if c.is_control() { c.escape_default().to_string() } else { c.to_string() })
         .collect()

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use bench::process::coordinator::Launch;
+use bench::process::dial::Peer;
 use bench::worker;
 use rustix::thread::{CpuSet, sched_getaffinity};
 
@@ -13,8 +14,8 @@ use crate::failure::Usage;
 /// Ranks of every pattern so far.
 const RANKS: usize = 2;
 
-/// How the agents are started.
-pub(crate) fn launch(placement: &Placement) -> anyhow::Result<Launch> {
+/// How the agents are started: both, or that of rank 0 beside a server that was started by hand.
+pub(crate) fn launch(placement: &Placement, server: Option<Peer>) -> anyhow::Result<Launch> {
     let mut launch = Launch::local()?;
     launch.start_timeout = Duration::from_secs(u64::from(placement.start_timeout));
     launch.via.clone_from(&placement.via);
@@ -31,7 +32,8 @@ pub(crate) fn launch(placement: &Placement) -> anyhow::Result<Launch> {
     } else {
         launch.hosts = hosts(placement)?;
     }
-    launch.cpus = cpus(placement)?;
+    launch.cpus = if server.is_some() { vec![own_cpu(placement, 0)?] } else { cpus(placement)? };
+    launch.server = server;
     Ok(launch)
 }
 
@@ -69,6 +71,25 @@ fn cpus(placement: &Placement) -> anyhow::Result<Vec<Option<u32>>> {
         None if placement.via.is_some() => Ok(Vec::new()),
         None => Ok(first_two_allowed()),
     }
+}
+
+/// The CPU of one rank that was started by hand. `A,B` means the same at both ends, as in one command line for both.
+pub(crate) fn own_cpu(placement: &Placement, rank: usize) -> anyhow::Result<Option<u32>> {
+    let Some(text) = placement.cpus.as_deref() else {
+        // The other end takes the other one, in case it is on this host.
+        return Ok(first_two_allowed().get(rank).copied().flatten());
+    };
+    if text == "none" {
+        return Ok(None);
+    }
+    let cpus: Option<Vec<u32>> = text.split(',').map(|cpu| cpu.trim().parse().ok()).collect();
+    let own = match cpus.as_deref() {
+        Some([own]) => *own,
+        Some(both) if both.len() == RANKS => both[rank],
+        _ => return Err(Usage(format!("--cpus {text}: give this end's number such as 2, or `none`")).into()),
+    };
+    allowed(&[own])?;
+    Ok(Some(own))
 }
 
 /// Refuses CPUs that this process may not use.

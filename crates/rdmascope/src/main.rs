@@ -5,33 +5,45 @@ mod backends;
 mod benchmark;
 mod cli;
 mod devices;
+mod ends;
 mod execute;
 mod failure;
 mod launch;
 mod plans;
 mod report;
 mod run;
+mod server;
 mod sink;
 mod stdout;
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, FromArgMatches};
 
 use cli::{Cli, Command};
+use server::Waiting;
 
 fn main() -> ExitCode {
-    let command: Vec<String> = std::env::args().collect();
-    let result = match Cli::parse().command {
+    let matches = Cli::command().get_matches();
+    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    let result = match Waiting::asked_for(&matches) {
+        Some(server) => server.serve(),
+        None => run(cli.command, ends::without_key(std::env::args())),
+    };
+    result.unwrap_or_else(|error| failure::tell(&error))
+}
+
+/// Everything but a server.
+fn run(command: Command, words: Vec<String>) -> anyhow::Result<ExitCode> {
+    match command {
         Command::Agent(arguments) => agent::serve(arguments),
-        Command::Bw(benchmark) => benchmark::bandwidth(&benchmark.operation, command),
+        Command::Bw(benchmark) => benchmark::bandwidth(&benchmark.operation, words),
         Command::Completions { shell } => cli::completions(shell),
         Command::Devices { json } => devices::list(json),
-        Command::Lat(benchmark) => benchmark::latency(&benchmark.operation, command),
+        Command::Lat(benchmark) => benchmark::latency(&benchmark.operation, words),
         Command::Man => cli::man(),
         Command::Plans { name } => plans::list(name.as_deref()),
         Command::Report(arguments) => report::write(&arguments),
-        Command::Run(arguments) => run::run(&arguments, command),
-    };
-    result.unwrap_or_else(|error| failure::tell(&error))
+        Command::Run(arguments) => run::run(&arguments, words),
+    }
 }

@@ -9,7 +9,7 @@ use bench::process::message::Hello;
 use bench::process::sink::{Sink, SinkError};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use measure::figure::Unit;
-use measure::record::{Point, Program, Run, SCHEMA_VERSION};
+use measure::record::{Device, Environment, Point, Program, Run, SCHEMA_VERSION};
 use measure::store::RunWriter;
 use report::terminal::Stream;
 
@@ -146,6 +146,10 @@ impl Sink for Output {
         self.say(&format!("[rank {rank}{host}] {line}"));
     }
 
+    fn notice(&mut self, text: &str) {
+        self.say(&format!("rdmascope: {text}"));
+    }
+
     fn warning(&mut self, text: &str) {
         self.say(&format!("rdmascope: warning: {text}"));
         self.run.warnings.push(text.to_owned());
@@ -169,26 +173,31 @@ fn progress(points: u64) -> ProgressBar {
 /// What people paste into tickets: the settings of the run.
 fn banner(run: &Run) -> String {
     let mut out = format!("# rdmascope {}: {}\n", run.program.version, run.title);
-    for (rank, device) in run.devices.iter().enumerate() {
-        let environment = run.environments.get(rank);
-        let host = environment.map_or("?", |environment| environment.hostname.as_str());
-        let cpus = environment.and_then(|environment| environment.pinned_cpus.as_ref());
-        let cpus = cpus.map_or("not pinned".to_owned(), |cpus| format!("CPU {}", join(cpus)));
-        let attribute = |name: &str| device.attributes.get(name).map(plain).unwrap_or_default();
-        out += &format!(
-            "# rank {rank}: {} on {host}, {cpus}; {}, {}, port {}, MTU {} B, GID {}\n",
-            device.name,
-            device.provider,
-            attribute("link_layer"),
-            attribute("port_state"),
-            attribute("active_mtu_bytes"),
-            attribute("gid"),
-        );
+    for (at, device) in run.devices.iter().enumerate() {
+        out += &rank(at, Some(device), run.environments.get(at));
     }
     for warning in &run.warnings {
         out += &format!("# warning: {warning}\n");
     }
     out
+}
+
+/// A rank's line of the banner: its device, its host and its CPU.
+pub(crate) fn rank(rank: usize, device: Option<&Device>, environment: Option<&Environment>) -> String {
+    let host = environment.map_or("?", |environment| environment.hostname.as_str());
+    let cpus = environment.and_then(|environment| environment.pinned_cpus.as_ref());
+    let cpus = cpus.map_or("not pinned".to_owned(), |cpus| format!("CPU {}", join(cpus)));
+    let Some(device) = device else { return format!("# rank {rank}: no device on {host}, {cpus}\n") };
+    let attribute = |name: &str| device.attributes.get(name).map(plain).unwrap_or_default();
+    format!(
+        "# rank {rank}: {} on {host}, {cpus}; {}, {}, port {}, MTU {} B, GID {}\n",
+        device.name,
+        device.provider,
+        attribute("link_layer"),
+        attribute("port_state"),
+        attribute("active_mtu_bytes"),
+        attribute("gid"),
+    )
 }
 
 fn join(cpus: &[u32]) -> String {

@@ -75,7 +75,9 @@ fn settings_are_refused_by_the_name_that_they_were_given() {
 fn flags_are_refused_before_anything_starts() {
     let scratch = Scratch::new();
     let lat = |flags: &[&str], words: &[&str]| {
-        scratch.refused(&[&["lat", "send"][..], flags].concat(), 2, words);
+        // Both ends in either way: a server would wait for its client.
+        let local: &[&str] = if flags.contains(&"--via") { &[] } else { &["--local"] };
+        scratch.refused(&[&["lat", "send"][..], local, flags].concat(), 2, words);
     };
     lat(&["-s", "0"], &["at least 1 byte"]);
     lat(&["-s", "banana"], &["\"banana\"", "does not start with a digit"]);
@@ -104,7 +106,7 @@ fn flags_are_refused_before_anything_starts() {
 fn limits_of_the_device_are_named() {
     let scratch = Scratch::alone();
     let refused = |flags: &[&str], words: &[&str]| {
-        let all = [&["lat", "send", "--out", "record"][..], flags].concat();
+        let all = [&["lat", "send", "--local", "--out", "record"][..], flags].concat();
         scratch.refused(&all, 2, &[&["nothing of this plan can be measured"][..], words].concat());
         assert!(!scratch.at("record").exists());
     };
@@ -141,7 +143,7 @@ fn a_directory_that_holds_a_run_is_never_written_to() {
     scratch.write("plan.toml", SMALL);
     scratch.succeed(&["run", "plan.toml", "--out", "record"]);
     let before = listing(&scratch);
-    for command in [&["run", "quick"][..], &["lat", "send"], &["bw", "send"]] {
+    for command in [&["run", "quick"][..], &["lat", "send", "--local"], &["bw", "send", "--local"]] {
         let all = [command, &["--out", "record"]].concat();
         scratch.refused(&all, 2, &["record already holds a run", "never overwritten"]);
     }
@@ -193,7 +195,7 @@ fn a_record_that_is_none_or_spoilt_is_refused() {
     let scratch = Scratch::alone();
     scratch.refused(&["report", "nothing"], 2, &["nothing does not hold a run", "no such directory"]);
     scratch.refused(&["report", "."], 2, &["no run.json"]);
-    scratch.succeed(&["lat", "send", "-n", "20", "--out", "record"]);
+    scratch.succeed(&["lat", "send", "--local", "-n", "20", "--out", "record"]);
     scratch.refused(
         &["report", "record", "-o", "no/such/dir.html"],
         1,
@@ -212,7 +214,7 @@ fn a_record_that_is_none_or_spoilt_is_refused() {
 #[test]
 fn a_report_into_a_device_leaves_the_device_alone() {
     let scratch = Scratch::alone();
-    scratch.succeed(&["lat", "send", "-n", "20", "--out", "record"]);
+    scratch.succeed(&["lat", "send", "--local", "-n", "20", "--out", "record"]);
     let html = scratch.succeed(&["report", "record", "-o", "/dev/stdout"]);
     assert!(html.starts_with("<!doctype html>") && html.trim_end().ends_with("</html>"), "only the report");
     scratch.succeed(&["report", "record", "-o", "/dev/null"]);

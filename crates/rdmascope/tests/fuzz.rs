@@ -162,7 +162,7 @@ fn records() {
     let scratch = Scratch::alone();
     scratch.write("plan.toml", SMALL);
     scratch.succeed(&["run", "plan.toml", "--out", "record"]);
-    scratch.succeed(&["lat", "send", "-D", "0.05", "--out", "histogram"]);
+    scratch.succeed(&["lat", "send", "--local", "-D", "0.05", "--out", "histogram"]);
     let read = |path: &str| std::fs::read(scratch.at(path)).unwrap();
     let corpus = ["record", "histogram"].map(|name| {
         [read(&format!("{name}/run.json")), vec![0], read(&format!("{name}/points.jsonl"))].concat()

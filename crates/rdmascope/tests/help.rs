@@ -11,8 +11,8 @@ fn help_teaches_by_example_and_fits_a_terminal() {
         (&["--help"][..], "rdmascope run quick"),
         (&["run", "--help"], "rdmascope run quick --out"),
         (&["lat", "--help"], "rdmascope lat send"),
-        (&["lat", "send", "--help"], "rdmascope lat send -a"),
-        (&["bw", "send", "--help"], "rdmascope bw send -b"),
+        (&["lat", "send", "--help"], "rdmascope lat send --local -a"),
+        (&["bw", "send", "--help"], "rdmascope bw send --local -b"),
         (&["report", "--help"], "rdmascope report"),
         (&["plans", "--help"], "rdmascope plans quick >"),
     ] {

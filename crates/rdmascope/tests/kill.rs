@@ -186,7 +186,7 @@ fn a_signal_before_the_first_point_leaves_no_directory() {
     let ended = collect(child);
     assert_eq!((ended.status, ended.stdout.as_str()), (Some(1), ""), "{ended:?}");
     assert!(!scratch.at("record").exists(), "a run without a point keeps nothing");
-    command = scratch.program(["lat", "send", "-n", "20", "--out", "record"]);
+    command = scratch.program(["lat", "send", "--local", "-n", "20", "--out", "record"]);
     assert_eq!(support::finish(command).status, Some(0), "the name is free");
     scratch.assert_nothing_left();
 }

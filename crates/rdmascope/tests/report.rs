@@ -48,7 +48,7 @@ fn torn_and_older_records_are_read() {
 #[test]
 fn samples_outside_of_the_record_are_not_read() {
     let scratch = Scratch::alone();
-    scratch.succeed(&["lat", "send", "-n", "20", "--out", "record"]);
+    scratch.succeed(&["lat", "send", "--local", "-n", "20", "--out", "record"]);
     let points = fs::read_to_string(scratch.at("record/points.jsonl")).unwrap();
     let secret = scratch.write("secret", [1; 160]);
     for path in ["../secret", secret.to_str().unwrap()] {

@@ -151,7 +151,7 @@ fn agree(latency: &Latency, samples: &[u64]) {
 #[test]
 fn the_tables_show_what_the_record_holds() {
     let scratch = Scratch::alone();
-    let stdout = scratch.succeed(&["lat", "send", "-s", "2..64", "-n", "500", "--out", "record"]);
+    let stdout = scratch.succeed(&["lat", "send", "--local", "-s", "2..64", "-n", "500", "--out", "record"]);
     let (_, points) = scratch.record("record");
     let rows = rows(&stdout);
     assert_eq!(rows.len(), 6);
@@ -192,7 +192,7 @@ fn throughput_is_printed_in_the_unit_that_was_asked_for() {
         (&["-b"], "BW total[MiB/s]", (1u64 << 20) as f64),
     ] {
         let name = format!("record{}", flags.concat());
-        let all = [&["bw", "send", "-s", "4KiB", "-n", "2000", "--out", &name], flags].concat();
+        let all = [&["bw", "send", "--local", "-s", "4KiB", "-n", "2000", "--out", &name], flags].concat();
         let rows = rows(&scratch.succeed(&all));
         let (_, points) = scratch.record(&name);
         let point = &points[0];
@@ -206,7 +206,7 @@ fn throughput_is_printed_in_the_unit_that_was_asked_for() {
 #[test]
 fn a_run_of_some_time_keeps_a_histogram_and_takes_that_time() {
     let scratch = Scratch::alone();
-    scratch.succeed(&["lat", "send", "-D", "0.3", "--out", "record"]);
+    scratch.succeed(&["lat", "send", "--local", "-D", "0.3", "--out", "record"]);
     let (_, points) = scratch.record("record");
     let latency = points[0].latency.as_ref().unwrap();
     assert!(latency.resolution.is_some_and(|resolution| resolution <= 0.001), "{latency:?}");
@@ -214,7 +214,7 @@ fn a_run_of_some_time_keeps_a_histogram_and_takes_that_time() {
     let histogram = points[0].ends[0].histogram.as_ref().unwrap();
     assert_eq!(histogram.buckets.iter().map(|bucket| bucket.2).sum::<u64>(), latency.count);
     assert!(points[0].wall_ns >= 300_000_000);
-    let rows = rows(&scratch.succeed(&["bw", "send", "-D", "0.2", "-s", "1KiB"]));
+    let rows = rows(&scratch.succeed(&["bw", "send", "--local", "-D", "0.2", "-s", "1KiB"]));
     assert!(rows[0].contains_key("MsgRate[Mpps]"));
 }
 
@@ -222,7 +222,7 @@ fn a_run_of_some_time_keeps_a_histogram_and_takes_that_time() {
 fn all_sizes_end_where_the_service_ends() {
     let scratch = Scratch::alone();
     let sizes = |flags: &[&str]| -> Vec<String> {
-        let arguments = [&["lat", "send", "-a", "-n", "20"], flags].concat();
+        let arguments = [&["lat", "send", "--local", "-a", "-n", "20"], flags].concat();
         rows(&scratch.succeed(&arguments)).into_iter().map(|mut row| row.remove("#bytes").unwrap()).collect()
     };
     let reliable = sizes(&[]);
@@ -278,7 +278,20 @@ fn one_cpu_is_enough() {
     }
     let scratch = Scratch::alone();
     let mut command = scratch.command("taskset");
-    command.args(["-c", &first_cpu(), PROGRAM, "lat", "send", "-n", "50", "-s", "4,1024", "--out", "record"]);
+    command.args([
+        "-c",
+        &first_cpu(),
+        PROGRAM,
+        "lat",
+        "send",
+        "--local",
+        "-n",
+        "50",
+        "-s",
+        "4,1024",
+        "--out",
+        "record",
+    ]);
     let ended = finish(command);
     assert_eq!(ended.status, Some(0), "{ended:?}");
     let (run, points) = scratch.record("record");
@@ -341,7 +354,7 @@ fn a_reader_that_goes_away_stops_the_printing_but_not_the_run() {
 
     // Where there is no record, there is nothing left to do.
     let mut command = scratch.command("sh");
-    command.args(["-c", "\"$0\" lat send -a -n 20 | head -n 1", PROGRAM]);
+    command.args(["-c", "\"$0\" lat send --local -a -n 20 | head -n 1", PROGRAM]);
     let ended = finish(command);
     assert_eq!((ended.status, ended.stdout.lines().count(), ended.stderr.as_str()), (Some(0), 1, ""));
     scratch.assert_nothing_left();
@@ -361,7 +374,7 @@ fn results_are_on_standard_output_and_progress_is_for_terminals() {
 #[test]
 fn lost_messages_are_counted_in_the_record() {
     let scratch = Scratch::alone();
-    scratch.succeed(&["bw", "send", "-c", "UD", "-s", "64", "-n", "1000", "--out", "record"]);
+    scratch.succeed(&["bw", "send", "--local", "-c", "UD", "-s", "64", "-n", "1000", "--out", "record"]);
     let (_, points) = scratch.record("record");
     let lost = |point: &Point| point.counters.get("messages_lost").copied();
     assert!(points.iter().all(|point| lost(point).is_some()), "{points:?}");

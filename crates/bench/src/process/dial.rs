@@ -94,15 +94,21 @@ impl Peer {
                     Err(Failure::Passing(trouble)) => last = Some((*address, trouble)),
                 }
             }
-            let reason = last.map_or_else(String::new, |(address, trouble)| trouble.in_words(address));
-            if deadline.is_over() {
-                let (server, waited_s) = (self.place(), self.wait.as_secs());
-                return Err(Error::NoServer { server, waited_s, reason });
-            }
-            if !told {
-                told = true;
-                let seconds = self.wait.as_secs();
-                sink.notice(&format!("waiting up to {seconds} s for the server {}: {reason}", self.place()));
+            let (server, waited_s) = (self.place(), self.wait.as_secs());
+            if let Some((address, trouble)) = last {
+                let reason = trouble.what(address);
+                if deadline.is_over() {
+                    return Err(Error::NoServer {
+                        server,
+                        waited_s,
+                        reason,
+                        remedy: trouble.remedy(address),
+                    });
+                }
+                if !told {
+                    told = true;
+                    sink.notice(&format!("waiting up to {waited_s} s for the server {server}: {reason}"));
+                }
             }
             wait(Vec::new(), deadline.earlier(Deadline::after(PAUSE)), interrupt)?;
         }
@@ -166,25 +172,39 @@ impl Peer {
 }
 
 impl Trouble {
-    fn in_words(&self, address: SocketAddr) -> String {
+    /// What was found.
+    fn what(&self, address: SocketAddr) -> String {
         match self {
-            Self::Refused(error) => format!(
-                "nothing listens on {address} ({error}): start the server there, with --listen if it is on another host, or \
-                 let its firewall pass this port"
+            Self::Refused(error) => {
+                format!("nothing listens on {address}, or a firewall refuses it ({error})")
+            }
+            Self::Silent => {
+                format!("{address} does not answer: its host is down, or a firewall drops what comes")
+            }
+            Self::Unreachable(error) => format!("{address} cannot be reached ({error})"),
+            Self::Mute => {
+                format!("something listens on {address} but does not answer as a server of rdmascope does")
+            }
+            Self::Closed => format!("something listens on {address} but hangs up at once"),
+        }
+    }
+
+    /// What to do.
+    fn remedy(&self, address: SocketAddr) -> String {
+        let port = address.port();
+        match self {
+            Self::Refused(_) => format!(
+                "start the server there, with --listen if its clients are on other hosts, and let TCP port {port} pass"
             ),
-            Self::Silent => format!(
-                "{address} does not answer: the host is down, or a firewall drops what comes for this port and must pass it"
-            ),
-            Self::Unreachable(error) => format!(
-                "{address} cannot be reached ({error}): check the network, and that no firewall refuses this port"
-            ),
-            Self::Mute => format!(
-                "something listens on {address} but does not answer as a server of rdmascope does: it is another program, \
-                 or a server that is stopped"
-            ),
-            Self::Closed => format!(
-                "something listens on {address} but hangs up: it is another program, or a tunnel to a host without the server"
-            ),
+            Self::Silent => format!("check the host, and let its firewall pass TCP port {port}"),
+            Self::Unreachable(_) => "check the name, the network and the firewall".to_owned(),
+            Self::Mute => {
+                "give the server's port with -p, and make sure that the server is not stopped".to_owned()
+            }
+            Self::Closed => {
+                "give the server's port with -p, or start the server at the other end of the tunnel"
+                    .to_owned()
+            }
         }
     }
 }

@@ -1,0 +1,111 @@
+//! Which ends of a benchmark this command is: both, the server that waits, or the client that measures.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs};
+use std::time::Duration;
+
+use bench::process::dial::Peer;
+use bench::process::key::Key;
+use bench::process::server::PORT;
+use clap::Args;
+
+use crate::failure::Usage;
+
+/// Ends that are started by hand, as perftest's are.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Ends {
+    /// Host of the server, which makes this the client, whose settings count; without HOST this is the server.
+    #[arg(conflicts_with_all = ["local", "via", "hosts", "listen"])]
+    pub(crate) host: Option<String>,
+    /// Both ends on this host, started by this one command.
+    #[arg(long, conflicts_with_all = ["via", "hosts", "listen", "port", "wait"])]
+    pub(crate) local: bool,
+    /// TCP port of the server.
+    #[arg(short = 'p', long, default_value_t = PORT, conflicts_with = "via")]
+    pub(crate) port: u16,
+    /// Address that the server listens on, such as 0.0.0.0 for all of this host [default: 127.0.0.1, for this host only].
+    #[arg(long, value_name = "ADDRESS", conflicts_with = "via")]
+    pub(crate) listen: Option<String>,
+    /// Key that the server printed; RDMASCOPE_KEY in the environment keeps it from other users of this host.
+    #[arg(long, requires = "host")]
+    pub(crate) key: Option<String>,
+    /// Seconds to wait for the other end [default: 30 for the client, 600 for the server].
+    #[arg(long, value_name = "SECONDS", conflicts_with = "via")]
+    pub(crate) wait: Option<u32>,
+}
+
+/// The variable that a key may stand in.
+const KEY_VARIABLE: &str = "RDMASCOPE_KEY";
+/// How long a server waits: a user goes to another host, finds it busy and comes back.
+const SERVER_WAIT_S: u32 = 600;
+/// How long a client waits: both ends started by one script, the server a little later.
+const CLIENT_WAIT_S: u32 = 30;
+
+impl Ends {
+    /// The server that a client is to measure with, if this is one.
+    pub(crate) fn peer(&self) -> anyhow::Result<Option<Peer>> {
+        let Some(host) = &self.host else { return Ok(None) };
+        if host.is_empty() {
+            return Err(Usage("HOST is empty: give the name or the address of the server".to_owned()).into());
+        }
+        if self.port == 0 {
+            return Err(Usage("-p 0 is no port of a server: give the one that it printed".to_owned()).into());
+        }
+        let key = self.key.clone().or_else(|| std::env::var(KEY_VARIABLE).ok()).unwrap_or_default();
+        if key.is_empty() {
+            let text = format!(
+                "the client of {host} needs the key that the server printed: give --key KEY or {KEY_VARIABLE}"
+            );
+            return Err(Usage(text).into());
+        }
+        let wait = Duration::from_secs(self.wait.unwrap_or(CLIENT_WAIT_S).into());
+        Ok(Some(Peer { host: host.clone(), port: self.port, key: key.parse::<Key>()?, wait }))
+    }
+
+    /// Where a server is to listen.
+    pub(crate) fn address(&self) -> anyhow::Result<SocketAddr> {
+        let Some(text) = &self.listen else { return Ok((Ipv4Addr::LOCALHOST, self.port).into()) };
+        // A name would be looked up, and Debian's own of a host is of its loopback.
+        let is_address = text.split('%').next().is_some_and(|address| address.parse::<IpAddr>().is_ok());
+        let found = is_address.then(|| (text.as_str(), self.port).to_socket_addrs().ok()?.next()).flatten();
+        let wrong = || {
+            Usage(format!(
+                "--listen {text}: give an address of this host such as 192.0.2.7, or 0.0.0.0 for all"
+            ))
+        };
+        Ok(found.ok_or_else(wrong)?)
+    }
+
+    /// How long a server waits for its client.
+    pub(crate) fn server_wait(&self) -> Duration {
+        Duration::from_secs(self.wait.unwrap_or(SERVER_WAIT_S).into())
+    }
+}
+
+/// A command line as a record keeps it: whoever reads the record needs no key.
+pub(crate) fn without_key(words: impl IntoIterator<Item = String>) -> Vec<String> {
+    let mut is_key = false;
+    let hide = |word: String| {
+        let hidden = match (is_key, word.starts_with("--key=")) {
+            (true, _) => "...".to_owned(),
+            (false, true) => "--key=...".to_owned(),
+            (false, false) => word.clone(),
+        };
+        is_key = !is_key && word == "--key";
+        hidden
+    };
+    words.into_iter().map(hide).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_keeps_no_key() {
+        let hidden = |text: &str| without_key(text.split(' ').map(str::to_owned)).join(" ");
+        assert_eq!(hidden("r lat send h --key abc -n 5"), "r lat send h --key ... -n 5");
+        assert_eq!(hidden("r lat send h --key=abc -n 5"), "r lat send h --key=... -n 5");
+        assert_eq!(hidden("r lat send h --key"), "r lat send h --key");
+        assert_eq!(hidden("r run keyed --keyed abc"), "r run keyed --keyed abc");
+    }
+}

@@ -1,0 +1,125 @@
+//! The end that is started first and waits: `rdmascope lat send` and the like without a host.
+
+use std::net::{IpAddr, SocketAddr};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use bench::process::agent::Worker;
+use bench::process::interrupt::Interrupt;
+use bench::process::server::{PORT, Server};
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Args, Command, CommandFactory, FromArgMatches};
+
+use crate::cli::{AgentArguments, Cli, Placement};
+use crate::ends::Ends;
+use crate::{agent, failure, launch, sink, stdout};
+
+/// A command that is to wait for its client. It knows nothing of the benchmark, which the client alone decides.
+pub(crate) struct Waiting {
+    /// The words of the command, `lat send`, which the client's has too.
+    words: String,
+    ends: Ends,
+    placement: Placement,
+    /// Settings that were given here and do not count.
+    idle: Vec<String>,
+}
+
+impl Waiting {
+    /// The command line's, if it is that of a server.
+    pub(crate) fn asked_for(matches: &ArgMatches) -> Option<Self> {
+        let (mut matches, mut command, mut words) = (matches, Cli::command(), Vec::new());
+        while let Some((name, below)) = matches.subcommand() {
+            command = command.find_subcommand(name)?.clone();
+            matches = below;
+            words.push(name.to_owned());
+        }
+        // Only benchmarks can be started by hand.
+        matches.try_contains_id("local").ok()?;
+        let ends = Ends::from_arg_matches(matches).ok()?;
+        let placement = Placement::from_arg_matches(matches).ok()?;
+        let is_server = ends.host.is_none() && !ends.local && placement.via.is_none();
+        let idle = idle(&command, matches);
+        is_server.then(|| Self { words: words.join(" "), ends, placement, idle })
+    }
+
+    /// Waits, serves and says how it went.
+    pub(crate) fn serve(self) -> anyhow::Result<ExitCode> {
+        let cpu = launch::own_cpu(&self.placement, SERVER_RANK)?;
+        let address = self.ends.address()?;
+        let interrupt = Arc::new(Interrupt::install()?);
+        let mut worker = agent::worker(AgentArguments {
+            device: self.placement.device.clone(),
+            cpu,
+            port: self.placement.port,
+        })?;
+        let server = Server::listen(address)?;
+        let described = worker.describe(SERVER_RANK as u32).map_err(reason)?;
+        let here = sink::rank(SERVER_RANK, described.device.as_ref(), Some(&described.environment));
+        stdout::print(&self.banner(&server, &here))?;
+        if !self.idle.is_empty() {
+            eprintln!(
+                "rdmascope: the client's settings count: {} of this command has no effect",
+                self.idle.join(", ")
+            );
+        }
+        let mut told = |text: &str| eprintln!("rdmascope: {}", failure::harmless(text));
+        let guest = server.wait(self.ends.server_wait(), Some(&interrupt), &mut told)?;
+        let client = guest.address();
+        stdout::print(&format!("The client {client} has connected.\n"))?;
+        let abandoned = |error: bench::Error| {
+            failure::tell(&error.into());
+        };
+        let points = guest.serve(worker, Some(interrupt), abandoned)?;
+        let (points, were) =
+            if points == 1 { ("1 point".to_owned(), "was") } else { (format!("{points} points"), "were") };
+        stdout::print(&format!("{points} {were} measured for the client {client}.\n"))?;
+        Ok(ExitCode::SUCCESS)
+    }
+
+    /// What people paste into tickets, and the client's command.
+    fn banner(&self, server: &Server, here: &str) -> String {
+        let address = server.address();
+        let (ip, port) = (address.ip(), address.port());
+        let whom = if ip.is_loopback() { ", which only this host reaches (see --listen)" } else { "" };
+        let option = if port == PORT { String::new() } else { format!(" -p {port}") };
+        format!(
+            "# rdmascope {version}: server of {words}\n{here}# listening on {ip}, TCP port {port}{whom}, for {wait} s\n\
+             Waiting for client to connect...\n\
+             rdmascope {words} {host}{option} --key {key}\n",
+            version = env!("CARGO_PKG_VERSION"),
+            words = self.words,
+            wait = self.ends.server_wait().as_secs(),
+            host = self.host(address),
+            key = server.key(),
+        )
+    }
+
+    /// What a client calls this host.
+    fn host(&self, address: SocketAddr) -> String {
+        match (&self.ends.listen, address.ip()) {
+            (_, IpAddr::V4(ip)) if !ip.is_unspecified() => ip.to_string(),
+            // With its zone, for which the client may have another name.
+            (Some(text), IpAddr::V6(ip)) if !ip.is_unspecified() => text.clone(),
+            _ => rustix::system::uname().nodename().to_string_lossy().into_owned(),
+        }
+    }
+}
+
+/// The settings of a command line that are the client's business, as `--size`.
+fn idle(command: &Command, matches: &ArgMatches) -> Vec<String> {
+    let own = Placement::augment_args(Ends::augment_args(Command::new("own")));
+    let is_own = |id: &clap::Id| own.get_arguments().any(|argument| argument.get_id() == id);
+    let is_given = |id: &clap::Id| matches.value_source(id.as_str()) == Some(ValueSource::CommandLine);
+    let others =
+        command.get_arguments().filter(|argument| !is_own(argument.get_id()) && is_given(argument.get_id()));
+    others.filter_map(|argument| argument.get_long()).map(|long| format!("--{long}")).collect()
+}
+
+fn reason(error: bench::process::agent::PointError) -> anyhow::Error {
+    use bench::process::agent::PointError::{Failed, NotMeasured};
+    let (Failed(text) | NotMeasured(text)) = error;
+    anyhow::Error::msg(text)
+}
+
+/// The client has rank 0.
+const SERVER_RANK: usize = 1;
