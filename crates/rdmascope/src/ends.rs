@@ -25,8 +25,9 @@ pub(crate) struct Ends {
     /// Address that the server listens on, such as 0.0.0.0 for all of this host [default: 127.0.0.1, for this host only].
     #[arg(long, value_name = "ADDRESS", conflicts_with = "via")]
     pub(crate) listen: Option<String>,
-    /// Key that the server printed; RDMASCOPE_KEY in the environment keeps it from other users of this host.
-    #[arg(long, requires = "host")]
+    /// Key that the server printed, or RDMASCOPE_KEY in the environment, which other users of this host cannot see; a
+    /// script may give the server one, too, for this once.
+    #[arg(long, conflicts_with_all = ["local", "via"])]
     pub(crate) key: Option<String>,
     /// Seconds to wait for the other end [default: 30 for the client, 600 for the server].
     #[arg(long, value_name = "SECONDS", conflicts_with = "via")]
@@ -50,15 +51,21 @@ impl Ends {
         if self.port == 0 {
             return Err(Usage("-p 0 is no port of a server: give the one that it printed".to_owned()).into());
         }
-        let key = self.key.clone().or_else(|| std::env::var(KEY_VARIABLE).ok()).unwrap_or_default();
-        if key.is_empty() {
-            let text = format!(
+        let needed = || {
+            Usage(format!(
                 "the client of {host} needs the key that the server printed: give --key KEY or {KEY_VARIABLE}"
-            );
-            return Err(Usage(text).into());
-        }
+            ))
+        };
+        let key = self.given_key()?.ok_or_else(needed)?;
         let wait = Duration::from_secs(self.wait.unwrap_or(CLIENT_WAIT_S).into());
-        Ok(Some(Peer { host: host.clone(), port: self.port, key: key.parse::<Key>()?, wait }))
+        Ok(Some(Peer { host: host.clone(), port: self.port, key, wait }))
+    }
+
+    /// The key that was given with the command or in the environment.
+    pub(crate) fn given_key(&self) -> anyhow::Result<Option<Key>> {
+        let text =
+            self.key.clone().or_else(|| std::env::var(KEY_VARIABLE).ok().filter(|key| !key.is_empty()));
+        Ok(text.map(|text| text.parse()).transpose()?)
     }
 
     /// Where a server is to listen.

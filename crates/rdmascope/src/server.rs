@@ -4,12 +4,15 @@ use std::net::{IpAddr, SocketAddr};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use bench::process::agent::Worker;
+use bench::process::agent::{PointError, Worker};
 use bench::process::interrupt::Interrupt;
+use bench::process::key::Key;
 use bench::process::server::{PORT, Server};
+use bench::worker;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Command, CommandFactory, FromArgMatches};
 
+use crate::backends::providers;
 use crate::cli::{AgentArguments, Cli, Placement};
 use crate::ends::Ends;
 use crate::{agent, failure, launch, sink, stdout};
@@ -47,12 +50,18 @@ impl Waiting {
         let cpu = launch::own_cpu(&self.placement, SERVER_RANK)?;
         let address = self.ends.address()?;
         let interrupt = Arc::new(Interrupt::install()?);
+        // Status and sentence of a device that is not there are those of every command.
+        worker::find(providers(), self.placement.device.as_deref())?;
         let mut worker = agent::worker(AgentArguments {
             device: self.placement.device.clone(),
             cpu,
             port: self.placement.port,
         })?;
-        let server = Server::listen(address)?;
+        let given = self.ends.given_key()?;
+        if given.is_some() {
+            eprintln!("rdmascope: the key was given and not made here: give each only once");
+        }
+        let server = Server::listen(address, given.map_or_else(Key::generate, Ok)?)?;
         let described = worker.describe(SERVER_RANK as u32).map_err(reason)?;
         let here = sink::rank(SERVER_RANK, described.device.as_ref(), Some(&described.environment));
         stdout::print(&self.banner(&server, &here))?;
@@ -65,7 +74,8 @@ impl Waiting {
         let mut told = |text: &str| eprintln!("rdmascope: {}", failure::harmless(text));
         let guest = server.wait(self.ends.server_wait(), Some(&interrupt), &mut told)?;
         let client = guest.address();
-        stdout::print(&format!("The client {client} has connected.\n"))?;
+        // Who has read the client's command may have closed the pipe behind it, which stops nothing.
+        let _ = stdout::print(&format!("The client {client} has connected.\n"));
         let abandoned = |error: bench::Error| {
             failure::tell(&error.into());
         };
@@ -115,9 +125,8 @@ fn idle(command: &Command, matches: &ArgMatches) -> Vec<String> {
     others.filter_map(|argument| argument.get_long()).map(|long| format!("--{long}")).collect()
 }
 
-fn reason(error: bench::process::agent::PointError) -> anyhow::Error {
-    use bench::process::agent::PointError::{Failed, NotMeasured};
-    let (Failed(text) | NotMeasured(text)) = error;
+fn reason(error: PointError) -> anyhow::Error {
+    let (PointError::Failed(text) | PointError::NotMeasured(text)) = error;
     anyhow::Error::msg(text)
 }
 

@@ -43,6 +43,7 @@ impl Connection {
         match self.stream.read(&mut bytes) {
             Ok(0) => self.ended = Some("closed the connection".to_owned()),
             Ok(count) => {
+                // Nothing can have come before: a server says nothing until it has seen a first record.
                 self.opener.push(&bytes[..count]);
                 if let Err(error) = self.open() {
                     self.ended = Some(format!("was cut off because {error}"));
@@ -170,3 +171,6 @@ impl std::fmt::Debug for Connection {
 
 /// What one read takes in: a record.
 const RECEIVE_BYTES: usize = 64 << 10;
+
+#[cfg(test)]
+mod tests;

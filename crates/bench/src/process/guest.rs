@@ -24,6 +24,8 @@ pub struct Guest {
     stream: TcpStream,
     address: SocketAddr,
     channel: Channel,
+    /// Longest silence between two points.
+    idle: Duration,
 }
 
 /// What both threads of a server know: the one that reads, and the one that measures and answers.
@@ -49,7 +51,7 @@ enum End {
 
 impl Guest {
     pub(super) fn new(stream: TcpStream, address: SocketAddr, channel: Channel) -> Self {
-        Self { stream, address, channel }
+        Self { stream, address, channel, idle: IDLE_TIMEOUT }
     }
 
     /// Where it comes from.
@@ -84,9 +86,10 @@ impl Guest {
             opener,
             interrupt,
             ready: VecDeque::new(),
-            patience: IDLE_TIMEOUT,
-            deadline: Deadline::after(IDLE_TIMEOUT),
-            point: IDLE_TIMEOUT,
+            idle: self.idle,
+            patience: self.idle,
+            deadline: Deadline::after(self.idle),
+            point: self.idle,
         };
         let orphaned = {
             let shared = Arc::clone(&shared);
@@ -159,6 +162,8 @@ struct Input {
     interrupt: Option<Arc<Interrupt>>,
     /// Opened and not yet read.
     ready: VecDeque<u8>,
+    /// How long a request may take that no point's time limit stands for.
+    idle: Duration,
     /// How long the next request may take in all, and until when.
     patience: Duration,
     deadline: Deadline,
@@ -169,30 +174,40 @@ struct Input {
 impl Input {
     /// Waits until something has come. False at the end.
     fn receive(&mut self) -> bool {
-        let mut bytes = [0; RECEIVE_BYTES];
-        let end = match (&self.shared.stream).read(&mut bytes) {
-            Ok(0) => End::Client("closed the connection".to_owned()),
-            Ok(count) => {
-                self.opener.push(&bytes[..count]);
-                match self.open() {
-                    Ok(()) => return true,
-                    Err(error) => End::Client(format!("was cut off because {error}")),
-                }
-            }
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => return true,
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                let fds = vec![PollFd::new(&self.shared.stream, PollFlags::IN)];
-                match wait(fds, self.deadline, self.interrupt.as_deref()) {
-                    Ok(_) if !self.deadline.is_over() => return true,
-                    Ok(_) => End::Client(format!("sent nothing for {} s", self.patience.as_secs())),
-                    Err(Error::Interrupted { signal }) => End::Signal(signal),
-                    Err(error) => End::Client(format!("was lost ({error})")),
-                }
-            }
-            Err(error) => End::Client(format!("was lost ({error})")),
+        // Also before the first read: requests may have come right behind the handshake.
+        let end = match self.open() {
+            Ok(()) if !self.ready.is_empty() => return true,
+            Ok(()) => match self.take_in() {
+                Ok(()) => return true,
+                Err(end) => end,
+            },
+            Err(error) => End::Client(format!("was cut off because {error}")),
         };
         self.shared.end(end);
         false
+    }
+
+    /// Reads what has come, or waits until something may have.
+    fn take_in(&mut self) -> Result<(), End> {
+        let mut bytes = [0; RECEIVE_BYTES];
+        match (&self.shared.stream).read(&mut bytes) {
+            Ok(0) => Err(End::Client("closed the connection".to_owned())),
+            Ok(count) => {
+                self.opener.push(&bytes[..count]);
+                Ok(())
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                let fds = vec![PollFd::new(&self.shared.stream, PollFlags::IN)];
+                match wait(fds, self.deadline, self.interrupt.as_deref()) {
+                    Ok(_) if !self.deadline.is_over() => Ok(()),
+                    Ok(_) => Err(End::Client(format!("sent nothing for {} s", self.patience.as_secs()))),
+                    Err(Error::Interrupted { signal }) => Err(End::Signal(signal)),
+                    Err(error) => Err(End::Client(format!("was lost ({error})"))),
+                }
+            }
+            Err(error) => Err(End::Client(format!("was lost ({error})"))),
+        }
     }
 
     /// Opens the records that are whole.
@@ -225,7 +240,7 @@ impl Requests for Input {
             }
             // While the point runs nothing is heard, for nothing must be said.
             Request::Connect { .. } | Request::Run => self.point,
-            Request::Hello { .. } | Request::Calibrate(_) | Request::Reset | Request::Quit => IDLE_TIMEOUT,
+            Request::Hello { .. } | Request::Calibrate(_) | Request::Reset | Request::Quit => self.idle,
         };
         self.deadline = Deadline::after(self.patience);
     }
@@ -322,3 +337,6 @@ const SEND_TIMEOUT: Duration = Duration::from_secs(30);
 const RECEIVE_BYTES: usize = 4096;
 /// Exit status of a server whose client was gone in the middle of a measurement.
 const EXIT_ABANDONED: libc::c_int = 1;
+
+#[cfg(test)]
+mod tests;

@@ -340,4 +340,4 @@ const STREAM: u8 = 0;
 const WORDS: u8 = 1;
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

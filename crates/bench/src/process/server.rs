@@ -45,17 +45,17 @@ enum Call {
 }
 
 impl Server {
-    /// Listens, with a key of its own. Port 0 takes one that is free.
+    /// Listens for whoever has the key. Port 0 takes one that is free.
     ///
     /// # Errors
     ///
     /// If the address is not of this host or the port is taken.
-    pub fn listen(address: SocketAddr) -> Result<Self, Error> {
+    pub fn listen(address: SocketAddr, key: Key) -> Result<Self, Error> {
         let failed = |cause| Error::Listen { address, cause };
         let listener = TcpListener::bind(address).map_err(failed)?;
         listener.set_nonblocking(true).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
-        Ok(Self { listener, address, key: Key::generate()? })
+        Ok(Self { listener, address, key })
     }
 
     /// Where it listens.

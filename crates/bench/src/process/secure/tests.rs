@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 
 /// Both sides after an honest handshake, whose bytes are cut into pieces of this size.
-fn shake(piece: usize) -> (Channel, Channel) {
+pub(in super::super) fn shake(piece: usize) -> (Channel, Channel) {
     let key = Key::generate().unwrap();
     let (mut initiator, mut responder) = (Initiator::new(&key), Responder::new(&key));
     let (mut client, mut server) = (None, None);
