@@ -23,6 +23,9 @@ const BATCHES: usize = 41;
 const ROUND_TRIPS: usize = 100;
 /// How long one answer may take before the other rank has gone: a busy machine may keep it off its CPU for long.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// How long a calibration may take in all: milliseconds where both ranks run, seconds where one is kept off its CPU at every
+/// turn, which is then no time of a cache line.
+const LIMIT: Duration = Duration::from_secs(4);
 /// Fruitless looks between glances at the clock.
 const SPINS: u32 = 256;
 const PAGE: usize = 4096;
@@ -86,8 +89,13 @@ impl Line {
         let mut times = Vec::with_capacity(BATCHES + 1);
         // SAFETY: the mapping is of a page, aligned, and lives as long as the value.
         let word = unsafe { &*self.word };
+        let end = clock.now().0.saturating_add(clock.ticks(LIMIT));
         for _ in 0..=BATCHES {
             let before = clock.now();
+            if before.0 > end {
+                let reason = "the ranks keep each other, or others keep them, off their CPUs".to_owned();
+                return Err(Error::Calibration { reason });
+            }
             for _ in 0..ROUND_TRIPS {
                 self.bounce(word, clock)?;
             }
@@ -175,6 +183,29 @@ mod tests {
         let (mut line, _) = Line::offer().unwrap();
         let error = line.run(Clock::monotonic()).unwrap_err().to_string();
         assert!(error.contains("does not answer"), "{error}");
+    }
+
+    #[test]
+    fn ranks_on_one_cpu_are_given_up_in_time() {
+        let clock = Clock::calibrate();
+        let (mut first, handle) = Line::offer().unwrap();
+        let mut second = Line::open(&handle).unwrap();
+        let allowed = rustix::thread::sched_getaffinity(None).unwrap();
+        let cpu = (0..rustix::thread::CpuSet::MAX_CPU).find(|cpu| allowed.is_set(*cpu)).unwrap();
+        let mut only = rustix::thread::CpuSet::new();
+        only.set(cpu);
+        let start = clock.now();
+        std::thread::scope(|scope| {
+            for line in [&mut first, &mut second] {
+                scope.spawn(move || {
+                    rustix::thread::sched_setaffinity(None, &only).unwrap();
+                    // The other one may only see that this one has given up.
+                    let error = line.run(clock).unwrap_err().to_string();
+                    assert!(error.contains("off their CPUs") || error.contains("does not answer"), "{error}");
+                });
+            }
+        });
+        assert!(clock.now().since(start) < clock.ticks(2 * (LIMIT + PATIENCE)));
     }
 
     #[test]
