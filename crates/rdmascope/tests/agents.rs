@@ -33,7 +33,9 @@ fn fails(script: &str, more: &[&str], words: &[&str]) {
 fn an_agent_may_be_started_by_any_command_and_its_words_are_shown() {
     let (scratch, ended) = run("host=$1; shift; echo \"hello from $host\" >&2; exec \"$@\"", &[]);
     assert_eq!(ended.status, Some(0), "{ended:?}");
-    let mut said: Vec<_> = ended.stderr.lines().collect();
+    // A busy machine may cost a calibration, which is said as well.
+    let is_said = |line: &&str| !line.contains("the cross-core latency was not measured");
+    let mut said: Vec<_> = ended.stderr.lines().filter(is_said).collect();
     said.sort_unstable();
     assert_eq!(said, ["[rank 0 red] hello from red", "[rank 1 blue] hello from blue"]);
     assert!(all_measured(&scratch.record("record").1));
