@@ -259,8 +259,10 @@ fn ends_with_what_fitted(scratch: &Scratch, command: std::process::Command, name
         return skip("mount", "a tmpfs cannot be mounted here");
     }
     assert_eq!(ended.status, Some(1), "{ended:?}");
-    let message = ended.stderr.trim_end();
-    assert_eq!(message.lines().count(), 1, "{message}");
+    // A busy machine may cost a calibration, which is said as well.
+    let is_said = |line: &&str| !line.contains("the cross-core latency was not measured");
+    let said: Vec<_> = ended.stderr.lines().filter(is_said).collect();
+    let [message] = said[..] else { panic!("{said:?}") };
     assert!(message.contains(why) && message.contains("cannot"), "{message}");
     let (run, points) = scratch.record(name);
     assert!(!points.is_empty(), "{ended:?}");
