@@ -3,6 +3,7 @@
 mod bench;
 mod check;
 mod ci;
+mod parity;
 mod shell;
 mod tidy;
 mod vm;
@@ -17,6 +18,7 @@ usage: cargo xtask COMMAND
   test      all tests; what needs a thing that is not installed is skipped and says so
   ci        installs what the tests need (packages only as root), then check, test and a quick run; nothing is skipped
   bench     the project's performance claims, as ratios measured side by side in one run
+  parity    rdmascope beside perftest and qperf on rxe0, in one boot, as ratios (--help tells more)
   vm        runs a command in a virtual machine with a real kernel device, rxe0 (--help tells more)";
 
 fn main() -> ExitCode {
@@ -25,6 +27,7 @@ fn main() -> ExitCode {
         "bench" => bench::run(),
         "check" => check::run(),
         "ci" => ci::run(),
+        "parity" => return parity::run(std::env::args().skip(2)),
         "test" => check::test(&[]),
         "tidy" => tidy::run(),
         "vm" => return vm::run(std::env::args_os().skip(2)),

@@ -1,0 +1,66 @@
+//! A test of perftest: a server and a client of one program.
+
+use anyhow::{Context, Result};
+
+use super::plan::Group;
+use super::process;
+use super::table::Quantity;
+
+/// perftest's own.
+const PORT: u16 = 18515;
+
+/// Runs the test once: the median latency in ns, or messages per second.
+pub(super) fn measure(group: &Group, device: &str, size: u64, messages: u64) -> Result<f64> {
+    let (size_text, messages) = (size.to_string(), messages.to_string());
+    let mut words = vec![group.test, "-d", device, "-n", &messages, "-F"];
+    if group.test != "ib_atomic_lat" {
+        words.extend(["-s", &size_text]);
+    }
+    if group.test.contains("send") || group.test.contains("write") {
+        words.extend(["-c", group.service]);
+    }
+    if group.quantity == Quantity::Rate {
+        // No peak: its stamps are as many as the messages, and it means nothing for so few.
+        words.push("-N");
+    }
+    let client: Vec<&str> = words.iter().copied().chain(["127.0.0.1"]).collect();
+    let printed = process::pair(&words, PORT, &client, true)?;
+    read(&printed, group.quantity, size)
+}
+
+/// Finds the number in what was printed. The columns of a latency are `#bytes #iterations t_min t_max t_typical ...` in
+/// microseconds, those of a bandwidth `#bytes #iterations peak average MsgRate` in 2^20 bytes and millions.
+fn read(printed: &str, quantity: Quantity, size: u64) -> Result<f64> {
+    let mut lines = printed.lines();
+    lines.find(|line| line.trim_start().starts_with("#bytes")).context("it printed no table")?;
+    let row = lines.next().context("its table is empty")?;
+    let numbers: Vec<f64> = row.split_whitespace().map_while(|word| word.parse().ok()).collect();
+    let number = |index: usize| {
+        numbers.get(index).copied().filter(|n| *n > 0.0).with_context(|| format!("a row `{row}`"))
+    };
+    Ok(match quantity {
+        Quantity::Latency | Quantity::MeanLatency => number(4)? * 1e3,
+        // Of the two columns that say the same, the one with more digits.
+        Quantity::Rate if size < 1024 => number(4)? * 1e6,
+        Quantity::Rate => number(3)? * 1_048_576.0 / size as f64,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_right_column_is_read() {
+        let latency = " #bytes #iterations    t_min[usec]    t_max[usec]  t_typical[usec]    t_avg[usec]    t_stdev[usec]   \
+                       99% percentile[usec]   99.9% percentile[usec] \n 2       1000          11.94          146.71       \
+                       12.54    \t       12.97       \t4.28   \t\t19.23   \t\t146.71 \n-----";
+        assert_eq!(read(latency, Quantity::Latency, 2).unwrap(), 12540.0);
+        let rate = "---\n #bytes     #iterations    BW peak[MB/sec]    BW average[MB/sec]   MsgRate[Mpps]\n 65536      300 \
+                    0.00               38.84              0.000621\n";
+        assert_eq!(read(rate, Quantity::Rate, 65536).unwrap(), 38.84 * 16.0);
+        assert_eq!(read(rate, Quantity::Rate, 2).unwrap(), 621.0);
+        assert!(read("Couldn't connect", Quantity::Rate, 2).is_err());
+        assert!(read("#bytes\n 2 1000 nonsense", Quantity::Latency, 2).is_err());
+    }
+}

@@ -1,0 +1,119 @@
+//! Two programs that talk to each other, with a limit on how long they may.
+
+use std::fs;
+use std::io::Read;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+
+/// How long a server may take to listen, and a pair of programs to end.
+const LISTENS_WITHIN: Duration = Duration::from_secs(20);
+const ENDS_WITHIN: Duration = Duration::from_secs(120);
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// CPUs of the client and the server: those that rdmascope gives rank 0 and rank 1.
+const CLIENT_CPU: &str = "0";
+const SERVER_CPU: &str = "1";
+
+/// A program that is killed when it is dropped.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Starts a server, waits until it listens on a TCP port, runs its client and gives what the client printed. The server
+/// must end by itself afterwards if `ends` is true.
+pub(super) fn pair(server: &[&str], port: u16, client: &[&str], ends: bool) -> Result<String> {
+    let mut server = Running(pinned(server, SERVER_CPU).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?);
+    let since = Instant::now();
+    while !listens(port) {
+        if let Some(status) = server.0.try_wait()? {
+            bail!("the server ended ({status}) before it listened");
+        }
+        if since.elapsed() > LISTENS_WITHIN {
+            bail!("the server does not listen on port {port}");
+        }
+        std::thread::sleep(PAUSE);
+    }
+    let mut client =
+        Running(pinned(client, CLIENT_CPU).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?);
+    let mut printed = client.0.stdout.take().context("a pipe that was asked for is not there")?;
+    // Less than a pipe holds, so that nobody has to read while it runs.
+    let status = ended(&mut client.0).context("the client does not end")?;
+    let mut text = String::new();
+    printed.read_to_string(&mut text)?;
+    if !status.success() {
+        let mut errors = String::new();
+        let mut said = client.0.stderr.take().context("a pipe that was asked for is not there")?;
+        said.read_to_string(&mut errors)?;
+        bail!("the client failed ({status}): {}", errors.lines().last().unwrap_or("it said nothing"));
+    }
+    if ends {
+        ended(&mut server.0).context("the server does not end")?;
+    }
+    Ok(text)
+}
+
+fn pinned(words: &[&str], cpu: &str) -> Command {
+    let mut command = Command::new("taskset");
+    command.args(["-c", cpu]).args(words).stdin(Stdio::null());
+    command
+}
+
+fn ended(child: &mut Child) -> Result<std::process::ExitStatus> {
+    let since = Instant::now();
+    while since.elapsed() < ENDS_WITHIN {
+        if let Some(status) = child.try_wait()? {
+            return Ok(status);
+        }
+        std::thread::sleep(PAUSE);
+    }
+    bail!("it ran for {} s", ENDS_WITHIN.as_secs())
+}
+
+/// Whether somebody listens on a TCP port, without disturbing them by a connection.
+fn listens(port: u16) -> bool {
+    let of = |path: &str| {
+        let text = fs::read_to_string(path).unwrap_or_default();
+        text.lines().any(|line| is_listener(line, port))
+    };
+    of("/proc/net/tcp") || of("/proc/net/tcp6")
+}
+
+/// Whether a line of /proc/net/tcp is of a socket that listens on a port.
+fn is_listener(line: &str, port: u16) -> bool {
+    /// `TCP_LISTEN` of the kernel.
+    const LISTEN: &str = "0A";
+    let mut words = line.split_whitespace().skip(1);
+    let local = words.next().and_then(|address| address.rsplit(':').next());
+    local == Some(&format!("{port:04X}")) && words.nth(1) == Some(LISTEN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_listener_is_told_from_a_connection() {
+        let line =
+            "   0: 00000000:4853 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 1 1";
+        assert!(is_listener(line, 18515));
+        assert!(!is_listener(line, 18516));
+        assert!(!is_listener(&line.replace(" 0A ", " 01 "), 18515));
+        assert!(!is_listener("  sl  local_address rem_address   st tx_queue rx_queue", 18515));
+    }
+
+    #[test]
+    fn a_listener_of_this_process_is_seen() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        assert!(listens(port));
+        drop(listener);
+        assert!(!listens(port));
+    }
+}

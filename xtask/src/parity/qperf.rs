@@ -1,0 +1,57 @@
+//! A test of qperf, through RDMA CM.
+
+use anyhow::{Context, Result};
+
+use super::plan::Group;
+use super::process;
+use super::table::Quantity;
+
+/// qperf's own.
+const PORT: u16 = 19765;
+
+/// Runs the test once: the mean latency in ns, or messages per second.
+pub(super) fn measure(group: &Group, size: u64) -> Result<f64> {
+    let size_text = size.to_string();
+    // One second each; polling, as we do; five digits.
+    let client =
+        ["qperf", "-t", "1", "-m", &size_text, "-cm", "1", "-cp", "1", "-e", "5", "127.0.0.1", group.test];
+    let printed = process::pair(&["qperf"], PORT, &client, false)?;
+    read(&printed, group.quantity, size)
+}
+
+/// Finds the number in what was printed, e.g. `latency  =  12.3 us` or `bw  =  40,1 MB/sec`.
+fn read(printed: &str, quantity: Quantity, size: u64) -> Result<f64> {
+    let name = if quantity == Quantity::Rate { "bw" } else { "latency" };
+    let line = printed.lines().find(|line| line.split_whitespace().next() == Some(name));
+    let line = line.with_context(|| format!("it printed no {name}"))?;
+    let mut words = line.split('=').nth(1).unwrap_or_default().split_whitespace();
+    let number: f64 =
+        words.next().and_then(|word| word.replace(',', "").parse().ok()).context("no number")?;
+    // qperf's units are of powers of ten.
+    let scale = match words.next().unwrap_or_default() {
+        "ns" => 1.0,
+        "us" => 1e3,
+        "ms" => 1e6,
+        "bytes/sec" => 1.0,
+        "KB/sec" => 1e3,
+        "MB/sec" => 1e6,
+        "GB/sec" => 1e9,
+        "sec" => 1e9,
+        other => anyhow::bail!("an unknown unit `{other}`"),
+    };
+    Ok(if quantity == Quantity::Rate { number * scale / size as f64 } else { number * scale })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn units_are_read() {
+        let printed = "rc_lat:\n    latency  =  31.5 us\n";
+        assert_eq!(read(printed, Quantity::MeanLatency, 2).unwrap(), 31500.0);
+        let printed = "rc_bw:\n    bw  =  40.5 MB/sec\n";
+        assert_eq!(read(printed, Quantity::Rate, 1000).unwrap(), 40500.0);
+        assert!(read("rc_lat:\nfailed to connect", Quantity::MeanLatency, 2).is_err());
+    }
+}
