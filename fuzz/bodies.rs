@@ -9,8 +9,10 @@ use std::path::Path;
 
 use bench::plan::{Options, Plan, bundled, resolve};
 use bench::point::Service;
-use bench::process::frame::{Decoder, Frame};
+use bench::process::frame::{Decoder, Frame, Greeting};
+use bench::process::key::Key;
 use bench::process::message::{Reply, Request};
+use bench::process::secure::{Channel, Initiator, Record, Responder};
 use measure::figure::Unit;
 use measure::store::RunReader;
 use measure::units;
@@ -99,6 +101,65 @@ fn decode(bytes: &[u8], piece: usize) -> (Option<String>, Vec<Frame>, Option<Str
     }
     assert!(decoder.unread_bytes() <= bytes.len());
     (greeting, frames, None)
+}
+
+/// What a stranger sends: to a server that waits, to a client that calls, and into a channel between the two. In pieces it
+/// is received as at once; it never gets in, never gets a word out of a server that it has not greeted, and never comes
+/// out of a channel.
+pub(crate) fn channel(data: &[u8]) {
+    let Some((&piece, bytes)) = data.split_first() else { return };
+    let key: Key = "abcdefghijklmnopqrstuvwxyz".parse().unwrap();
+    let received = [bytes.len().max(1), usize::from(piece).max(1)].map(|piece| {
+        let mut responder = Responder::new(&key);
+        let (open, at_server) =
+            take(bytes, piece, |bytes| responder.take(bytes).map(|channel| channel.is_some()));
+        assert!(!open, "a stranger is in");
+        let answer = responder.outgoing();
+        let greeting = Greeting::ours().to_line();
+        assert!(answer.is_empty() || answer.starts_with(greeting.as_bytes()));
+        assert!(answer.is_empty() || bytes.trim_ascii_start().starts_with(b"rdmascope "));
+        let mut initiator = Initiator::new(&key);
+        let (open, at_client) =
+            take(bytes, piece, |bytes| initiator.take(bytes).map(|channel| channel.is_some()));
+        assert!(!open, "a stranger is a server");
+        (at_server, answer.len(), at_client, initiator.outgoing().len())
+    });
+    assert_eq!(received[0], received[1]);
+    let (mut client, mut server) = met(&key);
+    let mut wire = Vec::new();
+    client.sealer.seal(&Record::Stream(bytes.to_vec()), &mut wire);
+    server.opener.push(&wire);
+    let mut opened = Vec::new();
+    while let Some(Record::Stream(piece)) = server.opener.next().unwrap() {
+        opened.extend(piece);
+    }
+    assert_eq!(opened, bytes);
+    for channel in [&mut client, &mut server] {
+        channel.opener.push(bytes);
+        assert!(!matches!(channel.opener.next(), Ok(Some(_))), "a stranger's record is opened");
+    }
+}
+
+/// Whether an end of the channel let in what came in pieces of this size, and whether it refused it.
+fn take<E>(bytes: &[u8], piece: usize, mut take: impl FnMut(&[u8]) -> Result<bool, E>) -> (bool, bool) {
+    for bytes in bytes.chunks(piece) {
+        match take(bytes) {
+            Ok(false) => {}
+            Ok(true) => return (true, false),
+            Err(_) => return (false, true),
+        }
+    }
+    (false, false)
+}
+
+/// A client and a server that have met.
+pub(crate) fn met(key: &Key) -> (Channel, Channel) {
+    let (mut initiator, mut responder) = (Initiator::new(key), Responder::new(key));
+    responder.take(&initiator.outgoing()).unwrap();
+    initiator.take(&responder.outgoing()).unwrap();
+    responder.take(&initiator.outgoing()).unwrap();
+    let client = initiator.take(&responder.outgoing()).unwrap().unwrap();
+    (client, responder.take(&initiator.outgoing()).unwrap().unwrap())
 }
 
 /// A record, `run.json` and `points.jsonl` with a zero byte between them: refused, or shown as tables and as a page.

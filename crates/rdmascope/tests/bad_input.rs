@@ -103,6 +103,40 @@ fn flags_are_refused_before_anything_starts() {
 }
 
 #[test]
+fn ends_started_by_hand_are_refused_before_they_wait() {
+    let scratch = Scratch::new();
+    let lat = |flags: &[&str], words: &[&str]| {
+        scratch.refused(&[&["lat", "send"][..], flags].concat(), 2, words);
+    };
+    lat(&["node7"], &["client of node7 needs the key", "--key KEY", "RDMASCOPE_KEY"]);
+    lat(&["node7", "--key", "abc"], &["the key has 3 letters", "26 letters"]);
+    lat(&["node7", "--key", "abcdefghijklmnopqrstuvwxy0"], &["the key has a '0'"]);
+    lat(&["", "--key", "x"], &["HOST is empty"]);
+    lat(&["node7", "--key", "x", "-p", "0"], &["-p 0"]);
+    lat(&["--listen", "node7"], &["--listen node7", "an address of this host"]);
+    lat(&["--listen", ""], &["--listen", "an address of this host"]);
+    lat(&["--key", "abc"], &["the key has 3 letters"]);
+    lat(&["--cpus", "0,1,2"], &["--cpus 0,1,2", "this end's number"]);
+    lat(&["--cpus", "999999"], &["CPU 999999", "may not use"]);
+    lat(&["-d", "mlx5_7"], &["no device named \"mlx5_7\"", "this host has softdev0"]);
+    for (flags, words) in [
+        (&["node7", "--local"][..], "cannot be used with '--local'"),
+        (&["node7", "--via", "env"], "cannot be used with '--via"),
+        (&["node7", "--listen", "0.0.0.0"], "cannot be used with '--listen"),
+        (&["--local", "--via", "env"], "cannot be used with"),
+        (&["--local", "--key", "x"], "cannot be used with"),
+        (&["--local", "-p", "7"], "cannot be used with"),
+        (&["--via", "env", "--wait", "7"], "cannot be used with"),
+        (&["-p", "70000"], "70000"),
+        (&["--wait", "soon"], "--wait"),
+    ] {
+        let ended = scratch.run(&[&["lat", "send"][..], flags].concat());
+        assert_eq!((ended.status, ended.stdout.as_str()), (Some(2), ""), "{flags:?}");
+        assert!(ended.stderr.contains(words), "{flags:?}: {}", ended.stderr);
+    }
+}
+
+#[test]
 fn limits_of_the_device_are_named() {
     let scratch = Scratch::alone();
     let refused = |flags: &[&str], words: &[&str]| {

@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 
 use bench::plan::{Options, bundled, resolve};
 use bench::process::frame::Greeting;
+use bench::process::key::Key;
 use bench::process::message::{CalibrationStep, Reply, Request};
+use bench::process::secure::{Initiator, Record};
 use support::{SMALL, Scratch};
 
 /// Mutations of each corpus, unless the time is over before.
@@ -155,6 +157,27 @@ fn frames() {
     }
     let words = ["rdmascope ", " protocol ", "\n", "\u{5}", "\"", "{", "}", "[", ",", ":"];
     drive(&corpus, &[&words[..], &NUMBERS].concat(), bodies::frames);
+}
+
+#[test]
+fn channel() {
+    let key = Key::generate().unwrap();
+    let mut initiator = Initiator::new(&key);
+    let greeting = initiator.outgoing();
+    initiator.take(&greeting).unwrap();
+    let message = initiator.outgoing();
+    let mut sealed = Vec::new();
+    let (_, mut sender) = bodies::met(&key);
+    sender.sealer.seal(&Record::Words("stopped by SIGINT".to_owned()), &mut sealed);
+    let corpus = [
+        [&[7][..], &greeting].concat(),
+        [&[1], &greeting[..], &message].concat(),
+        [&[50], &greeting[..], &message, &sealed].concat(),
+        [&[60], &greeting[..], &[0, 0]].concat(),
+        [&[2], &sealed[..]].concat(),
+    ];
+    let words = ["rdmascope ", " protocol ", "1\n", "\n", "\u{0}", "\u{0}0", "0.1.0", "\r\n", "\u{1b}"];
+    drive(&corpus, &[&words[..], &NUMBERS].concat(), bodies::channel);
 }
 
 #[test]

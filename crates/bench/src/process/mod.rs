@@ -3,16 +3,20 @@
 //! ```text
 //! coordinator ── standard input ──► agent of rank 0   (a child, or whatever `--via` starts: ssh, ip netns exec, ...)
 //!             ◄─ standard output ──
+//!             ◄═ TCP, encrypted ══► server, rank 1    (started by hand, where that is what users want)
 //! ```
 //!
 //! * [`frame`]: how messages travel in a byte stream, and how anything else is recognised as such;
 //! * [`message`]: what is said;
 //! * [`agent`]: the end that measures, around a [`agent::Worker`];
-//! * [`coordinator`]: the end that decides, with a deadline on every wait and no child left behind.
+//! * [`coordinator`]: the end that decides, with a deadline on every wait and no child left behind;
+//! * [`server`], [`guest`], [`dial`]: an agent and a coordinator that find each other because a user started both;
+//! * [`key`], [`secure`]: how they know each other, and nobody else knows what they say.
 //!
-//! Invariants: no listening port; nothing but frames on an agent's standard output; every wait has a deadline; agents
-//! die with the coordinator and the coordinator reaps its agents, on every way out; control traffic stops while a point
-//! is measured.
+//! Invariants: nothing listens on a port but a server that waits for its one client, on loopback unless told otherwise;
+//! whoever has not shown the key is told nothing, costs nothing and stops nothing; nothing but frames on an agent's
+//! standard output; every wait has a deadline; agents die with the coordinator and the coordinator reaps its agents, on
+//! every way out; control traffic stops while a point is measured.
 
 pub mod agent;
 mod channel;

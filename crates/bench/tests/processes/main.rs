@@ -4,6 +4,7 @@
 //! The agents are this test binary itself, started again through a command template (`fake.rs`).
 
 mod fake;
+mod hands;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, Command, Stdio};
