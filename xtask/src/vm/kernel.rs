@@ -45,7 +45,10 @@ impl Kernel {
         let directory = cache.join(package.key());
         // One builds, others wait for it.
         let lock = File::create(cache.join("lock"))?;
-        lock.lock()?;
+        if lock.try_lock().is_err() {
+            eprintln!("xtask: vm: waiting for another process that prepares the kernel");
+            lock.lock()?;
+        }
         if directory.is_dir() {
             // Its age says when apt was asked last.
             File::open(&directory)?.set_modified(std::time::SystemTime::now())?;
@@ -213,7 +216,7 @@ fn modules(tree: &Path, done: &Path, release: &str) -> Result<()> {
         }
     }
     let directory = Path::new(MODULES).join(release);
-    for list in ["modules.builtin", "modules.order"] {
+    for list in ["modules.builtin", "modules.builtin.modinfo", "modules.order"] {
         fs::copy(tree.join(&directory).join(list), done.join(&directory).join(list))?;
     }
     run_in(done, &[OsStr::new("/sbin/depmod"), OsStr::new("-b"), done.as_os_str(), OsStr::new(release)])
@@ -251,7 +254,7 @@ const WORK: &str = "unfinished";
 const IMAGE: &str = "kernel";
 const MODULES: &str = "lib/modules";
 /// Changes with how the directory is made of the package.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 /// Section 2.1.1.1 of the xz file format.
 const XZ_MAGIC: &[u8] = b"\xfd7zXZ\0";
 

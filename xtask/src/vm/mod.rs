@@ -65,7 +65,7 @@ fn boot(options: &Options) -> Result<u8> {
         "the guest runs this machine's programs, which must be those of x86_64"
     );
     ci::install(&PACKAGES)?;
-    let kernel = Kernel::find(&target().join("vm"))?;
+    let kernel = Kernel::find(&target()?.join("vm"))?;
     let out = options.out.as_deref().map(out).transpose()?;
     let archive = archive(options, &kernel, out.as_deref())?;
     let parts = Parts {
@@ -78,8 +78,9 @@ fn boot(options: &Options) -> Result<u8> {
 }
 
 /// Cargo's directory for what is built.
-fn target() -> PathBuf {
-    env::var_os("CARGO_TARGET_DIR").map_or_else(|| shell::root().join("target"), PathBuf::from)
+fn target() -> Result<PathBuf> {
+    let set = env::var_os("CARGO_TARGET_DIR").map(std::path::absolute).transpose()?;
+    Ok(set.unwrap_or_else(|| shell::root().join("target")))
 }
 
 /// The directory of --out as an absolute path, which is its place inside as well.
