@@ -1,12 +1,12 @@
 //! Devices and contexts.
 
 use std::ffi::{CStr, c_char, c_int};
-use std::fmt;
 use std::sync::Arc;
 
 use crate::abi::*;
 use crate::address::Gid;
 use crate::error::{Error, Result};
+use crate::port::Port;
 use crate::provider::Provider;
 
 /// A device that a provider has found. Opening it gives a [`Context`].
@@ -195,121 +195,6 @@ pub struct DeviceLimits {
     pub ports: u8,
 }
 
-/// A path MTU. The five that the specification knows.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub struct Mtu(ibv_mtu);
-
-impl Mtu {
-    /// The MTU of so many bytes, if there is one.
-    #[must_use]
-    pub fn from_bytes(bytes: u32) -> Option<Self> {
-        (IBV_MTU_256..=IBV_MTU_4096).map(Self).find(|mtu| mtu.bytes() == bytes)
-    }
-
-    /// Its size in bytes.
-    #[must_use]
-    pub fn bytes(self) -> u32 {
-        128 << self.0.clamp(IBV_MTU_256, IBV_MTU_4096)
-    }
-
-    pub(crate) fn raw(self) -> ibv_mtu {
-        self.0
-    }
-}
-
-/// State of a port.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum PortState {
-    /// Ready for traffic.
-    Active,
-    /// Not connected.
-    Down,
-    /// Anything else, as the device has it.
-    Other(u32),
-}
-
-/// Link layer of a port.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum LinkLayer {
-    /// RoCE or iWARP.
-    Ethernet,
-    /// InfiniBand.
-    InfiniBand,
-    /// Anything else, as the device has it.
-    Other(u8),
-}
-
-/// Width and signal rate of a link, as its port has them.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct LinkSpeed {
-    width: u8,
-    speed: u8,
-}
-
-impl LinkSpeed {
-    /// Lanes; `None` where the device says something that no specification names.
-    #[must_use]
-    pub fn lanes(self) -> Option<u8> {
-        Some(match self.width {
-            1 => 1,
-            2 => 4,
-            4 => 8,
-            8 => 12,
-            16 => 2,
-            _ => return None,
-        })
-    }
-
-    /// InfiniBand's name of the signal rate of a lane, and the rate in Mbit/s (IBTA vol. 2, chapter 6, and
-    /// `ibv_devinfo`); `None` where the device says something that no specification names.
-    #[must_use]
-    pub fn rate(self) -> Option<(&'static str, u32)> {
-        Some(match self.speed {
-            1 => ("SDR", 2_500),
-            2 => ("DDR", 5_000),
-            4 => ("QDR", 10_000),
-            8 => ("FDR10", 10_312),
-            16 => ("FDR", 14_062),
-            32 => ("EDR", 25_781),
-            64 => ("HDR", 53_125),
-            128 => ("NDR", 106_250),
-            _ => return None,
-        })
-    }
-}
-
-impl fmt::Display for LinkSpeed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (self.lanes(), self.rate()) {
-            (Some(lanes), Some((name, _))) => write!(f, "{lanes}X {name}"),
-            _ => write!(f, "width {} speed {}", self.width, self.speed),
-        }
-    }
-}
-
-/// What a port is (`ibv_query_port`).
-#[derive(Clone, Copy, Debug)]
-pub struct Port {
-    /// State.
-    pub state: PortState,
-    /// Link layer.
-    pub link_layer: LinkLayer,
-    /// Largest MTU that it can have.
-    pub max_mtu: Mtu,
-    /// MTU that it has.
-    pub active_mtu: Mtu,
-    /// Longest message, in bytes.
-    pub max_message_bytes: u32,
-    /// Local identifier; 0 on Ethernet.
-    pub lid: u16,
-    /// Entries of the GID table.
-    pub gids: u32,
-    /// Entries of the P_Key table.
-    pub pkeys: u16,
-    /// Width and signal rate of the link.
-    pub speed: LinkSpeed,
-}
-
 impl Context {
     /// The device.
     #[must_use]
@@ -353,25 +238,7 @@ impl Context {
         // SAFETY: the context is open and the attributes are writable.
         let returned = unsafe { (self.inner.provider().query_port)(self.inner.raw, port, &raw mut attr) };
         Error::check("query_port", || format!("{} port {port}", self.device().name), returned)?;
-        Ok(Port {
-            state: match attr.state {
-                IBV_PORT_ACTIVE => PortState::Active,
-                IBV_PORT_DOWN => PortState::Down,
-                other => PortState::Other(other),
-            },
-            link_layer: match attr.link_layer {
-                IBV_LINK_LAYER_ETHERNET => LinkLayer::Ethernet,
-                IBV_LINK_LAYER_INFINIBAND => LinkLayer::InfiniBand,
-                other => LinkLayer::Other(other),
-            },
-            max_mtu: Mtu(attr.max_mtu),
-            active_mtu: Mtu(attr.active_mtu),
-            max_message_bytes: attr.max_msg_sz,
-            lid: attr.lid,
-            gids: u32::try_from(attr.gid_tbl_len).unwrap_or(0),
-            pkeys: attr.pkey_tbl_len,
-            speed: LinkSpeed { width: attr.active_width, speed: attr.active_speed },
-        })
+        Ok(Port::from(&attr))
     }
 
     /// An entry of a port's P_Key table.

@@ -5,8 +5,9 @@ use std::fmt;
 
 use crate::abi::*;
 use crate::address::Gid;
-use crate::context::{Context, LinkLayer};
+use crate::context::Context;
 use crate::error::{Error, Result};
+use crate::port::LinkLayer;
 
 /// What packets with a GID look like (`ibv_gid_type`).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

@@ -23,19 +23,21 @@ mod completion;
 mod context;
 mod error;
 mod gid;
+mod kind;
 mod memory;
+mod port;
 mod queue_pair;
 mod sockaddr;
 mod work;
 
 pub use address::{AddressHandle, Gid, GlobalRoute, Route};
 pub use completion::{Completion, CompletionChannel, CompletionQueue, WcOpcode, WcStatus};
-pub use context::{
-    Context, Device, DeviceLimits, LinkLayer, LinkSpeed, Mtu, Port, PortState, Transport, devices,
-};
+pub use context::{Context, Device, DeviceLimits, Transport, devices};
 pub use error::{Error, Result};
 pub use gid::{GidEntry, GidKind, default_gid};
+pub use kind::DeviceKind;
 pub use memory::{MemoryRegion, ProtectionDomain, Remote};
+pub use port::{LinkLayer, LinkSpeed, Mtu, PhysicalState, Port, PortState};
 pub use provider::Provider;
 pub use queue_pair::{
     CanReceive, Connection, Init, Initialisation, QueuePair, QueuePairOptions, ReadyToReceive, ReadyToSend,

@@ -7,9 +7,10 @@ use std::sync::atomic::Ordering::Relaxed;
 use crate::abi::*;
 use crate::address::Route;
 use crate::completion::CompletionQueue;
-use crate::context::{Mtu, Transport};
+use crate::context::Transport;
 use crate::error::{Error, Result, service_name};
 use crate::memory::{PdInner, ProtectionDomain};
+use crate::port::Mtu;
 use crate::provider::Provider;
 use crate::work::{ReceiveRequest, SendRequest};
 
