@@ -142,11 +142,8 @@ pub enum Error {
         "port {port} of {device} has no GID {index} in use: those in use are {known} (see `rdmascope devices`)"
     )]
     NoGid { device: String, port: u8, index: u8, known: String },
-    #[error(
-        "port {port} of {device} is {state}, not active: check the cable and, on InfiniBand, the subnet manager \
-         (`ibstat`); on Ethernet bring its interface up (`ip link set DEV up`)"
-    )]
-    PortNotActive { device: String, port: u8, state: String },
+    #[error("port {port} of {device} is {state}, not active: {remedy}")]
+    PortNotActive { device: String, port: u8, state: String, remedy: &'static str },
     #[error(
         "port {port} of {device} has no GID: give its network interface an address (`ip addr add 192.0.2.1/24 dev DEV`)"
     )]

@@ -1,6 +1,7 @@
 //! Endpoints, patterns, the agent and the coordinator. Names no backend: the binary hands in the providers.
 
 mod calibrate;
+pub mod choice;
 pub mod endpoint;
 mod error;
 mod interfaces;

@@ -9,10 +9,11 @@ use measure::record::{self, Direction, Environment, LatencyKind, Overhead, Throu
 use measure::samples::{HistogramSamples, RawSamples, Recorder, Samples, Scale};
 use measure::step;
 use serde_json::{Value, json};
-use verbs::{Context, Device, Provider};
+use verbs::{Context, Device, DeviceKind, Provider};
 
 use crate::Error;
 use crate::calibrate::Line;
+use crate::choice::{Reason, candidates, choose};
 use crate::pattern::{self, Flood, Span};
 use crate::point::{Flow, Length, Pattern, PointSpec, RAW_SAMPLES_MAX, Service};
 use crate::process::agent::{PointError, Worker};
@@ -26,12 +27,20 @@ pub struct VerbsWorker {
     device: Option<String>,
     options: PortOptions,
     /// Open once the worker has been asked to describe itself.
-    open: Option<(Context, Arc<LocalPort>)>,
+    open: Option<Open>,
     clock: Clock,
     pinned: Option<Vec<u32>>,
     rank: u32,
     line: Option<Line>,
     point: Stage,
+}
+
+/// A device that is open, with the port that is used.
+struct Open {
+    context: Context,
+    port: Arc<LocalPort>,
+    /// Why this device.
+    reason: Reason,
 }
 
 /// How far a point has been set up.
@@ -42,7 +51,7 @@ enum Stage {
 }
 
 impl VerbsWorker {
-    /// A worker on the named device, or on the first that the providers have. The device is opened when the coordinator
+    /// A worker on the named device, or on the one that [`choose`] prefers. The device is opened when the coordinator
     /// asks for its description, so that an error reaches the coordinator.
     pub fn new(
         providers: &'static [&'static Provider],
@@ -55,12 +64,13 @@ impl VerbsWorker {
         Self { providers, device, options, open, clock, pinned, rank: 0, line, point }
     }
 
-    fn open(&mut self) -> Result<&(Context, Arc<LocalPort>), Error> {
+    fn open(&mut self) -> Result<&Open, Error> {
         if self.open.is_none() {
-            let context = find(self.providers, self.device.as_deref())?.open()?;
+            let (device, reason) = find(self.providers, self.device.as_deref(), self.options)?;
+            let context = device.open()?;
             let port = LocalPort::find(&context, self.options)?;
             port.check()?;
-            self.open = Some((context, Arc::new(port)));
+            self.open = Some(Open { context, port: Arc::new(port), reason });
         }
         Ok(self.open.as_ref().expect("it was opened above"))
     }
@@ -70,21 +80,28 @@ impl VerbsWorker {
     }
 }
 
-/// The named device of the providers, or the first.
+/// The named device of the providers, or the one that [`choose`] prefers, and why it is the one.
 ///
 /// # Errors
 /// When there is none of that name; the error lists those that exist.
-pub fn find(providers: &[&'static Provider], name: Option<&str>) -> Result<Device, Error> {
-    let mut known = Vec::new();
-    for provider in providers {
-        // A provider that cannot list its devices has none to offer; `rdmascope devices` says why.
-        known.extend(verbs::devices(provider).unwrap_or_default());
-    }
-    let found = known.iter().find(|device| name.is_none_or(|name| device.name() == name));
-    found.cloned().ok_or_else(|| {
+pub fn find(
+    providers: &[&'static Provider],
+    name: Option<&str>,
+    options: PortOptions,
+) -> Result<(Device, Reason), Error> {
+    let Some(name) = name else {
+        let (mut devices, candidates): (Vec<_>, Vec<_>) = candidates(providers, options).into_iter().unzip();
+        let chosen = choose(&candidates).map(|(index, reason)| (devices.swap_remove(index), reason));
+        return chosen.ok_or_else(|| Error::NoDevice { name: "any".to_owned(), known: "none".to_owned() });
+    };
+    // A provider that cannot list its devices has none to offer; `rdmascope devices` says why.
+    let known = providers.iter().flat_map(|provider| verbs::devices(provider).unwrap_or_default());
+    let known: Vec<_> = known.collect();
+    let found = known.iter().find(|device| device.name() == name).cloned();
+    found.map(|device| (device, Reason::Named)).ok_or_else(|| {
         let names: Vec<_> = known.iter().map(Device::name).collect();
         let known = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
-        Error::NoDevice { name: name.unwrap_or("any").to_owned(), known }
+        Error::NoDevice { name: name.to_owned(), known }
     })
 }
 
@@ -103,9 +120,9 @@ impl Worker for VerbsWorker {
             not_locked,
         };
         let environment = Environment::capture(rank, self.pinned.clone());
-        let (context, port) = self.open()?;
+        let Open { context, port, reason } = self.open()?;
         Ok(Description {
-            device: Some(describe(context, port, rank)?),
+            device: Some(describe(context, port, rank, reason)?),
             limits: limits(context, port)?,
             environment,
             overhead,
@@ -115,7 +132,7 @@ impl Worker for VerbsWorker {
     fn prepare(&mut self, spec: &PointSpec) -> Result<Value, PointError> {
         self.reset();
         let rank = self.rank;
-        let (context, port) = self.open()?;
+        let Open { context, port, .. } = self.open()?;
         if let Some(reason) = port.refusal(spec.setup) {
             return Err(PointError::NotMeasured(reason));
         }
@@ -300,13 +317,19 @@ fn span(spec: &PointSpec) -> Span {
 }
 
 /// The device as the record has it.
-///
-/// # Errors
-/// When the device does not answer.
-pub fn describe(context: &Context, port: &LocalPort, rank: u32) -> Result<record::Device, Error> {
+fn describe(
+    context: &Context,
+    port: &LocalPort,
+    rank: u32,
+    reason: &Reason,
+) -> Result<record::Device, Error> {
     let (device, limits) = (context.device(), context.limits()?);
     let pkey = context.pkey(port.number, port.options.pkey_index).ok();
+    let kind = DeviceKind::of(device, Some(&limits));
     let attributes = [
+        ("kind", Some(json!(kind.to_string()))),
+        ("device_choice", Some(json!(reason.to_string()))),
+        ("passed_over", reason.passed_over().map(|why| json!(why))),
         ("firmware", Some(json!(limits.firmware))),
         ("node_guid", Some(json!(format!("{:016x}", limits.node_guid)))),
         ("port", Some(json!(port.number))),

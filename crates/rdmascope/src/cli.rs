@@ -8,6 +8,7 @@ use bench::worker::PortOptions;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use measure::units;
 
+use crate::devices::DevicesArguments;
 use crate::ends::Ends;
 use crate::stdout;
 
@@ -97,11 +98,7 @@ pub(crate) enum Command {
     #[command(after_help = BW_EXAMPLES, arg_required_else_help = true)]
     Bw(Bandwidth),
     /// List what can be measured here.
-    Devices {
-        /// As JSON.
-        #[arg(long)]
-        json: bool,
-    },
+    Devices(DevicesArguments),
     /// List the plans that come with the program, or print one.
     #[command(after_help = PLANS_EXAMPLES)]
     Plans {

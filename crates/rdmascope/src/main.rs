@@ -39,7 +39,7 @@ fn run(command: Command, words: Vec<String>) -> anyhow::Result<ExitCode> {
         Command::Agent(arguments) => agent::serve(arguments),
         Command::Bw(benchmark) => benchmark::bandwidth(&benchmark.operation, words),
         Command::Completions { shell } => cli::completions(shell),
-        Command::Devices { json } => devices::list(json),
+        Command::Devices(arguments) => devices::list(&arguments),
         Command::Lat(benchmark) => benchmark::latency(&benchmark.operation, words),
         Command::Man => cli::man(),
         Command::Plans { name } => plans::list(name.as_deref()),

@@ -1,9 +1,11 @@
 //! Where the results of a run go: the record on disk, tables on standard output, progress on standard error.
 
+use std::collections::BTreeSet;
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 use std::time::SystemTime;
 
+use bench::choice::Reason;
 use bench::point::PointSpec;
 use bench::process::message::Hello;
 use bench::process::sink::{Sink, SinkError};
@@ -12,6 +14,7 @@ use measure::figure::Unit;
 use measure::record::{Device, Environment, Point, Program, Run, SCHEMA_VERSION};
 use measure::store::RunWriter;
 use report::terminal::Stream;
+use verbs::DeviceKind;
 
 use crate::execute::Job;
 use crate::stdout;
@@ -173,6 +176,9 @@ fn progress(points: u64) -> ProgressBar {
 /// What people paste into tickets: the settings of the run.
 fn banner(run: &Run) -> String {
     let mut out = format!("# rdmascope {}: {}\n", run.program.version, run.title);
+    for (name, choice) in choices(run) {
+        out += &format!("# device: {name} ({choice})\n");
+    }
     for (at, device) in run.devices.iter().enumerate() {
         out += &rank(at, Some(device), run.environments.get(at));
     }
@@ -200,6 +206,16 @@ pub(crate) fn rank(rank: usize, device: Option<&Device>, environment: Option<&En
     )
 }
 
+/// The devices that nobody named, each with the reason why it was taken.
+fn choices(run: &Run) -> BTreeSet<(&str, &str)> {
+    let named = Reason::Named.to_string();
+    let choices = run.devices.iter().filter_map(|device| {
+        let choice = device.attributes.get("device_choice")?.as_str()?;
+        Some((device.name.as_str(), choice))
+    });
+    choices.filter(|(_, choice)| *choice != named).collect()
+}
+
 fn join(cpus: &[u32]) -> String {
     cpus.iter().map(u32::to_string).collect::<Vec<_>>().join(",")
 }
@@ -217,6 +233,19 @@ fn warnings(run: &Run) -> Vec<String> {
                 .to_owned(),
         );
     }
+    let is_kernel_software = |device: &&Device| {
+        device.attributes.get("kind").is_some_and(|kind| *kind == DeviceKind::KernelSoftware.to_string())
+    };
+    warnings.extend(run.devices.iter().find(is_kernel_software).map(|device| {
+        format!(
+            "{} is a software device: its numbers are those of this host's CPUs and kernel, not of an adapter",
+            device.name
+        )
+    }));
+    let passed_over = run.devices.iter().find_map(|device| device.attributes.get("passed_over"));
+    warnings.extend(
+        passed_over.map(|why| format!("{} is measured although {}", run.devices[0].name, plain(why))),
+    );
     if let [a, b] = &run.environments[..]
         && a.hostname == b.hostname
         && (a.pinned_cpus.is_none() || a.pinned_cpus == b.pinned_cpus)

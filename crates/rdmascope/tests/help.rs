@@ -15,6 +15,7 @@ fn help_teaches_by_example_and_fits_a_terminal() {
         (&["bw", "send", "--help"], "rdmascope bw send --local -b"),
         (&["report", "--help"], "rdmascope report"),
         (&["plans", "--help"], "rdmascope plans quick >"),
+        (&["devices", "--help"], "rdmascope devices --json"),
     ] {
         let text = scratch.succeed(arguments);
         let examples =
@@ -105,9 +106,26 @@ fn the_manual_page_renders_without_a_warning() {
 #[test]
 fn devices_and_plans_are_listed() {
     let scratch = Scratch::new();
-    assert!(scratch.succeed(&["devices"]).contains("softdev0"));
-    let devices: serde_json::Value = serde_json::from_str(&scratch.succeed(&["devices", "--json"])).unwrap();
-    assert_eq!(devices[0]["name"], "softdev0");
+    // What is missing here is said on standard error, and is no failure.
+    let ended = scratch.run(&["devices"]);
+    assert!(ended.status == Some(0) && ended.stdout.contains("\nsoftdev0  software"), "{ended:?}");
+    assert!(ended.stderr.lines().all(|line| line.starts_with("rdmascope: ")), "{ended:?}");
+    let json = scratch.run(&["devices", "--json"]).stdout;
+    let survey: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let devices = survey["devices"].as_array().unwrap();
+    let softdev = devices.iter().find(|device| device["name"] == "softdev0").unwrap();
+    assert_eq!(
+        (&softdev["kind"], &softdev["ports"][0]["state"]),
+        (&"user_space_software".into(), &"active".into())
+    );
+    // Every name that is printed is in the help.
+    let help = scratch.succeed(&["devices", "--help"]);
+    let ports = softdev["ports"].as_array().unwrap();
+    for object in [&survey, softdev, &ports[0], &ports[0]["gids"][0]] {
+        for name in object.as_object().unwrap().keys() {
+            assert!(help.contains(name.as_str()), "{name} is not in the help");
+        }
+    }
     let plans = scratch.succeed(&["plans"]);
     assert!(plans.lines().count() >= 2 && plans.starts_with("quick"), "{plans}");
     let text = scratch.succeed(&["plans", "quick"]);

@@ -71,11 +71,18 @@ impl LocalPort {
                 })?;
                 (Some(*found), "as asked for")
             }
-            None => (default_gid(&gids, is.link_layer).copied(), reason(&gids, is.link_layer)),
+            None => Self::default_gid(&gids, is.link_layer),
         };
         let sysfs = device.sysfs_path().to_owned();
         let (transport, device) = (device.transport(), device.name().to_owned());
         Ok(Self { number, is, gid, reason, options, transport, device, sysfs })
+    }
+
+    /// The GID that is used where nobody says, and why it is the one.
+    #[must_use]
+    pub fn default_gid(gids: &[GidEntry], link_layer: LinkLayer) -> (Option<GidEntry>, &'static str) {
+        let chosen = default_gid(gids, link_layer).copied();
+        (chosen, reason(chosen.as_ref(), gids.len(), link_layer))
     }
 
     /// Refuses a port that nothing can be measured on.
@@ -85,12 +92,26 @@ impl LocalPort {
     pub fn check(&self) -> Result<(), Error> {
         let (device, port) = (self.device.clone(), self.number);
         if self.is.state != PortState::Active {
-            return Err(Error::PortNotActive { device, port, state: format!("{:?}", self.is.state) });
+            let (state, remedy) = (self.is.state.to_string(), self.activation());
+            return Err(Error::PortNotActive { device, port, state, remedy });
         }
         if self.gid.is_none() && self.is.link_layer != LinkLayer::InfiniBand && !self.is_iwarp() {
             return Err(Error::NoUsableGid { device, port });
         }
         Ok(())
+    }
+
+    /// How a port that is not active becomes so.
+    fn activation(&self) -> &'static str {
+        match (self.is.link_layer, self.is.state) {
+            (LinkLayer::InfiniBand, PortState::Initialize | PortState::Armed) => {
+                "no subnet manager has made it active: start one at one host of the fabric (`systemctl start opensm`)"
+            }
+            (LinkLayer::InfiniBand, _) => "check the cable and the port of the switch (`ibstat`)",
+            _ => {
+                "bring its network interface up (`ip link set DEV up`; `rdma link` names it) and check the cable"
+            }
+        }
     }
 
     /// Whether connections are made by RDMA CM only.
@@ -223,12 +244,16 @@ fn shown(entry: &GidEntry) -> String {
     format!("{} (index {}, {}, {})", entry.gid, entry.index, entry.kind, entry.reach())
 }
 
-fn reason(gids: &[GidEntry], link_layer: LinkLayer) -> &'static str {
-    match (gids.len(), link_layer) {
-        (0, _) => "there is none",
-        (1, _) => "the only one",
-        (_, LinkLayer::InfiniBand) => "the subnet manager's",
-        _ => "the one that reaches farthest",
+fn reason(chosen: Option<&GidEntry>, of: usize, link_layer: LinkLayer) -> &'static str {
+    match chosen.map(|entry| (entry.kind, entry.reach())) {
+        None => "there is none",
+        Some(_) if of == 1 => "the only one",
+        Some(_) if link_layer == LinkLayer::InfiniBand => "the subnet manager's",
+        Some((GidKind::RoceV2, "IPv4")) => "RoCE v2, IPv4",
+        Some((GidKind::RoceV2, "global")) => "RoCE v2, global",
+        Some((GidKind::RoceV2, _)) => "RoCE v2, but no farther than its link",
+        Some((GidKind::RoceV1, _)) => "no RoCE v2 is there",
+        Some(_) => "the one that reaches farthest",
     }
 }
 

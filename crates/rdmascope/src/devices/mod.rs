@@ -1,0 +1,67 @@
+//! `rdmascope devices`: what can be measured here.
+
+mod survey;
+mod sysfs;
+mod table;
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::Args;
+
+use crate::backends::{missing, providers};
+use crate::stdout;
+
+pub(crate) use survey::survey;
+
+const HELP: &str = "\
+Examples:
+  rdmascope devices                    a line for each port, its GIDs below it
+  rdmascope devices --verbose          all GIDs, LIDs, limits and drivers
+  rdmascope devices --json             for programs
+
+The object of --json:
+  devices  name, provider, kind (hardware, kernel_software, user_space_software),
+           transport, driver, firmware, pci_address, numa_node, node_guid,
+           vendor_id, vendor_part_id, max_qp, max_qp_wr, max_sge, has_atomics,
+           is_default, ports, unusable (why nothing can be measured on it now),
+           error (why it could not be looked at)
+  ports    port, link_layer (InfiniBand, Ethernet), protocol (InfiniBand, RoCE,
+           iWARP), state, physical_state, link (such as 4X FDR),
+           rate_gbit_per_s (as ibstat has it), active_mtu_bytes, max_mtu_bytes,
+           max_message_bytes, lid, lmc, sm_lid, interface, interface_mtu_bytes,
+           gids, default_gid_index, default_gid_reason
+  gids     index, gid, type (IB, RoCE v1, RoCE v2), interface, reach (IPv4,
+           global, link-local)
+  missing  what is not there, a sentence each
+  default_device, default_reason: what is measured without -d, and why
+What is not known or does not apply is null. Names stay; more may come.";
+
+#[derive(Args, Debug)]
+#[command(after_help = HELP)]
+pub(crate) struct DevicesArguments {
+    /// As JSON.
+    #[arg(long)]
+    json: bool,
+    /// All GIDs, and what tickets need: LIDs, GUIDs, drivers, limits.
+    #[arg(short = 'v', long, conflicts_with = "json")]
+    verbose: bool,
+}
+
+/// Lists the devices of every provider.
+pub(crate) fn list(arguments: &DevicesArguments) -> anyhow::Result<ExitCode> {
+    let survey = survey(providers(), missing(), Path::new("/"));
+    for sentence in &survey.missing {
+        eprintln!("rdmascope: {sentence}");
+    }
+    let text = if arguments.json {
+        format!("{:#}\n", serde_json::to_value(&survey)?)
+    } else {
+        table::text(&survey, arguments.verbose)
+    };
+    stdout::print(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+#[cfg(test)]
+mod tests;
