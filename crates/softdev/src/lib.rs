@@ -82,5 +82,6 @@ pub static PROVIDER: Provider = Provider {
     destroy_ah: context::destroy_ah,
     alloc_buffer: Some(memory::alloc_buffer),
     free_buffer: Some(memory::free_buffer),
+    pauses: true,
     no_signal_rate: "a software device has no signal rate",
 };

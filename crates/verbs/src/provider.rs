@@ -57,6 +57,10 @@ pub struct Provider {
     pub alloc_buffer: Option<unsafe extern "C" fn(*mut ibv_context, usize) -> *mut c_void>,
     /// Gives a buffer of `alloc_buffer` back, with the length that was asked for.
     pub free_buffer: Option<unsafe extern "C" fn(*mut ibv_context, *mut c_void, usize)>,
+    /// Whether completions and a peer's writes come from another CPU of this host. Then a loop that waits for them should
+    /// pause (`PAUSE` of x86): the line arrives sooner. What an adapter or a kernel writes is waited for without, as by the
+    /// field's tools.
+    pub pauses: bool,
     /// Why the signal rate of a link cannot be set on this provider's devices.
     pub no_signal_rate: &'static str,
 }

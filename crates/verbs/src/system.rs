@@ -74,6 +74,7 @@ fn load() -> Result<Provider, Missing> {
         destroy_ah: library.function(c"ibv_destroy_ah")?,
         alloc_buffer: None,
         free_buffer: None,
+        pauses: false,
         no_signal_rate: "the signal rate of a link is set at the switch or with the adapter's own tools, not through verbs",
     })
 }

@@ -39,6 +39,8 @@ pub(super) struct Parts {
     pub(super) buffers: Buffers,
     /// Connections that RDMA CM keeps up, where it made them.
     pub(super) links: Vec<Link>,
+    /// [`verbs::Provider::pauses`].
+    pub(super) pauses: bool,
 }
 
 /// Queue pairs as an endpoint. Messages take them in turn.
@@ -75,6 +77,8 @@ pub(crate) struct VerbsEndpoint {
     rx_depth: usize,
     next_receive: usize,
     spins: u32,
+    /// [`verbs::Provider::pauses`].
+    pauses: bool,
     /// Whether the peer runs on the same CPU: then one has to stop for the other to go on.
     shares_cpu: bool,
     /// Whether something happened since `quiet_since` was last looked at.
@@ -93,7 +97,7 @@ impl VerbsEndpoint {
         shares_cpu: bool,
     ) -> Self {
         let now = clock.now();
-        let Parts { lanes, queues, buffers, links } = parts;
+        let Parts { lanes, queues, buffers, links, pauses } = parts;
         let rx_depth = receive_depth(spec) as usize;
         Self {
             owed: Vec::with_capacity(rx_depth * lanes.len()),
@@ -122,6 +126,7 @@ impl VerbsEndpoint {
             arrived_len: 0,
             rx_depth,
             spins: 0,
+            pauses,
             shares_cpu,
             moved: false,
             quiet_since: now,
@@ -340,7 +345,9 @@ impl Endpoint for VerbsEndpoint {
     fn idle(&mut self) -> Result<(), Error> {
         self.spins += 1;
         if self.spins < SPINS && self.queues.channel.is_none() {
-            std::hint::spin_loop();
+            if self.pauses {
+                std::hint::spin_loop();
+            }
             return Ok(());
         }
         self.spins = 0;

@@ -123,7 +123,8 @@ impl Unconnected {
         let shares_cpu = own.cpu.is_some()
             && own.cpu == peer.cpu
             && port.gid.map(|gid| gid.gid) == peer_gid.map(|gid| gid.gid);
-        let parts = Parts { lanes, queues, buffers, links };
+        let pauses = domain.context().device().provider().pauses;
+        let parts = Parts { lanes, queues, buffers, links, pauses };
         Ok(VerbsEndpoint::new(&spec, parts, arrival, clock, shares_cpu))
     }
 }
