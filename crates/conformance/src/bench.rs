@@ -1,7 +1,9 @@
 //! The two ends of a case.
 
+use verbs::abi::*;
+
 use crate::node::Node;
-use crate::shape::{Shape, Side, Tuning};
+use crate::shape::{Send, Shape, Side, Tuning};
 use crate::subject::Subject;
 
 /// What a case runs on.
@@ -36,12 +38,24 @@ impl Bench {
     /// Takes both from RESET to RTS.
     #[track_caller]
     pub fn connect(&mut self, a: &Side, b: &Side, tuning: &Tuning) {
-        self.near.init(a);
-        self.far.init(b);
+        self.near.init(a, tuning);
+        self.far.init(b, tuning);
         self.near.ready_to_receive(a, b.number, b.gid, tuning);
         self.far.ready_to_receive(b, a.number, a.gid, tuning);
         self.near.ready_to_send(a, tuning);
         self.far.ready_to_send(b, tuning);
+    }
+
+    /// Waits until what the near end has written is in place: an unreliable requester does not learn when that is, but a
+    /// message that follows does not come before.
+    #[track_caller]
+    pub fn settle(&mut self, a: &Side, b: &Side) {
+        if a.service == IBV_QPT_UC {
+            self.far.receive(b.qp, 0, &[]);
+            self.near.send(a.qp, Send::new(0, &[]));
+            assert_eq!(self.near.wait_one(a.send_cq).status, IBV_WC_SUCCESS);
+            assert_eq!(self.far.wait_one(b.receive_cq).status, IBV_WC_SUCCESS);
+        }
     }
 
     /// Destroys everything; nothing may refuse.

@@ -29,7 +29,7 @@ mod wrapper;
 
 pub use bench::Bench;
 pub use node::{Node, PATIENCE};
-pub use shape::{QKEY, Send, Shape, Side, Tuning, Wc};
+pub use shape::{QKEY, REMOTE, Remote, Send, Shape, Side, Tuning, Wc};
 pub use subject::Subject;
 
 use runner::Trial;

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use verbs::abi::*;
 
 use crate::rig::{Element, Rig, attribute_words, op, route_words};
-use crate::shape::{QKEY, Send, Shape, Side, Tuning, Wc};
+use crate::shape::{QKEY, Remote, Send, Shape, Side, Tuning, Wc};
 use crate::subject::{Origin, Subject};
 
 /// First argument of a process that is the far end of a case.
@@ -155,6 +155,13 @@ impl Node {
         self.make(op::MR, &[pd as u64, bytes as u64, u64::from(access), 1])
     }
 
+    /// The start of a region, for peers.
+    #[track_caller]
+    pub fn start_of(&mut self, region: usize) -> Remote {
+        let words = self.get(op::REGION, &[region as u64]);
+        Remote { addr: words[0], key: words[1] as u32 }
+    }
+
     #[track_caller]
     pub fn release(&mut self, region: usize) {
         self.get(op::RELEASE, &[region as u64]);
@@ -164,11 +171,10 @@ impl Node {
     pub fn side(&mut self, shape: &Shape) -> Side {
         let pd = self.pd();
         let (send_cq, receive_cq) = (self.cq(shape.entries), self.cq(shape.entries));
-        let access = IBV_ACCESS_LOCAL_WRITE;
         let region = if shape.own_memory {
-            self.own_region(pd, shape.bytes, access)
+            self.own_region(pd, shape.bytes, shape.access)
         } else {
-            self.region(pd, shape.bytes, access)
+            self.region(pd, shape.bytes, shape.access)
         };
         self.side_with(shape, pd, [send_cq, receive_cq], region)
     }
@@ -186,6 +192,7 @@ impl Node {
             send_cq: cqs[0],
             receive_cq: cqs[1],
             region,
+            remote: self.start_of(region),
             qp: made[0] as usize,
             number: made[1] as u32,
             origin: self.origin,
@@ -216,9 +223,15 @@ impl Node {
     }
 
     #[track_caller]
-    pub fn init(&mut self, side: &Side) {
+    pub fn init(&mut self, side: &Side, tuning: &Tuning) {
         let port_num = self.origin.port;
-        let attr = ibv_qp_attr { qp_state: IBV_QPS_INIT, port_num, qkey: QKEY, ..ibv_qp_attr::default() };
+        let attr = ibv_qp_attr {
+            qp_state: IBV_QPS_INIT,
+            port_num,
+            qkey: QKEY,
+            qp_access_flags: tuning.access,
+            ..ibv_qp_attr::default()
+        };
         let own = if side.service == IBV_QPT_UD { IBV_QP_QKEY } else { IBV_QP_ACCESS_FLAGS };
         let mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | own;
         assert_eq!(self.modify(side.qp, &attr, mask), 0, "RESET to INIT");
@@ -231,7 +244,7 @@ impl Node {
             path_mtu: tuning.mtu,
             dest_qp_num: number,
             rq_psn: tuning.psn,
-            max_dest_rd_atomic: 1,
+            max_dest_rd_atomic: tuning.resources,
             min_rnr_timer: tuning.rnr_timer,
             ah_attr: self.origin.route(gid),
             ..ibv_qp_attr::default()
@@ -253,7 +266,7 @@ impl Node {
             timeout: tuning.timeout,
             retry_cnt: tuning.retries,
             rnr_retry: tuning.rnr_retries,
-            max_rd_atomic: 1,
+            max_rd_atomic: tuning.depth,
             ..ibv_qp_attr::default()
         };
         let reliable = IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
@@ -264,7 +277,7 @@ impl Node {
     /// Takes a queue pair from RESET to RTS with a peer of this number.
     #[track_caller]
     pub fn connect_to(&mut self, side: &Side, number: u32, gid: [u64; 2], tuning: &Tuning) {
-        self.init(side);
+        self.init(side, tuning);
         self.ready_to_receive(side, number, gid, tuning);
         self.ready_to_send(side, tuning);
     }
@@ -284,7 +297,15 @@ impl Node {
         for r in requests {
             let (handle, number, qkey) = r.to.map_or((0, 0, 0), |(h, n, k)| (h as u64 + 1, n, k));
             words.extend([r.id, u64::from(r.flags), u64::from(r.opcode), u64::from(r.imm.to_be())]);
-            words.extend([handle, u64::from(number), u64::from(qkey), r.elements.len() as u64]);
+            words.extend([
+                handle,
+                u64::from(number),
+                u64::from(qkey),
+                r.remote.addr,
+                u64::from(r.remote.key),
+            ]);
+            words.extend(r.operands);
+            words.push(r.elements.len() as u64);
             words.extend(r.elements.iter().flatten());
         }
         let answer = self.call(op::SEND, &words);
@@ -371,6 +392,18 @@ impl Node {
     #[track_caller]
     pub fn fill(&mut self, region: usize, offset: usize, len: usize, seed: u64) {
         self.get(op::FILL, &[region as u64, offset as u64, len as u64, seed]);
+    }
+
+    /// A word of a region.
+    #[track_caller]
+    pub fn word(&mut self, region: usize, offset: usize) -> u64 {
+        let bytes = self.read(region, offset, 8);
+        u64::from_ne_bytes(bytes.try_into().expect("eight bytes"))
+    }
+
+    #[track_caller]
+    pub fn put(&mut self, region: usize, offset: usize, value: u64) {
+        self.get(op::PUT, &[region as u64, offset as u64, value]);
     }
 
     /// The bytes are those of the pattern `seed` from its position `first`.

@@ -15,6 +15,7 @@ use crate::subject::Subject;
 
 mod exchange;
 mod loan;
+mod one_sided;
 mod words;
 mod work;
 
@@ -56,6 +57,13 @@ pub mod op {
     pub const CLOSE: u64 = 28;
     pub const EXCHANGE: u64 = 29;
     pub const RELEASE: u64 = 30;
+    pub const REGION: u64 = 31;
+    pub const DEVICE: u64 = 32;
+    pub const AWAIT: u64 = 33;
+    pub const VOLLEY: u64 = 34;
+    pub const COUNT: u64 = 35;
+    pub const INCREMENT: u64 = 36;
+    pub const PUT: u64 = 37;
 }
 
 /// Words of a gather or scatter element: region, offset, length, key (0 for the region's own).
@@ -69,6 +77,7 @@ struct Region {
     addr: *mut u8,
     len: usize,
     lkey: u32,
+    rkey: u32,
     from_device: bool,
 }
 
@@ -150,6 +159,16 @@ impl Rig {
             op::RELEASE => self.release(w[0] as usize),
             op::CLOSE => vec![self.close()],
             op::EXCHANGE => self.exchange(w),
+            op::REGION => {
+                let region = &self.regions[w[0] as usize];
+                vec![0, region.addr as u64, u64::from(region.rkey)]
+            }
+            op::DEVICE => self.device(),
+            op::AWAIT => self.await_last_byte(w),
+            op::VOLLEY => self.volley(w),
+            op::COUNT => self.count(w),
+            op::INCREMENT => self.increment(w),
+            op::PUT => self.put(w),
             other => panic!("no command {other}"),
         }
     }
@@ -195,8 +214,8 @@ impl Rig {
             return vec![errno()];
         }
         // SAFETY: it was just made.
-        let lkey = unsafe { (*mr).lkey };
-        self.regions.push(Region { mr, addr: addr.cast(), len, lkey, from_device });
+        let (lkey, rkey) = unsafe { ((*mr).lkey, (*mr).rkey) };
+        self.regions.push(Region { mr, addr: addr.cast(), len, lkey, rkey, from_device });
         vec![0, self.regions.len() as u64 - 1, u64::from(lkey)]
     }
 
@@ -210,7 +229,8 @@ impl Rig {
     /// Deregisters and gives the memory back.
     fn release(&mut self, i: usize) -> Vec<u64> {
         let errno = self.deregister(i);
-        let nothing = Region { mr: null_mut(), addr: null_mut(), len: 0, lkey: 0, from_device: false };
+        let nothing =
+            Region { mr: null_mut(), addr: null_mut(), len: 0, lkey: 0, rkey: 0, from_device: false };
         let region = std::mem::replace(&mut self.regions[i], nothing);
         self.give_back(&region);
         vec![errno]
@@ -287,7 +307,21 @@ impl Rig {
         let mut answer = vec![returned as u64];
         answer.extend(words.map(u64::from));
         answer.extend(small.map(u64::from));
+        answer.push(u64::from(a.qp_access_flags));
+        answer.extend([a.max_rd_atomic, a.max_dest_rd_atomic].map(u64::from));
         answer
+    }
+
+    /// What the device says of itself: how far its atomics reach, reads and atomics of a queue pair as responder and as
+    /// initiator, and of the device as responder.
+    fn device(&self) -> Vec<u64> {
+        // SAFETY: all-zero bytes are a valid ibv_device_attr: integers.
+        let mut attr: ibv_device_attr = unsafe { std::mem::zeroed() };
+        // SAFETY: the context is open and the attributes are writable.
+        let returned = unsafe { (self.provider.query_device)(self.context, &raw mut attr) };
+        let counts = [attr.max_qp_rd_atom, attr.max_qp_init_rd_atom, attr.max_res_rd_atom];
+        let head = [u64::from(returned.unsigned_abs()), u64::from(attr.atomic_cap)];
+        head.into_iter().chain(counts.map(|n| n as u64)).collect()
     }
 
     fn arm(&mut self, w: &[u64]) -> Vec<u64> {

@@ -18,7 +18,26 @@ pub struct Wc {
     pub flags: u32,
 }
 
-/// A send request.
+/// A place in the memory of another queue pair's domain.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Remote {
+    pub addr: u64,
+    pub key: u32,
+}
+
+impl Remote {
+    /// So many bytes further on.
+    pub fn at(self, offset: u64) -> Self {
+        Self { addr: self.addr.wrapping_add(offset), ..self }
+    }
+
+    /// By another key.
+    pub fn by(self, key: u32) -> Self {
+        Self { key, ..self }
+    }
+}
+
+/// A request for the send queue.
 #[derive(Clone, Debug)]
 pub struct Send {
     pub id: u64,
@@ -27,6 +46,10 @@ pub struct Send {
     pub imm: u32,
     /// Address handle, queue-pair number, Q_Key.
     pub to: Option<(usize, u32, u32)>,
+    /// Where a one-sided operation reaches.
+    pub remote: Remote,
+    /// What an atomic compares with or adds, and what it swaps in.
+    pub operands: [u64; 2],
     pub elements: Vec<Element>,
 }
 
@@ -42,11 +65,18 @@ pub struct Shape {
     pub entries: u32,
     /// Bytes of the one region.
     pub bytes: usize,
+    /// What the region allows.
+    pub access: u32,
     /// The region is of the program's memory, not of the device's.
     pub own_memory: bool,
 }
 
 impl Shape {
+    /// With a region that peers may read, write and use atomics on.
+    pub fn open(service: ibv_qp_type) -> Self {
+        Self { access: IBV_ACCESS_LOCAL_WRITE | REMOTE, ..Self::of(service) }
+    }
+
     /// The usual one.
     pub fn of(service: ibv_qp_type) -> Self {
         Self {
@@ -58,6 +88,7 @@ impl Shape {
             all_signaled: false,
             entries: 256,
             bytes: 1 << 16,
+            access: IBV_ACCESS_LOCAL_WRITE,
             own_memory: false,
         }
     }
@@ -71,6 +102,8 @@ pub struct Side {
     pub send_cq: usize,
     pub receive_cq: usize,
     pub region: usize,
+    /// The start of the region, for peers.
+    pub remote: Remote,
     pub qp: usize,
     pub number: u32,
     pub origin: Origin,
@@ -91,11 +124,37 @@ pub struct Tuning {
     pub rnr_timer: u8,
     /// First packet sequence number of both directions.
     pub psn: u32,
+    /// What the peer may do.
+    pub access: u32,
+    /// Reads and atomics under way (`max_rd_atomic`), and served (`max_dest_rd_atomic`).
+    pub depth: u8,
+    pub resources: u8,
+}
+
+/// Every kind of access of a peer's.
+pub const REMOTE: u32 = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
+
+impl Tuning {
+    /// The usual one.
+    pub const USUAL: Self = Self {
+        mtu: IBV_MTU_1024,
+        timeout: 14,
+        retries: 7,
+        rnr_retries: 7,
+        rnr_timer: 12,
+        psn: 0x00ab_cdef,
+        access: 0,
+        depth: 1,
+        resources: 1,
+    };
+
+    /// The usual one, with peers that may do everything.
+    pub const OPEN: Self = Self { access: REMOTE, ..Self::USUAL };
 }
 
 impl Default for Tuning {
     fn default() -> Self {
-        Self { mtu: IBV_MTU_1024, timeout: 14, retries: 7, rnr_retries: 7, rnr_timer: 12, psn: 0x00ab_cdef }
+        Self::USUAL
     }
 }
 
@@ -107,13 +166,48 @@ impl Side {
     pub fn at(&self, offset: usize, len: usize) -> Element {
         [self.region as u64, offset as u64, len as u64, 0]
     }
+
+    /// A place in the region, for peers.
+    pub fn spot(&self, offset: usize) -> Remote {
+        self.remote.at(offset as u64)
+    }
 }
 
 impl Send {
     /// A signalled Send.
     pub fn new(id: u64, elements: &[Element]) -> Self {
-        let elements = elements.to_vec();
-        Self { id, flags: IBV_SEND_SIGNALED, opcode: IBV_WR_SEND, imm: 0, to: None, elements }
+        Self {
+            id,
+            flags: IBV_SEND_SIGNALED,
+            opcode: IBV_WR_SEND,
+            imm: 0,
+            to: None,
+            remote: Remote::default(),
+            operands: [0; 2],
+            elements: elements.to_vec(),
+        }
+    }
+
+    /// A signalled RDMA write.
+    pub fn write(id: u64, elements: &[Element], remote: Remote) -> Self {
+        Self { opcode: IBV_WR_RDMA_WRITE, remote, ..Self::new(id, elements) }
+    }
+
+    /// A signalled RDMA read.
+    pub fn read(id: u64, elements: &[Element], remote: Remote) -> Self {
+        Self { opcode: IBV_WR_RDMA_READ, remote, ..Self::new(id, elements) }
+    }
+
+    /// A signalled compare-and-swap.
+    pub fn compare_swap(id: u64, element: Element, remote: Remote, compare: u64, swap: u64) -> Self {
+        let operands = [compare, swap];
+        Self { opcode: IBV_WR_ATOMIC_CMP_AND_SWP, remote, operands, ..Self::new(id, &[element]) }
+    }
+
+    /// A signalled fetch-and-add.
+    pub fn fetch_add(id: u64, element: Element, remote: Remote, addend: u64) -> Self {
+        let operands = [addend, 0];
+        Self { opcode: IBV_WR_ATOMIC_FETCH_AND_ADD, remote, operands, ..Self::new(id, &[element]) }
     }
 
     /// Asks for no completion.
@@ -130,7 +224,9 @@ impl Send {
 
     /// With immediate data.
     pub fn immediate(mut self, data: u32) -> Self {
-        (self.opcode, self.imm) = (IBV_WR_SEND_WITH_IMM, data);
+        let writes = self.opcode == IBV_WR_RDMA_WRITE;
+        self.opcode = if writes { IBV_WR_RDMA_WRITE_WITH_IMM } else { IBV_WR_SEND_WITH_IMM };
+        self.imm = data;
         self
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use verbs::abi::*;
 
 use crate::rig::op;
-use crate::{Bench, Node, QKEY, Send, Shape, Side, Tuning};
+use crate::{Bench, Node, QKEY, REMOTE, Send, Shape, Side, Tuning};
 
 /// IBTA volume 1, section 11.2.5.2, table "QP State Transition Properties", as the Linux kernel enforces it
 /// (`qp_state_table`): services | from | to | required | optional. Attributes of features that a device need not have
@@ -117,7 +117,7 @@ impl<'a> Maker<'a> {
         let side = self.node.side_with(&self.shape, pd, [cq, cq], region);
         let tuning = Tuning::default();
         if state != IBV_QPS_RESET {
-            self.node.init(&side);
+            self.node.init(&side, &tuning);
         }
         if (IBV_QPS_RTR..=IBV_QPS_SQE).contains(&state) {
             self.node.ready_to_receive(&side, side.number, side.gid, &tuning);
@@ -329,15 +329,25 @@ pub(crate) fn error_state_flushes_what_is_posted_to_it(bench: &mut Bench) {
 
 pub(crate) fn attributes_read_back(bench: &mut Bench) {
     let mut maker = Maker::new(&mut bench.near, IBV_QPT_RC);
-    let side = maker.in_state(IBV_QPS_INIT);
-    let tuning =
-        Tuning { mtu: IBV_MTU_2048, timeout: 9, retries: 3, rnr_retries: 5, rnr_timer: 17, psn: 0x12_3456 };
+    let side = maker.in_state(IBV_QPS_RESET);
+    let tuning = Tuning {
+        mtu: IBV_MTU_2048,
+        timeout: 9,
+        retries: 3,
+        rnr_retries: 5,
+        rnr_timer: 17,
+        psn: 0x12_3456,
+        access: REMOTE,
+        depth: 4,
+        resources: 2,
+    };
+    maker.node.init(&side, &tuning);
     maker.node.ready_to_receive(&side, 0xabcd, side.gid, &tuning);
     maker.node.ready_to_send(&side, &tuning);
     let found = maker.node.call(op::QUERY, &[side.qp as u64]);
     let words = [0, IBV_QPS_RTS].map(u64::from);
     assert_eq!(found[..2], words);
-    let rest = [0x12_3456, 0x12_3456, 0xabcd, IBV_MTU_2048, 9, 3, 5, 17].map(u64::from);
+    let rest = [0x12_3456, 0x12_3456, 0xabcd, IBV_MTU_2048, 9, 3, 5, 17, REMOTE, 4, 2].map(u64::from);
     assert_eq!(found[3..], rest);
 }
 

@@ -18,6 +18,7 @@ use crate::context::{Ctx, fail};
 use crate::host::{Host, host};
 use crate::limits::{CQS, MAX_CQE};
 use crate::queue_pair::Qp;
+use crate::receive::Taken;
 use crate::shared::{ARMED_ANY, ARMED_SOLICITED, Slot, SlotState};
 use crate::spin::SpinLock;
 
@@ -112,6 +113,8 @@ pub(crate) struct Entry {
     pub(crate) wr_id: u64,
     pub(crate) qp: *const Qp,
     pub(crate) status: ibv_wc_status,
+    pub(crate) opcode: ibv_wc_opcode,
+    pub(crate) bytes: u32,
     /// Send-queue position up to which work requests are retired when this is polled.
     pub(crate) retires: u32,
 }
@@ -220,7 +223,8 @@ impl Entries {
         // SAFETY: completions of a queue pair are removed before it goes.
         let qp = unsafe { &*entry.qp };
         qp.retire(entry.retires);
-        *wc = blank_completion(entry.wr_id, entry.status, IBV_WC_SEND, qp.ibv.qp_num);
+        *wc = blank_completion(entry.wr_id, entry.status, entry.opcode, qp.ibv.qp_num);
+        wc.byte_len = entry.bytes;
         self.own_in_a_row += 1;
         true
     }
@@ -233,10 +237,9 @@ impl Entries {
             }
             let qp = self.receivers[self.turn];
             // SAFETY: a queue pair takes itself off the list, under the lock that is held, before it goes.
-            if unsafe { &*qp }.receive_completion(wc) {
-                // SAFETY: as above.
-                let was_flushed = wc.status == IBV_WC_WR_FLUSH_ERR && !unsafe { &*qp }.recovered();
-                if wc.status != IBV_WC_SUCCESS && !was_flushed {
+            let taken = unsafe { &*qp }.receive_completion(wc);
+            if taken != Taken::Nothing {
+                if taken == Taken::Failure {
                     *failed = Some(qp);
                 }
                 self.own_in_a_row = 0;

@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use verbs::abi::*;
 
 use crate::completion;
-use crate::host::{guid, host};
+use crate::host::{agree, guid, host};
 use crate::limits::{
     BLOCKS, CQS, DEVICE_NAME, GIDS, MAX_CQE, MAX_MESSAGE_BYTES, MAX_RD_ATOMIC, MAX_SGE, MAX_WR, MRS, PART,
     PKEY, PORT, QPS,
@@ -52,6 +52,19 @@ impl Ctx {
                 drop(qp.send.lock());
                 qp.pause_polling();
                 qp.settle();
+            }
+        }
+    }
+
+    /// Waits until no peer is at work in the memory of a domain that had a right to it before.
+    pub(crate) fn await_access(&self, pd: u32) {
+        agree();
+        let queue_pairs = self.queue_pairs.lock().unwrap_or_else(PoisonError::into_inner);
+        for qp in queue_pairs.iter() {
+            // SAFETY: a queue pair takes itself off the list, under the same lock, before it goes.
+            let qp = unsafe { &**qp };
+            if qp.pd == pd {
+                qp.await_access();
             }
         }
     }
@@ -155,7 +168,9 @@ pub(crate) unsafe extern "C" fn query_device(_: *mut ibv_context, attr: *mut ibv
     made.max_pd = c_int::MAX;
     made.max_qp_rd_atom = c_int::from(MAX_RD_ATOMIC);
     made.max_qp_init_rd_atom = c_int::from(MAX_RD_ATOMIC);
-    made.atomic_cap = IBV_ATOMIC_NONE;
+    made.max_res_rd_atom = c_int::from(MAX_RD_ATOMIC) * QPS as c_int;
+    // Not GLOB: see `foreign`.
+    made.atomic_cap = IBV_ATOMIC_HCA;
     made.max_ah = c_int::MAX;
     made.max_pkeys = 1;
     made.phys_port_cnt = 1;

@@ -3,25 +3,21 @@
 //! Every check that an adapter's responder makes is made here, by the requester, on what the peer shares; nothing that
 //! is read from there is believed beyond its own bounds.
 
-use std::ptr::NonNull;
-use std::sync::Arc;
-use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
-use std::sync::atomic::fence;
 
 use rustix::io::Errno;
 use verbs::abi::*;
 
-use crate::arena::View;
 use crate::channel::notify;
 use crate::copy::{Piece, gather_small, scatter};
-use crate::host::{Host, Peer};
-use crate::limits::{GRH_BYTES, QP_INDEX_BITS};
+use crate::host::{Host, agree};
+use crate::limits::GRH_BYTES;
 use crate::memory::{Access, locate};
 use crate::receive::grh;
 use crate::shared::{
-    FLAG_IMM, FLAG_IN_SLOT, FLAG_SOLICITED, Ring, SLOT_PAYLOAD, SharedQp, Slot, SlotState, Slots, UNCHECKED,
+    FLAG_IMM, FLAG_IN_SLOT, FLAG_SOLICITED, FLAG_WRITE, SLOT_PAYLOAD, SharedQp, Slot, SlotState, UNCHECKED,
 };
+use crate::target::Target;
 
 /// A message that is ready to be delivered.
 pub(crate) struct Message<'a> {
@@ -36,6 +32,8 @@ pub(crate) struct Message<'a> {
     pub(crate) src_qp: u32,
     /// For a datagram.
     pub(crate) datagram: Option<Datagram>,
+    /// The payload is in place already: an RDMA write.
+    pub(crate) written: bool,
 }
 
 /// What a datagram carries besides.
@@ -59,6 +57,10 @@ pub(crate) enum Delivery {
     BadReceive,
     /// Nobody there takes messages from here.
     NoAnswer,
+    /// A remote access that no registration allows.
+    Denied,
+    /// A request that the peer does not serve.
+    Invalid,
 }
 
 impl Delivery {
@@ -69,94 +71,12 @@ impl Delivery {
         match self {
             Self::Done | Self::BadReceive => true,
             Self::TooLong => message.datagram.is_none(),
-            Self::NotReady | Self::NoAnswer => false,
+            Self::NotReady | Self::NoAnswer | Self::Denied | Self::Invalid => false,
         }
     }
 }
-
-/// A queue pair of a peer, found once and used for every message.
-pub(crate) struct Target {
-    pub(crate) peer: Arc<Peer>,
-    pub(crate) qp_num: u32,
-    generation: u32,
-    ring: Ring,
-    slots: Slots,
-    shared: NonNull<SharedQp>,
-    /// Key of the region that was last written to: its pages are there.
-    warm: AtomicU32,
-}
-
-// SAFETY: the pointer is to memory that processes share anyway, and `Target` holds the mapping.
-unsafe impl Send for Target {}
 
 impl Target {
-    /// Finds a queue pair by its number.
-    pub(crate) fn find(host: &Host, qp_num: u32) -> Option<Self> {
-        let peer = host.peer_of(qp_num)?;
-        let view = peer.view(&host.arena.view);
-        let shared = view.qp(index(qp_num));
-        let named = shared.qp_num.load(Acquire) == qp_num;
-        let generation = shared.generation.load(Acquire);
-        let ring = Ring {
-            offset: shared.ring_offset.load(Relaxed),
-            size: shared.ring_size.load(Relaxed),
-            stride: shared.ring_stride.load(Relaxed),
-        };
-        // The entry must not have passed to another queue pair while it was read.
-        fence(Acquire);
-        let unchanged = shared.generation.load(Relaxed) == generation;
-        let slots = ring.slots(view).filter(|_| named && unchanged)?;
-        view.populate(ring.offset, ring.bytes());
-        let shared = NonNull::from(shared);
-        Some(Self {
-            peer: Arc::clone(&peer),
-            qp_num,
-            generation,
-            ring,
-            slots,
-            shared,
-            warm: AtomicU32::new(0),
-        })
-    }
-
-    /// Maps the pages of a region before the first payload goes there.
-    #[cold]
-    fn warm_up(&self, view: &View, key: u32) {
-        self.warm.store(key, Relaxed);
-        if self.peer.is_new_region(key) {
-            let region = view.mr(key);
-            if region.in_arena.load(Relaxed) != 0 {
-                view.populate(region.offset.load(Relaxed), region.length.load(Relaxed));
-            }
-        }
-    }
-
-    /// The slot of receive `n`.
-    #[inline]
-    fn slot(&self, n: u32) -> &Slot {
-        // SAFETY: the slots lie in the arena of `peer` (or the own one), which stays mapped as long as the peer is held.
-        unsafe { self.slots.slot(n) }
-    }
-
-    /// Its entry in the peer's table.
-    #[inline]
-    pub(crate) fn shared(&self) -> &SharedQp {
-        // SAFETY: the entry lies in the arena of `peer`, which stays mapped as long as the peer is held.
-        unsafe { self.shared.as_ref() }
-    }
-
-    /// Whether it is still the queue pair that was found, in a state that receives.
-    #[inline]
-    fn receives(&self, shared: &SharedQp) -> bool {
-        let state = shared.state.load(Acquire);
-        (IBV_QPS_RTR..=IBV_QPS_SQE).contains(&state) && shared.generation.load(Relaxed) == self.generation
-    }
-
-    /// Whether it is still the queue pair that was found, in whatever state.
-    pub(crate) fn exists(&self) -> bool {
-        self.shared().generation.load(Acquire) == self.generation && self.peer.is_alive()
-    }
-
     /// Delivers a message.
     #[inline]
     pub(crate) fn deliver(&self, host: &Host, message: &Message<'_>) -> Delivery {
@@ -178,11 +98,54 @@ impl Target {
         }
         delivery
     }
-}
 
-/// The table entry of a queue-pair number.
-pub(crate) fn index(qp_num: u32) -> u32 {
-    qp_num & ((1 << QP_INDEX_BITS) - 1)
+    /// Completes the next receive of a connection for an RDMA write that is in place.
+    pub(crate) fn complete_write(&self, host: &Host, message: &Message<'_>) -> Delivery {
+        self.end_next(host, message, IBV_WC_SUCCESS)
+    }
+
+    /// Fails the queue pair of a connection. The next receive that it has posted is flushed in a way that shows its owner
+    /// what has happened; the owner flushes the others.
+    #[cold]
+    pub(crate) fn fail(&self, host: &Host) {
+        let shared = self.shared();
+        if shared.generation.load(Acquire) != self.generation {
+            return;
+        }
+        shared.fail();
+        // A receive that is being posted just now is seen here, or whoever posts it sees the state.
+        agree();
+        let nothing = Message {
+            pieces: &[],
+            bytes: 0,
+            imm: None,
+            solicited: true,
+            src_qp: shared.dest_qp_num.load(Relaxed),
+            datagram: None,
+            written: false,
+        };
+        self.end_next(host, &nothing, IBV_WC_WR_FLUSH_ERR);
+    }
+
+    /// Completes the next receive of a connection without placing anything.
+    fn end_next(&self, host: &Host, message: &Message<'_>, status: ibv_wc_status) -> Delivery {
+        let shared = self.shared();
+        let attempt = Attempt { host, target: self, shared, message };
+        let n = shared.next.value.load(Acquire);
+        let slot = self.slot(n);
+        if !self.is_posted(n) {
+            return Delivery::NotReady;
+        }
+        attempt.describe(slot, message.bytes, status, false);
+        match attempt.finish(slot, n, SlotState::Posted(n).encode()) {
+            Some(delivery) => {
+                let view = self.peer.view(&host.arena.view);
+                notify(host, view, Some(&self.peer), shared.recv_cq.load(Relaxed), message.solicited);
+                delivery
+            }
+            None => Delivery::NoAnswer, // Its owner has taken it back.
+        }
+    }
 }
 
 /// One delivery under way.
@@ -273,7 +236,8 @@ impl Attempt<'_> {
         slot.flags.store(
             flag(in_slot, FLAG_IN_SLOT)
                 | flag(message.imm.is_some(), FLAG_IMM)
-                | flag(message.solicited, FLAG_SOLICITED),
+                | flag(message.solicited, FLAG_SOLICITED)
+                | flag(message.written, FLAG_WRITE),
             Relaxed,
         );
         if let Some(datagram) = message.datagram {
@@ -343,9 +307,7 @@ impl Attempt<'_> {
             let shared = self.target.ring.sge(view, n, i)?;
             let sge = shared.load();
             let place = locate(view, Some(&self.target.peer), pd, &sge, Access::Scatter)?;
-            if self.target.warm.load(Relaxed) != sge.lkey {
-                self.target.warm_up(view, sge.lkey);
-            }
+            self.target.warm_up(view, sge.lkey);
             Some(place)
         };
         let message = self.message;

@@ -12,16 +12,19 @@
 
 use std::collections::HashMap;
 use std::fs;
+use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
-use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
+use std::sync::atomic::fence;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use rustix::event::{PollFd, PollFlags};
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+use rustix::thread::MembarrierCommand;
 
 use crate::arena::{Arena, View};
 use crate::limits::{BLOCKS, QP_INDEX_BITS};
@@ -89,7 +92,10 @@ impl Host {
         let header = arena.view.header();
         header.block.store(block, Relaxed);
         header.layout.store(LAYOUT, Relaxed);
+        header.life.store(RandomState::new().hash_one(block) as u32, Relaxed);
         header.magic.store(MAGIC, Release);
+        // Only a matter of how long somebody may go on who is at work when his right is taken: see `agree`.
+        let _ = rustix::thread::membarrier(MembarrierCommand::RegisterGlobalExpedited);
         // Only now can peers connect, so that they find the arena.
         rustix::net::listen(&listener, 4096)?;
         Ok(Self { arena, block, listener, connections: Mutex::default(), peers: Mutex::default() })
@@ -108,6 +114,11 @@ impl Host {
         let peer = Arc::new(if block == self.block { Peer::own() } else { Peer::attach(block).ok()? });
         peers.insert(block, Arc::clone(&peer));
         Some(peer)
+    }
+
+    /// Distinguishes this process from others that had its block before.
+    pub(crate) fn life(&self) -> u32 {
+        self.arena.view.header().life.load(Relaxed)
     }
 
     /// Whether the process of a block still exists.
@@ -186,8 +197,11 @@ impl Peer {
 
     /// Whether the pages of a region have not been mapped yet; from now on they count as mapped.
     pub(crate) fn is_new_region(&self, key: u32) -> bool {
+        if self.is_own() {
+            return false;
+        }
         let mut regions = self.regions.lock().unwrap_or_else(PoisonError::into_inner);
-        !self.is_own() && regions.insert(mr_index(key), key) != Some(key)
+        regions.insert(mr_index(key), key) != Some(key)
     }
 
     /// The writing end of one of its completion channels.
@@ -226,6 +240,16 @@ impl Peer {
         }
         Ok(found.st_ino)
     }
+}
+
+/// A memory barrier on every CPU that runs a process of the device: what another thread stored before it, this one sees
+/// from now on, and that thread sees what this one has stored. So who takes something away pays for the order of the two,
+/// not who uses it. Where the kernel has no such call (before 4.16, or forbidden), a CPU takes as long as its store buffer
+/// does.
+#[cold]
+pub(crate) fn agree() {
+    fence(SeqCst);
+    let _ = rustix::thread::membarrier(MembarrierCommand::GlobalExpedited);
 }
 
 /// Finds the arena among the descriptors of a process.

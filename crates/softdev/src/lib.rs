@@ -7,16 +7,21 @@
 //! # How it works
 //!
 //! The requester does the work. Posting a send places the payload in the receiver's memory and completes the receiver's
-//! work request, all within `ibv_post_send`; the receiver finds the completion when it polls. No thread, no lock and no
-//! system call stands between two processes; what cannot be delivered yet (receiver not ready, peer not there yet)
-//! stays with the requester and is tried again from whatever verb its process calls next.
+//! work request, all within `ibv_post_send`; the receiver finds the completion when it polls. An RDMA operation reaches for
+//! the peer's memory in the same way, and its peer need not call anything. No thread, no lock and no system call stands
+//! between two processes; what cannot be carried out yet (receiver not ready, peer not there yet) stays with the requester
+//! and is tried again from whatever verb its process calls next.
+//!
+//! Memory that the device gave ([`Provider::alloc_buffer`]) is mapped by the peers; any other is reached by a system call.
 //!
 //! # A map of the code
 //!
 //! * `limits`: what the device allows.
 //! * `arena`: the memory that a process shares; `shared`: what stands in it; `host`: how processes find each other.
-//! * `memory`: memory regions and the check of every access; `copy`: moving bytes.
-//! * `deliver`: placing a message in a peer's receive ring: the heart.
+//! * `memory`: memory regions and the check of every access; `copy`: moving bytes; `foreign`: those of another process that
+//!   are mapped nowhere else.
+//! * `deliver`: placing a message in a peer's receive ring: the heart; `one_sided`: writes, reads and atomics;
+//!   `target`: the queue pair at the other end.
 //! * `send`: the send queue; `retry`: sends that have to wait; `receive`: the receive queue.
 //! * `completion`: completion queues; `channel`: completion channels, for whoever sleeps.
 //! * `queue_pair`: creation, state changes, errors; `context`: devices, ports, domains, address handles.
@@ -24,7 +29,7 @@
 //!
 //! # What is not supported
 //!
-//! RDMA operations and atomics, shared receive queues, multicast, extended verbs (refused: EINVAL or EOPNOTSUPP).
+//! Shared receive queues, multicast, memory windows, extended verbs (refused: EINVAL or EOPNOTSUPP).
 //! While a send waits for its receiver, its process must call some verb now and then: nothing else carries on with it.
 //! After `fork`, the child must not use objects of its parent.
 
@@ -34,15 +39,18 @@ mod completion;
 mod context;
 mod copy;
 mod deliver;
+mod foreign;
 mod host;
 mod limits;
 mod memory;
+mod one_sided;
 mod queue_pair;
 mod receive;
 mod retry;
 mod send;
 mod shared;
 mod spin;
+mod target;
 mod timer;
 
 #[cfg(test)]

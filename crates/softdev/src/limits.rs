@@ -31,7 +31,7 @@ pub(crate) const MAX_SGE: usize = 32;
 pub(crate) const MAX_INLINE: u32 = 512;
 /// Entries of a completion queue: what ConnectX adapters report.
 pub(crate) const MAX_CQE: i32 = (1 << 22) - 1;
-/// Outstanding reads and atomics that the attributes may name; none are served yet.
+/// Outstanding reads and atomics of a queue pair, in either role: what ConnectX adapters report.
 pub(crate) const MAX_RD_ATOMIC: u8 = 16;
 /// Global route header in front of every datagram (IBTA vol. 1, section 8.3).
 pub(crate) const GRH_BYTES: u64 = 40;

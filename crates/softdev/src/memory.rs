@@ -14,6 +14,9 @@ use crate::host::{Host, Peer, host};
 use crate::limits::MRS;
 use crate::shared::{SharedMr, mr_index};
 
+/// Any access of a peer's.
+pub(crate) const REMOTE: u32 = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
+
 /// This process's regions once more, where no peer can write: what this process itself reads and writes is checked
 /// against these, so that a peer that scribbles in the arena cannot lead it astray.
 static OWN: [SharedMr; MRS] = [const { SharedMr::new() }; MRS];
@@ -45,8 +48,28 @@ impl Keys {
 pub(crate) enum Access {
     /// Gathering a message: any registration allows it.
     Gather,
-    /// Scattering a received message: needs `IBV_ACCESS_LOCAL_WRITE`.
+    /// Scattering a received message, or what was read: needs `IBV_ACCESS_LOCAL_WRITE`.
     Scatter,
+    /// A peer's RDMA write: needs `IBV_ACCESS_REMOTE_WRITE`.
+    RemoteWrite,
+    /// A peer's RDMA read: needs `IBV_ACCESS_REMOTE_READ`.
+    RemoteRead,
+    /// A peer's atomic: needs `IBV_ACCESS_REMOTE_ATOMIC`.
+    RemoteAtomic,
+}
+
+impl Access {
+    /// What a registration, and for a peer's access the queue pair, must allow.
+    #[inline]
+    pub(crate) const fn needs(self) -> u32 {
+        match self {
+            Self::Gather => 0,
+            Self::Scatter => IBV_ACCESS_LOCAL_WRITE,
+            Self::RemoteWrite => IBV_ACCESS_REMOTE_WRITE,
+            Self::RemoteRead => IBV_ACCESS_REMOTE_READ,
+            Self::RemoteAtomic => IBV_ACCESS_REMOTE_ATOMIC,
+        }
+    }
 }
 
 /// Finds bytes of the process of `view` by key and address, if a live registration in protection domain `pd` covers
@@ -66,7 +89,7 @@ pub(crate) fn locate(
     if sge.lkey == 0 || mr.key.load(SeqCst) != sge.lkey || mr.pd.load(Relaxed) != pd {
         return None;
     }
-    if access == Access::Scatter && mr.access.load(Relaxed) & IBV_ACCESS_LOCAL_WRITE == 0 {
+    if access.needs() & !mr.access.load(Relaxed) != 0 {
         return None;
     }
     let within = addr.checked_sub(mr.addr.load(Relaxed))?;
@@ -82,6 +105,14 @@ pub(crate) fn locate(
     }
     let at = view.at(mr.offset.load(Relaxed).checked_add(within)?, length)?;
     Some(Place::Here(Piece { addr: at.as_ptr(), len }))
+}
+
+/// Whether the memory of a key that [`locate`] has found lies in an arena: it then stays mapped whatever becomes of the
+/// registration.
+#[inline]
+pub(crate) fn is_in_arena(view: &View, peer: &Peer, key: u32) -> bool {
+    let mr = if peer.is_own() { &OWN[mr_index(key) as usize] } else { view.mr(key) };
+    mr.in_arena.load(Relaxed) != 0
 }
 
 pub(crate) unsafe extern "C" fn reg_mr(
@@ -143,10 +174,15 @@ pub(crate) unsafe extern "C" fn dereg_mr(mr: *mut ibv_mr) -> c_int {
     }
     // SAFETY: a region's domain lives at least as long as the region.
     let pd = unsafe { &*mr.pd.cast::<Pd>() };
-    // Whoever has found the region before finishes. Memory of the arena stays where it is, so there is no need.
+    // Whoever has found the region before finishes. Messages into memory of the arena need no waiting for, since that
+    // stays where it is and their receives are not complete before; of a peer's own access nobody learns otherwise.
+    // SAFETY: a domain's context lives at least as long as the domain.
+    let ctx = unsafe { &*pd.ibv.context.cast::<Ctx>() };
+    if own.access.load(Relaxed) & REMOTE != 0 {
+        ctx.await_access(pd.ibv.handle);
+    }
     if own.in_arena.load(Relaxed) == 0 {
-        // SAFETY: a domain's context lives at least as long as the domain.
-        unsafe { &*pd.ibv.context.cast::<Ctx>() }.settle(pd.ibv.handle);
+        ctx.settle(pd.ibv.handle);
     }
     pd.children.fetch_sub(1, Relaxed);
     KEYS.lock().unwrap_or_else(PoisonError::into_inner).freed.push(mr.lkey);

@@ -2,7 +2,7 @@
 
 use std::ffi::c_int;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64};
 use std::sync::{Mutex, PoisonError};
 
 use verbs::abi::*;
@@ -11,13 +11,13 @@ use verbs::transition;
 use crate::channel::notify;
 use crate::completion::Cq;
 use crate::context::{Ctx, Pd, fail, is_valid_route};
-use crate::deliver::index;
 use crate::host::{Host, host};
 use crate::limits::{MAX_INLINE, MAX_RD_ATOMIC, MAX_SGE, MAX_WR, PORT, QP_INDEX_BITS, QPS};
 use crate::receive::{ReceiveQueue, wr_ids};
-use crate::send::SendQueue;
+use crate::send::{SendQueue, operations};
 use crate::shared::{Ring, SharedQp, Slots};
 use crate::spin::SpinLock;
+use crate::target::index;
 
 /// A queue pair. What its peers see of it stands in this process's arena.
 #[repr(C)]
@@ -35,6 +35,10 @@ pub(crate) struct Qp {
     pub(crate) send: SpinLock<SendQueue>,
     /// Position up to which sends have left the queue.
     pub(crate) retired: AtomicU32,
+    /// Operations that its service has: a bit for each `IBV_WR_*`.
+    pub(crate) operations: u32,
+    /// Reads and atomics that it may have under way (`max_rd_atomic`).
+    pub(crate) initiator_depth: AtomicU8,
     pub(crate) receive: SpinLock<ReceiveQueue>,
     /// Number of the next receive to complete.
     pub(crate) head: AtomicU32,
@@ -80,6 +84,7 @@ impl Qp {
         let queue = self.send.lock();
         self.shared().state.store(IBV_QPS_ERR, SeqCst);
         drop(queue);
+        self.end_access();
         self.flush();
     }
 
@@ -111,6 +116,7 @@ impl Qp {
         send_cq.clean(self);
         self.clear_sends(&mut queue);
         drop(queue);
+        self.end_access();
         self.withdraw_receives();
         recv_cq.quiet(|| self.clear_receives());
     }
@@ -202,6 +208,8 @@ pub(crate) unsafe extern "C" fn create_qp(pd: *mut ibv_pd, init: *mut ibv_qp_ini
         attr: SpinLock::new(ibv_qp_attr { cap, ..ibv_qp_attr::default() }),
         send: SpinLock::new(SendQueue::default()),
         retired: AtomicU32::new(0),
+        operations: operations(init.qp_type),
+        initiator_depth: AtomicU8::new(0),
         receive: SpinLock::new(ReceiveQueue::new()),
         head: AtomicU32::new(0),
         ring,
@@ -228,6 +236,8 @@ fn publish(qp: &Qp) {
     shared.ring_offset.store(qp.ring.offset, Relaxed);
     shared.ring_size.store(qp.ring.size, Relaxed);
     shared.ring_stride.store(qp.ring.stride, Relaxed);
+    shared.access.store(0, Relaxed);
+    shared.dest_qp_num.store(0, Relaxed);
     shared.next.value.store(0, Relaxed);
     shared.qp_num.store(qp.ibv.qp_num, Release);
     send_cq.attach_sender();
@@ -248,6 +258,7 @@ pub(crate) unsafe extern "C" fn destroy_qp(raw: *mut ibv_qp) -> c_int {
     shared.generation.fetch_add(1, SeqCst);
     shared.qp_num.store(0, SeqCst);
     qp.clear_sends(&mut qp.send.lock());
+    qp.end_access();
     qp.withdraw_receives();
     // SAFETY: a queue pair's completion queues live at least as long as the queue pair.
     let (send_cq, recv_cq) = unsafe { (Cq::from(qp.ibv.send_cq), Cq::from(qp.ibv.recv_cq)) };
@@ -325,7 +336,7 @@ fn apply(qp: &Qp, new: &ibv_qp_attr, mask: u32) {
         )*};
     }
     keep! {
-        IBV_QP_ACCESS_FLAGS => qp_access_flags;
+        IBV_QP_ACCESS_FLAGS => qp_access_flags, access;
         IBV_QP_PKEY_INDEX => pkey_index;
         IBV_QP_PORT => port_num;
         IBV_QP_QKEY => qkey, qkey;
@@ -337,10 +348,11 @@ fn apply(qp: &Qp, new: &ibv_qp_attr, mask: u32) {
         IBV_QP_RQ_PSN => rq_psn = new.rq_psn & PSN, rq_psn;
         IBV_QP_SQ_PSN => sq_psn = new.sq_psn & PSN;
         IBV_QP_MAX_QP_RD_ATOMIC => max_rd_atomic;
-        IBV_QP_MAX_DEST_RD_ATOMIC => max_dest_rd_atomic;
+        IBV_QP_MAX_DEST_RD_ATOMIC => max_dest_rd_atomic, responder_resources;
         IBV_QP_MIN_RNR_TIMER => min_rnr_timer, min_rnr_timer;
         IBV_QP_DEST_QPN => dest_qp_num, dest_qp_num;
     }
+    qp.initiator_depth.store(attr.max_rd_atomic, Relaxed);
 }
 
 pub(crate) unsafe extern "C" fn query_qp(

@@ -14,7 +14,7 @@ use crate::deliver::is_at_or_after;
 use crate::limits::GRH_BYTES;
 use crate::memory::{Access, locate};
 use crate::queue_pair::Qp;
-use crate::shared::{FLAG_IMM, FLAG_IN_SLOT, SLOT_PAYLOAD, Slot, SlotState, UNCHECKED};
+use crate::shared::{FLAG_IMM, FLAG_IN_SLOT, FLAG_WRITE, SLOT_PAYLOAD, Slot, SlotState, UNCHECKED};
 use crate::timer::Instant;
 
 /// What a queue pair's lock protects on the receiving side.
@@ -27,6 +27,15 @@ impl ReceiveQueue {
     pub(crate) fn new() -> Self {
         Self { tail: 0 }
     }
+}
+
+/// What polling for a receive has found.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Taken {
+    Nothing,
+    Receive,
+    /// A receive that shows that the queue pair has failed: what else is posted has to be flushed.
+    Failure,
 }
 
 /// Looks at a receive that a peer is placing before the peer's health is checked: a system call, next to which so many
@@ -63,6 +72,7 @@ pub(crate) unsafe extern "C" fn post_recv(
     // SAFETY: the caller gives a live queue pair of this device.
     let qp = unsafe { Qp::from(qp) };
     let mut queue = qp.receive.lock();
+    let before = qp.state();
     let mut posted = 0;
     // SAFETY: the caller gives a list of readable work requests that ends with null.
     while let Some(request) = unsafe { wr.as_ref() } {
@@ -76,8 +86,11 @@ pub(crate) unsafe extern "C" fn post_recv(
         wr = request.next;
     }
     drop(queue);
-    if qp.state() == IBV_QPS_ERR {
-        qp.announce_flush();
+    match qp.state() {
+        IBV_QPS_ERR if before == IBV_QPS_ERR => qp.announce_flush(),
+        // A peer has found an error meanwhile, and may have looked for receives before these were posted.
+        IBV_QPS_ERR => qp.flush_receives(),
+        _ => {}
     }
     qp.ctx().progress();
     posted
@@ -139,26 +152,29 @@ impl Qp {
 
     /// Takes the next completed receive. Called under the lock of the completion queue that the receives go to.
     #[inline]
-    pub(crate) fn receive_completion(&self, wc: &mut ibv_wc) -> bool {
+    pub(crate) fn receive_completion(&self, wc: &mut ibv_wc) -> Taken {
         let n = self.head.load(Relaxed);
         let slot = self.slot(n);
-        match SlotState::decode(slot.state.load(SeqCst)) {
+        let taken = match SlotState::decode(slot.state.load(SeqCst)) {
             SlotState::Done(done) if done == n => self.take(n, slot, wc),
             SlotState::Flushed(flushed) if flushed == n => {
                 self.fill(wc, n, IBV_WC_WR_FLUSH_ERR);
+                if self.recovered() { Taken::Failure } else { Taken::Receive }
             }
             SlotState::Claimed(claimed, block) if claimed == n => {
                 self.doubt(n, slot, block);
-                return false;
+                Taken::Nothing
             }
             SlotState::Posted(posted) if posted == n && self.recovered() => {
                 self.offer(n);
-                return false;
+                Taken::Nothing
             }
-            _ => return false,
+            _ => Taken::Nothing,
+        };
+        if taken != Taken::Nothing {
+            self.head.store(n.wrapping_add(1), Release);
         }
-        self.head.store(n.wrapping_add(1), Release);
-        true
+        taken
     }
 
     #[inline]
@@ -168,7 +184,7 @@ impl Qp {
     }
 
     #[inline]
-    fn take(&self, n: u32, slot: &Slot, wc: &mut ibv_wc) {
+    fn take(&self, n: u32, slot: &Slot, wc: &mut ibv_wc) -> Taken {
         let flags = slot.flags.load(Relaxed);
         let mut status = ibv_wc_status::from(slot.status.load(Relaxed));
         if status == IBV_WC_SUCCESS && flags & FLAG_IN_SLOT != 0 && !self.scatter_slot(n, slot) {
@@ -177,7 +193,10 @@ impl Qp {
         }
         self.fill(wc, n, status);
         if status != IBV_WC_SUCCESS {
-            return;
+            return Taken::Failure;
+        }
+        if flags & FLAG_WRITE != 0 {
+            wc.opcode = IBV_WC_RECV_RDMA_WITH_IMM;
         }
         wc.byte_len = slot.byte_len.load(Relaxed);
         if flags & FLAG_IMM != 0 {
@@ -189,6 +208,7 @@ impl Qp {
             wc.sl = slot.service_level.load(Relaxed);
             wc.wc_flags |= IBV_WC_GRH;
         }
+        Taken::Receive
     }
 
     /// Moves a payload from its slot to where the receive wants it; false where that is not allowed any more.

@@ -1,4 +1,4 @@
-//! Sends that could not be delivered when they were posted: waiting, retrying, giving up.
+//! Work requests that could not be carried out when they were posted: waiting, retrying, giving up.
 //!
 //! Nothing runs by itself: whatever verb the process calls next tries them again ([`crate::context::Ctx::progress`]).
 
@@ -118,7 +118,9 @@ impl Qp {
         }
         let mut pieces = Pieces::new();
         let found = match &waiting.payload {
-            Payload::Elements(elements) => self.gather(elements, false, &mut pieces),
+            Payload::Elements(elements) => {
+                self.gather(elements, false, waiting.work.local_access(), &mut pieces)
+            }
             Payload::Inline(bytes) => {
                 pieces.push(Piece { addr: bytes.as_ptr().cast_mut(), len: bytes.len() });
                 true
@@ -127,7 +129,7 @@ impl Qp {
         if !found {
             return Some(IBV_WC_LOC_PROT_ERR);
         }
-        match self.attempt(queue, &waiting.work, &pieces) {
+        match self.attempt(queue, &mut waiting.work, &pieces) {
             Attempt::Completed(status) => Some(status),
             Attempt::NotReady => self.not_ready(queue, waiting, now),
             Attempt::Unanswered => self.unanswered(waiting, now),

@@ -1,4 +1,4 @@
-//! The send queue: posting, retrying, completing.
+//! The send queue: posting, carrying out, completing.
 
 use std::collections::VecDeque;
 use std::ffi::c_int;
@@ -10,11 +10,13 @@ use verbs::abi::*;
 use crate::completion::{Cq, Entry};
 use crate::context::{Ah, own_gid};
 use crate::copy::{Piece, Place};
-use crate::deliver::{Datagram, Delivery, Message, Target};
+use crate::deliver::{Datagram, Delivery, Message};
 use crate::limits::{MAX_MESSAGE_BYTES, MAX_SGE, MTU_BYTES};
 use crate::memory::{Access, locate};
+use crate::one_sided::Remote;
 use crate::queue_pair::Qp;
 use crate::retry::Waiting;
+use crate::target::Target;
 
 /// What a queue pair's lock protects on the sending side.
 #[derive(Default)]
@@ -42,9 +44,52 @@ pub(crate) struct Work {
     pub(crate) signaled: bool,
     solicited: bool,
     imm: Option<u32>,
-    /// Queue-pair number, and what goes with a datagram; `None` where the route leads to another host.
-    datagram: Option<(Option<u32>, Datagram)>,
+    /// Bytes that it has moved, or tried to.
+    bytes: u32,
+    task: Task,
 }
+
+/// What a work request does.
+#[derive(Clone, Copy)]
+enum Task {
+    /// Sends to the peer of the connection.
+    Send,
+    /// Sends to a queue pair of this number; `None` where the route leads to another host.
+    Datagram(Option<u32>, Datagram),
+    /// Reaches for the peer's memory.
+    Reach(Remote),
+}
+
+impl Work {
+    /// What it does to this process's own memory.
+    #[inline]
+    pub(crate) fn local_access(&self) -> Access {
+        if let Task::Reach(remote) = &self.task { remote.local_access() } else { Access::Gather }
+    }
+
+    #[inline]
+    fn opcode(&self) -> ibv_wc_opcode {
+        if let Task::Reach(remote) = &self.task { remote.opcode() } else { IBV_WC_SEND }
+    }
+}
+
+/// The operations that a service has, a bit for each `IBV_WR_*` (man ibv_post_send).
+pub(crate) fn operations(service: ibv_qp_type) -> u32 {
+    let datagram = 1 << IBV_WR_SEND | 1 << IBV_WR_SEND_WITH_IMM;
+    let unreliable = datagram | 1 << IBV_WR_RDMA_WRITE | 1 << IBV_WR_RDMA_WRITE_WITH_IMM;
+    match service {
+        IBV_QPT_UD => datagram,
+        IBV_QPT_UC => unreliable,
+        _ => {
+            let atomics = 1 << IBV_WR_ATOMIC_CMP_AND_SWP | 1 << IBV_WR_ATOMIC_FETCH_AND_ADD;
+            unreliable | 1 << IBV_WR_RDMA_READ | atomics
+        }
+    }
+}
+
+/// Operations whose payload may be inline (man ibv_post_send): those that have one.
+const INLINE: u32 =
+    1 << IBV_WR_SEND | 1 << IBV_WR_SEND_WITH_IMM | 1 << IBV_WR_RDMA_WRITE | 1 << IBV_WR_RDMA_WRITE_WITH_IMM;
 
 /// Pieces of a payload, on the stack.
 pub(crate) struct Pieces {
@@ -107,8 +152,12 @@ impl Qp {
     #[inline]
     unsafe fn post(&self, queue: &mut SendQueue, wr: &ibv_send_wr) -> Result<(), c_int> {
         let state = self.state();
-        let is_send = matches!(wr.opcode, IBV_WR_SEND | IBV_WR_SEND_WITH_IMM);
-        if state < IBV_QPS_RTS || !is_send || !(0..=self.cap.max_send_sge.cast_signed()).contains(&wr.num_sge)
+        let inline = wr.send_flags & IBV_SEND_INLINE != 0;
+        let operations = if inline { self.operations & INLINE } else { self.operations };
+        let is_known = wr.opcode < u32::BITS && operations >> wr.opcode & 1 != 0;
+        if state < IBV_QPS_RTS
+            || !is_known
+            || !(0..=self.cap.max_send_sge.cast_signed()).contains(&wr.num_sge)
         {
             return Err(libc::EINVAL);
         }
@@ -118,7 +167,6 @@ impl Qp {
             // SAFETY: the caller vouches for the elements.
             unsafe { std::slice::from_raw_parts(wr.sg_list, wr.num_sge as usize) }
         };
-        let inline = wr.send_flags & IBV_SEND_INLINE != 0;
         if inline
             && elements.iter().map(|e| u64::from(e.length)).sum::<u64>() > u64::from(self.cap.max_inline_data)
         {
@@ -145,34 +193,44 @@ impl Qp {
     /// The request's address handle, where the service has one, is alive.
     #[inline]
     unsafe fn describe(&self, position: u32, wr: &ibv_send_wr) -> Work {
-        let datagram = (self.ibv.qp_type == IBV_QPT_UD).then(|| {
-            // SAFETY: the request is a datagram's, so this member is the one that was written.
-            let ud = unsafe { wr.wr.ud };
+        let task = if self.ibv.qp_type == IBV_QPT_UD {
             // SAFETY: the caller vouches for the handle.
-            let attr = &unsafe { &*ud.ah.cast::<Ah>() }.attr;
-            let here = attr.grh.dgid == own_gid();
-            let (service_level, traffic_class) = (attr.sl, attr.grh.traffic_class);
-            // A Q_Key with its high bit set stands for the queue pair's own (IBTA vol. 1, section 10.2.5).
-            let qkey =
-                if ud.remote_qkey >> 31 == 0 { ud.remote_qkey } else { self.shared().qkey.load(Relaxed) };
-            (here.then_some(ud.remote_qpn), Datagram { qkey, service_level, traffic_class })
-        });
+            unsafe { self.describe_datagram(wr) }
+        } else {
+            Remote::of(wr).map_or(Task::Send, Task::Reach)
+        };
+        let has_immediate = matches!(wr.opcode, IBV_WR_SEND_WITH_IMM | IBV_WR_RDMA_WRITE_WITH_IMM);
         Work {
             position,
             wr_id: wr.wr_id,
             signaled: self.sq_sig_all || wr.send_flags & IBV_SEND_SIGNALED != 0,
             solicited: wr.send_flags & IBV_SEND_SOLICITED != 0,
-            imm: (wr.opcode == IBV_WR_SEND_WITH_IMM).then_some(wr.imm_data),
-            datagram,
+            imm: has_immediate.then_some(wr.imm_data),
+            bytes: 0,
+            task,
         }
+    }
+
+    /// # Safety
+    /// The request's address handle is alive.
+    unsafe fn describe_datagram(&self, wr: &ibv_send_wr) -> Task {
+        // SAFETY: the request is a datagram's, so this member is the one that was written.
+        let ud = unsafe { wr.wr.ud };
+        // SAFETY: the caller vouches for the handle.
+        let attr = &unsafe { &*ud.ah.cast::<Ah>() }.attr;
+        let here = attr.grh.dgid == own_gid();
+        let (service_level, traffic_class) = (attr.sl, attr.grh.traffic_class);
+        // A Q_Key with its high bit set stands for the queue pair's own (IBTA vol. 1, section 10.2.5).
+        let qkey = if ud.remote_qkey >> 31 == 0 { ud.remote_qkey } else { self.shared().qkey.load(Relaxed) };
+        Task::Datagram(here.then_some(ud.remote_qpn), Datagram { qkey, service_level, traffic_class })
     }
 
     /// The first attempt at a work request.
     #[inline]
-    fn begin(&self, queue: &mut SendQueue, work: Work, elements: &[ibv_sge], inline: bool) {
+    fn begin(&self, queue: &mut SendQueue, mut work: Work, elements: &[ibv_sge], inline: bool) {
         let mut pieces = Pieces::new();
-        let attempt = if self.gather(elements, inline, &mut pieces) {
-            self.attempt(queue, &work, &pieces)
+        let attempt = if self.gather(elements, inline, work.local_access(), &mut pieces) {
+            self.attempt(queue, &mut work, &pieces)
         } else {
             Attempt::Completed(IBV_WC_LOC_PROT_ERR)
         };
@@ -187,14 +245,21 @@ impl Qp {
         }
     }
 
-    /// Finds the payload; false where an element is not covered by a registration of the queue pair's domain.
+    /// Finds the payload, or where it is to go; false where an element is not covered by a registration of the queue pair's
+    /// domain that allows it.
     #[inline]
-    pub(crate) fn gather(&self, elements: &[ibv_sge], inline: bool, pieces: &mut Pieces) -> bool {
+    pub(crate) fn gather(
+        &self,
+        elements: &[ibv_sge],
+        inline: bool,
+        access: Access,
+        pieces: &mut Pieces,
+    ) -> bool {
         for sge in elements {
             let piece = if inline {
                 Piece { addr: sge.addr as *mut u8, len: sge.length as usize }
             } else {
-                match locate(&self.host.arena.view, None, self.pd, sge, Access::Gather) {
+                match locate(&self.host.arena.view, None, self.pd, sge, access) {
                     Some(Place::Here(piece)) => piece,
                     _ => return false,
                 }
@@ -205,43 +270,54 @@ impl Qp {
     }
 
     #[inline]
-    pub(crate) fn attempt(&self, queue: &mut SendQueue, work: &Work, pieces: &Pieces) -> Attempt {
-        let limit = if work.datagram.is_some() { MTU_BYTES } else { MAX_MESSAGE_BYTES };
+    pub(crate) fn attempt(&self, queue: &mut SendQueue, work: &mut Work, pieces: &Pieces) -> Attempt {
+        let datagram = if let Task::Datagram(_, datagram) = work.task { Some(datagram) } else { None };
+        let limit = if datagram.is_some() { MTU_BYTES } else { MAX_MESSAGE_BYTES };
         if pieces.bytes > limit {
             return Attempt::Completed(IBV_WC_LOC_LEN_ERR);
         }
+        work.bytes = pieces.bytes as u32;
         let message = Message {
             pieces: pieces.as_slice(),
             bytes: pieces.bytes,
             imm: work.imm,
             solicited: work.solicited,
             src_qp: self.ibv.qp_num,
-            datagram: work.datagram.map(|(_, datagram)| datagram),
+            datagram,
+            written: matches!(work.task, Task::Reach(_)),
         };
-        let delivery = match work.datagram {
-            Some((Some(qp_num), _)) => self.deliver_datagram(queue, qp_num, &message),
-            Some((None, _)) => Delivery::NoAnswer,
-            None => self.deliver_connected(queue, &message),
+        let delivery = match &work.task {
+            Task::Send => self.with_peer(queue, |target| target.deliver(self.host, &message)),
+            Task::Datagram(Some(qp_num), _) => self.deliver_datagram(queue, *qp_num, &message),
+            Task::Datagram(None, _) => Delivery::NoAnswer,
+            Task::Reach(remote) => {
+                if let Some(fault) = remote.local_fault(message.bytes, self.initiator_depth.load(Relaxed)) {
+                    return Attempt::Completed(fault);
+                }
+                self.with_peer(queue, |target| target.reach(self.host, self.shared(), remote, &message))
+            }
         };
         match delivery {
             Delivery::Done => Attempt::Completed(IBV_WC_SUCCESS),
             // An unreliable service never learns what became of a message.
             _ if self.ibv.qp_type != IBV_QPT_RC => Attempt::Completed(IBV_WC_SUCCESS),
             // IBTA vol. 1, section 9.7.5.2: NAK codes, and what the requester makes of them.
-            Delivery::TooLong => Attempt::Completed(IBV_WC_REM_INV_REQ_ERR),
+            Delivery::TooLong | Delivery::Invalid => Attempt::Completed(IBV_WC_REM_INV_REQ_ERR),
             Delivery::BadReceive => Attempt::Completed(IBV_WC_REM_OP_ERR),
+            Delivery::Denied => Attempt::Completed(IBV_WC_REM_ACCESS_ERR),
             Delivery::NotReady => Attempt::NotReady,
             Delivery::NoAnswer => Attempt::Unanswered,
         }
     }
 
+    /// Does something to the peer of the connection.
     #[inline]
-    fn deliver_connected(&self, queue: &mut SendQueue, message: &Message<'_>) -> Delivery {
+    fn with_peer(&self, queue: &mut SendQueue, work: impl FnOnce(&Target) -> Delivery) -> Delivery {
         if queue.target.is_none() && !(queue.begun && self.ibv.qp_type == IBV_QPT_RC) {
             queue.target = self.find_peer();
         }
         let Some(target) = &queue.target else { return Delivery::NoAnswer };
-        let delivery = target.deliver(self.host, message);
+        let delivery = work(target);
         queue.begun |= delivery == Delivery::Done;
         if matches!(delivery, Delivery::NotReady | Delivery::NoAnswer) && !target.exists() {
             queue.target = None;
@@ -327,7 +403,14 @@ impl Qp {
     pub(crate) fn complete(&self, work: &Work, status: ibv_wc_status) {
         // SAFETY: a queue pair's completion queues live at least as long as the queue pair.
         let cq = unsafe { Cq::from(self.ibv.send_cq) };
-        let entry = Entry { wr_id: work.wr_id, qp: self, status, retires: work.position.wrapping_add(1) };
+        let entry = Entry {
+            wr_id: work.wr_id,
+            qp: self,
+            status,
+            opcode: work.opcode(),
+            bytes: work.bytes,
+            retires: work.position.wrapping_add(1),
+        };
         cq.push(entry, status != IBV_WC_SUCCESS);
     }
 

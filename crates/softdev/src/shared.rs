@@ -31,7 +31,7 @@ use crate::limits::{CQS, MAX_SGE, MAX_WR, MRS, QPS};
 /// "softdev1" in ASCII.
 pub(crate) const MAGIC: u64 = 0x3176_6564_7466_6f73;
 /// Version of this layout: processes of different versions do not see each other.
-pub(crate) const LAYOUT: u32 = 1;
+pub(crate) const LAYOUT: u32 = 2;
 
 /// Start of an arena.
 #[repr(C)]
@@ -39,6 +39,20 @@ pub(crate) struct Header {
     pub(crate) magic: AtomicU64,
     pub(crate) layout: AtomicU32,
     pub(crate) block: AtomicU32,
+    /// Drawn by lot, so that a later process with the same block is not taken for this one.
+    pub(crate) life: AtomicU32,
+    /// Locks for atomics on memory of this process that its peers have not mapped.
+    pub(crate) locks: [Lock; LOCKS],
+}
+
+/// Locks of a process: few atomics on different words meet in one.
+pub(crate) const LOCKS: usize = 32;
+
+/// A lock that a process may die with: whoever waits takes it from the dead. See `foreign`.
+#[repr(C, align(64))]
+pub(crate) struct Lock {
+    /// Block and life of the process that holds it; 0 for nobody.
+    pub(crate) holder: AtomicU64,
 }
 
 /// A queue pair, as its peers see it.
@@ -62,8 +76,15 @@ pub(crate) struct SharedQp {
     pub(crate) ring_size: AtomicU32,
     /// Bytes of a slot.
     pub(crate) ring_stride: AtomicU32,
+    /// `IBV_ACCESS_REMOTE_*`: what its peer may do to the memory of its domain.
+    pub(crate) access: AtomicU32,
+    /// Reads and atomics that it answers at a time (`max_dest_rd_atomic`).
+    pub(crate) responder_resources: AtomicU32,
     /// On a line of its own, for the requesters: the next receive to be filled.
     pub(crate) next: Line,
+    /// On a line of its own, for its own requests: the queue pair in whose domain's memory it is at work, or 0. Who takes
+    /// memory away waits for it: see `one_sided`.
+    pub(crate) touching: Line,
 }
 
 impl SharedQp {
@@ -164,6 +185,8 @@ pub(crate) const FLAG_IN_SLOT: u8 = 1;
 pub(crate) const FLAG_IMM: u8 = 2;
 /// The sender asked for a solicited event.
 pub(crate) const FLAG_SOLICITED: u8 = 4;
+/// It was an RDMA write with immediate data: the payload is elsewhere.
+pub(crate) const FLAG_WRITE: u8 = 8;
 
 /// An element of a posted receive's scatter list.
 #[repr(C)]
@@ -196,9 +219,10 @@ unsafe impl Shared for Slot {}
 unsafe impl Shared for SlotSge {}
 
 const _: () = assert!(size_of::<Slot>() == 64 && size_of::<SlotSge>() == 16 && size_of::<SharedMr>() == 64);
-const _: () = assert!(size_of::<SharedQp>() == 128 && size_of::<SharedCq>() == 64);
+const _: () = assert!(size_of::<SharedQp>() == 192 && size_of::<SharedCq>() == 64);
 
 const QPS_AT: u64 = 4096;
+const _: () = assert!(size_of::<Header>() as u64 <= QPS_AT);
 const CQS_AT: u64 = QPS_AT + (QPS * size_of::<SharedQp>()) as u64;
 const MRS_AT: u64 = CQS_AT + (CQS * size_of::<SharedCq>()) as u64;
 /// Bytes at the start of an arena that the tables take.

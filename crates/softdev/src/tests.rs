@@ -8,11 +8,11 @@ use verbs::{
     QueuePair, QueuePairOptions, ReadyToSend, ReceiveRequest, Route, SendRequest, Service, devices,
 };
 
-use crate::deliver::index;
 use crate::host::host;
 use crate::limits::QP_INDEX_BITS;
 use crate::receive::PATIENCE;
 use crate::shared::{Ring, SharedQp, SlotState};
+use crate::target::index;
 
 const QKEY: u32 = 1;
 const PAYLOAD: usize = 1000;

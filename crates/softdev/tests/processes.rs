@@ -30,6 +30,9 @@ fn main() {
         trial("a_killed_sender_leaves_a_receiver_that_works", a_killed_sender_leaves_a_receiver_that_works),
         trial("killed_senders_of_datagrams_disturb_no_others", killed_senders_of_datagrams_disturb_no_others),
         trial("a_killed_sleeper_does_no_harm", a_killed_sleeper_does_no_harm),
+        trial("a_killed_target_exhausts_the_retries", a_killed_target_exhausts_the_retries),
+        trial("a_killed_counter_holds_nobody_up", a_killed_counter_holds_nobody_up),
+        trial("the_owners_cpu_counts_as_well", the_owners_cpu_counts_as_well),
         trial("two_busy_processes_exchange_whole_messages", two_busy_processes_exchange_whole_messages),
         trial("two_processes_reach_each_others_own_memory", two_processes_reach_each_others_own_memory),
         trial("sleeping_processes_wake_each_other", sleeping_processes_wake_each_other),
@@ -56,11 +59,11 @@ fn shape() -> Shape {
 
 /// Ends in time where nobody answers: 16.8 ms each.
 const TUNING: Tuning =
-    Tuning { mtu: IBV_MTU_4096, timeout: 12, retries: 1, rnr_retries: 7, rnr_timer: 1, psn: 7 };
+    Tuning { mtu: IBV_MTU_4096, timeout: 12, retries: 1, rnr_timer: 1, psn: 7, ..Tuning::OPEN };
 
 fn connect(near: &mut Node, a: &Side, far: &mut Node, b: &Side) {
     for (node, side) in [(&mut *near, a), (&mut *far, b)] {
-        node.init(side);
+        node.init(side, &TUNING);
     }
     near.ready_to_receive(a, b.number, b.gid, &TUNING);
     far.ready_to_receive(b, a.number, a.gid, &TUNING);
@@ -260,6 +263,93 @@ fn a_killed_sleeper_does_no_harm() {
         near.close();
     }
     assert_nothing_left(descriptors);
+}
+
+/// Whoever reaches for the memory of a process that has died learns of it, although the memory is still there.
+fn a_killed_target_exhausts_the_retries() {
+    let descriptors = descriptors_at_rest();
+    for round in 0..32_u64 {
+        let (mut near, mut far) = (near(), far());
+        let shape = Shape { own_memory: round & 1 == 1, ..Shape::open(IBV_QPT_RC) };
+        let (a, b) = (near.side(&shape), far.side(&shape));
+        connect(&mut near, &a, &mut far, &b);
+        let killer = std::thread::spawn(move || {
+            std::thread::sleep(moment(round));
+            far.kill();
+        });
+        let size = if round & 2 == 0 { 8 } else { 60_000 };
+        let request = match round % 5 {
+            0 => Send::read(1, &[a.at(0, size)], b.spot(0)),
+            1 => Send::fetch_add(1, a.at(0, 8), b.spot(0), 1),
+            _ => Send::write(1, &[a.at(0, size)], b.spot(0)),
+        };
+        let start = Instant::now();
+        let status = loop {
+            near.send(a.qp, request.clone());
+            match near.wait_one(a.send_cq).status {
+                IBV_WC_SUCCESS => assert!(start.elapsed() < PATIENCE, "round {round}: nobody is missed"),
+                status => break status,
+            }
+        };
+        assert_eq!(status, IBV_WC_RETRY_EXC_ERR, "round {round}");
+        killer.join().expect("the killer");
+        assert_eq!(near.state(a.qp), IBV_QPS_ERR);
+        works_with_a_fresh_peer(&mut near);
+        near.close();
+    }
+    assert_nothing_left(descriptors);
+}
+
+/// Words of a count in a word of `to`: see `Rig::count`.
+fn count_words(side: &Side, to: &Side, ms: u64) -> Vec<u64> {
+    let spot = to.spot(64);
+    let mut words: Vec<u64> = [side.qp, side.send_cq, side.region, 8].map(|w| w as u64).to_vec();
+    words.extend([spot.addr, u64::from(spot.key), ms, 0, 15_000]);
+    words
+}
+
+/// A process that is killed in the middle of an atomic, also of one that holds a lock, does not keep others from theirs.
+fn a_killed_counter_holds_nobody_up() {
+    let descriptors = descriptors_at_rest();
+    for round in 0..24 {
+        let (mut near, mut far) = (near(), far());
+        let shape = Shape { own_memory: round % 4 != 0, ..Shape::open(IBV_QPT_RC) };
+        let (a, b) = (near.side(&shape), far.side(&shape));
+        connect(&mut near, &a, &mut far, &b);
+        let own = near.side_with(&shape, a.pd, [a.send_cq, a.receive_cq], a.region);
+        near.connect_to(&own, own.number, own.gid, &TUNING);
+        far.start(op::COUNT, &count_words(&b, &a, 60_000));
+        // It is at it when it is killed.
+        let start = Instant::now();
+        while near.word(a.region, 64) == 0 {
+            assert!(start.elapsed() < PATIENCE, "the far end counts nothing");
+        }
+        std::thread::sleep(moment(round));
+        far.kill();
+        let before = near.word(a.region, 64);
+        let counted = near.call(op::COUNT, &count_words(&own, &a, 20));
+        assert!(counted[1] > 0, "round {round}");
+        assert_eq!(near.word(a.region, 64), before + counted[1], "round {round}");
+        near.close();
+    }
+    assert_nothing_left(descriptors);
+}
+
+/// In memory of the device, atomics of peers and of the owner's CPU count together: more than the device promises.
+fn the_owners_cpu_counts_as_well() {
+    let (mut near, mut far) = (near(), far());
+    let shape = Shape::open(IBV_QPT_RC);
+    let (a, b) = (near.side(&shape), far.side(&shape));
+    connect(&mut near, &a, &mut far, &b);
+    far.start(op::COUNT, &count_words(&b, &a, 200));
+    let own = near.call(op::INCREMENT, &[a.region as u64, 64, 200]);
+    let others = far.finish(op::COUNT, &[]);
+    let additions = own[1] + others[1];
+    assert!(own[1] > 0 && others[1] > 0, "{own:?} {others:?}");
+    assert_eq!(near.word(a.region, 64), additions);
+    assert_eq!(own[2].wrapping_add(others[2]), (0..additions).fold(0, u64::wrapping_add));
+    near.close();
+    far.close();
 }
 
 fn two_busy_processes_exchange_whole_messages() {

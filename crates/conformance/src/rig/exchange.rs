@@ -32,7 +32,7 @@ impl Rig {
                 let request = [sent, u64::from(IBV_SEND_SIGNALED), u64::from(IBV_WR_SEND_WITH_IMM)];
                 let mut words = vec![qp, 1];
                 words.extend(request);
-                words.extend([u64::from((sent as u32).to_be()), w[9], w[10], w[11], 1]);
+                words.extend([u64::from((sent as u32).to_be()), w[9], w[10], w[11], 0, 0, 0, 0, 1]);
                 words.extend([region, slot(sent, 0), len(sent), 0]);
                 let answer = self.send(&words);
                 assert_eq!(answer[0], 0, "post_send");

@@ -18,24 +18,32 @@ impl Rig {
     }
 
     /// Posts a list; answers with the error and the position of the request that `bad_wr` points to.
+    ///
+    /// Words of a request: identifier, flags, opcode, immediate, address handle (0 for none, else its number + 1), queue-pair
+    /// number, Q_Key, remote address, remote key, what to compare with or to add, what to swap in, number of elements, they.
     pub(super) fn send(&mut self, w: &[u64]) -> Vec<u64> {
         let (qp, count) = (self.pairs[w[0] as usize], w[1] as usize);
         let mut lists: Vec<Vec<ibv_sge>> = Vec::new();
         let mut requests: Vec<ibv_send_wr> = Vec::new();
         let mut rest = &w[2..];
         for _ in 0..count {
-            let elements = rest[7] as usize;
-            lists.push(rest[8..8 + 4 * elements].chunks(4).map(|e| self.element(e)).collect());
+            let elements = rest[11] as usize;
+            lists.push(rest[12..12 + 4 * elements].chunks(4).map(|e| self.element(e)).collect());
             // SAFETY: all-zero bytes are a valid ibv_send_wr: integers and null pointers.
             let mut wr: ibv_send_wr = unsafe { std::mem::zeroed() };
             (wr.wr_id, wr.send_flags, wr.opcode) = (rest[0], rest[1] as u32, rest[2] as u32);
             (wr.imm_data, wr.num_sge) = (rest[3] as u32, elements as i32);
+            let (remote_addr, rkey) = (rest[7], rest[8] as u32);
             if rest[4] != 0 {
                 let ah = self.handles[rest[4] as usize - 1];
                 wr.wr.ud = ibv_wr_ud { ah, remote_qpn: rest[5] as u32, remote_qkey: rest[6] as u32 };
+            } else if matches!(wr.opcode, IBV_WR_ATOMIC_CMP_AND_SWP | IBV_WR_ATOMIC_FETCH_AND_ADD) {
+                wr.wr.atomic = ibv_wr_atomic { remote_addr, compare_add: rest[9], swap: rest[10], rkey };
+            } else {
+                wr.wr.rdma = ibv_wr_rdma { remote_addr, rkey };
             }
             requests.push(wr);
-            rest = &rest[8 + 4 * elements..];
+            rest = &rest[12 + 4 * elements..];
         }
         for (wr, list) in requests.iter_mut().zip(&mut lists) {
             wr.sg_list = list.as_mut_ptr();
@@ -49,7 +57,8 @@ impl Rig {
         // SAFETY: the queue pair is alive; requests, elements and inline bytes are readable.
         let returned = unsafe { post(qp, requests.as_mut_ptr(), &raw mut bad) };
         let position = requests.iter().position(|wr| std::ptr::eq(wr, bad));
-        vec![returned as u64, position.map_or(u64::MAX, |p| p as u64)]
+        // Some providers give the error number negative, against the man page.
+        vec![u64::from(returned.unsigned_abs()), position.map_or(u64::MAX, |p| p as u64)]
     }
 
     pub(super) fn receive(&mut self, w: &[u64]) -> Vec<u64> {
@@ -76,7 +85,7 @@ impl Rig {
         // SAFETY: the queue pair is alive; requests and elements are readable.
         let returned = unsafe { post(qp, requests.as_mut_ptr(), &raw mut bad) };
         let position = requests.iter().position(|wr| std::ptr::eq(wr, bad));
-        vec![returned as u64, position.map_or(u64::MAX, |p| p as u64)]
+        vec![u64::from(returned.unsigned_abs()), position.map_or(u64::MAX, |p| p as u64)]
     }
 
     pub(super) fn poll(&mut self, w: &[u64]) -> Vec<u64> {
@@ -107,6 +116,14 @@ impl Rig {
         let bytes: Vec<u8> = (0..len).map(|i| pattern(w[3], i)).collect();
         // SAFETY: the range lies in the region.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), at, len) };
+        vec![0]
+    }
+
+    /// Sets eight bytes: region, offset, value.
+    pub(super) fn put(&mut self, w: &[u64]) -> Vec<u64> {
+        let (at, _) = self.bytes(&[w[0], w[1], 8]);
+        // SAFETY: the range lies in the region.
+        unsafe { at.cast::<u64>().write_unaligned(w[2]) };
         vec![0]
     }
 

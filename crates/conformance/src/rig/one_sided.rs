@@ -1,0 +1,147 @@
+//! Loops over one-sided operations that are too fast to be told one by one.
+
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::{Acquire, SeqCst};
+use std::time::{Duration, Instant};
+
+use verbs::abi::*;
+
+use super::{Rig, pattern};
+
+/// The last byte of what round `n` writes: never that of the round before, nor 0, with which memory begins.
+fn mark(n: u64) -> u8 {
+    1 + (n % 200) as u8
+}
+
+impl Rig {
+    /// Watches the last byte of a range without calling any verb until it has a value: 0, or 110 (ETIMEDOUT).
+    ///
+    /// Words: region, offset, length, value, milliseconds.
+    pub(super) fn await_last_byte(&mut self, w: &[u64]) -> Vec<u64> {
+        let (at, len) = self.bytes(w);
+        // SAFETY: the range lies in the region and is not empty.
+        let last = unsafe { at.add(len - 1) };
+        vec![if watch(last, w[3] as u8, w[4]) { 0 } else { libc::ETIMEDOUT as u64 }]
+    }
+
+    /// Writes to the peer and waits for its write, in turn, watching nothing but the last byte; then all of what came must
+    /// be there. Answers with the rounds that went well.
+    ///
+    /// Words: queue pair, send queue, region, bytes of a message, rounds, 1 for whoever begins, remote address, remote key,
+    /// milliseconds. The region has the message to send at its start and the one that comes behind that.
+    pub(super) fn volley(&mut self, w: &[u64]) -> Vec<u64> {
+        let [qp, cq, region, size, rounds, begins, addr, key, ms] = w[..9] else { panic!("nine words") };
+        let (out, _) = self.bytes(&[region, 0, size]);
+        let (came, len) = self.bytes(&[region, size, size]);
+        for n in 0..rounds {
+            if begins == 0 && !self.arrives(came, len, n, ms) {
+                return vec![0, n];
+            }
+            let bytes: Vec<u8> = (0..len - 1).map(|i| pattern(n, i)).chain([mark(n)]).collect();
+            // SAFETY: the message lies in the region, and the last one has been sent.
+            unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), out, len) };
+            let flags = u64::from(IBV_SEND_SIGNALED);
+            let head = [qp, 1, n, flags, u64::from(IBV_WR_RDMA_WRITE), 0, 0, 0, 0, addr, key, 0, 0, 1];
+            let answer = self.send(&[&head[..], &[region, 0, size, 0]].concat());
+            assert_eq!(answer[0], 0, "post_send");
+            if self.completed(cq, ms) != Some(u64::from(IBV_WC_SUCCESS)) {
+                return vec![0, n];
+            }
+            if begins == 1 && !self.arrives(came, len, n, ms) {
+                return vec![0, n];
+            }
+        }
+        vec![0, rounds]
+    }
+
+    fn arrives(&self, at: *const u8, len: usize, n: u64, ms: u64) -> bool {
+        // SAFETY: the range lies in a region.
+        if !watch(unsafe { at.add(len - 1) }, mark(n), ms) {
+            return false;
+        }
+        // SAFETY: as above; the device has finished writing to it.
+        let found = unsafe { std::slice::from_raw_parts(at, len - 1) };
+        let wrong = (0..len - 1).find(|i| found[*i] != pattern(n, *i));
+        assert_eq!(wrong, None, "the last byte was seen before byte {wrong:?} of {len} in round {n}");
+        true
+    }
+
+    /// The status of the next completion.
+    fn completed(&mut self, cq: u64, ms: u64) -> Option<u64> {
+        let end = Instant::now() + Duration::from_millis(ms);
+        while Instant::now() < end {
+            if let Some(status) = self.poll(&[cq, 1]).get(2) {
+                return Some(*status);
+            }
+        }
+        None
+    }
+
+    /// Adds one to the same word again and again, for a while. Answers with the number of additions and the sum of what was
+    /// there before each.
+    ///
+    /// Words: queue pair, send queue, region, offset of the local word, remote address, remote key, milliseconds to add for,
+    /// 1 to add by compare-and-swap, milliseconds to wait for a completion.
+    pub(super) fn count(&mut self, w: &[u64]) -> Vec<u64> {
+        let [qp, cq, region, offset, addr, key, time, by_swap, ms] = w[..9] else {
+            panic!("nine words");
+        };
+        let (local, _) = self.bytes(&[region, offset, 8]);
+        let end = Instant::now() + Duration::from_millis(time);
+        let (mut sum, mut done, mut guess) = (0_u64, 0, 0_u64);
+        while Instant::now() < end {
+            let (opcode, first, second) = match by_swap {
+                0 => (IBV_WR_ATOMIC_FETCH_AND_ADD, 1, 0),
+                _ => (IBV_WR_ATOMIC_CMP_AND_SWP, guess, guess.wrapping_add(1)),
+            };
+            let flags = u64::from(IBV_SEND_SIGNALED);
+            let head = [qp, 1, done, flags, u64::from(opcode), 0, 0, 0, 0, addr, key, first, second, 1];
+            let answer = self.send(&[&head[..], &[region, offset, 8, 0]].concat());
+            assert_eq!(answer[0], 0, "post_send");
+            assert_eq!(self.completed(cq, ms), Some(u64::from(IBV_WC_SUCCESS)), "an atomic");
+            // SAFETY: the word lies in the region.
+            let before = unsafe { local.cast::<u64>().read_unaligned() };
+            let added = by_swap == 0 || before == guess;
+            if added {
+                sum = sum.wrapping_add(before);
+                done += 1;
+            }
+            guess = before.wrapping_add(u64::from(added));
+        }
+        vec![0, done, sum]
+    }
+
+    /// Adds one to a word again and again by this CPU's own atomics. Answers as `count` does.
+    ///
+    /// Words: region, offset, milliseconds.
+    pub(super) fn increment(&mut self, w: &[u64]) -> Vec<u64> {
+        let (at, _) = self.bytes(&[w[0], w[1], 8]);
+        // SAFETY: the word lies in the region, and cases use aligned ones.
+        let word = unsafe { AtomicU64::from_ptr(at.cast()) };
+        let end = Instant::now() + Duration::from_millis(w[2]);
+        let (mut sum, mut done) = (0_u64, 0);
+        while Instant::now() < end {
+            sum = sum.wrapping_add(word.fetch_add(1, SeqCst));
+            done += 1;
+        }
+        vec![0, done, sum]
+    }
+}
+
+/// Waits for a byte to have a value.
+fn watch(at: *const u8, value: u8, ms: u64) -> bool {
+    // SAFETY: the byte lies in a region; the device writes to it meanwhile.
+    let byte = unsafe { std::sync::atomic::AtomicU8::from_ptr(at.cast_mut()) };
+    let end = Instant::now() + Duration::from_millis(ms);
+    while byte.load(Acquire) != value {
+        for _ in 0..1000 {
+            std::hint::spin_loop();
+        }
+        if Instant::now() > end {
+            return byte.load(Acquire) == value;
+        }
+        // Whoever writes may need this CPU.
+        std::thread::yield_now();
+    }
+    true
+}
