@@ -6,7 +6,7 @@ use crate::rig::{Element, KEY_ZERO, op};
 use crate::{Bench, Node, QKEY, Send, Shape, Side, Tuning};
 
 /// Elements of 64 bytes that the queue pair of `side` must not use, and what is wrong with each.
-fn forbidden(node: &mut Node, side: &Side, to_write: bool) -> Vec<(&'static str, Element)> {
+pub(crate) fn forbidden(node: &mut Node, side: &Side, to_write: bool) -> Vec<(&'static str, Element)> {
     let length = 1 << 16;
     let other_domain = node.pd();
     let elsewhere = node.region(other_domain, 4096, IBV_ACCESS_LOCAL_WRITE);

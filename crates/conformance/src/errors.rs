@@ -82,7 +82,7 @@ pub(crate) fn an_early_receive_does_not_shorten_the_wait(bench: &mut Bench) {
 }
 
 /// Timeout 10 is 4.194 ms; with two retries nothing may fail before three of them.
-const IMPATIENT: Tuning = Tuning { timeout: 10, retries: 2, psn: 100, ..Tuning::USUAL };
+pub(crate) const IMPATIENT: Tuning = Tuning { timeout: 10, retries: 2, psn: 100, ..Tuning::USUAL };
 const THREE_TIMEOUTS: Duration = Duration::from_nanos(3 * (4096 << 10));
 
 #[track_caller]

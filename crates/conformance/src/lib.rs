@@ -18,11 +18,14 @@ pub mod shape;
 pub mod subject;
 
 mod access;
+mod atomics;
 mod datagram;
 mod errors;
 mod events;
 mod lifecycle;
 mod queues;
+mod rdma;
+mod rights;
 mod states;
 mod transfer;
 mod wrapper;
@@ -157,6 +160,54 @@ cases! {
             receives_into_forbidden_memory_fail_on_ud
             sending_needs_no_write_access nothing_is_written_beyond_the_message
             an_old_key_stays_dead;
+    }
+    rdma {
+        one: ;
+        two: rc_writes_every_size uc_writes_every_size own_memory_is_written_as_well
+            rc_reads_every_size own_memory_is_read_as_well
+            writes_gather_and_reads_scatter_across_odd_cuts
+            every_mtu_writes_and_reads_the_same
+            an_immediate_takes_a_receive
+            immediates_and_sends_take_receives_in_turn
+            an_immediate_waits_for_its_receive
+            an_immediate_without_receive_fails_without_retries
+            uc_drops_an_immediate_that_nobody_awaits
+            an_immediate_can_be_solicited
+            writes_arrive_before_the_send_that_follows_them
+            a_write_shows_to_whoever_watches_memory
+            rc_volleys_show_their_last_byte_last uc_volleys_show_their_last_byte_last
+            own_memory_shows_its_last_byte_last
+            an_inline_write_leaves_its_buffer_at_once
+            no_bytes_need_no_key
+            a_queue_pair_reaches_its_own_memory
+            a_read_sees_the_writes_before_it
+            unsignaled_requests_do_not_complete;
+    }
+    atomics {
+        one: ;
+        two: atomics_answer_with_what_was_there atomics_reach_own_memory_as_well
+            additions_of_all_ends_count additions_in_own_memory_count
+            swaps_of_all_ends_count swaps_in_own_memory_count
+            a_misaligned_word_is_refused an_answer_needs_room;
+    }
+    rights {
+        one: ;
+        two: rc_denies_what_no_registration_allows rc_denies_the_same_in_own_memory
+            uc_drops_what_no_registration_allows
+            rc_refuses_what_the_queue_pair_does_not_allow
+            uc_drops_what_the_queue_pair_does_not_allow
+            a_region_allows_what_it_was_registered_for
+            the_requesters_memory_is_checked
+            nothing_arrives_after_deregistration
+            nothing_arrives_in_own_memory_after_deregistration
+            nothing_arrives_after_the_connection
+            nobody_there_exhausts_the_retries only_the_peer_is_served
+            operations_of_other_services_are_refused
+            what_has_no_payload_is_not_inline
+            what_is_posted_to_a_failed_pair_is_flushed
+            a_drained_queue_reaches_nothing
+            without_depth_nothing_is_read without_resources_nothing_is_served
+            as_many_reads_as_the_device_says;
     }
     datagram {
         one: routes_that_do_not_exist_are_refused;
