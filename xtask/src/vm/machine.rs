@@ -164,8 +164,9 @@ fn arguments(parts: &Parts<'_>, archive: &File, writers: [&PipeWriter; 4]) -> Ve
     let mut words: Vec<OsString> = Vec::new();
     let mut add = |list: &str| words.extend(list.split(' ').map(OsString::from));
     add("-nodefaults -no-user-config -no-reboot -display none -M pc -accel tcg,thread=multi -smp 2 -m 2G");
-    // The emulated counter is the host's. QEMU 7.2 does not know that the guest may rely on it as well, and without this
-    // each reading of the guest's clock costs a microsecond.
+    // The emulated counter is the host's, but QEMU 7.2 will not say that its rate is constant unless it is forced to. Clocks
+    // of programs (`measure::clock`) ask for that; the guest's kernel is told by tsc=reliable, or would read the HPET, which
+    // takes it a microsecond.
     add(if is_steady { "-cpu max,+invtsc,x-force-features=on" } else { "-cpu max" });
     // No network but within the machine.
     add("-netdev user,id=net,restrict=on,ipv6=off -device virtio-net-pci,netdev=net,romfile=");
