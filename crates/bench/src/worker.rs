@@ -105,6 +105,15 @@ pub fn find(
     })
 }
 
+/// Opens the device and finds its port and GID, as a rank would, so that what was asked for wrongly is known at once.
+///
+/// # Errors
+/// When there is no such device, port or GID, or nothing can be measured on it.
+pub fn check(providers: &[&'static Provider], name: Option<&str>, options: PortOptions) -> Result<(), Error> {
+    let (device, _) = find(providers, name, options)?;
+    LocalPort::find(&device.open()?, options)?.check()
+}
+
 impl Worker for VerbsWorker {
     fn describe(&mut self, rank: u32) -> Result<Description, PointError> {
         self.rank = rank;

@@ -28,7 +28,7 @@ pub(crate) fn launch(placement: &Placement, server: Option<Peer>) -> anyhow::Res
     }
     if placement.via.is_none() {
         // On this host the answer is at hand, and the list of devices with it.
-        worker::find(providers(), placement.device.as_deref(), placement.port.options())?;
+        worker::check(providers(), placement.device.as_deref(), placement.port.options())?;
     } else {
         launch.hosts = hosts(placement)?;
     }

@@ -51,7 +51,7 @@ impl Waiting {
         let address = self.ends.address()?;
         let interrupt = Arc::new(Interrupt::install()?);
         // Status and sentence of a device that is not there are those of every command.
-        worker::find(providers(), self.placement.device.as_deref(), self.placement.port.options())?;
+        worker::check(providers(), self.placement.device.as_deref(), self.placement.port.options())?;
         let mut worker = agent::worker(AgentArguments {
             device: self.placement.device.clone(),
             cpu,

@@ -27,10 +27,10 @@ pub(super) fn experiment(filled: &Filled) -> Result<(), Error> {
     check.axes()?;
     check.length()?;
     check.counts()?;
+    check.operations()?;
     check.sizes()?;
     check.intervals()?;
-    check.directions()?;
-    check.operations()
+    check.directions()
 }
 
 /// Bounds the number of points of the whole plan, before they are made.
@@ -197,7 +197,7 @@ impl Check<'_> {
             Err(Error::Refused { place, experiment, what: what.to_owned(), why: why.to_owned() })
         };
         let sge = u64::from(self.largest("sge"));
-        if let Some(size) = sizes.iter().find(|size| **size < sge) {
+        if let Some(size) = sizes.iter().find(|size| sge > 1 && **size < sge) {
             return refuse(
                 "sge",
                 &format!("a message of {size} B in {sge} elements"),

@@ -180,8 +180,10 @@ fn start<'i>(
                 }
                 return Ok(Crew::new(fleet, hellos));
             }
-            // What is not rdmascope, or another one, is so the second time too.
-            Err(err @ (Error::Interrupted { .. } | Error::BadAgent { .. })) => return Err(err),
+            // What is not rdmascope, or another one, or has no such device, is so the second time too.
+            Err(err @ (Error::Interrupted { .. } | Error::BadAgent { .. } | Error::NotDescribed { .. })) => {
+                return Err(err);
+            }
             Err(err) if attempt == attempts => return Err(err),
             Err(err) => sink.warning(&format!("{err}; trying once more")),
         }
