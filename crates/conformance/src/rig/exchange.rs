@@ -53,6 +53,8 @@ impl Rig {
             }
             if sends.len() + receives.len() > 2 {
                 last = Instant::now();
+            } else {
+                std::thread::yield_now(); // The other end may need this CPU.
             }
             if (confirmed == to_send && received == to_receive) || last.elapsed().as_millis() as u64 > idle_ms
             {
