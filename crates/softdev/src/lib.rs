@@ -22,7 +22,7 @@
 //!   are mapped nowhere else.
 //! * `deliver`: placing a message in a peer's receive ring: the heart; `one_sided`: writes, reads and atomics;
 //!   `target`: the queue pair at the other end.
-//! * `send`: the send queue; `retry`: sends that have to wait; `receive`: the receive queue.
+//! * `send`: the send queue; `work`: what is posted to it; `retry`: what has to wait; `receive`: the receive queue.
 //! * `completion`: completion queues; `channel`: completion channels, for whoever sleeps.
 //! * `queue_pair`: creation, state changes, errors; `context`: devices, ports, domains, address handles.
 //! * `spin`, `timer`: locks between threads, time for retries.
@@ -52,6 +52,7 @@ mod shared;
 mod spin;
 mod target;
 mod timer;
+mod work;
 
 #[cfg(test)]
 mod tests;

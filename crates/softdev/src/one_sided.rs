@@ -42,40 +42,29 @@ enum Operation {
 const ATOMIC_BYTES: u64 = 8;
 
 impl Remote {
-    /// What a request asks for; `None` where it is no such request.
+    /// Whether a request is such a one.
     #[inline]
-    pub(crate) fn of(wr: &ibv_send_wr) -> Option<Self> {
-        let operation = match wr.opcode {
-            IBV_WR_RDMA_WRITE | IBV_WR_RDMA_WRITE_WITH_IMM => Operation::Write,
-            IBV_WR_RDMA_READ => Operation::Read,
-            IBV_WR_ATOMIC_CMP_AND_SWP | IBV_WR_ATOMIC_FETCH_AND_ADD => return Some(Self::atomic(wr)),
-            _ => return None,
-        };
+    pub(crate) fn is_asked_for(wr: &ibv_send_wr) -> bool {
+        !matches!(wr.opcode, IBV_WR_SEND | IBV_WR_SEND_WITH_IMM)
+    }
+
+    /// What such a request asks for.
+    #[inline]
+    pub(crate) fn of(wr: &ibv_send_wr) -> Self {
+        if matches!(wr.opcode, IBV_WR_ATOMIC_CMP_AND_SWP | IBV_WR_ATOMIC_FETCH_AND_ADD) {
+            // SAFETY: the request is an atomic operation's, so this member is the one that was written.
+            let atomic = unsafe { wr.wr.atomic };
+            let operation = if wr.opcode == IBV_WR_ATOMIC_CMP_AND_SWP {
+                Operation::CompareSwap { compare: atomic.compare_add, swap: atomic.swap }
+            } else {
+                Operation::FetchAdd(atomic.compare_add)
+            };
+            return Self { operation, addr: atomic.remote_addr, key: atomic.rkey };
+        }
         // SAFETY: the request is an RDMA operation's, so this member is the one that was written.
         let rdma = unsafe { wr.wr.rdma };
-        Some(Self { operation, addr: rdma.remote_addr, key: rdma.rkey })
-    }
-
-    fn atomic(wr: &ibv_send_wr) -> Self {
-        // SAFETY: the request is an atomic operation's, so this member is the one that was written.
-        let atomic = unsafe { wr.wr.atomic };
-        let operation = if wr.opcode == IBV_WR_ATOMIC_CMP_AND_SWP {
-            Operation::CompareSwap { compare: atomic.compare_add, swap: atomic.swap }
-        } else {
-            Operation::FetchAdd(atomic.compare_add)
-        };
-        Self { operation, addr: atomic.remote_addr, key: atomic.rkey }
-    }
-
-    /// What its completion names.
-    #[inline]
-    pub(crate) fn opcode(&self) -> ibv_wc_opcode {
-        match self.operation {
-            Operation::Write => IBV_WC_RDMA_WRITE,
-            Operation::Read => IBV_WC_RDMA_READ,
-            Operation::CompareSwap { .. } => IBV_WC_COMP_SWAP,
-            Operation::FetchAdd(_) => IBV_WC_FETCH_ADD,
-        }
+        let operation = if wr.opcode == IBV_WR_RDMA_READ { Operation::Read } else { Operation::Write };
+        Self { operation, addr: rdma.remote_addr, key: rdma.rkey }
     }
 
     /// What it does to the requester's own memory.

@@ -14,10 +14,11 @@ use crate::context::{Ctx, Pd, fail, is_valid_route};
 use crate::host::{Host, host};
 use crate::limits::{MAX_INLINE, MAX_RD_ATOMIC, MAX_SGE, MAX_WR, PORT, QP_INDEX_BITS, QPS};
 use crate::receive::{ReceiveQueue, wr_ids};
-use crate::send::{SendQueue, operations};
+use crate::send::SendQueue;
 use crate::shared::{Ring, SharedQp, Slots};
 use crate::spin::SpinLock;
 use crate::target::index;
+use crate::work::operations;
 
 /// A queue pair. What its peers see of it stands in this process's arena.
 #[repr(C)]

@@ -9,8 +9,9 @@ use verbs::abi::*;
 use crate::completion::Cq;
 use crate::copy::Piece;
 use crate::queue_pair::Qp;
-use crate::send::{Attempt, Pieces, SendQueue, Work};
+use crate::send::{Attempt, SendQueue};
 use crate::timer::{Instant, ack_timeout, rnr_timer};
+use crate::work::{AnyTask, Pieces, Task, Work};
 
 /// Time between attempts to reach a peer that does not answer: below every timeout in use.
 const UNANSWERED_RETRY: std::time::Duration = std::time::Duration::from_micros(50);
@@ -18,6 +19,7 @@ const UNANSWERED_RETRY: std::time::Duration = std::time::Duration::from_micros(5
 /// A work request that waits.
 pub(crate) struct Waiting {
     work: Work,
+    task: AnyTask,
     payload: Payload,
     /// Set with the first attempt that nobody answered.
     unanswered_since: Option<Instant>,
@@ -60,7 +62,7 @@ impl Qp {
 
     /// What is needed for another attempt.
     #[cold]
-    pub(crate) fn hold(&self, work: Work, elements: &[ibv_sge], inline: bool) -> Waiting {
+    pub(crate) fn hold(&self, work: Work, task: AnyTask, elements: &[ibv_sge], inline: bool) -> Waiting {
         let payload = if inline {
             let mut bytes = Vec::new();
             // An element without bytes may have any address, also null, which no slice has.
@@ -76,7 +78,7 @@ impl Qp {
         };
         let rnr_retries = self.attr.lock().rnr_retry;
         let not_before = Instant::now();
-        Waiting { work, payload, unanswered_since: None, rnr_retries, not_before }
+        Waiting { work, task, payload, unanswered_since: None, rnr_retries, not_before }
     }
 
     /// Tries waiting work requests again.
@@ -119,7 +121,7 @@ impl Qp {
         let mut pieces = Pieces::new();
         let found = match &waiting.payload {
             Payload::Elements(elements) => {
-                self.gather(elements, false, waiting.work.local_access(), &mut pieces)
+                self.gather(elements, false, waiting.task.local_access(), &mut pieces)
             }
             Payload::Inline(bytes) => {
                 pieces.push(Piece { addr: bytes.as_ptr().cast_mut(), len: bytes.len() });
@@ -129,7 +131,8 @@ impl Qp {
         if !found {
             return Some(IBV_WC_LOC_PROT_ERR);
         }
-        match self.attempt(queue, &mut waiting.work, &pieces) {
+        waiting.work.bytes = pieces.bytes() as u32;
+        match waiting.task.attempt(self, queue, &waiting.work, &pieces) {
             Attempt::Completed(status) => Some(status),
             Attempt::NotReady => self.not_ready(queue, waiting, now),
             Attempt::Unanswered => self.unanswered(waiting, now),

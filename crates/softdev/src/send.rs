@@ -2,21 +2,20 @@
 
 use std::collections::VecDeque;
 use std::ffi::c_int;
-use std::mem::MaybeUninit;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
 use verbs::abi::*;
 
 use crate::completion::{Cq, Entry};
-use crate::context::{Ah, own_gid};
+use crate::context::own_gid;
 use crate::copy::{Piece, Place};
-use crate::deliver::{Datagram, Delivery, Message};
-use crate::limits::{MAX_MESSAGE_BYTES, MAX_SGE, MTU_BYTES};
+use crate::deliver::{Delivery, Message};
 use crate::memory::{Access, locate};
 use crate::one_sided::Remote;
 use crate::queue_pair::Qp;
 use crate::retry::Waiting;
 use crate::target::Target;
+use crate::work::{INLINE, Pieces, Task, Work};
 
 /// What a queue pair's lock protects on the sending side.
 #[derive(Default)]
@@ -35,88 +34,6 @@ pub(crate) struct SendQueue {
 
 /// Peers of datagrams that a queue pair remembers.
 const DATAGRAM_TARGETS: usize = 64;
-
-/// A work request without its payload.
-#[derive(Clone, Copy)]
-pub(crate) struct Work {
-    position: u32,
-    wr_id: u64,
-    pub(crate) signaled: bool,
-    solicited: bool,
-    imm: Option<u32>,
-    /// Bytes that it has moved, or tried to.
-    bytes: u32,
-    task: Task,
-}
-
-/// What a work request does.
-#[derive(Clone, Copy)]
-enum Task {
-    /// Sends to the peer of the connection.
-    Send,
-    /// Sends to a queue pair of this number; `None` where the route leads to another host.
-    Datagram(Option<u32>, Datagram),
-    /// Reaches for the peer's memory.
-    Reach(Remote),
-}
-
-impl Work {
-    /// What it does to this process's own memory.
-    #[inline]
-    pub(crate) fn local_access(&self) -> Access {
-        if let Task::Reach(remote) = &self.task { remote.local_access() } else { Access::Gather }
-    }
-
-    #[inline]
-    fn opcode(&self) -> ibv_wc_opcode {
-        if let Task::Reach(remote) = &self.task { remote.opcode() } else { IBV_WC_SEND }
-    }
-}
-
-/// The operations that a service has, a bit for each `IBV_WR_*` (man ibv_post_send).
-pub(crate) fn operations(service: ibv_qp_type) -> u32 {
-    let datagram = 1 << IBV_WR_SEND | 1 << IBV_WR_SEND_WITH_IMM;
-    let unreliable = datagram | 1 << IBV_WR_RDMA_WRITE | 1 << IBV_WR_RDMA_WRITE_WITH_IMM;
-    match service {
-        IBV_QPT_UD => datagram,
-        IBV_QPT_UC => unreliable,
-        _ => {
-            let atomics = 1 << IBV_WR_ATOMIC_CMP_AND_SWP | 1 << IBV_WR_ATOMIC_FETCH_AND_ADD;
-            unreliable | 1 << IBV_WR_RDMA_READ | atomics
-        }
-    }
-}
-
-/// Operations whose payload may be inline (man ibv_post_send): those that have one.
-const INLINE: u32 =
-    1 << IBV_WR_SEND | 1 << IBV_WR_SEND_WITH_IMM | 1 << IBV_WR_RDMA_WRITE | 1 << IBV_WR_RDMA_WRITE_WITH_IMM;
-
-/// Pieces of a payload, on the stack.
-pub(crate) struct Pieces {
-    items: [MaybeUninit<Piece>; MAX_SGE],
-    len: usize,
-    bytes: u64,
-}
-
-impl Pieces {
-    #[inline]
-    pub(crate) fn new() -> Self {
-        Self { items: [const { MaybeUninit::uninit() }; MAX_SGE], len: 0, bytes: 0 }
-    }
-
-    #[inline]
-    pub(crate) fn push(&mut self, piece: Piece) {
-        self.items[self.len].write(piece);
-        self.len += 1;
-        self.bytes += piece.len as u64;
-    }
-
-    #[inline]
-    fn as_slice(&self) -> &[Piece] {
-        // SAFETY: the first `len` items were written by `push`.
-        unsafe { std::slice::from_raw_parts(self.items.as_ptr().cast(), self.len) }
-    }
-}
 
 /// What an attempt at a work request came to.
 pub(crate) enum Attempt {
@@ -175,62 +92,40 @@ impl Qp {
         if queue.tail.wrapping_sub(self.retired.load(Acquire)) >= self.cap.max_send_wr {
             return Err(libc::ENOMEM);
         }
-        // SAFETY: the caller vouches for the address handle.
-        let work = unsafe { self.describe(queue.tail, wr) };
-        queue.tail = queue.tail.wrapping_add(1);
-        if state >= IBV_QPS_SQE {
-            self.flush_sends(queue);
-            self.complete(&work, IBV_WC_WR_FLUSH_ERR);
-        } else if state == IBV_QPS_SQD || !queue.waiting.is_empty() {
-            self.wait(queue, self.hold(work, elements, inline));
+        if Remote::is_asked_for(wr) {
+            self.take_on_reach(queue, state, wr, elements);
         } else {
-            self.begin(queue, work, elements, inline);
+            // SAFETY: the caller vouches for the address handle.
+            let sending = unsafe { self.destination(wr) };
+            self.take_on(queue, state, wr, sending, elements);
         }
         Ok(())
     }
 
-    /// # Safety
-    /// The request's address handle, where the service has one, is alive.
+    /// Takes a work request on: carries it out, or keeps it for later.
     #[inline]
-    unsafe fn describe(&self, position: u32, wr: &ibv_send_wr) -> Work {
-        let task = if self.ibv.qp_type == IBV_QPT_UD {
-            // SAFETY: the caller vouches for the handle.
-            unsafe { self.describe_datagram(wr) }
-        } else {
-            Remote::of(wr).map_or(Task::Send, Task::Reach)
-        };
-        let has_immediate = matches!(wr.opcode, IBV_WR_SEND_WITH_IMM | IBV_WR_RDMA_WRITE_WITH_IMM);
-        Work {
-            position,
-            wr_id: wr.wr_id,
-            signaled: self.sq_sig_all || wr.send_flags & IBV_SEND_SIGNALED != 0,
-            solicited: wr.send_flags & IBV_SEND_SOLICITED != 0,
-            imm: has_immediate.then_some(wr.imm_data),
-            bytes: 0,
-            task,
+    fn take_on(
+        &self,
+        queue: &mut SendQueue,
+        state: ibv_qp_state,
+        wr: &ibv_send_wr,
+        task: impl Task,
+        elements: &[ibv_sge],
+    ) {
+        let mut work = Work::of(wr, queue.tail, self.sq_sig_all);
+        queue.tail = queue.tail.wrapping_add(1);
+        let inline = wr.send_flags & IBV_SEND_INLINE != 0;
+        if state >= IBV_QPS_SQE {
+            self.flush_sends(queue);
+            return self.complete(&work, IBV_WC_WR_FLUSH_ERR);
         }
-    }
-
-    /// # Safety
-    /// The request's address handle is alive.
-    unsafe fn describe_datagram(&self, wr: &ibv_send_wr) -> Task {
-        // SAFETY: the request is a datagram's, so this member is the one that was written.
-        let ud = unsafe { wr.wr.ud };
-        // SAFETY: the caller vouches for the handle.
-        let attr = &unsafe { &*ud.ah.cast::<Ah>() }.attr;
-        let here = attr.grh.dgid == own_gid();
-        let (service_level, traffic_class) = (attr.sl, attr.grh.traffic_class);
-        // A Q_Key with its high bit set stands for the queue pair's own (IBTA vol. 1, section 10.2.5).
-        let qkey = if ud.remote_qkey >> 31 == 0 { ud.remote_qkey } else { self.shared().qkey.load(Relaxed) };
-        Task::Datagram(here.then_some(ud.remote_qpn), Datagram { qkey, service_level, traffic_class })
-    }
-
-    /// The first attempt at a work request.
-    #[inline]
-    fn begin(&self, queue: &mut SendQueue, mut work: Work, elements: &[ibv_sge], inline: bool) {
+        if state == IBV_QPS_SQD || !queue.waiting.is_empty() {
+            return self.wait(queue, self.hold(work, task.any(), elements, inline));
+        }
         let mut pieces = Pieces::new();
-        let attempt = if self.gather(elements, inline, work.local_access(), &mut pieces) {
-            self.attempt(queue, &mut work, &pieces)
+        let attempt = if self.gather(elements, inline, task.local_access(), &mut pieces) {
+            work.bytes = pieces.bytes() as u32;
+            task.attempt(self, queue, &work, &pieces)
         } else {
             Attempt::Completed(IBV_WC_LOC_PROT_ERR)
         };
@@ -241,8 +136,20 @@ impl Qp {
                 }
             }
             Attempt::Completed(status) => self.end_with_error(queue, &work, status),
-            failed => self.try_later(queue, failed, self.hold(work, elements, inline)),
+            failed => self.try_later(queue, failed, self.hold(work, task.any(), elements, inline)),
         }
+    }
+
+    /// Apart, so that sends do not pay for it.
+    #[inline(never)]
+    fn take_on_reach(
+        &self,
+        queue: &mut SendQueue,
+        state: ibv_qp_state,
+        wr: &ibv_send_wr,
+        elements: &[ibv_sge],
+    ) {
+        self.take_on(queue, state, wr, Remote::of(wr), elements);
     }
 
     /// Finds the payload, or where it is to go; false where an element is not covered by a registration of the queue pair's
@@ -269,34 +176,9 @@ impl Qp {
         true
     }
 
+    /// What a delivery is to the requester.
     #[inline]
-    pub(crate) fn attempt(&self, queue: &mut SendQueue, work: &mut Work, pieces: &Pieces) -> Attempt {
-        let datagram = if let Task::Datagram(_, datagram) = work.task { Some(datagram) } else { None };
-        let limit = if datagram.is_some() { MTU_BYTES } else { MAX_MESSAGE_BYTES };
-        if pieces.bytes > limit {
-            return Attempt::Completed(IBV_WC_LOC_LEN_ERR);
-        }
-        work.bytes = pieces.bytes as u32;
-        let message = Message {
-            pieces: pieces.as_slice(),
-            bytes: pieces.bytes,
-            imm: work.imm,
-            solicited: work.solicited,
-            src_qp: self.ibv.qp_num,
-            datagram,
-            written: matches!(work.task, Task::Reach(_)),
-        };
-        let delivery = match &work.task {
-            Task::Send => self.with_peer(queue, |target| target.deliver(self.host, &message)),
-            Task::Datagram(Some(qp_num), _) => self.deliver_datagram(queue, *qp_num, &message),
-            Task::Datagram(None, _) => Delivery::NoAnswer,
-            Task::Reach(remote) => {
-                if let Some(fault) = remote.local_fault(message.bytes, self.initiator_depth.load(Relaxed)) {
-                    return Attempt::Completed(fault);
-                }
-                self.with_peer(queue, |target| target.reach(self.host, self.shared(), remote, &message))
-            }
-        };
+    pub(crate) fn outcome(&self, delivery: Delivery) -> Attempt {
         match delivery {
             Delivery::Done => Attempt::Completed(IBV_WC_SUCCESS),
             // An unreliable service never learns what became of a message.
@@ -312,7 +194,11 @@ impl Qp {
 
     /// Does something to the peer of the connection.
     #[inline]
-    fn with_peer(&self, queue: &mut SendQueue, work: impl FnOnce(&Target) -> Delivery) -> Delivery {
+    pub(crate) fn with_peer(
+        &self,
+        queue: &mut SendQueue,
+        work: impl FnOnce(&Target) -> Delivery,
+    ) -> Delivery {
         if queue.target.is_none() && !(queue.begun && self.ibv.qp_type == IBV_QPT_RC) {
             queue.target = self.find_peer();
         }
@@ -326,7 +212,12 @@ impl Qp {
         delivery
     }
 
-    fn deliver_datagram(&self, queue: &mut SendQueue, qp_num: u32, message: &Message<'_>) -> Delivery {
+    pub(crate) fn deliver_datagram(
+        &self,
+        queue: &mut SendQueue,
+        qp_num: u32,
+        message: &Message<'_>,
+    ) -> Delivery {
         let known = &mut queue.datagram_targets;
         let found = known.iter().rposition(|target| target.qp_num == qp_num);
         let found = found.or_else(|| {
@@ -407,7 +298,7 @@ impl Qp {
             wr_id: work.wr_id,
             qp: self,
             status,
-            opcode: work.opcode(),
+            opcode: work.opcode,
             bytes: work.bytes,
             retires: work.position.wrapping_add(1),
         };

@@ -1,0 +1,239 @@
+//! Work requests of the send queue: what one says, and what there is to be done.
+
+use std::mem::MaybeUninit;
+use std::sync::atomic::Ordering::Relaxed;
+
+use verbs::abi::*;
+
+use crate::context::{Ah, own_gid};
+use crate::copy::Piece;
+use crate::deliver::{Datagram, Delivery, Message};
+use crate::limits::{MAX_MESSAGE_BYTES, MAX_SGE, MTU_BYTES};
+use crate::memory::Access;
+use crate::one_sided::Remote;
+use crate::queue_pair::Qp;
+use crate::send::{Attempt, SendQueue};
+use crate::target::Target;
+
+/// What a work request says of itself.
+#[derive(Clone, Copy)]
+pub(crate) struct Work {
+    pub(crate) position: u32,
+    pub(crate) wr_id: u64,
+    pub(crate) signaled: bool,
+    solicited: bool,
+    imm: Option<u32>,
+    /// What its completion names.
+    pub(crate) opcode: ibv_wc_opcode,
+    /// Bytes that it moves, once they were found.
+    pub(crate) bytes: u32,
+}
+
+impl Work {
+    #[inline]
+    pub(crate) fn of(wr: &ibv_send_wr, position: u32, always_signaled: bool) -> Self {
+        let has_immediate = IMMEDIATE >> wr.opcode & 1 != 0;
+        Self {
+            position,
+            wr_id: wr.wr_id,
+            signaled: always_signaled || wr.send_flags & IBV_SEND_SIGNALED != 0,
+            solicited: wr.send_flags & IBV_SEND_SOLICITED != 0,
+            imm: has_immediate.then_some(wr.imm_data),
+            opcode: COMPLETED[wr.opcode as usize],
+            bytes: 0,
+        }
+    }
+
+    #[inline]
+    fn message<'a>(&self, qp: &Qp, pieces: &'a Pieces) -> Message<'a> {
+        Message {
+            pieces: pieces.as_slice(),
+            bytes: pieces.bytes,
+            imm: self.imm,
+            solicited: self.solicited,
+            src_qp: qp.ibv.qp_num,
+            datagram: None,
+            written: false,
+        }
+    }
+}
+
+/// What a work request does with its payload.
+pub(crate) trait Task: Copy {
+    /// What it does to this process's own memory.
+    fn local_access(&self) -> Access;
+    /// Tries to do it.
+    fn attempt(&self, qp: &Qp, queue: &mut SendQueue, work: &Work, pieces: &Pieces) -> Attempt;
+    /// For whoever keeps tasks of any kind.
+    fn any(self) -> AnyTask;
+}
+
+/// A send: to the peer of the connection, or to a queue pair of this number, which is `None` where the route leads to
+/// another host.
+#[derive(Clone, Copy)]
+pub(crate) struct Sending(Option<(Option<u32>, Datagram)>);
+
+impl Task for Sending {
+    #[inline]
+    fn local_access(&self) -> Access {
+        Access::Gather
+    }
+
+    #[inline]
+    fn attempt(&self, qp: &Qp, queue: &mut SendQueue, work: &Work, pieces: &Pieces) -> Attempt {
+        let limit = if self.0.is_some() { MTU_BYTES } else { MAX_MESSAGE_BYTES };
+        if pieces.bytes > limit {
+            return Attempt::Completed(IBV_WC_LOC_LEN_ERR);
+        }
+        let datagram = self.0.map(|(_, datagram)| datagram);
+        let message = Message { datagram, ..work.message(qp, pieces) };
+        let delivery = match self.0 {
+            Some((Some(qp_num), _)) => qp.deliver_datagram(queue, qp_num, &message),
+            Some((None, _)) => Delivery::NoAnswer,
+            None => qp.with_peer(queue, |target| target.deliver(qp.host, &message)),
+        };
+        qp.outcome(delivery)
+    }
+
+    fn any(self) -> AnyTask {
+        AnyTask::Send(self)
+    }
+}
+
+impl Task for Remote {
+    #[inline]
+    fn local_access(&self) -> Access {
+        Self::local_access(self)
+    }
+
+    #[inline]
+    fn attempt(&self, qp: &Qp, queue: &mut SendQueue, work: &Work, pieces: &Pieces) -> Attempt {
+        if pieces.bytes > MAX_MESSAGE_BYTES {
+            return Attempt::Completed(IBV_WC_LOC_LEN_ERR);
+        }
+        if let Some(fault) = self.local_fault(pieces.bytes, qp.initiator_depth.load(Relaxed)) {
+            return Attempt::Completed(fault);
+        }
+        let message = Message { written: true, ..work.message(qp, pieces) };
+        let delivery =
+            qp.with_peer(queue, |target: &Target| target.reach(qp.host, qp.shared(), self, &message));
+        qp.outcome(delivery)
+    }
+
+    fn any(self) -> AnyTask {
+        AnyTask::Reach(self)
+    }
+}
+
+/// A task of any kind.
+#[derive(Clone, Copy)]
+pub(crate) enum AnyTask {
+    Send(Sending),
+    /// Reaches for the peer's memory.
+    Reach(Remote),
+}
+
+impl Task for AnyTask {
+    fn local_access(&self) -> Access {
+        match self {
+            Self::Send(sending) => sending.local_access(),
+            Self::Reach(remote) => remote.local_access(),
+        }
+    }
+
+    fn attempt(&self, qp: &Qp, queue: &mut SendQueue, work: &Work, pieces: &Pieces) -> Attempt {
+        match self {
+            Self::Send(sending) => sending.attempt(qp, queue, work, pieces),
+            Self::Reach(remote) => remote.attempt(qp, queue, work, pieces),
+        }
+    }
+
+    fn any(self) -> AnyTask {
+        self
+    }
+}
+
+impl Qp {
+    /// Where a send goes.
+    ///
+    /// # Safety
+    /// The request's address handle, where the service has one, is alive.
+    #[inline]
+    pub(crate) unsafe fn destination(&self, wr: &ibv_send_wr) -> Sending {
+        Sending((self.ibv.qp_type == IBV_QPT_UD).then(|| {
+            // SAFETY: the request is a datagram's, so this member is the one that was written.
+            let ud = unsafe { wr.wr.ud };
+            // SAFETY: the caller vouches for the handle.
+            let attr = &unsafe { &*ud.ah.cast::<Ah>() }.attr;
+            let here = attr.grh.dgid == own_gid();
+            let (service_level, traffic_class) = (attr.sl, attr.grh.traffic_class);
+            // A Q_Key with its high bit set stands for the queue pair's own (IBTA vol. 1, section 10.2.5).
+            let qkey =
+                if ud.remote_qkey >> 31 == 0 { ud.remote_qkey } else { self.shared().qkey.load(Relaxed) };
+            (here.then_some(ud.remote_qpn), Datagram { qkey, service_level, traffic_class })
+        }))
+    }
+}
+
+/// The operations that a service has, a bit for each `IBV_WR_*` (man ibv_post_send).
+pub(crate) fn operations(service: ibv_qp_type) -> u32 {
+    let datagram = 1 << IBV_WR_SEND | 1 << IBV_WR_SEND_WITH_IMM;
+    let unreliable = datagram | 1 << IBV_WR_RDMA_WRITE | 1 << IBV_WR_RDMA_WRITE_WITH_IMM;
+    match service {
+        IBV_QPT_UD => datagram,
+        IBV_QPT_UC => unreliable,
+        _ => {
+            let atomics = 1 << IBV_WR_ATOMIC_CMP_AND_SWP | 1 << IBV_WR_ATOMIC_FETCH_AND_ADD;
+            unreliable | 1 << IBV_WR_RDMA_READ | atomics
+        }
+    }
+}
+
+/// Operations with immediate data.
+const IMMEDIATE: u32 = 1 << IBV_WR_SEND_WITH_IMM | 1 << IBV_WR_RDMA_WRITE_WITH_IMM;
+
+/// Operations whose payload may be inline (man ibv_post_send): those that have one.
+pub(crate) const INLINE: u32 = 1 << IBV_WR_SEND | 1 << IBV_WR_RDMA_WRITE | IMMEDIATE;
+
+/// What the completion of each `IBV_WR_*` names.
+const COMPLETED: [ibv_wc_opcode; 7] = [
+    IBV_WC_RDMA_WRITE,
+    IBV_WC_RDMA_WRITE,
+    IBV_WC_SEND,
+    IBV_WC_SEND,
+    IBV_WC_RDMA_READ,
+    IBV_WC_COMP_SWAP,
+    IBV_WC_FETCH_ADD,
+];
+
+/// Pieces of a payload, on the stack.
+pub(crate) struct Pieces {
+    items: [MaybeUninit<Piece>; MAX_SGE],
+    len: usize,
+    bytes: u64,
+}
+
+impl Pieces {
+    #[inline]
+    pub(crate) fn new() -> Self {
+        Self { items: [const { MaybeUninit::uninit() }; MAX_SGE], len: 0, bytes: 0 }
+    }
+
+    #[inline]
+    pub(crate) fn push(&mut self, piece: Piece) {
+        self.items[self.len].write(piece);
+        self.len += 1;
+        self.bytes += piece.len as u64;
+    }
+
+    #[inline]
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    #[inline]
+    fn as_slice(&self) -> &[Piece] {
+        // SAFETY: the first `len` items were written by `push`.
+        unsafe { std::slice::from_raw_parts(self.items.as_ptr().cast(), self.len) }
+    }
+}
