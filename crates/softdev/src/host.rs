@@ -227,6 +227,14 @@ impl Peer {
     }
 }
 
+#[cfg(test)]
+impl Peer {
+    /// A peer whose arena a test has made.
+    pub(crate) fn with_arena(view: View) -> Self {
+        Self { mapping: Some(view), ..Self::own() }
+    }
+}
+
 impl Peer {
     fn descriptor(&self, fd: i32) -> String {
         format!("/proc/{}/fd/{fd}", self.pid)

@@ -201,3 +201,72 @@ pub(crate) unsafe extern "C" fn free_buffer(_: *mut ibv_context, addr: *mut c_vo
         host.arena.free(offset, len as u64);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arena::Arena;
+    use crate::shared::TABLES;
+
+    const ALL: u32 = IBV_ACCESS_LOCAL_WRITE | REMOTE;
+    const KEY: u32 = 3 << 8 | 1;
+    const PD: u32 = 7;
+    const ADDR: u64 = 0x7000_0000_0000;
+
+    /// An arena whose owner says of a region what it likes: where it is in the arena, its length, what it allows.
+    fn arena_that_says(offset: u64, length: u64, access: u32) -> Arena {
+        let arena = Arena::new("softdev-test", TABLES).unwrap();
+        let mr = arena.view.mr(KEY);
+        for (to, value) in [(&mr.addr, ADDR), (&mr.length, length), (&mr.offset, offset)] {
+            to.store(value, Relaxed);
+        }
+        for (to, value) in [(&mr.pd, PD), (&mr.access, access), (&mr.in_arena, 1), (&mr.key, KEY)] {
+            to.store(value, Relaxed);
+        }
+        arena
+    }
+
+    /// Whether so many bytes from an address are found in such an arena of another process, and lie in it.
+    fn is_found(arena: Arena, addr: u64, length: u32, access: Access) -> bool {
+        let peer = Peer::with_arena(arena.view);
+        let own = host().unwrap();
+        let view = peer.view(&own.arena.view);
+        match locate(view, Some(&peer), PD, &ibv_sge { addr, length, lkey: KEY }, access) {
+            Some(Place::Here(piece)) => {
+                assert!(view.offset_of(piece.addr as u64, piece.len as u64).is_some());
+                true
+            }
+            Some(Place::There { .. }) => unreachable!("the region is said to be in the arena"),
+            None => false,
+        }
+    }
+
+    #[test]
+    fn what_a_peer_says_of_its_regions_does_not_lead_out_of_its_arena() {
+        let end = TABLES + (1 << 30) * 64; // Of the largest arena; smaller ones end before.
+        for (offset, length) in
+            [(end - 8, 4096), (u64::MAX - 10, 4096), (u64::MAX, u64::MAX), (end, 1 << 20), (0, u64::MAX)]
+        {
+            for (within, bytes) in [(0, 64), (4000, 64), (length - 64, 64), (0, u32::MAX)] {
+                let arena = arena_that_says(offset, length, ALL);
+                let found = is_found(arena, ADDR.wrapping_add(within), bytes, Access::RemoteWrite);
+                assert!(!found || offset == 0, "{offset:#x} {length:#x}: {within:#x}");
+            }
+        }
+        assert!(is_found(arena_that_says(TABLES, 4096, ALL), ADDR + 4032, 64, Access::RemoteWrite));
+        assert!(!is_found(arena_that_says(TABLES, 4096, ALL), ADDR + 4033, 64, Access::RemoteWrite));
+        assert!(!is_found(arena_that_says(TABLES, 4096, ALL), ADDR - 1, 64, Access::RemoteWrite));
+    }
+
+    #[test]
+    fn an_access_needs_its_own_flag() {
+        let accesses = [Access::RemoteWrite, Access::RemoteRead, Access::RemoteAtomic, Access::Scatter];
+        for access in accesses {
+            assert!(is_found(arena_that_says(TABLES, 64, access.needs()), ADDR, 8, access), "{access:?}");
+            assert!(
+                !is_found(arena_that_says(TABLES, 64, ALL & !access.needs()), ADDR, 8, access),
+                "{access:?}"
+            );
+        }
+    }
+}

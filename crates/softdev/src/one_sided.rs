@@ -328,3 +328,22 @@ impl Qp {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_that_is_not_aligned_is_not_touched() {
+        let mut words = [0_u64; 3];
+        let base = words.as_mut_ptr().cast::<u8>();
+        for offset in 1..8 {
+            // SAFETY: the word lies in the array.
+            let piece = Piece { addr: unsafe { base.add(offset) }, len: 8 };
+            assert_eq!(here(piece, Operation::FetchAdd(1)), Err(Delivery::Invalid));
+        }
+        assert_eq!(here(Piece { addr: base, len: 8 }, Operation::FetchAdd(5)), Ok(0));
+        assert_eq!(here(Piece { addr: base, len: 8 }, Operation::CompareSwap { compare: 5, swap: 9 }), Ok(5));
+        assert_eq!(words, [9, 0, 0]);
+    }
+}

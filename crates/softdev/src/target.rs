@@ -169,3 +169,29 @@ impl Default for Watch {
 pub(crate) fn index(qp_num: u32) -> u32 {
     qp_num & ((1 << QP_INDEX_BITS) - 1)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_watch_looks_soon_and_then_seldom() {
+        let watch = Watch::default();
+        let looks = |operations: u32| (0..operations).filter(|_| watch.is_due()).count();
+        assert_eq!(looks(*Watch::EVERY.start()), 0);
+        assert_eq!(looks(1), 1, "no program is so short that its peer is never missed");
+        // Each look is half as near as the one before while they come faster than one in a millisecond.
+        let start = Instant::now();
+        let found = looks(10 << 16);
+        let most = 40 + start.elapsed().as_millis() as usize * 2;
+        assert!((10..=most).contains(&found), "{found} looks, at most {most}");
+    }
+
+    #[test]
+    fn a_key_is_new_once() {
+        let warm = Warm::default();
+        assert!(warm.is_new(5 << 8 | 1) && !warm.is_new(5 << 8 | 1));
+        assert!(warm.is_new(5 << 8 | 2), "another region in the same entry of the table");
+        assert!(warm.is_new(6 << 8 | 1) && !warm.is_new(5 << 8 | 2));
+    }
+}
