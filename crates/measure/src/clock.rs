@@ -57,6 +57,11 @@ impl Clock {
         }
     }
 
+    /// Why [`Clock::calibrate`] does not take the time stamp counter here; `None` where it does, if its rate is steady.
+    pub fn why_not_tsc() -> Option<&'static str> {
+        tsc::unusable()
+    }
+
     /// `CLOCK_MONOTONIC`, whose ticks are nanoseconds. Needs no calibration.
     pub fn monotonic() -> Self {
         Self::with_rate(false, 1e9, 0.0)

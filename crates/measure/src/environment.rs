@@ -18,7 +18,8 @@ mod memory;
 #[cfg(test)]
 mod tests;
 
-use files::{Facts, Root};
+use files::Facts;
+pub use files::Root;
 
 impl Environment {
     /// The environment of this process.

@@ -9,6 +9,7 @@ use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use measure::units;
 
 use crate::devices::DevicesArguments;
+use crate::doctor::DoctorArguments;
 use crate::ends::Ends;
 use crate::stdout;
 
@@ -22,6 +23,7 @@ Examples:
   rdmascope run quick --hosts node1,node2 --via 'ssh {host}'
                                        the same between two hosts
   rdmascope devices                    what can be measured here
+  rdmascope doctor                     what would spoil it, and what mends that
 
 Results go to standard output, everything else to standard error.
 
@@ -99,6 +101,8 @@ pub(crate) enum Command {
     Bw(Bandwidth),
     /// List what can be measured here.
     Devices(DevicesArguments),
+    /// Find what keeps this host from measuring well, and say what mends it.
+    Doctor(DoctorArguments),
     /// List the plans that come with the program, or print one.
     #[command(after_help = PLANS_EXAMPLES)]
     Plans {

@@ -5,6 +5,7 @@ mod backends;
 mod benchmark;
 mod cli;
 mod devices;
+mod doctor;
 mod ends;
 mod execute;
 mod failure;
@@ -40,6 +41,7 @@ fn run(command: Command, words: Vec<String>) -> anyhow::Result<ExitCode> {
         Command::Bw(benchmark) => benchmark::bandwidth(&benchmark.operation, words),
         Command::Completions { shell } => cli::completions(shell),
         Command::Devices(arguments) => devices::list(&arguments),
+        Command::Doctor(arguments) => doctor::examine(arguments),
         Command::Lat(benchmark) => benchmark::latency(&benchmark.operation, words),
         Command::Man => cli::man(),
         Command::Plans { name } => plans::list(name.as_deref()),

@@ -16,6 +16,7 @@ fn help_teaches_by_example_and_fits_a_terminal() {
         (&["report", "--help"], "rdmascope report"),
         (&["plans", "--help"], "rdmascope plans quick >"),
         (&["devices", "--help"], "rdmascope devices --json"),
+        (&["doctor", "--help"], "rdmascope doctor -d"),
     ] {
         let text = scratch.succeed(arguments);
         let examples =

@@ -146,8 +146,8 @@ fn remedy(verb: &str, errno: i32) -> String {
             ": the address must be one of the network interface of the RDMA device (`rdma link` shows it)".to_owned()
         }
         ("modify_qp" | "create_ah", libc::ENETUNREACH | libc::EHOSTUNREACH | libc::ETIMEDOUT) => {
-            ": the peer's GID cannot be resolved to a link address; both ends need GIDs of one network and one kind: \
-             see `rdmascope devices` at both, and choose with -x"
+            ": the peer's GID cannot be resolved to a link address: both ends need GIDs of one kind, and interfaces with \
+             addresses of one network (`ip addr`); see `rdmascope devices` at both, and choose with -x"
                 .to_owned()
         }
         _ => String::new(),

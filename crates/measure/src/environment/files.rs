@@ -19,38 +19,39 @@ impl Facts {
     }
 }
 
-/// The root of a file tree.
-#[derive(Debug)]
-pub(super) struct Root(PathBuf);
+/// The root of a file tree, `/` or one that was made up or copied.
+#[derive(Clone, Debug)]
+pub struct Root(PathBuf);
 
 impl Root {
-    pub(super) fn new(path: &Path) -> Self {
+    /// The tree below a path.
+    pub fn new(path: &Path) -> Self {
         Self(path.to_owned())
     }
 
     /// A path below the root, absolute or not.
-    pub(super) fn path(&self, path: &str) -> PathBuf {
+    pub fn path(&self, path: &str) -> PathBuf {
         self.0.join(path.trim_start_matches('/'))
     }
 
     /// The bytes of a file.
-    pub(super) fn bytes(&self, path: &str) -> io::Result<Vec<u8>> {
+    pub fn bytes(&self, path: &str) -> io::Result<Vec<u8>> {
         fs::read(self.path(path))
     }
 
     /// The text of a file.
-    pub(super) fn text(&self, path: &str) -> Option<String> {
+    pub fn text(&self, path: &str) -> Option<String> {
         Some(String::from_utf8_lossy(&self.bytes(path).ok()?).into_owned())
     }
 
     /// The first line of a file, without the space around it; `None` when that is empty.
-    pub(super) fn line(&self, path: &str) -> Option<String> {
+    pub fn line(&self, path: &str) -> Option<String> {
         let text = self.text(path)?;
         text.lines().next().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned)
     }
 
     /// The names in a directory, sorted with numbers in their order; none when it cannot be read.
-    pub(super) fn names(&self, path: &str) -> Vec<String> {
+    pub fn names(&self, path: &str) -> Vec<String> {
         let entries = fs::read_dir(self.path(path)).into_iter().flatten().flatten();
         let mut names: Vec<String> =
             entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
@@ -59,7 +60,7 @@ impl Root {
     }
 
     /// The names that are a prefix and a number, e.g. `cpu12` but not `cpuidle`.
-    pub(super) fn numbered(&self, path: &str, prefix: &str) -> Vec<String> {
+    pub fn numbered(&self, path: &str, prefix: &str) -> Vec<String> {
         let is_numbered =
             |name: &String| name.strip_prefix(prefix).is_some_and(|rest| rest.parse::<u32>().is_ok());
         self.names(path).into_iter().filter(is_numbered).collect()

@@ -12,7 +12,7 @@ use clap::Args;
 use crate::backends::{missing, providers};
 use crate::stdout;
 
-pub(crate) use survey::survey;
+pub(crate) use survey::{Device, Port, Survey, survey};
 
 const HELP: &str = "\
 Examples:
@@ -64,4 +64,4 @@ pub(crate) fn list(arguments: &DevicesArguments) -> anyhow::Result<ExitCode> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -1,87 +1,80 @@
 //! What the kernel's files say of a device and no verb does (ABI/stable/sysfs-class-infiniband).
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+
+use measure::environment::Root;
 
 /// The file tree below a root.
 #[derive(Debug)]
-pub(crate) struct Sysfs(PathBuf);
+pub(crate) struct Sysfs(Root);
 
 /// The directory of a device; one that nothing is in where the kernel does not know the device.
 #[derive(Debug)]
-pub(crate) struct Place(PathBuf);
+pub(crate) struct Place(Root);
 
 impl Sysfs {
     pub(crate) fn new(root: &Path) -> Self {
-        Self(root.to_owned())
+        Self(Root::new(root))
     }
 
     /// The directory of a device that libibverbs has at `path`, such as `/sys/class/infiniband/mlx5_0`.
     pub(crate) fn device(&self, path: &str) -> Place {
-        let below = path.trim_start_matches('/');
-        let none = Path::new("/dev/null/none").to_owned();
-        Place(if below.is_empty() { none } else { self.0.join(below) })
+        let nowhere = || Path::new("/dev/null/none").to_owned();
+        let place = if path.is_empty() { nowhere() } else { self.0.path(path) };
+        Place(Root::new(&place))
     }
 
     /// MTU of a network interface, in bytes.
     pub(crate) fn interface_mtu(&self, name: &str) -> Option<u32> {
-        line(&self.0.join("sys/class/net").join(name).join("mtu"))?.parse().ok()
+        self.0.line(&format!("sys/class/net/{name}/mtu"))?.parse().ok()
     }
 }
 
 impl Place {
     /// The module of the kernel that drives it.
     pub(crate) fn driver(&self) -> Option<String> {
-        link(&self.0.join("device/driver/module")).or_else(|| link(&self.0.join("device/driver")))
+        self.link("device/driver/module").or_else(|| self.link("device/driver"))
     }
 
     /// `0000:3b:00.0`; absent where it sits on no PCI bus.
     pub(crate) fn pci_address(&self) -> Option<String> {
-        let device = self.0.join("device");
-        let is_pci = link(&device.join("subsystem")).is_some_and(|bus| bus == "pci");
-        link(&device).filter(|_| is_pci)
+        let is_pci = self.link("device/subsystem").is_some_and(|bus| bus == "pci");
+        self.link("device").filter(|_| is_pci)
     }
 
     /// The node whose memory and CPUs are near; absent where there is but one, which the kernel writes as -1.
     pub(crate) fn numa_node(&self) -> Option<u32> {
-        line(&self.0.join("device/numa_node"))?.parse().ok()
+        self.0.line("device/numa_node")?.parse().ok()
     }
 
     /// The network interface of an entry of the GID table.
     pub(crate) fn gid_interface(&self, port: u8, index: u8) -> Option<String> {
-        line(&self.0.join(format!("ports/{port}/gid_attrs/ndevs/{index}")))
+        self.0.line(&format!("ports/{port}/gid_attrs/ndevs/{index}"))
     }
 
-    /// The network interface of a port: of the adapter's those with its number, or what rxe sits on.
+    /// The network interface of a port: that of the adapter with its number, or what rxe sits on.
     pub(crate) fn interface(&self, port: u8) -> Option<String> {
-        let directory = self.0.join("device/net");
-        let mut names: Vec<_> = fs::read_dir(&directory).into_iter().flatten().flatten().collect();
-        names.sort_by_key(fs::DirEntry::file_name);
-        let is_of_port = |entry: &&fs::DirEntry| {
-            let number = line(&entry.path().join("dev_port")).and_then(|number| number.parse::<u8>().ok());
+        let is_of_port = |name: &String| {
+            let number = self.0.line(&format!("device/net/{name}/dev_port"));
             // They count from 0.
-            number.is_none_or(|number| number + 1 == port)
+            number.and_then(|number| number.parse::<u8>().ok()).is_none_or(|number| number + 1 == port)
         };
-        let found = names.iter().find(is_of_port).and_then(|entry| entry.file_name().into_string().ok());
-        found.or_else(|| line(&self.0.join("parent")))
+        let found = self.0.names("device/net").into_iter().find(is_of_port);
+        found.or_else(|| self.0.line("parent"))
     }
-}
 
-/// The first line of a file, if there is something on it.
-fn line(path: &Path) -> Option<String> {
-    let text = fs::read_to_string(path).ok()?;
-    text.lines().next().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned)
-}
-
-/// The name that a link ends with.
-fn link(path: &Path) -> Option<String> {
-    let target = fs::read_link(path).ok()?;
-    Some(target.file_name()?.to_str()?.to_owned())
+    /// The name that a link ends with.
+    fn link(&self, path: &str) -> Option<String> {
+        let target = fs::read_link(self.0.path(path)).ok()?;
+        Some(target.file_name()?.to_str()?.to_owned())
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::symlink;
+    use std::path::PathBuf;
 
     use super::*;
 

@@ -5,7 +5,7 @@ use verbs::DeviceKind;
 use super::survey::{Device, Gid, Port, Survey};
 use super::table;
 
-fn gid(index: u8, gid: &str, kind: &str) -> Gid {
+pub(crate) fn gid(index: u8, gid: &str, kind: &str) -> Gid {
     let (gid, kind, interface) = (gid.to_owned(), kind.to_owned(), Some("ens1f0np0".to_owned()));
     Gid { index, gid, kind, reach: "global".to_owned(), interface }
 }
@@ -62,9 +62,11 @@ pub(crate) fn device(name: &str, kind: DeviceKind) -> Device {
     }
 }
 
-fn survey(devices: Vec<Device>) -> Survey {
+/// The survey of these devices, with the default that they have.
+pub(crate) fn survey(devices: Vec<Device>) -> Survey {
     let mut survey = Survey { devices, ..Survey::default() };
-    let (index, reason) = survey.chosen().expect("there are some");
+    let Some((index, reason)) = survey.chosen() else { return survey };
+    survey.devices[index].is_default = true;
     survey.default_device = Some(survey.devices[index].name.clone());
     survey.default_reason = Some(reason.to_string());
     survey

@@ -1,0 +1,85 @@
+//! The findings as text and as JSON.
+
+use serde_json::{Value, json};
+
+use super::facts::Facts;
+use super::finding::{Finding, Severity};
+
+/// Width of the text, as that of the tables.
+const COLUMNS: usize = 100;
+/// Where what is found begins.
+const INDENT: usize = 9;
+
+/// As text: what is not well with its reasons and commands, then what is, a line each.
+pub(super) fn text(facts: &Facts, findings: &[Finding]) -> String {
+    let device = facts.target().map_or("no device", |device| &device.name);
+    let mut out = format!("Measuring on {device} of {}:\n\n", facts.environment.hostname);
+    for finding in findings {
+        let word = match finding.severity {
+            Severity::Problem => "PROBLEM",
+            Severity::Warning => "WARNING",
+            Severity::Note => "note",
+            Severity::Good => "good",
+        };
+        let found = format!("{}: {}", finding.check, finding.found);
+        out += &paragraph(word, &found);
+        if finding.severity == Severity::Good {
+            continue;
+        }
+        out += &paragraph("", &format!("{} [{}]", finding.why, finding.looked_at));
+        // Commands are to be copied: they are never broken.
+        for command in finding.remedy.iter().flat_map(|remedy| remedy.lines()) {
+            out += &format!("{:INDENT$}$ {command}\n", "");
+        }
+        out.push('\n');
+    }
+    out + &format!("\n{}\n", summary(findings))
+}
+
+/// As JSON.
+pub(super) fn json(facts: &Facts, findings: &[Finding]) -> Value {
+    json!({
+        "host": facts.environment.hostname,
+        "device": facts.target().map(|device| &device.name),
+        "worst": findings.iter().map(|finding| finding.severity).min(),
+        "findings": findings,
+    })
+}
+
+fn summary(findings: &[Finding]) -> String {
+    let count = |severity| findings.iter().filter(|finding| finding.severity == severity).count();
+    let plural = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
+    let (problems, warnings, notes) =
+        (count(Severity::Problem), count(Severity::Warning), count(Severity::Note));
+    let verdict = if problems > 0 {
+        "nothing can be measured until the problems are mended"
+    } else {
+        "measuring works"
+    };
+    format!(
+        "{}, {}, {}: {verdict}.",
+        plural(problems, "problem"),
+        plural(warnings, "warning"),
+        plural(notes, "note")
+    )
+}
+
+/// Words of a text in lines of at most [`COLUMNS`], the first of them after `head`.
+fn paragraph(head: &str, text: &str) -> String {
+    let mut out = format!("{head:<INDENT$}");
+    let mut column = INDENT;
+    for word in text.split_whitespace() {
+        let length = word.chars().count();
+        if column > INDENT && column + 1 + length > COLUMNS {
+            out += &format!("\n{:INDENT$}", "");
+            column = INDENT;
+        }
+        if column > INDENT {
+            out.push(' ');
+            column += 1;
+        }
+        out += word;
+        column += length;
+    }
+    out + "\n"
+}

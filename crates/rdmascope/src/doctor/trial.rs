@@ -1,0 +1,46 @@
+//! A trial of what a point makes at a device: whether it can be had is only known when it was asked for.
+
+use verbs::abi::IBV_ACCESS_LOCAL_WRITE;
+use verbs::{Context, QueuePairOptions, Service};
+
+/// What could not be made.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(super) struct Refusal {
+    pub(super) error: String,
+    /// Whether memory was what lacked.
+    pub(super) is_memory: bool,
+}
+
+/// Makes what a point of `bw` without flags needs at one end, and gives it back.
+pub(super) fn trial(device: &verbs::Device) -> Option<Refusal> {
+    let made = device.open().and_then(|context| make(&context));
+    made.err().map(|error| Refusal {
+        error: error.to_string(),
+        is_memory: matches!(error, verbs::Error::Verb { errno: ENOMEM, .. }),
+    })
+}
+
+/// errno(3).
+const ENOMEM: i32 = 12;
+/// Bytes of a message and depths of the queues: the defaults of a stream.
+const MESSAGE_BYTES: usize = 64 << 10;
+const SENDS: u32 = 128;
+const RECEIVES: u32 = 512;
+
+fn make(context: &Context) -> verbs::Result<()> {
+    let domain = context.protection_domain()?;
+    let (sends, receives) =
+        (context.completion_queue(SENDS, None)?, context.completion_queue(RECEIVES, None)?);
+    let options = QueuePairOptions {
+        service: Service::Rc,
+        max_send_wr: SENDS,
+        max_recv_wr: RECEIVES,
+        max_send_sge: 1,
+        max_recv_sge: 1,
+        max_inline_data: 0,
+    };
+    let _pair = domain.queue_pair(&options, &sends, &receives)?;
+    let _source = domain.memory_region(MESSAGE_BYTES, IBV_ACCESS_LOCAL_WRITE)?;
+    let _target = domain.memory_region(MESSAGE_BYTES, IBV_ACCESS_LOCAL_WRITE)?;
+    Ok(())
+}

@@ -1,0 +1,48 @@
+//! `rdmascope doctor` on the machine that the tests run on, whatever it has. What each check finds is tested from made-up
+//! hosts beside the checks.
+
+mod support;
+
+use serde_json::Value;
+use support::Scratch;
+
+#[test]
+fn softdev_can_be_measured_everywhere() {
+    let scratch = Scratch::new();
+    let ended = scratch.run(&["doctor", "-d", "softdev0"]);
+    assert_eq!((ended.status, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
+    assert!(ended.stdout.starts_with("Measuring on softdev0 of "), "{ended:?}");
+    assert!(ended.stdout.contains("softdev0 is software: its numbers are those of this host's memory"));
+    assert!(
+        ended.stdout.contains("good     port state: port 1 of softdev0 is active (link up)\n"),
+        "{ended:?}"
+    );
+    assert!(ended.stdout.trim_end().ends_with(": measuring works."), "{ended:?}");
+}
+
+#[test]
+fn the_object_has_the_names_of_the_help() {
+    let scratch = Scratch::new();
+    let ended = scratch.run(&["doctor", "-d", "softdev0", "--json"]);
+    assert_eq!(ended.status, Some(0), "{ended:?}");
+    let report: Value = serde_json::from_str(&ended.stdout).unwrap();
+    let help = scratch.succeed(&["doctor", "--help"]);
+    let findings = report["findings"].as_array().unwrap();
+    for object in [&report, &findings[0]] {
+        for name in object.as_object().unwrap().keys() {
+            assert!(help.contains(name.as_str()), "{name} is not in the help");
+        }
+    }
+    assert_eq!(report["device"], "softdev0");
+    assert_eq!(report["worst"], findings[0]["severity"], "the worst comes first");
+    for finding in findings {
+        assert!(["warning", "note", "good"].contains(&finding["severity"].as_str().unwrap()), "{finding}");
+        assert!(["check", "looked_at", "found"].iter().all(|name| finding[name] != ""), "{finding}");
+    }
+}
+
+#[test]
+fn an_unknown_device_is_wrong_usage_with_those_that_exist() {
+    let scratch = Scratch::new();
+    scratch.refused(&["doctor", "-d", "mlx9_9"], 2, &["no device named \"mlx9_9\"", "softdev0"]);
+}
