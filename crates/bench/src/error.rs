@@ -126,12 +126,10 @@ pub enum Error {
     Verbs(#[from] verbs::Error),
     #[error(transparent)]
     Measure(#[from] measure::Error),
-    #[error("message {message} could not be {what}: {status}")]
-    Completion { message: u64, what: &'static str, status: verbs::WcStatus },
-    #[error(
-        "nothing {what} for {waited_s:.1} s, which is the point's time limit: the peer has stopped or messages are lost"
-    )]
-    Deadline { what: &'static str, waited_s: f64 },
+    #[error("{} could not be {what}: {status}: {advice}", numbered(*message))]
+    Completion { message: Option<u64>, what: &'static str, status: verbs::WcStatus, advice: String },
+    #[error("nothing {what} for {waited_s:.1} s, which is the point's time limit: {advice}")]
+    Deadline { what: &'static str, waited_s: f64, advice: String },
     #[error("nothing of this plan can be measured: {reason}")]
     NothingPossible { reason: String },
     #[error("there is no device named {name:?} here: this host has {known}")]
@@ -234,6 +232,10 @@ pub enum Error {
     Interrupted { signal: String },
     #[error("cannot keep the result of point {point}: {cause}")]
     Sink { point: u64, cause: Box<dyn std::error::Error + Send + Sync> },
+}
+
+fn numbered(message: Option<u64>) -> String {
+    message.map_or("a message".to_owned(), |number| format!("message {number}"))
 }
 
 impl Error {

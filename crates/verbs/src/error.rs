@@ -126,13 +126,14 @@ fn remedy(verb: &str, errno: i32) -> String {
              Soft-RoCE `modprobe rdma_rxe` and `rdma link add rxe0 type rxe netdev eth0`"
                 .to_owned()
         }
-        ("open_device", libc::ENOENT | libc::ENODEV | libc::ENXIO) => {
-            ": is its node in /dev/infiniband? A container needs `--device /dev/infiniband`".to_owned()
+        // libibverbs says that there is no such file where one may not be opened, too.
+        ("open_device", libc::ENOENT | libc::ENODEV | libc::ENXIO | libc::EACCES | libc::EPERM) => {
+            ": its node in /dev/infiniband is missing (a container needs `--device /dev/infiniband`), or this user may not \
+             read and write it (`ls -l /dev/infiniband`; rdma-core's udev rules make it mode 666)"
+                .to_owned()
         }
-        ("open_device", libc::EACCES | libc::EPERM) => {
-            ": the nodes in /dev/infiniband must be readable and writable for you; see their group".to_owned()
-        }
-        ("reg_mr" | "create_cq" | "create_qp", libc::ENOMEM) => format!(
+        // Where the limit is 0 the kernel says that it is not permitted.
+        ("reg_mr" | "create_cq" | "create_qp", libc::ENOMEM | libc::EPERM) => format!(
             ": the limit of locked memory is {}; raise it with `ulimit -l unlimited`, for good in \
              /etc/security/limits.d, for a service with LimitMEMLOCK=infinity, for a container with --ulimit memlock=-1",
             locked_limit()

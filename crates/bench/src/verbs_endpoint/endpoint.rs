@@ -6,10 +6,12 @@ use std::time::Duration;
 use measure::clock::{Clock, Ticks};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use verbs::Completion;
+use verbs::abi::IBV_WC_WR_FLUSH_ERR;
 use verbs::manager::Link;
 
 use super::LAST;
 use super::buffers::{Buffers, receive_depth};
+use super::failure::Path;
 use super::lane::Lane;
 use super::setup::Queues;
 use crate::Error;
@@ -43,6 +45,15 @@ pub(super) struct Parts {
     pub(super) pauses: bool,
 }
 
+/// What an endpoint knows of the other end.
+pub(super) struct Peer {
+    pub(super) arrival: Arrival,
+    /// Whether it runs on the same CPU: then one has to stop for the other to go on.
+    pub(super) shares_cpu: bool,
+    /// The way there.
+    pub(super) path: Path,
+}
+
 /// Queue pairs as an endpoint. Messages take them in turn.
 pub(crate) struct VerbsEndpoint {
     // Dropped first: what follows is used by them.
@@ -51,7 +62,7 @@ pub(crate) struct VerbsEndpoint {
     buffers: Buffers,
     /// Held as long as the queue pairs are used.
     _links: Vec<Link>,
-    arrival: Arrival,
+    peer: Peer,
     clock: Clock,
     began: Ticks,
     deadline: u64,
@@ -79,8 +90,6 @@ pub(crate) struct VerbsEndpoint {
     spins: u32,
     /// [`verbs::Provider::pauses`].
     pauses: bool,
-    /// Whether the peer runs on the same CPU: then one has to stop for the other to go on.
-    shares_cpu: bool,
     /// Whether something happened since `quiet_since` was last looked at.
     moved: bool,
     quiet_since: Ticks,
@@ -89,13 +98,7 @@ pub(crate) struct VerbsEndpoint {
 }
 
 impl VerbsEndpoint {
-    pub(super) fn new(
-        spec: &PointSpec,
-        parts: Parts,
-        arrival: Arrival,
-        clock: Clock,
-        shares_cpu: bool,
-    ) -> Self {
+    pub(super) fn new(spec: &PointSpec, parts: Parts, clock: Clock, peer: Peer) -> Self {
         let now = clock.now();
         let Parts { lanes, queues, buffers, links, pauses } = parts;
         let rx_depth = receive_depth(spec) as usize;
@@ -108,7 +111,7 @@ impl VerbsEndpoint {
             queues,
             buffers,
             _links: links,
-            arrival,
+            peer,
             clock,
             began: now,
             deadline: u64::MAX,
@@ -127,7 +130,6 @@ impl VerbsEndpoint {
             rx_depth,
             spins: 0,
             pauses,
-            shares_cpu,
             moved: false,
             quiet_since: now,
             armed: false,
@@ -147,7 +149,8 @@ impl VerbsEndpoint {
     fn reap(&mut self) -> Result<(), Error> {
         for completion in self.queues.send.poll(&mut self.sent)? {
             if !completion.status().is_success() {
-                return Err(failed(completion, "sent"));
+                let completion = *completion;
+                return Err(self.failure(completion, "sent"));
             }
             let (lane, completed) = Lane::of(completion.id());
             self.outstanding -= self.lanes[lane].complete(completed);
@@ -193,7 +196,8 @@ impl VerbsEndpoint {
         let completion = &self.arrived[self.arrived_next];
         self.arrived_next += 1;
         if !completion.status().is_success() {
-            return Err(failed(completion, "received"));
+            let completion = *completion;
+            return Err(self.failure(completion, "received"));
         }
         let mark = if completion.immediate() == Some(LAST) { Mark::Last } else { Mark::More };
         self.owed.push(completion.id() as u16);
@@ -202,6 +206,32 @@ impl VerbsEndpoint {
             self.replenish()?;
         }
         Ok(Some(mark))
+    }
+
+    /// The failure of a request, or the one that it follows from: a queue pair that fails flushes all its other requests,
+    /// and those may be seen first.
+    #[cold]
+    fn failure(&mut self, seen: Completion, what: &'static str) -> Error {
+        /// The device has done both by then: it flushes right after it has failed.
+        const PATIENCE: Duration = Duration::from_millis(100);
+        let is_flush = |completion: &Completion| completion.status().0 == IBV_WC_WR_FLUSH_ERR;
+        let mut failed = (seen, what);
+        let until = self.clock.now().0.saturating_add(self.clock.ticks(PATIENCE));
+        while is_flush(&failed.0) && self.clock.now().0 < until {
+            for (queue, what) in [(&self.queues.send, "sent"), (&self.queues.receive, "received")] {
+                let polled = queue.poll(&mut self.sent).unwrap_or_default();
+                let cause =
+                    |completion: &&Completion| !completion.status().is_success() && !is_flush(completion);
+                if let Some(cause) = polled.iter().find(cause) {
+                    failed = (*cause, what);
+                }
+            }
+        }
+        let (completion, what) = failed;
+        // The requests of a lane count from 0; receives have no number of their own.
+        let message = (what == "sent").then(|| Lane::of(completion.id()).1 - 1);
+        let status = completion.status();
+        Error::Completion { message, what, status, advice: self.peer.path.advice(status) }
     }
 
     /// The next message by the byte that it ends with.
@@ -228,14 +258,15 @@ impl VerbsEndpoint {
         if now.0 >= self.deadline {
             let waited_s = self.clock.ns_f64(now.since(self.began)) / 1e9;
             let what = if self.waits_for_sends { "was acknowledged" } else { "arrived" };
-            return Err(Error::Deadline { what, waited_s });
+            let advice = self.peer.path.advice_on_silence(self.waits_for_sends);
+            return Err(Error::Deadline { what, waited_s, advice });
         }
         if self.queues.channel.is_some() {
             return self.sleep();
         }
         // Where memory is polled nobody else looks for sends that fail.
         self.reap()?;
-        if self.shares_cpu {
+        if self.peer.shares_cpu {
             std::thread::yield_now();
         }
         Ok(())
@@ -281,7 +312,7 @@ impl Endpoint for VerbsEndpoint {
             return Ok(Posted::Busy);
         }
         let lane = &mut self.lanes[self.next_lane];
-        if self.arrival == Arrival::Memory {
+        if self.peer.arrival == Arrival::Memory {
             self.stamped = match mark {
                 Mark::Last => LAST_BYTE,
                 Mark::More => self.stamped % (LAST_BYTE - 1) + 1,
@@ -307,7 +338,7 @@ impl Endpoint for VerbsEndpoint {
 
     #[inline]
     fn try_receive(&mut self) -> Result<Option<Mark>, Error> {
-        let mark = match self.arrival {
+        let mark = match self.peer.arrival {
             Arrival::Completion => self.completed_receive()?,
             Arrival::Memory => self.changed_memory()?,
         };
@@ -360,10 +391,4 @@ impl Endpoint for VerbsEndpoint {
         }
         Duration::from_nanos(self.clock.ns(self.clock.now().since(self.quiet_since)))
     }
-}
-
-#[cold]
-fn failed(completion: &Completion, what: &'static str) -> Error {
-    let (_, message) = Lane::of(completion.id());
-    Error::Completion { message: message - 1, what, status: completion.status() }
 }

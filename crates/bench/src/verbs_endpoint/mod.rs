@@ -7,6 +7,7 @@
 
 mod buffers;
 mod endpoint;
+mod failure;
 mod lane;
 mod managed;
 mod port;

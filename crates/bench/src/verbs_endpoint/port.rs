@@ -240,7 +240,8 @@ fn is_reachable(own: &GidEntry, theirs: &GidEntry) -> bool {
     same_kind && (own.reach() == "IPv4") == (theirs.reach() == "IPv4")
 }
 
-fn shown(entry: &GidEntry) -> String {
+/// A GID with what tells it from its neighbours.
+pub(super) fn shown(entry: &GidEntry) -> String {
     format!("{} (index {}, {}, {})", entry.gid, entry.index, entry.kind, entry.reach())
 }
 
@@ -259,11 +260,50 @@ fn reason(chosen: Option<&GidEntry>, of: usize, link_layer: LinkLayer) -> &'stat
 
 #[cfg(test)]
 mod tests {
+    use verbs::abi::*;
+
     use super::*;
 
     fn entry(address: &str, kind: GidKind) -> GidEntry {
         let address: std::net::Ipv6Addr = address.parse().unwrap();
         GidEntry { index: 0, gid: verbs::Gid(address.octets()), kind }
+    }
+
+    /// A port of these attributes with no GID.
+    fn port(attr: &ibv_port_attr) -> LocalPort {
+        LocalPort {
+            number: 1,
+            is: Port::from(attr),
+            gid: None,
+            reason: "there is none",
+            options: PortOptions::default(),
+            transport: Transport::InfiniBand,
+            device: "mlx5_0".to_owned(),
+            sysfs: String::new(),
+        }
+    }
+
+    #[test]
+    fn a_port_that_cannot_be_used_says_what_to_do() {
+        let attr = |link_layer, state| ibv_port_attr { link_layer, state, ..ibv_port_attr::default() };
+        let refused = |attr: &ibv_port_attr| port(attr).check().unwrap_err().to_string();
+        for (link_layer, state, words) in [
+            (IBV_LINK_LAYER_ETHERNET, IBV_PORT_DOWN, ["is down, not active", "ip link set DEV up"]),
+            (IBV_LINK_LAYER_INFINIBAND, IBV_PORT_INIT, ["is initialize, not active", "start opensm"]),
+            (IBV_LINK_LAYER_INFINIBAND, IBV_PORT_DOWN, ["is down, not active", "check the cable"]),
+            (IBV_LINK_LAYER_ETHERNET, IBV_PORT_ACTIVE, ["has no GID", "ip addr add"]),
+        ] {
+            let text = refused(&attr(link_layer, state));
+            assert!(text.starts_with("port 1 of mlx5_0 "), "{text}");
+            assert!(words.iter().all(|word| text.contains(word)), "{words:?}: {text}");
+        }
+        // InfiniBand and iWARP do without.
+        assert!(port(&attr(IBV_LINK_LAYER_INFINIBAND, IBV_PORT_ACTIVE)).check().is_ok());
+        let iwarp = LocalPort {
+            transport: Transport::Iwarp,
+            ..port(&attr(IBV_LINK_LAYER_ETHERNET, IBV_PORT_ACTIVE))
+        };
+        assert!(iwarp.check().is_ok());
     }
 
     #[test]

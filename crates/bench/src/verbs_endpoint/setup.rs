@@ -9,7 +9,8 @@ use verbs::{
 };
 
 use super::buffers::{Buffers, access, receive_depth};
-use super::endpoint::{Arrival, Parts, VerbsEndpoint};
+use super::endpoint::{Arrival, Parts, Peer, VerbsEndpoint};
+use super::failure::Path;
 use super::lane::Lane;
 use super::managed::Managed;
 use super::port::GidAddress;
@@ -19,8 +20,8 @@ use crate::calibrate::only_cpu;
 use crate::point::{Operation, Pattern, PointSpec, Poll, Service};
 
 /// Local ACK timeout, 4.096 us x 2^14 = 67 ms, and retries: perftest's.
-const TIMEOUT: u8 = 14;
-const RETRY_COUNT: u8 = 7;
+pub(super) const TIMEOUT: u8 = 14;
+pub(super) const RETRY_COUNT: u8 = 7;
 /// For ever, as perftest: a slow receiver makes a stream slow, not broken.
 const RNR_RETRY: u8 = 7;
 /// Code of 10 us, the shortest: a requester that finds the receiver not ready loses as little as possible.
@@ -125,7 +126,8 @@ impl Unconnected {
             && port.gid.map(|gid| gid.gid) == peer_gid.map(|gid| gid.gid);
         let pauses = domain.context().device().provider().pauses;
         let parts = Parts { lanes, queues, buffers, links, pauses };
-        Ok(VerbsEndpoint::new(&spec, parts, arrival, clock, shares_cpu))
+        let peer = Peer { arrival, shares_cpu, path: Path::new(&spec, &port, peer) };
+        Ok(VerbsEndpoint::new(&spec, parts, clock, peer))
     }
 }
 

@@ -16,12 +16,14 @@ pub(super) fn trial(device: &verbs::Device) -> Option<Refusal> {
     let made = device.open().and_then(|context| make(&context));
     made.err().map(|error| Refusal {
         error: error.to_string(),
-        is_memory: matches!(error, verbs::Error::Verb { errno: ENOMEM, .. }),
+        is_memory: matches!(error, verbs::Error::Verb { errno: ENOMEM | EPERM, .. }),
     })
 }
 
-/// errno(3).
+/// What the kernel says where the limit of locked memory is too small (errno(3)).
 const ENOMEM: i32 = 12;
+/// The same where it is 0.
+const EPERM: i32 = 1;
 /// Bytes of a message and depths of the queues: the defaults of a stream.
 const MESSAGE_BYTES: usize = 64 << 10;
 const SENDS: u32 = 128;

@@ -1,0 +1,126 @@
+//! What a failed completion, or none at all, means and what to do about it. The field knows these by number ("status 12").
+
+use std::fmt;
+
+use verbs::abi::*;
+use verbs::{GidKind, LinkLayer, WcStatus};
+
+use super::port::LocalPort;
+use super::setup::{RETRY_COUNT, TIMEOUT};
+use super::{Address, port};
+use crate::point::{PointSpec, Service};
+
+/// The way of an endpoint's packets.
+#[derive(Clone, Debug)]
+pub(super) struct Path {
+    service: Service,
+    mtu_bytes: u32,
+    is_roce_v2: bool,
+    own: String,
+    theirs: String,
+}
+
+impl Path {
+    pub(super) fn new(spec: &PointSpec, local: &LocalPort, peer: &Address) -> Self {
+        let is_global = local.is.link_layer != LinkLayer::InfiniBand;
+        let shown = |gid: Option<String>, lid: u16| match gid {
+            Some(gid) if is_global => format!("GID {gid}"),
+            _ => format!("LID {lid}"),
+        };
+        let their_gid = peer.gid.as_ref().map(port::GidAddress::entry);
+        Self {
+            service: spec.service,
+            mtu_bytes: spec.mtu_bytes.unwrap_or_else(|| local.is.active_mtu.bytes()),
+            is_roce_v2: local.gid.is_some_and(|gid| gid.kind == GidKind::RoceV2),
+            own: shown(local.gid.as_ref().map(port::shown), local.is.lid),
+            theirs: shown(their_gid.as_ref().map(port::shown), peer.lid),
+        }
+    }
+
+    /// Cause and remedy of a failed request, and the way that it took.
+    pub(super) fn advice(&self, status: WcStatus) -> String {
+        let advice = match status.0 {
+            IBV_WC_RETRY_EXC_ERR => self.nothing_came_back(),
+            other => meaning(other).to_owned(),
+        };
+        format!("{advice} ({self})")
+    }
+
+    /// The same where nothing completed within the point's time.
+    pub(super) fn advice_on_silence(&self, is_unacknowledged: bool) -> String {
+        let advice = match self.service {
+            Service::Rc if is_unacknowledged => {
+                "the peer has stopped, or takes what arrives too slowly and posts no receives (RNR, which is retried for \
+                 ever)"
+            }
+            Service::Rc => "the peer has stopped, or takes longer than the point may: raise its timeout",
+            Service::Uc | Service::Ud => {
+                "the peer has stopped, or a message was lost, which this service does not repeat: measure RC to see an \
+                 error instead, look for drops (`rdma statistic`, `ethtool -S DEV`), or send less at once (-t)"
+            }
+        };
+        format!("{advice} ({self})")
+    }
+
+    fn nothing_came_back(&self) -> String {
+        let filter = if self.is_roce_v2 {
+            ", a firewall drops UDP port 4791 (`nft list ruleset` at both ends)"
+        } else {
+            ""
+        };
+        let smaller = (self.mtu_bytes / 2).max(256);
+        format!(
+            "nothing came back to {} attempts of {:.0} ms each: the peer has ended, its address is another's or not \
+             reachable (`rdmascope devices` at both ends, -x){filter}, or a switch drops packets of {} B (try -m {smaller})",
+            u32::from(RETRY_COUNT) + 1,
+            4.096e-3 * f64::from(1u32 << TIMEOUT),
+            self.mtu_bytes,
+        )
+    }
+}
+
+impl fmt::Display for Path {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { service, mtu_bytes, own, theirs, .. } = self;
+        write!(f, "{} from {own} to {theirs}, path MTU {mtu_bytes} B", service.name())
+    }
+}
+
+/// What the other statuses mean (IBTA vol. 1, section 11.6.2, and `ibv_poll_cq(3)`).
+fn meaning(status: ibv_wc_status) -> &'static str {
+    match status {
+        IBV_WC_WR_FLUSH_ERR => {
+            "its queue pair had failed before, on a request of the peer or of another rank: look for the failure there"
+        }
+        IBV_WC_RNR_RETRY_EXC_ERR => {
+            "the peer had no receive posted whenever it was asked: its program is stopped or slower than what is sent; \
+             post more receives (-r), or send less at once (-t)"
+        }
+        IBV_WC_REM_ACCESS_ERR => {
+            "the peer's memory does not allow it: its region has gone, or its key or its address is another's; run the same \
+             version at both ends, and start both again"
+        }
+        IBV_WC_REM_INV_REQ_ERR => {
+            "the peer's device does not take such a request: it is longer than the receive that waits for it, or the \
+             operation is not allowed on its queue pair; run the same version and the same settings at both ends"
+        }
+        IBV_WC_REM_OP_ERR | IBV_WC_REM_ABORT_ERR => {
+            "the peer's device failed at it: see the kernel's log there (`dmesg`)"
+        }
+        IBV_WC_LOC_QP_OP_ERR => {
+            "this end's device could not carry it out: the route to the peer has gone (`ip route get` its address, `ip link`), \
+             or the request does not fit the queue pair"
+        }
+        IBV_WC_LOC_LEN_ERR | IBV_WC_LOC_PROT_ERR | IBV_WC_LOC_ACCESS_ERR | IBV_WC_BAD_RESP_ERR => {
+            "this end's memory does not fit what was sent or answered: run the same version at both ends; if it is, this is \
+             a bug of rdmascope or of the driver, please report it"
+        }
+        IBV_WC_RESP_TIMEOUT_ERR => {
+            "the peer took the request and never answered it: it is stopped or its device is stuck"
+        }
+        _ => "this end's device failed: see the kernel's log (`dmesg`) and the adapter's firmware",
+    }
+}
+
+#[cfg(test)]
+mod tests;
