@@ -31,7 +31,7 @@ Runs rdmascope, perftest and qperf turn and turn about on rxe0 in one boot of th
 their medians for each point, with the spread of the rounds. With --device it runs here, on a device of this machine.
 
   --quick        fewer points and rounds: what CI runs
-  --rounds N     rounds (5; with --quick 3)
+  --rounds N     rounds (5; with --quick 2)
   --only WORD    only tests whose name has WORD in it, e.g. lat or ib_write
   --device NAME  on this machine's device, without a virtual machine";
 
@@ -107,7 +107,7 @@ fn boot(words: &[String]) -> Result<ExitCode> {
 fn measure(options: &Options, device: &str) -> Result<ExitCode> {
     let groups: Vec<Group> =
         plan::groups(if options.quick { Amount::Quick } else { Amount::Full }, &options.only);
-    let rounds = options.rounds.unwrap_or(if options.quick { 3 } else { 5 });
+    let rounds = options.rounds.unwrap_or(if options.quick { 2 } else { 5 });
     let program = shell::root().join("target/release/rdmascope");
     let scratch = std::env::temp_dir().join(format!("parity-{}", std::process::id()));
     std::fs::create_dir_all(&scratch)?;
