@@ -47,7 +47,7 @@ impl Group {
         for (size, messages) in &self.sizes {
             let measured = match self.tool {
                 Tool::Perftest => perftest::measure(self, device, *size, *messages),
-                Tool::Qperf => qperf::measure(self, *size),
+                Tool::Qperf => qperf::measure(self, device, *size),
             };
             match (self.row(rows, *size), measured) {
                 (Some(row), Ok(value)) => row.theirs.push(value),

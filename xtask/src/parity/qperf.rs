@@ -1,5 +1,8 @@
 //! A test of qperf, through RDMA CM.
 
+use std::fs;
+use std::net::{Ipv4Addr, Ipv6Addr};
+
 use anyhow::{Context, Result};
 
 use super::plan::Group;
@@ -10,13 +13,22 @@ use super::table::Quantity;
 const PORT: u16 = 19765;
 
 /// Runs the test once: the mean latency in ns, or messages per second.
-pub(super) fn measure(group: &Group, size: u64) -> Result<f64> {
-    let size_text = size.to_string();
+pub(super) fn measure(group: &Group, device: &str, size: u64) -> Result<f64> {
+    let (size_text, address) = (size.to_string(), address(device)?.to_string());
     // One second each; polling, as we do; five digits.
     let client =
-        ["qperf", "-t", "1", "-m", &size_text, "-cm", "1", "-cp", "1", "-e", "5", "127.0.0.1", group.test];
+        ["qperf", "-t", "1", "-m", &size_text, "-cm", "1", "-cp", "1", "-e", "5", &address, group.test];
     let printed = process::pair(&["qperf"], PORT, &client, false)?;
     read(&printed, group.quantity, size)
+}
+
+/// The IPv4 address that RDMA CM knows a device by: that of a GID.
+fn address(device: &str) -> Result<Ipv4Addr> {
+    let directory = format!("/sys/class/infiniband/{device}/ports/1/gids");
+    let entries = fs::read_dir(&directory).with_context(|| format!("{directory} cannot be read"))?;
+    let gids = entries.flatten().filter_map(|entry| fs::read_to_string(entry.path()).ok());
+    let mut mapped = gids.filter_map(|gid| gid.trim().parse::<Ipv6Addr>().ok()?.to_ipv4_mapped());
+    mapped.next().with_context(|| format!("{device} has no IPv4 address"))
 }
 
 /// Finds the number in what was printed, e.g. `latency  =  12.3 us` or `bw  =  40,1 MB/sec`.
