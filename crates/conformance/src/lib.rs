@@ -6,11 +6,12 @@
 //! * [`rig`]: verbs objects behind a table of commands; [`node`]: a rig in this process or another; [`shape`]: what is made
 //!   and posted; [`Bench`]: the two ends of a case.
 //! * [`runner`]: runs what has a name, within a time limit.
-//! * the cases, by subject; [`DEPARTURES`]: those that a device is known not to keep.
+//! * the cases, by subject; [`departures`]: those that a device is known not to keep.
 
 #![allow(missing_docs, reason = "test code: what a name does not say is written beside it")]
 
 pub mod bench;
+pub mod departures;
 pub mod node;
 pub mod rig;
 pub mod runner;
@@ -45,17 +46,8 @@ pub struct Case {
     pub run: fn(&mut Bench),
 }
 
-/// Where a kind of device departs from the specification: the kind, the case that it does not keep, what it does.
-type Departure = (&'static str, &'static str, &'static str);
-
-/// All known departures. The case is not run on devices of that kind; the reason is printed.
-pub const DEPARTURES: &[Departure] = &[];
-
 /// Runs the cases that the program's arguments select; ends the program.
 pub fn run(subject: &Subject) -> ! {
-    for (kind, case, _) in DEPARTURES {
-        assert!(CASES.iter().any(|known| known.name == *case), "{kind} departs from no case named {case}");
-    }
     let alone = CASES.iter().map(|case| trial(subject, case, false));
     let across = CASES.iter().filter(|case| case.two_ends).map(|case| trial(subject, case, true));
     runner::run(&alone.chain(across).collect::<Vec<_>>())
@@ -63,7 +55,7 @@ pub fn run(subject: &Subject) -> ! {
 
 fn trial(subject: &Subject, case: &'static Case, processes: bool) -> Trial {
     let place = if processes { "two_processes" } else { "one_process" };
-    let skipped = departure(DEPARTURES, subject.kind(), case.name);
+    let skipped = departures::of(subject.kind(), case.name);
     let subject = subject.clone();
     let run = move || {
         let mut bench = Bench::new(&subject, processes);
@@ -71,12 +63,6 @@ fn trial(subject: &Subject, case: &'static Case, processes: bool) -> Trial {
         bench.close();
     };
     Trial { name: format!("{place}::{}", case.name), skipped, run: Box::new(run) }
-}
-
-/// Why a kind of device is not asked to keep a case.
-fn departure(departures: &[Departure], kind: &str, case: &str) -> Option<String> {
-    let known = departures.iter().find(|known| (known.0, known.1) == (kind, case))?;
-    Some(format!("{kind}: {}", known.2))
 }
 
 macro_rules! cases {
@@ -240,18 +226,5 @@ cases! {
     wrapper {
         one: a_refused_change_says_why a_datagram_without_address_is_refused;
         two: services_carry_messages;
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_departure_is_of_one_kind_and_one_case() {
-        let known = [("rxe", "errors::first", "it does otherwise")];
-        assert_eq!(departure(&known, "rxe", "errors::first").as_deref(), Some("rxe: it does otherwise"));
-        assert_eq!(departure(&known, "rxe", "errors::second"), None);
-        assert_eq!(departure(&known, "softdev", "errors::first"), None);
     }
 }
