@@ -18,13 +18,13 @@ impl Bench {
     /// Opens both ends, in one process or in two.
     pub fn new(subject: &Subject, processes: bool) -> Self {
         let near = Node::local(subject);
-        let far = if processes { Node::remote(subject) } else { Node::local(subject) };
+        let far = if processes { Node::lasting(subject) } else { Node::local(subject) };
         Self { subject: subject.clone(), near, far, processes }
     }
 
     /// One more far end.
     pub fn another(&self) -> Node {
-        if self.processes { Node::remote(&self.subject) } else { Node::local(&self.subject) }
+        if self.processes { Node::lasting(&self.subject) } else { Node::local(&self.subject) }
     }
 
     /// Two connected queue pairs in RTS.

@@ -27,7 +27,7 @@ fn time_to_fail(bench: &mut Bench, a: &crate::Side, status: ibv_wc_status) -> Du
     let wc = bench.near.wait_one(a.send_cq);
     assert_eq!((wc.id, wc.status, wc.qp), (1, status, a.number));
     let time = start.elapsed();
-    assert_eq!(bench.near.state(a.qp), IBV_QPS_ERR);
+    bench.near.settles(a.qp, IBV_QPS_ERR, "after a failed send");
     time
 }
 
@@ -112,28 +112,21 @@ pub(crate) fn a_wrong_sequence_number_exhausts_the_retries(bench: &mut Bench) {
     assert_eq!(bench.far.poll(b.receive_cq, 1), []);
 }
 
-pub(crate) fn a_wrong_destination_exhausts_the_retries(bench: &mut Bench) {
-    let (a, b) = bench.connected(&Shape::of(IBV_QPT_RC), &IMPATIENT);
+/// A queue pair of another service is nobody.
+pub(crate) fn another_service_exhausts_the_retries(bench: &mut Bench) {
+    let a = bench.near.side(&Shape::of(IBV_QPT_RC));
+    let b = bench.far.side(&Shape::of(IBV_QPT_UC));
+    bench.far.connect_to(&b, a.number, a.gid, &IMPATIENT);
     bench.far.receive(b.qp, 1, &[b.at(0, 64)]);
-    // The far end is connected to somebody else, and answers nobody else.
-    let c = bench.near.side(&Shape::of(IBV_QPT_RC));
-    bench.near.connect_to(&c, b.number, b.gid, &IMPATIENT);
-    fails_by_retries(bench, &c);
+    bench.near.connect_to(&a, b.number, b.gid, &IMPATIENT);
+    fails_by_retries(bench, &a);
     assert_eq!(bench.far.poll(b.receive_cq, 1), []);
-    // Another service is nobody either.
-    let d = bench.near.side(&Shape::of(IBV_QPT_RC));
-    let e = bench.far.side(&Shape::of(IBV_QPT_UC));
-    bench.far.connect_to(&e, d.number, d.gid, &IMPATIENT);
-    bench.far.receive(e.qp, 1, &[e.at(0, 64)]);
-    bench.near.connect_to(&d, e.number, e.gid, &IMPATIENT);
-    fails_by_retries(bench, &d);
-    assert_eq!(bench.far.poll(e.receive_cq, 1), []);
-    bench.near.send(a.qp, Send::new(1, &[a.at(0, 64)]));
-    assert_eq!(bench.near.wait_one(a.send_cq).status, IBV_WC_SUCCESS);
 }
 
 pub(crate) fn a_destroyed_peer_exhausts_the_retries(bench: &mut Bench) {
-    let (a, b) = bench.connected(&Shape::of(IBV_QPT_RC), &IMPATIENT);
+    // Its first message is to arrive: 134 ms each.
+    let tuning = Tuning { timeout: 15, ..IMPATIENT };
+    let (a, b) = bench.connected(&Shape::of(IBV_QPT_RC), &tuning);
     for id in 0..4 {
         bench.far.receive(b.qp, id, &[b.at(0, 64)]);
     }
@@ -151,32 +144,59 @@ pub(crate) fn a_peer_in_error_exhausts_the_retries(bench: &mut Bench) {
     assert_eq!(bench.far.wait_one(b.receive_cq).status, IBV_WC_WR_FLUSH_ERR);
 }
 
+/// A message of `size` bytes to a receive with one byte less, and more of both behind them: how the first two of each
+/// end complete.
+fn too_long(bench: &mut Bench, size: usize) -> [Wc; 2] {
+    let (a, b) = bench.connected(&Shape::of(IBV_QPT_RC), &Tuning::default());
+    bench.far.fill(b.region, 0, 8192, 8);
+    bench.far.receive(b.qp, 1, &[b.at(0, size - 1)]);
+    bench.far.receive(b.qp, 2, &[b.at(0, size)]);
+    bench.near.send(a.qp, Send::new(3, &[a.at(0, size)]));
+    bench.near.send(a.qp, Send::new(4, &[a.at(0, 1)]));
+    let sent = bench.near.wait(a.send_cq, 2);
+    assert_eq!([sent[0].id, sent[1].id], [3, 4]);
+    assert_eq!(sent[1].status, IBV_WC_WR_FLUSH_ERR);
+    let got = bench.far.wait(b.receive_cq, 2);
+    assert_eq!([got[0].id, got[1].id], [1, 2]);
+    assert_eq!(got[1].status, IBV_WC_WR_FLUSH_ERR);
+    bench.near.settles(a.qp, IBV_QPS_ERR, "the sender");
+    bench.far.settles(b.qp, IBV_QPS_ERR, "the receiver");
+    bench.far.check_from(b.region, size - 1, 1, 8, size - 1);
+    [sent[0], got[0]]
+}
+
 pub(crate) fn rc_fails_both_ends_when_the_receive_is_too_small(bench: &mut Bench) {
     for size in [9, 5000] {
-        let (a, b) = bench.connected(&Shape::of(IBV_QPT_RC), &Tuning::default());
-        bench.far.fill(b.region, 0, 8192, 8);
-        bench.far.receive(b.qp, 1, &[b.at(0, size - 1)]);
-        bench.far.receive(b.qp, 2, &[b.at(0, size)]);
-        bench.near.send(a.qp, Send::new(3, &[a.at(0, size)]));
-        bench.near.send(a.qp, Send::new(4, &[a.at(0, 1)]));
-        let sent = bench.near.wait(a.send_cq, 2);
-        assert_eq!([sent[0].id, sent[1].id], [3, 4]);
-        assert_eq!([sent[0].status, sent[1].status], [IBV_WC_REM_INV_REQ_ERR, IBV_WC_WR_FLUSH_ERR]);
-        let got = bench.far.wait(b.receive_cq, 2);
-        assert_eq!([got[0].id, got[1].id], [1, 2]);
-        assert_eq!([got[0].status, got[1].status], [IBV_WC_LOC_LEN_ERR, IBV_WC_WR_FLUSH_ERR]);
-        assert_eq!(bench.near.state(a.qp), IBV_QPS_ERR);
-        assert_eq!(bench.far.state(b.qp), IBV_QPS_ERR);
-        bench.far.check_from(b.region, size - 1, 1, 8, size - 1);
+        for wc in too_long(bench, size) {
+            assert!(![IBV_WC_SUCCESS, IBV_WC_WR_FLUSH_ERR].contains(&wc.status), "{size} B: {wc:?}");
+        }
     }
 }
 
-pub(crate) fn uc_drops_what_is_too_long_and_what_nobody_awaits(bench: &mut Bench) {
+/// IBTA volume 1, section 9.9.3: it is a local length error there, and an invalid request for the sender.
+pub(crate) fn a_receive_that_is_too_small_is_named(bench: &mut Bench) {
+    for size in [9, 5000] {
+        let status = too_long(bench, size).map(|wc| wc.status);
+        assert_eq!(status, [IBV_WC_REM_INV_REQ_ERR, IBV_WC_LOC_LEN_ERR], "{size} B");
+    }
+}
+
+pub(crate) fn uc_drops_what_nobody_awaits(bench: &mut Bench) {
     let (a, b) = bench.connected(&Shape::of(IBV_QPT_UC), &Tuning::default());
-    // Nobody awaits it: the sender never learns.
+    // The sender never learns.
     bench.near.send(a.qp, Send::new(1, &[a.at(0, 64)]));
     assert_eq!(bench.near.wait_one(a.send_cq).status, IBV_WC_SUCCESS);
+    bench.far.receive(b.qp, 5, &[b.at(0, 100)]);
     bench.far.quiet(b.receive_cq, Duration::from_millis(1));
+    bench.near.fill(a.region, 0, 100, 2);
+    bench.near.send(a.qp, Send::new(3, &[a.at(0, 100)]));
+    let got = bench.far.wait_one(b.receive_cq);
+    assert_eq!((got.id, got.status, got.byte_len), (5, IBV_WC_SUCCESS, 100));
+    bench.far.check(b.region, 0, 100, 2);
+}
+
+pub(crate) fn uc_drops_what_is_too_long(bench: &mut Bench) {
+    let (a, b) = bench.connected(&Shape::of(IBV_QPT_UC), &Tuning::default());
     bench.far.receive(b.qp, 5, &[b.at(0, 100)]);
     for size in [101, 5000] {
         bench.near.send(a.qp, Send::new(2, &[a.at(0, size)]));
@@ -198,9 +218,8 @@ pub(crate) fn a_failed_send_completes_although_unsignaled(bench: &mut Bench) {
         element[3] = 0xdead_be00;
         bench.near.send(a.qp, Send::new(9, &[element]).unsignaled());
         let wc = bench.near.wait_one(a.send_cq);
-        assert_eq!((wc.id, wc.status, wc.qp), (9, IBV_WC_LOC_PROT_ERR, a.number));
-        let stopped = if service == IBV_QPT_RC { IBV_QPS_ERR } else { IBV_QPS_SQE };
-        assert_eq!(bench.near.state(a.qp), stopped);
+        assert_eq!((wc.id, wc.qp), (9, a.number));
+        assert!(![IBV_WC_SUCCESS, IBV_WC_WR_FLUSH_ERR].contains(&wc.status), "{wc:?}");
         bench.near.send(a.qp, Send::new(10, &[a.at(0, 64)]).unsignaled());
         let wc = bench.near.wait_one(a.send_cq);
         assert_eq!((wc.id, wc.status), (10, IBV_WC_WR_FLUSH_ERR));
@@ -243,19 +262,19 @@ pub(crate) fn sends_behind_a_waiting_one_are_flushed_in_order(bench: &mut Bench)
     }
     // Too long for the near end's receive: its queue pair fails from outside.
     bench.far.send(b.qp, Send::new(9, &[b.at(0, 64)]));
-    assert_eq!(bench.far.wait_one(b.send_cq).status, IBV_WC_REM_INV_REQ_ERR);
+    assert_ne!(bench.far.wait_one(b.send_cq).status, IBV_WC_SUCCESS);
     for id in 3..6 {
         let posted = bench.near.try_send(a.qp, &[Send::new(id, &[a.at(0, 64)])]);
         assert_eq!(posted, (0, None));
     }
-    assert_eq!(bench.near.wait_one(a.receive_cq).status, IBV_WC_LOC_LEN_ERR);
+    assert_ne!(bench.near.wait_one(a.receive_cq).status, IBV_WC_SUCCESS);
     let sent = bench.near.wait(a.send_cq, 6);
     assert_eq!(ids(&sent), [0, 1, 2, 3, 4, 5]);
     // The first may have met the far end in error, or have been flushed before.
     all(&sent[1..], IBV_WC_WR_FLUSH_ERR);
 }
 
-pub(crate) fn flushed_requests_leave_their_queues(bench: &mut Bench) {
+pub(crate) fn flushed_sends_leave_their_queue(bench: &mut Bench) {
     let shape = Shape { sends: 4, receives: 4, ..Shape::of(IBV_QPT_RC) };
     let (a, _) = bench.connected(&shape, &Tuning::default());
     bench.near.change_state(a.qp, IBV_QPS_ERR);
@@ -263,12 +282,18 @@ pub(crate) fn flushed_requests_leave_their_queues(bench: &mut Bench) {
         for id in 0..u64::from(a.sends) {
             bench.near.send(a.qp, Send::new(round * 10 + id, &[a.at(0, 64)]));
         }
-        assert_eq!(bench.near.try_send(a.qp, &[Send::new(99, &[a.at(0, 64)])]).0, libc::ENOMEM);
         all(&bench.near.wait(a.send_cq, a.sends as usize), IBV_WC_WR_FLUSH_ERR);
+    }
+}
+
+pub(crate) fn flushed_receives_leave_their_queue(bench: &mut Bench) {
+    let shape = Shape { sends: 4, receives: 4, ..Shape::of(IBV_QPT_RC) };
+    let (a, _) = bench.connected(&shape, &Tuning::default());
+    bench.near.change_state(a.qp, IBV_QPS_ERR);
+    for round in 0..5 {
         for id in 0..u64::from(a.receives) {
             bench.near.receive(a.qp, round * 10 + id, &[a.at(0, 64)]);
         }
-        assert_eq!(bench.near.try_receive(a.qp, &[(99, vec![a.at(0, 64)])]).0, libc::ENOMEM);
         all(&bench.near.wait(a.receive_cq, a.receives as usize), IBV_WC_WR_FLUSH_ERR);
     }
 }

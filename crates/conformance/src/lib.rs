@@ -20,6 +20,7 @@ pub mod subject;
 
 mod access;
 mod atomics;
+mod behaviour;
 mod datagram;
 mod errors;
 mod events;
@@ -87,12 +88,21 @@ cases! {
     states {
         one: every_transition_of_rc every_transition_of_uc every_transition_of_ud
             every_attribute_of_rc every_attribute_of_uc every_attribute_of_ud
-            values_out_of_range_are_refused
-            sends_are_refused_before_rts
-            receives_are_refused_in_reset_only
-            error_state_flushes_what_is_posted_to_it
+            every_transition_from_sqe every_attribute_from_sqe
+            a_drained_uc_pair_takes_another_route
+            values_out_of_range_are_refused values_that_mean_nothing_are_refused
+            what_the_device_has_not_is_refused a_wrong_current_state_is_refused
             attributes_read_back;
-        two: drained_queue_holds_sends_back reset_forgets_everything_and_connects_again
+        two: ;
+    }
+    behaviour {
+        one: sends_are_refused_before_rts receives_are_refused_in_reset_only
+            what_a_state_refuses_is_named
+            error_state_flushes_sends_posted_to_it error_state_flushes_receives_posted_to_it;
+        two: a_refused_send_is_not_sent_later
+            a_stopped_send_queue_still_receives_and_goes_on
+            a_drained_queue_holds_sends_back what_was_held_back_is_sent_in_rts
+            reset_forgets_requests_and_connects_again reset_forgets_completions
             reset_ends_the_old_connection
             flushed_receives_do_not_outlive_a_reset;
     }
@@ -107,12 +117,13 @@ cases! {
             a_thousand_messages_keep_their_order loopback_to_itself;
     }
     queues {
-        one: ;
-        two: unsignaled_sends_hold_their_place_until_a_signaled_one_is_polled
+        one: creation_says_how_deep_the_queues_are;
+        two: unsignaled_sends_give_their_place_back_with_a_signaled_one
+            send_queue_has_its_limit
             every_send_is_signaled_where_the_queue_says_so
             unsignaled_sends_do_not_complete
             receive_queue_has_its_limit
-            lists_stop_at_the_bad_request
+            lists_stop_at_the_bad_request unknown_operations_are_refused
             too_many_elements_are_refused
             completions_keep_the_order_of_posting
             one_queue_serves_several_pairs_fairly
@@ -128,22 +139,26 @@ cases! {
             an_absent_peer_exhausts_the_retries
             a_wrong_sequence_number_exhausts_the_retries
             uc_begins_with_any_sequence_number
-            a_wrong_destination_exhausts_the_retries
+            another_service_exhausts_the_retries
             a_destroyed_peer_exhausts_the_retries
             a_peer_in_error_exhausts_the_retries
             rc_fails_both_ends_when_the_receive_is_too_small
-            uc_drops_what_is_too_long_and_what_nobody_awaits
+            a_receive_that_is_too_small_is_named
+            uc_drops_what_nobody_awaits uc_drops_what_is_too_long
             a_failed_send_completes_although_unsignaled
             a_failure_flushes_both_queues_in_order
             sends_behind_a_waiting_one_are_flushed_in_order
-            flushed_requests_leave_their_queues;
+            flushed_sends_leave_their_queue flushed_receives_leave_their_queue;
     }
     access {
         one: contradictory_registrations_are_refused;
         two: sends_from_forbidden_memory_fail_on_rc sends_from_forbidden_memory_fail_on_uc
             sends_from_forbidden_memory_fail_on_ud
+            sends_from_beyond_a_region_are_protection_errors
+            sends_by_a_wrong_key_are_protection_errors
             receives_into_forbidden_memory_fail_on_rc receives_into_forbidden_memory_fail_on_uc
             receives_into_forbidden_memory_fail_on_ud
+            receives_into_forbidden_memory_are_protection_errors
             sending_needs_no_write_access nothing_is_written_beyond_the_message
             an_old_key_stays_dead;
     }
@@ -213,7 +228,8 @@ cases! {
             arming_for_all_is_not_weakened
             errors_wake_the_solicited
             sends_wake_their_own_queue a_blocked_wait_is_woken
-            flushes_are_announced a_waiting_send_goes_on_while_its_process_sleeps
+            flushes_are_announced immediate_flushes_are_announced
+            a_waiting_send_goes_on_while_its_process_sleeps
             a_send_that_waits_wakes_the_sleeper
             one_channel_serves_several_queues;
     }

@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use verbs::abi::*;
@@ -9,6 +10,8 @@ use verbs::abi::*;
 use crate::rig::{Element, Rig, attribute_words, op, route_words};
 use crate::shape::{QKEY, Remote, Send, Shape, Side, Tuning, Wc};
 use crate::subject::{Origin, Subject};
+
+mod ask;
 
 /// First argument of a process that is the far end of a case.
 const PEER: &str = "--peer";
@@ -26,13 +29,39 @@ enum Place {
     /// In this process.
     Here(Box<Rig>),
     /// In a process of its own, which executes the same commands.
-    There { child: Child, to: ChildStdin, from: BufReader<ChildStdout> },
+    There(Far),
 }
+
+/// A process that is a far end. Dropping it ends it.
+struct Far {
+    child: Child,
+    to: ChildStdin,
+    from: BufReader<ChildStdout>,
+    /// The device that it is kept for when its end is closed.
+    kept_for: Option<String>,
+}
+
+/// Far ends without an end of a case: starting one takes longer than most cases.
+static IDLE: Mutex<Vec<Far>> = Mutex::new(Vec::new());
 
 impl Node {
     /// An end in this process.
     pub fn local(subject: &Subject) -> Self {
         Self { place: Place::Here(Box::new(Rig::open(subject))), origin: subject.origin }
+    }
+
+    /// An end in a process that may have been the far end of another case, which it has closed.
+    pub fn lasting(subject: &Subject) -> Self {
+        let kept_for = Some(subject.to_string());
+        let mut idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(found) = idle.iter().position(|far| far.kept_for == kept_for) {
+            return Self { place: Place::There(idle.swap_remove(found)), origin: subject.origin };
+        }
+        let mut made = Self::remote(subject);
+        if let Place::There(far) = &mut made.place {
+            far.kept_for = kept_for;
+        }
+        made
     }
 
     /// Starts this program once more as a far end.
@@ -46,22 +75,23 @@ impl Node {
         command.args([PEER.to_owned(), subject.to_string()]).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().expect("the program starts again");
         let (to, from) = (child.stdin.take().expect("piped"), child.stdout.take().expect("piped"));
-        Self { place: Place::There { child, to, from: BufReader::new(from) }, origin: subject.origin }
+        let far = Far { child, to, from: BufReader::new(from), kept_for: None };
+        Self { place: Place::There(far), origin: subject.origin }
     }
 
     /// The rig of an end that is in this process.
     pub fn rig(&mut self) -> &mut Rig {
         match &mut self.place {
             Place::Here(rig) => rig,
-            Place::There { .. } => unreachable!("this end is in another process"),
+            Place::There(_) => unreachable!("this end is in another process"),
         }
     }
 
     /// Ends the process of a far end as SIGKILL does.
     pub fn kill(mut self) {
-        let Place::There { child, .. } = &mut self.place else { unreachable!("only processes are killed") };
-        child.kill().expect("it can be killed");
-        child.wait().expect("it has ended");
+        let Place::There(far) = &mut self.place else { unreachable!("only processes are killed") };
+        far.child.kill().expect("it can be killed");
+        far.child.wait().expect("it has ended");
     }
 
     /// Executes a command: its answer.
@@ -74,8 +104,8 @@ impl Node {
     /// Gives a remote end a command; a local one executes it in `finish`.
     #[track_caller]
     pub fn start(&mut self, command: u64, words: &[u64]) {
-        if let Place::There { to, .. } = &mut self.place {
-            writeln!(to, "{}", row(std::iter::once(&command).chain(words))).expect("the far end listens");
+        if let Place::There(far) = &mut self.place {
+            writeln!(far.to, "{}", row(std::iter::once(&command).chain(words))).expect("the far end listens");
         }
     }
 
@@ -87,9 +117,9 @@ impl Node {
                 let all: Vec<u64> = std::iter::once(command).chain(words.iter().copied()).collect();
                 rig.execute(&all)
             }
-            Place::There { from, .. } => {
+            Place::There(far) => {
                 let mut line = String::new();
-                from.read_line(&mut line).expect("the far end answers");
+                far.from.read_line(&mut line).expect("the far end answers");
                 let words: Vec<u64> = parse(&line);
                 assert!(!words.is_empty(), "the far end has ended");
                 words
@@ -186,6 +216,7 @@ impl Node {
         words.extend(caps.map(u64::from));
         words.push(u64::from(shape.all_signaled));
         let made = self.get(op::QP, &words);
+        let depths = self.depths(made[0] as usize);
         Side {
             service: shape.service,
             pd,
@@ -197,9 +228,9 @@ impl Node {
             number: made[1] as u32,
             origin: self.origin,
             gid: self.gid(),
-            sends: made[2] as u32,
-            receives: made[3] as u32,
-            inline: made[4] as u32,
+            sends: depths[0],
+            receives: depths[1],
+            inline: depths[2],
         }
     }
 
@@ -443,15 +474,19 @@ impl Node {
     /// Destroys everything; nothing may refuse.
     pub fn close(mut self) {
         assert_eq!(self.errno(op::CLOSE, &[]), 0, "an object could not be destroyed");
+        match self.place {
+            Place::There(far) if far.kept_for.is_some() => {
+                IDLE.lock().unwrap_or_else(PoisonError::into_inner).push(far);
+            }
+            _ => {}
+        }
     }
 }
 
-impl Drop for Node {
+impl Drop for Far {
     fn drop(&mut self) {
-        if let Place::There { child, .. } = &mut self.place {
-            let _ = child.kill();
-            let _ = child.wait();
-        }
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 
@@ -461,13 +496,18 @@ pub fn peer() -> Option<String> {
     (arguments.next()? == PEER).then(|| arguments.next().unwrap_or_default())
 }
 
-/// The life of a far end: executes what it is told until its input ends.
+/// The life of a far end: executes what it is told until its input ends. Closed, it opens the device anew for what comes
+/// next.
 pub fn serve(subject: &Subject) {
-    let mut rig = Rig::open(subject);
+    let mut rig: Option<Rig> = None;
     let mut out = std::io::stdout().lock();
     for line in std::io::stdin().lock().lines() {
         let Ok(line) = line else { return };
-        let answer = rig.execute(&parse(&line));
+        let command = parse(&line);
+        let answer = rig.get_or_insert_with(|| Rig::open(subject)).execute(&command);
+        if command[0] == op::CLOSE {
+            rig = None;
+        }
         if writeln!(out, "{}", row(answer.iter())).and_then(|()| out.flush()).is_err() {
             return;
         }

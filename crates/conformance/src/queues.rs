@@ -1,12 +1,15 @@
 //! Depths, accounting, order and fairness of the queues.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use verbs::abi::*;
 
-use crate::{Bench, Send, Shape, Tuning};
+use crate::rig::op;
+use crate::{Bench, PATIENCE, Send, Shape, Tuning};
 
-pub(crate) fn unsignaled_sends_hold_their_place_until_a_signaled_one_is_polled(bench: &mut Bench) {
+/// Unsignalled sends give their places back when a signalled one behind them has been polled: a queue that is filled
+/// again and again in that way never refuses.
+pub(crate) fn unsignaled_sends_give_their_place_back_with_a_signaled_one(bench: &mut Bench) {
     let shape = Shape { sends: 4, receives: 64, ..Shape::of(IBV_QPT_RC) };
     let (a, b) = bench.connected(&shape, &Tuning::default());
     for id in 0..64 {
@@ -18,13 +21,45 @@ pub(crate) fn unsignaled_sends_hold_their_place_until_a_signaled_one_is_polled(b
             let request = Send::new(round * 100 + id, &[a.at(0, 8)]);
             bench.near.send(a.qp, if id + 1 < depth { request.unsignaled() } else { request });
         }
-        let full = bench.near.try_send(a.qp, &[Send::new(99, &[a.at(0, 8)])]);
-        assert_eq!(full, (libc::ENOMEM, Some(0)), "round {round}");
         let wc = bench.near.wait_one(a.send_cq);
         assert_eq!((wc.id, wc.status), (round * 100 + depth - 1, IBV_WC_SUCCESS));
     }
     assert_eq!(bench.far.wait(b.receive_cq, 3 * depth as usize).len(), 3 * depth as usize);
     bench.far.quiet(b.receive_cq, Duration::from_millis(1));
+}
+
+pub(crate) fn send_queue_has_its_limit(bench: &mut Bench) {
+    let shape = Shape { sends: 4, receives: 64, ..Shape::of(IBV_QPT_RC) };
+    let (a, b) = bench.connected(&shape, &Tuning { rnr_timer: 1, ..Tuning::default() });
+    let depth = u64::from(a.sends);
+    for round in 0..3 {
+        // Nobody receives them: each waits in its place.
+        for id in 0..depth {
+            let request = Send::new(round * 100 + id, &[a.at(0, 8)]);
+            bench.near.send(a.qp, if id + 1 < depth { request.unsignaled() } else { request });
+        }
+        let full = bench.near.try_send(a.qp, &[Send::new(99, &[a.at(0, 8)])]);
+        assert_eq!(full, (libc::ENOMEM, Some(0)), "round {round}");
+        for id in 0..depth {
+            bench.far.receive(b.qp, id, &[b.at(0, 64)]);
+        }
+        let wc = bench.near.wait_one(a.send_cq);
+        assert_eq!((wc.id, wc.status), (round * 100 + depth - 1, IBV_WC_SUCCESS));
+        bench.far.wait(b.receive_cq, depth as usize);
+    }
+}
+
+/// `ibv_create_qp(3)` gives back what there is, which may be more than was asked for.
+pub(crate) fn creation_says_how_deep_the_queues_are(bench: &mut Bench) {
+    let node = &mut bench.near;
+    let (pd, cq) = (node.pd() as u64, node.cq(8) as u64);
+    for (sends, receives) in [(4, 4), (5, 9), (16, 1)] {
+        let words = [pd, cq, cq, u64::from(IBV_QPT_RC), sends, receives, 1, 1, 0, 0];
+        let made = node.call(op::QP, &words);
+        assert_eq!(made[0], 0);
+        assert!(made[3] >= sends && made[4] >= receives, "less than was asked for: {made:?}");
+        assert_eq!(made[3..], node.depths(made[1] as usize).map(u64::from), "{sends} and {receives}");
+    }
 }
 
 pub(crate) fn every_send_is_signaled_where_the_queue_says_so(bench: &mut Bench) {
@@ -60,7 +95,7 @@ pub(crate) fn receive_queue_has_its_limit(bench: &mut Bench) {
         }
         let full = bench.far.try_receive(b.qp, &[(99, vec![b.at(0, 64)])]);
         assert_eq!(full, (libc::ENOMEM, Some(0)), "service {service}");
-        // A place is free again when its completion is polled.
+        // A place is free again at the latest when its completion is polled.
         bench.near.send(a.qp, Send::new(1, &[a.at(0, 8)]).to(handle, b.number, crate::QKEY));
         bench.near.wait_one(a.send_cq);
         bench.far.wait_one(b.receive_cq);
@@ -70,13 +105,16 @@ pub(crate) fn receive_queue_has_its_limit(bench: &mut Bench) {
     }
 }
 
+/// More elements than any device gives where four are asked for.
+const MANY: usize = 40;
+
 pub(crate) fn lists_stop_at_the_bad_request(bench: &mut Bench) {
     let (a, b) = bench.connected(&Shape::of(IBV_QPT_RC), &Tuning::default());
     let good = |id| (id, vec![b.at(0, 64)]);
-    let bad = (2, vec![b.at(0, 8); 33]);
+    let bad = (2, vec![b.at(0, 8); MANY]);
     assert_eq!(bench.far.try_receive(b.qp, &[good(0), good(1), bad, good(3)]), (libc::EINVAL, Some(2)));
     let send = |id| Send::new(id, &[a.at(0, 8)]);
-    let bad = Send { opcode: 250, ..send(2) };
+    let bad = Send::new(2, &[a.at(0, 1); MANY]);
     assert_eq!(bench.near.try_send(a.qp, &[send(0), send(1), bad, send(3)]), (libc::EINVAL, Some(2)));
     let ids = |found: Vec<crate::Wc>| found.iter().map(|wc| wc.id).collect::<Vec<_>>();
     assert_eq!(ids(bench.near.wait(a.send_cq, 2)), [0, 1]);
@@ -84,12 +122,21 @@ pub(crate) fn lists_stop_at_the_bad_request(bench: &mut Bench) {
     bench.near.quiet(a.send_cq, Duration::from_millis(2));
 }
 
+pub(crate) fn unknown_operations_are_refused(bench: &mut Bench) {
+    let (a, b) = bench.connected(&Shape::of(IBV_QPT_RC), &Tuning::default());
+    bench.far.receive(b.qp, 0, &[b.at(0, 64)]);
+    let send = |id| Send::new(id, &[a.at(0, 8)]);
+    let bad = Send { opcode: 250, ..send(1) };
+    assert_eq!(bench.near.try_send(a.qp, &[send(0), bad, send(2)]), (libc::EINVAL, Some(1)));
+    assert_eq!(bench.near.wait_one(a.send_cq).id, 0);
+    bench.near.quiet(a.send_cq, Duration::from_millis(2));
+}
+
 pub(crate) fn too_many_elements_are_refused(bench: &mut Bench) {
     let (a, b) = bench.connected(&Shape::of(IBV_QPT_RC), &Tuning::default());
-    let many = 40; // More than the 4 that were asked for, and than any device that rounds up gives.
-    let send = Send::new(1, &vec![a.at(0, 1); many]);
+    let send = Send::new(1, &[a.at(0, 1); MANY]);
     assert_eq!(bench.near.try_send(a.qp, &[send]).0, libc::EINVAL);
-    assert_eq!(bench.far.try_receive(b.qp, &[(1, vec![b.at(0, 1); many])]).0, libc::EINVAL);
+    assert_eq!(bench.far.try_receive(b.qp, &[(1, vec![b.at(0, 1); MANY])]).0, libc::EINVAL);
     bench.far.receive(b.qp, 2, &[b.at(0, 2), b.at(2, 2), b.at(4, 2), b.at(6, 2)]);
     bench.near.send(a.qp, Send::new(2, &[a.at(0, 2), a.at(2, 2), a.at(4, 2), a.at(6, 2)]));
     assert_eq!(bench.near.wait_one(a.send_cq).status, IBV_WC_SUCCESS);
@@ -178,10 +225,11 @@ pub(crate) fn receives_do_not_starve_behind_sends(bench: &mut Bench) {
     panic!("the receive starves");
 }
 
+/// Polling fails or, as `ibv_poll_cq(3)` has it, an asynchronous event comes (IBV_EVENT_CQ_ERR).
 pub(crate) fn an_overrun_queue_says_so(bench: &mut Bench) {
     let shape = Shape { sends: 512, receives: 512, ..Shape::of(IBV_QPT_RC) };
     let pd = bench.near.pd();
-    let short = bench.near.call(crate::rig::op::CQ, &[4, 0]);
+    let short = bench.near.call(op::CQ, &[4, 0]);
     let (cq, entries) = (short[1] as usize, short[2] as usize);
     assert!((4..400).contains(&entries), "a queue of 4 has {entries} entries");
     let receive_cq = bench.near.cq(16);
@@ -189,18 +237,19 @@ pub(crate) fn an_overrun_queue_says_so(bench: &mut Bench) {
     let a = bench.near.side_with(&shape, pd, [cq, receive_cq], region);
     let b = bench.far.side(&shape);
     bench.connect(&a, &b, &Tuning::default());
+    assert!(!bench.near.is_alarmed(0));
     for id in 0..=entries as u64 {
         bench.far.receive(b.qp, id, &[b.at(0, 64)]);
         bench.near.send(a.qp, Send::new(id, &[a.at(0, 8)]));
     }
     bench.far.wait(b.receive_cq, entries + 1);
-    let mut seen = 0;
-    let error = loop {
+    let (start, mut seen) = (Instant::now(), 0);
+    while !bench.near.is_alarmed(1) {
         match bench.near.try_poll(cq, 1) {
             Ok(found) => seen += found.len(),
-            Err(errno) => break errno,
+            Err(errno) => return assert!(errno > 0, "errno {errno}"),
         }
         assert!(seen <= entries, "more completions than the queue has entries");
-    };
-    assert!(error > 0, "errno {error}");
+        assert!(start.elapsed() < PATIENCE, "nobody says that a completion was lost");
+    }
 }

@@ -13,6 +13,7 @@ use verbs::abi::*;
 
 use crate::subject::Subject;
 
+mod ask;
 mod exchange;
 mod loan;
 mod one_sided;
@@ -64,6 +65,9 @@ pub mod op {
     pub const COUNT: u64 = 35;
     pub const INCREMENT: u64 = 36;
     pub const PUT: u64 = 37;
+    pub const PORT: u64 = 38;
+    pub const DEPTHS: u64 = 39;
+    pub const ALARM: u64 = 40;
 }
 
 /// Words of a gather or scatter element: region, offset, length, key (0 for the region's own).
@@ -169,6 +173,9 @@ impl Rig {
             op::COUNT => self.count(w),
             op::INCREMENT => self.increment(w),
             op::PUT => self.put(w),
+            op::PORT => self.port(),
+            op::DEPTHS => self.depths(w),
+            op::ALARM => self.alarm(w),
             other => panic!("no command {other}"),
         }
     }

@@ -207,7 +207,7 @@ pub(crate) fn the_requesters_memory_is_checked(bench: &mut Bench) {
     bench.far.fill(sample.region, 0, LENGTH, 7);
     bench.near.fill(own.region, 0, LENGTH, 9);
     for kind in [Kind::Write, Kind::Read, Kind::FetchAdd] {
-        for (what, mut element) in forbidden(&mut bench.near, &own, kind != Kind::Write) {
+        for (_, what, mut element) in forbidden(&mut bench.near, &own, kind != Kind::Write) {
             if kind == Kind::FetchAdd {
                 element[2] = 8;
                 if what == "one byte behind" {

@@ -138,7 +138,7 @@ impl Tuning {
     /// The usual one.
     pub const USUAL: Self = Self {
         mtu: IBV_MTU_1024,
-        timeout: 14,
+        timeout: 17,
         retries: 7,
         rnr_retries: 7,
         rnr_timer: 12,
@@ -153,6 +153,7 @@ impl Tuning {
 }
 
 impl Default for Tuning {
+    /// Half a second is waited for an answer: an emulated machine may stand still as long.
     fn default() -> Self {
         Self::USUAL
     }

@@ -123,7 +123,8 @@ pub(crate) fn services_carry_messages(bench: &mut Bench) {
         let wc = wait(&cq);
         assert!(wc.status().is_success() && wc.opcode().is_receive(), "{wc:?}");
         assert_eq!((wc.id(), wc.byte_len(), wc.immediate()), (4, 500 + header, Some(0xfeed)));
-        assert_eq!((wc.has_grh(), wc.qp_num()), (service == Service::Ud, pair.number()));
+        assert_eq!(wc.qp_num(), pair.number());
+        assert!(wc.has_grh() || service != Service::Ud, "there is a header with a datagram");
         let mut got = vec![0; 500];
         region.read(4096 + header as usize, &mut got).expect("in range");
         assert!((0..500).all(|i| got[i] == crate::rig::pattern(3, i)));

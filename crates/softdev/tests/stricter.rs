@@ -1,0 +1,213 @@
+//! What softdev promises beyond the specification, so that programs that rely on more than they may are found here and
+//! not on an adapter. What every device promises is the conformance list's.
+
+use softdev::PROVIDER;
+use verbs::abi::*;
+
+use conformance::node::{peer, serve};
+use conformance::rig::op;
+use conformance::runner::{Trial, run};
+use conformance::subject::Origin;
+use conformance::{Bench, QKEY, Send, Shape, Subject, Tuning};
+
+fn main() {
+    if peer().is_some() {
+        serve(&subject());
+        return;
+    }
+    type Case = (&'static str, fn(&mut Bench));
+    const CASES: [Case; 9] = [
+        ("a_header_is_with_datagrams_only", a_header_is_with_datagrams_only),
+        ("an_error_shows_in_the_state_with_its_completion", an_error_shows_in_the_state_with_its_completion),
+        ("places_are_held_until_a_completion_is_polled", places_are_held_until_a_completion_is_polled),
+        ("places_of_flushed_requests_are_held_as_well", places_of_flushed_requests_are_held_as_well),
+        ("a_datagram_that_is_too_long_is_an_error", a_datagram_that_is_too_long_is_an_error),
+        ("an_overrun_queue_fails_its_polls", an_overrun_queue_fails_its_polls),
+        ("only_the_peer_is_answered", only_the_peer_is_answered),
+        ("a_message_that_does_not_fit_leaves_no_byte", a_message_that_does_not_fit_leaves_no_byte),
+        ("a_wrong_value_is_an_invalid_argument", a_wrong_value_is_an_invalid_argument),
+    ];
+    let trials = [false, true].into_iter().flat_map(|processes| {
+        CASES.map(|(name, case)| {
+            let place = if processes { "two_processes" } else { "one_process" };
+            let run = move || {
+                let mut bench = Bench::new(&subject(), processes);
+                case(&mut bench);
+                bench.close();
+            };
+            Trial { name: format!("{place}::{name}"), skipped: None, run: Box::new(run) }
+        })
+    });
+    run(&trials.collect::<Vec<_>>());
+}
+
+fn subject() -> Subject {
+    Subject { provider: &PROVIDER, device: "softdev0".to_owned(), origin: Origin::default() }
+}
+
+fn a_header_is_with_datagrams_only(bench: &mut Bench) {
+    for (service, header) in [(IBV_QPT_RC, 0), (IBV_QPT_UC, 0), (IBV_QPT_UD, IBV_WC_GRH)] {
+        let (a, b) = bench.connected(&Shape::of(service), &Tuning::default());
+        let handle = bench.near.handle(a.pd, b.gid);
+        bench.far.receive(b.qp, 1, &[b.at(0, 4096)]);
+        bench.near.send(a.qp, Send::new(1, &[a.at(0, 8)]).to(handle, b.number, QKEY));
+        assert_eq!(bench.far.wait_one(b.receive_cq).flags, header, "service {service}");
+    }
+}
+
+/// Failed sends of both kinds, and the two ends of a message that does not fit.
+fn an_error_shows_in_the_state_with_its_completion(bench: &mut Bench) {
+    for (service, state) in [(IBV_QPT_RC, IBV_QPS_ERR), (IBV_QPT_UC, IBV_QPS_SQE)] {
+        let (a, _) = bench.connected(&Shape::of(service), &Tuning::default());
+        let mut element = a.at(0, 64);
+        element[3] = 0xdead_be00;
+        bench.near.send(a.qp, Send::new(1, &[element]));
+        bench.near.wait_one(a.send_cq);
+        assert_eq!(bench.near.state(a.qp), state, "service {service}");
+    }
+    let (a, b) = bench.connected(&Shape::of(IBV_QPT_RC), &Tuning::default());
+    bench.far.receive(b.qp, 1, &[b.at(0, 8)]);
+    bench.near.send(a.qp, Send::new(1, &[a.at(0, 9)]));
+    bench.near.wait_one(a.send_cq);
+    assert_eq!(bench.near.state(a.qp), IBV_QPS_ERR);
+    bench.far.wait_one(b.receive_cq);
+    assert_eq!(bench.far.state(b.qp), IBV_QPS_ERR);
+}
+
+/// A program that never asks for completions is found out: an adapter may stop it much later.
+fn places_are_held_until_a_completion_is_polled(bench: &mut Bench) {
+    let shape = Shape { sends: 4, receives: 16, ..Shape::of(IBV_QPT_RC) };
+    let (a, b) = bench.connected(&shape, &Tuning::default());
+    assert_eq!((a.sends, b.receives), (4, 16), "as many as were asked for");
+    for id in 0..16 {
+        bench.far.receive(b.qp, id, &[b.at(0, 64)]);
+    }
+    for round in 0..3 {
+        for id in 0..4 {
+            let request = Send::new(round * 100 + id, &[a.at(0, 8)]);
+            bench.near.send(a.qp, if id < 3 { request.unsignaled() } else { request });
+        }
+        bench.far.wait(b.receive_cq, 4);
+        let full = bench.near.try_send(a.qp, &[Send::new(99, &[a.at(0, 8)])]);
+        assert_eq!(full, (libc::ENOMEM, Some(0)), "round {round}");
+        assert_eq!(bench.near.wait_one(a.send_cq).id, round * 100 + 3);
+    }
+    // Twelve of sixteen receives have been used and polled.
+    for id in 0..12 {
+        bench.far.receive(b.qp, id, &[b.at(0, 64)]);
+    }
+    bench.near.send(a.qp, Send::new(1, &[a.at(0, 8)]));
+    bench.near.wait_one(a.send_cq);
+    let full = bench.far.try_receive(b.qp, &[(99, vec![b.at(0, 64)])]);
+    assert_eq!(full, (libc::ENOMEM, Some(0)), "the completion has not been polled");
+    bench.far.wait_one(b.receive_cq);
+    bench.far.receive(b.qp, 99, &[b.at(0, 64)]);
+}
+
+fn places_of_flushed_requests_are_held_as_well(bench: &mut Bench) {
+    let shape = Shape { sends: 4, receives: 4, ..Shape::of(IBV_QPT_RC) };
+    let (a, _) = bench.connected(&shape, &Tuning::default());
+    bench.near.change_state(a.qp, IBV_QPS_ERR);
+    for round in 0..5 {
+        for id in 0..4 {
+            bench.near.send(a.qp, Send::new(round * 10 + id, &[a.at(0, 64)]));
+            bench.near.receive(a.qp, round * 10 + id, &[a.at(0, 64)]);
+        }
+        assert_eq!(bench.near.try_send(a.qp, &[Send::new(99, &[a.at(0, 64)])]).0, libc::ENOMEM);
+        assert_eq!(bench.near.try_receive(a.qp, &[(99, vec![a.at(0, 64)])]).0, libc::ENOMEM);
+        bench.near.wait(a.send_cq, 4);
+        bench.near.wait(a.receive_cq, 4);
+    }
+}
+
+/// As adapters have it; the specification wants it dropped in silence.
+fn a_datagram_that_is_too_long_is_an_error(bench: &mut Bench) {
+    let (a, b) = bench.connected(&Shape::of(IBV_QPT_UD), &Tuning::default());
+    let handle = bench.near.handle(a.pd, b.gid);
+    let long = Send::new(1, &[a.at(0, 4000), a.at(0, 97)]).to(handle, b.number, QKEY);
+    bench.near.send(a.qp, long);
+    let wc = bench.near.wait_one(a.send_cq);
+    assert_eq!((wc.id, wc.status), (1, IBV_WC_LOC_LEN_ERR));
+    assert_eq!(bench.near.state(a.qp), IBV_QPS_SQE);
+}
+
+fn an_overrun_queue_fails_its_polls(bench: &mut Bench) {
+    let pd = bench.near.pd();
+    let (cq, other) = (bench.near.cq(4), bench.near.cq(16));
+    let shape = Shape::of(IBV_QPT_RC);
+    let region = bench.near.region(pd, shape.bytes, IBV_ACCESS_LOCAL_WRITE);
+    let a = bench.near.side_with(&shape, pd, [cq, other], region);
+    let b = bench.far.side(&shape);
+    bench.connect(&a, &b, &Tuning::default());
+    for id in 0..=4 {
+        bench.far.receive(b.qp, id, &[b.at(0, 64)]);
+        bench.near.send(a.qp, Send::new(id, &[a.at(0, 8)]));
+    }
+    bench.far.wait(b.receive_cq, 5);
+    assert_eq!(bench.near.poll(cq, 16).len(), 4);
+    assert_eq!(bench.near.try_poll(cq, 1), Err(libc::EOVERFLOW));
+}
+
+/// A packet does not say which queue pair of RC it is from: an adapter that gets one with the right sequence number from
+/// the peer's address takes it for the peer's.
+fn only_the_peer_is_answered(bench: &mut Bench) {
+    let tuning = Tuning { timeout: 10, retries: 2, ..Tuning::default() };
+    let (a, b) = bench.connected(&Shape::of(IBV_QPT_RC), &tuning);
+    bench.far.receive(b.qp, 1, &[b.at(0, 64)]);
+    let c = bench.near.side(&Shape::of(IBV_QPT_RC));
+    bench.near.connect_to(&c, b.number, b.gid, &tuning);
+    bench.near.send(c.qp, Send::new(1, &[c.at(0, 64)]));
+    assert_eq!(bench.near.wait_one(c.send_cq).status, IBV_WC_RETRY_EXC_ERR);
+    assert_eq!(bench.far.poll(b.receive_cq, 1), []);
+    bench.near.send(a.qp, Send::new(1, &[a.at(0, 64)]));
+    assert_eq!(bench.near.wait_one(a.send_cq).status, IBV_WC_SUCCESS);
+}
+
+/// Not even what of its receive lies in the region, or what would have fitted of the message.
+fn a_message_that_does_not_fit_leaves_no_byte(bench: &mut Bench) {
+    for service in [IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD] {
+        let shape = Shape::of(service);
+        let (a, b) = bench.connected(&shape, &Tuning::default());
+        let handle = bench.near.handle(a.pd, b.gid);
+        bench.far.fill(b.region, 0, shape.bytes, 7);
+        // Its first bytes lie in the region.
+        bench.far.receive(b.qp, 1, &[b.at(shape.bytes - 63, 64)]);
+        let header = if service == IBV_QPT_UD { 40 } else { 0 };
+        let request = Send::new(1, &[a.at(0, 64 - header)]).to(handle, b.number, QKEY);
+        bench.near.send(a.qp, request);
+        assert_eq!(bench.far.wait_one(b.receive_cq).status, IBV_WC_LOC_PROT_ERR, "service {service}");
+        bench.far.check(b.region, 0, shape.bytes, 7);
+    }
+    let (a, b) = bench.connected(&Shape::of(IBV_QPT_RC), &Tuning::default());
+    bench.far.fill(b.region, 0, 8192, 8);
+    bench.far.receive(b.qp, 1, &[b.at(0, 4999)]);
+    bench.near.send(a.qp, Send::new(1, &[a.at(0, 5000)]));
+    assert_eq!(bench.far.wait_one(b.receive_cq).status, IBV_WC_LOC_LEN_ERR);
+    bench.far.check(b.region, 0, 8192, 8);
+}
+
+fn a_wrong_value_is_an_invalid_argument(bench: &mut Bench) {
+    let side = bench.near.side(&Shape::of(IBV_QPT_RC));
+    bench.near.init(&side, &Tuning::default());
+    let mut ah_attr = side.origin.route(side.gid);
+    ah_attr.grh.sgid_index = 255;
+    let attr = ibv_qp_attr {
+        qp_state: IBV_QPS_RTR,
+        path_mtu: IBV_MTU_1024,
+        dest_qp_num: side.number,
+        max_dest_rd_atomic: 1,
+        ah_attr,
+        ..ibv_qp_attr::default()
+    };
+    let mask = IBV_QP_STATE
+        | IBV_QP_AV
+        | IBV_QP_PATH_MTU
+        | IBV_QP_DEST_QPN
+        | IBV_QP_RQ_PSN
+        | IBV_QP_MAX_DEST_RD_ATOMIC
+        | IBV_QP_MIN_RNR_TIMER;
+    assert_eq!(bench.near.modify(side.qp, &attr, mask), libc::EINVAL, "a GID index that there is not");
+    let mut words = vec![side.pd as u64];
+    words.extend(conformance::rig::route_words(&ah_attr));
+    assert_eq!(bench.near.errno(op::AH, &words), libc::EINVAL, "the same of an address handle");
+}
