@@ -33,7 +33,7 @@ pub struct Skip {
     pub at_times: bool,
 }
 
-/// Environment variable: the seconds after which a case hangs ([`LIMIT`]).
+/// Environment variable: the seconds after which a case hangs, if not 60.
 pub const LIMIT_VARIABLE: &str = "RDMASCOPE_CONFORMANCE_LIMIT_S";
 
 /// A case that takes so long hangs: each of its waits has a shorter limit, and the longest case takes a few seconds.
