@@ -24,8 +24,119 @@ pub fn of(kind: &str, case: &str) -> Option<Skip> {
     find(DEPARTURES, kind, case)
 }
 
-/// All known departures.
-pub const DEPARTURES: &[Theme] = &[];
+/// All known departures. Files are those of drivers/infiniband in Linux 6.1 (sw/rxe where no directory is named) and of
+/// rdma-core 44 (providers/).
+pub const DEPARTURES: &[Theme] = &[
+    Theme {
+        kind: "rxe",
+        title: "Changes of state",
+        departures: &[
+            (
+                "a failed send takes UC and UD to ERR, never to SQE: rxe_comp.c ends in rxe_qp_error() for every service",
+                &[
+                    "states::every_transition_from_sqe",
+                    "states::every_attribute_from_sqe",
+                    "behaviour::a_stopped_send_queue_still_receives_and_goes_on",
+                ],
+            ),
+            (
+                "a wrong cur_qp_state is believed: rxe_qp_chk_attr() (rxe_qp.c) judges the change by it",
+                &["states::a_wrong_current_state_is_refused"],
+            ),
+            (
+                "rxe_qp_chk_attr() (rxe_qp.c) accepts MTU 0, 25-bit queue-pair numbers, RNR timers over 31, retries over 7",
+                &["states::values_that_mean_nothing_are_refused"],
+            ),
+            (
+                "rxe_qp_chk_attr() (rxe_qp.c) checks neither the P_Key index nor max_dest_rd_atomic against the device",
+                &["states::what_the_device_has_not_is_refused"],
+            ),
+            (
+                "a drained UC pair takes no new route: modify_qp() (core/uverbs_cmd.c) adds a port, which UC may not change",
+                &["states::a_drained_uc_pair_takes_another_route"],
+            ),
+            (
+                "what was posted in SQD stays until the next post: rxe_qp_from_attr() (rxe_qp.c) starts nothing with RTS",
+                &["behaviour::what_was_held_back_is_sent_in_rts"],
+            ),
+            (
+                "completions of before RESET stay: rxe_qp_reset() (rxe_qp.c) empties the work queues only",
+                &["behaviour::reset_forgets_completions"],
+            ),
+        ],
+        at_times: &[(
+            "RESET under traffic breaks the receive ring: rxe_qp_reset() (rxe_qp.c) stops no responder in a sender's context",
+            &["lifecycle::resetting_while_sends_arrive"],
+        )],
+    },
+    Theme {
+        kind: "rxe",
+        title: "Posting",
+        departures: &[
+            (
+                "bad_wr is null where the state refuses a post: rxe_post_send(), rxe_post_recv() (providers/rxe/rxe.c)",
+                &["behaviour::what_a_state_refuses_is_named"],
+            ),
+            (
+                "a send refused before RTS is sent after it: rxe_post_send() (providers/rxe/rxe.c) leaves it in the ring",
+                &["behaviour::a_refused_send_is_not_sent_later"],
+            ),
+            (
+                "receives posted in ERR are not flushed: rxe_post_recv() (providers/rxe/rxe.c) does not tell the kernel",
+                &[
+                    "behaviour::error_state_flushes_receives_posted_to_it",
+                    "errors::flushed_receives_leave_their_queue",
+                    "events::immediate_flushes_are_announced",
+                ],
+            ),
+            (
+                "unknown opcodes are posted, looked up beyond rxe_wr_opcode_info[] (rxe_loc.h), and fail as LOC_QP_OP_ERR",
+                &["queues::unknown_operations_are_refused"],
+            ),
+            (
+                "create_qp returns the depths asked for, not the 2^n - 1 of rxe_queue_init(): rxe_qp.c; query_qp has them",
+                &["queues::creation_says_how_deep_the_queues_are"],
+            ),
+        ],
+        at_times: &[],
+    },
+    Theme {
+        kind: "rxe",
+        title: "What a completion says",
+        departures: &[
+            (
+                "a wrong key of a send is LOC_QP_OP_ERR: copy_data() (rxe_mr.c) gives EINVAL, rxe_req.c looks for EFAULT",
+                &["access::sends_by_a_wrong_key_are_protection_errors"],
+            ),
+            (
+                "a receive's forbidden memory is LOC_QP_OP_ERR: send_data_in() (rxe_resp.c) calls it a malformed request",
+                &["access::receives_into_forbidden_memory_are_protection_errors"],
+            ),
+            (
+                "a message longer than its receive counts as a malformed request, also of UC and UD: copy_data() (rxe_mr.c)",
+                &[
+                    "errors::a_receive_that_is_too_small_is_named",
+                    "errors::uc_drops_what_is_too_long",
+                    "datagram::too_small_a_receive_is_kept",
+                ],
+            ),
+            (
+                "errors wake nobody who waits for solicited completions: do_complete() of rxe_comp.c and of rxe_resp.c",
+                &["events::errors_wake_the_solicited"],
+            ),
+        ],
+        at_times: &[],
+    },
+    Theme {
+        kind: "rxe",
+        title: "Datagrams",
+        departures: &[(
+            "a controlled Q_Key goes out as it is: init_req_packet() (rxe_req.c) never takes the queue pair's own",
+            &["datagram::a_key_with_the_high_bit_is_the_queue_pairs_own"],
+        )],
+        at_times: &[],
+    },
+];
 
 fn find(themes: &[Theme], kind: &str, case: &str) -> Option<Skip> {
     let lists = |theme: &Theme| [(theme.departures, false), (theme.at_times, true)];
