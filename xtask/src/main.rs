@@ -7,6 +7,7 @@ mod parity;
 mod shell;
 mod tidy;
 mod vm;
+mod vm_tests;
 
 use std::process::ExitCode;
 
@@ -19,7 +20,8 @@ usage: cargo xtask COMMAND
   ci        installs what the tests need (packages only as root), then check, test and a quick run; nothing is skipped
   bench     the project's performance claims, as ratios measured side by side in one run
   parity    rdmascope beside perftest and qperf on rxe0, in one boot, as ratios (--help tells more)
-  vm        runs a command in a virtual machine with a real kernel device, rxe0 (--help tells more)";
+  vm        runs a command in a virtual machine with a real kernel device, rxe0 (--help tells more)
+  vm-tests  the tests that need a kernel device, on rxe0 in one boot of that machine";
 
 fn main() -> ExitCode {
     let command = std::env::args().nth(1).unwrap_or_default();
@@ -30,6 +32,7 @@ fn main() -> ExitCode {
         "parity" => return parity::run(std::env::args().skip(2)),
         "test" => check::test(&[]),
         "tidy" => tidy::run(),
+        "vm-tests" => vm_tests::run(std::env::args().skip(2)),
         "vm" => return vm::run(std::env::args_os().skip(2)),
         _ => {
             eprintln!("{USAGE}");

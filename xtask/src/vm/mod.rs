@@ -59,6 +59,12 @@ pub(crate) fn run(words: impl Iterator<Item = OsString>) -> ExitCode {
     }
 }
 
+/// The same for callers that go on: the exit status of the command.
+pub(crate) fn status(words: impl Iterator<Item = OsString>) -> Result<u8> {
+    let options = Options::parse(words)?.context("there is no command to run")?;
+    boot(&options)
+}
+
 fn boot(options: &Options) -> Result<u8> {
     ensure!(
         cfg!(target_arch = "x86_64"),

@@ -1,0 +1,196 @@
+//! `cargo xtask vm-tests`: the tests that need a device of the kernel, on rxe0 in one boot of the virtual machine.
+
+use std::ffi::OsString;
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail, ensure};
+use serde_json::Value;
+
+use crate::{shell, vm};
+
+/// A test program of a package, and the environment that it finds the device by.
+struct Test {
+    package: &'static str,
+    name: &'static str,
+    variables: &'static [(&'static str, &'static str)],
+}
+
+/// What runs in the machine, in this order. The address of rxe0 that packets of its own host reach is its GID 1.
+const TESTS: [Test; 1] = [Test {
+    package: "conformance",
+    name: "conformance",
+    variables: &[("RDMASCOPE_CONFORMANCE_DEVICE", "rxe0:1:1")],
+}];
+
+/// How long all of them may take in the machine, in seconds: on a quiet host it is a minute.
+const LIMIT_S: &str = "300";
+
+/// First word for this program inside the machine; the programs follow.
+const INSIDE: &str = "--inside";
+
+/// Builds the programs and runs them in the machine; inside it, runs them.
+pub(crate) fn run(words: impl Iterator<Item = String>) -> Result<()> {
+    let words: Vec<String> = words.collect();
+    match words.split_first() {
+        None => boot(),
+        Some((first, programs)) if first == INSIDE => run_all(programs),
+        Some((other, _)) => bail!("`{other}`: vm-tests takes no arguments"),
+    }
+}
+
+/// Runs this program again inside the machine, with the programs that were built.
+fn boot() -> Result<()> {
+    let program = std::env::current_exe().context("the path of this program is not known")?;
+    let mut command: Vec<OsString> = ["--timeout", LIMIT_S, "--"].map(OsString::from).into();
+    command.extend([program.into(), "vm-tests".into(), INSIDE.into()]);
+    command.extend(build()?.into_iter().map(OsString::from));
+    let status = vm::status(command.into_iter())?;
+    ensure!(status == 0, "tests on rxe0 failed: the virtual machine's exit status is {status}");
+    Ok(())
+}
+
+/// Builds the tests, as part of the workspace so that nothing is built twice: their programs, in the order of the list.
+fn build() -> Result<Vec<PathBuf>> {
+    let mut words = vec!["cargo", "test", "--workspace", "--quiet", "--no-run", "--message-format=json"];
+    words.extend(TESTS.iter().flat_map(|test| ["--test", test.name]));
+    let output = shell::output(&words)?;
+    let messages: Vec<Value> = output.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    TESTS.iter().map(|test| program(test, &messages)).collect()
+}
+
+/// Where cargo says that it has put a test.
+fn program(test: &Test, messages: &[Value]) -> Result<PathBuf> {
+    let manifest = format!("/crates/{}/Cargo.toml", test.package);
+    let is_it = |message: &&Value| {
+        let of = message["manifest_path"].as_str().unwrap_or_default();
+        message["executable"].is_string()
+            && of.ends_with(&manifest)
+            && message["target"]["name"] == test.name
+            && message["target"]["kind"][0] == "test"
+    };
+    let found = messages.iter().find(is_it).and_then(|message| message["executable"].as_str());
+    found.map(PathBuf::from).with_context(|| format!("cargo built no test {} of {}", test.name, test.package))
+}
+
+/// Runs the tests one after the other, each to its end; fails if one did.
+fn run_all(programs: &[String]) -> Result<()> {
+    ensure!(programs.len() == TESTS.len(), "{} programs for {} tests", programs.len(), TESTS.len());
+    let mut lines = Vec::new();
+    let mut is_good = true;
+    for (test, program) in TESTS.iter().zip(programs) {
+        let (counts, succeeded) = run_one(test, program)?;
+        let counts = counts.map_or_else(|| "ended without a result".to_owned(), |counts| counts.to_string());
+        lines.push(format!("rxe0: {counts} ({} of {})", test.name, test.package));
+        is_good &= succeeded;
+    }
+    lines.iter().for_each(|line| println!("{line}"));
+    ensure!(is_good, "not all tests passed");
+    Ok(())
+}
+
+/// Runs a test and shows what it writes: its counts and whether it says that it succeeded.
+fn run_one(test: &Test, program: &str) -> Result<(Option<Counts>, bool)> {
+    let mut child = Command::new(program)
+        .current_dir(shell::root().join("crates").join(test.package))
+        .envs(test.variables.iter().copied())
+        // Under emulation a backtrace takes seconds.
+        .env("RUST_BACKTRACE", "0")
+        .stdout(Stdio::piped())
+        .spawn()
+        .with_context(|| format!("cannot start {program}"))?;
+    let output = child.stdout.take().context("it was to be piped")?;
+    let mut counts = None;
+    for line in BufReader::new(output).lines() {
+        let line = line?;
+        println!("{line}");
+        counts = Counts::parse(&line).or(counts);
+    }
+    let succeeded = child.wait()?.success();
+    let is_good = succeeded && counts.as_ref().is_some_and(|counts| counts.failed == 0 && counts.passed > 0);
+    Ok((counts, is_good))
+}
+
+/// What a test says at its end.
+#[derive(Debug, Default, Eq, PartialEq)]
+struct Counts {
+    passed: usize,
+    /// By name, with a reason.
+    skipped: usize,
+    failed: usize,
+}
+
+impl Counts {
+    /// Reads `test result: ok. 3 passed; 0 failed; 1 ignored; ...`, whichever harness wrote it.
+    fn parse(line: &str) -> Option<Self> {
+        let mut counts = Self::default();
+        for part in line.strip_prefix("test result: ")?.split(['.', ';']) {
+            let Some((number, word)) = part.trim().split_once(' ') else { continue };
+            let Ok(number) = number.parse::<usize>() else { continue };
+            match word {
+                "passed" => counts.passed += number,
+                "failed" => counts.failed += number,
+                "skipped" | "ignored" => counts.skipped += number,
+                _ => {}
+            }
+        }
+        Some(counts)
+    }
+}
+
+impl std::fmt::Display for Counts {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { passed, skipped, failed } = self;
+        write!(f, "{passed} passed, {skipped} skipped by name, {failed} failed")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn both_harnesses_are_understood() {
+        let ours = "test result: FAILED. 3 passed; 1 failed; 39 skipped; finished in 106.29s";
+        let standard =
+            "test result: ok. 12 passed; 0 failed; 2 ignored; 0 measured; 0 filtered out; finished in 0.00s";
+        for (line, passed, skipped, failed) in [(ours, 3, 39, 1), (standard, 12, 2, 0)] {
+            assert_eq!(Counts::parse(line), Some(Counts { passed, skipped, failed }), "{line}");
+        }
+        assert_eq!(Counts::parse("test one::two ... ok (3 passed)"), None);
+        let counts = Counts { passed: 3, skipped: 39, failed: 1 };
+        assert_eq!(counts.to_string(), "3 passed, 39 skipped by name, 1 failed");
+    }
+
+    #[test]
+    fn a_program_is_found_by_its_package_and_name() {
+        let artifact = |package: &str, kind: &str, executable: Value| {
+            json!({
+                "reason": "compiler-artifact",
+                "manifest_path": format!("/somewhere/crates/{package}/Cargo.toml"),
+                "target": { "name": "conformance", "kind": [kind] },
+                "executable": executable,
+            })
+        };
+        let messages = [
+            artifact("conformance", "lib", json!("/lib")),
+            artifact("other", "test", json!("/other")),
+            artifact("conformance", "test", Value::Null),
+            artifact("conformance", "test", json!("/it")),
+        ];
+        assert_eq!(program(&TESTS[0], &messages).unwrap(), PathBuf::from("/it"));
+        let error = program(&TESTS[0], &messages[..3]).unwrap_err();
+        assert_eq!(error.to_string(), "cargo built no test conformance of conformance");
+    }
+
+    #[test]
+    fn each_test_of_the_list_is_there() {
+        for test in &TESTS {
+            let path = format!("crates/{}/tests/{}.rs", test.package, test.name);
+            assert!(shell::root().join(&path).is_file(), "there is no {path}");
+        }
+    }
+}
