@@ -18,11 +18,14 @@ struct Test {
 }
 
 /// What runs in the machine, in this order. The address of rxe0 that packets of its own host reach is its GID 1.
-const TESTS: [Test; 1] = [Test {
-    package: "conformance",
-    name: "conformance",
-    variables: &[("RDMASCOPE_CONFORMANCE_DEVICE", "rxe0:1:1")],
-}];
+const TESTS: [Test; 2] = [
+    Test {
+        package: "conformance",
+        name: "conformance",
+        variables: &[("RDMASCOPE_CONFORMANCE_DEVICE", "rxe0:1:1")],
+    },
+    Test { package: "rdmascope", name: "kernel_device", variables: &[("RDMASCOPE_KERNEL_DEVICE", "rxe0")] },
+];
 
 /// How long all of them may take in the machine, in seconds: on a quiet host it is a minute.
 const LIMIT_S: &str = "300";

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use measure::clock::Clock;
+use measure::clock::{Clock, Ticks};
 use measure::record::{self, Direction, Environment, LatencyKind, Overhead, Throughput};
 use measure::samples::{HistogramSamples, RawSamples, Recorder, Samples, Scale};
 use measure::step;
@@ -33,6 +33,8 @@ pub struct VerbsWorker {
     rank: u32,
     line: Option<Line>,
     point: Stage,
+    /// When the point was begun: its time limit is for all of it.
+    began: Ticks,
 }
 
 /// A device that is open, with the port that is used.
@@ -61,7 +63,7 @@ impl VerbsWorker {
     ) -> Self {
         let clock = Clock::calibrate();
         let (open, line, point) = (None, None, Stage::Idle);
-        Self { providers, device, options, open, clock, pinned, rank: 0, line, point }
+        Self { providers, device, options, open, clock, pinned, rank: 0, line, point, began: clock.now() }
     }
 
     fn open(&mut self) -> Result<&Open, Error> {
@@ -141,6 +143,7 @@ impl Worker for VerbsWorker {
     fn prepare(&mut self, spec: &PointSpec) -> Result<Value, PointError> {
         self.reset();
         let rank = self.rank;
+        self.began = self.clock.now();
         let Open { context, port, .. } = self.open()?;
         if let Some(reason) = port.refusal(spec.setup) {
             return Err(PointError::NotMeasured(reason));
@@ -167,7 +170,8 @@ impl Worker for VerbsWorker {
     fn run(&mut self) -> Result<Outcome, PointError> {
         let Stage::Connected(mut connected) = self.take() else { return Err(out_of_order("run")) };
         let (spec, endpoint) = &mut *connected;
-        endpoint.start(spec.timeout_s);
+        let spent_s = self.clock.ns_f64(self.clock.now().since(self.began)) / 1e9;
+        endpoint.start((spec.timeout_s - spent_s).max(0.0));
         let outcome = match (spec.pattern, self.rank) {
             // The peer's adapter answers alone.
             (Pattern::PingPong, 1..) if spec.operation.is_fetch() => Ok(Outcome::default()),

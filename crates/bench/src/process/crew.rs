@@ -132,8 +132,9 @@ impl<'i> Crew<'i> {
             other => Err(other),
         })?;
         let doing = format!("measuring point {}", spec.id);
-        let deadline =
-            if self.fleet.irreplaceable().is_some() { deadline.and(SERVER_GRACE) } else { deadline };
+        // A rank that waits in vain notices the same limit, and can say what it waited for.
+        let grace = if self.fleet.irreplaceable().is_some() { SERVER_GRACE } else { RUN_GRACE };
+        let deadline = deadline.and(grace);
         self.step(
             vec![Request::Run; ranks],
             &doing,
@@ -260,6 +261,8 @@ fn reason(status: &Status) -> String {
 /// How much longer than the point's time limit a server may take that nobody here can start again: its own clock for the
 /// point starts later.
 const SERVER_GRACE: Duration = Duration::from_secs(10);
+/// Time for a rank to tell that the point's time is over, and for the others to follow.
+const RUN_GRACE: Duration = FAILURE_GRACE.saturating_mul(2);
 const CALIBRATING: &str = "measuring the cross-core latency";
 /// A calibration takes milliseconds; where the two ranks share a CPU it takes a few hundred.
 const CALIBRATION_TIMEOUT: Duration = Duration::from_secs(10);

@@ -49,32 +49,44 @@ impl Path {
     /// The same where nothing completed within the point's time.
     pub(super) fn advice_on_silence(&self, is_unacknowledged: bool) -> String {
         let advice = match self.service {
-            Service::Rc if is_unacknowledged => {
-                "the peer has stopped, or takes what arrives too slowly and posts no receives (RNR, which is retried for \
-                 ever)"
+            // rxe takes a retry count of 7 for "for ever" (rxe_comp.c), so nothing ends as status 12 there.
+            Service::Rc if is_unacknowledged => format!(
+                "the peer has stopped and posts no receives (RNR, which is retried for ever); or, on a device that repeats \
+                 for ever as Soft-RoCE does, {}",
+                self.lost_on_the_way()
+            ),
+            Service::Rc => {
+                "the peer has ended or stopped, or takes longer than the point may: raise its timeout"
+                    .to_owned()
             }
-            Service::Rc => "the peer has stopped, or takes longer than the point may: raise its timeout",
-            Service::Uc | Service::Ud => {
-                "the peer has stopped, or a message was lost, which this service does not repeat: measure RC to see an \
-                 error instead, look for drops (`rdma statistic`, `ethtool -S DEV`), or send less at once (-t)"
-            }
+            Service::Uc | Service::Ud => format!(
+                "{}; or a message was lost, which this service does not repeat: measure RC, look for drops (`rdma \
+                 statistic`, `ethtool -S DEV`), or send less at once (-t)",
+                self.lost_on_the_way()
+            ),
         };
         format!("{advice} ({self})")
     }
 
     fn nothing_came_back(&self) -> String {
+        let attempts = u32::from(RETRY_COUNT) + 1;
+        let each_ms = 4.096e-3 * f64::from(1u32 << TIMEOUT);
+        let causes = self.lost_on_the_way();
+        format!("nothing came back to {attempts} attempts of {each_ms:.0} ms each: {causes}")
+    }
+
+    /// Why packets, or what answers them, do not arrive.
+    fn lost_on_the_way(&self) -> String {
         let filter = if self.is_roce_v2 {
             ", a firewall drops UDP port 4791 (`nft list ruleset` at both ends)"
         } else {
             ""
         };
-        let smaller = (self.mtu_bytes / 2).max(256);
         format!(
-            "nothing came back to {} attempts of {:.0} ms each: the peer has ended, its address is another's or not \
-             reachable (`rdmascope devices` at both ends, -x){filter}, or a switch drops packets of {} B (try -m {smaller})",
-            u32::from(RETRY_COUNT) + 1,
-            4.096e-3 * f64::from(1u32 << TIMEOUT),
+            "the peer has ended, its address is another's or not reachable (`rdmascope devices` at both ends, -x){filter}, \
+             or a switch drops packets of {} B (try -m {})",
             self.mtu_bytes,
+            (self.mtu_bytes / 2).max(256)
         )
     }
 }

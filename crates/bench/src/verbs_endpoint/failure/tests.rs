@@ -101,7 +101,7 @@ fn a_peer_that_takes_nothing_is_told_from_one_that_has_gone() {
     let text = sent.expect_err("only four fit").to_string();
     assert_words(
         &text,
-        &["nothing was acknowledged for 1.", "posts no receives (RNR, which is retried for ever)"],
+        &["nothing was acknowledged for 1.", "posts no receives (RNR, which is retried for ever); or, "],
     );
 }
 
@@ -112,7 +112,15 @@ fn what_an_unreliable_service_loses_is_told_as_lost() {
         let (mut us, them) = pair(&spec, &spec);
         drop(them);
         let text = fail(&mut us, 0.5);
-        assert_words(&text, &["nothing arrived for 0.5 s", "this service does not repeat: measure RC", name]);
+        assert_words(
+            &text,
+            &[
+                "nothing arrived for 0.5 s",
+                "the peer has ended, its address is",
+                "this service does not repeat: measure RC",
+                name,
+            ],
+        );
     }
 }
 

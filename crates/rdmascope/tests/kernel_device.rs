@@ -1,0 +1,466 @@
+//! The program on a device of the kernel: everything measured once, and the failures that only such a device knows.
+//!
+//! `RDMASCOPE_KERNEL_DEVICE` names the device; without it nothing here is tested. Root is needed for what changes the host
+//! (the link of a software device, the mode of its node), and is done to software devices only.
+
+mod support;
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use measure::record::{LatencyKind, Point, Status};
+use serde_json::Value;
+use support::failures::{
+    a_message_that_is_lost, a_peer_that_has_gone, a_peer_that_takes_nothing, assert_words,
+};
+use support::{Ended, PROGRAM, Scratch, finish, is_installed, skip};
+
+/// The device under test. Where there is none it is said, once for each test.
+fn device() -> Option<String> {
+    let name = std::env::var("RDMASCOPE_KERNEL_DEVICE").ok().filter(|name| !name.is_empty());
+    if name.is_none() {
+        eprintln!("SKIPPED: no kernel RDMA device is named by RDMASCOPE_KERNEL_DEVICE");
+    }
+    name
+}
+
+/// The same where the host may be changed for it: it is software, and this is root.
+fn device_to_disturb() -> Option<String> {
+    let name = device()?;
+    if !rustix::process::geteuid().is_root() {
+        skip("root", "the host is changed in this test, which only root can");
+        return None;
+    }
+    if described(&name)["kind"] != "kernel_software" {
+        eprintln!("SKIPPED: {name} is hardware: its link and its node are left alone");
+        return None;
+    }
+    Some(name)
+}
+
+/// What `rdmascope devices --json` says.
+fn survey() -> Value {
+    let ended = Scratch::new().run(&["devices", "--json"]);
+    assert_eq!(ended.status, Some(0), "{ended:?}");
+    serde_json::from_str(&ended.stdout).unwrap()
+}
+
+fn described(name: &str) -> Value {
+    let survey = survey();
+    let devices = survey["devices"].as_array().unwrap();
+    devices.iter().find(|device| device["name"] == name).unwrap_or_else(|| panic!("{survey:#}")).clone()
+}
+
+/// What `rdmascope doctor --json` finds, and its exit status.
+fn doctor(arguments: &[&str]) -> (Value, Option<i32>) {
+    let ended = Scratch::new().run(&[&["doctor", "--json"], arguments].concat());
+    assert_eq!(ended.stderr, "", "{ended:?}");
+    (serde_json::from_str(&ended.stdout).unwrap(), ended.status)
+}
+
+/// The findings of a check, each as its severity, what was found and the remedy.
+fn findings<'a>(report: &'a Value, check: &str) -> Vec<(&'a str, &'a str, &'a str)> {
+    let all = report["findings"].as_array().unwrap().iter();
+    let of_check = all.filter(|finding| finding["check"] == check);
+    let text = |value: &'a Value| value.as_str().unwrap_or_default();
+    of_check
+        .map(|finding| (text(&finding["severity"]), text(&finding["found"]), text(&finding["remedy"])))
+        .collect()
+}
+
+#[test]
+fn the_device_is_listed_with_its_port_and_its_gids() {
+    let Some(name) = device() else { return };
+    let device = described(&name);
+    assert!(device["provider"].as_str().unwrap().starts_with("libibverbs"), "{device:#}");
+    let port = &device["ports"][0];
+    assert_eq!((&port["port"], &port["state"]), (&1.into(), &"active".into()), "{device:#}");
+    let active = port["active_mtu_bytes"].as_u64().unwrap();
+    assert!([256, 512, 1024, 2048, 4096].contains(&active), "{device:#}");
+    if port["protocol"] == "RoCE" {
+        assert!(port["interface_mtu_bytes"].as_u64().unwrap() > active, "{device:#}");
+        let index = &port["default_gid_index"];
+        let gids = port["gids"].as_array().unwrap();
+        let default = gids.iter().find(|gid| gid["index"] == *index).expect("one is the default");
+        assert!(default["type"].as_str().unwrap().starts_with("RoCE v"), "{device:#}");
+        assert_eq!(default["interface"], port["interface"], "{device:#}");
+    }
+    let text = Scratch::new().run(&["devices"]).stdout;
+    assert!(text.lines().any(|line| line.starts_with(&name)), "{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+}
+
+#[test]
+fn it_is_measured_before_softdev_where_nobody_says() {
+    let Some(name) = device() else { return };
+    let survey = survey();
+    assert_eq!(survey["default_device"], name, "{survey:#}");
+    let scratch = Scratch::alone();
+    let stdout = succeed(&scratch, &["lat", "send", "-n", "20"]);
+    let banner = stdout.lines().find(|line| line.starts_with("# device: ")).unwrap();
+    assert!(banner.starts_with(&format!("# device: {name} (")), "{banner}");
+    scratch.assert_nothing_left();
+}
+
+#[test]
+fn doctor_finds_nothing_that_keeps_it_from_being_measured() {
+    let Some(name) = device() else { return };
+    let (report, status) = doctor(&["-d", &name]);
+    assert_eq!(status, Some(0), "{report:#}");
+    let good = |check: &str| {
+        let found = findings(&report, check);
+        assert!(
+            !found.is_empty() && found.iter().all(|(severity, ..)| *severity == "good"),
+            "{check}: {report:#}"
+        );
+    };
+    ["libraries", "modules", "device nodes", "port state", "registration"].into_iter().for_each(good);
+    let port = &described(&name)["ports"][0];
+    if port["protocol"] == "RoCE" && port["active_mtu_bytes"] != port["max_mtu_bytes"] {
+        let [(severity, found, remedy)] = findings(&report, "MTU")[..] else { panic!("{report:#}") };
+        assert_eq!(severity, "warning");
+        assert!(found.contains(&format!("has an MTU of {}", port["interface_mtu_bytes"])), "{found}");
+        assert!(remedy.ends_with(" mtu 4200"), "{remedy}");
+    }
+}
+
+/// Runs the program to its end, which must be exit status 0. What a busy emulator makes it warn of is no matter here.
+#[track_caller]
+fn succeed(scratch: &Scratch, words: &[&str]) -> String {
+    let ended = scratch.run(words);
+    assert_eq!(ended.status, Some(0), "{words:?}: {ended:?}");
+    ended.stdout
+}
+
+/// Every operation over every service that has it, once as a ping-pong and once as a stream. In one plan, because starting
+/// agents is what takes time in an emulator.
+const OPERATIONS: &str = r#"
+name = "operations"
+title = "Every operation"
+[[experiment]]
+name = "latency"
+pattern = "ping-pong"
+iterations = 20
+[experiment.axes]
+operation = ["send", "send_imm", "write", "write_imm", "read"]
+size_bytes = 64
+[[experiment]]
+name = "latency-atomics"
+pattern = "ping-pong"
+iterations = 20
+[experiment.axes]
+operation = ["compare_swap", "fetch_add"]
+[[experiment]]
+name = "latency-uc"
+pattern = "ping-pong"
+iterations = 20
+[experiment.axes]
+service = "UC"
+operation = ["send", "send_imm", "write", "write_imm"]
+size_bytes = 64
+[[experiment]]
+name = "latency-ud"
+pattern = "ping-pong"
+iterations = 20
+[experiment.axes]
+service = "UD"
+operation = ["send", "send_imm"]
+poll = ["busy", "event"]
+size_bytes = 64
+[[experiment]]
+name = "throughput"
+pattern = "stream"
+iterations = 20
+[experiment.axes]
+operation = ["send", "send_imm", "write", "write_imm", "read"]
+direction = ["uni", "bi"]
+size_bytes = 1024
+[[experiment]]
+name = "throughput-atomics"
+pattern = "stream"
+iterations = 20
+[experiment.axes]
+operation = ["compare_swap", "fetch_add"]
+[[experiment]]
+name = "throughput-uc"
+pattern = "stream"
+iterations = 20
+[experiment.axes]
+service = "UC"
+operation = ["send", "send_imm", "write", "write_imm"]
+size_bytes = 1024
+[[experiment]]
+name = "throughput-ud"
+pattern = "stream"
+iterations = 20
+[experiment.axes]
+service = "UD"
+operation = ["send", "send_imm"]
+size_bytes = 64
+"#;
+
+/// Both ranks on one CPU: an emulator on a busy host seldom runs two at the same time, and nobody looks at the numbers.
+const ONE_CPU: [&str; 2] = ["--cpus", "0,0"];
+
+#[test]
+fn every_operation_is_measured_over_every_service_that_has_it() {
+    let Some(device) = device() else { return };
+    let scratch = Scratch::alone();
+    scratch.write("plan.toml", OPERATIONS);
+    let run = [&["run", "plan.toml", "--out", "record", "-d", &device][..], &ONE_CPU].concat();
+    succeed(&scratch, &run);
+    let (_, points) = scratch.record("record");
+    assert_eq!(points.len(), 5 + 2 + 4 + 4 + 10 + 2 + 4 + 2);
+    for point in &points {
+        assert_eq!(point.status, Status::Measured, "{point:#?}");
+        let is_fetch =
+            ["read", "compare_swap", "fetch_add"].contains(&point.axes["operation"].as_str().unwrap());
+        let kind = point.latency.as_ref().map(|latency| latency.kind);
+        let expected = if is_fetch { LatencyKind::Rtt } else { LatencyKind::RttHalf };
+        assert_eq!(kind, (point.pattern == "ping-pong").then_some(expected), "{point:#?}");
+        assert_eq!(point.throughput.is_some(), point.pattern == "stream", "{point:#?}");
+    }
+    scratch.assert_nothing_left();
+}
+
+#[test]
+fn perftests_words_work() {
+    let Some(device) = device() else { return };
+    let scratch = Scratch::alone();
+    for words in ["lat write -I 8 -s 8", "bw write -s 1KiB -q 2 -l 2 -Q 4 --report_gbits"] {
+        let words: Vec<&str> = words.split(' ').chain(["-n", "20", "-d", &device]).chain(ONE_CPU).collect();
+        let stdout = succeed(&scratch, &words);
+        let has_row = stdout.lines().any(|line| line.split_whitespace().nth(1) == Some("20"));
+        assert!(has_row, "{words:?}: {stdout}");
+    }
+    scratch.assert_nothing_left();
+}
+
+#[test]
+fn the_quick_plan_is_measured_and_reported() {
+    let Some(device) = device() else { return };
+    let scratch = Scratch::alone();
+    let few = ["--set", "iterations=50", "--set", "size_bytes=64,1KiB", "--set", "warmup=10"];
+    let run = [&["run", "quick", "--quick", "--out", "record", "-d", &device], &few[..], &ONE_CPU].concat();
+    assert_eq!(succeed(&scratch, &run).lines().last(), Some("record/report.html"));
+    assert!(fs::metadata(scratch.at("record/report.html")).unwrap().len() > 10_000);
+    let (run, points) = scratch.record("record");
+    assert_eq!(points.len() as u64, run.points_planned);
+    for service in ["RC", "UC", "UD"] {
+        let of_service: Vec<&Point> =
+            points.iter().filter(|point| point.axes["service"].as_str() == Some(service)).collect();
+        assert!(of_service.len() >= 4, "{service}: {points:?}");
+        assert!(
+            of_service.iter().all(|point| point.status == Status::Measured),
+            "{service}: {of_service:#?}"
+        );
+    }
+    assert_eq!(run.devices[0].name, device);
+    scratch.assert_nothing_left();
+}
+
+#[test]
+fn a_peer_that_has_gone_is_told_with_the_firewall_among_the_causes() {
+    let Some(device) = device() else { return };
+    let text = a_peer_that_has_gone(&device);
+    if described(&device)["ports"][0]["protocol"] == "RoCE" {
+        assert!(text.contains("a firewall drops UDP port 4791 (`nft list ruleset` at both ends)"), "{text}");
+    }
+}
+
+#[test]
+fn a_peer_that_takes_nothing_is_said_to_be_not_ready() {
+    let Some(device) = device() else { return };
+    a_peer_that_takes_nothing(&device);
+}
+
+#[test]
+fn a_lost_message_of_an_unreliable_service_is_a_loss() {
+    let Some(device) = device() else { return };
+    a_message_that_is_lost(&device, "UC");
+}
+
+/// The line that says why a run failed, from its table or from standard error.
+#[track_caller]
+fn why(ended: &Ended) -> &str {
+    assert_eq!(ended.status, Some(1), "{ended:?}");
+    let row = ended.stdout.lines().find_map(|line| Some(line.split_once(" failed: ")?.1));
+    row.unwrap_or_else(|| ended.stderr.trim_end().lines().last().unwrap())
+}
+
+/// Runs with agents that are started by a script, which has the host, `zero` or `one`, and the agent's words as arguments.
+fn run_with(scratch: &Scratch, script: &str, words: &[&str]) -> Ended {
+    scratch.write("wrapper.sh", script);
+    let via = ["-n", "20", "--hosts", "zero,one", "--via", "sh wrapper.sh {host}"];
+    scratch.run(&[words, &via, &ONE_CPU].concat())
+}
+
+#[test]
+fn memory_that_may_not_be_locked_is_told_with_the_limit() {
+    let Some(device) = device() else { return };
+    if !rustix::process::geteuid().is_root() || !is_installed("setpriv") {
+        return skip("root", "only root can become a user whom the limit holds for, with setpriv");
+    }
+    let scratch = Scratch::alone();
+    fs::set_permissions(scratch.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let as_nobody = |limit: &str, words: &str| {
+        let mut command = scratch.command("sh");
+        let script = format!(
+            "ulimit -l {limit}; exec setpriv --reuid 65534 --regid 65534 --clear-groups \"$0\" {words} -d {device}"
+        );
+        command.args(["-c", &script, PROGRAM]);
+        finish(command)
+    };
+    let remedy = ["raise it with `ulimit -l unlimited`", "LimitMEMLOCK=infinity", "--ulimit memlock=-1"];
+    let ended = as_nobody("64", "bw send -n 20");
+    assert_words(why(&ended), &["Cannot allocate memory (errno 12)", "the limit of locked memory is 64 KiB"]);
+    assert_words(why(&ended), &remedy);
+    let ended = as_nobody("0", "lat send -n 20");
+    assert_words(why(&ended), &["Operation not permitted (errno 1)", "the limit of locked memory is 0 KiB"]);
+    assert_words(why(&ended), &remedy);
+    let ended = as_nobody("64", "doctor --json");
+    assert_eq!(ended.status, Some(1), "{ended:?}");
+    let report: Value = serde_json::from_str(&ended.stdout).unwrap();
+    let [(severity, found, remedy)] = findings(&report, "registration")[..] else { panic!("{report:#}") };
+    assert_eq!(severity, "problem");
+    assert!(found.contains("the limit of locked memory is 64 KiB"), "{found}");
+    assert!(remedy.contains("/etc/security/limits.d/"), "{remedy}");
+    scratch.assert_nothing_left();
+}
+
+#[test]
+fn a_gid_that_is_not_there_is_told_with_those_that_are() {
+    let Some(device) = device() else { return };
+    let scratch = Scratch::alone();
+    let ended = scratch.run(&["lat", "send", "-n", "20", "-d", &device, "-x", "200"]);
+    assert_words(why(&ended), &["has no GID 200 in use: those in use are ", "`rdmascope devices`"]);
+    scratch.assert_nothing_left();
+}
+
+#[test]
+fn gids_of_two_families_are_refused_before_anything_is_sent() {
+    let Some(device) = device() else { return };
+    let port = &described(&device)["ports"][0];
+    let gids = port["gids"].as_array().unwrap();
+    let index = |is_ipv4: bool| {
+        let found = gids.iter().find(|gid| (gid["reach"] == "IPv4") == is_ipv4 && gid["type"] == "RoCE v2");
+        found.map(|gid| gid["index"].to_string())
+    };
+    let (Some(ipv4), Some(ipv6)) = (index(true), index(false)) else {
+        eprintln!("SKIPPED: port 1 of {device} has no RoCE v2 GIDs of IPv4 and of IPv6");
+        return;
+    };
+    let scratch = Scratch::alone();
+    let script = format!(
+        "case $1 in zero) index={ipv4} ;; *) index={ipv6} ;; esac; shift; exec \"$@\" --gid-index $index\n"
+    );
+    let ended = run_with(&scratch, &script, &["lat", "send", "-d", &device]);
+    let words = [
+        "the GIDs of the two ends cannot reach each other",
+        &format!("(index {ipv4}, RoCE v2, IPv4) here"),
+        "choose entries of one kind and address family with -x",
+    ];
+    assert_words(why(&ended), &words);
+    scratch.assert_nothing_left();
+}
+
+/// Passes an agent's input on, with another key for the peer's memory.
+const TAMPER: &str = r#"
+import os, re, subprocess, sys
+agent = subprocess.Popen(sys.argv[1:], stdin=subprocess.PIPE)
+other = lambda found: found.group(1) + bytes([found.group(2)[0] ^ 1])
+while piece := os.read(0, 1 << 20):
+    agent.stdin.write(re.sub(rb'("rkey":\d*)(\d)', other, piece))
+    agent.stdin.flush()
+agent.stdin.close()
+sys.exit(agent.wait())
+"#;
+
+#[test]
+fn a_key_of_other_memory_is_status_10() {
+    let Some(device) = device() else { return };
+    if !is_installed("python3") {
+        return skip("python", "the control channel is tampered with by a program in Python");
+    }
+    let scratch = Scratch::alone();
+    scratch.write("tamper.py", TAMPER);
+    let script = "case $1 in zero) shift; exec python3 tamper.py \"$@\" ;; esac; shift; exec \"$@\"\n";
+    let ended = run_with(&scratch, script, &["lat", "read", "-d", &device]);
+    let words = [
+        "rank 0: message 0 could not be sent: remote access error (status 10)",
+        "the peer's memory does not allow it",
+        "run the same version at both ends",
+        "(RC from ",
+    ];
+    assert_words(why(&ended), &words);
+    scratch.assert_nothing_left();
+}
+
+#[test]
+fn a_closed_device_node_is_told() {
+    let Some(device) = device_to_disturb() else { return };
+    if !is_installed("setpriv") {
+        return skip("root", "setpriv is needed to become a user whom modes hold for");
+    }
+    let scratch = Scratch::alone();
+    let nodes: Vec<_> = fs::read_dir("/dev/infiniband")
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.file_name().unwrap().to_string_lossy().starts_with("uverbs"))
+        .collect();
+    let mode = |mode: u32| {
+        nodes.iter().for_each(|node| fs::set_permissions(node, fs::Permissions::from_mode(mode)).unwrap());
+    };
+    let as_nobody = |words: &[&str]| {
+        let mut command = scratch.command("setpriv");
+        command.args(["--reuid", "65534", "--regid", "65534", "--clear-groups", PROGRAM]).args(words);
+        finish(command)
+    };
+    mode(0o600);
+    let measured = as_nobody(&["lat", "send", "-n", "20", "-d", &device]);
+    let listed = as_nobody(&["devices"]);
+    let examined = as_nobody(&["doctor", "-d", &device]);
+    mode(0o666);
+    let words = ["open_device on", "/dev/infiniband is missing", "or this user may not read and write it"];
+    assert_words(why(&measured), &words);
+    assert_eq!(listed.status, Some(0), "{listed:?}");
+    assert_words(&listed.stdout, &[&device, "cannot be looked at: open_device on", "\nsoftdev0  software"]);
+    assert_eq!(examined.status, Some(1), "{examined:?}");
+    assert_words(
+        &examined.stdout,
+        &["PROBLEM  device nodes: ", "$ sudo chmod 666 /dev/infiniband/uverbs0\n"],
+    );
+}
+
+#[test]
+fn a_link_that_is_down_is_told_and_passed_over() {
+    let Some(device) = device_to_disturb() else { return };
+    let scratch = Scratch::alone();
+    let interface = described(&device)["ports"][0]["interface"].as_str().unwrap().to_owned();
+    let link = |state: &str| {
+        let done = Command::new("ip").args(["link", "set", &interface, state]).status().unwrap();
+        assert!(done.success());
+    };
+    link("down");
+    let measured = scratch.run(&["lat", "send", "-n", "20", "-d", &device]);
+    let by_default = scratch.run(&["lat", "send", "-n", "20"]);
+    let (report, status) = doctor(&["-d", &device]);
+    link("up");
+    let start = Instant::now();
+    while described(&device)["ports"][0]["state"] != "active" {
+        assert!(start.elapsed() < Duration::from_secs(20), "the port stays down");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    assert_words(why(&measured), &["is down, not active", "ip link set DEV up"]);
+    assert_eq!(by_default.status, Some(0), "{by_default:?}");
+    let passed_over =
+        "# device: softdev0 (user-space software, because the kernel software here cannot be used: port 1 of";
+    assert_words(&by_default.stdout, &[passed_over, "# warning: softdev0 is measured although"]);
+    assert_eq!(status, Some(1), "{report:#}");
+    let [(severity, found, remedy)] = findings(&report, "port state")[..] else { panic!("{report:#}") };
+    assert_eq!((severity, remedy), ("problem", &*format!("ip link set {interface} up")));
+    assert!(found.contains("is down (disabled)"), "{found}");
+    scratch.assert_nothing_left();
+}
