@@ -2,7 +2,7 @@
 
 use anyhow::{Result, ensure};
 
-use crate::{check, shell, vm, vm_tests};
+use crate::{check, shell, vm};
 
 /// Debian packages that tests need: a browser with fonts, and the header that the ABI is compared with.
 const PACKAGES: [(&str, &str); 4] = [
@@ -25,7 +25,6 @@ pub(crate) fn run() -> Result<()> {
     }
     check::run()?;
     check::test(&[("RDMASCOPE_REQUIRE", REQUIRED), ("RDMASCOPE_PYTHON", &python)])?;
-    vm_tests::run(std::iter::empty())?;
     quick_run()
 }
 
