@@ -57,7 +57,7 @@ pub const DEPARTURES: &[Theme] = &[
             ),
             (
                 "what was posted in SQD stays until the next post: rxe_qp_from_attr() (rxe_qp.c) starts nothing with RTS",
-                &["behaviour::what_was_held_back_is_sent_in_rts"],
+                &["behaviour::what_was_held_back_is_sent_in_rts", "rights::a_drained_queue_reaches_nothing"],
             ),
             (
                 "completions of before RESET stay: rxe_qp_reset() (rxe_qp.c) empties the work queues only",
@@ -94,6 +94,14 @@ pub const DEPARTURES: &[Theme] = &[
                 &["queues::unknown_operations_are_refused"],
             ),
             (
+                "inline reads and atomics are posted: validate_send_wr() (providers/rxe/rxe.c) looks at their length only",
+                &["rights::what_has_no_payload_is_not_inline"],
+            ),
+            (
+                "a read waits for ever where max_rd_atomic is 0: check_init_depth() (rxe_req.c) waits for one to end",
+                &["rights::without_depth_nothing_is_read"],
+            ),
+            (
                 "create_qp returns the depths asked for, not the 2^n - 1 of rxe_queue_init(): rxe_qp.c; query_qp has them",
                 &["queues::creation_says_how_deep_the_queues_are"],
             ),
@@ -106,7 +114,10 @@ pub const DEPARTURES: &[Theme] = &[
         departures: &[
             (
                 "a wrong key of a send is LOC_QP_OP_ERR: copy_data() (rxe_mr.c) gives EINVAL, rxe_req.c looks for EFAULT",
-                &["access::sends_by_a_wrong_key_are_protection_errors"],
+                &[
+                    "access::sends_by_a_wrong_key_are_protection_errors",
+                    "rights::the_requesters_memory_is_checked",
+                ],
             ),
             (
                 "a receive's forbidden memory is LOC_QP_OP_ERR: send_data_in() (rxe_resp.c) calls it a malformed request",

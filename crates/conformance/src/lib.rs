@@ -202,7 +202,7 @@ cases! {
             nothing_arrives_after_deregistration
             nothing_arrives_in_own_memory_after_deregistration
             nothing_arrives_after_the_connection
-            nobody_there_exhausts_the_retries only_the_peer_is_served
+            nobody_there_exhausts_the_retries
             operations_of_other_services_are_refused
             what_has_no_payload_is_not_inline
             what_is_posted_to_a_failed_pair_is_flushed

@@ -333,21 +333,6 @@ pub(crate) fn nobody_there_exhausts_the_retries(bench: &mut Bench) {
     }
 }
 
-/// Another end that knows key and address but is not connected here gets nothing.
-pub(crate) fn only_the_peer_is_served(bench: &mut Bench) {
-    let tuning = Tuning { access: REMOTE, ..IMPATIENT };
-    let (_, b) = bench.connected(&Shape::open(IBV_QPT_RC), &tuning);
-    bench.far.fill(b.region, 0, 64, 7);
-    for kind in Kind::ALL {
-        let c = bench.near.side(&Shape::open(IBV_QPT_RC));
-        bench.near.connect_to(&c, b.number, b.gid, &tuning);
-        bench.near.send(c.qp, kind.request(1, &c, b.spot(0)));
-        assert_eq!(bench.near.wait_one(c.send_cq).status, IBV_WC_RETRY_EXC_ERR, "{kind:?}");
-    }
-    bench.far.check(b.region, 0, 64, 7);
-    assert_eq!(bench.far.state(b.qp), IBV_QPS_RTS);
-}
-
 /// A request that the service does not have is refused when it is posted, or completes with an error (IBTA volume 1,
 /// section 11.4.1.1, leaves that to the device); it is never carried out.
 pub(crate) fn operations_of_other_services_are_refused(bench: &mut Bench) {

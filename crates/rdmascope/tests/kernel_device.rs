@@ -98,7 +98,7 @@ fn it_is_measured_before_softdev_where_nobody_says() {
     let survey = survey();
     assert_eq!(survey["default_device"], name, "{survey:#}");
     let scratch = Scratch::alone();
-    let stdout = succeed(&scratch, &["lat", "send", "-n", "20"]);
+    let stdout = succeed(&scratch, &["lat", "send", "--local", "-n", "20"]);
     let banner = stdout.lines().find(|line| line.starts_with("# device: ")).unwrap();
     assert!(banner.starts_with(&format!("# device: {name} (")), "{banner}");
     scratch.assert_nothing_left();
@@ -314,10 +314,10 @@ fn memory_that_may_not_be_locked_is_told_with_the_limit() {
         finish(command)
     };
     let remedy = ["raise it with `ulimit -l unlimited`", "LimitMEMLOCK=infinity", "--ulimit memlock=-1"];
-    let ended = as_nobody("64", "bw send -n 20");
+    let ended = as_nobody("64", "bw send --local -n 20");
     assert_words(why(&ended), &["Cannot allocate memory (errno 12)", "the limit of locked memory is 64 KiB"]);
     assert_words(why(&ended), &remedy);
-    let ended = as_nobody("0", "lat send -n 20");
+    let ended = as_nobody("0", "lat send --local -n 20");
     assert_words(why(&ended), &["Operation not permitted (errno 1)", "the limit of locked memory is 0 KiB"]);
     assert_words(why(&ended), &remedy);
     let ended = as_nobody("64", "doctor --json");
@@ -334,7 +334,7 @@ fn memory_that_may_not_be_locked_is_told_with_the_limit() {
 fn a_gid_that_is_not_there_is_told_with_those_that_are() {
     let Some(device) = device() else { return };
     let scratch = Scratch::alone();
-    let ended = scratch.run(&["lat", "send", "-n", "20", "-d", &device, "-x", "200"]);
+    let ended = scratch.run(&["lat", "send", "--local", "-n", "20", "-d", &device, "-x", "200"]);
     assert_words(why(&ended), &["has no GID 200 in use: those in use are ", "`rdmascope devices`"]);
     scratch.assert_nothing_left();
 }
@@ -419,7 +419,7 @@ fn a_closed_device_node_is_told() {
         finish(command)
     };
     mode(0o600);
-    let measured = as_nobody(&["lat", "send", "-n", "20", "-d", &device]);
+    let measured = as_nobody(&["lat", "send", "--local", "-n", "20", "-d", &device]);
     let listed = as_nobody(&["devices"]);
     let examined = as_nobody(&["doctor", "-d", &device]);
     mode(0o666);
@@ -444,8 +444,8 @@ fn a_link_that_is_down_is_told_and_passed_over() {
         assert!(done.success());
     };
     link("down");
-    let measured = scratch.run(&["lat", "send", "-n", "20", "-d", &device]);
-    let by_default = scratch.run(&["lat", "send", "-n", "20"]);
+    let measured = scratch.run(&["lat", "send", "--local", "-n", "20", "-d", &device]);
+    let by_default = scratch.run(&["lat", "send", "--local", "-n", "20"]);
     let (report, status) = doctor(&["-d", &device]);
     link("up");
     let start = Instant::now();

@@ -152,12 +152,18 @@ fn an_overrun_queue_fails_its_polls(bench: &mut Bench) {
 /// the peer's address takes it for the peer's.
 fn only_the_peer_is_answered(bench: &mut Bench) {
     let tuning = Tuning { timeout: 10, retries: 2, ..Tuning::default() };
-    let (a, b) = bench.connected(&Shape::of(IBV_QPT_RC), &tuning);
+    let (a, b) = bench.connected(&Shape::open(IBV_QPT_RC), &Tuning { access: Tuning::OPEN.access, ..tuning });
     bench.far.receive(b.qp, 1, &[b.at(0, 64)]);
-    let c = bench.near.side(&Shape::of(IBV_QPT_RC));
-    bench.near.connect_to(&c, b.number, b.gid, &tuning);
-    bench.near.send(c.qp, Send::new(1, &[c.at(0, 64)]));
-    assert_eq!(bench.near.wait_one(c.send_cq).status, IBV_WC_RETRY_EXC_ERR);
+    bench.far.fill(b.region, 64, 64, 7);
+    for is_write in [false, true] {
+        let c = bench.near.side(&Shape::of(IBV_QPT_RC));
+        bench.near.connect_to(&c, b.number, b.gid, &tuning);
+        let elements = [c.at(0, 64)];
+        let request = if is_write { Send::write(1, &elements, b.spot(64)) } else { Send::new(1, &elements) };
+        bench.near.send(c.qp, request);
+        assert_eq!(bench.near.wait_one(c.send_cq).status, IBV_WC_RETRY_EXC_ERR);
+    }
+    bench.far.check(b.region, 64, 64, 7);
     assert_eq!(bench.far.poll(b.receive_cq, 1), []);
     bench.near.send(a.qp, Send::new(1, &[a.at(0, 64)]));
     assert_eq!(bench.near.wait_one(a.send_cq).status, IBV_WC_SUCCESS);
