@@ -204,12 +204,14 @@ fn a_result_outlives_an_agent_that_dies_after_it() {
 
 #[test]
 fn an_agent_that_goes_silent_is_ended_at_the_deadline() {
-    for (step, doing) in [("prepare", "preparing"), ("run", "measuring")] {
+    // A rank that measures has two seconds more, to say itself that the point's two are over.
+    for (step, doing, limit_s) in [("prepare", "preparing", 2), ("run", "measuring", 4)] {
         let (result, seen) = run(["good", &format!("silent-{step}-1")]);
         assert_eq!(result, summary(2, 0, 1), "{step}");
         let who = format!("the agent of rank 1 on silent-{step}-1 (pid N)");
         let said = "it last said \"measuring for ever\"";
-        assert_eq!(seen.errors(), [format!("{who} gave no answer within 2 s while {doing} point 1; {said}")]);
+        let error = format!("{who} gave no answer within {limit_s} s while {doing} point 1; {said}");
+        assert_eq!(seen.errors(), [error]);
     }
 }
 
