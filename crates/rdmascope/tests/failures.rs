@@ -29,7 +29,7 @@ fn a_gid_that_is_not_there_is_told_with_those_that_are() {
     let scratch = Scratch::alone();
     let words = ["port 1 of softdev0 has no GID 9 in use", "those in use are 0", "`rdmascope devices`"];
     let ended = scratch.run(&["lat", "send", "--local", "-d", "softdev0", "-x", "9", "-n", "20"]);
-    assert_eq!((ended.status, ended.stdout.as_str()), (Some(1), ""), "{ended:?}");
+    assert_eq!((ended.status, ended.stdout.as_str()), (Some(2), ""), "{ended:?}");
     support::failures::assert_words(ended.stderr.lines().last().unwrap(), &words);
     scratch.assert_nothing_left();
 }
@@ -38,7 +38,7 @@ fn a_gid_that_is_not_there_is_told_with_those_that_are() {
 fn a_port_that_is_not_there_is_told_with_those_that_are() {
     let scratch = Scratch::alone();
     let ended = scratch.run(&["lat", "send", "--local", "-d", "softdev0", "-i", "2", "-n", "20"]);
-    assert_eq!((ended.status, ended.stdout.as_str()), (Some(1), ""), "{ended:?}");
+    assert_eq!((ended.status, ended.stdout.as_str()), (Some(2), ""), "{ended:?}");
     assert!(ended.stderr.contains("softdev0 has no port 2: its ports are 1 to 1"), "{ended:?}");
     scratch.assert_nothing_left();
 }
