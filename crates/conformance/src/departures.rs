@@ -32,7 +32,7 @@ pub const DEPARTURES: &[Theme] = &[
         title: "Changes of state",
         departures: &[
             (
-                "a failed send takes UC and UD to ERR, never to SQE: rxe_comp.c ends in rxe_qp_error() for every service",
+                "a failed send takes UC and UD to ERR, never to SQE: rxe_completer() (rxe_comp.c) calls rxe_qp_error() for all",
                 &[
                     "states::every_transition_from_sqe",
                     "states::every_attribute_from_sqe",
@@ -65,7 +65,7 @@ pub const DEPARTURES: &[Theme] = &[
             ),
         ],
         at_times: &[(
-            "RESET under traffic breaks the receive ring: rxe_qp_reset() (rxe_qp.c) stops no responder in a sender's context",
+            "RESET under traffic spoils the receive ring (ENOMEM): rxe_qp_reset() (rxe_qp.c) stops no responder run by a sender",
             &["lifecycle::resetting_while_sends_arrive"],
         )],
     },
@@ -102,7 +102,7 @@ pub const DEPARTURES: &[Theme] = &[
                 &["rights::without_depth_nothing_is_read"],
             ),
             (
-                "create_qp returns the depths asked for, not the 2^n - 1 of rxe_queue_init(): rxe_qp.c; query_qp has them",
+                "create_qp gives the depths asked for, query_qp the 2^n - 1 that there are: rxe_qp_init_req/_resp() (rxe_qp.c)",
                 &["queues::creation_says_how_deep_the_queues_are"],
             ),
         ],
@@ -120,11 +120,11 @@ pub const DEPARTURES: &[Theme] = &[
                 ],
             ),
             (
-                "a receive's forbidden memory is LOC_QP_OP_ERR: send_data_in() (rxe_resp.c) calls it a malformed request",
+                "a receive's forbidden memory is LOC_QP_OP_ERR: send_data_in() (rxe_resp.c) takes it for a malformed request",
                 &["access::receives_into_forbidden_memory_are_protection_errors"],
             ),
             (
-                "a message longer than its receive counts as a malformed request, also of UC and UD: copy_data() (rxe_mr.c)",
+                "a message longer than its receive is a malformed request and fails the pair, also of UC and UD: send_data_in()",
                 &[
                     "errors::a_receive_that_is_too_small_is_named",
                     "errors::uc_drops_what_is_too_long",

@@ -1,8 +1,6 @@
 //! An end of a case, wherever it is.
 
-use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
-use std::sync::{Mutex, PoisonError};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use verbs::abi::*;
@@ -12,9 +10,12 @@ use crate::shape::{QKEY, Remote, Send, Shape, Side, Tuning, Wc};
 use crate::subject::{Origin, Subject};
 
 mod ask;
+mod far;
 
-/// First argument of a process that is the far end of a case.
-const PEER: &str = "--peer";
+pub(crate) use far::abandon;
+pub use far::{peer, serve};
+
+use far::Far;
 
 /// Nothing that a case waits for takes longer, however loaded the machine is.
 pub const PATIENCE: Duration = Duration::from_secs(20);
@@ -32,18 +33,6 @@ enum Place {
     There(Far),
 }
 
-/// A process that is a far end. Dropping it ends it.
-struct Far {
-    child: Child,
-    to: ChildStdin,
-    from: BufReader<ChildStdout>,
-    /// The device that it is kept for when its end is closed.
-    kept_for: Option<String>,
-}
-
-/// Far ends without an end of a case: starting one takes longer than most cases.
-static IDLE: Mutex<Vec<Far>> = Mutex::new(Vec::new());
-
 impl Node {
     /// An end in this process.
     pub fn local(subject: &Subject) -> Self {
@@ -52,31 +41,17 @@ impl Node {
 
     /// An end in a process that may have been the far end of another case, which it has closed.
     pub fn lasting(subject: &Subject) -> Self {
-        let kept_for = Some(subject.to_string());
-        let mut idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(found) = idle.iter().position(|far| far.kept_for == kept_for) {
-            return Self { place: Place::There(idle.swap_remove(found)), origin: subject.origin };
-        }
-        let mut made = Self::remote(subject);
-        if let Place::There(far) = &mut made.place {
-            far.kept_for = kept_for;
-        }
-        made
+        Self { place: Place::There(Far::lasting(subject)), origin: subject.origin }
     }
 
     /// Starts this program once more as a far end.
     pub fn remote(subject: &Subject) -> Self {
-        let program = std::env::current_exe().expect("a program knows itself");
-        Self::spawn(Command::new(program), subject)
+        Self { place: Place::There(Far::again(subject)), origin: subject.origin }
     }
 
     /// Starts a program as a far end: one that calls [`serve`] when [`peer`] says so.
-    pub fn spawn(mut command: Command, subject: &Subject) -> Self {
-        command.args([PEER.to_owned(), subject.to_string()]).stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut child = command.spawn().expect("the program starts again");
-        let (to, from) = (child.stdin.take().expect("piped"), child.stdout.take().expect("piped"));
-        let far = Far { child, to, from: BufReader::new(from), kept_for: None };
-        Self { place: Place::There(far), origin: subject.origin }
+    pub fn spawn(command: Command, subject: &Subject) -> Self {
+        Self { place: Place::There(Far::start(command, subject)), origin: subject.origin }
     }
 
     /// The rig of an end that is in this process.
@@ -90,8 +65,7 @@ impl Node {
     /// Ends the process of a far end as SIGKILL does.
     pub fn kill(mut self) {
         let Place::There(far) = &mut self.place else { unreachable!("only processes are killed") };
-        far.child.kill().expect("it can be killed");
-        far.child.wait().expect("it has ended");
+        far.kill();
     }
 
     /// Executes a command: its answer.
@@ -105,7 +79,7 @@ impl Node {
     #[track_caller]
     pub fn start(&mut self, command: u64, words: &[u64]) {
         if let Place::There(far) = &mut self.place {
-            writeln!(far.to, "{}", row(std::iter::once(&command).chain(words))).expect("the far end listens");
+            far.tell(std::iter::once(&command).chain(words));
         }
     }
 
@@ -117,13 +91,7 @@ impl Node {
                 let all: Vec<u64> = std::iter::once(command).chain(words.iter().copied()).collect();
                 rig.execute(&all)
             }
-            Place::There(far) => {
-                let mut line = String::new();
-                far.from.read_line(&mut line).expect("the far end answers");
-                let words: Vec<u64> = parse(&line);
-                assert!(!words.is_empty(), "the far end has ended");
-                words
-            }
+            Place::There(far) => far.hear(),
         }
     }
 
@@ -474,50 +442,8 @@ impl Node {
     /// Destroys everything; nothing may refuse.
     pub fn close(mut self) {
         assert_eq!(self.errno(op::CLOSE, &[]), 0, "an object could not be destroyed");
-        match self.place {
-            Place::There(far) if far.kept_for.is_some() => {
-                IDLE.lock().unwrap_or_else(PoisonError::into_inner).push(far);
-            }
-            _ => {}
+        if let Place::There(far) = self.place {
+            far.closed();
         }
     }
-}
-
-impl Drop for Far {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-/// What this process is the far end on, where it is one.
-pub fn peer() -> Option<String> {
-    let mut arguments = std::env::args().skip(1);
-    (arguments.next()? == PEER).then(|| arguments.next().unwrap_or_default())
-}
-
-/// The life of a far end: executes what it is told until its input ends. Closed, it opens the device anew for what comes
-/// next.
-pub fn serve(subject: &Subject) {
-    let mut rig: Option<Rig> = None;
-    let mut out = std::io::stdout().lock();
-    for line in std::io::stdin().lock().lines() {
-        let Ok(line) = line else { return };
-        let command = parse(&line);
-        let answer = rig.get_or_insert_with(|| Rig::open(subject)).execute(&command);
-        if command[0] == op::CLOSE {
-            rig = None;
-        }
-        if writeln!(out, "{}", row(answer.iter())).and_then(|()| out.flush()).is_err() {
-            return;
-        }
-    }
-}
-
-fn row<'a>(words: impl Iterator<Item = &'a u64>) -> String {
-    words.map(u64::to_string).collect::<Vec<_>>().join(" ")
-}
-
-fn parse(line: &str) -> Vec<u64> {
-    line.split_whitespace().map(|word| word.parse().expect("words are integers")).collect()
 }

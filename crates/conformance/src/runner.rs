@@ -106,8 +106,9 @@ fn attempt(trial: &Trial, before: &Tally, total: Instant) -> Outcome {
     outcome
 }
 
-/// Replaces this program, whatever its threads wait for: files are closed, so that devices and far ends learn of it.
+/// Replaces this program, whatever its threads wait for. Its files are closed, so the devices learn of it.
 fn start_anew(so_far: &str) -> ! {
+    crate::node::abandon();
     let program = std::env::current_exe().expect("a program knows itself");
     let why = Command::new(program).args(std::env::args_os().skip(1)).env(RESUMED_VARIABLE, so_far).exec();
     eprintln!("the cases after it are not run: the program cannot start anew: {why}");

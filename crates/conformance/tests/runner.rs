@@ -3,12 +3,19 @@
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use conformance::node::{peer, serve};
+use conformance::rig::op;
 use conformance::runner::{DEPARTURES_VARIABLE, LIMIT_VARIABLE, Skip, Trial, run};
+use conformance::subject::Origin;
+use conformance::{Node, Subject};
 
 /// Set for the program that runs the cases.
 const INNER_VARIABLE: &str = "RDMASCOPE_RUNNER_TEST";
 
 fn main() {
+    if peer().is_some() {
+        return serve(&subject());
+    }
     if std::env::var_os(INNER_VARIABLE).is_some() {
         cases();
     }
@@ -17,33 +24,37 @@ fn main() {
     }
     let (status, output) = inner("skip");
     let expected = [
-        "running 7 tests",
+        "running 8 tests",
         "test good ... ok",
         "test departs ... SKIPPED (rxe: it does otherwise)",
         "test hangs ... hangs",
+        "test hangs_afar ... hangs",
         "test bad ... FAILED",
         "test hangs_too ... SKIPPED (rxe: it waits)",
         "test kept ... SKIPPED (rxe: so it was)",
         "test last ... ok",
         "failed: hangs",
+        "failed: hangs_afar",
         "failed: bad",
-        "test result: FAILED. 2 passed; 2 failed; 3 skipped",
+        "test result: FAILED. 2 passed; 3 failed; 3 skipped",
     ];
     assert_eq!((status, &output[..]), (Some(101), &expected.map(String::from)[..]));
     let (status, output) = inner("run");
     let expected = [
-        "running 7 tests",
+        "running 8 tests",
         "test good ... ok",
         "test departs ... departs, as is known",
         "test hangs ... hangs",
+        "test hangs_afar ... hangs",
         "test bad ... FAILED",
         "test hangs_too ... hangs",
         "test kept ... NO LONGER DEPARTS",
         "test last ... ok",
         "failed: hangs",
+        "failed: hangs_afar",
         "failed: bad",
         "to be removed from the departures: kept",
-        "test result: FAILED. 3 passed; 2 failed; 2 skipped",
+        "test result: FAILED. 3 passed; 3 failed; 2 skipped",
     ];
     assert_eq!((status, &output[..]), (Some(101), &expected.map(String::from)[..]));
     println!("test one_hanging_case_does_not_take_the_others_with_it ... ok");
@@ -56,6 +67,7 @@ fn inner(departures: &str) -> (Option<i32>, Vec<String>) {
     let mut command = Command::new(program);
     command.env(INNER_VARIABLE, "yes").env(LIMIT_VARIABLE, "1").env(DEPARTURES_VARIABLE, departures);
     let output = command.output().expect("it starts again");
+    // A far end that is left would hold the output open.
     assert!(start.elapsed() < Duration::from_secs(60), "a case that hangs is left after a second");
     let text = String::from_utf8(output.stdout).expect("text");
     let lines = text.lines().filter(|line| !line.is_empty()).map(|line| {
@@ -75,6 +87,7 @@ fn cases() -> ! {
         trial("good", None, || {}),
         trial("departs", Some("it does otherwise"), || panic!("it does")),
         trial("hangs", None, hang),
+        trial("hangs_afar", None, hang_afar),
         trial("bad", None, || panic!("it is bad")),
         trial("hangs_too", Some("it waits"), hang),
         trial("kept", Some("so it was"), || {}),
@@ -91,4 +104,15 @@ fn hang() {
             }
         });
     });
+}
+
+/// Waits for a far end that answers after minutes.
+fn hang_afar() {
+    let mut far = Node::remote(&subject());
+    let channel = far.channel() as u64;
+    far.call(op::READY, &[channel, 200_000]);
+}
+
+fn subject() -> Subject {
+    Subject { provider: &softdev::PROVIDER, device: "softdev0".to_owned(), origin: Origin::default() }
 }
