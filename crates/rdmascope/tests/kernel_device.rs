@@ -229,7 +229,7 @@ fn every_operation_is_measured_over_every_service_that_has_it() {
 fn perftests_words_work() {
     let Some(device) = device() else { return };
     let scratch = Scratch::alone();
-    for words in ["lat write -I 8 -s 8", "bw write -s 1KiB -q 2 -l 2 -Q 4 --report_gbits"] {
+    for words in ["lat write --local -I 8 -s 8", "bw write --local -s 1KiB -q 2 -l 2 -Q 4 --report_gbits"] {
         let words: Vec<&str> = words.split(' ').chain(["-n", "20", "-d", &device]).chain(ONE_CPU).collect();
         let stdout = succeed(&scratch, &words);
         let has_row = stdout.lines().any(|line| line.split_whitespace().nth(1) == Some("20"));
@@ -334,8 +334,8 @@ fn memory_that_may_not_be_locked_is_told_with_the_limit() {
 fn a_gid_that_is_not_there_is_told_with_those_that_are() {
     let Some(device) = device() else { return };
     let scratch = Scratch::alone();
-    let ended = scratch.run(&["lat", "send", "--local", "-n", "20", "-d", &device, "-x", "200"]);
-    assert_words(why(&ended), &["has no GID 200 in use: those in use are ", "`rdmascope devices`"]);
+    let words = ["lat", "send", "--local", "-n", "20", "-d", &device, "-x", "200"];
+    scratch.refused(&words, 2, &["has no GID 200 in use: those in use are ", "`rdmascope devices`"]);
     scratch.assert_nothing_left();
 }
 
