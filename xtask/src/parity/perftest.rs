@@ -2,30 +2,29 @@
 
 use anyhow::{Context, Result};
 
-use super::plan::Group;
+use super::plan::{Point, Quantity};
 use super::process;
-use super::table::Quantity;
 
 /// perftest's own.
 const PORT: u16 = 18515;
 
 /// Runs the test once: the median latency in ns, or messages per second.
-pub(super) fn measure(group: &Group, device: &str, size: u64, messages: u64) -> Result<f64> {
-    let (size_text, messages) = (size.to_string(), messages.to_string());
-    let mut words = vec![group.test, "-d", device, "-n", &messages, "-F"];
-    if group.test != "ib_atomic_lat" {
-        words.extend(["-s", &size_text]);
+pub(super) fn measure(point: &Point, device: &str) -> Result<f64> {
+    let (size, messages) = (point.size_bytes.to_string(), point.messages.to_string());
+    let mut words = vec![point.test, "-d", device, "-n", &messages, "-F"];
+    if point.test != "ib_atomic_lat" {
+        words.extend(["-s", &size]);
     }
-    if group.test.contains("send") || group.test.contains("write") {
-        words.extend(["-c", group.service]);
+    if point.test.contains("send") || point.test.contains("write") {
+        words.extend(["-c", point.service]);
     }
-    if group.quantity == Quantity::Rate {
+    if point.quantity == Quantity::Rate {
         // No peak: its stamps are as many as the messages, and it means nothing for so few.
         words.push("-N");
     }
     let client: Vec<&str> = words.iter().copied().chain(["127.0.0.1"]).collect();
     let printed = process::pair(&words, PORT, &client, true)?;
-    read(&printed, group.quantity, size)
+    read(&printed, point.quantity, point.size_bytes)
 }
 
 /// Finds the number in what was printed. The columns of a latency are `#bytes #iterations t_min t_max t_typical ...` in

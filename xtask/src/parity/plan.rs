@@ -1,6 +1,7 @@
 //! What is compared: the tests of perftest and qperf, the benchmark of ours that is their peer, and the sizes.
 
-use super::table::{Quantity, Row};
+use anyhow::Result;
+
 use super::{perftest, qperf};
 
 /// How much is measured.
@@ -17,9 +18,20 @@ pub(super) enum Tool {
     Qperf,
 }
 
-/// A test of theirs over some sizes, and our benchmark of the same.
-#[derive(Clone, Debug)]
-pub(super) struct Group {
+/// What is compared.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Quantity {
+    /// Median latency in ns.
+    Latency,
+    /// Mean latency in ns, of a tool that knows no other.
+    MeanLatency,
+    /// Messages per second.
+    Rate,
+}
+
+/// A test of theirs with one size, and our benchmark of the same.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Point {
     pub(super) tool: Tool,
     /// Their name for it.
     pub(super) test: &'static str,
@@ -27,96 +39,85 @@ pub(super) struct Group {
     pub(super) quantity: Quantity,
     /// Our words for it, `lat send`, and what else it takes to be the same.
     pub(super) ours: &'static [&'static str],
-    /// Size in bytes and messages.
-    pub(super) sizes: Vec<(u64, u64)>,
+    pub(super) size_bytes: u64,
+    pub(super) messages: u64,
 }
 
-impl Group {
-    /// Its name in files and messages.
-    pub(super) fn name(&self) -> String {
-        format!("{}-{}", self.test, self.service)
-    }
-
-    /// A row for each size.
-    pub(super) fn rows(&self) -> impl Iterator<Item = Row> + '_ {
-        self.sizes.iter().map(|(size, _)| Row::new(self.test, self.service, *size, self.quantity))
-    }
-
-    /// Measures all sizes with their tool.
-    pub(super) fn measure_theirs(&self, device: &str, rows: &mut [Row]) {
-        for (size, messages) in &self.sizes {
-            let measured = match self.tool {
-                Tool::Perftest => perftest::measure(self, device, *size, *messages),
-                Tool::Qperf => qperf::measure(self, device, *size),
-            };
-            match (self.row(rows, *size), measured) {
-                (Some(row), Ok(value)) => row.theirs.push(value),
-                (Some(row), Err(error)) => row.failures.push(format!("{}: {error:#}", self.test)),
-                (None, _) => {}
-            }
+impl Point {
+    /// Measures it once with their tool.
+    pub(super) fn measure_theirs(&self, device: &str) -> Result<f64> {
+        match self.tool {
+            Tool::Perftest => perftest::measure(self, device),
+            Tool::Qperf => qperf::measure(self, device),
         }
-    }
-
-    /// The row of a size.
-    pub(super) fn row<'a>(&self, rows: &'a mut [Row], size: u64) -> Option<&'a mut Row> {
-        rows.iter_mut().find(|row| row.is(self.test, self.service, size))
     }
 }
 
 /// Emulation moves some tens of megabytes a second, so that large messages are few.
 fn messages(size: u64, quantity: Quantity) -> u64 {
     match (quantity, size) {
-        (Quantity::Latency | Quantity::MeanLatency, 0..8192) => 1000,
-        (Quantity::Latency | Quantity::MeanLatency, _) => 200,
-        (Quantity::Rate, 0..8192) => 2000,
+        (Quantity::Latency | Quantity::MeanLatency, 0..8192) => 2000,
+        (Quantity::Latency | Quantity::MeanLatency, _) => 300,
+        (Quantity::Rate, 0..8192) => 3000,
         (Quantity::Rate, _) => 300,
     }
 }
 
-/// All groups whose name has `only` in it.
-pub(super) fn groups(amount: Amount, only: &str) -> Vec<Group> {
-    let full = amount == Amount::Full;
-    let sizes: &[u64] = if full { &[2, 64, 512, 1024, 4096, 16384, 65536] } else { &[2, 4096] };
-    let mut groups = Vec::new();
-    let mut add = |tool, test, service, quantity, ours: &'static [&'static str]| {
-        // A datagram is one packet, of 1024 B on an interface whose packets have 1500; an atomic has 8 B.
-        let largest = if service == "UD" { 1024 } else { u64::MAX };
-        let mut sizes: Vec<u64> = match ours.get(1) {
-            Some(&"atomic") => vec![8],
-            _ => sizes.iter().map(|size| *size.min(&largest)).collect(),
-        };
-        sizes.dedup();
-        let sizes = sizes.into_iter().map(|size| (size, messages(size, quantity))).collect();
-        groups.push(Group { tool, test, service, quantity, ours, sizes });
-    };
+/// All tests, by tool and service.
+fn tests() -> Vec<(Tool, &'static str, &'static str, Quantity, &'static [&'static str])> {
     use Quantity::{Latency, MeanLatency, Rate};
     use Tool::{Perftest, Qperf};
-    for service in ["RC", "UC", "UD"] {
-        add(Perftest, "ib_send_lat", service, Latency, &["lat", "send"]);
-        add(Perftest, "ib_send_bw", service, Rate, &["bw", "send"]);
+    vec![
+        (Perftest, "ib_send_lat", "RC", Latency, &["lat", "send"]),
+        (Perftest, "ib_send_lat", "UC", Latency, &["lat", "send"]),
+        (Perftest, "ib_send_lat", "UD", Latency, &["lat", "send"]),
+        (Perftest, "ib_write_lat", "RC", Latency, &["lat", "write"]),
+        (Perftest, "ib_write_lat", "UC", Latency, &["lat", "write"]),
+        (Perftest, "ib_read_lat", "RC", Latency, &["lat", "read"]),
+        (Perftest, "ib_atomic_lat", "RC", Latency, &["lat", "atomic"]),
+        (Perftest, "ib_send_bw", "RC", Rate, &["bw", "send"]),
+        (Perftest, "ib_send_bw", "UC", Rate, &["bw", "send"]),
+        (Perftest, "ib_send_bw", "UD", Rate, &["bw", "send"]),
+        (Perftest, "ib_write_bw", "RC", Rate, &["bw", "write"]),
+        (Perftest, "ib_write_bw", "UC", Rate, &["bw", "write"]),
+        (Perftest, "ib_read_bw", "RC", Rate, &["bw", "read"]),
+        // qperf makes no address handles with global routes, so that on Ethernet only its RC tests run, through RDMA CM;
+        // it knows means alone.
+        (Qperf, "rc_lat", "RC", MeanLatency, &["lat", "send", "-R"]),
+        (Qperf, "rc_rdma_write_poll_lat", "RC", MeanLatency, &["lat", "write", "-R"]),
+        (Qperf, "rc_rdma_read_lat", "RC", MeanLatency, &["lat", "read", "-R"]),
+        (Qperf, "rc_bw", "RC", Rate, &["bw", "send", "-R"]),
+        (Qperf, "rc_rdma_write_bw", "RC", Rate, &["bw", "write", "-R"]),
+        (Qperf, "rc_rdma_read_bw", "RC", Rate, &["bw", "read", "-R"]),
+    ]
+}
+
+/// The sizes of a test in bytes. A datagram is one packet, of 1024 B on an interface whose packets have 1500; an atomic has
+/// 8 B. To notice a change, two sizes of each operation over RC are enough, and one of everything else.
+fn sizes(amount: Amount, tool: Tool, service: &str, ours: &[&str]) -> &'static [u64] {
+    match (amount, service) {
+        _ if ours.contains(&"atomic") => &[8],
+        (Amount::Full, "UD") => &[2, 64, 512, 1024],
+        (Amount::Full, _) => &[2, 64, 512, 1024, 4096, 16384, 65536],
+        (Amount::Quick, "RC") if tool == Tool::Perftest => &[2, 4096],
+        (Amount::Quick, _) => &[64],
     }
-    for service in ["RC", "UC"] {
-        add(Perftest, "ib_write_lat", service, Latency, &["lat", "write"]);
-        add(Perftest, "ib_write_bw", service, Rate, &["bw", "write"]);
+}
+
+/// All points of the tests whose name has `only` in it.
+pub(super) fn points(amount: Amount, only: &str) -> Vec<Point> {
+    let mut points = Vec::new();
+    for (tool, test, service, quantity, ours) in tests() {
+        let is_quick = tool == Tool::Perftest || ["rc_lat", "rc_bw"].contains(&test);
+        if (amount == Amount::Full || is_quick) && test.contains(only) {
+            let of = sizes(amount, tool, service, ours).iter().map(|&size_bytes| {
+                let messages = messages(size_bytes, quantity);
+                Point { tool, test, service, quantity, ours, size_bytes, messages }
+            });
+            points.extend(of);
+        }
     }
-    add(Perftest, "ib_read_lat", "RC", Latency, &["lat", "read"]);
-    add(Perftest, "ib_read_bw", "RC", Rate, &["bw", "read"]);
-    add(Perftest, "ib_atomic_lat", "RC", Latency, &["lat", "atomic"]);
-    // qperf makes no address handles with global routes, so that on Ethernet only its RC tests run, through RDMA CM; it
-    // knows means alone.
-    add(Qperf, "rc_lat", "RC", MeanLatency, &["lat", "send", "-R"]);
-    add(Qperf, "rc_rdma_write_poll_lat", "RC", MeanLatency, &["lat", "write", "-R"]);
-    add(Qperf, "rc_rdma_read_lat", "RC", MeanLatency, &["lat", "read", "-R"]);
-    add(Qperf, "rc_bw", "RC", Rate, &["bw", "send", "-R"]);
-    add(Qperf, "rc_rdma_write_bw", "RC", Rate, &["bw", "write", "-R"]);
-    add(Qperf, "rc_rdma_read_bw", "RC", Rate, &["bw", "read", "-R"]);
-    if !full {
-        // One of each kind is enough to notice a change.
-        groups.retain(|group| group.tool == Perftest || ["rc_lat", "rc_bw"].contains(&group.test));
-        groups.iter_mut().filter(|group| group.tool == Qperf).for_each(|group| group.sizes.truncate(1));
-    }
-    groups.retain(|group| group.name().contains(only));
-    groups
+    points
 }
 
 #[cfg(test)]
@@ -126,17 +127,15 @@ mod tests {
     #[test]
     fn sizes_fit_their_services() {
         for amount in [Amount::Full, Amount::Quick] {
-            let groups = groups(amount, "");
-            assert!(groups.iter().all(|group| !group.sizes.is_empty()));
-            let largest = |service: &str| {
-                let of = groups.iter().filter(|group| group.service == service);
-                of.flat_map(|group| &group.sizes).map(|(size, _)| *size).max()
-            };
-            let largest_of_rc = if amount == Amount::Full { 65536 } else { 4096 };
-            assert_eq!((largest("UD"), largest("RC")), (Some(1024), Some(largest_of_rc)));
-            let atomic = groups.iter().find(|group| group.test == "ib_atomic_lat").unwrap();
-            assert_eq!(atomic.sizes, [(8, 1000)]);
+            let points = points(amount, "");
+            let of = |service: &'static str| points.iter().filter(move |point| point.service == service);
+            assert!(of("UD").all(|point| point.size_bytes <= 1024));
+            let largest = if amount == Amount::Full { 65536 } else { 4096 };
+            assert_eq!(of("RC").map(|point| point.size_bytes).max(), Some(largest));
+            let mut atomics = points.iter().filter(|point| point.test == "ib_atomic_lat");
+            assert_eq!((atomics.next().unwrap().size_bytes, atomics.next().is_none()), (8, true));
         }
-        assert!(groups(Amount::Full, "write_lat").iter().all(|group| group.test.contains("write_lat")));
+        let writes = points(Amount::Full, "write_lat");
+        assert!(writes.len() == 14 && writes.iter().all(|point| point.test == "ib_write_lat"));
     }
 }

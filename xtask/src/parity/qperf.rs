@@ -5,21 +5,19 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use anyhow::{Context, Result};
 
-use super::plan::Group;
+use super::plan::{Point, Quantity};
 use super::process;
-use super::table::Quantity;
 
 /// qperf's own.
 const PORT: u16 = 19765;
 
 /// Runs the test once: the mean latency in ns, or messages per second.
-pub(super) fn measure(group: &Group, device: &str, size: u64) -> Result<f64> {
-    let (size_text, address) = (size.to_string(), address(device)?.to_string());
+pub(super) fn measure(point: &Point, device: &str) -> Result<f64> {
+    let (size, address) = (point.size_bytes.to_string(), address(device)?.to_string());
     // One second each; polling, as we do; five digits.
-    let client =
-        ["qperf", "-t", "1", "-m", &size_text, "-cm", "1", "-cp", "1", "-e", "5", &address, group.test];
+    let client = ["qperf", "-t", "1", "-m", &size, "-cm", "1", "-cp", "1", "-e", "5", &address, point.test];
     let printed = process::pair(&["qperf"], PORT, &client, false)?;
-    read(&printed, group.quantity, size)
+    read(&printed, point.quantity, point.size_bytes)
 }
 
 /// The IPv4 address that RDMA CM knows a device by: that of a GID.

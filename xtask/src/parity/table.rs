@@ -2,41 +2,44 @@
 
 use std::fmt::Write;
 
-/// What is compared.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Quantity {
-    /// Median latency in ns.
-    Latency,
-    /// Mean latency in ns, of a tool that knows no other.
-    MeanLatency,
-    /// Messages per second.
-    Rate,
-}
+use anyhow::Result;
 
-/// A point: what both said of it, round by round.
-#[derive(Clone, Debug)]
-pub(super) struct Row {
-    test: &'static str,
-    service: &'static str,
-    size: u64,
-    quantity: Quantity,
-    pub(super) ours: Vec<f64>,
-    pub(super) theirs: Vec<f64>,
-    pub(super) failures: Vec<String>,
-}
+use super::plan::{Point, Quantity};
 
 /// Repeated runs within this agree, and so do two programs.
 const AGREES: f64 = 0.03;
 /// The least bandwidth, as a share of theirs.
 const RATE_MIN: f64 = 0.98;
+/// How many of a program's runs must agree for it to be steady.
+const BEST: usize = 3;
+
+/// A point: what both said of it, run by run.
+#[derive(Clone, Debug)]
+pub(super) struct Row {
+    pub(super) point: Point,
+    ours: Vec<f64>,
+    theirs: Vec<f64>,
+    failures: Vec<String>,
+}
 
 impl Row {
-    pub(super) fn new(test: &'static str, service: &'static str, size: u64, quantity: Quantity) -> Self {
-        Self { test, service, size, quantity, ours: Vec::new(), theirs: Vec::new(), failures: Vec::new() }
+    pub(super) fn new(point: Point) -> Self {
+        Self { point, ours: Vec::new(), theirs: Vec::new(), failures: Vec::new() }
     }
 
-    pub(super) fn is(&self, test: &str, service: &str, size: u64) -> bool {
-        self.test == test && self.service == service && self.size == size
+    /// Who measured what, in a message.
+    pub(super) fn label(&self, is_ours: bool) -> String {
+        let Point { test, service, size_bytes, .. } = self.point;
+        format!("{} {test} {service} {size_bytes} B:", if is_ours { "rdmascope beside" } else { "theirs" })
+    }
+
+    /// Takes in what a run gave.
+    pub(super) fn add(&mut self, is_ours: bool, value: Result<f64>) {
+        match value {
+            Ok(value) if is_ours => self.ours.push(value),
+            Ok(value) => self.theirs.push(value),
+            Err(error) => self.failures.push(format!("{} {error:#}", self.label(is_ours))),
+        }
     }
 
     /// Whether one of the two never gave a number.
@@ -44,115 +47,195 @@ impl Row {
         self.ours.is_empty() || self.theirs.is_empty()
     }
 
-    /// Ours to theirs, by the medians of the rounds.
-    fn ratio(&self) -> Option<f64> {
-        Some(median(&self.ours)? / median(&self.theirs)?)
+    /// Whether the best runs of each agree among themselves, so that more would change little.
+    pub(super) fn is_steady(&self) -> bool {
+        let is_rate = self.is_rate();
+        [&self.ours, &self.theirs]
+            .iter()
+            .all(|runs| Summary::of(runs, is_rate).is_some_and(|of| of.is_steady()))
     }
 
-    fn verdict(&self) -> &'static str {
-        let Some(ratio) = self.ratio() else { return "FAILED" };
-        let is_rate = self.quantity == Quantity::Rate;
+    fn is_rate(&self) -> bool {
+        self.point.quantity == Quantity::Rate
+    }
+
+    /// The summaries of theirs and ours, the verdict, and the ratios of the medians and of the best.
+    fn compared(&self) -> Option<Compared> {
+        let is_rate = self.is_rate();
+        let (theirs, ours) = (Summary::of(&self.theirs, is_rate)?, Summary::of(&self.ours, is_rate)?);
+        let ratio = ours.best / theirs.best;
         let holds = if is_rate { ratio >= RATE_MIN } else { (ratio - 1.0).abs() <= AGREES };
-        let steady = spread(&self.theirs).is_some_and(|spread| spread <= AGREES);
-        match (holds, steady) {
-            (true, _) => "agrees",
-            (false, true) => "DIFFERS",
-            (false, false) => "differs; theirs is unsteady",
+        let verdict = match (theirs.is_steady() && ours.is_steady(), holds) {
+            (false, _) => Verdict::Unsteady,
+            (true, true) => Verdict::Agrees,
+            (true, false) => Verdict::Differs,
+        };
+        Some(Compared { theirs, ours, ratio, verdict })
+    }
+}
+
+/// A program's runs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Summary {
+    runs: usize,
+    median: f64,
+    /// The second best of all.
+    best: f64,
+    /// How far the best three are apart, as a share of their median; none of fewer runs.
+    spread: Option<f64>,
+}
+
+impl Summary {
+    /// `None` if there are no runs.
+    fn of(runs: &[f64], is_rate: bool) -> Option<Self> {
+        let mut sorted = runs.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        let median = median(&sorted)?;
+        if is_rate {
+            sorted.reverse();
+        }
+        let of_best = &sorted[..sorted.len().min(BEST)];
+        let best = of_best[of_best.len() / 2];
+        let spread = (of_best.len() == BEST).then(|| (of_best[0] - of_best[BEST - 1]).abs() / best);
+        Some(Self { runs: runs.len(), median, best, spread })
+    }
+
+    fn is_steady(&self) -> bool {
+        self.spread.is_some_and(|spread| spread <= AGREES)
+    }
+}
+
+/// The median of sorted values.
+fn median(sorted: &[f64]) -> Option<f64> {
+    let lower = sorted.get(sorted.len().checked_sub(1)? / 2)?;
+    Some(f64::midpoint(*lower, sorted[sorted.len() / 2]))
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Verdict {
+    Agrees,
+    Differs,
+    Unsteady,
+}
+
+impl Verdict {
+    fn text(self) -> &'static str {
+        match self {
+            Self::Agrees => "agrees",
+            Self::Differs => "DIFFERS",
+            Self::Unsteady => "unsteady",
         }
     }
 }
 
+struct Compared {
+    theirs: Summary,
+    ours: Summary,
+    ratio: f64,
+    verdict: Verdict,
+}
+
 /// The table and a summary.
-pub(super) fn print(rows: &[Row], rounds: usize) -> String {
-    let mut out = format!(
-        "# medians of {rounds} rounds, interleaved; spread is (max - min) / median of a program's own rounds\n\
-         # latency in us (perftest and ours: median; qperf and ours beside it: mean), rate in 1000 messages/s\n\
-         {:<24} {:<3} {:>7} {:>12} {:>8} {:>12} {:>8} {:>7}  verdict\n",
-        "test", "", "bytes", "theirs", "spread", "ours", "spread", "ratio"
+pub(super) fn print(rows: &[Row]) -> String {
+    let mut out = String::from(
+        "# best: the second best of a program's runs; spread: how far its best three are apart\n\
+         # latency in us (perftest and ours beside it: median; qperf and ours beside it: mean), rate in 1000 messages/s\n\
+         #                                         ---------- theirs ----------  ----------- ours -----------  --- ratio ---\n",
+    );
+    let head = ["median", "best", "spread"];
+    let _ = writeln!(
+        out,
+        "{:<22} {:<2} {:>5} {:>4}  {:>10} {:>10} {:>7} {:>10} {:>10} {:>7} {:>7} {:>6}  verdict",
+        "test", "", "bytes", "runs", head[0], head[1], head[2], head[0], head[1], head[2], head[0], head[1]
     );
     for row in rows {
-        let scale = 1e3;
-        let cell = |values: &[f64]| median(values).map_or("-".to_owned(), |m| format!("{:.3}", m / scale));
-        let spread = |values| spread(values).map_or("-".to_owned(), |s| format!("{:.1} %", s * 100.0));
-        let ratio = row.ratio().map_or("-".to_owned(), |ratio| format!("{ratio:.3}"));
+        let Point { test, service, size_bytes, .. } = row.point;
+        let _ = write!(out, "{test:<22} {service:<2} {size_bytes:>5} ");
+        let Some(Compared { theirs, ours, ratio, verdict }) = row.compared() else {
+            let _ = writeln!(out, "FAILED");
+            continue;
+        };
+        let cells = |Summary { median, best, spread, .. }: Summary| {
+            let spread = spread.map_or("-".to_owned(), |spread| format!("{:.1} %", spread * 100.0));
+            format!("{:>10.3} {:>10.3} {spread:>7}", median / 1e3, best / 1e3)
+        };
         let _ = writeln!(
             out,
-            "{:<24} {:<3} {:>7} {:>12} {:>8} {:>12} {:>8} {:>7}  {}",
-            row.test,
-            row.service,
-            row.size,
-            cell(&row.theirs),
-            spread(&row.theirs),
-            cell(&row.ours),
-            spread(&row.ours),
-            ratio,
-            row.verdict()
+            "{:>4}  {} {} {:>7.3} {ratio:>6.3}  {}",
+            theirs.runs.min(ours.runs),
+            cells(theirs),
+            cells(ours),
+            ours.median / theirs.median,
+            verdict.text()
         );
     }
-    for row in rows {
-        for failure in &row.failures {
-            let _ = writeln!(out, "# {} {} {} B: {failure}", row.test, row.service, row.size);
-        }
+    for failure in rows.iter().flat_map(|row| &row.failures) {
+        let _ = writeln!(out, "# {failure}");
     }
-    let count = |verdict: &str| rows.iter().filter(|row| row.verdict().starts_with(verdict)).count();
+    let verdicts: Vec<Option<Verdict>> =
+        rows.iter().map(|row| row.compared().map(|compared| compared.verdict)).collect();
+    let count = |verdict: Option<Verdict>| verdicts.iter().filter(|other| **other == verdict).count();
     let _ = write!(
         out,
-        "# {} points: {} agree (latency within 3 %, rate at least 0.98), {} differ where theirs is steady, {} differ where \
-         theirs is not, {} failed",
+        "# {} points: {} agree (latency within 3 %, rate at least 0.98), {} differ, {} unsteady (the best runs of one are \
+         more than 3 % apart), {} failed",
         rows.len(),
-        count("agrees"),
-        count("DIFFERS"),
-        count("differs"),
-        count("FAILED")
+        count(Some(Verdict::Agrees)),
+        count(Some(Verdict::Differs)),
+        count(Some(Verdict::Unsteady)),
+        count(None)
     );
     out
 }
 
-fn median(values: &[f64]) -> Option<f64> {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let (lower, upper) = (sorted.get(sorted.len().checked_sub(1)? / 2)?, sorted.get(sorted.len() / 2)?);
-    Some(f64::midpoint(*lower, *upper))
-}
-
-/// (max - min) / median.
-fn spread(values: &[f64]) -> Option<f64> {
-    let max = values.iter().copied().reduce(f64::max)?;
-    let min = values.iter().copied().reduce(f64::min)?;
-    Some((max - min) / median(values)?)
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::plan::{Amount, points};
     use super::*;
 
     fn row(quantity: Quantity, ours: &[f64], theirs: &[f64]) -> Row {
-        Row { ours: ours.to_vec(), theirs: theirs.to_vec(), ..Row::new("t", "RC", 2, quantity) }
+        let point = Point { quantity, ..points(Amount::Quick, "")[0] };
+        Row { ours: ours.to_vec(), theirs: theirs.to_vec(), ..Row::new(point) }
     }
 
     #[test]
     fn verdicts_follow_the_rule() {
         use Quantity::{Latency, Rate};
-        let steady = [100.0, 101.0, 99.5];
+        let steady = [100.0, 101.0, 99.5, 300.0, 200.0];
         let unsteady = [100.0, 120.0, 80.0];
+        let times = |factor: f64| steady.map(|value| value * factor);
         for (row, verdict) in [
-            (row(Latency, &[102.0], &steady), "agrees"),
-            (row(Latency, &[96.0], &steady), "DIFFERS"),
-            (row(Latency, &[90.0], &unsteady), "differs; theirs is unsteady"),
-            (row(Rate, &[150.0], &steady), "agrees"),
-            (row(Rate, &[97.0], &steady), "DIFFERS"),
-            (row(Rate, &[], &steady), "FAILED"),
+            (row(Latency, &times(1.02), &steady), Some(Verdict::Agrees)),
+            (row(Latency, &times(1.04), &steady), Some(Verdict::Differs)),
+            (row(Latency, &times(0.96), &steady), Some(Verdict::Differs)),
+            (row(Latency, &steady, &unsteady), Some(Verdict::Unsteady)),
+            (row(Latency, &[100.0], &steady), Some(Verdict::Unsteady)),
+            (row(Rate, &steady[..3], &[99.0, 98.0, 99.0]), Some(Verdict::Agrees)),
+            (row(Rate, &[97.0, 97.0, 97.0], &steady[..3]), Some(Verdict::Differs)),
+            (row(Rate, &[], &steady), None),
         ] {
-            assert_eq!(row.verdict(), verdict, "{row:?}");
+            assert_eq!(row.compared().map(|compared| compared.verdict), verdict, "{row:?}");
         }
     }
 
     #[test]
-    fn a_median_of_an_even_number_is_between() {
-        assert_eq!(
-            (median(&[1.0, 4.0, 2.0, 3.0]), median(&[]), median(&[5.0])),
-            (Some(2.5), None, Some(5.0))
+    fn the_best_are_the_fastest() {
+        let runs = [300.0, 50.0, 100.0, 101.0, 400.0];
+        let summary = |best, spread| Some(Summary { runs: 5, median: 101.0, best, spread: Some(spread) });
+        assert_eq!(Summary::of(&runs, false), summary(100.0, 0.51));
+        assert_eq!(Summary::of(&runs, true), summary(300.0, 299.0 / 300.0));
+        assert_eq!(Summary::of(&runs[..2], false).map(|of| (of.median, of.spread)), Some((175.0, None)));
+        assert_eq!(Summary::of(&[], true), None);
+    }
+
+    #[test]
+    fn a_failure_is_told() {
+        let mut row = row(Quantity::Rate, &[1.0], &[]);
+        row.add(false, Err(anyhow::anyhow!("no route")));
+        let text = print(&[row]);
+        assert!(
+            text.contains("FAILED") && text.contains("B: no route") && text.ends_with(" 1 failed"),
+            "{text}"
         );
-        assert_eq!(spread(&[90.0, 100.0, 110.0]), Some(0.2));
     }
 }
