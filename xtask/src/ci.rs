@@ -2,7 +2,7 @@
 
 use anyhow::{Result, ensure};
 
-use crate::{check, shell, vm};
+use crate::{check, parity, shell, vm, vm_tests};
 
 /// Debian packages that tests need: a browser with fonts, and the header that the ABI is compared with.
 const PACKAGES: [(&str, &str); 4] = [
@@ -25,6 +25,8 @@ pub(crate) fn run() -> Result<()> {
     }
     check::run()?;
     check::test(&[("RDMASCOPE_REQUIRE", REQUIRED), ("RDMASCOPE_PYTHON", &python)])?;
+    vm_tests::run(std::iter::empty())?;
+    parity::quick()?;
     quick_run()
 }
 

@@ -17,7 +17,8 @@ usage: cargo xtask COMMAND
   check     format, lints, house rules, documentation, licences: everything but the tests
   tidy      the house rules alone (ARCHITECTURE.md)
   test      all tests; what needs a thing that is not installed is skipped and says so
-  ci        installs what the tests need (packages only as root), then check, test and a quick run; nothing is skipped
+  ci        installs what the tests need (packages only as root), then check, test, vm-tests, parity --quick and a quick
+            run; nothing is skipped
   bench     the project's performance claims, as ratios measured side by side in one run
   parity    rdmascope beside perftest and qperf on rxe0, in one boot, as ratios (--help tells more)
   vm        runs a command in a virtual machine with a real kernel device, rxe0 (--help tells more)

@@ -85,9 +85,12 @@ pub fn choose(candidates: &[Candidate]) -> Option<(usize, Reason)> {
 
 /// The devices of the providers, each with what it is and whether it can be used.
 pub(crate) fn candidates(providers: &[&'static Provider], options: PortOptions) -> Vec<(Device, Candidate)> {
-    // A provider that cannot list its devices has none to offer; `rdmascope devices` says why.
-    let devices = providers.iter().flat_map(|provider| verbs::devices(provider).unwrap_or_default());
-    devices.map(|device| (device.clone(), Candidate::of(&device, options))).collect()
+    devices(providers).map(|device| (device.clone(), Candidate::of(&device, options))).collect()
+}
+
+/// The devices of the providers. One that cannot list its devices has none to offer; `rdmascope devices` says why.
+pub(crate) fn devices(providers: &[&'static Provider]) -> impl Iterator<Item = Device> {
+    providers.iter().flat_map(|provider| verbs::devices(provider).unwrap_or_default())
 }
 
 impl Candidate {

@@ -13,7 +13,7 @@ use verbs::{Context, Device, DeviceKind, Provider};
 
 use crate::Error;
 use crate::calibrate::Line;
-use crate::choice::{Reason, candidates, choose};
+use crate::choice::{Reason, candidates, choose, devices};
 use crate::pattern::{self, Flood, Span};
 use crate::point::{Flow, Length, Pattern, PointSpec, RAW_SAMPLES_MAX, Service};
 use crate::process::agent::{PointError, Worker};
@@ -45,6 +45,21 @@ struct Open {
     reason: Reason,
 }
 
+impl Open {
+    /// Opens the named device, or the one that [`choose`] prefers, and finds its port, on which something can be measured.
+    fn find(
+        providers: &[&'static Provider],
+        name: Option<&str>,
+        options: PortOptions,
+    ) -> Result<Self, Error> {
+        let (device, reason) = find(providers, name, options)?;
+        let context = device.open()?;
+        let port = LocalPort::find(&context, options)?;
+        port.check()?;
+        Ok(Self { context, port: Arc::new(port), reason })
+    }
+}
+
 /// How far a point has been set up.
 enum Stage {
     Idle,
@@ -68,11 +83,7 @@ impl VerbsWorker {
 
     fn open(&mut self) -> Result<&Open, Error> {
         if self.open.is_none() {
-            let (device, reason) = find(self.providers, self.device.as_deref(), self.options)?;
-            let context = device.open()?;
-            let port = LocalPort::find(&context, self.options)?;
-            port.check()?;
-            self.open = Some(Open { context, port: Arc::new(port), reason });
+            self.open = Some(Open::find(self.providers, self.device.as_deref(), self.options)?);
         }
         Ok(self.open.as_ref().expect("it was opened above"))
     }
@@ -96,9 +107,7 @@ pub fn find(
         let chosen = choose(&candidates).map(|(index, reason)| (devices.swap_remove(index), reason));
         return chosen.ok_or_else(|| Error::NoDevice { name: "any".to_owned(), known: "none".to_owned() });
     };
-    // A provider that cannot list its devices has none to offer; `rdmascope devices` says why.
-    let known = providers.iter().flat_map(|provider| verbs::devices(provider).unwrap_or_default());
-    let known: Vec<_> = known.collect();
+    let known: Vec<_> = devices(providers).collect();
     let found = known.iter().find(|device| device.name() == name).cloned();
     found.map(|device| (device, Reason::Named)).ok_or_else(|| {
         let names: Vec<_> = known.iter().map(Device::name).collect();
@@ -112,8 +121,7 @@ pub fn find(
 /// # Errors
 /// When there is no such device, port or GID, or nothing can be measured on it.
 pub fn check(providers: &[&'static Provider], name: Option<&str>, options: PortOptions) -> Result<(), Error> {
-    let (device, _) = find(providers, name, options)?;
-    LocalPort::find(&device.open()?, options)?.check()
+    Open::find(providers, name, options).map(drop)
 }
 
 impl Worker for VerbsWorker {

@@ -140,6 +140,15 @@ pub const DEPARTURES: &[Theme] = &[
     },
     Theme {
         kind: "rxe",
+        title: "Retries",
+        departures: &[(
+            "seven retries are for ever, of an answer that never comes too: rxe_completer() (rxe_comp.c) counts no seven down",
+            &["errors::seven_retries_are_seven"],
+        )],
+        at_times: &[],
+    },
+    Theme {
+        kind: "rxe",
         title: "Datagrams",
         departures: &[(
             "a controlled Q_Key goes out as it is: init_req_packet() (rxe_req.c) never takes the queue pair's own",

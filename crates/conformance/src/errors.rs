@@ -103,6 +103,15 @@ pub(crate) fn an_absent_peer_exhausts_the_retries(bench: &mut Bench) {
     fails_by_retries(bench, &c);
 }
 
+/// IBTA volume 1, section 9.9.2.4.1: seven means for ever of the count of retries for RNR, and of no other.
+pub(crate) fn seven_retries_are_seven(bench: &mut Bench) {
+    const EIGHT_TIMEOUTS: Duration = Duration::from_nanos(8 * (4096 << 10));
+    let (a, b) = (bench.near.side(&Shape::of(IBV_QPT_RC)), bench.far.side(&Shape::of(IBV_QPT_RC)));
+    bench.near.connect_to(&a, b.number, b.gid, &Tuning { retries: 7, ..IMPATIENT });
+    let time = time_to_fail(bench, &a, IBV_WC_RETRY_EXC_ERR);
+    assert!(time >= EIGHT_TIMEOUTS, "eight timeouts took {time:?}");
+}
+
 pub(crate) fn a_wrong_sequence_number_exhausts_the_retries(bench: &mut Bench) {
     let (a, b) = (bench.near.side(&Shape::of(IBV_QPT_RC)), bench.far.side(&Shape::of(IBV_QPT_RC)));
     bench.near.connect_to(&a, b.number, b.gid, &IMPATIENT);

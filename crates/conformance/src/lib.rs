@@ -137,6 +137,7 @@ cases! {
             receiver_not_ready_waits_for_ever_with_seven
             an_early_receive_does_not_shorten_the_wait
             an_absent_peer_exhausts_the_retries
+            seven_retries_are_seven
             a_wrong_sequence_number_exhausts_the_retries
             uc_begins_with_any_sequence_number
             another_service_exhausts_the_retries

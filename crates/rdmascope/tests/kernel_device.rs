@@ -293,7 +293,7 @@ fn why(ended: &Ended) -> &str {
 /// Runs with agents that are started by a script, which has the host, `zero` or `one`, and the agent's words as arguments.
 fn run_with(scratch: &Scratch, script: &str, words: &[&str]) -> Ended {
     scratch.write("wrapper.sh", script);
-    let via = ["-n", "20", "--hosts", "zero,one", "--via", "sh wrapper.sh {host}"];
+    let via = ["--hosts", "zero,one", "--via", "sh wrapper.sh {host}"];
     scratch.run(&[words, &via, &ONE_CPU].concat())
 }
 
@@ -356,7 +356,7 @@ fn gids_of_two_families_are_refused_before_anything_is_sent() {
     let script = format!(
         "case $1 in zero) index={ipv4} ;; *) index={ipv6} ;; esac; shift; exec \"$@\" --gid-index $index\n"
     );
-    let ended = run_with(&scratch, &script, &["lat", "send", "-d", &device]);
+    let ended = run_with(&scratch, &script, &["lat", "send", "-n", "20", "-d", &device]);
     let words = [
         "the GIDs of the two ends cannot reach each other",
         &format!("(index {ipv4}, RoCE v2, IPv4) here"),
@@ -387,7 +387,7 @@ fn a_key_of_other_memory_is_status_10() {
     let scratch = Scratch::alone();
     scratch.write("tamper.py", TAMPER);
     let script = "case $1 in zero) shift; exec python3 tamper.py \"$@\" ;; esac; shift; exec \"$@\"\n";
-    let ended = run_with(&scratch, script, &["lat", "read", "-d", &device]);
+    let ended = run_with(&scratch, script, &["lat", "read", "-n", "20", "-d", &device]);
     let words = [
         "rank 0: message 0 could not be sent: remote access error (status 10)",
         "the peer's memory does not allow it",
@@ -462,5 +462,107 @@ fn a_link_that_is_down_is_told_and_passed_over() {
     let [(severity, found, remedy)] = findings(&report, "port state")[..] else { panic!("{report:#}") };
     assert_eq!((severity, remedy), ("problem", &*format!("ip link set {interface} up")));
     assert!(found.contains("is down (disabled)"), "{found}");
+    scratch.assert_nothing_left();
+}
+
+/// Two interfaces of this host at the ends of a virtual cable, with a software device over each. What a device sends to
+/// itself passes no firewall; what these send to each other passes the kernel's, as what comes from another host does.
+struct Cable;
+
+impl Cable {
+    /// rxe finds its way by interface and address, so that the address of the far end is found on the cable and not in
+    /// this host; `accept_local` lets it come from there.
+    const LAY: &str = "
+        modprobe -a veth nf_tables
+        ip link add wire0 type veth peer name wire1
+        address() { cat /sys/class/net/$1/address; }
+        for end in 0 1; do
+            for setting in accept_local=1 rp_filter=0; do
+                echo ${setting#*=} >/proc/sys/net/ipv4/conf/wire$end/${setting%=*}
+            done
+            ip addr add 10.9.0.$((end + 1))/24 dev wire$end
+            ip link set wire$end up
+        done
+        ip neigh replace 10.9.0.2 lladdr $(address wire1) dev wire0 nud permanent
+        ip neigh replace 10.9.0.1 lladdr $(address wire0) dev wire1 nud permanent
+        for end in 0 1; do rdma link add rxe_wire$end type rxe netdev wire$end; done
+        nft add table ip rdmascope
+        nft 'add chain ip rdmascope input { type filter hook input priority 0; }'";
+    /// The devices of rank 0 and rank 1, whatever else is there.
+    const WRAPPER: &str = "
+        case $1 in zero) device=rxe_wire0 ;; *) device=rxe_wire1 ;; esac
+        shift
+        exec \"$@\" --device $device\n";
+
+    fn lay() -> Self {
+        let cable = Self;
+        shell(Self::LAY);
+        cable
+    }
+}
+
+impl Drop for Cable {
+    fn drop(&mut self) {
+        let take_up = "nft delete table ip rdmascope; for end in 0 1; do rdma link delete rxe_wire$end; done; \
+                       ip link delete wire0";
+        let _ = Command::new("sh").args(["-c", take_up]).status();
+    }
+}
+
+/// Runs a script that must succeed.
+#[track_caller]
+fn shell(script: &str) -> String {
+    let output = Command::new("sh").args(["-ec", script]).output().unwrap();
+    assert!(output.status.success(), "{script}\n{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// How many packets a rule of the firewall with a counter has seen.
+fn packets_seen() -> u64 {
+    let rules = shell("nft list table ip rdmascope");
+    let (_, after) = rules.split_once("counter packets ").expect("there is a counter");
+    after.split_whitespace().next().unwrap().parse().unwrap()
+}
+
+#[test]
+fn a_firewall_that_drops_roce_is_told() {
+    if device_to_disturb().is_none() {
+        return;
+    }
+    if let Some(missing) = ["nft", "ip", "rdma", "modprobe"].iter().find(|name| !is_installed(name)) {
+        return skip("root", &format!("{missing} is not installed"));
+    }
+    let scratch = Scratch::alone();
+    let plan = "name = \"wire\"\ntitle = \"Wire\"\n[[experiment]]\nname = \"one\"\npattern = \"ping-pong\"\n\
+                iterations = 20\ntimeout = \"5s\"\n[experiment.axes]\nservice = [\"RC\", \"UC\"]\nsize_bytes = 64\n";
+    scratch.write("plan.toml", plan);
+    let _cable = Cable::lay();
+    let measure = |record| run_with(&scratch, Cable::WRAPPER, &["run", "plan.toml", "--out", record]);
+
+    shell("nft add rule ip rdmascope input udp dport 4791 counter accept");
+    let open = measure("open");
+    assert_eq!(open.status, Some(0), "{open:?}");
+    assert!(packets_seen() >= 80, "its packets pass the firewall: {}", packets_seen());
+    let (report, _) = doctor(&["-d", "rxe_wire0"]);
+    let [(severity, ..)] = findings(&report, "firewall")[..] else { panic!("{report:#}") };
+    assert_eq!(severity, "good", "{report:#}");
+
+    shell(
+        "nft flush table ip rdmascope
+         nft add rule ip rdmascope input udp dport 4791 counter drop",
+    );
+    let closed = measure("closed");
+    assert_eq!(closed.status, Some(1), "{closed:?}");
+    assert!(packets_seen() > 0, "it dropped nothing");
+    let (_, points) = scratch.record("closed");
+    for (point, service) in points.iter().zip(["RC", "UC"]) {
+        let Status::Failed { error } = &point.status else { panic!("{point:#?}") };
+        let way = format!("({service} from GID ");
+        assert_words(error, &["a firewall drops UDP port 4791 (`nft list ruleset` at both ends)", &way]);
+    }
+    let (report, _) = doctor(&["-d", "rxe_wire0"]);
+    let [(severity, found, _)] = findings(&report, "firewall")[..] else { panic!("{report:#}") };
+    assert_eq!(severity, "warning", "{report:#}");
+    assert_words(found, &["a rule drops UDP port 4791: udp dport 4791 counter packets "]);
     scratch.assert_nothing_left();
 }

@@ -13,6 +13,10 @@ use super::plan::{Point, Quantity};
 pub(super) fn measure(program: &Path, device: &str, point: &Point, out: &Path) -> Result<f64> {
     let mut command = Command::new(program);
     command.args(point.ours).args(["--local", "-d", device, "-c", point.service]);
+    command.args(["--cpus", &point.part.cpus().join(",")]);
+    if point.has_events {
+        command.arg("-e");
+    }
     command.args(["-s", &point.size_bytes.to_string(), "-n", &point.messages.to_string(), "--out"]).arg(out);
     let ended = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).output()?;
     let said = String::from_utf8_lossy(&ended.stderr);

@@ -22,8 +22,11 @@ pub(super) fn measure(point: &Point, device: &str) -> Result<f64> {
         // No peak: its stamps are as many as the messages, and it means nothing for so few.
         words.push("-N");
     }
+    if point.has_events {
+        words.push("-e");
+    }
     let client: Vec<&str> = words.iter().copied().chain(["127.0.0.1"]).collect();
-    let printed = process::pair(&words, PORT, &client, true)?;
+    let printed = process::pair(point.part.cpus(), &words, PORT, &client, true)?;
     read(&printed, point.quantity, point.size_bytes)
 }
 

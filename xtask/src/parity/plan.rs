@@ -29,14 +29,46 @@ pub(super) enum Quantity {
     Rate,
 }
 
+/// Where it is measured.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Part {
+    /// Both ends on one CPU, whose time in the virtual machine is the number of its instructions: the same runs take the
+    /// same time. For what needs one end only, as reads do, and for ends that sleep in turn, by events.
+    Counted,
+    /// An end on each of two CPUs, both polling, in the time of the machine beneath.
+    Timed,
+}
+
+impl Part {
+    pub(super) const ALL: [Self; 2] = [Self::Counted, Self::Timed];
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Counted => "counted",
+            Self::Timed => "timed",
+        }
+    }
+
+    /// CPUs of the client (our rank 0) and the server (rank 1).
+    pub(super) fn cpus(self) -> [&'static str; 2] {
+        match self {
+            Self::Counted => ["0", "0"],
+            Self::Timed => ["0", "1"],
+        }
+    }
+}
+
 /// A test of theirs with one size, and our benchmark of the same.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Point {
+    pub(super) part: Part,
     pub(super) tool: Tool,
     /// Their name for it.
     pub(super) test: &'static str,
     pub(super) service: &'static str,
     pub(super) quantity: Quantity,
+    /// Whether both ends sleep until events wake them.
+    pub(super) has_events: bool,
     /// Our words for it, `lat send`, and what else it takes to be the same.
     pub(super) ours: &'static [&'static str],
     pub(super) size_bytes: u64,
@@ -63,33 +95,46 @@ fn messages(size: u64, quantity: Quantity) -> u64 {
     }
 }
 
-/// All tests, by tool and service.
-fn tests() -> Vec<(Tool, &'static str, &'static str, Quantity, &'static [&'static str])> {
+/// A test over one service, and whether both ends sleep until events wake them.
+type Test = (Tool, &'static str, &'static str, Quantity, bool, &'static [&'static str]);
+
+/// What is measured in a part.
+fn tests(part: Part) -> Vec<Test> {
     use Quantity::{Latency, MeanLatency, Rate};
     use Tool::{Perftest, Qperf};
-    vec![
-        (Perftest, "ib_send_lat", "RC", Latency, &["lat", "send"]),
-        (Perftest, "ib_send_lat", "UC", Latency, &["lat", "send"]),
-        (Perftest, "ib_send_lat", "UD", Latency, &["lat", "send"]),
-        (Perftest, "ib_write_lat", "RC", Latency, &["lat", "write"]),
-        (Perftest, "ib_write_lat", "UC", Latency, &["lat", "write"]),
-        (Perftest, "ib_read_lat", "RC", Latency, &["lat", "read"]),
-        (Perftest, "ib_atomic_lat", "RC", Latency, &["lat", "atomic"]),
-        (Perftest, "ib_send_bw", "RC", Rate, &["bw", "send"]),
-        (Perftest, "ib_send_bw", "UC", Rate, &["bw", "send"]),
-        (Perftest, "ib_send_bw", "UD", Rate, &["bw", "send"]),
-        (Perftest, "ib_write_bw", "RC", Rate, &["bw", "write"]),
-        (Perftest, "ib_write_bw", "UC", Rate, &["bw", "write"]),
-        (Perftest, "ib_read_bw", "RC", Rate, &["bw", "read"]),
-        // qperf makes no address handles with global routes, so that on Ethernet only its RC tests run, through RDMA CM;
-        // it knows means alone.
-        (Qperf, "rc_lat", "RC", MeanLatency, &["lat", "send", "-R"]),
-        (Qperf, "rc_rdma_write_poll_lat", "RC", MeanLatency, &["lat", "write", "-R"]),
-        (Qperf, "rc_rdma_read_lat", "RC", MeanLatency, &["lat", "read", "-R"]),
-        (Qperf, "rc_bw", "RC", Rate, &["bw", "send", "-R"]),
-        (Qperf, "rc_rdma_write_bw", "RC", Rate, &["bw", "write", "-R"]),
-        (Qperf, "rc_rdma_read_bw", "RC", Rate, &["bw", "read", "-R"]),
-    ]
+    // qperf makes no address handles with global routes, so that on Ethernet only its RC tests run, through RDMA CM; it
+    // knows means alone.
+    match part {
+        Part::Counted => vec![
+            (Perftest, "ib_send_lat", "RC", Latency, true, &["lat", "send"]),
+            (Perftest, "ib_send_lat", "UC", Latency, true, &["lat", "send"]),
+            (Perftest, "ib_send_lat", "UD", Latency, true, &["lat", "send"]),
+            (Perftest, "ib_read_lat", "RC", Latency, false, &["lat", "read"]),
+            (Perftest, "ib_atomic_lat", "RC", Latency, false, &["lat", "atomic"]),
+            (Perftest, "ib_send_bw", "RC", Rate, true, &["bw", "send"]),
+            (Perftest, "ib_send_bw", "UC", Rate, true, &["bw", "send"]),
+            (Perftest, "ib_send_bw", "UD", Rate, true, &["bw", "send"]),
+            (Perftest, "ib_write_bw", "RC", Rate, false, &["bw", "write"]),
+            (Perftest, "ib_read_bw", "RC", Rate, false, &["bw", "read"]),
+            (Qperf, "rc_lat", "RC", MeanLatency, true, &["lat", "send", "-R"]),
+            (Qperf, "rc_rdma_read_lat", "RC", MeanLatency, true, &["lat", "read", "-R"]),
+            (Qperf, "rc_bw", "RC", Rate, true, &["bw", "send", "-R"]),
+            (Qperf, "rc_rdma_write_bw", "RC", Rate, true, &["bw", "write", "-R"]),
+            (Qperf, "rc_rdma_read_bw", "RC", Rate, true, &["bw", "read", "-R"]),
+        ],
+        Part::Timed => vec![
+            (Perftest, "ib_send_lat", "RC", Latency, false, &["lat", "send"]),
+            (Perftest, "ib_send_lat", "UC", Latency, false, &["lat", "send"]),
+            (Perftest, "ib_send_lat", "UD", Latency, false, &["lat", "send"]),
+            (Perftest, "ib_write_lat", "RC", Latency, false, &["lat", "write"]),
+            (Perftest, "ib_write_lat", "UC", Latency, false, &["lat", "write"]),
+            (Perftest, "ib_send_bw", "RC", Rate, false, &["bw", "send"]),
+            // Our target takes part where nothing is acknowledged: it confirms that all has come.
+            (Perftest, "ib_write_bw", "UC", Rate, false, &["bw", "write"]),
+            (Qperf, "rc_lat", "RC", MeanLatency, false, &["lat", "send", "-R"]),
+            (Qperf, "rc_rdma_write_poll_lat", "RC", MeanLatency, false, &["lat", "write", "-R"]),
+        ],
+    }
 }
 
 /// The sizes of a test in bytes. A datagram is one packet, of 1024 B on an interface whose packets have 1500; an atomic has
@@ -105,14 +150,14 @@ fn sizes(amount: Amount, tool: Tool, service: &str, ours: &[&str]) -> &'static [
 }
 
 /// All points of the tests whose name has `only` in it.
-pub(super) fn points(amount: Amount, only: &str) -> Vec<Point> {
+pub(super) fn points(part: Part, amount: Amount, only: &str) -> Vec<Point> {
     let mut points = Vec::new();
-    for (tool, test, service, quantity, ours) in tests() {
+    for (tool, test, service, quantity, has_events, ours) in tests(part) {
         let is_quick = tool == Tool::Perftest || ["rc_lat", "rc_bw"].contains(&test);
         if (amount == Amount::Full || is_quick) && test.contains(only) {
             let of = sizes(amount, tool, service, ours).iter().map(|&size_bytes| {
                 let messages = messages(size_bytes, quantity);
-                Point { tool, test, service, quantity, ours, size_bytes, messages }
+                Point { part, tool, test, service, quantity, has_events, ours, size_bytes, messages }
             });
             points.extend(of);
         }
@@ -127,7 +172,7 @@ mod tests {
     #[test]
     fn sizes_fit_their_services() {
         for amount in [Amount::Full, Amount::Quick] {
-            let points = points(amount, "");
+            let points = points(Part::Counted, amount, "");
             let of = |service: &'static str| points.iter().filter(move |point| point.service == service);
             assert!(of("UD").all(|point| point.size_bytes <= 1024));
             let largest = if amount == Amount::Full { 65536 } else { 4096 };
@@ -135,7 +180,16 @@ mod tests {
             let mut atomics = points.iter().filter(|point| point.test == "ib_atomic_lat");
             assert_eq!((atomics.next().unwrap().size_bytes, atomics.next().is_none()), (8, true));
         }
-        let writes = points(Amount::Full, "write_lat");
+        let writes = points(Part::Timed, Amount::Full, "write_lat");
         assert!(writes.len() == 14 && writes.iter().all(|point| point.test == "ib_write_lat"));
+    }
+
+    #[test]
+    fn ends_that_share_a_cpu_do_not_both_poll() {
+        for point in points(Part::Counted, Amount::Full, "") {
+            let is_alone =
+                ["read", "write", "atomic"].contains(&point.ours[1]) && point.ours[..2] != ["lat", "write"];
+            assert!(point.has_events || is_alone, "{point:?}");
+        }
     }
 }

@@ -12,10 +12,6 @@ const LISTENS_WITHIN: Duration = Duration::from_secs(20);
 const ENDS_WITHIN: Duration = Duration::from_secs(120);
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// CPUs of the client and the server: those that rdmascope gives rank 0 and rank 1.
-const CLIENT_CPU: &str = "0";
-const SERVER_CPU: &str = "1";
-
 /// A program that is killed when it is dropped.
 struct Running(Child);
 
@@ -27,9 +23,15 @@ impl Drop for Running {
 }
 
 /// Starts a server, waits until it listens on a TCP port, runs its client and gives what the client printed. The server
-/// must end by itself afterwards if `ends` is true.
-pub(super) fn pair(server: &[&str], port: u16, client: &[&str], ends: bool) -> Result<String> {
-    let mut server = Running(pinned(server, SERVER_CPU).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?);
+/// must end by itself afterwards if `ends` is true. Each has a CPU, the client's first.
+pub(super) fn pair(
+    cpus: [&str; 2],
+    server: &[&str],
+    port: u16,
+    client: &[&str],
+    ends: bool,
+) -> Result<String> {
+    let mut server = Running(pinned(server, cpus[1]).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?);
     let since = Instant::now();
     while !listens(port) {
         if let Some(status) = server.0.try_wait()? {
@@ -40,8 +42,7 @@ pub(super) fn pair(server: &[&str], port: u16, client: &[&str], ends: bool) -> R
         }
         std::thread::sleep(PAUSE);
     }
-    let mut client =
-        Running(pinned(client, CLIENT_CPU).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?);
+    let mut client = Running(pinned(client, cpus[0]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?);
     let mut printed = client.0.stdout.take().context("a pipe that was asked for is not there")?;
     // Less than a pipe holds, so that nobody has to read while it runs.
     let status = ended(&mut client.0).context("the client does not end")?;
@@ -51,7 +52,8 @@ pub(super) fn pair(server: &[&str], port: u16, client: &[&str], ends: bool) -> R
         let mut errors = String::new();
         let mut said = client.0.stderr.take().context("a pipe that was asked for is not there")?;
         said.read_to_string(&mut errors)?;
-        bail!("the client failed ({status}): {}", errors.lines().last().unwrap_or("it said nothing"));
+        let last = errors.lines().last().or(text.lines().last());
+        bail!("the client failed ({status}): {}", last.unwrap_or("it said nothing"));
     }
     if ends {
         ended(&mut server.0).context("the server does not end")?;

@@ -29,8 +29,14 @@ impl Row {
 
     /// Who measured what, in a message.
     pub(super) fn label(&self, is_ours: bool) -> String {
-        let Point { test, service, size_bytes, .. } = self.point;
+        let Point { service, size_bytes, .. } = self.point;
+        let test = self.test();
         format!("{} {test} {service} {size_bytes} B:", if is_ours { "rdmascope beside" } else { "theirs" })
+    }
+
+    /// Their name for it.
+    fn test(&self) -> String {
+        format!("{}{}", self.point.test, if self.point.has_events { " -e" } else { "" })
     }
 
     /// Takes in what a run gave.
@@ -66,6 +72,7 @@ impl Row {
         let ratio = ours.best / theirs.best;
         let holds = if is_rate { ratio >= RATE_MIN } else { (ratio - 1.0).abs() <= AGREES };
         let verdict = match (theirs.is_steady() && ours.is_steady(), holds) {
+            _ if theirs.runs.min(ours.runs) < BEST => Verdict::TooFew,
             (false, _) => Verdict::Unsteady,
             (true, true) => Verdict::Agrees,
             (true, false) => Verdict::Differs,
@@ -116,6 +123,7 @@ enum Verdict {
     Agrees,
     Differs,
     Unsteady,
+    TooFew,
 }
 
 impl Verdict {
@@ -124,6 +132,7 @@ impl Verdict {
             Self::Agrees => "agrees",
             Self::Differs => "DIFFERS",
             Self::Unsteady => "unsteady",
+            Self::TooFew => "too few runs to say",
         }
     }
 }
@@ -149,8 +158,8 @@ pub(super) fn print(rows: &[Row]) -> String {
         "test", "", "bytes", "runs", head[0], head[1], head[2], head[0], head[1], head[2], head[0], head[1]
     );
     for row in rows {
-        let Point { test, service, size_bytes, .. } = row.point;
-        let _ = write!(out, "{test:<22} {service:<2} {size_bytes:>5} ");
+        let Point { service, size_bytes, .. } = row.point;
+        let _ = write!(out, "{:<22} {service:<2} {size_bytes:>5} ", row.test());
         let Some(Compared { theirs, ours, ratio, verdict }) = row.compared() else {
             let _ = writeln!(out, "FAILED");
             continue;
@@ -178,11 +187,12 @@ pub(super) fn print(rows: &[Row]) -> String {
     let _ = write!(
         out,
         "# {} points: {} agree (latency within 3 %, rate at least 0.98), {} differ, {} unsteady (the best runs of one are \
-         more than 3 % apart), {} failed",
+         more than 3 % apart), {} with too few runs, {} failed",
         rows.len(),
         count(Some(Verdict::Agrees)),
         count(Some(Verdict::Differs)),
         count(Some(Verdict::Unsteady)),
+        count(Some(Verdict::TooFew)),
         count(None)
     );
     out
@@ -190,11 +200,11 @@ pub(super) fn print(rows: &[Row]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::plan::{Amount, points};
+    use super::super::plan::{Amount, Part, points};
     use super::*;
 
     fn row(quantity: Quantity, ours: &[f64], theirs: &[f64]) -> Row {
-        let point = Point { quantity, ..points(Amount::Quick, "")[0] };
+        let point = Point { quantity, ..points(Part::Counted, Amount::Quick, "")[0] };
         Row { ours: ours.to_vec(), theirs: theirs.to_vec(), ..Row::new(point) }
     }
 
@@ -209,7 +219,7 @@ mod tests {
             (row(Latency, &times(1.04), &steady), Some(Verdict::Differs)),
             (row(Latency, &times(0.96), &steady), Some(Verdict::Differs)),
             (row(Latency, &steady, &unsteady), Some(Verdict::Unsteady)),
-            (row(Latency, &[100.0], &steady), Some(Verdict::Unsteady)),
+            (row(Latency, &[100.0], &steady), Some(Verdict::TooFew)),
             (row(Rate, &steady[..3], &[99.0, 98.0, 99.0]), Some(Verdict::Agrees)),
             (row(Rate, &[97.0, 97.0, 97.0], &steady[..3]), Some(Verdict::Differs)),
             (row(Rate, &[], &steady), None),

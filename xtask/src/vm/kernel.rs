@@ -19,6 +19,9 @@ pub(super) const BOOT_MODULES: &str = "virtio_pci virtio_console 9pnet_virtio 9p
 pub(super) const NET_MODULES: &str = "virtio_net";
 /// What makes rxe0 and lets programs use it. rxe finds its checksum by name: no dependency of its module leads there.
 pub(super) const RDMA_MODULES: &str = "crc32_generic rdma_rxe ib_uverbs rdma_ucm";
+/// For commands that load them: a virtual cable and a firewall. (There is no Soft-iWARP in it.)
+const OTHER_MODULES: &str = "veth nf_tables";
+const ALL_MODULES: [&str; 4] = [BOOT_MODULES, NET_MODULES, RDMA_MODULES, OTHER_MODULES];
 
 /// A kernel in the cache.
 #[derive(Debug)]
@@ -98,7 +101,7 @@ fn newest(cache: &Path) -> Result<Option<(PathBuf, i64)>> {
 /// Names in the cache for another list of modules, or of another way to unpack (FORMAT), end otherwise.
 fn suffix() -> String {
     let mut hasher = DefaultHasher::new();
-    (FORMAT, BOOT_MODULES, NET_MODULES, RDMA_MODULES).hash(&mut hasher);
+    (FORMAT, ALL_MODULES).hash(&mut hasher);
     format!("-{:08x}", hasher.finish() as u32)
 }
 
@@ -200,7 +203,7 @@ fn payload(image: &[u8]) -> Option<&[u8]> {
 /// Copies the modules that are needed, with those that they depend on, and lists them for `modprobe`.
 fn modules(tree: &Path, done: &Path, release: &str) -> Result<()> {
     run_in(tree, &[OsStr::new("/sbin/depmod"), OsStr::new("-b"), tree.as_os_str(), OsStr::new(release)])?;
-    let names = [BOOT_MODULES, NET_MODULES, RDMA_MODULES].map(str::split_whitespace).into_iter().flatten();
+    let names = ALL_MODULES.map(str::split_whitespace).into_iter().flatten();
     for name in names {
         let mut depends = Command::new("/sbin/modprobe");
         depends.arg("-d").arg(tree).args(["-S", release, "--show-depends", name]);

@@ -29,6 +29,8 @@ pub(super) struct Parts<'a> {
     pub(super) archive: &'a [u8],
     /// Writable inside.
     pub(super) out: Option<&'a Path>,
+    /// Whether time is the number of instructions.
+    pub(super) is_counted: bool,
     pub(super) is_verbose: bool,
 }
 
@@ -163,7 +165,13 @@ fn arguments(parts: &Parts<'_>, archive: &File, writers: [&PipeWriter; 4]) -> Ve
     let is_steady = host_counter_is_steady();
     let mut words: Vec<OsString> = Vec::new();
     let mut add = |list: &str| words.extend(list.split(' ').map(OsString::from));
-    add("-nodefaults -no-user-config -no-reboot -display none -M pc -accel tcg,thread=multi -smp 2 -m 2G");
+    add("-nodefaults -no-user-config -no-reboot -display none -M pc -m 2G");
+    add(if parts.is_counted {
+        // A nanosecond for each instruction, and none for being idle: the clock goes on to the next timer.
+        "-accel tcg,thread=single -smp 1 -icount shift=0,sleep=off"
+    } else {
+        "-accel tcg,thread=multi -smp 2"
+    });
     // The emulated counter is the host's, but QEMU 7.2 will not say that its rate is constant unless it is forced to. Clocks
     // of programs (`measure::clock`) ask for that; the guest's kernel is told by tsc=reliable, or would read the HPET, which
     // takes it a microsecond.

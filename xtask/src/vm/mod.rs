@@ -23,14 +23,15 @@ use self::machine::{Machine, Parts};
 use self::options::{Options, USAGE};
 use crate::{ci, shell};
 
-/// Debian packages that the machine needs, and those whose programs are compared with ours inside.
-pub(crate) const PACKAGES: [(&str, &str); 9] = [
+/// Debian packages that the machine needs, and those whose programs tests use inside or compare with ours.
+pub(crate) const PACKAGES: [(&str, &str); 10] = [
     // The package `busybox` has the same file, but needs libraries.
     ("busybox-static", "/var/lib/dpkg/info/busybox-static.list"),
     ("ibverbs-providers", "/etc/libibverbs.d/rxe.driver"),
     ("ibverbs-utils", "/usr/bin/ibv_devinfo"),
     ("iproute2", "/usr/bin/rdma"),
     ("kmod", "/sbin/modprobe"),
+    ("nftables", "/usr/sbin/nft"),
     ("perftest", "/usr/bin/ib_send_lat"),
     ("qemu-system-x86", "/usr/bin/qemu-system-x86_64"),
     ("qperf", "/usr/bin/qperf"),
@@ -78,6 +79,7 @@ fn boot(options: &Options) -> Result<u8> {
         kernel: &kernel.image(),
         archive: &archive,
         out: out.as_deref(),
+        is_counted: options.is_counted,
         is_verbose: options.is_verbose,
     };
     Machine::start(&parts)?.run(options.timeout)

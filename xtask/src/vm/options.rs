@@ -21,8 +21,11 @@ RDMASCOPE_* are passed on.
   --out DIR            a directory of this machine that is writable inside, at the same place; created if it is missing;
                        its path is in RDMASCOPE_VM_OUT
   --env NAME=VALUE     sets a variable of the command's environment
+  --counted            one CPU, whose time is the number of instructions that it has executed, a nanosecond each: what this
+                       machine does beside it changes nothing (otherwise two CPUs, in this machine's time)
   --before COMMANDS    runs shell commands first, in the shell that becomes COMMAND: `ip link set eth0 down`, `ulimit -l 64`
-  --no-rxe             makes no device and loads no module of RDMA (`modprobe` does, in --before)
+  --no-rxe             makes no device and loads no module of RDMA (`modprobe` does, in --before; veth and nf_tables are
+                       there as well)
   --timeout SECONDS    ends the machine when COMMAND takes longer (300)
   --verbose            shows the kernel's console, and how long the boot took";
 
@@ -34,6 +37,7 @@ pub(super) struct Options {
     pub(super) variables: Vec<(OsString, OsString)>,
     pub(super) before: Vec<OsString>,
     pub(super) has_rxe: bool,
+    pub(super) is_counted: bool,
     pub(super) timeout: Duration,
     pub(super) is_verbose: bool,
 }
@@ -50,6 +54,7 @@ impl Options {
             variables: Vec::new(),
             before: Vec::new(),
             has_rxe: true,
+            is_counted: false,
             timeout: TIMEOUT,
             is_verbose: false,
         };
@@ -61,6 +66,7 @@ impl Options {
                 Some("--help" | "-h") => return Ok(None),
                 Some("--before") => options.before.push(value()?),
                 Some("--env") => options.variables.push(variable(&value()?)?),
+                Some("--counted") => options.is_counted = true,
                 Some("--no-rxe") => options.has_rxe = false,
                 Some("--out") => options.out = Some(value()?.into()),
                 Some("--timeout") => options.timeout = seconds(&value()?)?,
@@ -139,6 +145,7 @@ mod tests {
             "z",
             "--timeout",
             "7",
+            "--counted",
             "--verbose",
         ];
         let options = parsed(&[&words[..], &["true"]].concat());
@@ -146,7 +153,7 @@ mod tests {
         assert_eq!(options.variables, [("A".into(), "b=c".into())]);
         assert_eq!(options.before, ["x; y", "z"]);
         assert_eq!(options.timeout, Duration::from_secs(7));
-        assert!(options.is_verbose);
+        assert!(options.is_counted && options.is_verbose);
         assert_eq!(parse(&["--help", "true"]).unwrap(), None);
     }
 

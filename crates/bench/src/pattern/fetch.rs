@@ -22,10 +22,7 @@ pub fn fetch<E: Endpoint, R: Recorder>(
         once(endpoint)?;
     }
     let mut before = clock.now();
-    let (target, end) = match span {
-        Span::Messages(messages) => (messages, u64::MAX),
-        Span::For(time) => (u64::MAX, before.0.saturating_add(clock.ticks(time))),
-    };
+    let (target, end) = span.end(clock, before);
     let mut done = 0;
     while done < target && before.0 < end {
         once(endpoint)?;

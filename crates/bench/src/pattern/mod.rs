@@ -15,6 +15,8 @@ pub use stream::{Flood, Flow, stream};
 
 use std::time::Duration;
 
+use measure::clock::{Clock, Ticks};
+
 /// How long a pattern measures.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Span {
@@ -22,4 +24,15 @@ pub enum Span {
     For(Duration),
     /// For a number of messages in each direction.
     Messages(u64),
+}
+
+impl Span {
+    /// The number of messages, and the stamp, at which what began then is over; the one that it does not limit is beyond
+    /// reach.
+    fn end(self, clock: Clock, begin: Ticks) -> (u64, u64) {
+        match self {
+            Self::Messages(messages) => (messages, u64::MAX),
+            Self::For(time) => (u64::MAX, begin.0.saturating_add(clock.ticks(time))),
+        }
+    }
 }

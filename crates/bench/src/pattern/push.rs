@@ -46,10 +46,7 @@ pub fn push<E: Endpoint>(
 /// Posts until it is enough; gives how many.
 fn post<E: Endpoint>(endpoint: &mut E, span: Span) -> Result<u64, Error> {
     let clock = endpoint.clock();
-    let (target, end) = match span {
-        Span::Messages(messages) => (messages, u64::MAX),
-        Span::For(time) => (u64::MAX, clock.now().0.saturating_add(clock.ticks(time))),
-    };
+    let (target, end) = span.end(clock, clock.now());
     let (mut total, mut lanes) = (0, endpoint.lanes());
     while lanes > 0 && total < target {
         let over = total + lanes >= target || (end != u64::MAX && clock.now().0 >= end);

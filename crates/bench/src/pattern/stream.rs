@@ -75,11 +75,9 @@ fn flood<E: Endpoint>(
     let lanes = endpoint.lanes();
     let mut out = Side::new(flow != Flow::In, lanes);
     let mut into = Side::new(flow != Flow::Out, lanes);
-    out.begin = clock.now().0;
-    let (target, end) = match span {
-        Span::Messages(messages) => (messages, u64::MAX),
-        Span::For(time) => (u64::MAX, out.begin.saturating_add(clock.ticks(time))),
-    };
+    let begin = clock.now();
+    out.begin = begin.0;
+    let (target, end) = span.end(clock, begin);
     while out.open || into.open {
         let mut moved = false;
         if out.open {
