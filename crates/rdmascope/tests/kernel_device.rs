@@ -534,7 +534,7 @@ fn a_firewall_that_drops_roce_is_told() {
     }
     let scratch = Scratch::alone();
     let plan = "name = \"wire\"\ntitle = \"Wire\"\n[[experiment]]\nname = \"one\"\npattern = \"ping-pong\"\n\
-                iterations = 20\ntimeout = \"5s\"\n[experiment.axes]\nservice = [\"RC\", \"UC\"]\nsize_bytes = 64\n";
+                iterations = 20\ntimeout = \"3s\"\n[experiment.axes]\nservice = [\"RC\", \"UC\"]\nsize_bytes = 64\n";
     scratch.write("plan.toml", plan);
     let _cable = Cable::lay();
     let measure = |record| run_with(&scratch, Cable::WRAPPER, &["run", "plan.toml", "--out", record]);

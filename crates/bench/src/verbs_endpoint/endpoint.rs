@@ -257,8 +257,11 @@ impl VerbsEndpoint {
         }
         if now.0 >= self.deadline {
             let waited_s = self.clock.ns_f64(now.since(self.began)) / 1e9;
-            let what = if self.waits_for_sends { "was acknowledged" } else { "arrived" };
-            let advice = self.peer.path.advice_on_silence(self.waits_for_sends);
+            // A receiver, too, has sent what the peer's device should have acknowledged, whatever became of its program.
+            self.reap()?;
+            let is_unacknowledged = self.waits_for_sends || self.outstanding >= self.signal_interval;
+            let what = if is_unacknowledged { "was acknowledged" } else { "arrived" };
+            let advice = self.peer.path.advice_on_silence(is_unacknowledged);
             return Err(Error::Deadline { what, waited_s, advice });
         }
         if self.queues.channel.is_some() {
