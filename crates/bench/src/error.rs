@@ -164,6 +164,8 @@ pub enum Error {
     PeerAddress { reason: String },
     #[error("the cache-line calibration between the ranks failed: {reason}")]
     Calibration { reason: String },
+    #[error("sleeps cannot be limited: {call} failed: {reason}")]
+    Alarm { call: &'static str, reason: String },
 
     // Processes.
     #[error("the command template {template:?} cannot be used: {reason}")]
@@ -245,6 +247,7 @@ impl Error {
             self,
             Self::AgentEnded { .. }
                 | Self::AgentSilent { .. }
+                | Self::Alarm { .. }
                 | Self::BadAgent { .. }
                 | Self::BrokenChannel { .. }
                 | Self::BrokenFrame { .. }

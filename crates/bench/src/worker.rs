@@ -179,7 +179,7 @@ impl Worker for VerbsWorker {
         let Stage::Connected(mut connected) = self.take() else { return Err(out_of_order("run")) };
         let (spec, endpoint) = &mut *connected;
         let spent_s = self.clock.ns_f64(self.clock.now().since(self.began)) / 1e9;
-        endpoint.start((spec.timeout_s - spent_s).max(0.0));
+        let _alarm = endpoint.start((spec.timeout_s - spent_s).max(0.0))?;
         let outcome = match (spec.pattern, self.rank) {
             // The peer's adapter answers alone.
             (Pattern::PingPong, 1..) if spec.operation.is_fetch() => Ok(Outcome::default()),

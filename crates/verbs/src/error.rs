@@ -96,6 +96,12 @@ impl Error {
         }
     }
 
+    /// Whether a signal has ended a sleep.
+    #[must_use]
+    pub fn is_interruption(&self) -> bool {
+        matches!(self, Self::Verb { errno: libc::EINTR, .. })
+    }
+
     /// Explains a refused transition from the specification's table.
     pub(crate) fn transition(
         qp: (u32, ibv_qp_type),

@@ -1,15 +1,14 @@
 //! Connected queue pairs (or some that know their peers) as an endpoint.
 
-use std::os::fd::AsFd;
 use std::time::Duration;
 
 use measure::clock::{Clock, Ticks};
-use rustix::event::{PollFd, PollFlags, Timespec};
 use verbs::Completion;
 use verbs::abi::IBV_WC_WR_FLUSH_ERR;
 use verbs::manager::Link;
 
 use super::LAST;
+use super::alarm::Alarm;
 use super::buffers::{Buffers, receive_depth};
 use super::failure::Path;
 use super::lane::Lane;
@@ -32,6 +31,14 @@ pub(super) enum Arrival {
     Completion,
     /// By a change of the last byte of the target, as `ib_write_lat` does.
     Memory,
+}
+
+/// The queues that announce their next completion.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, PartialOrd)]
+enum Armed {
+    Nothing,
+    Receives,
+    Both,
 }
 
 /// What an endpoint is made of.
@@ -93,8 +100,10 @@ pub(crate) struct VerbsEndpoint {
     /// Whether something happened since `quiet_since` was last looked at.
     moved: bool,
     quiet_since: Ticks,
-    armed: bool,
+    armed: Armed,
     waits_for_sends: bool,
+    /// Whether each message is timed.
+    is_timed: bool,
 }
 
 impl VerbsEndpoint {
@@ -132,16 +141,26 @@ impl VerbsEndpoint {
             pauses,
             moved: false,
             quiet_since: now,
-            armed: false,
+            armed: Armed::Nothing,
             waits_for_sends: false,
+            is_timed: spec.pattern == Pattern::PingPong,
         }
     }
 
-    /// Starts the point's time limit.
-    pub(crate) fn start(&mut self, timeout_s: f64) {
+    /// Starts the point's time limit. Where it sleeps, this thread's sleeps end at the limit as long as what is given is
+    /// kept.
+    pub(crate) fn start(&mut self, timeout_s: f64) -> Result<Option<Alarm>, Error> {
+        /// Long enough to cost nothing, short enough for the end of a stream to be noticed, and to keep the limit.
+        const PATIENCE: Duration = Duration::from_millis(50);
         self.began = self.clock.now();
         self.quiet_since = self.began;
-        self.deadline = self.began.0.saturating_add(self.clock.ticks(Duration::from_secs_f64(timeout_s)));
+        let timeout = Duration::from_secs_f64(timeout_s);
+        self.deadline = self.began.0.saturating_add(self.clock.ticks(timeout));
+        if self.queues.channel.is_none() {
+            return Ok(None);
+        }
+        // Round trips are timed, and nothing may disturb them before the limit.
+        Alarm::set(if self.is_timed { timeout } else { PATIENCE }, PATIENCE).map(Some)
     }
 
     /// Takes completions of sends.
@@ -275,26 +294,23 @@ impl VerbsEndpoint {
         Ok(())
     }
 
-    /// Arms the queues; called again without anything having happened, sleeps until one announces a completion.
+    /// Arms the queues; called again without anything having happened, sleeps until one announces a completion or the alarm
+    /// interrupts it.
     fn sleep(&mut self) -> Result<(), Error> {
-        /// Long enough to cost nothing, short enough to keep the deadline.
-        const PATIENCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
         let Some(channel) = &self.queues.channel else { return Ok(()) };
-        if !self.armed {
+        let wanted = if self.waits_for_sends { Armed::Both } else { Armed::Receives };
+        if self.armed < wanted {
             self.queues.receive.arm()?;
-            if self.waits_for_sends {
+            if wanted == Armed::Both {
                 self.queues.send.arm()?;
             }
-            self.armed = true;
+            self.armed = wanted;
             return Ok(());
         }
-        let descriptor = channel.as_fd();
-        let mut polled = [PollFd::new(&descriptor, PollFlags::IN)];
-        let ready = rustix::event::poll(&mut polled, Some(&PATIENCE)).unwrap_or(0);
-        if ready != 0 {
-            channel.event()?;
+        match channel.event() {
+            Err(error) if !error.is_interruption() => return Err(error.into()),
+            _ => self.armed = Armed::Nothing,
         }
-        self.armed = false;
         self.reap()
     }
 }

@@ -5,6 +5,7 @@
 //!   port.rs      setup.rs, buffers.rs            managed.rs         endpoint.rs, lane.rs
 //! ```
 
+mod alarm;
 mod buffers;
 mod endpoint;
 mod failure;
