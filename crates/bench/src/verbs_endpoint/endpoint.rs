@@ -166,6 +166,9 @@ impl VerbsEndpoint {
     /// Takes completions of sends.
     #[inline]
     fn reap(&mut self) -> Result<(), Error> {
+        if self.outstanding == 0 {
+            return Ok(());
+        }
         for completion in self.queues.send.poll(&mut self.sent)? {
             if !completion.status().is_success() {
                 let completion = *completion;
