@@ -103,7 +103,7 @@ fn tests(part: Part) -> Vec<Test> {
     use Quantity::{Latency, MeanLatency, Rate};
     use Tool::{Perftest, Qperf};
     // qperf makes no address handles with global routes, so that on Ethernet only its RC tests run, through RDMA CM; it
-    // knows means alone.
+    // knows means alone. On one CPU its connections are rejected more often than not, whoever is to blame.
     match part {
         Part::Counted => vec![
             (Perftest, "ib_send_lat", "RC", Latency, true, &["lat", "send"]),
@@ -116,11 +116,6 @@ fn tests(part: Part) -> Vec<Test> {
             (Perftest, "ib_send_bw", "UD", Rate, true, &["bw", "send"]),
             (Perftest, "ib_write_bw", "RC", Rate, false, &["bw", "write"]),
             (Perftest, "ib_read_bw", "RC", Rate, false, &["bw", "read"]),
-            (Qperf, "rc_lat", "RC", MeanLatency, true, &["lat", "send", "-R"]),
-            (Qperf, "rc_rdma_read_lat", "RC", MeanLatency, true, &["lat", "read", "-R"]),
-            (Qperf, "rc_bw", "RC", Rate, true, &["bw", "send", "-R"]),
-            (Qperf, "rc_rdma_write_bw", "RC", Rate, true, &["bw", "write", "-R"]),
-            (Qperf, "rc_rdma_read_bw", "RC", Rate, true, &["bw", "read", "-R"]),
         ],
         Part::Timed => vec![
             (Perftest, "ib_send_lat", "RC", Latency, false, &["lat", "send"]),
@@ -133,6 +128,10 @@ fn tests(part: Part) -> Vec<Test> {
             (Perftest, "ib_write_bw", "UC", Rate, false, &["bw", "write"]),
             (Qperf, "rc_lat", "RC", MeanLatency, false, &["lat", "send", "-R"]),
             (Qperf, "rc_rdma_write_poll_lat", "RC", MeanLatency, false, &["lat", "write", "-R"]),
+            (Qperf, "rc_rdma_read_lat", "RC", MeanLatency, false, &["lat", "read", "-R"]),
+            (Qperf, "rc_bw", "RC", Rate, false, &["bw", "send", "-R"]),
+            (Qperf, "rc_rdma_write_bw", "RC", Rate, false, &["bw", "write", "-R"]),
+            (Qperf, "rc_rdma_read_bw", "RC", Rate, false, &["bw", "read", "-R"]),
         ],
     }
 }
