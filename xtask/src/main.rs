@@ -26,6 +26,10 @@ usage: cargo xtask COMMAND
 
 fn main() -> ExitCode {
     let command = std::env::args().nth(1).unwrap_or_default();
+    if let Err(error) = shell::program() {
+        eprintln!("xtask: {error:#}");
+        return ExitCode::FAILURE;
+    }
     let result = match command.as_str() {
         "bench" => bench::run(),
         "check" => check::run(),

@@ -1,7 +1,8 @@
 //! Running other programs.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::OnceLock;
 
 use anyhow::{Context, Result, ensure};
 
@@ -46,4 +47,15 @@ pub(crate) fn output(words: &[&str]) -> Result<String> {
 pub(crate) fn works(words: &[&str]) -> bool {
     let quiet = command(words).stdout(Stdio::null()).stderr(Stdio::null()).status();
     quiet.is_ok_and(|status| status.success())
+}
+
+/// Where this program is. Asked for the first time when it starts: cargo may put another in its place while it runs, and
+/// then the kernel knows the old one as `... (deleted)`.
+pub(crate) fn program() -> Result<&'static Path> {
+    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+    if let Some(program) = PROGRAM.get() {
+        return Ok(program);
+    }
+    let program = std::env::current_exe().context("the path of this program is not known")?;
+    Ok(PROGRAM.get_or_init(|| program))
 }

@@ -50,7 +50,7 @@ pub(crate) fn run(words: impl Iterator<Item = String>) -> Result<()> {
 
 /// Runs this program again inside the machine, with the programs that were built.
 fn boot() -> Result<()> {
-    let program = std::env::current_exe().context("the path of this program is not known")?;
+    let program = shell::program()?;
     let mut command: Vec<OsString> = ["--timeout", LIMIT_S, "--"].map(OsString::from).into();
     command.extend([program.into(), "vm-tests".into(), INSIDE.into()]);
     command.extend(build()?.into_iter().map(OsString::from));

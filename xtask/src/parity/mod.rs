@@ -126,7 +126,7 @@ fn options(words: &[String]) -> Result<Options> {
 /// Runs this program again inside the machine that a part needs.
 fn boot(part: Part, words: &[String]) -> Result<()> {
     shell::run(&["cargo", "build", "--release", "--quiet"])?;
-    let program = std::env::current_exe().context("the path of this program is not known")?;
+    let program = shell::program()?;
     let mut command: Vec<OsString> =
         ["--timeout", LIMIT_S, "--before", SOFTIRQS_FIRST, "--"].map(OsString::from).into();
     if part == Part::Counted {
