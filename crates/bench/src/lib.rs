@@ -9,6 +9,7 @@ pub mod pattern;
 pub mod plan;
 pub mod point;
 pub mod process;
+mod signal;
 mod verbs_endpoint;
 pub mod worker;
 

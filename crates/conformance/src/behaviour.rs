@@ -5,17 +5,14 @@ use std::time::Duration;
 use verbs::abi::*;
 
 use crate::rig::op;
+use crate::shape::ids;
 use crate::states::Maker;
-use crate::{Bench, QKEY, Send, Shape, Tuning, Wc};
+use crate::{Bench, QKEY, Send, Shape, Tuning};
 
 const SERVICES: [ibv_qp_type; 3] = [IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD];
 
 /// States in which nothing can be sent.
 const BEFORE_RTS: [ibv_qp_state; 3] = [IBV_QPS_RESET, IBV_QPS_INIT, IBV_QPS_RTR];
-
-fn ids(found: &[Wc]) -> Vec<u64> {
-    found.iter().map(|wc| wc.id).collect()
-}
 
 pub(crate) fn sends_are_refused_before_rts(bench: &mut Bench) {
     for service in SERVICES {

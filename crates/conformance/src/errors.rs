@@ -5,14 +5,11 @@ use std::time::{Duration, Instant};
 use verbs::abi::*;
 
 use crate::rig::op;
+use crate::shape::ids;
 use crate::{Bench, Send, Shape, Tuning, Wc};
 
 /// Code 20 of the RNR timer (IBTA volume 1, table 45).
 const RNR_20: Duration = Duration::from_micros(10_240);
-
-fn ids(found: &[Wc]) -> Vec<u64> {
-    found.iter().map(|wc| wc.id).collect()
-}
 
 #[track_caller]
 fn all(found: &[Wc], status: ibv_wc_status) {
@@ -177,7 +174,7 @@ fn too_long(bench: &mut Bench, size: usize) -> [Wc; 2] {
 pub(crate) fn rc_fails_both_ends_when_the_receive_is_too_small(bench: &mut Bench) {
     for size in [9, 5000] {
         for wc in too_long(bench, size) {
-            assert!(![IBV_WC_SUCCESS, IBV_WC_WR_FLUSH_ERR].contains(&wc.status), "{size} B: {wc:?}");
+            assert!(wc.has_failed(), "{size} B: {wc:?}");
         }
     }
 }
@@ -228,7 +225,7 @@ pub(crate) fn a_failed_send_completes_although_unsignaled(bench: &mut Bench) {
         bench.near.send(a.qp, Send::new(9, &[element]).unsignaled());
         let wc = bench.near.wait_one(a.send_cq);
         assert_eq!((wc.id, wc.qp), (9, a.number));
-        assert!(![IBV_WC_SUCCESS, IBV_WC_WR_FLUSH_ERR].contains(&wc.status), "{wc:?}");
+        assert!(wc.has_failed(), "{wc:?}");
         bench.near.send(a.qp, Send::new(10, &[a.at(0, 64)]).unsignaled());
         let wc = bench.near.wait_one(a.send_cq);
         assert_eq!((wc.id, wc.status), (10, IBV_WC_WR_FLUSH_ERR));

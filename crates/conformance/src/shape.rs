@@ -18,6 +18,18 @@ pub struct Wc {
     pub flags: u32,
 }
 
+impl Wc {
+    /// Whether the request has failed by itself: it was neither done nor flushed for another's failure.
+    pub fn has_failed(&self) -> bool {
+        ![IBV_WC_SUCCESS, IBV_WC_WR_FLUSH_ERR].contains(&self.status)
+    }
+}
+
+/// The identifiers of completions, in their order.
+pub fn ids(found: &[Wc]) -> Vec<u64> {
+    found.iter().map(|wc| wc.id).collect()
+}
+
 /// A place in the memory of another queue pair's domain.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Remote {

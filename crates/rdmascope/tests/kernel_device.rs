@@ -439,10 +439,7 @@ fn a_link_that_is_down_is_told_and_passed_over() {
     let Some(device) = device_to_disturb() else { return };
     let scratch = Scratch::alone();
     let interface = described(&device)["ports"][0]["interface"].as_str().unwrap().to_owned();
-    let link = |state: &str| {
-        let done = Command::new("ip").args(["link", "set", &interface, state]).status().unwrap();
-        assert!(done.success());
-    };
+    let link = |state: &str| shell(&format!("ip link set {interface} {state}"));
     link("down");
     let measured = scratch.run(&["lat", "send", "--local", "-n", "20", "-d", &device]);
     let by_default = scratch.run(&["lat", "send", "--local", "-n", "20"]);
@@ -509,6 +506,20 @@ impl Drop for Cable {
     }
 }
 
+/// A point of each service over the cable, which fails soon where nothing comes through.
+const WIRE: &str = r#"
+name = "wire"
+title = "Wire"
+[[experiment]]
+name = "one"
+pattern = "ping-pong"
+iterations = 20
+timeout = "3s"
+[experiment.axes]
+service = ["RC", "UC"]
+size_bytes = 64
+"#;
+
 /// Runs a script that must succeed.
 #[track_caller]
 fn shell(script: &str) -> String {
@@ -533,9 +544,7 @@ fn a_firewall_that_drops_roce_is_told() {
         return skip("root", &format!("{missing} is not installed"));
     }
     let scratch = Scratch::alone();
-    let plan = "name = \"wire\"\ntitle = \"Wire\"\n[[experiment]]\nname = \"one\"\npattern = \"ping-pong\"\n\
-                iterations = 20\ntimeout = \"3s\"\n[experiment.axes]\nservice = [\"RC\", \"UC\"]\nsize_bytes = 64\n";
-    scratch.write("plan.toml", plan);
+    scratch.write("plan.toml", WIRE);
     let _cable = Cable::lay();
     let measure = |record| run_with(&scratch, Cable::WRAPPER, &["run", "plan.toml", "--out", record]);
 

@@ -83,12 +83,12 @@ pub(crate) fn run(words: impl Iterator<Item = String>) -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    let parts = Part::ALL.into_iter().filter(|part| options.part.is_none_or(|only| only == *part));
-    let mut measured = parts.map(|part| match &options.device {
-        Some(device) => measure(&options, part, device),
-        None => boot(part, &words),
-    });
-    if let Some(error) = measured.find_map(Result::err) {
+    let mut parts = Part::ALL.into_iter().filter(|part| options.part.is_none_or(|only| only == *part));
+    let measured = match &options.device {
+        Some(device) => parts.try_for_each(|part| measure(&options, part, device)),
+        None => boot(parts, &words),
+    };
+    if let Err(error) = measured {
         eprintln!("xtask: parity: {error:#}");
         return ExitCode::FAILURE;
     }
@@ -97,7 +97,7 @@ pub(crate) fn run(words: impl Iterator<Item = String>) -> ExitCode {
 
 /// What CI runs: that each program gives each number. How near they are says little on a machine that others share.
 pub(crate) fn quick() -> Result<()> {
-    Part::ALL.into_iter().try_for_each(|part| boot(part, &["--quick".to_owned()]))
+    boot(Part::ALL.into_iter(), &["--quick".to_owned()])
 }
 
 fn options(words: &[String]) -> Result<Options> {
@@ -123,9 +123,13 @@ fn options(words: &[String]) -> Result<Options> {
     Ok(options)
 }
 
-/// Runs this program again inside the machine that a part needs.
-fn boot(part: Part, words: &[String]) -> Result<()> {
+/// Runs this program again for each part, inside the machine that it needs.
+fn boot(mut parts: impl Iterator<Item = Part>, words: &[String]) -> Result<()> {
     shell::run(&["cargo", "build", "--release", "--quiet"])?;
+    parts.try_for_each(|part| boot_for(part, words))
+}
+
+fn boot_for(part: Part, words: &[String]) -> Result<()> {
     let program = shell::program()?;
     let mut command: Vec<OsString> =
         ["--timeout", LIMIT_S, "--before", SOFTIRQS_FIRST, "--"].map(OsString::from).into();
@@ -165,7 +169,8 @@ fn measure(options: &Options, part: Part, device: &str) -> Result<()> {
                     row.point.measure_theirs(device)
                 };
                 if options.is_verbose {
-                    eprintln!("{} {value:?}", row.label(is_ours));
+                    let text = value.as_ref().map_or_else(|error| format!("{error:#}"), f64::to_string);
+                    eprintln!("{} {text}", row.label(is_ours));
                 }
                 row.add(is_ours, value);
             }

@@ -72,7 +72,7 @@ impl Row {
         let ratio = ours.best / theirs.best;
         let holds = if is_rate { ratio >= RATE_MIN } else { (ratio - 1.0).abs() <= AGREES };
         let verdict = match (theirs.is_steady() && ours.is_steady(), holds) {
-            _ if theirs.runs.min(ours.runs) < BEST => Verdict::TooFew,
+            _ if theirs.spread.and(ours.spread).is_none() => Verdict::TooFew,
             (false, _) => Verdict::Unsteady,
             (true, true) => Verdict::Agrees,
             (true, false) => Verdict::Differs,

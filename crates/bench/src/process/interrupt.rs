@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicI32, Ordering};
 
 use rustix::pipe::{PipeFlags, pipe_with};
 
-use crate::Error;
+use crate::{Error, signal};
 
 /// The handlers, installed as long as it lives. One at a time.
 #[derive(Debug)]
@@ -39,9 +39,10 @@ impl Interrupt {
         PIPE.store(write.as_raw_fd(), Ordering::SeqCst);
         let mut interrupt = Self { read, _write: write, previous: Vec::new() };
         // A file that reaches a limit of its size is then an error with a sentence, here and in agents, not a death.
-        let actions = [(libc::SIGINT, ours()), (libc::SIGTERM, ours()), (libc::SIGXFSZ, ignored())];
-        for (signal, action) in actions {
-            let previous = replace_handler(signal, &action)?;
+        let ours = signal::action(on_signal as extern "C" fn(libc::c_int) as usize, libc::SA_RESTART);
+        let ignored = signal::action(libc::SIG_IGN, 0);
+        for (signal, action) in [(libc::SIGINT, ours), (libc::SIGTERM, ours), (libc::SIGXFSZ, ignored)] {
+            let previous = signal::install(signal, &action)?;
             interrupt.previous.push((signal, previous));
         }
         Ok(interrupt)
@@ -68,35 +69,9 @@ impl Drop for Interrupt {
     fn drop(&mut self) {
         for (signal, previous) in &self.previous {
             // Nothing can be done about a failure here, and none is possible for a handler that was installed.
-            let _ = replace_handler(*signal, previous);
+            let _ = signal::install(*signal, previous);
         }
         PIPE.store(-1, Ordering::SeqCst);
-    }
-}
-
-fn ours() -> libc::sigaction {
-    // SAFETY: all zeros is a valid sigaction: default handler, empty mask, no flags.
-    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
-    action.sa_sigaction = on_signal as extern "C" fn(libc::c_int) as usize;
-    action.sa_flags = libc::SA_RESTART;
-    action
-}
-
-fn ignored() -> libc::sigaction {
-    // SAFETY: all zeros is a valid sigaction: default handler, empty mask, no flags.
-    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
-    action.sa_sigaction = libc::SIG_IGN;
-    action
-}
-
-fn replace_handler(signal: libc::c_int, action: &libc::sigaction) -> io::Result<libc::sigaction> {
-    // SAFETY: all zeros is a valid sigaction, and it is overwritten below.
-    let mut previous: libc::sigaction = unsafe { std::mem::zeroed() };
-    // SAFETY: both pointers are to live sigactions; `on_signal` only does what a handler may.
-    if unsafe { libc::sigaction(signal, action, &raw mut previous) } == 0 {
-        Ok(previous)
-    } else {
-        Err(io::Error::last_os_error())
     }
 }
 

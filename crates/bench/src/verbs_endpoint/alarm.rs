@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use crate::Error;
+use crate::{Error, signal};
 
 /// Interrupts the system calls of the thread that has set it, again and again, until it is dropped.
 pub(crate) struct Alarm {
@@ -17,13 +17,9 @@ impl Alarm {
     /// right before it sleeps.
     pub(super) fn set(first: Duration, then: Duration) -> Result<Self, Error> {
         extern "C" fn nothing(_: libc::c_int) {}
-        // SAFETY: all zeroes is a valid sigaction: no flags (so that system calls are not restarted), nothing masked.
-        let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
-        action.sa_sigaction = nothing as extern "C" fn(libc::c_int) as libc::sighandler_t;
-        // SAFETY: the handler does nothing, and nobody else in this program uses the signal.
-        if unsafe { libc::sigaction(libc::SIGALRM, &raw const action, std::ptr::null_mut()) } != 0 {
-            return Err(failed("sigaction"));
-        }
+        // No flags: system calls are not restarted. Nobody else in this program uses the signal.
+        let action = signal::action(nothing as extern "C" fn(libc::c_int) as usize, 0);
+        signal::install(libc::SIGALRM, &action).map_err(|error| failed("sigaction", &error))?;
         // SAFETY: all zeroes is a valid sigevent.
         let mut event: libc::sigevent = unsafe { std::mem::zeroed() };
         event.sigev_notify = libc::SIGEV_THREAD_ID;
@@ -33,7 +29,7 @@ impl Alarm {
         let mut timer = std::ptr::null_mut();
         // SAFETY: the event is readable and the timer writable.
         if unsafe { libc::timer_create(libc::CLOCK_MONOTONIC, &raw mut event, &raw mut timer) } != 0 {
-            return Err(failed("timer_create"));
+            return Err(failed("timer_create", &std::io::Error::last_os_error()));
         }
         let alarm = Self { timer };
         // A first time of zero would switch it off.
@@ -41,7 +37,7 @@ impl Alarm {
             libc::itimerspec { it_value: spec(first.max(Duration::from_nanos(1))), it_interval: spec(then) };
         // SAFETY: the timer was just made, and the times are readable.
         if unsafe { libc::timer_settime(alarm.timer, 0, &raw const times, std::ptr::null_mut()) } != 0 {
-            return Err(failed("timer_settime"));
+            return Err(failed("timer_settime", &std::io::Error::last_os_error()));
         }
         Ok(alarm)
     }
@@ -61,8 +57,8 @@ fn spec(time: Duration) -> libc::timespec {
     }
 }
 
-fn failed(call: &'static str) -> Error {
-    Error::Alarm { call, reason: std::io::Error::last_os_error().to_string() }
+fn failed(call: &'static str, error: &std::io::Error) -> Error {
+    Error::Alarm { call, reason: error.to_string() }
 }
 
 #[cfg(test)]
