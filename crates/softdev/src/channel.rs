@@ -151,7 +151,7 @@ impl Channel {
     /// Waits for an event; carries on with waiting sends meanwhile. A signal ends it with EINTR, as in the kernel.
     fn read(&self) -> Result<u64, Errno> {
         // SAFETY: a channel's context lives at least as long as the channel.
-        let ctx = unsafe { &*self.ibv.context.cast::<Ctx>() };
+        let ctx = unsafe { Ctx::from(self.ibv.context) };
         // SAFETY: the descriptor is open as long as the channel lives.
         let reading = unsafe { BorrowedFd::borrow_raw(self.ibv.fd) };
         let blocks = !rustix::fs::fcntl_getfl(reading)?.contains(rustix::fs::OFlags::NONBLOCK);

@@ -25,7 +25,7 @@ use crate::spin::SpinLock;
 /// A completion queue.
 #[repr(C)]
 pub(crate) struct Cq {
-    pub(crate) ibv: ibv_cq,
+    pub(crate) ibv: ibv_cq_ex,
     /// Entry in this process's table.
     pub(crate) index: u32,
     host: &'static Host,
@@ -130,7 +130,7 @@ impl Cq {
 
     fn ctx(&self) -> &Ctx {
         // SAFETY: a queue's context lives at least as long as the queue.
-        unsafe { &*self.ibv.context.cast::<Ctx>() }
+        unsafe { Ctx::from(self.ibv.context) }
     }
 
     /// Adds a completion of this process's own work.
@@ -349,9 +349,11 @@ pub(crate) unsafe extern "C" fn create_cq(
     let Some((index, handle)) = INDEXES.lock().unwrap_or_else(PoisonError::into_inner).take() else {
         return fail(libc::ENOMEM);
     };
-    // SAFETY: all-zero bytes are a valid ibv_cq: integers, null pointers, an unlocked mutex, an unused condition.
-    let mut ibv: ibv_cq = unsafe { std::mem::zeroed() };
-    (ibv.context, ibv.channel, ibv.cq_context, ibv.handle, ibv.cqe) =
+    // SAFETY: all-zero bytes are a valid ibv_cq_ex: integers, null pointers, absent functions, an unlocked mutex, an unused
+    // condition.
+    let mut ibv: ibv_cq_ex = unsafe { std::mem::zeroed() };
+    let base = &mut ibv.base;
+    (base.context, base.channel, base.cq_context, base.handle, base.cqe) =
         (context, channel, cq_context, index, cqe);
     let capacity = cqe as usize;
     let entries = Entries {

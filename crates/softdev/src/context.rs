@@ -1,6 +1,7 @@
 //! Devices, contexts, ports, protection domains and address handles.
 
 use std::ffi::{c_char, c_int, c_void};
+use std::mem::offset_of;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicU32, AtomicUsize};
 use std::sync::{Mutex, PoisonError};
@@ -26,13 +27,21 @@ pub(crate) fn fail<T>(errno: c_int) -> *mut T {
 /// A context with what the device keeps for it.
 #[repr(C)]
 pub(crate) struct Ctx {
-    pub(crate) ibv: ibv_context,
+    pub(crate) verbs: verbs_context,
     /// Queue pairs of this context with sends that wait: all that polling has to look at when nothing waits.
     pub(crate) waiting: AtomicUsize,
     pub(crate) queue_pairs: Mutex<Vec<*const Qp>>,
 }
 
 impl Ctx {
+    /// # Safety
+    /// `context` is a live context of this device.
+    #[inline]
+    pub(crate) unsafe fn from<'a>(context: *mut ibv_context) -> &'a Self {
+        // SAFETY: every ibv_context of this device is the last member of the verbs_context that a Ctx begins with.
+        unsafe { &*context.byte_sub(CONTEXT_AT).cast::<Self>() }
+    }
+
     /// Tries waiting sends again.
     #[inline]
     pub(crate) fn progress(&self) {
@@ -80,6 +89,9 @@ impl Ctx {
     }
 }
 
+/// Where the part of a [`Ctx`] that programs know begins.
+const CONTEXT_AT: usize = offset_of!(Ctx, verbs.context);
+
 /// The one device. Programs compare and print its pointer, so it is never freed.
 fn device() -> *mut ibv_device {
     static DEVICE: Mutex<usize> = Mutex::new(0);
@@ -126,8 +138,11 @@ pub(crate) unsafe extern "C" fn open_device(device: *mut ibv_device) -> *mut ibv
     if let Err(error) = host() {
         return fail(error.raw_os_error().unwrap_or(libc::ENODEV));
     }
-    // SAFETY: all-zero bytes are a valid ibv_context: integers, null pointers, an unlocked mutex.
-    let mut ibv: ibv_context = unsafe { std::mem::zeroed() };
+    // SAFETY: all-zero bytes are a valid verbs_context: integers, null pointers, absent functions, an unlocked mutex.
+    let mut verbs: verbs_context = unsafe { std::mem::zeroed() };
+    verbs.sz = size_of::<verbs_context>();
+    let ibv = &mut verbs.context;
+    ibv.abi_compat = std::ptr::without_provenance_mut(ABI_IS_EXTENDED);
     ibv.device = device;
     ibv.ops.poll_cq = Some(completion::poll_cq);
     ibv.ops.req_notify_cq = Some(completion::req_notify_cq);
@@ -136,13 +151,15 @@ pub(crate) unsafe extern "C" fn open_device(device: *mut ibv_device) -> *mut ibv
     ibv.cmd_fd = -1;
     ibv.async_fd = -1;
     ibv.num_comp_vectors = 1;
-    let ctx = Ctx { ibv, waiting: AtomicUsize::new(0), queue_pairs: Mutex::default() };
-    Box::into_raw(Box::new(ctx)).cast()
+    let ctx =
+        Box::into_raw(Box::new(Ctx { verbs, waiting: AtomicUsize::new(0), queue_pairs: Mutex::default() }));
+    // SAFETY: the context lies in what was just made.
+    unsafe { &raw mut (*ctx).verbs.context }
 }
 
 pub(crate) unsafe extern "C" fn close_device(context: *mut ibv_context) -> c_int {
     // SAFETY: the caller gives a context that open_device made and does not use it again.
-    drop(unsafe { Box::from_raw(context.cast::<Ctx>()) });
+    drop(unsafe { Box::from_raw(context.byte_sub(CONTEXT_AT).cast::<Ctx>()) });
     0
 }
 

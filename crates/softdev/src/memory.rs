@@ -177,7 +177,7 @@ pub(crate) unsafe extern "C" fn dereg_mr(mr: *mut ibv_mr) -> c_int {
     // Whoever has found the region before finishes. Messages into memory of the arena need no waiting for, since that
     // stays where it is and their receives are not complete before; of a peer's own access nobody learns otherwise.
     // SAFETY: a domain's context lives at least as long as the domain.
-    let ctx = unsafe { &*pd.ibv.context.cast::<Ctx>() };
+    let ctx = unsafe { Ctx::from(pd.ibv.context) };
     if own.access.load(Relaxed) & REMOTE != 0 {
         ctx.await_access(pd.ibv.handle);
     }

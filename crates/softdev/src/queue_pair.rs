@@ -23,7 +23,7 @@ use crate::work::operations;
 /// A queue pair. What its peers see of it stands in this process's arena.
 #[repr(C)]
 pub(crate) struct Qp {
-    pub(crate) ibv: ibv_qp,
+    pub(crate) ibv: ibv_qp_ex,
     pub(crate) host: &'static Host,
     /// What its peers see of it.
     shared: &'static SharedQp,
@@ -66,7 +66,7 @@ impl Qp {
     #[inline]
     pub(crate) fn ctx(&self) -> &Ctx {
         // SAFETY: a queue pair's context lives at least as long as the queue pair.
-        unsafe { &*self.ibv.context.cast::<Ctx>() }
+        unsafe { Ctx::from(self.ibv.context) }
     }
 
     #[inline]
@@ -194,11 +194,13 @@ pub(crate) unsafe extern "C" fn create_qp(pd: *mut ibv_pd, init: *mut ibv_qp_ini
     // SAFETY: the caller gives a live domain.
     let domain = unsafe { &*pd.cast::<Pd>() };
     domain.children.fetch_add(1, Relaxed);
-    // SAFETY: all-zero bytes are a valid ibv_qp: integers, null pointers, an unlocked mutex, an unused condition.
-    let mut ibv: ibv_qp = unsafe { std::mem::zeroed() };
-    (ibv.context, ibv.qp_context, ibv.pd) = (domain.ibv.context, init.qp_context, pd);
-    (ibv.send_cq, ibv.recv_cq) = (init.send_cq, init.recv_cq);
-    (ibv.handle, ibv.qp_num, ibv.qp_type) = (index, host.block << QP_INDEX_BITS | index, init.qp_type);
+    // SAFETY: all-zero bytes are a valid ibv_qp_ex: integers, null pointers, absent functions, an unlocked mutex, an unused
+    // condition.
+    let mut ibv: ibv_qp_ex = unsafe { std::mem::zeroed() };
+    let base = &mut ibv.qp_base;
+    (base.context, base.qp_context, base.pd) = (domain.ibv.context, init.qp_context, pd);
+    (base.send_cq, base.recv_cq) = (init.send_cq, init.recv_cq);
+    (base.handle, base.qp_num, base.qp_type) = (index, host.block << QP_INDEX_BITS | index, init.qp_type);
     let qp = Box::into_raw(Box::new(Qp {
         ibv,
         host,

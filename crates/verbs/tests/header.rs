@@ -66,6 +66,47 @@ fn layout() -> Vec<(String, String, usize)> {
         rdma_cm_event "struct rdma_cm_event" { id, listen_id, event, status, param }
         ibv_context_ops "struct ibv_context_ops" { alloc_mw, bind_mw, dealloc_mw, poll_cq, req_notify_cq, post_srq_recv,
             post_send, post_recv }
+        ibv_srq_attr "struct ibv_srq_attr" { max_wr, max_sge, srq_limit }
+        ibv_srq_init_attr "struct ibv_srq_init_attr" { srq_context, attr }
+        ibv_srq_init_attr_ex "struct ibv_srq_init_attr_ex" { srq_context, attr, comp_mask, srq_type, pd,
+            xrcd, cq, tm_cap }
+        ibv_async_event "struct ibv_async_event" { element, event_type }
+        ibv_odp_caps "struct ibv_odp_caps" { general_caps, rc_odp_caps = "per_transport_caps.rc_odp_caps",
+            uc_odp_caps = "per_transport_caps.uc_odp_caps", ud_odp_caps = "per_transport_caps.ud_odp_caps" }
+        ibv_device_attr_ex "struct ibv_device_attr_ex" { orig_attr, comp_mask, odp_caps,
+            completion_timestamp_mask, hca_core_clock, device_cap_flags_ex, tso_caps, rss_caps,
+            max_wq_type_rq, packet_pacing_caps, raw_packet_caps, tm_caps, cq_mod_caps, max_dm_size,
+            pci_atomic_caps, xrc_odp_caps, phys_port_cnt_ex }
+        ibv_query_device_ex_input "struct ibv_query_device_ex_input" { comp_mask }
+        ibv_qp_init_attr_ex "struct ibv_qp_init_attr_ex" { qp_context, send_cq, recv_cq, srq, cap, qp_type,
+            sq_sig_all, comp_mask, pd, xrcd, create_flags, max_tso_header, rwq_ind_tbl, rx_hash_conf,
+            source_qpn, send_ops_flags }
+        ibv_rx_hash_conf "struct ibv_rx_hash_conf" { rx_hash_function, rx_hash_key_len, rx_hash_key,
+            rx_hash_fields_mask }
+        ibv_cq_init_attr_ex "struct ibv_cq_init_attr_ex" { cqe, cq_context, channel, comp_vector, wc_flags,
+            comp_mask, flags, parent_domain }
+        ibv_values_ex "struct ibv_values_ex" { comp_mask, raw_clock }
+        ibv_data_buf "struct ibv_data_buf" { addr, length }
+        ibv_poll_cq_attr "struct ibv_poll_cq_attr" { comp_mask }
+        ibv_qp_ex "struct ibv_qp_ex" { qp_base, comp_mask, wr_id, wr_flags, wr_atomic_cmp_swp,
+            wr_atomic_fetch_add, wr_bind_mw, wr_local_inv, wr_rdma_read, wr_rdma_write, wr_rdma_write_imm,
+            wr_send, wr_send_imm, wr_send_inv, wr_send_tso, wr_set_ud_addr, wr_set_xrc_srqn,
+            wr_set_inline_data, wr_set_inline_data_list, wr_set_sge, wr_set_sge_list, wr_start, wr_complete,
+            wr_abort, wr_atomic_write }
+        ibv_cq_ex "struct ibv_cq_ex" { base = "context", comp_mask, status, wr_id, start_poll, next_poll,
+            end_poll, read_opcode, read_vendor_err, read_byte_len, read_imm_data, read_qp_num, read_src_qp,
+            read_wc_flags, read_slid, read_sl, read_dlid_path_bits, read_completion_ts, read_cvlan,
+            read_flow_tag, read_tm_info, read_completion_wallclock_ns }
+        verbs_context "struct verbs_context" { query_port, advise_mr, alloc_null_mr, read_counters,
+            attach_counters_point_flow, create_counters, destroy_counters, reg_dm_mr, alloc_dm, free_dm,
+            modify_flow_action_esp, destroy_flow_action, create_flow_action_esp, modify_qp_rate_limit,
+            alloc_parent_domain, dealloc_td, alloc_td, modify_cq, post_srq_ops, destroy_rwq_ind_table,
+            create_rwq_ind_table, destroy_wq, modify_wq, create_wq, query_rt_values, create_cq_ex, private =
+            "priv", query_device_ex, ibv_destroy_flow,
+            abi_placeholder2 = "ABI_placeholder2", ibv_create_flow,
+            abi_placeholder1 = "ABI_placeholder1", open_qp,
+            create_qp_ex, get_srq_num, create_srq_ex, open_xrcd, close_xrcd, abi_placeholder3 =
+            "_ABI_placeholder3", sz, context }
     }
     rows
 }

@@ -5,6 +5,7 @@
 
 use std::mem::{offset_of, size_of};
 
+use super::extended::*;
 use super::types::*;
 
 const _: () = {
@@ -32,4 +33,16 @@ const _: () = {
     assert!(size_of::<ibv_qp_init_attr>() == 64);
     assert!(size_of::<ibv_ah_attr>() == 32);
     assert!(size_of::<ibv_gid>() == 16);
+};
+
+const _: () = {
+    assert!(size_of::<verbs_context>() == 648);
+    assert!(offset_of!(verbs_context, sz) == 312);
+    assert!(offset_of!(verbs_context, context) == 320);
+    assert!(size_of::<ibv_qp_ex>() == 352);
+    assert!(offset_of!(ibv_qp_ex, wr_start) == 320);
+    assert!(size_of::<ibv_cq_ex>() == 288);
+    assert!(size_of::<ibv_device_attr_ex>() == 400);
+    assert!(size_of::<ibv_qp_init_attr_ex>() == 136);
+    assert!(size_of::<ibv_srq_init_attr>() == 24);
 };

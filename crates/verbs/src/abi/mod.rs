@@ -8,9 +8,11 @@
 #![allow(clippy::use_self, reason = "C's declarations")]
 
 mod constants;
+mod extended;
 mod layout;
 pub mod rdma_cm;
 mod types;
 
 pub use constants::*;
+pub use extended::*;
 pub use types::*;

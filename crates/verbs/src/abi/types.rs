@@ -345,6 +345,7 @@ pub struct ibv_device {
 pub type poll_cq = unsafe extern "C" fn(*mut ibv_cq, c_int, *mut ibv_wc) -> c_int;
 pub type req_notify_cq = unsafe extern "C" fn(*mut ibv_cq, c_int) -> c_int;
 pub type post_send = unsafe extern "C" fn(*mut ibv_qp, *mut ibv_send_wr, *mut *mut ibv_send_wr) -> c_int;
+pub type post_srq_recv = unsafe extern "C" fn(*mut ibv_srq, *mut ibv_recv_wr, *mut *mut ibv_recv_wr) -> c_int;
 pub type post_recv = unsafe extern "C" fn(*mut ibv_qp, *mut ibv_recv_wr, *mut *mut ibv_recv_wr) -> c_int;
 
 /// The functions that `<infiniband/verbs.h>` calls inline through the context.
@@ -359,7 +360,7 @@ pub struct ibv_context_ops {
     pub poll_cq: Option<poll_cq>,
     pub req_notify_cq: Option<req_notify_cq>,
     pub compat_cq: [compat; 7],
-    pub post_srq_recv: compat,
+    pub post_srq_recv: Option<post_srq_recv>,
     pub compat_qp: [compat; 4],
     pub post_send: Option<post_send>,
     pub post_recv: Option<post_recv>,
@@ -374,5 +375,9 @@ pub struct ibv_context {
     pub async_fd: c_int,
     pub num_comp_vectors: c_int,
     pub mutex: libc::pthread_mutex_t,
+    /// [`ABI_IS_EXTENDED`] where a `verbs_context` stands around it.
     pub abi_compat: *mut c_void,
 }
+
+/// `abi_compat` of a context with the extended verbs.
+pub const ABI_IS_EXTENDED: usize = usize::MAX;
