@@ -6,6 +6,7 @@
 //!   what is measured.
 //! * [`manager`]: connections by librdmacm, opened at run time as well;
 //! * [`system`]: the system's libibverbs as a provider, opened at run time;
+//! * [`LinkModel`]: what a link is to be like, where a device can imitate one;
 //! * [`transition`]: which queue-pair state may follow which, and with which attributes.
 //! * the safe wrapper: [`Device`], [`Context`], [`ProtectionDomain`], [`MemoryRegion`], [`CompletionChannel`],
 //!   [`CompletionQueue`], [`QueuePair`], [`AddressHandle`] and the work requests. Every object holds its parents, so
@@ -24,6 +25,7 @@ mod context;
 mod error;
 mod gid;
 mod kind;
+mod link;
 mod memory;
 mod port;
 mod queue_pair;
@@ -36,6 +38,7 @@ pub use context::{Context, Device, DeviceLimits, Transport, devices};
 pub use error::{Error, Result};
 pub use gid::{GidEntry, GidKind, default_gid};
 pub use kind::DeviceKind;
+pub use link::{BadLink, GENERATIONS, Generation, LinkModel, LinkRate};
 pub use memory::{MemoryRegion, ProtectionDomain, Remote};
 pub use port::{LinkLayer, LinkSpeed, Mtu, PhysicalState, Port, PortState};
 pub use provider::Provider;
