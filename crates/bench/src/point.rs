@@ -2,6 +2,7 @@
 
 use measure::record::Axes;
 use serde::{Deserialize, Serialize};
+use verbs::LinkModel;
 
 /// Everything that a rank must know to measure a point. The plan resolves to a list of these.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
@@ -41,8 +42,9 @@ pub struct PointSpec {
     pub setup: Setup,
     /// Path MTU: 256, 512, 1024, 2048 or 4096; absent for the largest that both ports have.
     pub mtu_bytes: Option<u32>,
-    /// Signal rate that the link is to have: `native` (as it is) or an InfiniBand name such as `FDR`.
-    pub signal_rate: String,
+    /// What the link is to be like; absent where it is taken as it is.
+    #[serde(with = "link_text")]
+    pub link: Option<LinkModel>,
     /// How long to measure.
     pub length: Length,
     /// Messages before the first that counts.
@@ -59,6 +61,23 @@ pub struct PointSpec {
     pub timeout_s: f64,
     /// Values of every axis, as the record shows them.
     pub axes: Axes,
+}
+
+/// A model of a link as its text.
+mod link_text {
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+    use verbs::LinkModel;
+
+    #[allow(clippy::ref_option, reason = "serde's signature")]
+    pub(super) fn serialize<S: Serializer>(link: &Option<LinkModel>, to: S) -> Result<S::Ok, S::Error> {
+        link.map(|link| link.to_string()).serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<LinkModel>, D::Error> {
+        let text = Option::<String>::deserialize(from)?;
+        text.map(|text| text.parse().map_err(D::Error::custom)).transpose()
+    }
 }
 
 /// Above this many samples of one end, a point keeps a histogram instead: 32 MiB of locked memory per end.

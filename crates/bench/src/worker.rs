@@ -156,9 +156,10 @@ impl Worker for VerbsWorker {
         if let Some(reason) = port.refusal(spec.setup) {
             return Err(PointError::NotMeasured(reason));
         }
-        if spec.signal_rate != NATIVE_RATE {
-            let reason = context.device().provider().no_signal_rate;
-            return Err(PointError::NotMeasured(reason.to_owned()));
+        match context.device().provider().set_link {
+            Ok(_) => context.set_link(spec.link.as_ref()).map_err(Error::from)?,
+            Err(reason) if spec.link.is_some() => return Err(PointError::NotMeasured(reason.to_owned())),
+            Err(_) => {}
         }
         let unconnected = Unconnected::new(context, port, spec, rank)?;
         let address = serde_json::to_value(unconnected.address()).map_err(unreadable)?;
@@ -215,9 +216,6 @@ impl Worker for VerbsWorker {
         self.point = Stage::Idle;
     }
 }
-
-/// The link as it is.
-const NATIVE_RATE: &str = "native";
 
 fn latency(
     endpoint: &mut VerbsEndpoint,

@@ -147,6 +147,9 @@ pub struct Point {
     pub status: Status,
     /// Which repetition of the same combination, from 0.
     pub repetition: u32,
+    /// The model of a link that shaped the numbers, e.g. `4X FDR,latency=700ns`; absent where the link was taken as it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link_model: Option<String>,
     /// Messages that were asked for (absent when the plan gives a duration).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub iterations: Option<u64>,

@@ -149,6 +149,9 @@ fn settings(flags: &Flags, operation: Operation) -> Settings {
     if let Some(reads) = flags.outs {
         settings = settings.axis(Axis::OutstandingReads(vec![Some(reads)]));
     }
+    if let Some(link) = flags.link {
+        settings = settings.axis(Axis::Link(vec![Some(link.to_string())]));
+    }
     if flags.rdma_cm {
         settings = settings.axis(Axis::Setup(vec![Setup::RdmaCm]));
     }

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use bench::worker::PortOptions;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use measure::units;
+use verbs::LinkModel;
 
 use crate::devices::DevicesArguments;
 use crate::doctor::DoctorArguments;
@@ -367,6 +368,9 @@ pub(crate) struct Flags {
     /// RDMA Reads or atomics of a queue pair under way [default: as many as the devices allow].
     #[arg(short = 'o', long, value_name = "N")]
     pub(crate) outs: Option<u32>,
+    /// Model a link, where the device can: `4X FDR`, `40Gb/s,latency=700ns`, and gap=, mtu=, header=.
+    #[arg(long, value_name = "LINK")]
+    pub(crate) link: Option<LinkModel>,
     /// Connect with RDMA CM.
     #[arg(short = 'R', long = "rdma_cm", alias = "rdma-cm")]
     pub(crate) rdma_cm: bool,

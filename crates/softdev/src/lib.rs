@@ -92,5 +92,5 @@ pub static PROVIDER: Provider = Provider {
     alloc_buffer: Some(memory::alloc_buffer),
     free_buffer: Some(memory::free_buffer),
     pauses: true,
-    no_signal_rate: "a software device has no signal rate",
+    set_link: Err("a software device has no signal rate"),
 };

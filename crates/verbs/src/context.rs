@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::abi::*;
 use crate::address::Gid;
 use crate::error::{Error, Result};
+use crate::link::LinkModel;
 use crate::port::Port;
 use crate::provider::Provider;
 
@@ -227,6 +228,21 @@ impl Context {
             has_atomics: attr.atomic_cap != IBV_ATOMIC_NONE,
             ports: attr.phys_port_cnt,
         })
+    }
+
+    /// Makes the device's links like a model from now on, or as they are.
+    ///
+    /// # Errors
+    /// When its links are what they are ([`Provider::set_link`] says why), or a queue pair has work under way.
+    pub fn set_link(&self, link: Option<&LinkModel>) -> Result<()> {
+        let object = || self.device().name.clone();
+        let Ok(set_link) = self.inner.provider().set_link else {
+            return Err(Error::Verb { verb: "set_link", object: object(), errno: libc::EOPNOTSUPP });
+        };
+        let link = link.map_or(std::ptr::null(), |link| &raw const *link);
+        // SAFETY: the context is open, and the model is readable or null.
+        let returned = unsafe { set_link(self.inner.raw, link) };
+        Error::check("set_link", object, returned)
     }
 
     /// What a port is; ports count from 1.

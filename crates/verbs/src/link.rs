@@ -118,7 +118,8 @@ impl fmt::Display for LinkModel {
 /// Why a text describes no link.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error(
-    "`{text}` describes no link: {why}; say a rate such as 4X FDR or 40Gb/s and any of latency=700ns, gap=50ns, mtu=2048, header=30, separated by commas"
+    "`{text}` describes no link: {why}; say a rate such as 4X FDR or 40Gb/s and any of latency=700ns, gap=50ns, \
+     mtu=2048, header=30, separated by commas"
 )]
 pub struct BadLink {
     text: String,

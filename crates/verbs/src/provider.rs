@@ -7,6 +7,7 @@
 use std::ffi::{c_char, c_int, c_void};
 
 use crate::abi::*;
+use crate::link::LinkModel;
 
 /// The verbs of one library. The members are the functions of the same name in libibverbs (with `ibv_` in front), with
 /// the same contracts: see their man pages.
@@ -61,6 +62,7 @@ pub struct Provider {
     /// pause (`PAUSE` of x86): the line arrives sooner. What an adapter or a kernel writes is waited for without, as by the
     /// field's tools.
     pub pauses: bool,
-    /// Why the signal rate of a link cannot be set on this provider's devices.
-    pub no_signal_rate: &'static str,
+    /// Makes the links of a context's device like a model from now on, or as they are (null); `EBUSY` while a queue pair has
+    /// work under way. Where links are what they are, why. Not part of libibverbs.
+    pub set_link: Result<unsafe extern "C" fn(*mut ibv_context, *const LinkModel) -> c_int, &'static str>,
 }

@@ -75,7 +75,9 @@ fn load() -> Result<Provider, Missing> {
         alloc_buffer: None,
         free_buffer: None,
         pauses: false,
-        no_signal_rate: "the signal rate of a link is set at the switch or with the adapter's own tools, not through verbs",
+        set_link: Err(
+            "the signal rate of a link is set at the switch or with the adapter's own tools, not through verbs",
+        ),
     })
 }
 

@@ -4,6 +4,7 @@ use measure::units;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use verbs::{BadLink, LinkModel};
 
 use super::names::{hint_or_all, names_of};
 use super::text::Node;
@@ -18,6 +19,9 @@ pub enum Axis {
     /// Whether the payload is copied into the work request at post time. Never assumed: it is off unless a plan asks
     /// for it, because a limit that differs between devices would silently put a step into the curve.
     Inline(Vec<bool>),
+    /// What the link is to be like, where a device can imitate one (see [`verbs::LinkModel`]); `None`, in a plan `"none"`,
+    /// leaves it as it is.
+    Link(Vec<Option<String>>),
     /// Path MTU in bytes; `None`, in a plan `"active"`, is the largest that both ports have.
     MtuBytes(Vec<Option<u32>>),
     /// Operation that carries the message.
@@ -46,9 +50,10 @@ pub enum Axis {
 
 impl Axis {
     /// Every axis, by the name that plans, records and exports share.
-    pub const NAMES: [&'static str; 14] = [
+    pub const NAMES: [&'static str; 15] = [
         "direction",
         "inline",
+        "link",
         "mtu_bytes",
         "operation",
         "outstanding_reads",
@@ -68,6 +73,7 @@ impl Axis {
         match self {
             Self::Direction(_) => "direction",
             Self::Inline(_) => "inline",
+            Self::Link(_) => "link",
             Self::MtuBytes(_) => "mtu_bytes",
             Self::Operation(_) => "operation",
             Self::OutstandingReads(_) => "outstanding_reads",
@@ -88,6 +94,9 @@ impl Axis {
         match self {
             Self::Direction(values) => json(values),
             Self::Inline(values) => json(values),
+            Self::Link(values) => {
+                values.iter().map(|link| Value::from(link.as_deref().unwrap_or(NO_LINK))).collect()
+            }
             Self::MtuBytes(values) => numbers(values, ACTIVE),
             Self::OutstandingReads(values) => numbers(values, MAX),
             Self::PostList(values)
@@ -109,6 +118,7 @@ impl Axis {
         Ok(Some(match name {
             "direction" => Self::Direction(reader.choices()?),
             "inline" => Self::Inline(reader.each("true or false", Value::as_bool)?),
+            "link" => Self::Link(reader.links()?),
             "mtu_bytes" => Self::MtuBytes(reader.each("a whole number or \"active\"", number_or(ACTIVE))?),
             "operation" => Self::Operation(reader.choices()?),
             "outstanding_reads" => {
@@ -187,6 +197,23 @@ impl Reader<'_> {
         }
     }
 
+    fn links(&self) -> Result<Vec<Option<String>>, Error> {
+        let one = |text: String| match text.as_str() {
+            NO_LINK => Ok(None),
+            _ => text
+                .parse()
+                .map(|link: LinkModel| Some(link.to_string()))
+                .map_err(|error| self.bad_link(&error)),
+        };
+        let links = self.each("text", |item| item.as_str().map(str::to_owned))?;
+        links.into_iter().map(one).collect()
+    }
+
+    fn bad_link(&self, reason: &BadLink) -> Error {
+        let (key, table) = (self.name.to_owned(), self.table.to_owned());
+        Error::BadLink { place: self.place.to_owned(), key, table, reason: reason.to_string() }
+    }
+
     fn sizes(&self) -> Result<Vec<u64>, Error> {
         let expected = "a size such as 64, \"64KiB\" or \"4..8MiB\"";
         let mut sizes = Vec::new();
@@ -228,6 +255,8 @@ impl Reader<'_> {
     }
 }
 
+/// No model of a link.
+pub(super) const NO_LINK: &str = "none";
 /// The path MTU that the ports have.
 const ACTIVE: &str = "active";
 /// As many RDMA Reads or atomics as the devices allow.

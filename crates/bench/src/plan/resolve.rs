@@ -8,7 +8,9 @@ use measure::figure::Figure;
 use measure::record::Axes;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+use verbs::{LinkModel, LinkRate};
 
+use super::axis::NO_LINK;
 use super::defaults::Filled;
 use super::{Plan, check, figures, overrides};
 use crate::Error;
@@ -113,7 +115,7 @@ fn point(filled: &Filled, id: u64, repetition: u32, axes: Axes) -> PointSpec {
         outstanding_reads: number(&axes, "outstanding_reads").and_then(|n| u8::try_from(n).ok()),
         setup: value_or(&axes, "setup", Setup::Exchange),
         mtu_bytes: number(&axes, "mtu_bytes").and_then(|n| u32::try_from(n).ok()),
-        signal_rate: value(&axes, "signal_rate"),
+        link: link(&axes),
         length,
         warmup,
         tx_depth: filled.tx_depth,
@@ -122,6 +124,16 @@ fn point(filled: &Filled, id: u64, repetition: u32, axes: Axes) -> PointSpec {
         share_above_ns: filled.share_above_ns.clone(),
         timeout_s: filled.timeout_s,
         axes,
+    }
+}
+
+/// What the link is to be like: what `link` says, at the rate that `signal_rate` names.
+fn link(axes: &Axes) -> Option<LinkModel> {
+    let text: String = value_or(axes, "link", NO_LINK.to_owned());
+    let link = (text != NO_LINK).then(|| text.parse().expect("a link of a plan was read when the plan was"));
+    match LinkRate::usual(&value::<String>(axes, "signal_rate")) {
+        Some(rate) => Some(LinkModel { rate: Some(rate), ..link.unwrap_or_default() }),
+        None => link,
     }
 }
 

@@ -151,6 +151,11 @@ fn unknown_values_are_refused_with_the_nearest() {
             "plans/x.toml:7: unknown service \"XYZ\" in [[experiment]]: use one of RC, UC, UD",
         ),
         (
+            "axes = { link = \"4X FRD\" }",
+            "plans/x.toml:7: link in [[experiment]]: `4X FRD` describes no link: `4X FRD` is not a rate; say a rate such as \
+             4X FDR or 40Gb/s and any of latency=700ns, gap=50ns, mtu=2048, header=30, separated by commas",
+        ),
+        (
             "axes = { signal_rate = [\"native\", \"FRD\"] }",
             "plans/x.toml:7: unknown signal_rate \"FRD\" in [[experiment]]: did you mean \"FDR\"?",
         ),
@@ -409,19 +414,34 @@ fn points_come_in_the_written_order_with_the_size_innermost() {
     let points = points(experiment, &[], false);
     let seen: Vec<_> = points
         .iter()
-        .map(|p| (p.id, p.repetition, p.signal_rate.as_str(), p.service, p.size_bytes))
+        .map(|p| (p.id, p.repetition, p.link.map(|link| link.to_string()), p.service, p.size_bytes))
         .collect();
     let mut expected = Vec::new();
     for repetition in 0..2 {
-        for rate in ["native", "FDR"] {
+        for link in [None, Some("4X FDR".to_owned())] {
             for service in [Service::Uc, Service::Rc] {
                 for size in [8, 4] {
-                    expected.push((expected.len() as u64, repetition, rate, service, size));
+                    expected.push((expected.len() as u64, repetition, link.clone(), service, size));
                 }
             }
         }
     }
     assert_eq!(seen, expected);
+}
+
+#[test]
+fn a_signal_rate_is_the_rate_of_the_link_that_is_modelled() {
+    let links = |axes: &str| -> Vec<_> {
+        let points = points(&format!("axes = {{ {axes} }}"), &[], false);
+        points.iter().map(|p| p.link.map_or_else(|| "as it is".to_owned(), |link| link.to_string())).collect()
+    };
+    assert_eq!(links("size_bytes = 4"), ["as it is"]);
+    assert_eq!(links("signal_rate = [\"native\", \"QDR\"]"), ["as it is", "4X QDR"]);
+    assert_eq!(links("link = [\"none\", \"10Gb/s, gap=0.5us\"]"), ["as it is", "10Gb/s,gap=500ns"]);
+    assert_eq!(
+        links("link = \"latency=700ns\", signal_rate = [\"native\", \"SDR\"]"),
+        ["latency=700ns", "4X SDR,latency=700ns"]
+    );
 }
 
 #[test]
@@ -533,8 +553,6 @@ fn bundled_plans_resolve_in_both_forms() {
 /// A quick form stays quick: at 1 GB/s and 5 us a message, which any software device reaches, it takes this many seconds.
 fn bounds(resolved: &Resolved, name: &str, quick: bool) {
     let seconds = |point: &PointSpec| match point.length {
-        // Points at a forced signal rate are over at once where it cannot be forced.
-        _ if point.signal_rate != "native" => 0.02,
         Length::Iterations(iterations) => {
             let both_ways =
                 if point.pattern == Pattern::PingPong || point.direction == Flow::Bi { 2.0 } else { 1.0 };
@@ -554,7 +572,7 @@ fn gamess_2016_is_the_papers_matrix() {
     let plan = Plan::load("gamess-2016").unwrap();
     let resolved = resolve(&plan, &Options::default()).unwrap();
     let count = |experiment: &str, rate: &str| {
-        resolved.points.iter().filter(|p| p.experiment == experiment && p.signal_rate == rate).count()
+        resolved.points.iter().filter(|p| p.experiment == experiment && p.axes["signal_rate"] == rate).count()
     };
     // G22 to G24: 22 sizes of RC and of UC, 11 of UD, at each of four rates.
     for rate in ["SDR", "DDR", "QDR", "FDR"] {

@@ -46,6 +46,7 @@ impl Ending {
             experiment: spec.experiment.clone(),
             pattern: serde_json::to_value(spec.pattern).ok().and_then(as_text).unwrap_or_default(),
             axes: spec.axes.clone(),
+            link_model: spec.link.filter(|_| self.status == Status::Measured).map(|link| link.to_string()),
             status: self.status,
             repetition: spec.repetition,
             iterations: match spec.length {

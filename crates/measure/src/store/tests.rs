@@ -48,6 +48,7 @@ fn a_point(id: u64) -> Point {
         ]),
         status: Status::Measured,
         repetition: 0,
+        link_model: None,
         iterations: Some(100),
         latency: latency.clone(),
         throughput: Some(throughput),

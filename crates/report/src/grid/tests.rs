@@ -19,6 +19,7 @@ fn point(service: &str, size: u64, repetition: u32, gbps: f64) -> Point {
         ]),
         status: Status::Measured,
         repetition,
+        link_model: None,
         iterations: None,
         latency: None,
         throughput: Some(throughput),

@@ -18,6 +18,7 @@ fn point(experiment: &str, size: u64, rate: &str) -> Point {
         ]),
         status: Status::Measured,
         repetition: 0,
+        link_model: None,
         iterations: Some(1000),
         latency: None,
         throughput: None,
