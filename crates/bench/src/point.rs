@@ -45,6 +45,8 @@ pub struct PointSpec {
     /// What the link is to be like; absent where it is taken as it is.
     #[serde(with = "link_text")]
     pub link: Option<LinkModel>,
+    /// Whose memory messages come from and go to.
+    pub memory: Memory,
     /// How long to measure.
     pub length: Length,
     /// Messages before the first that counts.
@@ -209,6 +211,16 @@ pub enum Flow {
     Bi,
     /// From rank 0 to rank 1.
     Uni,
+}
+
+/// Whose memory messages come from and go to.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Memory {
+    /// What the device gives where it gives any: softdev's is mapped by its peers. Else as `Process`.
+    Device,
+    /// The process's own, as the field's tools have it.
+    Process,
 }
 
 /// How a completion is waited for.

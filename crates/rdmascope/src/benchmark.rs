@@ -3,11 +3,13 @@
 use std::process::ExitCode;
 
 use bench::plan::{Axis, Options, Plan, Settings, resolve};
-use bench::point::{Flow, Operation, Pattern, Poll, Service, Setup};
+use bench::point::{Flow, Memory, Operation, Pattern, Poll, Service, Setup};
 use measure::figure::Unit;
 use measure::units;
 
-use crate::cli::{Atomic, AtomicType, BandwidthOperation, Connection, Flags, LatencyOperation, Pushed};
+use crate::cli::{
+    Atomic, AtomicType, BandwidthOperation, Connection, Flags, LatencyOperation, MemoryArgument, Pushed,
+};
 use crate::execute::{Job, execute};
 use crate::launch::launch;
 
@@ -148,6 +150,9 @@ fn settings(flags: &Flags, operation: Operation) -> Settings {
     }
     if let Some(reads) = flags.outs {
         settings = settings.axis(Axis::OutstandingReads(vec![Some(reads)]));
+    }
+    if matches!(flags.memory, MemoryArgument::Process) {
+        settings = settings.axis(Axis::Memory(vec![Memory::Process]));
     }
     if let Some(link) = flags.link {
         settings = settings.axis(Axis::Link(vec![Some(link.to_string())]));

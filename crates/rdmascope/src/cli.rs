@@ -371,6 +371,9 @@ pub(crate) struct Flags {
     /// Model a link, where the device can: `4X FDR`, `40Gb/s,latency=700ns`, and gap=, mtu=, header=.
     #[arg(long, value_name = "LINK")]
     pub(crate) link: Option<LinkModel>,
+    /// Whose memory messages come from and go to.
+    #[arg(long, value_name = "KIND", default_value = "device")]
+    pub(crate) memory: MemoryArgument,
     /// Connect with RDMA CM.
     #[arg(short = 'R', long = "rdma_cm", alias = "rdma-cm")]
     pub(crate) rdma_cm: bool,
@@ -381,6 +384,15 @@ pub(crate) struct Flags {
     pub(crate) ends: Ends,
     #[command(flatten)]
     pub(crate) placement: Placement,
+}
+
+/// Whose memory messages come from and go to.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum MemoryArgument {
+    /// What the device gives, where it gives any: softdev's is mapped by its peers.
+    Device,
+    /// The process's own, as the field's tools have it.
+    Process,
 }
 
 /// Transport services, as perftest's `-c` names them.

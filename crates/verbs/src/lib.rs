@@ -39,7 +39,7 @@ pub use error::{Error, Result};
 pub use gid::{GidEntry, GidKind, default_gid};
 pub use kind::DeviceKind;
 pub use link::{BadLink, GENERATIONS, Generation, LinkModel, LinkRate};
-pub use memory::{MemoryRegion, ProtectionDomain, Remote};
+pub use memory::{MemoryKind, MemoryRegion, ProtectionDomain, Remote};
 pub use port::{LinkLayer, LinkSpeed, Mtu, PhysicalState, Port, PortState};
 pub use provider::Provider;
 pub use queue_pair::{

@@ -60,7 +60,15 @@ impl ProtectionDomain {
     /// # Errors
     /// When there is no memory, the locked-memory limit is too small, or the access flags do not fit each other.
     pub fn memory_region(&self, length: usize, access: u32) -> Result<MemoryRegion> {
-        let buffer = Buffer::new(&self.inner.context, length)?;
+        self.memory_region_of(MemoryKind::Device, length, access)
+    }
+
+    /// As [`memory_region`](Self::memory_region), of memory of a kind.
+    ///
+    /// # Errors
+    /// As [`memory_region`](Self::memory_region).
+    pub fn memory_region_of(&self, kind: MemoryKind, length: usize, access: u32) -> Result<MemoryRegion> {
+        let buffer = Buffer::new(&self.inner.context, kind, length)?;
         let provider = self.inner.context.provider();
         // SAFETY: the buffer has `length` writable bytes and outlives the registration, which `MemoryRegion` holds.
         let raw = unsafe { (provider.reg_mr)(self.inner.raw, buffer.addr, length, access.cast_signed()) };
@@ -69,6 +77,15 @@ impl ProtectionDomain {
         }
         Ok(MemoryRegion { raw, buffer, pd: Arc::clone(&self.inner) })
     }
+}
+
+/// Whose memory is registered.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum MemoryKind {
+    /// What the device gives ([`crate::Provider::alloc_buffer`]), where it gives any.
+    Device,
+    /// The process's own, as any program has it.
+    Process,
 }
 
 /// A place in a peer's memory, as the peer has told it.
@@ -203,20 +220,21 @@ impl Drop for MemoryRegion {
 struct Buffer {
     addr: *mut c_void,
     len: usize,
+    kind: MemoryKind,
     context: Arc<ContextInner>,
 }
 
 impl Buffer {
-    fn new(context: &Arc<ContextInner>, len: usize) -> Result<Self> {
+    fn new(context: &Arc<ContextInner>, kind: MemoryKind, len: usize) -> Result<Self> {
         let addr = match context.provider().alloc_buffer {
             // SAFETY: the context is open.
-            Some(alloc) => unsafe { alloc(context.raw, len) },
-            None => map_anonymous(len),
+            Some(alloc) if kind == MemoryKind::Device => unsafe { alloc(context.raw, len) },
+            _ => map_anonymous(len),
         };
         if addr.is_null() {
             return Err(Error::last("the allocation of a buffer", format!("{len} B")));
         }
-        Ok(Self { addr, len, context: Arc::clone(context) })
+        Ok(Self { addr, len, kind, context: Arc::clone(context) })
     }
 }
 
@@ -224,9 +242,11 @@ impl Drop for Buffer {
     fn drop(&mut self) {
         match self.context.provider().free_buffer {
             // SAFETY: the buffer came from the same provider with this length.
-            Some(free) => unsafe { free(self.context.raw, self.addr, self.len) },
+            Some(free) if self.kind == MemoryKind::Device => unsafe {
+                free(self.context.raw, self.addr, self.len);
+            },
             // SAFETY: the mapping was made with this length and nothing refers to it any more.
-            None => unsafe {
+            _ => unsafe {
                 libc::munmap(self.addr, self.len.max(1));
             },
         }

@@ -9,7 +9,7 @@ use verbs::{BadLink, LinkModel};
 use super::names::{hint_or_all, names_of};
 use super::text::Node;
 use crate::Error;
-use crate::point::{Flow, Operation, Poll, Service, Setup};
+use crate::point::{Flow, Memory, Operation, Poll, Service, Setup};
 
 /// One axis and its values, in the order in which they are measured.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,6 +22,8 @@ pub enum Axis {
     /// What the link is to be like, where a device can imitate one (see [`verbs::LinkModel`]); `None`, in a plan `"none"`,
     /// leaves it as it is.
     Link(Vec<Option<String>>),
+    /// Whose memory messages come from and go to.
+    Memory(Vec<Memory>),
     /// Path MTU in bytes; `None`, in a plan `"active"`, is the largest that both ports have.
     MtuBytes(Vec<Option<u32>>),
     /// Operation that carries the message.
@@ -50,10 +52,11 @@ pub enum Axis {
 
 impl Axis {
     /// Every axis, by the name that plans, records and exports share.
-    pub const NAMES: [&'static str; 15] = [
+    pub const NAMES: [&'static str; 16] = [
         "direction",
         "inline",
         "link",
+        "memory",
         "mtu_bytes",
         "operation",
         "outstanding_reads",
@@ -74,6 +77,7 @@ impl Axis {
             Self::Direction(_) => "direction",
             Self::Inline(_) => "inline",
             Self::Link(_) => "link",
+            Self::Memory(_) => "memory",
             Self::MtuBytes(_) => "mtu_bytes",
             Self::Operation(_) => "operation",
             Self::OutstandingReads(_) => "outstanding_reads",
@@ -97,6 +101,7 @@ impl Axis {
             Self::Link(values) => {
                 values.iter().map(|link| Value::from(link.as_deref().unwrap_or(NO_LINK))).collect()
             }
+            Self::Memory(values) => json(values),
             Self::MtuBytes(values) => numbers(values, ACTIVE),
             Self::OutstandingReads(values) => numbers(values, MAX),
             Self::PostList(values)
@@ -119,6 +124,7 @@ impl Axis {
             "direction" => Self::Direction(reader.choices()?),
             "inline" => Self::Inline(reader.each("true or false", Value::as_bool)?),
             "link" => Self::Link(reader.links()?),
+            "memory" => Self::Memory(reader.choices()?),
             "mtu_bytes" => Self::MtuBytes(reader.each("a whole number or \"active\"", number_or(ACTIVE))?),
             "operation" => Self::Operation(reader.choices()?),
             "outstanding_reads" => {

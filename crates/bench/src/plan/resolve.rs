@@ -14,7 +14,7 @@ use super::axis::NO_LINK;
 use super::defaults::Filled;
 use super::{Plan, check, figures, overrides};
 use crate::Error;
-use crate::point::{PointSpec, Setup};
+use crate::point::{Memory, PointSpec, Setup};
 
 /// How a plan is to be run.
 #[derive(Clone, Debug, Default)]
@@ -116,6 +116,7 @@ fn point(filled: &Filled, id: u64, repetition: u32, axes: Axes) -> PointSpec {
         setup: value_or(&axes, "setup", Setup::Exchange),
         mtu_bytes: number(&axes, "mtu_bytes").and_then(|n| u32::try_from(n).ok()),
         link: link(&axes),
+        memory: value_or(&axes, "memory", Memory::Device),
         length,
         warmup,
         tx_depth: filled.tx_depth,

@@ -4,11 +4,11 @@ use verbs::abi::{
     IBV_ACCESS_LOCAL_WRITE, IBV_ACCESS_REMOTE_ATOMIC, IBV_ACCESS_REMOTE_READ, IBV_ACCESS_REMOTE_WRITE,
     ibv_sge,
 };
-use verbs::{MemoryRegion, ProtectionDomain, ReceiveRequest, Remote};
+use verbs::{MemoryKind, MemoryRegion, ProtectionDomain, ReceiveRequest, Remote};
 
 use super::{FILL, GREETINGS};
 use crate::Error;
-use crate::point::{Operation, PointSpec, Service};
+use crate::point::{Memory, Operation, PointSpec, Service};
 
 /// In front of every received datagram (IBTA vol. 1, section 11.4.1.2).
 const GRH_BYTES: usize = 40;
@@ -34,10 +34,15 @@ pub(super) struct Buffers {
 impl Buffers {
     pub(super) fn new(domain: &ProtectionDomain, spec: &PointSpec) -> Result<Self, Error> {
         let size = usize::try_from(spec.size_bytes).unwrap_or(usize::MAX);
-        let mut send = domain.memory_region(size, IBV_ACCESS_LOCAL_WRITE)?;
+        let kind = match spec.memory {
+            Memory::Device => MemoryKind::Device,
+            Memory::Process => MemoryKind::Process,
+        };
+        let region = |length, access| domain.memory_region_of(kind, length, access);
+        let mut send = region(size, IBV_ACCESS_LOCAL_WRITE)?;
         touch(&mut send)?;
         let access = access(spec.operation);
-        let target = (access != 0).then(|| domain.memory_region(size, access | IBV_ACCESS_LOCAL_WRITE));
+        let target = (access != 0).then(|| region(size, access | IBV_ACCESS_LOCAL_WRITE));
         let mut target = target.transpose()?;
         if let Some(target) = &mut target {
             touch(target)?;
@@ -56,7 +61,7 @@ impl Buffers {
         let header = if spec.service == Service::Ud { GRH_BYTES } else { 0 };
         let stride = (size + header).next_multiple_of(LINE);
         let slots = (RECEIVE_BYTES / stride).clamp(1, spec.rx_depth as usize);
-        let mut receive = domain.memory_region(stride * slots, IBV_ACCESS_LOCAL_WRITE)?;
+        let mut receive = region(stride * slots, IBV_ACCESS_LOCAL_WRITE)?;
         touch(&mut receive)?;
         let receives = (0..slots)
             .map(|slot| Ok(ReceiveRequest::new(0, cut(&receive, slot * stride, size + header, spec.sge)?)))
