@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 use std::ffi::{c_int, c_void};
-use std::sync::atomic::Ordering::{Relaxed, Release, SeqCst};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, fence};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -47,6 +47,8 @@ struct Peek {
     slot: AtomicPtr<Slot>,
     /// Number of that receive.
     number: AtomicU32,
+    /// State of that queue pair.
+    state: AtomicPtr<AtomicU32>,
 }
 
 impl Peek {
@@ -55,8 +57,12 @@ impl Peek {
     fn is_empty(&self) -> bool {
         // SAFETY: the pointer is null or to a slot of the own arena, which stays mapped as long as the process runs.
         let Some(slot) = (unsafe { self.slot.load(Relaxed).as_ref() }) else { return false };
-        let word = slot.state.load(SeqCst);
-        self.own.load(Relaxed) == 0 && !SlotState::is_over(word, self.number.load(Relaxed))
+        let word = slot.state.load(Acquire);
+        // SAFETY: where there is a slot there is a state, in the own arena as well.
+        let state = unsafe { &*self.state.load(Relaxed) };
+        self.own.load(Relaxed) == 0
+            && !SlotState::is_over(word, self.number.load(Relaxed))
+            && state.load(Relaxed) != IBV_QPS_ERR
     }
 }
 
@@ -163,6 +169,7 @@ impl Cq {
         let slot = only.filter(|qp| !qp.recovered()).map_or(std::ptr::null_mut(), |qp| {
             let (number, slot) = qp.next_slot();
             self.peek.number.store(number, Relaxed);
+            self.peek.state.store((&raw const qp.shared().state).cast_mut(), Relaxed);
             (&raw const *slot).cast_mut()
         });
         self.peek.slot.store(slot, Relaxed);
@@ -238,10 +245,10 @@ impl Entries {
             let qp = self.receivers[self.turn];
             // SAFETY: a queue pair takes itself off the list, under the lock that is held, before it goes.
             let taken = unsafe { &*qp }.receive_completion(wc);
-            if taken != Taken::Nothing {
-                if taken == Taken::Failure {
-                    *failed = Some(qp);
-                }
+            if taken == Taken::Failure {
+                *failed = Some(qp);
+            }
+            if taken == Taken::Receive {
                 self.own_in_a_row = 0;
                 self.received_in_a_row += 1;
                 if self.received_in_a_row == IN_A_ROW {
@@ -261,9 +268,9 @@ impl Entries {
     }
 }
 
-pub(crate) unsafe extern "C" fn poll_cq(cq: *mut ibv_cq, num_entries: c_int, wc: *mut ibv_wc) -> c_int {
+pub(crate) unsafe extern "C" fn poll_cq(raw: *mut ibv_cq, num_entries: c_int, wc: *mut ibv_wc) -> c_int {
     // SAFETY: the caller gives a live queue of this device.
-    let cq = unsafe { Cq::from(cq) };
+    let cq = unsafe { Cq::from(raw) };
     if cq.peek.is_empty() {
         cq.ctx().progress();
         return 0;
@@ -294,6 +301,11 @@ pub(crate) unsafe extern "C" fn poll_cq(cq: *mut ibv_cq, num_entries: c_int, wc:
     if let Some(qp) = failed {
         qp.flush();
         qp.holders.fetch_sub(1, Release);
+        if found == 0 && !overrun {
+            // What was flushed is there now.
+            // SAFETY: as the caller vouches.
+            return unsafe { poll_cq(raw, num_entries, wc) };
+        }
     }
     cq.ctx().progress();
     if overrun { -libc::EOVERFLOW } else { found }

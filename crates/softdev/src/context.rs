@@ -52,6 +52,7 @@ impl Ctx {
 
     /// Waits until every message to or from memory of a domain that is under way has been placed.
     pub(crate) fn settle(&self, pd: u32) {
+        agree();
         let queue_pairs = self.queue_pairs.lock().unwrap_or_else(PoisonError::into_inner);
         for qp in queue_pairs.iter() {
             // SAFETY: a queue pair takes itself off the list, under the same lock, before it goes.
@@ -60,7 +61,7 @@ impl Ctx {
                 // Copying of this process's own takes place under these two locks.
                 drop(qp.send.lock());
                 qp.pause_polling();
-                qp.settle();
+                qp.await_messages();
             }
         }
     }

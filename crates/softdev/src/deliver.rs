@@ -1,21 +1,23 @@
-//! Placing a message in a peer's receive ring.
+//! Placing a message in a peer's lane.
 //!
 //! Every check that an adapter's responder makes is made here, by the requester, on what the peer shares; nothing that
 //! is read from there is believed beyond its own bounds.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
+use std::sync::atomic::{compiler_fence, fence};
 
 use rustix::io::Errno;
 use verbs::abi::*;
 
 use crate::channel::notify;
-use crate::copy::{Piece, gather_small, scatter};
+use crate::copy::{Piece, Place, gather_small, scatter};
 use crate::host::{Host, agree};
+use crate::lane::PostedReceive;
 use crate::limits::GRH_BYTES;
 use crate::memory::{Access, locate};
 use crate::receive::grh;
 use crate::shared::{
-    FLAG_IMM, FLAG_IN_SLOT, FLAG_SOLICITED, FLAG_WRITE, SLOT_PAYLOAD, SharedQp, Slot, SlotState, UNCHECKED,
+    FLAG_IMM, FLAG_IN_SLOT, FLAG_SOLICITED, FLAG_WRITE, SLOT_PAYLOAD, SharedQp, Slot, SlotSge, SlotState,
 };
 use crate::target::Target;
 
@@ -77,35 +79,69 @@ impl Delivery {
 }
 
 impl Target {
-    /// Delivers a message.
+    /// Delivers a message for the queue pair that `own` shows to its peers.
     #[inline]
-    pub(crate) fn deliver(&self, host: &Host, message: &Message<'_>) -> Delivery {
+    pub(crate) fn deliver(&self, host: &Host, own: &SharedQp, message: &Message<'_>) -> Delivery {
         let shared = self.shared();
-        if !self.receives(shared) {
-            return Delivery::NoAnswer;
-        }
-        match message.datagram {
-            Some(datagram) if shared.qkey.load(Relaxed) != datagram.qkey => return Delivery::NoAnswer,
-            Some(_) => {}
-            None if shared.dest_qp_num.load(Relaxed) != message.src_qp => return Delivery::NoAnswer,
-            None => {}
-        }
-        let delivery = Attempt { host, target: self, shared, message }.run();
+        let attempt = Attempt { host, target: self, shared, message };
+        let delivery = match message.datagram {
+            Some(datagram) => attempt.datagram(datagram),
+            None => self.touching(own, || {
+                if !self.receives(shared) || shared.dest_qp_num.load(Relaxed) != message.src_qp {
+                    return Delivery::NoAnswer;
+                }
+                attempt.connected()
+            }),
+        };
         if delivery.completes(message) {
-            let solicited = message.solicited || delivery != Delivery::Done;
-            let view = self.peer.view(&host.arena.view);
-            notify(host, view, Some(&self.peer), shared.recv_cq.load(Relaxed), solicited);
+            self.announce(host, message.solicited || delivery != Delivery::Done);
         }
         delivery
     }
 
-    /// Completes the next receive of a connection for an RDMA write that is in place.
-    pub(crate) fn complete_write(&self, host: &Host, message: &Message<'_>) -> Delivery {
-        self.end_next(host, message, IBV_WC_SUCCESS)
+    /// Does something to the peer of a connection while the entry of the own queue pair says so. Whoever ends the connection
+    /// or takes memory away waits until it does not: see `agree`.
+    #[inline]
+    pub(crate) fn touching<T>(&self, own: &SharedQp, work: impl FnOnce() -> T) -> T {
+        let touching = &own.touching.value;
+        touching.store(self.qp_num, Relaxed);
+        // Ordered by who waits for it.
+        compiler_fence(SeqCst);
+        let done = work();
+        touching.store(0, Release);
+        done
     }
 
-    /// Fails the queue pair of a connection. The next receive that it has posted is flushed in a way that shows its owner
-    /// what has happened; the owner flushes the others.
+    /// Tells a sleeper of a completion.
+    #[inline]
+    fn announce(&self, host: &Host, solicited: bool) {
+        let view = self.peer.view(&host.arena.view);
+        let cq = self.shared().recv_cq.load(Relaxed);
+        if view.cq(cq).channel_fd.load(Relaxed) >= 0 {
+            // Either the queue is seen to be armed, or the poll that follows arming sees the message.
+            fence(SeqCst);
+            notify(host, view, Some(&self.peer), cq, solicited);
+        }
+    }
+
+    /// Completes the next receive of a connection for an RDMA write that is in place.
+    pub(crate) fn complete_write(&self, host: &Host, message: &Message<'_>) -> Delivery {
+        let shared = self.shared();
+        let n = self.lane.next();
+        if self.lane.credit_for(shared, n).is_none() {
+            return Delivery::NotReady;
+        }
+        Attempt { host, target: self, shared, message }.finish(n, message.bytes, IBV_WC_SUCCESS, false);
+        self.announce(host, message.solicited);
+        Delivery::Done
+    }
+
+    /// Whether the peer of a connection has posted a receive.
+    pub(crate) fn awaits_message(&self) -> bool {
+        self.lane.credit_for(self.shared(), self.lane.next()).is_some()
+    }
+
+    /// Fails the queue pair of a connection. Its owner, who polls or is woken, finds out by its state.
     #[cold]
     pub(crate) fn fail(&self, host: &Host) {
         let shared = self.shared();
@@ -115,35 +151,8 @@ impl Target {
         shared.fail();
         // A receive that is being posted just now is seen here, or whoever posts it sees the state.
         agree();
-        let nothing = Message {
-            pieces: &[],
-            bytes: 0,
-            imm: None,
-            solicited: true,
-            src_qp: shared.dest_qp_num.load(Relaxed),
-            datagram: None,
-            written: false,
-        };
-        self.end_next(host, &nothing, IBV_WC_WR_FLUSH_ERR);
-    }
-
-    /// Completes the next receive of a connection without placing anything.
-    fn end_next(&self, host: &Host, message: &Message<'_>, status: ibv_wc_status) -> Delivery {
-        let shared = self.shared();
-        let attempt = Attempt { host, target: self, shared, message };
-        let n = shared.next.value.load(Acquire);
-        let slot = self.slot(n);
-        if !self.is_posted(n) {
-            return Delivery::NotReady;
-        }
-        attempt.describe(slot, message.bytes, status, false);
-        match attempt.finish(slot, n, SlotState::Posted(n).encode()) {
-            Some(delivery) => {
-                let view = self.peer.view(&host.arena.view);
-                notify(host, view, Some(&self.peer), shared.recv_cq.load(Relaxed), message.solicited);
-                delivery
-            }
-            None => Delivery::NoAnswer, // Its owner has taken it back.
+        if self.awaits_message() {
+            self.announce(host, true);
         }
     }
 }
@@ -157,64 +166,121 @@ struct Attempt<'a> {
 }
 
 impl Attempt<'_> {
+    /// To the peer of a connection: this is the only requester.
     #[inline]
-    fn run(&self) -> Delivery {
-        let mut n = self.shared.next.value.load(Acquire);
-        for _ in 0..2 * (self.target.ring.size + 1) {
-            let slot = self.target.slot(n);
-            match SlotState::decode(slot.state.load(Acquire)) {
-                SlotState::Posted(posted) if posted == n => {
-                    if let Some(delivery) = self.fill(slot, n) {
+    fn connected(&self) -> Delivery {
+        let (lane, bytes) = (&self.target.lane, self.message.bytes);
+        let n = lane.next();
+        let Some(credit) = lane.credit_for(self.shared, n) else { return Delivery::NotReady };
+        if bytes <= SLOT_PAYLOAD as u64 && credit.has_room(n, bytes) {
+            self.finish(n, bytes, IBV_WC_SUCCESS, true);
+            return Delivery::Done;
+        }
+        self.connected_checked(n)
+    }
+
+    /// As [`connected`](Self::connected), after a look at the receive.
+    #[inline(never)]
+    fn connected_checked(&self, n: u32) -> Delivery {
+        match self.fill(n) {
+            Ok(in_slot) => {
+                self.finish(n, self.message.bytes, IBV_WC_SUCCESS, in_slot);
+                Delivery::Done
+            }
+            Err(Misfit::Gone) => Delivery::NoAnswer,
+            Err(Misfit::Short) if !self.is_reliable() => Delivery::TooLong,
+            Err(misfit) => {
+                let (status, delivery) = misfit.told();
+                self.fail();
+                self.finish(n, 0, status, false);
+                delivery
+            }
+        }
+    }
+
+    /// Places a payload that receive `n` has room for, or finds that it fits in the slot: then true.
+    fn fill(&self, n: u32) -> Result<bool, Misfit> {
+        let posted = self.target.lane.post(n);
+        let header = if self.message.datagram.is_some() { GRH_BYTES } else { 0 };
+        if posted.valid && self.message.bytes + header > u64::from(posted.room) {
+            return Err(Misfit::Short);
+        }
+        if posted.valid && self.message.bytes <= SLOT_PAYLOAD as u64 {
+            return Ok(true);
+        }
+        self.place(posted).map(|()| false)
+    }
+
+    /// Puts a message in the slot of a connection and shows it.
+    #[inline]
+    fn finish(&self, n: u32, bytes: u64, status: ibv_wc_status, in_slot: bool) {
+        self.describe(self.target.lane.slot(n), bytes, status, in_slot);
+        self.target.lane.publish(self.shared, n);
+    }
+
+    /// To a queue pair that others may send datagrams to as well.
+    fn datagram(&self, datagram: Datagram) -> Delivery {
+        let (lane, shared) = (&self.target.lane, self.shared);
+        if !self.target.receives(shared) || shared.qkey.load(Relaxed) != datagram.qkey {
+            return Delivery::NoAnswer;
+        }
+        let mut n = shared.next.value.load(Acquire);
+        for _ in 0..2 * (u64::from(lane.size()) + 1) {
+            if lane.credit_for(shared, n).is_none() {
+                return Delivery::NotReady;
+            }
+            let word = lane.slot(n).state.load(Acquire);
+            match SlotState::decode(word) {
+                state if state.is_free_for(n, lane.size()) => {
+                    if let Some(delivery) = self.claim(n, word) {
                         return delivery;
                     }
                 }
-                // Several requesters may send datagrams to one queue pair: a receive that another has taken is passed
-                // by, also where the mark lags behind and the slot is in use for a later receive already.
-                SlotState::Posted(taken) | SlotState::Claimed(taken, _) | SlotState::Done(taken)
-                    if is_at_or_after(taken, n) && self.message.datagram.is_some() =>
-                {
-                    let mark = self.shared.next.value.load(Acquire);
+                // A receive that another has taken is passed by, also where the mark lags behind and the slot is in use
+                // for a later receive already.
+                SlotState::Claimed(taken, _) | SlotState::Done(taken) if is_at_or_after(taken, n) => {
+                    let mark = shared.next.value.load(Acquire);
                     n = n.wrapping_add(1);
                     n = if is_at_or_after(mark, n) { mark } else { n };
                 }
-                SlotState::Flushed(flushed) if is_at_or_after(flushed, n) => return Delivery::NoAnswer,
                 _ => return Delivery::NotReady,
             }
         }
         Delivery::NotReady
     }
 
-    /// Fills a posted receive; `None` when somebody else was faster.
-    #[inline]
-    fn fill(&self, slot: &Slot, n: u32) -> Option<Delivery> {
-        let header = if self.message.datagram.is_some() { GRH_BYTES } else { 0 };
-        let bytes = self.message.bytes + header;
-        let elements = slot.num_sge.load(Relaxed);
-        if elements & UNCHECKED == 0 && bytes > u64::from(slot.room.load(Relaxed)) {
-            return self.too_long(slot, n);
-        }
-        let posted = SlotState::Posted(n).encode();
-        let in_slot = self.message.bytes <= SLOT_PAYLOAD as u64 && elements & UNCHECKED == 0;
-        if in_slot && self.message.datagram.is_none() {
-            // The only requester: nobody else writes to the slot, so one exchange ends the delivery.
-            self.describe(slot, bytes, IBV_WC_SUCCESS, true);
-            return self.finish(slot, n, posted);
-        }
+    /// Takes receive `n` for a datagram and fills it; `None` when somebody else was faster.
+    fn claim(&self, n: u32, free: u64) -> Option<Delivery> {
+        let slot = self.target.lane.slot(n);
         let claimed = SlotState::Claimed(n, self.host.block).encode();
-        slot.state.compare_exchange(posted, claimed, SeqCst, Relaxed).ok()?;
-        let placed = if in_slot { Ok(()) } else { self.place(n, elements & !UNCHECKED) };
-        match placed {
-            Ok(()) => {
-                self.describe(slot, bytes, IBV_WC_SUCCESS, in_slot);
-                self.finish(slot, n, claimed)
-            }
-            Err(Misfit::Short) if !self.is_reliable() => {
-                slot.state.store(posted, SeqCst);
-                Some(Delivery::TooLong)
-            }
-            Err(Misfit::Gone) => Some(Delivery::NoAnswer),
-            Err(misfit) => Some(self.reject(slot, n, claimed, misfit)),
+        slot.state.compare_exchange(free, claimed, SeqCst, Relaxed).ok()?;
+        let give_back = |delivery| {
+            let _ = slot.state.compare_exchange(claimed, free, SeqCst, Relaxed);
+            Some(delivery)
+        };
+        // Either this sees that the queue pair has ended, or who ends it sees the claim.
+        if !self.target.receives(self.shared) {
+            return give_back(Delivery::NoAnswer);
         }
+        let (status, delivery, in_slot) = match self.fill(n) {
+            Ok(in_slot) => (IBV_WC_SUCCESS, Delivery::Done, in_slot),
+            Err(Misfit::Short) => return give_back(Delivery::TooLong),
+            Err(Misfit::Gone) => return give_back(Delivery::NoAnswer),
+            Err(misfit) => {
+                self.fail();
+                let (status, delivery) = misfit.told();
+                (status, delivery, false)
+            }
+        };
+        let bytes = if delivery == Delivery::Done { self.message.bytes + GRH_BYTES } else { 0 };
+        self.describe(slot, bytes, status, in_slot);
+        let done = SlotState::Done(n).encode();
+        slot.state.compare_exchange(claimed, done, SeqCst, Relaxed).ok()?;
+        // The mark goes on, never back: a slower requester may come after a faster one.
+        let next = n.wrapping_add(1);
+        let ahead = |now: u32| (!is_at_or_after(now, next)).then_some(next);
+        let _ = self.shared.next.value.fetch_update(Release, Relaxed, ahead);
+        Some(delivery)
     }
 
     /// Writes what the completion will say, and a payload that fits.
@@ -246,65 +312,23 @@ impl Attempt<'_> {
         }
     }
 
-    /// Hands the slot to its owner.
-    #[inline]
-    fn finish(&self, slot: &Slot, n: u32, from: u64) -> Option<Delivery> {
-        // Sequentially consistent: see `req_notify_cq`.
-        slot.state.compare_exchange(from, SlotState::Done(n).encode(), SeqCst, Relaxed).ok()?;
-        let next = n.wrapping_add(1);
-        self.advance(next);
-        prefetch(self.target.slot(next));
-        Some(Delivery::Done)
-    }
-
-    /// Moves the mark of the next receive on, never back: a slower requester of datagrams may come after a faster one.
-    #[inline]
-    fn advance(&self, next: u32) {
-        let mark = &self.shared.next.value;
-        if self.message.datagram.is_none() {
-            mark.store(next, Release);
-            return;
-        }
-        let ahead = |now: u32| (!is_at_or_after(now, next)).then_some(next);
-        let _ = mark.fetch_update(Release, Relaxed, ahead);
-    }
-
     fn is_reliable(&self) -> bool {
         self.shared.service.load(Relaxed) == IBV_QPT_RC
     }
 
+    /// Fails the queue pair of the receive before the completion shows why.
     #[cold]
-    fn too_long(&self, slot: &Slot, n: u32) -> Option<Delivery> {
-        if !self.is_reliable() {
-            return Some(Delivery::TooLong);
-        }
-        let (posted, claimed) =
-            (SlotState::Posted(n).encode(), SlotState::Claimed(n, self.host.block).encode());
-        slot.state.compare_exchange(posted, claimed, SeqCst, Relaxed).ok()?;
-        Some(self.reject(slot, n, claimed, Misfit::Short))
-    }
-
-    /// Completes a receive with an error, which also fails its queue pair.
-    #[cold]
-    fn reject(&self, slot: &Slot, n: u32, claimed: u64, misfit: Misfit) -> Delivery {
-        let (status, delivery) = match misfit {
-            Misfit::Short => (IBV_WC_LOC_LEN_ERR, Delivery::TooLong),
-            Misfit::Forbidden | Misfit::Gone => (IBV_WC_LOC_PROT_ERR, Delivery::BadReceive),
-        };
-        self.describe(slot, 0, status, false);
+    fn fail(&self) {
         if self.shared.generation.load(Acquire) == self.target.generation {
             self.shared.fail();
         }
-        let _ = self.finish(slot, n, claimed);
-        delivery
     }
 
     /// Scatters the payload to the memory that the receive names, after checking all of it.
-    fn place(&self, n: u32, elements: u32) -> Result<(), Misfit> {
+    fn place(&self, posted: PostedReceive<'_>) -> Result<(), Misfit> {
         let view = self.target.peer.view(&self.host.arena.view);
         let pd = self.shared.pd.load(Relaxed);
-        let element = |i| {
-            let shared = self.target.ring.sge(view, n, i)?;
+        let element = |shared: &SlotSge| {
             let sge = shared.load();
             let place = locate(view, Some(&self.target.peer), pd, &sge, Access::Scatter)?;
             self.target.warm_up(view, sge.lkey);
@@ -312,17 +336,30 @@ impl Attempt<'_> {
         };
         let message = self.message;
         let header = message.datagram.map(|d| grh(message.bytes, message.imm.is_some(), d.traffic_class));
-        let mut room = 0;
-        for i in 0..elements {
-            room += element(i).ok_or(Misfit::Forbidden)?.bytes() as u64;
+        let (mut room, mut elsewhere) = (0, false);
+        for shared in posted.elements {
+            let place = element(shared).ok_or(Misfit::Forbidden)?;
+            elsewhere |= matches!(place, Place::There { .. }) || self.target.peer.is_own();
+            room += place.bytes() as u64;
         }
-        if room < self.message.bytes + header.map_or(0, |_| GRH_BYTES) {
+        if room < message.bytes + header.map_or(0, |_| GRH_BYTES) {
             return Err(Misfit::Short);
         }
-        let places = (0..elements).filter_map(element);
+        if elsewhere {
+            // Memory that may be unmapped as soon as it is deregistered: as in `one_sided`.
+            fence(SeqCst);
+            let is_there = posted.elements.iter().all(|shared| element(shared).is_some());
+            if !self.target.receives(self.shared) {
+                return Err(Misfit::Gone);
+            }
+            if !is_there {
+                return Err(Misfit::Forbidden);
+            }
+        }
+        let places = posted.elements.iter().filter_map(element);
         let header =
             header.as_ref().map(|header| Piece { addr: header.as_ptr().cast_mut(), len: header.len() });
-        let pieces = header.into_iter().chain(self.message.pieces.iter().copied());
+        let pieces = header.into_iter().chain(message.pieces.iter().copied());
         // SAFETY: every place was just checked; the pieces are readable and the header lives until the end of this
         // function; a peer's arena stays mapped as long as `target` holds the peer.
         unsafe { scatter(pieces, places) }
@@ -339,20 +376,17 @@ enum Misfit {
     Gone,
 }
 
+impl Misfit {
+    /// What the receive completes with, and what the requester learns.
+    fn told(self) -> (ibv_wc_status, Delivery) {
+        match self {
+            Self::Short => (IBV_WC_LOC_LEN_ERR, Delivery::TooLong),
+            Self::Forbidden | Self::Gone => (IBV_WC_LOC_PROT_ERR, Delivery::BadReceive),
+        }
+    }
+}
+
 /// Whether receive `a` is `b` or one after it; numbers come round.
 pub(crate) fn is_at_or_after(a: u32, b: u32) -> bool {
     a.wrapping_sub(b).cast_signed() >= 0
-}
-
-/// Asks for a cache line before it is needed.
-#[inline]
-fn prefetch(slot: &Slot) {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: prefetching has no effect that a program can see, whatever the address.
-    unsafe {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        _mm_prefetch::<_MM_HINT_T0>((&raw const *slot).cast());
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = slot;
 }

@@ -20,9 +20,10 @@
 //! * `arena`: the memory that a process shares; `shared`: what stands in it; `host`: how processes find each other.
 //! * `memory`: memory regions and the check of every access; `copy`: moving bytes; `foreign`: those of another process that
 //!   are mapped nowhere else.
-//! * `deliver`: placing a message in a peer's receive ring: the heart; `one_sided`: writes, reads and atomics;
-//!   `target`: the queue pair at the other end.
-//! * `send`: the send queue; `work`: what is posted to it; `retry`: what has to wait; `receive`: the receive queue.
+//! * `deliver`: placing a message in a peer's lane: the heart; `lane`: the requester's end of it; `target`: the queue pair
+//!   at the other end; `one_sided`: writes, reads and atomics.
+//! * `send`: the send queue; `work`: what is posted to it; `retry`: what has to wait; `receive`: the receive queue;
+//!   `wqe`: what is posted there.
 //! * `completion`: completion queues; `channel`: completion channels, for whoever sleeps.
 //! * `queue_pair`: creation, state changes, errors; `context`: devices, ports, domains, address handles.
 //! * `spin`, `timer`: locks between threads, time for retries.
@@ -41,6 +42,7 @@ mod copy;
 mod deliver;
 mod foreign;
 mod host;
+mod lane;
 mod limits;
 mod memory;
 mod one_sided;
@@ -53,6 +55,7 @@ mod spin;
 mod target;
 mod timer;
 mod work;
+mod wqe;
 
 #[cfg(test)]
 mod tests;

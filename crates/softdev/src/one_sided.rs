@@ -5,8 +5,8 @@
 //! pairs says whom it is touching, so that whoever deregisters memory or ends the connection can wait until it has finished;
 //! a process that dies while it says so is waited for no longer.
 
-use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
-use std::sync::atomic::{AtomicU64, compiler_fence, fence};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
+use std::sync::atomic::{AtomicU64, fence};
 
 use rustix::io::Errno;
 use verbs::abi::*;
@@ -15,7 +15,7 @@ use crate::arena::QUARANTINE;
 use crate::copy::{Piece, Place, read_to, write_in_order};
 use crate::deliver::{Delivery, Message};
 use crate::foreign;
-use crate::host::{Host, agree};
+use crate::host::Host;
 use crate::memory::{Access, REMOTE, is_in_arena, locate};
 use crate::queue_pair::Qp;
 use crate::shared::SharedQp;
@@ -109,12 +109,7 @@ impl Target {
         remote: &Remote,
         message: &Message<'_>,
     ) -> Delivery {
-        let touching = &own.touching.value;
-        touching.store(self.qp_num, Relaxed);
-        // Ordered by who waits for it: see `agree`.
-        compiler_fence(SeqCst);
-        let delivery = self.reach_checked(host, remote, message);
-        touching.store(0, Release);
+        let delivery = self.touching(own, || self.reach_checked(host, remote, message));
         if delivery == Delivery::Done && self.watch.is_due() && !self.peer.is_alive() {
             // Its memory is still there, but nobody acknowledges any more.
             return Delivery::NoAnswer;
@@ -135,7 +130,7 @@ impl Target {
         {
             return self.refuse(host, Delivery::Invalid);
         }
-        if message.imm.is_some() && !self.awaits_message(shared) {
+        if message.imm.is_some() && !self.awaits_message() {
             return Delivery::NotReady;
         }
         // Without bytes no key is looked at (IBTA vol. 1, section 9.7.4.1.5).
@@ -263,12 +258,6 @@ impl Target {
         Ok(before)
     }
 
-    /// Whether a receive is posted for an immediate.
-    fn awaits_message(&self, shared: &SharedQp) -> bool {
-        let n = shared.next.value.load(Acquire);
-        self.is_posted(n)
-    }
-
     /// What a responder does with a request that it does not allow: a reliable connection fails (class C of IBTA vol. 1,
     /// section 9.9.3), an unreliable one drops the message.
     #[cold]
@@ -306,10 +295,18 @@ fn denied(errno: Errno) -> Delivery {
 
 impl Qp {
     /// Waits until the peer that this queue pair is connected to does not touch memory any more by a right that it had
-    /// before. A peer that is stopped there is given up after the time for which freed memory is kept.
+    /// before.
     pub(crate) fn await_access(&self) {
+        if self.shared().access.load(Relaxed) & REMOTE != 0 {
+            self.await_peer();
+        }
+    }
+
+    /// Waits until the peer that this queue pair is connected to is not at work here, as it may be if it has begun before.
+    /// A peer that is stopped there is given up after the time for which freed memory is kept. Called after `agree`.
+    pub(crate) fn await_peer(&self) {
         let peer_qp = self.shared().dest_qp_num.load(Relaxed);
-        if self.shared().access.load(Relaxed) & REMOTE == 0 || peer_qp == 0 {
+        if peer_qp == 0 {
             return;
         }
         let Some(peer) = self.host.peer_of(peer_qp) else { return };
@@ -317,14 +314,6 @@ impl Qp {
         let end = Instant::now() + QUARANTINE;
         while touching.load(Acquire) == self.ibv.qp_num && peer.is_alive() && Instant::now() < end {
             std::thread::yield_now();
-        }
-    }
-
-    /// Lets a peer that is at work in this process's memory finish, after the state has changed to one without access.
-    pub(crate) fn end_access(&self) {
-        if self.shared().access.load(Relaxed) & REMOTE != 0 {
-            agree();
-            self.await_access();
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::ffi::c_int;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64};
+use std::sync::atomic::{AtomicU8, AtomicU32};
 use std::sync::{Mutex, PoisonError};
 
 use verbs::abi::*;
@@ -13,9 +13,9 @@ use crate::completion::Cq;
 use crate::context::{Ctx, Pd, fail, is_valid_route};
 use crate::host::{Host, host};
 use crate::limits::{MAX_INLINE, MAX_RD_ATOMIC, MAX_SGE, MAX_WR, PORT, QP_INDEX_BITS, QPS};
-use crate::receive::{ReceiveQueue, wr_ids};
+use crate::receive::Receiving;
 use crate::send::SendQueue;
-use crate::shared::{Ring, SharedQp, Slots};
+use crate::shared::SharedQp;
 use crate::spin::SpinLock;
 use crate::target::index;
 use crate::work::operations;
@@ -40,16 +40,7 @@ pub(crate) struct Qp {
     pub(crate) operations: u32,
     /// Reads and atomics that it may have under way (`max_rd_atomic`).
     pub(crate) initiator_depth: AtomicU8,
-    pub(crate) receive: SpinLock<ReceiveQueue>,
-    /// Number of the next receive to complete.
-    pub(crate) head: AtomicU32,
-    pub(crate) ring: Ring,
-    pub(crate) slots: Slots,
-    pub(crate) wr_ids: Box<[AtomicU64]>,
-    /// Looks at a receive that a peer is placing.
-    pub(crate) doubts: AtomicU32,
-    /// A receive was taken back from a peer that had died.
-    pub(crate) recovered: AtomicBool,
+    pub(crate) receiving: Receiving,
     /// Threads that hold the queue pair although no list that they have locked does: destruction waits for them.
     pub(crate) holders: AtomicU32,
 }
@@ -85,7 +76,6 @@ impl Qp {
         let queue = self.send.lock();
         self.shared().state.store(IBV_QPS_ERR, SeqCst);
         drop(queue);
-        self.end_access();
         self.flush();
     }
 
@@ -117,8 +107,7 @@ impl Qp {
         send_cq.clean(self);
         self.clear_sends(&mut queue);
         drop(queue);
-        self.end_access();
-        self.withdraw_receives();
+        self.settle();
         recv_cq.quiet(|| self.clear_receives());
     }
 
@@ -180,17 +169,10 @@ pub(crate) unsafe extern "C" fn create_qp(pd: *mut ibv_pd, init: *mut ibv_qp_ini
     let Ok(host) = host() else { return fail(libc::ENODEV) };
     host.tidy();
     let Some(index) = indexes().take() else { return fail(libc::ENOMEM) };
-    let mut ring = Ring {
-        offset: 0,
-        size: cap.max_recv_wr.max(1).next_power_of_two(),
-        stride: Ring::stride_for(cap.max_recv_sge.max(1)),
-    };
-    let Some(offset) = host.arena.allocate(ring.bytes()) else {
+    let Some(receiving) = Receiving::new(&host.arena, &cap) else {
         indexes().give_back(index);
         return fail(libc::ENOMEM);
     };
-    ring.offset = offset;
-    let slots = ring.slots(&host.arena.view).expect("the ring was just allocated in the arena");
     // SAFETY: the caller gives a live domain.
     let domain = unsafe { &*pd.cast::<Pd>() };
     domain.children.fetch_add(1, Relaxed);
@@ -213,13 +195,7 @@ pub(crate) unsafe extern "C" fn create_qp(pd: *mut ibv_pd, init: *mut ibv_qp_ini
         retired: AtomicU32::new(0),
         operations: operations(init.qp_type),
         initiator_depth: AtomicU8::new(0),
-        receive: SpinLock::new(ReceiveQueue::new()),
-        head: AtomicU32::new(0),
-        ring,
-        slots,
-        wr_ids: wr_ids(ring.size),
-        doubts: AtomicU32::new(1),
-        recovered: AtomicBool::new(false),
+        receiving,
         holders: AtomicU32::new(0),
     }));
     // SAFETY: it was just made.
@@ -236,9 +212,7 @@ fn publish(qp: &Qp) {
     shared.service.store(qp.ibv.qp_type, Relaxed);
     shared.pd.store(qp.pd, Relaxed);
     shared.recv_cq.store(recv_cq.index, Relaxed);
-    shared.ring_offset.store(qp.ring.offset, Relaxed);
-    shared.ring_size.store(qp.ring.size, Relaxed);
-    shared.ring_stride.store(qp.ring.stride, Relaxed);
+    qp.receiving.show(&shared.posted);
     shared.access.store(0, Relaxed);
     shared.dest_qp_num.store(0, Relaxed);
     shared.next.value.store(0, Relaxed);
@@ -261,8 +235,7 @@ pub(crate) unsafe extern "C" fn destroy_qp(raw: *mut ibv_qp) -> c_int {
     shared.generation.fetch_add(1, SeqCst);
     shared.qp_num.store(0, SeqCst);
     qp.clear_sends(&mut qp.send.lock());
-    qp.end_access();
-    qp.withdraw_receives();
+    qp.settle();
     // SAFETY: a queue pair's completion queues live at least as long as the queue pair.
     let (send_cq, recv_cq) = unsafe { (Cq::from(qp.ibv.send_cq), Cq::from(qp.ibv.recv_cq)) };
     send_cq.detach(qp);
@@ -270,7 +243,7 @@ pub(crate) unsafe extern "C" fn destroy_qp(raw: *mut ibv_qp) -> c_int {
     while qp.holders.load(Acquire) != 0 {
         std::thread::yield_now();
     }
-    qp.host.arena.free(qp.ring.offset, qp.ring.bytes());
+    qp.receiving.free(&qp.host.arena);
     indexes().give_back(index(qp.ibv.qp_num));
     // SAFETY: a queue pair's domain lives at least as long as the queue pair.
     unsafe { &*qp.ibv.pd.cast::<Pd>() }.children.fetch_sub(1, Relaxed);
@@ -330,11 +303,11 @@ fn apply(qp: &Qp, new: &ibv_qp_attr, mask: u32) {
     let mut attr = qp.attr.lock();
     let shared = qp.shared();
     macro_rules! keep {
-        ($($bit:ident => $field:ident $(= $value:expr)? $(, $shown:ident)?;)*) => {$(
+        ($($bit:ident => $field:ident $(= $value:expr)? $(, $($shown:ident).+)?;)*) => {$(
             if mask & $bit != 0 {
                 attr.$field = new.$field;
                 $(attr.$field = $value;)?
-                $(shared.$shown.store(u32::from(attr.$field), Release);)?
+                $(shared.$($shown).+.store(u32::from(attr.$field), Release);)?
             }
         )*};
     }
@@ -348,11 +321,11 @@ fn apply(qp: &Qp, new: &ibv_qp_attr, mask: u32) {
         IBV_QP_TIMEOUT => timeout;
         IBV_QP_RETRY_CNT => retry_cnt;
         IBV_QP_RNR_RETRY => rnr_retry;
-        IBV_QP_RQ_PSN => rq_psn = new.rq_psn & PSN, rq_psn;
+        IBV_QP_RQ_PSN => rq_psn = new.rq_psn & PSN, posted.rq_psn;
         IBV_QP_SQ_PSN => sq_psn = new.sq_psn & PSN;
         IBV_QP_MAX_QP_RD_ATOMIC => max_rd_atomic;
         IBV_QP_MAX_DEST_RD_ATOMIC => max_dest_rd_atomic, responder_resources;
-        IBV_QP_MIN_RNR_TIMER => min_rnr_timer, min_rnr_timer;
+        IBV_QP_MIN_RNR_TIMER => min_rnr_timer, posted.min_rnr_timer;
         IBV_QP_DEST_QPN => dest_qp_num, dest_qp_num;
     }
     qp.initiator_depth.store(attr.max_rd_atomic, Relaxed);

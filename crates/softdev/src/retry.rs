@@ -147,7 +147,7 @@ impl Qp {
             7 => {} // for ever (IBTA vol. 1, section 9.7.5.2.8)
             _ => waiting.rnr_retries -= 1,
         }
-        let code = queue.target.as_ref().map_or(0, |t| t.shared().min_rnr_timer.load(Relaxed));
+        let code = queue.target.as_ref().map_or(0, |t| t.shared().posted.min_rnr_timer.load(Relaxed));
         waiting.not_before = now + rnr_timer(code as u8);
         None
     }

@@ -233,7 +233,7 @@ impl Qp {
         if target.shared().service.load(Relaxed) != IBV_QPT_UD {
             return Delivery::NoAnswer;
         }
-        let delivery = target.deliver(self.host, message);
+        let delivery = target.deliver(self.host, self.shared(), message);
         if matches!(delivery, Delivery::NotReady | Delivery::NoAnswer) && !target.exists() {
             known.remove(found);
         }
@@ -252,7 +252,7 @@ impl Qp {
         let shared = target.shared();
         let answers = shared.state.load(Acquire) >= IBV_QPS_RTR
             && shared.service.load(Relaxed) == self.ibv.qp_type
-            && (self.ibv.qp_type != IBV_QPT_RC || shared.rq_psn.load(Relaxed) == attr.sq_psn);
+            && (self.ibv.qp_type != IBV_QPT_RC || shared.posted.rq_psn.load(Relaxed) == attr.sq_psn);
         answers.then_some(target)
     }
 

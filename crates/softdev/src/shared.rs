@@ -1,22 +1,24 @@
 //! What stands in an arena, and who may write it.
 //!
 //! ```text
-//! arena: Header | SharedQp x QPS | SharedCq x CQS | SharedMr x MRS | receive rings and buffers
-//! ring:  slots; one for each receive that can be posted
+//! arena: Header | SharedQp x QPS | SharedCq x CQS | SharedMr x MRS | lanes, posts and buffers
+//! lane:  slots of one cache line, one for each receive that can be posted; then as many posts
 //! ```
 //!
-//! A receive ring is how messages arrive. Its owner posts a receive by filling slot `n mod size` and setting the slot's
-//! state to `posted(n)`; the peer that has a message for receive `n` places the payload and sets the state to `done(n)`;
-//! the owner, polling, sees that. There is no other index, and no lock: the one word says whose turn it is, and each
-//! step is one atomic store or exchange, so that a process that dies leaves nothing half-done that others wait for.
+//! A lane is how messages arrive. The requester puts message `n` into slot `n mod size`, with its payload where that is
+//! small, and sets the slot's state to `done(n)`; the owner, polling, sees that. The owner writes no slot: how far a
+//! requester may go stands on a line of the owner's own ([`Credit`]), and where a larger payload is to go in the posts.
+//! There is no lock, and each step is one store, so that a process that dies leaves nothing half-done that others wait
+//! for.
+//!
+//! The lane of a connected queue pair has one requester, which publishes with a plain store: what its owner must know to
+//! end the connection, the requester says in its own table (`SharedQp::touching`). Several may send datagrams to one queue
+//! pair: each claims a slot first, by an exchange.
 //!
 //! ```text
-//!   empty ──► posted(n) ──► done(n) ──► posted(n + size) ...
-//!                 │  ▲         ▲
-//!                 ▼  │ (claimer died)
-//!              claimed(n, block) ──► done(n)        a payload that does not fit in the slot
-//!                 │
-//!   posted(n) ──► flushed(n)                        by the owner, when the queue pair fails
+//!   connected: done(n - size) ──► done(n)
+//!   datagrams: done(n - size) ──► claimed(n, block) ──► done(n)
+//!                              ◄──     (claimer died)
 //! ```
 
 use std::ptr::NonNull;
@@ -31,7 +33,7 @@ use crate::limits::{CQS, MAX_SGE, MAX_WR, MRS, QPS};
 /// "softdev1" in ASCII.
 pub(crate) const MAGIC: u64 = 0x3176_6564_7466_6f73;
 /// Version of this layout: processes of different versions do not see each other.
-pub(crate) const LAYOUT: u32 = 2;
+pub(crate) const LAYOUT: u32 = 3;
 
 /// Start of an arena.
 #[repr(C)]
@@ -55,8 +57,8 @@ pub(crate) struct Lock {
     pub(crate) holder: AtomicU64,
 }
 
-/// A queue pair, as its peers see it.
-#[repr(C, align(64))]
+/// A queue pair, as its peers see it. Each line has one writer while messages are exchanged.
+#[repr(C, align(256))]
 pub(crate) struct SharedQp {
     /// `ibv_qp_state`. Written by the owner; a requester that finds a responder error sets it to ERR.
     pub(crate) state: AtomicU32,
@@ -65,26 +67,71 @@ pub(crate) struct SharedQp {
     pub(crate) service: AtomicU32,
     pub(crate) dest_qp_num: AtomicU32,
     pub(crate) qkey: AtomicU32,
-    pub(crate) rq_psn: AtomicU32,
-    pub(crate) min_rnr_timer: AtomicU32,
     pub(crate) pd: AtomicU32,
     /// Counts the uses of the entry, and the lives (from RESET to RESET) of the queue pair that uses it.
     pub(crate) generation: AtomicU32,
     pub(crate) recv_cq: AtomicU32,
-    pub(crate) ring_offset: AtomicU64,
-    /// Slots of the ring, a power of two.
-    pub(crate) ring_size: AtomicU32,
-    /// Bytes of a slot.
-    pub(crate) ring_stride: AtomicU32,
     /// `IBV_ACCESS_REMOTE_*`: what its peer may do to the memory of its domain.
     pub(crate) access: AtomicU32,
     /// Reads and atomics that it answers at a time (`max_dest_rd_atomic`).
     pub(crate) responder_resources: AtomicU32,
-    /// On a line of its own, for the requesters: the next receive to be filled.
+    /// For the requesters: the next receive to be filled.
     pub(crate) next: Line,
-    /// On a line of its own, for its own requests: the queue pair in whose domain's memory it is at work, or 0. Who takes
-    /// memory away waits for it: see `one_sided`.
+    /// For its own requests: the queue pair that it is sending to or in whose domain's memory it is at work, or 0. Who
+    /// takes a connection or memory away waits for it: see `one_sided`.
     pub(crate) touching: Line,
+    pub(crate) posted: Posted,
+}
+
+/// What a requester reads of a queue pair when it begins, and when it has used up what it knew to be posted. On a line of
+/// its own, which the owner writes with every receive that it posts.
+#[repr(C, align(64))]
+pub(crate) struct Posted {
+    /// See [`Credit`].
+    pub(crate) credit: AtomicU64,
+    pub(crate) ring_offset: AtomicU64,
+    /// Slots of the lane, a power of two.
+    pub(crate) ring_size: AtomicU32,
+    /// Bytes of a post.
+    pub(crate) ring_stride: AtomicU32,
+    pub(crate) rq_psn: AtomicU32,
+    pub(crate) min_rnr_timer: AtomicU32,
+}
+
+/// How far requesters may go: the receives before `tail` are posted. The last `plain` of them have valid elements with
+/// room for `room` bytes at least, so that a message that is no longer needs no look at its receive.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Credit(u64);
+
+impl Credit {
+    const PLAIN_MAX: u32 = (1 << 24) - 1;
+
+    pub(crate) fn new(tail: u32, plain: u32, room: u8) -> Self {
+        Self(u64::from(tail) | u64::from(room) << 32 | u64::from(plain.min(Self::PLAIN_MAX)) << 40)
+    }
+
+    /// Any word has a meaning.
+    #[inline]
+    pub(crate) const fn decode(word: u64) -> Self {
+        Self(word)
+    }
+
+    #[inline]
+    pub(crate) const fn encode(self) -> u64 {
+        self.0
+    }
+
+    /// Number of the next receive to be posted.
+    #[inline]
+    pub(crate) const fn tail(self) -> u32 {
+        self.0 as u32
+    }
+
+    /// Whether receive `n`, which is posted, is known to have room for so many bytes.
+    #[inline]
+    pub(crate) const fn has_room(self, n: u32, bytes: u64) -> bool {
+        (self.tail().wrapping_sub(n) as u64) <= self.0 >> 40 && bytes <= self.0 >> 32 & 0xff
+    }
 }
 
 impl SharedQp {
@@ -150,33 +197,41 @@ impl SharedMr {
     }
 }
 
-/// The first line of a slot of a receive ring; the receive's scatter list follows in further lines.
+/// A message in a lane. The owner of the lane believes none of it beyond what it has posted itself.
 #[repr(C, align(64))]
 pub(crate) struct Slot {
     /// Whose turn it is: see [`SlotState`].
     pub(crate) state: AtomicU64,
-    /// Owner: bytes that the posted receive has room for.
-    pub(crate) room: AtomicU32,
-    /// Owner: elements of the posted receive, with [`UNCHECKED`] where one of them was not valid when it was posted.
-    pub(crate) num_sge: AtomicU32,
-    /// Requester: payload bytes, for UD with the GRH.
+    /// Payload bytes, for UD with the GRH.
     pub(crate) byte_len: AtomicU32,
-    /// Requester: immediate data, network byte order.
+    /// Immediate data, network byte order.
     pub(crate) imm: AtomicU32,
-    /// Requester: its queue-pair number.
+    /// The requester's queue-pair number.
     pub(crate) src_qp: AtomicU32,
-    /// Requester: `ibv_wc_status`.
+    /// `ibv_wc_status`.
     pub(crate) status: AtomicU8,
-    /// Requester: `FLAG_*`.
+    /// `FLAG_*`.
     pub(crate) flags: AtomicU8,
     pub(crate) service_level: AtomicU8,
     pub(crate) traffic_class: AtomicU8,
-    /// Requester: a payload of at most [`SLOT_PAYLOAD`] bytes.
+    reserved: AtomicU64,
+    /// A payload of at most [`SLOT_PAYLOAD`] bytes.
     pub(crate) payload: [AtomicU64; 4],
 }
 
 /// Payload bytes that travel in a slot's own line: a small message costs one cache-line transfer.
 pub(crate) const SLOT_PAYLOAD: usize = 32;
+
+/// A posted receive, for the requesters; its scatter list follows.
+#[repr(C)]
+pub(crate) struct Post {
+    /// Bytes that it has room for.
+    pub(crate) room: AtomicU32,
+    /// Elements, with [`UNCHECKED`] where one of them was not valid when it was posted.
+    pub(crate) num_sge: AtomicU32,
+    reserved: AtomicU64,
+}
+
 /// In `num_sge`: the requester must check the scatter list itself.
 pub(crate) const UNCHECKED: u32 = 1 << 31;
 /// The payload is in the slot.
@@ -203,6 +258,13 @@ impl SlotSge {
         let (addr, length) = (self.addr.load(Relaxed), self.length.load(Relaxed));
         ibv_sge { addr, length, lkey: self.lkey.load(Relaxed) }
     }
+
+    #[inline]
+    pub(crate) fn store(&self, sge: &ibv_sge) {
+        self.addr.store(sge.addr, Relaxed);
+        self.length.store(sge.length, Relaxed);
+        self.lkey.store(sge.lkey, Relaxed);
+    }
 }
 
 // SAFETY: all of these consist of atomics only.
@@ -216,10 +278,12 @@ unsafe impl Shared for SharedMr {}
 // SAFETY: as above.
 unsafe impl Shared for Slot {}
 // SAFETY: as above.
+unsafe impl Shared for Post {}
+// SAFETY: as above.
 unsafe impl Shared for SlotSge {}
 
 const _: () = assert!(size_of::<Slot>() == 64 && size_of::<SlotSge>() == 16 && size_of::<SharedMr>() == 64);
-const _: () = assert!(size_of::<SharedQp>() == 192 && size_of::<SharedCq>() == 64);
+const _: () = assert!(size_of::<SharedQp>() == 256 && size_of::<SharedCq>() == 64 && size_of::<Post>() == 16);
 
 const QPS_AT: u64 = 4096;
 const _: () = assert!(size_of::<Header>() as u64 <= QPS_AT);
@@ -265,16 +329,12 @@ pub(crate) fn mr_index(key: u32) -> u32 {
 /// The word that says whose turn a slot is.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum SlotState {
-    /// No receive is posted.
+    /// Nothing was ever there.
     Empty,
-    /// Receive `n` is posted.
-    Posted(u32),
-    /// The process of a block is placing the payload of receive `n`.
+    /// The process of a block is placing the payload of datagram `n`.
     Claimed(u32, u32),
-    /// Receive `n` is complete.
+    /// Message `n` is there.
     Done(u32),
-    /// Receive `n` was flushed.
-    Flushed(u32),
 }
 
 impl SlotState {
@@ -282,14 +342,12 @@ impl SlotState {
     pub(crate) const fn encode(self) -> u64 {
         match self {
             Self::Empty => 0,
-            Self::Posted(n) => 1 | (n as u64) << 32,
             Self::Claimed(n, block) => 2 | ((block & 0xff_ffff) as u64) << 8 | (n as u64) << 32,
             Self::Done(n) => 3 | (n as u64) << 32,
-            Self::Flushed(n) => 4 | (n as u64) << 32,
         }
     }
 
-    /// Whether a word says that receive `n` is complete, flushed or being placed.
+    /// Whether a word says that message `n` is there or being placed.
     #[inline]
     pub(crate) const fn is_over(word: u64, n: u32) -> bool {
         (word >> 32) as u32 == n && word & 0xff > 1
@@ -300,16 +358,23 @@ impl SlotState {
     pub(crate) const fn decode(word: u64) -> Self {
         let n = (word >> 32) as u32;
         match word & 0xff {
-            1 => Self::Posted(n),
             2 => Self::Claimed(n, (word >> 8) as u32 & 0xff_ffff),
             3 => Self::Done(n),
-            4 => Self::Flushed(n),
             _ => Self::Empty,
+        }
+    }
+
+    /// Whether message `n` of a lane with so many slots may take the slot: what was there before has been taken.
+    pub(crate) const fn is_free_for(self, n: u32, size: u32) -> bool {
+        match self {
+            Self::Empty => true,
+            Self::Claimed(..) => false,
+            Self::Done(before) => n.wrapping_sub(before).cast_signed() >= size.cast_signed(),
         }
     }
 }
 
-/// A receive ring in somebody's arena.
+/// A lane and its posts in somebody's arena.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Ring {
     pub(crate) offset: u64,
@@ -317,45 +382,67 @@ pub(crate) struct Ring {
     pub(crate) stride: u32,
 }
 
-/// The slots of a ring whose place was checked: reached without a further check.
+/// The slots of a lane, and its posts, whose place was checked: reached without a further check.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Slots {
     base: NonNull<u8>,
+    posts: NonNull<u8>,
     mask: u32,
     stride: u32,
 }
 
 impl Slots {
-    /// The slot of receive `n`.
+    /// Their number, a power of two.
+    #[inline]
+    pub(crate) fn size(self) -> u32 {
+        self.mask + 1
+    }
+
+    /// The slot of message `n`.
     ///
     /// # Safety
     /// The view that the ring was checked against is still mapped.
     #[inline]
     pub(crate) unsafe fn slot<'a>(self, n: u32) -> &'a Slot {
-        let at = (n & self.mask) as usize * self.stride as usize;
+        let at = (n & self.mask) as usize * size_of::<Slot>();
         // SAFETY: `Ring::slots` has checked that all slots lie in the view, aligned, and the caller vouches that it is
         // mapped; any bytes are a valid slot.
         unsafe { self.base.add(at).cast().as_ref() }
     }
+
+    /// What is posted as receive `n`, and its elements, of which there may be fewer than it says.
+    ///
+    /// # Safety
+    /// As [`slot`](Self::slot).
+    #[inline]
+    pub(crate) unsafe fn post<'a>(self, n: u32) -> (&'a Post, &'a [SlotSge]) {
+        let at = (n & self.mask) as usize * self.stride as usize;
+        let elements = (self.stride as usize - size_of::<Post>()) / size_of::<SlotSge>();
+        // SAFETY: `Ring::slots` has checked that all posts lie in the view, aligned, each with room for so many elements,
+        // and the caller vouches that it is mapped; any bytes are a valid post and valid elements.
+        unsafe {
+            let post = self.posts.add(at).cast::<Post>();
+            (post.as_ref(), std::slice::from_raw_parts(post.add(1).cast().as_ptr(), elements))
+        }
+    }
 }
 
 impl Ring {
-    /// Bytes of a slot with room for `max_sge` elements.
+    /// Bytes of a post with room for `max_sge` elements: whole lines, so that one being written disturbs no other.
     pub(crate) fn stride_for(max_sge: u32) -> u32 {
-        64 + (max_sge * size_of::<SlotSge>() as u32).next_multiple_of(64)
+        ((size_of::<Post>() + max_sge as usize * size_of::<SlotSge>()) as u32).next_multiple_of(64)
     }
 
-    /// Bytes of the whole ring.
+    /// Bytes of the whole.
     pub(crate) fn bytes(self) -> u64 {
-        u64::from(self.size) * u64::from(self.stride)
+        u64::from(self.size) * (size_of::<Slot>() as u64 + u64::from(self.stride))
     }
 
     /// Whether this can be a ring of `view`: what a peer's table says is checked once, when it is first used.
     pub(crate) fn is_sane(self, view: &View) -> bool {
         self.size.is_power_of_two()
             && self.size <= MAX_WR.next_power_of_two()
-            && self.stride >= 128
-            && self.stride <= Self::stride_for(MAX_SGE as u32)
+            && (64..=Self::stride_for(MAX_SGE as u32)).contains(&self.stride)
             && self.stride.is_multiple_of(64)
             && self.offset.is_multiple_of(64)
             && view.at(self.offset, self.bytes()).is_some()
@@ -363,22 +450,13 @@ impl Ring {
 
     /// Its slots, if it can be a ring of `view`.
     pub(crate) fn slots(self, view: &View) -> Option<Slots> {
-        let base = view.at(self.offset, self.bytes()).filter(|_| self.is_sane(view))?;
-        Some(Slots { base, mask: self.size - 1, stride: self.stride })
-    }
-
-    fn slot_at(self, n: u32) -> u64 {
-        self.offset + u64::from(n & (self.size.wrapping_sub(1))) * u64::from(self.stride)
-    }
-
-    /// Element `i` of the scatter list of receive `n`; `None` beyond the slot.
-    #[inline]
-    pub(crate) fn sge(self, view: &View, n: u32, i: u32) -> Option<&SlotSge> {
-        let within = 64 + u64::from(i) * size_of::<SlotSge>() as u64;
-        if within + size_of::<SlotSge>() as u64 > u64::from(self.stride) {
+        if !self.is_sane(view) {
             return None;
         }
-        view.shared(self.slot_at(n) + within)
+        let lane = u64::from(self.size) * size_of::<Slot>() as u64;
+        let base = view.at(self.offset, lane)?;
+        let posts = view.at(self.offset + lane, self.bytes() - lane)?;
+        Some(Slots { base, posts, mask: self.size - 1, stride: self.stride })
     }
 }
 
@@ -390,14 +468,36 @@ mod tests {
     fn a_state_survives_its_word() {
         for state in [
             SlotState::Empty,
-            SlotState::Posted(0),
-            SlotState::Posted(u32::MAX),
             SlotState::Claimed(7, 0xff_ffff),
+            SlotState::Done(0),
+            SlotState::Done(u32::MAX),
             SlotState::Done(1 << 31),
-            SlotState::Flushed(3),
         ] {
             assert_eq!(SlotState::decode(state.encode()), state);
         }
         assert_eq!(SlotState::decode(0xffff_ffff_ffff_ffff), SlotState::Empty);
+    }
+
+    #[test]
+    fn a_slot_is_free_once_its_message_was_taken() {
+        for n in [0_u32, 8, 1 << 31, u32::MAX] {
+            assert!(SlotState::Empty.is_free_for(n, 8));
+            assert!(SlotState::Done(n.wrapping_sub(8)).is_free_for(n, 8));
+            assert!(SlotState::Done(n.wrapping_sub(24)).is_free_for(n, 8), "passed over by a reset");
+            assert!(!SlotState::Done(n).is_free_for(n, 8));
+            assert!(!SlotState::Done(n.wrapping_add(8)).is_free_for(n, 8));
+            assert!(!SlotState::Claimed(n.wrapping_sub(8), 1).is_free_for(n, 8));
+        }
+    }
+
+    #[test]
+    fn a_credit_knows_the_room_of_the_last_receives_only() {
+        for tail in [20_u32, 1, u32::MAX] {
+            let credit = Credit::decode(Credit::new(tail, 4, 16).encode());
+            assert_eq!(credit.tail(), tail);
+            assert!(credit.has_room(tail.wrapping_sub(1), 16) && credit.has_room(tail.wrapping_sub(4), 0));
+            assert!(!credit.has_room(tail.wrapping_sub(1), 17) && !credit.has_room(tail.wrapping_sub(5), 0));
+        }
+        assert!(!Credit::new(0, u32::MAX, 32).has_room(1 << 30, 32));
     }
 }

@@ -11,8 +11,9 @@ use verbs::abi::*;
 
 use crate::arena::View;
 use crate::host::{Host, Peer};
+use crate::lane::Lane;
 use crate::limits::QP_INDEX_BITS;
-use crate::shared::{Ring, SharedQp, Slot, SlotState, Slots, mr_index};
+use crate::shared::{Ring, SharedQp, mr_index};
 use crate::timer::Instant;
 
 /// A queue pair of a peer.
@@ -20,8 +21,7 @@ pub(crate) struct Target {
     pub(crate) peer: Arc<Peer>,
     pub(crate) qp_num: u32,
     pub(crate) generation: u32,
-    pub(crate) ring: Ring,
-    slots: Slots,
+    pub(crate) lane: Lane,
     shared: NonNull<SharedQp>,
     warm: Warm,
     pub(crate) watch: Watch,
@@ -39,22 +39,23 @@ impl Target {
         let named = shared.qp_num.load(Acquire) == qp_num;
         let generation = shared.generation.load(Acquire);
         let ring = Ring {
-            offset: shared.ring_offset.load(Relaxed),
-            size: shared.ring_size.load(Relaxed),
-            stride: shared.ring_stride.load(Relaxed),
+            offset: shared.posted.ring_offset.load(Relaxed),
+            size: shared.posted.ring_size.load(Relaxed),
+            stride: shared.posted.ring_stride.load(Relaxed),
         };
         // The entry must not have passed to another queue pair while it was read.
         fence(Acquire);
         let unchanged = shared.generation.load(Relaxed) == generation;
         let slots = ring.slots(view).filter(|_| named && unchanged)?;
         view.populate(ring.offset, ring.bytes());
+        // SAFETY: the slots lie in the arena of `peer` (or the own one), which stays mapped as long as the peer is held.
+        let lane = unsafe { Lane::new(slots, shared) };
         let shared = NonNull::from(shared);
         Some(Self {
             peer: Arc::clone(&peer),
             qp_num,
             generation,
-            ring,
-            slots,
+            lane,
             shared,
             warm: Warm::default(),
             watch: Watch::default(),
@@ -79,13 +80,6 @@ impl Target {
         }
     }
 
-    /// The slot of receive `n`.
-    #[inline]
-    pub(crate) fn slot(&self, n: u32) -> &Slot {
-        // SAFETY: the slots lie in the arena of `peer` (or the own one), which stays mapped as long as the peer is held.
-        unsafe { self.slots.slot(n) }
-    }
-
     /// Its entry in the peer's table.
     #[inline]
     pub(crate) fn shared(&self) -> &SharedQp {
@@ -103,11 +97,6 @@ impl Target {
     /// Whether it is still the queue pair that was found, in whatever state.
     pub(crate) fn exists(&self) -> bool {
         self.shared().generation.load(Acquire) == self.generation && self.peer.is_alive()
-    }
-
-    /// Whether receive `n` is there for the taking.
-    pub(crate) fn is_posted(&self, n: u32) -> bool {
-        SlotState::decode(self.slot(n).state.load(Acquire)) == SlotState::Posted(n)
     }
 }
 

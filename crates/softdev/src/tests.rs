@@ -11,7 +11,7 @@ use verbs::{
 use crate::host::host;
 use crate::limits::QP_INDEX_BITS;
 use crate::receive::PATIENCE;
-use crate::shared::{Ring, SharedQp, SlotState};
+use crate::shared::{FLAG_IN_SLOT, Ring, SharedQp, Slot, SlotState};
 use crate::target::index;
 
 const QKEY: u32 = 1;
@@ -88,13 +88,18 @@ impl Echo {
         SlotState::decode(self.slot(n).load(SeqCst))
     }
 
+    /// Whether receive `n` is there for the taking.
+    fn is_free(&self, n: u32) -> bool {
+        self.state_of(n).is_free_for(n, self.shared().posted.ring_size.load(SeqCst))
+    }
+
     /// The word of the slot of receive `n`.
     fn slot(&self, n: u32) -> &'static std::sync::atomic::AtomicU64 {
         let shared = self.shared();
         let ring = Ring {
-            offset: shared.ring_offset.load(SeqCst),
-            size: shared.ring_size.load(SeqCst),
-            stride: shared.ring_stride.load(SeqCst),
+            offset: shared.posted.ring_offset.load(SeqCst),
+            size: shared.posted.ring_size.load(SeqCst),
+            stride: shared.posted.ring_stride.load(SeqCst),
         };
         // SAFETY: the own arena is never unmapped.
         unsafe { &ring.slots(&host().unwrap().arena.view).unwrap().slot(n).state }
@@ -104,7 +109,7 @@ impl Echo {
     fn claim_by_the_dead(&self, n: u32) {
         let host = host().unwrap();
         let dead = (1..1 << (24 - QP_INDEX_BITS)).rev().find(|block| !host.lives(*block)).unwrap();
-        assert_eq!(self.state_of(n), SlotState::Posted(n));
+        assert!(self.is_free(n));
         self.slot(n).store(SlotState::Claimed(n, dead).encode(), SeqCst);
     }
 
@@ -149,7 +154,7 @@ fn a_receive_comes_back_from_a_dead_peer() {
     echo.post();
     echo.claim_by_the_dead(0);
     echo.look();
-    assert_eq!(echo.state_of(0), SlotState::Posted(0));
+    assert!(echo.is_free(0));
     echo.arrives_as(0);
     echo.arrives_as(1);
 }
@@ -178,7 +183,7 @@ fn a_receive_of_a_live_peer_is_left_alone() {
     echo.slot(0).store(placing.encode(), SeqCst);
     echo.look();
     assert_eq!(echo.state_of(0), placing);
-    echo.slot(0).store(SlotState::Posted(0).encode(), SeqCst);
+    echo.slot(0).store(SlotState::Empty.encode(), SeqCst);
 }
 
 #[test]
@@ -216,10 +221,28 @@ fn a_mark_beyond_the_ring_is_no_place_to_write() {
         echo.shared().next.value.store(mark, SeqCst);
         echo.send();
         assert!(poll(&echo.receives).is_none(), "mark {mark}");
-        assert_eq!(echo.state_of(0), SlotState::Posted(0));
+        assert!(echo.is_free(0));
     }
     echo.shared().next.value.store(0, SeqCst);
     echo.arrives_as(0);
+}
+
+/// Whatever a peer writes into a lane: nothing completes that was not posted, and nothing is longer than its receive.
+#[test]
+fn what_a_peer_writes_is_not_believed() {
+    let mut echo = Echo::new(4);
+    for n in 0..4 {
+        echo.slot(n).store(SlotState::Done(n).encode(), SeqCst);
+    }
+    assert!(poll(&echo.receives).is_none(), "nothing is posted");
+    echo.post();
+    assert_eq!(poll(&echo.receives).map(|wc| wc.byte_len()), Some(0));
+    echo.post();
+    // SAFETY: the word is the first member of a slot in the own arena, which is never unmapped.
+    let slot = unsafe { &*std::ptr::from_ref(echo.slot(1)).cast::<Slot>() };
+    slot.byte_len.store(u32::MAX, SeqCst);
+    slot.flags.store(FLAG_IN_SLOT, SeqCst);
+    assert_eq!(poll(&echo.receives).map(|wc| wc.byte_len()), Some(4096));
 }
 
 /// A peer that finds an error and dies before it can say so leaves a queue pair that has failed all the same.

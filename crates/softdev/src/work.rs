@@ -90,7 +90,7 @@ impl Task for Sending {
         let delivery = match self.0 {
             Some((Some(qp_num), _)) => qp.deliver_datagram(queue, qp_num, &message),
             Some((None, _)) => Delivery::NoAnswer,
-            None => qp.with_peer(queue, |target| target.deliver(qp.host, &message)),
+            None => qp.with_peer(queue, |target| target.deliver(qp.host, qp.shared(), &message)),
         };
         qp.outcome(delivery)
     }
