@@ -12,6 +12,7 @@ use verbs::LinkModel;
 use crate::devices::DevicesArguments;
 use crate::doctor::DoctorArguments;
 use crate::ends::Ends;
+use crate::exec::ExecArguments;
 use crate::stdout;
 
 const EXAMPLES: &str = "\
@@ -25,6 +26,7 @@ Examples:
                                        the same between two hosts
   rdmascope devices                    what can be measured here
   rdmascope doctor                     what would spoil it, and what mends that
+  rdmascope exec ibv_devinfo           a verbs program as it is, on the software device
 
 Results go to standard output, everything else to standard error.
 
@@ -104,6 +106,8 @@ pub(crate) enum Command {
     Devices(DevicesArguments),
     /// Find what keeps this host from measuring well, and say what mends it.
     Doctor(DoctorArguments),
+    /// Run a program that uses RDMA verbs, unmodified, on the software device.
+    Exec(ExecArguments),
     /// List the plans that come with the program, or print one.
     #[command(after_help = PLANS_EXAMPLES)]
     Plans {

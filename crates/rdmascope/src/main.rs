@@ -7,6 +7,7 @@ mod cli;
 mod devices;
 mod doctor;
 mod ends;
+mod exec;
 mod execute;
 mod failure;
 mod launch;
@@ -42,6 +43,7 @@ fn run(command: Command, words: Vec<String>) -> anyhow::Result<ExitCode> {
         Command::Completions { shell } => cli::completions(shell),
         Command::Devices(arguments) => devices::list(&arguments),
         Command::Doctor(arguments) => doctor::examine(arguments),
+        Command::Exec(arguments) => exec::exec(&arguments),
         Command::Lat(benchmark) => benchmark::latency(&benchmark.operation, words),
         Command::Man => cli::man(),
         Command::Plans { name } => plans::list(name.as_deref()),

@@ -1,0 +1,177 @@
+//! Addresses made from a received datagram (man ibv_create_ah_from_wc).
+
+use std::ffi::c_int;
+
+use softdev::PROVIDER;
+use verbs::abi::*;
+
+use crate::gid;
+use crate::refused::fail;
+
+/// The 40 bytes in front of a datagram: a global route header, or the same of IPv6, or 20 unused ones and the header of
+/// IPv4 (InfiniBand Architecture Specification, volume 1, annex A17.4.5).
+type Header = [u8; 40];
+
+/// Next header of IPv6 for UDP.
+const UDP: u8 = 17;
+/// Next header of a global route header (IBTA vol. 1, section 8.3).
+const INFINIBAND: u8 = 0x1b;
+
+/// `ibv_init_ah_from_wc`: the way back to a datagram's sender; -1 if there is none.
+pub(crate) unsafe fn init_ah_from_wc(
+    context: *mut ibv_context,
+    port: u8,
+    wc: *mut ibv_wc,
+    grh: *mut Header,
+    attr: *mut ibv_ah_attr,
+) -> c_int {
+    // SAFETY: the caller gives a completion.
+    let wc = unsafe { &*wc };
+    let mut made = ibv_ah_attr {
+        dlid: wc.slid,
+        sl: wc.sl,
+        src_path_bits: wc.dlid_path_bits,
+        port_num: port,
+        ..ibv_ah_attr::default()
+    };
+    let mut answer = 0;
+    if wc.wc_flags & IBV_WC_GRH != 0 {
+        // SAFETY: the completion says that the header is there.
+        let header = unsafe { &*grh };
+        made.is_global = 1;
+        // SAFETY: the caller gives a live context.
+        match unsafe { route(context, port, header) } {
+            Ok(found) => made.grh = found,
+            Err(error) => {
+                fail::<()>(error);
+                answer = -1;
+            }
+        }
+    }
+    // SAFETY: the caller gives writable attributes.
+    unsafe { attr.write(made) };
+    answer
+}
+
+/// `ibv_create_ah_from_wc`.
+pub(crate) unsafe fn create_ah_from_wc(
+    pd: *mut ibv_pd,
+    wc: *mut ibv_wc,
+    grh: *mut Header,
+    port: u8,
+) -> *mut ibv_ah {
+    let mut attr = ibv_ah_attr::default();
+    // SAFETY: the caller keeps the contract of the function of this name.
+    unsafe {
+        if init_ah_from_wc((*pd).context, port, wc, grh, &raw mut attr) != 0 {
+            return std::ptr::null_mut();
+        }
+        (PROVIDER.create_ah)(pd, &raw mut attr)
+    }
+}
+
+/// `ibv_resolve_eth_l2_from_gid`: a software port has no neighbours on an Ethernet.
+pub(crate) unsafe fn resolve_eth_l2(
+    _: *mut ibv_context,
+    _: *mut ibv_ah_attr,
+    _eth_mac: *mut u8,
+    _vid: *mut u16,
+) -> c_int {
+    -libc::EHOSTUNREACH
+}
+
+/// The route against that of a header.
+///
+/// # Safety
+/// `context` is a live context of the device.
+unsafe fn route(context: *mut ibv_context, port: u8, header: &Header) -> Result<ibv_global_route, c_int> {
+    let word = u32::from_be_bytes([header[0], header[1], header[2], header[3]]);
+    let (source, destination, hop_limit, traffic_class, is_roce_v2) = if is_ipv4(header) {
+        (mapped(&header[32..36]), mapped(&header[36..40]), header[28], header[21], true)
+    } else if word >> 28 == 6 {
+        let is_roce_v2 = match header[6] {
+            UDP => true,
+            INFINIBAND => false,
+            _ => return Err(libc::EPROTONOSUPPORT),
+        };
+        let class = ((word >> 20) & 0xff) as u8;
+        (address(&header[8..24]), address(&header[24..40]), header[7], class, is_roce_v2)
+    } else {
+        return Err(libc::EPROTONOSUPPORT);
+    };
+    // A multicast address is in no table; libibverbs looks for none either.
+    let is_multicast = destination[0] == 0xff || (is_ipv4(header) && destination[12] >> 4 == 0xe);
+    let found = if is_multicast {
+        None
+    } else {
+        // SAFETY: the caller gives a live context.
+        unsafe { gid::find(context, port, destination, is_roce_v2) }
+    };
+    Ok(ibv_global_route {
+        dgid: ibv_gid { raw: source },
+        flow_label: word & 0xf_ffff,
+        sgid_index: found.ok_or(libc::EINVAL)?,
+        hop_limit,
+        traffic_class,
+    })
+}
+
+/// Whether the last 20 bytes are a header of IPv4: their version says so, and their checksum unless nothing else can be
+/// there.
+fn is_ipv4(header: &Header) -> bool {
+    let ipv4 = &header[20..];
+    let is_ipv6 = header[0] >> 4 == 6;
+    if ipv4[0] != 0x45 {
+        return !is_ipv6 && ipv4[0] >> 4 == 4;
+    }
+    !is_ipv6 || checksum(ipv4) == 0xffff
+}
+
+/// The ones' complement sum of a header, which is all ones when it holds its own checksum (RFC 1071).
+fn checksum(header: &[u8]) -> u16 {
+    let mut sum: u32 = header.chunks(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).sum();
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    sum as u16
+}
+
+fn address(bytes: &[u8]) -> [u8; 16] {
+    let mut address = [0; 16];
+    address.copy_from_slice(bytes);
+    address
+}
+
+/// An address of IPv4 as one of IPv6 (RFC 4291, section 2.5.5.2).
+fn mapped(bytes: &[u8]) -> [u8; 16] {
+    let mut address = [0; 16];
+    address[10..12].copy_from_slice(&[0xff, 0xff]);
+    address[12..].copy_from_slice(bytes);
+    address
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The example of RFC 1071's users: its checksum is b861.
+    const IPV4: [u8; 20] =
+        [0x45, 0, 0, 0x73, 0, 0, 0x40, 0, 0x40, 0x11, 0xb8, 0x61, 0xc0, 0xa8, 0, 0x01, 0xc0, 0xa8, 0, 0xc7];
+
+    #[test]
+    fn headers_of_ipv4_are_told_from_those_of_ipv6() {
+        let mut header = [0; 40];
+        header[20..].copy_from_slice(&IPV4);
+        assert!(is_ipv4(&header));
+        // An address of IPv6 that happens to look like the start of a header of IPv4.
+        header[0] = 0x60;
+        assert!(is_ipv4(&header));
+        header[31] ^= 1;
+        assert!(!is_ipv4(&header));
+        header[0] = 0;
+        header[20] = 0x46;
+        assert!(is_ipv4(&header));
+        header[20] = 0x60;
+        assert!(!is_ipv4(&header));
+    }
+}

@@ -1,0 +1,175 @@
+//! The GID table, and what else libibverbs finds out about a device by itself.
+
+use std::ffi::c_int;
+
+use softdev::PROVIDER;
+use verbs::abi::*;
+
+use crate::refused::fail;
+
+/// `enum ibv_gid_type_sysfs`: as the files of the kernel say it, which have one word for InfiniBand and RoCE v1.
+const SYSFS_IB_ROCE_V1: u32 = 0;
+/// The same for RoCE v2.
+const SYSFS_ROCE_V2: u32 = 1;
+
+/// `ibv_query_gid_ex`: the entry with its type, or an error number.
+pub(crate) unsafe fn query_gid_ex(
+    context: *mut ibv_context,
+    port: u32,
+    index: u32,
+    entry: *mut ibv_gid_entry,
+    flags: u32,
+    size: usize,
+) -> c_int {
+    if flags != 0 || size < size_of::<ibv_gid_entry>() {
+        return libc::EINVAL;
+    }
+    if let Some(query) = PROVIDER.query_gid_ex {
+        // SAFETY: the caller keeps the contract of the function of this name.
+        return unsafe { query(context, port, index, entry, flags, size) };
+    }
+    let (Ok(port_num), Ok(at)) = (u8::try_from(port), c_int::try_from(index)) else { return libc::EINVAL };
+    let (mut gid, mut attr) = (ibv_gid::default(), ibv_port_attr::default());
+    // SAFETY: the caller gives a live context; the structures are writable.
+    let found = unsafe {
+        (PROVIDER.query_port)(context, port_num, &raw mut attr) == 0
+            && (PROVIDER.query_gid)(context, port_num, at, &raw mut gid) == 0
+    };
+    if !found {
+        return libc::EINVAL;
+    }
+    let is_ethernet = attr.link_layer == IBV_LINK_LAYER_ETHERNET;
+    let gid_type = if is_ethernet { IBV_GID_TYPE_ROCE_V2 } else { IBV_GID_TYPE_IB };
+    let made = ibv_gid_entry { gid, gid_index: index, port_num: port, gid_type, ndev_ifindex: 0 };
+    // SAFETY: the caller gives a writable entry.
+    unsafe { entry.write(made) };
+    0
+}
+
+/// An entry of the table, or an error number.
+///
+/// # Safety
+/// `context` is a live context of the device.
+unsafe fn entry(context: *mut ibv_context, port: u8, index: u32) -> Result<ibv_gid_entry, c_int> {
+    let mut entry = ibv_gid_entry::default();
+    // SAFETY: the caller gives a live context; the entry is writable.
+    match unsafe { query_gid_ex(context, port.into(), index, &raw mut entry, 0, size_of::<ibv_gid_entry>()) }
+    {
+        0 => Ok(entry),
+        error => Err(error),
+    }
+}
+
+/// Finds the number of an entry by what is in it.
+///
+/// # Safety
+/// `context` is a live context of the device.
+pub(crate) unsafe fn find(
+    context: *mut ibv_context,
+    port: u8,
+    gid: [u8; 16],
+    is_roce_v2: bool,
+) -> Option<u8> {
+    (0..=u8::MAX)
+        // SAFETY: as said above.
+        .map_while(|index| unsafe { entry(context, port, index.into()) }.ok())
+        .position(|entry| entry.gid.raw == gid && (entry.gid_type == IBV_GID_TYPE_ROCE_V2) == is_roce_v2)
+        .map(|index| index as u8)
+}
+
+/// `ibv_query_gid_table`: all entries of all ports that are not empty; their number, or an error number below 0.
+pub(crate) unsafe fn query_gid_table(
+    context: *mut ibv_context,
+    entries: *mut ibv_gid_entry,
+    max_entries: usize,
+    flags: u32,
+    size: usize,
+) -> isize {
+    const INVALID: isize = -(libc::EINVAL as isize);
+    if flags != 0 || size < size_of::<ibv_gid_entry>() {
+        return INVALID;
+    }
+    // SAFETY: all-zero bytes are a valid ibv_device_attr: integers.
+    let mut device: ibv_device_attr = unsafe { std::mem::zeroed() };
+    // SAFETY: the caller gives a live context; the structure is writable.
+    if unsafe { (PROVIDER.query_device)(context, &raw mut device) } != 0 {
+        return INVALID;
+    }
+    let mut found = 0;
+    for port in 1..=device.phys_port_cnt {
+        let mut attr = ibv_port_attr::default();
+        // SAFETY: as above.
+        if unsafe { (PROVIDER.query_port)(context, port, &raw mut attr) } != 0 {
+            return INVALID;
+        }
+        // SAFETY: as above.
+        let table =
+            (0..attr.gid_tbl_len.cast_unsigned()).filter_map(|i| unsafe { entry(context, port, i) }.ok());
+        for entry in table.filter(|entry| entry.gid.raw != [0; 16]) {
+            if found == max_entries {
+                return INVALID;
+            }
+            // SAFETY: the caller gives room for so many entries of `size` bytes each.
+            unsafe { entries.byte_add(found * size).write(entry) };
+            found += 1;
+        }
+    }
+    found.cast_signed()
+}
+
+/// `ibv_query_gid_type`, which ibv_devinfo and pyverbs use although it is private.
+pub(crate) unsafe fn query_gid_type(
+    context: *mut ibv_context,
+    port: u8,
+    index: u32,
+    gid_type: *mut u32,
+) -> c_int {
+    // SAFETY: the caller gives a live context.
+    match unsafe { entry(context, port, index) } {
+        Ok(entry) => {
+            let is_v2 = entry.gid_type == IBV_GID_TYPE_ROCE_V2;
+            // SAFETY: the caller gives a writable integer.
+            unsafe { gid_type.write(if is_v2 { SYSFS_ROCE_V2 } else { SYSFS_IB_ROCE_V1 }) };
+            0
+        }
+        Err(error) => {
+            fail::<()>(error);
+            -1
+        }
+    }
+}
+
+/// `ibv_get_pkey_index`: where a partition key (network byte order) stands in the table, or -1.
+pub(crate) unsafe fn pkey_index(context: *mut ibv_context, port: u8, pkey: u16) -> c_int {
+    for index in 0..c_int::from(u16::MAX) {
+        let mut found = 0;
+        // SAFETY: the caller gives a live context; the key is writable.
+        if unsafe { (PROVIDER.query_pkey)(context, port, index, &raw mut found) } != 0 {
+            break;
+        }
+        if found == pkey {
+            return index;
+        }
+    }
+    -1
+}
+
+/// `ibv_get_device_guid`: network byte order; 0 if the device cannot be opened.
+pub(crate) unsafe fn device_guid(device: *mut ibv_device) -> u64 {
+    // SAFETY: the caller gives a device of the list; what is opened is closed again.
+    unsafe {
+        let context = (PROVIDER.open_device)(device);
+        if context.is_null() {
+            return 0;
+        }
+        let mut attr: ibv_device_attr = std::mem::zeroed();
+        let error = (PROVIDER.query_device)(context, &raw mut attr);
+        (PROVIDER.close_device)(context);
+        if error == 0 { attr.node_guid } else { 0 }
+    }
+}
+
+/// `ibv_get_device_index`: none, since the kernel does not know the device.
+pub(crate) unsafe fn device_index(_: *mut ibv_device) -> c_int {
+    -1
+}

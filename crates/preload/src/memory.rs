@@ -1,0 +1,58 @@
+//! Registrations beyond `ibv_reg_mr`, and the objects that stand around others.
+
+use std::ffi::{c_int, c_void};
+
+use softdev::PROVIDER;
+use verbs::abi::*;
+
+use crate::refused::fail;
+
+/// `ibv_reg_mr_iova`, and `ibv_reg_mr_iova2`, which the macro `ibv_reg_mr` calls where the rights are no constant.
+pub(crate) unsafe fn reg_mr_iova2(
+    pd: *mut ibv_pd,
+    addr: *mut c_void,
+    length: usize,
+    iova: u64,
+    access: c_int,
+) -> *mut ibv_mr {
+    if iova != addr as u64 {
+        return fail(libc::EOPNOTSUPP);
+    }
+    // SAFETY: the caller keeps the contract of the function of this name.
+    unsafe { (PROVIDER.reg_mr)(pd, addr, length, access) }
+}
+
+/// `ibv_rereg_mr`: `IBV_REREG_MR_ERR_INPUT`, the region stays as it is.
+pub(crate) unsafe fn rereg_mr(
+    _: *mut ibv_mr,
+    _flags: c_int,
+    _pd: *mut ibv_pd,
+    _addr: *mut c_void,
+    _length: usize,
+    _access: c_int,
+) -> c_int {
+    fail::<()>(libc::EOPNOTSUPP);
+    -1
+}
+
+/// `ibv_qp_to_qp_ex`: the same queue pair, if it was made with builders.
+pub(crate) unsafe fn qp_to_qp_ex(qp: *mut ibv_qp) -> *mut ibv_qp_ex {
+    let extended = qp.cast::<ibv_qp_ex>();
+    // SAFETY: every queue pair of the device begins with an ibv_qp_ex.
+    if unsafe { (*extended).wr_start.is_some() } { extended } else { std::ptr::null_mut() }
+}
+
+/// `ibv_query_qp_data_in_order`: nothing is promised.
+pub(crate) unsafe fn data_in_order(_: *mut ibv_qp, _op: u32, _flags: u32) -> c_int {
+    0
+}
+
+/// `ibv_fork_init`: the device reaches memory by its process, so that a child takes none away from its parent.
+pub(crate) unsafe fn fork_init() -> c_int {
+    0
+}
+
+/// `IBV_FORK_UNNEEDED`.
+pub(crate) unsafe fn is_fork_initialized() -> c_int {
+    2
+}

@@ -1,0 +1,137 @@
+//! What the device does not have: refused as libibverbs refuses it for an adapter without it (rdma-core,
+//! `libibverbs/dummy_ops.c`).
+
+use std::ffi::{c_int, c_void};
+
+use verbs::abi::*;
+
+/// Sets `errno` and gives the null pointer that a verb returns with it.
+pub(crate) fn fail<T>(errno: c_int) -> *mut T {
+    // SAFETY: errno's location is valid in every thread.
+    unsafe { *libc::__errno_location() = errno };
+    std::ptr::null_mut()
+}
+
+/// The answer of a verb that gives an object.
+fn none<T>() -> *mut T {
+    fail(libc::EOPNOTSUPP)
+}
+
+/// The answer of a verb that gives an error number.
+const NOT_SUPPORTED: c_int = libc::EOPNOTSUPP;
+
+// Sharing objects between processes by a descriptor of the kernel's.
+
+pub(crate) unsafe fn import_device(_cmd_fd: c_int) -> *mut ibv_context {
+    none()
+}
+
+pub(crate) unsafe fn import_pd(_: *mut ibv_context, _handle: u32) -> *mut ibv_pd {
+    none()
+}
+
+pub(crate) unsafe fn import_mr(_: *mut ibv_pd, _handle: u32) -> *mut ibv_mr {
+    none()
+}
+
+pub(crate) unsafe fn import_dm(_: *mut ibv_context, _handle: u32) -> *mut c_void {
+    none()
+}
+
+/// Nothing can have been imported.
+pub(crate) unsafe fn unimport<T>(_: *mut T) {}
+
+// Enhanced connection establishment: options that two adapters of one vendor agree on.
+
+pub(crate) unsafe fn ece(_: *mut ibv_qp, _: *mut c_void) -> c_int {
+    NOT_SUPPORTED
+}
+
+// Memory of other devices, and other kinds of memory (rdma-core 34 and 58 to 64).
+
+pub(crate) unsafe fn reg_dmabuf_mr(
+    _: *mut ibv_pd,
+    _offset: u64,
+    _length: usize,
+    _iova: u64,
+    _fd: c_int,
+    _access: c_int,
+) -> *mut ibv_mr {
+    none()
+}
+
+pub(crate) unsafe fn reg_mr_ex(_: *mut ibv_pd, _: *mut c_void) -> *mut ibv_mr {
+    none()
+}
+
+pub(crate) unsafe fn alloc_buf(_: *mut ibv_pd, _size: usize, _: *mut *mut c_void) -> *mut c_void {
+    none()
+}
+
+pub(crate) unsafe fn reg_buf_mr(
+    _: *mut ibv_pd,
+    _buf: *mut c_void,
+    _addr: *mut c_void,
+    _length: usize,
+    _access: c_int,
+) -> *mut ibv_mr {
+    none()
+}
+
+pub(crate) unsafe fn alloc_dmah(_: *mut ibv_context, _: *mut c_void) -> *mut c_void {
+    none()
+}
+
+// Completion counters (rdma-core 64), and the effective speed of a port, which this one does not have.
+
+pub(crate) unsafe fn query_comp_cntr_caps(_: *mut ibv_context, caps: *mut c_void, size: usize) -> c_int {
+    // SAFETY: the caller gives so many writable bytes; libibverbs clears them first as well.
+    unsafe { caps.cast::<u8>().write_bytes(0, size) };
+    NOT_SUPPORTED
+}
+
+pub(crate) unsafe fn create_comp_cntr(_: *mut ibv_context, _: *mut c_void) -> *mut c_void {
+    none()
+}
+
+pub(crate) unsafe fn qp_attach_comp_cntr(_: *mut ibv_qp, _cntr: *mut c_void, _attr: *mut c_void) -> c_int {
+    NOT_SUPPORTED
+}
+
+pub(crate) unsafe fn query_port_speed(_: *mut ibv_context, _port: u32, _speed: *mut u64) -> c_int {
+    NOT_SUPPORTED
+}
+
+// Shared receive queues, multicast and asynchronous events.
+
+pub(crate) unsafe fn create_srq(_: *mut ibv_pd, _: *mut ibv_srq_init_attr) -> *mut ibv_srq {
+    none()
+}
+
+pub(crate) unsafe fn modify_srq(_: *mut ibv_srq, _: *mut ibv_srq_attr, _mask: c_int) -> c_int {
+    NOT_SUPPORTED
+}
+
+pub(crate) unsafe fn query_srq(_: *mut ibv_srq, _: *mut ibv_srq_attr) -> c_int {
+    NOT_SUPPORTED
+}
+
+pub(crate) unsafe fn destroy_srq(_: *mut ibv_srq) -> c_int {
+    NOT_SUPPORTED
+}
+
+pub(crate) unsafe fn mcast(_: *mut ibv_qp, _: *const ibv_gid, _lid: u16) -> c_int {
+    NOT_SUPPORTED
+}
+
+pub(crate) unsafe fn resize_cq(_: *mut ibv_cq, _cqe: c_int) -> c_int {
+    NOT_SUPPORTED
+}
+
+/// A device that has no asynchronous events.
+pub(crate) unsafe fn get_async_event(_: *mut ibv_context, _: *mut ibv_async_event) -> c_int {
+    fail::<c_void>(NOT_SUPPORTED);
+    -1
+}
+
+pub(crate) unsafe fn ack_async_event(_: *mut ibv_async_event) {}

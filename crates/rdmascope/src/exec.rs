@@ -1,0 +1,262 @@
+//! `rdmascope exec`: runs a program on the software device, by the library that is put in front of its libibverbs.
+
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File};
+use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use anyhow::{Context, bail, ensure};
+use clap::{Args, ValueEnum};
+use rdmascope_preload::LIBRARY;
+
+use crate::failure::Usage;
+
+const EXAMPLES: &str = "\
+Examples:
+  rdmascope exec ibv_devinfo           what programs see of the device
+  rdmascope exec ib_send_bw            waits for a client, and on another terminal:
+  rdmascope exec ib_send_bw localhost
+  rdmascope exec --devices 2 -- ib_write_lat -d softdev1
+  rdmascope exec --link-layer infiniband -- qperf localhost ud_lat
+  rdmascope exec bash                  everything that is started from this shell
+
+The program becomes this process: its signals, terminal and exit status are its own.
+What it starts finds the device too. RDMA CM is not reached, nor is a static program.
+
+Variables:
+  RDMASCOPE_PRELOAD  the library, where it is not found beside rdmascope
+  LD_PRELOAD         kept: the library is put in front of it
+
+Exit status:
+  the program's own, or
+  1  it could not be started
+  2  wrong usage";
+
+/// What to run, and on what.
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES, arg_required_else_help = true)]
+pub(crate) struct ExecArguments {
+    /// What the ports are: Ethernet with RoCE v2, or InfiniBand with LIDs [default: ethernet].
+    #[arg(long, value_name = "LAYER", ignore_case = true)]
+    link_layer: Option<LinkLayer>,
+    /// How many devices there are: softdev0, softdev1 and so on [default: 1].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=MAX_DEVICES))]
+    devices: Option<u32>,
+    /// The program and its arguments.
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "PROGRAM")]
+    program: Vec<OsString>,
+}
+
+/// As many as the device has names for.
+const MAX_DEVICES: i64 = 16;
+
+/// Link layers of a port.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum LinkLayer {
+    /// RoCE v2: every route is global, by GIDs.
+    Ethernet,
+    /// Routes by LIDs.
+    Infiniband,
+}
+
+/// Becomes the program; returns only if that cannot be.
+pub(crate) fn exec(arguments: &ExecArguments) -> anyhow::Result<ExitCode> {
+    let (name, rest) = arguments.program.split_first().context("clap asks for a program")?;
+    let path = find_program(name)?;
+    check_program(&path)?;
+    let library = find_library(env::var_os("RDMASCOPE_PRELOAD"), &env::current_exe()?)?;
+    let mut command = Command::new(&path);
+    command.arg0(name).args(rest);
+    command.env("LD_PRELOAD", preload(&library, env::var_os("LD_PRELOAD"))?);
+    if let Some(layer) = arguments.link_layer {
+        let layer = match layer {
+            LinkLayer::Ethernet => "ethernet",
+            LinkLayer::Infiniband => "infiniband",
+        };
+        command.env("RDMASCOPE_SOFTDEV_LINK_LAYER", layer);
+    }
+    if let Some(devices) = arguments.devices {
+        command.env("RDMASCOPE_SOFTDEV_DEVICES", devices.to_string());
+    }
+    let error = command.exec();
+    Err(error).with_context(|| format!("cannot start {}", path.display()))
+}
+
+/// Finds a program as a shell does.
+fn find_program(name: &OsStr) -> anyhow::Result<PathBuf> {
+    if name.as_bytes().contains(&b'/') {
+        ensure!(Path::new(name).exists(), "cannot start {}: there is no such file", name.display());
+        return Ok(name.into());
+    }
+    let paths = env::var_os("PATH").unwrap_or_default();
+    let found = env::split_paths(&paths).map(|directory| directory.join(name)).find(|path| is_program(path));
+    found.with_context(|| format!("cannot start {}: PATH has no such program", name.display()))
+}
+
+fn is_program(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+}
+
+/// Refuses a program in front of which the dynamic linker puts nothing.
+fn check_program(path: &Path) -> anyhow::Result<()> {
+    let shown = path.display();
+    // What cannot be read is judged by whoever starts it.
+    let Ok(found) = fs::metadata(path) else { return Ok(()) };
+    let (user, group) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
+    let changes_user = found.mode() & 0o4000 != 0 && found.uid() != user;
+    if changes_user || (found.mode() & 0o2010 == 0o2010 && found.gid() != group) {
+        bail!(
+            "{shown} runs with another user's rights (set-user-ID), so nothing may be preloaded: run a copy of it"
+        );
+    }
+    let mut start = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(MOST_HEADERS).read_to_end(&mut start));
+    match read.map(|_| Linkage::of(&start)) {
+        Ok(Linkage::Static) => {
+            bail!(
+                "{shown} is linked statically, so nothing can be preloaded: it needs libibverbs as a shared library"
+            )
+        }
+        Ok(Linkage::Foreign) => {
+            bail!("{shown} is for another kind of processor than rdmascope, so its library does not fit")
+        }
+        Ok(Linkage::Dynamic | Linkage::Unknown) | Err(_) => Ok(()),
+    }
+}
+
+/// Bytes in which the headers of an ELF file are looked for: linkers put them at the start.
+const MOST_HEADERS: u64 = 16 << 10;
+
+/// How a program finds its libraries.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Linkage {
+    Dynamic,
+    Static,
+    /// For another class or machine than this program.
+    Foreign,
+    /// A script, or no program at all.
+    Unknown,
+}
+
+impl Linkage {
+    /// From the start of a file: an ELF program names its dynamic linker in a program header (elf(5), `PT_INTERP`).
+    fn of(start: &[u8]) -> Self {
+        const PT_INTERP: u32 = 3;
+        let Some(own) = start.get(..64).filter(|start| start.starts_with(b"\x7fELF")) else {
+            return Self::Unknown;
+        };
+        let half = |at: usize| u16::from_le_bytes([own[at], own[at + 1]]);
+        let is_own_kind = own[4..6] == OWN_CLASS_AND_ORDER && half(18) == OWN_MACHINE;
+        if !is_own_kind {
+            return Self::Foreign;
+        }
+        let offset = u64::from_le_bytes(std::array::from_fn(|i| own[32 + i]));
+        let (size, count) = (u64::from(half(54)), u64::from(half(56)));
+        for i in 0..count {
+            let at = offset.saturating_add(i * size);
+            let word = usize::try_from(at).ok().and_then(|at| start.get(at..at.checked_add(4)?));
+            match word.map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]])) {
+                Some(PT_INTERP) => return Self::Dynamic,
+                Some(_) => {}
+                None => return Self::Unknown,
+            }
+        }
+        Self::Static
+    }
+}
+
+/// `EI_CLASS` and `EI_DATA`: 64 bits, little-endian, which all machines are that the device is built for.
+const OWN_CLASS_AND_ORDER: [u8; 2] = [2, 1];
+/// `e_machine` (elf.h: `EM_AARCH64`, `EM_RISCV`, `EM_X86_64`).
+const OWN_MACHINE: u16 = if cfg!(target_arch = "aarch64") {
+    183
+} else if cfg!(target_arch = "riscv64") {
+    243
+} else {
+    62
+};
+
+/// Finds the library: where it was said to be; where cargo puts it, which builds it with this program; beside the program;
+/// or where a package puts it.
+fn find_library(said: Option<OsString>, program: &Path) -> anyhow::Result<PathBuf> {
+    if let Some(said) = said.filter(|said| !said.is_empty()) {
+        let path = PathBuf::from(said);
+        if !path.is_file() {
+            let sentence =
+                format!("RDMASCOPE_PRELOAD: {} is no file: it must be a {LIBRARY}", path.display());
+            return Err(Usage(sentence).into());
+        }
+        return Ok(fs::canonicalize(&path)?);
+    }
+    let directory = program.parent().unwrap_or(Path::new("/"));
+    let places = [directory.join("deps"), directory.to_owned(), directory.join("../lib/rdmascope")];
+    let found = places.iter().map(|place| place.join(LIBRARY)).find(|path| path.is_file());
+    let found = found.with_context(|| {
+        format!(
+            "{LIBRARY} is neither beside {} nor in ../lib/rdmascope: copy it there from target/release/deps, where \
+             `cargo build --release` puts it, or name it in RDMASCOPE_PRELOAD",
+            program.display()
+        )
+    })?;
+    Ok(fs::canonicalize(found)?)
+}
+
+/// The value of `LD_PRELOAD`: the library in front of what is there already (ld.so(8)).
+fn preload(library: &Path, existing: Option<OsString>) -> anyhow::Result<OsString> {
+    let is_separator = |byte: &u8| b" :".contains(byte);
+    if library.as_os_str().as_bytes().iter().any(|byte| is_separator(byte)) {
+        bail!(
+            "{}: a path with a space or a colon cannot be preloaded: move the library and name it in RDMASCOPE_PRELOAD",
+            library.display()
+        );
+    }
+    let mut value = library.as_os_str().to_owned();
+    for other in existing.unwrap_or_default().as_bytes().split(is_separator) {
+        if !other.is_empty() && other != library.as_os_str().as_bytes() {
+            value.push(":");
+            value.push(OsStr::from_bytes(other));
+        }
+    }
+    Ok(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_library_comes_first_and_once() {
+        let library = Path::new("/lib/ours.so");
+        let value = |existing: &str| preload(library, Some(existing.into())).unwrap();
+        assert_eq!(preload(library, None).unwrap(), "/lib/ours.so");
+        assert_eq!(value("a.so b.so"), "/lib/ours.so:a.so:b.so");
+        assert_eq!(value("a.so:/lib/ours.so"), "/lib/ours.so:a.so");
+        assert!(preload(Path::new("/my lib/ours.so"), None).unwrap_err().to_string().contains("space"));
+    }
+
+    #[test]
+    fn linkage_is_read_from_the_headers() {
+        let own = fs::read(env::current_exe().unwrap()).unwrap();
+        assert_eq!(Linkage::of(&own), Linkage::Dynamic);
+        // Without the header that names the dynamic linker the same program is a static one.
+        let offset = usize::try_from(u64::from_le_bytes(own[32..40].try_into().unwrap())).unwrap();
+        let (size, count) = (usize::from(own[54]), usize::from(own[56]));
+        let mut without = own[..4096].to_vec();
+        for at in (0..count).map(|i| offset + i * size).filter(|at| own[*at] == 3) {
+            without[at] = 4;
+        }
+        assert_eq!(Linkage::of(&without), Linkage::Static);
+        // Headers that are elsewhere are not judged.
+        without[38] = 0xff;
+        assert_eq!(Linkage::of(&without), Linkage::Unknown);
+        without[4] = 1;
+        assert_eq!(Linkage::of(&without), Linkage::Foreign);
+        assert_eq!(Linkage::of(b"#!/bin/sh\n"), Linkage::Unknown);
+        assert_eq!(Linkage::of(b"\x7fELF"), Linkage::Unknown);
+    }
+}
