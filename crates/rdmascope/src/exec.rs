@@ -13,6 +13,7 @@ use std::process::{Command, ExitCode};
 use anyhow::{Context, bail, ensure};
 use clap::{Args, ValueEnum};
 use rdmascope_preload::LIBRARY;
+use verbs::LinkModel;
 
 use crate::failure::Usage;
 
@@ -23,6 +24,7 @@ Examples:
   rdmascope exec ib_send_bw localhost
   rdmascope exec --devices 2 -- ib_write_lat -d softdev1
   rdmascope exec --link-layer infiniband -- qperf localhost ud_lat
+  rdmascope exec --link '4X FDR,latency=700ns' ib_send_lat localhost
   rdmascope exec bash                  everything that is started from this shell
 
 The program becomes this process: its signals, terminal and exit status are its own.
@@ -47,6 +49,9 @@ pub(crate) struct ExecArguments {
     /// How many devices there are: softdev0, softdev1 and so on [default: 1].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=MAX_DEVICES))]
     devices: Option<u32>,
+    /// Model a link: `4X FDR`, `40Gb/s,latency=700ns`, and gap=, mtu=, header= [default: as fast as memory].
+    #[arg(long, value_name = "LINK")]
+    link: Option<LinkModel>,
     /// The program and its arguments.
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "PROGRAM")]
     program: Vec<OsString>,
@@ -82,6 +87,9 @@ pub(crate) fn exec(arguments: &ExecArguments) -> anyhow::Result<ExitCode> {
     }
     if let Some(devices) = arguments.devices {
         command.env("RDMASCOPE_SOFTDEV_DEVICES", devices.to_string());
+    }
+    if let Some(link) = arguments.link {
+        command.env("RDMASCOPE_SOFTDEV_LINK", link.to_string());
     }
     let error = command.exec();
     Err(error).with_context(|| format!("cannot start {}", path.display()))

@@ -19,6 +19,7 @@ use crate::completion::Cq;
 use crate::context::{Ctx, fail};
 use crate::host::{Host, Peer, host};
 use crate::limits::QP_INDEX_BITS;
+use crate::link::Ticks;
 use crate::shared::{ARMED_SOLICITED, SharedCq};
 
 /// A completion channel: a pipe. Its peers open the writing end through `/proc`.
@@ -104,6 +105,8 @@ pub(crate) unsafe extern "C" fn destroy_comp_channel(channel: *mut ibv_comp_chan
 
 /// How long a sleeping process leaves its waiting sends alone.
 const RETRY_EVERY: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000 };
+/// No time at all.
+const NONE: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 
 pub(crate) unsafe extern "C" fn get_cq_event(
     channel: *mut ibv_comp_channel,
@@ -169,11 +172,17 @@ impl Channel {
                 return taken;
             }
             let mut polled = [PollFd::new(&reading, PollFlags::IN)];
-            if rustix::event::poll(&mut polled, Some(&RETRY_EVERY))? != 0 {
+            let patience = if ctx.next_due().is_some_and(is_soon) { NONE } else { RETRY_EVERY };
+            if rustix::event::poll(&mut polled, Some(&patience))? != 0 {
                 return take_handle(reading);
             }
         }
     }
+}
+
+/// Whether a sleep would be longer than the wait for it.
+fn is_soon(due: Ticks) -> bool {
+    due.ns_since(Ticks::now()) < 2 * RETRY_EVERY.tv_nsec.cast_unsigned()
 }
 
 /// Reads one event; waits for it where the descriptor does.

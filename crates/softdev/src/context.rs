@@ -9,13 +9,14 @@ use std::sync::{Mutex, PoisonError};
 use verbs::abi::*;
 
 use crate::completion;
+use crate::flight::Keeper;
 use crate::host::{agree, guid, host};
 use crate::limits::{
     BLOCKS, CQS, DEVICE_NAME, GIDS, MAX_CQE, MAX_MESSAGE_BYTES, MAX_RD_ATOMIC, MAX_SGE, MAX_WR, MRS, PART,
     PKEY, PORT, QPS,
 };
 use crate::queue_pair::Qp;
-use crate::{receive, send};
+use crate::{flight, receive, send};
 
 /// Sets `errno` and gives the null pointer that a verb returns with it.
 pub(crate) fn fail<T>(errno: c_int) -> *mut T {
@@ -31,6 +32,8 @@ pub(crate) struct Ctx {
     /// Queue pairs of this context with sends that wait: all that polling has to look at when nothing waits.
     pub(crate) waiting: AtomicUsize,
     pub(crate) queue_pairs: Mutex<Vec<*const Qp>>,
+    /// What imitates a link, if anything does.
+    pub(crate) keeper: Mutex<Option<Keeper>>,
 }
 
 impl Ctx {
@@ -152,13 +155,31 @@ pub(crate) unsafe extern "C" fn open_device(device: *mut ibv_device) -> *mut ibv
     ibv.cmd_fd = -1;
     ibv.async_fd = -1;
     ibv.num_comp_vectors = 1;
-    let ctx =
-        Box::into_raw(Box::new(Ctx { verbs, waiting: AtomicUsize::new(0), queue_pairs: Mutex::default() }));
+    let ctx = Box::into_raw(Box::new(Ctx {
+        verbs,
+        waiting: AtomicUsize::new(0),
+        queue_pairs: Mutex::default(),
+        keeper: Mutex::default(),
+    }));
+    // SAFETY: it was just made.
+    match flight::link_of_environment() {
+        // SAFETY: it was just made.
+        Ok(model) => unsafe { &*ctx }.set_link(model.as_ref()),
+        Err(error) => {
+            // A device that silently were faster than it was told to be would give false numbers.
+            eprintln!("softdev: {}: {error}", flight::LINK_VARIABLE);
+            // SAFETY: it was just made and nobody has seen it.
+            drop(unsafe { Box::from_raw(ctx) });
+            return fail(libc::EINVAL);
+        }
+    };
     // SAFETY: the context lies in what was just made.
     unsafe { &raw mut (*ctx).verbs.context }
 }
 
 pub(crate) unsafe extern "C" fn close_device(context: *mut ibv_context) -> c_int {
+    // SAFETY: as below; whoever looks after the context has to end before it is taken apart.
+    drop(unsafe { Ctx::from(context) }.keeper.lock().unwrap_or_else(PoisonError::into_inner).take());
     // SAFETY: the caller gives a context that open_device made and does not use it again.
     drop(unsafe { Box::from_raw(context.byte_sub(CONTEXT_AT).cast::<Ctx>()) });
     0

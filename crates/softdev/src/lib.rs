@@ -40,10 +40,12 @@ mod completion;
 mod context;
 mod copy;
 mod deliver;
+mod flight;
 mod foreign;
 mod host;
 mod lane;
 mod limits;
+mod link;
 mod memory;
 mod one_sided;
 mod queue_pair;
@@ -95,5 +97,5 @@ pub static PROVIDER: Provider = Provider {
     alloc_buffer: Some(memory::alloc_buffer),
     free_buffer: Some(memory::free_buffer),
     pauses: true,
-    set_link: Err("a software device has no signal rate"),
+    set_link: Ok(flight::set_link),
 };

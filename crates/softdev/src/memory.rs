@@ -59,6 +59,11 @@ pub(crate) enum Access {
 }
 
 impl Access {
+    /// Whether it changes this process's own memory.
+    pub(crate) fn writes(self) -> bool {
+        self == Self::Scatter
+    }
+
     /// What a registration, and for a peer's access the queue pair, must allow.
     #[inline]
     pub(crate) const fn needs(self) -> u32 {

@@ -99,6 +99,7 @@ impl Qp {
     fn reset(&self) {
         // SAFETY: a queue pair's completion queues live at least as long as the queue pair.
         let (send_cq, recv_cq) = unsafe { (Cq::from(self.ibv.send_cq), Cq::from(self.ibv.recv_cq)) };
+        self.land();
         // Under the lock, so that no failing send overwrites the state, and so that neither a completion of before is
         // polled nor another one added between the cleaning and the new count of positions.
         let mut queue = self.send.lock();
@@ -176,6 +177,8 @@ pub(crate) unsafe extern "C" fn create_qp(pd: *mut ibv_pd, init: *mut ibv_qp_ini
     // SAFETY: the caller gives a live domain.
     let domain = unsafe { &*pd.cast::<Pd>() };
     domain.children.fetch_add(1, Relaxed);
+    // SAFETY: the domain's context lives at least as long as the domain.
+    let ctx = unsafe { Ctx::from(domain.ibv.context) };
     // SAFETY: all-zero bytes are a valid ibv_qp_ex: integers, null pointers, absent functions, an unlocked mutex, an unused
     // condition.
     let mut ibv: ibv_qp_ex = unsafe { std::mem::zeroed() };
@@ -191,7 +194,7 @@ pub(crate) unsafe extern "C" fn create_qp(pd: *mut ibv_pd, init: *mut ibv_qp_ini
         cap,
         sq_sig_all: init.sq_sig_all != 0,
         attr: SpinLock::new(ibv_qp_attr { cap, ..ibv_qp_attr::default() }),
-        send: SpinLock::new(SendQueue::default()),
+        send: SpinLock::new(SendQueue::on(ctx.link())),
         retired: AtomicU32::new(0),
         operations: operations(init.qp_type),
         initiator_depth: AtomicU8::new(0),
@@ -225,6 +228,7 @@ fn publish(qp: &Qp) {
 pub(crate) unsafe extern "C" fn destroy_qp(raw: *mut ibv_qp) -> c_int {
     // SAFETY: the caller gives a live queue pair of this device.
     let qp = unsafe { Qp::from(raw) };
+    qp.land();
     qp.ctx()
         .queue_pairs
         .lock()

@@ -8,9 +8,10 @@ use verbs::abi::*;
 
 use crate::completion::Cq;
 use crate::copy::Piece;
+use crate::link::{Schedule, Ticks};
 use crate::queue_pair::Qp;
 use crate::send::{Attempt, SendQueue};
-use crate::timer::{Instant, ack_timeout, rnr_timer};
+use crate::timer::{ack_timeout, rnr_timer};
 use crate::work::{AnyTask, Pieces, Task, Work};
 
 /// Time between attempts to reach a peer that does not answer: below every timeout in use.
@@ -18,19 +19,41 @@ const UNANSWERED_RETRY: std::time::Duration = std::time::Duration::from_micros(5
 
 /// A work request that waits.
 pub(crate) struct Waiting {
-    work: Work,
-    task: AnyTask,
-    payload: Payload,
+    pub(crate) work: Work,
+    pub(crate) task: AnyTask,
+    pub(crate) payload: Payload,
     /// Set with the first attempt that nobody answered.
-    unanswered_since: Option<Instant>,
+    unanswered_since: Option<Ticks>,
     rnr_retries: u8,
-    not_before: Instant,
+    not_before: Ticks,
+    /// Its time on a link that is modelled.
+    pub(crate) schedule: Option<Schedule>,
+    /// It has left, and that is all that its service will know.
+    pub(crate) has_left: bool,
+}
+
+impl Waiting {
+    /// Bytes that it moves.
+    pub(crate) fn payload_bytes(&self) -> u64 {
+        match &self.payload {
+            Payload::Elements(elements) => elements.iter().map(|element| u64::from(element.length)).sum(),
+            Payload::Element([element]) => u64::from(element.length),
+            Payload::Inline(bytes) => bytes.len() as u64,
+        }
+    }
+
+    /// Whether another attempt is due.
+    fn is_due(&self, now: Ticks) -> bool {
+        now >= self.not_before && self.schedule.is_none_or(|schedule| schedule.is_there <= now)
+    }
 }
 
 /// Where a waiting payload is.
 pub(crate) enum Payload {
     /// In the program's memory, to be checked when it is sent.
     Elements(Vec<ibv_sge>),
+    /// As one of them.
+    Element([ibv_sge; 1]),
     /// Copied when it was posted.
     Inline(Vec<u8>),
 }
@@ -51,13 +74,28 @@ impl Qp {
     }
 
     /// Puts a work request at the end of those that wait.
-    pub(crate) fn wait(&self, queue: &mut SendQueue, waiting: Waiting) {
+    pub(crate) fn wait(&self, queue: &mut SendQueue, mut waiting: Waiting) {
+        if self.state() == IBV_QPS_RTS {
+            let posted = waiting.not_before;
+            self.schedule(queue, &mut waiting, posted);
+        }
         queue.waiting.push_back(waiting);
-        if queue.waiting.len() == 1 {
-            self.ctx().waiting.fetch_add(1, SeqCst);
+        if self.recount(queue) {
             // SAFETY: a queue pair's completion queues live at least as long as the queue pair.
             unsafe { (Cq::from(self.ibv.send_cq).nudge(), Cq::from(self.ibv.recv_cq).nudge()) };
         }
+    }
+
+    /// Counts a queue that has to be looked after, or does not any more; true when it has become one that has.
+    pub(crate) fn recount(&self, queue: &mut SendQueue) -> bool {
+        let is_busy = !queue.is_idle();
+        match (queue.is_counted, is_busy) {
+            (false, true) => self.ctx().waiting.fetch_add(1, SeqCst),
+            (true, false) => self.ctx().waiting.fetch_sub(1, SeqCst),
+            _ => return false,
+        };
+        queue.is_counted = is_busy;
+        is_busy
     }
 
     /// What is needed for another attempt.
@@ -73,12 +111,23 @@ impl Qp {
                 });
             }
             Payload::Inline(bytes)
+        } else if let [element] = elements {
+            Payload::Element([*element])
         } else {
             Payload::Elements(elements.to_vec())
         };
         let rnr_retries = self.attr.lock().rnr_retry;
-        let not_before = Instant::now();
-        Waiting { work, task, payload, unanswered_since: None, rnr_retries, not_before }
+        let not_before = Ticks::now();
+        Waiting {
+            work,
+            task,
+            payload,
+            unanswered_since: None,
+            rnr_retries,
+            not_before,
+            schedule: None,
+            has_left: false,
+        }
     }
 
     /// Tries waiting work requests again.
@@ -86,61 +135,74 @@ impl Qp {
     pub(crate) fn retry(&self) {
         let mut queue = self.send.lock();
         match self.state() {
-            _ if queue.waiting.is_empty() => return,
+            _ if queue.is_idle() => return,
             IBV_QPS_SQD => return,
             // A peer has found an error, which the owner has not polled yet.
             IBV_QPS_ERR => return self.flush_sends(&mut queue),
             _ => {}
         }
+        let now = Ticks::now();
+        if queue.flights.link.is_some() {
+            self.complete_departed(&mut queue, now);
+            self.complete_acknowledged(&mut queue, now);
+        }
         while let Some(mut waiting) = queue.waiting.pop_front() {
-            match self.retry_one(&mut queue, &mut waiting) {
+            match self.retry_one(&mut queue, &mut waiting, now) {
                 None => {
                     queue.waiting.push_front(waiting);
-                    return;
+                    break;
                 }
-                Some(IBV_WC_SUCCESS) if !waiting.work.signaled => {}
-                Some(IBV_WC_SUCCESS) => self.complete(&waiting.work, IBV_WC_SUCCESS),
+                Some(IBV_WC_SUCCESS) => self.arrived(&mut queue, &waiting),
                 Some(status) => {
-                    if queue.waiting.is_empty() {
-                        self.ctx().waiting.fetch_sub(1, SeqCst);
-                    }
                     self.end_with_error(&mut queue, &waiting.work, status);
-                    return;
+                    break;
                 }
             }
         }
-        self.ctx().waiting.fetch_sub(1, SeqCst);
+        self.recount(&mut queue);
     }
 
     /// One more attempt; `None` while it has to wait on.
-    fn retry_one(&self, queue: &mut SendQueue, waiting: &mut Waiting) -> Option<ibv_wc_status> {
-        let now = Instant::now();
-        if now < waiting.not_before {
+    fn retry_one(&self, queue: &mut SendQueue, waiting: &mut Waiting, now: Ticks) -> Option<ibv_wc_status> {
+        if !waiting.is_due(now) {
+            return None;
+        }
+        if queue.flights.link.is_some() && waiting.schedule.is_none() {
+            // Posted before the queue pair could send, or to be sent again.
+            self.schedule(queue, waiting, now);
             return None;
         }
         let mut pieces = Pieces::new();
-        let found = match &waiting.payload {
-            Payload::Elements(elements) => {
-                self.gather(elements, false, waiting.task.local_access(), &mut pieces)
-            }
-            Payload::Inline(bytes) => {
-                pieces.push(Piece { addr: bytes.as_ptr().cast_mut(), len: bytes.len() });
-                true
-            }
-        };
-        if !found {
+        if !self.gather_waiting(&waiting.task, &waiting.payload, &mut pieces) {
             return Some(IBV_WC_LOC_PROT_ERR);
         }
         waiting.work.bytes = pieces.bytes() as u32;
         match waiting.task.attempt(self, queue, &waiting.work, &pieces) {
             Attempt::Completed(status) => Some(status),
-            Attempt::NotReady => self.not_ready(queue, waiting, now),
-            Attempt::Unanswered => self.unanswered(waiting, now),
+            failed => {
+                waiting.schedule = None;
+                match failed {
+                    Attempt::NotReady => self.not_ready(queue, waiting, now),
+                    _ => self.unanswered(waiting, now),
+                }
+            }
+        }
+    }
+
+    /// Finds a payload that waits, or where it is to go; false where that is not allowed.
+    pub(crate) fn gather_waiting(&self, task: &AnyTask, payload: &Payload, pieces: &mut Pieces) -> bool {
+        match payload {
+            Payload::Elements(elements) => self.gather(elements, false, task.local_access(), pieces),
+            Payload::Element(element) => self.gather(element, false, task.local_access(), pieces),
+            Payload::Inline(bytes) => {
+                pieces.push(Piece { addr: bytes.as_ptr().cast_mut(), len: bytes.len() });
+                true
+            }
         }
     }
 
     /// The receiver has posted nothing: wait as long as it asks, as often as the attributes allow.
-    fn not_ready(&self, queue: &SendQueue, waiting: &mut Waiting, now: Instant) -> Option<ibv_wc_status> {
+    fn not_ready(&self, queue: &SendQueue, waiting: &mut Waiting, now: Ticks) -> Option<ibv_wc_status> {
         waiting.unanswered_since = None;
         match waiting.rnr_retries {
             0 => return Some(IBV_WC_RNR_RETRY_EXC_ERR),
@@ -148,29 +210,30 @@ impl Qp {
             _ => waiting.rnr_retries -= 1,
         }
         let code = queue.target.as_ref().map_or(0, |t| t.shared().posted.min_rnr_timer.load(Relaxed));
-        waiting.not_before = now + rnr_timer(code as u8);
+        waiting.not_before = now.after(rnr_timer(code as u8));
         None
     }
 
     /// Nobody answers: try until the retries of the ACK timeout are over.
-    fn unanswered(&self, waiting: &mut Waiting, now: Instant) -> Option<ibv_wc_status> {
+    fn unanswered(&self, waiting: &mut Waiting, now: Ticks) -> Option<ibv_wc_status> {
         let attr = self.attr.lock();
         let since = *waiting.unanswered_since.get_or_insert(now);
         let patience = ack_timeout(attr.timeout).map(|timeout| timeout * (u32::from(attr.retry_cnt) + 1));
-        if patience.is_some_and(|patience| now - since > patience) {
+        if patience.is_some_and(|patience| now > since.after(patience)) {
             return Some(IBV_WC_RETRY_EXC_ERR);
         }
-        waiting.not_before = now + UNANSWERED_RETRY;
+        waiting.not_before = now.after(UNANSWERED_RETRY);
         None
     }
 
     /// Flushes what waits.
     pub(crate) fn flush_sends(&self, queue: &mut SendQueue) {
-        if !queue.waiting.is_empty() {
-            self.ctx().waiting.fetch_sub(1, SeqCst);
-        }
+        self.complete_acknowledged(queue, Ticks::MAX);
         for waiting in std::mem::take(&mut queue.waiting) {
-            self.complete(&waiting.work, IBV_WC_WR_FLUSH_ERR);
+            if !waiting.has_left {
+                self.complete(&waiting.work, IBV_WC_WR_FLUSH_ERR);
+            }
         }
+        self.recount(queue);
     }
 }

@@ -10,6 +10,8 @@ use crate::completion::{Cq, Entry};
 use crate::context::own_gid;
 use crate::copy::{Piece, Place};
 use crate::deliver::{Delivery, Message};
+use crate::flight::Flights;
+use crate::link::{Link, Ticks};
 use crate::memory::{Access, locate};
 use crate::one_sided::Remote;
 use crate::queue_pair::Qp;
@@ -24,12 +26,39 @@ pub(crate) struct SendQueue {
     tail: u32,
     /// Work requests that could not be delivered when they were posted, and those behind them.
     pub(crate) waiting: VecDeque<Waiting>,
+    /// What is under way where a link is modelled.
+    pub(crate) flights: Flights,
+    /// Whether it is counted in [`crate::context::Ctx::waiting`].
+    pub(crate) is_counted: bool,
     /// The peer of a connection, once found.
     pub(crate) target: Option<Target>,
     /// A message has been delivered on this connection: another life of the peer would not know its packets.
     begun: bool,
     /// Peers that datagrams went to, the latest last.
     datagram_targets: Vec<Target>,
+}
+
+impl SendQueue {
+    /// A queue without requests, on a link that is like this.
+    pub(crate) fn on(link: Option<Link>) -> Self {
+        Self { flights: Flights::on(link), ..Self::default() }
+    }
+
+    /// Whether nothing has to be looked after.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.waiting.is_empty() && self.flights.is_empty()
+    }
+
+    /// Whether requests are carried out as soon as they are posted.
+    #[inline]
+    fn is_prompt(&self) -> bool {
+        self.waiting.is_empty() && self.flights.link.is_none()
+    }
+
+    /// A peer that datagrams went to.
+    pub(crate) fn datagram_target(&self, index: usize) -> &Target {
+        &self.datagram_targets[index]
+    }
 }
 
 /// Peers of datagrams that a queue pair remembers.
@@ -119,7 +148,7 @@ impl Qp {
             self.flush_sends(queue);
             return self.complete(&work, IBV_WC_WR_FLUSH_ERR);
         }
-        if state == IBV_QPS_SQD || !queue.waiting.is_empty() {
+        if state == IBV_QPS_SQD || !queue.is_prompt() {
             return self.wait(queue, self.hold(work, task.any(), elements, inline));
         }
         let mut pieces = Pieces::new();
@@ -199,17 +228,38 @@ impl Qp {
         queue: &mut SendQueue,
         work: impl FnOnce(&Target) -> Delivery,
     ) -> Delivery {
-        if queue.target.is_none() && !(queue.begun && self.ibv.qp_type == IBV_QPT_RC) {
-            queue.target = self.find_peer();
-        }
-        let Some(target) = &queue.target else { return Delivery::NoAnswer };
+        let Some(target) = self.peer(queue) else { return Delivery::NoAnswer };
         let delivery = work(target);
+        let is_gone = matches!(delivery, Delivery::NotReady | Delivery::NoAnswer) && !target.exists();
         queue.begun |= delivery == Delivery::Done;
-        if matches!(delivery, Delivery::NotReady | Delivery::NoAnswer) && !target.exists() {
+        if is_gone {
             queue.target = None;
             return Delivery::NoAnswer;
         }
         delivery
+    }
+
+    /// The peer of the connection, if it can be found.
+    #[inline]
+    pub(crate) fn peer<'a>(&self, queue: &'a mut SendQueue) -> Option<&'a Target> {
+        if queue.target.is_none() && !(queue.begun && self.ibv.qp_type == IBV_QPT_RC) {
+            queue.target = self.find_peer();
+        }
+        queue.target.as_ref()
+    }
+
+    /// Finds a queue pair that datagrams go to.
+    pub(crate) fn datagram_target(&self, queue: &mut SendQueue, qp_num: u32) -> Option<usize> {
+        let known = &mut queue.datagram_targets;
+        let found = known.iter().rposition(|target| target.qp_num == qp_num);
+        found.or_else(|| {
+            let target = Target::find(self.host, qp_num)?;
+            if known.len() == DATAGRAM_TARGETS {
+                known.remove(0);
+            }
+            known.push(target);
+            Some(known.len() - 1)
+        })
     }
 
     pub(crate) fn deliver_datagram(
@@ -218,17 +268,8 @@ impl Qp {
         qp_num: u32,
         message: &Message<'_>,
     ) -> Delivery {
+        let Some(found) = self.datagram_target(queue, qp_num) else { return Delivery::NoAnswer };
         let known = &mut queue.datagram_targets;
-        let found = known.iter().rposition(|target| target.qp_num == qp_num);
-        let found = found.or_else(|| {
-            let target = Target::find(self.host, qp_num)?;
-            if known.len() == DATAGRAM_TARGETS {
-                known.remove(0);
-            }
-            known.push(target);
-            Some(known.len() - 1)
-        });
-        let Some(found) = found else { return Delivery::NoAnswer };
         let target = &known[found];
         if target.shared().service.load(Relaxed) != IBV_QPT_UD {
             return Delivery::NoAnswer;
@@ -260,6 +301,7 @@ impl Qp {
     /// stops (SQE; IBTA vol. 1, section 10.3.1.6).
     #[cold]
     pub(crate) fn end_with_error(&self, queue: &mut SendQueue, work: &Work, status: ibv_wc_status) {
+        self.complete_acknowledged(queue, Ticks::MAX);
         self.complete(work, status);
         if self.ibv.qp_type == IBV_QPT_RC {
             self.shared().fail();
@@ -275,11 +317,10 @@ impl Qp {
 
     /// Forgets everything (`RESET`, destruction).
     pub(crate) fn clear_sends(&self, queue: &mut SendQueue) {
-        if !queue.waiting.is_empty() {
-            self.ctx().waiting.fetch_sub(1, SeqCst);
-        }
+        let is_counted = queue.is_counted;
+        *queue = SendQueue { is_counted, ..SendQueue::on(queue.flights.link) };
+        self.recount(queue);
         self.retired.store(0, SeqCst);
-        *queue = SendQueue::default();
     }
 
     /// Finds the peer before the first message needs it.

@@ -29,11 +29,12 @@ use verbs::abi::*;
 
 use crate::arena::{Shared, View};
 use crate::limits::{CQS, MAX_SGE, MAX_WR, MRS, QPS};
+use crate::link::SharedPort;
 
 /// "softdev1" in ASCII.
 pub(crate) const MAGIC: u64 = 0x3176_6564_7466_6f73;
 /// Version of this layout: processes of different versions do not see each other.
-pub(crate) const LAYOUT: u32 = 3;
+pub(crate) const LAYOUT: u32 = 4;
 
 /// Start of an arena.
 #[repr(C)]
@@ -45,6 +46,8 @@ pub(crate) struct Header {
     pub(crate) life: AtomicU32,
     /// Locks for atomics on memory of this process that its peers have not mapped.
     pub(crate) locks: [Lock; LOCKS],
+    /// The port, for a model of its link.
+    pub(crate) port: SharedPort,
 }
 
 /// Locks of a process: few atomics on different words meet in one.
@@ -294,6 +297,11 @@ pub(crate) const TABLES: u64 = MRS_AT + (MRS * size_of::<SharedMr>()) as u64;
 
 /// The tables of an arena.
 impl View {
+    /// The port of its process, for a model of its link.
+    pub(crate) fn port(&self) -> &SharedPort {
+        &self.header().port
+    }
+
     pub(crate) fn header(&self) -> &Header {
         self.shared(0).expect("an arena is larger than its tables")
     }

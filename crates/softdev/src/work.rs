@@ -62,6 +62,8 @@ impl Work {
 pub(crate) trait Task: Copy {
     /// What it does to this process's own memory.
     fn local_access(&self) -> Access;
+    /// What the requester itself finds wrong with it.
+    fn local_fault(&self, qp: &Qp, bytes: u64) -> Option<ibv_wc_status>;
     /// Tries to do it.
     fn attempt(&self, qp: &Qp, queue: &mut SendQueue, work: &Work, pieces: &Pieces) -> Attempt;
     /// For whoever keeps tasks of any kind.
@@ -80,10 +82,15 @@ impl Task for Sending {
     }
 
     #[inline]
-    fn attempt(&self, qp: &Qp, queue: &mut SendQueue, work: &Work, pieces: &Pieces) -> Attempt {
+    fn local_fault(&self, _: &Qp, bytes: u64) -> Option<ibv_wc_status> {
         let limit = if self.0.is_some() { MTU_BYTES } else { MAX_MESSAGE_BYTES };
-        if pieces.bytes > limit {
-            return Attempt::Completed(IBV_WC_LOC_LEN_ERR);
+        (bytes > limit).then_some(IBV_WC_LOC_LEN_ERR)
+    }
+
+    #[inline]
+    fn attempt(&self, qp: &Qp, queue: &mut SendQueue, work: &Work, pieces: &Pieces) -> Attempt {
+        if let Some(fault) = self.local_fault(qp, pieces.bytes) {
+            return Attempt::Completed(fault);
         }
         let datagram = self.0.map(|(_, datagram)| datagram);
         let message = Message { datagram, ..work.message(qp, pieces) };
@@ -107,11 +114,16 @@ impl Task for Remote {
     }
 
     #[inline]
-    fn attempt(&self, qp: &Qp, queue: &mut SendQueue, work: &Work, pieces: &Pieces) -> Attempt {
-        if pieces.bytes > MAX_MESSAGE_BYTES {
-            return Attempt::Completed(IBV_WC_LOC_LEN_ERR);
+    fn local_fault(&self, qp: &Qp, bytes: u64) -> Option<ibv_wc_status> {
+        if bytes > MAX_MESSAGE_BYTES {
+            return Some(IBV_WC_LOC_LEN_ERR);
         }
-        if let Some(fault) = self.local_fault(pieces.bytes, qp.initiator_depth.load(Relaxed)) {
+        Self::local_fault(self, bytes, qp.initiator_depth.load(Relaxed))
+    }
+
+    #[inline]
+    fn attempt(&self, qp: &Qp, queue: &mut SendQueue, work: &Work, pieces: &Pieces) -> Attempt {
+        if let Some(fault) = Task::local_fault(self, qp, pieces.bytes) {
             return Attempt::Completed(fault);
         }
         let message = Message { written: true, ..work.message(qp, pieces) };
@@ -123,6 +135,16 @@ impl Task for Remote {
     fn any(self) -> AnyTask {
         AnyTask::Reach(self)
     }
+}
+
+/// Whom a task reaches.
+pub(crate) enum Destination {
+    /// The peer of the connection.
+    Connection,
+    /// The queue pair of this number.
+    Datagram(u32),
+    /// Nobody here.
+    Nowhere,
 }
 
 /// A task of any kind.
@@ -141,6 +163,13 @@ impl Task for AnyTask {
         }
     }
 
+    fn local_fault(&self, qp: &Qp, bytes: u64) -> Option<ibv_wc_status> {
+        match self {
+            Self::Send(sending) => sending.local_fault(qp, bytes),
+            Self::Reach(remote) => Task::local_fault(remote, qp, bytes),
+        }
+    }
+
     fn attempt(&self, qp: &Qp, queue: &mut SendQueue, work: &Work, pieces: &Pieces) -> Attempt {
         match self {
             Self::Send(sending) => sending.attempt(qp, queue, work, pieces),
@@ -150,6 +179,17 @@ impl Task for AnyTask {
 
     fn any(self) -> AnyTask {
         self
+    }
+}
+
+impl AnyTask {
+    /// Whom it reaches.
+    pub(crate) fn destination(&self) -> Destination {
+        match self {
+            Self::Send(Sending(Some((Some(qp_num), _)))) => Destination::Datagram(*qp_num),
+            Self::Send(Sending(Some((None, _)))) => Destination::Nowhere,
+            Self::Send(Sending(None)) | Self::Reach(_) => Destination::Connection,
+        }
     }
 }
 
@@ -229,6 +269,20 @@ impl Pieces {
     #[inline]
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
+    }
+
+    /// Their bytes, one behind the other.
+    ///
+    /// # Safety
+    /// The pieces are readable.
+    pub(crate) unsafe fn to_vec(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(self.bytes as usize);
+        // A piece without bytes may have any address, also null, which no slice has.
+        for piece in self.as_slice().iter().filter(|piece| piece.len > 0) {
+            // SAFETY: as the caller vouches.
+            bytes.extend_from_slice(unsafe { std::slice::from_raw_parts(piece.addr, piece.len) });
+        }
+        bytes
     }
 
     #[inline]

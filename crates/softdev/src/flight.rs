@@ -1,0 +1,279 @@
+//! Messages under way on a link that is modelled ([`crate::link`]).
+//!
+//! What is posted waits in the send queue, as what cannot be carried out yet does ([`crate::retry`]), until it is there; a
+//! reliable connection's completion then waits for the acknowledgement. Whatever verb the process calls carries on with
+//! what is due. A program that calls none meanwhile (it watches its memory, or sleeps elsewhere) is served by a thread, the
+//! [`Keeper`], late by its period.
+
+use std::ffi::c_int;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use verbs::abi::*;
+use verbs::{BadLink, LinkModel};
+
+use crate::context::Ctx;
+use crate::link::{Link, Schedule, SharedPort, Ticks};
+use crate::queue_pair::Qp;
+use crate::retry::{Payload, Waiting};
+use crate::send::SendQueue;
+use crate::work::{AnyTask, Destination, Pieces, Task, Work};
+
+/// Messages under way, and acknowledgements.
+#[derive(Default)]
+pub(crate) struct Flights {
+    /// The model, while there is one.
+    pub(crate) link: Option<Link>,
+    /// What has arrived and asked for a completion: when that is due.
+    acknowledged: std::collections::VecDeque<(Ticks, Work)>,
+}
+
+impl Flights {
+    pub(crate) fn on(link: Option<Link>) -> Self {
+        Self { link, ..Self::default() }
+    }
+
+    /// Whether no acknowledgement is under way.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.acknowledged.is_empty()
+    }
+}
+
+/// Where messages go that reach nobody.
+static NOWHERE: SharedPort = SharedPort::new();
+
+impl Qp {
+    /// Gives a work request that was just queued, or whose attempt is to be repeated, its time.
+    pub(crate) fn schedule(&self, queue: &mut SendQueue, waiting: &mut Waiting, now: Ticks) {
+        let Some(link) = queue.flights.link else { return };
+        let (bytes, mtu_bytes) = (waiting.payload_bytes(), self.mtu_bytes());
+        let own = self.host.arena.view.port();
+        let target = match waiting.task.destination() {
+            Destination::Connection => self.peer(queue),
+            Destination::Datagram(qp_num) => {
+                self.datagram_target(queue, qp_num).map(|i| queue.datagram_target(i))
+            }
+            Destination::Nowhere => None,
+        };
+        let peer = target.map_or(&NOWHERE, |target| target.peer.view(&self.host.arena.view).port());
+        waiting.schedule = Some(if waiting.task.local_access().writes() {
+            link.fetch(own, peer, now, bytes, mtu_bytes)
+        } else {
+            link.send(own, peer, now, bytes, mtu_bytes)
+        });
+    }
+
+    /// Bytes of a packet's payload.
+    fn mtu_bytes(&self) -> u64 {
+        let mtu = if self.ibv.qp_type == IBV_QPT_UD { IBV_MTU_4096 } else { self.attr.lock().path_mtu };
+        128 << mtu.clamp(IBV_MTU_256, IBV_MTU_4096)
+    }
+
+    /// Completes what an unreliable service has sent: it never learns more.
+    pub(crate) fn complete_departed(&self, queue: &mut SendQueue, now: Ticks) {
+        if self.ibv.qp_type == IBV_QPT_RC {
+            return;
+        }
+        for waiting in &mut queue.waiting {
+            match &mut waiting.schedule {
+                Some(Schedule { has_left, .. }) if *has_left > now => return,
+                Some(_) if waiting.has_left => {}
+                Some(schedule) => match self.leave(&waiting.task, &waiting.payload) {
+                    Some(bytes) => {
+                        waiting.has_left = true;
+                        waiting.work.bytes = bytes.len() as u32;
+                        waiting.payload = Payload::Inline(bytes);
+                        if waiting.work.signaled {
+                            self.complete(&waiting.work, IBV_WC_SUCCESS);
+                        }
+                    }
+                    // What cannot be sent fails when it should leave.
+                    None => schedule.is_there = now,
+                },
+                None => return,
+            }
+        }
+    }
+
+    /// The payload of a request as it leaves, because its memory is the program's again once it is complete; `None` where
+    /// the requester finds something wrong with it.
+    fn leave(&self, task: &AnyTask, payload: &Payload) -> Option<Vec<u8>> {
+        let mut pieces = Pieces::new();
+        let is_sound = self.gather_waiting(task, payload, &mut pieces)
+            && task.local_fault(self, pieces.bytes()).is_none();
+        // SAFETY: the pieces were just located.
+        is_sound.then(|| unsafe { pieces.to_vec() })
+    }
+
+    /// Completes a work request that has done what it says, now or when its acknowledgement comes.
+    pub(crate) fn arrived(&self, queue: &mut SendQueue, waiting: &Waiting) {
+        if !waiting.work.signaled || waiting.has_left {
+            return;
+        }
+        match waiting.schedule {
+            Some(schedule) if self.ibv.qp_type == IBV_QPT_RC => {
+                queue.flights.acknowledged.push_back((schedule.is_acknowledged, waiting.work));
+            }
+            _ => self.complete(&waiting.work, IBV_WC_SUCCESS),
+        }
+    }
+
+    /// Completes what is acknowledged by `now`.
+    pub(crate) fn complete_acknowledged(&self, queue: &mut SendQueue, now: Ticks) {
+        while let Some((due, work)) = queue.flights.acknowledged.front() {
+            if *due > now {
+                return;
+            }
+            self.complete(work, IBV_WC_SUCCESS);
+            queue.flights.acknowledged.pop_front();
+        }
+    }
+
+    /// When the next thing is due, if anything is under way.
+    fn next_due(&self) -> Option<Ticks> {
+        let queue = self.send.lock();
+        let waiting = queue.waiting.front().and_then(|waiting| waiting.schedule);
+        let arrives = waiting.map(|schedule| schedule.is_there);
+        let leaves = waiting.filter(|_| self.ibv.qp_type != IBV_QPT_RC).map(|schedule| schedule.has_left);
+        let acknowledged = queue.flights.acknowledged.front().map(|(due, _)| *due);
+        [arrives, leaves, acknowledged].into_iter().flatten().min()
+    }
+
+    /// Lets what has left arrive, before the queue pair forgets it: what an unreliable service has reported as sent is not
+    /// lost because its sender has finished.
+    pub(crate) fn land(&self) {
+        let has_departed = || {
+            let queue = self.send.lock();
+            queue.flights.link.is_some() && queue.waiting.front().is_some_and(|waiting| waiting.has_left)
+        };
+        while self.state() != IBV_QPS_ERR && has_departed() {
+            self.retry();
+            std::thread::yield_now();
+        }
+    }
+}
+
+impl Ctx {
+    /// When the next message is due, if one is under way.
+    pub(crate) fn next_due(&self) -> Option<Ticks> {
+        let queue_pairs = self.queue_pairs.lock().unwrap_or_else(PoisonError::into_inner);
+        // SAFETY: a queue pair takes itself off the list, under the same lock, before it goes.
+        queue_pairs.iter().filter_map(|qp| unsafe { &**qp }.next_due()).min()
+    }
+
+    /// The model for a new queue pair.
+    pub(crate) fn link(&self) -> Option<Link> {
+        self.keeper.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(|keeper| keeper.link)
+    }
+}
+
+/// The model that the environment asks for, in every process that opens the device: see [`LinkModel`].
+pub(crate) const LINK_VARIABLE: &str = "RDMASCOPE_SOFTDEV_LINK";
+
+/// Reads it.
+///
+/// # Errors
+/// When it describes no link.
+pub(crate) fn link_of_environment() -> Result<Option<LinkModel>, BadLink> {
+    let text = std::env::var_os(LINK_VARIABLE).filter(|text| !text.is_empty());
+    text.map(|text| text.to_string_lossy().parse()).transpose()
+}
+
+pub(crate) unsafe extern "C" fn set_link(context: *mut ibv_context, model: *const LinkModel) -> c_int {
+    // SAFETY: the caller gives a live context of this device.
+    let ctx = unsafe { Ctx::from(context) };
+    // SAFETY: the caller gives null or a readable model.
+    ctx.set_link(unsafe { model.as_ref() })
+}
+
+impl Ctx {
+    /// Makes the links of the context's device like a model, or as they are.
+    pub(crate) fn set_link(&self, model: Option<&LinkModel>) -> c_int {
+        let link = model.map(|model| Link::new(model, true));
+        let queue_pairs = self.queue_pairs.lock().unwrap_or_else(PoisonError::into_inner);
+        // SAFETY: a queue pair takes itself off the list, under the same lock, before it goes.
+        let mut queues: Vec<_> = queue_pairs.iter().map(|qp| unsafe { &**qp }.send.lock()).collect();
+        if queues.iter().any(|queue| !queue.is_idle()) {
+            return libc::EBUSY;
+        }
+        for queue in &mut queues {
+            queue.flights.link = link;
+        }
+        drop(queues);
+        drop(queue_pairs);
+        let keeper = link.map(|link| Keeper::start(self, link));
+        *self.keeper.lock().unwrap_or_else(PoisonError::into_inner) = keeper;
+        0
+    }
+}
+
+/// A thread that carries on with what is long due, for a program that calls no verb.
+pub(crate) struct Keeper {
+    link: Link,
+    ends: Arc<Ending>,
+    thread: Option<JoinHandle<()>>,
+}
+
+struct Ending {
+    has_come: Mutex<bool>,
+    changed: Condvar,
+}
+
+/// A context that a thread of its own looks after.
+struct Kept(*const Ctx);
+
+// SAFETY: a context is shared between threads, and its keeper ends before it goes.
+unsafe impl Send for Kept {}
+
+impl Keeper {
+    /// How often it looks, and how often while it finds something: a look costs the program that it interrupts some
+    /// microseconds.
+    const SELDOM: Duration = Duration::from_millis(1);
+    const OFTEN: Duration = Duration::from_micros(50);
+    /// What is overdue by less will be done by the program.
+    const PATIENCE_NS: u64 = 20_000;
+    /// Looks at the higher rate after one that found something.
+    const LOOKS: u32 = 200;
+
+    fn start(ctx: &Ctx, link: Link) -> Self {
+        let ends = Arc::new(Ending { has_come: Mutex::new(false), changed: Condvar::new() });
+        let seen = Arc::clone(&ends);
+        let kept = Kept(ctx);
+        let thread = std::thread::Builder::new().name("softdev-link".to_owned());
+        let thread = thread.spawn(move || Self::run(&kept, &seen)).ok();
+        Self { link, ends, thread }
+    }
+
+    fn run(kept: &Kept, ends: &Ending) {
+        // SAFETY: the keeper is ended, and waited for, before its context goes.
+        let ctx = unsafe { &*kept.0 };
+        let mut looks = 0_u32;
+        let mut ended = ends.has_come.lock().unwrap_or_else(PoisonError::into_inner);
+        while !*ended {
+            let period = if looks > 0 { Self::OFTEN } else { Self::SELDOM };
+            looks = looks.saturating_sub(1);
+            let waited = ends.changed.wait_timeout(ended, period);
+            ended = waited.unwrap_or_else(PoisonError::into_inner).0;
+            if *ended || ctx.waiting.load(Relaxed) == 0 {
+                continue;
+            }
+            let overdue = ctx.next_due().is_some_and(|due| Ticks::now().ns_since(due) > Self::PATIENCE_NS);
+            if overdue {
+                looks = Self::LOOKS;
+                ctx.progress();
+            }
+        }
+    }
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        *self.ends.has_come.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.ends.changed.notify_all();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
