@@ -129,6 +129,7 @@ pub const DEPARTURES: &[Theme] = &[
                     "errors::a_receive_that_is_too_small_is_named",
                     "errors::uc_drops_what_is_too_long",
                     "datagram::too_small_a_receive_is_kept",
+                    "srq::a_shared_receive_that_is_too_small_is_kept",
                 ],
             ),
             (

@@ -28,6 +28,7 @@ mod lifecycle;
 mod queues;
 mod rdma;
 mod rights;
+mod srq;
 mod states;
 mod transfer;
 mod wrapper;
@@ -210,6 +211,19 @@ cases! {
             a_drained_queue_reaches_nothing
             without_depth_nothing_is_read without_resources_nothing_is_served
             as_many_reads_as_the_device_says;
+    }
+    srq {
+        one: attributes_of_a_shared_queue_are_checked;
+        two: rc_pairs_take_from_one_queue uc_pairs_take_from_one_queue ud_pairs_take_from_one_queue
+            receives_are_taken_in_the_order_of_posting an_immediate_takes_a_shared_receive
+            an_empty_shared_queue_is_not_ready a_send_waits_for_a_shared_receive
+            unreliable_messages_without_shared_receive_are_dropped
+            a_shared_receive_that_is_too_small_fails_one_pair a_shared_receive_that_is_too_small_is_kept
+            shared_receives_into_forbidden_memory_fail
+            an_error_flushes_no_shared_receive a_pair_that_goes_gives_its_places_back
+            a_shared_queue_has_its_limit lists_to_a_shared_queue_stop_at_the_bad_request
+            a_pair_with_a_shared_queue_has_no_receives_of_its_own
+            a_limit_is_kept_until_it_is_reached a_shared_queue_in_use_is_busy;
     }
     datagram {
         one: routes_that_do_not_exist_are_refused;

@@ -183,6 +183,7 @@ impl Node {
         let mut words: Vec<u64> = [pd, cqs[0], cqs[1]].map(|i| i as u64).to_vec();
         words.extend(caps.map(u64::from));
         words.push(u64::from(shape.all_signaled));
+        words.extend(shape.srq.map(|srq| srq as u64));
         let made = self.get(op::QP, &words);
         let depths = self.depths(made[0] as usize);
         Side {
@@ -319,12 +320,22 @@ impl Node {
     /// Posts a list of receives: the error number and the position of the bad one.
     #[track_caller]
     pub fn try_receive(&mut self, qp: usize, requests: &[(u64, Vec<Element>)]) -> (i32, Option<usize>) {
-        let mut words = vec![qp as u64, requests.len() as u64];
+        self.post_receives(op::RECEIVE, qp, requests)
+    }
+
+    #[track_caller]
+    fn post_receives(
+        &mut self,
+        command: u64,
+        queue: usize,
+        requests: &[(u64, Vec<Element>)],
+    ) -> (i32, Option<usize>) {
+        let mut words = vec![queue as u64, requests.len() as u64];
         for (id, elements) in requests {
             words.extend([*id, elements.len() as u64]);
             words.extend(elements.iter().flatten());
         }
-        let answer = self.call(op::RECEIVE, &words);
+        let answer = self.call(command, &words);
         (answer[0] as i32, (answer[1] != u64::MAX).then_some(answer[1] as usize))
     }
 

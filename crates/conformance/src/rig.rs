@@ -17,6 +17,7 @@ mod ask;
 mod exchange;
 mod loan;
 mod one_sided;
+mod srq;
 mod words;
 mod work;
 
@@ -68,6 +69,11 @@ pub mod op {
     pub const PORT: u64 = 38;
     pub const DEPTHS: u64 = 39;
     pub const ALARM: u64 = 40;
+    pub const SRQ: u64 = 41;
+    pub const MODIFY_SRQ: u64 = 42;
+    pub const QUERY_SRQ: u64 = 43;
+    pub const DESTROY_SRQ: u64 = 44;
+    pub const RECEIVE_SHARED: u64 = 45;
 }
 
 /// Words of a gather or scatter element: region, offset, length, key (0 for the region's own).
@@ -97,6 +103,7 @@ pub struct Rig {
     regions: Vec<Region>,
     pairs: Vec<*mut ibv_qp>,
     handles: Vec<*mut ibv_ah>,
+    shared_queues: Vec<*mut ibv_srq>,
 }
 
 // SAFETY: verbs are thread-safe, and a rig's own lists are reached by one owner at a time.
@@ -117,6 +124,7 @@ impl Rig {
             regions: Vec::new(),
             pairs: Vec::new(),
             handles: Vec::new(),
+            shared_queues: Vec::new(),
         }
     }
 
@@ -176,6 +184,11 @@ impl Rig {
             op::PORT => self.port(),
             op::DEPTHS => self.depths(w),
             op::ALARM => self.alarm(w),
+            op::SRQ => self.create_srq(w),
+            op::MODIFY_SRQ => self.modify_srq(w),
+            op::QUERY_SRQ => self.query_srq(w),
+            op::DESTROY_SRQ => destroy(&mut self.shared_queues, w[0], self.provider.destroy_srq),
+            op::RECEIVE_SHARED => self.receive_shared(w),
             other => panic!("no command {other}"),
         }
     }
@@ -268,7 +281,7 @@ impl Rig {
             qp_context: null_mut(),
             send_cq: self.queues[w[1] as usize],
             recv_cq: self.queues[w[2] as usize],
-            srq: null_mut(),
+            srq: w.get(10).map_or(null_mut(), |srq| self.shared_queues[*srq as usize]),
             cap,
             qp_type: w[3] as u32,
             sq_sig_all: w[9] as i32,
@@ -369,6 +382,9 @@ impl Rig {
         let mut errors = Vec::new();
         for i in 0..self.pairs.len() {
             errors.extend(destroy(&mut self.pairs, i as u64, self.provider.destroy_qp));
+        }
+        for i in 0..self.shared_queues.len() {
+            errors.extend(destroy(&mut self.shared_queues, i as u64, self.provider.destroy_srq));
         }
         for i in 0..self.handles.len() {
             errors.extend(destroy(&mut self.handles, i as u64, self.provider.destroy_ah));

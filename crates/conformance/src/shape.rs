@@ -81,6 +81,8 @@ pub struct Shape {
     pub access: u32,
     /// The region is of the program's memory, not of the device's.
     pub own_memory: bool,
+    /// The shared receive queue that it takes from.
+    pub srq: Option<usize>,
 }
 
 impl Shape {
@@ -102,6 +104,7 @@ impl Shape {
             bytes: 1 << 16,
             access: IBV_ACCESS_LOCAL_WRITE,
             own_memory: false,
+            srq: None,
         }
     }
 }

@@ -13,12 +13,12 @@ use std::time::Duration;
 
 use verbs::abi::*;
 
+use crate::arrive::Taken;
 use crate::channel::{self, notify};
 use crate::context::{Ctx, fail};
 use crate::host::{Host, host};
 use crate::limits::{CQS, MAX_CQE};
 use crate::queue_pair::Qp;
-use crate::receive::Taken;
 use crate::shared::{ARMED_ANY, ARMED_SOLICITED, Slot, SlotState};
 use crate::spin::SpinLock;
 
@@ -166,12 +166,13 @@ impl Cq {
             _ => None,
         };
         // A receive that was taken back from a dead peer has to be looked at again and again.
-        let slot = only.filter(|qp| !qp.recovered()).map_or(std::ptr::null_mut(), |qp| {
-            let (number, slot) = qp.next_slot();
-            self.peek.number.store(number, Relaxed);
-            self.peek.state.store((&raw const qp.shared().state).cast_mut(), Relaxed);
-            (&raw const *slot).cast_mut()
-        });
+        let slot =
+            only.filter(|qp| !qp.recovered() && !qp.shares_receives()).map_or(std::ptr::null_mut(), |qp| {
+                let (number, slot) = qp.next_slot();
+                self.peek.number.store(number, Relaxed);
+                self.peek.state.store((&raw const qp.shared().state).cast_mut(), Relaxed);
+                (&raw const *slot).cast_mut()
+            });
         self.peek.slot.store(slot, Relaxed);
     }
 

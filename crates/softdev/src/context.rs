@@ -12,11 +12,11 @@ use crate::completion;
 use crate::flight::Keeper;
 use crate::host::{agree, guid, host};
 use crate::limits::{
-    BLOCKS, CQS, DEVICE_NAME, GIDS, MAX_CQE, MAX_MESSAGE_BYTES, MAX_RD_ATOMIC, MAX_SGE, MAX_WR, MRS, PART,
-    PKEY, PORT, QPS,
+    BLOCKS, CQS, DEVICE_NAME, GIDS, MAX_CQE, MAX_MESSAGE_BYTES, MAX_RD_ATOMIC, MAX_SGE, MAX_SRQS, MAX_WR,
+    MRS, PART, PKEY, PORT, QPS,
 };
 use crate::queue_pair::Qp;
-use crate::{flight, receive, send};
+use crate::{flight, receive, send, srq};
 
 /// Sets `errno` and gives the null pointer that a verb returns with it.
 pub(crate) fn fail<T>(errno: c_int) -> *mut T {
@@ -152,6 +152,7 @@ pub(crate) unsafe extern "C" fn open_device(device: *mut ibv_device) -> *mut ibv
     ibv.ops.req_notify_cq = Some(completion::req_notify_cq);
     ibv.ops.post_send = Some(send::post_send);
     ibv.ops.post_recv = Some(receive::post_recv);
+    ibv.ops.post_srq_recv = Some(srq::post_srq_recv);
     ibv.cmd_fd = -1;
     ibv.async_fd = -1;
     ibv.num_comp_vectors = 1;
@@ -212,6 +213,9 @@ pub(crate) unsafe extern "C" fn query_device(_: *mut ibv_context, attr: *mut ibv
     made.atomic_cap = IBV_ATOMIC_HCA;
     made.max_ah = c_int::MAX;
     made.max_pkeys = 1;
+    made.max_srq = MAX_SRQS as c_int;
+    made.max_srq_wr = MAX_WR.cast_signed();
+    made.max_srq_sge = MAX_SGE as c_int;
     made.phys_port_cnt = 1;
     // SAFETY: the caller gives writable attributes.
     unsafe { attr.write(made) };

@@ -9,13 +9,14 @@ use std::sync::atomic::{compiler_fence, fence};
 use rustix::io::Errno;
 use verbs::abi::*;
 
+use crate::arrive::grh;
 use crate::channel::notify;
 use crate::copy::{Piece, Place, gather_small, scatter};
 use crate::host::{Host, agree};
 use crate::lane::PostedReceive;
 use crate::limits::GRH_BYTES;
 use crate::memory::{Access, locate};
-use crate::receive::grh;
+use crate::pool::{Pool, Refusal, Ticket};
 use crate::shared::{
     FLAG_IMM, FLAG_IN_SLOT, FLAG_SOLICITED, FLAG_WRITE, SLOT_PAYLOAD, SharedQp, Slot, SlotSge, SlotState,
 };
@@ -126,19 +127,27 @@ impl Target {
 
     /// Completes the next receive of a connection for an RDMA write that is in place.
     pub(crate) fn complete_write(&self, host: &Host, message: &Message<'_>) -> Delivery {
-        let shared = self.shared();
+        let attempt = Attempt { host, target: self, shared: self.shared(), message };
         let n = self.lane.next();
-        if self.lane.credit_for(shared, n).is_none() {
-            return Delivery::NotReady;
+        match &self.pool {
+            Some(pool) => match attempt.take(pool, |_| true) {
+                Ok(ticket) => self.lane.slot(n).index.store(ticket.index, Relaxed),
+                Err(_) => return Delivery::NotReady,
+            },
+            None if self.lane.credit_for(self.shared(), n).is_none() => return Delivery::NotReady,
+            None => {}
         }
-        Attempt { host, target: self, shared, message }.finish(n, message.bytes, IBV_WC_SUCCESS, false);
+        attempt.finish(n, message.bytes, IBV_WC_SUCCESS, false);
         self.announce(host, message.solicited);
         Delivery::Done
     }
 
     /// Whether the peer of a connection has posted a receive.
     pub(crate) fn awaits_message(&self) -> bool {
-        self.lane.credit_for(self.shared(), self.lane.next()).is_some()
+        match &self.pool {
+            Some(pool) => !pool.is_dry(),
+            None => self.lane.credit_for(self.shared(), self.lane.next()).is_some(),
+        }
     }
 
     /// Fails the queue pair of a connection. Its owner, who polls or is woken, finds out by its state.
@@ -151,7 +160,7 @@ impl Target {
         shared.fail();
         // A receive that is being posted just now is seen here, or whoever posts it sees the state.
         agree();
-        if self.awaits_message() {
+        if self.pool.is_some() || self.awaits_message() {
             self.announce(host, true);
         }
     }
@@ -170,6 +179,9 @@ impl Attempt<'_> {
     #[inline]
     fn connected(&self) -> Delivery {
         let (lane, bytes) = (&self.target.lane, self.message.bytes);
+        if let Some(pool) = &self.target.pool {
+            return self.connected_shared(pool);
+        }
         let n = lane.next();
         let Some(credit) = lane.credit_for(self.shared, n) else { return Delivery::NotReady };
         if bytes <= SLOT_PAYLOAD as u64 && credit.has_room(n, bytes) {
@@ -182,7 +194,47 @@ impl Attempt<'_> {
     /// As [`connected`](Self::connected), after a look at the receive.
     #[inline(never)]
     fn connected_checked(&self, n: u32) -> Delivery {
-        match self.fill(n) {
+        self.end_connected(n, self.fill(self.target.lane.post(self.shared, n)))
+    }
+
+    /// As [`connected`](Self::connected), by a receive of a shared queue.
+    #[inline(never)]
+    fn connected_shared(&self, pool: &Pool) -> Delivery {
+        let n = self.target.lane.next();
+        // What is too small for an unreliable message stays there.
+        let fits = |posted: &PostedReceive<'_>| self.is_reliable() || self.has_room(posted);
+        let ticket = match self.take(pool, fits) {
+            Ok(ticket) => ticket,
+            Err(Refusal::Empty) => return Delivery::NotReady,
+            Err(Refusal::Short) => return Delivery::TooLong,
+        };
+        self.target.lane.slot(n).index.store(ticket.index, Relaxed);
+        let filled = self.fill(pool.receive(ticket.index));
+        let is_used = !matches!(filled, Err(Misfit::Gone))
+            && (self.is_reliable() || !matches!(filled, Err(Misfit::Short)));
+        if !is_used {
+            pool.put_back(self.host.block, ticket);
+        }
+        self.end_connected(n, filled)
+    }
+
+    /// Takes a receive of a shared queue.
+    fn take(&self, pool: &Pool, fits: impl Fn(&PostedReceive<'_>) -> bool) -> Result<Ticket, Refusal> {
+        let ticket = pool.take(self.host.block, fits)?;
+        if pool.falls_below_limit(ticket) {
+            // event: IBV_EVENT_SRQ_LIMIT_REACHED at the process of the target, for the queue that the pool belongs to.
+        }
+        Ok(ticket)
+    }
+
+    /// Whether a receive is not known to be too small.
+    fn has_room(&self, posted: &PostedReceive<'_>) -> bool {
+        let header = if self.message.datagram.is_some() { GRH_BYTES } else { 0 };
+        !posted.valid || self.message.bytes + header <= u64::from(posted.room)
+    }
+
+    fn end_connected(&self, n: u32, filled: Result<bool, Misfit>) -> Delivery {
+        match filled {
             Ok(in_slot) => {
                 self.finish(n, self.message.bytes, IBV_WC_SUCCESS, in_slot);
                 Delivery::Done
@@ -198,11 +250,9 @@ impl Attempt<'_> {
         }
     }
 
-    /// Places a payload that receive `n` has room for, or finds that it fits in the slot: then true.
-    fn fill(&self, n: u32) -> Result<bool, Misfit> {
-        let posted = self.target.lane.post(n);
-        let header = if self.message.datagram.is_some() { GRH_BYTES } else { 0 };
-        if posted.valid && self.message.bytes + header > u64::from(posted.room) {
+    /// Places a payload that a receive has room for, or finds that it fits in the slot: then true.
+    fn fill(&self, posted: PostedReceive<'_>) -> Result<bool, Misfit> {
+        if !self.has_room(&posted) {
             return Err(Misfit::Short);
         }
         if posted.valid && self.message.bytes <= SLOT_PAYLOAD as u64 {
@@ -220,19 +270,36 @@ impl Attempt<'_> {
 
     /// To a queue pair that others may send datagrams to as well.
     fn datagram(&self, datagram: Datagram) -> Delivery {
-        let (lane, shared) = (&self.target.lane, self.shared);
+        let shared = self.shared;
         if !self.target.receives(shared) || shared.qkey.load(Relaxed) != datagram.qkey {
             return Delivery::NoAnswer;
         }
+        let Some(pool) = &self.target.pool else { return self.find_slot(None) };
+        match self.take(pool, |posted| self.has_room(posted)) {
+            Ok(ticket) => {
+                let delivery = self.find_slot(Some((pool, ticket)));
+                if !delivery.completes(self.message) {
+                    pool.put_back(self.host.block, ticket);
+                }
+                delivery
+            }
+            Err(Refusal::Empty) => Delivery::NotReady,
+            Err(Refusal::Short) => Delivery::TooLong,
+        }
+    }
+
+    /// Finds a slot for a datagram and fills it.
+    fn find_slot(&self, ticket: Option<(&Pool, Ticket)>) -> Delivery {
+        let (lane, shared) = (&self.target.lane, self.shared);
         let mut n = shared.next.value.load(Acquire);
         for _ in 0..2 * (u64::from(lane.size()) + 1) {
-            if lane.credit_for(shared, n).is_none() {
+            if ticket.is_none() && lane.credit_for(shared, n).is_none() {
                 return Delivery::NotReady;
             }
             let word = lane.slot(n).state.load(Acquire);
             match SlotState::decode(word) {
                 state if state.is_free_for(n, lane.size()) => {
-                    if let Some(delivery) = self.claim(n, word) {
+                    if let Some(delivery) = self.claim(n, word, ticket) {
                         return delivery;
                     }
                 }
@@ -250,7 +317,7 @@ impl Attempt<'_> {
     }
 
     /// Takes receive `n` for a datagram and fills it; `None` when somebody else was faster.
-    fn claim(&self, n: u32, free: u64) -> Option<Delivery> {
+    fn claim(&self, n: u32, free: u64, ticket: Option<(&Pool, Ticket)>) -> Option<Delivery> {
         let slot = self.target.lane.slot(n);
         let claimed = SlotState::Claimed(n, self.host.block).encode();
         slot.state.compare_exchange(free, claimed, SeqCst, Relaxed).ok()?;
@@ -262,7 +329,14 @@ impl Attempt<'_> {
         if !self.target.receives(self.shared) {
             return give_back(Delivery::NoAnswer);
         }
-        let (status, delivery, in_slot) = match self.fill(n) {
+        let posted = match ticket {
+            Some((pool, ticket)) => {
+                slot.index.store(ticket.index, Relaxed);
+                pool.receive(ticket.index)
+            }
+            None => self.target.lane.post(self.shared, n),
+        };
+        let (status, delivery, in_slot) = match self.fill(posted) {
             Ok(in_slot) => (IBV_WC_SUCCESS, Delivery::Done, in_slot),
             Err(Misfit::Short) => return give_back(Delivery::TooLong),
             Err(Misfit::Gone) => return give_back(Delivery::NoAnswer),
@@ -327,10 +401,9 @@ impl Attempt<'_> {
     /// Scatters the payload to the memory that the receive names, after checking all of it.
     fn place(&self, posted: PostedReceive<'_>) -> Result<(), Misfit> {
         let view = self.target.peer.view(&self.host.arena.view);
-        let pd = self.shared.pd.load(Relaxed);
         let element = |shared: &SlotSge| {
             let sge = shared.load();
-            let place = locate(view, Some(&self.target.peer), pd, &sge, Access::Scatter)?;
+            let place = locate(view, Some(&self.target.peer), posted.pd, &sge, Access::Scatter)?;
             self.target.warm_up(view, sge.lkey);
             Some(place)
         };

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use crate::shared::{Credit, SharedQp, Slot, SlotSge, SlotState, Slots};
+use crate::shared::{Credit, Post, SharedQp, Slot, SlotSge, SlotState, Slots, UNCHECKED};
 
 /// The lane of a queue pair of a peer. Its mapping is held by whoever holds the lane.
 pub(crate) struct Lane {
@@ -20,6 +20,16 @@ pub(crate) struct PostedReceive<'a> {
     pub(crate) room: u32,
     pub(crate) valid: bool,
     pub(crate) elements: &'a [SlotSge],
+    /// Protection domain of the memory that it names.
+    pub(crate) pd: u32,
+}
+
+impl<'a> PostedReceive<'a> {
+    pub(crate) fn read(post: &Post, elements: &'a [SlotSge], pd: u32) -> Self {
+        let num_sge = post.num_sge.load(Relaxed);
+        let elements = elements.get(..(num_sge & !UNCHECKED) as usize).unwrap_or_default();
+        Self { room: post.room.load(Relaxed), valid: num_sge & UNCHECKED == 0, elements, pd }
+    }
 }
 
 impl Lane {
@@ -53,13 +63,10 @@ impl Lane {
     }
 
     /// What is posted as receive `n`.
-    pub(crate) fn post(&self, n: u32) -> PostedReceive<'_> {
+    pub(crate) fn post(&self, shared: &SharedQp, n: u32) -> PostedReceive<'_> {
         // SAFETY: as in `slot`.
         let (post, elements) = unsafe { self.slots.post(n) };
-        let num_sge = post.num_sge.load(Relaxed);
-        let (number, valid) = (num_sge & !crate::shared::UNCHECKED, num_sge & crate::shared::UNCHECKED == 0);
-        let elements = elements.get(..number as usize).unwrap_or_default();
-        PostedReceive { room: post.room.load(Relaxed), valid, elements }
+        PostedReceive::read(post, elements, shared.pd.load(Relaxed))
     }
 
     /// Number of the next message of a connection.

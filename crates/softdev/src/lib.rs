@@ -23,18 +23,20 @@
 //! * `deliver`: placing a message in a peer's lane: the heart; `lane`: the requester's end of it; `target`: the queue pair
 //!   at the other end; `one_sided`: writes, reads and atomics.
 //! * `send`: the send queue; `work`: what is posted to it; `retry`: what has to wait; `receive`: the receive queue;
-//!   `wqe`: what is posted there.
+//!   `wqe`: what is posted there; `arrive`: what polling finds there; `srq`: shared receive queues; `pool`: how receives are
+//!   taken from one.
 //! * `completion`: completion queues; `channel`: completion channels, for whoever sleeps.
 //! * `queue_pair`: creation, state changes, errors; `context`: devices, ports, domains, address handles.
 //! * `spin`, `timer`: locks between threads, time for retries.
 //!
 //! # What is not supported
 //!
-//! Shared receive queues, multicast, memory windows, extended verbs (refused: EINVAL or EOPNOTSUPP).
+//! Multicast, memory windows, extended verbs (refused: EINVAL or EOPNOTSUPP).
 //! While a send waits for its receiver, its process must call some verb now and then: nothing else carries on with it.
 //! After `fork`, the child must not use objects of its parent.
 
 mod arena;
+mod arrive;
 mod channel;
 mod completion;
 mod context;
@@ -48,12 +50,14 @@ mod limits;
 mod link;
 mod memory;
 mod one_sided;
+mod pool;
 mod queue_pair;
 mod receive;
 mod retry;
 mod send;
 mod shared;
 mod spin;
+mod srq;
 mod target;
 mod timer;
 mod work;
@@ -92,6 +96,10 @@ pub static PROVIDER: Provider = Provider {
     modify_qp: queue_pair::modify_qp,
     query_qp: queue_pair::query_qp,
     destroy_qp: queue_pair::destroy_qp,
+    create_srq: srq::create_srq,
+    modify_srq: srq::modify_srq,
+    query_srq: srq::query_srq,
+    destroy_srq: srq::destroy_srq,
     create_ah: context::create_ah,
     destroy_ah: context::destroy_ah,
     alloc_buffer: Some(memory::alloc_buffer),

@@ -23,6 +23,8 @@ pub(crate) const BLOCKS: u32 = 1 << (24 - QP_INDEX_BITS);
 pub(crate) const CQS: usize = 4096;
 /// Memory regions of one process.
 pub(crate) const MRS: usize = 1 << 16;
+/// Shared receive queues of one process.
+pub(crate) const MAX_SRQS: usize = 4096;
 /// Work requests of one queue: what ConnectX adapters report.
 pub(crate) const MAX_WR: u32 = 32768;
 /// Scatter-gather elements of a request: what Soft-RoCE reports.

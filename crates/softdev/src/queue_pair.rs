@@ -17,6 +17,7 @@ use crate::receive::Receiving;
 use crate::send::SendQueue;
 use crate::shared::SharedQp;
 use crate::spin::SpinLock;
+use crate::srq::Srq;
 use crate::target::index;
 use crate::work::operations;
 
@@ -155,8 +156,14 @@ pub(crate) unsafe extern "C" fn create_qp(pd: *mut ibv_pd, init: *mut ibv_qp_ini
     // SAFETY: the caller gives readable and writable attributes.
     let init = unsafe { &mut *init };
     let service_known = matches!(init.qp_type, IBV_QPT_RC | IBV_QPT_UC | IBV_QPT_UD);
-    if !service_known || !init.srq.is_null() {
+    if !service_known {
         return fail(libc::EOPNOTSUPP);
+    }
+    // SAFETY: the caller gives null or a live queue, which lives at least as long as the queue pair.
+    let srq = (!init.srq.is_null()).then(|| unsafe { Srq::from(init.srq) });
+    if srq.is_some() {
+        // Without meaning (man ibv_create_qp), and there are none.
+        (init.cap.max_recv_wr, init.cap.max_recv_sge) = (0, 0);
     }
     let cap = init.cap;
     let fits = cap.max_send_wr <= MAX_WR
@@ -170,7 +177,7 @@ pub(crate) unsafe extern "C" fn create_qp(pd: *mut ibv_pd, init: *mut ibv_qp_ini
     let Ok(host) = host() else { return fail(libc::ENODEV) };
     host.tidy();
     let Some(index) = indexes().take() else { return fail(libc::ENOMEM) };
-    let Some(receiving) = Receiving::new(&host.arena, &cap) else {
+    let Some(receiving) = Receiving::new(&host.arena, &cap, srq) else {
         indexes().give_back(index);
         return fail(libc::ENOMEM);
     };
@@ -184,7 +191,7 @@ pub(crate) unsafe extern "C" fn create_qp(pd: *mut ibv_pd, init: *mut ibv_qp_ini
     let mut ibv: ibv_qp_ex = unsafe { std::mem::zeroed() };
     let base = &mut ibv.qp_base;
     (base.context, base.qp_context, base.pd) = (domain.ibv.context, init.qp_context, pd);
-    (base.send_cq, base.recv_cq) = (init.send_cq, init.recv_cq);
+    (base.send_cq, base.recv_cq, base.srq) = (init.send_cq, init.recv_cq, init.srq);
     (base.handle, base.qp_num, base.qp_type) = (index, host.block << QP_INDEX_BITS | index, init.qp_type);
     let qp = Box::into_raw(Box::new(Qp {
         ibv,
@@ -201,6 +208,9 @@ pub(crate) unsafe extern "C" fn create_qp(pd: *mut ibv_pd, init: *mut ibv_qp_ini
         receiving,
         holders: AtomicU32::new(0),
     }));
+    if let Some(srq) = srq {
+        srq.attach(qp);
+    }
     // SAFETY: it was just made.
     publish(unsafe { &*qp });
     qp.cast()
@@ -246,6 +256,11 @@ pub(crate) unsafe extern "C" fn destroy_qp(raw: *mut ibv_qp) -> c_int {
     recv_cq.detach(qp);
     while qp.holders.load(Acquire) != 0 {
         std::thread::yield_now();
+    }
+    if !qp.ibv.srq.is_null() {
+        qp.clear_receives();
+        // SAFETY: a queue pair's shared receive queue lives at least as long as the queue pair.
+        unsafe { Srq::from(qp.ibv.srq) }.detach(qp);
     }
     qp.receiving.free(&qp.host.arena);
     indexes().give_back(index(qp.ibv.qp_num));
@@ -351,7 +366,7 @@ pub(crate) unsafe extern "C" fn query_qp(
         qp_context: qp.ibv.qp_context,
         send_cq: qp.ibv.send_cq,
         recv_cq: qp.ibv.recv_cq,
-        srq: std::ptr::null_mut(),
+        srq: qp.ibv.srq,
         cap: qp.cap,
         qp_type: qp.ibv.qp_type,
         sq_sig_all: c_int::from(qp.sq_sig_all),

@@ -99,6 +99,10 @@ pub(crate) struct Posted {
     pub(crate) ring_stride: AtomicU32,
     pub(crate) rq_psn: AtomicU32,
     pub(crate) min_rnr_timer: AtomicU32,
+    /// The pool of its shared receive queue; 0 where it has receives of its own.
+    pub(crate) pool_offset: AtomicU64,
+    pub(crate) pool_size: AtomicU32,
+    pub(crate) pool_stride: AtomicU32,
 }
 
 /// How far requesters may go: the receives before `tail` are posted. The last `plain` of them have valid elements with
@@ -217,7 +221,9 @@ pub(crate) struct Slot {
     pub(crate) flags: AtomicU8,
     pub(crate) service_level: AtomicU8,
     pub(crate) traffic_class: AtomicU8,
-    reserved: AtomicU64,
+    /// Index of the receive that was taken from a shared receive queue.
+    pub(crate) index: AtomicU32,
+    reserved: AtomicU32,
     /// A payload of at most [`SLOT_PAYLOAD`] bytes.
     pub(crate) payload: [AtomicU64; 4],
 }
@@ -425,7 +431,7 @@ impl Slots {
     #[inline]
     pub(crate) unsafe fn post<'a>(self, n: u32) -> (&'a Post, &'a [SlotSge]) {
         let at = (n & self.mask) as usize * self.stride as usize;
-        let elements = (self.stride as usize - size_of::<Post>()) / size_of::<SlotSge>();
+        let elements = (self.stride as usize).saturating_sub(size_of::<Post>()) / size_of::<SlotSge>();
         // SAFETY: `Ring::slots` has checked that all posts lie in the view, aligned, each with room for so many elements,
         // and the caller vouches that it is mapped; any bytes are a valid post and valid elements.
         unsafe {
@@ -436,7 +442,8 @@ impl Slots {
 }
 
 impl Ring {
-    /// Bytes of a post with room for `max_sge` elements: whole lines, so that one being written disturbs no other.
+    /// Bytes of a post with room for `max_sge` elements: whole lines, so that one being written disturbs no other. A lane with
+    /// a shared receive queue has no posts.
     pub(crate) fn stride_for(max_sge: u32) -> u32 {
         ((size_of::<Post>() + max_sge as usize * size_of::<SlotSge>()) as u32).next_multiple_of(64)
     }
@@ -450,7 +457,7 @@ impl Ring {
     pub(crate) fn is_sane(self, view: &View) -> bool {
         self.size.is_power_of_two()
             && self.size <= MAX_WR.next_power_of_two()
-            && (64..=Self::stride_for(MAX_SGE as u32)).contains(&self.stride)
+            && (self.stride == 0 || (64..=Self::stride_for(MAX_SGE as u32)).contains(&self.stride))
             && self.stride.is_multiple_of(64)
             && self.offset.is_multiple_of(64)
             && view.at(self.offset, self.bytes()).is_some()
@@ -463,7 +470,9 @@ impl Ring {
         }
         let lane = u64::from(self.size) * size_of::<Slot>() as u64;
         let base = view.at(self.offset, lane)?;
-        let posts = view.at(self.offset + lane, self.bytes() - lane)?;
+        // Without posts, which nobody then looks at, some bytes that are there.
+        let has_posts = self.stride != 0;
+        let posts = if has_posts { view.at(self.offset + lane, self.bytes() - lane)? } else { base };
         Some(Slots { base, posts, mask: self.size - 1, stride: self.stride })
     }
 }

@@ -13,6 +13,7 @@ use crate::arena::View;
 use crate::host::{Host, Peer};
 use crate::lane::Lane;
 use crate::limits::QP_INDEX_BITS;
+use crate::pool::{Area, Pool};
 use crate::shared::{Ring, SharedQp, mr_index};
 use crate::timer::Instant;
 
@@ -22,6 +23,8 @@ pub(crate) struct Target {
     pub(crate) qp_num: u32,
     pub(crate) generation: u32,
     pub(crate) lane: Lane,
+    /// What its shared receive queue shows, if it has one.
+    pub(crate) pool: Option<Pool>,
     shared: NonNull<SharedQp>,
     warm: Warm,
     pub(crate) watch: Watch,
@@ -43,11 +46,17 @@ impl Target {
             size: shared.posted.ring_size.load(Relaxed),
             stride: shared.posted.ring_stride.load(Relaxed),
         };
+        let area = Area {
+            offset: shared.posted.pool_offset.load(Relaxed),
+            size: shared.posted.pool_size.load(Relaxed),
+            stride: shared.posted.pool_stride.load(Relaxed),
+        };
         // The entry must not have passed to another queue pair while it was read.
         fence(Acquire);
         let unchanged = shared.generation.load(Relaxed) == generation;
         let slots = ring.slots(view).filter(|_| named && unchanged)?;
-        view.populate(ring.offset, ring.bytes());
+        let pool = if area.offset == 0 { None } else { Some(area.pool(view)?) };
+        view.populate(ring.offset, ring.bytes().min(POPULATED_MAX));
         // SAFETY: the slots lie in the arena of `peer` (or the own one), which stays mapped as long as the peer is held.
         let lane = unsafe { Lane::new(slots, shared) };
         let shared = NonNull::from(shared);
@@ -56,6 +65,7 @@ impl Target {
             qp_num,
             generation,
             lane,
+            pool,
             shared,
             warm: Warm::default(),
             watch: Watch::default(),
@@ -99,6 +109,9 @@ impl Target {
         self.shared().generation.load(Acquire) == self.generation && self.peer.is_alive()
     }
 }
+
+/// Bytes of a lane that are mapped before they are needed: whoever has thousands of long ones seldom uses all of them.
+const POPULATED_MAX: u64 = 256 << 10;
 
 /// Keys whose regions were reached lately: their pages are there.
 #[derive(Default)]

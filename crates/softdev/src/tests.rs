@@ -8,10 +8,12 @@ use verbs::{
     QueuePair, QueuePairOptions, ReadyToSend, ReceiveRequest, Route, SendRequest, Service, devices,
 };
 
+use crate::arrive::PATIENCE;
 use crate::host::host;
 use crate::limits::QP_INDEX_BITS;
-use crate::receive::PATIENCE;
+use crate::pool::Refusal;
 use crate::shared::{FLAG_IN_SLOT, Ring, SharedQp, Slot, SlotState};
+use crate::srq::Srq;
 use crate::target::index;
 
 const QKEY: u32 = 1;
@@ -243,6 +245,37 @@ fn what_a_peer_writes_is_not_believed() {
     slot.byte_len.store(u32::MAX, SeqCst);
     slot.flags.store(FLAG_IN_SLOT, SeqCst);
     assert_eq!(poll(&echo.receives).map(|wc| wc.byte_len()), Some(4096));
+}
+
+/// What a process that has died has taken from a shared queue and not delivered is found again: when the queue runs dry, and
+/// when its place in the order comes round.
+#[test]
+fn a_shared_receive_comes_back_from_a_dead_peer() {
+    let device = devices(&crate::PROVIDER).unwrap().remove(0);
+    let pd = device.open().unwrap().protection_domain().unwrap();
+    let host = host().unwrap();
+    let dead = (1..1 << (24 - QP_INDEX_BITS)).rev().find(|block| !host.lives(*block)).unwrap();
+    for (receives, runs_dry) in [(2, true), (4, false)] {
+        let shared = pd.shared_receive_queue(4, 1).unwrap();
+        let mut post = |id| shared.post_receive(&mut ReceiveRequest::new(id, Vec::new())).unwrap();
+        (0..receives).for_each(&mut post);
+        // SAFETY: the queue is alive; it is this device's.
+        let srq = unsafe { Srq::from(shared.raw()) };
+        let take = |block| srq.pool.take(block, |_| true).map(|ticket| ticket.index);
+        assert_eq!([take(dead), take(host.block)], [Ok(0), Ok(1)]);
+        if runs_dry {
+            assert_eq!(take(host.block), Err(Refusal::Empty));
+            (0..4096).for_each(|_| srq.doubt());
+            // Only the dead one's.
+            assert_eq!([take(host.block), take(host.block)], [Ok(0), Err(Refusal::Empty)]);
+        } else {
+            srq.give_back(1);
+            assert_eq!([take(host.block), take(host.block)], [Ok(2), Ok(3)]);
+            post(9);
+            assert_eq!([take(host.block), take(host.block)], [Ok(0), Ok(1)]);
+            assert_eq!(srq.taken(1).map(|receive| receive.wr_id), Some(9));
+        }
+    }
 }
 
 /// A peer that finds an error and dies before it can say so leaves a queue pair that has failed all the same.

@@ -30,6 +30,7 @@ mod memory;
 mod port;
 mod queue_pair;
 mod sockaddr;
+mod srq;
 mod work;
 
 pub use address::{AddressHandle, Gid, GlobalRoute, Route};
@@ -46,4 +47,5 @@ pub use queue_pair::{
     CanReceive, Connection, Init, Initialisation, QueuePair, QueuePairOptions, ReadyToReceive, ReadyToSend,
     Reset, Service,
 };
+pub use srq::SharedReceiveQueue;
 pub use work::{ReceiveRequest, SendRequest};

@@ -12,6 +12,7 @@ use crate::error::{Error, Result, service_name};
 use crate::memory::{PdInner, ProtectionDomain};
 use crate::port::Mtu;
 use crate::provider::Provider;
+use crate::srq::SharedReceiveQueue;
 use crate::work::{ReceiveRequest, SendRequest};
 
 /// Transport service (IBTA vol. 1, section 9.2).
@@ -188,6 +189,7 @@ struct QpInner {
     pd: Arc<PdInner>,
     /// Held so that they outlive the queue pair.
     _queues: [CompletionQueue; 2],
+    _shared: Option<SharedReceiveQueue>,
 }
 
 // SAFETY: verbs are thread-safe; posting takes `&mut`.
@@ -237,11 +239,35 @@ impl ProtectionDomain {
         send_queue: &CompletionQueue,
         receive_queue: &CompletionQueue,
     ) -> Result<QueuePair<Reset>> {
+        self.queue_pair_with(options, send_queue, receive_queue, None)
+    }
+
+    /// Makes a queue pair whose receives are those of a shared queue, in place of its own.
+    ///
+    /// # Errors
+    /// What the device says.
+    pub fn queue_pair_sharing(
+        &self,
+        options: &QueuePairOptions,
+        send_queue: &CompletionQueue,
+        receive_queue: &CompletionQueue,
+        shared: &SharedReceiveQueue,
+    ) -> Result<QueuePair<Reset>> {
+        self.queue_pair_with(options, send_queue, receive_queue, Some(shared))
+    }
+
+    fn queue_pair_with(
+        &self,
+        options: &QueuePairOptions,
+        send_queue: &CompletionQueue,
+        receive_queue: &CompletionQueue,
+        shared: Option<&SharedReceiveQueue>,
+    ) -> Result<QueuePair<Reset>> {
         let mut attr = ibv_qp_init_attr {
             qp_context: std::ptr::null_mut(),
             send_cq: send_queue.inner.raw,
             recv_cq: receive_queue.inner.raw,
-            srq: std::ptr::null_mut(),
+            srq: shared.map_or(std::ptr::null_mut(), |shared| shared.inner.raw),
             cap: ibv_qp_cap {
                 max_send_wr: options.max_send_wr,
                 max_recv_wr: options.max_recv_wr,
@@ -261,6 +287,7 @@ impl ProtectionDomain {
             raw,
             pd: Arc::clone(&self.inner),
             _queues: [send_queue.clone(), receive_queue.clone()],
+            _shared: shared.cloned(),
         };
         let max_inline_data = attr.cap.max_inline_data;
         Ok(QueuePair { inner, service: options.service, max_inline_data, state: PhantomData })

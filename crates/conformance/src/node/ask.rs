@@ -5,7 +5,7 @@ use std::time::Instant;
 use verbs::abi::*;
 
 use super::{Node, PATIENCE};
-use crate::rig::op;
+use crate::rig::{Element, op};
 
 impl Node {
     /// The port's active MTU, as a code: the largest packet, and so the largest datagram, has 128 B << code.
@@ -25,6 +25,34 @@ impl Node {
     pub fn depths(&mut self, qp: usize) -> [u32; 3] {
         let words = self.get(op::DEPTHS, &[qp as u64]);
         [words[0] as u32, words[1] as u32, words[2] as u32]
+    }
+
+    /// A shared receive queue of so many receives and elements.
+    #[track_caller]
+    pub fn srq(&mut self, pd: usize, receives: u32, elements: u32) -> usize {
+        self.get(op::SRQ, &[pd as u64, u64::from(receives), u64::from(elements)])[0] as usize
+    }
+
+    /// Receives, elements and limit of a shared receive queue.
+    #[track_caller]
+    pub fn query_srq(&mut self, srq: usize) -> [u32; 3] {
+        let words = self.get(op::QUERY_SRQ, &[srq as u64]);
+        [words[0] as u32, words[1] as u32, words[2] as u32]
+    }
+
+    /// Posts a list of receives to a shared queue: the error number and the position of the bad one.
+    #[track_caller]
+    pub fn try_receive_shared(
+        &mut self,
+        srq: usize,
+        requests: &[(u64, Vec<Element>)],
+    ) -> (i32, Option<usize>) {
+        self.post_receives(op::RECEIVE_SHARED, srq, requests)
+    }
+
+    #[track_caller]
+    pub fn receive_shared(&mut self, srq: usize, id: u64, elements: &[Element]) {
+        assert_eq!(self.try_receive_shared(srq, &[(id, elements.to_vec())]), (0, None), "post_srq_recv");
     }
 
     /// Waits for a state that the device goes to by itself: a completion in error may be seen before the state that

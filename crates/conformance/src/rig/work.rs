@@ -62,7 +62,20 @@ impl Rig {
     }
 
     pub(super) fn receive(&mut self, w: &[u64]) -> Vec<u64> {
-        let (qp, count) = (self.pairs[w[0] as usize], w[1] as usize);
+        let qp = self.pairs[w[0] as usize];
+        // SAFETY: the context is open.
+        let post = unsafe { (*self.context).ops.post_recv }.expect("a provider fills post_recv");
+        // SAFETY: the queue pair is alive; requests and elements are readable.
+        self.post_receives(w, |requests, bad| unsafe { post(qp, requests, bad) })
+    }
+
+    /// Posts a list of receives; answers as `send` does.
+    pub(super) fn post_receives(
+        &self,
+        w: &[u64],
+        post: impl FnOnce(*mut ibv_recv_wr, *mut *mut ibv_recv_wr) -> i32,
+    ) -> Vec<u64> {
+        let count = w[1] as usize;
         let mut lists: Vec<Vec<ibv_sge>> = Vec::new();
         let mut requests: Vec<ibv_recv_wr> = Vec::new();
         let mut rest = &w[2..];
@@ -80,10 +93,7 @@ impl Rig {
             requests[i - 1].next = &raw mut requests[i];
         }
         let mut bad = null_mut();
-        // SAFETY: the context is open.
-        let post = unsafe { (*self.context).ops.post_recv }.expect("a provider fills post_recv");
-        // SAFETY: the queue pair is alive; requests and elements are readable.
-        let returned = unsafe { post(qp, requests.as_mut_ptr(), &raw mut bad) };
+        let returned = post(requests.as_mut_ptr(), &raw mut bad);
         let position = requests.iter().position(|wr| std::ptr::eq(wr, bad));
         vec![u64::from(returned.unsigned_abs()), position.map_or(u64::MAX, |p| p as u64)]
     }

@@ -1,0 +1,339 @@
+//! Shared receive queues (IBTA vol. 1, sections 10.2.9 and 10.3.1.5; man ibv_create_srq, ibv_post_srq_recv).
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use verbs::abi::*;
+
+use crate::rig::op;
+use crate::{Bench, QKEY, Send, Shape, Side, Tuning};
+
+/// Bytes of a receive: the largest message here, and the header that a datagram has in front.
+const ROOM: usize = 2048 + 40;
+
+/// Far ends that take from one queue, each with a near end.
+struct Shared {
+    srq: usize,
+    pairs: Vec<(Side, Side)>,
+    /// Of the near end, for datagrams.
+    handle: usize,
+    header: usize,
+}
+
+impl Shared {
+    /// So many pairs, connected, whose far ends complete in one queue.
+    fn new(bench: &mut Bench, service: ibv_qp_type, pairs: usize, tuning: &Tuning) -> Self {
+        let shape = Shape { sends: 64, entries: 256, bytes: 64 * ROOM, ..Shape::open(service) };
+        let pd = bench.far.pd();
+        let srq = bench.far.srq(pd, 32, 2);
+        let (send_cq, receive_cq) = (bench.far.cq(256), bench.far.cq(256));
+        let region = bench.far.region(pd, shape.bytes, shape.access);
+        let shape = Shape { srq: Some(srq), ..shape };
+        let mut made = Vec::new();
+        for _ in 0..pairs {
+            let a = bench.near.side(&Shape { srq: None, ..shape });
+            let b = bench.far.side_with(&shape, pd, [send_cq, receive_cq], region);
+            bench.connect(&a, &b, tuning);
+            made.push((a, b));
+        }
+        let (a, b) = made[0];
+        let header = if service == IBV_QPT_UD { 40 } else { 0 };
+        Self { srq, pairs: made, handle: bench.near.handle(a.pd, b.gid), header }
+    }
+
+    /// Posts a receive of `len` bytes at the place of its identifier.
+    #[track_caller]
+    fn post(&self, bench: &mut Bench, id: u64, len: usize) {
+        let b = self.pairs[0].1;
+        bench.far.receive_shared(self.srq, id, &[b.at(id as usize * ROOM, len)]);
+    }
+
+    /// Sends `len` bytes of the pattern `seed` from a near end.
+    #[track_caller]
+    fn send(&self, bench: &mut Bench, pair: usize, len: usize, seed: u64) {
+        let (a, b) = self.pairs[pair];
+        bench.near.fill(a.region, 0, len, seed);
+        let handle = if self.header == 0 { self.handle } else { bench.near.handle(a.pd, b.gid) };
+        let request = Send::new(seed, &[a.at(0, len)]).to(handle, b.number, QKEY);
+        bench.near.send(a.qp, request);
+        assert_eq!(bench.near.wait_one(a.send_cq).status, IBV_WC_SUCCESS, "message {seed}");
+    }
+
+    fn completions(&self) -> usize {
+        self.pairs[0].1.receive_cq
+    }
+}
+
+const SERVICES: [ibv_qp_type; 3] = [IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD];
+
+fn takes_in_turn(bench: &mut Bench, service: ibv_qp_type) {
+    let shared = Shared::new(bench, service, 3, &Tuning::OPEN);
+    let mut seed = 0;
+    for round in 0..4 {
+        for id in 0..24 {
+            shared.post(bench, id, ROOM);
+        }
+        let mut sent: BTreeMap<u32, Vec<(u64, usize)>> = BTreeMap::new();
+        for i in 0..24 {
+            let (pair, len) = ((i * 7 + round) % 3, [0, 8, 32, 33, 1000, 1024][i % 6]);
+            seed += 1;
+            shared.send(bench, pair, len, seed);
+            sent.entry(shared.pairs[pair].1.number).or_default().push((seed, len));
+        }
+        let region = shared.pairs[0].1.region;
+        let mut seen = [false; 24];
+        for wc in bench.far.wait(shared.completions(), 24) {
+            assert_eq!((wc.status, wc.opcode), (IBV_WC_SUCCESS, IBV_WC_RECV));
+            assert!(!std::mem::replace(&mut seen[wc.id as usize], true), "receive {} completes twice", wc.id);
+            let (seed, len) = sent.get_mut(&wc.qp).expect("a queue pair that was sent to").remove(0);
+            assert_eq!(wc.byte_len as usize, len + shared.header, "the messages of a pair keep their order");
+            bench.far.check(region, wc.id as usize * ROOM + shared.header, len, seed);
+        }
+    }
+}
+
+pub(crate) fn rc_pairs_take_from_one_queue(bench: &mut Bench) {
+    takes_in_turn(bench, IBV_QPT_RC);
+}
+
+pub(crate) fn uc_pairs_take_from_one_queue(bench: &mut Bench) {
+    takes_in_turn(bench, IBV_QPT_UC);
+}
+
+pub(crate) fn ud_pairs_take_from_one_queue(bench: &mut Bench) {
+    takes_in_turn(bench, IBV_QPT_UD);
+}
+
+/// One after the other in the order of posting, whichever pair the message is for.
+pub(crate) fn receives_are_taken_in_the_order_of_posting(bench: &mut Bench) {
+    let shared = Shared::new(bench, IBV_QPT_RC, 3, &Tuning::OPEN);
+    for id in [5, 3, 9, 0, 7] {
+        shared.post(bench, id, ROOM);
+    }
+    for (pair, id) in [(2, 5), (0, 3), (1, 9), (1, 0), (0, 7)] {
+        shared.send(bench, pair, 8, id);
+        let wc = bench.far.wait_one(shared.completions());
+        assert_eq!((wc.id, wc.qp), (id, shared.pairs[pair].1.number));
+    }
+}
+
+pub(crate) fn an_immediate_takes_a_shared_receive(bench: &mut Bench) {
+    for service in [IBV_QPT_RC, IBV_QPT_UC] {
+        let shared = Shared::new(bench, service, 2, &Tuning::OPEN);
+        let (a, b) = shared.pairs[1];
+        shared.post(bench, 4, 0);
+        bench.near.fill(a.region, 0, 100, 3);
+        bench.near.send(a.qp, Send::write(1, &[a.at(0, 100)], b.spot(ROOM)).immediate(77));
+        assert_eq!(bench.near.wait_one(a.send_cq).status, IBV_WC_SUCCESS);
+        let wc = bench.far.wait_one(shared.completions());
+        assert_eq!((wc.id, wc.qp, wc.imm, wc.byte_len), (4, b.number, 77, 100));
+        assert_eq!(wc.opcode, IBV_WC_RECV_RDMA_WITH_IMM);
+        bench.far.check(b.region, ROOM, 100, 3);
+    }
+}
+
+pub(crate) fn an_empty_shared_queue_is_not_ready(bench: &mut Bench) {
+    let tuning = Tuning { rnr_retries: 0, ..Tuning::OPEN };
+    let shared = Shared::new(bench, IBV_QPT_RC, 2, &tuning);
+    shared.post(bench, 0, ROOM);
+    shared.send(bench, 0, 8, 1);
+    let (a, _) = shared.pairs[1];
+    bench.near.send(a.qp, Send::new(2, &[a.at(0, 8)]));
+    assert_eq!(bench.near.wait_one(a.send_cq).status, IBV_WC_RNR_RETRY_EXC_ERR);
+    // The other pair goes on.
+    assert_eq!(bench.far.wait_one(shared.completions()).id, 0);
+    shared.post(bench, 1, ROOM);
+    shared.send(bench, 0, 8, 3);
+    assert_eq!(bench.far.wait_one(shared.completions()).id, 1);
+}
+
+pub(crate) fn a_send_waits_for_a_shared_receive(bench: &mut Bench) {
+    let tuning = Tuning { rnr_timer: 1, ..Tuning::OPEN };
+    let shared = Shared::new(bench, IBV_QPT_RC, 1, &tuning);
+    let (a, _) = shared.pairs[0];
+    bench.near.send(a.qp, Send::new(2, &[a.at(0, 8)]));
+    bench.near.quiet(a.send_cq, Duration::from_millis(5));
+    shared.post(bench, 1, ROOM);
+    assert_eq!(bench.near.wait_one(a.send_cq).status, IBV_WC_SUCCESS);
+    assert_eq!(bench.far.wait_one(shared.completions()).id, 1);
+}
+
+pub(crate) fn unreliable_messages_without_shared_receive_are_dropped(bench: &mut Bench) {
+    for service in [IBV_QPT_UC, IBV_QPT_UD] {
+        let shared = Shared::new(bench, service, 2, &Tuning::OPEN);
+        shared.send(bench, 0, 8, 1);
+        shared.send(bench, 1, 8, 2);
+        bench.far.quiet(shared.completions(), Duration::from_millis(5));
+        shared.post(bench, 6, ROOM);
+        shared.send(bench, 1, 8, 3);
+        let wc = bench.far.wait_one(shared.completions());
+        assert_eq!((wc.id, wc.qp), (6, shared.pairs[1].1.number));
+    }
+}
+
+/// The pair of the message fails; the others do not notice.
+pub(crate) fn a_shared_receive_that_is_too_small_fails_one_pair(bench: &mut Bench) {
+    let shared = Shared::new(bench, IBV_QPT_RC, 2, &Tuning::OPEN);
+    let ((a, b), other) = (shared.pairs[0], shared.pairs[1]);
+    shared.post(bench, 0, 8);
+    shared.post(bench, 1, ROOM);
+    bench.near.send(a.qp, Send::new(1, &[a.at(0, 9)]));
+    assert!(bench.near.wait_one(a.send_cq).has_failed());
+    let wc = bench.far.wait_one(shared.completions());
+    assert!(wc.has_failed());
+    assert_eq!((wc.id, wc.qp), (0, b.number));
+    bench.far.settles(b.qp, IBV_QPS_ERR, "the pair fails");
+    shared.send(bench, 1, 8, 2);
+    let wc = bench.far.wait_one(shared.completions());
+    assert_eq!((wc.id, wc.qp, wc.status), (1, other.1.number, IBV_WC_SUCCESS));
+}
+
+pub(crate) fn a_shared_receive_that_is_too_small_is_kept(bench: &mut Bench) {
+    for service in [IBV_QPT_UC, IBV_QPT_UD] {
+        let shared = Shared::new(bench, service, 2, &Tuning::OPEN);
+        shared.post(bench, 0, shared.header + 8);
+        shared.send(bench, 0, 9, 1);
+        bench.far.quiet(shared.completions(), Duration::from_millis(5));
+        shared.send(bench, 1, 8, 2);
+        let wc = bench.far.wait_one(shared.completions());
+        assert_eq!((wc.id, wc.qp, wc.status), (0, shared.pairs[1].1.number, IBV_WC_SUCCESS));
+    }
+}
+
+pub(crate) fn shared_receives_into_forbidden_memory_fail(bench: &mut Bench) {
+    for (service, len) in [(IBV_QPT_RC, 8), (IBV_QPT_RC, 100), (IBV_QPT_UC, 100)] {
+        let shared = Shared::new(bench, service, 2, &Tuning::OPEN);
+        let (a, b) = shared.pairs[0];
+        let mut element = b.at(0, ROOM);
+        element[3] = 0xdead_be00;
+        bench.far.receive_shared(shared.srq, 0, &[element]);
+        bench.near.send(a.qp, Send::new(1, &[a.at(0, len)]));
+        bench.near.wait_one(a.send_cq);
+        let wc = bench.far.wait_one(shared.completions());
+        assert!(wc.has_failed(), "service {service}");
+        bench.far.settles(b.qp, IBV_QPS_ERR, "the pair fails");
+        shared.post(bench, 1, ROOM);
+        shared.send(bench, 1, len, 2);
+        assert_eq!(bench.far.wait_one(shared.completions()).id, 1);
+    }
+}
+
+/// What is posted belongs to all: it stays when a pair fails, is reset or goes.
+pub(crate) fn an_error_flushes_no_shared_receive(bench: &mut Bench) {
+    for service in SERVICES {
+        let shared = Shared::new(bench, service, 3, &Tuning::OPEN);
+        for id in 0..4 {
+            shared.post(bench, id, ROOM);
+        }
+        bench.far.change_state(shared.pairs[0].1.qp, IBV_QPS_ERR);
+        bench.far.change_state(shared.pairs[1].1.qp, IBV_QPS_RESET);
+        bench.far.quiet(shared.completions(), Duration::from_millis(5));
+        for id in 0..4 {
+            shared.send(bench, 2, 8, id);
+            let wc = bench.far.wait_one(shared.completions());
+            assert_eq!((wc.id, wc.status), (id, IBV_WC_SUCCESS), "service {service}");
+        }
+    }
+}
+
+pub(crate) fn a_shared_queue_has_its_limit(bench: &mut Bench) {
+    let shared = Shared::new(bench, IBV_QPT_RC, 2, &Tuning::OPEN);
+    let depth = bench.far.query_srq(shared.srq)[0];
+    let b = shared.pairs[0].1;
+    for round in 0..3 {
+        for id in 0..u64::from(depth) {
+            bench.far.receive_shared(shared.srq, id, &[b.at(0, ROOM)]);
+        }
+        let full = bench.far.try_receive_shared(shared.srq, &[(99, vec![b.at(0, ROOM)])]);
+        assert_eq!(full, (libc::ENOMEM, Some(0)), "round {round}");
+        for id in 0..u64::from(depth) {
+            shared.send(bench, id as usize % 2, 8, id);
+        }
+        bench.far.wait(shared.completions(), depth as usize);
+    }
+}
+
+pub(crate) fn lists_to_a_shared_queue_stop_at_the_bad_request(bench: &mut Bench) {
+    let shared = Shared::new(bench, IBV_QPT_RC, 1, &Tuning::OPEN);
+    let b = shared.pairs[0].1;
+    let good = |id| (id, vec![b.at(0, 64)]);
+    let list = [good(0), good(1), (2, vec![b.at(0, 1); 40]), good(3)];
+    assert_eq!(bench.far.try_receive_shared(shared.srq, &list), (libc::EINVAL, Some(2)));
+    shared.send(bench, 0, 8, 1);
+    shared.send(bench, 0, 8, 2);
+    let ids: Vec<u64> = bench.far.wait(shared.completions(), 2).iter().map(|wc| wc.id).collect();
+    assert_eq!(ids, [0, 1]);
+}
+
+pub(crate) fn a_pair_with_a_shared_queue_has_no_receives_of_its_own(bench: &mut Bench) {
+    let shared = Shared::new(bench, IBV_QPT_RC, 1, &Tuning::OPEN);
+    let b = shared.pairs[0].1;
+    assert_ne!(bench.far.try_receive(b.qp, &[(0, vec![b.at(0, 64)])]).0, 0);
+}
+
+/// `ibv_modify_srq(3)`: the limit is stored, and disarmed once fewer receives are left.
+pub(crate) fn a_limit_is_kept_until_it_is_reached(bench: &mut Bench) {
+    let shared = Shared::new(bench, IBV_QPT_RC, 1, &Tuning::OPEN);
+    let limit = |bench: &mut Bench| bench.far.query_srq(shared.srq)[2];
+    for id in 0..4 {
+        shared.post(bench, id, ROOM);
+    }
+    assert_eq!(limit(bench), 0);
+    assert_eq!(bench.far.errno(op::MODIFY_SRQ, &[shared.srq as u64, u64::from(IBV_SRQ_LIMIT), 0, 3]), 0);
+    assert_eq!(limit(bench), 3);
+    shared.send(bench, 0, 8, 1);
+    assert_eq!(limit(bench), 3, "three are left");
+    shared.send(bench, 0, 8, 2);
+    bench.far.wait(shared.completions(), 2);
+    assert_eq!(limit(bench), 0, "two are left");
+}
+
+pub(crate) fn attributes_of_a_shared_queue_are_checked(bench: &mut Bench) {
+    let node = &mut bench.near;
+    let pd = node.pd();
+    let srq = node.srq(pd, 10, 3);
+    let [receives, elements, limit] = node.query_srq(srq);
+    assert!(receives >= 10 && elements >= 3 && limit == 0, "{receives} {elements} {limit}");
+    let too_many = [srq as u64, u64::from(IBV_SRQ_LIMIT), 0, u64::from(receives) + 1];
+    assert_eq!(node.errno(op::MODIFY_SRQ, &too_many), libc::EINVAL);
+    assert_ne!(node.errno(op::SRQ, &[pd as u64, 1 << 30, 1]), 0);
+    assert_ne!(node.errno(op::SRQ, &[pd as u64, 4, 1 << 20]), 0);
+}
+
+pub(crate) fn a_shared_queue_in_use_is_busy(bench: &mut Bench) {
+    let shared = Shared::new(bench, IBV_QPT_RC, 1, &Tuning::OPEN);
+    let b = shared.pairs[0].1;
+    let destroy = [shared.srq as u64];
+    assert_eq!(bench.far.errno(op::DESTROY_SRQ, &destroy), libc::EBUSY);
+    assert_eq!(bench.far.errno(op::DESTROY_QP, &[b.qp as u64]), 0);
+    assert_eq!(bench.far.errno(op::DESTROY_SRQ, &destroy), 0);
+}
+
+/// What a pair that goes has taken, and nobody has polled, gives its place back.
+pub(crate) fn a_pair_that_goes_gives_its_places_back(bench: &mut Bench) {
+    for service in SERVICES {
+        for is_reset in [false, true] {
+            let shared = Shared::new(bench, service, 2, &Tuning::OPEN);
+            let depth = bench.far.query_srq(shared.srq)[0];
+            let b = shared.pairs[0].1;
+            for id in 0..u64::from(depth) {
+                bench.far.receive_shared(shared.srq, id, &[b.at(0, ROOM)]);
+            }
+            for id in 0..4 {
+                shared.send(bench, 0, 8, id);
+            }
+            if is_reset {
+                bench.far.change_state(b.qp, IBV_QPS_RESET);
+            } else {
+                assert_eq!(bench.far.errno(op::DESTROY_QP, &[b.qp as u64]), 0);
+            }
+            for id in 0..4 {
+                bench.far.receive_shared(shared.srq, id, &[b.at(0, ROOM)]);
+            }
+            let full = bench.far.try_receive_shared(shared.srq, &[(99, vec![b.at(0, ROOM)])]);
+            assert_eq!(full.0, libc::ENOMEM, "service {service}");
+            shared.send(bench, 1, 8, 9);
+            assert_eq!(bench.far.wait_one(shared.completions()).id, 4, "service {service}");
+        }
+    }
+}

@@ -1,0 +1,305 @@
+//! Taking messages from a lane: what polling finds of receives.
+
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
+
+use verbs::abi::*;
+
+use crate::completion::blank_completion;
+use crate::context::own_gid;
+use crate::copy::{Piece, Place, copy_small, scatter};
+use crate::deliver::is_at_or_after;
+use crate::limits::GRH_BYTES;
+use crate::memory::{Access, locate};
+use crate::queue_pair::Qp;
+use crate::shared::{FLAG_IMM, FLAG_IN_SLOT, FLAG_WRITE, SLOT_PAYLOAD, Slot, SlotState};
+use crate::srq::Srq;
+use crate::wqe::Wqes;
+
+/// What polling for a receive has found.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Taken {
+    Nothing,
+    Receive,
+    /// The queue pair has failed: what is posted has to be flushed.
+    Failure,
+}
+
+/// Looks at a receive that a peer is placing before the peer's health is checked: a system call, next to which so many
+/// looks are nothing.
+pub(crate) const PATIENCE: u32 = 1 << 8;
+
+/// The header that a datagram's buffer starts with (IBTA vol. 1, section 8.3): both ends are this host.
+pub(crate) fn grh(payload_bytes: u64, has_immediate: bool, traffic_class: u8) -> [u8; GRH_BYTES as usize] {
+    /// IPv6, as every GRH.
+    const VERSION: u32 = 6;
+    /// What a RoCE v2 packet's IPv6 header names: UDP.
+    const NEXT_HEADER: u8 = 17;
+    const HOP_LIMIT: u8 = 64;
+    /// UDP header, base transport header, datagram header and integrity check of the packet that would carry it.
+    const AROUND: u64 = 8 + 12 + 8 + 4;
+    const IMMEDIATE: u64 = 4;
+    let immediate = if has_immediate { IMMEDIATE } else { 0 };
+    let length = AROUND + immediate + payload_bytes.next_multiple_of(4);
+    let gid = own_gid().raw;
+    let mut header = [0; GRH_BYTES as usize];
+    header[..4].copy_from_slice(&(VERSION << 28 | u32::from(traffic_class) << 20).to_be_bytes());
+    header[4..6].copy_from_slice(&(length as u16).to_be_bytes());
+    (header[6], header[7]) = (NEXT_HEADER, HOP_LIMIT);
+    header[8..24].copy_from_slice(&gid);
+    header[24..].copy_from_slice(&gid);
+    header
+}
+
+impl Qp {
+    /// Number and slot of the next receive to complete.
+    #[inline]
+    pub(crate) fn next_slot(&self) -> (u32, &Slot) {
+        let n = self.receiving.head.load(Relaxed);
+        (n, self.receiving.slot(n))
+    }
+
+    /// Takes the next completed receive. Called under the lock of the completion queue that the receives go to.
+    #[inline]
+    pub(crate) fn receive_completion(&self, wc: &mut ibv_wc) -> Taken {
+        let receiving = &self.receiving;
+        let n = receiving.head.load(Relaxed);
+        let slot = receiving.slot(n);
+        let done = SlotState::Done(n).encode();
+        if slot.state.load(Acquire) != done {
+            let taken = self.look_closer(n, slot);
+            if taken != Taken::Receive {
+                return taken;
+            }
+        }
+        if let Some(srq) = receiving.srq {
+            return self.take_shared(n, slot, srq, wc);
+        }
+        if n == receiving.tail.load(Acquire) {
+            return Taken::Nothing; // What a peer says of a receive that was not posted.
+        }
+        if slot.state.load(Acquire) == done {
+            self.take(&receiving.wqes, self.pd, n, slot, wc);
+        } else {
+            let wr_id = receiving.wqes.load(n).wr_id;
+            *wc = blank_completion(wr_id, IBV_WC_WR_FLUSH_ERR, IBV_WC_RECV, self.ibv.qp_num);
+            self.pass(n, slot);
+        }
+        receiving.head.store(n.wrapping_add(1), Release);
+        Taken::Receive
+    }
+
+    /// Takes a message that is there and has a receive of a shared queue.
+    fn take_shared(&self, n: u32, slot: &Slot, srq: &Srq, wc: &mut ibv_wc) -> Taken {
+        let index = slot.index.load(Relaxed);
+        let is_taken = srq.taken(index).is_some();
+        if is_taken {
+            self.take(&srq.wqes, srq.pd, index, slot, wc);
+            srq.give_back(index);
+        }
+        self.receiving.head.store(n.wrapping_add(1), Release);
+        if is_taken { Taken::Receive } else { Taken::Nothing } // Else what a peer only says.
+    }
+
+    /// Whether a message waits to be polled that has taken this receive of the shared queue.
+    pub(crate) fn has_message_for(&self, index: u32) -> bool {
+        let head = self.receiving.head.load(Acquire);
+        (0..self.receiving.ring.size).map(|i| head.wrapping_add(i)).any(|n| {
+            let slot = self.receiving.slot(n);
+            slot.state.load(Acquire) == SlotState::Done(n).encode() && slot.index.load(Relaxed) == index
+        })
+    }
+
+    /// Whether it takes its receives from a shared queue.
+    pub(crate) fn shares_receives(&self) -> bool {
+        self.receiving.srq.is_some()
+    }
+
+    /// Whether a receive that no message has come for is to be flushed all the same.
+    #[inline]
+    fn look_closer(&self, n: u32, slot: &Slot) -> Taken {
+        let receiving = &self.receiving;
+        if let Some(srq) = receiving.srq {
+            return self.look_closer_shared(n, slot, srq);
+        }
+        if self.state() == IBV_QPS_ERR && n != receiving.tail.load(Acquire) {
+            // Once it is closed, all messages that there will ever be are there.
+            return if receiving.closed.load(Acquire) { Taken::Receive } else { Taken::Failure };
+        }
+        if self.ibv.qp_type == IBV_QPT_UD {
+            self.look_after_claim(n, slot);
+        }
+        Taken::Nothing
+    }
+
+    /// As [`look_closer`](Self::look_closer) where the receives are those of a shared queue, of which none is flushed (IBTA
+    /// vol. 1, section 10.3.1.5).
+    fn look_closer_shared(&self, n: u32, slot: &Slot, srq: &Srq) -> Taken {
+        if self.state() == IBV_QPS_ERR && !self.receiving.closed.load(Acquire) {
+            return Taken::Failure;
+        }
+        if self.ibv.qp_type == IBV_QPT_UD {
+            self.look_after_claim(n, slot);
+        }
+        srq.doubt();
+        // A message that was there before the queue pair was closed may have come since the first look.
+        let is_there = slot.state.load(Acquire) == SlotState::Done(n).encode();
+        if is_there { Taken::Receive } else { Taken::Nothing }
+    }
+
+    /// Lets no datagram be placed in a slot that is passed over.
+    pub(crate) fn pass(&self, n: u32, slot: &Slot) {
+        if self.ibv.qp_type == IBV_QPT_UD {
+            slot.state.store(SlotState::Done(n).encode(), SeqCst);
+        }
+    }
+
+    #[inline]
+    fn take(&self, wqes: &Wqes, pd: u32, which: u32, slot: &Slot, wc: &mut ibv_wc) {
+        let receive = wqes.load(which);
+        let flags = slot.flags.load(Relaxed);
+        let mut status = ibv_wc_status::from(slot.status.load(Relaxed));
+        if status == IBV_WC_SUCCESS && flags & FLAG_IN_SLOT != 0 {
+            let elements = wqes.elements(which, receive.num_sge);
+            if !self.scatter_slot(elements, receive.num_sge, pd, slot) {
+                status = IBV_WC_LOC_PROT_ERR;
+                self.shared().fail();
+            }
+        }
+        *wc = blank_completion(receive.wr_id, status, IBV_WC_RECV, self.ibv.qp_num);
+        if status != IBV_WC_SUCCESS {
+            return;
+        }
+        wc.byte_len = slot.byte_len.load(Relaxed);
+        if flags & FLAG_WRITE != 0 {
+            wc.opcode = IBV_WC_RECV_RDMA_WITH_IMM;
+        } else {
+            // More than there is room for cannot have come, whatever a peer says.
+            wc.byte_len = wc.byte_len.min(receive.room);
+        }
+        if flags & FLAG_IMM != 0 {
+            wc.imm_data = slot.imm.load(Relaxed);
+            wc.wc_flags |= IBV_WC_WITH_IMM;
+        }
+        if self.ibv.qp_type == IBV_QPT_UD {
+            wc.src_qp = slot.src_qp.load(Relaxed);
+            wc.sl = slot.service_level.load(Relaxed);
+            wc.wc_flags |= IBV_WC_GRH;
+        }
+    }
+
+    /// Moves a payload from its slot to where the receive wants it; false where that is not allowed any more.
+    #[inline]
+    fn scatter_slot(
+        &self,
+        mut elements: impl Iterator<Item = ibv_sge>,
+        num_sge: u32,
+        pd: u32,
+        slot: &Slot,
+    ) -> bool {
+        let mut bytes = [0_u8; SLOT_PAYLOAD];
+        for (bytes, word) in bytes.chunks_exact_mut(8).zip(&slot.payload) {
+            bytes.copy_from_slice(&word.load(Relaxed).to_ne_bytes());
+        }
+        let is_datagram = self.ibv.qp_type == IBV_QPT_UD;
+        let header_bytes = if is_datagram { GRH_BYTES as usize } else { 0 };
+        let payload = (slot.byte_len.load(Relaxed) as usize).saturating_sub(header_bytes).min(SLOT_PAYLOAD);
+        if !is_datagram && num_sge == 1 {
+            return elements.next().is_some_and(|posted| self.fill_one(&posted, pd, payload, &bytes));
+        }
+        let has_immediate = slot.flags.load(Relaxed) & FLAG_IMM != 0;
+        let header =
+            is_datagram.then(|| grh(payload as u64, has_immediate, slot.traffic_class.load(Relaxed)));
+        let header =
+            header.as_ref().map(|header| Piece { addr: header.as_ptr().cast_mut(), len: header.len() });
+        let payload = Piece { addr: bytes.as_mut_ptr(), len: payload };
+        let mut left = header_bytes + payload.len;
+        let places = self.places(elements, pd, &mut left);
+        // SAFETY: header and payload live on this stack; every place is checked by `locate`.
+        let copied = unsafe { scatter(header.into_iter().chain([payload]), places) };
+        copied.is_ok() && left == 0
+    }
+
+    /// The commonest case of [`scatter_slot`](Self::scatter_slot): one element, no header.
+    #[inline]
+    fn fill_one(&self, posted: &ibv_sge, pd: u32, length: usize, bytes: &[u8; SLOT_PAYLOAD]) -> bool {
+        let sge = ibv_sge { length: length as u32, ..*posted };
+        let view = &self.host.arena.view;
+        let Some(Place::Here(piece)) = locate(view, None, pd, &sge, Access::Scatter) else {
+            return false;
+        };
+        if sge.length > posted.length {
+            return false;
+        }
+        // SAFETY: `locate` has found a live registration for so many bytes, and the source has as many.
+        unsafe { copy_small(bytes.as_ptr(), piece.addr, piece.len) };
+        true
+    }
+
+    /// The places of a receive's scatter list, as far as `left` bytes reach; counts them off it. Ends early at an element
+    /// that no registration covers.
+    #[inline]
+    fn places(
+        &self,
+        elements: impl Iterator<Item = ibv_sge>,
+        pd: u32,
+        left: &mut usize,
+    ) -> impl Iterator<Item = Place> {
+        let view = &self.host.arena.view;
+        elements.map_while(move |posted| {
+            let length = posted.length.min(u32::try_from(*left).unwrap_or(u32::MAX));
+            let sge = ibv_sge { length, ..posted };
+            if length > 0 {
+                let place = locate(view, None, pd, &sge, Access::Scatter)?;
+                *left -= length as usize;
+                return Some(place);
+            }
+            Some(Place::Here(Piece { addr: std::ptr::dangling_mut(), len: 0 }))
+        })
+    }
+
+    /// A peer may be placing a datagram: if it has died meanwhile, the receive is offered again.
+    #[cold]
+    fn look_after_claim(&self, n: u32, slot: &Slot) {
+        match SlotState::decode(slot.state.load(SeqCst)) {
+            SlotState::Claimed(claimed, block) if claimed == n => {
+                let doubts = &self.receiving.doubts;
+                if doubts.fetch_add(1, Relaxed).is_multiple_of(PATIENCE) && !self.host.lives(block) {
+                    self.recover(n, slot, block);
+                }
+            }
+            _ if self.recovered()
+                && (self.receiving.srq.is_some() || n != self.receiving.tail.load(Acquire)) =>
+            {
+                self.offer(n);
+            }
+            _ => {}
+        }
+    }
+
+    /// Takes a receive back from a peer that has died.
+    #[cold]
+    fn recover(&self, n: u32, slot: &Slot, block: u32) {
+        self.receiving.recovered.store(true, SeqCst);
+        let claimed = SlotState::Claimed(n, block).encode();
+        let before = SlotState::Done(n.wrapping_sub(self.receiving.ring.size)).encode();
+        if slot.state.compare_exchange(claimed, before, SeqCst, Relaxed).is_ok() {
+            self.offer(n);
+        }
+    }
+
+    /// Whether a receive was ever taken back.
+    #[inline]
+    pub(crate) fn recovered(&self) -> bool {
+        self.receiving.recovered.load(Relaxed)
+    }
+
+    /// Shows a receive that was taken back to the requesters, who pass it by once their mark is behind it. One of them
+    /// may be moving the mark on at this very moment, which is why this is repeated with every look at the receive.
+    #[cold]
+    fn offer(&self, n: u32) {
+        let mark = &self.shared().next.value;
+        if !is_at_or_after(n, mark.load(SeqCst)) {
+            mark.store(n, SeqCst);
+        }
+    }
+}

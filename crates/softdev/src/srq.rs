@@ -1,0 +1,320 @@
+//! Shared receive queues (IBTA vol. 1, section 10.2.9): receives that several queue pairs take from.
+
+use std::ffi::c_int;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
+use std::sync::atomic::{AtomicU32, AtomicUsize};
+use std::sync::{Mutex, PoisonError};
+
+use verbs::abi::*;
+
+use crate::context::{Ctx, Pd, fail};
+use crate::host::{Host, host};
+use crate::limits::{MAX_SGE, MAX_SRQS, MAX_WR};
+use crate::memory::{Access, locate};
+use crate::pool::{Area, Entry, Pool};
+use crate::queue_pair::Qp;
+use crate::shared::{Ring, UNCHECKED};
+use crate::spin::SpinLock;
+use crate::wqe::{Receive, Wqes};
+
+/// A shared receive queue. What requesters see of it stands in this process's arena.
+#[repr(C)]
+pub(crate) struct Srq {
+    ibv: ibv_srq,
+    host: &'static Host,
+    /// Number of its protection domain.
+    pub(crate) pd: u32,
+    max_wr: u32,
+    max_sge: u32,
+    pub(crate) area: Area,
+    pub(crate) pool: Pool,
+    queue: SpinLock<SrqQueue>,
+    /// What is posted, by index.
+    pub(crate) wqes: Wqes,
+    /// The queue pairs that take from it.
+    members: Mutex<Vec<*const Qp>>,
+    /// Looks at a queue that has run dry.
+    doubts: AtomicU32,
+}
+
+// SAFETY: the pointers are to memory that processes share anyway, and to queue pairs, which take themselves off the list
+// before they go.
+unsafe impl Sync for Srq {}
+
+/// What the lock protects.
+struct SrqQueue {
+    /// Number of the next receive to be posted.
+    tail: u32,
+    /// Indexes that are not in use.
+    free: Vec<u32>,
+    /// How each index is in use.
+    posted: Box<[Option<Use>]>,
+}
+
+/// An index that is in use.
+#[derive(Clone, Copy)]
+struct Use {
+    /// Number under which it was posted.
+    k: u32,
+    /// Block of the process that has taken it, where its word has been used again since.
+    taker: Option<u32>,
+}
+
+/// Looks at a queue that has run dry before it is searched for what the dead have taken.
+const PATIENCE: u32 = 1 << 10;
+
+/// Shared receive queues of this process.
+static COUNT: AtomicUsize = AtomicUsize::new(0);
+
+impl Srq {
+    /// # Safety
+    /// `srq` is a live queue of this device.
+    #[inline]
+    pub(crate) unsafe fn from<'a>(srq: *mut ibv_srq) -> &'a Self {
+        // SAFETY: every ibv_srq of this device is the first member of an Srq.
+        unsafe { &*srq.cast::<Self>() }
+    }
+
+    /// A queue pair takes from it from now on.
+    pub(crate) fn attach(&self, qp: *const Qp) {
+        self.members.lock().unwrap_or_else(PoisonError::into_inner).push(qp);
+    }
+
+    /// It does not any more.
+    pub(crate) fn detach(&self, qp: *const Qp) {
+        self.members.lock().unwrap_or_else(PoisonError::into_inner).retain(|other| *other != qp);
+    }
+
+    /// # Safety
+    /// The request's elements are readable.
+    unsafe fn post(&self, queue: &mut SrqQueue, wr: &ibv_recv_wr) -> Result<(), c_int> {
+        if !(0..=self.max_sge.cast_signed()).contains(&wr.num_sge) {
+            return Err(libc::EINVAL);
+        }
+        let elements = if wr.num_sge == 0 {
+            &[]
+        } else {
+            // SAFETY: the caller vouches for the elements.
+            unsafe { std::slice::from_raw_parts(wr.sg_list, wr.num_sge as usize) }
+        };
+        let index = queue.free.pop().ok_or(libc::ENOMEM)?;
+        let (post, list) = self.pool.post(index);
+        let (mut room, mut valid) = (0_u64, true);
+        for (shown, sge) in list.iter().zip(elements) {
+            shown.store(sge);
+            room += u64::from(sge.length);
+            valid &= locate(&self.host.arena.view, None, self.pd, sge, Access::Scatter).is_some();
+        }
+        let room = u32::try_from(room).unwrap_or(u32::MAX);
+        let receive = Receive { wr_id: wr.wr_id, room, num_sge: elements.len() as u32, valid };
+        post.room.store(room, Relaxed);
+        post.num_sge.store(receive.num_sge | if valid { 0 } else { UNCHECKED }, Relaxed);
+        self.wqes.store(index, receive, elements);
+        self.offer(queue, index);
+        Ok(())
+    }
+
+    /// Shows the receive of an index to the requesters as the last one.
+    fn offer(&self, queue: &mut SrqQueue, index: u32) {
+        // Whatever was lost a lap ago comes first: its word is about to be used again.
+        while let Some(lost) = self.look_after(queue) {
+            self.append(queue, lost);
+        }
+        self.append(queue, index);
+    }
+
+    fn append(&self, queue: &mut SrqQueue, index: u32) {
+        let k = queue.tail;
+        queue.tail = k.wrapping_add(1);
+        queue.posted[index as usize] = Some(Use { k, taker: None });
+        self.pool.word(k).store(Entry::Posted { k, index }.encode(), Release);
+        self.pool.shared().tail.value.store(queue.tail, Release);
+    }
+
+    /// Looks at the word that is to be used next: the index that stands there if nobody will ever deliver to it.
+    fn look_after(&self, queue: &mut SrqQueue) -> Option<u32> {
+        let before = queue.tail.wrapping_sub(self.area.size);
+        let (index, taker) = match Entry::decode(self.pool.word(before).load(Acquire)) {
+            Entry::Taken { k, index, block } if k == before => (index, Some(block)),
+            Entry::Posted { k, index } if k == before => (index, None),
+            _ => return None,
+        };
+        let in_use = queue.posted.get_mut(index as usize)?.as_mut().filter(|used| used.k == before)?;
+        in_use.taker = taker;
+        self.is_lost(queue, index).then_some(index)
+    }
+
+    /// Whether a receive that is in use, and is not there for the taking, will never complete: who took it has died without
+    /// delivering, or put it back unseen.
+    #[cold]
+    fn is_lost(&self, queue: &SrqQueue, index: u32) -> bool {
+        let Some(Some(Use { k, taker })) = queue.posted.get(index as usize).copied() else { return false };
+        let word = self.pool.word(k);
+        let found = word.load(Acquire);
+        let taker = match Entry::decode(found) {
+            Entry::Taken { k: taken, block, index: of } if (taken, of) == (k, index) => Some(block),
+            Entry::Posted { k: posted, index: of } if (posted, of) == (k, index) => {
+                // Nobody takes it from here any more, wherever the mark is.
+                let nobodys = Entry::Taken { k, block: 0, index: u32::MAX }.encode();
+                return word.compare_exchange(found, nobodys, SeqCst, Relaxed).is_ok();
+            }
+            _ => taker,
+        };
+        taker.is_some_and(|block| !self.host.lives(block) && !self.is_delivered(index))
+    }
+
+    /// Whether a message that took this index waits to be polled.
+    fn is_delivered(&self, index: u32) -> bool {
+        let members = self.members.lock().unwrap_or_else(PoisonError::into_inner);
+        // SAFETY: a queue pair takes itself off the list, under the same lock, before it goes.
+        members.iter().any(|qp| unsafe { &**qp }.has_message_for(index))
+    }
+
+    /// A queue pair that takes from here was polled in vain. If the queue has run dry for long, what was taken by
+    /// processes that have died is offered again.
+    pub(crate) fn doubt(&self) {
+        if !self.doubts.fetch_add(1, Relaxed).is_multiple_of(PATIENCE) || !self.pool.is_dry() {
+            return;
+        }
+        let mut queue = self.queue.lock();
+        for index in 0..self.area.size {
+            if self.is_lost(&queue, index) {
+                self.offer(&mut queue, index);
+            }
+        }
+    }
+
+    /// The receive of an index that a message says that it took; `None` where that cannot be.
+    pub(crate) fn taken(&self, index: u32) -> Option<Receive> {
+        let queue = self.queue.lock();
+        let Use { k, .. } = queue.posted.get(index as usize).copied()??;
+        let is_there = self.pool.word(k).load(Acquire) == Entry::Posted { k, index }.encode();
+        (!is_there).then(|| self.wqes.load(index))
+    }
+
+    /// A receive is complete: its index may be used again.
+    pub(crate) fn give_back(&self, index: u32) {
+        let mut queue = self.queue.lock();
+        if queue.posted.get_mut(index as usize).is_some_and(|posted| posted.take().is_some()) {
+            queue.free.push(index);
+        }
+    }
+}
+
+pub(crate) unsafe extern "C" fn post_srq_recv(
+    srq: *mut ibv_srq,
+    mut wr: *mut ibv_recv_wr,
+    bad_wr: *mut *mut ibv_recv_wr,
+) -> c_int {
+    // SAFETY: the caller gives a live queue of this device.
+    let srq = unsafe { Srq::from(srq) };
+    let mut queue = srq.queue.lock();
+    // SAFETY: the caller gives a list of readable work requests that ends with null.
+    while let Some(request) = unsafe { wr.as_ref() } {
+        // SAFETY: as above; the elements are readable.
+        if let Err(errno) = unsafe { srq.post(&mut queue, request) } {
+            // SAFETY: the caller gives a writable pointer.
+            unsafe { bad_wr.write(wr) };
+            return errno;
+        }
+        wr = request.next;
+    }
+    drop(queue);
+    // SAFETY: a queue's context lives at least as long as the queue.
+    unsafe { Ctx::from(srq.ibv.context) }.progress();
+    0
+}
+
+pub(crate) unsafe extern "C" fn create_srq(pd: *mut ibv_pd, init: *mut ibv_srq_init_attr) -> *mut ibv_srq {
+    // SAFETY: the caller gives readable and writable attributes, and a live domain.
+    let (init, domain) = unsafe { (&mut *init, &*pd.cast::<Pd>()) };
+    let (max_wr, max_sge) = (init.attr.max_wr, init.attr.max_sge);
+    if !(1..=MAX_WR).contains(&max_wr) || max_sge as usize > MAX_SGE {
+        return fail(libc::EINVAL);
+    }
+    let Ok(host) = host() else { return fail(libc::ENODEV) };
+    let more = |count: usize| (count < MAX_SRQS).then_some(count + 1);
+    if COUNT.fetch_update(SeqCst, SeqCst, more).is_err() {
+        return fail(libc::ENOMEM);
+    }
+    let size = max_wr.next_power_of_two();
+    let mut area = Area { offset: 0, size, stride: Ring::stride_for(max_sge.max(1)) };
+    let pool = host.arena.allocate(area.bytes()).and_then(|offset| {
+        area.offset = offset;
+        area.pool(&host.arena.view)
+    });
+    let Some(pool) = pool else {
+        COUNT.fetch_sub(1, SeqCst);
+        return fail(libc::ENOMEM);
+    };
+    pool.shared().pd.store(domain.ibv.handle, Relaxed);
+    domain.children.fetch_add(1, Relaxed);
+    // SAFETY: all-zero bytes are a valid ibv_srq: integers, null pointers, an unlocked mutex, an unused condition.
+    let mut ibv: ibv_srq = unsafe { std::mem::zeroed() };
+    (ibv.context, ibv.srq_context, ibv.pd) = (domain.ibv.context, init.srq_context, pd);
+    // `srq_limit` means nothing at creation (man ibv_create_srq).
+    let queue = SrqQueue {
+        tail: 0,
+        free: (0..max_wr).rev().collect(),
+        posted: vec![None; size as usize].into_boxed_slice(),
+    };
+    let srq = Srq {
+        ibv,
+        host,
+        pd: domain.ibv.handle,
+        max_wr,
+        max_sge,
+        area,
+        pool,
+        queue: SpinLock::new(queue),
+        wqes: Wqes::new(size, max_sge.max(1)),
+        members: Mutex::default(),
+        doubts: AtomicU32::new(1),
+    };
+    Box::into_raw(Box::new(srq)).cast()
+}
+
+pub(crate) unsafe extern "C" fn modify_srq(srq: *mut ibv_srq, attr: *mut ibv_srq_attr, mask: c_int) -> c_int {
+    // SAFETY: the caller gives a live queue of this device and readable attributes.
+    let (srq, attr) = unsafe { (Srq::from(srq), &*attr) };
+    let mask = mask.cast_unsigned();
+    if mask & !(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT) != 0 {
+        return libc::EINVAL;
+    }
+    if mask & IBV_SRQ_MAX_WR != 0 {
+        return libc::EOPNOTSUPP; // As without IBV_DEVICE_SRQ_RESIZE.
+    }
+    if mask & IBV_SRQ_LIMIT != 0 {
+        if attr.srq_limit > srq.max_wr {
+            return libc::EINVAL;
+        }
+        srq.pool.shared().limit.store(attr.srq_limit, SeqCst);
+        // event: IBV_EVENT_SRQ_LIMIT_REACHED at once where there are fewer receives already (IBTA vol. 1, 10.2.9.3 arms it
+        // for the next one that is taken, which is what is done so far).
+    }
+    0
+}
+
+pub(crate) unsafe extern "C" fn query_srq(srq: *mut ibv_srq, attr: *mut ibv_srq_attr) -> c_int {
+    // SAFETY: the caller gives a live queue of this device.
+    let srq = unsafe { Srq::from(srq) };
+    let srq_limit = srq.pool.shared().limit.load(SeqCst);
+    // SAFETY: the caller gives writable attributes.
+    unsafe { attr.write(ibv_srq_attr { max_wr: srq.max_wr, max_sge: srq.max_sge, srq_limit }) };
+    0
+}
+
+pub(crate) unsafe extern "C" fn destroy_srq(raw: *mut ibv_srq) -> c_int {
+    // SAFETY: the caller gives a live queue of this device.
+    let srq = unsafe { Srq::from(raw) };
+    if !srq.members.lock().unwrap_or_else(PoisonError::into_inner).is_empty() {
+        return libc::EBUSY;
+    }
+    srq.host.arena.free(srq.area.offset, srq.area.bytes());
+    COUNT.fetch_sub(1, SeqCst);
+    // SAFETY: a queue's domain lives at least as long as the queue.
+    unsafe { &*srq.ibv.pd.cast::<Pd>() }.children.fetch_sub(1, Relaxed);
+    // SAFETY: create_srq made it, and no queue pair refers to it any more.
+    drop(unsafe { Box::from_raw(raw.cast::<Srq>()) });
+    0
+}
