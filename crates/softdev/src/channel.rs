@@ -15,12 +15,13 @@ use rustix::pipe::PipeFlags;
 use verbs::abi::*;
 
 use crate::arena::View;
+use crate::arming::{give_back, is_armed, take};
 use crate::completion::Cq;
 use crate::context::{Ctx, fail};
 use crate::host::{Host, Peer, host};
 use crate::limits::QP_INDEX_BITS;
 use crate::link::Ticks;
-use crate::shared::{ARMED_SOLICITED, SharedCq};
+use crate::shared::SharedCq;
 
 /// A completion channel: a pipe. Its peers open the writing end through `/proc`.
 #[repr(C)]
@@ -202,7 +203,7 @@ pub(crate) unsafe extern "C" fn ack_cq_events(cq: *mut ibv_cq, nevents: u32) {
 /// Announces a completion in a queue of `view`'s process if it is armed. `peer` is `None` for this process.
 #[inline]
 pub(crate) fn notify(host: &Host, view: &View, peer: Option<&Peer>, index: u32, solicited: bool) {
-    if view.cq(index).armed.load(SeqCst) != 0 {
+    if is_armed(&view.cq(index).armed) {
         announce(host, view, peer, index, solicited);
     }
 }
@@ -210,13 +211,7 @@ pub(crate) fn notify(host: &Host, view: &View, peer: Option<&Peer>, index: u32, 
 #[cold]
 fn announce(host: &Host, view: &View, peer: Option<&Peer>, index: u32, solicited: bool) {
     let cq = view.cq(index);
-    let armed = cq.armed.load(SeqCst);
-    if armed == 0 || (armed == ARMED_SOLICITED && !solicited) {
-        return;
-    }
-    if cq.armed.compare_exchange(armed, 0, SeqCst, SeqCst).is_err() {
-        return; // Another completion took the one event.
-    }
+    let Some(asked) = take(&cq.armed, solicited) else { return };
     let (fd, inode) = (cq.channel_fd.load(Relaxed), cq.channel_inode.load(Relaxed));
     if fd < 0 {
         return;
@@ -235,8 +230,7 @@ fn announce(host: &Host, view: &View, peer: Option<&Peer>, index: u32, solicited
     let handle = cq.handle.load(Relaxed).to_ne_bytes();
     let written = peer.channel(fd, inode).map(|channel| rustix::io::write(channel, &handle));
     if !matches!(written, Ok(Ok(_))) {
-        // The pipe is full of events that nobody has read, or there are no more descriptors: the next completion tries
-        // again.
-        let _ = cq.armed.compare_exchange(0, armed, SeqCst, SeqCst);
+        // The pipe is full of events that nobody has read, or there are no more descriptors.
+        give_back(&cq.armed, asked);
     }
 }

@@ -7,20 +7,22 @@
 use std::collections::VecDeque;
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
-use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, fence};
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use verbs::abi::*;
 
+use crate::arming::{arm, shown};
 use crate::arrive::Taken;
 use crate::channel::{self, notify};
 use crate::context::{Ctx, fail};
 use crate::host::{Host, host};
 use crate::limits::{CQS, MAX_CQE};
 use crate::queue_pair::Qp;
-use crate::shared::{ARMED_ANY, ARMED_SOLICITED, Slot, SlotState};
+use crate::shared::{Slot, SlotState};
 use crate::spin::SpinLock;
+use crate::sync::Cpu;
 
 /// A completion queue.
 #[repr(C)]
@@ -150,8 +152,7 @@ impl Cq {
         self.peek.own.store(entries.own.len(), Relaxed);
         drop(entries);
         if !self.ibv.channel.is_null() {
-            // Either the queue is seen to be armed, or the poll that follows arming sees the entry.
-            fence(SeqCst);
+            shown::<Cpu>();
         }
         notify(self.host, &self.host.arena.view, None, self.index, solicited);
     }
@@ -315,15 +316,7 @@ pub(crate) unsafe extern "C" fn poll_cq(raw: *mut ibv_cq, num_entries: c_int, wc
 pub(crate) unsafe extern "C" fn req_notify_cq(cq: *mut ibv_cq, solicited_only: c_int) -> c_int {
     // SAFETY: the caller gives a live queue of this device.
     let cq = unsafe { Cq::from(cq) };
-    let armed = &cq.host.arena.view.cq(cq.index).armed;
-    // Sequentially consistent with the slot states: either the requester sees the queue armed, or the poll that must
-    // follow sees the completion.
-    if solicited_only == 0 {
-        armed.store(ARMED_ANY, SeqCst);
-    } else {
-        // A request for every completion stands (IBTA vol. 1, section 11.4.2.2).
-        let _ = armed.compare_exchange(0, ARMED_SOLICITED, SeqCst, SeqCst);
-    }
+    arm(&cq.host.arena.view.cq(cq.index).armed, solicited_only != 0);
     0
 }
 

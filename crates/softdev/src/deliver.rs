@@ -4,11 +4,12 @@
 //! is read from there is believed beyond its own bounds.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
-use std::sync::atomic::{compiler_fence, fence};
+use std::sync::atomic::fence;
 
 use rustix::io::Errno;
 use verbs::abi::*;
 
+use crate::arming::shown;
 use crate::arrive::grh;
 use crate::channel::notify;
 use crate::copy::{Piece, Place, gather_small, scatter};
@@ -20,7 +21,9 @@ use crate::pool::{Pool, Refusal, Ticket};
 use crate::shared::{
     FLAG_IMM, FLAG_IN_SLOT, FLAG_SOLICITED, FLAG_WRITE, SLOT_PAYLOAD, SharedQp, Slot, SlotSge, SlotState,
 };
+use crate::sync::Cpu;
 use crate::target::Target;
+use crate::touching::touch;
 
 /// A message that is ready to be delivered.
 pub(crate) struct Message<'a> {
@@ -104,13 +107,7 @@ impl Target {
     /// or takes memory away waits until it does not: see `agree`.
     #[inline]
     pub(crate) fn touching<T>(&self, own: &SharedQp, work: impl FnOnce() -> T) -> T {
-        let touching = &own.touching.value;
-        touching.store(self.qp_num, Relaxed);
-        // Ordered by who waits for it.
-        compiler_fence(SeqCst);
-        let done = work();
-        touching.store(0, Release);
-        done
+        touch(&own.touching.value, self.qp_num, work)
     }
 
     /// Tells a sleeper of a completion.
@@ -119,8 +116,7 @@ impl Target {
         let view = self.peer.view(&host.arena.view);
         let cq = self.shared().recv_cq.load(Relaxed);
         if view.cq(cq).channel_fd.load(Relaxed) >= 0 {
-            // Either the queue is seen to be armed, or the poll that follows arming sees the message.
-            fence(SeqCst);
+            shown::<Cpu>();
             notify(host, view, Some(&self.peer), cq, solicited);
         }
     }

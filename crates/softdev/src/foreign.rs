@@ -13,6 +13,7 @@ use rustix::io::Errno;
 use crate::host::Host;
 use crate::limits::QP_INDEX_BITS;
 use crate::shared::{LOCKS, Lock};
+use crate::sync::{Atomic, Machine};
 
 /// Writes bytes to another process (`process_vm_writev(2)`), the last of them by an operation of its own: the kernel stores
 /// the bytes of one in whatever order.
@@ -81,9 +82,21 @@ pub(crate) fn exclusively<T>(
 ) -> Option<T> {
     let lock = &locks[(addr / 8) as usize % LOCKS].holder;
     let own = u64::from(host.block) << 32 | u64::from(host.life());
-    for attempt in 1..=2 * ATTEMPTS {
+    while_held(lock, own, ATTEMPTS, |holder| is_held(host, holder), work)
+}
+
+/// Runs `work` while a lock's word is `own`; takes it from a holder who is not `alive` after so many attempts, and gives up
+/// after as many again.
+fn while_held<Word: Atomic<Value = u64>, T>(
+    lock: &Word,
+    own: u64,
+    attempts: u32,
+    alive: impl Fn(u64) -> bool,
+    work: impl FnOnce() -> T,
+) -> Option<T> {
+    for attempt in 1..=2 * attempts {
         let expected = match lock.load(Relaxed) {
-            holder if attempt == ATTEMPTS && !is_held(host, holder) => holder,
+            holder if attempt == attempts && !alive(holder) => holder,
             _ => 0,
         };
         if lock.compare_exchange(expected, own, Acquire, Relaxed).is_ok() {
@@ -91,7 +104,7 @@ pub(crate) fn exclusively<T>(
             lock.store(0, Release);
             return Some(done);
         }
-        std::hint::spin_loop();
+        Word::On::pause();
     }
     None
 }
@@ -105,8 +118,11 @@ fn is_held(host: &Host, holder: u64) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use loom::sync::atomic::AtomicU64;
+
     use super::*;
     use crate::host::host;
+    use crate::sync::model::{self, Weaker};
 
     #[test]
     fn another_process_is_reached_by_its_address_and_a_bad_address_is_refused() {
@@ -144,5 +160,44 @@ mod tests {
         assert!(with_holder(6, u64::from(dead) << 32 | 1), "a process that has ended");
         assert!(with_holder(7, own ^ 1), "an earlier process of the same block");
         assert!(!with_holder(8, own), "a living one");
+    }
+
+    /// Two processes that add to a word under a lock that a third may have died with.
+    fn counted<Word>(word: impl Fn() -> Word + Send + Sync + 'static) -> impl Fn() + Send + Sync + 'static
+    where
+        Word: Atomic<Value = u64> + Send + Sync + 'static,
+    {
+        move || {
+            let shared = loom::sync::Arc::new((word(), loom::cell::UnsafeCell::new(0)));
+            let add = |shared: &(Word, loom::cell::UnsafeCell<u32>), own| {
+                let (lock, sum) = shared;
+                // SAFETY: the lock is held; were that not enough, loom would say so.
+                let work = || sum.with_mut(|sum| unsafe { *sum += 1 });
+                while_held(lock, own, 2, |holder| holder != DEAD, work).is_some()
+            };
+            let other = loom::sync::Arc::clone(&shared);
+            let other = loom::thread::spawn(move || add(&other, 1));
+            let added = u32::from(add(&shared, 2)) + u32::from(other.join().unwrap());
+            assert!(added > 0, "nobody takes the lock");
+            // SAFETY: as above.
+            shared.1.with(|sum| assert_eq!(unsafe { *sum }, added));
+            assert_eq!(shared.0.load(Relaxed), 0, "somebody keeps the lock");
+        }
+    }
+
+    const DEAD: u64 = 9;
+
+    #[test]
+    fn model_of_the_lock() {
+        model::check(counted(|| AtomicU64::new(0)));
+        model::check(counted(|| AtomicU64::new(DEAD)));
+    }
+
+    #[test]
+    fn the_model_needs_the_order_of_lock_and_unlock() {
+        for order in [Acquire, Release] {
+            let why = model::must_fail(counted(move || Weaker { word: AtomicU64::new(0), order }));
+            assert!(why.contains("access"), "{why}");
+        }
     }
 }

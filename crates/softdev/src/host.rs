@@ -16,8 +16,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
-use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
-use std::sync::atomic::fence;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use rustix::event::{PollFd, PollFlags};
@@ -29,6 +28,7 @@ use rustix::thread::MembarrierCommand;
 use crate::arena::{Arena, View};
 use crate::limits::{BLOCKS, QP_INDEX_BITS};
 use crate::shared::{LAYOUT, MAGIC, TABLES, mr_index};
+use crate::sync::{Cpu, Machine};
 
 /// This process, as a member of the host.
 pub(crate) struct Host {
@@ -256,8 +256,7 @@ impl Peer {
 /// does.
 #[cold]
 pub(crate) fn agree() {
-    fence(SeqCst);
-    let _ = rustix::thread::membarrier(MembarrierCommand::GlobalExpedited);
+    Cpu::heavy();
 }
 
 /// Finds the arena among the descriptors of a process.

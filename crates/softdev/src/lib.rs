@@ -21,13 +21,14 @@
 //! * `memory`: memory regions and the check of every access; `copy`: moving bytes; `foreign`: those of another process that
 //!   are mapped nowhere else.
 //! * `deliver`: placing a message in a peer's lane: the heart; `lane`: the requester's end of it; `target`: the queue pair
-//!   at the other end; `one_sided`: writes, reads and atomics.
+//!   at the other end; `one_sided`: writes, reads and atomics; `touching`: use without a lock, and its end.
 //! * `send`: the send queue; `work`: what is posted to it; `retry`: what has to wait; `receive`: the receive queue;
 //!   `wqe`: what is posted there; `arrive`: what polling finds there; `srq`: shared receive queues; `pool`: how receives are
 //!   taken from one.
-//! * `completion`: completion queues; `channel`: completion channels, for whoever sleeps.
+//! * `completion`: completion queues; `channel`: completion channels, for whoever sleeps; `arming`: which completion wakes
+//!   him.
 //! * `queue_pair`: creation, state changes, errors; `context`: devices, ports, domains, address handles.
-//! * `spin`, `timer`: locks between threads, time for retries.
+//! * `spin`, `timer`: locks between threads, time for retries; `sync`: what protocols are written over to be checked.
 //!
 //! # What is not supported
 //!
@@ -36,6 +37,7 @@
 //! After `fork`, the child must not use objects of its parent.
 
 mod arena;
+mod arming;
 mod arrive;
 mod channel;
 mod completion;
@@ -58,8 +60,10 @@ mod send;
 mod shared;
 mod spin;
 mod srq;
+mod sync;
 mod target;
 mod timer;
+mod touching;
 mod work;
 mod wqe;
 

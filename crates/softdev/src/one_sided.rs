@@ -5,7 +5,7 @@
 //! pairs says whom it is touching, so that whoever deregisters memory or ends the connection can wait until it has finished;
 //! a process that dies while it says so is waited for no longer.
 
-use std::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicU64, fence};
 
 use rustix::io::Errno;
@@ -21,6 +21,7 @@ use crate::queue_pair::Qp;
 use crate::shared::SharedQp;
 use crate::target::{Target, index};
 use crate::timer::Instant;
+use crate::touching::await_end;
 
 /// What a work request does to its peer's memory.
 #[derive(Clone, Copy, Debug)]
@@ -312,9 +313,7 @@ impl Qp {
         let Some(peer) = self.host.peer_of(peer_qp) else { return };
         let touching = &peer.view(&self.host.arena.view).qp(index(peer_qp)).touching.value;
         let end = Instant::now() + QUARANTINE;
-        while touching.load(Acquire) == self.ibv.qp_num && peer.is_alive() && Instant::now() < end {
-            std::thread::yield_now();
-        }
+        await_end(touching, self.ibv.qp_num, || peer.is_alive() && Instant::now() < end);
     }
 }
 

@@ -8,6 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use verbs::abi::*;
 use verbs::transition;
 
+use crate::arming::shown;
 use crate::channel::notify;
 use crate::completion::Cq;
 use crate::context::{Ctx, Pd, fail, is_valid_route};
@@ -18,6 +19,7 @@ use crate::send::SendQueue;
 use crate::shared::SharedQp;
 use crate::spin::SpinLock;
 use crate::srq::Srq;
+use crate::sync::Cpu;
 use crate::target::index;
 use crate::work::operations;
 
@@ -94,6 +96,7 @@ impl Qp {
 
     /// Tells whoever sleeps that receives were flushed.
     pub(crate) fn announce_flush(&self) {
+        shown::<Cpu>();
         notify(self.host, &self.host.arena.view, None, self.shared().recv_cq.load(Relaxed), true);
     }
 

@@ -7,26 +7,27 @@ use std::cell::UnsafeCell;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Turns of the waiting loop before the CPU is given away.
-const SPINS: u32 = 1000;
+use crate::sync::{Atomic, Machine};
 
-pub(crate) struct SpinLock<T> {
-    held: AtomicBool,
+pub(crate) struct SpinLock<T, Flag = AtomicBool> {
+    held: Flag,
     value: UnsafeCell<T>,
 }
 
 // SAFETY: the value is reached only by whoever holds the lock.
-unsafe impl<T: Send> Sync for SpinLock<T> {}
+unsafe impl<T: Send, Flag: Sync> Sync for SpinLock<T, Flag> {}
 
-pub(crate) struct Guard<'a, T>(&'a SpinLock<T>);
+pub(crate) struct Guard<'a, T, Flag: Atomic<Value = bool> = AtomicBool>(&'a SpinLock<T, Flag>);
 
 impl<T> SpinLock<T> {
     pub(crate) const fn new(value: T) -> Self {
         Self { held: AtomicBool::new(false), value: UnsafeCell::new(value) }
     }
+}
 
+impl<T, Flag: Atomic<Value = bool>> SpinLock<T, Flag> {
     #[inline]
-    pub(crate) fn lock(&self) -> Guard<'_, T> {
+    pub(crate) fn lock(&self) -> Guard<'_, T, Flag> {
         while self.held.compare_exchange_weak(false, true, Ordering::Acquire, Ordering::Relaxed).is_err() {
             self.wait();
         }
@@ -35,17 +36,17 @@ impl<T> SpinLock<T> {
 
     #[cold]
     fn wait(&self) {
-        for _ in 0..SPINS {
+        for _ in 0..Flag::On::SPINS {
             if !self.held.load(Ordering::Relaxed) {
                 return;
             }
-            std::hint::spin_loop();
+            Flag::On::pause();
         }
-        std::thread::yield_now();
+        Flag::On::give_way();
     }
 }
 
-impl<T> Deref for Guard<'_, T> {
+impl<T, Flag: Atomic<Value = bool>> Deref for Guard<'_, T, Flag> {
     type Target = T;
 
     #[inline]
@@ -55,7 +56,7 @@ impl<T> Deref for Guard<'_, T> {
     }
 }
 
-impl<T> DerefMut for Guard<'_, T> {
+impl<T, Flag: Atomic<Value = bool>> DerefMut for Guard<'_, T, Flag> {
     #[inline]
     fn deref_mut(&mut self) -> &mut T {
         // SAFETY: as in `deref`; the guard is borrowed mutably.
@@ -63,7 +64,7 @@ impl<T> DerefMut for Guard<'_, T> {
     }
 }
 
-impl<T> Drop for Guard<'_, T> {
+impl<T, Flag: Atomic<Value = bool>> Drop for Guard<'_, T, Flag> {
     #[inline]
     fn drop(&mut self) {
         self.0.held.store(false, Ordering::Release);
@@ -72,7 +73,11 @@ impl<T> Drop for Guard<'_, T> {
 
 #[cfg(test)]
 mod tests {
+    use loom::cell;
+    use loom::sync::Arc;
+
     use super::*;
+    use crate::sync::model::{self, Weaker};
 
     #[test]
     fn one_thread_at_a_time() {
@@ -90,5 +95,47 @@ mod tests {
             }
         });
         assert_eq!(*lock.lock(), [300, 300]);
+    }
+
+    /// Two threads that count under a lock with such a flag, each `turns` times. (Of three, two that wait may take turns for
+    /// ever: loom knows no fairness.)
+    fn count<Flag>(
+        turns: u32,
+        flag: impl Fn() -> Flag + Send + Sync + 'static,
+    ) -> impl Fn() + Send + Sync + 'static
+    where
+        Flag: Atomic<Value = bool> + Send + Sync + 'static,
+    {
+        move || {
+            let value = UnsafeCell::new(cell::UnsafeCell::new(0));
+            let lock = Arc::new(SpinLock { held: flag(), value });
+            let work = move |lock: &SpinLock<cell::UnsafeCell<u32>, Flag>| {
+                for _ in 0..turns {
+                    // SAFETY: the lock is held; were that not enough, loom would say so.
+                    lock.lock().with_mut(|n| unsafe { *n += 1 });
+                }
+            };
+            let other = Arc::clone(&lock);
+            let other = loom::thread::spawn(move || work(&other));
+            work(&lock);
+            other.join().unwrap();
+            // SAFETY: as above.
+            lock.lock().with(|n| assert_eq!(unsafe { *n }, 2 * turns));
+        }
+    }
+
+    #[test]
+    fn model_of_the_lock() {
+        let flag = || loom::sync::atomic::AtomicBool::new(false);
+        model::check(count(3, flag));
+    }
+
+    #[test]
+    fn the_model_needs_the_order_of_lock_and_unlock() {
+        let without = |order| move || Weaker { word: loom::sync::atomic::AtomicBool::new(false), order };
+        for order in [Ordering::Acquire, Ordering::Release] {
+            let why = model::must_fail(count(1, without(order)));
+            assert!(why.contains("access"), "{why}");
+        }
     }
 }
