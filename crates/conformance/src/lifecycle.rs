@@ -147,9 +147,13 @@ impl Drop for Stop<'_> {
     }
 }
 
+/// Room for a message of [`taken_away_while_sends_arrive`].
+const MESSAGE: usize = 4096;
+
 /// A queue pair goes while its peer sends to it and a thread polls the queues that it shares with others.
 fn taken_away_while_sends_arrive(bench: &mut Bench, destroy: bool) {
-    let shape = Shape { receives: 64, sends: 64, entries: 4096, ..Shape::of(IBV_QPT_RC) };
+    let bytes = 64 * MESSAGE;
+    let shape = Shape { receives: 64, sends: 64, entries: 4096, bytes, ..Shape::of(IBV_QPT_RC) };
     let tuning = Tuning { timeout: 8, retries: 1, rnr_timer: 1, ..Tuning::default() };
     let (pd, cq) = (bench.near.pd(), bench.near.cq(4096));
     let region = bench.near.region(pd, shape.bytes, IBV_ACCESS_LOCAL_WRITE);
@@ -175,8 +179,9 @@ fn taken_away_while_sends_arrive(bench: &mut Bench, destroy: bool) {
             far.connect_to(&b, a.number, a.gid, &tuning);
             for id in 0..64 {
                 // Some are too small, so that errors come in between.
-                let room = if round % 3 == 0 && id == 40 { 1 } else { 4096 };
-                near.receive(a.qp, id, &[a.at(0, room)]);
+                let room = if round % 3 == 0 && id == 40 { 1 } else { MESSAGE };
+                // Each has its own room: what a peer places in one is no business of who polls for another.
+                near.receive(a.qp, id, &[a.at(id as usize * MESSAGE, room)]);
             }
             let requests: Vec<Send> =
                 (0..48).map(|id| Send::new(id, &[b.at(0, 8 + (id as usize % 2) * 2000)])).collect();

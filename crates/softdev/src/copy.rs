@@ -113,7 +113,8 @@ unsafe fn copy_to(from: *const u8, place: Place, n: usize) -> Result<(), Errno> 
 /// `n` bytes are readable at `from` and writable at `to`.
 #[inline]
 unsafe fn copy(from: *const u8, to: *mut u8, n: usize) {
-    #[cfg(target_arch = "x86_64")]
+    // ThreadSanitizer does not see stores of so many bytes.
+    #[cfg(all(target_arch = "x86_64", not(sanitized)))]
     if n >= STREAM_BYTES && from.addr().abs_diff(to.addr()) >= n && is_x86_feature_detected!("avx") {
         // SAFETY: AVX is there, the ranges do not overlap, and the caller vouches for them.
         unsafe { stream(from, to, n) };
@@ -125,7 +126,7 @@ unsafe fn copy(from: *const u8, to: *mut u8, n: usize) {
 
 /// # Safety
 /// As [`copy`], and the ranges do not overlap.
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(target_arch = "x86_64", not(sanitized)))]
 #[target_feature(enable = "avx")]
 unsafe fn stream(from: *const u8, to: *mut u8, n: usize) {
     use std::arch::x86_64::{_mm_sfence, _mm256_loadu_si256, _mm256_stream_si256};

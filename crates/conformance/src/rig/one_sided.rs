@@ -1,6 +1,6 @@
 //! Loops over one-sided operations that are too fast to be told one by one.
 
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64};
 use std::sync::atomic::Ordering::{Acquire, SeqCst};
 use std::time::{Duration, Instant};
 
@@ -128,7 +128,7 @@ impl Rig {
     }
 }
 
-/// Waits for a byte to have a value.
+/// Waits for a byte to have a value; what was written before it is then there to be read.
 fn watch(at: *const u8, value: u8, ms: u64) -> bool {
     // SAFETY: the byte lies in a region; the device writes to it meanwhile.
     let byte = unsafe { std::sync::atomic::AtomicU8::from_ptr(at.cast_mut()) };
@@ -143,5 +143,20 @@ fn watch(at: *const u8, value: u8, ms: u64) -> bool {
         // Whoever writes may need this CPU.
         std::thread::yield_now();
     }
+    follow(at);
     true
+}
+
+/// Takes the order of a byte for all that was written before it. On a CPU the byte is enough; but the language, and with it a
+/// race detector, knows an order only between accesses of one size, and a device on this CPU stores the last bytes as one
+/// aligned word.
+fn follow(at: *const u8) {
+    let aligned = |bytes: usize| at.map_addr(|addr| addr & !(bytes - 1)).cast_mut();
+    // SAFETY: an aligned word around a byte of a region, which consists of whole pages, lies in it, and is written to by
+    // atomics of this process only.
+    unsafe {
+        AtomicU16::from_ptr(aligned(2).cast()).load(Acquire);
+        AtomicU32::from_ptr(aligned(4).cast()).load(Acquire);
+        AtomicU64::from_ptr(aligned(8).cast()).load(Acquire);
+    }
 }
