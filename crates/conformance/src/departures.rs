@@ -150,6 +150,40 @@ pub const DEPARTURES: &[Theme] = &[
     },
     Theme {
         kind: "rxe",
+        title: "Extended verbs",
+        departures: &[
+            (
+                "of a list of elements the first one's length counts for each: wr_set_sge_list() (providers/rxe/rxe.c)",
+                &["builders::setters_say_what_is_sent", "builders::ud_builds_every_operation"],
+            ),
+            (
+                "end_poll after a next_poll that found nothing passes one completion over: cq_end_poll() (providers/rxe/rxe.c)",
+                &[
+                    "extended::members_are_those_of_a_completion",
+                    "extended::an_empty_queue_has_nothing_to_read",
+                    "extended::every_completion_is_read_once",
+                    "extended::plain_polls_serve_an_extended_queue",
+                    "extended::failures_are_read_as_well",
+                    "extended::an_extended_queue_wakes_its_channel",
+                ],
+            ),
+            (
+                "completions have no time stamps: RXE_SUP_WC_FLAGS (providers/rxe/rxe.c), and no clock can be read",
+                &[
+                    "extended::stamps_say_when_a_send_was_done",
+                    "extended::stamps_keep_the_order_of_completions",
+                    "extended::the_clock_has_its_frequency",
+                ],
+            ),
+            (
+                "creation flags that nobody knows are passed over: ibv_cmd_create_cq_ex() (libibverbs/cmd_cq.c)",
+                &["extended::what_a_queue_has_not_cannot_be_asked_for"],
+            ),
+        ],
+        at_times: &[],
+    },
+    Theme {
+        kind: "rxe",
         title: "Datagrams",
         departures: &[(
             "a controlled Q_Key goes out as it is: init_req_packet() (rxe_req.c) never takes the queue pair's own",

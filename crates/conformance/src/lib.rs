@@ -21,9 +21,11 @@ pub mod subject;
 mod access;
 mod atomics;
 mod behaviour;
+mod builders;
 mod datagram;
 mod errors;
 mod events;
+mod extended;
 mod lifecycle;
 mod queues;
 mod rdma;
@@ -253,6 +255,25 @@ cases! {
             limits_of_creation_are_kept numbers_are_unique;
         two: objects_come_and_go_without_a_trace memory_comes_back
             destroying_while_sends_arrive resetting_while_sends_arrive;
+    }
+    builders {
+        one: what_a_service_has_not_cannot_be_asked_for;
+        two: rc_builds_every_operation uc_builds_every_operation ud_builds_every_operation
+            setters_say_what_is_sent each_request_has_its_own_flags
+            nothing_is_executed_before_completion an_aborted_batch_leaves_nothing
+            an_error_refuses_the_whole_batch a_batch_has_room_or_is_refused
+            batches_and_lists_keep_their_order another_thread_waits_for_its_turn;
+    }
+    extended {
+        one: what_a_queue_has_not_cannot_be_asked_for the_clock_has_its_frequency
+            a_device_query_fills_what_it_is_given a_port_query_fills_what_it_is_given;
+        two: members_are_those_of_a_completion an_empty_queue_has_nothing_to_read
+            every_completion_is_read_once plain_polls_serve_an_extended_queue
+            failures_are_read_as_well another_thread_waits_for_its_turn_to_read
+            an_extended_queue_wakes_its_channel
+            stamps_say_when_a_send_was_done
+            stamps_keep_the_order_of_completions
+            a_resized_queue_keeps_its_completions;
     }
     wrapper {
         one: a_refused_change_says_why a_datagram_without_address_is_refused;

@@ -10,8 +10,10 @@ use crate::shape::{QKEY, Remote, Send, Shape, Side, Tuning, Wc};
 use crate::subject::{Origin, Subject};
 
 mod ask;
+mod extended;
 mod far;
 
+pub use extended::Read;
 pub(crate) use far::abandon;
 pub use far::{peer, serve};
 
@@ -179,12 +181,13 @@ impl Node {
 
     #[track_caller]
     pub fn side_with(&mut self, shape: &Shape, pd: usize, cqs: [usize; 2], region: usize) -> Side {
-        let caps = [shape.service, shape.sends, shape.receives, shape.elements, shape.elements, shape.inline];
-        let mut words: Vec<u64> = [pd, cqs[0], cqs[1]].map(|i| i as u64).to_vec();
-        words.extend(caps.map(u64::from));
-        words.push(u64::from(shape.all_signaled));
-        words.extend(shape.srq.map(|srq| srq as u64));
-        let made = self.get(op::QP, &words);
+        let made = self.get(op::QP, &shape.words(pd, cqs));
+        self.side_of(shape, pd, cqs, region, &made)
+    }
+
+    /// A side from what was made: the queue pair and its number.
+    #[track_caller]
+    fn side_of(&mut self, shape: &Shape, pd: usize, cqs: [usize; 2], region: usize, made: &[u64]) -> Side {
         let depths = self.depths(made[0] as usize);
         Side {
             service: shape.service,

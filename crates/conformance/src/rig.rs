@@ -7,6 +7,7 @@
 use std::ffi::c_void;
 use std::os::fd::BorrowedFd;
 use std::ptr::null_mut;
+use std::sync::atomic::Ordering::Relaxed;
 
 use verbs::Provider;
 use verbs::abi::*;
@@ -15,12 +16,14 @@ use crate::subject::Subject;
 
 mod ask;
 mod exchange;
+mod extended;
 mod loan;
 mod one_sided;
 mod srq;
 mod words;
 mod work;
 
+pub use extended::wr;
 pub use loan::Loan;
 pub use words::{attribute_words, route_words};
 
@@ -74,6 +77,16 @@ pub mod op {
     pub const QUERY_SRQ: u64 = 43;
     pub const DESTROY_SRQ: u64 = 44;
     pub const RECEIVE_SHARED: u64 = 45;
+    pub const DEVICE_EX: u64 = 60;
+    pub const PORT_EX: u64 = 61;
+    pub const CLOCK: u64 = 62;
+    pub const CQ_EX: u64 = 63;
+    pub const RESIZE: u64 = 64;
+    pub const START_POLL: u64 = 65;
+    pub const NEXT_POLL: u64 = 66;
+    pub const END_POLL: u64 = 67;
+    pub const QP_EX: u64 = 68;
+    pub const WR: u64 = 69;
 }
 
 /// Words of a gather or scatter element: region, offset, length, key (0 for the region's own).
@@ -189,7 +202,7 @@ impl Rig {
             op::QUERY_SRQ => self.query_srq(w),
             op::DESTROY_SRQ => destroy(&mut self.shared_queues, w[0], self.provider.destroy_srq),
             op::RECEIVE_SHARED => self.receive_shared(w),
-            other => panic!("no command {other}"),
+            other => self.execute_extended(other, w),
         }
     }
 
@@ -215,7 +228,7 @@ impl Rig {
         let mut answer = made(&mut self.queues, cq);
         if answer[0] == 0 {
             // SAFETY: it was just made.
-            answer.push(unsafe { (*cq).cqe } as u64);
+            answer.push(unsafe { &(*cq).cqe }.load(Relaxed) as u64);
         }
         answer
     }

@@ -91,6 +91,15 @@ impl Shape {
         Self { access: IBV_ACCESS_LOCAL_WRITE | REMOTE, ..Self::of(service) }
     }
 
+    /// As the words of a command that makes a queue pair.
+    pub fn words(&self, pd: usize, cqs: [usize; 2]) -> Vec<u64> {
+        let caps = [self.service, self.sends, self.receives, self.elements, self.elements, self.inline];
+        let objects = [pd, cqs[0], cqs[1]].map(|i| i as u64);
+        let all_signaled = u64::from(self.all_signaled);
+        let shared = self.srq.map(|srq| srq as u64);
+        objects.into_iter().chain(caps.map(u64::from)).chain([all_signaled]).chain(shared).collect()
+    }
+
     /// The usual one.
     pub fn of(service: ibv_qp_type) -> Self {
         Self {

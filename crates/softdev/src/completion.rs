@@ -7,18 +7,21 @@
 use std::collections::VecDeque;
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
-use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize};
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize};
 use std::time::Duration;
 
 use verbs::abi::*;
 
+mod indexes;
+
 use crate::arming::{arm, shown};
 use crate::arrive::Taken;
 use crate::channel::{self, notify};
+use crate::clock;
 use crate::context::{Ctx, fail};
 use crate::host::{Host, host};
-use crate::limits::{CQS, MAX_CQE};
+use crate::limits::MAX_CQE;
+use crate::polling::{Extended, Making};
 use crate::queue_pair::Qp;
 use crate::shared::{Slot, SlotState};
 use crate::spin::SpinLock;
@@ -33,6 +36,12 @@ pub(crate) struct Cq {
     host: &'static Host,
     entries: SpinLock<Entries>,
     peek: Peek,
+    /// For who reads completions member by member.
+    extended: Option<Extended>,
+    /// Completions get a time stamp.
+    stamped: bool,
+    /// That of the last one that was taken, where the queue has stamps.
+    stamp: AtomicU64,
     /// Events taken from the channel, and those acknowledged: destruction waits until they agree.
     pub(crate) taken: AtomicU64,
     pub(crate) acknowledged: AtomicU64,
@@ -72,6 +81,12 @@ struct Entries {
     own: VecDeque<Entry>,
     capacity: usize,
     overrun: bool,
+    /// An overrun loses the oldest completion instead of failing the queue.
+    keeps_latest: bool,
+    /// Completions get a time stamp.
+    stamped: bool,
+    /// The stamp of the completion that was taken last.
+    stamp: u64,
     /// Queue pairs whose receives complete here.
     receivers: Vec<*const Qp>,
     /// Uses by queue pairs, as send and as receive queue: while there are some, the queue cannot be destroyed.
@@ -125,6 +140,8 @@ pub(crate) struct Entry {
     pub(crate) bytes: u32,
     /// Send-queue position up to which work requests are retired when this is polled.
     pub(crate) retires: u32,
+    /// When it came into being; 0 in a queue without stamps.
+    pub(crate) stamp: u64,
 }
 
 impl Cq {
@@ -141,13 +158,31 @@ impl Cq {
         unsafe { Ctx::from(self.ibv.context) }
     }
 
+    /// What it has besides where it was made by `ibv_create_cq_ex`.
+    #[inline]
+    pub(crate) fn extended(&self) -> Option<&Extended> {
+        self.extended.as_ref()
+    }
+
+    /// The stamp of the completion that was taken last. For whoever keeps others from polling.
+    #[inline]
+    pub(crate) fn last_stamp(&self) -> u64 {
+        self.stamp.load(Relaxed)
+    }
+
     /// Adds a completion of this process's own work.
-    pub(crate) fn push(&self, entry: Entry, solicited: bool) {
+    pub(crate) fn push(&self, mut entry: Entry, solicited: bool) {
+        if self.stamped {
+            entry.stamp = clock::now();
+        }
         let mut entries = self.entries.lock();
-        if entries.own.len() == entries.capacity {
-            entries.overrun = true;
-        } else {
+        if entries.own.len() < entries.capacity {
             entries.own.push_back(entry);
+        } else if entries.keeps_latest {
+            entries.own.pop_front();
+            entries.own.push_back(entry);
+        } else {
+            entries.overrun = true;
         }
         self.peek.own.store(entries.own.len(), Relaxed);
         drop(entries);
@@ -234,6 +269,7 @@ impl Entries {
         qp.retire(entry.retires);
         *wc = blank_completion(entry.wr_id, entry.status, entry.opcode, qp.ibv.qp_num);
         wc.byte_len = entry.bytes;
+        self.stamp = entry.stamp;
         self.own_in_a_row += 1;
         true
     }
@@ -251,6 +287,9 @@ impl Entries {
                 *failed = Some(qp);
             }
             if taken == Taken::Receive {
+                if self.stamped {
+                    self.stamp = clock::now();
+                }
                 self.own_in_a_row = 0;
                 self.received_in_a_row += 1;
                 if self.received_in_a_row == IN_A_ROW {
@@ -270,47 +309,87 @@ impl Entries {
     }
 }
 
-pub(crate) unsafe extern "C" fn poll_cq(raw: *mut ibv_cq, num_entries: c_int, wc: *mut ibv_wc) -> c_int {
+impl Cq {
+    /// Whether a glance shows that nothing is there; then waiting sends have had their turn.
+    #[inline]
+    pub(crate) fn is_seen_empty(&self) -> bool {
+        let empty = self.peek.is_empty();
+        if empty {
+            self.ctx().progress();
+        }
+        empty
+    }
+
+    /// Takes completions: how many, or a negative error number.
+    ///
+    /// # Safety
+    /// There is room for so many.
+    #[inline]
+    pub(crate) unsafe fn take(&self, room: c_int, wc: *mut ibv_wc) -> c_int {
+        let mut failed = None;
+        let mut found = 0;
+        let mut entries = self.entries.lock();
+        while found < room {
+            // SAFETY: the caller gives room for so many completions; integers need no initialisation to be written.
+            let wc = unsafe { &mut *wc.add(found as usize) };
+            if !entries.next(wc, &mut failed) {
+                break;
+            }
+            found += 1;
+            if failed.is_some() {
+                break;
+            }
+        }
+        if self.stamped {
+            self.stamp.store(entries.stamp, Relaxed);
+        }
+        // SAFETY: the queue pair is on the list of the queue, whose lock is held, so it has not gone; from here on it is
+        // held.
+        let failed = failed.map(|qp| unsafe { &*qp });
+        if let Some(qp) = failed {
+            qp.holders.fetch_add(1, Relaxed);
+        }
+        let overrun = entries.overrun && found == 0;
+        self.look(&entries);
+        drop(entries);
+        if let Some(qp) = failed {
+            qp.flush();
+            qp.holders.fetch_sub(1, Release);
+            if found == 0 && !overrun && !self.is_seen_empty() {
+                // What was flushed is there now.
+                // SAFETY: as the caller vouches.
+                return unsafe { self.take(room, wc) };
+            }
+        }
+        self.ctx().progress();
+        if overrun { -libc::EOVERFLOW } else { found }
+    }
+}
+
+pub(crate) unsafe extern "C" fn poll_cq(cq: *mut ibv_cq, num_entries: c_int, wc: *mut ibv_wc) -> c_int {
     // SAFETY: the caller gives a live queue of this device.
-    let cq = unsafe { Cq::from(raw) };
-    if cq.peek.is_empty() {
-        cq.ctx().progress();
+    let cq = unsafe { Cq::from(cq) };
+    if cq.is_seen_empty() {
         return 0;
     }
-    let mut failed = None;
-    let mut found = 0;
+    let _alone = cq.extended.as_ref().map(Extended::alone);
+    // SAFETY: the caller gives room for num_entries completions.
+    unsafe { cq.take(num_entries, wc) }
+}
+
+/// man ibv_resize_cq. Completions of receives stand in their own rings and so take no place.
+pub(crate) unsafe extern "C" fn resize_cq(cq: *mut ibv_cq, cqe: c_int) -> c_int {
+    // SAFETY: the caller gives a live queue of this device.
+    let cq = unsafe { Cq::from(cq) };
     let mut entries = cq.entries.lock();
-    while found < num_entries {
-        // SAFETY: the caller gives room for num_entries completions; integers need no initialisation to be written.
-        let wc = unsafe { &mut *wc.add(found as usize) };
-        if !entries.next(wc, &mut failed) {
-            break;
-        }
-        found += 1;
-        if failed.is_some() {
-            break;
-        }
+    let unpolled = entries.own.len();
+    if !(1..=MAX_CQE).contains(&cqe) || unpolled > cqe as usize {
+        return libc::EINVAL;
     }
-    // SAFETY: the queue pair is on the list of the queue, whose lock is held, so it has not gone; from here on it is
-    // held.
-    let failed = failed.map(|qp| unsafe { &*qp });
-    if let Some(qp) = failed {
-        qp.holders.fetch_add(1, Relaxed);
-    }
-    let overrun = entries.overrun && found == 0;
-    cq.look(&entries);
-    drop(entries);
-    if let Some(qp) = failed {
-        qp.flush();
-        qp.holders.fetch_sub(1, Release);
-        if found == 0 && !overrun {
-            // What was flushed is there now.
-            // SAFETY: as the caller vouches.
-            return unsafe { poll_cq(raw, num_entries, wc) };
-        }
-    }
-    cq.ctx().progress();
-    if overrun { -libc::EOVERFLOW } else { found }
+    entries.capacity = cqe as usize;
+    entries.own.reserve_exact(cqe as usize - unpolled);
+    cq.ibv.cqe.store(cqe, Relaxed);
+    0
 }
 
 pub(crate) unsafe extern "C" fn req_notify_cq(cq: *mut ibv_cq, solicited_only: c_int) -> c_int {
@@ -320,27 +399,6 @@ pub(crate) unsafe extern "C" fn req_notify_cq(cq: *mut ibv_cq, solicited_only: c
     0
 }
 
-/// Entries of the table of completion queues in use.
-static INDEXES: Mutex<Indexes> = Mutex::new(Indexes { used: Vec::new(), next: 0, serial: 0 });
-
-struct Indexes {
-    used: Vec<bool>,
-    next: usize,
-    serial: u64,
-}
-
-impl Indexes {
-    /// A free entry, with a serial number that makes its handle unique.
-    fn take(&mut self) -> Option<(u32, u64)> {
-        self.used.resize(CQS, false);
-        let index = (0..CQS).map(|i| (self.next + i) % CQS).find(|i| !self.used[*i])?;
-        self.used[index] = true;
-        self.next = index + 1;
-        self.serial += 1;
-        Some((index as u32, self.serial))
-    }
-}
-
 pub(crate) unsafe extern "C" fn create_cq(
     context: *mut ibv_context,
     cqe: c_int,
@@ -348,34 +406,62 @@ pub(crate) unsafe extern "C" fn create_cq(
     channel: *mut ibv_comp_channel,
     comp_vector: c_int,
 ) -> *mut ibv_cq {
+    let making = Making::plain(cqe, cq_context, channel, comp_vector);
+    // SAFETY: the caller gives an open context, and null or a live channel.
+    unsafe { create(context, making, |_| ()) }
+}
+
+/// Makes a queue, which `install` gives the functions that it has.
+///
+/// # Safety
+/// The context is open and the channel null or alive.
+pub(crate) unsafe fn create(
+    context: *mut ibv_context,
+    making: Making,
+    install: impl FnOnce(&mut ibv_cq_ex),
+) -> *mut ibv_cq {
+    let Making { cqe, cq_context, channel, comp_vector, keeps_latest, stamped, extended } = making;
     if !(1..=MAX_CQE).contains(&cqe) || comp_vector != 0 {
         return fail(libc::EINVAL);
     }
     let Ok(host) = host() else { return fail(libc::ENODEV) };
-    let Some((index, handle)) = INDEXES.lock().unwrap_or_else(PoisonError::into_inner).take() else {
+    let Some((index, handle)) = indexes::take() else {
         return fail(libc::ENOMEM);
     };
     // SAFETY: all-zero bytes are a valid ibv_cq_ex: integers, null pointers, absent functions, an unlocked mutex, an unused
     // condition.
     let mut ibv: ibv_cq_ex = unsafe { std::mem::zeroed() };
+    install(&mut ibv);
     let base = &mut ibv.base;
     (base.context, base.channel, base.cq_context, base.handle, base.cqe) =
-        (context, channel, cq_context, index, cqe);
+        (context, channel, cq_context, index, AtomicI32::new(cqe));
     let capacity = cqe as usize;
     let entries = Entries {
         own: VecDeque::with_capacity(capacity),
         capacity,
         overrun: false,
+        keeps_latest,
+        stamped,
+        stamp: 0,
         receivers: Vec::new(),
         users: 0,
         turn: 0,
         received_in_a_row: 0,
         own_in_a_row: 0,
     };
-    let (taken, acknowledged) = (AtomicU64::new(0), AtomicU64::new(0));
-    let cq =
-        Cq { ibv, index, host, entries: SpinLock::new(entries), peek: Peek::default(), taken, acknowledged };
-    let cq = Box::into_raw(Box::new(cq)).cast::<ibv_cq>();
+    let cq = Box::into_raw(Box::new(Cq {
+        ibv,
+        index,
+        host,
+        entries: SpinLock::new(entries),
+        peek: Peek::default(),
+        extended,
+        stamped,
+        stamp: AtomicU64::new(0),
+        taken: AtomicU64::new(0),
+        acknowledged: AtomicU64::new(0),
+    }))
+    .cast::<ibv_cq>();
     let shared = host.arena.view.cq(index);
     shared.armed.store(0, SeqCst);
     shared.handle.store(handle, Relaxed);
@@ -395,7 +481,7 @@ pub(crate) unsafe extern "C" fn destroy_cq(raw: *mut ibv_cq) -> c_int {
     while cq.taken.load(SeqCst) != cq.acknowledged.load(SeqCst) {
         std::thread::sleep(Duration::from_millis(1));
     }
-    INDEXES.lock().unwrap_or_else(PoisonError::into_inner).used[cq.index as usize] = false;
+    indexes::give_back(cq.index);
     // SAFETY: create_cq made it, and neither queue pairs nor the channel refer to it any more.
     drop(unsafe { Box::from_raw(raw.cast::<Cq>()) });
     0

@@ -9,6 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use verbs::abi::*;
 
 use crate::completion;
+use crate::extended;
 use crate::flight::Keeper;
 use crate::host::{agree, guid, host};
 use crate::limits::{
@@ -145,6 +146,7 @@ pub(crate) unsafe extern "C" fn open_device(device: *mut ibv_device) -> *mut ibv
     // SAFETY: all-zero bytes are a valid verbs_context: integers, null pointers, absent functions, an unlocked mutex.
     let mut verbs: verbs_context = unsafe { std::mem::zeroed() };
     verbs.sz = size_of::<verbs_context>();
+    extended::install(&mut verbs);
     let ibv = &mut verbs.context;
     ibv.abi_compat = std::ptr::without_provenance_mut(ABI_IS_EXTENDED);
     ibv.device = device;

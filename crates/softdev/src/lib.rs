@@ -28,22 +28,29 @@
 //! * `completion`: completion queues; `channel`: completion channels, for whoever sleeps; `arming`: which completion wakes
 //!   him.
 //! * `queue_pair`: creation, state changes, errors; `context`: devices, ports, domains, address handles.
+//! * `builder`: work requests that are built by calls; `polling`: completions that are read member by member;
+//!   `extended`: queries whose answers grow; `clock`: the time of completion stamps.
 //! * `spin`, `timer`: locks between threads, time for retries; `sync`: what protocols are written over to be checked.
 //!
 //! # What is not supported
 //!
-//! Multicast, memory windows, extended verbs (refused: EINVAL or EOPNOTSUPP).
+//! Multicast, memory windows, and of the extended verbs XRC, device memory, raw packets, flow steering, parent domains
+//! (refused: EINVAL or EOPNOTSUPP).
+//! The time stamp of a receive is that of the poll that finds it, not of its arrival.
 //! While a send waits for its receiver, its process must call some verb now and then: nothing else carries on with it.
 //! After `fork`, the child must not use objects of its parent.
 
 mod arena;
 mod arming;
 mod arrive;
+mod builder;
 mod channel;
+mod clock;
 mod completion;
 mod context;
 mod copy;
 mod deliver;
+mod extended;
 mod flight;
 mod foreign;
 mod host;
@@ -52,6 +59,7 @@ mod limits;
 mod link;
 mod memory;
 mod one_sided;
+mod polling;
 mod pool;
 mod queue_pair;
 mod receive;
@@ -93,6 +101,7 @@ pub static PROVIDER: Provider = Provider {
     create_comp_channel: channel::create_comp_channel,
     destroy_comp_channel: channel::destroy_comp_channel,
     create_cq: completion::create_cq,
+    resize_cq: completion::resize_cq,
     destroy_cq: completion::destroy_cq,
     get_cq_event: channel::get_cq_event,
     ack_cq_events: channel::ack_cq_events,
@@ -104,6 +113,7 @@ pub static PROVIDER: Provider = Provider {
     modify_srq: srq::modify_srq,
     query_srq: srq::query_srq,
     destroy_srq: srq::destroy_srq,
+    qp_to_qp_ex: Some(builder::qp_to_qp_ex),
     create_ah: context::create_ah,
     destroy_ah: context::destroy_ah,
     alloc_buffer: Some(memory::alloc_buffer),

@@ -9,6 +9,7 @@ use verbs::abi::*;
 use verbs::transition;
 
 use crate::arming::shown;
+use crate::builder::{self, Builder};
 use crate::channel::notify;
 use crate::completion::Cq;
 use crate::context::{Ctx, Pd, fail, is_valid_route};
@@ -46,6 +47,8 @@ pub(crate) struct Qp {
     pub(crate) receiving: Receiving,
     /// Threads that hold the queue pair although no list that they have locked does: destruction waits for them.
     pub(crate) holders: AtomicU32,
+    /// For who builds work requests by calls.
+    pub(crate) builder: Option<Builder>,
 }
 
 impl Qp {
@@ -156,8 +159,15 @@ fn indexes() -> std::sync::MutexGuard<'static, Indexes> {
 }
 
 pub(crate) unsafe extern "C" fn create_qp(pd: *mut ibv_pd, init: *mut ibv_qp_init_attr) -> *mut ibv_qp {
-    // SAFETY: the caller gives readable and writable attributes.
-    let init = unsafe { &mut *init };
+    // SAFETY: the caller gives a live domain, live queues, and readable and writable attributes.
+    unsafe { create(pd, &mut *init, false) }
+}
+
+/// Makes a queue pair, perhaps one with builders of work requests.
+///
+/// # Safety
+/// The domain and the queues are alive.
+pub(crate) unsafe fn create(pd: *mut ibv_pd, init: &mut ibv_qp_init_attr, builders: bool) -> *mut ibv_qp {
     let service_known = matches!(init.qp_type, IBV_QPT_RC | IBV_QPT_UC | IBV_QPT_UD);
     if !service_known {
         return fail(libc::EOPNOTSUPP);
@@ -196,6 +206,9 @@ pub(crate) unsafe extern "C" fn create_qp(pd: *mut ibv_pd, init: *mut ibv_qp_ini
     (base.context, base.qp_context, base.pd) = (domain.ibv.context, init.qp_context, pd);
     (base.send_cq, base.recv_cq, base.srq) = (init.send_cq, init.recv_cq, init.srq);
     (base.handle, base.qp_num, base.qp_type) = (index, host.block << QP_INDEX_BITS | index, init.qp_type);
+    if builders {
+        builder::install(&mut ibv);
+    }
     let qp = Box::into_raw(Box::new(Qp {
         ibv,
         host,
@@ -210,6 +223,7 @@ pub(crate) unsafe extern "C" fn create_qp(pd: *mut ibv_pd, init: *mut ibv_qp_ini
         initiator_depth: AtomicU8::new(0),
         receiving,
         holders: AtomicU32::new(0),
+        builder: builders.then(|| Builder::new(&cap, init.qp_type)),
     }));
     if let Some(srq) = srq {
         srq.attach(qp);

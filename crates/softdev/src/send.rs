@@ -93,6 +93,25 @@ pub(crate) unsafe extern "C" fn post_send(
 }
 
 impl Qp {
+    /// Posts all of these requests or none.
+    ///
+    /// # Safety
+    /// As for [`post`](Self::post), which would refuse none of them for what it says itself.
+    #[inline]
+    pub(crate) unsafe fn post_together(&self, requests: &[ibv_send_wr]) -> Result<(), c_int> {
+        let mut queue = self.send.lock();
+        // Under the lock the state may change to one in which requests are flushed, but not to one that refuses them.
+        if self.state() < IBV_QPS_RTS {
+            return Err(libc::EINVAL);
+        }
+        let under_way = queue.tail.wrapping_sub(self.retired.load(Acquire)) as usize;
+        if under_way + requests.len() > self.cap.max_send_wr as usize {
+            return Err(libc::ENOMEM);
+        }
+        // SAFETY: the caller vouches for the requests.
+        requests.iter().try_for_each(|request| unsafe { self.post(&mut queue, request) })
+    }
+
     /// # Safety
     /// The request's elements are readable; its address handle, where the service has one, is alive.
     #[inline]
@@ -342,6 +361,7 @@ impl Qp {
             opcode: work.opcode,
             bytes: work.bytes,
             retires: work.position.wrapping_add(1),
+            stamp: 0,
         };
         cq.push(entry, status != IBV_WC_SUCCESS);
     }

@@ -34,6 +34,33 @@ impl<T, Flag: Atomic<Value = bool>> SpinLock<T, Flag> {
         Guard(self)
     }
 
+    /// Takes the lock and keeps it until a [`held`](Self::held) guard goes.
+    #[inline]
+    pub(crate) fn hold(&self) {
+        std::mem::forget(self.lock());
+    }
+
+    /// As [`hold`](Self::hold), where the program promises that only one thread is there: one plain store.
+    #[inline]
+    pub(crate) fn hold_alone(&self) {
+        self.held.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether somebody holds the lock.
+    #[inline]
+    pub(crate) fn is_held(&self) -> bool {
+        self.held.load(Ordering::Relaxed)
+    }
+
+    /// The guard of a lock that is held across calls: releases it, unless it is forgotten.
+    ///
+    /// # Safety
+    /// The caller is who holds it, by [`hold`](Self::hold) or [`hold_alone`](Self::hold_alone), and has no other guard.
+    #[inline]
+    pub(crate) unsafe fn held(&self) -> Guard<'_, T, Flag> {
+        Guard(self)
+    }
+
     #[cold]
     fn wait(&self) {
         for _ in 0..Flag::On::SPINS {
@@ -137,5 +164,24 @@ mod tests {
             let why = model::must_fail(count(1, without(order)));
             assert!(why.contains("access"), "{why}");
         }
+    }
+
+    #[test]
+    fn a_lock_outlives_the_call_that_takes_it() {
+        let lock = SpinLock::new(0);
+        lock.hold();
+        assert!(lock.is_held());
+        std::thread::scope(|scope| {
+            let other = scope.spawn(|| *lock.lock());
+            std::thread::sleep(std::time::Duration::from_millis(20));
+            assert!(!other.is_finished());
+            // SAFETY: this thread holds it.
+            *unsafe { lock.held() } += 1;
+            assert_eq!(other.join().unwrap(), 1);
+        });
+        lock.hold_alone();
+        // SAFETY: as above.
+        drop(unsafe { lock.held() });
+        assert!(!lock.is_held());
     }
 }

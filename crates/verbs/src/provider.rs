@@ -43,6 +43,7 @@ pub struct Provider {
         *mut ibv_comp_channel,
         c_int,
     ) -> *mut ibv_cq,
+    pub resize_cq: unsafe extern "C" fn(*mut ibv_cq, c_int) -> c_int,
     pub destroy_cq: unsafe extern "C" fn(*mut ibv_cq) -> c_int,
     pub get_cq_event:
         unsafe extern "C" fn(*mut ibv_comp_channel, *mut *mut ibv_cq, *mut *mut c_void) -> c_int,
@@ -55,6 +56,8 @@ pub struct Provider {
     pub modify_srq: unsafe extern "C" fn(*mut ibv_srq, *mut ibv_srq_attr, c_int) -> c_int,
     pub query_srq: unsafe extern "C" fn(*mut ibv_srq, *mut ibv_srq_attr) -> c_int,
     pub destroy_srq: unsafe extern "C" fn(*mut ibv_srq) -> c_int,
+    /// Since rdma-core 23.
+    pub qp_to_qp_ex: Option<unsafe extern "C" fn(*mut ibv_qp) -> *mut ibv_qp_ex>,
     pub create_ah: unsafe extern "C" fn(*mut ibv_pd, *mut ibv_ah_attr) -> *mut ibv_ah,
     pub destroy_ah: unsafe extern "C" fn(*mut ibv_ah) -> c_int,
     /// Memory that the device reaches without a copy in between, if it has such memory: what is registered from it

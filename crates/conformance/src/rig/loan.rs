@@ -1,6 +1,7 @@
 //! Objects of a rig in the hands of another thread.
 
 use std::ptr::null_mut;
+use std::sync::atomic::Ordering::Relaxed;
 
 use verbs::Provider;
 use verbs::abi::*;
@@ -82,5 +83,21 @@ impl Loan<ibv_qp> {
         let post = unsafe { (*(*self.object).context).ops.post_send }.expect("a provider fills post_send");
         // SAFETY: the queue pair is alive and the request readable.
         unsafe { post(self.object, &raw mut wr, &raw mut bad) }
+    }
+
+    /// Builds a signalled Send of an element; the error number.
+    pub fn build(&self, sge: ibv_sge) -> i32 {
+        let convert = self.provider.qp_to_qp_ex.expect("the provider has builders");
+        // SAFETY: the queue pair is alive.
+        let qp = unsafe { convert(self.object) };
+        // SAFETY: the queue pair is alive and was made with builders, so it has these functions.
+        unsafe {
+            (*qp).wr_start.expect("wr_start")(qp);
+            (*qp).wr_id.store(2, Relaxed);
+            (*qp).wr_flags.store(IBV_SEND_SIGNALED, Relaxed);
+            (*qp).wr_send.expect("wr_send")(qp);
+            (*qp).wr_set_sge.expect("wr_set_sge")(qp, sge.lkey, sge.addr, sge.length);
+            (*qp).wr_complete.expect("wr_complete")(qp)
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! Loops over one-sided operations that are too fast to be told one by one.
 
-use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64};
 use std::sync::atomic::Ordering::{Acquire, SeqCst};
+use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64};
 use std::time::{Duration, Instant};
 
 use verbs::abi::*;

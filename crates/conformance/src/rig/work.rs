@@ -7,7 +7,7 @@ use verbs::abi::*;
 use super::{KEY_ZERO, Rig, pattern};
 
 impl Rig {
-    fn element(&self, w: &[u64]) -> ibv_sge {
+    pub(crate) fn element(&self, w: &[u64]) -> ibv_sge {
         let region = &self.regions[w[0] as usize];
         let lkey = match w[3] {
             0 => region.lkey,

@@ -2,6 +2,7 @@
 //! `ibv_cq_ex`.
 
 use std::ffi::{c_int, c_void};
+use std::mem::offset_of;
 use std::ops::Deref;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
@@ -350,4 +351,31 @@ pub struct verbs_context {
     pub abi_placeholder3: u64,
     pub sz: usize,
     pub context: ibv_context,
+}
+
+/// What stands around a context; null where it has no extended verbs (`verbs_get_ctx` of the header).
+///
+/// # Safety
+/// The context is open.
+#[inline]
+pub unsafe fn verbs_get_ctx(context: *mut ibv_context) -> *mut verbs_context {
+    // SAFETY: the caller vouches for the context.
+    if unsafe { (*context).abi_compat }.addr() != ABI_IS_EXTENDED {
+        return std::ptr::null_mut();
+    }
+    // SAFETY: with such a mark the context is the last member of a verbs_context.
+    unsafe { context.byte_sub(offset_of!(verbs_context, context)).cast() }
+}
+
+/// An extended verb of an open context, if its library and its device have it (`verbs_get_ctx_op` of the header). Members
+/// are added in front, so an older library's context may begin behind the one that is asked for. Unsafe to expand where
+/// the context is not open.
+#[macro_export]
+macro_rules! verbs_get_ctx_op {
+    ($context:expr, $verb:ident) => {{
+        let found = $crate::abi::verbs_get_ctx($context);
+        let reach = ::std::mem::size_of::<$crate::abi::verbs_context>()
+            - ::std::mem::offset_of!($crate::abi::verbs_context, $verb);
+        if found.is_null() || (*found).sz < reach { None } else { (*found).$verb }
+    }};
 }

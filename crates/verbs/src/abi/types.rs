@@ -1,7 +1,7 @@
 //! Structures of `<infiniband/verbs.h>`.
 
 use std::ffi::{c_char, c_int, c_void};
-use std::sync::atomic::AtomicU32;
+use std::sync::atomic::{AtomicI32, AtomicU32};
 
 use super::constants::*;
 
@@ -317,7 +317,8 @@ pub struct ibv_cq {
     pub channel: *mut ibv_comp_channel,
     pub cq_context: *mut c_void,
     pub handle: u32,
-    pub cqe: c_int,
+    /// Entries. Resizing writes it while others use the queue, hence atomic.
+    pub cqe: AtomicI32,
     pub mutex: libc::pthread_mutex_t,
     pub cond: libc::pthread_cond_t,
     pub comp_events_completed: u32,

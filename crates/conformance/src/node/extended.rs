@@ -1,0 +1,153 @@
+//! What a case does with the extended verbs.
+
+use std::time::Instant;
+
+use verbs::abi::*;
+
+use super::{Node, PATIENCE};
+use crate::rig::{Element, op, wr};
+use crate::shape::{Remote, Shape, Side, Wc};
+
+/// A completion that was read member by member.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Read {
+    pub wc: Wc,
+    /// Ticks of the device's clock.
+    pub stamp: u64,
+    /// Nanoseconds since 1970.
+    pub wallclock: u64,
+}
+
+impl Node {
+    /// A queue that is read member by member: with fields (`IBV_WC_EX_WITH_*`) and flags (`IBV_CREATE_CQ_ATTR_*`).
+    #[track_caller]
+    pub fn cq_ex(&mut self, entries: u32, fields: u32, flags: u32) -> usize {
+        let mask = if flags == 0 { 0 } else { IBV_CQ_INIT_ATTR_MASK_FLAGS };
+        let words = [entries, 0, fields, mask, flags, 0].map(u64::from);
+        self.make(op::CQ_EX, &words)
+    }
+
+    /// A side whose sends can be built by calls (`IBV_QP_EX_WITH_*`).
+    #[track_caller]
+    pub fn building_side(&mut self, shape: &Shape, operations: u32) -> Side {
+        let (pd, send_cq, receive_cq) = (self.pd(), self.cq(shape.entries), self.cq(shape.entries));
+        let region = self.region(pd, shape.bytes, shape.access);
+        let cqs = [send_cq, receive_cq];
+        let mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+        let words = [mask, 0, operations].map(u64::from);
+        let made = self.get(op::QP_EX, &[&words[..], &shape.words(pd, cqs)].concat());
+        self.side_of(shape, pd, cqs, region, &made)
+    }
+
+    /// A side whose completions are read member by member.
+    #[track_caller]
+    pub fn reading_side(&mut self, shape: &Shape, fields: u32) -> Side {
+        let pd = self.pd();
+        let cqs = [self.cq_ex(shape.entries, fields, 0), self.cq_ex(shape.entries, fields, 0)];
+        let region = self.region(pd, shape.bytes, shape.access);
+        self.side_with(shape, pd, cqs, region)
+    }
+
+    /// A step of a builder, which says nothing before completion.
+    #[track_caller]
+    pub fn step(&mut self, side: &Side, step: u64, words: &[u64]) {
+        let errno = self.try_step(side, step, words);
+        assert_eq!(errno, 0, "step {step} {words:?}");
+    }
+
+    #[track_caller]
+    pub fn try_step(&mut self, side: &Side, step: u64, words: &[u64]) -> i32 {
+        self.errno(op::WR, &[&[side.qp as u64, step], words].concat())
+    }
+
+    /// Identifier and flags of what is built next.
+    #[track_caller]
+    pub fn tag(&mut self, side: &Side, id: u64, flags: u32) {
+        self.step(side, wr::TAG, &[id, u64::from(flags)]);
+    }
+
+    /// Builds a signalled Send.
+    #[track_caller]
+    pub fn build_send(&mut self, side: &Side, id: u64, element: Element) {
+        self.tag(side, id, IBV_SEND_SIGNALED);
+        self.step(side, wr::SEND, &[]);
+        self.step(side, wr::SGE, &element);
+    }
+
+    /// Builds a signalled request that reaches for memory of the peer; further words are its own.
+    #[track_caller]
+    pub fn build_reach(
+        &mut self,
+        side: &Side,
+        id: u64,
+        step: u64,
+        remote: Remote,
+        own: &[u64],
+        element: Element,
+    ) {
+        self.tag(side, id, IBV_SEND_SIGNALED);
+        self.step(side, step, &[&[u64::from(remote.key), remote.addr], own].concat());
+        self.step(side, wr::SGE, &element);
+    }
+
+    /// Begins to poll, or goes on: a completion, or the error number.
+    #[track_caller]
+    pub fn try_read(&mut self, command: u64, cq: usize) -> Result<Read, i32> {
+        let answer = self.call(command, &[cq as u64]);
+        if answer[0] != 0 {
+            return Err(answer[0] as i32);
+        }
+        let wc = Wc {
+            id: answer[1],
+            status: answer[2] as u32,
+            opcode: answer[3] as u32,
+            byte_len: answer[4] as u32,
+            imm: u32::from_be(answer[5] as u32),
+            qp: answer[6] as u32,
+            src_qp: answer[7] as u32,
+            flags: answer[8] as u32,
+        };
+        Ok(Read { wc, stamp: answer[9], wallclock: answer[10] })
+    }
+
+    #[track_caller]
+    pub fn end_read(&mut self, cq: usize) {
+        self.get(op::END_POLL, &[cq as u64]);
+    }
+
+    /// Reads until `n` completions have come, in as few polls as they allow.
+    #[track_caller]
+    pub fn read_all(&mut self, cq: usize, n: usize) -> Vec<Read> {
+        let start = Instant::now();
+        let mut found = Vec::new();
+        while found.len() < n {
+            assert!(start.elapsed() < PATIENCE, "{} of {n} completions came: {found:?}", found.len());
+            let mut next = self.try_read(op::START_POLL, cq);
+            let begun = next.is_ok();
+            while let Ok(read) = next {
+                found.push(read);
+                next = self.try_read(op::NEXT_POLL, cq);
+            }
+            assert_eq!(next, Err(libc::ENOENT), "an empty queue");
+            if begun {
+                self.end_read(cq);
+            }
+        }
+        assert_eq!(found.len(), n, "{found:?}");
+        found
+    }
+
+    /// Ticks of the device's clock, and nanoseconds since 1970.
+    #[track_caller]
+    pub fn clock(&mut self) -> (u64, u64) {
+        let words = self.get(op::CLOCK, &[]);
+        (words[0], words[1])
+    }
+
+    /// Ticks of the device's clock in a millisecond.
+    #[track_caller]
+    pub fn ticks_per_ms(&mut self) -> u64 {
+        let room = size_of::<ibv_device_attr_ex>() as u64;
+        self.get(op::DEVICE_EX, &[room, 0])[1]
+    }
+}

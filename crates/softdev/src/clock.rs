@@ -1,0 +1,78 @@
+//! The clock of completion time stamps.
+//!
+//! It is the kernel's `CLOCK_MONOTONIC` in nanoseconds: all processes of a host share it, so a requester can stamp what it
+//! completes for its peer, and a program can compare a stamp with its own readings. (Processes in time namespaces of
+//! different offsets are the exception.)
+
+use std::ffi::c_int;
+
+use rustix::time::{ClockId, clock_gettime};
+use verbs::abi::*;
+
+/// Its frequency (`hca_core_clock`): a tick is a nanosecond.
+pub(crate) const CLOCK_KHZ: u64 = 1_000_000;
+/// Bits of a stamp that count (`completion_timestamp_mask`): 64 bits of nanoseconds last for centuries.
+pub(crate) const CLOCK_MASK: u64 = u64::MAX;
+
+/// Its time, about 20 ns per reading and no system call.
+#[inline]
+pub(crate) fn now() -> u64 {
+    nanoseconds(ClockId::Monotonic)
+}
+
+/// What has to be added to a stamp, wrapping, for nanoseconds since 1970.
+pub(crate) fn to_wallclock() -> u64 {
+    // The wall clock is read between two readings of the other, so that the two are of one moment, nearly.
+    let (before, wall, after) = (now(), nanoseconds(ClockId::Realtime), now());
+    wall.wrapping_sub(before.midpoint(after))
+}
+
+#[inline]
+fn nanoseconds(clock: ClockId) -> u64 {
+    let time = clock_gettime(clock);
+    time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_nsec.cast_unsigned()
+}
+
+/// man ibv_query_rt_values_ex. As adapters do, all of the clock's ticks stand in `tv_nsec`.
+pub(crate) unsafe extern "C" fn query_rt_values(_: *mut ibv_context, values: *mut ibv_values_ex) -> c_int {
+    // SAFETY: the caller gives readable and writable values.
+    let values = unsafe { &mut *values };
+    if values.comp_mask & !IBV_VALUES_MASK_RAW_CLOCK != 0 {
+        return libc::EINVAL;
+    }
+    if values.comp_mask & IBV_VALUES_MASK_RAW_CLOCK != 0 {
+        values.raw_clock = libc::timespec { tv_sec: 0, tv_nsec: now().cast_signed() };
+    }
+    0
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+    use super::*;
+
+    #[test]
+    fn a_stamp_becomes_the_time_of_day() {
+        let before = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+        let wall = Duration::from_nanos(now().wrapping_add(to_wallclock()));
+        let after = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+        // Whoever sets the clock meanwhile fails this; a CPU that is taken away between readings must not.
+        let slack = Duration::from_millis(200);
+        assert!(before < wall + slack && wall < after + slack, "{before:?} {wall:?} {after:?}");
+    }
+
+    #[test]
+    fn the_raw_clock_is_the_clock_of_stamps() {
+        let mut values = ibv_values_ex {
+            comp_mask: IBV_VALUES_MASK_RAW_CLOCK,
+            raw_clock: libc::timespec { tv_sec: 7, tv_nsec: 7 },
+        };
+        let before = now();
+        // SAFETY: the values are readable and writable; the context is not looked at.
+        assert_eq!(unsafe { query_rt_values(std::ptr::null_mut(), &raw mut values) }, 0);
+        let raw = values.raw_clock.tv_nsec.cast_unsigned();
+        assert!((before..=now()).contains(&raw), "{raw} is not after {before}");
+        assert_eq!((values.raw_clock.tv_sec, values.comp_mask), (0, IBV_VALUES_MASK_RAW_CLOCK));
+    }
+}
