@@ -171,6 +171,7 @@ pub const DEPARTURES: &[Theme] = &[
                 "completions have no time stamps: RXE_SUP_WC_FLAGS (providers/rxe/rxe.c), and no clock can be read",
                 &[
                     "extended::stamps_say_when_a_send_was_done",
+                    "extended::stamps_say_when_a_message_came",
                     "extended::stamps_keep_the_order_of_completions",
                     "extended::the_clock_has_its_frequency",
                 ],

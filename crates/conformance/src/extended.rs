@@ -199,6 +199,24 @@ pub(crate) fn stamps_say_when_a_send_was_done(bench: &mut Bench) {
     }
 }
 
+pub(crate) fn stamps_say_when_a_message_came(bench: &mut Bench) {
+    for service in [IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD] {
+        let (a, b) = connected(bench, &Shape::open(service), STAMP | WALLCLOCK);
+        let handle = bench.near.handle(a.pd, b.gid);
+        // One that a line holds, and one that it does not.
+        for (id, bytes) in [(0, 8), (1, 1000)] {
+            bench.far.receive(b.qp, id, &[b.at(0, 2048)]);
+            let before = bench.far.clock();
+            bench.near.send(a.qp, Send::new(id, &[a.at(0, bytes)]).to(handle, b.number, QKEY));
+            std::thread::sleep(LATE);
+            let after = bench.far.clock();
+            let read = bench.far.read_all(b.receive_cq, 1)[0];
+            check_stamp(bench.far.ticks_per_ms(), before, read, after);
+            bench.near.read_all(a.send_cq, 1);
+        }
+    }
+}
+
 /// How long completions are left before they are read.
 const LATE: Duration = Duration::from_millis(60);
 

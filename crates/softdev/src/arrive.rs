@@ -58,9 +58,10 @@ impl Qp {
         (n, self.receiving.slot(n))
     }
 
-    /// Takes the next completed receive. Called under the lock of the completion queue that the receives go to.
+    /// Takes the next completed receive, with what its line says of the time (0 for one that is flushed). Called under the
+    /// lock of the completion queue that the receives go to.
     #[inline]
-    pub(crate) fn receive_completion(&self, wc: &mut ibv_wc) -> Taken {
+    pub(crate) fn receive_completion(&self, wc: &mut ibv_wc, stamp: &mut u64) -> Taken {
         let receiving = &self.receiving;
         let n = receiving.head.load(Relaxed);
         let slot = receiving.slot(n);
@@ -71,6 +72,7 @@ impl Qp {
                 return taken;
             }
         }
+        *stamp = slot.stamp();
         if let Some(srq) = receiving.srq {
             return self.take_shared(n, slot, srq, wc);
         }
@@ -80,6 +82,7 @@ impl Qp {
         if slot.state.load(Acquire) == done {
             self.take(&receiving.wqes, self.pd, n, slot, wc);
         } else {
+            *stamp = 0;
             let wr_id = receiving.wqes.load(n).wr_id;
             *wc = blank_completion(wr_id, IBV_WC_WR_FLUSH_ERR, IBV_WC_RECV, self.ibv.qp_num);
             self.pass(n, slot);
@@ -90,7 +93,7 @@ impl Qp {
 
     /// Takes a message that is there and has a receive of a shared queue.
     fn take_shared(&self, n: u32, slot: &Slot, srq: &Srq, wc: &mut ibv_wc) -> Taken {
-        let index = slot.index.load(Relaxed);
+        let index = u32::from(slot.index.load(Relaxed));
         let is_taken = srq.taken(index).is_some();
         if is_taken {
             self.take(&srq.wqes, srq.pd, index, slot, wc);
@@ -105,7 +108,8 @@ impl Qp {
         let head = self.receiving.head.load(Acquire);
         (0..self.receiving.ring.size).map(|i| head.wrapping_add(i)).any(|n| {
             let slot = self.receiving.slot(n);
-            slot.state.load(Acquire) == SlotState::Done(n).encode() && slot.index.load(Relaxed) == index
+            slot.state.load(Acquire) == SlotState::Done(n).encode()
+                && u32::from(slot.index.load(Relaxed)) == index
         })
     }
 

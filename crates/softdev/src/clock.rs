@@ -9,6 +9,8 @@ use std::ffi::c_int;
 use rustix::time::{ClockId, clock_gettime};
 use verbs::abi::*;
 
+use crate::shared::STAMP_BITS;
+
 /// Its frequency (`hca_core_clock`): a tick is a nanosecond.
 pub(crate) const CLOCK_KHZ: u64 = 1_000_000;
 /// Bits of a stamp that count (`completion_timestamp_mask`): 64 bits of nanoseconds last for centuries.
@@ -18,6 +20,17 @@ pub(crate) const CLOCK_MASK: u64 = u64::MAX;
 #[inline]
 pub(crate) fn now() -> u64 {
     nanoseconds(ClockId::Monotonic)
+}
+
+/// The last moment whose low bits are these, as far as a line has room for them; now for 0: what is flushed says nothing of
+/// the time, and comes into being when it is found.
+pub(crate) fn recent(bits: u64) -> u64 {
+    before(now(), bits)
+}
+
+fn before(now: u64, bits: u64) -> u64 {
+    const RANGE: u64 = 1 << STAMP_BITS;
+    if bits == 0 { now } else { now.saturating_sub(now.wrapping_sub(bits) & (RANGE - 1)) }
 }
 
 /// What has to be added to a stamp, wrapping, for nanoseconds since 1970.
@@ -60,6 +73,19 @@ mod tests {
         // Whoever sets the clock meanwhile fails this; a CPU that is taken away between readings must not.
         let slack = Duration::from_millis(200);
         assert!(before < wall + slack && wall < after + slack, "{before:?} {wall:?} {after:?}");
+    }
+
+    #[test]
+    fn a_short_stamp_is_of_the_last_moment_that_it_fits() {
+        let range = 1_u64 << STAMP_BITS;
+        for now in [5 * range + 7, 5 * range - 1, range / 2] {
+            for age in [0, 1, 6, 1000, range / 3] {
+                let then = now - age;
+                assert_eq!(before(now, then % range), then, "{age} before {now}");
+            }
+            assert_eq!(before(now, 0), now);
+        }
+        assert_eq!(before(10, 20), 0, "what no requester of ours says");
     }
 
     #[test]

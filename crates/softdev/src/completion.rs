@@ -158,6 +158,11 @@ impl Cq {
         unsafe { Ctx::from(self.ibv.context) }
     }
 
+    /// Whether completions get a time stamp.
+    pub(crate) fn is_stamped(&self) -> bool {
+        self.stamped
+    }
+
     /// What it has besides where it was made by `ibv_create_cq_ex`.
     #[inline]
     pub(crate) fn extended(&self) -> Option<&Extended> {
@@ -282,13 +287,13 @@ impl Entries {
             }
             let qp = self.receivers[self.turn];
             // SAFETY: a queue pair takes itself off the list, under the lock that is held, before it goes.
-            let taken = unsafe { &*qp }.receive_completion(wc);
+            let taken = unsafe { &*qp }.receive_completion(wc, &mut self.stamp);
             if taken == Taken::Failure {
                 *failed = Some(qp);
             }
             if taken == Taken::Receive {
                 if self.stamped {
-                    self.stamp = clock::now();
+                    self.stamp = clock::recent(self.stamp);
                 }
                 self.own_in_a_row = 0;
                 self.received_in_a_row += 1;

@@ -12,6 +12,7 @@ use verbs::abi::*;
 use crate::arming::shown;
 use crate::arrive::grh;
 use crate::channel::notify;
+use crate::clock;
 use crate::copy::{Piece, Place, gather_small, scatter};
 use crate::host::{Host, agree};
 use crate::lane::PostedReceive;
@@ -127,7 +128,7 @@ impl Target {
         let n = self.lane.next();
         match &self.pool {
             Some(pool) => match attempt.take(pool, |_| true) {
-                Ok(ticket) => self.lane.slot(n).index.store(ticket.index, Relaxed),
+                Ok(ticket) => self.lane.slot(n).index.store(ticket.index as u16, Relaxed),
                 Err(_) => return Delivery::NotReady,
             },
             None if self.lane.credit_for(self.shared(), n).is_none() => return Delivery::NotReady,
@@ -204,7 +205,7 @@ impl Attempt<'_> {
             Err(Refusal::Empty) => return Delivery::NotReady,
             Err(Refusal::Short) => return Delivery::TooLong,
         };
-        self.target.lane.slot(n).index.store(ticket.index, Relaxed);
+        self.target.lane.slot(n).index.store(ticket.index as u16, Relaxed);
         let filled = self.fill(pool.receive(ticket.index));
         let is_used = !matches!(filled, Err(Misfit::Gone))
             && (self.is_reliable() || !matches!(filled, Err(Misfit::Short)));
@@ -327,7 +328,7 @@ impl Attempt<'_> {
         }
         let posted = match ticket {
             Some((pool, ticket)) => {
-                slot.index.store(ticket.index, Relaxed);
+                slot.index.store(ticket.index as u16, Relaxed);
                 pool.receive(ticket.index)
             }
             None => self.target.lane.post(self.shared, n),
@@ -376,6 +377,9 @@ impl Attempt<'_> {
                 | flag(message.written, FLAG_WRITE),
             Relaxed,
         );
+        if self.shared.stamped.load(Relaxed) != 0 {
+            slot.set_stamp(clock::now());
+        }
         if let Some(datagram) = message.datagram {
             slot.service_level.store(datagram.service_level, Relaxed);
             slot.traffic_class.store(datagram.traffic_class, Relaxed);

@@ -36,7 +36,6 @@
 //!
 //! Multicast, memory windows, and of the extended verbs XRC, device memory, raw packets, flow steering, parent domains
 //! (refused: EINVAL or EOPNOTSUPP).
-//! The time stamp of a receive is that of the poll that finds it, not of its arrival.
 //! While a send waits for its receiver, its process must call some verb now and then: nothing else carries on with it.
 //! After `fork`, the child must not use objects of its parent.
 

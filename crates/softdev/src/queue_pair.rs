@@ -243,6 +243,7 @@ fn publish(qp: &Qp) {
     shared.pd.store(qp.pd, Relaxed);
     shared.recv_cq.store(recv_cq.index, Relaxed);
     qp.receiving.show(&shared.posted);
+    shared.stamped.store(u32::from(recv_cq.is_stamped()), Relaxed);
     shared.access.store(0, Relaxed);
     shared.dest_qp_num.store(0, Relaxed);
     shared.next.value.store(0, Relaxed);

@@ -284,7 +284,7 @@ impl Qp {
             let slot = self.receiving.slot(n.wrapping_add(i));
             match SlotState::decode(slot.state.load(Acquire)) {
                 SlotState::Done(done) if done == n.wrapping_add(i) => {
-                    let index = slot.index.load(Relaxed);
+                    let index = u32::from(slot.index.load(Relaxed));
                     if srq.taken(index).is_some() {
                         srq.give_back(index);
                     }

@@ -23,7 +23,7 @@
 
 use std::ptr::NonNull;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
-use std::sync::atomic::{AtomicI32, AtomicU8, AtomicU32, AtomicU64};
+use std::sync::atomic::{AtomicI32, AtomicU8, AtomicU16, AtomicU32, AtomicU64};
 
 use verbs::abi::*;
 
@@ -78,6 +78,8 @@ pub(crate) struct SharedQp {
     pub(crate) access: AtomicU32,
     /// Reads and atomics that it answers at a time (`max_dest_rd_atomic`).
     pub(crate) responder_resources: AtomicU32,
+    /// 1 where its receives get a time stamp.
+    pub(crate) stamped: AtomicU32,
     /// For the requesters: the next receive to be filled.
     pub(crate) next: Line,
     /// For its own requests: the queue pair that it is sending to or in whose domain's memory it is at work, or 0. Who
@@ -221,12 +223,35 @@ pub(crate) struct Slot {
     pub(crate) flags: AtomicU8,
     pub(crate) service_level: AtomicU8,
     pub(crate) traffic_class: AtomicU8,
-    /// Index of the receive that was taken from a shared receive queue.
-    pub(crate) index: AtomicU32,
-    reserved: AtomicU32,
+    /// Index of the receive that was taken from a shared receive queue, which has at most `MAX_WR`.
+    pub(crate) index: AtomicU16,
+    stamp_high: AtomicU16,
+    stamp_low: AtomicU32,
     /// A payload of at most [`SLOT_PAYLOAD`] bytes.
     pub(crate) payload: [AtomicU64; 4],
 }
+
+impl Slot {
+    /// Says when the requester has completed it, in ticks of [`clock`](crate::clock): their low [`STAMP_BITS`]. Only where the
+    /// receiver's queue has stamps.
+    #[inline]
+    pub(crate) fn set_stamp(&self, ticks: u64) {
+        self.stamp_low.store(ticks as u32, Relaxed);
+        self.stamp_high.store((ticks >> 32) as u16, Relaxed);
+    }
+
+    /// When that was.
+    #[inline]
+    pub(crate) fn stamp(&self) -> u64 {
+        u64::from(self.stamp_low.load(Relaxed)) | u64::from(self.stamp_high.load(Relaxed)) << 32
+    }
+}
+
+/// Bits of a time stamp that a line has room for: three days of nanoseconds, so that a completion that is polled within so
+/// long tells which.
+pub(crate) const STAMP_BITS: u32 = 48;
+
+const _: () = assert!(MAX_WR as usize <= 1 << u16::BITS, "an index of a shared receive queue fits in a slot");
 
 /// Payload bytes that travel in a slot's own line: a small message costs one cache-line transfer.
 pub(crate) const SLOT_PAYLOAD: usize = 32;
