@@ -124,10 +124,6 @@ pub(crate) unsafe fn mcast(_: *mut ibv_qp, _: *const ibv_gid, _lid: u16) -> c_in
     NOT_SUPPORTED
 }
 
-pub(crate) unsafe fn resize_cq(_: *mut ibv_cq, _cqe: c_int) -> c_int {
-    NOT_SUPPORTED
-}
-
 /// A device that has no asynchronous events.
 pub(crate) unsafe fn get_async_event(_: *mut ibv_context, _: *mut ibv_async_event) -> c_int {
     fail::<c_void>(NOT_SUPPORTED);

@@ -91,7 +91,7 @@ symbols! {
     ibv_create_comp_channel(Context) -> Channel = PROVIDER.create_comp_channel;
     ibv_destroy_comp_channel(Channel) -> c_int = PROVIDER.destroy_comp_channel;
     ibv_create_cq(Context, c_int, Any, Channel, c_int) -> Cq = PROVIDER.create_cq;
-    ibv_resize_cq(Cq, c_int) -> c_int = refused::resize_cq;
+    ibv_resize_cq(Cq, c_int) -> c_int = PROVIDER.resize_cq;
     ibv_destroy_cq(Cq) -> c_int = PROVIDER.destroy_cq;
     ibv_get_cq_event(Channel, *mut Cq, *mut Any) -> c_int = PROVIDER.get_cq_event;
     ibv_ack_cq_events(Cq, u32) = PROVIDER.ack_cq_events;
