@@ -19,7 +19,8 @@ usage: cargo xtask COMMAND
   test      all tests; what needs a thing that is not installed is skipped and says so
   ci        installs what the tests need (packages only as root), then check, test, vm-tests, parity --quick and a quick
             run; nothing is skipped
-  bench     the project's performance claims, as ratios measured side by side in one run
+  bench     the project's performance claims: softdev beside UCX, libfabric, Open MPI and the raw limits, as ratios measured
+            side by side in one run (--help tells more)
   parity    rdmascope beside perftest and qperf on rxe0, in one boot, as ratios (--help tells more)
   vm        runs a command in a virtual machine with a real kernel device, rxe0 (--help tells more)
   vm-tests  the tests that need a kernel device, on rxe0 in one boot of that machine";
@@ -31,7 +32,7 @@ fn main() -> ExitCode {
         return ExitCode::FAILURE;
     }
     let result = match command.as_str() {
-        "bench" => bench::run(),
+        "bench" => return bench::run(std::env::args().skip(2)),
         "check" => check::run(),
         "ci" => ci::run(),
         "parity" => return parity::run(std::env::args().skip(2)),

@@ -13,7 +13,7 @@
 mod ours;
 mod perftest;
 mod plan;
-mod process;
+pub(crate) mod process;
 mod qperf;
 mod table;
 

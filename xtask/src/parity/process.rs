@@ -24,7 +24,7 @@ impl Drop for Running {
 
 /// Starts a server, waits until it listens on a TCP port, runs its client and gives what the client printed. The server
 /// must end by itself afterwards if `ends` is true. Each has a CPU, the client's first.
-pub(super) fn pair(
+pub(crate) fn pair(
     cpus: [&str; 2],
     server: &[&str],
     port: u16,
@@ -42,21 +42,32 @@ pub(super) fn pair(
         }
         std::thread::sleep(PAUSE);
     }
-    let mut client = Running(pinned(client, cpus[0]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?);
-    let mut printed = client.0.stdout.take().context("a pipe that was asked for is not there")?;
+    let text = printed(&mut pinned(client, cpus[0]), "the client")?;
+    if ends {
+        ended(&mut server.0).context("the server does not end")?;
+    }
+    Ok(text)
+}
+
+/// What a program prints that needs no server and places itself.
+pub(crate) fn alone(words: &[&str], name: &str) -> Result<String> {
+    printed(Command::new(words[0]).args(&words[1..]).stdin(Stdio::null()), name)
+}
+
+/// Runs a program and gives what it printed, if it succeeds.
+fn printed(command: &mut Command, name: &str) -> Result<String> {
+    let mut child = Running(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?);
+    let mut printed = child.0.stdout.take().context("a pipe that was asked for is not there")?;
     // Less than a pipe holds, so that nobody has to read while it runs.
-    let status = ended(&mut client.0).context("the client does not end")?;
+    let status = ended(&mut child.0).with_context(|| format!("{name} does not end"))?;
     let mut text = String::new();
     printed.read_to_string(&mut text)?;
     if !status.success() {
         let mut errors = String::new();
-        let mut said = client.0.stderr.take().context("a pipe that was asked for is not there")?;
+        let mut said = child.0.stderr.take().context("a pipe that was asked for is not there")?;
         said.read_to_string(&mut errors)?;
         let last = errors.lines().last().or(text.lines().last());
-        bail!("the client failed ({status}): {}", last.unwrap_or("it said nothing"));
-    }
-    if ends {
-        ended(&mut server.0).context("the server does not end")?;
+        bail!("{name} failed ({status}): {}", last.unwrap_or("it said nothing"));
     }
     Ok(text)
 }

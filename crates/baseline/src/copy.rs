@@ -1,0 +1,142 @@
+//! Messages that the sender copies into memory that both have mapped: what any transfer through shared memory consists of.
+
+use std::sync::atomic::Ordering::{Acquire, Release};
+
+use anyhow::Result;
+
+use crate::link::{Link, Side};
+use crate::stream::{self, MESSAGE_BYTES, Reader, Receiver, Sender};
+
+/// How a message is stored.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Stores {
+    /// `memcpy`.
+    Cached,
+    /// Past the cache, 32 bytes each.
+    Streaming32,
+    /// Past the cache, a whole line each.
+    Streaming64,
+}
+
+impl Stores {
+    /// The widest that bypass the cache.
+    pub(crate) fn streaming() -> Self {
+        #[cfg(target_arch = "x86_64")]
+        if is_x86_feature_detected!("avx512f") {
+            return Self::Streaming64;
+        } else if is_x86_feature_detected!("avx") {
+            return Self::Streaming32;
+        }
+        Self::Cached
+    }
+}
+
+/// Measures, at the first process; helps, at the second.
+pub(crate) fn run(link: &Link, stores: Stores, reader: Reader) -> Result<String> {
+    link.exchange(&[0; 8])?;
+    if link.side == Side::First {
+        return stream::receive(link, &mut Taker { link }, reader);
+    }
+    let source = vec![0_u64; MESSAGE_BYTES / 8 + 8];
+    stream::send(link, &mut Copier { link, source, stores })?;
+    Ok(String::new())
+}
+
+struct Copier<'a> {
+    link: &'a Link,
+    source: Vec<u64>,
+    stores: Stores,
+}
+
+impl Sender for Copier<'_> {
+    fn source(&mut self) -> *mut u8 {
+        let start = self.source.as_mut_ptr().cast::<u8>();
+        // SAFETY: there is a line more than a message.
+        unsafe { start.add(start.align_offset(64)) }
+    }
+
+    fn put(&mut self, n: u64) -> Result<()> {
+        let (from, to) = (self.source(), self.link.place(n));
+        // SAFETY: both have room for a message and are apart; the receiver is done with what was there.
+        unsafe { copy(from, to, self.stores) };
+        self.link.control().written.0.store(n, Release);
+        Ok(())
+    }
+
+    fn taken(&self) -> u64 {
+        self.link.control().taken.0.load(Acquire)
+    }
+}
+
+struct Taker<'a> {
+    link: &'a Link,
+}
+
+impl Receiver for Taker<'_> {
+    fn has(&self, n: u64) -> bool {
+        self.link.control().written.0.load(Acquire) >= n
+    }
+
+    fn place(&self, n: u64) -> *const u8 {
+        self.link.place(n)
+    }
+
+    fn take(&mut self, n: u64) -> Result<()> {
+        self.link.control().taken.0.store(n, Release);
+        Ok(())
+    }
+}
+
+/// # Safety
+/// A message is readable at `from` and writable at `to`, both aligned to lines and apart, and the processor has the stores.
+unsafe fn copy(from: *const u8, to: *mut u8, stores: Stores) {
+    match stores {
+        // SAFETY: as the caller vouches.
+        Stores::Cached => unsafe { std::ptr::copy_nonoverlapping(from, to, MESSAGE_BYTES) },
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: as the caller vouches.
+        Stores::Streaming32 => unsafe { stream_32(from, to) },
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: as the caller vouches.
+        Stores::Streaming64 => unsafe { stream_64(from, to) },
+        #[cfg(not(target_arch = "x86_64"))]
+        Stores::Streaming32 | Stores::Streaming64 => unreachable!("only x86_64 has them"),
+    }
+}
+
+/// # Safety
+/// As [`copy`], with AVX.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx")]
+unsafe fn stream_32(from: *const u8, to: *mut u8) {
+    use std::arch::x86_64::{_mm_sfence, _mm256_load_si256, _mm256_stream_si256};
+    for at in (0..MESSAGE_BYTES).step_by(128) {
+        // SAFETY: four aligned halves of lines within the message.
+        unsafe {
+            let halves = [0, 32, 64, 96].map(|i| _mm256_load_si256(from.add(at + i).cast()));
+            for (i, half) in halves.into_iter().enumerate() {
+                _mm256_stream_si256(to.add(at + i * 32).cast(), half);
+            }
+        }
+    }
+    // Streaming stores are not ordered with later ones.
+    _mm_sfence();
+}
+
+/// # Safety
+/// As [`copy`], with AVX-512F.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f")]
+unsafe fn stream_64(from: *const u8, to: *mut u8) {
+    use std::arch::x86_64::{_mm_sfence, _mm512_load_si512, _mm512_stream_si512};
+    for at in (0..MESSAGE_BYTES).step_by(256) {
+        // SAFETY: four aligned lines within the message.
+        unsafe {
+            let lines = [0, 64, 128, 192].map(|i| _mm512_load_si512(from.add(at + i).cast()));
+            for (i, line) in lines.into_iter().enumerate() {
+                _mm512_stream_si512(to.add(at + i * 64).cast(), line);
+            }
+        }
+    }
+    _mm_sfence();
+}

@@ -1,0 +1,197 @@
+//! Two processes on two CPUs, and the memory that both have mapped.
+
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::{Acquire, Release};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail, ensure};
+use measure::clock::Clock;
+use rustix::fs::MemfdFlags;
+use rustix::mm::{MapFlags, ProtFlags};
+use rustix::process::{Pid, Signal};
+use rustix::thread::CpuSet;
+
+use crate::stream::{MESSAGE_BYTES, WINDOW};
+
+/// The word before the descriptor and the process of whoever started this one.
+pub(crate) const JOIN: &str = "--join";
+
+/// How long the other process may take for its next step: a busy machine may keep it off its CPU for long.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Fruitless looks between glances at the clock.
+const SPINS: u32 = 1024;
+/// Between looks whether the second process has ended.
+const PAUSE: Duration = Duration::from_millis(1);
+/// In front of the messages: the control words, in pages of their own.
+const CONTROL_BYTES: usize = 1 << 16;
+/// Words that a process can tell the other.
+pub(crate) const CARD_WORDS: usize = 8;
+
+/// Which of the two this process is.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Side {
+    /// It measures, and it receives; it is on the second CPU.
+    First,
+    /// It sends, from the first CPU.
+    Second,
+}
+
+/// What the second process is told of the first.
+pub(crate) struct Join {
+    pub(crate) fd: u32,
+    pub(crate) parent: u32,
+}
+
+/// A word with two lines of its own: adapters of adjacent lines fetch them in pairs (Intel optimisation manual, 2.1.5.4).
+#[repr(C, align(128))]
+pub(crate) struct Word(pub(crate) AtomicU64);
+
+/// What a process tells the other, once.
+#[repr(C, align(128))]
+struct Card {
+    words: [AtomicU64; CARD_WORDS],
+    told: AtomicU64,
+}
+
+/// What stands in front of the messages.
+#[repr(C)]
+pub(crate) struct Control {
+    /// Bounced by `line`.
+    pub(crate) turn: Word,
+    /// Messages that have been written, and those that the receiver is done with.
+    pub(crate) written: Word,
+    pub(crate) taken: Word,
+    cards: [Card; 2],
+}
+
+const _: () = assert!(size_of::<Control>() <= CONTROL_BYTES);
+
+/// One process's end.
+pub(crate) struct Link {
+    pub(crate) side: Side,
+    pub(crate) clock: Clock,
+    base: *mut u8,
+    child: Option<Child>,
+}
+
+impl Link {
+    /// Starts the second process.
+    pub(crate) fn start(what: &str, cpus: [usize; 2]) -> Result<Self> {
+        ensure!(
+            cpus[0] != cpus[1],
+            "both CPUs are {}: between two processes on one nothing can be said",
+            cpus[0]
+        );
+        // Without CLOEXEC: the second process inherits it.
+        let memory = rustix::fs::memfd_create("baseline", MemfdFlags::empty())?;
+        rustix::fs::ftruncate(&memory, length() as u64)?;
+        let mut link = Self::map(Side::First, memory.as_fd(), cpus[1])?;
+        let mut command = Command::new(std::env::current_exe()?);
+        command.args([what, &cpus[0].to_string(), &cpus[1].to_string(), JOIN]);
+        command.args([memory.as_raw_fd().to_string(), std::process::id().to_string()]);
+        let child = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn();
+        link.child = Some(child.context("the second process cannot be started")?);
+        Ok(link)
+    }
+
+    /// The second process's end.
+    pub(crate) fn join(join: &Join, cpus: [usize; 2]) -> Result<Self> {
+        rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+        let parent = rustix::process::getppid().map(Pid::as_raw_nonzero).map(|pid| pid.get());
+        ensure!(
+            parent.and_then(|pid| u32::try_from(pid).ok()) == Some(join.parent),
+            "the first process has gone"
+        );
+        let fd = i32::try_from(join.fd)?;
+        // SAFETY: whoever started this process has left the descriptor open for it and says which it is; nothing else
+        // here owns it.
+        let memory: OwnedFd = unsafe { std::os::fd::FromRawFd::from_raw_fd(fd) };
+        Self::map(Side::Second, memory.as_fd(), cpus[0])
+    }
+
+    fn map(side: Side, memory: BorrowedFd<'_>, cpu: usize) -> Result<Self> {
+        let mut only = CpuSet::new();
+        ensure!(cpu < CpuSet::MAX_CPU, "there is no CPU {cpu}");
+        only.set(cpu);
+        let pinned = rustix::thread::sched_setaffinity(None, &only);
+        pinned.with_context(|| format!("CPU {cpu} cannot be used: is it there, and allowed?"))?;
+        let (protection, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED | MapFlags::POPULATE);
+        // SAFETY: a new mapping at an address of the kernel's choice touches nothing that exists. It is never unmapped.
+        let base = unsafe { rustix::mm::mmap(std::ptr::null_mut(), length(), protection, flags, memory, 0)? };
+        Ok(Self { side, clock: Clock::monotonic(), base: base.cast(), child: None })
+    }
+
+    pub(crate) fn control(&self) -> &Control {
+        // SAFETY: the mapping is longer than it, page-aligned and lives as long as the process; all of it are atomics, for
+        // which any bytes are valid.
+        unsafe { &*self.base.cast() }
+    }
+
+    /// Where message `n` goes: the places are used in turn.
+    pub(crate) fn place(&self, n: u64) -> *mut u8 {
+        let place = (n % WINDOW) as usize;
+        // SAFETY: the mapping has room for that many messages behind the control words.
+        unsafe { self.base.add(CONTROL_BYTES + place * MESSAGE_BYTES) }
+    }
+
+    /// Tells the other process some words and hears its own.
+    pub(crate) fn exchange(&self, own: &[u64; CARD_WORDS]) -> Result<[u64; CARD_WORDS]> {
+        let [first, second] = &self.control().cards;
+        let (ours, theirs) = if self.side == Side::First { (first, second) } else { (second, first) };
+        for (to, word) in ours.words.iter().zip(own) {
+            to.store(*word, Release);
+        }
+        ours.told.store(1, Release);
+        self.wait(|| theirs.told.load(Acquire) == 1)?;
+        Ok(std::array::from_fn(|i| theirs.words[i].load(Acquire)))
+    }
+
+    /// Spins until something is so.
+    ///
+    /// # Errors
+    /// When it is not in time.
+    #[inline]
+    pub(crate) fn wait(&self, mut is_so: impl FnMut() -> bool) -> Result<()> {
+        let (mut spins, mut end) = (0, None);
+        while !is_so() {
+            std::hint::spin_loop();
+            spins += 1;
+            if spins == SPINS {
+                spins = 0;
+                let now = self.clock.now().0;
+                let end = *end.get_or_insert(now.saturating_add(self.clock.ticks(PATIENCE)));
+                ensure!(now < end, "the other process does not answer within {} s", PATIENCE.as_secs());
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits until the second process has ended well.
+    pub(crate) fn finish(&mut self) -> Result<()> {
+        let Some(child) = &mut self.child else { return Ok(()) };
+        let end = self.clock.now().0.saturating_add(self.clock.ticks(PATIENCE));
+        while self.clock.now().0 < end {
+            if let Some(status) = child.try_wait()? {
+                ensure!(status.success(), "the second process failed ({status})");
+                return Ok(());
+            }
+            std::thread::sleep(PAUSE);
+        }
+        bail!("the second process does not end within {} s", PATIENCE.as_secs())
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        if let Some(child) = &mut self.child {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+fn length() -> usize {
+    CONTROL_BYTES + WINDOW as usize * MESSAGE_BYTES
+}

@@ -1,0 +1,82 @@
+//! Claims that are compared with nobody: what a time stamp costs, and the report of a large run.
+
+use std::fs;
+use std::path::Path;
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+use serde_json::Value;
+
+use super::process;
+use super::value::median;
+
+/// Names for `--only`.
+pub(super) const NAMES: [&str; 2] = ["stamp", "report"];
+
+/// Runs whose time stamps are asked for; each has two ranks.
+const RUNS: usize = 5;
+/// Most that a time stamp may cost, in ns.
+const STAMP_NS_MAX: f64 = 25.0;
+/// Samples in the large report, the most seconds that it may take and the most bytes that it may have.
+const REPORT_SAMPLES: u64 = 10_000_000;
+const REPORT_S_MAX: f64 = 2.0;
+const REPORT_BYTES_MAX: u64 = 6_000_000;
+
+/// Measures those whose name has `only` in it.
+pub(super) fn run(scratch: &Path, only: &str, broken: &mut Vec<String>) -> Result<()> {
+    let [stamps, large] = NAMES.map(|name| name.contains(only));
+    if stamps {
+        stamp(scratch, broken)?;
+    }
+    if large {
+        report(scratch, broken)?;
+    }
+    Ok(())
+}
+
+/// What the ranks say that a time stamp costs them.
+fn stamp(scratch: &Path, broken: &mut Vec<String>) -> Result<()> {
+    let (program, mut stamps) = (process::built("rdmascope"), Vec::new());
+    for run in 0..RUNS {
+        let out = scratch.join(format!("stamp-{run}"));
+        let place = out.to_string_lossy().into_owned();
+        process::alone(&[&program, "lat", "send", "--local", "-s", "8", "-n", "1000", "--out", &place])?;
+        let run: Value = serde_json::from_str(&fs::read_to_string(out.join("run.json"))?)?;
+        let costs = run["overheads"].as_array().into_iter().flatten();
+        stamps.extend(costs.filter_map(|overhead| overhead["stamp_ns"].as_f64()));
+    }
+    let stamp = median(&mut stamps).context("no record says what a time stamp costs")?;
+    println!("a time stamp costs {stamp:.1} ns (at most {STAMP_NS_MAX})");
+    if stamp > STAMP_NS_MAX {
+        broken.push(format!("a time stamp costs {stamp:.1} ns"));
+    }
+    Ok(())
+}
+
+/// The report of a run with ten million samples.
+fn report(scratch: &Path, broken: &mut Vec<String>) -> Result<()> {
+    let (program, out) = (process::built("rdmascope"), scratch.join("report"));
+    let place = out.to_string_lossy().into_owned();
+    let iterations = format!("iterations={}", REPORT_SAMPLES / 2 / 4);
+    let sizes = ["--set", "size_bytes=8,64,256,1024", "--set", "service=RC", "--set", "repetitions=1"];
+    let words = [&program, "run", "quick", "--set", &iterations, "--set", "bytes_max=1TiB", "--out", &place];
+    process::alone(&words.into_iter().chain(sizes).collect::<Vec<_>>())?;
+    let samples: u64 = fs::read_dir(out.join("samples"))?
+        .flatten()
+        .filter_map(|e| e.metadata().ok())
+        .map(|m| m.len() / 8)
+        .sum();
+    let file = scratch.join("report.html").to_string_lossy().into_owned();
+    let start = Instant::now();
+    process::alone(&[&program, "report", &place, "-o", &file])?;
+    let (seconds, bytes) = (start.elapsed().as_secs_f64(), fs::metadata(&file)?.len());
+    println!("the report of {samples} samples takes {seconds:.2} s (at most {REPORT_S_MAX})");
+    println!("and has {bytes} B (at most {REPORT_BYTES_MAX})");
+    if samples < REPORT_SAMPLES {
+        broken.push(format!("the report was of only {samples} samples"));
+    }
+    if seconds > REPORT_S_MAX || bytes > REPORT_BYTES_MAX {
+        broken.push("the report is too slow or too large".to_owned());
+    }
+    Ok(())
+}

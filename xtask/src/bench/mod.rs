@@ -1,0 +1,157 @@
+//! `cargo xtask bench`: the project's performance claims, and softdev beside what else moves bytes between two processes of
+//! a host.
+//!
+//! ```text
+//! plan.rs ─► rounds.rs: place.rs | ours.rs | ucx.rs | fabric.rs | mpi.rs ─► table.rs
+//! claims.rs: what is compared with nobody
+//! ```
+//!
+//! In each round everything of a row is measured one right after the other, in an order that alternates. Where a hypervisor
+//! moves the two CPUs, everything between them gets slower or faster, up to forty times, within seconds: so the raw time of
+//! a cache line is taken before and after each measurement, and what it moved under does not count. Whatever is said
+//! is a ratio of two measurements of one round with the same line.
+
+mod claims;
+mod fabric;
+mod mpi;
+mod ours;
+mod place;
+mod plan;
+mod process;
+mod rounds;
+mod table;
+mod ucx;
+mod value;
+
+use std::fs;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, bail, ensure};
+
+use crate::shell;
+
+const USAGE: &str = "\
+usage: cargo xtask bench [--only WORD] [--rounds N] [--cpus A,B] [--verbose]
+
+Measures softdev beside UCX (ucx_perftest), libfabric (fi_pingpong) and Open MPI over shared memory, and beside what the two
+CPUs can do at most, turn and turn about; says of each goal whether it is met. Then what a time stamp costs, and how long
+the report of ten million samples takes and how large it is. Exit status 1 where a goal is missed.
+
+  --only WORD    only rows whose name has WORD in it: send, write, stream, unread, rate, stamp, report
+  --rounds N     rounds (5)
+  --cpus A,B     the two CPUs (0,1)
+  --verbose      shows every measurement";
+
+/// Rounds, unless told otherwise.
+const ROUNDS: usize = 5;
+
+/// What is asked for.
+struct Options {
+    only: String,
+    rounds: usize,
+    cpus: [String; 2],
+    is_verbose: bool,
+    help: bool,
+}
+
+/// Measures every claim, prints tables, and fails where one does not hold.
+pub(crate) fn run(words: impl Iterator<Item = String>) -> ExitCode {
+    let options = match options(words) {
+        Ok(options) if options.help => {
+            println!("{USAGE}");
+            return ExitCode::SUCCESS;
+        }
+        Ok(options) => options,
+        Err(error) => {
+            eprintln!("xtask: bench: {error:#}");
+            return ExitCode::from(2);
+        }
+    };
+    if let Err(error) = measure(&options) {
+        eprintln!("xtask: bench: {error:#}");
+        return ExitCode::FAILURE;
+    }
+    ExitCode::SUCCESS
+}
+
+fn options(mut words: impl Iterator<Item = String>) -> Result<Options> {
+    let cpus = ["0", "1"].map(str::to_owned);
+    let mut options = Options { only: String::new(), rounds: ROUNDS, cpus, is_verbose: false, help: false };
+    while let Some(word) = words.next() {
+        let mut value = || words.next().with_context(|| format!("{word} needs a value"));
+        match word.as_str() {
+            "--only" => options.only = value()?,
+            "--rounds" => options.rounds = value()?.parse().context("--rounds needs a number")?,
+            "--cpus" => {
+                let (text, is_cpu) = (value()?, |word: &str| word.parse::<u16>().is_ok());
+                let two = text.split_once(',').filter(|(a, b)| is_cpu(a) && is_cpu(b) && a != b);
+                let (a, b) =
+                    two.with_context(|| format!("--cpus needs two CPUs such as 0,1, not `{text}`"))?;
+                options.cpus = [a.to_owned(), b.to_owned()];
+            }
+            "--verbose" => options.is_verbose = true,
+            "--help" | "-h" => options.help = true,
+            other => bail!("`{other}` is no option of bench (--help lists them)"),
+        }
+    }
+    ensure!(options.rounds > 0, "--rounds needs at least 1");
+    let rows = plan::rows().into_iter().map(|row| row.name).chain(claims::NAMES);
+    let names: Vec<&str> = rows.collect();
+    let is_known = names.iter().any(|name| name.contains(&options.only));
+    ensure!(is_known, "no row's name has `{}` in it: {}", options.only, names.join(", "));
+    Ok(options)
+}
+
+fn measure(options: &Options) -> Result<()> {
+    shell::run(&["cargo", "build", "--release", "--quiet", "-p", "rdmascope", "-p", "baseline"])?;
+    let scratch = shell::root().join("target/bench");
+    if scratch.exists() {
+        fs::remove_dir_all(&scratch)?;
+    }
+    fs::create_dir_all(&scratch)?;
+    let mut broken = Vec::new();
+    let rows = plan::rows().into_iter().filter(|row| row.name.contains(&options.only)).collect();
+    let bench = rounds::Bench { cpus: &options.cpus, scratch: &scratch, is_verbose: options.is_verbose };
+    let results = bench.run(rows, options.rounds)?;
+    if !results.is_empty() {
+        println!("{}", table::print(&results, &mut broken));
+    }
+    claims::run(&scratch, &options.only, &mut broken)?;
+    ensure!(broken.is_empty(), "{}", broken.join("; "));
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(words: &str) -> Result<Options> {
+        options(words.split_whitespace().map(str::to_owned))
+    }
+
+    #[test]
+    fn options_are_read() {
+        let asked = of("--only write --rounds 3 --cpus 2,5 --verbose").unwrap();
+        assert_eq!((asked.only.as_str(), asked.rounds, asked.is_verbose), ("write", 3, true));
+        assert_eq!(asked.cpus, ["2", "5"]);
+        assert_eq!(of("").unwrap().rounds, ROUNDS);
+    }
+
+    #[test]
+    fn bad_options_are_told() {
+        for (words, told) in [
+            ("--rounds", "--rounds needs a value"),
+            ("--rounds many", "--rounds needs a number"),
+            ("--rounds 0", "--rounds needs at least 1"),
+            ("--cpus 1,1", "--cpus needs two CPUs such as 0,1, not `1,1`"),
+            ("--cpus 1", "--cpus needs two CPUs such as 0,1, not `1`"),
+            ("--fast", "`--fast` is no option of bench (--help lists them)"),
+            (
+                "--only gather",
+                "no row's name has `gather` in it: send, write, stream, unread, rate, stamp, report",
+            ),
+        ] {
+            assert_eq!(of(words).err().map(|error| error.to_string()).as_deref(), Some(told));
+        }
+    }
+}

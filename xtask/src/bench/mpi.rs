@@ -1,0 +1,81 @@
+//! Open MPI's point-to-point calls over shared memory, by a program of ours (`pingpong.c`).
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, ensure};
+
+use super::process;
+use super::value::Value;
+use crate::shell;
+
+const SOURCE: &str = "xtask/src/bench/pingpong.c";
+
+/// Compiles the program.
+pub(super) fn build(scratch: &Path) -> Result<PathBuf> {
+    let program = scratch.join("pingpong");
+    shell::output(&["mpicc", "-O3", "-march=native", "-o", &program.to_string_lossy(), SOURCE])?;
+    Ok(program)
+}
+
+/// Runs a test once, `lat`, `rate` or `stream`: what its batches gave.
+pub(super) fn measure(program: &Path, test: &str, cpus: &[String; 2]) -> Result<Value> {
+    ensure!(program.is_file(), "{SOURCE} could not be compiled");
+    let program = program.to_string_lossy();
+    // Its shared-memory transport is called vader in Open MPI 4 and sm since 5. Ranks are bound below.
+    let transports = format!("self,{}", if version()? < 5 { "vader" } else { "sm" });
+    let mut words = vec!["mpirun", "--bind-to", "none", "--mca", "pml", "ob1", "--mca", "btl", &transports];
+    if rustix::process::geteuid().is_root() {
+        words.push("--allow-run-as-root");
+    }
+    for (rank, cpu) in cpus.iter().enumerate() {
+        if rank > 0 {
+            words.push(":");
+        }
+        words.extend(["-n", "1"]);
+        words.extend(process::mortal(&["taskset", "-c", cpu, &program, test]));
+    }
+    read(&process::launcher(&words)?)
+}
+
+/// The first number of Open MPI's version.
+fn version() -> Result<u32> {
+    read_version(&process::alone(&["mpirun", "--version"])?)
+}
+
+fn read_version(printed: &str) -> Result<u32> {
+    let version = printed.lines().next().and_then(|line| line.strip_prefix("mpirun (Open MPI) "));
+    let version = version.with_context(|| {
+        format!("mpirun is not Open MPI's: `{}`", printed.lines().next().unwrap_or_default())
+    })?;
+    version.split('.').next().and_then(|number| number.parse().ok()).context("Open MPI has no version")
+}
+
+/// A number per batch.
+fn read(printed: &str) -> Result<Value> {
+    let numbers = printed.split_whitespace().map(|word| {
+        word.parse::<f64>().with_context(|| format!("`{word}` is no number of the Open MPI program"))
+    });
+    Value::of_parts(numbers.collect::<Result<_>>()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_batches_are_read() {
+        assert_eq!(
+            read("325.105\n331.417\n6370.496\n").unwrap(),
+            Value { median: Some(331.417), mean: Some((325.105 + 331.417 + 6370.496) / 3.0) }
+        );
+        assert!(read("").is_err() && read("There are not enough slots available").is_err());
+    }
+
+    #[test]
+    fn the_version_is_read() {
+        let printed = "mpirun (Open MPI) 4.1.4\n\nReport bugs to http://www.open-mpi.org/community/help/\n";
+        assert_eq!(read_version(printed).unwrap(), 4);
+        let error = read_version("HYDRA build details:\n    Version: 4.0.2\n").unwrap_err().to_string();
+        assert_eq!(error, "mpirun is not Open MPI's: `HYDRA build details:`");
+    }
+}

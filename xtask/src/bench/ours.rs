@@ -1,0 +1,134 @@
+//! softdev: by rdmascope and a plan, and by `baseline`, whose receiver reads what it gets.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result, bail, ensure};
+use serde_json::Value as Json;
+
+use super::place::BASELINE;
+use super::plan::Unit;
+use super::process;
+use super::value::Value;
+
+/// Short runs of which the median counts, each with queue pairs of its own.
+const REPETITIONS: u32 = 3;
+
+/// A benchmark of rdmascope with 8 B over RC.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Experiment {
+    pub(super) pattern: &'static str,
+    pub(super) operation: &'static str,
+    /// Messages, which take some ten milliseconds.
+    pub(super) messages: u64,
+}
+
+/// Measures with rdmascope. Its record is left behind in `scratch` until the next of the same kind.
+pub(super) fn measure(of: &Experiment, unit: Unit, cpus: &[String; 2], scratch: &Path) -> Result<Value> {
+    let name = format!("{}-{}", of.pattern, of.operation);
+    let (plan, out) = (scratch.join(format!("{name}.toml")), scratch.join(&name));
+    let Experiment { pattern, operation, messages } = of;
+    let text = format!(
+        "name = \"bench-{name}\"\ntitle = \"RC {operation} of 8 B\"\n\n[[experiment]]\nname = \"{name}\"\n\
+         pattern = \"{pattern}\"\niterations = {messages}\nrepetitions = {REPETITIONS}\n[experiment.axes]\n\
+         service = \"RC\"\noperation = \"{operation}\"\nsize_bytes = 8\n"
+    );
+    fs::write(&plan, text)?;
+    if out.exists() {
+        fs::remove_dir_all(&out)?;
+    }
+    let words = [Path::new("run"), &plan, Path::new("--out"), &out].map(|word| word.to_string_lossy());
+    let cpus = format!("{},{}", cpus[0], cpus[1]);
+    let program = process::built("rdmascope");
+    let mut words: Vec<&str> =
+        [program.as_str()].into_iter().chain(words.iter().map(AsRef::as_ref)).collect();
+    words.extend(["--device", "softdev0", "--cpus", &cpus]);
+    process::alone(&words)?;
+    read(&fs::read_to_string(out.join("points.jsonl"))?, unit)
+}
+
+/// Takes the numbers out of a record's points; those under which the placement changed do not count.
+fn read(points: &str, unit: Unit) -> Result<Value> {
+    let points: Vec<Json> = points.lines().map(serde_json::from_str).collect::<Result<_, _>>()?;
+    let mut runs = Vec::new();
+    for point in &points {
+        ensure!(point["status"] == "measured", "rdmascope: {} {}", point["status"], point["reason"]);
+        if point.get("unstable").is_some() {
+            continue;
+        }
+        let number = |path: &str| {
+            let number = point.pointer(path).and_then(Json::as_f64).filter(|number| *number > 0.0);
+            number.with_context(|| format!("rdmascope's point has no {path}"))
+        };
+        runs.push(match unit {
+            Unit::Latency => {
+                Value { median: Some(number("/latency/p50_ns")?), mean: Some(number("/latency/mean_ns")?) }
+            }
+            Unit::Bandwidth => Value::mean(number("/throughput/bytes_per_s")?),
+            Unit::Rate => Value::mean(number("/throughput/messages_per_s")?),
+        });
+    }
+    if runs.is_empty() {
+        bail!("all {} runs were unstable", points.len());
+    }
+    Ok(Value::of_runs(&runs))
+}
+
+/// Measures one of the streams of `baseline`.
+pub(super) fn stream(what: &str, cpus: &[String; 2]) -> Result<Value> {
+    read_stream(&process::alone(&[&process::built(BASELINE), what, &cpus[0], &cpus[1]])?)
+}
+
+fn read_stream(printed: &str) -> Result<Value> {
+    let object: Json = serde_json::from_str(printed)?;
+    let number = |name: &str| object[name].as_f64().with_context(|| format!("baseline printed no {name}"));
+    Ok(Value { median: Some(number("median_bytes_per_s")?), mean: Some(number("mean_bytes_per_s")?) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of `rdmascope run`, without the ends and the axes.
+    const STEADY: &str = concat!(
+        r#"{"id":0,"experiment":"send","pattern":"ping-pong","status":"measured","repetition":0,"#,
+        r#""latency":{"kind":"rtt_half","count":50000,"min_ns":113,"p10_ns":208,"p50_ns":245,"#,
+        r#""p90_ns":299,"mean_ns":3458.85352},"calibration":{"before_ns":58.269566969935106,"#,
+        r#""after_ns":52.769566804514426},"wall_ns":373282012}"#,
+    );
+    const MOVED: &str = concat!(
+        r#"{"id":0,"experiment":"send","pattern":"ping-pong","status":"measured","repetition":1,"#,
+        r#""latency":{"kind":"rtt_half","count":50000,"min_ns":113,"p50_ns":221,"#,
+        r#""mean_ns":2463.66968},"calibration":{"before_ns":58.3,"after_ns":92.1},"#,
+        r#""unstable":"the time of a cache line between the two CPUs changed from 58 to 92 ns around the point"}"#,
+    );
+    const STREAM: &str = concat!(
+        r#"{"status":"measured","repetition":0,"throughput":{"bytes_per_s":7727313.4216440655,"#,
+        r#""messages_per_s":965914.1777055082,"direction":"uni"}}"#,
+    );
+
+    #[test]
+    fn only_what_is_steady_counts() {
+        let value = Value { median: Some(245.0), mean: Some(3458.85352) };
+        assert_eq!(read(&format!("{STEADY}\n{MOVED}\n"), Unit::Latency).unwrap(), value);
+        let error = read(MOVED, Unit::Latency).unwrap_err().to_string();
+        assert_eq!(error, "all 1 runs were unstable");
+    }
+
+    #[test]
+    fn rates_are_read() {
+        assert_eq!(read(STREAM, Unit::Rate).unwrap(), Value::mean(965_914.177_705_508_2));
+        assert_eq!(read(STREAM, Unit::Bandwidth).unwrap(), Value::mean(7_727_313.421_644_065_5));
+        assert!(read(STREAM, Unit::Latency).is_err());
+        let failed = r#"{"status":"failed","reason":"rank 1 died"}"#;
+        assert!(read(failed, Unit::Rate).unwrap_err().to_string().contains("rank 1 died"));
+    }
+
+    #[test]
+    fn streams_are_read() {
+        let printed = "{\"median_bytes_per_s\":15376057394,\"mean_bytes_per_s\":1476477600}\n";
+        let value = Value { median: Some(15_376_057_394.0), mean: Some(1_476_477_600.0) };
+        assert_eq!(read_stream(printed).unwrap(), value);
+        assert!(read_stream("{\"line_ns\":50.84}").is_err());
+    }
+}

@@ -1,0 +1,42 @@
+//! Where the two CPUs are just now, as the raw time of a cache line between them tells.
+
+use anyhow::{Context, Result};
+use serde_json::Value as Json;
+
+use super::process;
+
+/// The program that measures raw limits.
+pub(super) const BASELINE: &str = "baseline";
+/// Two times of the line are of one placement where they differ by no more than this share.
+const SAME: f64 = 0.2;
+
+/// Half the round trip of a cache line between the CPUs, in ns.
+pub(super) fn line_ns(cpus: &[String; 2]) -> Result<f64> {
+    read_line(&process::alone(&[&process::built(BASELINE), "line", &cpus[0], &cpus[1]])?)
+}
+
+fn read_line(printed: &str) -> Result<f64> {
+    let object: Json = serde_json::from_str(printed)?;
+    object["line_ns"].as_f64().filter(|ns| *ns > 0.0).context("the calibration printed no line_ns")
+}
+
+/// Whether two times of the line are of one placement.
+pub(super) fn is_same(one: f64, other: f64) -> bool {
+    (one - other).abs() <= SAME * one.min(other)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_is_read() {
+        assert_eq!(read_line("{\"line_ns\":50.84,\"plain_ns\":51.50,\"paused_ns\":50.84}\n").unwrap(), 50.84);
+        assert!(read_line("{\"line_ns\":0}").is_err() && read_line("").is_err());
+    }
+
+    #[test]
+    fn placements_are_told_apart() {
+        assert!(is_same(50.0, 59.9) && is_same(59.9, 50.0) && !is_same(50.0, 60.1) && !is_same(24.0, 50.0));
+    }
+}

@@ -1,0 +1,204 @@
+//! What is compared: rows of things that do the same, and the goals of ours among them.
+
+use super::ours::Experiment;
+use super::ucx::Test;
+
+/// What is measured in a row.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Unit {
+    /// ns; the less the better.
+    Latency,
+    /// Bytes per second.
+    Bandwidth,
+    /// Messages per second.
+    Rate,
+}
+
+/// How a thing is measured.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Way {
+    Rdmascope(Experiment),
+    /// A stream of `baseline`.
+    Baseline(&'static str),
+    Ucx(Test),
+    Fabric,
+    Mpi(&'static str),
+}
+
+/// A thing that is measured.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Item {
+    pub(super) name: &'static str,
+    pub(super) way: Way,
+}
+
+/// What a goal is a ratio to.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Against {
+    /// The raw time of a cache line.
+    Line,
+    /// Another thing of the row.
+    Item(&'static str),
+    /// One, in the row's unit.
+    Nothing,
+}
+
+/// Where the ratio of ours has to be.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Bound {
+    AtMost(f64),
+    AtLeast(f64),
+    Below(f64),
+    Above(f64),
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Goal {
+    pub(super) against: Against,
+    pub(super) bound: Bound,
+}
+
+/// Things that are compared; the first of them is ours.
+#[derive(Clone, Debug)]
+pub(super) struct Row {
+    pub(super) name: &'static str,
+    pub(super) title: &'static str,
+    pub(super) unit: Unit,
+    pub(super) items: Vec<Item>,
+    pub(super) goals: Vec<Goal>,
+}
+
+const SEND: Item = Item {
+    name: "rdmascope lat send",
+    way: Way::Rdmascope(Experiment { pattern: "ping-pong", operation: "send", messages: 50_000 }),
+};
+const MIB: u64 = 1 << 20;
+/// The streams of a mebibyte, as copied by the raw stores.
+const STREAMING: &str = "raw non-temporal copy";
+
+/// A test of ucx_perftest. Of its transports over shared memory posix and sysv are as fast as each other; with cma besides,
+/// large messages are copied once instead of twice.
+const fn ucx(name: &'static str, test: Test) -> Item {
+    Item { name, way: Way::Ucx(test) }
+}
+
+const fn test(name: &'static str, transports: Option<&'static str>, size_bytes: u64, messages: u64) -> Test {
+    Test { name, transports, size_bytes, messages }
+}
+
+/// All that is compared.
+pub(super) fn rows() -> Vec<Row> {
+    vec![send(), write(), stream(), unread(), rate()]
+}
+
+fn send() -> Row {
+    let peers = vec![
+        ucx("UCX am_lat (UCT posix)", test("am_lat", None, 8, 50_000)),
+        ucx("UCX tag_lat (UCP posix)", test("tag_lat", Some("posix,self"), 8, 50_000)),
+        Item { name: "libfabric fi_pingpong shm", way: Way::Fabric },
+        Item { name: "Open MPI send/recv", way: Way::Mpi("lat") },
+    ];
+    let title = "RC Send 8 B: half a round trip";
+    let mut row = row("send", title, Unit::Latency, SEND, peers, Bound::Below(1.0));
+    row.goals.insert(0, Goal { against: Against::Line, bound: Bound::AtMost(1.5) });
+    row
+}
+
+fn write() -> Row {
+    let experiment = Experiment { pattern: "ping-pong", operation: "write", messages: 100_000 };
+    let ours = Item { name: "rdmascope lat write", way: Way::Rdmascope(experiment) };
+    let put = ucx("UCX put_lat (UCT posix)", test("put_lat", None, 8, 100_000));
+    let title = "RC RDMA Write 8 B: half a round trip between ends that poll their memory";
+    let mut row = row("write", title, Unit::Latency, ours, vec![put], Bound::AtMost(1.0));
+    row.items.push(SEND);
+    row.goals.push(Goal { against: Against::Item(SEND.name), bound: Bound::Below(1.0) });
+    row
+}
+
+fn stream() -> Row {
+    let ours = Item { name: "softdev RDMA Write", way: Way::Baseline("write") };
+    let peers = vec![
+        ucx("UCX am_bw (UCP posix,cma)", test("ucp_am_bw", Some("posix,cma,self"), MIB, 200)),
+        ucx("UCX tag_bw (UCP posix,cma)", test("tag_bw", Some("posix,cma,self"), MIB, 200)),
+        Item { name: "Open MPI isend/irecv", way: Way::Mpi("stream") },
+    ];
+    let title =
+        "1 MiB messages, 4 under way, read by their receiver (UCX's is not asked to read what it received)";
+    let mut row = row("stream", title, Unit::Bandwidth, ours, peers, Bound::Above(1.0));
+    row.items.push(Item { name: STREAMING, way: Way::Baseline("streaming") });
+    row.items.push(Item { name: "raw memcpy", way: Way::Baseline("cached") });
+    row.goals.insert(0, Goal { against: Against::Item(STREAMING), bound: Bound::AtLeast(0.9) });
+    row
+}
+
+/// What tools call the bandwidth of a write. It has no goals: nobody has the data in hand.
+fn unread() -> Row {
+    let items = vec![
+        Item { name: "softdev RDMA Write", way: Way::Baseline("write-unread") },
+        Item { name: STREAMING, way: Way::Baseline("streaming-unread") },
+        Item { name: "raw memcpy", way: Way::Baseline("cached-unread") },
+        ucx("UCX put_bw (UCT posix)", test("put_bw", None, MIB, 400)),
+        ucx("UCX ucp_put_bw (UCP posix,cma)", test("ucp_put_bw", Some("posix,cma,self"), MIB, 400)),
+    ];
+    let title =
+        "1 MiB messages that nobody reads: no goal (UCX writes to one place again and again, ours to four)";
+    Row { name: "unread", title, unit: Unit::Bandwidth, items, goals: Vec::new() }
+}
+
+fn rate() -> Row {
+    let experiment = Experiment { pattern: "stream", operation: "send", messages: 300_000 };
+    let ours = Item { name: "rdmascope bw send", way: Way::Rdmascope(experiment) };
+    let items = vec![
+        ours,
+        ucx("UCX am_bw (UCT posix)", test("am_bw", None, 8, 300_000)),
+        ucx("UCX tag_bw (UCP posix)", test("tag_bw", Some("posix,self"), 8, 200_000)),
+        Item { name: "Open MPI isend/irecv", way: Way::Mpi("rate") },
+    ];
+    let goals = vec![Goal { against: Against::Nothing, bound: Bound::Above(1e7) }];
+    Row { name: "rate", title: "RC Send 8 B in one direction, no lists", unit: Unit::Rate, items, goals }
+}
+
+/// A row with the same goal for all peers.
+fn row(
+    name: &'static str,
+    title: &'static str,
+    unit: Unit,
+    ours: Item,
+    peers: Vec<Item>,
+    bound: Bound,
+) -> Row {
+    let goals = peers.iter().map(|peer| Goal { against: Against::Item(peer.name), bound }).collect();
+    Row { name, title, unit, items: [vec![ours], peers].concat(), goals }
+}
+
+impl Way {
+    /// Programs that it needs, and the package that has them.
+    pub(super) fn needs(&self) -> (&'static [&'static str], &'static str) {
+        match self {
+            Self::Rdmascope(_) | Self::Baseline(_) => (&[], ""),
+            Self::Ucx(_) => (&["ucx_perftest"], "ucx-utils"),
+            Self::Fabric => (&["fi_pingpong"], "libfabric-bin"),
+            Self::Mpi(_) => (&["mpirun", "mpicc"], "openmpi-bin libopenmpi-dev"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn goals_name_what_is_there() {
+        for row in rows() {
+            let is_there = |name| row.items[1..].iter().any(|item| item.name == name);
+            for goal in &row.goals {
+                let Against::Item(name) = goal.against else { continue };
+                assert!(is_there(name), "{}: {name}", row.name);
+            }
+            assert!(matches!(row.items[0].way, Way::Rdmascope(_) | Way::Baseline(_)), "{}", row.name);
+        }
+        // Every peer of a latency has a goal.
+        let send = send();
+        assert_eq!(send.goals.len(), send.items.len());
+    }
+}

@@ -1,0 +1,142 @@
+//! The rounds: each thing once, with the raw line before and after it.
+
+use std::path::Path;
+
+use anyhow::{Result, anyhow};
+
+use super::plan::{Item, Row, Unit, Way};
+use super::value::Value;
+use super::{fabric, mpi, ours, place, process, ucx};
+
+/// How often a measurement is tried in a round until the placement stands still.
+const ATTEMPTS: usize = 3;
+/// Short runs of tools that know only the mean of a run, of which the median counts.
+const RUNS: usize = 3;
+
+/// A measurement under which the placement stood still.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sample {
+    pub(super) round: usize,
+    pub(super) line_ns: f64,
+    pub(super) value: Value,
+}
+
+/// What came of an item.
+#[derive(Debug)]
+pub(super) struct Outcome {
+    pub(super) item: Item,
+    pub(super) samples: Vec<Sample>,
+    /// Measurements that do not count, because the line changed under them.
+    pub(super) unstable: usize,
+    pub(super) failures: Vec<String>,
+}
+
+/// What came of a row.
+pub(super) type Measured = (Row, Vec<Outcome>);
+
+/// Where and how it is measured.
+pub(super) struct Bench<'a> {
+    pub(super) cpus: &'a [String; 2],
+    pub(super) scratch: &'a Path,
+    pub(super) is_verbose: bool,
+}
+
+impl Bench<'_> {
+    /// Measures all rows, so many rounds.
+    ///
+    /// # Errors
+    /// When the raw line cannot be measured; whatever else fails is told in its outcome.
+    pub(super) fn run(&self, rows: Vec<Row>, rounds: usize) -> Result<Vec<Measured>> {
+        let mut measured: Vec<Measured> = rows.into_iter().map(|row| (row.clone(), outcomes(&row))).collect();
+        let needs_mpi = |of: &Outcome| matches!(of.item.way, Way::Mpi(_)) && of.failures.is_empty();
+        let program = self.scratch.join("pingpong");
+        if measured.iter().flat_map(|(_, outcomes)| outcomes).any(needs_mpi) {
+            mpi::build(self.scratch)?;
+        }
+        for round in 0..rounds {
+            eprintln!("xtask: bench: round {} of {rounds}", round + 1);
+            for (row, outcomes) in &mut measured {
+                let mut line_ns = place::line_ns(self.cpus)?;
+                // Whoever is first finds the caches and the placement of the one before.
+                let mut order: Vec<&mut Outcome> = outcomes.iter_mut().collect();
+                if round % 2 == 1 {
+                    order.reverse();
+                }
+                for outcome in order {
+                    self.take(outcome, row, round, &mut line_ns, &program)?;
+                }
+            }
+        }
+        Ok(measured)
+    }
+
+    /// Measures an item until the placement stands still under it.
+    fn take(
+        &self,
+        outcome: &mut Outcome,
+        row: &Row,
+        round: usize,
+        line_ns: &mut f64,
+        program: &Path,
+    ) -> Result<()> {
+        if outcome.is_missing() {
+            return Ok(());
+        }
+        for _ in 0..ATTEMPTS {
+            let value = self.measure(&outcome.item, row.unit, program);
+            let before = std::mem::replace(line_ns, place::line_ns(self.cpus)?);
+            if self.is_verbose {
+                let (name, after) = (outcome.item.name, *line_ns);
+                eprintln!("{} {name}: line {before:.1} and {after:.1} ns: {value:?}", row.name);
+            }
+            match value {
+                Err(error) => {
+                    outcome.failures.push(format!("{error:#}"));
+                    return Ok(());
+                }
+                Ok(value) if place::is_same(before, *line_ns) => {
+                    outcome.samples.push(Sample { round, line_ns: before.midpoint(*line_ns), value });
+                    return Ok(());
+                }
+                Ok(_) => outcome.unstable += 1,
+            }
+        }
+        Ok(())
+    }
+
+    fn measure(&self, item: &Item, unit: Unit, program: &Path) -> Result<Value> {
+        let cpus = self.cpus;
+        let repeat = |measure: &dyn Fn() -> Result<Value>| {
+            let runs = (0..RUNS).map(|_| measure()).collect::<Result<Vec<_>>>()?;
+            Ok(Value::of_runs(&runs))
+        };
+        match &item.way {
+            // It repeats within a run.
+            Way::Rdmascope(experiment) => ours::measure(experiment, unit, cpus, self.scratch),
+            Way::Baseline(what) => repeat(&|| ours::stream(what, cpus)),
+            Way::Ucx(test) => repeat(&|| ucx::measure(test, unit, cpus)),
+            Way::Fabric => repeat(&|| fabric::measure(cpus)),
+            Way::Mpi(test) => mpi::measure(program, test, cpus),
+        }
+    }
+}
+
+impl Outcome {
+    /// Whether it never can be measured here.
+    fn is_missing(&self) -> bool {
+        self.failures.iter().any(|failure| failure.starts_with(MISSING))
+    }
+}
+
+/// How the reason begins where a program is missing.
+const MISSING: &str = "install ";
+
+fn outcomes(row: &Row) -> Vec<Outcome> {
+    let of = |item: &Item| {
+        let (programs, package) = item.way.needs();
+        let missing = programs.iter().any(|program| !process::is_there(program));
+        let failures = if missing { vec![anyhow!("{MISSING}{package}").to_string()] } else { Vec::new() };
+        Outcome { item: *item, samples: Vec::new(), unstable: 0, failures }
+    };
+    row.items.iter().map(of).collect()
+}

@@ -1,0 +1,291 @@
+//! The comparison: a table for each row, and whether its goals are met.
+
+use std::fmt::Write;
+
+use super::plan::{Against, Bound, Goal, Row, Unit};
+use super::rounds::{Measured, Outcome, Sample};
+use super::value::median;
+use super::{place, process};
+
+const HEAD: &str = "\
+# runs: those that count of all; the others were unstable: the cache line moved by more than 20 % around them
+# m: the tool knows the mean only, which is compared with our mean; all else is medians
+# ours/it: the median of the ratios within a round, with the line within 20 %, and the ratio of the best of all runs
+";
+const FIRST: &str = "# all with real-time priority: others on this machine did not get between\n";
+const NOT_FIRST: &str = "\
+# without real-time priority, which is not allowed here: others on these CPUs are in all means and rates
+";
+
+/// All tables. Goals that are missed, and rows without anything of ours, go to `broken`.
+pub(super) fn print(rows: &[Measured], broken: &mut Vec<String>) -> String {
+    let mut out = format!("{HEAD}{}", if process::is_first() { FIRST } else { NOT_FIRST });
+    for (row, outcomes) in rows {
+        table(&mut out, row, outcomes);
+        for goal in &row.goals {
+            let (text, is_missed) = verdict(row, goal, outcomes);
+            let _ = writeln!(out, "  goal: {text}");
+            if is_missed {
+                broken.push(format!("{}: {text}", row.name));
+            }
+        }
+        if outcomes[0].samples.is_empty() {
+            broken.push(format!("{}: {} was not measured", row.name, outcomes[0].item.name));
+        }
+    }
+    out
+}
+
+fn table(out: &mut String, row: &Row, outcomes: &[Outcome]) {
+    let mut lines: Vec<f64> = samples(outcomes).map(|sample| sample.line_ns).collect();
+    let _ = write!(out, "\n{}: {}", row.name, row.title);
+    if let Some(middle) = median(&mut lines) {
+        let (low, high) = (lines[0], lines[lines.len() - 1]);
+        let _ = write!(out, "; cache line {low:.0} to {high:.0} ns, median {middle:.0}");
+    }
+    let is_latency = row.unit == Unit::Latency;
+    let in_lines = if is_latency { format!("{:>8} {:>6}", "in lines", "best") } else { String::new() };
+    let _ = writeln!(
+        out,
+        "\n  {:<30} {:>6} {:>8} {:>8}    {:<9} {in_lines:>15}  {:>8} {:>6} {:>6}",
+        "", "runs", "median", "best", "", "ours/it", "best", "pairs"
+    );
+    for outcome in outcomes {
+        let _ = writeln!(out, "  {}", line(row, outcome, &outcomes[0]).trim_end());
+    }
+    for outcome in outcomes.iter().filter(|outcome| !outcome.samples.is_empty()) {
+        if let Some(failure) = outcome.failures.first() {
+            let _ =
+                writeln!(out, "  # {} failed {} times: {failure}", outcome.item.name, outcome.failures.len());
+        }
+    }
+}
+
+fn line(row: &Row, outcome: &Outcome, ours: &Outcome) -> String {
+    let name = outcome.item.name;
+    let Some((middle, best)) = shown(outcome, row.unit) else {
+        let reason = match (outcome.failures.first(), outcome.unstable) {
+            (Some(failure), _) => failure.clone(),
+            (None, 0) => "it was not tried".to_owned(),
+            (None, unstable) => format!("the cache line moved under all {unstable} runs"),
+        };
+        return format!("{name:<30} not measured: {reason}");
+    };
+    let (scale, unit) = scale(row.unit);
+    let is_mean = outcome.samples.iter().all(|sample| sample.value.median.is_none());
+    let mut text = format!(
+        "{name:<30} {:>6} {:>8.*} {:>8.*} {} {unit:<9}",
+        format!("{}/{}", outcome.samples.len(), outcome.samples.len() + outcome.unstable),
+        digits(row.unit),
+        middle / scale,
+        digits(row.unit),
+        best / scale,
+        if is_mean { 'm' } else { ' ' },
+    );
+    let mut lines = in_lines(outcome);
+    let least = lines.iter().copied().reduce(f64::min);
+    let _ = match (median(&mut lines), least) {
+        (Some(middle), Some(best)) if row.unit == Unit::Latency => write!(text, " {middle:>8.2} {best:>6.2}"),
+        _ => write!(text, " {:>15}", ""),
+    };
+    let ratios = Ratios::of(ours, outcome, row.unit);
+    if let Some(Ratios { median, best, pairs }) = ratios.filter(|_| ours.item.name != name) {
+        let _ = write!(text, "  {median:>8.2} {best:>6.2} {pairs:>6}");
+    }
+    text
+}
+
+/// How ours compares with something.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Ratios {
+    /// Of the ratios within a round.
+    median: f64,
+    /// The ratio of the best.
+    best: f64,
+    pairs: usize,
+}
+
+impl Ratios {
+    fn of(ours: &Outcome, other: &Outcome, unit: Unit) -> Option<Self> {
+        let in_a_round = |own: &Sample| {
+            let is_near = |it: &&Sample| it.round == own.round && place::is_same(it.line_ns, own.line_ns);
+            own.value.over(&other.samples.iter().find(is_near)?.value)
+        };
+        let mut ratios: Vec<f64> = ours.samples.iter().filter_map(in_a_round).collect();
+        let pairs = ratios.len();
+        // Of what both know.
+        let both_medians = [ours, other].iter().all(|of| of.samples.iter().all(|s| s.value.median.is_some()));
+        let best = |of: &Outcome| {
+            let values =
+                of.samples.iter().filter_map(|s| if both_medians { s.value.median } else { s.value.mean });
+            values.reduce(|a, b| better(unit, a, b))
+        };
+        Some(Self { median: median(&mut ratios)?, best: best(ours)? / best(other)?, pairs })
+    }
+}
+
+/// A goal with what came of it, and whether it is missed.
+fn verdict(row: &Row, goal: &Goal, outcomes: &[Outcome]) -> (String, bool) {
+    let ours = &outcomes[0];
+    let (wanted, limit) = match goal.bound {
+        Bound::AtMost(limit) => ("at most", limit),
+        Bound::AtLeast(limit) => ("at least", limit),
+        Bound::Below(limit) => ("below", limit),
+        Bound::Above(limit) => ("above", limit),
+    };
+    let (scale, unit) = scale(row.unit);
+    let (of, ratios) = match goal.against {
+        Against::Line => {
+            let mut lines = in_lines(ours);
+            let (pairs, best) = (lines.len(), lines.iter().copied().reduce(f64::min));
+            let ratios = median(&mut lines).zip(best).map(|(median, best)| Ratios { median, best, pairs });
+            (format!("{limit} cache lines"), ratios)
+        }
+        Against::Item(name) => {
+            let other = outcomes.iter().find(|outcome| outcome.item.name == name);
+            let ratios = other.and_then(|other| Ratios::of(ours, other, row.unit));
+            (if limit == 1.0 { name.to_owned() } else { format!("{limit} of {name}") }, ratios)
+        }
+        Against::Nothing => {
+            let best = shown(ours, row.unit);
+            let ratios = best.map(|(median, best)| Ratios { median, best, pairs: ours.samples.len() });
+            (format!("{} {unit}", limit / scale), ratios)
+        }
+    };
+    let Some(Ratios { median, best, .. }) = ratios else {
+        return (format!("{wanted} {of}: not measured: no two steady runs to compare"), false);
+    };
+    let shown = if goal.against == Against::Nothing { scale } else { 1.0 };
+    let numbers = format!("{:.2}, best {:.2}", median / shown, best / shown);
+    let is_met = is_within(goal.bound, median);
+    let by = (median / limit - 1.0).abs() * 100.0;
+    let said = if is_met { "met".to_owned() } else { format!("MISSED by {by:.0} %") };
+    (format!("{wanted} {of}: {said} ({numbers})"), !is_met)
+}
+
+fn is_within(bound: Bound, ratio: f64) -> bool {
+    match bound {
+        Bound::AtMost(limit) => ratio <= limit,
+        Bound::AtLeast(limit) => ratio >= limit,
+        Bound::Below(limit) => ratio < limit,
+        Bound::Above(limit) => ratio > limit,
+    }
+}
+
+fn samples(outcomes: &[Outcome]) -> impl Iterator<Item = &Sample> {
+    outcomes.iter().flat_map(|outcome| &outcome.samples)
+}
+
+/// Each run's value in raw lines of that moment.
+fn in_lines(outcome: &Outcome) -> Vec<f64> {
+    outcome.samples.iter().filter_map(|sample| Some(sample.value.shown()? / sample.line_ns)).collect()
+}
+
+/// The median and the best of the runs.
+fn shown(outcome: &Outcome, unit: Unit) -> Option<(f64, f64)> {
+    let mut values: Vec<f64> = outcome.samples.iter().filter_map(|sample| sample.value.shown()).collect();
+    let best = values.iter().copied().reduce(|a, b| better(unit, a, b))?;
+    Some((median(&mut values)?, best))
+}
+
+fn better(unit: Unit, a: f64, b: f64) -> f64 {
+    if unit == Unit::Latency { a.min(b) } else { a.max(b) }
+}
+
+fn scale(unit: Unit) -> (f64, &'static str) {
+    match unit {
+        Unit::Latency => (1.0, "ns"),
+        Unit::Bandwidth => (1e9, "GB/s"),
+        Unit::Rate => (1e6, "million/s"),
+    }
+}
+
+fn digits(unit: Unit) -> usize {
+    if unit == Unit::Latency { 0 } else { 2 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::plan::{Item, rows};
+    use super::super::value::Value;
+    use super::*;
+
+    fn outcome(item: Item, runs: &[(usize, f64, f64)]) -> Outcome {
+        let sample = |&(round, line_ns, median): &(usize, f64, f64)| {
+            let value = Value { median: Some(median), mean: Some(median * 2.0) };
+            Sample { round, line_ns, value }
+        };
+        let samples = runs.iter().map(sample).collect();
+        Outcome { item, samples, unstable: 0, failures: Vec::new() }
+    }
+
+    /// The row of Send, with what came of each item, ours first.
+    fn measured(runs: &[&[(usize, f64, f64)]]) -> Measured {
+        let row = rows().remove(0);
+        let none: &[(usize, f64, f64)] = &[];
+        let of = |(i, item): (usize, &Item)| outcome(*item, runs.get(i).copied().unwrap_or(none));
+        let outcomes = row.items.iter().enumerate().map(of).collect();
+        (row, outcomes)
+    }
+
+    #[test]
+    fn only_one_placement_is_compared() {
+        let ours: &[_] = &[(0, 50.0, 100.0), (1, 50.0, 120.0), (2, 250.0, 600.0)];
+        let theirs: &[_] = &[(0, 55.0, 200.0), (1, 250.0, 900.0), (2, 250.0, 800.0)];
+        let (_, outcomes) = measured(&[ours, theirs]);
+        let ratios = Ratios::of(&outcomes[0], &outcomes[1], Unit::Latency).unwrap();
+        assert_eq!(ratios, Ratios { median: 0.625, best: 0.5, pairs: 2 });
+        assert_eq!(Ratios::of(&outcomes[0], &outcomes[2], Unit::Latency), None);
+    }
+
+    #[test]
+    fn goals_are_judged_by_the_median() {
+        let (row, mut outcomes) = measured(&[
+            &[(0, 50.0, 70.0), (1, 50.0, 80.0), (2, 50.0, 90.0)],
+            &[(0, 50.0, 80.0), (1, 50.0, 80.0), (2, 50.0, 80.0)],
+        ]);
+        let said = |goal: usize, outcomes: &[Outcome]| verdict(&row, &row.goals[goal], outcomes);
+        let missed = |text: &str, is_missed| (text.to_owned(), is_missed);
+        assert_eq!(
+            said(0, &outcomes),
+            missed("at most 1.5 cache lines: MISSED by 7 % (1.60, best 1.40)", true)
+        );
+        assert_eq!(
+            said(1, &outcomes),
+            missed("below UCX am_lat (UCT posix): MISSED by 0 % (1.00, best 0.88)", true)
+        );
+        outcomes[0].samples.remove(2);
+        assert_eq!(said(0, &outcomes), missed("at most 1.5 cache lines: met (1.50, best 1.40)", false));
+        let (text, is_missed) = said(2, &outcomes);
+        assert!(text.contains("not measured") && !is_missed, "{text}");
+    }
+
+    #[test]
+    fn more_is_better_of_a_rate() {
+        let row = rows().pop().unwrap();
+        let outcomes = [outcome(row.items[0], &[(0, 50.0, 9e6), (1, 50.0, 11e6), (2, 50.0, 8e6)])];
+        let (text, is_missed) = verdict(&row, &row.goals[0], &outcomes);
+        assert_eq!(
+            (text.as_str(), is_missed),
+            ("above 10 million/s: MISSED by 10 % (9.00, best 11.00)", true)
+        );
+    }
+
+    #[test]
+    fn what_is_missing_is_told() {
+        let (row, mut outcomes) = measured(&[&[], &[(0, 50.0, 80.0)]]);
+        outcomes[0].unstable = 6;
+        outcomes[3].failures.push("install libfabric-bin".to_owned());
+        let mut broken = Vec::new();
+        let text = print(&[(row, outcomes)], &mut broken);
+        for told in [
+            "not measured: the cache line moved under all 6 runs",
+            "not measured: install libfabric-bin",
+            "not measured: it was not tried",
+            "below UCX am_lat (UCT posix): not measured",
+        ] {
+            assert!(text.contains(told), "{told}: {text}");
+        }
+        assert_eq!(broken, ["send: rdmascope lat send was not measured"]);
+    }
+}
