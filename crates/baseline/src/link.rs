@@ -26,6 +26,9 @@ const SPINS: u32 = 1024;
 const PAUSE: Duration = Duration::from_millis(1);
 /// In front of the messages: the control words, in pages of their own.
 const CONTROL_BYTES: usize = 1 << 16;
+const PAGE: usize = 4096;
+/// Pages behind the control words.
+const PAGES: usize = WINDOW as usize * MESSAGE_BYTES / PAGE;
 /// Words that a process can tell the other.
 pub(crate) const CARD_WORDS: usize = 8;
 
@@ -58,8 +61,6 @@ struct Card {
 /// What stands in front of the messages.
 #[repr(C)]
 pub(crate) struct Control {
-    /// Bounced by `line`.
-    pub(crate) turn: Word,
     /// Messages that have been written, and those that the receiver is done with.
     pub(crate) written: Word,
     pub(crate) taken: Word,
@@ -134,6 +135,13 @@ impl Link {
         let place = (n % WINDOW) as usize;
         // SAFETY: the mapping has room for that many messages behind the control words.
         unsafe { self.base.add(CONTROL_BYTES + place * MESSAGE_BYTES) }
+    }
+
+    /// A word of a line in a page of its own, where messages go otherwise.
+    pub(crate) fn line(&self, page: usize) -> &AtomicU64 {
+        // SAFETY: the page lies behind the control words; the mapping lives as long as the process, is zero at
+        // first, and what stands there are atomics where lines are measured.
+        unsafe { AtomicU64::from_ptr(self.base.add(CONTROL_BYTES + page % PAGES * PAGE).cast()) }
     }
 
     /// Tells the other process some words and hears its own.

@@ -28,7 +28,7 @@ usage: baseline WHAT CPU CPU
 
 Measures between two processes, each on one of the two CPUs, and prints a line of JSON.
 
-  line             half the round trip of a cache line, in ns
+  line             half the round trip of a cache line, in ns: of the mean one, the nearest and the farthest
   streaming        1 MiB messages, copied by the process on the first CPU with non-temporal stores into shared memory, and
                    read there, every word, by the one on the second, in bytes/s
   cached           the same with memcpy

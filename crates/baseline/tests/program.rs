@@ -35,6 +35,7 @@ fn everything_is_measured() {
     let least = number(&line, "plain_ns").min(number(&line, "paused_ns"));
     // No cache is reached in less, and a tenth of a second is no time of a line.
     assert!(number(&line, "line_ns") == least && (1.0..1e8).contains(&least), "{line}");
+    assert!(number(&line, "nearest_ns") <= least && least <= number(&line, "farthest_ns"), "{line}");
     for what in ["streaming", "cached", "write", "streaming-unread", "cached-unread", "write-unread"] {
         let printed = printed(what);
         for name in ["median_bytes_per_s", "mean_bytes_per_s"] {

@@ -31,7 +31,10 @@ mod tests {
 
     #[test]
     fn the_line_is_read() {
-        assert_eq!(read_line("{\"line_ns\":50.84,\"plain_ns\":51.50,\"paused_ns\":50.84}\n").unwrap(), 50.84);
+        assert_eq!(
+            read_line("{\"line_ns\":61.38,\"nearest_ns\":55.34,\"plain_ns\":61.49}\n").unwrap(),
+            61.38
+        );
         assert!(read_line("{\"line_ns\":0}").is_err() && read_line("").is_err());
     }
 
