@@ -56,7 +56,15 @@ struct Options {
 
 /// Measures every claim, prints tables, and fails where one does not hold.
 pub(crate) fn run(words: impl Iterator<Item = String>) -> ExitCode {
-    let options = match options(words) {
+    let words: Vec<String> = words.collect();
+    if let [word, words @ ..] = words.as_slice()
+        && word == process::START
+    {
+        let Err(error) = process::start(words);
+        eprintln!("{error:#}");
+        return ExitCode::FAILURE;
+    }
+    let options = match options(words.into_iter()) {
         Ok(options) if options.help => {
             println!("{USAGE}");
             return ExitCode::SUCCESS;

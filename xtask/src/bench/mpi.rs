@@ -1,8 +1,8 @@
 //! Open MPI's point-to-point calls over shared memory, by a program of ours (`pingpong.c`).
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 
 use super::process;
 use super::value::Value;
@@ -11,15 +11,16 @@ use crate::shell;
 const SOURCE: &str = "xtask/src/bench/pingpong.c";
 
 /// Compiles the program.
-pub(super) fn build(scratch: &Path) -> Result<PathBuf> {
-    let program = scratch.join("pingpong");
-    shell::output(&["mpicc", "-O3", "-march=native", "-o", &program.to_string_lossy(), SOURCE])?;
-    Ok(program)
+pub(super) fn build(program: &Path) -> Result<()> {
+    let source = shell::root().join(SOURCE);
+    let words =
+        ["mpicc", "-O3", "-march=native", "-o", &program.to_string_lossy(), &source.to_string_lossy()];
+    process::alone(&words)?;
+    Ok(())
 }
 
 /// Runs a test once, `lat`, `rate` or `stream`: what its batches gave.
 pub(super) fn measure(program: &Path, test: &str, cpus: &[String; 2]) -> Result<Value> {
-    ensure!(program.is_file(), "{SOURCE} could not be compiled");
     let program = program.to_string_lossy();
     // Its shared-memory transport is called vader in Open MPI 4 and sm since 5. Ranks are bound below.
     let transports = format!("self,{}", if version()? < 5 { "vader" } else { "sm" });
@@ -32,7 +33,7 @@ pub(super) fn measure(program: &Path, test: &str, cpus: &[String; 2]) -> Result<
             words.push(":");
         }
         words.extend(["-n", "1"]);
-        words.extend(process::mortal(&["taskset", "-c", cpu, &program, test]));
+        words.extend(process::rank(&["taskset", "-c", cpu, &program, test]));
     }
     read(&process::launcher(&words)?)
 }

@@ -1,14 +1,20 @@
 //! Starting what is measured: ahead of whoever else wants the CPUs, and so that it does not outlive this program, however
 //! that ends.
 
+use std::convert::Infallible;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
 use std::sync::OnceLock;
 
-use anyhow::Result;
+use anyhow::{Context, Result, bail, ensure};
+use rustix::process::{Signal, getppid};
 
 use crate::parity::process;
 use crate::shell;
 
-/// Makes the kernel kill a program when the one that has started it ends.
+/// The word of `cargo xtask bench` that makes it become another program: see [`start`].
+pub(super) const START: &str = "--start";
+/// Makes the kernel kill a program when whoever has started it ends, if he has not ended already.
 const WITH_PARENT: [&str; 3] = ["setpriv", "--pdeathsig", "KILL"];
 /// Gives it the lowest real-time priority, and the next.
 const FIRST: [&str; 3] = ["chrt", "--fifo", "1"];
@@ -23,24 +29,55 @@ pub(super) fn is_first() -> bool {
 
 /// What the client of a server prints; both end by themselves. The client is on the first of the CPUs.
 pub(super) fn pair(cpus: &[String; 2], server: &[&str], port: u16, client: &[&str]) -> Result<String> {
-    process::pair([&cpus[0], &cpus[1]], &mortal(server), port, &mortal(client), true)
+    let (server, client) = (ours(&first(server))?, ours(&first(client))?);
+    let [server, client] =
+        [&server, &client].map(|words| words.iter().map(String::as_str).collect::<Vec<_>>());
+    process::pair([&cpus[0], &cpus[1]], &server, port, &client, true)
 }
 
 /// What a program prints that places its own processes.
 pub(super) fn alone(words: &[&str]) -> Result<String> {
-    process::alone(&mortal(words), name(words))
+    run(words, &first(words))
 }
 
-/// The same of a program that starts [`mortal`] ones and has to get a word in while they poll.
+/// The same of a program that starts those of [`rank`] and has to get a word in while they poll.
 pub(super) fn launcher(words: &[&str]) -> Result<String> {
     let before = if is_first() { &BEFORE_THE_FIRST[..] } else { &[] };
-    process::alone(&[before, &WITH_PARENT[..], words].concat(), name(words))
+    run(words, &[before, words].concat())
 }
 
-/// The words of a program that ends with its parent and goes first.
-pub(super) fn mortal<'a>(words: &[&'a str]) -> Vec<&'a str> {
-    let first = if is_first() { &FIRST[..] } else { &[] };
-    [first, &WITH_PARENT[..], words].concat()
+/// The words of a program that somebody else starts: it goes first, and ends with whoever that is.
+pub(super) fn rank<'a>(words: &[&'a str]) -> Vec<&'a str> {
+    first(&[&WITH_PARENT[..], words].concat())
+}
+
+/// Becomes another program, one that ends with the one that has started this: `PARENT PROGRAM WORD...`.
+///
+/// # Errors
+/// When that has ended, or the program cannot be started.
+pub(super) fn start(words: &[String]) -> Result<Infallible> {
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+    let [parent, program, words @ ..] = words else { bail!("{START} needs a process and a program") };
+    let is_there = getppid().is_some_and(|pid| pid.as_raw_nonzero().to_string() == *parent);
+    ensure!(is_there, "process {parent} has ended before it could start {program}");
+    Err(Command::new(program).args(words).exec()).with_context(|| format!("{program} cannot be started"))
+}
+
+fn run(named: &[&str], words: &[&str]) -> Result<String> {
+    let name = named[0].rsplit('/').next().unwrap_or(named[0]);
+    let words = ours(words)?;
+    process::alone(&words.iter().map(String::as_str).collect::<Vec<_>>(), name)
+}
+
+/// The words of a program that ends with this one.
+fn ours(words: &[&str]) -> Result<Vec<String>> {
+    let program = shell::program()?.to_string_lossy().into_owned();
+    let start = [program, "bench".to_owned(), START.to_owned(), std::process::id().to_string()];
+    Ok(start.into_iter().chain(words.iter().map(|word| (*word).to_owned())).collect())
+}
+
+fn first<'a>(words: &[&'a str]) -> Vec<&'a str> {
+    [if is_first() { &FIRST[..] } else { &[] }, words].concat()
 }
 
 /// Whether a program is installed.
@@ -54,6 +91,24 @@ pub(super) fn built(name: &str) -> String {
     shell::root().join("target/release").join(name).to_string_lossy().into_owned()
 }
 
-fn name<'a>(words: &[&'a str]) -> &'a str {
-    words[0].rsplit('/').next().unwrap_or(words[0])
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_is_started_for_who_has_gone() {
+        let told = |words: &[&str]| {
+            let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+            start(&words).unwrap_err().to_string()
+        };
+        assert_eq!(told(&["1"]), "--start needs a process and a program");
+        assert_eq!(told(&["0", "true"]), "process 0 has ended before it could start true");
+    }
+
+    #[test]
+    fn ranks_end_with_their_launcher() {
+        let words = rank(&["prog", "lat"]);
+        assert!(words.ends_with(&["setpriv", "--pdeathsig", "KILL", "prog", "lat"]), "{words:?}");
+        assert_eq!(words.starts_with(&FIRST), is_first());
+    }
 }

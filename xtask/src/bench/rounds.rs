@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use anyhow::{Result, anyhow};
+use anyhow::Result;
 
 use super::plan::{Item, Row, Unit, Way};
 use super::value::Value;
@@ -29,6 +29,8 @@ pub(super) struct Outcome {
     /// Measurements that do not count, because the line changed under them.
     pub(super) unstable: usize,
     pub(super) failures: Vec<String>,
+    /// What it needs is not there.
+    pub(super) is_missing: bool,
 }
 
 /// What came of a row.
@@ -48,10 +50,14 @@ impl Bench<'_> {
     /// When the raw line cannot be measured; whatever else fails is told in its outcome.
     pub(super) fn run(&self, rows: Vec<Row>, rounds: usize) -> Result<Vec<Measured>> {
         let mut measured: Vec<Measured> = rows.into_iter().map(|row| (row.clone(), outcomes(&row))).collect();
-        let needs_mpi = |of: &Outcome| matches!(of.item.way, Way::Mpi(_)) && of.failures.is_empty();
         let program = self.scratch.join("pingpong");
-        if measured.iter().flat_map(|(_, outcomes)| outcomes).any(needs_mpi) {
-            mpi::build(self.scratch)?;
+        let of_mpi = measured.iter_mut().flat_map(|(_, outcomes)| outcomes);
+        let of_mpi = of_mpi.filter(|of| matches!(of.item.way, Way::Mpi(_)) && !of.is_missing);
+        let of_mpi: Vec<&mut Outcome> = of_mpi.collect();
+        if !of_mpi.is_empty()
+            && let Err(error) = mpi::build(&program)
+        {
+            of_mpi.into_iter().for_each(|of| of.miss(format!("{error:#}")));
         }
         for round in 0..rounds {
             eprintln!("xtask: bench: round {} of {rounds}", round + 1);
@@ -79,7 +85,7 @@ impl Bench<'_> {
         line_ns: &mut f64,
         program: &Path,
     ) -> Result<()> {
-        if outcome.is_missing() {
+        if outcome.is_missing {
             return Ok(());
         }
         for _ in 0..ATTEMPTS {
@@ -122,21 +128,26 @@ impl Bench<'_> {
 }
 
 impl Outcome {
-    /// Whether it never can be measured here.
-    fn is_missing(&self) -> bool {
-        self.failures.iter().any(|failure| failure.starts_with(MISSING))
+    fn new(item: Item) -> Self {
+        let (samples, failures) = (Vec::new(), Vec::new());
+        Self { item, samples, unstable: 0, failures, is_missing: false }
+    }
+
+    /// It cannot be measured here.
+    fn miss(&mut self, reason: String) {
+        self.failures.push(reason);
+        self.is_missing = true;
     }
 }
 
-/// How the reason begins where a program is missing.
-const MISSING: &str = "install ";
-
 fn outcomes(row: &Row) -> Vec<Outcome> {
     let of = |item: &Item| {
-        let (programs, package) = item.way.needs();
-        let missing = programs.iter().any(|program| !process::is_there(program));
-        let failures = if missing { vec![anyhow!("{MISSING}{package}").to_string()] } else { Vec::new() };
-        Outcome { item: *item, samples: Vec::new(), unstable: 0, failures }
+        let mut outcome = Outcome::new(*item);
+        let (programs, packages) = item.way.needs();
+        if !programs.iter().all(|program| process::is_there(program)) {
+            outcome.miss(format!("install {packages}"));
+        }
+        outcome
     };
     row.items.iter().map(of).collect()
 }

@@ -153,7 +153,7 @@ fn verdict(row: &Row, goal: &Goal, outcomes: &[Outcome]) -> (String, bool) {
         }
     };
     let Some(Ratios { median, best, .. }) = ratios else {
-        return (format!("{wanted} {of}: not measured: no two steady runs to compare"), false);
+        return (format!("{wanted} {of}: not measured: no steady runs of both in one placement"), false);
     };
     let shown = if goal.against == Against::Nothing { scale } else { 1.0 };
     let numbers = format!("{:.2}, best {:.2}", median / shown, best / shown);
@@ -216,7 +216,7 @@ mod tests {
             Sample { round, line_ns, value }
         };
         let samples = runs.iter().map(sample).collect();
-        Outcome { item, samples, unstable: 0, failures: Vec::new() }
+        Outcome { item, samples, unstable: 0, failures: Vec::new(), is_missing: false }
     }
 
     /// The row of Send, with what came of each item, ours first.
