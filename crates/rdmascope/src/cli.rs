@@ -26,7 +26,7 @@ Examples:
                                        the same between two hosts
   rdmascope devices                    what can be measured here
   rdmascope doctor                     what would spoil it, and what mends that
-  rdmascope exec ibv_devinfo           a verbs program as it is, on the software device
+  rdmascope exec ibv_devinfo           any verbs program, on the software device
 
 Results go to standard output, everything else to standard error.
 

@@ -14,7 +14,7 @@ use crate::flight::Keeper;
 use crate::host::{agree, guid, host};
 use crate::limits::{
     BLOCKS, CQS, DEVICE_NAME, GIDS, MAX_CQE, MAX_MESSAGE_BYTES, MAX_RD_ATOMIC, MAX_SGE, MAX_SRQS, MAX_WR,
-    MRS, PART, PKEY, PORT, QPS,
+    MRS, PART, PKEY, PORT, QPS, VENDOR,
 };
 use crate::queue_pair::Qp;
 use crate::{flight, receive, send, srq};
@@ -198,6 +198,7 @@ pub(crate) unsafe extern "C" fn query_device(_: *mut ibv_context, attr: *mut ibv
     made.sys_image_guid = made.node_guid;
     made.max_mr_size = u64::MAX;
     made.page_size_cap = 4096;
+    made.vendor_id = VENDOR;
     made.vendor_part_id = PART;
     made.max_qp = QPS as c_int;
     made.max_qp_wr = MAX_WR.cast_signed();

@@ -37,5 +37,7 @@ pub(crate) const MAX_CQE: i32 = (1 << 22) - 1;
 pub(crate) const MAX_RD_ATOMIC: u8 = 16;
 /// Global route header in front of every datagram (IBTA vol. 1, section 8.3).
 pub(crate) const GRH_BYTES: u64 = 40;
+/// `vendor_id`: what Soft-RoCE reports, since no vendor has made the device.
+pub(crate) const VENDOR: u32 = 0xff_ffff;
 /// `vendor_part_id`: in no list of adapters that programs treat specially.
 pub(crate) const PART: u32 = 0x50f7;

@@ -1,0 +1,134 @@
+//! `rdmascope exec`: the program becomes the process, finds softdev, and is refused with a sentence where it cannot.
+
+mod support;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use support::{PROGRAM, Scratch, finish, is_installed, skip};
+
+const LIBRARY: &str = "librdmascope_preload.so";
+
+/// The library as cargo has built it with the program.
+fn library() -> PathBuf {
+    Path::new(PROGRAM).parent().unwrap().join("deps").join(LIBRARY)
+}
+
+#[test]
+fn the_program_becomes_the_process() {
+    let scratch = Scratch::new();
+    let ended = scratch.run(&["exec", "--", "sh", "-c", "echo out; echo err >&2; exit 7"]);
+    assert_eq!((ended.status, ended.stdout.as_str(), ended.stderr.as_str()), (Some(7), "out\n", "err\n"));
+    let ended = scratch.run(&["exec", "sh", "-c", "kill -TERM $$"]);
+    assert_eq!(ended.status, None, "a signal is its own: {ended:?}");
+    // The shell that starts rdmascope and the program that it becomes have the same number.
+    let mut shell = scratch.command("sh");
+    shell.args(["-c", "echo $$; exec \"$0\" exec -- sh -c 'echo $$; echo $0'", PROGRAM]);
+    let text = finish(shell).stdout;
+    let lines: Vec<_> = text.lines().collect();
+    assert!(lines.len() == 3 && lines[0] == lines[1] && lines[2] == "sh", "{text}");
+}
+
+#[test]
+fn the_environment_says_what_was_asked_for() {
+    let scratch = Scratch::new();
+    let show = "echo \"$LD_PRELOAD|$RDMASCOPE_SOFTDEV_DEVICES|$RDMASCOPE_SOFTDEV_LINK_LAYER\"";
+    let library = fs::canonicalize(library()).unwrap().display().to_string();
+    assert_eq!(scratch.succeed(&["exec", "sh", "-c", show]), format!("{library}||\n"));
+    let flags = ["exec", "--devices", "3", "--link-layer", "InfiniBand", "sh", "-c", show];
+    assert_eq!(scratch.succeed(&flags), format!("{library}|3|infiniband\n"));
+    // In itself, and with a library that was preloaded before: the first that the machine has.
+    let nested = scratch.program(["exec", PROGRAM, "exec", "sh", "-c", show]);
+    assert_eq!(finish(nested).stdout, format!("{library}||\n"));
+    let mut other = scratch.program(["exec", "sh", "-c", show]);
+    other.env("LD_PRELOAD", "libc.so.6");
+    assert_eq!(finish(other).stdout, format!("{library}:libc.so.6||\n"));
+}
+
+#[test]
+fn programs_find_the_software_device() {
+    if !is_installed("ibv_devinfo") {
+        return skip("vm", "ibv_devinfo is not installed");
+    }
+    let scratch = Scratch::new();
+    let list = scratch.succeed(&["exec", "ibv_devices"]);
+    assert!(list.contains("softdev0"), "{list}");
+    let text = scratch.succeed(&["exec", "ibv_devinfo", "-v"]);
+    for word in ["softdev0", "PORT_ACTIVE", "RoCE v2", "fe80:"] {
+        assert!(text.contains(word), "no {word} in {text}");
+    }
+}
+
+#[test]
+fn programs_that_cannot_be_reached_are_refused() {
+    let scratch = Scratch::new();
+    let refused = |words: &[&str], status, expected: &[&str]| {
+        scratch.refused(&[&["exec"][..], words].concat(), status, expected);
+    };
+    refused(&["no-such-program"], 1, &["cannot start no-such-program", "PATH"]);
+    refused(&["./none"], 1, &["cannot start ./none", "no such file"]);
+    scratch.write("text", "no program");
+    refused(&["./text"], 1, &["cannot start ./text", "Permission denied"]);
+    if Path::new("/sbin/ldconfig").exists() {
+        refused(&["/sbin/ldconfig", "-p"], 1, &["/sbin/ldconfig is linked statically", "shared library"]);
+    }
+    let mut foreign = fs::read(PROGRAM).unwrap()[..4096].to_vec();
+    foreign[18] ^= 1;
+    scratch.write("foreign", foreign);
+    refused(&["./foreign"], 1, &["./foreign is for another kind of processor"]);
+}
+
+#[test]
+fn wrong_usage_is_told() {
+    let scratch = Scratch::new();
+    for (words, expected) in [
+        (&["--devices", "0", "ls"][..], "0 is not in 1..=16"),
+        (&["--devices", "17", "ls"], "17 is not in 1..=16"),
+        (&["--link-layer", "omnipath", "ls"], "possible values: ethernet, infiniband"),
+        (&["--"], "Usage: rdmascope exec"),
+    ] {
+        let ended = scratch.run(&[&["exec"][..], words].concat());
+        assert_eq!((ended.status, ended.stdout.as_str()), (Some(2), ""), "{words:?}: {ended:?}");
+        assert!(ended.stderr.contains(expected), "{words:?}: {}", ended.stderr);
+    }
+    let mut wrong = scratch.program(["exec", "ls"]);
+    wrong.env("RDMASCOPE_PRELOAD", "/nowhere/x.so");
+    let ended = finish(wrong);
+    assert_eq!(ended.status, Some(2));
+    assert!(ended.stderr.contains("RDMASCOPE_PRELOAD: /nowhere/x.so is no file"), "{}", ended.stderr);
+}
+
+#[test]
+fn the_library_is_found_beside_the_program_or_where_packages_put_it() {
+    let scratch = Scratch::new();
+    let place = |directory: &str| {
+        fs::create_dir_all(scratch.at(directory)).unwrap();
+        scratch.at(directory)
+    };
+    fs::copy(PROGRAM, place("usr/bin").join("rdmascope")).unwrap();
+    let run = || {
+        let mut command = scratch.command(scratch.at("usr/bin/rdmascope"));
+        command.args(["exec", "sh", "-c", "echo $LD_PRELOAD"]);
+        finish(command)
+    };
+    let ended = run();
+    assert_eq!((ended.status, ended.stdout.as_str()), (Some(1), ""));
+    for word in
+        [LIBRARY, "usr/bin/rdmascope", "../lib/rdmascope", "cargo build --release", "RDMASCOPE_PRELOAD"]
+    {
+        assert!(ended.stderr.contains(word), "no {word} in {}", ended.stderr);
+    }
+    for directory in ["usr/lib/rdmascope", "usr/bin"] {
+        let link = place(directory).join(LIBRARY);
+        fs::copy(library(), &link).unwrap();
+        let expected = fs::canonicalize(&link).unwrap();
+        assert_eq!(run().stdout, format!("{}\n", expected.display()));
+    }
+    // A path that LD_PRELOAD cannot hold.
+    let spaced = place("with space").join(LIBRARY);
+    fs::copy(library(), &spaced).unwrap();
+    let mut command = scratch.program(["exec", "ls"]);
+    command.env("RDMASCOPE_PRELOAD", &spaced);
+    let ended = finish(command);
+    assert!(ended.status == Some(1) && ended.stderr.contains("a space or a colon"), "{ended:?}");
+}
