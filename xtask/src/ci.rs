@@ -2,7 +2,7 @@
 
 use anyhow::{Result, ensure};
 
-use crate::{check, parity, shell, vm, vm_tests};
+use crate::{check, parity, programs, shell, vm, vm_tests};
 
 /// Debian packages that tests need: a browser with fonts, and the header that the ABI is compared with.
 const PACKAGES: [(&str, &str); 4] = [
@@ -17,7 +17,7 @@ const REQUIRED: &str = "browser,header,numpy,vm";
 
 /// Installs what is missing, then checks, tests and measures.
 pub(crate) fn run() -> Result<()> {
-    let packages: Vec<_> = PACKAGES.into_iter().chain(vm::PACKAGES).collect();
+    let packages: Vec<_> = PACKAGES.into_iter().chain(vm::PACKAGES).chain(programs::PACKAGES).collect();
     install(&packages)?;
     let python = python()?;
     if !shell::works(&["cargo", "deny", "--version"]) {
@@ -27,6 +27,7 @@ pub(crate) fn run() -> Result<()> {
     check::test(&[("RDMASCOPE_REQUIRE", REQUIRED), ("RDMASCOPE_PYTHON", &python)])?;
     vm_tests::run(std::iter::empty())?;
     parity::quick()?;
+    programs::quick()?;
     quick_run()
 }
 

@@ -4,6 +4,7 @@ mod bench;
 mod check;
 mod ci;
 mod parity;
+mod programs;
 mod shell;
 mod tidy;
 mod vm;
@@ -17,11 +18,12 @@ usage: cargo xtask COMMAND
   check     format, lints, house rules, documentation, licences: everything but the tests
   tidy      the house rules alone (ARCHITECTURE.md)
   test      all tests; what needs a thing that is not installed is skipped and says so
-  ci        installs what the tests need (packages only as root), then check, test, vm-tests, parity --quick and a quick
-            run; nothing is skipped
+  ci        installs what the tests need (packages only as root), then check, test, vm-tests, parity --quick,
+            programs --quick and a quick run; nothing is skipped
   bench     the project's performance claims: softdev beside UCX, libfabric, Open MPI and the raw limits, as ratios measured
             side by side in one run (--help tells more)
   parity    rdmascope beside perftest and qperf on rxe0, in one boot, as ratios (--help tells more)
+  programs  unmodified verbs programs on softdev, each compared with how it is expected to end (--help tells more)
   vm        runs a command in a virtual machine with a real kernel device, rxe0 (--help tells more)
   vm-tests  the tests that need a kernel device, on rxe0 in one boot of that machine";
 
@@ -36,6 +38,7 @@ fn main() -> ExitCode {
         "check" => check::run(),
         "ci" => ci::run(),
         "parity" => return parity::run(std::env::args().skip(2)),
+        "programs" => return programs::run(std::env::args().skip(2)),
         "test" => check::test(&[]),
         "tidy" => tidy::run(),
         "vm-tests" => vm_tests::run(std::env::args().skip(2)),

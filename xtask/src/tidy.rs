@@ -47,6 +47,7 @@ const BANNED: [(&str, &str, &[&str]); 6] = [
             "baseline/src/link.rs",
             "bench/src/process/child.rs",
             "xtask/src/parity/process.rs",
+            "xtask/src/programs/run.rs",
         ],
     ),
 ];

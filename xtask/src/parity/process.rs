@@ -90,7 +90,7 @@ fn ended(child: &mut Child) -> Result<std::process::ExitStatus> {
 }
 
 /// Whether somebody listens on a TCP port, without disturbing them by a connection.
-fn listens(port: u16) -> bool {
+pub(crate) fn listens(port: u16) -> bool {
     let of = |path: &str| {
         let text = fs::read_to_string(path).unwrap_or_default();
         text.lines().any(|line| is_listener(line, port))

@@ -1,0 +1,225 @@
+//! `cargo xtask programs`: which unmodified programs run on softdev, and how, compared with what is expected.
+
+mod plan;
+mod python;
+mod run;
+mod verdict;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use anyhow::{Result, bail};
+
+use crate::{ci, shell};
+use python::Tests;
+use run::Places;
+
+const USAGE: &str = "\
+usage: cargo xtask programs [--quick] [--debug] [--write] [WORDS]
+
+Runs perftest, qperf, rdma-core's pingpong programs and its Python tests on softdev, by `rdmascope exec`, each under a
+time limit, prints one line for each and compares it with xtask/src/programs/expected.txt: whatever ends otherwise than
+expected, better or worse, is a failure.
+
+  --quick  a few of each kind, in about a minute
+  --debug  with the library as `cargo build` makes it
+  --write  writes what has been seen into that file
+  WORDS    only cases whose name has these words";
+
+/// Debian packages with the programs, by a file of each.
+pub(crate) const PACKAGES: [(&str, &str); 5] = [
+    ("ibverbs-utils", "/usr/bin/ibv_devinfo"),
+    ("perftest", "/usr/bin/ib_send_lat"),
+    ("python3-pyverbs", "/usr/lib/python3/dist-packages/pyverbs"),
+    ("qperf", "/usr/bin/qperf"),
+    ("rdma-core", "/usr/share/doc/rdma-core/tests"),
+];
+
+const EXPECTED: &str = "xtask/src/programs/expected.txt";
+
+const HEAD: &str = "\
+# How unmodified programs end on softdev: what `cargo xtask programs` compares with. `--write` brings it up to date.
+# refused: the program or the device said that it has no such thing, as on an adapter without it; skipped: the same of a
+# Python test.
+";
+
+/// What was asked for.
+#[derive(Debug, Default, Eq, PartialEq)]
+struct Options {
+    is_quick: bool,
+    is_debug: bool,
+    writes: bool,
+    only: String,
+}
+
+impl Options {
+    /// `None` if help was asked for.
+    fn parse(words: impl Iterator<Item = String>) -> Result<Option<Self>> {
+        let mut options = Self::default();
+        let mut only = Vec::new();
+        for word in words {
+            match word.as_str() {
+                "--help" | "-h" => return Ok(None),
+                "--quick" => options.is_quick = true,
+                "--debug" => options.is_debug = true,
+                "--write" => options.writes = true,
+                // The cases' own names begin with arguments of `exec`.
+                "--devices" | "--link-layer" => only.push(word),
+                _ if word.starts_with("--") && only.is_empty() => {
+                    bail!("`{word}` is no option of programs (--help lists them)")
+                }
+                _ => only.push(word),
+            }
+        }
+        options.only = only.join(" ");
+        Ok(Some(options))
+    }
+}
+
+/// Runs what the words ask for.
+pub(crate) fn run(words: impl Iterator<Item = String>) -> ExitCode {
+    let result = Options::parse(words).and_then(|options| match options {
+        Some(options) => compare(&options),
+        None => {
+            println!("{USAGE}");
+            Ok(())
+        }
+    });
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The quick run, for CI.
+pub(crate) fn quick() -> Result<()> {
+    compare(&Options { is_quick: true, ..Options::default() })
+}
+
+/// Verdicts by case, as they are printed.
+type Table = BTreeMap<String, String>;
+
+fn compare(options: &Options) -> Result<()> {
+    ci::install(&PACKAGES)?;
+    let profile: &[&str] = if options.is_debug { &[] } else { &["--release"] };
+    shell::run(&[&["cargo", "build", "--quiet"], profile].concat())?;
+    let target = shell::root().join("target");
+    let scratch = target.join("programs");
+    fs::create_dir_all(&scratch)?;
+    let program = target.join(if options.is_debug { "debug" } else { "release" }).join("rdmascope");
+    let expected = verdict::parse(&fs::read_to_string(shell::root().join(EXPECTED))?)?;
+    let since = Instant::now();
+    let seen = all(&Places { program, scratch }, options, &expected)?;
+    summary(&seen, since.elapsed().as_secs());
+    if options.writes {
+        return write(expected, seen);
+    }
+    let differ = differences(&seen, &expected);
+    if !differ.is_empty() {
+        bail!(
+            "{} of {} cases ended otherwise than expected:\n{}",
+            differ.len(),
+            seen.len(),
+            differ.join("\n")
+        );
+    }
+    Ok(())
+}
+
+/// Runs every case that was asked for and prints its line.
+fn all(places: &Places, options: &Options, expected: &Table) -> Result<Table> {
+    let mut seen = Table::new();
+    let mut take = |name: String, verdict: String| {
+        let mark = if expected.get(&name) == Some(&verdict) { "" } else { "   <-- not as expected" };
+        println!("{}{mark}", verdict::line(&name, &verdict));
+        seen.insert(name, verdict);
+    };
+    for case in plan::cases() {
+        if (case.is_quick || !options.is_quick) && case.name.contains(&options.only) {
+            let verdict = places.run(&case)?;
+            take(case.name, verdict.to_string());
+        }
+    }
+    let tests = Tests::unpack(&places.scratch)?;
+    for module in &tests.modules {
+        let is_quick = python::QUICK.contains(&module.as_str());
+        let named = options.only.is_empty()
+            || options.only.contains(module.as_str())
+            || module.contains(&options.only);
+        if named && (is_quick || !options.is_quick) {
+            for (name, verdict) in tests.run(places, module)? {
+                if name.contains(&options.only) {
+                    take(name, verdict.to_string());
+                }
+            }
+        }
+    }
+    Ok(seen)
+}
+
+fn summary(seen: &Table, seconds: u64) {
+    let count = |how: &str| seen.values().filter(|verdict| verdict.starts_with(how)).count();
+    eprintln!(
+        "xtask: programs: {} cases in {seconds} s: {} pass, {} refused, {} skipped, {} fail",
+        seen.len(),
+        count("passes"),
+        count("refused"),
+        count("skipped"),
+        count("fails"),
+    );
+}
+
+/// The cases that ended otherwise than expected, a line each.
+fn differences(seen: &Table, expected: &Table) -> Vec<String> {
+    let differs = |(name, verdict): (&String, &String)| {
+        let before = expected.get(name).map_or("nothing", String::as_str);
+        (before != verdict).then(|| format!("{name}: {verdict}, expected {before}"))
+    };
+    seen.iter().filter_map(differs).collect()
+}
+
+/// Brings the file up to date with what was seen.
+fn write(mut expected: Table, seen: Table) -> Result<()> {
+    expected.extend(seen);
+    let lines: Vec<_> = expected.iter().map(|(name, verdict)| verdict::line(name, verdict)).collect();
+    fs::write(shell::root().join(EXPECTED), format!("{HEAD}\n{}\n", lines.join("\n")))?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_told_from_names() {
+        let parse = |text: &str| Options::parse(text.split_whitespace().map(str::to_owned));
+        let options = parse("--quick ib_send_lat -c UD -n 1000 --use-srq").unwrap().unwrap();
+        assert!(options.is_quick && !options.writes);
+        assert_eq!(options.only, "ib_send_lat -c UD -n 1000 --use-srq");
+        assert_eq!(parse("--help").unwrap(), None);
+        assert!(parse("--quik").unwrap_err().to_string().contains("`--quik`"));
+    }
+
+    #[test]
+    fn better_and_worse_both_differ() {
+        let table = |pairs: &[(&str, &str)]| -> Table {
+            pairs.iter().map(|(name, verdict)| ((*name).to_owned(), (*verdict).to_owned())).collect()
+        };
+        let expected = table(&[("a", "passes"), ("b", "fails: x"), ("c", "passes"), ("d", "passes")]);
+        let seen = table(&[("a", "fails: it hangs"), ("b", "passes"), ("c", "passes"), ("e", "passes")]);
+        let differ = differences(&seen, &expected);
+        assert_eq!(
+            differ,
+            [
+                "a: fails: it hangs, expected passes",
+                "b: passes, expected fails: x",
+                "e: passes, expected nothing"
+            ]
+        );
+    }
+}

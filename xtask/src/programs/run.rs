@@ -1,0 +1,150 @@
+//! Running the programs of a case, each of which must end within a limit.
+
+use std::fs::{self, File};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use rustix::process::{Pid, Signal};
+
+use super::plan::{Case, Kind};
+use super::verdict::Verdict;
+use crate::parity::process::listens;
+
+/// How long a case may take: ping-pongs that poll take turns where two CPUs have other work.
+const LIMIT: Duration = Duration::from_secs(90);
+/// How long a server may take until it listens.
+const LISTENS_WITHIN: Duration = Duration::from_secs(20);
+/// How long the other end may go on when one has failed.
+const GRACE: Duration = Duration::from_secs(10);
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// A program that is killed, with what it has started, when it is dropped.
+pub(super) struct Running {
+    child: Child,
+    printed: PathBuf,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Some(group) = Pid::from_raw(self.child.id().cast_signed()) {
+            let _ = rustix::process::kill_process_group(group, Signal::KILL);
+        }
+        let _ = self.child.wait();
+    }
+}
+
+impl Running {
+    /// Starts words under `rdmascope exec`; what they print goes to a file.
+    pub(super) fn start(program: &Path, device: &[&str], words: &[String], printed: PathBuf) -> Result<Self> {
+        let out = File::create(&printed).with_context(|| format!("cannot write {}", printed.display()))?;
+        let mut command = Command::new(program);
+        command.arg("exec").args(device).arg("--").args(words);
+        command.stdin(Stdio::null()).stdout(out.try_clone()?).stderr(out).process_group(0);
+        let child = command.spawn().with_context(|| format!("cannot start {}", program.display()))?;
+        Ok(Self { child, printed })
+    }
+
+    /// Its exit status, if it ends before a time.
+    pub(super) fn ended_before(&mut self, end: Instant) -> Result<Option<ExitStatus>> {
+        loop {
+            if let Some(status) = self.child.try_wait()? {
+                return Ok(Some(status));
+            }
+            if Instant::now() > end {
+                return Ok(None);
+            }
+            std::thread::sleep(PAUSE);
+        }
+    }
+
+    /// What it has printed.
+    pub(super) fn printed(&self) -> String {
+        String::from_utf8_lossy(&fs::read(&self.printed).unwrap_or_default()).into_owned()
+    }
+
+    /// Its verdict, from how it ended.
+    fn verdict(&self, status: Option<ExitStatus>) -> Verdict {
+        match status {
+            None => Verdict::Fails("it hangs".to_owned()),
+            Some(status) if status.success() => Verdict::Passes,
+            Some(status) => match status.signal() {
+                Some(signal) => Verdict::Fails(format!("it crashes (signal {signal})")),
+                None => Verdict::of_failure(&self.printed()),
+            },
+        }
+    }
+}
+
+/// Where things are.
+pub(super) struct Places {
+    /// `rdmascope`.
+    pub(super) program: PathBuf,
+    /// What the programs print.
+    pub(super) scratch: PathBuf,
+}
+
+impl Places {
+    /// Runs a case to its end.
+    pub(super) fn run(&self, case: &Case) -> Result<Verdict> {
+        match &case.kind {
+            Kind::Alone(words) => {
+                let mut program = self.start(case, words, "printed")?;
+                let status = program.ended_before(Instant::now() + LIMIT)?;
+                Ok(program.verdict(status))
+            }
+            Kind::Pair { server, client, port, ends } => self.pair(case, server, client, *port, *ends),
+        }
+    }
+
+    fn start(&self, case: &Case, words: &[String], file: &str) -> Result<Running> {
+        Running::start(&self.program, case.device, words, self.scratch.join(file))
+    }
+
+    fn pair(
+        &self,
+        case: &Case,
+        server: &[String],
+        client: &[String],
+        port: u16,
+        ends: bool,
+    ) -> Result<Verdict> {
+        let mut server = self.start(case, server, "server")?;
+        let since = Instant::now();
+        while !listens(port) {
+            if let Some(status) = server.ended_before(Instant::now())? {
+                return Ok(match server.verdict(Some(status)) {
+                    Verdict::Passes => Verdict::Fails("the server ends before it listens".to_owned()),
+                    other => other,
+                });
+            }
+            if since.elapsed() > LISTENS_WITHIN {
+                return Ok(Verdict::Fails("the server does not listen".to_owned()));
+            }
+            std::thread::sleep(PAUSE);
+        }
+        let mut client = self.start(case, client, "client")?;
+        let mut status = client.ended_before(since + LIMIT)?;
+        let mut other = None;
+        if ends {
+            other = server.ended_before(Instant::now() + GRACE)?;
+            if status.is_none() {
+                status = client.ended_before(Instant::now() + GRACE)?;
+            }
+        }
+        let verdicts = [client.verdict(status), if ends { server.verdict(other) } else { Verdict::Passes }];
+        Ok(worse(verdicts))
+    }
+}
+
+/// The one that says more: what fails, then what is refused.
+fn worse(verdicts: [Verdict; 2]) -> Verdict {
+    let [client, server] = verdicts;
+    match (&client, &server) {
+        (Verdict::Refused(_), _) | (_, Verdict::Passes) => client,
+        (_, Verdict::Refused(_)) | (Verdict::Passes, _) => server,
+        _ => client,
+    }
+}

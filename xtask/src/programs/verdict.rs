@@ -1,0 +1,151 @@
+//! How a case ended, and how it was expected to.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use anyhow::{Result, ensure};
+
+/// How a case ended.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(super) enum Verdict {
+    Passes,
+    /// The program, or the device, said that it has no such thing, as on an adapter without it.
+    Refused(String),
+    /// A test of pyverbs skipped itself.
+    Skipped(String),
+    Fails(String),
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Passes => f.write_str("passes"),
+            Self::Refused(what) => write!(f, "refused: {what}"),
+            Self::Skipped(what) => write!(f, "skipped: {what}"),
+            Self::Fails(what) => write!(f, "fails: {what}"),
+        }
+    }
+}
+
+impl Verdict {
+    /// Of a program that printed this and ended itself with an exit status other than 0.
+    pub(super) fn of_failure(printed: &str) -> Self {
+        let refusal = REFUSALS.iter().find(|(words, _)| printed.contains(words));
+        match refusal {
+            Some((_, what)) => Self::Refused((*what).to_owned()),
+            None => Self::Fails(last_words(printed)),
+        }
+    }
+
+    /// Of a test of pyverbs that skipped itself.
+    pub(super) fn of_skip(reason: &str) -> Self {
+        let known = SKIPS.iter().find(|(words, _)| reason.contains(words));
+        Self::Skipped(known.map_or_else(|| short(reason), |(_, what)| (*what).to_owned()))
+    }
+}
+
+/// What programs print when they meet a device without something, and what it is.
+const REFUSALS: [(&str, &str); 14] = [
+    ("rdma_create_event_channel failed", "RDMA CM"),
+    ("Events feature not available", "events, by the program"),
+    ("Error opening XRC domain", "XRC"),
+    ("Couldn't Open the XRC Domain", "XRC"),
+    ("Couldn't open XRC domain", "XRC"),
+    ("failed to open XRC domain", "XRC"),
+    ("-c DC", "DC, a service of mlx5"),
+    ("-c SRD", "SRD, a service of EFA"),
+    ("XRC connection not possible", "XRC, by the program"),
+    ("only supported with", "a mode, by the program"),
+    ("Device doesn't support dm", "device memory"),
+    ("dm allocation failed", "device memory"),
+    ("not available on", "a mode, by the program"),
+    ("not supported by", "a mode, by the program"),
+];
+
+/// Why tests of pyverbs skip themselves, and what they miss.
+const SKIPS: [(&str, &str); 16] = [
+    ("XRCD", "XRC"),
+    ("XRC", "XRC"),
+    ("Device memory", "device memory"),
+    ("Create MW", "memory windows"),
+    ("memory window", "memory windows"),
+    ("dmabuf", "DMA buffers of a GPU"),
+    ("cuda", "CUDA"),
+    ("QP type 8", "raw packets"),
+    ("Raw Packet", "raw packets"),
+    ("net interface", "RDMA CM: no network interface"),
+    ("huge pages", "huge pages on this machine"),
+    ("ODP", "on-demand paging"),
+    ("Parent Domain", "parent domains"),
+    ("Extended QP", "extended queue pairs"),
+    ("Extended CQ", "extended completion queues"),
+    ("Create SRQ", "shared receive queues"),
+];
+
+/// The last line that says something.
+fn last_words(printed: &str) -> String {
+    let says = |line: &&str| line.chars().any(char::is_alphabetic);
+    short(printed.lines().rev().find(says).unwrap_or("it said nothing"))
+}
+
+/// So much of a text as fits a table.
+fn short(text: &str) -> String {
+    const MOST: usize = 72;
+    let words: Vec<_> = text.split_whitespace().collect();
+    words.join(" ").chars().take(MOST).collect()
+}
+
+/// What is expected: a case and its verdict on each line, with two spaces or more in between; `#` begins a comment.
+pub(super) fn parse(text: &str) -> Result<BTreeMap<String, String>> {
+    let mut expected = BTreeMap::new();
+    for (number, line) in (1..).zip(text.lines()) {
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        let parts = line.split_once("  ").map(|(name, verdict)| (name.to_owned(), verdict.trim().to_owned()));
+        let Some((name, verdict)) = parts else {
+            anyhow::bail!("line {number} of what is expected has no two spaces: {line}");
+        };
+        ensure!(expected.insert(name, verdict).is_none(), "line {number} of what is expected is there twice");
+    }
+    Ok(expected)
+}
+
+/// A line as [`parse`] reads it.
+pub(super) fn line(name: &str, verdict: &str) -> String {
+    format!("{name:<56}  {verdict}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn refusals_are_told_from_failures() {
+        let of = |text: &str| Verdict::of_failure(text).to_string();
+        assert_eq!(of("Error opening XRC domain\nCouldn't create IB resources"), "refused: XRC");
+        assert_eq!(of("---\n Failed to modify QP to RTR\n---------\n"), "fails: Failed to modify QP to RTR");
+        assert_eq!(of(""), "fails: it said nothing");
+        assert_eq!(Verdict::of_skip("Create XRCD is not supported").to_string(), "skipped: XRC");
+        assert_eq!(Verdict::of_skip("the moon  is full").to_string(), "skipped: the moon is full");
+    }
+
+    #[test]
+    fn what_is_written_is_read_again() {
+        let text = format!(
+            "# a comment\n\n{}\n{}\n",
+            line("a b -c", "passes"),
+            line(&"x".repeat(80), "refused: XRC")
+        );
+        let expected = parse(&text).unwrap();
+        assert_eq!(expected["a b -c"], "passes");
+        assert_eq!(expected[&"x".repeat(80)], "refused: XRC");
+        assert!(parse("one two").unwrap_err().to_string().contains("line 1"));
+        assert!(parse("a  passes\na  passes").unwrap_err().to_string().contains("twice"));
+    }
+
+    #[test]
+    fn the_file_of_expectations_can_be_read() {
+        assert!(parse(include_str!("expected.txt")).is_ok());
+    }
+}
