@@ -192,6 +192,27 @@ pub const DEPARTURES: &[Theme] = &[
         )],
         at_times: &[],
     },
+    Theme {
+        kind: "softdev on a link",
+        title: "Messages under way",
+        departures: &[(
+            "a message takes its time, and meets the receive that was posted after it",
+            &["errors::an_early_receive_does_not_shorten_the_wait"],
+        )],
+        at_times: &[(
+            "a message takes its time: what has been sent may not be there when it is first looked for",
+            &[
+                "errors::uc_drops_what_nobody_awaits",
+                "datagram::what_nobody_awaits_is_dropped",
+                "datagram::many_senders_share_a_short_queue",
+                "events::a_descriptor_that_does_not_block_says_so",
+                "extended::every_completion_is_read_once",
+                "extended::another_thread_waits_for_its_turn_to_read",
+                "extended::a_resized_queue_keeps_its_completions",
+                "srq::a_pair_that_goes_gives_its_places_back",
+            ],
+        )],
+    },
 ];
 
 fn find(themes: &[Theme], kind: &str, case: &str) -> Option<Skip> {

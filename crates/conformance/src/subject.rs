@@ -45,6 +45,9 @@ impl Origin {
     }
 }
 
+/// The link that softdev is to imitate.
+pub const LINK_VARIABLE: &str = "RDMASCOPE_SOFTDEV_LINK";
+
 /// What the list runs on.
 #[derive(Clone, Debug)]
 pub struct Subject {
@@ -76,8 +79,12 @@ impl Subject {
         Ok(Self { provider: providers(device)?, device: device.to_owned(), origin })
     }
 
-    /// What kind of device it is, by its name without the number: `rxe` of `rxe0`.
+    /// What kind of device it is, by its name without the number: `rxe` of `rxe0`; `softdev on a link` where softdev is told
+    /// to imitate one.
     pub fn kind(&self) -> &str {
+        if self.device.starts_with("softdev") && std::env::var_os(LINK_VARIABLE).is_some() {
+            return "softdev on a link";
+        }
         self.device.trim_end_matches(|c: char| c.is_ascii_digit())
     }
 }

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! plan.rs ─► rounds.rs: place.rs | ours.rs | ucx.rs | fabric.rs | mpi.rs ─► table.rs
-//! claims.rs: what is compared with nobody
+//! link.rs: what softdev is told to be; claims.rs: what is compared with nobody
 //! ```
 //!
 //! In each round everything of a row is measured one right after the other, in an order that alternates. Where a hypervisor
@@ -13,6 +13,7 @@
 
 mod claims;
 mod fabric;
+mod link;
 mod mpi;
 mod ours;
 mod place;
@@ -34,10 +35,11 @@ const USAGE: &str = "\
 usage: cargo xtask bench [--only WORD] [--rounds N] [--cpus A,B] [--verbose]
 
 Measures softdev beside UCX (ucx_perftest), libfabric (fi_pingpong) and Open MPI over shared memory, and beside what the two
-CPUs can do at most, turn and turn about; says of each goal whether it is met. Then what a time stamp costs, and how long
-the report of ten million samples takes and how large it is. Exit status 1 where a goal is missed.
+CPUs can do at most, turn and turn about; says of each goal whether it is met. Then whether a link that softdev imitates is
+what it was told to be, what a time stamp costs, and how long the report of ten million samples takes and how large it is. Exit status 1 where a goal is missed.
 
-  --only WORD    only rows whose name has WORD in it: send, write, stream, unread, rate, stamp, report
+  --only WORD    only rows whose name has WORD in it: send, write, stream, unread, rate, link-rate,
+                 link-latency, stamp, report
   --rounds N     rounds (5)
   --cpus A,B     the two CPUs (0,1)
   --verbose      shows every measurement";
@@ -103,7 +105,7 @@ fn options(mut words: impl Iterator<Item = String>) -> Result<Options> {
         }
     }
     ensure!(options.rounds > 0, "--rounds needs at least 1");
-    let rows = plan::rows().into_iter().map(|row| row.name).chain(claims::NAMES);
+    let rows = plan::rows().into_iter().map(|row| row.name).chain(link::NAMES).chain(claims::NAMES);
     let names: Vec<&str> = rows.collect();
     let is_known = names.iter().any(|name| name.contains(&options.only));
     ensure!(is_known, "no row's name has `{}` in it: {}", options.only, names.join(", "));
@@ -124,6 +126,7 @@ fn measure(options: &Options) -> Result<()> {
     if !results.is_empty() {
         println!("{}", table::print(&results, &mut broken));
     }
+    link::run(&scratch, &options.only, &mut broken)?;
     claims::run(&scratch, &options.only, &mut broken)?;
     ensure!(broken.is_empty(), "{}", broken.join("; "));
     Ok(())

@@ -1,0 +1,27 @@
+//! The conformance cases on softdev while it imitates a link: messages are under way for a while, and all else is as it
+//! was.
+
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+use conformance::node::{peer, serve};
+use conformance::subject::{LINK_VARIABLE, Subject};
+
+/// Slow enough that every message is under way when its sender goes on.
+const LINK: &str = "8Gb/s,latency=5us,gap=200ns";
+
+fn main() {
+    if std::env::var_os(LINK_VARIABLE).is_none() {
+        let program = std::env::current_exe().expect("a program has a name");
+        let error = Command::new(program).args(std::env::args_os().skip(1)).env(LINK_VARIABLE, LINK).exec();
+        panic!("this test cannot start itself with {LINK_VARIABLE}: {error}");
+    }
+    let far_end = peer();
+    let subject = Subject::parse(far_end.as_deref().unwrap_or("softdev0"), |_| Ok(&softdev::PROVIDER));
+    let subject = subject.expect("softdev is always there");
+    if far_end.is_some() {
+        serve(&subject);
+    } else {
+        conformance::run(&subject);
+    }
+}

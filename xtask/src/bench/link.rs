@@ -1,0 +1,92 @@
+//! Whether a link that softdev imitates is what it was told to be: rate and added latency.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use serde_json::Value;
+
+use super::process;
+use super::value::median;
+
+/// Names for `--only`.
+pub(super) const NAMES: [&str; 2] = ["link-rate", "link-latency"];
+
+/// Rounds of each, of which the median counts.
+const ROUNDS: usize = 5;
+/// Rates by their names, with their data rates in bit/s (Gamess and Ortiz-Zuazaga 2016, table 1, cut after the last bit).
+const RATES: [(&str, f64); 4] =
+    [("4X SDR", 8e9), ("4X DDR", 16e9), ("4X QDR", 32e9), ("4X FDR", 54_545_454_545.0)];
+/// Payload and headers of a packet; with these given, nothing is left to a default.
+const MTU_BYTES: f64 = 4096.0;
+const HEADER_BYTES: f64 = 26.0;
+/// What a rate may differ from what was told.
+const RATE_ERROR_MAX: f64 = 0.01;
+/// Latencies that are added, in ns, and what may be added besides.
+const LATENCIES_NS: [f64; 3] = [500.0, 1000.0, 5000.0];
+const LATENCY_ERROR_NS_MAX: f64 = 100.0;
+
+/// Measures those whose name has `only` in it.
+pub(super) fn run(scratch: &Path, only: &str, broken: &mut Vec<String>) -> Result<()> {
+    let [rates, latencies] = NAMES.map(|name| name.contains(only));
+    if rates {
+        println!(
+            "a link that is imitated: Send 64 KiB in one direction, beside the payload's share of the rate"
+        );
+        RATES.into_iter().try_for_each(|(name, bits_per_s)| rate(scratch, name, bits_per_s, broken))?;
+    }
+    if latencies {
+        println!("a link that is imitated: Send 8 B, the latency that it adds");
+        LATENCIES_NS.into_iter().try_for_each(|told_ns| latency(scratch, told_ns, broken))?;
+    }
+    Ok(())
+}
+
+fn rate(scratch: &Path, name: &str, bits_per_s: f64, broken: &mut Vec<String>) -> Result<()> {
+    let told = bits_per_s / 8.0 * MTU_BYTES / (MTU_BYTES + HEADER_BYTES);
+    let link = format!("{name},mtu={MTU_BYTES},header={HEADER_BYTES}");
+    let mut found = Vec::new();
+    for _ in 0..ROUNDS {
+        let words = ["bw", "send", "-s", "65536", "-D", "1", "--link", &link];
+        found.push(figure(scratch, &words, "/throughput/bytes_per_s")?);
+    }
+    let found = median(&mut found).context("no round")?;
+    let error = found / told - 1.0;
+    println!("  {name:<8} told {:8.1} MB/s, found {:8.1}, {:+.2} %", told / 1e6, found / 1e6, error * 100.0);
+    if error.abs() > RATE_ERROR_MAX {
+        broken.push(format!("{name} is {:.1} % off", error * 100.0));
+    }
+    Ok(())
+}
+
+fn latency(scratch: &Path, told_ns: f64, broken: &mut Vec<String>) -> Result<()> {
+    let link = format!("latency={told_ns}ns");
+    let mut added = Vec::new();
+    for _ in 0..ROUNDS {
+        let plain = ["lat", "send", "-s", "8", "-n", "20000"];
+        let linked = [&plain[..], &["--link", &link]].concat();
+        let without = figure(scratch, &plain, "/latency/p50_ns")?;
+        added.push(figure(scratch, &linked, "/latency/p50_ns")? - without);
+    }
+    let added = median(&mut added).context("no round")?;
+    println!("  told {told_ns:6.0} ns, added {added:6.0} ns, {:+.0} ns", added - told_ns);
+    if (added - told_ns).abs() > LATENCY_ERROR_NS_MAX {
+        broken.push(format!("a latency of {told_ns} ns adds {added:.0} ns"));
+    }
+    Ok(())
+}
+
+/// Runs a benchmark between this host's ranks and takes one figure of its one point.
+fn figure(scratch: &Path, words: &[&str], path: &str) -> Result<f64> {
+    let (program, out) = (process::built("rdmascope"), scratch.join("link"));
+    if out.exists() {
+        fs::remove_dir_all(&out)?;
+    }
+    let place = out.to_string_lossy().into_owned();
+    let all = [&[program.as_str()], words, &["--local", "--out", &place]].concat();
+    process::alone(&all)?;
+    let points = fs::read_to_string(out.join("points.jsonl"))?;
+    let point: Value = serde_json::from_str(points.lines().next().context("no point was measured")?)?;
+    let figure = point.pointer(path).and_then(Value::as_f64);
+    figure.with_context(|| format!("{} has no {path}: {point}", words.join(" ")))
+}
