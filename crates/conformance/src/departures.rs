@@ -204,6 +204,7 @@ pub const DEPARTURES: &[Theme] = &[
             &[
                 "errors::uc_drops_what_nobody_awaits",
                 "datagram::what_nobody_awaits_is_dropped",
+                "datagram::a_key_with_the_high_bit_is_the_queue_pairs_own",
                 "datagram::many_senders_share_a_short_queue",
                 "events::a_descriptor_that_does_not_block_says_so",
                 "extended::every_completion_is_read_once",

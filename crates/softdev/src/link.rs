@@ -99,8 +99,9 @@ pub(crate) struct Schedule {
     pub(crate) is_acknowledged: Ticks,
 }
 
-/// Headers of a packet where nothing else is said: of RoCE v2 with IPv4 (preamble and gap 20, Ethernet 14 and 4, IPv4 20, UDP 8, BTH
-/// 12, ICRC 4; Annex A17 of IBTA vol. 1), and of InfiniBand inside a subnet (LRH 8, BTH 12, ICRC 4, VCRC 2; chapter 5).
+/// Headers of a packet where nothing else is said: of RoCE v2 with IPv4 (preamble and gap 20, Ethernet 14 and 4, IPv4 20,
+/// UDP 8, BTH 12, ICRC 4; Annex A17 of IBTA vol. 1), and of InfiniBand inside a subnet (LRH 8, BTH 12, ICRC 4, VCRC 2;
+/// chapter 5).
 const ROCE_HEADER_BYTES: u64 = 82;
 const INFINIBAND_HEADER_BYTES: u64 = 26;
 

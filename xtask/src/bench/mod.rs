@@ -36,7 +36,8 @@ usage: cargo xtask bench [--only WORD] [--rounds N] [--cpus A,B] [--verbose]
 
 Measures softdev beside UCX (ucx_perftest), libfabric (fi_pingpong) and Open MPI over shared memory, and beside what the two
 CPUs can do at most, turn and turn about; says of each goal whether it is met. Then whether a link that softdev imitates is
-what it was told to be, what a time stamp costs, and how long the report of ten million samples takes and how large it is. Exit status 1 where a goal is missed.
+what it was told to be, what a time stamp costs, and how long the report of ten million samples takes and how large it
+is. Exit status 1 where a goal is missed.
 
   --only WORD    only rows whose name has WORD in it: send, write, stream, unread, rate, link-rate,
                  link-latency, stamp, report
