@@ -26,7 +26,7 @@ pub(super) struct Sample {
 pub(super) struct Outcome {
     pub(super) item: Item,
     pub(super) samples: Vec<Sample>,
-    /// Measurements that do not count, because the line changed under them.
+    /// Measurements that do not count, because the line changed under them or rdmascope saw its messages' times change.
     pub(super) unstable: usize,
     pub(super) failures: Vec<String>,
     /// What it needs is not there.
@@ -100,7 +100,7 @@ impl Bench<'_> {
                     outcome.failures.push(format!("{error:#}"));
                     return Ok(());
                 }
-                Ok(value) if place::is_same(before, *line_ns) => {
+                Ok(value) if value.shown().is_some() && place::is_same(before, *line_ns) => {
                     outcome.samples.push(Sample { round, line_ns: before.midpoint(*line_ns), value });
                     return Ok(());
                 }

@@ -8,7 +8,8 @@ use super::value::median;
 use super::{place, process};
 
 const HEAD: &str = "\
-# runs: those that count of all; the others were unstable: the cache line moved by more than 20 % around them
+# runs: those that count of all; the others were unstable: the cache line moved by more than 20 % around them, or rdmascope
+# saw the times of its messages shift
 # m: the tool knows the mean only, which is compared with our mean; all else is medians
 # ours/it: the median of the ratios within a round, with the line within 20 %, and the ratio of the best of all runs
 ";
@@ -55,8 +56,12 @@ fn table(out: &mut String, row: &Row, outcomes: &[Outcome]) {
     }
     for outcome in outcomes.iter().filter(|outcome| !outcome.samples.is_empty()) {
         if let Some(failure) = outcome.failures.first() {
-            let _ =
-                writeln!(out, "  # {} failed {} times: {failure}", outcome.item.name, outcome.failures.len());
+            let _ = writeln!(
+                out,
+                "  # {} failed in {} rounds: {failure}",
+                outcome.item.name,
+                outcome.failures.len()
+            );
         }
     }
 }
@@ -67,7 +72,7 @@ fn line(row: &Row, outcome: &Outcome, ours: &Outcome) -> String {
         let reason = match (outcome.failures.first(), outcome.unstable) {
             (Some(failure), _) => failure.clone(),
             (None, 0) => "it was not tried".to_owned(),
-            (None, unstable) => format!("the cache line moved under all {unstable} runs"),
+            (None, unstable) => format!("all {unstable} runs were unstable"),
         };
         return format!("{name:<30} not measured: {reason}");
     };
@@ -279,7 +284,7 @@ mod tests {
         let mut broken = Vec::new();
         let text = print(&[(row, outcomes)], &mut broken);
         for told in [
-            "not measured: the cache line moved under all 6 runs",
+            "not measured: all 6 runs were unstable",
             "not measured: install libfabric-bin",
             "not measured: it was not tried",
             "below UCX am_lat (UCT posix): not measured",
