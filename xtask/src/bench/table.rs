@@ -11,7 +11,7 @@ const HEAD: &str = "\
 # runs: those that count of all; the others were unstable: the cache line moved by more than 20 % around them, or rdmascope
 # saw the times of its messages shift
 # m: the tool knows the mean only, which is compared with our mean; all else is medians
-# ours/it: the median of the ratios within a round, with the line within 20 %, and the ratio of the best of all runs
+# ours/it: the ratios within a round, where the line was the same within 20 %: their median and the best for us
 ";
 const FIRST: &str = "# all with real-time priority: others on this machine did not get between\n";
 const NOT_FIRST: &str = "\
@@ -103,9 +103,8 @@ fn line(row: &Row, outcome: &Outcome, ours: &Outcome) -> String {
 /// How ours compares with something.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Ratios {
-    /// Of the ratios within a round.
+    /// Of the ratios within a round, and the best of them for us.
     median: f64,
-    /// The ratio of the best.
     best: f64,
     pairs: usize,
 }
@@ -118,14 +117,8 @@ impl Ratios {
         };
         let mut ratios: Vec<f64> = ours.samples.iter().filter_map(in_a_round).collect();
         let pairs = ratios.len();
-        // Of what both know.
-        let both_medians = [ours, other].iter().all(|of| of.samples.iter().all(|s| s.value.median.is_some()));
-        let best = |of: &Outcome| {
-            let values =
-                of.samples.iter().filter_map(|s| if both_medians { s.value.median } else { s.value.mean });
-            values.reduce(|a, b| better(unit, a, b))
-        };
-        Some(Self { median: median(&mut ratios)?, best: best(ours)? / best(other)?, pairs })
+        let best = ratios.iter().copied().reduce(|a, b| better(unit, a, b))?;
+        Some(Self { median: median(&mut ratios)?, best, pairs })
     }
 }
 
