@@ -66,14 +66,14 @@ impl Peek {
     /// Whether nothing is there to be taken.
     #[inline]
     fn is_empty(&self) -> bool {
+        // Before the slot: with an old number a later slot shows what there is, with an old slot a later number would not.
+        let number = self.number.load(Acquire);
         // SAFETY: the pointer is null or to a slot of the own arena, which stays mapped as long as the process runs.
-        let Some(slot) = (unsafe { self.slot.load(Relaxed).as_ref() }) else { return false };
+        let Some(slot) = (unsafe { self.slot.load(Acquire).as_ref() }) else { return false };
         let word = slot.state.load(Acquire);
         // SAFETY: where there is a slot there is a state, in the own arena as well.
         let state = unsafe { &*self.state.load(Relaxed) };
-        self.own.load(Relaxed) == 0
-            && !SlotState::is_over(word, self.number.load(Relaxed))
-            && state.load(Relaxed) != IBV_QPS_ERR
+        self.own.load(Relaxed) == 0 && !SlotState::is_over(word, number) && state.load(Relaxed) != IBV_QPS_ERR
     }
 }
 
@@ -207,14 +207,13 @@ impl Cq {
             _ => None,
         };
         // A receive that was taken back from a dead peer has to be looked at again and again.
-        let slot =
-            only.filter(|qp| !qp.recovered() && !qp.shares_receives()).map_or(std::ptr::null_mut(), |qp| {
-                let (number, slot) = qp.next_slot();
-                self.peek.number.store(number, Relaxed);
-                self.peek.state.store((&raw const qp.shared().state).cast_mut(), Relaxed);
-                (&raw const *slot).cast_mut()
-            });
-        self.peek.slot.store(slot, Relaxed);
+        let Some(qp) = only.filter(|qp| !qp.recovered() && !qp.shares_receives()) else {
+            return self.peek.slot.store(std::ptr::null_mut(), Release);
+        };
+        let (number, slot) = qp.next_slot();
+        self.peek.state.store((&raw const qp.shared().state).cast_mut(), Relaxed);
+        self.peek.slot.store((&raw const *slot).cast_mut(), Release);
+        self.peek.number.store(number, Release);
     }
 
     /// A queue pair's sends are to complete here.

@@ -386,10 +386,11 @@ impl SlotState {
         }
     }
 
-    /// Whether a word says that message `n` is there or being placed.
+    /// Whether a word says that message `n` is there or being placed, or one after it: who has an old number, because another
+    /// thread has just polled, must not take what came since for nothing and go to sleep.
     #[inline]
     pub(crate) const fn is_over(word: u64, n: u32) -> bool {
-        (word >> 32) as u32 == n && word & 0xff > 1
+        word & 0xff > 1 && ((word >> 32) as u32).wrapping_sub(n).cast_signed() >= 0
     }
 
     /// Any word has a meaning: what no one of ours wrote counts as empty.
@@ -529,6 +530,16 @@ mod tests {
             assert!(!SlotState::Done(n).is_free_for(n, 8));
             assert!(!SlotState::Done(n.wrapping_add(8)).is_free_for(n, 8));
             assert!(!SlotState::Claimed(n.wrapping_sub(8), 1).is_free_for(n, 8));
+        }
+    }
+
+    #[test]
+    fn an_old_number_hides_no_later_message() {
+        for n in [0_u32, 8, 1 << 31, u32::MAX] {
+            let is_over = |state: SlotState| SlotState::is_over(state.encode(), n);
+            assert!(is_over(SlotState::Done(n)) && is_over(SlotState::Claimed(n, 1)));
+            assert!(is_over(SlotState::Done(n.wrapping_add(8))), "the slot was used again since");
+            assert!(!is_over(SlotState::Done(n.wrapping_sub(8))) && !is_over(SlotState::Empty));
         }
     }
 
