@@ -255,6 +255,22 @@ mod tests {
     }
 
     #[test]
+    fn a_heap_joins_neighbours_and_gives_out_the_first_that_fits() {
+        let mut heap = Heap { free: BTreeMap::from([(0, 100)]), ..Heap::default() };
+        let taken = [10, 20, 30].map(|len| heap.take(len).unwrap());
+        assert_eq!(taken, [0, 10, 30]);
+        heap.insert(0, 10);
+        heap.insert(30, 30);
+        assert_eq!(heap.free, BTreeMap::from([(0, 10), (30, 70)]), "joined with what is behind it");
+        assert_eq!(heap.take(11), Some(30));
+        heap.insert(10, 20);
+        assert_eq!(heap.free, BTreeMap::from([(0, 30), (41, 59)]), "joined with what is before it");
+        heap.insert(30, 11);
+        assert_eq!(heap.free, BTreeMap::from([(0, 100)]), "joined with both");
+        assert_eq!(heap.take(101), None);
+    }
+
+    #[test]
     fn ranges_outside_the_arena_are_refused() {
         let arena = Arena::new("softdev-test", 4096).unwrap();
         let len = arena.view.len as u64;

@@ -113,9 +113,11 @@ unsafe fn copy_to(from: *const u8, place: Place, n: usize) -> Result<(), Errno> 
 /// `n` bytes are readable at `from` and writable at `to`.
 #[inline]
 unsafe fn copy(from: *const u8, to: *mut u8, n: usize) {
-    // ThreadSanitizer does not see stores of so many bytes.
-    #[cfg(all(target_arch = "x86_64", not(sanitized)))]
-    if n >= STREAM_BYTES && from.addr().abs_diff(to.addr()) >= n && is_x86_feature_detected!("avx") {
+    #[cfg(target_arch = "x86_64")]
+    if n >= STREAM_BYTES
+        && !cfg!(sanitized) // It does not see stores of so many bytes each.
+        && from.addr().abs_diff(to.addr()) >= n && is_x86_feature_detected!("avx")
+    {
         // SAFETY: AVX is there, the ranges do not overlap, and the caller vouches for them.
         unsafe { stream(from, to, n) };
         return;
@@ -126,7 +128,7 @@ unsafe fn copy(from: *const u8, to: *mut u8, n: usize) {
 
 /// # Safety
 /// As [`copy`], and the ranges do not overlap.
-#[cfg(all(target_arch = "x86_64", not(sanitized)))]
+#[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx")]
 unsafe fn stream(from: *const u8, to: *mut u8, n: usize) {
     use std::arch::x86_64::{_mm_sfence, _mm256_loadu_si256, _mm256_stream_si256};
@@ -321,6 +323,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "too long for an interpreter")]
     fn bytes_arrive_in_order_whatever_the_cuts() {
         let source: Vec<u8> = (0..100_003_u32).map(|i| (i % 251) as u8).collect();
         for cuts in [vec![], vec![1], vec![7, 8192], vec![9_000, 9_001, 50_000], vec![0, 0, 64]] {
@@ -386,8 +389,10 @@ mod tests {
 
     #[test]
     fn a_write_is_whole_whatever_its_length_and_place() {
-        for offset in 0..16 {
-            for n in (0..150).chain([8191, 8192, 8200, 20_000]) {
+        // Every few of them where each is interpreted.
+        let step = if cfg!(miri) { 7 } else { 1 };
+        for offset in (0..16).step_by(step) {
+            for n in (0..150).step_by(step).chain([8191, 8192, 8200, 20_000]) {
                 check_write(&[n], offset);
                 check_write(&[n / 3, 0, n - n / 3], offset);
                 check_write(&[n.saturating_sub(3), 1.min(n), 2.min(n.saturating_sub(1))], offset);
@@ -410,13 +415,14 @@ mod tests {
     /// A reader that waits for the last bytes finds all the others in place.
     #[test]
     fn whoever_sees_the_last_bytes_sees_all() {
+        let rounds = if cfg!(miri) { 2 } else { 200_u32 };
         for n in [8_usize, 64, 65, 200, 4096, 40_000] {
             let area: Vec<AtomicU64> = (0..n.div_ceil(8)).map(|_| AtomicU64::new(0)).collect();
             let turn = AtomicU32::new(0);
             let seen = |i: usize| area[i / 8].load(std::sync::atomic::Ordering::Acquire).to_ne_bytes()[i % 8];
             std::thread::scope(|scope| {
                 scope.spawn(|| {
-                    for round in 1..=200_u32 {
+                    for round in 1..=rounds {
                         let source = vec![round as u8; n];
                         let from = [Piece { addr: source.as_ptr().cast_mut(), len: n }];
                         // SAFETY: the area has room for n bytes and consists of atomics.
@@ -426,7 +432,7 @@ mod tests {
                         }
                     }
                 });
-                for round in 1..=200_u32 {
+                for round in 1..=rounds {
                     while seen(n - 1) != round as u8 {
                         std::hint::spin_loop();
                     }

@@ -154,7 +154,7 @@ mod tests {
     #[test]
     fn model_of_the_lock() {
         let flag = || loom::sync::atomic::AtomicBool::new(false);
-        model::check(count(3, flag));
+        model::check(count(2, flag));
     }
 
     #[test]
