@@ -5,6 +5,7 @@ mod check;
 mod ci;
 mod parity;
 mod programs;
+mod races;
 mod shell;
 mod tidy;
 mod vm;
@@ -24,6 +25,7 @@ usage: cargo xtask COMMAND
             side by side in one run (--help tells more)
   parity    rdmascope beside perftest and qperf on rxe0, in one boot, as ratios (--help tells more)
   programs  unmodified verbs programs on softdev, each compared with how it is expected to end (--help tells more)
+  races     softdev's concurrent code under ThreadSanitizer and Miri, where Rust's nightly is installed (--help tells more)
   vm        runs a command in a virtual machine with a real kernel device, rxe0 (--help tells more)
   vm-tests  the tests that need a kernel device, on rxe0 in one boot of that machine";
 
@@ -39,6 +41,7 @@ fn main() -> ExitCode {
         "ci" => ci::run(),
         "parity" => return parity::run(std::env::args().skip(2)),
         "programs" => return programs::run(std::env::args().skip(2)),
+        "races" => races::run(std::env::args().skip(2)),
         "test" => check::test(&[]),
         "tidy" => tidy::run(),
         "vm-tests" => vm_tests::run(std::env::args().skip(2)),
