@@ -354,7 +354,8 @@ fn describe(
         ("port", Some(json!(port.number))),
         ("link_layer", Some(json!(format!("{:?}", port.is.link_layer)))),
         ("port_state", Some(json!(format!("{:?}", port.is.state)))),
-        ("link", Some(json!(port.is.speed.to_string()))),
+        // What moves bytes in memory names a rate, but has none.
+        ("link", (kind != DeviceKind::UserSoftware).then(|| json!(port.is.speed.to_string()))),
         ("active_mtu_bytes", Some(json!(port.is.active_mtu.bytes()))),
         ("max_mtu_bytes", Some(json!(port.is.max_mtu.bytes()))),
         ("max_message_bytes", Some(json!(port.is.max_message_bytes))),

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use verbs::abi::*;
 
-use crate::rig::{Element, Rig, attribute_words, op, route_words};
+use crate::rig::{Element, Rig, WC_WORDS, attribute_words, op, route_words};
 use crate::shape::{QKEY, Remote, Send, Shape, Side, Tuning, Wc};
 use crate::subject::{Origin, Subject};
 
@@ -13,6 +13,7 @@ mod ask;
 mod extended;
 mod far;
 
+pub use ask::PortFacts;
 pub use extended::Read;
 pub(crate) use far::abandon;
 pub use far::{peer, serve};
@@ -363,8 +364,9 @@ impl Node {
             qp: w[5] as u32,
             src_qp: w[6] as u32,
             flags: w[7] as u32,
+            slid: w[8] as u16,
         };
-        Ok(answer[1..].chunks(8).map(completion).collect())
+        Ok(answer[1..].chunks(WC_WORDS).map(completion).collect())
     }
 
     #[track_caller]

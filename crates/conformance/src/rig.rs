@@ -26,6 +26,7 @@ mod work;
 pub use extended::wr;
 pub use loan::Loan;
 pub use words::{attribute_words, route_words};
+pub use work::WC_WORDS;
 
 use words::{attributes, route};
 
@@ -109,6 +110,8 @@ pub struct Rig {
     provider: &'static Provider,
     port: u8,
     gid_index: u8,
+    /// The port's LID; 0 on Ethernet.
+    lid: u16,
     context: *mut ibv_context,
     domains: Vec<*mut ibv_pd>,
     channels: Vec<*mut ibv_comp_channel>,
@@ -130,6 +133,7 @@ impl Rig {
             provider: subject.provider,
             port: subject.origin.port,
             gid_index: subject.origin.gid_index,
+            lid: port_of(subject, context).lid,
             context,
             domains: Vec::new(),
             channels: Vec::new(),
@@ -312,14 +316,14 @@ impl Rig {
     }
 
     fn create_ah(&mut self, w: &[u64]) -> Vec<u64> {
-        let mut attr = route(&w[1..]);
+        let mut attr = route(&w[1..], self.lid);
         // SAFETY: the domain is alive and the attributes are readable.
         let ah = unsafe { (self.provider.create_ah)(self.domains[w[0] as usize], &raw mut attr) };
         made(&mut self.handles, ah)
     }
 
     fn modify(&mut self, w: &[u64]) -> Vec<u64> {
-        let mut attr = attributes(&w[2..]);
+        let mut attr = attributes(&w[2..], self.lid);
         // SAFETY: the queue pair is alive and the attributes are readable.
         let returned =
             unsafe { (self.provider.modify_qp)(self.pairs[w[0] as usize], &raw mut attr, w[1] as i32) };
@@ -459,6 +463,14 @@ fn open(provider: &'static Provider, device: &str) -> *mut ibv_context {
     // SAFETY: the list came from this provider and is freed once.
     unsafe { (provider.free_device_list)(list) };
     context
+}
+
+fn port_of(subject: &Subject, context: *mut ibv_context) -> ibv_port_attr {
+    let mut attr = ibv_port_attr::default();
+    // SAFETY: the context is open and the attributes are writable.
+    let returned = unsafe { (subject.provider.query_port)(context, subject.origin.port, &raw mut attr) };
+    assert_eq!(returned, 0, "the port exists");
+    attr
 }
 
 /// Keeps what a verb has made, or says why it has not.

@@ -16,6 +16,7 @@ pub struct Wc {
     pub qp: u32,
     pub src_qp: u32,
     pub flags: u32,
+    pub slid: u16,
 }
 
 impl Wc {

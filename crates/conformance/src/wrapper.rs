@@ -28,7 +28,8 @@ fn options(service: Service) -> QueuePairOptions {
     }
 }
 
-fn connection(origin: Origin, qp_num: u32, gid: Gid) -> Connection {
+fn connection(context: &Context, origin: Origin, qp_num: u32, gid: Gid) -> Connection {
+    let lid = context.port(origin.port).expect("the port").lid;
     let (tuning, Origin { port, gid_index }) = (Tuning::default(), origin);
     Connection {
         qp_num,
@@ -37,7 +38,7 @@ fn connection(origin: Origin, qp_num: u32, gid: Gid) -> Connection {
         mtu: Mtu::from_bytes(1024).expect("there is such an MTU"),
         route: Route {
             port,
-            lid: 0,
+            lid,
             service_level: 0,
             global: Some(GlobalRoute { gid_index, gid, traffic_class: 0 }),
         },
@@ -78,7 +79,7 @@ pub(crate) fn services_carry_messages(bench: &mut Bench) {
         let (pd, cq) = queues(&context);
         let pair = pd.queue_pair(&options(service), &cq, &cq).expect("a queue pair");
         let b = bench.far.side(&Shape::of(raw));
-        let to = connection(origin, b.number, gid);
+        let to = connection(&context, origin, b.number, gid);
         let mut pair = pair.init(&initialisation(origin.port)).expect("INIT");
         let mut region = pd.memory_region(8192, IBV_ACCESS_LOCAL_WRITE).expect("a region");
         let mut receive = ReceiveRequest::new(4, vec![region.sge(4096, 4096).expect("in range")]);
@@ -149,7 +150,7 @@ pub(crate) fn a_datagram_without_address_is_refused(bench: &mut Bench) {
     let (pd, cq) = queues(&context);
     let origin = bench.subject.origin;
     let gid = context.gid(origin.port, u32::from(origin.gid_index)).expect("a GID");
-    let to = connection(origin, 0, gid);
+    let to = connection(&context, origin, 0, gid);
     let pair = pd.queue_pair(&options(Service::Ud), &cq, &cq).expect("a queue pair");
     let pair = pair.init(&initialisation(origin.port)).expect("INIT").ready_to_receive(&to).expect("RTR");
     let mut pair = pair.ready_to_send(&to).expect("RTS");

@@ -5,13 +5,14 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use verbs::abi::*;
 
 use crate::completion::blank_completion;
-use crate::context::own_gid;
 use crate::copy::{Piece, Place, copy_small, scatter};
 use crate::deliver::is_at_or_after;
+use crate::device::{gid, lid};
 use crate::limits::GRH_BYTES;
 use crate::memory::{Access, locate};
 use crate::queue_pair::Qp;
-use crate::shared::{FLAG_IMM, FLAG_IN_SLOT, FLAG_WRITE, SLOT_PAYLOAD, Slot, SlotState};
+use crate::settings::{Link, link};
+use crate::shared::{FLAG_GLOBAL, FLAG_IMM, FLAG_IN_SLOT, FLAG_WRITE, SLOT_PAYLOAD, Slot, SlotState};
 use crate::srq::Srq;
 use crate::wqe::Wqes;
 
@@ -28,25 +29,34 @@ pub(crate) enum Taken {
 /// looks are nothing.
 pub(crate) const PATIENCE: u32 = 1 << 8;
 
-/// The header that a datagram's buffer starts with (IBTA vol. 1, section 8.3): both ends are this host.
-pub(crate) fn grh(payload_bytes: u64, has_immediate: bool, traffic_class: u8) -> [u8; GRH_BYTES as usize] {
+/// What a datagram's buffer starts with: the header (IBTA vol. 1, section 8.3) of one that goes from the first to the second
+/// GID. One without is undefined bytes there: zeroes.
+pub(crate) fn grh(
+    payload_bytes: u64,
+    has_immediate: bool,
+    traffic_class: u8,
+    ends: Option<[ibv_gid; 2]>,
+) -> [u8; GRH_BYTES as usize] {
     /// IPv6, as every GRH.
     const VERSION: u32 = 6;
-    /// What a RoCE v2 packet's IPv6 header names: UDP.
-    const NEXT_HEADER: u8 = 17;
     const HOP_LIMIT: u8 = 64;
-    /// UDP header, base transport header, datagram header and integrity check of the packet that would carry it.
-    const AROUND: u64 = 8 + 12 + 8 + 4;
+    /// Base transport header, datagram header and integrity check of the packet that would carry it.
+    const AROUND: u64 = 12 + 8 + 4;
     const IMMEDIATE: u64 = 4;
-    let immediate = if has_immediate { IMMEDIATE } else { 0 };
-    let length = AROUND + immediate + payload_bytes.next_multiple_of(4);
-    let gid = own_gid().raw;
+    // What the header names as the next one, and that one's bytes: UDP of RoCE v2, or InfiniBand's transport.
+    let (next_header, next_bytes) = match link() {
+        Link::Ethernet => (17, 8),
+        Link::Infiniband => (0x1b, 0),
+    };
     let mut header = [0; GRH_BYTES as usize];
+    let Some([source, destination]) = ends else { return header };
+    let immediate = if has_immediate { IMMEDIATE } else { 0 };
+    let length = next_bytes + AROUND + immediate + payload_bytes.next_multiple_of(4);
     header[..4].copy_from_slice(&(VERSION << 28 | u32::from(traffic_class) << 20).to_be_bytes());
     header[4..6].copy_from_slice(&(length as u16).to_be_bytes());
-    (header[6], header[7]) = (NEXT_HEADER, HOP_LIMIT);
-    header[8..24].copy_from_slice(&gid);
-    header[24..].copy_from_slice(&gid);
+    (header[6], header[7]) = (next_header, HOP_LIMIT);
+    header[8..24].copy_from_slice(&source.raw);
+    header[24..].copy_from_slice(&destination.raw);
     header
 }
 
@@ -186,8 +196,9 @@ impl Qp {
         }
         if self.ibv.qp_type == IBV_QPT_UD {
             wc.src_qp = slot.src_qp.load(Relaxed);
-            wc.sl = slot.service_level.load(Relaxed);
-            wc.wc_flags |= IBV_WC_GRH;
+            let level = slot.service_level.load(Relaxed);
+            (wc.sl, wc.slid) = (level & 15, lid(level >> 4));
+            wc.wc_flags |= if flags & FLAG_GLOBAL != 0 { IBV_WC_GRH } else { 0 };
         }
     }
 
@@ -211,8 +222,11 @@ impl Qp {
             return elements.next().is_some_and(|posted| self.fill_one(&posted, pd, payload, &bytes));
         }
         let has_immediate = slot.flags.load(Relaxed) & FLAG_IMM != 0;
-        let header =
-            is_datagram.then(|| grh(payload as u64, has_immediate, slot.traffic_class.load(Relaxed)));
+        let is_global = slot.flags.load(Relaxed) & FLAG_GLOBAL != 0;
+        let source = slot.service_level.load(Relaxed) >> 4;
+        let ends = is_global.then(|| [gid(source), gid(self.device)]);
+        let class = slot.traffic_class.load(Relaxed);
+        let header = is_datagram.then(|| grh(payload as u64, has_immediate, class, ends));
         let header =
             header.as_ref().map(|header| Piece { addr: header.as_ptr().cast_mut(), len: header.len() });
         let payload = Piece { addr: bytes.as_mut_ptr(), len: payload };

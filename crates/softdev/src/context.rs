@@ -1,6 +1,6 @@
-//! Devices, contexts, ports, protection domains and address handles.
+//! Contexts, protection domains and address handles.
 
-use std::ffi::{c_char, c_int, c_void};
+use std::ffi::c_int;
 use std::mem::offset_of;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicU32, AtomicUsize};
@@ -9,13 +9,11 @@ use std::sync::{Mutex, PoisonError};
 use verbs::abi::*;
 
 use crate::completion;
+use crate::device::{self, Way, device_guid, follow, is_valid_route};
 use crate::extended;
 use crate::flight::Keeper;
 use crate::host::{agree, guid, host};
-use crate::limits::{
-    BLOCKS, CQS, DEVICE_NAME, GIDS, MAX_CQE, MAX_MESSAGE_BYTES, MAX_RD_ATOMIC, MAX_SGE, MAX_SRQS, MAX_WR,
-    MRS, PART, PKEY, PORT, QPS, VENDOR,
-};
+use crate::limits::{BLOCKS, CQS, MAX_CQE, MAX_RD_ATOMIC, MAX_SGE, MAX_SRQS, MAX_WR, MRS, PART, QPS, VENDOR};
 use crate::queue_pair::Qp;
 use crate::{flight, receive, send, srq};
 
@@ -30,6 +28,8 @@ pub(crate) fn fail<T>(errno: c_int) -> *mut T {
 #[repr(C)]
 pub(crate) struct Ctx {
     pub(crate) verbs: verbs_context,
+    /// Number of its device.
+    pub(crate) device: u8,
     /// Queue pairs of this context with sends that wait: all that polling has to look at when nothing waits.
     pub(crate) waiting: AtomicUsize,
     pub(crate) queue_pairs: Mutex<Vec<*const Qp>>,
@@ -97,48 +97,6 @@ impl Ctx {
 /// Where the part of a [`Ctx`] that programs know begins.
 const CONTEXT_AT: usize = offset_of!(Ctx, verbs.context);
 
-/// The one device. Programs compare and print its pointer, so it is never freed.
-fn device() -> *mut ibv_device {
-    static DEVICE: Mutex<usize> = Mutex::new(0);
-    let mut device = DEVICE.lock().unwrap_or_else(PoisonError::into_inner);
-    if *device == 0 {
-        // SAFETY: all-zero bytes are a valid ibv_device: integers, null pointers and empty strings. libmlx5 reads
-        // members of a larger structure around every device, so zeroes follow it (SLACK).
-        let made: &mut [ibv_device; 1 + SLACK] = Box::leak(Box::new(unsafe { std::mem::zeroed() }));
-        let made = &mut made[0];
-        made.node_type = IBV_NODE_CA;
-        made.transport_type = IBV_TRANSPORT_IB;
-        for (to, from) in made.name.iter_mut().zip(DEVICE_NAME.bytes()) {
-            *to = from.cast_signed();
-        }
-        made.dev_name = made.name;
-        *device = (&raw mut *made) as usize;
-    }
-    *device as *mut ibv_device
-}
-
-/// Devices' worth of zeroes behind the device.
-const SLACK: usize = 1;
-
-pub(crate) unsafe extern "C" fn get_device_list(num_devices: *mut c_int) -> *mut *mut ibv_device {
-    let list = Box::into_raw(Box::new([device(), std::ptr::null_mut()]));
-    if !num_devices.is_null() {
-        // SAFETY: the caller gives null or a writable integer.
-        unsafe { *num_devices = 1 };
-    }
-    list.cast()
-}
-
-pub(crate) unsafe extern "C" fn free_device_list(list: *mut *mut ibv_device) {
-    // SAFETY: the caller gives back what get_device_list made.
-    drop(unsafe { Box::from_raw(list.cast::<[*mut ibv_device; 2]>()) });
-}
-
-pub(crate) unsafe extern "C" fn get_device_name(device: *mut ibv_device) -> *const c_char {
-    // SAFETY: the caller gives a device of the list.
-    unsafe { (*device).name.as_ptr() }
-}
-
 pub(crate) unsafe extern "C" fn open_device(device: *mut ibv_device) -> *mut ibv_context {
     if let Err(error) = host() {
         return fail(error.raw_os_error().unwrap_or(libc::ENODEV));
@@ -158,8 +116,11 @@ pub(crate) unsafe extern "C" fn open_device(device: *mut ibv_device) -> *mut ibv
     ibv.cmd_fd = -1;
     ibv.async_fd = -1;
     ibv.num_comp_vectors = 1;
+    // SAFETY: the caller gives a device of the list.
+    let device = unsafe { device::number(device) };
     let ctx = Box::into_raw(Box::new(Ctx {
         verbs,
+        device,
         waiting: AtomicUsize::new(0),
         queue_pairs: Mutex::default(),
         keeper: Mutex::default(),
@@ -188,14 +149,17 @@ pub(crate) unsafe extern "C" fn close_device(context: *mut ibv_context) -> c_int
     0
 }
 
-pub(crate) unsafe extern "C" fn query_device(_: *mut ibv_context, attr: *mut ibv_device_attr) -> c_int {
+pub(crate) unsafe extern "C" fn query_device(context: *mut ibv_context, attr: *mut ibv_device_attr) -> c_int {
+    // SAFETY: the caller gives a live context of this device.
+    let device = unsafe { Ctx::from(context) }.device;
     // SAFETY: all-zero bytes are a valid ibv_device_attr: integers.
     let mut made: ibv_device_attr = unsafe { std::mem::zeroed() };
     for (to, from) in made.fw_ver.iter_mut().zip(env!("CARGO_PKG_VERSION").bytes()) {
         *to = from.cast_signed();
     }
-    made.node_guid = guid().to_be();
-    made.sys_image_guid = made.node_guid;
+    made.node_guid = device_guid(device).to_be();
+    // All devices are of the one system.
+    made.sys_image_guid = guid().to_be();
     made.max_mr_size = u64::MAX;
     made.page_size_cap = 4096;
     made.vendor_id = VENDOR;
@@ -222,67 +186,6 @@ pub(crate) unsafe extern "C" fn query_device(_: *mut ibv_context, attr: *mut ibv
     made.phys_port_cnt = 1;
     // SAFETY: the caller gives writable attributes.
     unsafe { attr.write(made) };
-    0
-}
-
-pub(crate) unsafe extern "C" fn query_port(_: *mut ibv_context, port: u8, attr: *mut ibv_port_attr) -> c_int {
-    if port != PORT {
-        return libc::EINVAL;
-    }
-    let made = ibv_port_attr {
-        state: IBV_PORT_ACTIVE,
-        max_mtu: IBV_MTU_4096,
-        active_mtu: IBV_MTU_4096,
-        gid_tbl_len: GIDS,
-        max_msg_sz: MAX_MESSAGE_BYTES as u32,
-        pkey_tbl_len: 1,
-        max_vl_num: 1,
-        active_width: 1,
-        active_speed: 1,
-        phys_state: 5, // link up
-        link_layer: IBV_LINK_LAYER_ETHERNET,
-        ..ibv_port_attr::default()
-    };
-    // SAFETY: the caller gives writable attributes.
-    unsafe { attr.write(made) };
-    0
-}
-
-/// The port's GID: the link-local prefix and the host's identifier.
-pub(crate) fn own_gid() -> ibv_gid {
-    let mut raw = [0; 16];
-    raw[..2].copy_from_slice(&[0xfe, 0x80]);
-    raw[8..].copy_from_slice(&guid().to_be_bytes());
-    ibv_gid { raw }
-}
-
-pub(crate) unsafe extern "C" fn query_gid(
-    _: *mut ibv_context,
-    port: u8,
-    index: c_int,
-    gid: *mut ibv_gid,
-) -> c_int {
-    if port != PORT || !(0..GIDS).contains(&index) {
-        fail::<c_void>(libc::EINVAL);
-        return -1;
-    }
-    // SAFETY: the caller gives a writable GID.
-    unsafe { gid.write(own_gid()) };
-    0
-}
-
-pub(crate) unsafe extern "C" fn query_pkey(
-    _: *mut ibv_context,
-    port: u8,
-    index: c_int,
-    pkey: *mut u16,
-) -> c_int {
-    if port != PORT || index != 0 {
-        fail::<c_void>(libc::EINVAL);
-        return -1;
-    }
-    // SAFETY: the caller gives a writable key.
-    unsafe { pkey.write(PKEY.to_be()) };
     0
 }
 
@@ -316,11 +219,7 @@ pub(crate) unsafe extern "C" fn dealloc_pd(pd: *mut ibv_pd) -> c_int {
 pub(crate) struct Ah {
     ibv: ibv_ah,
     pub(crate) attr: ibv_ah_attr,
-}
-
-/// Whether a route can be used: RoCE has no LIDs, so every route is global.
-pub(crate) fn is_valid_route(attr: &ibv_ah_attr) -> bool {
-    attr.is_global != 0 && attr.port_num == PORT && i32::from(attr.grh.sgid_index) < GIDS && attr.sl < 16
+    pub(crate) destination: Way,
 }
 
 pub(crate) unsafe extern "C" fn create_ah(pd: *mut ibv_pd, attr: *mut ibv_ah_attr) -> *mut ibv_ah {
@@ -333,7 +232,7 @@ pub(crate) unsafe extern "C" fn create_ah(pd: *mut ibv_pd, attr: *mut ibv_ah_att
     let domain = unsafe { &*pd.cast::<Pd>() };
     domain.children.fetch_add(1, Relaxed);
     let ibv = ibv_ah { context: domain.ibv.context, pd, handle: 0 };
-    Box::into_raw(Box::new(Ah { ibv, attr })).cast()
+    Box::into_raw(Box::new(Ah { ibv, attr, destination: follow(&attr) })).cast()
 }
 
 pub(crate) unsafe extern "C" fn destroy_ah(ah: *mut ibv_ah) -> c_int {

@@ -14,13 +14,15 @@ use crate::arrive::grh;
 use crate::channel::notify;
 use crate::clock;
 use crate::copy::{Piece, Place, gather_small, scatter};
+use crate::device::{gid, is_group};
 use crate::host::{Host, agree};
 use crate::lane::PostedReceive;
 use crate::limits::GRH_BYTES;
 use crate::memory::{Access, locate};
 use crate::pool::{Pool, Refusal, Ticket};
 use crate::shared::{
-    FLAG_IMM, FLAG_IN_SLOT, FLAG_SOLICITED, FLAG_WRITE, SLOT_PAYLOAD, SharedQp, Slot, SlotSge, SlotState,
+    FLAG_GLOBAL, FLAG_IMM, FLAG_IN_SLOT, FLAG_SOLICITED, FLAG_WRITE, SLOT_PAYLOAD, SharedQp, Slot, SlotSge,
+    SlotState,
 };
 use crate::sync::Cpu;
 use crate::target::Target;
@@ -49,6 +51,17 @@ pub(crate) struct Datagram {
     pub(crate) qkey: u32,
     pub(crate) service_level: u8,
     pub(crate) traffic_class: u8,
+    /// Number of the device that it is from.
+    pub(crate) device: u8,
+    /// Where it goes, for one with a global route header.
+    pub(crate) dgid: Option<ibv_gid>,
+}
+
+impl Datagram {
+    /// Whether it goes to a multicast group.
+    pub(crate) fn is_to_group(&self) -> bool {
+        self.dgid.as_ref().is_some_and(is_group)
+    }
 }
 
 /// How a delivery ended.
@@ -252,7 +265,9 @@ impl Attempt<'_> {
         if !self.has_room(&posted) {
             return Err(Misfit::Short);
         }
-        if posted.valid && self.message.bytes <= SLOT_PAYLOAD as u64 {
+        // Of a group the receiver knows only what its buffer says.
+        let to_group = self.message.datagram.is_some_and(|datagram| datagram.is_to_group());
+        if posted.valid && self.message.bytes <= SLOT_PAYLOAD as u64 && !to_group {
             return Ok(true);
         }
         self.place(posted).map(|()| false)
@@ -374,14 +389,15 @@ impl Attempt<'_> {
             flag(in_slot, FLAG_IN_SLOT)
                 | flag(message.imm.is_some(), FLAG_IMM)
                 | flag(message.solicited, FLAG_SOLICITED)
-                | flag(message.written, FLAG_WRITE),
+                | flag(message.written, FLAG_WRITE)
+                | flag(message.datagram.is_some_and(|d| d.dgid.is_some()), FLAG_GLOBAL),
             Relaxed,
         );
         if self.shared.stamped.load(Relaxed) != 0 {
             slot.set_stamp(clock::now());
         }
         if let Some(datagram) = message.datagram {
-            slot.service_level.store(datagram.service_level, Relaxed);
+            slot.service_level.store(datagram.service_level | datagram.device << 4, Relaxed);
             slot.traffic_class.store(datagram.traffic_class, Relaxed);
         }
     }
@@ -408,7 +424,10 @@ impl Attempt<'_> {
             Some(place)
         };
         let message = self.message;
-        let header = message.datagram.map(|d| grh(message.bytes, message.imm.is_some(), d.traffic_class));
+        let header = message.datagram.map(|d| {
+            let ends = d.dgid.map(|dgid| [gid(d.device), dgid]);
+            grh(message.bytes, message.imm.is_some(), d.traffic_class, ends)
+        });
         let (mut room, mut elsewhere) = (0, false);
         for shared in posted.elements {
             let place = element(shared).ok_or(Misfit::Forbidden)?;

@@ -6,7 +6,8 @@ use verbs::abi::*;
 
 use crate::builder::create_qp_ex;
 use crate::clock::{CLOCK_KHZ, CLOCK_MASK, query_rt_values};
-use crate::context::{query_device, query_port};
+use crate::context::query_device;
+use crate::device::query_port;
 use crate::polling::create_cq_ex;
 
 /// Gives a context the extended verbs that the device has. What is absent is refused with EOPNOTSUPP by the header's own

@@ -27,7 +27,8 @@
 //!   taken from one.
 //! * `completion`: completion queues; `channel`: completion channels, for whoever sleeps; `arming`: which completion wakes
 //!   him.
-//! * `queue_pair`: creation, state changes, errors; `context`: devices, ports, domains, address handles.
+//! * `queue_pair`: creation, state changes, errors; `context`: domains, address handles; `device`: devices, ports, routes;
+//!   `settings`: what the environment says of them.
 //! * `builder`: work requests that are built by calls; `polling`: completions that are read member by member;
 //!   `extended`: queries whose answers grow; `clock`: the time of completion stamps.
 //! * `spin`, `timer`: locks between threads, time for retries; `sync`: what protocols are written over to be checked.
@@ -49,6 +50,7 @@ mod completion;
 mod context;
 mod copy;
 mod deliver;
+mod device;
 mod extended;
 mod flight;
 mod foreign;
@@ -64,6 +66,7 @@ mod queue_pair;
 mod receive;
 mod retry;
 mod send;
+mod settings;
 mod shared;
 mod spin;
 mod srq;
@@ -79,20 +82,23 @@ mod tests;
 
 use verbs::Provider;
 
+pub use device::query_gid_table;
+pub use settings::{DEVICES_VARIABLE, LINK_LAYER_VARIABLE, Link, MAX_DEVICES, Settings, settings};
+
 /// The device as a provider of verbs.
 pub static PROVIDER: Provider = Provider {
     name: "softdev",
     about: "software device in user space",
-    get_device_list: context::get_device_list,
-    free_device_list: context::free_device_list,
-    get_device_name: context::get_device_name,
+    get_device_list: device::get_device_list,
+    free_device_list: device::free_device_list,
+    get_device_name: device::get_device_name,
     open_device: context::open_device,
     close_device: context::close_device,
     query_device: context::query_device,
-    query_port: context::query_port,
-    query_gid: context::query_gid,
-    query_gid_ex: None,
-    query_pkey: context::query_pkey,
+    query_port: device::query_port,
+    query_gid: device::query_gid,
+    query_gid_ex: Some(device::query_gid_ex),
+    query_pkey: device::query_pkey,
     alloc_pd: context::alloc_pd,
     dealloc_pd: context::dealloc_pd,
     reg_mr: memory::reg_mr,

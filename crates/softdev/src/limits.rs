@@ -1,7 +1,7 @@
 //! What the device allows. Named constants with the reason or the source of each.
 
-/// Name of the one device.
-pub(crate) const DEVICE_NAME: &str = "softdev0";
+/// What the names of the devices begin with; a number follows.
+pub(crate) const DEVICE_PREFIX: &str = "softdev";
 /// Ports count from 1; there is one.
 pub(crate) const PORT: u8 = 1;
 /// Entries of the GID table: the link-local address.

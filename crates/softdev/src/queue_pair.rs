@@ -12,7 +12,8 @@ use crate::arming::shown;
 use crate::builder::{self, Builder};
 use crate::channel::notify;
 use crate::completion::Cq;
-use crate::context::{Ctx, Pd, fail, is_valid_route};
+use crate::context::{Ctx, Pd, fail};
+use crate::device::{is_valid_route, port_word};
 use crate::host::{Host, host};
 use crate::limits::{MAX_INLINE, MAX_RD_ATOMIC, MAX_SGE, MAX_WR, PORT, QP_INDEX_BITS, QPS};
 use crate::receive::Receiving;
@@ -33,6 +34,8 @@ pub(crate) struct Qp {
     shared: &'static SharedQp,
     /// Number of its protection domain.
     pub(crate) pd: u32,
+    /// Number of its device.
+    pub(crate) device: u8,
     pub(crate) cap: ibv_qp_cap,
     pub(crate) sq_sig_all: bool,
     /// What modify_qp has set.
@@ -184,7 +187,8 @@ pub(crate) unsafe fn create(pd: *mut ibv_pd, init: &mut ibv_qp_init_attr, builde
         && cap.max_send_sge as usize <= MAX_SGE
         && cap.max_recv_sge as usize <= MAX_SGE
         && cap.max_inline_data <= MAX_INLINE;
-    if !fits || init.send_cq.is_null() || init.recv_cq.is_null() {
+    // SAFETY: the caller gives a live domain and null or live queues.
+    if !fits || !unsafe { is_of_one_context(pd, init) } {
         return fail(libc::EINVAL);
     }
     let Ok(host) = host() else { return fail(libc::ENODEV) };
@@ -214,6 +218,8 @@ pub(crate) unsafe fn create(pd: *mut ibv_pd, init: &mut ibv_qp_init_attr, builde
         host,
         shared: host.arena.view.qp(index),
         pd: domain.ibv.handle,
+        // SAFETY: a domain's context lives at least as long as the domain.
+        device: unsafe { Ctx::from(domain.ibv.context) }.device,
         cap,
         sq_sig_all: init.sq_sig_all != 0,
         attr: SpinLock::new(ibv_qp_attr { cap, ..ibv_qp_attr::default() }),
@@ -233,6 +239,16 @@ pub(crate) unsafe fn create(pd: *mut ibv_pd, init: &mut ibv_qp_init_attr, builde
     qp.cast()
 }
 
+/// Whether there are completion queues, and of the domain's context: handles of one mean nothing in another.
+///
+/// # Safety
+/// The domain is alive, and the queues are null or alive.
+unsafe fn is_of_one_context(pd: *mut ibv_pd, init: &ibv_qp_init_attr) -> bool {
+    // SAFETY: as the caller vouches.
+    let of = |cq: *mut ibv_cq| !cq.is_null() && unsafe { (*cq).context == (*pd).context };
+    of(init.send_cq) && of(init.recv_cq)
+}
+
 /// Makes a queue pair known to its peers and to its completion queue and context.
 fn publish(qp: &Qp) {
     // SAFETY: the caller of create_qp gave live queues.
@@ -241,6 +257,7 @@ fn publish(qp: &Qp) {
     shared.state.store(IBV_QPS_RESET, Relaxed);
     shared.service.store(qp.ibv.qp_type, Relaxed);
     shared.pd.store(qp.pd, Relaxed);
+    shared.port.store(port_word(qp.device), Relaxed);
     shared.recv_cq.store(recv_cq.index, Relaxed);
     qp.receiving.show(&shared.posted);
     shared.stamped.store(u32::from(recv_cq.is_stamped()), Relaxed);

@@ -7,9 +7,9 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use verbs::abi::*;
 
 use crate::completion::{Cq, Entry};
-use crate::context::own_gid;
 use crate::copy::{Piece, Place};
 use crate::deliver::{Delivery, Message};
+use crate::device::{Way, follow, port_word};
 use crate::flight::Flights;
 use crate::link::{Link, Ticks};
 use crate::memory::{Access, locate};
@@ -284,13 +284,14 @@ impl Qp {
     pub(crate) fn deliver_datagram(
         &self,
         queue: &mut SendQueue,
+        device: u8,
         qp_num: u32,
         message: &Message<'_>,
     ) -> Delivery {
         let Some(found) = self.datagram_target(queue, qp_num) else { return Delivery::NoAnswer };
         let known = &mut queue.datagram_targets;
         let target = &known[found];
-        if target.shared().service.load(Relaxed) != IBV_QPT_UD {
+        if target.shared().service.load(Relaxed) != IBV_QPT_UD || target.port != port_word(device) {
             return Delivery::NoAnswer;
         }
         let delivery = target.deliver(self.host, self.shared(), message);
@@ -305,13 +306,12 @@ impl Qp {
     #[cold]
     fn find_peer(&self) -> Option<Target> {
         let attr = self.attr.lock();
-        if attr.ah_attr.grh.dgid != own_gid() {
-            return None;
-        }
+        let Way::Device(device) = follow(&attr.ah_attr) else { return None };
         let target = Target::find(self.host, attr.dest_qp_num)?;
         let shared = target.shared();
         let answers = shared.state.load(Acquire) >= IBV_QPS_RTR
             && shared.service.load(Relaxed) == self.ibv.qp_type
+            && target.port == port_word(device)
             && (self.ibv.qp_type != IBV_QPT_RC || shared.posted.rq_psn.load(Relaxed) == attr.sq_psn);
         answers.then_some(target)
     }

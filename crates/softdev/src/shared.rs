@@ -80,6 +80,8 @@ pub(crate) struct SharedQp {
     pub(crate) responder_resources: AtomicU32,
     /// 1 where its receives get a time stamp.
     pub(crate) stamped: AtomicU32,
+    /// Its port: see `device::port_word`.
+    pub(crate) port: AtomicU32,
     /// For the requesters: the next receive to be filled.
     pub(crate) next: Line,
     /// For its own requests: the queue pair that it is sending to or in whose domain's memory it is at work, or 0. Who
@@ -221,6 +223,7 @@ pub(crate) struct Slot {
     pub(crate) status: AtomicU8,
     /// `FLAG_*`.
     pub(crate) flags: AtomicU8,
+    /// Requester: service level in the low half, number of its device in the high one.
     pub(crate) service_level: AtomicU8,
     pub(crate) traffic_class: AtomicU8,
     /// Index of the receive that was taken from a shared receive queue, which has at most `MAX_WR`.
@@ -276,6 +279,8 @@ pub(crate) const FLAG_IMM: u8 = 2;
 pub(crate) const FLAG_SOLICITED: u8 = 4;
 /// It was an RDMA write with immediate data: the payload is elsewhere.
 pub(crate) const FLAG_WRITE: u8 = 8;
+/// A datagram with a global route header.
+pub(crate) const FLAG_GLOBAL: u8 = 16;
 
 /// An element of a posted receive's scatter list.
 #[repr(C)]

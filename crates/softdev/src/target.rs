@@ -22,6 +22,8 @@ pub(crate) struct Target {
     pub(crate) peer: Arc<Peer>,
     pub(crate) qp_num: u32,
     pub(crate) generation: u32,
+    /// Its port: see `device::port_word`.
+    pub(crate) port: u32,
     pub(crate) lane: Lane,
     /// What its shared receive queue shows, if it has one.
     pub(crate) pool: Option<Pool>,
@@ -51,6 +53,7 @@ impl Target {
             size: shared.posted.pool_size.load(Relaxed),
             stride: shared.posted.pool_stride.load(Relaxed),
         };
+        let port = shared.port.load(Relaxed);
         // The entry must not have passed to another queue pair while it was read.
         fence(Acquire);
         let unchanged = shared.generation.load(Relaxed) == generation;
@@ -64,6 +67,7 @@ impl Target {
             peer: Arc::clone(&peer),
             qp_num,
             generation,
+            port,
             lane,
             pool,
             shared,

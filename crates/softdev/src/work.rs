@@ -5,9 +5,10 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use verbs::abi::*;
 
-use crate::context::{Ah, own_gid};
+use crate::context::Ah;
 use crate::copy::Piece;
 use crate::deliver::{Datagram, Delivery, Message};
+use crate::device::Way;
 use crate::limits::{MAX_MESSAGE_BYTES, MAX_SGE, MTU_BYTES};
 use crate::memory::Access;
 use crate::one_sided::Remote;
@@ -70,10 +71,9 @@ pub(crate) trait Task: Copy {
     fn any(self) -> AnyTask;
 }
 
-/// A send: to the peer of the connection, or to a queue pair of this number, which is `None` where the route leads to
-/// another host.
+/// A send: to the peer of the connection, or where a datagram's route leads, to a queue pair of this number.
 #[derive(Clone, Copy)]
-pub(crate) struct Sending(Option<(Option<u32>, Datagram)>);
+pub(crate) struct Sending(Option<(Way, u32, Datagram)>);
 
 impl Task for Sending {
     #[inline]
@@ -92,11 +92,11 @@ impl Task for Sending {
         if let Some(fault) = self.local_fault(qp, pieces.bytes) {
             return Attempt::Completed(fault);
         }
-        let datagram = self.0.map(|(_, datagram)| datagram);
+        let datagram = self.0.map(|(_, _, datagram)| datagram);
         let message = Message { datagram, ..work.message(qp, pieces) };
         let delivery = match self.0 {
-            Some((Some(qp_num), _)) => qp.deliver_datagram(queue, qp_num, &message),
-            Some((None, _)) => Delivery::NoAnswer,
+            Some((Way::Device(device), number, _)) => qp.deliver_datagram(queue, device, number, &message),
+            Some(_) => Delivery::NoAnswer,
             None => qp.with_peer(queue, |target| target.deliver(qp.host, qp.shared(), &message)),
         };
         qp.outcome(delivery)
@@ -186,8 +186,8 @@ impl AnyTask {
     /// Whom it reaches.
     pub(crate) fn destination(&self) -> Destination {
         match self {
-            Self::Send(Sending(Some((Some(qp_num), _)))) => Destination::Datagram(*qp_num),
-            Self::Send(Sending(Some((None, _)))) => Destination::Nowhere,
+            Self::Send(Sending(Some((Way::Device(_), number, _)))) => Destination::Datagram(*number),
+            Self::Send(Sending(Some(_))) => Destination::Nowhere,
             Self::Send(Sending(None)) | Self::Reach(_) => Destination::Connection,
         }
     }
@@ -204,13 +204,14 @@ impl Qp {
             // SAFETY: the request is a datagram's, so this member is the one that was written.
             let ud = unsafe { wr.wr.ud };
             // SAFETY: the caller vouches for the handle.
-            let attr = &unsafe { &*ud.ah.cast::<Ah>() }.attr;
-            let here = attr.grh.dgid == own_gid();
-            let (service_level, traffic_class) = (attr.sl, attr.grh.traffic_class);
+            let Ah { attr, destination, .. } = unsafe { &*ud.ah.cast::<Ah>() };
+            let (service_level, traffic_class, device) = (attr.sl, attr.grh.traffic_class, self.device);
+            let dgid = (attr.is_global != 0).then_some(attr.grh.dgid);
             // A Q_Key with its high bit set stands for the queue pair's own (IBTA vol. 1, section 10.2.5).
             let qkey =
                 if ud.remote_qkey >> 31 == 0 { ud.remote_qkey } else { self.shared().qkey.load(Relaxed) };
-            (here.then_some(ud.remote_qpn), Datagram { qkey, service_level, traffic_class })
+            let datagram = Datagram { qkey, service_level, traffic_class, device, dgid };
+            (*destination, ud.remote_qpn, datagram)
         }))
     }
 }

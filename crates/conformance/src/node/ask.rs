@@ -7,11 +7,32 @@ use verbs::abi::*;
 use super::{Node, PATIENCE};
 use crate::rig::{Element, op};
 
+/// What a port says of itself.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct PortFacts {
+    pub lid: u16,
+    pub sm_lid: u16,
+    pub link_layer: u8,
+    pub state: ibv_port_state,
+}
+
 impl Node {
     /// The port's active MTU, as a code: the largest packet, and so the largest datagram, has 128 B << code.
     #[track_caller]
     pub fn mtu(&mut self) -> ibv_mtu {
         self.get(op::PORT, &[])[0] as ibv_mtu
+    }
+
+    /// What the port is.
+    #[track_caller]
+    pub fn port(&mut self) -> PortFacts {
+        let words = self.get(op::PORT, &[]);
+        PortFacts {
+            lid: words[1] as u16,
+            sm_lid: words[2] as u16,
+            link_layer: words[3] as u8,
+            state: words[4] as ibv_port_state,
+        }
     }
 
     /// The largest datagram.

@@ -106,6 +106,7 @@ impl Node {
             qp: answer[6] as u32,
             src_qp: answer[7] as u32,
             flags: answer[8] as u32,
+            slid: 0, // Not read.
         };
         Ok(Read { wc, stamp: answer[9], wallclock: answer[10] })
     }

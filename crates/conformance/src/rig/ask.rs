@@ -8,12 +8,14 @@ use verbs::abi::*;
 use super::Rig;
 
 impl Rig {
-    /// The port's active MTU, as a code (`ibv_mtu`).
+    /// The port's active MTU as a code (`ibv_mtu`), its LID, the subnet manager's, its link layer and its state.
     pub(super) fn port(&self) -> Vec<u64> {
         let mut attr = ibv_port_attr::default();
         // SAFETY: the context is open and the attributes are writable.
         let returned = unsafe { (self.provider.query_port)(self.context, self.port, &raw mut attr) };
-        vec![u64::from(returned != 0), u64::from(attr.active_mtu)]
+        let lids = [attr.lid, attr.sm_lid].map(u64::from);
+        let codes = [u64::from(attr.link_layer), u64::from(attr.state)];
+        [&[u64::from(returned != 0), u64::from(attr.active_mtu)][..], &lids, &codes].concat()
     }
 
     /// A queue pair's limits as a query gives them: sends, receives, inline bytes; then whether its send queue drains.

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use verbs::abi::*;
 
-use super::Rig;
+use super::{Rig, WC_WORDS};
 
 impl Rig {
     /// Sends numbered messages and checks those that come, until all have, or an error ends it, or nothing has happened
@@ -40,11 +40,13 @@ impl Rig {
             }
             let sends = self.poll(&[send_cq, 16]);
             let receives = self.poll(&[receive_cq, 16]);
-            if let Some(bad) = sends[1..].chunks(8).chain(receives[1..].chunks(8)).find(|wc| wc[1] != 0) {
+            if let Some(bad) =
+                sends[1..].chunks(WC_WORDS).chain(receives[1..].chunks(WC_WORDS)).find(|wc| wc[1] != 0)
+            {
                 break bad[1];
             }
-            confirmed += (sends.len() as u64 - 1) / 8;
-            for wc in receives[1..].chunks(8) {
+            confirmed += sends[1..].chunks(WC_WORDS).len() as u64;
+            for wc in receives[1..].chunks(WC_WORDS) {
                 let n = u64::from(u32::from_be(wc[4] as u32));
                 assert!(header != 0 || n == received, "message {n} came instead of {received}");
                 assert_eq!(wc[3], len(n) + header, "length of message {n}");

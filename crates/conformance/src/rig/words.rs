@@ -35,7 +35,8 @@ pub fn attribute_words(a: &ibv_qp_attr) -> Vec<u64> {
     words
 }
 
-pub(super) fn attributes(w: &[u64]) -> ibv_qp_attr {
+/// `lid` is the own port's: see `route`.
+pub(super) fn attributes(w: &[u64], lid: u16) -> ibv_qp_attr {
     ibv_qp_attr {
         qp_state: w[0] as u32,
         cur_qp_state: w[1] as u32,
@@ -55,21 +56,22 @@ pub(super) fn attributes(w: &[u64]) -> ibv_qp_attr {
         timeout: w[15] as u8,
         retry_cnt: w[16] as u8,
         rnr_retry: w[17] as u8,
-        ah_attr: route(&w[18..]),
+        ah_attr: route(&w[18..], lid),
         ..ibv_qp_attr::default()
     }
 }
 
 /// A route as words, in the order of `route`.
-pub fn route_words(a: &ibv_ah_attr) -> [u64; 8] {
+pub fn route_words(a: &ibv_ah_attr) -> [u64; 9] {
     let half =
         |i: usize| u64::from_be_bytes(a.grh.dgid.raw[i..i + 8].try_into().expect("eight bytes of sixteen"));
     let small = [a.grh.sgid_index, a.grh.hop_limit, a.grh.traffic_class, a.sl, a.is_global, a.port_num];
     let [index, hops, class, level, global, port] = small.map(u64::from);
-    [half(0), half(8), index, hops, class, level, global, port]
+    [half(0), half(8), index, hops, class, level, global, port, u64::from(a.dlid)]
 }
 
-pub(super) fn route(w: &[u64]) -> ibv_ah_attr {
+/// Where a route names no LID it leads to the own port's, where both ends of most cases are; on Ethernet that is none.
+pub(super) fn route(w: &[u64], lid: u16) -> ibv_ah_attr {
     let mut raw = [0; 16];
     raw[..8].copy_from_slice(&w[0].to_be_bytes());
     raw[8..].copy_from_slice(&w[1].to_be_bytes());
@@ -81,6 +83,7 @@ pub(super) fn route(w: &[u64]) -> ibv_ah_attr {
             hop_limit: w[3] as u8,
             traffic_class: w[4] as u8,
         },
+        dlid: if w[8] == 0 { lid } else { w[8] as u16 },
         sl: w[5] as u8,
         is_global: w[6] as u8,
         port_num: w[7] as u8,

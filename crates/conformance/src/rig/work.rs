@@ -6,6 +6,9 @@ use verbs::abi::*;
 
 use super::{KEY_ZERO, Rig, pattern};
 
+/// Words of a completion in the answer of a poll.
+pub const WC_WORDS: usize = 9;
+
 impl Rig {
     pub(crate) fn element(&self, w: &[u64]) -> ibv_sge {
         let region = &self.regions[w[0] as usize];
@@ -117,6 +120,7 @@ impl Rig {
                 [wc.status, wc.opcode, wc.byte_len, wc.imm_data, wc.qp_num, wc.src_qp, wc.wc_flags]
                     .map(u64::from),
             );
+            answer.push(u64::from(wc.slid));
         }
         answer
     }

@@ -218,6 +218,7 @@ impl Port {
         let of_default = default.and_then(|default| gids.iter().find(|gid| gid.index == default.index));
         let of_gid = of_default.and_then(|gid| gid.interface.clone());
         let interface = of_gid.or_else(|| place.interface(number));
+        let is_link = kind != DeviceKind::UserSoftware;
         Ok(Self {
             port: number,
             link_layer: match is.link_layer {
@@ -234,8 +235,9 @@ impl Port {
             },
             state: is.state.to_string(),
             physical_state: is.physical_state.to_string(),
-            link: is.speed.to_string(),
-            rate_gbit_per_s: is.speed.gbit_per_s(),
+            // What moves bytes in memory has to name a rate (UCX wants one), but has none.
+            link: if is_link { is.speed.to_string() } else { "-".to_owned() },
+            rate_gbit_per_s: is.speed.gbit_per_s().filter(|_| is_link),
             active_mtu_bytes: is.active_mtu.bytes(),
             max_mtu_bytes: is.max_mtu.bytes(),
             max_message_bytes: is.max_message_bytes,

@@ -1,0 +1,302 @@
+//! The devices of a host: their list, their ports and addresses, and where routes lead.
+//!
+//! Devices differ in their addresses only: all of them move bytes between the same processes. A queue pair belongs to the
+//! device of its context and is reached by that device's address alone, as through an adapter's port. Ports of different
+//! link layers do not reach each other.
+
+use std::ffi::{c_char, c_int, c_void};
+use std::sync::{Mutex, PoisonError};
+
+use verbs::abi::*;
+
+use crate::context::{Ctx, fail};
+use crate::host::guid;
+use crate::limits::{DEVICE_PREFIX, GIDS, MAX_MESSAGE_BYTES, PKEY, PORT};
+use crate::settings::{Link, MAX_DEVICES, link, settings};
+
+/// A device as programs know it, and its number.
+#[repr(C)]
+struct Device {
+    ibv: ibv_device,
+    /// libmlx5 reads members of a larger structure around every device, so zeroes follow it.
+    slack: ibv_device,
+    number: u8,
+}
+
+/// The devices by number. Programs compare and print their pointers, so they are never freed.
+fn device(number: u8) -> *mut ibv_device {
+    static DEVICES: Mutex<[usize; MAX_DEVICES as usize]> = Mutex::new([0; MAX_DEVICES as usize]);
+    let mut devices = DEVICES.lock().unwrap_or_else(PoisonError::into_inner);
+    let made = &mut devices[usize::from(number)];
+    if *made == 0 {
+        *made = std::ptr::from_mut(Box::leak(Box::new(Device::new(number)))) as usize;
+    }
+    *made as *mut ibv_device
+}
+
+impl Device {
+    fn new(number: u8) -> Self {
+        // SAFETY: all-zero bytes are a valid Device: integers, null pointers and empty strings.
+        let mut made: Self = unsafe { std::mem::zeroed() };
+        made.number = number;
+        made.ibv.node_type = IBV_NODE_CA;
+        made.ibv.transport_type = IBV_TRANSPORT_IB;
+        for (to, from) in made.ibv.name.iter_mut().zip(format!("{DEVICE_PREFIX}{number}").bytes()) {
+            *to = from.cast_signed();
+        }
+        made.ibv.dev_name = made.ibv.name;
+        made
+    }
+}
+
+/// The number of a device.
+///
+/// # Safety
+/// It is of the list.
+pub(crate) unsafe fn number(device: *mut ibv_device) -> u8 {
+    // SAFETY: every ibv_device of the list is the first member of a Device.
+    unsafe { (*device.cast::<Device>()).number }
+}
+
+pub(crate) unsafe extern "C" fn get_device_list(num_devices: *mut c_int) -> *mut *mut ibv_device {
+    let count = match settings() {
+        Ok(settings) => settings.devices,
+        Err(why) => {
+            // As libibverbs warns of what is wrong with its own configuration.
+            eprintln!("softdev: {why}");
+            return fail(libc::EINVAL);
+        }
+    };
+    let list: Vec<_> = (0..count).map(device).chain([std::ptr::null_mut()]).collect();
+    if !num_devices.is_null() {
+        // SAFETY: the caller gives null or a writable integer.
+        unsafe { *num_devices = c_int::from(count) };
+    }
+    Box::into_raw(list.into_boxed_slice()).cast()
+}
+
+pub(crate) unsafe extern "C" fn free_device_list(list: *mut *mut ibv_device) {
+    let devices = (0..).take_while(|i| {
+        // SAFETY: the caller gives back what get_device_list made, which ends with null.
+        !unsafe { *list.add(*i) }.is_null()
+    });
+    let slice = std::ptr::slice_from_raw_parts_mut(list, devices.count() + 1);
+    // SAFETY: get_device_list made a box of so many pointers.
+    drop(unsafe { Box::from_raw(slice) });
+}
+
+pub(crate) unsafe extern "C" fn get_device_name(device: *mut ibv_device) -> *const c_char {
+    // SAFETY: the caller gives a device of the list.
+    unsafe { (*device).name.as_ptr() }
+}
+
+/// The GUID of a device and of its port. It differs between the devices of a host in its last four bits.
+pub(crate) fn device_guid(device: u8) -> u64 {
+    guid() ^ u64::from(device)
+}
+
+/// LID of the first device; the others follow. The one before is the subnet manager's.
+const FIRST_LID: u16 = 2;
+const SUBNET_MANAGER_LID: u16 = 1;
+/// Multicast LIDs, without the permissive one behind them (IBTA vol. 1, section 4.1.3).
+pub(crate) const MULTICAST_LIDS: std::ops::Range<u16> = 0xc000..0xffff;
+
+/// LID of a device's port; 0 on Ethernet.
+pub(crate) fn lid(device: u8) -> u16 {
+    match link() {
+        Link::Ethernet => 0,
+        Link::Infiniband => FIRST_LID + u16::from(device),
+    }
+}
+
+/// GID of a device's port: the link-local prefix, which is InfiniBand's default one as well, and the GUID.
+pub(crate) fn gid(device: u8) -> ibv_gid {
+    let mut raw = [0; 16];
+    raw[..2].copy_from_slice(&[0xfe, 0x80]);
+    raw[8..].copy_from_slice(&device_guid(device).to_be_bytes());
+    ibv_gid { raw }
+}
+
+/// How a queue pair's table entry says which port it has: the device's number, and a bit for the link layer.
+pub(crate) fn port_word(device: u8) -> u32 {
+    const IN_USE: u32 = 1 << 8;
+    const INFINIBAND: u32 = 1 << 9;
+    IN_USE | u32::from(device) | if link() == Link::Infiniband { INFINIBAND } else { 0 }
+}
+
+/// Where a route leads.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Way {
+    /// To a device of this host.
+    Device(u8),
+    /// To all queue pairs of a multicast group.
+    Group(ibv_gid),
+    /// To another host, or to nobody.
+    Elsewhere,
+}
+
+/// Whether a GID is a multicast group's (IBTA vol. 1, section 4.1.1).
+pub(crate) fn is_group(gid: &ibv_gid) -> bool {
+    gid.raw[0] == 0xff
+}
+
+/// Follows a route: on Ethernet by its GID; on InfiniBand by its LID, and the GID of a global one must agree.
+pub(crate) fn follow(route: &ibv_ah_attr) -> Way {
+    let dgid = &route.grh.dgid;
+    let by_gid = || match dgid {
+        dgid if is_group(dgid) => Way::Group(*dgid),
+        dgid => (0..MAX_DEVICES).find(|device| gid(*device) == *dgid).map_or(Way::Elsewhere, Way::Device),
+    };
+    if link() == Link::Ethernet {
+        return by_gid();
+    }
+    let device = route.dlid.checked_sub(FIRST_LID).filter(|device| *device < u16::from(MAX_DEVICES));
+    match (device, route.is_global != 0) {
+        (Some(device), false) => Way::Device(device as u8),
+        (Some(device), true) if *dgid == gid(device as u8) => Way::Device(device as u8),
+        // A datagram to a group has a global header (IBTA vol. 1, section 10.5.1).
+        (None, true) if MULTICAST_LIDS.contains(&route.dlid) && is_group(dgid) => Way::Group(*dgid),
+        _ => Way::Elsewhere,
+    }
+}
+
+/// Whether a route can be used. RoCE has no LIDs, so every route is global there, as the kernel has it
+/// (`rdma_check_ah_attr()` in core/verbs.c). Where it leads is seen when it is used.
+pub(crate) fn is_valid_route(attr: &ibv_ah_attr) -> bool {
+    let global = attr.is_global != 0;
+    let has_origin = !global || i32::from(attr.grh.sgid_index) < GIDS;
+    (global || link() == Link::Infiniband) && has_origin && attr.port_num == PORT && attr.sl < 16
+}
+
+/// States of the link below a port (IBTA vol. 1, section 14.2.5.6).
+const LINK_UP: u8 = 5;
+/// `ibv_port_attr.flags` of a port whose routes are all global (`IBV_QPF_GRH_REQUIRED`).
+const GRH_REQUIRED: u8 = 1;
+/// Time a subnet's packets take at most, as 4.096 us x 2^18: what subnet managers set by default.
+const SUBNET_TIMEOUT: u8 = 18;
+/// One virtual lane besides the management's (IBTA vol. 1, section 14.2.5.6).
+const VL0: u8 = 1;
+
+pub(crate) unsafe extern "C" fn query_port(
+    context: *mut ibv_context,
+    port: u8,
+    attr: *mut ibv_port_attr,
+) -> c_int {
+    if port != PORT {
+        return libc::EINVAL;
+    }
+    // SAFETY: the caller gives a live context of this device.
+    let device = unsafe { Ctx::from(context) }.device;
+    let is_infiniband = link() == Link::Infiniband;
+    let made = ibv_port_attr {
+        state: IBV_PORT_ACTIVE,
+        max_mtu: IBV_MTU_4096,
+        active_mtu: IBV_MTU_4096,
+        gid_tbl_len: GIDS,
+        max_msg_sz: MAX_MESSAGE_BYTES as u32,
+        pkey_tbl_len: 1,
+        lid: lid(device),
+        sm_lid: if is_infiniband { SUBNET_MANAGER_LID } else { 0 },
+        max_vl_num: VL0,
+        subnet_timeout: if is_infiniband { SUBNET_TIMEOUT } else { 0 },
+        // There is no link and no rate, but no value says so: programs fail where they find none that they know (UCX:
+        // uct_ib_iface_query()). The lowest is given, 1X SDR.
+        active_width: 1,
+        active_speed: 1,
+        phys_state: LINK_UP,
+        link_layer: link().code(),
+        flags: if is_infiniband { 0 } else { GRH_REQUIRED },
+        ..ibv_port_attr::default()
+    };
+    // SAFETY: the caller gives writable attributes.
+    unsafe { attr.write(made) };
+    0
+}
+
+pub(crate) unsafe extern "C" fn query_gid(
+    context: *mut ibv_context,
+    port: u8,
+    index: c_int,
+    entry: *mut ibv_gid,
+) -> c_int {
+    if port != PORT || !(0..GIDS).contains(&index) {
+        fail::<c_void>(libc::EINVAL);
+        return -1;
+    }
+    // SAFETY: the caller gives a live context of this device and a writable GID.
+    unsafe { entry.write(gid(Ctx::from(context).device)) };
+    0
+}
+
+/// What packets of this process's ports look like (`ibv_gid_type`).
+fn gid_type() -> u32 {
+    match link() {
+        Link::Ethernet => IBV_GID_TYPE_ROCE_V2,
+        Link::Infiniband => IBV_GID_TYPE_IB,
+    }
+}
+
+/// `_ibv_query_gid_ex` (man ibv_query_gid_ex): no flags are defined, and the entry is as long as the caller knows it.
+pub(crate) unsafe extern "C" fn query_gid_ex(
+    context: *mut ibv_context,
+    port: u32,
+    index: u32,
+    entry: *mut ibv_gid_entry,
+    flags: u32,
+    entry_size: usize,
+) -> c_int {
+    if flags != 0 || entry_size < size_of::<ibv_gid_entry>() {
+        return libc::EOPNOTSUPP;
+    }
+    if port != u32::from(PORT) || index >= GIDS.cast_unsigned() {
+        return libc::EINVAL;
+    }
+    // SAFETY: the caller gives a live context of this device.
+    let device = unsafe { Ctx::from(context) }.device;
+    let made = ibv_gid_entry {
+        gid: gid(device),
+        gid_index: index,
+        port_num: port,
+        gid_type: gid_type(),
+        ndev_ifindex: 0, // There is no network interface.
+    };
+    // SAFETY: the caller gives a writable entry that is as long as it says, which was checked.
+    unsafe { entry.write(made) };
+    0
+}
+
+/// `_ibv_query_gid_table` (man ibv_query_gid_table): the entries in use of all ports; their number.
+///
+/// # Safety
+/// `context` is a live context of this device and `entries` has room for `max_entries` of `entry_size` bytes.
+pub unsafe extern "C" fn query_gid_table(
+    context: *mut ibv_context,
+    entries: *mut ibv_gid_entry,
+    max_entries: usize,
+    flags: u32,
+    entry_size: usize,
+) -> isize {
+    if max_entries == 0 {
+        return -(libc::EINVAL as isize);
+    }
+    // SAFETY: the caller vouches for the context and for one entry.
+    match unsafe { query_gid_ex(context, u32::from(PORT), 0, entries, flags, entry_size) } {
+        0 => 1,
+        errno => -(errno as isize),
+    }
+}
+
+pub(crate) unsafe extern "C" fn query_pkey(
+    _: *mut ibv_context,
+    port: u8,
+    index: c_int,
+    pkey: *mut u16,
+) -> c_int {
+    if port != PORT || index != 0 {
+        fail::<c_void>(libc::EINVAL);
+        return -1;
+    }
+    // SAFETY: the caller gives a writable key.
+    unsafe { pkey.write(PKEY.to_be()) };
+    0
+}

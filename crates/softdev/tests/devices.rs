@@ -1,0 +1,190 @@
+//! Several devices of one host: each has addresses of its own, and a route leads to one of them.
+
+use std::collections::HashSet;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+use softdev::{DEVICES_VARIABLE, LINK_LAYER_VARIABLE, PROVIDER};
+use verbs::abi::*;
+use verbs::devices;
+
+use conformance::node::{peer, serve};
+use conformance::rig::{op, route_words};
+use conformance::runner::{Trial, run};
+use conformance::{Node, QKEY, Send, Shape, Subject, Tuning};
+
+const DEVICES: usize = 3;
+
+/// Argument of a process that only lists its devices.
+const LIST: &str = "--devices";
+
+fn main() {
+    if let Some(named) = peer() {
+        return serve(&Subject::parse(&named, |_| Ok(&PROVIDER)).expect("the parent names a device"));
+    }
+    if std::env::args().any(|argument| argument == LIST) {
+        return list();
+    }
+    if std::env::var(DEVICES_VARIABLE).is_err() {
+        // The environment is read once, so this process begins again with the right one.
+        let mut again = Command::new(std::env::current_exe().expect("a program knows itself"));
+        again.args(std::env::args_os().skip(1));
+        panic!("{}", again.env(DEVICES_VARIABLE, DEVICES.to_string()).env_remove(LINK_LAYER_VARIABLE).exec());
+    }
+    let trial = |name: &str, run: fn()| Trial { name: name.to_owned(), skipped: None, run: Box::new(run) };
+    run(&[
+        trial("every_device_has_names_of_its_own", every_device_has_names_of_its_own),
+        trial("devices_reach_each_other", devices_reach_each_other),
+        trial("datagrams_name_both_devices", datagrams_name_both_devices),
+        trial("another_devices_address_leads_to_nobody", another_devices_address_leads_to_nobody),
+        trial("a_queue_pair_takes_queues_of_its_device_only", a_queue_pair_takes_queues_of_its_device_only),
+        trial("every_route_of_ethernet_is_global", every_route_of_ethernet_is_global),
+        trial("settings_that_mean_nothing_list_no_devices", settings_that_mean_nothing_list_no_devices),
+    ]);
+}
+
+fn list() {
+    match devices(&PROVIDER) {
+        Ok(found) => found.iter().for_each(|device| println!("{}", device.name())),
+        Err(error) => println!("{error}"),
+    }
+}
+
+fn subject(device: usize) -> Subject {
+    Subject::parse(&format!("softdev{device}"), |_| Ok(&PROVIDER)).expect("that is a device")
+}
+
+/// Ends in time where nobody answers: 4.2 ms each.
+const TUNING: Tuning = Tuning { timeout: 10, retries: 1, ..Tuning::OPEN };
+
+fn every_device_has_names_of_its_own() {
+    let found = devices(&PROVIDER).expect("the devices");
+    let names: Vec<_> = found.iter().map(verbs::Device::name).collect();
+    assert_eq!(names, ["softdev0", "softdev1", "softdev2"]);
+    let contexts: Vec<_> = found.iter().map(|device| device.open().expect("it opens")).collect();
+    let guids: HashSet<_> = contexts.iter().map(|context| context.limits().unwrap().node_guid).collect();
+    let gids: HashSet<_> = contexts.iter().map(|context| context.gids(1).unwrap()[0].gid).collect();
+    assert_eq!((guids.len(), gids.len()), (DEVICES, DEVICES));
+    for context in contexts {
+        let [entry] = context.gids(1).unwrap()[..] else { panic!("one GID") };
+        assert_eq!((entry.kind, entry.reach()), (verbs::GidKind::RoceV2, "link-local"));
+    }
+}
+
+/// Ends on two devices, in two processes.
+fn ends(near: usize, far: usize) -> (Node, Node) {
+    (Node::local(&subject(near)), Node::remote(&subject(far)))
+}
+
+fn devices_reach_each_other() {
+    for (i, j) in [(0, 1), (1, 0), (2, 1), (1, 1)] {
+        for service in [IBV_QPT_RC, IBV_QPT_UC] {
+            let (mut near, mut far) = ends(i, j);
+            let shape = Shape::open(service);
+            let (a, b) = (near.side(&shape), far.side(&shape));
+            near.connect_to(&a, b.number, b.gid, &TUNING);
+            far.connect_to(&b, a.number, a.gid, &TUNING);
+            far.receive(b.qp, 1, &[b.at(0, 4096)]);
+            near.fill(a.region, 0, 4000, 3);
+            near.send(a.qp, Send::write(1, &[a.at(0, 4000)], b.spot(8192)));
+            near.send(a.qp, Send::new(2, &[a.at(0, 4000)]));
+            let done = near.wait(a.send_cq, 2);
+            assert!(done.iter().all(|wc| wc.status == IBV_WC_SUCCESS), "{i} to {j}: {done:?}");
+            assert_eq!(far.wait_one(b.receive_cq).status, IBV_WC_SUCCESS);
+            far.check(b.region, 0, 4000, 3);
+            far.check(b.region, 8192, 4000, 3);
+        }
+    }
+}
+
+fn datagrams_name_both_devices() {
+    for (i, j) in [(0, 1), (2, 0)] {
+        let (mut near, mut far) = ends(i, j);
+        let shape = Shape::of(IBV_QPT_UD);
+        let (a, b) = (near.side(&shape), far.side(&shape));
+        near.connect_to(&a, 0, a.gid, &TUNING);
+        far.connect_to(&b, 0, b.gid, &TUNING);
+        let handle = near.handle(a.pd, b.gid);
+        for size in [8, 1000] {
+            far.receive(b.qp, 1, &[b.at(0, 4096)]);
+            near.send(a.qp, Send::new(1, &[a.at(0, size)]).to(handle, b.number, QKEY));
+            assert_eq!(far.wait_one(b.receive_cq).flags, IBV_WC_GRH);
+            let header = far.read(b.region, 0, 40);
+            let gid = |gid: [u64; 2]| [gid[0].to_be_bytes(), gid[1].to_be_bytes()].concat();
+            assert_eq!(header[8..24], gid(a.gid), "the source is device {i}");
+            assert_eq!(header[24..], gid(b.gid), "the destination is device {j}");
+        }
+    }
+}
+
+fn another_devices_address_leads_to_nobody() {
+    let (mut near, mut far) = ends(0, 1);
+    let mut other = Node::local(&subject(2));
+    let elsewhere = other.gid();
+    let (a, b) = (near.side(&Shape::of(IBV_QPT_RC)), far.side(&Shape::of(IBV_QPT_RC)));
+    near.connect_to(&a, b.number, elsewhere, &TUNING);
+    far.connect_to(&b, a.number, a.gid, &TUNING);
+    far.receive(b.qp, 1, &[b.at(0, 64)]);
+    near.send(a.qp, Send::new(1, &[a.at(0, 8)]));
+    assert_eq!(near.wait_one(a.send_cq).status, IBV_WC_RETRY_EXC_ERR);
+    let (c, d) = (near.side(&Shape::of(IBV_QPT_UD)), far.side(&Shape::of(IBV_QPT_UD)));
+    near.connect_to(&c, 0, c.gid, &TUNING);
+    far.connect_to(&d, 0, d.gid, &TUNING);
+    far.receive(d.qp, 1, &[d.at(0, 4096)]);
+    let [wrong, right] = [elsewhere, d.gid].map(|gid| near.handle(c.pd, gid));
+    near.send(c.qp, Send::new(1, &[c.at(0, 8)]).immediate(1).to(wrong, d.number, QKEY));
+    near.send(c.qp, Send::new(2, &[c.at(0, 8)]).immediate(2).to(right, d.number, QKEY));
+    assert_eq!(far.wait_one(d.receive_cq).imm, 2, "the first has gone to another device");
+}
+
+/// Handles of one device's objects mean nothing to another.
+fn a_queue_pair_takes_queues_of_its_device_only() {
+    let found = devices(&PROVIDER).expect("the devices");
+    let [one, other] = [0, 1].map(|i| found[i].open().unwrap());
+    let (pd, own) = (one.protection_domain().unwrap(), one.completion_queue(8, None).unwrap());
+    let foreign = other.completion_queue(8, None).unwrap();
+    let options = verbs::QueuePairOptions {
+        service: verbs::Service::Rc,
+        max_send_wr: 1,
+        max_recv_wr: 1,
+        max_send_sge: 1,
+        max_recv_sge: 1,
+        max_inline_data: 0,
+    };
+    assert!(pd.queue_pair(&options, &own, &own).is_ok());
+    for (sends, receives) in [(&foreign, &own), (&own, &foreign)] {
+        let refused = pd.queue_pair(&options, sends, receives).expect_err("a queue of another device");
+        assert!(refused.to_string().contains("Invalid argument"), "{refused}");
+    }
+}
+
+/// As the kernel has it of RoCE (`rdma_check_ah_attr()`), and as pyverbs expects.
+fn every_route_of_ethernet_is_global() {
+    let mut near = Node::local(&subject(0));
+    let (pd, gid): (usize, [u64; 2]) = (near.pd(), near.gid());
+    let mut route = near.origin.route(gid);
+    let mut handle = |route: &ibv_ah_attr| {
+        let words: Vec<u64> = std::iter::once(pd as u64).chain(route_words(route)).collect();
+        near.errno(op::AH, &words)
+    };
+    assert_eq!(handle(&route), 0);
+    (route.is_global, route.dlid) = (0, 2);
+    assert_eq!(handle(&route), libc::EINVAL);
+    let port = near.port();
+    assert_eq!((port.lid, port.sm_lid, port.link_layer), (0, 0, IBV_LINK_LAYER_ETHERNET));
+}
+
+fn settings_that_mean_nothing_list_no_devices() {
+    let listed = |variable: &str, value: &str| {
+        let mut command = Command::new(std::env::current_exe().expect("a program knows itself"));
+        let output = command.arg(LIST).env(variable, value).output().expect("it runs");
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");
+        (text(output.stdout), text(output.stderr))
+    };
+    assert_eq!(listed(DEVICES_VARIABLE, "2"), ("softdev0\nsoftdev1\n".to_owned(), String::new()));
+    for (variable, value) in [(DEVICES_VARIABLE, "17"), (LINK_LAYER_VARIABLE, "token-ring")] {
+        let (stdout, stderr) = listed(variable, value);
+        assert!(stdout.contains("Invalid argument"), "{stdout}");
+        assert!(stderr.starts_with(&format!("softdev: {variable} is `{value}`, but ")), "{stderr}");
+    }
+}
