@@ -19,6 +19,7 @@ pub mod shape;
 pub mod subject;
 
 mod access;
+mod async_events;
 mod atomics;
 mod behaviour;
 mod builders;
@@ -249,6 +250,18 @@ cases! {
             a_waiting_send_goes_on_while_its_process_sleeps
             a_send_that_waits_wakes_the_sleeper
             one_channel_serves_several_queues;
+    }
+    async_events {
+        one: a_quiet_context_has_no_events a_signal_interrupts_the_wait
+            a_drained_send_queue_says_so_where_it_is_asked nobody_is_told_unasked
+            events_of_a_pair_that_has_gone_are_dropped destruction_waits_for_the_acknowledgement
+            events_outlive_a_reset;
+        two: a_refused_access_is_an_event_of_the_target a_refused_request_is_an_event_of_the_target
+            what_a_completion_says_is_no_event
+            the_first_message_establishes_the_communication
+            a_ready_receiver_needs_no_telling
+            an_overrun_queue_has_an_event
+            a_sleeper_is_woken_by_a_peer;
     }
     lifecycle {
         one: a_domain_in_use_is_busy a_completion_queue_in_use_is_busy a_channel_in_use_is_busy

@@ -15,6 +15,7 @@ use verbs::abi::*;
 use crate::subject::Subject;
 
 mod ask;
+mod asynchronous;
 mod exchange;
 mod extended;
 mod loan;
@@ -88,6 +89,7 @@ pub mod op {
     pub const END_POLL: u64 = 67;
     pub const QP_EX: u64 = 68;
     pub const WR: u64 = 69;
+    pub use super::asynchronous::op::*;
 }
 
 /// Words of a gather or scatter element: region, offset, length, key (0 for the region's own).
@@ -120,6 +122,8 @@ pub struct Rig {
     pairs: Vec<*mut ibv_qp>,
     handles: Vec<*mut ibv_ah>,
     shared_queues: Vec<*mut ibv_srq>,
+    /// Asynchronous events that were taken.
+    events: Vec<ibv_async_event>,
 }
 
 // SAFETY: verbs are thread-safe, and a rig's own lists are reached by one owner at a time.
@@ -142,6 +146,7 @@ impl Rig {
             pairs: Vec::new(),
             handles: Vec::new(),
             shared_queues: Vec::new(),
+            events: Vec::new(),
         }
     }
 
@@ -206,6 +211,7 @@ impl Rig {
             op::QUERY_SRQ => self.query_srq(w),
             op::DESTROY_SRQ => destroy(&mut self.shared_queues, w[0], self.provider.destroy_srq),
             op::RECEIVE_SHARED => self.receive_shared(w),
+            op::ASYNC..=op::LAST => self.aside(command, w),
             other => self.execute_extended(other, w),
         }
     }

@@ -19,6 +19,7 @@ use crate::arrive::Taken;
 use crate::channel::{self, notify};
 use crate::clock;
 use crate::context::{Ctx, fail};
+use crate::event::Kind;
 use crate::host::{Host, host};
 use crate::limits::MAX_CQE;
 use crate::polling::{Extended, Making};
@@ -33,6 +34,8 @@ pub(crate) struct Cq {
     pub(crate) ibv: ibv_cq_ex,
     /// Entry in this process's table.
     pub(crate) index: u32,
+    /// Tells it from others that had the entry before.
+    serial: u32,
     host: &'static Host,
     entries: SpinLock<Entries>,
     peek: Peek,
@@ -175,26 +178,36 @@ impl Cq {
         self.stamp.load(Relaxed)
     }
 
-    /// Adds a completion of this process's own work.
-    pub(crate) fn push(&self, mut entry: Entry, solicited: bool) {
+    /// Adds a completion of this process's own work. False where the queue has overrun: then it takes no more, and its owner
+    /// is told so once (IBTA vol. 1, section 11.6.3.1).
+    pub(crate) fn push(&self, mut entry: Entry, solicited: bool) -> bool {
         if self.stamped {
             entry.stamp = clock::now();
         }
         let mut entries = self.entries.lock();
-        if entries.own.len() < entries.capacity {
-            entries.own.push_back(entry);
-        } else if entries.keeps_latest {
+        let is_full = entries.own.len() >= entries.capacity;
+        if is_full && entries.keeps_latest {
             entries.own.pop_front();
-            entries.own.push_back(entry);
-        } else {
-            entries.overrun = true;
+        } else if is_full || entries.overrun {
+            if !std::mem::replace(&mut entries.overrun, true) {
+                self.raise(IBV_EVENT_CQ_ERR);
+            }
+            return false;
         }
+        entries.own.push_back(entry);
         self.peek.own.store(entries.own.len(), Relaxed);
         drop(entries);
         if !self.ibv.channel.is_null() {
             shown::<Cpu>();
         }
         notify(self.host, &self.host.arena.view, None, self.index, solicited);
+        true
+    }
+
+    /// Raises an event of this queue.
+    #[cold]
+    fn raise(&self, event: ibv_event_type) {
+        self.ctx().events.raise(event, self.index, self.serial);
     }
 
     /// Notes where the next completion will appear. Called under the lock whenever that has changed.
@@ -456,6 +469,7 @@ pub(crate) unsafe fn create(
     let cq = Box::into_raw(Box::new(Cq {
         ibv,
         index,
+        serial: handle as u32,
         host,
         entries: SpinLock::new(entries),
         peek: Peek::default(),
@@ -470,6 +484,8 @@ pub(crate) unsafe fn create(
     shared.armed.store(0, SeqCst);
     shared.handle.store(handle, Relaxed);
     channel::attach(cq, handle, shared);
+    // SAFETY: the caller gives a live context of this device.
+    unsafe { Ctx::from(context) }.events.enter(Kind::CompletionQueue, index, handle as u32, cq);
     cq
 }
 
@@ -485,6 +501,7 @@ pub(crate) unsafe extern "C" fn destroy_cq(raw: *mut ibv_cq) -> c_int {
     while cq.taken.load(SeqCst) != cq.acknowledged.load(SeqCst) {
         std::thread::sleep(Duration::from_millis(1));
     }
+    cq.ctx().events.leave(Kind::CompletionQueue, cq.index);
     indexes::give_back(cq.index);
     // SAFETY: create_cq made it, and neither queue pairs nor the channel refer to it any more.
     drop(unsafe { Box::from_raw(raw.cast::<Cq>()) });

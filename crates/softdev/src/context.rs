@@ -10,6 +10,7 @@ use verbs::abi::*;
 
 use crate::completion;
 use crate::device::{self, Way, device_guid, follow, is_valid_route};
+use crate::event::Events;
 use crate::extended;
 use crate::flight::Keeper;
 use crate::host::{agree, guid, host};
@@ -30,6 +31,8 @@ pub(crate) struct Ctx {
     pub(crate) verbs: verbs_context,
     /// Number of its device.
     pub(crate) device: u8,
+    /// Its asynchronous events.
+    pub(crate) events: Events,
     /// Queue pairs of this context with sends that wait: all that polling has to look at when nothing waits.
     pub(crate) waiting: AtomicUsize,
     pub(crate) queue_pairs: Mutex<Vec<*const Qp>>,
@@ -98,9 +101,10 @@ impl Ctx {
 const CONTEXT_AT: usize = offset_of!(Ctx, verbs.context);
 
 pub(crate) unsafe extern "C" fn open_device(device: *mut ibv_device) -> *mut ibv_context {
-    if let Err(error) = host() {
-        return fail(error.raw_os_error().unwrap_or(libc::ENODEV));
-    }
+    let (events, async_fd) = match host().and_then(Events::new) {
+        Ok(made) => made,
+        Err(error) => return fail(error.raw_os_error().unwrap_or(libc::ENODEV)),
+    };
     // SAFETY: all-zero bytes are a valid verbs_context: integers, null pointers, absent functions, an unlocked mutex.
     let mut verbs: verbs_context = unsafe { std::mem::zeroed() };
     verbs.sz = size_of::<verbs_context>();
@@ -114,13 +118,14 @@ pub(crate) unsafe extern "C" fn open_device(device: *mut ibv_device) -> *mut ibv
     ibv.ops.post_recv = Some(receive::post_recv);
     ibv.ops.post_srq_recv = Some(srq::post_srq_recv);
     ibv.cmd_fd = -1;
-    ibv.async_fd = -1;
+    ibv.async_fd = async_fd;
     ibv.num_comp_vectors = 1;
     // SAFETY: the caller gives a device of the list.
     let device = unsafe { device::number(device) };
     let ctx = Box::into_raw(Box::new(Ctx {
         verbs,
         device,
+        events,
         waiting: AtomicUsize::new(0),
         queue_pairs: Mutex::default(),
         keeper: Mutex::default(),
@@ -133,7 +138,8 @@ pub(crate) unsafe extern "C" fn open_device(device: *mut ibv_device) -> *mut ibv
             // A device that silently were faster than it was told to be would give false numbers.
             eprintln!("softdev: {}: {error}", flight::LINK_VARIABLE);
             // SAFETY: it was just made and nobody has seen it.
-            drop(unsafe { Box::from_raw(ctx) });
+            let ctx = unsafe { Box::from_raw(ctx) };
+            ctx.events.close(async_fd);
             return fail(libc::EINVAL);
         }
     };
@@ -145,7 +151,8 @@ pub(crate) unsafe extern "C" fn close_device(context: *mut ibv_context) -> c_int
     // SAFETY: as below; whoever looks after the context has to end before it is taken apart.
     drop(unsafe { Ctx::from(context) }.keeper.lock().unwrap_or_else(PoisonError::into_inner).take());
     // SAFETY: the caller gives a context that open_device made and does not use it again.
-    drop(unsafe { Box::from_raw(context.byte_sub(CONTEXT_AT).cast::<Ctx>()) });
+    let ctx = unsafe { Box::from_raw(context.byte_sub(CONTEXT_AT).cast::<Ctx>()) };
+    ctx.events.close(ctx.verbs.context.async_fd);
     0
 }
 

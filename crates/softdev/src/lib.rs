@@ -25,6 +25,7 @@
 //! * `send`: the send queue; `work`: what is posted to it; `retry`: what has to wait; `receive`: the receive queue;
 //!   `wqe`: what is posted there; `arrive`: what polling finds there; `srq`: shared receive queues; `pool`: how receives are
 //!   taken from one.
+//! * `event`: asynchronous events.
 //! * `completion`: completion queues; `channel`: completion channels, for whoever sleeps; `arming`: which completion wakes
 //!   him.
 //! * `queue_pair`: creation, state changes, errors; `context`: domains, address handles; `device`: devices, ports, routes;
@@ -51,6 +52,7 @@ mod context;
 mod copy;
 mod deliver;
 mod device;
+mod event;
 mod extended;
 mod flight;
 mod foreign;
@@ -110,6 +112,8 @@ pub static PROVIDER: Provider = Provider {
     destroy_cq: completion::destroy_cq,
     get_cq_event: channel::get_cq_event,
     ack_cq_events: channel::ack_cq_events,
+    get_async_event: event::get_async_event,
+    ack_async_event: event::ack_async_event,
     create_qp: queue_pair::create_qp,
     modify_qp: queue_pair::modify_qp,
     query_qp: queue_pair::query_qp,

@@ -19,6 +19,8 @@ pub(crate) const QP_INDEX_BITS: u32 = 12;
 /// Processes of one host that can have the device open at once: the high bits of a 24-bit number, without 0 so that
 /// the management queue pairs 0 and 1 stay free.
 pub(crate) const BLOCKS: u32 = 1 << (24 - QP_INDEX_BITS);
+/// Contexts that one process has open at once: each has a pipe, so descriptors run out before.
+pub(crate) const CONTEXTS: usize = 1024;
 /// Completion queues of one process.
 pub(crate) const CQS: usize = 4096;
 /// Memory regions of one process.

@@ -260,11 +260,14 @@ impl Target {
     }
 
     /// What a responder does with a request that it does not allow: a reliable connection fails (class C of IBTA vol. 1,
-    /// section 9.9.3), an unreliable one drops the message.
+    /// section 9.9.3), which its owner learns by an asynchronous event (section 11.6.3.2), and an unreliable one drops the
+    /// message.
     #[cold]
     fn refuse(&self, host: &Host, why: Delivery) -> Delivery {
         if self.shared().service.load(Relaxed) == IBV_QPT_RC {
             self.fail(host);
+            let denied = why == Delivery::Denied;
+            self.raise(host, if denied { IBV_EVENT_QP_ACCESS_ERR } else { IBV_EVENT_QP_REQ_ERR });
         }
         why
     }

@@ -14,6 +14,7 @@ use crate::channel::notify;
 use crate::completion::Cq;
 use crate::context::{Ctx, Pd, fail};
 use crate::device::{is_valid_route, port_word};
+use crate::event::Kind;
 use crate::host::{Host, host};
 use crate::limits::{MAX_INLINE, MAX_RD_ATOMIC, MAX_SGE, MAX_WR, PORT, QP_INDEX_BITS, QPS};
 use crate::receive::Receiving;
@@ -265,6 +266,9 @@ fn publish(qp: &Qp) {
     shared.dest_qp_num.store(0, Relaxed);
     shared.next.value.store(0, Relaxed);
     shared.qp_num.store(qp.ibv.qp_num, Release);
+    let (ctx, serial) = (qp.ctx(), shared.generation.load(Relaxed));
+    shared.context.store(ctx.events.index, Relaxed);
+    ctx.events.enter(Kind::QueuePair, qp.ibv.qp_num, serial, (&raw const *qp).cast_mut());
     send_cq.attach_sender();
     recv_cq.attach_receiver(qp);
     qp.ctx().queue_pairs.lock().unwrap_or_else(PoisonError::into_inner).push(qp);
@@ -298,6 +302,7 @@ pub(crate) unsafe extern "C" fn destroy_qp(raw: *mut ibv_qp) -> c_int {
         unsafe { Srq::from(qp.ibv.srq) }.detach(qp);
     }
     qp.receiving.free(&qp.host.arena);
+    qp.ctx().events.leave(Kind::QueuePair, qp.ibv.qp_num);
     indexes().give_back(index(qp.ibv.qp_num));
     // SAFETY: a queue pair's domain lives at least as long as the queue pair.
     unsafe { &*qp.ibv.pd.cast::<Pd>() }.children.fetch_sub(1, Relaxed);
@@ -325,6 +330,11 @@ pub(crate) unsafe extern "C" fn modify_qp(raw: *mut ibv_qp, attr: *mut ibv_qp_at
         _ => {
             if to == IBV_QPS_RTS && from == IBV_QPS_RTR {
                 qp.warm_up();
+            }
+            // Whatever had begun has ended: what waits begins anew in RTS.
+            let tell = mask & IBV_QP_EN_SQD_ASYNC_NOTIFY != 0 && new.en_sqd_async_notify != 0;
+            if to == IBV_QPS_SQD && from != to && tell {
+                qp.raise(IBV_EVENT_SQ_DRAINED);
             }
             qp.ctx().progress();
         }

@@ -247,9 +247,13 @@ impl Qp {
         queue: &mut SendQueue,
         work: impl FnOnce(&Target) -> Delivery,
     ) -> Delivery {
+        let begun = queue.begun;
         let Some(target) = self.peer(queue) else { return Delivery::NoAnswer };
         let delivery = work(target);
         let is_gone = matches!(delivery, Delivery::NotReady | Delivery::NoAnswer) && !target.exists();
+        if delivery == Delivery::Done && !begun {
+            target.greet(self.host);
+        }
         queue.begun |= delivery == Delivery::Done;
         if is_gone {
             queue.target = None;
@@ -363,7 +367,19 @@ impl Qp {
             retires: work.position.wrapping_add(1),
             stamp: 0,
         };
-        cq.push(entry, status != IBV_WC_SUCCESS);
+        if !cq.push(entry, status != IBV_WC_SUCCESS) {
+            self.break_down();
+        }
+    }
+
+    /// A completion cannot be reported: the queue pair fails (a local work queue catastrophic error of IBTA vol. 1, section
+    /// 11.6.3.2). Called under the lock of the send queue.
+    #[cold]
+    fn break_down(&self) {
+        if self.shared().state.swap(IBV_QPS_ERR, SeqCst) != IBV_QPS_ERR {
+            self.raise(IBV_EVENT_QP_FATAL);
+            self.flush_receives();
+        }
     }
 
     /// A completion up to `position` was polled: so many work requests have left the queue.

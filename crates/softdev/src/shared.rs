@@ -1,7 +1,7 @@
 //! What stands in an arena, and who may write it.
 //!
 //! ```text
-//! arena: Header | SharedQp x QPS | SharedCq x CQS | SharedMr x MRS | lanes, posts and buffers
+//! arena: Header | SharedQp x QPS | SharedCq x CQS | SharedMr x MRS | SharedContext x CONTEXTS | lanes, posts and buffers
 //! lane:  slots of one cache line, one for each receive that can be posted; then as many posts
 //! ```
 //!
@@ -28,7 +28,7 @@ use std::sync::atomic::{AtomicI32, AtomicU8, AtomicU16, AtomicU32, AtomicU64};
 use verbs::abi::*;
 
 use crate::arena::{Shared, View};
-use crate::limits::{CQS, MAX_SGE, MAX_WR, MRS, QPS};
+use crate::limits::{CONTEXTS, CQS, MAX_SGE, MAX_WR, MRS, QPS};
 use crate::link::SharedPort;
 
 /// "softdev1" in ASCII.
@@ -82,6 +82,8 @@ pub(crate) struct SharedQp {
     pub(crate) stamped: AtomicU32,
     /// Its port: see `device::port_word`.
     pub(crate) port: AtomicU32,
+    /// Entry of its context.
+    pub(crate) context: AtomicU32,
     /// For the requesters: the next receive to be filled.
     pub(crate) next: Line,
     /// For its own requests: the queue pair that it is sending to or in whose domain's memory it is at work, or 0. Who
@@ -177,6 +179,18 @@ pub(crate) struct SharedCq {
 pub(crate) const ARMED_ANY: u32 = 1;
 /// Armed for the next solicited completion or error.
 pub(crate) const ARMED_SOLICITED: u32 = 2;
+
+/// A context, as those see it who raise asynchronous events: see `event`.
+#[repr(C)]
+pub(crate) struct SharedContext {
+    /// Inode of the pipe that its events go through, so that a descriptor that was closed and used again is not taken for
+    /// it.
+    pub(crate) inode: AtomicU64,
+    /// The owner's descriptor of the writing end; -1 for none.
+    pub(crate) fd: AtomicI32,
+    /// Events that did not fit in the pipe.
+    pub(crate) lost: AtomicU32,
+}
 
 /// A memory region. Its key changes whenever it is deregistered.
 #[repr(C, align(64))]
@@ -315,6 +329,8 @@ unsafe impl Shared for SharedCq {}
 // SAFETY: as above.
 unsafe impl Shared for SharedMr {}
 // SAFETY: as above.
+unsafe impl Shared for SharedContext {}
+// SAFETY: as above.
 unsafe impl Shared for Slot {}
 // SAFETY: as above.
 unsafe impl Shared for Post {}
@@ -328,8 +344,9 @@ const QPS_AT: u64 = 4096;
 const _: () = assert!(size_of::<Header>() as u64 <= QPS_AT);
 const CQS_AT: u64 = QPS_AT + (QPS * size_of::<SharedQp>()) as u64;
 const MRS_AT: u64 = CQS_AT + (CQS * size_of::<SharedCq>()) as u64;
+const CONTEXTS_AT: u64 = MRS_AT + (MRS * size_of::<SharedMr>()) as u64;
 /// Bytes at the start of an arena that the tables take.
-pub(crate) const TABLES: u64 = MRS_AT + (MRS * size_of::<SharedMr>()) as u64;
+pub(crate) const TABLES: u64 = CONTEXTS_AT + (CONTEXTS * size_of::<SharedContext>()) as u64;
 
 /// The tables of an arena.
 impl View {
@@ -353,6 +370,12 @@ impl View {
     pub(crate) fn cq(&self, index: u32) -> &SharedCq {
         let index = u64::from(index) % CQS as u64;
         self.shared(CQS_AT + index * size_of::<SharedCq>() as u64)
+            .expect("an arena is larger than its tables")
+    }
+
+    pub(crate) fn context(&self, index: u32) -> &SharedContext {
+        let index = u64::from(index) % CONTEXTS as u64;
+        self.shared(CONTEXTS_AT + index * size_of::<SharedContext>() as u64)
             .expect("an arena is larger than its tables")
     }
 

@@ -104,8 +104,8 @@ fn assert_nothing_left(descriptors: usize) {
     let mut node = near();
     node.side(&Shape::of(IBV_QPT_RC));
     assert_eq!(arenas(), 1, "arenas of dead peers are mapped");
-    assert_eq!(rig::descriptors(), descriptors, "descriptors");
     node.close();
+    assert_eq!(rig::descriptors(), descriptors, "descriptors");
     let shared = std::fs::read_dir("/dev/shm").map(|entries| entries.flatten().collect::<Vec<_>>());
     let names = shared.unwrap_or_default();
     let ours = names.iter().find(|entry| entry.file_name().to_string_lossy().contains("softdev"));

@@ -67,6 +67,8 @@ fn load() -> Result<Provider, Missing> {
         destroy_cq: library.function(c"ibv_destroy_cq")?,
         get_cq_event: library.function(c"ibv_get_cq_event")?,
         ack_cq_events: library.function(c"ibv_ack_cq_events")?,
+        get_async_event: library.function(c"ibv_get_async_event")?,
+        ack_async_event: library.function(c"ibv_ack_async_event")?,
         create_qp: library.function(c"ibv_create_qp")?,
         modify_qp: library.function(c"ibv_modify_qp")?,
         query_qp: library.function(c"ibv_query_qp")?,

@@ -35,6 +35,16 @@ impl Rig {
         Loan { provider: self.provider, object: self.pairs[qp] }
     }
 
+    /// An event to be acknowledged.
+    pub fn async_acknowledger(&mut self, event: usize) -> Loan<ibv_async_event> {
+        Loan { provider: self.provider, object: &raw mut self.events[event] }
+    }
+
+    /// A context whose events are to be waited for.
+    pub fn async_waiter(&self) -> Loan<ibv_context> {
+        Loan { provider: self.provider, object: self.context }
+    }
+
     /// A queue to poll.
     pub fn poller(&self, cq: usize) -> Loan<ibv_cq> {
         self.acknowledger(cq)
@@ -47,6 +57,26 @@ impl Loan<ibv_comp_channel> {
         let (mut cq, mut context) = (null_mut(), null_mut());
         // SAFETY: the channel is alive and both results are writable.
         match unsafe { (self.provider.get_cq_event)(self.object, &raw mut cq, &raw mut context) } {
+            0 => 0,
+            _ => errno() as i32,
+        }
+    }
+}
+
+impl Loan<ibv_async_event> {
+    /// Acknowledges it.
+    pub fn acknowledge(&self) {
+        // SAFETY: the event was taken and its object is alive: its destruction waits for this.
+        unsafe { (self.provider.ack_async_event)(self.object) };
+    }
+}
+
+impl Loan<ibv_context> {
+    /// Waits for one event, which is left unacknowledged; the error number.
+    pub fn wait(&self) -> i32 {
+        let mut event = ibv_async_event { element: ibv_async_element { port_num: 0 }, event_type: 0 };
+        // SAFETY: the context is open and the event is writable.
+        match unsafe { (self.provider.get_async_event)(self.object, &raw mut event) } {
             0 => 0,
             _ => errno() as i32,
         }

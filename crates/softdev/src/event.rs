@@ -1,0 +1,302 @@
+//! Asynchronous events: what happens to queue pairs, queues and ports that nobody has asked for at that moment.
+//!
+//! The events of a context come through a pipe, as those of a completion channel do: a record names the object by its
+//! handle, and by a serial number that a later object with the same handle does not have. Whoever finds that something has
+//! happened writes the record, this process or a peer, which opens the pipe through `/proc`. An event of an object that has
+//! gone is dropped; one that finds the pipe full is counted, and the next `ibv_get_async_event` fails with `EOVERFLOW`
+//! (the kernel has a list there, which ends only with its memory).
+
+use std::collections::HashMap;
+use std::ffi::{c_int, c_void};
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+use rustix::io::Errno;
+use rustix::pipe::PipeFlags;
+use verbs::abi::*;
+
+use crate::completion::Cq;
+use crate::context::{Ctx, fail};
+use crate::host::{Host, Peer};
+use crate::limits::CONTEXTS;
+use crate::queue_pair::Qp;
+use crate::shared::SharedContext;
+use crate::target::Target;
+
+/// What an event is about.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub(crate) enum Kind {
+    QueuePair,
+    CompletionQueue,
+    SharedReceiveQueue,
+    Port,
+}
+
+/// What events of a type are about; `None` for types that no event here has.
+fn kind_of(event: ibv_event_type) -> Option<Kind> {
+    Some(match event {
+        IBV_EVENT_CQ_ERR => Kind::CompletionQueue,
+        IBV_EVENT_QP_FATAL..=IBV_EVENT_SQ_DRAINED | IBV_EVENT_QP_LAST_WQE_REACHED => Kind::QueuePair,
+        IBV_EVENT_SRQ_ERR | IBV_EVENT_SRQ_LIMIT_REACHED => Kind::SharedReceiveQueue,
+        IBV_EVENT_PORT_ACTIVE | IBV_EVENT_PORT_ERR => Kind::Port,
+        _ => return None,
+    })
+}
+
+/// What goes through the pipe. Writes of so few bytes are never torn (`PIPE_BUF` in pipe(7)).
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+struct Record {
+    event: ibv_event_type,
+    /// Of a queue pair its number, of a queue its handle, of a port its number.
+    handle: u32,
+    serial: u32,
+}
+
+const RECORD_BYTES: usize = 12;
+
+impl Record {
+    fn encode(self) -> [u8; RECORD_BYTES] {
+        let mut bytes = [0; RECORD_BYTES];
+        for (to, word) in bytes.chunks_exact_mut(4).zip([self.event, self.handle, self.serial]) {
+            to.copy_from_slice(&word.to_ne_bytes());
+        }
+        bytes
+    }
+
+    fn decode(bytes: [u8; RECORD_BYTES]) -> Self {
+        let word = |i: usize| u32::from_ne_bytes([bytes[i], bytes[i + 1], bytes[i + 2], bytes[i + 3]]);
+        Self { event: word(0), handle: word(4), serial: word(8) }
+    }
+}
+
+/// The events of a context.
+pub(crate) struct Events {
+    host: &'static Host,
+    writing: OwnedFd,
+    inode: u64,
+    /// Entry of this process's table of contexts.
+    pub(crate) index: u32,
+    objects: Mutex<HashMap<(Kind, u32), Object>>,
+    acknowledgement: Condvar,
+}
+
+/// An object that can have events.
+struct Object {
+    serial: u32,
+    /// What the program knows it by.
+    address: usize,
+    /// Events that the program has taken and not acknowledged.
+    taken: usize,
+}
+
+/// Entries of the table of contexts in use.
+static INDEXES: Mutex<[bool; CONTEXTS]> = Mutex::new([false; CONTEXTS]);
+
+fn indexes() -> MutexGuard<'static, [bool; CONTEXTS]> {
+    INDEXES.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Events {
+    /// Makes a pipe, and an entry that tells peers of it. Also gives the reading end, which programs poll.
+    ///
+    /// # Errors
+    /// When there are no more descriptors, or as many contexts as there can be (`EMFILE`).
+    pub(crate) fn new(host: &'static Host) -> io::Result<(Self, RawFd)> {
+        let (reading, writing) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
+        rustix::io::ioctl_fionbio(&writing, true)?;
+        let inode = rustix::fs::fstat(&writing)?.st_ino;
+        let index = {
+            let mut used = indexes();
+            let free = used.iter().position(|used| !used).ok_or(Errno::MFILE)?;
+            used[free] = true;
+            free as u32
+        };
+        let shared = host.arena.view.context(index);
+        shared.lost.store(0, Relaxed);
+        shared.inode.store(inode, Relaxed);
+        shared.fd.store(writing.as_raw_fd(), SeqCst);
+        let (objects, acknowledgement) = (Mutex::default(), Condvar::new());
+        Ok((Self { host, writing, inode, index, objects, acknowledgement }, reading.into_raw_fd()))
+    }
+
+    fn shared(&self) -> &SharedContext {
+        self.host.arena.view.context(self.index)
+    }
+
+    fn objects(&self) -> MutexGuard<'_, HashMap<(Kind, u32), Object>> {
+        self.objects.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// From now on an object can have events. Those of its handle with an older serial number are another's.
+    pub(crate) fn enter<T>(&self, kind: Kind, handle: u32, serial: u32, object: *mut T) {
+        let address = object as usize;
+        self.objects().insert((kind, handle), Object { serial, address, taken: 0 });
+    }
+
+    /// An object goes: its events are dropped, and those that were taken are waited for until they are acknowledged
+    /// (man ibv_get_async_event).
+    pub(crate) fn leave(&self, kind: Kind, handle: u32) {
+        let mut objects = self.objects();
+        if let Some(object) = objects.get_mut(&(kind, handle)) {
+            object.address = 0;
+        }
+        while objects.get(&(kind, handle)).is_some_and(|object| object.taken != 0) {
+            objects = self.acknowledgement.wait(objects).unwrap_or_else(PoisonError::into_inner);
+        }
+        objects.remove(&(kind, handle));
+    }
+
+    /// Raises an event of an object of this context.
+    #[cold]
+    pub(crate) fn raise(&self, event: ibv_event_type, handle: u32, serial: u32) {
+        let record = Record { event, handle, serial }.encode();
+        if rustix::io::write(&self.writing, &record).is_err() {
+            self.shared().lost.fetch_add(1, SeqCst);
+        }
+    }
+
+    /// The object that a record is about, which then counts as taken.
+    fn take(&self, record: Record) -> Option<ibv_async_event> {
+        let kind = kind_of(record.event)?;
+        let event = |element| Some(ibv_async_event { element, event_type: record.event });
+        if kind == Kind::Port {
+            return event(ibv_async_element { port_num: record.handle.cast_signed() });
+        }
+        let mut objects = self.objects();
+        let object = objects.get_mut(&(kind, record.handle))?;
+        let is_older = record.serial.wrapping_sub(object.serial).cast_signed() < 0;
+        if is_older || object.address == 0 {
+            return None;
+        }
+        object.taken += 1;
+        event(ibv_async_element { qp: object.address as *mut ibv_qp })
+    }
+
+    fn acknowledge(&self, kind: Kind, handle: u32) {
+        if let Some(object) = self.objects().get_mut(&(kind, handle)) {
+            object.taken = object.taken.saturating_sub(1);
+        }
+        self.acknowledgement.notify_all();
+    }
+
+    /// The next event; waits for it where the descriptor does. A signal ends the wait.
+    fn next(&self, reading: BorrowedFd<'_>) -> Result<ibv_async_event, Errno> {
+        loop {
+            if self.shared().lost.swap(0, SeqCst) != 0 {
+                return Err(Errno::OVERFLOW);
+            }
+            let mut bytes = [0; RECORD_BYTES];
+            if rustix::io::read(reading, &mut bytes)? != RECORD_BYTES {
+                return Err(Errno::IO); // Cannot be: the writing end is open here and every write is of so many.
+            }
+            if let Some(event) = self.take(Record::decode(bytes)) {
+                return Ok(event);
+            }
+        }
+    }
+
+    /// Ends the pipe.
+    pub(crate) fn close(self, reading: RawFd) {
+        self.shared().fd.store(-1, SeqCst);
+        self.host.forget_channel(self.writing.as_raw_fd(), self.inode);
+        // SAFETY: `new` gave the descriptor up, and its context, which alone has it, is closed.
+        drop(unsafe { OwnedFd::from_raw_fd(reading) });
+        indexes()[self.index as usize] = false;
+    }
+}
+
+/// Raises an event of an object of a peer, which may be this process, in one of its contexts.
+#[cold]
+pub(crate) fn raise_at(
+    host: &Host,
+    peer: &Peer,
+    context: u32,
+    event: ibv_event_type,
+    handle: u32,
+    serial: u32,
+) {
+    let shared = peer.view(&host.arena.view).context(context);
+    let (fd, inode) = (shared.fd.load(SeqCst), shared.inode.load(Relaxed));
+    if fd < 0 {
+        return; // The context is closed.
+    }
+    let record = Record { event, handle, serial }.encode();
+    let is_written = match peer.channel(fd, inode) {
+        Ok(pipe) => rustix::io::write(&pipe, &record).is_ok(),
+        // The context, or the process, has gone since.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return,
+        Err(_) => false,
+    };
+    if !is_written {
+        shared.lost.fetch_add(1, SeqCst);
+    }
+}
+
+impl Qp {
+    /// Raises an event of this queue pair.
+    #[cold]
+    pub(crate) fn raise(&self, event: ibv_event_type) {
+        let serial = self.shared().generation.load(Relaxed);
+        self.ctx().events.raise(event, self.ibv.qp_num, serial);
+    }
+}
+
+impl Target {
+    /// The first message of a connection has arrived: an event where its owner has not gone on to RTS (IBTA vol. 1, section
+    /// 11.6.2).
+    #[cold]
+    pub(crate) fn greet(&self, host: &Host) {
+        if self.shared().state.load(SeqCst) == IBV_QPS_RTR {
+            self.raise(host, IBV_EVENT_COMM_EST);
+        }
+    }
+
+    /// Raises an event at the queue pair's owner.
+    #[cold]
+    pub(crate) fn raise(&self, host: &Host, event: ibv_event_type) {
+        let context = self.shared().context.load(Relaxed);
+        raise_at(host, &self.peer, context, event, self.qp_num, self.generation);
+    }
+}
+
+pub(crate) unsafe extern "C" fn get_async_event(
+    context: *mut ibv_context,
+    event: *mut ibv_async_event,
+) -> c_int {
+    // SAFETY: the caller gives a live context of this device.
+    let (ctx, fd) = unsafe { (Ctx::from(context), (*context).async_fd) };
+    // SAFETY: the descriptor is open as long as the context.
+    match ctx.events.next(unsafe { BorrowedFd::borrow_raw(fd) }) {
+        Ok(found) => {
+            // SAFETY: the caller gives a writable event.
+            unsafe { event.write(found) };
+            0
+        }
+        Err(errno) => {
+            fail::<c_void>(errno.raw_os_error());
+            -1
+        }
+    }
+}
+
+pub(crate) unsafe extern "C" fn ack_async_event(event: *mut ibv_async_event) {
+    // SAFETY: the caller gives an event that get_async_event made.
+    let ibv_async_event { element, event_type } = unsafe { *event };
+    // SAFETY: the type says which member is set; its object is alive, since its destruction waits for this.
+    let (context, kind, handle) = unsafe {
+        match kind_of(event_type) {
+            Some(Kind::QueuePair) => ((*element.qp).context, Kind::QueuePair, (*element.qp).qp_num),
+            Some(Kind::CompletionQueue) => {
+                ((*element.cq).context, Kind::CompletionQueue, Cq::from(element.cq).index)
+            }
+            Some(Kind::SharedReceiveQueue) => {
+                ((*element.srq).context, Kind::SharedReceiveQueue, (*element.srq).handle)
+            }
+            Some(Kind::Port) | None => return,
+        }
+    };
+    // SAFETY: an object's context lives at least as long as the object.
+    unsafe { Ctx::from(context) }.events.acknowledge(kind, handle);
+}
