@@ -28,6 +28,7 @@ mod errors;
 mod events;
 mod extended;
 mod lifecycle;
+mod multicast;
 mod queues;
 mod rdma;
 mod rights;
@@ -262,6 +263,13 @@ cases! {
             a_ready_receiver_needs_no_telling
             an_overrun_queue_has_an_event
             a_sleeper_is_woken_by_a_peer;
+    }
+    multicast {
+        one: what_is_no_group_is_refused joining_twice_is_joining_once a_member_is_not_destroyed;
+        two: a_group_reaches_its_members the_header_names_the_group
+            every_copy_needs_the_key_and_a_receive
+            who_joins_later_is_reached_and_who_has_left_is_not
+            numbers_of_groups_and_pairs_do_not_mix;
     }
     lifecycle {
         one: a_domain_in_use_is_busy a_completion_queue_in_use_is_busy a_channel_in_use_is_busy

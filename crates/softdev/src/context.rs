@@ -14,7 +14,9 @@ use crate::event::Events;
 use crate::extended;
 use crate::flight::Keeper;
 use crate::host::{agree, guid, host};
-use crate::limits::{BLOCKS, CQS, MAX_CQE, MAX_RD_ATOMIC, MAX_SGE, MAX_SRQS, MAX_WR, MRS, PART, QPS, VENDOR};
+use crate::limits::{
+    BLOCKS, CQS, MAX_CQE, MAX_RD_ATOMIC, MAX_SGE, MAX_SRQS, MAX_WR, MEMBERS, MRS, PART, QPS, VENDOR,
+};
 use crate::queue_pair::Qp;
 use crate::{flight, receive, send, srq};
 
@@ -185,6 +187,9 @@ pub(crate) unsafe extern "C" fn query_device(context: *mut ibv_context, attr: *m
     made.max_res_rd_atom = c_int::from(MAX_RD_ATOMIC) * QPS as c_int;
     // Not GLOB: see `foreign`.
     made.atomic_cap = IBV_ATOMIC_HCA;
+    made.max_mcast_grp = MEMBERS as c_int;
+    made.max_mcast_qp_attach = MEMBERS as c_int;
+    made.max_total_mcast_qp_attach = MEMBERS as c_int;
     made.max_ah = c_int::MAX;
     made.max_pkeys = 1;
     made.max_srq = MAX_SRQS as c_int;

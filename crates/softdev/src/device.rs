@@ -124,6 +124,11 @@ pub(crate) fn port_word(device: u8) -> u32 {
     IN_USE | u32::from(device) | if link() == Link::Infiniband { INFINIBAND } else { 0 }
 }
 
+/// Whether a port is of the same network as this process's: of the same link layer.
+pub(crate) fn is_same_network(port: u32) -> bool {
+    (port ^ port_word(0)) & !0xff == 0
+}
+
 /// Where a route leads.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Way {

@@ -27,6 +27,7 @@ use rustix::thread::MembarrierCommand;
 
 use crate::arena::{Arena, View};
 use crate::limits::{BLOCKS, QP_INDEX_BITS};
+use crate::multicast;
 use crate::shared::{LAYOUT, MAGIC, TABLES, mr_index};
 use crate::sync::{Cpu, Machine};
 
@@ -64,9 +65,25 @@ pub(crate) fn host() -> io::Result<&'static Host> {
     Ok(HOST.get_or_init(|| host))
 }
 
-fn address(block: u32) -> io::Result<SocketAddrUnix> {
+/// What the names of this user's processes begin with; the block follows.
+fn prefix() -> String {
     let user = rustix::process::geteuid().as_raw();
-    let name = format!("rdmascope-softdev-{LAYOUT}/{user}/{block}");
+    format!("rdmascope-softdev-{LAYOUT}/{user}/")
+}
+
+/// The blocks of this user's processes on this host, by the kernel's list of sockets, and in any case the own one.
+pub(crate) fn blocks(own: u32) -> Vec<u32> {
+    let list = fs::read("/proc/net/unix").unwrap_or_default();
+    let prefix = format!("@{}", prefix());
+    let block = |line: &str| line.split_once(&prefix)?.1.parse().ok();
+    let mut found: Vec<u32> = String::from_utf8_lossy(&list).lines().filter_map(block).chain([own]).collect();
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
+fn address(block: u32) -> io::Result<SocketAddrUnix> {
+    let name = format!("{}{block}", prefix());
     Ok(SocketAddrUnix::new_abstract_name(name.as_bytes())?)
 }
 
@@ -142,6 +159,7 @@ impl Host {
         }
         connections.retain(|connection| !is_broken(connection));
         self.peers.lock().unwrap_or_else(PoisonError::into_inner).retain(|_, peer| peer.is_alive());
+        multicast::forget_the_dead();
     }
 }
 

@@ -25,7 +25,7 @@
 //! * `send`: the send queue; `work`: what is posted to it; `retry`: what has to wait; `receive`: the receive queue;
 //!   `wqe`: what is posted there; `arrive`: what polling finds there; `srq`: shared receive queues; `pool`: how receives are
 //!   taken from one.
-//! * `event`: asynchronous events.
+//! * `event`: asynchronous events; `multicast`: groups of datagram queue pairs.
 //! * `completion`: completion queues; `channel`: completion channels, for whoever sleeps; `arming`: which completion wakes
 //!   him.
 //! * `queue_pair`: creation, state changes, errors; `context`: domains, address handles; `device`: devices, ports, routes;
@@ -36,7 +36,7 @@
 //!
 //! # What is not supported
 //!
-//! Multicast, memory windows, and of the extended verbs XRC, device memory, raw packets, flow steering, parent domains
+//! Memory windows, and of the extended verbs XRC, device memory, raw packets, flow steering, parent domains
 //! (refused: EINVAL or EOPNOTSUPP).
 //! While a send waits for its receiver, its process must call some verb now and then: nothing else carries on with it.
 //! After `fork`, the child must not use objects of its parent.
@@ -61,6 +61,7 @@ mod lane;
 mod limits;
 mod link;
 mod memory;
+mod multicast;
 mod one_sided;
 mod polling;
 mod pool;
@@ -123,6 +124,8 @@ pub static PROVIDER: Provider = Provider {
     query_srq: srq::query_srq,
     destroy_srq: srq::destroy_srq,
     qp_to_qp_ex: Some(builder::qp_to_qp_ex),
+    attach_mcast: multicast::attach_mcast,
+    detach_mcast: multicast::detach_mcast,
     create_ah: context::create_ah,
     destroy_ah: context::destroy_ah,
     alloc_buffer: Some(memory::alloc_buffer),

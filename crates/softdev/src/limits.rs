@@ -21,6 +21,8 @@ pub(crate) const QP_INDEX_BITS: u32 = 12;
 pub(crate) const BLOCKS: u32 = 1 << (24 - QP_INDEX_BITS);
 /// Contexts that one process has open at once: each has a pipe, so descriptors run out before.
 pub(crate) const CONTEXTS: usize = 1024;
+/// Memberships of one process in multicast groups: half of what Soft-RoCE has groups.
+pub(crate) const MEMBERS: usize = 4096;
 /// Completion queues of one process.
 pub(crate) const CQS: usize = 4096;
 /// Memory regions of one process.

@@ -17,6 +17,7 @@ use crate::device::{is_valid_route, port_word};
 use crate::event::Kind;
 use crate::host::{Host, host};
 use crate::limits::{MAX_INLINE, MAX_RD_ATOMIC, MAX_SGE, MAX_WR, PORT, QP_INDEX_BITS, QPS};
+use crate::multicast;
 use crate::receive::Receiving;
 use crate::send::SendQueue;
 use crate::shared::SharedQp;
@@ -277,6 +278,9 @@ fn publish(qp: &Qp) {
 pub(crate) unsafe extern "C" fn destroy_qp(raw: *mut ibv_qp) -> c_int {
     // SAFETY: the caller gives a live queue pair of this device.
     let qp = unsafe { Qp::from(raw) };
+    if multicast::is_member(qp.ibv.qp_num) {
+        return libc::EBUSY;
+    }
     qp.land();
     qp.ctx()
         .queue_pairs

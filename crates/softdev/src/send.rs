@@ -288,14 +288,14 @@ impl Qp {
     pub(crate) fn deliver_datagram(
         &self,
         queue: &mut SendQueue,
-        device: u8,
         qp_num: u32,
+        is_port: impl Fn(u32) -> bool,
         message: &Message<'_>,
     ) -> Delivery {
         let Some(found) = self.datagram_target(queue, qp_num) else { return Delivery::NoAnswer };
         let known = &mut queue.datagram_targets;
         let target = &known[found];
-        if target.shared().service.load(Relaxed) != IBV_QPT_UD || target.port != port_word(device) {
+        if target.shared().service.load(Relaxed) != IBV_QPT_UD || !is_port(target.port) {
             return Delivery::NoAnswer;
         }
         let delivery = target.deliver(self.host, self.shared(), message);

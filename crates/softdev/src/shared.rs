@@ -1,7 +1,7 @@
 //! What stands in an arena, and who may write it.
 //!
 //! ```text
-//! arena: Header | SharedQp x QPS | SharedCq x CQS | SharedMr x MRS | SharedContext x CONTEXTS | lanes, posts and buffers
+//! arena: Header | SharedQp x QPS | SharedCq x CQS | SharedMr x MRS | SharedContext x CONTEXTS | SharedMember x MEMBERS | lanes, posts and buffers
 //! lane:  slots of one cache line, one for each receive that can be posted; then as many posts
 //! ```
 //!
@@ -28,8 +28,10 @@ use std::sync::atomic::{AtomicI32, AtomicU8, AtomicU16, AtomicU32, AtomicU64};
 use verbs::abi::*;
 
 use crate::arena::{Shared, View};
-use crate::limits::{CONTEXTS, CQS, MAX_SGE, MAX_WR, MRS, QPS};
+use crate::event::SharedContext;
+use crate::limits::{CONTEXTS, CQS, MAX_SGE, MAX_WR, MEMBERS, MRS, QPS};
 use crate::link::SharedPort;
+use crate::multicast::SharedMember;
 
 /// "softdev1" in ASCII.
 pub(crate) const MAGIC: u64 = 0x3176_6564_7466_6f73;
@@ -44,6 +46,10 @@ pub(crate) struct Header {
     pub(crate) block: AtomicU32,
     /// Drawn by lot, so that a later process with the same block is not taken for this one.
     pub(crate) life: AtomicU32,
+    /// Counts up whenever a queue pair of any process has joined a multicast group: see `multicast`.
+    pub(crate) epoch: AtomicU32,
+    /// Entries of the table of members that were ever used.
+    pub(crate) members: AtomicU32,
     /// Locks for atomics on memory of this process that its peers have not mapped.
     pub(crate) locks: [Lock; LOCKS],
     /// The port, for a model of its link.
@@ -179,18 +185,6 @@ pub(crate) struct SharedCq {
 pub(crate) const ARMED_ANY: u32 = 1;
 /// Armed for the next solicited completion or error.
 pub(crate) const ARMED_SOLICITED: u32 = 2;
-
-/// A context, as those see it who raise asynchronous events: see `event`.
-#[repr(C)]
-pub(crate) struct SharedContext {
-    /// Inode of the pipe that its events go through, so that a descriptor that was closed and used again is not taken for
-    /// it.
-    pub(crate) inode: AtomicU64,
-    /// The owner's descriptor of the writing end; -1 for none.
-    pub(crate) fd: AtomicI32,
-    /// Events that did not fit in the pipe.
-    pub(crate) lost: AtomicU32,
-}
 
 /// A memory region. Its key changes whenever it is deregistered.
 #[repr(C, align(64))]
@@ -329,8 +323,6 @@ unsafe impl Shared for SharedCq {}
 // SAFETY: as above.
 unsafe impl Shared for SharedMr {}
 // SAFETY: as above.
-unsafe impl Shared for SharedContext {}
-// SAFETY: as above.
 unsafe impl Shared for Slot {}
 // SAFETY: as above.
 unsafe impl Shared for Post {}
@@ -344,9 +336,10 @@ const QPS_AT: u64 = 4096;
 const _: () = assert!(size_of::<Header>() as u64 <= QPS_AT);
 const CQS_AT: u64 = QPS_AT + (QPS * size_of::<SharedQp>()) as u64;
 const MRS_AT: u64 = CQS_AT + (CQS * size_of::<SharedCq>()) as u64;
-const CONTEXTS_AT: u64 = MRS_AT + (MRS * size_of::<SharedMr>()) as u64;
+pub(crate) const CONTEXTS_AT: u64 = MRS_AT + (MRS * size_of::<SharedMr>()) as u64;
+pub(crate) const MEMBERS_AT: u64 = CONTEXTS_AT + (CONTEXTS * size_of::<SharedContext>()) as u64;
 /// Bytes at the start of an arena that the tables take.
-pub(crate) const TABLES: u64 = CONTEXTS_AT + (CONTEXTS * size_of::<SharedContext>()) as u64;
+pub(crate) const TABLES: u64 = MEMBERS_AT + (MEMBERS * size_of::<SharedMember>()) as u64;
 
 /// The tables of an arena.
 impl View {
@@ -370,12 +363,6 @@ impl View {
     pub(crate) fn cq(&self, index: u32) -> &SharedCq {
         let index = u64::from(index) % CQS as u64;
         self.shared(CQS_AT + index * size_of::<SharedCq>() as u64)
-            .expect("an arena is larger than its tables")
-    }
-
-    pub(crate) fn context(&self, index: u32) -> &SharedContext {
-        let index = u64::from(index) % CONTEXTS as u64;
-        self.shared(CONTEXTS_AT + index * size_of::<SharedContext>() as u64)
             .expect("an arena is larger than its tables")
     }
 

@@ -8,9 +8,10 @@ use verbs::abi::*;
 use crate::context::Ah;
 use crate::copy::Piece;
 use crate::deliver::{Datagram, Delivery, Message};
-use crate::device::Way;
+use crate::device::{Way, port_word};
 use crate::limits::{MAX_MESSAGE_BYTES, MAX_SGE, MTU_BYTES};
 use crate::memory::Access;
+use crate::multicast::MULTICAST_QP;
 use crate::one_sided::Remote;
 use crate::queue_pair::Qp;
 use crate::send::{Attempt, SendQueue};
@@ -95,7 +96,10 @@ impl Task for Sending {
         let datagram = self.0.map(|(_, _, datagram)| datagram);
         let message = Message { datagram, ..work.message(qp, pieces) };
         let delivery = match self.0 {
-            Some((Way::Device(device), number, _)) => qp.deliver_datagram(queue, device, number, &message),
+            Some((Way::Device(device), number, _)) => {
+                qp.deliver_datagram(queue, number, |port| port == port_word(device), &message)
+            }
+            Some((Way::Group(group), MULTICAST_QP, _)) => qp.deliver_to_group(queue, &group, &message),
             Some(_) => Delivery::NoAnswer,
             None => qp.with_peer(queue, |target| target.deliver(qp.host, qp.shared(), &message)),
         };

@@ -60,6 +60,8 @@ pub struct Provider {
     pub destroy_srq: unsafe extern "C" fn(*mut ibv_srq) -> c_int,
     /// Since rdma-core 23.
     pub qp_to_qp_ex: Option<unsafe extern "C" fn(*mut ibv_qp) -> *mut ibv_qp_ex>,
+    pub attach_mcast: unsafe extern "C" fn(*mut ibv_qp, *const ibv_gid, u16) -> c_int,
+    pub detach_mcast: unsafe extern "C" fn(*mut ibv_qp, *const ibv_gid, u16) -> c_int,
     pub create_ah: unsafe extern "C" fn(*mut ibv_pd, *mut ibv_ah_attr) -> *mut ibv_ah,
     pub destroy_ah: unsafe extern "C" fn(*mut ibv_ah) -> c_int,
     /// Memory that the device reaches without a copy in between, if it has such memory: what is registered from it

@@ -78,6 +78,8 @@ fn load() -> Result<Provider, Missing> {
         query_srq: library.function(c"ibv_query_srq")?,
         destroy_srq: library.function(c"ibv_destroy_srq")?,
         qp_to_qp_ex: library.function(c"ibv_qp_to_qp_ex").ok(),
+        attach_mcast: library.function(c"ibv_attach_mcast")?,
+        detach_mcast: library.function(c"ibv_detach_mcast")?,
         create_ah: library.function(c"ibv_create_ah")?,
         destroy_ah: library.function(c"ibv_destroy_ah")?,
         alloc_buffer: None,

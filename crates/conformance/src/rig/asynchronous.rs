@@ -1,4 +1,4 @@
-//! Asynchronous events.
+//! Asynchronous events, and multicast groups.
 
 use std::os::fd::BorrowedFd;
 
@@ -11,7 +11,12 @@ pub(super) mod op {
     pub const ASYNC: u64 = 80;
     pub const ASYNC_ACK: u64 = 81;
     pub const ASYNC_NONBLOCK: u64 = 82;
-    pub const LAST: u64 = ASYNC_NONBLOCK;
+    pub const ATTACH: u64 = 83;
+    pub const DETACH: u64 = 84;
+    pub const LAST: u64 = DETACH;
+
+    /// The LID of every group, on InfiniBand.
+    pub const GROUP_LID: u16 = 0xc001;
 }
 
 impl Rig {
@@ -30,8 +35,24 @@ impl Rig {
                 rustix::io::ioctl_fionbio(fd, w[0] != 0).expect("events come through a descriptor");
                 vec![0]
             }
+            op::ATTACH => self.membership(self.provider.attach_mcast, w),
+            op::DETACH => self.membership(self.provider.detach_mcast, w),
             other => panic!("no command {other}"),
         }
+    }
+
+    fn membership(
+        &mut self,
+        verb: unsafe extern "C" fn(*mut ibv_qp, *const ibv_gid, u16) -> i32,
+        w: &[u64],
+    ) -> Vec<u64> {
+        let mut gid = ibv_gid::default();
+        gid.raw[..8].copy_from_slice(&w[1].to_be_bytes());
+        gid.raw[8..].copy_from_slice(&w[2].to_be_bytes());
+        let lid = if self.lid == 0 { 0 } else { op::GROUP_LID };
+        // SAFETY: the queue pair is alive and the GID readable.
+        let returned = unsafe { verb(self.pairs[w[0] as usize], &raw const gid, lid) };
+        vec![if returned == -1 { errno() } else { u64::from(returned.unsigned_abs()) }]
     }
 
     /// Takes an event: its number, its type and the object that it is about: by number, a port by its own.
