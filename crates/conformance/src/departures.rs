@@ -185,6 +185,42 @@ pub const DEPARTURES: &[Theme] = &[
     },
     Theme {
         kind: "rxe",
+        title: "Asynchronous events",
+        departures: &[
+            (
+                "no error of a responder and no first message is an event: rxe_resp.c raises that of a queue's limit alone",
+                &[
+                    "async_events::a_refused_access_is_an_event_of_the_target",
+                    "async_events::a_refused_request_is_an_event_of_the_target",
+                    "async_events::the_first_message_establishes_the_communication",
+                    "async_events::a_sleeper_is_woken_by_a_peer",
+                    "wrapper::an_event_names_its_queue_pair",
+                ],
+            ),
+            (
+                "a drained send queue is told of unasked: req_next_wqe() (rxe_req.c) does not look at en_sqd_async_notify",
+                &["async_events::nobody_is_told_unasked"],
+            ),
+        ],
+        at_times: &[],
+    },
+    Theme {
+        kind: "rxe",
+        title: "Multicast",
+        departures: &[(
+            "a host does not hear itself: rxe_mcast_add() (rxe_mcast.c) joins no IP group, and IP loops back to members only",
+            &[
+                "multicast::a_group_reaches_its_members",
+                "multicast::the_header_names_the_group",
+                "multicast::every_copy_needs_the_key_and_a_receive",
+                "multicast::who_joins_later_is_reached_and_who_has_left_is_not",
+                "multicast::numbers_of_groups_and_pairs_do_not_mix",
+            ],
+        )],
+        at_times: &[],
+    },
+    Theme {
+        kind: "rxe",
         title: "Datagrams",
         departures: &[(
             "a controlled Q_Key goes out as it is: init_req_packet() (rxe_req.c) never takes the queue pair's own",

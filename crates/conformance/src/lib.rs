@@ -187,7 +187,7 @@ cases! {
             an_inline_write_leaves_its_buffer_at_once
             no_bytes_need_no_key
             a_queue_pair_reaches_its_own_memory
-            a_read_sees_the_writes_before_it
+            a_read_sees_the_writes_before_it a_fenced_send_takes_what_the_read_has_brought
             unsignaled_requests_do_not_complete;
     }
     atomics {
@@ -298,6 +298,6 @@ cases! {
     }
     wrapper {
         one: a_refused_change_says_why a_datagram_without_address_is_refused;
-        two: services_carry_messages;
+        two: services_carry_messages an_event_names_its_queue_pair;
     }
 }

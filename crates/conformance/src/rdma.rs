@@ -372,6 +372,34 @@ pub(crate) fn a_queue_pair_reaches_its_own_memory(bench: &mut Bench) {
     }
 }
 
+/// What a read brings is what a fenced send behind it takes away (IBTA vol. 1, section 10.8.3), also where the read has
+/// to wait itself, behind a send whose receiver is not ready.
+pub(crate) fn a_fenced_send_takes_what_the_read_has_brought(bench: &mut Bench) {
+    let (a, b) = bench.connected(&Shape::open(IBV_QPT_RC), &Tuning::OPEN);
+    for round in 0..20_u64 {
+        let (size, waits) = (1 + (round as usize * 397) % 4000, round % 2 == 0);
+        bench.far.fill(b.region, 0, size, round);
+        bench.near.fill(a.region, 0, size, 1000 + round);
+        let mut requests = vec![Send::new(1, &[a.at(8192, 8)])];
+        requests.push(Send::read(2, &[a.at(0, size)], b.spot(0)));
+        requests.push(Send::new(3, &[a.at(0, size)]).flag(IBV_SEND_FENCE));
+        if !waits {
+            bench.far.receive(b.qp, 1, &[b.at(8192, 8)]);
+        }
+        assert_eq!(bench.near.try_send(a.qp, &requests), (0, None));
+        if waits {
+            bench.near.quiet(a.send_cq, Duration::from_millis(1));
+            bench.far.receive(b.qp, 1, &[b.at(8192, 8)]);
+        }
+        bench.far.receive(b.qp, 3, &[b.at(16384, 4096)]);
+        for (id, wc) in (1..).zip(bench.near.wait(a.send_cq, 3)) {
+            assert_eq!((wc.id, wc.status), (id, IBV_WC_SUCCESS), "round {round}");
+        }
+        bench.far.wait(b.receive_cq, 2);
+        bench.far.check(b.region, 16384, size, round);
+    }
+}
+
 /// Requests of all kinds complete in the order of posting, and a read sees what was written before it.
 pub(crate) fn a_read_sees_the_writes_before_it(bench: &mut Bench) {
     let shape = Shape { sends: 64, ..Shape::open(IBV_QPT_RC) };

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use verbs::abi::*;
 use verbs::{
-    Completion, CompletionQueue, Connection, Context, Error, Gid, GlobalRoute, Initialisation, Mtu,
+    Affected, Completion, CompletionQueue, Connection, Context, Error, Gid, GlobalRoute, Initialisation, Mtu,
     ProtectionDomain, QueuePairOptions, ReceiveRequest, Route, SendRequest, Service, devices,
 };
 
@@ -156,4 +156,30 @@ pub(crate) fn a_datagram_without_address_is_refused(bench: &mut Bench) {
     let mut pair = pair.ready_to_send(&to).expect("RTS");
     let error = pair.post_send(&mut SendRequest::send(1, Vec::new())).expect_err("it has no address");
     assert!(matches!(error, Error::Verb { errno: libc::EINVAL, .. }), "{error}");
+}
+
+/// The first message arrives before the receiver is ready to send.
+pub(crate) fn an_event_names_its_queue_pair(bench: &mut Bench) {
+    let context = open(bench);
+    let origin = bench.subject.origin;
+    let gid = context.gid(origin.port, u32::from(origin.gid_index)).expect("a GID");
+    let (pd, cq) = queues(&context);
+    let pair = pd.queue_pair(&options(Service::Rc), &cq, &cq).expect("a queue pair");
+    let b = bench.far.side(&Shape::of(IBV_QPT_RC));
+    let to = connection(&context, origin, b.number, gid);
+    let mut pair = pair.init(&initialisation(origin.port)).expect("INIT");
+    let region = pd.memory_region(64, IBV_ACCESS_LOCAL_WRITE).expect("a region");
+    let mut receive = ReceiveRequest::new(4, vec![region.sge(0, 64).expect("in range")]);
+    pair.post_receive(&mut receive).expect("INIT receives");
+    let pair = pair.ready_to_receive(&to).expect("RTR");
+    let half = |i: usize| u64::from_be_bytes(gid.0[i..i + 8].try_into().expect("eight"));
+    bench.far.connect_to(&b, pair.number(), [half(0), half(8)], &Tuning::default());
+    bench.far.send(b.qp, Send::new(1, &[b.at(0, 8)]));
+    let fd = context.async_descriptor();
+    let mut polled = [rustix::event::PollFd::new(&fd, rustix::event::PollFlags::IN)];
+    let limit = rustix::event::Timespec { tv_sec: PATIENCE.as_secs() as i64, tv_nsec: 0 };
+    assert_eq!(rustix::event::poll(&mut polled, Some(&limit)), Ok(1), "no event comes");
+    let found = context.async_event().expect("an event");
+    assert_eq!(found.of, Affected::QueuePair(pair.number()));
+    assert_eq!(found.event.to_string(), "communication established");
 }

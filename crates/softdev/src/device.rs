@@ -140,9 +140,11 @@ pub(crate) enum Way {
     Elsewhere,
 }
 
-/// Whether a GID is a multicast group's (IBTA vol. 1, section 4.1.1).
+/// Whether a GID is a multicast group's (IBTA vol. 1, section 4.1.1), for RoCE also one made from an IPv4 address
+/// (`rdma_is_multicast_addr()` in the kernel's rdma/ib_addr.h).
 pub(crate) fn is_group(gid: &ibv_gid) -> bool {
-    gid.raw[0] == 0xff
+    let address = std::net::Ipv6Addr::from(gid.raw);
+    address.is_multicast() || address.to_ipv4_mapped().is_some_and(|address| address.is_multicast())
 }
 
 /// Follows a route: on Ethernet by its GID; on InfiniBand by its LID, and the GID of a global one must agree.
@@ -251,7 +253,7 @@ pub(crate) unsafe extern "C" fn query_gid_ex(
     entry_size: usize,
 ) -> c_int {
     if flags != 0 || entry_size < size_of::<ibv_gid_entry>() {
-        return libc::EOPNOTSUPP;
+        return libc::EINVAL;
     }
     if port != u32::from(PORT) || index >= GIDS.cast_unsigned() {
         return libc::EINVAL;
@@ -268,27 +270,6 @@ pub(crate) unsafe extern "C" fn query_gid_ex(
     // SAFETY: the caller gives a writable entry that is as long as it says, which was checked.
     unsafe { entry.write(made) };
     0
-}
-
-/// `_ibv_query_gid_table` (man ibv_query_gid_table): the entries in use of all ports; their number.
-///
-/// # Safety
-/// `context` is a live context of this device and `entries` has room for `max_entries` of `entry_size` bytes.
-pub unsafe extern "C" fn query_gid_table(
-    context: *mut ibv_context,
-    entries: *mut ibv_gid_entry,
-    max_entries: usize,
-    flags: u32,
-    entry_size: usize,
-) -> isize {
-    if max_entries == 0 {
-        return -(libc::EINVAL as isize);
-    }
-    // SAFETY: the caller vouches for the context and for one entry.
-    match unsafe { query_gid_ex(context, u32::from(PORT), 0, entries, flags, entry_size) } {
-        0 => 1,
-        errno => -(errno as isize),
-    }
 }
 
 pub(crate) unsafe extern "C" fn query_pkey(

@@ -325,3 +325,67 @@ pub(crate) unsafe extern "C" fn ack_async_event(event: *mut ibv_async_event) {
     // SAFETY: an object's context lives at least as long as the object.
     unsafe { Ctx::from(context) }.events.acknowledge(kind, handle);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::host;
+
+    fn events() -> (Events, RawFd) {
+        let (events, reading) = Events::new(host().unwrap()).unwrap();
+        // SAFETY: the descriptor is open.
+        rustix::io::ioctl_fionbio(unsafe { BorrowedFd::borrow_raw(reading) }, true).unwrap();
+        (events, reading)
+    }
+
+    #[test]
+    fn what_does_not_fit_in_the_pipe_is_reported() {
+        let (events, reading) = events();
+        // SAFETY: the descriptor is open until the end of this test.
+        let fd = unsafe { BorrowedFd::borrow_raw(reading) };
+        let next = || events.next(fd).map(|event| event.event_type);
+        for _ in 0..20_000 {
+            events.raise(IBV_EVENT_PORT_ACTIVE, 1, 0);
+        }
+        assert_eq!(next(), Err(Errno::OVERFLOW));
+        let mut found = 0;
+        while next() == Ok(IBV_EVENT_PORT_ACTIVE) {
+            found += 1;
+        }
+        assert!((300..20_000).contains(&found), "{found} events fit in a pipe");
+        assert_eq!(next(), Err(Errno::AGAIN), "it is reported once");
+        events.raise(IBV_EVENT_PORT_ERR, 1, 0);
+        assert_eq!(next(), Ok(IBV_EVENT_PORT_ERR), "and there is room again");
+        events.close(reading);
+    }
+
+    /// Whatever a peer writes.
+    #[test]
+    fn events_of_nothing_are_dropped() {
+        let (events, reading) = events();
+        // SAFETY: the descriptor is open until the end of this test.
+        let fd = unsafe { BorrowedFd::borrow_raw(reading) };
+        let mut object = 0_u32;
+        events.enter(Kind::QueuePair, 7, 5, &raw mut object);
+        for (event, handle, serial) in [
+            (IBV_EVENT_QP_FATAL, 8, 5),
+            (IBV_EVENT_QP_FATAL, 7, 4),
+            (IBV_EVENT_CQ_ERR, 7, 5),
+            (IBV_EVENT_SRQ_ERR, 7, 5),
+            (IBV_EVENT_WQ_FATAL, 7, 5),
+            (u32::MAX, 7, 5),
+        ] {
+            events.raise(event, handle, serial);
+        }
+        assert!(events.next(fd).is_err_and(|errno| errno == Errno::AGAIN));
+        events.raise(IBV_EVENT_QP_FATAL, 7, 6);
+        let found = events.next(fd).unwrap();
+        // SAFETY: the event is a queue pair's.
+        assert_eq!(unsafe { found.element.qp } as usize, &raw const object as usize);
+        events.acknowledge(Kind::QueuePair, 7);
+        events.leave(Kind::QueuePair, 7);
+        events.raise(IBV_EVENT_QP_FATAL, 7, 6);
+        assert!(events.next(fd).is_err(), "it has gone");
+        events.close(reading);
+    }
+}

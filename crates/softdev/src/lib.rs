@@ -85,7 +85,6 @@ mod tests;
 
 use verbs::Provider;
 
-pub use device::query_gid_table;
 pub use settings::{DEVICES_VARIABLE, LINK_LAYER_VARIABLE, Link, MAX_DEVICES, Settings, settings};
 
 /// The device as a provider of verbs.

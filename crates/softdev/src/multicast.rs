@@ -202,3 +202,29 @@ impl Qp {
         Delivery::Done
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_member_is_of_its_group_alone_and_until_it_leaves() {
+        let member = SharedMember { group: Default::default(), qp_num: AtomicU32::new(0) };
+        let group = |last: u8| ibv_gid { raw: [0xff, 0x12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, last] };
+        assert_eq!(member.of([0, 0]), None);
+        member.show(5, &group(1));
+        assert_eq!(member.of(halves(&group(1))), Some(5));
+        assert_eq!(member.of(halves(&group(2))), None);
+        member.qp_num.store(0, SeqCst);
+        assert_eq!(member.of(halves(&group(1))), None);
+    }
+
+    #[test]
+    fn groups_are_told_from_ports() {
+        let gid = |text: &str| ibv_gid { raw: text.parse::<std::net::Ipv6Addr>().unwrap().octets() };
+        assert!(
+            ["ff12::1", "ff02::2", "::ffff:224.0.0.1", "::ffff:239.1.2.3"].iter().all(|t| is_group(&gid(t)))
+        );
+        assert!(!["fe80::1", "::ffff:10.0.0.1", "::", "2001:db8::ff"].iter().any(|t| is_group(&gid(t))));
+    }
+}

@@ -16,7 +16,7 @@ fn main() {
         return;
     }
     type Case = (&'static str, fn(&mut Bench));
-    const CASES: [Case; 9] = [
+    const CASES: [Case; 13] = [
         ("a_header_is_with_datagrams_only", a_header_is_with_datagrams_only),
         ("an_error_shows_in_the_state_with_its_completion", an_error_shows_in_the_state_with_its_completion),
         ("places_are_held_until_a_completion_is_polled", places_are_held_until_a_completion_is_polled),
@@ -26,6 +26,10 @@ fn main() {
         ("only_the_peer_is_answered", only_the_peer_is_answered),
         ("a_message_that_does_not_fit_leaves_no_byte", a_message_that_does_not_fit_leaves_no_byte),
         ("a_wrong_value_is_an_invalid_argument", a_wrong_value_is_an_invalid_argument),
+        ("an_overrun_queue_takes_its_pair_along", an_overrun_queue_takes_its_pair_along),
+        ("a_member_hears_itself", a_member_hears_itself),
+        ("events_come_in_their_order", events_come_in_their_order),
+        ("what_would_invalidate_is_refused", what_would_invalidate_is_refused),
     ];
     let trials = [false, true].into_iter().flat_map(|processes| {
         CASES.map(|(name, case)| {
@@ -216,4 +220,85 @@ fn a_wrong_value_is_an_invalid_argument(bench: &mut Bench) {
     let mut words = vec![side.pd as u64];
     words.extend(conformance::rig::route_words(&ah_attr));
     assert_eq!(bench.near.errno(op::AH, &words), libc::EINVAL, "the same of an address handle");
+}
+
+/// IBTA volume 1, section 11.6.3.2: who cannot report completions any more has failed.
+fn an_overrun_queue_takes_its_pair_along(bench: &mut Bench) {
+    let pd = bench.near.pd();
+    let (cq, other) = (bench.near.cq(4), bench.near.cq(16));
+    let shape = Shape::of(IBV_QPT_RC);
+    let region = bench.near.region(pd, shape.bytes, IBV_ACCESS_LOCAL_WRITE);
+    let a = bench.near.side_with(&shape, pd, [cq, other], region);
+    let b = bench.far.side(&shape);
+    bench.connect(&a, &b, &Tuning::default());
+    bench.near.receive(a.qp, 7, &[a.at(0, 64)]);
+    for id in 0..=4 {
+        bench.far.receive(b.qp, id, &[b.at(0, 64)]);
+        bench.near.send(a.qp, Send::new(id, &[a.at(0, 8)]));
+    }
+    for (event_type, object) in [(IBV_EVENT_CQ_ERR, cq), (IBV_EVENT_QP_FATAL, a.qp)] {
+        let event = bench.near.call(op::ASYNC, &[]);
+        assert_eq!(event[2..], [u64::from(event_type), object as u64]);
+        bench.near.errno(op::ASYNC_ACK, &[event[1]]);
+    }
+    assert_eq!(bench.near.state(a.qp), IBV_QPS_ERR);
+    let flushed = bench.near.wait_one(other);
+    assert_eq!((flushed.id, flushed.status), (7, IBV_WC_WR_FLUSH_ERR));
+    assert!(!bench.near.is_alarmed(0), "once each");
+}
+
+/// As adapters have it unless they are told otherwise (`IBV_QP_CREATE_BLOCK_SELF_MCAST_LB`).
+fn a_member_hears_itself(bench: &mut Bench) {
+    let group = [0xff12_0000_0000_0000, u64::from(std::process::id())];
+    let side = bench.near.side(&Shape::of(IBV_QPT_UD));
+    bench.near.connect_to(&side, 0, side.gid, &Tuning::default());
+    let handle = bench.near.handle(side.pd, group);
+    for (id, joins) in [(1, false), (2, true)] {
+        let words = [side.qp as u64, group[0], group[1]];
+        assert!(!joins || bench.near.errno(op::ATTACH, &words) == 0);
+        bench.near.receive(side.qp, id, &[side.at(0, 4096)]);
+        bench
+            .near
+            .send(side.qp, Send::new(1, &[side.at(0, 8)]).immediate(id as u32).to(handle, 0xff_ffff, QKEY));
+        assert_eq!(bench.near.wait_one(side.send_cq).status, IBV_WC_SUCCESS);
+    }
+    assert_eq!(bench.near.wait_one(side.receive_cq).imm, 2, "not before it has joined");
+    assert_eq!(bench.near.errno(op::DETACH, &[side.qp as u64, group[0], group[1]]), 0);
+}
+
+/// Also those of a peer and of this process.
+fn events_come_in_their_order(bench: &mut Bench) {
+    let (a, b) = bench.connected(&Shape::open(IBV_QPT_RC), &Tuning::OPEN);
+    let own = bench.far.side(&Shape::of(IBV_QPT_RC));
+    bench.far.connect_to(&own, own.number, own.gid, &Tuning::default());
+    let drain = ibv_qp_attr { qp_state: IBV_QPS_SQD, en_sqd_async_notify: 1, ..ibv_qp_attr::default() };
+    let mask = IBV_QP_STATE | IBV_QP_EN_SQD_ASYNC_NOTIFY;
+    assert_eq!(bench.far.modify(own.qp, &drain, mask), 0);
+    bench.near.send(a.qp, Send::write(1, &[a.at(0, 8)], b.spot(0).by(1 << 8 | 0xfe)));
+    assert_eq!(bench.near.wait_one(a.send_cq).status, IBV_WC_REM_ACCESS_ERR);
+    bench.far.change_state(own.qp, IBV_QPS_RTS);
+    assert_eq!(bench.far.modify(own.qp, &drain, mask), 0);
+    let expected =
+        [(IBV_EVENT_SQ_DRAINED, own.qp), (IBV_EVENT_QP_ACCESS_ERR, b.qp), (IBV_EVENT_SQ_DRAINED, own.qp)];
+    for (event_type, object) in expected {
+        let event = bench.far.call(op::ASYNC, &[]);
+        assert_eq!(event[2..], [u64::from(event_type), object as u64]);
+        bench.far.errno(op::ASYNC_ACK, &[event[1]]);
+    }
+}
+
+/// There are no memory windows, and what `ibv_reg_mr` has registered cannot be invalidated (IBTA vol. 1, section 10.6.7;
+/// `rxe_invalidate_mr()` in the kernel's rxe_mr.c takes only `IB_MR_TYPE_MEM_REG`, which programs cannot make). So the device
+/// does not say that it has these operations (`IBV_DEVICE_MEM_MGT_EXTENSIONS`).
+fn what_would_invalidate_is_refused(bench: &mut Bench) {
+    let (a, b) = bench.connected(&Shape::open(IBV_QPT_RC), &Tuning::OPEN);
+    bench.far.receive(b.qp, 1, &[b.at(0, 64)]);
+    for opcode in [IBV_WR_LOCAL_INV, IBV_WR_BIND_MW, IBV_WR_SEND_WITH_INV, IBV_WR_TSO] {
+        let request = Send { opcode, imm: a.remote.key, ..Send::new(1, &[a.at(0, 8)]) };
+        assert_eq!(bench.near.try_send(a.qp, &[request]), (libc::EINVAL, Some(0)), "opcode {opcode}");
+    }
+    bench.near.send(a.qp, Send::write(2, &[a.at(0, 8)], b.spot(128)));
+    assert_eq!(bench.near.wait_one(a.send_cq).id, 2, "the queue pair goes on");
+    bench.near.send(a.qp, Send::new(3, &[a.at(0, 8)]));
+    assert_eq!(bench.far.wait_one(b.receive_cq).status, IBV_WC_SUCCESS);
 }
