@@ -102,7 +102,7 @@ pub(crate) unsafe fn query_port_speed(_: *mut ibv_context, _port: u32, _speed: *
     NOT_SUPPORTED
 }
 
-// Shared receive queues, multicast and asynchronous events.
+// Shared receive queues.
 
 pub(crate) unsafe fn create_srq(_: *mut ibv_pd, _: *mut ibv_srq_init_attr) -> *mut ibv_srq {
     none()
@@ -119,15 +119,3 @@ pub(crate) unsafe fn query_srq(_: *mut ibv_srq, _: *mut ibv_srq_attr) -> c_int {
 pub(crate) unsafe fn destroy_srq(_: *mut ibv_srq) -> c_int {
     NOT_SUPPORTED
 }
-
-pub(crate) unsafe fn mcast(_: *mut ibv_qp, _: *const ibv_gid, _lid: u16) -> c_int {
-    NOT_SUPPORTED
-}
-
-/// A device that has no asynchronous events.
-pub(crate) unsafe fn get_async_event(_: *mut ibv_context, _: *mut ibv_async_event) -> c_int {
-    fail::<c_void>(NOT_SUPPORTED);
-    -1
-}
-
-pub(crate) unsafe fn ack_async_event(_: *mut ibv_async_event) {}

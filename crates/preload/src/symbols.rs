@@ -62,8 +62,8 @@ symbols! {
     _ibv_query_gid_table(Context, Entry, usize, u32, usize) -> isize = gid::query_gid_table;
     ibv_query_pkey(Context, u8, c_int, *mut u16) -> c_int = PROVIDER.query_pkey;
     ibv_get_pkey_index(Context, u8, u16) -> c_int = gid::pkey_index;
-    ibv_get_async_event(Context, *mut ibv_async_event) -> c_int = refused::get_async_event;
-    ibv_ack_async_event(*mut ibv_async_event) = refused::ack_async_event;
+    ibv_get_async_event(Context, *mut ibv_async_event) -> c_int = PROVIDER.get_async_event;
+    ibv_ack_async_event(*mut ibv_async_event) = PROVIDER.ack_async_event;
     ibv_fork_init() -> c_int = memory::fork_init;
     ibv_is_fork_initialized() -> c_int = memory::is_fork_initialized;
 
@@ -121,6 +121,6 @@ symbols! {
     ibv_create_ah_from_wc(Pd, *mut ibv_wc, Header, u8) -> Ah = address::create_ah_from_wc;
     ibv_resolve_eth_l2_from_gid(Context, *mut ibv_ah_attr, *mut u8, *mut u16) -> c_int = address::resolve_eth_l2;
     ibv_destroy_ah(Ah) -> c_int = PROVIDER.destroy_ah;
-    ibv_attach_mcast(Qp, *const ibv_gid, u16) -> c_int = refused::mcast;
-    ibv_detach_mcast(Qp, *const ibv_gid, u16) -> c_int = refused::mcast;
+    ibv_attach_mcast(Qp, *const ibv_gid, u16) -> c_int = PROVIDER.attach_mcast;
+    ibv_detach_mcast(Qp, *const ibv_gid, u16) -> c_int = PROVIDER.detach_mcast;
 }
