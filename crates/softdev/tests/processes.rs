@@ -30,6 +30,8 @@ fn main() {
         trial("a_killed_sender_leaves_a_receiver_that_works", a_killed_sender_leaves_a_receiver_that_works),
         trial("killed_senders_of_datagrams_disturb_no_others", killed_senders_of_datagrams_disturb_no_others),
         trial("a_killed_sleeper_does_no_harm", a_killed_sleeper_does_no_harm),
+        trial("killed_members_of_a_group_are_forgotten", killed_members_of_a_group_are_forgotten),
+        trial("a_dead_owner_of_events_harms_nobody", a_dead_owner_of_events_harms_nobody),
         trial("a_killed_target_exhausts_the_retries", a_killed_target_exhausts_the_retries),
         trial("a_killed_counter_holds_nobody_up", a_killed_counter_holds_nobody_up),
         trial("the_owners_cpu_counts_as_well", the_owners_cpu_counts_as_well),
@@ -260,6 +262,67 @@ fn a_killed_sleeper_does_no_harm() {
         near.send(a.qp, Send::new(3, &[a.at(0, 8)]));
         let sent = near.wait(a.send_cq, 3);
         assert_eq!(sent[2].status, IBV_WC_RETRY_EXC_ERR, "{sent:?}");
+        near.close();
+    }
+    assert_nothing_left(descriptors);
+}
+
+/// Others in the group go on, and nothing of the dead is kept.
+fn killed_members_of_a_group_are_forgotten() {
+    let descriptors = descriptors_at_rest();
+    let mut near = near();
+    let group = [0xff12_0000_0000_0000, u64::from(std::process::id()) | 1 << 40];
+    let (from, own) = (near.side(&Shape::of(IBV_QPT_UD)), near.side(&Shape::of(IBV_QPT_UD)));
+    for side in [&from, &own] {
+        near.connect_to(side, 0, side.gid, &TUNING);
+    }
+    let words = |side: &Side| [side.qp as u64, group[0], group[1]];
+    assert_eq!(near.errno(op::ATTACH, &words(&own)), 0);
+    let handle = near.handle(from.pd, group);
+    for round in 0..12 {
+        let mut far = far();
+        let side = far.side(&Shape::of(IBV_QPT_UD));
+        far.connect_to(&side, 0, side.gid, &TUNING);
+        assert_eq!(far.errno(op::ATTACH, &words(&side)), 0);
+        far.receive(side.qp, 1, &[side.at(0, 4096)]);
+        let send = |near: &mut Node| {
+            near.receive(own.qp, 1, &[own.at(0, 4096)]);
+            near.send(from.qp, Send::new(1, &[from.at(0, 64)]).to(handle, 0xff_ffff, QKEY));
+            for cq in [from.send_cq, own.receive_cq] {
+                assert_eq!(near.wait_one(cq).status, IBV_WC_SUCCESS, "round {round}");
+            }
+        };
+        send(&mut near);
+        assert_eq!(far.wait_one(side.receive_cq).status, IBV_WC_SUCCESS, "round {round}");
+        far.kill();
+        send(&mut near);
+    }
+    assert_eq!(near.errno(op::DETACH, &words(&own)), 0);
+    near.close();
+    assert_nothing_left(descriptors);
+}
+
+/// Neither before its pipe is known nor after.
+fn a_dead_owner_of_events_harms_nobody() {
+    let descriptors = descriptors_at_rest();
+    for is_known in [false, true] {
+        let (mut near, mut far) = (near(), far());
+        let pairs = [0, 1].map(|_| {
+            let (a, b) = (near.side(&Shape::open(IBV_QPT_RC)), far.side(&Shape::open(IBV_QPT_RC)));
+            connect(&mut near, &a, &mut far, &b);
+            (a, b)
+        });
+        let violate = |near: &mut Node, (a, b): (Side, Side)| {
+            near.send(a.qp, Send::write(1, &[a.at(0, 8)], b.spot(0).by(b.spot(0).key ^ 0xff00)));
+            near.wait_one(a.send_cq).status
+        };
+        if is_known {
+            assert_eq!(violate(&mut near, pairs[0]), IBV_WC_REM_ACCESS_ERR);
+            assert!(far.is_alarmed(900));
+        }
+        far.kill();
+        let status = violate(&mut near, pairs[1]);
+        assert!([IBV_WC_REM_ACCESS_ERR, IBV_WC_RETRY_EXC_ERR].contains(&status), "status {status}");
         near.close();
     }
     assert_nothing_left(descriptors);
