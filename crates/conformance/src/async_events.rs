@@ -279,3 +279,53 @@ pub(crate) fn a_sleeper_is_woken_by_a_peer(bench: &mut Bench) {
         near.errno(op::ASYNC_ACK, &[number as u64]);
     });
 }
+
+/// A near end, and a far one that takes from a shared queue of this many receives.
+fn sharing(bench: &mut Bench, receives: u64) -> (Side, Side, usize) {
+    nonblocking(&mut bench.far);
+    let shape = Shape::open(IBV_QPT_RC);
+    let pd = bench.far.pd();
+    let srq = bench.far.srq(pd, 16, 1);
+    let cqs = [bench.far.cq(64), bench.far.cq(64)];
+    let region = bench.far.region(pd, shape.bytes, shape.access);
+    let a = bench.near.side(&shape);
+    let b = bench.far.side_with(&Shape { srq: Some(srq), ..shape }, pd, cqs, region);
+    bench.connect(&a, &b, &Tuning::OPEN);
+    for id in 0..receives {
+        bench.far.receive_shared(srq, id, &[b.at(id as usize * 64, 64)]);
+    }
+    (a, b, srq)
+}
+
+/// Once, when fewer are left, until it is armed again (man ibv_modify_srq).
+pub(crate) fn a_shared_queue_tells_of_its_limit(bench: &mut Bench) {
+    let (a, b, srq) = sharing(bench, 8);
+    for limit in [6, 3] {
+        let words = [srq as u64, u64::from(IBV_SRQ_LIMIT), 0, limit];
+        assert_eq!(bench.far.errno(op::MODIFY_SRQ, &words), 0);
+        none(&mut bench.far);
+        let mut left = if limit == 6 { 8 } else { 5 };
+        while left >= limit {
+            none(&mut bench.far);
+            bench.near.send(a.qp, Send::new(1, &[a.at(0, 8)]));
+            assert_eq!(bench.near.wait_one(a.send_cq).status, IBV_WC_SUCCESS);
+            left -= 1;
+        }
+        assert_eq!(take(&mut bench.far), (IBV_EVENT_SRQ_LIMIT_REACHED, srq), "{left} are left");
+        none(&mut bench.far);
+    }
+    bench.far.wait(b.receive_cq, 6);
+}
+
+/// Only then may a program count on its receives (IBTA vol. 1, section 10.3.1.5, and 11.6.2).
+pub(crate) fn a_failed_pair_tells_that_it_takes_no_more(bench: &mut Bench) {
+    let (_, b, _) = sharing(bench, 2);
+    bench.far.change_state(b.qp, IBV_QPS_ERR);
+    assert_eq!(take(&mut bench.far), (IBV_EVENT_QP_LAST_WQE_REACHED, b.qp));
+    none(&mut bench.far);
+    // As it does once more in its next life.
+    bench.far.change_state(b.qp, IBV_QPS_RESET);
+    bench.far.init(&b, &Tuning::OPEN);
+    bench.far.change_state(b.qp, IBV_QPS_ERR);
+    assert_eq!(take(&mut bench.far), (IBV_EVENT_QP_LAST_WQE_REACHED, b.qp));
+}

@@ -194,6 +194,7 @@ pub const DEPARTURES: &[Theme] = &[
                     "async_events::a_refused_request_is_an_event_of_the_target",
                     "async_events::the_first_message_establishes_the_communication",
                     "async_events::a_sleeper_is_woken_by_a_peer",
+                    "async_events::a_failed_pair_tells_that_it_takes_no_more",
                     "wrapper::an_event_names_its_queue_pair",
                 ],
             ),

@@ -262,7 +262,8 @@ cases! {
             the_first_message_establishes_the_communication
             a_ready_receiver_needs_no_telling
             an_overrun_queue_has_an_event
-            a_sleeper_is_woken_by_a_peer;
+            a_sleeper_is_woken_by_a_peer
+            a_shared_queue_tells_of_its_limit a_failed_pair_tells_that_it_takes_no_more;
     }
     multicast {
         one: what_is_no_group_is_refused joining_twice_is_joining_once a_member_is_not_destroyed;

@@ -232,7 +232,7 @@ impl Attempt<'_> {
     fn take(&self, pool: &Pool, fits: impl Fn(&PostedReceive<'_>) -> bool) -> Result<Ticket, Refusal> {
         let ticket = pool.take(self.host.block, fits)?;
         if pool.falls_below_limit(ticket) {
-            // event: IBV_EVENT_SRQ_LIMIT_REACHED at the process of the target, for the queue that the pool belongs to.
+            self.target.raise_of_queue(self.host, pool.shared().number.load(Relaxed));
         }
         Ok(ticket)
     }

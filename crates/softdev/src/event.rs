@@ -278,6 +278,13 @@ impl Target {
         }
     }
 
+    /// The shared queue that receives are taken from has fewer than its limit: tells its owner.
+    #[cold]
+    pub(crate) fn raise_of_queue(&self, host: &Host, number: u32) {
+        let context = self.shared().context.load(Relaxed);
+        raise_at(host, &self.peer, context, IBV_EVENT_SRQ_LIMIT_REACHED, number, number);
+    }
+
     /// Raises an event at the queue pair's owner.
     #[cold]
     pub(crate) fn raise(&self, host: &Host, event: ibv_event_type) {

@@ -26,6 +26,8 @@ pub(crate) struct SharedPool {
     pub(crate) pd: AtomicU32,
     /// Fewer receives than this fire an event, once; 0 for none.
     pub(crate) limit: AtomicU32,
+    /// Number of the queue in its process, which no other has had.
+    pub(crate) number: AtomicU32,
     /// For the requesters: the next receive to be taken.
     pub(crate) next: Line,
     /// By the owner: the next receive to be posted.

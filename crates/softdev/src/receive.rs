@@ -218,7 +218,8 @@ impl Qp {
             }
             self.receiving.closed.store(true, Release);
             if self.receiving.srq.is_some() {
-                // event: IBV_EVENT_QP_LAST_WQE_REACHED for this queue pair (IBTA vol. 1, section 11.6.3.2).
+                // IBTA vol. 1, section 11.6.2: nothing is taken for this queue pair any more.
+                self.raise(IBV_EVENT_QP_LAST_WQE_REACHED);
             }
         }
         self.announce_flush();

@@ -8,6 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use verbs::abi::*;
 
 use crate::context::{Ctx, Pd, fail};
+use crate::event::Kind;
 use crate::host::{Host, host};
 use crate::limits::{MAX_SGE, MAX_SRQS, MAX_WR};
 use crate::memory::{Access, locate};
@@ -66,7 +67,18 @@ const PATIENCE: u32 = 1 << 10;
 /// Shared receive queues of this process.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
+/// The next one's number, for its events.
+static NUMBERS: AtomicU32 = AtomicU32::new(1);
+
 impl Srq {
+    /// From now on the queue can have events; the program's name of it.
+    fn enter(&mut self) -> *mut ibv_srq {
+        let (context, number, raw) = (self.ibv.context, self.ibv.handle, (&raw mut *self).cast());
+        // SAFETY: a queue's context lives at least as long as the queue.
+        unsafe { Ctx::from(context) }.events.enter(Kind::SharedReceiveQueue, number, number, raw);
+        raw
+    }
+
     /// # Safety
     /// `srq` is a live queue of this device.
     #[inline]
@@ -251,7 +263,10 @@ pub(crate) unsafe extern "C" fn create_srq(pd: *mut ibv_pd, init: *mut ibv_srq_i
     domain.children.fetch_add(1, Relaxed);
     // SAFETY: all-zero bytes are a valid ibv_srq: integers, null pointers, an unlocked mutex, an unused condition.
     let mut ibv: ibv_srq = unsafe { std::mem::zeroed() };
+    let number = NUMBERS.fetch_add(1, Relaxed);
+    pool.shared().number.store(number, Relaxed);
     (ibv.context, ibv.srq_context, ibv.pd) = (domain.ibv.context, init.srq_context, pd);
+    ibv.handle = number;
     // `srq_limit` means nothing at creation (man ibv_create_srq).
     let queue = SrqQueue {
         tail: 0,
@@ -271,7 +286,7 @@ pub(crate) unsafe extern "C" fn create_srq(pd: *mut ibv_pd, init: *mut ibv_srq_i
         members: Mutex::default(),
         doubts: AtomicU32::new(1),
     };
-    Box::into_raw(Box::new(srq)).cast()
+    Box::leak(Box::new(srq)).enter()
 }
 
 pub(crate) unsafe extern "C" fn modify_srq(srq: *mut ibv_srq, attr: *mut ibv_srq_attr, mask: c_int) -> c_int {
@@ -289,8 +304,8 @@ pub(crate) unsafe extern "C" fn modify_srq(srq: *mut ibv_srq, attr: *mut ibv_srq
             return libc::EINVAL;
         }
         srq.pool.shared().limit.store(attr.srq_limit, SeqCst);
-        // event: IBV_EVENT_SRQ_LIMIT_REACHED at once where there are fewer receives already (IBTA vol. 1, 10.2.9.3 arms it
-        // for the next one that is taken, which is what is done so far).
+        // Where there are fewer receives already, the next one that is taken raises the event, as Soft-RoCE has it
+        // (get_srq_wqe() in rxe_resp.c).
     }
     0
 }
@@ -310,6 +325,8 @@ pub(crate) unsafe extern "C" fn destroy_srq(raw: *mut ibv_srq) -> c_int {
     if !srq.members.lock().unwrap_or_else(PoisonError::into_inner).is_empty() {
         return libc::EBUSY;
     }
+    // SAFETY: a queue's context lives at least as long as the queue.
+    unsafe { Ctx::from(srq.ibv.context) }.events.leave(Kind::SharedReceiveQueue, srq.ibv.handle);
     srq.host.arena.free(srq.area.offset, srq.area.bytes());
     COUNT.fetch_sub(1, SeqCst);
     // SAFETY: a queue's domain lives at least as long as the queue.

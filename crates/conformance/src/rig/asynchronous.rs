@@ -71,7 +71,9 @@ impl Rig {
                 IBV_EVENT_QP_FATAL..=IBV_EVENT_PATH_MIG_ERR | IBV_EVENT_QP_LAST_WQE_REACHED => {
                     find(self.pairs.iter().position(|qp| *qp == event.element.qp))
                 }
-                IBV_EVENT_SRQ_ERR | IBV_EVENT_SRQ_LIMIT_REACHED => event.element.srq as u64,
+                IBV_EVENT_SRQ_ERR | IBV_EVENT_SRQ_LIMIT_REACHED => {
+                    find(self.shared_queues.iter().position(|srq| *srq == event.element.srq))
+                }
                 _ => event.element.port_num as u64,
             }
         };
