@@ -173,6 +173,7 @@ pub const DEPARTURES: &[Theme] = &[
                     "extended::stamps_say_when_a_send_was_done",
                     "extended::stamps_say_when_a_message_came",
                     "extended::stamps_keep_the_order_of_completions",
+                    "extended::receives_are_shared_as_well",
                     "extended::the_clock_has_its_frequency",
                 ],
             ),

@@ -5,7 +5,7 @@ use std::time::Duration;
 use verbs::abi::*;
 
 use crate::node::Read;
-use crate::rig::op;
+use crate::rig::{op, wr};
 use crate::shape::ids;
 use crate::{Bench, QKEY, Send, Shape, Side, Tuning, Wc};
 
@@ -275,6 +275,34 @@ pub(crate) fn a_port_query_fills_what_it_is_given(bench: &mut Bench) {
     for room in [48, size_of::<ibv_port_attr>() as u64] {
         assert_eq!(bench.near.call(op::PORT_EX, &[room]), [0, 1, 1], "room for {room} B");
     }
+}
+
+/// `ibv_create_srq_ex` and `ibv_create_qp_ex` make what the plain functions make; stamps and builders go with it.
+pub(crate) fn receives_are_shared_as_well(bench: &mut Bench) {
+    let shape = Shape::of(IBV_QPT_RC);
+    let node = &mut bench.far;
+    let (pd, cq) = (node.pd(), node.cq_ex(16, STAMP, 0));
+    let mask = u64::from(IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_TYPE);
+    let made = node.call(op::SRQ_EX, &[pd as u64, 8, 1, mask, u64::from(IBV_SRQT_BASIC)]);
+    assert_eq!(made[0], 0);
+    let srq = made[1] as usize;
+    let region = node.region(pd, shape.bytes, shape.access);
+    let b = node.side_with(&Shape { srq: Some(srq), ..shape }, pd, [cq, cq], region);
+    let a = bench.near.building_side(&shape, IBV_QP_EX_WITH_SEND);
+    bench.connect(&a, &b, &Tuning::default());
+    bench.far.receive_shared(srq, 5, &[b.at(0, 64)]);
+    let before = bench.far.clock();
+    bench.near.step(&a, wr::START, &[]);
+    bench.near.build_send(&a, 1, a.at(0, 8));
+    assert_eq!(bench.near.try_step(&a, wr::COMPLETE, &[]), 0);
+    assert_eq!(bench.near.wait_one(a.send_cq).status, IBV_WC_SUCCESS);
+    std::thread::sleep(LATE);
+    let after = bench.far.clock();
+    let read = bench.far.read_all(cq, 1)[0];
+    assert_eq!((read.wc.id, read.wc.status), (5, IBV_WC_SUCCESS));
+    assert!((before.0..after.0).contains(&read.stamp), "{} of {before:?} to {after:?}", read.stamp);
+    let late = after.0 - LATE.as_millis() as u64 / 2 * bench.far.ticks_per_ms();
+    assert!(read.stamp < late, "the stamp is of the poll");
 }
 
 /// `ibv_resize_cq` keeps what is there and makes room for as many as it says.

@@ -294,7 +294,7 @@ cases! {
             failures_are_read_as_well another_thread_waits_for_its_turn_to_read
             an_extended_queue_wakes_its_channel
             stamps_say_when_a_send_was_done stamps_say_when_a_message_came
-            stamps_keep_the_order_of_completions
+            stamps_keep_the_order_of_completions receives_are_shared_as_well
             a_resized_queue_keeps_its_completions;
     }
     wrapper {

@@ -90,6 +90,7 @@ pub mod op {
     pub const QP_EX: u64 = 68;
     pub const WR: u64 = 69;
     pub use super::asynchronous::op::*;
+    pub const SRQ_EX: u64 = 70;
 }
 
 /// Words of a gather or scatter element: region, offset, length, key (0 for the region's own).

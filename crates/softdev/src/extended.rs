@@ -1,4 +1,5 @@
-//! Extended verbs that query: their callers say how much of the answer they have room for, so that structures can grow.
+//! Extended verbs: queries whose callers say how much of the answer they have room for, so that structures can grow; shared
+//! receive queues by their extended attributes.
 
 use std::ffi::c_int;
 
@@ -6,9 +7,10 @@ use verbs::abi::*;
 
 use crate::builder::create_qp_ex;
 use crate::clock::{CLOCK_KHZ, CLOCK_MASK, query_rt_values};
-use crate::context::query_device;
+use crate::context::{fail, query_device};
 use crate::device::query_port;
 use crate::polling::create_cq_ex;
+use crate::srq::create_srq;
 
 /// Gives a context the extended verbs that the device has. What is absent is refused with EOPNOTSUPP by the header's own
 /// functions, or by the library that stands for it.
@@ -18,6 +20,7 @@ pub(crate) fn install(verbs: &mut verbs_context) {
     verbs.query_rt_values = Some(query_rt_values);
     verbs.create_qp_ex = Some(create_qp_ex);
     verbs.create_cq_ex = Some(create_cq_ex);
+    verbs.create_srq_ex = Some(create_srq_ex);
 }
 
 /// Writes as much of an answer as its reader has room for, and zeroes where the reader knows of more.
@@ -76,4 +79,23 @@ unsafe extern "C" fn query_port_sized(
         unsafe { answer(&made, attr, attr_size) };
     }
     returned
+}
+
+/// man ibv_create_srq_ex: of basic queues, which alone there are.
+unsafe extern "C" fn create_srq_ex(_: *mut ibv_context, init: *mut ibv_srq_init_attr_ex) -> *mut ibv_srq {
+    // SAFETY: the caller gives readable and writable attributes.
+    let init = unsafe { &mut *init };
+    let has = |bit: u32| init.comp_mask & bit != 0;
+    let known = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD;
+    if init.comp_mask & !known != 0 || (has(IBV_SRQ_INIT_ATTR_TYPE) && init.srq_type != IBV_SRQT_BASIC) {
+        return fail(libc::EOPNOTSUPP);
+    }
+    if !has(IBV_SRQ_INIT_ATTR_PD) || init.pd.is_null() {
+        return fail(libc::EINVAL);
+    }
+    let mut plain = ibv_srq_init_attr { srq_context: init.srq_context, attr: init.attr };
+    // SAFETY: the domain is alive and the attributes are writable.
+    let made = unsafe { create_srq(init.pd, &raw mut plain) };
+    init.attr = plain.attr;
+    made
 }

@@ -92,6 +92,12 @@ fn what_is_not_built_is_refused_by_name(bench: &mut Bench) {
         let errno = node.errno(op::CQ_EX, &[16, 0, u64::from(field), 0, 0, 0]);
         assert_eq!(errno, libc::EOPNOTSUPP, "field {field:#x}");
     }
+    let mask = IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_TYPE;
+    let attributes = [IBV_SRQ_INIT_ATTR_XRCD, IBV_SRQ_INIT_ATTR_CQ, IBV_SRQ_INIT_ATTR_TM].map(|bit| (bit, 0));
+    for (more, kind) in attributes.into_iter().chain([(0, IBV_SRQT_XRC), (0, IBV_SRQT_TM)]) {
+        let words = [pd as u64, 8, 1, u64::from(mask | more), u64::from(kind)];
+        assert_eq!(node.errno(op::SRQ_EX, &words), libc::EOPNOTSUPP, "attributes {more:#x}, type {kind}");
+    }
     let mask = u64::from(IBV_CQ_INIT_ATTR_MASK_PD);
     assert_eq!(node.errno(op::CQ_EX, &[16, 0, 0, mask, 0, 0]), libc::EOPNOTSUPP, "a parent domain");
 }

@@ -65,6 +65,7 @@ impl Rig {
             }
             op::QP_EX => self.create_qp_ex(w),
             op::WR => vec![self.step(w)],
+            op::SRQ_EX => self.create_srq_ex(w),
             other => panic!("no command {other}"),
         }
     }
@@ -221,6 +222,21 @@ impl Rig {
             answer.push(u64::from(unsafe { (*qp).qp_num }));
         }
         answer
+    }
+
+    /// Words: domain, receives, elements, `comp_mask`, type.
+    fn create_srq_ex(&mut self, w: &[u64]) -> Vec<u64> {
+        // SAFETY: the context is open.
+        let Some(create) = (unsafe { verbs_get_ctx_op!(self.context, create_srq_ex) }) else {
+            return vec![ABSENT];
+        };
+        // SAFETY: all-zero bytes are valid attributes: integers and null pointers.
+        let mut init: ibv_srq_init_attr_ex = unsafe { std::mem::zeroed() };
+        init.attr = ibv_srq_attr { max_wr: w[1] as u32, max_sge: w[2] as u32, srq_limit: 0 };
+        (init.comp_mask, init.srq_type, init.pd) = (w[3] as u32, w[4] as u32, self.domains[w[0] as usize]);
+        // SAFETY: the context is open, the domain is alive and the attributes are writable.
+        let srq = unsafe { create(self.context, &raw mut init) };
+        made(&mut self.shared_queues, srq)
     }
 
     /// Calls a function of a builder: 0, the error of completion, or EOPNOTSUPP where the function is not there.
