@@ -22,19 +22,6 @@ pub(crate) unsafe fn reg_mr_iova2(
     unsafe { (PROVIDER.reg_mr)(pd, addr, length, access) }
 }
 
-/// `ibv_rereg_mr`: `IBV_REREG_MR_ERR_INPUT`, the region stays as it is.
-pub(crate) unsafe fn rereg_mr(
-    _: *mut ibv_mr,
-    _flags: c_int,
-    _pd: *mut ibv_pd,
-    _addr: *mut c_void,
-    _length: usize,
-    _access: c_int,
-) -> c_int {
-    fail::<()>(libc::EOPNOTSUPP);
-    -1
-}
-
 /// `ibv_qp_to_qp_ex`: the same queue pair, if it was made with builders.
 pub(crate) unsafe fn qp_to_qp_ex(qp: *mut ibv_qp) -> *mut ibv_qp_ex {
     let extended = qp.cast::<ibv_qp_ex>();

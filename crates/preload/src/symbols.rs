@@ -2,7 +2,7 @@
 
 use std::ffi::{c_char, c_int, c_void};
 
-use softdev::PROVIDER;
+use softdev::{PROVIDER, more};
 use verbs::abi::*;
 
 use crate::{address, gid, memory, refused};
@@ -77,7 +77,7 @@ symbols! {
     ibv_reg_mr_iova2(Pd, Any, usize, u64, c_int) -> Mr = memory::reg_mr_iova2;
     ibv_reg_mr_ex(Pd, Any) -> Mr = refused::reg_mr_ex;
     ibv_reg_dmabuf_mr(Pd, u64, usize, u64, c_int, c_int) -> Mr = refused::reg_dmabuf_mr;
-    ibv_rereg_mr(Mr, c_int, Pd, Any, usize, c_int) -> c_int = memory::rereg_mr;
+    ibv_rereg_mr(Mr, c_int, Pd, Any, usize, c_int) -> c_int = more::rereg_mr;
     ibv_import_mr(Pd, u32) -> Mr = refused::import_mr;
     ibv_unimport_mr(Mr) = refused::unimport;
     ibv_dereg_mr(Mr) -> c_int = PROVIDER.dereg_mr;

@@ -18,7 +18,7 @@
 //!
 //! * `limits`: what the device allows.
 //! * `arena`: the memory that a process shares; `shared`: what stands in it; `host`: how processes find each other.
-//! * `memory`: memory regions and the check of every access; `copy`: moving bytes; `foreign`: those of another process that
+//! * `memory`: memory regions and the check of every access; `reregister`: changing one; `copy`: moving bytes; `foreign`: those of another process that
 //!   are mapped nowhere else.
 //! * `deliver`: placing a message in a peer's lane: the heart; `lane`: the requester's end of it; `target`: the queue pair
 //!   at the other end; `one_sided`: writes, reads and atomics; `touching`: use without a lock, and its end.
@@ -67,6 +67,7 @@ mod polling;
 mod pool;
 mod queue_pair;
 mod receive;
+mod reregister;
 mod retry;
 mod send;
 mod settings;
@@ -86,6 +87,11 @@ mod tests;
 use verbs::Provider;
 
 pub use settings::{DEVICES_VARIABLE, LINK_LAYER_VARIABLE, Link, MAX_DEVICES, Settings, settings};
+
+/// Verbs that [`PROVIDER`] has no place for, since only programs of others use them.
+pub mod more {
+    pub use crate::reregister::rereg_mr;
+}
 
 /// The device as a provider of verbs.
 pub static PROVIDER: Provider = Provider {

@@ -127,13 +127,8 @@ pub(crate) unsafe extern "C" fn reg_mr(
     access: c_int,
 ) -> *mut ibv_mr {
     let access = access.cast_unsigned();
-    let writes = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
-    // man ibv_reg_mr: remote write and atomic need local write too.
-    if length == 0 || (access & writes != 0 && access & IBV_ACCESS_LOCAL_WRITE == 0) {
-        return fail(libc::EINVAL);
-    }
-    if (addr as usize).checked_add(length).is_none() {
-        return fail(libc::EFAULT);
+    if let Err(error) = check(addr, length, access) {
+        return fail(error);
     }
     // SAFETY: the caller gives a live domain of this device.
     let pd = unsafe { &*pd.cast::<Pd>() };
@@ -156,7 +151,26 @@ pub(crate) unsafe extern "C" fn reg_mr(
     Box::into_raw(Box::new(mr))
 }
 
-fn publish(host: &Host, key: u32, pd: &Pd, addr: u64, length: u64, access: u32) {
+/// Whether bytes can be registered with these rights, or the error number.
+pub(crate) fn check(addr: *mut c_void, length: usize, access: u32) -> Result<(), c_int> {
+    let writes = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
+    // man ibv_reg_mr: remote write and atomic need local write too.
+    if length == 0 || (access & writes != 0 && access & IBV_ACCESS_LOCAL_WRITE == 0) {
+        return Err(libc::EINVAL);
+    }
+    if (addr as usize).checked_add(length).is_none() {
+        return Err(libc::EFAULT);
+    }
+    Ok(())
+}
+
+/// What a registration of this process allows.
+pub(crate) fn rights(key: u32) -> u32 {
+    OWN[mr_index(key) as usize].access.load(Relaxed)
+}
+
+/// Makes a region known, to this process and its peers.
+pub(crate) fn publish(host: &Host, key: u32, pd: &Pd, addr: u64, length: u64, access: u32) {
     let offset = host.arena.view.offset_of(addr, length);
     for mr in [&OWN[mr_index(key) as usize], host.arena.view.mr(key)] {
         mr.pd.store(pd.ibv.handle, Relaxed);
@@ -172,13 +186,21 @@ fn publish(host: &Host, key: u32, pd: &Pd, addr: u64, length: u64, access: u32) 
 pub(crate) unsafe extern "C" fn dereg_mr(mr: *mut ibv_mr) -> c_int {
     // SAFETY: the caller gives a live region that reg_mr made, and does not use it again.
     let mr = unsafe { Box::from_raw(mr) };
-    let own = &OWN[mr_index(mr.lkey) as usize];
-    own.key.store(0, SeqCst);
-    if let Ok(host) = host() {
-        host.arena.view.mr(mr.lkey).key.store(0, SeqCst);
-    }
     // SAFETY: a region's domain lives at least as long as the region.
     let pd = unsafe { &*mr.pd.cast::<Pd>() };
+    withdraw(pd, mr.lkey);
+    pd.children.fetch_sub(1, Relaxed);
+    KEYS.lock().unwrap_or_else(PoisonError::into_inner).freed.push(mr.lkey);
+    0
+}
+
+/// Takes a region away, and waits until nobody is at work in it.
+pub(crate) fn withdraw(pd: &Pd, key: u32) {
+    let own = &OWN[mr_index(key) as usize];
+    own.key.store(0, SeqCst);
+    if let Ok(host) = host() {
+        host.arena.view.mr(key).key.store(0, SeqCst);
+    }
     // Whoever has found the region before finishes. Messages into memory of the arena need no waiting for, since that
     // stays where it is and their receives are not complete before; of a peer's own access nobody learns otherwise.
     // SAFETY: a domain's context lives at least as long as the domain.
@@ -189,9 +211,6 @@ pub(crate) unsafe extern "C" fn dereg_mr(mr: *mut ibv_mr) -> c_int {
     if own.in_arena.load(Relaxed) == 0 {
         ctx.settle(pd.ibv.handle);
     }
-    pd.children.fetch_sub(1, Relaxed);
-    KEYS.lock().unwrap_or_else(PoisonError::into_inner).freed.push(mr.lkey);
-    0
 }
 
 pub(crate) unsafe extern "C" fn alloc_buffer(_: *mut ibv_context, len: usize) -> *mut c_void {

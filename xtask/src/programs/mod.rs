@@ -7,26 +7,27 @@ mod verdict;
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 
 use crate::{ci, shell};
 use python::Tests;
 use run::Places;
 
 const USAGE: &str = "\
-usage: cargo xtask programs [--quick] [--debug] [--write] [WORDS]
+usage: cargo xtask programs [--quick] [--write] [--program PATH] [WORDS]
 
 Runs perftest, qperf, rdma-core's pingpong programs and its Python tests on softdev, by `rdmascope exec`, each under a
 time limit, prints one line for each and compares it with xtask/src/programs/expected.txt: whatever ends otherwise than
 expected, better or worse, is a failure.
 
-  --quick  a few of each kind, in about a minute
-  --debug  with the library as `cargo build` makes it
-  --write  writes what has been seen into that file
-  WORDS    only cases whose name has these words";
+  --quick         a few of each kind, in about a minute
+  --write         writes what has been seen into that file
+  --program PATH  this rdmascope, instead of what `cargo build --release` makes
+  WORDS           only cases whose name has these words";
 
 /// Debian packages with the programs, by a file of each.
 pub(crate) const PACKAGES: [(&str, &str); 5] = [
@@ -49,22 +50,22 @@ const HEAD: &str = "\
 #[derive(Debug, Default, Eq, PartialEq)]
 struct Options {
     is_quick: bool,
-    is_debug: bool,
     writes: bool,
+    program: Option<PathBuf>,
     only: String,
 }
 
 impl Options {
     /// `None` if help was asked for.
-    fn parse(words: impl Iterator<Item = String>) -> Result<Option<Self>> {
+    fn parse(mut words: impl Iterator<Item = String>) -> Result<Option<Self>> {
         let mut options = Self::default();
         let mut only = Vec::new();
-        for word in words {
+        while let Some(word) = words.next() {
             match word.as_str() {
                 "--help" | "-h" => return Ok(None),
                 "--quick" => options.is_quick = true,
-                "--debug" => options.is_debug = true,
                 "--write" => options.writes = true,
+                "--program" => options.program = Some(words.next().context("--program needs a path")?.into()),
                 // The cases' own names begin with arguments of `exec`.
                 "--devices" | "--link-layer" => only.push(word),
                 _ if word.starts_with("--") && only.is_empty() => {
@@ -106,12 +107,16 @@ type Table = BTreeMap<String, String>;
 
 fn compare(options: &Options) -> Result<()> {
     ci::install(&PACKAGES)?;
-    let profile: &[&str] = if options.is_debug { &[] } else { &["--release"] };
-    shell::run(&[&["cargo", "build", "--quiet"], profile].concat())?;
     let target = shell::root().join("target");
+    let program = match &options.program {
+        Some(program) => std::path::absolute(program)?,
+        None => {
+            shell::run(&["cargo", "build", "--release", "--quiet"])?;
+            target.join("release/rdmascope")
+        }
+    };
     let scratch = target.join("programs");
     fs::create_dir_all(&scratch)?;
-    let program = target.join(if options.is_debug { "debug" } else { "release" }).join("rdmascope");
     let expected = verdict::parse(&fs::read_to_string(shell::root().join(EXPECTED))?)?;
     let since = Instant::now();
     let seen = all(&Places { program, scratch }, options, &expected)?;
