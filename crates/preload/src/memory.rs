@@ -24,9 +24,9 @@ pub(crate) unsafe fn reg_mr_iova2(
 
 /// `ibv_qp_to_qp_ex`: the same queue pair, if it was made with builders.
 pub(crate) unsafe fn qp_to_qp_ex(qp: *mut ibv_qp) -> *mut ibv_qp_ex {
-    let extended = qp.cast::<ibv_qp_ex>();
-    // SAFETY: every queue pair of the device begins with an ibv_qp_ex.
-    if unsafe { (*extended).wr_start.is_some() } { extended } else { std::ptr::null_mut() }
+    let Some(convert) = PROVIDER.qp_to_qp_ex else { return std::ptr::null_mut() };
+    // SAFETY: the caller keeps the contract of the function of this name.
+    unsafe { convert(qp) }
 }
 
 /// `ibv_query_qp_data_in_order`: nothing is promised.

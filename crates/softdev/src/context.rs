@@ -17,6 +17,7 @@ use crate::host::{agree, guid, host};
 use crate::limits::{
     BLOCKS, CQS, MAX_CQE, MAX_RD_ATOMIC, MAX_SGE, MAX_SRQS, MAX_WR, MEMBERS, MRS, PART, QPS, VENDOR,
 };
+use crate::parent_domain::{self, Parts};
 use crate::queue_pair::Qp;
 use crate::{flight, receive, send, srq};
 
@@ -111,6 +112,7 @@ pub(crate) unsafe extern "C" fn open_device(device: *mut ibv_device) -> *mut ibv
     let mut verbs: verbs_context = unsafe { std::mem::zeroed() };
     verbs.sz = size_of::<verbs_context>();
     extended::install(&mut verbs);
+    parent_domain::install(&mut verbs);
     let ibv = &mut verbs.context;
     ibv.abi_compat = std::ptr::without_provenance_mut(ABI_IS_EXTENDED);
     ibv.device = device;
@@ -205,14 +207,16 @@ pub(crate) unsafe extern "C" fn query_device(context: *mut ibv_context, attr: *m
 #[repr(C)]
 pub(crate) struct Pd {
     pub(crate) ibv: ibv_pd,
-    /// Regions, queue pairs and address handles in it.
+    /// Regions, queue pairs, address handles and parent domains in it.
     pub(crate) children: AtomicUsize,
+    /// What it stands for, if it is a parent domain.
+    pub(crate) parts: Option<Parts>,
 }
 
 pub(crate) unsafe extern "C" fn alloc_pd(context: *mut ibv_context) -> *mut ibv_pd {
     static NUMBERS: AtomicU32 = AtomicU32::new(1);
     let ibv = ibv_pd { context, handle: NUMBERS.fetch_add(1, Relaxed) };
-    Box::into_raw(Box::new(Pd { ibv, children: AtomicUsize::new(0) })).cast()
+    Box::into_raw(Box::new(Pd { ibv, children: AtomicUsize::new(0), parts: None })).cast()
 }
 
 pub(crate) unsafe extern "C" fn dealloc_pd(pd: *mut ibv_pd) -> c_int {
@@ -222,7 +226,10 @@ pub(crate) unsafe extern "C" fn dealloc_pd(pd: *mut ibv_pd) -> c_int {
         return libc::EBUSY;
     }
     // SAFETY: alloc_pd made it, and nothing is left in it.
-    drop(unsafe { Box::from_raw(pd) });
+    let pd = unsafe { Box::from_raw(pd) };
+    if let Some(parts) = &pd.parts {
+        parent_domain::release(parts);
+    }
     0
 }
 

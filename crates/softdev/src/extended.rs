@@ -9,6 +9,7 @@ use crate::builder::create_qp_ex;
 use crate::clock::{CLOCK_KHZ, CLOCK_MASK, query_rt_values};
 use crate::context::{fail, query_device};
 use crate::device::query_port;
+use crate::on_demand;
 use crate::polling::create_cq_ex;
 use crate::srq::create_srq;
 
@@ -17,6 +18,7 @@ use crate::srq::create_srq;
 pub(crate) fn install(verbs: &mut verbs_context) {
     verbs.query_port = Some(query_port_sized);
     verbs.query_device_ex = Some(query_device_ex);
+    verbs.advise_mr = Some(on_demand::advise_mr);
     verbs.query_rt_values = Some(query_rt_values);
     verbs.create_qp_ex = Some(create_qp_ex);
     verbs.create_cq_ex = Some(create_cq_ex);
@@ -58,6 +60,7 @@ pub(crate) unsafe extern "C" fn query_device_ex(
     made.completion_timestamp_mask = CLOCK_MASK;
     made.hca_core_clock = CLOCK_KHZ;
     made.device_cap_flags_ex = u64::from(made.orig_attr.device_cap_flags);
+    made.odp_caps = on_demand::CAPS;
     made.phys_port_cnt_ex = u32::from(made.orig_attr.phys_port_cnt);
     // SAFETY: the caller gives so many writable bytes.
     unsafe { answer(&made, attr, attr_size) };

@@ -18,7 +18,8 @@
 //!
 //! * `limits`: what the device allows.
 //! * `arena`: the memory that a process shares; `shared`: what stands in it; `host`: how processes find each other.
-//! * `memory`: memory regions and the check of every access; `reregister`: changing one; `copy`: moving bytes; `foreign`: those of another process that
+//! * `memory`: memory regions and the check of every access; `reregister`: changing one;
+//!   `on_demand`: advice on it; `parent_domain`: domains that stand for others; `copy`: moving bytes; `foreign`: those of another process that
 //!   are mapped nowhere else.
 //! * `deliver`: placing a message in a peer's lane: the heart; `lane`: the requester's end of it; `target`: the queue pair
 //!   at the other end; `one_sided`: writes, reads and atomics; `touching`: use without a lock, and its end.
@@ -36,8 +37,7 @@
 //!
 //! # What is not supported
 //!
-//! Memory windows, and of the extended verbs XRC, device memory, raw packets, flow steering, parent domains
-//! (refused: EINVAL or EOPNOTSUPP).
+//! Memory windows, and of the extended verbs XRC, device memory, raw packets, flow steering (refused: EINVAL or EOPNOTSUPP).
 //! While a send waits for its receiver, its process must call some verb now and then: nothing else carries on with it.
 //! After `fork`, the child must not use objects of its parent.
 
@@ -62,7 +62,9 @@ mod limits;
 mod link;
 mod memory;
 mod multicast;
+mod on_demand;
 mod one_sided;
+mod parent_domain;
 mod polling;
 mod pool;
 mod queue_pair;

@@ -101,7 +101,7 @@ pub(crate) unsafe extern "C" fn create_cq_ex(
     // SAFETY: the caller gives readable attributes.
     let attr = unsafe { &*attr };
     let flags = if attr.comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS != 0 { attr.flags } else { 0 };
-    let refused = attr.comp_mask & !IBV_CQ_INIT_ATTR_MASK_FLAGS != 0
+    let refused = attr.comp_mask & !(IBV_CQ_INIT_ATTR_MASK_FLAGS | IBV_CQ_INIT_ATTR_MASK_PD) != 0
         || flags & !FLAGS != 0
         || attr.wc_flags & !u64::from(FIELDS) != 0;
     if refused {

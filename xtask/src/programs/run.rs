@@ -1,13 +1,12 @@
 //! Running the programs of a case, each of which must end within a limit.
 
 use std::fs::{self, File};
-use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use rustix::process::{Pid, Signal};
 
 use super::plan::{Case, Kind};
 use super::verdict::Verdict;
@@ -21,7 +20,7 @@ const LISTENS_WITHIN: Duration = Duration::from_secs(20);
 const GRACE: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// A program that is killed, with what it has started, when it is dropped.
+/// A program that is killed when it is dropped: `exec` has become it.
 pub(super) struct Running {
     child: Child,
     printed: PathBuf,
@@ -29,9 +28,7 @@ pub(super) struct Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        if let Some(group) = Pid::from_raw(self.child.id().cast_signed()) {
-            let _ = rustix::process::kill_process_group(group, Signal::KILL);
-        }
+        let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
@@ -42,7 +39,7 @@ impl Running {
         let out = File::create(&printed).with_context(|| format!("cannot write {}", printed.display()))?;
         let mut command = Command::new(program);
         command.arg("exec").args(device).arg("--").args(words);
-        command.stdin(Stdio::null()).stdout(out.try_clone()?).stderr(out).process_group(0);
+        command.stdin(Stdio::null()).stdout(out.try_clone()?).stderr(out);
         let child = command.spawn().with_context(|| format!("cannot start {}", program.display()))?;
         Ok(Self { child, printed })
     }
