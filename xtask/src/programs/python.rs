@@ -105,7 +105,7 @@ fn read(printed: &str, ended: &mut Vec<(String, Verdict)>) -> Option<String> {
                 continue;
             }
             "passes" => Verdict::Passes,
-            "skipped" => Verdict::of_skip(&why),
+            "skipped" => Verdict::of_skip(&test, &why),
             _ => Verdict::of_failure(&why),
         };
         if open.as_ref() == Some(&test) {
