@@ -101,21 +101,3 @@ pub(crate) unsafe fn qp_attach_comp_cntr(_: *mut ibv_qp, _cntr: *mut c_void, _at
 pub(crate) unsafe fn query_port_speed(_: *mut ibv_context, _port: u32, _speed: *mut u64) -> c_int {
     NOT_SUPPORTED
 }
-
-// Shared receive queues.
-
-pub(crate) unsafe fn create_srq(_: *mut ibv_pd, _: *mut ibv_srq_init_attr) -> *mut ibv_srq {
-    none()
-}
-
-pub(crate) unsafe fn modify_srq(_: *mut ibv_srq, _: *mut ibv_srq_attr, _mask: c_int) -> c_int {
-    NOT_SUPPORTED
-}
-
-pub(crate) unsafe fn query_srq(_: *mut ibv_srq, _: *mut ibv_srq_attr) -> c_int {
-    NOT_SUPPORTED
-}
-
-pub(crate) unsafe fn destroy_srq(_: *mut ibv_srq) -> c_int {
-    NOT_SUPPORTED
-}

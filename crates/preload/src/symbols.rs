@@ -99,10 +99,10 @@ symbols! {
     ibv_create_comp_cntr(Context, Any) -> Any = refused::create_comp_cntr;
 
     // Shared receive queues.
-    ibv_create_srq(Pd, *mut ibv_srq_init_attr) -> Srq = refused::create_srq;
-    ibv_modify_srq(Srq, *mut ibv_srq_attr, c_int) -> c_int = refused::modify_srq;
-    ibv_query_srq(Srq, *mut ibv_srq_attr) -> c_int = refused::query_srq;
-    ibv_destroy_srq(Srq) -> c_int = refused::destroy_srq;
+    ibv_create_srq(Pd, *mut ibv_srq_init_attr) -> Srq = PROVIDER.create_srq;
+    ibv_modify_srq(Srq, *mut ibv_srq_attr, c_int) -> c_int = PROVIDER.modify_srq;
+    ibv_query_srq(Srq, *mut ibv_srq_attr) -> c_int = PROVIDER.query_srq;
+    ibv_destroy_srq(Srq) -> c_int = PROVIDER.destroy_srq;
 
     // Queue pairs.
     ibv_create_qp(Pd, *mut ibv_qp_init_attr) -> Qp = PROVIDER.create_qp;
