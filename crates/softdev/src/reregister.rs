@@ -71,3 +71,61 @@ pub unsafe extern "C" fn rereg_mr(
     (mr.pd, mr.addr, mr.length) = (new_pd, new_addr, new_length);
     0
 }
+
+#[cfg(test)]
+mod tests {
+    use std::ptr;
+
+    use super::*;
+    use crate::PROVIDER;
+    use crate::memory::{Access, locate};
+
+    #[test]
+    fn a_region_takes_on_other_bytes_another_domain_and_other_rights() {
+        // SAFETY: objects are made, used and given back in order; the bytes outlive their regions.
+        unsafe {
+            let list = (PROVIDER.get_device_list)(ptr::null_mut());
+            let context = (PROVIDER.open_device)(*list);
+            let (old, new) = ((PROVIDER.alloc_pd)(context), (PROVIDER.alloc_pd)(context));
+            let (first, mut second) = ([0_u8; 64], [0_u8; 128]);
+            let read = IBV_ACCESS_REMOTE_READ.cast_signed();
+            let mr = (PROVIDER.reg_mr)(old, first.as_ptr().cast_mut().cast(), first.len(), read);
+            let found = |pd: *mut ibv_pd, addr: *const u8, length, access| {
+                let sge = ibv_sge { addr: addr as u64, length, lkey: (*mr).lkey };
+                locate(&host().unwrap().arena.view, None, (*pd).handle, &sge, access).is_some()
+            };
+            let change = |flags, pd, addr: *mut u8, length, access| {
+                rereg_mr(mr, flags, pd, addr.cast(), length, access)
+            };
+            let null = ptr::null_mut();
+            assert!(found(old, first.as_ptr(), 64, Access::RemoteRead));
+            // Nothing, unknown, incomplete, or rights that are not asked for.
+            for (flags, pd, length, access) in
+                [(0, old, 1, 0), (8, old, 1, 0), (1, old, 0, 0), (2, null.cast(), 1, 0)]
+            {
+                assert_eq!(change(flags, pd, second.as_mut_ptr(), length, access), ERR_INPUT, "{flags}");
+            }
+            assert_eq!(change(CHANGE_PD, new, null, 0, read), ERR_INPUT);
+            // Remote writing needs local writing.
+            assert_eq!(change(CHANGE_ACCESS, null.cast(), null, 0, 2), ERR_CMD);
+            assert!(found(old, first.as_ptr(), 64, Access::RemoteRead), "the region is as it was");
+
+            assert_eq!(change(CHANGE_TRANSLATION, null.cast(), second.as_mut_ptr(), second.len(), 0), 0);
+            assert!(!found(old, first.as_ptr(), 1, Access::Gather));
+            assert!(found(old, second.as_ptr(), 128, Access::RemoteRead));
+            assert_eq!(change(CHANGE_ACCESS, null.cast(), null, 0, 1), 0);
+            assert!(!found(old, second.as_ptr(), 128, Access::RemoteRead));
+            assert!(found(old, second.as_ptr(), 128, Access::Scatter));
+            assert_eq!(change(CHANGE_PD, new, null, 0, 0), 0);
+            assert!(!found(old, second.as_ptr(), 128, Access::Scatter));
+            assert!(found(new, second.as_ptr(), 128, Access::Scatter));
+            assert_eq!(((*mr).pd, (*mr).length), (new, 128));
+            assert_eq!((PROVIDER.dealloc_pd)(old), 0, "it is in the other one now");
+            assert_eq!((PROVIDER.dealloc_pd)(new), libc::EBUSY);
+            assert_eq!((PROVIDER.dereg_mr)(mr), 0);
+            assert_eq!((PROVIDER.dealloc_pd)(new), 0);
+            assert_eq!((PROVIDER.close_device)(context), 0);
+            (PROVIDER.free_device_list)(list);
+        }
+    }
+}

@@ -106,7 +106,7 @@ fn read(printed: &str, ended: &mut Vec<(String, Verdict)>) -> Option<String> {
             }
             "passes" => Verdict::Passes,
             "skipped" => Verdict::of_skip(&test, &why),
-            _ => Verdict::of_failure(&why),
+            _ => Verdict::of_failure("", &why),
         };
         if open.as_ref() == Some(&test) {
             open = None;

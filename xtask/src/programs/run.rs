@@ -63,13 +63,13 @@ impl Running {
     }
 
     /// Its verdict, from how it ended.
-    fn verdict(&self, status: Option<ExitStatus>) -> Verdict {
+    fn verdict(&self, name: &str, status: Option<ExitStatus>) -> Verdict {
         match status {
             None => Verdict::Fails("it hangs".to_owned()),
             Some(status) if status.success() => Verdict::Passes,
             Some(status) => match status.signal() {
                 Some(signal) => Verdict::Fails(format!("it crashes (signal {signal})")),
-                None => Verdict::of_failure(&self.printed()),
+                None => Verdict::of_failure(name, &self.printed()),
             },
         }
     }
@@ -90,7 +90,7 @@ impl Places {
             Kind::Alone(words) => {
                 let mut program = self.start(case, words, "printed")?;
                 let status = program.ended_before(Instant::now() + LIMIT)?;
-                Ok(program.verdict(status))
+                Ok(program.verdict(&case.name, status))
             }
             Kind::Pair { server, client, port, ends } => self.pair(case, server, client, *port, *ends),
         }
@@ -112,7 +112,7 @@ impl Places {
         let since = Instant::now();
         while !listens(port) {
             if let Some(status) = server.ended_before(Instant::now())? {
-                return Ok(match server.verdict(Some(status)) {
+                return Ok(match server.verdict(&case.name, Some(status)) {
                     Verdict::Passes => Verdict::Fails("the server ends before it listens".to_owned()),
                     other => other,
                 });
@@ -131,7 +131,10 @@ impl Places {
                 status = client.ended_before(Instant::now() + GRACE)?;
             }
         }
-        let verdicts = [client.verdict(status), if ends { server.verdict(other) } else { Verdict::Passes }];
+        let verdicts = [
+            client.verdict(&case.name, status),
+            if ends { server.verdict(&case.name, other) } else { Verdict::Passes },
+        ];
         Ok(worse(verdicts))
     }
 }

@@ -28,9 +28,10 @@ impl fmt::Display for Verdict {
 }
 
 impl Verdict {
-    /// Of a program that printed this and ended itself with an exit status other than 0.
-    pub(super) fn of_failure(printed: &str) -> Self {
-        let refusal = REFUSALS.iter().find(|(words, _)| printed.contains(words));
+    /// Of a case whose program printed this and ended itself with an exit status other than 0.
+    pub(super) fn of_failure(name: &str, printed: &str) -> Self {
+        let of_name = SERVICES.iter().find(|(words, _)| name.contains(words));
+        let refusal = of_name.or_else(|| REFUSALS.iter().find(|(words, _)| printed.contains(words)));
         match refusal {
             Some((_, what)) => Self::Refused((*what).to_owned()),
             None => Self::Fails(last_words(printed)),
@@ -45,16 +46,17 @@ impl Verdict {
     }
 }
 
+/// Services of one vendor, which perftest asks for without saying what it missed.
+const SERVICES: [(&str, &str); 2] = [("-c DC", "DC, of mlx5"), ("-c SRD", "SRD, of EFA")];
+
 /// What programs print when they meet a device without something, and what it is.
-const REFUSALS: [(&str, &str); 14] = [
+const REFUSALS: [(&str, &str); 12] = [
     ("rdma_create_event_channel failed", "RDMA CM"),
     ("Events feature not available", "events, by the program"),
     ("Error opening XRC domain", "XRC"),
     ("Couldn't Open the XRC Domain", "XRC"),
     ("Couldn't open XRC domain", "XRC"),
     ("failed to open XRC domain", "XRC"),
-    ("-c DC", "DC, a service of mlx5"),
-    ("-c SRD", "SRD, a service of EFA"),
     ("XRC connection not possible", "XRC, by the program"),
     ("only supported with", "a mode, by the program"),
     ("Device doesn't support dm", "device memory"),
@@ -127,7 +129,8 @@ mod tests {
 
     #[test]
     fn refusals_are_told_from_failures() {
-        let of = |text: &str| Verdict::of_failure(text).to_string();
+        let of = |text: &str| Verdict::of_failure("a case", text).to_string();
+        assert_eq!(Verdict::of_failure("x -c DC", "Failed").to_string(), "refused: DC, of mlx5");
         assert_eq!(of("Error opening XRC domain\nCouldn't create IB resources"), "refused: XRC");
         assert_eq!(of("---\n Failed to modify QP to RTR\n---------\n"), "fails: Failed to modify QP to RTR");
         assert_eq!(of(""), "fails: it said nothing");
