@@ -217,7 +217,7 @@ fn find_library(said: Option<OsString>, program: &Path) -> anyhow::Result<PathBu
 /// The value of `LD_PRELOAD`: the library in front of what is there already (ld.so(8)).
 fn preload(library: &Path, existing: Option<OsString>) -> anyhow::Result<OsString> {
     let is_separator = |byte: &u8| b" :".contains(byte);
-    if library.as_os_str().as_bytes().iter().any(|byte| is_separator(byte)) {
+    if library.as_os_str().as_bytes().iter().any(is_separator) {
         bail!(
             "{}: a path with a space or a colon cannot be preloaded: move the library and name it in RDMASCOPE_PRELOAD",
             library.display()

@@ -18,9 +18,8 @@
 //!
 //! * `limits`: what the device allows.
 //! * `arena`: the memory that a process shares; `shared`: what stands in it; `host`: how processes find each other.
-//! * `memory`: memory regions and the check of every access; `reregister`: changing one;
-//!   `on_demand`: advice on it; `parent_domain`: domains that stand for others; `copy`: moving bytes; `foreign`: those of another process that
-//!   are mapped nowhere else.
+//! * `memory`: memory regions and the check of every access; `reregister`: changing one; `on_demand`: advice on them;
+//!   `copy`: moving bytes; `foreign`: those of another process that are mapped nowhere else.
 //! * `deliver`: placing a message in a peer's lane: the heart; `lane`: the requester's end of it; `target`: the queue pair
 //!   at the other end; `one_sided`: writes, reads and atomics; `touching`: use without a lock, and its end.
 //! * `send`: the send queue; `work`: what is posted to it; `retry`: what has to wait; `receive`: the receive queue;
@@ -30,7 +29,8 @@
 //! * `completion`: completion queues; `channel`: completion channels, for whoever sleeps; `arming`: which completion wakes
 //!   him.
 //! * `queue_pair`: creation, state changes, errors; `context`: domains, address handles; `device`: devices, ports, routes;
-//!   `settings`: what the environment says of them.
+//!   `settings`: what the environment says of them; `parent_domain`: domains that stand for others.
+//! * `link`: a model of a link; `flight`: messages under way on it.
 //! * `builder`: work requests that are built by calls; `polling`: completions that are read member by member;
 //!   `extended`: queries whose answers grow; `clock`: the time of completion stamps.
 //! * `spin`, `timer`: locks between threads, time for retries; `sync`: what protocols are written over to be checked.

@@ -118,8 +118,8 @@ mod tests {
             let list = (PROVIDER.get_device_list)(ptr::null_mut());
             let context = (PROVIDER.open_device)(*list);
             let pd = (PROVIDER.alloc_pd)(context);
-            let td = alloc_td(context, &raw mut TdInit { comp_mask: 0 });
-            assert!(alloc_td(context, &raw mut TdInit { comp_mask: 1 }).is_null());
+            let td = alloc_td(context, &mut TdInit { comp_mask: 0 });
+            assert!(alloc_td(context, &mut TdInit { comp_mask: 1 }).is_null());
             let null = ptr::null_mut();
             let mut init = ParentInit { pd, td, comp_mask: KNOWN, alloc: null, free: null, pd_context: null };
             let parent = alloc_parent_domain(context, &raw mut init);

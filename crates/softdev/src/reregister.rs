@@ -97,7 +97,7 @@ mod tests {
             let change = |flags, pd, addr: *mut u8, length, access| {
                 rereg_mr(mr, flags, pd, addr.cast(), length, access)
             };
-            let null = ptr::null_mut();
+            let null = ptr::null_mut::<u8>();
             assert!(found(old, first.as_ptr(), 64, Access::RemoteRead));
             // Nothing, unknown, incomplete, or rights that are not asked for.
             for (flags, pd, length, access) in
