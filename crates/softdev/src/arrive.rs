@@ -11,7 +11,7 @@ use crate::device::{gid, lid};
 use crate::limits::GRH_BYTES;
 use crate::memory::{Access, locate};
 use crate::queue_pair::Qp;
-use crate::settings::{Link, link};
+use crate::settings::{LinkLayer, link_layer};
 use crate::shared::{FLAG_GLOBAL, FLAG_IMM, FLAG_IN_SLOT, FLAG_WRITE, SLOT_PAYLOAD, Slot, SlotState};
 use crate::srq::Srq;
 use crate::wqe::Wqes;
@@ -44,9 +44,9 @@ pub(crate) fn grh(
     const AROUND: u64 = 12 + 8 + 4;
     const IMMEDIATE: u64 = 4;
     // What the header names as the next one, and that one's bytes: UDP of RoCE v2, or InfiniBand's transport.
-    let (next_header, next_bytes) = match link() {
-        Link::Ethernet => (17, 8),
-        Link::Infiniband => (0x1b, 0),
+    let (next_header, next_bytes) = match link_layer() {
+        LinkLayer::Ethernet => (17, 8),
+        LinkLayer::Infiniband => (0x1b, 0),
     };
     let mut header = [0; GRH_BYTES as usize];
     let Some([source, destination]) = ends else { return header };

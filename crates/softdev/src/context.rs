@@ -19,7 +19,8 @@ use crate::limits::{
 };
 use crate::parent_domain::{self, Parts};
 use crate::queue_pair::Qp;
-use crate::{flight, receive, send, srq};
+use crate::settings::settings;
+use crate::{receive, send, srq};
 
 /// Sets `errno` and gives the null pointer that a verb returns with it.
 pub(crate) fn fail<T>(errno: c_int) -> *mut T {
@@ -134,19 +135,10 @@ pub(crate) unsafe extern "C" fn open_device(device: *mut ibv_device) -> *mut ibv
         queue_pairs: Mutex::default(),
         keeper: Mutex::default(),
     }));
-    // SAFETY: it was just made.
-    match flight::link_of_environment() {
+    if let Ok(settings) = settings() {
         // SAFETY: it was just made.
-        Ok(model) => unsafe { &*ctx }.set_link(model.as_ref()),
-        Err(error) => {
-            // A device that silently were faster than it was told to be would give false numbers.
-            eprintln!("softdev: {}: {error}", flight::LINK_VARIABLE);
-            // SAFETY: it was just made and nobody has seen it.
-            let ctx = unsafe { Box::from_raw(ctx) };
-            ctx.events.close(async_fd);
-            return fail(libc::EINVAL);
-        }
-    };
+        unsafe { &*ctx }.set_link(settings.link.as_ref());
+    }
     // SAFETY: the context lies in what was just made.
     unsafe { &raw mut (*ctx).verbs.context }
 }

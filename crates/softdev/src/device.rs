@@ -12,7 +12,7 @@ use verbs::abi::*;
 use crate::context::{Ctx, fail};
 use crate::host::guid;
 use crate::limits::{DEVICE_PREFIX, GIDS, MAX_MESSAGE_BYTES, PKEY, PORT};
-use crate::settings::{Link, MAX_DEVICES, link, settings};
+use crate::settings::{LinkLayer, MAX_DEVICES, link_layer, settings};
 
 /// A device as programs know it, and its number.
 #[repr(C)]
@@ -103,9 +103,9 @@ pub(crate) const MULTICAST_LIDS: std::ops::Range<u16> = 0xc000..0xffff;
 
 /// LID of a device's port; 0 on Ethernet.
 pub(crate) fn lid(device: u8) -> u16 {
-    match link() {
-        Link::Ethernet => 0,
-        Link::Infiniband => FIRST_LID + u16::from(device),
+    match link_layer() {
+        LinkLayer::Ethernet => 0,
+        LinkLayer::Infiniband => FIRST_LID + u16::from(device),
     }
 }
 
@@ -121,7 +121,7 @@ pub(crate) fn gid(device: u8) -> ibv_gid {
 pub(crate) fn port_word(device: u8) -> u32 {
     const IN_USE: u32 = 1 << 8;
     const INFINIBAND: u32 = 1 << 9;
-    IN_USE | u32::from(device) | if link() == Link::Infiniband { INFINIBAND } else { 0 }
+    IN_USE | u32::from(device) | if link_layer() == LinkLayer::Infiniband { INFINIBAND } else { 0 }
 }
 
 /// Whether a port is of the same network as this process's: of the same link layer.
@@ -154,7 +154,7 @@ pub(crate) fn follow(route: &ibv_ah_attr) -> Way {
         dgid if is_group(dgid) => Way::Group(*dgid),
         dgid => (0..MAX_DEVICES).find(|device| gid(*device) == *dgid).map_or(Way::Elsewhere, Way::Device),
     };
-    if link() == Link::Ethernet {
+    if link_layer() == LinkLayer::Ethernet {
         return by_gid();
     }
     let device = route.dlid.checked_sub(FIRST_LID).filter(|device| *device < u16::from(MAX_DEVICES));
@@ -172,7 +172,7 @@ pub(crate) fn follow(route: &ibv_ah_attr) -> Way {
 pub(crate) fn is_valid_route(attr: &ibv_ah_attr) -> bool {
     let global = attr.is_global != 0;
     let has_origin = !global || i32::from(attr.grh.sgid_index) < GIDS;
-    (global || link() == Link::Infiniband) && has_origin && attr.port_num == PORT && attr.sl < 16
+    (global || link_layer() == LinkLayer::Infiniband) && has_origin && attr.port_num == PORT && attr.sl < 16
 }
 
 /// States of the link below a port (IBTA vol. 1, section 14.2.5.6).
@@ -194,7 +194,7 @@ pub(crate) unsafe extern "C" fn query_port(
     }
     // SAFETY: the caller gives a live context of this device.
     let device = unsafe { Ctx::from(context) }.device;
-    let is_infiniband = link() == Link::Infiniband;
+    let is_infiniband = link_layer() == LinkLayer::Infiniband;
     let made = ibv_port_attr {
         state: IBV_PORT_ACTIVE,
         max_mtu: IBV_MTU_4096,
@@ -211,7 +211,7 @@ pub(crate) unsafe extern "C" fn query_port(
         active_width: 1,
         active_speed: 1,
         phys_state: LINK_UP,
-        link_layer: link().code(),
+        link_layer: link_layer().code(),
         flags: if is_infiniband { 0 } else { GRH_REQUIRED },
         ..ibv_port_attr::default()
     };
@@ -237,9 +237,9 @@ pub(crate) unsafe extern "C" fn query_gid(
 
 /// What packets of this process's ports look like (`ibv_gid_type`).
 fn gid_type() -> u32 {
-    match link() {
-        Link::Ethernet => IBV_GID_TYPE_ROCE_V2,
-        Link::Infiniband => IBV_GID_TYPE_IB,
+    match link_layer() {
+        LinkLayer::Ethernet => IBV_GID_TYPE_ROCE_V2,
+        LinkLayer::Infiniband => IBV_GID_TYPE_IB,
     }
 }
 

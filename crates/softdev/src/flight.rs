@@ -11,14 +11,15 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use verbs::LinkModel;
 use verbs::abi::*;
-use verbs::{BadLink, LinkModel};
 
 use crate::context::Ctx;
 use crate::link::{Link, Schedule, SharedPort, Ticks};
 use crate::queue_pair::Qp;
 use crate::retry::{Payload, Waiting};
 use crate::send::SendQueue;
+use crate::settings::{LinkLayer, link_layer};
 use crate::work::{AnyTask, Destination, Pieces, Task, Work};
 
 /// Messages under way, and acknowledgements.
@@ -169,18 +170,6 @@ impl Ctx {
     }
 }
 
-/// The model that the environment asks for, in every process that opens the device: see [`LinkModel`].
-pub(crate) const LINK_VARIABLE: &str = "RDMASCOPE_SOFTDEV_LINK";
-
-/// Reads it.
-///
-/// # Errors
-/// When it describes no link.
-pub(crate) fn link_of_environment() -> Result<Option<LinkModel>, BadLink> {
-    let text = std::env::var_os(LINK_VARIABLE).filter(|text| !text.is_empty());
-    text.map(|text| text.to_string_lossy().parse()).transpose()
-}
-
 pub(crate) unsafe extern "C" fn set_link(context: *mut ibv_context, model: *const LinkModel) -> c_int {
     // SAFETY: the caller gives a live context of this device.
     let ctx = unsafe { Ctx::from(context) };
@@ -191,7 +180,7 @@ pub(crate) unsafe extern "C" fn set_link(context: *mut ibv_context, model: *cons
 impl Ctx {
     /// Makes the links of the context's device like a model, or as they are.
     pub(crate) fn set_link(&self, model: Option<&LinkModel>) -> c_int {
-        let link = model.map(|model| Link::new(model, true));
+        let link = model.map(|model| Link::new(model, link_layer() == LinkLayer::Ethernet));
         let queue_pairs = self.queue_pairs.lock().unwrap_or_else(PoisonError::into_inner);
         // SAFETY: a queue pair takes itself off the list, under the same lock, before it goes.
         let mut queues: Vec<_> = queue_pairs.iter().map(|qp| unsafe { &**qp }.send.lock()).collect();

@@ -88,7 +88,9 @@ mod tests;
 
 use verbs::Provider;
 
-pub use settings::{DEVICES_VARIABLE, LINK_LAYER_VARIABLE, Link, MAX_DEVICES, Settings, settings};
+pub use settings::{
+    DEVICES_VARIABLE, LINK_LAYER_VARIABLE, LINK_VARIABLE, LinkLayer, MAX_DEVICES, Settings, settings,
+};
 
 /// Verbs that [`PROVIDER`] has no place for, since only programs of others use them.
 pub mod more {

@@ -23,7 +23,7 @@ use crate::host::{Host, Peer, blocks};
 use crate::limits::{MEMBERS, QP_INDEX_BITS};
 use crate::queue_pair::Qp;
 use crate::send::SendQueue;
-use crate::settings::{Link, link};
+use crate::settings::{LinkLayer, link_layer};
 use crate::shared::MEMBERS_AT;
 
 /// A queue pair that has joined a multicast group.
@@ -63,7 +63,7 @@ pub(crate) fn is_member(qp_num: u32) -> bool {
 
 /// What the kernel asks of who joins or leaves (`ib_attach_mcast()` and `is_valid_mcast_lid()` in core/verbs.c).
 fn is_valid(qp: &Qp, group: &ibv_gid, lid: u16) -> bool {
-    let has_lid = link() == Link::Ethernet || MULTICAST_LIDS.contains(&lid);
+    let has_lid = link_layer() == LinkLayer::Ethernet || MULTICAST_LIDS.contains(&lid);
     qp.ibv.qp_type == IBV_QPT_UD && is_group(group) && has_lid
 }
 

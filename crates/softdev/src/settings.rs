@@ -7,11 +7,14 @@ use std::env;
 use std::sync::OnceLock;
 
 use verbs::abi::*;
+use verbs::{BadLink, LinkModel};
 
 /// Environment variable: how many devices a process has.
 pub const DEVICES_VARIABLE: &str = "RDMASCOPE_SOFTDEV_DEVICES";
 /// Environment variable: the link layer of all their ports.
 pub const LINK_LAYER_VARIABLE: &str = "RDMASCOPE_SOFTDEV_LINK_LAYER";
+/// Environment variable: the link that they imitate, as [`LinkModel`] reads it.
+pub const LINK_VARIABLE: &str = "RDMASCOPE_SOFTDEV_LINK";
 /// Most devices that a process can have: as many as four bits of a message's description tell apart.
 pub const MAX_DEVICES: u8 = 16;
 
@@ -21,19 +24,21 @@ pub struct Settings {
     /// Devices: `softdev0` and so on.
     pub devices: u8,
     /// Link layer of their ports.
-    pub link: Link,
+    pub link_layer: LinkLayer,
+    /// The link that they imitate; none: as fast as memory.
+    pub link: Option<LinkModel>,
 }
 
 /// A link layer.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Link {
+pub enum LinkLayer {
     /// RoCE version 2: routes name GIDs.
     Ethernet,
     /// InfiniBand: routes name LIDs, and GIDs where they are global.
     Infiniband,
 }
 
-impl Link {
+impl LinkLayer {
     /// Its number in `ibv_port_attr`.
     pub(crate) fn code(self) -> u8 {
         match self {
@@ -50,17 +55,19 @@ impl Link {
 pub fn settings() -> Result<Settings, &'static str> {
     static SETTINGS: OnceLock<Result<Settings, String>> = OnceLock::new();
     let read = |name: &str| env::var_os(name).map(|value| value.to_string_lossy().into_owned());
-    let found = SETTINGS
-        .get_or_init(|| parse(read(DEVICES_VARIABLE).as_deref(), read(LINK_LAYER_VARIABLE).as_deref()));
+    let found = SETTINGS.get_or_init(|| {
+        let [devices, layer, link] = [DEVICES_VARIABLE, LINK_LAYER_VARIABLE, LINK_VARIABLE].map(read);
+        parse(devices.as_deref(), layer.as_deref(), link.as_deref())
+    });
     found.as_ref().copied().map_err(String::as_str)
 }
 
 /// The link layer of this process's ports; Ethernet before anything was opened with settings that mean something.
-pub(crate) fn link() -> Link {
-    settings().map_or(Link::Ethernet, |settings| settings.link)
+pub(crate) fn link_layer() -> LinkLayer {
+    settings().map_or(LinkLayer::Ethernet, |settings| settings.link_layer)
 }
 
-fn parse(devices: Option<&str>, link: Option<&str>) -> Result<Settings, String> {
+fn parse(devices: Option<&str>, link_layer: Option<&str>, link: Option<&str>) -> Result<Settings, String> {
     let devices = match devices {
         None => 1,
         Some(text) => match text.parse() {
@@ -73,9 +80,9 @@ fn parse(devices: Option<&str>, link: Option<&str>) -> Result<Settings, String> 
             }
         },
     };
-    let link = match link {
-        None | Some("ethernet") => Link::Ethernet,
-        Some("infiniband") => Link::Infiniband,
+    let link_layer = match link_layer {
+        None | Some("ethernet") => LinkLayer::Ethernet,
+        Some("infiniband") => LinkLayer::Infiniband,
         Some(text) => {
             return Err(format!(
                 "{LINK_LAYER_VARIABLE} is `{text}`, but softdev's link layer is `ethernet` or `infiniband`: set it to \
@@ -83,7 +90,9 @@ fn parse(devices: Option<&str>, link: Option<&str>) -> Result<Settings, String> 
             ));
         }
     };
-    Ok(Settings { devices, link })
+    let link = link.map(str::parse).transpose();
+    let link = link.map_err(|why: BadLink| format!("{LINK_VARIABLE}: {why}; or unset it"))?;
+    Ok(Settings { devices, link_layer, link })
 }
 
 #[cfg(test)]
@@ -92,24 +101,29 @@ mod tests {
 
     #[test]
     fn settings_are_what_the_environment_says() {
-        let usual = Settings { devices: 1, link: Link::Ethernet };
-        assert_eq!(parse(None, None), Ok(usual));
-        assert_eq!(parse(Some("16"), Some("ethernet")), Ok(Settings { devices: 16, ..usual }));
-        assert_eq!(parse(None, Some("infiniband")), Ok(Settings { link: Link::Infiniband, ..usual }));
+        let usual = Settings { devices: 1, link_layer: LinkLayer::Ethernet, link: None };
+        assert_eq!(parse(None, None, None), Ok(usual));
+        assert_eq!(parse(Some("16"), Some("ethernet"), None), Ok(Settings { devices: 16, ..usual }));
+        let infiniband = Settings { link_layer: LinkLayer::Infiniband, ..usual };
+        assert_eq!(parse(None, Some("infiniband"), None), Ok(infiniband));
+        let linked = parse(None, None, Some("4X FDR,latency=1us")).unwrap().link.unwrap();
+        assert_eq!(linked.to_string(), "4X FDR,latency=1us");
     }
 
     #[test]
     fn what_means_nothing_is_an_error_that_says_what_does() {
         for devices in ["0", "17", "256", "-1", "", "two"] {
-            let why = parse(Some(devices), None).unwrap_err();
+            let why = parse(Some(devices), None, None).unwrap_err();
             let says = format!("RDMASCOPE_SOFTDEV_DEVICES is `{devices}`, but softdev has 1 to 16 devices");
             assert!(why.starts_with(&says), "{why}");
         }
         for link in ["roce", "InfiniBand", ""] {
-            let why = parse(None, Some(link)).unwrap_err();
+            let why = parse(None, Some(link), None).unwrap_err();
             let says =
                 format!("RDMASCOPE_SOFTDEV_LINK_LAYER is `{link}`, but softdev's link layer is `ethernet`");
             assert!(why.starts_with(&says), "{why}");
         }
+        let why = parse(None, None, Some("fast")).unwrap_err();
+        assert!(why.starts_with("RDMASCOPE_SOFTDEV_LINK: `fast` describes no link: "), "{why}");
     }
 }
