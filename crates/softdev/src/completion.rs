@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use verbs::abi::*;
 
+mod blank;
 mod indexes;
 
 use crate::arming::{arm, shown};
@@ -27,6 +28,8 @@ use crate::queue_pair::Qp;
 use crate::shared::{Slot, SlotState};
 use crate::spin::SpinLock;
 use crate::sync::Cpu;
+
+pub(crate) use blank::blank_completion;
 
 /// A completion queue.
 #[repr(C)]
@@ -108,31 +111,6 @@ const IN_A_ROW: u32 = 16;
 
 // SAFETY: the pointers are to queue pairs, which are shared between threads and take themselves off before they go.
 unsafe impl Send for Entries {}
-
-/// A completion that says no more than this.
-#[inline]
-pub(crate) fn blank_completion(
-    wr_id: u64,
-    status: ibv_wc_status,
-    opcode: ibv_wc_opcode,
-    qp_num: u32,
-) -> ibv_wc {
-    ibv_wc {
-        wr_id,
-        status,
-        opcode,
-        vendor_err: 0,
-        byte_len: 0,
-        imm_data: 0,
-        qp_num,
-        src_qp: 0,
-        wc_flags: 0,
-        pkey_index: 0,
-        slid: 0,
-        sl: 0,
-        dlid_path_bits: 0,
-    }
-}
 
 /// A completion of a send of this process: no more than a poll needs to say the rest.
 pub(crate) struct Entry {

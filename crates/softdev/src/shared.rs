@@ -31,6 +31,7 @@ use crate::arena::{Shared, View};
 use crate::event::SharedContext;
 use crate::limits::{CONTEXTS, CQS, MAX_SGE, MAX_WR, MEMBERS, MRS, QPS};
 use crate::link::SharedPort;
+use crate::memory::SharedMr;
 use crate::multicast::SharedMember;
 
 /// "softdev1" in ASCII.
@@ -186,36 +187,6 @@ pub(crate) const ARMED_ANY: u32 = 1;
 /// Armed for the next solicited completion or error.
 pub(crate) const ARMED_SOLICITED: u32 = 2;
 
-/// A memory region. Its key changes whenever it is deregistered.
-#[repr(C, align(64))]
-pub(crate) struct SharedMr {
-    /// lkey and rkey; 0 while the entry is unused.
-    pub(crate) key: AtomicU32,
-    pub(crate) pd: AtomicU32,
-    pub(crate) access: AtomicU32,
-    /// 1 where the bytes lie in the arena at `offset`, 0 where only the owner has them mapped.
-    pub(crate) in_arena: AtomicU32,
-    /// Address in the owner.
-    pub(crate) addr: AtomicU64,
-    pub(crate) length: AtomicU64,
-    pub(crate) offset: AtomicU64,
-}
-
-impl SharedMr {
-    /// An entry that is not used.
-    pub(crate) const fn new() -> Self {
-        Self {
-            key: AtomicU32::new(0),
-            pd: AtomicU32::new(0),
-            access: AtomicU32::new(0),
-            in_arena: AtomicU32::new(0),
-            addr: AtomicU64::new(0),
-            length: AtomicU64::new(0),
-            offset: AtomicU64::new(0),
-        }
-    }
-}
-
 /// A message in a lane. The owner of the lane believes none of it beyond what it has posted itself.
 #[repr(C, align(64))]
 pub(crate) struct Slot {
@@ -320,8 +291,6 @@ unsafe impl Shared for Header {}
 unsafe impl Shared for SharedQp {}
 // SAFETY: as above.
 unsafe impl Shared for SharedCq {}
-// SAFETY: as above.
-unsafe impl Shared for SharedMr {}
 // SAFETY: as above.
 unsafe impl Shared for Slot {}
 // SAFETY: as above.
