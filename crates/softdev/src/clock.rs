@@ -5,11 +5,12 @@
 //! different offsets are the exception.)
 
 use std::ffi::c_int;
+use std::sync::atomic::Ordering::Relaxed;
 
 use rustix::time::{ClockId, clock_gettime};
 use verbs::abi::*;
 
-use crate::shared::STAMP_BITS;
+use crate::shared::Slot;
 
 /// Its frequency (`hca_core_clock`): a tick is a nanosecond.
 pub(crate) const CLOCK_KHZ: u64 = 1_000_000;
@@ -32,6 +33,26 @@ fn before(now: u64, bits: u64) -> u64 {
     const RANGE: u64 = 1 << STAMP_BITS;
     if bits == 0 { now } else { now.saturating_sub(now.wrapping_sub(bits) & (RANGE - 1)) }
 }
+
+impl Slot {
+    /// Says when the requester has completed it, in ticks: their low [`STAMP_BITS`]. Only where the receiver's queue has
+    /// stamps.
+    #[inline]
+    pub(crate) fn set_stamp(&self, ticks: u64) {
+        self.stamp_low.store(ticks as u32, Relaxed);
+        self.stamp_high.store((ticks >> 32) as u16, Relaxed);
+    }
+
+    /// When that was.
+    #[inline]
+    pub(crate) fn stamp(&self) -> u64 {
+        u64::from(self.stamp_low.load(Relaxed)) | u64::from(self.stamp_high.load(Relaxed)) << 32
+    }
+}
+
+/// Bits of a time stamp that a line has room for: three days of nanoseconds, so that a completion that is polled within so
+/// long tells which.
+const STAMP_BITS: u32 = 48;
 
 /// What has to be added to a stamp, wrapping, for nanoseconds since 1970.
 pub(crate) fn to_wallclock() -> u64 {

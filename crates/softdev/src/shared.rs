@@ -207,31 +207,11 @@ pub(crate) struct Slot {
     pub(crate) traffic_class: AtomicU8,
     /// Index of the receive that was taken from a shared receive queue, which has at most `MAX_WR`.
     pub(crate) index: AtomicU16,
-    stamp_high: AtomicU16,
-    stamp_low: AtomicU32,
+    pub(crate) stamp_high: AtomicU16,
+    pub(crate) stamp_low: AtomicU32,
     /// A payload of at most [`SLOT_PAYLOAD`] bytes.
     pub(crate) payload: [AtomicU64; 4],
 }
-
-impl Slot {
-    /// Says when the requester has completed it, in ticks of [`clock`](crate::clock): their low [`STAMP_BITS`]. Only where the
-    /// receiver's queue has stamps.
-    #[inline]
-    pub(crate) fn set_stamp(&self, ticks: u64) {
-        self.stamp_low.store(ticks as u32, Relaxed);
-        self.stamp_high.store((ticks >> 32) as u16, Relaxed);
-    }
-
-    /// When that was.
-    #[inline]
-    pub(crate) fn stamp(&self) -> u64 {
-        u64::from(self.stamp_low.load(Relaxed)) | u64::from(self.stamp_high.load(Relaxed)) << 32
-    }
-}
-
-/// Bits of a time stamp that a line has room for: three days of nanoseconds, so that a completion that is polled within so
-/// long tells which.
-pub(crate) const STAMP_BITS: u32 = 48;
 
 const _: () = assert!(MAX_WR as usize <= 1 << u16::BITS, "an index of a shared receive queue fits in a slot");
 
