@@ -14,6 +14,9 @@ use verbs::abi::*;
 
 mod blank;
 mod indexes;
+mod resize;
+
+pub(crate) use resize::resize_cq;
 
 use crate::arming::{arm, shown};
 use crate::arrive::Taken;
@@ -370,21 +373,6 @@ pub(crate) unsafe extern "C" fn poll_cq(cq: *mut ibv_cq, num_entries: c_int, wc:
     let _alone = cq.extended.as_ref().map(Extended::alone);
     // SAFETY: the caller gives room for num_entries completions.
     unsafe { cq.take(num_entries, wc) }
-}
-
-/// man ibv_resize_cq. Completions of receives stand in their own rings and so take no place.
-pub(crate) unsafe extern "C" fn resize_cq(cq: *mut ibv_cq, cqe: c_int) -> c_int {
-    // SAFETY: the caller gives a live queue of this device.
-    let cq = unsafe { Cq::from(cq) };
-    let mut entries = cq.entries.lock();
-    let unpolled = entries.own.len();
-    if !(1..=MAX_CQE).contains(&cqe) || unpolled > cqe as usize {
-        return libc::EINVAL;
-    }
-    entries.capacity = cqe as usize;
-    entries.own.reserve_exact(cqe as usize - unpolled);
-    cq.ibv.cqe.store(cqe, Relaxed);
-    0
 }
 
 pub(crate) unsafe extern "C" fn req_notify_cq(cq: *mut ibv_cq, solicited_only: c_int) -> c_int {
