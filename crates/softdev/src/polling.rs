@@ -93,7 +93,7 @@ const FIELDS: u32 = IBV_WC_EX_WITH_BYTE_LEN
 const STAMPS: u32 = IBV_WC_EX_WITH_COMPLETION_TIMESTAMP | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK;
 const FLAGS: u32 = IBV_CREATE_CQ_ATTR_SINGLE_THREADED | IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN;
 
-/// man ibv_create_cq_ex. There are no parent domains, so none can be named.
+/// man ibv_create_cq_ex. A parent domain asks for nothing of a queue here.
 pub(crate) unsafe extern "C" fn create_cq_ex(
     context: *mut ibv_context,
     attr: *mut ibv_cq_init_attr_ex,
