@@ -244,6 +244,7 @@ pub const DEPARTURES: &[Theme] = &[
                 "datagram::what_nobody_awaits_is_dropped",
                 "datagram::a_key_with_the_high_bit_is_the_queue_pairs_own",
                 "datagram::many_senders_share_a_short_queue",
+                "multicast::every_copy_needs_the_key_and_a_receive",
                 "events::a_descriptor_that_does_not_block_says_so",
                 "extended::every_completion_is_read_once",
                 "extended::another_thread_waits_for_its_turn_to_read",
