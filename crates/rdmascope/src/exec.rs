@@ -13,6 +13,7 @@ use std::process::{Command, ExitCode};
 use anyhow::{Context, bail, ensure};
 use clap::{Args, ValueEnum};
 use rdmascope_preload::LIBRARY;
+use softdev::{DEVICES_VARIABLE, LINK_LAYER_VARIABLE, MAX_DEVICES};
 use verbs::LinkModel;
 
 use crate::failure::Usage;
@@ -47,7 +48,7 @@ pub(crate) struct ExecArguments {
     #[arg(long, value_name = "LAYER", ignore_case = true)]
     link_layer: Option<LinkLayer>,
     /// How many devices there are: softdev0, softdev1 and so on [default: 1].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=MAX_DEVICES))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_DEVICES)))]
     devices: Option<u32>,
     /// Model a link: `4X FDR`, `40Gb/s,latency=700ns`, and gap=, mtu=, header= [default: as fast as memory].
     #[arg(long, value_name = "LINK")]
@@ -56,9 +57,6 @@ pub(crate) struct ExecArguments {
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "PROGRAM")]
     program: Vec<OsString>,
 }
-
-/// As many as the device has names for.
-const MAX_DEVICES: i64 = 16;
 
 /// Link layers of a port.
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -83,10 +81,10 @@ pub(crate) fn exec(arguments: &ExecArguments) -> anyhow::Result<ExitCode> {
             LinkLayer::Ethernet => "ethernet",
             LinkLayer::Infiniband => "infiniband",
         };
-        command.env("RDMASCOPE_SOFTDEV_LINK_LAYER", layer);
+        command.env(LINK_LAYER_VARIABLE, layer);
     }
     if let Some(devices) = arguments.devices {
-        command.env("RDMASCOPE_SOFTDEV_DEVICES", devices.to_string());
+        command.env(DEVICES_VARIABLE, devices.to_string());
     }
     if let Some(link) = arguments.link {
         command.env("RDMASCOPE_SOFTDEV_LINK", link.to_string());

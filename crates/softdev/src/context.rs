@@ -122,7 +122,8 @@ pub(crate) unsafe extern "C" fn open_device(device: *mut ibv_device) -> *mut ibv
     ibv.ops.post_send = Some(send::post_send);
     ibv.ops.post_recv = Some(receive::post_recv);
     ibv.ops.post_srq_recv = Some(srq::post_srq_recv);
-    ibv.cmd_fd = -1;
+    // Nobody gives commands by it, but programs duplicate it to share a device, which is then refused by name.
+    ibv.cmd_fd = events.descriptor();
     ibv.async_fd = async_fd;
     ibv.num_comp_vectors = 1;
     // SAFETY: the caller gives a device of the list.

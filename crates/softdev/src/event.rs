@@ -107,6 +107,13 @@ pub(crate) struct Events {
     acknowledgement: Condvar,
 }
 
+impl Events {
+    /// A descriptor that is open as long as the context is.
+    pub(crate) fn descriptor(&self) -> c_int {
+        self.writing.as_raw_fd()
+    }
+}
+
 /// An object that can have events.
 struct Object {
     serial: u32,

@@ -48,7 +48,7 @@ const ALL: &[&str] = &["RC", "UC", "UD"];
 const CONNECTED: &[&str] = &["RC", "UC"];
 
 /// Two CPUs that others use too make a ping-pong that polls slow, hence few messages.
-const MODES: [Mode; 32] = [
+const MODES: [Mode; 33] = [
     ("-n 1000", &[], ALL, true),
     ("-n 20 -a", &["send_lat", "write_lat", "read_lat"], ALL, false),
     ("-n 100 -a", &["send_bw", "write_bw", "read_bw"], ALL, false),
@@ -63,7 +63,9 @@ const MODES: [Mode; 32] = [
     ("-n 1000 -s 32 -I 32", &["send", "write"], ALL, false),
     ("-n 1000 -s 4096 -m 1024", &["send", "write", "read"], CONNECTED, false),
     ("-n 1000 --use-srq", &["send"], ALL, false),
-    ("-n 1000 --use-srq -q 4", &["send_bw"], ALL, true),
+    ("-n 1000 --use-srq -q 4", &["send_bw"], &["RC"], true),
+    // What finds no receive is lost where nothing is acknowledged, and perftest waits a minute for it: here all fit.
+    ("-n 50 --use-srq -q 4", &["send_bw"], &["UC", "UD"], false),
     ("-n 1000 -e --use-srq", &["send_lat"], ALL, false),
     ("-n 5000 -r 5000", &["send"], ALL, false),
     ("-n 1000 -e -b", &["send_bw", "read_bw"], &["RC"], false),
@@ -83,8 +85,8 @@ const MODES: [Mode; 32] = [
     ("-n 1000 -z", &["send_lat"], &["RC"], false),
 ];
 
-/// qperf's tests of RDMA, and whether the quick run has them.
-const QPERF: [(&str, bool); 24] = [
+/// qperf's tests of RDMA as Debian builds it, which is without XRC, and whether the quick run has them.
+const QPERF: [(&str, bool); 21] = [
     ("rc_bi_bw", false),
     ("rc_bw", false),
     ("rc_lat", true),
@@ -94,9 +96,6 @@ const QPERF: [(&str, bool); 24] = [
     ("ud_bi_bw", false),
     ("ud_bw", false),
     ("ud_lat", true),
-    ("xrc_bi_bw", false),
-    ("xrc_bw", false),
-    ("xrc_lat", false),
     ("rc_rdma_read_bw", false),
     ("rc_rdma_read_lat", false),
     ("rc_rdma_write_bw", false),

@@ -50,7 +50,10 @@ impl Verdict {
 const SERVICES: [(&str, &str); 2] = [("-c DC", "DC, of mlx5"), ("-c SRD", "SRD, of EFA")];
 
 /// What programs print when they meet a device without something, and what it is.
-const REFUSALS: [(&str, &str); 12] = [
+const REFUSALS: [(&str, &str); 14] = [
+    // qperf knows LIDs only, unless RDMA CM connects for it.
+    ("failed to modify QP to RTR", "LIDs, on Ethernet"),
+    ("failed to create address handle", "LIDs, on Ethernet"),
     ("rdma_create_event_channel failed", "RDMA CM"),
     ("Events feature not available", "events, by the program"),
     ("Error opening XRC domain", "XRC"),
@@ -66,7 +69,8 @@ const REFUSALS: [(&str, &str); 12] = [
 ];
 
 /// Why tests of pyverbs skip themselves, and what they miss.
-const SKIPS: [(&str, &str); 16] = [
+const SKIPS: [(&str, &str); 17] = [
+    ("Importing a device", "devices shared by a descriptor"),
     ("XRCD", "XRC"),
     ("XRC", "XRC"),
     ("Device memory", "device memory"),
