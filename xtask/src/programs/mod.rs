@@ -211,6 +211,15 @@ mod tests {
     }
 
     #[test]
+    fn every_case_is_expected_to_end_somehow_and_no_other() {
+        let expected = verdict::parse(include_str!("expected.txt")).unwrap();
+        let programs = expected.keys().filter(|name| !name.starts_with("test_")).cloned();
+        let mut cases: Vec<_> = plan::cases().into_iter().map(|case| case.name).collect();
+        cases.sort();
+        assert_eq!(programs.collect::<Vec<_>>(), cases);
+    }
+
+    #[test]
     fn better_and_worse_both_differ() {
         let table = |pairs: &[(&str, &str)]| -> Table {
             pairs.iter().map(|(name, verdict)| ((*name).to_owned(), (*verdict).to_owned())).collect()
