@@ -21,15 +21,15 @@ use crate::failure::Usage;
 const EXAMPLES: &str = "\
 Examples:
   rdmascope exec ibv_devinfo           what programs see of the device
-  rdmascope exec ib_send_bw            waits for a client, and on another terminal:
+  rdmascope exec ib_send_bw            waits for its client, on another terminal:
   rdmascope exec ib_send_bw localhost
   rdmascope exec --devices 2 -- ib_write_lat -d softdev1
   rdmascope exec --link-layer infiniband -- qperf localhost ud_lat
   rdmascope exec --link '4X FDR,latency=700ns' ib_send_lat localhost
   rdmascope exec bash                  everything that is started from this shell
 
-The program becomes this process: its signals, terminal and exit status are its own.
-What it starts finds the device too. RDMA CM is not reached, nor is a static program.
+The program becomes this process: its signals and terminal are its own. What it
+starts finds the device too. RDMA CM is not reached, nor is a static program.
 
 Variables:
   RDMASCOPE_PRELOAD  the library, where it is not found beside rdmascope
