@@ -4,7 +4,6 @@
 //! receives stand in the receive rings of the queue pairs that use the queue, where the requesters put them; polling
 //! looks at each ring in turn.
 
-use std::collections::VecDeque;
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize};
@@ -26,10 +25,11 @@ use crate::context::{Ctx, fail};
 use crate::event::Kind;
 use crate::host::{Host, host};
 use crate::limits::MAX_CQE;
+use crate::own::{Entry, Own};
+use crate::own_lock::OwnLock;
 use crate::polling::{Extended, Making};
 use crate::queue_pair::Qp;
 use crate::shared::{Slot, SlotState};
-use crate::spin::SpinLock;
 use crate::sync::Cpu;
 
 pub(crate) use blank::blank_completion;
@@ -43,7 +43,7 @@ pub(crate) struct Cq {
     /// Tells it from others that had the entry before.
     serial: u32,
     host: &'static Host,
-    entries: SpinLock<Entries>,
+    entries: OwnLock<Entries>,
     peek: Peek,
     /// For who reads completions member by member.
     extended: Option<Extended>,
@@ -87,8 +87,7 @@ impl Peek {
 }
 
 struct Entries {
-    own: VecDeque<Entry>,
-    capacity: usize,
+    own: Own,
     overrun: bool,
     /// An overrun loses the oldest completion instead of failing the queue.
     keeps_latest: bool,
@@ -114,19 +113,6 @@ const IN_A_ROW: u32 = 16;
 
 // SAFETY: the pointers are to queue pairs, which are shared between threads and take themselves off before they go.
 unsafe impl Send for Entries {}
-
-/// A completion of a send of this process: no more than a poll needs to say the rest.
-pub(crate) struct Entry {
-    pub(crate) wr_id: u64,
-    pub(crate) qp: *const Qp,
-    pub(crate) status: ibv_wc_status,
-    pub(crate) opcode: ibv_wc_opcode,
-    pub(crate) bytes: u32,
-    /// Send-queue position up to which work requests are retired when this is polled.
-    pub(crate) retires: u32,
-    /// When it came into being; 0 in a queue without stamps.
-    pub(crate) stamp: u64,
-}
 
 impl Cq {
     /// # Safety
@@ -161,21 +147,24 @@ impl Cq {
 
     /// Adds a completion of this process's own work. False where the queue has overrun: then it takes no more, and its owner
     /// is told so once (IBTA vol. 1, section 11.6.3.1).
+    ///
+    /// Always inline: an entry that is passed in memory is written in small pieces and read in large ones, and such a read
+    /// waits until all stores before it are done, also the one that has just published a message.
+    #[inline(always)]
     pub(crate) fn push(&self, mut entry: Entry, solicited: bool) -> bool {
         if self.stamped {
             entry.stamp = clock::now();
         }
         let mut entries = self.entries.lock();
-        let is_full = entries.own.len() >= entries.capacity;
-        if is_full && entries.keeps_latest {
-            entries.own.pop_front();
-        } else if is_full || entries.overrun {
+        if entries.own.is_full() && entries.keeps_latest {
+            entries.own.pop();
+        }
+        if entries.overrun || !entries.own.push(entry) {
             if !std::mem::replace(&mut entries.overrun, true) {
                 self.raise(IBV_EVENT_CQ_ERR);
             }
             return false;
         }
-        entries.own.push_back(entry);
         self.peek.own.store(entries.own.len(), Relaxed);
         drop(entries);
         if !self.ibv.channel.is_null() {
@@ -261,7 +250,7 @@ impl Entries {
 
     #[inline]
     fn next_own(&mut self, wc: &mut ibv_wc) -> bool {
-        let Some(entry) = self.own.pop_front() else { return false };
+        let Some(entry) = self.own.pop() else { return false };
         // SAFETY: completions of a queue pair are removed before it goes.
         let qp = unsafe { &*entry.qp };
         qp.retire(entry.retires);
@@ -418,10 +407,8 @@ pub(crate) unsafe fn create(
     let base = &mut ibv.base;
     (base.context, base.channel, base.cq_context, base.handle, base.cqe) =
         (context, channel, cq_context, index, AtomicI32::new(cqe));
-    let capacity = cqe as usize;
     let entries = Entries {
-        own: VecDeque::with_capacity(capacity),
-        capacity,
+        own: Own::new(cqe as usize),
         overrun: false,
         keeps_latest,
         stamped,
@@ -437,7 +424,7 @@ pub(crate) unsafe fn create(
         index,
         serial: handle as u32,
         host,
-        entries: SpinLock::new(entries),
+        entries: OwnLock::new(entries),
         peek: Peek::default(),
         extended,
         stamped,

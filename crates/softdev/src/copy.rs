@@ -1,6 +1,6 @@
 //! Moving bytes from a gather list to a scatter list.
 
-use std::sync::atomic::Ordering::Release;
+use std::sync::atomic::Ordering::{Relaxed, Release};
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, fence};
 
 use rustix::io::Errno;
@@ -268,12 +268,30 @@ pub(crate) unsafe fn read_to(from: *const u8, to: &[Piece]) {
     }
 }
 
+/// Stores the bytes of `from`, which fit, in the payload of a slot: in the commonest case without a detour over memory,
+/// where a load of several stores would wait until all stores before them are done.
+///
+/// # Safety
+/// The bytes of `from` are readable.
+#[inline]
+pub(crate) unsafe fn store_payload(from: &[Piece], to: &[AtomicU64; SLOT_PAYLOAD / 8]) {
+    if let [Piece { addr, len: 8 }] = *from {
+        // SAFETY: eight bytes are readable, as the caller vouches.
+        return to[0].store(unsafe { addr.cast::<u64>().read_unaligned() }, Relaxed);
+    }
+    // SAFETY: as the caller vouches.
+    let bytes = unsafe { gather_small(from) };
+    for (word, bytes) in to.iter().zip(bytes.chunks_exact(8)) {
+        word.store(u64::from_ne_bytes(bytes.try_into().unwrap_or_default()), Relaxed);
+    }
+}
+
 /// Fills an array with the bytes of `from`; for payloads that fit in a slot.
 ///
 /// # Safety
 /// The bytes of `from` are readable.
 #[inline]
-pub(crate) unsafe fn gather_small(from: &[Piece]) -> [u8; SLOT_PAYLOAD] {
+unsafe fn gather_small(from: &[Piece]) -> [u8; SLOT_PAYLOAD] {
     let mut bytes = [0; SLOT_PAYLOAD];
     let mut at = 0;
     for piece in from {

@@ -13,7 +13,7 @@ use crate::arming::shown;
 use crate::arrive::grh;
 use crate::channel::notify;
 use crate::clock;
-use crate::copy::{Piece, Place, gather_small, scatter};
+use crate::copy::{Piece, Place, scatter, store_payload};
 use crate::device::{gid, is_group};
 use crate::host::{Host, agree};
 use crate::lane::PostedReceive;
@@ -43,6 +43,45 @@ pub(crate) struct Message<'a> {
     pub(crate) datagram: Option<Datagram>,
     /// The payload is in place already: an RDMA write.
     pub(crate) written: bool,
+}
+
+impl Message<'_> {
+    /// Writes what the completion will say, and a payload that fits.
+    #[inline(always)]
+    pub(crate) fn describe(
+        &self,
+        shared: &SharedQp,
+        slot: &Slot,
+        bytes: u64,
+        status: ibv_wc_status,
+        in_slot: bool,
+    ) {
+        let message = self;
+        if in_slot {
+            // SAFETY: the pieces are readable: the requester located them for this message.
+            unsafe { store_payload(message.pieces, &slot.payload) };
+        }
+        let flag = |on: bool, flag: u8| if on { flag } else { 0 };
+        slot.byte_len.store(bytes as u32, Relaxed);
+        slot.imm.store(message.imm.unwrap_or(0), Relaxed);
+        slot.src_qp.store(message.src_qp, Relaxed);
+        slot.status.store(status as u8, Relaxed);
+        slot.flags.store(
+            flag(in_slot, FLAG_IN_SLOT)
+                | flag(message.imm.is_some(), FLAG_IMM)
+                | flag(message.solicited, FLAG_SOLICITED)
+                | flag(message.written, FLAG_WRITE)
+                | flag(message.datagram.is_some_and(|d| d.dgid.is_some()), FLAG_GLOBAL),
+            Relaxed,
+        );
+        if shared.stamped.load(Relaxed) != 0 {
+            slot.set_stamp(clock::now());
+        }
+        if let Some(datagram) = message.datagram {
+            slot.service_level.store(datagram.service_level | datagram.device << 4, Relaxed);
+            slot.traffic_class.store(datagram.traffic_class, Relaxed);
+        }
+    }
 }
 
 /// What a datagram carries besides.
@@ -126,7 +165,7 @@ impl Target {
 
     /// Tells a sleeper of a completion.
     #[inline]
-    fn announce(&self, host: &Host, solicited: bool) {
+    pub(crate) fn announce(&self, host: &Host, solicited: bool) {
         let view = self.peer.view(&host.arena.view);
         let cq = self.shared().recv_cq.load(Relaxed);
         if view.cq(cq).channel_fd.load(Relaxed) >= 0 {
@@ -276,7 +315,7 @@ impl Attempt<'_> {
     /// Puts a message in the slot of a connection and shows it.
     #[inline]
     fn finish(&self, n: u32, bytes: u64, status: ibv_wc_status, in_slot: bool) {
-        self.describe(self.target.lane.slot(n), bytes, status, in_slot);
+        self.message.describe(self.shared, self.target.lane.slot(n), bytes, status, in_slot);
         self.target.lane.publish(self.shared, n);
     }
 
@@ -359,7 +398,7 @@ impl Attempt<'_> {
             }
         };
         let bytes = if delivery == Delivery::Done { self.message.bytes + GRH_BYTES } else { 0 };
-        self.describe(slot, bytes, status, in_slot);
+        self.message.describe(self.shared, slot, bytes, status, in_slot);
         let done = SlotState::Done(n).encode();
         slot.state.compare_exchange(claimed, done, SeqCst, Relaxed).ok()?;
         // The mark goes on, never back: a slower requester may come after a faster one.
@@ -367,39 +406,6 @@ impl Attempt<'_> {
         let ahead = |now: u32| (!is_at_or_after(now, next)).then_some(next);
         let _ = self.shared.next.value.fetch_update(Release, Relaxed, ahead);
         Some(delivery)
-    }
-
-    /// Writes what the completion will say, and a payload that fits.
-    #[inline]
-    fn describe(&self, slot: &Slot, bytes: u64, status: ibv_wc_status, in_slot: bool) {
-        let message = self.message;
-        if in_slot {
-            // SAFETY: the pieces are readable: the requester located them for this message.
-            let payload = unsafe { gather_small(message.pieces) };
-            for (word, bytes) in slot.payload.iter().zip(payload.chunks_exact(8)) {
-                word.store(u64::from_ne_bytes(bytes.try_into().unwrap_or_default()), Relaxed);
-            }
-        }
-        let flag = |on: bool, flag: u8| if on { flag } else { 0 };
-        slot.byte_len.store(bytes as u32, Relaxed);
-        slot.imm.store(message.imm.unwrap_or(0), Relaxed);
-        slot.src_qp.store(message.src_qp, Relaxed);
-        slot.status.store(status as u8, Relaxed);
-        slot.flags.store(
-            flag(in_slot, FLAG_IN_SLOT)
-                | flag(message.imm.is_some(), FLAG_IMM)
-                | flag(message.solicited, FLAG_SOLICITED)
-                | flag(message.written, FLAG_WRITE)
-                | flag(message.datagram.is_some_and(|d| d.dgid.is_some()), FLAG_GLOBAL),
-            Relaxed,
-        );
-        if self.shared.stamped.load(Relaxed) != 0 {
-            slot.set_stamp(clock::now());
-        }
-        if let Some(datagram) = message.datagram {
-            slot.service_level.store(datagram.service_level | datagram.device << 4, Relaxed);
-            slot.traffic_class.store(datagram.traffic_class, Relaxed);
-        }
     }
 
     fn is_reliable(&self) -> bool {

@@ -113,6 +113,7 @@ impl Host {
         header.magic.store(MAGIC, Release);
         // Only a matter of how long somebody may go on who is at work when his right is taken: see `agree`.
         let _ = rustix::thread::membarrier(MembarrierCommand::RegisterGlobalExpedited);
+        crate::own_lock::allow_own_locks();
         // Only now can peers connect, so that they find the arena.
         rustix::net::listen(&listener, 4096)?;
         Ok(Self { arena, block, listener, connections: Mutex::default(), peers: Mutex::default() })

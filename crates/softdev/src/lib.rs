@@ -22,18 +22,20 @@
 //!   `copy`: moving bytes; `foreign`: those of another process that are mapped nowhere else.
 //! * `deliver`: placing a message in a peer's lane: the heart; `lane`: the requester's end of it; `target`: the queue pair
 //!   at the other end; `one_sided`: writes, reads and atomics; `touching`: use without a lock, and its end.
+//! * `eager`: the short way of what is posted most.
 //! * `send`: the send queue; `work`: what is posted to it; `retry`: what has to wait; `receive`: the receive queue;
 //!   `wqe`: what is posted there; `arrive`: what polling finds there; `srq`: shared receive queues; `pool`: how receives are
 //!   taken from one.
 //! * `event`: asynchronous events; `multicast`: groups of datagram queue pairs.
-//! * `completion`: completion queues; `channel`: completion channels, for whoever sleeps; `arming`: which completion wakes
-//!   him.
+//! * `completion`: completion queues; `own`: completions of sends; `channel`: completion channels, for whoever sleeps;
+//!   `arming`: which completion wakes him.
 //! * `queue_pair`: creation, state changes, errors; `context`: domains, address handles; `device`: devices, ports, routes;
 //!   `settings`: what the environment says of them; `parent_domain`: domains that stand for others.
 //! * `link`: a model of a link; `flight`: messages under way on it.
 //! * `builder`: work requests that are built by calls; `polling`: completions that are read member by member;
 //!   `extended`: queries whose answers grow; `clock`: the time of completion stamps.
-//! * `spin`, `timer`: locks between threads, time for retries; `sync`: what protocols are written over to be checked.
+//! * `spin`, `own_lock`, `timer`: locks between threads, time for retries; `sync`: what protocols are written over to be
+//!   checked.
 //!
 //! # What is not supported
 //!
@@ -52,6 +54,7 @@ mod context;
 mod copy;
 mod deliver;
 mod device;
+mod eager;
 mod event;
 mod extended;
 mod flight;
@@ -64,6 +67,8 @@ mod memory;
 mod multicast;
 mod on_demand;
 mod one_sided;
+mod own;
+mod own_lock;
 mod parent_domain;
 mod polling;
 mod pool;

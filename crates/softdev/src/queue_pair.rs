@@ -18,6 +18,7 @@ use crate::event::Kind;
 use crate::host::{Host, host};
 use crate::limits::{MAX_INLINE, MAX_RD_ATOMIC, MAX_SGE, MAX_WR, PORT, QP_INDEX_BITS, QPS};
 use crate::multicast;
+use crate::own_lock::OwnLock;
 use crate::receive::Receiving;
 use crate::send::SendQueue;
 use crate::shared::SharedQp;
@@ -42,7 +43,7 @@ pub(crate) struct Qp {
     pub(crate) sq_sig_all: bool,
     /// What modify_qp has set.
     pub(crate) attr: SpinLock<ibv_qp_attr>,
-    pub(crate) send: SpinLock<SendQueue>,
+    pub(crate) send: OwnLock<SendQueue>,
     /// Position up to which sends have left the queue.
     pub(crate) retired: AtomicU32,
     /// Operations that its service has: a bit for each `IBV_WR_*`.
@@ -225,7 +226,7 @@ pub(crate) unsafe fn create(pd: *mut ibv_pd, init: &mut ibv_qp_init_attr, builde
         cap,
         sq_sig_all: init.sq_sig_all != 0,
         attr: SpinLock::new(ibv_qp_attr { cap, ..ibv_qp_attr::default() }),
-        send: SpinLock::new(SendQueue::on(ctx.link())),
+        send: OwnLock::new(SendQueue::on(ctx.link())),
         retired: AtomicU32::new(0),
         operations: operations(init.qp_type),
         initiator_depth: AtomicU8::new(0),

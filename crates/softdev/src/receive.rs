@@ -11,17 +11,17 @@ use crate::deliver::is_at_or_after;
 use crate::host::agree;
 use crate::limits::GRH_BYTES;
 use crate::memory::{Access, locate};
+use crate::own_lock::OwnLock;
 use crate::pool::Area;
 use crate::queue_pair::Qp;
 use crate::shared::{Credit, Posted, Ring, SLOT_PAYLOAD, Slot, SlotState, Slots, UNCHECKED};
-use crate::spin::SpinLock;
 use crate::srq::Srq;
 use crate::timer::Instant;
 use crate::wqe::{Receive, Wqes};
 
 /// The receiving side of a queue pair.
 pub(crate) struct Receiving {
-    queue: SpinLock<ReceiveQueue>,
+    queue: OwnLock<ReceiveQueue>,
     /// Number of the next receive to complete.
     pub(crate) head: AtomicU32,
     /// Number of the next receive to be posted: what `queue` says, for whoever polls.
@@ -81,7 +81,7 @@ impl Receiving {
         let mut ring = Ring { offset: 0, size, stride };
         ring.offset = arena.allocate(ring.bytes())?;
         Some(Self {
-            queue: SpinLock::new(ReceiveQueue::default()),
+            queue: OwnLock::new(ReceiveQueue::default()),
             head: AtomicU32::new(0),
             tail: AtomicU32::new(0),
             closed: AtomicBool::new(false),

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
 use verbs::abi::*;
 
-use crate::completion::{Cq, Entry};
+use crate::completion::Cq;
 use crate::copy::{Piece, Place};
 use crate::deliver::{Delivery, Message};
 use crate::device::{Way, follow, port_word};
@@ -14,6 +14,7 @@ use crate::flight::Flights;
 use crate::link::{Link, Ticks};
 use crate::memory::{Access, locate};
 use crate::one_sided::Remote;
+use crate::own::Entry;
 use crate::queue_pair::Qp;
 use crate::retry::Waiting;
 use crate::target::Target;
@@ -51,13 +52,26 @@ impl SendQueue {
 
     /// Whether requests are carried out as soon as they are posted.
     #[inline]
-    fn is_prompt(&self) -> bool {
+    pub(crate) fn is_prompt(&self) -> bool {
         self.waiting.is_empty() && self.flights.link.is_none()
     }
 
     /// A peer that datagrams went to.
     pub(crate) fn datagram_target(&self, index: usize) -> &Target {
         &self.datagram_targets[index]
+    }
+
+    /// Position of the next work request.
+    #[inline]
+    pub(crate) fn position(&self) -> u32 {
+        self.tail
+    }
+
+    /// Takes the position of a request that has been carried out on the peer of the connection.
+    #[inline]
+    pub(crate) fn advance(&mut self) {
+        self.tail = self.tail.wrapping_add(1);
+        self.begun = true;
     }
 }
 
@@ -81,7 +95,12 @@ pub(crate) unsafe extern "C" fn post_send(
     let mut queue = qp.send.lock();
     // SAFETY: the caller gives a list of readable work requests that ends with null.
     while let Some(request) = unsafe { wr.as_ref() } {
-        // SAFETY: as above; the elements are readable, and an address handle, where the service has one, is alive.
+        // SAFETY: as above; the elements are readable.
+        if unsafe { qp.post_eagerly(&mut queue, request) } {
+            wr = request.next;
+            continue;
+        }
+        // SAFETY: as above; an address handle, where the service has one, is alive.
         if let Err(errno) = unsafe { qp.post(&mut queue, request) } {
             // SAFETY: the caller gives a writable pointer.
             unsafe { bad_wr.write(wr) };
@@ -354,11 +373,8 @@ impl Qp {
     }
 
     /// Puts a completion in the send queue's completion queue.
-    #[inline]
     pub(crate) fn complete(&self, work: &Work, status: ibv_wc_status) {
-        // SAFETY: a queue pair's completion queues live at least as long as the queue pair.
-        let cq = unsafe { Cq::from(self.ibv.send_cq) };
-        let entry = Entry {
+        self.push_completion(Entry {
             wr_id: work.wr_id,
             qp: self,
             status,
@@ -366,8 +382,15 @@ impl Qp {
             bytes: work.bytes,
             retires: work.position.wrapping_add(1),
             stamp: 0,
-        };
-        if !cq.push(entry, status != IBV_WC_SUCCESS) {
+        });
+    }
+
+    #[inline(always)]
+    pub(crate) fn push_completion(&self, entry: Entry) {
+        // SAFETY: a queue pair's completion queues live at least as long as the queue pair.
+        let cq = unsafe { Cq::from(self.ibv.send_cq) };
+        let is_error = entry.status != IBV_WC_SUCCESS;
+        if !cq.push(entry, is_error) {
             self.break_down();
         }
     }

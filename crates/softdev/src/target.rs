@@ -13,6 +13,7 @@ use crate::arena::View;
 use crate::host::{Host, Peer};
 use crate::lane::Lane;
 use crate::limits::QP_INDEX_BITS;
+use crate::memory::is_in_arena;
 use crate::pool::{Area, Pool};
 use crate::shared::{Ring, SharedQp, mr_index};
 use crate::timer::Instant;
@@ -84,6 +85,18 @@ impl Target {
         }
     }
 
+    /// Whether the pages of a region are known to be mapped.
+    #[inline]
+    pub(crate) fn is_warm(&self, key: u32) -> bool {
+        self.warm.has(key)
+    }
+
+    /// Whether the memory of a key that `locate` has found lies in an arena.
+    #[inline]
+    pub(crate) fn is_in_arena(&self, view: &View, key: u32) -> bool {
+        is_in_arena(view, &self.peer, key)
+    }
+
     #[cold]
     fn populate(&self, view: &View, key: u32) {
         if self.peer.is_new_region(key) {
@@ -122,6 +135,12 @@ const POPULATED_MAX: u64 = 256 << 10;
 struct Warm([Cell<u32>; 16]);
 
 impl Warm {
+    /// Whether a key has been seen lately.
+    #[inline]
+    fn has(&self, key: u32) -> bool {
+        self.0[mr_index(key) as usize % self.0.len()].get() == key
+    }
+
     /// Whether a key has not been seen lately; from now on it has.
     #[inline]
     fn is_new(&self, key: u32) -> bool {
@@ -149,6 +168,12 @@ impl Watch {
         let left = self.left.get();
         self.left.set(left.wrapping_sub(1));
         left == 0 && self.begin_again()
+    }
+
+    /// Whether the next operation is one to look after.
+    #[inline]
+    pub(crate) fn is_near(&self) -> bool {
+        self.left.get() == 0
     }
 
     #[cold]

@@ -17,8 +17,7 @@ pub(crate) unsafe extern "C" fn resize_cq(cq: *mut ibv_cq, cqe: c_int) -> c_int 
     if !(1..=MAX_CQE).contains(&cqe) || unpolled > cqe as usize {
         return libc::EINVAL;
     }
-    entries.capacity = cqe as usize;
-    entries.own.reserve_exact(cqe as usize - unpolled);
+    entries.own.resize(cqe as usize);
     cq.ibv.cqe.store(cqe, Relaxed);
     0
 }
