@@ -162,6 +162,7 @@ pub const DEPARTURES: &[Theme] = &[
                     "extended::members_are_those_of_a_completion",
                     "extended::an_empty_queue_has_nothing_to_read",
                     "extended::every_completion_is_read_once",
+                    "extended::stamps_say_when_a_message_came",
                     "extended::plain_polls_serve_an_extended_queue",
                     "extended::failures_are_read_as_well",
                     "extended::an_extended_queue_wakes_its_channel",

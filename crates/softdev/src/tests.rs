@@ -1,5 +1,7 @@
 //! The slot protocol where only an accident leads: marks that lag behind, peers that die half-way.
 
+mod hostile;
+
 use std::sync::atomic::Ordering::SeqCst;
 
 use verbs::abi::*;

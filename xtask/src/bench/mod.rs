@@ -160,7 +160,8 @@ mod tests {
             ("--fast", "`--fast` is no option of bench (--help lists them)"),
             (
                 "--only gather",
-                "no row's name has `gather` in it: send, write, stream, unread, rate, stamp, report",
+                "no row's name has `gather` in it: send, write, stream, unread, rate, link-rate, \
+                 link-latency, stamp, report",
             ),
         ] {
             assert_eq!(of(words).err().map(|error| error.to_string()).as_deref(), Some(told));

@@ -1,4 +1,4 @@
-//! `cargo xtask parity`: rdmascope beside perftest and qperf on one device, in one boot, turn and turn about.
+//! `cargo xtask parity`: rdmascope beside perftest and qperf on one device, turn and turn about.
 //!
 //! ```text
 //! plan.rs ─► rounds: perftest.rs | qperf.rs | ours.rs ─► table.rs
@@ -27,17 +27,19 @@ use self::table::Row;
 use crate::{shell, vm};
 
 const USAGE: &str = "\
-usage: cargo xtask parity [--part counted|timed] [--quick] [--rounds N] [--only WORD] [--device NAME] [--verbose]
+usage: cargo xtask parity [--part counted|timed|native] [--quick] [--rounds N] [--only WORD] [--device NAME] [--verbose]
 
-Runs rdmascope, perftest and qperf turn and turn about on rxe0 of the virtual machine, and prints the ratios of their figures
-for each point: of the medians of all runs, and of the second best runs where the best three of each agree within 3 %; points
-where they do not are measured again. There are two parts, with a table and a boot each:
+Runs rdmascope, perftest and qperf turn and turn about, and prints the ratios of their figures for each point: of the medians
+of all runs, and of the second best runs where the best three of each agree within 3 %; points where they do not are measured
+again. There are three parts, with a table each, and a boot of the virtual machine for rxe0 of the first two:
 
   counted   both ends on one CPU whose time is the number of its instructions, so that nothing else has a say: operations
             that the target's program has no part in, by polling, and Send by events
   timed     an end on each of two CPUs, both polling
+  native    the same on softdev of this host, where perftest runs by `rdmascope exec`, and messages come from and go to the
+            process's own memory, as perftest's do
 
-  --part PART    only one of the two
+  --part PART    only one of the three
   --quick        one round of fewer points: what CI runs
   --rounds N     rounds at most (16; at least 3 are measured)
   --only WORD    only tests whose name has WORD in it, e.g. lat or ib_write
@@ -56,6 +58,9 @@ const ROUNDS_MAX: usize = 16;
 /// does not wait.
 const SOFTIRQS_FIRST: &str =
     "for pid in $(ps -e | awk '/ksoftirqd/ { print $1 }'); do chrt -f -p 50 $pid; done";
+
+/// The device of the native part.
+const SOFTDEV: &str = "softdev0";
 
 /// What is asked for.
 #[derive(Default)]
@@ -86,7 +91,7 @@ pub(crate) fn run(words: impl Iterator<Item = String>) -> ExitCode {
     let mut parts = Part::ALL.into_iter().filter(|part| options.part.is_none_or(|only| only == *part));
     let measured = match &options.device {
         Some(device) => parts.try_for_each(|part| measure(&options, part, device)),
-        None => boot(parts, &words),
+        None => start(&options, parts, &words),
     };
     if let Err(error) = measured {
         eprintln!("xtask: parity: {error:#}");
@@ -97,7 +102,8 @@ pub(crate) fn run(words: impl Iterator<Item = String>) -> ExitCode {
 
 /// What CI runs: that each program gives each number. How near they are says little on a machine that others share.
 pub(crate) fn quick() -> Result<()> {
-    boot(Part::ALL.into_iter(), &["--quick".to_owned()])
+    let words = ["--quick".to_owned()];
+    start(&options(&words)?, Part::ALL.into_iter(), &words)
 }
 
 fn options(words: &[String]) -> Result<Options> {
@@ -109,7 +115,8 @@ fn options(words: &[String]) -> Result<Options> {
             "--part" => {
                 let name = value()?;
                 let part = Part::ALL.into_iter().find(|part| part.name() == name);
-                options.part = Some(part.with_context(|| format!("`{name}` is no part: counted or timed"))?);
+                options.part =
+                    Some(part.with_context(|| format!("`{name}` is no part: counted, timed or native"))?);
             }
             "--quick" => options.quick = true,
             "--rounds" => options.rounds = Some(value()?.parse().context("--rounds needs a number")?),
@@ -123,10 +130,13 @@ fn options(words: &[String]) -> Result<Options> {
     Ok(options)
 }
 
-/// Runs this program again for each part, inside the machine that it needs.
-fn boot(mut parts: impl Iterator<Item = Part>, words: &[String]) -> Result<()> {
+/// Measures each part on the machine that it needs: inside a virtual one by running this program again there.
+fn start(options: &Options, mut parts: impl Iterator<Item = Part>, words: &[String]) -> Result<()> {
     shell::run(&["cargo", "build", "--release", "--quiet"])?;
-    parts.try_for_each(|part| boot_for(part, words))
+    parts.try_for_each(|part| match part {
+        Part::Counted | Part::Timed => boot_for(part, words),
+        Part::Native => measure(options, part, SOFTDEV),
+    })
 }
 
 fn boot_for(part: Part, words: &[String]) -> Result<()> {
@@ -166,7 +176,7 @@ fn measure(options: &Options, part: Part, device: &str) -> Result<()> {
                 let value = if is_ours {
                     ours::measure(&program, device, &row.point, &scratch.join("record"))
                 } else {
-                    row.point.measure_theirs(device)
+                    row.point.measure_theirs(&program, device)
                 };
                 if options.is_verbose {
                     let text = value.as_ref().map_or_else(|error| format!("{error:#}"), f64::to_string);

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
-use super::plan::{Point, Quantity};
+use super::plan::{Part, Point, Quantity};
 
 /// Measures a point once: the median latency or its mean in ns, or messages per second.
 pub(super) fn measure(program: &Path, device: &str, point: &Point, out: &Path) -> Result<f64> {
@@ -16,6 +16,10 @@ pub(super) fn measure(program: &Path, device: &str, point: &Point, out: &Path) -
     command.args(["--cpus", &point.part.cpus().join(",")]);
     if point.has_events {
         command.arg("-e");
+    }
+    if point.part == Part::Native {
+        // As theirs, who know of no other.
+        command.args(["--memory", "process"]);
     }
     command.args(["-s", &point.size_bytes.to_string(), "-n", &point.messages.to_string(), "--out"]).arg(out);
     let ended = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).output()?;

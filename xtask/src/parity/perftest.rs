@@ -1,17 +1,21 @@
 //! A test of perftest: a server and a client of one program.
 
+use std::path::Path;
+
 use anyhow::{Context, Result};
 
-use super::plan::{Point, Quantity};
+use super::plan::{Part, Point, Quantity};
 use super::process;
 
 /// perftest's own.
 const PORT: u16 = 18515;
 
 /// Runs the test once: the median latency in ns, or messages per second.
-pub(super) fn measure(point: &Point, device: &str) -> Result<f64> {
+pub(super) fn measure(program: &Path, point: &Point, device: &str) -> Result<f64> {
     let (size, messages) = (point.size_bytes.to_string(), point.messages.to_string());
-    let mut words = vec![point.test, "-d", device, "-n", &messages, "-F"];
+    let program = program.to_string_lossy();
+    let mut words = if point.part == Part::Native { vec![&*program, "exec"] } else { Vec::new() };
+    words.extend([point.test, "-d", device, "-n", &messages, "-F"]);
     if point.test != "ib_atomic_lat" {
         words.extend(["-s", &size]);
     }

@@ -1,5 +1,7 @@
 //! What is compared: the tests of perftest and qperf, the benchmark of ours that is their peer, and the sizes.
 
+use std::path::Path;
+
 use anyhow::Result;
 
 use super::{perftest, qperf};
@@ -37,15 +39,18 @@ pub(super) enum Part {
     Counted,
     /// An end on each of two CPUs, both polling, in the time of the machine beneath.
     Timed,
+    /// The same on softdev of this host, where theirs run by `rdmascope exec`.
+    Native,
 }
 
 impl Part {
-    pub(super) const ALL: [Self; 2] = [Self::Counted, Self::Timed];
+    pub(super) const ALL: [Self; 3] = [Self::Counted, Self::Timed, Self::Native];
 
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Counted => "counted",
             Self::Timed => "timed",
+            Self::Native => "native",
         }
     }
 
@@ -53,7 +58,7 @@ impl Part {
     pub(super) fn cpus(self) -> [&'static str; 2] {
         match self {
             Self::Counted => ["0", "0"],
-            Self::Timed => ["0", "1"],
+            Self::Timed | Self::Native => ["0", "1"],
         }
     }
 }
@@ -76,18 +81,23 @@ pub(super) struct Point {
 }
 
 impl Point {
-    /// Measures it once with their tool.
-    pub(super) fn measure_theirs(&self, device: &str) -> Result<f64> {
+    /// Measures it once with their tool, which `program` starts where it runs on softdev.
+    pub(super) fn measure_theirs(&self, program: &Path, device: &str) -> Result<f64> {
         match self.tool {
-            Tool::Perftest => perftest::measure(self, device),
+            Tool::Perftest => perftest::measure(program, self, device),
             Tool::Qperf => qperf::measure(self, device),
         }
     }
 }
 
-/// Emulation moves some tens of megabytes a second, so that large messages are few.
-fn messages(size: u64, quantity: Quantity) -> u64 {
+/// Emulation moves some tens of megabytes a second, so that large messages are few. Where memory is the link, a rate is
+/// that of a longer time.
+fn messages(part: Part, size: u64, quantity: Quantity) -> u64 {
     match (quantity, size) {
+        (Quantity::Rate, 0..8192) if part == Part::Native => 500_000,
+        (Quantity::Rate, _) if part == Part::Native => 20_000,
+        (_, 0..8192) if part == Part::Native => 50_000,
+        (..) if part == Part::Native => 10_000,
         (Quantity::Latency | Quantity::MeanLatency, 0..8192) => 2000,
         (Quantity::Latency | Quantity::MeanLatency, _) => 300,
         (Quantity::Rate, 0..8192) => 3000,
@@ -114,6 +124,17 @@ fn tests(part: Part) -> Vec<Test> {
             (Perftest, "ib_send_bw", "RC", Rate, true, &["bw", "send"]),
             (Perftest, "ib_send_bw", "UC", Rate, true, &["bw", "send"]),
             (Perftest, "ib_send_bw", "UD", Rate, true, &["bw", "send"]),
+            (Perftest, "ib_write_bw", "RC", Rate, false, &["bw", "write"]),
+            (Perftest, "ib_read_bw", "RC", Rate, false, &["bw", "read"]),
+        ],
+        Part::Native => vec![
+            (Perftest, "ib_send_lat", "RC", Latency, false, &["lat", "send"]),
+            (Perftest, "ib_send_lat", "UC", Latency, false, &["lat", "send"]),
+            (Perftest, "ib_send_lat", "UD", Latency, false, &["lat", "send"]),
+            (Perftest, "ib_write_lat", "RC", Latency, false, &["lat", "write"]),
+            (Perftest, "ib_read_lat", "RC", Latency, false, &["lat", "read"]),
+            (Perftest, "ib_atomic_lat", "RC", Latency, false, &["lat", "atomic"]),
+            (Perftest, "ib_send_bw", "RC", Rate, false, &["bw", "send"]),
             (Perftest, "ib_write_bw", "RC", Rate, false, &["bw", "write"]),
             (Perftest, "ib_read_bw", "RC", Rate, false, &["bw", "read"]),
         ],
@@ -152,10 +173,14 @@ fn sizes(amount: Amount, tool: Tool, service: &str, ours: &[&str]) -> &'static [
 pub(super) fn points(part: Part, amount: Amount, only: &str) -> Vec<Point> {
     let mut points = Vec::new();
     for (tool, test, service, quantity, has_events, ours) in tests(part) {
-        let is_quick = tool == Tool::Perftest || ["rc_lat", "rc_bw"].contains(&test);
+        let is_quick = match (part, tool) {
+            (Part::Native, _) => test.starts_with("ib_send"),
+            (_, Tool::Perftest) => true,
+            (_, Tool::Qperf) => ["rc_lat", "rc_bw"].contains(&test),
+        };
         if (amount == Amount::Full || is_quick) && test.contains(only) {
             let of = sizes(amount, tool, service, ours).iter().map(|&size_bytes| {
-                let messages = messages(size_bytes, quantity);
+                let messages = messages(part, size_bytes, quantity);
                 Point { part, tool, test, service, quantity, has_events, ours, size_bytes, messages }
             });
             points.extend(of);
@@ -179,6 +204,7 @@ mod tests {
             let mut atomics = points.iter().filter(|point| point.test == "ib_atomic_lat");
             assert_eq!((atomics.next().unwrap().size_bytes, atomics.next().is_none()), (8, true));
         }
+        assert!(points(Part::Native, Amount::Full, "").iter().all(|point| point.messages >= 10_000));
         let writes = points(Part::Timed, Amount::Full, "write_lat");
         assert!(writes.len() == 14 && writes.iter().all(|point| point.test == "ib_write_lat"));
     }

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use anyhow::Result;
 
-use super::plan::{Point, Quantity};
+use super::plan::{Part, Point, Quantity};
 
 /// Repeated runs within this agree, and so do two programs.
 const AGREES: f64 = 0.03;
@@ -70,7 +70,13 @@ impl Row {
         let is_rate = self.is_rate();
         let (theirs, ours) = (Summary::of(&self.theirs, is_rate)?, Summary::of(&self.ours, is_rate)?);
         let ratio = ours.best / theirs.best;
-        let holds = if is_rate { ratio >= RATE_MIN } else { (ratio - 1.0).abs() <= AGREES };
+        let holds = match (self.point.part, is_rate) {
+            // There the question is whether we are as fast; who is faster has not mismeasured.
+            (Part::Native, true) => ratio >= 1.0,
+            (Part::Native, false) => ratio <= 1.0,
+            (_, true) => ratio >= RATE_MIN,
+            (_, false) => (ratio - 1.0).abs() <= AGREES,
+        };
         let verdict = match (theirs.is_steady() && ours.is_steady(), holds) {
             _ if theirs.spread.and(ours.spread).is_none() => Verdict::TooFew,
             (false, _) => Verdict::Unsteady,
@@ -186,8 +192,8 @@ pub(super) fn print(rows: &[Row]) -> String {
     let count = |verdict: Option<Verdict>| verdicts.iter().filter(|other| **other == verdict).count();
     let _ = write!(
         out,
-        "# {} points: {} agree (latency within 3 %, rate at least 0.98), {} differ, {} unsteady (the best runs of one are \
-         more than 3 % apart), {} with too few runs, {} failed",
+        "# {} points: {} agree (latency within 3 %, rate at least 0.98; native: latency at most 1, rate at least 1), \
+         {} differ, {} unsteady (the best runs of one are more than 3 % apart), {} with too few runs, {} failed",
         rows.len(),
         count(Some(Verdict::Agrees)),
         count(Some(Verdict::Differs)),
@@ -200,12 +206,18 @@ pub(super) fn print(rows: &[Row]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::plan::{Amount, Part, points};
+    use super::super::plan::{Amount, points};
     use super::*;
 
     fn row(quantity: Quantity, ours: &[f64], theirs: &[f64]) -> Row {
         let point = Point { quantity, ..points(Part::Counted, Amount::Quick, "")[0] };
         Row { ours: ours.to_vec(), theirs: theirs.to_vec(), ..Row::new(point) }
+    }
+
+    fn native(quantity: Quantity, ours: &[f64], theirs: &[f64]) -> Row {
+        let mut row = row(quantity, ours, theirs);
+        row.point.part = Part::Native;
+        row
     }
 
     #[test]
@@ -223,6 +235,10 @@ mod tests {
             (row(Rate, &steady[..3], &[99.0, 98.0, 99.0]), Some(Verdict::Agrees)),
             (row(Rate, &[97.0, 97.0, 97.0], &steady[..3]), Some(Verdict::Differs)),
             (row(Rate, &[], &steady), None),
+            (native(Latency, &times(0.7), &steady), Some(Verdict::Agrees)),
+            (native(Latency, &times(1.01), &steady), Some(Verdict::Differs)),
+            (native(Rate, &times(1.3)[..3], &steady[..3]), Some(Verdict::Agrees)),
+            (native(Rate, &times(0.99)[..3], &steady[..3]), Some(Verdict::Differs)),
         ] {
             assert_eq!(row.compared().map(|compared| compared.verdict), verdict, "{row:?}");
         }

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use verbs::abi::*;
-use verbs::{GidKind, LinkLayer, WcStatus};
+use verbs::{LinkLayer, WcStatus};
 
 use super::port::LocalPort;
 use super::setup::{RETRY_COUNT, TIMEOUT};
@@ -15,7 +15,7 @@ use crate::point::{PointSpec, Service};
 pub(super) struct Path {
     service: Service,
     mtu_bytes: u32,
-    is_roce_v2: bool,
+    sends_udp: bool,
     own: String,
     theirs: String,
 }
@@ -31,7 +31,7 @@ impl Path {
         Self {
             service: spec.service,
             mtu_bytes: spec.mtu_bytes.unwrap_or_else(|| local.is.active_mtu.bytes()),
-            is_roce_v2: local.gid.is_some_and(|gid| gid.kind == GidKind::RoceV2),
+            sends_udp: local.sends_udp(),
             own: shown(local.gid.as_ref().map(port::shown), local.is.lid),
             theirs: shown(their_gid.as_ref().map(port::shown), peer.lid),
         }
@@ -77,7 +77,7 @@ impl Path {
 
     /// Why packets, or what answers them, do not arrive.
     fn lost_on_the_way(&self) -> String {
-        let filter = if self.is_roce_v2 {
+        let filter = if self.sends_udp {
             ", a firewall drops UDP port 4791 (`nft list ruleset` at both ends)"
         } else {
             ""

@@ -124,6 +124,11 @@ impl LocalPort {
         self.is.link_layer == LinkLayer::Ethernet && !self.is_iwarp()
     }
 
+    /// Whether its packets are UDP's, which firewalls know: those of RoCE v2, but of a device in this process.
+    pub(super) fn sends_udp(&self) -> bool {
+        !self.sysfs.is_empty() && self.gid.is_some_and(|gid| gid.kind == GidKind::RoceV2)
+    }
+
     pub(super) fn device(&self) -> &str {
         &self.device
     }

@@ -185,7 +185,7 @@ fn a_missing_receive_is_status_13_where_it_is_not_waited_for() {
 /// A status as the endpoint tells it, on a way over RoCE v2.
 fn told(status: WcStatus) -> String {
     let end = |octet| format!("GID ::ffff:192.0.2.{octet} (index 3, RoCE v2, IPv4)");
-    let path = Path { service: Service::Rc, mtu_bytes: 256, is_roce_v2: true, own: end(1), theirs: end(2) };
+    let path = Path { service: Service::Rc, mtu_bytes: 256, sends_udp: true, own: end(1), theirs: end(2) };
     Error::Completion { message: Some(3), what: "sent", status, advice: path.advice(status) }.to_string()
 }
 
