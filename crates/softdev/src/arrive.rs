@@ -1,5 +1,6 @@
 //! Taking messages from a lane: what polling finds of receives.
 
+use std::ptr::NonNull;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
 use verbs::abi::*;
@@ -8,11 +9,13 @@ use crate::completion::blank_completion;
 use crate::copy::{Piece, Place, copy_small, scatter};
 use crate::deliver::is_at_or_after;
 use crate::device::{gid, lid};
-use crate::limits::GRH_BYTES;
+use crate::limits::{BOUNCE_BYTES, BOUNCES, GRH_BYTES};
 use crate::memory::{Access, locate};
 use crate::queue_pair::Qp;
 use crate::settings::{LinkLayer, link_layer};
-use crate::shared::{FLAG_GLOBAL, FLAG_IMM, FLAG_IN_SLOT, FLAG_WRITE, SLOT_PAYLOAD, Slot, SlotState};
+use crate::shared::{
+    FLAG_BOUNCED, FLAG_GLOBAL, FLAG_IMM, FLAG_IN_SLOT, FLAG_WRITE, SLOT_PAYLOAD, Slot, SlotState,
+};
 use crate::srq::Srq;
 use crate::wqe::Wqes;
 
@@ -172,9 +175,17 @@ impl Qp {
         let receive = wqes.load(which);
         let flags = slot.flags.load(Relaxed);
         let mut status = ibv_wc_status::from(slot.status.load(Relaxed));
-        if status == IBV_WC_SUCCESS && flags & FLAG_IN_SLOT != 0 {
+        if status == IBV_WC_SUCCESS && flags & (FLAG_IN_SLOT | FLAG_BOUNCED) != 0 {
             let elements = wqes.elements(which, receive.num_sge);
-            if !self.scatter_slot(elements, receive.num_sge, pd, slot) {
+            let is_there = match self.receiving.bounce(which) {
+                Some(bounce) if flags & FLAG_BOUNCED != 0 => {
+                    let is_there = self.scatter_bounced(elements, pd, slot, bounce);
+                    self.announce_taken(which.wrapping_add(1));
+                    is_there
+                }
+                _ => self.scatter_slot(elements, receive.num_sge, pd, slot),
+            };
+            if !is_there {
                 status = IBV_WC_LOC_PROT_ERR;
                 self.shared().fail();
             }
@@ -221,18 +232,53 @@ impl Qp {
         if !is_datagram && num_sge == 1 {
             return elements.next().is_some_and(|posted| self.fill_one(&posted, pd, payload, &bytes));
         }
+        self.scatter_payload(elements, pd, slot, Piece { addr: bytes.as_mut_ptr(), len: payload })
+    }
+
+    /// As [`scatter_slot`](Self::scatter_slot), from the lane's own memory.
+    #[inline(never)]
+    fn scatter_bounced(
+        &self,
+        elements: impl Iterator<Item = ibv_sge>,
+        pd: u32,
+        slot: &Slot,
+        bounce: NonNull<u8>,
+    ) -> bool {
+        let header_bytes = if self.ibv.qp_type == IBV_QPT_UD { GRH_BYTES as usize } else { 0 };
+        let len = (slot.byte_len.load(Relaxed) as usize).saturating_sub(header_bytes).min(BOUNCE_BYTES);
+        self.scatter_payload(elements, pd, slot, Piece { addr: bounce.as_ptr(), len })
+    }
+
+    /// Tells requesters every now and then that the messages before this one have been taken from the lane's own memory: who
+    /// posts receives seldom does not say it with them.
+    fn announce_taken(&self, n: u32) {
+        let taken = &self.shared().posted.taken;
+        if n.wrapping_sub(taken.load(Relaxed)) >= BOUNCES / 4 {
+            taken.store(n, Release);
+        }
+    }
+
+    /// Moves a payload to where the receive wants it, behind the header of a datagram.
+    fn scatter_payload(
+        &self,
+        elements: impl Iterator<Item = ibv_sge>,
+        pd: u32,
+        slot: &Slot,
+        payload: Piece,
+    ) -> bool {
+        let is_datagram = self.ibv.qp_type == IBV_QPT_UD;
+        let header_bytes = if is_datagram { GRH_BYTES as usize } else { 0 };
         let has_immediate = slot.flags.load(Relaxed) & FLAG_IMM != 0;
         let is_global = slot.flags.load(Relaxed) & FLAG_GLOBAL != 0;
         let source = slot.service_level.load(Relaxed) >> 4;
         let ends = is_global.then(|| [gid(source), gid(self.device)]);
         let class = slot.traffic_class.load(Relaxed);
-        let header = is_datagram.then(|| grh(payload as u64, has_immediate, class, ends));
+        let header = is_datagram.then(|| grh(payload.len as u64, has_immediate, class, ends));
         let header =
             header.as_ref().map(|header| Piece { addr: header.as_ptr().cast_mut(), len: header.len() });
-        let payload = Piece { addr: bytes.as_mut_ptr(), len: payload };
         let mut left = header_bytes + payload.len;
         let places = self.places(elements, pd, &mut left);
-        // SAFETY: header and payload live on this stack; every place is checked by `locate`.
+        // SAFETY: the header lives on this stack, and the payload there or in the own arena; every place is checked by `locate`.
         let copied = unsafe { scatter(header.into_iter().chain([payload]), places) };
         copied.is_ok() && left == 0
     }

@@ -12,96 +12,18 @@ use verbs::abi::*;
 use crate::arming::shown;
 use crate::arrive::grh;
 use crate::channel::notify;
-use crate::clock;
-use crate::copy::{Piece, Place, scatter, store_payload};
-use crate::device::{gid, is_group};
+use crate::copy::{Piece, Place, scatter};
+use crate::device::gid;
 use crate::host::{Host, agree};
 use crate::lane::PostedReceive;
-use crate::limits::GRH_BYTES;
+use crate::limits::{BOUNCE_BYTES, GRH_BYTES};
 use crate::memory::{Access, locate};
+use crate::message::{Datagram, Message, Payload};
 use crate::pool::{Pool, Refusal, Ticket};
-use crate::shared::{
-    FLAG_GLOBAL, FLAG_IMM, FLAG_IN_SLOT, FLAG_SOLICITED, FLAG_WRITE, SLOT_PAYLOAD, SharedQp, Slot, SlotSge,
-    SlotState,
-};
+use crate::shared::{SLOT_PAYLOAD, SharedQp, SlotSge, SlotState};
 use crate::sync::Cpu;
 use crate::target::Target;
 use crate::touching::touch;
-
-/// A message that is ready to be delivered.
-pub(crate) struct Message<'a> {
-    /// Where its payload is, in this process.
-    pub(crate) pieces: &'a [Piece],
-    /// Payload bytes.
-    pub(crate) bytes: u64,
-    /// Immediate data, network byte order.
-    pub(crate) imm: Option<u32>,
-    pub(crate) solicited: bool,
-    /// The sending queue pair.
-    pub(crate) src_qp: u32,
-    /// For a datagram.
-    pub(crate) datagram: Option<Datagram>,
-    /// The payload is in place already: an RDMA write.
-    pub(crate) written: bool,
-}
-
-impl Message<'_> {
-    /// Writes what the completion will say, and a payload that fits.
-    #[inline(always)]
-    pub(crate) fn describe(
-        &self,
-        shared: &SharedQp,
-        slot: &Slot,
-        bytes: u64,
-        status: ibv_wc_status,
-        in_slot: bool,
-    ) {
-        let message = self;
-        if in_slot {
-            // SAFETY: the pieces are readable: the requester located them for this message.
-            unsafe { store_payload(message.pieces, &slot.payload) };
-        }
-        let flag = |on: bool, flag: u8| if on { flag } else { 0 };
-        slot.byte_len.store(bytes as u32, Relaxed);
-        slot.imm.store(message.imm.unwrap_or(0), Relaxed);
-        slot.src_qp.store(message.src_qp, Relaxed);
-        slot.status.store(status as u8, Relaxed);
-        slot.flags.store(
-            flag(in_slot, FLAG_IN_SLOT)
-                | flag(message.imm.is_some(), FLAG_IMM)
-                | flag(message.solicited, FLAG_SOLICITED)
-                | flag(message.written, FLAG_WRITE)
-                | flag(message.datagram.is_some_and(|d| d.dgid.is_some()), FLAG_GLOBAL),
-            Relaxed,
-        );
-        if shared.stamped.load(Relaxed) != 0 {
-            slot.set_stamp(clock::now());
-        }
-        if let Some(datagram) = message.datagram {
-            slot.service_level.store(datagram.service_level | datagram.device << 4, Relaxed);
-            slot.traffic_class.store(datagram.traffic_class, Relaxed);
-        }
-    }
-}
-
-/// What a datagram carries besides.
-#[derive(Clone, Copy)]
-pub(crate) struct Datagram {
-    pub(crate) qkey: u32,
-    pub(crate) service_level: u8,
-    pub(crate) traffic_class: u8,
-    /// Number of the device that it is from.
-    pub(crate) device: u8,
-    /// Where it goes, for one with a global route header.
-    pub(crate) dgid: Option<ibv_gid>,
-}
-
-impl Datagram {
-    /// Whether it goes to a multicast group.
-    pub(crate) fn is_to_group(&self) -> bool {
-        self.dgid.as_ref().is_some_and(is_group)
-    }
-}
 
 /// How a delivery ended.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -186,7 +108,7 @@ impl Target {
             None if self.lane.credit_for(self.shared(), n).is_none() => return Delivery::NotReady,
             None => {}
         }
-        attempt.finish(n, message.bytes, IBV_WC_SUCCESS, false);
+        attempt.finish(n, message.bytes, IBV_WC_SUCCESS, Payload::Placed);
         self.announce(host, message.solicited);
         Delivery::Done
     }
@@ -234,7 +156,7 @@ impl Attempt<'_> {
         let n = lane.next();
         let Some(credit) = lane.credit_for(self.shared, n) else { return Delivery::NotReady };
         if bytes <= SLOT_PAYLOAD as u64 && credit.has_room(n, bytes) {
-            self.finish(n, bytes, IBV_WC_SUCCESS, true);
+            self.finish(n, bytes, IBV_WC_SUCCESS, Payload::InSlot);
             return Delivery::Done;
         }
         self.connected_checked(n)
@@ -243,7 +165,7 @@ impl Attempt<'_> {
     /// As [`connected`](Self::connected), after a look at the receive.
     #[inline(never)]
     fn connected_checked(&self, n: u32) -> Delivery {
-        self.end_connected(n, self.fill(self.target.lane.post(self.shared, n)))
+        self.end_connected(n, self.fill(n, self.target.lane.post(self.shared, n)))
     }
 
     /// As [`connected`](Self::connected), by a receive of a shared queue.
@@ -258,7 +180,7 @@ impl Attempt<'_> {
             Err(Refusal::Short) => return Delivery::TooLong,
         };
         self.target.lane.slot(n).index.store(ticket.index as u16, Relaxed);
-        let filled = self.fill(pool.receive(ticket.index));
+        let filled = self.fill(n, pool.receive(ticket.index));
         let is_used = !matches!(filled, Err(Misfit::Gone))
             && (self.is_reliable() || !matches!(filled, Err(Misfit::Short)));
         if !is_used {
@@ -282,10 +204,10 @@ impl Attempt<'_> {
         !posted.valid || self.message.bytes + header <= u64::from(posted.room)
     }
 
-    fn end_connected(&self, n: u32, filled: Result<bool, Misfit>) -> Delivery {
+    fn end_connected(&self, n: u32, filled: Result<Payload, Misfit>) -> Delivery {
         match filled {
-            Ok(in_slot) => {
-                self.finish(n, self.message.bytes, IBV_WC_SUCCESS, in_slot);
+            Ok(payload) => {
+                self.finish(n, self.message.bytes, IBV_WC_SUCCESS, payload);
                 Delivery::Done
             }
             Err(Misfit::Gone) => Delivery::NoAnswer,
@@ -293,29 +215,29 @@ impl Attempt<'_> {
             Err(misfit) => {
                 let (status, delivery) = misfit.told();
                 self.fail();
-                self.finish(n, 0, status, false);
+                self.finish(n, 0, status, Payload::Placed);
                 delivery
             }
         }
     }
 
-    /// Places a payload that a receive has room for, or finds that it fits in the slot: then true.
-    fn fill(&self, posted: PostedReceive<'_>) -> Result<bool, Misfit> {
+    /// Places the payload of message `n`, if the receive has room for it, or finds that it fits in the slot.
+    fn fill(&self, n: u32, posted: PostedReceive<'_>) -> Result<Payload, Misfit> {
         if !self.has_room(&posted) {
             return Err(Misfit::Short);
         }
         // Of a group the receiver knows only what its buffer says.
         let to_group = self.message.datagram.is_some_and(|datagram| datagram.is_to_group());
         if posted.valid && self.message.bytes <= SLOT_PAYLOAD as u64 && !to_group {
-            return Ok(true);
+            return Ok(Payload::InSlot);
         }
-        self.place(posted).map(|()| false)
+        self.place(n, posted, to_group)
     }
 
     /// Puts a message in the slot of a connection and shows it.
     #[inline]
-    fn finish(&self, n: u32, bytes: u64, status: ibv_wc_status, in_slot: bool) {
-        self.message.describe(self.shared, self.target.lane.slot(n), bytes, status, in_slot);
+    fn finish(&self, n: u32, bytes: u64, status: ibv_wc_status, payload: Payload) {
+        self.message.describe(self.shared, self.target.lane.slot(n), bytes, status, payload);
         self.target.lane.publish(self.shared, n);
     }
 
@@ -387,18 +309,18 @@ impl Attempt<'_> {
             }
             None => self.target.lane.post(self.shared, n),
         };
-        let (status, delivery, in_slot) = match self.fill(posted) {
-            Ok(in_slot) => (IBV_WC_SUCCESS, Delivery::Done, in_slot),
+        let (status, delivery, payload) = match self.fill(n, posted) {
+            Ok(payload) => (IBV_WC_SUCCESS, Delivery::Done, payload),
             Err(Misfit::Short) => return give_back(Delivery::TooLong),
             Err(Misfit::Gone) => return give_back(Delivery::NoAnswer),
             Err(misfit) => {
                 self.fail();
                 let (status, delivery) = misfit.told();
-                (status, delivery, false)
+                (status, delivery, Payload::Placed)
             }
         };
         let bytes = if delivery == Delivery::Done { self.message.bytes + GRH_BYTES } else { 0 };
-        self.message.describe(self.shared, slot, bytes, status, in_slot);
+        self.message.describe(self.shared, slot, bytes, status, payload);
         let done = SlotState::Done(n).encode();
         slot.state.compare_exchange(claimed, done, SeqCst, Relaxed).ok()?;
         // The mark goes on, never back: a slower requester may come after a faster one.
@@ -420,8 +342,9 @@ impl Attempt<'_> {
         }
     }
 
-    /// Scatters the payload to the memory that the receive names, after checking all of it.
-    fn place(&self, posted: PostedReceive<'_>) -> Result<(), Misfit> {
+    /// Scatters the payload of message `n` to the memory that the receive names, after checking all of it; what only the
+    /// owner has mapped it fills itself, unless the message is long.
+    fn place(&self, n: u32, posted: PostedReceive<'_>, to_group: bool) -> Result<Payload, Misfit> {
         let view = self.target.peer.view(&self.host.arena.view);
         let element = |shared: &SlotSge| {
             let sge = shared.load();
@@ -434,14 +357,18 @@ impl Attempt<'_> {
             let ends = d.dgid.map(|dgid| [gid(d.device), dgid]);
             grh(message.bytes, message.imm.is_some(), d.traffic_class, ends)
         });
-        let (mut room, mut elsewhere) = (0, false);
+        let (mut room, mut elsewhere, mut unmapped) = (0, false, false);
         for shared in posted.elements {
             let place = element(shared).ok_or(Misfit::Forbidden)?;
-            elsewhere |= matches!(place, Place::There { .. }) || self.target.peer.is_own();
+            unmapped |= matches!(place, Place::There { .. });
+            elsewhere |= unmapped || self.target.peer.is_own();
             room += place.bytes() as u64;
         }
         if room < message.bytes + header.map_or(0, |_| GRH_BYTES) {
             return Err(Misfit::Short);
+        }
+        if unmapped && posted.valid && !to_group && self.bounce(n) {
+            return Ok(Payload::Bounced);
         }
         if elsewhere {
             // Memory that may be unmapped as soon as it is deregistered: as in `one_sided`.
@@ -461,7 +388,21 @@ impl Attempt<'_> {
         // SAFETY: every place was just checked; the pieces are readable and the header lives until the end of this
         // function; a peer's arena stays mapped as long as `target` holds the peer.
         unsafe { scatter(pieces, places) }
+            .map(|()| Payload::Placed)
             .map_err(|errno| if errno == Errno::SRCH { Misfit::Gone } else { Misfit::Forbidden })
+    }
+
+    /// Puts the payload of message `n` in the lane's own memory; false where there is no room.
+    fn bounce(&self, n: u32) -> bool {
+        let message = self.message;
+        if self.target.pool.is_some() || message.bytes > BOUNCE_BYTES as u64 {
+            return false;
+        }
+        let Some(to) = self.target.lane.bounce(self.shared, n) else { return false };
+        let to = Place::Here(Piece { addr: to.as_ptr(), len: message.bytes as usize });
+        // SAFETY: the pieces are readable, as many bytes as the message has; so many are the lane's own there, whose mapping
+        // the target holds.
+        unsafe { scatter(message.pieces.iter().copied(), std::iter::once(to)) }.is_ok()
     }
 }
 

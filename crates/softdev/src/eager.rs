@@ -8,8 +8,8 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use verbs::abi::*;
 
 use crate::copy::{Piece, Place, store_wordwise};
-use crate::deliver::Message;
 use crate::memory::{Access, locate};
+use crate::message::{Message, Payload};
 use crate::own::Entry;
 use crate::queue_pair::Qp;
 use crate::send::SendQueue;
@@ -95,7 +95,7 @@ impl Qp {
             datagram: None,
             written: false,
         };
-        message.describe(shared, lane.slot(n), bytes, IBV_WC_SUCCESS, true);
+        message.describe(shared, lane.slot(n), bytes, IBV_WC_SUCCESS, Payload::InSlot);
         lane.publish(shared, n);
         target.announce(self.host, false);
         true

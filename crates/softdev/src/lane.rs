@@ -1,8 +1,10 @@
 //! A requester's end of a lane: where the next message goes, and what is known of the receives at the other end.
 
 use std::cell::Cell;
+use std::ptr::NonNull;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
+use crate::limits::BOUNCES;
 use crate::shared::{Credit, Post, SharedQp, Slot, SlotSge, SlotState, Slots, UNCHECKED};
 
 /// The lane of a queue pair of a peer. Its mapping is held by whoever holds the lane.
@@ -67,6 +69,12 @@ impl Lane {
         // SAFETY: as in `slot`.
         let (post, elements) = unsafe { self.slots.post(n) };
         PostedReceive::read(post, elements, shared.pd.load(Relaxed))
+    }
+
+    /// Where the payload of message `n` may go in the lane's own memory, if whatever was there has been taken.
+    pub(crate) fn bounce(&self, shared: &SharedQp, n: u32) -> Option<NonNull<u8>> {
+        let is_free = n.wrapping_sub(shared.posted.taken.load(Acquire)) < BOUNCES;
+        self.slots.bounce(n).filter(|_| is_free)
     }
 
     /// Number of the next message of a connection.

@@ -39,6 +39,11 @@ pub(crate) const MAX_INLINE: u32 = 512;
 pub(crate) const MAX_CQE: i32 = (1 << 22) - 1;
 /// Outstanding reads and atomics of a queue pair, in either role: what ConnectX adapters report.
 pub(crate) const MAX_RD_ATOMIC: u8 = 16;
+/// Longest message that goes by a lane's own memory where its receive is in memory that only its owner has mapped: two copies of
+/// so many bytes are faster than a system call.
+pub(crate) const BOUNCE_BYTES: usize = 4096;
+/// Messages of a lane that can be there at a time.
+pub(crate) const BOUNCES: u32 = 32;
 /// Global route header in front of every datagram (IBTA vol. 1, section 8.3).
 pub(crate) const GRH_BYTES: u64 = 40;
 /// `vendor_id`: what Soft-RoCE reports, since no vendor has made the device.

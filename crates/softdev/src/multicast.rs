@@ -17,10 +17,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use verbs::abi::*;
 
 use crate::arena::{Shared, View};
-use crate::deliver::{Delivery, Message};
+use crate::deliver::Delivery;
 use crate::device::{MULTICAST_LIDS, is_group, is_same_network};
 use crate::host::{Host, Peer, blocks};
 use crate::limits::{MEMBERS, QP_INDEX_BITS};
+use crate::message::Message;
 use crate::queue_pair::Qp;
 use crate::send::SendQueue;
 use crate::settings::{LinkLayer, link_layer};

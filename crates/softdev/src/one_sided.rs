@@ -13,10 +13,11 @@ use verbs::abi::*;
 
 use crate::arena::QUARANTINE;
 use crate::copy::{Piece, Place, read_to, write_in_order};
-use crate::deliver::{Delivery, Message};
+use crate::deliver::Delivery;
 use crate::foreign;
 use crate::host::Host;
 use crate::memory::{Access, REMOTE, is_in_arena, locate};
+use crate::message::Message;
 use crate::queue_pair::Qp;
 use crate::shared::SharedQp;
 use crate::target::{Target, index};

@@ -1,6 +1,7 @@
 //! The receive queue: posting, completing, flushing.
 
 use std::ffi::c_int;
+use std::ptr::NonNull;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicU32};
 
@@ -97,6 +98,7 @@ impl Receiving {
     /// Tells peers where the lane is.
     pub(crate) fn show(&self, posted: &Posted) {
         posted.credit.store(Credit::new(0, 0, 0).encode(), Relaxed);
+        posted.taken.store(0, Relaxed);
         posted.ring_offset.store(self.ring.offset, Relaxed);
         posted.ring_size.store(self.ring.size, Relaxed);
         posted.ring_stride.store(self.ring.stride, Relaxed);
@@ -110,6 +112,11 @@ impl Receiving {
     /// Gives the lane back.
     pub(crate) fn free(&self, arena: &Arena) {
         arena.free(self.ring.offset, self.ring.bytes());
+    }
+
+    /// Where the payload of message `n` is, if it went by the lane's own memory.
+    pub(crate) fn bounce(&self, n: u32) -> Option<NonNull<u8>> {
+        self.slots.bounce(n)
     }
 
     #[inline]
@@ -181,6 +188,7 @@ impl Qp {
         let credit = queue.add(room.map(|room| room.min(SLOT_PAYLOAD as u32) as u8), head);
         // In ERR nobody sends any more, but one may have begun: it must not take what is posted to be flushed.
         if !receiving.closed.load(Relaxed) {
+            self.shared().posted.taken.store(head, Release);
             self.shared().posted.credit.store(credit.encode(), Release);
         }
         Ok(())
@@ -273,6 +281,7 @@ impl Qp {
         receiving.head.store(tail, SeqCst);
         receiving.closed.store(false, SeqCst);
         self.shared().next.value.store(tail, SeqCst);
+        self.shared().posted.taken.store(tail, Relaxed);
         self.shared().posted.credit.store(Credit::new(tail, 0, 0).encode(), SeqCst);
     }
 

@@ -8,11 +8,12 @@ use verbs::abi::*;
 
 use crate::completion::Cq;
 use crate::copy::{Piece, Place};
-use crate::deliver::{Delivery, Message};
+use crate::deliver::Delivery;
 use crate::device::{Way, follow, port_word};
 use crate::flight::Flights;
 use crate::link::{Link, Ticks};
 use crate::memory::{Access, locate};
+use crate::message::Message;
 use crate::one_sided::Remote;
 use crate::own::Entry;
 use crate::queue_pair::Qp;

@@ -29,7 +29,7 @@ use verbs::abi::*;
 
 use crate::arena::{Shared, View};
 use crate::event::SharedContext;
-use crate::limits::{CONTEXTS, CQS, MAX_SGE, MAX_WR, MEMBERS, MRS, QPS};
+use crate::limits::{BOUNCE_BYTES, BOUNCES, CONTEXTS, CQS, MAX_SGE, MAX_WR, MEMBERS, MRS, QPS};
 use crate::link::SharedPort;
 use crate::memory::SharedMr;
 use crate::multicast::SharedMember;
@@ -37,7 +37,7 @@ use crate::multicast::SharedMember;
 /// "softdev1" in ASCII.
 pub(crate) const MAGIC: u64 = 0x3176_6564_7466_6f73;
 /// Version of this layout: processes of different versions do not see each other.
-pub(crate) const LAYOUT: u32 = 4;
+pub(crate) const LAYOUT: u32 = 5;
 
 /// Start of an arena.
 #[repr(C)]
@@ -116,6 +116,8 @@ pub(crate) struct Posted {
     pub(crate) pool_offset: AtomicU64,
     pub(crate) pool_size: AtomicU32,
     pub(crate) pool_stride: AtomicU32,
+    /// The messages before this one have been taken; it may be behind.
+    pub(crate) taken: AtomicU32,
 }
 
 /// How far requesters may go: the receives before `tail` are posted. The last `plain` of them have valid elements with
@@ -236,6 +238,8 @@ pub(crate) const FLAG_IN_SLOT: u8 = 1;
 pub(crate) const FLAG_IMM: u8 = 2;
 /// The sender asked for a solicited event.
 pub(crate) const FLAG_SOLICITED: u8 = 4;
+/// The payload is in the lane's own memory: see [`Slots::bounce`].
+pub(crate) const FLAG_BOUNCED: u8 = 32;
 /// It was an RDMA write with immediate data: the payload is elsewhere.
 pub(crate) const FLAG_WRITE: u8 = 8;
 /// A datagram with a global route header.
@@ -391,11 +395,21 @@ pub(crate) struct Ring {
 pub(crate) struct Slots {
     base: NonNull<u8>,
     posts: NonNull<u8>,
+    bounces: NonNull<u8>,
     mask: u32,
     stride: u32,
 }
 
 impl Slots {
+    /// Where the payload of message `n` goes, up to [`BOUNCE_BYTES`], if it goes by the lane's own memory. Only a lane with
+    /// posts has some.
+    #[inline]
+    pub(crate) fn bounce(self, n: u32) -> Option<NonNull<u8>> {
+        let at = (n % BOUNCES) as usize * BOUNCE_BYTES;
+        // SAFETY: `Ring::slots` has checked that so many bytes lie in the view.
+        (self.stride != 0).then(|| unsafe { self.bounces.add(at) })
+    }
+
     /// Their number, a power of two.
     #[inline]
     pub(crate) fn size(self) -> u32 {
@@ -440,6 +454,11 @@ impl Ring {
 
     /// Bytes of the whole.
     pub(crate) fn bytes(self) -> u64 {
+        self.lane_bytes() + if self.stride == 0 { 0 } else { u64::from(BOUNCES) * BOUNCE_BYTES as u64 }
+    }
+
+    /// Bytes of the slots and the posts.
+    pub(crate) fn lane_bytes(self) -> u64 {
         u64::from(self.size) * (size_of::<Slot>() as u64 + u64::from(self.stride))
     }
 
@@ -463,7 +482,8 @@ impl Ring {
         // Without posts, which nobody then looks at, some bytes that are there.
         let has_posts = self.stride != 0;
         let posts = if has_posts { view.at(self.offset + lane, self.bytes() - lane)? } else { base };
-        Some(Slots { base, posts, mask: self.size - 1, stride: self.stride })
+        let bounces = view.at(self.offset + self.lane_bytes(), self.bytes() - self.lane_bytes())?;
+        Some(Slots { base, posts, bounces, mask: self.size - 1, stride: self.stride })
     }
 }
 

@@ -60,7 +60,7 @@ impl Target {
         let unchanged = shared.generation.load(Relaxed) == generation;
         let slots = ring.slots(view).filter(|_| named && unchanged)?;
         let pool = if area.offset == 0 { None } else { Some(area.pool(view)?) };
-        view.populate(ring.offset, ring.bytes().min(POPULATED_MAX));
+        view.populate(ring.offset, ring.lane_bytes().min(POPULATED_MAX));
         // SAFETY: the slots lie in the arena of `peer` (or the own one), which stays mapped as long as the peer is held.
         let lane = unsafe { Lane::new(slots, shared) };
         let shared = NonNull::from(shared);
