@@ -61,7 +61,7 @@ pub const DEPARTURES: &[Theme] = &[
             ),
             (
                 "completions of before RESET stay: rxe_qp_reset() (rxe_qp.c) empties the work queues only",
-                &["behaviour::reset_forgets_completions"],
+                &["behaviour::reset_forgets_completions", "srq::a_pair_that_goes_gives_its_places_back"],
             ),
         ],
         at_times: &[(
