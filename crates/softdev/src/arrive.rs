@@ -213,6 +213,18 @@ impl Qp {
         }
     }
 
+    /// Bytes in front of a payload in the memory that a receive names: a datagram has a header there.
+    #[inline]
+    fn header_bytes(&self) -> usize {
+        if self.ibv.qp_type == IBV_QPT_UD { GRH_BYTES as usize } else { 0 }
+    }
+
+    /// Bytes of a payload as the requester says it.
+    #[inline]
+    fn payload_bytes(&self, slot: &Slot) -> usize {
+        (slot.byte_len.load(Relaxed) as usize).saturating_sub(self.header_bytes())
+    }
+
     /// Moves a payload from its slot to where the receive wants it; false where that is not allowed any more.
     #[inline]
     fn scatter_slot(
@@ -226,10 +238,8 @@ impl Qp {
         for (bytes, word) in bytes.chunks_exact_mut(8).zip(&slot.payload) {
             bytes.copy_from_slice(&word.load(Relaxed).to_ne_bytes());
         }
-        let is_datagram = self.ibv.qp_type == IBV_QPT_UD;
-        let header_bytes = if is_datagram { GRH_BYTES as usize } else { 0 };
-        let payload = (slot.byte_len.load(Relaxed) as usize).saturating_sub(header_bytes).min(SLOT_PAYLOAD);
-        if !is_datagram && num_sge == 1 {
+        let payload = self.payload_bytes(slot).min(SLOT_PAYLOAD);
+        if self.header_bytes() == 0 && num_sge == 1 {
             return elements.next().is_some_and(|posted| self.fill_one(&posted, pd, payload, &bytes));
         }
         self.scatter_payload(elements, pd, slot, Piece { addr: bytes.as_mut_ptr(), len: payload })
@@ -244,8 +254,7 @@ impl Qp {
         slot: &Slot,
         bounce: NonNull<u8>,
     ) -> bool {
-        let header_bytes = if self.ibv.qp_type == IBV_QPT_UD { GRH_BYTES as usize } else { 0 };
-        let len = (slot.byte_len.load(Relaxed) as usize).saturating_sub(header_bytes).min(BOUNCE_BYTES);
+        let len = self.payload_bytes(slot).min(BOUNCE_BYTES);
         self.scatter_payload(elements, pd, slot, Piece { addr: bounce.as_ptr(), len })
     }
 
@@ -266,14 +275,13 @@ impl Qp {
         slot: &Slot,
         payload: Piece,
     ) -> bool {
-        let is_datagram = self.ibv.qp_type == IBV_QPT_UD;
-        let header_bytes = if is_datagram { GRH_BYTES as usize } else { 0 };
+        let header_bytes = self.header_bytes();
         let has_immediate = slot.flags.load(Relaxed) & FLAG_IMM != 0;
         let is_global = slot.flags.load(Relaxed) & FLAG_GLOBAL != 0;
         let source = slot.service_level.load(Relaxed) >> 4;
         let ends = is_global.then(|| [gid(source), gid(self.device)]);
         let class = slot.traffic_class.load(Relaxed);
-        let header = is_datagram.then(|| grh(payload.len as u64, has_immediate, class, ends));
+        let header = (header_bytes > 0).then(|| grh(payload.len as u64, has_immediate, class, ends));
         let header =
             header.as_ref().map(|header| Piece { addr: header.as_ptr().cast_mut(), len: header.len() });
         let mut left = header_bytes + payload.len;

@@ -13,7 +13,7 @@ use verbs::abi::*;
 use crate::context::fail;
 use crate::queue_pair::{Qp, create};
 use crate::spin::{Guard, SpinLock};
-use crate::work::{INLINE, operations};
+use crate::work::{INLINE, list_of, operations};
 
 /// What is being built.
 pub(crate) struct Builder(SpinLock<Batch>);
@@ -304,7 +304,7 @@ unsafe extern "C" fn wr_set_sge(qp: *mut ibv_qp_ex, lkey: u32, addr: u64, length
 
 unsafe extern "C" fn wr_set_sge_list(qp: *mut ibv_qp_ex, num_sge: usize, sg_list: *const ibv_sge) {
     // SAFETY: the caller gives so many elements and has called wr_start for this queue pair.
-    unsafe { build(qp, |batch, _| batch.set_elements(slice(sg_list, num_sge))) };
+    unsafe { build(qp, |batch, _| batch.set_elements(list_of(sg_list, num_sge))) };
 }
 
 unsafe extern "C" fn wr_set_inline_data(qp: *mut ibv_qp_ex, addr: *mut c_void, length: usize) {
@@ -314,16 +314,7 @@ unsafe extern "C" fn wr_set_inline_data(qp: *mut ibv_qp_ex, addr: *mut c_void, l
 
 unsafe extern "C" fn wr_set_inline_data_list(qp: *mut ibv_qp_ex, num_buf: usize, list: *const ibv_data_buf) {
     // SAFETY: the caller gives so many buffers and has called wr_start for this queue pair.
-    unsafe { build(qp, |batch, _| batch.set_inline(slice(list, num_buf))) };
-}
-
-/// A list of the program's, which may be null where it is empty.
-///
-/// # Safety
-/// There are so many.
-unsafe fn slice<'a, T>(list: *const T, count: usize) -> &'a [T] {
-    // SAFETY: the caller vouches for them.
-    if count == 0 { &[] } else { unsafe { std::slice::from_raw_parts(list, count) } }
+    unsafe { build(qp, |batch, _| batch.set_inline(list_of(list, num_buf))) };
 }
 
 /// All functions, whatever was asked for, as mlx5 does.

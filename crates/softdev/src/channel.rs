@@ -72,13 +72,16 @@ pub(crate) fn detach(cq: *mut ibv_cq) {
     }
 }
 
+/// A pipe by which this process and its peers tell who sleeps: both ends, and its inode. Writing to it never waits.
+pub(crate) fn pipe() -> Result<(OwnedFd, OwnedFd, u64), Errno> {
+    let (reading, writing) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
+    rustix::io::ioctl_fionbio(&writing, true)?;
+    let inode = rustix::fs::fstat(&writing)?.st_ino;
+    Ok((reading, writing, inode))
+}
+
 pub(crate) unsafe extern "C" fn create_comp_channel(context: *mut ibv_context) -> *mut ibv_comp_channel {
-    let made = rustix::pipe::pipe_with(PipeFlags::CLOEXEC).and_then(|(reading, writing)| {
-        rustix::io::ioctl_fionbio(&writing, true)?;
-        let inode = rustix::fs::fstat(&writing)?.st_ino;
-        Ok((reading, writing, inode))
-    });
-    match made {
+    match pipe() {
         Ok((reading, writing, inode)) => {
             let ibv = ibv_comp_channel { context, fd: reading.into_raw_fd(), refcnt: 0 };
             let (queues, sleepers) = (Mutex::default(), AtomicUsize::new(0));

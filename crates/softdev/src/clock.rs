@@ -1,4 +1,4 @@
-//! The clock of completion time stamps.
+//! The clock of completion time stamps, and of imitated links.
 //!
 //! It is the kernel's `CLOCK_MONOTONIC` in nanoseconds: all processes of a host share it, so a requester can stamp what it
 //! completes for its peer, and a program can compare a stamp with its own readings. (Processes in time namespaces of

@@ -12,7 +12,6 @@ use std::time::Duration;
 use verbs::abi::*;
 
 mod blank;
-mod indexes;
 mod resize;
 
 pub(crate) use resize::resize_cq;
@@ -24,7 +23,8 @@ use crate::clock;
 use crate::context::{Ctx, fail};
 use crate::event::Kind;
 use crate::host::{Host, host};
-use crate::limits::MAX_CQE;
+use crate::indexes::Indexes;
+use crate::limits::{CQS, MAX_CQE};
 use crate::own::{Entry, Own};
 use crate::own_lock::OwnLock;
 use crate::polling::{Extended, Making};
@@ -383,6 +383,11 @@ pub(crate) unsafe extern "C" fn create_cq(
     unsafe { create(context, making, |_| ()) }
 }
 
+/// Entries of the table of completion queues in use.
+static INDEXES: Indexes<CQS> = Indexes::new();
+/// Handles, which no two queues share. 0 is none's: see `channel`.
+static HANDLES: AtomicU64 = AtomicU64::new(1);
+
 /// Makes a queue, which `install` gives the functions that it has.
 ///
 /// # Safety
@@ -397,9 +402,10 @@ pub(crate) unsafe fn create(
         return fail(libc::EINVAL);
     }
     let Ok(host) = host() else { return fail(libc::ENODEV) };
-    let Some((index, handle)) = indexes::take() else {
+    let Some(index) = INDEXES.take() else {
         return fail(libc::ENOMEM);
     };
+    let handle = HANDLES.fetch_add(1, Relaxed);
     // SAFETY: all-zero bytes are a valid ibv_cq_ex: integers, null pointers, absent functions, an unlocked mutex, an unused
     // condition.
     let mut ibv: ibv_cq_ex = unsafe { std::mem::zeroed() };
@@ -455,7 +461,7 @@ pub(crate) unsafe extern "C" fn destroy_cq(raw: *mut ibv_cq) -> c_int {
         std::thread::sleep(Duration::from_millis(1));
     }
     cq.ctx().events.leave(Kind::CompletionQueue, cq.index);
-    indexes::give_back(cq.index);
+    INDEXES.give_back(cq.index);
     // SAFETY: create_cq made it, and neither queue pairs nor the channel refer to it any more.
     drop(unsafe { Box::from_raw(raw.cast::<Cq>()) });
     0

@@ -15,13 +15,14 @@ use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use rustix::io::Errno;
-use rustix::pipe::PipeFlags;
 use verbs::abi::*;
 
 use crate::arena::{Shared, View};
+use crate::channel::pipe;
 use crate::completion::Cq;
 use crate::context::{Ctx, fail};
 use crate::host::{Host, Peer};
+use crate::indexes::Indexes;
 use crate::limits::CONTEXTS;
 use crate::queue_pair::Qp;
 use crate::shared::CONTEXTS_AT;
@@ -124,11 +125,7 @@ struct Object {
 }
 
 /// Entries of the table of contexts in use.
-static INDEXES: Mutex<[bool; CONTEXTS]> = Mutex::new([false; CONTEXTS]);
-
-fn indexes() -> MutexGuard<'static, [bool; CONTEXTS]> {
-    INDEXES.lock().unwrap_or_else(PoisonError::into_inner)
-}
+static INDEXES: Indexes<CONTEXTS> = Indexes::new();
 
 impl Events {
     /// Makes a pipe, and an entry that tells peers of it. Also gives the reading end, which programs poll.
@@ -136,15 +133,8 @@ impl Events {
     /// # Errors
     /// When there are no more descriptors, or as many contexts as there can be (`EMFILE`).
     pub(crate) fn new(host: &'static Host) -> io::Result<(Self, RawFd)> {
-        let (reading, writing) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
-        rustix::io::ioctl_fionbio(&writing, true)?;
-        let inode = rustix::fs::fstat(&writing)?.st_ino;
-        let index = {
-            let mut used = indexes();
-            let free = used.iter().position(|used| !used).ok_or(Errno::MFILE)?;
-            used[free] = true;
-            free as u32
-        };
+        let (reading, writing, inode) = pipe()?;
+        let index = INDEXES.take().ok_or(Errno::MFILE)?;
         let shared = host.arena.view.context(index);
         shared.lost.store(0, Relaxed);
         shared.inode.store(inode, Relaxed);
@@ -235,7 +225,7 @@ impl Events {
         self.host.forget_channel(self.writing.as_raw_fd(), self.inode);
         // SAFETY: `new` gave the descriptor up, and its context, which alone has it, is closed.
         drop(unsafe { OwnedFd::from_raw_fd(reading) });
-        indexes()[self.index as usize] = false;
+        INDEXES.give_back(self.index);
     }
 }
 

@@ -12,12 +12,14 @@
 //! between two processes; what cannot be carried out yet (receiver not ready, peer not there yet) stays with the requester
 //! and is tried again from whatever verb its process calls next.
 //!
-//! Memory that the device gave ([`Provider::alloc_buffer`]) is mapped by the peers; any other is reached by a system call.
+//! Memory that the device gave ([`Provider::alloc_buffer`]) is mapped by the peers. Any other is reached by a system call,
+//! and by messages of up to some kilobytes without one: through memory of the receiver's lane.
 //!
 //! # A map of the code
 //!
 //! * `limits`: what the device allows.
-//! * `arena`: the memory that a process shares; `shared`: what stands in it; `host`: how processes find each other.
+//! * `arena`: the memory that a process shares; `shared`: what stands in it; `indexes`: which entries are in use; `host`: how
+//!   processes find each other.
 //! * `memory`: memory regions and the check of every access; `reregister`: changing one; `on_demand`: advice on them;
 //!   `copy`: moving bytes; `foreign`: those of another process that are mapped nowhere else.
 //! * `deliver`: placing a `message` in a peer's lane: the heart; `lane`: the requester's end of it; `target`: the queue pair
@@ -60,6 +62,7 @@ mod extended;
 mod flight;
 mod foreign;
 mod host;
+mod indexes;
 mod lane;
 mod limits;
 mod link;

@@ -15,6 +15,7 @@ use std::time::Duration;
 use verbs::LinkModel;
 
 use crate::arena::Shared;
+use crate::clock;
 
 /// A point in time, or a time span: 64ths of a nanosecond of `CLOCK_MONOTONIC`. Good for nine years of uptime.
 #[derive(Clone, Copy, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
@@ -33,8 +34,7 @@ impl Ticks {
     /// Now.
     #[inline]
     pub(crate) fn now() -> Self {
-        let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-        Self::from_ns(now.tv_sec.cast_unsigned() * 1_000_000_000 + now.tv_nsec.cast_unsigned())
+        Self::from_ns(clock::now())
     }
 
     /// Whole nanoseconds from `since` to this; 0 where that is later.

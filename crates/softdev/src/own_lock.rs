@@ -15,8 +15,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, compiler_fence};
 
 use rustix::thread::MembarrierCommand;
 
-/// Turns of the waiting loop before the CPU is given away.
-const SPINS: u32 = 1000;
+use crate::spin::wait_for;
 
 /// Times in a row that a thread takes a fresh lock before it becomes its own; twice as many after each time that another
 /// thread has had it back.
@@ -92,7 +91,7 @@ impl<T> OwnLock<T> {
     #[inline]
     fn take(&self, thread: usize) {
         while self.held.compare_exchange_weak(false, true, Acquire, Relaxed).is_err() {
-            self.wait(&self.held);
+            wait_for(&self.held);
         }
         if self.own.load(Relaxed) != 0 {
             self.have_back();
@@ -124,19 +123,8 @@ impl<T> OwnLock<T> {
         // the process registered for it.
         let _ = rustix::thread::membarrier(MembarrierCommand::PrivateExpedited);
         while self.inside.load(Acquire) {
-            self.wait(&self.inside);
+            wait_for(&self.inside);
         }
-    }
-
-    #[cold]
-    fn wait(&self, until_clear: &AtomicBool) {
-        for _ in 0..SPINS {
-            if !until_clear.load(Relaxed) {
-                return;
-            }
-            std::hint::spin_loop();
-        }
-        std::thread::yield_now();
     }
 }
 

@@ -1,9 +1,9 @@
 //! Queue pairs: creation, state changes, failure.
 
 use std::ffi::c_int;
+use std::sync::PoisonError;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use std::sync::atomic::{AtomicU8, AtomicU32};
-use std::sync::{Mutex, PoisonError};
 
 use verbs::abi::*;
 use verbs::transition;
@@ -16,6 +16,7 @@ use crate::context::{Ctx, Pd, fail};
 use crate::device::{is_valid_route, port_word};
 use crate::event::Kind;
 use crate::host::{Host, host};
+use crate::indexes::Indexes;
 use crate::limits::{MAX_INLINE, MAX_RD_ATOMIC, MAX_SGE, MAX_WR, PORT, QP_INDEX_BITS, QPS};
 use crate::multicast;
 use crate::own_lock::OwnLock;
@@ -138,31 +139,8 @@ impl Qp {
     }
 }
 
-/// Entries of the table of queue pairs in use. Numbers come round as late as they can.
-static INDEXES: Mutex<Indexes> = Mutex::new(Indexes { used: Vec::new(), next: 0 });
-
-struct Indexes {
-    used: Vec<bool>,
-    next: usize,
-}
-
-impl Indexes {
-    fn take(&mut self) -> Option<u32> {
-        self.used.resize(QPS, false);
-        let index = (0..QPS).map(|i| (self.next + i) % QPS).find(|i| !self.used[*i])?;
-        self.used[index] = true;
-        self.next = index + 1;
-        Some(index as u32)
-    }
-
-    fn give_back(&mut self, index: u32) {
-        self.used[index as usize] = false;
-    }
-}
-
-fn indexes() -> std::sync::MutexGuard<'static, Indexes> {
-    INDEXES.lock().unwrap_or_else(PoisonError::into_inner)
-}
+/// Entries of the table of queue pairs in use.
+static INDEXES: Indexes<QPS> = Indexes::new();
 
 pub(crate) unsafe extern "C" fn create_qp(pd: *mut ibv_pd, init: *mut ibv_qp_init_attr) -> *mut ibv_qp {
     // SAFETY: the caller gives a live domain, live queues, and readable and writable attributes.
@@ -196,9 +174,9 @@ pub(crate) unsafe fn create(pd: *mut ibv_pd, init: &mut ibv_qp_init_attr, builde
     }
     let Ok(host) = host() else { return fail(libc::ENODEV) };
     host.tidy();
-    let Some(index) = indexes().take() else { return fail(libc::ENOMEM) };
+    let Some(index) = INDEXES.take() else { return fail(libc::ENOMEM) };
     let Some(receiving) = Receiving::new(&host.arena, &cap, srq) else {
-        indexes().give_back(index);
+        INDEXES.give_back(index);
         return fail(libc::ENOMEM);
     };
     // SAFETY: the caller gives a live domain.
@@ -221,8 +199,7 @@ pub(crate) unsafe fn create(pd: *mut ibv_pd, init: &mut ibv_qp_init_attr, builde
         host,
         shared: host.arena.view.qp(index),
         pd: domain.ibv.handle,
-        // SAFETY: a domain's context lives at least as long as the domain.
-        device: unsafe { Ctx::from(domain.ibv.context) }.device,
+        device: ctx.device,
         cap,
         sq_sig_all: init.sq_sig_all != 0,
         attr: SpinLock::new(ibv_qp_attr { cap, ..ibv_qp_attr::default() }),
@@ -308,7 +285,7 @@ pub(crate) unsafe extern "C" fn destroy_qp(raw: *mut ibv_qp) -> c_int {
     }
     qp.receiving.free(&qp.host.arena);
     qp.ctx().events.leave(Kind::QueuePair, qp.ibv.qp_num);
-    indexes().give_back(index(qp.ibv.qp_num));
+    INDEXES.give_back(index(qp.ibv.qp_num));
     // SAFETY: a queue pair's domain lives at least as long as the queue pair.
     unsafe { &*qp.ibv.pd.cast::<Pd>() }.children.fetch_sub(1, Relaxed);
     // SAFETY: create_qp made it, and no list holds it any more.

@@ -11,13 +11,13 @@ use crate::arena::{Arena, QUARANTINE};
 use crate::deliver::is_at_or_after;
 use crate::host::agree;
 use crate::limits::GRH_BYTES;
-use crate::memory::{Access, locate};
 use crate::own_lock::OwnLock;
 use crate::pool::Area;
 use crate::queue_pair::Qp;
-use crate::shared::{Credit, Posted, Ring, SLOT_PAYLOAD, Slot, SlotState, Slots, UNCHECKED};
+use crate::shared::{Credit, Posted, Ring, SLOT_PAYLOAD, Slot, SlotState, Slots};
 use crate::srq::Srq;
 use crate::timer::Instant;
+use crate::work::list_of;
 use crate::wqe::{Receive, Wqes};
 
 /// The receiving side of a queue pair.
@@ -175,12 +175,8 @@ impl Qp {
         if n.wrapping_sub(head) >= self.cap.max_recv_wr {
             return Err(libc::ENOMEM);
         }
-        let elements = if wr.num_sge == 0 {
-            &[]
-        } else {
-            // SAFETY: the caller vouches for the elements.
-            unsafe { std::slice::from_raw_parts(wr.sg_list, wr.num_sge as usize) }
-        };
+        // SAFETY: the caller vouches for the elements.
+        let elements = unsafe { list_of(wr.sg_list, wr.num_sge as usize) };
         let receive = self.write_post(n, wr.wr_id, elements);
         receiving.tail.store(n.wrapping_add(1), Release);
         let header = if self.ibv.qp_type == IBV_QPT_UD { GRH_BYTES as u32 } else { 0 };
@@ -198,17 +194,8 @@ impl Qp {
     #[inline]
     fn write_post(&self, n: u32, wr_id: u64, elements: &[ibv_sge]) -> Receive {
         // SAFETY: the posts lie in the own arena, which is never unmapped.
-        let (post, list) = unsafe { self.receiving.slots.post(n) };
-        let (mut room, mut valid) = (0_u64, true);
-        for (shown, sge) in list.iter().zip(elements) {
-            shown.store(sge);
-            room += u64::from(sge.length);
-            valid &= locate(&self.host.arena.view, None, self.pd, sge, Access::Scatter).is_some();
-        }
-        let room = u32::try_from(room).unwrap_or(u32::MAX);
-        let receive = Receive { wr_id, room, num_sge: elements.len() as u32, valid };
-        post.room.store(room, Relaxed);
-        post.num_sge.store(receive.num_sge | if valid { 0 } else { UNCHECKED }, Relaxed);
+        let post = unsafe { self.receiving.slots.post(n) };
+        let receive = Receive::show(wr_id, elements, post, &self.host.arena.view, self.pd);
         self.receiving.wqes.store(n, receive, elements);
         receive
     }

@@ -19,7 +19,7 @@ use crate::own::Entry;
 use crate::queue_pair::Qp;
 use crate::retry::Waiting;
 use crate::target::Target;
-use crate::work::{INLINE, Pieces, Task, Work};
+use crate::work::{INLINE, Pieces, Task, Work, list_of};
 
 /// What a queue pair's lock protects on the sending side.
 #[derive(Default)]
@@ -146,12 +146,8 @@ impl Qp {
         {
             return Err(libc::EINVAL);
         }
-        let elements = if wr.num_sge == 0 {
-            &[]
-        } else {
-            // SAFETY: the caller vouches for the elements.
-            unsafe { std::slice::from_raw_parts(wr.sg_list, wr.num_sge as usize) }
-        };
+        // SAFETY: the caller vouches for the elements.
+        let elements = unsafe { list_of(wr.sg_list, wr.num_sge as usize) };
         if inline
             && elements.iter().map(|e| u64::from(e.length)).sum::<u64>() > u64::from(self.cap.max_inline_data)
         {

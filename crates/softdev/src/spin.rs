@@ -29,7 +29,7 @@ impl<T, Flag: Atomic<Value = bool>> SpinLock<T, Flag> {
     #[inline]
     pub(crate) fn lock(&self) -> Guard<'_, T, Flag> {
         while self.held.compare_exchange_weak(false, true, Ordering::Acquire, Ordering::Relaxed).is_err() {
-            self.wait();
+            wait_for(&self.held);
         }
         Guard(self)
     }
@@ -60,17 +60,18 @@ impl<T, Flag: Atomic<Value = bool>> SpinLock<T, Flag> {
     pub(crate) unsafe fn held(&self) -> Guard<'_, T, Flag> {
         Guard(self)
     }
+}
 
-    #[cold]
-    fn wait(&self) {
-        for _ in 0..Flag::On::SPINS {
-            if !self.held.load(Ordering::Relaxed) {
-                return;
-            }
-            Flag::On::pause();
+/// Waits a while for a flag to be cleared.
+#[cold]
+pub(crate) fn wait_for<Flag: Atomic<Value = bool>>(flag: &Flag) {
+    for _ in 0..Flag::On::SPINS {
+        if !flag.load(Ordering::Relaxed) {
+            return;
         }
-        Flag::On::give_way();
+        Flag::On::pause();
     }
+    Flag::On::give_way();
 }
 
 impl<T, Flag: Atomic<Value = bool>> Deref for Guard<'_, T, Flag> {

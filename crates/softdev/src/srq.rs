@@ -11,11 +11,11 @@ use crate::context::{Ctx, Pd, fail};
 use crate::event::Kind;
 use crate::host::{Host, host};
 use crate::limits::{MAX_SGE, MAX_SRQS, MAX_WR};
-use crate::memory::{Access, locate};
 use crate::pool::{Area, Entry, Pool};
 use crate::queue_pair::Qp;
-use crate::shared::{Ring, UNCHECKED};
+use crate::shared::Ring;
 use crate::spin::SpinLock;
+use crate::work::list_of;
 use crate::wqe::{Receive, Wqes};
 
 /// A shared receive queue. What requesters see of it stands in this process's arena.
@@ -103,24 +103,11 @@ impl Srq {
         if !(0..=self.max_sge.cast_signed()).contains(&wr.num_sge) {
             return Err(libc::EINVAL);
         }
-        let elements = if wr.num_sge == 0 {
-            &[]
-        } else {
-            // SAFETY: the caller vouches for the elements.
-            unsafe { std::slice::from_raw_parts(wr.sg_list, wr.num_sge as usize) }
-        };
+        // SAFETY: the caller vouches for the elements.
+        let elements = unsafe { list_of(wr.sg_list, wr.num_sge as usize) };
         let index = queue.free.pop().ok_or(libc::ENOMEM)?;
-        let (post, list) = self.pool.post(index);
-        let (mut room, mut valid) = (0_u64, true);
-        for (shown, sge) in list.iter().zip(elements) {
-            shown.store(sge);
-            room += u64::from(sge.length);
-            valid &= locate(&self.host.arena.view, None, self.pd, sge, Access::Scatter).is_some();
-        }
-        let room = u32::try_from(room).unwrap_or(u32::MAX);
-        let receive = Receive { wr_id: wr.wr_id, room, num_sge: elements.len() as u32, valid };
-        post.room.store(room, Relaxed);
-        post.num_sge.store(receive.num_sge | if valid { 0 } else { UNCHECKED }, Relaxed);
+        let post = self.pool.post(index);
+        let receive = Receive::show(wr.wr_id, elements, post, &self.host.arena.view, self.pd);
         self.wqes.store(index, receive, elements);
         self.offer(queue, index);
         Ok(())

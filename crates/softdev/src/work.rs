@@ -221,6 +221,16 @@ impl Qp {
     }
 }
 
+/// A list of the program's, which may be null where it is empty.
+///
+/// # Safety
+/// There are so many, readable as long as the list is used.
+#[inline]
+pub(crate) unsafe fn list_of<'a, T>(list: *const T, count: usize) -> &'a [T] {
+    // SAFETY: the caller vouches for them.
+    if count == 0 { &[] } else { unsafe { std::slice::from_raw_parts(list, count) } }
+}
+
 /// The operations that a service has, a bit for each `IBV_WR_*` (man ibv_post_send).
 pub(crate) fn operations(service: ibv_qp_type) -> u32 {
     let datagram = 1 << IBV_WR_SEND | 1 << IBV_WR_SEND_WITH_IMM;

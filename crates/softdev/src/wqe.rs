@@ -7,7 +7,9 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use verbs::abi::ibv_sge;
 
-use crate::shared::{SlotSge, UNCHECKED};
+use crate::arena::View;
+use crate::memory::{Access, locate};
+use crate::shared::{Post, SlotSge, UNCHECKED};
 
 /// Posted receives by number, as many as a power of two. Written and read by different threads, but never the same one at
 /// a time: the queue's own counts say whose turn it is.
@@ -34,6 +36,30 @@ pub(crate) struct Receive {
     pub(crate) num_sge: u32,
     /// Whether all elements were valid when it was posted.
     pub(crate) valid: bool,
+}
+
+impl Receive {
+    /// Writes a receive of these elements down for the requesters, and says what it is.
+    #[inline]
+    pub(crate) fn show(
+        wr_id: u64,
+        elements: &[ibv_sge],
+        (post, list): (&Post, &[SlotSge]),
+        view: &View,
+        pd: u32,
+    ) -> Self {
+        let (mut room, mut valid) = (0_u64, true);
+        for (shown, sge) in list.iter().zip(elements) {
+            shown.store(sge);
+            room += u64::from(sge.length);
+            valid &= locate(view, None, pd, sge, Access::Scatter).is_some();
+        }
+        let room = u32::try_from(room).unwrap_or(u32::MAX);
+        let receive = Self { wr_id, room, num_sge: elements.len() as u32, valid };
+        post.room.store(room, Relaxed);
+        post.num_sge.store(receive.num_sge | if valid { 0 } else { UNCHECKED }, Relaxed);
+        receive
+    }
 }
 
 impl Wqes {
