@@ -1,6 +1,8 @@
 //! Addresses made from a received datagram (man ibv_create_ah_from_wc).
 
+use std::array;
 use std::ffi::c_int;
+use std::net::Ipv4Addr;
 
 use softdev::PROVIDER;
 use verbs::abi::*;
@@ -86,8 +88,10 @@ pub(crate) unsafe fn resolve_eth_l2(
 /// `context` is a live context of the device.
 unsafe fn route(context: *mut ibv_context, port: u8, header: &Header) -> Result<ibv_global_route, c_int> {
     let word = u32::from_be_bytes([header[0], header[1], header[2], header[3]]);
+    let ipv6 = |at: usize| array::from_fn(|i| header[at + i]);
+    let ipv4 = |at: usize| Ipv4Addr::from(array::from_fn(|i| header[at + i])).to_ipv6_mapped().octets();
     let (source, destination, hop_limit, traffic_class, is_roce_v2) = if is_ipv4(header) {
-        (mapped(&header[32..36]), mapped(&header[36..40]), header[28], header[21], true)
+        (ipv4(32), ipv4(36), header[28], header[21], true)
     } else if word >> 28 == 6 {
         let is_roce_v2 = match header[6] {
             UDP => true,
@@ -95,7 +99,7 @@ unsafe fn route(context: *mut ibv_context, port: u8, header: &Header) -> Result<
             _ => return Err(libc::EPROTONOSUPPORT),
         };
         let class = ((word >> 20) & 0xff) as u8;
-        (address(&header[8..24]), address(&header[24..40]), header[7], class, is_roce_v2)
+        (ipv6(8), ipv6(24), header[7], class, is_roce_v2)
     } else {
         return Err(libc::EPROTONOSUPPORT);
     };
@@ -134,20 +138,6 @@ fn checksum(header: &[u8]) -> u16 {
         sum = (sum & 0xffff) + (sum >> 16);
     }
     sum as u16
-}
-
-fn address(bytes: &[u8]) -> [u8; 16] {
-    let mut address = [0; 16];
-    address.copy_from_slice(bytes);
-    address
-}
-
-/// An address of IPv4 as one of IPv6 (RFC 4291, section 2.5.5.2).
-fn mapped(bytes: &[u8]) -> [u8; 16] {
-    let mut address = [0; 16];
-    address[10..12].copy_from_slice(&[0xff, 0xff]);
-    address[12..].copy_from_slice(bytes);
-    address
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use std::ffi::c_int;
 
 use softdev::PROVIDER;
+use softdev::more::query_gid_ex;
 use verbs::abi::*;
 
 use crate::refused::fail;
@@ -11,40 +12,6 @@ use crate::refused::fail;
 const SYSFS_IB_ROCE_V1: u32 = 0;
 /// The same for RoCE v2.
 const SYSFS_ROCE_V2: u32 = 1;
-
-/// `ibv_query_gid_ex`: the entry with its type, or an error number.
-pub(crate) unsafe fn query_gid_ex(
-    context: *mut ibv_context,
-    port: u32,
-    index: u32,
-    entry: *mut ibv_gid_entry,
-    flags: u32,
-    size: usize,
-) -> c_int {
-    if flags != 0 || size < size_of::<ibv_gid_entry>() {
-        return libc::EINVAL;
-    }
-    if let Some(query) = PROVIDER.query_gid_ex {
-        // SAFETY: the caller keeps the contract of the function of this name.
-        return unsafe { query(context, port, index, entry, flags, size) };
-    }
-    let (Ok(port_num), Ok(at)) = (u8::try_from(port), c_int::try_from(index)) else { return libc::EINVAL };
-    let (mut gid, mut attr) = (ibv_gid::default(), ibv_port_attr::default());
-    // SAFETY: the caller gives a live context; the structures are writable.
-    let found = unsafe {
-        (PROVIDER.query_port)(context, port_num, &raw mut attr) == 0
-            && (PROVIDER.query_gid)(context, port_num, at, &raw mut gid) == 0
-    };
-    if !found {
-        return libc::EINVAL;
-    }
-    let is_ethernet = attr.link_layer == IBV_LINK_LAYER_ETHERNET;
-    let gid_type = if is_ethernet { IBV_GID_TYPE_ROCE_V2 } else { IBV_GID_TYPE_IB };
-    let made = ibv_gid_entry { gid, gid_index: index, port_num: port, gid_type, ndev_ifindex: 0 };
-    // SAFETY: the caller gives a writable entry.
-    unsafe { entry.write(made) };
-    0
-}
 
 /// An entry of the table, or an error number.
 ///

@@ -22,13 +22,6 @@ pub(crate) unsafe fn reg_mr_iova2(
     unsafe { (PROVIDER.reg_mr)(pd, addr, length, access) }
 }
 
-/// `ibv_qp_to_qp_ex`: the same queue pair, if it was made with builders.
-pub(crate) unsafe fn qp_to_qp_ex(qp: *mut ibv_qp) -> *mut ibv_qp_ex {
-    let Some(convert) = PROVIDER.qp_to_qp_ex else { return std::ptr::null_mut() };
-    // SAFETY: the caller keeps the contract of the function of this name.
-    unsafe { convert(qp) }
-}
-
 /// `ibv_query_qp_data_in_order`: nothing is promised.
 pub(crate) unsafe fn data_in_order(_: *mut ibv_qp, _op: u32, _flags: u32) -> c_int {
     0

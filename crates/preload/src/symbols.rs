@@ -58,7 +58,7 @@ symbols! {
     ibv_query_port_speed(Context, u32, *mut u64) -> c_int = refused::query_port_speed;
     ibv_query_gid(Context, u8, c_int, Gid) -> c_int = PROVIDER.query_gid;
     ibv_query_gid_type(Context, u8, u32, *mut u32) -> c_int = gid::query_gid_type;
-    _ibv_query_gid_ex(Context, u32, u32, Entry, u32, usize) -> c_int = gid::query_gid_ex;
+    _ibv_query_gid_ex(Context, u32, u32, Entry, u32, usize) -> c_int = more::query_gid_ex;
     _ibv_query_gid_table(Context, Entry, usize, u32, usize) -> isize = gid::query_gid_table;
     ibv_query_pkey(Context, u8, c_int, *mut u16) -> c_int = PROVIDER.query_pkey;
     ibv_get_pkey_index(Context, u8, u16) -> c_int = gid::pkey_index;
@@ -106,7 +106,7 @@ symbols! {
 
     // Queue pairs.
     ibv_create_qp(Pd, *mut ibv_qp_init_attr) -> Qp = PROVIDER.create_qp;
-    ibv_qp_to_qp_ex(Qp) -> *mut ibv_qp_ex = memory::qp_to_qp_ex;
+    ibv_qp_to_qp_ex(Qp) -> *mut ibv_qp_ex = more::qp_to_qp_ex;
     ibv_modify_qp(Qp, *mut ibv_qp_attr, c_int) -> c_int = PROVIDER.modify_qp;
     ibv_query_qp(Qp, *mut ibv_qp_attr, c_int, *mut ibv_qp_init_attr) -> c_int = PROVIDER.query_qp;
     ibv_query_qp_data_in_order(Qp, u32, u32) -> c_int = memory::data_in_order;

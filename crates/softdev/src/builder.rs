@@ -396,7 +396,10 @@ pub(crate) unsafe extern "C" fn create_qp_ex(
 }
 
 /// The builders of a queue pair that was made with some, else null (`ibv_qp_to_qp_ex`).
-pub(crate) unsafe extern "C" fn qp_to_qp_ex(qp: *mut ibv_qp) -> *mut ibv_qp_ex {
+///
+/// # Safety
+/// As for libibverbs' function: a live queue pair of this device.
+pub unsafe extern "C" fn qp_to_qp_ex(qp: *mut ibv_qp) -> *mut ibv_qp_ex {
     // SAFETY: the caller gives a live queue pair of this device.
     let has_builders = unsafe { Qp::from(qp) }.builder.is_some();
     if has_builders { qp.cast() } else { std::ptr::null_mut() }

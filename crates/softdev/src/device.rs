@@ -244,7 +244,10 @@ fn gid_type() -> u32 {
 }
 
 /// `_ibv_query_gid_ex` (man ibv_query_gid_ex): no flags are defined, and the entry is as long as the caller knows it.
-pub(crate) unsafe extern "C" fn query_gid_ex(
+///
+/// # Safety
+/// As for libibverbs' function: a live context of this device and a writable entry.
+pub unsafe extern "C" fn query_gid_ex(
     context: *mut ibv_context,
     port: u32,
     index: u32,

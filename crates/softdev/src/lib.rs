@@ -101,8 +101,10 @@ pub use settings::{
     DEVICES_VARIABLE, LINK_LAYER_VARIABLE, LINK_VARIABLE, LinkLayer, MAX_DEVICES, Settings, settings,
 };
 
-/// Verbs that [`PROVIDER`] has no place for, since only programs of others use them.
+/// Verbs that [`PROVIDER`] has no place for, since only programs of others use them, or that it need not have.
 pub mod more {
+    pub use crate::builder::qp_to_qp_ex;
+    pub use crate::device::query_gid_ex;
     pub use crate::reregister::rereg_mr;
 }
 
