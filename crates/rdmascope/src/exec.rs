@@ -13,7 +13,7 @@ use std::process::{Command, ExitCode};
 use anyhow::{Context, bail, ensure};
 use clap::{Args, ValueEnum};
 use rdmascope_preload::LIBRARY;
-use softdev::{DEVICES_VARIABLE, LINK_LAYER_VARIABLE, MAX_DEVICES};
+use softdev::{DEVICES_VARIABLE, LINK_LAYER_VARIABLE, LINK_VARIABLE, MAX_DEVICES};
 use verbs::LinkModel;
 
 use crate::failure::Usage;
@@ -77,17 +77,14 @@ pub(crate) fn exec(arguments: &ExecArguments) -> anyhow::Result<ExitCode> {
     command.arg0(name).args(rest);
     command.env("LD_PRELOAD", preload(&library, env::var_os("LD_PRELOAD"))?);
     if let Some(layer) = arguments.link_layer {
-        let layer = match layer {
-            LinkLayer::Ethernet => "ethernet",
-            LinkLayer::Infiniband => "infiniband",
-        };
-        command.env(LINK_LAYER_VARIABLE, layer);
+        let value = layer.to_possible_value().context("clap has read it from one")?;
+        command.env(LINK_LAYER_VARIABLE, value.get_name());
     }
     if let Some(devices) = arguments.devices {
         command.env(DEVICES_VARIABLE, devices.to_string());
     }
     if let Some(link) = arguments.link {
-        command.env("RDMASCOPE_SOFTDEV_LINK", link.to_string());
+        command.env(LINK_VARIABLE, link.to_string());
     }
     let error = command.exec();
     Err(error).with_context(|| format!("cannot start {}", path.display()))

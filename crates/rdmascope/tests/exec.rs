@@ -5,9 +5,8 @@ mod support;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use rdmascope_preload::LIBRARY;
 use support::{PROGRAM, Scratch, finish, is_installed, skip};
-
-const LIBRARY: &str = "librdmascope_preload.so";
 
 /// The library as cargo has built it with the program.
 fn library() -> PathBuf {
