@@ -38,9 +38,8 @@ pub(crate) fn install(packages: &[(&str, &str)]) -> Result<()> {
         return Ok(());
     }
     let names: Vec<_> = missing.iter().map(|(name, _)| *name).collect();
-    let is_root = shell::output(&["id", "-u"])?.trim() == "0";
     ensure!(
-        is_root,
+        shell::is_root(),
         "some packages are missing: run `sudo apt-get install --no-install-recommends {}`",
         names.join(" ")
     );

@@ -1,8 +1,8 @@
-//! Two programs that talk to each other, with a limit on how long they may.
+//! Programs that are waited for, and two that talk to each other, with a limit on how long they may.
 
 use std::fs;
 use std::io::Read;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
@@ -13,7 +13,28 @@ const ENDS_WITHIN: Duration = Duration::from_secs(120);
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// A program that is killed when it is dropped.
-struct Running(Child);
+pub(crate) struct Running(pub(crate) Child);
+
+impl Running {
+    /// Its exit status, if it ends before a time.
+    pub(crate) fn ended_before(&mut self, end: Instant) -> Result<Option<ExitStatus>> {
+        loop {
+            if let Some(status) = self.0.try_wait()? {
+                return Ok(Some(status));
+            }
+            if Instant::now() > end {
+                return Ok(None);
+            }
+            std::thread::sleep(PAUSE);
+        }
+    }
+
+    /// Its exit status.
+    fn ended(&mut self) -> Result<ExitStatus> {
+        let status = self.ended_before(Instant::now() + ENDS_WITHIN)?;
+        status.with_context(|| format!("it ran for {} s", ENDS_WITHIN.as_secs()))
+    }
+}
 
 impl Drop for Running {
     fn drop(&mut self) {
@@ -32,19 +53,14 @@ pub(crate) fn pair(
     ends: bool,
 ) -> Result<String> {
     let mut server = Running(pinned(server, cpus[1]).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?);
-    let since = Instant::now();
-    while !listens(port) {
-        if let Some(status) = server.0.try_wait()? {
-            bail!("the server ended ({status}) before it listened");
-        }
-        if since.elapsed() > LISTENS_WITHIN {
-            bail!("the server does not listen on port {port}");
-        }
-        std::thread::sleep(PAUSE);
+    match listens_or_ends(&mut server, port)? {
+        Start::Listens => {}
+        Start::Ended(status) => bail!("the server ended ({status}) before it listened"),
+        Start::Neither => bail!("the server does not listen on port {port}"),
     }
     let text = printed(&mut pinned(client, cpus[0]), "the client")?;
     if ends {
-        ended(&mut server.0).context("the server does not end")?;
+        server.ended().context("the server does not end")?;
     }
     Ok(text)
 }
@@ -59,7 +75,7 @@ fn printed(command: &mut Command, name: &str) -> Result<String> {
     let mut child = Running(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?);
     let mut printed = child.0.stdout.take().context("a pipe that was asked for is not there")?;
     // Less than a pipe holds, so that nobody has to read while it runs.
-    let status = ended(&mut child.0).with_context(|| format!("{name} does not end"))?;
+    let status = child.ended().with_context(|| format!("{name} does not end"))?;
     let mut text = String::new();
     printed.read_to_string(&mut text)?;
     if !status.success() {
@@ -78,19 +94,31 @@ fn pinned(words: &[&str], cpu: &str) -> Command {
     command
 }
 
-fn ended(child: &mut Child) -> Result<std::process::ExitStatus> {
-    let since = Instant::now();
-    while since.elapsed() < ENDS_WITHIN {
-        if let Some(status) = child.try_wait()? {
-            return Ok(status);
+/// What came of the start of a server.
+pub(crate) enum Start {
+    Listens,
+    /// It ended before.
+    Ended(ExitStatus),
+    /// It has done neither in time.
+    Neither,
+}
+
+/// Waits until a server listens on a TCP port, or ends.
+pub(crate) fn listens_or_ends(server: &mut Running, port: u16) -> Result<Start> {
+    let end = Instant::now() + LISTENS_WITHIN;
+    while !listens(port) {
+        if let Some(status) = server.ended_before(Instant::now() + PAUSE)? {
+            return Ok(Start::Ended(status));
         }
-        std::thread::sleep(PAUSE);
+        if Instant::now() > end {
+            return Ok(Start::Neither);
+        }
     }
-    bail!("it ran for {} s", ENDS_WITHIN.as_secs())
+    Ok(Start::Listens)
 }
 
 /// Whether somebody listens on a TCP port, without disturbing them by a connection.
-pub(crate) fn listens(port: u16) -> bool {
+fn listens(port: u16) -> bool {
     let of = |path: &str| {
         let text = fs::read_to_string(path).unwrap_or_default();
         text.lines().any(|line| is_listener(line, port))

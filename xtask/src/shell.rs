@@ -49,6 +49,11 @@ pub(crate) fn works(words: &[&str]) -> bool {
     quiet.is_ok_and(|status| status.success())
 }
 
+/// Whether this is root, who alone may install packages.
+pub(crate) fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
 /// Where this program is. Asked for the first time when it starts: cargo may put another in its place while it runs, and
 /// then the kernel knows the old one as `... (deleted)`.
 pub(crate) fn program() -> Result<&'static Path> {

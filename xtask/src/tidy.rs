@@ -46,8 +46,7 @@ const BANNED: [(&str, &str, &[&str]); 6] = [
             "softdev/src/completion.rs",
             "baseline/src/link.rs",
             "bench/src/process/child.rs",
-            "xtask/src/parity/process.rs",
-            "xtask/src/programs/run.rs",
+            "xtask/src/process.rs",
         ],
     ),
 ];

@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use serde_json::Value;
 
 use super::process;
-use super::value::median;
+use crate::stats::median;
 
 /// Names for `--only`.
 pub(super) const NAMES: [&str; 2] = ["stamp", "report"];
@@ -36,11 +36,10 @@ pub(super) fn run(scratch: &Path, only: &str, broken: &mut Vec<String>) -> Resul
 
 /// What the ranks say that a time stamp costs them.
 fn stamp(scratch: &Path, broken: &mut Vec<String>) -> Result<()> {
-    let (program, mut stamps) = (process::built("rdmascope"), Vec::new());
+    let mut stamps = Vec::new();
     for run in 0..RUNS {
         let out = scratch.join(format!("stamp-{run}"));
-        let place = out.to_string_lossy().into_owned();
-        process::alone(&[&program, "lat", "send", "--local", "-s", "8", "-n", "1000", "--out", &place])?;
+        process::rdmascope(&["lat", "send", "--local", "-s", "8", "-n", "1000"], &out)?;
         let run: Value = serde_json::from_str(&fs::read_to_string(out.join("run.json"))?)?;
         let costs = run["overheads"].as_array().into_iter().flatten();
         stamps.extend(costs.filter_map(|overhead| overhead["stamp_ns"].as_f64()));
@@ -55,12 +54,11 @@ fn stamp(scratch: &Path, broken: &mut Vec<String>) -> Result<()> {
 
 /// The report of a run with ten million samples.
 fn report(scratch: &Path, broken: &mut Vec<String>) -> Result<()> {
-    let (program, out) = (process::built("rdmascope"), scratch.join("report"));
-    let place = out.to_string_lossy().into_owned();
+    let out = scratch.join("report");
     let iterations = format!("iterations={}", REPORT_SAMPLES / 2 / 4);
     let sizes = ["--set", "size_bytes=8,64,256,1024", "--set", "service=RC", "--set", "repetitions=1"];
-    let words = [&program, "run", "quick", "--set", &iterations, "--set", "bytes_max=1TiB", "--out", &place];
-    process::alone(&words.into_iter().chain(sizes).collect::<Vec<_>>())?;
+    let words = ["run", "quick", "--set", &iterations, "--set", "bytes_max=1TiB"];
+    process::rdmascope(&[&words[..], &sizes].concat(), &out)?;
     let samples: u64 = fs::read_dir(out.join("samples"))?
         .flatten()
         .filter_map(|e| e.metadata().ok())
@@ -68,7 +66,7 @@ fn report(scratch: &Path, broken: &mut Vec<String>) -> Result<()> {
         .sum();
     let file = scratch.join("report.html").to_string_lossy().into_owned();
     let start = Instant::now();
-    process::alone(&[&program, "report", &place, "-o", &file])?;
+    process::alone(&[&process::built("rdmascope"), "report", &out.to_string_lossy(), "-o", &file])?;
     let (seconds, bytes) = (start.elapsed().as_secs_f64(), fs::metadata(&file)?.len());
     println!("the report of {samples} samples takes {seconds:.2} s (at most {REPORT_S_MAX})");
     println!("and has {bytes} B (at most {REPORT_BYTES_MAX})");

@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use serde_json::Value;
 
 use super::process;
-use super::value::median;
+use crate::stats::median;
 
 /// Names for `--only`.
 pub(super) const NAMES: [&str; 2] = ["link-rate", "link-latency"];
@@ -78,13 +78,8 @@ fn latency(scratch: &Path, told_ns: f64, broken: &mut Vec<String>) -> Result<()>
 
 /// Runs a benchmark between this host's ranks and takes one figure of its one point.
 fn figure(scratch: &Path, words: &[&str], path: &str) -> Result<f64> {
-    let (program, out) = (process::built("rdmascope"), scratch.join("link"));
-    if out.exists() {
-        fs::remove_dir_all(&out)?;
-    }
-    let place = out.to_string_lossy().into_owned();
-    let all = [&[program.as_str()], words, &["--local", "--out", &place]].concat();
-    process::alone(&all)?;
+    let out = scratch.join("link");
+    process::rdmascope(&[words, &["--local"]].concat(), &out)?;
     let points = fs::read_to_string(out.join("points.jsonl"))?;
     let point: Value = serde_json::from_str(points.lines().next().context("no point was measured")?)?;
     let figure = point.pointer(path).and_then(Value::as_f64);

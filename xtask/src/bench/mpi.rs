@@ -1,6 +1,7 @@
 //! Open MPI's point-to-point calls over shared memory, by a program of ours (`pingpong.c`).
 
 use std::path::Path;
+use std::sync::OnceLock;
 
 use anyhow::{Context, Result};
 
@@ -25,7 +26,7 @@ pub(super) fn measure(program: &Path, test: &str, cpus: &[String; 2]) -> Result<
     // Its shared-memory transport is called vader in Open MPI 4 and sm since 5. Ranks are bound below.
     let transports = format!("self,{}", if version()? < 5 { "vader" } else { "sm" });
     let mut words = vec!["mpirun", "--bind-to", "none", "--mca", "pml", "ob1", "--mca", "btl", &transports];
-    if rustix::process::geteuid().is_root() {
+    if shell::is_root() {
         words.push("--allow-run-as-root");
     }
     for (rank, cpu) in cpus.iter().enumerate() {
@@ -38,9 +39,14 @@ pub(super) fn measure(program: &Path, test: &str, cpus: &[String; 2]) -> Result<
     read(&process::launcher(&words)?)
 }
 
-/// The first number of Open MPI's version.
+/// The first number of Open MPI's version, which is asked for once.
 fn version() -> Result<u32> {
-    read_version(&process::alone(&["mpirun", "--version"])?)
+    static VERSION: OnceLock<u32> = OnceLock::new();
+    if let Some(version) = VERSION.get() {
+        return Ok(*version);
+    }
+    let version = read_version(&process::alone(&["mpirun", "--version"])?)?;
+    Ok(*VERSION.get_or_init(|| version))
 }
 
 fn read_version(printed: &str) -> Result<u32> {

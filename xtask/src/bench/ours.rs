@@ -34,16 +34,8 @@ pub(super) fn measure(of: &Experiment, unit: Unit, cpus: &[String; 2], scratch: 
          service = \"RC\"\noperation = \"{operation}\"\nsize_bytes = 8\n"
     );
     fs::write(&plan, text)?;
-    if out.exists() {
-        fs::remove_dir_all(&out)?;
-    }
-    let words = [Path::new("run"), &plan, Path::new("--out"), &out].map(|word| word.to_string_lossy());
-    let cpus = format!("{},{}", cpus[0], cpus[1]);
-    let program = process::built("rdmascope");
-    let mut words: Vec<&str> =
-        [program.as_str()].into_iter().chain(words.iter().map(AsRef::as_ref)).collect();
-    words.extend(["--device", "softdev0", "--cpus", &cpus]);
-    process::alone(&words)?;
+    let words = ["run", &plan.to_string_lossy(), "--device", "softdev0", "--cpus", &cpus.join(",")];
+    process::rdmascope(&words, &out)?;
     read(&fs::read_to_string(out.join("points.jsonl"))?, unit)
 }
 

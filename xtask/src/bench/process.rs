@@ -2,15 +2,16 @@
 //! that ends.
 
 use std::convert::Infallible;
+use std::fs;
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::Command;
 use std::sync::OnceLock;
 
 use anyhow::{Context, Result, bail, ensure};
 use rustix::process::{Signal, getppid};
 
-use crate::parity::process;
-use crate::shell;
+use crate::{process, shell};
 
 /// The word of `cargo xtask bench` that makes it become another program: see [`start`].
 pub(super) const START: &str = "--start";
@@ -40,7 +41,17 @@ pub(super) fn alone(words: &[&str]) -> Result<String> {
     run(words, &first(words))
 }
 
-/// The same of a program that starts those of [`rank`] and has to get a word in while they poll.
+/// Runs rdmascope with some words; its record is left in a directory, where none of before stays.
+pub(super) fn rdmascope(words: &[&str], out: &Path) -> Result<()> {
+    if out.exists() {
+        fs::remove_dir_all(out)?;
+    }
+    let (program, place) = (built("rdmascope"), out.to_string_lossy());
+    alone(&[&[program.as_str()], words, &["--out", &place]].concat())?;
+    Ok(())
+}
+
+/// What a program prints that starts those of [`rank`] and has to get a word in while they poll.
 pub(super) fn launcher(words: &[&str]) -> Result<String> {
     let before = if is_first() { &BEFORE_THE_FIRST[..] } else { &[] };
     run(words, &[before, words].concat())

@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use super::plan::{Against, Bound, Goal, Row, Unit};
 use super::rounds::{Measured, Outcome, Sample};
-use super::value::median;
 use super::{place, process};
+use crate::stats::median;
 
 const HEAD: &str = "\
 # runs: those that count of all; the others were unstable: the cache line moved by more than 20 % around them, or rdmascope
@@ -68,7 +68,7 @@ fn table(out: &mut String, row: &Row, outcomes: &[Outcome]) {
 
 fn line(row: &Row, outcome: &Outcome, ours: &Outcome) -> String {
     let name = outcome.item.name;
-    let Some((middle, best)) = shown(outcome, row.unit) else {
+    let Some(shown) = shown(outcome, row.unit) else {
         let reason = match (outcome.failures.first(), outcome.unstable) {
             (Some(failure), _) => failure.clone(),
             (None, 0) => "it was not tried".to_owned(),
@@ -82,44 +82,50 @@ fn line(row: &Row, outcome: &Outcome, ours: &Outcome) -> String {
         "{name:<30} {:>6} {:>8.*} {:>8.*} {} {unit:<9}",
         format!("{}/{}", outcome.samples.len(), outcome.samples.len() + outcome.unstable),
         digits(row.unit),
-        middle / scale,
+        shown.median / scale,
         digits(row.unit),
-        best / scale,
+        shown.best / scale,
         if is_mean { 'm' } else { ' ' },
     );
-    let mut lines = in_lines(outcome);
-    let least = lines.iter().copied().reduce(f64::min);
-    let _ = match (median(&mut lines), least) {
-        (Some(middle), Some(best)) if row.unit == Unit::Latency => write!(text, " {middle:>8.2} {best:>6.2}"),
+    let _ = match in_lines(outcome) {
+        Some(Summary { median, best, .. }) if row.unit == Unit::Latency => {
+            write!(text, " {median:>8.2} {best:>6.2}")
+        }
         _ => write!(text, " {:>15}", ""),
     };
-    let ratios = Ratios::of(ours, outcome, row.unit);
-    if let Some(Ratios { median, best, pairs }) = ratios.filter(|_| ours.item.name != name) {
-        let _ = write!(text, "  {median:>8.2} {best:>6.2} {pairs:>6}");
+    let ratios = ratios(ours, outcome, row.unit);
+    if let Some(Summary { median, best, count }) = ratios.filter(|_| ours.item.name != name) {
+        let _ = write!(text, "  {median:>8.2} {best:>6.2} {count:>6}");
     }
     text
 }
 
-/// How ours compares with something.
+/// Of runs, or of the ratios of two things' runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Ratios {
-    /// Of the ratios within a round, and the best of them for us.
+struct Summary {
     median: f64,
+    /// The fastest of them.
     best: f64,
-    pairs: usize,
+    count: usize,
 }
 
-impl Ratios {
-    fn of(ours: &Outcome, other: &Outcome, unit: Unit) -> Option<Self> {
-        let in_a_round = |own: &Sample| {
-            let is_near = |it: &&Sample| it.round == own.round && place::is_same(it.line_ns, own.line_ns);
-            own.value.over(&other.samples.iter().find(is_near)?.value)
-        };
-        let mut ratios: Vec<f64> = ours.samples.iter().filter_map(in_a_round).collect();
-        let pairs = ratios.len();
-        let best = ratios.iter().copied().reduce(|a, b| better(unit, a, b))?;
-        Some(Self { median: median(&mut ratios)?, best, pairs })
+impl Summary {
+    /// `None` if there are no values.
+    fn of(values: impl Iterator<Item = f64>, unit: Unit) -> Option<Self> {
+        let mut values: Vec<f64> = values.collect();
+        let median = median(&mut values)?;
+        let best = if unit == Unit::Latency { values.first()? } else { values.last()? };
+        Some(Self { median, best: *best, count: values.len() })
     }
+}
+
+/// How ours compares with something: the ratios within a round.
+fn ratios(ours: &Outcome, other: &Outcome, unit: Unit) -> Option<Summary> {
+    let in_a_round = |own: &Sample| {
+        let is_near = |it: &&Sample| it.round == own.round && place::is_same(it.line_ns, own.line_ns);
+        own.value.over(&other.samples.iter().find(is_near)?.value)
+    };
+    Summary::of(ours.samples.iter().filter_map(in_a_round), unit)
 }
 
 /// A goal with what came of it, and whether it is missed.
@@ -132,25 +138,16 @@ fn verdict(row: &Row, goal: &Goal, outcomes: &[Outcome]) -> (String, bool) {
         Bound::Above(limit) => ("above", limit),
     };
     let (scale, unit) = scale(row.unit);
-    let (of, ratios) = match goal.against {
-        Against::Line => {
-            let mut lines = in_lines(ours);
-            let (pairs, best) = (lines.len(), lines.iter().copied().reduce(f64::min));
-            let ratios = median(&mut lines).zip(best).map(|(median, best)| Ratios { median, best, pairs });
-            (format!("{limit} cache lines"), ratios)
-        }
+    let (of, found) = match goal.against {
+        Against::Line => (format!("{limit} cache lines"), in_lines(ours)),
         Against::Item(name) => {
             let other = outcomes.iter().find(|outcome| outcome.item.name == name);
-            let ratios = other.and_then(|other| Ratios::of(ours, other, row.unit));
-            (if limit == 1.0 { name.to_owned() } else { format!("{limit} of {name}") }, ratios)
+            let found = other.and_then(|other| ratios(ours, other, row.unit));
+            (if limit == 1.0 { name.to_owned() } else { format!("{limit} of {name}") }, found)
         }
-        Against::Nothing => {
-            let best = shown(ours, row.unit);
-            let ratios = best.map(|(median, best)| Ratios { median, best, pairs: ours.samples.len() });
-            (format!("{} {unit}", limit / scale), ratios)
-        }
+        Against::Nothing => (format!("{} {unit}", limit / scale), shown(ours, row.unit)),
     };
-    let Some(Ratios { median, best, .. }) = ratios else {
+    let Some(Summary { median, best, .. }) = found else {
         return (format!("{wanted} {of}: not measured: no steady runs of both in one placement"), false);
     };
     let shown = if goal.against == Against::Nothing { scale } else { 1.0 };
@@ -174,20 +171,15 @@ fn samples(outcomes: &[Outcome]) -> impl Iterator<Item = &Sample> {
     outcomes.iter().flat_map(|outcome| &outcome.samples)
 }
 
-/// Each run's value in raw lines of that moment.
-fn in_lines(outcome: &Outcome) -> Vec<f64> {
-    outcome.samples.iter().filter_map(|sample| Some(sample.value.shown()? / sample.line_ns)).collect()
+/// The runs' latencies in raw lines of their moments.
+fn in_lines(outcome: &Outcome) -> Option<Summary> {
+    let in_lines = |sample: &Sample| Some(sample.value.shown()? / sample.line_ns);
+    Summary::of(outcome.samples.iter().filter_map(in_lines), Unit::Latency)
 }
 
-/// The median and the best of the runs.
-fn shown(outcome: &Outcome, unit: Unit) -> Option<(f64, f64)> {
-    let mut values: Vec<f64> = outcome.samples.iter().filter_map(|sample| sample.value.shown()).collect();
-    let best = values.iter().copied().reduce(|a, b| better(unit, a, b))?;
-    Some((median(&mut values)?, best))
-}
-
-fn better(unit: Unit, a: f64, b: f64) -> f64 {
-    if unit == Unit::Latency { a.min(b) } else { a.max(b) }
+/// The runs.
+fn shown(outcome: &Outcome, unit: Unit) -> Option<Summary> {
+    Summary::of(outcome.samples.iter().filter_map(|sample| sample.value.shown()), unit)
 }
 
 fn scale(unit: Unit) -> (f64, &'static str) {
@@ -231,9 +223,9 @@ mod tests {
         let ours: &[_] = &[(0, 50.0, 100.0), (1, 50.0, 120.0), (2, 250.0, 600.0)];
         let theirs: &[_] = &[(0, 55.0, 200.0), (1, 250.0, 900.0), (2, 250.0, 800.0)];
         let (_, outcomes) = measured(&[ours, theirs]);
-        let ratios = Ratios::of(&outcomes[0], &outcomes[1], Unit::Latency).unwrap();
-        assert_eq!(ratios, Ratios { median: 0.625, best: 0.5, pairs: 2 });
-        assert_eq!(Ratios::of(&outcomes[0], &outcomes[2], Unit::Latency), None);
+        let found = ratios(&outcomes[0], &outcomes[1], Unit::Latency).unwrap();
+        assert_eq!(found, Summary { median: 0.625, best: 0.5, count: 2 });
+        assert_eq!(ratios(&outcomes[0], &outcomes[2], Unit::Latency), None);
     }
 
     #[test]

@@ -2,6 +2,8 @@
 
 use anyhow::{Result, ensure};
 
+use crate::stats::median;
+
 /// A tool knows a median, a mean or both. The two are never compared with each other.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Value {
@@ -43,13 +45,6 @@ impl Value {
         let ratio = |own: Option<f64>, other: Option<f64>| Some(own? / other?);
         ratio(self.median, other.median).or_else(|| ratio(self.mean, other.mean))
     }
-}
-
-/// The median; of an even number of values the mean of the middle two. Sorts them.
-pub(super) fn median(values: &mut [f64]) -> Option<f64> {
-    values.sort_by(f64::total_cmp);
-    let lower = values.get(values.len().checked_sub(1)? / 2)?;
-    Some(f64::midpoint(*lower, values[values.len() / 2]))
 }
 
 #[cfg(test)]

@@ -13,7 +13,6 @@
 mod ours;
 mod perftest;
 mod plan;
-pub(crate) mod process;
 mod qperf;
 mod table;
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 
 use super::plan::{Part, Point, Quantity};
-use super::process;
+use crate::process;
 
 /// perftest's own.
 const PORT: u16 = 18515;

@@ -6,7 +6,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use anyhow::{Context, Result};
 
 use super::plan::{Point, Quantity};
-use super::process;
+use crate::process;
 
 /// qperf's own.
 const PORT: u16 = 19765;

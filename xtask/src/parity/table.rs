@@ -5,6 +5,7 @@ use std::fmt::Write;
 use anyhow::Result;
 
 use super::plan::{Part, Point, Quantity};
+use crate::stats::median;
 
 /// Repeated runs within this agree, and so do two programs.
 const AGREES: f64 = 0.03;
@@ -102,8 +103,7 @@ impl Summary {
     /// `None` if there are no runs.
     fn of(runs: &[f64], is_rate: bool) -> Option<Self> {
         let mut sorted = runs.to_vec();
-        sorted.sort_by(f64::total_cmp);
-        let median = median(&sorted)?;
+        let median = median(&mut sorted)?;
         if is_rate {
             sorted.reverse();
         }
@@ -116,12 +116,6 @@ impl Summary {
     fn is_steady(&self) -> bool {
         self.spread.is_some_and(|spread| spread <= AGREES)
     }
-}
-
-/// The median of sorted values.
-fn median(sorted: &[f64]) -> Option<f64> {
-    let lower = sorted.get(sorted.len().checked_sub(1)? / 2)?;
-    Some(f64::midpoint(*lower, sorted[sorted.len() / 2]))
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

@@ -3,34 +3,24 @@
 use std::fs::{self, File};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
 use super::plan::{Case, Kind};
 use super::verdict::Verdict;
-use crate::parity::process::listens;
+use crate::process::{self, Start};
 
 /// How long a case may take: ping-pongs that poll take turns where two CPUs have other work.
 const LIMIT: Duration = Duration::from_secs(90);
-/// How long a server may take until it listens.
-const LISTENS_WITHIN: Duration = Duration::from_secs(20);
 /// How long the other end may go on when one has failed.
 const GRACE: Duration = Duration::from_secs(10);
-const PAUSE: Duration = Duration::from_millis(5);
 
-/// A program that is killed when it is dropped: `exec` has become it.
+/// A program that runs: `exec` has become it.
 pub(super) struct Running {
-    child: Child,
+    process: process::Running,
     printed: PathBuf,
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
 }
 
 impl Running {
@@ -41,20 +31,12 @@ impl Running {
         command.arg("exec").args(device).arg("--").args(words);
         command.stdin(Stdio::null()).stdout(out.try_clone()?).stderr(out);
         let child = command.spawn().with_context(|| format!("cannot start {}", program.display()))?;
-        Ok(Self { child, printed })
+        Ok(Self { process: process::Running(child), printed })
     }
 
     /// Its exit status, if it ends before a time.
     pub(super) fn ended_before(&mut self, end: Instant) -> Result<Option<ExitStatus>> {
-        loop {
-            if let Some(status) = self.child.try_wait()? {
-                return Ok(Some(status));
-            }
-            if Instant::now() > end {
-                return Ok(None);
-            }
-            std::thread::sleep(PAUSE);
-        }
+        self.process.ended_before(end)
     }
 
     /// What it has printed.
@@ -110,17 +92,15 @@ impl Places {
     ) -> Result<Verdict> {
         let mut server = self.start(case, server, "server")?;
         let since = Instant::now();
-        while !listens(port) {
-            if let Some(status) = server.ended_before(Instant::now())? {
+        match process::listens_or_ends(&mut server.process, port)? {
+            Start::Listens => {}
+            Start::Ended(status) => {
                 return Ok(match server.verdict(&case.name, Some(status)) {
                     Verdict::Passes => Verdict::Fails("the server ends before it listens".to_owned()),
                     other => other,
                 });
             }
-            if since.elapsed() > LISTENS_WITHIN {
-                return Ok(Verdict::Fails("the server does not listen".to_owned()));
-            }
-            std::thread::sleep(PAUSE);
+            Start::Neither => return Ok(Verdict::Fails("the server does not listen".to_owned())),
         }
         let mut client = self.start(case, client, "client")?;
         let mut status = client.ended_before(since + LIMIT)?;
@@ -139,7 +119,7 @@ impl Places {
     }
 }
 
-/// The one that says more: what fails, then what is refused.
+/// The one that says more: what is refused, then what fails; of two that fail the client's.
 fn worse(verdicts: [Verdict; 2]) -> Verdict {
     let [client, server] = verdicts;
     match (&client, &server) {

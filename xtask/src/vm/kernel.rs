@@ -122,8 +122,7 @@ impl Package {
 
     /// The same after fetching apt's lists, which only root can.
     fn after_update() -> Result<Self> {
-        let is_root = shell::output(&["id", "-u"])?.trim() == "0";
-        ensure!(is_root, "apt does not know a package linux-image-amd64: run `sudo apt-get update`");
+        ensure!(shell::is_root(), "apt does not know a package linux-image-amd64: run `sudo apt-get update`");
         run_in(&shell::root(), &["apt-get", "update", "-qq"])?;
         Self::of_apt().context("apt does not know a package linux-image-amd64: only Debian has it")
     }
