@@ -42,7 +42,8 @@ again. There are three parts, with a table each, and a boot of the virtual machi
   --quick        one round of fewer points: what CI runs
   --rounds N     rounds at most (16; at least 3 are measured)
   --only WORD    only tests whose name has WORD in it, e.g. lat or ib_write
-  --device NAME  on this machine's device, without a virtual machine
+  --device NAME  on this machine's device, without a virtual machine: the counted and the timed part; the native one is
+                 softdev's whatever the device, and measured only by `--part native`
   --verbose      shows every run";
 
 /// How long the whole may take in the machine, in seconds.
@@ -87,10 +88,9 @@ pub(crate) fn run(words: impl Iterator<Item = String>) -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    let mut parts = Part::ALL.into_iter().filter(|part| options.part.is_none_or(|only| only == *part));
     let measured = match &options.device {
-        Some(device) => parts.try_for_each(|part| measure(&options, part, device)),
-        None => start(&options, parts, &words),
+        Some(device) => parts(&options).try_for_each(|part| measure(&options, part, device_of(part, device))),
+        None => start(&options, parts(&options), &words),
     };
     if let Err(error) = measured {
         eprintln!("xtask: parity: {error:#}");
@@ -102,7 +102,8 @@ pub(crate) fn run(words: impl Iterator<Item = String>) -> ExitCode {
 /// What CI runs: that each program gives each number. How near they are says little on a machine that others share.
 pub(crate) fn quick() -> Result<()> {
     let words = ["--quick".to_owned()];
-    start(&options(&words)?, Part::ALL.into_iter(), &words)
+    let options = options(&words)?;
+    start(&options, parts(&options), &words)
 }
 
 fn options(words: &[String]) -> Result<Options> {
@@ -127,6 +128,24 @@ fn options(words: &[String]) -> Result<Options> {
         }
     }
     Ok(options)
+}
+
+/// The parts that are asked for: beside a device that is named the native one only by its own name, since it runs on softdev.
+fn parts(options: &Options) -> impl Iterator<Item = Part> {
+    let is_asked_for = |part: &Part| match options.part {
+        Some(only) => only == *part,
+        None => options.device.is_none() || *part != Part::Native,
+    };
+    Part::ALL.into_iter().filter(is_asked_for)
+}
+
+/// The device of a part where one is named.
+fn device_of(part: Part, named: &str) -> &str {
+    if part != Part::Native || named.starts_with("softdev") {
+        return named;
+    }
+    eprintln!("xtask: parity: the native part is measured on {SOFTDEV}, not on {named}: it is softdev's");
+    SOFTDEV
 }
 
 /// Measures each part on the machine that it needs: inside a virtual one by running this program again there.
@@ -190,4 +209,28 @@ fn measure(options: &Options, part: Part, device: &str) -> Result<()> {
     let empty = rows.iter().filter(|row| row.is_empty()).count();
     ensure!(empty == 0, "{empty} points were not measured by both");
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The parts that words ask for, with the devices that they name.
+    fn asked(words: &str) -> Vec<(Part, Option<String>)> {
+        let words: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
+        let options = options(&words).unwrap();
+        let device = |part| options.device.as_deref().map(|named| device_of(part, named).to_owned());
+        parts(&options).map(|part| (part, device(part))).collect()
+    }
+
+    #[test]
+    fn the_native_part_is_measured_on_softdev_only() {
+        let on = |device: &str| Some(device.to_owned());
+        assert_eq!(asked("--quick"), Part::ALL.map(|part| (part, None)));
+        assert_eq!(asked("--device rxe0"), [Part::Counted, Part::Timed].map(|part| (part, on("rxe0"))));
+        assert_eq!(asked("--part timed --device rxe0"), [(Part::Timed, on("rxe0"))]);
+        assert_eq!(asked("--part native"), [(Part::Native, None)]);
+        assert_eq!(asked("--part native --device rxe0"), [(Part::Native, on(SOFTDEV))]);
+        assert_eq!(asked("--device softdev1 --part native"), [(Part::Native, on("softdev1"))]);
+    }
 }
