@@ -1,11 +1,14 @@
 //! The axes of an experiment: what is varied, and through which values.
 
+use std::iter::once;
+
 use measure::units;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use verbs::{BadLink, LinkModel};
+use verbs::{BadLink, GENERATIONS, LinkModel};
 
+use super::defaults::SIGNAL_RATE;
 use super::names::{hint_or_all, names_of};
 use super::text::Node;
 use crate::Error;
@@ -197,8 +200,9 @@ impl Reader<'_> {
 
     fn signal_rates(&self) -> Result<Vec<String>, Error> {
         let rates = self.each("text", |item| item.as_str().map(str::to_owned))?;
-        match rates.iter().find(|rate| !SIGNAL_RATES.contains(&rate.as_str())) {
-            Some(rate) => Err(self.unknown_value(rate, &SIGNAL_RATES)),
+        let known: Vec<&str> = once(SIGNAL_RATE).chain(GENERATIONS.map(|of| of.name)).collect();
+        match rates.iter().find(|rate| !known.contains(&rate.as_str())) {
+            Some(rate) => Err(self.unknown_value(rate, &known)),
             None => Ok(rates),
         }
     }
@@ -267,5 +271,3 @@ pub(super) const NO_LINK: &str = "none";
 const ACTIVE: &str = "active";
 /// As many RDMA Reads or atomics as the devices allow.
 const MAX: &str = "max";
-/// `native` leaves the link as it is; the others are the signal rates of InfiniBand (G2, and those that came later).
-const SIGNAL_RATES: [&str; 9] = ["native", "SDR", "DDR", "QDR", "FDR", "EDR", "HDR", "NDR", "XDR"];

@@ -167,4 +167,4 @@ const SIGNAL_INTERVAL_PING_PONG: u32 = 1;
 /// perftest's `--cq-mod` for bandwidth; less where the send queue is shorter.
 const SIGNAL_INTERVAL_STREAM: u32 = 100;
 /// The link as it is.
-const SIGNAL_RATE: &str = "native";
+pub(super) const SIGNAL_RATE: &str = "native";
