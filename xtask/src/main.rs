@@ -25,7 +25,7 @@ usage: cargo xtask COMMAND
             programs --quick and a quick run; nothing is skipped
   bench     the project's performance claims: softdev beside UCX, libfabric, Open MPI and the raw limits, as ratios measured
             side by side in one run (--help tells more)
-  parity    rdmascope beside perftest and qperf on rxe0, in one boot, as ratios (--help tells more)
+  parity    rdmascope beside perftest and qperf, as ratios: on rxe0, in two boots, and on softdev (--help tells more)
   programs  unmodified verbs programs on softdev, each compared with how it is expected to end (--help tells more)
   races     softdev's concurrent code under ThreadSanitizer and Miri, where Rust's nightly is installed (--help tells more)
   vm        runs a command in a virtual machine with a real kernel device, rxe0 (--help tells more)

@@ -28,7 +28,8 @@ pub const SCHEMA_VERSION: u32 = 1;
 /// Names are the same in plans, records and exports: `endpoint`, `service` (`RC`, `UC`, `UD`), `operation` (`send`, `send_imm`,
 /// `write`, `write_imm`, `read`, `fetch_add`, `compare_swap`), `size_bytes`, `direction` (`uni`, `bi`), `poll` (`busy`,
 /// `event`), `inline`, `signal_interval`, `mtu_bytes`, `signal_rate` (`native`, `SDR`, ...), and where a plan varies them
-/// `queue_pairs`, `sge`, `post_list`, `outstanding_reads` (a number or `max`), `setup` (`exchange`, `rdma_cm`).
+/// `queue_pairs`, `sge`, `post_list`, `outstanding_reads` (a number or `max`), `setup` (`exchange`, `rdma_cm`), `memory`
+/// (`device`, `process`), `link` (`none`, or what it is to be like: `4X FDR,latency=700ns`).
 pub type Axes = BTreeMap<String, Value>;
 
 /// `run.json`: everything about a run but its points.
