@@ -57,71 +57,38 @@ impl Machine for Loom {
 
 atomics!(Loom: AtomicBool => bool, AtomicU32 => u32, AtomicU64 => u64);
 
-/// A fault that a model must find: a machine whose light fence does nothing.
-pub(crate) struct NoLight<On>(On);
+/// A fault that a model must find: a machine some of whose fences do nothing.
+pub(crate) struct Without<On, const NO_LIGHT: bool, const NO_HEAVY: bool, const NO_FULL: bool>(On);
 
+/// One whose light fence does nothing.
+pub(crate) type NoLight<On> = Without<On, true, false, false>;
 /// One whose heavy fence does nothing.
-pub(crate) struct NoHeavy<On>(On);
-
-impl<On: Machine> Machine for NoLight<On> {
-    const SPINS: u32 = On::SPINS;
-
-    fn light() {}
-
-    fn heavy() {
-        On::heavy();
-    }
-
-    fn full() {
-        On::full();
-    }
-
-    fn pause() {
-        On::pause();
-    }
-
-    fn give_way() {
-        On::give_way();
-    }
-}
-
-impl<On: Machine> Machine for NoHeavy<On> {
-    const SPINS: u32 = On::SPINS;
-
-    fn light() {
-        On::light();
-    }
-
-    fn heavy() {}
-
-    fn full() {
-        On::full();
-    }
-
-    fn pause() {
-        On::pause();
-    }
-
-    fn give_way() {
-        On::give_way();
-    }
-}
-
+pub(crate) type NoHeavy<On> = Without<On, false, true, false>;
 /// One whose full fence does nothing.
-pub(crate) struct NoFull<On>(On);
+pub(crate) type NoFull<On> = Without<On, false, false, true>;
 
-impl<On: Machine> Machine for NoFull<On> {
+impl<On: Machine, const NO_LIGHT: bool, const NO_HEAVY: bool, const NO_FULL: bool> Machine
+    for Without<On, NO_LIGHT, NO_HEAVY, NO_FULL>
+{
     const SPINS: u32 = On::SPINS;
 
     fn light() {
-        On::light();
+        if !NO_LIGHT {
+            On::light();
+        }
     }
 
     fn heavy() {
-        On::heavy();
+        if !NO_HEAVY {
+            On::heavy();
+        }
     }
 
-    fn full() {}
+    fn full() {
+        if !NO_FULL {
+            On::full();
+        }
+    }
 
     fn pause() {
         On::pause();
