@@ -3,7 +3,7 @@
 use verbs::abi::*;
 
 use crate::rig::{Element, KEY_ZERO, op};
-use crate::{Bench, Node, QKEY, Send, Shape, Side, Tuning};
+use crate::{Bench, Node, QKEY, SERVICES, Send, Shape, Side, Tuning};
 
 const ONE_BEHIND: &str = "one byte behind";
 
@@ -94,7 +94,7 @@ pub(crate) fn sends_from_forbidden_memory_fail_on_ud(bench: &mut Bench) {
 
 /// The completion of a send says what is wrong.
 fn sends_are_named(bench: &mut Bench, named: Fault) {
-    for service in [IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD] {
+    for service in SERVICES {
         sends_fail(bench, service, &mut |fault, what, status| {
             assert!(fault != named || status == IBV_WC_LOC_PROT_ERR, "{what}: status {status}");
         });
@@ -161,7 +161,7 @@ pub(crate) fn receives_into_forbidden_memory_fail_on_ud(bench: &mut Bench) {
 }
 
 pub(crate) fn receives_into_forbidden_memory_are_protection_errors(bench: &mut Bench) {
-    for service in [IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD] {
+    for service in SERVICES {
         receives_fail(bench, service, &mut |what, status| {
             assert_eq!(status, IBV_WC_LOC_PROT_ERR, "{what}");
         });

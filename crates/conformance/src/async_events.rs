@@ -6,6 +6,7 @@ use std::time::Duration;
 use verbs::abi::*;
 
 use crate::rig::op;
+use crate::srq::Shared;
 use crate::{Bench, Node, Send, Shape, Side, Tuning};
 
 /// The next event: its number, its type and what it is about; or the error number.
@@ -246,8 +247,7 @@ pub(crate) fn an_overrun_queue_has_an_event(bench: &mut Bench) {
     let short = bench.near.call(op::CQ, &[4, 0]);
     let (cq, entries) = (short[1] as usize, short[2] as usize);
     let other = bench.near.cq(16);
-    let region = bench.near.region(pd, shape.bytes, IBV_ACCESS_LOCAL_WRITE);
-    let a = bench.near.side_with(&shape, pd, [cq, other], region);
+    let a = bench.near.side_on(&shape, pd, [cq, other]);
     let b = bench.far.side(&shape);
     bench.connect(&a, &b, &Tuning::default());
     for id in 0..entries as u64 {
@@ -283,18 +283,12 @@ pub(crate) fn a_sleeper_is_woken_by_a_peer(bench: &mut Bench) {
 /// A near end, and a far one that takes from a shared queue of this many receives.
 fn sharing(bench: &mut Bench, receives: u64) -> (Side, Side, usize) {
     nonblocking(&mut bench.far);
-    let shape = Shape::open(IBV_QPT_RC);
-    let pd = bench.far.pd();
-    let srq = bench.far.srq(pd, 16, 1);
-    let cqs = [bench.far.cq(64), bench.far.cq(64)];
-    let region = bench.far.region(pd, shape.bytes, shape.access);
-    let a = bench.near.side(&shape);
-    let b = bench.far.side_with(&Shape { srq: Some(srq), ..shape }, pd, cqs, region);
-    bench.connect(&a, &b, &Tuning::OPEN);
+    let shared = Shared::new(bench, IBV_QPT_RC, 1, &Tuning::OPEN);
     for id in 0..receives {
-        bench.far.receive_shared(srq, id, &[b.at(id as usize * 64, 64)]);
+        shared.post(bench, id, 64);
     }
-    (a, b, srq)
+    let (a, b) = shared.pairs[0];
+    (a, b, shared.srq)
 }
 
 /// Once, when fewer are left, until it is armed again (man ibv_modify_srq).

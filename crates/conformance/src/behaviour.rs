@@ -7,9 +7,7 @@ use verbs::abi::*;
 use crate::rig::op;
 use crate::shape::ids;
 use crate::states::Maker;
-use crate::{Bench, QKEY, Send, Shape, Tuning};
-
-const SERVICES: [ibv_qp_type; 3] = [IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD];
+use crate::{Bench, QKEY, SERVICES, Send, Shape, Tuning};
 
 /// States in which nothing can be sent.
 const BEFORE_RTS: [ibv_qp_state; 3] = [IBV_QPS_RESET, IBV_QPS_INIT, IBV_QPS_RTR];

@@ -46,7 +46,7 @@ pub(crate) fn rc_builds_every_operation(bench: &mut Bench) {
     node.build_reach(&a, 14, wr::READ, b.spot(12 << 10), &[], a.at(8192, 100));
     node.build_reach(&a, 15, wr::CMP_SWP, b.spot(8192), &[5, 7], a.at(9000, 8));
     node.build_reach(&a, 16, wr::FETCH_ADD, b.spot(8200), &[2], a.at(9008, 8));
-    assert_eq!(node.try_step(&a, wr::COMPLETE, &[]), 0);
+    node.step(&a, wr::COMPLETE, &[]);
     let found = node.wait(a.send_cq, 7);
     let seen: Vec<_> = found.iter().map(|wc| (wc.id, wc.status, wc.opcode)).collect();
     let opcodes = [
@@ -88,7 +88,7 @@ pub(crate) fn uc_builds_every_operation(bench: &mut Bench) {
     node.tag(&a, 4, IBV_SEND_SIGNALED);
     node.step(&a, wr::SEND_IMM, &[u64::from(8_u32.to_be())]);
     node.step(&a, wr::SGE, &a.at(800, 200));
-    assert_eq!(node.try_step(&a, wr::COMPLETE, &[]), 0);
+    node.step(&a, wr::COMPLETE, &[]);
     assert_eq!(ids(&node.wait(a.send_cq, 4)), [1, 2, 3, 4]);
     let received = bench.far.wait(b.receive_cq, 3);
     let seen: Vec<_> = received.iter().map(|wc| (wc.byte_len, wc.imm)).collect();
@@ -116,7 +116,7 @@ pub(crate) fn ud_builds_every_operation(bench: &mut Bench) {
     node.step(&a, wr::SEND_IMM, &[u64::from(77_u32.to_be())]);
     node.step(&a, wr::UD_ADDR, &[handle, u64::from(c.number), u64::from(QKEY)]);
     node.step(&a, wr::SGES, &[a.at(300, 20), a.at(320, 30)].concat());
-    assert_eq!(node.try_step(&a, wr::COMPLETE, &[]), 0);
+    node.step(&a, wr::COMPLETE, &[]);
     assert_eq!(ids(&node.wait(a.send_cq, 2)), [1, 2]);
     for (side, bytes, imm, first) in [(b, 300, 0, 0), (c, 50, 77, 300)] {
         let wc = bench.far.wait_one(side.receive_cq);
@@ -146,7 +146,7 @@ pub(crate) fn setters_say_what_is_sent(bench: &mut Bench) {
     node.step(&a, wr::INLINE, &[region, 64, 64]);
     node.step(&a, wr::SEND, &[]);
     node.fill(a.region, 0, 128, 6);
-    assert_eq!(node.try_step(&a, wr::COMPLETE, &[]), 0);
+    node.step(&a, wr::COMPLETE, &[]);
     assert_eq!(ids(&node.wait(a.send_cq, 5)), [1; 5]);
     let received = bench.far.wait(b.receive_cq, 4);
     assert_eq!(received.iter().map(|wc| wc.byte_len).collect::<Vec<_>>(), [128, 40, 24, 0]);
@@ -160,8 +160,7 @@ pub(crate) fn each_request_has_its_own_flags(bench: &mut Bench) {
     let channel = bench.far.channel();
     let node = &mut bench.far;
     let (pd, send_cq, cq) = (node.pd(), node.cq(16), node.cq_on(channel, 16));
-    let region = node.region(pd, 4096, IBV_ACCESS_LOCAL_WRITE);
-    let c = node.side_with(&Shape::of(IBV_QPT_RC), pd, [send_cq, cq], region);
+    let c = node.side_on(&Shape::of(IBV_QPT_RC), pd, [send_cq, cq]);
     let d = bench.near.building_side(&Shape::of(IBV_QPT_RC), DATAGRAM);
     bench.connect(&d, &c, &Tuning::default());
     bench.near.step(&a, wr::START, &[]);
@@ -171,7 +170,7 @@ pub(crate) fn each_request_has_its_own_flags(bench: &mut Bench) {
         bench.near.step(&a, wr::SEND, &[]);
         bench.near.step(&a, wr::SGE, &a.at(0, 8));
     }
-    assert_eq!(bench.near.try_step(&a, wr::COMPLETE, &[]), 0);
+    bench.near.step(&a, wr::COMPLETE, &[]);
     assert_eq!(ids(&bench.near.wait(a.send_cq, 2)), [1, 3]);
     assert_eq!(bench.far.wait(b.receive_cq, 4).len(), 4);
     // Solicited by the second of two requests.
@@ -181,7 +180,7 @@ pub(crate) fn each_request_has_its_own_flags(bench: &mut Bench) {
         bench.near.step(&d, wr::START, &[]);
         bench.near.tag(&d, 0, IBV_SEND_SIGNALED | flags);
         bench.near.step(&d, wr::SEND, &[]);
-        assert_eq!(bench.near.try_step(&d, wr::COMPLETE, &[]), 0);
+        bench.near.step(&d, wr::COMPLETE, &[]);
         bench.near.wait_one(d.send_cq);
         bench.far.wait_one(cq);
         assert_eq!(bench.far.is_ready(channel, if wakes { 5000 } else { 5 }), wakes);
@@ -200,7 +199,7 @@ pub(crate) fn nothing_is_executed_before_completion(bench: &mut Bench) {
     bench.near.quiet(a.send_cq, QUIET);
     bench.far.quiet(b.receive_cq, QUIET);
     assert_eq!(bench.far.word(b.region, 1024), 0);
-    assert_eq!(bench.near.try_step(&a, wr::COMPLETE, &[]), 0);
+    bench.near.step(&a, wr::COMPLETE, &[]);
     assert_eq!(ids(&bench.near.wait(a.send_cq, 2)), [1, 2]);
     assert_eq!(bench.far.wait_one(b.receive_cq).id, 7);
     assert_eq!(bench.far.word(b.region, 1024), 99);
@@ -219,7 +218,7 @@ pub(crate) fn an_aborted_batch_leaves_nothing(bench: &mut Bench) {
     bench.near.quiet(a.send_cq, QUIET);
     bench.near.step(&a, wr::START, &[]);
     bench.near.build_send(&a, 3, a.at(0, 16));
-    assert_eq!(bench.near.try_step(&a, wr::COMPLETE, &[]), 0);
+    bench.near.step(&a, wr::COMPLETE, &[]);
     assert_eq!(bench.near.wait_one(a.send_cq).id, 3);
     let wc = bench.far.wait_one(b.receive_cq);
     assert_eq!((wc.id, wc.byte_len), (7, 16));
@@ -247,7 +246,7 @@ pub(crate) fn an_error_refuses_the_whole_batch(bench: &mut Bench) {
         // The next batch knows nothing of it.
         node.step(&a, wr::START, &[]);
         node.build_send(&a, 4, a.at(0, 16));
-        assert_eq!(node.try_step(&a, wr::COMPLETE, &[]), 0);
+        node.step(&a, wr::COMPLETE, &[]);
         assert_eq!(node.wait_one(a.send_cq).id, 4);
         assert_eq!(bench.far.wait_one(b.receive_cq).byte_len, 16);
     }
@@ -287,7 +286,7 @@ pub(crate) fn batches_and_lists_keep_their_order(bench: &mut Bench) {
         bench.near.step(&a, wr::START, &[]);
         bench.near.build_send(&a, id, a.at(0, 1 + round as usize));
         bench.near.build_send(&a, id + 1, a.at(0, 11 + round as usize));
-        assert_eq!(bench.near.try_step(&a, wr::COMPLETE, &[]), 0);
+        bench.near.step(&a, wr::COMPLETE, &[]);
         bench.near.send(a.qp, Send::new(id + 2, &[a.at(0, 21 + round as usize)]));
     }
     assert_eq!(ids(&bench.near.wait(a.send_cq, 6)), [0, 1, 2, 10, 11, 12]);
@@ -309,7 +308,7 @@ pub(crate) fn another_thread_waits_for_its_turn(bench: &mut Bench) {
         let waiter = scope.spawn(|| other.build(sge));
         std::thread::sleep(Duration::from_millis(50));
         assert!(!waiter.is_finished(), "two threads build at once");
-        assert_eq!(bench.near.try_step(&a, wr::COMPLETE, &[]), 0);
+        bench.near.step(&a, wr::COMPLETE, &[]);
         assert_eq!(waiter.join().expect("the other thread"), 0);
     });
     assert_eq!(ids(&bench.near.wait(a.send_cq, 2)), [1, 2]);

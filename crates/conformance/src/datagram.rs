@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use verbs::abi::*;
 
-use crate::rig::{op, route_words};
+use crate::rig::{gid_of, op};
 use crate::{Bench, Node, PATIENCE, QKEY, Send, Shape, Side, Tuning};
 
 /// UDP header, base transport header, datagram header, integrity check (RoCE v2 annex; IBTA volume 1, section 9.2).
@@ -14,8 +14,7 @@ pub(crate) fn header_names_both_ends(bench: &mut Bench) {
     let (a, b) = bench.connected(&Shape::of(IBV_QPT_UD), &Tuning::default());
     let mut attr = bench.near.origin.route(b.gid);
     (attr.grh.traffic_class, attr.sl) = (0x5a, 3);
-    let words: Vec<u64> = std::iter::once(a.pd as u64).chain(route_words(&attr)).collect();
-    let handle = bench.near.call(op::AH, &words)[1] as usize;
+    let handle = bench.near.handle_by(a.pd, &attr);
     for (size, imm) in [(0, false), (5, false), (32, true), (1001, true)] {
         bench.far.receive(b.qp, 1, &[b.at(0, 4096)]);
         let request = Send::new(1, &[a.at(0, size)]).to(handle, b.number, QKEY);
@@ -24,7 +23,6 @@ pub(crate) fn header_names_both_ends(bench: &mut Bench) {
         assert_eq!((got.status, got.byte_len as usize), (IBV_WC_SUCCESS, size + 40));
         assert_eq!((got.src_qp, got.flags & IBV_WC_GRH), (a.number, IBV_WC_GRH));
         let header = bench.far.read(b.region, 0, 40);
-        let gid = |gid: [u64; 2]| [gid[0].to_be_bytes(), gid[1].to_be_bytes()].concat();
         if header[0] >> 4 != 6 {
             // RoCE v2 over IPv4: the last 20 bytes are the IPv4 header.
             assert_eq!(header[20] >> 4, 4, "neither an IPv6 nor an IPv4 header: {header:x?}");
@@ -38,8 +36,8 @@ pub(crate) fn header_names_both_ends(bench: &mut Bench) {
             0x1b => assert_eq!(length, RDMA_BYTES - 8 + padded, "payload length of {size} B"),
             other => panic!("next header {other}"),
         }
-        assert_eq!(header[8..24], gid(a.gid)[..], "source");
-        assert_eq!(header[24..40], gid(b.gid)[..], "destination");
+        assert_eq!(header[8..24], gid_of(a.gid), "source");
+        assert_eq!(header[24..40], gid_of(b.gid), "destination");
     }
 }
 
@@ -135,9 +133,8 @@ pub(crate) fn nobody_there_is_no_error(bench: &mut Bench) {
     let mut wrong = vec![(probe.handle, far_off), (probe.handle, b.number + 1), (probe.handle, 1)];
     // A device that looks for the port of a GID may say here already that there is none.
     let nowhere = bench.near.origin.route([b.gid[0], b.gid[1] ^ 0xff]);
-    let words: Vec<u64> = std::iter::once(a.pd as u64).chain(route_words(&nowhere)).collect();
-    if let [0, handle] = bench.near.call(op::AH, &words)[..] {
-        wrong.push((handle as usize, b.number));
+    if let Ok(handle) = bench.near.try_handle(a.pd, &nowhere) {
+        wrong.push((handle, b.number));
     }
     for (handle, number) in wrong {
         bench.near.send(a.qp, Send::new(1, &[a.at(0, 50)]).to(handle, number, QKEY));
@@ -329,7 +326,6 @@ pub(crate) fn routes_that_do_not_exist_are_refused(bench: &mut Bench) {
     for (what, change) in changes {
         let mut attr = bench.near.origin.route(gid);
         change(&mut attr);
-        let words: Vec<u64> = std::iter::once(pd as u64).chain(route_words(&attr)).collect();
-        assert_ne!(bench.near.errno(op::AH, &words), 0, "{what}");
+        assert!(bench.near.try_handle(pd, &attr).is_err(), "{what}");
     }
 }

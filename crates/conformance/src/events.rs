@@ -20,8 +20,7 @@ fn watched(bench: &mut Bench, service: ibv_qp_type, tuning: &Tuning) -> Watched 
     let channel = bench.near.channel();
     let pd = bench.near.pd();
     let cqs = [bench.near.cq_on(channel, 64), bench.near.cq_on(channel, 64)];
-    let region = bench.near.region(pd, shape.bytes, IBV_ACCESS_LOCAL_WRITE);
-    let a = bench.near.side_with(&shape, pd, cqs, region);
+    let a = bench.near.side_on(&shape, pd, cqs);
     let b = bench.far.side(&shape);
     bench.connect(&a, &b, tuning);
     Watched { channel, a, b }
@@ -309,8 +308,7 @@ pub(crate) fn destruction_waits_for_the_acknowledgement(bench: &mut Bench) {
     let channel = bench.near.channel();
     let pd = bench.near.pd();
     let cqs = [bench.near.cq_on(channel, 8), bench.near.cq(8)];
-    let region = bench.near.region(pd, 4096, IBV_ACCESS_LOCAL_WRITE);
-    let side = bench.near.side_with(&Shape::of(IBV_QPT_RC), pd, [cqs[1], cqs[0]], region);
+    let side = bench.near.side_on(&Shape::of(IBV_QPT_RC), pd, [cqs[1], cqs[0]]);
     bench.near.connect_to(&side, side.number, side.gid, &Tuning::default());
     bench.near.arm(side.receive_cq, false);
     bench.near.receive(side.qp, 1, &[side.at(0, 64)]);

@@ -39,7 +39,7 @@ mod wrapper;
 
 pub use bench::Bench;
 pub use node::{Node, PATIENCE};
-pub use shape::{QKEY, REMOTE, Remote, Send, Shape, Side, Tuning, Wc};
+pub use shape::{QKEY, REMOTE, Remote, SERVICES, Send, Shape, Side, Tuning, Wc, ids};
 pub use subject::Subject;
 
 use runner::Trial;
@@ -52,10 +52,15 @@ pub struct Case {
     pub run: fn(&mut Bench),
 }
 
-/// Runs the cases that the program's arguments select; ends the program.
+/// Runs those of the list that the program's arguments select; ends the program.
 pub fn run(subject: &Subject) -> ! {
-    let alone = CASES.iter().map(|case| trial(subject, case, false));
-    let across = CASES.iter().filter(|case| case.two_ends).map(|case| trial(subject, case, true));
+    run_cases(subject, CASES)
+}
+
+/// Runs those of some cases that the program's arguments select; ends the program.
+pub fn run_cases(subject: &Subject, cases: &'static [Case]) -> ! {
+    let alone = cases.iter().map(|case| trial(subject, case, false));
+    let across = cases.iter().filter(|case| case.two_ends).map(|case| trial(subject, case, true));
     runner::run(&alone.chain(across).collect::<Vec<_>>())
 }
 
@@ -69,6 +74,14 @@ fn trial(subject: &Subject, case: &'static Case, processes: bool) -> Trial {
         bench.close();
     };
     Trial { name: format!("{place}::{}", case.name), skipped, run: Box::new(run) }
+}
+
+/// Cases with two ends, by the names of their functions.
+#[macro_export]
+macro_rules! two_ends {
+    ($($case:ident)*) => {
+        &[$($crate::Case { name: stringify!($case), two_ends: true, run: $case }),*]
+    };
 }
 
 macro_rules! cases {

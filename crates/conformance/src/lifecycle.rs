@@ -28,8 +28,7 @@ pub(crate) fn a_domain_in_use_is_busy(bench: &mut Bench) {
 pub(crate) fn a_completion_queue_in_use_is_busy(bench: &mut Bench) {
     let node = &mut bench.near;
     let (pd, send_cq, receive_cq) = (node.pd(), node.cq(8), node.cq(8));
-    let region = node.region(pd, 4096, IBV_ACCESS_LOCAL_WRITE);
-    let side = node.side_with(&Shape::of(IBV_QPT_RC), pd, [send_cq, receive_cq], region);
+    let side = node.side_on(&Shape::of(IBV_QPT_RC), pd, [send_cq, receive_cq]);
     assert_eq!(node.errno(op::DESTROY_CQ, &[receive_cq as u64]), libc::EBUSY, "receives complete in it");
     assert_eq!(node.errno(op::DESTROY_CQ, &[send_cq as u64]), libc::EBUSY, "sends complete in it");
     assert_eq!(node.errno(op::DESTROY_QP, &[side.qp as u64]), 0);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use verbs::abi::*;
 
-use crate::rig::{op, route_words};
+use crate::rig::{gid_of, op};
 use crate::{Bench, Node, QKEY, Send, Shape, Side, Tuning};
 
 /// The number that datagrams to a group name.
@@ -32,9 +32,7 @@ fn handle(node: &mut Node, side: &Side, group: [u64; 2]) -> usize {
     if node.port().lid != 0 {
         route.dlid = op::GROUP_LID;
     }
-    let words: Vec<u64> = std::iter::once(side.pd as u64).chain(route_words(&route)).collect();
-    let [0, handle] = node.call(op::AH, &words)[..] else { panic!("create_ah of a group") };
-    handle as usize
+    node.handle_by(side.pd, &route)
 }
 
 fn datagram_side(node: &mut Node) -> Side {
@@ -158,8 +156,7 @@ pub(crate) fn the_header_names_the_group(bench: &mut Bench) {
         from.send(&mut bench.near, 1, bytes, QKEY);
         arrives(&mut bench.far, &side, 1, bytes, "a member");
         let header = bench.far.read(side.region, 0, 40);
-        let gid = |gid: [u64; 2]| [gid[0].to_be_bytes(), gid[1].to_be_bytes()].concat();
-        assert_eq!((&header[8..24], &header[24..]), (&gid(from.side.gid)[..], &gid(own)[..]));
+        assert_eq!((&header[8..24], &header[24..]), (&gid_of(from.side.gid)[..], &gid_of(own)[..]));
     }
     part(&mut bench.far, &[side], own);
 }

@@ -23,6 +23,21 @@ use far::Far;
 /// Nothing that a case waits for takes longer, however loaded the machine is.
 pub const PATIENCE: Duration = Duration::from_secs(20);
 
+/// A completion from the words of one, which that of a poll member by member lacks the last of.
+fn completion(w: &[u64]) -> Wc {
+    Wc {
+        id: w[0],
+        status: w[1] as u32,
+        opcode: w[2] as u32,
+        byte_len: w[3] as u32,
+        imm: u32::from_be(w[4] as u32),
+        qp: w[5] as u32,
+        src_qp: w[6] as u32,
+        flags: w[7] as u32,
+        slid: w.get(8).map_or(0, |slid| *slid as u16),
+    }
+}
+
 /// An end.
 pub struct Node {
     place: Place,
@@ -171,13 +186,19 @@ impl Node {
     #[track_caller]
     pub fn side(&mut self, shape: &Shape) -> Side {
         let pd = self.pd();
-        let (send_cq, receive_cq) = (self.cq(shape.entries), self.cq(shape.entries));
+        let cqs = [self.cq(shape.entries), self.cq(shape.entries)];
+        self.side_on(shape, pd, cqs)
+    }
+
+    /// A side with a region of its own.
+    #[track_caller]
+    pub fn side_on(&mut self, shape: &Shape, pd: usize, cqs: [usize; 2]) -> Side {
         let region = if shape.own_memory {
             self.own_region(pd, shape.bytes, shape.access)
         } else {
             self.region(pd, shape.bytes, shape.access)
         };
-        self.side_with(shape, pd, [send_cq, receive_cq], region)
+        self.side_with(shape, pd, cqs, region)
     }
 
     #[track_caller]
@@ -243,6 +264,11 @@ impl Node {
 
     #[track_caller]
     pub fn ready_to_receive(&mut self, side: &Side, number: u32, gid: [u64; 2], tuning: &Tuning) {
+        self.ready_to_receive_by(side, number, self.origin.route(gid), tuning);
+    }
+
+    #[track_caller]
+    pub fn ready_to_receive_by(&mut self, side: &Side, number: u32, route: ibv_ah_attr, tuning: &Tuning) {
         let attr = ibv_qp_attr {
             qp_state: IBV_QPS_RTR,
             path_mtu: tuning.mtu,
@@ -250,7 +276,7 @@ impl Node {
             rq_psn: tuning.psn,
             max_dest_rd_atomic: tuning.resources,
             min_rnr_timer: tuning.rnr_timer,
-            ah_attr: self.origin.route(gid),
+            ah_attr: route,
             ..ibv_qp_attr::default()
         };
         let connected = IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
@@ -289,9 +315,21 @@ impl Node {
     /// An address handle for the port of `gid`.
     #[track_caller]
     pub fn handle(&mut self, pd: usize, gid: [u64; 2]) -> usize {
-        let mut words = vec![pd as u64];
-        words.extend(route_words(&self.origin.route(gid)));
-        self.make(op::AH, &words)
+        self.handle_by(pd, &self.origin.route(gid))
+    }
+
+    /// An address handle of a route.
+    #[track_caller]
+    pub fn handle_by(&mut self, pd: usize, route: &ibv_ah_attr) -> usize {
+        self.try_handle(pd, route).expect("create_ah")
+    }
+
+    /// The same, or the error number.
+    #[track_caller]
+    pub fn try_handle(&mut self, pd: usize, route: &ibv_ah_attr) -> Result<usize, i32> {
+        let words: Vec<u64> = std::iter::once(pd as u64).chain(route_words(route)).collect();
+        let answer = self.call(op::AH, &words);
+        if answer[0] == 0 { Ok(answer[1] as usize) } else { Err(answer[0] as i32) }
     }
 
     /// Posts a list of sends: the error number and the position of the bad one.
@@ -355,17 +393,6 @@ impl Node {
         if answer[0] != 0 {
             return Err(answer[0] as i32);
         }
-        let completion = |w: &[u64]| Wc {
-            id: w[0],
-            status: w[1] as u32,
-            opcode: w[2] as u32,
-            byte_len: w[3] as u32,
-            imm: u32::from_be(w[4] as u32),
-            qp: w[5] as u32,
-            src_qp: w[6] as u32,
-            flags: w[7] as u32,
-            slid: w[8] as u16,
-        };
         Ok(answer[1..].chunks(WC_WORDS).map(completion).collect())
     }
 

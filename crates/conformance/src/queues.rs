@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use verbs::abi::*;
 
 use crate::rig::op;
-use crate::{Bench, PATIENCE, Send, Shape, Tuning};
+use crate::{Bench, PATIENCE, SERVICES, Send, Shape, Tuning, ids};
 
 /// Unsignalled sends give their places back when a signalled one behind them has been polled: a queue that is filled
 /// again and again in that way never refuses.
@@ -69,8 +69,7 @@ pub(crate) fn every_send_is_signaled_where_the_queue_says_so(bench: &mut Bench) 
         bench.far.receive(b.qp, id, &[b.at(0, 64)]);
         bench.near.send(a.qp, Send::new(id, &[a.at(0, 8)]).unsignaled());
     }
-    let ids: Vec<u64> = bench.near.wait(a.send_cq, 8).iter().map(|wc| wc.id).collect();
-    assert_eq!(ids, (0..8).collect::<Vec<_>>());
+    assert_eq!(ids(&bench.near.wait(a.send_cq, 8)), (0..8).collect::<Vec<_>>());
 }
 
 pub(crate) fn unsignaled_sends_do_not_complete(bench: &mut Bench) {
@@ -86,7 +85,7 @@ pub(crate) fn unsignaled_sends_do_not_complete(bench: &mut Bench) {
 }
 
 pub(crate) fn receive_queue_has_its_limit(bench: &mut Bench) {
-    for service in [IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD] {
+    for service in SERVICES {
         let shape = Shape { receives: 5, ..Shape::of(service) };
         let (a, b) = bench.connected(&shape, &Tuning::default());
         let handle = bench.near.handle(a.pd, b.gid);
@@ -116,9 +115,8 @@ pub(crate) fn lists_stop_at_the_bad_request(bench: &mut Bench) {
     let send = |id| Send::new(id, &[a.at(0, 8)]);
     let bad = Send::new(2, &[a.at(0, 1); MANY]);
     assert_eq!(bench.near.try_send(a.qp, &[send(0), send(1), bad, send(3)]), (libc::EINVAL, Some(2)));
-    let ids = |found: Vec<crate::Wc>| found.iter().map(|wc| wc.id).collect::<Vec<_>>();
-    assert_eq!(ids(bench.near.wait(a.send_cq, 2)), [0, 1]);
-    assert_eq!(ids(bench.far.wait(b.receive_cq, 2)), [0, 1]);
+    assert_eq!(ids(&bench.near.wait(a.send_cq, 2)), [0, 1]);
+    assert_eq!(ids(&bench.far.wait(b.receive_cq, 2)), [0, 1]);
     bench.near.quiet(a.send_cq, Duration::from_millis(2));
 }
 
@@ -156,8 +154,8 @@ pub(crate) fn completions_keep_the_order_of_posting(bench: &mut Bench) {
         bench.far.receive(b.qp, id, &[b.at(0, 2048)]);
     }
     let all: Vec<u64> = (0..64).collect();
-    assert_eq!(bench.near.wait(a.send_cq, 64).iter().map(|wc| wc.id).collect::<Vec<_>>(), all);
-    assert_eq!(bench.far.wait(b.receive_cq, 64).iter().map(|wc| wc.id).collect::<Vec<_>>(), all);
+    assert_eq!(ids(&bench.near.wait(a.send_cq, 64)), all);
+    assert_eq!(ids(&bench.far.wait(b.receive_cq, 64)), all);
 }
 
 /// A pair that is always busy does not keep the completions of another from being seen.
@@ -165,10 +163,9 @@ pub(crate) fn one_queue_serves_several_pairs_fairly(bench: &mut Bench) {
     let shape = Shape { receives: 64, sends: 64, entries: 1024, ..Shape::of(IBV_QPT_RC) };
     let pd = bench.far.pd();
     let cq = bench.far.cq(1024);
-    let region = bench.far.region(pd, shape.bytes, IBV_ACCESS_LOCAL_WRITE);
     let mut pairs = Vec::new();
     for _ in 0..3 {
-        let (a, b) = (bench.near.side(&shape), bench.far.side_with(&shape, pd, [cq, cq], region));
+        let (a, b) = (bench.near.side(&shape), bench.far.side_on(&shape, pd, [cq, cq]));
         bench.connect(&a, &b, &Tuning::default());
         pairs.push((a, b));
     }
@@ -203,8 +200,7 @@ pub(crate) fn one_queue_serves_several_pairs_fairly(bench: &mut Bench) {
 pub(crate) fn receives_do_not_starve_behind_sends(bench: &mut Bench) {
     let shape = Shape { receives: 600, sends: 64, ..Shape::of(IBV_QPT_RC) };
     let (pd, cq) = (bench.near.pd(), bench.near.cq(1024));
-    let region = bench.near.region(pd, shape.bytes, IBV_ACCESS_LOCAL_WRITE);
-    let a = bench.near.side_with(&shape, pd, [cq, cq], region);
+    let a = bench.near.side_on(&shape, pd, [cq, cq]);
     let b = bench.far.side(&shape);
     bench.connect(&a, &b, &Tuning::default());
     for id in 0..600 {
@@ -233,8 +229,7 @@ pub(crate) fn an_overrun_queue_says_so(bench: &mut Bench) {
     let (cq, entries) = (short[1] as usize, short[2] as usize);
     assert!((4..400).contains(&entries), "a queue of 4 has {entries} entries");
     let receive_cq = bench.near.cq(16);
-    let region = bench.near.region(pd, shape.bytes, IBV_ACCESS_LOCAL_WRITE);
-    let a = bench.near.side_with(&shape, pd, [cq, receive_cq], region);
+    let a = bench.near.side_on(&shape, pd, [cq, receive_cq]);
     let b = bench.far.side(&shape);
     bench.connect(&a, &b, &Tuning::default());
     assert!(!bench.near.is_alarmed(0));

@@ -5,7 +5,7 @@ use std::time::Duration;
 use verbs::abi::*;
 
 use crate::rig::op;
-use crate::{Bench, Remote, Send, Shape, Side, Tuning, Wc};
+use crate::{Bench, Remote, Send, Shape, Side, Tuning, Wc, ids};
 
 const SIZES: [usize; 13] = [1, 7, 8, 31, 64, 65, 511, 4095, 4096, 4097, 64 << 10, 8 << 20, (8 << 20) + 13];
 
@@ -180,8 +180,7 @@ pub(crate) fn immediates_and_sends_take_receives_in_turn(bench: &mut Bench) {
         let place = 1000 * wc.id as usize + if written { 20_000 } else { 0 };
         bench.far.check(b.region, place, 100, wc.id);
     }
-    let ids: Vec<u64> = bench.near.wait(a.send_cq, 9).iter().map(|wc| wc.id).collect();
-    assert_eq!(ids, (0..9).collect::<Vec<_>>());
+    assert_eq!(ids(&bench.near.wait(a.send_cq, 9)), (0..9).collect::<Vec<_>>());
 }
 
 pub(crate) fn an_immediate_waits_for_its_receive(bench: &mut Bench) {
@@ -193,8 +192,7 @@ pub(crate) fn an_immediate_waits_for_its_receive(bench: &mut Bench) {
     bench.near.send(a.qp, Send::read(3, &[a.at(1000, 200)], b.spot(0)));
     bench.near.quiet(a.send_cq, Duration::from_millis(20));
     bench.far.receive(b.qp, 9, &[]);
-    let ids: Vec<u64> = bench.near.wait(a.send_cq, 3).iter().map(|wc| wc.id).collect();
-    assert_eq!(ids, [1, 2, 3]);
+    assert_eq!(ids(&bench.near.wait(a.send_cq, 3)), [1, 2, 3]);
     assert_eq!(bench.far.wait_one(b.receive_cq).opcode, IBV_WC_RECV_RDMA_WITH_IMM);
     bench.far.check(b.region, 0, 200, 5);
     bench.near.check(a.region, 1000, 200, 5);
@@ -224,8 +222,7 @@ pub(crate) fn an_immediate_can_be_solicited(bench: &mut Bench) {
     let shape = Shape::open(IBV_QPT_RC);
     let (channel, pd) = (bench.far.channel(), bench.far.pd());
     let cq = bench.far.cq_on(channel, 64);
-    let region = bench.far.region(pd, shape.bytes, shape.access);
-    let b = bench.far.side_with(&shape, pd, [cq, cq], region);
+    let b = bench.far.side_on(&shape, pd, [cq, cq]);
     let a = bench.near.side(&shape);
     bench.connect(&a, &b, &Tuning::OPEN);
     bench.far.receive(b.qp, 1, &[]);

@@ -26,7 +26,7 @@ mod work;
 
 pub use extended::wr;
 pub use loan::Loan;
-pub use words::{attribute_words, route_words};
+pub use words::{attribute_words, gid_of, gid_words, route_words};
 pub use work::WC_WORDS;
 
 use words::{attributes, route};
@@ -223,8 +223,8 @@ impl Rig {
         let returned = unsafe {
             (self.provider.query_gid)(self.context, self.port, i32::from(self.gid_index), &raw mut gid)
         };
-        let half = |i: usize| u64::from_be_bytes(gid.raw[i..i + 8].try_into().expect("eight bytes"));
-        vec![u64::from(returned != 0), half(0), half(8)]
+        let [high, low] = gid_words(gid.raw);
+        vec![u64::from(returned != 0), high, low]
     }
 
     fn create_channel(&mut self) -> Vec<u64> {
@@ -293,23 +293,28 @@ impl Rig {
         }
     }
 
-    fn create_qp(&mut self, w: &[u64]) -> Vec<u64> {
-        let cap = ibv_qp_cap {
-            max_send_wr: w[4] as u32,
-            max_recv_wr: w[5] as u32,
-            max_send_sge: w[6] as u32,
-            max_recv_sge: w[7] as u32,
-            max_inline_data: w[8] as u32,
-        };
-        let mut init = ibv_qp_init_attr {
+    /// What a queue pair is asked for. Words: domain, queues for sends and receives, type, sends, receives, elements of each,
+    /// inline bytes, whether all sends are signalled, and perhaps a shared receive queue.
+    fn qp_init(&self, w: &[u64]) -> ibv_qp_init_attr {
+        ibv_qp_init_attr {
             qp_context: null_mut(),
             send_cq: self.queues[w[1] as usize],
             recv_cq: self.queues[w[2] as usize],
             srq: w.get(10).map_or(null_mut(), |srq| self.shared_queues[*srq as usize]),
-            cap,
+            cap: ibv_qp_cap {
+                max_send_wr: w[4] as u32,
+                max_recv_wr: w[5] as u32,
+                max_send_sge: w[6] as u32,
+                max_recv_sge: w[7] as u32,
+                max_inline_data: w[8] as u32,
+            },
             qp_type: w[3] as u32,
             sq_sig_all: w[9] as i32,
-        };
+        }
+    }
+
+    fn create_qp(&mut self, w: &[u64]) -> Vec<u64> {
+        let mut init = self.qp_init(w);
         // SAFETY: the domain and the queues are alive and the attributes are writable.
         let qp = unsafe { (self.provider.create_qp)(self.domains[w[0] as usize], &raw mut init) };
         let mut answer = made(&mut self.pairs, qp);

@@ -109,8 +109,19 @@ fn attempt(trial: &Trial, before: &Tally, total: Instant) -> Outcome {
 /// Replaces this program, whatever its threads wait for. Its files are closed, so the devices learn of it.
 fn start_anew(so_far: &str) -> ! {
     crate::node::abandon();
-    let program = std::env::current_exe().expect("a program knows itself");
-    let why = Command::new(program).args(std::env::args_os().skip(1)).env(RESUMED_VARIABLE, so_far).exec();
+    let why = again().env(RESUMED_VARIABLE, so_far).exec();
     eprintln!("the cases after it are not run: the program cannot start anew: {why}");
     std::process::abort();
+}
+
+/// This program, to be started once more.
+pub fn this_program() -> Command {
+    Command::new(std::env::current_exe().expect("a program knows itself"))
+}
+
+/// This program with its arguments, to take its place: with another environment, which a device reads once.
+pub fn again() -> Command {
+    let mut again = this_program();
+    again.args(std::env::args_os().skip(1));
+    again
 }

@@ -66,6 +66,9 @@ pub struct Send {
     pub elements: Vec<Element>,
 }
 
+/// The services that every device has.
+pub const SERVICES: [ibv_qp_type; 3] = [IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD];
+
 /// What a queue pair is made with.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {

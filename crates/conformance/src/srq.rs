@@ -6,15 +6,15 @@ use std::time::Duration;
 use verbs::abi::*;
 
 use crate::rig::op;
-use crate::{Bench, QKEY, Send, Shape, Side, Tuning};
+use crate::{Bench, QKEY, SERVICES, Send, Shape, Side, Tuning, ids};
 
 /// Bytes of a receive: the largest message here, and the header that a datagram has in front.
 const ROOM: usize = 2048 + 40;
 
 /// Far ends that take from one queue, each with a near end.
-struct Shared {
-    srq: usize,
-    pairs: Vec<(Side, Side)>,
+pub(crate) struct Shared {
+    pub(crate) srq: usize,
+    pub(crate) pairs: Vec<(Side, Side)>,
     /// Of the near end, for datagrams.
     handle: usize,
     header: usize,
@@ -22,7 +22,8 @@ struct Shared {
 
 impl Shared {
     /// So many pairs, connected, whose far ends complete in one queue.
-    fn new(bench: &mut Bench, service: ibv_qp_type, pairs: usize, tuning: &Tuning) -> Self {
+    #[track_caller]
+    pub(crate) fn new(bench: &mut Bench, service: ibv_qp_type, pairs: usize, tuning: &Tuning) -> Self {
         let shape = Shape { sends: 64, entries: 256, bytes: 64 * ROOM, ..Shape::open(service) };
         let pd = bench.far.pd();
         let srq = bench.far.srq(pd, 32, 2);
@@ -43,7 +44,7 @@ impl Shared {
 
     /// Posts a receive of `len` bytes at the place of its identifier.
     #[track_caller]
-    fn post(&self, bench: &mut Bench, id: u64, len: usize) {
+    pub(crate) fn post(&self, bench: &mut Bench, id: u64, len: usize) {
         let b = self.pairs[0].1;
         bench.far.receive_shared(self.srq, id, &[b.at(id as usize * ROOM, len)]);
     }
@@ -63,8 +64,6 @@ impl Shared {
         self.pairs[0].1.receive_cq
     }
 }
-
-const SERVICES: [ibv_qp_type; 3] = [IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD];
 
 fn takes_in_turn(bench: &mut Bench, service: ibv_qp_type) {
     let shared = Shared::new(bench, service, 3, &Tuning::OPEN);
@@ -261,8 +260,7 @@ pub(crate) fn lists_to_a_shared_queue_stop_at_the_bad_request(bench: &mut Bench)
     assert_eq!(bench.far.try_receive_shared(shared.srq, &list), (libc::EINVAL, Some(2)));
     shared.send(bench, 0, 8, 1);
     shared.send(bench, 0, 8, 2);
-    let ids: Vec<u64> = bench.far.wait(shared.completions(), 2).iter().map(|wc| wc.id).collect();
-    assert_eq!(ids, [0, 1]);
+    assert_eq!(ids(&bench.far.wait(shared.completions(), 2)), [0, 1]);
 }
 
 pub(crate) fn a_pair_with_a_shared_queue_has_no_receives_of_its_own(bench: &mut Bench) {

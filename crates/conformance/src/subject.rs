@@ -5,6 +5,8 @@ use std::fmt;
 use verbs::Provider;
 use verbs::abi::*;
 
+use crate::rig::gid_of;
+
 /// Environment variable that names the device: `NAME`, `NAME:PORT` or `NAME:PORT:GID_INDEX`, e.g. `rxe0:1:1`.
 pub const DEVICE_VARIABLE: &str = "RDMASCOPE_CONFORMANCE_DEVICE";
 
@@ -28,12 +30,9 @@ impl Default for Origin {
 impl Origin {
     /// The route from here to the port of a GID.
     pub fn route(self, gid: [u64; 2]) -> ibv_ah_attr {
-        let mut raw = [0; 16];
-        raw[..8].copy_from_slice(&gid[0].to_be_bytes());
-        raw[8..].copy_from_slice(&gid[1].to_be_bytes());
         ibv_ah_attr {
             grh: ibv_global_route {
-                dgid: ibv_gid { raw },
+                dgid: ibv_gid { raw: gid_of(gid) },
                 sgid_index: self.gid_index,
                 hop_limit: 64,
                 ..ibv_global_route::default()

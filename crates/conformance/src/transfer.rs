@@ -2,7 +2,7 @@
 
 use verbs::abi::*;
 
-use crate::{Bench, QKEY, Send, Shape, Tuning};
+use crate::{Bench, QKEY, SERVICES, Send, Shape, Tuning};
 
 const SIZES: [usize; 10] = [0, 1, 31, 32, 33, 4095, 4096, 4097, 64 << 10, 8 << 20];
 
@@ -136,7 +136,7 @@ pub(crate) fn inline_limit_is_kept(bench: &mut Bench) {
 }
 
 pub(crate) fn immediate_data_arrives(bench: &mut Bench) {
-    for service in [IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD] {
+    for service in SERVICES {
         let (a, b) = bench.connected(&Shape::of(service), &Tuning::default());
         let handle = bench.near.handle(a.pd, b.gid);
         // With datagrams there is a header; with others that flag means nothing.

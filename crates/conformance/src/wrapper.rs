@@ -8,6 +8,7 @@ use verbs::{
     ProtectionDomain, QueuePairOptions, ReceiveRequest, Route, SendRequest, Service, devices,
 };
 
+use crate::rig::gid_words;
 use crate::subject::Origin;
 use crate::{Bench, PATIENCE, QKEY, Send, Shape, Tuning};
 
@@ -85,9 +86,8 @@ pub(crate) fn services_carry_messages(bench: &mut Bench) {
         let mut receive = ReceiveRequest::new(4, vec![region.sge(4096, 4096).expect("in range")]);
         pair.post_receive(&mut receive).expect("INIT receives");
         let pair = pair.ready_to_receive(&to).expect("RTR");
-        let own: Vec<u64> =
-            gid.0.chunks(8).map(|half| u64::from_be_bytes(half.try_into().expect("eight"))).collect();
-        bench.far.connect_to(&b, pair.number(), [own[0], own[1]], &Tuning::default());
+        let own = gid_words(gid.0);
+        bench.far.connect_to(&b, pair.number(), own, &Tuning::default());
         let mut pair = pair.ready_to_send(&to).expect("RTS");
         let handle = pd.address_handle(&to.route).expect("a handle");
 
@@ -117,7 +117,7 @@ pub(crate) fn services_carry_messages(bench: &mut Bench) {
         bench.far.wait_one(b.receive_cq);
         assert_eq!(bench.far.read(b.region, header as usize, 8), b"what is!");
 
-        let back = bench.far.handle(b.pd, [own[0], own[1]]);
+        let back = bench.far.handle(b.pd, own);
         bench.far.fill(b.region, 0, 500, 3);
         let request = Send::new(2, &[b.at(0, 500)]).immediate(0xfeed).to(back, pair.number(), QKEY);
         bench.far.send(b.qp, request);
@@ -172,8 +172,7 @@ pub(crate) fn an_event_names_its_queue_pair(bench: &mut Bench) {
     let mut receive = ReceiveRequest::new(4, vec![region.sge(0, 64).expect("in range")]);
     pair.post_receive(&mut receive).expect("INIT receives");
     let pair = pair.ready_to_receive(&to).expect("RTR");
-    let half = |i: usize| u64::from_be_bytes(gid.0[i..i + 8].try_into().expect("eight"));
-    bench.far.connect_to(&b, pair.number(), [half(0), half(8)], &Tuning::default());
+    bench.far.connect_to(&b, pair.number(), gid_words(gid.0), &Tuning::default());
     bench.far.send(b.qp, Send::new(1, &[b.at(0, 8)]));
     let fd = context.async_descriptor();
     let mut polled = [rustix::event::PollFd::new(&fd, rustix::event::PollFlags::IN)];

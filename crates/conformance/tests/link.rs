@@ -2,9 +2,9 @@
 //! was.
 
 use std::os::unix::process::CommandExt;
-use std::process::Command;
 
 use conformance::node::{peer, serve};
+use conformance::runner::again;
 use conformance::subject::{LINK_VARIABLE, Subject};
 
 /// Slow enough that every message is under way when its sender goes on.
@@ -12,8 +12,7 @@ const LINK: &str = "8Gb/s,latency=5us,gap=200ns";
 
 fn main() {
     if std::env::var_os(LINK_VARIABLE).is_none() {
-        let program = std::env::current_exe().expect("a program has a name");
-        let error = Command::new(program).args(std::env::args_os().skip(1)).env(LINK_VARIABLE, LINK).exec();
+        let error = again().env(LINK_VARIABLE, LINK).exec();
         panic!("this test cannot start itself with {LINK_VARIABLE}: {error}");
     }
     let far_end = peer();

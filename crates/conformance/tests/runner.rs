@@ -1,11 +1,10 @@
 //! The runner as its users see it: this program runs itself with cases that pass, fail, panic and hang.
 
-use std::process::Command;
 use std::time::{Duration, Instant};
 
 use conformance::node::{peer, serve};
 use conformance::rig::op;
-use conformance::runner::{DEPARTURES_VARIABLE, LIMIT_VARIABLE, Skip, Trial, run};
+use conformance::runner::{DEPARTURES_VARIABLE, LIMIT_VARIABLE, Skip, Trial, run, this_program};
 use conformance::subject::Origin;
 use conformance::{Node, Subject};
 
@@ -63,8 +62,7 @@ fn main() {
 /// Runs the cases in another process: its exit status and the lines that it writes, without times.
 fn inner(departures: &str) -> (Option<i32>, Vec<String>) {
     let start = Instant::now();
-    let program = std::env::current_exe().expect("a program knows itself");
-    let mut command = Command::new(program);
+    let mut command = this_program();
     command.env(INNER_VARIABLE, "yes").env(LIMIT_VARIABLE, "1").env(DEPARTURES_VARIABLE, departures);
     let output = command.output().expect("it starts again");
     // A far end that is left would hold the output open.

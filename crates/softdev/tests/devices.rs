@@ -2,15 +2,14 @@
 
 use std::collections::HashSet;
 use std::os::unix::process::CommandExt;
-use std::process::Command;
 
 use softdev::{DEVICES_VARIABLE, LINK_LAYER_VARIABLE, PROVIDER};
 use verbs::abi::*;
 use verbs::devices;
 
 use conformance::node::{peer, serve};
-use conformance::rig::{op, route_words};
-use conformance::runner::{Trial, run};
+use conformance::rig::gid_of;
+use conformance::runner::{Trial, again, run, this_program};
 use conformance::{Node, QKEY, Send, Shape, Subject, Tuning};
 
 const DEVICES: usize = 3;
@@ -27,8 +26,7 @@ fn main() {
     }
     if std::env::var(DEVICES_VARIABLE).is_err() {
         // The environment is read once, so this process begins again with the right one.
-        let mut again = Command::new(std::env::current_exe().expect("a program knows itself"));
-        again.args(std::env::args_os().skip(1));
+        let mut again = again();
         panic!("{}", again.env(DEVICES_VARIABLE, DEVICES.to_string()).env_remove(LINK_LAYER_VARIABLE).exec());
     }
     let trial = |name: &str, run: fn()| Trial { name: name.to_owned(), skipped: None, run: Box::new(run) };
@@ -110,9 +108,8 @@ fn datagrams_name_both_devices() {
             near.send(a.qp, Send::new(1, &[a.at(0, size)]).to(handle, b.number, QKEY));
             assert_eq!(far.wait_one(b.receive_cq).flags, IBV_WC_GRH);
             let header = far.read(b.region, 0, 40);
-            let gid = |gid: [u64; 2]| [gid[0].to_be_bytes(), gid[1].to_be_bytes()].concat();
-            assert_eq!(header[8..24], gid(a.gid), "the source is device {i}");
-            assert_eq!(header[24..], gid(b.gid), "the destination is device {j}");
+            assert_eq!(header[8..24], gid_of(a.gid), "the source is device {i}");
+            assert_eq!(header[24..], gid_of(b.gid), "the destination is device {j}");
         }
     }
 }
@@ -163,20 +160,16 @@ fn every_route_of_ethernet_is_global() {
     let mut near = Node::local(&subject(0));
     let (pd, gid): (usize, [u64; 2]) = (near.pd(), near.gid());
     let mut route = near.origin.route(gid);
-    let mut handle = |route: &ibv_ah_attr| {
-        let words: Vec<u64> = std::iter::once(pd as u64).chain(route_words(route)).collect();
-        near.errno(op::AH, &words)
-    };
-    assert_eq!(handle(&route), 0);
+    near.handle_by(pd, &route);
     (route.is_global, route.dlid) = (0, 2);
-    assert_eq!(handle(&route), libc::EINVAL);
+    assert_eq!(near.try_handle(pd, &route), Err(libc::EINVAL));
     let port = near.port();
     assert_eq!((port.lid, port.sm_lid, port.link_layer), (0, 0, IBV_LINK_LAYER_ETHERNET));
 }
 
 fn settings_that_mean_nothing_list_no_devices() {
     let listed = |variable: &str, value: &str| {
-        let mut command = Command::new(std::env::current_exe().expect("a program knows itself"));
+        let mut command = this_program();
         let output = command.arg(LIST).env(variable, value).output().expect("it runs");
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");
         (text(output.stdout), text(output.stderr))

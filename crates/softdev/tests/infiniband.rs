@@ -1,14 +1,12 @@
 //! Ports with InfiniBand's link layer: everything that the conformance list asks for, and routes by LID alone.
 
 use std::os::unix::process::CommandExt;
-use std::process::Command;
 
 use softdev::{DEVICES_VARIABLE, LINK_LAYER_VARIABLE, PROVIDER};
 use verbs::abi::*;
 
 use conformance::node::{peer, serve};
-use conformance::rig::{op, route_words};
-use conformance::runner::{Trial, run};
+use conformance::runner::{Trial, again, run, this_program};
 use conformance::{Bench, CASES, Node, QKEY, Send, Shape, Side, Subject, Tuning};
 
 fn main() {
@@ -17,9 +15,7 @@ fn main() {
     }
     if std::env::var(LINK_LAYER_VARIABLE).as_deref() != Ok("infiniband") {
         // The environment is read once, so this process begins again with the right one.
-        let mut again = Command::new(std::env::current_exe().expect("a program knows itself"));
-        again.args(std::env::args_os().skip(1)).env(DEVICES_VARIABLE, "2");
-        panic!("{}", again.env(LINK_LAYER_VARIABLE, "infiniband").exec());
+        panic!("{}", again().env(DEVICES_VARIABLE, "2").env(LINK_LAYER_VARIABLE, "infiniband").exec());
     }
     let own = |name: &str, run: fn()| Trial { name: name.to_owned(), skipped: None, run: Box::new(run) };
     let own = [
@@ -75,21 +71,9 @@ fn by_lid(dlid: u16) -> ibv_ah_attr {
 }
 
 /// Takes a queue pair of RC from INIT to RTS.
-fn connect(node: &mut Node, side: &Side, number: u32, ah_attr: ibv_ah_attr) {
+fn connect(node: &mut Node, side: &Side, number: u32, route: ibv_ah_attr) {
     node.init(side, &TUNING);
-    let attr = ibv_qp_attr {
-        qp_state: IBV_QPS_RTR,
-        path_mtu: TUNING.mtu,
-        dest_qp_num: number,
-        rq_psn: TUNING.psn,
-        max_dest_rd_atomic: TUNING.resources,
-        min_rnr_timer: TUNING.rnr_timer,
-        ah_attr,
-        ..ibv_qp_attr::default()
-    };
-    let connected = IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
-    let mask = IBV_QP_STATE | connected | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
-    assert_eq!(node.modify(side.qp, &attr, mask), 0, "INIT to RTR");
+    node.ready_to_receive_by(side, number, route, &TUNING);
     node.ready_to_send(side, &TUNING);
 }
 
@@ -105,12 +89,6 @@ fn connections_need_no_gid() {
     }
 }
 
-fn handle(node: &mut Node, side: &Side, route: &ibv_ah_attr) -> usize {
-    let words: Vec<u64> = std::iter::once(side.pd as u64).chain(route_words(route)).collect();
-    let [0, handle] = node.call(op::AH, &words)[..] else { panic!("create_ah") };
-    handle as usize
-}
-
 /// Forty bytes of the buffer are theirs all the same (man ibv_post_recv).
 fn datagrams_without_a_global_route_have_no_header() {
     let (mut near, mut far) = ends();
@@ -119,10 +97,10 @@ fn datagrams_without_a_global_route_have_no_header() {
     near.connect_to(&a, 0, a.gid, &TUNING);
     far.connect_to(&b, 0, b.gid, &TUNING);
     let lid = far.port().lid;
-    let local = handle(&mut near, &a, &by_lid(lid));
+    let local = near.handle_by(a.pd, &by_lid(lid));
     let mut route = near.origin.route(b.gid);
     route.dlid = lid;
-    let global = handle(&mut near, &a, &route);
+    let global = near.handle_by(a.pd, &route);
     near.fill(a.region, 0, 1000, 5);
     for (handle, flags) in [(local, 0), (global, IBV_WC_GRH)] {
         for size in [8, 1000] {
@@ -148,14 +126,14 @@ fn a_global_route_needs_the_lid_as_well() {
     for (i, (gid, dlid)) in [(b.gid, here), (a.gid, there), (b.gid, there)].into_iter().enumerate() {
         let mut route = near.origin.route(gid);
         route.dlid = dlid;
-        let to = handle(&mut near, &a, &route);
+        let to = near.handle_by(a.pd, &route);
         near.send(a.qp, Send::new(1, &[a.at(0, 8)]).immediate(i as u32).to(to, b.number, QKEY));
     }
     assert_eq!(far.wait_one(b.receive_cq).imm, 2, "only the last route leads there");
 }
 
 fn ethernet_is_another_network() {
-    let mut command = Command::new(std::env::current_exe().expect("a program knows itself"));
+    let mut command = this_program();
     command.env(LINK_LAYER_VARIABLE, "ethernet");
     let (mut near, mut far) = (Node::local(&subject(0)), Node::spawn(command, &subject(0)));
     assert_eq!(far.port().link_layer, IBV_LINK_LAYER_ETHERNET);

@@ -246,8 +246,7 @@ fn a_killed_sleeper_does_no_harm() {
         let (mut near, mut far) = (near(), far());
         let (channel, pd) = (far.channel(), far.pd());
         let cq = far.cq_on(channel, 64);
-        let region = far.region(pd, 4096, IBV_ACCESS_LOCAL_WRITE);
-        let b = far.side_with(&Shape::of(IBV_QPT_RC), pd, [cq, cq], region);
+        let b = far.side_on(&Shape::of(IBV_QPT_RC), pd, [cq, cq]);
         let a = near.side(&shape());
         connect(&mut near, &a, &mut far, &b);
         far.receive(b.qp, 1, &[b.at(0, 64)]);
@@ -455,8 +454,7 @@ fn sleeping_processes_wake_each_other() {
     let sides = ends.each_mut().map(|node| {
         let (channel, pd) = (node.channel(), node.pd());
         let (send_cq, receive_cq) = (node.cq(64), node.cq_on(channel, 64));
-        let region = node.region(pd, 4096, IBV_ACCESS_LOCAL_WRITE);
-        (node.side_with(&Shape::of(IBV_QPT_RC), pd, [send_cq, receive_cq], region), channel)
+        (node.side_on(&Shape::of(IBV_QPT_RC), pd, [send_cq, receive_cq]), channel)
     });
     let [first, second] = &mut ends;
     connect(first, &sides[0].0, second, &sides[1].0);

@@ -6,43 +6,29 @@ use verbs::abi::*;
 
 use conformance::node::{peer, serve};
 use conformance::rig::op;
-use conformance::runner::{Trial, run};
 use conformance::subject::Origin;
-use conformance::{Bench, QKEY, Send, Shape, Subject, Tuning};
+use conformance::{Bench, Case, QKEY, SERVICES, Send, Shape, Subject, Tuning, run_cases, two_ends};
 
 fn main() {
     if peer().is_some() {
-        serve(&subject());
-        return;
+        return serve(&subject());
     }
-    type Case = (&'static str, fn(&mut Bench));
-    const CASES: [Case; 13] = [
-        ("a_header_is_with_datagrams_only", a_header_is_with_datagrams_only),
-        ("an_error_shows_in_the_state_with_its_completion", an_error_shows_in_the_state_with_its_completion),
-        ("places_are_held_until_a_completion_is_polled", places_are_held_until_a_completion_is_polled),
-        ("places_of_flushed_requests_are_held_as_well", places_of_flushed_requests_are_held_as_well),
-        ("a_datagram_that_is_too_long_is_an_error", a_datagram_that_is_too_long_is_an_error),
-        ("an_overrun_queue_fails_its_polls", an_overrun_queue_fails_its_polls),
-        ("only_the_peer_is_answered", only_the_peer_is_answered),
-        ("a_message_that_does_not_fit_leaves_no_byte", a_message_that_does_not_fit_leaves_no_byte),
-        ("a_wrong_value_is_an_invalid_argument", a_wrong_value_is_an_invalid_argument),
-        ("an_overrun_queue_takes_its_pair_along", an_overrun_queue_takes_its_pair_along),
-        ("a_member_hears_itself", a_member_hears_itself),
-        ("events_come_in_their_order", events_come_in_their_order),
-        ("what_would_invalidate_is_refused", what_would_invalidate_is_refused),
-    ];
-    let trials = [false, true].into_iter().flat_map(|processes| {
-        CASES.map(|(name, case)| {
-            let place = if processes { "two_processes" } else { "one_process" };
-            let run = move || {
-                let mut bench = Bench::new(&subject(), processes);
-                case(&mut bench);
-                bench.close();
-            };
-            Trial { name: format!("{place}::{name}"), skipped: None, run: Box::new(run) }
-        })
-    });
-    run(&trials.collect::<Vec<_>>());
+    const CASES: &[Case] = two_ends! {
+        a_header_is_with_datagrams_only
+        an_error_shows_in_the_state_with_its_completion
+        places_are_held_until_a_completion_is_polled
+        places_of_flushed_requests_are_held_as_well
+        a_datagram_that_is_too_long_is_an_error
+        an_overrun_queue_fails_its_polls
+        only_the_peer_is_answered
+        a_message_that_does_not_fit_leaves_no_byte
+        a_wrong_value_is_an_invalid_argument
+        an_overrun_queue_takes_its_pair_along
+        a_member_hears_itself
+        events_come_in_their_order
+        what_would_invalidate_is_refused
+    };
+    run_cases(&subject(), CASES)
 }
 
 fn subject() -> Subject {
@@ -139,8 +125,7 @@ fn an_overrun_queue_fails_its_polls(bench: &mut Bench) {
     let pd = bench.near.pd();
     let (cq, other) = (bench.near.cq(4), bench.near.cq(16));
     let shape = Shape::of(IBV_QPT_RC);
-    let region = bench.near.region(pd, shape.bytes, IBV_ACCESS_LOCAL_WRITE);
-    let a = bench.near.side_with(&shape, pd, [cq, other], region);
+    let a = bench.near.side_on(&shape, pd, [cq, other]);
     let b = bench.far.side(&shape);
     bench.connect(&a, &b, &Tuning::default());
     for id in 0..=4 {
@@ -175,7 +160,7 @@ fn only_the_peer_is_answered(bench: &mut Bench) {
 
 /// Not even what of its receive lies in the region, or what would have fitted of the message.
 fn a_message_that_does_not_fit_leaves_no_byte(bench: &mut Bench) {
-    for service in [IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD] {
+    for service in SERVICES {
         let shape = Shape::of(service);
         let (a, b) = bench.connected(&shape, &Tuning::default());
         let handle = bench.near.handle(a.pd, b.gid);
@@ -217,9 +202,7 @@ fn a_wrong_value_is_an_invalid_argument(bench: &mut Bench) {
         | IBV_QP_MAX_DEST_RD_ATOMIC
         | IBV_QP_MIN_RNR_TIMER;
     assert_eq!(bench.near.modify(side.qp, &attr, mask), libc::EINVAL, "a GID index that there is not");
-    let mut words = vec![side.pd as u64];
-    words.extend(conformance::rig::route_words(&ah_attr));
-    assert_eq!(bench.near.errno(op::AH, &words), libc::EINVAL, "the same of an address handle");
+    assert_eq!(bench.near.try_handle(side.pd, &ah_attr), Err(libc::EINVAL), "the same of an address handle");
 }
 
 /// IBTA volume 1, section 11.6.3.2: who cannot report completions any more has failed.
@@ -227,8 +210,7 @@ fn an_overrun_queue_takes_its_pair_along(bench: &mut Bench) {
     let pd = bench.near.pd();
     let (cq, other) = (bench.near.cq(4), bench.near.cq(16));
     let shape = Shape::of(IBV_QPT_RC);
-    let region = bench.near.region(pd, shape.bytes, IBV_ACCESS_LOCAL_WRITE);
-    let a = bench.near.side_with(&shape, pd, [cq, other], region);
+    let a = bench.near.side_on(&shape, pd, [cq, other]);
     let b = bench.far.side(&shape);
     bench.connect(&a, &b, &Tuning::default());
     bench.near.receive(a.qp, 7, &[a.at(0, 64)]);

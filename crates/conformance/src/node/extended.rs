@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use verbs::abi::*;
 
-use super::{Node, PATIENCE};
+use super::{Node, PATIENCE, completion};
 use crate::rig::{Element, op, wr};
 use crate::shape::{Remote, Shape, Side, Wc};
 
@@ -44,8 +44,7 @@ impl Node {
     pub fn reading_side(&mut self, shape: &Shape, fields: u32) -> Side {
         let pd = self.pd();
         let cqs = [self.cq_ex(shape.entries, fields, 0), self.cq_ex(shape.entries, fields, 0)];
-        let region = self.region(pd, shape.bytes, shape.access);
-        self.side_with(shape, pd, cqs, region)
+        self.side_on(shape, pd, cqs)
     }
 
     /// A step of a builder, which says nothing before completion.
@@ -97,17 +96,7 @@ impl Node {
         if answer[0] != 0 {
             return Err(answer[0] as i32);
         }
-        let wc = Wc {
-            id: answer[1],
-            status: answer[2] as u32,
-            opcode: answer[3] as u32,
-            byte_len: answer[4] as u32,
-            imm: u32::from_be(answer[5] as u32),
-            qp: answer[6] as u32,
-            src_qp: answer[7] as u32,
-            flags: answer[8] as u32,
-            slid: 0, // Not read.
-        };
+        let wc = completion(&answer[1..9]);
         Ok(Read { wc, stamp: answer[9], wallclock: answer[10] })
     }
 

@@ -7,6 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::rig::{Rig, op};
+use crate::runner::this_program;
 use crate::subject::Subject;
 
 /// A process that is a far end. Dropping it ends it.
@@ -42,7 +43,7 @@ impl Far {
 
     /// Starts this program once more.
     pub(super) fn again(subject: &Subject) -> Self {
-        Self::start(Command::new(std::env::current_exe().expect("a program knows itself")), subject)
+        Self::start(this_program(), subject)
     }
 
     pub(super) fn start(mut command: Command, subject: &Subject) -> Self {

@@ -4,7 +4,7 @@ use std::os::fd::BorrowedFd;
 
 use verbs::abi::*;
 
-use super::{Rig, errno};
+use super::{Rig, errno, gid_of};
 
 /// Commands.
 pub(super) mod op {
@@ -46,9 +46,7 @@ impl Rig {
         verb: unsafe extern "C" fn(*mut ibv_qp, *const ibv_gid, u16) -> i32,
         w: &[u64],
     ) -> Vec<u64> {
-        let mut gid = ibv_gid::default();
-        gid.raw[..8].copy_from_slice(&w[1].to_be_bytes());
-        gid.raw[8..].copy_from_slice(&w[2].to_be_bytes());
+        let gid = ibv_gid { raw: gid_of([w[1], w[2]]) };
         let lid = if self.lid == 0 { 0 } else { op::GROUP_LID };
         // SAFETY: the queue pair is alive and the GID readable.
         let returned = unsafe { verb(self.pairs[w[0] as usize], &raw const gid, lid) };

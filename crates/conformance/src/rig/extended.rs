@@ -199,18 +199,9 @@ impl Rig {
         let (asked, w) = w.split_at(3);
         // SAFETY: all-zero bytes are valid attributes: integers and null pointers.
         let mut init: ibv_qp_init_attr_ex = unsafe { std::mem::zeroed() };
-        init.send_cq = self.queues[w[1] as usize];
-        init.recv_cq = self.queues[w[2] as usize];
-        init.srq = w.get(10).map_or(null_mut(), |srq| self.shared_queues[*srq as usize]);
-        init.qp_type = w[3] as u32;
-        init.cap = ibv_qp_cap {
-            max_send_wr: w[4] as u32,
-            max_recv_wr: w[5] as u32,
-            max_send_sge: w[6] as u32,
-            max_recv_sge: w[7] as u32,
-            max_inline_data: w[8] as u32,
-        };
-        init.sq_sig_all = w[9] as i32;
+        let plain = self.qp_init(w);
+        (init.send_cq, init.recv_cq, init.srq) = (plain.send_cq, plain.recv_cq, plain.srq);
+        (init.cap, init.qp_type, init.sq_sig_all) = (plain.cap, plain.qp_type, plain.sq_sig_all);
         (init.comp_mask, init.create_flags, init.send_ops_flags) =
             (asked[0] as u32, asked[1] as u32, asked[2]);
         init.pd = self.domains[w[0] as usize];

@@ -61,23 +61,30 @@ pub(super) fn attributes(w: &[u64], lid: u16) -> ibv_qp_attr {
     }
 }
 
+/// A GID's bytes, from its words.
+pub fn gid_of(words: [u64; 2]) -> [u8; 16] {
+    (u128::from(words[0]) << 64 | u128::from(words[1])).to_be_bytes()
+}
+
+/// A GID's words, from its bytes.
+pub fn gid_words(gid: [u8; 16]) -> [u64; 2] {
+    let whole = u128::from_be_bytes(gid);
+    [(whole >> 64) as u64, whole as u64]
+}
+
 /// A route as words, in the order of `route`.
 pub fn route_words(a: &ibv_ah_attr) -> [u64; 9] {
-    let half =
-        |i: usize| u64::from_be_bytes(a.grh.dgid.raw[i..i + 8].try_into().expect("eight bytes of sixteen"));
+    let [high, low] = gid_words(a.grh.dgid.raw);
     let small = [a.grh.sgid_index, a.grh.hop_limit, a.grh.traffic_class, a.sl, a.is_global, a.port_num];
     let [index, hops, class, level, global, port] = small.map(u64::from);
-    [half(0), half(8), index, hops, class, level, global, port, u64::from(a.dlid)]
+    [high, low, index, hops, class, level, global, port, u64::from(a.dlid)]
 }
 
 /// Where a route names no LID it leads to the own port's, where both ends of most cases are; on Ethernet that is none.
 pub(super) fn route(w: &[u64], lid: u16) -> ibv_ah_attr {
-    let mut raw = [0; 16];
-    raw[..8].copy_from_slice(&w[0].to_be_bytes());
-    raw[8..].copy_from_slice(&w[1].to_be_bytes());
     ibv_ah_attr {
         grh: ibv_global_route {
-            dgid: ibv_gid { raw },
+            dgid: ibv_gid { raw: gid_of([w[0], w[1]]) },
             flow_label: 0,
             sgid_index: w[2] as u8,
             hop_limit: w[3] as u8,
