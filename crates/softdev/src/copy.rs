@@ -5,13 +5,12 @@ use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, fence};
 
 use rustix::io::Errno;
 
+mod streaming;
+
+pub(crate) use streaming::calibrate;
+
 use crate::foreign;
 use crate::shared::SLOT_PAYLOAD;
-
-/// From this many bytes on, stores bypass the cache: the bytes land in memory, as an adapter's would, and the receiver
-/// does not have to fetch dirty lines from the sender's cache one by one. Measured: cached hand-over is faster below
-/// 8 KiB, streaming stores up to ten times faster above it.
-const STREAM_BYTES: usize = 8 << 10;
 
 /// Up to this many bytes, a cache line, storing one word after another is as fast as any other way.
 const WORDWISE_BYTES: usize = 64;
@@ -114,42 +113,16 @@ unsafe fn copy_to(from: *const u8, place: Place, n: usize) -> Result<(), Errno> 
 #[inline]
 unsafe fn copy(from: *const u8, to: *mut u8, n: usize) {
     #[cfg(target_arch = "x86_64")]
-    if n >= STREAM_BYTES
+    if streaming::pays(n)
         && !cfg!(sanitized) // It does not see stores of so many bytes each.
         && from.addr().abs_diff(to.addr()) >= n && is_x86_feature_detected!("avx")
     {
         // SAFETY: AVX is there, the ranges do not overlap, and the caller vouches for them.
-        unsafe { stream(from, to, n) };
+        unsafe { streaming::stream(from, to, n) };
         return;
     }
     // SAFETY: the caller vouches for both ranges.
     unsafe { std::ptr::copy(from, to, n) };
-}
-
-/// # Safety
-/// As [`copy`], and the ranges do not overlap.
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx")]
-unsafe fn stream(from: *const u8, to: *mut u8, n: usize) {
-    use std::arch::x86_64::{_mm_sfence, _mm256_loadu_si256, _mm256_stream_si256};
-    let head = to.align_offset(64).min(n);
-    let body = (n - head) / 128 * 128;
-    // SAFETY: head, body and the rest add up to n; streaming stores go to 32-byte aligned addresses.
-    unsafe {
-        std::ptr::copy_nonoverlapping(from, to, head);
-        let mut at = head;
-        while at < head + body {
-            let (source, target) = (from.add(at), to.add(at));
-            let lines = [0, 32, 64, 96].map(|i| _mm256_loadu_si256(source.add(i).cast()));
-            for (i, line) in lines.into_iter().enumerate() {
-                _mm256_stream_si256(target.add(i * 32).cast(), line);
-            }
-            at += 128;
-        }
-        std::ptr::copy_nonoverlapping(from.add(at), to.add(at), n - at);
-        // Streaming stores are not ordered with later ones: the completion must not overtake the payload.
-        _mm_sfence();
-    }
 }
 
 /// Copies pieces one behind the other to `to` so that whoever watches the last bytes sees them last: programs wait for an

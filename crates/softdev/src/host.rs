@@ -18,6 +18,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags};
 use rustix::fs::{FileType, Mode, OFlags};
@@ -30,6 +31,7 @@ use crate::limits::{BLOCKS, QP_INDEX_BITS};
 use crate::multicast;
 use crate::shared::{LAYOUT, MAGIC, TABLES, mr_index};
 use crate::sync::{Cpu, Machine};
+use crate::timer::Instant;
 
 /// This process, as a member of the host.
 pub(crate) struct Host {
@@ -85,6 +87,24 @@ pub(crate) fn blocks(own: u32) -> Vec<u32> {
 fn address(block: u32) -> io::Result<SocketAddrUnix> {
     let name = format!("{}{block}", prefix());
     Ok(SocketAddrUnix::new_abstract_name(name.as_bytes())?)
+}
+
+/// Runs `work` while no other process of this user on this host does anything of that name; not at all if some other one does
+/// so all the time.
+pub(crate) fn while_alone<T>(what: &str, patience: Duration, work: impl FnOnce() -> T) -> Option<T> {
+    const PAUSE: Duration = Duration::from_micros(500);
+    let end = Instant::now() + patience;
+    let address = SocketAddrUnix::new_abstract_name(format!("{}{what}", prefix()).as_bytes()).ok()?;
+    let (flags, family) = (SocketFlags::CLOEXEC, AddressFamily::UNIX);
+    let name = rustix::net::socket_with(family, SocketType::STREAM, flags, None).ok()?;
+    // The kernel takes the name away with the descriptor, or with the process.
+    while let Err(error) = rustix::net::bind(&name, &address) {
+        if error != Errno::ADDRINUSE || Instant::now() > end {
+            return None;
+        }
+        std::thread::sleep(PAUSE);
+    }
+    Some(work())
 }
 
 fn arena_name(block: u32) -> String {

@@ -10,7 +10,7 @@ use verbs::abi::*;
 
 use crate::arena::{Shared, View};
 use crate::context::{Ctx, Pd, fail};
-use crate::copy::{Piece, Place};
+use crate::copy::{Piece, Place, calibrate};
 use crate::host::{Host, Peer, host};
 use crate::limits::MRS;
 use crate::shared::mr_index;
@@ -205,6 +205,7 @@ pub(crate) fn rights(key: u32) -> u32 {
 
 /// Makes a region known, to this process and its peers.
 pub(crate) fn publish(host: &Host, key: u32, pd: &Pd, addr: u64, length: u64, access: u32) {
+    calibrate(host, usize::try_from(length).unwrap_or(usize::MAX));
     let offset = host.arena.view.offset_of(addr, length);
     for mr in [&OWN[mr_index(key) as usize], host.arena.view.mr(key)] {
         mr.pd.store(pd.ibv.handle, Relaxed);

@@ -37,7 +37,7 @@ use crate::multicast::SharedMember;
 /// "softdev1" in ASCII.
 pub(crate) const MAGIC: u64 = 0x3176_6564_7466_6f73;
 /// Version of this layout: processes of different versions do not see each other.
-pub(crate) const LAYOUT: u32 = 5;
+pub(crate) const LAYOUT: u32 = 6;
 
 /// Start of an arena.
 #[repr(C)]
@@ -51,6 +51,8 @@ pub(crate) struct Header {
     pub(crate) epoch: AtomicU32,
     /// Entries of the table of members that were ever used.
     pub(crate) members: AtomicU32,
+    /// What its process has found out of stores that bypass the cache: see `copy::streaming`.
+    pub(crate) streaming: [AtomicU32; 2],
     /// Locks for atomics on memory of this process that its peers have not mapped.
     pub(crate) locks: [Lock; LOCKS],
     /// The port, for a model of its link.
