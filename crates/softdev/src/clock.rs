@@ -23,6 +23,12 @@ pub(crate) fn now() -> u64 {
     nanoseconds(ClockId::Monotonic)
 }
 
+/// Its time at the kernel's last tick, 1 to 10 ms ago, for a few nanoseconds.
+#[inline]
+pub(crate) fn coarse() -> u64 {
+    nanoseconds(ClockId::MonotonicCoarse)
+}
+
 /// The last moment whose low bits are these, as far as a line has room for them; now for 0: what is flushed says nothing of
 /// the time, and comes into being when it is found.
 pub(crate) fn recent(bits: u64) -> u64 {

@@ -16,6 +16,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
+use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
@@ -27,6 +28,7 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use rustix::thread::MembarrierCommand;
 
 use crate::arena::{Arena, View};
+use crate::clock::coarse;
 use crate::limits::{BLOCKS, QP_INDEX_BITS};
 use crate::multicast;
 use crate::shared::{LAYOUT, MAGIC, TABLES, mr_index};
@@ -53,6 +55,8 @@ pub(crate) struct Peer {
     channels: Mutex<HashMap<(i32, u64), Arc<OwnedFd>>>,
     /// The last key of each entry of its table of memory regions whose pages were mapped.
     regions: Mutex<HashMap<u32, u32>>,
+    /// When it was last seen alive: see [`coarse`].
+    seen: AtomicU64,
 }
 
 /// The process's one membership, made when the device is first opened.
@@ -187,7 +191,14 @@ impl Host {
 impl Peer {
     fn own() -> Self {
         let pid = rustix::process::getpid().as_raw_nonzero().get().cast_unsigned();
-        Self { pid, mapping: None, connection: None, channels: Mutex::default(), regions: Mutex::default() }
+        Self {
+            pid,
+            mapping: None,
+            connection: None,
+            channels: Mutex::default(),
+            regions: Mutex::default(),
+            seen: AtomicU64::new(0),
+        }
     }
 
     fn attach(block: u32) -> io::Result<Self> {
@@ -214,6 +225,7 @@ impl Peer {
             connection: Some(connection),
             channels: Mutex::default(),
             regions: Mutex::default(),
+            seen: AtomicU64::new(0),
         })
     }
 
@@ -232,6 +244,20 @@ impl Peer {
     /// Whether the process still exists.
     pub(crate) fn is_alive(&self) -> bool {
         self.connection.as_ref().is_none_or(|connection| !is_broken(connection))
+    }
+
+    /// Whether the process existed a moment ago, at most a tick of the kernel's clock (10 ms): whatever has its number now is
+    /// that process, or it is nobody's, since the kernel gives out all the other numbers first. Without a system call most times.
+    pub(crate) fn was_just_alive(&self) -> bool {
+        let tick = coarse();
+        if self.seen.load(Relaxed) == tick {
+            return true;
+        }
+        let is_alive = self.is_alive();
+        if is_alive {
+            self.seen.store(tick, Relaxed);
+        }
+        is_alive
     }
 
     /// Whether the pages of a region have not been mapped yet; from now on they count as mapped.

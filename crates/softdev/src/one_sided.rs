@@ -194,7 +194,7 @@ impl Target {
     #[cold]
     fn move_foreign(&self, is_write: bool, pid: u32, addr: u64, pieces: &[Piece]) -> Delivery {
         // Not to another process that was given the same number since.
-        if !self.peer.is_alive() {
+        if !self.peer.was_just_alive() {
             return Delivery::NoAnswer;
         }
         let mut at = addr;
@@ -244,7 +244,7 @@ impl Target {
     /// Called under the lock for the word.
     #[cold]
     fn atomic_foreign(&self, pid: u32, addr: u64, operation: Operation) -> Result<u64, Delivery> {
-        if !self.peer.is_alive() {
+        if !self.peer.was_just_alive() {
             return Err(Delivery::NoAnswer);
         }
         let mut word = [0_u8; ATOMIC_BYTES as usize];
