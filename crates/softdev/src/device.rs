@@ -7,6 +7,7 @@
 use std::ffi::{c_char, c_int, c_void};
 use std::sync::{Mutex, PoisonError};
 
+use verbs::LinkSpeed;
 use verbs::abi::*;
 
 use crate::context::{Ctx, fail};
@@ -124,6 +125,11 @@ pub(crate) fn port_word(device: u8) -> u32 {
     IN_USE | u32::from(device) | if link_layer() == LinkLayer::Infiniband { INFINIBAND } else { 0 }
 }
 
+/// The device that a port is of.
+pub(crate) fn device_of(port: u32) -> u8 {
+    port as u8
+}
+
 /// Whether a port is of the same network as this process's: of the same link layer.
 pub(crate) fn is_same_network(port: u32) -> bool {
     (port ^ port_word(0)) & !0xff == 0
@@ -193,8 +199,12 @@ pub(crate) unsafe extern "C" fn query_port(
         return libc::EINVAL;
     }
     // SAFETY: the caller gives a live context of this device.
-    let device = unsafe { Ctx::from(context) }.device;
+    let ctx = unsafe { Ctx::from(context) };
     let is_infiniband = link_layer() == LinkLayer::Infiniband;
+    // Where there is no link and no rate, no value says so, and programs fail where they find none that they know (UCX:
+    // uct_ib_iface_query()). The lowest is given, 1X SDR.
+    let rate = ctx.link().and_then(|link| link.rate);
+    let (active_width, active_speed) = rate.map_or((1, 1), |rate| LinkSpeed::of(rate).codes());
     let made = ibv_port_attr {
         state: IBV_PORT_ACTIVE,
         max_mtu: IBV_MTU_4096,
@@ -202,14 +212,12 @@ pub(crate) unsafe extern "C" fn query_port(
         gid_tbl_len: GIDS,
         max_msg_sz: MAX_MESSAGE_BYTES as u32,
         pkey_tbl_len: 1,
-        lid: lid(device),
+        lid: lid(ctx.device),
         sm_lid: if is_infiniband { SUBNET_MANAGER_LID } else { 0 },
         max_vl_num: VL0,
         subnet_timeout: if is_infiniband { SUBNET_TIMEOUT } else { 0 },
-        // There is no link and no rate, but no value says so: programs fail where they find none that they know (UCX:
-        // uct_ib_iface_query()). The lowest is given, 1X SDR.
-        active_width: 1,
-        active_speed: 1,
+        active_width,
+        active_speed,
         phys_state: LINK_UP,
         link_layer: link_layer().code(),
         flags: if is_infiniband { 0 } else { GRH_REQUIRED },
@@ -288,4 +296,16 @@ pub(crate) unsafe extern "C" fn query_pkey(
     // SAFETY: the caller gives a writable key.
     unsafe { pkey.write(PKEY.to_be()) };
     0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_port_says_whose_it_is() {
+        for device in 0..MAX_DEVICES {
+            assert_eq!(device_of(port_word(device)), device);
+        }
+    }
 }

@@ -12,7 +12,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-use verbs::LinkModel;
+use verbs::{LinkModel, LinkRate};
 
 use crate::arena::Shared;
 use crate::clock;
@@ -81,6 +81,7 @@ impl SharedPort {
 /// A link model, ready for use.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Link {
+    pub(crate) rate: Option<LinkRate>,
     bits_per_s: Option<u64>,
     latency: Ticks,
     gap: Ticks,
@@ -109,6 +110,7 @@ impl Link {
     pub(crate) fn new(model: &LinkModel, is_ethernet: bool) -> Self {
         let usual = if is_ethernet { ROCE_HEADER_BYTES } else { INFINIBAND_HEADER_BYTES };
         Self {
+            rate: model.rate,
             bits_per_s: model.rate.map(|rate| rate.bits_per_s().max(1)),
             latency: Ticks::from_ns(model.latency_ns),
             gap: Ticks::from_ns(model.gap_ns),

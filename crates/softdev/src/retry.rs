@@ -8,6 +8,7 @@ use verbs::abi::*;
 
 use crate::completion::Cq;
 use crate::copy::Piece;
+use crate::flight::Lead;
 use crate::link::{Schedule, Ticks};
 use crate::queue_pair::Qp;
 use crate::send::{Attempt, SendQueue};
@@ -43,8 +44,8 @@ impl Waiting {
     }
 
     /// Whether another attempt is due.
-    fn is_due(&self, now: Ticks) -> bool {
-        now >= self.not_before && self.schedule.is_none_or(|schedule| schedule.is_there <= now)
+    fn is_due(&self, now: Ticks, lead: Lead) -> bool {
+        now >= self.not_before && self.schedule.is_none_or(|schedule| lead.is_up(schedule.is_there, now))
     }
 }
 
@@ -146,25 +147,33 @@ impl Qp {
             self.complete_departed(&mut queue, now);
             self.complete_acknowledged(&mut queue, now);
         }
+        let (mut delivered, mut due) = (0, None);
         while let Some(mut waiting) = queue.waiting.pop_front() {
             match self.retry_one(&mut queue, &mut waiting, now) {
                 None => {
                     queue.waiting.push_front(waiting);
                     break;
                 }
-                Some(IBV_WC_SUCCESS) => self.arrived(&mut queue, &waiting),
+                Some(IBV_WC_SUCCESS) => {
+                    delivered += 1;
+                    due = waiting.schedule.map(|schedule| schedule.is_there);
+                    self.arrived(&mut queue, &waiting);
+                }
                 Some(status) => {
                     self.end_with_error(&mut queue, &waiting.work, status);
                     break;
                 }
             }
         }
+        if let (1, Some(due)) = (delivered, due) {
+            queue.flights.lead.learn(due, Ticks::now());
+        }
         self.recount(&mut queue);
     }
 
     /// One more attempt; `None` while it has to wait on.
     fn retry_one(&self, queue: &mut SendQueue, waiting: &mut Waiting, now: Ticks) -> Option<ibv_wc_status> {
-        if !waiting.is_due(now) {
+        if !waiting.is_due(now, queue.flights.lead) {
             return None;
         }
         if queue.flights.link.is_some() && waiting.schedule.is_none() {

@@ -33,6 +33,7 @@ use crate::limits::{BOUNCE_BYTES, BOUNCES, CONTEXTS, CQS, MAX_SGE, MAX_WR, MEMBE
 use crate::link::SharedPort;
 use crate::memory::SharedMr;
 use crate::multicast::SharedMember;
+use crate::settings::MAX_DEVICES;
 
 /// "softdev1" in ASCII.
 pub(crate) const MAGIC: u64 = 0x3176_6564_7466_6f73;
@@ -55,8 +56,8 @@ pub(crate) struct Header {
     pub(crate) streaming: [AtomicU32; 2],
     /// Locks for atomics on memory of this process that its peers have not mapped.
     pub(crate) locks: [Lock; LOCKS],
-    /// The port, for a model of its link.
-    pub(crate) port: SharedPort,
+    /// The devices' ports, for a model of their links.
+    ports: [SharedPort; MAX_DEVICES as usize],
 }
 
 /// Locks of a process: few atomics on different words meet in one.
@@ -287,7 +288,7 @@ unsafe impl Shared for SlotSge {}
 const _: () = assert!(size_of::<Slot>() == 64 && size_of::<SlotSge>() == 16 && size_of::<SharedMr>() == 64);
 const _: () = assert!(size_of::<SharedQp>() == 256 && size_of::<SharedCq>() == 64 && size_of::<Post>() == 16);
 
-const QPS_AT: u64 = 4096;
+const QPS_AT: u64 = 2 * 4096;
 const _: () = assert!(size_of::<Header>() as u64 <= QPS_AT);
 const CQS_AT: u64 = QPS_AT + (QPS * size_of::<SharedQp>()) as u64;
 const MRS_AT: u64 = CQS_AT + (CQS * size_of::<SharedCq>()) as u64;
@@ -298,9 +299,9 @@ pub(crate) const TABLES: u64 = MEMBERS_AT + (MEMBERS * size_of::<SharedMember>()
 
 /// The tables of an arena.
 impl View {
-    /// The port of its process, for a model of its link.
-    pub(crate) fn port(&self) -> &SharedPort {
-        &self.header().port
+    /// The port of a device of its process, for a model of its link.
+    pub(crate) fn port(&self, device: u8) -> &SharedPort {
+        &self.header().ports[usize::from(device % MAX_DEVICES)]
     }
 
     pub(crate) fn header(&self) -> &Header {

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::abi::*;
+use crate::link::{GENERATIONS, LinkRate};
 
 /// What a port is (`ibv_query_port`).
 #[derive(Clone, Copy, Debug)]
@@ -149,6 +150,36 @@ pub struct LinkSpeed {
 }
 
 impl LinkSpeed {
+    /// What a port says whose link has such a rate: the fastest of InfiniBand's that is not faster, or the slowest. (XDR has no
+    /// code in the eight bits that there are; as the kernel does, NDR's is given.)
+    #[must_use]
+    pub fn of(rate: LinkRate) -> Self {
+        const SLOWEST: LinkSpeed = LinkSpeed { width: 1, speed: 1 };
+        const USUAL_LANES: Option<u8> = Some(4);
+        let all = (0..5).flat_map(|width| (0..u8::BITS).map(move |speed| (1 << width, 1 << speed)));
+        let fits = |it: &Self| match rate {
+            LinkRate::InfiniBand(lanes, _) => it.lanes() == Some(lanes),
+            LinkRate::Bits(_) => true,
+        };
+        let bits_per_s = |it: Self| it.link_rate().map(LinkRate::bits_per_s);
+        all.map(|(width, speed)| Self { width, speed })
+            .filter(|it| fits(it) && bits_per_s(*it).is_some_and(|bits| bits <= rate.bits_per_s()))
+            .max_by_key(|it| (bits_per_s(*it), it.lanes() == USUAL_LANES))
+            .unwrap_or(SLOWEST)
+    }
+
+    /// As `active_width` and `active_speed` of `ibv_port_attr` have it.
+    #[must_use]
+    pub fn codes(self) -> (u8, u8) {
+        (self.width, self.speed)
+    }
+
+    fn link_rate(self) -> Option<LinkRate> {
+        let (lanes, name) = (self.lanes()?, self.rate_name()?);
+        let generation = GENERATIONS.into_iter().find(|generation| generation.name == name)?;
+        Some(LinkRate::InfiniBand(lanes, generation))
+    }
+
     /// Lanes; `None` where the device says something that no specification names.
     #[must_use]
     pub fn lanes(self) -> Option<u8> {
@@ -204,6 +235,7 @@ impl fmt::Display for LinkSpeed {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::LinkModel;
 
     #[test]
     fn rates_are_those_that_users_know() {
@@ -221,6 +253,23 @@ mod tests {
         }
         assert_eq!(link(3, 1).gbit_per_s(), None);
         assert_eq!(link(2, 3).to_string(), "width 2 speed 3");
+    }
+
+    #[test]
+    fn a_port_names_the_rate_of_its_link() {
+        for (rate, named) in [
+            ("4X FDR", "4X FDR"),
+            ("12X QDR", "12X QDR"),
+            ("2X HDR", "2X HDR"),
+            ("4X XDR", "4X NDR"),
+            ("100Gb/s", "4X EDR"),
+            ("25Gb/s", "1X EDR"),
+            ("10Gb/s", "4X SDR"),
+            ("1Gb/s", "1X SDR"),
+        ] {
+            let model: LinkModel = rate.parse().unwrap();
+            assert_eq!(LinkSpeed::of(model.rate.unwrap()).to_string(), named, "{rate}");
+        }
     }
 
     #[test]
