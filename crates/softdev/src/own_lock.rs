@@ -11,17 +11,20 @@
 use std::cell::{Cell, UnsafeCell};
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
-use std::sync::atomic::{AtomicBool, AtomicUsize, compiler_fence};
+use std::sync::atomic::{AtomicBool, AtomicUsize};
 
 use rustix::thread::MembarrierCommand;
 
 use crate::spin::wait_for;
+use crate::sync::{Atomic, Cpu, Machine};
 
-/// Times in a row that a thread takes a fresh lock before it becomes its own; twice as many after each time that another
-/// thread has had it back.
-const STREAK: u32 = 16;
-/// So often at most: two threads that take turns shall not pay for it for ever.
+/// So often a lock becomes a thread's own at most: two threads that take turns shall not pay for it for ever.
 const RETURNS_MAX: u32 = 10;
+
+/// The bits of [`OwnLock::own`] that say which time it is.
+const TIME: usize = 15;
+
+const _: () = assert!(RETURNS_MAX as usize <= TIME, "each time that a lock is somebody's own has its flag");
 
 /// Whether a thread can be made to show its stores: otherwise no lock becomes anybody's own.
 static CAN_RETURN: AtomicBool = AtomicBool::new(false);
@@ -32,18 +35,53 @@ pub(crate) fn allow_own_locks() {
     CAN_RETURN.store(registered.is_ok(), SeqCst);
 }
 
-pub(crate) struct OwnLock<T> {
-    /// The thread whose own it is, 0 for nobody's. Changed by whoever holds `held`.
-    own: AtomicUsize,
-    /// That thread holds it.
-    inside: AtomicBool,
+/// What the lock needs of a machine besides.
+pub(crate) trait Threads: Machine {
+    /// Times in a row that a thread takes a fresh lock before it becomes its own; twice as many after each time that another
+    /// thread has had it back.
+    const STREAK: u32;
+
+    /// Distinguishes the threads that are alive. Only of those whose number leaves [`TIME`] free can a lock be the own.
+    fn this_thread() -> usize;
+    /// Whether a lock can be had back.
+    fn can_return() -> bool;
+    /// As [`heavy`](Machine::heavy), towards the threads of this process.
+    fn heavy_here();
+}
+
+impl Threads for Cpu {
+    const STREAK: u32 = 16;
+
+    #[inline]
+    fn this_thread() -> usize {
+        this_thread()
+    }
+
+    fn can_return() -> bool {
+        CAN_RETURN.load(Relaxed)
+    }
+
+    fn heavy_here() {
+        // That the call succeeds was seen when the process registered for it.
+        let _ = rustix::thread::membarrier(MembarrierCommand::PrivateExpedited);
+    }
+}
+
+pub(crate) struct OwnLock<T, Word = AtomicUsize, Flag = AtomicBool, const TIMES: usize = { TIME + 1 }> {
+    /// The thread whose own it is, and in the bits of [`TIME`] how often it was somebody's before; 0 for nobody's. Changed by
+    /// whoever holds `held`.
+    own: Word,
+    /// That thread holds it, a flag for each time: one that was stopped between its look at `own` and its store to the flag
+    /// clears the flag of its own time again, not that of a thread whose own the lock has become since.
+    inside: [Flag; TIMES],
     /// Somebody else holds it, or has it back.
-    held: AtomicBool,
+    held: Flag,
     habit: Habit,
     value: UnsafeCell<T>,
 }
 
 /// Who takes a lock that is nobody's own; under `held`.
+#[derive(Default)]
 struct Habit {
     last: Cell<usize>,
     streak: Cell<u32>,
@@ -51,40 +89,56 @@ struct Habit {
 }
 
 // SAFETY: the value and the habit are reached only by whoever holds the lock.
-unsafe impl<T: Send> Sync for OwnLock<T> {}
+unsafe impl<T: Send, Word: Sync, Flag: Sync, const TIMES: usize> Sync for OwnLock<T, Word, Flag, TIMES> {}
 
-pub(crate) struct Guard<'a, T> {
-    lock: &'a OwnLock<T>,
-    /// Taken as the thread's own.
-    is_own: bool,
+pub(crate) struct Guard<'a, T, Flag: Atomic<Value = bool> = AtomicBool> {
+    value: &'a UnsafeCell<T>,
+    /// What says that it is held.
+    flag: &'a Flag,
 }
 
 impl<T> OwnLock<T> {
     pub(crate) const fn new(value: T) -> Self {
+        let habit = Habit { last: Cell::new(0), streak: Cell::new(0), returns: Cell::new(0) };
         Self {
             own: AtomicUsize::new(0),
-            inside: AtomicBool::new(false),
+            inside: [const { AtomicBool::new(false) }; TIME + 1],
             held: AtomicBool::new(false),
-            habit: Habit { last: Cell::new(0), streak: Cell::new(0), returns: Cell::new(0) },
+            habit,
             value: UnsafeCell::new(value),
         }
     }
+}
 
+impl<T, Word, Flag, const TIMES: usize> OwnLock<T, Word, Flag, TIMES>
+where
+    Word: Atomic<Value = usize>,
+    Word::On: Threads,
+    Flag: Atomic<Value = bool>,
+{
     #[inline]
-    pub(crate) fn lock(&self) -> Guard<'_, T> {
-        let thread = this_thread();
-        if self.own.load(Relaxed) == thread {
-            debug_assert!(!self.inside.load(Relaxed), "taken twice by one thread");
-            self.inside.store(true, Relaxed);
+    pub(crate) fn lock(&self) -> Guard<'_, T, Flag> {
+        let thread = Word::On::this_thread();
+        let own = self.own.load(Relaxed);
+        if own & !TIME == thread {
+            let flag = self.inside(own);
+            debug_assert!(!flag.load(Relaxed), "taken twice by one thread");
+            flag.store(true, Relaxed);
             // Ordered by who has it back: that thread sees this store, or this one sees whose it is now.
-            compiler_fence(SeqCst);
-            if self.own.load(Acquire) == thread {
-                return Guard { lock: self, is_own: true };
+            Word::On::light();
+            if self.own.load(Acquire) == own {
+                return Guard { value: &self.value, flag };
             }
-            self.inside.store(false, Release);
+            flag.store(false, Release);
         }
         self.take(thread);
-        Guard { lock: self, is_own: false }
+        Guard { value: &self.value, flag: &self.held }
+    }
+
+    /// Whether it is held by whose own it is, or was.
+    #[inline]
+    fn inside(&self, own: usize) -> &Flag {
+        &self.inside[(own & TIME) % TIMES]
     }
 
     /// Takes a lock that is not this thread's own.
@@ -93,12 +147,13 @@ impl<T> OwnLock<T> {
         while self.held.compare_exchange_weak(false, true, Acquire, Relaxed).is_err() {
             wait_for(&self.held);
         }
-        if self.own.load(Relaxed) != 0 {
-            self.have_back();
+        let own = self.own.load(Relaxed);
+        if own != 0 {
+            self.have_back(own);
         }
         let Habit { last, streak, returns } = &self.habit;
         streak.set(if last.replace(thread) == thread { streak.get() + 1 } else { 0 });
-        if streak.get() >= STREAK << returns.get() {
+        if streak.get() >= Word::On::STREAK << returns.get() {
             self.give_to(thread);
         }
     }
@@ -108,22 +163,22 @@ impl<T> OwnLock<T> {
     fn give_to(&self, thread: usize) {
         let Habit { streak, returns, .. } = &self.habit;
         streak.set(0);
-        if returns.get() < RETURNS_MAX && CAN_RETURN.load(Relaxed) {
-            self.own.store(thread, Relaxed);
+        if returns.get() < RETURNS_MAX && thread & TIME == 0 && Word::On::can_return() {
+            self.own.store(thread | returns.get() as usize, Relaxed);
         }
     }
 
     /// Makes it nobody's own. Called with `held`.
     #[cold]
-    fn have_back(&self) {
+    fn have_back(&self, own: usize) {
         let returns = &self.habit.returns;
         returns.set(returns.get() + 1);
         self.own.store(0, SeqCst);
-        // From here on its thread sees that, or what it has stored before is seen here. That the call succeeds was seen when
-        // the process registered for it.
-        let _ = rustix::thread::membarrier(MembarrierCommand::PrivateExpedited);
-        while self.inside.load(Acquire) {
-            wait_for(&self.inside);
+        // From here on its thread sees that, or what it has stored before is seen here.
+        Word::On::heavy_here();
+        let inside = self.inside(own);
+        while inside.load(Acquire) {
+            wait_for(inside);
         }
     }
 }
@@ -143,40 +198,84 @@ fn this_thread() -> usize {
     }
     #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
     {
-        thread_local! { static HERE: u8 = const { 0 } }
+        /// As aligned as [`TIME`] wants it.
+        #[repr(align(16))]
+        struct Here(#[expect(dead_code, reason = "only its address counts")] u8);
+        thread_local! { static HERE: Here = const { Here(0) } }
         HERE.with(|here| std::ptr::from_ref(here).addr())
     }
 }
 
-impl<T> Deref for Guard<'_, T> {
+impl<T, Flag: Atomic<Value = bool>> Deref for Guard<'_, T, Flag> {
     type Target = T;
 
     #[inline]
     fn deref(&self) -> &T {
         // SAFETY: the guard is the only way to the value and there is one guard at a time.
-        unsafe { &*self.lock.value.get() }
+        unsafe { &*self.value.get() }
     }
 }
 
-impl<T> DerefMut for Guard<'_, T> {
+impl<T, Flag: Atomic<Value = bool>> DerefMut for Guard<'_, T, Flag> {
     #[inline]
     fn deref_mut(&mut self) -> &mut T {
         // SAFETY: as in `deref`; the guard is borrowed mutably.
-        unsafe { &mut *self.lock.value.get() }
+        unsafe { &mut *self.value.get() }
     }
 }
 
-impl<T> Drop for Guard<'_, T> {
+impl<T, Flag: Atomic<Value = bool>> Drop for Guard<'_, T, Flag> {
     #[inline]
     fn drop(&mut self) {
-        let word = if self.is_own { &self.lock.inside } else { &self.lock.held };
-        word.store(false, Release);
+        self.flag.store(false, Release);
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use loom::sync::Arc;
+    use loom::{cell, thread};
+
     use super::*;
+    use crate::sync::model::{self, Loom, Moved, NoHeavy, NoLight, Weaker, Without};
+
+    impl Threads for Loom {
+        /// Whoever takes it has it for his own from the next time on.
+        const STREAK: u32 = 0;
+
+        fn this_thread() -> usize {
+            loom::thread_local! { static HERE: Box<u128> = Box::new(0) }
+            HERE.with(|here| std::ptr::from_ref(&**here).addr())
+        }
+
+        fn can_return() -> bool {
+            true
+        }
+
+        fn heavy_here() {
+            Self::heavy();
+        }
+    }
+
+    impl<On, const NO_LIGHT: bool, const NO_HEAVY: bool, const NO_FULL: bool> Threads
+        for Without<On, NO_LIGHT, NO_HEAVY, NO_FULL>
+    where
+        On: Threads,
+    {
+        const STREAK: u32 = On::STREAK;
+
+        fn this_thread() -> usize {
+            On::this_thread()
+        }
+
+        fn can_return() -> bool {
+            On::can_return()
+        }
+
+        fn heavy_here() {
+            Self::heavy();
+        }
+    }
 
     /// Adds so often, as one thread does.
     fn add(lock: &OwnLock<[u64; 2]>, times: u64) {
@@ -204,13 +303,13 @@ mod tests {
     fn a_lock_becomes_the_own_of_the_one_thread_that_takes_it() {
         allow_own_locks();
         let lock = OwnLock::new([0, 0]);
-        add(&lock, u64::from(STREAK));
+        add(&lock, u64::from(Cpu::STREAK));
         assert_eq!(lock.own.load(Relaxed), 0);
         add(&lock, 2);
         assert_eq!(lock.own.load(Relaxed), if CAN_RETURN.load(Relaxed) { this_thread() } else { 0 });
         std::thread::scope(|scope| scope.spawn(|| add(&lock, 1)).join().unwrap());
         assert_eq!(lock.own.load(Relaxed), 0, "another thread has it back");
-        assert_eq!(*lock.lock(), [u64::from(STREAK) + 3; 2]);
+        assert_eq!(*lock.lock(), [u64::from(Cpu::STREAK) + 3; 2]);
     }
 
     /// Threads that have the lock back while its own thread is at it all the time.
@@ -230,5 +329,73 @@ mod tests {
             });
             assert_eq!(*lock.lock(), [9000, 9000]);
         }
+    }
+
+    /// A lock of the models, on words of its own.
+    type Modelled<Word, Flag, const TIMES: usize> = OwnLock<cell::UnsafeCell<u32>, Word, Flag, TIMES>;
+
+    /// Two threads take turns at counting, one of which may have the lock for its own when they begin.
+    fn count<Word, Flag, const TIMES: usize>(
+        turns: [u32; 2],
+        word: impl Fn() -> Word + Send + Sync + 'static,
+        flag: impl Fn() -> Flag + Send + Sync + 'static,
+    ) -> impl Fn() + Send + Sync + 'static
+    where
+        Word: Atomic<Value = usize> + Send + Sync + 'static,
+        Word::On: Threads,
+        Flag: Atomic<Value = bool> + Send + Sync + 'static,
+    {
+        fn add<Word, Flag, const TIMES: usize>(lock: &Modelled<Word, Flag, TIMES>, times: u32)
+        where
+            Word: Atomic<Value = usize>,
+            Word::On: Threads,
+            Flag: Atomic<Value = bool>,
+        {
+            for _ in 0..times {
+                // SAFETY: the lock is held; were that not enough, loom would say so.
+                lock.lock().with_mut(|n| unsafe { *n += 1 });
+            }
+        }
+        move || {
+            let (own, held, value) = (word(), flag(), UnsafeCell::new(cell::UnsafeCell::new(0)));
+            let inside = std::array::from_fn(|_| flag());
+            let lock: Modelled<_, _, TIMES> = OwnLock { own, inside, held, habit: Habit::default(), value };
+            add(&lock, 1);
+            let lock = Arc::new(lock);
+            let other = Arc::clone(&lock);
+            let other = thread::spawn(move || add(&other, turns[1]));
+            add(&lock, turns[0]);
+            other.join().unwrap();
+            // SAFETY: as above.
+            lock.lock().with(|n| assert_eq!(unsafe { *n }, 1 + turns[0] + turns[1]));
+        }
+    }
+
+    fn word() -> loom::sync::atomic::AtomicUsize {
+        loom::sync::atomic::AtomicUsize::new(0)
+    }
+
+    fn flag() -> loom::sync::atomic::AtomicBool {
+        loom::sync::atomic::AtomicBool::new(false)
+    }
+
+    #[test]
+    fn model_of_a_lock_that_changes_hands() {
+        model::check_within(Some(3), count::<_, _, 4>([1, 2], word, flag));
+        model::check_within(Some(2), count::<_, _, 4>([2, 2], word, flag));
+    }
+
+    #[test]
+    fn the_model_needs_the_fences_the_orders_and_a_flag_for_each_time() {
+        let without = |order| move || Weaker { word: flag(), order };
+        let faults = [
+            model::must_fail(count::<_, _, 4>([1, 1], || Moved::<_, NoLight<Loom>>::of(word()), flag)),
+            model::must_fail(count::<_, _, 4>([1, 1], || Moved::<_, NoHeavy<Loom>>::of(word()), flag)),
+            model::must_fail(count::<_, _, 4>([1, 1], word, without(Acquire))),
+            model::must_fail(count::<_, _, 4>([1, 1], word, without(Release))),
+            // The flag of a time when it is another's is cleared by one that was stopped on its way.
+            model::must_fail_within(Some(2), count::<_, _, 1>([2, 2], word, flag)),
+        ];
+        assert!(faults.iter().all(|why| why.contains("access")), "{faults:?}");
     }
 }

@@ -55,7 +55,7 @@ impl Machine for Loom {
     }
 }
 
-atomics!(Loom: AtomicBool => bool, AtomicU32 => u32, AtomicU64 => u64);
+atomics!(Loom: AtomicBool => bool, AtomicU32 => u32, AtomicU64 => u64, AtomicUsize => usize);
 
 /// A fault that a model must find: a machine some of whose fences do nothing.
 pub(crate) struct Without<On, const NO_LIGHT: bool, const NO_HEAVY: bool, const NO_FULL: bool>(On);
@@ -217,7 +217,16 @@ pub(crate) fn check_within(preemptions: Option<usize>, model: impl Fn() + Send +
 /// When it passes: then it shows nothing where it passes without the fault either.
 #[track_caller]
 pub(crate) fn must_fail(model: impl Fn() + Send + Sync + 'static) -> String {
-    let found = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| check(model)));
+    must_fail_within(None, model)
+}
+
+/// As [`must_fail`], of a model that [`check_within`] runs.
+#[track_caller]
+pub(crate) fn must_fail_within(
+    preemptions: Option<usize>,
+    model: impl Fn() + Send + Sync + 'static,
+) -> String {
+    let found = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| check_within(preemptions, model)));
     let why = found.expect_err("the model finds no fault where there is one");
     let text = why.downcast_ref::<String>().cloned();
     text.or_else(|| why.downcast_ref::<&str>().map(|text| (*text).to_owned())).unwrap_or_default()
