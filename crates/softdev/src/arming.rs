@@ -3,8 +3,12 @@
 //! The sleeper arms the queue, then looks once more, then sleeps. Who completes something shows it by a plain store, then looks
 //! whether the queue is armed, and takes the one event. Either the sleeper finds the completion or its completer finds the
 //! queue armed, because each has a fence between what it says and what it looks at.
+//!
+//! The event goes into a pipe. Where that is full, nobody sleeps at it, but the event must not be lost: it is left as owed,
+//! and whoever reads something from the pipe, and so makes room, pays. Either whoever leaves it finds the pipe empty after
+//! all, or somebody reads after that; the kernel's lock on the pipe orders the two.
 
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use crate::shared::{ARMED_ANY, ARMED_SOLICITED};
 use crate::sync::{Atomic, Machine};
@@ -43,15 +47,58 @@ pub(crate) fn take<Word: Atomic<Value = u32>>(armed: &Word, solicited: bool) -> 
     armed.compare_exchange(asked, 0, Relaxed, Relaxed).ok()
 }
 
-/// Gives an event back that could not be announced: the next completion tries again.
+/// Gives an event back that cannot be announced, for a reason that has nothing to do with the sleeper: the next completion
+/// tries again.
 pub(crate) fn give_back<Word: Atomic<Value = u32>>(armed: &Word, asked: u32) {
     let _ = armed.compare_exchange(0, asked, Relaxed, Relaxed);
 }
 
+/// What events go through.
+pub(crate) trait Pipe {
+    /// Why an event could not be written, other than that there is no room.
+    type Error;
+
+    /// Writes the event; false where there is no room.
+    fn write(&self) -> Result<bool, Self::Error>;
+    /// Whether there is nothing to read.
+    fn is_empty(&self) -> bool;
+}
+
+/// Announces an event that was [taken](take), or leaves it as owed.
+pub(crate) fn announce<Word, P>(owed: &Word, pipe: &P) -> Result<(), P::Error>
+where
+    Word: Atomic<Value = u32>,
+    P: Pipe,
+{
+    while !pipe.write()? {
+        owed.store(1, Release);
+        if !pipe.is_empty() || !is_to_be_paid(owed) {
+            break; // Whoever reads what is there pays, or has just done so.
+        }
+    }
+    Ok(())
+}
+
+/// Whether an event was owed, which from now on is the caller's to announce.
+fn is_to_be_paid<Word: Atomic<Value = u32>>(owed: &Word) -> bool {
+    owed.load(Relaxed) != 0 && owed.compare_exchange(1, 0, Acquire, Relaxed).is_ok()
+}
+
+/// Announces what is owed. Called after something was read from the pipe.
+pub(crate) fn pay<Word, P>(owed: &Word, pipe: &P) -> Result<(), P::Error>
+where
+    Word: Atomic<Value = u32>,
+    P: Pipe,
+{
+    if is_to_be_paid(owed) { announce(owed, pipe) } else { Ok(()) }
+}
+
 #[cfg(test)]
 mod tests {
-    use loom::sync::Arc;
-    use loom::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize};
+    use std::convert::Infallible;
+
+    use loom::sync::atomic::{AtomicU32, AtomicU64};
+    use loom::sync::{Arc, Mutex};
     use loom::thread;
 
     use super::*;
@@ -61,23 +108,95 @@ mod tests {
     /// A queue that one thread sleeps on and others complete receives in.
     struct Queue<Armed> {
         armed: Armed,
+        owed: AtomicU32,
         slots: [AtomicU64; 2],
-        /// Bytes in the pipe.
-        events: AtomicUsize,
+        /// As the kernel has it, under its lock.
+        pipe: Mutex<Events>,
+    }
+
+    /// What is in a pipe, and what was read from it.
+    #[derive(Default)]
+    struct Events {
+        own: usize,
+        /// Of other queues.
+        others: usize,
+        taken: usize,
+    }
+
+    /// Events that there is room for.
+    const ROOM: usize = 2;
+
+    impl<Armed> Queue<Armed> {
+        /// Takes what there is; whether there was anything.
+        fn read(&self) -> bool {
+            let mut pipe = self.pipe.lock().unwrap();
+            if pipe.others > 0 {
+                pipe.others -= 1;
+            } else if pipe.own > 0 {
+                pipe.own -= 1;
+                pipe.taken += 1;
+            } else {
+                return false;
+            }
+            true
+        }
+
+        /// Events of the queue that were read or may be.
+        fn events(&self) -> usize {
+            let pipe = self.pipe.lock().unwrap();
+            pipe.own + pipe.taken
+        }
+    }
+
+    impl<Armed> Pipe for Queue<Armed> {
+        type Error = Infallible;
+
+        fn write(&self) -> Result<bool, Infallible> {
+            let mut pipe = self.pipe.lock().unwrap();
+            let has_room = pipe.own + pipe.others < ROOM;
+            pipe.own += usize::from(has_room);
+            Ok(has_room)
+        }
+
+        fn is_empty(&self) -> bool {
+            let pipe = self.pipe.lock().unwrap();
+            pipe.own + pipe.others == 0
+        }
+    }
+
+    /// One that takes it for granted that there is something to read in a pipe that was full.
+    struct NoSecondLook<'a, Armed>(&'a Queue<Armed>);
+
+    impl<Armed> Pipe for NoSecondLook<'_, Armed> {
+        type Error = Infallible;
+
+        fn write(&self) -> Result<bool, Infallible> {
+            self.0.write()
+        }
+
+        fn is_empty(&self) -> bool {
+            false
+        }
     }
 
     impl<Armed: Atomic<Value = u32>> Queue<Armed> {
         fn new(armed: Armed) -> Arc<Self> {
             let slots = [AtomicU64::new(0), AtomicU64::new(0)];
-            Arc::new(Self { armed, slots, events: AtomicUsize::new(0) })
+            Arc::new(Self { armed, owed: AtomicU32::new(0), slots, pipe: Mutex::default() })
         }
 
         /// As a requester does; of the order of its store no more is asked than that of a plain one.
         fn complete(&self, n: usize, solicited: bool) {
+            self.complete_by(n, solicited, |_| announce(&self.owed, self).unwrap());
+        }
+
+        fn complete_by(&self, n: usize, solicited: bool, announce: impl FnOnce(u32)) {
             self.slots[n].store(SlotState::Done(n as u32).encode(), Relaxed);
             shown::<Armed::On>();
-            if is_armed(&self.armed) && take(&self.armed, solicited).is_some() {
-                self.events.fetch_add(1, Relaxed);
+            if is_armed(&self.armed)
+                && let Some(asked) = take(&self.armed, solicited)
+            {
+                announce(asked);
             }
         }
 
@@ -113,7 +232,7 @@ mod tests {
             arm(&queue.armed, sleeper.solicited_only);
             let found = if sleeper.polls_again { queue.poll(completers) } else { 0 };
             others.into_iter().for_each(|other| other.join().unwrap());
-            let events = queue.events.load(Relaxed);
+            let events = queue.events();
             assert!(found > 0 || events > 0, "nobody wakes the sleeper");
             assert!(events <= 1, "{events} events for one arming");
         }
@@ -128,7 +247,54 @@ mod tests {
         arm(&queue.armed, false);
         let found = queue.poll(1);
         other.join().unwrap();
-        assert!(found > 0 || queue.events.load(Relaxed) > 0, "nobody wakes the sleeper");
+        assert!(found > 0 || queue.events() > 0, "nobody wakes the sleeper");
+    }
+
+    /// How one who has no room for an event goes about it.
+    #[derive(Clone, Copy, PartialEq)]
+    enum Without {
+        Nothing,
+        SecondLook,
+        /// The reader pays nothing.
+        Payment,
+        /// The event is not owed but given back.
+        Debt,
+    }
+
+    /// Completions whose event finds the pipe full of others', which the sleeper reads meanwhile.
+    fn finds_no_room(completers: usize, without: Without) -> impl Fn() + Send + Sync + 'static {
+        move || {
+            let queue = Queue::new(armed());
+            queue.pipe.lock().unwrap().others = ROOM;
+            let announce = move |queue: &Queue<AtomicU32>, asked| match without {
+                Without::Debt if !queue.write().unwrap() => give_back(&queue.armed, asked),
+                Without::Debt => {}
+                Without::SecondLook => announce(&queue.owed, &NoSecondLook(queue)).unwrap(),
+                _ => announce(&queue.owed, queue).unwrap(),
+            };
+            let others: Vec<_> = (0..completers)
+                .map(|n| (n, Arc::clone(&queue)))
+                .map(|(n, queue)| {
+                    thread::spawn(move || queue.complete_by(n, false, |asked| announce(&queue, asked)))
+                })
+                .collect();
+            arm(&queue.armed, false);
+            let found = queue.poll(completers);
+            let read_all = || {
+                while queue.read() {
+                    if without != Without::Payment {
+                        pay(&queue.owed, &*queue).unwrap();
+                    }
+                }
+            };
+            read_all();
+            others.into_iter().for_each(|other| other.join().unwrap());
+            // If there is nothing to read now, it sleeps for ever.
+            read_all();
+            let events = queue.events();
+            assert!(found == completers || events > 0, "nobody wakes the sleeper");
+            assert!(events <= 1, "{events} events for one arming");
+        }
     }
 
     /// An event that is given back is there for the next completion.
@@ -144,7 +310,7 @@ mod tests {
         arm(&queue.armed, false);
         other.join().unwrap();
         queue.complete(0, false);
-        assert_eq!(queue.events.load(Relaxed), 1);
+        assert_eq!(queue.events(), 1);
     }
 
     fn armed() -> AtomicU32 {
@@ -160,6 +326,15 @@ mod tests {
         model::check_within(Some(3), sleeps(2, GOOD, armed));
         model::check(asks_for_more);
         model::check(given_back);
+        model::check(finds_no_room(1, Without::Nothing));
+        model::check_within(Some(2), finds_no_room(2, Without::Nothing));
+    }
+
+    #[test]
+    fn the_model_needs_what_is_owed_its_payment_and_a_second_look() {
+        for without in [Without::Debt, Without::Payment, Without::SecondLook] {
+            assert_eq!(model::must_fail(finds_no_room(1, without)), "nobody wakes the sleeper");
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! writes them, whether it is this one or a peer, which opens the writing end through `/proc`.
 
 use std::ffi::{c_int, c_void};
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd};
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -15,7 +15,7 @@ use rustix::pipe::PipeFlags;
 use verbs::abi::*;
 
 use crate::arena::View;
-use crate::arming::{give_back, is_armed, take};
+use crate::arming::{self, Pipe, give_back, is_armed, take};
 use crate::completion::Cq;
 use crate::context::{Ctx, fail};
 use crate::host::{Host, Peer, host};
@@ -128,6 +128,7 @@ pub(crate) unsafe extern "C" fn get_cq_event(
             }
         };
         let queues = channel.queues();
+        channel.pay(&queues);
         let Some((_, raw)) = queues.iter().find(|(other, _)| *other == handle) else {
             continue; // The queue has been destroyed since.
         };
@@ -184,6 +185,48 @@ impl Channel {
     }
 }
 
+impl Channel {
+    /// Writes the events for which there was no room, now that something has been read.
+    fn pay(&self, queues: &[(u64, *mut ibv_cq)]) {
+        // SAFETY: a channel's context lives at least as long as the channel.
+        let view = &unsafe { Ctx::from(self.ibv.context) }.events.host().arena.view;
+        if view.header().owes.load(Relaxed) == 0 {
+            return;
+        }
+        for (_, cq) in queues {
+            // SAFETY: the queue is on the channel's list, so it is alive.
+            let cq = view.cq(unsafe { Cq::from(*cq) }.index);
+            // The own pipe is open and has room or something to read: nothing can fail.
+            let _ = arming::pay(&cq.owed, &Events { pipe: self.writing.as_fd(), view, cq });
+        }
+    }
+}
+
+/// A channel, and the queue whose events are written to it.
+struct Events<'a> {
+    pipe: BorrowedFd<'a>,
+    view: &'a View,
+    cq: &'a SharedCq,
+}
+
+impl Pipe for Events<'_> {
+    type Error = Errno;
+
+    fn write(&self) -> Result<bool, Errno> {
+        match rustix::io::write(self.pipe, &self.cq.handle.load(Relaxed).to_ne_bytes()) {
+            Err(Errno::AGAIN) => {
+                self.view.header().owes.store(1, Relaxed);
+                Ok(false)
+            }
+            written => written.map(|_| true),
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        rustix::io::ioctl_fionread(self.pipe).is_ok_and(|bytes| bytes == 0)
+    }
+}
+
 /// Whether a sleep would be longer than the wait for it.
 fn is_soon(due: Ticks) -> bool {
     due.ns_since(Ticks::now()) < 2 * RETRY_EVERY.tv_nsec.cast_unsigned()
@@ -230,10 +273,10 @@ fn announce(host: &Host, view: &View, peer: Option<&Peer>, index: u32, solicited
             None => return,
         },
     };
-    let handle = cq.handle.load(Relaxed).to_ne_bytes();
-    let written = peer.channel(fd, inode).map(|channel| rustix::io::write(channel, &handle));
-    if !matches!(written, Ok(Ok(_))) {
-        // The pipe is full of events that nobody has read, or there are no more descriptors.
+    let announced =
+        host.through(peer, fd, inode, |pipe| arming::announce(&cq.owed, &Events { pipe, view, cq }));
+    if !matches!(announced, Ok(Ok(()))) {
+        // The peer or its channel has gone, or the system has no descriptor, not even the one that is kept.
         give_back(&cq.armed, asked);
     }
 }

@@ -441,6 +441,7 @@ pub(crate) unsafe fn create(
     .cast::<ibv_cq>();
     let shared = host.arena.view.cq(index);
     shared.armed.store(0, SeqCst);
+    shared.owed.store(0, SeqCst);
     shared.handle.store(handle, Relaxed);
     channel::attach(cq, handle, shared);
     // SAFETY: the caller gives a live context of this device.

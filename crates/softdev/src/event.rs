@@ -143,6 +143,11 @@ impl Events {
         Ok((Self { host, writing, inode, index, objects, acknowledgement }, reading.into_raw_fd()))
     }
 
+    /// This process.
+    pub(crate) fn host(&self) -> &'static Host {
+        self.host
+    }
+
     fn shared(&self) -> &SharedContext {
         self.host.arena.view.context(self.index)
     }
@@ -245,8 +250,8 @@ pub(crate) fn raise_at(
         return; // The context is closed.
     }
     let record = Record { event, handle, serial }.encode();
-    let is_written = match peer.channel(fd, inode) {
-        Ok(pipe) => rustix::io::write(&pipe, &record).is_ok(),
+    let is_written = match host.through(peer, fd, inode, |pipe| rustix::io::write(pipe, &record)) {
+        Ok(written) => written.is_ok(),
         // The context, or the process, has gone since.
         Err(error) if error.kind() == io::ErrorKind::NotFound => return,
         Err(_) => false,

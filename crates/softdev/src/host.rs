@@ -14,7 +14,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::hash::{BuildHasher, RandomState};
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -44,6 +44,8 @@ pub(crate) struct Host {
     /// tell the peer that this process has ended.
     connections: Mutex<Vec<OwnedFd>>,
     peers: Mutex<HashMap<u32, Arc<Peer>>>,
+    /// A descriptor that is there to make room for another one: see [`through`](Self::through).
+    spare: Mutex<Option<OwnedFd>>,
 }
 
 /// Another process, or this one as its own peer.
@@ -69,6 +71,16 @@ pub(crate) fn host() -> io::Result<&'static Host> {
     }
     let host = Host::join()?;
     Ok(HOST.get_or_init(|| host))
+}
+
+/// A descriptor of no use of its own.
+fn spare_of(listener: &OwnedFd) -> Option<OwnedFd> {
+    rustix::io::fcntl_dupfd_cloexec(listener, 0).ok()
+}
+
+/// Whether the process, or the system, has as many descriptors as it may.
+fn is_out_of_descriptors(error: &io::Error) -> bool {
+    matches!(Errno::from_io_error(error), Some(Errno::MFILE | Errno::NFILE))
 }
 
 /// What the names of this user's processes begin with; the block follows.
@@ -140,7 +152,9 @@ impl Host {
         crate::own_lock::allow_own_locks();
         // Only now can peers connect, so that they find the arena.
         rustix::net::listen(&listener, 4096)?;
-        Ok(Self { arena, block, listener, connections: Mutex::default(), peers: Mutex::default() })
+        let spare = Mutex::new(spare_of(&listener));
+        let (connections, peers) = (Mutex::default(), Mutex::default());
+        Ok(Self { arena, block, listener, connections, peers, spare })
     }
 
     /// The process that a queue-pair number belongs to, if there is one on this host.
@@ -166,6 +180,29 @@ impl Host {
     /// Whether the process of a block still exists.
     pub(crate) fn lives(&self, block: u32) -> bool {
         self.peer_of(block << QP_INDEX_BITS).is_some()
+    }
+
+    /// Does something with the writing end of a peer's pipe, through which a sleeper is told. That this process has used up
+    /// its descriptors is no reason to let another one sleep: one is kept, in whose place the pipe is opened for so long.
+    ///
+    /// # Errors
+    /// Where the pipe cannot be opened: the peer has ended or closed it, or the system has no more descriptors.
+    pub(crate) fn through<T>(
+        &self,
+        peer: &Peer,
+        fd: i32,
+        inode: u64,
+        work: impl FnOnce(BorrowedFd<'_>) -> T,
+    ) -> io::Result<T> {
+        match peer.channel(fd, inode) {
+            Err(error) if is_out_of_descriptors(&error) => {}
+            channel => return Ok(work(channel?.as_fd())),
+        }
+        let mut spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner);
+        drop(spare.take());
+        let done = peer.open_channel(fd, inode).map(|channel| work(channel.as_fd()));
+        *spare = spare_of(&self.listener);
+        done
     }
 
     /// Forgets the own end of a completion channel that goes.
@@ -277,6 +314,13 @@ impl Peer {
         }
         // The peer may have closed channels since: their descriptors are not kept.
         channels.retain(|(fd, inode), _| self.pipe_inode(*fd).is_ok_and(|found| found == *inode));
+        let channel = Arc::new(self.open_channel(fd, inode)?);
+        channels.insert((fd, inode), Arc::clone(&channel));
+        Ok(channel)
+    }
+
+    /// Opens the writing end of a pipe of the peer.
+    fn open_channel(&self, fd: i32, inode: u64) -> io::Result<OwnedFd> {
         if self.pipe_inode(fd)? != inode {
             return Err(io::ErrorKind::NotFound.into());
         }
@@ -286,9 +330,7 @@ impl Peer {
         if rustix::fs::fstat(&opened)?.st_ino != inode {
             return Err(io::ErrorKind::NotFound.into());
         }
-        let channel = Arc::new(opened);
-        channels.insert((fd, inode), Arc::clone(&channel));
-        Ok(channel)
+        Ok(opened)
     }
 }
 

@@ -38,7 +38,7 @@ use crate::settings::MAX_DEVICES;
 /// "softdev1" in ASCII.
 pub(crate) const MAGIC: u64 = 0x3176_6564_7466_6f73;
 /// Version of this layout: processes of different versions do not see each other.
-pub(crate) const LAYOUT: u32 = 6;
+pub(crate) const LAYOUT: u32 = 7;
 
 /// Start of an arena.
 #[repr(C)]
@@ -54,6 +54,8 @@ pub(crate) struct Header {
     pub(crate) members: AtomicU32,
     /// What its process has found out of stores that bypass the cache: see `copy::streaming`.
     pub(crate) streaming: [AtomicU32; 2],
+    /// Whether one of the completion queues was ever owed an event.
+    pub(crate) owes: AtomicU32,
     /// Locks for atomics on memory of this process that its peers have not mapped.
     pub(crate) locks: [Lock; LOCKS],
     /// The devices' ports, for a model of their links.
@@ -185,6 +187,8 @@ pub(crate) struct SharedCq {
     pub(crate) channel_inode: AtomicU64,
     /// What is written to the pipe: which queue has the event.
     pub(crate) handle: AtomicU64,
+    /// 1 where it has an event for which the pipe had no room.
+    pub(crate) owed: AtomicU32,
 }
 
 /// Armed for the next completion.

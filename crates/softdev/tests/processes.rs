@@ -5,6 +5,7 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use softdev::PROVIDER;
 use verbs::abi::*;
 
@@ -37,6 +38,7 @@ fn main() {
         trial("two_busy_processes_exchange_whole_messages", two_busy_processes_exchange_whole_messages),
         trial("two_processes_reach_each_others_own_memory", two_processes_reach_each_others_own_memory),
         trial("sleeping_processes_wake_each_other", sleeping_processes_wake_each_other),
+        trial("a_sender_without_descriptors_wakes_its_peer", a_sender_without_descriptors_wakes_its_peer),
         trial("nobody_can_use_the_device", nobody_can_use_the_device),
         trial("users_are_strangers", users_are_strangers),
         // The last, since it maps the arenas of whatever other processes this host has.
@@ -474,6 +476,38 @@ fn sleeping_processes_wake_each_other() {
         assert_eq!(ends[to].wait_one(side.receive_cq).status, IBV_WC_SUCCESS);
     }
     ends.into_iter().for_each(Node::close);
+}
+
+/// Who has used up its descriptors before it first has to wake a peer, whose pipe it would open for that.
+fn a_sender_without_descriptors_wakes_its_peer() {
+    let (mut near, mut far) = (near(), far());
+    let (channel, pd) = (far.channel(), far.pd());
+    let cqs = [far.cq(64), far.cq_on(channel, 64)];
+    let b = far.side_on(&Shape::of(IBV_QPT_RC), pd, cqs);
+    let a = near.side(&Shape::of(IBV_QPT_RC));
+    connect(&mut near, &a, &mut far, &b);
+    let send = |near: &mut Node, far: &mut Node| {
+        far.receive(b.qp, 1, &[b.at(0, 64)]);
+        near.send(a.qp, Send::new(1, &[a.at(0, 8)]));
+        assert_eq!(near.wait_one(a.send_cq).status, IBV_WC_SUCCESS);
+    };
+    send(&mut near, &mut far); // The two know each other.
+    assert_eq!(far.wait_one(b.receive_cq).status, IBV_WC_SUCCESS);
+    let before = getrlimit(Resource::Nofile);
+    setrlimit(Resource::Nofile, Rlimit { current: Some(256), ..before }).unwrap();
+    let all: Vec<_> = std::iter::from_fn(|| std::fs::File::open("/dev/null").ok()).collect();
+    for round in 0..3 {
+        far.arm(b.receive_cq, false);
+        send(&mut near, &mut far);
+        assert!(far.is_ready(channel, 5000), "round {round}: nobody wakes the peer");
+        assert_eq!(far.call(op::EVENT, &[channel as u64]), [0, b.receive_cq as u64]);
+        far.errno(op::ACK, &[b.receive_cq as u64, 1]);
+        assert_eq!(far.wait_one(b.receive_cq).status, IBV_WC_SUCCESS);
+        assert!(std::fs::File::open("/dev/null").is_err(), "there is a descriptor");
+    }
+    drop(all);
+    setrlimit(Resource::Nofile, before).unwrap();
+    [near, far].into_iter().for_each(Node::close);
 }
 
 const NOBODY: u32 = 65534;

@@ -26,6 +26,7 @@ fn main() {
         an_overrun_queue_takes_its_pair_along
         a_member_hears_itself
         events_come_in_their_order
+        an_event_waits_for_room
         what_would_invalidate_is_refused
     };
     run_cases(&subject(), CASES)
@@ -283,4 +284,42 @@ fn what_would_invalidate_is_refused(bench: &mut Bench) {
     assert_eq!(bench.near.wait_one(a.send_cq).id, 2, "the queue pair goes on");
     bench.near.send(a.qp, Send::new(3, &[a.at(0, 8)]));
     assert_eq!(bench.far.wait_one(b.receive_cq).status, IBV_WC_SUCCESS);
+}
+
+/// A program that arms one queue again and again and takes no event, until there is no room for another queue's.
+fn an_event_waits_for_room(bench: &mut Bench) {
+    /// More than fit in a pipe.
+    const EVENTS: usize = 10_000;
+    let near = &mut bench.near;
+    let (channel, pd) = (near.channel(), near.pd());
+    let cqs = [near.cq_on(channel, 64), near.cq_on(channel, 64)];
+    let a = near.side_on(&Shape::of(IBV_QPT_RC), pd, cqs);
+    let b = bench.far.side(&Shape::of(IBV_QPT_RC));
+    bench.connect(&a, &b, &Tuning::default());
+    assert_eq!(bench.near.errno(op::NONBLOCK, &[channel as u64, 1]), 0);
+    for id in 0..EVENTS as u64 {
+        bench.far.receive(b.qp, id, &[b.at(0, 8)]);
+        bench.near.arm(a.send_cq, false);
+        bench.near.send(a.qp, Send::new(id, &[a.at(0, 8)]));
+        bench.near.wait_one(a.send_cq);
+        bench.far.wait_one(b.receive_cq);
+    }
+    for id in 0..2 {
+        bench.near.receive(a.qp, id, &[a.at(0, 8)]);
+        bench.near.arm(a.receive_cq, false);
+        bench.far.send(b.qp, Send::new(id, &[b.at(0, 8)]));
+        assert_eq!(bench.far.wait_one(b.send_cq).status, IBV_WC_SUCCESS);
+        let mut taken = [0, 0];
+        while bench.near.is_ready(channel, 0) {
+            let answer = bench.near.call(op::EVENT, &[channel as u64]);
+            assert_eq!(answer[0], 0);
+            bench.near.errno(op::ACK, &[answer[1], 1]);
+            taken[usize::from(answer[1] as usize == a.receive_cq)] += 1;
+        }
+        if id == 0 {
+            assert!((1000..EVENTS).contains(&taken[0]), "{taken:?}: the pipe was not full");
+        }
+        assert_eq!(taken[1], 1, "the event of the receive");
+        assert_eq!(bench.near.wait_one(a.receive_cq).status, IBV_WC_SUCCESS);
+    }
 }
