@@ -9,6 +9,7 @@ use crate::completion::blank_completion;
 use crate::copy::{Piece, Place, copy_small, scatter};
 use crate::deliver::is_at_or_after;
 use crate::device::{gid, lid};
+use crate::lane::is_shown;
 use crate::limits::{BOUNCE_BYTES, BOUNCES, GRH_BYTES};
 use crate::memory::{Access, locate};
 use crate::queue_pair::Qp;
@@ -78,8 +79,7 @@ impl Qp {
         let receiving = &self.receiving;
         let n = receiving.head.load(Relaxed);
         let slot = receiving.slot(n);
-        let done = SlotState::Done(n).encode();
-        if slot.state.load(Acquire) != done {
+        if !is_shown(&slot.state, n) {
             let taken = self.look_closer(n, slot);
             if taken != Taken::Receive {
                 return taken;
@@ -92,7 +92,7 @@ impl Qp {
         if n == receiving.tail.load(Acquire) {
             return Taken::Nothing; // What a peer says of a receive that was not posted.
         }
-        if slot.state.load(Acquire) == done {
+        if is_shown(&slot.state, n) {
             self.take(&receiving.wqes, self.pd, n, slot, wc);
         } else {
             *stamp = 0;
@@ -121,8 +121,7 @@ impl Qp {
         let head = self.receiving.head.load(Acquire);
         (0..self.receiving.ring.size).map(|i| head.wrapping_add(i)).any(|n| {
             let slot = self.receiving.slot(n);
-            slot.state.load(Acquire) == SlotState::Done(n).encode()
-                && u32::from(slot.index.load(Relaxed)) == index
+            is_shown(&slot.state, n) && u32::from(slot.index.load(Relaxed)) == index
         })
     }
 
@@ -159,8 +158,7 @@ impl Qp {
         }
         srq.doubt();
         // A message that was there before the queue pair was closed may have come since the first look.
-        let is_there = slot.state.load(Acquire) == SlotState::Done(n).encode();
-        if is_there { Taken::Receive } else { Taken::Nothing }
+        if is_shown(&slot.state, n) { Taken::Receive } else { Taken::Nothing }
     }
 
     /// Lets no datagram be placed in a slot that is passed over.

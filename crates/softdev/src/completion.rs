@@ -13,6 +13,7 @@ use verbs::abi::*;
 
 mod blank;
 mod resize;
+mod spot;
 
 pub(crate) use resize::resize_cq;
 
@@ -31,6 +32,7 @@ use crate::polling::{Extended, Making};
 use crate::queue_pair::Qp;
 use crate::shared::{Slot, SlotState};
 use crate::sync::Cpu;
+use spot::Spot;
 
 pub(crate) use blank::blank_completion;
 
@@ -64,9 +66,7 @@ struct Peek {
     own: AtomicUsize,
     /// Where the next receive will complete; null unless exactly one queue pair's receives complete here. Slots are never
     /// unmapped, so a glance at one that has just been given up is harmless.
-    slot: AtomicPtr<Slot>,
-    /// Number of that receive.
-    number: AtomicU32,
+    next: Spot<AtomicPtr<Slot>, AtomicU32>,
     /// State of that queue pair.
     state: AtomicPtr<AtomicU32>,
 }
@@ -75,10 +75,9 @@ impl Peek {
     /// Whether nothing is there to be taken.
     #[inline]
     fn is_empty(&self) -> bool {
-        // Before the slot: with an old number a later slot shows what there is, with an old slot a later number would not.
-        let number = self.number.load(Acquire);
+        let (number, slot) = self.next.get();
         // SAFETY: the pointer is null or to a slot of the own arena, which stays mapped as long as the process runs.
-        let Some(slot) = (unsafe { self.slot.load(Acquire).as_ref() }) else { return false };
+        let Some(slot) = (unsafe { slot.as_ref() }) else { return false };
         let word = slot.state.load(Acquire);
         // SAFETY: where there is a slot there is a state, in the own arena as well.
         let state = unsafe { &*self.state.load(Relaxed) };
@@ -191,12 +190,11 @@ impl Cq {
         };
         // A receive that was taken back from a dead peer has to be looked at again and again.
         let Some(qp) = only.filter(|qp| !qp.recovered() && !qp.shares_receives()) else {
-            return self.peek.slot.store(std::ptr::null_mut(), Release);
+            return self.peek.next.set_nowhere(std::ptr::null_mut());
         };
         let (number, slot) = qp.next_slot();
         self.peek.state.store((&raw const qp.shared().state).cast_mut(), Relaxed);
-        self.peek.slot.store((&raw const *slot).cast_mut(), Release);
-        self.peek.number.store(number, Release);
+        self.peek.next.set((&raw const *slot).cast_mut(), number);
     }
 
     /// A queue pair's sends are to complete here.

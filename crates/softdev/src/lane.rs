@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use crate::limits::BOUNCES;
 use crate::shared::{Credit, Post, SharedQp, Slot, SlotSge, SlotState, Slots, UNCHECKED};
+use crate::sync::Atomic;
 
 /// The lane of a queue pair of a peer. Its mapping is held by whoever holds the lane.
 pub(crate) struct Lane {
@@ -40,15 +41,10 @@ impl Lane {
     /// # Safety
     /// The view that the slots were checked against stays mapped as long as the lane is used.
     pub(crate) unsafe fn new(slots: Slots, shared: &SharedQp) -> Self {
-        let credit = Credit::decode(shared.posted.credit.load(Acquire));
-        let lane =
-            Self { slots, next: Cell::new(shared.next.value.load(Acquire)), credit: Cell::new(credit) };
-        // Who published the last message may have died before it could say so.
-        let n = lane.next.get();
-        if SlotState::decode(lane.slot(n).state.load(Acquire)) == SlotState::Done(n) {
-            lane.next.set(n.wrapping_add(1));
-        }
-        lane
+        let credit = Cell::new(posted(&shared.posted.credit));
+        // SAFETY: the caller vouches for the mapping.
+        let next = next_to_show(&shared.next.value, |n| unsafe { &slots.slot(n).state });
+        Self { slots, next: Cell::new(next), credit }
     }
 
     /// Slots that there are.
@@ -95,7 +91,7 @@ impl Lane {
 
     #[inline(never)]
     fn credit_anew(&self, shared: &SharedQp, n: u32) -> Option<Credit> {
-        let now = Credit::decode(shared.posted.credit.load(Acquire));
+        let now = posted(&shared.posted.credit);
         self.credit.set(now);
         self.covers(now, n).then_some(now)
     }
@@ -108,12 +104,52 @@ impl Lane {
     /// Shows message `n` of a connection, which stands in its slot, to the owner.
     #[inline]
     pub(crate) fn publish(&self, shared: &SharedQp, n: u32) {
-        self.slot(n).state.store(SlotState::Done(n).encode(), Release);
-        let next = n.wrapping_add(1);
+        let next = show(&self.slot(n).state, &shared.next.value, n);
         self.next.set(next);
-        shared.next.value.store(next, Relaxed);
         prefetch_to_write(self.slot(next));
     }
+}
+
+/// Shows message `n` to the owner, and the number of the next one to whoever may be the requester after this one.
+#[inline]
+fn show<State, Next>(state: &State, next: &Next, n: u32) -> u32
+where
+    State: Atomic<Value = u64>,
+    Next: Atomic<Value = u32>,
+{
+    state.store(SlotState::Done(n).encode(), Release);
+    let number = n.wrapping_add(1);
+    next.store(number, Relaxed);
+    number
+}
+
+/// The number of the next message, for a requester that is not the first one.
+fn next_to_show<'a, State, Next>(next: &Next, state: impl Fn(u32) -> &'a State) -> u32
+where
+    State: Atomic<Value = u64> + 'a,
+    Next: Atomic<Value = u32>,
+{
+    let n = next.load(Acquire);
+    // Who showed the last message may have died before it could say so.
+    if is_shown(state(n), n) { n.wrapping_add(1) } else { n }
+}
+
+/// Whether message `n` is there: then all of it.
+#[inline]
+pub(crate) fn is_shown<State: Atomic<Value = u64>>(state: &State, n: u32) -> bool {
+    state.load(Acquire) == SlotState::Done(n).encode()
+}
+
+/// Posts receives, after what has become of those that had their slots before was taken.
+#[inline]
+pub(crate) fn post<Word: Atomic<Value = u64>>(word: &Word, credit: Credit) {
+    word.store(credit.encode(), Release);
+}
+
+/// What is posted.
+#[inline]
+fn posted<Word: Atomic<Value = u64>>(word: &Word) -> Credit {
+    Credit::decode(word.load(Acquire))
 }
 
 /// Asks for a cache line before it is written to.
@@ -127,4 +163,156 @@ pub(crate) fn prefetch_to_write(slot: &Slot) {
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = slot;
+}
+
+#[cfg(test)]
+mod tests {
+    use loom::cell::UnsafeCell;
+    use loom::sync::Arc;
+    use loom::sync::atomic::{AtomicU32, AtomicU64};
+    use loom::thread;
+
+    use super::*;
+    use crate::sync::model::{self, Weaker};
+
+    const SIZE: u32 = 2;
+
+    /// The lane of a queue pair.
+    struct Shared<Word> {
+        credit: Word,
+        next: AtomicU32,
+        slots: [(Word, UnsafeCell<u32>); SIZE as usize],
+        /// Where the owner wants the payload.
+        posts: [UnsafeCell<u32>; SIZE as usize],
+    }
+
+    /// What a post says of receive `n`, and a payload of message `n`.
+    const POST: u32 = 100;
+    const PAYLOAD: u32 = 200;
+
+    impl<Word: Atomic<Value = u64>> Shared<Word> {
+        fn state(&self, n: u32) -> &Word {
+            &self.slots[(n % SIZE) as usize].0
+        }
+
+        fn covers(&self, n: u32) -> bool {
+            posted(&self.credit).tail().wrapping_sub(n).wrapping_sub(1) < SIZE
+        }
+
+        /// Fills message `n`, if there is a receive for it.
+        fn fill(&self, n: u32) -> bool {
+            if !self.covers(n) {
+                return false;
+            }
+            let at = (n % SIZE) as usize;
+            // SAFETY: the receive is posted, and there is one requester; were that not enough, loom would say so.
+            self.posts[at].with(|post| assert_eq!(unsafe { *post }, POST + n));
+            // SAFETY: as above.
+            self.slots[at].1.with_mut(|payload| unsafe { *payload = PAYLOAD + n });
+            true
+        }
+
+        /// Sends messages up to this number; gives up where it would have to wait.
+        fn send(&self, mut n: u32, end: u32) {
+            while n < end && self.fill(n) {
+                n = show(self.state(n), &self.next, n);
+            }
+        }
+
+        /// Posts receive `n`, whose slot is free.
+        fn post(&self, n: u32) {
+            let at = (n % SIZE) as usize;
+            // SAFETY: what was there was taken; were that not enough, loom would say so.
+            self.posts[at].with_mut(|post| unsafe { *post = POST + n });
+            post(&self.credit, Credit::new(n + 1, 0, 0));
+        }
+
+        /// Takes message `n` if it is there, and posts a receive in its place.
+        fn take(&self, n: u32) -> bool {
+            let at = (n % SIZE) as usize;
+            if !is_shown(self.state(n), n) {
+                return false;
+            }
+            // SAFETY: the message is there, and its slot is the owner's until he posts again; loom would say so.
+            self.slots[at].1.with(|payload| assert_eq!(unsafe { *payload }, PAYLOAD + n));
+            self.post(n + SIZE);
+            true
+        }
+    }
+
+    /// Where a requester begins.
+    type Begin = fn(&Shared<AtomicU64>) -> u32;
+
+    fn lane<Word: Atomic<Value = u64>>(word: impl Fn() -> Word) -> Arc<Shared<Word>> {
+        let lane = Shared {
+            credit: word(),
+            next: AtomicU32::new(0),
+            slots: std::array::from_fn(|_| (word(), UnsafeCell::new(0))),
+            posts: std::array::from_fn(|_| UnsafeCell::new(0)),
+        };
+        (0..SIZE).for_each(|n| lane.post(n));
+        Arc::new(lane)
+    }
+
+    /// A requester sends three messages through two slots while their owner takes them.
+    fn exchanges<Word>(word: impl Fn() -> Word + Send + Sync + 'static) -> impl Fn() + Send + Sync + 'static
+    where
+        Word: Atomic<Value = u64> + Send + Sync + 'static,
+    {
+        move || {
+            let lane = lane(&word);
+            let requester = Arc::clone(&lane);
+            let requester = thread::spawn(move || requester.send(0, 3));
+            let mut n = 0;
+            for _ in 0..3 {
+                n += u32::from(lane.take(n));
+            }
+            requester.join().unwrap();
+            while lane.take(n) {
+                n += 1;
+            }
+            assert!((2..=3).contains(&n), "{n} messages were taken");
+        }
+    }
+
+    /// A requester dies after it has shown its message and before it could say so; another one goes on.
+    fn goes_on(begin: Begin) -> impl Fn() + Send + Sync + 'static {
+        move || {
+            let lane = lane(word);
+            let [first, second] = [(); 2].map(|()| Arc::clone(&lane));
+            let first = thread::spawn(move || {
+                assert!(first.fill(0));
+                let unsaid = AtomicU32::new(0);
+                show(first.state(0), &unsaid, 0);
+            });
+            let second = thread::spawn(move || {
+                first.join().unwrap(); // The kernel tells who has ended.
+                second.send(begin(&second), 2);
+            });
+            let n = u32::from(lane.take(0));
+            second.join().unwrap();
+            assert_eq!((n..2).filter(|n| lane.take(*n)).count() as u32, 2 - n);
+        }
+    }
+
+    fn word() -> AtomicU64 {
+        AtomicU64::new(0)
+    }
+
+    #[test]
+    fn model_of_a_lane() {
+        model::check_within(Some(4), exchanges(word));
+        model::check_within(Some(4), goes_on(|lane| next_to_show(&lane.next, |n| lane.state(n))));
+    }
+
+    #[test]
+    fn the_model_needs_the_orders_and_a_look_at_the_last_message() {
+        let without = |order| move || Weaker { word: word(), order };
+        let faults = [
+            model::must_fail(exchanges(without(Acquire))),
+            model::must_fail(exchanges(without(Release))),
+            model::must_fail(goes_on(|lane| lane.next.load(Acquire))),
+        ];
+        assert!(faults.iter().all(|why| why.contains("access")), "{faults:?}");
+    }
 }

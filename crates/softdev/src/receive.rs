@@ -10,6 +10,7 @@ use verbs::abi::*;
 use crate::arena::{Arena, QUARANTINE};
 use crate::deliver::is_at_or_after;
 use crate::host::agree;
+use crate::lane;
 use crate::limits::GRH_BYTES;
 use crate::own_lock::OwnLock;
 use crate::pool::Area;
@@ -185,7 +186,7 @@ impl Qp {
         // In ERR nobody sends any more, but one may have begun: it must not take what is posted to be flushed.
         if !receiving.closed.load(Relaxed) {
             self.shared().posted.taken.store(head, Release);
-            self.shared().posted.credit.store(credit.encode(), Release);
+            lane::post(&self.shared().posted.credit, credit);
         }
         Ok(())
     }

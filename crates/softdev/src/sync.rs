@@ -6,9 +6,13 @@
 //! What a model can tell and what not stands in `sync/model.rs`.
 
 use std::fmt::Debug;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, compiler_fence, fence};
+use std::sync::atomic::{
+    AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering, compiler_fence, fence,
+};
 
 use rustix::thread::MembarrierCommand;
+
+use crate::shared::Slot;
 
 #[cfg(test)]
 pub(crate) mod model;
@@ -130,4 +134,4 @@ macro_rules! atomics {
 #[cfg(test)]
 use atomics;
 
-atomics!(Cpu: AtomicBool => bool, AtomicU32 => u32, AtomicU64 => u64, AtomicUsize => usize);
+atomics!(Cpu: AtomicBool => bool, AtomicU32 => u32, AtomicU64 => u64, AtomicUsize => usize, AtomicPtr<Slot> => *mut Slot);
