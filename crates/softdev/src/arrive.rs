@@ -5,9 +5,9 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
 use verbs::abi::*;
 
+use crate::claim::{claimer, offer, take_back};
 use crate::completion::blank_completion;
 use crate::copy::{Piece, Place, copy_small, scatter};
-use crate::deliver::is_at_or_after;
 use crate::device::{gid, lid};
 use crate::lane::is_shown;
 use crate::limits::{BOUNCE_BYTES, BOUNCES, GRH_BYTES};
@@ -330,30 +330,18 @@ impl Qp {
     /// A peer may be placing a datagram: if it has died meanwhile, the receive is offered again.
     #[cold]
     fn look_after_claim(&self, n: u32, slot: &Slot) {
-        match SlotState::decode(slot.state.load(SeqCst)) {
-            SlotState::Claimed(claimed, block) if claimed == n => {
-                let doubts = &self.receiving.doubts;
-                if doubts.fetch_add(1, Relaxed).is_multiple_of(PATIENCE) && !self.host.lives(block) {
-                    self.recover(n, slot, block);
+        let mark = &self.shared().next.value;
+        if let Some(block) = claimer(&slot.state, n) {
+            let doubts = &self.receiving.doubts;
+            if doubts.fetch_add(1, Relaxed).is_multiple_of(PATIENCE) && !self.host.lives(block) {
+                self.receiving.recovered.store(true, SeqCst);
+                if take_back(&slot.state, n, self.receiving.ring.size, block) {
+                    offer(mark, n);
                 }
             }
-            _ if self.recovered()
-                && (self.receiving.srq.is_some() || n != self.receiving.tail.load(Acquire)) =>
-            {
-                self.offer(n);
-            }
-            _ => {}
-        }
-    }
-
-    /// Takes a receive back from a peer that has died.
-    #[cold]
-    fn recover(&self, n: u32, slot: &Slot, block: u32) {
-        self.receiving.recovered.store(true, SeqCst);
-        let claimed = SlotState::Claimed(n, block).encode();
-        let before = SlotState::Done(n.wrapping_sub(self.receiving.ring.size)).encode();
-        if slot.state.compare_exchange(claimed, before, SeqCst, Relaxed).is_ok() {
-            self.offer(n);
+        } else if self.recovered() && (self.receiving.srq.is_some() || n != self.receiving.tail.load(Acquire))
+        {
+            offer(mark, n);
         }
     }
 
@@ -361,15 +349,5 @@ impl Qp {
     #[inline]
     pub(crate) fn recovered(&self) -> bool {
         self.receiving.recovered.load(Relaxed)
-    }
-
-    /// Shows a receive that was taken back to the requesters, who pass it by once their mark is behind it. One of them
-    /// may be moving the mark on at this very moment, which is why this is repeated with every look at the receive.
-    #[cold]
-    fn offer(&self, n: u32) {
-        let mark = &self.shared().next.value;
-        if !is_at_or_after(n, mark.load(SeqCst)) {
-            mark.store(n, SeqCst);
-        }
     }
 }

@@ -3,7 +3,7 @@
 //! Every check that an adapter's responder makes is made here, by the requester, on what the peer shares; nothing that
 //! is read from there is believed beyond its own bounds.
 
-use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 use std::sync::atomic::fence;
 
 use rustix::io::Errno;
@@ -12,6 +12,7 @@ use verbs::abi::*;
 use crate::arming::shown;
 use crate::arrive::grh;
 use crate::channel::notify;
+use crate::claim::{self, Claim};
 use crate::copy::{Piece, Place, scatter};
 use crate::device::gid;
 use crate::host::{Host, agree};
@@ -20,7 +21,7 @@ use crate::limits::{BOUNCE_BYTES, GRH_BYTES};
 use crate::memory::{Access, locate};
 use crate::message::{Datagram, Message, Payload};
 use crate::pool::{Pool, Refusal, Ticket};
-use crate::shared::{SLOT_PAYLOAD, SharedQp, SlotSge, SlotState};
+use crate::shared::{SLOT_PAYLOAD, SharedQp, SlotSge};
 use crate::sync::Cpu;
 use crate::target::Target;
 use crate::touching::touch;
@@ -264,43 +265,20 @@ impl Attempt<'_> {
     /// Finds a slot for a datagram and fills it.
     fn find_slot(&self, ticket: Option<(&Pool, Ticket)>) -> Delivery {
         let (lane, shared) = (&self.target.lane, self.shared);
-        let mut n = shared.next.value.load(Acquire);
-        for _ in 0..2 * (u64::from(lane.size()) + 1) {
-            if ticket.is_none() && lane.credit_for(shared, n).is_none() {
-                return Delivery::NotReady;
-            }
-            let word = lane.slot(n).state.load(Acquire);
-            match SlotState::decode(word) {
-                state if state.is_free_for(n, lane.size()) => {
-                    if let Some(delivery) = self.claim(n, word, ticket) {
-                        return delivery;
-                    }
-                }
-                // A receive that another has taken is passed by, also where the mark lags behind and the slot is in use
-                // for a later receive already.
-                SlotState::Claimed(taken, _) | SlotState::Done(taken) if is_at_or_after(taken, n) => {
-                    let mark = shared.next.value.load(Acquire);
-                    n = n.wrapping_add(1);
-                    n = if is_at_or_after(mark, n) { mark } else { n };
-                }
-                _ => return Delivery::NotReady,
-            }
-        }
-        Delivery::NotReady
+        let is_posted = |n| ticket.is_some() || lane.credit_for(shared, n).is_some();
+        let claim = |n, free| self.claim(n, free, ticket);
+        let found = claim::find(&shared.next.value, lane.size(), |n| &lane.slot(n).state, is_posted, claim);
+        found.unwrap_or(Delivery::NotReady)
     }
 
     /// Takes receive `n` for a datagram and fills it; `None` when somebody else was faster.
     fn claim(&self, n: u32, free: u64, ticket: Option<(&Pool, Ticket)>) -> Option<Delivery> {
         let slot = self.target.lane.slot(n);
-        let claimed = SlotState::Claimed(n, self.host.block).encode();
-        slot.state.compare_exchange(free, claimed, SeqCst, Relaxed).ok()?;
-        let give_back = |delivery| {
-            let _ = slot.state.compare_exchange(claimed, free, SeqCst, Relaxed);
-            Some(delivery)
-        };
+        let claim = Claim::new(&slot.state, n, free, self.host.block)?;
         // Either this sees that the queue pair has ended, or who ends it sees the claim.
         if !self.target.receives(self.shared) {
-            return give_back(Delivery::NoAnswer);
+            claim.withdraw();
+            return Some(Delivery::NoAnswer);
         }
         let posted = match ticket {
             Some((pool, ticket)) => {
@@ -311,8 +289,14 @@ impl Attempt<'_> {
         };
         let (status, delivery, payload) = match self.fill(n, posted) {
             Ok(payload) => (IBV_WC_SUCCESS, Delivery::Done, payload),
-            Err(Misfit::Short) => return give_back(Delivery::TooLong),
-            Err(Misfit::Gone) => return give_back(Delivery::NoAnswer),
+            Err(Misfit::Short) => {
+                claim.withdraw();
+                return Some(Delivery::TooLong);
+            }
+            Err(Misfit::Gone) => {
+                claim.withdraw();
+                return Some(Delivery::NoAnswer);
+            }
             Err(misfit) => {
                 self.fail();
                 let (status, delivery) = misfit.told();
@@ -321,13 +305,7 @@ impl Attempt<'_> {
         };
         let bytes = if delivery == Delivery::Done { self.message.bytes + GRH_BYTES } else { 0 };
         self.message.describe(self.shared, slot, bytes, status, payload);
-        let done = SlotState::Done(n).encode();
-        slot.state.compare_exchange(claimed, done, SeqCst, Relaxed).ok()?;
-        // The mark goes on, never back: a slower requester may come after a faster one.
-        let next = n.wrapping_add(1);
-        let ahead = |now: u32| (!is_at_or_after(now, next)).then_some(next);
-        let _ = self.shared.next.value.fetch_update(Release, Relaxed, ahead);
-        Some(delivery)
+        claim.show(&self.shared.next.value).then_some(delivery)
     }
 
     fn is_reliable(&self) -> bool {
@@ -423,9 +401,4 @@ impl Misfit {
             Self::Forbidden | Self::Gone => (IBV_WC_LOC_PROT_ERR, Delivery::BadReceive),
         }
     }
-}
-
-/// Whether receive `a` is `b` or one after it; numbers come round.
-pub(crate) fn is_at_or_after(a: u32, b: u32) -> bool {
-    a.wrapping_sub(b).cast_signed() >= 0
 }

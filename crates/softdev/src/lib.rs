@@ -22,7 +22,7 @@
 //!   processes find each other.
 //! * `memory`: memory regions and the check of every access; `reregister`: changing one; `on_demand`: advice on them;
 //!   `copy`: moving bytes; `foreign`: those of another process that are mapped nowhere else.
-//! * `deliver`: placing a `message` in a peer's lane: the heart; `lane`: the requester's end of it; `target`: the queue pair
+//! * `deliver`: placing a `message` in a peer's lane: the heart; `lane`: the requester's end of it; `claim`: that of one of several; `target`: the queue pair
 //!   at the other end; `one_sided`: writes, reads and atomics; `touching`: use without a lock, and its end.
 //! * `eager`: the short way of what is posted most.
 //! * `send`: the send queue; `work`: what is posted to it; `retry`: what has to wait; `receive`: the receive queue;
@@ -50,6 +50,7 @@ mod arming;
 mod arrive;
 mod builder;
 mod channel;
+mod claim;
 mod clock;
 mod completion;
 mod context;

@@ -14,7 +14,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use crate::arena::{Shared, View};
-use crate::deliver::is_at_or_after;
+use crate::claim::is_at_or_after;
 use crate::lane::PostedReceive;
 use crate::limits::{MAX_SGE, MAX_WR};
 use crate::shared::{Line, Post, SlotSge};

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32};
 use verbs::abi::*;
 
 use crate::arena::{Arena, QUARANTINE};
-use crate::deliver::is_at_or_after;
+use crate::claim::{claimer, is_at_or_after};
 use crate::host::agree;
 use crate::lane;
 use crate::limits::GRH_BYTES;
@@ -241,12 +241,8 @@ impl Qp {
         };
         let end = Instant::now() + QUARANTINE;
         while n != tail {
-            match SlotState::decode(self.receiving.slot(n).state.load(SeqCst)) {
-                SlotState::Claimed(claimed, block)
-                    if claimed == n && self.host.lives(block) && Instant::now() < end =>
-                {
-                    std::thread::yield_now();
-                }
+            match claimer(&self.receiving.slot(n).state, n) {
+                Some(block) if self.host.lives(block) && Instant::now() < end => std::thread::yield_now(),
                 _ => n = n.wrapping_add(1),
             }
         }
