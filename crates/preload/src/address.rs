@@ -90,9 +90,17 @@ unsafe fn route(context: *mut ibv_context, port: u8, header: &Header) -> Result<
     let word = u32::from_be_bytes([header[0], header[1], header[2], header[3]]);
     let ipv6 = |at: usize| array::from_fn(|i| header[at + i]);
     let ipv4 = |at: usize| Ipv4Addr::from(array::from_fn(|i| header[at + i])).to_ipv6_mapped().octets();
+    // A group has no entry in the table of GIDs, so that no address can be made of a header that leads to one: EINVAL, before
+    // anything else is looked at, as in libibverbs (set_ah_attr_by_ipv4() and _ipv6() in verbs.c).
     let (source, destination, hop_limit, traffic_class, is_roce_v2) = if is_ipv4(header) {
+        if header[36] >> 4 == 0xe {
+            return Err(libc::EINVAL);
+        }
         (ipv4(32), ipv4(36), header[28], header[21], true)
     } else if word >> 28 == 6 {
+        if header[24] == 0xff {
+            return Err(libc::EINVAL);
+        }
         let is_roce_v2 = match header[6] {
             UDP => true,
             INFINIBAND => false,
@@ -103,14 +111,8 @@ unsafe fn route(context: *mut ibv_context, port: u8, header: &Header) -> Result<
     } else {
         return Err(libc::EPROTONOSUPPORT);
     };
-    // A multicast address is in no table; libibverbs looks for none either.
-    let is_multicast = destination[0] == 0xff || (is_ipv4(header) && destination[12] >> 4 == 0xe);
-    let found = if is_multicast {
-        None
-    } else {
-        // SAFETY: the caller gives a live context.
-        unsafe { gid::find(context, port, destination, is_roce_v2) }
-    };
+    // SAFETY: the caller gives a live context.
+    let found = unsafe { gid::find(context, port, destination, is_roce_v2) };
     Ok(ibv_global_route {
         dgid: ibv_gid { raw: source },
         flow_label: word & 0xf_ffff,
@@ -147,6 +149,27 @@ mod tests {
     /// The example of RFC 1071's users: its checksum is b861.
     const IPV4: [u8; 20] =
         [0x45, 0, 0, 0x73, 0, 0, 0x40, 0, 0x40, 0x11, 0xb8, 0x61, 0xc0, 0xa8, 0, 0x01, 0xc0, 0xa8, 0, 0xc7];
+
+    /// None of these gets as far as a look at the context.
+    #[test]
+    fn a_header_that_leads_to_a_group_gives_no_address() {
+        // SAFETY: the context is not looked at.
+        let route = |header: &Header| unsafe { route(std::ptr::null_mut(), 1, header) }.err();
+        let mut header = [0; 40];
+        header[0] = 0x60;
+        header[6] = 0x3a; // A next header that there is no way back by.
+        assert_eq!(route(&header), Some(libc::EPROTONOSUPPORT));
+        header[24] = 0xff;
+        assert_eq!(route(&header), Some(libc::EINVAL), "the group comes first");
+        let mut header = [0; 40];
+        header[20..].copy_from_slice(&IPV4);
+        header[36] = 239;
+        header[30..32].fill(0);
+        let sum = !checksum(&header[20..]);
+        header[30..32].copy_from_slice(&sum.to_be_bytes());
+        assert_eq!(route(&header), Some(libc::EINVAL));
+        assert_eq!(route(&[0; 40]), Some(libc::EPROTONOSUPPORT), "of neither version");
+    }
 
     #[test]
     fn headers_of_ipv4_are_told_from_those_of_ipv6() {
