@@ -28,11 +28,12 @@ const TARGET: &str = "x86_64-unknown-linux-gnu";
 /// rustix calls the kernel through libc, where ThreadSanitizer sees what maps memory and what a pipe orders.
 const TSAN_FLAGS: &str = "-Zsanitizer=thread --cfg sanitized --cfg rustix_use_libc";
 
-/// Test programs that run whole. `processes` is left out: it kills, and counts what has to be done in so many seconds.
-const TSAN_TESTS: [&[&str]; 3] = [
+/// Test programs, which run whole but for the models.
+const TSAN_TESTS: [&[&str]; 4] = [
     // The models are threads that loom switches by hand.
     &["--package", "softdev", "--lib", "--", "--skip", "model"],
     &["--package", "softdev", "--test", "stricter"],
+    &["--package", "softdev", "--test", "processes"],
     &["--package", "conformance", "--test", "conformance"],
 ];
 
