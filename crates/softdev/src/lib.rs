@@ -22,12 +22,13 @@
 //!   processes find each other.
 //! * `memory`: memory regions and the check of every access; `reregister`: changing one; `on_demand`: advice on them;
 //!   `copy`: moving bytes; `foreign`: those of another process that are mapped nowhere else.
-//! * `deliver`: placing a `message` in a peer's lane: the heart; `lane`: the requester's end of it; `claim`: that of one of several; `target`: the queue pair
-//!   at the other end; `one_sided`: writes, reads and atomics; `touching`: use without a lock, and its end.
+//! * `deliver`: placing a `message` in a peer's lane: the heart; `lane`: the requester's end of it, `claim`: that of one of
+//!   several; `target`: the queue pair at the other end; `one_sided`: writes, reads and atomics; `touching`: use without a lock,
+//!   and its end.
 //! * `eager`: the short way of what is posted most.
 //! * `send`: the send queue; `work`: what is posted to it; `retry`: what has to wait; `receive`: the receive queue;
-//!   `wqe`: what is posted there; `arrive`: what polling finds there; `srq`: shared receive queues; `pool`: how receives are
-//!   taken from one.
+//!   `wqe`: what is posted there; `arrive`: what polling finds there; `srq`: shared receive queues; `pool`: what
+//!   requesters see of one, `order`: how they take receives from it.
 //! * `event`: asynchronous events; `multicast`: groups of datagram queue pairs.
 //! * `completion`: completion queues; `own`: completions of sends; `channel`: completion channels, for whoever sleeps;
 //!   `arming`: which completion wakes him.
@@ -72,6 +73,7 @@ mod message;
 mod multicast;
 mod on_demand;
 mod one_sided;
+mod order;
 mod own;
 mod own_lock;
 mod parent_domain;

@@ -2,21 +2,19 @@
 //!
 //! ```text
 //! pool:  SharedPool | order: a word for each receive in the order of posting | posts, by index
-//! word:  posted(k, index) ──► taken(k, block, index) ──► posted(k + size, ...)
-//!                         ◄──     (not used after all)
 //! ```
 //!
-//! Several queue pairs take receives, each for a message of its own lane, so each takes one by an exchange. The message
-//! says which; its owner believes that only of a receive that was taken.
+//! How receives are taken is in `order`. The message says which one it has taken; its owner believes that only of a receive
+//! that was taken.
 
 use std::ptr::NonNull;
-use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use crate::arena::{Shared, View};
-use crate::claim::is_at_or_after;
 use crate::lane::PostedReceive;
 use crate::limits::{MAX_SGE, MAX_WR};
+use crate::order::{Order, Refusal, Ticket};
 use crate::shared::{Line, Post, SlotSge};
 
 /// Start of a pool.
@@ -38,48 +36,6 @@ pub(crate) struct SharedPool {
 unsafe impl Shared for SharedPool {}
 
 const _: () = assert!(size_of::<SharedPool>() == 192);
-
-/// Whose turn a receive is.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Entry {
-    Empty,
-    /// Receive `k`, with this index, is there for the taking.
-    Posted {
-        k: u32,
-        index: u32,
-    },
-    /// The process of a block has taken it.
-    Taken {
-        k: u32,
-        block: u32,
-        index: u32,
-    },
-}
-
-/// Indexes fit the bits that they have in a word; blocks do too (see `limits`).
-const _: () = assert!(MAX_WR.next_power_of_two() <= 1 << 16 && crate::limits::BLOCKS <= 1 << 12);
-
-impl Entry {
-    pub(crate) const fn encode(self) -> u64 {
-        match self {
-            Self::Empty => 0,
-            Self::Posted { k, index } => 1 | (index as u64 & 0xffff) << 16 | (k as u64) << 32,
-            Self::Taken { k, block, index } => {
-                2 | (block as u64 & 0xfff) << 4 | (index as u64 & 0xffff) << 16 | (k as u64) << 32
-            }
-        }
-    }
-
-    /// Any word has a meaning.
-    pub(crate) const fn decode(word: u64) -> Self {
-        let (k, index) = ((word >> 32) as u32, (word >> 16) as u32 & 0xffff);
-        match word & 0xf {
-            1 => Self::Posted { k, index },
-            2 => Self::Taken { k, block: (word >> 4) as u32 & 0xfff, index },
-            _ => Self::Empty,
-        }
-    }
-}
 
 /// Where a pool is in somebody's arena.
 #[derive(Clone, Copy, Debug)]
@@ -133,32 +89,28 @@ pub(crate) struct Pool {
     stride: u32,
 }
 
-/// A receive that was taken.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Ticket {
-    k: u32,
-    pub(crate) index: u32,
-}
+impl Order for Pool {
+    type Word = AtomicU64;
+    type Mark = AtomicU32;
 
-/// Why none was.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Refusal {
-    /// None is posted.
-    Empty,
-    /// The next one has not enough room; it was left there.
-    Short,
+    fn size(&self) -> u32 {
+        self.mask + 1
+    }
+
+    fn word(&self, k: u32) -> &AtomicU64 {
+        // SAFETY: `Area::pool` has found it in a mapping that is held; there are as many words as the mask says.
+        unsafe { self.order.add((k & self.mask) as usize).as_ref() }
+    }
+
+    fn mark(&self) -> &AtomicU32 {
+        &self.shared().next.value
+    }
 }
 
 impl Pool {
     pub(crate) fn shared(&self) -> &SharedPool {
         // SAFETY: `Area::pool` has found it in a mapping that is held.
         unsafe { self.shared.as_ref() }
-    }
-
-    /// The word of receive `k`.
-    pub(crate) fn word(&self, k: u32) -> &AtomicU64 {
-        // SAFETY: as above; there are as many words as the mask says.
-        unsafe { self.order.add((k & self.mask) as usize).as_ref() }
     }
 
     /// The post of an index, and its elements, of which there may be fewer than it says.
@@ -178,69 +130,13 @@ impl Pool {
         PostedReceive::read(post, elements, self.shared().pd.load(Relaxed))
     }
 
-    /// The next receive that is there for the taking, with its word.
-    fn next_posted(&self) -> Option<(u32, u64, u32)> {
-        let mark = &self.shared().next.value;
-        let mut k = mark.load(Acquire);
-        for _ in 0..2 * (u64::from(self.mask) + 2) {
-            let word = self.word(k).load(Acquire);
-            match Entry::decode(word) {
-                Entry::Posted { k: posted, index } if posted == k => return Some((k, word, index)),
-                // Another requester was faster, also where the mark lags behind and the word is in use again.
-                Entry::Posted { k: taken, .. } | Entry::Taken { k: taken, .. }
-                    if is_at_or_after(taken, k) =>
-                {
-                    let now = mark.load(Acquire);
-                    k = k.wrapping_add(1);
-                    k = if is_at_or_after(now, k) { now } else { k };
-                }
-                _ => return None,
-            }
-        }
-        None
-    }
-
-    /// Whether there is no receive for the taking.
-    pub(crate) fn is_dry(&self) -> bool {
-        self.next_posted().is_none()
-    }
-
     /// Takes the next receive for the process of a block, if it `fits`.
     pub(crate) fn take(
         &self,
         block: u32,
         fits: impl Fn(&PostedReceive<'_>) -> bool,
     ) -> Result<Ticket, Refusal> {
-        for _ in 0..=u64::from(self.mask) + 1 {
-            let (k, word, index) = self.next_posted().ok_or(Refusal::Empty)?;
-            if !fits(&self.receive(index)) {
-                // Unless it was taken meanwhile, and what was read is of another.
-                if self.word(k).load(SeqCst) == word {
-                    return Err(Refusal::Short);
-                }
-                continue;
-            }
-            let taken = Entry::Taken { k, block, index }.encode();
-            if self.word(k).compare_exchange(word, taken, SeqCst, Relaxed).is_ok() {
-                let next = k.wrapping_add(1);
-                let ahead = |now: u32| (!is_at_or_after(now, next)).then_some(next);
-                let _ = self.shared().next.value.fetch_update(Release, Relaxed, ahead);
-                return Ok(Ticket { k, index });
-            }
-        }
-        Err(Refusal::Empty)
-    }
-
-    /// Puts a receive back that was taken for nothing. Whoever moves the mark on at this moment may pass it by: then its
-    /// owner finds it when it comes to its place again.
-    pub(crate) fn put_back(&self, block: u32, ticket: Ticket) {
-        let Ticket { k, index } = ticket;
-        let (taken, posted) =
-            (Entry::Taken { k, block, index }.encode(), Entry::Posted { k, index }.encode());
-        if self.word(k).compare_exchange(taken, posted, SeqCst, Relaxed).is_ok() {
-            let back = |now: u32| (!is_at_or_after(k, now)).then_some(k);
-            let _ = self.shared().next.value.fetch_update(SeqCst, SeqCst, back);
-        }
+        self.take_where(block, |index| fits(&self.receive(index)))
     }
 
     /// Whether taking this receive has left fewer than the limit, which is disarmed by that.
@@ -259,18 +155,7 @@ impl Pool {
 mod tests {
     use super::*;
     use crate::arena::Arena;
-
-    #[test]
-    fn an_entry_survives_its_word() {
-        for entry in [
-            Entry::Empty,
-            Entry::Posted { k: 0, index: 0 },
-            Entry::Posted { k: u32::MAX, index: 0x7fff },
-            Entry::Taken { k: 1 << 31, block: 0xfff, index: 0x7fff },
-        ] {
-            assert_eq!(Entry::decode(entry.encode()), entry);
-        }
-    }
+    use crate::order::Entry;
 
     /// A pool of eight receives, of which those of `rooms` are posted.
     fn pool(arena: &Arena, rooms: &[u32]) -> Pool {

@@ -11,7 +11,8 @@ use crate::context::{Ctx, Pd, fail};
 use crate::event::Kind;
 use crate::host::{Host, host};
 use crate::limits::{MAX_SGE, MAX_SRQS, MAX_WR};
-use crate::pool::{Area, Entry, Pool};
+use crate::order::{Entry, Order};
+use crate::pool::{Area, Pool};
 use crate::queue_pair::Qp;
 use crate::shared::Ring;
 use crate::spin::SpinLock;
@@ -126,7 +127,7 @@ impl Srq {
         let k = queue.tail;
         queue.tail = k.wrapping_add(1);
         queue.posted[index as usize] = Some(Use { k, taker: None });
-        self.pool.word(k).store(Entry::Posted { k, index }.encode(), Release);
+        self.pool.show(k, index);
         self.pool.shared().tail.value.store(queue.tail, Release);
     }
 
@@ -148,14 +149,10 @@ impl Srq {
     #[cold]
     fn is_lost(&self, queue: &SrqQueue, index: u32) -> bool {
         let Some(Some(Use { k, taker })) = queue.posted.get(index as usize).copied() else { return false };
-        let word = self.pool.word(k);
-        let found = word.load(Acquire);
-        let taker = match Entry::decode(found) {
+        let taker = match Entry::decode(self.pool.word(k).load(Acquire)) {
             Entry::Taken { k: taken, block, index: of } if (taken, of) == (k, index) => Some(block),
             Entry::Posted { k: posted, index: of } if (posted, of) == (k, index) => {
-                // Nobody takes it from here any more, wherever the mark is.
-                let nobodys = Entry::Taken { k, block: 0, index: u32::MAX }.encode();
-                return word.compare_exchange(found, nobodys, SeqCst, Relaxed).is_ok();
+                return self.pool.withdraw(k, index);
             }
             _ => taker,
         };

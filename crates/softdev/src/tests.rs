@@ -13,7 +13,7 @@ use verbs::{
 use crate::arrive::PATIENCE;
 use crate::host::host;
 use crate::limits::QP_INDEX_BITS;
-use crate::pool::Refusal;
+use crate::order::Refusal;
 use crate::shared::{FLAG_IN_SLOT, Ring, SharedQp, Slot, SlotState};
 use crate::srq::Srq;
 use crate::target::index;

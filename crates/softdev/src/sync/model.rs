@@ -194,6 +194,47 @@ impl<Word: Atomic> Atomic for Weaker<Word> {
     }
 }
 
+/// A fault that a model must find: a word whose exchanges are a look and a store.
+pub(crate) struct TwoSteps<Word>(pub(crate) Word);
+
+impl<Word: Atomic> Atomic for TwoSteps<Word> {
+    type Value = Word::Value;
+    type On = Word::On;
+
+    fn load(&self, order: Ordering) -> Word::Value {
+        self.0.load(order)
+    }
+
+    fn store(&self, value: Word::Value, order: Ordering) {
+        self.0.store(value, order);
+    }
+
+    fn compare_exchange_weak(
+        &self,
+        expected: Word::Value,
+        new: Word::Value,
+        success: Ordering,
+        failure: Ordering,
+    ) -> Result<Word::Value, Word::Value> {
+        self.compare_exchange(expected, new, success, failure)
+    }
+
+    fn compare_exchange(
+        &self,
+        expected: Word::Value,
+        new: Word::Value,
+        _: Ordering,
+        _: Ordering,
+    ) -> Result<Word::Value, Word::Value> {
+        let found = self.0.load(Acquire);
+        if found != expected {
+            return Err(found);
+        }
+        self.0.store(new, Release);
+        Ok(found)
+    }
+}
+
 /// Runs a model in every way.
 pub(crate) fn check(model: impl Fn() + Send + Sync + 'static) {
     check_within(None, model);
