@@ -2,7 +2,7 @@
 //! `cargo xtask bench` compares with.
 //!
 //! ```text
-//! main.rs ─► link.rs (two pinned processes, memory that both have mapped) ─► line.rs
+//! main.rs ─► link.rs (two pinned processes, memory that both have mapped) ─► line.rs | exchange.rs
 //!                                                                           └► stream.rs ─► copy.rs | write.rs
 //! ```
 //!
@@ -10,6 +10,7 @@
 //! with it. A program of its own, because it needs softdev and an optimised build, and `xtask` neither.
 
 mod copy;
+mod exchange;
 mod line;
 mod link;
 mod stream;
@@ -20,6 +21,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 
 use self::copy::Stores;
+use self::exchange::Way;
 use self::link::{Join, Link, Side};
 use self::stream::Reader;
 
@@ -29,6 +31,9 @@ usage: baseline WHAT CPU CPU
 Measures between two processes, each on one of the two CPUs, and prints a line of JSON.
 
   line             half the round trip of a cache line, in ns: of the mean one, the nearest and the farthest
+  lanes            the same of a message that each end puts in the next line of its own: the median and the mean of batches
+  worked-lanes     the same where each end does something for 40 ns before it answers
+  worked-line      the same on one line
   streaming        1 MiB messages, copied by the process on the first CPU with non-temporal stores into shared memory, and
                    read there, every word, by the one on the second, in bytes/s
   cached           the same with memcpy
@@ -62,6 +67,7 @@ fn run(words: &[String]) -> Result<()> {
     };
     let printed = match what {
         What::Line => line::run(&link)?,
+        What::Exchange(way) => exchange::run(&link, way)?,
         What::Copy(stores, reader) => copy::run(&link, stores, reader)?,
         What::Write(reader) => write::run(&link, reader)?,
     };
@@ -76,6 +82,7 @@ fn run(words: &[String]) -> Result<()> {
 #[derive(Clone, Copy, Debug)]
 enum What {
     Line,
+    Exchange(Way),
     Copy(Stores, Reader),
     Write(Reader),
 }
@@ -88,6 +95,9 @@ impl What {
         };
         match (kind, reader) {
             ("line", Reader::Reads) => Ok(Self::Line),
+            ("lanes", Reader::Reads) => Ok(Self::Exchange(Way { has_lanes: true, works: false })),
+            ("worked-lanes", Reader::Reads) => Ok(Self::Exchange(Way { has_lanes: true, works: true })),
+            ("worked-line", Reader::Reads) => Ok(Self::Exchange(Way { has_lanes: false, works: true })),
             ("streaming", _) => Ok(Self::Copy(Stores::streaming(), reader)),
             ("cached", _) => Ok(Self::Copy(Stores::Cached, reader)),
             ("write", _) => Ok(Self::Write(reader)),

@@ -70,10 +70,26 @@ pub(super) fn stream(what: &str, cpus: &[String; 2]) -> Result<Value> {
     read_stream(&process::alone(&[&process::built(BASELINE), what, &cpus[0], &cpus[1]])?)
 }
 
+/// Measures one of the ways of `baseline` to pass messages of a word.
+pub(super) fn exchange(what: &str, cpus: &[String; 2]) -> Result<Value> {
+    read_exchange(&process::alone(&[&process::built(BASELINE), what, &cpus[0], &cpus[1]])?)
+}
+
+fn read_exchange(printed: &str) -> Result<Value> {
+    read_baseline(printed, "ns")
+}
+
 fn read_stream(printed: &str) -> Result<Value> {
+    read_baseline(printed, "bytes_per_s")
+}
+
+fn read_baseline(printed: &str, unit: &str) -> Result<Value> {
     let object: Json = serde_json::from_str(printed)?;
-    let number = |name: &str| object[name].as_f64().with_context(|| format!("baseline printed no {name}"));
-    Ok(Value { median: Some(number("median_bytes_per_s")?), mean: Some(number("mean_bytes_per_s")?) })
+    let number = |what: &str| {
+        let name = format!("{what}_{unit}");
+        object[&name].as_f64().with_context(|| format!("baseline printed no {name}"))
+    };
+    Ok(Value { median: Some(number("median")?), mean: Some(number("mean")?) })
 }
 
 #[cfg(test)]
@@ -121,5 +137,8 @@ mod tests {
         let value = Value { median: Some(15_376_057_394.0), mean: Some(1_476_477_600.0) };
         assert_eq!(read_stream(printed).unwrap(), value);
         assert!(read_stream("{\"line_ns\":50.84}").is_err());
+        let value = Value { median: Some(155.2), mean: Some(160.1) };
+        assert_eq!(read_exchange("{\"median_ns\":155.20,\"mean_ns\":160.10}\n").unwrap(), value);
+        assert!(read_exchange(printed).is_err());
     }
 }

@@ -20,6 +20,8 @@ pub(super) enum Way {
     Rdmascope(Experiment),
     /// A stream of `baseline`.
     Baseline(&'static str),
+    /// A way to pass messages of a word, by `baseline`.
+    Exchange(&'static str),
     Ucx(Test),
     Fabric,
     Mpi(&'static str),
@@ -104,6 +106,11 @@ fn send() -> Row {
     let title = "RC Send 8 B: half a round trip";
     let mut row = row("send", title, Unit::Latency, SEND, peers, Bound::Below(1.0));
     row.goals.insert(0, Goal { against: Against::Line, bound: Bound::AtMost(1.5) });
+    row.items.extend([
+        Item { name: "raw lines of two lanes", way: Way::Exchange("lanes") },
+        Item { name: "the same, 40 ns to answer", way: Way::Exchange("worked-lanes") },
+        Item { name: "raw line, 40 ns to answer", way: Way::Exchange("worked-line") },
+    ]);
     row
 }
 
@@ -178,7 +185,7 @@ impl Way {
     /// Programs that it needs, and the package that has them.
     pub(super) fn needs(&self) -> (&'static [&'static str], &'static str) {
         match self {
-            Self::Rdmascope(_) | Self::Baseline(_) => (&[], ""),
+            Self::Rdmascope(_) | Self::Baseline(_) | Self::Exchange(_) => (&[], ""),
             Self::Ucx(_) => (&["ucx_perftest"], "ucx-utils"),
             Self::Fabric => (&["fi_pingpong"], "libfabric-bin"),
             Self::Mpi(_) => (&["mpirun", "mpicc"], "openmpi-bin libopenmpi-dev"),
@@ -200,8 +207,9 @@ mod tests {
             }
             assert!(matches!(row.items[0].way, Way::Rdmascope(_) | Way::Baseline(_)), "{}", row.name);
         }
-        // Every peer of a latency has a goal.
+        // Every peer of a latency has a goal, and ours one beside the raw line.
         let send = send();
-        assert_eq!(send.goals.len(), send.items.len());
+        let is_raw = |item: &&Item| matches!(item.way, Way::Exchange(_));
+        assert_eq!(send.goals.len() + send.items.iter().filter(is_raw).count(), send.items.len());
     }
 }
