@@ -18,6 +18,7 @@ use crate::limits::{
     BLOCKS, CQS, MAX_CQE, MAX_RD_ATOMIC, MAX_SGE, MAX_SRQS, MAX_WR, MEMBERS, MRS, PART, QPS, VENDOR,
 };
 use crate::parent_domain::{self, Parts};
+use crate::port;
 use crate::queue_pair::Qp;
 use crate::settings::settings;
 use crate::{receive, send, srq};
@@ -136,6 +137,7 @@ pub(crate) unsafe extern "C" fn open_device(device: *mut ibv_device) -> *mut ibv
         queue_pairs: Mutex::default(),
         keeper: Mutex::default(),
     }));
+    port::enter(ctx);
     if let Ok(settings) = settings() {
         // SAFETY: it was just made.
         unsafe { &*ctx }.set_link(settings.link.as_ref());
@@ -145,6 +147,8 @@ pub(crate) unsafe extern "C" fn open_device(device: *mut ibv_device) -> *mut ibv
 }
 
 pub(crate) unsafe extern "C" fn close_device(context: *mut ibv_context) -> c_int {
+    // SAFETY: the caller gives a context that open_device made.
+    port::leave(unsafe { Ctx::from(context) });
     // SAFETY: as below; whoever looks after the context has to end before it is taken apart.
     drop(unsafe { Ctx::from(context) }.keeper.lock().unwrap_or_else(PoisonError::into_inner).take());
     // SAFETY: the caller gives a context that open_device made and does not use it again.
@@ -170,8 +174,10 @@ pub(crate) unsafe extern "C" fn query_device(context: *mut ibv_context, attr: *m
     made.vendor_part_id = PART;
     made.max_qp = QPS as c_int;
     made.max_qp_wr = MAX_WR.cast_signed();
-    made.device_cap_flags =
-        IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_SYS_IMAGE_GUID;
+    made.device_cap_flags = IBV_DEVICE_CURR_QP_STATE_MOD
+        | IBV_DEVICE_PORT_ACTIVE_EVENT
+        | IBV_DEVICE_RC_RNR_NAK_GEN
+        | IBV_DEVICE_SYS_IMAGE_GUID;
     made.max_sge = MAX_SGE as c_int;
     made.max_cq = CQS as c_int;
     made.max_cqe = MAX_CQE;

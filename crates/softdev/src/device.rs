@@ -13,6 +13,7 @@ use verbs::abi::*;
 use crate::context::{Ctx, fail};
 use crate::host::guid;
 use crate::limits::{DEVICE_PREFIX, GIDS, MAX_MESSAGE_BYTES, PKEY, PORT};
+use crate::port;
 use crate::settings::{LinkLayer, MAX_DEVICES, link_layer, settings};
 
 /// A device as programs know it, and its number.
@@ -183,6 +184,8 @@ pub(crate) fn is_valid_route(attr: &ibv_ah_attr) -> bool {
 
 /// States of the link below a port (IBTA vol. 1, section 14.2.5.6).
 const LINK_UP: u8 = 5;
+/// It looks for another end.
+const POLLING: u8 = 2;
 /// `ibv_port_attr.flags` of a port whose routes are all global (`IBV_QPF_GRH_REQUIRED`).
 const GRH_REQUIRED: u8 = 1;
 /// Time a subnet's packets take at most, as 4.096 us x 2^18: what subnet managers set by default.
@@ -192,21 +195,21 @@ const VL0: u8 = 1;
 
 pub(crate) unsafe extern "C" fn query_port(
     context: *mut ibv_context,
-    port: u8,
+    port_num: u8,
     attr: *mut ibv_port_attr,
 ) -> c_int {
-    if port != PORT {
+    if port_num != PORT {
         return libc::EINVAL;
     }
     // SAFETY: the caller gives a live context of this device.
     let ctx = unsafe { Ctx::from(context) };
-    let is_infiniband = link_layer() == LinkLayer::Infiniband;
+    let (is_infiniband, is_down) = (link_layer() == LinkLayer::Infiniband, port::is_down(ctx.device));
     // Where there is no link and no rate, no value says so, and programs fail where they find none that they know (UCX:
     // uct_ib_iface_query()). The lowest is given, 1X SDR.
     let rate = ctx.link().and_then(|link| link.rate);
     let (active_width, active_speed) = rate.map_or((1, 1), |rate| LinkSpeed::of(rate).codes());
     let made = ibv_port_attr {
-        state: IBV_PORT_ACTIVE,
+        state: if is_down { IBV_PORT_DOWN } else { IBV_PORT_ACTIVE },
         max_mtu: IBV_MTU_4096,
         active_mtu: IBV_MTU_4096,
         gid_tbl_len: GIDS,
@@ -218,7 +221,7 @@ pub(crate) unsafe extern "C" fn query_port(
         subnet_timeout: if is_infiniband { SUBNET_TIMEOUT } else { 0 },
         active_width,
         active_speed,
-        phys_state: LINK_UP,
+        phys_state: if is_down { POLLING } else { LINK_UP },
         link_layer: link_layer().code(),
         flags: if is_infiniband { 0 } else { GRH_REQUIRED },
         ..ibv_port_attr::default()

@@ -34,7 +34,7 @@
 //!   `arming`: which completion wakes him.
 //! * `queue_pair`: creation, state changes, errors; `context`: domains, address handles; `device`: devices, ports, routes;
 //!   `settings`: what the environment says of them; `parent_domain`: domains that stand for others.
-//! * `link`: a model of a link; `flight`: messages under way on it.
+//! * `port`: ports that go down and come up. `link`: a model of a link; `flight`: messages under way on it.
 //! * `builder`: work requests that are built by calls; `polling`: completions that are read member by member;
 //!   `extended`: queries whose answers grow; `clock`: the time of completion stamps.
 //! * `spin`, `own_lock`, `timer`: locks between threads, time for retries; `sync`: what protocols are written over to be
@@ -79,6 +79,7 @@ mod own_lock;
 mod parent_domain;
 mod polling;
 mod pool;
+mod port;
 mod queue_pair;
 mod receive;
 mod reregister;
@@ -100,6 +101,7 @@ mod tests;
 
 use verbs::Provider;
 
+pub use port::set_port;
 pub use settings::{
     DEVICES_VARIABLE, LINK_LAYER_VARIABLE, LINK_VARIABLE, LinkLayer, MAX_DEVICES, Settings, settings,
 };

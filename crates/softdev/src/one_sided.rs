@@ -310,7 +310,7 @@ impl Qp {
     /// Waits until the peer that this queue pair is connected to is not at work here, as it may be if it has begun before.
     /// A peer that is stopped there is given up after the time for which freed memory is kept. Called after `agree`.
     pub(crate) fn await_peer(&self) {
-        let peer_qp = self.shared().dest_qp_num.load(Relaxed);
+        let peer_qp = self.peer_number();
         if peer_qp == 0 {
             return;
         }

@@ -20,6 +20,7 @@ use crate::indexes::Indexes;
 use crate::limits::{MAX_INLINE, MAX_RD_ATOMIC, MAX_SGE, MAX_WR, PORT, QP_INDEX_BITS, QPS};
 use crate::multicast;
 use crate::own_lock::OwnLock;
+use crate::port;
 use crate::receive::Receiving;
 use crate::send::SendQueue;
 use crate::shared::SharedQp;
@@ -250,7 +251,11 @@ fn publish(qp: &Qp) {
     ctx.events.enter(Kind::QueuePair, qp.ibv.qp_num, serial, (&raw const *qp).cast_mut());
     send_cq.attach_sender();
     recv_cq.attach_receiver(qp);
-    qp.ctx().queue_pairs.lock().unwrap_or_else(PoisonError::into_inner).push(qp);
+    let mut queue_pairs = ctx.queue_pairs.lock().unwrap_or_else(PoisonError::into_inner);
+    queue_pairs.push(qp);
+    if port::is_down(qp.device) {
+        qp.set_port(false);
+    }
 }
 
 pub(crate) unsafe extern "C" fn destroy_qp(raw: *mut ibv_qp) -> c_int {
@@ -372,7 +377,10 @@ fn apply(qp: &Qp, new: &ibv_qp_attr, mask: u32) {
         IBV_QP_MAX_QP_RD_ATOMIC => max_rd_atomic;
         IBV_QP_MAX_DEST_RD_ATOMIC => max_dest_rd_atomic, responder_resources;
         IBV_QP_MIN_RNR_TIMER => min_rnr_timer, posted.min_rnr_timer;
-        IBV_QP_DEST_QPN => dest_qp_num, dest_qp_num;
+        IBV_QP_DEST_QPN => dest_qp_num;
+    }
+    if mask & IBV_QP_DEST_QPN != 0 {
+        qp.show_peer(attr.dest_qp_num);
     }
     qp.initiator_depth.store(attr.max_rd_atomic, Relaxed);
 }

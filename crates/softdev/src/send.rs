@@ -34,6 +34,8 @@ pub(crate) struct SendQueue {
     pub(crate) is_counted: bool,
     /// The peer of a connection, once found.
     pub(crate) target: Option<Target>,
+    /// The same while the port is down.
+    put_away: Option<Target>,
     /// A message has been delivered on this connection: another life of the peer would not know its packets.
     begun: bool,
     /// Peers that datagrams went to, the latest last.
@@ -44,6 +46,17 @@ impl SendQueue {
     /// A queue without requests, on a link that is like this.
     pub(crate) fn on(link: Option<Link>) -> Self {
         Self { flights: Flights::on(link), ..Self::default() }
+    }
+
+    /// Puts the peer of the connection away, or brings it back.
+    pub(crate) fn put_away(&mut self, away: bool) {
+        let (from, to) = match away {
+            true => (&mut self.target, &mut self.put_away),
+            false => (&mut self.put_away, &mut self.target),
+        };
+        if from.is_some() {
+            *to = from.take();
+        }
     }
 
     /// Whether nothing has to be looked after.
@@ -308,6 +321,9 @@ impl Qp {
         is_port: impl Fn(u32) -> bool,
         message: &Message<'_>,
     ) -> Delivery {
+        if !self.has_port() {
+            return Delivery::NoAnswer;
+        }
         let Some(found) = self.datagram_target(queue, qp_num) else { return Delivery::NoAnswer };
         let known = &mut queue.datagram_targets;
         let target = &known[found];
@@ -325,6 +341,9 @@ impl Qp {
     /// RC the packet sequence number as expected. (UC takes any that a message begins with: IBTA vol. 1, section 9.8.2.)
     #[cold]
     fn find_peer(&self) -> Option<Target> {
+        if !self.has_port() {
+            return None;
+        }
         let attr = self.attr.lock();
         let Way::Device(device) = follow(&attr.ah_attr) else { return None };
         let target = Target::find(self.host, attr.dest_qp_num)?;

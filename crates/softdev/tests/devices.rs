@@ -3,12 +3,12 @@
 use std::collections::HashSet;
 use std::os::unix::process::CommandExt;
 
-use softdev::{DEVICES_VARIABLE, LINK_LAYER_VARIABLE, PROVIDER};
+use softdev::{DEVICES_VARIABLE, LINK_LAYER_VARIABLE, PROVIDER, set_port};
 use verbs::abi::*;
 use verbs::devices;
 
 use conformance::node::{peer, serve};
-use conformance::rig::gid_of;
+use conformance::rig::{gid_of, op};
 use conformance::runner::{Trial, again, run, this_program};
 use conformance::{Node, QKEY, Send, Shape, Subject, Tuning};
 
@@ -37,6 +37,8 @@ fn main() {
         trial("another_devices_address_leads_to_nobody", another_devices_address_leads_to_nobody),
         trial("a_queue_pair_takes_queues_of_its_device_only", a_queue_pair_takes_queues_of_its_device_only),
         trial("every_route_of_ethernet_is_global", every_route_of_ethernet_is_global),
+        trial("a_port_that_is_down_carries_nothing", a_port_that_is_down_carries_nothing),
+        trial("a_connection_outlives_a_short_failure", a_connection_outlives_a_short_failure),
         trial("settings_that_mean_nothing_list_no_devices", settings_that_mean_nothing_list_no_devices),
     ]);
 }
@@ -180,4 +182,88 @@ fn settings_that_mean_nothing_list_no_devices() {
         assert!(stdout.contains("Invalid argument"), "{stdout}");
         assert!(stderr.starts_with(&format!("softdev: {variable} is `{value}`, but ")), "{stderr}");
     }
+}
+
+/// The state of the port as the device says it, and the next asynchronous event, which comes soon.
+fn port_and_event(node: &mut Node) -> (u64, u64, u64) {
+    assert!(node.is_alarmed(900), "no event comes");
+    let event = node.call(op::ASYNC, &[]);
+    assert_eq!(event[0], 0);
+    node.errno(op::ASYNC_ACK, &[event[1]]);
+    (node.call(op::PORT, &[])[5], event[2], event[3])
+}
+
+fn take_down(node: &mut Node) {
+    set_port(0, false).expect("there is such a device");
+    let (state, event) = (u64::from(IBV_PORT_DOWN), u64::from(IBV_EVENT_PORT_ERR));
+    assert_eq!(port_and_event(node), (state, event, 1));
+}
+
+fn bring_up(node: &mut Node) {
+    set_port(0, true).expect("there is such a device");
+    let (state, event) = (u64::from(IBV_PORT_ACTIVE), u64::from(IBV_EVENT_PORT_ACTIVE));
+    assert_eq!(port_and_event(node), (state, event, 1));
+}
+
+/// Neither out of it nor into it, and the other device's goes on.
+fn a_port_that_is_down_carries_nothing() {
+    let (mut near, mut far) = ends(0, 1);
+    let [rc, ud] = [IBV_QPT_RC, IBV_QPT_UD].map(|service| {
+        let shape = Shape::of(service);
+        let (a, b) = (near.side(&shape), far.side(&shape));
+        near.connect_to(&a, b.number, b.gid, &TUNING);
+        far.connect_to(&b, a.number, a.gid, &TUNING);
+        (a, b)
+    });
+    let handles = [near.handle(ud.0.pd, ud.1.gid), far.handle(ud.1.pd, ud.0.gid)];
+    let datagrams = |near: &mut Node, far: &mut Node, arrive: usize| {
+        near.receive(ud.0.qp, 1, &[ud.0.at(0, 100)]);
+        far.receive(ud.1.qp, 1, &[ud.1.at(0, 100)]);
+        near.send(ud.0.qp, Send::new(1, &[ud.0.at(0, 8)]).to(handles[0], ud.1.number, QKEY));
+        far.send(ud.1.qp, Send::new(1, &[ud.1.at(0, 8)]).to(handles[1], ud.0.number, QKEY));
+        assert_eq!(near.wait_one(ud.0.send_cq).status, IBV_WC_SUCCESS);
+        assert_eq!(far.wait_one(ud.1.send_cq).status, IBV_WC_SUCCESS);
+        let found = [near.poll(ud.0.receive_cq, 4).len(), far.poll(ud.1.receive_cq, 4).len()];
+        assert_eq!(found, [arrive; 2]);
+    };
+    datagrams(&mut near, &mut far, 1);
+    take_down(&mut near);
+    datagrams(&mut near, &mut far, 0);
+    far.receive(rc.1.qp, 1, &[rc.1.at(0, 64)]);
+    near.receive(rc.0.qp, 1, &[rc.0.at(0, 64)]);
+    far.send(rc.1.qp, Send::new(1, &[rc.1.at(0, 8)]));
+    assert_eq!(far.wait_one(rc.1.send_cq).status, IBV_WC_RETRY_EXC_ERR);
+    near.send(rc.0.qp, Send::new(1, &[rc.0.at(0, 8)]));
+    assert_eq!(near.wait_one(rc.0.send_cq).status, IBV_WC_RETRY_EXC_ERR);
+    bring_up(&mut near);
+    datagrams(&mut near, &mut far, 1);
+    set_port(0, true).expect("nothing changes");
+    assert!(!near.is_alarmed(5) && !far.is_alarmed(5));
+    let why = set_port(9, true).unwrap_err().to_string();
+    assert_eq!(why, "softdev has no device 9 whose port could change: its 3 count from 0");
+    [near, far].into_iter().for_each(Node::close);
+}
+
+/// What is sent meanwhile arrives when the port is up before the retries are over.
+fn a_connection_outlives_a_short_failure() {
+    let (mut near, mut far) = ends(0, 1);
+    let (a, b) = (near.side(&Shape::of(IBV_QPT_RC)), far.side(&Shape::of(IBV_QPT_RC)));
+    let patient = Tuning { timeout: 18, retries: 7, ..TUNING };
+    near.connect_to(&a, b.number, b.gid, &patient);
+    far.connect_to(&b, a.number, a.gid, &patient);
+    for round in 0..3 {
+        far.receive(b.qp, round, &[b.at(0, 64)]);
+        near.receive(a.qp, round, &[a.at(0, 64)]);
+        take_down(&mut near);
+        near.send(a.qp, Send::new(round, &[a.at(0, 8)]));
+        far.send(b.qp, Send::new(round, &[b.at(0, 8)]));
+        std::thread::sleep(std::time::Duration::from_millis(5));
+        assert_eq!((near.poll(a.send_cq, 1).len(), far.poll(b.send_cq, 1).len()), (0, 0));
+        bring_up(&mut near);
+        assert_eq!(near.wait_one(a.send_cq).status, IBV_WC_SUCCESS);
+        assert_eq!(far.wait_one(b.send_cq).status, IBV_WC_SUCCESS);
+        assert_eq!(near.wait_one(a.receive_cq).status, IBV_WC_SUCCESS);
+        assert_eq!(far.wait_one(b.receive_cq).status, IBV_WC_SUCCESS);
+    }
+    [near, far].into_iter().for_each(Node::close);
 }
