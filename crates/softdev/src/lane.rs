@@ -15,6 +15,8 @@ pub(crate) struct Lane {
     next: Cell<u32>,
     /// What was last read of what is posted.
     credit: Cell<Credit>,
+    /// What was last read of what has been taken, on the same line: who posts writes it all the time.
+    taken: Cell<u32>,
 }
 
 /// A receive as its owner shows it to requesters.
@@ -44,7 +46,7 @@ impl Lane {
         let credit = Cell::new(posted(&shared.posted.credit));
         // SAFETY: the caller vouches for the mapping.
         let next = next_to_show(&shared.next.value, |n| unsafe { &slots.slot(n).state });
-        Self { slots, next: Cell::new(next), credit }
+        Self { slots, next: Cell::new(next), credit, taken: Cell::new(shared.posted.taken.load(Acquire)) }
     }
 
     /// Slots that there are.
@@ -69,8 +71,11 @@ impl Lane {
 
     /// Where the payload of message `n` may go in the lane's own memory, if whatever was there has been taken.
     pub(crate) fn bounce(&self, shared: &SharedQp, n: u32) -> Option<NonNull<u8>> {
-        let is_free = n.wrapping_sub(shared.posted.taken.load(Acquire)) < BOUNCES;
-        self.slots.bounce(n).filter(|_| is_free)
+        let is_free = || n.wrapping_sub(self.taken.get()) < BOUNCES;
+        if !is_free() {
+            self.taken.set(shared.posted.taken.load(Acquire));
+        }
+        self.slots.bounce(n).filter(|_| is_free())
     }
 
     /// Number of the next message of a connection.
@@ -93,6 +98,8 @@ impl Lane {
     fn credit_anew(&self, shared: &SharedQp, n: u32) -> Option<Credit> {
         let now = posted(&shared.posted.credit);
         self.credit.set(now);
+        // Also, so that it never is so old that its number could be one of those to come.
+        self.taken.set(shared.posted.taken.load(Acquire));
         self.covers(now, n).then_some(now)
     }
 
