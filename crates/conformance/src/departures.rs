@@ -64,10 +64,16 @@ pub const DEPARTURES: &[Theme] = &[
                 &["behaviour::reset_forgets_completions", "srq::a_pair_that_goes_gives_its_places_back"],
             ),
         ],
-        at_times: &[(
-            "RESET under traffic spoils the receive ring (ENOMEM): rxe_qp_reset() (rxe_qp.c) stops no responder run by a sender",
-            &["lifecycle::resetting_while_sends_arrive"],
-        )],
+        at_times: &[
+            (
+                "RESET under traffic spoils the receive ring (ENOMEM): rxe_qp_reset() (rxe_qp.c) stops no responder of a sender",
+                &["lifecycle::resetting_while_sends_arrive"],
+            ),
+            (
+                "what had begun to arrive goes on after ERR: rxe_qp_error() (rxe_qp.c) waits for no responder that is at work",
+                &["rights::nothing_arrives_after_the_connection"],
+            ),
+        ],
     },
     Theme {
         kind: "rxe",
