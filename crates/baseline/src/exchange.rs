@@ -41,10 +41,10 @@ pub(crate) fn run(link: &Link, way: Way) -> Result<String> {
             let [ours, theirs] = lines(link, way, n);
             if link.side == Side::First {
                 ours.store(2 * n - 1, Release);
-                until(link, theirs, 2 * n)?;
+                link.wait(|| theirs.load(Acquire) == 2 * n)?;
                 busy(link, work);
             } else {
-                until(link, theirs, 2 * n - 1)?;
+                link.wait(|| theirs.load(Acquire) == 2 * n - 1)?;
                 busy(link, work);
                 ours.store(2 * n, Release);
             }
@@ -68,18 +68,6 @@ fn lines(link: &Link, way: Way, n: u64) -> [&AtomicU64; 2] {
     let place = n as usize % LANE;
     let (first, second) = (link.line(place), link.line(LANE + place));
     if link.side == Side::First { [first, second] } else { [second, first] }
-}
-
-fn until(link: &Link, word: &AtomicU64, value: u64) -> Result<()> {
-    /// Looks before the slower wait with a deadline takes over.
-    const LOOKS: u32 = 1 << 16;
-    for _ in 0..LOOKS {
-        if word.load(Acquire) == value {
-            return Ok(());
-        }
-        std::hint::spin_loop();
-    }
-    link.wait(|| word.load(Acquire) == value)
 }
 
 fn busy(link: &Link, ticks: u64) {

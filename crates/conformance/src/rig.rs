@@ -5,7 +5,6 @@
 //! operations, as a C program's calls do. Objects are named by their number in order of creation.
 
 use std::ffi::c_void;
-use std::os::fd::BorrowedFd;
 use std::ptr::null_mut;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -16,6 +15,7 @@ use crate::subject::Subject;
 
 mod ask;
 mod asynchronous;
+mod channels;
 mod exchange;
 mod extended;
 mod loan;
@@ -227,11 +227,6 @@ impl Rig {
         vec![u64::from(returned != 0), high, low]
     }
 
-    fn create_channel(&mut self) -> Vec<u64> {
-        // SAFETY: the context is open.
-        made(&mut self.channels, unsafe { (self.provider.create_comp_channel)(self.context) })
-    }
-
     fn create_cq(&mut self, w: &[u64]) -> Vec<u64> {
         let channel = if w[1] == 0 { null_mut() } else { self.channels[w[1] as usize - 1] };
         // SAFETY: the context is open and the channel is null or alive.
@@ -371,39 +366,6 @@ impl Rig {
         let counts = [attr.max_qp_rd_atom, attr.max_qp_init_rd_atom, attr.max_res_rd_atom];
         let head = [u64::from(returned.unsigned_abs()), u64::from(attr.atomic_cap)];
         head.into_iter().chain(counts.map(|n| n as u64)).collect()
-    }
-
-    fn arm(&mut self, w: &[u64]) -> Vec<u64> {
-        // SAFETY: the context is open.
-        let arm = unsafe { (*self.context).ops.req_notify_cq }.expect("a provider fills req_notify_cq");
-        // SAFETY: the queue is alive.
-        vec![unsafe { arm(self.queues[w[0] as usize], w[1] as i32) } as u64]
-    }
-
-    fn event(&mut self, w: &[u64]) -> Vec<u64> {
-        let (mut cq, mut context) = (null_mut(), null_mut());
-        let channel = self.channels[w[0] as usize];
-        // SAFETY: the channel is alive and both results are writable.
-        if unsafe { (self.provider.get_cq_event)(channel, &raw mut cq, &raw mut context) } != 0 {
-            return vec![errno()];
-        }
-        let position = self.queues.iter().position(|other| *other == cq);
-        vec![0, position.expect("an event names a queue of its channel") as u64]
-    }
-
-    fn channel(&self, i: u64) -> BorrowedFd<'_> {
-        // SAFETY: the channel is alive, and its descriptor is open as long.
-        unsafe { BorrowedFd::borrow_raw((*self.channels[i as usize]).fd) }
-    }
-
-    fn ready(&mut self, w: &[u64]) -> Vec<u64> {
-        let fd = self.channel(w[0]);
-        let mut polled = [rustix::event::PollFd::new(&fd, rustix::event::PollFlags::IN)];
-        let limit = rustix::event::Timespec {
-            tv_sec: (w[1] / 1000) as i64,
-            tv_nsec: (w[1] % 1000 * 1_000_000) as i64,
-        };
-        vec![0, rustix::event::poll(&mut polled, Some(&limit)).expect("a channel can be polled") as u64]
     }
 
     /// Destroys what is left, children first; the first error.

@@ -183,9 +183,7 @@ impl Channel {
             }
         }
     }
-}
 
-impl Channel {
     /// Writes the events for which there was no room, now that something has been read.
     fn pay(&self, queues: &[(u64, *mut ibv_cq)]) {
         // SAFETY: a channel's context lives at least as long as the channel.

@@ -49,7 +49,9 @@ pub(crate) trait Atomic {
         new: Self::Value,
         success: Ordering,
         failure: Ordering,
-    ) -> Result<Self::Value, Self::Value>;
+    ) -> Result<Self::Value, Self::Value> {
+        self.compare_exchange(expected, new, success, failure)
+    }
     fn compare_exchange(
         &self,
         expected: Self::Value,

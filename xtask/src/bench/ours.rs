@@ -65,28 +65,20 @@ fn read(points: &str, unit: Unit) -> Result<Value> {
     Ok(Value::of_runs(&runs))
 }
 
-/// Measures one of the streams of `baseline`.
-pub(super) fn stream(what: &str, cpus: &[String; 2]) -> Result<Value> {
-    read_stream(&process::alone(&[&process::built(BASELINE), what, &cpus[0], &cpus[1]])?)
+/// Measures something with `baseline`.
+pub(super) fn raw(what: &str, unit: Unit, cpus: &[String; 2]) -> Result<Value> {
+    read_raw(&process::alone(&[&process::built(BASELINE), what, &cpus[0], &cpus[1]])?, unit)
 }
 
-/// Measures one of the ways of `baseline` to pass messages of a word.
-pub(super) fn exchange(what: &str, cpus: &[String; 2]) -> Result<Value> {
-    read_exchange(&process::alone(&[&process::built(BASELINE), what, &cpus[0], &cpus[1]])?)
-}
-
-fn read_exchange(printed: &str) -> Result<Value> {
-    read_baseline(printed, "ns")
-}
-
-fn read_stream(printed: &str) -> Result<Value> {
-    read_baseline(printed, "bytes_per_s")
-}
-
-fn read_baseline(printed: &str, unit: &str) -> Result<Value> {
+fn read_raw(printed: &str, unit: Unit) -> Result<Value> {
     let object: Json = serde_json::from_str(printed)?;
+    let name = match unit {
+        Unit::Latency => "ns",
+        Unit::Bandwidth => "bytes_per_s",
+        Unit::Rate => "messages_per_s",
+    };
     let number = |what: &str| {
-        let name = format!("{what}_{unit}");
+        let name = format!("{what}_{name}");
         object[&name].as_f64().with_context(|| format!("baseline printed no {name}"))
     };
     Ok(Value { median: Some(number("median")?), mean: Some(number("mean")?) })
@@ -135,10 +127,11 @@ mod tests {
     fn streams_are_read() {
         let printed = "{\"median_bytes_per_s\":15376057394,\"mean_bytes_per_s\":1476477600}\n";
         let value = Value { median: Some(15_376_057_394.0), mean: Some(1_476_477_600.0) };
-        assert_eq!(read_stream(printed).unwrap(), value);
-        assert!(read_stream("{\"line_ns\":50.84}").is_err());
+        assert_eq!(read_raw(printed, Unit::Bandwidth).unwrap(), value);
+        assert!(read_raw("{\"line_ns\":50.84}", Unit::Bandwidth).is_err());
         let value = Value { median: Some(155.2), mean: Some(160.1) };
-        assert_eq!(read_exchange("{\"median_ns\":155.20,\"mean_ns\":160.10}\n").unwrap(), value);
-        assert!(read_exchange(printed).is_err());
+        let latency = |printed: &str| read_raw(printed, Unit::Latency);
+        assert_eq!(latency("{\"median_ns\":155.20,\"mean_ns\":160.10}\n").unwrap(), value);
+        assert!(latency(printed).is_err());
     }
 }

@@ -18,10 +18,8 @@ pub(super) enum Unit {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Way {
     Rdmascope(Experiment),
-    /// A stream of `baseline`.
+    /// A measurement of `baseline`.
     Baseline(&'static str),
-    /// A way to pass messages of a word, by `baseline`.
-    Exchange(&'static str),
     Ucx(Test),
     Fabric,
     Mpi(&'static str),
@@ -107,9 +105,9 @@ fn send() -> Row {
     let mut row = row("send", title, Unit::Latency, SEND, peers, Bound::Below(1.0));
     row.goals.insert(0, Goal { against: Against::Line, bound: Bound::AtMost(1.5) });
     row.items.extend([
-        Item { name: "raw lines of two lanes", way: Way::Exchange("lanes") },
-        Item { name: "the same, 40 ns to answer", way: Way::Exchange("worked-lanes") },
-        Item { name: "raw line, 40 ns to answer", way: Way::Exchange("worked-line") },
+        Item { name: "raw lines of two lanes", way: Way::Baseline("lanes") },
+        Item { name: "the same, 40 ns to answer", way: Way::Baseline("worked-lanes") },
+        Item { name: "raw line, 40 ns to answer", way: Way::Baseline("worked-line") },
     ]);
     row
 }
@@ -185,7 +183,7 @@ impl Way {
     /// Programs that it needs, and the package that has them.
     pub(super) fn needs(&self) -> (&'static [&'static str], &'static str) {
         match self {
-            Self::Rdmascope(_) | Self::Baseline(_) | Self::Exchange(_) => (&[], ""),
+            Self::Rdmascope(_) | Self::Baseline(_) => (&[], ""),
             Self::Ucx(_) => (&["ucx_perftest"], "ucx-utils"),
             Self::Fabric => (&["fi_pingpong"], "libfabric-bin"),
             Self::Mpi(_) => (&["mpirun", "mpicc"], "openmpi-bin libopenmpi-dev"),
@@ -209,7 +207,7 @@ mod tests {
         }
         // Every peer of a latency has a goal, and ours one beside the raw line.
         let send = send();
-        let is_raw = |item: &&Item| matches!(item.way, Way::Exchange(_));
+        let is_raw = |item: &&Item| matches!(item.way, Way::Baseline(_));
         assert_eq!(send.goals.len() + send.items.iter().filter(is_raw).count(), send.items.len());
     }
 }

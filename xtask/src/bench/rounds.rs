@@ -119,8 +119,7 @@ impl Bench<'_> {
         match &item.way {
             // It repeats within a run.
             Way::Rdmascope(experiment) => ours::measure(experiment, unit, cpus, self.scratch),
-            Way::Baseline(what) => repeat(&|| ours::stream(what, cpus)),
-            Way::Exchange(what) => repeat(&|| ours::exchange(what, cpus)),
+            Way::Baseline(what) => repeat(&|| ours::raw(what, unit, cpus)),
             Way::Ucx(test) => repeat(&|| ucx::measure(test, unit, cpus)),
             Way::Fabric => repeat(&|| fabric::measure(cpus)),
             Way::Mpi(test) => mpi::measure(program, test, cpus),

@@ -44,6 +44,7 @@ mod tests {
 
     use super::*;
     use crate::arming::{arm, is_armed, shown, take};
+    use crate::lane::is_shown;
     use crate::shared::SlotState;
     use crate::sync::model::{self, Loom, Weaker};
 
@@ -79,7 +80,7 @@ mod tests {
                 return false;
             }
             let mut head = self.head.lock().unwrap();
-            let is_there = self.slots[*head as usize % 2].load(Acquire) == SlotState::Done(*head).encode();
+            let is_there = is_shown(&self.slots[*head as usize % 2], *head);
             *head += u32::from(is_there);
             self.spot.set(*head % 2, *head);
             is_there

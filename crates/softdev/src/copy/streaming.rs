@@ -51,28 +51,25 @@ pub(super) fn pays(bytes: usize) -> bool {
 /// Finds out, once in a process, which way is faster, before there are `bytes` at one place to be sent. All processes of a
 /// host believe the first of them.
 pub(crate) fn calibrate(host: &Host, bytes: usize) {
-    for (grade, own) in GRADES.iter().zip(&host.arena.view.header().streaming) {
+    for (i, grade) in GRADES.iter().enumerate() {
         if bytes < grade.from {
             return;
         }
         grade.once.call_once(|| {
-            let find_out = || asked(host, grade).or_else(|| calibration::streaming_pays(grade.tried));
+            let find_out = || asked(host, i).or_else(|| calibration::streaming_pays(grade.tried));
             if let Some(pays) = while_alone("calibration", OTHERS, find_out).flatten() {
                 grade.pays.store(pays, Relaxed);
-                own.store(if pays { PAYS } else { COSTS }, Relaxed);
+                host.arena.view.header().streaming[i].store(if pays { PAYS } else { COSTS }, Relaxed);
             }
         });
     }
 }
 
-/// What other processes have found.
-fn asked(host: &Host, grade: &Grade) -> Option<bool> {
+/// What other processes have found of a grade, by its place.
+fn asked(host: &Host, grade: usize) -> Option<bool> {
     let says = |block: u32| {
         let peer = host.peer_of(block << QP_INDEX_BITS)?;
-        let header = peer.view(&host.arena.view).header();
-        let (_, word) =
-            GRADES.iter().zip(&header.streaming).find(|(other, _)| std::ptr::eq(*other, grade))?;
-        match word.load(Relaxed) {
+        match peer.view(&host.arena.view).header().streaming[grade].load(Relaxed) {
             PAYS => Some(true),
             COSTS => Some(false),
             _ => None,

@@ -120,16 +120,6 @@ impl<Word: Atomic, On: Machine> Atomic for Moved<Word, On> {
         self.0.store(value, order);
     }
 
-    fn compare_exchange_weak(
-        &self,
-        expected: Word::Value,
-        new: Word::Value,
-        success: Ordering,
-        failure: Ordering,
-    ) -> Result<Word::Value, Word::Value> {
-        self.0.compare_exchange_weak(expected, new, success, failure)
-    }
-
     fn compare_exchange(
         &self,
         expected: Word::Value,
@@ -171,17 +161,6 @@ impl<Word: Atomic> Atomic for Weaker<Word> {
         self.word.store(value, self.weaken(order, Release));
     }
 
-    fn compare_exchange_weak(
-        &self,
-        expected: Word::Value,
-        new: Word::Value,
-        success: Ordering,
-        failure: Ordering,
-    ) -> Result<Word::Value, Word::Value> {
-        let success = self.weaken(success, AcqRel);
-        self.word.compare_exchange_weak(expected, new, success, self.weaken(failure, Acquire))
-    }
-
     fn compare_exchange(
         &self,
         expected: Word::Value,
@@ -207,16 +186,6 @@ impl<Word: Atomic> Atomic for TwoSteps<Word> {
 
     fn store(&self, value: Word::Value, order: Ordering) {
         self.0.store(value, order);
-    }
-
-    fn compare_exchange_weak(
-        &self,
-        expected: Word::Value,
-        new: Word::Value,
-        success: Ordering,
-        failure: Ordering,
-    ) -> Result<Word::Value, Word::Value> {
-        self.compare_exchange(expected, new, success, failure)
     }
 
     fn compare_exchange(
