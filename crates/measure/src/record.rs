@@ -5,8 +5,8 @@
 //! * `run.json`: one [`Run`], written before the first point and again (atomically) when the run ends;
 //! * `points.jsonl`: one [`Point`] a line, appended and synced as each point ends, so that a run that is killed
 //!   at any moment keeps every finished point (a torn last line is ignored by readers);
-//! * `samples/POINT-END.u64`: the raw samples of one end of one point when they are kept, in nanoseconds, 8 bytes
-//!   little-endian each, in the order in which the messages were sent;
+//! * `samples/POINT-WHAT.u64`: raw samples of a point when they are kept: of one end (its rank) or of one kind of latency
+//!   (its name), in nanoseconds, 8 bytes little-endian each, in the order in which the messages were sent;
 //!   e.g. in Python `numpy.fromfile("samples/000012-0.u64", "<u8")`.
 //!
 //! Times are nanoseconds, sizes bytes, rates per second. Every field that does not apply is absent, never zero.
@@ -139,7 +139,7 @@ pub struct Point {
     pub id: u64,
     /// Name of the experiment in the plan.
     pub experiment: String,
-    /// `ping-pong`, `stream`.
+    /// `one-way`, `ping-pong`, `stream`.
     pub pattern: String,
     /// Values of every axis.
     pub axes: Axes,
@@ -154,9 +154,15 @@ pub struct Point {
     /// Messages that were asked for (absent when the plan gives a duration).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub iterations: Option<u64>,
-    /// Latency as rank 0 saw it: the headline.
+    /// Latency as rank 0 saw it, or where stamps of both ends make one, theirs: the headline.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency: Option<Latency>,
+    /// Every kind of latency of the point's messages, where they were timed in several ways: `latency` is the first of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub kinds: Vec<Timed>,
+    /// What else is known of messages that were timed one way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub one_way: Option<OneWay>,
     /// Throughput of one direction: the headline.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub throughput: Option<Throughput>,
@@ -198,7 +204,7 @@ pub enum Status {
 }
 
 /// What one end of a point saw.
-#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
 pub struct End {
     /// Its rank.
     pub rank: u32,
@@ -214,6 +220,115 @@ pub struct End {
     /// The distribution as a histogram, where raw samples were not kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub histogram: Option<Histogram>,
+    /// What the messages cost its CPU.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu: Option<Cpu>,
+}
+
+/// What a point cost the thread that measured it, from before its first message to after its last (getrusage(2),
+/// `RUSAGE_THREAD`). A thread that polls is busy all the time, whatever a message costs.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+pub struct Cpu {
+    /// Wall time, in ns.
+    pub wall_ns: u64,
+    /// CPU time in user space, in ns; counted by the kernel in ticks or exactly, as it was built.
+    pub user_ns: u64,
+    /// CPU time in the kernel, in ns.
+    pub system_ns: u64,
+    /// Times that it slept.
+    pub voluntary_switches: u64,
+    /// Times that it was taken off its CPU.
+    pub involuntary_switches: u64,
+}
+
+/// One kind of latency of the messages of a point.
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+pub struct Timed {
+    /// Its statistics.
+    pub latency: Latency,
+    /// Raw samples in nanoseconds, as a path in the run's directory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub samples: Option<String>,
+    /// The distribution as a histogram, where raw samples were not kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub histogram: Option<Histogram>,
+}
+
+/// What is known of messages that were timed one way, besides their latencies.
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+pub struct OneWay {
+    /// How the stamps of the two ends are compared.
+    pub clocks: Clocks,
+    /// The first messages of the point, which are in no other statistic: caches and translations are cold (V13 of the
+    /// evaluations).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first: Option<Latency>,
+    /// All messages, the first ones too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub with_first: Option<Latency>,
+    /// Share of the messages with both stamps whose completion was seen before their reception; absent where none asked for
+    /// a completion.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub completed_first_share: Option<f64>,
+    /// Messages that seem to arrive before they were posted, by less than the bound of the clocks; they count as 0 ns.
+    #[serde(default)]
+    pub negative: u64,
+    /// The gaps that each end saw in its own time while it polled, in rank order; absent for an end that sleeps.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gaps: Vec<Gaps>,
+    /// The message that took longest, and what the ends did meanwhile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub largest: Option<Largest>,
+    /// How many of the messages above a threshold in ns (those of `share_above`) were in flight while an end did not run for
+    /// at least half of that time.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub above_explained: BTreeMap<String, u64>,
+}
+
+/// How stamps of two ends are compared.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+pub enum Clocks {
+    /// Both ends read the same clock.
+    One,
+    /// Each has its own. Every one-way latency is right to within the bound.
+    Two {
+        /// What the clock of rank 1 is ahead of that of rank 0, in ns, in the middle of the point.
+        offset_ns: f64,
+        /// Largest error of the comparison at any time of the point, in ns.
+        bound_ns: f64,
+        /// Least and largest rate of the clock of rank 1, relative to that of rank 0, in parts per million above 1.
+        drift_ppm: [f64; 2],
+        /// Exchanges of messages that it was found from.
+        exchanges: u64,
+    },
+}
+
+/// Time that passed between two looks at the clock of a loop that does nothing but poll: the scheduler, the hypervisor or
+/// an interrupt had its CPU.
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
+pub struct Gaps {
+    /// Rank that saw them.
+    pub rank: u32,
+    /// Shorter ones are not counted, in ns.
+    pub threshold_ns: u64,
+    /// How many there were.
+    pub count: u64,
+    /// All of them together, in ns.
+    pub total_ns: u64,
+    /// The longest, in ns; also where it is shorter than the threshold.
+    pub longest_ns: u64,
+}
+
+/// The message that took longest.
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+pub struct Largest {
+    /// Its number among those that count, from 0.
+    pub message: u64,
+    /// Its latency, in ns.
+    pub ns: u64,
+    /// For how much of that each end did not run, in ns, by rank; absent for an end that sleeps.
+    pub gaps_ns: BTreeMap<u32, u64>,
 }
 
 /// Statistics of a set of latencies. Exact over all samples unless `resolution` says otherwise.
@@ -274,6 +389,20 @@ pub enum LatencyKind {
     Rtt,
     /// Half a round trip.
     RttHalf,
+}
+
+impl LatencyKind {
+    /// Its name in records.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Completion => "completion",
+            Self::FanHalf => "fan_half",
+            Self::OneWay => "one_way",
+            Self::OneWaySend => "one_way_send",
+            Self::Rtt => "rtt",
+            Self::RttHalf => "rtt_half",
+        }
+    }
 }
 
 /// Outliers by a stated rule.

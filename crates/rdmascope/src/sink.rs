@@ -8,7 +8,7 @@ use std::time::SystemTime;
 use bench::choice::Reason;
 use bench::point::PointSpec;
 use bench::process::message::Hello;
-use bench::process::sink::{Sink, SinkError};
+use bench::process::sink::{Kept, Sink, SinkError, Source};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use measure::figure::Unit;
 use measure::record::{Device, Environment, Point, Program, Run, SCHEMA_VERSION};
@@ -102,12 +102,22 @@ impl Output {
         self.progress.suspend(|| eprintln!("{text}"));
     }
 
-    fn keep(&mut self, point: &mut Point, samples: &[(u32, Vec<u64>)]) -> anyhow::Result<()> {
+    fn keep(&mut self, point: &mut Point, samples: &[Kept]) -> anyhow::Result<()> {
         let Some(writer) = &mut self.writer else { return Ok(()) };
-        for (rank, samples_ns) in samples {
-            let path = writer.samples(point.id, *rank, samples_ns)?;
-            if let Some(end) = point.ends.iter_mut().find(|end| end.rank == *rank) {
-                end.samples = Some(path);
+        for Kept { of, samples_ns } in samples {
+            let (what, entry) = match of {
+                Source::End(rank) => {
+                    let end = point.ends.iter_mut().find(|end| end.rank == *rank);
+                    (rank.to_string(), end.map(|end| &mut end.samples))
+                }
+                Source::Kind(kind) => {
+                    let timed = point.kinds.iter_mut().find(|timed| timed.latency.kind == *kind);
+                    (kind.name().to_owned(), timed.map(|timed| &mut timed.samples))
+                }
+            };
+            let path = writer.samples(point.id, &what, samples_ns)?;
+            if let Some(entry) = entry {
+                *entry = Some(path);
             }
         }
         writer.append(point)?;
@@ -136,7 +146,7 @@ impl Sink for Output {
         self.progress.set_message(format!("{}: {pattern}, {} B", spec.experiment, spec.size_bytes));
     }
 
-    fn point(&mut self, mut point: Point, samples: &[(u32, Vec<u64>)]) -> Result<(), SinkError> {
+    fn point(&mut self, mut point: Point, samples: &[Kept]) -> Result<(), SinkError> {
         self.keep(&mut point, samples)?;
         self.points += 1;
         let lines = self.tables.line(&point);

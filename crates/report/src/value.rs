@@ -46,18 +46,6 @@ pub(crate) fn latency<'a>(point: &'a Point, path: &str) -> Option<&'a Latency> {
     }
 }
 
-/// The name of a kind of latency in records.
-pub(crate) fn kind(kind: LatencyKind) -> &'static str {
-    match kind {
-        LatencyKind::Completion => "completion",
-        LatencyKind::FanHalf => "fan_half",
-        LatencyKind::OneWay => "one_way",
-        LatencyKind::OneWaySend => "one_way_send",
-        LatencyKind::Rtt => "rtt",
-        LatencyKind::RttHalf => "rtt_half",
-    }
-}
-
 /// What a kind of latency is, in words.
 pub(crate) fn kind_meaning(kind: LatencyKind) -> &'static str {
     match kind {

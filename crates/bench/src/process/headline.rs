@@ -7,6 +7,7 @@ use measure::step::placement_changed;
 use serde_json::Value;
 
 use super::message::Outcome;
+use super::sink::{Kept, Source};
 use crate::point::{Flow, Length, PointSpec};
 
 /// How a point ended, as far as the coordinator knows.
@@ -29,17 +30,19 @@ impl Ending {
     }
 
     /// The record of the point, and the raw samples of each rank that kept them.
-    pub(super) fn into_point(mut self, spec: &PointSpec, wall_ns: u64) -> (Point, Vec<(u32, Vec<u64>)>) {
+    pub(super) fn into_point(mut self, spec: &PointSpec, wall_ns: u64) -> (Point, Vec<Kept>) {
         let (throughput, throughput_total) = throughput(spec.direction, &self.outcomes);
         let counters = self.counters();
         let unstable = self.unstable(&counters);
         let (mut ends, mut samples) = (Vec::new(), Vec::new());
         for (rank, outcome) in (0u32..).zip(&mut self.outcomes) {
             if !outcome.samples.is_empty() {
-                samples.push((rank, std::mem::take(&mut outcome.samples)));
+                let samples_ns = std::mem::take(&mut outcome.samples);
+                samples.push(Kept { of: Source::End(rank), samples_ns });
             }
             let (latency, throughput) = (outcome.latency.clone(), outcome.throughput.clone());
-            ends.push(End { rank, latency, throughput, samples: None, histogram: outcome.histogram.take() });
+            let histogram = outcome.histogram.take();
+            ends.push(End { rank, latency, throughput, samples: None, histogram, cpu: outcome.cpu });
         }
         let point = Point {
             id: spec.id,
@@ -54,6 +57,8 @@ impl Ending {
                 Length::Duration(_) => None,
             },
             latency: ends.first().and_then(|end: &End| end.latency.clone()),
+            kinds: Vec::new(),
+            one_way: None,
             throughput,
             throughput_total,
             ends,

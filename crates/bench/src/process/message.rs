@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use measure::record::{Device, Environment, Histogram, Latency, Overhead, Throughput};
+use measure::record::{Cpu, Device, Environment, Histogram, Latency, Overhead, Throughput};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -158,6 +158,8 @@ pub struct Outcome {
     pub throughput: Option<Throughput>,
     /// The distribution, where raw samples are not kept.
     pub histogram: Option<Histogram>,
+    /// What it cost the thread that measured.
+    pub cpu: Option<Cpu>,
     /// Counters of the pattern and the device.
     pub counters: BTreeMap<String, u64>,
     /// Why its numbers should not be trusted, e.g. a step in the series of samples.

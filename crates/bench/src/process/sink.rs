@@ -1,6 +1,6 @@
 //! Where the results of a run go.
 
-use measure::record::Point;
+use measure::record::{LatencyKind, Point};
 
 use super::message::Hello;
 use crate::point::PointSpec;
@@ -13,9 +13,8 @@ pub trait Sink {
     /// A point is about to be measured.
     fn point_started(&mut self, spec: &PointSpec);
 
-    /// A point has ended. `samples` are the raw samples of the ranks that kept them; whoever stores them also fills in
-    /// `ends[..].samples`.
-    fn point(&mut self, point: Point, samples: &[(u32, Vec<u64>)]) -> Result<(), SinkError>;
+    /// A point has ended. `samples` are its raw samples where they are kept; whoever stores them also fills in the paths.
+    fn point(&mut self, point: Point, samples: &[Kept]) -> Result<(), SinkError>;
 
     /// An agent wrote a line to its standard error. `host` is empty for a child of this process.
     fn agent_line(&mut self, rank: u32, host: &str, line: &str);
@@ -25,6 +24,24 @@ pub trait Sink {
 
     /// Something that the user should know and that stops nothing.
     fn warning(&mut self, text: &str);
+}
+
+/// Raw samples of a point, in ns.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Kept {
+    /// Whose they are.
+    pub of: Source,
+    /// In the order in which the messages were sent.
+    pub samples_ns: Vec<u64>,
+}
+
+/// What samples are of.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Source {
+    /// What the end of a rank timed.
+    End(u32),
+    /// A kind of latency, made of the stamps of both ends.
+    Kind(LatencyKind),
 }
 
 /// What a sink may fail with.

@@ -265,6 +265,7 @@ pub(crate) fn outcome(rank: u32, peer: &Value) -> Outcome {
             messages_per_s: 1.0,
             direction: Direction::Uni,
         }),
+        cpu: None,
         histogram: None,
         // The ranks of both peers, added up by the coordinator: 0 + 1.
         counters: [("peer_rank".to_owned(), peer["rank"].as_u64().unwrap_or_default())].into(),

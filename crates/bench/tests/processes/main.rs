@@ -16,7 +16,7 @@ use bench::process::coordinator::{self, Launch, Summary};
 use bench::process::frame::{Decoder, Greeting};
 use bench::process::interrupt::Interrupt;
 use bench::process::message::{Hello, Reply, Request};
-use bench::process::sink::{Sink, SinkError};
+use bench::process::sink::{Kept, Sink, SinkError, Source};
 use measure::record::{Direction, Point, Status};
 
 /// Timeout of a point and of a start in these tests.
@@ -28,7 +28,7 @@ const SLACK: Duration = Duration::from_secs(10);
 struct Seen {
     started: Vec<Hello>,
     points: Vec<Point>,
-    samples: Vec<Vec<(u32, Vec<u64>)>>,
+    samples: Vec<Vec<Kept>>,
     lines: Vec<String>,
     notices: Vec<String>,
     warnings: Vec<String>,
@@ -43,7 +43,7 @@ impl Sink for Seen {
 
     fn point_started(&mut self, _: &PointSpec) {}
 
-    fn point(&mut self, point: Point, samples: &[(u32, Vec<u64>)]) -> Result<(), SinkError> {
+    fn point(&mut self, point: Point, samples: &[Kept]) -> Result<(), SinkError> {
         self.points.push(point);
         self.samples.push(samples.to_vec());
         Ok(())
@@ -128,7 +128,8 @@ fn agents_that_behave_are_measured() {
     assert_eq!(point.calibration.as_ref().unwrap().before_ns, 50.0);
     assert_eq!(point.unstable, None);
     let samples: Vec<u64> = (0..10).collect();
-    assert_eq!(seen.samples[1], [(0, samples.clone()), (1, samples)]);
+    let kept = |rank| Kept { of: Source::End(rank), samples_ns: samples.clone() };
+    assert_eq!(seen.samples[1], [kept(0), kept(1)]);
     assert_eq!(seen.lines.iter().filter(|line| *line == "[rank 0 good] set up").count(), 3);
 }
 
@@ -511,7 +512,7 @@ fn coordinator_process() {
             Ok(())
         }
         fn point_started(&mut self, _: &PointSpec) {}
-        fn point(&mut self, _: Point, _: &[(u32, Vec<u64>)]) -> Result<(), SinkError> {
+        fn point(&mut self, _: Point, _: &[Kept]) -> Result<(), SinkError> {
             Ok(())
         }
         fn agent_line(&mut self, _: u32, _: &str, line: &str) {

@@ -51,9 +51,11 @@ fn a_point(id: u64) -> Point {
         link_model: None,
         iterations: Some(100),
         latency: latency.clone(),
+        kinds: Vec::new(),
+        one_way: None,
         throughput: Some(throughput),
         throughput_total: None,
-        ends: vec![End { rank: 0, latency, throughput: None, samples: None, histogram: None }],
+        ends: vec![End { latency, ..End::default() }],
         calibration: None,
         unstable: Some("words with a \n newline and ümlauts".to_owned()),
         counters: BTreeMap::from([("packets".to_owned(), u64::MAX)]),
@@ -135,16 +137,13 @@ fn a_directory_that_cannot_be_written_is_refused_at_once() {
 fn samples_are_written_beside_the_points() {
     let dir = tempfile::tempdir().unwrap();
     let writer = RunWriter::create(dir.path(), &a_run()).unwrap();
-    assert_eq!(writer.samples(12, 1, &[5, 6]).unwrap(), "samples/000012-1.u64");
-    let path = writer.samples(1_234_567, 0, &[7]).unwrap();
+    assert_eq!(writer.samples(12, "1", &[5, 6]).unwrap(), "samples/000012-1.u64");
+    let path = writer.samples(1_234_567, "0", &[7]).unwrap();
     assert_eq!(path, "samples/1234567-0.u64");
-    assert!(why(writer.samples(12, 1, &[8])).contains("File exists"));
+    assert!(why(writer.samples(12, "1", &[8])).contains("File exists"));
 
     let reader = RunReader::open(dir.path()).unwrap();
-    let end = |samples: Option<&str>| End {
-        samples: samples.map(str::to_owned),
-        ..End { rank: 0, latency: None, throughput: None, samples: None, histogram: None }
-    };
+    let end = |samples: Option<&str>| End { samples: samples.map(str::to_owned), ..End::default() };
     assert_eq!(reader.samples(&end(Some("samples/000012-1.u64"))).unwrap(), Some(vec![5, 6]));
     assert_eq!(reader.samples(&end(None)).unwrap(), None);
     assert!(why(reader.samples(&end(Some("samples/000099-0.u64")))).contains("No such file"));

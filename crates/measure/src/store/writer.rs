@@ -57,9 +57,10 @@ impl RunWriter {
         self.points.append(&line).map_err(Error::io("append a point to", &path))
     }
 
-    /// Writes the raw samples of one end of a point, to be done before the point is appended, and returns their path in
-    /// the run's directory for [`crate::record::End::samples`].
-    pub fn samples(&self, point_id: u64, rank: u32, samples_ns: &[u64]) -> Result<String> {
+    /// Writes raw samples of a point, to be done before the point is appended, and returns their path in the run's
+    /// directory. `what` they are is a rank, for [`crate::record::End::samples`], or the name of a kind of latency, for
+    /// [`crate::record::Timed::samples`].
+    pub fn samples(&self, point_id: u64, what: &str, samples_ns: &[u64]) -> Result<String> {
         let dir = self.dir.join(SAMPLES_DIR);
         match fs::create_dir(&dir) {
             Err(cause) if cause.kind() != ErrorKind::AlreadyExists => {
@@ -67,7 +68,7 @@ impl RunWriter {
             }
             _ => {}
         }
-        let name = format!("{point_id:06}-{rank}.u64");
+        let name = format!("{point_id:06}-{what}.u64");
         write_raw(&dir.join(&name), samples_ns)?;
         sync_dir(&dir)?;
         Ok(format!("{SAMPLES_DIR}/{name}"))

@@ -72,9 +72,7 @@ fn named(point: &Point, name: &str, y: &str) -> Value {
     match point.axes.get(name) {
         Some(value) => value.clone(),
         None if name == EXPERIMENT => Value::from(point.experiment.as_str()),
-        None if name == LATENCY => {
-            value::latency(point, y).map_or(Value::Null, |l| value::kind(l.kind).into())
-        }
+        None if name == LATENCY => value::latency(point, y).map_or(Value::Null, |l| l.kind.name().into()),
         None => Value::Null,
     }
 }

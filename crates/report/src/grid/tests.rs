@@ -22,6 +22,8 @@ fn point(service: &str, size: u64, repetition: u32, gbps: f64) -> Point {
         link_model: None,
         iterations: None,
         latency: None,
+        kinds: Vec::new(),
+        one_way: None,
         throughput: Some(throughput),
         throughput_total: None,
         ends: Vec::new(),

@@ -113,7 +113,7 @@ pub(super) fn y_title(grid: &Grid) -> String {
         "throughput_total.messages_per_s" => "message rate, both directions together".to_owned(),
         path => path.to_owned(),
     };
-    let kinds: Vec<_> = grid.kinds.iter().map(|kind| value::kind(*kind)).collect();
+    let kinds: Vec<_> = grid.kinds.iter().map(|kind| kind.name()).collect();
     let kinds = if kinds.is_empty() { String::new() } else { format!(", {}", kinds.join(" and ")) };
     let unit = if grid.scale.label.is_empty() { String::new() } else { format!(" [{}]", grid.scale.label) };
     format!("{what}{kinds}{unit}")

@@ -78,7 +78,7 @@ pub(super) fn render(points: &[Point]) -> String {
     let term = |name: &str, text: &str| format!("<div><dt>{name}</dt><dd>{text}</dd></div>\n");
     let mut items: String = kinds
         .iter()
-        .map(|kind| term(value::kind(*kind), &format!("Latency: {}.", value::kind_meaning(*kind))))
+        .map(|kind| term(kind.name(), &format!("Latency: {}.", value::kind_meaning(*kind))))
         .collect();
     for (name, text) in TERMS {
         items += &term(name, text);

@@ -95,7 +95,7 @@ pub(super) fn banner(experiment: &str, pattern: &str, axes: &Axes, layout: Optio
     match layout {
         Some(Layout::Latency(kind)) => {
             shown_apart.push("direction");
-            what += &format!("; latency {}: {}", value::kind(kind), value::kind_meaning(kind));
+            what += &format!("; latency {}: {}", kind.name(), value::kind_meaning(kind));
         }
         Some(Layout::Bandwidth { direction, .. }) => {
             shown_apart.push("direction");

@@ -21,6 +21,8 @@ fn point(experiment: &str, size: u64, rate: &str) -> Point {
         link_model: None,
         iterations: Some(1000),
         latency: None,
+        kinds: Vec::new(),
+        one_way: None,
         throughput: None,
         throughput_total: None,
         ends: Vec::new(),

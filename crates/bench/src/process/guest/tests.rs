@@ -64,7 +64,7 @@ impl Sink for Deaf {
         Ok(())
     }
     fn point_started(&mut self, _: &PointSpec) {}
-    fn point(&mut self, _: measure::record::Point, _: &[(u32, Vec<u64>)]) -> Result<(), SinkError> {
+    fn point(&mut self, _: measure::record::Point, _: &[super::super::sink::Kept]) -> Result<(), SinkError> {
         Ok(())
     }
     fn agent_line(&mut self, _: u32, _: &str, _: &str) {}
