@@ -16,11 +16,13 @@ use crate::samples::Scale;
 
 mod calibration;
 mod overhead;
+mod skew;
 #[cfg(test)]
 mod tests;
 mod tsc;
 
 pub use overhead::StampCost;
+pub use skew::Skew;
 
 /// A reading of a [`Clock`]. Only differences between readings of one clock mean anything.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]

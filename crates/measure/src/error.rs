@@ -126,6 +126,14 @@ pub enum Error {
         /// What is wrong with it and what would be right.
         why: String,
     },
+    /// A text is not a skew of a clock.
+    #[error("cannot read {text:?} as a skew: {why}")]
+    Skew {
+        /// The text.
+        text: String,
+        /// What is wrong with it and what would be right.
+        why: String,
+    },
     /// A text is not a unit.
     #[error("cannot read {text:?} as a unit: write one of {known}")]
     Unit {
@@ -146,6 +154,7 @@ impl Error {
                 | Self::RunExists { .. }
                 | Self::Size { .. }
                 | Self::SizeRange { .. }
+                | Self::Skew { .. }
                 | Self::Unit { .. }
         )
     }
