@@ -15,12 +15,14 @@ use rustix::time::{ClockId, clock_gettime};
 use crate::samples::Scale;
 
 mod calibration;
+mod domain;
 mod overhead;
 mod skew;
 #[cfg(test)]
 mod tests;
 mod tsc;
 
+pub use domain::{ClockKind, Domain};
 pub use overhead::StampCost;
 pub use skew::Skew;
 
