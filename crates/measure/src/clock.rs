@@ -16,6 +16,7 @@ use crate::samples::Scale;
 
 mod calibration;
 mod domain;
+mod offset;
 mod overhead;
 mod skew;
 #[cfg(test)]
@@ -23,6 +24,7 @@ mod tests;
 mod tsc;
 
 pub use domain::{ClockKind, Domain};
+pub use offset::{Elapsed, Exchange, Interval, Nominal, Offset, Reason};
 pub use overhead::StampCost;
 pub use skew::Skew;
 
@@ -106,6 +108,11 @@ impl Clock {
     /// `tsc` or `clock_monotonic`, as the record has it.
     pub fn name(&self) -> &'static str {
         if self.is_tsc { "tsc" } else { "clock_monotonic" }
+    }
+
+    /// Which of the kernel's clocks it is.
+    pub fn kind(&self) -> ClockKind {
+        if self.is_tsc { ClockKind::Tsc } else { ClockKind::ClockMonotonic }
     }
 
     /// Frequency of the ticks, in Hz.

@@ -7,8 +7,8 @@ use crate::environment::Root;
 
 /// What identifies a clock across processes. What could not be read is absent, and then nothing is shared.
 ///
-/// It is evidence, not proof: machines that were restored from one snapshot have one boot id. Exchanges of messages
-/// between the two can refute it.
+/// It is evidence, not proof: machines that were restored from one snapshot have one boot id. Exchanges of messages can
+/// refute it ([`super::Offset::holds_one_clock`]).
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Domain {
     /// Which of the kernel's clocks.
@@ -34,8 +34,7 @@ pub enum ClockKind {
 impl Domain {
     /// The domain of a clock of this process.
     pub fn of(clock: &Clock) -> Self {
-        let kind = if clock.is_tsc { ClockKind::Tsc } else { ClockKind::ClockMonotonic };
-        Self::read(kind, &Root::new("/".as_ref()))
+        Self::read(clock.kind(), &Root::new("/".as_ref()))
     }
 
     /// The domain that a file tree describes.
