@@ -182,8 +182,8 @@ impl Offset {
     }
 
     /// The largest bound, in ns, of a stamp of theirs from `first` to `last`: no [`Offset::interval`] there is wider than
-    /// twice that. The width is a convex function, so it is largest at an end; two ticks are added for
-    /// what rounding does.
+    /// twice that. The width is a convex function, so it is largest at an end; two ticks are added for what
+    /// rounding does.
     pub fn bound_ns(&self, first: u64, last: u64) -> f64 {
         let width = |theirs| self.interval(theirs).largest - self.interval(theirs).least;
         let ticks = width(first).max(width(last)) + WIDTH_ROUNDING;
@@ -288,8 +288,8 @@ fn drift_ppm(lines: &Lines, rate: f64) -> (f64, f64) {
     (faster(steepest) - PPM_ROUNDING, faster(flattest) + PPM_ROUNDING)
 }
 
-/// What crystals of computers keep to, over temperature and age. Of 20,000 hosts that run NTP half were within 78 ppm
-/// (Mills, Computer Network Time Synchronization, CRC 2006); specifications are 20 to 100 ppm.
+/// What crystals of computers keep to, over temperature and age. Half of some 20,000 hosts that ran NTP were within 78 ppm,
+/// some beyond 500 (Mills, Computer Network Time Synchronization, CRC 2006): [`Reason::Drift`] where exchanges show it.
 const CRYSTAL_PPM: f64 = 200.0;
 /// What adjtimex(2) may make of the kernel's clock beside that: `MAXFREQ` in the kernel's include/linux/timex.h. It counts
 /// for the time stamp counter too, which is calibrated against that clock. adjtime(3) may add as much again and chronyd

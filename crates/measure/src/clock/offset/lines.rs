@@ -245,6 +245,12 @@ mod tests {
         let flat = || (slope(-1, 1), slope(1, 1));
         assert_eq!(brute_force(&points(&[(0, 0)]), &points(&[(0, 2)]), flat(), 10), Some((-10, 12)));
         assert_eq!(brute_force(&points(&[(0, 0)]), &points(&[(0, -1)]), flat(), 10), None);
+        let none = |lows: &[(i128, i128)], highs: &[(i128, i128)]| {
+            Lines::between(points(lows), points(highs), flat().0, flat().1).is_none()
+        };
+        assert!(none(&[(0, 0)], &[(0, -1)]) && !none(&[(0, 0)], &[(0, 0)]));
+        assert!(none(&[(-1, 0), (0, 0)], &[(0, -1), (1, 9)]) && none(&[(0, 0), (1, 0)], &[(-1, 9), (0, -1)]));
+        assert!(none(&[], &[(0, 0)]) && none(&[(0, 0)], &[]));
     }
 
     #[test]
