@@ -148,10 +148,13 @@ fn the_truth_lies_inside_in_all_of_2000_runs() {
             let time_s = point_s * f64::from(at) / 40.0;
             assert!(world.holds(&offset, time_s), "run {seed} of {count} exchanges at {time_s} s");
             let theirs = world.theirs.read((time_s * 1e12) as i128);
-            assert!(
-                offset.elapsed(exchanges[0].sent, theirs).bound_ns <= bound_ns,
-                "run {seed}: {bound_ns} ns"
-            );
+            // From a stamp of ours up to a millisecond before.
+            let truth = world.ours.read((time_s * 1e12) as i128);
+            let gap = world.random.next() % (world.nominal.0.tick_hz / 1e3) as u64;
+            let elapsed = offset.elapsed(truth - gap, theirs);
+            let error_ns = (elapsed.ns - gap as f64 / world.nominal.0.tick_hz * 1e9).abs();
+            assert!(error_ns <= elapsed.bound_ns, "run {seed}: {elapsed:?} is off by {error_ns} ns");
+            assert!(elapsed.bound_ns <= bound_ns, "run {seed}: {elapsed:?} is beyond {bound_ns} ns");
         }
         for time_s in [-100.0, -1.0, 2.0 * point_s, 3600.0, 86_400.0] {
             assert!(world.holds(&offset, time_s), "run {seed} of {count} exchanges, far away at {time_s} s");
@@ -353,6 +356,7 @@ fn one_exchange_is_enough_and_exact() {
     let elapsed = offset.elapsed(5000, 6100);
     assert_eq!(elapsed.ns, 200.0);
     assert!((elapsed.bound_ns - 202.0).abs() < 1e-9, "{elapsed:?}");
+    assert_eq!(offset.elapsed(5250, 6100).ns, -50.0);
 }
 
 #[test]
