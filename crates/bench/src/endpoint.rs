@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use measure::clock::Clock;
+use measure::clock::{Clock, Ticks};
 
 use crate::Error;
 
@@ -17,6 +17,15 @@ pub enum Mark {
     Last,
     /// More will follow.
     More,
+}
+
+/// A message that has arrived.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Arrival {
+    /// What it says.
+    pub mark: Mark,
+    /// Its number, from 0, where messages have some ([`Endpoint::try_send`]), and 0 elsewhere; `u64::MAX` of a greeting.
+    pub number: u64,
 }
 
 /// What became of an attempt to post a message.
@@ -39,7 +48,7 @@ pub trait Endpoint {
         1
     }
 
-    /// Posts the next message.
+    /// Posts the next message. Where messages are timed one way, it says its number.
     fn try_send(&mut self, mark: Mark) -> Result<Posted, Error>;
 
     /// Posts a message that is not measured, arrives whatever the operation is, and is [`Mark::Last`].
@@ -48,7 +57,7 @@ pub trait Endpoint {
     }
 
     /// Takes the next message that has arrived, if one has.
-    fn try_receive(&mut self) -> Result<Option<Mark>, Error>;
+    fn try_receive(&mut self) -> Result<Option<Arrival>, Error>;
 
     /// Gives room for as many messages as were taken. Not part of [`try_receive`](Self::try_receive), so that a pattern can
     /// answer first.
@@ -57,11 +66,27 @@ pub trait Endpoint {
     /// Messages that were posted and are not known to be sent.
     fn outstanding(&mut self) -> Result<u32, Error>;
 
+    /// Takes the next completion of a send, if there is one; gives how many requests are known to be sent in all.
+    fn try_sent(&mut self) -> Result<u64, Error>;
+
+    /// Writes a stamp into a message that is about to be posted or not known to be sent, for who asked that messages carry
+    /// one.
+    fn carry(&mut self, message: u64, stamp: Ticks) -> Result<(), Error>;
+
+    /// The stamp that the message carried which was taken last; `None` where messages carry none.
+    fn carried(&self, arrival: &Arrival) -> Result<Option<Ticks>, Error>;
+
     /// Called whenever there is nothing to do; returns when it is worth another look.
     ///
     /// # Errors
     /// [`Error::Deadline`] when the point's time is over.
     fn idle(&mut self) -> Result<(), Error>;
+
+    /// Called whenever there is nothing to do before an instant; returns then, or earlier.
+    ///
+    /// # Errors
+    /// As [`idle`](Self::idle).
+    fn idle_until(&mut self, instant: Ticks) -> Result<(), Error>;
 
     /// How long nothing has happened: since the last message was taken or posted.
     fn quiet(&self) -> Duration;
@@ -87,8 +112,8 @@ pub trait Endpoint {
     #[inline]
     fn receive(&mut self) -> Result<Mark, Error> {
         loop {
-            if let Some(mark) = self.try_receive()? {
-                return Ok(mark);
+            if let Some(arrival) = self.try_receive()? {
+                return Ok(arrival.mark);
             }
             self.idle()?;
         }

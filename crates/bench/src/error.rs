@@ -92,10 +92,14 @@ pub enum Error {
     )]
     ListAboveDepth { place: String, experiment: String, list: u32, interval: u32, tx_depth: u32 },
     #[error(
-        "{place}: experiment {experiment:?} is a ping-pong, which has one message under way: post_list is for the pattern \
-         \"stream\""
+        "{place}: experiment {experiment:?} times every message by itself: post_list is for the pattern \"stream\""
     )]
-    ListOfOne { place: String, experiment: String },
+    NotAList { place: String, experiment: String },
+    #[error(
+        "{place}: rx_fill {fill} of experiment {experiment:?} is above its rx_depth {rx_depth}: a queue cannot hold more \
+         receives than it is deep"
+    )]
+    FillAboveDepth { place: String, experiment: String, fill: u32, rx_depth: u32 },
     #[error("{place}: {pairs} queue_pairs of experiment {experiment:?} are more than {max}")]
     TooManyQueuePairs { place: String, experiment: String, pairs: u32, max: u32 },
     #[error("{place}: experiment {experiment:?} asks for {what}, which cannot be: {why}")]
@@ -160,7 +164,9 @@ pub enum Error {
          address family with -x (see `rdmascope devices` at both ends)"
     )]
     GidsApart { own: String, theirs: String },
-    #[error("only {messages} messages of the stream arrived: there is nothing to measure")]
+    #[error("one-way latencies have no bound: {reason}")]
+    Clocks { reason: String },
+    #[error("only {messages} messages arrived: there is nothing to measure")]
     TooFewMessages { messages: u64 },
     #[error("the peer's address cannot be read: {reason}")]
     PeerAddress { reason: String },
@@ -256,6 +262,7 @@ impl Error {
                 | Self::Calibration { .. }
                 | Self::CannotGoOn { .. }
                 | Self::ClientLost { .. }
+                | Self::Clocks { .. }
                 | Self::Completion { .. }
                 | Self::Deadline { .. }
                 | Self::GidsApart { .. }

@@ -2,9 +2,11 @@
 
 mod calibrate;
 pub mod choice;
+mod cpu;
 pub mod endpoint;
 mod error;
 mod interfaces;
+pub mod one_way;
 pub mod pattern;
 pub mod plan;
 pub mod point;

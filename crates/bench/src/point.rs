@@ -24,8 +24,10 @@ pub struct PointSpec {
     pub size_bytes: u64,
     /// Which way a stream flows; `Uni` for every other pattern.
     pub direction: Flow,
-    /// How a completion is waited for.
-    pub poll: Poll,
+    /// How the completion of a receive is waited for.
+    pub poll: QueuePoll,
+    /// How the completion of a send is waited for.
+    pub send_poll: QueuePoll,
     /// Whether the payload is copied into the work request at post time.
     pub inline: bool,
     /// Every how many sends one asks for a completion; at least 1.
@@ -47,6 +49,14 @@ pub struct PointSpec {
     pub link: Option<LinkModel>,
     /// Whose memory messages come from and go to.
     pub memory: Memory,
+    /// Buffers that messages are sent from and arrive in; absent for as many as fit in a page.
+    pub buffers: Option<u32>,
+    /// Messages that are posted one way without waiting for the peer; absent for all of them.
+    pub burst: Option<u32>,
+    /// Least time from one post to the next, in ns.
+    pub pause_ns: u64,
+    /// Which instant a message carries.
+    pub stamp: Stamp,
     /// How long to measure.
     pub length: Length,
     /// Messages before the first that counts.
@@ -55,6 +65,8 @@ pub struct PointSpec {
     pub tx_depth: u32,
     /// Receive-queue depth.
     pub rx_depth: u32,
+    /// Receives that are kept posted; at most `rx_depth`.
+    pub rx_fill: u32,
     /// Whether every sample is kept in the record (up to [`RAW_SAMPLES_MAX`]); a histogram otherwise.
     pub keep_samples: bool,
     /// Thresholds, in ns, for which the share of samples above is reported.
@@ -89,10 +101,23 @@ pub const RAW_SAMPLES_MAX: u64 = 4 << 20;
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Pattern {
+    /// Messages go from rank 0 to rank 1, and both ends stamp every one (V6 to V44).
+    OneWay,
     /// A message goes forth, one comes back, every one is timed at both ends (G18).
     PingPong,
     /// A flood with a bounded outstanding window; both ends compute throughput (G17).
     Stream,
+}
+
+impl Pattern {
+    /// Its name in plans and records.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::OneWay => "one-way",
+            Self::PingPong => "ping-pong",
+            Self::Stream => "stream",
+        }
+    }
 }
 
 /// Transport service of a queue pair (IBTA vol. 1, section 9.2; names as in the papers).
@@ -223,15 +248,65 @@ pub enum Memory {
     Process,
 }
 
-/// How a completion is waited for.
+/// How completions are waited for.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Poll {
-    /// Polling the completion queue without a pause.
+    /// Polling the completion queues without a pause.
     Busy,
-    /// Sleeping on the completion channel.
+    /// Sleeping on the completion channel; armed again before the queue is polled, as perftest does.
     Event,
+    /// Sleeping on the completion channel; the queue is polled until it is empty before it is armed again, so that messages
+    /// which come meanwhile need no sleep of their own (V12).
+    EventRepoll,
+    /// Polling for receives, sleeping for sends (V18).
+    Hybrid,
 }
+
+impl Poll {
+    /// How receives and sends are waited for.
+    pub fn queues(self) -> (QueuePoll, QueuePoll) {
+        match self {
+            Self::Busy => (QueuePoll::Busy, QueuePoll::Busy),
+            Self::Event => (QueuePoll::Event, QueuePoll::Event),
+            Self::EventRepoll => (QueuePoll::EventRepoll, QueuePoll::EventRepoll),
+            Self::Hybrid => (QueuePoll::Busy, QueuePoll::Event),
+        }
+    }
+}
+
+/// How the completions of one queue are waited for: see [`Poll`].
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum QueuePoll {
+    /// Polling without a pause.
+    Busy,
+    /// Sleeping, armed again before the queue is polled.
+    Event,
+    /// Sleeping, armed again once the queue is empty.
+    EventRepoll,
+}
+
+impl QueuePoll {
+    /// Whether it sleeps.
+    pub fn sleeps(self) -> bool {
+        self != Self::Busy
+    }
+}
+
+/// Which instant a message carries in its first eight bytes.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stamp {
+    /// That at which the device fetched it, as well as can be: the sender writes the time again and again until the message
+    /// is known to be sent (V24).
+    Sent,
+    /// None: that at which it was posted is kept by the sender.
+    Submitted,
+}
+
+/// Bytes of a stamp in a message.
+pub const STAMP_BYTES: u64 = 8;
 
 /// How long to measure.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]

@@ -14,6 +14,8 @@ use verbs::{Context, Device, DeviceKind, Provider};
 use crate::Error;
 use crate::calibrate::Line;
 use crate::choice::{Reason, candidates, choose, devices};
+use crate::cpu::CpuWatch;
+use crate::one_way;
 use crate::pattern::{self, Flood, Span};
 use crate::point::{Flow, Length, Pattern, PointSpec, RAW_SAMPLES_MAX, Service};
 use crate::process::agent::{PointError, Worker};
@@ -150,7 +152,7 @@ impl Worker for VerbsWorker {
 
     fn prepare(&mut self, spec: &PointSpec) -> Result<Value, PointError> {
         self.reset();
-        let rank = self.rank;
+        let (rank, clock) = (self.rank, self.clock);
         self.began = self.clock.now();
         let Open { context, port, .. } = self.open()?;
         if let Some(reason) = port.refusal(spec.setup) {
@@ -161,7 +163,7 @@ impl Worker for VerbsWorker {
             Err(reason) if spec.link.is_some() => return Err(PointError::NotMeasured(reason.to_owned())),
             Err(_) => {}
         }
-        let unconnected = Unconnected::new(context, port, spec, rank)?;
+        let unconnected = Unconnected::new(context, port, spec, rank, clock)?;
         let address = serde_json::to_value(unconnected.address()).map_err(unreadable)?;
         self.point = Stage::Prepared(Box::new((spec.clone(), unconnected)));
         Ok(address)
@@ -171,7 +173,7 @@ impl Worker for VerbsWorker {
         let Stage::Prepared(prepared) = self.take() else { return Err(out_of_order("connect")) };
         let (spec, unconnected) = *prepared;
         let peer: Address = serde_json::from_value(peer.clone()).map_err(unreadable)?;
-        let endpoint = unconnected.connect(&peer, self.clock)?;
+        let endpoint = unconnected.connect(&peer)?;
         self.point = Stage::Connected(Box::new((spec, endpoint)));
         Ok(())
     }
@@ -181,13 +183,16 @@ impl Worker for VerbsWorker {
         let (spec, endpoint) = &mut *connected;
         let spent_s = self.clock.ns_f64(self.clock.now().since(self.began)) / 1e9;
         let _alarm = endpoint.start((spec.timeout_s - spent_s).max(0.0))?;
+        let cpu = CpuWatch::start(self.clock);
         let outcome = match (spec.pattern, self.rank) {
+            (Pattern::OneWay, rank) => one_way(endpoint, spec, rank),
             // The peer's adapter answers alone.
             (Pattern::PingPong, 1..) if spec.operation.is_fetch() => Ok(Outcome::default()),
             (Pattern::PingPong, rank) => latency(endpoint, spec, rank, self.clock),
             (Pattern::Stream, rank) if spec.operation.arrives() => stream(endpoint, spec, rank, self.clock),
             (Pattern::Stream, rank) => push(endpoint, spec, rank, self.clock),
         };
+        let outcome = outcome.map(|outcome| Outcome { cpu: cpu.and_then(CpuWatch::end), ..outcome });
         // The endpoint stays up until the peer, too, has finished.
         self.point = Stage::Connected(connected);
         Ok(outcome?)
@@ -215,6 +220,15 @@ impl Worker for VerbsWorker {
     fn reset(&mut self) {
         self.point = Stage::Idle;
     }
+}
+
+/// What this rank stamps of messages that are timed one way.
+fn one_way(endpoint: &mut VerbsEndpoint, spec: &PointSpec, rank: u32) -> Result<Outcome, Error> {
+    let has_one_clock = endpoint.has_one_clock();
+    let stamped = one_way::run(endpoint, spec, rank, has_one_clock)?;
+    let Length::Iterations(messages) = spec.length else { return Ok(Outcome::default()) };
+    let counters = if rank == 0 { packets(messages, spec) } else { BTreeMap::new() };
+    Ok(Outcome { stamped: Some(Box::new(stamped)), counters, ..Outcome::default() })
 }
 
 fn latency(
@@ -255,16 +269,7 @@ fn bounce<R: Recorder>(
 }
 
 fn latency_outcome(samples: &Samples, kind: LatencyKind, spec: &PointSpec) -> Outcome {
-    let unstable = step::step(&samples.series()).map(|step| {
-        let until =
-            step.back_at_share.map_or(String::new(), |share| format!(" until {:.0} %", share * 100.0));
-        format!(
-            "the latency of the messages shifted from {:.0} to {:.0} ns at {:.0} % of the point{until}",
-            step.before_ns,
-            step.after_ns,
-            step.at_share * 100.0
-        )
-    });
+    let unstable = step::step(&samples.series()).map(|step| step.to_string());
     Outcome {
         latency: samples.latency(kind, &spec.share_above_ns),
         histogram: samples.raw().is_none().then(|| samples.histogram()),

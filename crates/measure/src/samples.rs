@@ -14,11 +14,13 @@ mod histogram;
 mod memory;
 mod raw_file;
 mod series;
+mod stamps;
 #[cfg(test)]
 mod tests;
 
 pub use histogram::{Distribution, HistogramSamples};
 pub use raw_file::{read_raw, write_raw};
+pub use stamps::Stamps;
 
 use memory::{PAGE_SAMPLES, Pages};
 

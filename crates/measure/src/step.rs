@@ -20,6 +20,8 @@
 //! Given the levels, independent samples take every order with the same probability, whatever their distribution. So
 //! (4) alone bounds the share of false alarms by [`CHANCE`], for heavy tails and few samples as for any other noise.
 
+use std::fmt;
+
 #[cfg(test)]
 mod tests;
 
@@ -34,6 +36,18 @@ pub struct Step {
     pub before_ns: f64,
     /// Level that it shifted to, in ns.
     pub after_ns: f64,
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { before_ns, after_ns, .. } = self;
+        let at = self.at_share * 100.0;
+        write!(
+            f,
+            "the latency of the messages shifted from {before_ns:.0} to {after_ns:.0} ns at {at:.0} % of the point"
+        )?;
+        self.back_at_share.map_or(Ok(()), |share| write!(f, " until {:.0} %", share * 100.0))
+    }
 }
 
 /// The first shift of a series of levels in ns, in the order of time, e.g. [`crate::samples::Samples::series`]; `None`

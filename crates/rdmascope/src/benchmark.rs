@@ -8,7 +8,8 @@ use measure::figure::Unit;
 use measure::units;
 
 use crate::cli::{
-    Atomic, AtomicType, BandwidthOperation, Connection, Flags, LatencyOperation, MemoryArgument, Pushed,
+    Atomic, AtomicType, BandwidthOperation, Burst, Connection, Flags, LatencyOperation, MemoryArgument,
+    OneWayOperation, Pushed,
 };
 use crate::execute::{Job, execute};
 use crate::launch::launch;
@@ -62,6 +63,28 @@ pub(crate) fn bandwidth(operation: &BandwidthOperation, command: Vec<String>) ->
     Benchmark { operation, pattern: Pattern::Stream, flags: &of.flags, settings, bandwidth }.start(command)
 }
 
+/// `rdmascope one-way ...`.
+pub(crate) fn one_way(operation: &OneWayOperation, command: Vec<String>) -> anyhow::Result<ExitCode> {
+    let (operation, of) = match operation {
+        OneWayOperation::Send(flags) => (Operation::SendImm, flags),
+        OneWayOperation::Write(flags) => (Operation::WriteImm, flags),
+    };
+    let mut settings = settings(&of.flags, operation);
+    settings.warmup = of.warmup;
+    let given = [
+        of.burst.map(|Burst(burst)| Axis::Burst(vec![burst])),
+        of.pause.map(|pause| Axis::PauseNs(vec![u64::try_from(pause.as_nanos()).unwrap_or(u64::MAX)])),
+        of.poll.map(|poll| Axis::Poll(vec![poll.poll()])),
+        of.send_poll.map(|poll| Axis::SendPoll(vec![Some(poll.poll())])),
+        of.buffers.map(|buffers| Axis::Buffers(vec![Some(buffers)])),
+        of.rx_fill.map(|fill| Axis::RxFill(vec![Some(fill)])),
+        Some(Axis::Stamp(vec![of.stamp.stamp()])),
+    ];
+    let settings = given.into_iter().flatten().fold(settings, Settings::axis);
+    let (pattern, bandwidth) = (Pattern::OneWay, Unit::MiBPerS);
+    Benchmark { operation, pattern, flags: &of.flags, settings, bandwidth }.start(command)
+}
+
 impl AtomicType {
     fn operation(self) -> Operation {
         match self {
@@ -82,6 +105,7 @@ impl Benchmark<'_> {
 
     fn plan(&self) -> anyhow::Result<Plan> {
         let (verb, quantity) = match self.pattern {
+            Pattern::OneWay => ("one-way", "one-way latency"),
             Pattern::PingPong => ("lat", "latency"),
             Pattern::Stream => ("bw", "throughput"),
         };
@@ -161,7 +185,7 @@ fn settings(flags: &Flags, operation: Operation) -> Settings {
         settings = settings.axis(Axis::Setup(vec![Setup::RdmaCm]));
     }
     if let Some(interval) = flags.cq_mod {
-        settings = settings.axis(Axis::SignalInterval(vec![interval]));
+        settings = settings.axis(Axis::SignalInterval(vec![Some(interval)]));
     }
     settings
 }

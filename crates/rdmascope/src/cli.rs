@@ -1,19 +1,21 @@
 //! The command line: one definition for the parser, `--help`, the man page and the shell completions.
 
-use std::io::Write;
+mod one_way;
+mod pages;
+
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use bench::worker::PortOptions;
-use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use measure::units;
 use verbs::LinkModel;
 
+pub(crate) use self::one_way::{Burst, OneWay, OneWayOperation};
+pub(crate) use self::pages::{completions, man};
 use crate::devices::DevicesArguments;
 use crate::doctor::DoctorArguments;
 use crate::ends::Ends;
 use crate::exec::ExecArguments;
-use crate::stdout;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -22,6 +24,7 @@ Examples:
   rdmascope lat send --local -c UD     half the round trip of a datagram, here
   rdmascope lat read                   waits for a client on another terminal
   rdmascope bw write --local -a        throughput of all sizes from 2 B to 8 MiB
+  rdmascope one-way send --local       every message stamped at both ends
   rdmascope run quick --hosts node1,node2 --via 'ssh {host}'
                                        the same between two hosts
   rdmascope devices                    what can be measured here
@@ -102,6 +105,9 @@ pub(crate) enum Command {
     /// Measure throughput, from flags that perftest's users know.
     #[command(after_help = BW_EXAMPLES, arg_required_else_help = true)]
     Bw(Bandwidth),
+    /// Measure messages one way, with stamps of both ends.
+    #[command(after_help = one_way::EXAMPLES, arg_required_else_help = true)]
+    OneWay(OneWay),
     /// List what can be measured here.
     Devices(DevicesArguments),
     /// Find what keeps this host from measuring well, and say what mends it.
@@ -431,64 +437,4 @@ pub(crate) struct AgentArguments {
     pub(crate) cpu: Option<u32>,
     #[command(flatten)]
     pub(crate) port: PortFlags,
-}
-
-/// Prints a shell's completions.
-pub(crate) fn completions(shell: clap_complete::Shell) -> anyhow::Result<ExitCode> {
-    let mut text = Vec::new();
-    clap_complete::generate(shell, &mut Cli::command(), "rdmascope", &mut text);
-    stdout::print(&String::from_utf8(text)?)?;
-    Ok(ExitCode::SUCCESS)
-}
-
-/// Prints the manual page.
-pub(crate) fn man() -> anyhow::Result<ExitCode> {
-    let mut text = Vec::new();
-    let mut command = Cli::command();
-    command.build();
-    let extra = command.get_after_help().map(ToString::to_string).unwrap_or_default();
-    let page = clap_mangen::Man::new(command.clone());
-    page.render_title(&mut text)?;
-    page.render_name_section(&mut text)?;
-    page.render_synopsis_section(&mut text)?;
-    page.render_description_section(&mut text)?;
-    page.render_options_section(&mut text)?;
-    page.render_subcommands_section(&mut text)?;
-    sections(&mut text, &extra)?;
-    for sub in measuring(&command) {
-        writeln!(text, ".SH \"{}\"", roff(&sub.get_bin_name().unwrap_or_default().to_uppercase()))?;
-        let about = sub.get_about().map(ToString::to_string).unwrap_or_default();
-        writeln!(text, "{}", roff(&about))?;
-        let mut options = Vec::new();
-        clap_mangen::Man::new(sub.clone()).render_options_section(&mut options)?;
-        text.extend_from_slice(String::from_utf8(options)?.replacen(".SH OPTIONS\n", "", 1).as_bytes());
-    }
-    // One page for all, so what clap takes for pages of their own are commands.
-    let text = String::from_utf8(text)?.replace("rdmascope\\-", "rdmascope ").replace("(1)\n", "\n");
-    stdout::print(&text)?;
-    Ok(ExitCode::SUCCESS)
-}
-
-/// The commands that have flags of their own, `lat send` and the like in place of `lat`.
-fn measuring(command: &clap::Command) -> Vec<&clap::Command> {
-    let is_shown = |sub: &&clap::Command| !sub.is_hide_set() && sub.get_name() != "help";
-    let below = |sub| {
-        let deeper = measuring(sub);
-        if deeper.is_empty() { vec![sub] } else { deeper }
-    };
-    command.get_subcommands().filter(is_shown).flat_map(below).collect()
-}
-
-/// The parts of a text below the help, `Examples:` and the like, as sections of their own.
-fn sections(out: &mut Vec<u8>, text: &str) -> std::io::Result<()> {
-    for part in text.split("\n\n") {
-        let (heading, body) = part.split_once(":\n").unwrap_or(("Output", part));
-        writeln!(out, ".SH {}\n.nf\n{}\n.fi", roff(&heading.to_uppercase()), roff(body))?;
-    }
-    Ok(())
-}
-
-/// Text that roff takes as it is.
-fn roff(text: &str) -> String {
-    text.replace('\\', "\\e").replace('-', "\\-").replace('\'', "\\(aq")
 }

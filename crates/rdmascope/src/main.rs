@@ -45,6 +45,7 @@ fn run(command: Command, words: Vec<String>) -> anyhow::Result<ExitCode> {
         Command::Doctor(arguments) => doctor::examine(arguments),
         Command::Exec(arguments) => exec::exec(&arguments),
         Command::Lat(benchmark) => benchmark::latency(&benchmark.operation, words),
+        Command::OneWay(benchmark) => benchmark::one_way(&benchmark.operation, words),
         Command::Man => cli::man(),
         Command::Plans { name } => plans::list(name.as_deref()),
         Command::Report(arguments) => report::write(&arguments),

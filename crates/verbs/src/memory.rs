@@ -2,7 +2,7 @@
 
 use std::ffi::c_void;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
 use crate::abi::*;
 use crate::context::{Context, ContextInner};
@@ -166,6 +166,25 @@ impl MemoryRegion {
         // devices, so an atomic may be made of it.
         let byte = unsafe { AtomicU8::from_ptr(self.buffer.addr.cast::<u8>().add(offset)) };
         Ok(byte.load(Ordering::Acquire))
+    }
+
+    /// Writes eight bytes at once, in the order of this machine: a device that reads them meanwhile finds the old or the new
+    /// ones.
+    ///
+    /// # Errors
+    /// [`Error::Range`] when there is no room for them, or `offset` is no multiple of eight.
+    #[inline]
+    pub fn store(&self, offset: usize, value: u64) -> Result<()> {
+        let len = size_of::<u64>();
+        self.check(offset, len)?;
+        if !(self.buffer.addr as usize + offset).is_multiple_of(len) {
+            return Err(Error::Range { offset, len, length: self.len() });
+        }
+        // SAFETY: the bytes lie in the buffer, which lives as long as the region, and are aligned; they are only reached by
+        // copies and by devices, so an atomic may be made of them.
+        let word = unsafe { AtomicU64::from_ptr(self.buffer.addr.cast::<u8>().add(offset).cast()) };
+        word.store(value, Ordering::Release);
+        Ok(())
     }
 
     /// Copies bytes into the region.

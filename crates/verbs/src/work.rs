@@ -131,6 +131,28 @@ impl SendRequest {
         self.raw.wr_id = id;
     }
 
+    /// Changes the immediate data of a request that has some.
+    #[inline]
+    pub fn set_immediate(&mut self, data: u32) {
+        self.raw.imm_data = data.to_be();
+    }
+
+    /// Changes what its first element gathers. A request that is inline keeps its own bytes, and one without elements none.
+    #[inline]
+    pub fn set_element(&mut self, element: ibv_sge) {
+        if let (Some(first), true) = (self.elements.first_mut(), self.payload.is_empty()) {
+            *first = element;
+        }
+    }
+
+    /// Changes where an RDMA Write or Read goes; any other request stays as it is.
+    #[inline]
+    pub fn set_remote(&mut self, to: Remote) {
+        if matches!(self.raw.opcode, IBV_WR_RDMA_WRITE | IBV_WR_RDMA_WRITE_WITH_IMM | IBV_WR_RDMA_READ) {
+            self.raw.wr.rdma = ibv_wr_rdma { remote_addr: to.addr, rkey: to.rkey };
+        }
+    }
+
     #[inline]
     fn flag(&mut self, flag: u32, on: bool) {
         self.raw.send_flags = if on { self.raw.send_flags | flag } else { self.raw.send_flags & !flag };

@@ -4,14 +4,17 @@
 //! for each.
 
 mod fetch;
+pub mod one_way;
 mod ping_pong;
 mod push;
 mod stream;
+mod watch;
 
 pub use fetch::fetch;
 pub use ping_pong::ping_pong;
 pub use push::push;
 pub use stream::{Flood, Flow, stream};
+pub use watch::Watch;
 
 use std::time::Duration;
 

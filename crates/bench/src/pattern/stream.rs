@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::Span;
 use crate::Error;
-use crate::endpoint::{Endpoint, Mark, Posted};
+use crate::endpoint::{Arrival, Endpoint, Mark, Posted};
 
 /// Which way this end's messages flow.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -90,7 +90,7 @@ fn flood<E: Endpoint>(
             }
         }
         if into.open
-            && let Some(mark) = endpoint.try_receive()?
+            && let Some(Arrival { mark, .. }) = endpoint.try_receive()?
         {
             moved = true;
             into.total += 1;

@@ -12,11 +12,16 @@ use super::defaults::SIGNAL_RATE;
 use super::names::{hint_or_all, names_of};
 use super::text::Node;
 use crate::Error;
-use crate::point::{Flow, Memory, Operation, Poll, Service, Setup};
+use crate::point::{Flow, Memory, Operation, Poll, QueuePoll, Service, Setup, Stamp};
 
 /// One axis and its values, in the order in which they are measured.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Axis {
+    /// Buffers that messages are sent from in turn, and as many that they arrive in; `None`, in a plan `"page"`, is as many
+    /// as fit in a page, at least one.
+    Buffers(Vec<Option<u32>>),
+    /// Messages that are posted without waiting for the peer; `None`, in a plan `"all"`, is all of the point.
+    Burst(Vec<Option<u32>>),
     /// Which way a stream flows.
     Direction(Vec<Flow>),
     /// Whether the payload is copied into the work request at post time. Never assumed: it is off unless a plan asks
@@ -33,29 +38,43 @@ pub enum Axis {
     Operation(Vec<Operation>),
     /// RDMA Reads or atomics of a queue pair under way; `None`, in a plan `"max"`, is what both devices allow.
     OutstandingReads(Vec<Option<u32>>),
+    /// Least time from one post to the next, in nanoseconds; in a plan a number of them or a duration such as `"5.5us"`.
+    PauseNs(Vec<u64>),
     /// How a completion is waited for.
     Poll(Vec<Poll>),
     /// Sends that the device is told of at once.
     PostList(Vec<u32>),
     /// Queue pairs that messages take in turn.
     QueuePairs(Vec<u32>),
+    /// Receive-queue depth.
+    RxDepth(Vec<u32>),
+    /// Receives that are kept posted; `None`, in a plan `"depth"`, is as many as the queue holds.
+    RxFill(Vec<Option<u32>>),
+    /// How the completion of a send is waited for; `None`, in a plan `"poll"`, is as `poll` says.
+    SendPoll(Vec<Option<QueuePoll>>),
     /// Transport service.
     Service(Vec<Service>),
     /// How queue pairs are connected.
     Setup(Vec<Setup>),
     /// Elements that a message is gathered from and scattered to.
     Sge(Vec<u32>),
-    /// Every how many sends one asks for a completion.
-    SignalInterval(Vec<u32>),
+    /// Every how many sends one asks for a completion; `None`, in a plan `"half"`, is half of the send queue's depth.
+    SignalInterval(Vec<Option<u32>>),
     /// Signal rate of the link.
     SignalRate(Vec<String>),
     /// Payload of a message in bytes.
     SizeBytes(Vec<u64>),
+    /// Which instant the message itself carries.
+    Stamp(Vec<Stamp>),
+    /// Send-queue depth.
+    TxDepth(Vec<u32>),
 }
 
 impl Axis {
     /// Every axis, by the name that plans, records and exports share.
-    pub const NAMES: [&'static str; 16] = [
+    pub const NAMES: [&'static str; 24] = [
+        "buffers",
+        "burst",
         "direction",
         "inline",
         "link",
@@ -63,20 +82,28 @@ impl Axis {
         "mtu_bytes",
         "operation",
         "outstanding_reads",
+        "pause_ns",
         "poll",
         "post_list",
         "queue_pairs",
+        "rx_depth",
+        "rx_fill",
+        "send_poll",
         "service",
         "setup",
         "sge",
         "signal_interval",
         "signal_rate",
         "size_bytes",
+        "stamp",
+        "tx_depth",
     ];
 
     /// Its name in plans, records and exports.
     pub fn name(&self) -> &'static str {
         match self {
+            Self::Buffers(_) => "buffers",
+            Self::Burst(_) => "burst",
             Self::Direction(_) => "direction",
             Self::Inline(_) => "inline",
             Self::Link(_) => "link",
@@ -84,21 +111,29 @@ impl Axis {
             Self::MtuBytes(_) => "mtu_bytes",
             Self::Operation(_) => "operation",
             Self::OutstandingReads(_) => "outstanding_reads",
+            Self::PauseNs(_) => "pause_ns",
             Self::Poll(_) => "poll",
             Self::PostList(_) => "post_list",
             Self::QueuePairs(_) => "queue_pairs",
+            Self::RxDepth(_) => "rx_depth",
+            Self::RxFill(_) => "rx_fill",
+            Self::SendPoll(_) => "send_poll",
             Self::Service(_) => "service",
             Self::Setup(_) => "setup",
             Self::Sge(_) => "sge",
             Self::SignalInterval(_) => "signal_interval",
             Self::SignalRate(_) => "signal_rate",
             Self::SizeBytes(_) => "size_bytes",
+            Self::Stamp(_) => "stamp",
+            Self::TxDepth(_) => "tx_depth",
         }
     }
 
     /// Its values as a record shows them.
     pub fn values(&self) -> Vec<Value> {
         match self {
+            Self::Buffers(values) => numbers(values, PAGE),
+            Self::Burst(values) => numbers(values, ALL),
             Self::Direction(values) => json(values),
             Self::Inline(values) => json(values),
             Self::Link(values) => {
@@ -109,14 +144,19 @@ impl Axis {
             Self::OutstandingReads(values) => numbers(values, MAX),
             Self::PostList(values)
             | Self::QueuePairs(values)
+            | Self::RxDepth(values)
             | Self::Sge(values)
-            | Self::SignalInterval(values) => json(values),
+            | Self::TxDepth(values) => json(values),
+            Self::PauseNs(values) | Self::SizeBytes(values) => json(values),
+            Self::RxFill(values) => numbers(values, DEPTH),
+            Self::SendPoll(values) => values.iter().map(|poll| poll.map_or(SAME.into(), one_json)).collect(),
+            Self::SignalInterval(values) => numbers(values, HALF),
             Self::Operation(values) => json(values),
             Self::Poll(values) => json(values),
             Self::Service(values) => json(values),
             Self::Setup(values) => json(values),
             Self::SignalRate(values) => json(values),
-            Self::SizeBytes(values) => json(values),
+            Self::Stamp(values) => json(values),
         }
     }
 
@@ -124,31 +164,41 @@ impl Axis {
     pub(super) fn read(name: &str, node: &Node, place: &str, table: &str) -> Result<Option<Self>, Error> {
         let reader = Reader { name, node, place, table };
         Ok(Some(match name {
+            "buffers" => Self::Buffers(reader.numbers_or(PAGE)?),
+            "burst" => Self::Burst(reader.numbers_or(ALL)?),
             "direction" => Self::Direction(reader.choices()?),
             "inline" => Self::Inline(reader.each("true or false", Value::as_bool)?),
             "link" => Self::Link(reader.links()?),
             "memory" => Self::Memory(reader.choices()?),
-            "mtu_bytes" => Self::MtuBytes(reader.each("a whole number or \"active\"", number_or(ACTIVE))?),
+            "mtu_bytes" => Self::MtuBytes(reader.numbers_or(ACTIVE)?),
             "operation" => Self::Operation(reader.choices()?),
-            "outstanding_reads" => {
-                Self::OutstandingReads(reader.each("a whole number or \"max\"", number_or(MAX))?)
-            }
+            "outstanding_reads" => Self::OutstandingReads(reader.numbers_or(MAX)?),
+            "pause_ns" => Self::PauseNs(reader.pauses()?),
             "poll" => Self::Poll(reader.choices()?),
             "post_list" => Self::PostList(reader.each("a whole number", whole_u32)?),
             "queue_pairs" => Self::QueuePairs(reader.each("a whole number", whole_u32)?),
+            "rx_depth" => Self::RxDepth(reader.each("a whole number", whole_u32)?),
+            "rx_fill" => Self::RxFill(reader.numbers_or(DEPTH)?),
+            "send_poll" => Self::SendPoll(reader.choices_or(SAME)?),
             "service" => Self::Service(reader.choices()?),
             "setup" => Self::Setup(reader.choices()?),
             "sge" => Self::Sge(reader.each("a whole number", whole_u32)?),
-            "signal_interval" => Self::SignalInterval(reader.each("a whole number", whole_u32)?),
+            "signal_interval" => Self::SignalInterval(reader.numbers_or(HALF)?),
             "signal_rate" => Self::SignalRate(reader.signal_rates()?),
             "size_bytes" => Self::SizeBytes(reader.sizes()?),
+            "stamp" => Self::Stamp(reader.choices()?),
+            "tx_depth" => Self::TxDepth(reader.each("a whole number", whole_u32)?),
             _ => return Ok(None),
         }))
     }
 }
 
 fn json<T: Serialize>(values: &[T]) -> Vec<Value> {
-    values.iter().map(|value| serde_json::to_value(value).expect("axis values are plain scalars")).collect()
+    values.iter().map(one_json).collect()
+}
+
+fn one_json<T: Serialize>(value: T) -> Value {
+    serde_json::to_value(value).expect("axis values are plain scalars")
 }
 
 /// Numbers, and a word where there is none.
@@ -186,16 +236,51 @@ impl Reader<'_> {
         self.items(expected)?.into_iter().map(one).collect()
     }
 
+    fn numbers_or(&self, word: &str) -> Result<Vec<Option<u32>>, Error> {
+        self.each(&format!("a whole number or {word:?}"), number_or(word))
+    }
+
     fn choices<T: DeserializeOwned>(&self) -> Result<Vec<T>, Error> {
-        let known = names_of::<T>();
-        let one = |item: Value| match &item {
+        let one = |item: Value| self.choice(item, names_of::<T>());
+        self.items("text")?.into_iter().map(one).collect()
+    }
+
+    /// Choices, and a word for none of them.
+    fn choices_or<T: DeserializeOwned>(&self, word: &str) -> Result<Vec<Option<T>>, Error> {
+        let known = [&[word], names_of::<T>()].concat();
+        let one = |item: Value| match item.as_str() {
+            Some(text) if text == word => Ok(None),
+            _ => self.choice(item, &known).map(Some),
+        };
+        self.items("text")?.into_iter().map(one).collect()
+    }
+
+    fn choice<T: DeserializeOwned>(&self, item: Value, known: &[&str]) -> Result<T, Error> {
+        match &item {
             Value::String(text) if known.contains(&text.as_str()) => {
                 Ok(serde_json::from_value(item).expect("a type reads the names that it lists"))
             }
             Value::String(text) => Err(self.unknown_value(text, known)),
             _ => Err(self.wrong_type(&Node::Leaf(item), "text")),
+        }
+    }
+
+    fn pauses(&self) -> Result<Vec<u64>, Error> {
+        let expected = "a whole number of nanoseconds or a duration such as \"5.5us\"";
+        let one = |item: Value| match &item {
+            Value::String(text) => {
+                let read =
+                    units::parse_duration(text).map_err(|error| self.bad_duration(error.to_string()))?;
+                Ok(u64::try_from(read.as_nanos()).unwrap_or(u64::MAX))
+            }
+            _ => item.as_u64().ok_or_else(|| self.wrong_type(&Node::Leaf(item), expected)),
         };
-        self.items("text")?.into_iter().map(one).collect()
+        self.items(expected)?.into_iter().map(one).collect()
+    }
+
+    fn bad_duration(&self, reason: String) -> Error {
+        let (key, table) = (self.name.to_owned(), self.table.to_owned());
+        Error::BadDuration { place: self.place.to_owned(), key, table, reason }
     }
 
     fn signal_rates(&self) -> Result<Vec<String>, Error> {
@@ -271,3 +356,13 @@ pub(super) const NO_LINK: &str = "none";
 const ACTIVE: &str = "active";
 /// As many RDMA Reads or atomics as the devices allow.
 const MAX: &str = "max";
+/// As many buffers as fit in a page.
+const PAGE: &str = "page";
+/// All messages of a point in one burst.
+const ALL: &str = "all";
+/// As many receives as the queue holds.
+const DEPTH: &str = "depth";
+/// Half of the send queue's depth.
+const HALF: &str = "half";
+/// As `poll` says.
+pub(super) const SAME: &str = "poll";

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use super::defaults::Filled;
-use super::{Axis, Plan};
+use super::{Axis, Plan, one_way};
 use crate::Error;
-use crate::point::{Flow, Length, Operation, Pattern, Poll, Service, Setup};
+use crate::point::{Flow, Length, Operation, Pattern, Service, Setup};
 
 /// Checks the names of the experiments.
 pub(super) fn names(plan: &Plan) -> Result<(), Error> {
@@ -30,7 +30,8 @@ pub(super) fn experiment(filled: &Filled) -> Result<(), Error> {
     check.operations()?;
     check.sizes()?;
     check.intervals()?;
-    check.directions()
+    check.directions()?;
+    one_way::check(filled)
 }
 
 /// Bounds the number of points of the whole plan, before they are made.
@@ -93,18 +94,21 @@ impl Check<'_> {
     }
 
     fn counts(&self) -> Result<(), Error> {
-        for (key, depth) in [("tx_depth", self.0.tx_depth), ("rx_depth", self.0.rx_depth)] {
-            if depth == 0 {
+        for key in ["tx_depth", "rx_depth"] {
+            if self.least_depth(key) == 0 {
                 let (place, key, experiment) = self.names(key);
                 return Err(Error::ZeroDepth { place, key, experiment });
             }
         }
         let numbers = self.0.axes.iter().filter_map(|axis| match axis {
-            Axis::SignalInterval(values)
-            | Axis::PostList(values)
-            | Axis::QueuePairs(values)
-            | Axis::Sge(values) => Some((axis.name(), values.iter().min().copied())),
-            Axis::OutstandingReads(values) => Some((axis.name(), values.iter().copied().flatten().min())),
+            Axis::PostList(values) | Axis::QueuePairs(values) | Axis::Sge(values) => {
+                Some((axis.name(), values.iter().min().copied()))
+            }
+            Axis::Buffers(values)
+            | Axis::Burst(values)
+            | Axis::OutstandingReads(values)
+            | Axis::RxFill(values)
+            | Axis::SignalInterval(values) => Some((axis.name(), values.iter().copied().flatten().min())),
             _ => None,
         });
         for (key, count) in [("repetitions", Some(self.0.repetitions))].into_iter().chain(numbers) {
@@ -151,7 +155,7 @@ impl Check<'_> {
     }
 
     fn intervals(&self) -> Result<(), Error> {
-        let tx_depth = self.0.tx_depth;
+        let tx_depth = self.least_depth("tx_depth");
         let interval = self.largest("signal_interval");
         if interval > tx_depth {
             let (place, _, experiment) = self.names("signal_interval");
@@ -163,11 +167,28 @@ impl Check<'_> {
             let (place, _, experiment) = self.names("post_list");
             return Err(Error::ListAboveDepth { place, experiment, list, interval, tx_depth });
         }
-        if list > 1 && self.0.pattern == Pattern::PingPong {
+        if list > 1 && self.0.pattern != Pattern::Stream {
             let (place, _, experiment) = self.names("post_list");
-            return Err(Error::ListOfOne { place, experiment });
+            return Err(Error::NotAList { place, experiment });
+        }
+        let fill = self.largest("rx_fill");
+        let rx_depth = self.least_depth("rx_depth");
+        if fill > rx_depth {
+            let (place, _, experiment) = self.names("rx_fill");
+            return Err(Error::FillAboveDepth { place, experiment, fill, rx_depth });
         }
         Ok(())
+    }
+
+    /// The least depth of a queue: the axis, or else the setting.
+    fn least_depth(&self, key: &str) -> u32 {
+        let of_axis = self.0.axes.iter().find_map(|axis| match axis {
+            Axis::RxDepth(values) | Axis::TxDepth(values) if axis.name() == key => {
+                values.iter().min().copied()
+            }
+            _ => None,
+        });
+        of_axis.unwrap_or(if key == "tx_depth" { self.0.tx_depth } else { self.0.rx_depth })
     }
 
     /// The largest number of an axis of counts; 1 where it is not there.
@@ -187,7 +208,7 @@ impl Check<'_> {
                 Axis::Operation(values) => operations = values,
                 Axis::SizeBytes(values) => sizes = values,
                 Axis::Setup(values) => setups = values,
-                Axis::Poll(values) => events = values.contains(&Poll::Event),
+                Axis::Poll(values) => events = values.iter().any(|poll| poll.queues().0.sleeps()),
                 Axis::Inline(values) => inline = values.contains(&true),
                 _ => {}
             }
@@ -235,7 +256,7 @@ impl Check<'_> {
             }
             if *operation == Operation::Write && events && self.0.pattern == Pattern::PingPong {
                 let why = "the target is told of nothing that it could sleep for: use write_imm";
-                return refuse("poll", &format!("{name} with poll = \"event\""), why);
+                return refuse("poll", &format!("{name} with a receiver that sleeps"), why);
             }
         }
         Ok(())
@@ -244,9 +265,10 @@ impl Check<'_> {
     fn directions(&self) -> Result<(), Error> {
         let both_ways =
             self.0.axes.iter().any(|axis| matches!(axis, Axis::Direction(d) if d.contains(&Flow::Bi)));
-        if both_ways && self.0.pattern == Pattern::PingPong {
+        if both_ways && self.0.pattern != Pattern::Stream {
             let (place, _, experiment) = self.names("direction");
-            return Err(Error::NotBidirectional { place, experiment, pattern: "ping-pong".to_owned() });
+            let pattern = self.0.pattern.name().to_owned();
+            return Err(Error::NotBidirectional { place, experiment, pattern });
         }
         Ok(())
     }

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{Axis, Experiment, Settings};
-use crate::point::{Flow, Length, Operation, Pattern, Poll, Service};
+use crate::point::{Flow, Length, Operation, Pattern, Poll, Service, Stamp};
 
 /// An experiment that says everything.
 #[derive(Clone, Debug)]
@@ -34,6 +34,7 @@ impl Filled {
             (Some(iterations), ..) => Length::Iterations(iterations),
             (None, Some(duration_s), _) => Length::Duration(duration_s),
             (None, None, Pattern::PingPong) => Length::Iterations(ITERATIONS_PING_PONG),
+            (None, None, Pattern::OneWay) => Length::Iterations(ITERATIONS_ONE_WAY),
             (None, None, Pattern::Stream) => Length::Iterations(ITERATIONS_STREAM),
         };
         let (warmup, timeout_s) = match length {
@@ -41,6 +42,10 @@ impl Filled {
             Length::Duration(duration_s) => (ITERATIONS_PING_PONG / WARMUP_SHARE, TIMEOUT_S + duration_s),
         };
         let tx_depth = settings.tx_depth.unwrap_or(TX_DEPTH);
+        let least_depth = settings.axes.iter().find_map(|axis| match axis {
+            Axis::TxDepth(depths) => depths.iter().min().copied(),
+            _ => None,
+        });
         Self {
             name: experiment.name.clone(),
             pattern,
@@ -53,7 +58,7 @@ impl Filled {
             keep_samples: settings.keep_samples.unwrap_or(KEEP_SAMPLES),
             share_above_ns: settings.share_above_ns.clone().unwrap_or_else(|| SHARE_ABOVE_NS.to_vec()),
             timeout_s: settings.timeout_s.unwrap_or(timeout_s),
-            axes: axes(pattern, &settings.axes, tx_depth),
+            axes: axes(pattern, &settings.axes, least_depth.unwrap_or(tx_depth)),
             settings: settings.clone(),
             place: experiment.place.clone(),
         }
@@ -108,25 +113,34 @@ impl Filled {
 /// plan.
 fn axes(pattern: Pattern, given: &[Axis], tx_depth: u32) -> Vec<Axis> {
     let (size_bytes, signal_interval) = match pattern {
+        Pattern::OneWay => (SIZE_BYTES_ONE_WAY, SIGNAL_INTERVAL_ONE_WAY),
         Pattern::PingPong => (SIZE_BYTES_PING_PONG, SIGNAL_INTERVAL_PING_PONG),
         Pattern::Stream => (SIZE_BYTES_STREAM, SIGNAL_INTERVAL_STREAM.min(tx_depth)),
     };
+    // One way messages are told apart by their immediate data.
+    let operation = if pattern == Pattern::OneWay { Operation::SendImm } else { Operation::Send };
     let is_atomic =
         |axis: &Axis| matches!(axis, Axis::Operation(operations) if operations.iter().all(|o| o.is_atomic()));
     let size_bytes = if given.iter().any(is_atomic) { SIZE_BYTES_ATOMIC } else { size_bytes };
     let defaults = [
         Axis::Service(vec![Service::Rc]),
-        Axis::Operation(vec![Operation::Send]),
+        Axis::Operation(vec![operation]),
         Axis::Direction(vec![Flow::Uni]),
         Axis::Poll(vec![Poll::Busy]),
         Axis::Inline(vec![false]),
-        Axis::SignalInterval(vec![signal_interval]),
+        Axis::SignalInterval(vec![Some(signal_interval)]),
         Axis::MtuBytes(vec![None]),
         Axis::SignalRate(vec![SIGNAL_RATE.to_owned()]),
         Axis::SizeBytes(vec![size_bytes]),
     ];
-    let missing =
-        defaults.into_iter().filter(|default| given.iter().all(|axis| axis.name() != default.name()));
+    let one_way = [
+        Axis::SendPoll(vec![None]),
+        Axis::Stamp(vec![Stamp::Submitted]),
+        Axis::Burst(vec![Some(BURST)]),
+        Axis::PauseNs(vec![0]),
+    ];
+    let defaults = defaults.into_iter().chain(one_way.into_iter().filter(|_| pattern == Pattern::OneWay));
+    let missing = defaults.filter(|default| given.iter().all(|axis| axis.name() != default.name()));
     let mut axes: Vec<Axis> = given.iter().cloned().chain(missing).collect();
     // Stable: the others stay in their order.
     axes.sort_by_key(|axis| matches!(axis, Axis::SizeBytes(_)));
@@ -135,6 +149,8 @@ fn axes(pattern: Pattern, given: &[Axis], tx_depth: u32) -> Vec<Axis> {
 
 /// Messages of a ping-pong: perftest's latency tests.
 const ITERATIONS_PING_PONG: u64 = 1000;
+/// Messages of a one-way point: one run of the thesis (V10).
+const ITERATIONS_ONE_WAY: u64 = 8000;
 /// Messages of a stream: perftest's `ib_write_bw`. Its 1000 of `ib_send_bw` are over in less than a millisecond at
 /// small sizes, which is too short for a rate.
 const ITERATIONS_STREAM: u64 = 5000;
@@ -158,10 +174,16 @@ const SHARE_ABOVE_NS: [u64; 1] = [10_000];
 const TIMEOUT_S: f64 = 60.0;
 /// The only one that atomics have.
 const SIZE_BYTES_ATOMIC: u64 = 8;
+/// The thesis's size: a value and its meta data (V11).
+const SIZE_BYTES_ONE_WAY: u64 = 32;
 /// perftest's size for latency.
 const SIZE_BYTES_PING_PONG: u64 = 2;
 /// perftest's size for bandwidth.
 const SIZE_BYTES_STREAM: u64 = 65536;
+/// A message waits for no other.
+const BURST: u32 = 1;
+/// Every send asks for its completion, so that all are timed.
+const SIGNAL_INTERVAL_ONE_WAY: u32 = 1;
 /// Every send of a ping-pong asks for its completion, so that both ends time every message.
 const SIGNAL_INTERVAL_PING_PONG: u32 = 1;
 /// perftest's `--cq-mod` for bandwidth; less where the send queue is shorter.

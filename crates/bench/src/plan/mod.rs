@@ -50,6 +50,7 @@ mod check;
 mod defaults;
 mod figures;
 mod names;
+mod one_way;
 mod overrides;
 mod read;
 mod resolve;

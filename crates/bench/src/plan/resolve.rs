@@ -10,11 +10,11 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use verbs::{LinkModel, LinkRate};
 
-use super::axis::NO_LINK;
+use super::axis::{NO_LINK, SAME};
 use super::defaults::Filled;
 use super::{Plan, check, figures, overrides};
 use crate::Error;
-use crate::point::{Memory, PointSpec, Setup};
+use crate::point::{Memory, PointSpec, Poll, QueuePoll, Setup, Stamp};
 
 /// How a plan is to be run.
 #[derive(Clone, Debug, Default)]
@@ -97,6 +97,10 @@ fn expand(filled: &Filled, points: &mut Vec<PointSpec>) {
 fn point(filled: &Filled, id: u64, repetition: u32, axes: Axes) -> PointSpec {
     let size_bytes = value(&axes, "size_bytes");
     let (length, warmup) = filled.length_at(size_bytes);
+    let count = |name: &str| number(&axes, name).and_then(|n| u32::try_from(n).ok());
+    let tx_depth = count("tx_depth").unwrap_or(filled.tx_depth);
+    let rx_depth = count("rx_depth").unwrap_or(filled.rx_depth);
+    let (poll, send_poll) = polls(&axes);
     PointSpec {
         id,
         experiment: filled.name.clone(),
@@ -106,26 +110,39 @@ fn point(filled: &Filled, id: u64, repetition: u32, axes: Axes) -> PointSpec {
         operation: value(&axes, "operation"),
         size_bytes,
         direction: value(&axes, "direction"),
-        poll: value(&axes, "poll"),
+        poll,
+        send_poll,
         inline: value(&axes, "inline"),
-        signal_interval: value(&axes, "signal_interval"),
+        signal_interval: count("signal_interval").unwrap_or(tx_depth / 2).max(1),
         sge: value_or(&axes, "sge", 1),
         post_list: value_or(&axes, "post_list", 1),
         queue_pairs: value_or(&axes, "queue_pairs", 1),
         outstanding_reads: number(&axes, "outstanding_reads").and_then(|n| u8::try_from(n).ok()),
         setup: value_or(&axes, "setup", Setup::Exchange),
-        mtu_bytes: number(&axes, "mtu_bytes").and_then(|n| u32::try_from(n).ok()),
+        mtu_bytes: count("mtu_bytes"),
         link: link(&axes),
         memory: value_or(&axes, "memory", Memory::Device),
+        buffers: count("buffers"),
+        burst: count("burst"),
+        pause_ns: number(&axes, "pause_ns").unwrap_or(0),
+        stamp: value_or(&axes, "stamp", Stamp::Submitted),
         length,
         warmup,
-        tx_depth: filled.tx_depth,
-        rx_depth: filled.rx_depth,
+        tx_depth,
+        rx_depth,
+        rx_fill: count("rx_fill").unwrap_or(rx_depth),
         keep_samples: filled.keep_samples,
         share_above_ns: filled.share_above_ns.clone(),
         timeout_s: filled.timeout_s,
         axes,
     }
+}
+
+/// How receives and sends are waited for.
+fn polls(axes: &Axes) -> (QueuePoll, QueuePoll) {
+    let (receives, sends) = value::<Poll>(axes, "poll").queues();
+    let own = axes.get("send_poll").filter(|poll| *poll != SAME);
+    (receives, own.map_or(sends, |_| value(axes, "send_poll")))
 }
 
 /// What the link is to be like: what `link` says, at the rate that `signal_rate` names.

@@ -6,7 +6,7 @@ use measure::figure::FigureKind;
 use proptest::prelude::*;
 
 use super::*;
-use crate::point::{Flow, Length, PointSpec, Service, Setup};
+use crate::point::{Flow, Length, Operation, PointSpec, QueuePoll, Service, Setup, Stamp};
 
 /// The head of a plan, four lines.
 const HEAD: &str = "name = \"x\"\ntitle = \"X\"\n\n[[experiment]]\n";
@@ -363,7 +363,7 @@ fn operations_that_cannot_be_are_refused_by_name() {
         ("size_bytes = [2, 8]\nsge = 4", "a message of 2 B in 4 elements, which cannot be"),
         ("size_bytes = 8\nsge = 4\ninline = true", "inline data in several elements, which cannot be"),
         ("queue_pairs = 20000", "20000 queue_pairs of experiment \"lat\" are more than 16384"),
-        ("post_list = 4", "a ping-pong, which has one message under way"),
+        ("post_list = 4", "times every message by itself: post_list is for the pattern"),
         ("sge = 0", "sge of experiment \"lat\" is 0: it must be at least 1"),
     ] {
         let error = axes(given);
@@ -376,6 +376,76 @@ fn operations_that_cannot_be_are_refused_by_name() {
         "{error}"
     );
     assert_eq!(points("axes = { operation = \"fetch_add\" }", &[], false)[0].size_bytes, 8);
+}
+
+#[test]
+fn one_way_refuses_what_its_stamps_cannot_have() {
+    let error = |rest: &str| {
+        let text = format!("{HEAD}name = \"ow\"\npattern = \"one-way\"\n{rest}");
+        resolved(&text, &[], false).unwrap_err().to_string()
+    };
+    let axes = |axes: &str| error(&format!("[experiment.axes]\n{axes}"));
+    for (given, what) in [
+        (
+            "operation = \"send\"",
+            "Send one way, which cannot be: messages are told apart by their immediate data",
+        ),
+        ("operation = \"read\"", "RDMA Read one way, which cannot be"),
+        ("queue_pairs = 2", "several queue pairs one way, which cannot be"),
+        ("sge = 2", "several elements one way, which cannot be"),
+        ("stamp = \"sent\"\ninline = [false, true]", "inline data is copied when it is posted"),
+        ("stamp = \"sent\"\nsize_bytes = 4", "with messages of 4 B, which cannot be: a stamp has 8 bytes"),
+        ("stamp = \"sent\"\npoll = \"hybrid\"", "whoever sleeps cannot write the stamp"),
+        ("stamp = \"sent\"\nsend_poll = \"event\"", "whoever sleeps cannot write the stamp"),
+        (
+            "stamp = \"sent\"\nburst = 9\nsignal_interval = 2",
+            "written until the completion of its message: give 1",
+        ),
+        ("poll = \"hybrid\"\nsend_poll = \"busy\"", "\"hybrid\" says how sends are waited for"),
+        ("signal_interval = 4", "signal_interval 4 with a burst of 1, which cannot be"),
+        ("pause_ns = \"2min\"", "a pause of more than a minute"),
+        ("buffers = 2000000", "more than 1048576 buffers"),
+        ("rx_fill = 513", "rx_fill 513 of experiment \"ow\" is above its rx_depth 512"),
+        ("rx_depth = [8, 64]\nrx_fill = 9", "rx_fill 9 of experiment \"ow\" is above its rx_depth 8"),
+        ("burst = 0", "burst of experiment \"ow\" is 0: it must be at least 1"),
+        ("direction = \"bi\"", "is a one-way, which has no direction \"bi\""),
+        ("service = \"UD\"\noperation = \"write_imm\"", "RDMA Write with immediate over UD, which cannot be"),
+        ("pause_ns = \"soon\"", "pause_ns in [[experiment]]"),
+        ("send_poll = \"hybrid\"", "unknown send_poll \"hybrid\""),
+    ] {
+        let error = axes(given);
+        assert!(error.starts_with("plans/x.toml:") && error.contains(what), "{given}: {error}");
+    }
+    assert!(error("duration = \"5s\"").contains("every message has stamps in memory that is made before"));
+    assert!(error("iterations = 1048576").contains("more than 1048576 messages one way"));
+    let other = refusal("[experiment.axes]\nburst = 4");
+    assert!(other.contains("burst with the pattern \"ping-pong\", which cannot be: it is for"), "{other}");
+}
+
+#[test]
+fn one_way_has_axes_and_defaults_of_its_own() {
+    let text = format!("{HEAD}name = \"ow\"\npattern = \"one-way\"");
+    let resolve = |set: &[&str]| resolved(&text, set, false).unwrap().points;
+    let point = resolve(&[]).remove(0);
+    assert_eq!((point.length, point.warmup, point.size_bytes), (Length::Iterations(8000), 800, 32));
+    assert_eq!((point.operation, point.burst, point.pause_ns), (Operation::SendImm, Some(1), 0));
+    assert_eq!((point.poll, point.send_poll), (QueuePoll::Busy, QueuePoll::Busy));
+    assert_eq!((point.stamp, point.buffers, point.rx_fill), (Stamp::Submitted, None, point.rx_depth));
+    let points = resolve(&["poll=busy,event,event_repoll,hybrid", "pause_ns=0,5.5us,1s", "burst=all"]);
+    let polls: Vec<_> = points.iter().step_by(3).map(|point| (point.poll, point.send_poll)).collect();
+    let both = |poll| (poll, poll);
+    let hybrid = (QueuePoll::Busy, QueuePoll::Event);
+    let expected = [both(QueuePoll::Busy), both(QueuePoll::Event), both(QueuePoll::EventRepoll), hybrid];
+    assert_eq!(polls, expected);
+    let pauses: Vec<_> = points[..3].iter().map(|point| (point.pause_ns, point.burst)).collect();
+    assert_eq!(pauses, [(0, None), (5500, None), (1_000_000_000, None)]);
+    let points =
+        resolve(&["burst=all", "tx_depth=64,256", "signal_interval=1,half", "rx_depth=16", "rx_fill=8"]);
+    let depths: Vec<_> = points.iter().map(|point| (point.tx_depth, point.signal_interval)).collect();
+    assert_eq!(depths, [(64, 1), (64, 32), (256, 1), (256, 128)]);
+    assert_eq!((points[0].rx_depth, points[0].rx_fill), (16, 8));
+    let point = resolve(&["send_poll=event", "poll=busy"]).remove(0);
+    assert_eq!((point.poll, point.send_poll), hybrid);
 }
 
 #[test]

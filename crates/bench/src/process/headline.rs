@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use measure::record::{Calibration, Direction, End, Point, Status, Throughput};
+use measure::record::{Calibration, Direction, End, Point, Status, Throughput, Timed};
 use measure::step::placement_changed;
 use serde_json::Value;
 
 use super::message::Outcome;
 use super::sink::{Kept, Source};
+use crate::Error;
+use crate::one_way::{self, Merged};
 use crate::point::{Flow, Length, PointSpec};
 
 /// How a point ended, as far as the coordinator knows.
@@ -31,10 +33,16 @@ impl Ending {
 
     /// The record of the point, and the raw samples of each rank that kept them.
     pub(super) fn into_point(mut self, spec: &PointSpec, wall_ns: u64) -> (Point, Vec<Kept>) {
+        let merged = self.merge(spec);
         let (throughput, throughput_total) = throughput(spec.direction, &self.outcomes);
-        let counters = self.counters();
-        let unstable = self.unstable(&counters);
-        let (mut ends, mut samples) = (Vec::new(), Vec::new());
+        let mut counters = self.counters();
+        counters.extend(merged.iter().flat_map(|merged| merged.counters.clone()));
+        let unstable = self.unstable(&counters, merged.as_ref().and_then(|merged| merged.unstable.clone()));
+        let (kinds, one_way, mut samples) = match merged {
+            Some(merged) => (merged.kinds, Some(merged.one_way), merged.samples),
+            None => (Vec::new(), None, Vec::new()),
+        };
+        let mut ends = Vec::new();
         for (rank, outcome) in (0u32..).zip(&mut self.outcomes) {
             if !outcome.samples.is_empty() {
                 let samples_ns = std::mem::take(&mut outcome.samples);
@@ -56,9 +64,12 @@ impl Ending {
                 Length::Iterations(iterations) => Some(iterations),
                 Length::Duration(_) => None,
             },
-            latency: ends.first().and_then(|end: &End| end.latency.clone()),
-            kinds: Vec::new(),
-            one_way: None,
+            latency: match kinds.first() {
+                Some(Timed { latency, .. }) => Some(latency.clone()),
+                None => ends.first().and_then(|end: &End| end.latency.clone()),
+            },
+            kinds,
+            one_way,
             throughput,
             throughput_total,
             ends,
@@ -68,6 +79,24 @@ impl Ending {
             wall_ns,
         };
         (point, samples)
+    }
+
+    /// What both ranks stamped, put together; where that cannot be done the point has no numbers.
+    fn merge(&mut self, spec: &PointSpec) -> Option<Merged> {
+        let stamped: Vec<_> = self.outcomes.iter_mut().filter_map(|outcome| outcome.stamped.take()).collect();
+        let [sender, receiver] = &stamped[..] else { return None };
+        match one_way::merge(spec, sender, receiver) {
+            Ok(merged) => Some(merged),
+            Err(error) => {
+                let words = error.to_string();
+                self.status = match error {
+                    Error::Clocks { .. } => Status::NotMeasured { reason: words },
+                    _ => Status::Failed { error: words },
+                };
+                self.outcomes.clear();
+                None
+            }
+        }
     }
 
     /// The counters of all ranks together.
@@ -89,7 +118,7 @@ impl Ending {
         apart.then(|| format!("rank 0 counts {sender:.0} messages/s, rank 1 {receiver:.0}"))
     }
 
-    fn unstable(&self, counters: &BTreeMap<String, u64>) -> Option<String> {
+    fn unstable(&self, counters: &BTreeMap<String, u64>, of_both: Option<String>) -> Option<String> {
         let mut reasons: Vec<String> = Vec::new();
         if let Some(Calibration { before_ns, after_ns }) = self.calibration
             && placement_changed(before_ns, after_ns)
@@ -102,11 +131,14 @@ impl Ending {
         for (rank, outcome) in self.outcomes.iter().enumerate() {
             reasons.extend(outcome.unstable.iter().map(|reason| format!("rank {rank}: {reason}")));
         }
+        reasons.extend(of_both);
         reasons.extend(self.disagreement());
         let count = |name: &str| counters.get(name).copied().unwrap_or_default();
         let (lost, sent) = (count("messages_lost"), count("messages_lost") + count("messages_received"));
         if lost as f64 > LOST_SHARE_MAX * sent as f64 {
-            reasons.push(format!("{lost} of {sent} messages were lost, and the rate is that of the others"));
+            reasons.push(format!(
+                "{lost} of {sent} messages were lost, and the numbers are those of the others"
+            ));
         }
         (!reasons.is_empty()).then(|| reasons.join("; "))
     }
@@ -158,11 +190,11 @@ mod tests {
             let counters = [("messages_lost".to_owned(), lost), ("messages_received".to_owned(), 990 - lost)];
             let outcome = Outcome { counters: counters.into(), ..Outcome::default() };
             let ending = Ending { status: Status::Measured, outcomes: vec![outcome], calibration: None };
-            ending.unstable(&ending.counters())
+            ending.unstable(&ending.counters(), None)
         };
         assert_eq!(unstable(0), None);
         assert_eq!(unstable(9), None);
-        let reason = "10 of 990 messages were lost, and the rate is that of the others";
+        let reason = "10 of 990 messages were lost, and the numbers are those of the others";
         assert_eq!(unstable(10).as_deref(), Some(reason));
     }
 }

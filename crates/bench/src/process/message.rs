@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::frame::Frame;
 use crate::Error;
+use crate::one_way::Stamped;
 use crate::point::PointSpec;
 
 /// What the coordinator asks of an agent.
@@ -164,6 +165,8 @@ pub struct Outcome {
     pub counters: BTreeMap<String, u64>,
     /// Why its numbers should not be trusted, e.g. a step in the series of samples.
     pub unstable: Option<String>,
+    /// What was stamped, where messages are timed one way.
+    pub stamped: Option<Box<Stamped>>,
     /// Raw samples in ns, where they are kept. They travel behind the message.
     #[serde(skip)]
     pub samples: Vec<u64>,
@@ -189,7 +192,11 @@ impl Reply {
     /// The reply as a frame.
     pub fn to_frame(mut self) -> Frame {
         let samples = match &mut self {
-            Self::Done(outcome) => std::mem::take(&mut outcome.samples),
+            Self::Done(outcome) => {
+                let mut samples = std::mem::take(&mut outcome.samples);
+                samples.extend(outcome.stamped.iter_mut().flat_map(|stamped| stamped.take_columns()));
+                samples
+            }
             _ => Vec::new(),
         };
         Frame { message: json(&self), samples }
@@ -200,9 +207,12 @@ impl Reply {
     /// # Errors
     ///
     /// [`Error::BrokenFrame`] if it is none.
-    pub fn from_frame(frame: Frame) -> Result<Self, Error> {
+    pub fn from_frame(mut frame: Frame) -> Result<Self, Error> {
         let mut reply = serde_json::from_slice(&frame.message).map_err(|err| unreadable(&frame, &err))?;
         if let Self::Done(outcome) = &mut reply {
+            if let Some(stamped) = &mut outcome.stamped {
+                stamped.put_columns(&mut frame.samples)?;
+            }
             outcome.samples = frame.samples;
         }
         Ok(reply)

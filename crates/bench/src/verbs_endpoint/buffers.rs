@@ -8,7 +8,7 @@ use verbs::{MemoryKind, MemoryRegion, ProtectionDomain, ReceiveRequest, Remote};
 
 use super::{FILL, GREETINGS};
 use crate::Error;
-use crate::point::{Memory, Operation, PointSpec, Service};
+use crate::point::{Memory, Operation, Pattern, PointSpec, Service};
 
 /// In front of every received datagram (IBTA vol. 1, section 11.4.1.2).
 const GRH_BYTES: usize = 40;
@@ -25,10 +25,46 @@ pub(super) struct Buffers {
     pub(super) send: MemoryRegion,
     /// What the peer writes to or fetches from.
     pub(super) target: Option<MemoryRegion>,
-    /// Held for the receives that name it.
-    _receive: Option<MemoryRegion>,
+    /// What receives name.
+    receive: Option<MemoryRegion>,
     /// One request per buffer, posted in turn.
     pub(super) receives: Vec<ReceiveRequest>,
+    /// Where messages that take them in turn stand: in `send`, and in the peer's target alike.
+    pub(super) slots: Slots,
+    /// Where a payload begins in a received message, and how far such messages are apart.
+    received_at: (usize, usize),
+}
+
+/// Places for messages, one after another.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) struct Slots {
+    count: usize,
+    stride: usize,
+}
+
+impl Slots {
+    fn new(size: usize, spec: &PointSpec) -> Self {
+        if spec.pattern != Pattern::OneWay {
+            return Self { count: 1, stride: size };
+        }
+        let stride = size.next_multiple_of(LINE);
+        Self { count: spec.buffers.map_or(in_a_page(stride), |buffers| buffers as usize), stride }
+    }
+
+    /// Where the message of this number stands.
+    #[inline]
+    pub(super) fn offset(self, message: u64) -> usize {
+        (message % self.count as u64) as usize * self.stride
+    }
+
+    fn bytes(self) -> usize {
+        self.count.saturating_mul(self.stride)
+    }
+}
+
+/// Messages of which a page's worth is used in turn, at least one.
+fn in_a_page(stride: usize) -> usize {
+    (RECEIVE_BYTES / stride).max(1)
 }
 
 impl Buffers {
@@ -39,10 +75,11 @@ impl Buffers {
             Memory::Process => MemoryKind::Process,
         };
         let region = |length, access| domain.memory_region_of(kind, length, access);
-        let mut send = region(size, IBV_ACCESS_LOCAL_WRITE)?;
+        let slots = Slots::new(size, spec);
+        let mut send = region(slots.bytes(), IBV_ACCESS_LOCAL_WRITE)?;
         touch(&mut send)?;
         let access = access(spec.operation);
-        let target = (access != 0).then(|| region(size, access | IBV_ACCESS_LOCAL_WRITE));
+        let target = (access != 0).then(|| region(slots.bytes(), access | IBV_ACCESS_LOCAL_WRITE));
         let mut target = target.transpose()?;
         if let Some(target) = &mut target {
             touch(target)?;
@@ -54,24 +91,43 @@ impl Buffers {
             return Ok(Self {
                 send,
                 target,
-                _receive: None,
+                receive: None,
                 receives: vec![ReceiveRequest::new(0, Vec::new())],
+                slots,
+                received_at: (0, slots.stride),
             });
         }
         let header = if spec.service == Service::Ud { GRH_BYTES } else { 0 };
         let stride = (size + header).next_multiple_of(LINE);
-        let slots = (RECEIVE_BYTES / stride).clamp(1, spec.rx_depth as usize);
-        let mut receive = region(stride * slots, IBV_ACCESS_LOCAL_WRITE)?;
+        let count =
+            spec.buffers.map_or(in_a_page(stride).min(spec.rx_depth as usize), |buffers| buffers as usize);
+        let mut receive = region(stride.saturating_mul(count), IBV_ACCESS_LOCAL_WRITE)?;
         touch(&mut receive)?;
-        let receives = (0..slots)
+        let receives = (0..count)
             .map(|slot| Ok(ReceiveRequest::new(0, cut(&receive, slot * stride, size + header, spec.sge)?)))
             .collect::<Result<_, Error>>()?;
-        Ok(Self { send, target, _receive: Some(receive), receives })
+        Ok(Self { send, target, receive: Some(receive), receives, slots, received_at: (header, stride) })
+    }
+
+    /// The first eight bytes of the message that arrived as the so many-th receive, or, where it was written to the target,
+    /// as the one of this number.
+    pub(super) fn stamp(&self, receive: u64, message: u64) -> Result<u64, Error> {
+        let mut bytes = [0; size_of::<u64>()];
+        match (&self.receive, &self.target) {
+            (Some(receives), _) => {
+                let (header, stride) = self.received_at;
+                let slot = (receive % self.receives.len() as u64) as usize;
+                receives.read(slot * stride + header, &mut bytes)?;
+            }
+            (None, Some(target)) => target.read(self.slots.offset(message), &mut bytes)?,
+            (None, None) => {}
+        }
+        Ok(u64::from_ne_bytes(bytes))
     }
 
     /// What a request of this end gathers or scatters.
     pub(super) fn elements(&self, spec: &PointSpec) -> Result<Vec<ibv_sge>, Error> {
-        cut(&self.send, 0, self.send.len(), spec.sge)
+        cut(&self.send, 0, usize::try_from(spec.size_bytes).unwrap_or(usize::MAX), spec.sge)
     }
 
     /// Where the peer's one-sided operations go.
@@ -90,9 +146,14 @@ pub(super) fn access(operation: Operation) -> u32 {
     }
 }
 
-/// Receives that a queue pair keeps posted.
+/// Depth of a queue pair's receive queue.
 pub(super) fn receive_depth(spec: &PointSpec) -> u32 {
     if spec.operation.arrives() { spec.rx_depth } else { GREETINGS }
+}
+
+/// Receives that a queue pair keeps posted.
+pub(super) fn receive_fill(spec: &PointSpec) -> u32 {
+    receive_depth(spec).min(spec.rx_fill)
 }
 
 /// `len` bytes as so many elements of equal length, as far as that goes; the last takes the rest.

@@ -3,18 +3,22 @@
 use std::time::Duration;
 
 use measure::clock::{Clock, Ticks};
+use rustix::thread::nanosleep;
+use rustix::time::Timespec;
 use verbs::Completion;
 use verbs::abi::IBV_WC_WR_FLUSH_ERR;
 use verbs::manager::Link;
 
 use super::LAST;
 use super::alarm::Alarm;
-use super::buffers::{Buffers, receive_depth};
+use super::buffers::{Buffers, receive_fill};
 use super::failure::Path;
 use super::lane::Lane;
+use super::numbering::Numbering;
 use super::setup::Queues;
+use super::waiting::{RECEIVES, SENDS, Waiting};
 use crate::Error;
-use crate::endpoint::{Endpoint, Mark, Posted};
+use crate::endpoint::{Arrival, Endpoint, Mark, Posted};
 use crate::point::{Pattern, PointSpec};
 
 /// Completions taken at once.
@@ -26,19 +30,11 @@ const LAST_BYTE: u8 = u8::MAX;
 
 /// How it is learnt that a message has arrived.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Arrival {
+pub(super) enum Notification {
     /// By the completion of a receive.
     Completion,
     /// By a change of the last byte of the target, as `ib_write_lat` does.
     Memory,
-}
-
-/// The queues that announce their next completion.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, PartialOrd)]
-enum Armed {
-    Nothing,
-    Receives,
-    Both,
 }
 
 /// What an endpoint is made of.
@@ -48,15 +44,19 @@ pub(super) struct Parts {
     pub(super) buffers: Buffers,
     /// Connections that RDMA CM keeps up, where it made them.
     pub(super) links: Vec<Link>,
+    /// Where messages are timed one way.
+    pub(super) numbering: Option<Numbering>,
     /// [`verbs::Provider::pauses`].
     pub(super) pauses: bool,
 }
 
 /// What an endpoint knows of the other end.
 pub(super) struct Peer {
-    pub(super) arrival: Arrival,
+    pub(super) notification: Notification,
     /// Whether it runs on the same CPU: then one has to stop for the other to go on.
     pub(super) shares_cpu: bool,
+    /// Whether it reads the same clock.
+    pub(super) has_one_clock: bool,
     /// The way there.
     pub(super) path: Path,
 }
@@ -92,7 +92,7 @@ pub(crate) struct VerbsEndpoint {
     arrived_len: usize,
     /// Lanes of which a receive was taken and not posted again.
     owed: Vec<u16>,
-    rx_depth: usize,
+    rx_fill: usize,
     next_receive: usize,
     spins: u32,
     /// [`verbs::Provider::pauses`].
@@ -100,8 +100,9 @@ pub(crate) struct VerbsEndpoint {
     /// Whether something happened since `quiet_since` was last looked at.
     moved: bool,
     quiet_since: Ticks,
-    armed: Armed,
-    waits_for_sends: bool,
+    waiting: Waiting,
+    /// Where messages are timed one way.
+    numbering: Option<Numbering>,
     /// Whether each message is timed.
     is_timed: bool,
 }
@@ -109,12 +110,12 @@ pub(crate) struct VerbsEndpoint {
 impl VerbsEndpoint {
     pub(super) fn new(spec: &PointSpec, parts: Parts, clock: Clock, peer: Peer) -> Self {
         let now = clock.now();
-        let Parts { lanes, queues, buffers, links, pauses } = parts;
-        let rx_depth = receive_depth(spec) as usize;
+        let Parts { lanes, queues, buffers, links, numbering, pauses } = parts;
+        let rx_fill = receive_fill(spec) as usize;
         Self {
-            owed: Vec::with_capacity(rx_depth * lanes.len()),
+            owed: Vec::with_capacity(rx_fill * lanes.len()),
             // All are posted already, in turn.
-            next_receive: rx_depth % buffers.receives.len(),
+            next_receive: rx_fill % buffers.receives.len(),
             end: buffers.send.len() - 1,
             lanes,
             queues,
@@ -130,21 +131,27 @@ impl VerbsEndpoint {
             outstanding: 0,
             stamped: 0,
             seen: 0,
-            // Of a ping-pong only one message can have arrived: a look for a second would only delay the answer.
-            batch: if spec.pattern == Pattern::PingPong { 1 } else { BATCH },
+            // Of a ping-pong only one message can have arrived: a look for a second would only delay the answer. One way,
+            // every completion has a stamp of its own.
+            batch: if spec.pattern == Pattern::Stream { BATCH } else { 1 },
             sent: [Completion::default(); BATCH],
             arrived: [Completion::default(); BATCH],
             arrived_next: 0,
             arrived_len: 0,
-            rx_depth,
+            rx_fill,
             spins: 0,
             pauses,
             moved: false,
             quiet_since: now,
-            armed: Armed::Nothing,
-            waits_for_sends: false,
-            is_timed: spec.pattern == Pattern::PingPong,
+            waiting: Waiting::new(spec),
+            numbering,
+            is_timed: spec.pattern != Pattern::Stream,
         }
+    }
+
+    /// Whether both ends read the same clock.
+    pub(crate) fn has_one_clock(&self) -> bool {
+        self.peer.has_one_clock
     }
 
     /// Starts the point's time limit. Where it sleeps, this thread's sleeps end at the limit as long as what is given is
@@ -169,7 +176,7 @@ impl VerbsEndpoint {
         if self.outstanding == 0 {
             return Ok(());
         }
-        for completion in self.queues.send.poll(&mut self.sent)? {
+        for completion in self.queues.send.poll(&mut self.sent[..self.batch])? {
             if !completion.status().is_success() {
                 let completion = *completion;
                 return Err(self.failure(completion, "sent"));
@@ -187,9 +194,13 @@ impl VerbsEndpoint {
         if self.lanes[self.next_lane].outstanding() < self.tx_depth {
             return Ok(true);
         }
-        self.reap()?;
-        self.waits_for_sends = self.lanes[self.next_lane].outstanding() >= self.tx_depth;
-        Ok(!self.waits_for_sends)
+        // One way, completions are taken by who stamps them.
+        if self.numbering.is_none() {
+            self.reap()?;
+        }
+        let is_full = self.lanes[self.next_lane].outstanding() >= self.tx_depth;
+        self.waiting.awaits(SENDS, is_full);
+        Ok(!is_full)
     }
 
     /// Takes note of a message that was posted; the next may be another lane's.
@@ -207,7 +218,7 @@ impl VerbsEndpoint {
 
     /// The next message by the completion of its receive.
     #[inline]
-    fn completed_receive(&mut self) -> Result<Option<Mark>, Error> {
+    fn completed_receive(&mut self) -> Result<Option<Arrival>, Error> {
         if self.arrived_next == self.arrived_len {
             self.arrived_len = self.queues.receive.poll(&mut self.arrived[..self.batch])?.len();
             self.arrived_next = 0;
@@ -221,13 +232,18 @@ impl VerbsEndpoint {
             let completion = *completion;
             return Err(self.failure(completion, "received"));
         }
-        let mark = if completion.immediate() == Some(LAST) { Mark::Last } else { Mark::More };
+        let immediate = completion.immediate();
+        let arrival = match &mut self.numbering {
+            Some(numbering) => numbering.arrived(immediate),
+            None if immediate == Some(LAST) => Arrival { mark: Mark::Last, number: 0 },
+            None => Arrival { mark: Mark::More, number: 0 },
+        };
         self.owed.push(completion.id() as u16);
-        if self.owed.len() == self.rx_depth {
+        if self.owed.len() == self.rx_fill {
             // None may be left: an answer that provokes the next message must not find the queue empty.
             self.replenish()?;
         }
-        Ok(Some(mark))
+        Ok(Some(arrival))
     }
 
     /// The failure of a request, or the one that it follows from: a queue pair that fails flushes all its other requests,
@@ -258,20 +274,38 @@ impl VerbsEndpoint {
 
     /// The next message by the byte that it ends with.
     #[inline]
-    fn changed_memory(&mut self) -> Result<Option<Mark>, Error> {
+    fn changed_memory(&mut self) -> Result<Option<Arrival>, Error> {
         let Some(target) = &self.buffers.target else { return Ok(None) };
         let byte = target.peek(self.end)?;
         if byte == self.seen {
             return Ok(None);
         }
         self.seen = byte;
-        Ok(Some(if byte == LAST_BYTE { Mark::Last } else { Mark::More }))
+        let mark = if byte == LAST_BYTE { Mark::Last } else { Mark::More };
+        Ok(Some(Arrival { mark, number: 0 }))
     }
 
     /// The long way to be idle: looks at the deadline, then sleeps in event mode, else lets a peer on the same CPU go on. (To
     /// give the CPU to anybody else would be to measure them.)
     #[cold]
     fn rest(&mut self) -> Result<(), Error> {
+        self.check_deadline()?;
+        let sleeps = self.waiting.sleeps();
+        if sleeps {
+            self.waiting.sleep(&self.queues)?;
+        }
+        // Where memory is polled nobody else looks for sends that fail. One way, somebody does, and takes their time.
+        if self.numbering.is_none() {
+            self.reap()?;
+        }
+        if self.peer.shares_cpu && !sleeps {
+            std::thread::yield_now();
+        }
+        Ok(())
+    }
+
+    /// Ends the point where its time is over.
+    fn check_deadline(&mut self) -> Result<(), Error> {
         let now = self.clock.now();
         if self.moved {
             self.moved = false;
@@ -281,40 +315,12 @@ impl VerbsEndpoint {
             let waited_s = self.clock.ns_f64(now.since(self.began)) / 1e9;
             // A receiver, too, has sent what the peer's device should have acknowledged, whatever became of its program.
             self.reap()?;
-            let is_unacknowledged = self.waits_for_sends || self.outstanding >= self.signal_interval;
+            let is_unacknowledged = self.waiting.is_for(SENDS) || self.outstanding >= self.signal_interval;
             let what = if is_unacknowledged { "was acknowledged" } else { "arrived" };
             let advice = self.peer.path.advice_on_silence(is_unacknowledged);
             return Err(Error::Deadline { what, waited_s, advice });
         }
-        if self.queues.channel.is_some() {
-            return self.sleep();
-        }
-        // Where memory is polled nobody else looks for sends that fail.
-        self.reap()?;
-        if self.peer.shares_cpu {
-            std::thread::yield_now();
-        }
         Ok(())
-    }
-
-    /// Arms the queues; called again without anything having happened, sleeps until one announces a completion or the alarm
-    /// interrupts it.
-    fn sleep(&mut self) -> Result<(), Error> {
-        let Some(channel) = &self.queues.channel else { return Ok(()) };
-        let wanted = if self.waits_for_sends { Armed::Both } else { Armed::Receives };
-        if self.armed < wanted {
-            self.queues.receive.arm()?;
-            if wanted == Armed::Both {
-                self.queues.send.arm()?;
-            }
-            self.armed = wanted;
-            return Ok(());
-        }
-        match channel.event() {
-            Err(error) if !error.is_interruption() => return Err(error.into()),
-            _ => self.armed = Armed::Nothing,
-        }
-        self.reap()
     }
 }
 
@@ -334,7 +340,13 @@ impl Endpoint for VerbsEndpoint {
             return Ok(Posted::Busy);
         }
         let lane = &mut self.lanes[self.next_lane];
-        if self.peer.arrival == Arrival::Memory {
+        if let Some(numbering) = &mut self.numbering {
+            let message = numbering.next(&self.buffers, mark);
+            lane.post_numbered(message, mark, self.signal_interval)?;
+            self.posted(false);
+            return Ok(Posted::Queued);
+        }
+        if self.peer.notification == Notification::Memory {
             self.stamped = match mark {
                 Mark::Last => LAST_BYTE,
                 Mark::More => self.stamped % (LAST_BYTE - 1) + 1,
@@ -359,16 +371,17 @@ impl Endpoint for VerbsEndpoint {
     }
 
     #[inline]
-    fn try_receive(&mut self) -> Result<Option<Mark>, Error> {
-        let mark = match self.peer.arrival {
-            Arrival::Completion => self.completed_receive()?,
-            Arrival::Memory => self.changed_memory()?,
+    fn try_receive(&mut self) -> Result<Option<Arrival>, Error> {
+        let arrival = match self.peer.notification {
+            Notification::Completion => self.completed_receive()?,
+            Notification::Memory => self.changed_memory()?,
         };
-        if mark.is_some() {
+        self.waiting.awaits(RECEIVES, arrival.is_none());
+        if arrival.is_some() {
             self.moved = true;
             self.spins = 0;
         }
-        Ok(mark)
+        Ok(arrival)
     }
 
     #[inline]
@@ -390,14 +403,43 @@ impl Endpoint for VerbsEndpoint {
 
     fn outstanding(&mut self) -> Result<u32, Error> {
         self.reap()?;
-        self.waits_for_sends = self.outstanding > 0;
+        self.waiting.awaits(SENDS, self.outstanding > 0);
         Ok(u32::try_from(self.outstanding).unwrap_or(u32::MAX))
+    }
+
+    #[inline]
+    fn try_sent(&mut self) -> Result<u64, Error> {
+        self.reap()?;
+        self.waiting.awaits(SENDS, self.outstanding > 0);
+        Ok(self.lanes[0].completed())
+    }
+
+    #[inline]
+    fn carry(&mut self, message: u64, stamp: Ticks) -> Result<(), Error> {
+        Ok(self.buffers.send.store(self.buffers.slots.offset(message), stamp.0)?)
+    }
+
+    #[inline]
+    fn carried(&self, arrival: &Arrival) -> Result<Option<Ticks>, Error> {
+        self.numbering.as_ref().map_or(Ok(None), |numbering| numbering.carried(&self.buffers, arrival))
+    }
+
+    fn idle_until(&mut self, instant: Ticks) -> Result<(), Error> {
+        /// A deadline is kept this closely.
+        const NAP: Duration = Duration::from_millis(50);
+        if !self.waiting.sleeps_for(SENDS) || self.outstanding > 0 {
+            return self.idle();
+        }
+        let left = Duration::from_nanos(self.clock.ns(instant.since(self.clock.now()))).min(NAP);
+        // A signal ends it early, which is as good.
+        let _ = nanosleep(&Timespec { tv_sec: 0, tv_nsec: left.subsec_nanos().into() });
+        self.check_deadline()
     }
 
     #[inline]
     fn idle(&mut self) -> Result<(), Error> {
         self.spins += 1;
-        if self.spins < SPINS && self.queues.channel.is_none() {
+        if self.spins < SPINS && !self.waiting.sleeps() {
             if self.pauses {
                 std::hint::spin_loop();
             }

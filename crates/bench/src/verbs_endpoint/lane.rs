@@ -2,7 +2,9 @@
 
 use verbs::{MemoryRegion, QueuePair, ReadyToSend, ReceiveRequest, SendRequest};
 
+use super::numbering::Numbered;
 use crate::Error;
+use crate::endpoint::Mark;
 
 /// Bits of a work request's identifier that count requests; those above name the lane.
 const COUNT_BITS: u32 = 48;
@@ -58,9 +60,7 @@ impl Lane {
     /// Posts the next request, or gathers it for a list; gives whether the next message is another lane's.
     #[inline]
     pub(super) fn post(&mut self, signal_interval: u64) -> Result<bool, Error> {
-        self.unsignaled += 1;
-        let is_due = self.unsignaled >= signal_interval;
-        self.unsignaled = if is_due { 0 } else { self.unsignaled };
+        let is_due = self.is_due(signal_interval, Mark::More);
         let request = &mut self.list[self.gathered];
         request.set_signaled(is_due);
         request.set_id(self.id | self.posted);
@@ -71,6 +71,42 @@ impl Lane {
             self.post_gathered()?;
         }
         Ok(is_full)
+    }
+
+    /// Whether the next request asks for a completion.
+    #[inline]
+    fn is_due(&mut self, signal_interval: u64, mark: Mark) -> bool {
+        self.unsignaled += 1;
+        let is_due = self.unsignaled >= signal_interval || mark == Mark::Last;
+        self.unsignaled = if is_due { 0 } else { self.unsignaled };
+        is_due
+    }
+
+    /// Posts a message that says its number.
+    #[inline]
+    pub(super) fn post_numbered(
+        &mut self,
+        message: Numbered,
+        mark: Mark,
+        signal_interval: u64,
+    ) -> Result<(), Error> {
+        let is_due = self.is_due(signal_interval, mark);
+        let request = &mut self.list[0];
+        request.set_immediate(message.immediate);
+        request.set_element(message.element);
+        if let Some(to) = message.to {
+            request.set_remote(to);
+        }
+        request.set_signaled(is_due);
+        request.set_id(self.id | self.posted);
+        self.posted += 1;
+        Ok(self.qp.post_send(request)?)
+    }
+
+    /// Requests that are known to be complete.
+    #[inline]
+    pub(super) fn completed(&self) -> u64 {
+        self.completed
     }
 
     /// Posts the last request, after those that were gathered.

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! LocalPort ─► Unconnected ── addresses over the control plane ──► VerbsEndpoint
-//!   port.rs      setup.rs, buffers.rs            managed.rs         endpoint.rs, lane.rs
+//!   port.rs      setup.rs, buffers.rs            managed.rs         endpoint.rs, lane.rs, numbering.rs,
+//!                                                                  waiting.rs
 //! ```
 
 mod alarm;
@@ -11,11 +12,14 @@ mod endpoint;
 mod failure;
 mod lane;
 mod managed;
+mod numbering;
 mod port;
 mod setup;
+mod waiting;
 
 use std::net::SocketAddr;
 
+use measure::clock::Domain;
 use serde::{Deserialize, Serialize};
 use verbs::Remote;
 
@@ -52,6 +56,8 @@ pub(crate) struct Address {
     manager: Option<SocketAddr>,
     /// The CPU of the rank, where it may use only one.
     cpu: Option<usize>,
+    /// Which clock it reads.
+    clock: Domain,
 }
 
 /// A queue pair, as a peer has to know it.

@@ -2,22 +2,23 @@
 
 use std::sync::Arc;
 
-use measure::clock::Clock;
+use measure::clock::{Clock, Domain};
 use verbs::{
     AddressHandle, CompletionChannel, CompletionQueue, Connection, Context, Init, Initialisation, Mtu,
     ProtectionDomain, QueuePair, QueuePairOptions, ReadyToSend, Remote, Route, SendRequest,
 };
 
-use super::buffers::{Buffers, access, receive_depth};
-use super::endpoint::{Arrival, Parts, Peer, VerbsEndpoint};
+use super::buffers::{Buffers, access, receive_depth, receive_fill};
+use super::endpoint::{Notification, Parts, Peer, VerbsEndpoint};
 use super::failure::Path;
 use super::lane::Lane;
 use super::managed::Managed;
+use super::numbering::Numbering;
 use super::port::GidAddress;
 use super::{Address, FILL, GREETINGS, LAST, LocalPort, MORE, PairAddress, QKEY, Target};
 use crate::Error;
 use crate::calibrate::only_cpu;
-use crate::point::{Operation, Pattern, PointSpec, Poll, Service};
+use crate::point::{Operation, Pattern, PointSpec, QueuePoll, Service};
 
 /// Local ACK timeout, 4.096 us x 2^14 = 67 ms, and retries: perftest's.
 pub(super) const TIMEOUT: u8 = 14;
@@ -46,6 +47,7 @@ pub(crate) struct Unconnected {
     managed: Option<Managed>,
     address: Address,
     spec: PointSpec,
+    clock: Clock,
 }
 
 impl Unconnected {
@@ -55,14 +57,18 @@ impl Unconnected {
         port: &Arc<LocalPort>,
         spec: &PointSpec,
         rank: u32,
+        clock: Clock,
     ) -> Result<Self, Error> {
         let limits = context.limits()?;
         let domain = context.protection_domain()?;
-        let channel = (spec.poll == Poll::Event).then(|| context.completion_channel()).transpose()?;
+        let polls = (spec.poll, spec.send_poll);
+        let sleeps = polls.0.sleeps() || polls.1.sleeps();
+        let channel = sleeps.then(|| context.completion_channel()).transpose()?;
+        let announced = |poll: QueuePoll| channel.as_ref().filter(|_| poll.sleeps());
         let entries = |depth: u32| (depth + 1).saturating_mul(spec.queue_pairs);
         let queues = Queues {
-            send: context.completion_queue(entries(spec.tx_depth), channel.as_ref())?,
-            receive: context.completion_queue(entries(receive_depth(spec)), channel.as_ref())?,
+            send: context.completion_queue(entries(spec.tx_depth), announced(spec.send_poll))?,
+            receive: context.completion_queue(entries(receive_depth(spec)), announced(spec.poll))?,
             channel,
         };
         let mut buffers = Buffers::new(&domain, spec)?;
@@ -80,9 +86,10 @@ impl Unconnected {
             initiator_reads: limits.max_initiator_reads.min(asked),
             manager: managed.as_ref().and_then(Managed::address),
             cpu: only_cpu(),
+            clock: Domain::of(&clock),
         };
         let (port, spec) = (Arc::clone(port), spec.clone());
-        Ok(Self { pairs, queues, buffers, domain, port, managed, address, spec })
+        Ok(Self { pairs, queues, buffers, domain, port, managed, address, spec, clock })
     }
 
     /// What the peer has to know.
@@ -91,8 +98,8 @@ impl Unconnected {
     }
 
     /// Connects to the peer.
-    pub(crate) fn connect(self, peer: &Address, clock: Clock) -> Result<VerbsEndpoint, Error> {
-        let Self { pairs, queues, buffers, domain, port, managed, address: own, spec } = self;
+    pub(crate) fn connect(self, peer: &Address) -> Result<VerbsEndpoint, Error> {
+        let Self { pairs, queues, buffers, domain, port, managed, address: own, spec, clock } = self;
         if peer.pairs.len() != pairs.len() {
             let reason = format!("it has {} queue pairs where {} are needed", peer.pairs.len(), pairs.len());
             return Err(Error::PeerAddress { reason });
@@ -116,17 +123,20 @@ impl Unconnected {
             let to = Destination { spec: &spec, buffers: &buffers, peer, qp_num: their_pair.qp_num };
             lanes.push(to.lane(id, pair, handle.as_ref())?);
         }
-        let arrival = match (spec.pattern, spec.operation) {
-            (Pattern::PingPong, Operation::Write) => Arrival::Memory,
-            _ => Arrival::Completion,
+        let notification = match (spec.pattern, spec.operation) {
+            (Pattern::PingPong, Operation::Write) => Notification::Memory,
+            _ => Notification::Completion,
         };
+        let numbering =
+            (spec.pattern == Pattern::OneWay).then(|| Numbering::new(&spec, &buffers, peer)).transpose()?;
         let peer_gid = peer.gid.as_ref().map(GidAddress::entry);
         let shares_cpu = own.cpu.is_some()
             && own.cpu == peer.cpu
             && port.gid.map(|gid| gid.gid) == peer_gid.map(|gid| gid.gid);
         let pauses = domain.context().device().provider().pauses;
-        let parts = Parts { lanes, queues, buffers, links, pauses };
-        let peer = Peer { arrival, shares_cpu, path: Path::new(&spec, &port, peer) };
+        let parts = Parts { lanes, queues, buffers, links, numbering, pauses };
+        let has_one_clock = own.clock.shares_with(&peer.clock);
+        let peer = Peer { notification, shares_cpu, has_one_clock, path: Path::new(&spec, &port, peer) };
         Ok(VerbsEndpoint::new(&spec, parts, clock, peer))
     }
 }
@@ -158,7 +168,7 @@ fn pair(
         access: access(spec.operation),
     })?;
     let requests = buffers.receives.len();
-    for i in 0..depth as usize {
+    for i in 0..receive_fill(spec) as usize {
         let request = &mut buffers.receives[i % requests];
         request.set_id(u64::from(lane));
         qp.post_receive(request)?;
@@ -234,7 +244,7 @@ impl Destination<'_> {
             Operation::CompareSwap => SendRequest::compare_swap(0, elements[0], self.target()?, 0, 1),
             Operation::FetchAdd => SendRequest::fetch_add(0, elements[0], self.target()?, 1),
         };
-        Ok(if spec.inline { request.inline(&vec![FILL; self.buffers.send.len()]) } else { request })
+        Ok(if spec.inline { request.inline(&vec![FILL; spec.size_bytes as usize]) } else { request })
     }
 
     fn target(&self) -> Result<Remote, Error> {

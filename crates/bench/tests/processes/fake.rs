@@ -270,6 +270,7 @@ pub(crate) fn outcome(rank: u32, peer: &Value) -> Outcome {
         // The ranks of both peers, added up by the coordinator: 0 + 1.
         counters: [("peer_rank".to_owned(), peer["rank"].as_u64().unwrap_or_default())].into(),
         unstable: None,
+        stamped: None,
         samples: (0..10).collect(),
     }
 }

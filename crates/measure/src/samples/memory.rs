@@ -5,6 +5,8 @@ use rustix::mm::{mlock, munlock};
 
 use crate::{Error, Result};
 
+/// What pages are filled with. Not zeros: those could be had from the system untouched.
+pub(super) const UNTAKEN: u64 = u64::MAX;
 /// Samples in a [`Page`].
 pub(super) const PAGE_SAMPLES: usize = 512;
 
@@ -60,8 +62,7 @@ pub(super) fn touched(samples: usize) -> Result<Vec<Page>> {
     let bytes = count.saturating_mul(size_of::<Page>());
     let mut pages = Vec::new();
     pages.try_reserve_exact(count).map_err(|cause| Error::Memory { samples, bytes, cause })?;
-    // Not zeros: those could be had from the system untouched.
-    pages.resize(count, Page([u64::MAX; PAGE_SAMPLES]));
+    pages.resize(count, Page([UNTAKEN; PAGE_SAMPLES]));
     Ok(pages)
 }
 

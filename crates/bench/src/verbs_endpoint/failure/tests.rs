@@ -37,10 +37,10 @@ fn spec(service: Service, poll: Poll) -> PointSpec {
 fn pair(ours: &PointSpec, theirs: &PointSpec) -> (VerbsEndpoint, VerbsEndpoint) {
     let (context, port) = context();
     let clock = Clock::monotonic();
-    let us = Unconnected::new(&context, &port, ours, 0).unwrap();
-    let them = Unconnected::new(&context, &port, theirs, 1).unwrap();
+    let us = Unconnected::new(&context, &port, ours, 0, clock).unwrap();
+    let them = Unconnected::new(&context, &port, theirs, 1, clock).unwrap();
     let addresses = (us.address().clone(), them.address().clone());
-    (us.connect(&addresses.1, clock).unwrap(), them.connect(&addresses.0, clock).unwrap())
+    (us.connect(&addresses.1).unwrap(), them.connect(&addresses.0).unwrap())
 }
 
 /// Sends once and waits for an answer that does not come.

@@ -1,0 +1,66 @@
+//! What the CPU of the measuring thread did.
+
+use measure::clock::{Clock, Ticks};
+use measure::record::Cpu;
+
+/// Looks at the thread's account from when it is started until it is ended.
+pub(crate) struct CpuWatch {
+    clock: Clock,
+    began: Ticks,
+    before: libc::rusage,
+}
+
+impl CpuWatch {
+    /// Begins to look at the calling thread; gives nothing where the kernel has no such account.
+    pub(crate) fn start(clock: Clock) -> Option<Self> {
+        Some(Self { clock, before: account()?, began: clock.now() })
+    }
+
+    /// What the calling thread, the same one, has used since.
+    pub(crate) fn end(self) -> Option<Cpu> {
+        let wall_ns = self.clock.ns(self.clock.now().since(self.began));
+        let (before, after) = (self.before, account()?);
+        let ns = |from: libc::timeval, to: libc::timeval| {
+            let us = |time: libc::timeval| time.tv_sec * 1_000_000 + time.tv_usec;
+            u64::try_from((us(to) - us(from)) * 1000).unwrap_or(0)
+        };
+        let count = |from: libc::c_long, to: libc::c_long| u64::try_from(to - from).unwrap_or(0);
+        Some(Cpu {
+            wall_ns,
+            user_ns: ns(before.ru_utime, after.ru_utime),
+            system_ns: ns(before.ru_stime, after.ru_stime),
+            voluntary_switches: count(before.ru_nvcsw, after.ru_nvcsw),
+            involuntary_switches: count(before.ru_nivcsw, after.ru_nivcsw),
+        })
+    }
+}
+
+/// The account of the calling thread (getrusage(2)).
+fn account() -> Option<libc::rusage> {
+    // SAFETY: all zeroes is a valid rusage.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: the structure is writable.
+    let result = unsafe { libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage) };
+    (result == 0).then_some(usage)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_busy_thread_uses_its_cpu_and_a_sleeping_one_does_not() {
+        let clock = Clock::monotonic();
+        let watch = CpuWatch::start(clock).unwrap();
+        let until = clock.now().0 + 50_000_000;
+        while clock.now().0 < until {}
+        let busy = watch.end().unwrap();
+        // Others may have the CPU for most of the time, but not for all of it.
+        assert!(busy.wall_ns >= 50_000_000 && busy.user_ns + busy.system_ns > 1_000_000, "{busy:?}");
+        let watch = CpuWatch::start(clock).unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        let idle = watch.end().unwrap();
+        assert!(idle.wall_ns >= 50_000_000 && idle.user_ns + idle.system_ns < 10_000_000, "{idle:?}");
+        assert!(idle.voluntary_switches > 0, "{idle:?}");
+    }
+}

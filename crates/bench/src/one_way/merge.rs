@@ -1,0 +1,287 @@
+//! The stamps of both ranks, put together.
+
+use std::collections::BTreeMap;
+
+use measure::clock::{Exchange, Offset};
+use measure::record::{Clocks, Gaps, Histogram, Largest, LatencyKind, OneWay, Timed};
+use measure::samples::{Samples, Stamps};
+use measure::{stats, step};
+
+use super::stamped::{Column, Stamped, Watched};
+use crate::Error;
+use crate::point::PointSpec;
+use crate::process::sink::{Kept, Source};
+
+/// What the messages of a point come to.
+#[derive(Debug)]
+pub struct Merged {
+    /// Every kind of latency, the headline first.
+    pub kinds: Vec<Timed>,
+    /// What else is known.
+    pub one_way: OneWay,
+    /// Raw samples by kind, where the plan keeps them.
+    pub samples: Vec<Kept>,
+    /// Counters of messages.
+    pub counters: BTreeMap<String, u64>,
+    /// Why the numbers should not be trusted, if so.
+    pub unstable: Option<String>,
+}
+
+/// Puts the stamps of rank 0 and rank 1 together.
+///
+/// # Errors
+/// [`Error::Clocks`] where the two clocks cannot be compared; [`Error::TooFewMessages`] where nothing arrived.
+pub fn merge(spec: &PointSpec, sender: &Stamped, receiver: &Stamped) -> Result<Merged, Error> {
+    let messages = sender.column(Column::Submitted).len();
+    let stamps = Both { sender, receiver, time: Time::of(spec, sender, receiver)? };
+    let first = usize::try_from(spec.warmup).unwrap_or(usize::MAX).min(messages);
+    let mut negative = 0;
+    let mut one_way = |from, to| stamps.latencies(Column::Submitted, from, to, &mut negative);
+    let warm = one_way(0, first);
+    let hot = one_way(first, messages);
+    let all: Vec<u64> = warm.iter().chain(&hot).map(|(_, ns)| *ns).collect();
+    let latency = |samples_ns: &[u64]| stats::latency(LatencyKind::OneWay, samples_ns, &spec.share_above_ns);
+    let ns = |of: &[(usize, u64)]| of.iter().map(|(_, ns)| *ns).collect::<Vec<_>>();
+    let mut kinds = vec![(LatencyKind::OneWay, ns(&hot))];
+    if !receiver.column(Column::Sent).is_empty() {
+        kinds.push((LatencyKind::OneWaySend, ns(&stamps.latencies(Column::Sent, first, messages, &mut 0))));
+    }
+    kinds.push((LatencyKind::Completion, stamps.completions(first)));
+    let received = hot.len() as u64;
+    let counters = [
+        ("messages_received".to_owned(), received),
+        ("messages_lost".to_owned(), (messages - first) as u64 - received),
+    ];
+    let gaps = [sender, receiver].map(GapList::of);
+    let largest = hot.iter().max_by_key(|(_, ns)| *ns).map(|&(message, ns)| Largest {
+        message: (message - first) as u64,
+        ns,
+        gaps_ns: stamps.stolen(&gaps, message).into_iter().collect(),
+    });
+    let above_explained = spec.share_above_ns.iter().map(|threshold| {
+        let is_explained = |&&(message, ns): &&(usize, u64)| {
+            ns > *threshold && stamps.stolen(&gaps, message).iter().any(|(_, stolen)| stolen * 2 >= ns)
+        };
+        (threshold.to_string(), hot.iter().filter(is_explained).count() as u64)
+    });
+    let one_way = OneWay {
+        clocks: stamps.time.clocks(),
+        first: latency(&ns(&warm)),
+        with_first: (first > 0).then(|| latency(&all)).flatten(),
+        completed_first_share: stamps.completed_first(first),
+        negative,
+        gaps: (0..).zip([sender, receiver]).filter_map(|(rank, end)| seen(rank, end)).collect(),
+        largest,
+        above_explained: above_explained.collect(),
+    };
+    let unstable = unstable(&kinds[0].1);
+    let (kinds, samples) = keep(spec, kinds);
+    if kinds.first().is_none_or(|timed| timed.latency.kind != LatencyKind::OneWay) {
+        return Err(Error::TooFewMessages { messages: received });
+    }
+    Ok(Merged { kinds, one_way, samples, counters: counters.into(), unstable })
+}
+
+/// Statistics of each kind, with its samples or their distribution. A kind of which there is no sample is left out.
+fn keep(spec: &PointSpec, kinds: Vec<(LatencyKind, Vec<u64>)>) -> (Vec<Timed>, Vec<Kept>) {
+    let (mut timed, mut kept) = (Vec::new(), Vec::new());
+    for (kind, samples_ns) in kinds {
+        let Some(latency) = stats::latency(kind, &samples_ns, &spec.share_above_ns) else { continue };
+        let mut histogram: Option<Histogram> = None;
+        if spec.keep_samples {
+            kept.push(Kept { of: Source::Kind(kind), samples_ns });
+        } else {
+            histogram = Some(Samples::from_ns(samples_ns).histogram());
+        }
+        timed.push(Timed { latency, samples: None, histogram });
+    }
+    (timed, kept)
+}
+
+fn unstable(samples_ns: &[u64]) -> Option<String> {
+    step::step(&Samples::from_ns(samples_ns.to_vec()).series()).map(|step| step.to_string())
+}
+
+fn seen(rank: u32, end: &Stamped) -> Option<Gaps> {
+    let Watched { threshold, longest, total, count } = end.watched?;
+    let ns = |ticks: u64| (ticks as f64 * 1e9 / end.clock.tick_hz).round() as u64;
+    Some(Gaps { rank, threshold_ns: ns(threshold), count, total_ns: ns(total), longest_ns: ns(longest) })
+}
+
+/// The time between stamps of rank 0 and of rank 1.
+enum Time {
+    /// One clock: ns in a tick.
+    One(f64),
+    Two {
+        offset: Box<Offset>,
+        ns_per_tick: f64,
+        /// Rank 1's clock less rank 0's in the middle of the point, in ns.
+        offset_ns: f64,
+        bound_ns: f64,
+        exchanges: u64,
+    },
+}
+
+impl Time {
+    fn of(spec: &PointSpec, sender: &Stamped, receiver: &Stamped) -> Result<Self, Error> {
+        let exchanges = exchanges(spec, sender, receiver);
+        let ns_per_tick = 1e9 / sender.clock.tick_hz;
+        let offset = || Offset::of(&exchanges, sender.clock, receiver.clock);
+        if sender.domain.shares_with(&receiver.domain) {
+            // What exchanges refute is not believed, whatever the hosts say.
+            match offset() {
+                Ok(offset) if !offset.holds_one_clock(0) => {}
+                _ => return Ok(Self::One(ns_per_tick)),
+            }
+        }
+        let offset = offset().map_err(|reason| Error::Clocks { reason: reason.to_string() })?;
+        let received = receiver.column(Column::Received).iter().filter(|stamp| **stamp != Stamps::NONE);
+        let (Some(&first), Some(&last)) = (received.clone().min(), received.max()) else {
+            return Err(Error::TooFewMessages { messages: 0 });
+        };
+        let middle = first.midpoint(last);
+        let interval = offset.interval(middle);
+        let ours = (interval.least + interval.largest) as f64 / 2.0 * ns_per_tick;
+        let offset_ns = middle as f64 * 1e9 / receiver.clock.tick_hz - ours;
+        let bound_ns = offset.bound_ns(first, last);
+        let exchanges = exchanges.len() as u64;
+        Ok(Self::Two { offset: Box::new(offset), ns_per_tick, offset_ns, bound_ns, exchanges })
+    }
+
+    /// From a stamp of rank 0 to one of rank 1, in ns; negative where the first is later.
+    fn across(&self, ours: u64, theirs: u64) -> f64 {
+        match self {
+            Self::One(_) => self.within(ours, theirs),
+            Self::Two { offset, .. } => offset.elapsed(ours, theirs).ns,
+        }
+    }
+
+    /// From a stamp of rank 0 to another, in ns.
+    fn within(&self, from: u64, to: u64) -> f64 {
+        let (Self::One(ns_per_tick) | Self::Two { ns_per_tick, .. }) = self;
+        to.wrapping_sub(from).cast_signed() as f64 * ns_per_tick
+    }
+
+    fn clocks(&self) -> Clocks {
+        match self {
+            Self::One(_) => Clocks::One,
+            Self::Two { offset, offset_ns, bound_ns, exchanges, .. } => {
+                let (least, largest) = offset.drift_ppm();
+                Clocks::Two {
+                    offset_ns: *offset_ns,
+                    bound_ns: *bound_ns,
+                    drift_ppm: [least, largest],
+                    exchanges: *exchanges,
+                }
+            }
+        }
+    }
+}
+
+/// The exchanges before and after the messages, and the bursts with their answers.
+fn exchanges(spec: &PointSpec, sender: &Stamped, receiver: &Stamped) -> Vec<Exchange> {
+    let own = sender.column(Column::Exchanged).chunks_exact(2);
+    let apart = own.zip(receiver.column(Column::Exchanged).chunks_exact(2)).map(|(own, their)| Exchange {
+        sent: own[0],
+        arrived: their[0],
+        answered: their[1],
+        returned: own[1],
+    });
+    let (submitted, received) = (sender.column(Column::Submitted), receiver.column(Column::Received));
+    let burst = spec.burst.map_or(submitted.len(), |burst| burst as usize).max(1);
+    let answers = sender.column(Column::Answered).iter().zip(receiver.column(Column::Answered));
+    let bursts = (1..).zip(answers).filter_map(|(number, (&returned, &answered))| {
+        let last = (number * burst).min(submitted.len()).checked_sub(1)?;
+        let exchange = Exchange { sent: submitted[last], arrived: *received.get(last)?, answered, returned };
+        let Exchange { sent, arrived, answered, returned } = exchange;
+        [sent, arrived, answered, returned].iter().all(|stamp| *stamp != Stamps::NONE).then_some(exchange)
+    });
+    apart.chain(bursts).collect()
+}
+
+/// The stamps of both ranks.
+struct Both<'a> {
+    sender: &'a Stamped,
+    receiver: &'a Stamped,
+    time: Time,
+}
+
+impl Both<'_> {
+    /// Number and latency in ns, from one of rank 0's stamps to its reception, of the messages `from..to` that arrived.
+    fn latencies(&self, start: Column, from: usize, to: usize, negative: &mut u64) -> Vec<(usize, u64)> {
+        let carried = start == Column::Sent;
+        let starts = if carried { self.receiver.column(start) } else { self.sender.column(start) };
+        let pairs = starts.iter().zip(self.receiver.column(Column::Received)).enumerate();
+        let pairs = pairs.take(to).skip(from);
+        let known = pairs.filter(|(_, (start, end))| **start != Stamps::NONE && **end != Stamps::NONE);
+        known
+            .map(|(message, (start, end))| {
+                let ns = self.time.across(*start, *end).round();
+                *negative += u64::from(ns < 0.0);
+                // A float becomes the nearest integer that there is.
+                (message, ns as u64)
+            })
+            .collect()
+    }
+
+    /// Latencies of completions in ns, of the messages from `first` on that asked for one.
+    fn completions(&self, first: usize) -> Vec<u64> {
+        let pairs = self.sender.column(Column::Submitted).iter().zip(self.sender.column(Column::Completed));
+        let known = pairs.skip(first).filter(|(_, completed)| **completed != Stamps::NONE);
+        known.map(|(submitted, completed)| self.time.within(*submitted, *completed).round() as u64).collect()
+    }
+
+    /// Share of the messages from `first` on whose completion was seen before their reception.
+    fn completed_first(&self, first: usize) -> Option<f64> {
+        let pairs = self.sender.column(Column::Completed).iter().zip(self.receiver.column(Column::Received));
+        let known = pairs.skip(first).filter(|(a, b)| **a != Stamps::NONE && **b != Stamps::NONE);
+        let (mut before, mut count) = (0_u64, 0_u64);
+        for (completed, received) in known {
+            before += u64::from(self.time.across(*completed, *received) > 0.0);
+            count += 1;
+        }
+        (count > 0).then(|| before as f64 / count as f64)
+    }
+
+    /// For how long each rank that watched did not run while a message was in flight, in ns.
+    fn stolen(&self, gaps: &[Option<GapList>; 2], message: usize) -> Vec<(u32, u64)> {
+        let submitted = self.sender.column(Column::Submitted)[message];
+        let received = self.receiver.column(Column::Received)[message];
+        // Everything relative to the post, in ns of rank 0's clock.
+        let flight_ns = self.time.across(submitted, received);
+        let watched = (0..).zip(gaps).filter_map(|(rank, gaps)| Some((rank, gaps.as_ref()?)));
+        let stolen = |(rank, gaps): (u32, &GapList)| {
+            let at = |stamp: u64| match rank {
+                0 => self.time.within(submitted, stamp),
+                _ => self.time.across(submitted, stamp),
+            };
+            (rank, gaps.within(&at, flight_ns))
+        };
+        watched.map(stolen).collect()
+    }
+}
+
+/// The gaps of a rank, in the order of time.
+struct GapList {
+    /// Beginning and end, in ticks of the rank's clock.
+    gaps: Vec<(u64, u64)>,
+}
+
+impl GapList {
+    fn of(end: &Stamped) -> Option<Self> {
+        end.watched?;
+        let gaps = end.column(Column::Gaps).chunks_exact(2).map(|gap| (gap[0], gap[1])).collect();
+        Some(Self { gaps })
+    }
+
+    /// How much of the time from 0 to `end_ns` lies in gaps, in ns.
+    fn within(&self, at: &impl Fn(u64) -> f64, end_ns: f64) -> u64 {
+        let start = self.gaps.partition_point(|(_, end)| at(*end) <= 0.0);
+        let inside = self.gaps[start..].iter().map(|(from, to)| (at(*from), at(*to)));
+        let overlap: f64 = inside
+            .take_while(|(from, _)| *from < end_ns)
+            .map(|(from, to)| to.min(end_ns) - from.max(0.0))
+            .sum();
+        overlap.round() as u64
+    }
+}

@@ -1,0 +1,14 @@
+//! Messages that are timed one way: what each rank stamps, and what the stamps of both come to.
+//!
+//! ```text
+//! rank 0: submitted, completed ─┐
+//! rank 1: received, sent       ─┴─► the coordinator: one_way, one_way_send, completion
+//! ```
+
+mod merge;
+mod run;
+mod stamped;
+
+pub use merge::{Merged, merge};
+pub(crate) use run::run;
+pub use stamped::{Column, Stamped, Watched};

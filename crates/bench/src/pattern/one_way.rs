@@ -1,0 +1,266 @@
+//! One way (V6 to V44): messages go from rank 0 to rank 1, and each end stamps every one.
+//!
+//! The sender posts in bursts. A burst ends when all of it is known to be sent and the receiver has answered, with a message
+//! that is not measured; a pause is the least time from one post to the next. What both ends stamped is put together by who has
+//! both (`crate::one_way`).
+
+use std::time::Duration;
+
+use measure::clock::{Clock, Ticks};
+
+use super::watch::Watch;
+use crate::Error;
+use crate::endpoint::{Endpoint, Mark, Posted};
+
+/// How messages follow each other.
+#[derive(Clone, Copy, Debug)]
+pub struct Pace {
+    /// Messages in all, those of the warm-up too.
+    pub messages: u64,
+    /// Messages that are posted without waiting for the receiver.
+    pub burst: u64,
+    /// Least time from one post to the next.
+    pub pause: Duration,
+    /// Whether the message that was posted is stamped again and again until it is known to be sent.
+    pub until_sent: bool,
+    /// Whether messages cannot be lost.
+    pub is_reliable: bool,
+}
+
+impl Pace {
+    /// How long nothing comes where something must have been lost.
+    fn patience(&self) -> Duration {
+        QUIET + 2 * self.pause
+    }
+
+    /// The number of bursts.
+    pub fn bursts(&self) -> u64 {
+        self.messages.div_ceil(self.burst.max(1))
+    }
+}
+
+/// Where stamps of messages go, by their number.
+pub trait Stamper {
+    /// A message was about to be posted.
+    fn submitted(&mut self, message: u64, at: Ticks);
+    /// A message was known to be sent.
+    fn completed(&mut self, message: u64, at: Ticks);
+    /// A message was seen, and with it the stamp that it carried.
+    fn received(&mut self, message: u64, at: Ticks, carried: Option<Ticks>);
+    /// The last message of a burst was answered (rank 1), or its answer came (rank 0).
+    fn answered(&mut self, burst: u64, at: Ticks);
+}
+
+/// Posts the messages (rank 0).
+///
+/// # Errors
+/// What the endpoint says; [`Error::Deadline`] when the receiver does not answer.
+pub fn submit<E: Endpoint, S: Stamper>(
+    endpoint: &mut E,
+    stamper: &mut S,
+    watch: &mut Watch,
+    pace: &Pace,
+) -> Result<(), Error> {
+    let clock = endpoint.clock();
+    let pause = clock.ticks(pace.pause);
+    let mut sender = Sender { clock, before: endpoint.try_sent()?, sent: 0, watch };
+    let (mut posted, mut due) = (0, 0);
+    for burst in 0..pace.bursts() {
+        let end = (posted + pace.burst).min(pace.messages);
+        while posted < end {
+            while sender.clock.now().0 < due {
+                sender.collect_or(endpoint, stamper, |endpoint| endpoint.idle_until(Ticks(due)))?;
+            }
+            let mark = if posted + 1 == end { Mark::Last } else { Mark::More };
+            let at = sender.post(endpoint, stamper, posted, mark, pace.until_sent)?;
+            due = at.0.saturating_add(pause);
+            posted += 1;
+            if pace.until_sent {
+                sender.restamp(endpoint, stamper, posted)?;
+            }
+        }
+        while sender.sent < posted {
+            sender.collect_or(endpoint, stamper, E::idle)?;
+        }
+        answer(endpoint, pace, &mut sender)?;
+        stamper.answered(burst, clock.now());
+        endpoint.replenish()?;
+    }
+    Ok(())
+}
+
+/// Waits for the answer to a burst; where messages can be lost, not for ever.
+fn answer<E: Endpoint>(endpoint: &mut E, pace: &Pace, sender: &mut Sender<'_>) -> Result<(), Error> {
+    let until = sender.clock.now().0.saturating_add(sender.clock.ticks(2 * pace.patience()));
+    while endpoint.try_receive()?.is_none() {
+        let now = sender.clock.now();
+        if !pace.is_reliable && now.0 > until {
+            return Ok(());
+        }
+        sender.watch.see(now);
+        endpoint.idle()?;
+    }
+    sender.watch.pass();
+    Ok(())
+}
+
+/// What the sender knows of its messages.
+struct Sender<'w> {
+    clock: Clock,
+    /// Requests that were sent before the first message.
+    before: u64,
+    /// Messages that are known to be sent.
+    sent: u64,
+    watch: &'w mut Watch,
+}
+
+impl Sender<'_> {
+    /// Posts a message, as soon as there is room; gives its stamp.
+    #[inline]
+    fn post<E: Endpoint, S: Stamper>(
+        &mut self,
+        endpoint: &mut E,
+        stamper: &mut S,
+        message: u64,
+        mark: Mark,
+        until_sent: bool,
+    ) -> Result<Ticks, Error> {
+        loop {
+            let at = self.clock.now();
+            if until_sent {
+                endpoint.carry(message, at)?;
+            }
+            if endpoint.try_send(mark)? == Posted::Queued {
+                stamper.submitted(message, at);
+                self.watch.pass();
+                self.collect(endpoint, stamper)?;
+                return Ok(at);
+            }
+            self.collect_or(endpoint, stamper, E::idle)?;
+        }
+    }
+
+    /// Stamps the last of the messages that were posted until it is known to be sent.
+    #[inline]
+    fn restamp<E: Endpoint, S: Stamper>(
+        &mut self,
+        endpoint: &mut E,
+        stamper: &mut S,
+        posted: u64,
+    ) -> Result<(), Error> {
+        while self.sent < posted {
+            endpoint.carry(posted - 1, self.clock.now())?;
+            if !self.collect(endpoint, stamper)? {
+                endpoint.idle()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes a completion, if there is one.
+    #[inline]
+    fn collect<E: Endpoint, S: Stamper>(&mut self, endpoint: &mut E, stamper: &mut S) -> Result<bool, Error> {
+        let sent = endpoint.try_sent()? - self.before;
+        if sent == self.sent {
+            return Ok(false);
+        }
+        // Of several that complete at once, only the one that asked for it has a time.
+        stamper.completed(sent - 1, self.clock.now());
+        self.sent = sent;
+        Ok(true)
+    }
+
+    /// Takes a completion, or is idle.
+    #[inline]
+    fn collect_or<E: Endpoint, S: Stamper>(
+        &mut self,
+        endpoint: &mut E,
+        stamper: &mut S,
+        idle: impl FnOnce(&mut E) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        if self.collect(endpoint, stamper)? {
+            self.watch.pass();
+            return Ok(());
+        }
+        self.watch.see(self.clock.now());
+        idle(endpoint)
+    }
+}
+
+/// Takes the messages (rank 1), and answers each burst.
+///
+/// # Errors
+/// What the endpoint says; [`Error::Deadline`] when nothing comes, or a reliable service does not bring all.
+pub fn take<E: Endpoint, S: Stamper>(
+    endpoint: &mut E,
+    stamper: &mut S,
+    watch: &mut Watch,
+    pace: &Pace,
+) -> Result<(), Error> {
+    let clock = endpoint.clock();
+    let (mut bursts, mut is_open) = (0, false);
+    while bursts < pace.bursts() {
+        let over = if let Some(arrival) = endpoint.try_receive()? {
+            let now = clock.now();
+            stamper.received(arrival.number, now, endpoint.carried(&arrival)?);
+            watch.see(now);
+            is_open = true;
+            // A burst whose end was lost is over with the first message of a later one.
+            bursts = bursts.max(arrival.number / pace.burst);
+            endpoint.replenish()?;
+            arrival.mark == Mark::Last
+        } else {
+            watch.see(clock.now());
+            endpoint.idle()?;
+            if !pace.is_reliable && is_finished(endpoint, pace, bursts) {
+                break;
+            }
+            is_open && !pace.is_reliable && endpoint.quiet() > pace.patience()
+        };
+        if over {
+            stamper.answered(bursts, clock.now());
+            endpoint.greet()?;
+            (bursts, is_open) = (bursts + 1, false);
+            watch.pass();
+        }
+    }
+    endpoint.flush()
+}
+
+/// Whether the sender must have ended although its last burst never came.
+fn is_finished<E: Endpoint>(endpoint: &E, pace: &Pace, bursts: u64) -> bool {
+    bursts > 0 && endpoint.quiet() > 4 * pace.patience()
+}
+
+/// Sends messages there and back, which are not measured, and stamps them: `sent` and `returned` of each at rank 0, `arrived` and
+/// `answered` at rank 1 ([`measure::clock::Exchange`]).
+///
+/// # Errors
+/// What the endpoint says; [`Error::Deadline`] when one is lost.
+pub fn exchange<E: Endpoint>(
+    endpoint: &mut E,
+    is_first: bool,
+    count: usize,
+    into: &mut Vec<u64>,
+) -> Result<(), Error> {
+    let clock = endpoint.clock();
+    for _ in 0..count {
+        if is_first {
+            into.push(clock.now().0);
+            endpoint.greet()?;
+            endpoint.receive()?;
+            into.push(clock.now().0);
+        } else {
+            endpoint.receive()?;
+            into.push(clock.now().0);
+            into.push(clock.now().0);
+            endpoint.greet()?;
+        }
+        endpoint.replenish()?;
+    }
+    endpoint.flush()
+}
+
+/// Messages of a burst that do not come for so long are lost: far above any pause of a healthy sender, far below a point's
+/// time limit.
+const QUIET: Duration = Duration::from_millis(300);

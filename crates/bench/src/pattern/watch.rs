@@ -1,0 +1,97 @@
+//! What a polling loop sees of the time in which it did not run.
+
+use measure::clock::Ticks;
+
+/// Looks at the clock with every fruitless turn of a loop: what passes between two looks, more than a turn takes, was the
+/// scheduler's, the hypervisor's or an interrupt's.
+#[derive(Debug)]
+pub struct Watch {
+    /// The last look; 0 where something was done since.
+    last: u64,
+    threshold: u64,
+    longest: u64,
+    total: u64,
+    count: u64,
+    /// Beginning and end of each gap above the threshold, as far as there is room.
+    gaps: Vec<u64>,
+}
+
+/// Gaps that are kept, two numbers each: a gap in 100 us for a second.
+const ROOM: usize = 2 * 10_000;
+
+impl Watch {
+    /// A watch for gaps of more than so many ticks.
+    pub fn new(threshold: u64) -> Self {
+        // Written, so that no page is missing later.
+        let mut gaps = vec![u64::MAX; ROOM];
+        gaps.clear();
+        Self { last: 0, threshold, longest: 0, total: 0, count: 0, gaps }
+    }
+
+    /// Looks at the clock.
+    #[inline(always)]
+    pub fn see(&mut self, now: Ticks) {
+        let gap = now.0.saturating_sub(self.last);
+        if gap > self.longest && self.last != 0 {
+            self.longest = gap;
+        }
+        if gap > self.threshold && self.last != 0 {
+            self.keep(now.0, gap);
+        }
+        self.last = now.0;
+    }
+
+    /// Something was done that takes its time.
+    #[inline(always)]
+    pub fn pass(&mut self) {
+        self.last = 0;
+    }
+
+    #[cold]
+    fn keep(&mut self, now: u64, gap: u64) {
+        self.count += 1;
+        self.total += gap;
+        if self.gaps.len() < ROOM {
+            self.gaps.extend([self.last, now]);
+        }
+    }
+
+    /// Longest gap, the sum of those above the threshold and their number; times in ticks.
+    pub fn seen(&self) -> [u64; 3] {
+        [self.longest, self.total, self.count]
+    }
+
+    /// Beginning and end of each gap, in turn.
+    pub fn into_gaps(self) -> Vec<u64> {
+        self.gaps
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_passes_between_two_looks_is_a_gap() {
+        let mut watch = Watch::new(100);
+        for now in [1000, 1010, 1110, 1211, 1220] {
+            watch.see(Ticks(now));
+        }
+        watch.pass();
+        for now in [9000, 9005, 9406] {
+            watch.see(Ticks(now));
+        }
+        assert_eq!(watch.seen(), [401, 101 + 401, 2]);
+        assert_eq!(watch.into_gaps(), [1110, 1211, 9005, 9406]);
+    }
+
+    #[test]
+    fn more_gaps_than_there_is_room_for_are_counted() {
+        let mut watch = Watch::new(1);
+        for now in 1..=ROOM as u64 {
+            watch.see(Ticks(10 * now));
+        }
+        assert_eq!(watch.seen(), [10, 10 * (ROOM as u64 - 1), ROOM as u64 - 1]);
+        assert_eq!(watch.into_gaps().len(), ROOM);
+    }
+}

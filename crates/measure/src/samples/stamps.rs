@@ -1,0 +1,61 @@
+//! Time stamps by message number: an array that is made, touched and locked before the clock starts.
+
+use super::memory::{PAGE_SAMPLES, Pages, UNTAKEN};
+use crate::clock::Ticks;
+
+/// A stamp for each message, by its number; [`NONE`](Self::NONE) where none was taken.
+#[derive(Debug)]
+pub struct Stamps {
+    pages: Pages,
+    len: usize,
+}
+
+impl Stamps {
+    /// What stands where no stamp was taken.
+    pub const NONE: u64 = UNTAKEN;
+
+    /// Room for the stamps of `len` messages: allocated, every page written, and locked in memory where the system allows
+    /// it.
+    ///
+    /// # Errors
+    /// [`crate::Error::Memory`] when there is not so much.
+    pub fn new(len: usize) -> crate::Result<Self> {
+        Ok(Self { pages: Pages::new(len)?, len })
+    }
+
+    /// Why the array is not locked in memory and what to do about it; `None` when it is.
+    pub fn not_locked(&self) -> Option<&str> {
+        self.pages.not_locked()
+    }
+
+    /// Takes the stamp of a message. One that is not of the point is left out: a number may come from anywhere.
+    #[inline(always)]
+    pub fn set(&mut self, message: u64, at: Ticks) {
+        if message < self.len as u64 {
+            let index = message as usize;
+            self.pages.as_mut_slice()[index / PAGE_SAMPLES].0[index % PAGE_SAMPLES] = at.0;
+        }
+    }
+
+    /// The stamps in the order of the messages.
+    pub fn to_vec(&self) -> Vec<u64> {
+        self.pages.as_slice().iter().flat_map(|page| page.0).take(self.len).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stamp_stands_where_its_message_is() {
+        let mut stamps = Stamps::new(1000).unwrap();
+        stamps.set(999, Ticks(7));
+        stamps.set(0, Ticks(5));
+        stamps.set(1000, Ticks(9));
+        stamps.set(u64::MAX, Ticks(9));
+        let all = stamps.to_vec();
+        assert_eq!((all.len(), all[0], all[999]), (1000, 5, 7));
+        assert!(all[1..999].iter().all(|stamp| *stamp == Stamps::NONE));
+    }
+}
