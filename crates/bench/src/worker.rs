@@ -9,7 +9,7 @@ use measure::record::{self, Direction, Environment, LatencyKind, Overhead, Throu
 use measure::samples::{HistogramSamples, RawSamples, Recorder, Samples, Scale};
 use measure::step;
 use serde_json::{Value, json};
-use verbs::{Context, Device, DeviceKind, Provider};
+use verbs::{Context, Device, DeviceKind, LinkModel, Provider};
 
 use crate::Error;
 use crate::calibrate::Line;
@@ -154,13 +154,17 @@ impl Worker for VerbsWorker {
         self.reset();
         let (rank, clock) = (self.rank, self.clock);
         self.began = self.clock.now();
+        let link = match rank {
+            0 => spec.link,
+            _ => spec.link.map(LinkModel::seen_from_other_end),
+        };
         let Open { context, port, .. } = self.open()?;
         if let Some(reason) = port.refusal(spec.setup) {
             return Err(PointError::NotMeasured(reason));
         }
         match context.device().provider().set_link {
-            Ok(_) => context.set_link(spec.link.as_ref()).map_err(Error::from)?,
-            Err(reason) if spec.link.is_some() => return Err(PointError::NotMeasured(reason.to_owned())),
+            Ok(_) => context.set_link(link.as_ref()).map_err(Error::from)?,
+            Err(reason) if link.is_some() => return Err(PointError::NotMeasured(reason.to_owned())),
             Err(_) => {}
         }
         let unconnected = Unconnected::new(context, port, spec, rank, clock)?;

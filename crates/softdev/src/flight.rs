@@ -93,7 +93,7 @@ impl Qp {
         };
         let peer = target.map_or(&NOWHERE, |target| target.peer.view(view).port(device_of(target.port)));
         waiting.schedule = Some(if waiting.task.local_access().writes() {
-            link.fetch(own, peer, now, bytes, mtu_bytes)
+            link.ask(own, peer, now, bytes, mtu_bytes)
         } else {
             link.send(own, peer, now, bytes, mtu_bytes)
         });

@@ -84,6 +84,8 @@ pub(crate) struct Link {
     pub(crate) rate: Option<LinkRate>,
     bits_per_s: Option<u64>,
     latency: Ticks,
+    /// Latency of what comes from the other end.
+    back: Ticks,
     gap: Ticks,
     mtu_bytes: Option<u64>,
     header_bytes: u64,
@@ -113,6 +115,7 @@ impl Link {
             rate: model.rate,
             bits_per_s: model.rate.map(|rate| rate.bits_per_s().max(1)),
             latency: Ticks::from_ns(model.latency_ns),
+            back: Ticks::from_ns(model.back_ns.unwrap_or(model.latency_ns)),
             gap: Ticks::from_ns(model.gap_ns),
             mtu_bytes: model.mtu_bytes.map(u64::from),
             header_bytes: model.header_bytes.map_or(usual, u64::from),
@@ -128,26 +131,8 @@ impl Link {
         Ticks(u64::try_from(ticks).unwrap_or(u64::MAX / 4))
     }
 
-    /// Schedules a message from one port to another.
+    /// Schedules a message from the own port to a peer's.
     pub(crate) fn send(
-        &self,
-        from: &SharedPort,
-        to: &SharedPort,
-        now: Ticks,
-        payload_bytes: u64,
-        path_mtu_bytes: u64,
-    ) -> Schedule {
-        let wire = self.serialization(payload_bytes, path_mtu_bytes);
-        let begins = occupy(&from.sends_until.0, now, wire.max(self.gap));
-        let arrives = occupy(&to.receives_until.0, begins.plus(self.latency), wire);
-        let is_there = arrives.plus(wire);
-        let acknowledgement = self.serialization(0, path_mtu_bytes).plus(self.latency);
-        Schedule { has_left: begins.plus(wire), is_there, is_acknowledged: is_there.plus(acknowledgement) }
-    }
-
-    /// Schedules a request that its peer answers with so many bytes: an RDMA read or an atomic. It `is_there` when the
-    /// answer is, and has effect then.
-    pub(crate) fn fetch(
         &self,
         own: &SharedPort,
         peer: &SharedPort,
@@ -155,9 +140,39 @@ impl Link {
         payload_bytes: u64,
         path_mtu_bytes: u64,
     ) -> Schedule {
-        let request = self.send(own, peer, now, 0, path_mtu_bytes);
-        let answer = self.send(peer, own, request.is_there, payload_bytes, path_mtu_bytes);
-        Schedule { has_left: request.has_left, is_there: answer.is_there, is_acknowledged: answer.is_there }
+        let wire = self.serialization(payload_bytes, path_mtu_bytes);
+        let (has_left, is_there) = self.transfer((own, peer), now, wire, self.latency);
+        let acknowledgement = self.serialization(0, path_mtu_bytes).plus(self.back);
+        Schedule { has_left, is_there, is_acknowledged: is_there.plus(acknowledgement) }
+    }
+
+    /// Schedules a request that its peer answers with so many bytes: an RDMA read or an atomic. It `is_there` when the
+    /// answer is, and has effect then.
+    pub(crate) fn ask(
+        &self,
+        own: &SharedPort,
+        peer: &SharedPort,
+        now: Ticks,
+        payload_bytes: u64,
+        path_mtu_bytes: u64,
+    ) -> Schedule {
+        let [request, answer] = [0, payload_bytes].map(|bytes| self.serialization(bytes, path_mtu_bytes));
+        let (has_left, asked) = self.transfer((own, peer), now, request, self.latency);
+        let (_, is_there) = self.transfer((peer, own), asked, answer, self.back);
+        Schedule { has_left, is_there, is_acknowledged: is_there }
+    }
+
+    /// Takes both ports for what is so long on the wire; gives when its last bit has left and when it has arrived.
+    fn transfer(
+        &self,
+        (from, to): (&SharedPort, &SharedPort),
+        now: Ticks,
+        wire: Ticks,
+        latency: Ticks,
+    ) -> (Ticks, Ticks) {
+        let begins = occupy(&from.sends_until.0, now, wire.max(self.gap));
+        let arrives = occupy(&to.receives_until.0, begins.plus(latency), wire);
+        (begins.plus(wire), arrives.plus(wire))
     }
 }
 
@@ -250,10 +265,23 @@ mod tests {
     fn a_read_goes_there_and_comes_back() {
         let (a, b) = (SharedPort::new(), SharedPort::new());
         let link = link("8Gb/s,latency=300ns,header=20");
-        let read = link.fetch(&a, &b, START, 1000, 4096);
+        let read = link.ask(&a, &b, START, 1000, 4096);
         assert_eq!(ns(START, read.is_there), 20 + 300 + 1020 + 300);
         // The peer's own messages wait behind its answer, which it begins when the request is there.
         assert_eq!(ns(START, link.send(&b, &a, START, 0, 4096).has_left), 320 + 1020 + 20);
+    }
+
+    #[test]
+    fn what_comes_back_has_a_latency_of_its_own() {
+        let (a, b) = (SharedPort::new(), SharedPort::new());
+        let link = link("8Gb/s,latency=300ns,back=900ns,header=20");
+        let sent = link.send(&a, &b, START, 1000, 4096);
+        assert_eq!(ns(START, sent.is_there), 1020 + 300);
+        assert_eq!(ns(START, sent.is_acknowledged), 1020 + 300 + 20 + 900);
+        let (a, b) = (SharedPort::new(), SharedPort::new());
+        let read = link.ask(&a, &b, START, 1000, 4096);
+        assert_eq!(ns(START, read.is_there), 20 + 300 + 1020 + 900);
+        assert_eq!(read.is_acknowledged, read.is_there);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! A model of a link, for devices that can imitate one.
 //!
-//! One text serves plans, flags, environment and records: a rate and any of `latency=`, `gap=`, `mtu=`, `header=`, separated
-//! by commas, e.g. `4X FDR,latency=700ns`. [`LinkModel`] reads it and prints it.
+//! One text serves plans, flags, environment and records: a rate and any of `latency=`, `back=`, `gap=`, `mtu=`, `header=`,
+//! separated by commas, e.g. `4X FDR,latency=700ns`. [`LinkModel`] reads it and prints it.
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,6 +13,12 @@ pub struct LinkModel {
     pub rate: Option<LinkRate>,
     /// Time that every packet is under way besides its serialization, in ns: wire, switches, adapters.
     pub latency_ns: u64,
+    /// The same, in ns, of what comes from the other end, acknowledgements included; as [`latency_ns`](Self::latency_ns) where
+    /// absent.
+    ///
+    /// A model is one end's. The other end of such a link has [`seen_from_other_end`](Self::seen_from_other_end); one that is
+    /// given the same model as this end sends with `latency_ns`, too.
+    pub back_ns: Option<u64>,
     /// Least time between the beginnings of two messages of a port, in ns (g of LogGP).
     pub gap_ns: u64,
     /// Most payload bytes of a packet; the path MTU of the queue pair where absent.
@@ -107,6 +113,7 @@ impl fmt::Display for LinkModel {
         let parts = [
             self.rate.map(|rate| rate.to_string()),
             (self.latency_ns > 0).then(|| format!("latency={}", time(self.latency_ns))),
+            self.back_ns.map(|ns| format!("back={}", time(ns))),
             (self.gap_ns > 0).then(|| format!("gap={}", time(self.gap_ns))),
             self.mtu_bytes.map(|bytes| format!("mtu={bytes}")),
             self.header_bytes.map(|bytes| format!("header={bytes}")),
@@ -118,8 +125,8 @@ impl fmt::Display for LinkModel {
 /// Why a text describes no link.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error(
-    "`{text}` describes no link: {why}; say a rate such as 4X FDR or 40Gb/s and any of latency=700ns, gap=50ns, \
-     mtu=2048, header=30, separated by commas"
+    "`{text}` describes no link: {why}; say a rate such as 4X FDR or 40Gb/s and any of latency=700ns, back=1us, \
+     gap=50ns, mtu=2048, header=30, separated by commas"
 )]
 pub struct BadLink {
     text: String,
@@ -147,10 +154,20 @@ impl FromStr for LinkModel {
 }
 
 impl LinkModel {
+    /// The same link as the other end has it: what comes `back` to this end leaves that one with its latency.
+    #[must_use]
+    pub fn seen_from_other_end(self) -> Self {
+        match self.back_ns {
+            Some(back_ns) => Self { latency_ns: back_ns, back_ns: Some(self.latency_ns), ..self },
+            None => self,
+        }
+    }
+
     fn set(&mut self, key: &str, value: &str) -> Result<(), String> {
         match key {
             "rate" => self.rate = Some(rate(value)?),
             "latency" => self.latency_ns = time(value).ok_or_else(|| not("a latency up to 1s", value))?,
+            "back" => self.back_ns = Some(time(value).ok_or_else(|| not("a latency up to 1s", value))?),
             "gap" => self.gap_ns = time(value).ok_or_else(|| not("a gap up to 1s", value))?,
             "mtu" => {
                 let bytes = value.parse().ok().filter(|bytes| MTUS.contains(bytes));
@@ -257,11 +274,29 @@ mod tests {
             "40Gb/s,latency=1500ns,gap=50ns,mtu=2048,header=30",
             "1X SDR,latency=1ms",
             "56500Mb/s,header=0",
+            "latency=10us,back=30us",
+            "4X EDR,back=0s,gap=50ns",
         ] {
             assert_eq!(model(text).to_string(), text);
         }
         assert_eq!(model(" FDR , latency = 1.5us ").to_string(), "4X FDR,latency=1500ns");
         assert_eq!(model("latency=2us").latency_ns, 2000);
+    }
+
+    #[test]
+    fn the_other_end_sends_as_this_one_hears() {
+        let link = model("4X FDR,latency=10us,back=30us,gap=50ns");
+        assert_eq!(link.seen_from_other_end().to_string(), "4X FDR,latency=30us,back=10us,gap=50ns");
+        for text in ["back=30us", "latency=10us,back=30us", "latency=10us", "4X FDR"] {
+            let there_and_back = model(text).seen_from_other_end().seen_from_other_end();
+            assert_eq!(
+                (there_and_back.latency_ns, there_and_back.back_ns),
+                (model(text).latency_ns, model(text).back_ns)
+            );
+            let printed = model(text).seen_from_other_end();
+            assert_eq!(model(&printed.to_string()), printed, "{text}");
+        }
+        assert_eq!(model("latency=10us").seen_from_other_end(), model("latency=10us"));
     }
 
     #[test]
@@ -274,6 +309,8 @@ mod tests {
             ("latency=fast", "`fast` is not a latency"),
             ("latency=2s", "`2s` is not a latency up to 1s"),
             ("latency=0.5ns", "`0.5ns` is not a latency"),
+            ("back=1", "`1` is not a latency up to 1s"),
+            ("back=1us,back=1us", "it says back twice"),
             ("mtu=0", "`0` is not an MTU"),
             ("header=-1", "`-1` is not a header"),
             ("delay=1us", "`delay` is nothing that a link has"),
