@@ -8,7 +8,7 @@ use conformance::runner::again;
 use conformance::subject::{LINK_VARIABLE, Subject};
 
 /// Slow enough that every message is under way when its sender goes on.
-const LINK: &str = "8Gb/s,latency=5us,gap=200ns";
+const LINK: &str = "8Gb/s,latency=5us,back=8us,fetch=1us,gap=200ns";
 
 fn main() {
     if std::env::var_os(LINK_VARIABLE).is_none() {

@@ -378,7 +378,7 @@ pub(crate) struct Flags {
     /// RDMA Reads or atomics of a queue pair under way [default: as many as the devices allow].
     #[arg(short = 'o', long, value_name = "N")]
     pub(crate) outs: Option<u32>,
-    /// Model a link, where the device can: `4X FDR`, `40Gb/s,latency=700ns`, and back=, gap=, mtu=, header=.
+    /// Model a link, where the device can: `4X FDR`, `40Gb/s,latency=700ns`, and back=, fetch=, gap=, mtu=, header=.
     #[arg(long, value_name = "LINK")]
     pub(crate) link: Option<LinkModel>,
     /// Whose memory messages come from and go to.

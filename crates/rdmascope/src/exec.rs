@@ -50,7 +50,7 @@ pub(crate) struct ExecArguments {
     /// How many devices there are: softdev0, softdev1 and so on [default: 1].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_DEVICES)))]
     devices: Option<u32>,
-    /// Model a link: `4X FDR`, `40Gb/s,latency=700ns`, and back=, gap=, mtu=, header= [default: as fast as memory].
+    /// Model a link: `4X FDR`, `40Gb/s,latency=700ns`, and back=, fetch=, gap=, mtu=, header= [default: as fast as memory].
     #[arg(long, value_name = "LINK")]
     link: Option<LinkModel>,
     /// The program and its arguments.

@@ -1,9 +1,10 @@
 //! Messages under way on a link that is modelled ([`crate::link`]).
 //!
-//! What is posted waits in the send queue, as what cannot be carried out yet does ([`crate::retry`]), until it is there; a
-//! reliable connection's completion then waits for the acknowledgement. Whatever verb the process calls carries on with
-//! what is due. A program that calls none meanwhile (it watches its memory, or sleeps elsewhere) is served by a thread, the
-//! [`Keeper`], late by its period.
+//! What is posted waits in the send queue, as what cannot be carried out yet does ([`crate::retry`]): until it leaves, when its
+//! payload is fetched as by an adapter ([`FIRST_BYTES`]), and then until it is there; a reliable connection's completion then waits for
+//! the acknowledgement. What the receiver was not ready for is sent again as it was fetched. Whatever verb the process calls
+//! carries on with what is due. A program that calls none meanwhile (it watches its memory, or sleeps elsewhere) is served by a
+//! thread, the [`Keeper`], late by its period.
 
 use std::ffi::c_int;
 use std::sync::atomic::Ordering::Relaxed;
@@ -16,9 +17,10 @@ use verbs::abi::*;
 
 use crate::context::Ctx;
 use crate::device::device_of;
-use crate::link::{Link, Schedule, SharedPort, Ticks};
+use crate::limits::{MAX_MESSAGE_BYTES, MTU_BYTES};
+use crate::link::{Link, SharedPort, Ticks};
 use crate::queue_pair::Qp;
-use crate::retry::{Payload, Waiting};
+use crate::retry::{Payload, Stage, Waiting};
 use crate::send::SendQueue;
 use crate::settings::{LinkLayer, link_layer};
 use crate::work::{AnyTask, Destination, Pieces, Task, Work};
@@ -74,6 +76,22 @@ impl Flights {
     }
 }
 
+/// Bytes of a reliable connection's message that are fetched when it begins to leave: its first packet. An adapter reads on
+/// while it sends, and all of it stays the program's to leave alone until it is acknowledged. (To copy long messages at once
+/// would cost more than fast links leave time for.) What an unreliable service has sent is complete before it arrives, so that
+/// is copied whole.
+const FIRST_BYTES: u64 = MTU_BYTES;
+
+/// What elements have behind so many bytes.
+fn behind(elements: &[ibv_sge], mut skipped: u32) -> Vec<ibv_sge> {
+    let rest = |sge: &ibv_sge| {
+        let n = sge.length.min(skipped);
+        skipped -= n;
+        ibv_sge { addr: sge.addr + u64::from(n), length: sge.length - n, lkey: sge.lkey }
+    };
+    elements.iter().map(rest).filter(|sge| sge.length > 0).collect()
+}
+
 /// Where messages go that reach nobody.
 static NOWHERE: SharedPort = SharedPort::new();
 
@@ -92,10 +110,12 @@ impl Qp {
             Destination::Nowhere => None,
         };
         let peer = target.map_or(&NOWHERE, |target| target.peer.view(view).port(device_of(target.port)));
-        waiting.schedule = Some(if waiting.task.local_access().writes() {
+        let is_in_memory = bytes > 0 && matches!(waiting.payload, Payload::Element(_) | Payload::Elements(_));
+        waiting.schedule = Some(if waiting.is_answered() {
             link.ask(own, peer, now, bytes, mtu_bytes)
         } else {
-            link.send(own, peer, now, bytes, mtu_bytes)
+            let ready = if is_in_memory { link.fetched(now) } else { now };
+            link.send(own, peer, ready, bytes, mtu_bytes)
         });
     }
 
@@ -105,45 +125,82 @@ impl Qp {
         128 << mtu.clamp(IBV_MTU_256, IBV_MTU_4096)
     }
 
+    /// Takes the payloads of what leaves by `now`: what the program writes there afterwards is not sent.
+    pub(crate) fn fetch(&self, queue: &mut SendQueue, now: Ticks) {
+        let next = queue.next(|stage| stage == Stage::Posted);
+        for index in next..queue.waiting.len() {
+            if queue.waiting[index].fenced && queue.waiting.range(..index).any(Waiting::is_answered) {
+                return;
+            }
+            let waiting = &mut queue.waiting[index];
+            let Some(schedule) = waiting.schedule.as_mut().filter(|schedule| schedule.leaves <= now) else {
+                return;
+            };
+            waiting.stage = match self.take_payload(&waiting.task, &mut waiting.payload) {
+                Ok(bytes) => {
+                    waiting.work.bytes = bytes as u32;
+                    Stage::Fetched
+                }
+                Err(status) => {
+                    // What cannot be sent fails when it should leave.
+                    schedule.is_there = now;
+                    Stage::Faulty(status)
+                }
+            };
+        }
+    }
+
+    /// Takes the payload of a request out of the program's memory, if that is where it is; how many bytes it has, or what the
+    /// requester finds wrong with it.
+    fn take_payload(&self, task: &AnyTask, payload: &mut Payload) -> Result<u64, ibv_wc_status> {
+        if task.local_access().writes() {
+            return Ok(0); // Nothing leaves but what the request says.
+        }
+        let mut pieces = Pieces::new();
+        if !self.gather_waiting(task, payload, &mut pieces) {
+            return Err(IBV_WC_LOC_PROT_ERR);
+        }
+        if let Some(status) = task.local_fault(self, pieces.bytes()) {
+            return Err(status);
+        }
+        let elements: &[ibv_sge] = match payload {
+            Payload::Copied(_) | Payload::Begun(..) => return Ok(pieces.bytes()),
+            Payload::Elements(elements) => elements,
+            Payload::Element(element) => element,
+        };
+        let most = if self.ibv.qp_type == IBV_QPT_RC { FIRST_BYTES } else { MAX_MESSAGE_BYTES };
+        // SAFETY: the pieces were just located.
+        let bytes = unsafe { pieces.to_vec(most) };
+        *payload = if bytes.len() as u64 == pieces.bytes() {
+            Payload::Copied(bytes)
+        } else {
+            let rest = behind(elements, bytes.len() as u32);
+            Payload::Begun(bytes, rest)
+        };
+        Ok(pieces.bytes())
+    }
+
     /// Completes what an unreliable service has sent: it never learns more.
     pub(crate) fn complete_departed(&self, queue: &mut SendQueue, now: Ticks) {
         if self.ibv.qp_type == IBV_QPT_RC {
             return;
         }
-        for waiting in &mut queue.waiting {
-            match &mut waiting.schedule {
-                Some(Schedule { has_left, .. }) if *has_left > now => return,
-                Some(_) if waiting.has_left => {}
-                Some(schedule) => match self.leave(&waiting.task, &waiting.payload) {
-                    Some(bytes) => {
-                        waiting.has_left = true;
-                        waiting.work.bytes = bytes.len() as u32;
-                        waiting.payload = Payload::Inline(bytes);
-                        if waiting.work.signaled {
-                            self.complete(&waiting.work, IBV_WC_SUCCESS);
-                        }
-                    }
-                    // What cannot be sent fails when it should leave.
-                    None => schedule.is_there = now,
-                },
-                None => return,
+        let next = queue.next(|stage| stage != Stage::Sent);
+        for waiting in queue.waiting.range_mut(next..) {
+            let has_left = waiting.schedule.is_some_and(|schedule| schedule.has_left <= now);
+            if waiting.stage != Stage::Fetched || !has_left {
+                return;
+            }
+            waiting.stage = Stage::Sent;
+            if waiting.work.signaled {
+                self.complete(&waiting.work, IBV_WC_SUCCESS);
             }
         }
     }
 
-    /// The payload of a request as it leaves, because its memory is the program's again once it is complete; `None` where
-    /// the requester finds something wrong with it.
-    fn leave(&self, task: &AnyTask, payload: &Payload) -> Option<Vec<u8>> {
-        let mut pieces = Pieces::new();
-        let is_sound = self.gather_waiting(task, payload, &mut pieces)
-            && task.local_fault(self, pieces.bytes()).is_none();
-        // SAFETY: the pieces were just located.
-        is_sound.then(|| unsafe { pieces.to_vec() })
-    }
-
     /// Completes a work request that has done what it says, now or when its acknowledgement comes.
     pub(crate) fn arrived(&self, queue: &mut SendQueue, waiting: &Waiting) {
-        if !waiting.work.signaled || waiting.has_left {
+        if !waiting.work.signaled || waiting.stage == Stage::Sent {
             return;
         }
         match waiting.schedule {
@@ -168,11 +225,14 @@ impl Qp {
     /// When the next thing is due, if anything is under way.
     fn next_due(&self) -> Option<Ticks> {
         let queue = self.send.lock();
-        let waiting = queue.waiting.front().and_then(|waiting| waiting.schedule);
-        let arrives = waiting.map(|schedule| schedule.is_there);
-        let leaves = waiting.filter(|_| self.ibv.qp_type != IBV_QPT_RC).map(|schedule| schedule.has_left);
+        let schedule = |index: usize| queue.waiting.get(index).and_then(|waiting| waiting.schedule);
+        let arrives = schedule(0).map(|schedule| schedule.is_there);
+        let leaves = schedule(queue.next(|stage| stage == Stage::Posted)).map(|schedule| schedule.leaves);
+        let is_reliable = self.ibv.qp_type == IBV_QPT_RC;
+        let sent = schedule(queue.next(|stage| stage != Stage::Sent)).filter(|_| !is_reliable);
+        let sent = sent.map(|schedule| schedule.has_left);
         let acknowledged = queue.flights.acknowledged.front().map(|(due, _)| *due);
-        [arrives, leaves, acknowledged].into_iter().flatten().min()
+        [arrives, leaves, sent, acknowledged].into_iter().flatten().min()
     }
 
     /// Lets what has left arrive, before the queue pair forgets it: what an unreliable service has reported as sent is not
@@ -180,7 +240,8 @@ impl Qp {
     pub(crate) fn land(&self) {
         let has_departed = || {
             let queue = self.send.lock();
-            queue.flights.link.is_some() && queue.waiting.front().is_some_and(|waiting| waiting.has_left)
+            queue.flights.link.is_some()
+                && queue.waiting.front().is_some_and(|waiting| waiting.stage == Stage::Sent)
         };
         while self.state() != IBV_QPS_ERR && has_departed() {
             self.retry();

@@ -2,7 +2,8 @@
 //!
 //! A port sends one message after another at the rate of the link, and receives in the same way: where several senders
 //! meet in one port, each waits for those before it, as behind the last switch. A message is cut into packets, each with
-//! its headers, and is under way for the latency besides. Between two ports nothing else is modelled: no losses, no
+//! its headers, and is under way for the latency besides. It begins to leave when it has been fetched from memory, some time
+//! after it was posted, and the port is free; what was posted behind it leaves behind it. Between two ports nothing else is modelled: no losses, no
 //! congestion inside the fabric, no limit to what a switch stores.
 //!
 //! Time is the system's monotonic clock in 64ths of a nanosecond, because eight bytes on a fast link take less than two
@@ -86,6 +87,8 @@ pub(crate) struct Link {
     latency: Ticks,
     /// Latency of what comes from the other end.
     back: Ticks,
+    /// From posting to fetching.
+    fetch: Ticks,
     gap: Ticks,
     mtu_bytes: Option<u64>,
     header_bytes: u64,
@@ -94,6 +97,8 @@ pub(crate) struct Link {
 /// When what happens to a message that was posted.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Schedule {
+    /// It is fetched from memory, and its first bit leaves.
+    pub(crate) leaves: Ticks,
     /// Its last bit has left.
     pub(crate) has_left: Ticks,
     /// Its last bit has arrived.
@@ -116,6 +121,7 @@ impl Link {
             bits_per_s: model.rate.map(|rate| rate.bits_per_s().max(1)),
             latency: Ticks::from_ns(model.latency_ns),
             back: Ticks::from_ns(model.back_ns.unwrap_or(model.latency_ns)),
+            fetch: Ticks::from_ns(model.fetch_ns),
             gap: Ticks::from_ns(model.gap_ns),
             mtu_bytes: model.mtu_bytes.map(u64::from),
             header_bytes: model.header_bytes.map_or(usual, u64::from),
@@ -131,7 +137,12 @@ impl Link {
         Ticks(u64::try_from(ticks).unwrap_or(u64::MAX / 4))
     }
 
-    /// Schedules a message from the own port to a peer's.
+    /// When a message can leave whose payload has to be fetched from memory.
+    pub(crate) fn fetched(&self, posted: Ticks) -> Ticks {
+        posted.plus(self.fetch)
+    }
+
+    /// Schedules a message from the own port to a peer's that can leave from `now` on.
     pub(crate) fn send(
         &self,
         own: &SharedPort,
@@ -141,9 +152,14 @@ impl Link {
         path_mtu_bytes: u64,
     ) -> Schedule {
         let wire = self.serialization(payload_bytes, path_mtu_bytes);
-        let (has_left, is_there) = self.transfer((own, peer), now, wire, self.latency);
+        let (leaves, is_there) = self.transfer((own, peer), now, wire, self.latency);
         let acknowledgement = self.serialization(0, path_mtu_bytes).plus(self.back);
-        Schedule { has_left, is_there, is_acknowledged: is_there.plus(acknowledgement) }
+        Schedule {
+            leaves,
+            has_left: leaves.plus(wire),
+            is_there,
+            is_acknowledged: is_there.plus(acknowledgement),
+        }
     }
 
     /// Schedules a request that its peer answers with so many bytes: an RDMA read or an atomic. It `is_there` when the
@@ -157,12 +173,12 @@ impl Link {
         path_mtu_bytes: u64,
     ) -> Schedule {
         let [request, answer] = [0, payload_bytes].map(|bytes| self.serialization(bytes, path_mtu_bytes));
-        let (has_left, asked) = self.transfer((own, peer), now, request, self.latency);
+        let (leaves, asked) = self.transfer((own, peer), now, request, self.latency);
         let (_, is_there) = self.transfer((peer, own), asked, answer, self.back);
-        Schedule { has_left, is_there, is_acknowledged: is_there }
+        Schedule { leaves, has_left: leaves.plus(request), is_there, is_acknowledged: is_there }
     }
 
-    /// Takes both ports for what is so long on the wire; gives when its last bit has left and when it has arrived.
+    /// Takes both ports for what is so long on the wire; gives when its first bit leaves and when its last has arrived.
     fn transfer(
         &self,
         (from, to): (&SharedPort, &SharedPort),
@@ -172,7 +188,7 @@ impl Link {
     ) -> (Ticks, Ticks) {
         let begins = occupy(&from.sends_until.0, now, wire.max(self.gap));
         let arrives = occupy(&to.receives_until.0, begins.plus(latency), wire);
-        (begins.plus(wire), arrives.plus(wire))
+        (begins, arrives.plus(wire))
     }
 }
 
@@ -282,6 +298,24 @@ mod tests {
         let read = link.ask(&a, &b, START, 1000, 4096);
         assert_eq!(ns(START, read.is_there), 20 + 300 + 1020 + 900);
         assert_eq!(read.is_acknowledged, read.is_there);
+    }
+
+    #[test]
+    fn a_message_leaves_when_it_has_been_fetched_and_the_port_is_free() {
+        let (a, b) = (SharedPort::new(), SharedPort::new());
+        let link = link("8Gb/s,latency=300ns,fetch=100ns,header=0");
+        let mut leaves = |posted_ns: u64, fetches: bool| {
+            let posted = START.plus(Ticks::from_ns(posted_ns));
+            let ready = if fetches { link.fetched(posted) } else { posted };
+            let schedule = link.send(&a, &b, ready, 1000, 4096);
+            assert_eq!(schedule.has_left, schedule.leaves.plus(Ticks::from_ns(1000)));
+            assert_eq!(schedule.is_there, schedule.has_left.plus(Ticks::from_ns(300)));
+            ns(START, schedule.leaves)
+        };
+        assert_eq!(leaves(0, true), 100);
+        assert_eq!(leaves(500, true), 1100, "fetched meanwhile, but the port is busy");
+        assert_eq!(leaves(600, false), 2100, "nothing to fetch, but behind the others");
+        assert_eq!(leaves(5000, false), 5000);
     }
 
     #[test]

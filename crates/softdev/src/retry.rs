@@ -29,23 +29,46 @@ pub(crate) struct Waiting {
     not_before: Ticks,
     /// Its time on a link that is modelled.
     pub(crate) schedule: Option<Schedule>,
+    /// It may send what the reads and atomics before it bring: it begins when they are over.
+    pub(crate) fenced: bool,
+    pub(crate) stage: Stage,
+}
+
+/// How far a work request has come on a link that is modelled.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Stage {
+    Posted,
+    /// Its payload, if it has one, is no longer the program's.
+    Fetched,
     /// It has left, and that is all that its service will know.
-    pub(crate) has_left: bool,
+    Sent,
+    /// It was found to be wrong when it should have been fetched.
+    Faulty(ibv_wc_status),
 }
 
 impl Waiting {
     /// Bytes that it moves.
     pub(crate) fn payload_bytes(&self) -> u64 {
+        let sum =
+            |elements: &[ibv_sge]| elements.iter().map(|element| u64::from(element.length)).sum::<u64>();
         match &self.payload {
-            Payload::Elements(elements) => elements.iter().map(|element| u64::from(element.length)).sum(),
+            Payload::Elements(elements) => sum(elements),
+            Payload::Begun(bytes, elements) => bytes.len() as u64 + sum(elements),
             Payload::Element([element]) => u64::from(element.length),
-            Payload::Inline(bytes) => bytes.len() as u64,
+            Payload::Copied(bytes) => bytes.len() as u64,
         }
+    }
+
+    /// Whether its peer answers with bytes: a read or an atomic.
+    pub(crate) fn is_answered(&self) -> bool {
+        self.task.local_access().writes()
     }
 
     /// Whether another attempt is due.
     fn is_due(&self, now: Ticks, lead: Lead) -> bool {
-        now >= self.not_before && self.schedule.is_none_or(|schedule| lead.is_up(schedule.is_there, now))
+        // However short the way is, nothing arrives before it was fetched.
+        let arrives = |schedule: Schedule| self.stage != Stage::Posted && lead.is_up(schedule.is_there, now);
+        now >= self.not_before && self.schedule.is_none_or(arrives)
     }
 }
 
@@ -55,8 +78,10 @@ pub(crate) enum Payload {
     Elements(Vec<ibv_sge>),
     /// As one of them.
     Element([ibv_sge; 1]),
-    /// Copied when it was posted.
-    Inline(Vec<u8>),
+    /// Copied when it was posted inline, or when a link that is modelled has fetched it.
+    Copied(Vec<u8>),
+    /// The beginning of a long one has been fetched, what is behind it has not.
+    Begun(Vec<u8>, Vec<ibv_sge>),
 }
 
 impl Qp {
@@ -76,11 +101,15 @@ impl Qp {
 
     /// Puts a work request at the end of those that wait.
     pub(crate) fn wait(&self, queue: &mut SendQueue, mut waiting: Waiting) {
-        if self.state() == IBV_QPS_RTS {
-            let posted = waiting.not_before;
-            self.schedule(queue, &mut waiting, posted);
+        let (posted, is_sending) = (waiting.not_before, self.state() == IBV_QPS_RTS);
+        if is_sending {
+            let begins = if waiting.fenced { queue.answered().max(posted) } else { posted };
+            self.schedule(queue, &mut waiting, begins);
         }
         queue.waiting.push_back(waiting);
+        if is_sending {
+            self.fetch(queue, posted);
+        }
         if self.recount(queue) {
             // SAFETY: a queue pair's completion queues live at least as long as the queue pair.
             unsafe { (Cq::from(self.ibv.send_cq).nudge(), Cq::from(self.ibv.recv_cq).nudge()) };
@@ -101,8 +130,8 @@ impl Qp {
 
     /// What is needed for another attempt.
     #[cold]
-    pub(crate) fn hold(&self, work: Work, task: AnyTask, elements: &[ibv_sge], inline: bool) -> Waiting {
-        let payload = if inline {
+    pub(crate) fn hold(&self, work: Work, task: AnyTask, elements: &[ibv_sge], flags: u32) -> Waiting {
+        let payload = if flags & IBV_SEND_INLINE != 0 {
             let mut bytes = Vec::new();
             // An element without bytes may have any address, also null, which no slice has.
             for e in elements.iter().filter(|e| e.length > 0) {
@@ -111,7 +140,7 @@ impl Qp {
                     std::slice::from_raw_parts(e.addr as *const u8, e.length as usize)
                 });
             }
-            Payload::Inline(bytes)
+            Payload::Copied(bytes)
         } else if let [element] = elements {
             Payload::Element([*element])
         } else {
@@ -127,7 +156,8 @@ impl Qp {
             rnr_retries,
             not_before,
             schedule: None,
-            has_left: false,
+            fenced: flags & IBV_SEND_FENCE != 0,
+            stage: Stage::Posted,
         }
     }
 
@@ -144,6 +174,7 @@ impl Qp {
         }
         let now = Ticks::now();
         if queue.flights.link.is_some() {
+            self.fetch(&mut queue, now);
             self.complete_departed(&mut queue, now);
             self.complete_acknowledged(&mut queue, now);
         }
@@ -181,6 +212,9 @@ impl Qp {
             self.schedule(queue, waiting, now);
             return None;
         }
+        if let Stage::Faulty(status) = waiting.stage {
+            return Some(status);
+        }
         let mut pieces = Pieces::new();
         if !self.gather_waiting(&waiting.task, &waiting.payload, &mut pieces) {
             return Some(IBV_WC_LOC_PROT_ERR);
@@ -200,12 +234,17 @@ impl Qp {
 
     /// Finds a payload that waits, or where it is to go; false where that is not allowed.
     pub(crate) fn gather_waiting(&self, task: &AnyTask, payload: &Payload, pieces: &mut Pieces) -> bool {
+        let copied = |bytes: &Vec<u8>| Piece { addr: bytes.as_ptr().cast_mut(), len: bytes.len() };
         match payload {
             Payload::Elements(elements) => self.gather(elements, false, task.local_access(), pieces),
             Payload::Element(element) => self.gather(element, false, task.local_access(), pieces),
-            Payload::Inline(bytes) => {
-                pieces.push(Piece { addr: bytes.as_ptr().cast_mut(), len: bytes.len() });
+            Payload::Copied(bytes) => {
+                pieces.push(copied(bytes));
                 true
+            }
+            Payload::Begun(bytes, elements) => {
+                pieces.push(copied(bytes));
+                self.gather(elements, false, task.local_access(), pieces)
             }
         }
     }
@@ -239,7 +278,7 @@ impl Qp {
     pub(crate) fn flush_sends(&self, queue: &mut SendQueue) {
         self.complete_acknowledged(queue, Ticks::MAX);
         for waiting in std::mem::take(&mut queue.waiting) {
-            if !waiting.has_left {
+            if waiting.stage != Stage::Sent {
                 self.complete(&waiting.work, IBV_WC_WR_FLUSH_ERR);
             }
         }

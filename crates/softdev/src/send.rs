@@ -17,7 +17,7 @@ use crate::message::Message;
 use crate::one_sided::Remote;
 use crate::own::Entry;
 use crate::queue_pair::Qp;
-use crate::retry::Waiting;
+use crate::retry::{Stage, Waiting};
 use crate::target::Target;
 use crate::work::{INLINE, Pieces, Task, Work, list_of};
 
@@ -68,6 +68,17 @@ impl SendQueue {
     #[inline]
     pub(crate) fn is_prompt(&self) -> bool {
         self.waiting.is_empty() && self.flights.link.is_none()
+    }
+
+    /// Index of the first request that waits in such a stage, if those in others are all before it; else their number.
+    pub(crate) fn next(&self, is_it: impl Fn(Stage) -> bool) -> usize {
+        self.waiting.partition_point(|waiting| !is_it(waiting.stage))
+    }
+
+    /// When the reads and atomics that are under way will all be over.
+    pub(crate) fn answered(&self) -> Ticks {
+        let answered = self.waiting.iter().filter(|waiting| waiting.is_answered());
+        answered.filter_map(|waiting| waiting.schedule).map(|it| it.is_there).max().unwrap_or_default()
     }
 
     /// A peer that datagrams went to.
@@ -197,7 +208,7 @@ impl Qp {
             return self.complete(&work, IBV_WC_WR_FLUSH_ERR);
         }
         if state == IBV_QPS_SQD || !queue.is_prompt() {
-            return self.wait(queue, self.hold(work, task.any(), elements, inline));
+            return self.wait(queue, self.hold(work, task.any(), elements, wr.send_flags));
         }
         let mut pieces = Pieces::new();
         let attempt = if self.gather(elements, inline, task.local_access(), &mut pieces) {
@@ -213,7 +224,7 @@ impl Qp {
                 }
             }
             Attempt::Completed(status) => self.end_with_error(queue, &work, status),
-            failed => self.try_later(queue, failed, self.hold(work, task.any(), elements, inline)),
+            failed => self.try_later(queue, failed, self.hold(work, task.any(), elements, wr.send_flags)),
         }
     }
 

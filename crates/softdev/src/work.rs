@@ -262,9 +262,12 @@ const COMPLETED: [ibv_wc_opcode; 7] = [
     IBV_WC_FETCH_ADD,
 ];
 
+/// The elements of a payload, one of which may have been fetched in part.
+const PIECES_MAX: usize = MAX_SGE + 1;
+
 /// Pieces of a payload, on the stack.
 pub(crate) struct Pieces {
-    items: [MaybeUninit<Piece>; MAX_SGE],
+    items: [MaybeUninit<Piece>; PIECES_MAX],
     len: usize,
     bytes: u64,
 }
@@ -272,7 +275,7 @@ pub(crate) struct Pieces {
 impl Pieces {
     #[inline]
     pub(crate) fn new() -> Self {
-        Self { items: [const { MaybeUninit::uninit() }; MAX_SGE], len: 0, bytes: 0 }
+        Self { items: [const { MaybeUninit::uninit() }; PIECES_MAX], len: 0, bytes: 0 }
     }
 
     #[inline]
@@ -287,16 +290,19 @@ impl Pieces {
         self.bytes
     }
 
-    /// Their bytes, one behind the other.
+    /// Their bytes, one behind the other, but no more than `most`.
     ///
     /// # Safety
     /// The pieces are readable.
-    pub(crate) unsafe fn to_vec(&self) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(self.bytes as usize);
+    pub(crate) unsafe fn to_vec(&self, most: u64) -> Vec<u8> {
+        let mut left = self.bytes.min(most) as usize;
+        let mut bytes = Vec::with_capacity(left);
         // A piece without bytes may have any address, also null, which no slice has.
         for piece in self.as_slice().iter().filter(|piece| piece.len > 0) {
+            let n = piece.len.min(left);
             // SAFETY: as the caller vouches.
-            bytes.extend_from_slice(unsafe { std::slice::from_raw_parts(piece.addr, piece.len) });
+            bytes.extend_from_slice(unsafe { std::slice::from_raw_parts(piece.addr, n) });
+            left -= n;
         }
         bytes
     }

@@ -1,7 +1,7 @@
 //! A model of a link, for devices that can imitate one.
 //!
-//! One text serves plans, flags, environment and records: a rate and any of `latency=`, `back=`, `gap=`, `mtu=`, `header=`,
-//! separated by commas, e.g. `4X FDR,latency=700ns`. [`LinkModel`] reads it and prints it.
+//! One text serves plans, flags, environment and records: a rate and any of `latency=`, `back=`, `fetch=`, `gap=`, `mtu=`,
+//! `header=`, separated by commas, e.g. `4X FDR,latency=700ns`. [`LinkModel`] reads it and prints it.
 
 use std::fmt;
 use std::str::FromStr;
@@ -19,6 +19,12 @@ pub struct LinkModel {
     /// A model is one end's. The other end of such a link has [`seen_from_other_end`](Self::seen_from_other_end); one that is
     /// given the same model as this end sends with `latency_ns`, too.
     pub back_ns: Option<u64>,
+    /// Time from posting a message to the moment at which the adapter fetches it from memory, in ns: doorbell, work request,
+    /// DMA. Until then a program may still change it; then it begins to leave.
+    ///
+    /// What has nothing to fetch leaves without: inline and empty messages (the CPU hands them over with the doorbell), RDMA
+    /// reads and atomics.
+    pub fetch_ns: u64,
     /// Least time between the beginnings of two messages of a port, in ns (g of LogGP).
     pub gap_ns: u64,
     /// Most payload bytes of a packet; the path MTU of the queue pair where absent.
@@ -114,6 +120,7 @@ impl fmt::Display for LinkModel {
             self.rate.map(|rate| rate.to_string()),
             (self.latency_ns > 0).then(|| format!("latency={}", time(self.latency_ns))),
             self.back_ns.map(|ns| format!("back={}", time(ns))),
+            (self.fetch_ns > 0).then(|| format!("fetch={}", time(self.fetch_ns))),
             (self.gap_ns > 0).then(|| format!("gap={}", time(self.gap_ns))),
             self.mtu_bytes.map(|bytes| format!("mtu={bytes}")),
             self.header_bytes.map(|bytes| format!("header={bytes}")),
@@ -126,7 +133,7 @@ impl fmt::Display for LinkModel {
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error(
     "`{text}` describes no link: {why}; say a rate such as 4X FDR or 40Gb/s and any of latency=700ns, back=1us, \
-     gap=50ns, mtu=2048, header=30, separated by commas"
+     fetch=300ns, gap=50ns, mtu=2048, header=30, separated by commas"
 )]
 pub struct BadLink {
     text: String,
@@ -168,6 +175,10 @@ impl LinkModel {
             "rate" => self.rate = Some(rate(value)?),
             "latency" => self.latency_ns = time(value).ok_or_else(|| not("a latency up to 1s", value))?,
             "back" => self.back_ns = Some(time(value).ok_or_else(|| not("a latency up to 1s", value))?),
+            "fetch" => {
+                self.fetch_ns =
+                    time(value).ok_or_else(|| not("a time up to 1s until a message is fetched", value))?;
+            }
             "gap" => self.gap_ns = time(value).ok_or_else(|| not("a gap up to 1s", value))?,
             "mtu" => {
                 let bytes = value.parse().ok().filter(|bytes| MTUS.contains(bytes));
@@ -275,7 +286,7 @@ mod tests {
             "1X SDR,latency=1ms",
             "56500Mb/s,header=0",
             "latency=10us,back=30us",
-            "4X EDR,back=0s,gap=50ns",
+            "4X EDR,back=0s,fetch=300ns,gap=50ns",
         ] {
             assert_eq!(model(text).to_string(), text);
         }
@@ -285,8 +296,8 @@ mod tests {
 
     #[test]
     fn the_other_end_sends_as_this_one_hears() {
-        let link = model("4X FDR,latency=10us,back=30us,gap=50ns");
-        assert_eq!(link.seen_from_other_end().to_string(), "4X FDR,latency=30us,back=10us,gap=50ns");
+        let link = model("4X FDR,latency=10us,back=30us,fetch=5us");
+        assert_eq!(link.seen_from_other_end().to_string(), "4X FDR,latency=30us,back=10us,fetch=5us");
         for text in ["back=30us", "latency=10us,back=30us", "latency=10us", "4X FDR"] {
             let there_and_back = model(text).seen_from_other_end().seen_from_other_end();
             assert_eq!(
@@ -311,6 +322,7 @@ mod tests {
             ("latency=0.5ns", "`0.5ns` is not a latency"),
             ("back=1", "`1` is not a latency up to 1s"),
             ("back=1us,back=1us", "it says back twice"),
+            ("fetch=2s", "`2s` is not a time up to 1s until a message is fetched"),
             ("mtu=0", "`0` is not an MTU"),
             ("header=-1", "`-1` is not a header"),
             ("delay=1us", "`delay` is nothing that a link has"),

@@ -105,6 +105,13 @@ impl SendRequest {
         self
     }
 
+    /// Whether it begins only when the reads and atomics before it are over (`IBV_SEND_FENCE`): it may send what they bring.
+    #[must_use]
+    pub fn fenced(mut self, fenced: bool) -> Self {
+        self.flag(IBV_SEND_FENCE, fenced);
+        self
+    }
+
     /// Where a datagram goes.
     #[must_use]
     pub fn to(mut self, handle: &AddressHandle, qp_num: u32, qkey: u32) -> Self {

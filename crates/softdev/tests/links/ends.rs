@@ -17,6 +17,8 @@ const QKEY: u32 = 1;
 const RECEIVED: usize = 0;
 pub(crate) const WRITTEN: usize = 8192;
 const REGION_BYTES: usize = 16384;
+/// A datagram's payload is behind its global route header.
+const GRH_BYTES: usize = 40;
 
 /// What lies at one end.
 pub(crate) struct End {
@@ -62,7 +64,9 @@ pub(crate) struct Ends {
 impl Ends {
     /// Ends that are connected for a service, of which the near one has such a link and the far one none.
     pub(crate) fn connected(service: Service, link: &str) -> Self {
-        let (near, far) = (End::open(), End::open());
+        let (mut near, far) = (End::open(), End::open());
+        let pattern: Vec<u8> = (0..REGION_BYTES).map(|i| (i % 251) as u8 + 1).collect();
+        near.region.write(0, &pattern).unwrap();
         near.context.set_link(Some(&link.parse().unwrap())).unwrap();
         let options = QueuePairOptions {
             service,
@@ -94,12 +98,19 @@ impl Ends {
         self.far_qp.post_receive(&mut ReceiveRequest::new(0, vec![element])).unwrap();
     }
 
-    pub(crate) fn post(&mut self, request: SendRequest) {
+    /// Where the far end finds the payload of a send.
+    pub(crate) fn received_at(&self) -> usize {
+        if self.service == Service::Ud { RECEIVED + GRH_BYTES } else { RECEIVED }
+    }
+
+    /// Posts a request for a completion; what the CPU has taken of it can be changed.
+    pub(crate) fn post(&mut self, request: SendRequest) -> SendRequest {
         let mut request = request.signaled(true);
         if self.service == Service::Ud {
             request = request.to(&self.handle, self.far_qp.number(), QKEY);
         }
         self.qp.post_send(&mut request).unwrap();
+        request
     }
 
     /// Polls at the near end until it has so many completions, each with the time from `start` on.
