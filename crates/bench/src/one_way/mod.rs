@@ -8,6 +8,8 @@
 mod merge;
 mod run;
 mod stamped;
+#[cfg(test)]
+mod tests;
 
 pub use merge::{Merged, merge};
 pub(crate) use run::run;
