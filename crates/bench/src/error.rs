@@ -111,7 +111,7 @@ pub enum Error {
     #[error("{place}: the plan asks for {points} points, more than {max}: shorten an axis or split the plan")]
     TooManyPoints { place: String, points: u64, max: u64 },
 
-    // Figures and the numbers beside them.
+    // Figures, findings and the numbers beside them.
     #[error("{place}: the figure {title:?} cannot be read: {reason}")]
     BadFigure { place: String, title: String, reason: String },
     #[error("{place}: the figure {title:?} shows an unknown experiment {name:?}{hint}")]
@@ -120,6 +120,8 @@ pub enum Error {
     FigureAxis { place: String, title: String, name: String, hint: String },
     #[error("{place}: the figure {title:?} shows an unknown quantity {name:?}{hint}")]
     FigureQuantity { place: String, title: String, name: String, hint: String },
+    #[error("{place}: the finding {claim:?} cannot be asked for: {reason}")]
+    BadFinding { place: String, claim: String, reason: String },
     #[error("{place}: cannot read the reference {file:?} of the figure {title:?}: {reason}")]
     ReferenceRead { place: String, file: String, title: String, reason: String },
     #[error(

@@ -6,7 +6,7 @@
 //! * [`step`]: whether the level of a series shifted while it was taken;
 //! * [`units`]: sizes, ranges, durations and rates as people write and read them;
 //! * [`environment`]: the machine, read from its files;
-//! * [`figure`] and [`record`]: what is stored; [`schema`]: the same as JSON Schema; [`store`]: how it is stored.
+//! * [`figure`], [`finding`] and [`record`]: what is stored; [`schema`]: the same as JSON Schema; [`store`]: how it is stored.
 //!
 //! Functions return [`Error`] for what a user, a file or the system can cause and panic only for what a defect of
 //! this program causes.
@@ -15,6 +15,7 @@ pub mod clock;
 pub mod environment;
 mod error;
 pub mod figure;
+pub mod finding;
 pub mod record;
 pub mod samples;
 pub mod schema;

@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::figure::Figure;
+use crate::finding::Finding;
 
 /// Version of the record that this program writes.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -61,6 +62,9 @@ pub struct Run {
     /// The figures of the plan, with the published numbers filled in.
     #[serde(default)]
     pub figures: Vec<Figure>,
+    /// What a paper found, with what it takes for this run to show it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub findings: Vec<Finding>,
     /// The device that was measured, as each rank's provider describes it.
     #[serde(default)]
     pub devices: Vec<Device>,

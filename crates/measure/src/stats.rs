@@ -8,6 +8,7 @@
 //!   microseconds, so that any below 1 us count as 0, and drops the two largest samples first).
 //! * The interval of the median is from order statistics ([`MedianInterval`]).
 //! * Spread from run to run is another thing than spread within a run: [`spread`].
+//! * What several medians make together, with its error: [`shape`].
 
 use std::collections::BTreeMap;
 
@@ -16,6 +17,7 @@ use crate::samples::Distribution;
 
 mod interval;
 mod moments;
+pub mod shape;
 #[cfg(test)]
 mod tests;
 mod wide;

@@ -54,6 +54,7 @@ impl Output {
             plan: resolved.plan.clone(),
             points_planned: resolved.points.len() as u64,
             figures: resolved.figures.clone(),
+            findings: resolved.findings.clone(),
             devices: Vec::new(),
             environments: Vec::new(),
             overheads: Vec::new(),

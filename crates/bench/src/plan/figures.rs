@@ -1,10 +1,9 @@
 //! The figures of a plan: that they show what is measured, and the published numbers beside it.
 
 use measure::figure::{Figure, FigureKind, ReferenceTable, Unit};
-use measure::record::{Latency, Throughput};
 
-use super::names::{hint_or_all, names_of};
-use super::{Axis, Base, Plan, bundled, settings};
+use super::names::hint_or_all;
+use super::{Axis, Base, Plan, bundled, quantities, settings};
 use crate::Error;
 
 /// The plan's figures, checked, with their references filled in.
@@ -75,27 +74,12 @@ impl Shown<'_> {
         Err(Error::BadFigure { place: self.place.to_owned(), title: self.figure.title.clone(), reason })
     }
 
-    /// `counters.` and `calibration.` are open-ended; the statistics are not.
     fn check_quantity(&self, name: &str) -> Result<(), Error> {
-        let (group, _) = name.split_once('.').unwrap_or((name, ""));
-        let paths = |group: &str, fields: &[&str]| -> Vec<String> {
-            fields.iter().map(|field| format!("{group}.{field}")).collect()
-        };
-        let known = match group {
-            "calibration" | "counters" => return Ok(()),
-            "throughput" | "throughput_total" => paths(group, names_of::<Throughput>()),
-            _ => [paths("latency", names_of::<Latency>()), paths("throughput", names_of::<Throughput>())]
-                .concat(),
-        };
-        if known.iter().any(|path| path == name) {
-            return Ok(());
-        }
-        let known: Vec<&str> = known.iter().map(String::as_str).collect();
-        Err(Error::FigureQuantity {
+        quantities::check(name).map_err(|hint| Error::FigureQuantity {
             place: self.place.to_owned(),
             title: self.figure.title.clone(),
             name: name.to_owned(),
-            hint: hint_or_all(name, &known),
+            hint,
         })
     }
 

@@ -42,6 +42,82 @@
 //! series = ["service"]
 //! ```
 //!
+//! A finding of a paper is a claim that the report answers with the run's own numbers. Each kind makes one figure, with a
+//! 95 % interval, of the points of its experiments; the claim is shown if the whole interval lies in `holds`. `of`,
+//! `against` and `order` pick points by their axes, and by two keys more: `experiment` and `quantity`.
+//!
+//! ```toml
+//! [[finding]]                          # of relative to against, in percent or (no %) as a ratio
+//! kind = "change"
+//! claim = "Unreliable connections are faster"
+//! published = "1269 to 1251 ns"        # optional, as is the next
+//! source = "Potter 2018, busy polling"
+//! experiments = ["latency"]
+//! quantity = "latency.p50_ns"          # this is the default
+//! of = { service = "UC" }
+//! against = { service = "RC" }
+//! each = ["size_bytes"]                # a verdict for each value
+//! holds = "< 0 %"                      # or "<= 0.9", "> 5", "-5 % .. 5 %", "< -200 ns"
+//!
+//! [[finding]]                          # the number itself; shares in percent, times in ns or us
+//! kind = "value"
+//! claim = "Few messages take longer than 10 us"
+//! experiments = ["latency"]
+//! quantity = "latency.share_above.10000"
+//! where = { size_bytes = 4 }
+//! each = ["service"]
+//! holds = "< 1 %"
+//!
+//! [[finding]]                          # the largest over x relative to the least
+//! kind = "flat"
+//! claim = "Constant up to 256 B"
+//! experiments = ["latency"]
+//! each = ["service"]
+//! x = "size_bytes"
+//! from = 8                             # optional, as is to
+//! to = 256
+//! holds = "< 10 %"
+//!
+//! [[finding]]                          # the largest of the steps between neighbours
+//! kind = "step"
+//! claim = "There is a steep step from 128 to 256 B"
+//! experiments = ["latency"]
+//! each = ["service"]
+//! x = "size_bytes"
+//! to = 1024
+//! between = [128, 256]
+//! holds = "> 20 %"
+//!
+//! [[finding]]                          # the first x at which of exceeds against
+//! kind = "crossover"
+//! claim = "From 256 B on UC takes longer than RC"
+//! experiments = ["latency"]
+//! of = { service = "UC" }
+//! against = { service = "RC" }
+//! x = "size_bytes"
+//! holds = "<= 256"
+//!
+//! [[finding]]                          # the share of the x at which these rise
+//! kind = "order"
+//! claim = "UC is faster than RC at every size"
+//! experiments = ["latency"]
+//! order = [{ service = "UC" }, { service = "RC" }]
+//! x = "size_bytes"                     # optional: without it there is one row
+//! holds = ">= 90 %"
+//!
+//! [[finding]]                          # the median over x from `at` on relative to that before
+//! kind = "falls"
+//! claim = "From the MTU on latencies vary less"
+//! experiments = ["latency"]
+//! quantity = "latency.spread_ns"       # p90 - p10
+//! each = ["service"]
+//! x = "size_bytes"
+//! from = 512
+//! to = 32768
+//! at = 4096
+//! holds = "< 0 %"
+//! ```
+//!
 //! Everything but `name`, `title` and an experiment with `name` and `pattern` has a default: `plan/defaults.rs`.
 
 mod axis;
@@ -49,9 +125,11 @@ mod bundled;
 mod check;
 mod defaults;
 mod figures;
+mod findings;
 mod names;
 mod one_way;
 mod overrides;
+mod quantities;
 mod read;
 mod resolve;
 mod settings;
@@ -62,6 +140,7 @@ mod text;
 use std::path::{Path, PathBuf};
 
 use measure::figure::Figure;
+use measure::finding::Finding;
 
 pub use axis::Axis;
 pub use bundled::{Bundled, bundled};
@@ -86,10 +165,14 @@ pub struct Plan {
     pub experiments: Vec<Experiment>,
     /// What is shown, in order.
     pub figures: Vec<Figure>,
+    /// What a paper found, in order.
+    pub findings: Vec<Finding>,
     /// Where the plan was read from, in words for errors.
     origin: String,
     /// Where each figure stands, in the order of `figures`; shorter where figures were added in code.
     figure_places: Vec<String>,
+    /// Where each finding stands, as `figure_places`.
+    finding_places: Vec<String>,
     /// What the files of references are relative to.
     base: Base,
 }
@@ -119,8 +202,10 @@ impl Plan {
             seed: None,
             experiments: Vec::new(),
             figures: Vec::new(),
+            findings: Vec::new(),
             origin: settings::IN_CODE.to_owned(),
             figure_places: Vec::new(),
+            finding_places: Vec::new(),
             base: Base::Directory(PathBuf::from(".")),
         }
     }

@@ -1,6 +1,7 @@
 //! From the tree of a TOML text to a [`Plan`]: what each key may be, and what is missing.
 
 use measure::figure::{Figure, Reference};
+use measure::finding::Finding;
 use serde_json::Value;
 
 use super::names::{hint_or_all, names_of};
@@ -33,6 +34,14 @@ pub(super) fn plan(text: &str, origin: &str, base: Base) -> Result<Plan, Error> 
                 plan.figure_places = tables.iter().map(|(place, _)| place.clone()).collect();
             }
             ("figure", _) => return Err(wrong_type(entry, table, "given as [[figure]]")),
+            ("finding", Node::Tables(tables)) => {
+                plan.findings = tables
+                    .iter()
+                    .map(|(place, entries)| finding(place, entries))
+                    .collect::<Result<_, _>>()?;
+                plan.finding_places = tables.iter().map(|(place, _)| place.clone()).collect();
+            }
+            ("finding", _) => return Err(wrong_type(entry, table, "given as [[finding]]")),
             _ => return Err(unknown_key(entry, table, &PLAN_KEYS)),
         }
     }
@@ -124,6 +133,19 @@ fn figure(place: &str, entries: &[Entry]) -> Result<Figure, Error> {
     })
 }
 
+fn finding(place: &str, entries: &[Entry]) -> Result<Finding, Error> {
+    let known = names_of::<Finding>();
+    if let Some(entry) = entries.iter().find(|entry| !known.contains(&entry.key.as_str())) {
+        return Err(unknown_key(entry, "[[finding]]", known));
+    }
+    let json = Node::Table(entries.to_vec()).to_json();
+    let claim = json.get("claim").and_then(Value::as_str).unwrap_or_default().to_owned();
+    serde_json::from_value(json).map_err(|err| {
+        let reason = err.to_string().replace('`', "\"");
+        Error::BadFinding { place: place.to_owned(), claim, reason }
+    })
+}
+
 fn string(entry: &Entry, table: &str) -> Result<String, Error> {
     match &entry.node {
         Node::Leaf(Value::String(text)) => Ok(text.clone()),
@@ -151,5 +173,5 @@ fn require(entries: &[Entry], key: &str, place: &str, table: &str, example: &str
     })
 }
 
-const PLAN_KEYS: [&str; 6] = ["about", "experiment", "figure", "name", "seed", "title"];
+const PLAN_KEYS: [&str; 7] = ["about", "experiment", "figure", "finding", "name", "seed", "title"];
 const EXPERIMENT_KEYS: [&str; 4] = ["axes", "name", "pattern", "quick"];

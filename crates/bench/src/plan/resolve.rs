@@ -5,6 +5,7 @@
 //! axes as they are written, the size innermost.
 
 use measure::figure::Figure;
+use measure::finding::Finding;
 use measure::record::Axes;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -12,7 +13,7 @@ use verbs::{LinkModel, LinkRate};
 
 use super::axis::{NO_LINK, SAME};
 use super::defaults::Filled;
-use super::{Plan, check, figures, overrides};
+use super::{Plan, check, figures, findings, overrides};
 use crate::Error;
 use crate::point::{Memory, PointSpec, Poll, QueuePoll, Setup, Stamp};
 
@@ -38,6 +39,8 @@ pub struct Resolved {
     pub plan: Value,
     /// Figures with the published numbers filled in.
     pub figures: Vec<Figure>,
+    /// Findings to be answered.
+    pub findings: Vec<Finding>,
     /// What is measured, in order.
     pub points: Vec<PointSpec>,
 }
@@ -57,6 +60,9 @@ pub fn resolve(plan: &Plan, options: &Options) -> Result<Resolved, Error> {
     for filled in &experiments {
         expand(filled, &mut points);
     }
+    // A shortened plan may lack what a finding asks for; then the report says so.
+    let is_whole = !options.quick && options.set.is_empty();
+    findings::check(plan, is_whole.then_some(&points))?;
     let plan_json = json!({
         "name": plan.name,
         "title": plan.title,
@@ -71,6 +77,7 @@ pub fn resolve(plan: &Plan, options: &Options) -> Result<Resolved, Error> {
         about: plan.about.clone(),
         plan: plan_json,
         figures,
+        findings: plan.findings.clone(),
         points,
     })
 }

@@ -587,16 +587,12 @@ fn flags_build_the_same_plan() {
 
 #[test]
 fn the_documented_plan_is_a_plan() {
-    let documented = include_str!("mod.rs").split("//! ```").find(|block| block.starts_with("toml")).unwrap();
-    let text: String = documented
-        .lines()
-        .skip(1)
-        .map(|line| line.trim_start_matches("//!").trim_start())
-        .fold(String::new(), |mut text, line| {
-            text.push_str(line);
-            text.push('\n');
-            text
-        });
+    let blocks = include_str!("mod.rs").split("//! ```").filter(|block| block.starts_with("toml"));
+    let lines = blocks.flat_map(|block| block.lines().skip(1));
+    let text: String =
+        lines.map(|line| format!("{}\n", line.trim_start_matches("//!").trim_start())).collect();
+    let kinds: Vec<_> = parse(&text).unwrap().findings.iter().map(|finding| finding.kind.name()).collect();
+    assert_eq!(kinds, ["change", "value", "flat", "step", "crossover", "order", "falls"]);
     assert_eq!(resolved(&text, &[], false).unwrap().points.len(), 3 * 2 * 22);
     assert_eq!(resolved(&text, &[], true).unwrap().points.len(), 3 * 2 * 2);
 }

@@ -26,6 +26,7 @@ fn a_run() -> Run {
         plan: json!({"seed": 1}),
         points_planned: 3,
         figures: Vec::new(),
+        findings: Vec::new(),
         devices: Vec::new(),
         environments: Vec::new(),
         overheads: Vec::new(),

@@ -1,0 +1,197 @@
+//! Figures made of several medians, each with its 95 % interval: ratios, and shapes of a series over x.
+//!
+//! The interval of a figure that is made of others reaches from the least to the largest value that the figure takes while
+//! each of them stays inside its own: it is wider than a 95 % interval has to be, never narrower.
+
+use super::MedianInterval;
+
+/// A number, and between which numbers it may as well lie.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Estimate {
+    /// The number.
+    pub value: f64,
+    /// Lower end of its interval.
+    pub low: f64,
+    /// Upper end of its interval.
+    pub high: f64,
+}
+
+/// One number of a series.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct At {
+    /// Where.
+    pub x: f64,
+    /// The number there.
+    pub y: Estimate,
+}
+
+/// From one x to the next.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Step {
+    /// The smaller x.
+    pub from: f64,
+    /// The larger x.
+    pub to: f64,
+    /// The number at the larger x divided by that at the smaller.
+    pub ratio: Estimate,
+}
+
+/// Where one series comes to exceed another.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Crossover {
+    /// Here, having been below or equal before.
+    At(f64),
+    /// It exceeds it at the first x already.
+    FromTheStart,
+    /// Nowhere by more than their errors.
+    Never,
+}
+
+impl Estimate {
+    /// A number without an error that is known.
+    pub fn exact(value: f64) -> Self {
+        Self { value, low: value, high: value }
+    }
+
+    /// The number of a point from those of its repetitions: their median (of an even number, the mean of the middle two).
+    /// From 6 repetitions on its interval is that of a median from order statistics, so that the spread from run to run
+    /// counts and nothing else; below, it reaches over the intervals of all of them. `None` without any.
+    pub fn of_runs(runs: &[Self]) -> Option<Self> {
+        let values = sorted(runs.iter().map(|run| run.value));
+        let value = middle(&values)?;
+        if let Some(ranks) = MedianInterval::of(values.len() as u64) {
+            return Some(Self {
+                value,
+                low: values[ranks.low as usize - 1],
+                high: values[ranks.high as usize - 1],
+            });
+        }
+        let low = runs.iter().map(|run| run.low).fold(f64::INFINITY, f64::min);
+        let high = runs.iter().map(|run| run.high).fold(f64::NEG_INFINITY, f64::max);
+        Some(Self { value, low, high })
+    }
+
+    /// This divided by another, both at least zero (as latencies and shares are): infinite where the other is zero, and `None`
+    /// where both are.
+    pub fn over(self, other: Self) -> Option<Self> {
+        let ratio = |above: f64, below: f64| if below > 0.0 { above / below } else { f64::INFINITY };
+        (self.value > 0.0 || other.value > 0.0).then(|| Self {
+            value: ratio(self.value, other.value),
+            low: if other.high > 0.0 { self.low / other.high } else { f64::INFINITY },
+            high: ratio(self.high, other.low),
+        })
+    }
+
+    /// This less another.
+    pub fn minus(self, other: Self) -> Self {
+        Self { value: self.value - other.value, low: self.low - other.high, high: self.high - other.low }
+    }
+
+    /// The same in another unit, by a function that rises.
+    pub fn map(self, rising: impl Fn(f64) -> f64) -> Self {
+        Self { value: rising(self.value), low: rising(self.low), high: rising(self.high) }
+    }
+
+    /// Whether it is above another wherever both may lie.
+    pub fn is_surely_above(self, other: Self) -> bool {
+        self.low > other.high
+    }
+}
+
+/// The largest number of a series divided by its least: 1 for a flat one. `None` for fewer than two, or where one may be
+/// zero.
+pub fn flatness(series: &[At]) -> Option<Estimate> {
+    if series.len() < 2 || series.iter().any(|at| at.y.low <= 0.0) {
+        return None;
+    }
+    let least = |of: fn(&Estimate) -> f64| series.iter().map(|at| of(&at.y)).fold(f64::INFINITY, f64::min);
+    let largest =
+        |of: fn(&Estimate) -> f64| series.iter().map(|at| of(&at.y)).fold(f64::NEG_INFINITY, f64::max);
+    Some(Estimate {
+        value: largest(|y| y.value) / least(|y| y.value),
+        // One level may fit all of them; a ratio of the largest to the least is never below 1.
+        low: (largest(|y| y.low) / least(|y| y.high)).max(1.0),
+        high: largest(|y| y.high) / least(|y| y.low),
+    })
+}
+
+/// The steps of a series in rising order of x; those from zero to zero are left out.
+pub fn steps(series: &[At]) -> Vec<Step> {
+    let step = |pair: &[At]| Some(Step { from: pair[0].x, to: pair[1].x, ratio: pair[1].y.over(pair[0].y)? });
+    series.windows(2).filter_map(step).collect()
+}
+
+/// The step with the largest ratio; of equal ones the first.
+pub fn largest_step(series: &[At]) -> Option<Step> {
+    steps(series)
+        .into_iter()
+        .reduce(|best, step| if step.ratio.value > best.ratio.value { step } else { best })
+}
+
+/// The first x at which one series exceeds another by more than their errors. Only x that both have count.
+pub fn crossover(of: &[At], against: &[At]) -> Crossover {
+    let mut was_below = false;
+    for at in of {
+        let Some(other) = against.iter().find(|other| other.x == at.x) else { continue };
+        if at.y.is_surely_above(other.y) {
+            return if was_below { Crossover::At(at.x) } else { Crossover::FromTheStart };
+        }
+        was_below = true;
+    }
+    Crossover::Never
+}
+
+/// The share of the rows whose numbers rise from first to last. The interval reaches from the rows that surely do to those that do
+/// not surely fall anywhere. `None` without a row.
+pub fn ordered(rows: &[Vec<Estimate>]) -> Option<Estimate> {
+    let share = |holds: fn(Estimate, Estimate) -> bool| {
+        let rising = rows.iter().filter(|row| row.windows(2).all(|pair| holds(pair[0], pair[1])));
+        rising.count() as f64 / rows.len() as f64
+    };
+    (!rows.is_empty()).then(|| Estimate {
+        value: share(|a, b| a.value < b.value),
+        low: share(|a, b| b.is_surely_above(a)),
+        high: share(|a, b| !a.is_surely_above(b)),
+    })
+}
+
+/// The median of the numbers from an x on, divided by the median of those before it; `None` where there is none on one side.
+pub fn fall(series: &[At], at: f64) -> Option<Estimate> {
+    let side = |after: bool| {
+        let here: Vec<Estimate> =
+            series.iter().filter(|known| (known.x >= at) == after).map(|known| known.y).collect();
+        let of = |part: fn(&Estimate) -> f64| middle(&sorted(here.iter().map(part)));
+        Some(Estimate { value: of(|y| y.value)?, low: of(|y| y.low)?, high: of(|y| y.high)? })
+    };
+    side(true)?.over(side(false)?)
+}
+
+/// 95 % interval of a share that was seen in `count` messages (Wilson 1927, Journal of the American Statistical Association
+/// 22, 209-212). Like the interval of a median it is for independent messages, hence within this run only.
+pub fn share(seen: f64, count: u64) -> Estimate {
+    if count == 0 {
+        return Estimate { value: seen, low: 0.0, high: 1.0 };
+    }
+    let (n, z2) = (count as f64, NORMAL_97_5 * NORMAL_97_5);
+    let centre = (seen + z2 / (2.0 * n)) / (1.0 + z2 / n);
+    let half = NORMAL_97_5 / (1.0 + z2 / n) * (seen * (1.0 - seen) / n + z2 / (4.0 * n * n)).sqrt();
+    Estimate { value: seen, low: (centre - half).clamp(0.0, seen), high: (centre + half).clamp(seen, 1.0) }
+}
+
+fn sorted(values: impl Iterator<Item = f64>) -> Vec<f64> {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_unstable_by(f64::total_cmp);
+    values
+}
+
+/// The middle of sorted values; of an even number, the mean of the middle two.
+fn middle(sorted: &[f64]) -> Option<f64> {
+    let upper = *sorted.get(sorted.len() / 2)?;
+    Some(if sorted.len() % 2 == 1 { upper } else { f64::midpoint(sorted[sorted.len() / 2 - 1], upper) })
+}
+
+/// The 97.5 % quantile of the standard normal distribution.
+const NORMAL_97_5: f64 = 1.959_963_984_540_054;
+
+#[cfg(test)]
+mod tests;
