@@ -16,9 +16,9 @@ use crate::stdout;
 /// Writes the report of a run again, or prints its tables.
 pub(crate) fn write(arguments: &ReportArguments) -> anyhow::Result<ExitCode> {
     if arguments.text {
-        let (_, points) = RunReader::open(&arguments.run)?.into_parts();
+        let (run, points) = RunReader::open(&arguments.run)?.into_parts();
         let tables = report::terminal::tables(&points, Unit::GbPerS)?;
-        stdout::print(&tables)?;
+        stdout::print(&(tables + &report::terminal::findings(&run.findings, &points)))?;
         return Ok(ExitCode::SUCCESS);
     }
     let default = || arguments.run.join("report.html");

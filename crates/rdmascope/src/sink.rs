@@ -26,6 +26,8 @@ pub(crate) struct Output {
     tables: Stream,
     progress: ProgressBar,
     points: u64,
+    /// The points that the plan's findings are asked of; none for a plan without findings.
+    asked: Vec<Point>,
     /// Why nothing is printed any more, although the run goes on for its record.
     unprinted: Option<io::Error>,
 }
@@ -62,13 +64,15 @@ impl Output {
         };
         let writer = job.out.as_ref().map(|out| RunWriter::create(out, &run)).transpose()?;
         let tables = Stream::new(job.bandwidth)?;
-        Ok(Self { progress: progress(run.points_planned), run, writer, tables, points: 0, unprinted: None })
+        let progress = progress(run.points_planned);
+        Ok(Self { progress, run, writer, tables, points: 0, asked: Vec::new(), unprinted: None })
     }
 
     /// Ends the tables and the record.
     pub(crate) fn end(mut self) -> anyhow::Result<Ended> {
         self.progress.finish_and_clear();
         let rest = std::mem::replace(&mut self.tables, Stream::new(Unit::GbPerS)?).finish();
+        let rest = rest + &report::terminal::findings(&self.run.findings, &self.asked);
         let printed = self.print(&rest);
         let directory = self.writer.take().map(|writer| self.close(writer)).transpose()?.flatten();
         printed?;
@@ -151,6 +155,9 @@ impl Sink for Output {
         self.keep(&mut point, samples)?;
         self.points += 1;
         let lines = self.tables.line(&point);
+        if !self.run.findings.is_empty() {
+            self.asked.push(without_distributions(point));
+        }
         self.progress.inc(1);
         Ok(self.print(&lines)?)
     }
@@ -168,6 +175,13 @@ impl Sink for Output {
         self.say(&format!("rdmascope: warning: {text}"));
         self.run.warnings.push(text.to_owned());
     }
+}
+
+/// A point without what is large: findings ask for its statistics only.
+fn without_distributions(mut point: Point) -> Point {
+    point.ends.iter_mut().for_each(|end| end.histogram = None);
+    point.kinds.iter_mut().for_each(|timed| timed.histogram = None);
+    point
 }
 
 fn now() -> String {

@@ -5,10 +5,12 @@
 //! * [`html`]: the report, a single file;
 //! * [`link`]: signal and data rates of InfiniBand links;
 //! * `grid`: the cells of a figure, its repetitions and its published numbers (used by tables and charts alike);
+//! * `findings`: whether the run shows what a paper found;
 //! * `bins`: histograms of at most 200 bins from raw samples or recorded buckets.
 
 mod bins;
 mod error;
+mod findings;
 mod grid;
 pub mod html;
 pub mod link;

@@ -63,10 +63,14 @@ pub(crate) fn base(label: &str) -> &'static str {
     }
 }
 
-/// Decimals with which the smallest of the numbers that are not zero keeps three significant digits: 2 or 3.
+/// Decimals with which the smallest of the numbers that are not zero keeps three significant digits: 2 to 4.
 pub(crate) fn digits(values: impl Iterator<Item = f64>) -> usize {
     let smallest = values.map(f64::abs).filter(|v| *v > 0.0).fold(f64::INFINITY, f64::min);
-    if smallest < 1.0 { 3 } else { 2 }
+    match smallest {
+        s if s < 0.1 => 4,
+        s if s < 1.0 => 3,
+        _ => 2,
+    }
 }
 
 /// A number of bytes as people say it: `4 B`, `32 KiB`, `8 MiB`.
@@ -75,6 +79,16 @@ pub(crate) fn size(bytes: u64) -> String {
         .into_iter()
         .find(|(_, shift)| bytes >= 1 << shift && bytes.is_multiple_of(1 << shift))
         .map_or_else(|| format!("{bytes} B"), |(unit, shift)| format!("{} {unit}", bytes >> shift))
+}
+
+/// A number of messages in groups of three digits.
+pub(crate) fn grouped(count: u64) -> String {
+    let digits = count.to_string();
+    let cut = |(index, digit): (usize, char)| {
+        let comma = index > 0 && (digits.len() - index).is_multiple_of(3);
+        comma.then_some(',').into_iter().chain([digit])
+    };
+    digits.chars().enumerate().flat_map(cut).collect()
 }
 
 /// A time in ns, in the unit that suits it.
@@ -107,6 +121,7 @@ enum Quantity {
     Bandwidth,
     MessageRate,
     Number,
+    Share,
     Time,
 }
 
@@ -116,6 +131,7 @@ impl Quantity {
             p if p.ends_with("bytes_per_s") => Self::Bandwidth,
             p if p.ends_with("messages_per_s") => Self::MessageRate,
             p if p.ends_with("_ns") => Self::Time,
+            p if p.ends_with("_share") || p.contains("share_above.") => Self::Share,
             _ => Self::Number,
         }
     }
@@ -129,13 +145,14 @@ impl Quantity {
     }
 
     fn raw(self) -> Scale {
-        let label = match self {
-            Self::Bandwidth => "B/s",
-            Self::MessageRate => "messages/s",
-            Self::Number => "",
-            Self::Time => "ns",
+        let (label, one) = match self {
+            Self::Bandwidth => ("B/s", 1.0),
+            Self::MessageRate => ("messages/s", 1.0),
+            Self::Number => ("", 1.0),
+            Self::Share => ("%", 0.01),
+            Self::Time => ("ns", 1.0),
         };
-        Scale { label, one: 1.0 }
+        Scale { label, one }
     }
 
     fn name(self) -> &'static str {
@@ -143,6 +160,7 @@ impl Quantity {
             Self::Bandwidth => "bandwidth",
             Self::MessageRate => "message rate",
             Self::Number => "plain number",
+            Self::Share => "share",
             Self::Time => "time",
         }
     }
@@ -151,7 +169,7 @@ impl Quantity {
         match self {
             Self::Bandwidth => "Gb/s, MB/s or MiB/s",
             Self::MessageRate => "Mmsg/s",
-            Self::Number => "no unit",
+            Self::Number | Self::Share => "no unit",
             Self::Time => "ns or us",
         }
     }
@@ -197,5 +215,8 @@ mod tests {
     fn digits_keep_small_numbers_readable() {
         assert_eq!(digits([0.82, 1428.55].into_iter()), 3);
         assert_eq!(digits([1.04, 0.0].into_iter()), 2);
+        assert_eq!(digits([0.0125].into_iter()), 4);
+        let counts = [0, 999, 1000, 27_300, 1_234_567].map(grouped);
+        assert_eq!(counts, ["0", "999", "1,000", "27,300", "1,234,567"]);
     }
 }

@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 
 use measure::record::{Latency, LatencyKind, Point};
+use measure::stats::shape::{self, Estimate};
 use serde_json::Value;
 
 /// A value of an axis in print: strings without quotes.
@@ -21,15 +22,20 @@ pub(crate) fn order(a: &Value, b: &Value) -> Ordering {
     }
 }
 
-/// The number at a path into a point, e.g. `latency.p50_ns`, `counters.rnr_waits` or `ends.1.latency.p99_ns`.
+/// The number at a path into a point, e.g. `latency.p50_ns`, `one_way.share_above.10000`, `cpu.1.user_ns`,
+/// `counters.rnr_waits` or `ends.1.latency.p99_ns`.
 pub(crate) fn number(point: &Point, path: &str) -> Option<f64> {
+    if let Some((latency, field)) = latency_and_field(point, path) {
+        return statistic(latency, field);
+    }
     let (head, rest) = path.split_once('.').unwrap_or((path, ""));
     let root = match head {
-        "latency" => serde_json::to_value(point.latency.as_ref()?),
         "throughput" => serde_json::to_value(point.throughput.as_ref()?),
         "throughput_total" => serde_json::to_value(point.throughput_total.as_ref()?),
         "counters" => return point.counters.get(rest).map(|n| *n as f64),
         "calibration" => serde_json::to_value(point.calibration.as_ref()?),
+        "completed_first_share" => return point.one_way.as_ref()?.completed_first_share,
+        "cpu" => return cpu_number(point, rest),
         "ends" => return end_number(point, rest),
         "wall_ns" => return Some(point.wall_ns as f64),
         _ => return None,
@@ -39,11 +45,66 @@ pub(crate) fn number(point: &Point, path: &str) -> Option<f64> {
 
 /// The latency that a path leads into.
 pub(crate) fn latency<'a>(point: &'a Point, path: &str) -> Option<&'a Latency> {
-    match path.split('.').collect::<Vec<_>>()[..] {
-        ["latency", ..] => point.latency.as_ref(),
-        ["ends", index, "latency", ..] => point.ends.get(index.parse::<usize>().ok()?)?.latency.as_ref(),
-        _ => None,
+    latency_and_field(point, path).map(|(latency, _)| latency)
+}
+
+/// The number at a path with its 95 % interval, and the number of samples that it was made of. The interval of a median stands
+/// in the record, that of a share follows from the count; other numbers have none within a run.
+pub(crate) fn estimate(point: &Point, path: &str) -> Option<(Estimate, Option<u64>)> {
+    let value = number(point, path)?;
+    if path == "completed_first_share" {
+        let of = latency(point, "completion.count").or(point.latency.as_ref());
+        let count = of.map(|latency| latency.count);
+        return Some((shape::share(value, count.unwrap_or_default()), count));
     }
+    let Some((latency, field)) = latency_and_field(point, path) else {
+        return Some((Estimate::exact(value), None));
+    };
+    let estimate = match (field, latency.p50_ci95_ns) {
+        ("p50_ns", Some([low, high])) => Estimate { value, low: low as f64, high: high as f64 },
+        (field, _) if field.starts_with("share_above.") => shape::share(value, latency.count),
+        _ => Estimate::exact(value),
+    };
+    // Of a histogram, every number that is a time is known to within a bucket.
+    let blur = latency.resolution.filter(|_| field.ends_with("_ns")).unwrap_or_default();
+    let blurred =
+        Estimate { low: estimate.low * (1.0 - blur), high: estimate.high * (1.0 + blur), ..estimate };
+    Some((blurred, Some(latency.count)))
+}
+
+/// The latency that a path leads into, and what of it: the headline, a kind, those of the first messages, one end's.
+fn latency_and_field<'a, 'p>(point: &'a Point, path: &'p str) -> Option<(&'a Latency, &'p str)> {
+    let (head, rest) = path.split_once('.')?;
+    let one_way = point.one_way.as_ref();
+    match head {
+        "latency" => Some((point.latency.as_ref()?, rest)),
+        "first" => Some((one_way?.first.as_ref()?, rest)),
+        "with_first" => Some((one_way?.with_first.as_ref()?, rest)),
+        "ends" => {
+            let (index, rest) = rest.split_once('.')?;
+            let end = point.ends.get(index.parse::<usize>().ok()?)?;
+            Some((end.latency.as_ref()?, rest.strip_prefix("latency.")?))
+        }
+        kind => {
+            let kinds = point.kinds.iter().map(|timed| &timed.latency).chain(&point.latency);
+            kinds.into_iter().find(|latency| latency.kind.name() == kind).map(|latency| (latency, rest))
+        }
+    }
+}
+
+/// A number of a latency. The spread is what the middle 80 % of the messages lie within.
+fn statistic(latency: &Latency, field: &str) -> Option<f64> {
+    if field == "spread_ns" {
+        return Some(latency.p90_ns as f64 - latency.p10_ns as f64);
+    }
+    walk(&serde_json::to_value(latency).ok()?, field)
+}
+
+fn cpu_number(point: &Point, path: &str) -> Option<f64> {
+    let (rank, field) = path.split_once('.')?;
+    let rank = rank.parse::<u32>().ok()?;
+    let cpu = point.ends.iter().find(|end| end.rank == rank)?.cpu?;
+    walk(&serde_json::to_value(cpu).ok()?, field)
 }
 
 /// What a kind of latency is, in words.
@@ -61,13 +122,7 @@ pub(crate) fn kind_meaning(kind: LatencyKind) -> &'static str {
 fn end_number(point: &Point, path: &str) -> Option<f64> {
     let (index, rest) = path.split_once('.')?;
     let end = point.ends.get(index.parse::<usize>().ok()?)?;
-    let (head, rest) = rest.split_once('.')?;
-    let root = match head {
-        "latency" => serde_json::to_value(end.latency.as_ref()?),
-        "throughput" => serde_json::to_value(end.throughput.as_ref()?),
-        _ => return None,
-    };
-    walk(&root.ok()?, rest)
+    walk(&serde_json::to_value(end.throughput.as_ref()?).ok()?, rest.strip_prefix("throughput.")?)
 }
 
 /// Follows a path by keys; a key may hold dots itself, as thresholds of `share_above` could.

@@ -104,3 +104,33 @@ fn the_same_record_gives_the_same_bytes() {
     let run = Run { figures: vec![figure()], ..run() };
     assert_eq!(rendered(&run, &points()), rendered(&run, &points()));
 }
+
+#[test]
+fn findings_stand_before_the_figures_with_their_verdicts() {
+    let finding = |json: serde_json::Value| serde_json::from_value(json).unwrap();
+    let findings = vec![
+        finding(json!({
+            "kind": "value", "claim": "Below <1> us", "published": "0.82 us", "source": "A paper", "experiments": ["e"],
+            "each": ["signal_rate"], "holds": "< 1 us", "where": {"size_bytes": 4},
+        })),
+        finding(
+            json!({"kind": "value", "claim": "Slow", "experiments": ["e"], "where": {"signal_rate": "FDR"}, "holds": "> 5 us"}),
+        ),
+    ];
+    let page = rendered(&Run { figures: vec![figure()], findings, ..run() }, &points());
+    let table = page.split("<table class=\"findings\">").nth(1).unwrap().split("</table>").next().unwrap();
+    assert!(page.find("id=\"findings\"") < page.find("id=\"figure-1\""));
+    assert!(page.contains("<li><a href=\"#findings\">Findings of the paper</a></li>"));
+    assert!(page.contains("1 shown, 1 not shown, 1 not measured, of 3 cases"), "{table}");
+    assert!(
+        table.contains("rowspan=\"2\">Below &lt;1&gt; us<small>shown if &lt; 1 us</small></th>"),
+        "{table}"
+    );
+    assert!(table.contains("0.82 us<small>A paper</small></td>"), "{table}");
+    let shown = "<td class=\"shown\"><b class=\"case\">FDR</b> <strong>shown</strong></td>\
+                 <td><a href=\"#histogram=0\">830 ns (n 6 in 2 runs) [820, 840 ns]</a></td>";
+    assert!(table.contains(shown), "{table}");
+    let refused = "<strong>not measured</strong><small>cannot set &lt;SDR&gt;</small></td><td></td>";
+    assert!(table.contains(refused), "{table}");
+    assert!(!rendered(&run(), &points()).contains("Findings of the paper</h2>"));
+}

@@ -4,6 +4,7 @@
 //! says what is measured. Points that cannot be measured are gathered: one line for a run of points with the same
 //! reason. A `!` behind a row marks a point whose numbers should not be trusted; [`Stream::finish`] says why.
 
+mod findings;
 mod not_measured;
 mod row;
 mod unstable;
@@ -13,6 +14,7 @@ use measure::record::{Axes, Point, Status};
 
 use crate::error::Error;
 use crate::unit::Scale;
+pub use findings::findings;
 use not_measured::Gathered;
 use row::Layout;
 use unstable::Unstable;

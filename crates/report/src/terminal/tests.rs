@@ -1,5 +1,6 @@
 use std::collections::BTreeMap;
 
+use measure::finding::Finding;
 use measure::record::{Direction, Latency, LatencyKind, Mavericks, Throughput};
 use serde_json::json;
 
@@ -175,4 +176,25 @@ fn a_record_cannot_drive_the_terminal() {
         Point { status: Status::Failed { error: "\u{1b}[2Jgone".to_owned() }, ..point("rc\u{7}", 4, "x") };
     let text = tables(&[point], Unit::GbPerS).unwrap();
     assert!(!text.contains(['\u{1b}', '\u{7}']), "{text:?}");
+}
+
+#[test]
+fn findings_are_answered_below_the_tables() {
+    let finding = |json: serde_json::Value| serde_json::from_value::<Finding>(json).unwrap();
+    let change = finding(json!({
+        "kind": "change", "claim": "Large messages take longer\u{1b}[2J", "published": "0.82 to 2.84 us",
+        "source": "A paper", "experiments": ["rc-latency"], "of": {"size_bytes": 4096}, "against": {"size_bytes": 4},
+        "each": ["service"], "unit": "us", "holds": "> 200 %",
+    }));
+    let absent = finding(json!({
+        "kind": "value", "claim": "An event takes longer than a poll, which is a claim that is so long that it does not fit \
+                                   into a line of a terminal and goes on in the next",
+        "experiments": ["rc-latency"], "where": {"poll": "event"}, "holds": "> 2 us",
+    }));
+    let mut shifted = latency(4096, 2840);
+    shifted.unstable = Some("it shifted".to_owned());
+    let text = findings(&[change, absent], &[latency(4, 820), shifted]);
+    assert_golden(&text, "findings.txt");
+    assert!(text.lines().all(|line| line.chars().count() <= 130), "{text}");
+    assert_eq!(findings(&[], &[latency(4, 820)]), "");
 }

@@ -1,0 +1,187 @@
+//! The numbers that findings are made of: one of all repetitions of a point, and series of them over x.
+
+use measure::finding::{self, Finding, Selection};
+use measure::record::{Point, Status};
+use measure::stats::shape::{At, Estimate};
+
+use crate::unit::{self, Scale};
+use crate::value;
+
+/// A number of all repetitions of one point.
+#[derive(Clone, Debug)]
+pub(super) struct Measured {
+    pub(super) y: Estimate,
+    /// Samples of all repetitions; none for what has no samples.
+    pub(super) samples: Option<u64>,
+    pub(super) runs: usize,
+    pub(super) id: u64,
+    pub(super) doubts: Vec<String>,
+    scale: Scale,
+}
+
+/// Numbers over x, and where there is none.
+#[derive(Debug, Default)]
+pub(super) struct Series {
+    pub(super) at: Vec<(f64, Measured)>,
+    missing: Vec<(f64, String)>,
+}
+
+impl Measured {
+    /// The number with its count: `1269 ns (n 200,000 in 25 runs)`.
+    pub(super) fn text(&self) -> String {
+        let number = number(self.y.value, self.scale);
+        format!("{number}{}", self.count())
+    }
+
+    fn count(&self) -> String {
+        let runs = if self.runs > 1 { format!(" in {} runs", self.runs) } else { String::new() };
+        match self.samples {
+            Some(samples) => format!(" (n {}{runs})", unit::grouped(samples)),
+            None if self.runs > 1 => format!(" ({} runs)", self.runs),
+            None => String::new(),
+        }
+    }
+}
+
+impl Series {
+    /// The numbers alone.
+    pub(super) fn points(&self) -> Vec<At> {
+        self.at.iter().map(|(x, measured)| At { x: *x, y: measured.y }).collect()
+    }
+
+    /// The number at an x.
+    pub(super) fn get(&self, x: f64) -> Option<&Measured> {
+        self.at.iter().find(|(known, _)| *known == x).map(|(_, measured)| measured)
+    }
+
+    /// What to add where some x have no number: empty where all have.
+    pub(super) fn gaps(&self) -> String {
+        let Some((_, reason)) = self.missing.first() else { return String::new() };
+        let all = self.at.len() + self.missing.len();
+        format!("; not measured at {} of {all} x: {reason}", self.missing.len())
+    }
+
+    /// Why there is no number at an x.
+    pub(super) fn lack_at(&self, x: f64) -> String {
+        let missing = self.missing.iter().find(|(known, _)| *known == x);
+        missing.map_or_else(|| NO_POINT.to_owned(), |(_, reason)| reason.clone())
+    }
+
+    /// Why there are fewer numbers than are needed.
+    pub(super) fn lack(&self, needed: usize) -> String {
+        match self.missing.first() {
+            Some((_, reason)) => reason.clone(),
+            None => format!("this run has {} of the {needed} points that it takes", self.at.len()),
+        }
+    }
+
+    /// The least number of samples, in print.
+    pub(super) fn least_count(&self) -> String {
+        let least = self.at.iter().filter_map(|(_, measured)| measured.samples).min();
+        least.map_or_else(String::new, |n| format!(", n at least {} each", unit::grouped(n)))
+    }
+}
+
+/// The number of the points that a selection picks.
+pub(super) fn one(finding: &Finding, selection: &Selection, points: &[&Point]) -> Result<Measured, String> {
+    let picked: Vec<&Point> =
+        points.iter().copied().filter(|p| finding.picks(selection, &p.experiment, &p.axes)).collect();
+    fold(&picked, finding.quantity_of(selection), finding)
+}
+
+/// The numbers of the points that a selection picks, over x.
+pub(super) fn series(finding: &Finding, selection: &Selection, points: &[&Point]) -> Series {
+    let axis = finding.x.as_deref().unwrap_or_default();
+    let x_of = |point: &Point| point.axes.get(axis).and_then(serde_json::Value::as_f64);
+    let within = |x: &f64| finding.from.is_none_or(|from| *x >= from) && finding.to.is_none_or(|to| *x <= to);
+    let picked: Vec<&Point> =
+        points.iter().copied().filter(|p| finding.picks(selection, &p.experiment, &p.axes)).collect();
+    let mut xs: Vec<f64> = picked.iter().filter_map(|point| x_of(point)).filter(within).collect();
+    xs.sort_unstable_by(f64::total_cmp);
+    xs.dedup();
+    let mut series = Series::default();
+    for x in xs {
+        let here: Vec<&Point> = picked.iter().copied().filter(|point| x_of(point) == Some(x)).collect();
+        match fold(&here, finding.quantity_of(selection), finding) {
+            Ok(measured) => series.at.push((x, measured)),
+            Err(reason) => series.missing.push((x, reason)),
+        }
+    }
+    series
+}
+
+/// One number of several repetitions, or why there is none.
+fn fold(points: &[&Point], path: &str, finding: &Finding) -> Result<Measured, String> {
+    let first = points.first().ok_or(NO_POINT)?;
+    let differing = points
+        .iter()
+        .find_map(|p| finding::difference((&first.experiment, &first.axes), (&p.experiment, &p.axes)));
+    if let Some(axis) = differing {
+        return Err(format!("the points that it asks for differ in {axis}"));
+    }
+    let measured: Vec<(&Point, Estimate, Option<u64>)> = points
+        .iter()
+        .filter(|point| point.status == Status::Measured)
+        .filter_map(|point| value::estimate(point, path).map(|(y, samples)| (*point, y, samples)))
+        .collect();
+    let runs: Vec<Estimate> = measured.iter().map(|(_, y, _)| *y).collect();
+    let y = Estimate::of_runs(&runs).ok_or_else(|| without_number(points, path))?;
+    let scale = Scale::of(finding.unit, path).map_err(|error| error.to_string())?;
+    let samples = measured.iter().map(|(.., samples)| *samples).sum();
+    Ok(Measured { y, samples, runs: runs.len(), id: measured[0].0.id, doubts: doubts(points), scale })
+}
+
+fn without_number(points: &[&Point], path: &str) -> String {
+    let outcome = |point: &&Point| match &point.status {
+        Status::Failed { error } => Some(format!("it failed: {error}")),
+        Status::NotMeasured { reason } => Some(reason.clone()),
+        Status::Measured => None,
+    };
+    points.iter().find_map(outcome).unwrap_or_else(|| format!("the record has no {path} of this point"))
+}
+
+/// What speaks against some of the repetitions, with the first reason of each.
+fn doubts(points: &[&Point]) -> Vec<String> {
+    let said = |what: &str, reasons: Vec<&String>| {
+        let first = reasons.first()?;
+        let of = if points.len() > 1 {
+            format!("{} of {} runs {what}", reasons.len(), points.len())
+        } else {
+            what.to_owned()
+        };
+        Some(format!("{of}: {first}"))
+    };
+    let unstable = points.iter().filter_map(|point| point.unstable.as_ref()).collect();
+    let failed = points.iter().filter_map(|point| match &point.status {
+        Status::Failed { error } => Some(error),
+        _ => None,
+    });
+    said("unstable", unstable).into_iter().chain(said("failed", failed.collect())).collect()
+}
+
+/// A raw number in print: whole nanoseconds, else three significant digits or more.
+pub(super) fn number(raw: f64, scale: Scale) -> String {
+    let value = scale.apply(raw);
+    let digits = match (scale.label, value.abs()) {
+        (_, value) if value.fract() == 0.0 => 0,
+        ("ns", _) => 1,
+        ("us", _) => 3,
+        (_, value) => digits(value),
+    };
+    let unit = if scale.label.is_empty() { String::new() } else { format!(" {}", scale.label) };
+    format!("{value:.digits$}{unit}")
+}
+
+/// Decimals with which a number has three significant digits.
+pub(super) fn digits(value: f64) -> usize {
+    match value.abs() {
+        v if v >= 100.0 || v == 0.0 => 0,
+        v if v >= 10.0 => 1,
+        v if v >= 1.0 => 2,
+        v if v >= 0.1 => 3,
+        _ => 4,
+    }
+}
+
+/// Of points that are not there: not in the plan, or the run ended before them.
+pub(super) const NO_POINT: &str = "this run has no such point";

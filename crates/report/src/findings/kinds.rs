@@ -1,0 +1,274 @@
+//! The figure that each kind of finding makes, in the unit of its range, and the words that it is said in.
+
+use measure::finding::{Finding, FindingKind, RangeUnit};
+use measure::record::Point;
+use measure::stats::shape::{self, Crossover, Estimate};
+
+use super::Verdict;
+use super::cell::{self, Measured, Series, digits};
+use crate::unit;
+
+/// What was made of the points of a case.
+#[derive(Debug)]
+pub(super) struct Made {
+    /// The figure, in the unit of the finding's range.
+    pub(super) figure: Estimate,
+    /// The figure and the numbers that it is made of, in print.
+    pub(super) text: String,
+    /// The verdict where the range does not decide it.
+    pub(super) outright: Option<Verdict>,
+    pub(super) doubts: Vec<String>,
+    pub(super) ids: Vec<u64>,
+}
+
+/// Makes the figure of a finding, or says why it cannot be made.
+pub(super) fn make(finding: &Finding, points: &[&Point]) -> Result<Made, String> {
+    match finding.kind {
+        FindingKind::Change => change(finding, points),
+        FindingKind::Crossover => crossover(finding, points),
+        FindingKind::Falls => falls(finding, points),
+        FindingKind::Flat => flat(finding, points),
+        FindingKind::Order => order(finding, points),
+        FindingKind::Step => step(finding, points),
+        FindingKind::Value => value(finding, points),
+    }
+}
+
+fn change(finding: &Finding, points: &[&Point]) -> Result<Made, String> {
+    let of = cell::one(finding, &finding.of, points)?;
+    let against = cell::one(finding, &finding.against, points)?;
+    let beside = format!("{} against {}", of.text(), against.text());
+    let figure = if finding.holds.unit == RangeUnit::Time {
+        of.y.minus(against.y)
+    } else {
+        match of.y.over(against.y) {
+            Some(ratio) => relative(finding, ratio),
+            None => return Ok(undefined(of, against)),
+        }
+    };
+    Ok(Made {
+        figure,
+        text: format!("{}: {beside}", said(finding, figure)),
+        outright: None,
+        ids: vec![of.id, against.id],
+        doubts: [of.doubts, against.doubts].concat(),
+    })
+}
+
+/// Nothing relative to nothing.
+fn undefined(of: Measured, against: Measured) -> Made {
+    Made {
+        figure: Estimate::exact(f64::NAN),
+        text: format!("{} against {}", of.text(), against.text()),
+        outright: Some(Verdict::NotShown("both are zero")),
+        ids: vec![of.id, against.id],
+        doubts: [of.doubts, against.doubts].concat(),
+    }
+}
+
+fn value(finding: &Finding, points: &[&Point]) -> Result<Made, String> {
+    let measured = cell::one(finding, &finding.of, points)?;
+    let figure = match finding.holds.unit {
+        RangeUnit::Percent => measured.y.map(|share| share * 100.0),
+        RangeUnit::Plain | RangeUnit::Time => measured.y,
+    };
+    let interval = if figure.low == figure.high { String::new() } else { interval(finding, figure) };
+    Ok(Made {
+        figure,
+        text: format!("{}{interval}", measured.text()),
+        outright: None,
+        ids: vec![measured.id],
+        doubts: measured.doubts,
+    })
+}
+
+fn flat(finding: &Finding, points: &[&Point]) -> Result<Made, String> {
+    let series = cell::series(finding, &finding.of, points);
+    let ratio = shape::flatness(&series.points()).ok_or_else(|| series.lack(2))?;
+    let by = |a: &&(f64, Measured), b: &&(f64, Measured)| a.1.y.value.total_cmp(&b.1.y.value);
+    let least = series.at.iter().min_by(by).ok_or_else(|| series.lack(2))?;
+    let largest = series.at.iter().max_by(by).ok_or_else(|| series.lack(2))?;
+    let figure = relative(finding, ratio);
+    let text = format!(
+        "{}: from {} at {} to {} at {} ({} x{})",
+        said(finding, figure),
+        least.1.text(),
+        at(finding, least.0),
+        largest.1.text(),
+        at(finding, largest.0),
+        series.at.len(),
+        series.least_count()
+    );
+    Ok(over(&[&series], figure, text, None))
+}
+
+fn step(finding: &Finding, points: &[&Point]) -> Result<Made, String> {
+    let series = cell::series(finding, &finding.of, points);
+    let [from, to] = finding.between.ok_or("it names no neighbours")?;
+    for x in [from, to] {
+        if series.get(x).is_none() {
+            return Err(format!("at {}: {}", at(finding, x), series.lack_at(x)));
+        }
+    }
+    let step = shape::largest_step(&series.points()).ok_or_else(|| series.lack(2))?;
+    let figure = relative(finding, step.ratio);
+    let number = |x: f64| series.get(x).map(Measured::text).unwrap_or_default();
+    let text = format!(
+        "{} from {} to {}: {} to {}",
+        said(finding, figure),
+        at(finding, step.from),
+        at(finding, step.to),
+        number(step.from),
+        number(step.to)
+    );
+    let elsewhere = [step.from, step.to] != [from, to];
+    let verdict = elsewhere.then_some(Verdict::NotShown("the largest step is elsewhere"));
+    Ok(over(&[&series], figure, text, verdict))
+}
+
+fn crossover(finding: &Finding, points: &[&Point]) -> Result<Made, String> {
+    let of = cell::series(finding, &finding.of, points);
+    let against = cell::series(finding, &finding.against, points);
+    let both: Vec<f64> = of.at.iter().map(|(x, _)| *x).filter(|x| against.get(*x).is_some()).collect();
+    let (Some(first), Some(last)) = (both.first(), both.last()) else {
+        return Err(if of.at.is_empty() { of.lack(1) } else { against.lack(1) });
+    };
+    let beside = |x: f64| {
+        let text = |series: &Series| series.get(x).map(Measured::text).unwrap_or_default();
+        format!("{} against {}", text(&of), text(&against))
+    };
+    let (x, text, verdict) = match shape::crossover(&of.points(), &against.points()) {
+        Crossover::At(x) => (x, format!("at {}: {}", at(finding, x), beside(x)), None),
+        Crossover::FromTheStart => {
+            let text = format!("above from the first x on, {}: {}", at(finding, *first), beside(*first));
+            (*first, text, Some(Verdict::NotShown("nothing is crossed")))
+        }
+        Crossover::Never => {
+            let limits = format!("from {} to {}", at(finding, *first), at(finding, *last));
+            let text = format!("nowhere {limits} beyond the errors; at the last {}", beside(*last));
+            (f64::INFINITY, text, Some(Verdict::NotShown("nothing is crossed")))
+        }
+    };
+    Ok(over(&[&of, &against], Estimate::exact(x), text, verdict))
+}
+
+fn order(finding: &Finding, points: &[&Point]) -> Result<Made, String> {
+    if finding.x.is_none() {
+        let row: Vec<Measured> = finding
+            .order
+            .iter()
+            .map(|selection| cell::one(finding, selection, points))
+            .collect::<Result<_, _>>()?;
+        let numbers: Vec<String> = row.iter().map(Measured::text).collect();
+        let share = shape::ordered(&[row.iter().map(|measured| measured.y).collect()]);
+        let figure = share.ok_or("there is no row")?.map(|share| share * 100.0);
+        return Ok(Made {
+            figure,
+            text: numbers.join(", then "),
+            outright: None,
+            ids: row.iter().map(|measured| measured.id).collect(),
+            doubts: row.into_iter().flat_map(|measured| measured.doubts).collect(),
+        });
+    }
+    let all: Vec<Series> =
+        finding.order.iter().map(|selection| cell::series(finding, selection, points)).collect();
+    let row = |x: f64| all.iter().map(|series| series.get(x).map(|m| m.y)).collect::<Option<Vec<_>>>();
+    let xs: Vec<f64> = all.first().map(|s| s.at.iter().map(|(x, _)| *x).collect()).unwrap_or_default();
+    let rows: Vec<(f64, Vec<Estimate>)> = xs.into_iter().filter_map(|x| Some((x, row(x)?))).collect();
+    let values: Vec<Vec<Estimate>> = rows.iter().map(|(_, row)| row.clone()).collect();
+    let share = shape::ordered(&values).ok_or_else(|| {
+        let empty = all.iter().find(|series| series.at.is_empty());
+        empty.map_or_else(|| "no x has a number of every series".to_owned(), |series| series.lack(1))
+    })?;
+    let figure = share.map(|share| share * 100.0);
+    let broken = |row: &[Estimate]| row.windows(2).any(|pair| pair[0].value >= pair[1].value);
+    let not_at: Vec<String> =
+        rows.iter().filter(|(_, row)| broken(row)).map(|(x, _)| at(finding, *x)).collect();
+    let not_at = match &not_at[..] {
+        [] => String::new(),
+        [.., last] if not_at.len() > X_MAX => {
+            format!(", not at {} ... {last}", not_at[..X_MAX - 1].join(", "))
+        }
+        _ => format!(", not at {}", not_at.join(", ")),
+    };
+    let least = all.first().map(Series::least_count).unwrap_or_default();
+    let text = format!("{} of {} x{not_at}{least}", said(finding, figure), rows.len());
+    Ok(over(&all.iter().collect::<Vec<_>>(), figure, text, None))
+}
+
+fn falls(finding: &Finding, points: &[&Point]) -> Result<Made, String> {
+    let series = cell::series(finding, &finding.of, points);
+    let border = finding.at.ok_or("it names no x")?;
+    let ratio = shape::fall(&series.points(), border).ok_or_else(|| {
+        let side = if series.at.iter().any(|(x, _)| *x < border) { "from" } else { "below" };
+        let more = if side == "from" { " on" } else { "" };
+        let gaps = series.gaps();
+        format!("this run has no x {side} {}{more}{gaps}", at(finding, border))
+    })?;
+    let figure = relative(finding, ratio);
+    let side = |after: bool| {
+        let here: Vec<&(f64, Measured)> = series.at.iter().filter(|(x, _)| (*x >= border) == after).collect();
+        let edge = if after { here.first() } else { here.last() };
+        let edge = edge.map(|(x, measured)| format!("{} at {}", measured.text(), at(finding, *x)));
+        format!("{} x with {}", here.len(), edge.unwrap_or_default())
+    };
+    let text = format!("{}: {} on, {} before", said(finding, figure), side(true), side(false));
+    Ok(over(&[&series], figure, text, None))
+}
+
+/// What was made of whole series.
+fn over(series: &[&Series], figure: Estimate, text: String, outright: Option<Verdict>) -> Made {
+    let cells = || series.iter().flat_map(|series| &series.at).map(|(_, measured)| measured);
+    let gaps: Vec<String> = series.iter().map(|series| series.gaps()).collect();
+    Made {
+        figure,
+        text: format!("{text}{}", gaps.concat()),
+        outright,
+        ids: cells().map(|measured| measured.id).take(1).collect(),
+        doubts: cells().flat_map(|measured| measured.doubts.clone()).collect(),
+    }
+}
+
+/// A ratio as the finding's range has it: less one and in percent, or as it is.
+fn relative(finding: &Finding, ratio: Estimate) -> Estimate {
+    match finding.holds.unit {
+        RangeUnit::Percent => ratio.map(|ratio| (ratio - 1.0) * 100.0),
+        RangeUnit::Plain | RangeUnit::Time => ratio,
+    }
+}
+
+/// The figure with its interval: `-64.8 % [-65.0, -64.6]`.
+fn said(finding: &Finding, figure: Estimate) -> String {
+    let number = match (finding.holds.unit, finding.kind) {
+        (RangeUnit::Percent, FindingKind::Order) => format!("{:.0} %", figure.value),
+        (RangeUnit::Percent, _) => format!("{:+.*} %", digits(figure.value), figure.value),
+        (RangeUnit::Plain, _) => format!("x {:.*}", digits(figure.value), figure.value),
+        (RangeUnit::Time, _) => format!("{:+.0} ns", figure.value),
+    };
+    format!("{number}{}", interval(finding, figure))
+}
+
+fn interval(finding: &Finding, figure: Estimate) -> String {
+    let (low, high) = (figure.low, figure.high);
+    let percent = digits(if figure.value == 0.0 { high } else { figure.value });
+    match (finding.holds.unit, finding.kind) {
+        _ if low == high => String::new(),
+        (RangeUnit::Percent, FindingKind::Order) => format!(" [{low:.0}, {high:.0}]"),
+        (RangeUnit::Percent, FindingKind::Value) => format!(" [{low:.percent$}, {high:.percent$} %]"),
+        (RangeUnit::Time, FindingKind::Value) => format!(" [{low:.0}, {high:.0} ns]"),
+        (RangeUnit::Time, _) => format!(" [{low:+.0}, {high:+.0}]"),
+        (RangeUnit::Percent, _) => format!(" [{low:+.percent$}, {high:+.percent$}]"),
+        (RangeUnit::Plain, _) => format!(" [{low:.*}, {high:.*}]", digits(low), digits(high)),
+    }
+}
+
+/// A value of x in print.
+fn at(finding: &Finding, x: f64) -> String {
+    if finding.x.as_deref().is_some_and(|axis| axis.ends_with("_bytes")) && x >= 0.0 {
+        return unit::size(x as u64);
+    }
+    x.to_string()
+}
+
+/// More values of x are abridged.
+const X_MAX: usize = 6;

@@ -1,0 +1,140 @@
+//! Whether a run shows what a paper found: the findings of its plan, answered from its points alone.
+//!
+//! A finding is asked for each value of its axes `each`: those are its cases. A case makes one figure with a 95 % interval
+//! and is *shown* if all of that lies in the range that the finding states, *not shown* if not (and then within its error, if
+//! only the figure itself does), and *not measured* where the points are missing: no other points take their place.
+
+mod cell;
+mod kinds;
+#[cfg(test)]
+mod tests;
+
+use measure::finding::{EXPERIMENT, Finding};
+use measure::record::Point;
+use measure::stats::shape::Estimate;
+use serde_json::Value;
+
+use crate::{unit, value};
+
+/// A finding with what the run has to say to it.
+#[derive(Debug)]
+pub(crate) struct Answer<'a> {
+    pub(crate) finding: &'a Finding,
+    /// One for each value of the axes that it is asked for.
+    pub(crate) cases: Vec<Case>,
+}
+
+/// The answer for one value of the axes.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Case {
+    /// The values of the axes, e.g. `UD`; empty where it is asked once.
+    pub(crate) label: String,
+    /// The measured figures, each with its count; empty where there are none.
+    pub(crate) figures: String,
+    pub(crate) verdict: Verdict,
+    /// Why not to trust them.
+    pub(crate) doubts: Vec<String>,
+    /// A point of each figure.
+    pub(crate) ids: Vec<u64>,
+}
+
+/// What is to be said to a claim.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Verdict {
+    Shown,
+    /// With the reason, where it is another than that the figure lies outside the range.
+    NotShown(&'static str),
+    NotMeasured(String),
+}
+
+impl Verdict {
+    /// The verdict in print.
+    pub(crate) fn text(&self) -> String {
+        match self {
+            Self::Shown => "shown".to_owned(),
+            Self::NotShown("") => "not shown".to_owned(),
+            Self::NotShown(why) => format!("not shown: {why}"),
+            Self::NotMeasured(reason) => format!("not measured: {reason}"),
+        }
+    }
+}
+
+/// Answers all findings of a run.
+pub(crate) fn answer<'a>(findings: &'a [Finding], points: &[Point]) -> Vec<Answer<'a>> {
+    findings.iter().map(|finding| Answer { finding, cases: cases(finding, points) }).collect()
+}
+
+/// How many cases had which verdict, in a sentence without an end.
+pub(crate) fn summary(answers: &[Answer<'_>]) -> String {
+    let verdicts: Vec<&Verdict> = answers.iter().flat_map(|a| &a.cases).map(|case| &case.verdict).collect();
+    let count = |of: fn(&Verdict) -> bool| verdicts.iter().filter(|verdict| of(verdict)).count();
+    format!(
+        "{} shown, {} not shown, {} not measured, of {} cases",
+        count(|verdict| *verdict == Verdict::Shown),
+        count(|verdict| matches!(verdict, Verdict::NotShown(_))),
+        count(|verdict| matches!(verdict, Verdict::NotMeasured(_))),
+        verdicts.len()
+    )
+}
+
+fn cases(finding: &Finding, points: &[Point]) -> Vec<Case> {
+    let selections = finding.selections();
+    let mut groups: Vec<(Vec<Value>, Vec<&Point>)> = Vec::new();
+    for point in points {
+        if !selections.iter().any(|selection| finding.picks(selection, &point.experiment, &point.axes)) {
+            continue;
+        }
+        let key = finding.case(&point.experiment, &point.axes);
+        match groups.iter_mut().find(|(known, _)| *known == key) {
+            Some((_, points)) => points.push(point),
+            None => groups.push((key, vec![point])),
+        }
+    }
+    if groups.is_empty() {
+        let verdict = Verdict::NotMeasured(cell::NO_POINT.to_owned());
+        let (label, figures, doubts, ids) = Default::default();
+        return vec![Case { label, figures, verdict, doubts, ids }];
+    }
+    groups.iter().map(|(key, points)| case(finding, key, points)).collect()
+}
+
+fn case(finding: &Finding, key: &[Value], points: &[&Point]) -> Case {
+    let label = label(finding, key);
+    match kinds::make(finding, points) {
+        Err(reason) => Case {
+            label,
+            figures: String::new(),
+            verdict: Verdict::NotMeasured(reason),
+            doubts: Vec::new(),
+            ids: Vec::new(),
+        },
+        Ok(made) => {
+            let verdict = made.outright.clone().unwrap_or_else(|| verdict(finding, made.figure));
+            let mut doubts = made.doubts;
+            doubts.dedup();
+            Case { label, figures: made.text, verdict, doubts, ids: made.ids }
+        }
+    }
+}
+
+/// The whole interval has to lie in the range.
+fn verdict(finding: &Finding, figure: Estimate) -> Verdict {
+    let holds = |number: f64| finding.holds.contains(number);
+    match (holds(figure.value), holds(figure.low) && holds(figure.high)) {
+        (true, true) => Verdict::Shown,
+        (true, false) => Verdict::NotShown("within its error"),
+        (false, _) => Verdict::NotShown(""),
+    }
+}
+
+/// The values of a case: words as they are, others with the name of their axis.
+fn label(finding: &Finding, key: &[Value]) -> String {
+    let words = finding.each.iter().zip(key).map(|(axis, at)| match (at, at.as_u64()) {
+        (Value::Null, _) => format!("no {axis}"),
+        (Value::String(word), _) => word.clone(),
+        (_, Some(bytes)) if axis.ends_with("_bytes") => unit::size(bytes),
+        _ if axis == EXPERIMENT => value::text(at),
+        _ => format!("{axis} {at}"),
+    });
+    words.collect::<Vec<_>>().join(", ")
+}

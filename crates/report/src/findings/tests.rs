@@ -1,0 +1,261 @@
+//! Every kind of finding on made-up points: what it shows, what it does not, and what it cannot say.
+
+use std::collections::BTreeMap;
+
+use measure::record::{Latency, LatencyKind, OneWay, Timed};
+use measure::stats;
+use serde_json::json;
+
+use super::*;
+
+/// A finding from its plan, as JSON.
+fn finding(keys: &Value) -> Finding {
+    let mut json = json!({"claim": "C", "experiments": ["e"], "quantity": "one_way.p50_ns"});
+    json.as_object_mut().unwrap().extend(keys.as_object().unwrap().clone());
+    serde_json::from_value(json).unwrap()
+}
+
+/// Samples around a median, 1000 of them, 10 % below and above.
+fn latency(kind: LatencyKind, p50_ns: u64) -> Latency {
+    let samples: Vec<u64> = (0..1001).map(|i| p50_ns - 50 + i / 10).collect();
+    stats::latency(kind, &samples, &[10_000]).unwrap()
+}
+
+fn point(axes: &[(&str, Value)], p50_ns: u64) -> Point {
+    let json = json!({
+        "id": p50_ns, "experiment": "e", "pattern": "one-way", "status": "measured", "repetition": 0, "wall_ns": 1,
+        "axes": axes.iter().cloned().collect::<BTreeMap<_, _>>(),
+    });
+    let mut point: Point = serde_json::from_value(json).unwrap();
+    let timed = |kind, ns| Timed { latency: latency(kind, ns), samples: None, histogram: None };
+    point.kinds = vec![timed(LatencyKind::OneWay, p50_ns), timed(LatencyKind::Completion, p50_ns + 500)];
+    point.latency = Some(point.kinds[0].latency.clone());
+    point
+}
+
+fn only(finding: &Finding, points: &[Point]) -> Case {
+    let mut answers = answer(std::slice::from_ref(finding), points);
+    assert_eq!(answers[0].cases.len(), 1, "{answers:?}");
+    answers.remove(0).cases.remove(0)
+}
+
+fn polls(busy: u64, event: u64) -> Vec<Point> {
+    vec![point(&[("poll", json!("busy"))], busy), point(&[("poll", json!("event"))], event)]
+}
+
+fn change(holds: &str) -> Finding {
+    finding(&json!({"kind": "change", "of": {"poll": "busy"}, "against": {"poll": "event"}, "holds": holds}))
+}
+
+/// Over sizes of 8, 16, ... bytes.
+fn over_sizes(service: &str, medians: &[u64]) -> Vec<Point> {
+    let at = |(i, p50_ns): (usize, &u64)| {
+        point(&[("service", json!(service)), ("size_bytes", json!(8u64 << i))], *p50_ns)
+    };
+    medians.iter().enumerate().map(at).collect()
+}
+
+#[test]
+fn a_change_is_shown_if_all_of_its_interval_is_in_the_range() {
+    let points = polls(1200, 3600);
+    let case = only(&change("< -60 %"), &points);
+    assert_eq!(case.verdict, Verdict::Shown);
+    assert_eq!(case.figures, "-66.7 % [-66.8, -66.5]: 1200 ns (n 1,001) against 3600 ns (n 1,001)");
+    assert_eq!(only(&change("> -60 %"), &points).verdict, Verdict::NotShown(""));
+    // The figure is -66.667 %, its interval ends at -66.5 %.
+    assert_eq!(only(&change("< -66.6 %"), &points).verdict, Verdict::NotShown("within its error"));
+    assert_eq!(only(&change("<= 0.34"), &points).verdict, Verdict::Shown);
+    let case = only(&change("< -2 us"), &points);
+    assert_eq!((case.verdict, &case.figures[..22]), (Verdict::Shown, "-2400 ns [-2407, -2393"));
+}
+
+#[test]
+fn a_change_within_noise_is_not_shown() {
+    let case = only(&change("< 0 %"), &polls(1000, 1002));
+    assert_eq!(case.verdict, Verdict::NotShown("within its error"), "{}", case.figures);
+}
+
+#[test]
+fn each_value_of_an_axis_is_a_case_and_none_stands_in_for_another() {
+    let mut points = Vec::new();
+    for service in ["RC", "UD"] {
+        for mut point in polls(1200, 3600) {
+            point.axes.insert("service".to_owned(), json!(service));
+            points.push(point);
+        }
+    }
+    points[3].status = measure::record::Status::NotMeasured { reason: "UD has no events".to_owned() };
+    (points[3].latency, points[3].kinds) = (None, Vec::new());
+    let finding = Finding { each: vec!["service".to_owned()], ..change("< -60 %") };
+    let answers = answer(std::slice::from_ref(&finding), &points);
+    let [rc, ud] = &answers[0].cases[..] else { panic!("{answers:?}") };
+    assert_eq!((rc.label.as_str(), &rc.verdict), ("RC", &Verdict::Shown));
+    assert_eq!(ud.label, "UD");
+    assert_eq!(ud.verdict.text(), "not measured: UD has no events");
+    assert_eq!(summary(&answers), "1 shown, 0 not shown, 1 not measured, of 2 cases");
+    // Asked once, the points would have to be mixed.
+    let mixed = only(&change("< -60 %"), &points);
+    assert_eq!(mixed.verdict.text(), "not measured: the points that it asks for differ in service");
+    assert_eq!(only(&finding, &[]).verdict.text(), "not measured: this run has no such point");
+}
+
+#[test]
+fn repetitions_are_one_number_with_their_spread_and_doubts() {
+    let mut points: Vec<Point> = [1200, 1300, 1250].into_iter().flat_map(|ns| polls(ns, 3600)).collect();
+    points[2].unstable = Some("it moved".to_owned());
+    let case = only(&change("< -60 %"), &points);
+    assert_eq!(
+        case.figures,
+        "-65.3 % [-66.8, -63.8]: 1250 ns (n 3,003 in 3 runs) against 3600 ns (n 3,003 in 3 runs)"
+    );
+    assert_eq!(case.doubts, ["1 of 3 runs unstable: it moved"]);
+}
+
+#[test]
+fn two_quantities_of_one_point_are_compared() {
+    let finding = finding(&json!({
+        "kind": "change", "of": {"quantity": "completion.p50_ns"}, "against": {"quantity": "one_way.p50_ns"},
+        "holds": "> 30 %",
+    }));
+    let case = only(&finding, &[point(&[], 1000)]);
+    assert_eq!(case.verdict, Verdict::Shown);
+    assert!(case.figures.ends_with(": 1500 ns (n 1,001) against 1000 ns (n 1,001)"), "{}", case.figures);
+}
+
+#[test]
+fn shares_have_an_interval_of_their_count() {
+    let mut point = point(&[], 1000);
+    let clocks = measure::record::Clocks::One;
+    point.one_way = Some(OneWay {
+        clocks,
+        first: Some(latency(LatencyKind::OneWay, 4000)),
+        with_first: None,
+        completed_first_share: Some(0.55),
+        negative: 0,
+        gaps: Vec::new(),
+        largest: None,
+        above_explained: BTreeMap::new(),
+    });
+    let value = |quantity: &str, holds: &str| {
+        only(&finding(&json!({"kind": "value", "quantity": quantity, "holds": holds})), &[point.clone()])
+    };
+    let case = value("completed_first_share", "> 50 %");
+    assert_eq!(case.verdict, Verdict::Shown);
+    assert_eq!(case.figures, "55 % (n 1,001) [51.9, 58.1 %]");
+    assert_eq!(value("completed_first_share", "> 52 %").verdict, Verdict::NotShown("within its error"));
+    // None of 1001 above 10 us: up to 0.38 % could be.
+    assert_eq!(value("one_way.share_above.10000", "< 1 %").verdict, Verdict::Shown);
+    let case = value("one_way.share_above.10000", "< 0.1 %");
+    assert_eq!(
+        (case.verdict, case.figures.as_str()),
+        (Verdict::NotShown("within its error"), "0 % (n 1,001) [0.000, 0.382 %]")
+    );
+    assert_eq!(value("first.p50_ns", "> 3 us").verdict, Verdict::Shown);
+    assert_eq!(
+        value("with_first.p50_ns", "> 3 us").verdict.text(),
+        "not measured: the record has no with_first.p50_ns of this point"
+    );
+}
+
+#[test]
+fn flat_is_the_largest_relative_to_the_least() {
+    let points = over_sizes("UC", &[1250, 1260, 1255, 1250, 1290, 1265, 1900]);
+    let flat = |holds: &str, to: u64| {
+        only(&finding(&json!({"kind": "flat", "x": "size_bytes", "to": to, "holds": holds})), &points)
+    };
+    let case = flat("< 5 %", 256);
+    assert_eq!(case.verdict, Verdict::Shown);
+    assert_eq!(
+        case.figures,
+        "+3.20 % [+2.63, +3.77]: from 1250 ns (n 1,001) at 8 B to 1290 ns (n 1,001) at 128 B (6 x, n at least 1,001 each)"
+    );
+    assert_eq!(flat("< 5 %", 512).verdict, Verdict::NotShown(""));
+    assert_eq!(flat("< 5 %", 8).verdict.text(), "not measured: this run has 1 of the 2 points that it takes");
+}
+
+#[test]
+fn a_step_has_to_be_where_it_was_found() {
+    let step = |points: &[Point]| {
+        let keys = json!({"kind": "step", "x": "size_bytes", "between": [32, 64], "holds": "> 20 %"});
+        only(&finding(&keys), points)
+    };
+    let case = step(&over_sizes("UC", &[900, 905, 910, 1260, 1400]));
+    assert_eq!(case.verdict, Verdict::Shown);
+    assert!(case.figures.contains(" from 32 B to 64 B: 910 ns (n 1,001) to 1260 ns"), "{}", case.figures);
+    let case = step(&over_sizes("UC", &[900, 905, 910, 1260, 2400]));
+    assert_eq!(case.verdict.text(), "not shown: the largest step is elsewhere");
+    assert!(case.figures.contains(" from 64 B to 128 B: "), "{}", case.figures);
+    assert_eq!(step(&over_sizes("UC", &[900, 905, 910, 920])).verdict, Verdict::NotShown(""));
+    let case = step(&over_sizes("UC", &[900, 1905]));
+    assert_eq!(case.verdict.text(), "not measured: at 32 B: this run has no such point");
+}
+
+#[test]
+fn a_crossover_is_at_an_x_or_nowhere() {
+    let crossover = |inline: &[u64], holds: &str| {
+        let points = [over_sizes("UC", inline), over_sizes("RC", &[1260, 1260, 1265, 1270])].concat();
+        let keys = json!({
+            "kind": "crossover", "x": "size_bytes", "of": {"service": "UC"}, "against": {"service": "RC"}, "holds": holds,
+        });
+        only(&finding(&keys), &points)
+    };
+    let case = crossover(&[900, 1000, 1400], "<= 32");
+    assert_eq!(
+        (case.verdict, case.figures.as_str()),
+        (Verdict::Shown, "at 32 B: 1400 ns (n 1,001) against 1265 ns (n 1,001)")
+    );
+    assert_eq!(crossover(&[900, 1000, 1400], "<= 16").verdict, Verdict::NotShown(""));
+    let case = crossover(&[900, 1000, 1100], "<= 64");
+    assert_eq!(case.verdict.text(), "not shown: nothing is crossed");
+    assert!(case.figures.starts_with("nowhere from 8 B to 32 B beyond the errors"), "{}", case.figures);
+    let case = crossover(&[1400], "<= 64");
+    assert_eq!(case.verdict.text(), "not shown: nothing is crossed");
+    assert!(case.figures.starts_with("above from the first x on, 8 B"), "{}", case.figures);
+}
+
+#[test]
+fn an_order_holds_at_a_share_of_x() {
+    let points =
+        [over_sizes("UC", &[1000, 1000, 1000, 1300]), over_sizes("RC", &[1100, 1100, 1003, 1200])].concat();
+    let order = |holds: &str| {
+        let keys = json!({
+            "kind": "order", "x": "size_bytes", "order": [{"service": "UC"}, {"service": "RC"}], "holds": holds,
+        });
+        only(&finding(&keys), &points)
+    };
+    let case = order(">= 50 %");
+    assert_eq!(case.figures, "75 % [50, 75] of 4 x, not at 64 B, n at least 1,001 each");
+    assert_eq!(case.verdict, Verdict::Shown);
+    assert_eq!(order(">= 60 %").verdict, Verdict::NotShown("within its error"));
+    assert_eq!(order(">= 90 %").verdict, Verdict::NotShown(""));
+    let row = json!({"kind": "order", "order": [{"poll": "busy"}, {"poll": "event"}], "holds": ">= 100 %"});
+    let case = only(&finding(&row), &polls(1200, 3600));
+    assert_eq!(case.verdict, Verdict::Shown);
+    assert_eq!(case.figures, "1200 ns (n 1,001), then 3600 ns (n 1,001)");
+}
+
+#[test]
+fn a_fall_compares_both_sides_of_a_border() {
+    let points = over_sizes("UC", &[1000, 2000, 3000, 800, 900]);
+    let falls = |at: u64| {
+        let keys = json!({"kind": "falls", "x": "size_bytes", "at": at, "holds": "< 0 %"});
+        only(&finding(&keys), &points)
+    };
+    let case = falls(64);
+    assert_eq!(case.verdict, Verdict::Shown);
+    assert_eq!(
+        case.figures,
+        "-57.5 % [-57.8, -57.3]: 2 x with 800 ns (n 1,001) at 64 B on, 3 x with 3000 ns (n 1,001) at 32 B before"
+    );
+    assert_eq!(falls(8).verdict.text(), "not measured: this run has no x below 8 B");
+}
+
+#[test]
+fn a_gap_in_a_series_is_said() {
+    let mut points = over_sizes("UC", &[1250, 1260, 1255]);
+    points[1].status = measure::record::Status::Failed { error: "gone".to_owned() };
+    (points[1].latency, points[1].kinds) = (None, Vec::new());
+    let case = only(&finding(&json!({"kind": "flat", "x": "size_bytes", "holds": "< 5 %"})), &points);
+    assert_eq!(case.verdict, Verdict::Shown);
+    assert!(case.figures.ends_with("; not measured at 1 of 3 x: it failed: gone"), "{}", case.figures);
+}
