@@ -3,8 +3,8 @@
 //! A port sends one message after another at the rate of the link, and receives in the same way: where several senders
 //! meet in one port, each waits for those before it, as behind the last switch. A message is cut into packets, each with
 //! its headers, and is under way for the latency besides. It begins to leave when it has been fetched from memory, some time
-//! after it was posted, and the port is free; what was posted behind it leaves behind it. Between two ports nothing else is modelled: no losses, no
-//! congestion inside the fabric, no limit to what a switch stores.
+//! after it was posted, and the port is free; whatever the port was given later, by any queue pair, leaves behind it. Between
+//! two ports nothing else is modelled: no losses, no congestion inside the fabric, no limit to what a switch stores.
 //!
 //! Time is the system's monotonic clock in 64ths of a nanosecond, because eight bytes on a fast link take less than two
 //! nanoseconds and the error must not add up.
@@ -304,7 +304,7 @@ mod tests {
     fn a_message_leaves_when_it_has_been_fetched_and_the_port_is_free() {
         let (a, b) = (SharedPort::new(), SharedPort::new());
         let link = link("8Gb/s,latency=300ns,fetch=100ns,header=0");
-        let mut leaves = |posted_ns: u64, fetches: bool| {
+        let leaves = |posted_ns: u64, fetches: bool| {
             let posted = START.plus(Ticks::from_ns(posted_ns));
             let ready = if fetches { link.fetched(posted) } else { posted };
             let schedule = link.send(&a, &b, ready, 1000, 4096);

@@ -153,7 +153,8 @@ fn unknown_values_are_refused_with_the_nearest() {
         (
             "axes = { link = \"4X FRD\" }",
             "plans/x.toml:7: link in [[experiment]]: `4X FRD` describes no link: `4X FRD` is not a rate; say a rate such as \
-             4X FDR or 40Gb/s and any of latency=700ns, back=1us, fetch=300ns, gap=50ns, mtu=2048, header=30, separated by commas",
+             4X FDR or 40Gb/s and any of latency=700ns, back=1us, fetch=300ns, gap=50ns, mtu=2048, header=30, separated \
+             by commas",
         ),
         (
             "axes = { signal_rate = [\"native\", \"FRD\"] }",
