@@ -12,6 +12,7 @@ pub mod plan;
 pub mod point;
 pub mod process;
 mod signal;
+mod timepiece;
 mod verbs_endpoint;
 pub mod worker;
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use measure::clock::{Clock, Ticks};
+use measure::clock::{Clock, Skew, Ticks};
 use measure::record::{self, Direction, Environment, LatencyKind, Overhead, Throughput};
 use measure::samples::{HistogramSamples, RawSamples, Recorder, Samples, Scale};
 use measure::step;
@@ -20,6 +20,7 @@ use crate::pattern::{self, Flood, Span};
 use crate::point::{Flow, Length, Pattern, PointSpec, RAW_SAMPLES_MAX, Service};
 use crate::process::agent::{PointError, Worker};
 use crate::process::message::{Calibrated, CalibrationStep, Description, Limits, Outcome};
+use crate::timepiece::Timepiece;
 use crate::verbs_endpoint::{Address, Unconnected, VerbsEndpoint, inline_bytes_max};
 pub use crate::verbs_endpoint::{LocalPort, PortOptions};
 
@@ -31,6 +32,7 @@ pub struct VerbsWorker {
     /// Open once the worker has been asked to describe itself.
     open: Option<Open>,
     clock: Clock,
+    timepiece: Timepiece,
     pinned: Option<Vec<u32>>,
     rank: u32,
     line: Option<Line>,
@@ -71,16 +73,30 @@ enum Stage {
 
 impl VerbsWorker {
     /// A worker on the named device, or on the one that [`choose`] prefers. The device is opened when the coordinator
-    /// asks for its description, so that an error reaches the coordinator.
+    /// asks for its description, so that an error reaches the coordinator. `skew` makes its clock wrong, for tests.
     pub fn new(
         providers: &'static [&'static Provider],
         device: Option<String>,
         options: PortOptions,
         pinned: Option<Vec<u32>>,
+        skew: Option<Skew>,
     ) -> Self {
         let clock = Clock::calibrate();
+        let timepiece = Timepiece::new(clock, skew);
         let (open, line, point) = (None, None, Stage::Idle);
-        Self { providers, device, options, open, clock, pinned, rank: 0, line, point, began: clock.now() }
+        Self {
+            providers,
+            device,
+            options,
+            open,
+            clock,
+            timepiece,
+            pinned,
+            rank: 0,
+            line,
+            point,
+            began: clock.now(),
+        }
     }
 
     fn open(&mut self) -> Result<&Open, Error> {
@@ -152,7 +168,7 @@ impl Worker for VerbsWorker {
 
     fn prepare(&mut self, spec: &PointSpec) -> Result<Value, PointError> {
         self.reset();
-        let (rank, clock) = (self.rank, self.clock);
+        let (rank, timepiece) = (self.rank, self.timepiece.clone());
         self.began = self.clock.now();
         let link = match rank {
             0 => spec.link,
@@ -167,7 +183,7 @@ impl Worker for VerbsWorker {
             Err(reason) if link.is_some() => return Err(PointError::NotMeasured(reason.to_owned())),
             Err(_) => {}
         }
-        let unconnected = Unconnected::new(context, port, spec, rank, clock)?;
+        let unconnected = Unconnected::new(context, port, spec, rank, &timepiece)?;
         let address = serde_json::to_value(unconnected.address()).map_err(unreadable)?;
         self.point = Stage::Prepared(Box::new((spec.clone(), unconnected)));
         Ok(address)
@@ -189,7 +205,7 @@ impl Worker for VerbsWorker {
         let _alarm = endpoint.start((spec.timeout_s - spent_s).max(0.0))?;
         let cpu = CpuWatch::start(self.clock);
         let outcome = match (spec.pattern, self.rank) {
-            (Pattern::OneWay, rank) => one_way(endpoint, spec, rank),
+            (Pattern::OneWay, rank) => one_way(endpoint, spec, rank, &self.timepiece),
             // The peer's adapter answers alone.
             (Pattern::PingPong, 1..) if spec.operation.is_fetch() => Ok(Outcome::default()),
             (Pattern::PingPong, rank) => latency(endpoint, spec, rank, self.clock),
@@ -227,9 +243,14 @@ impl Worker for VerbsWorker {
 }
 
 /// What this rank stamps of messages that are timed one way.
-fn one_way(endpoint: &mut VerbsEndpoint, spec: &PointSpec, rank: u32) -> Result<Outcome, Error> {
+fn one_way(
+    endpoint: &mut VerbsEndpoint,
+    spec: &PointSpec,
+    rank: u32,
+    timepiece: &Timepiece,
+) -> Result<Outcome, Error> {
     let has_one_clock = endpoint.has_one_clock();
-    let stamped = one_way::run(endpoint, spec, rank, has_one_clock)?;
+    let stamped = one_way::run(endpoint, spec, rank, has_one_clock, timepiece)?;
     let Length::Iterations(messages) = spec.length else { return Ok(Outcome::default()) };
     let counters = if rank == 0 { packets(messages, spec) } else { BTreeMap::new() };
     Ok(Outcome { stamped: Some(Box::new(stamped)), counters, ..Outcome::default() })

@@ -24,7 +24,13 @@ pub(crate) fn worker(arguments: AgentArguments) -> anyhow::Result<VerbsWorker> {
         pin(cpu)?;
     }
     let pinned = arguments.cpu.map(|cpu| vec![cpu]);
-    Ok(VerbsWorker::new(providers(), arguments.device, arguments.port.options(), pinned))
+    Ok(VerbsWorker::new(
+        providers(),
+        arguments.device,
+        arguments.port.options(),
+        pinned,
+        arguments.clock_skew,
+    ))
 }
 
 fn pin(cpu: u32) -> anyhow::Result<()> {

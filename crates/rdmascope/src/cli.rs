@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use bench::worker::PortOptions;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use measure::clock::Skew;
 use measure::units;
 use verbs::LinkModel;
 
@@ -435,6 +436,9 @@ pub(crate) struct AgentArguments {
     pub(crate) device: Option<String>,
     #[arg(long)]
     pub(crate) cpu: Option<u32>,
+    /// How wrong its clock is, for tests.
+    #[arg(long)]
+    pub(crate) clock_skew: Option<Skew>,
     #[command(flatten)]
     pub(crate) port: PortFlags,
 }

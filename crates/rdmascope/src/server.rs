@@ -55,6 +55,7 @@ impl Waiting {
         let mut worker = agent::worker(AgentArguments {
             device: self.placement.device.clone(),
             cpu,
+            clock_skew: None,
             port: self.placement.port,
         })?;
         let given = self.ends.given_key()?;

@@ -13,6 +13,8 @@ fn help_teaches_by_example_and_fits_a_terminal() {
         (&["lat", "--help"], "rdmascope lat send"),
         (&["lat", "send", "--help"], "rdmascope lat send --local -a"),
         (&["bw", "send", "--help"], "rdmascope bw send --local -b"),
+        (&["one-way", "--help"], "rdmascope one-way send"),
+        (&["one-way", "write", "--help"], "--stamp sent"),
         (&["report", "--help"], "rdmascope report"),
         (&["plans", "--help"], "rdmascope plans quick >"),
         (&["devices", "--help"], "rdmascope devices --json"),
@@ -33,7 +35,7 @@ fn help_teaches_by_example_and_fits_a_terminal() {
 #[test]
 fn no_command_is_help_on_standard_error_and_wrong_usage() {
     let scratch = Scratch::new();
-    for arguments in [&[][..], &["lat"], &["bw"]] {
+    for arguments in [&[][..], &["lat"], &["bw"], &["one-way"]] {
         let ended = scratch.run(arguments);
         assert_eq!((ended.status, ended.stdout.as_str()), (Some(2), ""));
         assert!(ended.stderr.contains("Usage: rdmascope"), "{ended:?}");
@@ -43,7 +45,9 @@ fn no_command_is_help_on_standard_error_and_wrong_usage() {
 #[test]
 fn every_example_is_understood() {
     let scratch = Scratch::new();
-    for help in [&["--help"][..], &["run", "--help"], &["lat", "send", "--help"], &["bw", "send", "--help"]] {
+    let benchmarks =
+        [&["lat", "send", "--help"][..], &["bw", "send", "--help"], &["one-way", "send", "--help"]];
+    for help in [&["--help"][..], &["run", "--help"]].into_iter().chain(benchmarks) {
         let text = scratch.succeed(help);
         let examples = text.split("Examples:").nth(1).unwrap();
         for line in examples.lines().filter_map(|line| line.trim().strip_prefix("rdmascope ")) {

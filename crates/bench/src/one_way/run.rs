@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use measure::clock::{Clock, Domain, Nominal, Ticks};
+use measure::clock::{Nominal, Ticks};
 use measure::samples::Stamps;
 
 use super::stamped::{Column, Stamped, Watched};
@@ -12,6 +12,7 @@ use crate::endpoint::Endpoint;
 use crate::pattern::Watch;
 use crate::pattern::one_way::{Pace, Stamper, exchange, submit, take};
 use crate::point::{Length, PointSpec, Service, Stamp};
+use crate::timepiece::Timepiece;
 
 /// A gap in a polling loop is one from here on: longer than any turn of it, shorter than what a scheduler, a hypervisor or an
 /// interrupt takes.
@@ -28,6 +29,7 @@ pub(crate) fn run<E: Endpoint>(
     spec: &PointSpec,
     rank: u32,
     has_one_clock: bool,
+    timepiece: &Timepiece,
 ) -> Result<Stamped, Error> {
     let clock = endpoint.clock();
     let pace = pace(spec);
@@ -48,7 +50,7 @@ pub(crate) fn run<E: Endpoint>(
     exchange(endpoint, rank == 0, count, &mut exchanged)?;
     // Whoever sleeps does not run because it has nothing to do.
     let sleeps = if rank == 0 { spec.send_poll.sleeps() } else { spec.poll.sleeps() };
-    Ok(stamps.finish(clock, watch, !sleeps, exchanged))
+    Ok(stamps.finish(timepiece, watch, !sleeps, exchanged))
 }
 
 fn pace(spec: &PointSpec) -> Pace {
@@ -89,7 +91,8 @@ impl Arrays {
         })
     }
 
-    fn finish(self, clock: Clock, watch: Watch, watched: bool, exchanged: Vec<u64>) -> Stamped {
+    fn finish(self, timepiece: &Timepiece, watch: Watch, watched: bool, exchanged: Vec<u64>) -> Stamped {
+        let clock = timepiece.clock;
         let [longest, total, count] = watch.seen();
         let seen = Watched { threshold: clock.ticks(GAP), longest, total, count };
         let (first, second) = match self.rank {
@@ -107,7 +110,9 @@ impl Arrays {
         if watched {
             columns.insert(Column::Gaps, watch.into_gaps());
         }
-        Stamped::new(Domain::of(&clock), Nominal::of(&clock), watched.then_some(seen), columns)
+        let (columns, watched) = (columns.into_iter(), watched.then_some(seen));
+        let columns = columns.map(|(column, stamps)| (column, timepiece.shows(stamps))).collect();
+        Stamped::new(timepiece.domain.clone(), Nominal::of(&clock), watched, columns)
     }
 }
 

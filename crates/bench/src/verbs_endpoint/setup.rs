@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use measure::clock::{Clock, Domain};
+use measure::clock::Clock;
 use verbs::{
     AddressHandle, CompletionChannel, CompletionQueue, Connection, Context, Init, Initialisation, Mtu,
     ProtectionDomain, QueuePair, QueuePairOptions, ReadyToSend, Remote, Route, SendRequest,
@@ -19,6 +19,7 @@ use super::{Address, FILL, GREETINGS, LAST, LocalPort, MORE, PairAddress, QKEY, 
 use crate::Error;
 use crate::calibrate::only_cpu;
 use crate::point::{Operation, Pattern, PointSpec, QueuePoll, Service};
+use crate::timepiece::Timepiece;
 
 /// Local ACK timeout, 4.096 us x 2^14 = 67 ms, and retries: perftest's.
 pub(super) const TIMEOUT: u8 = 14;
@@ -57,7 +58,7 @@ impl Unconnected {
         port: &Arc<LocalPort>,
         spec: &PointSpec,
         rank: u32,
-        clock: Clock,
+        timepiece: &Timepiece,
     ) -> Result<Self, Error> {
         let limits = context.limits()?;
         let domain = context.protection_domain()?;
@@ -86,9 +87,9 @@ impl Unconnected {
             initiator_reads: limits.max_initiator_reads.min(asked),
             manager: managed.as_ref().and_then(Managed::address),
             cpu: only_cpu(),
-            clock: Domain::of(&clock),
+            clock: timepiece.domain.clone(),
         };
-        let (port, spec) = (Arc::clone(port), spec.clone());
+        let (port, spec, clock) = (Arc::clone(port), spec.clone(), timepiece.clock);
         Ok(Self { pairs, queues, buffers, domain, port, managed, address, spec, clock })
     }
 

@@ -13,15 +13,15 @@ pub(super) const EXAMPLES: &str = "\
 Examples:
   rdmascope one-way send --local       32 B over RC, every message by itself
   rdmascope one-way send --local -c UC -I 64 --burst all -Q 64
-                                       a flood of inline messages, few of them signalled
+                                       a flood, inline and seldom signalled
   rdmascope one-way send --local --poll hybrid --pause 1ms
                                        poll for receives, sleep for sends
   rdmascope one-way write --local --stamp sent
-                                       how much of it passes before the device fetches the message
+                                       from the device's fetch of the message
   rdmascope one-way send --listen 0.0.0.0
                                        on node7: waits, and prints the key
   rdmascope one-way send node7 --key KEY -a
-                                       on another host: with the bound of the clocks' comparison";
+                                       on another host: with the clocks' bound";
 
 #[derive(Args, Debug)]
 pub(crate) struct OneWay {

@@ -15,6 +15,7 @@ use crate::Error;
 use crate::endpoint::{Endpoint, Mark};
 use crate::plan::{Axis, Options, Plan, Settings, resolve};
 use crate::point::{Pattern, Poll};
+use crate::timepiece::Timepiece;
 
 fn context() -> (Context, Arc<LocalPort>) {
     let context = verbs::devices(&softdev::PROVIDER).unwrap()[0].open().unwrap();
@@ -36,7 +37,7 @@ fn spec(service: Service, poll: Poll) -> PointSpec {
 /// Two connected ends, of which the other believes in another point.
 fn pair(ours: &PointSpec, theirs: &PointSpec) -> (VerbsEndpoint, VerbsEndpoint) {
     let (context, port) = context();
-    let clock = Clock::monotonic();
+    let clock = &Timepiece::new(Clock::monotonic(), None);
     let us = Unconnected::new(&context, &port, ours, 0, clock).unwrap();
     let them = Unconnected::new(&context, &port, theirs, 1, clock).unwrap();
     let addresses = (us.address().clone(), them.address().clone());
