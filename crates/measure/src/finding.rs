@@ -266,7 +266,7 @@ fn number(text: &str, whole: &str) -> Result<(f64, RangeUnit), String> {
         .find_map(|(suffix, unit, one)| Some((text.strip_suffix(suffix)?, *unit, *one)))
         .unwrap_or((text, RangeUnit::Plain, 1.0));
     let read = digits.trim().parse::<f64>().ok().filter(|number| number.is_finite());
-    let read = read.ok_or_else(|| format!("{:?} of {whole:?} is no number: {EXAMPLES}", text))?;
+    let read = read.ok_or_else(|| format!("{text:?} of {whole:?} is no number: {EXAMPLES}"))?;
     Ok((read * one, unit))
 }
 

@@ -27,11 +27,11 @@ const endTrace = (bins, end, index, unit) => {
   const floor = explorer.logY ? 0.5 : 0;
   const last = bins.edges.length - 1;
   return {
-    type: "scatter", mode: "lines", name: "rank " + end.rank, legendgroup: "rank" + end.rank,
+    type: "scatter", mode: "lines", name: literal(end.name), legendgroup: end.name,
     x: bins.edges.map((edge) => edge / unit.one), y: [...end.counts, 0].map((count) => Math.max(count, floor)),
     line: { shape: "hv", color, width: 1.4 }, fill: "tozeroy", fillcolor: faded(color, 0.22), hoverinfo: "text",
     text: bins.edges.map((edge, i) => i === last ? "" :
-      `rank ${end.rank}: ${grouped(end.counts[i])} samples<br>${edge / unit.one} up to ${bins.edges[i + 1] / unit.one} ${unit.name}`),
+      `${literal(end.name)}: ${grouped(end.counts[i])} samples<br>${edge / unit.one} up to ${bins.edges[i + 1] / unit.one} ${unit.name}`),
   };
 };
 
@@ -48,10 +48,10 @@ const overflowTrace = (bins, end, index, unit) => {
   const [from, to] = overflowRange(bins, unit);
   const floor = explorer.logY ? 0.5 : 0;
   return {
-    type: "scatter", mode: "lines", showlegend: false, legendgroup: "rank" + end.rank, x: [from, from, to, to],
+    type: "scatter", mode: "lines", showlegend: false, legendgroup: end.name, x: [from, from, to, to],
     y: [floor, end.overflow, end.overflow, floor], line: { color, width: 1.4, dash: "dot" }, fill: "tozeroy",
     fillcolor: faded(color, 0.22), hoverinfo: "text",
-    text: Array(4).fill(`rank ${end.rank}: ${grouped(end.overflow)} samples beyond the last bin<br>largest ${us(end.max_ns)}`),
+    text: Array(4).fill(`${literal(end.name)}: ${grouped(end.overflow)} samples beyond the last bin<br>largest ${us(end.max_ns)}`),
   };
 };
 
@@ -96,15 +96,31 @@ const drawHistogram = async () => {
   await Plotly.react(box, traces, layout, plotConfig());
 };
 
-const statistics = (point) => {
+/** What two clocks may be apart, beside a time that compares them. */
+const bounded = (point, latency) => {
+  const bound = point.one_way?.clocks.bound_ns;
+  const compares = latency.kind === "one_way" || latency.kind === "one_way_send";
+  return (ns) => us(ns) + (bound !== undefined && compares ? ` \u00b1 ${Math.ceil(bound)} ns` : "");
+};
+
+/** The latencies of a point: its kinds with the first messages beside them, or what each end saw. */
+const latencies = (point) => {
   const ends = (point.ends ?? []).filter((end) => end.latency);
-  const columns = ends.length ? ends.map((end) => ["rank " + end.rank, end.latency]) : point.latency ? [["rank 0", point.latency]] : [];
+  if (point.kinds?.length) {
+    const first = [["the first messages", point.one_way?.first], ["with the first", point.one_way?.with_first]];
+    return [...point.kinds.map((timed) => [timed.latency.kind, timed.latency]), ...first.filter(([, latency]) => latency)];
+  }
+  return ends.length ? ends.map((end) => ["rank " + end.rank, end.latency]) : point.latency ? [["rank 0", point.latency]] : [];
+};
+
+const statistics = (point) => {
+  const columns = latencies(point);
   if (!columns.length) return null;
   const rows = [
-    ["latency", (l) => l.kind], ["samples", (l) => grouped(l.count)], ["min", (l) => us(l.min_ns)], ["10 %", (l) => us(l.p10_ns)],
-    ["median", (l) => us(l.p50_ns)], ["its 95 % interval", (l) => l.p50_ci95_ns ? us(l.p50_ci95_ns[0]).replace(" us", "") + ".." + us(l.p50_ci95_ns[1]) : "–"],
-    ["90 %", (l) => us(l.p90_ns)], ["99 %", (l) => us(l.p99_ns)], ["99.9 %", (l) => us(l.p999_ns)], ["max", (l) => us(l.max_ns)],
-    ["mean", (l) => us(l.mean_ns)], ["standard deviation", (l) => l.stddev_ns === undefined ? "–" : us(l.stddev_ns)],
+    ["latency", (l) => l.kind], ["samples", (l) => grouped(l.count)], ["min", (l, t) => t(l.min_ns)], ["10 %", (l, t) => t(l.p10_ns)],
+    ["median", (l, t) => t(l.p50_ns)], ["its 95 % interval", (l) => l.p50_ci95_ns ? us(l.p50_ci95_ns[0]).replace(" us", "") + ".." + us(l.p50_ci95_ns[1]) : "–"],
+    ["90 %", (l, t) => t(l.p90_ns)], ["99 %", (l, t) => t(l.p99_ns)], ["99.9 %", (l, t) => t(l.p999_ns)], ["max", (l, t) => t(l.max_ns)],
+    ["mean", (l, t) => t(l.mean_ns)], ["standard deviation", (l) => l.stddev_ns === undefined ? "–" : us(l.stddev_ns)],
     ["mavericks", (l) => `${grouped(l.mavericks.count)} (${l.mavericks.rule})`],
   ];
   const thresholds = Object.keys(columns[0][1].share_above ?? {});
@@ -113,7 +129,7 @@ const statistics = (point) => {
   }
   return make("div", { class: "scroll" }, make("table", { class: "numbers stats" }, make("caption", { class: "hidden" }, "Statistics of " + point.name),
     make("thead", {}, make("tr", {}, make("td"), ...columns.map(([name]) => make("th", { scope: "col" }, name)))),
-    make("tbody", {}, ...rows.map(([name, of]) => make("tr", {}, make("th", { scope: "row" }, name), ...columns.map(([, l]) => make("td", {}, of(l))))))));
+    make("tbody", {}, ...rows.map(([name, of]) => make("tr", {}, make("th", { scope: "row" }, name), ...columns.map(([, l]) => make("td", {}, of(l, bounded(point, l)))))))));
 };
 
 /** What the bins leave to say: their source, their width, what is beyond the last. */
@@ -123,10 +139,17 @@ const binNotes = (bins) => {
       ? `${grouped(end.overflow)} beyond the last bin (above ${us(bins.edges[bins.edges.length - 1])}), the largest ${us(end.max_ns)}`
       : `none beyond the last bin, the largest ${us(end.max_ns)}`;
     const source = end.source === "samples" ? "samples" : "samples, from a recorded histogram";
-    return `Rank ${end.rank}: ${grouped(end.total)} ${source}; ${beyond}.`;
+    return `${end.name[0].toUpperCase()}${end.name.slice(1)}: ${grouped(end.total)} ${source}; ${beyond}.`;
   });
   const width = bins.logarithmic ? "Bins grow geometrically." : `Bins are ${grouped(bins.edges[1] - bins.edges[0])} ns wide.`;
   return make("ul", { class: "notes" }, ...[...notes, width].map((note) => make("li", {}, note)));
+};
+
+/** What is known of one-way messages besides their latencies. */
+const oneWayNotes = (point) => {
+  const notes = page.data.notes[point.id];
+  const sentence = (text) => make("li", {}, text[0].toUpperCase() + text.slice(1) + ".");
+  return notes ? make("ul", { class: "notes", id: "one-way" }, ...notes.map(sentence)) : null;
 };
 
 const throughputText = (point) => {
@@ -171,7 +194,7 @@ const openPoint = async (id) => {
   byId("chosen").replaceChildren(...[
     make("h3", {}, point.name), trouble ? make("p", { class: "complaint" }, label + trouble) : null, throughputText(point), tools(point),
     bins ? make("div", { class: "plot", id: "histogram", role: "img", "aria-label": "Histogram of " + point.name }) : missing,
-    bins ? binNotes(bins) : null, statistics(point),
+    bins ? binNotes(bins) : null, oneWayNotes(point), statistics(point),
   ].filter(Boolean));
   await drawHistogram();
   byId("distributions").scrollIntoView({ block: "start" });

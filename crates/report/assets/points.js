@@ -1,4 +1,9 @@
 // The table of all points, built when it is first opened.
+const ofKind = (point, kind) => (point.kinds ?? []).find((timed) => timed.latency.kind === kind)?.latency;
+
+/** Kinds of latency that are no headline, in the order in which they appear. */
+const otherKinds = (points) => [...new Set(points.flatMap((point) => (point.kinds ?? []).slice(1).map((timed) => timed.latency.kind)))];
+
 const pointColumns = (points) => {
   const axes = [...new Set(points.flatMap((point) => Object.keys(point.axes)))].sort();
   const latency = (name, field) => [name, (point) => point.latency?.[field]];
@@ -11,6 +16,9 @@ const pointColumns = (points) => {
     ["median, 95 % low [ns]", (point) => point.latency?.p50_ci95_ns?.[0]], ["median, 95 % high [ns]", (point) => point.latency?.p50_ci95_ns?.[1]],
     latency("90 % [ns]", "p90_ns"), latency("99 % [ns]", "p99_ns"), latency("99.9 % [ns]", "p999_ns"), latency("max [ns]", "max_ns"),
     latency("mean [ns]", "mean_ns"), latency("standard deviation [ns]", "stddev_ns"), ["mavericks", (point) => point.latency?.mavericks.count],
+    ...otherKinds(points).map((kind) => [`${kind}, median [ns]`, (point) => ofKind(point, kind)?.p50_ns]),
+    ["completed first [%]", (point) => point.one_way?.completed_first_share && point.one_way.completed_first_share * 100],
+    ["bound of two clocks [ns]", (point) => point.one_way?.clocks.bound_ns],
     ["direction of the throughput", (point) => point.throughput?.direction],
     ["throughput [Gb/s]", (point) => point.throughput && point.throughput.bytes_per_s / 1.25e8],
     ["messages [Mmsg/s]", (point) => point.throughput && point.throughput.messages_per_s / 1e6],

@@ -1,17 +1,17 @@
-//! Histograms of few bins for the page: from raw samples or from recorded buckets, both ends on the same edges.
+//! Histograms of few bins for the page: from raw samples or from recorded buckets, those of a point on the same edges.
 //!
-//! Bins reach from the smallest sample to the largest 99.9 % quantile of the ends; what lies above is counted, never
+//! Bins reach from the smallest sample to the largest 99.9 % quantile of them; what lies above is counted, never
 //! dropped: `overflow` samples, the largest of which is `max_ns`.
 
 use serde::Serialize;
 
-/// Bins of one end at most, overflow included.
+/// Bins of one distribution at most, overflow included.
 pub(crate) const BINS_MAX: usize = 200;
 
 /// Above this ratio of the 99.9 % quantile to the minimum, bins grow geometrically.
 const LINEAR_RATIO_MAX: u64 = 3;
 
-/// Where the distribution of one end comes from.
+/// Where a distribution comes from.
 #[derive(Debug)]
 pub(crate) enum Source<'a> {
     /// Every sample, in ns.
@@ -27,15 +27,15 @@ pub(crate) struct Bins {
     pub(crate) edges: Vec<u64>,
     /// Whether the bins grow geometrically.
     pub(crate) logarithmic: bool,
-    /// The ends, in rank order.
-    pub(crate) ends: Vec<EndBins>,
+    /// The ends in rank order, or the kinds of latency.
+    pub(crate) ends: Vec<NamedBins>,
 }
 
-/// The histogram of one end.
+/// The histogram of one end or of one kind of latency.
 #[derive(Debug, PartialEq, Serialize)]
-pub(crate) struct EndBins {
-    /// Its rank.
-    pub(crate) rank: u32,
+pub(crate) struct NamedBins {
+    /// `rank 0`, or the name of the kind.
+    pub(crate) name: String,
     /// `samples` or `histogram`.
     pub(crate) source: &'static str,
     /// Number of all samples, overflow included.
@@ -48,13 +48,13 @@ pub(crate) struct EndBins {
     pub(crate) max_ns: u64,
 }
 
-/// Bins the ends of a point; none when there is no sample.
-pub(crate) fn bin(ends: &[(u32, Source<'_>)]) -> Option<Bins> {
+/// Bins the distributions of a point; none when there is no sample.
+pub(crate) fn bin(ends: &[(String, Source<'_>)]) -> Option<Bins> {
     let ranges: Vec<Range> = ends.iter().filter_map(|(_, source)| source.range()).collect();
     let low = ranges.iter().map(|r| r.min).min()?;
     let high = ranges.iter().map(|r| r.p999).max()?;
     let grid = Edges::new(low, high);
-    let ends = ends.iter().map(|(rank, source)| source.count(*rank, &grid)).collect();
+    let ends = ends.iter().map(|(name, source)| source.count(name, &grid)).collect();
     Some(Bins { logarithmic: grid.width.is_none(), edges: grid.edges, ends })
 }
 
@@ -127,7 +127,7 @@ impl Source<'_> {
         }
     }
 
-    fn count(&self, rank: u32, grid: &Edges) -> EndBins {
+    fn count(&self, name: &str, grid: &Edges) -> NamedBins {
         let mut counts = vec![0u64; grid.bins()];
         let mut overflow = 0u64;
         let mut add = |sample: u64, count: u64| match counts.get_mut(grid.find(sample)) {
@@ -145,7 +145,14 @@ impl Source<'_> {
                 ("histogram", total(buckets), max)
             }
         };
-        EndBins { rank, source, total, counts, overflow, max_ns: max_ns.unwrap_or_default() }
+        NamedBins {
+            name: name.to_owned(),
+            source,
+            total,
+            counts,
+            overflow,
+            max_ns: max_ns.unwrap_or_default(),
+        }
     }
 }
 
@@ -168,7 +175,11 @@ fn middle(&(low, high, _): &(u64, u64, u64)) -> u64 {
 mod tests {
     use super::*;
 
-    fn counted(end: &EndBins) -> u64 {
+    fn end(rank: u32) -> String {
+        format!("rank {rank}")
+    }
+
+    fn counted(end: &NamedBins) -> u64 {
         end.counts.iter().sum::<u64>() + end.overflow
     }
 
@@ -178,7 +189,7 @@ mod tests {
         let wide: Vec<u64> = (0..100_000u64).map(|i| 700 + i * i / 1000).collect();
         for samples in [narrow, wide, vec![5], vec![0, 0, 1 << 60], vec![u64::MAX, 1]] {
             let count = samples.len() as u64;
-            let bins = bin(&[(0, Source::Samples(samples))]).unwrap();
+            let bins = bin(&[(end(0), Source::Samples(samples))]).unwrap();
             assert!(bins.edges.len() <= BINS_MAX, "{}", bins.edges.len());
             assert!(bins.edges.is_sorted());
             assert_eq!(bins.ends[0].total, count);
@@ -189,16 +200,16 @@ mod tests {
     #[test]
     fn buckets_that_no_program_writes_do_no_harm() {
         let spoilt = [(900, 910, 3), (10, 5, u64::MAX), (u64::MAX, 0, u64::MAX)];
-        let bins = bin(&[(0, Source::Buckets(&spoilt))]).unwrap();
+        let bins = bin(&[(end(0), Source::Buckets(&spoilt))]).unwrap();
         assert!(bins.edges.is_sorted());
-        assert!(bin(&[(0, Source::Buckets(&[]))]).is_none());
+        assert!(bin(&[(end(0), Source::Buckets(&[]))]).is_none());
     }
 
     #[test]
     fn outliers_go_to_the_overflow_with_their_maximum() {
         let mut samples: Vec<u64> = (0..9_995).map(|i| 1000 + i % 100).collect();
         samples.extend([90_000; 5]);
-        let bins = bin(&[(0, Source::Samples(samples))]).unwrap();
+        let bins = bin(&[(end(0), Source::Samples(samples))]).unwrap();
         assert_eq!((bins.ends[0].overflow, bins.ends[0].max_ns), (5, 90_000));
         assert!(!bins.logarithmic);
         assert_eq!((bins.edges[0], *bins.edges.last().unwrap()), (1000, 1100));
@@ -208,7 +219,7 @@ mod tests {
     #[test]
     fn a_long_tail_is_binned_geometrically() {
         let samples: Vec<u64> = (0..10_000u64).map(|i| 500 + i * i).collect();
-        let bins = bin(&[(0, Source::Samples(samples))]).unwrap();
+        let bins = bin(&[(end(0), Source::Samples(samples))]).unwrap();
         assert!(bins.logarithmic);
         let edges = &bins.edges;
         assert!(edges[1] - edges[0] < edges[edges.len() - 1] - edges[edges.len() - 2]);
@@ -217,12 +228,12 @@ mod tests {
     #[test]
     fn both_ends_share_their_edges_and_buckets_count_too() {
         let buckets = [(1000, 1002, 7), (1010, 1020, 2), (5000, 5100, 1)];
-        let ends = [(0, Source::Samples(vec![990, 1005])), (1, Source::Buckets(&buckets))];
+        let ends = [(end(0), Source::Samples(vec![990, 1005])), (end(1), Source::Buckets(&buckets))];
         let bins = bin(&ends).unwrap();
         assert_eq!(bins.edges[0], 990);
         assert_eq!(bins.ends.iter().map(counted).collect::<Vec<_>>(), [2, 10]);
         assert_eq!((bins.ends[1].source, bins.ends[1].max_ns), ("histogram", 5099));
-        assert_eq!(bin(&[(0, Source::Samples(Vec::new()))]), None);
+        assert_eq!(bin(&[(end(0), Source::Samples(Vec::new()))]), None);
     }
 
     #[test]

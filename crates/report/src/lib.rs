@@ -6,6 +6,7 @@
 //! * [`link`]: signal and data rates of InfiniBand links;
 //! * `grid`: the cells of a figure, its repetitions and its published numbers (used by tables and charts alike);
 //! * `findings`: whether the run shows what a paper found;
+//! * `one_way`: what is known of messages that were timed one way, in words;
 //! * `bins`: histograms of at most 200 bins from raw samples or recorded buckets.
 
 mod bins;
@@ -14,6 +15,7 @@ mod findings;
 mod grid;
 pub mod html;
 pub mod link;
+mod one_way;
 mod reason;
 pub mod terminal;
 mod unit;

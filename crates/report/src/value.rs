@@ -67,8 +67,14 @@ pub(crate) fn estimate(point: &Point, path: &str) -> Option<(Estimate, Option<u6
     };
     // Of a histogram, every number that is a time is known to within a bucket.
     let blur = latency.resolution.filter(|_| field.ends_with("_ns")).unwrap_or_default();
-    let blurred =
-        Estimate { low: estimate.low * (1.0 - blur), high: estimate.high * (1.0 + blur), ..estimate };
+    // And a time between two clocks to within their bound, but for what is the same in both of its parts.
+    let is_offset = field.ends_with("_ns") && !matches!(field, "spread_ns" | "stddev_ns");
+    let bound = crate::one_way::bound_ns(point, latency.kind).filter(|_| is_offset).unwrap_or_default();
+    let blurred = Estimate {
+        low: (estimate.low * (1.0 - blur) - bound).max(0.0),
+        high: estimate.high * (1.0 + blur) + bound,
+        ..estimate
+    };
     Some((blurred, Some(latency.count)))
 }
 

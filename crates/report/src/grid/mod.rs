@@ -69,6 +69,8 @@ pub(crate) struct Number {
     pub(crate) repetitions: usize,
     /// 10 % and 90 % quantiles, each the median over the repetitions: the within-run spread.
     pub(crate) quantiles: Option<[f64; 2]>,
+    /// What the number may be off by where stamps of two clocks are compared.
+    pub(crate) bound: Option<f64>,
     /// The point whose number is nearest to the median.
     pub(crate) id: u64,
     /// Why not to trust it: unstable or failed repetitions.
@@ -175,6 +177,7 @@ fn cell(points: &[&Point], x: &str, at: &Value, y: &str, scale: Scale) -> Cell {
         runs: [first.0, last.0],
         repetitions: numbers.len(),
         quantiles: quantiles(&numbers, y, scale),
+        bound: bound(&numbers, y).map(|ns| scale.apply(ns)),
         id: nearest.map_or(first.1.id, |n| n.1.id),
         doubts: here.iter().filter_map(|p| doubt(p, here.len())).collect(),
     })
@@ -202,6 +205,13 @@ fn quantiles(numbers: &[(f64, &Point)], y: &str, scale: Scale) -> Option<[f64; 2
     let low = median(latencies.iter().map(|l| scale.apply(l.p10_ns as f64)).collect())?;
     let high = median(latencies.iter().map(|l| scale.apply(l.p90_ns as f64)).collect())?;
     Some([low, high])
+}
+
+/// The largest bound of the repetitions, where y is a time that compares two clocks.
+fn bound(numbers: &[(f64, &Point)], y: &str) -> Option<f64> {
+    let of = |point: &Point| crate::one_way::bound_ns(point, value::latency(point, y)?.kind);
+    let bounds = numbers.iter().filter_map(|(_, point)| of(point));
+    bounds.reduce(f64::max).filter(|_| y.ends_with("_ns"))
 }
 
 fn doubt(point: &Point, of: usize) -> Option<String> {

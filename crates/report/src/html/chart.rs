@@ -196,6 +196,9 @@ fn drawn_published(grid: &Grid, published: &Published, colour: usize, bars: bool
 fn hover(grid: &Grid, series: &Series, x: &Value, number: &Number) -> String {
     let unit = grid.scale.label;
     let mut text = format!("{}\n{}: {:.3} {unit}", series.label, x_label(&grid.x, x), number.median);
+    if let Some(bound) = number.bound {
+        text += &format!(" ± {bound:.3} {unit} (two clocks)");
+    }
     if let Some([low, high]) = number.quantiles {
         text += &format!("\n10 % to 90 % within a run: {low:.3} to {high:.3} {unit}");
     }

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use measure::record::{End, Point};
+use measure::record::{Histogram, Latency, Point};
 use serde::Serialize;
 
 use super::chart::Chart;
 use crate::SampleSource;
 use crate::bins::{self, Bins, Source};
+use crate::one_way;
 
 /// Everything that the script needs, as one JSON value.
 #[derive(Serialize)]
@@ -17,6 +18,8 @@ pub(super) struct Data {
     points: Vec<Point>,
     /// Histograms by the id of the point.
     histograms: BTreeMap<u64, Bins>,
+    /// What else is known of points that were timed one way, in sentences, by their id.
+    notes: BTreeMap<u64, Vec<String>>,
     /// Samples that could not be loaded, in words.
     #[serde(skip)]
     pub(super) unreadable: Option<String>,
@@ -28,9 +31,9 @@ pub(super) fn collect(points: &[Point], charts: Vec<Chart>, samples: &dyn Sample
     let mut histograms = BTreeMap::new();
     for point in points {
         let mut sources = Vec::new();
-        for end in &point.ends {
-            match source(end, samples) {
-                Ok(Some(source)) => sources.push((end.rank, source)),
+        for (name, _, stored) in distributions(point) {
+            match source(&stored, samples) {
+                Ok(Some(source)) => sources.push((name, source)),
                 Ok(None) => {}
                 Err(why) => unreadable.push(why),
             }
@@ -41,14 +44,20 @@ pub(super) fn collect(points: &[Point], charts: Vec<Chart>, samples: &dyn Sample
         }
     }
     let unreadable = unreadable_text(&unreadable);
-    Data { charts, points: points.iter().map(without_histograms).collect(), histograms, unreadable }
+    let notes = points.iter().filter_map(|point| Some((point.id, notes(point)?))).collect();
+    Data { charts, points: points.iter().map(without_histograms).collect(), histograms, notes, unreadable }
+}
+
+fn notes(point: &Point) -> Option<Vec<String>> {
+    let known = point.one_way.as_ref()?;
+    Some(one_way::notes(known).into_iter().chain(known.gaps.iter().map(one_way::gaps)).collect())
 }
 
 /// A bucket knows its largest sample only by its upper edge; the statistics beside it know it exactly.
 fn take_exact_maxima(bins: &mut Bins, point: &Point) {
     for binned in bins.ends.iter_mut().filter(|end| end.source == "histogram") {
-        let end = point.ends.iter().find(|end| end.rank == binned.rank);
-        if let Some(latency) = end.and_then(|end| end.latency.as_ref()) {
+        let known = distributions(point).find(|(name, ..)| *name == binned.name);
+        if let Some((_, Some(latency), _)) = known {
             binned.max_ns = latency.max_ns;
         }
     }
@@ -59,16 +68,40 @@ fn unreadable_text(unreadable: &[String]) -> Option<String> {
     let first = unreadable.first()?;
     let ends = unreadable.len();
     Some(match ends {
-        1 => format!("The samples of one end cannot be read, so its histogram is missing: {first}"),
+        1 => format!("One file of samples cannot be read, so its histogram is missing: {first}"),
         _ => format!(
-            "The samples of {ends} ends cannot be read, so their histograms are missing; the first is {first}"
+            "{ends} files of samples cannot be read, so their histograms are missing; the first is {first}"
         ),
     })
 }
 
-fn source<'a>(end: &'a End, samples: &dyn SampleSource) -> Result<Option<Source<'a>>, String> {
-    let buckets = end.histogram.as_ref().map(|h| Source::Buckets(&h.buckets));
-    let Some(path) = &end.samples else { return Ok(buckets) };
+/// What a record keeps of a distribution.
+pub(super) struct Stored<'a> {
+    /// Path of the raw samples.
+    pub(super) samples: Option<&'a String>,
+    pub(super) histogram: Option<&'a Histogram>,
+}
+
+/// The distributions of a point: of its kinds of latency, or of what each end timed; with their names and statistics.
+fn distributions(point: &Point) -> impl Iterator<Item = (String, Option<&Latency>, Stored<'_>)> {
+    let kinds = point.kinds.iter().map(|timed| {
+        let stored = Stored { samples: timed.samples.as_ref(), histogram: timed.histogram.as_ref() };
+        (timed.latency.kind.name().to_owned(), Some(&timed.latency), stored)
+    });
+    let ends = point.ends.iter().map(|end| {
+        let stored = Stored { samples: end.samples.as_ref(), histogram: end.histogram.as_ref() };
+        (format!("rank {}", end.rank), end.latency.as_ref(), stored)
+    });
+    kinds.chain(ends)
+}
+
+/// The samples, or else the buckets; none where neither was kept.
+pub(super) fn source<'a>(
+    stored: &Stored<'a>,
+    samples: &dyn SampleSource,
+) -> Result<Option<Source<'a>>, String> {
+    let buckets = stored.histogram.map(|histogram| Source::Buckets(&histogram.buckets));
+    let Some(path) = stored.samples else { return Ok(buckets) };
     match samples.load(path) {
         Ok(samples) => Ok(Some(Source::Samples(samples))),
         Err(_) if buckets.is_some() => Ok(buckets),
@@ -78,8 +111,7 @@ fn source<'a>(end: &'a End, samples: &dyn SampleSource) -> Result<Option<Source<
 
 fn without_histograms(point: &Point) -> Point {
     let mut point = point.clone();
-    for end in &mut point.ends {
-        end.histogram = None;
-    }
+    point.ends.iter_mut().for_each(|end| end.histogram = None);
+    point.kinds.iter_mut().for_each(|timed| timed.histogram = None);
     point
 }

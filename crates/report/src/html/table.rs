@@ -147,11 +147,12 @@ impl<'a> Columns<'a> {
             format!(" title=\"10 % to 90 % within a run: {low:.3} to {high:.3} {}\"", grid.scale.label)
         });
         format!(
-            "<td{class}><a href=\"#histogram={id}\"{within}>{value:.digits$}</a>{doubts}</td>",
+            "<td{class}><a href=\"#histogram={id}\"{within}>{value:.digits$}</a>{bound}{doubts}</td>",
             class = if number.doubts.is_empty() { "" } else { " class=\"doubtful\"" },
             id = number.id,
             within = within.unwrap_or_default(),
             value = number.median,
+            bound = number.bound.map(|bound| format!(" ± {bound:.digits$}")).unwrap_or_default(),
         )
     }
 }

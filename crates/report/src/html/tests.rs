@@ -96,7 +96,9 @@ fn samples_that_cannot_be_read_are_a_warning() {
     let mut points = points();
     points[0].ends = serde_json::from_value(json!([{"rank": 0, "samples": "samples/000000-0.u64"}])).unwrap();
     let page = rendered(&run(), &points);
-    assert!(page.contains("so its histogram is missing: samples/000000-0.u64: gone"));
+    assert!(page.contains(
+        "One file of samples cannot be read, so its histogram is missing: samples/000000-0.u64: gone"
+    ));
 }
 
 #[test]

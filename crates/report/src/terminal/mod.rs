@@ -5,6 +5,7 @@
 //! reason. A `!` behind a row marks a point whose numbers should not be trusted; [`Stream::finish`] says why.
 
 mod findings;
+mod kinds;
 mod not_measured;
 mod row;
 mod unstable;

@@ -2,7 +2,7 @@
 
 use measure::record::{Axes, Direction, LatencyKind, Point};
 
-use super::{axes_text, plain};
+use super::{axes_text, kinds, plain};
 use crate::unit::Scale;
 use crate::value;
 
@@ -11,6 +11,8 @@ use crate::value;
 pub(super) enum Layout {
     /// `ib_send_lat`'s columns.
     Latency(LatencyKind),
+    /// A line for each kind of latency, under a threshold in ns of its last column.
+    Kinds { above_ns: Option<u64> },
     /// `ib_send_bw`'s columns, of traffic that flows one way or of one direction of it.
     Bandwidth {
         direction: Direction,
@@ -44,13 +46,18 @@ impl Layout {
             direction: t.direction,
             has_losses: point.counters.contains_key(LOST) && point.axes.get("service") != Some(&"RC".into()),
         });
+        if !point.kinds.is_empty() {
+            return Some(Self::Kinds { above_ns: kinds::threshold(point) });
+        }
         let latency = point.latency.as_ref().map(|l| Self::Latency(l.kind));
         if point.pattern == "ping-pong" { latency.or(bandwidth) } else { bandwidth.or(latency) }
     }
 
     fn columns(self, unit: &str) -> Vec<String> {
-        let Self::Bandwidth { direction, has_losses } = self else {
-            return LATENCY_COLUMNS.map(str::to_owned).into();
+        let (direction, has_losses) = match self {
+            Self::Bandwidth { direction, has_losses } => (direction, has_losses),
+            Self::Kinds { above_ns } => return kinds::columns(above_ns),
+            Self::Latency(_) => return LATENCY_COLUMNS.map(str::to_owned).into(),
         };
         let rates = match direction {
             Direction::Uni => vec![format!("BW average[{unit}]"), "MsgRate[Mpps]".into()],
@@ -67,11 +74,15 @@ impl Layout {
 
     pub(super) fn header(self, unit: &str) -> String {
         let columns = self.columns(unit);
+        if let Self::Kinds { .. } = self {
+            return kinds::line(&columns, "");
+        }
         line(columns.iter().zip(&columns).map(|(name, text)| (name.as_str(), text.clone())), "")
     }
 
     pub(super) fn row(self, point: &Point, bandwidth: Scale) -> String {
         let numbers = match self {
+            Self::Kinds { above_ns } => return kinds::rows(point, above_ns, &marks(point)),
             Self::Latency(_) => latency_cells(point),
             Self::Bandwidth { direction, .. } => bandwidth_cells(point, direction, bandwidth),
         };
@@ -104,6 +115,7 @@ pub(super) fn banner(experiment: &str, pattern: &str, axes: &Axes, layout: Optio
                 Direction::BiOne | Direction::BiTotal => "; throughput both ways at once",
             };
         }
+        Some(Layout::Kinds { .. }) => what += "; every kind of latency of the same messages",
         None => {}
     }
     let settings = axes_text(axes, |name| !shown_apart.contains(&name));
@@ -145,7 +157,7 @@ fn bandwidth_cells(point: &Point, direction: Direction, scale: Scale) -> Vec<Str
     vec![one_bytes, total_bytes, one_messages, total_messages]
 }
 
-fn size(point: &Point) -> String {
+pub(super) fn size(point: &Point) -> String {
     point.axes.get("size_bytes").map_or("-".into(), value::text)
 }
 

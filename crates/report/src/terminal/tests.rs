@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 
 use measure::finding::Finding;
-use measure::record::{Direction, Latency, LatencyKind, Mavericks, Throughput};
+use measure::record::{Direction, Latency, LatencyKind, Mavericks, OneWay, Throughput, Timed};
 use serde_json::json;
 
 use super::*;
@@ -197,4 +197,48 @@ fn findings_are_answered_below_the_tables() {
     assert_golden(&text, "findings.txt");
     assert!(text.lines().all(|line| line.chars().count() <= 130), "{text}");
     assert_eq!(findings(&[], &[latency(4, 820)]), "");
+}
+
+/// A point of the pattern one-way, as softdev could give it.
+fn one_way(size: u64, clocks: serde_json::Value) -> Point {
+    let kind = |kind, p50_ns| {
+        let mut latency = latency(size, p50_ns).latency.unwrap();
+        latency.kind = kind;
+        latency.count = 200_000;
+        latency.share_above = BTreeMap::from([("10000".to_owned(), 0.000_595)]);
+        Timed { latency, samples: None, histogram: None }
+    };
+    let mut point = Point { pattern: "one-way".to_owned(), ..point("busy", size, "native") };
+    point.kinds = vec![
+        kind(LatencyKind::OneWay, 1251),
+        kind(LatencyKind::Completion, 1190),
+        kind(LatencyKind::OneWaySend, 726),
+    ];
+    point.latency = Some(point.kinds[0].latency.clone());
+    let known = json!({
+        "clocks": clocks, "completed_first_share": 0.5312,
+        "gaps": [
+            {"rank": 0, "threshold_ns": 1000, "count": 3, "total_ns": 9_300, "longest_ns": 4_100},
+            {"rank": 1, "threshold_ns": 1000, "count": 12_345, "total_ns": 88_000_000, "longest_ns": 51_900},
+        ],
+        "largest": {"message": 4711, "ns": 53_100, "gaps_ns": {"0": 0, "1": 51_900}}, "above_explained": {"10000": 117},
+    });
+    let mut known: OneWay = serde_json::from_value(known).unwrap();
+    known.first = Some(latency(size, 4000).latency.unwrap());
+    point.one_way = Some(known);
+    point
+}
+
+#[test]
+fn one_way_points_have_a_line_for_each_kind_and_what_explains_them() {
+    let two = json!({"kind": "two", "offset_ns": -1234.5, "bound_ns": 83.2, "drift_ppm": [-0.2, 0.15], "exchanges": 4000});
+    let mut shifted = one_way(64, json!({"kind": "one"}));
+    shifted.unstable = Some("it shifted".to_owned());
+    shifted.one_way.as_mut().unwrap().largest.as_mut().unwrap().gaps_ns.clear();
+    let mut stranger = one_way(8, two);
+    stranger.one_way.as_mut().unwrap().negative = 2;
+    stranger.one_way.as_mut().unwrap().largest.as_mut().unwrap().gaps_ns = BTreeMap::from([(0, 0), (1, 0)]);
+    let text = tables(&[one_way(32, json!({"kind": "one"})), shifted, stranger], Unit::GbPerS).unwrap();
+    assert_golden(&text, "one_way.txt");
+    assert!(text.lines().all(|line| line.chars().count() <= 130), "{text}");
 }
