@@ -6,6 +6,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::record::LatencyKind;
+
 /// One table or chart of a report, described by the axes of the points that it shows.
 #[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
@@ -32,6 +34,19 @@ pub struct Figure {
     /// The axes whose values tell the series (or the columns of a table) apart.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub series: Vec<String>,
+    /// The axis of `series` whose values have marker shapes of their own in a figure of lines, e.g. `operation`: sends point
+    /// up and writes down.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub marker: Option<String>,
+    /// The kinds of latency that a histogram overlays; by default the headline of the points.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub kinds: Vec<LatencyKind>,
+    /// First and last time of a histogram, in ns; by default from the least sample to the largest 99.9 % quantile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limits_ns: Option<[u64; 2]>,
+    /// Whether a histogram counts on a logarithmic axis.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub log_counts: bool,
     /// Only points whose axes have these values.
     #[serde(default, rename = "where", skip_serializing_if = "BTreeMap::is_empty")]
     pub only: BTreeMap<String, serde_json::Value>,
@@ -46,6 +61,8 @@ pub struct Figure {
 pub enum FigureKind {
     /// Grouped bars, one group for each value of x.
     Bars,
+    /// Distributions of the points' latencies, a panel for each series, the kinds overlaid.
+    Histogram,
     /// Lines over a logarithmic x axis, with 10 % and 90 % quantiles as error bars where y is a latency.
     Lines,
     /// Signal and data rates of InfiniBand links, computed from lane rate, width and coding.

@@ -20,7 +20,7 @@ const lineTrace = (chart, series) => {
     hoverinfo: "text", line: { color, width: series.published ? 1.6 : 2, dash: series.published ? "dash" : "solid" },
   };
   if (series.published) return { ...trace, mode: "lines", opacity: 0.85 };
-  const symbol = symbols[series.colour % symbols.length];
+  const symbol = series.symbol ?? symbols[series.colour % symbols.length];
   const marker = { color, size: 7, symbol: series.doubtful.map((doubtful) => doubtful ? symbol + "-open" : symbol) };
   const bars = chart.errors === "none" ? {} : { error_y: errorBars(series, color) };
   return { ...trace, ...bars, mode: "lines+markers", marker, customdata: series.ids };

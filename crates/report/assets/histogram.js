@@ -118,7 +118,7 @@ const statistics = (point) => {
   if (!columns.length) return null;
   const rows = [
     ["latency", (l) => l.kind], ["samples", (l) => grouped(l.count)], ["min", (l, t) => t(l.min_ns)], ["10 %", (l, t) => t(l.p10_ns)],
-    ["median", (l, t) => t(l.p50_ns)], ["its 95 % interval", (l) => l.p50_ci95_ns ? us(l.p50_ci95_ns[0]).replace(" us", "") + ".." + us(l.p50_ci95_ns[1]) : "–"],
+    ["median", (l, t) => t(l.p50_ns)], ["its 95 % interval", (l, t) => l.p50_ci95_ns ? us(l.p50_ci95_ns[0]).replace(" us", "") + ".." + t(l.p50_ci95_ns[1]) : "–"],
     ["90 %", (l, t) => t(l.p90_ns)], ["99 %", (l, t) => t(l.p99_ns)], ["99.9 %", (l, t) => t(l.p999_ns)], ["max", (l, t) => t(l.max_ns)],
     ["mean", (l, t) => t(l.mean_ns)], ["standard deviation", (l) => l.stddev_ns === undefined ? "–" : us(l.stddev_ns)],
     ["mavericks", (l) => `${grouped(l.mavericks.count)} (${l.mavericks.rule})`],

@@ -105,6 +105,14 @@ impl Edges {
 }
 
 impl Source<'_> {
+    /// The samples that stand for the buckets, and how many each stands for; every sample of raw ones.
+    pub(crate) fn middles(&self) -> Vec<(u64, u64)> {
+        match self {
+            Self::Samples(samples) => samples.iter().map(|sample| (*sample, 1)).collect(),
+            Self::Buckets(buckets) => buckets.iter().map(|bucket| (middle(bucket), bucket.2)).collect(),
+        }
+    }
+
     fn range(&self) -> Option<Range> {
         match self {
             Self::Samples(samples) => {

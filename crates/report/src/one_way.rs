@@ -9,9 +9,10 @@ fn clocks(clocks: &Clocks) -> String {
     match clocks {
         Clocks::One => "one clock".to_owned(),
         Clocks::Two { offset_ns, bound_ns, drift_ppm: [least, largest], exchanges } => format!(
-            "two clocks, +- {bound_ns:.0} ns (rank 1 ahead by {offset_ns:.0} ns, its rate {least:+.3} to {largest:+.3} ppm, {} \
+            "two clocks, +- {bound:.0} ns (rank 1 ahead by {offset_ns:.0} ns, its rate {least:+.3} to {largest:+.3} ppm, {} \
              exchanges)",
-            unit::grouped(*exchanges)
+            unit::grouped(*exchanges),
+            bound = bound_ns.ceil()
         ),
     }
 }

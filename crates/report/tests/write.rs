@@ -29,6 +29,58 @@ fn the_report_is_small_and_needs_nothing_else() {
     assert!(text.contains("default-src 'none'"));
 }
 
+#[test]
+fn distributions_are_counted_whole_beside_their_panels() {
+    let fixture = Fixture::new();
+    let page = html(&fixture);
+    let figure = page.split("id=\"figure-10\"").nth(1).unwrap().split("</section>").next().unwrap();
+    assert!(figure.contains("Time from 0.0 ns to 10.00 us in bins of 50 ns"), "{figure}");
+    let merged = |service: &str| {
+        let is_shown = |p: &&measure::record::Point| {
+            p.kinds.len() == 2
+                && p.axes["service"] == service
+                && p.axes["poll"] == "busy"
+                && p.axes["size_bytes"] == 32
+                && p.axes["operation"] == "send_imm"
+        };
+        let files = fixture.points.iter().filter(is_shown).filter_map(|p| p.kinds[0].samples.clone());
+        let mut all: Vec<u64> = files.flat_map(|path| fixture.samples()(&path).unwrap()).collect();
+        all.sort_unstable();
+        all
+    };
+    for (service, bound) in [("RC", ""), ("UC", ""), ("UD", " ± 38")] {
+        let all = merged(service);
+        assert_eq!(all.len(), 4000, "two repetitions");
+        let above = all.iter().filter(|ns| **ns > 10_000).count();
+        let outside = all.iter().filter(|ns| **ns >= 10_000).count();
+        let row = format!(
+            "<tr><th scope=\"row\">{service}</th><td>one_way</td><td>4,000</td><td>{}{bound}</td><td>{}{bound}</td>\
+             <td>{}{bound}</td><td>{:.4} % ({above})</td><td>{outside}</td></tr>",
+            all[0],
+            all[1999],
+            all[3999],
+            above as f64 / 40.0,
+        );
+        assert!(figure.contains(&row), "{row}\n{figure}");
+    }
+    assert!(figure.contains("<td>completion</td><td>4,000</td><td>~"), "{figure}");
+}
+
+#[test]
+fn findings_have_a_verdict_for_each_service() {
+    let page = html(&Fixture::new());
+    let table = page.split("<table class=\"findings\">").nth(1).unwrap().split("</table>").next().unwrap();
+    let verdicts: Vec<&str> =
+        table.split("<strong>").skip(1).map(|rest| rest.split("</strong>").next().unwrap()).collect();
+    let shown = "shown";
+    assert_eq!(
+        verdicts,
+        [shown, shown, "not measured", "not shown", shown, shown, shown, shown, shown, shown, shown],
+        "{table}"
+    );
+    assert!(table.contains("rank 1 has no completion channel"), "{table}");
+}
+
 /// The page without its packed data and scripts.
 fn without_packed(page: &str) -> String {
     let mut out = String::new();

@@ -46,7 +46,8 @@ impl Shown<'_> {
                 hint: hint_or_all(name, &axes),
             });
         }
-        if figure.kind == FigureKind::LinkRates {
+        self.check_keys()?;
+        if matches!(figure.kind, FigureKind::Histogram | FigureKind::LinkRates) {
             return Ok(());
         }
         for (key, present) in [
@@ -55,7 +56,8 @@ impl Shown<'_> {
             ("y", figure.y.is_some()),
         ] {
             if !present {
-                let reason = format!("it has no {key:?}, which every kind but link-rates needs");
+                let reason =
+                    format!("it has no {key:?}, which every kind but histogram and link-rates needs");
                 let (place, title) = (self.place.to_owned(), figure.title.clone());
                 return Err(Error::BadFigure { place, title, reason });
             }
@@ -63,6 +65,38 @@ impl Shown<'_> {
         let quantity = figure.y.as_deref().unwrap_or_default();
         self.check_quantity(quantity)?;
         self.check_unit(quantity)
+    }
+
+    /// No key is given that its kind ignores, and none is missing that has no default.
+    fn check_keys(&self) -> Result<(), Error> {
+        let figure = self.figure;
+        let is_histogram = figure.kind == FigureKind::Histogram;
+        let refused = [
+            ("kinds", !figure.kinds.is_empty() && !is_histogram),
+            ("limits_ns", figure.limits_ns.is_some() && !is_histogram),
+            ("log_counts", figure.log_counts && !is_histogram),
+            ("marker", figure.marker.is_some() && figure.kind != FigureKind::Lines),
+            ("x", figure.x.is_some() && is_histogram),
+            ("y", figure.y.is_some() && is_histogram),
+            ("unit", figure.unit.is_some() && is_histogram),
+            ("reference", figure.reference.is_some() && is_histogram),
+        ];
+        let bad = |reason: String| {
+            Err(Error::BadFigure { place: self.place.to_owned(), title: figure.title.clone(), reason })
+        };
+        if let Some((key, _)) = refused.iter().find(|(_, given)| *given) {
+            return bad(format!("its kind has no {key:?}: leave it out"));
+        }
+        if is_histogram && figure.experiments.is_empty() {
+            return bad("it has no \"experiments\", which a histogram needs".to_owned());
+        }
+        if let Some([from, to]) = figure.limits_ns.filter(|[from, to]| from >= to) {
+            return bad(format!("limits_ns from {from} to {to} hold no time"));
+        }
+        match figure.marker.as_ref().filter(|marker| !figure.series.contains(marker)) {
+            Some(marker) => bad(format!("its marker {marker:?} is not in series: add it there")),
+            None => Ok(()),
+        }
     }
 
     fn check_unit(&self, quantity: &str) -> Result<(), Error> {

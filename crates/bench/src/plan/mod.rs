@@ -40,6 +40,16 @@
 //! x = "size_bytes"
 //! y = "latency.p50_ns"
 //! series = ["service"]
+//!
+//! [[figure]]
+//! kind = "histogram"                   # distributions, a panel for each series
+//! title = "Latency of 4 B"
+//! experiments = ["latency"]
+//! series = ["service"]
+//! where = { size_bytes = 4 }
+//! kinds = ["rtt_half"]                 # overlaid; one-way points have one_way, completion, one_way_send
+//! limits_ns = [0, 10000]               # optional: what is outside is counted beside
+//! log_counts = true                    # optional
 //! ```
 //!
 //! A finding of a paper is a claim that the report answers with the run's own numbers. Each kind makes one figure, with a

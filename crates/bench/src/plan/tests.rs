@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use measure::figure::FigureKind;
 use proptest::prelude::*;
 
 use super::*;
@@ -303,7 +302,11 @@ fn figures_show_what_is_measured() {
         ),
         (
             "experiments = [\"lat\"]\nx = \"size_bytes\"",
-            "plans/x.toml:7: the figure \"T\" cannot be read: it has no \"y\", which every kind but link-rates needs",
+            "plans/x.toml:7: the figure \"T\" cannot be read: it has no \"y\", which every kind but histogram and link-rates needs",
+        ),
+        (
+            "experiments = [\"lat\"]\nx = \"size_bytes\"\ny = \"latency.p50_ns\"\nlog_counts = true",
+            "plans/x.toml:7: the figure \"T\" cannot be read: its kind has no \"log_counts\": leave it out",
         ),
         (
             "unit = \"furlong\"",
@@ -313,6 +316,16 @@ fn figures_show_what_is_measured() {
     ] {
         assert_eq!(figure(lines), error);
     }
+    let other = |kind: &str, lines: &str| {
+        let error = refusal(&format!(
+            "[[figure]]\nkind = \"{kind}\"\ntitle = \"T\"\nexperiments = [\"lat\"]\n{lines}"
+        ));
+        error.strip_prefix("plans/x.toml:7: the figure \"T\" cannot be read: ").expect(&error).to_owned()
+    };
+    assert_eq!(other("histogram", "y = \"latency.p50_ns\""), "its kind has no \"y\": leave it out");
+    assert_eq!(other("histogram", "limits_ns = [9, 9]"), "limits_ns from 9 to 9 hold no time");
+    let lines = "x = \"size_bytes\"\ny = \"latency.p50_ns\"\nmarker = \"operation\"";
+    assert_eq!(other("lines", lines), "its marker \"operation\" is not in series: add it there");
 }
 
 #[test]
@@ -606,7 +619,7 @@ fn bundled_plans_resolve_in_both_forms() {
         for quick in [false, true] {
             let resolved = resolve(&plan, &Options { quick, set: Vec::new() }).unwrap();
             bounds(&resolved, bundled.name, quick);
-            for figure in resolved.figures.iter().filter(|figure| figure.kind != FigureKind::LinkRates) {
+            for figure in resolved.figures.iter().filter(|figure| !figure.experiments.is_empty()) {
                 let shown = resolved.points.iter().filter(|point| {
                     figure.experiments.contains(&point.experiment)
                         && figure.only.iter().all(|(axis, value)| point.axes.get(axis) == Some(value))

@@ -39,6 +39,8 @@ pub(crate) struct Grid {
 pub(crate) struct Series {
     /// The values that tell it apart, in print.
     pub(crate) label: String,
+    /// The axes that tell it apart, with their values.
+    pub(crate) key: Vec<(String, Value)>,
     /// The same, in lower case, to find its published twin.
     pub(crate) words: Vec<String>,
     /// One cell for each x.
@@ -94,6 +96,7 @@ impl Grid {
             .into_iter()
             .map(|(key, points)| Series {
                 label: split::label(&names, &key),
+                key: names.iter().cloned().zip(key.iter().cloned()).collect(),
                 words: key.iter().map(|v| value::text(v).to_lowercase()).collect(),
                 cells: xs.iter().map(|at| cell(&points, &x, at, &y, scale)).collect(),
             })
@@ -132,6 +135,13 @@ impl Cell {
     }
 }
 
+/// The points of a figure without x: groups that differ in nothing but the repetition, each with its label.
+pub(crate) fn groups<'a>(figure: &Figure, shown: &[&'a Point]) -> Vec<(String, Vec<&'a Point>)> {
+    let names = split::names(&figure.series, shown, "", "", false);
+    let groups = split::groups(&names, shown, "");
+    groups.into_iter().map(|(key, points)| (split::label(&names, &key), points)).collect()
+}
+
 /// The middle of the values; of an even number, the mean of the middle two.
 pub(crate) fn median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);
@@ -140,7 +150,8 @@ pub(crate) fn median(mut values: Vec<f64>) -> Option<f64> {
     Some(if values.len() % 2 == 1 { upper } else { (values[middle - 1] + upper) / 2.0 })
 }
 
-fn shows(figure: &Figure, point: &Point) -> bool {
+/// Whether a figure shows a point.
+pub(crate) fn shows(figure: &Figure, point: &Point) -> bool {
     figure.experiments.contains(&point.experiment)
         && figure.only.iter().all(|(name, value)| point.axes.get(name) == Some(value))
 }
@@ -214,7 +225,8 @@ fn bound(numbers: &[(f64, &Point)], y: &str) -> Option<f64> {
     bounds.reduce(f64::max).filter(|_| y.ends_with("_ns"))
 }
 
-fn doubt(point: &Point, of: usize) -> Option<String> {
+/// Why not to trust a point, which is one of so many repetitions.
+pub(crate) fn doubt(point: &Point, of: usize) -> Option<String> {
     let which = if of > 1 { format!("repetition {} ", point.repetition + 1) } else { String::new() };
     match (&point.status, &point.unstable) {
         (Status::Failed { error }, _) => Some(format!("{which}failed: {error}")),

@@ -52,6 +52,8 @@ struct Drawn {
     /// Points to open the histogram of; none for published numbers.
     ids: Vec<u64>,
     doubtful: Vec<bool>,
+    /// The shape of its markers, where the figure gives an axis shapes.
+    symbol: Option<&'static str>,
 }
 
 impl Chart {
@@ -59,16 +61,20 @@ impl Chart {
     pub(super) fn new(id: String, figure: &Figure, grid: &Grid) -> Self {
         let bars = figure.kind == FigureKind::Bars;
         let errors = errors(grid);
-        let measured = grid.series.iter().enumerate().filter(|(_, s)| s.has_numbers());
-        let mut colours: Vec<usize> = measured.clone().map(|(index, _)| index).collect();
-        let mut series: Vec<Drawn> =
-            measured.enumerate().map(|(colour, (_, s))| drawn(grid, s, colour, errors, bars)).collect();
+        let mut colours = Colours { marker: figure.marker.as_deref(), known: Vec::new() };
+        let measured = grid.series.iter().filter(|s| s.has_numbers());
+        let mut series: Vec<Drawn> = measured
+            .map(|s| {
+                let symbol = figure.marker.as_deref().and_then(|axis| symbol(grid, s, axis));
+                Drawn { symbol, ..drawn(grid, s, colours.of(s), errors, bars) }
+            })
+            .collect();
         for published in &grid.published {
-            let known = published.twin.and_then(|twin| colours.iter().position(|index| *index == twin));
-            let colour = known.unwrap_or_else(|| {
-                colours.push(usize::MAX);
-                colours.len() - 1
-            });
+            let twin = published.twin.and_then(|twin| grid.series.get(twin)).filter(|s| s.has_numbers());
+            let colour = match twin {
+                Some(twin) => colours.of(twin),
+                None => colours.another(),
+            };
             series.extend(drawn_published(grid, published, colour, bars));
         }
         Self {
@@ -98,15 +104,66 @@ impl Chart {
     }
 }
 
+/// One colour for each series, but those that differ in the shape of their markers only have the same.
+struct Colours<'a> {
+    marker: Option<&'a str>,
+    known: Vec<Option<Key>>,
+}
+
+/// Axes with their values.
+type Key = Vec<(String, Value)>;
+
+impl Colours<'_> {
+    fn of(&mut self, series: &Series) -> usize {
+        let but_marker = series.key.iter().filter(|(axis, _)| Some(axis.as_str()) != self.marker);
+        let key = Some(but_marker.cloned().collect::<Key>());
+        self.known.iter().position(|known| *known == key).unwrap_or_else(|| {
+            self.known.push(key);
+            self.known.len() - 1
+        })
+    }
+
+    fn another(&mut self) -> usize {
+        self.known.push(None);
+        self.known.len() - 1
+    }
+}
+
+/// The shape of a series' markers: sends point up and writes down, as in Potter 2018; other values in the order in which they
+/// appear.
+fn symbol(grid: &Grid, series: &Series, axis: &str) -> Option<&'static str> {
+    let value = |s: &Series| s.key.iter().find(|(name, _)| name == axis).map(|(_, value)| value::text(value));
+    let own = value(series)?;
+    match own.as_str() {
+        word if word.starts_with("send") => return Some("triangle-up"),
+        word if word.starts_with("write") => return Some("triangle-down"),
+        _ => {}
+    }
+    let mut values: Vec<String> = Vec::new();
+    for other in grid.series.iter().filter_map(value) {
+        if !values.contains(&other) {
+            values.push(other);
+        }
+    }
+    let index = values.iter().position(|known| *known == own)?;
+    Some(SYMBOLS[index % SYMBOLS.len()])
+}
+
+/// Shapes of plotly's that each have an open form.
+const SYMBOLS: [&str; 6] = ["circle", "square", "diamond", "cross", "x", "star"];
+
 /// What y is, with its unit: `median latency, rtt_half [us]`.
 pub(super) fn y_title(grid: &Grid) -> String {
+    let (group, field) = grid.y.split_once('.').unwrap_or((&grid.y, ""));
+    let statistic = (!grid.kinds.is_empty() && group != "ends").then(|| statistic(field)).flatten();
+    let statistic = statistic.map(|what| match group {
+        "first" => format!("{what} of the first messages"),
+        "with_first" => format!("{what}, the first messages too"),
+        _ => what,
+    });
     let what = match grid.y.as_str() {
-        "latency.p50_ns" => "median latency".to_owned(),
-        "latency.mean_ns" => "mean latency".to_owned(),
-        "latency.max_ns" => "largest latency".to_owned(),
-        "latency.min_ns" => "smallest latency".to_owned(),
-        "latency.p99_ns" => "99 % quantile of the latency".to_owned(),
-        "latency.p999_ns" => "99.9 % quantile of the latency".to_owned(),
+        _ if statistic.is_some() => statistic.unwrap_or_default(),
+        "completed_first_share" => "messages that completed before they were received".to_owned(),
         "throughput.bytes_per_s" => "throughput of one direction".to_owned(),
         "throughput.messages_per_s" => "message rate of one direction".to_owned(),
         "throughput_total.bytes_per_s" => "throughput, both directions together".to_owned(),
@@ -117,6 +174,26 @@ pub(super) fn y_title(grid: &Grid) -> String {
     let kinds = if kinds.is_empty() { String::new() } else { format!(", {}", kinds.join(" and ")) };
     let unit = if grid.scale.label.is_empty() { String::new() } else { format!(" [{}]", grid.scale.label) };
     format!("{what}{kinds}{unit}")
+}
+
+/// A statistic of a latency in words.
+fn statistic(field: &str) -> Option<String> {
+    let words = match field {
+        "p10_ns" => "10 % quantile of the latency",
+        "p50_ns" => "median latency",
+        "p90_ns" => "90 % quantile of the latency",
+        "mean_ns" => "mean latency",
+        "max_ns" => "largest latency",
+        "min_ns" => "smallest latency",
+        "p99_ns" => "99 % quantile of the latency",
+        "p999_ns" => "99.9 % quantile of the latency",
+        "spread_ns" => "spread of the latency, p90 - p10",
+        _ => {
+            let threshold = field.strip_prefix("share_above.")?.parse::<u64>().ok()?;
+            return Some(format!("messages above {}", unit::time(threshold as f64)));
+        }
+    };
+    Some(words.to_owned())
 }
 
 /// The axis in words, with its unit.

@@ -6,14 +6,25 @@ use measure::record::{Histogram, Latency, Point};
 use serde::Serialize;
 
 use super::chart::Chart;
+use super::histogram::Panel;
 use crate::SampleSource;
 use crate::bins::{self, Bins, Source};
 use crate::one_way;
 
+/// What the script draws.
+#[derive(Serialize)]
+#[serde(untagged)]
+pub(super) enum Drawing {
+    /// Lines or bars.
+    Chart(Chart),
+    /// A panel of a figure of distributions.
+    Panel(Panel),
+}
+
 /// Everything that the script needs, as one JSON value.
 #[derive(Serialize)]
 pub(super) struct Data {
-    charts: Vec<Chart>,
+    charts: Vec<Drawing>,
     /// The points as recorded, but for their histograms.
     points: Vec<Point>,
     /// Histograms by the id of the point.
@@ -26,7 +37,7 @@ pub(super) struct Data {
 }
 
 /// Gathers the page's data. Samples of one point are held in memory at a time.
-pub(super) fn collect(points: &[Point], charts: Vec<Chart>, samples: &dyn SampleSource) -> Data {
+pub(super) fn collect(points: &[Point], charts: Vec<Drawing>, samples: &dyn SampleSource) -> Data {
     let mut unreadable = Vec::new();
     let mut histograms = BTreeMap::new();
     for point in points {

@@ -4,8 +4,10 @@ use measure::figure::{Figure, FigureKind};
 use measure::record::{Point, Run};
 
 use super::chart::{Chart, Errors};
+use super::data::Drawing;
 use super::escape::escape;
-use super::{links, table};
+use super::{histogram, links, table};
+use crate::SampleSource;
 use crate::error::Error;
 use crate::grid::Grid;
 
@@ -16,15 +18,20 @@ pub(super) struct Figures {
     /// Id and title of each.
     pub(super) headings: Vec<(String, String)>,
     /// What the script draws.
-    pub(super) charts: Vec<Chart>,
+    pub(super) charts: Vec<Drawing>,
 }
 
 /// Renders every figure of the plan; one that cannot be drawn says why in its place.
-pub(super) fn render(run: &Run, points: &[Point]) -> Figures {
+pub(super) fn render(run: &Run, points: &[Point], samples: &dyn SampleSource) -> Figures {
     let mut figures = Figures { html: String::new(), headings: Vec::new(), charts: Vec::new() };
     for (index, figure) in run.figures.iter().enumerate() {
         let id = format!("figure-{}", index + 1);
         let body = match figure.kind {
+            FigureKind::Histogram => {
+                let (html, panels) = histogram::render(&id, figure, points, samples);
+                figures.charts.extend(panels.into_iter().map(Drawing::Panel));
+                Ok(html)
+            }
             FigureKind::LinkRates => Ok(links::render(figure)),
             FigureKind::Table => Grid::new(figure, points).map(|grid| numbers(&grid, figure)),
             FigureKind::Bars | FigureKind::Lines => {
@@ -58,7 +65,7 @@ fn numbers(grid: &Grid, figure: &Figure) -> String {
     format!("{what}{empty}{}", table::render(grid, &figure.title))
 }
 
-fn plot(id: &str, figure: &Figure, grid: &Grid, charts: &mut Vec<Chart>) -> String {
+fn plot(id: &str, figure: &Figure, grid: &Grid, charts: &mut Vec<Drawing>) -> String {
     let chart = Chart::new(format!("{id}-plot"), figure, grid);
     if chart.is_empty() {
         return format!("{NOTHING}{}", table::list(&table::not_measured(grid)));
@@ -90,7 +97,7 @@ fn plot(id: &str, figure: &Figure, grid: &Grid, charts: &mut Vec<Chart>) -> Stri
         missing = table::list(&table::not_measured(grid)),
         table = table::render(grid, &figure.title),
     );
-    charts.push(chart);
+    charts.push(Drawing::Chart(chart));
     html
 }
 

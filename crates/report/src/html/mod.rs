@@ -11,6 +11,7 @@ mod escape;
 mod figures;
 mod findings;
 mod glossary;
+mod histogram;
 mod links;
 mod overview;
 mod pack;
@@ -35,6 +36,7 @@ const SCRIPT: &str = concat!(
     include_str!("../../assets/page.js"),
     include_str!("../../assets/charts.js"),
     include_str!("../../assets/histogram.js"),
+    include_str!("../../assets/panels.js"),
     include_str!("../../assets/points.js"),
     include_str!("../../assets/start.js"),
 );
@@ -50,7 +52,7 @@ pub fn write(
     samples: &dyn SampleSource,
     out: &mut dyn Write,
 ) -> Result<(), Error> {
-    let figures = figures::render(run, points);
+    let figures = figures::render(run, points, samples);
     let data = data::collect(points, figures.charts, samples);
     let overview = overview::render(run, points, data.unreadable.as_ref());
     let data = serde_json::to_vec(&data)?;

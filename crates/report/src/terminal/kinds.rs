@@ -52,7 +52,7 @@ pub(super) fn rows(point: &Point, above_ns: Option<u64>, marks: &str) -> String 
     for (index, latency) in point.kinds.iter().map(|timed| &timed.latency).enumerate() {
         let indent = if index == 0 { "" } else { "  " };
         let end = match one_way::bound_ns(point, latency.kind) {
-            Some(bound) => format!("  +- {bound:.0} ns{marks}"),
+            Some(bound) => format!("  +- {:.0} ns{marks}", bound.ceil()),
             None => marks.to_owned(),
         };
         out += &line(&cells(point, latency, indent, above_ns), &end);

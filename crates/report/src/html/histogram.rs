@@ -1,0 +1,302 @@
+//! Figures of distributions: the kinds of latency of the same messages overlaid, a panel for each series.
+//!
+//! Repetitions are merged sample by sample. Time is linear between stated limits, the same for all panels; what lies outside is
+//! counted beside, never dropped.
+
+use std::collections::BTreeSet;
+
+use measure::figure::Figure;
+use measure::record::{Latency, LatencyKind, Point, Status, Timed};
+use measure::stats::Share;
+use serde::Serialize;
+
+use super::data::{Stored, source};
+use super::escape::escape;
+use crate::SampleSource;
+use crate::bins::Source;
+use crate::grid::{self, doubt};
+use crate::{one_way, unit};
+
+/// One panel as the page's script draws it.
+#[derive(Debug, Serialize)]
+pub(super) struct Panel {
+    /// The id of the element that it is drawn in.
+    id: String,
+    kind: &'static str,
+    log_counts: bool,
+    /// Lower edge of the first bin and width of each, in ns.
+    from_ns: u64,
+    width_ns: u64,
+    series: Vec<Drawn>,
+}
+
+/// One kind of latency in a panel.
+#[derive(Debug, Serialize)]
+struct Drawn {
+    name: String,
+    /// Index of its colour: the same kind has the same in every panel.
+    colour: usize,
+    counts: Vec<u64>,
+    /// Samples outside the limits.
+    outside: u64,
+    max_ns: u64,
+}
+
+/// All samples of one kind in one panel.
+struct Merged {
+    kind: LatencyKind,
+    /// Values in ns and how often each was seen, sorted.
+    values: Vec<(u64, u64)>,
+    /// Whether some are the middles of buckets.
+    is_approximate: bool,
+    bound_ns: Option<f64>,
+}
+
+/// The limits of x, and the bins between them.
+#[derive(Clone, Copy)]
+struct Limits {
+    from_ns: u64,
+    to_ns: u64,
+    width_ns: u64,
+}
+
+/// A figure as HTML, its panels apart.
+pub(super) fn render(
+    id: &str,
+    figure: &Figure,
+    points: &[Point],
+    samples: &dyn SampleSource,
+) -> (String, Vec<Panel>) {
+    let shown: Vec<&Point> = points.iter().filter(|point| grid::shows(figure, point)).collect();
+    let groups = grid::groups(figure, &shown);
+    let kinds = kinds(figure, &shown);
+    let limits = limits(figure, &shown, &kinds);
+    let mut page = Page::default();
+    for (index, (label, group)) in groups.iter().enumerate() {
+        let merged = page.merge(group, &kinds, samples);
+        page.doubt(group);
+        if merged.is_empty() {
+            continue;
+        }
+        let Some(limits) = limits else { continue };
+        let panel = format!("{id}-plot-{}", index + 1);
+        page.panel(figure, panel, label, &merged, &kinds, limits);
+    }
+    (page.html(figure, limits), page.panels)
+}
+
+/// The kinds that are overlaid: those that the figure names, or the headline of each point.
+fn kinds(figure: &Figure, shown: &[&Point]) -> Vec<LatencyKind> {
+    if !figure.kinds.is_empty() {
+        return figure.kinds.clone();
+    }
+    let headlines: BTreeSet<LatencyKind> =
+        shown.iter().filter_map(|point| point.latency.as_ref()).map(|latency| latency.kind).collect();
+    headlines.into_iter().collect()
+}
+
+/// The stated limits, or from the least sample to the largest 99.9 % quantile.
+fn limits(figure: &Figure, shown: &[&Point], kinds: &[LatencyKind]) -> Option<Limits> {
+    let latencies = || shown.iter().flat_map(|point| kinds.iter().filter_map(|kind| latency(point, *kind)));
+    let [from_ns, to_ns] = match figure.limits_ns {
+        Some(limits) => limits,
+        None => {
+            [latencies().map(|l| l.min_ns).min()?, latencies().map(|l| l.p999_ns).max()?.saturating_add(1)]
+        }
+    };
+    let span = to_ns.saturating_sub(from_ns).max(1);
+    Some(Limits { from_ns, to_ns, width_ns: span.div_ceil(BINS) })
+}
+
+fn latency(point: &Point, kind: LatencyKind) -> Option<&Latency> {
+    let kinds = point.kinds.iter().map(|timed| &timed.latency).chain(&point.latency);
+    kinds.into_iter().find(|latency| latency.kind == kind)
+}
+
+/// Where the distribution of a kind is kept: with the kind, or with the end of a point that has one kind only.
+fn stored(point: &Point, kind: LatencyKind) -> Option<Stored<'_>> {
+    let of_kind = |timed: &&Timed| timed.latency.kind == kind;
+    if let Some(timed) = point.kinds.iter().find(of_kind) {
+        return Some(Stored { samples: timed.samples.as_ref(), histogram: timed.histogram.as_ref() });
+    }
+    let end = point.ends.iter().find(|end| end.latency.as_ref().is_some_and(|l| l.kind == kind))?;
+    Some(Stored { samples: end.samples.as_ref(), histogram: end.histogram.as_ref() })
+}
+
+/// What is gathered while the panels are made.
+#[derive(Default)]
+struct Page {
+    panels: Vec<Panel>,
+    boxes: String,
+    rows: String,
+    notes: BTreeSet<String>,
+    is_approximate: bool,
+}
+
+impl Page {
+    fn merge(&mut self, group: &[&Point], kinds: &[LatencyKind], samples: &dyn SampleSource) -> Vec<Merged> {
+        let mut all = Vec::new();
+        for kind in kinds {
+            let mut merged =
+                Merged { kind: *kind, values: Vec::new(), is_approximate: false, bound_ns: None };
+            for point in group.iter().filter(|point| point.status == Status::Measured) {
+                let Some(stored) = stored(point, *kind) else { continue };
+                match source(&stored, samples) {
+                    Ok(Some(Source::Samples(samples))) => {
+                        merged.values.extend(samples.into_iter().map(|sample| (sample, 1)));
+                    }
+                    Ok(Some(buckets @ Source::Buckets(_))) => {
+                        merged.values.extend(buckets.middles());
+                        merged.is_approximate = true;
+                    }
+                    Ok(None) => {
+                        self.notes.insert("Some points kept no distribution and are not in it.".to_owned());
+                    }
+                    Err(why) => {
+                        self.notes.insert(format!(
+                            "Some samples cannot be read and are not in it: {}",
+                            escape(&why)
+                        ));
+                    }
+                }
+                let bounds = [merged.bound_ns, one_way::bound_ns(point, *kind)];
+                merged.bound_ns = bounds.into_iter().flatten().reduce(f64::max);
+            }
+            merged.values.sort_unstable();
+            if !merged.values.is_empty() {
+                all.push(merged);
+            }
+        }
+        all
+    }
+
+    fn doubt(&mut self, group: &[&Point]) {
+        self.notes.extend(group.iter().filter_map(|point| doubt(point, 2)).map(|text| escape(&text)));
+    }
+
+    fn panel(
+        &mut self,
+        figure: &Figure,
+        id: String,
+        label: &str,
+        merged: &[Merged],
+        kinds: &[LatencyKind],
+        limits: Limits,
+    ) {
+        let colour = |kind| kinds.iter().position(|known| *known == kind).unwrap_or_default();
+        self.boxes += &format!(
+            "<div class=\"panel\"><h3>{label}</h3><div class=\"plot\" id=\"{id}\" role=\"img\" aria-label=\"Histogram of {label}; \
+             the numbers are in the table below\"><p class=\"waiting\">This chart is drawn by a script.</p></div></div>\n",
+            label = escape(label),
+        );
+        let mut series = Vec::new();
+        for one in merged {
+            self.is_approximate |= one.is_approximate;
+            let drawn = one.drawn(limits, colour(one.kind));
+            self.rows += &one.row(label, drawn.outside);
+            series.push(drawn);
+        }
+        let Limits { from_ns, width_ns, .. } = limits;
+        self.panels.push(Panel {
+            id,
+            kind: "histogram",
+            log_counts: figure.log_counts,
+            from_ns,
+            width_ns,
+            series,
+        });
+    }
+
+    fn html(&self, figure: &Figure, limits: Option<Limits>) -> String {
+        let notes: Vec<String> = self.notes.iter().cloned().collect();
+        let notes = super::table::list(&notes);
+        let Some(limits) = limits.filter(|_| !self.panels.is_empty()) else {
+            return format!("<p class=\"complaint\">Nothing was measured for this figure.</p>\n{notes}");
+        };
+        let time = |ns: u64| unit::time(ns as f64);
+        let approximate =
+            if self.is_approximate { " ~: from a recorded histogram, not from every sample." } else { "" };
+        format!(
+            "<div class=\"panels\">\n{boxes}</div>\n<p class=\"hint\">Time from {from} to {to} in bins of {width} ns; what is \
+             outside is counted in the table. Repetitions are merged.{approximate}</p>\n\
+             <div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{title}\">\n<table class=\"numbers\">\n\
+             <caption class=\"hidden\">{title}</caption>\n<thead><tr><th scope=\"col\">series</th>{heads}</tr></thead>\n\
+             <tbody>\n{rows}</tbody>\n</table>\n</div>\n{notes}",
+            boxes = self.boxes,
+            from = time(limits.from_ns),
+            to = time(limits.to_ns),
+            width = unit::grouped(limits.width_ns),
+            title = escape(&figure.title),
+            heads = [
+                "latency",
+                "samples",
+                "min [ns]",
+                "median [ns]",
+                "max [ns]",
+                "above 10 us",
+                "outside the limits"
+            ]
+            .map(|head| format!("<th scope=\"col\">{head}</th>"))
+            .concat(),
+            rows = self.rows,
+        )
+    }
+}
+
+impl Merged {
+    fn count(&self) -> u64 {
+        self.values.iter().fold(0, |sum, (_, count)| sum.saturating_add(*count))
+    }
+
+    fn max_ns(&self) -> u64 {
+        self.values.last().map_or(0, |(ns, _)| *ns)
+    }
+
+    fn drawn(&self, limits: Limits, colour: usize) -> Drawn {
+        let bins = (limits.to_ns - limits.from_ns).max(1).div_ceil(limits.width_ns) as usize;
+        let mut counts = vec![0u64; bins];
+        let mut outside = 0u64;
+        for (ns, count) in &self.values {
+            let inside = (limits.from_ns..limits.to_ns).contains(ns);
+            let at = (ns.saturating_sub(limits.from_ns) / limits.width_ns) as usize;
+            match counts.get_mut(at).filter(|_| inside) {
+                Some(bin) => *bin = bin.saturating_add(*count),
+                None => outside = outside.saturating_add(*count),
+            }
+        }
+        Drawn { name: self.kind.name().to_owned(), colour, counts, outside, max_ns: self.max_ns() }
+    }
+
+    fn row(&self, label: &str, outside: u64) -> String {
+        let count = self.count();
+        let at = |rank: u64| {
+            let mut seen = 0u64;
+            let found = self.values.iter().find(|(_, times)| {
+                seen = seen.saturating_add(*times);
+                seen >= rank
+            });
+            found.map_or(0, |(ns, _)| *ns)
+        };
+        let above = self.values.iter().filter(|(ns, _)| *ns > ABOVE_NS).map(|(_, times)| *times);
+        let above = above.fold(0u64, u64::saturating_add);
+        let percent = above as f64 / count as f64 * 100.0;
+        let mark = if self.is_approximate { "~" } else { "" };
+        let bound = self.bound_ns.map(|bound| format!(" ± {:.0}", bound.ceil())).unwrap_or_default();
+        let cells = [
+            self.kind.name().to_owned(),
+            unit::grouped(count),
+            format!("{mark}{}{bound}", at(1)),
+            format!("{mark}{}{bound}", at(Share::P50.rank(count))),
+            format!("{mark}{}{bound}", self.max_ns()),
+            format!("{percent:.4} % ({})", unit::grouped(above)),
+            unit::grouped(outside),
+        ];
+        let cells = cells.map(|cell| format!("<td>{cell}</td>")).concat();
+        format!("<tr><th scope=\"row\">{}</th>{cells}</tr>\n", escape(label))
+    }
+}
+
+/// Bins of a panel at most: about as many as a panel has pixels for.
+const BINS: u64 = 200;
+/// The threshold of the paper's tables (V8 of the evaluations).
+const ABOVE_NS: u64 = 10_000;
