@@ -6,6 +6,8 @@ use measure::record::{Latency, LatencyKind, Point};
 use measure::stats::shape::{self, Estimate};
 use serde_json::Value;
 
+use crate::one_way;
+
 /// A value of an axis in print: strings without quotes.
 pub(crate) fn text(value: &Value) -> String {
     match value {
@@ -67,15 +69,20 @@ pub(crate) fn estimate(point: &Point, path: &str) -> Option<(Estimate, Option<u6
     };
     // Of a histogram, every number that is a time is known to within a bucket.
     let blur = latency.resolution.filter(|_| field.ends_with("_ns")).unwrap_or_default();
-    // And a time between two clocks to within their bound, but for what is the same in both of its parts.
-    let is_offset = field.ends_with("_ns") && !matches!(field, "spread_ns" | "stddev_ns");
-    let bound = crate::one_way::bound_ns(point, latency.kind).filter(|_| is_offset).unwrap_or_default();
+    let bound = bound_ns(point, path).unwrap_or_default();
     let blurred = Estimate {
         low: (estimate.low * (1.0 - blur) - bound).max(0.0),
         high: estimate.high * (1.0 + blur) + bound,
         ..estimate
     };
     Some((blurred, Some(latency.count)))
+}
+
+/// What the number at a path may be off by where it is a time between two clocks, in ns. In a spread their offset cancels.
+pub(crate) fn bound_ns(point: &Point, path: &str) -> Option<f64> {
+    let (latency, field) = latency_and_field(point, path)?;
+    let compares = field.ends_with("_ns") && !matches!(field, "spread_ns" | "stddev_ns");
+    one_way::bound_ns(point, latency.kind).filter(|_| compares)
 }
 
 /// The latency that a path leads into, and what of it: the headline, a kind, those of the first messages, one end's.

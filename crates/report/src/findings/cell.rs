@@ -17,6 +17,8 @@ pub(super) struct Measured {
     pub(super) id: u64,
     pub(super) doubts: Vec<String>,
     scale: Scale,
+    /// What it may be off by where stamps of two clocks are compared, in ns.
+    bound_ns: Option<f64>,
 }
 
 /// Numbers over x, and where there is none.
@@ -27,10 +29,10 @@ pub(super) struct Series {
 }
 
 impl Measured {
-    /// The number with its count: `1269 ns (n 200,000 in 25 runs)`.
+    /// The number with its bound and count: `1269 ns (n 200,000 in 25 runs)`.
     pub(super) fn text(&self) -> String {
-        let number = number(self.y.value, self.scale);
-        format!("{number}{}", self.count())
+        let bound = self.bound_ns.map(|bound| format!(" ± {}", number(bound.ceil(), self.scale)));
+        format!("{}{}{}", number(self.y.value, self.scale), bound.unwrap_or_default(), self.count())
     }
 
     fn count(&self) -> String {
@@ -128,7 +130,9 @@ fn fold(points: &[&Point], path: &str, finding: &Finding) -> Result<Measured, St
     let y = Estimate::of_runs(&runs).ok_or_else(|| without_number(points, path))?;
     let scale = Scale::of(finding.unit, path).map_err(|error| error.to_string())?;
     let samples = measured.iter().map(|(.., samples)| *samples).sum();
-    Ok(Measured { y, samples, runs: runs.len(), id: measured[0].0.id, doubts: doubts(points), scale })
+    let bounds = measured.iter().filter_map(|(point, ..)| value::bound_ns(point, path));
+    let (bound_ns, id) = (bounds.reduce(f64::max), measured[0].0.id);
+    Ok(Measured { y, samples, runs: runs.len(), id, doubts: doubts(points), scale, bound_ns })
 }
 
 fn without_number(points: &[&Point], path: &str) -> String {

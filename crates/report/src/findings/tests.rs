@@ -251,6 +251,28 @@ fn a_fall_compares_both_sides_of_a_border() {
 }
 
 #[test]
+fn times_between_two_clocks_are_known_to_within_their_bound() {
+    let mut points = polls(1200, 3600);
+    for point in &mut points {
+        let known = json!({"clocks": {
+            "kind": "two", "offset_ns": 5.0, "bound_ns": 99.5, "drift_ppm": [0.0, 0.1], "exchanges": 100,
+        }});
+        point.one_way = serde_json::from_value(known).unwrap();
+    }
+    let case = only(&change("< -60 %"), &points);
+    assert_eq!(case.verdict, Verdict::Shown);
+    // (1197 - 99.5) / (3603 + 99.5) to (1203 + 99.5) / (3597 - 99.5)
+    assert_eq!(
+        case.figures,
+        "-66.7 % [-70.4, -62.7]: 1200 ns ± 100 ns (n 1,001) against 3600 ns ± 100 ns (n 1,001)"
+    );
+    let completion = Finding { quantity: Some("completion.p50_ns".to_owned()), ..change("< -50 %") };
+    assert!(only(&completion, &points).figures.contains(": 1700 ns (n 1,001)"), "one clock took both stamps");
+    let spread = Finding { quantity: Some("one_way.spread_ns".to_owned()), ..change("-5 % .. 5 %") };
+    assert_eq!(only(&spread, &points).figures, "+0 %: 80 ns (n 1,001) against 80 ns (n 1,001)");
+}
+
+#[test]
 fn a_gap_in_a_series_is_said() {
     let mut points = over_sizes("UC", &[1250, 1260, 1255]);
     points[1].status = measure::record::Status::Failed { error: "gone".to_owned() };

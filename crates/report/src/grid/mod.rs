@@ -220,9 +220,7 @@ fn quantiles(numbers: &[(f64, &Point)], y: &str, scale: Scale) -> Option<[f64; 2
 
 /// The largest bound of the repetitions, where y is a time that compares two clocks.
 fn bound(numbers: &[(f64, &Point)], y: &str) -> Option<f64> {
-    let of = |point: &Point| crate::one_way::bound_ns(point, value::latency(point, y)?.kind);
-    let bounds = numbers.iter().filter_map(|(_, point)| of(point));
-    bounds.reduce(f64::max).filter(|_| y.ends_with("_ns"))
+    numbers.iter().filter_map(|(_, point)| value::bound_ns(point, y)).reduce(f64::max)
 }
 
 /// Why not to trust a point, which is one of so many repetitions.
