@@ -45,6 +45,14 @@ const axisTicks = (chart, width) => {
   return { tickmode: "array", tickvals: ticks.map(place), ticktext: ticks.map(([, label]) => literal(label)) };
 };
 
+/** Powers of ten with small ticks between; over less than two decades, where these say little, numbers between them too. */
+const logYTicks = (chart, height) => {
+  const all = chart.series.flatMap((series) => [...series.y, ...series.low, ...series.high]).filter((y) => y > 0);
+  const [low, high] = [Math.min(...all), Math.max(...all)];
+  if (high < low * 100) return logTicks(low, high, height * 1.5);
+  return { dtick: 1, minor: { ticks: "outside", ticklen: 2, showgrid: false } };
+};
+
 const drawChart = async (chart) => {
   const box = byId(chart.id);
   const bars = chart.kind === "bars";
@@ -52,7 +60,7 @@ const drawChart = async (chart) => {
   Object.assign(layout.xaxis, { type: chart.x_type, title: { text: literal(chart.x_title) }, ...axisTicks(chart, box.clientWidth - 70) });
   Object.assign(layout.yaxis, { type: bars || chart.x_type !== "log" ? "linear" : "log", title: { text: literal(chart.y_title) } });
   if (chart.x_type === "category") Object.assign(layout.xaxis, { categoryorder: "array", categoryarray: chart.ticks.map(([at]) => literal(at)) });
-  if (layout.yaxis.type === "log") Object.assign(layout.yaxis, { dtick: 1, exponentformat: "none", minor: { ticks: "outside", ticklen: 2, showgrid: false } });
+  if (layout.yaxis.type === "log") Object.assign(layout.yaxis, { exponentformat: "none" }, logYTicks(chart, box.clientHeight));
   else layout.yaxis.rangemode = "tozero";
   if (bars) Object.assign(layout, { barmode: "group", bargap: 0.25, bargroupgap: 0.06 });
   box.querySelector(".waiting")?.remove();

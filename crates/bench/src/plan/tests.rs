@@ -302,7 +302,8 @@ fn figures_show_what_is_measured() {
         ),
         (
             "experiments = [\"lat\"]\nx = \"size_bytes\"",
-            "plans/x.toml:7: the figure \"T\" cannot be read: it has no \"y\", which every kind but histogram and link-rates needs",
+            "plans/x.toml:7: the figure \"T\" cannot be read: it has no \"y\", which every kind but histogram and \
+             link-rates needs",
         ),
         (
             "experiments = [\"lat\"]\nx = \"size_bytes\"\ny = \"latency.p50_ns\"\nlog_counts = true",

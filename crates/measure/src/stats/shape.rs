@@ -141,8 +141,8 @@ pub fn crossover(of: &[At], against: &[At]) -> Crossover {
     Crossover::Never
 }
 
-/// The share of the rows whose numbers rise from first to last. The interval reaches from the rows that surely do to those that do
-/// not surely fall anywhere. `None` without a row.
+/// The share of the rows whose numbers rise from first to last. The interval reaches from the rows that surely do to those
+/// that surely fall nowhere. `None` without a row.
 pub fn ordered(rows: &[Vec<Estimate>]) -> Option<Estimate> {
     let share = |holds: fn(Estimate, Estimate) -> bool| {
         let rising = rows.iter().filter(|row| row.windows(2).all(|pair| holds(pair[0], pair[1])));

@@ -185,8 +185,9 @@ impl Page {
     ) {
         let colour = |kind| kinds.iter().position(|known| *known == kind).unwrap_or_default();
         self.boxes += &format!(
-            "<div class=\"panel\"><h3>{label}</h3><div class=\"plot\" id=\"{id}\" role=\"img\" aria-label=\"Histogram of {label}; \
-             the numbers are in the table below\"><p class=\"waiting\">This chart is drawn by a script.</p></div></div>\n",
+            "<div class=\"panel\"><h3>{label}</h3><div class=\"plot\" id=\"{id}\" role=\"img\" \
+             aria-label=\"Histogram of {label}; the numbers are in the table below\">\
+             <p class=\"waiting\">This chart is drawn by a script.</p></div></div>\n",
             label = escape(label),
         );
         let mut series = Vec::new();
