@@ -86,6 +86,14 @@ fn several_queue_pairs_elements_and_lists_carry_every_message() {
     }
 }
 
+/// Completions are taken one at a time, so an end that sleeps has some left in its queue that announce nothing any more.
+#[test]
+fn an_end_that_sleeps_is_not_left_asleep_with_completions_in_its_queue() {
+    for flags in ["one-way send --poll event", "one-way send -c UC --poll event-repoll", "lat send -e"] {
+        assert_eq!(measure(&format!("{flags} -n 300"))[0].latency.as_ref().unwrap().count, 300, "{flags}");
+    }
+}
+
 #[test]
 fn a_duration_has_all_percentiles() {
     let points = measure("lat write -D 0.2");
