@@ -19,7 +19,7 @@ mod memory;
 mod tests;
 
 use files::Facts;
-pub use files::Root;
+pub use files::{Root, distinct};
 
 impl Environment {
     /// The environment of this process.

@@ -5,13 +5,14 @@
 //! * [`stats`]: exact statistics of a set of latencies;
 //! * [`step`]: whether the level of a series shifted while it was taken;
 //! * [`units`]: sizes, ranges, durations and rates as people write and read them;
-//! * [`environment`]: the machine, read from its files;
+//! * [`environment`]: the machine, read from its files; [`conditions`]: what is asked of it for a point;
 //! * [`figure`], [`finding`] and [`record`]: what is stored; [`schema`]: the same as JSON Schema; [`store`]: how it is stored.
 //!
 //! Functions return [`Error`] for what a user, a file or the system can cause and panic only for what a defect of
 //! this program causes.
 
 pub mod clock;
+pub mod conditions;
 pub mod environment;
 mod error;
 pub mod figure;

@@ -18,6 +18,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::conditions::Condition;
 use crate::figure::Figure;
 use crate::finding::Finding;
 
@@ -30,7 +31,8 @@ pub const SCHEMA_VERSION: u32 = 1;
 /// `write`, `write_imm`, `read`, `fetch_add`, `compare_swap`), `size_bytes`, `direction` (`uni`, `bi`), `poll` (`busy`,
 /// `event`), `inline`, `signal_interval`, `mtu_bytes`, `signal_rate` (`native`, `SDR`, ...), and where a plan varies them
 /// `queue_pairs`, `sge`, `post_list`, `outstanding_reads` (a number or `max`), `setup` (`exchange`, `rdma_cm`), `memory`
-/// (`device`, `process`), `link` (`none`, or what it is to be like: `4X FDR,latency=700ns`).
+/// (`device`, `process`), `link` (`none`, or what it is to be like: `4X FDR,latency=700ns`), `environment` (a name of the
+/// plan, `as_is` for none).
 pub type Axes = BTreeMap<String, Value>;
 
 /// `run.json`: everything about a run but its points.
@@ -155,6 +157,9 @@ pub struct Point {
     /// The model of a link that shaped the numbers, e.g. `4X FDR,latency=700ns`; absent where the link was taken as it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link_model: Option<String>,
+    /// What became of what the point's environment asks of the machine, in rank order; empty where it asks nothing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conditions: Vec<Condition>,
     /// Messages that were asked for (absent when the plan gives a duration).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub iterations: Option<u64>,

@@ -59,6 +59,7 @@ impl Ending {
             axes: spec.axes.clone(),
             link_model: spec.link.filter(|_| self.status == Status::Measured).map(|link| link.to_string()),
             status: self.status,
+            conditions: Vec::new(),
             repetition: spec.repetition,
             iterations: match spec.length {
                 Length::Iterations(iterations) => Some(iterations),

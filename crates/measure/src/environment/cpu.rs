@@ -1,6 +1,6 @@
 //! Processors and what saves their power (Documentation/admin-guide/pm/ and ABI/testing/sysfs-devices-system-cpu).
 
-use super::files::{Facts, Root, distinct, field, fields};
+use super::files::{Facts, Root, chosen, distinct, field, fields};
 
 /// Model, count, topology, rate and features of the processors.
 pub(super) fn cpu(root: &Root) -> Facts {
@@ -30,6 +30,7 @@ pub(super) fn power(root: &Root) -> Facts {
     facts.set("scaling_driver", root.distinct(&cpus, "cpufreq/scaling_driver"));
     facts.set("energy_preference", root.distinct(&cpus, "cpufreq/energy_performance_preference"));
     facts.set("boost", boost(root));
+    facts.set("pcie_aspm", pcie_aspm(root));
     facts.set("cpuidle_driver", root.line("sys/devices/system/cpu/cpuidle/current_driver"));
     facts.set("cpuidle_governor", root.line("sys/devices/system/cpu/cpuidle/current_governor"));
     facts.set("idle_states", distinct(cpus.iter().filter_map(|cpu| idle_states(root, cpu))));
@@ -77,6 +78,11 @@ fn boost(root: &Root) -> Option<&'static str> {
     let on = |value: &str, on: &str| if value == on { "on" } else { "off" };
     let generic = root.line("sys/devices/system/cpu/cpufreq/boost").map(|value| on(&value, "1"));
     generic.or_else(|| root.line("sys/devices/system/cpu/intel_pstate/no_turbo").map(|value| on(&value, "0")))
+}
+
+/// The policy of the PCI Express links' power management: `[default] performance powersave`.
+fn pcie_aspm(root: &Root) -> Option<String> {
+    chosen(&root.line("sys/module/pcie_aspm/parameters/policy")?).map(str::to_owned)
 }
 
 /// The idle states of a CPU with those that are disabled marked: `POLL, C1, C6 (disabled)`.

@@ -74,7 +74,7 @@ impl Root {
 
 /// Different values with the number of times each occurs where there are several: `performance`, or
 /// `performance x 6, powersave x 2`.
-pub(super) fn distinct(values: impl Iterator<Item = String>) -> Option<String> {
+pub fn distinct(values: impl Iterator<Item = String>) -> Option<String> {
     let mut counts = BTreeMap::<String, usize>::new();
     values.for_each(|value| *counts.entry(value).or_default() += 1);
     match counts.len() {

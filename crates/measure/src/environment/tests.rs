@@ -112,6 +112,7 @@ fn power_saving_is_described() {
         ("sys/devices/system/cpu/cpu0/cpuidle/state10/disable", "1\n"),
         ("dev/cpu_dma_latency", "\x05\0\0\0"),
         ("etc/tuned/active_profile", "network-latency\n"),
+        ("sys/module/pcie_aspm/parameters/policy", "default [performance] powersave powersupersave \n"),
     ]);
     assert_group(
         &environment,
@@ -123,6 +124,7 @@ fn power_saving_is_described() {
             ("cpuidle_governor", "menu"),
             ("governor", "performance x 2, powersave x 1"),
             ("idle_states", "POLL, C1, C6 (disabled)"),
+            ("pcie_aspm", "performance"),
             ("scaling_driver", "intel_pstate"),
             ("tuned_profile", "network-latency"),
         ],

@@ -50,6 +50,7 @@ fn a_point(id: u64) -> Point {
         status: Status::Measured,
         repetition: 0,
         link_model: None,
+        conditions: Vec::new(),
         iterations: Some(100),
         latency: latency.clone(),
         kinds: Vec::new(),

@@ -20,6 +20,7 @@ fn point(service: &str, size: u64, repetition: u32, gbps: f64) -> Point {
         status: Status::Measured,
         repetition,
         link_model: None,
+        conditions: Vec::new(),
         iterations: None,
         latency: None,
         kinds: Vec::new(),

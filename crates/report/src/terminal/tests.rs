@@ -20,6 +20,7 @@ fn point(experiment: &str, size: u64, rate: &str) -> Point {
         status: Status::Measured,
         repetition: 0,
         link_model: None,
+        conditions: Vec::new(),
         iterations: Some(1000),
         latency: None,
         kinds: Vec::new(),

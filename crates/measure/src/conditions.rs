@@ -1,0 +1,168 @@
+//! The conditions under which a point is measured: what is asked of the machine, and what became of it (V2 to V5, V23 and
+//! V53 of the evaluations). Nothing is changed here: crate `conditions` does that.
+
+mod outcome;
+mod scheduler;
+#[cfg(test)]
+mod tests;
+
+use serde::{Deserialize, Serialize};
+
+pub use outcome::{Condition, Outcome, Technique};
+pub use scheduler::Scheduler;
+
+/// What is asked of the machine; what is absent is left as it is.
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Wanted {
+    /// Policy of the PCI Express links' power management (ASPM).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub aspm: Option<Aspm>,
+    /// Request to `/dev/cpu_dma_latency`, in microseconds: no idle state that takes longer to leave. 0 forbids them all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpu_dma_latency_us: Option<i32>,
+    /// Who else may use the CPUs of the ranks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpuset: Option<Cpuset>,
+    /// Governor of the clock rate of all CPUs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub governor: Option<String>,
+    /// Where interrupts go.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub irq_affinity: Option<IrqAffinity>,
+    /// Whether the memory of the process may be paged out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory: Option<Memory>,
+    /// Node that memory comes from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub numa: Option<Numa>,
+    /// Scheduling class of the thread that measures.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scheduler: Option<Scheduler>,
+    /// Profile of tuned.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tuned: Option<String>,
+    /// Whether CPUs may run above their nominal rate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub turbo: Option<Turbo>,
+}
+
+/// Policy of ASPM, as `/sys/module/pcie_aspm/parameters/policy` has it.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Aspm {
+    /// What the firmware chose.
+    Default,
+    /// Links never rest.
+    Performance,
+    /// Links rest.
+    Powersave,
+    /// Links rest as deeply as they can.
+    Powersupersave,
+}
+
+/// Who else may use the CPUs of the ranks.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Cpuset {
+    /// Nobody that the kernel lets us move.
+    Shield,
+}
+
+/// Where interrupts go.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum IrqAffinity {
+    /// To CPUs of no rank, those that can be moved.
+    Away,
+}
+
+/// Whether the memory of the process may be paged out.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Memory {
+    /// All that it has and will have stays.
+    Locked,
+}
+
+/// Node that memory comes from.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Numa {
+    /// The one that the device is attached to.
+    Device,
+}
+
+/// Whether CPUs may run above their nominal rate.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Turbo {
+    /// They may not.
+    Off,
+    /// They may.
+    On,
+}
+
+impl Wanted {
+    /// The environments that have a name without a plan that defines them.
+    ///
+    /// `optimised` is V4's list of techniques, with the idle states forbidden (V23). A real-time class is no part of it: the
+    /// kernel stops a real-time task that never sleeps for 50 ms of each second (`sched_rt_runtime_us`), which a maximum
+    /// would show. `event` leaves out the isolation of CPUs and interrupts, which made event polling slower (V5).
+    pub const BUILT_IN: [&'static str; 3] = [AS_IS, "optimised", "event"];
+
+    /// What a built-in name stands for.
+    pub fn built_in(name: &str) -> Option<Self> {
+        let event = Self {
+            cpu_dma_latency_us: Some(0),
+            governor: Some("performance".to_owned()),
+            memory: Some(Memory::Locked),
+            numa: Some(Numa::Device),
+            tuned: Some("latency-performance".to_owned()),
+            ..Self::default()
+        };
+        match name {
+            AS_IS => Some(Self::default()),
+            "event" => Some(event),
+            "optimised" => {
+                Some(Self { cpuset: Some(Cpuset::Shield), irq_affinity: Some(IrqAffinity::Away), ..event })
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether nothing is asked.
+    pub fn is_as_is(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// What concerns everybody on the host, and outlives the process if nobody takes it back.
+    #[must_use]
+    pub fn host_wide(&self) -> Self {
+        Self { cpu_dma_latency_us: None, memory: None, numa: None, scheduler: None, ..self.clone() }
+    }
+
+    /// What is asked, in the order in which it is applied, each with its value as a plan has it: profiles before what
+    /// they would change, and the scheduling class last, so that nothing else runs in it.
+    pub fn techniques(&self) -> Vec<(Technique, String)> {
+        let word = |value: Result<serde_json::Value, serde_json::Error>| {
+            value.ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
+        };
+        let all = [
+            (Technique::Tuned, self.tuned.clone()),
+            (Technique::Governor, self.governor.clone()),
+            (Technique::Turbo, self.turbo.map(|turbo| word(serde_json::to_value(turbo)))),
+            (Technique::Aspm, self.aspm.map(|aspm| word(serde_json::to_value(aspm)))),
+            (Technique::IrqAffinity, self.irq_affinity.map(|irq| word(serde_json::to_value(irq)))),
+            (Technique::Cpuset, self.cpuset.map(|cpuset| word(serde_json::to_value(cpuset)))),
+            (Technique::CpuDmaLatency, self.cpu_dma_latency_us.map(|us| format!("{us} us"))),
+            (Technique::Numa, self.numa.map(|numa| word(serde_json::to_value(numa)))),
+            (Technique::Memory, self.memory.map(|memory| word(serde_json::to_value(memory)))),
+            (Technique::Scheduler, self.scheduler.map(|scheduler| scheduler.to_string())),
+        ];
+        all.into_iter().filter_map(|(technique, asked)| Some((technique, asked?))).collect()
+    }
+}
+
+/// The environment in which nothing is asked of the machine.
+pub const AS_IS: &str = "as_is";
