@@ -1,0 +1,71 @@
+//! The guard: a process that changes the host for an agent, and outlives it for as long as taking the changes back takes.
+
+use std::io::{self, BufRead, BufReader, Read, Write};
+
+use measure::conditions::{Condition, Wanted};
+use rustix::thread::CpuSet;
+use serde::{Deserialize, Serialize};
+
+use crate::host::Host;
+use crate::keeper::Keeper;
+
+/// What an agent asks, a line of JSON each.
+#[derive(Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, rename_all = "snake_case")]
+pub(crate) enum Request {
+    /// Apply what concerns the host.
+    Apply {
+        wanted: Wanted,
+        /// CPUs of the ranks on the host.
+        ranks: Vec<u32>,
+        /// The agent.
+        process: u32,
+    },
+    /// Take it back.
+    Release,
+}
+
+/// What the guard answers.
+#[derive(Debug, Default, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Reply {
+    pub(crate) conditions: Vec<Condition>,
+    /// What could not be taken back, and why.
+    pub(crate) said: Vec<String>,
+}
+
+/// Serves an agent until it goes, however it goes, and takes back what is in force then.
+///
+/// # Errors
+///
+/// If the input is not from an agent. What is in force is taken back all the same.
+pub fn guard(host: Host, input: impl Read, mut output: impl Write) -> io::Result<()> {
+    // The agent may be pinned, and never sleep: what restores the host must not wait for its CPU.
+    let mut everywhere = CpuSet::new();
+    (0..CpuSet::MAX_CPU).for_each(|cpu| everywhere.set(cpu));
+    let _ = rustix::thread::sched_setaffinity(None, &everywhere);
+    let mut keeper = Keeper::new(host);
+    let mut served = Ok(());
+    for line in BufReader::new(input).lines() {
+        served = line.and_then(|line| answer(&mut keeper, &line, &mut output));
+        if served.is_err() {
+            break;
+        }
+    }
+    let said = keeper.release();
+    keeper.note(said);
+    served
+}
+
+fn answer(keeper: &mut Keeper, line: &str, output: &mut impl Write) -> io::Result<()> {
+    let reply = match serde_json::from_str(line)? {
+        Request::Apply { wanted, ranks, process } => {
+            Reply { conditions: keeper.apply(&wanted, &ranks, process), said: Vec::new() }
+        }
+        Request::Release => Reply { conditions: Vec::new(), said: keeper.release() },
+    };
+    let mut line = serde_json::to_vec(&reply)?;
+    line.push(b'\n');
+    output.write_all(&line)?;
+    output.flush()
+}

@@ -1,0 +1,133 @@
+//! The host as a tree of files, `/` or one that a test made up, which is changed as well as read.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use measure::environment::Root;
+use rustix::fs::{Access, access};
+
+use crate::cpus;
+
+/// A host below a path.
+#[derive(Clone, Debug)]
+pub struct Host {
+    root: Root,
+    path: PathBuf,
+}
+
+impl Host {
+    /// The host below a path, `/` for this one.
+    pub fn new(path: &Path) -> Self {
+        Self { root: Root::new(path), path: path.to_owned() }
+    }
+
+    /// This host.
+    pub fn here() -> Self {
+        Self::new(Path::new("/"))
+    }
+
+    /// Where it begins.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether it is the one that this process runs on.
+    pub(crate) fn is_here(&self) -> bool {
+        self.path == Path::new("/")
+    }
+
+    pub(crate) fn root(&self) -> &Root {
+        &self.root
+    }
+
+    pub(crate) fn at(&self, path: &str) -> PathBuf {
+        self.root.path(path)
+    }
+
+    /// The first line of a file.
+    pub(crate) fn line(&self, path: &str) -> io::Result<String> {
+        let text = fs::read_to_string(self.at(path))?;
+        Ok(text.lines().next().unwrap_or_default().trim().to_owned())
+    }
+
+    /// Writes a line into a file that is there, as `echo` does.
+    pub(crate) fn write(&self, path: &str, line: &str) -> io::Result<()> {
+        let mut file = OpenOptions::new().write(true).truncate(true).open(self.at(path))?;
+        // At one go: the kernel takes each write for a value of its own.
+        file.write_all(format!("{line}\n").as_bytes())
+    }
+
+    /// Why a file cannot be written, if so.
+    pub(crate) fn refuses(&self, path: &str) -> Option<io::Error> {
+        access(self.at(path), Access::WRITE_OK).err().map(Into::into)
+    }
+
+    /// Makes a group, in which the kernel makes the files. In a tree of plain files somebody else has to.
+    pub(crate) fn make(&self, path: &str) -> io::Result<()> {
+        match fs::create_dir(self.at(path)) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+            Ok(()) if !self.is_here() => {
+                GROUP_FILES.iter().try_for_each(|file| fs::write(self.at(path).join(file), ""))
+            }
+            other => other,
+        }
+    }
+
+    /// Removes a group. In a tree of plain files its files have to go first.
+    pub(crate) fn unmake(&self, path: &str) -> io::Result<()> {
+        let path = self.at(path);
+        let removed = if self.is_here() { fs::remove_dir(path) } else { fs::remove_dir_all(path) };
+        match removed {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            other => other,
+        }
+    }
+
+    /// CPUs that are online.
+    pub(crate) fn online(&self) -> Vec<u32> {
+        cpus::parse(&self.line("sys/devices/system/cpu/online").unwrap_or_default())
+    }
+
+    /// The status of a process, or of this one.
+    pub(crate) fn status(&self, process: &str, field: &str) -> Option<String> {
+        let status = self.root.text(&format!("proc/{process}/status"))?;
+        let line = status.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'))?;
+        Some(line.trim().to_owned())
+    }
+
+    /// Runs a command of the system with a time limit, and gives the last line that it printed if it failed.
+    pub(crate) fn run(&self, words: &[&str]) -> io::Result<()> {
+        let path = std::env::var("PATH").unwrap_or_default();
+        // Root's tools are not in the path of every login.
+        let path = format!("{path}:/usr/sbin:/sbin");
+        let output = Command::new("timeout")
+            .arg(RUN_TIMEOUT_S)
+            .args(words)
+            .env("PATH", path)
+            .stdin(Stdio::null())
+            .output()?;
+        let said = [output.stdout, output.stderr].concat();
+        let said = String::from_utf8_lossy(&said);
+        let last = said.lines().rfind(|line| !line.trim().is_empty()).unwrap_or_default().trim();
+        match output.status.code() {
+            Some(0) => Ok(()),
+            // timeout(1): 127 where the command cannot be found, 124 where the time was up.
+            Some(127) => {
+                Err(io::Error::new(io::ErrorKind::NotFound, format!("{} is not installed", words[0])))
+            }
+            Some(124) => Err(io::Error::new(
+                io::ErrorKind::TimedOut,
+                format!("`{}` took longer than {RUN_TIMEOUT_S} s", words.join(" ")),
+            )),
+            _ => Err(io::Error::other(format!("`{}` failed: {last}", words.join(" ")))),
+        }
+    }
+}
+
+/// What the kernel makes in a group, as far as it is used.
+const GROUP_FILES: [&str; 5] =
+    ["cgroup.procs", "cpuset.cpus", "cpuset.cpus.partition", "cpuset.mems", "tasks"];
+/// Loading a profile of tuned takes a second or two.
+const RUN_TIMEOUT_S: &str = "20";

@@ -1,0 +1,195 @@
+//! The journal of what was changed: on disk before the change is made, gone when it is taken back. All that change one host
+//! share it, under a lock.
+//!
+//! It lies in a file system of memory, `/run` or `$XDG_RUNTIME_DIR`, because a reboot takes back all that it speaks of.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use rustix::fs::{FlockOperation, flock};
+use serde::{Deserialize, Serialize};
+
+use crate::host::Host;
+use crate::pause;
+use crate::setting::Setting;
+
+/// Where a journal is.
+#[derive(Clone, Debug)]
+pub(crate) struct Journal {
+    directory: PathBuf,
+}
+
+/// A value that was changed.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Entry {
+    pub(crate) setting: Setting,
+    /// What it was before the first of us came, and will be when the last has gone.
+    pub(crate) before: String,
+    /// What it was set to.
+    pub(crate) set: String,
+    /// Names of the guardians that hold it.
+    pub(crate) holders: Vec<String>,
+}
+
+/// What the journal says.
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Book {
+    /// Changes in the order in which they were made.
+    pub(crate) entries: Vec<Entry>,
+    /// What a guardian had to say when nobody was there to hear it.
+    #[serde(default)]
+    pub(crate) notes: Vec<String>,
+}
+
+/// The journal, locked and read.
+#[derive(Debug)]
+pub(crate) struct Open {
+    directory: PathBuf,
+    pub(crate) book: Book,
+    _lock: File,
+}
+
+/// The sign that a guardian lives: a file that it keeps locked, which the kernel unlocks when it dies.
+#[derive(Debug)]
+pub(crate) struct Holder {
+    pub(crate) name: String,
+    path: PathBuf,
+    _lock: File,
+}
+
+impl Journal {
+    /// The journal of a host, where this process may keep one.
+    pub(crate) fn of(host: &Host) -> io::Result<Self> {
+        let mut refused = io::Error::new(io::ErrorKind::NotFound, "XDG_RUNTIME_DIR is not set");
+        for directory in places(host) {
+            match make(&directory) {
+                Ok(()) => return Ok(Self { directory }),
+                Err(error) => refused = error,
+            }
+        }
+        Err(refused)
+    }
+
+    /// The journals that are there, whoever keeps them.
+    pub(crate) fn all(host: &Host) -> Vec<Self> {
+        let kept = places(host).into_iter().filter(|directory| directory.join(BOOK).exists());
+        kept.map(|directory| Self { directory }).collect()
+    }
+
+    /// Locks and reads it.
+    pub(crate) fn open(&self) -> io::Result<Open> {
+        let path = self.directory.join(LOCK);
+        let lock = OpenOptions::new().create(true).truncate(false).write(true).mode(0o644).open(path)?;
+        let mut tries = LOCK_TRIES;
+        while flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
+            tries -= 1;
+            if tries == 0 {
+                let what = format!("{} is locked by another process", self.directory.display());
+                return Err(io::Error::new(io::ErrorKind::TimedOut, what));
+            }
+            pause(LOCK_INTERVAL);
+        }
+        Ok(Open { book: self.read()?, directory: self.directory.clone(), _lock: lock })
+    }
+
+    /// Reads it as it is, without waiting for whoever changes it: it is replaced as a whole.
+    pub(crate) fn read(&self) -> io::Result<Book> {
+        let path = self.directory.join(BOOK);
+        let bytes = match fs::read(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Book::default()),
+            other => other?,
+        };
+        serde_json::from_slice(&bytes).map_err(|error| {
+            let what = format!("{} is no journal of this version of rdmascope: {error}", path.display());
+            io::Error::new(io::ErrorKind::InvalidData, what)
+        })
+    }
+
+    /// Signs in.
+    pub(crate) fn hold(&self) -> io::Result<Holder> {
+        let stat = fs::read_to_string("/proc/self/stat")?;
+        // proc_pid_stat(5): the start is field 22; the second, in parentheses, may have spaces. Numbers of processes come
+        // again, and may mean another one in another namespace.
+        let started = stat.rsplit(')').next().and_then(|rest| rest.split_whitespace().nth(19)).unwrap_or("0");
+        let number = HOLDERS.fetch_add(1, Ordering::Relaxed);
+        let name = format!("{}-{started}-{number}", std::process::id());
+        let path = self.directory.join(format!("{HOLDER}{name}"));
+        let lock = OpenOptions::new().create(true).truncate(false).write(true).mode(0o644).open(&path)?;
+        flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
+        Ok(Holder { name, path, _lock: lock })
+    }
+
+    /// Whether a guardian lives.
+    pub(crate) fn is_alive(&self, holder: &str) -> bool {
+        is_alive(&self.directory, holder)
+    }
+}
+
+impl Open {
+    /// Puts the book on disk, or takes it away where it says nothing.
+    pub(crate) fn save(&self) -> io::Result<()> {
+        let path = self.directory.join(BOOK);
+        if self.book == Book::default() {
+            match fs::remove_file(&path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => return Ok(()),
+            }
+        }
+        let new = self.directory.join(NEW);
+        let mut file = OpenOptions::new().create(true).truncate(true).write(true).mode(0o644).open(&new)?;
+        file.write_all(&serde_json::to_vec_pretty(&self.book)?)?;
+        file.sync_all()?;
+        fs::rename(&new, &path)?;
+        File::open(&self.directory)?.sync_all()
+    }
+
+    pub(crate) fn is_alive(&self, holder: &str) -> bool {
+        is_alive(&self.directory, holder)
+    }
+}
+
+impl Drop for Holder {
+    fn drop(&mut self) {
+        // One that stays is a sign of nothing: nobody locks it.
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+fn is_alive(directory: &Path, holder: &str) -> bool {
+    if !holder.chars().all(|c| c.is_ascii_digit() || c == '-') {
+        return false;
+    }
+    let Ok(file) = File::open(directory.join(format!("{HOLDER}{holder}"))) else { return false };
+    flock(&file, FlockOperation::NonBlockingLockShared).is_err()
+}
+
+fn places(host: &Host) -> Vec<PathBuf> {
+    let own = std::env::var_os("XDG_RUNTIME_DIR").filter(|_| host.is_here()).map(PathBuf::from);
+    [Some(host.at("run")), own].into_iter().flatten().map(|place| place.join("rdmascope")).collect()
+}
+
+/// Makes the directory, and sees whether files can be made in it.
+fn make(directory: &Path) -> io::Result<()> {
+    // Others may read what was changed: `doctor` of any user says so.
+    match fs::DirBuilder::new().mode(0o755).create(directory) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+        _ => {}
+    }
+    rustix::fs::access(directory, rustix::fs::Access::WRITE_OK).map_err(Into::into)
+}
+
+/// Holders of this process so far.
+static HOLDERS: AtomicU32 = AtomicU32::new(0);
+const BOOK: &str = "journal.json";
+const NEW: &str = "journal.new";
+const LOCK: &str = "lock";
+const HOLDER: &str = "holder-";
+/// Half a minute: whoever has the lock may be waiting for tuned.
+const LOCK_TRIES: u32 = 600;
+const LOCK_INTERVAL: Duration = Duration::from_millis(50);

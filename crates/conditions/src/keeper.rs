@@ -1,0 +1,286 @@
+//! What a guard does: changes the host's values with the journal ahead of it, and takes the changes back.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::time::Duration;
+
+use measure::conditions::{Condition, Outcome, Technique, Wanted};
+use measure::environment::distinct;
+
+use crate::arranger::condition;
+use crate::host::Host;
+use crate::journal::{Book, Entry, Holder, Journal, Open};
+use crate::own::{Found, ROOT};
+use crate::restore::{Undone, take_back};
+use crate::setting::Setting;
+use crate::targets::targets;
+use crate::{Refusal, pause, refused, shield};
+
+/// Changes the values of a host for one agent.
+#[derive(Debug)]
+pub(crate) struct Keeper {
+    host: Host,
+    /// The journal, once there is something to write.
+    signed_in: Option<(Journal, Holder)>,
+    /// The agent and the control group that it was in, where it has joined another.
+    joined: Option<(u32, String)>,
+}
+
+/// What became of the values of one technique.
+#[derive(Debug, Default)]
+struct Done {
+    /// Values before, each once.
+    before: Vec<String>,
+    /// Values that are as they were asked for.
+    count: usize,
+    failed: Vec<(Setting, io::Error)>,
+    /// Guardians that hold some of them too.
+    shared: BTreeSet<String>,
+    /// Guardians that have died over some of them.
+    adopted: BTreeSet<String>,
+}
+
+/// Why no value was touched.
+enum Stop {
+    /// There is no journal.
+    Journal(io::Error),
+    /// Somebody else of us holds a value at another one.
+    Held(String),
+}
+
+impl From<io::Error> for Stop {
+    fn from(error: io::Error) -> Self {
+        Self::Journal(error)
+    }
+}
+
+impl Keeper {
+    pub(crate) fn new(host: Host) -> Self {
+        Self { host, signed_in: None, joined: None }
+    }
+
+    /// Applies what concerns the host, for the agent that is this process.
+    pub(crate) fn apply(&mut self, wanted: &Wanted, ranks: &[u32], process: u32) -> Vec<Condition> {
+        let mut conditions = Vec::new();
+        for (technique, asked) in wanted.host_wide().techniques() {
+            let result = targets(&self.host, technique, wanted, ranks)
+                .and_then(|targets| self.set(&targets, technique))
+                .and_then(|found| self.join(technique, process).map(|()| found));
+            conditions.push(condition(0, technique, asked, result));
+        }
+        conditions
+    }
+
+    /// Takes everything back that nobody else holds; says what was left as it is, and why.
+    pub(crate) fn release(&mut self) -> Vec<String> {
+        if let Some((process, was)) = self.joined.take() {
+            shield::leave(&self.host, process, &was);
+        }
+        let Some((journal, holder)) = &self.signed_in else { return Vec::new() };
+        let released = journal.open().and_then(|mut open| {
+            let is_mine = |entry: &Entry| entry.holders.contains(&holder.name);
+            let undone = take_back(&self.host, &mut open, &holder.name, is_mine);
+            open.save().map(|()| undone)
+        });
+        match released {
+            Ok(undone) => undone.into_iter().filter_map(Undone::trouble).collect(),
+            Err(error) => {
+                vec![format!("what was changed could not be taken back: {error}; see `rdmascope doctor`")]
+            }
+        }
+    }
+
+    /// Keeps for later what nobody hears now.
+    pub(crate) fn note(&self, said: Vec<String>) {
+        let Some((journal, _)) = self.signed_in.as_ref().filter(|_| !said.is_empty()) else { return };
+        // The values are as they are, with or without the note.
+        let _ = journal.open().and_then(|mut open| {
+            open.book.notes.extend(said);
+            let more = open.book.notes.len().saturating_sub(NOTES_MAX);
+            open.book.notes.drain(..more);
+            open.save()
+        });
+    }
+
+    /// Sets values, and words what came of it.
+    fn set(&mut self, targets: &[(Setting, String)], technique: Technique) -> Result<Found, Refusal> {
+        let done = self.try_set(targets).map_err(|stop| match stop {
+            Stop::Journal(error) => {
+                let (outcome, why) = refused("keep a journal of changes in /run/rdmascope", &error, ROOT);
+                (outcome, format!("{why}; without one nothing is changed"))
+            }
+            Stop::Held(why) => (Outcome::NotApplied, why),
+        })?;
+        let some_will_do = technique == Technique::IrqAffinity && done.count > 0;
+        let mut reasons = Vec::new();
+        if let Some((setting, error)) = done.failed.first() {
+            let (outcome, why) = refused(&format!("set {setting}"), error, ROOT);
+            let share = format!("{} of {}", done.count, targets.len());
+            if !some_will_do {
+                let rest = if done.count > 0 { format!(" ({share} were set)") } else { String::new() };
+                return Err((outcome, why + &rest));
+            }
+            reasons.push(format!("{share} interrupts: {why}"));
+        }
+        if technique == Technique::IrqAffinity && is_running(&self.host, "irqbalance") {
+            reasons
+                .push("irqbalance is running and may move them back: systemctl stop irqbalance".to_owned());
+        }
+        if !done.shared.is_empty() {
+            reasons.push(format!("held by process {} too", processes(&done.shared)));
+        }
+        if !done.adopted.is_empty() {
+            reasons.push(format!(
+                "process {} of rdmascope was killed over it: what was before that will be restored",
+                processes(&done.adopted)
+            ));
+        }
+        let reason = (!reasons.is_empty()).then(|| reasons.join("; "));
+        Ok(Found { before: distinct(done.before.into_iter()), reason })
+    }
+
+    fn try_set(&mut self, targets: &[(Setting, String)]) -> Result<Done, Stop> {
+        if self.signed_in.is_none() {
+            let journal = Journal::of(&self.host)?;
+            let holder = journal.hold()?;
+            self.signed_in = Some((journal, holder));
+        }
+        let Some((journal, holder)) = &self.signed_in else { return Ok(Done::default()) };
+        let mut open = unheld(journal, &holder.name, targets)?;
+        let mut done = Done::default();
+        let mut to_write = Vec::new();
+        for (setting, value) in targets {
+            match enter(&self.host, &mut open, &holder.name, (*setting, value), &mut done) {
+                Ok(true) => to_write.push((*setting, value)),
+                Ok(false) => done.count += 1,
+                Err(error) => done.failed.push((*setting, error)),
+            }
+        }
+        // On disk before anything is changed.
+        open.save()?;
+        for (setting, value) in to_write {
+            match setting.write(&self.host, value) {
+                Ok(()) => done.count += 1,
+                Err(error) => {
+                    sign_out(&mut open.book, setting, &holder.name);
+                    done.failed.push((setting, error));
+                }
+            }
+        }
+        if !done.failed.is_empty() {
+            open.save()?;
+        }
+        Ok(done)
+    }
+
+    /// The ranks join the group of the shielded CPUs, where there is one.
+    fn join(&mut self, technique: Technique, process: u32) -> Result<(), Refusal> {
+        if technique != Technique::Cpuset {
+            return Ok(());
+        }
+        let was = shield::join(&self.host, process)
+            .map_err(|error| refused("join the group of the shielded CPUs", &error, ROOT))?;
+        self.joined = was.map(|was| (process, was));
+        Ok(())
+    }
+}
+
+/// The journal, once no living guardian holds one of the values at another one. Those of agents that have just been told to
+/// go are waited for.
+fn unheld(journal: &Journal, name: &str, targets: &[(Setting, String)]) -> Result<Open, Stop> {
+    let mut tries = HELD_TRIES;
+    loop {
+        let open = journal.open()?;
+        let is_other = |holder: &&String| *holder != name && open.is_alive(holder);
+        let held = open.book.entries.iter().find_map(|entry| {
+            let is_wanted = |target: &&(Setting, String)| {
+                target.0 == entry.setting && !entry.setting.is_same(&target.1, &entry.set)
+            };
+            targets.iter().find(is_wanted)?;
+            Some((entry.setting, entry.set.clone(), entry.holders.iter().find(is_other)?.clone()))
+        });
+        let Some((setting, set, holder)) = held else { return Ok(open) };
+        tries -= 1;
+        if tries == 0 {
+            let process = process(&holder);
+            return Err(Stop::Held(format!("process {process} of rdmascope holds {setting} at {set}")));
+        }
+        drop(open);
+        pause(HELD_INTERVAL);
+    }
+}
+
+/// Enters a change into the journal; gives whether the value has to be written.
+fn enter(
+    host: &Host,
+    open: &mut Open,
+    name: &str,
+    (setting, value): (Setting, &str),
+    done: &mut Done,
+) -> io::Result<bool> {
+    let mut current = setting.read(host)?;
+    if let Some(at) = open.book.entries.iter().position(|entry| entry.setting == setting) {
+        let holders = open.book.entries[at].holders.clone();
+        let (living, dead): (Vec<_>, Vec<_>) =
+            holders.into_iter().partition(|holder| holder == name || open.is_alive(holder));
+        let entry = &mut open.book.entries[at];
+        let is_as_set = setting.is_same(&current, &entry.set);
+        if is_as_set && setting.is_same(&entry.set, value) {
+            done.before.push(entry.before.clone());
+            done.shared.extend(living.iter().filter(|holder| *holder != name).cloned());
+            if living.is_empty() {
+                done.adopted.extend(dead);
+            }
+            entry.holders = living;
+            if !entry.holders.iter().any(|holder| holder == name) {
+                entry.holders.push(name.to_owned());
+            }
+            return Ok(false);
+        }
+        // Left behind at another value, or changed by somebody else since: back to what was before us, or what they made.
+        if is_as_set {
+            setting.write(host, &entry.before)?;
+            current.clone_from(&entry.before);
+            done.adopted.extend(dead);
+        }
+        open.book.entries.remove(at);
+    }
+    done.before.push(current.clone());
+    if setting.is_same(&current, value) {
+        return Ok(false);
+    }
+    let holders = vec![name.to_owned()];
+    open.book.entries.push(Entry { setting, before: current, set: value.to_owned(), holders });
+    Ok(true)
+}
+
+/// Forgets a change that was not made.
+fn sign_out(book: &mut Book, setting: Setting, name: &str) {
+    book.entries.retain_mut(|entry| {
+        if entry.setting == setting {
+            entry.holders.retain(|holder| holder != name);
+        }
+        entry.setting != setting || !entry.holders.is_empty()
+    });
+}
+
+/// Whether a process of this name runs.
+pub(crate) fn is_running(host: &Host, name: &str) -> bool {
+    let processes = host.root().numbered("proc", "");
+    processes.iter().any(|id| host.line(&format!("proc/{id}/comm")).is_ok_and(|comm| comm == name))
+}
+
+/// The number in a guardian's name.
+pub(crate) fn process(holder: &str) -> &str {
+    holder.split('-').next().unwrap_or(holder)
+}
+
+fn processes(holders: &BTreeSet<String>) -> String {
+    holders.iter().map(|holder| process(holder)).collect::<Vec<_>>().join(" and ")
+}
+
+/// Agents that end take their changes back within milliseconds; tuned takes seconds.
+const HELD_TRIES: u32 = 100;
+const HELD_INTERVAL: Duration = Duration::from_millis(50);
+/// Nobody reads more.
+const NOTES_MAX: usize = 20;

@@ -1,0 +1,67 @@
+//! What changes the machine for a measurement, and takes the changes back: the only code of ours that changes a host.
+//!
+//! ```text
+//!              ┌► own: the process's own (scheduling class, memory, /dev/cpu_dma_latency), gone with it at the latest
+//! Arranger ────┤
+//!              └► guardian ══ pipes ══► guard: a process that changes what is the host's, with a journal, and takes it
+//!                                       back when it is told to or the pipe ends: SIGKILL of the agent ends it, too
+//! ```
+//!
+//! Each technique ends as applied, not applied or not permitted (`measure::conditions::Outcome`); none ever fails a point.
+//! A value is in the journal, on disk, before it is changed. One that somebody else has changed meanwhile is left alone,
+//! and said so. Where the guard dies too the journal stays: [`left_behind`] finds it, [`restore`] takes it back.
+//!
+//! A crate of its own for the arrow: whoever measures asks, and only what stands behind that arrow changes anything.
+
+mod arranger;
+mod cpus;
+mod guard;
+mod guardian;
+mod host;
+mod journal;
+mod keeper;
+mod own;
+mod restore;
+mod setting;
+mod shield;
+mod survey;
+mod targets;
+#[cfg(test)]
+mod tests;
+
+use std::io;
+use std::time::Duration;
+
+use measure::conditions::Outcome;
+
+use rustix::event::{Timespec, poll};
+
+pub use arranger::{Arranger, Place};
+pub use guard::guard;
+pub use host::Host;
+pub use restore::{Restored, left_behind, restore};
+pub use survey::{Can, State, survey};
+
+/// Why a technique was not applied.
+pub(crate) type Refusal = (Outcome, String);
+
+/// The refusal for what the system refused; `remedy` gives the right that is missing, if that is why.
+pub(crate) fn refused(what: &str, error: &io::Error, remedy: &str) -> Refusal {
+    match error.kind() {
+        io::ErrorKind::PermissionDenied => {
+            (Outcome::NotPermitted, format!("cannot {what}: {error}; {remedy}"))
+        }
+        io::ErrorKind::ReadOnlyFilesystem => {
+            let where_else = "that is so in most containers, so run it on the host or in a privileged one";
+            (Outcome::NotPermitted, format!("cannot {what}: {error}; {where_else}"))
+        }
+        _ => (Outcome::NotApplied, format!("cannot {what}: {error}")),
+    }
+}
+
+/// Waits.
+pub(crate) fn pause(time: Duration) {
+    let time = Timespec { tv_sec: time.as_secs().cast_signed(), tv_nsec: time.subsec_nanos().into() };
+    // A signal makes it shorter, and what is waited for is looked at again.
+    let _ = poll(&mut [], Some(&time));
+}

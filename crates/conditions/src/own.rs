@@ -1,0 +1,253 @@
+//! The process's own: what ends with it at the latest, whoever kills it.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+
+use measure::conditions::{Outcome, Scheduler, Technique, Wanted};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+use crate::arranger::Place;
+use crate::host::Host;
+use crate::{Refusal, cpus, refused};
+
+/// What a technique found and says.
+#[derive(Debug, Default)]
+pub(crate) struct Found {
+    pub(crate) before: Option<String>,
+    pub(crate) reason: Option<String>,
+}
+
+/// The process's own techniques that are in force. Dropping them takes them back.
+#[derive(Debug, Default)]
+pub(crate) struct Own {
+    /// `/dev/cpu_dma_latency`: the request holds as long as this is open.
+    latency: Option<File>,
+    /// The limit before memory was locked.
+    locked: Option<Rlimit>,
+    is_bound: bool,
+    /// Class and priority before.
+    scheduler: Option<(libc::c_int, libc::c_int)>,
+}
+
+impl Own {
+    /// Applies a technique; those of the host are not its business.
+    pub(crate) fn apply(
+        &mut self,
+        host: &Host,
+        technique: Technique,
+        wanted: &Wanted,
+        place: &Place,
+    ) -> Result<Found, Refusal> {
+        match (technique, wanted.cpu_dma_latency_us, wanted.scheduler) {
+            (Technique::CpuDmaLatency, Some(us), _) => self.hold_latency(host, us),
+            (Technique::Memory, ..) => self.lock_memory(host),
+            (Technique::Numa, ..) => self.bind_memory(host, place),
+            (Technique::Scheduler, _, Some(class)) => self.schedule(host, class, place),
+            _ => Ok(Found::default()),
+        }
+    }
+
+    fn hold_latency(&mut self, host: &Host, us: i32) -> Result<Found, Refusal> {
+        let before = latency(host);
+        let hold = || -> io::Result<File> {
+            let mut file = OpenOptions::new().write(true).open(host.at(LATENCY))?;
+            // Documentation/power/pm_qos_interface.rst: 4 bytes in the machine's order.
+            file.write_all(&us.to_ne_bytes())?;
+            Ok(file)
+        };
+        match hold() {
+            Ok(file) => self.latency = Some(file),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Err((Outcome::NotApplied, format!("this kernel has no /{LATENCY}")));
+            }
+            Err(error) => return Err(refused(&format!("write /{LATENCY}"), &error, ROOT)),
+        }
+        Ok(Found { before, reason: None })
+    }
+
+    fn lock_memory(&mut self, host: &Host) -> Result<Found, Refusal> {
+        let before = getrlimit(Resource::Memlock);
+        let unlimited = Rlimit { current: None, maximum: None };
+        // With a limit, memory that is allocated later would be refused in the middle of a point.
+        let raised = setrlimit(Resource::Memlock, unlimited).is_ok()
+            || setrlimit(Resource::Memlock, Rlimit { current: before.maximum, maximum: before.maximum })
+                .is_ok();
+        let is_unlimited = raised && getrlimit(Resource::Memlock).current.is_none();
+        if !is_unlimited && !has_capability(host, CAP_IPC_LOCK) {
+            let limit =
+                before.maximum.map_or("unlimited".to_owned(), |bytes| format!("{} KiB", bytes / 1024));
+            let _ = setrlimit(Resource::Memlock, before);
+            let why = format!(
+                "the limit of locked memory is {limit}: raise it with ulimit -l unlimited (LimitMEMLOCK= of a systemd \
+                 unit, memlock in limits.conf) or run with CAP_IPC_LOCK"
+            );
+            return Err((Outcome::NotPermitted, why));
+        }
+        // SAFETY: mlockall takes flags and changes neither the content nor the validity of any memory.
+        if unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE) } != 0 {
+            let error = io::Error::last_os_error();
+            let _ = setrlimit(Resource::Memlock, before);
+            return Err(refused("lock memory", &error, "run with CAP_IPC_LOCK"));
+        }
+        self.locked = Some(before);
+        Ok(Found::default())
+    }
+
+    fn bind_memory(&mut self, host: &Host, place: &Place) -> Result<Found, Refusal> {
+        let nothing = |why: String| Err((Outcome::NotApplied, why));
+        let nodes = host.root().numbered("sys/devices/system/node", "node").len();
+        if nodes < 2 {
+            return nothing("the host has one memory node".to_owned());
+        }
+        let Some(device) = &place.device else { return nothing("no device is named".to_owned()) };
+        let node = host.line(&format!("sys/class/infiniband/{device}/device/numa_node"));
+        let Some(node) = node.ok().and_then(|node| node.parse::<u32>().ok()) else {
+            return nothing(format!("{device} is attached to no node"));
+        };
+        let mask = 1_u64.checked_shl(node).unwrap_or_default();
+        if mask == 0 {
+            return nothing(format!("{device} is on node {node}, and only 64 are known here"));
+        }
+        set_policy(libc::MPOL_BIND, mask).map_err(|error| {
+            refused(&format!("bind memory to node {node}"), &error, "give its cpuset that node")
+        })?;
+        self.is_bound = true;
+        Ok(Found { before: Some("the node of the CPU".to_owned()), reason: Some(format!("node {node}")) })
+    }
+
+    fn schedule(&mut self, host: &Host, class: Scheduler, place: &Place) -> Result<Found, Refusal> {
+        let (policy, priority) = match class {
+            Scheduler::Other => (libc::SCHED_OTHER, 0),
+            Scheduler::Fifo(priority) => (libc::SCHED_FIFO, priority.into()),
+            Scheduler::RoundRobin(priority) => (libc::SCHED_RR, priority.into()),
+        };
+        if class != Scheduler::Other {
+            harmless(host, place)?;
+        }
+        let before = scheduler().ok();
+        // Threads that it starts do not inherit the class.
+        set_scheduler(policy | libc::SCHED_RESET_ON_FORK, priority).map_err(|error| {
+            let remedy = "run with CAP_SYS_NICE or raise the limit with ulimit -r 99 (LimitRTPRIO= of a systemd unit, \
+                          rtprio in limits.conf); as root, give its control group a cpu.rt_runtime_us";
+            refused(&format!("set the class {class}"), &error, remedy)
+        })?;
+        self.scheduler = before;
+        Ok(Found { before: before.map(in_words), reason: None })
+    }
+}
+
+impl Drop for Own {
+    fn drop(&mut self) {
+        // First, so that the rest is not done in a hurry. What cannot be taken back ends with the process.
+        if let Some((policy, priority)) = self.scheduler.take() {
+            let _ = set_scheduler(policy, priority);
+        }
+        if self.is_bound {
+            let _ = set_policy(libc::MPOL_DEFAULT, 0);
+        }
+        if let Some(limit) = self.locked.take() {
+            // SAFETY: munlockall has no arguments and changes neither the content nor the validity of any memory.
+            unsafe { libc::munlockall() };
+            let _ = setrlimit(Resource::Memlock, limit);
+        }
+        self.latency = None;
+    }
+}
+
+/// A real-time task that never sleeps keeps its CPU from everybody else.
+fn harmless(host: &Host, place: &Place) -> Result<(), Refusal> {
+    let nothing = |why: &str| Err((Outcome::NotApplied, why.to_owned()));
+    let Some([own]) = place.pinned.as_deref() else {
+        return nothing("the rank has no CPU of its own, and might take anybody's: pin it with --cpus A,B");
+    };
+    if place.ranks.iter().filter(|cpu| *cpu == own).count() > 1 {
+        return nothing("both ranks have the same CPU: the one that waits would keep the other from running");
+    }
+    if host.line("proc/sys/kernel/sched_rt_runtime_us").is_ok_and(|runtime| runtime == "-1") {
+        return nothing(
+            "nothing keeps a real-time task that never sleeps from hanging its CPU: set kernel.sched_rt_runtime_us to \
+             950000",
+        );
+    }
+    Ok(())
+}
+
+/// The request to `/dev/cpu_dma_latency` that is in force.
+pub(crate) fn latency(host: &Host) -> Option<String> {
+    let bytes = host.root().bytes(LATENCY).ok()?;
+    Some(match i32::from_ne_bytes(bytes.try_into().ok()?) {
+        NO_REQUEST_US => "no request".to_owned(),
+        us => format!("{us} us"),
+    })
+}
+
+/// Class and priority of this thread.
+pub(crate) fn scheduler() -> io::Result<(libc::c_int, libc::c_int)> {
+    let mut parameters = libc::sched_param { sched_priority: 0 };
+    // SAFETY: 0 is the calling thread; the kernel writes a sched_param to where there is one.
+    let policy = unsafe { libc::sched_getscheduler(0) };
+    // SAFETY: as above.
+    if policy < 0 || unsafe { libc::sched_getparam(0, &raw mut parameters) } < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok((policy, parameters.sched_priority))
+}
+
+/// A class and its priority, as a plan has it where a plan can.
+pub(crate) fn in_words((policy, priority): (libc::c_int, libc::c_int)) -> String {
+    match policy & !libc::SCHED_RESET_ON_FORK {
+        libc::SCHED_OTHER => "other".to_owned(),
+        libc::SCHED_FIFO => format!("fifo:{priority}"),
+        libc::SCHED_RR => format!("rr:{priority}"),
+        libc::SCHED_BATCH => "batch".to_owned(),
+        libc::SCHED_IDLE => "idle".to_owned(),
+        other => format!("class {other}"),
+    }
+}
+
+fn set_scheduler(policy: libc::c_int, priority: libc::c_int) -> io::Result<()> {
+    let parameters = libc::sched_param { sched_priority: priority };
+    // SAFETY: 0 is the calling thread; the kernel reads a sched_param, which there is.
+    match unsafe { libc::sched_setscheduler(0, policy, &raw const parameters) } {
+        0.. => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Memory policy of this thread, over nodes 0 to 63.
+fn set_policy(mode: libc::c_int, nodes: u64) -> io::Result<()> {
+    let mask = (nodes != 0).then_some(&nodes).map_or(std::ptr::null(), std::ptr::from_ref);
+    // set_mempolicy(2): the kernel reads one bit less than it is told.
+    let bits: libc::c_ulong = if nodes == 0 { 0 } else { 65 };
+    // SAFETY: the kernel reads 64 bits from `mask`, which are there, or nothing. The policy is of memory to come.
+    match unsafe { libc::syscall(libc::SYS_set_mempolicy, mode, mask, bits) } {
+        0.. => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Whether the process has a capability (capabilities(7)) that counts: not one of a user namespace of its own.
+pub(crate) fn has_capability(host: &Host, capability: u32) -> bool {
+    let effective = host.status("self", "CapEff").and_then(|bits| u64::from_str_radix(&bits, 16).ok());
+    let map = host.line("proc/self/uid_map").unwrap_or_default();
+    effective.is_some_and(|bits| bits & (1 << capability) != 0)
+        && map.split_whitespace().eq(["0", "0", "4294967295"])
+}
+
+/// Puts this thread back on the CPUs that it was pinned to: a change of its control group may have moved it.
+pub(crate) fn pin_again(pinned: &[u32]) -> io::Result<()> {
+    let mut set = rustix::thread::CpuSet::new();
+    pinned.iter().for_each(|cpu| set.set(*cpu as usize));
+    rustix::thread::sched_setaffinity(None, &set).map_err(|error| {
+        io::Error::new(io::Error::from(error).kind(), format!("CPUs {}: {error}", cpus::text(pinned)))
+    })
+}
+
+pub(crate) const LATENCY: &str = "dev/cpu_dma_latency";
+pub(crate) const CAP_IPC_LOCK: u32 = 14;
+pub(crate) const ROOT: &str = "run as root";
+/// `PM_QOS_CPU_LATENCY_DEFAULT_VALUE`.
+const NO_REQUEST_US: i32 = 2_000_000_000;
+
+#[cfg(test)]
+mod tests;

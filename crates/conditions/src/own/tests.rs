@@ -1,0 +1,163 @@
+//! The process's own techniques, each on a thread of its own, on this machine.
+
+use std::fs;
+use std::path::Path;
+use std::thread;
+
+use measure::conditions::{Memory, Numa};
+
+use super::*;
+
+fn place(pinned: Option<u32>, ranks: &[u32]) -> Place {
+    Place {
+        rank: 0,
+        pinned: pinned.map(|cpu| vec![cpu]),
+        ranks: ranks.to_vec(),
+        device: Some("mlx5_0".into()),
+    }
+}
+
+fn fifo() -> Wanted {
+    Wanted { scheduler: Some(Scheduler::Fifo(1)), ..Wanted::default() }
+}
+
+/// A host of these files.
+fn host(files: &[(&str, &str)]) -> (tempfile::TempDir, Host) {
+    let root = tempfile::tempdir().unwrap();
+    for (path, content) in files {
+        let path = root.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, content).unwrap();
+    }
+    let host = Host::new(root.path());
+    (root, host)
+}
+
+/// Runs a test on a thread that nobody else has.
+fn apart(test: fn()) {
+    thread::spawn(test).join().unwrap();
+}
+
+/// Whether a right is missing that the test needs.
+fn is_skipped(result: &Result<Found, Refusal>) -> bool {
+    match result {
+        Err((Outcome::NotPermitted, why)) => {
+            eprintln!("SKIPPED (rights): {why}");
+            true
+        }
+        _ => false,
+    }
+}
+
+#[test]
+fn a_real_time_class_is_that_of_the_thread_until_it_is_taken_back() {
+    apart(|| {
+        let mut own = Own::default();
+        let result = own.apply(&Host::here(), Technique::Scheduler, &fifo(), &place(Some(0), &[0, 1]));
+        if is_skipped(&result) {
+            return;
+        }
+        assert_eq!(result.unwrap().before.as_deref(), Some("other"));
+        assert_eq!(scheduler().map(in_words).unwrap(), "fifo:1");
+        // What it starts does not spin on its behalf.
+        let inherited = thread::spawn(|| scheduler().map(in_words).unwrap()).join().unwrap();
+        assert_eq!(inherited, "other");
+        drop(own);
+        assert_eq!(scheduler().map(in_words).unwrap(), "other");
+    });
+}
+
+#[test]
+fn a_real_time_class_that_could_hang_a_cpu_is_not_applied() {
+    let (_root, throttled) = host(&[("proc/sys/kernel/sched_rt_runtime_us", "950000\n")]);
+    let (_root, endless) = host(&[("proc/sys/kernel/sched_rt_runtime_us", "-1\n")]);
+    for (host, place, word) in [
+        (&throttled, place(None, &[]), "pin it"),
+        (&throttled, place(Some(3), &[3, 3]), "the same CPU"),
+        (&endless, place(Some(3), &[3, 4]), "kernel.sched_rt_runtime_us"),
+    ] {
+        let (outcome, why) = Own::default().apply(host, Technique::Scheduler, &fifo(), &place).unwrap_err();
+        assert_eq!(outcome, Outcome::NotApplied);
+        assert!(why.contains(word), "no {word} in {why}");
+    }
+    assert_eq!(scheduler().map(in_words).unwrap(), "other");
+}
+
+#[test]
+fn a_latency_request_holds_until_it_is_taken_back() {
+    let here = Host::here();
+    let wanted = Wanted { cpu_dma_latency_us: Some(7), ..Wanted::default() };
+    let mut own = Own::default();
+    let result = own.apply(&here, Technique::CpuDmaLatency, &wanted, &Place::default());
+    if is_skipped(&result) || !Path::new("/dev/cpu_dma_latency").exists() {
+        return;
+    }
+    let before = result.unwrap().before;
+    assert_eq!(latency(&here).as_deref(), Some("7 us"));
+    drop(own);
+    assert_eq!(latency(&here), before);
+    let (_root, without) = host(&[]);
+    let refused = Own::default().apply(&without, Technique::CpuDmaLatency, &wanted, &Place::default());
+    assert_eq!(
+        refused.unwrap_err(),
+        (Outcome::NotApplied, "this kernel has no /dev/cpu_dma_latency".to_owned())
+    );
+}
+
+#[test]
+fn memory_is_locked_until_it_is_taken_back() {
+    let here = Host::here();
+    let wanted = Wanted { memory: Some(Memory::Locked), ..Wanted::default() };
+    let locked = || here.status("self", "VmLck").unwrap();
+    let limit = getrlimit(Resource::Memlock);
+    let mut own = Own::default();
+    let result = own.apply(&here, Technique::Memory, &wanted, &Place::default());
+    if is_skipped(&result) {
+        return;
+    }
+    result.unwrap();
+    assert_ne!(locked(), "0 kB");
+    drop(own);
+    assert_eq!(locked(), "0 kB");
+    assert_eq!(getrlimit(Resource::Memlock), limit);
+}
+
+#[test]
+fn memory_is_bound_to_the_devices_node_where_there_is_more_than_one() {
+    let wanted = Wanted { numa: Some(Numa::Device), ..Wanted::default() };
+    let node = "sys/class/infiniband/mlx5_0/device/numa_node";
+    let nodes = ["sys/devices/system/node/node0/cpulist", "sys/devices/system/node/node1/cpulist"];
+    for (files, why) in [
+        (&[(nodes[0], "0"), (node, "0")][..], "the host has one memory node"),
+        (&[(nodes[0], "0"), (nodes[1], "1")], "mlx5_0 is attached to no node"),
+        (&[(nodes[0], "0"), (nodes[1], "1"), (node, "-1")], "mlx5_0 is attached to no node"),
+    ] {
+        let (_root, host) = host(files);
+        let refused = Own::default().apply(&host, Technique::Numa, &wanted, &place(None, &[])).unwrap_err();
+        assert_eq!(refused, (Outcome::NotApplied, why.to_owned()));
+    }
+    apart(|| {
+        let wanted = Wanted { numa: Some(Numa::Device), ..Wanted::default() };
+        // Node 0 there is everywhere.
+        let (_root, host) = host(&[
+            ("sys/devices/system/node/node0/cpulist", "0"),
+            ("sys/devices/system/node/node1/cpulist", "1"),
+            ("sys/class/infiniband/mlx5_0/device/numa_node", "0"),
+        ]);
+        let mut own = Own::default();
+        own.apply(&host, Technique::Numa, &wanted, &place(None, &[])).unwrap();
+        assert_eq!(policy(), libc::MPOL_BIND);
+        drop(own);
+        assert_eq!(policy(), libc::MPOL_DEFAULT);
+    });
+}
+
+/// The memory policy of this thread.
+fn policy() -> libc::c_int {
+    let mut mode: libc::c_int = -1;
+    let nothing = std::ptr::null_mut::<libc::c_ulong>();
+    // SAFETY: the kernel writes an int to where there is one, and no nodes to nowhere.
+    let result = unsafe { libc::syscall(libc::SYS_get_mempolicy, &raw mut mode, nothing, 0, nothing, 0) };
+    assert_eq!(result, 0, "{}", io::Error::last_os_error());
+    mode
+}

@@ -1,0 +1,143 @@
+//! The values of a host that can be set and set back: each has a place of its own, never one that a file names.
+
+use std::fmt;
+use std::io;
+
+use serde::{Deserialize, Serialize};
+
+use crate::host::Host;
+use crate::{cpus, shield};
+
+/// One value of the host.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, PartialEq, Serialize)]
+#[serde(deny_unknown_fields, rename_all = "snake_case")]
+pub(crate) enum Setting {
+    /// Policy of ASPM.
+    Aspm,
+    /// Whether groups below the topmost may have CPUs of their own (cgroups, version 2): `on` or `off`.
+    CpusetController,
+    /// Rates above the nominal one, as most drivers of clock rates have it: 1 or 0.
+    Boost,
+    /// Governor of a CPU.
+    Governor { cpu: u32 },
+    /// CPUs that an interrupt may go to.
+    IrqAffinity { irq: u32 },
+    /// The same as `Boost` the other way round, as `intel_pstate` has it.
+    NoTurbo,
+    /// CPUs that are kept free of others, or [`NONE`].
+    Shield,
+    /// Profile of tuned, [`NONE`], or [`AUTO`] where tuned chooses.
+    Tuned,
+}
+
+impl Setting {
+    /// What it is now.
+    pub(crate) fn read(self, host: &Host) -> io::Result<String> {
+        match self {
+            Self::Aspm => {
+                let choices = host.line(ASPM)?;
+                let chosen = choices.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
+                Ok(chosen.map_or(choices.clone(), |(chosen, _)| chosen.to_owned()))
+            }
+            Self::CpusetController => {
+                let controllers = host.line(&self.path())?;
+                let is_on = controllers.split_whitespace().any(|name| name == "cpuset");
+                Ok(if is_on { ON } else { OFF }.to_owned())
+            }
+            Self::Shield => shield::read(host),
+            Self::Tuned => {
+                let mode = host.line("etc/tuned/profile_mode").unwrap_or_default();
+                let profile = host.line("etc/tuned/active_profile").unwrap_or_default();
+                Ok(match (profile.as_str(), mode.as_str()) {
+                    ("", _) => NONE.to_owned(),
+                    (_, AUTO) => AUTO.to_owned(),
+                    _ => profile,
+                })
+            }
+            _ => host.line(&self.path()),
+        }
+    }
+
+    /// Sets it.
+    pub(crate) fn write(self, host: &Host, value: &str) -> io::Result<()> {
+        if !self.takes(value) {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                format!("{value:?} is no value of {self}"),
+            ));
+        }
+        match self {
+            Self::CpusetController => {
+                host.write(&self.path(), if value == ON { "+cpuset" } else { "-cpuset" })
+            }
+            Self::Shield if value == NONE => shield::lower(host),
+            Self::Shield => shield::raise(host, &cpus::parse(value)),
+            Self::Tuned => match value {
+                NONE => host.run(&["tuned-adm", "off"]),
+                AUTO => host.run(&["tuned-adm", "auto_profile"]),
+                profile => host.run(&["tuned-adm", "profile", profile]),
+            },
+            _ => host.write(&self.path(), value),
+        }
+    }
+
+    /// Whether two values are the same to the kernel.
+    pub(crate) fn is_same(self, one: &str, other: &str) -> bool {
+        match self {
+            Self::IrqAffinity { .. } => cpus::parse(one) == cpus::parse(other),
+            _ => one.trim() == other.trim(),
+        }
+    }
+
+    /// Whether a value can be one of it at all: a journal is a file, and files can be anything.
+    fn takes(self, value: &str) -> bool {
+        let is_word = !value.is_empty()
+            && !value.starts_with('-')
+            && value.chars().all(|c| c.is_ascii_alphanumeric() || "-_. ".contains(c));
+        match self {
+            Self::Aspm | Self::Governor { .. } | Self::Tuned => is_word,
+            Self::CpusetController => [ON, OFF].contains(&value),
+            Self::Boost | Self::NoTurbo => ["0", "1"].contains(&value),
+            Self::IrqAffinity { .. } => !cpus::parse(value).is_empty(),
+            Self::Shield => value == NONE || !cpus::parse(value).is_empty(),
+        }
+    }
+
+    /// The file that shows whether it may be set.
+    pub(crate) fn path(self) -> String {
+        match self {
+            Self::Aspm => ASPM.to_owned(),
+            Self::Boost => "sys/devices/system/cpu/cpufreq/boost".to_owned(),
+            Self::CpusetController => "sys/fs/cgroup/cgroup.subtree_control".to_owned(),
+            Self::Governor { cpu } => format!("sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_governor"),
+            Self::IrqAffinity { irq } => format!("proc/irq/{irq}/smp_affinity_list"),
+            Self::NoTurbo => "sys/devices/system/cpu/intel_pstate/no_turbo".to_owned(),
+            Self::Shield => "sys/fs/cgroup".to_owned(),
+            Self::Tuned => "etc/tuned/active_profile".to_owned(),
+        }
+    }
+}
+
+impl fmt::Display for Setting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Aspm => f.write_str("the ASPM policy"),
+            Self::Boost => f.write_str("cpufreq's boost"),
+            Self::CpusetController => f.write_str("the controller of CPUs of the control groups"),
+            Self::Governor { cpu } => write!(f, "the governor of CPU {cpu}"),
+            Self::IrqAffinity { irq } => write!(f, "the CPUs of interrupt {irq}"),
+            Self::NoTurbo => f.write_str("intel_pstate's no_turbo"),
+            Self::Shield => f.write_str("the set of shielded CPUs"),
+            Self::Tuned => f.write_str("tuned's profile"),
+        }
+    }
+}
+
+const ASPM: &str = "sys/module/pcie_aspm/parameters/policy";
+/// No profile, no shield.
+pub(crate) const NONE: &str = "none";
+/// The states of the controller of CPUs.
+pub(crate) const ON: &str = "on";
+const OFF: &str = "off";
+/// A profile that tuned chose itself.
+const AUTO: &str = "auto";

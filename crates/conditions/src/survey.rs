@@ -1,0 +1,169 @@
+//! What each technique would find on a host, without trying it: for `doctor`.
+
+use std::io;
+
+use measure::conditions::Technique;
+use measure::environment::distinct;
+
+use crate::host::Host;
+use crate::own::{CAP_IPC_LOCK, LATENCY, has_capability, latency};
+use crate::setting::Setting;
+use crate::shield::Groups;
+use crate::targets::{numbers, scaled};
+use crate::{own, refused};
+
+/// One technique on a host.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct State {
+    /// The technique.
+    pub technique: Technique,
+    /// Where it was looked.
+    pub looked_at: &'static str,
+    /// How it stands now; absent where nothing shows it.
+    pub now: Option<String>,
+    /// Whether it could be applied.
+    pub can: Can,
+}
+
+/// Whether a technique could be applied.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Can {
+    /// It could.
+    Apply,
+    /// There is nothing to apply it to, and why.
+    Nothing(String),
+    /// The rights for it are missing: which, and what would give them.
+    NotPermitted(String),
+}
+
+/// Every technique on a host for a rank on this device, if one is named.
+pub fn survey(host: &Host, device: Option<&str>) -> Vec<State> {
+    let state = |technique, looked_at, now, can| State { technique, looked_at, now, can };
+    let (governor, irqs) = (governors(host), interrupts(host));
+    let groups = Groups::of(host);
+    let turbo = [Setting::Boost, Setting::NoTurbo].into_iter().find(|turbo| host.at(&turbo.path()).exists());
+    vec![
+        state(Technique::CpuDmaLatency, "/dev/cpu_dma_latency", latency(host), file(host, LATENCY)),
+        state(Technique::Memory, "/proc/self/status and limits", None, memory(host)),
+        state(Technique::Numa, "/sys/devices/system/node", None, numa(host, device)),
+        state(Technique::Scheduler, "/proc/self/status and limits", class(), scheduler(host)),
+        state(Technique::Governor, "scaling_governor of the CPUs", governor.0, governor.1),
+        state(
+            Technique::Turbo,
+            "cpufreq/boost or intel_pstate/no_turbo",
+            turbo.and_then(|turbo| Some(format!("{turbo} is {}", turbo.read(host).ok()?))),
+            turbo.map_or(nothing("the kernel has no switch for it"), |turbo| file(host, &turbo.path())),
+        ),
+        state(
+            Technique::Aspm,
+            "/sys/module/pcie_aspm/parameters/policy",
+            Setting::Aspm.read(host).ok(),
+            file(host, &Setting::Aspm.path()),
+        ),
+        state(Technique::IrqAffinity, "smp_affinity_list of the interrupts", irqs.0, irqs.1),
+        state(
+            Technique::Cpuset,
+            "/sys/fs/cgroup",
+            groups
+                .and_then(|_| Setting::Shield.read(host).ok())
+                .map(|cpus| format!("CPUs kept free: {cpus}")),
+            groups.map_or(nothing("there are no control groups of CPUs"), |groups| {
+                file(host, &groups.control())
+            }),
+        ),
+        state(Technique::Tuned, "tuned-adm and /etc/tuned", Setting::Tuned.read(host).ok(), tuned(host)),
+    ]
+}
+
+fn nothing(why: &str) -> Can {
+    Can::Nothing(why.to_owned())
+}
+
+/// Whether a file may be written.
+fn file(host: &Host, path: &str) -> Can {
+    match host.refuses(path) {
+        None => Can::Apply,
+        Some(error) if error.kind() == io::ErrorKind::NotFound => nothing(&format!("there is no /{path}")),
+        Some(error) => Can::NotPermitted(refused(&format!("write /{path}"), &error, own::ROOT).1),
+    }
+}
+
+fn governors(host: &Host) -> (Option<String>, Can) {
+    let settings: Vec<_> = scaled(host).into_iter().map(|cpu| Setting::Governor { cpu }).collect();
+    all(host, &settings, "the kernel does not scale clock rates (no cpufreq)")
+}
+
+fn interrupts(host: &Host) -> (Option<String>, Can) {
+    let settings: Vec<_> = numbers(host).into_iter().map(|irq| Setting::IrqAffinity { irq }).collect();
+    all(host, &settings, "no interrupt has a choice of CPUs")
+}
+
+/// The values of several settings of a kind, and whether the first may be set.
+fn all(host: &Host, settings: &[Setting], none: &str) -> (Option<String>, Can) {
+    let now = distinct(settings.iter().filter_map(|setting| setting.read(host).ok()));
+    (now, settings.first().map_or(nothing(none), |first| file(host, &first.path())))
+}
+
+fn memory(host: &Host) -> Can {
+    let is_unlimited = limit(host, "Max locked memory").is_some_and(|hard| hard == "unlimited");
+    if is_unlimited || has_capability(host, CAP_IPC_LOCK) {
+        return Can::Apply;
+    }
+    Can::NotPermitted(
+        "the limit of locked memory is lower than what a process may have; ulimit -l unlimited (memlock in limits.conf) or \
+         CAP_IPC_LOCK"
+            .to_owned(),
+    )
+}
+
+fn numa(host: &Host, device: Option<&str>) -> Can {
+    if host.root().numbered("sys/devices/system/node", "node").len() < 2 {
+        return nothing("the host has one memory node");
+    }
+    let Some(device) = device else { return Can::Apply };
+    let node = host.line(&format!("sys/class/infiniband/{device}/device/numa_node"));
+    match node.ok().and_then(|node| node.parse::<u32>().ok()) {
+        Some(_) => Can::Apply,
+        None => nothing(&format!("{device} is attached to no node")),
+    }
+}
+
+fn scheduler(host: &Host) -> Can {
+    if host.line("proc/sys/kernel/sched_rt_runtime_us").is_ok_and(|runtime| runtime == "-1") {
+        return nothing("kernel.sched_rt_runtime_us is -1: a rank that never sleeps would hang its CPU");
+    }
+    let has_limit = limit(host, "Max realtime priority").is_some_and(|hard| hard != "0");
+    if has_limit || has_capability(host, CAP_SYS_NICE) {
+        return Can::Apply;
+    }
+    Can::NotPermitted(
+        "a real-time class needs CAP_SYS_NICE, or ulimit -r 99 (rtprio in limits.conf)".to_owned(),
+    )
+}
+
+/// The class of this process.
+fn class() -> Option<String> {
+    own::scheduler().ok().map(own::in_words)
+}
+
+fn tuned(host: &Host) -> Can {
+    if !TUNED.iter().any(|path| host.at(path).exists()) {
+        return nothing("tuned is not installed (apt-get install tuned)");
+    }
+    let is_root = host.status("self", "Uid").is_some_and(|ids| ids.split_whitespace().nth(1) == Some("0"));
+    match is_root {
+        true => Can::Apply,
+        false => Can::NotPermitted("only root may choose a profile of tuned; run as root".to_owned()),
+    }
+}
+
+/// A hard limit of the process (proc_pid_limits(5)): `Max realtime priority  0  0`.
+fn limit(host: &Host, name: &str) -> Option<String> {
+    let limits = host.root().text("proc/self/limits")?;
+    let line = limits.lines().find_map(|line| line.strip_prefix(name))?;
+    line.split_whitespace().nth(1).map(str::to_owned)
+}
+
+/// capabilities(7).
+const CAP_SYS_NICE: u32 = 23;
+const TUNED: [&str; 3] = ["usr/sbin/tuned-adm", "usr/bin/tuned-adm", "sbin/tuned-adm"];
