@@ -3,11 +3,13 @@
 use std::io;
 
 use measure::conditions::{Condition, Outcome, Technique, Wanted};
+use measure::record::Environment;
 
-use crate::Refusal;
 use crate::guardian::Guardian;
 use crate::host::Host;
 use crate::own::{Found, Own, pin_again};
+use crate::restore::left_behind;
+use crate::{FACTS, LEFT_BEHIND, Refusal};
 
 /// Where a rank is.
 #[derive(Clone, Debug, Default)]
@@ -41,6 +43,15 @@ impl Arranger {
     pub fn new(host: Host, guard: Vec<String>, said: fn(&str)) -> Self {
         let in_force = (Wanted::default(), Vec::new());
         Self { host, own: Own::default(), guard, guardian: None, said, in_force }
+    }
+
+    /// Says in a description of the host what runs have left changed there, if they have.
+    pub fn describe(&self, environment: &mut Environment) {
+        let found = left_behind(&self.host);
+        if !found.is_empty() {
+            let facts = environment.facts.entry(FACTS.to_owned()).or_default();
+            facts.insert(LEFT_BEHIND.to_owned(), found.join("; "));
+        }
     }
 
     /// Takes back what is no longer wanted and applies what is; says of each technique what became of it, in the order of

@@ -115,7 +115,7 @@ impl Host {
             Some(0) => Ok(()),
             // timeout(1): 127 where the command cannot be found, 124 where the time was up.
             Some(127) => {
-                Err(io::Error::new(io::ErrorKind::NotFound, format!("{} is not installed", words[0])))
+                Err(io::Error::new(io::ErrorKind::NotFound, format!("{} is not installed here", words[0])))
             }
             Some(124) => Err(io::Error::new(
                 io::ErrorKind::TimedOut,

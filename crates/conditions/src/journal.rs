@@ -5,7 +5,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -113,6 +113,8 @@ impl Journal {
 
     /// Signs in.
     pub(crate) fn hold(&self) -> io::Result<Holder> {
+        // Whoever has the lock may be removing signs of nobody, as this one is until it is locked.
+        let _open = self.open()?;
         let stat = fs::read_to_string("/proc/self/stat")?;
         // proc_pid_stat(5): the start is field 22; the second, in parentheses, may have spaces. Numbers of processes come
         // again, and may mean another one in another namespace.
@@ -136,6 +138,7 @@ impl Open {
     pub(crate) fn save(&self) -> io::Result<()> {
         let path = self.directory.join(BOOK);
         if self.book == Book::default() {
+            self.tidy();
             match fs::remove_file(&path) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
                 _ => return Ok(()),
@@ -151,6 +154,17 @@ impl Open {
 
     pub(crate) fn is_alive(&self, holder: &str) -> bool {
         is_alive(&self.directory, holder)
+    }
+
+    /// Removes the signs of guardians that have died.
+    fn tidy(&self) {
+        for file in fs::read_dir(&self.directory).into_iter().flatten().flatten() {
+            let name = file.file_name().to_string_lossy().into_owned();
+            if name.strip_prefix(HOLDER).is_some_and(|holder| !self.is_alive(holder)) {
+                // One that stays is in nobody's way.
+                let _ = fs::remove_file(file.path());
+            }
+        }
     }
 }
 
@@ -171,7 +185,12 @@ fn is_alive(directory: &Path, holder: &str) -> bool {
 
 fn places(host: &Host) -> Vec<PathBuf> {
     let own = std::env::var_os("XDG_RUNTIME_DIR").filter(|_| host.is_here()).map(PathBuf::from);
-    [Some(host.at("run")), own].into_iter().flatten().map(|place| place.join("rdmascope")).collect()
+    // Under sudo the variable may be another user's, whose journal is not to be believed.
+    let is_own = |place: &PathBuf| {
+        fs::metadata(place).is_ok_and(|place| place.uid() == rustix::process::geteuid().as_raw())
+    };
+    let places = [Some(host.at("run")), own.filter(is_own)].into_iter().flatten();
+    places.map(|place| place.join("rdmascope")).collect()
 }
 
 /// Makes the directory, and sees whether files can be made in it.

@@ -42,6 +42,11 @@ pub use host::Host;
 pub use restore::{Restored, left_behind, restore};
 pub use survey::{Can, State, survey};
 
+/// The group of facts about a host (`measure::record::Environment`) that are this crate's.
+pub const FACTS: &str = "conditions";
+/// The fact that says what [`left_behind`] finds.
+pub const LEFT_BEHIND: &str = "left_behind";
+
 /// Why a technique was not applied.
 pub(crate) type Refusal = (Outcome, String);
 

@@ -83,14 +83,17 @@ impl Own {
             );
             return Err((Outcome::NotPermitted, why));
         }
+        // Pages once they are touched, which samples and buffers are before they count. A device may have mapped far more
+        // than there is memory (softdev's arenas are sparse), and all of it would be filled.
+        let flags = libc::MCL_CURRENT | libc::MCL_FUTURE | libc::MCL_ONFAULT;
         // SAFETY: mlockall takes flags and changes neither the content nor the validity of any memory.
-        if unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE) } != 0 {
+        if unsafe { libc::mlockall(flags) } != 0 {
             let error = io::Error::last_os_error();
             let _ = setrlimit(Resource::Memlock, before);
             return Err(refused("lock memory", &error, "run with CAP_IPC_LOCK"));
         }
         self.locked = Some(before);
-        Ok(Found::default())
+        Ok(Found { before: Some("not locked".to_owned()), reason: None })
     }
 
     fn bind_memory(&mut self, host: &Host, place: &Place) -> Result<Found, Refusal> {

@@ -117,6 +117,12 @@ fn memory_is_locked_until_it_is_taken_back() {
     }
     result.unwrap();
     assert_ne!(locked(), "0 kB");
+    // What is mapped and not touched takes no memory, as the arenas of softdev must not.
+    let resident = || here.status("self", "VmRSS").unwrap().replace(" kB", "").parse::<u64>().unwrap();
+    let before = resident();
+    let sparse = Vec::<u8>::with_capacity(1 << 30);
+    assert!(resident() < before + (1 << 19), "{} kB of {before} kB", resident());
+    drop(sparse);
     drop(own);
     assert_eq!(locked(), "0 kB");
     assert_eq!(getrlimit(Resource::Memlock), limit);
