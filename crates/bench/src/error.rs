@@ -36,6 +36,10 @@ pub enum Error {
     BadLink { place: String, key: String, table: String, reason: String },
     #[error("{place}: {key} in {table}: {reason}")]
     BadDuration { place: String, key: String, table: String, reason: String },
+    #[error("{place}: scheduler in [[environment]]: {reason}")]
+    BadScheduler { place: String, reason: String },
+    #[error("{place}: the environment {name:?} cannot be defined: {reason}")]
+    BadEnvironment { place: String, name: String, reason: String },
     #[error("{place}: the name {name:?} cannot be used: names are made of letters, digits, '-' and '_'")]
     BadName { place: String, name: String },
     #[error("{place}: {reason}: give KEY=VALUE or experiment.NAME.KEY=VALUE, e.g. iterations=100")]

@@ -1,5 +1,6 @@
 //! One point of a plan, resolved: what both ranks are told before they set it up.
 
+use measure::conditions::Wanted;
 use measure::record::Axes;
 use serde::{Deserialize, Serialize};
 use verbs::LinkModel;
@@ -49,6 +50,9 @@ pub struct PointSpec {
     pub link: Option<LinkModel>,
     /// Whose memory messages come from and go to.
     pub memory: Memory,
+    /// What is asked of the machine while it is measured.
+    #[serde(default, skip_serializing_if = "Wanted::is_as_is")]
+    pub conditions: Wanted,
     /// Buffers that messages are sent from and arrive in; absent for as many as fit in a page.
     pub buffers: Option<u32>,
     /// Messages that are posted one way without waiting for the peer; absent for all of them.

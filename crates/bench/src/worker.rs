@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use conditions::{Arranger, Host, Place};
 use measure::clock::{Clock, Skew, Ticks};
+use measure::conditions::{Condition, Wanted};
 use measure::record::{self, Direction, Environment, LatencyKind, Overhead, Throughput};
 use measure::samples::{HistogramSamples, RawSamples, Recorder, Samples, Scale};
 use measure::step;
@@ -35,6 +37,7 @@ pub struct VerbsWorker {
     timepiece: Timepiece,
     pinned: Option<Vec<u32>>,
     rank: u32,
+    arranger: Arranger,
     line: Option<Line>,
     point: Stage,
     /// When the point was begun: its time limit is for all of it.
@@ -84,6 +87,7 @@ impl VerbsWorker {
         let clock = Clock::calibrate();
         let timepiece = Timepiece::new(clock, skew);
         let (open, line, point) = (None, None, Stage::Idle);
+        let arranger = Arranger::new(Host::here(), Vec::new(), |_| {});
         Self {
             providers,
             device,
@@ -93,10 +97,18 @@ impl VerbsWorker {
             timepiece,
             pinned,
             rank: 0,
+            arranger,
             line,
             point,
             began: clock.now(),
         }
+    }
+
+    /// Who arranges the conditions of its points.
+    #[must_use]
+    pub fn arranged_by(mut self, arranger: Arranger) -> Self {
+        self.arranger = arranger;
+        self
     }
 
     fn open(&mut self) -> Result<&Open, Error> {
@@ -156,7 +168,8 @@ impl Worker for VerbsWorker {
             empty_loop_ns: cost.empty_loop_ns,
             not_locked,
         };
-        let environment = Environment::capture(rank, self.pinned.clone());
+        let mut environment = Environment::capture(rank, self.pinned.clone());
+        self.arranger.describe(&mut environment);
         let Open { context, port, reason } = self.open()?;
         Ok(Description {
             device: Some(describe(context, port, rank, reason)?),
@@ -164,6 +177,12 @@ impl Worker for VerbsWorker {
             environment,
             overhead,
         })
+    }
+
+    fn arrange(&mut self, wanted: &Wanted, ranks: &[u32]) -> Vec<Condition> {
+        let device = self.open.as_ref().map(|open| open.context.device().name().to_owned());
+        let (rank, pinned, ranks) = (self.rank, self.pinned.clone(), ranks.to_vec());
+        self.arranger.arrange(wanted, &Place { rank, pinned, ranks, device })
     }
 
     fn prepare(&mut self, spec: &PointSpec) -> Result<Value, PointError> {

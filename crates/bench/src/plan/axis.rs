@@ -24,6 +24,8 @@ pub enum Axis {
     Burst(Vec<Option<u32>>),
     /// Which way a stream flows.
     Direction(Vec<Flow>),
+    /// Under which conditions it is measured, by a name that the plan defines or that is built in.
+    Environment(Vec<String>),
     /// Whether the payload is copied into the work request at post time. Never assumed: it is off unless a plan asks
     /// for it, because a limit that differs between devices would silently put a step into the curve.
     Inline(Vec<bool>),
@@ -72,10 +74,11 @@ pub enum Axis {
 
 impl Axis {
     /// Every axis, by the name that plans, records and exports share.
-    pub const NAMES: [&'static str; 24] = [
+    pub const NAMES: [&'static str; 25] = [
         "buffers",
         "burst",
         "direction",
+        "environment",
         "inline",
         "link",
         "memory",
@@ -105,6 +108,7 @@ impl Axis {
             Self::Buffers(_) => "buffers",
             Self::Burst(_) => "burst",
             Self::Direction(_) => "direction",
+            Self::Environment(_) => "environment",
             Self::Inline(_) => "inline",
             Self::Link(_) => "link",
             Self::Memory(_) => "memory",
@@ -135,6 +139,7 @@ impl Axis {
             Self::Buffers(values) => numbers(values, PAGE),
             Self::Burst(values) => numbers(values, ALL),
             Self::Direction(values) => json(values),
+            Self::Environment(values) => json(values),
             Self::Inline(values) => json(values),
             Self::Link(values) => {
                 values.iter().map(|link| Value::from(link.as_deref().unwrap_or(NO_LINK))).collect()
@@ -167,6 +172,7 @@ impl Axis {
             "buffers" => Self::Buffers(reader.numbers_or(PAGE)?),
             "burst" => Self::Burst(reader.numbers_or(ALL)?),
             "direction" => Self::Direction(reader.choices()?),
+            "environment" => Self::Environment(reader.each("text", |item| item.as_str().map(str::to_owned))?),
             "inline" => Self::Inline(reader.each("true or false", Value::as_bool)?),
             "link" => Self::Link(reader.links()?),
             "memory" => Self::Memory(reader.choices()?),

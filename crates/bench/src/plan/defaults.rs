@@ -109,8 +109,8 @@ impl Filled {
     }
 }
 
-/// The axes that are given, then those that every point has at their default, the size last whatever its place in the
-/// plan.
+/// The axes that are given, then those that every point has at their default, the environment first and the size last whatever
+/// their place in the plan.
 fn axes(pattern: Pattern, given: &[Axis], tx_depth: u32) -> Vec<Axis> {
     let (size_bytes, signal_interval) = match pattern {
         Pattern::OneWay => (SIZE_BYTES_ONE_WAY, SIGNAL_INTERVAL_ONE_WAY),
@@ -142,8 +142,12 @@ fn axes(pattern: Pattern, given: &[Axis], tx_depth: u32) -> Vec<Axis> {
     let defaults = defaults.into_iter().chain(one_way.into_iter().filter(|_| pattern == Pattern::OneWay));
     let missing = defaults.filter(|default| given.iter().all(|axis| axis.name() != default.name()));
     let mut axes: Vec<Axis> = given.iter().cloned().chain(missing).collect();
-    // Stable: the others stay in their order.
-    axes.sort_by_key(|axis| matches!(axis, Axis::SizeBytes(_)));
+    // Stable: the others stay in their order. The environment outermost, because changing it takes long.
+    axes.sort_by_key(|axis| match axis {
+        Axis::Environment(_) => 0,
+        Axis::SizeBytes(_) => 2,
+        _ => 1,
+    });
     axes
 }
 

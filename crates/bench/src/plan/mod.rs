@@ -33,6 +33,10 @@
 //! iterations = 100
 //! axes = { size_bytes = ["4", "4KiB"] }
 //!
+//! [[environment]]                      # what is asked of the machine: measure::conditions::Wanted
+//! name = "tuned"                       # for the axis: environment = ["as_is", "tuned"]
+//! tuned = "latency-performance"
+//!
 //! [[figure]]                           # measure::figure::Figure
 //! kind = "lines"
 //! title = "Latency over size"
@@ -134,6 +138,7 @@ mod axis;
 mod bundled;
 mod check;
 mod defaults;
+mod environments;
 mod figures;
 mod findings;
 mod names;
@@ -147,8 +152,10 @@ mod settings;
 mod tests;
 mod text;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use measure::conditions::Wanted;
 use measure::figure::Figure;
 use measure::finding::Finding;
 
@@ -177,6 +184,8 @@ pub struct Plan {
     pub figures: Vec<Figure>,
     /// What a paper found, in order.
     pub findings: Vec<Finding>,
+    /// What the values of the axis `environment` stand for, beside those that are built in ([`Wanted::BUILT_IN`]).
+    pub environments: BTreeMap<String, Wanted>,
     /// Where the plan was read from, in words for errors.
     origin: String,
     /// Where each figure stands, in the order of `figures`; shorter where figures were added in code.
@@ -213,6 +222,7 @@ impl Plan {
             experiments: Vec::new(),
             figures: Vec::new(),
             findings: Vec::new(),
+            environments: BTreeMap::new(),
             origin: settings::IN_CODE.to_owned(),
             figure_places: Vec::new(),
             finding_places: Vec::new(),

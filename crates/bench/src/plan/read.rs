@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::names::{hint_or_all, names_of};
 use super::settings::{unknown_key, wrong_type};
 use super::text::{self, Entry, Node};
-use super::{Base, Experiment, Plan, Settings};
+use super::{Base, Experiment, Plan, Settings, environments};
 use crate::Error;
 use crate::point::Pattern;
 
@@ -28,6 +28,8 @@ pub(super) fn plan(text: &str, origin: &str, base: Base) -> Result<Plan, Error> 
                 plan.experiments = tables.iter().map(read).collect::<Result<_, _>>()?;
             }
             ("experiment", _) => return Err(wrong_type(entry, table, "given as [[experiment]]")),
+            ("environment", Node::Tables(tables)) => plan.environments = environments::read(tables)?,
+            ("environment", _) => return Err(wrong_type(entry, table, "given as [[environment]]")),
             ("figure", Node::Tables(tables)) => {
                 plan.figures =
                     tables.iter().map(|(place, entries)| figure(place, entries)).collect::<Result<_, _>>()?;
@@ -146,14 +148,14 @@ fn finding(place: &str, entries: &[Entry]) -> Result<Finding, Error> {
     })
 }
 
-fn string(entry: &Entry, table: &str) -> Result<String, Error> {
+pub(super) fn string(entry: &Entry, table: &str) -> Result<String, Error> {
     match &entry.node {
         Node::Leaf(Value::String(text)) => Ok(text.clone()),
         _ => Err(wrong_type(entry, table, "text")),
     }
 }
 
-fn name(entry: &Entry, table: &str) -> Result<String, Error> {
+pub(super) fn name(entry: &Entry, table: &str) -> Result<String, Error> {
     let name = string(entry, table)?;
     if !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_') {
         return Ok(name);
@@ -161,7 +163,13 @@ fn name(entry: &Entry, table: &str) -> Result<String, Error> {
     Err(Error::BadName { place: entry.place.clone(), name })
 }
 
-fn require(entries: &[Entry], key: &str, place: &str, table: &str, example: &str) -> Result<(), Error> {
+pub(super) fn require(
+    entries: &[Entry],
+    key: &str,
+    place: &str,
+    table: &str,
+    example: &str,
+) -> Result<(), Error> {
     if entries.iter().any(|entry| entry.key == key) {
         return Ok(());
     }
@@ -173,5 +181,6 @@ fn require(entries: &[Entry], key: &str, place: &str, table: &str, example: &str
     })
 }
 
-const PLAN_KEYS: [&str; 7] = ["about", "experiment", "figure", "finding", "name", "seed", "title"];
+const PLAN_KEYS: [&str; 8] =
+    ["about", "environment", "experiment", "figure", "finding", "name", "seed", "title"];
 const EXPERIMENT_KEYS: [&str; 4] = ["axes", "name", "pattern", "quick"];

@@ -4,6 +4,7 @@
 //! drifts (heat, neighbours) hits every combination alike instead of one combination in all its repetitions; then the
 //! axes as they are written, the size innermost.
 
+use measure::conditions::AS_IS;
 use measure::figure::Figure;
 use measure::finding::Finding;
 use measure::record::Axes;
@@ -13,7 +14,7 @@ use verbs::{LinkModel, LinkRate};
 
 use super::axis::{NO_LINK, SAME};
 use super::defaults::Filled;
-use super::{Plan, check, figures, findings, overrides};
+use super::{Plan, check, environments, figures, findings, overrides};
 use crate::Error;
 use crate::point::{Memory, PointSpec, Poll, QueuePoll, Setup, Stamp};
 
@@ -54,11 +55,12 @@ pub fn resolve(plan: &Plan, options: &Options) -> Result<Resolved, Error> {
     check::names(plan)?;
     let experiments: Vec<Filled> = overrides::experiments(plan, options)?.iter().map(Filled::new).collect();
     experiments.iter().try_for_each(check::experiment)?;
+    experiments.iter().try_for_each(|filled| environments::check(plan, filled))?;
     check::points(plan, &experiments)?;
     let figures = figures::resolve(plan)?;
     let mut points = Vec::new();
     for filled in &experiments {
-        expand(filled, &mut points);
+        expand(plan, filled, &mut points);
     }
     // A shortened plan may lack what a finding asks for; then the report says so.
     let is_whole = !options.quick && options.set.is_empty();
@@ -69,6 +71,7 @@ pub fn resolve(plan: &Plan, options: &Options) -> Result<Resolved, Error> {
         "about": plan.about,
         "seed": plan.seed,
         "quick": options.quick,
+        "environments": environments::used(plan, &points),
         "experiments": experiments.iter().map(Filled::to_json).collect::<Vec<_>>(),
     });
     Ok(Resolved {
@@ -83,7 +86,7 @@ pub fn resolve(plan: &Plan, options: &Options) -> Result<Resolved, Error> {
 }
 
 /// Appends the points of one experiment.
-fn expand(filled: &Filled, points: &mut Vec<PointSpec>) {
+fn expand(plan: &Plan, filled: &Filled, points: &mut Vec<PointSpec>) {
     let lists: Vec<(&str, Vec<Value>)> =
         filled.axes.iter().map(|axis| (axis.name(), axis.values())).collect();
     let combinations: usize = lists.iter().map(|(_, values)| values.len()).product();
@@ -96,12 +99,12 @@ fn expand(filled: &Filled, points: &mut Vec<PointSpec>) {
                 axes.insert((*name).to_owned(), values[rest % values.len()].clone());
                 rest /= values.len();
             }
-            points.push(point(filled, points.len() as u64, repetition, axes));
+            points.push(point(plan, filled, points.len() as u64, repetition, axes));
         }
     }
 }
 
-fn point(filled: &Filled, id: u64, repetition: u32, axes: Axes) -> PointSpec {
+fn point(plan: &Plan, filled: &Filled, id: u64, repetition: u32, axes: Axes) -> PointSpec {
     let size_bytes = value(&axes, "size_bytes");
     let (length, warmup) = filled.length_at(size_bytes);
     let count = |name: &str| number(&axes, name).and_then(|n| u32::try_from(n).ok());
@@ -129,6 +132,7 @@ fn point(filled: &Filled, id: u64, repetition: u32, axes: Axes) -> PointSpec {
         mtu_bytes: count("mtu_bytes"),
         link: link(&axes),
         memory: value_or(&axes, "memory", Memory::Device),
+        conditions: environments::of(plan, &value_or(&axes, "environment", AS_IS.to_owned())),
         buffers: count("buffers"),
         burst: count("burst"),
         pause_ns: number(&axes, "pause_ns").unwrap_or(0),

@@ -9,6 +9,7 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::sync::mpsc::{self, RecvTimeoutError, SyncSender};
 use std::time::Duration;
 
+use measure::conditions::{Condition, Wanted};
 use serde_json::Value;
 
 use super::frame::{Decoder, Greeting};
@@ -21,6 +22,12 @@ use crate::point::PointSpec;
 pub trait Worker {
     /// What is here. `rank` is the one that this worker now has.
     fn describe(&mut self, rank: u32) -> Result<Description, PointError>;
+
+    /// Arranges conditions for the points to come; `ranks` are the CPUs of the ranks of this host. Says what became of each
+    /// technique; a worker that has no machine says nothing.
+    fn arrange(&mut self, _: &Wanted, _ranks: &[u32]) -> Vec<Condition> {
+        Vec::new()
+    }
 
     /// Sets a point up as far as it goes without the peer; returns what the peer needs to connect.
     fn prepare(&mut self, spec: &PointSpec) -> Result<Value, PointError>;
@@ -198,6 +205,9 @@ fn answer(worker: &mut impl Worker, request: &Request) -> Reply {
         Request::Hello { rank, .. } => worker
             .describe(*rank)
             .map(|description| Reply::Hello(Box::new(Hello { pid: std::process::id(), description }))),
+        Request::Arrange { conditions, ranks } => {
+            Ok(Reply::Arranged { conditions: worker.arrange(conditions, ranks) })
+        }
         Request::Prepare(spec) => worker.prepare(spec).map(|address| Reply::Prepared { address }),
         Request::Connect { peer } => worker.connect(peer).map(|()| Reply::Connected),
         Request::Run => worker.run().map(|outcome| Reply::Done(Box::new(outcome))),

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use measure::record::{Calibration, Status};
+use measure::conditions::{Condition, Wanted};
+use measure::record::{Calibration, Environment, Status};
 
 use super::deadline::Deadline;
 use super::fleet::{Coupling, FAILURE_GRACE, Fleet};
@@ -18,6 +19,8 @@ pub(super) struct Crew<'i> {
     fleet: Fleet<'i>,
     hellos: Vec<Hello>,
     calibration: Calibrating,
+    /// What was arranged last, and what became of it.
+    arranged: (Wanted, Vec<Condition>),
     /// Why not every agent waits for a request, if so.
     unfit: Option<String>,
 }
@@ -48,7 +51,8 @@ impl From<Error> for Stop {
 
 impl<'i> Crew<'i> {
     pub(super) fn new(fleet: Fleet<'i>, hellos: Vec<Hello>) -> Self {
-        Self { fleet, hellos, calibration: Calibrating::NotYet, unfit: None }
+        let arranged = (Wanted::default(), Vec::new());
+        Self { fleet, hellos, calibration: Calibrating::NotYet, arranged, unfit: None }
     }
 
     pub(super) fn hellos(&self) -> &[Hello] {
@@ -84,13 +88,16 @@ impl<'i> Crew<'i> {
     }
 
     fn measure_fit(&mut self, spec: &PointSpec, sink: &mut dyn Sink) -> Result<Ending, Error> {
+        // Before the calibration, so that both of a point are made under its conditions.
+        self.arrange(spec, sink)?;
+        let conditions = self.arranged.1.clone();
         let before_ns = self.calibrate(sink)?;
         let mut ending = match self.walk(spec, sink) {
-            Ok(outcomes) => Ending { status: Status::Measured, outcomes, calibration: None },
-            Err(Stop::Refused(status)) => Ending::without_numbers(status),
+            Ok(outcomes) => Ending { status: Status::Measured, outcomes, calibration: None, conditions },
+            Err(Stop::Refused(status)) => Ending { conditions, ..Ending::without_numbers(status) },
             Err(Stop::Stuck(status)) => {
                 self.unfit = Some(reason(&status));
-                return Ok(Ending::without_numbers(status));
+                return Ok(Ending { conditions, ..Ending::without_numbers(status) });
             }
             Err(Stop::Broken(err)) => return Err(*err),
         };
@@ -110,6 +117,32 @@ impl<'i> Crew<'i> {
             }
         }
         Ok(ending)
+    }
+
+    /// Arranges the conditions of a point, unless they are those of the point before.
+    fn arrange(&mut self, spec: &PointSpec, sink: &mut dyn Sink) -> Result<(), Error> {
+        if self.arranged.0 == spec.conditions {
+            return Ok(());
+        }
+        let environments: Vec<_> = self.hellos.iter().map(|hello| &hello.description.environment).collect();
+        let request = |here: &&Environment| {
+            let neighbours = environments.iter().filter(|other| other.hostname == here.hostname);
+            let ranks = neighbours.filter_map(|other| other.pinned_cpus.clone()).flatten().collect();
+            Request::Arrange { conditions: Box::new(spec.conditions.clone()), ranks }
+        };
+        let requests: Vec<_> = environments.iter().map(request).collect();
+        let doing = format!("arranging the environment of point {}", spec.id);
+        let deadline = Deadline::after(ARRANGE_TIMEOUT);
+        let replies = self.fleet.ask(requests, &doing, deadline, Coupling::Apart, sink)?;
+        let mut all = Vec::new();
+        for (rank, reply) in (0u32..).zip(replies.into_iter().flatten()) {
+            match reply {
+                Reply::Arranged { conditions } => all.extend(conditions),
+                other => return Err(self.fleet.out_of_turn(rank, &other, &doing)),
+            }
+        }
+        self.arranged = (spec.conditions.clone(), all);
+        Ok(())
     }
 
     /// Prepare, connect, run.
@@ -264,6 +297,8 @@ const SERVER_GRACE: Duration = Duration::from_secs(10);
 /// Time for a rank to tell that the point's time is over, and for the others to follow.
 const RUN_GRACE: Duration = FAILURE_GRACE.saturating_mul(2);
 const CALIBRATING: &str = "measuring the cross-core latency";
+/// Loading a profile of tuned takes seconds, waiting for another run's guard some more; the agent gives up before.
+pub(super) const ARRANGE_TIMEOUT: Duration = Duration::from_secs(90);
 /// A calibration takes milliseconds; where the two ranks share a CPU it takes a few hundred.
 const CALIBRATION_TIMEOUT: Duration = Duration::from_secs(10);
 /// Time to free what a point held, gigabytes of registered memory included.

@@ -7,10 +7,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use measure::conditions::{Condition, Wanted};
 use rustix::event::{PollFd, PollFlags};
 use serde_json::Value;
 
 use super::agent::{self, Ending, PointError, Requests, Worker};
+use super::crew::ARRANGE_TIMEOUT;
 use super::deadline::Deadline;
 use super::interrupt::Interrupt;
 use super::message::{Calibrated, CalibrationStep, Description, Outcome, Request};
@@ -240,6 +242,7 @@ impl Requests for Input {
             }
             // While the point runs nothing is heard, for nothing must be said.
             Request::Connect { .. } | Request::Run => self.point,
+            Request::Arrange { .. } => self.idle + ARRANGE_TIMEOUT,
             Request::Hello { .. } | Request::Calibrate(_) | Request::Reset | Request::Quit => self.idle,
         };
         self.deadline = Deadline::after(self.patience);
@@ -296,6 +299,10 @@ struct Counted<W> {
 impl<W: Worker> Worker for Counted<W> {
     fn describe(&mut self, rank: u32) -> Result<Description, PointError> {
         self.worker.describe(rank)
+    }
+
+    fn arrange(&mut self, wanted: &Wanted, ranks: &[u32]) -> Vec<Condition> {
+        self.worker.arrange(wanted, ranks)
     }
 
     fn prepare(&mut self, spec: &PointSpec) -> Result<Value, PointError> {

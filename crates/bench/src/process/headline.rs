@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use measure::conditions::Condition;
 use measure::record::{Calibration, Direction, End, Point, Status, Throughput, Timed};
 use measure::step::placement_changed;
 use serde_json::Value;
@@ -19,12 +20,14 @@ pub(super) struct Ending {
     /// In rank order; empty unless the point was measured.
     pub(super) outcomes: Vec<Outcome>,
     pub(super) calibration: Option<Calibration>,
+    /// What became of what the environment asks, in rank order.
+    pub(super) conditions: Vec<Condition>,
 }
 
 impl Ending {
     /// A point that has no numbers because it could not or did not go well.
     pub(super) fn without_numbers(status: Status) -> Self {
-        Self { status, outcomes: Vec::new(), calibration: None }
+        Self { status, outcomes: Vec::new(), calibration: None, conditions: Vec::new() }
     }
 
     pub(super) fn failed(error: String) -> Self {
@@ -59,7 +62,7 @@ impl Ending {
             axes: spec.axes.clone(),
             link_model: spec.link.filter(|_| self.status == Status::Measured).map(|link| link.to_string()),
             status: self.status,
-            conditions: Vec::new(),
+            conditions: self.conditions,
             repetition: spec.repetition,
             iterations: match spec.length {
                 Length::Iterations(iterations) => Some(iterations),
@@ -190,7 +193,8 @@ mod tests {
         let unstable = |lost: u64| {
             let counters = [("messages_lost".to_owned(), lost), ("messages_received".to_owned(), 990 - lost)];
             let outcome = Outcome { counters: counters.into(), ..Outcome::default() };
-            let ending = Ending { status: Status::Measured, outcomes: vec![outcome], calibration: None };
+            let outcomes = vec![outcome];
+            let ending = Ending { outcomes, ..Ending::without_numbers(Status::Measured) };
             ending.unstable(&ending.counters(), None)
         };
         assert_eq!(unstable(0), None);

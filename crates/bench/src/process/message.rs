@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use measure::conditions::{Condition, Wanted};
 use measure::record::{Cpu, Device, Environment, Histogram, Latency, Overhead, Throughput};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -21,6 +22,14 @@ pub enum Request {
         rank: u32,
         /// How many ranks there are.
         ranks: u32,
+    },
+    /// Arrange the conditions of the points to come, and take back those of the points before. The answer is
+    /// [`Reply::Arranged`].
+    Arrange {
+        /// What is asked of the machine.
+        conditions: Box<Wanted>,
+        /// CPUs that the ranks of the same host are pinned to, each as often as a rank has it.
+        ranks: Vec<u32>,
     },
     /// Set a point up as far as it goes without the peer. The answer is [`Reply::Prepared`].
     Prepare(Box<PointSpec>),
@@ -45,6 +54,11 @@ pub enum Request {
 pub enum Reply {
     /// To [`Request::Hello`].
     Hello(Box<Hello>),
+    /// To [`Request::Arrange`].
+    Arranged {
+        /// What became of each technique.
+        conditions: Vec<Condition>,
+    },
     /// To [`Request::Prepare`].
     Prepared {
         /// What the peer's worker needs to connect; nobody else reads it.
@@ -222,6 +236,7 @@ impl Reply {
     pub(super) fn name(&self) -> &'static str {
         match self {
             Self::Hello(_) => "hello",
+            Self::Arranged { .. } => "arranged",
             Self::Prepared { .. } => "prepared",
             Self::Connected => "connected",
             Self::Done(_) => "done",

@@ -14,6 +14,7 @@ use bench::process::agent::{self, PointError, Worker};
 use bench::process::coordinator::Launch;
 use bench::process::frame::{Decoder, Greeting};
 use bench::process::message::{Calibrated, CalibrationStep, Description, Hello, Limits, Outcome, Reply};
+use measure::conditions::{Condition, Wanted};
 use measure::record::{
     Device, Direction, Environment, Latency, LatencyKind, Mavericks, Overhead, Throughput,
 };
@@ -69,8 +70,15 @@ pub(crate) fn left_behind(token: &str) -> Vec<u32> {
 pub(crate) fn serve(mode: &str) -> ! {
     // SAFETY: the script opened descriptor 3 for this, and nothing else of this process knows it.
     let output = unsafe { File::from_raw_fd(3) };
-    let mut fake =
-        Fake { mode: mode.to_owned(), rank: 0, point: None, peer: Value::Null, calibrations: 0, output };
+    let mut fake = Fake {
+        mode: mode.to_owned(),
+        rank: 0,
+        point: None,
+        peer: Value::Null,
+        calibrations: 0,
+        arranged: 0,
+        output,
+    };
     if let Some(action) = fake.action("start") {
         fake.act(&action).unwrap();
     }
@@ -89,6 +97,7 @@ struct Fake {
     point: Option<u64>,
     peer: Value,
     calibrations: u32,
+    arranged: u32,
     output: File,
 }
 
@@ -194,9 +203,29 @@ impl Worker for Fake {
                 mtu_bytes_max: Some(mtu_bytes_max),
                 ..Limits::default()
             },
-            environment: Environment { rank, hostname: hostname.to_owned(), ..Default::default() },
+            environment: Environment {
+                rank,
+                hostname: hostname.to_owned(),
+                pinned_cpus: (self.mode != "loose").then(|| vec![rank]),
+                ..Default::default()
+            },
             overhead: Overhead { rank, ..Default::default() },
         })
+    }
+
+    fn arrange(&mut self, wanted: &Wanted, ranks: &[u32]) -> Vec<Condition> {
+        self.at("arrange").unwrap();
+        self.arranged += 1;
+        let (rank, reason) = (self.rank, Some(format!("request {} for CPUs {ranks:?}", self.arranged)));
+        let conditions = wanted.techniques().into_iter().map(|(technique, asked)| Condition {
+            rank,
+            technique,
+            asked,
+            outcome: measure::conditions::Outcome::NotApplied,
+            before: None,
+            reason: reason.clone(),
+        });
+        conditions.collect()
     }
 
     fn prepare(&mut self, spec: &PointSpec) -> Result<Value, PointError> {

@@ -3,6 +3,7 @@
 //!
 //! The agents are this test binary itself, started again through a command template (`fake.rs`).
 
+mod environments;
 mod fake;
 mod hands;
 
