@@ -10,6 +10,7 @@
 //! * `bins`: histograms of at most 200 bins from raw samples or recorded buckets.
 
 mod bins;
+mod conditions;
 mod error;
 mod findings;
 mod grid;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use measure::record::{Overhead, Point, Run};
 
+use super::environments as asked;
 use super::escape::escape;
 use crate::{unit, value};
 
@@ -28,7 +29,8 @@ pub(super) fn render(run: &Run, points: &[Point]) -> String {
     format!(
         "<section id=\"system\">\n<h2>System</h2>\n\
          <p class=\"hint\">A value that is the same on every rank is shown once.</p>\n\
-         <div class=\"cards\">\n{top}</div>\n{environments}</section>\n"
+         <div class=\"cards\">\n{top}</div>\n{asked}{environments}</section>\n",
+        asked = asked::render(points),
     )
 }
 

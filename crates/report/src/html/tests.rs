@@ -136,3 +136,19 @@ fn findings_stand_before_the_figures_with_their_verdicts() {
     assert!(table.contains(refused), "{table}");
     assert!(!rendered(&run(), &points()).contains("Findings of the paper</h2>"));
 }
+
+#[test]
+fn what_became_of_environments_is_a_table_of_the_system() {
+    let mut points = points();
+    assert!(!rendered(&run(), &points).contains("<h3>Environments</h3>"));
+    points[0].axes.insert("environment".to_owned(), json!("own"));
+    let condition = json!({
+        "rank": 1, "technique": "tuned", "asked": "<x>", "outcome": "not_applied", "reason": "tuned-adm is <not> installed",
+    });
+    points[0].conditions = vec![serde_json::from_value(condition).unwrap()];
+    let page = rendered(&run(), &points);
+    let table = page.split("<h3>Environments</h3>").nth(1).unwrap().split("</table>").next().unwrap();
+    let row = "<tr><td>own</td><th scope=\"row\">tuned</th><td>&lt;x&gt;</td><td>not applied</td><td>–</td>\
+               <td>tuned-adm is &lt;not&gt; installed</td><td>rank 1</td></tr>";
+    assert!(table.contains(row), "{table}");
+}

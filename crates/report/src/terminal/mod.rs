@@ -4,6 +4,7 @@
 //! says what is measured. Points that cannot be measured are gathered: one line for a run of points with the same
 //! reason. A `!` behind a row marks a point whose numbers should not be trusted; [`Stream::finish`] says why.
 
+mod environments;
 mod findings;
 mod kinds;
 mod not_measured;
@@ -13,6 +14,7 @@ mod unstable;
 use measure::figure::Unit;
 use measure::record::{Axes, Point, Status};
 
+use crate::conditions::Conditions;
 use crate::error::Error;
 use crate::unit::Scale;
 pub use findings::findings;
@@ -27,6 +29,7 @@ pub struct Stream {
     table: Option<Table>,
     gathered: Option<Gathered>,
     unstable: Unstable,
+    conditions: Conditions,
     approximate: Option<f64>,
 }
 
@@ -50,13 +53,15 @@ impl Stream {
     /// Tables with bandwidths in a unit of bandwidth: Gb/s, MB/s or MiB/s.
     pub fn new(bandwidth: Unit) -> Result<Self, Error> {
         let bandwidth = Scale::of(Some(bandwidth), "throughput.bytes_per_s")?;
-        Ok(Self { bandwidth, table: None, gathered: None, unstable: Unstable::default(), approximate: None })
+        let (unstable, conditions) = (Unstable::default(), Conditions::default());
+        Ok(Self { bandwidth, table: None, gathered: None, unstable, conditions, approximate: None })
     }
 
     /// What to print now that a point has ended: nothing, or whole lines.
     pub fn line(&mut self, point: &Point) -> String {
         let key = Key::of(point);
         self.unstable.see(point);
+        self.conditions.see(point);
         let mut out = String::new();
         if let Status::NotMeasured { reason } = &point.status {
             let reason = plain(reason);
@@ -77,10 +82,12 @@ impl Stream {
         out
     }
 
-    /// What is left to print when the last point has ended: points still gathered, and what the marks mean.
+    /// What is left to print when the last point has ended: points still gathered, what the marks mean, and what
+    /// became of environments.
     pub fn finish(mut self) -> String {
         let mut out = self.flush(None);
         out += &self.unstable.finish();
+        out += &environments::text(&self.conditions);
         if let Some(resolution) = self.approximate {
             out += &format!(
                 "\n ~ from a histogram, not from every sample: quantiles are exact to {:.2} % of their value\n",

@@ -230,6 +230,14 @@ fn one_way(size: u64, clocks: serde_json::Value) -> Point {
     point
 }
 
+/// A point in an environment, of whose techniques the ranks say this.
+fn arranged(size: u64, environment: &str, conditions: &serde_json::Value) -> Point {
+    let mut point = latency(size, 1000);
+    point.axes.insert("environment".to_owned(), json!(environment));
+    point.conditions = serde_json::from_value(conditions.clone()).unwrap();
+    point
+}
+
 #[test]
 fn one_way_points_have_a_line_for_each_kind_and_what_explains_them() {
     let two = json!({"kind": "two", "offset_ns": -1234.5, "bound_ns": 83.2, "drift_ppm": [-0.2, 0.15], "exchanges": 4000});
@@ -242,4 +250,21 @@ fn one_way_points_have_a_line_for_each_kind_and_what_explains_them() {
     let text = tables(&[one_way(32, json!({"kind": "one"})), shifted, stranger], Unit::GbPerS).unwrap();
     assert_golden(&text, "one_way.txt");
     assert!(text.lines().all(|line| line.chars().count() <= 130), "{text}");
+}
+
+#[test]
+fn what_became_of_environments_is_said_once_below_the_tables() {
+    let own = json!([
+        {"rank": 0, "technique": "governor", "asked": "performance", "outcome": "applied", "before": "powersave x 4"},
+        {"rank": 0, "technique": "memory", "asked": "locked", "outcome": "not_permitted", "reason": "raise\u{1b} the limit"},
+        {"rank": 1, "technique": "governor", "asked": "performance", "outcome": "applied", "before": "powersave x 4"},
+        {"rank": 1, "technique": "memory", "asked": "locked", "outcome": "applied", "before": "not locked"},
+    ]);
+    let points = [arranged(4, "own", &own), arranged(8, "own", &own), arranged(4, "as_is", &json!([]))];
+    let text = tables(&points, Unit::GbPerS).unwrap();
+    let (_, said) = text.split_once("\n\n environment ").unwrap();
+    let expected = "own:\n   governor performance: applied, powersave x 4 before (ranks 0, 1)\n   memory locked: not permitted: \
+                    raise the limit (rank 0)\n   memory locked: applied, not locked before (rank 1)\n";
+    assert_eq!(said, expected);
+    assert!(!tables(&points[2..], Unit::GbPerS).unwrap().contains("\n\n environment "), "nothing was asked");
 }

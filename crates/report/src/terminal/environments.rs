@@ -1,0 +1,18 @@
+//! What became of what environments ask of the machine, below the tables.
+
+use super::plain;
+use crate::conditions::Conditions;
+
+/// One line for each technique; nothing where nothing was asked.
+pub(super) fn text(conditions: &Conditions) -> String {
+    let (mut out, mut shown) = (String::new(), None);
+    for row in conditions.rows() {
+        if shown != Some(&row.environment) {
+            shown = Some(&row.environment);
+            out += &format!("\n environment {}:\n", plain(&row.environment));
+        }
+        let (technique, asked) = (row.condition.technique, plain(&row.condition.asked));
+        out += &format!("   {technique} {asked}: {} ({})\n", plain(&row.in_words()), row.on_ranks());
+    }
+    out
+}
