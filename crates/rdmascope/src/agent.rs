@@ -1,14 +1,48 @@
 //! `rdmascope agent`: the end that measures.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context;
 use bench::process::agent;
 use bench::worker::VerbsWorker;
+use clap::Args;
+use conditions::{Arranger, Host};
+use measure::clock::Skew;
 use rustix::thread::CpuSet;
 
 use crate::backends::providers;
-use crate::cli::AgentArguments;
+use crate::cli::PortFlags;
+use crate::failure;
+
+#[derive(Args, Debug)]
+pub(crate) struct AgentArguments {
+    #[arg(long)]
+    pub(crate) device: Option<String>,
+    #[arg(long)]
+    pub(crate) cpu: Option<u32>,
+    /// How wrong its clock is, for tests.
+    #[arg(long)]
+    pub(crate) clock_skew: Option<Skew>,
+    #[command(flatten)]
+    pub(crate) host: HostArguments,
+    #[command(flatten)]
+    pub(crate) port: PortFlags,
+}
+
+/// The host whose environment is arranged: another tree of files than `/` for tests.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct HostArguments {
+    #[arg(long, value_name = "DIR", hide = true)]
+    pub(crate) host_root: Option<PathBuf>,
+}
+
+impl HostArguments {
+    /// The host.
+    pub(crate) fn host(&self) -> Host {
+        self.host_root.as_deref().map_or_else(Host::here, Host::new)
+    }
+}
 
 /// Serves the coordinator at standard input and output until it goes.
 pub(crate) fn serve(arguments: AgentArguments) -> anyhow::Result<ExitCode> {
@@ -24,13 +58,32 @@ pub(crate) fn worker(arguments: AgentArguments) -> anyhow::Result<VerbsWorker> {
         pin(cpu)?;
     }
     let pinned = arguments.cpu.map(|cpu| vec![cpu]);
-    Ok(VerbsWorker::new(
+    let arranger = arranger(&arguments.host)?;
+    let worker = VerbsWorker::new(
         providers(),
         arguments.device,
         arguments.port.options(),
         pinned,
         arguments.clock_skew,
-    ))
+    );
+    Ok(worker.arranged_by(arranger))
+}
+
+/// What arranges the environment of points, with this program as its guard.
+fn arranger(host: &HostArguments) -> anyhow::Result<Arranger> {
+    let program = std::env::current_exe().context("cannot find the executable of this program")?;
+    let mut guard = vec![program.to_string_lossy().into_owned(), "guard".to_owned()];
+    if let Some(root) = &host.host_root {
+        guard.extend(["--host-root".to_owned(), root.display().to_string()]);
+    }
+    Ok(Arranger::new(host.host(), guard, |line| eprintln!("{}", failure::harmless(line))))
+}
+
+/// Guards what an agent changes on the host until it is gone.
+pub(crate) fn guard(host: &HostArguments) -> anyhow::Result<ExitCode> {
+    let (input, output) = agent::take_stdio()?;
+    conditions::guard(host.host(), input, output)?;
+    Ok(ExitCode::SUCCESS)
 }
 
 fn pin(cpu: u32) -> anyhow::Result<()> {

@@ -181,6 +181,9 @@ fn settings(flags: &Flags, operation: Operation) -> Settings {
     if let Some(link) = flags.link {
         settings = settings.axis(Axis::Link(vec![Some(link.to_string())]));
     }
+    if let Some(name) = &flags.environment {
+        settings = settings.axis(Axis::Environment(vec![name.clone()]));
+    }
     if flags.rdma_cm {
         settings = settings.axis(Axis::Setup(vec![Setup::RdmaCm]));
     }

@@ -7,12 +7,13 @@ use std::path::PathBuf;
 
 use bench::worker::PortOptions;
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use measure::clock::Skew;
+use measure::conditions::Wanted;
 use measure::units;
 use verbs::LinkModel;
 
 pub(crate) use self::one_way::{Burst, OneWay, OneWayOperation};
 pub(crate) use self::pages::{completions, man};
+use crate::agent::{AgentArguments, HostArguments};
 use crate::devices::DevicesArguments;
 use crate::doctor::DoctorArguments;
 use crate::ends::Ends;
@@ -134,6 +135,9 @@ pub(crate) enum Command {
     /// Serve a coordinator on standard input and output. Started by `run`, not by people.
     #[command(hide = true)]
     Agent(AgentArguments),
+    /// Take back what an agent changes on this host when it ends. Started by agents, not by people.
+    #[command(hide = true)]
+    Guard(HostArguments),
 }
 
 /// Where the ranks run and on what.
@@ -385,6 +389,9 @@ pub(crate) struct Flags {
     /// Whose memory messages come from and go to.
     #[arg(long, value_name = "KIND", default_value = "device")]
     pub(crate) memory: MemoryArgument,
+    /// Measure in this environment, and take it back afterwards [possible values: as_is, optimised, event].
+    #[arg(long, value_name = "NAME", value_parser = Wanted::BUILT_IN, hide_possible_values = true)]
+    pub(crate) environment: Option<String>,
     /// Connect with RDMA CM.
     #[arg(short = 'R', long = "rdma_cm", alias = "rdma-cm")]
     pub(crate) rdma_cm: bool,
@@ -428,17 +435,4 @@ pub(crate) struct ReportArguments {
     /// Print the tables instead of writing a file.
     #[arg(long, conflicts_with = "output")]
     pub(crate) text: bool,
-}
-
-#[derive(Args, Debug)]
-pub(crate) struct AgentArguments {
-    #[arg(long)]
-    pub(crate) device: Option<String>,
-    #[arg(long)]
-    pub(crate) cpu: Option<u32>,
-    /// How wrong its clock is, for tests.
-    #[arg(long)]
-    pub(crate) clock_skew: Option<Skew>,
-    #[command(flatten)]
-    pub(crate) port: PortFlags,
 }

@@ -44,6 +44,7 @@ fn run(command: Command, words: Vec<String>) -> anyhow::Result<ExitCode> {
         Command::Devices(arguments) => devices::list(&arguments),
         Command::Doctor(arguments) => doctor::examine(arguments),
         Command::Exec(arguments) => exec::exec(&arguments),
+        Command::Guard(host) => agent::guard(&host),
         Command::Lat(benchmark) => benchmark::latency(&benchmark.operation, words),
         Command::OneWay(benchmark) => benchmark::one_way(&benchmark.operation, words),
         Command::Man => cli::man(),

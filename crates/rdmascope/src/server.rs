@@ -12,8 +12,9 @@ use bench::worker;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Command, CommandFactory, FromArgMatches};
 
+use crate::agent::{AgentArguments, HostArguments};
 use crate::backends::providers;
-use crate::cli::{AgentArguments, Cli, Placement};
+use crate::cli::{Cli, Placement};
 use crate::ends::Ends;
 use crate::{agent, failure, launch, sink, stdout};
 
@@ -56,6 +57,7 @@ impl Waiting {
             device: self.placement.device.clone(),
             cpu,
             clock_skew: None,
+            host: HostArguments::default(),
             port: self.placement.port,
         })?;
         let given = self.ends.given_key()?;

@@ -280,6 +280,11 @@ fn warnings(run: &Run) -> Vec<String> {
                 .to_owned(),
         );
     }
+    let left_behind = |environment: &Environment| {
+        let line = environment.facts.get(conditions::FACTS)?.get(conditions::LEFT_BEHIND)?;
+        Some(format!("on {}, {line}: see `rdmascope doctor`", environment.hostname))
+    };
+    warnings.extend(run.environments.iter().filter_map(left_behind).collect::<BTreeSet<_>>());
     warnings.extend(run.overheads.iter().filter_map(|overhead| {
         let reason = overhead.not_locked.as_ref()?;
         Some(format!("rank {}: {reason}", overhead.rank))

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use conditions::{Host, State};
 use measure::clock::Clock;
 use measure::environment::Root;
 use measure::record::Environment;
@@ -39,6 +40,10 @@ pub(super) struct Facts {
     pub(super) cpus: Cpus,
     pub(super) clock: ClockFacts,
     pub(super) firewall: Firewall,
+    /// How each technique of an environment stands.
+    pub(super) techniques: Vec<State>,
+    /// What runs have left changed.
+    pub(super) left_behind: Vec<String>,
 }
 
 /// Limit of locked memory (getrlimit(2)), in bytes; `None` for no limit.
@@ -102,8 +107,11 @@ pub(super) enum Firewall {
 
 impl Facts {
     /// The facts of this host.
-    pub(super) fn here(survey: Survey, named: Option<String>) -> Self {
+    ///
+    /// The host whose environment is arranged may be another, for tests.
+    pub(super) fn here(survey: Survey, named: Option<String>, host: &Host) -> Self {
         let mut facts = Self::read(Path::new("/"), survey, named);
+        (facts.techniques, facts.left_behind) = facts.arranged(host);
         let clock = Clock::calibrate();
         facts.no_libibverbs = verbs::system::provider().err().map(ToString::to_string);
         facts.clock = ClockFacts {
@@ -119,7 +127,7 @@ impl Facts {
     pub(super) fn read(path: &Path, survey: Survey, named: Option<String>) -> Self {
         let root = Root::new(path);
         let status = root.text("proc/self/status").unwrap_or_default();
-        Self {
+        let mut facts = Self {
             environment: Environment::read(path, 0, None),
             survey,
             named,
@@ -144,7 +152,17 @@ impl Facts {
             cpus: Cpus::read(&root, &status),
             clock: ClockFacts { name: "tsc", stamp_ns: 0, why_not_tsc: None },
             firewall: Firewall::Unknown("only root may read them"),
-        }
+            techniques: Vec::new(),
+            left_behind: Vec::new(),
+        };
+        (facts.techniques, facts.left_behind) = facts.arranged(&Host::new(path));
+        facts
+    }
+
+    /// What can be arranged on a host for the device that would be measured, and what was left so.
+    fn arranged(&self, host: &Host) -> (Vec<State>, Vec<String>) {
+        let device = self.target().map(|device| device.name.as_str());
+        (conditions::survey(host, device), conditions::left_behind(host))
     }
 
     /// The device that would be measured.

@@ -9,6 +9,7 @@ mod checks;
 mod facts;
 mod finding;
 mod print;
+mod restore;
 #[cfg(test)]
 mod tests;
 mod trial;
@@ -19,6 +20,7 @@ use std::process::ExitCode;
 use bench::worker::{self, PortOptions};
 use clap::Args;
 
+use crate::agent::HostArguments;
 use crate::backends::{missing, providers};
 use crate::devices::survey;
 use crate::stdout;
@@ -30,6 +32,7 @@ Examples:
   rdmascope doctor                     this host, and the device that `run` takes
   rdmascope doctor -d mlx5_0           this host and that device
   rdmascope doctor --json              for programs
+  rdmascope doctor --restore           after a run was killed with its guard
 
 The object of --json:
   host, device  what was looked at
@@ -39,7 +42,7 @@ The object of --json:
 
 Exit status:
   0  nothing found that keeps the device from being measured
-  1  a problem does
+  1  a problem does, or something could not be restored
   2  wrong usage, or no device of that name";
 
 #[derive(Args, Debug)]
@@ -51,15 +54,24 @@ pub(crate) struct DoctorArguments {
     /// As JSON.
     #[arg(long)]
     json: bool,
+    /// Take back what runs changed on this host and could not take back themselves, and do nothing else.
+    #[arg(long, conflicts_with_all = ["device", "json"])]
+    restore: bool,
+    #[command(flatten)]
+    host: HostArguments,
 }
 
 /// Looks at this host and says what it found.
 pub(crate) fn examine(arguments: DoctorArguments) -> anyhow::Result<ExitCode> {
+    let host = arguments.host.host();
+    if arguments.restore {
+        return restore::restore(&host);
+    }
     if let Some(name) = &arguments.device {
         // The error names those that exist.
         worker::find(providers(), Some(name), PortOptions::default())?;
     }
-    let mut facts = Facts::here(survey(providers(), missing(), Path::new("/")), arguments.device);
+    let mut facts = Facts::here(survey(providers(), missing(), Path::new("/")), arguments.device, &host);
     let target = facts.target().filter(|device| device.error.is_none()).map(|device| device.name.clone());
     if let Some(name) = target {
         let (device, _) = worker::find(providers(), Some(&name), PortOptions::default())?;

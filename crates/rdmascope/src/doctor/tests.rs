@@ -21,7 +21,11 @@ const HEALTHY: &[(&str, &str)] = &[
         "proc/self/status",
         "Uid:\t1000\t1000\t1000\t1000\nCapEff:\t0000000000000000\nCpus_allowed_list:\t0-7\n",
     ),
-    ("proc/self/limits", "Max locked memory         unlimited            unlimited            bytes     \n"),
+    (
+        "proc/self/limits",
+        "Max locked memory         unlimited            unlimited            bytes     \n\
+         Max realtime priority     99                   99                             \n",
+    ),
     ("proc/self/uid_map", "         0          0 4294967295\n"),
     ("proc/sys/kernel/hostname", "node7\n"),
     ("proc/1/comm", "systemd\n"),
@@ -123,7 +127,8 @@ fn all_is_well_with_a_healthy_host() {
         "interrupts",
         "clock",
     ];
-    assert_eq!(checks, expected);
+    let techniques = ["environment"; 10];
+    assert_eq!(checks, [&expected[..], &techniques].concat());
     let text = print::text(&facts, &found);
     assert!(text.starts_with("Measuring on mlx5_0 of node7:\n\ngood     device: without -d"), "{text}");
     assert!(text.ends_with("\n0 problems, 0 warnings, 0 notes: measuring works.\n"), "{text}");
@@ -548,4 +553,39 @@ fn the_text_fits_a_terminal_and_keeps_commands_whole() {
     assert!(text.ends_with(
         "1 problem, 0 warnings, 0 notes: nothing can be measured until the problems are mended.\n"
     ));
+}
+
+#[test]
+fn a_technique_that_lacks_rights_is_a_note_and_one_that_lacks_a_host_is_not() {
+    let governor = "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor";
+    let all = |facts: &Facts| -> Vec<Finding> {
+        findings(facts).into_iter().filter(|finding| finding.check == "environment").collect()
+    };
+    let found = |findings: &[Finding], text: &str| {
+        let found = findings.iter().find(|finding| finding.found.starts_with(text));
+        found.unwrap_or_else(|| panic!("no {text:?} in {findings:#?}")).severity
+    };
+    let node = "sys/class/infiniband/mlx5_0/device/numa_node";
+    let healthy = all(&host(&[(governor, "powersave\n"), (node, "0\n")]));
+    assert_eq!(found(&healthy, "governor can be applied (now powersave)"), Severity::Good);
+    assert_eq!(found(&healthy, "tuned does not apply here: tuned is not installed"), Severity::Good);
+    assert_eq!(found(&healthy, "numa can be applied"), Severity::Good);
+    let limits = "Max locked memory  65536  65536  bytes\nMax realtime priority  0  0\n";
+    let poor = all(&host(&[("proc/self/limits", limits), ("usr/sbin/tuned-adm", "")]));
+    for technique in ["memory", "scheduler", "tuned"] {
+        assert_eq!(found(&poor, &format!("{technique} is not permitted")), Severity::Note);
+    }
+    let note = poor.iter().find(|finding| finding.severity == Severity::Note).unwrap();
+    assert!(note.why.starts_with("an environment that asks for it: "), "{note:?}");
+}
+
+#[test]
+fn what_a_killed_run_left_behind_is_found() {
+    let entry = "{\"setting\":{\"governor\":{\"cpu\":0}},\"before\":\"powersave\",\"set\":\"performance\",\
+                 \"holders\":[\"4711-1-0\"]}";
+    let journal = format!("{{\"entries\":[{entry}]}}");
+    let facts = host(&[("run/rdmascope/journal.json", journal.as_str())]);
+    let words =
+        "the governor of CPU 0 was set from powersave to performance by process 4711, which was killed";
+    expect(&facts, "left behind", Severity::Warning, words, Some("sudo rdmascope doctor --restore"));
 }

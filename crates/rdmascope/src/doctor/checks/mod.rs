@@ -1,6 +1,7 @@
 //! The checks: each a function of the facts alone, which says what it found, why it matters and what mends it.
 
 mod choice;
+mod environment;
 mod firewall;
 mod memory;
 mod ports;
@@ -14,7 +15,7 @@ use super::finding::{Finding, Severity};
 type Check = fn(&Facts) -> Vec<Finding>;
 
 /// All of them: first what keeps anything from being measured, from the library to the port, then what spoils numbers.
-const CHECKS: [Check; 20] = [
+const CHECKS: [Check; 22] = [
     choice::device,
     stack::libraries,
     stack::kernel,
@@ -35,6 +36,8 @@ const CHECKS: [Check; 20] = [
     processors::interrupts,
     processors::guest,
     processors::clock,
+    environment::left_behind,
+    environment::techniques,
 ];
 
 /// Runs all checks; the worst findings come first.
