@@ -120,7 +120,7 @@ impl Keeper {
                 let rest = if done.count > 0 { format!(" ({share} were set)") } else { String::new() };
                 return Err((outcome, why + &rest));
             }
-            reasons.push(format!("{share} interrupts: {why}"));
+            reasons.push(format!("{share} interrupts: the kernel keeps the others ({setting}: {error})"));
         }
         if technique == Technique::IrqAffinity && is_running(&self.host, "irqbalance") {
             reasons
