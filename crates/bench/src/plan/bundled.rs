@@ -39,14 +39,17 @@ macro_rules! reference {
     };
 }
 
-const PLANS: [Bundled; 2] = [
+const PLANS: [Bundled; 3] = [
     Bundled { name: "quick", text: include_str!("../../../../plans/quick.toml") },
     Bundled { name: "gamess-2016", text: include_str!("../../../../plans/gamess-2016.toml") },
+    Bundled { name: "potter-2018-hca", text: include_str!("../../../../plans/potter-2018-hca.toml") },
 ];
 
-const REFERENCES: [(&str, &str); 4] = [
+const REFERENCES: [(&str, &str); 6] = [
     reference!("reference/gamess-2016/table1_link_rates_gbps.csv"),
     reference!("reference/gamess-2016/table2_rc_send_latency_us.csv"),
     reference!("reference/gamess-2016/table3_uc_send_latency_us.csv"),
     reference!("reference/gamess-2016/table4_ud_send_latency_us.csv"),
+    reference!("reference/potter-2018-hca/medians.csv"),
+    reference!("reference/potter-2018-hca/unreliable_connection.csv"),
 ];
