@@ -166,6 +166,7 @@ impl Worker for VerbsWorker {
             tick_error_ppm: self.clock.tick_error_ppm(),
             stamp_ns: cost.stamp_ns,
             empty_loop_ns: cost.empty_loop_ns,
+            one_way_ns: Some(cost.one_way_ns),
             not_locked,
         };
         let mut environment = Environment::capture(rank, self.pinned.clone());

@@ -133,6 +133,10 @@ pub struct Overhead {
     pub stamp_ns: f64,
     /// Median cost of one turn of the empty measuring loop (stamp and store), in ns.
     pub empty_loop_ns: f64,
+    /// Median cost of both stamps that the sender of a message takes which is timed one way, in ns; absent in records of
+    /// programs that did not time so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub one_way_ns: Option<f64>,
     /// Whether the sample arrays are locked in memory; absent means yes, else the reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_locked: Option<String>,

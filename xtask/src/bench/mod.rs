@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! plan.rs ─► rounds.rs: place.rs | ours.rs | ucx.rs | fabric.rs | mpi.rs ─► table.rs
-//! link.rs: what softdev is told to be; claims.rs: what is compared with nobody
+//! link.rs: what softdev is told to be; one_way.rs: where stamps are; claims.rs: what is compared with nobody
 //! ```
 //!
 //! In each round everything of a row is measured one right after the other, in an order that alternates. Where a hypervisor
@@ -15,6 +15,7 @@ mod claims;
 mod fabric;
 mod link;
 mod mpi;
+mod one_way;
 mod ours;
 mod place;
 mod plan;
@@ -36,11 +37,11 @@ usage: cargo xtask bench [--only WORD] [--rounds N] [--cpus A,B] [--verbose]
 
 Measures softdev beside UCX (ucx_perftest), libfabric (fi_pingpong) and Open MPI over shared memory, and beside what the two
 CPUs can do at most, turn and turn about; says of each goal whether it is met. Then whether a link that softdev imitates is
-what it was told to be, what a time stamp costs, and how long the report of ten million samples takes and how large it
-is. Exit status 1 where a goal is missed.
+what it was told to be, and found so by the stamps of both ends, what time stamps cost, and how long the report of ten
+million samples takes and how large it is. Exit status 1 where a goal is missed.
 
   --only WORD    only rows whose name has WORD in it: send, write, stream, unread, rate, link-rate,
-                 link-latency, stamp, report
+                 link-latency, one-way-link, one-way-half, stamp, report
   --rounds N     rounds (5)
   --cpus A,B     the two CPUs (0,1)
   --verbose      shows every measurement";
@@ -106,7 +107,12 @@ fn options(mut words: impl Iterator<Item = String>) -> Result<Options> {
         }
     }
     ensure!(options.rounds > 0, "--rounds needs at least 1");
-    let rows = plan::rows().into_iter().map(|row| row.name).chain(link::NAMES).chain(claims::NAMES);
+    let rows = plan::rows()
+        .into_iter()
+        .map(|row| row.name)
+        .chain(link::NAMES)
+        .chain(one_way::NAMES)
+        .chain(claims::NAMES);
     let names: Vec<&str> = rows.collect();
     let is_known = names.iter().any(|name| name.contains(&options.only));
     ensure!(is_known, "no row's name has `{}` in it: {}", options.only, names.join(", "));
@@ -128,6 +134,7 @@ fn measure(options: &Options) -> Result<()> {
         println!("{}", table::print(&results, &mut broken));
     }
     link::run(&scratch, &options.only, &mut broken)?;
+    one_way::run(&scratch, &options.only, &mut broken)?;
     claims::run(&scratch, &options.only, &mut broken)?;
     ensure!(broken.is_empty(), "{}", broken.join("; "));
     Ok(())
@@ -161,7 +168,7 @@ mod tests {
             (
                 "--only gather",
                 "no row's name has `gather` in it: send, write, stream, unread, rate, link-rate, \
-                 link-latency, stamp, report",
+                 link-latency, one-way-link, one-way-half, stamp, report",
             ),
         ] {
             assert_eq!(of(words).err().map(|error| error.to_string()).as_deref(), Some(told));

@@ -3,7 +3,7 @@
 use std::hint::black_box;
 
 use super::Clock;
-use crate::samples::{RawSamples, Recorder};
+use crate::samples::{RawSamples, Recorder, Stamps};
 
 /// What the measurement itself costs, in ns; medians over many batches, so that interrupts do not count.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -12,6 +12,9 @@ pub struct StampCost {
     pub stamp_ns: f64,
     /// One turn of the measuring loop around nothing: stamp, difference, store.
     pub empty_loop_ns: f64,
+    /// The two stamps that the sender of a message takes which is timed one way, and keeps by its number (about 40 ns in
+    /// the thesis, V7).
+    pub one_way_ns: f64,
 }
 
 impl StampCost {
@@ -25,7 +28,12 @@ impl StampCost {
             let mut samples = RawSamples::new(TURNS).expect("a batch is a few pages");
             move || empty_loop(clock, &mut samples)
         });
-        Self { stamp_ns: stamp, empty_loop_ns: empty_loop }
+        let one_way = batches(clock, {
+            let room = || Stamps::new(TURNS).expect("a batch is a few pages");
+            let (mut submitted, mut completed) = (room(), room());
+            move || one_way(clock, &mut submitted, &mut completed)
+        });
+        Self { stamp_ns: stamp, empty_loop_ns: empty_loop, one_way_ns: one_way }
     }
 }
 
@@ -39,6 +47,15 @@ fn empty_loop(clock: &Clock, samples: &mut RawSamples) {
         last = now;
     }
     black_box(samples);
+}
+
+/// What a message that is timed one way costs its sender, without the message.
+fn one_way(clock: &Clock, submitted: &mut Stamps, completed: &mut Stamps) {
+    for message in 0..TURNS as u64 {
+        submitted.set(black_box(message), clock.now());
+        completed.set(black_box(message), clock.now());
+    }
+    black_box((submitted, completed));
 }
 
 /// Median time of a turn over batches of [`TURNS`], in ns.

@@ -107,12 +107,16 @@ fn overheads(run: &Run) -> Facts {
     facts
 }
 
-fn overhead_rows(overhead: &Overhead) -> [(&'static str, String); 5] {
+fn overhead_rows(overhead: &Overhead) -> [(&'static str, String); 6] {
     [
         ("clock", overhead.clock.clone()),
         ("ticks", format!("{:.6} MHz ± {:.3} ppm", overhead.tick_hz / 1e6, overhead.tick_error_ppm)),
         ("one time stamp", format!("{:.1} ns", overhead.stamp_ns)),
         ("empty measuring loop", format!("{:.1} ns per turn", overhead.empty_loop_ns)),
+        (
+            "stamps of a message one way",
+            overhead.one_way_ns.map_or("not known".into(), |ns| format!("{ns:.1} ns at its sender")),
+        ),
         (
             "sample arrays",
             overhead

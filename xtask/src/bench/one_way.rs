@@ -1,0 +1,127 @@
+//! Whether stamps of both ends are where they should be: what an imitated link adds to each kind of latency, and how half of a
+//! round trip compares with one way.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use serde_json::Value;
+
+use super::process;
+use crate::stats::median;
+
+/// Names for `--only`.
+pub(super) const NAMES: [&str; 2] = ["one-way-link", "one-way-half"];
+
+/// Rounds of each, of which the median counts.
+const ROUNDS: usize = 5;
+/// The least link, in ns, and what is added to it: so the same path of the device is taken.
+const BASE_NS: f64 = 1000.0;
+const MORE_NS: [f64; 3] = [500.0, 4000.0, 20_000.0];
+/// What a stamp may be off.
+const ERROR_NS_MAX: f64 = 100.0;
+/// How far half of a round trip and the one-way median may be apart.
+const HALF_ERROR_MAX: f64 = 0.05;
+
+/// Measures those whose name has `only` in it.
+pub(super) fn run(scratch: &Path, only: &str, broken: &mut Vec<String>) -> Result<()> {
+    let [link, half] = NAMES.map(|name| name.contains(only));
+    if link {
+        println!(
+            "messages one way on a link that is imitated: what is told beside what is found, medians in ns"
+        );
+        for more_ns in MORE_NS {
+            latency(scratch, more_ns, broken)?;
+            fetch(scratch, more_ns, broken)?;
+        }
+    }
+    if half {
+        println!("half of a round trip beside one way, each message alone, 32 B, medians in ns");
+        for link in ["none", "latency=2us"] {
+            for service in ["RC", "UC", "UD"] {
+                round_trip(scratch, service, link, broken)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What more latency adds to one way, and to the completion: twice as much over RC, where it is acknowledged, nothing over UC.
+fn latency(scratch: &Path, more_ns: f64, broken: &mut Vec<String>) -> Result<()> {
+    for (service, ways) in [("RC", 2.0), ("UC", 0.0)] {
+        let link = |ns: f64| format!("latency={ns}ns");
+        let [one_way, completion] = added(scratch, service, &[], [&link(BASE_NS), &link(BASE_NS + more_ns)])?;
+        check(&format!("latency={more_ns} {service} one_way"), one_way, more_ns, broken);
+        check(&format!("latency={more_ns} {service} completion"), completion, ways * more_ns, broken);
+    }
+    Ok(())
+}
+
+/// A delay between post and fetch is in one way, and not in what is counted from the fetch.
+fn fetch(scratch: &Path, more_ns: f64, broken: &mut Vec<String>) -> Result<()> {
+    let link = |ns: f64| format!("latency={BASE_NS}ns,fetch={ns}ns");
+    let stamped = ["--stamp", "sent"];
+    let [one_way, sent] = added(scratch, "UC", &stamped, [&link(BASE_NS), &link(BASE_NS + more_ns)])?;
+    check(&format!("fetch={more_ns} UC one_way"), one_way, more_ns, broken);
+    check(&format!("fetch={more_ns} UC one_way_send"), sent, 0.0, broken);
+    Ok(())
+}
+
+/// What the second link adds to the first kind of latency and to the second.
+fn added(scratch: &Path, service: &str, more: &[&str], links: [&str; 2]) -> Result<[f64; 2]> {
+    let mut found = [Vec::new(), Vec::new()];
+    for _ in 0..ROUNDS {
+        let [base, more] = links.map(|link| {
+            let words = ["one-way", "send", "-c", service, "-n", "5000", "--link", link];
+            let point = point(scratch, &[&words[..], more].concat())?;
+            Ok::<_, anyhow::Error>([median_ns(&point, 0)?, median_ns(&point, 1)?])
+        });
+        let (base, more) = (base?, more?);
+        (0..2).for_each(|kind| found[kind].push(more[kind] - base[kind]));
+    }
+    let [first, second] = found.map(|mut found| median(&mut found).context("no round"));
+    Ok([first?, second?])
+}
+
+fn check(what: &str, found_ns: f64, told_ns: f64, broken: &mut Vec<String>) {
+    println!("  {what:<32} told {told_ns:6.0}, found {found_ns:6.0}, {:+.0}", found_ns - told_ns);
+    if (found_ns - told_ns).abs() > ERROR_NS_MAX {
+        broken.push(format!("{what} adds {found_ns:.0} instead of {told_ns:.0} ns"));
+    }
+}
+
+fn round_trip(scratch: &Path, service: &str, link: &str, broken: &mut Vec<String>) -> Result<()> {
+    let (mut ratios, mut halves, mut ones) = (Vec::new(), Vec::new(), Vec::new());
+    let linked: &[&str] = if link == "none" { &[] } else { &["--link", link] };
+    let same = [&["-c", service, "-s", "32", "-n", "20000"], linked].concat();
+    for _ in 0..ROUNDS {
+        let half = point(scratch, &[&["lat", "send", "--imm"], &same[..]].concat())?;
+        let one_way = point(scratch, &[&["one-way", "send"], &same[..]].concat())?;
+        let half = half.pointer("/latency/p50_ns").and_then(Value::as_f64).context("there is no median")?;
+        let one_way = median_ns(&one_way, 0)?;
+        ratios.push(half / one_way);
+        halves.push(half);
+        ones.push(one_way);
+    }
+    let ratio = median(&mut ratios).context("no round")?;
+    let (half, one_way) = (median(&mut halves).unwrap_or(0.0), median(&mut ones).unwrap_or(0.0));
+    println!("  {service} link {link:<12} half {half:6.0}, one way {one_way:6.0}, ratio {ratio:.3}");
+    if (ratio - 1.0).abs() > HALF_ERROR_MAX {
+        broken.push(format!("over {service} with link {link} half of a round trip is {ratio:.2} of one way"));
+    }
+    Ok(())
+}
+
+/// The median of a kind of latency by its place in the record: one_way is the first.
+fn median_ns(point: &Value, kind: usize) -> Result<f64> {
+    let found = point.pointer(&format!("/kinds/{kind}/latency/p50_ns")).and_then(Value::as_f64);
+    found.with_context(|| format!("the point has no median of kind {kind}: {point}"))
+}
+
+/// Runs a benchmark between this host's ranks and takes its one point.
+fn point(scratch: &Path, words: &[&str]) -> Result<Value> {
+    let out = scratch.join("one-way");
+    process::rdmascope(&[words, &["--local"]].concat(), &out)?;
+    let points = fs::read_to_string(out.join("points.jsonl"))?;
+    Ok(serde_json::from_str(points.lines().next().context("no point was measured")?)?)
+}
