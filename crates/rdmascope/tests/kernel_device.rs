@@ -10,7 +10,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use measure::record::{LatencyKind, Point, Status};
+use measure::record::{Clocks, LatencyKind, Point, Status};
 use serde_json::Value;
 use support::failures::{
     a_message_that_is_lost, a_peer_that_has_gone, a_peer_that_takes_nothing, assert_words,
@@ -223,6 +223,73 @@ fn every_operation_is_measured_over_every_service_that_has_it() {
         assert_eq!(point.throughput.is_some(), point.pattern == "stream", "{point:#?}");
     }
     scratch.assert_nothing_left();
+}
+
+/// Messages one way over every service, with every way to wait and both instants that they can carry.
+const ONE_WAY: &str = r#"
+name = "one-way"
+title = "Every message stamped at both ends"
+[[experiment]]
+name = "polls"
+pattern = "one-way"
+iterations = 40
+warmup = 4
+[experiment.axes]
+service = ["RC", "UC", "UD"]
+poll = ["busy", "event", "event_repoll", "hybrid"]
+[[experiment]]
+name = "writes"
+pattern = "one-way"
+iterations = 40
+[experiment.axes]
+service = ["RC", "UC"]
+operation = "write_imm"
+stamp = "sent"
+mtu_bytes = [512, 1024]
+buffers = 5
+[[experiment]]
+name = "bursts"
+pattern = "one-way"
+iterations = 64
+warmup = 0
+[experiment.axes]
+service = ["RC", "UC"]
+inline = true
+burst = [16, "all"]
+signal_interval = [1, 8]
+[[experiment]]
+name = "managed"
+pattern = "one-way"
+iterations = 40
+[experiment.axes]
+service = ["RC", "UD"]
+setup = "rdma_cm"
+pause_ns = "200us"
+rx_depth = 16
+rx_fill = 4
+"#;
+
+#[test]
+fn messages_are_timed_one_way_over_every_service() {
+    let Some(name) = device() else { return };
+    let scratch = Scratch::new();
+    scratch.write("one-way.toml", ONE_WAY);
+    succeed(&scratch, &["run", "one-way.toml", "-d", &name, "--out", "record"]);
+    let points = scratch.record("record").1;
+    assert_eq!(points.len(), 12 + 4 + 8 + 2);
+    for point in &points {
+        assert_eq!(point.status, Status::Measured, "{point:?}");
+        let one_way = point.one_way.as_ref().unwrap();
+        assert_eq!((one_way.clocks, one_way.negative), (Clocks::One, 0), "{point:?}");
+        let latency = point.latency.as_ref().unwrap();
+        assert_eq!(latency.kind, LatencyKind::OneWay);
+        // Only what no service repeats may be lost, and here it finds receives.
+        assert_eq!(latency.count, point.iterations.unwrap(), "{point:?}");
+        let carries = point.experiment == "writes";
+        let sent = point.kinds.iter().find(|timed| timed.latency.kind == LatencyKind::OneWaySend);
+        assert_eq!(sent.is_some(), carries, "{point:?}");
+        assert!(sent.is_none_or(|sent| sent.latency.p50_ns <= latency.p50_ns), "{point:?}");
+    }
 }
 
 #[test]
