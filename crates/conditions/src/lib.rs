@@ -33,8 +33,8 @@ use std::io;
 use std::time::Duration;
 
 use measure::conditions::Outcome;
-
 use rustix::event::{Timespec, poll};
+use rustix::process::geteuid;
 
 pub use arranger::{Arranger, Place};
 pub use guard::guard;
@@ -53,6 +53,10 @@ pub(crate) type Refusal = (Outcome, String);
 /// The refusal for what the system refused; `remedy` gives the right that is missing, if that is why.
 pub(crate) fn refused(what: &str, error: &io::Error, remedy: &str) -> Refusal {
     match error.kind() {
+        io::ErrorKind::PermissionDenied if remedy == own::ROOT && geteuid().is_root() => {
+            let whose = "root of a container or sandbox, it seems, so run it on the host";
+            (Outcome::NotPermitted, format!("cannot {what}: {error}; {whose}"))
+        }
         io::ErrorKind::PermissionDenied => {
             (Outcome::NotPermitted, format!("cannot {what}: {error}; {remedy}"))
         }

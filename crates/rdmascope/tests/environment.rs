@@ -204,6 +204,39 @@ fn what_somebody_else_changes_during_a_run_is_left_alone_and_said_so() {
     assert!(!scratch.at("host").join(JOURNAL).exists());
 }
 
+#[test]
+fn environments_follow_each_other_without_getting_in_each_others_way() {
+    let scratch = scratch();
+    scratch.write("host/sys/devices/system/cpu/cpu1/cpufreq/scaling_governor", "ondemand\n");
+    let axis = "environment = [\"fast\", \"as_is\", \"slow\"]";
+    let environment = |name: &str, governor: &str| {
+        format!("[[environment]]\nname = \"{name}\"\ngovernor = \"{governor}\"\n")
+    };
+    let experiment = |name: &str, axis: &str| {
+        format!(
+            "[[experiment]]\nname = \"{name}\"\npattern = \"ping-pong\"\niterations = 100\n[experiment.axes]\n\
+             size_bytes = 4\n{axis}\n"
+        )
+    };
+    let text = [
+        "name = \"e\"\ntitle = \"E\"\n".to_owned(),
+        environment("fast", "performance") + &environment("slow", "powersave"),
+        experiment("one", axis) + &experiment("two", "environment = \"fast\""),
+    ];
+    scratch.write("plan.toml", text.concat());
+    scratch.succeed(&[&["run", "plan.toml", "--out", "record"][..], &VIA].concat());
+    let (_, points) = scratch.record("record");
+    assert!(all_measured(&points));
+    let found: Vec<Vec<_>> = points
+        .iter()
+        .map(|point| point.conditions.iter().map(|one| (one.outcome, one.before.as_deref())).collect())
+        .collect();
+    let applied = (Outcome::Applied, Some("ondemand x 1, powersave x 1"));
+    assert_eq!(found, [&[applied; 2][..], &[], &[applied; 2], &[applied; 2]], "{points:#?}");
+    assert_eq!(values(&scratch), ["powersave", "ondemand", "0-7"]);
+    assert!(!scratch.at("host").join(JOURNAL).exists());
+}
+
 /// A tuned that knows its profiles from its own directory.
 fn with_tuned(scratch: &Scratch) -> PathBuf {
     let bin = scratch.at("bin");
