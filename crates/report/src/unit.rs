@@ -3,6 +3,7 @@
 use measure::figure::Unit;
 
 use crate::error::Error;
+use crate::value;
 
 /// How a raw number of a record becomes a printed one.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -131,7 +132,7 @@ impl Quantity {
             p if p.ends_with("bytes_per_s") => Self::Bandwidth,
             p if p.ends_with("messages_per_s") => Self::MessageRate,
             p if p.ends_with("_ns") => Self::Time,
-            p if p.ends_with("_share") || p.contains("share_above.") => Self::Share,
+            p if value::is_share(p) => Self::Share,
             _ => Self::Number,
         }
     }

@@ -78,6 +78,11 @@ pub(crate) fn estimate(point: &Point, path: &str) -> Option<(Estimate, Option<u6
     Some((blurred, Some(latency.count)))
 }
 
+/// Whether a path leads to a share of the messages.
+pub(crate) fn is_share(path: &str) -> bool {
+    path.ends_with("_share") || path.contains("share_above.")
+}
+
 /// What the number at a path may be off by where it is a time between two clocks, in ns. In a spread their offset cancels.
 pub(crate) fn bound_ns(point: &Point, path: &str) -> Option<f64> {
     let (latency, field) = latency_and_field(point, path)?;

@@ -3,6 +3,8 @@
 //! The interval of a figure that is made of others reaches from the least to the largest value that the figure takes while
 //! each of them stays inside its own: it is wider than a 95 % interval has to be, never narrower.
 
+use statrs::distribution::{ContinuousCDF, StudentsT};
+
 use super::MedianInterval;
 
 /// A number, and between which numbers it may as well lie.
@@ -176,6 +178,22 @@ pub fn share(seen: f64, count: u64) -> Estimate {
     let centre = (seen + z2 / (2.0 * n)) / (1.0 + z2 / n);
     let half = NORMAL_97_5 / (1.0 + z2 / n) * (seen * (1.0 - seen) / n + z2 / (4.0 * n * n)).sqrt();
     Estimate { value: seen, low: (centre - half).clamp(0.0, seen), high: (centre + half).clamp(seen, 1.0) }
+}
+
+/// A share of the messages of several runs together, each with its number of messages. The interval holds that of [`share`], and
+/// the one that the spread of the runs gives their mean (Student's t): runs may differ by more than chance. `None` without a
+/// message.
+pub fn share_of_runs(runs: &[(f64, u64)]) -> Option<Estimate> {
+    let count: u64 = runs.iter().map(|(_, count)| *count).sum();
+    let seen: f64 = runs.iter().map(|(seen, count)| seen * *count as f64).sum();
+    let together = (count > 0).then(|| share(seen / count as f64, count))?;
+    let n = runs.len() as f64;
+    let Ok(student) = StudentsT::new(0.0, 1.0, n - 1.0) else { return Some(together) };
+    let mean = runs.iter().map(|(seen, _)| seen).sum::<f64>() / n;
+    let squares: f64 = runs.iter().map(|(seen, _)| (seen - mean).powi(2)).sum();
+    let half = student.inverse_cdf(0.975) * (squares / (n - 1.0) / n).sqrt();
+    let (low, high) = (together.value - half, together.value + half);
+    Some(Estimate { low: low.max(0.0).min(together.low), high: high.min(1.0).max(together.high), ..together })
 }
 
 fn sorted(values: impl Iterator<Item = f64>) -> Vec<f64> {

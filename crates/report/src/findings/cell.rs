@@ -2,7 +2,7 @@
 
 use measure::finding::{self, Finding, Selection};
 use measure::record::{Point, Status};
-use measure::stats::shape::{At, Estimate};
+use measure::stats::shape::{self, At, Estimate};
 
 use crate::unit::{self, Scale};
 use crate::value;
@@ -126,13 +126,19 @@ fn fold(points: &[&Point], path: &str, finding: &Finding) -> Result<Measured, St
         .filter(|point| point.status == Status::Measured)
         .filter_map(|point| value::estimate(point, path).map(|(y, samples)| (*point, y, samples)))
         .collect();
-    let runs: Vec<Estimate> = measured.iter().map(|(_, y, _)| *y).collect();
-    let y = Estimate::of_runs(&runs).ok_or_else(|| without_number(points, path))?;
+    let y = if value::is_share(path) {
+        let runs: Vec<(f64, u64)> =
+            measured.iter().map(|(_, y, samples)| (y.value, samples.unwrap_or_default())).collect();
+        shape::share_of_runs(&runs)
+    } else {
+        Estimate::of_runs(&measured.iter().map(|(_, y, _)| *y).collect::<Vec<_>>())
+    };
+    let y = y.ok_or_else(|| without_number(points, path))?;
     let scale = Scale::of(finding.unit, path).map_err(|error| error.to_string())?;
     let samples = measured.iter().map(|(.., samples)| *samples).sum();
     let bounds = measured.iter().filter_map(|(point, ..)| value::bound_ns(point, path));
     let (bound_ns, id) = (bounds.reduce(f64::max), measured[0].0.id);
-    Ok(Measured { y, samples, runs: runs.len(), id, doubts: doubts(points), scale, bound_ns })
+    Ok(Measured { y, samples, runs: measured.len(), id, doubts: doubts(points), scale, bound_ns })
 }
 
 fn without_number(points: &[&Point], path: &str) -> String {

@@ -107,6 +107,19 @@ fn shares_have_wilsons_interval() {
     assert_eq!(share(0.5, 0), estimate(0.0, 0.5, 1.0));
 }
 
+#[test]
+fn shares_of_runs_are_those_of_all_messages() {
+    assert_eq!(share_of_runs(&[(0.25, 8)]), Some(share(0.25, 8)));
+    // Equal runs say no more than their messages do, and unequal ones count by their messages.
+    assert_eq!(share_of_runs(&[(0.5, 100), (0.5, 100)]), Some(share(0.5, 200)));
+    assert_eq!(share_of_runs(&[(0.0, 300), (0.4, 100)]).unwrap().value, 0.1);
+    // Runs of many messages that differ: t of 2 degrees of freedom is 4.3027, the standard error 0.1 / sqrt(3).
+    let apart = share_of_runs(&[(0.4, 1 << 40), (0.5, 1 << 40), (0.6, 1 << 40)]).unwrap();
+    assert!((apart.high - 0.5 - 4.302_653 * 0.1 / 3f64.sqrt()).abs() < 1e-6, "{apart:?}");
+    assert!((apart.low + apart.high - 1.0).abs() < 1e-9 && apart.low > 0.0, "{apart:?}");
+    assert_eq!(share_of_runs(&[]), None);
+}
+
 /// Estimates around values that are well above zero.
 fn estimates(count: std::ops::Range<usize>) -> impl Strategy<Value = Vec<Estimate>> {
     let one = (10.0..1000.0f64, 0.0..9.0f64, 0.0..9.0f64)
