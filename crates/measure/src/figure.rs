@@ -31,7 +31,7 @@ pub struct Figure {
     /// Unit to print `y` in; by default the unit that the field's name ends in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unit: Option<Unit>,
-    /// The axes whose values tell the series (or the columns of a table) apart.
+    /// The axes whose values tell the series (or the columns of a table) apart; also `experiment` and `latency`, the kind of it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub series: Vec<String>,
     /// The axis of `series` whose values have marker shapes of their own in a figure of lines, e.g. `operation`: sends point

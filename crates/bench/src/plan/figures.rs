@@ -37,14 +37,18 @@ impl Shown<'_> {
             });
         }
         let axes = [&["endpoint"], Axis::NAMES.as_slice()].concat();
-        let mut used = figure.x.iter().chain(&figure.series).chain(figure.only.keys());
-        if let Some(name) = used.find(|name| !axes.contains(&name.as_str())) {
-            return Err(Error::FigureAxis {
-                place: self.place.to_owned(),
-                title: figure.title.clone(),
-                name: name.clone(),
-                hint: hint_or_all(name, &axes),
-            });
+        // The experiment and the kind of latency tell series apart as an axis does.
+        let apart = [axes.as_slice(), &["experiment", "latency"]].concat();
+        let used = figure.x.iter().chain(figure.only.keys()).map(|name| (name, &axes));
+        for (name, known) in used.chain(figure.series.iter().map(|name| (name, &apart))) {
+            if !known.contains(&name.as_str()) {
+                return Err(Error::FigureAxis {
+                    place: self.place.to_owned(),
+                    title: figure.title.clone(),
+                    name: name.clone(),
+                    hint: hint_or_all(name, known),
+                });
+            }
         }
         self.check_keys()?;
         if matches!(figure.kind, FigureKind::Histogram | FigureKind::LinkRates) {

@@ -324,6 +324,9 @@ fn figures_show_what_is_measured() {
         error.strip_prefix("plans/x.toml:7: the figure \"T\" cannot be read: ").expect(&error).to_owned()
     };
     assert_eq!(other("histogram", "y = \"latency.p50_ns\""), "its kind has no \"y\": leave it out");
+    let series =
+        "x = \"size_bytes\"\ny = \"latency.p50_ns\"\nseries = [\"experiment\", \"latency\"]\nunit = \"Gb/s\"";
+    assert_eq!(other("table", series), "latency.p50_ns is not measured in Gb/s", "the series are right");
     assert_eq!(other("histogram", "limits_ns = [9, 9]"), "limits_ns from 9 to 9 hold no time");
     let lines = "x = \"size_bytes\"\ny = \"latency.p50_ns\"\nmarker = \"operation\"";
     assert_eq!(other("lines", lines), "its marker \"operation\" is not in series: add it there");

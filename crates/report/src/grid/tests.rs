@@ -84,6 +84,16 @@ fn points_that_differ_in_an_unnamed_axis_are_never_folded() {
 }
 
 #[test]
+fn series_are_told_apart_by_experiment_and_by_kind_of_latency() {
+    let points = [point("RC", 4, 0, 10.0), Point { experiment: "f".to_owned(), ..point("RC", 4, 0, 20.0) }];
+    let both = Figure {
+        experiments: vec!["e".to_owned(), "f".to_owned()],
+        ..figure(&["service", "experiment", "latency"])
+    };
+    assert_eq!(labels(&Grid::new(&both, &points).unwrap()), ["RC e", "RC f"], "a throughput has no kind");
+}
+
+#[test]
 fn an_axis_that_follows_x_does_not_split_a_series() {
     let mut points = vec![point("RC", 4, 0, 10.0), point("RC", 4096, 0, 20.0)];
     points[0].axes.insert("inline".to_owned(), json!(true));
