@@ -64,14 +64,15 @@ const TERMS: [(&str, &str); 18] = [
     ),
     (
         "shown, not shown",
-        "A finding is shown if its figure and all of the figure's 95 % interval lie in the stated range; \"within its error\" \
-         means that the figure does but not all of the interval. The interval of one run's median is that of the median, of a \
-         share Wilson's; other numbers have none within a run. Fewer than 6 repetitions: from the least to the largest end of \
-         theirs; from 6 on: the median of the repetitions' numbers from order statistics. Shares are those of all messages \
-         together, their interval at least the one that the spread of the repetitions gives (Student's t). Figures made of \
-         several numbers reach over all that these may be. Flat: the largest over x relative to the least. Step: the largest ratio of \
-         neighbours over x. Crossover: the first x at which one series exceeds the other by more than their errors. Falls: the \
-         median over the x from a border on relative to that before it. Spread: p90 - p10.",
+        "A finding is shown if its figure and all of the figure's 95 % interval lie in the stated range; \"within its \
+         error\" means that the figure does but not all of the interval. The interval of one run's median is that of the \
+         median, of a share Wilson's; other numbers have none within a run. Fewer than 6 repetitions: from the least to \
+         the largest end of theirs; from 6 on: the median of the repetitions' numbers from order statistics. Shares are \
+         those of all messages together, their interval at least the one that the spread of the repetitions gives \
+         (Student's t). Figures made of several numbers reach over all that these may be. Flat: the largest over x \
+         relative to the least. Step: the largest ratio of neighbours over x. Crossover: the first x at which one series \
+         exceeds the other by more than their errors. Falls: the median over the x from a border on relative to that \
+         before it. Spread: p90 - p10.",
     ),
     ("us, ns", "10^-6 s, 10^-9 s. Records hold whole nanoseconds."),
     (
