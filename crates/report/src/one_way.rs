@@ -75,7 +75,9 @@ fn explained(one_way: &OneWay) -> Vec<String> {
         let above = threshold.parse::<u64>().map_or_else(|_| threshold.clone(), |ns| unit::time(ns as f64));
         format!("above {above}: {} while an end did not run for half of the time", unit::grouped(*count))
     };
-    one_way.above_explained.iter().map(said).collect()
+    // An end that sleeps watches nothing, so that none says nothing.
+    let is_watched = !one_way.gaps.is_empty();
+    one_way.above_explained.iter().filter(|(_, count)| is_watched || **count > 0).map(said).collect()
 }
 
 /// The gaps that an end saw in its own time.

@@ -4,6 +4,7 @@ use measure::finding::{self, Finding, Selection};
 use measure::record::{Point, Status};
 use measure::stats::shape::{self, At, Estimate};
 
+use super::Doubts;
 use crate::unit::{self, Scale};
 use crate::value;
 
@@ -15,7 +16,7 @@ pub(super) struct Measured {
     pub(super) samples: Option<u64>,
     pub(super) runs: usize,
     pub(super) id: u64,
-    pub(super) doubts: Vec<String>,
+    pub(super) doubts: Doubts,
     scale: Scale,
     /// What it may be off by where stamps of two clocks are compared, in ns.
     bound_ns: Option<f64>,
@@ -150,23 +151,19 @@ fn without_number(points: &[&Point], path: &str) -> String {
     points.iter().find_map(outcome).unwrap_or_else(|| format!("the record has no {path} of this point"))
 }
 
-/// What speaks against some of the repetitions, with the first reason of each.
-fn doubts(points: &[&Point]) -> Vec<String> {
-    let said = |what: &str, reasons: Vec<&String>| {
-        let first = reasons.first()?;
-        let of = if points.len() > 1 {
-            format!("{} of {} runs {what}", reasons.len(), points.len())
-        } else {
-            what.to_owned()
-        };
-        Some(format!("{of}: {first}"))
-    };
-    let unstable = points.iter().filter_map(|point| point.unstable.as_ref()).collect();
+/// What speaks against some of the repetitions.
+fn doubts(points: &[&Point]) -> Doubts {
     let failed = points.iter().filter_map(|point| match &point.status {
         Status::Failed { error } => Some(error),
         _ => None,
     });
-    said("unstable", unstable).into_iter().chain(said("failed", failed.collect())).collect()
+    let unstable = points.iter().filter_map(|point| point.unstable.as_ref());
+    Doubts {
+        runs: points.len(),
+        unstable: unstable.clone().count(),
+        failed: failed.clone().count(),
+        first: unstable.chain(failed).next().cloned(),
+    }
 }
 
 /// A raw number in print: whole nanoseconds, else three significant digits or more.

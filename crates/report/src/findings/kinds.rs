@@ -4,8 +4,8 @@ use measure::finding::{Finding, FindingKind, RangeUnit};
 use measure::record::Point;
 use measure::stats::shape::{self, Crossover, Estimate};
 
-use super::Verdict;
 use super::cell::{self, Measured, Series, digits};
+use super::{Doubts, Verdict};
 use crate::unit;
 
 /// What was made of the points of a case.
@@ -17,7 +17,7 @@ pub(super) struct Made {
     pub(super) text: String,
     /// The verdict where the range does not decide it.
     pub(super) outright: Option<Verdict>,
-    pub(super) doubts: Vec<String>,
+    pub(super) doubts: Doubts,
     pub(super) ids: Vec<u64>,
 }
 
@@ -51,7 +51,7 @@ fn change(finding: &Finding, points: &[&Point]) -> Result<Made, String> {
         text: format!("{}: {beside}", said(finding, figure)),
         outright: None,
         ids: vec![of.id, against.id],
-        doubts: [of.doubts, against.doubts].concat(),
+        doubts: of.doubts.and(against.doubts),
     })
 }
 
@@ -62,7 +62,7 @@ fn undefined(of: Measured, against: Measured) -> Made {
         text: format!("{} against {}", of.text(), against.text()),
         outright: Some(Verdict::NotShown("both are zero")),
         ids: vec![of.id, against.id],
-        doubts: [of.doubts, against.doubts].concat(),
+        doubts: of.doubts.and(against.doubts),
     }
 }
 
@@ -167,7 +167,7 @@ fn order(finding: &Finding, points: &[&Point]) -> Result<Made, String> {
             text: numbers.join(", then "),
             outright: None,
             ids: row.iter().map(|measured| measured.id).collect(),
-            doubts: row.into_iter().flat_map(|measured| measured.doubts).collect(),
+            doubts: row.into_iter().map(|measured| measured.doubts).fold(Doubts::default(), Doubts::and),
         });
     }
     let all: Vec<Series> =
@@ -225,7 +225,7 @@ fn over(series: &[&Series], figure: Estimate, text: String, outright: Option<Ver
         text: format!("{text}{}", gaps.concat()),
         outright,
         ids: cells().map(|measured| measured.id).take(1).collect(),
-        doubts: cells().flat_map(|measured| measured.doubts.clone()).collect(),
+        doubts: cells().map(|measured| measured.doubts.clone()).fold(Doubts::default(), Doubts::and),
     }
 }
 

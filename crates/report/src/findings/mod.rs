@@ -33,9 +33,40 @@ pub(crate) struct Case {
     pub(crate) figures: String,
     pub(crate) verdict: Verdict,
     /// Why not to trust them.
-    pub(crate) doubts: Vec<String>,
+    pub(crate) doubts: Doubts,
     /// A point of each figure.
     pub(crate) ids: Vec<u64>,
+}
+
+/// What speaks against the runs of a figure.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Doubts {
+    runs: usize,
+    unstable: usize,
+    failed: usize,
+    /// The first reason; the others stand with their points.
+    pub(crate) first: Option<String>,
+}
+
+impl Doubts {
+    /// Those of two figures together.
+    fn and(self, other: Self) -> Self {
+        Self {
+            runs: self.runs + other.runs,
+            unstable: self.unstable + other.unstable,
+            failed: self.failed + other.failed,
+            first: self.first.or(other.first),
+        }
+    }
+
+    /// How many runs, in print: `2 of 6 runs unstable`; nothing without doubt.
+    pub(crate) fn text(&self) -> Option<String> {
+        let said =
+            |count: usize, what: &str| (count > 0).then(|| format!("{count} of {} runs {what}", self.runs));
+        let all: Vec<String> =
+            [said(self.unstable, "unstable"), said(self.failed, "failed")].into_iter().flatten().collect();
+        (!all.is_empty()).then(|| all.join(", "))
+    }
 }
 
 /// What is to be said to a claim.
@@ -105,14 +136,12 @@ fn case(finding: &Finding, key: &[Value], points: &[&Point]) -> Case {
             label,
             figures: String::new(),
             verdict: Verdict::NotMeasured(reason),
-            doubts: Vec::new(),
+            doubts: Doubts::default(),
             ids: Vec::new(),
         },
         Ok(made) => {
             let verdict = made.outright.clone().unwrap_or_else(|| verdict(finding, made.figure));
-            let mut doubts = made.doubts;
-            doubts.dedup();
-            Case { label, figures: made.text, verdict, doubts, ids: made.ids }
+            Case { label, figures: made.text, verdict, doubts: made.doubts, ids: made.ids }
         }
     }
 }

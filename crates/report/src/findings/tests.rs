@@ -108,7 +108,8 @@ fn repetitions_are_one_number_with_their_spread_and_doubts() {
         case.figures,
         "-65.3 % [-66.8, -63.8]: 1250 ns (n 3,003 in 3 runs) against 3600 ns (n 3,003 in 3 runs)"
     );
-    assert_eq!(case.doubts, ["1 of 3 runs unstable: it moved"]);
+    assert_eq!(case.doubts.text().as_deref(), Some("1 of 6 runs unstable"));
+    assert_eq!(case.doubts.first.as_deref(), Some("it moved"));
 }
 
 #[test]
@@ -280,4 +281,5 @@ fn a_gap_in_a_series_is_said() {
     let case = only(&finding(&json!({"kind": "flat", "x": "size_bytes", "holds": "< 5 %"})), &points);
     assert_eq!(case.verdict, Verdict::Shown);
     assert!(case.figures.ends_with("; not measured at 1 of 3 x: it failed: gone"), "{}", case.figures);
+    assert_eq!(case.doubts.text(), None, "what failed is not part of the figure");
 }

@@ -62,10 +62,10 @@ fn cells(case: &Case) -> String {
         Some(id) => format!("<a href=\"#histogram={id}\">{}</a>", escape(&case.figures)),
         None => escape(&case.figures),
     };
-    let doubts: String = case
-        .doubts
-        .iter()
-        .map(|doubt| format!("<small class=\"doubt\">Do not trust it: {}</small>", escape(doubt)))
-        .collect();
+    let first = case.doubts.first.as_deref().map(|reason| format!(", the first: {}", escape(reason)));
+    let doubts = case.doubts.text().map(|doubt| {
+        format!("<small class=\"doubt\">Do not trust it: {doubt}{}</small>", first.unwrap_or_default())
+    });
+    let doubts = doubts.unwrap_or_default();
     format!("<td class=\"{class}\">{label}<strong>{verdict}</strong>{why}</td><td>{figures}{doubts}</td>")
 }

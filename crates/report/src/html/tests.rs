@@ -119,7 +119,9 @@ fn findings_stand_before_the_figures_with_their_verdicts() {
             json!({"kind": "value", "claim": "Slow", "experiments": ["e"], "where": {"signal_rate": "FDR"}, "holds": "> 5 us"}),
         ),
     ];
-    let page = rendered(&Run { figures: vec![figure()], findings, ..run() }, &points());
+    let mut points = points();
+    points[1].unstable = Some("it <moved>".to_owned());
+    let page = rendered(&Run { figures: vec![figure()], findings, ..run() }, &points);
     let table = page.split("<table class=\"findings\">").nth(1).unwrap().split("</table>").next().unwrap();
     assert!(page.find("id=\"findings\"") < page.find("id=\"figure-1\""));
     assert!(page.contains("<li><a href=\"#findings\">Findings of the paper</a></li>"));
@@ -130,11 +132,12 @@ fn findings_stand_before_the_figures_with_their_verdicts() {
     );
     assert!(table.contains("0.82 us<small>A paper</small></td>"), "{table}");
     let shown = "<td class=\"shown\"><b class=\"case\">FDR</b> <strong>shown</strong></td>\
-                 <td><a href=\"#histogram=0\">830 ns (n 6 in 2 runs) [820, 840 ns]</a></td>";
+                 <td><a href=\"#histogram=0\">830 ns (n 6 in 2 runs) [820, 840 ns]</a>\
+                 <small class=\"doubt\">Do not trust it: 1 of 2 runs unstable, the first: it &lt;moved&gt;</small></td>";
     assert!(table.contains(shown), "{table}");
     let refused = "<strong>not measured</strong><small>cannot set &lt;SDR&gt;</small></td><td></td>";
     assert!(table.contains(refused), "{table}");
-    assert!(!rendered(&run(), &points()).contains("Findings of the paper</h2>"));
+    assert!(!rendered(&run(), &points).contains("Findings of the paper</h2>"));
 }
 
 #[test]

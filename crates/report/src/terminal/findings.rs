@@ -35,7 +35,7 @@ fn line(case: &Case, width: usize) -> String {
     let label = plain(&case.label);
     let label = if width == 0 { String::new() } else { format!("{label:width$}  ") };
     let figures = if case.figures.is_empty() { String::new() } else { format!("; {}", case.figures) };
-    let doubts: String = case.doubts.iter().map(|doubt| format!("; ! {doubt}")).collect();
+    let doubts = case.doubts.text().map(|doubt| format!("; ! {doubt}")).unwrap_or_default();
     wrapped(&plain_but_spaced(&label, &format!("{}{figures}{doubts}", case.verdict.text())), 4)
 }
 
