@@ -74,7 +74,7 @@ pub fn merge(spec: &PointSpec, sender: &Stamped, receiver: &Stamped) -> Result<M
         largest,
         above_explained: above_explained.collect(),
     };
-    let unstable = unstable(&kinds[0].1);
+    let unstable = step::step(&levels(spec, &hot)).map(|step| step.to_string());
     let (kinds, samples) = keep(spec, kinds);
     if kinds.first().is_none_or(|timed| timed.latency.kind != LatencyKind::OneWay) {
         return Err(Error::TooFewMessages { messages: received });
@@ -98,8 +98,20 @@ fn keep(spec: &PointSpec, kinds: Vec<(LatencyKind, Vec<u64>)>) -> (Vec<Timed>, V
     (timed, kept)
 }
 
-fn unstable(samples_ns: &[u64]) -> Option<String> {
-    step::step(&Samples::from_ns(samples_ns.to_vec()).series()).map(|step| step.to_string())
+/// Levels in the order of time, in which a shift is the machine's. Inside a burst a queue fills and empties, which is what is
+/// measured: then each burst has one.
+fn levels(spec: &PointSpec, messages: &[(usize, u64)]) -> Vec<f64> {
+    let burst = spec.burst.map_or(usize::MAX, |burst| burst as usize);
+    if burst == 1 || spec.pause_ns > 0 {
+        return Samples::from_ns(messages.iter().map(|(_, ns)| *ns).collect()).series();
+    }
+    let bursts = messages.chunk_by(|(one, _), (next, _)| one / burst == next / burst);
+    let median = |burst: &[(usize, u64)]| {
+        let mut sorted: Vec<u64> = burst.iter().map(|(_, ns)| *ns).collect();
+        sorted.sort_unstable();
+        stats::quantile(&sorted, stats::Share::P50).map(|ns| ns as f64)
+    };
+    bursts.filter_map(median).collect()
 }
 
 fn seen(rank: u32, end: &Stamped) -> Option<Gaps> {

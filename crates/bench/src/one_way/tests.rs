@@ -68,6 +68,28 @@ fn stamps_of_both_ranks_become_latencies_of_each_kind() {
 }
 
 #[test]
+fn a_shift_inside_a_burst_is_what_is_measured_and_one_between_bursts_is_not() {
+    let shifts = |burst: Option<u32>, latency: fn(u64) -> u64| {
+        let submitted: Vec<u64> = (0..2000).map(|i| 1_000_000 + i * 10_000).collect();
+        let received: Vec<u64> =
+            (0..2000).map(|i| submitted[i as usize] + latency(i) + i * 7919 % 10).collect();
+        let (sender, receiver) = ([(Column::Submitted, &submitted[..])], [(Column::Received, &received[..])]);
+        merge(&spec(2000, 0, burst), &stamped("a", None, &sender), &stamped("a", None, &receiver))
+            .unwrap()
+            .unstable
+    };
+    // The second half of every hundred takes twice as long.
+    let inside: fn(u64) -> u64 = |i| if i % 100 < 50 { 400 } else { 800 };
+    assert_eq!(shifts(Some(100), inside), None);
+    let once: fn(u64) -> u64 = |i| if i < 1000 { 400 } else { 800 };
+    for burst in [Some(1), Some(100)] {
+        let shift = shifts(burst, once).unwrap_or_else(|| panic!("no shift with bursts of {burst:?}"));
+        assert!(shift.contains("at 50 % of the point"), "{shift}");
+    }
+    assert_eq!(shifts(None, once), None, "one burst has one level");
+}
+
+#[test]
 fn the_largest_is_explained_by_what_its_ends_saw() {
     // Four messages, one of which takes 20 us; rank 1 did not run for 18 us of that, nor for 12 us after all of them.
     let sender = [(Column::Submitted, &[10_000, 20_000, 80_000, 90_000][..]), (Column::Gaps, &[])];
