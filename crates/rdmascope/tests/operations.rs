@@ -89,9 +89,20 @@ fn several_queue_pairs_elements_and_lists_carry_every_message() {
 /// Completions are taken one at a time, so an end that sleeps has some left in its queue that announce nothing any more.
 #[test]
 fn an_end_that_sleeps_is_not_left_asleep_with_completions_in_its_queue() {
-    for flags in ["one-way send --poll event", "one-way send -c UC --poll event-repoll", "lat send -e"] {
+    let seldom = "one-way send --poll event --burst all --pause 20us -Q 64";
+    for flags in
+        ["one-way send --poll event", "one-way send -c UC --poll event-repoll", "lat send -e", seldom]
+    {
         assert_eq!(measure(&format!("{flags} -n 300"))[0].latency.as_ref().unwrap().count, 300, "{flags}");
     }
+}
+
+/// One receive at a time and a flood: most messages are lost, the last one too, and nothing ever wakes who sleeps for it.
+#[test]
+fn who_sleeps_for_messages_that_were_lost_wakes_long_before_the_limit() {
+    let point = &measure("one-way send -c UD --poll event -n 1000 --burst all --rx-fill 1")[0];
+    assert!(point.counters["messages_lost"] > 0, "{:?}", point.counters);
+    assert!(point.wall_ns < 30_000_000_000, "{} s", point.wall_ns / 1_000_000_000);
 }
 
 #[test]

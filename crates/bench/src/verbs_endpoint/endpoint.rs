@@ -19,7 +19,7 @@ use super::setup::Queues;
 use super::waiting::{RECEIVES, SENDS, Waiting};
 use crate::Error;
 use crate::endpoint::{Arrival, Endpoint, Mark, Posted};
-use crate::point::{Pattern, PointSpec};
+use crate::point::{Pattern, PointSpec, Service};
 
 /// Completions taken at once.
 const BATCH: usize = 16;
@@ -103,8 +103,8 @@ pub(crate) struct VerbsEndpoint {
     waiting: Waiting,
     /// Where messages are timed one way.
     numbering: Option<Numbering>,
-    /// Whether each message is timed.
-    is_timed: bool,
+    /// Whether its sleeps are left alone until the point's time is over: each message is timed, and none can be lost.
+    is_patient: bool,
 }
 
 impl VerbsEndpoint {
@@ -145,7 +145,11 @@ impl VerbsEndpoint {
             quiet_since: now,
             waiting: Waiting::new(spec),
             numbering,
-            is_timed: spec.pattern != Pattern::Stream,
+            is_patient: match spec.pattern {
+                Pattern::OneWay => spec.service == Service::Rc,
+                Pattern::PingPong => true,
+                Pattern::Stream => false,
+            },
         }
     }
 
@@ -166,8 +170,8 @@ impl VerbsEndpoint {
         if self.queues.channel.is_none() {
             return Ok(None);
         }
-        // Round trips are timed, and nothing may disturb them before the limit.
-        Alarm::set(if self.is_timed { timeout } else { PATIENCE }, PATIENCE).map(Some)
+        // What is timed is not disturbed before the limit; but who sleeps must notice that what it sleeps for was lost.
+        Alarm::set(if self.is_patient { timeout } else { PATIENCE }, PATIENCE).map(Some)
     }
 
     /// Takes completions of sends.
@@ -427,7 +431,8 @@ impl Endpoint for VerbsEndpoint {
     fn idle_until(&mut self, instant: Ticks) -> Result<(), Error> {
         /// A deadline is kept this closely.
         const NAP: Duration = Duration::from_millis(50);
-        if !self.waiting.sleeps_for(SENDS) || self.outstanding > 0 {
+        // Those that do not ask for a completion are no reason to sleep for one.
+        if !self.waiting.sleeps_for(SENDS) || self.lanes.iter().any(Lane::is_announced) {
             return self.idle();
         }
         let left = Duration::from_nanos(self.clock.ns(instant.since(self.clock.now()))).min(NAP);

@@ -50,6 +50,12 @@ impl Lane {
         self.posted - self.completed
     }
 
+    /// Whether a completion is yet to come although nothing more is posted.
+    #[inline]
+    pub(super) fn is_announced(&self) -> bool {
+        self.outstanding() > self.unsignaled
+    }
+
     /// Takes note that so many requests are complete; gives how many that are new.
     #[inline]
     pub(super) fn complete(&mut self, completed: u64) -> u64 {
