@@ -2,12 +2,13 @@
 
 use measure::clock::{Clock, Ticks};
 use measure::record::Cpu;
+use rustix::time::{ClockId, clock_gettime};
 
 /// Looks at the thread's account from when it is started until it is ended.
 pub(crate) struct CpuWatch {
     clock: Clock,
     began: Ticks,
-    before: libc::rusage,
+    before: Account,
 }
 
 impl CpuWatch {
@@ -19,34 +20,60 @@ impl CpuWatch {
     /// What the calling thread, the same one, has used since.
     pub(crate) fn end(self) -> Option<Cpu> {
         let wall_ns = self.clock.ns(self.clock.now().since(self.began));
-        let (before, after) = (self.before, account()?);
+        let after = account()?;
+        let used_ns = after.used_ns.saturating_sub(self.before.used_ns);
+        let (before, after) = (self.before.usage, after.usage);
         let ns = |from: libc::timeval, to: libc::timeval| {
             let us = |time: libc::timeval| time.tv_sec * 1_000_000 + time.tv_usec;
             u64::try_from((us(to) - us(from)) * 1000).unwrap_or(0)
         };
         let count = |from: libc::c_long, to: libc::c_long| u64::try_from(to - from).unwrap_or(0);
+        let system_ns = ns(before.ru_stime, after.ru_stime).min(used_ns);
         Some(Cpu {
             wall_ns,
-            user_ns: ns(before.ru_utime, after.ru_utime),
-            system_ns: ns(before.ru_stime, after.ru_stime),
+            user_ns: used_ns - system_ns,
+            system_ns,
             voluntary_switches: count(before.ru_nvcsw, after.ru_nvcsw),
             involuntary_switches: count(before.ru_nivcsw, after.ru_nivcsw),
         })
     }
 }
 
-/// The account of the calling thread (getrusage(2)).
-fn account() -> Option<libc::rusage> {
+/// What the kernel knows of a thread.
+struct Account {
+    usage: libc::rusage,
+    /// Time on a CPU, in ns: exact, where those of `usage` may be as old as the last tick.
+    used_ns: u64,
+}
+
+/// The account of the calling thread (getrusage(2), clock_gettime(2)).
+fn account() -> Option<Account> {
     // SAFETY: all zeroes is a valid rusage.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
     // SAFETY: the structure is writable.
     let result = unsafe { libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage) };
-    (result == 0).then_some(usage)
+    let used = clock_gettime(ClockId::ThreadCPUTime);
+    let used_ns = u64::try_from(used.tv_sec * 1_000_000_000 + used.tv_nsec).unwrap_or(0);
+    (result == 0).then_some(Account { usage, used_ns })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Shorter than a tick of the kernel, which is 1 to 10 ms.
+    #[test]
+    fn what_is_over_between_two_ticks_is_counted_too() {
+        let clock = Clock::monotonic();
+        for _ in 0..20 {
+            let watch = CpuWatch::start(clock).unwrap();
+            let until = clock.now().0 + 100_000;
+            while clock.now().0 < until {}
+            let cpu = watch.end().unwrap();
+            let used_ns = cpu.user_ns + cpu.system_ns;
+            assert!(used_ns > 10_000 && used_ns < cpu.wall_ns + 100_000, "{cpu:?}");
+        }
+    }
 
     #[test]
     fn a_busy_thread_uses_its_cpu_and_a_sleeping_one_does_not() {

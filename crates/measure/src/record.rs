@@ -244,7 +244,7 @@ pub struct End {
 pub struct Cpu {
     /// Wall time, in ns.
     pub wall_ns: u64,
-    /// CPU time in user space, in ns; counted by the kernel in ticks or exactly, as it was built.
+    /// CPU time in user space, in ns. That in the kernel may be counted in ticks, as it was built; the sum of both is exact.
     pub user_ns: u64,
     /// CPU time in the kernel, in ns.
     pub system_ns: u64,
