@@ -3,12 +3,14 @@
 //!
 //! * [`terminal`]: tables printed as points end, in perftest's layout;
 //! * [`html`]: the report, a single file;
+//! * [`advice`]: which way to send is best for a goal, and what each step away from it costs;
 //! * [`link`]: signal and data rates of InfiniBand links;
 //! * `grid`: the cells of a figure, its repetitions and its published numbers (used by tables and charts alike);
 //! * `findings`: whether the run shows what a paper found;
 //! * `one_way`: what is known of messages that were timed one way, in words;
 //! * `bins`: histograms of at most 200 bins from raw samples or recorded buckets.
 
+pub mod advice;
 mod bins;
 mod conditions;
 mod error;

@@ -38,6 +38,7 @@ pub(crate) fn number(point: &Point, path: &str) -> Option<f64> {
         "calibration" => serde_json::to_value(point.calibration.as_ref()?),
         "completed_first_share" => return point.one_way.as_ref()?.completed_first_share,
         "cpu" => return cpu_number(point, rest),
+        "cpu_ns_per_message" => return crate::advice::cpu_ns_per_message(point),
         "ends" => return end_number(point, rest),
         "wall_ns" => return Some(point.wall_ns as f64),
         _ => return None,

@@ -11,7 +11,7 @@ pub(super) fn check(name: &str) -> Result<(), String> {
     let (group, rest) = name.split_once('.').unwrap_or((name, ""));
     let fits = match group {
         "calibration" | "counters" => !rest.is_empty(),
-        "completed_first_share" | "wall_ns" => rest.is_empty(),
+        "completed_first_share" | "cpu_ns_per_message" | "wall_ns" => rest.is_empty(),
         "throughput" | "throughput_total" => names_of::<Throughput>().contains(&rest) && rest != "direction",
         // `cpu.1.user_ns`
         "cpu" => rest
@@ -69,7 +69,7 @@ fn known(group: &str) -> Vec<String> {
         "ends" => latency("ends.0.latency"),
         group if latencies().contains(&group) => latency(group),
         _ => {
-            let other = ["completed_first_share", "wall_ns"].map(str::to_owned);
+            let other = ["completed_first_share", "cpu_ns_per_message", "wall_ns"].map(str::to_owned);
             let first = latencies().into_iter().map(|group| format!("{group}.p50_ns"));
             first.chain(throughput("throughput")).chain(paths("cpu.0", &["user_ns"])).chain(other).collect()
         }
@@ -94,6 +94,7 @@ mod tests {
             "first.p50_ns",
             "with_first.max_ns",
             "completed_first_share",
+            "cpu_ns_per_message",
             "cpu.1.voluntary_switches",
             "ends.0.latency.p10_ns",
             "throughput_total.messages_per_s",

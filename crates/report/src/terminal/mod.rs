@@ -161,7 +161,7 @@ impl Key {
 }
 
 /// A text of the record without characters that a terminal would act on.
-fn plain(text: &str) -> String {
+pub(crate) fn plain(text: &str) -> String {
     let visible: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     visible.split_whitespace().collect::<Vec<_>>().join(" ")
 }

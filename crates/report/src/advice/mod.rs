@@ -1,0 +1,359 @@
+//! What a record says about how to send: ways that were measured in rounds, which of them is best for a goal, what is equal to
+//! it within the error, and what each step away from it costs. Decided from the points alone.
+//!
+//! *The error.* Rounds measure every way once, one after the other, so that what drifts hits all alike. Two ways differ where
+//! the values of the rounds that both were measured in say so by the exact rank-sum test of Mann and Whitney (The Annals of
+//! Mathematical Statistics 18, 1947), one-sided at 5 %, and by at least [`WORTH`]. With three rounds each that is where every
+//! round of the one is below every round of the other; with fewer no two ways can be told apart.
+//!
+//! *The choice.* Of all ways that none is better than by more than the error, the simplest ([`Way::complexity`]).
+
+mod compare;
+#[cfg(test)]
+mod tests;
+mod text;
+
+use std::collections::BTreeMap;
+
+use measure::record::{Axes, Point, Status};
+use serde_json::Value;
+
+use crate::grid::median;
+
+pub use compare::{Comparison, Verdict, compare};
+pub use text::text;
+
+/// Services, the simplest first.
+pub const SERVICES: [&str; 3] = ["RC", "UC", "UD"];
+/// Operations, the simplest first.
+pub const OPERATIONS: [&str; 2] = ["send_imm", "write_imm"];
+/// Ways to wait for completions, the simplest first: who sleeps leaves its CPU to others.
+pub const POLLS: [&str; 4] = ["event", "event_repoll", "hybrid", "busy"];
+/// Less than this share of the smaller value is no difference: it is what one start of a program differs from the next.
+pub const WORTH: f64 = 0.01;
+/// Fewest rounds that tell two ways apart: three below three others is an accident in one of twenty cases.
+pub const ROUNDS_MIN: usize = 3;
+/// Messages of a round from which on ten are above its p99.9.
+pub const TAIL_MESSAGES: u64 = 10_000;
+
+/// What is to be least.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Goal {
+    /// The median of the one-way latency.
+    Median,
+    /// Its 99.9 % quantile.
+    P999,
+    /// The time of CPUs that a message takes at both ends, in user space and in the kernel.
+    Cpu,
+}
+
+impl Goal {
+    /// Its value for a point, in ns.
+    pub fn value(self, point: &Point) -> Option<f64> {
+        match self {
+            Self::Median => Some(point.latency.as_ref()?.p50_ns as f64),
+            Self::P999 => Some(point.latency.as_ref()?.p999_ns as f64),
+            Self::Cpu => cpu_ns_per_message(point),
+        }
+    }
+
+    /// The path of the value into a point, for figures.
+    pub fn path(self) -> &'static str {
+        match self {
+            Self::Median => "latency.p50_ns",
+            Self::P999 => "latency.p999_ns",
+            Self::Cpu => "cpu_ns_per_message",
+        }
+    }
+
+    /// What it is, in words.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Median => "one-way median",
+            Self::P999 => "one-way p99.9",
+            Self::Cpu => "CPU time of both ends per message",
+        }
+    }
+}
+
+/// The time of CPUs that a message of a point that was timed one way took at both ends, in ns: those of the warm-up and lost
+/// ones are messages, too. `None` where an end did not count it.
+pub fn cpu_ns_per_message(point: &Point) -> Option<f64> {
+    let ends = point.ends.iter().map(|end| end.cpu.map(|cpu| cpu.user_ns + cpu.system_ns));
+    let spent_ns = ends.collect::<Option<Vec<u64>>>().filter(|ends| ends.len() == 2)?;
+    let messages = messages(point)?;
+    Some(spent_ns.iter().sum::<u64>() as f64 / messages as f64)
+}
+
+/// Messages that were posted, those of the warm-up too.
+fn messages(point: &Point) -> Option<u64> {
+    let first = point.one_way.as_ref().and_then(|one_way| one_way.first.as_ref());
+    let arrived = point.latency.as_ref()?.count + first.map_or(0, |first| first.count);
+    Some(arrived + lost(point)).filter(|messages| *messages > 0)
+}
+
+fn lost(point: &Point) -> u64 {
+    point.counters.get("messages_lost").copied().unwrap_or(0)
+}
+
+/// A way to send: the settings that a developer decides.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Way {
+    /// Transport service, of [`SERVICES`].
+    pub service: String,
+    /// Operation, of [`OPERATIONS`].
+    pub operation: String,
+    /// Whether the payload is copied into the work request.
+    pub inline: bool,
+    /// Every how many sends one asks for a completion.
+    pub signal_interval: u64,
+    /// How completions are waited for, of [`POLLS`].
+    pub poll: String,
+    /// Buffers at each end that messages take in turn.
+    pub buffers: u64,
+}
+
+impl Way {
+    /// The way of a point; `None` where an axis is missing.
+    pub fn of(axes: &Axes) -> Option<Self> {
+        let text = |name: &str| axes.get(name).and_then(Value::as_str).map(str::to_owned);
+        let number = |name: &str| axes.get(name).and_then(Value::as_u64);
+        Some(Self {
+            service: text("service")?,
+            operation: text("operation")?,
+            inline: axes.get("inline")?.as_bool()?,
+            signal_interval: number("signal_interval")?,
+            poll: text("poll")?,
+            buffers: number("buffers")?,
+        })
+    }
+
+    /// Sorts ways from simple to elaborate: reliable before unreliable, send before write, not inline before inline, every
+    /// send signalled before few, sleeping before polling, few buffers before many; the first that differs decides.
+    pub fn complexity(&self) -> [u64; 6] {
+        let rank = |known: &[&str], name: &str| {
+            known.iter().position(|known| *known == name).unwrap_or(known.len()) as u64
+        };
+        [
+            rank(&SERVICES, &self.service),
+            rank(&OPERATIONS, &self.operation),
+            u64::from(self.inline),
+            self.signal_interval,
+            rank(&POLLS, &self.poll),
+            self.buffers,
+        ]
+    }
+}
+
+impl std::fmt::Display for Way {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { service, operation, inline, signal_interval, poll, buffers } = self;
+        let inline = if *inline { ", inline" } else { "" };
+        let signalled = if *signal_interval > 1 {
+            format!(", every {signal_interval}th signalled")
+        } else {
+            String::new()
+        };
+        write!(f, "{service} {operation}, {poll}{inline}{signalled}, {buffers} buffers")
+    }
+}
+
+/// A way with everything that was measured of it.
+#[derive(Clone, Debug)]
+pub struct Candidate {
+    /// The way.
+    pub way: Way,
+    /// The goal's value of each round, in ns, by experiment and repetition.
+    pub rounds: BTreeMap<(String, u32), f64>,
+    /// Messages that count, in the round that has the fewest.
+    pub messages: u64,
+    /// Messages that were posted in all rounds.
+    pub posted: u64,
+    /// Those of them that were lost.
+    pub lost: u64,
+    /// Rounds whose numbers should not be trusted.
+    pub unstable: usize,
+    /// Why a round has no value, if one has none.
+    pub not_measured: Option<String>,
+    /// Messages per second that the sender posted, in the median round; `None` where its time is not known.
+    pub rate: Option<f64>,
+}
+
+impl Candidate {
+    /// The median of its rounds in an experiment, in ns; of all rounds without one.
+    pub fn median(&self, experiment: Option<&str>) -> Option<f64> {
+        let is_in = |key: &(String, u32)| experiment.is_none_or(|experiment| key.0 == experiment);
+        median(self.rounds.iter().filter(|(key, _)| is_in(key)).map(|(_, value)| *value).collect())
+    }
+
+    /// Whether it can be recommended.
+    fn is_eligible(&self, allow_loss: bool) -> bool {
+        self.why_not_compared().is_none() && (self.lost == 0 || allow_loss)
+    }
+
+    /// Why it cannot be compared, if so.
+    fn why_not_compared(&self) -> Option<String> {
+        let few = || format!("only {} rounds have a value", self.rounds.len());
+        match &self.not_measured {
+            Some(reason) => Some(reason.clone()),
+            None => (self.rounds.len() < ROUNDS_MIN).then(few),
+        }
+    }
+}
+
+/// The ways of the points of some experiments, in the order in which they came.
+pub fn candidates(points: &[Point], goal: Goal, is_shown: impl Fn(&str) -> bool) -> Vec<Candidate> {
+    let mut found: Vec<(Candidate, Vec<f64>)> = Vec::new();
+    for point in points.iter().filter(|point| is_shown(&point.experiment)) {
+        let Some(way) = Way::of(&point.axes) else { continue };
+        let at = found.iter().position(|(known, _)| known.way == way).unwrap_or_else(|| {
+            found.push((Candidate::new(way), Vec::new()));
+            found.len() - 1
+        });
+        let (candidate, rates) = &mut found[at];
+        candidate.take(point, goal);
+        rates.extend(rate(point));
+    }
+    let finished = |(candidate, rates): (Candidate, Vec<f64>)| Candidate { rate: median(rates), ..candidate };
+    found.into_iter().map(finished).collect()
+}
+
+impl Candidate {
+    fn new(way: Way) -> Self {
+        let rounds = BTreeMap::new();
+        let (messages, posted, lost, unstable) = (u64::MAX, 0, 0, 0);
+        Self { way, rounds, messages, posted, lost, unstable, not_measured: None, rate: None }
+    }
+
+    fn take(&mut self, point: &Point, goal: Goal) {
+        let value = goal.value(point).filter(|_| point.status == Status::Measured);
+        let Some(value) = value else {
+            self.not_measured.get_or_insert_with(|| match &point.status {
+                Status::Failed { error } => format!("failed: {error}"),
+                Status::NotMeasured { reason } => reason.clone(),
+                Status::Measured => format!("the record has no {} of it", goal.name()),
+            });
+            return;
+        };
+        self.rounds.insert((point.experiment.clone(), point.repetition), value);
+        self.messages = self.messages.min(point.latency.as_ref().map_or(0, |latency| latency.count));
+        self.posted += messages(point).unwrap_or(0);
+        self.lost += lost(point);
+        self.unstable += usize::from(point.unstable.is_some());
+    }
+}
+
+/// Messages per second that the sender posted.
+fn rate(point: &Point) -> Option<f64> {
+    let wall_ns = point.ends.first()?.cpu?.wall_ns;
+    (wall_ns > 0).then(|| messages(point).map(|messages| messages as f64 * 1e9 / wall_ns as f64)).flatten()
+}
+
+/// The way to take of those that an experiment compared.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Choice {
+    /// The simplest of those that are equal to the best within the error.
+    pub way: Way,
+    /// All of those, the best first.
+    pub equal: Vec<Way>,
+}
+
+/// Chooses of the ways that were measured in an experiment; `None` where none can be recommended.
+pub fn choose(candidates: &[Candidate], experiment: &str, allow_loss: bool) -> Option<Choice> {
+    let value = |candidate: &Candidate| candidate.median(Some(experiment)).unwrap_or(f64::INFINITY);
+    let is_in = |candidate: &&Candidate| candidate.median(Some(experiment)).is_some();
+    let mut eligible: Vec<&Candidate> =
+        candidates.iter().filter(|candidate| candidate.is_eligible(allow_loss)).filter(is_in).collect();
+    eligible.sort_by(|a, b| value(a).total_cmp(&value(b)));
+    let best = &eligible.first()?.way;
+    // None is better, not even in the rounds of other experiments; the best of this one only where each has its better.
+    let is_worse = |a: &Candidate, b: &Candidate| {
+        a.way != b.way && compare(a, b).is_some_and(|it| it.verdict == Verdict::Worse)
+    };
+    let is_equal = |a: &&&Candidate| !eligible.iter().any(|b| is_worse(a, b));
+    let mut equal: Vec<Way> =
+        eligible.iter().filter(is_equal).map(|candidate| candidate.way.clone()).collect();
+    if equal.is_empty() {
+        equal.push(best.clone());
+    }
+    let way = equal.iter().min_by_key(|way| way.complexity())?.clone();
+    Some(Choice { way, equal })
+}
+
+/// One setting changed alone.
+#[derive(Clone, Debug)]
+pub struct Step {
+    /// Name of the setting.
+    pub setting: &'static str,
+    /// Its other value, in words.
+    pub instead: String,
+    /// The way that it leads to, or why there is none.
+    pub to: Result<Way, String>,
+}
+
+/// What is recommended and why.
+#[derive(Clone, Debug)]
+pub struct Advice {
+    /// What was to be least.
+    pub goal: Goal,
+    /// What is recommended.
+    pub recommended: Candidate,
+    /// Ways of the last comparison that are equal to the best within the error and are not recommended.
+    pub equal: Vec<Way>,
+    /// What each step away from it costs.
+    pub steps: Vec<(Step, Outcome)>,
+}
+
+/// What is known of a step.
+#[derive(Clone, Debug)]
+pub enum Outcome {
+    /// Beside the recommended way.
+    Compared {
+        /// In the rounds that both were measured in.
+        comparison: Comparison,
+        /// The step's way.
+        candidate: Box<Candidate>,
+        /// Why it is not recommended although it is better, if so.
+        refused: Option<String>,
+    },
+    /// Why there is no number.
+    NotMeasured(String),
+}
+
+/// Compares the steps away from a way with it. `None` where the way itself was not measured.
+pub fn advise(
+    candidates: &[Candidate],
+    goal: Goal,
+    choice: &Choice,
+    steps: Vec<Step>,
+    allow_loss: bool,
+) -> Option<Advice> {
+    let find = |way: &Way| candidates.iter().find(|candidate| candidate.way == *way);
+    let recommended = find(&choice.way)?;
+    let outcome = |step: &Step| {
+        let way = step.to.as_ref().map_err(Clone::clone)?;
+        let candidate = find(way).ok_or_else(|| "the run ended before".to_owned())?;
+        if let Some(reason) = candidate.why_not_compared() {
+            return Err(reason);
+        }
+        let comparison = compare(candidate, recommended).ok_or("no round has both")?;
+        let refused = (comparison.verdict == Verdict::Better).then(|| why_refused(candidate, allow_loss));
+        Ok(Outcome::Compared { comparison, candidate: Box::new(candidate.clone()), refused })
+    };
+    let known = |step: Step| {
+        let outcome = outcome(&step).unwrap_or_else(Outcome::NotMeasured);
+        (step, outcome)
+    };
+    let equal = choice.equal.iter().filter(|way| **way != choice.way).cloned().collect();
+    let steps = steps.into_iter().map(known).collect();
+    Some(Advice { goal, recommended: recommended.clone(), equal, steps })
+}
+
+/// Why what is better is not recommended.
+fn why_refused(candidate: &Candidate, allow_loss: bool) -> String {
+    if candidate.lost > 0 && !allow_loss {
+        let Candidate { lost, posted, .. } = candidate;
+        return format!("refused because it lost {lost} of {posted} messages (--allow-loss)");
+    }
+    "but the search ended here: it was not so in another step, or there were too many steps".to_owned()
+}

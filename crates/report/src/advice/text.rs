@@ -1,0 +1,152 @@
+//! An advice in print.
+
+use super::{Advice, Candidate, Comparison, Goal, Outcome, Step, TAIL_MESSAGES, Verdict, Way};
+use crate::terminal::plain;
+
+/// What to print: the recommended way as a command and in the words of verbs, the evidence, and what each step away costs.
+/// `subject` is what is sent, `command` the command that measures the way, `rate_asked` the posts per second that were asked
+/// for.
+pub fn text(advice: &Advice, subject: &str, command: &str, rate_asked: Option<f64>) -> String {
+    let mut out = format!("\nRecommended for {subject}, least {}:\n\n  {command}\n\n", advice.goal.name());
+    for (name, words) in verbs(&advice.recommended.way) {
+        out += &format!("  {name:<18}  {words}\n");
+    }
+    out += &evidence(advice, rate_asked);
+    out += &steps(advice);
+    out
+}
+
+/// A way in the words of libibverbs.
+fn verbs(way: &Way) -> [(&'static str, String); 6] {
+    let inline = if way.inline {
+        "IBV_SEND_INLINE, and max_inline_data of at least the size"
+    } else {
+        "no IBV_SEND_INLINE"
+    };
+    let signalled = match way.signal_interval {
+        1 => "IBV_SEND_SIGNALED with every send".to_owned(),
+        interval => format!("IBV_SEND_SIGNALED with every {interval}th send, sq_sig_all = 0"),
+    };
+    let operation =
+        if way.operation == "write_imm" { "IBV_WR_RDMA_WRITE_WITH_IMM" } else { "IBV_WR_SEND_WITH_IMM" };
+    let completions = match way.poll.as_str() {
+        "event" => "ibv_get_cq_event, then ibv_req_notify_cq before ibv_poll_cq",
+        "event_repoll" => "ibv_get_cq_event, then ibv_poll_cq until empty before ibv_req_notify_cq",
+        "hybrid" => "ibv_poll_cq without a pause for receives, ibv_get_cq_event for sends",
+        _ => "ibv_poll_cq without a pause",
+    };
+    [
+        ("queue pair", format!("IBV_QPT_{}", way.service)),
+        ("operation", operation.to_owned()),
+        ("inline", inline.to_owned()),
+        ("signalled", signalled),
+        ("completions", completions.to_owned()),
+        ("buffers", format!("{} at each end, taken in turn", way.buffers)),
+    ]
+}
+
+fn evidence(advice: &Advice, rate_asked: Option<f64>) -> String {
+    let Advice { goal, recommended, equal, .. } = advice;
+    let values = || recommended.rounds.values().copied();
+    let (least, largest) = (values().fold(f64::INFINITY, f64::min), values().fold(0.0, f64::max));
+    let value = recommended.median(None).unwrap_or_default();
+    let mut out = format!(
+        "\n  {}: {value:.0} ns{} (median of {} rounds of {} messages, from {least:.0} to {largest:.0} ns)\n",
+        goal.name(),
+        mark(recommended),
+        recommended.rounds.len(),
+        recommended.messages,
+    );
+    for note in notes(advice, rate_asked) {
+        out += &format!("  {note}\n");
+    }
+    if !equal.is_empty() {
+        out += "  Equal within the error, and not so simple:\n";
+        equal.iter().for_each(|way| out += &format!("    {way}\n"));
+    }
+    out
+}
+
+/// What the reader must know of the numbers.
+fn notes(advice: &Advice, rate_asked: Option<f64>) -> Vec<String> {
+    /// Less than this share of the rate that was asked for is said.
+    const RATE_KEPT: f64 = 0.9;
+    let Candidate { way, messages, rate, lost, posted, .. } = &advice.recommended;
+    let mut notes = Vec::new();
+    if advice.goal == Goal::P999 && *messages < TAIL_MESSAGES {
+        let above = messages / 1000;
+        notes.push(format!(
+            "The p99.9 is that of {messages} messages a round, of which {above} are above it: -n {TAIL_MESSAGES} has ten."
+        ));
+    }
+    let polls = way.poll == "busy" || way.poll == "hybrid";
+    if advice.goal == Goal::Cpu && polls {
+        let ends = if way.poll == "busy" { "Both ends poll" } else { "The receiver polls" };
+        notes.push(format!("{ends} all the time: what that costs a message is the time between messages."));
+    }
+    if let Some((asked, kept)) = rate_asked.zip(*rate).filter(|(asked, kept)| *kept < RATE_KEPT * asked) {
+        notes.push(format!("The sender did not keep the rate: {kept:.0} of {asked:.0} messages per second."));
+    }
+    if *lost > 0 {
+        notes.push(format!("It lost {lost} of {posted} messages; the numbers are those of the others."));
+    }
+    notes
+}
+
+/// The table of the steps.
+fn steps(advice: &Advice) -> String {
+    let mut out = format!(
+        "\nOne step away (median of the rounds that both were measured in):\n  {:<10}  {:<14}  {:>10}  {:>15}  {:>14}  {:>7}  verdict\n",
+        "setting", "instead", "value[ns]", "recommended[ns]", "difference[ns]", "[%]"
+    );
+    for (Step { setting, instead, .. }, outcome) in &advice.steps {
+        out += &format!("  {setting:<10}  {instead:<14}  ");
+        out += &match outcome {
+            Outcome::NotMeasured(reason) => format!("not measured: {}\n", brief(reason)),
+            Outcome::Compared { comparison, candidate, refused } => {
+                row(comparison, candidate, refused.as_deref())
+            }
+        };
+    }
+    let marked = advice
+        .steps
+        .iter()
+        .any(|(_, outcome)| matches!(outcome, Outcome::Compared { candidate, .. } if candidate.unstable > 0));
+    if marked || advice.recommended.unstable > 0 {
+        out += "\n ! a round of it was unstable, do not trust the number: the record (--out) says why\n";
+    }
+    out
+}
+
+/// As much of a reason as a row has room for.
+fn brief(reason: &str) -> String {
+    const CHARACTERS: usize = 100;
+    let reason = plain(reason);
+    match reason.char_indices().nth(CHARACTERS) {
+        Some((end, _)) => format!("{} ...", reason[..end].trim_end()),
+        None => reason,
+    }
+}
+
+fn row(comparison: &Comparison, candidate: &Candidate, refused: Option<&str>) -> String {
+    let Comparison { value_ns, more_ns, more_share, verdict, .. } = comparison;
+    let verdict = match (verdict, refused) {
+        (Verdict::Worse, _) => "worse".to_owned(),
+        (Verdict::Equal, _) => "equal within the error".to_owned(),
+        (Verdict::Better, None) => "better".to_owned(),
+        (Verdict::Better, Some(why)) => format!("better, {why}"),
+    };
+    let lost = match candidate.lost {
+        lost if lost > 0 && refused.is_none() => format!(", lost {lost} of {}", candidate.posted),
+        _ => String::new(),
+    };
+    let percent = 100.0 * more_share;
+    let recommended_ns = value_ns - more_ns;
+    let numbers = format!("{value_ns:>10.0}  {recommended_ns:>15.0}  {more_ns:>+14.0}  {percent:>+7.1}");
+    format!("{numbers}  {verdict}{lost}{}\n", mark(candidate))
+}
+
+/// The mark of numbers that should not be trusted.
+fn mark(candidate: &Candidate) -> &'static str {
+    if candidate.unstable > 0 { "  !" } else { "" }
+}
