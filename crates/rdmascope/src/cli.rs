@@ -13,6 +13,7 @@ use verbs::LinkModel;
 
 pub(crate) use self::one_way::{Burst, OneWay, OneWayOperation};
 pub(crate) use self::pages::{completions, man};
+use crate::advise::AdviseArguments;
 use crate::agent::{AgentArguments, HostArguments};
 use crate::devices::DevicesArguments;
 use crate::doctor::DoctorArguments;
@@ -27,6 +28,7 @@ Examples:
   rdmascope lat read                   waits for a client on another terminal
   rdmascope bw write --local -a        throughput of all sizes from 2 B to 8 MiB
   rdmascope one-way send --local       every message stamped at both ends
+  rdmascope advise --local             which service, how to poll, inline or not
   rdmascope run quick --hosts node1,node2 --via 'ssh {host}'
                                        the same between two hosts
   rdmascope devices                    what can be measured here
@@ -110,6 +112,8 @@ pub(crate) enum Command {
     /// Measure messages one way, with stamps of both ends.
     #[command(after_help = one_way::EXAMPLES, arg_required_else_help = true)]
     OneWay(OneWay),
+    /// Measure ways to send and recommend one, with what each step away from it costs.
+    Advise(AdviseArguments),
     /// List what can be measured here.
     Devices(DevicesArguments),
     /// Find what keeps this host from measuring well, and say what mends it.

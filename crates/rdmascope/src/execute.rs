@@ -44,7 +44,7 @@ pub(crate) fn execute(job: Job) -> anyhow::Result<ExitCode> {
 }
 
 /// Writes the report beside the record; its path is the last line of standard output.
-fn close(ended: Ended) -> anyhow::Result<()> {
+pub(crate) fn close(ended: Ended) -> anyhow::Result<()> {
     let mut unprinted = ended.unprinted;
     if let Some(directory) = ended.directory {
         let path = directory.join("report.html");

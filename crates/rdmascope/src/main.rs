@@ -1,5 +1,6 @@
 //! `rdmascope`: arguments, the registry of backends, and glue.
 
+mod advise;
 mod agent;
 mod backends;
 mod benchmark;
@@ -38,6 +39,7 @@ fn main() -> ExitCode {
 /// Everything but a server.
 fn run(command: Command, words: Vec<String>) -> anyhow::Result<ExitCode> {
     match command {
+        Command::Advise(arguments) => advise::advise(&arguments, words),
         Command::Agent(arguments) => agent::serve(arguments),
         Command::Bw(benchmark) => benchmark::bandwidth(&benchmark.operation, words),
         Command::Completions { shell } => cli::completions(shell),

@@ -10,10 +10,11 @@ use bench::point::PointSpec;
 use bench::process::message::Hello;
 use bench::process::sink::{Kept, Sink, SinkError, Source};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use measure::figure::Unit;
+use measure::figure::Figure;
 use measure::record::{Device, Environment, Point, Program, Run, SCHEMA_VERSION};
 use measure::store::RunWriter;
 use report::terminal::Stream;
+use serde_json::Value;
 use verbs::DeviceKind;
 
 use crate::execute::Job;
@@ -23,7 +24,8 @@ use crate::stdout;
 pub(crate) struct Output {
     run: Run,
     writer: Option<RunWriter>,
-    tables: Stream,
+    /// None where the results are shown in another way.
+    tables: Option<Stream>,
     progress: ProgressBar,
     points: u64,
     /// The points that the plan's findings are asked of; none for a plan without findings.
@@ -63,15 +65,35 @@ impl Output {
             warnings: Vec::new(),
         };
         let writer = job.out.as_ref().map(|out| RunWriter::create(out, &run)).transpose()?;
-        let tables = Stream::new(job.bandwidth)?;
+        let tables = Some(Stream::new(job.bandwidth)?);
         let progress = progress(run.points_planned);
         Ok(Self { progress, run, writer, tables, points: 0, asked: Vec::new(), unprinted: None })
+    }
+
+    /// Leaves the tables away: the results are shown in another way.
+    pub(crate) fn without_tables(mut self) -> Self {
+        self.tables = None;
+        self
+    }
+
+    /// Takes note of points that were planned while others were measured.
+    pub(crate) fn plan_more(&mut self, points: u64, experiments: &[Value]) {
+        self.run.points_planned += points;
+        self.progress.set_length(self.run.points_planned);
+        if let Some(known) = self.run.plan.get_mut("experiments").and_then(Value::as_array_mut) {
+            known.extend_from_slice(experiments);
+        }
+    }
+
+    /// Says what the report is to show, once that is known.
+    pub(crate) fn show(&mut self, figures: Vec<Figure>) {
+        self.run.figures = figures;
     }
 
     /// Ends the tables and the record.
     pub(crate) fn end(mut self) -> anyhow::Result<Ended> {
         self.progress.finish_and_clear();
-        let rest = std::mem::replace(&mut self.tables, Stream::new(Unit::GbPerS)?).finish();
+        let rest = self.tables.take().map(Stream::finish).unwrap_or_default();
         let rest = rest + &report::terminal::findings(&self.run.findings, &self.asked);
         let printed = self.print(&rest);
         let directory = self.writer.take().map(|writer| self.close(writer)).transpose()?.flatten();
@@ -91,7 +113,7 @@ impl Output {
     }
 
     /// Prints results. If nobody can read them, the run goes on for its record, or ends where there is none.
-    fn print(&mut self, text: &str) -> io::Result<()> {
+    pub(crate) fn print(&mut self, text: &str) -> io::Result<()> {
         if self.unprinted.is_some() {
             return Ok(());
         }
@@ -154,7 +176,7 @@ impl Sink for Output {
     fn point(&mut self, mut point: Point, samples: &[Kept]) -> Result<(), SinkError> {
         self.keep(&mut point, samples)?;
         self.points += 1;
-        let lines = self.tables.line(&point);
+        let lines = self.tables.as_mut().map(|tables| tables.line(&point)).unwrap_or_default();
         if !self.run.findings.is_empty() {
             self.asked.push(without_distributions(point));
         }
@@ -245,7 +267,7 @@ fn join(cpus: &[u32]) -> String {
     cpus.iter().map(u32::to_string).collect::<Vec<_>>().join(",")
 }
 
-fn plain(value: &serde_json::Value) -> String {
+fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 

@@ -15,6 +15,7 @@ fn help_teaches_by_example_and_fits_a_terminal() {
         (&["bw", "send", "--help"], "rdmascope bw send --local -b"),
         (&["one-way", "--help"], "rdmascope one-way send"),
         (&["one-way", "write", "--help"], "--stamp sent"),
+        (&["advise", "--help"], "rdmascope advise --local"),
         (&["report", "--help"], "rdmascope report"),
         (&["plans", "--help"], "rdmascope plans quick >"),
         (&["devices", "--help"], "rdmascope devices --json"),
@@ -45,8 +46,12 @@ fn no_command_is_help_on_standard_error_and_wrong_usage() {
 #[test]
 fn every_example_is_understood() {
     let scratch = Scratch::new();
-    let benchmarks =
-        [&["lat", "send", "--help"][..], &["bw", "send", "--help"], &["one-way", "send", "--help"]];
+    let benchmarks = [
+        &["lat", "send", "--help"][..],
+        &["bw", "send", "--help"],
+        &["one-way", "send", "--help"],
+        &["advise", "--help"],
+    ];
     for help in [&["--help"][..], &["run", "--help"]].into_iter().chain(benchmarks) {
         let text = scratch.succeed(help);
         let examples = text.split("Examples:").nth(1).unwrap();

@@ -17,6 +17,7 @@ use super::frame::Greeting;
 use super::headline::Ending;
 use super::interrupt::Interrupt;
 use super::limits;
+use super::message::{Description, Hello};
 use super::sink::Sink;
 use super::template;
 use crate::Error;
@@ -92,7 +93,7 @@ pub struct Summary {
     pub failed: u64,
 }
 
-/// Measures the points in order. The calling thread must live as long as the process: the kernel kills an agent when the
+/// Measures the points in order, and then those that the sink says. The calling thread must live as long as the process: the kernel kills an agent when the
 /// thread that started it ends.
 ///
 /// # Errors
@@ -107,25 +108,25 @@ pub fn run(
 ) -> Result<Summary, Error> {
     let commands = launch.commands()?;
     let mut crew: Option<Crew<'_>> = None;
-    let mut known = false;
+    let mut known: Vec<Hello> = Vec::new();
     let mut summary = Summary::default();
     let mut points = points.to_vec();
-    for i in 0..points.len() {
+    let mut i = 0;
+    while i < points.len() {
         let mut ready = match crew.take() {
             Some(ready) => ready,
             None => start(&commands, launch, interrupt, sink)?,
         };
-        if !known {
-            known = true;
-            let hellos = ready.hellos();
-            let descriptions: Vec<_> = hellos.iter().map(|hello| &hello.description).collect();
-            points.iter_mut().for_each(|spec| limits::settle(spec, &descriptions));
-            if let Some(reason) = limits::refusal_of_all(&points, &descriptions) {
+        if known.is_empty() {
+            known = ready.hellos().to_vec();
+            settle(&mut points, &known);
+            if let Some(reason) = limits::refusal_of_all(&points, &descriptions(&known)) {
                 return Err(Error::NothingPossible { reason });
             }
-            sink.started(hellos).map_err(|cause| Error::Sink { point: points[i].id, cause })?;
+            sink.started(&known).map_err(|cause| Error::Sink { point: points[i].id, cause })?;
         }
         let spec = &points[i];
+        let id = spec.id;
         sink.point_started(spec);
         let watch = Stopwatch::start();
         let ending = match ready.measure(spec, sink) {
@@ -138,9 +139,14 @@ pub fn run(
         crew = ready.is_fit().then_some(ready);
         let (point, samples) = ending.into_point(spec, watch.elapsed_ns());
         summary.count(&point);
-        sink.point(point, &samples).map_err(|cause| Error::Sink { point: spec.id, cause })?;
-        let is_last = points.last().is_some_and(|last| last.id == spec.id);
-        if let Some(lost) = lost.filter(|_| !is_last) {
+        sink.point(point, &samples).map_err(|cause| Error::Sink { point: id, cause })?;
+        i += 1;
+        if i == points.len() {
+            points = sink.more().map_err(|cause| Error::Sink { point: id, cause })?;
+            settle(&mut points, &known);
+            i = 0;
+        }
+        if let Some(lost) = lost.filter(|_| !points.is_empty()) {
             return Err(lost);
         }
     }
@@ -148,6 +154,16 @@ pub fn run(
         crew.quit(sink);
     }
     Ok(summary)
+}
+
+fn descriptions(agents: &[Hello]) -> Vec<&Description> {
+    agents.iter().map(|hello| &hello.description).collect()
+}
+
+/// Fills in what only the devices can say.
+fn settle(points: &mut [PointSpec], agents: &[Hello]) {
+    let descriptions = descriptions(agents);
+    points.iter_mut().for_each(|spec| limits::settle(spec, &descriptions));
 }
 
 impl Summary {

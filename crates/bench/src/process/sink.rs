@@ -16,6 +16,12 @@ pub trait Sink {
     /// A point has ended. `samples` are its raw samples where they are kept; whoever stores them also fills in the paths.
     fn point(&mut self, point: Point, samples: &[Kept]) -> Result<(), SinkError>;
 
+    /// All points that were planned have ended: which are to be measured next, where that depends on them. Without any the
+    /// run is over.
+    fn more(&mut self) -> Result<Vec<PointSpec>, SinkError> {
+        Ok(Vec::new())
+    }
+
     /// An agent wrote a line to its standard error. `host` is empty for a child of this process.
     fn agent_line(&mut self, rank: u32, host: &str, line: &str);
 

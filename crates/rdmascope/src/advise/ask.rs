@@ -1,0 +1,266 @@
+//! What is asked: the ways that may be recommended, those one step away from another, and the points that measure them.
+
+use std::time::Duration;
+
+use bench::plan::{Axis, Options, Plan, Resolved, Settings, resolve};
+use bench::point::{Operation, Pattern, Poll, Service};
+use measure::units;
+use report::advice::{Goal, OPERATIONS, POLLS, SERVICES, Step, Way};
+use serde::de::DeserializeOwned;
+
+use super::arguments::{AdviseArguments, Rate};
+use crate::cli::Connection;
+use crate::failure::Usage;
+
+/// Few buffers: what a program that posts some receives has.
+const FEW: u64 = 16;
+/// Many: a pool as the thesis has, more than any cache line or translation is kept for (V9).
+const MANY: u64 = 4096;
+/// Pools are not larger than this.
+const POOL_BYTES_MAX: u64 = 64 << 20;
+/// The send queue's depth, perftest's.
+const TX_DEPTH: u32 = 128;
+/// Signalled seldom: half of the queue, so that it never runs empty (V9).
+const SELDOM: u64 = TX_DEPTH as u64 / 2;
+/// Far above a healthy point without a pause between its messages, which are added.
+const TIMEOUT_S: f64 = 30.0;
+/// The largest path MTU; where the ports have less, longer datagrams are not measured.
+const MTU_BYTES_MAX: u32 = 4096;
+
+/// What is asked.
+#[derive(Debug)]
+pub(super) struct Ask {
+    pub(super) size: u64,
+    pub(super) rate: Option<Rate>,
+    pub(super) goal: Goal,
+    pub(super) rounds: u32,
+    pub(super) iterations: Option<u64>,
+    pub(super) budget: Duration,
+    pub(super) allow_loss: bool,
+    services: Vec<&'static str>,
+    operations: Vec<&'static str>,
+    mtu: Option<u32>,
+    link: Option<String>,
+}
+
+impl Ask {
+    pub(super) fn new(arguments: &AdviseArguments) -> Result<Self, Usage> {
+        let service = |connection: &Connection| match connection {
+            Connection::Rc => "RC",
+            Connection::Uc => "UC",
+            Connection::Ud => "UD",
+        };
+        let services: Vec<_> = arguments.connection.iter().map(service).collect();
+        let operations: Vec<_> = arguments.operation.iter().map(|operation| operation.name()).collect();
+        let ask = Self {
+            size: arguments.size,
+            rate: arguments.rate,
+            goal: arguments.goal.goal(),
+            rounds: arguments.rounds,
+            iterations: arguments.iters,
+            budget: arguments.budget,
+            allow_loss: arguments.allow_loss,
+            services: SERVICES.into_iter().filter(|service| services.contains(service)).collect(),
+            operations: OPERATIONS.into_iter().filter(|name| operations.contains(name)).collect(),
+            mtu: arguments.mtu,
+            link: arguments.link.map(|link| link.to_string()),
+        };
+        if ask.size == 0 {
+            return Err(Usage("-s 0: a message has at least 1 byte".to_owned()));
+        }
+        if ask.coarse().is_empty() {
+            let why = ask.possible("UD", ask.operations[0]).err().unwrap_or_default();
+            return Err(Usage(format!("-c UD leaves nothing to measure: {why}")));
+        }
+        Ok(ask)
+    }
+
+    /// What is sent and how fast, in words.
+    pub(super) fn subject(&self) -> String {
+        let pace = match self.rate {
+            None => "one message at a time".to_owned(),
+            Some(Rate::Asap) => "as fast as can be".to_owned(),
+            Some(Rate::PerSecond(rate)) => format!("{rate} messages per second"),
+        };
+        format!("{} B, {pace}", self.size)
+    }
+
+    /// Least time between posts.
+    pub(super) fn pause(&self) -> Duration {
+        match self.rate {
+            Some(Rate::PerSecond(rate)) => Duration::from_nanos((1e9 / rate).round() as u64),
+            _ => Duration::ZERO,
+        }
+    }
+
+    /// Few and many buffers.
+    fn pools(&self) -> [u64; 2] {
+        [FEW, MANY].map(|count| count.min(POOL_BYTES_MAX / self.size).max(1))
+    }
+
+    /// Every service, operation and way to poll, plain otherwise.
+    pub(super) fn coarse(&self) -> Vec<Way> {
+        let mut ways = Vec::new();
+        for service in &self.services {
+            for operation in self.operations.iter().filter(|name| self.possible(service, name).is_ok()) {
+                ways.extend(POLLS.map(|poll| Way {
+                    service: (*service).to_owned(),
+                    operation: (*operation).to_owned(),
+                    inline: false,
+                    signal_interval: 1,
+                    poll: poll.to_owned(),
+                    buffers: self.pools()[0],
+                }));
+            }
+        }
+        ways
+    }
+
+    /// Each setting of a way changed alone.
+    pub(super) fn steps(&self, way: &Way) -> Vec<Step> {
+        let mut steps = Vec::new();
+        let other = |names: &'static [&'static str], own: &str| {
+            let own = own.to_owned();
+            names.iter().copied().filter(move |name| *name != own)
+        };
+        for service in other(&SERVICES, &way.service) {
+            let to = Way { service: service.to_owned(), ..way.clone() };
+            steps.push(step("service", service, self.allowed(to, self.services.contains(&service), "-c")));
+        }
+        for operation in other(&OPERATIONS, &way.operation) {
+            let to = Way { operation: operation.to_owned(), ..way.clone() };
+            let asked = self.operations.contains(&operation);
+            steps.push(step("operation", operation, self.allowed(to, asked, "--operation")));
+        }
+        let inline = Way { inline: !way.inline, ..way.clone() };
+        steps.push(step("inline", if inline.inline { "yes" } else { "no" }, Ok(inline)));
+        let signal_interval = if way.signal_interval == 1 { SELDOM } else { 1 };
+        let seldom = match self.rate {
+            Some(_) => Ok(Way { signal_interval, ..way.clone() }),
+            None => Err("one message at a time waits for each completion: see --rate".to_owned()),
+        };
+        steps.push(step("signalled", &format!("every {signal_interval}"), seldom));
+        for poll in other(&POLLS, &way.poll) {
+            steps.push(step("poll", poll, Ok(Way { poll: poll.to_owned(), ..way.clone() })));
+        }
+        let [few, many] = self.pools();
+        let buffers = if way.buffers == few { many } else { few };
+        let pool = match few < many {
+            true => Ok(Way { buffers, ..way.clone() }),
+            false => Err(format!("a larger pool has more than {} MiB", POOL_BYTES_MAX >> 20)),
+        };
+        steps.push(step("buffers", &buffers.to_string(), pool));
+        steps
+    }
+
+    fn allowed(&self, to: Way, is_asked: bool, flag: &str) -> Result<Way, String> {
+        self.possible(&to.service, &to.operation)?;
+        if is_asked { Ok(to) } else { Err(format!("left out by {flag}")) }
+    }
+
+    /// Why a service cannot carry the messages with an operation, if so.
+    fn possible(&self, service: &str, operation: &str) -> Result<(), String> {
+        let mtu = u64::from(self.mtu.unwrap_or(MTU_BYTES_MAX));
+        if !named::<Operation>(operation).exists_on(named(service)) {
+            return Err("datagrams have Send only (IBTA vol. 1, section 9.4)".to_owned());
+        }
+        if service == "UD" && self.size > mtu {
+            return Err(format!("a datagram is no longer than the path MTU, {mtu} B"));
+        }
+        Ok(())
+    }
+
+    /// The points that measure ways in rounds: every way once a round. Their numbers count from `first`.
+    pub(super) fn points(
+        &self,
+        stage: &str,
+        ways: &[Way],
+        rounds: u32,
+        iterations: u64,
+        first: u64,
+    ) -> Result<Resolved, bench::Error> {
+        let mut all: Option<Resolved> = None;
+        let mut experiments = Vec::new();
+        for way in ways {
+            let title = format!("How to send {}: least {}", self.subject(), self.goal.name());
+            let settings = self.settings(way, rounds, iterations);
+            let plan = Plan::new("advise", title).experiment(stage, Pattern::OneWay, settings);
+            let one = resolve(&plan, &Options::default())?;
+            experiments.extend(one.plan["experiments"].as_array().into_iter().flatten().cloned());
+            match &mut all {
+                Some(all) => all.points.extend(one.points),
+                None => all = Some(one),
+            }
+        }
+        let mut all = all.expect("nobody asks for the points of no way");
+        // Stable: the ways of a round stay in their order.
+        all.points.sort_by_key(|spec| spec.repetition);
+        (first..).zip(&mut all.points).for_each(|(id, spec)| spec.id = id);
+        all.plan["experiments"] = experiments.into();
+        Ok(all)
+    }
+
+    fn settings(&self, way: &Way, rounds: u32, iterations: u64) -> Settings {
+        let number = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
+        let mut settings = Settings::default()
+            .axis(Axis::Service(vec![named::<Service>(&way.service)]))
+            .axis(Axis::Operation(vec![named::<Operation>(&way.operation)]))
+            .axis(Axis::Poll(vec![named::<Poll>(&way.poll)]))
+            .axis(Axis::Inline(vec![way.inline]))
+            .axis(Axis::SignalInterval(vec![Some(number(way.signal_interval))]))
+            .axis(Axis::Buffers(vec![Some(number(way.buffers))]))
+            .axis(Axis::SizeBytes(vec![self.size]))
+            .axis(Axis::MtuBytes(vec![self.mtu]));
+        if self.rate.is_some() {
+            let pause_ns = u64::try_from(self.pause().as_nanos()).unwrap_or(u64::MAX);
+            settings = settings.axis(Axis::Burst(vec![None])).axis(Axis::PauseNs(vec![pause_ns]));
+        }
+        if let Some(link) = &self.link {
+            settings = settings.axis(Axis::Link(vec![Some(link.clone())]));
+        }
+        settings.iterations = Some(iterations);
+        settings.repetitions = Some(rounds);
+        settings.tx_depth = Some(TX_DEPTH);
+        // Twice the messages' own time, warm-up included.
+        settings.timeout_s = Some(TIMEOUT_S + 2.5 * iterations as f64 * self.pause().as_secs_f64());
+        settings
+    }
+
+    /// The flags of `rdmascope one-way` that measure a way; `ends` are those that say where.
+    pub(super) fn command(&self, way: &Way, iterations: u64, ends: &str) -> String {
+        let operation = if way.operation == "write_imm" { "write" } else { "send" };
+        let poll = way.poll.replace('_', "-");
+        let mut command = format!(
+            "rdmascope one-way {operation} {ends} -s {} -c {} --poll {poll} --buffers {} -n {iterations}",
+            self.size, way.service, way.buffers
+        );
+        if way.inline {
+            command += &format!(" -I {}", self.size);
+        }
+        if self.rate.is_some() {
+            command += " --burst all";
+        }
+        if !self.pause().is_zero() {
+            command += &format!(" --pause {}", units::format_duration(self.pause()));
+        }
+        if way.signal_interval > 1 {
+            command += &format!(" -Q {}", way.signal_interval);
+        }
+        if let Some(mtu) = self.mtu {
+            command += &format!(" -m {mtu}");
+        }
+        if let Some(link) = &self.link {
+            command += &format!(" --link '{link}'");
+        }
+        command
+    }
+}
+
+fn step(setting: &'static str, instead: &str, to: Result<Way, String>) -> Step {
+    Step { setting, instead: instead.to_owned(), to }
+}
+
+/// What has this name in plans.
+fn named<T: DeserializeOwned>(name: &str) -> T {
+    serde_json::from_value(name.into()).expect("the names are those of plans")
+}

@@ -1,0 +1,185 @@
+//! `rdmascope advise`: measures ways to send and recommends one, with the evidence and the cost of each step away from it.
+//!
+//! What is measured are normal points of a normal record; what follows from them is decided by `report::advice`, from the
+//! points alone.
+
+mod arguments;
+mod ask;
+mod search;
+#[cfg(test)]
+mod tests;
+
+use std::process::ExitCode;
+
+use bench::point::PointSpec;
+use bench::process::coordinator;
+use bench::process::interrupt::Interrupt;
+use bench::process::message::Hello;
+use bench::process::sink::{Kept, Sink, SinkError};
+use measure::figure::{Figure, FigureKind, Unit};
+use measure::record::Point;
+
+pub(crate) use self::arguments::AdviseArguments;
+use self::arguments::Rate;
+use self::ask::Ask;
+use self::search::Search;
+use crate::execute::{Job, close};
+use crate::failure::DID_NOT_FINISH;
+use crate::launch::launch;
+use crate::sink::Output;
+
+/// Measures and recommends.
+pub(crate) fn advise(arguments: &AdviseArguments, command: Vec<String>) -> anyhow::Result<ExitCode> {
+    let mut search = Search::new(Ask::new(arguments)?);
+    let Some((about, resolved)) = search.next()? else { return Ok(ExitCode::from(DID_NOT_FINISH)) };
+    let launch = launch(&arguments.placement, arguments.ends.peer()?)?;
+    let (out, bandwidth) = (arguments.out.clone(), Unit::MiBPerS);
+    let job = Job { resolved, quick: false, command, launch, out, bandwidth };
+    let interrupt = Interrupt::install()?;
+    let mut advisor = Advisor { output: Output::new(&job)?.without_tables(), search, about };
+    let ended = coordinator::run(&job.resolved.points, &job.launch, Some(&interrupt), &mut advisor);
+    let Advisor { mut output, search, .. } = advisor;
+    output.show(figures(&search));
+    let finished = ended.is_ok();
+    let mut is_found = false;
+    if finished {
+        let text = verdict(&search, arguments);
+        is_found = text.is_ok();
+        output.print(&text.unwrap_or_else(|why| why))?;
+    }
+    let closed = output.end().and_then(close);
+    ended?;
+    closed?;
+    Ok(if is_found { ExitCode::SUCCESS } else { ExitCode::from(DID_NOT_FINISH) })
+}
+
+/// What to print: the advice, or why there is none.
+fn verdict(search: &Search, arguments: &AdviseArguments) -> Result<String, String> {
+    let ask = search.ask();
+    let Some(advice) = search.advice() else {
+        return Err(nothing(search));
+    };
+    let command = ask.command(&advice.recommended.way, search.iterations(), &ends(arguments));
+    let rate = match ask.rate {
+        Some(Rate::PerSecond(rate)) => Some(rate),
+        _ => None,
+    };
+    Ok(report::advice::text(&advice, &ask.subject(), &command, rate))
+}
+
+/// Why nothing is recommended, way by way.
+fn nothing(search: &Search) -> String {
+    let mut out = "\nNothing can be recommended:\n".to_owned();
+    let of_trial = report::advice::candidates(search.points(), search.ask().goal, |_| true);
+    for candidate in of_trial {
+        let why = match &candidate.not_measured {
+            Some(reason) => format!("not measured: {reason}"),
+            None if candidate.lost > 0 => {
+                format!("lost {} of {} messages (--allow-loss)", candidate.lost, candidate.posted)
+            }
+            None => "too few rounds".to_owned(),
+        };
+        out += &format!("  {}: {why}\n", candidate.way);
+    }
+    out
+}
+
+/// The flags that say where, for the command that measures the recommended way.
+fn ends(arguments: &AdviseArguments) -> String {
+    let (ends, placement) = (&arguments.ends, &arguments.placement);
+    let mut words = match (&ends.host, &placement.via) {
+        (Some(host), _) => vec![host.clone(), "--key KEY".to_owned()],
+        (None, Some(via)) => {
+            let hosts = if placement.hosts.is_empty() {
+                String::new()
+            } else {
+                format!("--hosts {} ", placement.hosts.join(","))
+            };
+            vec![format!("{hosts}--via '{via}'")]
+        }
+        (None, None) => vec!["--local".to_owned()],
+    };
+    words.extend(placement.device.as_ref().map(|device| format!("-d {device}")));
+    words.extend(placement.cpus.as_ref().map(|cpus| format!("--cpus {cpus}")));
+    words.extend(placement.port.arguments());
+    words.join(" ")
+}
+
+/// All ways beside each other, as a chart and as a table.
+fn figures(search: &Search) -> Vec<Figure> {
+    let goal = search.ask().goal;
+    let figure = |kind, title: &str, experiments: Vec<String>, series: &[&str]| Figure {
+        kind,
+        title: title.to_owned(),
+        caption: Some(format!("{}, in ns; {}.", goal.name(), search.ask().subject())),
+        experiments,
+        x: Some("poll".to_owned()),
+        y: Some(goal.path().to_owned()),
+        unit: Some(Unit::Ns),
+        series: series.iter().map(|name| (*name).to_owned()).collect(),
+        marker: None,
+        kinds: Vec::new(),
+        limits_ns: None,
+        log_counts: false,
+        only: [].into(),
+        reference: None,
+    };
+    let stages = search.stages();
+    let ways = ["service", "operation", "inline", "signal_interval", "buffers"];
+    let coarse = vec![stages[0].clone()];
+    let mut figures =
+        vec![figure(FigureKind::Bars, "Services, operations and ways to poll", coarse, &ways[..2])];
+    for stage in &stages {
+        figures.push(figure(
+            FigureKind::Table,
+            &format!("Ways to send: {stage}"),
+            vec![stage.clone()],
+            &ways,
+        ));
+    }
+    figures
+}
+
+/// Hands on what is measured, and says what is next.
+struct Advisor {
+    output: Output,
+    search: Search,
+    /// What is measured, to be said when it begins.
+    about: String,
+}
+
+impl Sink for Advisor {
+    fn started(&mut self, agents: &[Hello]) -> Result<(), SinkError> {
+        self.output.started(agents)?;
+        Ok(self.output.print(&std::mem::take(&mut self.about))?)
+    }
+
+    fn point_started(&mut self, spec: &PointSpec) {
+        self.output.point_started(spec);
+    }
+
+    fn point(&mut self, point: Point, samples: &[Kept]) -> Result<(), SinkError> {
+        self.search.take(point.clone());
+        self.output.point(point, samples)
+    }
+
+    fn more(&mut self) -> Result<Vec<PointSpec>, SinkError> {
+        let Some((about, resolved)) = self.search.next()? else { return Ok(Vec::new()) };
+        self.output.print(&about)?;
+        let experiments = resolved.plan["experiments"].as_array().cloned().unwrap_or_default();
+        self.output.plan_more(resolved.points.len() as u64, &experiments);
+        Ok(resolved.points)
+    }
+
+    fn agent_line(&mut self, rank: u32, host: &str, line: &str) {
+        self.output.agent_line(rank, host, line);
+    }
+
+    fn notice(&mut self, text: &str) {
+        self.output.notice(text);
+    }
+
+    fn warning(&mut self, text: &str) {
+        self.output.warning(text);
+    }
+}

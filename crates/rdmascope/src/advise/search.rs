@@ -1,0 +1,200 @@
+//! Which points are measured next: a trial that says how many messages the budget allows, all services, operations and ways to
+//! poll, then the steps away from the best until none leads on.
+
+use bench::plan::Resolved;
+use measure::record::Point;
+use report::advice::{Advice, Candidate, Choice, Way, advise, candidates, choose};
+
+use super::ask::Ask;
+
+/// The stage that only says how long messages take.
+pub(super) const TRIAL: &str = "trial";
+/// The stage of all services, operations and ways to poll.
+const COARSE: &str = "coarse";
+/// Messages of the trial: enough for a time, few enough to be over soon.
+const TRIAL_MESSAGES: u64 = 200;
+/// Where messages are far apart, the trial of a way takes no longer than this many seconds, but for its least messages.
+const TRIAL_S: f64 = 1.0;
+/// Fewest messages of a trial.
+const TRIAL_MESSAGES_MIN: u64 = 10;
+/// Fewest messages of a round that the budget chooses: a median is known to some percent.
+const MESSAGES_MIN: u64 = 100;
+/// Most: ten of them are above p99.9.
+const MESSAGES_MAX: u64 = report::advice::TAIL_MESSAGES;
+/// Times that the search goes on from another way.
+const STEPS_MAX: usize = 5;
+/// Comparisons of steps that are usual: there and at one or two others.
+const STEPS_USUAL: f64 = 2.0;
+/// What a point takes besides its messages, in seconds: connecting, and the calibration around it.
+const POINT_S: f64 = 0.05;
+
+/// Where the search is.
+#[derive(Debug)]
+enum Stage {
+    Start,
+    Trial,
+    Coarse,
+    /// Around the last of the centres.
+    Steps,
+    Done,
+}
+
+/// The search, fed with the points that were measured.
+pub(super) struct Search {
+    ask: Ask,
+    stage: Stage,
+    iterations: u64,
+    points: Vec<Point>,
+    /// What the search has gone on from, in turn.
+    centres: Vec<Way>,
+    choice: Option<Choice>,
+    planned: u64,
+}
+
+impl Search {
+    pub(super) fn new(ask: Ask) -> Self {
+        let iterations = ask.iterations.unwrap_or(MESSAGES_MAX);
+        let (points, centres) = (Vec::new(), Vec::new());
+        Self { ask, stage: Stage::Start, iterations, points, centres, choice: None, planned: 0 }
+    }
+
+    /// Takes a point in.
+    pub(super) fn take(&mut self, point: Point) {
+        self.points.push(point);
+    }
+
+    /// The points to measure next, with what they are in words; none when the search is over.
+    pub(super) fn next(&mut self) -> Result<Option<(String, Resolved)>, bench::Error> {
+        match self.stage {
+            Stage::Start if self.ask.iterations.is_none() => self.trial().map(Some),
+            Stage::Start => self.coarse().map(Some),
+            Stage::Trial => {
+                self.iterations = self.affordable();
+                self.coarse().map(Some)
+            }
+            Stage::Coarse => self.go_on(COARSE),
+            Stage::Steps => self.go_on(&steps_name(self.centres.len())),
+            Stage::Done => Ok(None),
+        }
+    }
+
+    /// What follows from all points.
+    pub(super) fn advice(&self) -> Option<Advice> {
+        let choice = self.choice.as_ref()?;
+        let all = self.candidates();
+        advise(&all, self.ask.goal, choice, self.ask.steps(&choice.way), self.ask.allow_loss)
+    }
+
+    /// Everything that counts, of the ways that were measured.
+    pub(super) fn candidates(&self) -> Vec<Candidate> {
+        candidates(&self.points, self.ask.goal, |experiment| experiment != TRIAL)
+    }
+
+    /// What was asked.
+    pub(super) fn ask(&self) -> &Ask {
+        &self.ask
+    }
+
+    /// All points so far.
+    pub(super) fn points(&self) -> &[Point] {
+        &self.points
+    }
+
+    /// Messages of a round.
+    pub(super) fn iterations(&self) -> u64 {
+        self.iterations
+    }
+
+    /// The names of the comparisons so far.
+    pub(super) fn stages(&self) -> Vec<String> {
+        let steps = (1..=self.centres.len()).map(steps_name);
+        std::iter::once(COARSE.to_owned()).chain(steps).collect()
+    }
+
+    fn trial(&mut self) -> Result<(String, Resolved), bench::Error> {
+        self.stage = Stage::Trial;
+        let pause_s = self.ask.pause().as_secs_f64();
+        let fitting = if pause_s > 0.0 { (TRIAL_S / pause_s) as u64 } else { TRIAL_MESSAGES };
+        let messages = fitting.clamp(TRIAL_MESSAGES_MIN, TRIAL_MESSAGES);
+        self.measure(TRIAL, &self.ask.coarse(), 1, messages)
+    }
+
+    fn coarse(&mut self) -> Result<(String, Resolved), bench::Error> {
+        self.stage = Stage::Coarse;
+        let ways = self.ask.coarse();
+        // What failed or could not be measured once takes no more of anybody's time.
+        let is_possible = |way: &&Way| {
+            let tried = self.points.iter().find(|point| Way::of(&point.axes).as_ref() == Some(*way));
+            tried.is_none_or(|point| point.latency.is_some())
+        };
+        let possible: Vec<Way> = ways.iter().filter(is_possible).cloned().collect();
+        let ways = if possible.is_empty() { ways } else { possible };
+        self.measure(COARSE, &ways, self.ask.rounds, self.iterations)
+    }
+
+    /// Goes on from the best of a stage, or ends where that has been seen before.
+    fn go_on(&mut self, stage: &str) -> Result<Option<(String, Resolved)>, bench::Error> {
+        let choice = choose(&self.candidates(), stage, self.ask.allow_loss);
+        let is_new = |choice: &&Choice| !self.centres.contains(&choice.way) && self.centres.len() < STEPS_MAX;
+        let Some(next) = choice.as_ref().filter(is_new) else {
+            self.finish(choice);
+            return Ok(None);
+        };
+        self.centres.push(next.way.clone());
+        self.stage = Stage::Steps;
+        let steps = self.ask.steps(&next.way);
+        let ways: Vec<Way> = std::iter::once(next.way.clone())
+            .chain(steps.into_iter().filter_map(|step| step.to.ok()))
+            .collect();
+        self.measure(&steps_name(self.centres.len()), &ways, self.ask.rounds, self.iterations).map(Some)
+    }
+
+    /// Ends at the last centre, which is what its steps were compared with.
+    fn finish(&mut self, last: Option<Choice>) {
+        self.stage = Stage::Done;
+        let Some(centre) = self.centres.last() else { return };
+        let equal = last.filter(|choice| choice.equal.contains(centre)).map(|choice| choice.equal);
+        self.choice = Some(Choice { way: centre.clone(), equal: equal.unwrap_or_default() });
+    }
+
+    fn measure(
+        &mut self,
+        stage: &str,
+        ways: &[Way],
+        rounds: u32,
+        messages: u64,
+    ) -> Result<(String, Resolved), bench::Error> {
+        let resolved = self.ask.points(stage, ways, rounds, messages, self.planned)?;
+        self.planned += resolved.points.len() as u64;
+        let rounds = if rounds == 1 { "1 round".to_owned() } else { format!("{rounds} rounds") };
+        let ways = if ways.len() == 1 { "1 way".to_owned() } else { format!("{} ways", ways.len()) };
+        Ok((format!("# {stage}: {ways}, {rounds} of {messages} messages\n"), resolved))
+    }
+
+    /// Messages of a round that the budget allows, by what those of the trial took.
+    fn affordable(&self) -> u64 {
+        let trial: Vec<f64> = self.points.iter().filter_map(seconds_per_message).collect();
+        if trial.is_empty() {
+            return MESSAGES_MIN;
+        }
+        let (coarse, rounds) = (trial.len() as f64, f64::from(self.ask.rounds));
+        let around = self.ask.coarse().first().map_or(0, |way| self.ask.steps(way).len()) as f64;
+        // Those around the best take as long as the coarse ones do on average.
+        let points = rounds * (coarse + STEPS_USUAL * around);
+        let one_s = trial.iter().sum::<f64>() / coarse;
+        let left_s = self.ask.budget.as_secs_f64() - points * POINT_S;
+        ((left_s / (points * one_s)) as u64).clamp(MESSAGES_MIN, MESSAGES_MAX)
+    }
+}
+
+fn steps_name(number: usize) -> String {
+    format!("steps-{number}")
+}
+
+/// Wall time of a message of the warm-up or after it.
+fn seconds_per_message(point: &Point) -> Option<f64> {
+    let wall_ns = point.ends.first()?.cpu?.wall_ns as f64;
+    let first =
+        point.one_way.as_ref().and_then(|one_way| one_way.first.as_ref()).map_or(0, |first| first.count);
+    Some(wall_ns / 1e9 / (point.latency.as_ref()?.count + first) as f64).filter(|s| s.is_finite())
+}

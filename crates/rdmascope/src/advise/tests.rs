@@ -1,0 +1,159 @@
+use bench::point::QueuePoll;
+use clap::Parser;
+use measure::record::{LatencyKind, Status};
+use measure::stats;
+use report::advice::Way;
+
+use super::*;
+use crate::cli::{Cli, Command};
+
+fn ask(flags: &str) -> anyhow::Result<Ask> {
+    let words = ["rdmascope", "advise", "--local"].into_iter().chain(flags.split_whitespace());
+    let Command::Advise(arguments) = Cli::try_parse_from(words)?.command else { panic!("not advise") };
+    Ok(Ask::new(&arguments)?)
+}
+
+#[test]
+fn coarse_ways_are_all_that_are_asked_for_and_exist() {
+    assert_eq!(ask("").unwrap().coarse().len(), 20, "five pairs of service and operation, four ways to poll");
+    assert_eq!(ask("-c rc,UD,RC --operation send").unwrap().coarse().len(), 8);
+    let why = ask("-c UD --operation write").unwrap_err().to_string();
+    assert!(why.contains("nothing to measure: datagrams have Send only"), "{why}");
+    let why = ask("-c UD -m 1024 -s 2KiB").unwrap_err().to_string();
+    assert!(why.contains("nothing to measure: a datagram is no longer than the path MTU, 1024 B"), "{why}");
+    assert_eq!(ask("-s 8KiB").unwrap().coarse().len(), 16, "no datagrams");
+}
+
+#[test]
+fn steps_change_one_setting_each_and_say_why_where_there_is_none() {
+    for (flags, refused) in [
+        ("", vec![("signalled", "--rate")]),
+        ("--rate asap", vec![]),
+        (
+            "-c RC",
+            vec![("service", "left out by -c"), ("service", "left out by -c"), ("signalled", "--rate")],
+        ),
+        ("-s 100MiB --rate asap", vec![("service", "path MTU"), ("buffers", "64 MiB")]),
+    ] {
+        let ask = ask(flags).unwrap();
+        let way = ask.coarse()[0].clone();
+        let steps = ask.steps(&way);
+        assert_eq!(steps.len(), 9, "two services, an operation, three ways to poll, and three more");
+        for step in &steps {
+            let Ok(to) = &step.to else { continue };
+            let differing = to.complexity().iter().zip(way.complexity()).filter(|(a, b)| **a != *b).count();
+            assert_eq!(differing, 1, "{}: {to}", step.setting);
+            // And back again.
+            assert!(ask.steps(to).iter().any(|back| back.to.as_ref() == Ok(&way)), "{to}");
+        }
+        let reasons: Vec<_> =
+            steps.iter().filter_map(|step| Some((step.setting, step.to.as_ref().err()?))).collect();
+        assert_eq!(reasons.len(), refused.len(), "{flags}: {reasons:?}");
+        for ((setting, reason), (expected, words)) in reasons.iter().zip(refused) {
+            assert!(*setting == expected && reason.contains(words), "{flags}: {setting}: {reason}");
+        }
+    }
+}
+
+#[test]
+fn every_way_goes_through_the_plan_and_rounds_are_interleaved() {
+    for flags in ["", "--rate asap -s 4KiB", "--rate 10kHz -m 1024"] {
+        let ask = ask(flags).unwrap();
+        let ways = ask.coarse();
+        let resolved = ask.points("coarse", &ways, 3, 50, 7).unwrap();
+        assert_eq!(resolved.points.len(), 60);
+        for (at, spec) in resolved.points.iter().enumerate() {
+            assert_eq!((spec.id, spec.repetition as usize), (7 + at as u64, at / 20));
+            let way = Way::of(&spec.axes).unwrap();
+            assert_eq!(way, ways[at % 20]);
+            assert_eq!(spec.poll == QueuePoll::Busy, way.poll == "busy" || way.poll == "hybrid");
+            let paced = (flags.contains("rate"), if flags.contains("10kHz") { 100_000 } else { 0 });
+            assert_eq!((spec.burst.is_none(), spec.pause_ns), paced);
+        }
+        assert_eq!(resolved.plan["experiments"].as_array().unwrap().len(), 20);
+    }
+}
+
+#[test]
+fn the_command_says_every_setting() {
+    let ask = ask("--rate 10kHz -m 1024 --link latency=1us").unwrap();
+    let way = Way {
+        service: "UC".to_owned(),
+        operation: "write_imm".to_owned(),
+        inline: true,
+        signal_interval: 64,
+        poll: "event_repoll".to_owned(),
+        buffers: 4096,
+    };
+    let command = ask.command(&way, 500, "--local -d softdev0");
+    let expected = "rdmascope one-way write --local -d softdev0 -s 32 -c UC --poll event-repoll --buffers 4096 -n 500 -I 32 \
+                    --burst all --pause 100us -Q 64 -m 1024 --link 'latency=1us'";
+    assert_eq!(command, expected);
+    // It is one that this program understands.
+    let words = command.split(' ').map(|word| word.trim_matches('\''));
+    assert!(matches!(Cli::try_parse_from(words).unwrap().command, Command::OneWay(_)));
+}
+
+/// A point that ended like this.
+fn ended(spec: &PointSpec, status: Status, value: Option<u64>) -> Point {
+    let blank = serde_json::json!({
+        "id": spec.id, "experiment": spec.experiment, "pattern": "one-way", "axes": spec.axes, "status": "measured",
+        "repetition": spec.repetition, "wall_ns": 1,
+    });
+    let latency = value.and_then(|value| stats::latency(LatencyKind::OneWay, &[value; 10], &[]));
+    Point { status, latency, ..serde_json::from_value(blank).unwrap() }
+}
+
+#[test]
+fn the_search_climbs_from_way_to_way_until_no_step_is_better() {
+    // Polling is worth much, then inline, then few signals; each round is a little different.
+    let value = |way: &Way, round: u32| {
+        let base = if way.poll == "busy" { 500 } else { 9000 };
+        let inline = if way.inline { 200 } else { 0 };
+        let seldom = if way.signal_interval > 1 { 100 } else { 0 };
+        base - inline - seldom + u64::from(round)
+    };
+    let mut search = Search::new(ask("-n 10 --rate asap").unwrap());
+    let mut stages = Vec::new();
+    while let Some((_, resolved)) = search.next().unwrap() {
+        stages.push((resolved.points[0].experiment.clone(), resolved.points.len()));
+        for spec in &resolved.points {
+            let way = Way::of(&spec.axes).unwrap();
+            search.take(ended(spec, Status::Measured, Some(value(&way, spec.repetition))));
+        }
+    }
+    // Of a way with Send on RC ten are compared: it and nine steps.
+    let expected = [("coarse", 60), ("steps-1", 30), ("steps-2", 30), ("steps-3", 30)];
+    assert_eq!(stages, expected.map(|(name, points)| (name.to_owned(), points)));
+    let advice = search.advice().unwrap();
+    assert_eq!(
+        advice.recommended.way.to_string(),
+        "RC send_imm, busy, inline, every 64th signalled, 16 buffers"
+    );
+    assert_eq!(advice.steps.len(), 9);
+    assert_eq!(search.stages().len(), 4);
+    let ids: Vec<u64> = search.points().iter().map(|point| point.id).collect();
+    assert_eq!(ids, (0..150).collect::<Vec<_>>(), "numbered through");
+}
+
+#[test]
+fn where_nothing_could_be_measured_each_way_says_why() {
+    let mut search = Search::new(ask("-c RC --operation send").unwrap());
+    let mut points = 0;
+    while let Some((_, resolved)) = search.next().unwrap() {
+        points += resolved.points.len();
+        for spec in &resolved.points {
+            let error = format!("point {} went wrong", spec.id);
+            search.take(ended(spec, Status::Failed { error }, None));
+        }
+    }
+    // The trial, and the rounds, in case the trial was an accident.
+    assert_eq!(points, 4 + 12);
+    assert!(search.advice().is_none());
+    let text = nothing(&search);
+    assert!(text.starts_with("\nNothing can be recommended:\n"), "{text}");
+    assert!(
+        text.contains("RC send_imm, busy, 16 buffers: not measured: failed: point 3 went wrong\n"),
+        "{text}"
+    );
+}

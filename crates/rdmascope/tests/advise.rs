@@ -1,0 +1,113 @@
+//! `rdmascope advise` on the software device: that it recommends what its record says, and refuses what it cannot.
+
+mod support;
+
+use std::collections::BTreeSet;
+
+use measure::record::Status;
+use support::{Ended, Scratch};
+
+/// Asks for advice with a record.
+fn advised(flags: &str) -> (Scratch, Ended) {
+    let scratch = Scratch::alone();
+    let mut words: Vec<&str> = flags.split(' ').collect();
+    words.extend(["--local", "-d", "softdev0", "--out", "record"]);
+    let ended = scratch.run(&words);
+    (scratch, ended)
+}
+
+/// The line of the recommended command.
+fn command(text: &str) -> &str {
+    text.lines().find_map(|line| line.strip_prefix("  rdmascope ")).unwrap_or_else(|| panic!("{text}"))
+}
+
+#[test]
+fn a_recommendation_stands_on_a_record_of_interleaved_rounds() {
+    let (scratch, ended) = advised("advise -n 150 -c RC,UD --operation send");
+    assert_eq!(ended.status, Some(0), "{ended:?}");
+    let (run, points) = scratch.record("record");
+    assert_eq!(run.points_planned, points.len() as u64);
+    assert!(points.iter().enumerate().all(|(at, point)| point.id == at as u64), "numbered through");
+    let coarse: Vec<_> = points.iter().filter(|point| point.experiment == "coarse").collect();
+    assert_eq!(coarse.len(), 2 * 4 * 3);
+    assert!(coarse.iter().enumerate().all(|(at, point)| point.repetition as usize == at / 8), "in rounds");
+    assert_eq!(run.plan["experiments"].as_array().unwrap().len() * 3, points.len());
+    // What is recommended was measured with everything that is one step away and can be.
+    let steps: BTreeSet<_> = points
+        .iter()
+        .filter(|point| point.experiment == "steps-1" && point.status == Status::Measured)
+        .map(|point| format!("{} {}", point.axes["poll"], point.axes["inline"]))
+        .collect();
+    assert!(steps.len() >= 5, "four ways to poll, and inline: {steps:?}");
+    for words in
+        ["Recommended for 32 B, one message at a time, least one-way median:", "IBV_QPT_", "IBV_WR_SEND"]
+    {
+        assert!(ended.stdout.contains(words), "{ended:?}");
+    }
+    let table = ended.stdout.split("One step away").nth(1).unwrap();
+    for row in ["service     UC", "operation   write_imm", "signalled   every 64"] {
+        let line = table.lines().find(|line| line.contains(row)).unwrap_or_else(|| panic!("{row}: {table}"));
+        assert!(line.contains("not measured: "), "{line}");
+    }
+    for row in ["inline      yes", "buffers     4096"] {
+        assert!(!table.lines().any(|line| line.contains(row) && line.contains("not measured")), "{table}");
+    }
+    let report = std::fs::read_to_string(scratch.at("record/report.html")).unwrap();
+    assert!(report.contains("Ways to send: steps-1"));
+    // The command that is recommended is one.
+    let words: Vec<&str> = command(&ended.stdout).split(' ').collect();
+    assert_eq!(scratch.run(&words).status, Some(0), "{words:?}");
+    scratch.assert_nothing_left();
+}
+
+/// A process that sleeps takes microseconds to wake, one that polls does not: no noise of a test machine hides that for good.
+#[test]
+fn goals_are_told_apart() {
+    let ended = advised("advise -n 300 -c RC --operation send --goal median --rounds 5").1;
+    let fast = command(&ended.stdout).to_owned();
+    assert!(fast.contains("--poll busy") || fast.contains("--poll hybrid"), "{ended:?}");
+    // A message every 2 ms: whoever polls burns all of it at two CPUs, whoever sleeps some microseconds.
+    let ended = advised("advise -n 30 -c RC --operation send --goal cpu --rate 500").1;
+    let cheap = command(&ended.stdout).to_owned();
+    assert!(cheap.contains("--poll event") && cheap.contains("--burst all --pause 2ms"), "{ended:?}");
+    assert!(ended.stdout.contains("least CPU time of both ends per message"), "{ended:?}");
+}
+
+#[test]
+fn a_trial_fits_the_rounds_to_the_budget_and_a_flood_to_few_signals() {
+    let (scratch, ended) = advised("advise --budget 1ms --rate asap -c UC --operation write --goal p99.9");
+    assert!(ended.stdout.contains("# trial: 4 ways, 1 round of 200 messages"), "{ended:?}");
+    assert!(ended.stdout.contains("# coarse: 4 ways, 3 rounds of 100 messages"), "{ended:?}");
+    assert!(scratch.record("record").1.iter().any(|point| point.axes["signal_interval"] == 64), "{ended:?}");
+    let is_said = ended.stdout.contains("The p99.9 is that of 100 messages a round");
+    assert!(is_said || ended.stdout.contains("Nothing can be recommended:"), "{ended:?}");
+}
+
+#[test]
+fn bad_questions_are_refused_in_a_sentence() {
+    let scratch = Scratch::alone();
+    let local = |flags: &[&str], words: &[&str]| {
+        scratch.refused(&[&["advise", "--local"][..], flags].concat(), 2, words);
+    };
+    local(&["-c", "UD", "--operation", "write"], &["nothing to measure", "datagrams have Send only"]);
+    local(&["-c", "UD", "-s", "8KiB"], &["a datagram is no longer than the path MTU, 4096 B"]);
+    local(&["-s", "0"], &["at least 1 byte"]);
+    local(&["-m", "5000"], &["no path MTU"]);
+    // No ways to send something that long: found when the agents have said what their device can.
+    local(
+        &["-n", "10", "-c", "RC", "-s", "3GiB"],
+        &["nothing of this plan can be measured", "longer than the limit"],
+    );
+    local(&["-d", "mlx5_7"], &["no device named \"mlx5_7\""]);
+    for (flags, words) in [
+        (["--rate", "10khz"], "such as 10kHz or 500"),
+        (["--rate", "0"], "from one message a minute"),
+        (["--goal", "mean"], "median, p99.9, cpu"),
+        (["--rounds", "2"], "2 is not in 3..=20"),
+        (["--operation", "read"], "send, write"),
+        (["--budget", "90"], "it has no unit"),
+    ] {
+        let ended = scratch.run(&[&["advise", "--local"][..], &flags].concat());
+        assert!(ended.status == Some(2) && ended.stderr.contains(words), "{flags:?}: {ended:?}");
+    }
+}
