@@ -93,8 +93,8 @@ pub struct Summary {
     pub failed: u64,
 }
 
-/// Measures the points in order, and then those that the sink says. The calling thread must live as long as the process: the kernel kills an agent when the
-/// thread that started it ends.
+/// Measures the points in order, and then those that the sink says. The calling thread must live as long as the process: the
+/// kernel kills an agent when the thread that started it ends.
 ///
 /// # Errors
 ///

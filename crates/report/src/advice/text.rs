@@ -96,7 +96,8 @@ fn notes(advice: &Advice, rate_asked: Option<f64>) -> Vec<String> {
 /// The table of the steps.
 fn steps(advice: &Advice) -> String {
     let mut out = format!(
-        "\nOne step away (median of the rounds that both were measured in):\n  {:<10}  {:<14}  {:>10}  {:>15}  {:>14}  {:>7}  verdict\n",
+        "\nOne step away (median of the rounds that both were measured in):\n  {:<10}  {:<14}  {:>10}  {:>15}  {:>14}  {:>7}  \
+         verdict\n",
         "setting", "instead", "value[ns]", "recommended[ns]", "difference[ns]", "[%]"
     );
     for (Step { setting, instead, .. }, outcome) in &advice.steps {
