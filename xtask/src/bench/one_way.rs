@@ -18,9 +18,12 @@ const ROUNDS: usize = 5;
 /// The least link, in ns, and what is added to it: so the same path of the device is taken.
 const BASE_NS: f64 = 1000.0;
 const MORE_NS: [f64; 3] = [500.0, 4000.0, 20_000.0];
+/// From post to post, more than any round trip here: what a CPU has forgotten in between is then the same with every link.
+const PAUSE: &str = "60us";
 /// What a stamp may be off.
 const ERROR_NS_MAX: f64 = 100.0;
-/// How far half of a round trip and the one-way median may be apart.
+/// How far half of a round trip and the one-way median may be apart, on a link of two microseconds. Without one the time stamp
+/// itself, which is no part of a round trip, is as much.
 const HALF_ERROR_MAX: f64 = 0.05;
 
 /// Measures those whose name has `only` in it.
@@ -72,7 +75,7 @@ fn added(scratch: &Path, service: &str, more: &[&str], links: [&str; 2]) -> Resu
     let mut found = [Vec::new(), Vec::new()];
     for _ in 0..ROUNDS {
         let [base, more] = links.map(|link| {
-            let words = ["one-way", "send", "-c", service, "-n", "5000", "--link", link];
+            let words = ["one-way", "send", "-c", service, "-n", "5000", "--pause", PAUSE, "--link", link];
             let point = point(scratch, &[&words[..], more].concat())?;
             Ok::<_, anyhow::Error>([median_ns(&point, 0)?, median_ns(&point, 1)?])
         });
@@ -106,7 +109,7 @@ fn round_trip(scratch: &Path, service: &str, link: &str, broken: &mut Vec<String
     let ratio = median(&mut ratios).context("no round")?;
     let (half, one_way) = (median(&mut halves).unwrap_or(0.0), median(&mut ones).unwrap_or(0.0));
     println!("  {service} link {link:<12} half {half:6.0}, one way {one_way:6.0}, ratio {ratio:.3}");
-    if (ratio - 1.0).abs() > HALF_ERROR_MAX {
+    if link != "none" && (ratio - 1.0).abs() > HALF_ERROR_MAX {
         broken.push(format!("over {service} with link {link} half of a round trip is {ratio:.2} of one way"));
     }
     Ok(())
