@@ -9,7 +9,7 @@
 //!
 //! Each technique ends as applied, not applied or not permitted (`measure::conditions::Outcome`); none ever fails a point.
 //! A value is in the journal, on disk, before it is changed. One that somebody else has changed meanwhile is left alone,
-//! and said so. Where the guard dies too the journal stays: [`left_behind`] finds it, [`restore`] takes it back.
+//! and said so. Where the guard dies too the journal stays: [`left_behind`] finds it, [`restore()`] takes it back.
 //!
 //! A crate of its own for the arrow: whoever measures asks, and only what stands behind that arrow changes anything.
 
