@@ -24,8 +24,10 @@ pub enum Mark {
 pub struct Arrival {
     /// What it says.
     pub mark: Mark,
-    /// Its number, from 0, where messages have some ([`Endpoint::try_send`]), and 0 elsewhere; `u64::MAX` of a greeting.
+    /// Its number, from 0, where messages have some ([`Endpoint::try_send`]), and 0 elsewhere; of a greeting its own.
     pub number: u64,
+    /// Whether it is a greeting, where messages have numbers.
+    pub is_greeting: bool,
 }
 
 /// What became of an attempt to post a message.
@@ -54,6 +56,11 @@ pub trait Endpoint {
     /// Posts a message that is not measured, arrives whatever the operation is, and is [`Mark::Last`].
     fn try_greet(&mut self) -> Result<Posted, Error> {
         self.try_send(Mark::Last)
+    }
+
+    /// The same with a number, where messages have some: below 2^30.
+    fn try_greet_as(&mut self, _number: u32) -> Result<Posted, Error> {
+        self.try_greet()
     }
 
     /// Takes the next message that has arrived, if one has.
@@ -106,6 +113,25 @@ pub trait Endpoint {
             self.idle()?;
         }
         Ok(())
+    }
+
+    /// Posts a greeting with a number, waiting for room.
+    fn greet_as(&mut self, number: u32) -> Result<(), Error> {
+        while self.try_greet_as(number)? == Posted::Busy {
+            self.idle()?;
+        }
+        Ok(())
+    }
+
+    /// Waits for the greeting with a number; whatever else comes is late, and nobody's any more.
+    fn await_greeting(&mut self, number: u32) -> Result<(), Error> {
+        loop {
+            match self.try_receive()? {
+                Some(arrival) if arrival.is_greeting && arrival.number == u64::from(number) => return Ok(()),
+                Some(_) => self.replenish()?,
+                None => self.idle()?,
+            }
+        }
     }
 
     /// Waits for the next message.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use measure::clock::{Exchange, Offset};
+use measure::clock::{Exchange, Offset, Reason};
 use measure::record::{Clocks, Gaps, Histogram, Largest, LatencyKind, OneWay, Timed};
 use measure::samples::{Samples, Stamps};
 use measure::{stats, step};
@@ -109,9 +109,9 @@ fn levels(spec: &PointSpec, messages: &[(usize, u64)]) -> Vec<f64> {
     let median = |burst: &[(usize, u64)]| {
         let mut sorted: Vec<u64> = burst.iter().map(|(_, ns)| *ns).collect();
         sorted.sort_unstable();
-        stats::quantile(&sorted, stats::Share::P50).map(|ns| ns as f64)
+        stats::quantile(&sorted, stats::Share::P50)
     };
-    bursts.filter_map(median).collect()
+    Samples::from_ns(bursts.filter_map(median).collect()).series()
 }
 
 fn seen(rank: u32, end: &Stamped) -> Option<Gaps> {
@@ -143,7 +143,9 @@ impl Time {
             // What exchanges refute is not believed, whatever the hosts say.
             match offset() {
                 Ok(offset) if !offset.holds_one_clock(0) => {}
-                _ => return Ok(Self::One(ns_per_tick)),
+                Ok(_) | Err(Reason::NoExchange) => return Ok(Self::One(ns_per_tick)),
+                // What no constant rate explains is no clock that they share.
+                Err(_) => {}
             }
         }
         let offset = offset().map_err(|reason| Error::Clocks { reason: reason.to_string() })?;
@@ -243,8 +245,12 @@ impl Both<'_> {
         known.map(|(submitted, completed)| self.time.within(*submitted, *completed).round() as u64).collect()
     }
 
-    /// Share of the messages from `first` on whose completion was seen before their reception.
+    /// Share of the messages from `first` on whose completion was seen before their reception; not of two clocks, whose bound
+    /// is wider than what lies between the two.
     fn completed_first(&self, first: usize) -> Option<f64> {
+        if matches!(self.time, Time::Two { .. }) {
+            return None;
+        }
         let pairs = self.sender.column(Column::Completed).iter().zip(self.receiver.column(Column::Received));
         let known = pairs.skip(first).filter(|(a, b)| **a != Stamps::NONE && **b != Stamps::NONE);
         let (mut before, mut count) = (0_u64, 0_u64);

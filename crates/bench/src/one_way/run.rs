@@ -10,7 +10,7 @@ use super::stamped::{Column, Stamped, Watched};
 use crate::Error;
 use crate::endpoint::Endpoint;
 use crate::pattern::Watch;
-use crate::pattern::one_way::{Pace, Stamper, exchange, submit, take};
+use crate::pattern::one_way::{AFTER, BEFORE, Pace, READY, Stamper, exchange, submit, take};
 use crate::point::{Length, PointSpec, Service, Stamp};
 use crate::timepiece::Timepiece;
 
@@ -18,7 +18,7 @@ use crate::timepiece::Timepiece;
 /// interrupt takes.
 const GAP: Duration = Duration::from_micros(2);
 /// Exchanges before and as many after the messages, where the ranks have clocks of their own.
-const EXCHANGES: usize = 64;
+const EXCHANGES: u32 = 64;
 
 /// Runs the part of a rank: 0 posts, 1 takes. `has_one_clock` says whether both read the same one.
 ///
@@ -36,18 +36,19 @@ pub(crate) fn run<E: Endpoint>(
     let mut stamps = Arrays::new(spec, &pace, rank)?;
     let mut watch = Watch::new(clock.ticks(GAP));
     let count = if has_one_clock { 0 } else { EXCHANGES };
-    let mut exchanged = Vec::with_capacity(4 * count);
-    exchange(endpoint, rank == 0, count, &mut exchanged)?;
-    if rank == 0 {
+    let mut exchanged = Vec::with_capacity(4 * count as usize);
+    exchange(endpoint, rank == 0, BEFORE..BEFORE + count, None, &mut exchanged)?;
+    let heard = if rank == 0 {
         // Not before the receiver has made its arrays.
-        endpoint.receive()?;
+        endpoint.await_greeting(READY)?;
         endpoint.replenish()?;
         submit(endpoint, &mut stamps, &mut watch, &pace)?;
+        None
     } else {
-        endpoint.greet()?;
-        take(endpoint, &mut stamps, &mut watch, &pace)?;
-    }
-    exchange(endpoint, rank == 0, count, &mut exchanged)?;
+        endpoint.greet_as(READY)?;
+        take(endpoint, &mut stamps, &mut watch, &pace)?
+    };
+    exchange(endpoint, rank == 0, AFTER..AFTER + count, heard, &mut exchanged)?;
     // Whoever sleeps does not run because it has nothing to do.
     let sleeps = if rank == 0 { spec.send_poll.sleeps() } else { spec.poll.sleeps() };
     Ok(stamps.finish(timepiece, watch, !sleeps, exchanged))

@@ -82,26 +82,42 @@ pub fn submit<E: Endpoint, S: Stamper>(
         while sender.sent < posted {
             sender.collect_or(endpoint, stamper, E::idle)?;
         }
-        answer(endpoint, pace, &mut sender)?;
-        stamper.answered(burst, clock.now());
+        if answer(endpoint, pace, burst, &mut sender)? {
+            stamper.answered(burst, clock.now());
+        } else if burst + 1 == pace.bursts() {
+            // The receiver may not know that nothing more comes.
+            endpoint.greet_as(CLOSING)?;
+        }
         endpoint.replenish()?;
     }
-    Ok(())
+    endpoint.flush()
 }
 
-/// Waits for the answer to a burst; where messages can be lost, not for ever.
-fn answer<E: Endpoint>(endpoint: &mut E, pace: &Pace, sender: &mut Sender<'_>) -> Result<(), Error> {
+/// Waits for the answer to a burst; where messages can be lost, not for ever. Gives whether it came.
+fn answer<E: Endpoint>(
+    endpoint: &mut E,
+    pace: &Pace,
+    burst: u64,
+    sender: &mut Sender<'_>,
+) -> Result<bool, Error> {
     let until = sender.clock.now().0.saturating_add(sender.clock.ticks(2 * pace.patience()));
-    while endpoint.try_receive()?.is_none() {
-        let now = sender.clock.now();
-        if !pace.is_reliable && now.0 > until {
-            return Ok(());
+    loop {
+        match endpoint.try_receive()? {
+            Some(arrival) if arrival.is_greeting && arrival.number == burst => break,
+            // An answer that was given up.
+            Some(_) => endpoint.replenish()?,
+            None => {
+                let now = sender.clock.now();
+                if !pace.is_reliable && now.0 > until {
+                    return Ok(false);
+                }
+                sender.watch.see(now);
+                endpoint.idle()?;
+            }
         }
-        sender.watch.see(now);
-        endpoint.idle()?;
     }
     sender.watch.pass();
-    Ok(())
+    Ok(true)
 }
 
 /// What the sender knows of its messages.
@@ -187,7 +203,7 @@ impl Sender<'_> {
     }
 }
 
-/// Takes the messages (rank 1), and answers each burst.
+/// Takes the messages (rank 1), and answers each burst. Gives the number of the greeting that ended it, where one did.
 ///
 /// # Errors
 /// What the endpoint says; [`Error::Deadline`] when nothing comes, or a reliable service does not bring all.
@@ -196,71 +212,107 @@ pub fn take<E: Endpoint, S: Stamper>(
     stamper: &mut S,
     watch: &mut Watch,
     pace: &Pace,
-) -> Result<(), Error> {
+) -> Result<Option<u64>, Error> {
     let clock = endpoint.clock();
+    let mut heard = None;
+    // Bursts that are over, and whether a message of the next one has come.
     let (mut bursts, mut is_open) = (0, false);
     while bursts < pace.bursts() {
-        let over = if let Some(arrival) = endpoint.try_receive()? {
-            let now = clock.now();
-            stamper.received(arrival.number, now, endpoint.carried(&arrival)?);
-            watch.see(now);
-            is_open = true;
-            // A burst whose end was lost is over with the first message of a later one.
-            bursts = bursts.max(arrival.number / pace.burst);
-            endpoint.replenish()?;
-            arrival.mark == Mark::Last
-        } else {
+        let Some(arrival) = endpoint.try_receive()? else {
             watch.see(clock.now());
             endpoint.idle()?;
+            if !pace.is_reliable && is_open && endpoint.quiet() > pace.patience() {
+                // Its end was lost. The answer has no stamp: it follows no message.
+                endpoint.greet_as(burst_number(bursts))?;
+                (bursts, is_open) = (bursts + 1, false);
+            }
             if !pace.is_reliable && is_finished(endpoint, pace, bursts) {
                 break;
             }
-            is_open && !pace.is_reliable && endpoint.quiet() > pace.patience()
+            continue;
         };
-        if over {
-            stamper.answered(bursts, clock.now());
-            endpoint.greet()?;
-            (bursts, is_open) = (bursts + 1, false);
+        if arrival.is_greeting {
+            // The sender has closed, or goes on with what follows.
+            endpoint.replenish()?;
+            heard = Some(arrival.number);
+            break;
+        }
+        let now = clock.now();
+        stamper.received(arrival.number, now, endpoint.carried(&arrival)?);
+        watch.see(now);
+        endpoint.replenish()?;
+        let burst = arrival.number / pace.burst;
+        if burst < bursts {
+            // It is late: what it belongs to is over.
+            continue;
+        }
+        (bursts, is_open) = (burst, true);
+        if arrival.mark == Mark::Last {
+            stamper.answered(burst, clock.now());
+            endpoint.greet_as(burst_number(burst))?;
+            (bursts, is_open) = (burst + 1, false);
             watch.pass();
         }
     }
-    endpoint.flush()
+    endpoint.flush()?;
+    Ok(heard)
 }
 
-/// Whether the sender must have ended although its last burst never came.
+/// The number of the answer to a burst.
+fn burst_number(burst: u64) -> u32 {
+    // A point has far fewer.
+    burst as u32
+}
+
+/// Whether the sender must have ended although its last burst never came, nor its closing.
 fn is_finished<E: Endpoint>(endpoint: &E, pace: &Pace, bursts: u64) -> bool {
-    bursts > 0 && endpoint.quiet() > 4 * pace.patience()
+    bursts > 0 && bursts + 1 == pace.bursts() && endpoint.quiet() > 4 * pace.patience()
 }
 
 /// Sends messages there and back, which are not measured, and stamps them: `sent` and `returned` of each at rank 0, `arrived` and
-/// `answered` at rank 1 ([`measure::clock::Exchange`]).
+/// `answered` at rank 1 ([`measure::clock::Exchange`]). `heard` is a greeting that rank 1 has taken already.
 ///
 /// # Errors
 /// What the endpoint says; [`Error::Deadline`] when one is lost.
 pub fn exchange<E: Endpoint>(
     endpoint: &mut E,
     is_first: bool,
-    count: usize,
+    numbers: std::ops::Range<u32>,
+    heard: Option<u64>,
     into: &mut Vec<u64>,
 ) -> Result<(), Error> {
     let clock = endpoint.clock();
-    for _ in 0..count {
+    for number in numbers {
         if is_first {
             into.push(clock.now().0);
-            endpoint.greet()?;
-            endpoint.receive()?;
+            endpoint.greet_as(number)?;
+            endpoint.await_greeting(number)?;
             into.push(clock.now().0);
         } else {
-            endpoint.receive()?;
+            if heard != Some(number.into()) {
+                endpoint.await_greeting(number)?;
+            }
             into.push(clock.now().0);
             into.push(clock.now().0);
-            endpoint.greet()?;
+            endpoint.greet_as(number)?;
         }
         endpoint.replenish()?;
     }
     endpoint.flush()
 }
 
+/// Numbers of greetings that answer no burst.
+const CLOSING: u32 = 1 << 29;
+/// The receiver has made its arrays.
+pub const READY: u32 = CLOSING + 1;
+/// The first number of exchanges before and after the messages.
+pub const BEFORE: u32 = CLOSING + (1 << 16);
+/// As [`BEFORE`].
+pub const AFTER: u32 = CLOSING + (2 << 16);
+
 /// Messages of a burst that do not come for so long are lost: far above any pause of a healthy sender, far below a point's
 /// time limit.
 const QUIET: Duration = Duration::from_millis(300);
+
+#[cfg(test)]
+mod tests;

@@ -119,7 +119,12 @@ impl Check<'_> {
             Axis::Burst(values) => Some(values.as_slice()),
             _ => None,
         });
-        let interval = self.largest("signal_interval");
+        let half = self
+            .0
+            .axes
+            .iter()
+            .any(|axis| matches!(axis, Axis::SignalInterval(values) if values.contains(&None)));
+        let interval = self.largest("signal_interval").max(if half { self.half_depth() } else { 1 });
         match bursts.iter().flatten().find(|burst| u64::from(**burst) < interval) {
             Some(burst) => {
                 let what = format!("signal_interval {interval} with a burst of {burst}");
@@ -145,9 +150,10 @@ impl Check<'_> {
             let why = "inline data is copied when it is posted: the device fetches nothing";
             return self.refuse("stamp", &format!("{what} with inline"), why);
         }
-        if self.largest("signal_interval") > 1 {
-            let why = "the stamp is written until the completion of its message: give 1";
-            return self.refuse("signal_interval", &format!("{what} with a signal_interval above 1"), why);
+        let alone = |axis: &Axis| !matches!(axis, Axis::Burst(values) if values.iter().any(|burst| *burst != Some(1)));
+        if !self.0.axes.iter().all(alone) {
+            let why = "the next message could take the place of one whose stamp is not read yet: give 1";
+            return self.refuse("burst", &format!("{what} with a burst above 1"), why);
         }
         if self.0.axes.iter().any(sends_sleep) {
             let why = "whoever sleeps cannot write the stamp: poll for sends";
@@ -164,6 +170,15 @@ impl Check<'_> {
             }
             None => Ok(()),
         }
+    }
+
+    /// Half of the least send queue.
+    fn half_depth(&self) -> u64 {
+        let depths = self.values(|axis| match axis {
+            Axis::TxDepth(values) => Some(values.as_slice()),
+            _ => None,
+        });
+        u64::from(depths.iter().min().copied().unwrap_or(self.0.tx_depth) / 2)
     }
 
     fn values<T>(&self, of: impl Fn(&Axis) -> Option<&[T]>) -> &[T] {

@@ -416,9 +416,10 @@ fn one_way_refuses_what_its_stamps_cannot_have() {
         ("stamp = \"sent\"\npoll = \"hybrid\"", "whoever sleeps cannot write the stamp"),
         ("stamp = \"sent\"\nsend_poll = \"event\"", "whoever sleeps cannot write the stamp"),
         (
-            "stamp = \"sent\"\nburst = 9\nsignal_interval = 2",
-            "written until the completion of its message: give 1",
+            "stamp = \"sent\"\nburst = 9",
+            "the next message could take the place of one whose stamp is not read yet",
         ),
+        ("signal_interval = \"half\"", "signal_interval 64 with a burst of 1, which cannot be"),
         ("poll = \"hybrid\"\nsend_poll = \"busy\"", "\"hybrid\" says how sends are waited for"),
         ("signal_interval = 4", "signal_interval 4 with a burst of 1, which cannot be"),
         ("pause_ns = \"2min\"", "a pause of more than a minute"),

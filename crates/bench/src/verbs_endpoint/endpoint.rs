@@ -14,7 +14,7 @@ use super::alarm::Alarm;
 use super::buffers::{Buffers, receive_fill};
 use super::failure::Path;
 use super::lane::Lane;
-use super::numbering::Numbering;
+use super::numbering::{Numbering, greeting};
 use super::setup::Queues;
 use super::waiting::{RECEIVES, SENDS, Waiting};
 use crate::Error;
@@ -239,8 +239,8 @@ impl VerbsEndpoint {
         let immediate = completion.immediate();
         let arrival = match &mut self.numbering {
             Some(numbering) => numbering.arrived(immediate),
-            None if immediate == Some(LAST) => Arrival { mark: Mark::Last, number: 0 },
-            None => Arrival { mark: Mark::More, number: 0 },
+            None if immediate == Some(LAST) => Arrival { mark: Mark::Last, number: 0, is_greeting: false },
+            None => Arrival { mark: Mark::More, number: 0, is_greeting: false },
         };
         self.owed.push(completion.id() as u16);
         if self.owed.len() == self.rx_fill {
@@ -286,7 +286,7 @@ impl VerbsEndpoint {
         }
         self.seen = byte;
         let mark = if byte == LAST_BYTE { Mark::Last } else { Mark::More };
-        Ok(Some(Arrival { mark, number: 0 }))
+        Ok(Some(Arrival { mark, number: 0, is_greeting: false }))
     }
 
     /// The long way to be idle: looks at the deadline, then sleeps in event mode, else lets a peer on the same CPU go on. (To
@@ -372,6 +372,13 @@ impl Endpoint for VerbsEndpoint {
         self.lanes[self.next_lane].post_greeting()?;
         self.posted(true);
         Ok(Posted::Queued)
+    }
+
+    fn try_greet_as(&mut self, number: u32) -> Result<Posted, Error> {
+        // Of greetings nobody takes the completions but who sends the next.
+        self.reap()?;
+        self.lanes[self.next_lane].greet_with(greeting(number));
+        self.try_greet()
     }
 
     #[inline]

@@ -124,6 +124,11 @@ impl Lane {
         Ok(self.qp.post_send(&mut self.last)?)
     }
 
+    /// Gives greetings another immediate.
+    pub(super) fn greet_with(&mut self, immediate: u32) {
+        self.greeting.set_immediate(immediate);
+    }
+
     /// Posts a message that is not measured and always arrives.
     pub(super) fn post_greeting(&mut self) -> Result<(), Error> {
         self.greeting.set_id(self.id | self.posted);

@@ -4,14 +4,23 @@ use measure::clock::Ticks;
 use verbs::Remote;
 use verbs::abi::ibv_sge;
 
+use super::Address;
 use super::buffers::Buffers;
-use super::{Address, LAST};
 use crate::Error;
 use crate::endpoint::{Arrival, Mark};
 use crate::point::{PointSpec, Stamp};
 
 /// In front of the number of a message that is the last of a burst.
 const LAST_BIT: u32 = 1 << 31;
+/// In front of the number of a greeting.
+const GREETING_BIT: u32 = 1 << 30;
+/// What is left for numbers: a point has far fewer messages.
+const NUMBER_BITS: u32 = GREETING_BIT - 1;
+
+/// The immediate data of a greeting with a number.
+pub(super) fn greeting(number: u32) -> u32 {
+    GREETING_BIT | number & NUMBER_BITS
+}
 
 /// What the next message of an end says, and where it stands.
 pub(super) struct Numbering {
@@ -44,8 +53,7 @@ impl Numbering {
     #[inline]
     pub(super) fn next(&mut self, buffers: &Buffers, mark: Mark) -> Numbered {
         let offset = buffers.slots.offset(self.next) as u64;
-        // A point has far fewer than 2^31 messages.
-        let number = self.next as u32 & !LAST_BIT;
+        let number = self.next as u32 & NUMBER_BITS;
         self.next += 1;
         Numbered {
             immediate: if mark == Mark::Last { number | LAST_BIT } else { number },
@@ -58,12 +66,11 @@ impl Numbering {
     #[inline]
     pub(super) fn arrived(&mut self, immediate: Option<u32>) -> Arrival {
         self.taken = self.taken.wrapping_add(1);
-        match immediate {
-            None | Some(LAST) => Arrival { mark: Mark::Last, number: u64::MAX },
-            Some(immediate) => {
-                let mark = if immediate & LAST_BIT == 0 { Mark::More } else { Mark::Last };
-                Arrival { mark, number: u64::from(immediate & !LAST_BIT) }
-            }
+        let immediate = immediate.unwrap_or(GREETING_BIT);
+        Arrival {
+            mark: if immediate & LAST_BIT == 0 { Mark::More } else { Mark::Last },
+            number: u64::from(immediate & NUMBER_BITS),
+            is_greeting: immediate & GREETING_BIT != 0,
         }
     }
 

@@ -66,7 +66,7 @@ impl Unconnected {
         let sleeps = polls.0.sleeps() || polls.1.sleeps();
         let channel = sleeps.then(|| context.completion_channel()).transpose()?;
         let announced = |poll: QueuePoll| channel.as_ref().filter(|_| poll.sleeps());
-        let entries = |depth: u32| (depth + 1).saturating_mul(spec.queue_pairs);
+        let entries = |depth: u32| depth.saturating_add(1).saturating_mul(spec.queue_pairs);
         let queues = Queues {
             send: context.completion_queue(entries(spec.tx_depth), announced(spec.send_poll))?,
             receive: context.completion_queue(entries(receive_depth(spec)), announced(spec.poll))?,
@@ -155,7 +155,7 @@ fn pair(
     let options = QueuePairOptions {
         service: service(spec.service),
         // One for a greeting when the queue is full of what is measured.
-        max_send_wr: spec.tx_depth + 1,
+        max_send_wr: spec.tx_depth.saturating_add(1),
         max_recv_wr: depth,
         max_send_sge: spec.sge,
         max_recv_sge: spec.sge,

@@ -1,0 +1,187 @@
+//! Both ends over a wire that loses what a test wants it to.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+
+use super::*;
+use crate::endpoint::Arrival;
+
+/// What is lost: greetings or messages, by their number; each once.
+type Losses = Arc<Mutex<Vec<(bool, u64)>>>;
+
+/// One end of a wire.
+struct Wire {
+    out: Arc<Mutex<VecDeque<Arrival>>>,
+    into: Arc<Mutex<VecDeque<Arrival>>>,
+    losses: Losses,
+    posted: u64,
+    clock: Clock,
+    heard: Ticks,
+    deadline: Ticks,
+}
+
+impl Wire {
+    fn pair(losses: &[(bool, u64)]) -> (Self, Self) {
+        let clock = Clock::monotonic();
+        let (one, other) = (Arc::default(), Arc::default());
+        let losses: Losses = Arc::new(Mutex::new(losses.to_vec()));
+        let deadline = Ticks(clock.now().0 + clock.ticks(Duration::from_secs(20)));
+        let end = |out: &Arc<_>, into: &Arc<_>| Self {
+            out: Arc::clone(out),
+            into: Arc::clone(into),
+            losses: Arc::clone(&losses),
+            posted: 0,
+            clock,
+            heard: clock.now(),
+            deadline,
+        };
+        (end(&one, &other), end(&other, &one))
+    }
+
+    fn send(&mut self, arrival: Arrival) -> Result<Posted, Error> {
+        let mut losses = self.losses.lock().unwrap();
+        match losses.iter().position(|lost| *lost == (arrival.is_greeting, arrival.number)) {
+            Some(lost) => drop(losses.remove(lost)),
+            None => self.out.lock().unwrap().push_back(arrival),
+        }
+        Ok(Posted::Queued)
+    }
+}
+
+impl Endpoint for Wire {
+    fn clock(&self) -> Clock {
+        self.clock
+    }
+
+    fn try_send(&mut self, mark: Mark) -> Result<Posted, Error> {
+        self.posted += 1;
+        self.send(Arrival { mark, number: self.posted - 1, is_greeting: false })
+    }
+
+    fn try_greet_as(&mut self, number: u32) -> Result<Posted, Error> {
+        self.send(Arrival { mark: Mark::Last, number: number.into(), is_greeting: true })
+    }
+
+    fn try_receive(&mut self) -> Result<Option<Arrival>, Error> {
+        let arrival = self.into.lock().unwrap().pop_front();
+        if arrival.is_some() {
+            self.heard = self.clock.now();
+        }
+        Ok(arrival)
+    }
+
+    fn replenish(&mut self) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn outstanding(&mut self) -> Result<u32, Error> {
+        Ok(0)
+    }
+
+    fn try_sent(&mut self) -> Result<u64, Error> {
+        Ok(self.posted)
+    }
+
+    fn carry(&mut self, _: u64, _: Ticks) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn carried(&self, _: &Arrival) -> Result<Option<Ticks>, Error> {
+        Ok(None)
+    }
+
+    fn idle(&mut self) -> Result<(), Error> {
+        if self.clock.now() > self.deadline {
+            return Err(Error::Deadline { what: "arrived", waited_s: 20.0, advice: String::new() });
+        }
+        std::thread::yield_now();
+        Ok(())
+    }
+
+    fn idle_until(&mut self, _: Ticks) -> Result<(), Error> {
+        self.idle()
+    }
+
+    fn quiet(&self) -> Duration {
+        Duration::from_nanos(self.clock.now().since(self.heard))
+    }
+}
+
+/// Numbers of messages and of bursts, in the order in which they were stamped.
+#[derive(Default)]
+struct Seen {
+    received: Vec<u64>,
+    answered: Vec<u64>,
+}
+
+impl Stamper for Seen {
+    fn submitted(&mut self, _: u64, _: Ticks) {}
+    fn completed(&mut self, _: u64, _: Ticks) {}
+    fn received(&mut self, message: u64, _: Ticks, _: Option<Ticks>) {
+        self.received.push(message);
+    }
+    fn answered(&mut self, burst: u64, _: Ticks) {
+        self.answered.push(burst);
+    }
+}
+
+/// Nine messages in bursts, with the exchanges after them; what rank 0 and rank 1 saw, and how long it took.
+fn run(burst: u64, losses: &[(bool, u64)]) -> (Vec<u64>, Vec<u64>, Vec<u64>, Duration) {
+    let pace =
+        Pace { messages: 9, burst, pause: Duration::ZERO, until_sent: false, is_reliable: losses.is_empty() };
+    let (mut one, mut other) = Wire::pair(losses);
+    let clock = one.clock;
+    let begin = clock.now();
+    let (sender, receiver) = std::thread::scope(|scope| {
+        let receiver = scope.spawn(|| {
+            let mut seen = Seen::default();
+            let heard = take(&mut other, &mut seen, &mut Watch::new(u64::MAX), &pace).unwrap();
+            exchange(&mut other, false, AFTER..AFTER + 3, heard, &mut Vec::new()).unwrap();
+            seen
+        });
+        let mut seen = Seen::default();
+        submit(&mut one, &mut seen, &mut Watch::new(u64::MAX), &pace).unwrap();
+        exchange(&mut one, true, AFTER..AFTER + 3, None, &mut Vec::new()).unwrap();
+        (seen, receiver.join().unwrap())
+    });
+    (sender.answered, receiver.answered, receiver.received, clock_time(clock, begin))
+}
+
+fn clock_time(clock: Clock, begin: Ticks) -> Duration {
+    Duration::from_nanos(clock.ns(clock.now().since(begin)))
+}
+
+#[test]
+fn every_burst_is_answered() {
+    for (burst, bursts) in [(1, 9), (2, 5), (4, 3), (9, 1)] {
+        let (sender, receiver, received, _) = run(burst, &[]);
+        let all: Vec<u64> = (0..bursts).collect();
+        assert_eq!((sender, receiver), (all.clone(), all), "bursts of {burst}");
+        assert_eq!(received, (0..9).collect::<Vec<_>>());
+    }
+}
+
+/// What is lost costs its own stamps and some hundred milliseconds, and nothing after it.
+#[test]
+fn a_loss_costs_nothing_but_itself() {
+    for (burst, losses, sender, receiver) in [
+        // A message in the middle of a burst, the end of one, the end of the last.
+        (3, &[(false, 1)][..], &[0, 1, 2][..], &[0, 1, 2][..]),
+        (3, &[(false, 2)], &[0, 1, 2], &[1, 2]),
+        (3, &[(false, 8)], &[0, 1, 2], &[0, 1]),
+        // Whole bursts, one after the other, and the last ones.
+        (1, &[(false, 3), (false, 4), (false, 5)], &[0, 1, 2, 6, 7, 8], &[0, 1, 2, 6, 7, 8]),
+        (1, &[(false, 7), (false, 8)], &[0, 1, 2, 3, 4, 5, 6], &[0, 1, 2, 3, 4, 5, 6]),
+        // Answers.
+        (3, &[(true, 0)], &[1, 2], &[0, 1, 2]),
+        (3, &[(true, 2)], &[0, 1], &[0, 1, 2]),
+        // The end of the last burst, and the closing after it.
+        (1, &[(false, 8), (true, CLOSING as u64)], &[0, 1, 2, 3, 4, 5, 6, 7], &[0, 1, 2, 3, 4, 5, 6, 7]),
+    ] {
+        let (answers, answered, received, took) = run(burst, losses);
+        assert_eq!((&answers[..], &answered[..]), (sender, receiver), "{losses:?}");
+        let lost = |number| losses.contains(&(false, number));
+        assert_eq!(received, (0..9).filter(|number| !lost(*number)).collect::<Vec<_>>(), "{losses:?}");
+        assert!(took < Duration::from_secs(8), "{losses:?}: {took:?}");
+    }
+}
