@@ -42,6 +42,34 @@ fn the_plan_of_a_published_evaluation_runs_in_its_quick_form() {
 }
 
 #[test]
+fn the_plan_of_a_thesis_runs_with_a_few_messages_and_answers_its_findings() {
+    let scratch = Scratch::alone();
+    let few = ["iterations=20", "repetitions=1", "warmup=2"];
+    let pauses = ["experiment.event-pause.pause_ns=1ms", "experiment.busy-pause.pause_ns=1ms"];
+    let mut words = vec!["run", "potter-2018-hca", "--quick", "-d", "softdev0", "--out", "record"];
+    words.extend(few.iter().chain(&pauses).flat_map(|set| ["--set", set]));
+    let stdout = scratch.succeed(&words);
+    let (run, points) = scratch.record("record");
+    assert_eq!(points.len() as u64, run.points_planned);
+    for point in &points {
+        // More bytes inline than the device takes, and RDMA CM, which is the kernel's.
+        let is_missing = matches!(point.status, measure::record::Status::NotMeasured { .. });
+        let axis =
+            |name: &str, value: &str| point.axes.get(name).is_some_and(|is| is.as_str() == Some(value));
+        let large = point.axes["size_bytes"].as_u64() > Some(512) && point.axes["inline"] == true;
+        assert_eq!(is_missing, large || axis("setup", "rdma_cm"), "{point:?}");
+        assert!(!matches!(point.status, measure::record::Status::Failed { .. }), "{point:?}");
+    }
+    let cases = stdout.split(" findings: ").nth(1).expect("findings are answered");
+    assert!(
+        cases.lines().next().unwrap().ends_with(" cases") && cases.contains("RDMA CM does not know it"),
+        "{cases}"
+    );
+    let report = fs::read_to_string(scratch.at("record/report.html")).unwrap();
+    assert!(run.findings.iter().all(|finding| report.contains(&finding.claim)), "the report has every claim");
+}
+
+#[test]
 fn a_record_has_the_published_names_and_keeps_to_its_schema() {
     let scratch = Scratch::alone();
     scratch.write("plan.toml", SMALL);
