@@ -58,7 +58,7 @@ impl Arranger {
     /// [`Wanted::techniques`].
     pub fn arrange(&mut self, wanted: &Wanted, place: &Place) -> Vec<Condition> {
         // First, so that a guard inherits none of it.
-        self.own = Own::default();
+        self.take_back_own();
         let host_wide = wanted.host_wide();
         if self.in_force.0 != host_wide {
             self.release();
@@ -99,6 +99,12 @@ impl Arranger {
         })
     }
 
+    fn take_back_own(&mut self) {
+        if let Some(line) = self.own.take_back() {
+            (self.said)(&line);
+        }
+    }
+
     fn release(&mut self) {
         if self.in_force.0.is_as_is() {
             return;
@@ -128,6 +134,7 @@ impl Arranger {
 
 impl Drop for Arranger {
     fn drop(&mut self) {
+        self.take_back_own();
         self.release();
     }
 }

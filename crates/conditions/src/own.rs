@@ -139,11 +139,19 @@ impl Own {
     }
 }
 
-impl Drop for Own {
-    fn drop(&mut self) {
-        // First, so that the rest is not done in a hurry. What cannot be taken back ends with the process.
+impl Own {
+    /// Takes everything back; says what could not be, and why. That ends with the process.
+    pub(crate) fn take_back(&mut self) -> Option<String> {
+        let mut said = None;
+        // First, so that the rest is not done in a hurry.
         if let Some((policy, priority)) = self.scheduler.take() {
-            let _ = set_scheduler(policy, priority);
+            // Without CAP_SYS_NICE the flag, once set, is there to stay: sched(7).
+            let restored = set_scheduler(policy, priority)
+                .or_else(|_| set_scheduler(policy | libc::SCHED_RESET_ON_FORK, priority));
+            said = restored.err().map(|error| {
+                let class = in_words((policy, priority));
+                format!("the scheduling class of this process could not be set back to {class}: {error}")
+            });
         }
         if self.is_bound {
             let _ = set_policy(libc::MPOL_DEFAULT, 0);
@@ -154,6 +162,14 @@ impl Drop for Own {
             let _ = setrlimit(Resource::Memlock, limit);
         }
         self.latency = None;
+        said
+    }
+}
+
+impl Drop for Own {
+    fn drop(&mut self) {
+        // Whoever wants to hear of it has asked before.
+        let _ = self.take_back();
     }
 }
 

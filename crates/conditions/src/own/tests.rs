@@ -68,6 +68,28 @@ fn a_real_time_class_is_that_of_the_thread_until_it_is_taken_back() {
 }
 
 #[test]
+fn a_real_time_class_is_taken_back_without_the_right_to_clear_the_flag() {
+    apart(|| {
+        let mut own = Own::default();
+        let result = own.apply(&Host::here(), Technique::Scheduler, &fifo(), &place(Some(0), &[0, 1]));
+        if is_skipped(&result) {
+            return;
+        }
+        // As where a limit of real-time priorities gave the class, and no capability.
+        let mut rights = rustix::thread::capabilities(None).unwrap();
+        rights.effective.remove(rustix::thread::CapabilitySet::SYS_NICE);
+        rustix::thread::set_capabilities(None, rights).unwrap();
+        assert!(set_scheduler(libc::SCHED_OTHER, 0).is_err(), "the right is gone");
+        assert_eq!(own.take_back(), None);
+        assert_eq!(scheduler().map(in_words).unwrap(), "other");
+        // What cannot be taken back is said: a class that needs the right.
+        own.scheduler = Some((libc::SCHED_FIFO, 99));
+        let said = own.take_back().unwrap();
+        assert!(said.contains("could not be set back to fifo:99: "), "{said}");
+    });
+}
+
+#[test]
 fn a_real_time_class_that_could_hang_a_cpu_is_not_applied() {
     let (_root, throttled) = host(&[("proc/sys/kernel/sched_rt_runtime_us", "950000\n")]);
     let (_root, endless) = host(&[("proc/sys/kernel/sched_rt_runtime_us", "-1\n")]);
