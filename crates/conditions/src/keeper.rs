@@ -111,9 +111,15 @@ impl Keeper {
             }
             Stop::Held(why) => (Outcome::NotApplied, why),
         })?;
-        let some_will_do = technique == Technique::IrqAffinity && done.count > 0;
+        // Those that the kernel keeps say nothing of the others; a right that is missing does.
+        let is_forbidden = |setting: &Setting| {
+            let kind = self.host.refuses(&setting.path()).map(|error| error.kind());
+            matches!(kind, Some(io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem))
+        };
+        let forbidden = done.failed.iter().find(|(setting, _)| is_forbidden(setting));
+        let some_will_do = technique == Technique::IrqAffinity && done.count > 0 && forbidden.is_none();
         let mut reasons = Vec::new();
-        if let Some((setting, error)) = done.failed.first() {
+        if let Some((setting, error)) = forbidden.or(done.failed.first()) {
             let (outcome, why) = refused(&format!("set {setting}"), error, ROOT);
             let share = format!("{} of {}", done.count, targets.len());
             if !some_will_do {

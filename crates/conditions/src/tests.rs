@@ -1,10 +1,15 @@
 //! Made-up hosts, changed and restored.
 
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::io::Write;
+use std::os::fd::IntoRawFd;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
+use std::thread;
 
 use measure::conditions::{Aspm, Condition, Cpuset, IrqAffinity, Outcome, Technique, Turbo, Wanted};
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
+use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};
 use tempfile::TempDir;
 
 use crate::keeper::Keeper;
@@ -34,9 +39,19 @@ fn host() -> (TempDir, Host) {
     FILES.iter().for_each(|(path, content)| put(root.path(), path, content));
     // An interrupt that shows its CPUs but cannot be moved, as those of timers.
     fs::create_dir_all(root.path().join("proc/irq/27")).unwrap();
-    symlink("/sys/devices/system/cpu/online", root.path().join("proc/irq/27/smp_affinity_list")).unwrap();
+    symlink(sealed("0-3\n"), root.path().join("proc/irq/27/smp_affinity_list")).unwrap();
     let host = Host::new(root.path());
     (root, host)
+}
+
+/// A file that anybody may open, and whose content nobody can change (EPERM): as interrupts that the kernel keeps. It is
+/// there until the process ends.
+fn sealed(content: &str) -> String {
+    let flags = MemfdFlags::ALLOW_SEALING | MemfdFlags::CLOEXEC;
+    let mut file = fs::File::from(memfd_create("sealed", flags).unwrap());
+    file.write_all(content.as_bytes()).unwrap();
+    fcntl_add_seals(&file, SealFlags::WRITE | SealFlags::SHRINK | SealFlags::GROW).unwrap();
+    format!("/proc/{}/fd/{}", std::process::id(), file.into_raw_fd())
 }
 
 fn put(root: &Path, path: &str, content: &str) {
@@ -202,6 +217,34 @@ fn interrupts_leave_the_ranks_cpus_where_the_kernel_lets_them() {
     assert_eq!((all.outcome, all.reason.as_deref()), (Outcome::NotApplied, Some(why)));
     let none = one(keeper.apply(&wanted, &[], 1));
     assert!(none.reason.unwrap().contains("pin them with --cpus"), "no rank has a CPU");
+}
+
+/// Runs something on a thread that has none of root's rights.
+fn without_rights(test: impl FnOnce() + Send) {
+    let none = CapabilitySet::empty();
+    let rights = CapabilitySets { effective: none, permitted: none, inheritable: none };
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            set_capabilities(None, rights).unwrap();
+            test();
+        });
+    });
+}
+
+#[test]
+fn interrupts_that_are_where_they_should_be_are_no_right_to_move_the_others() {
+    let (root, host) = host();
+    for irq in [24, 25, 26] {
+        let path = root.path().join(format!("proc/irq/{irq}/smp_affinity_list"));
+        fs::set_permissions(path, fs::Permissions::from_mode(0o444)).unwrap();
+    }
+    without_rights(|| {
+        let wanted = Wanted { irq_affinity: Some(IrqAffinity::Away), ..Wanted::default() };
+        let done = one(Keeper::new(host).apply(&wanted, &[0, 1], 1));
+        assert_eq!(done.outcome, Outcome::NotPermitted, "interrupt 25 is away already: {done:?}");
+        let reason = done.reason.unwrap();
+        assert!(reason.starts_with("cannot set the CPUs of interrupt 24: Permission denied"), "{reason}");
+    });
 }
 
 #[test]
