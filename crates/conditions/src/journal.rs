@@ -5,7 +5,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -85,7 +85,7 @@ impl Journal {
     /// Locks and reads it.
     pub(crate) fn open(&self) -> io::Result<Open> {
         let path = self.directory.join(LOCK);
-        let lock = OpenOptions::new().create(true).truncate(false).write(true).mode(0o644).open(path)?;
+        let lock = OpenOptions::new().create(true).truncate(false).write(true).mode(PRIVATE).open(path)?;
         let mut tries = LOCK_TRIES;
         while flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
             tries -= 1;
@@ -122,7 +122,7 @@ impl Journal {
         let number = HOLDERS.fetch_add(1, Ordering::Relaxed);
         let name = format!("{}-{started}-{number}", std::process::id());
         let path = self.directory.join(format!("{HOLDER}{name}"));
-        let lock = OpenOptions::new().create(true).truncate(false).write(true).mode(0o644).open(&path)?;
+        let lock = OpenOptions::new().create(true).truncate(false).write(true).mode(PRIVATE).open(&path)?;
         flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
         Ok(Holder { name, path, _lock: lock })
     }
@@ -145,7 +145,7 @@ impl Open {
             }
         }
         let new = self.directory.join(NEW);
-        let mut file = OpenOptions::new().create(true).truncate(true).write(true).mode(0o644).open(&new)?;
+        let mut file = OpenOptions::new().create(true).truncate(true).write(true).mode(PRIVATE).open(&new)?;
         file.write_all(&serde_json::to_vec_pretty(&self.book)?)?;
         file.sync_all()?;
         fs::rename(&new, &path)?;
@@ -195,17 +195,20 @@ fn places(host: &Host) -> Vec<PathBuf> {
 
 /// Makes the directory, and sees whether files can be made in it.
 fn make(directory: &Path) -> io::Result<()> {
-    // Others may read what was changed: `doctor` of any user says so.
-    match fs::DirBuilder::new().mode(0o755).create(directory) {
+    match fs::DirBuilder::new().mode(PRIVATE_DIRECTORY).create(directory) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
         _ => {}
     }
+    fs::set_permissions(directory, fs::Permissions::from_mode(PRIVATE_DIRECTORY))?;
     rustix::fs::access(directory, rustix::fs::Access::WRITE_OK).map_err(Into::into)
 }
 
 /// Holders of this process so far.
 static HOLDERS: AtomicU32 = AtomicU32::new(0);
 const BOOK: &str = "journal.json";
+/// Reading is enough to lock: whoever may read the files could block guards, or make dead ones look alive.
+const PRIVATE: u32 = 0o600;
+const PRIVATE_DIRECTORY: u32 = 0o700;
 const NEW: &str = "journal.new";
 const LOCK: &str = "lock";
 const HOLDER: &str = "holder-";

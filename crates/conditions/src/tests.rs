@@ -314,6 +314,23 @@ fn without_a_place_for_the_journal_nothing_is_changed() {
 }
 
 #[test]
+fn nobody_else_can_lock_a_journal() {
+    let (root, host) = host();
+    // As earlier versions made it.
+    let directory = root.path().join("run/rdmascope");
+    fs::create_dir(&directory).unwrap();
+    fs::set_permissions(&directory, fs::Permissions::from_mode(0o755)).unwrap();
+    let mut keeper = Keeper::new(host);
+    keeper.apply(&performance(), &[], 1);
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(&directory), 0o700);
+    let files: Vec<_> = fs::read_dir(&directory).unwrap().map(|file| file.unwrap().path()).collect();
+    assert_eq!(files.len(), 3, "the journal, its lock, the sign of its holder: {files:?}");
+    assert!(files.iter().all(|file| mode(file) == 0o600), "{files:?}");
+    keeper.release();
+}
+
+#[test]
 fn a_journal_of_something_else_stops_changes_and_is_told_of() {
     let (root, host) = host();
     put(
