@@ -78,7 +78,8 @@ impl Journal {
 
     /// The journals that are there, whoever keeps them.
     pub(crate) fn all(host: &Host) -> Vec<Self> {
-        let kept = places(host).into_iter().filter(|directory| directory.join(BOOK).exists());
+        let is_kept = |directory: &PathBuf| directory.join(BOOK).exists() && own(directory).is_ok();
+        let kept = places(host).into_iter().filter(is_kept);
         kept.map(|directory| Self { directory }).collect()
     }
 
@@ -199,8 +200,26 @@ fn make(directory: &Path) -> io::Result<()> {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
         _ => {}
     }
+    own(directory)?;
     fs::set_permissions(directory, fs::Permissions::from_mode(PRIVATE_DIRECTORY))?;
     rustix::fs::access(directory, rustix::fs::Access::WRITE_OK).map_err(Into::into)
+}
+
+/// Refuses a directory in which somebody else may have written what looks like a journal.
+fn own(directory: &Path) -> io::Result<()> {
+    let found = fs::symlink_metadata(directory)?;
+    let wrong = if !found.is_dir() {
+        "is no directory"
+    } else if found.uid() != rustix::process::geteuid().as_raw() {
+        "belongs to another user"
+    } else if found.mode() & WRITTEN_BY_OTHERS != 0 {
+        "can be written by other users"
+    } else {
+        return Ok(());
+    };
+    let what =
+        format!("{} {wrong}, so that no journal there can be believed: remove it", directory.display());
+    Err(io::Error::new(io::ErrorKind::InvalidData, what))
 }
 
 /// Holders of this process so far.
@@ -209,6 +228,8 @@ const BOOK: &str = "journal.json";
 /// Reading is enough to lock: whoever may read the files could block guards, or make dead ones look alive.
 const PRIVATE: u32 = 0o600;
 const PRIVATE_DIRECTORY: u32 = 0o700;
+/// Permission of group and others to write (inode(7)).
+const WRITTEN_BY_OTHERS: u32 = 0o022;
 const NEW: &str = "journal.new";
 const LOCK: &str = "lock";
 const HOLDER: &str = "holder-";

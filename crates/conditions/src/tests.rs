@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::Write;
 use std::os::fd::IntoRawFd;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::path::Path;
 use std::thread;
 
@@ -56,7 +56,10 @@ fn sealed(content: &str) -> String {
 
 fn put(root: &Path, path: &str, content: &str) {
     let path = root.join(path);
-    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    let directory = path.parent().unwrap();
+    fs::create_dir_all(directory).unwrap();
+    // Whatever the umask is.
+    fs::set_permissions(directory, fs::Permissions::from_mode(0o755)).unwrap();
     fs::write(path, content).unwrap();
 }
 
@@ -311,6 +314,44 @@ fn without_a_place_for_the_journal_nothing_is_changed() {
     assert_eq!(done.outcome, Outcome::NotApplied);
     assert!(done.reason.unwrap().ends_with("without one nothing is changed"));
     assert_eq!(governor(&root, 0), "powersave");
+}
+
+#[test]
+fn a_journal_that_others_could_write_is_not_believed() {
+    let journal =
+        "{\"entries\":[{\"setting\":\"no_turbo\",\"before\":\"1\",\"set\":\"0\",\"holders\":[\"1-1-1\"]}]}";
+    let made = |spoil: fn(&Path)| {
+        let (root, host) = host();
+        put(root.path(), "run/rdmascope/journal.json", journal);
+        let directory = root.path().join("run/rdmascope");
+        fs::set_permissions(&directory, fs::Permissions::from_mode(0o700)).unwrap();
+        spoil(&directory);
+        let refused = one(Keeper::new(host.clone()).apply(&performance(), &[], 1)).reason.unwrap_or_default();
+        restore(&host);
+        (get(&root, "sys/devices/system/cpu/intel_pstate/no_turbo"), refused)
+    };
+    let (restored, refused) = made(|_| {});
+    assert_eq!((restored.as_str(), refused.as_str()), ("1", ""), "it is believed");
+    let written = |directory: &Path| {
+        fs::set_permissions(directory, fs::Permissions::from_mode(0o770)).unwrap();
+    };
+    let link = |directory: &Path| {
+        let elsewhere = directory.with_file_name("elsewhere");
+        fs::rename(directory, &elsewhere).unwrap();
+        symlink(elsewhere, directory).unwrap();
+    };
+    for (spoil, why) in
+        [(written as fn(&Path), "can be written by other users, so that"), (link, "is no directory, so that")]
+    {
+        let (restored, refused) = made(spoil);
+        assert_eq!(restored, "0", "{why}");
+        assert!(refused.contains(why), "{refused}");
+    }
+    if rustix::process::geteuid().is_root() {
+        let (restored, refused) = made(|directory| chown(directory, Some(65534), None).unwrap());
+        assert_eq!(restored, "0");
+        assert!(refused.contains("belongs to another user, so that"), "{refused}");
+    }
 }
 
 #[test]
