@@ -180,8 +180,11 @@ fn is_alive(directory: &Path, holder: &str) -> bool {
     if !holder.chars().all(|c| c.is_ascii_digit() || c == '-') {
         return false;
     }
-    let Ok(file) = File::open(directory.join(format!("{HOLDER}{holder}"))) else { return false };
-    flock(&file, FlockOperation::NonBlockingLockShared).is_err()
+    match File::open(directory.join(format!("{HOLDER}{holder}"))) {
+        Ok(file) => flock(&file, FlockOperation::NonBlockingLockShared).is_err(),
+        // What cannot be seen may live: too many open files are no death.
+        Err(error) => error.kind() != io::ErrorKind::NotFound,
+    }
 }
 
 fn places(host: &Host) -> Vec<PathBuf> {

@@ -13,7 +13,7 @@ use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};
 use tempfile::TempDir;
 
 use crate::keeper::Keeper;
-use crate::{Can, Host, left_behind, restore, survey};
+use crate::{Can, Host, Restored, left_behind, restore, survey};
 
 /// Four CPUs whose clock rate is scaled, of which one has a governor of its own; four interrupts.
 const FILES: &[(&str, &str)] = &[
@@ -352,6 +352,25 @@ fn a_journal_that_others_could_write_is_not_believed() {
         assert_eq!(restored, "0");
         assert!(refused.contains("belongs to another user, so that"), "{refused}");
     }
+}
+
+#[test]
+fn a_guard_whose_sign_cannot_be_read_is_not_taken_for_dead() {
+    let (root, host) = host();
+    let mut keeper = Keeper::new(host.clone());
+    keeper.apply(&performance(), &[], 1);
+    for file in fs::read_dir(root.path().join("run/rdmascope")).unwrap().flatten() {
+        if file.file_name().to_string_lossy().starts_with("holder-") {
+            fs::set_permissions(file.path(), fs::Permissions::from_mode(0o000)).unwrap();
+        }
+    }
+    without_rights(|| {
+        assert_eq!(left_behind(&host), Vec::<String>::new());
+        assert_eq!(restore(&host), Restored::default());
+    });
+    assert_eq!(governor(&root, 0), "performance");
+    keeper.release();
+    assert_eq!(governor(&root, 0), "powersave");
 }
 
 #[test]
