@@ -1,12 +1,12 @@
 //! The host as a tree of files, `/` or one that a test made up, which is changed as well as read.
 
-use std::fs::{self, OpenOptions};
-use std::io::{self, Write};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use measure::environment::Root;
-use rustix::fs::{Access, access};
+use rustix::fs::{Access, MemfdFlags, access, memfd_create};
 
 use crate::cpus;
 
@@ -102,22 +102,29 @@ impl Host {
         let path = std::env::var("PATH").unwrap_or_default();
         // Root's tools are not in the path of every login.
         let path = format!("{path}:/usr/sbin:/sbin");
-        let output = Command::new("timeout")
-            .arg(RUN_TIMEOUT_S)
+        // A file, not a pipe: a daemon that the command starts would keep a pipe open, and who reads it waiting.
+        let mut output = File::from(memfd_create("output", MemfdFlags::CLOEXEC)?);
+        let status = Command::new("timeout")
+            .args(["-k", KILL_AFTER_S, RUN_TIMEOUT_S])
             .args(words)
             .env("PATH", path)
             .stdin(Stdio::null())
-            .output()?;
-        let said = [output.stdout, output.stderr].concat();
+            .stdout(output.try_clone()?)
+            .stderr(output.try_clone()?)
+            .status()?;
+        let mut said = Vec::new();
+        output.rewind()?;
+        // What a daemon goes on saying has no end.
+        output.take(OUTPUT_MAX_BYTES).read_to_end(&mut said)?;
         let said = String::from_utf8_lossy(&said);
         let last = said.lines().rfind(|line| !line.trim().is_empty()).unwrap_or_default().trim();
-        match output.status.code() {
+        match status.code() {
             Some(0) => Ok(()),
-            // timeout(1): 127 where the command cannot be found, 124 where the time was up.
+            // timeout(1): 127 where the command cannot be found, 124 where the time was up, 137 where it had to kill.
             Some(127) => {
                 Err(io::Error::new(io::ErrorKind::NotFound, format!("{} is not installed here", words[0])))
             }
-            Some(124) => Err(io::Error::new(
+            Some(124 | 137) => Err(io::Error::new(
                 io::ErrorKind::TimedOut,
                 format!("`{}` took longer than {RUN_TIMEOUT_S} s", words.join(" ")),
             )),
@@ -131,3 +138,7 @@ const GROUP_FILES: [&str; 5] =
     ["cgroup.procs", "cpuset.cpus", "cpuset.cpus.partition", "cpuset.mems", "tasks"];
 /// Loading a profile of tuned takes a second or two.
 const RUN_TIMEOUT_S: &str = "20";
+/// The guard ignores SIGTERM, and what it starts inherits that.
+const KILL_AFTER_S: &str = "5";
+/// Its last line is wanted; this is more than tuned-adm ever says.
+const OUTPUT_MAX_BYTES: u64 = 1 << 20;

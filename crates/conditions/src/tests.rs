@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::Write;
 use std::os::fd::IntoRawFd;
-use std::os::unix::fs::{PermissionsExt, chown, symlink};
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::thread;
 
@@ -13,7 +13,7 @@ use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};
 use tempfile::TempDir;
 
 use crate::keeper::Keeper;
-use crate::{Can, Host, Restored, left_behind, restore, survey};
+use crate::{Can, Host, left_behind, restore, survey};
 
 /// Four CPUs whose clock rate is scaled, of which one has a governor of its own; four interrupts.
 const FILES: &[(&str, &str)] = &[
@@ -317,80 +317,6 @@ fn without_a_place_for_the_journal_nothing_is_changed() {
 }
 
 #[test]
-fn a_journal_that_others_could_write_is_not_believed() {
-    let journal =
-        "{\"entries\":[{\"setting\":\"no_turbo\",\"before\":\"1\",\"set\":\"0\",\"holders\":[\"1-1-1\"]}]}";
-    let made = |spoil: fn(&Path)| {
-        let (root, host) = host();
-        put(root.path(), "run/rdmascope/journal.json", journal);
-        let directory = root.path().join("run/rdmascope");
-        fs::set_permissions(&directory, fs::Permissions::from_mode(0o700)).unwrap();
-        spoil(&directory);
-        let refused = one(Keeper::new(host.clone()).apply(&performance(), &[], 1)).reason.unwrap_or_default();
-        restore(&host);
-        (get(&root, "sys/devices/system/cpu/intel_pstate/no_turbo"), refused)
-    };
-    let (restored, refused) = made(|_| {});
-    assert_eq!((restored.as_str(), refused.as_str()), ("1", ""), "it is believed");
-    let written = |directory: &Path| {
-        fs::set_permissions(directory, fs::Permissions::from_mode(0o770)).unwrap();
-    };
-    let link = |directory: &Path| {
-        let elsewhere = directory.with_file_name("elsewhere");
-        fs::rename(directory, &elsewhere).unwrap();
-        symlink(elsewhere, directory).unwrap();
-    };
-    for (spoil, why) in
-        [(written as fn(&Path), "can be written by other users, so that"), (link, "is no directory, so that")]
-    {
-        let (restored, refused) = made(spoil);
-        assert_eq!(restored, "0", "{why}");
-        assert!(refused.contains(why), "{refused}");
-    }
-    if rustix::process::geteuid().is_root() {
-        let (restored, refused) = made(|directory| chown(directory, Some(65534), None).unwrap());
-        assert_eq!(restored, "0");
-        assert!(refused.contains("belongs to another user, so that"), "{refused}");
-    }
-}
-
-#[test]
-fn a_guard_whose_sign_cannot_be_read_is_not_taken_for_dead() {
-    let (root, host) = host();
-    let mut keeper = Keeper::new(host.clone());
-    keeper.apply(&performance(), &[], 1);
-    for file in fs::read_dir(root.path().join("run/rdmascope")).unwrap().flatten() {
-        if file.file_name().to_string_lossy().starts_with("holder-") {
-            fs::set_permissions(file.path(), fs::Permissions::from_mode(0o000)).unwrap();
-        }
-    }
-    without_rights(|| {
-        assert_eq!(left_behind(&host), Vec::<String>::new());
-        assert_eq!(restore(&host), Restored::default());
-    });
-    assert_eq!(governor(&root, 0), "performance");
-    keeper.release();
-    assert_eq!(governor(&root, 0), "powersave");
-}
-
-#[test]
-fn nobody_else_can_lock_a_journal() {
-    let (root, host) = host();
-    // As earlier versions made it.
-    let directory = root.path().join("run/rdmascope");
-    fs::create_dir(&directory).unwrap();
-    fs::set_permissions(&directory, fs::Permissions::from_mode(0o755)).unwrap();
-    let mut keeper = Keeper::new(host);
-    keeper.apply(&performance(), &[], 1);
-    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
-    assert_eq!(mode(&directory), 0o700);
-    let files: Vec<_> = fs::read_dir(&directory).unwrap().map(|file| file.unwrap().path()).collect();
-    assert_eq!(files.len(), 3, "the journal, its lock, the sign of its holder: {files:?}");
-    assert!(files.iter().all(|file| mode(file) == 0o600), "{files:?}");
-    keeper.release();
-}
-
-#[test]
 fn a_journal_of_something_else_stops_changes_and_is_told_of() {
     let (root, host) = host();
     put(
@@ -519,3 +445,5 @@ fn a_survey_says_what_could_be_applied() {
         assert!(matches!(state.can, Can::NotPermitted(_)), "{state:?}");
     }
 }
+
+mod safety;

@@ -1,0 +1,92 @@
+//! What others can do to a guard: its journal, its lock, what it runs.
+
+use std::os::unix::fs::chown;
+
+use super::*;
+use crate::Restored;
+
+#[test]
+fn a_command_that_starts_a_daemon_is_not_waited_for_until_the_daemon_ends() {
+    let (root, host) = host();
+    let ended = root.path().join("ended");
+    let script = format!("(sleep 5; touch {}) & echo first; echo last >&2; exit 3", ended.display());
+    let why = host.run(&["sh", "-c", &script]).unwrap_err().to_string();
+    assert!(!ended.exists(), "the daemon still holds what was standard output");
+    assert!(why.ends_with("failed: last"), "{why}");
+    let missing = host.run(&["no-such-command"]).unwrap_err().to_string();
+    assert_eq!(missing, "no-such-command is not installed here");
+}
+
+#[test]
+fn a_journal_that_others_could_write_is_not_believed() {
+    let journal =
+        "{\"entries\":[{\"setting\":\"no_turbo\",\"before\":\"1\",\"set\":\"0\",\"holders\":[\"1-1-1\"]}]}";
+    let made = |spoil: fn(&Path)| {
+        let (root, host) = host();
+        put(root.path(), "run/rdmascope/journal.json", journal);
+        let directory = root.path().join("run/rdmascope");
+        fs::set_permissions(&directory, fs::Permissions::from_mode(0o700)).unwrap();
+        spoil(&directory);
+        let refused = one(Keeper::new(host.clone()).apply(&performance(), &[], 1)).reason.unwrap_or_default();
+        restore(&host);
+        (get(&root, "sys/devices/system/cpu/intel_pstate/no_turbo"), refused)
+    };
+    let (restored, refused) = made(|_| {});
+    assert_eq!((restored.as_str(), refused.as_str()), ("1", ""), "it is believed");
+    let written = |directory: &Path| {
+        fs::set_permissions(directory, fs::Permissions::from_mode(0o770)).unwrap();
+    };
+    let link = |directory: &Path| {
+        let elsewhere = directory.with_file_name("elsewhere");
+        fs::rename(directory, &elsewhere).unwrap();
+        symlink(elsewhere, directory).unwrap();
+    };
+    for (spoil, why) in
+        [(written as fn(&Path), "can be written by other users, so that"), (link, "is no directory, so that")]
+    {
+        let (restored, refused) = made(spoil);
+        assert_eq!(restored, "0", "{why}");
+        assert!(refused.contains(why), "{refused}");
+    }
+    if rustix::process::geteuid().is_root() {
+        let (restored, refused) = made(|directory| chown(directory, Some(65534), None).unwrap());
+        assert_eq!(restored, "0");
+        assert!(refused.contains("belongs to another user, so that"), "{refused}");
+    }
+}
+
+#[test]
+fn a_guard_whose_sign_cannot_be_read_is_not_taken_for_dead() {
+    let (root, host) = host();
+    let mut keeper = Keeper::new(host.clone());
+    keeper.apply(&performance(), &[], 1);
+    for file in fs::read_dir(root.path().join("run/rdmascope")).unwrap().flatten() {
+        if file.file_name().to_string_lossy().starts_with("holder-") {
+            fs::set_permissions(file.path(), fs::Permissions::from_mode(0o000)).unwrap();
+        }
+    }
+    without_rights(|| {
+        assert_eq!(left_behind(&host), Vec::<String>::new());
+        assert_eq!(restore(&host), Restored::default());
+    });
+    assert_eq!(governor(&root, 0), "performance");
+    keeper.release();
+    assert_eq!(governor(&root, 0), "powersave");
+}
+
+#[test]
+fn nobody_else_can_lock_a_journal() {
+    let (root, host) = host();
+    // As earlier versions made it.
+    let directory = root.path().join("run/rdmascope");
+    fs::create_dir(&directory).unwrap();
+    fs::set_permissions(&directory, fs::Permissions::from_mode(0o755)).unwrap();
+    let mut keeper = Keeper::new(host);
+    keeper.apply(&performance(), &[], 1);
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(&directory), 0o700);
+    let files: Vec<_> = fs::read_dir(&directory).unwrap().map(|file| file.unwrap().path()).collect();
+    assert_eq!(files.len(), 3, "the journal, its lock, the sign of its holder: {files:?}");
+    assert!(files.iter().all(|file| mode(file) == 0o600), "{files:?}");
+    keeper.release();
+}
