@@ -182,13 +182,21 @@ fn harmless(host: &Host, place: &Place) -> Result<(), Refusal> {
     if place.ranks.iter().filter(|cpu| *cpu == own).count() > 1 {
         return nothing("both ranks have the same CPU: the one that waits would keep the other from running");
     }
-    if host.line("proc/sys/kernel/sched_rt_runtime_us").is_ok_and(|runtime| runtime == "-1") {
+    if !is_throttled(host) {
         return nothing(
             "nothing keeps a real-time task that never sleeps from hanging its CPU: set kernel.sched_rt_runtime_us to \
              950000",
         );
     }
     Ok(())
+}
+
+/// Whether real-time tasks leave others a share of each period (Documentation/scheduler/sched-rt-group.rst).
+pub(crate) fn is_throttled(host: &Host) -> bool {
+    let value =
+        |name: &str| host.line(&format!("proc/sys/kernel/sched_rt_{name}_us")).ok()?.parse::<i64>().ok();
+    // -1 is no limit.
+    matches!((value("runtime"), value("period")), (Some(runtime), Some(period)) if (0..period).contains(&runtime))
 }
 
 /// The request to `/dev/cpu_dma_latency` that is in force.

@@ -129,16 +129,18 @@ fn numa(host: &Host, device: Option<&str>) -> Can {
 }
 
 fn scheduler(host: &Host) -> Can {
-    if host.line("proc/sys/kernel/sched_rt_runtime_us").is_ok_and(|runtime| runtime == "-1") {
-        return nothing("kernel.sched_rt_runtime_us is -1: a rank that never sleeps would hang its CPU");
-    }
     let has_limit = limit(host, "Max realtime priority").is_some_and(|hard| hard != "0");
-    if has_limit || has_capability(host, CAP_SYS_NICE) {
-        return Can::Apply;
+    if !has_limit && !has_capability(host, CAP_SYS_NICE) {
+        return Can::NotPermitted(
+            "a real-time class needs CAP_SYS_NICE, or ulimit -r 99 (rtprio in limits.conf)".to_owned(),
+        );
     }
-    Can::NotPermitted(
-        "a real-time class needs CAP_SYS_NICE, or ulimit -r 99 (rtprio in limits.conf)".to_owned(),
-    )
+    match own::is_throttled(host) {
+        true => Can::Apply,
+        false => nothing(
+            "kernel.sched_rt_runtime_us is not below sched_rt_period_us: a rank that never sleeps would hang its CPU",
+        ),
+    }
 }
 
 /// The class of this process.

@@ -21,6 +21,8 @@ const FILES: &[(&str, &str)] = &[
     ("proc/self/status", "Name:\tx\nUid:\t0\t0\t0\t0\nCapEff:\t000001ffffffffff\n"),
     ("proc/self/uid_map", "         0          0 4294967295\n"),
     ("proc/self/limits", "Max locked memory  8388608  unlimited  bytes\nMax realtime priority  0  0\n"),
+    ("proc/sys/kernel/sched_rt_period_us", "1000000\n"),
+    ("proc/sys/kernel/sched_rt_runtime_us", "950000\n"),
     ("sys/devices/system/cpu/online", "0-3\n"),
     ("sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "powersave\n"),
     ("sys/devices/system/cpu/cpu0/cpufreq/scaling_available_governors", "performance powersave\n"),

@@ -91,12 +91,21 @@ fn a_real_time_class_is_taken_back_without_the_right_to_clear_the_flag() {
 
 #[test]
 fn a_real_time_class_that_could_hang_a_cpu_is_not_applied() {
-    let (_root, throttled) = host(&[("proc/sys/kernel/sched_rt_runtime_us", "950000\n")]);
-    let (_root, endless) = host(&[("proc/sys/kernel/sched_rt_runtime_us", "-1\n")]);
+    let of = |runtime: &str| {
+        let period = ("proc/sys/kernel/sched_rt_period_us", "1000000\n");
+        host(&[("proc/sys/kernel/sched_rt_runtime_us", runtime), period])
+    };
+    let (_root, throttled) = of("950000\n");
+    let (_root, endless) = of("-1\n");
+    let (_root, whole) = of("1000000\n");
+    let (_root, unknown) = host(&[]);
+    assert!(harmless(&throttled, &place(Some(3), &[3, 4])).is_ok());
     for (host, place, word) in [
         (&throttled, place(None, &[]), "pin it"),
         (&throttled, place(Some(3), &[3, 3]), "the same CPU"),
         (&endless, place(Some(3), &[3, 4]), "kernel.sched_rt_runtime_us"),
+        (&whole, place(Some(3), &[3, 4]), "kernel.sched_rt_runtime_us"),
+        (&unknown, place(Some(3), &[3, 4]), "kernel.sched_rt_runtime_us"),
     ] {
         let (outcome, why) = Own::default().apply(host, Technique::Scheduler, &fifo(), &place).unwrap_err();
         assert_eq!(outcome, Outcome::NotApplied);
