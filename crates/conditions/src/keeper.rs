@@ -168,7 +168,8 @@ impl Keeper {
             match setting.write(&self.host, value) {
                 Ok(()) => done.count += 1,
                 Err(error) => {
-                    sign_out(&mut open.book, setting, &holder.name);
+                    // One that failed may have had effect, or have it still.
+                    forget_unchanged(&self.host, &mut open.book, setting);
                     done.failed.push((setting, error));
                 }
             }
@@ -260,14 +261,10 @@ fn enter(
     Ok(true)
 }
 
-/// Forgets a change that was not made.
-fn sign_out(book: &mut Book, setting: Setting, name: &str) {
-    book.entries.retain_mut(|entry| {
-        if entry.setting == setting {
-            entry.holders.retain(|holder| holder != name);
-        }
-        entry.setting != setting || !entry.holders.is_empty()
-    });
+/// Forgets a change that was not made: the value is as it was.
+fn forget_unchanged(host: &Host, book: &mut Book, setting: Setting) {
+    let Ok(current) = setting.read(host) else { return };
+    book.entries.retain(|entry| entry.setting != setting || !setting.is_same(&current, &entry.before));
 }
 
 /// Whether a process of this name runs.

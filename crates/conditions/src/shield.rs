@@ -67,11 +67,12 @@ pub(crate) fn raise(host: &Host, shielded: &[u32]) -> io::Result<()> {
         Some(Groups::V2) => raise_v2(host, shielded),
         None => return Err(io::Error::new(io::ErrorKind::NotFound, "there are no control groups of CPUs")),
     };
-    if raised.is_err() {
-        // Whatever came of it.
-        let _ = lower(host);
-    }
-    raised
+    raised.map_err(|error| match lower(host) {
+        Ok(()) => error,
+        Err(rest) => {
+            io::Error::new(error.kind(), format!("{error}, and its group could not be removed: {rest}"))
+        }
+    })
 }
 
 /// Lets everybody use all CPUs again.

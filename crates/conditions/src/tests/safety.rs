@@ -90,3 +90,33 @@ fn nobody_else_can_lock_a_journal() {
     assert!(files.iter().all(|file| mode(file) == 0o600), "{files:?}");
     keeper.release();
 }
+
+#[test]
+fn a_change_that_failed_half_way_stays_in_the_journal_until_it_is_taken_back() {
+    let (root, host) = host();
+    for (path, content) in [
+        ("sys/fs/cgroup/cgroup.controllers", "cpuset\n"),
+        ("sys/fs/cgroup/cgroup.subtree_control", "cpuset\n"),
+        ("sys/fs/cgroup/rdmascope-ranks/cpuset.cpus", ""),
+        // Its removal fails: a file that cannot go, as long as its directory is not to be written.
+        ("sys/fs/cgroup/rdmascope-ranks/child/tasks", ""),
+    ] {
+        put(root.path(), path, content);
+    }
+    let child = root.path().join("sys/fs/cgroup/rdmascope-ranks/child");
+    let mode = |mode: u32| fs::set_permissions(&child, fs::Permissions::from_mode(mode)).unwrap();
+    mode(0o555);
+    without_rights(|| {
+        let mut keeper = Keeper::new(host);
+        let wanted = Wanted { cpuset: Some(Cpuset::Shield), ..Wanted::default() };
+        // There is no cpuset.cpus.partition, which is written after cpuset.cpus.
+        let reason = one(keeper.apply(&wanted, &[0, 1], 1)).reason.unwrap();
+        assert!(reason.contains(", and its group could not be removed: "), "{reason}");
+        let text = journal(&root).unwrap_or_default();
+        assert!(text.contains("\"shield\""), "CPUs are still set: {text}");
+        mode(0o755);
+        assert_eq!(keeper.release(), Vec::<String>::new());
+    });
+    assert!(!root.path().join("sys/fs/cgroup/rdmascope-ranks").exists());
+    assert_eq!(journal(&root), None);
+}
