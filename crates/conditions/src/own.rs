@@ -24,7 +24,8 @@ pub(crate) struct Own {
     latency: Option<File>,
     /// The limit before memory was locked.
     locked: Option<Rlimit>,
-    is_bound: bool,
+    /// The memory policy before it was bound.
+    bound: Option<Policy>,
     /// Class and priority before.
     scheduler: Option<(libc::c_int, libc::c_int)>,
 }
@@ -111,11 +112,19 @@ impl Own {
         if mask == 0 {
             return nothing(format!("{device} is on node {node}, and only 64 are known here"));
         }
-        set_policy(libc::MPOL_BIND, mask).map_err(|error| {
+        let refuse = |error: io::Error| {
             refused(&format!("bind memory to node {node}"), &error, "give its cpuset that node")
-        })?;
-        self.is_bound = true;
-        Ok(Found { before: Some("the node of the CPU".to_owned()), reason: Some(format!("node {node}")) })
+        };
+        let before = policy().map_err(refuse)?;
+        let mut nodes = [0; NODES_MAX / 64];
+        nodes[0] = mask;
+        set_policy(&Policy { mode: libc::MPOL_BIND, nodes }).map_err(refuse)?;
+        let was = match before.mode {
+            libc::MPOL_DEFAULT => "the node of the CPU".to_owned(),
+            mode => format!("memory policy {mode} (set_mempolicy(2)), as numactl gives it"),
+        };
+        self.bound = Some(before);
+        Ok(Found { before: Some(was), reason: Some(format!("node {node}")) })
     }
 
     fn schedule(&mut self, host: &Host, class: Scheduler, place: &Place) -> Result<Found, Refusal> {
@@ -153,8 +162,10 @@ impl Own {
                 format!("the scheduling class of this process could not be set back to {class}: {error}")
             });
         }
-        if self.is_bound {
-            let _ = set_policy(libc::MPOL_DEFAULT, 0);
+        if let Some(policy) = self.bound.take()
+            && let Err(error) = set_policy(&policy)
+        {
+            said.get_or_insert(format!("the memory policy of this process could not be set back: {error}"));
         }
         if let Some(limit) = self.locked.take() {
             // SAFETY: munlockall has no arguments and changes neither the content nor the validity of any memory.
@@ -241,13 +252,29 @@ fn set_scheduler(policy: libc::c_int, priority: libc::c_int) -> io::Result<()> {
     }
 }
 
-/// Memory policy of this thread, over nodes 0 to 63.
-fn set_policy(mode: libc::c_int, nodes: u64) -> io::Result<()> {
-    let mask = (nodes != 0).then_some(&nodes).map_or(std::ptr::null(), std::ptr::from_ref);
-    // set_mempolicy(2): the kernel reads one bit less than it is told.
-    let bits: libc::c_ulong = if nodes == 0 { 0 } else { 65 };
-    // SAFETY: the kernel reads 64 bits from `mask`, which are there, or nothing. The policy is of memory to come.
-    match unsafe { libc::syscall(libc::SYS_set_mempolicy, mode, mask, bits) } {
+/// A memory policy: a mode with its flags, and a bit for each node.
+#[derive(Clone, Debug, Eq, PartialEq)]
+struct Policy {
+    mode: libc::c_int,
+    nodes: [u64; NODES_MAX / 64],
+}
+
+/// The memory policy of this thread.
+fn policy() -> io::Result<Policy> {
+    let mut policy = Policy { mode: 0, nodes: [0; NODES_MAX / 64] };
+    let nowhere = std::ptr::null::<libc::c_void>();
+    let (mode, nodes) = (&raw mut policy.mode, policy.nodes.as_mut_ptr());
+    // SAFETY: the kernel writes an int and `NODES_MAX` bits, to where there are as many.
+    match unsafe { libc::syscall(libc::SYS_get_mempolicy, mode, nodes, MASK_BITS, nowhere, 0) } {
+        0.. => Ok(policy),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+fn set_policy(policy: &Policy) -> io::Result<()> {
+    let Policy { mode, nodes } = policy;
+    // SAFETY: the kernel reads `NODES_MAX` bits, which are there. The policy is of memory to come.
+    match unsafe { libc::syscall(libc::SYS_set_mempolicy, *mode, nodes.as_ptr(), MASK_BITS) } {
         0.. => Ok(()),
         _ => Err(io::Error::last_os_error()),
     }
@@ -273,6 +300,10 @@ pub(crate) fn pin_again(pinned: &[u32]) -> io::Result<()> {
 pub(crate) const LATENCY: &str = "dev/cpu_dma_latency";
 pub(crate) const CAP_IPC_LOCK: u32 = 14;
 pub(crate) const ROOT: &str = "run as root";
+/// As many as a kernel may have (CONFIG_NODES_SHIFT is 10 at most).
+const NODES_MAX: usize = 1024;
+/// set_mempolicy(2): the kernel takes one bit less than it is told.
+const MASK_BITS: libc::c_ulong = 1025;
 /// `PM_QOS_CPU_LATENCY_DEFAULT_VALUE`.
 const NO_REQUEST_US: i32 = 2_000_000_000;
 

@@ -183,18 +183,18 @@ fn memory_is_bound_to_the_devices_node_where_there_is_more_than_one() {
         ]);
         let mut own = Own::default();
         own.apply(&host, Technique::Numa, &wanted, &place(None, &[])).unwrap();
-        assert_eq!(policy(), libc::MPOL_BIND);
+        assert_eq!(policy().unwrap().mode, libc::MPOL_BIND);
         drop(own);
-        assert_eq!(policy(), libc::MPOL_DEFAULT);
+        assert_eq!(policy().unwrap().mode, libc::MPOL_DEFAULT);
+        // What numactl --interleave gave.
+        let mut given = policy().unwrap();
+        (given.mode, given.nodes[0]) = (libc::MPOL_INTERLEAVE, 1);
+        set_policy(&given).unwrap();
+        let mut own = Own::default();
+        let found = own.apply(&host, Technique::Numa, &wanted, &place(None, &[])).unwrap();
+        assert!(found.before.unwrap().starts_with("memory policy 3 "));
+        assert_eq!(policy().unwrap().mode, libc::MPOL_BIND);
+        drop(own);
+        assert_eq!(policy().unwrap(), given);
     });
-}
-
-/// The memory policy of this thread.
-fn policy() -> libc::c_int {
-    let mut mode: libc::c_int = -1;
-    let nothing = std::ptr::null_mut::<libc::c_ulong>();
-    // SAFETY: the kernel writes an int to where there is one, and no nodes to nowhere.
-    let result = unsafe { libc::syscall(libc::SYS_get_mempolicy, &raw mut mode, nothing, 0, nothing, 0) };
-    assert_eq!(result, 0, "{}", io::Error::last_os_error());
-    mode
 }
