@@ -54,8 +54,15 @@ pub(crate) type Refusal = (Outcome, String);
 pub(crate) fn refused(what: &str, error: &io::Error, remedy: &str) -> Refusal {
     match error.kind() {
         io::ErrorKind::PermissionDenied if remedy == own::ROOT && geteuid().is_root() => {
-            let whose = "root of a container or sandbox, it seems, so run it on the host";
-            (Outcome::NotPermitted, format!("cannot {what}: {error}; {whose}"))
+            // Root that lacks nothing is refused by what is no right: turbo that firmware has switched off, ASPM that it keeps.
+            let (outcome, why) = match own::has_capability(&Host::here(), own::CAP_SYS_ADMIN) {
+                true => (Outcome::NotApplied, "the kernel refuses that even to root here"),
+                false => (
+                    Outcome::NotPermitted,
+                    "root has not all rights here (a container?), so run it on the host",
+                ),
+            };
+            (outcome, format!("cannot {what}: {error}; {why}"))
         }
         io::ErrorKind::PermissionDenied => {
             (Outcome::NotPermitted, format!("cannot {what}: {error}; {remedy}"))

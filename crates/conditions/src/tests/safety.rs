@@ -4,6 +4,7 @@ use std::os::unix::fs::chown;
 
 use super::*;
 use crate::Restored;
+use crate::own::{CAP_SYS_ADMIN, has_capability};
 
 #[test]
 fn a_command_that_starts_a_daemon_is_not_waited_for_until_the_daemon_ends() {
@@ -119,4 +120,20 @@ fn a_change_that_failed_half_way_stays_in_the_journal_until_it_is_taken_back() {
     });
     assert!(!root.path().join("sys/fs/cgroup/rdmascope-ranks").exists());
     assert_eq!(journal(&root), None);
+}
+
+#[test]
+fn what_the_kernel_refuses_to_root_is_no_lack_of_rights() {
+    if !has_capability(&Host::here(), CAP_SYS_ADMIN) {
+        return eprintln!("SKIPPED (rights): no capability of root's");
+    }
+    let (root, host) = host();
+    let turbo = root.path().join("sys/devices/system/cpu/intel_pstate/no_turbo");
+    fs::remove_file(&turbo).unwrap();
+    symlink(sealed("0\n"), &turbo).unwrap();
+    let wanted = Wanted { turbo: Some(Turbo::Off), ..Wanted::default() };
+    let done = one(Keeper::new(host).apply(&wanted, &[], 1));
+    assert_eq!(done.outcome, Outcome::NotApplied, "{done:?}");
+    let reason = done.reason.unwrap();
+    assert!(reason.ends_with("; the kernel refuses that even to root here"), "{reason}");
 }
