@@ -149,12 +149,17 @@ impl Search {
         self.measure(&steps_name(self.centres.len()), &ways, self.ask.rounds, self.iterations).map(Some)
     }
 
-    /// Ends at the last centre, which is what its steps were compared with.
+    /// Ends at what the last comparison chose where its steps were measured, at the last centre where there were too many.
     fn finish(&mut self, last: Option<Choice>) {
         self.stage = Stage::Done;
-        let Some(centre) = self.centres.last() else { return };
-        let equal = last.filter(|choice| choice.equal.contains(centre)).map(|choice| choice.equal);
-        self.choice = Some(Choice { way: centre.clone(), equal: equal.unwrap_or_default() });
+        self.choice = last.and_then(|choice| {
+            if self.centres.contains(&choice.way) {
+                return Some(choice);
+            }
+            let way = self.centres.last()?.clone();
+            let equal = if choice.equal.contains(&way) { choice.equal } else { Vec::new() };
+            Some(Choice { way, equal })
+        });
     }
 
     fn measure(

@@ -136,6 +136,39 @@ fn the_search_climbs_from_way_to_way_until_no_step_is_better() {
     assert_eq!(ids, (0..150).collect::<Vec<_>>(), "numbered through");
 }
 
+/// Searches; `value` of a way in a round of a stage, in ns.
+fn searched(flags: &str, value: impl Fn(&str, &Way, u32) -> u64) -> Search {
+    let mut search = Search::new(ask(flags).unwrap());
+    while let Some((_, resolved)) = search.next().unwrap() {
+        for spec in &resolved.points {
+            let way = Way::of(&spec.axes).unwrap();
+            search.take(ended(spec, Status::Measured, Some(value(&spec.experiment, &way, spec.repetition))));
+        }
+    }
+    search
+}
+
+#[test]
+fn what_the_last_comparison_rejects_is_not_recommended() {
+    // Inline looks better at first and is worse in most rounds of the second comparison.
+    let search = searched("-n 10 -c RC --operation send --rounds 5", |stage, way, round| {
+        let poll = if way.poll == "busy" { 500 } else { 9000 };
+        let inline = match (stage, way.inline) {
+            (_, false) => 100,
+            ("steps-1", true) => 0,
+            _ => 300,
+        };
+        let buffers = if way.buffers == 16 { 0 } else { 1000 };
+        poll + inline + buffers + u64::from(round)
+    });
+    assert_eq!(search.stages(), ["coarse", "steps-1", "steps-2"]);
+    let advice = search.advice().unwrap();
+    assert_eq!(advice.recommended.way.to_string(), "RC send_imm, busy, 16 buffers");
+    // It is compared with all that is one step away.
+    let is_measured = |(_, outcome): &&(_, _)| matches!(outcome, report::advice::Outcome::Compared { .. });
+    assert_eq!(advice.steps.iter().filter(is_measured).count(), 5, "inline, three ways to poll, and buffers");
+}
+
 #[test]
 fn where_nothing_could_be_measured_each_way_says_why() {
     let mut search = Search::new(ask("-c RC --operation send").unwrap());

@@ -244,3 +244,15 @@ fn cpu_time_is_that_of_both_ends_and_a_short_tail_is_said() {
     assert!(said(Goal::Median, Some(2e5)).contains("did not keep the rate: 100000 of 200000"));
     assert!(!said(Goal::Median, Some(1e5)).contains("keep the rate"));
 }
+
+#[test]
+fn what_is_equal_and_simpler_is_not_said_to_be_elaborate() {
+    let ways = [(way("UC", "busy"), &[200, 201, 202][..], 0), (way("RC", "busy"), &[200, 201, 202], 0)];
+    let all = candidates(&points(&ways), Goal::Median, |_| true);
+    let equal = vec![way("RC", "busy"), way("UC", "busy"), way("UD", "busy")];
+    let choice = Choice { way: way("UC", "busy"), equal };
+    let text = text(&advise(&all, Goal::Median, &choice, Vec::new(), false).unwrap(), "32 B", "x", None);
+    let (elaborate, simpler) = text.split_once("and simpler, but its steps were not measured:\n").unwrap();
+    assert!(elaborate.contains("and not so simple:\n    UD send_imm, busy"), "{text}");
+    assert!(simpler.starts_with("    RC send_imm, busy") && !elaborate.contains("    RC send_imm"), "{text}");
+}

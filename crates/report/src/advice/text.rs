@@ -60,9 +60,13 @@ fn evidence(advice: &Advice, rate_asked: Option<f64>) -> String {
     for note in notes(advice, rate_asked) {
         out += &format!("  {note}\n");
     }
-    if !equal.is_empty() {
-        out += "  Equal within the error, and not so simple:\n";
-        equal.iter().for_each(|way| out += &format!("    {way}\n"));
+    let is_simpler = |way: &&Way| way.complexity() < recommended.way.complexity();
+    let (simpler, others): (Vec<&Way>, Vec<&Way>) = equal.iter().partition(is_simpler);
+    for (about, ways) in [("not so simple", others), ("simpler, but its steps were not measured", simpler)] {
+        if !ways.is_empty() {
+            out += &format!("  Equal within the error, and {about}:\n");
+            ways.iter().for_each(|way| out += &format!("    {way}\n"));
+        }
     }
     out
 }
