@@ -256,3 +256,13 @@ fn what_is_equal_and_simpler_is_not_said_to_be_elaborate() {
     assert!(elaborate.contains("and not so simple:\n    UD send_imm, busy"), "{text}");
     assert!(simpler.starts_with("    RC send_imm, busy") && !elaborate.contains("    RC send_imm"), "{text}");
 }
+
+#[test]
+fn who_copies_a_recipe_for_events_polls_after_the_last_request_for_one() {
+    for poll in ["event", "event_repoll"] {
+        let points = points(&[(way("RC", poll), &[200, 201, 202], 0)]);
+        let text = printed(&points, &[way("RC", poll)]);
+        let (_, after) = text.split_once("ibv_req_notify_cq").unwrap_or_else(|| panic!("{text}"));
+        assert!(after.lines().next().unwrap().contains("ibv_poll_cq"), "{text}");
+    }
+}

@@ -30,8 +30,11 @@ fn verbs(way: &Way) -> [(&'static str, String); 6] {
     let operation =
         if way.operation == "write_imm" { "IBV_WR_RDMA_WRITE_WITH_IMM" } else { "IBV_WR_SEND_WITH_IMM" };
     let completions = match way.poll.as_str() {
-        "event" => "ibv_get_cq_event, then ibv_req_notify_cq before ibv_poll_cq",
-        "event_repoll" => "ibv_get_cq_event, then ibv_poll_cq until empty before ibv_req_notify_cq",
+        "event" => "ibv_get_cq_event, then ibv_req_notify_cq before ibv_poll_cq until empty",
+        // Without the last poll what completes just before the request wakes nobody.
+        "event_repoll" => {
+            "ibv_get_cq_event, then ibv_poll_cq until empty, ibv_req_notify_cq, and ibv_poll_cq once more before sleeping"
+        }
         "hybrid" => "ibv_poll_cq without a pause for receives, ibv_get_cq_event for sends",
         _ => "ibv_poll_cq without a pause",
     };
