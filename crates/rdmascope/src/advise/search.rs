@@ -72,8 +72,7 @@ impl Search {
                 self.iterations = self.affordable();
                 self.coarse().map(Some)
             }
-            Stage::Coarse => self.go_on(COARSE),
-            Stage::Steps => self.go_on(&steps_name(self.centres.len())),
+            Stage::Coarse | Stage::Steps => self.go_on(),
             Stage::Done => Ok(None),
         }
     }
@@ -132,12 +131,15 @@ impl Search {
         self.measure(COARSE, &ways, self.ask.rounds, self.iterations)
     }
 
-    /// Goes on from the best of a stage, or ends where that has been seen before.
-    fn go_on(&mut self, stage: &str) -> Result<Option<(String, Resolved)>, bench::Error> {
-        let choice = choose(&self.candidates(), stage, self.ask.allow_loss);
+    /// Goes on from the best of the last comparison, or ends where that has been seen before. Where nothing of it may be
+    /// recommended, as all lost messages, the one before decides again, without what is known by now.
+    fn go_on(&mut self) -> Result<Option<(String, Resolved)>, bench::Error> {
+        let all = self.candidates();
+        let mut stages = self.stages().into_iter().rev();
+        let choice = stages.find_map(|stage| choose(&all, &stage, self.ask.allow_loss));
         let is_new = |choice: &&Choice| !self.centres.contains(&choice.way) && self.centres.len() < STEPS_MAX;
         let Some(next) = choice.as_ref().filter(is_new) else {
-            self.finish(choice);
+            self.finish(choice, &all);
             return Ok(None);
         };
         self.centres.push(next.way.clone());
@@ -149,14 +151,18 @@ impl Search {
         self.measure(&steps_name(self.centres.len()), &ways, self.ask.rounds, self.iterations).map(Some)
     }
 
-    /// Ends at what the last comparison chose where its steps were measured, at the last centre where there were too many.
-    fn finish(&mut self, last: Option<Choice>) {
+    /// Ends at what the last comparison chose where its steps were measured; where there were too many, at the last centre
+    /// that may be recommended.
+    fn finish(&mut self, last: Option<Choice>, all: &[Candidate]) {
         self.stage = Stage::Done;
         self.choice = last.and_then(|choice| {
             if self.centres.contains(&choice.way) {
                 return Some(choice);
             }
-            let way = self.centres.last()?.clone();
+            let is_eligible = |way: &&Way| {
+                all.iter().any(|known| known.way == **way && known.is_eligible(self.ask.allow_loss))
+            };
+            let way = self.centres.iter().rev().find(is_eligible)?.clone();
             let equal = if choice.equal.contains(&way) { choice.equal } else { Vec::new() };
             Some(Choice { way, equal })
         });

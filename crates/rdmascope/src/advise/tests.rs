@@ -138,14 +138,39 @@ fn the_search_climbs_from_way_to_way_until_no_step_is_better() {
 
 /// Searches; `value` of a way in a round of a stage, in ns.
 fn searched(flags: &str, value: impl Fn(&str, &Way, u32) -> u64) -> Search {
+    searched_with_loss(flags, |stage, way, round| (value(stage, way, round), 0))
+}
+
+/// Searches; `value` of a way in a round of a stage, in ns, and the messages that it lost.
+fn searched_with_loss(flags: &str, value: impl Fn(&str, &Way, u32) -> (u64, u64)) -> Search {
     let mut search = Search::new(ask(flags).unwrap());
     while let Some((_, resolved)) = search.next().unwrap() {
         for spec in &resolved.points {
             let way = Way::of(&spec.axes).unwrap();
-            search.take(ended(spec, Status::Measured, Some(value(&spec.experiment, &way, spec.repetition))));
+            let (value, lost) = value(&spec.experiment, &way, spec.repetition);
+            let mut point = ended(spec, Status::Measured, Some(value));
+            point.counters.insert("messages_lost".to_owned(), lost);
+            search.take(point);
         }
     }
     search
+}
+
+#[test]
+fn what_lost_messages_later_is_not_recommended() {
+    let value = |way: &Way, round| u64::from(round) + if way.service == "UD" { 500 } else { 900 };
+    // The ways of the second comparison lose there, the others do not.
+    let search = searched_with_loss("-n 10 -c RC,UD --operation send", |stage, way, round| {
+        (value(way, round), u64::from(stage == "steps-1"))
+    });
+    let advice = search.advice().unwrap();
+    assert_eq!(advice.recommended.way.to_string(), "RC send_imm, event_repoll, 16 buffers");
+    assert_eq!(search.stages(), ["coarse", "steps-1", "steps-2"]);
+    // Nothing is left once every way has lost one.
+    let search = searched_with_loss("-n 10 -c UD", |stage, way, round| {
+        (value(way, round), u64::from(stage == "steps-1" || way.poll != "busy"))
+    });
+    assert!(search.advice().is_none() && nothing(&search).contains("(--allow-loss)"));
 }
 
 #[test]

@@ -187,7 +187,7 @@ impl Candidate {
     }
 
     /// Whether it can be recommended.
-    fn is_eligible(&self, allow_loss: bool) -> bool {
+    pub fn is_eligible(&self, allow_loss: bool) -> bool {
         self.why_not_compared().is_none() && (self.lost == 0 || allow_loss)
     }
 
