@@ -5,7 +5,7 @@ use std::time::Duration;
 use bench::plan::{Axis, Options, Plan, Resolved, Settings, resolve};
 use bench::point::{Operation, Pattern, Poll, Service};
 use measure::units;
-use report::advice::{Goal, OPERATIONS, POLLS, SERVICES, Step, Way};
+use report::advice::{Conditions, Goal, OPERATIONS, POLLS, SERVICES, Step, Way};
 use serde::de::DeserializeOwned;
 
 use super::arguments::{AdviseArguments, Rate};
@@ -36,7 +36,7 @@ pub(super) struct Ask {
     pub(super) rounds: u32,
     pub(super) iterations: Option<u64>,
     pub(super) budget: Duration,
-    pub(super) allow_loss: bool,
+    allow_loss: bool,
     services: Vec<&'static str>,
     operations: Vec<&'static str>,
     mtu: Option<u32>,
@@ -83,6 +83,15 @@ impl Ask {
             Some(Rate::PerSecond(rate)) => format!("{rate} messages per second"),
         };
         format!("{} B, {pace}", self.size)
+    }
+
+    /// What a way must do to be recommended.
+    pub(super) fn conditions(&self) -> Conditions {
+        let rate = match self.rate {
+            Some(Rate::PerSecond(rate)) => Some(rate),
+            _ => None,
+        };
+        Conditions { allow_loss: self.allow_loss, rate }
     }
 
     /// Least time between posts.

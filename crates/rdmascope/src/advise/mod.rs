@@ -62,7 +62,8 @@ fn verdict(search: &Search, arguments: &AdviseArguments) -> Result<String, Strin
     let command = ask.command(&advice.recommended.way, search.iterations(), &ends(arguments));
     let rate = match ask.rate {
         Some(Rate::PerSecond(rate)) => Some(rate),
-        _ => None,
+        Some(Rate::Asap) => Some(f64::INFINITY),
+        None => None,
     };
     Ok(report::advice::text(&advice, &ask.subject(), &command, rate))
 }
@@ -71,13 +72,11 @@ fn verdict(search: &Search, arguments: &AdviseArguments) -> Result<String, Strin
 fn nothing(search: &Search) -> String {
     let mut out = "\nNothing can be recommended:\n".to_owned();
     let of_trial = report::advice::candidates(search.points(), search.ask().goal, |_| true);
+    let conditions = search.ask().conditions().that_can_be_met(&of_trial);
     for candidate in of_trial {
         let why = match &candidate.not_measured {
             Some(reason) => format!("not measured: {reason}"),
-            None if candidate.lost > 0 => {
-                format!("lost {} of {} messages (--allow-loss)", candidate.lost, candidate.posted)
-            }
-            None => "too few rounds".to_owned(),
+            None => candidate.why_refused(conditions).unwrap_or_else(|| "too few rounds".to_owned()),
         };
         out += &format!("  {}: {why}\n", candidate.way);
     }

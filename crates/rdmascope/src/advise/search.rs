@@ -3,7 +3,7 @@
 
 use bench::plan::Resolved;
 use measure::record::Point;
-use report::advice::{Advice, Candidate, Choice, Way, advise, candidates, choose};
+use report::advice::{Advice, Candidate, Choice, Conditions, Way, advise, candidates, choose};
 
 use super::ask::Ask;
 
@@ -81,7 +81,12 @@ impl Search {
     pub(super) fn advice(&self) -> Option<Advice> {
         let choice = self.choice.as_ref()?;
         let all = self.candidates();
-        advise(&all, self.ask.goal, choice, self.ask.steps(&choice.way), self.ask.allow_loss)
+        advise(&all, self.ask.goal, choice, self.ask.steps(&choice.way), self.conditions(&all))
+    }
+
+    /// What a way must do to be recommended; a rate that none keeps is no condition.
+    fn conditions(&self, all: &[Candidate]) -> Conditions {
+        self.ask.conditions().that_can_be_met(all)
     }
 
     /// Everything that counts, of the ways that were measured.
@@ -136,7 +141,8 @@ impl Search {
     fn go_on(&mut self) -> Result<Option<(String, Resolved)>, bench::Error> {
         let all = self.candidates();
         let mut stages = self.stages().into_iter().rev();
-        let choice = stages.find_map(|stage| choose(&all, &stage, self.ask.allow_loss));
+        let conditions = self.conditions(&all);
+        let choice = stages.find_map(|stage| choose(&all, &stage, conditions));
         let is_new = |choice: &&Choice| !self.centres.contains(&choice.way) && self.centres.len() < STEPS_MAX;
         let Some(next) = choice.as_ref().filter(is_new) else {
             self.finish(choice, &all);
@@ -155,13 +161,13 @@ impl Search {
     /// that may be recommended.
     fn finish(&mut self, last: Option<Choice>, all: &[Candidate]) {
         self.stage = Stage::Done;
+        let conditions = self.conditions(all);
         self.choice = last.and_then(|choice| {
             if self.centres.contains(&choice.way) {
                 return Some(choice);
             }
-            let is_eligible = |way: &&Way| {
-                all.iter().any(|known| known.way == **way && known.is_eligible(self.ask.allow_loss))
-            };
+            let is_eligible =
+                |way: &&Way| all.iter().any(|known| known.way == **way && known.is_eligible(conditions));
             let way = self.centres.iter().rev().find(is_eligible)?.clone();
             let equal = if choice.equal.contains(&way) { choice.equal } else { Vec::new() };
             Some(Choice { way, equal })

@@ -36,6 +36,27 @@ pub const ROUNDS_MIN: usize = 3;
 /// Messages of a round from which on ten are above its p99.9.
 pub const TAIL_MESSAGES: u64 = 10_000;
 
+/// Who posts less than this share of the rate that was asked for does not keep it: queues that are never full are fast.
+pub const RATE_KEPT: f64 = 0.9;
+
+/// What a way must do besides to be recommended.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Conditions {
+    /// It may lose messages.
+    pub allow_loss: bool,
+    /// Messages per second that it posts, but for a share of [`RATE_KEPT`]; `None` where that is no condition.
+    pub rate: Option<f64>,
+}
+
+impl Conditions {
+    /// These, without a rate that none of the ways keeps.
+    #[must_use]
+    pub fn that_can_be_met(self, candidates: &[Candidate]) -> Self {
+        let is_met = candidates.iter().any(|candidate| candidate.is_eligible(self));
+        Self { rate: self.rate.filter(|_| is_met), ..self }
+    }
+}
+
 /// What is to be least.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Goal {
@@ -187,8 +208,18 @@ impl Candidate {
     }
 
     /// Whether it can be recommended.
-    pub fn is_eligible(&self, allow_loss: bool) -> bool {
-        self.why_not_compared().is_none() && (self.lost == 0 || allow_loss)
+    pub fn is_eligible(&self, conditions: Conditions) -> bool {
+        self.why_not_compared().is_none() && self.why_refused(conditions).is_none()
+    }
+
+    /// Which condition it does not meet, if so.
+    pub fn why_refused(&self, conditions: Conditions) -> Option<String> {
+        let Self { lost, posted, rate, .. } = self;
+        if *lost > 0 && !conditions.allow_loss {
+            return Some(format!("lost {lost} of {posted} messages (--allow-loss)"));
+        }
+        let (asked, kept) = conditions.rate.zip(*rate)?;
+        (kept < RATE_KEPT * asked).then(|| format!("kept {kept:.0} of {asked:.0} messages per second"))
     }
 
     /// Why it cannot be compared, if so.
@@ -258,12 +289,12 @@ pub struct Choice {
     pub equal: Vec<Way>,
 }
 
-/// Chooses of the ways that were measured in an experiment; `None` where none can be recommended.
-pub fn choose(candidates: &[Candidate], experiment: &str, allow_loss: bool) -> Option<Choice> {
+/// Chooses of the ways that were measured in an experiment; `None` where none meets the conditions.
+pub fn choose(candidates: &[Candidate], experiment: &str, conditions: Conditions) -> Option<Choice> {
     let value = |candidate: &Candidate| candidate.median(Some(experiment)).unwrap_or(f64::INFINITY);
     let is_in = |candidate: &&Candidate| candidate.median(Some(experiment)).is_some();
     let mut eligible: Vec<&Candidate> =
-        candidates.iter().filter(|candidate| candidate.is_eligible(allow_loss)).filter(is_in).collect();
+        candidates.iter().filter(|candidate| candidate.is_eligible(conditions)).filter(is_in).collect();
     eligible.sort_by(|a, b| value(a).total_cmp(&value(b)));
     let best = &eligible.first()?.way;
     // None is better, not even in the rounds of other experiments; the best of this one only where each has its better.
@@ -326,7 +357,7 @@ pub fn advise(
     goal: Goal,
     choice: &Choice,
     steps: Vec<Step>,
-    allow_loss: bool,
+    conditions: Conditions,
 ) -> Option<Advice> {
     let find = |way: &Way| candidates.iter().find(|candidate| candidate.way == *way);
     let recommended = find(&choice.way)?;
@@ -337,7 +368,7 @@ pub fn advise(
             return Err(reason);
         }
         let comparison = compare(candidate, recommended).ok_or("no round has both")?;
-        let refused = (comparison.verdict == Verdict::Better).then(|| why_refused(candidate, allow_loss));
+        let refused = (comparison.verdict == Verdict::Better).then(|| why_refused(candidate, conditions));
         Ok(Outcome::Compared { comparison, candidate: Box::new(candidate.clone()), refused })
     };
     let known = |step: Step| {
@@ -350,10 +381,10 @@ pub fn advise(
 }
 
 /// Why what is better is not recommended.
-fn why_refused(candidate: &Candidate, allow_loss: bool) -> String {
-    if candidate.lost > 0 && !allow_loss {
-        let Candidate { lost, posted, .. } = candidate;
-        return format!("refused because it lost {lost} of {posted} messages (--allow-loss)");
+fn why_refused(candidate: &Candidate, conditions: Conditions) -> String {
+    match candidate.why_refused(conditions) {
+        Some(why) => format!("refused because it {why}"),
+        None => "but the search ended here: it was not so in another step, or there were too many steps"
+            .to_owned(),
     }
-    "but the search ended here: it was not so in another step, or there were too many steps".to_owned()
 }

@@ -66,8 +66,12 @@ fn way(service: &str, poll: &str) -> Way {
     }
 }
 
+/// Nothing may be lost, at any rate.
+const STRICT: Conditions = Conditions { allow_loss: false, rate: None };
+
 fn chosen(ways: &[(Way, &[u64], u64)], allow_loss: bool) -> Option<Choice> {
-    choose(&candidates(&points(ways), Goal::Median, |_| true), "coarse", allow_loss)
+    let conditions = Conditions { allow_loss, ..STRICT };
+    choose(&candidates(&points(ways), Goal::Median, |_| true), "coarse", conditions)
 }
 
 /// What each step to these ways is said to be, the first being recommended.
@@ -76,7 +80,7 @@ fn printed(points: &[Point], ways: &[Way]) -> String {
         ways.iter().map(|way| Step { setting: "service", instead: way.service.clone(), to: Ok(way.clone()) });
     let choice = Choice { way: ways[0].clone(), equal: Vec::new() };
     let all = candidates(points, Goal::Median, |_| true);
-    let advice = advise(&all, Goal::Median, &choice, steps.skip(1).collect(), false).unwrap();
+    let advice = advise(&all, Goal::Median, &choice, steps.skip(1).collect(), STRICT).unwrap();
     text(&advice, "32 B", "rdmascope one-way send", None)
 }
 
@@ -167,7 +171,7 @@ fn what_was_not_measured_is_not_chosen_and_says_why() {
     points[2].status = Status::Failed { error: "nothing arrived\nfor 30 s".to_owned() };
     let all = candidates(&points, Goal::Median, |_| true);
     assert_eq!(
-        choose(&all, "coarse", false).unwrap().way,
+        choose(&all, "coarse", STRICT).unwrap().way,
         way("RC", "busy"),
         "two rounds of three are no evidence"
     );
@@ -175,8 +179,8 @@ fn what_was_not_measured_is_not_chosen_and_says_why() {
     assert!(text.contains("not measured: failed: nothing arrived for 30 s\n"), "{text}");
     points.retain(|point| point.repetition < 2);
     let all = candidates(&points, Goal::Median, |_| true);
-    assert_eq!(choose(&all, "coarse", false), None, "two rounds tell nothing apart");
-    assert_eq!(choose(&[], "coarse", false), None);
+    assert_eq!(choose(&all, "coarse", STRICT), None, "two rounds tell nothing apart");
+    assert_eq!(choose(&[], "coarse", STRICT), None);
 }
 
 #[test]
@@ -216,7 +220,7 @@ fn only_rounds_that_both_were_measured_in_are_compared() {
         points.push(later);
     }
     let all = candidates(&points, Goal::Median, |_| true);
-    assert_eq!(choose(&all, "coarse", false).unwrap().way, way("UC", "busy"));
+    assert_eq!(choose(&all, "coarse", STRICT).unwrap().way, way("UC", "busy"));
     let comparison = compare(&all[0], &all[1]).unwrap();
     assert_eq!((comparison.rounds, comparison.more_ns, comparison.verdict), (3, 10.0, Verdict::Worse));
     assert_eq!(compare(&all[1], &Candidate { rounds: BTreeMap::new(), ..all[0].clone() }), None);
@@ -233,15 +237,19 @@ fn cpu_time_is_that_of_both_ends_and_a_short_tail_is_said() {
     let points = points(&[(way("RC", "busy"), &[240, 241, 242], 0)]);
     let said = |goal, rate| {
         let all = candidates(&points, goal, |_| true);
-        let choice = choose(&all, "coarse", false).unwrap();
-        text(&advise(&all, goal, &choice, Vec::new(), false).unwrap(), "32 B", "x", rate)
+        let choice = choose(&all, "coarse", STRICT).unwrap();
+        text(&advise(&all, goal, &choice, Vec::new(), STRICT).unwrap(), "32 B", "x", rate)
     };
     assert!(
         said(Goal::P999, None).contains("The p99.9 is that of 100 messages a round, of which 0 are above it")
     );
     assert!(said(Goal::Cpu, None).contains("Both ends poll all the time"));
     // 100 messages in a millisecond.
-    assert!(said(Goal::Median, Some(2e5)).contains("did not keep the rate: 100000 of 200000"));
+    assert!(said(Goal::Median, Some(2e5)).contains("did not keep the rate, and no way"));
+    assert!(said(Goal::Median, Some(2e5)).contains("did: 100000 of 200000 messages per second."));
+    assert!(
+        said(Goal::Median, Some(f64::INFINITY)).contains("The sender posted 100000 messages per second.")
+    );
     assert!(!said(Goal::Median, Some(1e5)).contains("keep the rate"));
 }
 
@@ -251,7 +259,7 @@ fn what_is_equal_and_simpler_is_not_said_to_be_elaborate() {
     let all = candidates(&points(&ways), Goal::Median, |_| true);
     let equal = vec![way("RC", "busy"), way("UC", "busy"), way("UD", "busy")];
     let choice = Choice { way: way("UC", "busy"), equal };
-    let text = text(&advise(&all, Goal::Median, &choice, Vec::new(), false).unwrap(), "32 B", "x", None);
+    let text = text(&advise(&all, Goal::Median, &choice, Vec::new(), STRICT).unwrap(), "32 B", "x", None);
     let (elaborate, simpler) = text.split_once("and simpler, but its steps were not measured:\n").unwrap();
     assert!(elaborate.contains("and not so simple:\n    UD send_imm, busy"), "{text}");
     assert!(simpler.starts_with("    RC send_imm, busy") && !elaborate.contains("    RC send_imm"), "{text}");
@@ -265,4 +273,29 @@ fn who_copies_a_recipe_for_events_polls_after_the_last_request_for_one() {
         let (_, after) = text.split_once("ibv_req_notify_cq").unwrap_or_else(|| panic!("{text}"));
         assert!(after.lines().next().unwrap().contains("ibv_poll_cq"), "{text}");
     }
+}
+
+#[test]
+fn what_keeps_the_rate_wins_over_what_is_fast_at_a_fifth_of_it() {
+    let ways = [(way("RC", "event"), &[100, 101, 102][..], 0), (way("RC", "busy"), &[200, 201, 202], 0)];
+    let mut points = points(&ways);
+    for point in points.iter_mut().filter(|point| Way::of(&point.axes) == Some(ways[0].0.clone())) {
+        // 100 messages in 5 ms.
+        point.ends[0].cpu.as_mut().unwrap().wall_ns *= 5;
+    }
+    let all = candidates(&points, Goal::Median, |_| true);
+    let chosen_at = |rate| {
+        let conditions = Conditions { rate, ..STRICT }.that_can_be_met(&all);
+        choose(&all, "coarse", conditions).unwrap().way
+    };
+    assert_eq!(chosen_at(Some(1e5)), ways[1].0);
+    assert_eq!(chosen_at(Some(1.1e5)), ways[1].0, "nine tenths are enough");
+    assert_eq!(chosen_at(Some(1e6)), ways[0].0, "what none keeps is no condition");
+    assert_eq!(chosen_at(None), ways[0].0);
+    let conditions = Conditions { rate: Some(1e5), ..STRICT };
+    let choice = Choice { way: ways[1].0.clone(), equal: Vec::new() };
+    let step = Step { setting: "poll", instead: "event".to_owned(), to: Ok(ways[0].0.clone()) };
+    let text =
+        text(&advise(&all, Goal::Median, &choice, vec![step], conditions).unwrap(), "32 B", "x", Some(1e5));
+    assert!(text.contains("better, refused because it kept 20000 of 100000 messages per second"), "{text}");
 }

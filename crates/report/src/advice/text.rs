@@ -1,11 +1,11 @@
 //! An advice in print.
 
-use super::{Advice, Candidate, Comparison, Goal, Outcome, Step, TAIL_MESSAGES, Verdict, Way};
+use super::{Advice, Candidate, Comparison, Goal, Outcome, RATE_KEPT, Step, TAIL_MESSAGES, Verdict, Way};
 use crate::terminal::plain;
 
 /// What to print: the recommended way as a command and in the words of verbs, the evidence, and what each step away costs.
 /// `subject` is what is sent, `command` the command that measures the way, `rate_asked` the posts per second that were asked
-/// for.
+/// for, infinite for as many as can be.
 pub fn text(advice: &Advice, subject: &str, command: &str, rate_asked: Option<f64>) -> String {
     let mut out = format!("\nRecommended for {subject}, least {}:\n\n  {command}\n\n", advice.goal.name());
     for (name, words) in verbs(&advice.recommended.way) {
@@ -76,8 +76,6 @@ fn evidence(advice: &Advice, rate_asked: Option<f64>) -> String {
 
 /// What the reader must know of the numbers.
 fn notes(advice: &Advice, rate_asked: Option<f64>) -> Vec<String> {
-    /// Less than this share of the rate that was asked for is said.
-    const RATE_KEPT: f64 = 0.9;
     let Candidate { way, messages, rate, lost, posted, .. } = &advice.recommended;
     let mut notes = Vec::new();
     if advice.goal == Goal::P999 && *messages < TAIL_MESSAGES {
@@ -91,8 +89,14 @@ fn notes(advice: &Advice, rate_asked: Option<f64>) -> Vec<String> {
         let ends = if way.poll == "busy" { "Both ends poll" } else { "The receiver polls" };
         notes.push(format!("{ends} all the time: what that costs a message is the time between messages."));
     }
-    if let Some((asked, kept)) = rate_asked.zip(*rate).filter(|(asked, kept)| *kept < RATE_KEPT * asked) {
-        notes.push(format!("The sender did not keep the rate: {kept:.0} of {asked:.0} messages per second."));
+    match rate_asked.zip(*rate) {
+        Some((asked, kept)) if asked.is_infinite() => {
+            notes.push(format!("The sender posted {kept:.0} messages per second."));
+        }
+        Some((asked, kept)) if kept < RATE_KEPT * asked => notes.push(format!(
+            "The sender did not keep the rate, and no way that may be recommended did: {kept:.0} of {asked:.0} messages per second."
+        )),
+        _ => {}
     }
     if *lost > 0 {
         notes.push(format!("It lost {lost} of {posted} messages; the numbers are those of the others."));
