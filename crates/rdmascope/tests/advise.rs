@@ -29,9 +29,9 @@ fn a_recommendation_stands_on_a_record_of_interleaved_rounds() {
     assert_eq!(run.points_planned, points.len() as u64);
     assert!(points.iter().enumerate().all(|(at, point)| point.id == at as u64), "numbered through");
     let coarse: Vec<_> = points.iter().filter(|point| point.experiment == "coarse").collect();
-    assert_eq!(coarse.len(), 2 * 4 * 3);
+    assert_eq!(coarse.len(), 2 * 4 * 5);
     assert!(coarse.iter().enumerate().all(|(at, point)| point.repetition as usize == at / 8), "in rounds");
-    assert_eq!(run.plan["experiments"].as_array().unwrap().len() * 3, points.len());
+    assert_eq!(run.plan["experiments"].as_array().unwrap().len() * 5, points.len());
     // What is recommended was measured with everything that is one step away and can be.
     let steps: BTreeSet<_> = points
         .iter()
@@ -63,7 +63,7 @@ fn a_recommendation_stands_on_a_record_of_interleaved_rounds() {
 /// A process that sleeps takes microseconds to wake, one that polls does not: no noise of a test machine hides that for good.
 #[test]
 fn goals_are_told_apart() {
-    let ended = advised("advise -n 300 -c RC --operation send --goal median --rounds 5").1;
+    let ended = advised("advise -n 300 -c RC --operation send --goal median").1;
     let fast = command(&ended.stdout).to_owned();
     assert!(fast.contains("--poll busy") || fast.contains("--poll hybrid"), "{ended:?}");
     // A message every 2 ms: whoever polls burns all of it at two CPUs, whoever sleeps some microseconds.
@@ -77,7 +77,7 @@ fn goals_are_told_apart() {
 fn a_trial_fits_the_rounds_to_the_budget_and_a_flood_to_few_signals() {
     let (scratch, ended) = advised("advise --budget 1ms --rate asap -c UC --operation write --goal p99.9");
     assert!(ended.stdout.contains("# trial: 4 ways, 1 round of 200 messages"), "{ended:?}");
-    assert!(ended.stdout.contains("# coarse: 4 ways, 3 rounds of 100 messages"), "{ended:?}");
+    assert!(ended.stdout.contains("# coarse: 4 ways, 5 rounds of 100 messages"), "{ended:?}");
     assert!(scratch.record("record").1.iter().any(|point| point.axes["signal_interval"] == 64), "{ended:?}");
     let is_said = ended.stdout.contains("The p99.9 is that of 100 messages a round");
     assert!(is_said || ended.stdout.contains("Nothing can be recommended:"), "{ended:?}");
@@ -103,7 +103,7 @@ fn bad_questions_are_refused_in_a_sentence() {
         (["--rate", "10khz"], "such as 10kHz or 500"),
         (["--rate", "0"], "from one message a minute"),
         (["--goal", "mean"], "median, p99.9, cpu"),
-        (["--rounds", "2"], "2 is not in 3..=20"),
+        (["--rounds", "4"], "4 is not in 5..=20"),
         (["--operation", "read"], "send, write"),
         (["--budget", "90"], "it has no unit"),
     ] {

@@ -30,8 +30,8 @@ How it is found:
   until no step is, at most 5 times. A round measures every way once. Without
   -n a short trial of every way first says how many messages, 100 to 10000,
   the rounds have for the search to take about as long as --budget.
-  A way is better where its rounds say so by the rank-sum test of Mann and
-  Whitney, one-sided at 5 %, and by at least 1 %. Of those that none is better
+  A way is better where the rounds of both, in pairs, say so by the exact
+  signed-rank test of Wilcoxon, one-sided at 5 %, and by at least 1 %. Of those that none is better
   than the simplest is recommended: reliable before unreliable, send before
   write, not inline before inline, every send signalled before few, sleeping
   before polling, few buffers before many. What lost messages is not, nor what kept less than
@@ -64,8 +64,8 @@ pub(crate) struct AdviseArguments {
     /// Messages of each way in a round [default: what the budget allows].
     #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) iters: Option<u64>,
-    /// Rounds of each comparison; fewer than 3 tell no two ways apart.
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(3..=20))]
+    /// Rounds of each comparison; fewer than 5 tell no two ways apart.
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(5..=20))]
     pub(crate) rounds: u32,
     /// Time that the search may take, as well as a trial can tell; without effect beside -n.
     #[arg(long, value_name = "TIME", default_value = "90s", value_parser = units::parse_duration)]

@@ -61,46 +61,33 @@ pub fn compare(way: &Candidate, other: &Candidate) -> Option<Comparison> {
 
 /// Level of the one-sided test.
 const LEVEL: f64 = 0.05;
-/// Its normal quantile.
-const LEVEL_Z: f64 = 1.645;
-/// Above this many pairs the statistic is as good as normal, and the exact distribution long.
-const PAIRS_EXACT_MAX: usize = 400;
 
-/// Whether values are below others by the rank-sum test.
+/// Whether the first of each pair is below the second, by the signed-rank test on the logarithms of their ratios. A pair
+/// without a difference says nothing.
 pub(super) fn is_below(low: &[f64], high: &[f64]) -> bool {
-    let pairs = low.len() * high.len();
-    if pairs == 0 {
-        return false;
-    }
-    let against = |low: f64, high: f64| match low.total_cmp(&high) {
-        std::cmp::Ordering::Less => 0.0,
-        std::cmp::Ordering::Equal => 0.5,
-        std::cmp::Ordering::Greater => 1.0,
+    let ratios = low.iter().zip(high).map(|(low, high)| (low / high).ln());
+    let mut ratios: Vec<f64> = ratios.filter(|ratio| !ratio.is_nan() && *ratio != 0.0).collect();
+    ratios.sort_by(|a, b| a.abs().total_cmp(&b.abs()));
+    // Twice the rank each, so that those of equal ratios, which share the mean of theirs, are whole.
+    let rank = |ratio: &f64| {
+        let below = ratios.partition_point(|other| other.abs() < ratio.abs());
+        let until = ratios.partition_point(|other| other.abs() <= ratio.abs());
+        below + until + 1
     };
-    // Pairs that speak against it: the statistic U.
-    let u: f64 = low.iter().flat_map(|low| high.iter().map(move |high| against(*low, *high))).sum();
-    if pairs > PAIRS_EXACT_MAX {
-        let (mean, count) = (pairs as f64 / 2.0, (low.len() + high.len() + 1) as f64);
-        return u <= mean - LEVEL_Z * (pairs as f64 * count / 12.0).sqrt();
-    }
-    chance(low.len(), high.len(), u.ceil() as usize) <= LEVEL
+    let ranks: Vec<usize> = ratios.iter().map(rank).collect();
+    let against = ratios.iter().zip(&ranks).filter(|(ratio, _)| **ratio > 0.0).map(|(_, rank)| rank).sum();
+    chance(&ranks, against) <= LEVEL
 }
 
-/// How likely U is at most this where both are drawn from the same: ways to order them by U, those below added up.
-fn chance(n: usize, m: usize, u: usize) -> f64 {
-    // ways[j][k]: orders of i of the one and j of the other with U = k; the largest of all is of one or of the other.
-    let mut ways = vec![vec![0.0; n * m + 1]; m + 1];
-    ways.iter_mut().for_each(|row| row[0] = 1.0);
-    for _ in 0..n {
-        for j in 1..=m {
-            // From above: those below are of one fewer yet.
-            for k in (0..=n * m).rev() {
-                // Of the one: it is above all j of the other.
-                let before = if k >= j { ways[j][k - j] } else { 0.0 };
-                ways[j][k] = before + ways[j - 1][k];
-            }
+/// How likely the ranks that speak against it add up to at most this where each is as likely to do so as not.
+fn chance(ranks: &[usize], most: usize) -> f64 {
+    let mut chances = vec![0.0; most + 1];
+    chances[0] = 1.0;
+    for rank in ranks {
+        for sum in (0..=most).rev() {
+            let before = if sum >= *rank { chances[sum - rank] } else { 0.0 };
+            chances[sum] = (chances[sum] + before) / 2.0;
         }
     }
-    let all: f64 = ways[m].iter().sum();
-    ways[m].iter().take(u + 1).sum::<f64>() / all
+    chances.iter().sum()
 }

@@ -1,10 +1,10 @@
 //! What a record says about how to send: ways that were measured in rounds, which of them is best for a goal, what is equal to
 //! it within the error, and what each step away from it costs. Decided from the points alone.
 //!
-//! *The error.* Rounds measure every way once, one after the other, so that what drifts hits all alike. Two ways differ where
-//! the values of the rounds that both were measured in say so by the exact rank-sum test of Mann and Whitney (The Annals of
-//! Mathematical Statistics 18, 1947), one-sided at 5 %, and by at least [`WORTH`]. With three rounds each that is where every
-//! round of the one is below every round of the other; with fewer no two ways can be told apart.
+//! *The error.* Rounds measure every way once, one after the other, so that what drifts hits all alike, and rounds are pairs.
+//! Two ways differ where the ratios of the rounds that both were measured in say so by the exact signed-rank test (Wilcoxon,
+//! Biometrics Bulletin 1, 1945), one-sided at 5 %, and by at least [`WORTH`]. With five rounds that is where the one is below
+//! the other in every round; with fewer no two ways can be told apart.
 //!
 //! *The choice.* Of all ways that none is better than by more than the error, the simplest ([`Way::complexity`]).
 
@@ -31,8 +31,8 @@ pub const OPERATIONS: [&str; 2] = ["send_imm", "write_imm"];
 pub const POLLS: [&str; 4] = ["event", "event_repoll", "hybrid", "busy"];
 /// Less than this share of the smaller value is no difference: it is what one start of a program differs from the next.
 pub const WORTH: f64 = 0.01;
-/// Fewest rounds that tell two ways apart: three below three others is an accident in one of twenty cases.
-pub const ROUNDS_MIN: usize = 3;
+/// Fewest rounds that tell two ways apart: to be below in each of five is an accident in one of 32 cases, of four in 16.
+pub const ROUNDS_MIN: usize = 5;
 /// Messages of a round from which on ten are above its p99.9.
 pub const TAIL_MESSAGES: u64 = 10_000;
 

@@ -85,33 +85,38 @@ fn printed(points: &[Point], ways: &[Way]) -> String {
 }
 
 #[test]
-fn the_rank_sum_test_is_that_of_the_tables() {
-    let below = |n: usize, m: usize, against: usize| {
-        // `against` of the pairs are the wrong way round: one of the first is above so many of the second.
-        let high: Vec<f64> = (0..m).map(|i| 100.0 + i as f64).collect();
-        let mut low: Vec<f64> = (0..n).map(|i| i as f64).collect();
+fn the_signed_rank_test_is_that_of_the_tables() {
+    let below = |n: u32, against: u32| {
+        // Ranks 1 to n by the ratio; those that speak against add up to this, the largest that fit first.
         let mut left = against;
-        for value in low.iter_mut().rev() {
-            let above = left.min(m);
-            *value = 99.5 + above as f64 - f64::from(u8::from(above == 0));
-            left -= above;
+        let mut high = vec![100.0; n as usize];
+        for rank in (1..=n).rev() {
+            let is_against = rank <= left;
+            left -= if is_against { rank } else { 0 };
+            high[rank as usize - 1] += f64::from(rank) * if is_against { -1e-6 } else { 1e-6 };
         }
-        is_below(&low, &high)
+        is_below(&vec![100.0; n as usize], &high)
     };
-    // Critical values of U, one-sided at 5 %: 0 for 3 and 3, 1 for 4 and 4, 4 for 5 and 5, 7 for 6 and 6, 27 for 10 and 10.
-    for (n, critical) in [(3, 0), (4, 1), (5, 4), (6, 7), (10, 27)] {
-        assert!(below(n, n, critical) && !below(n, n, critical + 1), "{n} rounds");
+    // Critical values, one-sided at 5 %.
+    for (n, critical) in [(5, 0), (6, 2), (7, 3), (8, 5), (10, 10), (20, 60), (30, 151)] {
+        assert!(below(n, critical) && !below(n, critical + 1), "{n} rounds");
     }
-    assert!(!below(2, 2, 0) && !below(2, 3, 0), "too few to tell anything apart");
-    // As good as normal: U = 138 for 20 and 20, and 25 and 25 have 227.
-    assert!(below(20, 20, 138) && !below(20, 20, 139));
-    assert!(below(25, 25, 227) && !below(25, 25, 229));
-    assert!(!is_below(&[1.0, 1.0, 1.0], &[1.0, 2.0, 3.0]), "a tie counts for both");
+    assert!(!below(4, 0), "too few to tell anything apart");
+    assert!(!is_below(&[], &[]));
+    assert!(!is_below(&[1.0; 5], &[1.0, 2.0, 2.0, 2.0, 2.0]), "a round without a difference is none");
+    // Rounds that differ more from each other than from their pairs: the unpaired test sees nothing.
+    assert!(is_below(&[100.0, 200.0, 300.0, 400.0, 500.0], &[110.0, 220.0, 330.0, 440.0, 550.0]));
+    assert!(!is_below(&[110.0, 220.0, 330.0, 440.0, 550.0], &[100.0, 200.0, 300.0, 400.0, 500.0]));
+    // Equal ratios share a rank: one of six against is 3.5 of 21, as likely as 7 of 64.
+    assert!(!is_below(&[1.0, 1.0, 1.0, 1.0, 1.0, 2.0], &[2.0, 2.0, 2.0, 2.0, 2.0, 1.0]));
 }
 
 #[test]
 fn what_is_clearly_least_wins_over_what_is_simpler() {
-    let ways = [(way("RC", "event"), &[9000, 9100, 8900][..], 0), (way("UD", "busy"), &[240, 250, 230], 0)];
+    let ways = [
+        (way("RC", "event"), &[9000, 9100, 8900, 9000, 9000][..], 0),
+        (way("UD", "busy"), &[240, 250, 230, 240, 240], 0),
+    ];
     let choice = chosen(&ways, false).unwrap();
     assert_eq!(choice, Choice { way: way("UD", "busy"), equal: vec![way("UD", "busy")] });
 }
@@ -119,15 +124,18 @@ fn what_is_clearly_least_wins_over_what_is_simpler() {
 #[test]
 fn of_what_noise_cannot_tell_apart_the_simplest_wins() {
     // One round of UC is above one of RC; one percent is no difference although every round agrees.
-    for rc in [[250, 260, 244], [242, 242, 242]] {
-        let uc = if rc[0] == 250 { [240, 245, 230] } else { [241, 241, 241] };
+    for rc in [[250, 260, 239, 250, 250], [242; 5]] {
+        let uc = if rc[0] == 250 { [240, 245, 241, 240, 240] } else { [241; 5] };
         let ways = [(way("UC", "busy"), &uc[..], 0), (way("RC", "busy"), &rc[..], 0)];
         let choice = chosen(&ways, false).unwrap();
         assert_eq!(choice.way, way("RC", "busy"), "{rc:?}");
         assert_eq!(choice.equal, [way("UC", "busy"), way("RC", "busy")], "the best stands first");
     }
     // The same rounds apart by more than that are a difference.
-    let ways = [(way("UC", "busy"), &[240, 245, 230][..], 0), (way("RC", "busy"), &[250, 260, 249], 0)];
+    let ways = [
+        (way("UC", "busy"), &[240, 245, 241, 240, 240][..], 0),
+        (way("RC", "busy"), &[250, 260, 249, 250, 250], 0),
+    ];
     assert_eq!(chosen(&ways, false).unwrap().way, way("UC", "busy"));
 }
 
@@ -154,32 +162,37 @@ fn the_order_of_simplicity_is_the_one_that_is_stated() {
 
 #[test]
 fn what_loses_messages_wins_only_where_that_is_allowed() {
-    let ways = [(way("UD", "busy"), &[100, 101, 102][..], 2), (way("RC", "busy"), &[200, 201, 202], 0)];
+    let ways = [
+        (way("UD", "busy"), &[100, 101, 102, 101, 101][..], 2),
+        (way("RC", "busy"), &[200, 201, 202, 201, 201], 0),
+    ];
     assert_eq!(chosen(&ways, false).unwrap().way, way("RC", "busy"));
     assert_eq!(chosen(&ways, true).unwrap().way, way("UD", "busy"));
     let text = printed(&points(&ways), &[way("RC", "busy"), way("UD", "busy")]);
-    assert!(text.contains("-100    -49.8  better, refused because it lost 6 of 306 messages"), "{text}");
+    assert!(text.contains("-100    -49.8  better, refused because it lost 10 of 510 messages"), "{text}");
     let text = printed(&points(&ways), &[way("UD", "busy"), way("RC", "busy")]);
-    assert!(text.contains("It lost 6 of 306 messages"), "{text}");
+    assert!(text.contains("It lost 10 of 510 messages"), "{text}");
     assert_eq!(chosen(&ways[..1], false), None);
 }
 
 #[test]
 fn what_was_not_measured_is_not_chosen_and_says_why() {
-    let mut points =
-        points(&[(way("UC", "busy"), &[100, 101, 102], 0), (way("RC", "busy"), &[200, 201, 202], 0)]);
+    let mut points = points(&[
+        (way("UC", "busy"), &[100, 101, 102, 101, 101], 0),
+        (way("RC", "busy"), &[200, 201, 202, 201, 201], 0),
+    ]);
     points[2].status = Status::Failed { error: "nothing arrived\nfor 30 s".to_owned() };
     let all = candidates(&points, Goal::Median, |_| true);
     assert_eq!(
         choose(&all, "coarse", STRICT).unwrap().way,
         way("RC", "busy"),
-        "two rounds of three are no evidence"
+        "four rounds of five are no evidence"
     );
     let text = printed(&points, &[way("RC", "busy"), way("UC", "busy")]);
     assert!(text.contains("not measured: failed: nothing arrived for 30 s\n"), "{text}");
-    points.retain(|point| point.repetition < 2);
+    points.retain(|point| point.repetition < 4);
     let all = candidates(&points, Goal::Median, |_| true);
-    assert_eq!(choose(&all, "coarse", STRICT), None, "two rounds tell nothing apart");
+    assert_eq!(choose(&all, "coarse", STRICT), None, "four rounds tell nothing apart");
     assert_eq!(choose(&[], "coarse", STRICT), None);
 }
 
@@ -187,9 +200,9 @@ fn what_was_not_measured_is_not_chosen_and_says_why() {
 fn what_another_beats_is_not_equal_to_the_best() {
     // The noisy one has the least median and is no evidence against the slow one, but the steady one is.
     let ways = [
-        (way("RC", "event"), &[400, 410, 420][..], 0),
-        (way("UC", "busy"), &[200, 205, 210], 0),
-        (way("UD", "busy"), &[190, 195, 900], 0),
+        (way("RC", "event"), &[400, 410, 420, 410, 410][..], 0),
+        (way("UC", "busy"), &[200, 205, 210, 205, 205], 0),
+        (way("UD", "busy"), &[190, 195, 900, 195, 195], 0),
     ];
     let choice = chosen(&ways, false).unwrap();
     assert_eq!(choice, Choice { way: way("UC", "busy"), equal: vec![way("UD", "busy"), way("UC", "busy")] });
@@ -197,7 +210,10 @@ fn what_another_beats_is_not_equal_to_the_best() {
 
 #[test]
 fn unstable_rounds_are_marked_wherever_their_numbers_stand() {
-    let ways = [(way("RC", "busy"), &[200, 201, 202][..], 0), (way("UC", "busy"), &[300, 301, 302], 0)];
+    let ways = [
+        (way("RC", "busy"), &[200, 201, 202, 201, 201][..], 0),
+        (way("UC", "busy"), &[300, 301, 302, 301, 301], 0),
+    ];
     let mut points = points(&ways);
     let both = [way("RC", "busy"), way("UC", "busy")];
     assert!(!printed(&points, &both).contains('!'));
@@ -205,7 +221,7 @@ fn unstable_rounds_are_marked_wherever_their_numbers_stand() {
     let text = printed(&points, &both);
     assert!(text.contains("+49.8  worse  !\n") && text.contains(" ! a round of it was unstable"), "{text}");
     assert!(
-        text.contains("one-way median: 201 ns (median of 3 rounds of 100 messages, from 200 to 202 ns)"),
+        text.contains("one-way median: 201 ns (median of 5 rounds of 100 messages, from 200 to 202 ns)"),
         "{text}"
     );
 }
@@ -213,16 +229,18 @@ fn unstable_rounds_are_marked_wherever_their_numbers_stand() {
 #[test]
 fn only_rounds_that_both_were_measured_in_are_compared() {
     // The machine was twice as fast in the second experiment, where only one of them was.
-    let mut points =
-        points(&[(way("RC", "busy"), &[200, 201, 202], 0), (way("UC", "busy"), &[190, 191, 192], 0)]);
-    for round in 0..3 {
+    let mut points = points(&[
+        (way("RC", "busy"), &[200, 201, 202, 201, 201], 0),
+        (way("UC", "busy"), &[190, 191, 192, 191, 191], 0),
+    ]);
+    for round in 0..5 {
         let later = Point { experiment: "step-1".to_owned(), ..point(&way("RC", "busy"), round, 100, 0) };
         points.push(later);
     }
     let all = candidates(&points, Goal::Median, |_| true);
     assert_eq!(choose(&all, "coarse", STRICT).unwrap().way, way("UC", "busy"));
     let comparison = compare(&all[0], &all[1]).unwrap();
-    assert_eq!((comparison.rounds, comparison.more_ns, comparison.verdict), (3, 10.0, Verdict::Worse));
+    assert_eq!((comparison.rounds, comparison.more_ns, comparison.verdict), (5, 10.0, Verdict::Worse));
     assert_eq!(compare(&all[1], &Candidate { rounds: BTreeMap::new(), ..all[0].clone() }), None);
 }
 
@@ -234,7 +252,7 @@ fn cpu_time_is_that_of_both_ends_and_a_short_tail_is_said() {
     assert_eq!(cpu_ns_per_message(&with_lost), Some(2.0 * 100.0 * 240.0 / 400.0));
     let uncounted = Point { ends: vec![End::default(), End::default()], ..one };
     assert_eq!(cpu_ns_per_message(&uncounted), None);
-    let points = points(&[(way("RC", "busy"), &[240, 241, 242], 0)]);
+    let points = points(&[(way("RC", "busy"), &[240, 241, 242, 241, 241], 0)]);
     let said = |goal, rate| {
         let all = candidates(&points, goal, |_| true);
         let choice = choose(&all, "coarse", STRICT).unwrap();
@@ -277,7 +295,10 @@ fn who_copies_a_recipe_for_events_polls_after_the_last_request_for_one() {
 
 #[test]
 fn what_keeps_the_rate_wins_over_what_is_fast_at_a_fifth_of_it() {
-    let ways = [(way("RC", "event"), &[100, 101, 102][..], 0), (way("RC", "busy"), &[200, 201, 202], 0)];
+    let ways = [
+        (way("RC", "event"), &[100, 101, 102, 101, 101][..], 0),
+        (way("RC", "busy"), &[200, 201, 202, 201, 201], 0),
+    ];
     let mut points = points(&ways);
     for point in points.iter_mut().filter(|point| Way::of(&point.axes) == Some(ways[0].0.clone())) {
         // 100 messages in 5 ms.
