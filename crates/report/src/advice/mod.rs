@@ -6,7 +6,8 @@
 //! Biometrics Bulletin 1, 1945), one-sided at 5 %, and by at least [`WORTH`]. With five rounds that is where the one is below
 //! the other in every round; with fewer no two ways can be told apart.
 //!
-//! *The choice.* Of all ways that none is better than by more than the error, the simplest ([`Way::complexity`]).
+//! *The choice.* Of all ways that neither the best nor the steadiest of those equal to it is better than by more than the
+//! error, the simplest ([`Way::complexity`]).
 
 mod compare;
 #[cfg(test)]
@@ -207,6 +208,12 @@ impl Candidate {
         median(self.rounds.iter().filter(|(key, _)| is_in(key)).map(|(_, value)| *value).collect())
     }
 
+    /// The largest of its rounds in an experiment, in ns.
+    fn largest(&self, experiment: &str) -> f64 {
+        let rounds = self.rounds.iter().filter(|((name, _), _)| name == experiment);
+        rounds.map(|(_, value)| *value).fold(0.0, f64::max)
+    }
+
     /// Whether it can be recommended.
     pub fn is_eligible(&self, conditions: Conditions) -> bool {
         self.why_not_compared().is_none() && self.why_refused(conditions).is_none()
@@ -296,16 +303,22 @@ pub fn choose(candidates: &[Candidate], experiment: &str, conditions: Conditions
     let mut eligible: Vec<&Candidate> =
         candidates.iter().filter(|candidate| candidate.is_eligible(conditions)).filter(is_in).collect();
     eligible.sort_by(|a, b| value(a).total_cmp(&value(b)));
-    let best = &eligible.first()?.way;
-    // None is better, not even in the rounds of other experiments; the best of this one only where each has its better.
+    // Two are compared with, in the rounds of all experiments: with more, what is equal to all would be worse than one of
+    // them by accident. The steadiest, as a best that is noisy is evidence against nobody.
     let is_worse = |a: &Candidate, b: &Candidate| {
         a.way != b.way && compare(a, b).is_some_and(|it| it.verdict == Verdict::Worse)
     };
-    let is_equal = |a: &&&Candidate| !eligible.iter().any(|b| is_worse(a, b));
+    let first = *eligible.first()?;
+    let largest = |candidate: &Candidate| candidate.largest(experiment);
+    let steadiest = *eligible
+        .iter()
+        .filter(|candidate| !is_worse(candidate, first))
+        .min_by(|a, b| largest(a).total_cmp(&largest(b)))?;
+    let is_equal = |a: &&&Candidate| !is_worse(a, first) && !is_worse(a, steadiest);
     let mut equal: Vec<Way> =
         eligible.iter().filter(is_equal).map(|candidate| candidate.way.clone()).collect();
     if equal.is_empty() {
-        equal.push(best.clone());
+        equal.push(first.way.clone());
     }
     let way = equal.iter().min_by_key(|way| way.complexity())?.clone();
     Some(Choice { way, equal })

@@ -320,3 +320,17 @@ fn what_keeps_the_rate_wins_over_what_is_fast_at_a_fifth_of_it() {
         text(&advise(&all, Goal::Median, &choice, vec![step], conditions).unwrap(), "32 B", "x", Some(1e5));
     assert!(text.contains("better, refused because it kept 20000 of 100000 messages per second"), "{text}");
 }
+
+#[test]
+fn what_is_worse_than_one_of_many_others_by_accident_is_equal() {
+    // UC is below RC in every round by two percent, but neither the best nor the steadiest.
+    let ways = [
+        (way("RC", "busy"), &[204, 306, 206, 205, 204][..], 0),
+        (way("UC", "busy"), &[200, 300, 202, 201, 200], 0),
+        (way("UD", "busy"), &[198, 220, 215, 198, 199], 0),
+    ];
+    let choice = chosen(&ways, false).unwrap();
+    assert_eq!(choice.way, way("RC", "busy"));
+    let all = candidates(&points(&ways), Goal::Median, |_| true);
+    assert_eq!(compare(&all[0], &all[1]).unwrap().verdict, Verdict::Worse);
+}
