@@ -31,6 +31,7 @@ use crate::sink::Output;
 /// Measures and recommends.
 pub(crate) fn advise(arguments: &AdviseArguments, command: Vec<String>) -> anyhow::Result<ExitCode> {
     let mut search = Search::new(Ask::new(arguments)?);
+    search.check_budget()?;
     let Some((about, resolved)) = search.next()? else { return Ok(ExitCode::from(DID_NOT_FINISH)) };
     let launch = launch(&arguments.placement, arguments.ends.peer()?)?;
     let (out, bandwidth) = (arguments.out.clone(), Unit::MiBPerS);

@@ -1,11 +1,15 @@
 //! Which points are measured next: a trial that says how many messages the budget allows, all services, operations and ways to
 //! poll, then the steps away from the best until none leads on.
 
+use std::time::Duration;
+
 use bench::plan::Resolved;
 use measure::record::Point;
+use measure::units;
 use report::advice::{Advice, Candidate, Choice, Conditions, Way, advise, candidates, choose};
 
 use super::ask::Ask;
+use crate::failure::Usage;
 
 /// The stage that only says how long messages take.
 pub(super) const TRIAL: &str = "trial";
@@ -28,6 +32,9 @@ const STEPS_USUAL: f64 = 2.0;
 /// What a point takes besides its messages, in seconds: connecting, and the calibration around it.
 const POINT_S: f64 = 0.05;
 
+/// A search that is bound to take so many times its budget is not begun.
+const OVERTIME_MAX: f64 = 2.0;
+
 /// Where the search is.
 #[derive(Debug)]
 enum Stage {
@@ -49,13 +56,24 @@ pub(super) struct Search {
     centres: Vec<Way>,
     choice: Option<Choice>,
     planned: u64,
+    /// What all comparisons are expected to take, by the trial.
+    estimate_s: Option<f64>,
 }
 
 impl Search {
     pub(super) fn new(ask: Ask) -> Self {
         let iterations = ask.iterations.unwrap_or(MESSAGES_MAX);
         let (points, centres) = (Vec::new(), Vec::new());
-        Self { ask, stage: Stage::Start, iterations, points, centres, choice: None, planned: 0 }
+        Self {
+            ask,
+            stage: Stage::Start,
+            iterations,
+            points,
+            centres,
+            choice: None,
+            planned: 0,
+            estimate_s: None,
+        }
     }
 
     /// Takes a point in.
@@ -123,6 +141,27 @@ impl Search {
         self.measure(TRIAL, &self.ask.coarse(), 1, messages)
     }
 
+    /// Fails where even the fewest messages, by the time between them alone, take much longer than the budget.
+    pub(super) fn check_budget(&self) -> Result<(), Usage> {
+        let Ask { rounds, iterations, budget, .. } = &self.ask;
+        let least = self.points_usual(self.ask.coarse().len()) * MESSAGES_MIN as f64;
+        let least_s = least * self.ask.pause().as_secs_f64();
+        if iterations.is_some() || least_s <= OVERTIME_MAX * budget.as_secs_f64() {
+            return Ok(());
+        }
+        let (least, budget) = (units::format_duration(rounded(least_s)), units::format_duration(*budget));
+        Err(Usage(format!(
+            "--rate: {MESSAGES_MIN} messages of every way in {rounds} rounds take about {least} at this rate, more than \
+             {OVERTIME_MAX} times the budget of {budget}: give a larger --budget, fewer ways (-c, --operation) or -n"
+        )))
+    }
+
+    /// Points of the usual comparisons.
+    fn points_usual(&self, coarse: usize) -> f64 {
+        let around = self.ask.coarse().first().map_or(0, |way| self.ask.steps(way).len()) as f64;
+        f64::from(self.ask.rounds) * (coarse as f64 + STEPS_USUAL * around)
+    }
+
     fn coarse(&mut self) -> Result<(String, Resolved), bench::Error> {
         self.stage = Stage::Coarse;
         let ways = self.ask.coarse();
@@ -133,7 +172,10 @@ impl Search {
         };
         let possible: Vec<Way> = ways.iter().filter(is_possible).cloned().collect();
         let ways = if possible.is_empty() { ways } else { possible };
-        self.measure(COARSE, &ways, self.ask.rounds, self.iterations)
+        let (about, resolved) = self.measure(COARSE, &ways, self.ask.rounds, self.iterations)?;
+        let estimate =
+            self.estimate_s.map(|s| format!("# all: about {}\n", units::format_duration(rounded(s))));
+        Ok((estimate.unwrap_or_default() + &about, resolved))
     }
 
     /// Goes on from the best of the last comparison, or ends where that has been seen before. Where nothing of it may be
@@ -189,19 +231,24 @@ impl Search {
     }
 
     /// Messages of a round that the budget allows, by what those of the trial took.
-    fn affordable(&self) -> u64 {
+    fn affordable(&mut self) -> u64 {
         let trial: Vec<f64> = self.points.iter().filter_map(seconds_per_message).collect();
         if trial.is_empty() {
             return MESSAGES_MIN;
         }
-        let (coarse, rounds) = (trial.len() as f64, f64::from(self.ask.rounds));
-        let around = self.ask.coarse().first().map_or(0, |way| self.ask.steps(way).len()) as f64;
         // Those around the best take as long as the coarse ones do on average.
-        let points = rounds * (coarse + STEPS_USUAL * around);
-        let one_s = trial.iter().sum::<f64>() / coarse;
+        let points = self.points_usual(trial.len());
+        let one_s = trial.iter().sum::<f64>() / trial.len() as f64;
         let left_s = self.ask.budget.as_secs_f64() - points * POINT_S;
-        ((left_s / (points * one_s)) as u64).clamp(MESSAGES_MIN, MESSAGES_MAX)
+        let messages = ((left_s / (points * one_s)) as u64).clamp(MESSAGES_MIN, MESSAGES_MAX);
+        self.estimate_s = Some(points * (POINT_S + messages as f64 * one_s));
+        messages
     }
+}
+
+/// Whole seconds: an estimate is no better.
+fn rounded(seconds: f64) -> Duration {
+    Duration::from_secs(seconds.ceil() as u64)
 }
 
 fn steps_name(number: usize) -> String {

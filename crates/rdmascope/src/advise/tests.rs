@@ -215,3 +215,16 @@ fn where_nothing_could_be_measured_each_way_says_why() {
         "{text}"
     );
 }
+
+#[test]
+fn a_rate_that_takes_hours_is_refused_unless_the_messages_are_said() {
+    let checked =
+        |flags: &str| Search::new(ask(flags).unwrap()).check_budget().map_err(|why| why.to_string());
+    // 5 rounds of 20 ways and twice 9 around one, 100 messages a second apart: 19000 s.
+    let why = checked("--rate 1Hz --budget 90s").unwrap_err();
+    assert!(why.contains("100 messages of every way in 5 rounds take about 19000s"), "{why}");
+    for flags in ["--rate 1Hz -n 10", "--rate 1Hz --budget 9500s", "--rate 10kHz", "--rate asap", ""] {
+        assert_eq!(checked(flags), Ok(()), "{flags}");
+    }
+    assert!(checked("--rate 1Hz --budget 9499s").is_err());
+}
