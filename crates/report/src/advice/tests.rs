@@ -219,7 +219,13 @@ fn unstable_rounds_are_marked_wherever_their_numbers_stand() {
     assert!(!printed(&points, &both).contains('!'));
     points[1].unstable = Some("a neighbour".to_owned());
     let text = printed(&points, &both);
-    assert!(text.contains("+49.8  worse  !\n") && text.contains(" ! a round of it was unstable"), "{text}");
+    assert!(
+        text.contains("+49.8  worse, not decided  !\n") && text.contains(" ! a round of it was unstable"),
+        "{text}"
+    );
+    points[1].unstable = None;
+    points[0].unstable = Some("a neighbour".to_owned());
+    assert!(printed(&points, &both).contains("+49.8  worse, not decided\n"), "of the recommended one, too");
     assert!(
         text.contains("one-way median: 201 ns (median of 5 rounds of 100 messages, from 200 to 202 ns)"),
         "{text}"
@@ -333,4 +339,22 @@ fn what_is_worse_than_one_of_many_others_by_accident_is_equal() {
     assert_eq!(choice.way, way("RC", "busy"));
     let all = candidates(&points(&ways), Goal::Median, |_| true);
     assert_eq!(compare(&all[0], &all[1]).unwrap().verdict, Verdict::Worse);
+}
+
+#[test]
+fn a_lost_message_is_above_every_tail() {
+    let value = |lost, count: usize| {
+        let mut point = point(&way("UD", "busy"), 0, 240, lost);
+        let samples: Vec<u64> = (1..=count as u64).collect();
+        point.latency = stats::latency(LatencyKind::OneWay, &samples, &[]);
+        Goal::P999.value(&point)
+    };
+    assert_eq!(value(0, 10_000), Some(9990.0));
+    assert_eq!(value(1, 10_000), Some(10_000.0));
+    assert_eq!((value(1, 999), value(1, 998)), (Some(999.0), None));
+    let ways = [(way("UD", "busy"), &[100, 101, 102, 101, 101][..], 2), (way("RC", "busy"), &[200; 5], 0)];
+    let all = candidates(&points(&ways), Goal::P999, |_| true);
+    let conditions = Conditions { allow_loss: true, ..STRICT };
+    assert_eq!(choose(&all, "coarse", conditions).unwrap().way, way("RC", "busy"));
+    assert_eq!(all[0].not_measured.as_deref(), Some("its p99.9 is infinite: it lost 2 messages in a round"));
 }

@@ -116,7 +116,9 @@ fn steps(advice: &Advice) -> String {
         out += &match outcome {
             Outcome::NotMeasured(reason) => format!("not measured: {}\n", brief(reason)),
             Outcome::Compared { comparison, candidate, refused } => {
-                row(comparison, candidate, refused.as_deref())
+                let is_unstable = candidate.unstable > 0 || advice.recommended.unstable > 0;
+                let undecided = if is_unstable { ", not decided" } else { "" };
+                row(comparison, candidate, refused.as_deref(), undecided)
             }
         };
     }
@@ -125,7 +127,7 @@ fn steps(advice: &Advice) -> String {
         .iter()
         .any(|(_, outcome)| matches!(outcome, Outcome::Compared { candidate, .. } if candidate.unstable > 0));
     if marked || advice.recommended.unstable > 0 {
-        out += "\n ! a round of it was unstable, do not trust the number: the record (--out) says why\n";
+        out += "\n ! a round of it was unstable, do not trust the number, nor a verdict on it: the record (--out) says why\n";
     }
     out
 }
@@ -140,7 +142,7 @@ fn brief(reason: &str) -> String {
     }
 }
 
-fn row(comparison: &Comparison, candidate: &Candidate, refused: Option<&str>) -> String {
+fn row(comparison: &Comparison, candidate: &Candidate, refused: Option<&str>, undecided: &str) -> String {
     let Comparison { value_ns, more_ns, more_share, verdict, .. } = comparison;
     let verdict = match (verdict, refused) {
         (Verdict::Worse, _) => "worse".to_owned(),
@@ -155,7 +157,7 @@ fn row(comparison: &Comparison, candidate: &Candidate, refused: Option<&str>) ->
     let percent = 100.0 * more_share;
     let recommended_ns = value_ns - more_ns;
     let numbers = format!("{value_ns:>10.0}  {recommended_ns:>15.0}  {more_ns:>+14.0}  {percent:>+7.1}");
-    format!("{numbers}  {verdict}{lost}{}\n", mark(candidate))
+    format!("{numbers}  {verdict}{lost}{undecided}{}\n", mark(candidate))
 }
 
 /// The mark of numbers that should not be trusted.
