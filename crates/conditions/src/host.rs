@@ -97,6 +97,12 @@ impl Host {
         Some(line.trim().to_owned())
     }
 
+    /// Whether a process of this name runs.
+    pub(crate) fn is_running(&self, name: &str) -> bool {
+        let processes = self.root.numbered("proc", "");
+        processes.iter().any(|id| self.line(&format!("proc/{id}/comm")).is_ok_and(|comm| comm == name))
+    }
+
     /// Runs a command of the system with a time limit, and gives the last line that it printed if it failed.
     pub(crate) fn run(&self, words: &[&str]) -> io::Result<()> {
         let path = std::env::var("PATH").unwrap_or_default();

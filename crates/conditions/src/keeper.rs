@@ -128,7 +128,7 @@ impl Keeper {
             }
             reasons.push(format!("{share} interrupts: the kernel keeps the others ({setting}: {error})"));
         }
-        if technique == Technique::IrqAffinity && is_running(&self.host, "irqbalance") {
+        if technique == Technique::IrqAffinity && self.host.is_running("irqbalance") {
             reasons
                 .push("irqbalance is running and may move them back: systemctl stop irqbalance".to_owned());
         }
@@ -265,12 +265,6 @@ fn enter(
 fn forget_unchanged(host: &Host, book: &mut Book, setting: Setting) {
     let Ok(current) = setting.read(host) else { return };
     book.entries.retain(|entry| entry.setting != setting || !setting.is_same(&current, &entry.before));
-}
-
-/// Whether a process of this name runs.
-pub(crate) fn is_running(host: &Host, name: &str) -> bool {
-    let processes = host.root().numbered("proc", "");
-    processes.iter().any(|id| host.line(&format!("proc/{id}/comm")).is_ok_and(|comm| comm == name))
 }
 
 /// The number in a guardian's name.

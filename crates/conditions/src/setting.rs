@@ -72,6 +72,8 @@ impl Setting {
             }
             Self::Shield if value == NONE => shield::lower(host),
             Self::Shield => shield::raise(host, &cpus::parse(value)),
+            // tuned-adm would start it, and nobody would stop it again.
+            Self::Tuned if !host.is_running(TUNED) => Err(io::Error::other(NO_TUNED)),
             Self::Tuned => match value {
                 NONE => host.run(&["tuned-adm", "off"]),
                 AUTO => host.run(&["tuned-adm", "auto_profile"]),
@@ -136,6 +138,10 @@ impl fmt::Display for Setting {
 const ASPM: &str = "sys/module/pcie_aspm/parameters/policy";
 /// No profile, no shield.
 pub(crate) const NONE: &str = "none";
+/// The daemon of tuned.
+pub(crate) const TUNED: &str = "tuned";
+pub(crate) const NO_TUNED: &str =
+    "tuned is not running (systemctl start tuned), and is not started for a measurement";
 /// The states of the controller of CPUs.
 pub(crate) const ON: &str = "on";
 const OFF: &str = "off";

@@ -10,7 +10,7 @@ use crate::own::{CAP_IPC_LOCK, LATENCY, has_capability, latency};
 use crate::setting::Setting;
 use crate::shield::Groups;
 use crate::targets::{numbers, scaled};
-use crate::{own, refused};
+use crate::{own, refused, setting};
 
 /// One technique on a host.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -154,6 +154,7 @@ fn tuned(host: &Host) -> Can {
     }
     let is_root = host.status("self", "Uid").is_some_and(|ids| ids.split_whitespace().nth(1) == Some("0"));
     match is_root {
+        true if !host.is_running(setting::TUNED) => nothing(setting::NO_TUNED),
         true => Can::Apply,
         false => Can::NotPermitted("only root may choose a profile of tuned; run as root".to_owned()),
     }

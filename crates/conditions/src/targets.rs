@@ -3,7 +3,7 @@
 use measure::conditions::{Outcome, Technique, Turbo, Wanted};
 
 use crate::host::Host;
-use crate::setting::{ON, Setting};
+use crate::setting::{NO_TUNED, ON, Setting, TUNED};
 use crate::shield::Groups;
 use crate::{Refusal, cpus};
 
@@ -21,6 +21,7 @@ pub(crate) fn targets(
         Technique::Cpuset => shield(host, ranks),
         Technique::Governor => governors(host, &asked().unwrap_or_default()),
         Technique::IrqAffinity => interrupts(host, ranks),
+        Technique::Tuned if !host.is_running(TUNED) => Err(nothing(NO_TUNED)),
         Technique::Tuned => Ok(vec![(Setting::Tuned, asked().unwrap_or_default())]),
         Technique::Turbo => turbo(host, wanted.turbo == Some(Turbo::On)),
         Technique::CpuDmaLatency | Technique::Memory | Technique::Numa | Technique::Scheduler => {

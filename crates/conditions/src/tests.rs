@@ -340,6 +340,7 @@ fn a_journal_cannot_make_values_of_what_is_none() {
         format!("{{\"setting\":{setting},\"before\":\"{before}\",\"set\":\"{set}\",\"holders\":[\"../1\"]}}")
     };
     put(root.path(), "etc/tuned/active_profile", "x\n");
+    put(root.path(), "proc/812/comm", "tuned\n");
     let entries = [
         entry("\"tuned\"", "--loglevel", "x"),
         entry("{\"irq_affinity\":{\"irq\":25}}", "x", "2"),

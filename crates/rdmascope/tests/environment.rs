@@ -241,7 +241,10 @@ fn environments_follow_each_other_without_getting_in_each_others_way() {
 fn with_tuned(scratch: &Scratch) -> PathBuf {
     let bin = scratch.at("bin");
     fs::create_dir(&bin).unwrap();
-    fs::create_dir_all(scratch.at("host/etc/tuned")).unwrap();
+    for directory in ["host/etc/tuned", "host/proc/812"] {
+        fs::create_dir_all(scratch.at(directory)).unwrap();
+    }
+    scratch.write("host/proc/812/comm", "tuned\n");
     scratch.write("host/etc/tuned/active_profile", "balanced\n");
     scratch.write("host/etc/tuned/profile_mode", "manual\n");
     let script = format!(

@@ -137,3 +137,21 @@ fn what_the_kernel_refuses_to_root_is_no_lack_of_rights() {
     let reason = done.reason.unwrap();
     assert!(reason.ends_with("; the kernel refuses that even to root here"), "{reason}");
 }
+
+#[test]
+fn tuned_is_not_started_by_choosing_a_profile() {
+    let (root, host) = host();
+    put(root.path(), "usr/sbin/tuned-adm", "");
+    put(root.path(), "etc/tuned/active_profile", "balanced\n");
+    let can =
+        || survey(&host, None).into_iter().find(|state| state.technique == Technique::Tuned).unwrap().can;
+    for profile in ["balanced", "latency-performance"] {
+        let wanted = Wanted { tuned: Some(profile.to_owned()), ..Wanted::default() };
+        let done = one(Keeper::new(host.clone()).apply(&wanted, &[], 1));
+        assert_eq!(done.outcome, Outcome::NotApplied, "{done:?}");
+        assert!(done.reason.unwrap().starts_with("tuned is not running (systemctl start tuned)"));
+    }
+    assert!(matches!(can(), Can::Nothing(why) if why.starts_with("tuned is not running")));
+    put(root.path(), "proc/812/comm", "tuned\n");
+    assert_eq!(can(), Can::Apply);
+}
