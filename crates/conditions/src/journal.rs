@@ -1,7 +1,8 @@
 //! The journal of what was changed: on disk before the change is made, gone when it is taken back. All that change one host
 //! share it, under a lock.
 //!
-//! It lies in a file system of memory, `/run` or `$XDG_RUNTIME_DIR`, because a reboot takes back all that it speaks of.
+//! It lies in a file system of memory, `/run` or `$XDG_RUNTIME_DIR`, because a reboot takes back all that it speaks of but
+//! the profile of tuned, which outlives it: who loses power in the middle of a point finds that profile still chosen.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
