@@ -31,12 +31,12 @@ How it is found:
   -n a short trial of every way first says how many messages, 100 to 10000,
   the rounds have for the search to take about as long as --budget.
   A way is better where the rounds of both, in pairs, say so by the exact
-  signed-rank test of Wilcoxon, one-sided at 5 %, and by at least 1 %. Of those that neither the
-  best nor the steadiest of its equals is better than the simplest is
-  recommended: reliable before unreliable, send before
-  write, not inline before inline, every send signalled before few, sleeping
-  before polling, few buffers before many. What lost messages is not, nor what kept less than
-  nine tenths of --rate where another way kept it.
+  signed-rank test of Wilcoxon, one-sided at 5 %, and by at least 1 %. Of
+  those that neither the best nor the steadiest of its equals is better than
+  the simplest is recommended: reliable before unreliable, send before write,
+  not inline before inline, every send signalled before few, sleeping before
+  polling, few buffers before many. What lost messages is not, nor what kept
+  less than nine tenths of --rate where another way kept it.
 
 Exit status:
   0  something is recommended

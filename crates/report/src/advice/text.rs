@@ -94,7 +94,8 @@ fn notes(advice: &Advice, rate_asked: Option<f64>) -> Vec<String> {
             notes.push(format!("The sender posted {kept:.0} messages per second."));
         }
         Some((asked, kept)) if kept < RATE_KEPT * asked => notes.push(format!(
-            "The sender did not keep the rate, and no way that may be recommended did: {kept:.0} of {asked:.0} messages per second."
+            "The sender did not keep the rate, and no way that may be recommended did: {kept:.0} of {asked:.0} messages \
+             per second."
         )),
         _ => {}
     }
