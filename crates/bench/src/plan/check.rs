@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::defaults::Filled;
-use super::{Axis, Plan, one_way};
+use super::defaults::{Filled, least_depth};
+use super::{Axis, Plan};
 use crate::Error;
 use crate::point::{Flow, Length, Operation, Pattern, Service, Setup};
 
@@ -31,7 +31,7 @@ pub(super) fn experiment(filled: &Filled) -> Result<(), Error> {
     check.sizes()?;
     check.intervals()?;
     check.directions()?;
-    one_way::check(filled)
+    check.one_way()
 }
 
 /// Bounds the number of points of the whole plan, before they are made.
@@ -45,7 +45,8 @@ pub(super) fn points(plan: &Plan, experiments: &[Filled]) -> Result<(), Error> {
     }
 }
 
-struct Check<'a>(&'a Filled);
+/// An experiment that is checked.
+pub(super) struct Check<'a>(pub(super) &'a Filled);
 
 impl Check<'_> {
     fn axes(&self) -> Result<(), Error> {
@@ -181,21 +182,26 @@ impl Check<'_> {
     }
 
     /// The least depth of a queue: the axis, or else the setting.
-    fn least_depth(&self, key: &str) -> u32 {
-        let of_axis = self.0.axes.iter().find_map(|axis| match axis {
-            Axis::RxDepth(values) | Axis::TxDepth(values) if axis.name() == key => {
-                values.iter().min().copied()
-            }
-            _ => None,
-        });
-        of_axis.unwrap_or(if key == "tx_depth" { self.0.tx_depth } else { self.0.rx_depth })
+    pub(super) fn least_depth(&self, key: &str) -> u32 {
+        let setting = if key == "tx_depth" { self.0.tx_depth } else { self.0.rx_depth };
+        least_depth(&self.0.axes, key).unwrap_or(setting)
     }
 
     /// The largest number of an axis of counts; 1 where it is not there.
     fn largest(&self, name: &str) -> u32 {
+        u32::try_from(self.largest_number(name)).unwrap_or(u32::MAX)
+    }
+
+    /// The largest number of an axis; 1 where it is not there.
+    pub(super) fn largest_number(&self, name: &str) -> u64 {
         let values = self.0.axes.iter().filter(|axis| axis.name() == name).flat_map(Axis::values);
-        let largest = values.filter_map(|value| value.as_u64()).max().unwrap_or(1);
-        u32::try_from(largest).unwrap_or(u32::MAX)
+        values.filter_map(|value| value.as_u64()).max().unwrap_or(1)
+    }
+
+    /// Refuses what cannot be, at the place of the key that asks for it.
+    pub(super) fn refuse(&self, key: &str, what: &str, why: &str) -> Result<(), Error> {
+        let (place, _, experiment) = self.names(key);
+        Err(Error::Refused { place, experiment, what: what.to_owned(), why: why.to_owned() })
     }
 
     /// Refuses operations that cannot be had on the service, or not in the way that is asked for.
@@ -213,50 +219,50 @@ impl Check<'_> {
                 _ => {}
             }
         }
-        let refuse = |key: &str, what: &str, why: &str| {
-            let (place, _, experiment) = self.names(key);
-            Err(Error::Refused { place, experiment, what: what.to_owned(), why: why.to_owned() })
-        };
         let sge = u64::from(self.largest("sge"));
         if let Some(size) = sizes.iter().find(|size| sge > 1 && **size < sge) {
-            return refuse(
+            return self.refuse(
                 "sge",
                 &format!("a message of {size} B in {sge} elements"),
                 "an element has at least 1 byte",
             );
         }
         if inline && sge > 1 {
-            return refuse(
+            return self.refuse(
                 "sge",
                 "inline data in several elements",
                 "inline data is copied from one place here",
             );
         }
         if services.contains(&Service::Uc) && setups.contains(&Setup::RdmaCm) {
-            return refuse("setup", "UC through RDMA CM", "librdmacm has port spaces for RC and UD only");
+            return self.refuse(
+                "setup",
+                "UC through RDMA CM",
+                "librdmacm has port spaces for RC and UD only",
+            );
         }
         for operation in operations {
             let name = operation.name();
             if let Some(service) = services.iter().find(|service| !operation.exists_on(**service)) {
-                return refuse(
+                return self.refuse(
                     "operation",
                     &format!("{name} over {}", service.name()),
                     operation.why_not(*service),
                 );
             }
             if operation.is_atomic() && (sizes.iter().any(|size| *size != 8) || sge > 1) {
-                return refuse(
+                return self.refuse(
                     "size_bytes",
                     &format!("{name} of anything but 8 B"),
                     "an atomic is of eight bytes",
                 );
             }
             if operation.is_fetch() && inline {
-                return refuse("inline", &format!("{name} inline"), "it has no data to send");
+                return self.refuse("inline", &format!("{name} inline"), "it has no data to send");
             }
             if *operation == Operation::Write && events && self.0.pattern == Pattern::PingPong {
                 let why = "the target is told of nothing that it could sleep for: use write_imm";
-                return refuse("poll", &format!("{name} with a receiver that sleeps"), why);
+                return self.refuse("poll", &format!("{name} with a receiver that sleeps"), why);
             }
         }
         Ok(())

@@ -42,10 +42,6 @@ impl Filled {
             Length::Duration(duration_s) => (ITERATIONS_PING_PONG / WARMUP_SHARE, TIMEOUT_S + duration_s),
         };
         let tx_depth = settings.tx_depth.unwrap_or(TX_DEPTH);
-        let least_depth = settings.axes.iter().find_map(|axis| match axis {
-            Axis::TxDepth(depths) => depths.iter().min().copied(),
-            _ => None,
-        });
         Self {
             name: experiment.name.clone(),
             pattern,
@@ -58,7 +54,7 @@ impl Filled {
             keep_samples: settings.keep_samples.unwrap_or(KEEP_SAMPLES),
             share_above_ns: settings.share_above_ns.clone().unwrap_or_else(|| SHARE_ABOVE_NS.to_vec()),
             timeout_s: settings.timeout_s.unwrap_or(timeout_s),
-            axes: axes(pattern, &settings.axes, least_depth.unwrap_or(tx_depth)),
+            axes: axes(pattern, &settings.axes, least_depth(&settings.axes, "tx_depth").unwrap_or(tx_depth)),
             settings: settings.clone(),
             place: experiment.place.clone(),
         }
@@ -107,6 +103,14 @@ impl Filled {
         }
         json
     }
+}
+
+/// The least depth of a queue that an axis asks for; `None` where no axis is of it.
+pub(super) fn least_depth(axes: &[Axis], name: &str) -> Option<u32> {
+    axes.iter().filter(|axis| axis.name() == name).find_map(|axis| match axis {
+        Axis::RxDepth(depths) | Axis::TxDepth(depths) => depths.iter().min().copied(),
+        _ => None,
+    })
 }
 
 /// The axes that are given, then those that every point has at their default, the environment first and the size last whatever

@@ -1,22 +1,9 @@
 //! What a plan must not ask of messages that are timed one way, and what only they have.
 
 use super::Axis;
-use super::defaults::Filled;
+use super::check::Check;
 use crate::Error;
 use crate::point::{Length, Operation, Pattern, Poll, RAW_SAMPLES_MAX, STAMP_BYTES, Stamp};
-
-/// Checks an experiment with every default filled in.
-pub(super) fn check(filled: &Filled) -> Result<(), Error> {
-    let check = Check(filled);
-    if filled.pattern != Pattern::OneWay {
-        return check.others();
-    }
-    check.length()?;
-    check.operation()?;
-    check.polls()?;
-    check.signals()?;
-    check.stamps()
-}
 
 /// Axes that only this pattern has.
 const OWN: [&str; 6] = ["buffers", "burst", "pause_ns", "rx_fill", "send_poll", "stamp"];
@@ -34,11 +21,21 @@ fn sends_sleep(axis: &Axis) -> bool {
     }
 }
 
-struct Check<'a>(&'a Filled);
-
 impl Check<'_> {
+    /// Checks an experiment of messages that are timed one way; of another, that it asks for nothing that only they have.
+    pub(super) fn one_way(&self) -> Result<(), Error> {
+        if self.0.pattern != Pattern::OneWay {
+            return self.without_own();
+        }
+        self.stamps_fit()?;
+        self.messages()?;
+        self.polls()?;
+        self.signals()?;
+        self.stamps()
+    }
+
     /// Refuses what only this pattern has where it is another one.
-    fn others(&self) -> Result<(), Error> {
+    fn without_own(&self) -> Result<(), Error> {
         match self.0.axes.iter().find(|axis| OWN.contains(&axis.name())) {
             Some(axis) => {
                 let what = format!("{} with the pattern {:?}", axis.name(), self.0.pattern.name());
@@ -48,7 +45,7 @@ impl Check<'_> {
         }
     }
 
-    fn length(&self) -> Result<(), Error> {
+    fn stamps_fit(&self) -> Result<(), Error> {
         let why = "every message has stamps in memory that is made before: give iterations, warm-up included";
         /// Each has up to three stamps at an end, which travel in one frame.
         const MESSAGES_MAX: u64 = RAW_SAMPLES_MAX / 4;
@@ -61,7 +58,7 @@ impl Check<'_> {
         }
     }
 
-    fn operation(&self) -> Result<(), Error> {
+    fn messages(&self) -> Result<(), Error> {
         let has = |operation: &Operation| matches!(operation, Operation::SendImm | Operation::WriteImm);
         let operations = self.values(|axis| match axis {
             Axis::Operation(values) => Some(values.as_slice()),
@@ -72,7 +69,7 @@ impl Check<'_> {
             return self.refuse("operation", &format!("{} one way", other.name()), why);
         }
         for (key, what) in [("queue_pairs", "several queue pairs"), ("sge", "several elements")] {
-            if self.largest(key) > 1 {
+            if self.largest_number(key) > 1 {
                 return self.refuse(
                     key,
                     &format!("{what} one way"),
@@ -80,14 +77,14 @@ impl Check<'_> {
                 );
             }
         }
-        if self.largest("pause_ns") > PAUSE_NS_MAX {
+        if self.largest_number("pause_ns") > PAUSE_NS_MAX {
             return self.refuse(
                 "pause_ns",
                 "a pause of more than a minute",
                 "the peer would be taken for dead",
             );
         }
-        if self.largest("buffers") > u64::from(BUFFERS_MAX) {
+        if self.largest_number("buffers") > u64::from(BUFFERS_MAX) {
             return self.refuse(
                 "buffers",
                 &format!("more than {BUFFERS_MAX} buffers"),
@@ -119,13 +116,13 @@ impl Check<'_> {
             Axis::Burst(values) => Some(values.as_slice()),
             _ => None,
         });
-        let half = self
-            .0
-            .axes
-            .iter()
-            .any(|axis| matches!(axis, Axis::SignalInterval(values) if values.contains(&None)));
-        let interval = self.largest("signal_interval").max(if half { self.half_depth() } else { 1 });
-        match bursts.iter().flatten().find(|burst| u64::from(**burst) < interval) {
+        let intervals = self.values(|axis| match axis {
+            Axis::SignalInterval(values) => Some(values.as_slice()),
+            _ => None,
+        });
+        let half = self.least_depth("tx_depth") / 2;
+        let interval = intervals.iter().map(|interval| interval.unwrap_or(half)).max().unwrap_or(1);
+        match bursts.iter().flatten().find(|burst| **burst < interval) {
             Some(burst) => {
                 let what = format!("signal_interval {interval} with a burst of {burst}");
                 self.refuse("signal_interval", &what, "a burst ends with a completion: lengthen it")
@@ -172,27 +169,7 @@ impl Check<'_> {
         }
     }
 
-    /// Half of the least send queue.
-    fn half_depth(&self) -> u64 {
-        let depths = self.values(|axis| match axis {
-            Axis::TxDepth(values) => Some(values.as_slice()),
-            _ => None,
-        });
-        u64::from(depths.iter().min().copied().unwrap_or(self.0.tx_depth) / 2)
-    }
-
     fn values<T>(&self, of: impl Fn(&Axis) -> Option<&[T]>) -> &[T] {
         self.0.axes.iter().find_map(of).unwrap_or_default()
-    }
-
-    fn largest(&self, name: &str) -> u64 {
-        let axis = self.0.axes.iter().filter(|axis| axis.name() == name);
-        axis.flat_map(Axis::values).filter_map(|value| value.as_u64()).max().unwrap_or(1)
-    }
-
-    fn refuse(&self, key: &str, what: &str, why: &str) -> Result<(), Error> {
-        let place = self.0.settings.place(key).unwrap_or_else(|| self.0.place.clone());
-        let experiment = self.0.name.clone();
-        Err(Error::Refused { place, experiment, what: what.to_owned(), why: why.to_owned() })
     }
 }
