@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use conditions::{Arranger, Host, Place};
+use conditions::{Arranger, Host, Leave, Place};
 use measure::clock::{Clock, Skew, Ticks};
 use measure::conditions::{Condition, Wanted};
 use measure::record::{self, Direction, Environment, LatencyKind, Overhead, Throughput};
@@ -87,7 +87,7 @@ impl VerbsWorker {
         let clock = Clock::calibrate();
         let timepiece = Timepiece::new(clock, skew);
         let (open, line, point) = (None, None, Stage::Idle);
-        let arranger = Arranger::new(Host::here(), Vec::new(), |_| {});
+        let arranger = Arranger::new(Host::here(), Leave::Own, |_| {});
         Self {
             providers,
             device,
@@ -186,8 +186,18 @@ impl Worker for VerbsWorker {
         self.arranger.arrange(wanted, &Place { rank, pinned, ranks, device })
     }
 
+    fn verify(&mut self) -> Vec<Condition> {
+        self.arranger.verify(self.rank)
+    }
+
     fn prepare(&mut self, spec: &PointSpec) -> Result<Value, PointError> {
         self.reset();
+        if let Some(pinned) = &self.pinned {
+            // What another rank's guard does to control groups may have moved this one since it was arranged.
+            conditions::pin(pinned).map_err(|error| {
+                PointError::Failed(format!("rank {} could not go back to its {error}", self.rank))
+            })?;
+        }
         let (rank, timepiece) = (self.rank, self.timepiece.clone());
         self.began = self.clock.now();
         let link = match rank {

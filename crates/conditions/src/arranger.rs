@@ -1,15 +1,17 @@
 //! What an agent has to arrange the conditions of its points, and what becomes of each technique.
 
 use std::io;
+use std::time::Duration;
 
 use measure::conditions::{Condition, Outcome, Technique, Wanted};
 use measure::record::Environment;
 
+use crate::guard::{Reply, Request};
 use crate::guardian::Guardian;
 use crate::host::Host;
-use crate::own::{Found, Own, pin_again};
-use crate::restore::left_behind;
-use crate::{FACTS, LEFT_BEHIND, Refusal};
+use crate::own::{Found, Own, pin};
+use crate::restore::{left_behind, settle};
+use crate::{FACTS, LEFT_BEHIND, Refusal, Until};
 
 /// Where a rank is.
 #[derive(Clone, Debug, Default)]
@@ -24,25 +26,57 @@ pub struct Place {
     pub device: Option<String>,
 }
 
+/// How much whoever asks for the measurement may change.
+#[derive(Clone, Debug)]
+pub enum Leave {
+    /// What is the process's own and, through a guard that these words start and that calls [`crate::guard()`], the host.
+    Host(Vec<String>),
+    /// What is the process's own.
+    Own,
+    /// Nothing, and why.
+    Nothing(String),
+}
+
 /// Arranges conditions for the thread that owns it. Dropping it takes back what is in force.
 #[derive(Debug)]
 pub struct Arranger {
     host: Host,
     own: Own,
-    /// The command of a guard; none where the host must not be changed.
-    guard: Vec<String>,
+    leave: Leave,
     guardian: Option<Guardian>,
+    /// Guards that were killed, or do not answer any more.
+    lost: Vec<u32>,
     said: fn(&str),
-    /// What concerns the host and is in force, and what became of it.
-    in_force: (Wanted, Vec<Condition>),
+    /// What concerns the host and is in force, and what became of it; absent until something was arranged, and where it has
+    /// turned out to be in force no more.
+    in_force: Option<(Wanted, Vec<Condition>)>,
+    patience: Duration,
 }
 
+/// How long [`Arranger::arrange`] may take in all: loading a profile of tuned takes seconds, and so does waiting for another
+/// run's guard.
+pub const ARRANGE_TIMEOUT: Duration = Duration::from_secs(75);
+/// What is left of it for the waits that have limits of their own: for other guards, and for one that is given up to end.
+const RESERVE: Duration = Duration::from_secs(15);
+/// Reading a few hundred values takes milliseconds.
+const VERIFY_TIMEOUT: Duration = Duration::from_secs(5);
+/// Who has gone should be gone soon; the guard goes on without us.
+const FAREWELL_TIMEOUT: Duration = Duration::from_secs(2);
+
 impl Arranger {
-    /// Nothing is arranged yet. What concerns the host is changed by a guard, a process that `guard` starts and that calls
-    /// [`crate::guard()`]; without words for one it is never changed. `said` hears what could not be taken back, and why.
-    pub fn new(host: Host, guard: Vec<String>, said: fn(&str)) -> Self {
-        let in_force = (Wanted::default(), Vec::new());
-        Self { host, own: Own::default(), guard, guardian: None, said, in_force }
+    /// Nothing is arranged yet. `said` hears what the user has to know and no condition says: what could not be taken back,
+    /// and why.
+    pub fn new(host: Host, leave: Leave, said: fn(&str)) -> Self {
+        let patience = ARRANGE_TIMEOUT - RESERVE;
+        let (own, lost) = (Own::default(), Vec::new());
+        Self { host, own, leave, guardian: None, lost, said, in_force: None, patience }
+    }
+
+    /// The same with less patience for guards.
+    #[cfg(test)]
+    pub(crate) fn within(mut self, patience: Duration) -> Self {
+        self.patience = patience;
+        self
     }
 
     /// Says in a description of the host what runs have left changed there, if they have.
@@ -54,21 +88,29 @@ impl Arranger {
         }
     }
 
-    /// Takes back what is no longer wanted and applies what is; says of each technique what became of it, in the order of
-    /// [`Wanted::techniques`].
+    /// Takes back what is no longer wanted and applies what is, within [`ARRANGE_TIMEOUT`]; says of each technique what became
+    /// of it, in the order of [`Wanted::techniques`].
     pub fn arrange(&mut self, wanted: &Wanted, place: &Place) -> Vec<Condition> {
+        if let Leave::Nothing(why) = &self.leave {
+            let refused = |(technique, asked)| {
+                condition(place.rank, technique, asked, Err((Outcome::NotPermitted, why.clone())))
+            };
+            return wanted.techniques().into_iter().map(refused).collect();
+        }
         // First, so that a guard inherits none of it.
         self.take_back_own();
         let host_wide = wanted.host_wide();
-        if self.in_force.0 != host_wide {
-            self.release();
-            let conditions = self.apply(&host_wide, &place.ranks);
-            self.in_force = (host_wide, conditions);
+        if self.in_force.as_ref().is_none_or(|(in_force, _)| *in_force != host_wide) {
+            let until = Until::after(self.patience);
+            self.release(until);
+            let conditions = self.apply(&host_wide, &place.ranks, until);
+            self.in_force = Some((host_wide, conditions));
         }
-        let moved = place.pinned.as_deref().and_then(|pinned| pin_again(pinned).err());
+        let moved = place.pinned.as_deref().and_then(|pinned| pin(pinned).err());
+        let known = self.in_force.as_ref().map_or(&[][..], |(_, conditions)| conditions);
         let mut conditions = Vec::new();
         for (technique, asked) in wanted.techniques() {
-            let known = self.in_force.1.iter().find(|condition| condition.technique == technique);
+            let known = known.iter().find(|condition| condition.technique == technique);
             conditions.push(match (known, &moved) {
                 (Some(known), Some(error)) if technique == Technique::Cpuset => {
                     let why = format!("the rank could not go back to its {error}");
@@ -84,14 +126,36 @@ impl Arranger {
         conditions
     }
 
-    fn apply(&mut self, wanted: &Wanted, ranks: &[u32]) -> Vec<Condition> {
+    /// Looks again at what is in force on the host; gives the conditions of which something else is true now than was said.
+    pub fn verify(&mut self, rank: u32) -> Vec<Condition> {
+        let applied = |condition: &&Condition| condition.outcome == Outcome::Applied;
+        let known = self.in_force.iter().flat_map(|(_, conditions)| conditions).filter(applied);
+        let known: Vec<Condition> = known.cloned().collect();
+        if known.is_empty() {
+            return known;
+        }
+        let verified = self.ask(&Request::Verify, Until::after(VERIFY_TIMEOUT));
+        let changed = verified.map(|reply| reply.conditions).unwrap_or_else(|error| {
+            let why = format!("it was applied, and not looked at again after the point: {error}");
+            known.into_iter().map(|known| Condition { reason: Some(why.clone()), ..known }).collect()
+        });
+        if !changed.is_empty() {
+            self.in_force = None;
+        }
+        changed.into_iter().map(|condition| Condition { rank, ..condition }).collect()
+    }
+
+    /// Applies what concerns the host, where nothing of ours is in force.
+    fn apply(&mut self, wanted: &Wanted, ranks: &[u32], until: Until) -> Vec<Condition> {
         if wanted.is_as_is() {
+            if let Some(line) = settle(&self.host, "", |_| false) {
+                (self.said)(&line);
+            }
             return Vec::new();
         }
-        let applied = self.guardian().and_then(|guardian| guardian.apply(wanted, ranks));
-        applied.unwrap_or_else(|error| {
-            // One that is out of step is of no more use; it takes back what it did.
-            self.guardian = None;
+        let process = std::process::id();
+        let request = Request::Apply { wanted: wanted.clone(), ranks: ranks.to_vec(), process };
+        self.ask(&request, until).map(|reply| reply.conditions).unwrap_or_else(|error| {
             let why = format!("the host is not changed without a guard: {error}");
             let refused =
                 |(technique, asked)| condition(0, technique, asked, Err((Outcome::NotApplied, why.clone())));
@@ -105,37 +169,51 @@ impl Arranger {
         }
     }
 
-    fn release(&mut self) {
-        if self.in_force.0.is_as_is() {
+    /// Takes back what is in force on the host, and what guards had in force that are dead.
+    fn release(&mut self, until: Until) {
+        self.in_force = None;
+        if self.guardian.is_some()
+            && let Err(error) = self.ask(&Request::Release, until)
+        {
+            (self.said)(&format!("the guard that takes the environment back: {error}"));
+        }
+        if self.lost.is_empty() {
             return;
         }
-        if let Some(guardian) = &mut self.guardian {
-            match guardian.release() {
-                Ok(lines) => lines.iter().for_each(|line| (self.said)(line)),
-                Err(error) => {
-                    (self.said)(&format!(
-                        "the guard that takes the environment back: {error}; see `rdmascope doctor`"
-                    ));
-                    self.guardian = None;
-                }
-            }
+        let dead = std::mem::take(&mut self.lost);
+        if let Err(error) = self.ask(&Request::Restore { dead }, until) {
+            (self.said)(&format!(
+                "what a guard had changed is not taken back: {error}; see `rdmascope doctor`"
+            ));
         }
-        self.in_force = (Wanted::default(), Vec::new());
     }
 
-    /// The guard, started when it is first needed.
-    fn guardian(&mut self) -> io::Result<&mut Guardian> {
-        if self.guardian.is_none() {
-            self.guardian = Some(Guardian::start(&self.guard)?);
+    /// The answer of the guard, which is started where there is none. What it says is said.
+    fn ask(&mut self, request: &Request, until: Until) -> io::Result<Reply> {
+        let mut guardian = match (self.guardian.take(), &self.leave) {
+            (Some(guardian), _) => guardian,
+            (None, Leave::Host(words)) => Guardian::start(words)?,
+            (None, _) => return Err(io::Error::other("this rank has none")),
+        };
+        match guardian.ask(request, until) {
+            Ok(reply) => {
+                reply.said.iter().for_each(|line| (self.said)(line));
+                self.guardian = Some(guardian);
+                Ok(reply)
+            }
+            Err(error) => {
+                // One that is out of step is of no more use. If it lives it takes back what it did.
+                self.lost.push(guardian.process());
+                Err(error)
+            }
         }
-        self.guardian.as_mut().ok_or_else(|| io::Error::other("there is none"))
     }
 }
 
 impl Drop for Arranger {
     fn drop(&mut self) {
         self.take_back_own();
-        self.release();
+        self.release(Until::after(FAREWELL_TIMEOUT));
     }
 }
 

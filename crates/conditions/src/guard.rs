@@ -21,8 +21,15 @@ pub(crate) enum Request {
         /// The agent.
         process: u32,
     },
+    /// Say which of what was applied is so no more.
+    Verify,
     /// Take it back.
     Release,
+    /// Take back what other guards of the agent held that are dead.
+    Restore {
+        /// Their processes.
+        dead: Vec<u32>,
+    },
 }
 
 /// What the guard answers.
@@ -30,7 +37,7 @@ pub(crate) enum Request {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Reply {
     pub(crate) conditions: Vec<Condition>,
-    /// What could not be taken back, and why.
+    /// What the user has to know of it: what could not be taken back, and why.
     pub(crate) said: Vec<String>,
 }
 
@@ -58,14 +65,22 @@ pub fn guard(host: Host, input: impl Read, mut output: impl Write) -> io::Result
 }
 
 fn answer(keeper: &mut Keeper, line: &str, output: &mut impl Write) -> io::Result<()> {
-    let reply = match serde_json::from_str(line)? {
+    let mut reply = Reply::default();
+    match serde_json::from_str(line)? {
         Request::Apply { wanted, ranks, process } => {
-            Reply { conditions: keeper.apply(&wanted, &ranks, process), said: Vec::new() }
+            reply.said.extend(keeper.settle(&wanted, &ranks));
+            reply.conditions = keeper.apply(&wanted, &ranks, process);
         }
-        Request::Release => Reply { conditions: Vec::new(), said: keeper.release() },
-    };
+        Request::Verify => reply.conditions = keeper.verify(),
+        Request::Release => reply.said = keeper.release(),
+        Request::Restore { dead } => reply.said = keeper.restore(&dead),
+    }
     let mut line = serde_json::to_vec(&reply)?;
     line.push(b'\n');
-    output.write_all(&line)?;
-    output.flush()
+    let written = output.write_all(&line).and_then(|()| output.flush());
+    if written.is_err() {
+        // Whoever asked is gone.
+        keeper.note(reply.said);
+    }
+    written
 }

@@ -5,11 +5,10 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
-use measure::conditions::{Condition, Wanted};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{PollFd, PollFlags, poll};
 
 use crate::guard::{Reply, Request};
-use crate::pause;
+use crate::{Until, pause};
 
 /// A guard that runs. Dropping this lets it take everything back and end.
 #[derive(Debug)]
@@ -35,28 +34,26 @@ impl Guardian {
         Ok(Self { child, input, output })
     }
 
-    pub(crate) fn apply(&mut self, wanted: &Wanted, ranks: &[u32]) -> io::Result<Vec<Condition>> {
-        let process = std::process::id();
-        let request = Request::Apply { wanted: wanted.clone(), ranks: ranks.to_vec(), process };
-        Ok(self.ask(&request)?.conditions)
+    /// Its process.
+    pub(crate) fn process(&self) -> u32 {
+        self.child.id()
     }
 
-    pub(crate) fn release(&mut self) -> io::Result<Vec<String>> {
-        Ok(self.ask(&Request::Release)?.said)
-    }
-
-    fn ask(&mut self, request: &Request) -> io::Result<Reply> {
+    /// Its answer, which is there by `until` or never. After an error it is of no more use.
+    pub(crate) fn ask(&mut self, request: &Request, until: Until) -> io::Result<Reply> {
         let mut line = serde_json::to_vec(request)?;
         line.push(b'\n');
         let input = self.input.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
         input.write_all(&line)?;
         let mut reply = Vec::new();
         while !reply.ends_with(b"\n") {
-            let timeout = Timespec { tv_sec: REPLY_TIMEOUT_S, tv_nsec: 0 };
-            let ready = poll(&mut [PollFd::new(&self.output, PollFlags::IN)], Some(&timeout))?;
-            if ready == 0 {
-                let what = format!("the guard gave no answer within {REPLY_TIMEOUT_S} s");
-                return Err(io::Error::new(io::ErrorKind::TimedOut, what));
+            match poll(&mut [PollFd::new(&self.output, PollFlags::IN)], Some(&until.left())) {
+                Ok(0) => {
+                    return Err(io::Error::new(io::ErrorKind::TimedOut, "the guard gave no answer in time"));
+                }
+                Err(error) if error != rustix::io::Errno::INTR => return Err(error.into()),
+                Err(_) => continue,
+                Ok(_) => {}
             }
             let mut bytes = [0; 4096];
             match self.output.read(&mut bytes)? {
@@ -92,8 +89,6 @@ fn part() -> io::Result<()> {
     Ok(())
 }
 
-/// Longer than a lock, another run's guard and tuned together take.
-const REPLY_TIMEOUT_S: i64 = 60;
 /// Two seconds, in which all but tuned is taken back.
 const END_TRIES: u32 = 400;
 const END_INTERVAL: Duration = Duration::from_millis(5);

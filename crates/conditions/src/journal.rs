@@ -24,7 +24,7 @@ pub(crate) struct Journal {
     directory: PathBuf,
 }
 
-/// A value that was changed.
+/// A value that was changed, or was right already and must not be changed by another of us.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Entry {
@@ -35,6 +35,13 @@ pub(crate) struct Entry {
     pub(crate) set: String,
     /// Names of the guardians that hold it.
     pub(crate) holders: Vec<String>,
+}
+
+impl Entry {
+    /// Whether the value was right already, and is only to stay so.
+    pub(crate) fn is_only_held(&self) -> bool {
+        self.setting.is_same(&self.before, &self.set)
+    }
 }
 
 /// What the journal says.

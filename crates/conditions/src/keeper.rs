@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::io;
-use std::time::Duration;
 
 use measure::conditions::{Condition, Outcome, Technique, Wanted};
 use measure::environment::distinct;
@@ -11,10 +10,10 @@ use crate::arranger::condition;
 use crate::host::Host;
 use crate::journal::{Book, Entry, Holder, Journal, Open};
 use crate::own::{Found, ROOT};
-use crate::restore::{Undone, take_back};
+use crate::restore::{Undone, settle, take_back};
 use crate::setting::Setting;
 use crate::targets::targets;
-use crate::{Refusal, pause, refused, shield};
+use crate::{Refusal, refused, shield};
 
 /// Changes the values of a host for one agent.
 #[derive(Debug)]
@@ -24,7 +23,12 @@ pub(crate) struct Keeper {
     signed_in: Option<(Journal, Holder)>,
     /// The agent and the control group that it was in, where it has joined another.
     joined: Option<(u32, String)>,
+    /// What was applied, with the values that were asked for.
+    applied: Vec<(Condition, Targets)>,
 }
+
+/// Values with what they are to be.
+type Targets = Vec<(Setting, String)>;
 
 /// What became of the values of one technique.
 #[derive(Debug, Default)]
@@ -32,7 +36,7 @@ struct Done {
     /// Values before, each once.
     before: Vec<String>,
     /// Values that are as they were asked for.
-    count: usize,
+    right: Targets,
     failed: Vec<(Setting, io::Error)>,
     /// Guardians that hold some of them too.
     shared: BTreeSet<String>,
@@ -56,23 +60,57 @@ impl From<io::Error> for Stop {
 
 impl Keeper {
     pub(crate) fn new(host: Host) -> Self {
-        Self { host, signed_in: None, joined: None }
+        Self { host, signed_in: None, joined: None, applied: Vec::new() }
     }
 
-    /// Applies what concerns the host, for the agent that is this process.
+    /// Applies what concerns the host, for the agent that is this process. Nothing is in force yet, or is to stay so.
     pub(crate) fn apply(&mut self, wanted: &Wanted, ranks: &[u32], process: u32) -> Vec<Condition> {
         let mut conditions = Vec::new();
         for (technique, asked) in wanted.host_wide().techniques() {
             let result = targets(&self.host, technique, wanted, ranks)
                 .and_then(|targets| self.set(&targets, technique))
-                .and_then(|found| self.join(technique, process).map(|()| found));
-            conditions.push(condition(0, technique, asked, result));
+                .and_then(|done| self.join(technique, process).map(|()| done));
+            let (result, right) = match result {
+                Ok((found, right)) => (Ok(found), Some(right)),
+                Err(refusal) => (Err(refusal), None),
+            };
+            let condition = condition(0, technique, asked, result);
+            self.applied.extend(right.map(|right| (condition.clone(), right)));
+            conditions.push(condition);
         }
         conditions
     }
 
+    /// Waits until others of us hold nothing but what is wanted; says what they do all the same.
+    pub(crate) fn settle(&self, wanted: &Wanted, ranks: &[u32]) -> Option<String> {
+        let techniques = wanted.host_wide().techniques().into_iter();
+        let all = techniques.filter_map(|(technique, _)| targets(&self.host, technique, wanted, ranks).ok());
+        let all: Vec<_> = all.flatten().collect();
+        let is_wanted = |entry: &Entry| {
+            all.iter().any(|(setting, value)| *setting == entry.setting && setting.is_same(value, &entry.set))
+        };
+        let own = self.signed_in.as_ref().map_or("", |(_, holder)| holder.name.as_str());
+        settle(&self.host, own, is_wanted)
+    }
+
+    /// Looks again at what was applied; gives what is so no more.
+    pub(crate) fn verify(&self) -> Vec<Condition> {
+        let differs = |(setting, value): &(Setting, String)| match setting.read(&self.host) {
+            Ok(current) if setting.is_same(&current, value) => None,
+            Ok(current) => Some(format!("{setting}: {current}")),
+            Err(error) => Some(format!("{setting}: {error}")),
+        };
+        let lost = self.applied.iter().filter_map(|(condition, targets)| {
+            let reason = targets.iter().find_map(differs)?;
+            let reason = format!("it was applied, but somebody else changed it during the point ({reason})");
+            Some(Condition { outcome: Outcome::NotApplied, reason: Some(reason), ..condition.clone() })
+        });
+        lost.collect()
+    }
+
     /// Takes everything back that nobody else holds; says what was left as it is, and why.
     pub(crate) fn release(&mut self) -> Vec<String> {
+        self.applied.clear();
         if let Some((process, was)) = self.joined.take() {
             shield::leave(&self.host, process, &was);
         }
@@ -90,6 +128,26 @@ impl Keeper {
         }
     }
 
+    /// Takes back what guards held that are dead.
+    pub(crate) fn restore(&self, dead: &[u32]) -> Vec<String> {
+        let mut said = Vec::new();
+        for journal in Journal::all(&self.host) {
+            let restored = journal.open().and_then(|mut open| {
+                let is_dead = |holder: &String| dead.iter().any(|dead| dead.to_string() == process(holder));
+                let is_theirs = |entry: &Entry| entry.holders.iter().any(is_dead);
+                let undone = take_back(&self.host, &mut open, "", is_theirs);
+                open.save().map(|()| undone)
+            });
+            match restored {
+                Ok(undone) => said.extend(undone.into_iter().filter_map(Undone::trouble)),
+                Err(error) => said.push(format!(
+                    "what a guard that was killed had changed could not be taken back: {error}; see `rdmascope doctor`"
+                )),
+            }
+        }
+        said
+    }
+
     /// Keeps for later what nobody hears now.
     pub(crate) fn note(&self, said: Vec<String>) {
         let Some((journal, _)) = self.signed_in.as_ref().filter(|_| !said.is_empty()) else { return };
@@ -102,8 +160,12 @@ impl Keeper {
         });
     }
 
-    /// Sets values, and words what came of it.
-    fn set(&mut self, targets: &[(Setting, String)], technique: Technique) -> Result<Found, Refusal> {
+    /// Sets values, and words what came of it; gives those that are right now.
+    fn set(
+        &mut self,
+        targets: &[(Setting, String)],
+        technique: Technique,
+    ) -> Result<(Found, Targets), Refusal> {
         let done = self.try_set(targets).map_err(|stop| match stop {
             Stop::Journal(error) => {
                 let (outcome, why) = refused("keep a journal of changes in /run/rdmascope", &error, ROOT);
@@ -117,13 +179,14 @@ impl Keeper {
             matches!(kind, Some(io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem))
         };
         let forbidden = done.failed.iter().find(|(setting, _)| is_forbidden(setting));
-        let some_will_do = technique == Technique::IrqAffinity && done.count > 0 && forbidden.is_none();
+        let count = done.right.len();
+        let some_will_do = technique == Technique::IrqAffinity && count > 0 && forbidden.is_none();
         let mut reasons = Vec::new();
         if let Some((setting, error)) = forbidden.or(done.failed.first()) {
             let (outcome, why) = refused(&format!("set {setting}"), error, ROOT);
-            let share = format!("{} of {}", done.count, targets.len());
+            let share = format!("{count} of {}", targets.len());
             if !some_will_do {
-                let rest = if done.count > 0 { format!(" ({share} were set)") } else { String::new() };
+                let rest = if count > 0 { format!(" ({share} were set)") } else { String::new() };
                 return Err((outcome, why + &rest));
             }
             reasons.push(format!("{share} interrupts: the kernel keeps the others ({setting}: {error})"));
@@ -142,7 +205,7 @@ impl Keeper {
             ));
         }
         let reason = (!reasons.is_empty()).then(|| reasons.join("; "));
-        Ok(Found { before: distinct(done.before.into_iter()), reason })
+        Ok((Found { before: distinct(done.before.into_iter()), reason }, done.right))
     }
 
     fn try_set(&mut self, targets: &[(Setting, String)]) -> Result<Done, Stop> {
@@ -158,7 +221,7 @@ impl Keeper {
         for (setting, value) in targets {
             match enter(&self.host, &mut open, &holder.name, (*setting, value), &mut done) {
                 Ok(true) => to_write.push((*setting, value)),
-                Ok(false) => done.count += 1,
+                Ok(false) => done.right.push((*setting, value.clone())),
                 Err(error) => done.failed.push((*setting, error)),
             }
         }
@@ -166,7 +229,7 @@ impl Keeper {
         open.save()?;
         for (setting, value) in to_write {
             match setting.write(&self.host, value) {
-                Ok(()) => done.count += 1,
+                Ok(()) => done.right.push((setting, value.clone())),
                 Err(error) => {
                     // One that failed may have had effect, or have it still.
                     forget_unchanged(&self.host, &mut open.book, setting);
@@ -192,28 +255,23 @@ impl Keeper {
     }
 }
 
-/// The journal, once no living guardian holds one of the values at another one. Those of agents that have just been told to
-/// go are waited for.
+/// The journal, if no living guardian holds one of the values at another one.
 fn unheld(journal: &Journal, name: &str, targets: &[(Setting, String)]) -> Result<Open, Stop> {
-    let mut tries = HELD_TRIES;
-    loop {
-        let open = journal.open()?;
-        let is_other = |holder: &&String| *holder != name && open.is_alive(holder);
-        let held = open.book.entries.iter().find_map(|entry| {
-            let is_wanted = |target: &&(Setting, String)| {
-                target.0 == entry.setting && !entry.setting.is_same(&target.1, &entry.set)
-            };
-            targets.iter().find(is_wanted)?;
-            Some((entry.setting, entry.set.clone(), entry.holders.iter().find(is_other)?.clone()))
-        });
-        let Some((setting, set, holder)) = held else { return Ok(open) };
-        tries -= 1;
-        if tries == 0 {
+    let open = journal.open()?;
+    let is_other = |holder: &&String| *holder != name && open.is_alive(holder);
+    let held = open.book.entries.iter().find_map(|entry| {
+        let is_wanted = |target: &&(Setting, String)| {
+            target.0 == entry.setting && !entry.setting.is_same(&target.1, &entry.set)
+        };
+        targets.iter().find(is_wanted)?;
+        Some((entry.setting, entry.set.clone(), entry.holders.iter().find(is_other)?.clone()))
+    });
+    match held {
+        None => Ok(open),
+        Some((setting, set, holder)) => {
             let process = process(&holder);
-            return Err(Stop::Held(format!("process {process} of rdmascope holds {setting} at {set}")));
+            Err(Stop::Held(format!("process {process} of rdmascope holds {setting} at {set}")))
         }
-        drop(open);
-        pause(HELD_INTERVAL);
     }
 }
 
@@ -253,12 +311,10 @@ fn enter(
         open.book.entries.remove(at);
     }
     done.before.push(current.clone());
-    if setting.is_same(&current, value) {
-        return Ok(false);
-    }
+    let is_right = setting.is_same(&current, value);
     let holders = vec![name.to_owned()];
     open.book.entries.push(Entry { setting, before: current, set: value.to_owned(), holders });
-    Ok(true)
+    Ok(!is_right)
 }
 
 /// Forgets a change that was not made: the value is as it was.
@@ -276,8 +332,5 @@ fn processes(holders: &BTreeSet<String>) -> String {
     holders.iter().map(|holder| process(holder)).collect::<Vec<_>>().join(" and ")
 }
 
-/// Agents that end take their changes back within milliseconds; tuned takes seconds.
-const HELD_TRIES: u32 = 100;
-const HELD_INTERVAL: Duration = Duration::from_millis(50);
 /// Nobody reads more.
 const NOTES_MAX: usize = 20;

@@ -8,6 +8,7 @@
 //! ```
 //!
 //! Each technique ends as applied, not applied or not permitted (`measure::conditions::Outcome`); none ever fails a point.
+//! After each point the guard looks again whether what it applied is still so.
 //! A value is in the journal, on disk, before it is changed. One that somebody else has changed meanwhile is left alone,
 //! and said so. Where the guard dies too the journal stays: [`left_behind`] finds it, [`restore()`] takes it back.
 //!
@@ -32,13 +33,15 @@ mod tests;
 use std::io;
 use std::time::Duration;
 
+use measure::clock::{Clock, Ticks};
 use measure::conditions::Outcome;
 use rustix::event::{Timespec, poll};
 use rustix::process::geteuid;
 
-pub use arranger::{Arranger, Place};
+pub use arranger::{ARRANGE_TIMEOUT, Arranger, Leave, Place};
 pub use guard::guard;
 pub use host::Host;
+pub use own::pin;
 pub use restore::{Restored, left_behind, restore};
 pub use survey::{Can, State, survey};
 
@@ -75,9 +78,31 @@ pub(crate) fn refused(what: &str, error: &io::Error, remedy: &str) -> Refusal {
     }
 }
 
+/// A time by which a wait ends.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Until {
+    clock: Clock,
+    ticks: Ticks,
+}
+
+impl Until {
+    pub(crate) fn after(time: Duration) -> Self {
+        let clock = Clock::monotonic();
+        Self { clock, ticks: Ticks(clock.now().0 + clock.ticks(time)) }
+    }
+
+    /// The time that is left, as poll takes it.
+    pub(crate) fn left(self) -> Timespec {
+        timespec(Duration::from_nanos(self.clock.ns(self.ticks.since(self.clock.now()))))
+    }
+}
+
+fn timespec(time: Duration) -> Timespec {
+    Timespec { tv_sec: time.as_secs().cast_signed(), tv_nsec: time.subsec_nanos().into() }
+}
+
 /// Waits.
 pub(crate) fn pause(time: Duration) {
-    let time = Timespec { tv_sec: time.as_secs().cast_signed(), tv_nsec: time.subsec_nanos().into() };
     // A signal makes it shorter, and what is waited for is looked at again.
-    let _ = poll(&mut [], Some(&time));
+    let _ = poll(&mut [], Some(&timespec(time)));
 }

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 
 use measure::conditions::{Outcome, Scheduler, Technique, Wanted};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::thread::CpuSet;
 
 use crate::arranger::Place;
 use crate::host::Host;
@@ -190,6 +191,9 @@ fn harmless(host: &Host, place: &Place) -> Result<(), Refusal> {
     let Some([own]) = place.pinned.as_deref() else {
         return nothing("the rank has no CPU of its own, and might take anybody's: pin it with --cpus A,B");
     };
+    if affinity().ok().as_deref() != Some(&[*own]) {
+        return nothing("the rank is not on its CPU any more, and might take anybody's");
+    }
     if place.ranks.iter().filter(|cpu| *cpu == own).count() > 1 {
         return nothing("both ranks have the same CPU: the one that waits would keep the other from running");
     }
@@ -291,9 +295,22 @@ pub(crate) fn has_capability(host: &Host, capability: u32) -> bool {
         && map.split_whitespace().eq(["0", "0", "4294967295"])
 }
 
-/// Puts this thread back on the CPUs that it was pinned to: a change of its control group may have moved it.
-pub(crate) fn pin_again(pinned: &[u32]) -> io::Result<()> {
-    let mut set = rustix::thread::CpuSet::new();
+/// CPUs that this thread may run on.
+fn affinity() -> io::Result<Vec<u32>> {
+    let set = rustix::thread::sched_getaffinity(None)?;
+    Ok((0u32..).take(CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu as usize)).collect())
+}
+
+/// Puts this thread back on the CPUs that it was pinned to: a change of its control group, or of one above, may have moved it.
+///
+/// # Errors
+///
+/// When the kernel refuses it, as where another control group has those CPUs now.
+pub fn pin(pinned: &[u32]) -> io::Result<()> {
+    if affinity().is_ok_and(|affinity| affinity == pinned) {
+        return Ok(());
+    }
+    let mut set = CpuSet::new();
     pinned.iter().for_each(|cpu| set.set(*cpu as usize));
     rustix::thread::sched_setaffinity(None, &set).map_err(|error| {
         io::Error::new(io::Error::from(error).kind(), format!("CPUs {}: {error}", cpus::text(pinned)))

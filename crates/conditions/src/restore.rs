@@ -1,10 +1,12 @@
 //! Taking changes back, and finding those that nobody will take back any more.
 
 use std::io;
+use std::time::Duration;
 
 use crate::host::Host;
 use crate::journal::{Entry, Journal, Open};
 use crate::keeper::process;
+use crate::pause;
 use crate::setting::Setting;
 
 /// What became of changes that had been left behind.
@@ -29,7 +31,8 @@ pub fn left_behind(host: &Host) -> Vec<String> {
                 continue;
             }
         };
-        for entry in book.entries.iter().filter(|entry| is_orphan(&journal, entry)) {
+        let is_left = |entry: &&Entry| !entry.is_only_held() && is_orphan(&journal, entry);
+        for entry in book.entries.iter().filter(is_left) {
             let Entry { setting, before, set, holders } = entry;
             let who = holders.first().map_or("a process", |holder| process(holder));
             found
@@ -95,6 +98,38 @@ fn is_orphan(journal: &Journal, entry: &Entry) -> bool {
     !entry.holders.iter().any(|holder| journal.is_alive(holder))
 }
 
+/// Waits until no living guard but `own` holds what is not wanted: those of agents that have just been told to go take theirs
+/// back. Gives in words what is held all the same.
+pub(crate) fn settle(host: &Host, own: &str, is_wanted: impl Fn(&Entry) -> bool) -> Option<String> {
+    let mut tries = SETTLE_TRIES;
+    loop {
+        let mut held = Vec::new();
+        for journal in Journal::all(host) {
+            // One that cannot be read is told of by `left_behind`.
+            for entry in journal.read().unwrap_or_default().entries {
+                let is_other = |holder: &&String| *holder != own && journal.is_alive(holder);
+                let other = entry.holders.iter().find(is_other).cloned();
+                held.extend(other.filter(|_| !is_wanted(&entry)).map(|holder| (entry, holder)));
+            }
+        }
+        let (entry, holder) = held.first()?;
+        tries -= 1;
+        if tries == 0 {
+            let (Entry { setting, set, .. }, others) = (entry, held.len() - 1);
+            let more = if others > 0 { format!(" (and {others} more values)") } else { String::new() };
+            return Some(format!(
+                "process {} of rdmascope holds {setting} at {set}{more}, which was not asked for here",
+                process(holder)
+            ));
+        }
+        pause(SETTLE_INTERVAL);
+    }
+}
+
+/// Five seconds: guards take changes back within milliseconds, tuned within seconds.
+const SETTLE_TRIES: u32 = 100;
+const SETTLE_INTERVAL: Duration = Duration::from_millis(50);
+
 /// Signs a holder out of the changes that `is_meant`, and takes those back, last first, that no living guardian holds. What
 /// failed stays in the book.
 pub(crate) fn take_back(
@@ -107,6 +142,9 @@ pub(crate) fn take_back(
     for mut entry in std::mem::take(&mut open.book.entries).into_iter().rev() {
         if is_meant(&entry) {
             entry.holders.retain(|holder| holder != name && open.is_alive(holder));
+            if entry.holders.is_empty() && entry.is_only_held() {
+                continue;
+            }
             if entry.holders.is_empty() {
                 let undone = undo(host, &entry);
                 if matches!(undone, Undone::Failed(_)) {

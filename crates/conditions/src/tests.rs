@@ -6,14 +6,16 @@ use std::os::fd::IntoRawFd;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::thread;
+use std::time::{Duration, Instant};
 
-use measure::conditions::{Aspm, Condition, Cpuset, IrqAffinity, Outcome, Technique, Turbo, Wanted};
+use measure::conditions::{Aspm, Condition, Cpuset, IrqAffinity, Memory, Outcome, Technique, Turbo, Wanted};
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};
 use tempfile::TempDir;
 
 use crate::keeper::Keeper;
-use crate::{Can, Host, left_behind, restore, survey};
+use crate::restore::settle;
+use crate::{Arranger, Can, Host, Leave, Place, left_behind, restore, survey};
 
 /// Four CPUs whose clock rate is scaled, of which one has a governor of its own; four interrupts.
 const FILES: &[(&str, &str)] = &[
@@ -449,4 +451,5 @@ fn a_survey_says_what_could_be_applied() {
     }
 }
 
+mod guards;
 mod safety;

@@ -7,7 +7,7 @@ use anyhow::Context;
 use bench::process::agent;
 use bench::worker::VerbsWorker;
 use clap::Args;
-use conditions::{Arranger, Host};
+use conditions::{Arranger, Host, Leave};
 use measure::clock::Skew;
 use rustix::thread::CpuSet;
 
@@ -47,18 +47,20 @@ impl HostArguments {
 /// Serves the coordinator at standard input and output until it goes.
 pub(crate) fn serve(arguments: AgentArguments) -> anyhow::Result<ExitCode> {
     let (input, output) = agent::take_stdio()?;
-    agent::serve(input, output, worker(arguments)?)?;
+    let leave = with_guard(&arguments.host)?;
+    agent::serve(input, output, worker(arguments, leave)?)?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// What measures on this thread from now on.
-pub(crate) fn worker(arguments: AgentArguments) -> anyhow::Result<VerbsWorker> {
+/// What measures on this thread from now on, and may change as much for it.
+pub(crate) fn worker(arguments: AgentArguments, leave: Leave) -> anyhow::Result<VerbsWorker> {
     // Pinned before anything is allocated, so that memory is where the CPU is.
     if let Some(cpu) = arguments.cpu {
         pin(cpu)?;
     }
     let pinned = arguments.cpu.map(|cpu| vec![cpu]);
-    let arranger = arranger(&arguments.host)?;
+    let arranger =
+        Arranger::new(arguments.host.host(), leave, |line| eprintln!("{}", failure::harmless(line)));
     let worker = VerbsWorker::new(
         providers(),
         arguments.device,
@@ -69,14 +71,14 @@ pub(crate) fn worker(arguments: AgentArguments) -> anyhow::Result<VerbsWorker> {
     Ok(worker.arranged_by(arranger))
 }
 
-/// What arranges the environment of points, with this program as its guard.
-fn arranger(host: &HostArguments) -> anyhow::Result<Arranger> {
+/// Leave to change the host, with this program as guard.
+pub(crate) fn with_guard(host: &HostArguments) -> anyhow::Result<Leave> {
     let program = std::env::current_exe().context("cannot find the executable of this program")?;
     let mut guard = vec![program.to_string_lossy().into_owned(), "guard".to_owned()];
     if let Some(root) = &host.host_root {
         guard.extend(["--host-root".to_owned(), root.display().to_string()]);
     }
-    Ok(Arranger::new(host.host(), guard, |line| eprintln!("{}", failure::harmless(line))))
+    Ok(Leave::Host(guard))
 }
 
 /// Guards what an agent changes on the host until it is gone.

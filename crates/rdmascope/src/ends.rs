@@ -25,6 +25,9 @@ pub(crate) struct Ends {
     /// Address that the server listens on, such as 0.0.0.0 for all of this host [default: 127.0.0.1, for this host only].
     #[arg(long, value_name = "ADDRESS", conflicts_with = "via")]
     pub(crate) listen: Option<String>,
+    /// Let the client of this server have its --environment on this host too, with the rights of this command.
+    #[arg(long, conflicts_with_all = ["host", "local", "via"])]
+    pub(crate) allow_environment: bool,
     /// Key that the server printed, or RDMASCOPE_KEY in the environment, which other users of this host cannot see; a
     /// script may give the server one, too, for this once.
     #[arg(long, conflicts_with_all = ["local", "via"])]

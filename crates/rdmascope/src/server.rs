@@ -11,6 +11,7 @@ use bench::process::server::{PORT, Server};
 use bench::worker;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Command, CommandFactory, FromArgMatches};
+use conditions::Leave;
 
 use crate::agent::{AgentArguments, HostArguments};
 use crate::backends::providers;
@@ -53,13 +54,14 @@ impl Waiting {
         let interrupt = Arc::new(Interrupt::install()?);
         // Status and sentence of a device that is not there are those of every command.
         worker::check(providers(), self.placement.device.as_deref(), self.placement.port.options())?;
-        let mut worker = agent::worker(AgentArguments {
-            device: self.placement.device.clone(),
-            cpu,
-            clock_skew: None,
-            host: HostArguments::default(),
-            port: self.placement.port,
-        })?;
+        let host = HostArguments::default();
+        let leave = match self.ends.allow_environment {
+            true => agent::with_guard(&host)?,
+            false => Leave::Nothing(NOT_ALLOWED.to_owned()),
+        };
+        let (device, port) = (self.placement.device.clone(), self.placement.port);
+        let arguments = AgentArguments { device, cpu, clock_skew: None, host, port };
+        let mut worker = agent::worker(arguments, leave)?;
         let given = self.ends.given_key()?;
         if given.is_some() {
             eprintln!("rdmascope: the key was given and not made here: give each only once");
@@ -135,3 +137,6 @@ fn reason(error: PointError) -> anyhow::Error {
 
 /// The client has rank 0.
 const SERVER_RANK: usize = 1;
+/// Whoever has the key may measure here; to change the host for it is another matter.
+const NOT_ALLOWED: &str =
+    "the server does not let its client change this host: start it with --allow-environment";

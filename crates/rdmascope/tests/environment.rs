@@ -8,12 +8,13 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-use std::process::Child;
+use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
 use measure::conditions::{Condition, Outcome, Technique};
 use measure::record::Point;
 use rustix::process::{Pid, Signal, kill_process_group};
+use support::hands::Server;
 use support::processes::{Process, agents, signal, with_token};
 use support::{PROGRAM, Scratch, all_measured, collect, finish, is_installed, skip, wait};
 
@@ -202,6 +203,41 @@ fn what_somebody_else_changes_during_a_run_is_left_alone_and_said_so() {
     assert!(ended.stderr.contains(line), "{ended:?}");
     assert_eq!(values(&scratch), ["userspace", "schedutil", "0-7"]);
     assert!(!scratch.at("host").join(JOURNAL).exists());
+    let (_, points) = scratch.record("record");
+    for rank in [0, 1] {
+        let own = by_technique(&points[0], rank);
+        let governor = &own[&Technique::Governor];
+        assert_eq!(
+            (governor.outcome, own[&Technique::IrqAffinity].outcome),
+            (Outcome::NotApplied, Outcome::Applied)
+        );
+        let why = "it was applied, but somebody else changed it during the point (the governor of CPU 0: userspace)";
+        assert_eq!(governor.reason.as_deref(), Some(why));
+    }
+}
+
+#[test]
+fn guards_that_are_killed_alone_leave_nothing_to_the_points_after() {
+    let scratch = scratch();
+    let text = plan(OWN, 3).replace("environment = \"own\"", "environment = [\"own\", \"as_is\"]");
+    scratch.write("plan.toml", text);
+    let mut child = in_the_middle(&scratch);
+    guards(&scratch).iter().for_each(|guard| signal(guard.pid, Signal::KILL));
+    until("what they held is taken back", || values(&scratch) == BEFORE);
+    assert!(child.try_wait().unwrap().is_none(), "while the next point is still to be measured");
+    let ended = collect(child);
+    assert_eq!(ended.status, Some(0), "{ended:?}");
+    let (_, points) = scratch.record("record");
+    assert!(all_measured(&points) && points.len() == 2, "{points:?}");
+    for condition in &points[0].conditions {
+        let reason = condition.reason.as_deref().unwrap_or_default();
+        assert!(
+            reason.starts_with("it was applied, and not looked at again after the point: "),
+            "{condition:?}"
+        );
+    }
+    assert!(!scratch.at("host").join(JOURNAL).exists());
+    scratch.assert_nothing_left();
 }
 
 #[test]
@@ -355,17 +391,18 @@ fn the_process_s_own_is_in_force_while_a_point_is_measured_and_not_after() {
     assert!(class.reason.as_ref().is_some_and(|why| why.starts_with("both ranks have the same CPU")));
 }
 
-#[test]
-fn without_rights_nothing_is_applied_and_everything_is_measured() {
-    let scratch = Scratch::alone();
+/// The program, with none of root's rights; none where they cannot be given away.
+fn without_rights(scratch: &Scratch) -> Option<Command> {
     let is_root = rustix::process::geteuid().is_root();
     if is_root && !is_installed("setpriv") {
-        return skip("setpriv", "the rights of root cannot be given away");
+        skip("setpriv", "the rights of root cannot be given away");
+        return None;
     }
     // Where anybody may go.
     let program = scratch.at("rdmascope");
-    fs::copy(PROGRAM, &program).unwrap();
-    let words = "lat send --local -d softdev0 -n 100 --environment optimised --out record";
+    if !program.exists() {
+        fs::copy(PROGRAM, &program).unwrap();
+    }
     let mut command = if is_root {
         chown(scratch.path(), Some(NOBODY), Some(NOBODY)).unwrap();
         let mut command = scratch.command("setpriv");
@@ -376,10 +413,17 @@ fn without_rights_nothing_is_applied_and_everything_is_measured() {
     } else {
         scratch.command(&program)
     };
-    let ended = finish({
-        command.args(words.split(' ')).env_remove("XDG_RUNTIME_DIR");
-        command
-    });
+    command.env_remove("XDG_RUNTIME_DIR");
+    Some(command)
+}
+
+#[test]
+fn without_rights_nothing_is_applied_and_everything_is_measured() {
+    let scratch = Scratch::alone();
+    let Some(mut command) = without_rights(&scratch) else { return };
+    let words = "lat send --local -d softdev0 -n 100 --environment optimised --out record";
+    command.args(words.split(' '));
+    let ended = finish(command);
     assert_eq!(ended.status, Some(0), "{ended:?}");
     let (_, points) = scratch.record("record");
     assert!(all_measured(&points));
@@ -395,6 +439,33 @@ fn without_rights_nothing_is_applied_and_everything_is_measured() {
     }
     assert!(own.values().all(|one| one.outcome != Outcome::Applied), "{own:?}");
     scratch.assert_nothing_left();
+}
+
+/// A key is leave to measure.
+#[test]
+fn a_client_changes_the_host_of_a_server_only_with_its_leave() {
+    for (allow, is_refused) in [(&[][..], true), (&["--allow-environment"], false)] {
+        let scratch = Scratch::alone();
+        let Some(mut command) = without_rights(&scratch) else { return };
+        command.args(["lat", "send", "-d", "softdev0", "-p", "0"]).args(allow);
+        let server = Server::of(command);
+        let Some(mut command) = without_rights(&scratch) else { return };
+        command.args(server.words()).args("-d softdev0 -n 100 --environment event --out record".split(' '));
+        let ended = finish(command);
+        assert_eq!(ended.status, Some(0), "{ended:?}");
+        let (_, points) = scratch.record("record");
+        assert!(all_measured(&points));
+        let why = "the server does not let its client change this host: start it with --allow-environment";
+        let refused = |rank: u32| {
+            let own = by_technique(&points[0], rank);
+            let is_refused =
+                |one: &&Condition| one.outcome == Outcome::NotPermitted && one.reason.as_deref() == Some(why);
+            (own.len(), own.values().filter(is_refused).count())
+        };
+        assert_eq!(refused(0), (5, 0));
+        assert_eq!(refused(1), (5, if is_refused { 5 } else { 0 }));
+        assert_eq!(server.end().status, Some(0));
+    }
 }
 
 /// User and group `nobody`.

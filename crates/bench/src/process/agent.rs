@@ -1,7 +1,8 @@
 //! The end that measures: reads requests, lets a [`Worker`] do them, answers.
 //!
 //! An agent lives and dies with its coordinator: when its input ends it is gone within [`HANGUP_GRACE`], even in the
-//! middle of a measurement. One thread waits for that; blocked in a read it costs the measurement nothing.
+//! middle of a measurement. Between points it may wait some seconds more for its guard, which takes back what it has
+//! changed on the host. One thread waits for that; blocked in a read it costs the measurement nothing.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -26,6 +27,11 @@ pub trait Worker {
     /// Arranges conditions for the points to come; `ranks` are the CPUs of the ranks of this host. Says what became of each
     /// technique; a worker that has no machine says nothing.
     fn arrange(&mut self, _: &Wanted, _ranks: &[u32]) -> Vec<Condition> {
+        Vec::new()
+    }
+
+    /// Looks again at what was arranged; gives the techniques of which something else is true than was said.
+    fn verify(&mut self) -> Vec<Condition> {
         Vec::new()
     }
 
@@ -208,6 +214,7 @@ fn answer(worker: &mut impl Worker, request: &Request) -> Reply {
         Request::Arrange { conditions, ranks } => {
             Ok(Reply::Arranged { conditions: worker.arrange(conditions, ranks) })
         }
+        Request::Verify => Ok(Reply::Arranged { conditions: worker.verify() }),
         Request::Prepare(spec) => worker.prepare(spec).map(|address| Reply::Prepared { address }),
         Request::Connect { peer } => worker.connect(peer).map(|()| Reply::Connected),
         Request::Run => worker.run().map(|outcome| Reply::Done(Box::new(outcome))),

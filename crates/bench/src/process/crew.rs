@@ -19,8 +19,8 @@ pub(super) struct Crew<'i> {
     fleet: Fleet<'i>,
     hellos: Vec<Hello>,
     calibration: Calibrating,
-    /// What was arranged last, and what became of it.
-    arranged: (Wanted, Vec<Condition>),
+    /// What was arranged last, and what became of it; absent before, and where it does not hold any more.
+    arranged: Option<(Wanted, Vec<Condition>)>,
     /// Why not every agent waits for a request, if so.
     unfit: Option<String>,
 }
@@ -51,8 +51,7 @@ impl From<Error> for Stop {
 
 impl<'i> Crew<'i> {
     pub(super) fn new(fleet: Fleet<'i>, hellos: Vec<Hello>) -> Self {
-        let arranged = (Wanted::default(), Vec::new());
-        Self { fleet, hellos, calibration: Calibrating::NotYet, arranged, unfit: None }
+        Self { fleet, hellos, calibration: Calibrating::NotYet, arranged: None, unfit: None }
     }
 
     pub(super) fn hellos(&self) -> &[Hello] {
@@ -89,8 +88,7 @@ impl<'i> Crew<'i> {
 
     fn measure_fit(&mut self, spec: &PointSpec, sink: &mut dyn Sink) -> Result<Ending, Error> {
         // Before the calibration, so that both of a point are made under its conditions.
-        self.arrange(spec, sink)?;
-        let conditions = self.arranged.1.clone();
+        let conditions = self.arrange(spec, sink)?;
         let before_ns = self.calibrate(sink)?;
         let mut ending = match self.walk(spec, sink) {
             Ok(outcomes) => Ending { status: Status::Measured, outcomes, calibration: None, conditions },
@@ -102,7 +100,8 @@ impl<'i> Crew<'i> {
             Err(Stop::Broken(err)) => return Err(*err),
         };
         // The point has its result: what goes wrong from here on costs only the agents.
-        match self.reset(spec, sink).and_then(|()| self.calibrate(sink)) {
+        let cleared = self.reset(spec, sink).and_then(|()| self.verify(spec, &mut ending.conditions, sink));
+        match cleared.and_then(|()| self.calibrate(sink)) {
             Ok(after_ns) => {
                 let pair = before_ns.zip(after_ns).filter(|_| ending.status == Status::Measured);
                 ending.calibration = pair.map(|(before_ns, after_ns)| Calibration { before_ns, after_ns });
@@ -119,10 +118,12 @@ impl<'i> Crew<'i> {
         Ok(ending)
     }
 
-    /// Arranges the conditions of a point, unless they are those of the point before.
-    fn arrange(&mut self, spec: &PointSpec, sink: &mut dyn Sink) -> Result<(), Error> {
-        if self.arranged.0 == spec.conditions {
-            return Ok(());
+    /// Arranges the conditions of a point, unless they are those of the point before; gives what became of them. New agents
+    /// are also told where nothing is wanted: those before them may have left guards behind that are about it.
+    fn arrange(&mut self, spec: &PointSpec, sink: &mut dyn Sink) -> Result<Vec<Condition>, Error> {
+        if let Some((_, conditions)) = self.arranged.as_ref().filter(|(wanted, _)| *wanted == spec.conditions)
+        {
+            return Ok(conditions.clone());
         }
         let environments: Vec<_> = self.hellos.iter().map(|hello| &hello.description.environment).collect();
         let request = |here: &&Environment| {
@@ -132,17 +133,52 @@ impl<'i> Crew<'i> {
         };
         let requests: Vec<_> = environments.iter().map(request).collect();
         let doing = format!("arranging the environment of point {}", spec.id);
-        let deadline = Deadline::after(ARRANGE_TIMEOUT);
-        let replies = self.fleet.ask(requests, &doing, deadline, Coupling::Apart, sink)?;
+        let all = self.conditions(requests, &doing, ARRANGE_TIMEOUT, sink)?;
+        self.arranged = Some((spec.conditions.clone(), all.clone()));
+        Ok(all)
+    }
+
+    /// Looks whether the conditions of a point held until its end, and puts it right in its record where they did not.
+    fn verify(
+        &mut self,
+        spec: &PointSpec,
+        known: &mut [Condition],
+        sink: &mut dyn Sink,
+    ) -> Result<(), Error> {
+        if spec.conditions.host_wide().is_as_is() {
+            return Ok(());
+        }
+        let doing = format!("looking again at the environment of point {}", spec.id);
+        let requests = vec![Request::Verify; self.hellos.len()];
+        for changed in self.conditions(requests, &doing, VERIFY_TIMEOUT, sink)? {
+            let is_it =
+                |known: &&mut Condition| (known.rank, known.technique) == (changed.rank, changed.technique);
+            if let Some(known) = known.iter_mut().find(is_it) {
+                *known = changed;
+                // The next point has it arranged anew.
+                self.arranged = None;
+            }
+        }
+        Ok(())
+    }
+
+    /// The conditions that all ranks answer.
+    fn conditions(
+        &mut self,
+        requests: Vec<Request>,
+        doing: &str,
+        timeout: Duration,
+        sink: &mut dyn Sink,
+    ) -> Result<Vec<Condition>, Error> {
+        let replies = self.fleet.ask(requests, doing, Deadline::after(timeout), Coupling::Apart, sink)?;
         let mut all = Vec::new();
         for (rank, reply) in (0u32..).zip(replies.into_iter().flatten()) {
             match reply {
                 Reply::Arranged { conditions } => all.extend(conditions),
-                other => return Err(self.fleet.out_of_turn(rank, &other, &doing)),
+                other => return Err(self.fleet.out_of_turn(rank, &other, doing)),
             }
         }
-        self.arranged = (spec.conditions.clone(), all);
-        Ok(())
+        Ok(all)
     }
 
     /// Prepare, connect, run.
@@ -297,8 +333,11 @@ const SERVER_GRACE: Duration = Duration::from_secs(10);
 /// Time for a rank to tell that the point's time is over, and for the others to follow.
 const RUN_GRACE: Duration = FAILURE_GRACE.saturating_mul(2);
 const CALIBRATING: &str = "measuring the cross-core latency";
-/// Loading a profile of tuned takes seconds, waiting for another run's guard some more; the agent gives up before.
-pub(super) const ARRANGE_TIMEOUT: Duration = Duration::from_secs(90);
+/// The agent gives up before.
+pub(super) const ARRANGE_TIMEOUT: Duration =
+    conditions::ARRANGE_TIMEOUT.saturating_add(Duration::from_secs(15));
+/// The same, for what only reads.
+const VERIFY_TIMEOUT: Duration = Duration::from_secs(15);
 /// A calibration takes milliseconds; where the two ranks share a CPU it takes a few hundred.
 const CALIBRATION_TIMEOUT: Duration = Duration::from_secs(10);
 /// Time to free what a point held, gigabytes of registered memory included.

@@ -243,7 +243,11 @@ impl Requests for Input {
             // While the point runs nothing is heard, for nothing must be said.
             Request::Connect { .. } | Request::Run => self.point,
             Request::Arrange { .. } => self.idle + ARRANGE_TIMEOUT,
-            Request::Hello { .. } | Request::Calibrate(_) | Request::Reset | Request::Quit => self.idle,
+            Request::Hello { .. }
+            | Request::Verify
+            | Request::Calibrate(_)
+            | Request::Reset
+            | Request::Quit => self.idle,
         };
         self.deadline = Deadline::after(self.patience);
     }
@@ -303,6 +307,10 @@ impl<W: Worker> Worker for Counted<W> {
 
     fn arrange(&mut self, wanted: &Wanted, ranks: &[u32]) -> Vec<Condition> {
         self.worker.arrange(wanted, ranks)
+    }
+
+    fn verify(&mut self) -> Vec<Condition> {
+        self.worker.verify()
     }
 
     fn prepare(&mut self, spec: &PointSpec) -> Result<Value, PointError> {

@@ -31,6 +31,9 @@ pub enum Request {
         /// CPUs that the ranks of the same host are pinned to, each as often as a rank has it.
         ranks: Vec<u32>,
     },
+    /// Look again at what was arranged, after a point. The answer is [`Reply::Arranged`] with those techniques of which
+    /// something else is true than was said.
+    Verify,
     /// Set a point up as far as it goes without the peer. The answer is [`Reply::Prepared`].
     Prepare(Box<PointSpec>),
     /// Connect to the peer. The answer is [`Reply::Connected`].
@@ -54,7 +57,7 @@ pub enum Request {
 pub enum Reply {
     /// To [`Request::Hello`].
     Hello(Box<Hello>),
-    /// To [`Request::Arrange`].
+    /// To [`Request::Arrange`] and [`Request::Verify`].
     Arranged {
         /// What became of each technique.
         conditions: Vec<Condition>,

@@ -38,6 +38,17 @@ fn apart(test: fn()) {
     thread::spawn(test).join().unwrap();
 }
 
+/// The same, on a CPU that it may have.
+fn pinned(test: fn(u32)) {
+    thread::spawn(move || {
+        let cpu = affinity().unwrap()[0];
+        pin(&[cpu]).unwrap();
+        test(cpu);
+    })
+    .join()
+    .unwrap();
+}
+
 /// Whether a right is missing that the test needs.
 fn is_skipped(result: &Result<Found, Refusal>) -> bool {
     match result {
@@ -51,9 +62,10 @@ fn is_skipped(result: &Result<Found, Refusal>) -> bool {
 
 #[test]
 fn a_real_time_class_is_that_of_the_thread_until_it_is_taken_back() {
-    apart(|| {
+    pinned(|cpu| {
         let mut own = Own::default();
-        let result = own.apply(&Host::here(), Technique::Scheduler, &fifo(), &place(Some(0), &[0, 1]));
+        let place = place(Some(cpu), &[cpu, cpu + 1]);
+        let result = own.apply(&Host::here(), Technique::Scheduler, &fifo(), &place);
         if is_skipped(&result) {
             return;
         }
@@ -69,9 +81,10 @@ fn a_real_time_class_is_that_of_the_thread_until_it_is_taken_back() {
 
 #[test]
 fn a_real_time_class_is_taken_back_without_the_right_to_clear_the_flag() {
-    apart(|| {
+    pinned(|cpu| {
         let mut own = Own::default();
-        let result = own.apply(&Host::here(), Technique::Scheduler, &fifo(), &place(Some(0), &[0, 1]));
+        let place = place(Some(cpu), &[cpu, cpu + 1]);
+        let result = own.apply(&Host::here(), Technique::Scheduler, &fifo(), &place);
         if is_skipped(&result) {
             return;
         }
@@ -99,19 +112,28 @@ fn a_real_time_class_that_could_hang_a_cpu_is_not_applied() {
     let (_root, endless) = of("-1\n");
     let (_root, whole) = of("1000000\n");
     let (_root, unknown) = host(&[]);
-    assert!(harmless(&throttled, &place(Some(3), &[3, 4])).is_ok());
-    for (host, place, word) in [
-        (&throttled, place(None, &[]), "pin it"),
-        (&throttled, place(Some(3), &[3, 3]), "the same CPU"),
-        (&endless, place(Some(3), &[3, 4]), "kernel.sched_rt_runtime_us"),
-        (&whole, place(Some(3), &[3, 4]), "kernel.sched_rt_runtime_us"),
-        (&unknown, place(Some(3), &[3, 4]), "kernel.sched_rt_runtime_us"),
-    ] {
-        let (outcome, why) = Own::default().apply(host, Technique::Scheduler, &fifo(), &place).unwrap_err();
-        assert_eq!(outcome, Outcome::NotApplied);
-        assert!(why.contains(word), "no {word} in {why}");
-    }
-    assert_eq!(scheduler().map(in_words).unwrap(), "other");
+    let alone = |cpu| place(Some(cpu), &[cpu, cpu + 1]);
+    let cpu = affinity().unwrap()[0];
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            pin(&[cpu]).unwrap();
+            assert!(harmless(&throttled, &alone(cpu)).is_ok());
+            for (host, place, word) in [
+                (&throttled, place(None, &[]), "pin it"),
+                (&throttled, alone(cpu + 1), "is not on its CPU any more"),
+                (&throttled, place(Some(cpu), &[cpu, cpu]), "the same CPU"),
+                (&endless, alone(cpu), "kernel.sched_rt_runtime_us"),
+                (&whole, alone(cpu), "kernel.sched_rt_runtime_us"),
+                (&unknown, alone(cpu), "kernel.sched_rt_runtime_us"),
+            ] {
+                let refused = Own::default().apply(host, Technique::Scheduler, &fifo(), &place);
+                let (outcome, why) = refused.unwrap_err();
+                assert_eq!(outcome, Outcome::NotApplied);
+                assert!(why.contains(word), "no {word} in {why}");
+            }
+            assert_eq!(scheduler().map(in_words).unwrap(), "other");
+        });
+    });
 }
 
 #[test]

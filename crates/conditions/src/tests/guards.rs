@@ -1,0 +1,120 @@
+//! Guards and what others do meanwhile: other guards, somebody else, the death of one.
+
+use super::*;
+
+#[test]
+fn a_value_that_is_right_already_is_held_so() {
+    let (root, host) = host();
+    for cpu in [0, 1, 2] {
+        put(
+            root.path(),
+            &format!("sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_governor"),
+            "performance\n",
+        );
+    }
+    let (mut first, mut second) = (Keeper::new(host.clone()), Keeper::new(host.clone()));
+    assert_eq!(one(first.apply(&performance(), &[], 1)).outcome, Outcome::Applied);
+    let powersave = Wanted { governor: Some("powersave".to_owned()), ..Wanted::default() };
+    assert_eq!(one(second.apply(&powersave, &[], 2)).outcome, Outcome::NotApplied);
+    assert_eq!([0, 1, 2, 10].map(|cpu| governor(&root, cpu)), ["performance"; 4]);
+    // There is nothing to take back, and nothing to tell of.
+    kill(first, &root);
+    assert_eq!(left_behind(&host), Vec::<String>::new());
+    assert_eq!(restore(&host), crate::Restored::default());
+    assert_eq!(journal(&root), None);
+}
+
+#[test]
+fn what_was_changed_while_it_was_in_force_is_seen() {
+    let (root, host) = host();
+    let mut keeper = Keeper::new(host);
+    let wanted = Wanted { irq_affinity: Some(IrqAffinity::Away), ..performance() };
+    keeper.apply(&wanted, &[0, 1], 1);
+    // An interrupt that the kernel keeps was never said to be moved.
+    assert_eq!(keeper.verify(), []);
+    put(root.path(), "proc/irq/26/smp_affinity_list", "0-1\n");
+    let moved = one(keeper.verify());
+    assert_eq!((moved.technique, moved.outcome), (Technique::IrqAffinity, Outcome::NotApplied));
+    let why = "it was applied, but somebody else changed it during the point (the CPUs of interrupt 26: 0-1)";
+    assert_eq!(moved.reason.as_deref(), Some(why));
+    // A value that was right from the beginning, too.
+    put(root.path(), "sys/devices/system/cpu/cpu10/cpufreq/scaling_governor", "schedutil\n");
+    assert_eq!(keeper.verify().len(), 2);
+    keeper.release();
+    assert_eq!(keeper.verify(), []);
+    assert_eq!(governor(&root, 10), "schedutil", "it was never set");
+}
+
+#[test]
+fn guards_of_others_are_waited_for_and_named_if_they_stay() {
+    let (_root, host) = host();
+    let (mut first, second) = (Keeper::new(host.clone()), Keeper::new(host.clone()));
+    first.apply(&performance(), &[], 1);
+    assert_eq!(second.settle(&performance(), &[]), None, "the same is no hindrance");
+    let line = second.settle(&Wanted { turbo: Some(Turbo::Off), ..Wanted::default() }, &[]).unwrap();
+    let id = std::process::id();
+    let expected = format!(
+        "process {id} of rdmascope holds the governor of CPU 0 at performance (and 3 more values), which was not asked for here"
+    );
+    assert_eq!(line, expected);
+    let waiting = thread::spawn(move || settle(&host, "", |_| false));
+    thread::sleep(Duration::from_millis(100));
+    first.release();
+    assert_eq!(waiting.join().unwrap(), None);
+}
+
+#[test]
+fn a_guard_that_was_killed_is_made_up_for_by_the_next_of_its_agent() {
+    let (root, host) = host();
+    let mut killed = Keeper::new(host.clone());
+    killed.apply(&performance(), &[], 1);
+    kill(killed, &root);
+    let next = Keeper::new(host);
+    assert_eq!(next.restore(&[0]), Vec::<String>::new());
+    assert_eq!(governor(&root, 0), "performance", "that was another's");
+    put(root.path(), "sys/devices/system/cpu/cpu1/cpufreq/scaling_governor", "schedutil\n");
+    let said = next.restore(&[std::process::id()]);
+    assert_eq!(said.len(), 1, "{said:?}");
+    assert_eq!([0, 1, 2].map(|cpu| governor(&root, cpu)), ["powersave", "schedutil", "powersave"]);
+    assert_eq!(journal(&root), None);
+}
+
+/// A guard that says nothing, one that says something else, and none: each in the time that it is given.
+#[test]
+fn a_guard_that_does_not_answer_costs_its_techniques_and_no_more() {
+    let (root, host) = host();
+    for (script, word) in [
+        ("exec sleep 9", "the guard gave no answer in time"),
+        ("read line; echo hello; exec sleep 9", "expected value"),
+        ("exit 3", ""),
+    ] {
+        let words = ["sh", "-c", script].map(str::to_owned).to_vec();
+        let mut arranger =
+            Arranger::new(host.clone(), Leave::Host(words), |_| {}).within(Duration::from_millis(300));
+        let start = Instant::now();
+        let refused = one(arranger.arrange(&performance(), &Place::default()));
+        assert_eq!(refused.outcome, Outcome::NotApplied, "{script}");
+        let reason = refused.reason.unwrap();
+        assert!(
+            reason.starts_with("the host is not changed without a guard: ") && reason.contains(word),
+            "{reason}"
+        );
+        assert_eq!(arranger.verify(0), []);
+        assert!(start.elapsed() < Duration::from_secs(5), "{script}: {:?}", start.elapsed());
+        assert_eq!(governor(&root, 0), "powersave");
+    }
+}
+
+#[test]
+fn without_leave_nothing_is_changed_not_even_the_process_s_own() {
+    let (_root, host) = host();
+    let leave = Leave::Nothing("it is not yours".to_owned());
+    let mut arranger = Arranger::new(host, leave, |_| {});
+    let wanted = Wanted { memory: Some(Memory::Locked), ..performance() };
+    let conditions = arranger.arrange(&wanted, &Place { rank: 1, ..Place::default() });
+    let is_refused = |condition: &Condition| {
+        (condition.rank, condition.outcome, condition.reason.as_deref())
+            == (1, Outcome::NotPermitted, Some("it is not yours"))
+    };
+    assert!(conditions.len() == 2 && conditions.iter().all(is_refused), "{conditions:?}");
+}
