@@ -89,7 +89,8 @@ pub trait Endpoint {
     /// [`Error::Deadline`] when the point's time is over.
     fn idle(&mut self) -> Result<(), Error>;
 
-    /// Called whenever there is nothing to do before an instant; returns then, or earlier.
+    /// Called whenever there is nothing to do before an instant; returns then, or earlier. Who sleeps for a message sleeps until
+    /// then, and not in slices.
     ///
     /// # Errors
     /// As [`idle`](Self::idle).

@@ -232,7 +232,7 @@ impl Worker for VerbsWorker {
         let Stage::Connected(mut connected) = self.take() else { return Err(out_of_order("run")) };
         let (spec, endpoint) = &mut *connected;
         let spent_s = self.clock.ns_f64(self.clock.now().since(self.began)) / 1e9;
-        let _alarm = endpoint.start((spec.timeout_s - spent_s).max(0.0))?;
+        endpoint.start((spec.timeout_s - spent_s).max(0.0))?;
         let cpu = CpuWatch::start(self.clock);
         let outcome = match (spec.pattern, self.rank) {
             (Pattern::OneWay, rank) => one_way(endpoint, spec, rank, &self.timepiece),
@@ -243,6 +243,7 @@ impl Worker for VerbsWorker {
             (Pattern::Stream, rank) => push(endpoint, spec, rank, self.clock),
         };
         let outcome = outcome.map(|outcome| Outcome { cpu: cpu.and_then(CpuWatch::end), ..outcome });
+        endpoint.stop();
         // The endpoint stays up until the peer, too, has finished.
         self.point = Stage::Connected(connected);
         Ok(outcome?)

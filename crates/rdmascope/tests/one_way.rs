@@ -123,6 +123,20 @@ fn a_pause_is_kept_between_posts() {
 }
 
 #[test]
+fn an_end_that_sleeps_is_left_asleep_over_every_service() {
+    for service in ["RC", "UC", "UD"] {
+        for pause in ["--burst 1 --pause 1s", "--burst all --pause 1s"] {
+            let point = measure(&format!("one-way send -c {service} --poll event -n 3 --warmup 0 {pause}"));
+            for end in &point.ends {
+                let slept = end.cpu.unwrap().voluntary_switches;
+                // Two seconds: some sleeps for each message and the greetings, and not one in each 50 ms besides.
+                assert!(slept <= 20, "{service} {pause}: {slept} times at rank {}", end.rank);
+            }
+        }
+    }
+}
+
+#[test]
 fn messages_that_find_no_receive_are_lost_and_counted() {
     let point = measure("one-way send -c UC -n 500 --warmup 0 --burst all -r 4 --poll event");
     let (lost, received) = (point.counters["messages_lost"], point.counters["messages_received"]);

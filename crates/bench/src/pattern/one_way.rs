@@ -100,7 +100,10 @@ fn answer<E: Endpoint>(
     burst: u64,
     sender: &mut Sender<'_>,
 ) -> Result<bool, Error> {
-    let until = sender.clock.now().0.saturating_add(sender.clock.ticks(2 * pace.patience()));
+    let until = match pace.is_reliable {
+        true => u64::MAX,
+        false => sender.clock.now().0.saturating_add(sender.clock.ticks(2 * pace.patience())),
+    };
     loop {
         match endpoint.try_receive()? {
             Some(arrival) if arrival.is_greeting && arrival.number == burst => break,
@@ -108,11 +111,11 @@ fn answer<E: Endpoint>(
             Some(_) => endpoint.replenish()?,
             None => {
                 let now = sender.clock.now();
-                if !pace.is_reliable && now.0 > until {
+                if now.0 > until {
                     return Ok(false);
                 }
                 sender.watch.see(now);
-                endpoint.idle()?;
+                endpoint.idle_until(Ticks(until))?;
             }
         }
     }
@@ -215,20 +218,21 @@ pub fn take<E: Endpoint, S: Stamper>(
 ) -> Result<Option<u64>, Error> {
     let clock = endpoint.clock();
     let mut heard = None;
-    // Bursts that are over, and whether a message of the next one has come.
-    let (mut bursts, mut is_open) = (0, false);
-    while bursts < pace.bursts() {
+    let mut course = Course::new(pace, clock);
+    while course.bursts < course.all {
         let Some(arrival) = endpoint.try_receive()? else {
-            watch.see(clock.now());
-            endpoint.idle()?;
-            if !pace.is_reliable && is_open && endpoint.quiet() > pace.patience() {
-                // Its end was lost. The answer has no stamp: it follows no message.
-                endpoint.greet_as(burst_number(bursts))?;
-                (bursts, is_open) = (bursts + 1, false);
+            let now = clock.now();
+            watch.see(now);
+            if now.0 <= course.until || course.has_time(endpoint.quiet(), now) {
+                endpoint.idle_until(Ticks(course.until))?;
+                continue;
             }
-            if !pace.is_reliable && is_finished(endpoint, pace, bursts) {
+            if !course.is_open {
                 break;
             }
+            // Its end was lost. The answer has no stamp: it follows no message.
+            endpoint.greet_as(burst_number(course.bursts))?;
+            course.ends(course.bursts, clock.now());
             continue;
         };
         if arrival.is_greeting {
@@ -242,15 +246,14 @@ pub fn take<E: Endpoint, S: Stamper>(
         watch.see(now);
         endpoint.replenish()?;
         let burst = arrival.number / pace.burst;
-        if burst < bursts {
-            // It is late: what it belongs to is over.
+        if !course.continues(burst, now) {
             continue;
         }
-        (bursts, is_open) = (burst, true);
         if arrival.mark == Mark::Last {
-            stamper.answered(burst, clock.now());
+            let at = clock.now();
+            stamper.answered(burst, at);
             endpoint.greet_as(burst_number(burst))?;
-            (bursts, is_open) = (burst + 1, false);
+            course.ends(burst, at);
             watch.pass();
         }
     }
@@ -264,9 +267,70 @@ fn burst_number(burst: u64) -> u32 {
     burst as u32
 }
 
-/// Whether the sender must have ended although its last burst never came, nor its closing.
-fn is_finished<E: Endpoint>(endpoint: &E, pace: &Pace, bursts: u64) -> bool {
-    bursts > 0 && bursts + 1 == pace.bursts() && endpoint.quiet() > 4 * pace.patience()
+/// How far the receiver has come, and how long it waits for more.
+struct Course {
+    clock: Clock,
+    is_reliable: bool,
+    /// In ticks.
+    patience: u64,
+    /// Bursts in all.
+    all: u64,
+    /// Bursts that are over.
+    bursts: u64,
+    /// Whether a message of the next one has come.
+    is_open: bool,
+    /// Where nothing comes until then, in ticks, something was lost.
+    until: u64,
+}
+
+impl Course {
+    fn new(pace: &Pace, clock: Clock) -> Self {
+        let (is_reliable, patience, all) = (pace.is_reliable, clock.ticks(pace.patience()), pace.bursts());
+        Self { clock, is_reliable, patience, all, bursts: 0, is_open: false, until: u64::MAX }
+    }
+
+    /// How long nothing comes where something was lost, in ticks; for ever where nothing can be, or nobody can tell.
+    #[inline]
+    fn limit(&self) -> u64 {
+        match (self.is_reliable, self.is_open) {
+            (true, _) => u64::MAX,
+            (false, true) => self.patience,
+            // The sender must have ended although its last burst never came, nor its closing.
+            (false, false) if self.bursts > 0 && self.bursts + 1 == self.all => 4 * self.patience,
+            (false, false) => u64::MAX,
+        }
+    }
+
+    /// Whether it is too early to give up, although it seems that nothing came until then: this end may not have looked.
+    #[cold]
+    fn has_time(&mut self, quiet: Duration, now: Ticks) -> bool {
+        let left = self.limit().checked_sub(self.clock.ticks(quiet));
+        self.until = now.0.saturating_add(left.unwrap_or_default());
+        left.is_some()
+    }
+
+    /// Takes note of a message of a burst that came at an instant; gives whether it is not late, with all it belongs to over.
+    #[inline]
+    fn continues(&mut self, burst: u64, now: Ticks) -> bool {
+        let is_new = burst >= self.bursts;
+        if is_new {
+            (self.bursts, self.is_open) = (burst, true);
+        }
+        self.heard(now);
+        is_new
+    }
+
+    /// Takes note that a burst was over at an instant.
+    #[inline]
+    fn ends(&mut self, burst: u64, now: Ticks) {
+        (self.bursts, self.is_open) = (burst + 1, false);
+        self.heard(now);
+    }
+
+    #[inline]
+    fn heard(&mut self, now: Ticks) {
+        self.until = now.0.saturating_add(self.limit());
+    }
 }
 
 /// Sends messages there and back, which are not measured, and stamps them: `sent` and `returned` of each at rank 0, `arrived` and

@@ -5,11 +5,16 @@
 
 use std::time::Duration;
 
+use measure::clock::Clock;
+
 use crate::{Error, signal};
 
 /// Interrupts the system calls of the thread that has set it, again and again, until it is dropped.
-pub(crate) struct Alarm {
+pub(super) struct Alarm {
     timer: libc::timer_t,
+    then: Duration,
+    /// When it goes off, in ticks, where it follows what is slept for; 0 where it has.
+    at: Option<u64>,
 }
 
 impl Alarm {
@@ -31,15 +36,43 @@ impl Alarm {
         if unsafe { libc::timer_create(libc::CLOCK_MONOTONIC, &raw mut event, &raw mut timer) } != 0 {
             return Err(failed("timer_create", &std::io::Error::last_os_error()));
         }
-        let alarm = Self { timer };
+        let alarm = Self { timer, then, at: None };
+        alarm.again(first)?;
+        Ok(alarm)
+    }
+
+    /// Lets it follow what is slept for ([`ends`](Self::ends)): as it is set, it goes off at an instant.
+    pub(super) fn following(mut self, at: u64) -> Self {
+        self.at = Some(at);
+        self
+    }
+
+    /// Lets it go off at an instant or earlier, where it follows what is slept for. While messages come it stays as it was, so
+    /// that it costs a system call now and then, and not one for each of them.
+    pub(super) fn ends(&mut self, clock: Clock, instant: u64) -> Result<(), Error> {
+        if self.at.is_some_and(|at| at == 0 || instant < at) {
+            let left = instant.saturating_sub(clock.now().0);
+            self.again(Duration::from_nanos(clock.ns(left)))?;
+            self.at = Some(instant);
+        }
+        Ok(())
+    }
+
+    /// Takes note that it has gone off.
+    pub(super) fn has_ended(&mut self) {
+        self.at = self.at.map(|_| 0);
+    }
+
+    /// Sets it again: for the first time after `first`, then as before.
+    fn again(&self, first: Duration) -> Result<(), Error> {
         // A first time of zero would switch it off.
-        let times =
-            libc::itimerspec { it_value: spec(first.max(Duration::from_nanos(1))), it_interval: spec(then) };
-        // SAFETY: the timer was just made, and the times are readable.
-        if unsafe { libc::timer_settime(alarm.timer, 0, &raw const times, std::ptr::null_mut()) } != 0 {
+        let first = first.max(Duration::from_nanos(1));
+        let times = libc::itimerspec { it_value: spec(first), it_interval: spec(self.then) };
+        // SAFETY: the timer lives as long as the value, and the times are readable.
+        if unsafe { libc::timer_settime(self.timer, 0, &raw const times, std::ptr::null_mut()) } != 0 {
             return Err(failed("timer_settime", &std::io::Error::last_os_error()));
         }
-        Ok(alarm)
+        Ok(())
     }
 }
 
@@ -98,6 +131,26 @@ mod tests {
             let mut byte = [0];
             assert_eq!(reader.read(&mut byte).unwrap(), 0);
         });
+    }
+
+    #[test]
+    fn it_follows_what_is_slept_for_and_goes_off_no_later() {
+        let (reader, _writer) = std::io::pipe().unwrap();
+        let clock = Clock::monotonic();
+        let far = clock.now().0 + 3_600_000_000_000;
+        let alarm = Alarm::set(Duration::from_secs(3600), Duration::from_millis(20)).unwrap();
+        let mut alarm = alarm.following(far);
+        let mut sleep = |ms: u64| {
+            alarm.ends(clock, clock.now().0 + ms * 1_000_000).unwrap();
+            let slept = interrupted(&reader);
+            alarm.has_ended();
+            slept
+        };
+        assert!(sleep(60) >= Duration::from_millis(50));
+        assert!(sleep(90) >= Duration::from_millis(80), "it is set again once it has gone off");
+        alarm.ends(clock, clock.now().0 + 60_000_000).unwrap();
+        alarm.ends(clock, far).unwrap();
+        assert!(interrupted(&reader) < Duration::from_secs(3000), "it stays as it was");
     }
 
     #[test]

@@ -3,8 +3,6 @@
 use std::time::Duration;
 
 use measure::clock::{Clock, Ticks};
-use rustix::thread::nanosleep;
-use rustix::time::Timespec;
 use verbs::Completion;
 use verbs::abi::IBV_WC_WR_FLUSH_ERR;
 use verbs::manager::Link;
@@ -19,7 +17,7 @@ use super::setup::Queues;
 use super::waiting::{RECEIVES, SENDS, Waiting};
 use crate::Error;
 use crate::endpoint::{Arrival, Endpoint, Mark, Posted};
-use crate::point::{Pattern, PointSpec, Service};
+use crate::point::{Pattern, PointSpec};
 
 /// Completions taken at once.
 const BATCH: usize = 16;
@@ -103,7 +101,7 @@ pub(crate) struct VerbsEndpoint {
     waiting: Waiting,
     /// Where messages are timed one way.
     numbering: Option<Numbering>,
-    /// Whether its sleeps are left alone until the point's time is over: each message is timed, and none can be lost.
+    /// Whether its sleeps are left alone until there is something else to do: each message is timed.
     is_patient: bool,
 }
 
@@ -145,11 +143,7 @@ impl VerbsEndpoint {
             quiet_since: now,
             waiting: Waiting::new(spec),
             numbering,
-            is_patient: match spec.pattern {
-                Pattern::OneWay => spec.service == Service::Rc,
-                Pattern::PingPong => true,
-                Pattern::Stream => false,
-            },
+            is_patient: spec.pattern != Pattern::Stream,
         }
     }
 
@@ -158,20 +152,27 @@ impl VerbsEndpoint {
         self.peer.has_one_clock
     }
 
-    /// Starts the point's time limit. Where it sleeps, this thread's sleeps end at the limit as long as what is given is
-    /// kept.
-    pub(crate) fn start(&mut self, timeout_s: f64) -> Result<Option<Alarm>, Error> {
-        /// Long enough to cost nothing, short enough for the end of a stream to be noticed, and to keep the limit.
+    /// Starts the point's time limit. Where it sleeps, this thread's sleeps end at the limit, until it is stopped.
+    pub(crate) fn start(&mut self, timeout_s: f64) -> Result<(), Error> {
+        /// Long enough to cost nothing, short enough for the end of a stream to be noticed, and to keep a limit although the
+        /// alarm went off right before the sleep that it was to end.
         const PATIENCE: Duration = Duration::from_millis(50);
         self.began = self.clock.now();
         self.quiet_since = self.began;
         let timeout = Duration::from_secs_f64(timeout_s);
         self.deadline = self.began.0.saturating_add(self.clock.ticks(timeout));
-        if self.queues.channel.is_none() {
-            return Ok(None);
-        }
-        // What is timed is not disturbed before the limit; but who sleeps must notice that what it sleeps for was lost.
-        Alarm::set(if self.is_patient { timeout } else { PATIENCE }, PATIENCE).map(Some)
+        self.waiting.end_with(match (&self.queues.channel, self.is_patient) {
+            (None, _) => None,
+            (Some(_), true) => Some(Alarm::set(timeout, PATIENCE)?.following(self.deadline)),
+            // Who sleeps must notice that the end of a stream was lost.
+            (Some(_), false) => Some(Alarm::set(PATIENCE, PATIENCE)?),
+        });
+        Ok(())
+    }
+
+    /// Stops what ends this thread's sleeps.
+    pub(crate) fn stop(&mut self) {
+        self.waiting.end_with(None);
     }
 
     /// Takes completions of sends.
@@ -289,14 +290,28 @@ impl VerbsEndpoint {
         Ok(Some(Arrival { mark, number: 0, is_greeting: false }))
     }
 
+    /// Is idle, and sleeps no longer than until an instant.
+    #[inline]
+    fn idle_to(&mut self, instant: u64) -> Result<(), Error> {
+        self.spins += 1;
+        if self.spins < SPINS && !self.waiting.sleeps() {
+            if self.pauses {
+                std::hint::spin_loop();
+            }
+            return Ok(());
+        }
+        self.spins = 0;
+        self.rest(instant)
+    }
+
     /// The long way to be idle: looks at the deadline, then sleeps in event mode, else lets a peer on the same CPU go on. (To
     /// give the CPU to anybody else would be to measure them.)
     #[cold]
-    fn rest(&mut self) -> Result<(), Error> {
-        self.check_deadline()?;
+    fn rest(&mut self, until: u64) -> Result<(), Error> {
+        let now = self.check_deadline()?;
         let sleeps = self.waiting.sleeps();
-        if sleeps {
-            self.waiting.sleep(&self.queues)?;
+        if sleeps && now.0 < until {
+            self.waiting.sleep(&self.queues, self.clock, until.min(self.deadline))?;
         }
         // Where memory is polled nobody else looks for sends that fail. One way, somebody does, and takes their time.
         if self.numbering.is_none() {
@@ -308,8 +323,8 @@ impl VerbsEndpoint {
         Ok(())
     }
 
-    /// Ends the point where its time is over.
-    fn check_deadline(&mut self) -> Result<(), Error> {
+    /// Ends the point where its time is over; gives the time.
+    fn check_deadline(&mut self) -> Result<Ticks, Error> {
         let now = self.clock.now();
         if self.moved {
             self.moved = false;
@@ -324,7 +339,7 @@ impl VerbsEndpoint {
             let advice = self.peer.path.advice_on_silence(is_unacknowledged);
             return Err(Error::Deadline { what, waited_s, advice });
         }
-        Ok(())
+        Ok(now)
     }
 }
 
@@ -436,29 +451,21 @@ impl Endpoint for VerbsEndpoint {
     }
 
     fn idle_until(&mut self, instant: Ticks) -> Result<(), Error> {
-        /// A deadline is kept this closely.
-        const NAP: Duration = Duration::from_millis(50);
-        // Those that do not ask for a completion are no reason to sleep for one.
+        if self.waiting.is_for(RECEIVES) {
+            return self.idle_to(instant.0);
+        }
+        // Those that do not ask for a completion are no reason to sleep for one; one that was asked for is at hand.
         if !self.waiting.sleeps_for(SENDS) || self.lanes.iter().any(Lane::is_announced) {
             return self.idle();
         }
-        let left = Duration::from_nanos(self.clock.ns(instant.since(self.clock.now()))).min(NAP);
-        // A signal ends it early, which is as good.
-        let _ = nanosleep(&Timespec { tv_sec: 0, tv_nsec: left.subsec_nanos().into() });
-        self.check_deadline()
+        let now = self.check_deadline()?;
+        let left = instant.0.min(self.deadline).saturating_sub(now.0);
+        self.waiting.nap(Duration::from_nanos(self.clock.ns(left)), self.clock, self.deadline)
     }
 
     #[inline]
     fn idle(&mut self) -> Result<(), Error> {
-        self.spins += 1;
-        if self.spins < SPINS && !self.waiting.sleeps() {
-            if self.pauses {
-                std::hint::spin_loop();
-            }
-            return Ok(());
-        }
-        self.spins = 0;
-        self.rest()
+        self.idle_to(u64::MAX)
     }
 
     fn quiet(&self) -> Duration {

@@ -15,6 +15,8 @@ mod managed;
 mod numbering;
 mod port;
 mod setup;
+#[cfg(test)]
+mod tests;
 mod waiting;
 
 use std::net::SocketAddr;

@@ -1,5 +1,12 @@
 //! Which completion queues an endpoint waits for, and how it sleeps.
 
+use std::time::Duration;
+
+use measure::clock::Clock;
+use rustix::thread::{NanosleepRelativeResult, nanosleep};
+use rustix::time::Timespec;
+
+use super::alarm::Alarm;
 use super::setup::Queues;
 use crate::Error;
 use crate::point::{PointSpec, QueuePoll};
@@ -21,6 +28,8 @@ pub(super) struct Waiting {
     sleepers: QueueSet,
     /// Those of them that announce their next completion before they are polled.
     armed_first: QueueSet,
+    /// What ends a sleep.
+    alarm: Option<Alarm>,
 }
 
 impl Waiting {
@@ -30,7 +39,7 @@ impl Waiting {
             receives | if is_in(spec.send_poll) { SENDS } else { 0 }
         };
         let armed_first = set(|poll| poll == QueuePoll::Event);
-        Self { awaited: 0, armed: 0, sleepers: set(QueuePoll::sleeps), armed_first }
+        Self { awaited: 0, armed: 0, sleepers: set(QueuePoll::sleeps), armed_first, alarm: None }
     }
 
     /// Takes note whether a completion of a queue is waited for.
@@ -55,18 +64,45 @@ impl Waiting {
         self.awaited != 0 && self.awaited & !self.sleepers == 0
     }
 
+    /// From now on sleeps end with the alarm, or with none.
+    pub(super) fn end_with(&mut self, alarm: Option<Alarm>) {
+        self.alarm = alarm;
+    }
+
     /// Arms the queues; called again without anything having happened, sleeps until one announces a completion or the alarm
-    /// interrupts it.
-    pub(super) fn sleep(&mut self, queues: &Queues) -> Result<(), Error> {
+    /// interrupts it, at an instant or earlier.
+    pub(super) fn sleep(&mut self, queues: &Queues, clock: Clock, until: u64) -> Result<(), Error> {
         let Some(channel) = &queues.channel else { return Ok(()) };
         if self.awaited & !self.armed != 0 {
             return self.arm(queues, self.awaited);
         }
-        match channel.event() {
-            Err(error) if !error.is_interruption() => return Err(error.into()),
-            _ => self.armed = 0,
+        if let Some(alarm) = &mut self.alarm {
+            alarm.ends(clock, until)?;
         }
+        match channel.event() {
+            Ok(_) => {}
+            Err(error) if error.is_interruption() => self.is_interrupted(),
+            Err(error) => return Err(error.into()),
+        }
+        self.armed = 0;
         self.arm(queues, self.awaited & self.armed_first)
+    }
+
+    /// Sleeps for a time, whatever completes, or until the alarm interrupts it, at an instant or earlier.
+    pub(super) fn nap(&mut self, time: Duration, clock: Clock, until: u64) -> Result<(), Error> {
+        if let Some(alarm) = &mut self.alarm {
+            alarm.ends(clock, until)?;
+        }
+        let tv_sec = time.as_secs().try_into().unwrap_or(i64::MAX);
+        let time = Timespec { tv_sec, tv_nsec: time.subsec_nanos().into() };
+        if let NanosleepRelativeResult::Interrupted(_) = nanosleep(&time) {
+            self.is_interrupted();
+        }
+        Ok(())
+    }
+
+    fn is_interrupted(&mut self) {
+        self.alarm.iter_mut().for_each(Alarm::has_ended);
     }
 
     /// Lets queues announce their next completion.

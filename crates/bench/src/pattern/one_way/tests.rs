@@ -1,7 +1,7 @@
 //! Both ends over a wire that loses what a test wants it to.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Condvar, Mutex};
 
 use super::*;
 use crate::endpoint::Arrival;
@@ -9,24 +9,33 @@ use crate::endpoint::Arrival;
 /// What is lost: greetings or messages, by their number; each once.
 type Losses = Arc<Mutex<Vec<(bool, u64)>>>;
 
-/// One end of a wire.
+/// One direction of a wire.
+#[derive(Default)]
+struct Way {
+    arrivals: Mutex<VecDeque<Arrival>>,
+    came: Condvar,
+}
+
+/// One end of a wire. Where it is idle it sleeps: until something comes, the instant that it is told, or its deadline.
 struct Wire {
-    out: Arc<Mutex<VecDeque<Arrival>>>,
-    into: Arc<Mutex<VecDeque<Arrival>>>,
+    out: Arc<Way>,
+    into: Arc<Way>,
     losses: Losses,
     posted: u64,
     clock: Clock,
     heard: Ticks,
     deadline: Ticks,
+    /// How often it slept.
+    sleeps: usize,
 }
 
 impl Wire {
     fn pair(losses: &[(bool, u64)]) -> (Self, Self) {
         let clock = Clock::monotonic();
-        let (one, other) = (Arc::default(), Arc::default());
+        let (one, other) = (Arc::<Way>::default(), Arc::<Way>::default());
         let losses: Losses = Arc::new(Mutex::new(losses.to_vec()));
         let deadline = Ticks(clock.now().0 + clock.ticks(Duration::from_secs(20)));
-        let end = |out: &Arc<_>, into: &Arc<_>| Self {
+        let end = |out: &Arc<Way>, into: &Arc<Way>| Self {
             out: Arc::clone(out),
             into: Arc::clone(into),
             losses: Arc::clone(&losses),
@@ -34,6 +43,7 @@ impl Wire {
             clock,
             heard: clock.now(),
             deadline,
+            sleeps: 0,
         };
         (end(&one, &other), end(&other, &one))
     }
@@ -42,8 +52,9 @@ impl Wire {
         let mut losses = self.losses.lock().unwrap();
         match losses.iter().position(|lost| *lost == (arrival.is_greeting, arrival.number)) {
             Some(lost) => drop(losses.remove(lost)),
-            None => self.out.lock().unwrap().push_back(arrival),
+            None => self.out.arrivals.lock().unwrap().push_back(arrival),
         }
+        self.out.came.notify_all();
         Ok(Posted::Queued)
     }
 }
@@ -63,7 +74,7 @@ impl Endpoint for Wire {
     }
 
     fn try_receive(&mut self) -> Result<Option<Arrival>, Error> {
-        let arrival = self.into.lock().unwrap().pop_front();
+        let arrival = self.into.arrivals.lock().unwrap().pop_front();
         if arrival.is_some() {
             self.heard = self.clock.now();
         }
@@ -91,15 +102,19 @@ impl Endpoint for Wire {
     }
 
     fn idle(&mut self) -> Result<(), Error> {
-        if self.clock.now() > self.deadline {
-            return Err(Error::Deadline { what: "arrived", waited_s: 20.0, advice: String::new() });
-        }
-        std::thread::yield_now();
-        Ok(())
+        self.idle_until(self.deadline)
     }
 
-    fn idle_until(&mut self, _: Ticks) -> Result<(), Error> {
-        self.idle()
+    fn idle_until(&mut self, instant: Ticks) -> Result<(), Error> {
+        let now = self.clock.now();
+        if now > self.deadline {
+            return Err(Error::Deadline { what: "arrived", waited_s: 20.0, advice: String::new() });
+        }
+        self.sleeps += 1;
+        let left = Duration::from_nanos(instant.min(self.deadline).0.saturating_sub(now.0) + 1);
+        let arrivals = self.into.arrivals.lock().unwrap();
+        drop(self.into.came.wait_timeout_while(arrivals, left, |arrivals| arrivals.is_empty()));
+        Ok(())
     }
 
     fn quiet(&self) -> Duration {
@@ -125,26 +140,41 @@ impl Stamper for Seen {
     }
 }
 
-/// Nine messages in bursts, with the exchanges after them; what rank 0 and rank 1 saw, and how long it took.
-fn run(burst: u64, losses: &[(bool, u64)]) -> (Vec<u64>, Vec<u64>, Vec<u64>, Duration) {
-    let pace =
-        Pace { messages: 9, burst, pause: Duration::ZERO, until_sent: false, is_reliable: losses.is_empty() };
+/// What came of a run.
+#[derive(Debug)]
+struct Ran {
+    /// Bursts that were answered, as rank 0 and rank 1 stamped it.
+    answered: [Vec<u64>; 2],
+    received: Vec<u64>,
+    took: Duration,
+    /// How often each rank slept.
+    sleeps: [usize; 2],
+}
+
+/// Nine messages in bursts, with the exchanges after them.
+fn run(burst: u64, pause: Duration, losses: &[(bool, u64)]) -> Ran {
+    let is_reliable = losses.is_empty() && pause.is_zero();
+    let pace = Pace { messages: 9, burst, pause, until_sent: false, is_reliable };
     let (mut one, mut other) = Wire::pair(losses);
     let clock = one.clock;
     let begin = clock.now();
-    let (sender, receiver) = std::thread::scope(|scope| {
+    let (sender, receiver, sleeps) = std::thread::scope(|scope| {
         let receiver = scope.spawn(|| {
             let mut seen = Seen::default();
             let heard = take(&mut other, &mut seen, &mut Watch::new(u64::MAX), &pace).unwrap();
+            let sleeps = other.sleeps;
             exchange(&mut other, false, AFTER..AFTER + 3, heard, &mut Vec::new()).unwrap();
-            seen
+            (seen, sleeps)
         });
         let mut seen = Seen::default();
         submit(&mut one, &mut seen, &mut Watch::new(u64::MAX), &pace).unwrap();
+        let sleeps = one.sleeps;
         exchange(&mut one, true, AFTER..AFTER + 3, None, &mut Vec::new()).unwrap();
-        (seen, receiver.join().unwrap())
+        let (receiver, theirs) = receiver.join().unwrap();
+        (seen, receiver, [sleeps, theirs])
     });
-    (sender.answered, receiver.answered, receiver.received, clock_time(clock, begin))
+    let answered = [sender.answered, receiver.answered];
+    Ran { answered, received: receiver.received, took: clock_time(clock, begin), sleeps }
 }
 
 fn clock_time(clock: Clock, begin: Ticks) -> Duration {
@@ -154,10 +184,10 @@ fn clock_time(clock: Clock, begin: Ticks) -> Duration {
 #[test]
 fn every_burst_is_answered() {
     for (burst, bursts) in [(1, 9), (2, 5), (4, 3), (9, 1)] {
-        let (sender, receiver, received, _) = run(burst, &[]);
+        let ran = run(burst, Duration::ZERO, &[]);
         let all: Vec<u64> = (0..bursts).collect();
-        assert_eq!((sender, receiver), (all.clone(), all), "bursts of {burst}");
-        assert_eq!(received, (0..9).collect::<Vec<_>>());
+        assert_eq!(ran.answered, [all.clone(), all], "bursts of {burst}");
+        assert_eq!(ran.received, (0..9).collect::<Vec<_>>());
     }
 }
 
@@ -178,10 +208,26 @@ fn a_loss_costs_nothing_but_itself() {
         // The end of the last burst, and the closing after it.
         (1, &[(false, 8), (true, CLOSING as u64)], &[0, 1, 2, 3, 4, 5, 6, 7], &[0, 1, 2, 3, 4, 5, 6, 7]),
     ] {
-        let (answers, answered, received, took) = run(burst, losses);
-        assert_eq!((&answers[..], &answered[..]), (sender, receiver), "{losses:?}");
+        let ran = run(burst, Duration::ZERO, losses);
+        assert_eq!(ran.answered, [sender, receiver], "{losses:?}");
         let lost = |number| losses.contains(&(false, number));
-        assert_eq!(received, (0..9).filter(|number| !lost(*number)).collect::<Vec<_>>(), "{losses:?}");
-        assert!(took < Duration::from_secs(8), "{losses:?}: {took:?}");
+        assert_eq!(ran.received, (0..9).filter(|number| !lost(*number)).collect::<Vec<_>>(), "{losses:?}");
+        assert!(ran.took < Duration::from_secs(8), "{losses:?}: {ran:?}");
+        // A burst whose middle was lost ends by itself.
+        assert!(losses == [(false, 1)] || ran.took >= QUIET, "{losses:?}: {ran:?}");
+        // A look for each message, and a few for each that was lost.
+        assert!(ran.sleeps.iter().all(|sleeps| *sleeps <= 9 + 8 * losses.len()), "{losses:?}: {ran:?}");
+    }
+}
+
+/// Where messages can be lost a receiver sleeps as long as where they cannot: from one to the next.
+#[test]
+fn nobody_wakes_in_a_pause_to_look_for_losses() {
+    let pause = Duration::from_millis(150);
+    for burst in [1, 9] {
+        let ran = run(burst, pause, &[]);
+        assert_eq!(ran.received.len(), 9);
+        assert!(ran.took >= 8 * pause, "{ran:?}");
+        assert!(ran.sleeps.iter().all(|sleeps| *sleeps <= 4 * 9), "bursts of {burst}: {ran:?}");
     }
 }

@@ -46,7 +46,7 @@ fn pair(ours: &PointSpec, theirs: &PointSpec) -> (VerbsEndpoint, VerbsEndpoint) 
 
 /// Sends once and waits for an answer that does not come.
 fn fail(endpoint: &mut VerbsEndpoint, timeout_s: f64) -> String {
-    let _alarm = endpoint.start(timeout_s).unwrap();
+    endpoint.start(timeout_s).unwrap();
     let failed = endpoint.send(Mark::Last).and_then(|()| endpoint.receive());
     failed.expect_err("nobody answers").to_string()
 }
@@ -87,7 +87,7 @@ fn a_message_longer_than_its_receive_is_status_9_here_and_1_there() {
     let (mut us, mut them) = pair(&ours, &PointSpec { size_bytes: 8, ..ours.clone() });
     let text = fail(&mut us, 20.0);
     assert_words(&text, &["(status 9)", "longer than the receive that waits for it", "same settings"]);
-    let _alarm = them.start(1.0).unwrap();
+    them.start(1.0).unwrap();
     let text = them.receive().expect_err("it did not fit").to_string();
     assert_words(&text, &["a message could not be received", "(status 1)", "same version at both ends"]);
 }
@@ -97,7 +97,7 @@ fn a_peer_that_takes_nothing_is_told_from_one_that_has_gone() {
     // It has four receives and posts no others.
     let spec = spec(Service::Rc, Poll::Busy);
     let (mut us, _them) = pair(&spec, &spec);
-    let _alarm = us.start(1.0).unwrap();
+    us.start(1.0).unwrap();
     let sent = (0..8).try_for_each(|_| us.send(Mark::Last)).and_then(|()| us.flush());
     let text = sent.expect_err("only four fit").to_string();
     assert_words(

@@ -1,0 +1,107 @@
+//! How ends on a real device (softdev) sleep.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use measure::clock::{Clock, Ticks};
+
+use super::setup::Unconnected;
+use super::{LocalPort, PortOptions, VerbsEndpoint};
+use crate::endpoint::{Endpoint, Mark};
+use crate::plan::{Axis, Options, Plan, Settings, resolve};
+use crate::point::{Pattern, PointSpec, Poll, Service};
+use crate::timepiece::Timepiece;
+
+/// A point whose messages are timed one way.
+fn spec(service: Service, poll: Poll) -> PointSpec {
+    let settings = Settings::default()
+        .axis(Axis::Service(vec![service]))
+        .axis(Axis::Poll(vec![poll]))
+        .axis(Axis::SizeBytes(vec![64]));
+    let plan = Plan::new("sleep", "Sleep").experiment("one", Pattern::OneWay, settings);
+    resolve(&plan, &Options::default()).unwrap().points.remove(0)
+}
+
+/// Two connected ends.
+fn pair(spec: &PointSpec) -> (VerbsEndpoint, VerbsEndpoint) {
+    let context = verbs::devices(&softdev::PROVIDER).unwrap()[0].open().unwrap();
+    context.set_link(spec.link.as_ref()).unwrap();
+    let port = Arc::new(LocalPort::find(&context, PortOptions::default()).unwrap());
+    let clock = &Timepiece::new(Clock::monotonic(), None);
+    let us = Unconnected::new(&context, &port, spec, 0, clock).unwrap();
+    let them = Unconnected::new(&context, &port, spec, 1, clock).unwrap();
+    let addresses = (us.address().clone(), them.address().clone());
+    (us.connect(&addresses.1).unwrap(), them.connect(&addresses.0).unwrap())
+}
+
+/// Is idle until an instant that is `time` from now; gives how often it looked whether there was something to do.
+fn looks(endpoint: &mut VerbsEndpoint, time: Duration, look: impl Fn(&mut VerbsEndpoint) -> bool) -> usize {
+    let clock = endpoint.clock();
+    let until = Ticks(clock.now().0 + clock.ticks(time));
+    let mut looks = 0;
+    while clock.now() < until {
+        assert!(!look(endpoint), "there is nothing to do");
+        endpoint.idle_until(until).unwrap();
+        looks += 1;
+    }
+    looks
+}
+
+/// One that arms the queues, one that sleeps, and some in the last microseconds, where the alarm was early.
+const LOOKS_MAX: usize = 8;
+
+#[test]
+fn an_end_that_sleeps_for_a_message_wakes_for_nothing_else() {
+    for (service, poll, time_ms) in [
+        (Service::Uc, Poll::Event, 1000),
+        (Service::Uc, Poll::EventRepoll, 500),
+        (Service::Ud, Poll::Event, 500),
+        (Service::Rc, Poll::Event, 500),
+    ] {
+        let (mut us, mut them) = pair(&spec(service, poll));
+        them.start(20.0).unwrap();
+        let receive = |end: &mut VerbsEndpoint| end.try_receive().unwrap().is_some();
+        for _ in 0..2 {
+            let looks = looks(&mut them, Duration::from_millis(time_ms), receive);
+            assert!(looks <= LOOKS_MAX, "{service:?} {poll:?}: {looks} looks in {time_ms} ms");
+            // What comes is seen all the same.
+            us.send(Mark::Last).unwrap();
+            let mut looks = 0;
+            while !receive(&mut them) {
+                them.idle().unwrap();
+                looks += 1;
+            }
+            assert!(looks <= LOOKS_MAX, "{service:?} {poll:?}: {looks} looks for a message");
+            them.replenish().unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_sleeping_sender_sleeps_through_its_pause() {
+    for service in [Service::Rc, Service::Uc] {
+        let (mut us, _them) = pair(&spec(service, Poll::Hybrid));
+        us.start(20.0).unwrap();
+        let sent = |end: &mut VerbsEndpoint| end.try_sent().unwrap() > 0;
+        let looks = looks(&mut us, Duration::from_millis(1000), sent);
+        assert!(looks <= LOOKS_MAX, "{service:?}: {looks} looks in a second");
+    }
+}
+
+#[test]
+fn a_sleep_ends_with_the_time_of_the_point() {
+    for service in [Service::Rc, Service::Uc] {
+        let (_us, mut them) = pair(&spec(service, Poll::Event));
+        them.start(0.3).unwrap();
+        let clock = them.clock();
+        let begin = clock.now();
+        let error = loop {
+            assert!(them.try_receive().unwrap().is_none());
+            // Longer than the point.
+            if let Err(error) = them.idle_until(Ticks(begin.0 + clock.ticks(Duration::from_secs(3600)))) {
+                break error.to_string();
+            }
+        };
+        assert!(error.contains("nothing arrived for 0.3 s"), "{service:?}: {error}");
+    }
+}
