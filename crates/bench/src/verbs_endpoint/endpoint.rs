@@ -22,7 +22,7 @@ use crate::point::{Pattern, PointSpec};
 /// Completions taken at once.
 const BATCH: usize = 16;
 /// Fruitless looks between glances at the clock, the deadline and the scheduler.
-const SPINS: u32 = 1024;
+pub(super) const SPINS: u32 = 1024;
 /// Last byte of the last message where memory is polled; other messages end with a byte that counts from 1 to below it.
 const LAST_BYTE: u8 = u8::MAX;
 
@@ -313,6 +313,7 @@ impl VerbsEndpoint {
         if sleeps && now.0 < until {
             self.waiting.sleep(&self.queues, self.clock, until.min(self.deadline))?;
         }
+        self.waiting.forget();
         // Where memory is polled nobody else looks for sends that fail. One way, somebody does, and takes their time.
         if self.numbering.is_none() {
             self.reap()?;

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use measure::clock::{Clock, Ticks};
 
+use super::endpoint::SPINS;
 use super::setup::Unconnected;
 use super::{LocalPort, PortOptions, VerbsEndpoint};
 use crate::endpoint::{Endpoint, Mark};
@@ -85,6 +86,26 @@ fn a_sleeping_sender_sleeps_through_its_pause() {
         let sent = |end: &mut VerbsEndpoint| end.try_sent().unwrap() > 0;
         let looks = looks(&mut us, Duration::from_millis(1000), sent);
         assert!(looks <= LOOKS_MAX, "{service:?}: {looks} looks in a second");
+    }
+}
+
+/// The polled queue is one of receives that it looked at last for an answer, which it has given up.
+#[test]
+fn an_answer_that_was_given_up_keeps_nobody_awake() {
+    let link = Some("fetch=300ms".parse().unwrap());
+    let (mut us, _them) = pair(&PointSpec { link, ..spec(Service::Uc, Poll::Hybrid) });
+    us.start(20.0).unwrap();
+    for _ in 0..2 {
+        assert!(us.try_receive().unwrap().is_none());
+        let sent = us.try_sent().unwrap();
+        us.send(Mark::Last).unwrap();
+        let mut looks = 0;
+        while us.try_sent().unwrap() == sent {
+            us.idle().unwrap();
+            looks += 1;
+        }
+        // It may look at its clock once before it sleeps.
+        assert!(looks <= SPINS as usize + LOOKS_MAX, "{looks} looks in 300 ms");
     }
 }
 

@@ -20,7 +20,7 @@ pub(super) const SENDS: QueueSet = 2;
 
 /// What is waited for, and what announces it.
 pub(super) struct Waiting {
-    /// Queues of which a completion is waited for.
+    /// Queues that were looked at in vain since somebody [rested](Self::forget): of those a completion is waited for.
     awaited: QueueSet,
     /// Those that announce their next completion.
     armed: QueueSet,
@@ -46,6 +46,12 @@ impl Waiting {
     #[inline]
     pub(super) fn awaits(&mut self, queue: QueueSet, is_awaited: bool) {
         self.awaited = if is_awaited { self.awaited | queue } else { self.awaited & !queue };
+    }
+
+    /// Forgets what is waited for. Whoever still waits for it looks at it again; an answer that was given up is no reason to
+    /// keep an end awake.
+    pub(super) fn forget(&mut self) {
+        self.awaited = 0;
     }
 
     /// Whether a completion of a queue is waited for.
