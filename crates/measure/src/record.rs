@@ -293,7 +293,7 @@ pub struct OneWay {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub largest: Option<Largest>,
     /// How many of the messages above a threshold in ns (those of `share_above`) were in flight while an end did not run for
-    /// at least half of that time.
+    /// at least half of that time; at least so many where gaps were not kept ([`Gaps::kept`]).
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub above_explained: BTreeMap<String, u64>,
 }
@@ -327,6 +327,9 @@ pub struct Gaps {
     pub threshold_ns: u64,
     /// How many there were.
     pub count: u64,
+    /// How many of them were kept, the first ones: only those explain latencies. Absent where all were.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kept: Option<u64>,
     /// All of them together, in ns.
     pub total_ns: u64,
     /// The longest, in ns; also where it is shorter than the threshold.
@@ -340,7 +343,8 @@ pub struct Largest {
     pub message: u64,
     /// Its latency, in ns.
     pub ns: u64,
-    /// For how much of that each end did not run, in ns, by rank; absent for an end that sleeps.
+    /// For how much of that each end did not run, in ns, by rank; absent for an end that sleeps, and for one whose gaps were no
+    /// longer kept by then ([`Gaps::kept`]).
     pub gaps_ns: BTreeMap<u32, u64>,
 }
 

@@ -28,7 +28,7 @@ pub(crate) fn bound_ns(point: &Point, kind: LatencyKind) -> Option<f64> {
 /// Everything but the latencies and the gaps, a sentence each without its end.
 pub(crate) fn notes(one_way: &OneWay) -> Vec<String> {
     let mut notes = vec![clocks(&one_way.clocks)];
-    notes.extend(one_way.largest.as_ref().map(largest));
+    notes.extend(one_way.largest.as_ref().map(|message| largest(message, &one_way.gaps)));
     notes.extend(explained(one_way));
     notes.extend(
         one_way
@@ -53,27 +53,34 @@ pub(crate) fn notes(one_way: &OneWay) -> Vec<String> {
 }
 
 /// The message that took longest, and what the ends did meanwhile.
-fn largest(largest: &Largest) -> String {
+fn largest(largest: &Largest, gaps: &[Gaps]) -> String {
     let time = |ns: u64| unit::time(ns as f64);
-    let ran: Vec<String> = largest
-        .gaps_ns
-        .iter()
-        .filter(|(_, ns)| **ns > 0)
-        .map(|(rank, ns)| format!("rank {rank} did not run for {} of it", time(*ns)))
-        .collect();
-    let why = match (&ran[..], largest.gaps_ns.is_empty()) {
+    let ran = largest.gaps_ns.iter().filter(|(_, ns)| **ns > 0);
+    let ran = ran.map(|(rank, ns)| format!("rank {rank} did not run for {} of it", time(*ns)));
+    let unknown = gaps.iter().filter(|gaps| !largest.gaps_ns.contains_key(&gaps.rank));
+    let unknown = unknown.filter_map(|gaps| {
+        let kept = unit::grouped(gaps.kept?);
+        Some(format!(
+            "it came after the first {kept} gaps of rank {}, which are all that was kept",
+            gaps.rank
+        ))
+    });
+    let known: Vec<String> = ran.chain(unknown).collect();
+    let why = match (&known[..], largest.gaps_ns.is_empty()) {
         ([], true) => "no end watched its own time, for both sleep".to_owned(),
         ([], false) => "no gap in the time of an end that polls explains it".to_owned(),
-        (ran, _) => ran.join(", "),
+        (known, _) => known.join(", "),
     };
     format!("the largest, {}: {why}", time(largest.ns))
 }
 
 /// How many of the slow messages an end slept through, by threshold.
 fn explained(one_way: &OneWay) -> Vec<String> {
+    let at_least = if one_way.gaps.iter().any(|gaps| gaps.kept.is_some()) { "at least " } else { "" };
     let said = |(threshold, count): (&String, &u64)| {
         let above = threshold.parse::<u64>().map_or_else(|_| threshold.clone(), |ns| unit::time(ns as f64));
-        format!("above {above}: {} while an end did not run for half of the time", unit::grouped(*count))
+        let count = unit::grouped(*count);
+        format!("above {above}: {at_least}{count} while an end did not run for half of the time")
     };
     // An end that sleeps watches nothing, so that none says nothing.
     let is_watched = !one_way.gaps.is_empty();
@@ -83,12 +90,53 @@ fn explained(one_way: &OneWay) -> Vec<String> {
 /// The gaps that an end saw in its own time.
 pub(crate) fn gaps(gaps: &Gaps) -> String {
     let time = |ns: u64| unit::time(ns as f64);
+    let kept = gaps.kept.map(|kept| format!(" (the first {} kept)", unit::grouped(kept)));
     format!(
-        "rank {}: {} gaps of {} or more in its time, {} together, the longest {}",
+        "rank {}: {} gaps{} of {} or more in its time, {} together, the longest {}",
         gaps.rank,
         unit::grouped(gaps.count),
+        kept.unwrap_or_default(),
         time(gaps.threshold_ns),
         time(gaps.total_ns),
         time(gaps.longest_ns)
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    /// Rank 1 kept so many of its 12,345 gaps; the largest message came after them.
+    fn known(kept: Option<u64>) -> OneWay {
+        let gaps = Gaps { rank: 1, threshold_ns: 2000, count: 12_345, kept, ..Gaps::default() };
+        let largest = Largest { message: 7, ns: 53_100, gaps_ns: BTreeMap::from([(0, 0)]) };
+        OneWay {
+            clocks: Clocks::One,
+            first: None,
+            with_first: None,
+            completed_first_share: None,
+            negative: 0,
+            gaps: vec![Gaps { rank: 0, threshold_ns: 2000, ..Gaps::default() }, gaps],
+            largest: Some(largest),
+            above_explained: BTreeMap::from([("10000".to_owned(), 17)]),
+        }
+    }
+
+    #[test]
+    fn gaps_that_were_not_kept_explain_nothing_and_are_said() {
+        let one_way = known(Some(10_000));
+        let notes = notes(&one_way).join("; ");
+        let largest = "the largest, 53.10 us: it came after the first 10,000 gaps of rank 1, which are all that was kept";
+        assert!(notes.contains(largest), "{notes}");
+        assert!(notes.contains("above 10.00 us: at least 17 while an end"), "{notes}");
+        let said = gaps(&one_way.gaps[1]);
+        assert!(said.starts_with("rank 1: 12,345 gaps (the first 10,000 kept) of 2.00 us or more"), "{said}");
+        let whole = known(None);
+        let notes = super::notes(&whole).join("; ");
+        assert!(notes.contains("the largest, 53.10 us: no gap in the time of an end that polls"), "{notes}");
+        assert!(notes.contains("above 10.00 us: 17 while"), "{notes}");
+        assert!(gaps(&whole.gaps[1]).starts_with("rank 1: 12,345 gaps of 2.00 us or more"));
+    }
 }

@@ -117,7 +117,14 @@ fn levels(spec: &PointSpec, messages: &[(usize, u64)]) -> Vec<f64> {
 fn seen(rank: u32, end: &Stamped) -> Option<Gaps> {
     let Watched { threshold, longest, total, count } = end.watched?;
     let ns = |ticks: u64| (ticks as f64 * 1e9 / end.clock.tick_hz).round() as u64;
-    Some(Gaps { rank, threshold_ns: ns(threshold), count, total_ns: ns(total), longest_ns: ns(longest) })
+    let (threshold_ns, total_ns, longest_ns) = (ns(threshold), ns(total), ns(longest));
+    let kept = Some(gaps_kept(end)).filter(|kept| *kept < count);
+    Some(Gaps { rank, threshold_ns, count, kept, total_ns, longest_ns })
+}
+
+/// The gaps that a rank kept: all, or the first ones.
+fn gaps_kept(end: &Stamped) -> u64 {
+    end.column(Column::Gaps).len() as u64 / 2
 }
 
 /// The time between stamps of rank 0 and of rank 1.
@@ -261,7 +268,8 @@ impl Both<'_> {
         (count > 0).then(|| before as f64 / count as f64)
     }
 
-    /// For how long each rank that watched did not run while a message was in flight, in ns.
+    /// For how long each rank that watched did not run while a message was in flight, in ns; of a rank whose gaps were not all
+    /// kept, only of what came before the last that was.
     fn stolen(&self, gaps: &[Option<GapList>; 2], message: usize) -> Vec<(u32, u64)> {
         let submitted = self.sender.column(Column::Submitted)[message];
         let received = self.receiver.column(Column::Received)[message];
@@ -273,9 +281,10 @@ impl Both<'_> {
                 0 => self.time.within(submitted, stamp),
                 _ => self.time.across(submitted, stamp),
             };
-            (rank, gaps.within(&at, flight_ns))
+            let is_known = gaps.known_until.is_none_or(|last| flight_ns <= at(last));
+            is_known.then(|| (rank, gaps.within(&at, flight_ns)))
         };
-        watched.map(stolen).collect()
+        watched.filter_map(stolen).collect()
     }
 }
 
@@ -283,13 +292,16 @@ impl Both<'_> {
 struct GapList {
     /// Beginning and end, in ticks of the rank's clock.
     gaps: Vec<(u64, u64)>,
+    /// The end of the last of them, where later ones were not kept.
+    known_until: Option<u64>,
 }
 
 impl GapList {
     fn of(end: &Stamped) -> Option<Self> {
-        end.watched?;
-        let gaps = end.column(Column::Gaps).chunks_exact(2).map(|gap| (gap[0], gap[1])).collect();
-        Some(Self { gaps })
+        let is_whole = end.watched?.count <= gaps_kept(end);
+        let gaps: Vec<_> = end.column(Column::Gaps).chunks_exact(2).map(|gap| (gap[0], gap[1])).collect();
+        let known_until = gaps.last().map(|(_, end)| *end).filter(|_| !is_whole);
+        Some(Self { gaps, known_until })
     }
 
     /// How much of the time from 0 to `end_ns` lies in gaps, in ns.

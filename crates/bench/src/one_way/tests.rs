@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 
 use measure::clock::{ClockKind, Domain, Nominal, Skew};
-use measure::record::{Clocks, LatencyKind};
+use measure::record::{Clocks, LatencyKind, OneWay};
 use measure::samples::Stamps;
 
 use super::*;
@@ -119,6 +119,26 @@ fn a_gap_that_was_not_in_the_way_explains_nothing() {
     let one_way = merged.unwrap().one_way;
     assert_eq!(one_way.largest.unwrap().gaps_ns, BTreeMap::from([(0, 0), (1, 0)]));
     assert_eq!(one_way.above_explained, BTreeMap::from([("10000".to_owned(), 0)]));
+}
+
+#[test]
+fn after_the_last_gap_that_was_kept_nothing_is_explained() {
+    // Rank 1 kept one gap of two; the largest message comes after it, and one of 10.1 us before.
+    let sender = [(Column::Submitted, &[10_000, 40_000, 90_000][..]), (Column::Gaps, &[])];
+    let receiver = [(Column::Received, &[30_200, 40_400, 150_000][..]), (Column::Gaps, &[10_100, 30_300])];
+    let nothing = Watched { longest: 40, total: 0, count: 0, ..WATCHED };
+    let one_way = |count| {
+        let watched = Watched { count, ..WATCHED };
+        let (sender, receiver) =
+            (stamped("a", Some(nothing), &sender), stamped("a", Some(watched), &receiver));
+        merge(&spec(3, 0, None), &sender, &receiver).unwrap().one_way
+    };
+    let (part, whole) = (one_way(2), one_way(1));
+    let kept = |one_way: &OneWay| one_way.gaps.iter().map(|gaps| gaps.kept).collect::<Vec<_>>();
+    assert_eq!((kept(&part), kept(&whole)), (vec![None, Some(1)], vec![None, None]));
+    let largest = |one_way: OneWay| (one_way.largest.unwrap().gaps_ns, one_way.above_explained["10000"]);
+    assert_eq!(largest(part), (BTreeMap::from([(0, 0)]), 1), "nobody knows what rank 1 did");
+    assert_eq!(largest(whole), (BTreeMap::from([(0, 0), (1, 0)]), 1));
 }
 
 /// Bursts of one message each between two hosts: transit times there, 1 us in the middle, and back, 3 us.
