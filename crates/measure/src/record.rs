@@ -383,6 +383,10 @@ pub struct Latency {
     /// Share of the samples strictly above a threshold in ns, by threshold.
     #[serde(default)]
     pub share_above: BTreeMap<String, f64>,
+    /// Least and largest share that can be, by threshold, where stamps of two clocks are compared: of the samples that are
+    /// above it by more than the bound, and of those that are not below it by more. Absent where one clock took both stamps.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub share_above_bounds: BTreeMap<String, [f64; 2]>,
     /// Samples far from the rest.
     pub mavericks: Mavericks,
     /// Relative width of a histogram's buckets where the statistics come from a histogram; absent when exact.

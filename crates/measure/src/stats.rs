@@ -80,6 +80,27 @@ pub fn latency(kind: LatencyKind, samples_ns: &[u64], thresholds_ns: &[u64]) -> 
     summarise(kind, &Sorted(&sorted), thresholds_ns)
 }
 
+/// As [`latency`], of samples that are each right to within `bound_ns`: with the bounds of the shares.
+pub fn latency_within(
+    kind: LatencyKind,
+    samples_ns: &[u64],
+    thresholds_ns: &[u64],
+    bound_ns: f64,
+) -> Option<Latency> {
+    let mut sorted = samples_ns.to_vec();
+    sorted.sort_unstable();
+    let (sorted, count) = (Sorted(&sorted), sorted.len() as f64);
+    // Samples are rounded to a nanosecond. A float becomes the nearest integer that there is.
+    let bound_ns = (bound_ns.ceil() as u64).saturating_add(1);
+    let bounds = |&ns: &u64| {
+        let least = sorted.count_above(ns.saturating_add(bound_ns)) as f64 / count;
+        let largest = ns.checked_sub(bound_ns).map_or(1.0, |ns| sorted.count_above(ns) as f64 / count);
+        (ns.to_string(), [least, largest])
+    };
+    let latency = summarise(kind, &sorted, thresholds_ns)?;
+    Some(Latency { share_above_bounds: thresholds_ns.iter().map(bounds).collect(), ..latency })
+}
+
 /// Statistics of a histogram: count, least, largest, mean and standard deviation are exact; quantiles, the median's
 /// interval, shares and mavericks are within the stated resolution of the samples. `None` when there is no sample.
 pub fn from_histogram(kind: LatencyKind, samples: &Distribution, thresholds_ns: &[u64]) -> Option<Latency> {
@@ -138,6 +159,7 @@ fn summarise(kind: LatencyKind, samples: &impl Ranked, thresholds_ns: &[u64]) ->
         stddev_ns: moments.stddev(),
         p50_ci95_ns: interval.map(|ranks| [samples.at_rank(ranks.low), samples.at_rank(ranks.high)]),
         share_above: thresholds_ns.iter().map(share_above).collect::<BTreeMap<_, _>>(),
+        share_above_bounds: BTreeMap::new(),
         mavericks: Mavericks { rule: MAVERICKS_RULE.to_owned(), count: count_mavericks(samples, moments) },
         resolution: samples.resolution(),
     })

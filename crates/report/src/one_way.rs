@@ -1,6 +1,6 @@
 //! What is known of messages that were timed one way, in the words that terminal and page share.
 
-use measure::record::{Clocks, Gaps, Largest, LatencyKind, OneWay, Point};
+use measure::record::{Clocks, Gaps, Largest, Latency, LatencyKind, OneWay, Point};
 
 use crate::unit;
 
@@ -25,9 +25,18 @@ pub(crate) fn bound_ns(point: &Point, kind: LatencyKind) -> Option<f64> {
     }
 }
 
+/// Least and largest share of a latency's messages above a threshold that can be, where comparing two clocks leaves it open: all
+/// that a share can be in a record of a program that did not say.
+pub(crate) fn share_bounds(point: &Point, latency: &Latency, threshold: &str) -> Option<[f64; 2]> {
+    bound_ns(point, latency.kind)?;
+    Some(latency.share_above_bounds.get(threshold).copied().unwrap_or([0.0, 1.0]))
+}
+
 /// Everything but the latencies and the gaps, a sentence each without its end.
-pub(crate) fn notes(one_way: &OneWay) -> Vec<String> {
+pub(crate) fn notes(point: &Point) -> Vec<String> {
+    let Some(one_way) = &point.one_way else { return Vec::new() };
     let mut notes = vec![clocks(&one_way.clocks)];
+    notes.extend(shares(point));
     notes.extend(one_way.largest.as_ref().map(|message| largest(message, &one_way.gaps)));
     notes.extend(explained(one_way));
     notes.extend(
@@ -50,6 +59,32 @@ pub(crate) fn notes(one_way: &OneWay) -> Vec<String> {
         ));
     }
     notes
+}
+
+/// Between what the shares of the kinds lie that compare two clocks.
+fn shares(point: &Point) -> Vec<String> {
+    let mut said = Vec::new();
+    for latency in point.kinds.iter().map(|timed| &timed.latency) {
+        for threshold in latency.share_above.keys() {
+            let Some([least, largest]) = share_bounds(point, latency, threshold) else { continue };
+            let (kind, above) = (latency.kind.name(), above(threshold));
+            said.push(match latency.share_above_bounds.contains_key(threshold) {
+                true => format!("{kind} above {above}: {} to {}", percent(least), percent(largest)),
+                false => format!("{kind} above {above}: the record does not say how sure that is"),
+            });
+        }
+    }
+    said
+}
+
+/// A share, to four places: one message of a million.
+pub(crate) fn percent(share: f64) -> String {
+    format!("{:.4} %", share * 100.0)
+}
+
+/// A threshold in print.
+fn above(threshold: &str) -> String {
+    threshold.parse::<u64>().map_or_else(|_| threshold.to_owned(), |ns| unit::time(ns as f64))
 }
 
 /// The message that took longest, and what the ends did meanwhile.
@@ -78,8 +113,7 @@ fn largest(largest: &Largest, gaps: &[Gaps]) -> String {
 fn explained(one_way: &OneWay) -> Vec<String> {
     let at_least = if one_way.gaps.iter().any(|gaps| gaps.kept.is_some()) { "at least " } else { "" };
     let said = |(threshold, count): (&String, &u64)| {
-        let above = threshold.parse::<u64>().map_or_else(|_| threshold.clone(), |ns| unit::time(ns as f64));
-        let count = unit::grouped(*count);
+        let (above, count) = (above(threshold), unit::grouped(*count));
         format!("above {above}: {at_least}{count} while an end did not run for half of the time")
     };
     // An end that sleeps watches nothing, so that none says nothing.
@@ -106,7 +140,17 @@ pub(crate) fn gaps(gaps: &Gaps) -> String {
 mod tests {
     use std::collections::BTreeMap;
 
+    use serde_json::json;
+
     use super::*;
+
+    fn point(one_way: &OneWay) -> Point {
+        let point = json!({
+            "id": 0, "experiment": "one", "pattern": "one-way", "axes": {}, "status": "measured", "repetition": 0,
+            "one_way": one_way, "wall_ns": 1,
+        });
+        serde_json::from_value(point).unwrap()
+    }
 
     /// Rank 1 kept so many of its 12,345 gaps; the largest message came after them.
     fn known(kept: Option<u64>) -> OneWay {
@@ -127,14 +171,14 @@ mod tests {
     #[test]
     fn gaps_that_were_not_kept_explain_nothing_and_are_said() {
         let one_way = known(Some(10_000));
-        let notes = notes(&one_way).join("; ");
+        let notes = notes(&point(&one_way)).join("; ");
         let largest = "the largest, 53.10 us: it came after the first 10,000 gaps of rank 1, which are all that was kept";
         assert!(notes.contains(largest), "{notes}");
         assert!(notes.contains("above 10.00 us: at least 17 while an end"), "{notes}");
         let said = gaps(&one_way.gaps[1]);
         assert!(said.starts_with("rank 1: 12,345 gaps (the first 10,000 kept) of 2.00 us or more"), "{said}");
         let whole = known(None);
-        let notes = super::notes(&whole).join("; ");
+        let notes = super::notes(&point(&whole)).join("; ");
         assert!(notes.contains("the largest, 53.10 us: no gap in the time of an end that polls"), "{notes}");
         assert!(notes.contains("above 10.00 us: 17 while"), "{notes}");
         assert!(gaps(&whole.gaps[1]).starts_with("rank 1: 12,345 gaps of 2.00 us or more"));

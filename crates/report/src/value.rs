@@ -68,9 +68,13 @@ pub(crate) fn estimate(point: &Point, path: &str) -> Option<(Estimate, Option<u6
         (field, _) if field.starts_with("share_above.") => shape::share(value, latency.count),
         _ => Estimate::exact(value),
     };
+    let bound = bound(point, path).unwrap_or_default();
+    if is_share(path) {
+        let (low, high) = ((estimate.low - bound).max(0.0), (estimate.high + bound).min(1.0));
+        return Some((Estimate { low, high, ..estimate }, Some(latency.count)));
+    }
     // Of a histogram, every number that is a time is known to within a bucket.
     let blur = latency.resolution.filter(|_| field.ends_with("_ns")).unwrap_or_default();
-    let bound = bound_ns(point, path).unwrap_or_default();
     let blurred = Estimate {
         low: (estimate.low * (1.0 - blur) - bound).max(0.0),
         high: estimate.high * (1.0 + blur) + bound,
@@ -84,9 +88,15 @@ pub(crate) fn is_share(path: &str) -> bool {
     path.ends_with("_share") || path.contains("share_above.")
 }
 
-/// What the number at a path may be off by where it is a time between two clocks, in ns. In a spread their offset cancels.
-pub(crate) fn bound_ns(point: &Point, path: &str) -> Option<f64> {
+/// What the number at a path may be off by where it compares two clocks: a time, in ns, or a share. In a spread their offset
+/// cancels.
+pub(crate) fn bound(point: &Point, path: &str) -> Option<f64> {
     let (latency, field) = latency_and_field(point, path)?;
+    if let Some(threshold) = field.strip_prefix("share_above.") {
+        let (seen, bounds) =
+            (latency.share_above.get(threshold)?, one_way::share_bounds(point, latency, threshold));
+        return bounds.map(|[least, largest]| (seen - least).max(largest - seen));
+    }
     let compares = field.ends_with("_ns") && !matches!(field, "spread_ns" | "stddev_ns");
     one_way::bound_ns(point, latency.kind).filter(|_| compares)
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use measure::clock::{Exchange, Offset, Reason};
-use measure::record::{Clocks, Gaps, Histogram, Largest, LatencyKind, OneWay, Timed};
+use measure::record::{Clocks, Gaps, Histogram, Largest, Latency, LatencyKind, OneWay, Timed};
 use measure::samples::{Samples, Stamps};
 use measure::{stats, step};
 
@@ -40,7 +40,7 @@ pub fn merge(spec: &PointSpec, sender: &Stamped, receiver: &Stamped) -> Result<M
     let warm = one_way(0, first);
     let hot = one_way(first, messages);
     let all: Vec<u64> = warm.iter().chain(&hot).map(|(_, ns)| *ns).collect();
-    let latency = |samples_ns: &[u64]| stats::latency(LatencyKind::OneWay, samples_ns, &spec.share_above_ns);
+    let latency = |samples_ns: &[u64]| stamps.time.latency(spec, LatencyKind::OneWay, samples_ns);
     let ns = |of: &[(usize, u64)]| of.iter().map(|(_, ns)| *ns).collect::<Vec<_>>();
     let mut kinds = vec![(LatencyKind::OneWay, ns(&hot))];
     if !receiver.column(Column::Sent).is_empty() {
@@ -75,7 +75,7 @@ pub fn merge(spec: &PointSpec, sender: &Stamped, receiver: &Stamped) -> Result<M
         above_explained: above_explained.collect(),
     };
     let unstable = step::step(&levels(spec, &hot)).map(|step| step.to_string());
-    let (kinds, samples) = keep(spec, kinds);
+    let (kinds, samples) = keep(spec, kinds, &stamps.time);
     if kinds.first().is_none_or(|timed| timed.latency.kind != LatencyKind::OneWay) {
         return Err(Error::TooFewMessages { messages: received });
     }
@@ -83,10 +83,10 @@ pub fn merge(spec: &PointSpec, sender: &Stamped, receiver: &Stamped) -> Result<M
 }
 
 /// Statistics of each kind, with its samples or their distribution. A kind of which there is no sample is left out.
-fn keep(spec: &PointSpec, kinds: Vec<(LatencyKind, Vec<u64>)>) -> (Vec<Timed>, Vec<Kept>) {
+fn keep(spec: &PointSpec, kinds: Vec<(LatencyKind, Vec<u64>)>, time: &Time) -> (Vec<Timed>, Vec<Kept>) {
     let (mut timed, mut kept) = (Vec::new(), Vec::new());
     for (kind, samples_ns) in kinds {
-        let Some(latency) = stats::latency(kind, &samples_ns, &spec.share_above_ns) else { continue };
+        let Some(latency) = time.latency(spec, kind, &samples_ns) else { continue };
         let mut histogram: Option<Histogram> = None;
         if spec.keep_samples {
             kept.push(Kept { of: Source::Kind(kind), samples_ns });
@@ -181,6 +181,16 @@ impl Time {
     fn within(&self, from: u64, to: u64) -> f64 {
         let (Self::One(ns_per_tick) | Self::Two { ns_per_tick, .. }) = self;
         to.wrapping_sub(from).cast_signed() as f64 * ns_per_tick
+    }
+
+    /// Statistics of a kind of latency, with the bounds of what compares two clocks.
+    fn latency(&self, spec: &PointSpec, kind: LatencyKind, samples_ns: &[u64]) -> Option<Latency> {
+        match (self, kind) {
+            (Self::Two { bound_ns, .. }, LatencyKind::OneWay | LatencyKind::OneWaySend) => {
+                stats::latency_within(kind, samples_ns, &spec.share_above_ns, *bound_ns)
+            }
+            _ => stats::latency(kind, samples_ns, &spec.share_above_ns),
+        }
     }
 
     fn clocks(&self) -> Clocks {

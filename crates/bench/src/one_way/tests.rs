@@ -159,7 +159,8 @@ fn hosts(messages: u64, skew: &str) -> (Stamped, Stamped) {
 fn of_two_clocks_the_truth_lies_inside_the_bound() {
     for skew in ["offset=3ms,drift=40ppm", "offset=-7h,drift=-150ppm", "offset=0ns,drift=0ppm"] {
         let (sender, receiver) = hosts(1000, skew);
-        let merged = merge(&spec(1000, 0, Some(1)), &sender, &receiver).unwrap();
+        let spec = PointSpec { share_above_ns: vec![890, 10_000], ..spec(1000, 0, Some(1)) };
+        let merged = merge(&spec, &sender, &receiver).unwrap();
         let Clocks::Two { bound_ns, drift_ppm, exchanges, .. } = merged.one_way.clocks else {
             panic!("{merged:?}")
         };
@@ -168,8 +169,16 @@ fn of_two_clocks_the_truth_lies_inside_the_bound() {
         assert!(drift_ppm[0] <= told.drift_ppm && told.drift_ppm <= drift_ppm[1], "{skew}: {drift_ppm:?}");
         // The least round trip is 900 + 50 + 3000 ns, and half of it all that can be known.
         assert!((1900.0..2100.0).contains(&bound_ns), "{skew}: {bound_ns}");
-        let median = merged.kinds[0].latency.p50_ns as f64;
+        let latency = &merged.kinds[0].latency;
+        let median = latency.p50_ns as f64;
         assert!((median - 1000.0).abs() <= bound_ns, "{skew}: {median} +- {bound_ns}");
+        // The truth is that all are above 890 ns and none above 10 us, of which stamps can tell the second only.
+        let bounds = &latency.share_above_bounds;
+        assert_eq!(
+            (bounds["890"], bounds["10000"]),
+            ([0.0, 1.0], [0.0, 0.0]),
+            "{skew}: {median} +- {bound_ns}"
+        );
     }
 }
 
@@ -183,6 +192,7 @@ fn hosts_that_say_that_they_share_a_clock_are_not_believed_against_the_stamps() 
     receiver.domain = sender.domain.clone();
     let merged = merge(&spec(100, 0, Some(1)), &sender, &receiver).unwrap();
     assert_eq!(merged.one_way.clocks, Clocks::One);
+    assert!(merged.kinds[0].latency.share_above_bounds.is_empty(), "one clock has no bound");
 }
 
 #[test]

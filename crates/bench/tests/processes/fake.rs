@@ -286,6 +286,7 @@ pub(crate) fn outcome(rank: u32, peer: &Value) -> Outcome {
             stddev_ns: Some(0.0),
             p50_ci95_ns: None,
             share_above: Default::default(),
+            share_above_bounds: Default::default(),
             mavericks: Mavericks { rule: "> 2 x mean".to_owned(), count: 0 },
             resolution: None,
         }),

@@ -69,6 +69,22 @@ fn shares_and_mavericks_are_strictly_above() {
 }
 
 #[test]
+fn shares_of_samples_with_a_bound_have_bounds() {
+    let within = |bound_ns| {
+        let samples = [10, 89, 99, 100, 101, 111, 112, 500];
+        let latency = latency_within(LatencyKind::OneWay, &samples, &[100, 5], bound_ns).unwrap();
+        assert_eq!(latency.share_above["100"], 0.5);
+        (latency.share_above_bounds["100"], latency.share_above_bounds["5"])
+    };
+    // A nanosecond more than the bound, for rounding.
+    assert_eq!(within(9.2), ([2.0 / 8.0, 6.0 / 8.0], [7.0 / 8.0, 1.0]));
+    assert_eq!(within(0.0), ([3.0 / 8.0, 5.0 / 8.0], [1.0, 1.0]));
+    assert_eq!(within(f64::INFINITY), ([0.0, 1.0], [0.0, 1.0]));
+    assert_eq!(latency_within(LatencyKind::OneWay, &[], &[100], 1.0), None);
+    assert!(stats(&[1]).share_above_bounds.is_empty(), "one clock took both stamps");
+}
+
+#[test]
 fn sums_do_not_overflow() {
     let latency = stats(&[u64::MAX; 1000]);
     assert_eq!(

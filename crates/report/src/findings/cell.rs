@@ -18,8 +18,8 @@ pub(super) struct Measured {
     pub(super) id: u64,
     pub(super) doubts: Doubts,
     scale: Scale,
-    /// What it may be off by where stamps of two clocks are compared, in ns.
-    bound_ns: Option<f64>,
+    /// What it may be off by where stamps of two clocks are compared.
+    bound: Option<f64>,
 }
 
 /// Numbers over x, and where there is none.
@@ -32,7 +32,7 @@ pub(super) struct Series {
 impl Measured {
     /// The number with its bound and count: `1269 ns (n 200,000 in 25 runs)`.
     pub(super) fn text(&self) -> String {
-        let bound = self.bound_ns.map(|bound| format!(" ± {}", number(bound.ceil(), self.scale)));
+        let bound = self.bound.map(|bound| format!(" ± {}", number(bound, self.scale)));
         format!("{}{}{}", number(self.y.value, self.scale), bound.unwrap_or_default(), self.count())
     }
 
@@ -127,19 +127,23 @@ fn fold(points: &[&Point], path: &str, finding: &Finding) -> Result<Measured, St
         .filter(|point| point.status == Status::Measured)
         .filter_map(|point| value::estimate(point, path).map(|(y, samples)| (*point, y, samples)))
         .collect();
+    let bounds = measured.iter().filter_map(|(point, ..)| value::bound(point, path)).reduce(f64::max);
+    let bound = bounds.map(|bound| if value::is_share(path) { bound } else { bound.ceil() });
     let y = if value::is_share(path) {
         let runs: Vec<(f64, u64)> =
             measured.iter().map(|(_, y, samples)| (y.value, samples.unwrap_or_default())).collect();
-        shape::share_of_runs(&runs)
+        shape::share_of_runs(&runs).map(|y| {
+            let bound = bound.unwrap_or_default();
+            Estimate { low: (y.low - bound).max(0.0), high: (y.high + bound).min(1.0), ..y }
+        })
     } else {
         Estimate::of_runs(&measured.iter().map(|(_, y, _)| *y).collect::<Vec<_>>())
     };
     let y = y.ok_or_else(|| without_number(points, path))?;
     let scale = Scale::of(finding.unit, path).map_err(|error| error.to_string())?;
     let samples = measured.iter().map(|(.., samples)| *samples).sum();
-    let bounds = measured.iter().filter_map(|(point, ..)| value::bound_ns(point, path));
-    let (bound_ns, id) = (bounds.reduce(f64::max), measured[0].0.id);
-    Ok(Measured { y, samples, runs: measured.len(), id, doubts: doubts(points), scale, bound_ns })
+    let id = measured[0].0.id;
+    Ok(Measured { y, samples, runs: measured.len(), id, doubts: doubts(points), scale, bound })
 }
 
 fn without_number(points: &[&Point], path: &str) -> String {

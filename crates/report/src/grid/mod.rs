@@ -188,7 +188,7 @@ fn cell(points: &[&Point], x: &str, at: &Value, y: &str, scale: Scale) -> Cell {
         runs: [first.0, last.0],
         repetitions: numbers.len(),
         quantiles: quantiles(&numbers, y, scale),
-        bound: bound(&numbers, y).map(|ns| scale.apply(ns)),
+        bound: bound(&numbers, y).map(|bound| scale.apply(bound)),
         id: nearest.map_or(first.1.id, |n| n.1.id),
         doubts: here.iter().filter_map(|p| doubt(p, here.len())).collect(),
     })
@@ -218,9 +218,9 @@ fn quantiles(numbers: &[(f64, &Point)], y: &str, scale: Scale) -> Option<[f64; 2
     Some([low, high])
 }
 
-/// The largest bound of the repetitions, where y is a time that compares two clocks.
+/// The largest bound of the repetitions, where y compares two clocks.
 fn bound(numbers: &[(f64, &Point)], y: &str) -> Option<f64> {
-    numbers.iter().filter_map(|(_, point)| value::bound_ns(point, y)).reduce(f64::max)
+    numbers.iter().filter_map(|(_, point)| value::bound(point, y)).reduce(f64::max)
 }
 
 /// Why not to trust a point, which is one of so many repetitions.

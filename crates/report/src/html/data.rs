@@ -61,7 +61,7 @@ pub(super) fn collect(points: &[Point], charts: Vec<Drawing>, samples: &dyn Samp
 
 fn notes(point: &Point) -> Option<Vec<String>> {
     let known = point.one_way.as_ref()?;
-    Some(one_way::notes(known).into_iter().chain(known.gaps.iter().map(one_way::gaps)).collect())
+    Some(one_way::notes(point).into_iter().chain(known.gaps.iter().map(one_way::gaps)).collect())
 }
 
 /// A bucket knows its largest sample only by its upper edge; the statistics beside it know it exactly.

@@ -278,9 +278,16 @@ impl Merged {
             });
             found.map_or(0, |(ns, _)| *ns)
         };
-        let above = self.values.iter().filter(|(ns, _)| *ns > ABOVE_NS).map(|(_, times)| *times);
-        let above = above.fold(0u64, u64::saturating_add);
-        let percent = above as f64 / count as f64 * 100.0;
+        let above = |threshold_ns: u64| {
+            let above = self.values.iter().filter(|(ns, _)| *ns > threshold_ns).map(|(_, times)| *times);
+            above.fold(0u64, u64::saturating_add)
+        };
+        let share = |threshold_ns| one_way::percent(above(threshold_ns) as f64 / count as f64);
+        // As the record has it: a nanosecond more, for rounding. A bound that is wider than the threshold excludes none.
+        let bounds = self.bound_ns.map(|bound| bound.ceil() as u64 + 1).map(|bound| {
+            let largest = ABOVE_NS.checked_sub(bound).map_or_else(|| one_way::percent(1.0), share);
+            format!(", {} to {largest}", share(ABOVE_NS.saturating_add(bound)))
+        });
         let mark = if self.is_approximate { "~" } else { "" };
         let bound = self.bound_ns.map(|bound| format!(" ± {:.0}", bound.ceil())).unwrap_or_default();
         let cells = [
@@ -289,7 +296,7 @@ impl Merged {
             format!("{mark}{}{bound}", at(1)),
             format!("{mark}{}{bound}", at(Share::P50.rank(count))),
             format!("{mark}{}{bound}", self.max_ns()),
-            format!("{percent:.4} % ({})", unit::grouped(above)),
+            format!("{} ({}){}", share(ABOVE_NS), unit::grouped(above(ABOVE_NS)), bounds.unwrap_or_default()),
             unit::grouped(outside),
         ];
         let cells = cells.map(|cell| format!("<td>{cell}</td>")).concat();

@@ -57,8 +57,7 @@ pub(super) fn rows(point: &Point, above_ns: Option<u64>, marks: &str) -> String 
         };
         out += &line(&cells(point, latency, indent, above_ns), &end);
     }
-    let notes = point.one_way.as_ref().map(one_way::notes).unwrap_or_default();
-    out + &wrapped(&notes)
+    out + &wrapped(&one_way::notes(point))
 }
 
 fn cells(point: &Point, latency: &Latency, indent: &str, above_ns: Option<u64>) -> Vec<String> {

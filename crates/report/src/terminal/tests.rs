@@ -50,6 +50,7 @@ fn latency(size: u64, p50_ns: u64) -> Point {
         stddev_ns: Some(61.4),
         p50_ci95_ns: None,
         share_above: BTreeMap::new(),
+        share_above_bounds: BTreeMap::new(),
         mavericks: Mavericks { rule: "> 2 x mean".to_owned(), count: 0 },
         resolution: None,
     };
@@ -246,6 +247,10 @@ fn one_way_points_have_a_line_for_each_kind_and_what_explains_them() {
     shifted.one_way.as_mut().unwrap().largest.as_mut().unwrap().gaps_ns.clear();
     let mut stranger = one_way(8, two);
     stranger.one_way.as_mut().unwrap().negative = 2;
+    for kind in [0, 2] {
+        let bounds = BTreeMap::from([("10000".to_owned(), [0.000_585, 0.000_610])]);
+        stranger.kinds[kind].latency.share_above_bounds = bounds;
+    }
     stranger.one_way.as_mut().unwrap().largest.as_mut().unwrap().gaps_ns = BTreeMap::from([(0, 0), (1, 0)]);
     let text = tables(&[one_way(32, json!({"kind": "one"})), shifted, stranger], Unit::GbPerS).unwrap();
     assert_golden(&text, "one_way.txt");
