@@ -283,7 +283,8 @@ pub struct OneWay {
     /// a completion.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completed_first_share: Option<f64>,
-    /// Messages that seem to arrive before they were posted, by less than the bound of the clocks; they count as 0 ns.
+    /// Messages that seem to arrive before they were posted: by less than the bound of two clocks, or because readings of one on
+    /// two CPUs do not quite agree. They count as 0 ns.
     #[serde(default)]
     pub negative: u64,
     /// The gaps that each end saw in its own time while it polled, in rank order; absent for an end that sleeps.

@@ -52,13 +52,18 @@ pub(crate) fn notes(point: &Point) -> Vec<String> {
             unit::time(first.max_ns as f64)
         )
     }));
-    if one_way.negative > 0 {
-        let negative = unit::grouped(one_way.negative);
-        notes.push(format!(
-            "{negative} received before they were posted, within the bound: they count as 0 ns"
-        ));
-    }
+    notes.extend((one_way.negative > 0).then(|| negative(one_way)));
     notes
+}
+
+/// Messages that seem to arrive before they were posted.
+fn negative(one_way: &OneWay) -> String {
+    let count = unit::grouped(one_way.negative);
+    let why = match one_way.clocks {
+        Clocks::One => "which one clock does not show: its readings on two CPUs do not quite agree",
+        Clocks::Two { .. } => "within the bound",
+    };
+    format!("{count} received before they were posted, {why}: they count as 0 ns")
 }
 
 /// Between what the shares of the kinds lie that compare two clocks.
@@ -182,5 +187,20 @@ mod tests {
         assert!(notes.contains("the largest, 53.10 us: no gap in the time of an end that polls"), "{notes}");
         assert!(notes.contains("above 10.00 us: 17 while"), "{notes}");
         assert!(gaps(&whole.gaps[1]).starts_with("rank 1: 12,345 gaps of 2.00 us or more"));
+    }
+
+    #[test]
+    fn a_message_before_its_time_is_explained_by_the_clocks() {
+        let said = |clocks| {
+            let one_way = OneWay { negative: 1234, clocks, ..known(None) };
+            notes(&point(&one_way)).pop().unwrap()
+        };
+        assert_eq!(
+            said(Clocks::One),
+            "1,234 received before they were posted, which one clock does not show: its readings on two CPUs do not quite agree: \
+             they count as 0 ns"
+        );
+        let two = Clocks::Two { offset_ns: 0.0, bound_ns: 80.0, drift_ppm: [0.0, 0.1], exchanges: 100 };
+        assert_eq!(said(two), "1,234 received before they were posted, within the bound: they count as 0 ns");
     }
 }
