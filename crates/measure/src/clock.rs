@@ -24,7 +24,7 @@ mod tests;
 mod tsc;
 
 pub use domain::{ClockKind, Domain};
-pub use offset::{Elapsed, Exchange, Interval, Nominal, Offset, Reason};
+pub use offset::{Elapsed, Exchange, Interval, Nominal, Offset, Reason, holds_one_clock};
 pub use overhead::StampCost;
 pub use skew::Skew;
 

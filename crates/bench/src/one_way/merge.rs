@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use measure::clock::{Exchange, Offset, Reason};
+use measure::clock::{Exchange, Offset, holds_one_clock};
 use measure::record::{Clocks, Gaps, Histogram, Largest, Latency, LatencyKind, OneWay, Timed};
 use measure::samples::{Samples, Stamps};
 use measure::{stats, step};
@@ -145,17 +145,12 @@ impl Time {
     fn of(spec: &PointSpec, sender: &Stamped, receiver: &Stamped) -> Result<Self, Error> {
         let exchanges = exchanges(spec, sender, receiver);
         let ns_per_tick = 1e9 / sender.clock.tick_hz;
-        let offset = || Offset::of(&exchanges, sender.clock, receiver.clock);
-        if sender.domain.shares_with(&receiver.domain) {
-            // What exchanges refute is not believed, whatever the hosts say.
-            match offset() {
-                Ok(offset) if !offset.holds_one_clock(0) => {}
-                Ok(_) | Err(Reason::NoExchange) => return Ok(Self::One(ns_per_tick)),
-                // What no constant rate explains is no clock that they share.
-                Err(_) => {}
-            }
+        // What exchanges refute is not believed, whatever the hosts say.
+        if sender.domain.shares_with(&receiver.domain) && holds_one_clock(&exchanges, 0) {
+            return Ok(Self::One(ns_per_tick));
         }
-        let offset = offset().map_err(|reason| Error::Clocks { reason: reason.to_string() })?;
+        let offset = Offset::of(&exchanges, sender.clock, receiver.clock);
+        let offset = offset.map_err(|reason| Error::Clocks { reason: reason.to_string() })?;
         let received = receiver.column(Column::Received).iter().filter(|stamp| **stamp != Stamps::NONE);
         let (Some(&first), Some(&last)) = (received.clone().min(), received.max()) else {
             return Err(Error::TooFewMessages { messages: 0 });

@@ -8,7 +8,7 @@ use crate::environment::Root;
 /// What identifies a clock across processes. What could not be read is absent, and then nothing is shared.
 ///
 /// It is evidence, not proof: machines that were restored from one snapshot have one boot id. Exchanges of messages can
-/// refute it ([`super::Offset::holds_one_clock`]).
+/// refute it ([`super::holds_one_clock`]).
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Domain {
     /// Which of the kernel's clocks.

@@ -88,8 +88,6 @@ pub struct Offset {
     slack: i128,
     /// What it can do beyond them, in ticks of ours per tick of theirs.
     slack_beyond: f64,
-    /// Least and largest shift with which the two could be one clock, in ticks.
-    shifts: (i64, i64),
 }
 
 /// A reading of both clocks.
@@ -159,7 +157,6 @@ impl Offset {
             compared: (first.unwrap_or(0), last.unwrap_or(0)),
             slack,
             slack_beyond: 2.0 * wander * limits.1,
-            shifts: shifts(exchanges),
         })
     }
 
@@ -193,14 +190,6 @@ impl Offset {
     /// By how much their clock runs faster than ours in relation to the nominal rates, at least and at most, in ppm.
     pub fn drift_ppm(&self) -> (f64, f64) {
         drift_ppm(&self.lines, self.rate)
-    }
-
-    /// Whether the exchanges allow that the two are one clock, tick by tick, but for a constant shift of up to
-    /// `tolerance` ticks: read so, no message arrived before it was sent. It can refute that two processes share a clock
-    /// ([`super::Domain::shares_with`]), not prove it.
-    pub fn holds_one_clock(&self, tolerance: u64) -> bool {
-        let (least, largest) = (i128::from(self.shifts.0), i128::from(self.shifts.1));
-        least <= largest && least <= i128::from(tolerance) && -i128::from(tolerance) <= largest
     }
 
     /// As [`Offset::interval`], less our zero: counters count modulo 2^64.
@@ -243,12 +232,15 @@ fn constraints(exchanges: &[Exchange], zero: Point64) -> Result<(Vec<Point>, Vec
     Ok((lows, highs))
 }
 
-/// Least and largest shift of their clock against ours with which no message would have arrived before it was sent.
-fn shifts(exchanges: &[Exchange]) -> (i64, i64) {
+/// Whether exchanges allow that both clocks are one, tick by tick, but for a constant shift of up to `tolerance` ticks: read
+/// so, no message arrived before it was sent. It can refute that two processes share a clock
+/// ([`super::Domain::shares_with`]), not prove it; none refutes nothing. In O(n).
+pub fn holds_one_clock(exchanges: &[Exchange], tolerance: u64) -> bool {
     let least = exchanges.iter().map(|stamps| stamps.sent.wrapping_sub(stamps.arrived).cast_signed()).max();
     let largest =
         exchanges.iter().map(|stamps| stamps.returned.wrapping_sub(stamps.answered).cast_signed()).min();
-    (least.unwrap_or(i64::MAX), largest.unwrap_or(i64::MIN))
+    let (Some(least), Some(largest)) = (least.map(i128::from), largest.map(i128::from)) else { return true };
+    least <= largest && least <= i128::from(tolerance) && -i128::from(tolerance) <= largest
 }
 
 /// Time from the first stamp to the last, in ticks of ours.
