@@ -33,7 +33,6 @@ pub struct VerbsWorker {
     options: PortOptions,
     /// Open once the worker has been asked to describe itself.
     open: Option<Open>,
-    clock: Clock,
     timepiece: Timepiece,
     pinned: Option<Vec<u32>>,
     rank: u32,
@@ -93,7 +92,6 @@ impl VerbsWorker {
             device,
             options,
             open,
-            clock,
             timepiece,
             pinned,
             rank: 0,
@@ -157,13 +155,13 @@ pub fn check(providers: &[&'static Provider], name: Option<&str>, options: PortO
 impl Worker for VerbsWorker {
     fn describe(&mut self, rank: u32) -> Result<Description, PointError> {
         self.rank = rank;
-        let cost = self.clock.overhead();
+        let cost = self.timepiece.clock.overhead();
         let not_locked = RawSamples::new(1 << 17).map_err(Error::from)?.not_locked().map(str::to_owned);
         let overhead = Overhead {
             rank,
-            clock: self.clock.name().to_owned(),
-            tick_hz: self.clock.tick_hz(),
-            tick_error_ppm: self.clock.tick_error_ppm(),
+            clock: self.timepiece.clock.name().to_owned(),
+            tick_hz: self.timepiece.clock.tick_hz(),
+            tick_error_ppm: self.timepiece.clock.tick_error_ppm(),
             stamp_ns: cost.stamp_ns,
             empty_loop_ns: cost.empty_loop_ns,
             one_way_ns: Some(cost.one_way_ns),
@@ -199,7 +197,7 @@ impl Worker for VerbsWorker {
             })?;
         }
         let (rank, timepiece) = (self.rank, self.timepiece.clone());
-        self.began = self.clock.now();
+        self.began = self.timepiece.clock.now();
         let link = match rank {
             0 => spec.link,
             _ => spec.link.map(LinkModel::seen_from_other_end),
@@ -231,16 +229,18 @@ impl Worker for VerbsWorker {
     fn run(&mut self) -> Result<Outcome, PointError> {
         let Stage::Connected(mut connected) = self.take() else { return Err(out_of_order("run")) };
         let (spec, endpoint) = &mut *connected;
-        let spent_s = self.clock.ns_f64(self.clock.now().since(self.began)) / 1e9;
+        let spent_s = self.timepiece.clock.ns_f64(self.timepiece.clock.now().since(self.began)) / 1e9;
         endpoint.start((spec.timeout_s - spent_s).max(0.0))?;
-        let cpu = CpuWatch::start(self.clock);
+        let cpu = CpuWatch::start(self.timepiece.clock);
         let outcome = match (spec.pattern, self.rank) {
             (Pattern::OneWay, rank) => one_way(endpoint, spec, rank, &self.timepiece),
             // The peer's adapter answers alone.
             (Pattern::PingPong, 1..) if spec.operation.is_fetch() => Ok(Outcome::default()),
-            (Pattern::PingPong, rank) => latency(endpoint, spec, rank, self.clock),
-            (Pattern::Stream, rank) if spec.operation.arrives() => stream(endpoint, spec, rank, self.clock),
-            (Pattern::Stream, rank) => push(endpoint, spec, rank, self.clock),
+            (Pattern::PingPong, rank) => latency(endpoint, spec, rank, self.timepiece.clock),
+            (Pattern::Stream, rank) if spec.operation.arrives() => {
+                stream(endpoint, spec, rank, self.timepiece.clock)
+            }
+            (Pattern::Stream, rank) => push(endpoint, spec, rank, self.timepiece.clock),
         };
         let outcome = outcome.map(|outcome| Outcome { cpu: cpu.and_then(CpuWatch::end), ..outcome });
         endpoint.stop();
@@ -263,7 +263,7 @@ impl Worker for VerbsWorker {
             }
             CalibrationStep::Run => {
                 let Some(line) = &mut self.line else { return Err(out_of_order("calibrate")) };
-                Ok(Calibrated::Measured { one_way_ns: line.run(self.clock)? })
+                Ok(Calibrated::Measured { one_way_ns: line.run(self.timepiece.clock)? })
             }
         }
     }

@@ -6,7 +6,7 @@ use measure::clock::Ticks;
 /// scheduler's, the hypervisor's or an interrupt's.
 #[derive(Debug)]
 pub struct Watch {
-    /// The last look; 0 where something was done since.
+    /// The last look; beyond every other where something was done since, so that no gap follows it.
     last: u64,
     threshold: u64,
     longest: u64,
@@ -16,6 +16,8 @@ pub struct Watch {
     gaps: Vec<u64>,
 }
 
+/// No look.
+const NEVER: u64 = u64::MAX;
 /// Gaps that are kept, two numbers each: a gap in 100 us for a second.
 const ROOM: usize = 2 * 10_000;
 
@@ -25,17 +27,17 @@ impl Watch {
         // Written, so that no page is missing later.
         let mut gaps = vec![u64::MAX; ROOM];
         gaps.clear();
-        Self { last: 0, threshold, longest: 0, total: 0, count: 0, gaps }
+        Self { last: NEVER, threshold, longest: 0, total: 0, count: 0, gaps }
     }
 
     /// Looks at the clock.
     #[inline(always)]
     pub fn see(&mut self, now: Ticks) {
         let gap = now.0.saturating_sub(self.last);
-        if gap > self.longest && self.last != 0 {
+        if gap > self.longest {
             self.longest = gap;
         }
-        if gap > self.threshold && self.last != 0 {
+        if gap > self.threshold {
             self.keep(now.0, gap);
         }
         self.last = now.0;
@@ -44,7 +46,7 @@ impl Watch {
     /// Something was done that takes its time.
     #[inline(always)]
     pub fn pass(&mut self) {
-        self.last = 0;
+        self.last = NEVER;
     }
 
     #[cold]

@@ -193,16 +193,19 @@ impl VerbsEndpoint {
         Ok(())
     }
 
+    /// The same, but one way, where completions are taken by who stamps them.
+    #[inline]
+    fn reap_unstamped(&mut self) -> Result<(), Error> {
+        if self.numbering.is_none() { self.reap() } else { Ok(()) }
+    }
+
     /// Whether the next lane has room for a message.
     #[inline]
     fn has_room(&mut self) -> Result<bool, Error> {
         if self.lanes[self.next_lane].outstanding() < self.tx_depth {
             return Ok(true);
         }
-        // One way, completions are taken by who stamps them.
-        if self.numbering.is_none() {
-            self.reap()?;
-        }
+        self.reap_unstamped()?;
         let is_full = self.lanes[self.next_lane].outstanding() >= self.tx_depth;
         self.waiting.awaits(SENDS, is_full);
         Ok(!is_full)
@@ -314,10 +317,8 @@ impl VerbsEndpoint {
             self.waiting.sleep(&self.queues, self.clock, until.min(self.deadline))?;
         }
         self.waiting.forget();
-        // Where memory is polled nobody else looks for sends that fail. One way, somebody does, and takes their time.
-        if self.numbering.is_none() {
-            self.reap()?;
-        }
+        // Where memory is polled nobody else looks for sends that fail.
+        self.reap_unstamped()?;
         if self.peer.shares_cpu && !sleeps {
             std::thread::yield_now();
         }
