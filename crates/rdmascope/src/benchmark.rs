@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use bench::plan::{Axis, Options, Plan, Settings, resolve};
-use bench::point::{Flow, Memory, Operation, Pattern, Poll, Service, Setup};
+use bench::point::{Flow, Memory, Operation, Pattern, Poll, Setup};
 use measure::figure::Unit;
 use measure::units;
 
@@ -149,11 +149,7 @@ fn sizes(flags: &Flags, operation: Operation) -> anyhow::Result<Option<Vec<u64>>
 }
 
 fn settings(flags: &Flags, operation: Operation) -> Settings {
-    let service = match flags.connection {
-        Connection::Rc => Service::Rc,
-        Connection::Uc => Service::Uc,
-        Connection::Ud => Service::Ud,
-    };
+    let service = flags.connection.service();
     let mut settings =
         Settings::default().axis(Axis::Operation(vec![operation])).axis(Axis::Service(vec![service]));
     settings.iterations = flags.iters;

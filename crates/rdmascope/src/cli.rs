@@ -5,6 +5,7 @@ mod pages;
 
 use std::path::PathBuf;
 
+use bench::point::Service;
 use bench::worker::PortOptions;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use measure::conditions::Wanted;
@@ -427,6 +428,17 @@ pub(crate) enum Connection {
     Uc,
     /// Unreliable datagram.
     Ud,
+}
+
+impl Connection {
+    /// As plans have it.
+    pub(crate) fn service(self) -> Service {
+        match self {
+            Self::Rc => Service::Rc,
+            Self::Uc => Service::Uc,
+            Self::Ud => Service::Ud,
+        }
+    }
 }
 
 #[derive(Args, Debug)]

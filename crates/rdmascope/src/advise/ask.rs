@@ -9,7 +9,6 @@ use report::advice::{Conditions, Goal, OPERATIONS, POLLS, SERVICES, Step, Way};
 use serde::de::DeserializeOwned;
 
 use super::arguments::{AdviseArguments, Rate};
-use crate::cli::Connection;
 use crate::failure::Usage;
 
 /// Few buffers: what a program that posts some receives has.
@@ -45,12 +44,8 @@ pub(super) struct Ask {
 
 impl Ask {
     pub(super) fn new(arguments: &AdviseArguments) -> Result<Self, Usage> {
-        let service = |connection: &Connection| match connection {
-            Connection::Rc => "RC",
-            Connection::Uc => "UC",
-            Connection::Ud => "UD",
-        };
-        let services: Vec<_> = arguments.connection.iter().map(service).collect();
+        let services: Vec<_> =
+            arguments.connection.iter().map(|connection| connection.service().name()).collect();
         let operations: Vec<_> = arguments.operation.iter().map(|operation| operation.name()).collect();
         let ask = Self {
             size: arguments.size,
