@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use bench::plan::{Axis, Options, Plan, Settings, resolve};
+use bench::plan::{Axis, MTU_BYTES_MAX, Options, Plan, Settings, resolve};
 use bench::point::{Flow, Memory, Operation, Pattern, Poll, Setup};
 use measure::figure::Unit;
 use measure::units;
@@ -18,8 +18,6 @@ use crate::launch::launch;
 const ALL_MAX: u64 = 8 << 20;
 /// Smallest size of `-a`: perftest's.
 const ALL_MIN: u64 = 2;
-/// The largest path MTU; where the ports have less, what is longer is not measured.
-const MTU_BYTES: u32 = 4096;
 
 /// A benchmark, whatever its operation.
 struct Benchmark<'a> {
@@ -138,7 +136,8 @@ fn sizes(flags: &Flags, operation: Operation) -> anyhow::Result<Option<Vec<u64>>
         return Ok(None);
     }
     if flags.all {
-        let mtu = u64::from(flags.mtu.unwrap_or(MTU_BYTES));
+        // Where the ports have less, what is longer is not measured.
+        let mtu = u64::from(flags.mtu.unwrap_or(MTU_BYTES_MAX));
         let max = if matches!(flags.connection, Connection::Ud) { mtu } else { ALL_MAX };
         let doubled = std::iter::successors(Some(ALL_MIN), |size| Some(size * 2));
         return Ok(Some(doubled.take_while(|size| *size <= max).collect()));

@@ -292,7 +292,7 @@ const POINTS_MAX: u64 = 100_000;
 const DURATION_S_MAX: f64 = 30.0 * 86_400.0;
 /// More than any adapter's tools offer (perftest: 16384).
 const QUEUE_PAIRS_MAX: u32 = 16384;
-/// The largest path MTU.
-const MTU_BYTES_MAX: u32 = 4096;
+/// The largest path MTU, in bytes (G1); many ports have less.
+pub const MTU_BYTES_MAX: u32 = 4096;
 /// The five path MTUs of InfiniBand (G1).
 const MTUS_BYTES: [u32; 5] = [256, 512, 1024, 2048, 4096];

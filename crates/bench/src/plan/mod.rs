@@ -161,6 +161,7 @@ use measure::finding::Finding;
 
 pub use axis::Axis;
 pub use bundled::{Bundled, bundled};
+pub use check::MTU_BYTES_MAX;
 pub use resolve::{Options, Resolved, resolve};
 pub use settings::{Places, Settings};
 

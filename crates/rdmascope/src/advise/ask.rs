@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bench::plan::{Axis, Options, Plan, Resolved, Settings, resolve};
+use bench::plan::{Axis, MTU_BYTES_MAX, Options, Plan, Resolved, Settings, resolve};
 use bench::point::{Operation, Pattern, Poll, Service};
 use measure::units;
 use report::advice::{Conditions, Goal, OPERATIONS, POLLS, SERVICES, Step, Way};
@@ -23,8 +23,6 @@ const TX_DEPTH: u32 = 128;
 const SELDOM: u64 = TX_DEPTH as u64 / 2;
 /// Far above a healthy point without a pause between its messages, which are added.
 const TIMEOUT_S: f64 = 30.0;
-/// The largest path MTU; where the ports have less, longer datagrams are not measured.
-const MTU_BYTES_MAX: u32 = 4096;
 
 /// What is asked.
 #[derive(Debug)]
@@ -164,6 +162,7 @@ impl Ask {
 
     /// Why a service cannot carry the messages with an operation, if so.
     fn possible(&self, service: &str, operation: &str) -> Result<(), String> {
+        // Where the ports have less, longer datagrams are not measured.
         let mtu = u64::from(self.mtu.unwrap_or(MTU_BYTES_MAX));
         if !named::<Operation>(operation).exists_on(named(service)) {
             return Err("datagrams have Send only (IBTA vol. 1, section 9.4)".to_owned());
