@@ -9,7 +9,7 @@ use measure::units;
 
 use crate::cli::{
     Atomic, AtomicType, BandwidthOperation, Burst, Connection, Flags, LatencyOperation, MemoryArgument,
-    OneWayOperation, Pushed,
+    OneWayOperation, Pushed, Site,
 };
 use crate::execute::{Job, execute};
 use crate::launch::launch;
@@ -96,8 +96,9 @@ impl Benchmark<'_> {
     /// Measures what the flags ask for.
     fn start(self, command: Vec<String>) -> anyhow::Result<ExitCode> {
         let resolved = resolve(&self.plan()?, &Options::default())?;
-        let launch = launch(&self.flags.placement, self.flags.ends.peer()?)?;
-        let (out, bandwidth) = (self.flags.out.clone(), self.bandwidth);
+        let Site { out, ends, placement } = &self.flags.site;
+        let launch = launch(placement, ends.peer()?)?;
+        let (out, bandwidth) = (out.clone(), self.bandwidth);
         execute(Job { resolved, quick: false, command, launch, out, bandwidth })
     }
 

@@ -145,6 +145,18 @@ pub(crate) enum Command {
     Guard(HostArguments),
 }
 
+/// Where a benchmark runs, and where its record goes.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Site {
+    /// Keep the record and a report in this directory; it must not hold a run.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) ends: Ends,
+    #[command(flatten)]
+    pub(crate) placement: Placement,
+}
+
 /// Where the ranks run and on what.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct Placement {
@@ -400,13 +412,8 @@ pub(crate) struct Flags {
     /// Connect with RDMA CM.
     #[arg(short = 'R', long = "rdma_cm", alias = "rdma-cm")]
     pub(crate) rdma_cm: bool,
-    /// Keep the record and a report in this directory; it must not hold a run.
-    #[arg(long, value_name = "DIR")]
-    pub(crate) out: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) ends: Ends,
-    #[command(flatten)]
-    pub(crate) placement: Placement,
+    pub(crate) site: Site,
 }
 
 /// Whose memory messages come from and go to.

@@ -1,6 +1,5 @@
 //! The flags of `rdmascope advise`.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
@@ -8,8 +7,7 @@ use measure::units;
 use report::advice::Goal;
 use verbs::LinkModel;
 
-use crate::cli::{Connection, Placement};
-use crate::ends::Ends;
+use crate::cli::{Connection, Site};
 
 /// Below the help.
 pub(crate) const HELP: &str = "\
@@ -80,13 +78,8 @@ pub(crate) struct AdviseArguments {
     /// Model a link, where the device can: `4X FDR`, `40Gb/s,latency=700ns`.
     #[arg(long, value_name = "LINK")]
     pub(crate) link: Option<LinkModel>,
-    /// Keep the record and a report in this directory; it must not hold a run.
-    #[arg(long, value_name = "DIR")]
-    pub(crate) out: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) ends: Ends,
-    #[command(flatten)]
-    pub(crate) placement: Placement,
+    pub(crate) site: Site,
 }
 
 /// What is to be least.

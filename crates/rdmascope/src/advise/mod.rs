@@ -23,6 +23,7 @@ pub(crate) use self::arguments::AdviseArguments;
 use self::arguments::Rate;
 use self::ask::Ask;
 use self::search::Search;
+use crate::cli::Site;
 use crate::execute::{Job, close};
 use crate::failure::DID_NOT_FINISH;
 use crate::launch::launch;
@@ -33,8 +34,9 @@ pub(crate) fn advise(arguments: &AdviseArguments, command: Vec<String>) -> anyho
     let mut search = Search::new(Ask::new(arguments)?);
     search.check_budget()?;
     let Some((about, resolved)) = search.next()? else { return Ok(ExitCode::from(DID_NOT_FINISH)) };
-    let launch = launch(&arguments.placement, arguments.ends.peer()?)?;
-    let (out, bandwidth) = (arguments.out.clone(), Unit::MiBPerS);
+    let Site { out, ends, placement } = &arguments.site;
+    let launch = launch(placement, ends.peer()?)?;
+    let (out, bandwidth) = (out.clone(), Unit::MiBPerS);
     let job = Job { resolved, quick: false, command, launch, out, bandwidth };
     let interrupt = Interrupt::install()?;
     let mut advisor = Advisor { output: Output::new(&job)?.without_tables(), search, about };
@@ -86,7 +88,7 @@ fn nothing(search: &Search) -> String {
 
 /// The flags that say where, for the command that measures the recommended way.
 fn ends(arguments: &AdviseArguments) -> String {
-    let (ends, placement) = (&arguments.ends, &arguments.placement);
+    let Site { ends, placement, .. } = &arguments.site;
     let mut words = match (&ends.host, &placement.via) {
         (Some(host), _) => vec![host.clone(), "--key KEY".to_owned()],
         (None, Some(via)) => {
