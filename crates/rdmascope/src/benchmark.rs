@@ -1,4 +1,4 @@
-//! `rdmascope lat` and `rdmascope bw`: one benchmark from flags, through the same plan type as everything else.
+//! `rdmascope lat`, `bw` and `one-way`: one benchmark from flags, through the same plan type as everything else.
 
 use std::process::ExitCode;
 
