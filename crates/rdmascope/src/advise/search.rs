@@ -6,7 +6,7 @@ use std::time::Duration;
 use bench::plan::Resolved;
 use measure::record::Point;
 use measure::units;
-use report::advice::{Advice, Candidate, Choice, Conditions, Way, advise, candidates, choose};
+use report::advice::{Advice, Candidate, Choice, Conditions, Way, advise, arrived, candidates, choose};
 
 use super::ask::Ask;
 use crate::failure::Usage;
@@ -258,7 +258,5 @@ fn steps_name(number: usize) -> String {
 /// Wall time of a message of the warm-up or after it.
 fn seconds_per_message(point: &Point) -> Option<f64> {
     let wall_ns = point.ends.first()?.cpu?.wall_ns as f64;
-    let first =
-        point.one_way.as_ref().and_then(|one_way| one_way.first.as_ref()).map_or(0, |first| first.count);
-    Some(wall_ns / 1e9 / (point.latency.as_ref()?.count + first) as f64).filter(|s| s.is_finite())
+    Some(wall_ns / 1e9 / arrived(point)? as f64).filter(|s| s.is_finite())
 }

@@ -107,11 +107,15 @@ pub fn cpu_ns_per_message(point: &Point) -> Option<f64> {
     Some(spent_ns.iter().sum::<u64>() as f64 / messages as f64)
 }
 
+/// Messages of a point that arrived, those of the warm-up too. `None` where nothing was measured.
+pub fn arrived(point: &Point) -> Option<u64> {
+    let first = point.one_way.as_ref().and_then(|one_way| one_way.first.as_ref());
+    Some(point.latency.as_ref()?.count + first.map_or(0, |first| first.count))
+}
+
 /// Messages that were posted, those of the warm-up too.
 fn messages(point: &Point) -> Option<u64> {
-    let first = point.one_way.as_ref().and_then(|one_way| one_way.first.as_ref());
-    let arrived = point.latency.as_ref()?.count + first.map_or(0, |first| first.count);
-    Some(arrived + lost(point)).filter(|messages| *messages > 0)
+    Some(arrived(point)? + lost(point)).filter(|messages| *messages > 0)
 }
 
 /// The p99.9 of all messages, in ns; a lost one took for ever. `None` where more than one of a thousand did. Where fewer did,
