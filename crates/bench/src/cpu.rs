@@ -1,11 +1,19 @@
-//! What the CPU of the measuring thread did.
+//! What the CPU of the measuring thread did while messages were under way: not for the arrays made before them, nor for the
+//! statistics made of them.
 
 use measure::clock::{Clock, Ticks};
 use measure::record::Cpu;
 use rustix::time::{ClockId, clock_gettime};
 
+/// Does what the messages of a point are; gives what the calling thread used for it, too, where the kernel has an account.
+pub(crate) fn watched<T>(clock: Clock, messages: impl FnOnce() -> T) -> (T, Option<Cpu>) {
+    let watch = CpuWatch::start(clock);
+    let done = messages();
+    (done, watch.and_then(CpuWatch::end))
+}
+
 /// Looks at the thread's account from when it is started until it is ended.
-pub(crate) struct CpuWatch {
+struct CpuWatch {
     clock: Clock,
     began: Ticks,
     before: Account,
@@ -13,12 +21,12 @@ pub(crate) struct CpuWatch {
 
 impl CpuWatch {
     /// Begins to look at the calling thread; gives nothing where the kernel has no such account.
-    pub(crate) fn start(clock: Clock) -> Option<Self> {
+    fn start(clock: Clock) -> Option<Self> {
         Some(Self { clock, before: account()?, began: clock.now() })
     }
 
     /// What the calling thread, the same one, has used since.
-    pub(crate) fn end(self) -> Option<Cpu> {
+    fn end(self) -> Option<Cpu> {
         let wall_ns = self.clock.ns(self.clock.now().since(self.began));
         let after = account()?;
         let used_ns = after.used_ns.saturating_sub(self.before.used_ns);

@@ -7,7 +7,7 @@ use std::time::Duration;
 use conditions::{Arranger, Host, Leave, Place};
 use measure::clock::{Clock, Skew, Ticks};
 use measure::conditions::{Condition, Wanted};
-use measure::record::{self, Direction, Environment, LatencyKind, Overhead, Throughput};
+use measure::record::{self, Cpu, Direction, Environment, LatencyKind, Overhead, Throughput};
 use measure::samples::{HistogramSamples, RawSamples, Recorder, Samples, Scale};
 use measure::step;
 use serde_json::{Value, json};
@@ -16,7 +16,8 @@ use verbs::{Context, Device, DeviceKind, LinkModel, Provider};
 use crate::Error;
 use crate::calibrate::Line;
 use crate::choice::{Reason, candidates, choose, devices};
-use crate::cpu::CpuWatch;
+use crate::cpu::watched;
+use crate::endpoint::Endpoint;
 use crate::one_way;
 use crate::pattern::{self, Flood, Span};
 use crate::point::{Flow, Length, Pattern, PointSpec, RAW_SAMPLES_MAX, Service};
@@ -229,20 +230,19 @@ impl Worker for VerbsWorker {
     fn run(&mut self) -> Result<Outcome, PointError> {
         let Stage::Connected(mut connected) = self.take() else { return Err(out_of_order("run")) };
         let (spec, endpoint) = &mut *connected;
-        let spent_s = self.timepiece.clock.ns_f64(self.timepiece.clock.now().since(self.began)) / 1e9;
+        let clock = self.timepiece.clock;
+        let spent_s = clock.ns_f64(clock.now().since(self.began)) / 1e9;
         endpoint.start((spec.timeout_s - spent_s).max(0.0))?;
-        let cpu = CpuWatch::start(self.timepiece.clock);
         let outcome = match (spec.pattern, self.rank) {
             (Pattern::OneWay, rank) => one_way(endpoint, spec, rank, &self.timepiece),
             // The peer's adapter answers alone.
-            (Pattern::PingPong, 1..) if spec.operation.is_fetch() => Ok(Outcome::default()),
-            (Pattern::PingPong, rank) => latency(endpoint, spec, rank, self.timepiece.clock),
-            (Pattern::Stream, rank) if spec.operation.arrives() => {
-                stream(endpoint, spec, rank, self.timepiece.clock)
+            (Pattern::PingPong, 1..) if spec.operation.is_fetch() => {
+                Ok(Outcome { cpu: watched(clock, || ()).1, ..Outcome::default() })
             }
-            (Pattern::Stream, rank) => push(endpoint, spec, rank, self.timepiece.clock),
+            (Pattern::PingPong, rank) => latency(endpoint, spec, rank, clock),
+            (Pattern::Stream, rank) if spec.operation.arrives() => stream(endpoint, spec, rank, clock),
+            (Pattern::Stream, rank) => push(endpoint, spec, rank, clock),
         };
-        let outcome = outcome.map(|outcome| Outcome { cpu: cpu.and_then(CpuWatch::end), ..outcome });
         endpoint.stop();
         // The endpoint stays up until the peer, too, has finished.
         self.point = Stage::Connected(connected);
@@ -281,10 +281,10 @@ fn one_way(
     timepiece: &Timepiece,
 ) -> Result<Outcome, Error> {
     let has_one_clock = endpoint.has_one_clock();
-    let stamped = one_way::run(endpoint, spec, rank, has_one_clock, timepiece)?;
+    let (stamped, cpu) = one_way::run(endpoint, spec, rank, has_one_clock, timepiece)?;
     let Length::Iterations(messages) = spec.length else { return Ok(Outcome::default()) };
     let counters = if rank == 0 { packets(messages, spec) } else { BTreeMap::new() };
-    Ok(Outcome { stamped: Some(Box::new(stamped)), counters, ..Outcome::default() })
+    Ok(Outcome { stamped: Some(Box::new(stamped)), counters, cpu, ..Outcome::default() })
 }
 
 fn latency(
@@ -299,29 +299,33 @@ fn latency(
         Length::Iterations(n) if n <= RAW_SAMPLES_MAX && spec.keep_samples => usize::try_from(n).ok(),
         _ => None,
     };
-    let samples = if let Some(room) = raw {
+    let (samples, cpu) = if let Some(room) = raw {
         let mut samples = RawSamples::new(room)?;
-        bounce(endpoint, &mut samples, spec, rank)?;
-        samples.finish(&clock, scale)
+        let cpu = bounce(endpoint, &mut samples, spec, rank)?;
+        (samples.finish(&clock, scale), cpu)
     } else {
         let mut samples = HistogramSamples::new(&clock, scale);
-        bounce(endpoint, &mut samples, spec, rank)?;
-        samples.finish()
+        let cpu = bounce(endpoint, &mut samples, spec, rank)?;
+        (samples.finish(), cpu)
     };
-    Ok(latency_outcome(&samples, kind, spec))
+    Ok(Outcome { cpu, ..latency_outcome(&samples, kind, spec) })
 }
 
+/// Exchanges the messages; gives what they cost.
 fn bounce<R: Recorder>(
     endpoint: &mut VerbsEndpoint,
     recorder: &mut R,
     spec: &PointSpec,
     rank: u32,
-) -> Result<(), Error> {
-    if spec.operation.is_fetch() {
-        pattern::fetch(endpoint, recorder, spec.warmup, span(spec))
-    } else {
-        pattern::ping_pong(endpoint, recorder, rank == 0, spec.warmup, span(spec))
-    }
+) -> Result<Option<Cpu>, Error> {
+    let (done, cpu) = watched(endpoint.clock(), || {
+        if spec.operation.is_fetch() {
+            pattern::fetch(endpoint, recorder, spec.warmup, span(spec))
+        } else {
+            pattern::ping_pong(endpoint, recorder, rank == 0, spec.warmup, span(spec))
+        }
+    });
+    done.map(|()| cpu)
 }
 
 fn latency_outcome(samples: &Samples, kind: LatencyKind, spec: &PointSpec) -> Outcome {
@@ -338,22 +342,26 @@ fn latency_outcome(samples: &Samples, kind: LatencyKind, spec: &PointSpec) -> Ou
 
 fn stream(endpoint: &mut VerbsEndpoint, spec: &PointSpec, rank: u32, clock: Clock) -> Result<Outcome, Error> {
     let reliable = spec.service == Service::Rc;
-    let (sent, received) = pattern::stream(endpoint, flow(spec, rank), spec.warmup, span(spec), reliable)?;
+    let flow = flow(spec, rank);
+    let (done, cpu) = watched(clock, || pattern::stream(endpoint, flow, spec.warmup, span(spec), reliable));
+    let (sent, received) = done?;
     let slower = |flood: &Flood| flood.messages.saturating_mul(1 << 20).checked_div(flood.ticks).unwrap_or(0);
     // Of two directions the slower: what this end received is no faster than it could have been sent.
     let headline = [received, sent].into_iter().flatten().min_by_key(slower).unwrap_or_default();
     let mut counters = packets(sent.map_or(0, |sent| sent.total), spec);
     counters.extend(arrivals(received, spec));
-    Ok(Outcome { throughput: Some(throughput(&headline, spec, clock)?), counters, ..Outcome::default() })
+    let throughput = Some(throughput(&headline, spec, clock)?);
+    Ok(Outcome { throughput, counters, cpu, ..Outcome::default() })
 }
 
 /// A stream of operations that nothing announces at the target: only who posts them has a number.
 fn push(endpoint: &mut VerbsEndpoint, spec: &PointSpec, rank: u32, clock: Clock) -> Result<Outcome, Error> {
     let reliable = spec.service == Service::Rc;
-    let posted = pattern::push(endpoint, flow(spec, rank), spec.warmup, span(spec), reliable)?;
-    let Some(posted) = posted else { return Ok(Outcome::default()) };
-    let counters = packets(posted.total, spec);
-    Ok(Outcome { throughput: Some(throughput(&posted, spec, clock)?), counters, ..Outcome::default() })
+    let flow = flow(spec, rank);
+    let (done, cpu) = watched(clock, || pattern::push(endpoint, flow, spec.warmup, span(spec), reliable));
+    let Some(posted) = done? else { return Ok(Outcome { cpu, ..Outcome::default() }) };
+    let throughput = Some(throughput(&posted, spec, clock)?);
+    Ok(Outcome { throughput, counters: packets(posted.total, spec), cpu, ..Outcome::default() })
 }
 
 fn flow(spec: &PointSpec, rank: u32) -> pattern::Flow {

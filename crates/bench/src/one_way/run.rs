@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use measure::clock::{Nominal, Ticks};
+use measure::record::Cpu;
 use measure::samples::Stamps;
 
 use super::stamped::{Column, Stamped, Watched};
 use crate::Error;
+use crate::cpu::watched;
 use crate::endpoint::Endpoint;
 use crate::pattern::Watch;
 use crate::pattern::one_way::{AFTER, BEFORE, Pace, READY, Stamper, exchange, submit, take};
@@ -20,7 +22,8 @@ const GAP: Duration = Duration::from_micros(2);
 /// Exchanges before and as many after the messages, where the ranks have clocks of their own.
 const EXCHANGES: u32 = 64;
 
-/// Runs the part of a rank: 0 posts, 1 takes. `has_one_clock` says whether both read the same one.
+/// Runs the part of a rank: 0 posts, 1 takes. `has_one_clock` says whether both read the same one. Gives what the messages
+/// cost the calling thread beside the stamps.
 ///
 /// # Errors
 /// What the endpoint says.
@@ -30,7 +33,7 @@ pub(crate) fn run<E: Endpoint>(
     rank: u32,
     has_one_clock: bool,
     timepiece: &Timepiece,
-) -> Result<Stamped, Error> {
+) -> Result<(Stamped, Option<Cpu>), Error> {
     let clock = endpoint.clock();
     let pace = pace(spec);
     let mut stamps = Arrays::new(spec, &pace, rank)?;
@@ -38,20 +41,24 @@ pub(crate) fn run<E: Endpoint>(
     let count = if has_one_clock { 0 } else { EXCHANGES };
     let mut exchanged = Vec::with_capacity(4 * count as usize);
     exchange(endpoint, rank == 0, BEFORE..BEFORE + count, None, &mut exchanged)?;
-    let heard = if rank == 0 {
+    let (heard, cpu) = if rank == 0 {
         // Not before the receiver has made its arrays.
         endpoint.await_greeting(READY)?;
         endpoint.replenish()?;
-        submit(endpoint, &mut stamps, &mut watch, &pace)?;
-        None
+        let (done, cpu) = watched(clock, || submit(endpoint, &mut stamps, &mut watch, &pace));
+        (done.map(|()| None)?, cpu)
     } else {
-        endpoint.greet_as(READY)?;
-        take(endpoint, &mut stamps, &mut watch, &pace)?
+        // The greeting is the sender's cue: nothing may stand between it and the first message.
+        let (heard, cpu) = watched(clock, || {
+            endpoint.greet_as(READY)?;
+            take(endpoint, &mut stamps, &mut watch, &pace)
+        });
+        (heard?, cpu)
     };
     exchange(endpoint, rank == 0, AFTER..AFTER + count, heard, &mut exchanged)?;
     // Whoever sleeps does not run because it has nothing to do.
     let sleeps = if rank == 0 { spec.send_poll.sleeps() } else { spec.poll.sleeps() };
-    Ok(stamps.finish(timepiece, watch, !sleeps, exchanged))
+    Ok((stamps.finish(timepiece, watch, !sleeps, exchanged), cpu))
 }
 
 fn pace(spec: &PointSpec) -> Pace {
@@ -143,3 +150,6 @@ impl Stamper for Arrays {
         self.answered.set(burst, at);
     }
 }
+
+#[cfg(test)]
+mod tests;
