@@ -29,9 +29,12 @@ fn a_recommendation_stands_on_a_record_of_interleaved_rounds() {
     assert_eq!(run.points_planned, points.len() as u64);
     assert!(points.iter().enumerate().all(|(at, point)| point.id == at as u64), "numbered through");
     let coarse: Vec<_> = points.iter().filter(|point| point.experiment == "coarse").collect();
-    assert_eq!(coarse.len(), 2 * 4 * 5);
+    // Five rounds, and those that were measured again.
+    assert!(coarse.len() >= 2 * 4 * 5 && coarse.len() % 8 == 0, "{}", coarse.len());
     assert!(coarse.iter().enumerate().all(|(at, point)| point.repetition as usize == at / 8), "in rounds");
-    assert_eq!(run.plan["experiments"].as_array().unwrap().len() * 5, points.len());
+    let planned = run.plan["experiments"].as_array().unwrap().iter();
+    let repetitions = planned.map(|experiment| experiment["repetitions"].as_u64().unwrap());
+    assert_eq!(repetitions.sum::<u64>(), points.len() as u64);
     // What is recommended was measured with everything that is one step away and can be.
     let steps: BTreeSet<_> = points
         .iter()

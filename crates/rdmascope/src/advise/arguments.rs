@@ -27,7 +27,9 @@ How it is found:
   signalled and many buffers too, and the search goes on from what is better,
   until no step is, at most 5 times. A round measures every way once. Without
   -n a short trial of every way first says how many messages, 100 to 10000,
-  the rounds have for the search to take about as long as --budget.
+  the rounds have for the search to take about four fifths of --budget. The
+  rest is for rounds in which the machine was unstable: they are measured
+  again, at most as many as there were, while the budget lasts.
   A way is better where the rounds of both, in pairs, say so by the exact
   signed-rank test of Wilcoxon, one-sided at 5 %, and by at least 1 %. Of
   those that neither the best nor the steadiest of its equals is better than
@@ -66,7 +68,7 @@ pub(crate) struct AdviseArguments {
     /// Rounds of each comparison; fewer than 5 tell no two ways apart.
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(5..=20))]
     pub(crate) rounds: u32,
-    /// Time that the search may take, as well as a trial can tell; without effect beside -n.
+    /// Time that the search may take, as well as a trial can tell; beside -n only unstable rounds heed it.
     #[arg(long, value_name = "TIME", default_value = "90s", value_parser = units::parse_duration)]
     pub(crate) budget: Duration,
     /// Recommend what lost messages, too.

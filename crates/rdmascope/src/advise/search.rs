@@ -6,7 +6,9 @@ use std::time::Duration;
 use bench::plan::Resolved;
 use measure::record::Point;
 use measure::units;
-use report::advice::{Advice, Candidate, Choice, Conditions, Way, advise, arrived, candidates, choose};
+use report::advice::{
+    Advice, Candidate, Choice, Conditions, Way, advise, arrived, candidates, choose, lacking,
+};
 
 use super::ask::Ask;
 use crate::failure::Usage;
@@ -32,6 +34,9 @@ const STEPS_USUAL: f64 = 2.0;
 /// What a point takes besides its messages, in seconds: connecting, and the calibration around it.
 const POINT_S: f64 = 0.05;
 
+/// The share of the budget that is left for rounds in which the machine turns out to be unstable.
+const AGAIN_SHARE: f64 = 0.2;
+
 /// A search that is bound to take so many times its budget is not begun.
 const OVERTIME_MAX: f64 = 2.0;
 
@@ -56,6 +61,12 @@ pub(super) struct Search {
     centres: Vec<Way>,
     choice: Option<Choice>,
     planned: u64,
+    /// The ways of the comparison that is under way.
+    compared: Vec<Way>,
+    /// Rounds of it that were measured again.
+    again: u32,
+    /// Rounds of all comparisons that were measured again.
+    repeated: u32,
     /// What all comparisons are expected to take, by the trial.
     estimate_s: Option<f64>,
 }
@@ -72,6 +83,9 @@ impl Search {
             centres,
             choice: None,
             planned: 0,
+            compared: Vec::new(),
+            again: 0,
+            repeated: 0,
             estimate_s: None,
         }
     }
@@ -90,7 +104,10 @@ impl Search {
                 self.iterations = self.affordable();
                 self.coarse().map(Some)
             }
-            Stage::Coarse | Stage::Steps => self.go_on(),
+            Stage::Coarse | Stage::Steps => match self.once_more()? {
+                Some(again) => Ok(Some(again)),
+                None => self.go_on(),
+            },
             Stage::Done => Ok(None),
         }
     }
@@ -99,7 +116,8 @@ impl Search {
     pub(super) fn advice(&self) -> Option<Advice> {
         let choice = self.choice.as_ref()?;
         let all = self.candidates();
-        advise(&all, self.ask.goal, choice, self.ask.steps(&choice.way), self.conditions(&all))
+        let advice = advise(&all, self.ask.goal, choice, self.ask.steps(&choice.way), self.conditions(&all))?;
+        Some(Advice { repeated: self.repeated, ..advice })
     }
 
     /// What a way must do to be recommended; a rate that none keeps is no condition.
@@ -158,8 +176,12 @@ impl Search {
 
     /// Points of the usual comparisons.
     fn points_usual(&self, coarse: usize) -> f64 {
-        let around = self.ask.coarse().first().map_or(0, |way| self.ask.steps(way).len()) as f64;
-        f64::from(self.ask.rounds) * (coarse as f64 + STEPS_USUAL * around)
+        f64::from(self.ask.rounds) * (coarse as f64 + STEPS_USUAL * self.around())
+    }
+
+    /// Ways around one.
+    fn around(&self) -> f64 {
+        self.ask.coarse().first().map_or(0, |way| self.ask.steps(way).len()) as f64
     }
 
     fn coarse(&mut self) -> Result<(String, Resolved), bench::Error> {
@@ -216,6 +238,39 @@ impl Search {
         });
     }
 
+    /// Rounds of the last comparison that are measured again, because the machine was unstable in some: at most as many as it
+    /// had, and no more than the budget has room for.
+    fn once_more(&mut self) -> Result<Option<(String, Resolved)>, bench::Error> {
+        let Some(stage) = self.stages().pop() else { return Ok(None) };
+        let (rounds, all) = (self.ask.rounds, self.candidates());
+        // What failed once takes no more of anybody's time.
+        self.compared.retain(|way| all.iter().any(|known| known.way == *way && known.not_measured.is_none()));
+        let lacking = u32::try_from(lacking(&all, &stage, rounds as usize)).unwrap_or(u32::MAX);
+        let count = lacking.min(rounds - self.again).min(self.rounds_left(&stage));
+        if count == 0 || self.compared.is_empty() {
+            return Ok(None);
+        }
+        let mut resolved = self.ask.points(&stage, &self.compared, count, self.iterations, self.planned)?;
+        self.planned += resolved.points.len() as u64;
+        resolved.points.iter_mut().for_each(|spec| spec.repetition += rounds + self.again);
+        self.again += count;
+        self.repeated += count;
+        let plural = if count == 1 { "round" } else { "rounds" };
+        Ok(Some((format!("# {stage}: {count} {plural} again, as the machine was unstable\n"), resolved)))
+    }
+
+    /// Rounds of a comparison that the budget has room for, beside the comparisons that usually follow.
+    fn rounds_left(&self, stage: &str) -> u32 {
+        let seconds = |point: &Point| point.wall_ns as f64 / 1e9 + POINT_S;
+        let spent_s: f64 = self.points.iter().map(seconds).sum();
+        let of_stage: Vec<f64> =
+            self.points.iter().filter(|point| point.experiment == stage).map(seconds).collect();
+        let one_s = of_stage.iter().sum::<f64>() / of_stage.len() as f64;
+        let to_come = (STEPS_USUAL - self.centres.len() as f64).max(0.0) * self.around();
+        let left_s = self.ask.budget.as_secs_f64() - spent_s - f64::from(self.ask.rounds) * to_come * one_s;
+        (left_s / (self.compared.len() as f64 * one_s)) as u32
+    }
+
     fn measure(
         &mut self,
         stage: &str,
@@ -225,6 +280,8 @@ impl Search {
     ) -> Result<(String, Resolved), bench::Error> {
         let resolved = self.ask.points(stage, ways, rounds, messages, self.planned)?;
         self.planned += resolved.points.len() as u64;
+        self.compared = ways.to_vec();
+        self.again = 0;
         let rounds = if rounds == 1 { "1 round".to_owned() } else { format!("{rounds} rounds") };
         let ways = if ways.len() == 1 { "1 way".to_owned() } else { format!("{} ways", ways.len()) };
         Ok((format!("# {stage}: {ways}, {rounds} of {messages} messages\n"), resolved))
@@ -239,7 +296,7 @@ impl Search {
         // Those around the best take as long as the coarse ones do on average.
         let points = self.points_usual(trial.len());
         let one_s = trial.iter().sum::<f64>() / trial.len() as f64;
-        let left_s = self.ask.budget.as_secs_f64() - points * POINT_S;
+        let left_s = (1.0 - AGAIN_SHARE) * self.ask.budget.as_secs_f64() - points * POINT_S;
         let messages = ((left_s / (points * one_s)) as u64).clamp(MESSAGES_MIN, MESSAGES_MAX);
         self.estimate_s = Some(points * (POINT_S + messages as f64 * one_s));
         messages

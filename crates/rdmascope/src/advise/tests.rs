@@ -228,3 +228,69 @@ fn a_rate_that_takes_hours_is_refused_unless_the_messages_are_said() {
     }
     assert!(checked("--rate 1Hz --budget 9499s").is_err());
 }
+
+/// Searches among four ways; how each point of a comparison was, by its experiment, repetition and way of polling, and what
+/// it took. Gives the search and the repetitions of each comparison that were planned.
+fn searched_unstable(
+    flags: &str,
+    wall_ns: u64,
+    is_unstable: fn(&str, u32, &str) -> bool,
+) -> (Search, Vec<(String, Vec<u32>)>) {
+    let mut search = Search::new(ask(&format!("-c RC --operation send {flags}")).unwrap());
+    let mut planned = Vec::new();
+    while let Some((_, resolved)) = search.next().unwrap() {
+        let mut repetitions: Vec<u32> = resolved.points.iter().map(|spec| spec.repetition).collect();
+        repetitions.dedup();
+        planned.push((resolved.points[0].experiment.clone(), repetitions));
+        for spec in &resolved.points {
+            let way = Way::of(&spec.axes).unwrap();
+            let worse =
+                [way.inline, way.poll != "busy", way.buffers > 16].into_iter().filter(|is| *is).count()
+                    as u64;
+            let mut point =
+                ended(spec, Status::Measured, Some(500 + 100 * worse + u64::from(spec.repetition)));
+            point.wall_ns = wall_ns;
+            let is_unstable = is_unstable(&spec.experiment, spec.repetition, &way.poll);
+            point.unstable = is_unstable.then(|| "a neighbour".to_owned());
+            search.take(point);
+        }
+    }
+    (search, planned)
+}
+
+#[test]
+fn rounds_in_which_the_machine_was_unstable_are_measured_again() {
+    // Two rounds of the first comparison, one of which is so again.
+    let (search, planned) = searched_unstable("-n 10", 1, |stage, round, poll| {
+        stage == "coarse" && ((poll == "event" && round == 1) || (poll == "busy" && [3, 6].contains(&round)))
+    });
+    let coarse = |rounds: &[u32]| ("coarse".to_owned(), rounds.to_vec());
+    let steps = ("steps-1".to_owned(), vec![0, 1, 2, 3, 4]);
+    assert_eq!(planned, [coarse(&[0, 1, 2, 3, 4]), coarse(&[5, 6]), coarse(&[7]), steps.clone()]);
+    let advice = search.advice().unwrap();
+    assert_eq!((advice.repeated, advice.recommended.way.poll.as_str()), (3, "busy"));
+    let ids: Vec<u64> = search.points().iter().map(|point| point.id).collect();
+    assert_eq!(ids, (0..ids.len() as u64).collect::<Vec<_>>(), "numbered through");
+    let text = report::advice::text(&advice, "32 B", "x", None);
+    assert!(text.contains("3 rounds were measured again") && !text.contains('!'), "{text}");
+    // At most as many again as there were, and what is unstable still is said to be.
+    let (search, planned) =
+        searched_unstable("-n 10", 1, |stage, _, poll| stage == "coarse" && poll == "event");
+    assert_eq!(planned[..2], [coarse(&[0, 1, 2, 3, 4]), coarse(&[5, 6, 7, 8, 9])]);
+    assert_eq!((planned[2].clone(), planned.len()), (steps, 3));
+    assert_eq!(search.advice().unwrap().repeated, 5);
+    let (search, _) = searched_unstable("-n 10", 1, |_, _, poll| poll == "event");
+    let text = report::advice::text(&search.advice().unwrap(), "32 B", "x", None);
+    assert!(text.contains("worse, not decided  !"), "{text}");
+}
+
+#[test]
+fn rounds_are_measured_again_only_as_far_as_the_budget_reaches() {
+    // Points of a second, with what is around them: 20 in the comparison, 90 in those to come, 4 in a round.
+    let rounds = |budget: &str| {
+        let flags = format!("-n 10 --budget {budget}");
+        let is_unstable = |stage: &str, round, _: &str| stage == "coarse" && round < 3;
+        searched_unstable(&flags, 950_000_000, is_unstable).0.advice().unwrap().repeated
+    };
+    assert_eq!((rounds("110s"), rounds("115s"), rounds("119s"), rounds("10min")), (0, 1, 2, 3));
+}

@@ -1,6 +1,6 @@
 //! Whether two ways differ by more than the error.
 
-use super::{Candidate, WORTH};
+use super::{Candidate, Counted, WORTH, counted};
 use crate::grid::median;
 
 /// One way beside another, in the rounds that both were measured in.
@@ -16,6 +16,8 @@ pub struct Comparison {
     pub more_share: f64,
     /// Rounds of each.
     pub rounds: usize,
+    /// Those of them in which the machine was unstable for one of the two; then the verdict should not be trusted.
+    pub unstable: usize,
     /// What follows.
     pub verdict: Verdict,
 }
@@ -31,10 +33,15 @@ pub enum Verdict {
     Worse,
 }
 
-/// Compares a way with another; `None` where no round has both.
+/// Compares a way with another, in the rounds that count for both; `None` where no round has both.
 pub fn compare(way: &Candidate, other: &Candidate) -> Option<Comparison> {
-    let both = way.rounds.iter().filter_map(|(key, value)| Some((*value, *other.rounds.get(key)?)));
-    let (ours, theirs): (Vec<f64>, Vec<f64>) = both.unzip();
+    let is_stable = |key| !way.unstable.contains(key) && !other.unstable.contains(key);
+    let both = way.rounds.iter().filter_map(|(key, value)| {
+        let pair = (*value, *other.rounds.get(key)?);
+        Some((pair, is_stable(key)))
+    });
+    let Counted { rounds: both, unstable } = counted(both);
+    let (ours, theirs): (Vec<f64>, Vec<f64>) = both.into_iter().unzip();
     let (value_ns, other_ns) = (median(ours.clone())?, median(theirs.clone())?);
     let more_ns = value_ns - other_ns;
     let verdict = if more_ns.abs() < WORTH * value_ns.min(other_ns) {
@@ -55,6 +62,7 @@ pub fn compare(way: &Candidate, other: &Candidate) -> Option<Comparison> {
         more_ns,
         more_share: if other_ns > 0.0 { more_ns / other_ns } else { 0.0 },
         rounds,
+        unstable,
         verdict,
     })
 }

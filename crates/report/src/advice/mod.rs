@@ -4,24 +4,29 @@
 //! *The error.* Rounds measure every way once, one after the other, so that what drifts hits all alike, and rounds are pairs.
 //! Two ways differ where the ratios of the rounds that both were measured in say so by the exact signed-rank test (Wilcoxon,
 //! Biometrics Bulletin 1, 1945), one-sided at 5 %, and by at least [`WORTH`]. With five rounds that is where the one is below
-//! the other in every round; with fewer no two ways can be told apart.
+//! the other in every round; with fewer no two ways can be told apart. Rounds in which the machine was unstable do not count
+//! where there are five others ([`lacking`] says how many to measure again); where there are not, what
+//! they say is marked as not decided.
 //!
 //! *The choice.* Of all ways that neither the best nor the steadiest of those equal to it is better than by more than the
 //! error, the simplest ([`Way::complexity`]).
 
 mod compare;
+mod rounds;
 #[cfg(test)]
 mod tests;
 mod text;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use measure::record::{Axes, Point, Status};
 use serde_json::Value;
 
 use crate::grid::median;
 
+use self::rounds::{Counted, counted};
 pub use compare::{Comparison, Verdict, compare};
+pub use rounds::lacking;
 pub use text::text;
 
 /// Services, the simplest first.
@@ -208,8 +213,8 @@ pub struct Candidate {
     pub posted: u64,
     /// Those of them that were lost.
     pub lost: u64,
-    /// Rounds whose numbers should not be trusted.
-    pub unstable: usize,
+    /// Rounds whose numbers should not be trusted, as in [`rounds`](Self::rounds).
+    pub unstable: BTreeSet<(String, u32)>,
     /// Why a round has no value, if one has none.
     pub not_measured: Option<String>,
     /// Messages per second that the sender posted, in the median round; `None` where its time is not known.
@@ -217,16 +222,21 @@ pub struct Candidate {
 }
 
 impl Candidate {
-    /// The median of its rounds in an experiment, in ns; of all rounds without one.
-    pub fn median(&self, experiment: Option<&str>) -> Option<f64> {
+    /// Its rounds that count, in an experiment or in all; values in ns.
+    fn counted(&self, experiment: Option<&str>) -> Counted<f64> {
         let is_in = |key: &(String, u32)| experiment.is_none_or(|experiment| key.0 == experiment);
-        median(self.rounds.iter().filter(|(key, _)| is_in(key)).map(|(_, value)| *value).collect())
+        let rounds = self.rounds.iter().filter(|(key, _)| is_in(key));
+        counted(rounds.map(|(key, value)| (*value, !self.unstable.contains(key))))
     }
 
-    /// The largest of its rounds in an experiment, in ns.
+    /// The median of its rounds that count in an experiment, in ns; of all experiments without one.
+    pub fn median(&self, experiment: Option<&str>) -> Option<f64> {
+        median(self.counted(experiment).rounds)
+    }
+
+    /// The largest of its rounds that count in an experiment, in ns.
     fn largest(&self, experiment: &str) -> f64 {
-        let rounds = self.rounds.iter().filter(|((name, _), _)| name == experiment);
-        rounds.map(|(_, value)| *value).fold(0.0, f64::max)
+        self.counted(Some(experiment)).rounds.into_iter().fold(0.0, f64::max)
     }
 
     /// Whether it can be recommended.
@@ -273,8 +283,8 @@ pub fn candidates(points: &[Point], goal: Goal, is_shown: impl Fn(&str) -> bool)
 
 impl Candidate {
     fn new(way: Way) -> Self {
-        let rounds = BTreeMap::new();
-        let (messages, posted, lost, unstable) = (u64::MAX, 0, 0, 0);
+        let (rounds, unstable) = (BTreeMap::new(), BTreeSet::new());
+        let (messages, posted, lost) = (u64::MAX, 0, 0);
         Self { way, rounds, messages, posted, lost, unstable, not_measured: None, rate: None }
     }
 
@@ -291,11 +301,14 @@ impl Candidate {
             });
             return;
         };
-        self.rounds.insert((point.experiment.clone(), point.repetition), value);
+        let round = (point.experiment.clone(), point.repetition);
+        if point.unstable.is_some() {
+            self.unstable.insert(round.clone());
+        }
+        self.rounds.insert(round, value);
         self.messages = self.messages.min(point.latency.as_ref().map_or(0, |latency| latency.count));
         self.posted += messages(point).unwrap_or(0);
         self.lost += lost(point);
-        self.unstable += usize::from(point.unstable.is_some());
     }
 }
 
@@ -364,6 +377,8 @@ pub struct Advice {
     pub equal: Vec<Way>,
     /// What each step away from it costs.
     pub steps: Vec<(Step, Outcome)>,
+    /// Rounds that were measured again because the machine was unstable; who measures knows.
+    pub repeated: u32,
 }
 
 /// What is known of a step.
@@ -408,7 +423,7 @@ pub fn advise(
     };
     let equal = choice.equal.iter().filter(|way| **way != choice.way).cloned().collect();
     let steps = steps.into_iter().map(known).collect();
-    Some(Advice { goal, recommended: recommended.clone(), equal, steps })
+    Some(Advice { goal, recommended: recommended.clone(), equal, steps, repeated: 0 })
 }
 
 /// Why what is better is not recommended.

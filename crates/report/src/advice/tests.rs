@@ -225,7 +225,8 @@ fn unstable_rounds_are_marked_wherever_their_numbers_stand() {
     );
     points[1].unstable = None;
     points[0].unstable = Some("a neighbour".to_owned());
-    assert!(printed(&points, &both).contains("+49.8  worse, not decided\n"), "of the recommended one, too");
+    let of_recommended = printed(&points, &both);
+    assert!(of_recommended.contains("+49.8  worse, not decided  !\n"), "{of_recommended}");
     assert!(
         text.contains("one-way median: 201 ns (median of 5 rounds of 100 messages, from 200 to 202 ns)"),
         "{text}"
@@ -357,4 +358,52 @@ fn a_lost_message_is_above_every_tail() {
     let conditions = Conditions { allow_loss: true, ..STRICT };
     assert_eq!(choose(&all, "coarse", conditions).unwrap().way, way("RC", "busy"));
     assert_eq!(all[0].not_measured.as_deref(), Some("its p99.9 is infinite: it lost 2 messages in a round"));
+}
+
+#[test]
+fn stable_rounds_decide_where_there_are_five_of_them() {
+    // The best of RC was measured in a round that was no good, and UC looked good in another.
+    let ways = [
+        (way("RC", "busy"), &[200, 90, 202, 201, 201, 203][..], 0),
+        (way("UC", "busy"), &[150, 151, 300, 151, 151, 152], 0),
+    ];
+    let both = [way("RC", "busy"), way("UC", "busy")];
+    let mut points = points(&ways);
+    let all = |points: &[Point]| candidates(points, Goal::Median, |_| true);
+    assert_eq!(lacking(&all(&points), "coarse", 5), 0);
+    // Rounds 1 (of RC) and 2 (of UC): four are left.
+    points[2].unstable = Some("a neighbour".to_owned());
+    points[5].unstable = Some("a neighbour".to_owned());
+    let found = all(&points);
+    assert_eq!((lacking(&found, "coarse", 5), lacking(&found, "coarse", 6)), (1, 2));
+    assert_eq!(lacking(&found, "steps-1", 5), 0, "nothing was measured there");
+    let comparison = compare(&found[0], &found[1]).unwrap();
+    assert_eq!((comparison.rounds, comparison.unstable), (6, 2), "as there are no five others");
+    // Each has five of its own all the same.
+    assert_eq!(found.iter().map(|one| one.median(None).unwrap()).collect::<Vec<_>>(), [201.0, 151.0]);
+    let text = printed(&points, &both);
+    assert!(text.contains("median of 5 rounds of 100 messages, from 200 to 203 ns"), "{text}");
+    assert!(text.contains(", not decided  !"), "{text}");
+    // A seventh round is the fifth in which both were stable.
+    points.extend([point(&both[0], 6, 204, 0), point(&both[1], 6, 150, 0)]);
+    let found = all(&points);
+    assert_eq!(lacking(&found, "coarse", 5), 0);
+    let comparison = compare(&found[0], &found[1]).unwrap();
+    assert_eq!((comparison.rounds, comparison.unstable, comparison.verdict), (5, 0, Verdict::Worse));
+    assert_eq!(choose(&found, "coarse", STRICT).unwrap().way, both[1]);
+    assert!(!printed(&points, &both).contains('!'));
+}
+
+#[test]
+fn rounds_that_were_measured_again_are_counted_in_print() {
+    let points = points(&[(way("RC", "busy"), &[200; 5], 0)]);
+    let said = |repeated| {
+        let all = candidates(&points, Goal::Median, |_| true);
+        let choice = choose(&all, "coarse", STRICT).unwrap();
+        let advice = advise(&all, Goal::Median, &choice, Vec::new(), STRICT).unwrap();
+        text(&Advice { repeated, ..advice }, "32 B", "x", None)
+    };
+    assert!(!said(0).contains("measured again"));
+    assert!(said(1).contains("  1 round was measured again, as the machine was unstable in one.\n"));
+    assert!(said(3).contains("  3 rounds were measured again, as the machine was unstable in some.\n"));
 }

@@ -1,6 +1,8 @@
 //! An advice in print.
 
-use super::{Advice, Candidate, Comparison, Goal, Outcome, RATE_KEPT, Step, TAIL_MESSAGES, Verdict, Way};
+use super::{
+    Advice, Candidate, Comparison, Counted, Goal, Outcome, RATE_KEPT, Step, TAIL_MESSAGES, Verdict, Way,
+};
 use crate::terminal::plain;
 
 /// What to print: the recommended way as a command and in the words of verbs, the evidence, and what each step away costs.
@@ -50,14 +52,15 @@ fn verbs(way: &Way) -> [(&'static str, String); 6] {
 
 fn evidence(advice: &Advice, rate_asked: Option<f64>) -> String {
     let Advice { goal, recommended, equal, .. } = advice;
-    let values = || recommended.rounds.values().copied();
+    let Counted { rounds, unstable } = recommended.counted(None);
+    let values = || rounds.iter().copied();
     let (least, largest) = (values().fold(f64::INFINITY, f64::min), values().fold(0.0, f64::max));
     let value = recommended.median(None).unwrap_or_default();
     let mut out = format!(
         "\n  {}: {value:.0} ns{} (median of {} rounds of {} messages, from {least:.0} to {largest:.0} ns)\n",
         goal.name(),
-        mark(recommended),
-        recommended.rounds.len(),
+        mark(unstable),
+        rounds.len(),
         recommended.messages,
     );
     for note in notes(advice, rate_asked) {
@@ -78,6 +81,13 @@ fn evidence(advice: &Advice, rate_asked: Option<f64>) -> String {
 fn notes(advice: &Advice, rate_asked: Option<f64>) -> Vec<String> {
     let Candidate { way, messages, rate, lost, posted, .. } = &advice.recommended;
     let mut notes = Vec::new();
+    match advice.repeated {
+        0 => {}
+        1 => notes.push("1 round was measured again, as the machine was unstable in one.".to_owned()),
+        rounds => {
+            notes.push(format!("{rounds} rounds were measured again, as the machine was unstable in some."));
+        }
+    }
     if advice.goal == Goal::P999 && *messages < TAIL_MESSAGES {
         let above = messages / 1000;
         notes.push(format!(
@@ -117,17 +127,13 @@ fn steps(advice: &Advice) -> String {
         out += &match outcome {
             Outcome::NotMeasured(reason) => format!("not measured: {}\n", brief(reason)),
             Outcome::Compared { comparison, candidate, refused } => {
-                let is_unstable = candidate.unstable > 0 || advice.recommended.unstable > 0;
-                let undecided = if is_unstable { ", not decided" } else { "" };
-                row(comparison, candidate, refused.as_deref(), undecided)
+                row(comparison, candidate, refused.as_deref())
             }
         };
     }
-    let marked = advice
-        .steps
-        .iter()
-        .any(|(_, outcome)| matches!(outcome, Outcome::Compared { candidate, .. } if candidate.unstable > 0));
-    if marked || advice.recommended.unstable > 0 {
+    let is_marked = |outcome: &Outcome| matches!(outcome, Outcome::Compared { comparison, .. } if comparison.unstable > 0);
+    let marked = advice.steps.iter().any(|(_, outcome)| is_marked(outcome));
+    if marked || advice.recommended.counted(None).unstable > 0 {
         out += "\n ! a round of it was unstable, do not trust the number, nor a verdict on it: the record (--out) says why\n";
     }
     out
@@ -143,8 +149,8 @@ fn brief(reason: &str) -> String {
     }
 }
 
-fn row(comparison: &Comparison, candidate: &Candidate, refused: Option<&str>, undecided: &str) -> String {
-    let Comparison { value_ns, more_ns, more_share, verdict, .. } = comparison;
+fn row(comparison: &Comparison, candidate: &Candidate, refused: Option<&str>) -> String {
+    let Comparison { value_ns, more_ns, more_share, verdict, unstable, .. } = comparison;
     let verdict = match (verdict, refused) {
         (Verdict::Worse, _) => "worse".to_owned(),
         (Verdict::Equal, _) => "equal within the error".to_owned(),
@@ -155,13 +161,14 @@ fn row(comparison: &Comparison, candidate: &Candidate, refused: Option<&str>, un
         lost if lost > 0 && refused.is_none() => format!(", lost {lost} of {}", candidate.posted),
         _ => String::new(),
     };
+    let undecided = if *unstable > 0 { ", not decided" } else { "" };
     let percent = 100.0 * more_share;
     let recommended_ns = value_ns - more_ns;
     let numbers = format!("{value_ns:>10.0}  {recommended_ns:>15.0}  {more_ns:>+14.0}  {percent:>+7.1}");
-    format!("{numbers}  {verdict}{lost}{undecided}{}\n", mark(candidate))
+    format!("{numbers}  {verdict}{lost}{undecided}{}\n", mark(*unstable))
 }
 
-/// The mark of numbers that should not be trusted.
-fn mark(candidate: &Candidate) -> &'static str {
-    if candidate.unstable > 0 { "  !" } else { "" }
+/// The mark of numbers that should not be trusted: how many unstable rounds they are of.
+fn mark(unstable: usize) -> &'static str {
+    if unstable > 0 { "  !" } else { "" }
 }
