@@ -3,13 +3,13 @@
 use std::process::ExitCode;
 
 use bench::plan::{Axis, MTU_BYTES_MAX, Options, Plan, Settings, resolve};
-use bench::point::{Flow, Memory, Operation, Pattern, Poll, Setup};
+use bench::point::{Flow, Operation, Pattern, Poll};
 use measure::figure::Unit;
 use measure::units;
 
 use crate::cli::{
-    Atomic, AtomicType, BandwidthOperation, Burst, Connection, Flags, LatencyOperation, MemoryArgument,
-    OneWayOperation, Pushed, Site,
+    Atomic, AtomicType, BandwidthOperation, Burst, Connection, Flags, LatencyOperation, OneWayOperation,
+    Pushed, Site,
 };
 use crate::execute::{Job, execute};
 use crate::launch::launch;
@@ -138,7 +138,7 @@ fn sizes(flags: &Flags, operation: Operation) -> anyhow::Result<Option<Vec<u64>>
     }
     if flags.all {
         // Where the ports have less, what is longer is not measured.
-        let mtu = u64::from(flags.mtu.unwrap_or(MTU_BYTES_MAX));
+        let mtu = u64::from(flags.circumstances.mtu.unwrap_or(MTU_BYTES_MAX));
         let max = if matches!(flags.connection, Connection::Ud) { mtu } else { ALL_MAX };
         let doubled = std::iter::successors(Some(ALL_MIN), |size| Some(size * 2));
         return Ok(Some(doubled.take_while(|size| *size <= max).collect()));
@@ -150,17 +150,13 @@ fn sizes(flags: &Flags, operation: Operation) -> anyhow::Result<Option<Vec<u64>>
 
 fn settings(flags: &Flags, operation: Operation) -> Settings {
     let service = flags.connection.service();
-    let mut settings =
+    let settings =
         Settings::default().axis(Axis::Operation(vec![operation])).axis(Axis::Service(vec![service]));
+    let mut settings = flags.circumstances.settle(settings);
     settings.iterations = flags.iters;
     settings.duration_s = flags.duration;
-    settings.tx_depth = flags.tx_depth;
-    settings.rx_depth = flags.rx_depth;
     if flags.events {
         settings = settings.axis(Axis::Poll(vec![Poll::Event]));
-    }
-    if let Some(mtu_bytes) = flags.mtu {
-        settings = settings.axis(Axis::MtuBytes(vec![Some(mtu_bytes)]));
     }
     if let Some(pairs) = flags.qp {
         settings = settings.axis(Axis::QueuePairs(vec![pairs]));
@@ -170,18 +166,6 @@ fn settings(flags: &Flags, operation: Operation) -> Settings {
     }
     if let Some(reads) = flags.outs {
         settings = settings.axis(Axis::OutstandingReads(vec![Some(reads)]));
-    }
-    if matches!(flags.memory, MemoryArgument::Process) {
-        settings = settings.axis(Axis::Memory(vec![Memory::Process]));
-    }
-    if let Some(link) = flags.link {
-        settings = settings.axis(Axis::Link(vec![Some(link.to_string())]));
-    }
-    if let Some(name) = &flags.environment {
-        settings = settings.axis(Axis::Environment(vec![name.clone()]));
-    }
-    if flags.rdma_cm {
-        settings = settings.axis(Axis::Setup(vec![Setup::RdmaCm]));
     }
     if let Some(interval) = flags.cq_mod {
         settings = settings.axis(Axis::SignalInterval(vec![Some(interval)]));

@@ -1,5 +1,6 @@
 //! The command line: one definition for the parser, `--help`, the man page and the shell completions.
 
+mod circumstances;
 mod one_way;
 mod pages;
 
@@ -8,10 +9,9 @@ use std::path::PathBuf;
 use bench::point::Service;
 use bench::worker::PortOptions;
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use measure::conditions::Wanted;
 use measure::units;
-use verbs::LinkModel;
 
+pub(crate) use self::circumstances::Circumstances;
 pub(crate) use self::one_way::{Burst, OneWay, OneWayOperation};
 pub(crate) use self::pages::{completions, man};
 use crate::advise::AdviseArguments;
@@ -372,15 +372,6 @@ pub(crate) struct Flags {
     /// Transport service.
     #[arg(short = 'c', long, value_name = "SERVICE", default_value = "RC", ignore_case = true)]
     pub(crate) connection: Connection,
-    /// Path MTU in bytes.
-    #[arg(short = 'm', long, value_name = "BYTES")]
-    pub(crate) mtu: Option<u32>,
-    /// Send-queue depth.
-    #[arg(short = 't', long, value_name = "N")]
-    pub(crate) tx_depth: Option<u32>,
-    /// Receive-queue depth.
-    #[arg(short = 'r', long, value_name = "N")]
-    pub(crate) rx_depth: Option<u32>,
     /// Ask for a completion with every N-th send.
     #[arg(short = 'Q', long, value_name = "N")]
     pub(crate) cq_mod: Option<u32>,
@@ -400,29 +391,10 @@ pub(crate) struct Flags {
     /// RDMA Reads or atomics of a queue pair under way [default: as many as the devices allow].
     #[arg(short = 'o', long, value_name = "N")]
     pub(crate) outs: Option<u32>,
-    /// Model a link, where the device can: `4X FDR`, `40Gb/s,latency=700ns`, and back=, fetch=, gap=, mtu=, header=.
-    #[arg(long, value_name = "LINK")]
-    pub(crate) link: Option<LinkModel>,
-    /// Whose memory messages come from and go to.
-    #[arg(long, value_name = "KIND", default_value = "device")]
-    pub(crate) memory: MemoryArgument,
-    /// Measure in this environment, and take it back afterwards [possible values: as_is, optimised, event].
-    #[arg(long, value_name = "NAME", value_parser = Wanted::BUILT_IN, hide_possible_values = true)]
-    pub(crate) environment: Option<String>,
-    /// Connect with RDMA CM.
-    #[arg(short = 'R', long = "rdma_cm", alias = "rdma-cm")]
-    pub(crate) rdma_cm: bool,
+    #[command(flatten)]
+    pub(crate) circumstances: Circumstances,
     #[command(flatten)]
     pub(crate) site: Site,
-}
-
-/// Whose memory messages come from and go to.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum MemoryArgument {
-    /// What the device gives, where it gives any: softdev's is mapped by its peers.
-    Device,
-    /// The process's own, as the field's tools have it.
-    Process,
 }
 
 /// Transport services, as perftest's `-c` names them.

@@ -1,0 +1,59 @@
+//! The flags that say what a benchmark is measured under, whatever it sends.
+
+use bench::plan::{Axis, Settings};
+use bench::point::{Memory, Setup};
+use clap::{Args, ValueEnum};
+use measure::conditions::Wanted;
+use verbs::LinkModel;
+
+/// What a benchmark is measured under; the letters are perftest's.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Circumstances {
+    /// Path MTU in bytes.
+    #[arg(short = 'm', long, value_name = "BYTES")]
+    pub(crate) mtu: Option<u32>,
+    /// Send-queue depth.
+    #[arg(short = 't', long, value_name = "N")]
+    pub(crate) tx_depth: Option<u32>,
+    /// Receive-queue depth.
+    #[arg(short = 'r', long, value_name = "N")]
+    pub(crate) rx_depth: Option<u32>,
+    /// Model a link, where the device can: `4X FDR`, `40Gb/s,latency=700ns`, and back=, fetch=, gap=, mtu=, header=.
+    #[arg(long, value_name = "LINK")]
+    pub(crate) link: Option<LinkModel>,
+    /// Whose memory messages come from and go to.
+    #[arg(long, value_name = "KIND", default_value = "device")]
+    pub(crate) memory: MemoryArgument,
+    /// Measure in this environment, and take it back afterwards [possible values: as_is, optimised, event].
+    #[arg(long, value_name = "NAME", value_parser = Wanted::BUILT_IN, hide_possible_values = true)]
+    pub(crate) environment: Option<String>,
+    /// Connect with RDMA CM.
+    #[arg(short = 'R', long = "rdma_cm", alias = "rdma-cm")]
+    pub(crate) rdma_cm: bool,
+}
+
+impl Circumstances {
+    /// Settings of a plan with these; what is not given is left to the plan's defaults.
+    pub(crate) fn settle(&self, mut settings: Settings) -> Settings {
+        settings.tx_depth = self.tx_depth.or(settings.tx_depth);
+        settings.rx_depth = self.rx_depth.or(settings.rx_depth);
+        let memory = matches!(self.memory, MemoryArgument::Process).then(|| vec![Memory::Process]);
+        let given = [
+            self.mtu.map(|bytes| Axis::MtuBytes(vec![Some(bytes)])),
+            memory.map(Axis::Memory),
+            self.link.map(|link| Axis::Link(vec![Some(link.to_string())])),
+            self.environment.as_ref().map(|name| Axis::Environment(vec![name.clone()])),
+            self.rdma_cm.then(|| Axis::Setup(vec![Setup::RdmaCm])),
+        ];
+        given.into_iter().flatten().fold(settings, Settings::axis)
+    }
+}
+
+/// Whose memory messages come from and go to.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum MemoryArgument {
+    /// What the device gives, where it gives any: softdev's is mapped by its peers.
+    Device,
+    /// The process's own, as the field's tools have it.
+    Process,
+}
