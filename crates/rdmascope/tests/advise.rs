@@ -96,6 +96,9 @@ fn bad_questions_are_refused_in_a_sentence() {
     local(&["-c", "UD", "-s", "8KiB"], &["a datagram is no longer than the path MTU, 4096 B"]);
     local(&["-s", "0"], &["at least 1 byte"]);
     local(&["-m", "5000"], &["no path MTU"]);
+    local(&["-t", "0"], &["tx_depth"]);
+    local(&["--rx-fill", "600", "-r", "500"], &["600", "500"]);
+    local(&["--poll", "busy"], &["--poll: how completions are waited for is found by advise itself"]);
     // No ways to send something that long: found when the agents have said what their device can.
     local(
         &["-n", "10", "-c", "RC", "-s", "3GiB"],

@@ -5,9 +5,9 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use measure::units;
 use report::advice::Goal;
-use verbs::LinkModel;
 
-use crate::cli::{Connection, Site};
+use super::settled::Settled;
+use crate::cli::{Circumstances, Connection, Site};
 
 /// Below the help.
 pub(crate) const HELP: &str = "\
@@ -20,15 +20,17 @@ Examples:
                                        a flood, with a record and a report
   rdmascope advise --listen 0.0.0.0    on node7: waits, and prints the key
   rdmascope advise node7 --key KEY     on another host: between the two
+  rdmascope advise node7 --key KEY -R  the same by RDMA CM, as iWARP needs
 
 How it is found:
   Every service, operation and way to poll is measured in rounds, plain
-  otherwise; then each setting of the best is changed alone, inline, seldom
-  signalled and many buffers too, and the search goes on from what is better,
-  until no step is, at most 5 times. A round measures every way once. Without
-  -n a short trial of every way first says how many messages, 100 to 10000,
-  the rounds have for the search to take about four fifths of --budget. The
-  rest is for rounds in which the machine was unstable: they are measured
+  otherwise, and with what is given of -m, -t, -r, --rx-fill, --link, --memory,
+  --environment and -R; then each setting of the best is changed alone, inline,
+  seldom signalled and many buffers too, and the search goes on from what is
+  better, until no step is, at most 5 times. A round measures every way once.
+  Without -n a short trial of every way first says how many messages, 100 to
+  10000, the rounds have for the search to take about four fifths of --budget.
+  The rest is for rounds in which the machine was unstable: they are measured
   again, at most as many as there were, while the budget lasts.
   A way is better where the rounds of both, in pairs, say so by the exact
   signed-rank test of Wilcoxon, one-sided at 5 %, and by at least 1 %. Of
@@ -74,12 +76,13 @@ pub(crate) struct AdviseArguments {
     /// Recommend what lost messages, too.
     #[arg(long)]
     pub(crate) allow_loss: bool,
-    /// Path MTU in bytes.
-    #[arg(short = 'm', long, value_name = "BYTES")]
-    pub(crate) mtu: Option<u32>,
-    /// Model a link, where the device can: `4X FDR`, `40Gb/s,latency=700ns`.
-    #[arg(long, value_name = "LINK")]
-    pub(crate) link: Option<LinkModel>,
+    /// Receives that are kept posted [default: as many as the queue holds].
+    #[arg(long, value_name = "N")]
+    pub(crate) rx_fill: Option<u32>,
+    #[command(flatten)]
+    pub(crate) circumstances: Circumstances,
+    #[command(flatten)]
+    pub(crate) settled: Settled,
     #[command(flatten)]
     pub(crate) site: Site,
 }

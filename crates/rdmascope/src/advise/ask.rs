@@ -1,5 +1,6 @@
 //! What is asked: the ways that may be recommended, those one step away from another, and the points that measure them.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use bench::plan::{Axis, MTU_BYTES_MAX, Options, Plan, Resolved, Settings, resolve};
@@ -9,6 +10,7 @@ use report::advice::{Conditions, Goal, OPERATIONS, POLLS, SERVICES, Step, Way};
 use serde::de::DeserializeOwned;
 
 use super::arguments::{AdviseArguments, Rate};
+use crate::cli::Circumstances;
 use crate::failure::Usage;
 
 /// Few buffers: what a program that posts some receives has.
@@ -17,10 +19,8 @@ const FEW: u64 = 16;
 const MANY: u64 = 4096;
 /// Pools are not larger than this.
 const POOL_BYTES_MAX: u64 = 64 << 20;
-/// The send queue's depth, perftest's.
+/// The send queue's depth unless one is given, perftest's.
 const TX_DEPTH: u32 = 128;
-/// Signalled seldom: half of the queue, so that it never runs empty (V9).
-const SELDOM: u64 = TX_DEPTH as u64 / 2;
 /// Far above a healthy point without a pause between its messages, which are added.
 const TIMEOUT_S: f64 = 30.0;
 
@@ -36,12 +36,13 @@ pub(super) struct Ask {
     allow_loss: bool,
     services: Vec<&'static str>,
     operations: Vec<&'static str>,
-    mtu: Option<u32>,
-    link: Option<String>,
+    rx_fill: Option<u32>,
+    circumstances: Circumstances,
 }
 
 impl Ask {
     pub(super) fn new(arguments: &AdviseArguments) -> Result<Self, Usage> {
+        arguments.settled.refuse()?;
         let services: Vec<_> =
             arguments.connection.iter().map(|connection| connection.service().name()).collect();
         let operations: Vec<_> = arguments.operation.iter().map(|operation| operation.name()).collect();
@@ -55,15 +56,15 @@ impl Ask {
             allow_loss: arguments.allow_loss,
             services: SERVICES.into_iter().filter(|service| services.contains(service)).collect(),
             operations: OPERATIONS.into_iter().filter(|name| operations.contains(name)).collect(),
-            mtu: arguments.mtu,
-            link: arguments.link.map(|link| link.to_string()),
+            rx_fill: arguments.rx_fill,
+            circumstances: arguments.circumstances.clone(),
         };
         if ask.size == 0 {
             return Err(Usage("-s 0: a message has at least 1 byte".to_owned()));
         }
         if ask.coarse().is_empty() {
-            let why = ask.possible("UD", ask.operations[0]).err().unwrap_or_default();
-            return Err(Usage(format!("-c UD leaves nothing to measure: {why}")));
+            let (services, why) = (ask.services.join(","), ask.why_nothing());
+            return Err(Usage(format!("-c {services} leaves nothing to measure: {why}")));
         }
         Ok(ask)
     }
@@ -136,10 +137,13 @@ impl Ask {
         }
         let inline = Way { inline: !way.inline, ..way.clone() };
         steps.push(step("inline", if inline.inline { "yes" } else { "no" }, Ok(inline)));
-        let signal_interval = if way.signal_interval == 1 { SELDOM } else { 1 };
+        let signal_interval = if way.signal_interval == 1 { self.seldom() } else { 1 };
         let seldom = match self.rate {
-            Some(_) => Ok(Way { signal_interval, ..way.clone() }),
             None => Err("one message at a time waits for each completion: see --rate".to_owned()),
+            Some(_) if self.seldom() < 2 => {
+                Err(format!("half of a send queue of {} is no more than one send: see -t", self.tx_depth()))
+            }
+            Some(_) => Ok(Way { signal_interval, ..way.clone() }),
         };
         steps.push(step("signalled", &format!("every {signal_interval}"), seldom));
         for poll in other(&POLLS, &way.poll) {
@@ -160,12 +164,34 @@ impl Ask {
         if is_asked { Ok(to) } else { Err(format!("left out by {flag}")) }
     }
 
+    /// Why none of the services can carry the messages with any of the operations.
+    fn why_nothing(&self) -> String {
+        let every =
+            self.services.iter().flat_map(|service| self.operations.iter().map(move |name| (service, name)));
+        let reasons: BTreeSet<String> =
+            every.filter_map(|(service, operation)| self.possible(service, operation).err()).collect();
+        reasons.into_iter().collect::<Vec<_>>().join("; ")
+    }
+
+    /// The send queue's depth.
+    fn tx_depth(&self) -> u32 {
+        self.circumstances.tx_depth.unwrap_or(TX_DEPTH)
+    }
+
+    /// Signalled seldom: half of the queue, so that it never runs empty (V9).
+    fn seldom(&self) -> u64 {
+        u64::from(self.tx_depth() / 2)
+    }
+
     /// Why a service cannot carry the messages with an operation, if so.
     fn possible(&self, service: &str, operation: &str) -> Result<(), String> {
         // Where the ports have less, longer datagrams are not measured.
-        let mtu = u64::from(self.mtu.unwrap_or(MTU_BYTES_MAX));
+        let mtu = u64::from(self.circumstances.mtu.unwrap_or(MTU_BYTES_MAX));
         if !named::<Operation>(operation).exists_on(named(service)) {
             return Err("datagrams have Send only (IBTA vol. 1, section 9.4)".to_owned());
+        }
+        if service == "UC" && self.circumstances.rdma_cm {
+            return Err("librdmacm has port spaces for RC and UD only".to_owned());
         }
         if service == "UD" && self.size > mtu {
             return Err(format!("a datagram is no longer than the path MTU, {mtu} B"));
@@ -212,21 +238,20 @@ impl Ask {
             .axis(Axis::Inline(vec![way.inline]))
             .axis(Axis::SignalInterval(vec![Some(number(way.signal_interval))]))
             .axis(Axis::Buffers(vec![Some(number(way.buffers))]))
-            .axis(Axis::SizeBytes(vec![self.size]))
-            .axis(Axis::MtuBytes(vec![self.mtu]));
+            .axis(Axis::SizeBytes(vec![self.size]));
         if self.rate.is_some() {
             let pause_ns = u64::try_from(self.pause().as_nanos()).unwrap_or(u64::MAX);
             settings = settings.axis(Axis::Burst(vec![None])).axis(Axis::PauseNs(vec![pause_ns]));
         }
-        if let Some(link) = &self.link {
-            settings = settings.axis(Axis::Link(vec![Some(link.clone())]));
+        if let Some(fill) = self.rx_fill {
+            settings = settings.axis(Axis::RxFill(vec![Some(fill)]));
         }
         settings.iterations = Some(iterations);
         settings.repetitions = Some(rounds);
-        settings.tx_depth = Some(TX_DEPTH);
+        settings.tx_depth = Some(self.tx_depth());
         // Twice the messages' own time, warm-up included.
         settings.timeout_s = Some(TIMEOUT_S + 2.5 * iterations as f64 * self.pause().as_secs_f64());
-        settings
+        self.circumstances.settle(settings)
     }
 
     /// The flags of `rdmascope one-way` that measure a way; `ends` are those that say where.
@@ -249,13 +274,10 @@ impl Ask {
         if way.signal_interval > 1 {
             command += &format!(" -Q {}", way.signal_interval);
         }
-        if let Some(mtu) = self.mtu {
-            command += &format!(" -m {mtu}");
+        if let Some(fill) = self.rx_fill {
+            command += &format!(" --rx-fill {fill}");
         }
-        if let Some(link) = &self.link {
-            command += &format!(" --link '{link}'");
-        }
-        command
+        command + &self.circumstances.words()
     }
 }
 

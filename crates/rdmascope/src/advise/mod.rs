@@ -6,6 +6,7 @@
 mod arguments;
 mod ask;
 mod search;
+mod settled;
 #[cfg(test)]
 mod tests;
 

@@ -1,4 +1,4 @@
-use bench::point::QueuePoll;
+use bench::point::{Memory, QueuePoll, Setup};
 use clap::Parser;
 use measure::record::{LatencyKind, Status};
 use measure::stats;
@@ -22,6 +22,10 @@ fn coarse_ways_are_all_that_are_asked_for_and_exist() {
     let why = ask("-c UD -m 1024 -s 2KiB").unwrap_err().to_string();
     assert!(why.contains("nothing to measure: a datagram is no longer than the path MTU, 1024 B"), "{why}");
     assert_eq!(ask("-s 8KiB").unwrap().coarse().len(), 16, "no datagrams");
+    assert_eq!(ask("-R").unwrap().coarse().len(), 12, "no UC");
+    let why = ask("-R -c UC,UD --operation write").unwrap_err().to_string();
+    let [cm, datagrams] = ["librdmacm has port spaces for RC and UD only", "datagrams have Send only"];
+    assert!(why.starts_with("-c UC,UD leaves") && why.contains(cm) && why.contains(datagrams), "{why}");
 }
 
 #[test]
@@ -34,6 +38,8 @@ fn steps_change_one_setting_each_and_say_why_where_there_is_none() {
             vec![("service", "left out by -c"), ("service", "left out by -c"), ("signalled", "--rate")],
         ),
         ("-s 100MiB --rate asap", vec![("service", "path MTU"), ("buffers", "64 MiB")]),
+        ("--rate asap -R", vec![("service", "port spaces for RC and UD only")]),
+        ("--rate asap -t 3", vec![("signalled", "a send queue of 3")]),
     ] {
         let ask = ask(flags).unwrap();
         let way = ask.coarse()[0].clone();
@@ -71,6 +77,46 @@ fn every_way_goes_through_the_plan_and_rounds_are_interleaved() {
             assert_eq!((spec.burst.is_none(), spec.pause_ns), paced);
         }
         assert_eq!(resolved.plan["experiments"].as_array().unwrap().len(), 20);
+    }
+}
+
+#[test]
+fn what_is_given_holds_for_every_way_and_for_the_command() {
+    let flags = "-t 16 -r 64 --rx-fill 32 --memory process -R --environment event -m 2048 --link latency=1us";
+    let ask = ask(&format!("--rate asap -c RC {flags}")).unwrap();
+    let mut ways = ask.coarse();
+    ways.extend(ask.steps(&ways[0]).into_iter().filter_map(|step| step.to.ok()));
+    assert!(ways.iter().any(|way| way.signal_interval == 8), "half of the queue");
+    for spec in &ask.points("coarse", &ways, 5, 50, 0).unwrap().points {
+        assert_eq!((spec.tx_depth, spec.rx_depth, spec.rx_fill), (16, 64, 32));
+        assert_eq!((spec.memory, spec.setup, spec.mtu_bytes), (Memory::Process, Setup::RdmaCm, Some(2048)));
+        assert!(spec.axes["environment"] == "event" && spec.link.is_some(), "{spec:?}");
+    }
+    let command = ask.command(&ways[0], 50, "--local");
+    for words in flags.replace("--link ", "--link '").replace("1us", "1us'").split(" -") {
+        assert!(command.contains(words), "{words}: {command}");
+    }
+    let words = command.split(' ').map(|word| word.trim_matches('\''));
+    assert!(matches!(Cli::try_parse_from(words).unwrap().command, Command::OneWay(_)), "{command}");
+}
+
+#[test]
+fn what_advise_finds_itself_is_refused_by_name() {
+    for (flags, words) in [
+        ("--poll busy", "--poll: how completions are waited for is found by advise itself"),
+        ("--send-poll event", "--send-poll: how completions"),
+        ("-e", "-e: how completions"),
+        ("--events", "-e: how completions"),
+        ("-I 64", "-I: whether to send inline"),
+        ("--inline-size 64", "-I: whether to send inline"),
+        ("-Q 4", "-Q: how often to signal"),
+        ("--buffers 16", "--buffers: how many buffers"),
+        ("--burst all", "--burst: how messages follow each other is said by --rate"),
+        ("--pause 1ms", "--pause: how messages follow each other is said by --rate"),
+        ("-a", "-a: an advice is for messages of one size"),
+    ] {
+        let why = ask(flags).unwrap_err().to_string();
+        assert!(why.starts_with(words), "{flags}: {why}");
     }
 }
 

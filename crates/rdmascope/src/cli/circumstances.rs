@@ -47,6 +47,21 @@ impl Circumstances {
         ];
         given.into_iter().flatten().fold(settings, Settings::axis)
     }
+
+    /// These as flags, each with a blank before it.
+    pub(crate) fn words(&self) -> String {
+        let is_process = matches!(self.memory, MemoryArgument::Process);
+        let given = [
+            self.mtu.map(|bytes| format!(" -m {bytes}")),
+            self.tx_depth.map(|depth| format!(" -t {depth}")),
+            self.rx_depth.map(|depth| format!(" -r {depth}")),
+            self.link.map(|link| format!(" --link '{link}'")),
+            is_process.then(|| " --memory process".to_owned()),
+            self.environment.as_ref().map(|name| format!(" --environment {name}")),
+            self.rdma_cm.then(|| " -R".to_owned()),
+        ];
+        given.into_iter().flatten().collect()
+    }
 }
 
 /// Whose memory messages come from and go to.
