@@ -3,9 +3,12 @@
 mod support;
 
 use std::collections::BTreeSet;
+use std::io::{BufRead, BufReader};
 
 use measure::record::Status;
-use support::{Ended, Scratch};
+use rustix::process::Signal;
+use support::processes::signal;
+use support::{Ended, Scratch, collect};
 
 /// Asks for advice with a record.
 fn advised(flags: &str) -> (Scratch, Ended) {
@@ -115,5 +118,32 @@ fn bad_questions_are_refused_in_a_sentence() {
     ] {
         let ended = scratch.run(&[&["advise", "--local"][..], &flags].concat());
         assert!(ended.status == Some(2) && ended.stderr.contains(words), "{flags:?}: {ended:?}");
+    }
+}
+
+#[test]
+fn who_stops_a_search_is_told_what_is_kept() {
+    for (out, words) in
+        [("", "without --out no point is kept"), ("kept", "the points that had ended are kept")]
+    {
+        let scratch = Scratch::alone();
+        let mut command =
+            scratch.program(["advise", "--local", "-d", "softdev0", "-n", "100", "--rate", "1kHz"]);
+        if !out.is_empty() {
+            command.args(["--out", out]);
+        }
+        let mut child = command.spawn().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+        assert!(lines.any(|line| line.starts_with("# coarse")), "the search did not begin");
+        signal(child.id().cast_signed(), Signal::INT);
+        let rest = std::thread::spawn(move || lines.count());
+        let ended = collect(child);
+        rest.join().unwrap();
+        assert!(
+            ended.status == Some(1) && ended.stderr.contains("rdmascope: stopped by SIGINT: "),
+            "{ended:?}"
+        );
+        assert!(ended.stderr.contains(words), "{ended:?}");
+        scratch.assert_nothing_left();
     }
 }

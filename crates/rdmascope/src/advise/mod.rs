@@ -16,6 +16,7 @@ use bench::point::PointSpec;
 use bench::process::coordinator;
 use bench::process::interrupt::Interrupt;
 use bench::process::message::Hello;
+use bench::process::server::PORT;
 use bench::process::sink::{Kept, Sink, SinkError};
 use measure::figure::{Figure, FigureKind, Unit};
 use measure::record::Point;
@@ -52,7 +53,15 @@ pub(crate) fn advise(arguments: &AdviseArguments, command: Vec<String>) -> anyho
         output.print(&text.unwrap_or_else(|why| why))?;
     }
     let closed = output.end().and_then(close);
-    ended?;
+    match ended {
+        // Of points of this search nothing is in print, either.
+        Err(bench::Error::Interrupted { signal }) if job.out.is_none() => {
+            anyhow::bail!(
+                "stopped by {signal}: nothing is recommended yet, and without --out no point is kept"
+            )
+        }
+        ended => ended?,
+    };
     closed?;
     Ok(if is_found { ExitCode::SUCCESS } else { ExitCode::from(DID_NOT_FINISH) })
 }
@@ -91,21 +100,29 @@ fn nothing(search: &Search) -> String {
 fn ends(arguments: &AdviseArguments) -> String {
     let Site { ends, placement, .. } = &arguments.site;
     let mut words = match (&ends.host, &placement.via) {
-        (Some(host), _) => vec![host.clone(), "--key KEY".to_owned()],
+        (Some(host), _) if ends.port == PORT => vec![host.clone(), "--key KEY".to_owned()],
+        (Some(host), _) => vec![host.clone(), format!("-p {} --key KEY", ends.port)],
         (None, Some(via)) => {
-            let hosts = if placement.hosts.is_empty() {
-                String::new()
-            } else {
-                format!("--hosts {} ", placement.hosts.join(","))
-            };
-            vec![format!("{hosts}--via '{via}'")]
+            let hosts = Some(placement.hosts.join(",")).filter(|hosts| !hosts.is_empty());
+            let hosts = hosts.map(|hosts| format!("--hosts {}", quoted(&hosts)));
+            hosts.into_iter().chain([format!("--via {}", quoted(via))]).collect()
         }
         (None, None) => vec!["--local".to_owned()],
     };
-    words.extend(placement.device.as_ref().map(|device| format!("-d {device}")));
+    words.extend(placement.agent_path.as_ref().map(|path| format!("--agent-path {}", quoted(path))));
+    words.extend(placement.device.as_ref().map(|device| format!("-d {}", quoted(device))));
     words.extend(placement.cpus.as_ref().map(|cpus| format!("--cpus {cpus}")));
     words.extend(placement.port.arguments());
     words.join(" ")
+}
+
+/// A word as a shell takes it for one.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:,@%+=".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 /// All ways beside each other, as a chart and as a table.

@@ -340,3 +340,24 @@ fn rounds_are_measured_again_only_as_far_as_the_budget_reaches() {
     };
     assert_eq!((rounds("110s"), rounds("115s"), rounds("119s"), rounds("10min")), (0, 1, 2, 3));
 }
+
+#[test]
+fn the_command_says_where_as_a_shell_understands_it() {
+    let where_from = |words: &[&str]| {
+        let words = ["rdmascope", "advise"].iter().chain(words);
+        let Command::Advise(arguments) = Cli::try_parse_from(words).unwrap().command else {
+            panic!("not advise")
+        };
+        ends(&arguments)
+    };
+    assert_eq!(
+        where_from(&["--local", "-d", "mlx5_0", "--cpus", "2,3", "-x", "1"]),
+        "--local -d mlx5_0 --cpus 2,3 --gid-index 1"
+    );
+    assert_eq!(where_from(&["node7", "--key", "abc"]), "node7 --key KEY");
+    assert_eq!(where_from(&["node7", "-p", "7000", "--key", "abc"]), "node7 -p 7000 --key KEY");
+    let words =
+        where_from(&["--hosts", "a,b", "--via", "sh -c 'exec \"$@\"' {host}", "--agent-path", "/opt/r d"]);
+    assert_eq!(words, r#"--hosts a,b --via 'sh -c '\''exec "$@"'\'' {host}' --agent-path '/opt/r d'"#);
+    assert_eq!(where_from(&["--via", "sudo"]), "--via sudo");
+}
