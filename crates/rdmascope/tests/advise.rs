@@ -51,11 +51,11 @@ fn a_recommendation_stands_on_a_record_of_interleaved_rounds() {
         assert!(ended.stdout.contains(words), "{ended:?}");
     }
     let table = ended.stdout.split("One step away").nth(1).unwrap();
-    for row in ["service     UC", "operation   write_imm", "signalled   every 64"] {
+    for row in ["service    UC", "operation  write_imm", "signalled  every 64"] {
         let line = table.lines().find(|line| line.contains(row)).unwrap_or_else(|| panic!("{row}: {table}"));
         assert!(line.contains("not measured: "), "{line}");
     }
-    for row in ["inline      yes", "buffers     4096"] {
+    for row in ["inline     yes", "buffers    4096"] {
         assert!(!table.lines().any(|line| line.contains(row) && line.contains("not measured")), "{table}");
     }
     let report = std::fs::read_to_string(scratch.at("record/report.html")).unwrap();

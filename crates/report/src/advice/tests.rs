@@ -81,7 +81,21 @@ fn printed(points: &[Point], ways: &[Way]) -> String {
     let choice = Choice { way: ways[0].clone(), equal: Vec::new() };
     let all = candidates(points, Goal::Median, |_| true);
     let advice = advise(&all, Goal::Median, &choice, steps.skip(1).collect(), STRICT).unwrap();
-    text(&advice, "32 B", "rdmascope one-way send", None)
+    unfolded(&text(&advice, "32 B", "rdmascope one-way send", None))
+}
+
+/// The lines of a text, those that were folded whole again: they go on below where they began.
+fn unfolded(text: &str) -> String {
+    let is_rest = |line: &str| {
+        [4, 22, 27].iter().any(|indent| {
+            line.len() > *indent && line[..*indent].trim().is_empty() && !line[*indent..].starts_with(' ')
+        })
+    };
+    let is_way = |line: &str| line.ends_with("buffers");
+    text.lines().fold(String::new(), |out, line| match is_rest(line) && !is_way(line) {
+        true => format!("{} {}\n", out.trim_end(), line.trim_start()),
+        false => out + line + "\n",
+    })
 }
 
 #[test]
@@ -263,7 +277,7 @@ fn cpu_time_is_that_of_both_ends_and_a_short_tail_is_said() {
     let said = |goal, rate| {
         let all = candidates(&points, goal, |_| true);
         let choice = choose(&all, "coarse", STRICT).unwrap();
-        text(&advise(&all, goal, &choice, Vec::new(), STRICT).unwrap(), "32 B", "x", rate)
+        unfolded(&text(&advise(&all, goal, &choice, Vec::new(), STRICT).unwrap(), "32 B", "x", rate))
     };
     assert!(
         said(Goal::P999, None).contains("The p99.9 is that of 100 messages a round, of which 0 are above it")
@@ -323,8 +337,8 @@ fn what_keeps_the_rate_wins_over_what_is_fast_at_a_fifth_of_it() {
     let conditions = Conditions { rate: Some(1e5), ..STRICT };
     let choice = Choice { way: ways[1].0.clone(), equal: Vec::new() };
     let step = Step { setting: "poll", instead: "event".to_owned(), to: Ok(ways[0].0.clone()) };
-    let text =
-        text(&advise(&all, Goal::Median, &choice, vec![step], conditions).unwrap(), "32 B", "x", Some(1e5));
+    let advice = advise(&all, Goal::Median, &choice, vec![step], conditions).unwrap();
+    let text = unfolded(&text(&advice, "32 B", "x", Some(1e5)));
     assert!(text.contains("better, refused because it kept 20000 of 100000 messages per second"), "{text}");
 }
 
@@ -406,4 +420,42 @@ fn rounds_that_were_measured_again_are_counted_in_print() {
     assert!(!said(0).contains("measured again"));
     assert!(said(1).contains("  1 round was measured again, as the machine was unstable in one.\n"));
     assert!(said(3).contains("  3 rounds were measured again, as the machine was unstable in some.\n"));
+}
+
+#[test]
+fn lines_fit_a_terminal_of_80_columns() {
+    let ways = [
+        (way("RC", "event_repoll"), &[200_000_000; 5][..], 0),
+        (way("UC", "hybrid"), &[300_000_000; 5], 0),
+        (way("UC", "busy"), &[100; 5], 0),
+        (way("UD", "busy"), &[100; 5], 2),
+    ];
+    let mut points = points(&ways);
+    points[0].unstable = Some("a neighbour".to_owned());
+    let error = "nothing arrived of what was sent in all of the 30 s that it had".to_owned();
+    points[2].status = Status::Failed { error };
+    let step =
+        |way: &Way| Step { setting: "signalled", instead: "event_repoll".to_owned(), to: Ok(way.clone()) };
+    let steps = ways[1..].iter().map(|(way, ..)| step(way)).collect();
+    let all = candidates(&points, Goal::P999, |_| true);
+    let choice = Choice { way: ways[0].0.clone(), equal: Vec::new() };
+    let advice = advise(&all, Goal::P999, &choice, steps, STRICT).unwrap();
+    let subject = "32 B, 1000000000 messages per second, as \u{fc}ber-fast as can be";
+    let printed = text(&Advice { repeated: 2, ..advice }, subject, "x", Some(1e9));
+    for line in printed.lines() {
+        assert!(line.chars().count() <= 80, "{line}\nin\n{printed}");
+    }
+    let words = printed.split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in [
+        "as can be, least one-way p99.9:",
+        "and ibv_poll_cq once more before sleeping",
+        "of which 0 are above it: -n 10000 has ten.",
+        "recommended did: 100000 of 1000000000 messages per second.",
+        "+100000000 +50.0 worse, not decided !",
+        "not measured: failed: nothing arrived of what was sent",
+        "not measured: its p99.9 is infinite: it lost 2 messages in a round",
+        "the record (--out) says why",
+    ] {
+        assert!(words.contains(part), "{part}: {printed}");
+    }
 }

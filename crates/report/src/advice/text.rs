@@ -9,9 +9,11 @@ use crate::terminal::plain;
 /// `subject` is what is sent, `command` the command that measures the way, `rate_asked` the posts per second that were asked
 /// for, infinite for as many as can be.
 pub fn text(advice: &Advice, subject: &str, command: &str, rate_asked: Option<f64>) -> String {
-    let mut out = format!("\nRecommended for {subject}, least {}:\n\n  {command}\n\n", advice.goal.name());
+    let title = folded(&format!("Recommended for {subject}, least {}:", advice.goal.name()), 2);
+    // A command is not folded: it is to be copied.
+    let mut out = format!("\n{title}\n  {command}\n\n");
     for (name, words) in verbs(&advice.recommended.way) {
-        out += &format!("  {name:<18}  {words}\n");
+        out += &folded(&format!("  {name:<18}  {words}"), 22);
     }
     out += &evidence(advice, rate_asked);
     out += &steps(advice);
@@ -56,15 +58,16 @@ fn evidence(advice: &Advice, rate_asked: Option<f64>) -> String {
     let values = || rounds.iter().copied();
     let (least, largest) = (values().fold(f64::INFINITY, f64::min), values().fold(0.0, f64::max));
     let value = recommended.median(None).unwrap_or_default();
-    let mut out = format!(
-        "\n  {}: {value:.0} ns{} (median of {} rounds of {} messages, from {least:.0} to {largest:.0} ns)\n",
+    let value = format!(
+        "  {}: {value:.0} ns{} (median of {} rounds of {} messages, from {least:.0} to {largest:.0} ns)",
         goal.name(),
         mark(unstable),
         rounds.len(),
         recommended.messages,
     );
+    let mut out = "\n".to_owned() + &folded(&value, 4);
     for note in notes(advice, rate_asked) {
-        out += &format!("  {note}\n");
+        out += &folded(&format!("  {note}"), 4);
     }
     let is_simpler = |way: &&Way| way.complexity() < recommended.way.complexity();
     let (simpler, others): (Vec<&Way>, Vec<&Way>) = equal.iter().partition(is_simpler);
@@ -118,23 +121,24 @@ fn notes(advice: &Advice, rate_asked: Option<f64>) -> Vec<String> {
 /// The table of the steps.
 fn steps(advice: &Advice) -> String {
     let mut out = format!(
-        "\nOne step away (median of the rounds that both were measured in):\n  {:<10}  {:<14}  {:>10}  {:>15}  {:>14}  {:>7}  \
-         verdict\n",
-        "setting", "instead", "value[ns]", "recommended[ns]", "difference[ns]", "[%]"
+        "\nOne step away (median of the rounds that both were measured in):\n  {:<9}  {:<12}  {:>9}  {:>9}  \
+         {:>7}  verdict\n",
+        "setting", "instead", "value[ns]", "more[ns]", "[%]"
     );
     for (Step { setting, instead, .. }, outcome) in &advice.steps {
-        out += &format!("  {setting:<10}  {instead:<14}  ");
-        out += &match outcome {
-            Outcome::NotMeasured(reason) => format!("not measured: {}\n", brief(reason)),
+        let known = match outcome {
+            Outcome::NotMeasured(reason) => format!("not measured: {}", brief(reason)),
             Outcome::Compared { comparison, candidate, refused } => {
                 row(comparison, candidate, refused.as_deref())
             }
         };
+        out += &folded(&format!("  {setting:<9}  {instead:<12}  {known}"), 27);
     }
     let is_marked = |outcome: &Outcome| matches!(outcome, Outcome::Compared { comparison, .. } if comparison.unstable > 0);
     let marked = advice.steps.iter().any(|(_, outcome)| is_marked(outcome));
     if marked || advice.recommended.counted(None).unstable > 0 {
-        out += "\n ! a round of it was unstable, do not trust the number, nor a verdict on it: the record (--out) says why\n";
+        let about = " ! a round of it was unstable, do not trust the number, nor a verdict on it: the record (--out) says why";
+        out += &format!("\n{}", folded(about, 3));
     }
     out
 }
@@ -163,12 +167,31 @@ fn row(comparison: &Comparison, candidate: &Candidate, refused: Option<&str>) ->
     };
     let undecided = if *unstable > 0 { ", not decided" } else { "" };
     let percent = 100.0 * more_share;
-    let recommended_ns = value_ns - more_ns;
-    let numbers = format!("{value_ns:>10.0}  {recommended_ns:>15.0}  {more_ns:>+14.0}  {percent:>+7.1}");
-    format!("{numbers}  {verdict}{lost}{undecided}{}\n", mark(*unstable))
+    let numbers = format!("{value_ns:>9.0}  {more_ns:>+9.0}  {percent:>+7.1}");
+    format!("{numbers}  {verdict}{lost}{undecided}{}", mark(*unstable))
 }
 
 /// The mark of numbers that should not be trusted: how many unstable rounds they are of.
 fn mark(unstable: usize) -> &'static str {
     if unstable > 0 { "  !" } else { "" }
+}
+
+/// Characters of a line: what a terminal has at least.
+const WIDTH: usize = 80;
+
+/// A line, cut between words where it is too long; what follows is indented.
+fn folded(line: &str, indent: usize) -> String {
+    let (mut out, mut rest) = (String::new(), line);
+    let mut begin = line.len() - line.trim_start().len();
+    let mut room = WIDTH;
+    while let Some((limit, last)) = rest.char_indices().nth(room) {
+        let limit = limit + last.len_utf8();
+        // A word that is longer than a line stays whole.
+        let blank = rest[begin..limit].rfind(' ').or_else(|| rest[begin..].find(' ')).map(|at| begin + at);
+        let Some(at) = blank else { break };
+        out += &format!("{}\n{:indent$}", rest[..at].trim_end(), "");
+        rest = rest[at..].trim_start();
+        (begin, room) = (0, WIDTH - indent);
+    }
+    out + rest + "\n"
 }
