@@ -246,7 +246,7 @@ impl Search {
         // What failed once takes no more of anybody's time.
         self.compared.retain(|way| all.iter().any(|known| known.way == *way && known.not_measured.is_none()));
         let lacking = u32::try_from(lacking(&all, &stage, rounds as usize)).unwrap_or(u32::MAX);
-        let count = lacking.min(rounds - self.again).min(self.rounds_left(&stage));
+        let count = lacking.min(rounds - self.again).min(self.rounds_left(&stage, &all));
         if count == 0 || self.compared.is_empty() {
             return Ok(None);
         }
@@ -259,14 +259,18 @@ impl Search {
         Ok(Some((format!("# {stage}: {count} {plural} again, as the machine was unstable\n"), resolved)))
     }
 
-    /// Rounds of a comparison that the budget has room for, beside the comparisons that usually follow.
-    fn rounds_left(&self, stage: &str) -> u32 {
-        let seconds = |point: &Point| point.wall_ns as f64 / 1e9 + POINT_S;
+    /// Rounds of a comparison that the budget has room for, beside the comparisons that usually follow, unless none does.
+    fn rounds_left(&self, stage: &str, all: &[Candidate]) -> u32 {
+        let seconds = |point: &Point| point.wall_ns as f64 / 1e9;
         let spent_s: f64 = self.points.iter().map(seconds).sum();
         let of_stage: Vec<f64> =
             self.points.iter().filter(|point| point.experiment == stage).map(seconds).collect();
         let one_s = of_stage.iter().sum::<f64>() / of_stage.len() as f64;
-        let to_come = (STEPS_USUAL - self.centres.len() as f64).max(0.0) * self.around();
+        let choice = choose(all, stage, self.conditions(all));
+        let to_come = match choice.is_some_and(|choice| self.centres.contains(&choice.way)) {
+            true => 0.0,
+            false => (STEPS_USUAL - self.centres.len() as f64).max(0.0) * self.around(),
+        };
         let left_s = self.ask.budget.as_secs_f64() - spent_s - f64::from(self.ask.rounds) * to_come * one_s;
         (left_s / (self.compared.len() as f64 * one_s)) as u32
     }

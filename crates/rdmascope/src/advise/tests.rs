@@ -332,13 +332,16 @@ fn rounds_in_which_the_machine_was_unstable_are_measured_again() {
 
 #[test]
 fn rounds_are_measured_again_only_as_far_as_the_budget_reaches() {
-    // Points of a second, with what is around them: 20 in the comparison, 90 in those to come, 4 in a round.
-    let rounds = |budget: &str| {
-        let flags = format!("-n 10 --budget {budget}");
-        let is_unstable = |stage: &str, round, _: &str| stage == "coarse" && round < 3;
-        searched_unstable(&flags, 950_000_000, is_unstable).0.advice().unwrap().repeated
+    let rounds = |budget: &str, is_unstable| {
+        let search = searched_unstable(&format!("-n 10 --budget {budget}"), 1_000_000_000, is_unstable).0;
+        search.advice().unwrap().repeated
     };
-    assert_eq!((rounds("110s"), rounds("115s"), rounds("119s"), rounds("10min")), (0, 1, 2, 3));
+    // Points of a second: 20 in the comparison, 90 in those that may come, 4 in a round.
+    let coarse = |budget| rounds(budget, |stage, round, _| stage == "coarse" && round < 3);
+    assert_eq!((coarse("110s"), coarse("115s"), coarse("119s"), coarse("10min")), (0, 1, 2, 3));
+    // Then 30 in the next one, after which none comes, and 6 in a round.
+    let steps = |budget| rounds(budget, |stage, round, _| stage == "steps-1" && round < 1);
+    assert_eq!((steps("55s"), steps("57s")), (0, 1));
 }
 
 #[test]

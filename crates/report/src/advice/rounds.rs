@@ -27,7 +27,10 @@ pub fn lacking(candidates: &[Candidate], experiment: &str, rounds: usize) -> usi
         let keys = candidate.rounds.keys().filter(|key| key.0 == experiment);
         keys.filter(|key| !candidate.unstable.contains(*key)).map(|key| key.1).collect()
     };
-    let is_in = |candidate: &&Candidate| candidate.median(Some(experiment)).is_some();
+    // What cannot be compared lacks nothing.
+    let is_in = |candidate: &&Candidate| {
+        candidate.not_measured.is_none() && candidate.median(Some(experiment)).is_some()
+    };
     let all: Vec<Vec<u32>> = candidates.iter().filter(is_in).map(stable).collect();
     let common = |a: &Vec<u32>, b: &Vec<u32>| a.iter().filter(|round| b.contains(round)).count();
     let fewest = all.iter().flat_map(|a| all.iter().map(move |b| common(a, b))).min();

@@ -391,6 +391,10 @@ fn stable_rounds_decide_where_there_are_five_of_them() {
     let found = all(&points);
     assert_eq!((lacking(&found, "coarse", 5), lacking(&found, "coarse", 6)), (1, 2));
     assert_eq!(lacking(&found, "steps-1", 5), 0, "nothing was measured there");
+    let mut failed = points.clone();
+    let error = "nothing arrived".to_owned();
+    failed.push(Point { status: Status::Failed { error }, ..point(&both[1], 6, 150, 0) });
+    assert_eq!(lacking(&all(&failed), "coarse", 5), 0, "RC has five, and UC is compared no more");
     let comparison = compare(&found[0], &found[1]).unwrap();
     assert_eq!((comparison.rounds, comparison.unstable), (6, 2), "as there are no five others");
     // Each has five of its own all the same.
