@@ -1,6 +1,5 @@
 //! Whether a link that softdev imitates is what it was told to be: rate and added latency.
 
-use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result};
@@ -76,12 +75,9 @@ fn latency(scratch: &Path, told_ns: f64, broken: &mut Vec<String>) -> Result<()>
     Ok(())
 }
 
-/// Runs a benchmark between this host's ranks and takes one figure of its one point.
+/// One figure of the one point of a benchmark.
 fn figure(scratch: &Path, words: &[&str], path: &str) -> Result<f64> {
-    let out = scratch.join("link");
-    process::rdmascope(&[words, &["--local"]].concat(), &out)?;
-    let points = fs::read_to_string(out.join("points.jsonl"))?;
-    let point: Value = serde_json::from_str(points.lines().next().context("no point was measured")?)?;
+    let point = process::point(words, &scratch.join("link"))?;
     let figure = point.pointer(path).and_then(Value::as_f64);
     figure.with_context(|| format!("{} has no {path}: {point}", words.join(" ")))
 }

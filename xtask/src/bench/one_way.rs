@@ -1,7 +1,6 @@
 //! Whether stamps of both ends are where they should be: what an imitated link adds to each kind of latency, and how half of a
 //! round trip compares with one way.
 
-use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result};
@@ -121,10 +120,7 @@ fn median_ns(point: &Value, kind: usize) -> Result<f64> {
     found.with_context(|| format!("the point has no median of kind {kind}: {point}"))
 }
 
-/// Runs a benchmark between this host's ranks and takes its one point.
+/// The one point of a benchmark.
 fn point(scratch: &Path, words: &[&str]) -> Result<Value> {
-    let out = scratch.join("one-way");
-    process::rdmascope(&[words, &["--local"]].concat(), &out)?;
-    let points = fs::read_to_string(out.join("points.jsonl"))?;
-    Ok(serde_json::from_str(points.lines().next().context("no point was measured")?)?)
+    process::point(words, &scratch.join("one-way"))
 }

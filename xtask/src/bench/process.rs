@@ -10,6 +10,7 @@ use std::sync::OnceLock;
 
 use anyhow::{Context, Result, bail, ensure};
 use rustix::process::{Signal, getppid};
+use serde_json::Value;
 
 use crate::{process, shell};
 
@@ -49,6 +50,13 @@ pub(super) fn rdmascope(words: &[&str], out: &Path) -> Result<()> {
     let (program, place) = (built("rdmascope"), out.to_string_lossy());
     alone(&[&[program.as_str()], words, &["--out", &place]].concat())?;
     Ok(())
+}
+
+/// Runs a benchmark of rdmascope between this host's ranks and takes its one point.
+pub(super) fn point(words: &[&str], out: &Path) -> Result<Value> {
+    rdmascope(&[words, &["--local"]].concat(), out)?;
+    let points = fs::read_to_string(out.join("points.jsonl"))?;
+    Ok(serde_json::from_str(points.lines().next().context("no point was measured")?)?)
 }
 
 /// What a program prints that starts those of [`rank`] and has to get a word in while they poll.
