@@ -114,11 +114,13 @@ fn latency_and_field<'a, 'p>(point: &'a Point, path: &'p str) -> Option<(&'a Lat
             let end = point.ends.get(index.parse::<usize>().ok()?)?;
             Some((end.latency.as_ref()?, rest.strip_prefix("latency.")?))
         }
-        kind => {
-            let kinds = point.kinds.iter().map(|timed| &timed.latency).chain(&point.latency);
-            kinds.into_iter().find(|latency| latency.kind.name() == kind).map(|latency| (latency, rest))
-        }
+        name => Some((kinds(point).find(|latency| latency.kind.name() == name)?, rest)),
     }
+}
+
+/// The latencies of a point by their kind: each that was timed, and the headline, which may be one of them.
+pub(crate) fn kinds(point: &Point) -> impl Iterator<Item = &Latency> {
+    point.kinds.iter().map(|timed| &timed.latency).chain(&point.latency)
 }
 
 /// A number of a latency. The spread is what the middle 80 % of the messages lie within.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use measure::record::{Histogram, Latency, Point};
+use measure::record::{End, Histogram, Latency, Point, Timed};
 use serde::Serialize;
 
 use super::chart::Chart;
@@ -93,16 +93,26 @@ pub(super) struct Stored<'a> {
     pub(super) histogram: Option<&'a Histogram>,
 }
 
+impl<'a> From<&'a Timed> for Stored<'a> {
+    fn from(timed: &'a Timed) -> Self {
+        Self { samples: timed.samples.as_ref(), histogram: timed.histogram.as_ref() }
+    }
+}
+
+impl<'a> From<&'a End> for Stored<'a> {
+    fn from(end: &'a End) -> Self {
+        Self { samples: end.samples.as_ref(), histogram: end.histogram.as_ref() }
+    }
+}
+
 /// The distributions of a point: of its kinds of latency, or of what each end timed; with their names and statistics.
-fn distributions(point: &Point) -> impl Iterator<Item = (String, Option<&Latency>, Stored<'_>)> {
-    let kinds = point.kinds.iter().map(|timed| {
-        let stored = Stored { samples: timed.samples.as_ref(), histogram: timed.histogram.as_ref() };
-        (timed.latency.kind.name().to_owned(), Some(&timed.latency), stored)
-    });
-    let ends = point.ends.iter().map(|end| {
-        let stored = Stored { samples: end.samples.as_ref(), histogram: end.histogram.as_ref() };
-        (format!("rank {}", end.rank), end.latency.as_ref(), stored)
-    });
+pub(super) fn distributions(point: &Point) -> impl Iterator<Item = (String, Option<&Latency>, Stored<'_>)> {
+    let kinds = point
+        .kinds
+        .iter()
+        .map(|timed| (timed.latency.kind.name().to_owned(), Some(&timed.latency), Stored::from(timed)));
+    let ends =
+        point.ends.iter().map(|end| (format!("rank {}", end.rank), end.latency.as_ref(), Stored::from(end)));
     kinds.chain(ends)
 }
 

@@ -6,16 +6,16 @@
 use std::collections::BTreeSet;
 
 use measure::figure::Figure;
-use measure::record::{Latency, LatencyKind, Point, Status, Timed};
+use measure::record::{Latency, LatencyKind, Point, Status};
 use measure::stats::Share;
 use serde::Serialize;
 
-use super::data::{Stored, source};
+use super::data::{Stored, distributions, source};
 use super::escape::escape;
 use crate::SampleSource;
 use crate::bins::Source;
 use crate::grid::{self, doubt};
-use crate::{one_way, unit};
+use crate::{one_way, unit, value};
 
 /// One panel as the page's script draws it.
 #[derive(Debug, Serialize)]
@@ -109,18 +109,13 @@ fn limits(figure: &Figure, shown: &[&Point], kinds: &[LatencyKind]) -> Option<Li
 }
 
 fn latency(point: &Point, kind: LatencyKind) -> Option<&Latency> {
-    let kinds = point.kinds.iter().map(|timed| &timed.latency).chain(&point.latency);
-    kinds.into_iter().find(|latency| latency.kind == kind)
+    value::kinds(point).find(|latency| latency.kind == kind)
 }
 
 /// Where the distribution of a kind is kept: with the kind, or with the end of a point that has one kind only.
 fn stored(point: &Point, kind: LatencyKind) -> Option<Stored<'_>> {
-    let of_kind = |timed: &&Timed| timed.latency.kind == kind;
-    if let Some(timed) = point.kinds.iter().find(of_kind) {
-        return Some(Stored { samples: timed.samples.as_ref(), histogram: timed.histogram.as_ref() });
-    }
-    let end = point.ends.iter().find(|end| end.latency.as_ref().is_some_and(|l| l.kind == kind))?;
-    Some(Stored { samples: end.samples.as_ref(), histogram: end.histogram.as_ref() })
+    let is_kind = |latency: &Latency| latency.kind == kind;
+    distributions(point).find(|(_, latency, _)| latency.is_some_and(is_kind)).map(|(.., stored)| stored)
 }
 
 /// What is gathered while the panels are made.
