@@ -83,6 +83,17 @@ pub(crate) fn estimate(point: &Point, path: &str) -> Option<(Estimate, Option<u6
     Some((blurred, Some(latency.count)))
 }
 
+/// Whether the number at a path has a 95 % interval within one run: the median of six messages or more and shares have one, and
+/// a count needs none. What an extreme is worth, only other runs can tell.
+pub(crate) fn has_interval(point: &Point, path: &str) -> bool {
+    let latency = || latency_and_field(point, path);
+    let knows = |(latency, field): (&Latency, &str)| match field {
+        "p50_ns" => latency.p50_ci95_ns.is_some(),
+        field => field == "count",
+    };
+    is_share(path) || latency().is_some_and(knows)
+}
+
 /// Whether a path leads to a share of the messages.
 pub(crate) fn is_share(path: &str) -> bool {
     path.ends_with("_share") || path.contains("share_above.")

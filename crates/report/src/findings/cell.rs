@@ -17,6 +17,8 @@ pub(super) struct Measured {
     pub(super) runs: usize,
     pub(super) id: u64,
     pub(super) doubts: Doubts,
+    /// Whether it is of one run, and has no interval within it.
+    pub(super) lacks_interval: bool,
     scale: Scale,
     /// What it may be off by where stamps of two clocks are compared.
     bound: Option<f64>,
@@ -143,7 +145,9 @@ fn fold(points: &[&Point], path: &str, finding: &Finding) -> Result<Measured, St
     let scale = Scale::of(finding.unit, path).map_err(|error| error.to_string())?;
     let samples = measured.iter().map(|(.., samples)| *samples).sum();
     let id = measured[0].0.id;
-    Ok(Measured { y, samples, runs: measured.len(), id, doubts: doubts(points), scale, bound })
+    let lacks_interval = matches!(measured[..], [(run, ..)] if !value::has_interval(run, path));
+    let (runs, doubts) = (measured.len(), doubts(points));
+    Ok(Measured { y, samples, runs, id, doubts, lacks_interval, scale, bound })
 }
 
 fn without_number(points: &[&Point], path: &str) -> String {

@@ -17,6 +17,8 @@ pub(super) struct Made {
     pub(super) text: String,
     /// The verdict where the range does not decide it.
     pub(super) outright: Option<Verdict>,
+    /// Whether some of the numbers have no interval, so that it decides nothing.
+    pub(super) lacks_interval: bool,
     pub(super) doubts: Doubts,
     pub(super) ids: Vec<u64>,
 }
@@ -50,6 +52,7 @@ fn change(finding: &Finding, points: &[&Point]) -> Result<Made, String> {
         figure,
         text: format!("{}: {beside}", said(finding, figure)),
         outright: None,
+        lacks_interval: of.lacks_interval || against.lacks_interval,
         ids: vec![of.id, against.id],
         doubts: of.doubts.and(against.doubts),
     })
@@ -61,6 +64,7 @@ fn undefined(of: Measured, against: Measured) -> Made {
         figure: Estimate::exact(f64::NAN),
         text: format!("{} against {}", of.text(), against.text()),
         outright: Some(Verdict::NotShown("both are zero")),
+        lacks_interval: of.lacks_interval || against.lacks_interval,
         ids: vec![of.id, against.id],
         doubts: of.doubts.and(against.doubts),
     }
@@ -77,6 +81,7 @@ fn value(finding: &Finding, points: &[&Point]) -> Result<Made, String> {
         figure,
         text: format!("{}{interval}", measured.text()),
         outright: None,
+        lacks_interval: measured.lacks_interval,
         ids: vec![measured.id],
         doubts: measured.doubts,
     })
@@ -166,6 +171,7 @@ fn order(finding: &Finding, points: &[&Point]) -> Result<Made, String> {
             figure,
             text: numbers.join(", then "),
             outright: None,
+            lacks_interval: row.iter().any(|measured| measured.lacks_interval),
             ids: row.iter().map(|measured| measured.id).collect(),
             doubts: row.into_iter().map(|measured| measured.doubts).fold(Doubts::default(), Doubts::and),
         });
@@ -224,6 +230,7 @@ fn over(series: &[&Series], figure: Estimate, text: String, outright: Option<Ver
         figure,
         text: format!("{text}{}", gaps.concat()),
         outright,
+        lacks_interval: cells().any(|measured| measured.lacks_interval),
         ids: cells().map(|measured| measured.id).take(1).collect(),
         doubts: cells().map(|measured| measured.doubts.clone()).fold(Doubts::default(), Doubts::and),
     }

@@ -2,7 +2,8 @@
 //!
 //! A finding is asked for each value of its axes `each`: those are its cases. A case makes one figure with a 95 % interval
 //! and is *shown* if all of that lies in the range that the finding states, *not shown* if not (and then within its error, if
-//! only the figure itself does), and *not measured* where the points are missing: no other points take their place.
+//! only the figure itself does), *not decided* where a number has no interval, as an extreme of one run, and *not measured*
+//! where the points are missing: no other points take their place.
 
 mod cell;
 mod kinds;
@@ -75,6 +76,8 @@ pub(crate) enum Verdict {
     Shown,
     /// With the reason, where it is another than that the figure lies outside the range.
     NotShown(&'static str),
+    /// There is a figure, and the reason why it decides nothing.
+    NotDecided(&'static str),
     NotMeasured(String),
 }
 
@@ -85,6 +88,7 @@ impl Verdict {
             Self::Shown => "shown".to_owned(),
             Self::NotShown("") => "not shown".to_owned(),
             Self::NotShown(why) => format!("not shown: {why}"),
+            Self::NotDecided(why) => format!("not decided: {why}"),
             Self::NotMeasured(reason) => format!("not measured: {reason}"),
         }
     }
@@ -99,8 +103,12 @@ pub(crate) fn answer<'a>(findings: &'a [Finding], points: &[Point]) -> Vec<Answe
 pub(crate) fn summary(answers: &[Answer<'_>]) -> String {
     let verdicts: Vec<&Verdict> = answers.iter().flat_map(|a| &a.cases).map(|case| &case.verdict).collect();
     let count = |of: fn(&Verdict) -> bool| verdicts.iter().filter(|verdict| of(verdict)).count();
+    let undecided = match count(|verdict| matches!(verdict, Verdict::NotDecided(_))) {
+        0 => String::new(),
+        count => format!("{count} not decided, "),
+    };
     format!(
-        "{} shown, {} not shown, {} not measured, of {} cases",
+        "{} shown, {} not shown, {undecided}{} not measured, of {} cases",
         count(|verdict| *verdict == Verdict::Shown),
         count(|verdict| matches!(verdict, Verdict::NotShown(_))),
         count(|verdict| matches!(verdict, Verdict::NotMeasured(_))),
@@ -140,7 +148,11 @@ fn case(finding: &Finding, key: &[Value], points: &[&Point]) -> Case {
             ids: Vec::new(),
         },
         Ok(made) => {
-            let verdict = made.outright.clone().unwrap_or_else(|| verdict(finding, made.figure));
+            let verdict = match made.outright {
+                _ if made.lacks_interval => Verdict::NotDecided(ONE_RUN),
+                Some(outright) => outright,
+                None => verdict(finding, made.figure),
+            };
             Case { label, figures: made.text, verdict, doubts: made.doubts, ids: made.ids }
         }
     }
@@ -167,3 +179,6 @@ fn label(finding: &Finding, key: &[Value]) -> String {
     });
     words.collect::<Vec<_>>().join(", ")
 }
+
+/// Why a number of one run decides nothing that is neither a median nor a share.
+const ONE_RUN: &str = "one run has no interval";

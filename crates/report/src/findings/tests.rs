@@ -113,6 +113,63 @@ fn repetitions_are_one_number_with_their_spread_and_doubts() {
 }
 
 #[test]
+fn an_extreme_of_one_run_decides_nothing() {
+    let runs = |busy: &[u64], quantity: &str, holds: &str| {
+        let points: Vec<Point> = busy.iter().flat_map(|ns| polls(*ns, 3600)).collect();
+        only(&Finding { quantity: Some(quantity.to_owned()), ..change(holds) }, &points)
+    };
+    for (quantity, holds) in
+        [("one_way.max_ns", "< 0 %"), ("one_way.min_ns", "> 0 %"), ("one_way.p99_ns", "< 0 ns")]
+    {
+        let case = runs(&[1200], quantity, holds);
+        assert_eq!(case.verdict.text(), "not decided: one run has no interval", "{quantity}");
+        assert!(case.figures.contains(" (n 1,001) against 3"), "the figure is there: {}", case.figures);
+    }
+    // Runs that differ have an interval; the median and shares have one within a run.
+    let case = runs(&[1200, 1300], "one_way.max_ns", "< 0 %");
+    assert_eq!(case.verdict, Verdict::Shown);
+    assert!(case.figures.starts_with("-64.4 % [-65.8, -63.0]: "), "{}", case.figures);
+    assert_eq!(runs(&[1200, 3700], "one_way.max_ns", "< 0 %").verdict, Verdict::NotShown("within its error"));
+    assert_eq!(runs(&[1200], "one_way.p50_ns", "< 0 %").verdict, Verdict::Shown);
+    assert_eq!(runs(&[1200], "one_way.count", "0.5 .. 1.5").verdict, Verdict::Shown);
+    // One that failed is no second run.
+    let mut points: Vec<Point> = [1200, 1300].into_iter().flat_map(|ns| polls(ns, 3600)).collect();
+    points[0].status = measure::record::Status::Failed { error: "gone".to_owned() };
+    let max = Finding { quantity: Some("one_way.max_ns".to_owned()), ..change("< 0 %") };
+    let case = only(&max, &points);
+    assert_eq!(case.verdict, Verdict::NotDecided("one run has no interval"));
+    let answers = answer(std::slice::from_ref(&max), &points);
+    assert_eq!(summary(&answers), "0 shown, 0 not shown, 1 not decided, 0 not measured, of 1 cases");
+}
+
+#[test]
+fn series_of_extremes_decide_nothing_either() {
+    let points = [over_sizes("UC", &[900, 905, 1400]), over_sizes("RC", &[1260, 1260, 1260])].concat();
+    for keys in [
+        json!({"kind": "flat", "where": {"service": "UC"}, "holds": "< 1 %"}),
+        json!({"kind": "step", "where": {"service": "UC"}, "between": [16, 32], "holds": "> 20 %"}),
+        json!({"kind": "falls", "where": {"service": "UC"}, "at": 16, "holds": "< 0 %"}),
+        json!({"kind": "order", "order": [{"service": "UC"}, {"service": "RC"}], "holds": ">= 60 %"}),
+        json!({"kind": "crossover", "of": {"service": "UC"}, "against": {"service": "RC"}, "holds": "<= 32"}),
+    ] {
+        let of = |quantity: &str| {
+            let mut finding = finding(&over_x(&keys));
+            finding.quantity = Some(quantity.to_owned());
+            only(&finding, &points).verdict
+        };
+        assert_eq!(of("one_way.max_ns"), Verdict::NotDecided("one run has no interval"), "{keys}");
+        assert!(!matches!(of("one_way.p50_ns"), Verdict::NotDecided(_)), "{keys}");
+    }
+}
+
+/// The same over sizes.
+fn over_x(keys: &Value) -> Value {
+    let mut keys = keys.clone();
+    keys["x"] = json!("size_bytes");
+    keys
+}
+
+#[test]
 fn two_quantities_of_one_point_are_compared() {
     let finding = finding(&json!({
         "kind": "change", "of": {"quantity": "completion.p50_ns"}, "against": {"quantity": "one_way.p50_ns"},

@@ -20,7 +20,8 @@ pub(super) fn render(run: &Run, points: &[Point]) -> String {
     format!(
         "<section id=\"{ID}\">\n<h2>{TITLE}</h2>\n<p class=\"caption\">Whether this run shows what was published: {}. \
          A finding is shown if the figure and all of its 95 % interval [in brackets] lie in the range that stands below the \
-         claim.</p>\n<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{TITLE}\">\n\
+         claim; what has no interval, as the maximum of one run, decides nothing.</p>\n\
+         <div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{TITLE}\">\n\
          <table class=\"findings\">\n<caption class=\"hidden\">{TITLE}</caption>\n<thead><tr><th scope=\"col\">Claim</th>\
          <th scope=\"col\">Published</th><th scope=\"col\">Verdict</th><th scope=\"col\">This run</th></tr></thead>\n\
          {rows}</table>\n</div>\n</section>\n",
@@ -50,6 +51,7 @@ fn cells(case: &Case) -> String {
     let (class, verdict, why) = match &case.verdict {
         Verdict::Shown => ("shown", "shown", ""),
         Verdict::NotShown(why) => ("not-shown", "not shown", *why),
+        Verdict::NotDecided(why) => ("not-decided", "not decided", *why),
         Verdict::NotMeasured(reason) => ("not-measured", "not measured", reason.as_str()),
     };
     let why = if why.is_empty() { String::new() } else { format!("<small>{}</small>", escape(why)) };

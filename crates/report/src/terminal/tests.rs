@@ -48,7 +48,7 @@ fn latency(size: u64, p50_ns: u64) -> Point {
         max_ns: p50_ns + 12_345,
         mean_ns: p50_ns as f64 + 4.5,
         stddev_ns: Some(61.4),
-        p50_ci95_ns: None,
+        p50_ci95_ns: Some([p50_ns, p50_ns]),
         share_above: BTreeMap::new(),
         share_above_bounds: BTreeMap::new(),
         mavericks: Mavericks { rule: "> 2 x mean".to_owned(), count: 0 },
