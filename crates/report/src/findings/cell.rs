@@ -89,9 +89,12 @@ impl Series {
 
 /// The number of the points that a selection picks.
 pub(super) fn one(finding: &Finding, selection: &Selection, points: &[&Point]) -> Result<Measured, String> {
-    let picked: Vec<&Point> =
-        points.iter().copied().filter(|p| finding.picks(selection, &p.experiment, &p.axes)).collect();
-    fold(&picked, finding.quantity_of(selection), finding)
+    fold(&picked(finding, selection, points), finding.quantity_of(selection), finding)
+}
+
+/// The points that a selection picks.
+pub(super) fn picked<'a>(finding: &Finding, selection: &Selection, points: &[&'a Point]) -> Vec<&'a Point> {
+    points.iter().copied().filter(|p| finding.picks(selection, &p.experiment, &p.axes)).collect()
 }
 
 /// The numbers of the points that a selection picks, over x.
@@ -99,8 +102,7 @@ pub(super) fn series(finding: &Finding, selection: &Selection, points: &[&Point]
     let axis = finding.x.as_deref().unwrap_or_default();
     let x_of = |point: &Point| point.axes.get(axis).and_then(serde_json::Value::as_f64);
     let within = |x: &f64| finding.from.is_none_or(|from| *x >= from) && finding.to.is_none_or(|to| *x <= to);
-    let picked: Vec<&Point> =
-        points.iter().copied().filter(|p| finding.picks(selection, &p.experiment, &p.axes)).collect();
+    let picked = picked(finding, selection, points);
     let mut xs: Vec<f64> = picked.iter().filter_map(|point| x_of(point)).filter(within).collect();
     xs.sort_unstable_by(f64::total_cmp);
     xs.dedup();

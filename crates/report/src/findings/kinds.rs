@@ -5,7 +5,7 @@ use measure::record::Point;
 use measure::stats::shape::{self, Crossover, Estimate};
 
 use super::cell::{self, Measured, Series, digits};
-use super::{Doubts, Verdict};
+use super::{Doubts, Verdict, environments};
 use crate::unit;
 
 /// What was made of the points of a case.
@@ -39,7 +39,10 @@ pub(super) fn make(finding: &Finding, points: &[&Point]) -> Result<Made, String>
 fn change(finding: &Finding, points: &[&Point]) -> Result<Made, String> {
     let of = cell::one(finding, &finding.of, points)?;
     let against = cell::one(finding, &finding.against, points)?;
-    let beside = format!("{} against {}", of.text(), against.text());
+    let [one, other] =
+        [&finding.of, &finding.against].map(|selection| cell::picked(finding, selection, points));
+    let partly = environments::compare(&one, &other)?;
+    let beside = format!("{} against {}{partly}", of.text(), against.text());
     let figure = if finding.holds.unit == RangeUnit::Time {
         of.y.minus(against.y)
     } else {

@@ -6,6 +6,7 @@
 //! where the points are missing: no other points take their place.
 
 mod cell;
+mod environments;
 mod kinds;
 #[cfg(test)]
 mod tests;

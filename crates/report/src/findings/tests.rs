@@ -330,6 +330,69 @@ fn times_between_two_clocks_are_known_to_within_their_bound() {
     assert_eq!(only(&spread, &points).figures, "+0 %: 80 ns (n 1,001) against 80 ns (n 1,001)");
 }
 
+/// What became of a technique: rank, technique, value, outcome, before, reason.
+type Became = (u32, &'static str, &'static str, &'static str, Option<&'static str>, Option<&'static str>);
+
+/// A point in an environment, with what became of it.
+fn in_environment(name: &str, p50_ns: u64, became: &[Became]) -> Point {
+    let mut point = point(&[("environment", json!(name))], p50_ns);
+    let condition = |(rank, technique, asked, outcome, before, reason): &Became| {
+        json!({
+            "rank": rank, "technique": technique, "asked": asked, "outcome": outcome, "before": before, "reason": reason,
+        })
+    };
+    point.conditions = serde_json::from_value(became.iter().map(condition).collect()).unwrap();
+    point
+}
+
+#[test]
+fn what_was_not_applied_is_the_cause_of_nothing() {
+    let compared = |became: &[Became]| {
+        let points = [in_environment("as_is", 1000, &[]), in_environment("other", 1001, became)];
+        let finding = finding(&json!({
+            "kind": "change", "of": {"environment": "other"}, "against": {"environment": "as_is"}, "holds": "-5 % .. 5 %",
+        }));
+        only(&finding, &points)
+    };
+    let none = (0, "aspm", "performance", "not_applied", None, Some("the kernel manages no links"));
+    let case = compared(&[none, (1, none.1, none.2, none.3, none.4, none.5)]);
+    assert_eq!(
+        case.verdict.text(),
+        "not measured: other did not differ from as_is: aspm not applied (the kernel manages no links)"
+    );
+    let case = compared(&[(0, "aspm", "performance", "applied", Some("performance"), None)]);
+    assert_eq!(
+        case.verdict.text(),
+        "not measured: other did not differ from as_is: aspm was performance before"
+    );
+    let case = compared(&[(0, "aspm", "performance", "applied", Some("default"), None)]);
+    assert_eq!(case.verdict, Verdict::Shown);
+    assert!(case.figures.ends_with("against 1000 ns (n 1,001)"), "{}", case.figures);
+    // Ranks find what the others hold, still or already.
+    let held = |rank, before| (rank, "cpu_dma_latency", "0 us", "applied", Some(before), None);
+    let case = compared(&[held(0, "0 us"), held(1, "0 us")]);
+    assert_eq!(case.verdict, Verdict::Shown);
+    assert!(case.figures.ends_with("against 1000 ns (n 1,001)"), "{}", case.figures);
+    let case = compared(&[held(0, "2000 us"), none]);
+    assert_eq!(case.verdict, Verdict::Shown);
+    assert!(case.figures.ends_with("(n 1,001); without aspm, see the environments"), "{}", case.figures);
+}
+
+#[test]
+fn environments_are_compared_by_what_sets_them_apart() {
+    let memory = (0, "memory", "locked", "applied", Some("not locked"), None);
+    let shield = (0, "cpuset", "shield", "not_permitted", None, Some("it takes root"));
+    let points =
+        [in_environment("event", 1000, &[memory]), in_environment("optimised", 1001, &[memory, shield])];
+    let finding = finding(&json!({
+        "kind": "change", "of": {"environment": "optimised"}, "against": {"environment": "event"}, "holds": "> 0 %",
+    }));
+    assert_eq!(
+        only(&finding, &points).verdict.text(),
+        "not measured: optimised did not differ from event: cpuset not permitted (it takes root)"
+    );
+}
+
 #[test]
 fn a_gap_in_a_series_is_said() {
     let mut points = over_sizes("UC", &[1250, 1260, 1255]);
