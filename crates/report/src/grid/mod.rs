@@ -73,6 +73,8 @@ pub(crate) struct Number {
     pub(crate) quantiles: Option<[f64; 2]>,
     /// What the number may be off by where stamps of two clocks are compared.
     pub(crate) bound: Option<f64>,
+    /// Samples of all repetitions beside an extreme, which grows with them.
+    pub(crate) samples: Option<u64>,
     /// The point whose number is nearest to the median.
     pub(crate) id: u64,
     /// Why not to trust it: unstable or failed repetitions.
@@ -189,6 +191,7 @@ fn cell(points: &[&Point], x: &str, at: &Value, y: &str, scale: Scale) -> Cell {
         repetitions: numbers.len(),
         quantiles: quantiles(&numbers, y, scale),
         bound: bound(&numbers, y).map(|bound| scale.apply(bound)),
+        samples: samples(&numbers, y),
         id: nearest.map_or(first.1.id, |n| n.1.id),
         doubts: here.iter().filter_map(|p| doubt(p, here.len())).collect(),
     })
@@ -216,6 +219,14 @@ fn quantiles(numbers: &[(f64, &Point)], y: &str, scale: Scale) -> Option<[f64; 2
     let low = median(latencies.iter().map(|l| scale.apply(l.p10_ns as f64)).collect())?;
     let high = median(latencies.iter().map(|l| scale.apply(l.p90_ns as f64)).collect())?;
     Some([low, high])
+}
+
+/// The count that an extreme has to be read with (V42 of the evaluations).
+fn samples(numbers: &[(f64, &Point)], y: &str) -> Option<u64> {
+    let is_extreme = [".min_ns", ".max_ns"].iter().any(|field| y.ends_with(field));
+    let counts =
+        numbers.iter().filter_map(|(_, point)| value::latency(point, y)).map(|latency| latency.count);
+    is_extreme.then(|| counts.sum())
 }
 
 /// The largest bound of the repetitions, where y compares two clocks.

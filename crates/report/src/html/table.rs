@@ -23,7 +23,7 @@ pub(super) fn render(grid: &Grid, caption: &str) -> String {
 
 /// Which columns a table has.
 struct Columns<'a> {
-    /// Each with the number of its columns: two where repetitions have a spread.
+    /// Each with the number of its columns: two where repetitions have a spread, or a count belongs to the numbers.
     measured: Vec<(&'a Series, usize)>,
     published: &'a [Published],
     ratios: Vec<(&'a Series, &'a Published)>,
@@ -32,7 +32,8 @@ struct Columns<'a> {
 
 impl<'a> Columns<'a> {
     fn of(grid: &'a Grid) -> Self {
-        let spread = |s: &Series| s.cells.iter().filter_map(Cell::number).any(|n| n.repetitions > 1);
+        let is_spread = |n: &Number| n.repetitions > 1 || n.samples.is_some();
+        let spread = |s: &Series| s.cells.iter().filter_map(Cell::number).any(is_spread);
         let measured: Vec<(&Series, usize)> = grid
             .series
             .iter()
@@ -130,13 +131,19 @@ impl<'a> Columns<'a> {
             }
             Cell::NotMeasured(reason) => word("not measured", reason, columns, notes),
             Cell::Failed(error) => word("failed", error, columns, notes),
-            Cell::Value(number) if number.repetitions > 1 => {
+            Cell::Value(number) if columns > 1 => {
                 notes.repetitions = notes.repetitions.max(number.repetitions);
                 let ([low, high], digits) = (number.runs, self.digits);
                 let value = self.number(grid, number, notes);
-                format!("{value}<td class=\"spread\">{low:.digits$}..{high:.digits$}</td>")
+                let count = number.samples.map(|samples| format!("n {}", unit::grouped(samples)));
+                let beside = match (number.repetitions, count) {
+                    (0 | 1, count) => count.unwrap_or_default(),
+                    (_, None) => format!("{low:.digits$}..{high:.digits$}"),
+                    (runs, Some(count)) => format!("{low:.digits$}..{high:.digits$}, {count} in {runs} runs"),
+                };
+                format!("{value}<td class=\"spread\">{beside}</td>")
             }
-            Cell::Value(number) => self.number(grid, number, notes) + spread,
+            Cell::Value(number) => self.number(grid, number, notes),
         }
     }
 

@@ -69,6 +69,22 @@ fn a_table_sets_measured_published_and_ratio_side_by_side() {
 }
 
 #[test]
+fn a_count_stands_beside_an_extreme() {
+    let figure = Figure { y: Some("latency.max_ns".to_owned()), reference: None, ..figure() };
+    let mut points = points();
+    points[1].latency.as_mut().unwrap().max_ns = 3000;
+    let cells = |points: &[Point]| {
+        let page = rendered(&Run { figures: vec![figure.clone()], ..run() }, points);
+        let row = page.split("<tr><th scope=\"row\">4</th>").nth(1).unwrap();
+        row.split("</tr>").next().unwrap().to_owned()
+    };
+    let two = "<td><a href=\"#histogram=0\">2.00</a></td><td class=\"spread\">1.00..3.00, n 6 in 2 runs</td>";
+    assert_eq!(cells(&points), two);
+    let one = "<td><a href=\"#histogram=0\">1.00</a></td><td class=\"spread\">n 3</td>";
+    assert_eq!(cells(&points[..1]), one);
+}
+
+#[test]
 fn one_figure_that_cannot_be_drawn_does_not_spoil_the_others() {
     let wrong = Figure { unit: Some(Unit::GbPerS), ..figure() };
     let empty = Figure {
