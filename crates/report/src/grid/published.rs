@@ -60,8 +60,11 @@ fn table<'a>(figure: &'a Figure, x: &str) -> Option<&'a ReferenceTable> {
     (table.columns.first()? == x).then_some(table)
 }
 
+/// A value of an axis as a cell has it: a number, `true` or `false`, else a word.
 fn parse(cell: &str) -> Value {
-    cell.trim().parse::<u64>().map_or_else(|_| Value::from(cell.trim()), Value::from)
+    let cell = cell.trim();
+    let number = cell.parse::<u64>().map(Value::from);
+    number.or_else(|_| cell.parse::<bool>().map(Value::from)).unwrap_or_else(|_| Value::from(cell))
 }
 
 /// The words of a column's name without its unit: `rc_fdr_us` gives `rc`, `fdr`.
@@ -70,8 +73,13 @@ fn words(column: &str) -> Vec<String> {
     column.split('_').map(str::to_lowercase).filter(|word| !units.contains(&word.as_str())).collect()
 }
 
-/// The series that has all of the words among its values.
+/// The series that has all of the words among its values. A value of several words, as `event_repoll`, counts with all of them.
 fn twin(words: &[String], series: &[Series]) -> Option<usize> {
-    let fits = |s: &Series| !words.is_empty() && words.iter().all(|word| s.words.contains(word));
+    let fits = |s: &Series| {
+        let values = s.words.iter().map(|value| value.split('_').map(str::to_owned).collect::<Vec<_>>());
+        let named: Vec<String> =
+            values.filter(|value| value.iter().all(|word| words.contains(word))).flatten().collect();
+        !words.is_empty() && words.iter().all(|word| named.contains(word))
+    };
     series.iter().position(fits)
 }

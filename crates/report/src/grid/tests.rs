@@ -148,6 +148,30 @@ fn published_cells_keep_their_text_and_find_their_twin() {
 }
 
 #[test]
+fn published_rows_of_a_switch_are_those_that_were_measured() {
+    let row = |cells: [&str; 3]| cells.map(str::to_owned).to_vec();
+    let table = ReferenceTable {
+        columns: row(["inline", "event_repoll_gbps", "event_gbps"]),
+        rows: vec![row(["false", "1", "2"]), row(["true", "3", "4"])],
+    };
+    let reference =
+        Reference { file: String::new(), source: "paper".to_owned(), unit: None, table: Some(table) };
+    let figure = Figure { reference: Some(reference), x: Some("inline".to_owned()), ..figure(&["poll"]) };
+    let points: Vec<Point> = [("event", false), ("event", true), ("event_repoll", true)]
+        .map(|(poll, inline)| {
+            let mut point = point("RC", 4, 0, 1.0);
+            point.axes.extend([("poll".to_owned(), json!(poll)), ("inline".to_owned(), json!(inline))]);
+            point
+        })
+        .into();
+    let grid = Grid::new(&figure, &points).unwrap();
+    assert_eq!(grid.xs, [json!(false), json!(true)]);
+    let [repoll, event] = &grid.published[..] else { panic!("{:?}", grid.published) };
+    assert_eq!((repoll.twin, repoll.cells[1].as_deref()), (Some(1), Some("3")));
+    assert_eq!((event.twin, event.cells[0].as_deref()), (Some(0), Some("2")), "it names no other poll");
+}
+
+#[test]
 fn numbers_are_found_by_their_path() {
     let point = point("RC", 4, 0, 2.0);
     assert_eq!(value::number(&point, "throughput.bytes_per_s"), Some(2.5e8));
