@@ -251,7 +251,7 @@ fn relative(finding: &Finding, ratio: Estimate) -> Estimate {
 fn said(finding: &Finding, figure: Estimate) -> String {
     let number = match (finding.holds.unit, finding.kind) {
         (RangeUnit::Percent, FindingKind::Order) => format!("{:.0} %", figure.value),
-        (RangeUnit::Percent, _) => format!("{:+.*} %", digits(figure.value), figure.value),
+        (RangeUnit::Percent, _) => format!("{} %", signed(figure.value, percent_digits(figure))),
         (RangeUnit::Plain, _) => format!("x {:.*}", digits(figure.value), figure.value),
         (RangeUnit::Time, _) => format!("{:+.0} ns", figure.value),
     };
@@ -261,15 +261,31 @@ fn said(finding: &Finding, figure: Estimate) -> String {
 fn interval(finding: &Finding, figure: Estimate) -> String {
     let (low, high) = (figure.low, figure.high);
     let percent = digits(if figure.value == 0.0 { high } else { figure.value });
+    let relative = |end: f64| signed(end, percent_digits(figure));
     match (finding.holds.unit, finding.kind) {
         _ if low == high => String::new(),
         (RangeUnit::Percent, FindingKind::Order) => format!(" [{low:.0}, {high:.0}]"),
         (RangeUnit::Percent, FindingKind::Value) => format!(" [{low:.percent$}, {high:.percent$} %]"),
         (RangeUnit::Time, FindingKind::Value) => format!(" [{low:.0}, {high:.0} ns]"),
         (RangeUnit::Time, _) => format!(" [{low:+.0}, {high:+.0}]"),
-        (RangeUnit::Percent, _) => format!(" [{low:+.percent$}, {high:+.percent$}]"),
+        (RangeUnit::Percent, _) => format!(" [{}, {}]", relative(low), relative(high)),
         (RangeUnit::Plain, _) => format!(" [{low:.*}, {high:.*}]", digits(low), digits(high)),
     }
+}
+
+/// The decimals of a change in percent: no more than the widest end of its interval deserves.
+fn percent_digits(figure: Estimate) -> usize {
+    let ends = [figure.value, figure.low, figure.high].into_iter().map(f64::abs);
+    digits(ends.filter(|end| end.is_finite()).fold(0.0, f64::max))
+}
+
+/// A change in percent, large ones grouped: `-0.9`, `+12,345`.
+fn signed(change: f64, digits: usize) -> String {
+    if change.is_finite() && change.abs() >= GROUPED_FROM {
+        let sign = if change < 0.0 { '-' } else { '+' };
+        return format!("{sign}{}", unit::grouped(change.abs().round() as u64));
+    }
+    format!("{change:+.digits$}")
 }
 
 /// A value of x in print.
@@ -280,5 +296,7 @@ fn at(finding: &Finding, x: f64) -> String {
     x.to_string()
 }
 
+/// Numbers of five digits are hard to read ungrouped.
+const GROUPED_FROM: f64 = 10_000.0;
 /// More values of x are abridged.
 const X_MAX: usize = 6;

@@ -170,6 +170,15 @@ fn over_x(keys: &Value) -> Value {
 }
 
 #[test]
+fn a_wide_interval_is_said_in_as_many_digits_as_it_has() {
+    let points: Vec<Point> = [100, 400_000_000].into_iter().flat_map(|ns| polls(ns, 1000)).collect();
+    let case = only(&change("< 0 %"), &points[..2]);
+    assert!(case.figures.starts_with("-90.0 % [-90.4, -89.7]: "), "{}", case.figures);
+    let case = only(&change("< 0 %"), &points);
+    assert!(case.figures.starts_with("+19,999,905 % [-90, +40,160,543]: "), "{}", case.figures);
+}
+
+#[test]
 fn two_quantities_of_one_point_are_compared() {
     let finding = finding(&json!({
         "kind": "change", "of": {"quantity": "completion.p50_ns"}, "against": {"quantity": "one_way.p50_ns"},

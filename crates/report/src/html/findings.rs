@@ -60,14 +60,27 @@ fn cells(case: &Case) -> String {
     } else {
         format!("<b class=\"case\">{}</b> ", escape(&case.label))
     };
+    let verdict = format!("{label}<strong>{verdict}</strong>{why}");
+    if matches!(case.verdict, Verdict::NotMeasured(_)) {
+        return format!("<td class=\"{class}\" colspan=\"2\">{verdict}</td>");
+    }
     let figures = match case.ids.first() {
-        Some(id) => format!("<a href=\"#histogram={id}\">{}</a>", escape(&case.figures)),
-        None => escape(&case.figures),
+        Some(id) => format!("<a href=\"#histogram={id}\">{}</a>", figures(&case.figures)),
+        None => figures(&case.figures),
     };
     let first = case.doubts.first.as_deref().map(|reason| format!(", the first: {}", escape(reason)));
     let doubts = case.doubts.text().map(|doubt| {
         format!("<small class=\"doubt\">Do not trust it: {doubt}{}</small>", first.unwrap_or_default())
     });
     let doubts = doubts.unwrap_or_default();
-    format!("<td class=\"{class}\">{label}<strong>{verdict}</strong>{why}</td><td>{figures}{doubts}</td>")
+    format!("<td class=\"{class}\">{verdict}</td><td>{figures}{doubts}</td>")
+}
+
+/// The figure, and below it the numbers that it is made of. No line ends between a number and its unit.
+fn figures(text: &str) -> String {
+    let text = escape(text).replace("(n ", "(n\u{a0}").replace(" ns", "\u{a0}ns").replace(" %", "\u{a0}%");
+    match text.split_once(": ").filter(|(figure, _)| !figure.contains("; ")) {
+        Some((figure, numbers)) => format!("{figure}<small>{numbers}</small>"),
+        None => text,
+    }
 }

@@ -148,10 +148,11 @@ fn findings_stand_before_the_figures_with_their_verdicts() {
     );
     assert!(table.contains("0.82 us<small>A paper</small></td>"), "{table}");
     let shown = "<td class=\"shown\"><b class=\"case\">FDR</b> <strong>shown</strong></td>\
-                 <td><a href=\"#histogram=0\">830 ns (n 6 in 2 runs) [820, 840 ns]</a>\
+                 <td><a href=\"#histogram=0\">830\u{a0}ns (n\u{a0}6 in 2 runs) [820, 840\u{a0}ns]</a>\
                  <small class=\"doubt\">Do not trust it: 1 of 2 runs unstable, the first: it &lt;moved&gt;</small></td>";
     assert!(table.contains(shown), "{table}");
-    let refused = "<strong>not measured</strong><small>cannot set &lt;SDR&gt;</small></td><td></td>";
+    let refused = "<td class=\"not-measured\" colspan=\"2\"><b class=\"case\">SDR</b> <strong>not measured</strong>\
+                   <small>cannot set &lt;SDR&gt;</small></td>";
     assert!(table.contains(refused), "{table}");
     assert!(!rendered(&run(), &points).contains("Findings of the paper</h2>"));
 }
