@@ -112,6 +112,8 @@ impl Trouble {
 
 /// Points that a trouble names.
 const LINKS_MAX: usize = 4;
+/// Reasons that are seen at once; a disturbed run has another one for every point.
+const ITEMS_MAX: usize = 8;
 
 fn add(list: &mut Vec<Trouble>, text: &str, point: &Point) {
     let size = point.axes.get("size_bytes").and_then(Value::as_u64);
@@ -123,13 +125,21 @@ fn add(list: &mut Vec<Trouble>, text: &str, point: &Point) {
     }
 }
 
-/// A box with a heading and items of HTML; nothing without items.
+/// A box with a heading and items of HTML, those after the first few to be unfolded; nothing without items.
 fn list(heading: &str, class: &str, items: &[String]) -> String {
     if items.is_empty() {
         return String::new();
     }
-    let items: String = items.iter().map(|item| format!("<li>{item}</li>\n")).collect();
-    format!("<div class=\"reasons {class}\">\n<h2>{heading}</h2>\n<ul>\n{items}</ul>\n</div>\n")
+    let all = |items: &[String]| -> String {
+        let items: String = items.iter().map(|item| format!("<li>{item}</li>\n")).collect();
+        format!("<ul>\n{items}</ul>\n")
+    };
+    let (first, rest) = items.split_at(items.len().min(ITEMS_MAX));
+    let rest = match rest.len() {
+        0 => String::new(),
+        more => format!("<details><summary>and {more} more</summary>\n{}</details>\n", all(rest)),
+    };
+    format!("<div class=\"reasons {class}\">\n<h2>{heading}</h2>\n{}{rest}</div>\n", all(first))
 }
 
 fn warnings(run: &Run, unreadable: Option<&String>) -> String {

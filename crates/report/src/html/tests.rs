@@ -85,6 +85,26 @@ fn a_count_stands_beside_an_extreme() {
 }
 
 #[test]
+fn many_reasons_are_folded() {
+    let shifted = |id: u64| {
+        let mut point = latency_point(id, "FDR", 820);
+        point.unstable = Some(format!("it shifted at {id} %"));
+        point
+    };
+    let boxed = |points: &[Point]| {
+        let page = rendered(&run(), points);
+        let list = page.split("<h2>Unstable: do not trust these numbers</h2>").nth(1).unwrap();
+        list.split("</div>").next().unwrap().to_owned()
+    };
+    let points: Vec<Point> = (0..10).map(shifted).collect();
+    let list = boxed(&points);
+    let (seen, folded) = list.split_once("<details><summary>and 2 more</summary>").expect("it is folded");
+    assert_eq!((seen.matches("<li>").count(), folded.matches("<li>").count()), (8, 2));
+    assert!(seen.contains("it shifted at 7 %") && folded.contains("it shifted at 9 %"), "{list}");
+    assert!(!boxed(&points[..8]).contains("<details>"));
+}
+
+#[test]
 fn one_figure_that_cannot_be_drawn_does_not_spoil_the_others() {
     let wrong = Figure { unit: Some(Unit::GbPerS), ..figure() };
     let empty = Figure {
