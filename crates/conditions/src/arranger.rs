@@ -79,8 +79,10 @@ impl Arranger {
         self
     }
 
-    /// Says in a description of the host what runs have left changed there, if they have.
+    /// Says in a description of the host what runs have left changed there, if they have. Guards of agents that have just gone
+    /// are waited for: what they take back is no part of the host.
     pub fn describe(&self, environment: &mut Environment) {
+        self.settle();
         let found = left_behind(&self.host);
         if !found.is_empty() {
             let facts = environment.facts.entry(FACTS.to_owned()).or_default();
@@ -148,9 +150,7 @@ impl Arranger {
     /// Applies what concerns the host, where nothing of ours is in force.
     fn apply(&mut self, wanted: &Wanted, ranks: &[u32], until: Until) -> Vec<Condition> {
         if wanted.is_as_is() {
-            if let Some(line) = settle(&self.host, "", |_| false) {
-                (self.said)(&line);
-            }
+            self.settle();
             return Vec::new();
         }
         let process = std::process::id();
@@ -161,6 +161,13 @@ impl Arranger {
                 |(technique, asked)| condition(0, technique, asked, Err((Outcome::NotApplied, why.clone())));
             wanted.techniques().into_iter().map(refused).collect()
         })
+    }
+
+    /// Waits until guards of others hold nothing, or says what they do.
+    fn settle(&self) {
+        if let Some(line) = settle(&self.host, "", |_| false) {
+            (self.said)(&line);
+        }
     }
 
     fn take_back_own(&mut self) {

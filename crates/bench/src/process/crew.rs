@@ -19,7 +19,7 @@ pub(super) struct Crew<'i> {
     fleet: Fleet<'i>,
     hellos: Vec<Hello>,
     calibration: Calibrating,
-    /// What was arranged last, and what became of it; absent before, and where it does not hold any more.
+    /// What was arranged last, and what became of it; absent where it does not hold any more.
     arranged: Option<(Wanted, Vec<Condition>)>,
     /// Why not every agent waits for a request, if so.
     unfit: Option<String>,
@@ -51,7 +51,8 @@ impl From<Error> for Stop {
 
 impl<'i> Crew<'i> {
     pub(super) fn new(fleet: Fleet<'i>, hellos: Vec<Hello>) -> Self {
-        Self { fleet, hellos, calibration: Calibrating::NotYet, arranged: None, unfit: None }
+        let arranged = Some((Wanted::default(), Vec::new()));
+        Self { fleet, hellos, calibration: Calibrating::NotYet, arranged, unfit: None }
     }
 
     pub(super) fn hellos(&self) -> &[Hello] {
@@ -118,8 +119,7 @@ impl<'i> Crew<'i> {
         Ok(ending)
     }
 
-    /// Arranges the conditions of a point, unless they are those of the point before; gives what became of them. New agents
-    /// are also told where nothing is wanted: those before them may have left guards behind that are about it.
+    /// Arranges the conditions of a point, unless they are those of the point before; gives what became of them.
     fn arrange(&mut self, spec: &PointSpec, sink: &mut dyn Sink) -> Result<Vec<Condition>, Error> {
         if let Some((_, conditions)) = self.arranged.as_ref().filter(|(wanted, _)| *wanted == spec.conditions)
         {
