@@ -116,7 +116,8 @@ fn what_an_unreliable_service_loses_is_told_as_lost() {
         assert_words(
             &text,
             &[
-                "nothing arrived for 0.5 s",
+                "nothing arrived for ",
+                " s, which is the point's time limit",
                 "the peer has ended, its address is",
                 "this service does not repeat: measure RC",
                 name,
