@@ -70,8 +70,7 @@ pub(crate) fn estimate(point: &Point, path: &str) -> Option<(Estimate, Option<u6
     };
     let bound = bound(point, path).unwrap_or_default();
     if is_share(path) {
-        let (low, high) = ((estimate.low - bound).max(0.0), (estimate.high + bound).min(1.0));
-        return Some((Estimate { low, high, ..estimate }, Some(latency.count)));
+        return Some((widened(estimate, bound), Some(latency.count)));
     }
     // Of a histogram, every number that is a time is known to within a bucket.
     let blur = latency.resolution.filter(|_| field.ends_with("_ns")).unwrap_or_default();
@@ -81,6 +80,11 @@ pub(crate) fn estimate(point: &Point, path: &str) -> Option<(Estimate, Option<u6
         ..estimate
     };
     Some((blurred, Some(latency.count)))
+}
+
+/// The interval of a share that may be off by a bound.
+pub(crate) fn widened(share: Estimate, bound: f64) -> Estimate {
+    Estimate { low: (share.low - bound).max(0.0), high: (share.high + bound).min(1.0), ..share }
 }
 
 /// Whether the number at a path has a 95 % interval within one run: the median of six messages or more and shares have one, and

@@ -136,10 +136,7 @@ fn fold(points: &[&Point], path: &str, finding: &Finding) -> Result<Measured, St
     let y = if value::is_share(path) {
         let runs: Vec<(f64, u64)> =
             measured.iter().map(|(_, y, samples)| (y.value, samples.unwrap_or_default())).collect();
-        shape::share_of_runs(&runs).map(|y| {
-            let bound = bound.unwrap_or_default();
-            Estimate { low: (y.low - bound).max(0.0), high: (y.high + bound).min(1.0), ..y }
-        })
+        shape::share_of_runs(&runs).map(|y| value::widened(y, bound.unwrap_or_default()))
     } else {
         Estimate::of_runs(&measured.iter().map(|(_, y, _)| *y).collect::<Vec<_>>())
     };
