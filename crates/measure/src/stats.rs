@@ -90,15 +90,20 @@ pub fn latency_within(
     let mut sorted = samples_ns.to_vec();
     sorted.sort_unstable();
     let (sorted, count) = (Sorted(&sorted), sorted.len() as f64);
-    // Samples are rounded to a nanosecond. A float becomes the nearest integer that there is.
-    let bound_ns = (bound_ns.ceil() as u64).saturating_add(1);
-    let bounds = |&ns: &u64| {
-        let least = sorted.count_above(ns.saturating_add(bound_ns)) as f64 / count;
-        let largest = ns.checked_sub(bound_ns).map_or(1.0, |ns| sorted.count_above(ns) as f64 / count);
-        (ns.to_string(), [least, largest])
-    };
+    let share_above = |ns: u64| sorted.count_above(ns) as f64 / count;
+    let bounds = |&ns: &u64| (ns.to_string(), share_above_bounds(ns, bound_ns, share_above));
     let latency = summarise(kind, &sorted, thresholds_ns)?;
     Some(Latency { share_above_bounds: thresholds_ns.iter().map(bounds).collect(), ..latency })
+}
+
+/// Least and largest share of samples above a threshold in ns where each is right to within `bound_ns`; `share_above` gives the
+/// share above a time as the samples are.
+pub fn share_above_bounds(threshold_ns: u64, bound_ns: f64, share_above: impl Fn(u64) -> f64) -> [f64; 2] {
+    // Samples are rounded to a nanosecond. A float becomes the nearest integer that there is.
+    let bound_ns = (bound_ns.ceil() as u64).saturating_add(1);
+    let least = share_above(threshold_ns.saturating_add(bound_ns));
+    // A bound that is wider than the threshold excludes none.
+    [least, threshold_ns.checked_sub(bound_ns).map_or(1.0, share_above)]
 }
 
 /// Statistics of a histogram: count, least, largest, mean and standard deviation are exact; quantiles, the median's

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use measure::figure::Figure;
 use measure::record::{Latency, LatencyKind, Point, Status};
-use measure::stats::Share;
+use measure::stats::{Share, share_above_bounds};
 use serde::Serialize;
 
 use super::data::{Stored, distributions, source};
@@ -277,11 +277,10 @@ impl Merged {
             let above = self.values.iter().filter(|(ns, _)| *ns > threshold_ns).map(|(_, times)| *times);
             above.fold(0u64, u64::saturating_add)
         };
-        let share = |threshold_ns| one_way::percent(above(threshold_ns) as f64 / count as f64);
-        // As the record has it: a nanosecond more, for rounding. A bound that is wider than the threshold excludes none.
-        let bounds = self.bound_ns.map(|bound| bound.ceil() as u64 + 1).map(|bound| {
-            let largest = ABOVE_NS.checked_sub(bound).map_or_else(|| one_way::percent(1.0), share);
-            format!(", {} to {largest}", share(ABOVE_NS.saturating_add(bound)))
+        let share = |threshold_ns| above(threshold_ns) as f64 / count as f64;
+        let bounds = self.bound_ns.map(|bound| {
+            let bounds = share_above_bounds(ABOVE_NS, bound, share).map(one_way::percent);
+            format!(", {}", bounds.join(" to "))
         });
         let mark = if self.is_approximate { "~" } else { "" };
         let bound = self.bound_ns.map(|bound| format!(" ± {:.0}", bound.ceil())).unwrap_or_default();
@@ -291,7 +290,12 @@ impl Merged {
             format!("{mark}{}{bound}", at(1)),
             format!("{mark}{}{bound}", at(Share::P50.rank(count))),
             format!("{mark}{}{bound}", self.max_ns()),
-            format!("{} ({}){}", share(ABOVE_NS), unit::grouped(above(ABOVE_NS)), bounds.unwrap_or_default()),
+            format!(
+                "{} ({}){}",
+                one_way::percent(share(ABOVE_NS)),
+                unit::grouped(above(ABOVE_NS)),
+                bounds.unwrap_or_default()
+            ),
             unit::grouped(outside),
         ];
         let cells = cells.map(|cell| format!("<td>{cell}</td>")).concat();
