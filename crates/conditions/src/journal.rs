@@ -107,6 +107,13 @@ impl Journal {
         Ok(Open { book: self.read()?, directory: self.directory.clone(), _lock: lock })
     }
 
+    /// Opens it, changes it and puts it on disk again.
+    pub(crate) fn edit<T>(&self, change: impl FnOnce(&mut Open) -> T) -> io::Result<T> {
+        let mut open = self.open()?;
+        let changed = change(&mut open);
+        open.save().map(|()| changed)
+    }
+
     /// Reads it as it is, without waiting for whoever changes it: it is replaced as a whole.
     pub(crate) fn read(&self) -> io::Result<Book> {
         let path = self.directory.join(BOOK);

@@ -115,12 +115,8 @@ impl Keeper {
             shield::leave(&self.host, process, &was);
         }
         let Some((journal, holder)) = &self.signed_in else { return Vec::new() };
-        let released = journal.open().and_then(|mut open| {
-            let is_mine = |entry: &Entry| entry.holders.contains(&holder.name);
-            let undone = take_back(&self.host, &mut open, &holder.name, is_mine);
-            open.save().map(|()| undone)
-        });
-        match released {
+        let is_mine = |entry: &Entry| entry.holders.contains(&holder.name);
+        match journal.edit(|open| take_back(&self.host, open, &holder.name, is_mine)) {
             Ok(undone) => undone.into_iter().filter_map(Undone::trouble).collect(),
             Err(error) => {
                 vec![format!("what was changed could not be taken back: {error}; see `rdmascope doctor`")]
@@ -132,13 +128,9 @@ impl Keeper {
     pub(crate) fn restore(&self, dead: &[u32]) -> Vec<String> {
         let mut said = Vec::new();
         for journal in Journal::all(&self.host) {
-            let restored = journal.open().and_then(|mut open| {
-                let is_dead = |holder: &String| dead.iter().any(|dead| dead.to_string() == process(holder));
-                let is_theirs = |entry: &Entry| entry.holders.iter().any(is_dead);
-                let undone = take_back(&self.host, &mut open, "", is_theirs);
-                open.save().map(|()| undone)
-            });
-            match restored {
+            let is_dead = |holder: &String| dead.iter().any(|dead| dead.to_string() == process(holder));
+            let is_theirs = |entry: &Entry| entry.holders.iter().any(is_dead);
+            match journal.edit(|open| take_back(&self.host, open, "", is_theirs)) {
                 Ok(undone) => said.extend(undone.into_iter().filter_map(Undone::trouble)),
                 Err(error) => said.push(format!(
                     "what a guard that was killed had changed could not be taken back: {error}; see `rdmascope doctor`"
@@ -152,11 +144,10 @@ impl Keeper {
     pub(crate) fn note(&self, said: Vec<String>) {
         let Some((journal, _)) = self.signed_in.as_ref().filter(|_| !said.is_empty()) else { return };
         // The values are as they are, with or without the note.
-        let _ = journal.open().and_then(|mut open| {
+        let _ = journal.edit(|open| {
             open.book.notes.extend(said);
             let more = open.book.notes.len().saturating_sub(NOTES_MAX);
             open.book.notes.drain(..more);
-            open.save()
         });
     }
 

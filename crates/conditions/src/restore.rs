@@ -47,10 +47,9 @@ pub fn left_behind(host: &Host) -> Vec<String> {
 pub fn restore(host: &Host) -> Restored {
     let mut all = Restored::default();
     for journal in Journal::all(host) {
-        let restored = journal.open().and_then(|mut open| {
-            let undone = take_back(host, &mut open, "", |entry| is_orphan(&journal, entry));
-            let notes = std::mem::take(&mut open.book.notes);
-            open.save().map(|()| (undone, notes))
+        let restored = journal.edit(|open| {
+            let undone = take_back(host, open, "", |entry| is_orphan(&journal, entry));
+            (undone, std::mem::take(&mut open.book.notes))
         });
         match restored {
             Ok((undone, notes)) => {
