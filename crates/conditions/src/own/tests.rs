@@ -38,15 +38,19 @@ fn apart(test: fn()) {
     thread::spawn(test).join().unwrap();
 }
 
-/// The same, on a CPU that it may have.
-fn pinned(test: fn(u32)) {
-    thread::spawn(move || {
+/// Runs a test with what [`fifo`] found, on a thread of its own and a CPU that it may have, where the right is there.
+fn in_real_time(test: fn(Own, Found)) {
+    let pinned = move || {
         let cpu = affinity().unwrap()[0];
         pin(&[cpu]).unwrap();
-        test(cpu);
-    })
-    .join()
-    .unwrap();
+        let mut own = Own::default();
+        let place = place(Some(cpu), &[cpu, cpu + 1]);
+        let result = own.apply(&Host::here(), Technique::Scheduler, &fifo(), &place);
+        if !is_skipped(&result) {
+            test(own, result.unwrap());
+        }
+    };
+    thread::spawn(pinned).join().unwrap();
 }
 
 /// Whether a right is missing that the test needs.
@@ -62,14 +66,8 @@ fn is_skipped(result: &Result<Found, Refusal>) -> bool {
 
 #[test]
 fn a_real_time_class_is_that_of_the_thread_until_it_is_taken_back() {
-    pinned(|cpu| {
-        let mut own = Own::default();
-        let place = place(Some(cpu), &[cpu, cpu + 1]);
-        let result = own.apply(&Host::here(), Technique::Scheduler, &fifo(), &place);
-        if is_skipped(&result) {
-            return;
-        }
-        assert_eq!(result.unwrap().before.as_deref(), Some("other"));
+    in_real_time(|own, found| {
+        assert_eq!(found.before.as_deref(), Some("other"));
         assert_eq!(scheduler().map(in_words).unwrap(), "fifo:1");
         // What it starts does not spin on its behalf.
         let inherited = thread::spawn(|| scheduler().map(in_words).unwrap()).join().unwrap();
@@ -81,13 +79,7 @@ fn a_real_time_class_is_that_of_the_thread_until_it_is_taken_back() {
 
 #[test]
 fn a_real_time_class_is_taken_back_without_the_right_to_clear_the_flag() {
-    pinned(|cpu| {
-        let mut own = Own::default();
-        let place = place(Some(cpu), &[cpu, cpu + 1]);
-        let result = own.apply(&Host::here(), Technique::Scheduler, &fifo(), &place);
-        if is_skipped(&result) {
-            return;
-        }
+    in_real_time(|mut own, _| {
         // As where a limit of real-time priorities gave the class, and no capability.
         let mut rights = rustix::thread::capabilities(None).unwrap();
         rights.effective.remove(rustix::thread::CapabilitySet::SYS_NICE);
