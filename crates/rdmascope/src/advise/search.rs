@@ -255,8 +255,8 @@ impl Search {
         resolved.points.iter_mut().for_each(|spec| spec.repetition += rounds + self.again);
         self.again += count;
         self.repeated += count;
-        let plural = if count == 1 { "round" } else { "rounds" };
-        Ok(Some((format!("# {stage}: {count} {plural} again, as the machine was unstable\n"), resolved)))
+        let again = counted(count as usize, "round");
+        Ok(Some((format!("# {stage}: {again} again, as the machine was unstable\n"), resolved)))
     }
 
     /// Rounds of a comparison that the budget has room for, beside the comparisons that usually follow, unless none does.
@@ -286,8 +286,7 @@ impl Search {
         self.planned += resolved.points.len() as u64;
         self.compared = ways.to_vec();
         self.again = 0;
-        let rounds = if rounds == 1 { "1 round".to_owned() } else { format!("{rounds} rounds") };
-        let ways = if ways.len() == 1 { "1 way".to_owned() } else { format!("{} ways", ways.len()) };
+        let (rounds, ways) = (counted(rounds as usize, "round"), counted(ways.len(), "way"));
         Ok((format!("# {stage}: {ways}, {rounds} of {messages} messages\n"), resolved))
     }
 
@@ -305,6 +304,11 @@ impl Search {
         self.estimate_s = Some(points * (POINT_S + messages as f64 * one_s));
         messages
     }
+}
+
+/// So many of something, in words.
+fn counted(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
 /// Whole seconds: an estimate is no better.
