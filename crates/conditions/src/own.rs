@@ -301,20 +301,24 @@ fn affinity() -> io::Result<Vec<u32>> {
     Ok((0u32..).take(CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu as usize)).collect())
 }
 
-/// Puts this thread back on the CPUs that it was pinned to: a change of its control group, or of one above, may have moved it.
+/// Pins this thread to CPUs, or puts it back on those that it was pinned to: a change of its control group, or of one above,
+/// may have moved it.
 ///
 /// # Errors
 ///
-/// When the kernel refuses it, as where another control group has those CPUs now.
+/// When there are no such CPUs, or the kernel refuses them, as where another control group has them.
 pub fn pin(pinned: &[u32]) -> io::Result<()> {
     if affinity().is_ok_and(|affinity| affinity == pinned) {
         return Ok(());
     }
+    let refused = |kind, why: String| io::Error::new(kind, format!("CPUs {}: {why}", cpus::text(pinned)));
+    if pinned.iter().any(|cpu| *cpu as usize >= CpuSet::MAX_CPU) {
+        return Err(refused(io::ErrorKind::InvalidInput, format!("there are at most {}", CpuSet::MAX_CPU)));
+    }
     let mut set = CpuSet::new();
     pinned.iter().for_each(|cpu| set.set(*cpu as usize));
-    rustix::thread::sched_setaffinity(None, &set).map_err(|error| {
-        io::Error::new(io::Error::from(error).kind(), format!("CPUs {}: {error}", cpus::text(pinned)))
-    })
+    rustix::thread::sched_setaffinity(None, &set)
+        .map_err(|error| refused(io::Error::from(error).kind(), error.to_string()))
 }
 
 pub(crate) const LATENCY: &str = "dev/cpu_dma_latency";

@@ -9,7 +9,6 @@ use bench::worker::VerbsWorker;
 use clap::Args;
 use conditions::{Arranger, Host, Leave};
 use measure::clock::Skew;
-use rustix::thread::CpuSet;
 
 use crate::backends::providers;
 use crate::cli::PortFlags;
@@ -56,7 +55,9 @@ pub(crate) fn serve(arguments: AgentArguments) -> anyhow::Result<ExitCode> {
 pub(crate) fn worker(arguments: AgentArguments, leave: Leave) -> anyhow::Result<VerbsWorker> {
     // Pinned before anything is allocated, so that memory is where the CPU is.
     if let Some(cpu) = arguments.cpu {
-        pin(cpu)?;
+        conditions::pin(&[cpu]).with_context(|| {
+            format!("cannot pin the agent to CPU {cpu}: choose one that is allowed (see taskset -p $$)")
+        })?;
     }
     let pinned = arguments.cpu.map(|cpu| vec![cpu]);
     let arranger =
@@ -86,13 +87,4 @@ pub(crate) fn guard(host: &HostArguments) -> anyhow::Result<ExitCode> {
     let (input, output) = agent::take_stdio()?;
     conditions::guard(host.host(), input, output)?;
     Ok(ExitCode::SUCCESS)
-}
-
-fn pin(cpu: u32) -> anyhow::Result<()> {
-    let mut set = CpuSet::new();
-    anyhow::ensure!((cpu as usize) < CpuSet::MAX_CPU, "there is no CPU {cpu}");
-    set.set(cpu as usize);
-    rustix::thread::sched_setaffinity(None, &set).with_context(|| {
-        format!("cannot pin the agent to CPU {cpu}: choose one that is allowed (see taskset -p $$)")
-    })
 }
