@@ -39,7 +39,7 @@ const BANNED: [(&str, &str, &[&str]); 6] = [
         "measuring never prints; only the binary does",
         &["rdmascope/src", "baseline/src", "xtask/src"],
     ),
-    ("Instant::now()", "time has one owner", &["softdev/src", "bench/src/process/deadline.rs", "xtask/src"]),
+    ("Instant::now()", "time has one owner", &["softdev/src", "xtask/src"]),
     (
         "std::thread::sleep(",
         "a wait without an end",

@@ -3,6 +3,7 @@
 use std::io;
 use std::time::Duration;
 
+use measure::clock::Deadline;
 use measure::conditions::{Condition, Outcome, Technique, Wanted};
 use measure::record::Environment;
 
@@ -11,7 +12,7 @@ use crate::guardian::Guardian;
 use crate::host::Host;
 use crate::own::{Found, Own, pin};
 use crate::restore::{left_behind, settle};
-use crate::{FACTS, LEFT_BEHIND, Refusal, Until};
+use crate::{FACTS, LEFT_BEHIND, Refusal};
 
 /// Where a rank is.
 #[derive(Clone, Debug, Default)]
@@ -103,9 +104,9 @@ impl Arranger {
         self.take_back_own();
         let host_wide = wanted.host_wide();
         if self.in_force.as_ref().is_none_or(|(in_force, _)| *in_force != host_wide) {
-            let until = Until::after(self.patience);
-            self.release(until);
-            let conditions = self.apply(&host_wide, &place.ranks, until);
+            let deadline = Deadline::after(self.patience);
+            self.release(deadline);
+            let conditions = self.apply(&host_wide, &place.ranks, deadline);
             self.in_force = Some((host_wide, conditions));
         }
         let moved = place.pinned.as_deref().and_then(|pinned| pin(pinned).err());
@@ -136,7 +137,7 @@ impl Arranger {
         if known.is_empty() {
             return known;
         }
-        let verified = self.ask(&Request::Verify, Until::after(VERIFY_TIMEOUT));
+        let verified = self.ask(&Request::Verify, Deadline::after(VERIFY_TIMEOUT));
         let changed = verified.map(|reply| reply.conditions).unwrap_or_else(|error| {
             let why = format!("it was applied, and not looked at again after the point: {error}");
             known.into_iter().map(|known| Condition { reason: Some(why.clone()), ..known }).collect()
@@ -148,14 +149,14 @@ impl Arranger {
     }
 
     /// Applies what concerns the host, where nothing of ours is in force.
-    fn apply(&mut self, wanted: &Wanted, ranks: &[u32], until: Until) -> Vec<Condition> {
+    fn apply(&mut self, wanted: &Wanted, ranks: &[u32], deadline: Deadline) -> Vec<Condition> {
         if wanted.is_as_is() {
             self.settle();
             return Vec::new();
         }
         let process = std::process::id();
         let request = Request::Apply { wanted: wanted.clone(), ranks: ranks.to_vec(), process };
-        self.ask(&request, until).map(|reply| reply.conditions).unwrap_or_else(|error| {
+        self.ask(&request, deadline).map(|reply| reply.conditions).unwrap_or_else(|error| {
             let why = format!("the host is not changed without a guard: {error}");
             let refused =
                 |(technique, asked)| condition(0, technique, asked, Err((Outcome::NotApplied, why.clone())));
@@ -177,10 +178,10 @@ impl Arranger {
     }
 
     /// Takes back what is in force on the host, and what guards had in force that are dead.
-    fn release(&mut self, until: Until) {
+    fn release(&mut self, deadline: Deadline) {
         self.in_force = None;
         if self.guardian.is_some()
-            && let Err(error) = self.ask(&Request::Release, until)
+            && let Err(error) = self.ask(&Request::Release, deadline)
         {
             (self.said)(&format!("the guard that takes the environment back: {error}"));
         }
@@ -188,7 +189,7 @@ impl Arranger {
             return;
         }
         let dead = std::mem::take(&mut self.lost);
-        if let Err(error) = self.ask(&Request::Restore { dead }, until) {
+        if let Err(error) = self.ask(&Request::Restore { dead }, deadline) {
             (self.said)(&format!(
                 "what a guard had changed is not taken back: {error}; see `rdmascope doctor`"
             ));
@@ -196,13 +197,13 @@ impl Arranger {
     }
 
     /// The answer of the guard, which is started where there is none. What it says is said.
-    fn ask(&mut self, request: &Request, until: Until) -> io::Result<Reply> {
+    fn ask(&mut self, request: &Request, deadline: Deadline) -> io::Result<Reply> {
         let mut guardian = match (self.guardian.take(), &self.leave) {
             (Some(guardian), _) => guardian,
             (None, Leave::Host(words)) => Guardian::start(words)?,
             (None, _) => return Err(io::Error::other("this rank has none")),
         };
-        match guardian.ask(request, until) {
+        match guardian.ask(request, deadline) {
             Ok(reply) => {
                 reply.said.iter().for_each(|line| (self.said)(line));
                 self.guardian = Some(guardian);
@@ -220,7 +221,7 @@ impl Arranger {
 impl Drop for Arranger {
     fn drop(&mut self) {
         self.take_back_own();
-        self.release(Until::after(FAREWELL_TIMEOUT));
+        self.release(Deadline::after(FAREWELL_TIMEOUT));
     }
 }
 

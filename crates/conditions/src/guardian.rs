@@ -5,10 +5,11 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
+use measure::clock::Deadline;
 use rustix::event::{PollFd, PollFlags, poll};
 
 use crate::guard::{Reply, Request};
-use crate::{Until, pause};
+use crate::pause;
 
 /// A guard that runs. Dropping this lets it take everything back and end.
 #[derive(Debug)]
@@ -39,15 +40,15 @@ impl Guardian {
         self.child.id()
     }
 
-    /// Its answer, which is there by `until` or never. After an error it is of no more use.
-    pub(crate) fn ask(&mut self, request: &Request, until: Until) -> io::Result<Reply> {
+    /// Its answer, which is there by the deadline or never. After an error it is of no more use.
+    pub(crate) fn ask(&mut self, request: &Request, deadline: Deadline) -> io::Result<Reply> {
         let mut line = serde_json::to_vec(request)?;
         line.push(b'\n');
         let input = self.input.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
         input.write_all(&line)?;
         let mut reply = Vec::new();
         while !reply.ends_with(b"\n") {
-            match poll(&mut [PollFd::new(&self.output, PollFlags::IN)], Some(&until.left())) {
+            match poll(&mut [PollFd::new(&self.output, PollFlags::IN)], Some(&deadline.timespec())) {
                 Ok(0) => {
                     return Err(io::Error::new(io::ErrorKind::TimedOut, "the guard gave no answer in time"));
                 }

@@ -33,9 +33,9 @@ mod tests;
 use std::io;
 use std::time::Duration;
 
-use measure::clock::{Clock, Ticks};
+use measure::clock::Deadline;
 use measure::conditions::Outcome;
-use rustix::event::{Timespec, poll};
+use rustix::event::poll;
 use rustix::process::geteuid;
 
 pub use arranger::{ARRANGE_TIMEOUT, Arranger, Leave, Place};
@@ -78,31 +78,8 @@ pub(crate) fn refused(what: &str, error: &io::Error, remedy: &str) -> Refusal {
     }
 }
 
-/// A time by which a wait ends.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Until {
-    clock: Clock,
-    ticks: Ticks,
-}
-
-impl Until {
-    pub(crate) fn after(time: Duration) -> Self {
-        let clock = Clock::monotonic();
-        Self { clock, ticks: Ticks(clock.now().0 + clock.ticks(time)) }
-    }
-
-    /// The time that is left, as poll takes it.
-    pub(crate) fn left(self) -> Timespec {
-        timespec(Duration::from_nanos(self.clock.ns(self.ticks.since(self.clock.now()))))
-    }
-}
-
-fn timespec(time: Duration) -> Timespec {
-    Timespec { tv_sec: time.as_secs().cast_signed(), tv_nsec: time.subsec_nanos().into() }
-}
-
 /// Waits.
 pub(crate) fn pause(time: Duration) {
     // A signal makes it shorter, and what is waited for is looked at again.
-    let _ = poll(&mut [], Some(&timespec(time)));
+    let _ = poll(&mut [], Some(&Deadline::after(time).timespec()));
 }

@@ -15,6 +15,7 @@ use rustix::time::{ClockId, clock_gettime};
 use crate::samples::Scale;
 
 mod calibration;
+mod deadline;
 mod domain;
 mod offset;
 mod overhead;
@@ -23,6 +24,7 @@ mod skew;
 mod tests;
 mod tsc;
 
+pub use deadline::Deadline;
 pub use domain::{ClockKind, Domain};
 pub use offset::{Elapsed, Exchange, Interval, Nominal, Offset, Reason, holds_one_clock};
 pub use overhead::StampCost;

@@ -3,9 +3,9 @@
 use std::collections::VecDeque;
 use std::io;
 
+use measure::clock::Deadline;
 use rustix::event::PollFd;
 
-use super::deadline::Deadline;
 use super::frame::{Decoder, FRAME_BYTES_MAX, Frame, Greeting, quotable};
 use super::link::{ChildLink, Link, Wants};
 use super::message::{Reply, Request};

@@ -6,11 +6,10 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
+use measure::clock::Deadline;
 use rustix::process::{
     Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitIdStatus, kill_process_group, pidfd_open, waitid,
 };
-
-use super::deadline::Deadline;
 
 /// A running process and what is left to do about it. Dropping it kills and reaps.
 #[derive(Debug)]

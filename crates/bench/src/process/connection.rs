@@ -4,9 +4,9 @@ use std::collections::VecDeque;
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
 
+use measure::clock::Deadline;
 use rustix::event::{PollFd, PollFlags};
 
-use super::deadline::Deadline;
 use super::link::{Link, Wants};
 use super::secure::{Channel, Opener, PAYLOAD_BYTES_MAX, Record, Sealer};
 use super::wait::wait;

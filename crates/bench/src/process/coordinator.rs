@@ -6,11 +6,11 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use measure::clock::Clock;
 use measure::record::{Point, Status};
 
 use super::channel::Agent;
 use super::crew::Crew;
-use super::deadline::Stopwatch;
 use super::dial::Peer;
 use super::fleet::Fleet;
 use super::frame::Greeting;
@@ -107,6 +107,7 @@ pub fn run(
     sink: &mut dyn Sink,
 ) -> Result<Summary, Error> {
     let commands = launch.commands()?;
+    let clock = Clock::monotonic();
     let mut crew: Option<Crew<'_>> = None;
     let mut known: Vec<Hello> = Vec::new();
     let mut summary = Summary::default();
@@ -128,7 +129,7 @@ pub fn run(
         let spec = &points[i];
         let id = spec.id;
         sink.point_started(spec);
-        let watch = Stopwatch::start();
+        let began = clock.now();
         let ending = match ready.measure(spec, sink) {
             Ok(ending) => ending,
             Err(err @ Error::Interrupted { .. }) => return Err(err),
@@ -137,7 +138,7 @@ pub fn run(
         // Agents of which one is dead, silent or confused are killed here.
         let lost = ready.lost();
         crew = ready.is_fit().then_some(ready);
-        let (point, samples) = ending.into_point(spec, watch.elapsed_ns());
+        let (point, samples) = ending.into_point(spec, clock.ns(clock.now().since(began)));
         summary.count(&point);
         sink.point(point, &samples).map_err(|cause| Error::Sink { point: id, cause })?;
         i += 1;

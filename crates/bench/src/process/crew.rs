@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
+use measure::clock::Deadline;
 use measure::conditions::{Condition, Wanted};
 use measure::record::{Calibration, Environment, Status};
 
-use super::deadline::Deadline;
 use super::fleet::{Coupling, FAILURE_GRACE, Fleet};
 use super::headline::Ending;
 use super::limits;

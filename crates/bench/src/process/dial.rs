@@ -5,12 +5,12 @@ use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
+use measure::clock::Deadline;
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, connect, socket_with};
 
 use super::connection::Connection;
-use super::deadline::Deadline;
 use super::interrupt::Interrupt;
 use super::key::Key;
 use super::secure::{Channel, Initiator};

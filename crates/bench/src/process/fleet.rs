@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use measure::clock::Deadline;
+
 use super::channel::{Agent, LAST_WORDS_TIMEOUT};
-use super::deadline::Deadline;
 use super::interrupt::Interrupt;
 use super::message::{Hello, Reply, Request};
 use super::sink::Sink;

@@ -7,13 +7,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use measure::clock::Deadline;
 use measure::conditions::{Condition, Wanted};
 use rustix::event::{PollFd, PollFlags};
 use serde_json::Value;
 
 use super::agent::{self, Ending, PointError, Requests, Worker};
 use super::crew::ARRANGE_TIMEOUT;
-use super::deadline::Deadline;
 use super::interrupt::Interrupt;
 use super::message::{Calibrated, CalibrationStep, Description, Outcome, Request};
 use super::secure::{Channel, Opener, PAYLOAD_BYTES_MAX, Record, Sealer};

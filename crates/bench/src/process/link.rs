@@ -4,10 +4,10 @@ use std::fmt;
 use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
 
+use measure::clock::Deadline;
 use rustix::event::{PollFd, PollFlags};
 
 use super::child::{Process, Streams};
-use super::deadline::Deadline;
 
 /// Bytes to an agent and from it, lines that it says beside them, and its end. Nothing blocks but what has a deadline;
 /// reading and writing are those of a non-blocking stream. Dropping it ends the agent.

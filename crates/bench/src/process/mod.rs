@@ -24,7 +24,6 @@ mod child;
 mod connection;
 pub mod coordinator;
 mod crew;
-mod deadline;
 pub mod dial;
 mod fleet;
 pub mod frame;

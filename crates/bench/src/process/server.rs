@@ -4,9 +4,9 @@ use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
+use measure::clock::Deadline;
 use rustix::event::{PollFd, PollFlags};
 
-use super::deadline::Deadline;
 use super::guest::Guest;
 use super::interrupt::Interrupt;
 use super::key::Key;

@@ -1,9 +1,9 @@
 //! The one wait of the control plane: for descriptors, a signal or a deadline, whichever comes first.
 
+use measure::clock::Deadline;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
-use super::deadline::Deadline;
 use super::interrupt::Interrupt;
 use crate::Error;
 
