@@ -10,6 +10,9 @@ use measure::clock::{Clock, Ticks};
 
 use crate::Error;
 
+#[cfg(test)]
+pub(crate) mod wire;
+
 /// What a message says about those after it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Mark {

@@ -1,126 +1,7 @@
 //! Both ends over a wire that loses what a test wants it to.
 
-use std::collections::VecDeque;
-use std::sync::{Arc, Condvar, Mutex};
-
 use super::*;
-use crate::endpoint::Arrival;
-
-/// What is lost: greetings or messages, by their number; each once.
-type Losses = Arc<Mutex<Vec<(bool, u64)>>>;
-
-/// One direction of a wire.
-#[derive(Default)]
-struct Way {
-    arrivals: Mutex<VecDeque<Arrival>>,
-    came: Condvar,
-}
-
-/// One end of a wire. Where it is idle it sleeps: until something comes, the instant that it is told, or its deadline.
-struct Wire {
-    out: Arc<Way>,
-    into: Arc<Way>,
-    losses: Losses,
-    posted: u64,
-    clock: Clock,
-    heard: Ticks,
-    deadline: Ticks,
-    /// How often it slept.
-    sleeps: usize,
-}
-
-impl Wire {
-    fn pair(losses: &[(bool, u64)]) -> (Self, Self) {
-        let clock = Clock::monotonic();
-        let (one, other) = (Arc::<Way>::default(), Arc::<Way>::default());
-        let losses: Losses = Arc::new(Mutex::new(losses.to_vec()));
-        let deadline = Ticks(clock.now().0 + clock.ticks(Duration::from_secs(20)));
-        let end = |out: &Arc<Way>, into: &Arc<Way>| Self {
-            out: Arc::clone(out),
-            into: Arc::clone(into),
-            losses: Arc::clone(&losses),
-            posted: 0,
-            clock,
-            heard: clock.now(),
-            deadline,
-            sleeps: 0,
-        };
-        (end(&one, &other), end(&other, &one))
-    }
-
-    fn send(&mut self, arrival: Arrival) -> Result<Posted, Error> {
-        let mut losses = self.losses.lock().unwrap();
-        match losses.iter().position(|lost| *lost == (arrival.is_greeting, arrival.number)) {
-            Some(lost) => drop(losses.remove(lost)),
-            None => self.out.arrivals.lock().unwrap().push_back(arrival),
-        }
-        self.out.came.notify_all();
-        Ok(Posted::Queued)
-    }
-}
-
-impl Endpoint for Wire {
-    fn clock(&self) -> Clock {
-        self.clock
-    }
-
-    fn try_send(&mut self, mark: Mark) -> Result<Posted, Error> {
-        self.posted += 1;
-        self.send(Arrival { mark, number: self.posted - 1, is_greeting: false })
-    }
-
-    fn try_greet_as(&mut self, number: u32) -> Result<Posted, Error> {
-        self.send(Arrival { mark: Mark::Last, number: number.into(), is_greeting: true })
-    }
-
-    fn try_receive(&mut self) -> Result<Option<Arrival>, Error> {
-        let arrival = self.into.arrivals.lock().unwrap().pop_front();
-        if arrival.is_some() {
-            self.heard = self.clock.now();
-        }
-        Ok(arrival)
-    }
-
-    fn replenish(&mut self) -> Result<(), Error> {
-        Ok(())
-    }
-
-    fn outstanding(&mut self) -> Result<u32, Error> {
-        Ok(0)
-    }
-
-    fn try_sent(&mut self) -> Result<u64, Error> {
-        Ok(self.posted)
-    }
-
-    fn carry(&mut self, _: u64, _: Ticks) -> Result<(), Error> {
-        Ok(())
-    }
-
-    fn carried(&self, _: &Arrival) -> Result<Option<Ticks>, Error> {
-        Ok(None)
-    }
-
-    fn idle(&mut self) -> Result<(), Error> {
-        self.idle_until(self.deadline)
-    }
-
-    fn idle_until(&mut self, instant: Ticks) -> Result<(), Error> {
-        let now = self.clock.now();
-        if now > self.deadline {
-            return Err(Error::Deadline { what: "arrived", waited_s: 20.0, advice: String::new() });
-        }
-        self.sleeps += 1;
-        let left = Duration::from_nanos(instant.min(self.deadline).0.saturating_sub(now.0) + 1);
-        let arrivals = self.into.arrivals.lock().unwrap();
-        drop(self.into.came.wait_timeout_while(arrivals, left, |arrivals| arrivals.is_empty()));
-        Ok(())
-    }
-
-    fn quiet(&self) -> Duration {
-        Duration::from_nanos(self.clock.now().since(self.heard))
-    }
-}
+use crate::endpoint::wire::Wire;
 
 /// Numbers of messages and of bursts, in the order in which they were stamped.
 #[derive(Default)]
@@ -155,20 +36,20 @@ struct Ran {
 fn run(burst: u64, pause: Duration, losses: &[(bool, u64)]) -> Ran {
     let is_reliable = losses.is_empty() && pause.is_zero();
     let pace = Pace { messages: 9, burst, pause, until_sent: false, is_reliable };
-    let (mut one, mut other) = Wire::pair(losses);
-    let clock = one.clock;
+    let [mut one, mut other] = Wire::pair(losses, |_| {});
+    let clock = one.clock();
     let begin = clock.now();
     let (sender, receiver, sleeps) = std::thread::scope(|scope| {
         let receiver = scope.spawn(|| {
             let mut seen = Seen::default();
             let heard = take(&mut other, &mut seen, &mut Watch::new(u64::MAX), &pace).unwrap();
-            let sleeps = other.sleeps;
+            let sleeps = other.sleeps();
             exchange(&mut other, false, AFTER..AFTER + 3, heard, &mut Vec::new()).unwrap();
             (seen, sleeps)
         });
         let mut seen = Seen::default();
         submit(&mut one, &mut seen, &mut Watch::new(u64::MAX), &pace).unwrap();
-        let sleeps = one.sleeps;
+        let sleeps = one.sleeps();
         exchange(&mut one, true, AFTER..AFTER + 3, None, &mut Vec::new()).unwrap();
         let (receiver, theirs) = receiver.join().unwrap();
         (seen, receiver, [sleeps, theirs])

@@ -1,0 +1,143 @@
+//! A wire for tests, which loses what they want it to.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
+
+use measure::clock::{Clock, Ticks};
+
+use super::{Arrival, Endpoint, Mark, Posted};
+use crate::Error;
+
+/// What is lost: greetings or messages, by their number; each once.
+type Losses = Arc<Mutex<Vec<(bool, u64)>>>;
+
+/// One direction of a wire.
+#[derive(Default)]
+struct Way {
+    arrivals: Mutex<VecDeque<Arrival>>,
+    came: Condvar,
+}
+
+/// One end of a wire between two threads. Where it is idle it sleeps: until something comes, the instant that it is told, or its
+/// deadline.
+pub(crate) struct Wire {
+    out: Arc<Way>,
+    into: Arc<Way>,
+    losses: Losses,
+    greeted: fn(u32),
+    posted: u64,
+    clock: Clock,
+    heard: Ticks,
+    deadline: Ticks,
+    sleeps: usize,
+}
+
+impl Wire {
+    /// Both ends of one that loses greetings (`true`) and messages (`false`) by their number, each once; whoever greets runs
+    /// `greeted` with the greeting's.
+    pub(crate) fn pair(losses: &[(bool, u64)], greeted: fn(u32)) -> [Self; 2] {
+        let clock = Clock::monotonic();
+        let (one, other) = (Arc::<Way>::default(), Arc::<Way>::default());
+        let losses: Losses = Arc::new(Mutex::new(losses.to_vec()));
+        let deadline = Ticks(clock.now().0 + clock.ticks(PATIENCE));
+        let end = |out: &Arc<Way>, into: &Arc<Way>| Self {
+            out: Arc::clone(out),
+            into: Arc::clone(into),
+            losses: Arc::clone(&losses),
+            greeted,
+            posted: 0,
+            clock,
+            heard: clock.now(),
+            deadline,
+            sleeps: 0,
+        };
+        [end(&one, &other), end(&other, &one)]
+    }
+
+    /// How often it slept.
+    pub(crate) fn sleeps(&self) -> usize {
+        self.sleeps
+    }
+
+    fn send(&mut self, arrival: Arrival) -> Result<Posted, Error> {
+        let mut losses = self.losses.lock().unwrap();
+        match losses.iter().position(|lost| *lost == (arrival.is_greeting, arrival.number)) {
+            Some(lost) => drop(losses.remove(lost)),
+            None => self.out.arrivals.lock().unwrap().push_back(arrival),
+        }
+        self.out.came.notify_all();
+        Ok(Posted::Queued)
+    }
+}
+
+impl Endpoint for Wire {
+    fn clock(&self) -> Clock {
+        self.clock
+    }
+
+    fn try_send(&mut self, mark: Mark) -> Result<Posted, Error> {
+        self.posted += 1;
+        self.send(Arrival { mark, number: self.posted - 1, is_greeting: false })
+    }
+
+    fn try_greet_as(&mut self, number: u32) -> Result<Posted, Error> {
+        (self.greeted)(number);
+        self.send(Arrival { mark: Mark::Last, number: number.into(), is_greeting: true })
+    }
+
+    fn try_receive(&mut self) -> Result<Option<Arrival>, Error> {
+        let arrival = self.into.arrivals.lock().unwrap().pop_front();
+        if arrival.is_some() {
+            self.heard = self.clock.now();
+        }
+        Ok(arrival)
+    }
+
+    fn replenish(&mut self) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn outstanding(&mut self) -> Result<u32, Error> {
+        Ok(0)
+    }
+
+    fn try_sent(&mut self) -> Result<u64, Error> {
+        Ok(self.posted)
+    }
+
+    fn carry(&mut self, _: u64, _: Ticks) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn carried(&self, _: &Arrival) -> Result<Option<Ticks>, Error> {
+        Ok(None)
+    }
+
+    fn idle(&mut self) -> Result<(), Error> {
+        self.idle_until(self.deadline)
+    }
+
+    fn idle_until(&mut self, instant: Ticks) -> Result<(), Error> {
+        let now = self.clock.now();
+        if now > self.deadline {
+            return Err(Error::Deadline {
+                what: "arrived",
+                waited_s: PATIENCE.as_secs_f64(),
+                advice: String::new(),
+            });
+        }
+        self.sleeps += 1;
+        let left = Duration::from_nanos(instant.min(self.deadline).0.saturating_sub(now.0) + 1);
+        let arrivals = self.into.arrivals.lock().unwrap();
+        drop(self.into.came.wait_timeout_while(arrivals, left, |arrivals| arrivals.is_empty()));
+        Ok(())
+    }
+
+    fn quiet(&self) -> Duration {
+        Duration::from_nanos(self.clock.now().since(self.heard))
+    }
+}
+
+/// How long an end waits for the other, whatever else the machine does.
+const PATIENCE: Duration = Duration::from_secs(60);
