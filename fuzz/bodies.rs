@@ -1,6 +1,6 @@
 //! What is done with foreign bytes, one function for each parser of them, and what must hold whatever they are.
 //!
-//! `fuzz_targets/` drives these with libFuzzer, `crates/rdmascope/tests/fuzz.rs` with a small corpus and pseudo-random
+//! `fuzz_targets/` drives these with libFuzzer, `crates/rdmascope/tests/program/fuzz.rs` with a small corpus and pseudo-random
 //! mutations in every run of the tests. None may panic; what they assert is in their comments.
 #![allow(dead_code, reason = "each target uses one of them")]
 

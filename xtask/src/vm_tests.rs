@@ -10,10 +10,12 @@ use serde_json::Value;
 
 use crate::{shell, vm};
 
-/// A test program of a package, and the environment that it finds the device by.
+/// A test program of a package, those of its tests that are meant, and the environment that they find the device by.
 struct Test {
     package: &'static str,
     name: &'static str,
+    /// The module that the tests are in; none for all.
+    module: Option<&'static str>,
     variables: &'static [(&'static str, &'static str)],
 }
 
@@ -22,11 +24,13 @@ const TESTS: [Test; 2] = [
     Test {
         package: "conformance",
         name: "conformance",
+        module: None,
         variables: &[("RDMASCOPE_CONFORMANCE_DEVICE", "rxe0:1:1")],
     },
     Test {
         package: "rdmascope",
-        name: "kernel_device",
+        name: "program",
+        module: Some("kernel_device"),
         // One at a time: most wait for what others do to the device, and count that as time of their own.
         variables: &[("RDMASCOPE_KERNEL_DEVICE", "rxe0"), ("RUST_TEST_THREADS", "1")],
     },
@@ -90,7 +94,8 @@ fn run_all(programs: &[String]) -> Result<()> {
     for (test, program) in TESTS.iter().zip(programs) {
         let (counts, succeeded) = run_one(test, program)?;
         let counts = counts.map_or_else(|| "ended without a result".to_owned(), |counts| counts.to_string());
-        lines.push(format!("rxe0: {counts} ({} of {})", test.name, test.package));
+        let name = test.module.unwrap_or(test.name);
+        lines.push(format!("rxe0: {counts} ({name} of {})", test.package));
         is_good &= succeeded;
     }
     lines.iter().for_each(|line| println!("{line}"));
@@ -101,6 +106,7 @@ fn run_all(programs: &[String]) -> Result<()> {
 /// Runs a test and shows what it writes: its counts and whether it says that it succeeded.
 fn run_one(test: &Test, program: &str) -> Result<(Option<Counts>, bool)> {
     let mut child = Command::new(program)
+        .args(test.module.map(|module| format!("{module}::")))
         .current_dir(shell::root().join("crates").join(test.package))
         .envs(test.variables.iter().copied())
         // Under emulation a backtrace takes seconds.
@@ -197,8 +203,12 @@ mod tests {
     #[test]
     fn each_test_of_the_list_is_there() {
         for test in &TESTS {
-            let path = format!("crates/{}/tests/{}.rs", test.package, test.name);
-            assert!(shell::root().join(&path).is_file(), "there is no {path}");
+            let tests = shell::root().join("crates").join(test.package).join("tests");
+            let path = match test.module {
+                Some(module) => tests.join(test.name).join(format!("{module}.rs")),
+                None => tests.join(format!("{}.rs", test.name)),
+            };
+            assert!(path.is_file(), "there is no {}", path.display());
         }
     }
 }

@@ -1,12 +1,11 @@
 //! `rdmascope exec`: the program becomes the process, finds softdev, and is refused with a sentence where it cannot.
 
-mod support;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use rdmascope_preload::LIBRARY;
-use support::{PROGRAM, Scratch, finish, is_installed, skip};
+
+use crate::support::{PROGRAM, Scratch, finish, is_installed, skip};
 
 /// The library as cargo has built it with the program.
 fn library() -> PathBuf {

@@ -1,10 +1,9 @@
 //! Every operation of `lat` and `bw` on the software device: that its numbers are of the right kind, and that what the
 //! specification does not have is refused by name.
 
-mod support;
-
 use measure::record::{LatencyKind, Point, Status};
-use support::Scratch;
+
+use crate::support::Scratch;
 
 /// Measures with flags on this host and gives the points.
 fn measure(flags: &str) -> Vec<Point> {

@@ -1,12 +1,11 @@
 //! `rdmascope one-way`: that stamps are where they should be. Links are imitated with times that are far above what a busy
 //! machine adds to a median; `cargo xtask bench --only one-way` looks at the nanoseconds.
 
-mod support;
-
 use std::os::unix::fs::PermissionsExt;
 
 use measure::record::{Clocks, Latency, LatencyKind, OneWay, Point, Status};
-use support::Scratch;
+
+use crate::support::Scratch;
 
 /// Measures with flags on this host and gives the only point.
 fn measure(flags: &str) -> Point {

@@ -1,8 +1,7 @@
 //! The bodies of the fuzz targets over a small corpus and pseudo-random mutations of it, the same in every run.
 
-#[path = "../../../fuzz/bodies.rs"]
+#[path = "../../../../fuzz/bodies.rs"]
 mod bodies;
-mod support;
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +10,8 @@ use bench::process::frame::Greeting;
 use bench::process::key::Key;
 use bench::process::message::{CalibrationStep, Reply, Request};
 use bench::process::secure::{Initiator, Record};
-use support::{SMALL, Scratch};
+
+use crate::support::{SMALL, Scratch};
 
 /// Mutations of each corpus, unless the time is over before.
 const ROUNDS: usize = 3000;

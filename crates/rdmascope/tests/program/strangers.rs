@@ -1,8 +1,6 @@
 //! Strangers on the port of a server: they learn nothing, stop nothing and fill nothing, however many they are and whatever
 //! they send. The real client is served all the while.
 
-mod support;
-
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::sync::Arc;
@@ -10,8 +8,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use support::hands::Server;
-use support::{Scratch, all_measured, finish};
+use crate::support::hands::Server;
+use crate::support::{Scratch, all_measured, finish};
 
 /// What a person would call at once, on a busy machine.
 const AT_ONCE: Duration = Duration::from_secs(10);
@@ -172,6 +170,6 @@ fn nothing_listens_any_more_once_the_client_is_there() {
     server.wait_for("The client ");
     assert!(knock(address(&server)).is_none(), "during the measurement there is no port to knock on");
     assert_eq!(answer(&mut { early }), b"", "and those who had come are gone");
-    assert_eq!(support::collect(client).status, Some(0));
+    assert_eq!(crate::support::collect(client).status, Some(0));
     assert_eq!(server.end().status, Some(0));
 }

@@ -1,8 +1,6 @@
 //! Agents that do not start or are none, through `--via`: one sentence, exit status 1, nothing left behind.
 
-mod support;
-
-use support::{Ended, PROGRAM, SMALL, Scratch, all_measured};
+use crate::support::{Ended, PROGRAM, SMALL, Scratch, all_measured};
 
 /// A run whose agents are started by a shell script, which has the words of the agent as its arguments.
 fn run(script: &str, more: &[&str]) -> (Scratch, Ended) {

@@ -1,14 +1,13 @@
 //! `rdmascope run`, `lat` and `bw` from the outside: what is printed, what is kept, and that the numbers agree.
 
-mod support;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::process::{Command, Stdio};
 
 use measure::record::{Latency, LatencyKind, Point};
 use serde_json::Value;
-use support::{LONG, PROGRAM, SMALL, Scratch, all_measured, collect, finish, is_installed, skip};
+
+use crate::support::{LONG, PROGRAM, SMALL, Scratch, all_measured, collect, finish, is_installed, skip};
 
 #[test]
 fn the_quick_plan_runs_to_its_end_with_every_point_measured() {
@@ -80,13 +79,13 @@ fn a_record_has_the_published_names_and_keeps_to_its_schema() {
     };
     let run: Value =
         serde_json::from_str(&fs::read_to_string(scratch.at("record/run.json")).unwrap()).unwrap();
-    assert_eq!(support::schema::errors(&schema("run"), &run), Vec::<String>::new());
+    assert_eq!(crate::support::schema::errors(&schema("run"), &run), Vec::<String>::new());
     let point_schema = schema("point");
     let text = fs::read_to_string(scratch.at("record/points.jsonl")).unwrap();
     let points: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(points.len(), 10);
     for point in &points {
-        assert_eq!(support::schema::errors(&point_schema, point), Vec::<String>::new());
+        assert_eq!(crate::support::schema::errors(&point_schema, point), Vec::<String>::new());
         let axes: Vec<_> = point["axes"].as_object().unwrap().keys().map(String::as_str).collect();
         let known = [
             "direction",
@@ -107,7 +106,7 @@ fn a_record_has_the_published_names_and_keeps_to_its_schema() {
     let mut spoilt = points[0].clone();
     spoilt["latency"]["p50_ns"] = "fast".into();
     spoilt.as_object_mut().unwrap().remove("wall_ns");
-    assert_eq!(support::schema::errors(&point_schema, &spoilt).len(), 2);
+    assert_eq!(crate::support::schema::errors(&point_schema, &spoilt).len(), 2);
 }
 
 fn has_null(value: &Value) -> bool {

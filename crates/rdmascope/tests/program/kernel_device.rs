@@ -3,8 +3,6 @@
 //! `RDMASCOPE_KERNEL_DEVICE` names the device; without it nothing here is tested. Root is needed for what changes the host
 //! (the link of a software device, the mode of its node), and is done to software devices only.
 
-mod support;
-
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
@@ -12,10 +10,11 @@ use std::time::{Duration, Instant};
 
 use measure::record::{Clocks, LatencyKind, Point, Status};
 use serde_json::Value;
-use support::failures::{
+
+use crate::support::failures::{
     a_message_that_is_lost, a_peer_that_has_gone, a_peer_that_takes_nothing, assert_words,
 };
-use support::{Ended, PROGRAM, Scratch, finish, is_installed, skip};
+use crate::support::{Ended, PROGRAM, Scratch, finish, is_installed, skip};
 
 /// The device under test. Where there is none it is said, once for each test.
 fn device() -> Option<String> {

@@ -3,8 +3,6 @@
 //! The moments are counted in points that are finished, with a pseudo-random time behind them, so that they are spread over a
 //! run on a busy machine too.
 
-mod support;
-
 use std::collections::BTreeSet;
 use std::fs;
 use std::process::Child;
@@ -12,8 +10,9 @@ use std::time::{Duration, Instant};
 
 use measure::record::{Point, Status};
 use rustix::process::Signal;
-use support::processes::{agents, signal};
-use support::{DEADLINE, SMALL, Scratch, all_measured, collect, wait};
+
+use crate::support::processes::{agents, signal};
+use crate::support::{DEADLINE, SMALL, Scratch, all_measured, collect, wait};
 
 /// A generator of moments: xorshift with a fixed seed.
 struct Moments(u64);
@@ -230,7 +229,7 @@ fn a_signal_before_the_first_point_leaves_no_directory() {
     let via = "sh -c \"sleep 60\"";
     let mut command = scratch.program(["run", "quick", "--out", "record", "--via", via]);
     let child = command.spawn().unwrap();
-    while support::processes::with_token(&scratch.token()).len() < 3 {
+    while crate::support::processes::with_token(&scratch.token()).len() < 3 {
         std::thread::sleep(Duration::from_millis(2));
     }
     signal(child.id().cast_signed(), Signal::INT);
@@ -238,6 +237,6 @@ fn a_signal_before_the_first_point_leaves_no_directory() {
     assert_eq!((ended.status, ended.stdout.as_str()), (Some(1), ""), "{ended:?}");
     assert!(!scratch.at("record").exists(), "a run without a point keeps nothing");
     command = scratch.program(["lat", "send", "--local", "-n", "20", "--out", "record"]);
-    assert_eq!(support::finish(command).status, Some(0), "the name is free");
+    assert_eq!(crate::support::finish(command).status, Some(0), "the name is free");
     scratch.assert_nothing_left();
 }

@@ -1,8 +1,6 @@
 //! What a new user reads: help by example, completions, the manual page, lists.
 
-mod support;
-
-use support::{PROGRAM, Scratch, finish, is_installed, skip};
+use crate::support::{PROGRAM, Scratch, finish, is_installed, skip};
 
 #[test]
 fn help_teaches_by_example_and_fits_a_terminal() {

@@ -1,10 +1,9 @@
 //! `rdmascope doctor` on the machine that the tests run on, whatever it has. What each check finds is tested from made-up
 //! hosts beside the checks.
 
-mod support;
-
 use serde_json::Value;
-use support::Scratch;
+
+use crate::support::Scratch;
 
 #[test]
 fn softdev_can_be_measured_everywhere() {

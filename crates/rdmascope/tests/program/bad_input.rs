@@ -1,10 +1,8 @@
 //! What cannot be done is refused with one clear sentence and the right exit status, before anything is started or left.
 
-mod support;
-
 use std::fs;
 
-use support::{PROGRAM, SMALL, Scratch, finish, is_installed, skip};
+use crate::support::{PROGRAM, SMALL, Scratch, finish, is_installed, skip};
 
 /// Refuses a plan made of `SMALL` with one text in place of another.
 fn refused(from: &str, to: &str, words: &[&str]) {
@@ -258,7 +256,7 @@ fn a_report_into_a_device_leaves_the_device_alone() {
 #[test]
 fn a_limit_of_the_size_of_files_ends_the_run_with_the_points_before_it() {
     let scratch = Scratch::alone();
-    scratch.write("plan.toml", support::LONG);
+    scratch.write("plan.toml", crate::support::LONG);
     // Soft, so that the agents can lift it for the memory that they share.
     let agent = "sh -c \"ulimit -S -f unlimited; exec \\\"\\$@\\\"\" sh";
     // Few messages, so that no histogram makes a single point too long for the limit.
@@ -275,7 +273,7 @@ fn a_full_disk_ends_the_run_with_the_points_before_it() {
         return skip("root", "mounting a small tmpfs in a mount namespace of its own needs root and unshare");
     }
     let scratch = Scratch::alone();
-    scratch.write("plan.toml", support::LONG);
+    scratch.write("plan.toml", crate::support::LONG);
     fs::create_dir(scratch.at("disk")).unwrap();
     // The record is copied out at the end: the file system is gone with its namespace.
     let script = "mount -t tmpfs -o size=256k none disk || exit 77; \

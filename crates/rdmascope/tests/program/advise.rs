@@ -1,14 +1,13 @@
 //! `rdmascope advise` on the software device: that it recommends what its record says, and refuses what it cannot.
 
-mod support;
-
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
 
 use measure::record::Status;
 use rustix::process::Signal;
-use support::processes::signal;
-use support::{Ended, Scratch, collect};
+
+use crate::support::processes::signal;
+use crate::support::{Ended, Scratch, collect};
 
 /// Asks for advice with a record.
 fn advised(flags: &str) -> (Scratch, Ended) {

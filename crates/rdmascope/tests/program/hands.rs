@@ -1,8 +1,6 @@
 //! Both ends started by hand, as perftest's users do: what they print, how they find each other, and how each ends when
 //! the other goes wrong.
 
-mod support;
-
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -11,9 +9,10 @@ use std::time::{Duration, Instant};
 
 use measure::record::Status;
 use rustix::process::Signal;
-use support::hands::Server;
-use support::processes::{agents, signal};
-use support::{Ended, Scratch, all_measured, collect, finish};
+
+use crate::support::hands::Server;
+use crate::support::processes::{agents, signal};
+use crate::support::{Ended, Scratch, all_measured, collect, finish};
 
 /// What a busy machine may take where a person would say "at once".
 const AT_ONCE: Duration = Duration::from_secs(10);
@@ -123,7 +122,7 @@ fn a_server_listens_where_it_is_told_to_and_nowhere_else() {
     assert_eq!(scratch.run(&client).status, Some(0));
     assert_eq!(server.end().status, Some(0));
     if TcpListener::bind("[::1]:0").is_err() {
-        return support::skip("ipv6", "this host has no IPv6");
+        return crate::support::skip("ipv6", "this host has no IPv6");
     }
     let server = Server::start(&scratch, &["lat", "send", "--listen", "::1"]);
     assert_eq!(server.words()[2], "::1");
@@ -136,7 +135,7 @@ fn cpus_are_each_ends_own() {
     let scratch = Scratch::alone();
     let allowed = rustix::thread::sched_getaffinity(None).unwrap();
     let cpus: Vec<String> = (0..1024).filter(|cpu| allowed.is_set(*cpu)).map(|cpu| cpu.to_string()).collect();
-    let [a, b, ..] = &cpus[..] else { return support::skip("cpus", "there is only one CPU") };
+    let [a, b, ..] = &cpus[..] else { return crate::support::skip("cpus", "there is only one CPU") };
     // The same words at both ends, and each end's own number.
     for (server_cpus, client_cpus) in [(format!("{b},{a}"), format!("{b},{a}")), (a.clone(), b.clone())] {
         let server = Server::start(&scratch, &["lat", "send", "--cpus", &server_cpus]);

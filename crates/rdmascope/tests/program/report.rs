@@ -1,15 +1,15 @@
 //! `rdmascope report` on the record of a real run: from the record alone, whole, and drawn by a browser.
 
 #[allow(unreachable_pub, reason = "shared with the tests of the report")]
-#[path = "../../report/tests/support/browser.rs"]
+#[path = "../../../report/tests/support/browser.rs"]
 mod browser;
-mod support;
 
 use std::fs;
 
 use browser::View;
 use measure::record::Status;
-use support::{SMALL, Scratch};
+
+use crate::support::{SMALL, Scratch};
 
 #[test]
 fn a_report_is_made_again_from_the_record_alone() {

@@ -1,8 +1,6 @@
 //! Environments from the outside: applied, recorded, and taken back whoever is killed. The host is a made-up tree of files,
 //! but for the test that says otherwise.
 
-mod support;
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
@@ -14,9 +12,10 @@ use std::time::{Duration, Instant};
 use measure::conditions::{Condition, Outcome, Technique};
 use measure::record::Point;
 use rustix::process::{Pid, Signal, kill_process_group};
-use support::hands::Server;
-use support::processes::{Process, agents, signal, with_token};
-use support::{PROGRAM, Scratch, all_measured, collect, finish, is_installed, skip, wait};
+
+use crate::support::hands::Server;
+use crate::support::processes::{Process, agents, signal, with_token};
+use crate::support::{PROGRAM, Scratch, all_measured, collect, finish, is_installed, skip, wait};
 
 /// Eight CPUs, two of which are scaled, an interrupt that can be moved and one that cannot.
 const HOST: &[(&str, &str)] = &[

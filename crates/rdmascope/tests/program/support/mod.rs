@@ -1,5 +1,4 @@
 //! What the tests of the program share: starting it under a deadline, finding what it leaves behind, reading records.
-#![allow(dead_code, reason = "each test binary uses its own part")]
 
 pub(crate) mod failures;
 pub(crate) mod hands;

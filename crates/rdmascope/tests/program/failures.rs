@@ -1,9 +1,7 @@
 //! Failures that the field knows by a number or a riddle, on softdev: each with cause and remedy, within its deadline.
 
-mod support;
-
-use support::Scratch;
-use support::failures::{a_message_that_is_lost, a_peer_that_has_gone, a_peer_that_takes_nothing};
+use crate::support::Scratch;
+use crate::support::failures::{a_message_that_is_lost, a_peer_that_has_gone, a_peer_that_takes_nothing};
 
 #[test]
 fn a_peer_that_has_gone_is_status_12() {
@@ -30,7 +28,7 @@ fn a_gid_that_is_not_there_is_told_with_those_that_are() {
     let words = ["port 1 of softdev0 has no GID 9 in use", "those in use are 0", "`rdmascope devices`"];
     let ended = scratch.run(&["lat", "send", "--local", "-d", "softdev0", "-x", "9", "-n", "20"]);
     assert_eq!((ended.status, ended.stdout.as_str()), (Some(2), ""), "{ended:?}");
-    support::failures::assert_words(ended.stderr.lines().last().unwrap(), &words);
+    crate::support::failures::assert_words(ended.stderr.lines().last().unwrap(), &words);
     scratch.assert_nothing_left();
 }
 

@@ -1,0 +1,22 @@
+//! The program run as users run it: what it prints, what it keeps, how it ends.
+//!
+//! Tests that measure do so one at a time (`Scratch::alone`), so that two CPUs are enough for all of them.
+
+mod advise;
+mod agents;
+mod bad_input;
+mod doctor;
+mod environment;
+mod exec;
+mod failures;
+mod fuzz;
+mod hands;
+mod help;
+mod kernel_device;
+mod kill;
+mod one_way;
+mod operations;
+mod report;
+mod run;
+mod strangers;
+mod support;
