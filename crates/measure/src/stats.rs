@@ -15,6 +15,7 @@ use std::collections::BTreeMap;
 use crate::record::{Latency, LatencyKind, Mavericks};
 use crate::samples::Distribution;
 
+pub mod fit;
 mod interval;
 mod moments;
 pub mod shape;

@@ -1,29 +1,7 @@
 //! Seeded series: known shifts are found where they are, noise of every kind is not taken for one.
 
 use super::*;
-
-/// SplitMix64 (Steele, Lea and Flood 2014): a seeded source that needs no crate.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    /// In (0, 1).
-    fn uniform(&mut self) -> f64 {
-        ((self.next() >> 11) as f64 + 0.5) / (1u64 << 53) as f64
-    }
-
-    /// Standard normal, by Box and Muller.
-    fn normal(&mut self) -> f64 {
-        (-2.0 * self.uniform().ln()).sqrt() * (std::f64::consts::TAU * self.uniform()).cos()
-    }
-}
+use crate::random::Random;
 
 fn false_alarms(trials: usize, blocks: usize, mut noise: impl FnMut(&mut Random) -> f64) -> f64 {
     let mut random = Random(42);
@@ -100,7 +78,7 @@ fn a_step_is_found_in_spite_of_noise_and_stray_blocks() {
     let stray = |random: &mut Random| {
         let mut blocks = shifted(random, 20, 64, 2.0, 0.05);
         for _ in 0..3 {
-            blocks[(random.next() % 64) as usize] *= 1.0 + 100.0 * random.uniform();
+            blocks[(random.bits() % 64) as usize] *= 1.0 + 100.0 * random.fraction();
         }
         blocks
     };
@@ -120,10 +98,10 @@ fn noise_is_not_taken_for_a_step() {
     let normal =
         |deviation: f64| move |random: &mut Random| 200.0 * (1.0 + deviation * random.normal()).max(0.01);
     let log_normal = |random: &mut Random| 200.0 * random.normal().exp();
-    let pareto = |random: &mut Random| 200.0 * random.uniform().powf(-1.0);
+    let pareto = |random: &mut Random| 200.0 * random.fraction().powf(-1.0);
     let cauchy = |random: &mut Random| 200.0 + 50.0 * (random.normal() / random.normal()).abs();
     let bimodal =
-        |share: f64| move |random: &mut Random| if random.uniform() < share { 550.0 } else { 140.0 };
+        |share: f64| move |random: &mut Random| if random.fraction() < share { 550.0 } else { 140.0 };
     for blocks in [5, 8, 12, 20, 40, 64] {
         let alarms = [
             ("normal 5 %", false_alarms(2000, blocks, normal(0.05))),

@@ -5,36 +5,11 @@ use std::time::Duration;
 
 use super::*;
 use crate::clock::Skew;
+use crate::random::Random;
 
-/// SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
-    }
-
-    /// From 0 to 1, without either.
-    fn fraction(&mut self) -> f64 {
-        ((self.next() >> 12) as f64 + 0.5) / (1u64 << 52) as f64
-    }
-
-    fn between(&mut self, from: f64, to: f64) -> f64 {
-        from + (to - from) * self.fraction()
-    }
-
-    /// Between two positive numbers, every order of magnitude as often.
-    fn magnitude(&mut self, from: f64, to: f64) -> f64 {
-        (self.between(from.ln(), to.ln())).exp()
-    }
-
-    /// Heavy-tailed (Pareto, index 1.1: its mean is 11 times its least, and its variance is infinite), in ns.
-    fn transit(&mut self, least_ns: f64) -> f64 {
-        (least_ns * self.fraction().powf(-1.0 / 1.1)).min(50e6)
-    }
+/// Heavy-tailed (Pareto, index 1.1: its mean is 11 times its least, and its variance is infinite), in ns.
+fn transit(random: &mut Random, least_ns: f64) -> f64 {
+    (least_ns * random.fraction().powf(-1.0 / 1.1)).min(50e6)
 }
 
 /// A counter that starts somewhere and runs at its true rate, in millionths of a Hz.
@@ -76,7 +51,7 @@ impl World {
     /// Nominal rates of 24 MHz to 4 GHz, each up to 200 ppm off, ours up to a month old and theirs up to days off.
     fn new(seed: u64) -> Self {
         let mut random = Random(seed);
-        let hz = |random: &mut Random| match random.next() % 3 {
+        let hz = |random: &mut Random| match random.bits() % 3 {
             0 => 1e9,
             _ => random.magnitude(24e6, 4e9).round(),
         };
@@ -92,9 +67,9 @@ impl World {
 
     fn exchange(&mut self, start_ps: i128) -> Exchange {
         let ps = |ns: f64| (ns * 1e3) as i128;
-        let arrived = start_ps + ps(self.random.transit(self.transit_ns.0));
+        let arrived = start_ps + ps(transit(&mut self.random, self.transit_ns.0));
         let answered = arrived + ps(self.random.magnitude(1.0, 10_000.0));
-        let returned = answered + ps(self.random.transit(self.transit_ns.1));
+        let returned = answered + ps(transit(&mut self.random, self.transit_ns.1));
         Exchange {
             sent: self.ours.read(start_ps),
             arrived: self.theirs.read(arrived),
@@ -150,7 +125,7 @@ fn the_truth_lies_inside_in_all_of_2000_runs() {
             let theirs = world.theirs.read((time_s * 1e12) as i128);
             // From a stamp of ours up to a millisecond before.
             let truth = world.ours.read((time_s * 1e12) as i128);
-            let gap = world.random.next() % (world.nominal.0.tick_hz / 1e3) as u64;
+            let gap = world.random.bits() % (world.nominal.0.tick_hz / 1e3) as u64;
             let elapsed = offset.elapsed(truth - gap, theirs);
             let error_ns = (elapsed.ns - gap as f64 / world.nominal.0.tick_hz * 1e9).abs();
             assert!(error_ns <= elapsed.bound_ns, "run {seed}: {elapsed:?} is off by {error_ns} ns");
