@@ -32,6 +32,7 @@ Examples:
   rdmascope advise --local             which service, how to poll, inline or not
   rdmascope run quick --hosts node1,node2 --via 'ssh {host}'
                                        the same between two hosts
+  rdmascope model gamess-2016          what a published latency is made of
   rdmascope devices                    what can be measured here
   rdmascope doctor                     what would spoil it, and what mends that
   rdmascope exec ibv_devinfo           any verbs program, on the software device
@@ -92,6 +93,13 @@ Examples:
   rdmascope report first-run -o first-run.html
   rdmascope report first-run --text    the tables that the run printed";
 
+const MODEL_EXAMPLES: &str = "\
+Examples:
+  rdmascope model gamess-2016          what Tables 2 to 4 of the paper are made of
+  rdmascope model gamess-2016 --fit SDR,QDR
+                                       how well these two rates tell the others
+  rdmascope model first-run            the same of what a run measured";
+
 /// Evaluates a network from RDMA verbs up to the application, with every message timed.
 #[derive(Debug, Parser)]
 #[command(name = "rdmascope", version, after_help = EXAMPLES, arg_required_else_help = true)]
@@ -130,6 +138,9 @@ pub(crate) enum Command {
     /// Write the report of a run again, from its record alone.
     #[command(after_help = REPORT_EXAMPLES)]
     Report(ReportArguments),
+    /// Fit models to latencies over message size, measured or published, and show where they fail.
+    #[command(after_help = MODEL_EXAMPLES)]
+    Model(ModelArguments),
     /// Print the completions of a shell, e.g. for /etc/bash_completion.d.
     Completions {
         /// The shell.
@@ -430,4 +441,14 @@ pub(crate) struct ReportArguments {
     /// Print the tables instead of writing a file.
     #[arg(long, conflicts_with = "output")]
     pub(crate) text: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ModelArguments {
+    /// Directory of a run, or a plan with published latencies: the name of one that comes with the program, or a file.
+    #[arg(value_name = "RUN|PLAN")]
+    pub(crate) subject: PathBuf,
+    /// Rates that the model of all rates is fitted to [default: the slowest and the fastest].
+    #[arg(long, value_name = "RATE,RATE", value_delimiter = ',', num_args = 1)]
+    pub(crate) fit: Vec<String>,
 }

@@ -36,7 +36,8 @@ fn is_closed_pipe(error: &anyhow::Error) -> bool {
 fn status(error: &anyhow::Error) -> u8 {
     let is_usage = error.is::<Usage>()
         || error.downcast_ref::<bench::Error>().is_some_and(bench::Error::is_usage)
-        || error.downcast_ref::<measure::Error>().is_some_and(measure::Error::is_usage);
+        || error.downcast_ref::<measure::Error>().is_some_and(measure::Error::is_usage)
+        || error.downcast_ref::<report::Error>().is_some_and(report::Error::is_usage);
     if is_usage { USAGE } else { DID_NOT_FINISH }
 }
 

@@ -12,6 +12,7 @@ mod exec;
 mod execute;
 mod failure;
 mod launch;
+mod model;
 mod plans;
 mod report;
 mod run;
@@ -50,6 +51,7 @@ fn run(command: Command, words: Vec<String>) -> anyhow::Result<ExitCode> {
         Command::Lat(benchmark) => benchmark::latency(&benchmark.operation, words),
         Command::OneWay(benchmark) => benchmark::one_way(&benchmark.operation, words),
         Command::Man => cli::man(),
+        Command::Model(arguments) => model::model(&arguments),
         Command::Plans { name } => plans::list(name.as_deref()),
         Command::Report(arguments) => report::write(&arguments),
         Command::Run(arguments) => run::run(&arguments, words),

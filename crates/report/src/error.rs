@@ -32,4 +32,22 @@ pub enum Error {
         /// The key that is missing.
         key: &'static str,
     },
+    /// There is no latency over message size, measured or published.
+    #[error("there is nothing to model: no experiment or figure has latencies of three message sizes")]
+    NothingToModel,
+    /// A column that a model was to be fitted to.
+    #[error("no table has a column '{name}' to fit to; there are {known}")]
+    NoSuchColumn {
+        /// What was asked for.
+        name: String,
+        /// What there is.
+        known: String,
+    },
+}
+
+impl Error {
+    /// Whether what was asked for makes no sense.
+    pub fn is_usage(&self) -> bool {
+        matches!(self, Self::NothingToModel | Self::NoSuchColumn { .. })
+    }
 }

@@ -5,6 +5,7 @@
 //! * [`html`]: the report, a single file;
 //! * [`advice`]: which way to send is best for a goal, and what each step away from it costs;
 //! * [`link`]: signal and data rates of InfiniBand links;
+//! * [`model`]: what a latency over message size is made of, and where models of it fail;
 //! * `grid`: the cells of a figure, its repetitions and its published numbers (used by tables and charts alike);
 //! * `findings`: whether the run shows what a paper found;
 //! * `one_way`: what is known of messages that were timed one way, in words;
@@ -18,6 +19,7 @@ mod findings;
 mod grid;
 pub mod html;
 pub mod link;
+pub mod model;
 mod one_way;
 mod reason;
 pub mod terminal;

@@ -68,6 +68,13 @@ impl Generation {
 /// Link widths, in lanes.
 pub const WIDTHS: [u64; 4] = [1, 4, 8, 12];
 
+/// What a packet of a connected service takes on an InfiniBand link, in bytes: the payload, the local route header (8), the base
+/// transport header (12), the invariant and the variant CRC (4 and 2); InfiniBand Architecture Specification, vol. 1, sections
+/// 7.7, 7.8 and 9.2. The first packet of a write and the last of what carries immediate data have extended headers more.
+pub fn packet_bytes(payload: u64) -> u64 {
+    payload + 8 + 12 + 4 + 2
+}
+
 /// A rate in Gb/s: with all of its decimals, at least two, where five are enough; else cut after three, with dots.
 pub fn gbps(bits_per_s: u64) -> String {
     let (whole, fraction) = (bits_per_s / 1_000_000_000, bits_per_s % 1_000_000_000);

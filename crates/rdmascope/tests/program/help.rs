@@ -14,6 +14,7 @@ fn help_teaches_by_example_and_fits_a_terminal() {
         (&["one-way", "--help"], "rdmascope one-way send"),
         (&["one-way", "write", "--help"], "--stamp sent"),
         (&["advise", "--help"], "rdmascope advise --local"),
+        (&["model", "--help"], "rdmascope model gamess-2016"),
         (&["report", "--help"], "rdmascope report"),
         (&["plans", "--help"], "rdmascope plans quick >"),
         (&["devices", "--help"], "rdmascope devices --json"),

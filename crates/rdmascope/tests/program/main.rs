@@ -14,6 +14,7 @@ mod hands;
 mod help;
 mod kernel_device;
 mod kill;
+mod model;
 mod one_way;
 mod operations;
 mod report;

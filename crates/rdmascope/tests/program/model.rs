@@ -1,0 +1,38 @@
+//! `rdmascope model` on what the program brings and on what it has measured.
+
+use crate::support::Scratch;
+
+#[test]
+fn published_tables_are_modelled_from_two_of_their_columns() {
+    let text = Scratch::new().succeed(&["model", "gamess-2016"]);
+    for title in ["Table 2: RC Send latency", "Table 3: UC Send latency", "Table 4: UD Send latency"] {
+        let section = &text[text.find(title).unwrap_or_else(|| panic!("no {title} in {text}"))..];
+        assert!(section.contains("fitted to SDR and FDR"), "{section}");
+        assert!(section.contains(" unseen: "), "{section}");
+    }
+}
+
+#[test]
+fn a_run_is_modelled_from_its_record() {
+    let scratch = Scratch::alone();
+    scratch.succeed(&["lat", "send", "--local", "-s", "2..64KiB", "-n", "200", "--out", "run"]);
+    let text = scratch.succeed(&["model", "run"]);
+    assert!(text.contains("\nmeasured\n") && text.contains("t = t0 + n/r"), "{text}");
+    assert!(text.contains("none,\n as it takes columns of two rates"), "{text}");
+}
+
+#[test]
+fn what_cannot_be_modelled_is_wrong_usage() {
+    let scratch = Scratch::alone();
+    scratch.succeed(&["lat", "send", "--local", "-n", "100", "--out", "run"]);
+    for (arguments, words) in [
+        (&["model", "run"][..], "nothing to model"),
+        (&["model", "gamess-2016", "--fit", "HDR,SDR"], "no table has a column 'HDR'"),
+        (&["model", "nowhere"], "nowhere"),
+    ] {
+        let ended = scratch.run(arguments);
+        assert_eq!((ended.status, ended.stdout.as_str()), (Some(2), ""), "{ended:?}");
+        assert!(ended.stderr.contains(words), "{arguments:?}: {}", ended.stderr);
+        assert_eq!(ended.stderr.lines().count(), 1, "{}", ended.stderr);
+    }
+}

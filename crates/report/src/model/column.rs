@@ -1,0 +1,160 @@
+//! Latencies over message size, a column for each rate of the link: measured ones from points, published ones from figures.
+
+use measure::figure::{Figure, FigureKind, Unit};
+use measure::record::Point;
+use serde_json::Value;
+
+use crate::error::Error;
+use crate::grid::{Grid, Series};
+use crate::link::Generation;
+use crate::value;
+
+/// Columns that differ in nothing but the rate of the link.
+#[derive(Debug)]
+pub(super) struct Table {
+    pub(super) title: String,
+    /// Who says so: `measured`, or `published` with where.
+    pub(super) source: String,
+    /// What a packet may carry, where it is known.
+    pub(super) mtu_bytes: Option<u64>,
+    pub(super) columns: Vec<Column>,
+}
+
+/// Latencies at one rate.
+#[derive(Debug)]
+pub(super) struct Column {
+    pub(super) label: String,
+    /// The link's, where the column says which.
+    pub(super) generation: Option<Generation>,
+    /// In rising order of size.
+    pub(super) cells: Vec<Cell>,
+}
+
+/// One latency.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Cell {
+    pub(super) size: u64,
+    pub(super) ns: f64,
+}
+
+/// The tables of a run: experiments that measured the latency of sizes, apart by everything but size and rate.
+pub(super) fn measured(points: &[Point]) -> Result<Vec<Table>, Error> {
+    let mut experiments: Vec<&str> = Vec::new();
+    for point in points.iter().filter(|point| point.latency.is_some() && point.axes.contains_key(SIZE)) {
+        if !experiments.contains(&point.experiment.as_str()) {
+            experiments.push(&point.experiment);
+        }
+    }
+    let mut tables: Vec<(Vec<(String, Value)>, Table)> = Vec::new();
+    for experiment in experiments {
+        let figure = over_size(experiment);
+        let grid = Grid::new(&figure, points)?;
+        let mut of_experiment: Vec<(Vec<(String, Value)>, Table)> = Vec::new();
+        for series in &grid.series {
+            let cells = grid.xs.iter().zip(&series.cells);
+            let cells = cells.filter_map(|(size, cell)| Some((size.as_u64()?, cell.number()?.median)));
+            let (rate, others): (Vec<_>, Vec<_>) =
+                series.key.iter().cloned().partition(|(name, _)| name == RATE);
+            let rate = rate.first().map(|(_, rate)| value::text(rate));
+            let column = Column::new(rate.as_deref().unwrap_or("as is"), cells);
+            if column.cells.len() < LEAST_SIZES {
+                continue;
+            }
+            match of_experiment.iter_mut().find(|(known, _)| *known == others) {
+                Some((_, table)) => table.columns.push(column),
+                None => {
+                    let table = Table {
+                        title: title(experiment, &others),
+                        source: "measured".to_owned(),
+                        mtu_bytes: mtu(points, experiment, series),
+                        columns: vec![column],
+                    };
+                    of_experiment.push((others, table));
+                }
+            }
+        }
+        tables.extend(of_experiment);
+    }
+    Ok(tables.into_iter().map(|(_, table)| table).collect())
+}
+
+/// The published latencies over size that a figure carries.
+pub(super) fn published(figure: &Figure) -> Result<Option<Table>, Error> {
+    let is_latency = figure.y.as_deref().is_some_and(|y| y.starts_with("latency.") && y.ends_with("_ns"));
+    let Some(reference) =
+        figure.reference.as_ref().filter(|_| is_latency && figure.x.as_deref() == Some(SIZE))
+    else {
+        return Ok(None);
+    };
+    let figure = Figure { unit: Some(Unit::Ns), ..figure.clone() };
+    let grid = Grid::new(&figure, &[])?;
+    let columns = grid.published.iter().map(|published| {
+        let cells = grid.xs.iter().enumerate();
+        let cells =
+            cells.filter_map(|(row, size)| Some((size.as_u64()?, published.number(row, grid.scale)?)));
+        Column::new(&published.label, cells)
+    });
+    let columns: Vec<Column> = columns.filter(|column| column.cells.len() >= LEAST_SIZES).collect();
+    Ok((!columns.is_empty()).then(|| Table {
+        title: figure.title.clone(),
+        source: format!("published: {}", reference.source),
+        mtu_bytes: figure.only.get(MTU).and_then(Value::as_u64),
+        columns,
+    }))
+}
+
+impl Column {
+    fn new(label: &str, cells: impl Iterator<Item = (u64, f64)>) -> Self {
+        let cells = cells.filter(|(_, ns)| *ns > 0.0).map(|(size, ns)| Cell { size, ns }).collect();
+        let generation = Generation::ALL.into_iter().find(|known| known.name().eq_ignore_ascii_case(label));
+        Self { label: label.to_owned(), generation, cells }
+    }
+
+    /// The latency of a size.
+    pub(super) fn at(&self, size: u64) -> Option<f64> {
+        self.cells.iter().find(|cell| cell.size == size).map(|cell| cell.ns)
+    }
+}
+
+/// What shows an experiment's medians over size.
+fn over_size(experiment: &str) -> Figure {
+    Figure {
+        kind: FigureKind::Table,
+        title: experiment.to_owned(),
+        caption: None,
+        experiments: vec![experiment.to_owned()],
+        x: Some(SIZE.to_owned()),
+        y: Some("latency.p50_ns".to_owned()),
+        unit: Some(Unit::Ns),
+        series: vec![RATE.to_owned()],
+        marker: None,
+        kinds: Vec::new(),
+        limits_ns: None,
+        log_counts: false,
+        only: Default::default(),
+        reference: None,
+    }
+}
+
+fn title(experiment: &str, axes: &[(String, Value)]) -> String {
+    let axes: Vec<String> =
+        axes.iter().map(|(name, value)| format!("{name} {}", value::text(value))).collect();
+    if axes.is_empty() { experiment.to_owned() } else { format!("{experiment}: {}", axes.join(", ")) }
+}
+
+/// The path MTU of all points of a series, if it is one.
+fn mtu(points: &[Point], experiment: &str, series: &Series) -> Option<u64> {
+    let is_of = |point: &&Point| {
+        point.experiment == experiment
+            && series.key.iter().all(|(name, value)| point.axes.get(name).is_none_or(|own| own == value))
+    };
+    let mut mtus = points.iter().filter(is_of).map(|point| point.axes.get(MTU).and_then(Value::as_u64));
+    let first = mtus.next()??;
+    mtus.all(|mtu| mtu == Some(first)).then_some(first)
+}
+
+const SIZE: &str = "size_bytes";
+const MTU: &str = "mtu_bytes";
+const RATE: &str = "signal_rate";
+/// A line through fewer says nothing of the line.
+const LEAST_SIZES: usize = 3;

@@ -1,0 +1,49 @@
+//! Models of the latency of a message over its size: their parameters with intervals, what they say of cells that they were not
+//! fitted to, and where they fail.
+//!
+//! * [`line`](mod@line): Hockney's line, each column for itself;
+//! * [`packets`]: packets through a pipeline, one model for all rates of a link.
+//!
+//! Both are fitted by least squares of the logarithms, so that an error counts by its share of the latency: a column reaches over
+//! four orders of magnitude, and users ask of each size how many percent the model is off.
+
+mod column;
+mod line;
+mod packets;
+mod text;
+
+use measure::figure::Figure;
+use measure::record::Point;
+
+use crate::error::Error;
+use column::{Table, measured, published};
+
+/// What models say of the latencies of a run, and of the published ones that its figures carry: tables for a terminal. `fitted`
+/// names the columns that the model of all rates is fitted to; the slowest and the fastest where it is empty.
+///
+/// # Errors
+///
+/// If a figure is wrong in itself, if there is no latency over message size, or `fitted` names a column that no table has.
+pub fn text(figures: &[Figure], points: &[Point], fitted: &[String]) -> Result<String, Error> {
+    let mut tables: Vec<Table> = measured(points)?;
+    for figure in figures {
+        tables.extend(published(figure)?);
+    }
+    if tables.is_empty() {
+        return Err(Error::NothingToModel);
+    }
+    for name in fitted {
+        let has = |table: &Table| table.columns.iter().any(|column| column.label.eq_ignore_ascii_case(name));
+        if !tables.iter().any(has) {
+            let mut known: Vec<String> =
+                tables.iter().flat_map(|table| &table.columns).map(|column| column.label.clone()).collect();
+            known.sort_unstable();
+            known.dedup();
+            return Err(Error::NoSuchColumn { name: name.clone(), known: known.join(", ") });
+        }
+    }
+    Ok(tables.iter().map(|table| text::table(table, fitted)).collect::<Vec<_>>().join("\n"))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,219 @@
+//! The published tables, of which columns are kept back; and synthetic ones, of which the truth is known.
+
+use measure::figure::{FigureKind, Reference, ReferenceTable, Unit};
+use measure::random::Random;
+use measure::record::LatencyKind;
+use measure::stats;
+use measure::stats::fit::Fit;
+use measure::stats::shape::Estimate;
+use serde_json::json;
+
+use super::column::{Cell, Column};
+use super::line::Line;
+use super::packets::Packets;
+use super::*;
+use crate::link::Generation;
+
+const RC: &str = include_str!("../../../../plans/reference/gamess-2016/table2_rc_send_latency_us.csv");
+const UC: &str = include_str!("../../../../plans/reference/gamess-2016/table3_uc_send_latency_us.csv");
+const UD: &str = include_str!("../../../../plans/reference/gamess-2016/table4_ud_send_latency_us.csv");
+
+fn figure(csv: &str) -> Figure {
+    let row = |line: &str| line.split(',').map(str::to_owned).collect();
+    let table = ReferenceTable {
+        columns: row(csv.lines().next().unwrap()),
+        rows: csv.lines().skip(1).map(row).collect(),
+    };
+    Figure {
+        kind: FigureKind::Table,
+        title: "Table".to_owned(),
+        caption: None,
+        experiments: vec!["e".to_owned()],
+        x: Some("size_bytes".to_owned()),
+        y: Some("latency.p50_ns".to_owned()),
+        unit: Some(Unit::Us),
+        series: vec!["signal_rate".to_owned()],
+        marker: None,
+        kinds: Vec::new(),
+        limits_ns: None,
+        log_counts: false,
+        only: [("mtu_bytes".to_owned(), json!(4096))].into(),
+        reference: Some(Reference {
+            file: "t.csv".to_owned(),
+            source: "a paper".to_owned(),
+            unit: Some(Unit::Us),
+            table: Some(table),
+        }),
+    }
+}
+
+/// The absolute errors of columns that the model was not fitted to, in rising order.
+fn unseen(csv: &str) -> Vec<f64> {
+    let table = published(&figure(csv)).unwrap().unwrap();
+    let [sdr, ddr, qdr, fdr] = &table.columns[..] else { panic!("{table:?}") };
+    let model = Packets::of(&[sdr, fdr], 4096).unwrap();
+    assert_eq!((model.inline, model.fetched), (128, 256), "where the paper has its step (G28)");
+    let error = |column: &Column, cell: &Cell| {
+        (model.at(column.generation.unwrap(), cell.size) / cell.ns - 1.0).abs()
+    };
+    let mut errors: Vec<f64> = [ddr, qdr]
+        .into_iter()
+        .flat_map(|column| column.cells.iter().map(|cell| error(column, cell)).collect::<Vec<_>>())
+        .collect();
+    errors.sort_by(f64::total_cmp);
+    errors
+}
+
+#[test]
+fn two_columns_of_a_published_table_tell_the_others() {
+    for (csv, cells) in [(RC, 44), (UC, 44), (UD, 22)] {
+        let errors = unseen(csv);
+        assert_eq!(errors.len(), cells);
+        let median = f64::midpoint(errors[cells / 2 - 1], errors[cells / 2]);
+        assert!(median < 0.05 && errors[cells - 1] < 0.1, "{errors:?}");
+    }
+}
+
+#[test]
+fn what_is_printed_says_what_was_fitted_and_what_is_missed() {
+    let text = text(&[figure(RC)], &[], &[]).unwrap();
+    for part in [
+        "published: a paper",
+        "one model for all rates, fitted to SDR and FDR\n (44 cells, 4X;",
+        "time on the link over that of its data rate",
+        "between 128 and 256 B",
+        "     SDR      DDR*     QDR*     FDR",
+        " unseen: 44 cells, half of them within 0.",
+        " No cell is missed by more than 10 %.",
+    ] {
+        assert!(text.contains(part), "{part} is not in\n{text}");
+    }
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    let text = super::text(&[figure(UC)], &[], &[]).unwrap();
+    assert!(text.contains(" Missed by more than 10 %:\n   FDR 2 KiB: -10."), "{text}");
+}
+
+#[test]
+fn there_is_no_model_of_what_does_not_determine_it() {
+    let only = |column| -> Figure {
+        let mut figure = figure(RC);
+        let table = figure.reference.as_mut().unwrap().table.as_mut().unwrap();
+        table.columns.drain(1..column);
+        table.columns.truncate(2);
+        for row in &mut table.rows {
+            row.drain(1..column);
+            row.truncate(2);
+        }
+        figure
+    };
+    let said = |figure: Figure, fitted: &[&str]| {
+        let fitted: Vec<String> = fitted.iter().map(|name| (*name).to_owned()).collect();
+        text(&[figure], &[], &fitted).map_err(|error| error.to_string())
+    };
+    assert!(said(only(4), &[]).unwrap().contains("none,\n as it takes columns of two rates"));
+    assert!(
+        said(Figure { only: Default::default(), ..figure(RC) }, &[])
+            .unwrap()
+            .contains("what the path MTU is")
+    );
+    assert!(said(figure(RC), &["QDR"]).unwrap().contains("none,\n as it takes columns of two rates"));
+    assert!(said(figure(RC), &["sdr", "qdr"]).unwrap().contains("fitted to SDR and QDR"));
+    assert_eq!(
+        said(figure(RC), &["HDR"]).unwrap_err(),
+        "no table has a column 'HDR' to fit to; there are DDR, FDR, QDR, SDR"
+    );
+    let mut short = figure(UD);
+    short.reference.as_mut().unwrap().table.as_mut().unwrap().rows.truncate(3);
+    assert!(
+        said(short, &[]).unwrap().contains("observations are too few for"),
+        "eight cells, six parameters"
+    );
+    assert!(
+        said(Figure { y: Some("throughput.bytes_per_s".to_owned()), unit: None, ..figure(RC) }, &[]).is_err()
+    );
+}
+
+/// Latencies of all sizes of the published tables that are as the model says, but for errors of 1 %.
+fn synthetic(truth: &Packets, rate: Generation, random: &mut Random) -> Column {
+    let cell = |power| {
+        let size = 1u64 << power;
+        Cell { size, ns: truth.at(rate, size) * (0.01 * random.normal()).exp() }
+    };
+    Column { label: rate.name().to_owned(), generation: Some(rate), cells: (2..=23).map(cell).collect() }
+}
+
+/// About those of Table 2.
+const TRUTH: [f64; 7] = [810.0, 96.0, 1.0, 1.0, 725.0, 0.2, 0.17];
+
+fn truth() -> Packets {
+    let parameters = TRUTH.map(Estimate::exact).to_vec();
+    Packets { mtu: 4096, inline: 128, fetched: 256, fit: Fit { parameters, sum: 0.0, degrees: 1 } }
+}
+
+#[test]
+fn the_truth_lies_in_95_of_100_intervals_of_the_pipeline() {
+    let mut random = Random(1);
+    let mut inside = [0; 7];
+    for _ in 0..1000 {
+        let columns = [Generation::Sdr, Generation::Fdr].map(|rate| synthetic(&truth(), rate, &mut random));
+        let model = Packets::with(&[&columns[0], &columns[1]], 4096, 128, 256).unwrap();
+        for (index, (inside, truth)) in inside.iter_mut().zip(TRUTH).enumerate() {
+            let found = model.parameter(index).unwrap();
+            *inside += u32::from((found.low..=found.high).contains(&truth));
+        }
+    }
+    assert!(inside.iter().all(|inside| (930..=970).contains(inside)), "{inside:?}");
+}
+
+#[test]
+fn the_step_is_found_where_it_is() {
+    let mut random = Random(2);
+    for _ in 0..20 {
+        let columns = [Generation::Sdr, Generation::Qdr].map(|rate| synthetic(&truth(), rate, &mut random));
+        let model = Packets::of(&[&columns[0], &columns[1]], 4096).unwrap();
+        assert_eq!((model.inline, model.fetched), (128, 256));
+    }
+}
+
+#[test]
+fn a_line_is_found_again() {
+    let cells = (2..=23).map(|power| Cell { size: 1 << power, ns: 1000.0 + 0.25 * f64::from(1 << power) });
+    let column = Column { label: "FDR".to_owned(), generation: None, cells: cells.collect() };
+    let line = Line::of(&column).unwrap();
+    assert!((line.start_ns.value - 1000.0).abs() < 1e-3 && (line.ns_per_byte.value - 0.25).abs() < 1e-9);
+    assert!((line.half_size() - 4000.0).abs() < 0.1 && (line.at(400) - 1100.0).abs() < 1e-3);
+}
+
+#[test]
+fn measured_columns_are_apart_by_all_but_the_rate() {
+    let mut points = Vec::new();
+    for (service, rate) in [("RC", "SDR"), ("RC", "FDR"), ("UC", "SDR"), ("UC", "native")] {
+        for size in [64u64, 128, 256, 512] {
+            let latency = stats::latency(LatencyKind::RttHalf, &[1000 + size; 10], &[]).unwrap();
+            let point = json!({
+                "id": points.len(), "experiment": "latency", "pattern": "ping-pong", "status": "measured", "repetition": 0,
+                "axes": { "service": service, "signal_rate": rate, "mtu_bytes": 1024, "size_bytes": size },
+                "latency": latency, "wall_ns": 0,
+            });
+            points.push(serde_json::from_value::<Point>(point).unwrap());
+        }
+    }
+    let tables = measured(&points).unwrap();
+    let found: Vec<(&str, Option<u64>, Vec<&str>)> = tables
+        .iter()
+        .map(|table| {
+            let labels = table.columns.iter().map(|column| column.label.as_str()).collect();
+            (table.title.as_str(), table.mtu_bytes, labels)
+        })
+        .collect();
+    assert_eq!(
+        found,
+        [
+            ("latency: service RC", Some(1024), vec!["SDR", "FDR"]),
+            ("latency: service UC", Some(1024), vec!["SDR", "native"]),
+        ]
+    );
+    assert_eq!(tables[0].columns[0].cells[1], Cell { size: 128, ns: 1128.0 });
+    let text = text(&[], &points, &[]).unwrap();
+    assert!(text.contains("measured\n") && text.contains(" native "), "{text}");
+}
