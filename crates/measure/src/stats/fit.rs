@@ -7,8 +7,9 @@ use super::shape::Estimate;
 /// What was fitted.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fit {
-    /// The parameters in their order. Intervals are those of Student's t over the model's linearisation at the least sum (Seber and
-    /// Wild, Nonlinear Regression, section 5.1): right where the residuals are independent and of one size, and the model is true.
+    /// The parameters in their order. Intervals are those of Student's t over the model's linearisation at the least sum
+    /// (Seber and Wild, Nonlinear Regression, section 5.1): right where the residuals are independent and of one size, and the
+    /// model is true.
     pub parameters: Vec<Estimate>,
     /// The least sum of squared residuals.
     pub sum: f64,

@@ -22,6 +22,30 @@ fn a_run_is_modelled_from_its_record() {
 }
 
 #[test]
+fn a_throughput_is_below_what_the_link_carries() {
+    let scratch = Scratch::alone();
+    scratch.succeed(&[
+        "bw",
+        "write",
+        "--local",
+        "--link",
+        "1X SDR",
+        "-s",
+        "1KiB..64KiB",
+        "-n",
+        "200",
+        "--out",
+        "run",
+    ]);
+    let text = scratch.succeed(&["model", "run"]);
+    assert!(text.contains("beside what 1X SDR carries at best: 2.00 Gb/s, 82 B around"), "{text}");
+    let shares: Vec<f64> =
+        text.lines().filter_map(|line| line.strip_suffix(" %")?.rsplit(' ').next()?.parse().ok()).collect();
+    assert_eq!(shares.len(), 7, "{text}");
+    assert!(shares.iter().all(|share| (1.0..=100.0).contains(share)), "{text}");
+}
+
+#[test]
 fn what_cannot_be_modelled_is_wrong_usage() {
     let scratch = Scratch::alone();
     scratch.succeed(&["lat", "send", "--local", "-n", "100", "--out", "run"]);

@@ -1,12 +1,12 @@
 //! Latencies over message size, a column for each rate of the link: measured ones from points, published ones from figures.
 
 use measure::figure::{Figure, FigureKind, Unit};
-use measure::record::Point;
+use measure::record::{Device, Point};
 use serde_json::Value;
 
 use crate::error::Error;
 use crate::grid::{Grid, Series};
-use crate::link::Generation;
+use crate::link::{Generation, Layer};
 use crate::value;
 
 /// Columns that differ in nothing but the rate of the link.
@@ -15,9 +15,18 @@ pub(super) struct Table {
     pub(super) title: String,
     /// Who says so: `measured`, or `published` with where.
     pub(super) source: String,
-    /// What a packet may carry, where it is known.
-    pub(super) mtu_bytes: Option<u64>,
+    /// How messages are cut, where it is known.
+    pub(super) packing: Option<Packing>,
     pub(super) columns: Vec<Column>,
+}
+
+/// How messages are cut into packets.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Packing {
+    /// The payload that a packet may carry, in bytes.
+    pub(super) mtu: u64,
+    /// What surrounds it, in bytes.
+    pub(super) header_bytes: u64,
 }
 
 /// Latencies at one rate.
@@ -38,17 +47,10 @@ pub(super) struct Cell {
 }
 
 /// The tables of a run: experiments that measured the latency of sizes, apart by everything but size and rate.
-pub(super) fn measured(points: &[Point]) -> Result<Vec<Table>, Error> {
-    let mut experiments: Vec<&str> = Vec::new();
-    for point in points.iter().filter(|point| point.latency.is_some() && point.axes.contains_key(SIZE)) {
-        if !experiments.contains(&point.experiment.as_str()) {
-            experiments.push(&point.experiment);
-        }
-    }
+pub(super) fn measured(points: &[Point], devices: &[Device]) -> Result<Vec<Table>, Error> {
     let mut tables: Vec<(Vec<(String, Value)>, Table)> = Vec::new();
-    for experiment in experiments {
-        let figure = over_size(experiment);
-        let grid = Grid::new(&figure, points)?;
+    for experiment in experiments(points, |point| point.latency.is_some()) {
+        let grid = Grid::new(&over_size(experiment, "latency.p50_ns", Some(Unit::Ns)), points)?;
         let mut of_experiment: Vec<(Vec<(String, Value)>, Table)> = Vec::new();
         for series in &grid.series {
             let cells = grid.xs.iter().zip(&series.cells);
@@ -66,7 +68,7 @@ pub(super) fn measured(points: &[Point]) -> Result<Vec<Table>, Error> {
                     let table = Table {
                         title: title(experiment, &others),
                         source: "measured".to_owned(),
-                        mtu_bytes: mtu(points, experiment, series),
+                        packing: packing(points, devices, experiment, series),
                         columns: vec![column],
                     };
                     of_experiment.push((others, table));
@@ -98,9 +100,16 @@ pub(super) fn published(figure: &Figure) -> Result<Option<Table>, Error> {
     Ok((!columns.is_empty()).then(|| Table {
         title: figure.title.clone(),
         source: format!("published: {}", reference.source),
-        mtu_bytes: figure.only.get(MTU).and_then(Value::as_u64),
+        // The papers whose tables are brought along measured InfiniBand.
+        packing: figure.only.get(MTU).and_then(Value::as_u64).map(|mtu| Packing::of(mtu, Layer::InfiniBand)),
         columns,
     }))
+}
+
+impl Packing {
+    pub(super) fn of(mtu: u64, layer: Layer) -> Self {
+        Self { mtu, header_bytes: layer.header_bytes() }
+    }
 }
 
 impl Column {
@@ -116,16 +125,27 @@ impl Column {
     }
 }
 
-/// What shows an experiment's medians over size.
-fn over_size(experiment: &str) -> Figure {
+/// The experiments with points of sizes for which something holds, in their order.
+pub(super) fn experiments(points: &[Point], holds: impl Fn(&Point) -> bool) -> Vec<&str> {
+    let mut experiments: Vec<&str> = Vec::new();
+    for point in points.iter().filter(|point| holds(point) && point.axes.contains_key(SIZE)) {
+        if !experiments.contains(&point.experiment.as_str()) {
+            experiments.push(&point.experiment);
+        }
+    }
+    experiments
+}
+
+/// What shows a number of an experiment over size.
+pub(super) fn over_size(experiment: &str, y: &str, unit: Option<Unit>) -> Figure {
     Figure {
         kind: FigureKind::Table,
         title: experiment.to_owned(),
         caption: None,
         experiments: vec![experiment.to_owned()],
         x: Some(SIZE.to_owned()),
-        y: Some("latency.p50_ns".to_owned()),
-        unit: Some(Unit::Ns),
+        y: Some(y.to_owned()),
+        unit,
         series: vec![RATE.to_owned()],
         marker: None,
         kinds: Vec::new(),
@@ -136,25 +156,38 @@ fn over_size(experiment: &str) -> Figure {
     }
 }
 
-fn title(experiment: &str, axes: &[(String, Value)]) -> String {
+/// What tells a series apart, in print.
+pub(super) fn title(experiment: &str, axes: &[(String, Value)]) -> String {
     let axes: Vec<String> =
         axes.iter().map(|(name, value)| format!("{name} {}", value::text(value))).collect();
     if axes.is_empty() { experiment.to_owned() } else { format!("{experiment}: {}", axes.join(", ")) }
 }
 
-/// The path MTU of all points of a series, if it is one.
-fn mtu(points: &[Point], experiment: &str, series: &Series) -> Option<u64> {
+/// How the points of a series were cut into packets, if all were alike.
+fn packing(points: &[Point], devices: &[Device], experiment: &str, series: &Series) -> Option<Packing> {
     let is_of = |point: &&Point| {
         point.experiment == experiment
             && series.key.iter().all(|(name, value)| point.axes.get(name).is_none_or(|own| own == value))
     };
-    let mut mtus = points.iter().filter(is_of).map(|point| point.axes.get(MTU).and_then(Value::as_u64));
-    let first = mtus.next()??;
-    mtus.all(|mtu| mtu == Some(first)).then_some(first)
+    let mut all = points.iter().filter(is_of).map(|point| {
+        let mtu = point.axes.get(MTU).and_then(Value::as_u64)?;
+        layer(point, devices).map(|layer| Packing::of(mtu, layer))
+    });
+    let first = all.next()??;
+    all.all(|packing| packing == Some(first)).then_some(first)
 }
 
-const SIZE: &str = "size_bytes";
-const MTU: &str = "mtu_bytes";
-const RATE: &str = "signal_rate";
+/// What carried the packets of a point.
+pub(super) fn layer(point: &Point, devices: &[Device]) -> Option<Layer> {
+    match Layer::of(devices.first()?)? {
+        // A link that softdev imitates has the headers of IPv4, whatever its GID.
+        Layer::RoceV2Ipv6 if point.link_model.is_some() => Some(Layer::RoceV2),
+        layer => Some(layer),
+    }
+}
+
+pub(super) const SIZE: &str = "size_bytes";
+pub(super) const MTU: &str = "mtu_bytes";
+pub(super) const RATE: &str = "signal_rate";
 /// A line through fewer says nothing of the line.
 const LEAST_SIZES: usize = 3;

@@ -1,35 +1,44 @@
 //! Models of the latency of a message over its size: their parameters with intervals, what they say of cells that they were not
 //! fitted to, and where they fail.
 //!
-//! * [`line`](mod@line): Hockney's line, each column for itself;
-//! * [`packets`]: packets through a pipeline, one model for all rates of a link.
+//! * `line`: Hockney's line, each column for itself;
+//! * `packets`: packets through a pipeline, one model for all rates of a link;
+//! * `limit`: what a link carries at best, from first principles, beside the throughputs.
 //!
-//! Both are fitted by least squares of the logarithms, so that an error counts by its share of the latency: a column reaches over
-//! four orders of magnitude, and users ask of each size how many percent the model is off.
+//! The first two are fitted by least squares of the logarithms, so that an error counts by its share of the latency: a column
+//! reaches over four orders of magnitude, and users ask of each size how many percent the model is off.
 
 mod column;
+mod limit;
 mod line;
 mod packets;
 mod text;
 
 use measure::figure::Figure;
-use measure::record::Point;
+use measure::record::{Device, Point};
 
 use crate::error::Error;
 use column::{Table, measured, published};
 
-/// What models say of the latencies of a run, and of the published ones that its figures carry: tables for a terminal. `fitted`
-/// names the columns that the model of all rates is fitted to; the slowest and the fastest where it is empty.
+/// What models say of the latencies and throughputs of a run, and of the published latencies that its figures carry: tables for
+/// a terminal. `devices` are those of the run; `fitted` names the columns that the model of all rates is fitted to, the slowest
+/// and the fastest where it is empty.
 ///
 /// # Errors
 ///
-/// If a figure is wrong in itself, if there is no latency over message size, or `fitted` names a column that no table has.
-pub fn text(figures: &[Figure], points: &[Point], fitted: &[String]) -> Result<String, Error> {
-    let mut tables: Vec<Table> = measured(points)?;
+/// If a figure is wrong in itself, if there is nothing over message size, or `fitted` names a column that no table has.
+pub fn text(
+    figures: &[Figure],
+    points: &[Point],
+    devices: &[Device],
+    fitted: &[String],
+) -> Result<String, Error> {
+    let limits = limit::measured(points, devices)?;
+    let mut tables: Vec<Table> = measured(points, devices)?;
     for figure in figures {
         tables.extend(published(figure)?);
     }
-    if tables.is_empty() {
+    if tables.is_empty() && limits.is_empty() {
         return Err(Error::NothingToModel);
     }
     for name in fitted {
@@ -42,7 +51,8 @@ pub fn text(figures: &[Figure], points: &[Point], fitted: &[String]) -> Result<S
             return Err(Error::NoSuchColumn { name: name.clone(), known: known.join(", ") });
         }
     }
-    Ok(tables.iter().map(|table| text::table(table, fitted)).collect::<Vec<_>>().join("\n"))
+    let tables = tables.iter().map(|table| text::table(table, fitted));
+    Ok(tables.chain(limits.iter().map(limit::text)).collect::<Vec<_>>().join("\n"))
 }
 
 #[cfg(test)]

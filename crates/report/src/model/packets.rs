@@ -1,9 +1,10 @@
 //! Packets through a pipeline: what a message waits for one after the other, and what it waits for at the same time.
 //!
-//! The first packet of a message goes through everything in turn: the host that writes or the adapter that fetches it, and the link. So
-//! its bytes take the times of all stages, and what surrounds the payload takes time on the link too. The packets after it follow in
-//! the pipeline, as far apart as the slowest stage needs: the link, or what is no link and does not know its rate. Up to some size
-//! the host hands the payload over with the request; beyond it the adapter fetches it, which takes a step more.
+//! The first packet of a message goes through everything in turn: the host that writes or the adapter that fetches it, and the
+//! link. So its bytes take the times of all stages, and what surrounds the payload takes time on the link too. The packets
+//! after it follow in the pipeline, as far apart as the slowest stage needs: the link, or what is no link and does not know its
+//! rate. Up to some size the host hands the payload over with the request; beyond it the adapter fetches it, which takes a
+//! step more.
 //!
 //! With n the size, f = min(n, MTU), and w the time that the link's data rate gives a byte (`link`: after the line code):
 //!
@@ -15,13 +16,13 @@
 use measure::stats::fit::{Fit, Unfit};
 use measure::stats::shape::Estimate;
 
-use super::column::{Cell, Column};
-use crate::link::{Generation, packet_bytes};
+use super::column::{Cell, Column, Packing};
+use crate::link::Generation;
 
 /// The model, fitted to columns of several rates.
 #[derive(Debug)]
 pub(super) struct Packets {
-    pub(super) mtu: u64,
+    pub(super) packing: Packing,
     /// The largest size that the host hands over.
     pub(super) inline: u64,
     /// The smallest size of which it is known that the adapter fetches it.
@@ -45,14 +46,14 @@ const LEAST: usize = 6;
 
 impl Packets {
     /// The model with the least sum of squared logarithms' errors, over all sizes up to which payloads may be handed over.
-    pub(super) fn of(columns: &[&Column], mtu: u64) -> Result<Self, Unfit> {
+    pub(super) fn of(columns: &[&Column], packing: Packing) -> Result<Self, Unfit> {
         let mut sizes: Vec<u64> =
             columns.iter().flat_map(|column| &column.cells).map(|cell| cell.size).collect();
         sizes.sort_unstable();
         sizes.dedup();
-        let pairs = sizes.windows(2).filter(|pair| pair[1] < mtu);
+        let pairs = sizes.windows(2).filter(|pair| pair[1] < packing.mtu);
         let (found, failed): (Vec<_>, Vec<_>) =
-            pairs.map(|pair| Self::with(columns, mtu, pair[0], pair[1])).partition(Result::is_ok);
+            pairs.map(|pair| Self::with(columns, packing, pair[0], pair[1])).partition(Result::is_ok);
         let best = found.into_iter().flatten().min_by(|a, b| a.fit.sum.total_cmp(&b.fit.sum));
         let too_few = Unfit::TooFew { residuals: sizes.len(), parameters: PARAMETERS.len() };
         best.ok_or_else(|| failed.into_iter().filter_map(Result::err).next_back().unwrap_or(too_few))
@@ -60,14 +61,19 @@ impl Packets {
 
     /// The best of the models in which the packets that follow wait for the link, but at the so many fastest rates for what is no
     /// link; only such count that do not contradict themselves.
-    pub(super) fn with(columns: &[&Column], mtu: u64, inline: u64, fetched: u64) -> Result<Self, Unfit> {
+    pub(super) fn with(
+        columns: &[&Column],
+        packing: Packing,
+        inline: u64,
+        fetched: u64,
+    ) -> Result<Self, Unfit> {
         let mut rates: Vec<Generation> = columns.iter().filter_map(|column| column.generation).collect();
         rates.sort_by_key(|rate| rate.data_bits_per_s(LANES));
         let models = (0..=rates.len()).map(|free| {
             let (waiting, limited) = rates.split_at(free);
-            let model = Self { mtu, inline, fetched, fit: fit(columns, mtu, inline, limited)? };
+            let model = Self { packing, inline, fetched, fit: fit(columns, packing, inline, limited)? };
             let least = model.fit.parameters.get(LEAST).map(|least| least.value);
-            let link = |rate: &Generation| link_ns(&model.values(), *rate, mtu);
+            let link = |rate: &Generation| link_ns(&model.values(), *rate, packing);
             let holds = waiting.iter().all(|rate| least.is_none_or(|least| least <= link(rate)))
                 && limited.iter().all(|rate| least.is_some_and(|least| least > link(rate)));
             holds.then_some(model).ok_or(Unfit::Endless)
@@ -81,9 +87,9 @@ impl Packets {
     /// What it says of a size at a rate, in ns.
     pub(super) fn at(&self, rate: Generation, size: u64) -> f64 {
         let values = self.values();
-        let link = link_ns(&values, rate, self.mtu);
+        let link = link_ns(&values, rate, self.packing);
         let further = values.get(LEAST).map_or(link, |least| link.max(*least));
-        time(&values, rate, size, self.mtu, self.inline, further)
+        time(&values, rate, size, self.packing.mtu, self.inline, further)
     }
 
     fn values(&self) -> Vec<f64> {
@@ -97,7 +103,7 @@ impl Packets {
 }
 
 /// The parameters where further packets wait for the link, but at some rates for what is no link.
-fn fit(columns: &[&Column], mtu: u64, inline: u64, limited: &[Generation]) -> Result<Fit, Unfit> {
+fn fit(columns: &[&Column], packing: Packing, inline: u64, limited: &[Generation]) -> Result<Fit, Unfit> {
     let rated = columns.iter().filter_map(|column| Some((column.generation?, &column.cells)));
     let cells: Vec<(Generation, Cell)> =
         rated.flat_map(|(rate, cells)| cells.iter().map(move |cell| (rate, *cell))).collect();
@@ -107,8 +113,8 @@ fn fit(columns: &[&Column], mtu: u64, inline: u64, limited: &[Generation]) -> Re
     let count = if limited.is_empty() { LEAST } else { PARAMETERS.len() };
     Fit::least_squares(&start[..count], |at| {
         let error = |(rate, cell): &(Generation, Cell)| {
-            let further = if limited.contains(rate) { at[LEAST] } else { link_ns(at, *rate, mtu) };
-            time(at, *rate, cell.size, mtu, inline, further).ln() - cell.ns.ln()
+            let further = if limited.contains(rate) { at[LEAST] } else { link_ns(at, *rate, packing) };
+            time(at, *rate, cell.size, packing.mtu, inline, further).ln() - cell.ns.ln()
         };
         cells.iter().map(error).collect()
     })
@@ -120,8 +126,8 @@ fn byte_ns(rate: Generation) -> f64 {
 }
 
 /// The time that a link takes for a byte of full packets, in ns.
-fn link_ns(at: &[f64], rate: Generation, mtu: u64) -> f64 {
-    at[2] * byte_ns(rate) * packet_bytes(mtu) as f64 / mtu as f64
+fn link_ns(at: &[f64], rate: Generation, packing: Packing) -> f64 {
+    at[2] * byte_ns(rate) * (1.0 + packing.header_bytes as f64 / packing.mtu as f64)
 }
 
 /// The time of a message whose packets after the first take `further` ns for each byte; see the head of this module.

@@ -8,15 +8,26 @@ use measure::stats::fit::Fit;
 use measure::stats::shape::Estimate;
 use serde_json::json;
 
-use super::column::{Cell, Column};
+use super::column::{Cell, Column, Packing};
 use super::line::Line;
 use super::packets::Packets;
 use super::*;
-use crate::link::Generation;
+use crate::link::{Generation, Layer};
 
 const RC: &str = include_str!("../../../../plans/reference/gamess-2016/table2_rc_send_latency_us.csv");
 const UC: &str = include_str!("../../../../plans/reference/gamess-2016/table3_uc_send_latency_us.csv");
 const UD: &str = include_str!("../../../../plans/reference/gamess-2016/table4_ud_send_latency_us.csv");
+
+const PACKING: Packing = Packing { mtu: 4096, header_bytes: 26 };
+
+/// softdev, as records have it.
+fn device() -> Device {
+    let attributes = json!({
+        "link_layer": "Ethernet", "gid_type": "RoCE v2", "gid": "fe80::2f4", "kind": "user-space software",
+    });
+    let device = json!({ "rank": 0, "name": "softdev0", "provider": "softdev", "attributes": attributes });
+    serde_json::from_value(device).unwrap()
+}
 
 fn figure(csv: &str) -> Figure {
     let row = |line: &str| line.split(',').map(str::to_owned).collect();
@@ -51,7 +62,7 @@ fn figure(csv: &str) -> Figure {
 fn unseen(csv: &str) -> Vec<f64> {
     let table = published(&figure(csv)).unwrap().unwrap();
     let [sdr, ddr, qdr, fdr] = &table.columns[..] else { panic!("{table:?}") };
-    let model = Packets::of(&[sdr, fdr], 4096).unwrap();
+    let model = Packets::of(&[sdr, fdr], PACKING).unwrap();
     assert_eq!((model.inline, model.fetched), (128, 256), "where the paper has its step (G28)");
     let error = |column: &Column, cell: &Cell| {
         (model.at(column.generation.unwrap(), cell.size) / cell.ns - 1.0).abs()
@@ -76,11 +87,11 @@ fn two_columns_of_a_published_table_tell_the_others() {
 
 #[test]
 fn what_is_printed_says_what_was_fitted_and_what_is_missed() {
-    let text = text(&[figure(RC)], &[], &[]).unwrap();
+    let text = text(&[figure(RC)], &[], &[], &[]).unwrap();
     for part in [
         "published: a paper",
         "one model for all rates, fitted to SDR and FDR\n (44 cells, 4X;",
-        "time on the link over that of its data rate",
+        "its time over that of the data rate",
         "between 128 and 256 B",
         "     SDR      DDR*     QDR*     FDR",
         " unseen: 44 cells, half of them within 0.",
@@ -89,8 +100,11 @@ fn what_is_printed_says_what_was_fitted_and_what_is_missed() {
         assert!(text.contains(part), "{part} is not in\n{text}");
     }
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
-    let text = super::text(&[figure(UC)], &[], &[]).unwrap();
-    assert!(text.contains(" Missed by more than 10 %:\n   FDR 2 KiB: -10."), "{text}");
+    // Two slow links do not show what else than the link a fast one waits for.
+    let text = super::text(&[figure(RC)], &[], &[], &["SDR".to_owned(), "DDR".to_owned()]).unwrap();
+    let (_, missed) = text.split_once(" Missed by more than 10 %:\n").unwrap_or_else(|| panic!("{text}"));
+    assert!(missed.lines().all(|line| line.starts_with("   FDR ") && line.ends_with(" %")), "{text}");
+    assert!(missed.contains("FDR 8 MiB: -1"), "{text}");
 }
 
 #[test]
@@ -108,7 +122,7 @@ fn there_is_no_model_of_what_does_not_determine_it() {
     };
     let said = |figure: Figure, fitted: &[&str]| {
         let fitted: Vec<String> = fitted.iter().map(|name| (*name).to_owned()).collect();
-        text(&[figure], &[], &fitted).map_err(|error| error.to_string())
+        text(&[figure], &[], &[], &fitted).map_err(|error| error.to_string())
     };
     assert!(said(only(4), &[]).unwrap().contains("none,\n as it takes columns of two rates"));
     assert!(
@@ -147,7 +161,7 @@ const TRUTH: [f64; 7] = [810.0, 96.0, 1.0, 1.0, 725.0, 0.2, 0.17];
 
 fn truth() -> Packets {
     let parameters = TRUTH.map(Estimate::exact).to_vec();
-    Packets { mtu: 4096, inline: 128, fetched: 256, fit: Fit { parameters, sum: 0.0, degrees: 1 } }
+    Packets { packing: PACKING, inline: 128, fetched: 256, fit: Fit { parameters, sum: 0.0, degrees: 1 } }
 }
 
 #[test]
@@ -156,7 +170,7 @@ fn the_truth_lies_in_95_of_100_intervals_of_the_pipeline() {
     let mut inside = [0; 7];
     for _ in 0..1000 {
         let columns = [Generation::Sdr, Generation::Fdr].map(|rate| synthetic(&truth(), rate, &mut random));
-        let model = Packets::with(&[&columns[0], &columns[1]], 4096, 128, 256).unwrap();
+        let model = Packets::with(&[&columns[0], &columns[1]], PACKING, 128, 256).unwrap();
         for (index, (inside, truth)) in inside.iter_mut().zip(TRUTH).enumerate() {
             let found = model.parameter(index).unwrap();
             *inside += u32::from((found.low..=found.high).contains(&truth));
@@ -170,7 +184,7 @@ fn the_step_is_found_where_it_is() {
     let mut random = Random(2);
     for _ in 0..20 {
         let columns = [Generation::Sdr, Generation::Qdr].map(|rate| synthetic(&truth(), rate, &mut random));
-        let model = Packets::of(&[&columns[0], &columns[1]], 4096).unwrap();
+        let model = Packets::of(&[&columns[0], &columns[1]], PACKING).unwrap();
         assert_eq!((model.inline, model.fetched), (128, 256));
     }
 }
@@ -198,22 +212,78 @@ fn measured_columns_are_apart_by_all_but_the_rate() {
             points.push(serde_json::from_value::<Point>(point).unwrap());
         }
     }
-    let tables = measured(&points).unwrap();
-    let found: Vec<(&str, Option<u64>, Vec<&str>)> = tables
+    let tables = measured(&points, &[device()]).unwrap();
+    let found: Vec<(&str, Option<Packing>, Vec<&str>)> = tables
         .iter()
         .map(|table| {
             let labels = table.columns.iter().map(|column| column.label.as_str()).collect();
-            (table.title.as_str(), table.mtu_bytes, labels)
+            (table.title.as_str(), table.packing, labels)
         })
         .collect();
+    let cut = Packing::of(1024, Layer::RoceV2Ipv6);
     assert_eq!(
         found,
         [
-            ("latency: service RC", Some(1024), vec!["SDR", "FDR"]),
-            ("latency: service UC", Some(1024), vec!["SDR", "native"]),
+            ("latency: service RC", Some(cut), vec!["SDR", "FDR"]),
+            ("latency: service UC", Some(cut), vec!["SDR", "native"]),
         ]
     );
     assert_eq!(tables[0].columns[0].cells[1], Cell { size: 128, ns: 1128.0 });
-    let text = text(&[], &points, &[]).unwrap();
+    let text = text(&[], &points, &[device()], &[]).unwrap();
     assert!(text.contains("measured\n") && text.contains(" native "), "{text}");
+}
+
+/// A point of a stream of 4 KiB or so, with the rest of its record.
+fn stream(id: u64, size: u64, gbps: f64, rest: serde_json::Value) -> Point {
+    let mut point = json!({
+        "id": id, "experiment": "bw", "pattern": "stream", "status": "measured", "repetition": 0, "wall_ns": 0,
+        "axes": {
+            "service": "RC", "operation": "send", "signal_rate": "SDR", "mtu_bytes": 4096, "size_bytes": size,
+        },
+        "throughput": { "bytes_per_s": gbps * 1.25e8, "messages_per_s": 1.0, "direction": "uni" },
+    });
+    for (key, value) in rest.as_object().unwrap() {
+        match key.as_str() {
+            "direction" => point["throughput"]["direction"] = value.clone(),
+            "signal_rate" => point["axes"]["signal_rate"] = value.clone(),
+            key => point[key] = value.clone(),
+        }
+    }
+    serde_json::from_value(point).unwrap()
+}
+
+#[test]
+fn a_throughput_stands_beside_what_its_link_carries() {
+    let shaped = json!({ "link_model": "4X SDR" });
+    let points = [stream(0, 4096, 7.0, shaped.clone()), stream(1, 1 << 20, 7.8, shaped)];
+    let limits = limit::measured(&points, &[device()]).unwrap();
+    let [limits] = &limits[..] else { panic!("{limits:?}") };
+    assert_eq!((limits.link.as_str(), limits.bits_per_s), ("4X SDR", 8_000_000_000));
+    let best = |row: &limit::Row| row.best / 1.25e8;
+    assert!((best(&limits.rows[0]) - 8.0 * 4096.0 / 4178.0).abs() < 1e-9, "{limits:?}");
+    assert!((best(&limits.rows[1]) - 8.0 * 4096.0 / 4178.0).abs() < 1e-9, "{limits:?}");
+    let text = text(&[], &points, &[device()], &[]).unwrap();
+    for part in [
+        "beside what 4X SDR carries at best: 8.00 Gb/s, 82 B",
+        " 89.3 %\n",
+        "Nearest to the link at 1 MiB: 99.5 %",
+    ] {
+        assert!(text.contains(part), "no {part} in\n{text}");
+    }
+    assert!(!text.contains("acknowledgements"), "{text}");
+}
+
+#[test]
+fn what_is_not_known_of_a_link_is_not_made_up() {
+    let known = |rest| !limit::measured(&[stream(0, 4096, 7.0, rest)], &[device()]).unwrap().is_empty();
+    assert!(known(json!({ "link_model": "40Gb/s,latency=1us" })));
+    assert!(known(json!({ "link_model": "4X FDR", "direction": "bi_one" })));
+    assert!(!known(json!({ "link_model": "4X FDR,header=40" })), "headers of no layer");
+    assert!(!known(json!({ "link_model": "latency=1us", "signal_rate": "native" })), "no rate");
+    assert!(!known(json!({ "signal_rate": "native" })), "memory has no link");
+    let limits = limit::measured(
+        &[stream(0, 4096, 7.0, json!({ "link_model": "4X FDR", "direction": "bi_one" }))],
+        &[device()],
+    );
+    assert!(limit::text(&limits.unwrap()[0]).contains("carries the acknowledgements of the other"));
 }

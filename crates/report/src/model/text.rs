@@ -59,7 +59,7 @@ fn packets(table: &Table, fitted: &[String]) -> String {
     let heading = " Packets through a pipeline, one model for all rates";
     let none = |why: &str| format!("{heading}: none,\n {why}\n");
     let rated: Vec<&Column> = table.columns.iter().filter(|column| column.generation.is_some()).collect();
-    let Some(mtu) = table.mtu_bytes else { return none("as nothing says what the path MTU is") };
+    let Some(packing) = table.packing else { return none("as nothing says what the path MTU is") };
     let chosen: Vec<&Column> = match fitted {
         [] => ends(&rated),
         named => {
@@ -71,7 +71,7 @@ fn packets(table: &Table, fitted: &[String]) -> String {
     if chosen.len() < 2 {
         return none("as it takes columns of two rates to tell the link from the rest");
     }
-    let model = match Packets::of(&chosen, mtu) {
+    let model = match Packets::of(&chosen, packing) {
         Ok(model) => model,
         Err(unfit) => return none(&format!("as {}", reason(unfit))),
     };
@@ -89,7 +89,7 @@ fn packets(table: &Table, fitted: &[String]) -> String {
             "   {name:<8} {:>6.decimals$} {unit:<5} {:<15} {}\n",
             parameter.value,
             interval(parameter, decimals),
-            meaning(name, &model, mtu),
+            meaning(name, &model),
         );
     }
     out.push('\n');
@@ -98,16 +98,16 @@ fn packets(table: &Table, fitted: &[String]) -> String {
 }
 
 /// What a parameter says of the network.
-fn meaning(name: &str, model: &Packets, mtu: u64) -> String {
-    let (inline, fetched) = (model.inline, model.fetched);
+fn meaning(name: &str, model: &Packets) -> String {
+    let (inline, fetched, mtu) = (model.inline, model.fetched, model.packing.mtu);
     match name {
         "base" => "whatever size and rate".to_owned(),
         "carried" => "on the link, beside the payload".to_owned(),
-        "line" => "time on the link over that of its data rate".to_owned(),
+        "line" => "its time over that of the data rate".to_owned(),
         "host" => format!("up to {inline} B, beside the link"),
         "step" => format!("between {inline} and {fetched} B"),
         "fetch" => format!("from {fetched} to {mtu} B, beside the link"),
-        _ => "at least, in the packets after the first".to_owned(),
+        _ => "at least, in all packets but the first".to_owned(),
     }
 }
 
