@@ -112,10 +112,10 @@ impl Qp {
         let peer = target.map_or(&NOWHERE, |target| target.peer.view(view).port(device_of(target.port)));
         let is_in_memory = bytes > 0 && matches!(waiting.payload, Payload::Element(_) | Payload::Elements(_));
         waiting.schedule = Some(if waiting.is_answered() {
-            link.ask(own, peer, now, bytes, mtu_bytes)
+            link.ask(own, peer, now, (bytes, waiting.extended()), mtu_bytes)
         } else {
             let ready = if is_in_memory { link.fetched(now) } else { now };
-            link.send(own, peer, ready, bytes, mtu_bytes)
+            link.send(own, peer, ready, (bytes, waiting.extended()), mtu_bytes)
         });
     }
 

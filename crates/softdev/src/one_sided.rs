@@ -16,6 +16,7 @@ use crate::copy::{Piece, Place, read_to, write_in_order};
 use crate::deliver::Delivery;
 use crate::foreign;
 use crate::host::Host;
+use crate::link::Extended;
 use crate::memory::{Access, REMOTE, is_in_arena, locate};
 use crate::message::Message;
 use crate::queue_pair::Qp;
@@ -44,6 +45,14 @@ enum Operation {
 const ATOMIC_BYTES: u64 = 8;
 
 impl Remote {
+    /// What a request says of the peer's memory, in bytes on a link.
+    pub(crate) fn header_bytes(&self) -> u64 {
+        match self.operation {
+            Operation::Write | Operation::Read => Extended::RDMA,
+            Operation::CompareSwap { .. } | Operation::FetchAdd(_) => Extended::ATOMIC,
+        }
+    }
+
     /// Whether a request is such a one.
     #[inline]
     pub(crate) fn is_asked_for(wr: &ibv_send_wr) -> bool {

@@ -9,7 +9,7 @@ use verbs::abi::*;
 use crate::completion::Cq;
 use crate::copy::Piece;
 use crate::flight::Lead;
-use crate::link::{Schedule, Ticks};
+use crate::link::{Extended, Schedule, Ticks};
 use crate::queue_pair::Qp;
 use crate::send::{Attempt, SendQueue};
 use crate::timer::{ack_timeout, rnr_timer};
@@ -56,6 +56,18 @@ impl Waiting {
             Payload::Begun(bytes, elements) => bytes.len() as u64 + sum(elements),
             Payload::Element([element]) => u64::from(element.length),
             Payload::Copied(bytes) => bytes.len() as u64,
+        }
+    }
+
+    /// Headers that it has on a link besides those of each packet.
+    pub(crate) fn extended(&self) -> Extended {
+        let immediate = if self.work.imm.is_some() { Extended::IMMEDIATE } else { 0 };
+        match &self.task {
+            AnyTask::Send(sending) if sending.is_datagram() => {
+                Extended { each: Extended::DATAGRAM, once: immediate }
+            }
+            AnyTask::Send(_) => Extended { each: 0, once: immediate },
+            AnyTask::Reach(remote) => Extended { each: 0, once: remote.header_bytes() + immediate },
         }
     }
 

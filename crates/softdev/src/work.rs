@@ -25,7 +25,7 @@ pub(crate) struct Work {
     pub(crate) wr_id: u64,
     pub(crate) signaled: bool,
     solicited: bool,
-    imm: Option<u32>,
+    pub(crate) imm: Option<u32>,
     /// What its completion names.
     pub(crate) opcode: ibv_wc_opcode,
     /// Bytes that it moves, once they were found.
@@ -76,6 +76,13 @@ pub(crate) trait Task: Copy {
 /// A send: to the peer of the connection, or where a datagram's route leads, to a queue pair of this number.
 #[derive(Clone, Copy)]
 pub(crate) struct Sending(Option<(Way, u32, Datagram)>);
+
+impl Sending {
+    /// Whether it goes to whom it names, without a connection.
+    pub(crate) fn is_datagram(&self) -> bool {
+        self.0.is_some()
+    }
+}
 
 impl Task for Sending {
     #[inline]

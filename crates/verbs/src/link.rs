@@ -29,7 +29,7 @@ pub struct LinkModel {
     pub gap_ns: u64,
     /// Most payload bytes of a packet; the path MTU of the queue pair where absent.
     pub mtu_bytes: Option<u32>,
-    /// Bytes of a packet that are no payload; those of the link layer's usual headers where absent.
+    /// Bytes of a packet that are no payload; where absent, those of the link layer's usual headers and of the operation's own.
     pub header_bytes: Option<u32>,
 }
 

@@ -72,10 +72,6 @@ pub(super) fn measured(points: &[Point], devices: &[Device]) -> Result<Vec<Limit
 fn taken(point: &Point, layer: Layer, size: u64) -> Option<u64> {
     let axis = |name| point.axes.get(name).map(value::text).unwrap_or_default();
     let mtu = point.axes.get(MTU).and_then(Value::as_u64).filter(|mtu| *mtu > 0)?;
-    if point.link_model.is_some() {
-        // An imitated link knows no headers that only some packets have.
-        return Some(size + size.div_ceil(mtu).max(1) * layer.header_bytes());
-    }
     layer.message_bytes(&axis("service"), &axis("operation"), mtu, size)
 }
 
