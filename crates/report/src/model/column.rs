@@ -1,5 +1,7 @@
 //! Latencies over message size, a column for each rate of the link: measured ones from points, published ones from figures.
 
+use std::collections::BTreeSet;
+
 use measure::figure::{Figure, FigureKind, Unit};
 use measure::record::{Device, Point};
 use serde_json::Value;
@@ -48,7 +50,7 @@ pub(super) struct Cell {
 
 /// The tables of a run: experiments that measured the latency of sizes, apart by everything but size and rate.
 pub(super) fn measured(points: &[Point], devices: &[Device]) -> Result<Vec<Table>, Error> {
-    let mut tables: Vec<(Vec<(String, Value)>, Table)> = Vec::new();
+    let mut tables = Vec::new();
     for experiment in experiments(points, |point| point.latency.is_some()) {
         let grid = Grid::new(&over_size(experiment, "latency.p50_ns", Some(Unit::Ns)), points)?;
         let mut of_experiment: Vec<(Vec<(String, Value)>, Table)> = Vec::new();
@@ -75,9 +77,9 @@ pub(super) fn measured(points: &[Point], devices: &[Device]) -> Result<Vec<Table
                 }
             }
         }
-        tables.extend(of_experiment);
+        tables.extend(of_experiment.into_iter().map(|(_, table)| table));
     }
-    Ok(tables.into_iter().map(|(_, table)| table).collect())
+    Ok(tables)
 }
 
 /// The published latencies over size that a figure carries.
@@ -123,6 +125,12 @@ impl Column {
     pub(super) fn at(&self, size: u64) -> Option<f64> {
         self.cells.iter().find(|cell| cell.size == size).map(|cell| cell.ns)
     }
+}
+
+/// The sizes that any of the columns has, in rising order.
+pub(super) fn sizes(columns: &[&Column]) -> Vec<u64> {
+    let cells = columns.iter().flat_map(|column| &column.cells);
+    cells.map(|cell| cell.size).collect::<BTreeSet<_>>().into_iter().collect()
 }
 
 /// The experiments with points of sizes for which something holds, in their order.

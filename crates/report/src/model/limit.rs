@@ -2,6 +2,7 @@
 //! is cut into, and the headers of each. Flow control and gaps between packets are left out, and acknowledgements, as an adapter
 //! may answer many packets at once: no measured number can be above this one.
 
+use measure::figure::Unit;
 use measure::record::{Device, Direction, Point};
 use serde_json::Value;
 
@@ -9,7 +10,7 @@ use super::column::{MTU, RATE, experiments, layer, over_size, title};
 use crate::error::Error;
 use crate::grid::Grid;
 use crate::link::{self, Layer};
-use crate::unit::{self, Scale};
+use crate::unit;
 use crate::value;
 
 /// Throughputs over message size that went over one link.
@@ -30,7 +31,7 @@ pub(super) struct Limits {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Row {
     pub(super) size: u64,
-    /// Payload of one direction, in B/s.
+    /// Payload of one direction, in Gb/s.
     pub(super) measured: f64,
     /// The same, at best.
     pub(super) best: f64,
@@ -40,7 +41,7 @@ pub(super) struct Row {
 pub(super) fn measured(points: &[Point], devices: &[Device]) -> Result<Vec<Limits>, Error> {
     let mut all = Vec::new();
     for experiment in experiments(points, |point| point.throughput.is_some()) {
-        let grid = Grid::new(&over_size(experiment, "throughput.bytes_per_s", None), points)?;
+        let grid = Grid::new(&over_size(experiment, "throughput.bytes_per_s", Some(Unit::GbPerS)), points)?;
         for series in &grid.series {
             let mut limits: Option<Limits> = None;
             for (size, cell) in grid.xs.iter().zip(&series.cells) {
@@ -51,7 +52,7 @@ pub(super) fn measured(points: &[Point], devices: &[Device]) -> Result<Vec<Limit
                 let is_both =
                     point.throughput.as_ref().is_some_and(|known| known.direction != Direction::Uni);
                 let is_acknowledged = point.axes.get("service").is_some_and(|service| service == "RC");
-                let best = bits_per_s as f64 / 8.0 * size as f64 / taken as f64;
+                let best = bits_per_s as f64 / 1e9 * size as f64 / taken as f64;
                 let limits = limits.get_or_insert_with(|| Limits {
                     title: title(experiment, &series.key),
                     link: name,
@@ -93,7 +94,6 @@ fn of_point(point: &Point, devices: &[Device]) -> Option<(String, u64, Layer)> {
 
 /// The throughputs in print.
 pub(super) fn text(limits: &Limits) -> String {
-    let gbps = |bytes_per_s: f64| Scale { label: "Gb/s", one: 1.25e8 }.apply(bytes_per_s);
     let mut out = format!(
         "{}\nmeasured, beside what {} carries at best: {} Gb/s, {} B around each packet's payload\n\n",
         crate::terminal::plain(&limits.title),
@@ -104,8 +104,7 @@ pub(super) fn text(limits: &Limits) -> String {
     out += &format!(" {:>9} {:>16} {:>14} {:>8}\n", "bytes", "measured [Gb/s]", "at best [Gb/s]", "share");
     for row in &limits.rows {
         let share = format!("{:.1} %", 100.0 * row.measured / row.best);
-        out +=
-            &format!(" {:>9} {:>16.3} {:>14.3} {share:>8}\n", row.size, gbps(row.measured), gbps(row.best));
+        out += &format!(" {:>9} {:>16.3} {:>14.3} {share:>8}\n", row.size, row.measured, row.best);
     }
     let best = limits.rows.iter().max_by(|a, b| (a.measured / a.best).total_cmp(&(b.measured / b.best)));
     if let Some(row) = best {

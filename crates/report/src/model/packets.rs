@@ -14,9 +14,8 @@
 //! ```
 
 use measure::stats::fit::{Fit, Unfit};
-use measure::stats::shape::Estimate;
 
-use super::column::{Cell, Column, Packing};
+use super::column::{Cell, Column, Packing, sizes};
 use crate::link::Generation;
 
 /// The model, fitted to columns of several rates.
@@ -47,16 +46,19 @@ const LEAST: usize = 6;
 impl Packets {
     /// The model with the least sum of squared logarithms' errors, over all sizes up to which payloads may be handed over.
     pub(super) fn of(columns: &[&Column], packing: Packing) -> Result<Self, Unfit> {
-        let mut sizes: Vec<u64> =
-            columns.iter().flat_map(|column| &column.cells).map(|cell| cell.size).collect();
-        sizes.sort_unstable();
-        sizes.dedup();
+        let sizes = sizes(columns);
         let pairs = sizes.windows(2).filter(|pair| pair[1] < packing.mtu);
-        let (found, failed): (Vec<_>, Vec<_>) =
-            pairs.map(|pair| Self::with(columns, packing, pair[0], pair[1])).partition(Result::is_ok);
-        let best = found.into_iter().flatten().min_by(|a, b| a.fit.sum.total_cmp(&b.fit.sum));
         let too_few = Unfit::TooFew { residuals: sizes.len(), parameters: PARAMETERS.len() };
-        best.ok_or_else(|| failed.into_iter().filter_map(Result::err).next_back().unwrap_or(too_few))
+        Self::best(pairs.map(|pair| Self::with(columns, packing, pair[0], pair[1]))).unwrap_or(Err(too_few))
+    }
+
+    /// The model with the least sum, or why the last of them is none; `None` without any.
+    fn best(models: impl Iterator<Item = Result<Self, Unfit>>) -> Option<Result<Self, Unfit>> {
+        models.reduce(|best, model| match (&best, &model) {
+            (Ok(least), Ok(other)) if other.fit.sum >= least.fit.sum => best,
+            (Ok(_), Err(_)) => best,
+            _ => model,
+        })
     }
 
     /// The best of the models in which the packets that follow wait for the link, but at the so many fastest rates for what is no
@@ -78,10 +80,8 @@ impl Packets {
                 && limited.iter().all(|rate| least.is_some_and(|least| least > link(rate)));
             holds.then_some(model).ok_or(Unfit::Endless)
         });
-        let (found, failed): (Vec<_>, Vec<_>) = models.partition(Result::is_ok);
-        let best = found.into_iter().flatten().min_by(|a, b| a.fit.sum.total_cmp(&b.fit.sum));
-        // The plainest of them, that of a link that is always waited for, says why there is none.
-        best.ok_or_else(|| failed.into_iter().filter_map(Result::err).next_back().unwrap_or(Unfit::Endless))
+        // The plainest of them, that of a link that is always waited for, is the last and says why there is none.
+        Self::best(models).unwrap_or(Err(Unfit::Endless))
     }
 
     /// What it says of a size at a rate, in ns.
@@ -94,11 +94,6 @@ impl Packets {
 
     fn values(&self) -> Vec<f64> {
         self.fit.parameters.iter().map(|parameter| parameter.value).collect()
-    }
-
-    /// A parameter by its place in [`PARAMETERS`].
-    pub(super) fn parameter(&self, index: usize) -> Option<Estimate> {
-        self.fit.parameters.get(index).copied()
     }
 }
 

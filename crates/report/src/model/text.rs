@@ -3,7 +3,7 @@
 use measure::stats::fit::Unfit;
 use measure::stats::shape::Estimate;
 
-use super::column::{Column, Table};
+use super::column::{Column, Table, sizes};
 use super::line::Line;
 use super::packets::{LANES, PARAMETERS, Packets};
 use crate::grid::median;
@@ -82,13 +82,12 @@ fn packets(table: &Table, fitted: &[String]) -> String {
         names.join(" and "),
         100.0 * model.fit.deviation(),
     );
-    for (index, (name, unit)) in PARAMETERS.iter().enumerate() {
-        let Some(parameter) = model.parameter(index) else { continue };
+    for ((name, unit), parameter) in PARAMETERS.iter().zip(&model.fit.parameters) {
         let decimals = if matches!(*unit, "ns" | "B") { 0 } else { 3 };
         out += &format!(
             "   {name:<8} {:>6.decimals$} {unit:<5} {:<15} {}\n",
             parameter.value,
-            interval(parameter, decimals),
+            interval(*parameter, decimals),
             meaning(name, &model),
         );
     }
@@ -114,9 +113,7 @@ fn meaning(name: &str, model: &Packets) -> String {
 /// The error in each cell, and what to make of them.
 fn errors(columns: &[&Column], chosen: &[&Column], model: &Packets) -> String {
     let is_chosen = |column: &Column| chosen.iter().any(|chosen| std::ptr::eq(*chosen, column));
-    let mut sizes: Vec<u64> = columns.iter().flat_map(|column| &column.cells).map(|cell| cell.size).collect();
-    sizes.sort_unstable();
-    sizes.dedup();
+    let sizes = sizes(columns);
     let error = |column: &Column, size: u64| {
         Some(100.0 * (model.at(column.generation?, size) / column.at(size)? - 1.0))
     };
