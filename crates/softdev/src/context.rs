@@ -93,7 +93,7 @@ impl Ctx {
 
     #[cold]
     fn progress_waiting(&self) {
-        // Another thread at work here does for both: nobody waits.
+        // Another thread at work here, or at a queue, does for both: nobody waits.
         let Ok(queue_pairs) = self.queue_pairs.try_lock() else { return };
         for qp in queue_pairs.iter() {
             // SAFETY: a queue pair takes itself off the list, under the same lock, before it goes.

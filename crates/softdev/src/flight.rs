@@ -222,9 +222,9 @@ impl Qp {
         }
     }
 
-    /// When the next thing is due, if anything is under way.
+    /// When the next thing is due, if anything is under way; now where another thread is at it.
     fn next_due(&self) -> Option<Ticks> {
-        let queue = self.send.lock();
+        let Some(queue) = self.send.lock_if_free() else { return Some(Ticks::now()) };
         let schedule = |index: usize| queue.waiting.get(index).and_then(|waiting| waiting.schedule);
         let arrives = schedule(0).map(|schedule| schedule.is_there);
         let leaves = schedule(queue.next(|stage| stage == Stage::Posted)).map(|schedule| schedule.leaves);

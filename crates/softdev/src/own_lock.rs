@@ -135,6 +135,16 @@ where
         Guard { value: &self.value, flag: &self.held }
     }
 
+    /// Takes it unless another thread seems to be in it just now: for whoever has nothing to do that the other would not do, and
+    /// holds what others need meanwhile.
+    #[inline]
+    pub(crate) fn lock_if_free(&self) -> Option<Guard<'_, T, Flag>> {
+        let own = self.own.load(Relaxed);
+        let is_mine = own & !TIME == Word::On::this_thread();
+        let is_held = || self.held.load(Relaxed) || own != 0 && self.inside(own).load(Relaxed);
+        (is_mine || !is_held()).then(|| self.lock())
+    }
+
     /// Whether it is held by whose own it is, or was.
     #[inline]
     fn inside(&self, own: usize) -> &Flag {
@@ -309,6 +319,25 @@ mod tests {
         std::thread::scope(|scope| scope.spawn(|| add(&lock, 1)).join().unwrap());
         assert_eq!(lock.own.load(Relaxed), 0, "another thread has it back");
         assert_eq!(*lock.lock(), [u64::from(Cpu::STREAK) + 3; 2]);
+    }
+
+    #[test]
+    fn a_lock_is_free_unless_another_thread_is_in_it() {
+        allow_own_locks();
+        let lock = OwnLock::new([0, 0]);
+        let is_free_elsewhere =
+            || std::thread::scope(|scope| scope.spawn(|| lock.lock_if_free().is_some()).join().unwrap());
+        for becomes_own in [false, true, false] {
+            if becomes_own {
+                add(&lock, 4 * u64::from(Cpu::STREAK));
+                assert_eq!(lock.own.load(Relaxed) != 0, CAN_RETURN.load(Relaxed));
+            }
+            let held = lock.lock_if_free().expect("no other thread is there");
+            assert!(!is_free_elsewhere());
+            assert!(!is_free_elsewhere(), "who has not waited has taken nothing");
+            drop(held);
+            assert!(is_free_elsewhere());
+        }
     }
 
     /// Threads that have the lock back while its own thread is at it all the time.

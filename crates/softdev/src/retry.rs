@@ -173,10 +173,10 @@ impl Qp {
         }
     }
 
-    /// Tries waiting work requests again.
+    /// Tries waiting work requests again, unless another thread is at the queue just now.
     #[cold]
     pub(crate) fn retry(&self) {
-        let mut queue = self.send.lock();
+        let Some(mut queue) = self.send.lock_if_free() else { return };
         match self.state() {
             _ if queue.is_idle() => return,
             IBV_QPS_SQD => return,

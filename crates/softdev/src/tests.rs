@@ -2,7 +2,10 @@
 
 mod hostile;
 
+use std::sync::atomic::AtomicPtr;
 use std::sync::atomic::Ordering::SeqCst;
+use std::sync::mpsc::channel;
+use std::time::Duration;
 
 use verbs::abi::*;
 use verbs::{
@@ -14,6 +17,7 @@ use crate::arrive::PATIENCE;
 use crate::host::host;
 use crate::limits::QP_INDEX_BITS;
 use crate::order::Refusal;
+use crate::queue_pair::Qp;
 use crate::shared::{FLAG_IN_SLOT, Ring, SharedQp, Slot, SlotState};
 use crate::srq::Srq;
 use crate::target::index;
@@ -292,4 +296,29 @@ fn a_failure_that_nobody_announces_flushes_everything() {
     let polled = (0..2 * PATIENCE).filter_map(|_| poll(&echo.receives));
     let found: Vec<_> = polled.map(|wc| (wc.id(), wc.status().0)).collect();
     assert_eq!(found, [0, 1, 2].map(|id| (id, IBV_WC_WR_FLUSH_ERR)));
+}
+
+/// Who carries on with what waits has the list of queue pairs, without which nobody else can: it waits for no queue. (Where the
+/// two share a CPU, whoever is at the queue polls in vain for all of its time slice.)
+#[test]
+fn a_queue_that_a_thread_is_at_holds_up_nobody_else() {
+    let echo = Echo::new(4);
+    // SAFETY: the queue pair is alive; it is this device's.
+    let qp = unsafe { Qp::from(echo.pair.raw()) };
+    qp.ctx().waiting.fetch_add(1, SeqCst);
+    let queue = qp.send.lock();
+    let other = AtomicPtr::new(echo.pair.raw());
+    std::thread::scope(|scope| {
+        let (sender, looked) = channel();
+        scope.spawn(move || {
+            // SAFETY: as above, until this thread has ended.
+            let ctx = unsafe { Qp::from(other.into_inner()) }.ctx();
+            ctx.progress();
+            let _ = sender.send(ctx.next_due());
+        });
+        let looked = looked.recv_timeout(Duration::from_secs(10));
+        drop(queue);
+        assert!(looked.expect("nobody is waited for").is_some(), "what a thread is at is due now");
+    });
+    qp.ctx().waiting.fetch_sub(1, SeqCst);
 }

@@ -216,14 +216,11 @@ impl QpInner {
         // SAFETY: the queue pair is alive and the attributes are readable.
         let returned =
             unsafe { (self.provider().modify_qp)(self.raw, attr, (mask | IBV_QP_STATE).cast_signed()) };
+        let object = || format!("{} queue pair {qp_num:#08x}", service_name(service));
         match returned {
             0 => Ok(()),
             libc::EINVAL => Err(Error::transition((qp_num, service), from, attr.qp_state, mask, returned)),
-            _ => Error::check(
-                "modify_qp",
-                || format!("{} queue pair {qp_num:#08x}", service_name(service)),
-                returned,
-            ),
+            _ => Error::check("modify_qp", object, returned),
         }
     }
 }
@@ -300,6 +297,12 @@ impl<State> QueuePair<State> {
     pub fn number(&self) -> u32 {
         // SAFETY: the queue pair is alive.
         unsafe { (*self.inner.raw).qp_num }
+    }
+
+    /// The queue pair as C programs have it, as long as this is alive.
+    #[must_use]
+    pub fn raw(&self) -> *mut ibv_qp {
+        self.inner.raw
     }
 
     /// Its transport service.
