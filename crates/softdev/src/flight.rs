@@ -337,12 +337,14 @@ impl Keeper {
         while !*ended {
             let period = if looks > 0 { Self::OFTEN } else { Self::SELDOM };
             looks = looks.saturating_sub(1);
+            let to_look = Ticks::now().after(period);
             let waited = ends.changed.wait_timeout(ended, period);
             ended = waited.unwrap_or_else(PoisonError::into_inner).0;
             if *ended || ctx.waiting.load(Relaxed) == 0 {
                 continue;
             }
-            let overdue = ctx.next_due().is_some_and(|due| Ticks::now().ns_since(due) > Self::PATIENCE_NS);
+            // Not what has become due since: it may be the program's CPU that this thread has woken on.
+            let overdue = ctx.next_due().is_some_and(|due| to_look.ns_since(due) > Self::PATIENCE_NS);
             if overdue {
                 looks = Self::LOOKS;
                 ctx.progress();
