@@ -47,8 +47,8 @@ pub trait Endpoint {
     /// The clock that times its messages.
     fn clock(&self) -> Clock;
 
-    /// Queue pairs (or their like) that messages take in turn. The last message of each must be [`Mark::Last`], so that
-    /// a flood ends with as many of them.
+    /// Queue pairs (or ranks that one of them reaches) that messages take in turn. The last message of each must be
+    /// [`Mark::Last`], so that a flood ends with as many of them.
     fn lanes(&self) -> u64 {
         1
     }
@@ -66,6 +66,12 @@ pub trait Endpoint {
         self.try_greet()
     }
 
+    /// Tells the next rank something that is not measured, where what is measured tells it nothing: it receives that and nothing
+    /// else. Elsewhere this is the next message.
+    fn try_signal(&mut self, mark: Mark) -> Result<Posted, Error> {
+        self.try_send(mark)
+    }
+
     /// Takes the next message that has arrived, if one has.
     fn try_receive(&mut self) -> Result<Option<Arrival>, Error>;
 
@@ -78,6 +84,16 @@ pub trait Endpoint {
 
     /// Takes the next completion of a send, if there is one; gives how many requests are known to be sent in all.
     fn try_sent(&mut self) -> Result<u64, Error>;
+
+    /// Makes the memory that fetched bytes come to tell that none have: see [`has_landed`](Self::has_landed).
+    fn clear_landing(&mut self) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// Whether what is fetched from the so many-th rank has come, by its last byte; where memory tells nothing, it has.
+    fn has_landed(&mut self, _lane: u64) -> Result<bool, Error> {
+        Ok(true)
+    }
 
     /// Writes a stamp into a message that is about to be posted or not known to be sent, for who asked that messages carry
     /// one.
@@ -106,6 +122,14 @@ pub trait Endpoint {
     #[inline]
     fn send(&mut self, mark: Mark) -> Result<(), Error> {
         while self.try_send(mark)? == Posted::Busy {
+            self.idle()?;
+        }
+        Ok(())
+    }
+
+    /// Posts a signal, waiting for room.
+    fn signal(&mut self, mark: Mark) -> Result<(), Error> {
+        while self.try_signal(mark)? == Posted::Busy {
             self.idle()?;
         }
         Ok(())

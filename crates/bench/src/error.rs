@@ -184,8 +184,6 @@ pub enum Error {
     // Processes.
     #[error("the command template {template:?} cannot be used: {reason}")]
     BadTemplate { template: String, reason: String },
-    #[error("{found} hosts are given, but a point is measured between {ranks}: name a host for each rank")]
-    WrongRanks { found: usize, ranks: usize },
     #[error("cannot start the agent of rank {rank} with {command:?}: {cause}")]
     Spawn { rank: u32, command: String, cause: io::Error },
     #[error(

@@ -5,6 +5,8 @@ use measure::record::Axes;
 use serde::{Deserialize, Serialize};
 use verbs::LinkModel;
 
+mod ranks;
+
 /// Everything that a rank must know to measure a point. The plan resolves to a list of these.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
@@ -21,6 +23,12 @@ pub struct PointSpec {
     pub service: Service,
     /// Operation that carries the message.
     pub operation: Operation,
+    /// The n of 1:n: ranks that the first one talks to. 1 for every pattern of pairs.
+    pub peers: u32,
+    /// Which ranks are connected beside those that talk to each other.
+    pub mesh: Mesh,
+    /// How it is learnt that bytes have come.
+    pub notify: Notify,
     /// Payload of a message, in bytes; at least 1.
     pub size_bytes: u64,
     /// Which way a stream flows; `Uni` for every other pattern.
@@ -105,6 +113,8 @@ pub const RAW_SAMPLES_MAX: u64 = 4 << 20;
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Pattern {
+    /// A message goes to each of n ranks, one comes back from each, and every round is timed (H1 to H6).
+    FanOut,
     /// Messages go from rank 0 to rank 1, and both ends stamp every one (V6 to V44).
     OneWay,
     /// A message goes forth, one comes back, every one is timed at both ends (G18).
@@ -117,6 +127,7 @@ impl Pattern {
     /// Its name in plans and records.
     pub fn name(self) -> &'static str {
         match self {
+            Self::FanOut => "fan-out",
             Self::OneWay => "one-way",
             Self::PingPong => "ping-pong",
             Self::Stream => "stream",
@@ -157,6 +168,8 @@ pub enum Operation {
     CompareSwap,
     /// Fetch-and-add to eight bytes.
     FetchAdd,
+    /// Send to a group, answered by a Send from each of its members.
+    Multicast,
     /// RDMA Read.
     Read,
     /// Send, consumed by a posted receive.
@@ -182,7 +195,7 @@ impl Operation {
 
     /// Whether it consumes a receive at the target and completes there.
     pub fn arrives(self) -> bool {
-        matches!(self, Self::Send | Self::SendImm | Self::WriteImm)
+        matches!(self, Self::Multicast | Self::Send | Self::SendImm | Self::WriteImm)
     }
 
     /// Whether the request carries immediate data.
@@ -194,15 +207,21 @@ impl Operation {
     /// section 9.4).
     pub fn exists_on(self, service: Service) -> bool {
         match service {
-            Service::Rc => true,
-            Service::Uc => !self.is_fetch(),
-            Service::Ud => matches!(self, Self::Send | Self::SendImm),
+            Service::Rc => self != Self::Multicast,
+            Service::Uc => !self.is_fetch() && self != Self::Multicast,
+            Service::Ud => self.is_datagram(),
         }
+    }
+
+    /// Whether it may be a datagram: its payload goes to a posted receive.
+    pub fn is_datagram(self) -> bool {
+        matches!(self, Self::Multicast | Self::Send | Self::SendImm)
     }
 
     /// Why a service that does not have it does not.
     pub(crate) fn why_not(self, service: Service) -> &'static str {
         match service {
+            _ if self == Self::Multicast => "only datagrams go to groups: use UD",
             Service::Ud => "datagrams have Send and Send with immediate only (IBTA vol. 1, section 9.4)",
             _ => "it needs a response, which only RC has",
         }
@@ -213,6 +232,7 @@ impl Operation {
         match self {
             Self::CompareSwap => "compare-and-swap",
             Self::FetchAdd => "fetch-and-add",
+            Self::Multicast => "multicast Send",
             Self::Read => "RDMA Read",
             Self::Send => "Send",
             Self::SendImm => "Send with immediate",
@@ -220,6 +240,26 @@ impl Operation {
             Self::WriteImm => "RDMA Write with immediate",
         }
     }
+}
+
+/// Which ranks of a point are connected.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mesh {
+    /// Every rank with every other, although few of them talk: what a device must know costs it its caches.
+    Full,
+    /// Those that talk to each other.
+    Star,
+}
+
+/// How it is learnt that bytes have come.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Notify {
+    /// By a completion: of the receive, or of the operation that fetches them.
+    Completion,
+    /// By the last byte of the memory that they come to, which is polled: devices are relied on to write it last.
+    Memory,
 }
 
 /// How queue pairs are connected.

@@ -1,5 +1,8 @@
 //! What an agent does for its coordinator: sets points up on a device, runs their patterns and makes the statistics.
 
+mod description;
+mod fan_out;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,11 +10,10 @@ use std::time::Duration;
 use conditions::{Arranger, Host, Leave, Place};
 use measure::clock::{Clock, Skew, Ticks};
 use measure::conditions::{Condition, Wanted};
-use measure::record::{self, Cpu, Direction, Environment, LatencyKind, Overhead, Throughput};
+use measure::record::{Cpu, Direction, Environment, Latency, LatencyKind, Overhead, Throughput};
 use measure::samples::{HistogramSamples, RawSamples, Recorder, Samples, Scale};
 use measure::step;
-use serde_json::{Value, json};
-use verbs::{Context, Device, DeviceKind, LinkModel, Provider};
+use verbs::{Context, Device, LinkModel, Provider};
 
 use crate::Error;
 use crate::calibrate::Line;
@@ -22,10 +24,10 @@ use crate::one_way;
 use crate::pattern::{self, Flood, Span};
 use crate::point::{Flow, Length, Pattern, PointSpec, RAW_SAMPLES_MAX, Service};
 use crate::process::agent::{PointError, Worker};
-use crate::process::message::{Calibrated, CalibrationStep, Description, Limits, Outcome};
+use crate::process::message::{Calibrated, CalibrationStep, Description, Neighbour, Outcome, Prepared};
 use crate::timepiece::Timepiece;
-use crate::verbs_endpoint::{Address, Unconnected, VerbsEndpoint, inline_bytes_max};
 pub use crate::verbs_endpoint::{LocalPort, PortOptions};
+use crate::verbs_endpoint::{Told, Unconnected, VerbsEndpoint};
 
 /// A rank that measures through a verbs device.
 pub struct VerbsWorker {
@@ -172,8 +174,8 @@ impl Worker for VerbsWorker {
         self.arranger.describe(&mut environment);
         let Open { context, port, reason } = self.open()?;
         Ok(Description {
-            device: Some(describe(context, port, rank, reason)?),
-            limits: limits(context, port)?,
+            device: Some(description::device(context, port, rank, reason)?),
+            limits: description::limits(context, port)?,
             environment,
             overhead,
         })
@@ -189,7 +191,7 @@ impl Worker for VerbsWorker {
         self.arranger.verify(self.rank)
     }
 
-    fn prepare(&mut self, spec: &PointSpec) -> Result<Value, PointError> {
+    fn prepare(&mut self, spec: &PointSpec) -> Result<Prepared, PointError> {
         self.reset();
         if let Some(pinned) = &self.pinned {
             // What another rank's guard does to control groups may have moved this one since it was arranged.
@@ -214,15 +216,17 @@ impl Worker for VerbsWorker {
         }
         let unconnected = Unconnected::new(context, port, spec, rank, &timepiece)?;
         let address = serde_json::to_value(unconnected.address()).map_err(unreadable)?;
+        let ways = unconnected.ways().iter().map(serde_json::to_value);
+        let ways = ways.collect::<Result<_, _>>().map_err(unreadable)?;
         self.point = Stage::Prepared(Box::new((spec.clone(), unconnected)));
-        Ok(address)
+        Ok(Prepared { address, ways })
     }
 
-    fn connect(&mut self, peer: &Value) -> Result<(), PointError> {
+    fn connect(&mut self, ranks: &[Neighbour]) -> Result<(), PointError> {
         let Stage::Prepared(prepared) = self.take() else { return Err(out_of_order("connect")) };
         let (spec, unconnected) = *prepared;
-        let peer: Address = serde_json::from_value(peer.clone()).map_err(unreadable)?;
-        let endpoint = unconnected.connect(&peer)?;
+        let told = ranks.iter().map(Told::read).collect::<Result<Vec<_>, _>>().map_err(unreadable)?;
+        let endpoint = unconnected.connect(&told)?;
         self.point = Stage::Connected(Box::new((spec, endpoint)));
         Ok(())
     }
@@ -234,6 +238,7 @@ impl Worker for VerbsWorker {
         let spent_s = clock.ns_f64(clock.now().since(self.began)) / 1e9;
         endpoint.start((spec.timeout_s - spent_s).max(0.0))?;
         let outcome = match (spec.pattern, self.rank) {
+            (Pattern::FanOut, rank) => fan_out::fan_out(endpoint, spec, rank, clock),
             (Pattern::OneWay, rank) => one_way(endpoint, spec, rank, &self.timepiece),
             // The peer's adapter answers alone.
             (Pattern::PingPong, 1..) if spec.operation.is_fetch() => {
@@ -244,9 +249,10 @@ impl Worker for VerbsWorker {
             (Pattern::Stream, rank) => push(endpoint, spec, rank, clock),
         };
         endpoint.stop();
-        // The endpoint stays up until the peer, too, has finished.
+        let oversubscribed = endpoint.oversubscribed();
+        // The endpoint stays up until the other ranks, too, have finished.
         self.point = Stage::Connected(connected);
-        Ok(outcome?)
+        Ok(Outcome { oversubscribed, ..outcome? })
     }
 
     fn calibrate(&mut self, step: &CalibrationStep) -> Result<Calibrated, PointError> {
@@ -294,50 +300,77 @@ fn latency(
     clock: Clock,
 ) -> Result<Outcome, Error> {
     let kind = if spec.operation.is_fetch() { LatencyKind::Rtt } else { LatencyKind::RttHalf };
+    let (samples, cpu) = timed(Bounce { endpoint, spec, rank }, spec, kind, clock)?;
+    Ok(Outcome { cpu, ..latency_outcome(&samples, kind, spec, 1) })
+}
+
+/// Messages that are recorded one by one.
+trait Timed {
+    /// Exchanges them; gives what they cost, too.
+    fn run<R: Recorder>(self, recorder: &mut R) -> (Result<(), Error>, Option<Cpu>);
+}
+
+/// What messages record: every sample, or a histogram where there are too many or none is to be kept.
+fn timed(
+    messages: impl Timed,
+    spec: &PointSpec,
+    kind: LatencyKind,
+    clock: Clock,
+) -> Result<(Samples, Option<Cpu>), Error> {
     let scale = Scale::of(kind);
     let raw = match spec.length {
         Length::Iterations(n) if n <= RAW_SAMPLES_MAX && spec.keep_samples => usize::try_from(n).ok(),
         _ => None,
     };
-    let (samples, cpu) = if let Some(room) = raw {
+    if let Some(room) = raw {
         let mut samples = RawSamples::new(room)?;
-        let cpu = bounce(endpoint, &mut samples, spec, rank)?;
-        (samples.finish(&clock, scale), cpu)
+        let (done, cpu) = messages.run(&mut samples);
+        done.map(|()| (samples.finish(&clock, scale), cpu))
     } else {
         let mut samples = HistogramSamples::new(&clock, scale);
-        let cpu = bounce(endpoint, &mut samples, spec, rank)?;
-        (samples.finish(), cpu)
-    };
-    Ok(Outcome { cpu, ..latency_outcome(&samples, kind, spec) })
+        let (done, cpu) = messages.run(&mut samples);
+        done.map(|()| (samples.finish(), cpu))
+    }
 }
 
-/// Exchanges the messages; gives what they cost.
-fn bounce<R: Recorder>(
-    endpoint: &mut VerbsEndpoint,
-    recorder: &mut R,
-    spec: &PointSpec,
+/// A message that goes forth and back.
+struct Bounce<'a> {
+    endpoint: &'a mut VerbsEndpoint,
+    spec: &'a PointSpec,
     rank: u32,
-) -> Result<Option<Cpu>, Error> {
-    let (done, cpu) = watched(endpoint.clock(), || {
-        if spec.operation.is_fetch() {
-            pattern::fetch(endpoint, recorder, spec.warmup, span(spec))
-        } else {
-            pattern::ping_pong(endpoint, recorder, rank == 0, spec.warmup, span(spec))
-        }
-    });
-    done.map(|()| cpu)
 }
 
-fn latency_outcome(samples: &Samples, kind: LatencyKind, spec: &PointSpec) -> Outcome {
+impl Timed for Bounce<'_> {
+    fn run<R: Recorder>(self, recorder: &mut R) -> (Result<(), Error>, Option<Cpu>) {
+        let Self { endpoint, spec, rank } = self;
+        watched(endpoint.clock(), || {
+            if spec.operation.is_fetch() {
+                pattern::fetch(endpoint, recorder, spec.warmup, span(spec))
+            } else {
+                pattern::ping_pong(endpoint, recorder, rank == 0, spec.warmup, span(spec))
+            }
+        })
+    }
+}
+
+/// What was recorded, with `posted` messages for each sample.
+fn latency_outcome(samples: &Samples, kind: LatencyKind, spec: &PointSpec, posted: u64) -> Outcome {
     let unstable = step::step(&samples.series()).map(|step| step.to_string());
     Outcome {
         latency: samples.latency(kind, &spec.share_above_ns),
         histogram: samples.raw().is_none().then(|| samples.histogram()),
-        counters: packets(samples.count(), spec),
+        counters: packets(samples.count() * posted, spec),
         unstable,
         samples: samples.raw().unwrap_or_default().to_vec(),
         ..Outcome::default()
     }
+}
+
+/// Throughput as size by latency (H15): the payload that a hub sends to all spokes, or fetches from them, in the median time.
+fn per_message(latency: &Latency, spec: &PointSpec) -> Throughput {
+    let messages_per_s = f64::from(spec.peers) * 1e9 / (latency.p50_ns.max(1) as f64);
+    let bytes_per_s = messages_per_s * spec.size_bytes as f64;
+    Throughput { bytes_per_s, messages_per_s, direction: Direction::Uni }
 }
 
 fn stream(endpoint: &mut VerbsEndpoint, spec: &PointSpec, rank: u32, clock: Clock) -> Result<Outcome, Error> {
@@ -402,66 +435,6 @@ fn span(spec: &PointSpec) -> Span {
         Length::Duration(seconds) => Span::For(Duration::from_secs_f64(seconds)),
         Length::Iterations(messages) => Span::Messages(messages),
     }
-}
-
-/// The device as the record has it.
-fn describe(
-    context: &Context,
-    port: &LocalPort,
-    rank: u32,
-    reason: &Reason,
-) -> Result<record::Device, Error> {
-    let (device, limits) = (context.device(), context.limits()?);
-    let pkey = context.pkey(port.number, port.options.pkey_index).ok();
-    let kind = DeviceKind::of(device, Some(&limits));
-    let attributes = [
-        ("kind", Some(json!(kind.to_string()))),
-        ("device_choice", Some(json!(reason.to_string()))),
-        ("passed_over", reason.passed_over().map(|why| json!(why))),
-        ("firmware", Some(json!(limits.firmware))),
-        ("node_guid", Some(json!(format!("{:016x}", limits.node_guid)))),
-        ("port", Some(json!(port.number))),
-        ("link_layer", Some(json!(format!("{:?}", port.is.link_layer)))),
-        ("port_state", Some(json!(format!("{:?}", port.is.state)))),
-        // What moves bytes in memory names a rate, but has none.
-        ("link", (kind != DeviceKind::UserSoftware).then(|| json!(port.is.speed.to_string()))),
-        ("active_mtu_bytes", Some(json!(port.is.active_mtu.bytes()))),
-        ("max_mtu_bytes", Some(json!(port.is.max_mtu.bytes()))),
-        ("max_message_bytes", Some(json!(port.is.max_message_bytes))),
-        ("lid", Some(json!(port.is.lid))),
-        ("gid", port.gid.map(|gid| json!(gid.gid.to_string()))),
-        ("gid_index", port.gid.map(|gid| json!(gid.index))),
-        ("gid_type", port.gid.map(|gid| json!(gid.kind.to_string()))),
-        ("gid_choice", Some(json!(port.reason))),
-        ("pkey", pkey.map(|pkey| json!(format!("{pkey:#06x}")))),
-        ("service_level", Some(json!(port.options.service_level))),
-        ("traffic_class", Some(json!(port.options.traffic_class))),
-        ("max_qp", Some(json!(limits.max_qp))),
-        ("max_qp_wr", Some(json!(limits.max_qp_wr))),
-        ("max_sge", Some(json!(limits.max_sge))),
-        ("max_reads", Some(json!(limits.max_initiator_reads.min(limits.max_responder_reads)))),
-    ];
-    let known = attributes.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
-    Ok(record::Device {
-        rank,
-        name: device.name().to_owned(),
-        provider: format!("{} ({})", device.provider().name, device.provider().about),
-        attributes: known.collect(),
-    })
-}
-
-fn limits(context: &Context, port: &LocalPort) -> Result<Limits, Error> {
-    let limits = context.limits()?;
-    Ok(Limits {
-        inline_bytes_max: Some(inline_bytes_max(context)?),
-        message_bytes_max: Some(u64::from(port.is.max_message_bytes)),
-        mtu_bytes_max: Some(port.is.active_mtu.bytes()),
-        depth_max: Some(limits.max_qp_wr),
-        sge_max: Some(limits.max_sge),
-        queue_pairs_max: Some(limits.max_qp),
-        reads_max: Some(limits.max_initiator_reads.min(limits.max_responder_reads)),
-        has_atomics: Some(limits.has_atomics),
-    })
 }
 
 fn unreadable(error: serde_json::Error) -> PointError {

@@ -31,8 +31,8 @@ pub const SCHEMA_VERSION: u32 = 1;
 /// `write`, `write_imm`, `read`, `fetch_add`, `compare_swap`), `size_bytes`, `direction` (`uni`, `bi`), `poll` (`busy`,
 /// `event`), `inline`, `signal_interval`, `mtu_bytes`, `signal_rate` (`native`, `SDR`, ...), and where a plan varies them
 /// `queue_pairs`, `sge`, `post_list`, `outstanding_reads` (a number or `max`), `setup` (`exchange`, `rdma_cm`), `memory`
-/// (`device`, `process`), `link` (`none`, or what it is to be like: `4X FDR,latency=700ns`), `environment` (a name of the
-/// plan, `as_is` for none).
+/// (`device`, `process`), `peers` (the n of 1:n), `mesh` (`star`, `full`), `notify` (`completion`, `memory`), `link` (`none`, or
+/// what it is to be like: `4X FDR,latency=700ns`), `environment` (a name of the plan, `as_is` for none).
 pub type Axes = BTreeMap<String, Value>;
 
 /// `run.json`: everything about a run but its points.
@@ -149,7 +149,7 @@ pub struct Point {
     pub id: u64,
     /// Name of the experiment in the plan.
     pub experiment: String,
-    /// `one-way`, `ping-pong`, `stream`.
+    /// `fan-out`, `one-way`, `ping-pong`, `stream`.
     pub pattern: String,
     /// Values of every axis.
     pub axes: Axes,
@@ -188,6 +188,9 @@ pub struct Point {
     /// State of the machine's placement around the point.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calibration: Option<Calibration>,
+    /// Where more ranks ran on a host than it had CPUs for them: the scheduler is then part of every number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub oversubscribed: Option<Oversubscribed>,
     /// Why the numbers of this point should not be trusted, if so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unstable: Option<String>,
@@ -196,6 +199,15 @@ pub struct Point {
     pub counters: BTreeMap<String, u64>,
     /// Wall time of the whole point, set-up included, in ns.
     pub wall_ns: u64,
+}
+
+/// Ranks of a point and the CPUs that they share.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
+pub struct Oversubscribed {
+    /// Ranks of the point on the host.
+    pub ranks: u32,
+    /// CPUs of the host that any of them may use.
+    pub cpus: u32,
 }
 
 /// How a point ended.
@@ -401,7 +413,10 @@ pub struct Latency {
 pub enum LatencyKind {
     /// t_comp - t_subm of one work request.
     Completion,
-    /// Half the time of a 1:n n:1 round.
+    /// The time in which one rank fetches from n others: from before the first post to the last completion.
+    Fan,
+    /// Half the time of a 1:n n:1 round, in which one rank sends to n others and each answers: from before the first post to
+    /// the last arrival.
     FanHalf,
     /// t_recv - t_subm on one clock.
     OneWay,
@@ -418,6 +433,7 @@ impl LatencyKind {
     pub fn name(self) -> &'static str {
         match self {
             Self::Completion => "completion",
+            Self::Fan => "fan",
             Self::FanHalf => "fan_half",
             Self::OneWay => "one_way",
             Self::OneWaySend => "one_way_send",

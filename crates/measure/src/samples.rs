@@ -46,9 +46,11 @@ impl Scale {
     pub fn of(kind: LatencyKind) -> Self {
         match kind {
             LatencyKind::FanHalf | LatencyKind::RttHalf => Self::Half,
-            LatencyKind::Completion | LatencyKind::OneWay | LatencyKind::OneWaySend | LatencyKind::Rtt => {
-                Self::Whole
-            }
+            LatencyKind::Completion
+            | LatencyKind::Fan
+            | LatencyKind::OneWay
+            | LatencyKind::OneWaySend
+            | LatencyKind::Rtt => Self::Whole,
         }
     }
 

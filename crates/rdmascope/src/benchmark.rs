@@ -97,13 +97,14 @@ impl Benchmark<'_> {
     fn start(self, command: Vec<String>) -> anyhow::Result<ExitCode> {
         let resolved = resolve(&self.plan()?, &Options::default())?;
         let Site { out, ends, placement } = &self.flags.site;
-        let launch = launch(placement, ends.peer()?)?;
+        let launch = launch(placement, ends.peer()?, resolved.ranks())?;
         let (out, bandwidth) = (out.clone(), self.bandwidth);
         execute(Job { resolved, quick: false, command, launch, out, bandwidth })
     }
 
     fn plan(&self) -> anyhow::Result<Plan> {
         let (verb, quantity) = match self.pattern {
+            Pattern::FanOut => ("fan-out", "latency of 1:n n:1"),
             Pattern::OneWay => ("one-way", "one-way latency"),
             Pattern::PingPong => ("lat", "latency"),
             Pattern::Stream => ("bw", "throughput"),

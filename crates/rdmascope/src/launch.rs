@@ -11,11 +11,11 @@ use crate::backends::providers;
 use crate::cli::Placement;
 use crate::failure::Usage;
 
-/// Ranks of every pattern so far.
+/// Fewest ranks of a point, and most that ends have that are started by hand.
 const RANKS: usize = 2;
 
-/// How the agents are started: both, or that of rank 0 beside a server that was started by hand.
-pub(crate) fn launch(placement: &Placement, server: Option<Peer>) -> anyhow::Result<Launch> {
+/// How the agents of so many ranks are started: all of them, or that of rank 0 beside a server that was started by hand.
+pub(crate) fn launch(placement: &Placement, server: Option<Peer>, ranks: usize) -> anyhow::Result<Launch> {
     let mut launch = Launch::local()?;
     launch.start_timeout = Duration::from_secs(u64::from(placement.start_timeout));
     launch.via.clone_from(&placement.via);
@@ -30,54 +30,68 @@ pub(crate) fn launch(placement: &Placement, server: Option<Peer>) -> anyhow::Res
         // On this host the answer is at hand, and the list of devices with it.
         worker::check(providers(), placement.device.as_deref(), placement.port.options())?;
     } else {
-        launch.hosts = hosts(placement)?;
+        launch.hosts = hosts(placement, ranks)?;
     }
-    launch.cpus = if server.is_some() { vec![own_cpu(placement, 0)?] } else { cpus(placement)? };
+    launch.cpus = match server {
+        Some(_) => own_cpu(placement, 0)?.into_iter().collect(),
+        None => cpus(placement, ranks)?,
+    };
     launch.server = server;
     Ok(launch)
 }
 
 /// The hosts that a command template is for.
-fn hosts(placement: &Placement) -> Result<Vec<String>, Usage> {
+fn hosts(placement: &Placement, ranks: usize) -> Result<Vec<String>, Usage> {
     let is_named = placement.via.as_ref().is_some_and(|template| template.contains("{host}"));
     match (placement.hosts.len(), is_named) {
-        (RANKS, true) => Ok(placement.hosts.clone()),
         // A wrapper such as `--via 'nice -n -20'`.
-        (0, false) => Ok(vec!["localhost".to_owned(); RANKS]),
+        (0, false) => Ok(vec!["localhost".to_owned()]),
         (0, true) => Err(Usage("--via says {host}, so name two hosts with --hosts, rank 0 first".to_owned())),
         (_, false) => Err(Usage("--hosts needs {host} in --via, as in 'ssh {host}'".to_owned())),
-        (found, true) => Err(Usage(format!("--hosts names {found}, but a point is measured between two"))),
+        (1, true) => Err(Usage("--hosts names 1, but a point is measured between two".to_owned())),
+        (found, true) if found > ranks => {
+            Err(Usage(format!("--hosts names {found}, but there are {ranks} ranks at most to be placed")))
+        }
+        (_, true) => Ok(placement.hosts.clone()),
     }
 }
 
-/// The CPU of each rank.
-fn cpus(placement: &Placement) -> anyhow::Result<Vec<Option<u32>>> {
+/// The CPUs that ranks take in turn.
+fn cpus(placement: &Placement, ranks: usize) -> anyhow::Result<Vec<u32>> {
     match placement.cpus.as_deref() {
         Some("none") => Ok(Vec::new()),
         Some(text) => {
             let cpus: Option<Vec<u32>> = text.split(',').map(|cpu| cpu.trim().parse().ok()).collect();
             match cpus {
-                Some(cpus) if cpus.len() == RANKS => {
+                Some(cpus) if (RANKS..=ranks).contains(&cpus.len()) => {
                     // Another host has CPUs of its own, which its agent knows.
                     if placement.via.is_none() {
                         allowed(&cpus)?;
                     }
-                    Ok(cpus.into_iter().map(Some).collect())
+                    Ok(cpus)
                 }
-                _ => Err(Usage(format!("--cpus {text}: give two numbers such as 0,1, or `none`")).into()),
+                _ => {
+                    Err(Usage(format!("--cpus {text}: give {} such as 0,1, or `none`", numbers(ranks)))
+                        .into())
+                }
             }
         }
         // What is best on another host is not known here.
         None if placement.via.is_some() => Ok(Vec::new()),
-        None => Ok(first_two_allowed()),
+        None => Ok(first_allowed(ranks)),
     }
+}
+
+/// How many numbers may be given.
+fn numbers(ranks: usize) -> String {
+    if ranks > RANKS { format!("two to {ranks} numbers") } else { "two numbers".to_owned() }
 }
 
 /// The CPU of one rank that was started by hand. `A,B` means the same at both ends, as in one command line for both.
 pub(crate) fn own_cpu(placement: &Placement, rank: usize) -> anyhow::Result<Option<u32>> {
     let Some(text) = placement.cpus.as_deref() else {
         // The other end takes the other one, in case it is on this host.
-        return Ok(first_two_allowed().get(rank).copied().flatten());
+        return Ok(first_allowed(RANKS).get(rank).copied());
     };
     if text == "none" {
         return Ok(None);
@@ -102,12 +116,11 @@ fn allowed(cpus: &[u32]) -> anyhow::Result<()> {
     Err(Usage(format!("--cpus names CPU {cpu}, which this process may not use: choose from {known}")).into())
 }
 
-/// The first two CPUs that this process may use; none where there is only one, which both ranks then share.
-fn first_two_allowed() -> Vec<Option<u32>> {
+/// The first CPUs that this process may use, one for each rank as far as that goes; none where there is only one, which all
+/// ranks then share.
+fn first_allowed(ranks: usize) -> Vec<u32> {
     let Ok(allowed) = sched_getaffinity(None) else { return Vec::new() };
-    let first: Vec<_> = (0..CpuSet::MAX_CPU).filter(|cpu| allowed.is_set(*cpu)).take(RANKS).collect();
-    if first.len() < RANKS {
-        return Vec::new();
-    }
-    first.into_iter().map(|cpu| u32::try_from(cpu).ok()).collect()
+    let cpus = (0..CpuSet::MAX_CPU as u32).filter(|cpu| allowed.is_set(*cpu as usize));
+    let first: Vec<_> = cpus.take(ranks).collect();
+    if first.len() < RANKS { Vec::new() } else { first }
 }

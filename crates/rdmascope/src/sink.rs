@@ -1,6 +1,6 @@
 //! Where the results of a run go: the record on disk, tables on standard output, progress on standard error.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 use std::time::SystemTime;
@@ -226,13 +226,56 @@ fn banner(run: &Run) -> String {
     for (name, choice) in choices(run) {
         out += &format!("# device: {name} ({choice})\n");
     }
-    for (at, device) in run.devices.iter().enumerate() {
-        out += &rank(at, Some(device), run.environments.get(at));
+    for ranks in alike(run) {
+        let at = |rank: &usize| (run.devices.get(*rank), run.environments.get(*rank));
+        let (device, environment) = at(&ranks[0]);
+        if ranks.len() == 1 {
+            out += &rank(ranks[0], device, environment);
+            continue;
+        }
+        let pinned = ranks.iter().filter_map(|rank| at(rank).1?.pinned_cpus.clone());
+        let cpus: BTreeSet<u32> = pinned.flatten().collect();
+        let together = environment.map(|environment| Environment {
+            pinned_cpus: (!cpus.is_empty()).then(|| cpus.into_iter().collect()),
+            ..environment.clone()
+        });
+        let line = rank(ranks[0], device, together.as_ref());
+        out += &line.replacen(
+            &format!("rank {}:", ranks[0]),
+            &format!("{} ranks ({}):", ranks.len(), runs(&ranks)),
+            1,
+        );
     }
     for warning in &run.warnings {
         out += &format!("# warning: {warning}\n");
     }
     out
+}
+
+/// The ranks of a run: each for itself where there are two, of more those together whose devices and hosts are the same.
+fn alike(run: &Run) -> Vec<Vec<usize>> {
+    let mut groups: Vec<Vec<usize>> = Vec::new();
+    let key = |rank: usize| {
+        let device = run.devices.get(rank).map(|device| (&device.name, &device.provider, &device.attributes));
+        (device, run.environments.get(rank).map(|environment| &environment.hostname))
+    };
+    for rank in 0..run.devices.len() {
+        match groups.iter_mut().find(|group| run.devices.len() > 2 && key(group[0]) == key(rank)) {
+            Some(group) => group.push(rank),
+            None => groups.push(vec![rank]),
+        }
+    }
+    groups
+}
+
+/// Rising numbers, e.g. `0-3,7`.
+fn runs(numbers: &[usize]) -> String {
+    let follows = |pair: &usize, next: &usize| *next == pair + 1;
+    let run = |run: &[usize]| match run {
+        [one] => one.to_string(),
+        run => format!("{}-{}", run[0], run[run.len() - 1]),
+    };
+    numbers.chunk_by(follows).map(run).collect::<Vec<_>>().join(",")
 }
 
 /// A rank's line of the banner: its device, its host and its CPU.
@@ -293,10 +336,14 @@ fn warnings(run: &Run) -> Vec<String> {
     warnings.extend(
         passed_over.map(|why| format!("{} is measured although {}", run.devices[0].name, plain(why))),
     );
-    if let [a, b] = &run.environments[..]
-        && a.hostname == b.hostname
-        && (a.pinned_cpus.is_none() || a.pinned_cpus == b.pinned_cpus)
-    {
+    let shares = |(at, one): (usize, &Environment)| {
+        let mut others = run.environments[..at].iter();
+        others.any(|other| {
+            one.hostname == other.hostname
+                && (one.pinned_cpus.is_none() || one.pinned_cpus == other.pinned_cpus)
+        })
+    };
+    if run.environments.iter().enumerate().any(shares) {
         warnings.push(
             "the ranks are not pinned to CPUs of their own: the scheduler is part of what is measured"
                 .to_owned(),
@@ -307,9 +354,15 @@ fn warnings(run: &Run) -> Vec<String> {
         Some(format!("on {}, {line}: see `rdmascope doctor`", environment.hostname))
     };
     warnings.extend(run.environments.iter().filter_map(left_behind).collect::<BTreeSet<_>>());
-    warnings.extend(run.overheads.iter().filter_map(|overhead| {
-        let reason = overhead.not_locked.as_ref()?;
-        Some(format!("rank {}: {reason}", overhead.rank))
+    let mut not_locked: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    for overhead in &run.overheads {
+        if let Some(reason) = &overhead.not_locked {
+            not_locked.entry(reason).or_default().push(overhead.rank as usize);
+        }
+    }
+    warnings.extend(not_locked.iter().map(|(reason, ranks)| match &ranks[..] {
+        [rank] => format!("rank {rank}: {reason}"),
+        ranks => format!("ranks {}: {reason}", runs(ranks)),
     }));
     warnings
 }

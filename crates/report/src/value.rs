@@ -157,7 +157,8 @@ fn cpu_number(point: &Point, path: &str) -> Option<f64> {
 pub(crate) fn kind_meaning(kind: LatencyKind) -> &'static str {
     match kind {
         LatencyKind::Completion => "from posting a work request to its completion, t_comp - t_subm",
-        LatencyKind::FanHalf => "half the time of a 1:n n:1 round",
+        LatencyKind::Fan => "a fetch from n ranks at once, from the first post to the last completion",
+        LatencyKind::FanHalf => "half the time of a 1:n n:1 round, from the first post to the last arrival",
         LatencyKind::OneWay => "from posting to arrival on one clock, t_recv - t_subm",
         LatencyKind::OneWaySend => "from the adapter's fetch to arrival on one clock, t_recv - t_send",
         LatencyKind::Rtt => "a round trip",

@@ -1,14 +1,16 @@
 //! Queue pairs. The state is part of the type: `QueuePair<Reset>` becomes `QueuePair<Init>`, and so on.
 
+mod groups;
+mod modify;
+
 use std::marker::PhantomData;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 
 use crate::abi::*;
 use crate::address::Route;
 use crate::completion::CompletionQueue;
 use crate::context::Transport;
-use crate::error::{Error, Result, service_name};
+use crate::error::{Error, Result};
 use crate::memory::{PdInner, ProtectionDomain};
 use crate::port::Mtu;
 use crate::provider::Provider;
@@ -187,6 +189,8 @@ pub struct QueuePair<State> {
 struct QpInner {
     raw: *mut ibv_qp,
     pd: Arc<PdInner>,
+    /// Multicast groups that it has joined.
+    groups: Vec<(ibv_gid, u16)>,
     /// Held so that they outlive the queue pair.
     _queues: [CompletionQueue; 2],
     _shared: Option<SharedReceiveQueue>,
@@ -199,6 +203,7 @@ unsafe impl Sync for QpInner {}
 
 impl Drop for QpInner {
     fn drop(&mut self) {
+        self.leave_groups();
         // SAFETY: the queue pair is alive and is destroyed once, before its queues and its domain.
         unsafe { (self.provider().destroy_qp)(self.raw) };
     }
@@ -207,21 +212,6 @@ impl Drop for QpInner {
 impl QpInner {
     fn provider(&self) -> &'static Provider {
         self.pd.context.provider()
-    }
-
-    fn modify(&self, attr: &mut ibv_qp_attr, mask: u32) -> Result<()> {
-        // SAFETY: the queue pair is alive; nobody writes to these members but its state, which is atomic.
-        let qp = unsafe { &*self.raw };
-        let (qp_num, service, from) = (qp.qp_num, qp.qp_type, qp.state.load(Relaxed));
-        // SAFETY: the queue pair is alive and the attributes are readable.
-        let returned =
-            unsafe { (self.provider().modify_qp)(self.raw, attr, (mask | IBV_QP_STATE).cast_signed()) };
-        let object = || format!("{} queue pair {qp_num:#08x}", service_name(service));
-        match returned {
-            0 => Ok(()),
-            libc::EINVAL => Err(Error::transition((qp_num, service), from, attr.qp_state, mask, returned)),
-            _ => Error::check("modify_qp", object, returned),
-        }
     }
 }
 
@@ -283,6 +273,7 @@ impl ProtectionDomain {
         let inner = QpInner {
             raw,
             pd: Arc::clone(&self.inner),
+            groups: Vec::new(),
             _queues: [send_queue.clone(), receive_queue.clone()],
             _shared: shared.cloned(),
         };

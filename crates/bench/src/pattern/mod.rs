@@ -3,6 +3,7 @@
 //! A pattern allocates, formats and locks nothing, and knows no kind of endpoint and no kind of recorder: it is compiled
 //! for each.
 
+mod fan_out;
 mod fetch;
 pub mod one_way;
 mod ping_pong;
@@ -10,6 +11,7 @@ mod push;
 mod stream;
 mod watch;
 
+pub use fan_out::{fetching_hub, fetching_spoke, hub, spoke};
 pub use fetch::fetch;
 pub use ping_pong::ping_pong;
 pub use push::push;

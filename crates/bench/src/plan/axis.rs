@@ -12,7 +12,7 @@ use super::defaults::SIGNAL_RATE;
 use super::names::{hint_or_all, names_of};
 use super::text::Node;
 use crate::Error;
-use crate::point::{Flow, Memory, Operation, Poll, QueuePoll, Service, Setup, Stamp};
+use crate::point::{Flow, Memory, Mesh, Notify, Operation, Poll, QueuePoll, Service, Setup, Stamp};
 
 /// One axis and its values, in the order in which they are measured.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,14 +34,20 @@ pub enum Axis {
     Link(Vec<Option<String>>),
     /// Whose memory messages come from and go to.
     Memory(Vec<Memory>),
+    /// Which ranks are connected beside those that talk to each other.
+    Mesh(Vec<Mesh>),
     /// Path MTU in bytes; `None`, in a plan `"active"`, is the largest that both ports have.
     MtuBytes(Vec<Option<u32>>),
+    /// How it is learnt that bytes have come; `None`, in a plan `"usual"`, is by a completion where there is one.
+    Notify(Vec<Option<Notify>>),
     /// Operation that carries the message.
     Operation(Vec<Operation>),
     /// RDMA Reads or atomics of a queue pair under way; `None`, in a plan `"max"`, is what both devices allow.
     OutstandingReads(Vec<Option<u32>>),
     /// Least time from one post to the next, in nanoseconds; in a plan a number of them or a duration such as `"5.5us"`.
     PauseNs(Vec<u64>),
+    /// The n of 1:n; in a plan a number, a list of them or a range such as `"1..16"`, which is every one of them.
+    Peers(Vec<u32>),
     /// How a completion is waited for.
     Poll(Vec<Poll>),
     /// Sends that the device is told of at once.
@@ -74,7 +80,7 @@ pub enum Axis {
 
 impl Axis {
     /// Every axis, by the name that plans, records and exports share.
-    pub const NAMES: [&'static str; 25] = [
+    pub const NAMES: [&'static str; 28] = [
         "buffers",
         "burst",
         "direction",
@@ -82,10 +88,13 @@ impl Axis {
         "inline",
         "link",
         "memory",
+        "mesh",
         "mtu_bytes",
+        "notify",
         "operation",
         "outstanding_reads",
         "pause_ns",
+        "peers",
         "poll",
         "post_list",
         "queue_pairs",
@@ -112,10 +121,13 @@ impl Axis {
             Self::Inline(_) => "inline",
             Self::Link(_) => "link",
             Self::Memory(_) => "memory",
+            Self::Mesh(_) => "mesh",
             Self::MtuBytes(_) => "mtu_bytes",
+            Self::Notify(_) => "notify",
             Self::Operation(_) => "operation",
             Self::OutstandingReads(_) => "outstanding_reads",
             Self::PauseNs(_) => "pause_ns",
+            Self::Peers(_) => "peers",
             Self::Poll(_) => "poll",
             Self::PostList(_) => "post_list",
             Self::QueuePairs(_) => "queue_pairs",
@@ -145,9 +157,14 @@ impl Axis {
                 values.iter().map(|link| Value::from(link.as_deref().unwrap_or(NO_LINK))).collect()
             }
             Self::Memory(values) => json(values),
+            Self::Mesh(values) => json(values),
+            Self::Notify(values) => {
+                values.iter().map(|notify| notify.map_or(USUAL.into(), one_json)).collect()
+            }
             Self::MtuBytes(values) => numbers(values, ACTIVE),
             Self::OutstandingReads(values) => numbers(values, MAX),
-            Self::PostList(values)
+            Self::Peers(values)
+            | Self::PostList(values)
             | Self::QueuePairs(values)
             | Self::RxDepth(values)
             | Self::Sge(values)
@@ -176,6 +193,9 @@ impl Axis {
             "inline" => Self::Inline(reader.each("true or false", Value::as_bool)?),
             "link" => Self::Link(reader.links()?),
             "memory" => Self::Memory(reader.choices()?),
+            "mesh" => Self::Mesh(reader.choices()?),
+            "notify" => Self::Notify(reader.choices_or(USUAL)?),
+            "peers" => Self::Peers(reader.counts()?),
             "mtu_bytes" => Self::MtuBytes(reader.numbers_or(ACTIVE)?),
             "operation" => Self::Operation(reader.choices()?),
             "outstanding_reads" => Self::OutstandingReads(reader.numbers_or(MAX)?),
@@ -240,6 +260,24 @@ impl Reader<'_> {
     fn each<T>(&self, expected: &str, read: impl Fn(&Value) -> Option<T>) -> Result<Vec<T>, Error> {
         let one = |item: Value| read(&item).ok_or_else(|| self.wrong_type(&Node::Leaf(item), expected));
         self.items(expected)?.into_iter().map(one).collect()
+    }
+
+    /// Numbers, and ranges of them.
+    fn counts(&self) -> Result<Vec<u32>, Error> {
+        let expected = "a whole number or a range such as \"1..16\"";
+        let wrong = |item: &Value| self.wrong_type(&Node::Leaf(item.clone()), expected);
+        let one = |item: Value| match item.as_str() {
+            None => whole_u32(&item).map(|n| vec![n]).ok_or_else(|| wrong(&item)),
+            Some(text) => {
+                let number = |text: &str| text.trim().parse::<u32>().ok();
+                let (low, high) = text.split_once("..").unwrap_or((text, text));
+                let ends = number(low)
+                    .zip(number(high))
+                    .filter(|(low, high)| low <= high && high - low < COUNTS_MAX);
+                ends.map(|(low, high)| (low..=high).collect()).ok_or_else(|| wrong(&item))
+            }
+        };
+        Ok(self.items(expected)?.into_iter().map(one).collect::<Result<Vec<_>, _>>()?.concat())
     }
 
     fn numbers_or(&self, word: &str) -> Result<Vec<Option<u32>>, Error> {
@@ -364,6 +402,10 @@ const ACTIVE: &str = "active";
 const MAX: &str = "max";
 /// As many buffers as fit in a page.
 const PAGE: &str = "page";
+/// By a completion where there is one.
+pub(super) const USUAL: &str = "usual";
+/// Longer ranges are a slip of the pen.
+const COUNTS_MAX: u32 = 65536;
 /// All messages of a point in one burst.
 const ALL: &str = "all";
 /// As many receives as the queue holds.

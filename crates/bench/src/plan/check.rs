@@ -31,6 +31,7 @@ pub(super) fn experiment(filled: &Filled) -> Result<(), Error> {
     check.sizes()?;
     check.intervals()?;
     check.directions()?;
+    check.fan_out()?;
     check.one_way()
 }
 
@@ -102,7 +103,7 @@ impl Check<'_> {
             }
         }
         let numbers = self.0.axes.iter().filter_map(|axis| match axis {
-            Axis::PostList(values) | Axis::QueuePairs(values) | Axis::Sge(values) => {
+            Axis::Peers(values) | Axis::PostList(values) | Axis::QueuePairs(values) | Axis::Sge(values) => {
                 Some((axis.name(), values.iter().min().copied()))
             }
             Axis::Buffers(values)
@@ -196,6 +197,22 @@ impl Check<'_> {
     pub(super) fn largest_number(&self, name: &str) -> u64 {
         let values = self.0.axes.iter().filter(|axis| axis.name() == name).flat_map(Axis::values);
         values.filter_map(|value| value.as_u64()).max().unwrap_or(1)
+    }
+
+    /// The values of an axis; none where it is not there.
+    pub(super) fn values<T>(&self, of: impl Fn(&Axis) -> Option<&[T]>) -> &[T] {
+        self.0.axes.iter().find_map(of).unwrap_or_default()
+    }
+
+    /// Refuses axes that only another pattern has.
+    pub(super) fn without(&self, own: &[&str], pattern: &str) -> Result<(), Error> {
+        match self.0.axes.iter().find(|axis| own.contains(&axis.name())) {
+            Some(axis) => {
+                let what = format!("{} with the pattern {:?}", axis.name(), self.0.pattern.name());
+                self.refuse(axis.name(), &what, &format!("it is for the pattern {pattern:?}"))
+            }
+            None => Ok(()),
+        }
     }
 
     /// Refuses what cannot be, at the place of the key that asks for it.

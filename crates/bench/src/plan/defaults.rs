@@ -33,7 +33,7 @@ impl Filled {
         let length = match (settings.iterations, settings.duration_s, pattern) {
             (Some(iterations), ..) => Length::Iterations(iterations),
             (None, Some(duration_s), _) => Length::Duration(duration_s),
-            (None, None, Pattern::PingPong) => Length::Iterations(ITERATIONS_PING_PONG),
+            (None, None, Pattern::FanOut | Pattern::PingPong) => Length::Iterations(ITERATIONS_PING_PONG),
             (None, None, Pattern::OneWay) => Length::Iterations(ITERATIONS_ONE_WAY),
             (None, None, Pattern::Stream) => Length::Iterations(ITERATIONS_STREAM),
         };
@@ -118,6 +118,7 @@ pub(super) fn least_depth(axes: &[Axis], name: &str) -> Option<u32> {
 fn axes(pattern: Pattern, given: &[Axis], tx_depth: u32) -> Vec<Axis> {
     let (size_bytes, signal_interval) = match pattern {
         Pattern::OneWay => (SIZE_BYTES_ONE_WAY, SIGNAL_INTERVAL_ONE_WAY),
+        Pattern::FanOut => (SIZE_BYTES_FAN_OUT, SIGNAL_INTERVAL_PING_PONG),
         Pattern::PingPong => (SIZE_BYTES_PING_PONG, SIGNAL_INTERVAL_PING_PONG),
         Pattern::Stream => (SIZE_BYTES_STREAM, SIGNAL_INTERVAL_STREAM.min(tx_depth)),
     };
@@ -143,7 +144,11 @@ fn axes(pattern: Pattern, given: &[Axis], tx_depth: u32) -> Vec<Axis> {
         Axis::Burst(vec![Some(BURST)]),
         Axis::PauseNs(vec![0]),
     ];
-    let defaults = defaults.into_iter().chain(one_way.into_iter().filter(|_| pattern == Pattern::OneWay));
+    let fan_out = [Axis::Peers(vec![PEERS])];
+    let defaults = defaults
+        .into_iter()
+        .chain(one_way.into_iter().filter(|_| pattern == Pattern::OneWay))
+        .chain(fan_out.into_iter().filter(|_| pattern == Pattern::FanOut));
     let missing = defaults.filter(|default| given.iter().all(|axis| axis.name() != default.name()));
     let mut axes: Vec<Axis> = given.iter().cloned().chain(missing).collect();
     // Stable: the others stay in their order. The environment outermost, because changing it takes long.
@@ -182,6 +187,10 @@ const SHARE_ABOVE_NS: [u64; 1] = [10_000];
 const TIMEOUT_S: f64 = 60.0;
 /// The only one that atomics have.
 const SIZE_BYTES_ATOMIC: u64 = 8;
+/// The size of the paper's figure over the number of hosts (H16).
+const SIZE_BYTES_FAN_OUT: u64 = 1;
+/// 1:1, beside which every other n stands.
+const PEERS: u32 = 1;
 /// The thesis's size: a value and its meta data (V11).
 const SIZE_BYTES_ONE_WAY: u64 = 32;
 /// perftest's size for latency.

@@ -139,6 +139,7 @@ mod bundled;
 mod check;
 mod defaults;
 mod environments;
+mod fan_out;
 mod figures;
 mod findings;
 mod names;

@@ -25,24 +25,13 @@ impl Check<'_> {
     /// Checks an experiment of messages that are timed one way; of another, that it asks for nothing that only they have.
     pub(super) fn one_way(&self) -> Result<(), Error> {
         if self.0.pattern != Pattern::OneWay {
-            return self.without_own();
+            return self.without(&OWN, "one-way");
         }
         self.stamps_fit()?;
         self.messages()?;
         self.polls()?;
         self.signals()?;
         self.stamps()
-    }
-
-    /// Refuses what only this pattern has where it is another one.
-    fn without_own(&self) -> Result<(), Error> {
-        match self.0.axes.iter().find(|axis| OWN.contains(&axis.name())) {
-            Some(axis) => {
-                let what = format!("{} with the pattern {:?}", axis.name(), self.0.pattern.name());
-                self.refuse(axis.name(), &what, "it is for the pattern \"one-way\"")
-            }
-            None => Ok(()),
-        }
     }
 
     fn stamps_fit(&self) -> Result<(), Error> {
@@ -167,9 +156,5 @@ impl Check<'_> {
             }
             None => Ok(()),
         }
-    }
-
-    fn values<T>(&self, of: impl Fn(&Axis) -> Option<&[T]>) -> &[T] {
-        self.0.axes.iter().find_map(of).unwrap_or_default()
     }
 }

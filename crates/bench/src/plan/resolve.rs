@@ -12,11 +12,11 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use verbs::{LinkModel, LinkRate};
 
-use super::axis::{NO_LINK, SAME};
+use super::axis::{NO_LINK, SAME, USUAL};
 use super::defaults::Filled;
 use super::{Plan, check, environments, figures, findings, overrides};
 use crate::Error;
-use crate::point::{Memory, PointSpec, Poll, QueuePoll, Setup, Stamp};
+use crate::point::{Memory, Mesh, Notify, Operation, PointSpec, Poll, QueuePoll, Setup, Stamp};
 
 /// How a plan is to be run.
 #[derive(Clone, Debug, Default)]
@@ -44,6 +44,13 @@ pub struct Resolved {
     pub findings: Vec<Finding>,
     /// What is measured, in order.
     pub points: Vec<PointSpec>,
+}
+
+impl Resolved {
+    /// The most ranks that a point has.
+    pub fn ranks(&self) -> usize {
+        self.points.iter().map(PointSpec::ranks).max().unwrap_or(0) as usize
+    }
 }
 
 /// Resolves a plan.
@@ -111,13 +118,17 @@ fn point(plan: &Plan, filled: &Filled, id: u64, repetition: u32, axes: Axes) -> 
     let tx_depth = count("tx_depth").unwrap_or(filled.tx_depth);
     let rx_depth = count("rx_depth").unwrap_or(filled.rx_depth);
     let (poll, send_poll) = polls(&axes);
+    let operation = value(&axes, "operation");
     PointSpec {
         id,
         experiment: filled.name.clone(),
         repetition,
         pattern: filled.pattern,
         service: value(&axes, "service"),
-        operation: value(&axes, "operation"),
+        operation,
+        peers: value_or(&axes, "peers", 1),
+        mesh: value_or(&axes, "mesh", Mesh::Star),
+        notify: notify(&axes, operation),
         size_bytes,
         direction: value(&axes, "direction"),
         poll,
@@ -146,6 +157,15 @@ fn point(plan: &Plan, filled: &Filled, id: u64, repetition: u32, axes: Axes) -> 
         share_above_ns: filled.share_above_ns.clone(),
         timeout_s: filled.timeout_s,
         axes,
+    }
+}
+
+/// How it is learnt that bytes have come: only who is written to is told of nothing.
+fn notify(axes: &Axes, operation: Operation) -> Notify {
+    match axes.get("notify") {
+        Some(notify) if notify != USUAL => value(axes, "notify"),
+        _ if operation == Operation::Write => Notify::Memory,
+        _ => Notify::Completion,
     }
 }
 

@@ -11,10 +11,11 @@ use std::sync::mpsc::{self, RecvTimeoutError, SyncSender};
 use std::time::Duration;
 
 use measure::conditions::{Condition, Wanted};
-use serde_json::Value;
 
 use super::frame::{Decoder, Greeting};
-use super::message::{Calibrated, CalibrationStep, Description, Hello, Outcome, Reply, Request};
+use super::message::{
+    Calibrated, CalibrationStep, Description, Hello, Neighbour, Outcome, Prepared, Reply, Request,
+};
 use crate::Error;
 use crate::point::PointSpec;
 
@@ -35,11 +36,11 @@ pub trait Worker {
         Vec::new()
     }
 
-    /// Sets a point up as far as it goes without the peer; returns what the peer needs to connect.
-    fn prepare(&mut self, spec: &PointSpec) -> Result<Value, PointError>;
+    /// Sets a point up as far as it goes without the other ranks; returns what they need to connect.
+    fn prepare(&mut self, spec: &PointSpec) -> Result<Prepared, PointError>;
 
-    /// Connects to the peer, which said `peer` when it was prepared.
-    fn connect(&mut self, peer: &Value) -> Result<(), PointError>;
+    /// Connects to the other ranks of the point, which said this when they were prepared.
+    fn connect(&mut self, ranks: &[Neighbour]) -> Result<(), PointError>;
 
     /// Measures the point.
     fn run(&mut self) -> Result<Outcome, PointError>;
@@ -215,8 +216,8 @@ fn answer(worker: &mut impl Worker, request: &Request) -> Reply {
             Ok(Reply::Arranged { conditions: worker.arrange(conditions, ranks) })
         }
         Request::Verify => Ok(Reply::Arranged { conditions: worker.verify() }),
-        Request::Prepare(spec) => worker.prepare(spec).map(|address| Reply::Prepared { address }),
-        Request::Connect { peer } => worker.connect(peer).map(|()| Reply::Connected),
+        Request::Prepare(spec) => worker.prepare(spec).map(Reply::Prepared),
+        Request::Connect { ranks } => worker.connect(ranks).map(|()| Reply::Connected),
         Request::Run => worker.run().map(|outcome| Reply::Done(Box::new(outcome))),
         Request::Calibrate(step) => worker.calibrate(step).map(Reply::Calibrated),
         Request::Reset | Request::Quit => {

@@ -30,10 +30,10 @@ pub struct Launch {
     pub program: Vec<String>,
     /// What starts it, e.g. `ssh {host}`; a child of this process if absent. `ssh` gives all words to a shell.
     pub via: Option<String>,
-    /// The host of each rank: two, in rank order. Empty names where there is no `via`.
+    /// The hosts of the ranks, in rank order: they are taken in turn. Empty where there is no `via`.
     pub hosts: Vec<String>,
-    /// The CPU of each rank, as `--cpu N`; may be shorter than `hosts`.
-    pub cpus: Vec<Option<u32>>,
+    /// The CPUs of the ranks, as `--cpu N`: they are taken in turn. Empty where the ranks are left to the scheduler.
+    pub cpus: Vec<u32>,
     /// What else every agent is told, e.g. `--device softdev0`.
     pub arguments: Vec<String>,
     /// Rank 1, where it was started by hand; only rank 0 is then started.
@@ -43,7 +43,7 @@ pub struct Launch {
 }
 
 impl Launch {
-    /// Two children of this process that run this executable as `agent`.
+    /// Children of this process that run this executable as `agent`.
     ///
     /// # Errors
     ///
@@ -56,7 +56,7 @@ impl Launch {
         Ok(Self {
             program: vec![exe.to_string_lossy().into_owned(), "agent".to_owned()],
             via: None,
-            hosts: vec![String::new(); RANKS],
+            hosts: Vec::new(),
             cpus: Vec::new(),
             arguments: Vec::new(),
             server: None,
@@ -64,21 +64,20 @@ impl Launch {
         })
     }
 
-    /// Host and words of the command of each rank that is to be started.
-    fn commands(&self) -> Result<Vec<(String, Vec<String>)>, Error> {
-        if self.hosts.len() != RANKS {
-            return Err(Error::WrongRanks { found: self.hosts.len(), ranks: RANKS });
-        }
-        let command = |(rank, host): (usize, &String)| {
+    /// Host and words of the command of each rank that is to be started, where the points need so many.
+    fn commands(&self, ranks: usize) -> Result<Vec<(String, Vec<String>)>, Error> {
+        let command = |rank: usize| {
+            let host = in_turn(&self.hosts, rank).cloned().unwrap_or_default();
             let mut program = self.program.clone();
             program.extend(self.arguments.iter().cloned());
-            if let Some(Some(cpu)) = self.cpus.get(rank) {
+            if let Some(cpu) = in_turn(&self.cpus, rank) {
                 program.extend(["--cpu".to_owned(), cpu.to_string()]);
             }
-            Ok((host.clone(), template::command(self.via.as_deref(), host, &program)?))
+            let words = template::command(self.via.as_deref(), &host, &program)?;
+            Ok((host, words))
         };
-        let ranks = if self.server.is_some() { SERVER_RANK } else { RANKS };
-        self.hosts.iter().take(ranks).enumerate().map(command).collect()
+        let ranks = if self.server.is_some() { SERVER_RANK } else { ranks };
+        (0..ranks).map(command).collect()
     }
 }
 
@@ -106,7 +105,8 @@ pub fn run(
     interrupt: Option<&Interrupt>,
     sink: &mut dyn Sink,
 ) -> Result<Summary, Error> {
-    let commands = launch.commands()?;
+    let ranks = points.iter().map(PointSpec::ranks).max().unwrap_or(0);
+    let commands = launch.commands(ranks as usize)?;
     let clock = Clock::monotonic();
     let mut crew: Option<Crew<'_>> = None;
     let mut known: Vec<Hello> = Vec::new();
@@ -222,7 +222,11 @@ fn agents(
     Ok(agents)
 }
 
-const RANKS: usize = 2;
+/// What a rank takes of a list that ranks take in turn.
+fn in_turn<T>(list: &[T], rank: usize) -> Option<&T> {
+    list.get(rank % list.len().max(1))
+}
+
 /// The rank that a server has.
 const SERVER_RANK: usize = 1;
 const START_ATTEMPTS: u32 = 2;

@@ -9,7 +9,7 @@ use measure::record::{Calibration, Environment, Status};
 use super::fleet::{Coupling, FAILURE_GRACE, Fleet};
 use super::headline::Ending;
 use super::limits;
-use super::message::{Calibrated, CalibrationStep, Description, Hello, Outcome, Reply, Request};
+use super::message::{Calibrated, CalibrationStep, Description, Hello, Neighbour, Outcome, Reply, Request};
 use super::sink::Sink;
 use crate::Error;
 use crate::point::PointSpec;
@@ -181,20 +181,18 @@ impl<'i> Crew<'i> {
         Ok(all)
     }
 
-    /// Prepare, connect, run.
+    /// Prepare, connect, run: on as many ranks as the point has, the first ones.
     fn walk(&mut self, spec: &PointSpec, sink: &mut dyn Sink) -> Result<Vec<Outcome>, Stop> {
         let deadline = Deadline::after(Duration::try_from_secs_f64(spec.timeout_s).unwrap_or(Duration::MAX));
-        let ranks = self.hellos.len();
+        let ranks = spec.ranks() as usize;
         let prepare = vec![Request::Prepare(Box::new(spec.clone())); ranks];
         let doing = format!("preparing point {}", spec.id);
-        let mut addresses =
-            self.step(prepare, &doing, deadline, Coupling::Apart, sink, |reply| match reply {
-                Reply::Prepared { address } => Ok(address),
-                other => Err(other),
-            })?;
-        // Two ranks: the peer of each is the other.
-        addresses.reverse();
-        let connect = addresses.into_iter().map(|peer| Request::Connect { peer }).collect();
+        let prepared = self.step(prepare, &doing, deadline, Coupling::Apart, sink, |reply| match reply {
+            Reply::Prepared(prepared) => Ok(prepared),
+            other => Err(other),
+        })?;
+        let told = Neighbour::told(&prepared).into_iter();
+        let connect = told.map(|ranks| Request::Connect { ranks }).collect();
         let doing = format!("connecting point {}", spec.id);
         self.step(connect, &doing, deadline, Coupling::Together, sink, |reply| match reply {
             Reply::Connected => Ok(()),
@@ -262,7 +260,7 @@ impl<'i> Crew<'i> {
         }
     }
 
-    /// The one-way time of a cache line between the ranks' CPUs, in ns; none where it cannot be measured.
+    /// The one-way time of a cache line between the CPUs of the first two ranks, in ns; none where it cannot be measured.
     fn calibrate(&mut self, sink: &mut dyn Sink) -> Result<Option<f64>, Error> {
         if self.calibration == Calibrating::NotYet {
             let ready = self.share_memory(sink)?;
@@ -271,7 +269,7 @@ impl<'i> Crew<'i> {
         if self.calibration == Calibrating::Impossible {
             return Ok(None);
         }
-        let requests = vec![Request::Calibrate(CalibrationStep::Run); self.hellos.len()];
+        let requests = vec![Request::Calibrate(CalibrationStep::Run); CALIBRATED];
         let deadline = Deadline::after(CALIBRATION_TIMEOUT);
         let replies = self.fleet.ask(requests, CALIBRATING, deadline, Coupling::Together, sink)?;
         if let Some(stuck) = replies.iter().position(Option::is_none) {
@@ -290,15 +288,19 @@ impl<'i> Crew<'i> {
         }
     }
 
-    /// Lets both ranks share memory, which they can on one host only.
+    /// Lets the first two ranks share memory, which they can on one host only.
     fn share_memory(&mut self, sink: &mut dyn Sink) -> Result<bool, Error> {
-        let hosts: Vec<&str> =
-            self.hellos.iter().map(|hello| hello.description.environment.hostname.as_str()).collect();
+        let hosts: Vec<&str> = self
+            .hellos
+            .iter()
+            .take(CALIBRATED)
+            .map(|hello| hello.description.environment.hostname.as_str())
+            .collect();
         if hosts.windows(2).any(|pair| pair[0] != pair[1]) {
             return Ok(false);
         }
         let mut step = CalibrationStep::Offer;
-        for rank in 0..self.hellos.len() {
+        for rank in 0..CALIBRATED {
             let deadline = Deadline::after(CALIBRATION_TIMEOUT);
             let request = Request::Calibrate(step);
             step = match self.fleet.ask_one(rank, request, CALIBRATING, deadline, sink)? {
@@ -332,6 +334,8 @@ fn reason(status: &Status) -> String {
 const SERVER_GRACE: Duration = Duration::from_secs(10);
 /// Time for a rank to tell that the point's time is over, and for the others to follow.
 const RUN_GRACE: Duration = FAILURE_GRACE.saturating_mul(2);
+/// Ranks between which the cross-core latency is measured.
+const CALIBRATED: usize = 2;
 const CALIBRATING: &str = "measuring the cross-core latency";
 /// The agent gives up before.
 pub(super) const ARRANGE_TIMEOUT: Duration =

@@ -10,12 +10,11 @@ use std::time::Duration;
 use measure::clock::Deadline;
 use measure::conditions::{Condition, Wanted};
 use rustix::event::{PollFd, PollFlags};
-use serde_json::Value;
 
 use super::agent::{self, Ending, PointError, Requests, Worker};
 use super::crew::ARRANGE_TIMEOUT;
 use super::interrupt::Interrupt;
-use super::message::{Calibrated, CalibrationStep, Description, Outcome, Request};
+use super::message::{Calibrated, CalibrationStep, Description, Neighbour, Outcome, Prepared, Request};
 use super::secure::{Channel, Opener, PAYLOAD_BYTES_MAX, Record, Sealer};
 use super::wait::wait;
 use crate::Error;
@@ -313,12 +312,12 @@ impl<W: Worker> Worker for Counted<W> {
         self.worker.verify()
     }
 
-    fn prepare(&mut self, spec: &PointSpec) -> Result<Value, PointError> {
+    fn prepare(&mut self, spec: &PointSpec) -> Result<Prepared, PointError> {
         self.worker.prepare(spec)
     }
 
-    fn connect(&mut self, peer: &Value) -> Result<(), PointError> {
-        self.worker.connect(peer)
+    fn connect(&mut self, ranks: &[Neighbour]) -> Result<(), PointError> {
+        self.worker.connect(ranks)
     }
 
     fn run(&mut self) -> Result<Outcome, PointError> {

@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 
 use measure::conditions::Condition;
-use measure::record::{Calibration, Direction, End, Point, Status, Throughput, Timed};
+use measure::record::{
+    Calibration, Direction, End, LatencyKind, Oversubscribed, Point, Status, Throughput, Timed,
+};
+use measure::samples::Samples;
 use measure::step::placement_changed;
 use serde_json::Value;
 
@@ -45,6 +48,8 @@ impl Ending {
             Some(merged) => (merged.kinds, Some(merged.one_way), merged.samples),
             None => (Vec::new(), None, Vec::new()),
         };
+        let kinds = if kinds.is_empty() { self.kinds(spec) } else { kinds };
+        let oversubscribed = self.oversubscribed();
         let mut ends = Vec::new();
         for (rank, outcome) in (0u32..).zip(&mut self.outcomes) {
             if !outcome.samples.is_empty() {
@@ -78,6 +83,7 @@ impl Ending {
             throughput_total,
             ends,
             calibration: self.calibration,
+            oversubscribed,
             unstable,
             counters,
             wall_ns,
@@ -101,6 +107,28 @@ impl Ending {
                 None
             }
         }
+    }
+
+    /// The kinds of latency that ranks timed, where the others timed another than rank 0: theirs are taken together.
+    fn kinds(&self, spec: &PointSpec) -> Vec<Timed> {
+        let kind = |outcome: &Outcome| outcome.latency.as_ref().map(|latency| latency.kind);
+        let Some(first) = self.outcomes.first().and_then(|outcome| outcome.latency.clone()) else {
+            return Vec::new();
+        };
+        let others = || self.outcomes.iter().filter(|outcome| kind(outcome).is_some_and(|k| k != first.kind));
+        let of_others = |kind: LatencyKind| {
+            let all = others().flat_map(|outcome| outcome.samples.iter().copied()).collect();
+            Samples::from_ns(all).latency(kind, &spec.share_above_ns)
+        };
+        let theirs = others().next().and_then(kind).and_then(of_others);
+        let both = theirs.map(|theirs| vec![first, theirs]).unwrap_or_default();
+        both.into_iter().map(|latency| Timed { latency, samples: None, histogram: None }).collect()
+    }
+
+    /// The ranks and CPUs of the host that has the most of the ones for the other.
+    fn oversubscribed(&self) -> Option<Oversubscribed> {
+        let all = self.outcomes.iter().filter_map(|outcome| outcome.oversubscribed);
+        all.max_by_key(|host| u64::from(host.ranks) * 1000 / u64::from(host.cpus.max(1)))
     }
 
     /// The counters of all ranks together.
@@ -135,6 +163,12 @@ impl Ending {
         for (rank, outcome) in self.outcomes.iter().enumerate() {
             reasons.extend(outcome.unstable.iter().map(|reason| format!("rank {rank}: {reason}")));
         }
+        reasons.extend(self.oversubscribed().map(|Oversubscribed { ranks, cpus }| {
+            format!(
+                "oversubscribed: {ranks} ranks share {}, so waiting for a turn is part of it",
+                counted(cpus)
+            )
+        }));
         reasons.extend(of_both);
         reasons.extend(self.disagreement());
         let count = |name: &str| counters.get(name).copied().unwrap_or_default();
@@ -146,6 +180,10 @@ impl Ending {
         }
         (!reasons.is_empty()).then(|| reasons.join("; "))
     }
+}
+
+fn counted(cpus: u32) -> String {
+    if cpus == 1 { "1 CPU".to_owned() } else { format!("{cpus} CPUs") }
 }
 
 /// Above this ratio the two ends of a stream did not measure the same: one was kept off its CPU and caught up.

@@ -6,7 +6,13 @@ use crate::point::{PointSpec, Service};
 /// Why a point cannot be measured between these ranks, if so. The reason names the limit and not what exceeds it, so
 /// that it is the same for all points beyond it and is printed once for them.
 pub(super) fn refusal(spec: &PointSpec, descriptions: &[&Description]) -> Option<String> {
-    descriptions.iter().enumerate().find_map(|(rank, description)| {
+    let (ranks, known) = (spec.ranks() as usize, descriptions.len());
+    if ranks > known {
+        return Some(format!(
+            "more ranks than the {known} that there are: a server that is started by hand is one rank"
+        ));
+    }
+    descriptions.iter().take(ranks).enumerate().find_map(|(rank, description)| {
         let name = description.device.as_ref().map(|device| device.name.as_str());
         let reason = exceeded(spec, &description.limits)?;
         Some(format!("{reason} of {} at rank {rank}", name.unwrap_or("the device")))

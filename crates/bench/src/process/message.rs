@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use measure::conditions::{Condition, Wanted};
-use measure::record::{Cpu, Device, Environment, Histogram, Latency, Overhead, Throughput};
+use measure::record::{Cpu, Device, Environment, Histogram, Latency, Overhead, Oversubscribed, Throughput};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -34,12 +34,12 @@ pub enum Request {
     /// Look again at what was arranged, after a point. The answer is [`Reply::Arranged`] with those techniques of which
     /// something else is true than was said.
     Verify,
-    /// Set a point up as far as it goes without the peer. The answer is [`Reply::Prepared`].
+    /// Set a point up as far as it goes without the other ranks. The answer is [`Reply::Prepared`].
     Prepare(Box<PointSpec>),
-    /// Connect to the peer. The answer is [`Reply::Connected`].
+    /// Connect to the other ranks. The answer is [`Reply::Connected`].
     Connect {
-        /// What the peer's worker said when it was prepared.
-        peer: Value,
+        /// What the workers of the point's ranks, in rank order and this one among them, said when they were prepared.
+        ranks: Vec<Neighbour>,
     },
     /// Measure. The answer is [`Reply::Done`].
     Run,
@@ -63,10 +63,7 @@ pub enum Reply {
         conditions: Vec<Condition>,
     },
     /// To [`Request::Prepare`].
-    Prepared {
-        /// What the peer's worker needs to connect; nobody else reads it.
-        address: Value,
-    },
+    Prepared(Prepared),
     /// To [`Request::Connect`].
     Connected,
     /// To [`Request::Run`].
@@ -85,6 +82,37 @@ pub enum Reply {
         /// What was tried, on which object, why it failed, what to do.
         error: String,
     },
+}
+
+/// What a worker that is prepared tells the others, which alone read it.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Prepared {
+    /// What every rank of the point may know.
+    pub address: Value,
+    /// What only the rank needs that connects to it, by rank; null for those that do not.
+    pub ways: Vec<Value>,
+}
+
+/// What a worker is told of a rank of its point.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Neighbour {
+    /// [`Prepared::address`] of that rank.
+    pub address: Value,
+    /// What that rank has for this one: of its [`Prepared::ways`]; null where they do not connect.
+    pub way: Value,
+}
+
+impl Neighbour {
+    /// What each rank is told of all.
+    pub(super) fn told(ranks: &[Prepared]) -> Vec<Vec<Self>> {
+        let of = |one: usize, other: &Prepared| Self {
+            address: other.address.clone(),
+            way: other.ways.get(one).cloned().unwrap_or_default(),
+        };
+        (0..ranks.len()).map(|one| ranks.iter().map(|other| of(one, other)).collect()).collect()
+    }
 }
 
 /// Who an agent is and what it has.
@@ -180,6 +208,8 @@ pub struct Outcome {
     pub cpu: Option<Cpu>,
     /// Counters of the pattern and the device.
     pub counters: BTreeMap<String, u64>,
+    /// Where more ranks run on its CPUs than those are.
+    pub oversubscribed: Option<Oversubscribed>,
     /// Why its numbers should not be trusted, e.g. a step in the series of samples.
     pub unstable: Option<String>,
     /// What was stamped, where messages are timed one way.
@@ -240,7 +270,7 @@ impl Reply {
         match self {
             Self::Hello(_) => "hello",
             Self::Arranged { .. } => "arranged",
-            Self::Prepared { .. } => "prepared",
+            Self::Prepared(_) => "prepared",
             Self::Connected => "connected",
             Self::Done(_) => "done",
             Self::Calibrated(_) => "calibrated",

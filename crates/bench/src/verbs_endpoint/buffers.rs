@@ -16,7 +16,7 @@ const GRH_BYTES: usize = 40;
 /// cycle buffer is a page). A larger pool would make the first lap through it part of the measurement.
 const RECEIVE_BYTES: usize = 4096;
 /// Buffers do not share cache lines.
-const LINE: usize = 64;
+pub(super) const LINE: usize = 64;
 const PAGE: usize = 4096;
 
 /// The memory of an endpoint.
@@ -29,26 +29,58 @@ pub(super) struct Buffers {
     receive: Option<MemoryRegion>,
     /// One request per buffer, posted in turn.
     pub(super) receives: Vec<ReceiveRequest>,
-    /// Where messages that take them in turn stand: in `send`, and in the peer's target alike.
+    /// Where messages that take them in turn stand in `send`, and in the peer's target where those of one way do.
     pub(super) slots: Slots,
+    /// Where they stand in `target`.
+    pub(super) places: Slots,
+    /// Where a signal is sent from, in `send`, and the first of those where signals come to, in `target`: for ranks that
+    /// nothing else tells of each other's progress.
+    pub(super) signals: Option<Signals>,
     /// Where a payload begins in a received message, and how far such messages are apart.
     received_at: (usize, usize),
+}
+
+/// Places of signals: a byte each, in a line of its own.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Signals {
+    pub(super) from: usize,
+    pub(super) at: usize,
 }
 
 /// Places for messages, one after another.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Slots {
-    count: usize,
-    stride: usize,
+    pub(super) count: usize,
+    pub(super) stride: usize,
 }
 
 impl Slots {
-    fn new(size: usize, spec: &PointSpec) -> Self {
-        if spec.pattern != Pattern::OneWay {
-            return Self { count: 1, stride: size };
+    /// What messages are sent from, or come to that are fetched: of the one of a 1:n that fetches, a place for each.
+    fn of_send(size: usize, spec: &PointSpec, rank: u32) -> Self {
+        if spec.pattern == Pattern::OneWay {
+            let stride = size.next_multiple_of(LINE);
+            return Self {
+                count: spec.buffers.map_or(in_a_page(stride), |buffers| buffers as usize),
+                stride,
+            };
         }
-        let stride = size.next_multiple_of(LINE);
-        Self { count: spec.buffers.map_or(in_a_page(stride), |buffers| buffers as usize), stride }
+        Self::for_each(size, spec, spec.operation.is_fetch() && spec.is_hub(rank))
+    }
+
+    /// What messages are written to, or fetched from: of the one of a 1:n that is written to, a place for each.
+    fn of_target(size: usize, spec: &PointSpec, rank: u32) -> Self {
+        if spec.pattern == Pattern::OneWay {
+            return Self::of_send(size, spec, rank);
+        }
+        Self::for_each(size, spec, !spec.operation.is_fetch() && spec.is_hub(rank))
+    }
+
+    /// A place for each rank of a 1:n, or one.
+    fn for_each(size: usize, spec: &PointSpec, is_each: bool) -> Self {
+        match is_each {
+            true => Self { count: spec.peers as usize, stride: size.next_multiple_of(LINE) },
+            false => Self { count: 1, stride: size },
+        }
     }
 
     /// Where the message of this number stands.
@@ -68,25 +100,39 @@ fn in_a_page(stride: usize) -> usize {
 }
 
 impl Buffers {
-    pub(super) fn new(domain: &ProtectionDomain, spec: &PointSpec) -> Result<Self, Error> {
+    pub(super) fn new(domain: &ProtectionDomain, spec: &PointSpec, rank: u32) -> Result<Self, Error> {
         let size = usize::try_from(spec.size_bytes).unwrap_or(usize::MAX);
         let kind = match spec.memory {
             Memory::Device => MemoryKind::Device,
             Memory::Process => MemoryKind::Process,
         };
         let region = |length, access| domain.memory_region_of(kind, length, access);
-        let slots = Slots::new(size, spec);
-        let mut send = region(slots.bytes(), IBV_ACCESS_LOCAL_WRITE)?;
+        let slots = Slots::of_send(size, spec, rank);
+        let places = Slots::of_target(size, spec, rank);
+        let signals = signals(spec, slots, places);
+        let room = |slots: Slots, signals: Option<usize>, count: usize| match signals {
+            Some(at) => at.saturating_add(count * LINE),
+            None => slots.bytes(),
+        };
+        let mut send = region(room(slots, signals.map(|s| s.from), 1), IBV_ACCESS_LOCAL_WRITE)?;
         touch(&mut send)?;
-        let access = access(spec.operation);
-        let target = (access != 0).then(|| region(slots.bytes(), access | IBV_ACCESS_LOCAL_WRITE));
+        let access = access(spec);
+        let partners = spec.partners(rank).len();
+        let length = room(places, signals.map(|s| s.at), partners);
+        let target = (access != 0).then(|| region(length, access | IBV_ACCESS_LOCAL_WRITE));
         let mut target = target.transpose()?;
         if let Some(target) = &mut target {
             touch(target)?;
-            // What is polled, and what atomics count from.
-            target.write(size.saturating_sub(8), &vec![0; size.min(8)])?;
+            // What is polled, and what atomics count from; but what is read must not end as memory does that nothing came to.
+            let byte = if spec.operation == Operation::Read { FILL } else { 0 };
+            for place in 0..places.count {
+                target.write(place * places.stride + size.saturating_sub(8), &vec![byte; size.min(8)])?;
+            }
+            for signal in signals.into_iter().flat_map(|s| (0..partners).map(move |i| s.at + i * LINE)) {
+                target.write(signal, &[0])?;
+            }
         }
-        if !matches!(spec.operation, Operation::Send | Operation::SendImm) {
+        if !spec.operation.is_datagram() {
             // What arrives has no payload, or writes it somewhere else; a datagram never gets here.
             return Ok(Self {
                 send,
@@ -94,6 +140,8 @@ impl Buffers {
                 receive: None,
                 receives: vec![ReceiveRequest::new(0, Vec::new())],
                 slots,
+                places,
+                signals,
                 received_at: (0, slots.stride),
             });
         }
@@ -106,7 +154,8 @@ impl Buffers {
         let receives = (0..count)
             .map(|slot| Ok(ReceiveRequest::new(0, cut(&receive, slot * stride, size + header, spec.sge)?)))
             .collect::<Result<_, Error>>()?;
-        Ok(Self { send, target, receive: Some(receive), receives, slots, received_at: (header, stride) })
+        let received_at = (header, stride);
+        Ok(Self { send, target, receive: Some(receive), receives, slots, places, signals, received_at })
     }
 
     /// The first eight bytes of the message that arrived as the so many-th receive, or, where it was written to the target,
@@ -125,21 +174,47 @@ impl Buffers {
         Ok(u64::from_ne_bytes(bytes))
     }
 
-    /// What a request of this end gathers or scatters.
-    pub(super) fn elements(&self, spec: &PointSpec) -> Result<Vec<ibv_sge>, Error> {
-        cut(&self.send, 0, usize::try_from(spec.size_bytes).unwrap_or(usize::MAX), spec.sge)
+    /// What a request of this end to its so many-th partner gathers or scatters.
+    pub(super) fn elements(&self, spec: &PointSpec, partner: usize) -> Result<Vec<ibv_sge>, Error> {
+        let offset = (partner % self.slots.count) * self.slots.stride;
+        cut(&self.send, offset, usize::try_from(spec.size_bytes).unwrap_or(usize::MAX), spec.sge)
     }
 
-    /// Where the peer's one-sided operations go.
-    pub(super) fn remote(&self) -> Result<Option<Remote>, Error> {
-        Ok(self.target.as_ref().map(|target| target.remote(0)).transpose()?)
+    /// Where the one-sided operations of the so many-th partner go.
+    pub(super) fn remote(&self, partner: usize) -> Result<Option<Remote>, Error> {
+        let offset = (partner % self.places.count) * self.places.stride;
+        Ok(self.target.as_ref().map(|target| target.remote(offset)).transpose()?)
+    }
+
+    /// Where the signals of the so many-th partner go.
+    pub(super) fn remote_signal(&self, partner: usize) -> Result<Option<Remote>, Error> {
+        let (Some(signals), Some(target)) = (self.signals, &self.target) else { return Ok(None) };
+        Ok(Some(target.remote(signals.at + partner * LINE)?))
+    }
+
+    /// What a signal of this end gathers.
+    pub(super) fn signal_element(&self) -> Result<Option<ibv_sge>, Error> {
+        Ok(self.signals.map(|signals| self.send.sge(signals.from, 1)).transpose()?)
     }
 }
 
+/// Where signals stand, behind the messages, where the point has some: what fetches tells nobody.
+fn signals(spec: &PointSpec, slots: Slots, places: Slots) -> Option<Signals> {
+    let behind = |slots: Slots| slots.bytes().next_multiple_of(LINE);
+    let has_some = spec.pattern == Pattern::FanOut && spec.operation.is_fetch();
+    has_some.then(|| Signals { from: behind(slots), at: behind(places) })
+}
+
 /// What peers may do with the target, as `IBV_ACCESS_REMOTE_*`.
-pub(super) fn access(operation: Operation) -> u32 {
+pub(super) fn access(spec: &PointSpec) -> u32 {
+    let signals = spec.pattern == Pattern::FanOut && spec.operation.is_fetch();
+    let signalled = if signals { IBV_ACCESS_REMOTE_WRITE } else { 0 };
+    signalled | of_operation(spec.operation)
+}
+
+fn of_operation(operation: Operation) -> u32 {
     match operation {
-        Operation::Send | Operation::SendImm => 0,
+        Operation::Multicast | Operation::Send | Operation::SendImm => 0,
         Operation::Write | Operation::WriteImm => IBV_ACCESS_REMOTE_WRITE,
         Operation::Read => IBV_ACCESS_REMOTE_READ,
         Operation::CompareSwap | Operation::FetchAdd => IBV_ACCESS_REMOTE_ATOMIC,

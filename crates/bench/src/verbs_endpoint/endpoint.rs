@@ -1,19 +1,22 @@
 //! Connected queue pairs (or some that know their peers) as an endpoint.
 
+mod trouble;
+
 use std::time::Duration;
 
 use measure::clock::{Clock, Ticks};
+use measure::record::Oversubscribed;
 use verbs::Completion;
-use verbs::abi::IBV_WC_WR_FLUSH_ERR;
-use verbs::manager::Link;
 
 use super::LAST;
 use super::alarm::Alarm;
 use super::buffers::{Buffers, receive_fill};
+use super::connect::Held;
 use super::failure::Path;
 use super::lane::Lane;
 use super::numbering::{Numbering, greeting};
 use super::setup::Queues;
+use super::signs::{Signs, Watched};
 use super::waiting::{RECEIVES, SENDS, Waiting};
 use crate::Error;
 use crate::endpoint::{Arrival, Endpoint, Mark, Posted};
@@ -23,8 +26,8 @@ use crate::point::{Pattern, PointSpec};
 const BATCH: usize = 16;
 /// Fruitless looks between glances at the clock, the deadline and the scheduler.
 pub(super) const SPINS: u32 = 1024;
-/// Last byte of the last message where memory is polled; other messages end with a byte that counts from 1 to below it.
-const LAST_BYTE: u8 = u8::MAX;
+/// Last byte of memory that nothing has come to: no message ends so.
+const CLEARED: u8 = 0;
 
 /// How it is learnt that a message has arrived.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -33,6 +36,8 @@ pub(super) enum Notification {
     Completion,
     /// By a change of the last byte of the target, as `ib_write_lat` does.
     Memory,
+    /// By a byte that is written for nothing else: what is measured tells nobody.
+    Signal,
 }
 
 /// What an endpoint is made of.
@@ -40,23 +45,24 @@ pub(super) struct Parts {
     pub(super) lanes: Vec<Lane>,
     pub(super) queues: Queues,
     pub(super) buffers: Buffers,
-    /// Connections that RDMA CM keeps up, where it made them.
-    pub(super) links: Vec<Link>,
+    pub(super) held: Held,
     /// Where messages are timed one way.
     pub(super) numbering: Option<Numbering>,
     /// [`verbs::Provider::pauses`].
     pub(super) pauses: bool,
 }
 
-/// What an endpoint knows of the other end.
-pub(super) struct Peer {
+/// What an endpoint knows of the other ranks.
+pub(super) struct Others {
+    /// How it learns what they have done, and where in its memory.
     pub(super) notification: Notification,
-    /// Whether it runs on the same CPU: then one has to stop for the other to go on.
-    pub(super) shares_cpu: bool,
-    /// Whether it reads the same clock.
-    pub(super) has_one_clock: bool,
-    /// The way there.
-    pub(super) path: Path,
+    pub(super) watched: Watched,
+    /// Where they run on the same CPUs: then one has to stop for another to go on.
+    pub(super) oversubscribed: Option<Oversubscribed>,
+    /// Whether those that it talks to read the same clock.
+    pub(super) have_one_clock: bool,
+    /// The ways to those.
+    pub(super) paths: Vec<Path>,
 }
 
 /// Queue pairs as an endpoint. Messages take them in turn.
@@ -65,9 +71,8 @@ pub(crate) struct VerbsEndpoint {
     lanes: Vec<Lane>,
     queues: Queues,
     buffers: Buffers,
-    /// Held as long as the queue pairs are used.
-    _links: Vec<Link>,
-    peer: Peer,
+    _held: Held,
+    others: Others,
     clock: Clock,
     began: Ticks,
     deadline: u64,
@@ -77,10 +82,9 @@ pub(crate) struct VerbsEndpoint {
     next_lane: usize,
     /// Of all lanes.
     outstanding: u64,
-    /// Last byte of the message that was sent last, and of the one that arrived last.
-    stamped: u8,
-    seen: u8,
-    /// Where in the target a message ends.
+    /// What bytes of memory say of messages.
+    signs: Signs,
+    /// Where in `send` a message ends.
     end: usize,
     /// Completions of receives that are asked for at once.
     batch: usize,
@@ -95,6 +99,8 @@ pub(crate) struct VerbsEndpoint {
     spins: u32,
     /// [`verbs::Provider::pauses`].
     pauses: bool,
+    /// Fruitless looks before it lets another rank go on, or looks at the clock.
+    spins_max: u32,
     /// Whether something happened since `quiet_since` was last looked at.
     moved: bool,
     quiet_since: Ticks,
@@ -106,20 +112,23 @@ pub(crate) struct VerbsEndpoint {
 }
 
 impl VerbsEndpoint {
-    pub(super) fn new(spec: &PointSpec, parts: Parts, clock: Clock, peer: Peer) -> Self {
+    pub(super) fn new(spec: &PointSpec, parts: Parts, clock: Clock, others: Others) -> Self {
         let now = clock.now();
-        let Parts { lanes, queues, buffers, links, numbering, pauses } = parts;
+        let Parts { lanes, queues, buffers, held, numbering, pauses } = parts;
         let rx_fill = receive_fill(spec) as usize;
+        let round = if spec.pattern == Pattern::FanOut { lanes.iter().map(Lane::reaches).sum() } else { 1 };
+        let spins_max = if others.oversubscribed.is_some() { 1 } else { SPINS };
         Self {
             owed: Vec::with_capacity(rx_fill * lanes.len()),
             // All are posted already, in turn.
             next_receive: rx_fill % buffers.receives.len(),
-            end: buffers.send.len() - 1,
+            end: spec.size_bytes as usize - 1,
+            signs: Signs::new(others.watched, round),
             lanes,
             queues,
             buffers,
-            _links: links,
-            peer,
+            _held: held,
+            others,
             clock,
             began: now,
             deadline: u64::MAX,
@@ -127,8 +136,6 @@ impl VerbsEndpoint {
             signal_interval: u64::from(spec.signal_interval),
             next_lane: 0,
             outstanding: 0,
-            stamped: 0,
-            seen: 0,
             // Of a ping-pong only one message can have arrived: a look for a second would only delay the answer. One way,
             // every completion has a stamp of its own.
             batch: if spec.pattern == Pattern::Stream { BATCH } else { 1 },
@@ -139,6 +146,7 @@ impl VerbsEndpoint {
             rx_fill,
             spins: 0,
             pauses,
+            spins_max,
             moved: false,
             quiet_since: now,
             waiting: Waiting::new(spec),
@@ -147,9 +155,14 @@ impl VerbsEndpoint {
         }
     }
 
-    /// Whether both ends read the same clock.
+    /// Whether it and those that it talks to read the same clock.
     pub(crate) fn has_one_clock(&self) -> bool {
-        self.peer.has_one_clock
+        self.others.have_one_clock
+    }
+
+    /// Where more ranks run on its CPUs than those are.
+    pub(crate) fn oversubscribed(&self) -> Option<Oversubscribed> {
+        self.others.oversubscribed
     }
 
     /// Starts the point's time limit. Where it sleeps, this thread's sleeps end at the limit, until it is stopped.
@@ -254,50 +267,19 @@ impl VerbsEndpoint {
         Ok(Some(arrival))
     }
 
-    /// The failure of a request, or the one that it follows from: a queue pair that fails flushes all its other requests,
-    /// and those may be seen first.
-    #[cold]
-    fn failure(&mut self, seen: Completion, what: &'static str) -> Error {
-        /// The device has done both by then: it flushes right after it has failed.
-        const PATIENCE: Duration = Duration::from_millis(100);
-        let is_flush = |completion: &Completion| completion.status().0 == IBV_WC_WR_FLUSH_ERR;
-        let mut failed = (seen, what);
-        let until = self.clock.now().0.saturating_add(self.clock.ticks(PATIENCE));
-        while is_flush(&failed.0) && self.clock.now().0 < until {
-            for (queue, what) in [(&self.queues.send, "sent"), (&self.queues.receive, "received")] {
-                let polled = queue.poll(&mut self.sent).unwrap_or_default();
-                let cause =
-                    |completion: &&Completion| !completion.status().is_success() && !is_flush(completion);
-                if let Some(cause) = polled.iter().find(cause) {
-                    failed = (*cause, what);
-                }
-            }
-        }
-        let (completion, what) = failed;
-        // The requests of a lane count from 0; receives have no number of their own.
-        let message = (what == "sent").then(|| Lane::of(completion.id()).1 - 1);
-        let status = completion.status();
-        Error::Completion { message, what, status, advice: self.peer.path.advice(status) }
-    }
-
-    /// The next message by the byte that it ends with.
+    /// The next message by a byte of the target.
     #[inline]
     fn changed_memory(&mut self) -> Result<Option<Arrival>, Error> {
         let Some(target) = &self.buffers.target else { return Ok(None) };
-        let byte = target.peek(self.end)?;
-        if byte == self.seen {
-            return Ok(None);
-        }
-        self.seen = byte;
-        let mark = if byte == LAST_BYTE { Mark::Last } else { Mark::More };
-        Ok(Some(Arrival { mark, number: 0, is_greeting: false }))
+        let mark = self.signs.changed(|at| target.peek(at))?;
+        Ok(mark.map(|mark| Arrival { mark, number: 0, is_greeting: false }))
     }
 
     /// Is idle, and sleeps no longer than until an instant.
     #[inline]
     fn idle_to(&mut self, instant: u64) -> Result<(), Error> {
         self.spins += 1;
-        if self.spins < SPINS && !self.waiting.sleeps() {
+        if self.spins < self.spins_max && !self.waiting.sleeps() {
             if self.pauses {
                 std::hint::spin_loop();
             }
@@ -307,7 +289,7 @@ impl VerbsEndpoint {
         self.rest(instant)
     }
 
-    /// The long way to be idle: looks at the deadline, then sleeps in event mode, else lets a peer on the same CPU go on. (To
+    /// The long way to be idle: looks at the deadline, then sleeps in event mode, else lets a rank on the same CPU go on. (To
     /// give the CPU to anybody else would be to measure them.)
     #[cold]
     fn rest(&mut self, until: u64) -> Result<(), Error> {
@@ -319,29 +301,10 @@ impl VerbsEndpoint {
         self.waiting.forget();
         // Where memory is polled nobody else looks for sends that fail.
         self.reap_unstamped()?;
-        if self.peer.shares_cpu && !sleeps {
+        if self.others.oversubscribed.is_some() && !sleeps {
             std::thread::yield_now();
         }
         Ok(())
-    }
-
-    /// Ends the point where its time is over; gives the time.
-    fn check_deadline(&mut self) -> Result<Ticks, Error> {
-        let now = self.clock.now();
-        if self.moved {
-            self.moved = false;
-            self.quiet_since = now;
-        }
-        if now.0 >= self.deadline {
-            let waited_s = self.clock.ns_f64(now.since(self.began)) / 1e9;
-            // A receiver, too, has sent what the peer's device should have acknowledged, whatever became of its program.
-            self.reap()?;
-            let is_unacknowledged = self.waiting.is_for(SENDS) || self.outstanding >= self.signal_interval;
-            let what = if is_unacknowledged { "was acknowledged" } else { "arrived" };
-            let advice = self.peer.path.advice_on_silence(is_unacknowledged);
-            return Err(Error::Deadline { what, waited_s, advice });
-        }
-        Ok(now)
     }
 }
 
@@ -352,7 +315,7 @@ impl Endpoint for VerbsEndpoint {
     }
 
     fn lanes(&self) -> u64 {
-        self.lanes.len() as u64
+        self.lanes.iter().map(Lane::reaches).sum::<usize>() as u64
     }
 
     #[inline]
@@ -367,13 +330,13 @@ impl Endpoint for VerbsEndpoint {
             self.posted(false);
             return Ok(Posted::Queued);
         }
-        if self.peer.notification == Notification::Memory {
-            self.stamped = match mark {
-                Mark::Last => LAST_BYTE,
-                Mark::More => self.stamped % (LAST_BYTE - 1) + 1,
-            };
-            lane.stamp(self.stamped, mark == Mark::Last, &mut self.buffers.send)?;
+        if self.others.notification == Notification::Memory {
+            let byte = self.signs.next(mark);
+            if !self.lanes[self.next_lane].stamp(byte, mark == Mark::Last) {
+                self.buffers.send.write(self.end, &[byte])?;
+            }
         }
+        let lane = &mut self.lanes[self.next_lane];
         let is_next = match mark {
             Mark::Last => lane.post_last().map(|()| true)?,
             Mark::More => lane.post(self.signal_interval)?,
@@ -391,6 +354,18 @@ impl Endpoint for VerbsEndpoint {
         Ok(Posted::Queued)
     }
 
+    fn try_signal(&mut self, mark: Mark) -> Result<Posted, Error> {
+        let Some(signals) = self.buffers.signals else { return self.try_send(mark) };
+        if !self.has_room()? {
+            return Ok(Posted::Busy);
+        }
+        let byte = self.signs.next(mark);
+        self.buffers.send.write(signals.from, &[byte])?;
+        self.lanes[self.next_lane].post_greeting()?;
+        self.posted(true);
+        Ok(Posted::Queued)
+    }
+
     fn try_greet_as(&mut self, number: u32) -> Result<Posted, Error> {
         // Of greetings nobody takes the completions but who sends the next.
         self.reap()?;
@@ -400,9 +375,9 @@ impl Endpoint for VerbsEndpoint {
 
     #[inline]
     fn try_receive(&mut self) -> Result<Option<Arrival>, Error> {
-        let arrival = match self.peer.notification {
+        let arrival = match self.others.notification {
             Notification::Completion => self.completed_receive()?,
-            Notification::Memory => self.changed_memory()?,
+            Notification::Memory | Notification::Signal => self.changed_memory()?,
         };
         self.waiting.awaits(RECEIVES, arrival.is_none());
         if arrival.is_some() {
@@ -440,6 +415,20 @@ impl Endpoint for VerbsEndpoint {
         self.reap()?;
         self.waiting.awaits(SENDS, self.outstanding > 0);
         Ok(self.lanes[0].completed())
+    }
+
+    #[inline]
+    fn clear_landing(&mut self) -> Result<(), Error> {
+        let slots = self.buffers.slots;
+        for slot in 0..slots.count {
+            self.buffers.send.write(slot * slots.stride + self.end, &[CLEARED])?;
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn has_landed(&mut self, lane: u64) -> Result<bool, Error> {
+        Ok(self.buffers.send.peek(lane as usize * self.buffers.slots.stride + self.end)? != CLEARED)
     }
 
     #[inline]

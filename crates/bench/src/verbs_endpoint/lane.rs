@@ -1,6 +1,6 @@
 //! A queue pair of an endpoint, with the requests that are posted to it and what is known of them.
 
-use verbs::{MemoryRegion, QueuePair, ReadyToSend, ReceiveRequest, SendRequest};
+use verbs::{QueuePair, ReadyToSend, ReceiveRequest, SendRequest};
 
 use super::numbering::Numbered;
 use crate::Error;
@@ -9,15 +9,23 @@ use crate::endpoint::Mark;
 /// Bits of a work request's identifier that count requests; those above name the lane.
 const COUNT_BITS: u32 = 48;
 
+/// What is posted for one rank.
+pub(super) struct Requests {
+    /// Requests that are posted together: as many as the plan's `post_list` says.
+    pub(super) list: Vec<SendRequest>,
+    pub(super) last: SendRequest,
+    pub(super) greeting: SendRequest,
+}
+
 /// One queue pair.
 pub(super) struct Lane {
     qp: QueuePair<ReadyToSend>,
-    /// Requests that are posted together: as many as the plan's `post_list` says.
-    list: Vec<SendRequest>,
+    /// For each rank that it reaches, which messages take in turn: several only where datagrams share a queue pair.
+    requests: Vec<Requests>,
+    /// Whose turn it is.
+    turn: usize,
     /// Requests of the list that wait for it to be full.
     gathered: usize,
-    last: SendRequest,
-    greeting: SendRequest,
     /// The lane's number, in the bits where identifiers have it.
     id: u64,
     posted: u64,
@@ -27,15 +35,23 @@ pub(super) struct Lane {
 }
 
 impl Lane {
-    pub(super) fn new(
-        id: u64,
-        qp: QueuePair<ReadyToSend>,
-        list: Vec<SendRequest>,
-        last: SendRequest,
-        greeting: SendRequest,
-    ) -> Self {
+    pub(super) fn new(id: u64, qp: QueuePair<ReadyToSend>, requests: Vec<Requests>) -> Self {
         let id = id << COUNT_BITS;
-        Self { qp, list, gathered: 0, last, greeting, id, posted: 0, completed: 0, unsignaled: 0 }
+        Self { qp, requests, turn: 0, gathered: 0, id, posted: 0, completed: 0, unsignaled: 0 }
+    }
+
+    /// Ranks that it reaches.
+    pub(super) fn reaches(&self) -> usize {
+        self.requests.len()
+    }
+
+    /// The next message goes to the next rank.
+    #[inline]
+    fn turn_on(&mut self) {
+        self.turn += 1;
+        if self.turn == self.requests.len() {
+            self.turn = 0;
+        }
     }
 
     /// The lane that an identifier names, and how many of its requests are complete with it.
@@ -67,14 +83,16 @@ impl Lane {
     #[inline]
     pub(super) fn post(&mut self, signal_interval: u64) -> Result<bool, Error> {
         let is_due = self.is_due(signal_interval, Mark::More);
-        let request = &mut self.list[self.gathered];
+        let list = &mut self.requests[self.turn].list;
+        let request = &mut list[self.gathered];
         request.set_signaled(is_due);
         request.set_id(self.id | self.posted);
         self.posted += 1;
         self.gathered += 1;
-        let is_full = self.gathered == self.list.len();
+        let is_full = self.gathered == list.len();
         if is_full {
             self.post_gathered()?;
+            self.turn_on();
         }
         Ok(is_full)
     }
@@ -97,7 +115,7 @@ impl Lane {
         signal_interval: u64,
     ) -> Result<(), Error> {
         let is_due = self.is_due(signal_interval, mark);
-        let request = &mut self.list[0];
+        let request = &mut self.requests[0].list[0];
         request.set_immediate(message.immediate);
         request.set_element(message.element);
         if let Some(to) = message.to {
@@ -119,27 +137,33 @@ impl Lane {
     pub(super) fn post_last(&mut self) -> Result<(), Error> {
         self.post_gathered()?;
         self.unsignaled = 0;
-        self.last.set_id(self.id | self.posted);
+        let last = &mut self.requests[self.turn].last;
+        last.set_id(self.id | self.posted);
         self.posted += 1;
-        Ok(self.qp.post_send(&mut self.last)?)
+        self.qp.post_send(last)?;
+        self.turn_on();
+        Ok(())
     }
 
     /// Gives greetings another immediate.
     pub(super) fn greet_with(&mut self, immediate: u32) {
-        self.greeting.set_immediate(immediate);
+        self.requests[self.turn].greeting.set_immediate(immediate);
     }
 
     /// Posts a message that is not measured and always arrives.
     pub(super) fn post_greeting(&mut self) -> Result<(), Error> {
-        self.greeting.set_id(self.id | self.posted);
+        let greeting = &mut self.requests[self.turn].greeting;
+        greeting.set_id(self.id | self.posted);
         self.posted += 1;
-        Ok(self.qp.post_send(&mut self.greeting)?)
+        self.qp.post_send(greeting)?;
+        self.turn_on();
+        Ok(())
     }
 
     #[inline]
     fn post_gathered(&mut self) -> Result<(), Error> {
         let gathered = std::mem::take(&mut self.gathered);
-        Ok(self.qp.post_sends(&mut self.list[..gathered])?)
+        Ok(self.qp.post_sends(&mut self.requests[self.turn].list[..gathered])?)
     }
 
     #[inline]
@@ -147,14 +171,12 @@ impl Lane {
         Ok(self.qp.post_receive(request)?)
     }
 
-    /// Makes the next message end with a byte. `send` is where messages are gathered from.
+    /// Makes the next message end with a byte, if it carries its bytes itself; says whether it does.
     #[inline]
-    pub(super) fn stamp(&mut self, byte: u8, is_last: bool, send: &mut MemoryRegion) -> Result<(), Error> {
-        let request = if is_last { &mut self.last } else { &mut self.list[0] };
-        match request.payload_mut().last_mut() {
-            Some(end) => *end = byte,
-            None => send.write(send.len() - 1, &[byte])?,
-        }
-        Ok(())
+    pub(super) fn stamp(&mut self, byte: u8, is_last: bool) -> bool {
+        let requests = &mut self.requests[self.turn];
+        let request = if is_last { &mut requests.last } else { &mut requests.list[0] };
+        let end = request.payload_mut().last_mut();
+        end.map(|end| *end = byte).is_some()
     }
 }

@@ -2,19 +2,23 @@
 //!
 //! ```text
 //! LocalPort ─► Unconnected ── addresses over the control plane ──► VerbsEndpoint
-//!   port.rs      setup.rs, buffers.rs            managed.rs         endpoint.rs, lane.rs, numbering.rs,
-//!                                                                  waiting.rs
+//!   port.rs      setup.rs, buffers.rs   connect.rs, requests.rs,   endpoint.rs, lane.rs, numbering.rs,
+//!                                       managed.rs                 signs.rs, waiting.rs
 //! ```
 
 mod alarm;
 mod buffers;
+mod connect;
 mod endpoint;
 mod failure;
 mod lane;
 mod managed;
 mod numbering;
+mod place;
 mod port;
+mod requests;
 mod setup;
+mod signs;
 #[cfg(test)]
 mod tests;
 mod waiting;
@@ -25,7 +29,10 @@ use measure::clock::Domain;
 use serde::{Deserialize, Serialize};
 use verbs::Remote;
 
+use crate::process::message::Neighbour;
+
 pub(crate) use endpoint::VerbsEndpoint;
+use place::Place;
 use port::GidAddress;
 pub use port::{LocalPort, PortOptions};
 pub(crate) use setup::{Unconnected, inline_bytes_max};
@@ -41,25 +48,51 @@ const LAST: u32 = u32::from_be_bytes(*b"last");
 /// Immediate data of every other message, where the operation has some.
 const MORE: u32 = u32::from_be_bytes(*b"more");
 
-/// Where a peer is: what the ranks tell each other.
+/// Where a rank is: what all ranks of a point are told.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Address {
-    /// One for each queue pair.
-    pairs: Vec<PairAddress>,
     gid: Option<GidAddress>,
     lid: u16,
-    /// Where one-sided operations go.
-    target: Option<Target>,
     /// RDMA Reads and atomics of a queue pair that this end can answer, and can have under way, at the same time.
     responder_reads: u8,
     initiator_reads: u8,
     /// Where RDMA CM finds it, at the rank that listens.
     manager: Option<SocketAddr>,
-    /// The CPU of the rank, where it may use only one.
-    cpu: Option<usize>,
+    /// The multicast group that it sends to.
+    group: Option<[u8; 16]>,
+    /// Where it runs.
+    place: Place,
     /// Which clock it reads.
     clock: Domain,
+}
+
+/// What a rank has for one other, and tells that one alone.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Way {
+    /// Queue pairs, in turn.
+    pairs: Vec<PairAddress>,
+    /// Where the other's one-sided operations go.
+    target: Option<Target>,
+    /// Where the other's signals go.
+    signal: Option<Target>,
+}
+
+/// What a rank has told this one.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Told {
+    address: Address,
+    /// Absent where the two do not connect.
+    way: Option<Way>,
+}
+
+impl Told {
+    /// Reads what came over the control plane.
+    pub(crate) fn read(told: &Neighbour) -> Result<Self, serde_json::Error> {
+        Ok(Self { address: Address::deserialize(&told.address)?, way: Option::deserialize(&told.way)? })
+    }
 }
 
 /// A queue pair, as a peer has to know it.

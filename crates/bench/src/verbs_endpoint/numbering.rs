@@ -4,7 +4,7 @@ use measure::clock::Ticks;
 use verbs::Remote;
 use verbs::abi::ibv_sge;
 
-use super::Address;
+use super::Way;
 use super::buffers::Buffers;
 use crate::Error;
 use crate::endpoint::{Arrival, Mark};
@@ -43,8 +43,8 @@ pub(super) struct Numbered {
 }
 
 impl Numbering {
-    pub(super) fn new(spec: &PointSpec, buffers: &Buffers, peer: &Address) -> Result<Self, Error> {
-        let element = buffers.elements(spec)?[0];
+    pub(super) fn new(spec: &PointSpec, buffers: &Buffers, peer: &Way) -> Result<Self, Error> {
+        let element = buffers.elements(spec, 0)?[0];
         let to = peer.target.map(|target| Remote { addr: target.addr, rkey: target.rkey });
         Ok(Self { next: 0, element, to, carries: spec.stamp == Stamp::Sent, taken: u64::MAX })
     }

@@ -1,33 +1,26 @@
-//! From a point to connected queue pairs.
+//! From a point to queue pairs that are ready to be connected.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-use measure::clock::Clock;
+use measure::clock::{Clock, Domain};
 use verbs::{
-    AddressHandle, CompletionChannel, CompletionQueue, Connection, Context, Init, Initialisation, Mtu,
-    ProtectionDomain, QueuePair, QueuePairOptions, ReadyToSend, Remote, Route, SendRequest,
+    CompletionChannel, CompletionQueue, Context, Init, Initialisation, ProtectionDomain, QueuePair,
+    QueuePairOptions,
 };
 
 use super::buffers::{Buffers, access, receive_depth, receive_fill};
-use super::endpoint::{Notification, Parts, Peer, VerbsEndpoint};
-use super::failure::Path;
-use super::lane::Lane;
 use super::managed::Managed;
-use super::numbering::Numbering;
+use super::place::Place;
 use super::port::GidAddress;
-use super::{Address, FILL, GREETINGS, LAST, LocalPort, MORE, PairAddress, QKEY, Target};
+use super::{Address, GREETINGS, LocalPort, PairAddress, QKEY, Target, Way};
 use crate::Error;
-use crate::calibrate::only_cpu;
-use crate::point::{Operation, Pattern, PointSpec, QueuePoll, Service};
+use crate::point::{PointSpec, QueuePoll, Service};
 use crate::timepiece::Timepiece;
 
 /// Local ACK timeout, 4.096 us x 2^14 = 67 ms, and retries: perftest's.
 pub(super) const TIMEOUT: u8 = 14;
 pub(super) const RETRY_COUNT: u8 = 7;
-/// For ever, as perftest: a slow receiver makes a stream slow, not broken.
-const RNR_RETRY: u8 = 7;
-/// Code of 10 us, the shortest: a requester that finds the receiver not ready loses as little as possible.
-const MIN_RNR_TIMER: u8 = 1;
 /// First packet sequence number: any will do.
 const PSN: u32 = 0x5c09e;
 
@@ -40,15 +33,17 @@ pub(super) struct Queues {
 
 /// Queue pairs with their buffers and posted receives, not connected yet.
 pub(crate) struct Unconnected {
-    pairs: Vec<QueuePair<Init>>,
-    queues: Queues,
-    buffers: Buffers,
-    domain: ProtectionDomain,
-    port: Arc<LocalPort>,
-    managed: Option<Managed>,
-    address: Address,
-    spec: PointSpec,
-    clock: Clock,
+    pub(super) pairs: Vec<QueuePair<Init>>,
+    pub(super) queues: Queues,
+    pub(super) buffers: Buffers,
+    pub(super) domain: ProtectionDomain,
+    pub(super) port: Arc<LocalPort>,
+    pub(super) managed: Option<Managed>,
+    pub(super) address: Address,
+    pub(super) ways: Vec<Option<Way>>,
+    pub(super) rank: u32,
+    pub(super) spec: PointSpec,
+    pub(super) clock: Clock,
 }
 
 impl Unconnected {
@@ -66,79 +61,54 @@ impl Unconnected {
         let sleeps = polls.0.sleeps() || polls.1.sleeps();
         let channel = sleeps.then(|| context.completion_channel()).transpose()?;
         let announced = |poll: QueuePoll| channel.as_ref().filter(|_| poll.sleeps());
-        let entries = |depth: u32| depth.saturating_add(1).saturating_mul(spec.queue_pairs);
+        let neighbours = spec.neighbours(rank);
+        let each = spec.queue_pairs as usize;
+        let count = if spec.shares_queue_pair() { each } else { each * neighbours.len() };
+        let lanes = u32::try_from(count).unwrap_or(u32::MAX);
+        let entries = |depth: u32| depth.saturating_add(1).saturating_mul(lanes);
         let queues = Queues {
             send: context.completion_queue(entries(spec.tx_depth), announced(spec.send_poll))?,
             receive: context.completion_queue(entries(receive_depth(spec)), announced(spec.poll))?,
             channel,
         };
-        let mut buffers = Buffers::new(&domain, spec)?;
-        let pairs = (0..spec.queue_pairs)
+        let mut buffers = Buffers::new(&domain, spec, rank)?;
+        let pairs = (0..lanes)
             .map(|lane| pair(&domain, &queues, &mut buffers, port, spec, lane))
             .collect::<Result<Vec<_>, _>>()?;
         let managed = Managed::new(port, spec, rank)?;
         let asked = spec.outstanding_reads.unwrap_or(u8::MAX);
         let address = Address {
-            pairs: pairs.iter().map(|pair| PairAddress { qp_num: pair.number(), psn: PSN }).collect(),
             gid: port.gid.as_ref().map(GidAddress::new),
             lid: port.is.lid,
-            target: buffers.remote()?.map(Target::from),
             responder_reads: limits.max_responder_reads.min(asked),
             initiator_reads: limits.max_initiator_reads.min(asked),
             manager: managed.as_ref().and_then(Managed::address),
-            cpu: only_cpu(),
+            group: spec.sends_to_group(rank).then(group),
+            place: Place::own(Domain::of(&timepiece.clock).boot_id),
             clock: timepiece.domain.clone(),
         };
+        let mut ways: Vec<Option<Way>> = (0..spec.ranks()).map(|_| None).collect();
+        for (partner, neighbour) in neighbours.iter().enumerate() {
+            let first = if spec.shares_queue_pair() { 0 } else { partner * each };
+            let numbers = pairs[first..first + each].iter().map(QueuePair::number);
+            ways[*neighbour as usize] = Some(Way {
+                pairs: numbers.map(|qp_num| PairAddress { qp_num, psn: PSN }).collect(),
+                target: buffers.remote(partner)?.map(Target::from),
+                signal: buffers.remote_signal(partner)?.map(Target::from),
+            });
+        }
         let (port, spec, clock) = (Arc::clone(port), spec.clone(), timepiece.clock);
-        Ok(Self { pairs, queues, buffers, domain, port, managed, address, spec, clock })
+        Ok(Self { pairs, queues, buffers, domain, port, managed, address, ways, rank, spec, clock })
     }
 
-    /// What the peer has to know.
+    /// What every rank may know.
     pub(crate) fn address(&self) -> &Address {
         &self.address
     }
 
-    /// Connects to the peer.
-    pub(crate) fn connect(self, peer: &Address) -> Result<VerbsEndpoint, Error> {
-        let Self { pairs, queues, buffers, domain, port, managed, address: own, spec, clock } = self;
-        if peer.pairs.len() != pairs.len() {
-            let reason = format!("it has {} queue pairs where {} are needed", peer.pairs.len(), pairs.len());
-            return Err(Error::PeerAddress { reason });
-        }
-        let route = port.route(peer)?;
-        let handle = (spec.service == Service::Ud).then(|| domain.address_handle(&route)).transpose()?;
-        let mut lanes = Vec::with_capacity(pairs.len());
-        let mut links = Vec::new();
-        for ((id, pair), (own_pair, their_pair)) in (0..).zip(pairs).zip(own.pairs.iter().zip(&peer.pairs)) {
-            let connection = connection(&spec, &port, &own, peer, (own_pair, their_pair), route);
-            let mut handle = handle.clone();
-            let pair = match &managed {
-                None => pair.ready_to_receive(&connection)?.ready_to_send(&connection)?,
-                Some(managed) => {
-                    let (pair, link) = managed.connect(pair, id, peer.manager, &connection)?;
-                    handle = link.address_handle(&domain)?.or(handle);
-                    links.push(link);
-                    pair
-                }
-            };
-            let to = Destination { spec: &spec, buffers: &buffers, peer, qp_num: their_pair.qp_num };
-            lanes.push(to.lane(id, pair, handle.as_ref())?);
-        }
-        let notification = match (spec.pattern, spec.operation) {
-            (Pattern::PingPong, Operation::Write) => Notification::Memory,
-            _ => Notification::Completion,
-        };
-        let numbering =
-            (spec.pattern == Pattern::OneWay).then(|| Numbering::new(&spec, &buffers, peer)).transpose()?;
-        let peer_gid = peer.gid.as_ref().map(GidAddress::entry);
-        let shares_cpu = own.cpu.is_some()
-            && own.cpu == peer.cpu
-            && port.gid.map(|gid| gid.gid) == peer_gid.map(|gid| gid.gid);
-        let pauses = domain.context().device().provider().pauses;
-        let parts = Parts { lanes, queues, buffers, links, numbering, pauses };
-        let has_one_clock = own.clock.shares_with(&peer.clock);
-        let peer = Peer { notification, shares_cpu, has_one_clock, path: Path::new(&spec, &port, peer) };
-        Ok(VerbsEndpoint::new(&spec, parts, clock, peer))
+    /// What each rank has to know that connects to this one, by rank.
+    pub(crate) fn ways(&self) -> &[Option<Way>] {
+        &self.ways
     }
 }
 
@@ -166,7 +136,7 @@ fn pair(
         port: port.number,
         pkey_index: port.options.pkey_index,
         qkey: QKEY,
-        access: access(spec.operation),
+        access: access(spec),
     })?;
     let requests = buffers.receives.len();
     for i in 0..receive_fill(spec) as usize {
@@ -177,84 +147,17 @@ fn pair(
     Ok(qp)
 }
 
-/// What connects one of our queue pairs with one of the peer's.
-fn connection(
-    spec: &PointSpec,
-    port: &LocalPort,
-    own: &Address,
-    peer: &Address,
-    pairs: (&PairAddress, &PairAddress),
-    route: Route,
-) -> Connection {
-    Connection {
-        qp_num: pairs.1.qp_num,
-        peer_psn: pairs.1.psn,
-        own_psn: pairs.0.psn,
-        mtu: spec.mtu_bytes.and_then(Mtu::from_bytes).unwrap_or(port.is.active_mtu),
-        route,
-        timeout: TIMEOUT,
-        retry_count: RETRY_COUNT,
-        rnr_retry: RNR_RETRY,
-        min_rnr_timer: MIN_RNR_TIMER,
-        responder_reads: own.responder_reads.min(peer.initiator_reads),
-        initiator_reads: own.initiator_reads.min(peer.responder_reads),
-    }
+/// A multicast group of local scope that no other point has (RFC 4291, section 2.7).
+fn group() -> [u8; 16] {
+    let own = u64::from(std::process::id()) << 32 | u64::from(GROUPS.fetch_add(1, Relaxed));
+    let mut group = [0; 16];
+    group[..8].copy_from_slice(&0xff12_601b_7264_6d61_u64.to_be_bytes());
+    group[8..].copy_from_slice(&own.to_be_bytes());
+    group
 }
 
-/// Where the requests of a lane go.
-struct Destination<'a> {
-    spec: &'a PointSpec,
-    buffers: &'a Buffers,
-    peer: &'a Address,
-    qp_num: u32,
-}
-
-impl Destination<'_> {
-    fn lane(
-        &self,
-        id: u64,
-        qp: QueuePair<ReadyToSend>,
-        handle: Option<&AddressHandle>,
-    ) -> Result<Lane, Error> {
-        let to = |request: SendRequest| match handle {
-            Some(handle) => request.to(handle, self.qp_num, QKEY),
-            None => request,
-        };
-        let has_immediate = self.spec.operation.has_immediate();
-        let more = || {
-            let request = self.request()?;
-            Ok(to(if has_immediate { request.immediate(MORE) } else { request }))
-        };
-        let list = (0..self.spec.post_list).map(|_| more()).collect::<Result<Vec<_>, Error>>()?;
-        // A one-sided operation has nobody to tell that it is the last.
-        let last = self.request()?;
-        let last = if self.spec.operation.arrives() { last.immediate(LAST) } else { last };
-        let greeting = SendRequest::send(0, Vec::new()).immediate(LAST);
-        Ok(Lane::new(id, qp, list, to(last).signaled(true), to(greeting).signaled(true)))
-    }
-
-    /// The operation that is measured, without immediate data and address.
-    fn request(&self) -> Result<SendRequest, Error> {
-        let spec = self.spec;
-        let elements = self.buffers.elements(spec)?;
-        let request = match spec.operation {
-            Operation::Send | Operation::SendImm => SendRequest::send(0, elements),
-            Operation::Write | Operation::WriteImm => SendRequest::write(0, elements, self.target()?),
-            Operation::Read => SendRequest::read(0, elements, self.target()?),
-            // The first finds the zero and swaps, the others find the one: either is a compare-and-swap.
-            Operation::CompareSwap => SendRequest::compare_swap(0, elements[0], self.target()?, 0, 1),
-            Operation::FetchAdd => SendRequest::fetch_add(0, elements[0], self.target()?, 1),
-        };
-        Ok(if spec.inline { request.inline(&vec![FILL; spec.size_bytes as usize]) } else { request })
-    }
-
-    fn target(&self) -> Result<Remote, Error> {
-        let target = self.peer.target.ok_or_else(|| Error::PeerAddress {
-            reason: "it has no memory for one-sided operations".to_owned(),
-        })?;
-        Ok(Remote { addr: target.addr, rkey: target.rkey })
-    }
-}
+/// Groups that this process has named.
+static GROUPS: AtomicU32 = AtomicU32::new(0);
 
 /// The most bytes that the device takes inline: no verb tells, so queue pairs are tried, as other tools do.
 pub(crate) fn inline_bytes_max(context: &Context) -> Result<u64, Error> {

@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use measure::clock::{Clock, Ticks};
+use verbs::Context;
 
 use super::endpoint::SPINS;
 use super::setup::Unconnected;
-use super::{LocalPort, PortOptions, VerbsEndpoint};
+use super::{LocalPort, PortOptions, Told, VerbsEndpoint};
 use crate::endpoint::{Endpoint, Mark};
 use crate::plan::{Axis, Options, Plan, Settings, resolve};
 use crate::point::{Pattern, PointSpec, Poll, Service};
@@ -23,16 +24,32 @@ fn spec(service: Service, poll: Poll) -> PointSpec {
     resolve(&plan, &Options::default()).unwrap().points.remove(0)
 }
 
+/// The connected ends of a point, in rank order, each as it believes the point to be.
+pub(super) fn ends(context: &Context, believed: &[&PointSpec]) -> Vec<VerbsEndpoint> {
+    let port = Arc::new(LocalPort::find(context, PortOptions::default()).unwrap());
+    let clock = &Timepiece::new(Clock::monotonic(), None);
+    let prepare =
+        |(rank, spec): (u32, &&PointSpec)| Unconnected::new(context, &port, spec, rank, clock).unwrap();
+    let unconnected: Vec<_> = (0..).zip(believed).map(prepare).collect();
+    let told = |rank: usize| -> Vec<Told> {
+        let of = |one: &Unconnected| Told { address: one.address().clone(), way: one.ways()[rank].clone() };
+        unconnected.iter().map(of).collect()
+    };
+    let told: Vec<_> = (0..unconnected.len()).map(told).collect();
+    unconnected.into_iter().zip(told).map(|(end, told)| end.connect(&told).unwrap()).collect()
+}
+
+/// Two ends.
+pub(super) fn two(ends: Vec<VerbsEndpoint>) -> (VerbsEndpoint, VerbsEndpoint) {
+    let [us, them]: [VerbsEndpoint; 2] = ends.try_into().unwrap_or_else(|_| panic!("two ends"));
+    (us, them)
+}
+
 /// Two connected ends.
 fn pair(spec: &PointSpec) -> (VerbsEndpoint, VerbsEndpoint) {
     let context = verbs::devices(&softdev::PROVIDER).unwrap()[0].open().unwrap();
     context.set_link(spec.link.as_ref()).unwrap();
-    let port = Arc::new(LocalPort::find(&context, PortOptions::default()).unwrap());
-    let clock = &Timepiece::new(Clock::monotonic(), None);
-    let us = Unconnected::new(&context, &port, spec, 0, clock).unwrap();
-    let them = Unconnected::new(&context, &port, spec, 1, clock).unwrap();
-    let addresses = (us.address().clone(), them.address().clone());
-    (us.connect(&addresses.1).unwrap(), them.connect(&addresses.0).unwrap())
+    two(ends(&context, &[spec, spec]))
 }
 
 /// Is idle until an instant that is `time` from now; gives how often it looked whether there was something to do.

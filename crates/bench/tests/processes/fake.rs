@@ -13,21 +13,23 @@ use bench::point::PointSpec;
 use bench::process::agent::{self, PointError, Worker};
 use bench::process::coordinator::Launch;
 use bench::process::frame::{Decoder, Greeting};
-use bench::process::message::{Calibrated, CalibrationStep, Description, Hello, Limits, Outcome, Reply};
+use bench::process::message::{
+    Calibrated, CalibrationStep, Description, Hello, Limits, Neighbour, Outcome, Prepared, Reply,
+};
 use measure::conditions::{Condition, Wanted};
 use measure::record::{
     Device, Direction, Environment, Latency, LatencyKind, Mavericks, Overhead, Throughput,
 };
-use serde_json::{Value, json};
+use serde_json::json;
 
-/// How two agents of these behaviours are started. The token finds their processes again.
-pub(crate) fn launch(token: &str, modes: [&str; 2]) -> Launch {
+/// How agents of these behaviours are started. The token finds their processes again.
+pub(crate) fn launch(token: &str, modes: &[&str]) -> Launch {
     let exe = std::env::current_exe().unwrap().to_string_lossy().into_owned();
     Launch {
         // The test harness prints to standard output, so frames go to a descriptor of their own.
         program: ["sh", "-c", SCRIPT, &exe].map(str::to_owned).to_vec(),
         via: Some(format!("env FAKE_TOKEN={token} FAKE_AGENT={{host}}")),
-        hosts: modes.map(str::to_owned).to_vec(),
+        hosts: modes.iter().map(|mode| (*mode).to_owned()).collect(),
         cpus: Vec::new(),
         arguments: Vec::new(),
         server: None,
@@ -70,15 +72,8 @@ pub(crate) fn left_behind(token: &str) -> Vec<u32> {
 pub(crate) fn serve(mode: &str) -> ! {
     // SAFETY: the script opened descriptor 3 for this, and nothing else of this process knows it.
     let output = unsafe { File::from_raw_fd(3) };
-    let mut fake = Fake {
-        mode: mode.to_owned(),
-        rank: 0,
-        point: None,
-        peer: Value::Null,
-        calibrations: 0,
-        arranged: 0,
-        output,
-    };
+    let mut fake =
+        Fake { mode: mode.to_owned(), rank: 0, point: None, others: 0, calibrations: 0, arranged: 0, output };
     if let Some(action) = fake.action("start") {
         fake.act(&action).unwrap();
     }
@@ -95,7 +90,7 @@ struct Fake {
     mode: String,
     rank: u32,
     point: Option<u64>,
-    peer: Value,
+    others: u64,
     calibrations: u32,
     arranged: u32,
     output: File,
@@ -228,22 +223,22 @@ impl Worker for Fake {
         conditions.collect()
     }
 
-    fn prepare(&mut self, spec: &PointSpec) -> Result<Value, PointError> {
+    fn prepare(&mut self, spec: &PointSpec) -> Result<Prepared, PointError> {
         self.point = Some(spec.id);
         eprintln!("set up");
         self.at("prepare")?;
-        Ok(json!({ "rank": self.rank }))
+        Ok(told(self.rank, spec))
     }
 
-    fn connect(&mut self, peer: &Value) -> Result<(), PointError> {
+    fn connect(&mut self, ranks: &[Neighbour]) -> Result<(), PointError> {
         self.at("connect")?;
-        self.peer = peer.clone();
+        self.others = others(self.rank, ranks);
         Ok(())
     }
 
     fn run(&mut self) -> Result<Outcome, PointError> {
         self.at("run")?;
-        Ok(outcome(self.rank, &self.peer))
+        Ok(outcome(self.rank, self.others))
     }
 
     fn calibrate(&mut self, step: &CalibrationStep) -> Result<Calibrated, PointError> {
@@ -268,8 +263,23 @@ impl Worker for Fake {
     }
 }
 
+/// What a rank tells the others of a point.
+pub(crate) fn told(rank: u32, spec: &PointSpec) -> Prepared {
+    let ways = (0..spec.ranks()).map(|to| json!({ "from": rank, "to": to })).collect();
+    Prepared { address: json!({ "rank": rank }), ways }
+}
+
+/// The ranks that have told this one something, added up: each what is meant for it.
+pub(crate) fn others(rank: u32, ranks: &[Neighbour]) -> u64 {
+    let others = (0u32..).zip(ranks).filter(|(from, _)| *from != rank).map(|(from, other)| {
+        assert_eq!(other.way, json!({ "from": from, "to": rank }));
+        other.address["rank"].as_u64().unwrap()
+    });
+    others.sum()
+}
+
 /// What rank `rank` measures: numbers that tell the ranks apart.
-pub(crate) fn outcome(rank: u32, peer: &Value) -> Outcome {
+pub(crate) fn outcome(rank: u32, others: u64) -> Outcome {
     let ns = 1000 * (1 + u64::from(rank));
     Outcome {
         latency: Some(Latency {
@@ -297,8 +307,9 @@ pub(crate) fn outcome(rank: u32, peer: &Value) -> Outcome {
         }),
         cpu: None,
         histogram: None,
-        // The ranks of both peers, added up by the coordinator: 0 + 1.
-        counters: [("peer_rank".to_owned(), peer["rank"].as_u64().unwrap_or_default())].into(),
+        // The ranks of the others, which the coordinator adds up: of two ranks 0 + 1.
+        counters: [("other_ranks".to_owned(), others)].into(),
+        oversubscribed: None,
         unstable: None,
         stamped: None,
         samples: (0..10).collect(),

@@ -12,10 +12,11 @@ use bench::process::agent::{PointError, Worker};
 use bench::process::coordinator::{self, Launch, Summary};
 use bench::process::dial::Peer;
 use bench::process::key::Key;
-use bench::process::message::{Calibrated, CalibrationStep, Description, Limits, Outcome};
+use bench::process::message::{
+    Calibrated, CalibrationStep, Description, Limits, Neighbour, Outcome, Prepared,
+};
 use bench::process::server::Server;
 use measure::record::{Environment, Overhead};
-use serde_json::{Value, json};
 
 use super::{SLACK, Seen, fake, without_pids};
 
@@ -39,7 +40,7 @@ struct Hand {
     deed: Deed,
     rank: u32,
     point: u64,
-    peer: Value,
+    others: u64,
 }
 
 impl Worker for Hand {
@@ -53,13 +54,13 @@ impl Worker for Hand {
         })
     }
 
-    fn prepare(&mut self, spec: &PointSpec) -> Result<Value, PointError> {
+    fn prepare(&mut self, spec: &PointSpec) -> Result<Prepared, PointError> {
         self.point = spec.id;
-        Ok(json!({ "rank": self.rank }))
+        Ok(fake::told(self.rank, spec))
     }
 
-    fn connect(&mut self, peer: &Value) -> Result<(), PointError> {
-        self.peer = peer.clone();
+    fn connect(&mut self, ranks: &[Neighbour]) -> Result<(), PointError> {
+        self.others = fake::others(self.rank, ranks);
         Ok(())
     }
 
@@ -74,7 +75,7 @@ impl Worker for Hand {
             Deed::Fail => return Err(PointError::Failed("told to fail".to_owned())),
             Deed::Sleep => std::thread::sleep(Duration::from_secs(1000)),
         }
-        Ok(fake::outcome(self.rank, &self.peer))
+        Ok(fake::outcome(self.rank, self.others))
     }
 
     /// Another user's memory cannot be opened.
@@ -98,7 +99,7 @@ fn run(mode: &str, deed: Deed) -> (Result<Summary, String>, Seen, JoinHandle<Res
     let place = format!("localhost:{}", peer.port);
     let thread = std::thread::spawn(move || {
         let guest = server.wait(SLACK, None, &mut |text| panic!("{text}"))?;
-        let hand = Hand { deed, rank: 0, point: 0, peer: Value::Null };
+        let hand = Hand { deed, rank: 0, point: 0, others: 0 };
         // The process would end behind this: it is the test's.
         guest.serve(hand, None, |_| {
             loop {
@@ -112,7 +113,7 @@ fn run(mode: &str, deed: Deed) -> (Result<Summary, String>, Seen, JoinHandle<Res
     let plan = Plan::new("test", "Test").experiment("e", Pattern::PingPong, settings);
     let points = resolve(&plan, &Options::default()).unwrap().points;
     let token = fake::token();
-    let launch = Launch { server: Some(peer), ..fake::launch(&token, [mode, "not-started"]) };
+    let launch = Launch { server: Some(peer), ..fake::launch(&token, &[mode, "not-started"]) };
     let mut seen = Seen::default();
     let result = coordinator::run(&points, &launch, None, &mut seen);
     assert_eq!(fake::left_behind(&token), Vec::<u32>::new(), "agents of {mode}");
@@ -132,7 +133,7 @@ fn points_are_measured_between_an_agent_and_a_server() {
     assert_eq!(server.join().unwrap().unwrap(), 3);
     let ranks: Vec<u32> = seen.started.iter().map(|hello| hello.description.environment.rank).collect();
     assert_eq!(ranks, [0, 1]);
-    assert!(seen.points.iter().all(|point| point.counters["peer_rank"] == 1), "they knew of each other");
+    assert!(seen.points.iter().all(|point| point.counters["other_ranks"] == 1), "they knew of each other");
     // A server of another user, which no one here can help: nothing is said about it.
     assert!(seen.points.iter().all(|point| point.calibration.is_none()));
     assert_eq!((seen.warnings.len(), seen.notices.len()), (0, 0), "{:?} {:?}", seen.warnings, seen.notices);

@@ -85,13 +85,13 @@ fn points(pattern: Pattern, direction: Flow) -> Vec<PointSpec> {
 }
 
 /// Runs three points with agents of these behaviours.
-fn run(modes: [&str; 2]) -> (Result<Summary, String>, Seen) {
+fn run<const N: usize>(modes: [&str; N]) -> (Result<Summary, String>, Seen) {
     run_points(modes, &points(Pattern::PingPong, Flow::Uni))
 }
 
-fn run_points(modes: [&str; 2], points: &[PointSpec]) -> (Result<Summary, String>, Seen) {
+fn run_points<const N: usize>(modes: [&str; N], points: &[PointSpec]) -> (Result<Summary, String>, Seen) {
     let token = fake::token();
-    let launch = Launch { start_timeout: TIMEOUT, ..fake::launch(&token, modes) };
+    let launch = Launch { start_timeout: TIMEOUT, ..fake::launch(&token, &modes) };
     let mut seen = Seen::default();
     let start = Instant::now();
     let summary = coordinator::run(points, &launch, None, &mut seen);
@@ -125,7 +125,7 @@ fn agents_that_behave_are_measured() {
     // Rank 0's latency is the headline; the peer's address went across.
     assert_eq!(point.latency.as_ref().unwrap().p50_ns, 1000);
     assert_eq!(point.ends.len(), 2);
-    assert_eq!(point.counters["peer_rank"], 1);
+    assert_eq!(point.counters["other_ranks"], 1);
     assert_eq!(point.calibration.as_ref().unwrap().before_ns, 50.0);
     assert_eq!(point.unstable, None);
     let samples: Vec<u64> = (0..10).collect();
@@ -318,7 +318,7 @@ fn what_cannot_start_ends_the_run_in_one_sentence() {
 
 #[test]
 fn a_command_that_does_not_exist_is_named() {
-    let mut launch = fake::launch("none", ["good", "good"]);
+    let mut launch = fake::launch("none", &["good", "good"]);
     launch.via = Some("no-such-program {host}".to_owned());
     let points = points(Pattern::PingPong, Flow::Uni);
     let error = coordinator::run(&points, &launch, None, &mut Seen::default()).unwrap_err().to_string();
@@ -328,12 +328,47 @@ fn a_command_that_does_not_exist_is_named() {
     );
 }
 
+/// Points of one to n, as many as the largest starts agents for.
+fn fans(peers: &[u32]) -> Vec<PointSpec> {
+    let settings =
+        Settings { iterations: Some(10), timeout_s: Some(TIMEOUT.as_secs_f64()), ..Settings::default() }
+            .axis(Axis::Peers(peers.to_vec()));
+    let plan = Plan::new("test", "Test").experiment("e", Pattern::FanOut, settings);
+    resolve(&plan, &Options::default()).unwrap().points
+}
+
 #[test]
-fn there_are_two_ranks() {
-    let mut launch = fake::launch("none", ["good", "good"]);
-    launch.hosts.truncate(1);
-    let error = coordinator::run(&[], &launch, None, &mut Seen::default()).unwrap_err().to_string();
-    assert_eq!(error, "1 hosts are given, but a point is measured between 2: name a host for each rank");
+fn every_rank_is_told_what_all_others_have_for_it() {
+    let (result, seen) = run_points(["good", "good", "good", "good", "good"], &fans(&[2, 4, 1]));
+    assert_eq!(result, summary(3, 0, 0));
+    assert_eq!(seen.started.len(), 5);
+    let ends: Vec<_> = seen.points.iter().map(|point| point.ends.len()).collect();
+    assert_eq!(ends, [3, 5, 2], "the first ranks take part");
+    // Of n ranks each hears of n - 1 others: n - 1 times 0 + 1 + ... + n - 1.
+    let told: Vec<_> = seen.points.iter().map(|point| point.counters["other_ranks"]).collect();
+    assert_eq!(told, [2 * 3, 4 * 10, 1]);
+}
+
+#[test]
+fn one_of_many_that_dies_fails_its_point_only() {
+    let many: Vec<_> = (0..3).map(|id| PointSpec { id, ..fans(&[3]).remove(0) }).collect();
+    let (result, seen) = run_points(["good", "good", "die-run-1", "good"], &many);
+    assert_eq!(result, summary(2, 0, 1));
+    assert!(seen.errors()[0].contains("rank 2"), "{:?}", seen.errors());
+    let (result, seen) = run_points(["good", "good", "good", "fail-connect-0"], &fans(&[3, 2]));
+    assert_eq!(result, summary(1, 0, 1));
+    assert_eq!(seen.errors(), ["rank 3: told to fail"]);
+}
+
+#[test]
+fn ranks_take_hosts_and_cpus_in_turn() {
+    let token = fake::token();
+    let launch = Launch { start_timeout: TIMEOUT, ..fake::launch(&token, &["good", "elsewhere"]) };
+    let mut seen = Seen::default();
+    assert!(coordinator::run(&fans(&[3]), &launch, None, &mut seen).is_ok());
+    let hosts: Vec<_> =
+        seen.started.iter().map(|hello| hello.description.environment.hostname.as_str()).collect();
+    assert_eq!(hosts, ["here", "elsewhere", "here", "elsewhere"]);
 }
 
 #[test]
@@ -432,7 +467,7 @@ fn an_agent_dies_with_its_coordinator_even_while_it_measures() {
 
 #[test]
 fn a_message_survives_its_frame() {
-    let outcome = fake::outcome(1, &serde_json::json!({"rank": 0}));
+    let outcome = fake::outcome(1, 0);
     let reply = Reply::Done(Box::new(outcome));
     assert_eq!(Reply::from_frame(reply.clone().to_frame()).unwrap(), reply);
     for point in points(Pattern::Stream, Flow::Bi) {
@@ -526,7 +561,7 @@ fn coordinator_process() {
     let mut points = points(Pattern::PingPong, Flow::Uni);
     points.iter_mut().for_each(|point| point.timeout_s = 600.0);
     let interrupt = Interrupt::install().unwrap();
-    let launch = fake::launch(&token, ["silent-run-0", "silent-run-0"]);
+    let launch = fake::launch(&token, &["silent-run-0", "silent-run-0"]);
     let result = coordinator::run(&points, &launch, Some(&interrupt), &mut Loud);
     println!("{}", result.unwrap_err());
 }

@@ -37,7 +37,7 @@ pub(crate) fn advise(arguments: &AdviseArguments, command: Vec<String>) -> anyho
     search.check_budget()?;
     let Some((about, resolved)) = search.next()? else { return Ok(ExitCode::from(DID_NOT_FINISH)) };
     let Site { out, ends, placement } = &arguments.site;
-    let launch = launch(placement, ends.peer()?)?;
+    let launch = launch(placement, ends.peer()?, resolved.ranks())?;
     let (out, bandwidth) = (out.clone(), Unit::MiBPerS);
     let job = Job { resolved, quick: false, command, launch, out, bandwidth };
     let interrupt = Interrupt::install()?;

@@ -8,8 +8,10 @@ use std::time::{Duration, Instant};
 use bench::plan::{Options, bundled, resolve};
 use bench::process::frame::Greeting;
 use bench::process::key::Key;
-use bench::process::message::{CalibrationStep, Reply, Request};
+use bench::process::message::{CalibrationStep, Neighbour, Prepared, Reply, Request};
 use bench::process::secure::{Initiator, Record};
+
+use serde_json::Value;
 
 use crate::support::{SMALL, Scratch};
 
@@ -138,14 +140,16 @@ fn frames() {
     let requests = [
         Request::Hello { rank: 0, ranks: 2 },
         Request::Prepare(Box::new(point)),
-        Request::Connect { peer: serde_json::json!({ "qp": 7 }) },
+        Request::Connect {
+            ranks: vec![Neighbour { address: serde_json::json!({ "qp": 7 }), way: Value::Null }],
+        },
         Request::Calibrate(CalibrationStep::Offer),
         Request::Quit,
     ];
     let replies = [
         Reply::Done(Box::default()),
         Reply::Failed { error: "out of luck".to_owned() },
-        Reply::Prepared { address: serde_json::json!([1, 2]) },
+        Reply::Prepared(Prepared { address: serde_json::json!([1, 2]), ways: vec![Value::Null] }),
     ];
     let frames = requests.iter().map(Request::to_frame).chain(replies.map(Reply::to_frame));
     let mut all = [&[3][..], Greeting::ours().to_line().as_bytes()].concat();

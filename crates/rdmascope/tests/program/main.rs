@@ -9,6 +9,7 @@ mod doctor;
 mod environment;
 mod exec;
 mod failures;
+mod fan_out;
 mod fuzz;
 mod hands;
 mod help;

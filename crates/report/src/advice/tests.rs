@@ -49,6 +49,7 @@ fn point(way: &Way, round: u32, value: u64, lost: u64) -> Point {
         ends: vec![end(0), end(1)],
         conditions: Vec::new(),
         calibration: None,
+        oversubscribed: None,
         unstable: None,
         counters: BTreeMap::from([("messages_lost".to_owned(), lost)]),
         wall_ns: 1,

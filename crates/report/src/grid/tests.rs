@@ -29,6 +29,7 @@ fn point(service: &str, size: u64, repetition: u32, gbps: f64) -> Point {
         throughput_total: None,
         ends: Vec::new(),
         calibration: None,
+        oversubscribed: None,
         unstable: None,
         counters: BTreeMap::from([("rnr_waits".to_owned(), 3)]),
         wall_ns: 0,

@@ -29,6 +29,7 @@ fn point(experiment: &str, size: u64, rate: &str) -> Point {
         throughput_total: None,
         ends: Vec::new(),
         calibration: None,
+        oversubscribed: None,
         unstable: None,
         counters: BTreeMap::new(),
         wall_ns: 1,

@@ -35,14 +35,14 @@ impl Worker for Able {
         })
     }
 
-    fn prepare(&mut self, spec: &PointSpec) -> Result<Value, PointError> {
+    fn prepare(&mut self, spec: &PointSpec) -> Result<Prepared, PointError> {
         if let crate::point::Length::Iterations(iterations) = spec.length {
             self.samples = iterations;
         }
-        Ok(Value::Null)
+        Ok(Prepared::default())
     }
 
-    fn connect(&mut self, _: &Value) -> Result<(), PointError> {
+    fn connect(&mut self, _: &[Neighbour]) -> Result<(), PointError> {
         Ok(())
     }
 
@@ -124,8 +124,8 @@ fn a_client_is_served_to_its_end_and_its_points_are_counted() {
     let Reply::Hello(hello) = ask(&mut agent, &HELLO).unwrap() else { panic!("no hello") };
     assert_eq!(hello.description.environment.rank, 1);
     for _ in 0..3 {
-        assert!(matches!(ask(&mut agent, &point(5)).unwrap(), Reply::Prepared { .. }));
-        assert_eq!(ask(&mut agent, &Request::Connect { peer: Value::Null }).unwrap(), Reply::Connected);
+        assert!(matches!(ask(&mut agent, &point(5)).unwrap(), Reply::Prepared(_)));
+        assert_eq!(ask(&mut agent, &Request::Connect { ranks: Vec::new() }).unwrap(), Reply::Connected);
         assert!(matches!(ask(&mut agent, &Request::Run).unwrap(), Reply::Done(_)));
         assert_eq!(ask(&mut agent, &Request::Reset).unwrap(), Reply::Idle);
     }

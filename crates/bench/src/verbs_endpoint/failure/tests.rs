@@ -8,14 +8,13 @@ use verbs::{
     SendRequest,
 };
 
-use super::super::setup::Unconnected;
+use super::super::tests::{ends, two};
 use super::super::{LocalPort, PortOptions, VerbsEndpoint};
 use super::*;
 use crate::Error;
 use crate::endpoint::{Endpoint, Mark};
 use crate::plan::{Axis, Options, Plan, Settings, resolve};
 use crate::point::{Pattern, Poll};
-use crate::timepiece::Timepiece;
 
 fn context() -> (Context, Arc<LocalPort>) {
     let context = verbs::devices(&softdev::PROVIDER).unwrap()[0].open().unwrap();
@@ -36,12 +35,7 @@ fn spec(service: Service, poll: Poll) -> PointSpec {
 
 /// Two connected ends, of which the other believes in another point.
 fn pair(ours: &PointSpec, theirs: &PointSpec) -> (VerbsEndpoint, VerbsEndpoint) {
-    let (context, port) = context();
-    let clock = &Timepiece::new(Clock::monotonic(), None);
-    let us = Unconnected::new(&context, &port, ours, 0, clock).unwrap();
-    let them = Unconnected::new(&context, &port, theirs, 1, clock).unwrap();
-    let addresses = (us.address().clone(), them.address().clone());
-    (us.connect(&addresses.1).unwrap(), them.connect(&addresses.0).unwrap())
+    two(ends(&context().0, &[ours, theirs]))
 }
 
 /// Sends once and waits for an answer that does not come.

@@ -1,0 +1,112 @@
+//! What a plan must not ask of a fan-out, and what only that has.
+
+use super::Axis;
+use super::check::Check;
+use crate::Error;
+use crate::point::{Mesh, Notify, Operation, Pattern, Service, Setup};
+
+/// Axes that only this pattern has.
+const OWN: [&str; 3] = ["mesh", "notify", "peers"];
+/// More than one machine can run as processes, and more than a slip of the pen should start.
+const PEERS_MAX: u64 = 1023;
+
+impl Check<'_> {
+    /// Checks an experiment of one to n; of another, that it asks for nothing that only this has.
+    pub(super) fn fan_out(&self) -> Result<(), Error> {
+        let operations = self.values(|axis| match axis {
+            Axis::Operation(values) => Some(values.as_slice()),
+            _ => None,
+        });
+        if self.0.pattern != Pattern::FanOut {
+            if operations.contains(&Operation::Multicast) {
+                let why = "only a group of ranks answers one: use the pattern \"fan-out\"";
+                return self.refuse("operation", "multicast between two ranks", why);
+            }
+            return self.without(&OWN, "fan-out");
+        }
+        if self.largest_number("peers") > PEERS_MAX {
+            return self.refuse("peers", &format!("more than {PEERS_MAX} peers"), "each is a process");
+        }
+        if self.largest_number("queue_pairs") > 1 {
+            let why = "there is one to each of the peers";
+            return self.refuse("queue_pairs", "several queue pairs with a fan-out", why);
+        }
+        self.told(operations)?;
+        self.datagrams()?;
+        self.connected()
+    }
+
+    /// How ranks learn what others have done.
+    fn told(&self, operations: &[Operation]) -> Result<(), Error> {
+        let notifies = self.values(|axis| match axis {
+            Axis::Notify(values) => Some(values.as_slice()),
+            _ => None,
+        });
+        let sleeps = self.values(|axis| match axis {
+            Axis::Poll(values) => Some(values.as_slice()),
+            _ => None,
+        });
+        let sleeps = sleeps.iter().any(|poll| poll.queues().0.sleeps());
+        for operation in operations {
+            let name = operation.name();
+            let polls_memory = *operation == Operation::Write || operation.is_fetch();
+            if sleeps && polls_memory {
+                let why =
+                    "ranks tell each other by writing to memory, which is polled: use send_imm or write_imm";
+                return self.refuse("poll", &format!("a fan-out of {name} with a receiver that sleeps"), why);
+            }
+            for notify in notifies.iter().flatten() {
+                let why = match (notify, operation) {
+                    (Notify::Memory, Operation::Read | Operation::Write) => continue,
+                    (Notify::Completion, Operation::Write) => "the target of a write has none: use write_imm",
+                    (Notify::Completion, _) => continue,
+                    (Notify::Memory, operation) if operation.is_atomic() => {
+                        "what it brings may be what the memory held before"
+                    }
+                    (Notify::Memory, _) => "what is received is told by a completion",
+                };
+                let how = match notify {
+                    Notify::Completion => "by a completion",
+                    Notify::Memory => "by memory",
+                };
+                return self.refuse("notify", &format!("{name} told {how}"), why);
+            }
+        }
+        Ok(())
+    }
+
+    /// Datagrams of all peers come to one queue pair.
+    fn datagrams(&self) -> Result<(), Error> {
+        let peers = self.largest_number("peers");
+        let fewest = self.least_depth("rx_depth").min(self.least_depth("tx_depth"));
+        if self.has_datagrams() && peers > u64::from(fewest) {
+            let why = "one queue pair serves them all: give rx_depth and tx_depth of that many";
+            return self.refuse("peers", &format!("{peers} peers over UD with queues of {fewest}"), why);
+        }
+        Ok(())
+    }
+
+    fn connected(&self) -> Result<(), Error> {
+        let setups = self.values(|axis| match axis {
+            Axis::Setup(values) => Some(values.as_slice()),
+            _ => None,
+        });
+        let meshes = self.values(|axis| match axis {
+            Axis::Mesh(values) => Some(values.as_slice()),
+            _ => None,
+        });
+        if setups.contains(&Setup::RdmaCm) && (self.has_datagrams() || meshes.contains(&Mesh::Full)) {
+            let why = "it connects a queue pair of each peer with one of rank 0, and no others";
+            return self.refuse("setup", "RDMA CM for datagrams or a full mesh of a fan-out", why);
+        }
+        Ok(())
+    }
+
+    fn has_datagrams(&self) -> bool {
+        self.values(|axis| match axis {
+            Axis::Service(values) => Some(values.as_slice()),
+            _ => None,
+        })
+        .contains(&Service::Ud)
+    }
+}

@@ -1,0 +1,228 @@
+//! From queue pairs and what the other ranks have told to an endpoint.
+
+use measure::record::Oversubscribed;
+use verbs::manager::Link;
+use verbs::{AddressHandle, Connection, Gid, Init, Mtu, QueuePair, ReadyToSend, Route};
+
+use super::buffers::{Buffers, LINE};
+use super::endpoint::{Notification, Others, Parts, VerbsEndpoint};
+use super::failure::Path;
+use super::lane::{Lane, Requests};
+use super::managed::Managed;
+use super::numbering::Numbering;
+use super::place::Place;
+use super::requests::{Destination, to_group};
+use super::setup::{RETRY_COUNT, TIMEOUT, Unconnected};
+use super::signs::Watched;
+use super::{Address, PairAddress, Told, Way};
+use crate::Error;
+use crate::point::{Operation, Pattern, PointSpec, Service};
+
+/// For ever, as perftest: a slow receiver makes a stream slow, not broken.
+const RNR_RETRY: u8 = 7;
+/// Code of 10 us, the shortest: a requester that finds the receiver not ready loses as little as possible.
+const MIN_RNR_TIMER: u8 = 1;
+/// The rank that names a multicast group.
+const HUB: usize = 0;
+
+/// What is held as long as the queue pairs are used.
+#[derive(Default)]
+pub(super) struct Held {
+    /// Connections that RDMA CM keeps up, where it made them.
+    _links: Vec<Link>,
+    /// Queue pairs to ranks that this one does not talk to.
+    _idle: Vec<QueuePair<ReadyToSend>>,
+}
+
+/// A rank that this one is connected with.
+struct Neighbour<'a> {
+    /// Its place among the neighbours.
+    index: usize,
+    address: &'a Address,
+    /// What it has for this rank, and what this rank has for it.
+    way: &'a Way,
+    own_way: &'a Way,
+    route: Route,
+    /// Where datagrams go.
+    handle: Option<AddressHandle>,
+}
+
+impl Unconnected {
+    /// Connects to the other ranks of the point, of which each has told this, in rank order.
+    pub(crate) fn connect(mut self, ranks: &[Told]) -> Result<VerbsEndpoint, Error> {
+        let pairs = std::mem::take(&mut self.pairs);
+        let neighbours = self.neighbours(ranks)?;
+        let (lanes, held) = if self.spec.shares_queue_pair() {
+            self.shared_lane(pairs, &neighbours, ranks)?
+        } else {
+            self.lanes(pairs, &neighbours)?
+        };
+        let partners = &neighbours[..self.spec.partners(self.rank).len()];
+        let numbering = match (self.spec.pattern, partners) {
+            (Pattern::OneWay, [peer]) => Some(Numbering::new(&self.spec, &self.buffers, peer.way)?),
+            _ => None,
+        };
+        let (notification, watched) = watched(&self.spec, &self.buffers, partners.len());
+        let others = Others {
+            notification,
+            watched,
+            oversubscribed: self.oversubscribed(ranks),
+            have_one_clock: partners.iter().all(|peer| self.address.clock.shares_with(&peer.address.clock)),
+            paths: partners.iter().map(|peer| Path::new(&self.spec, &self.port, peer.address)).collect(),
+        };
+        let pauses = self.domain.context().device().provider().pauses;
+        let parts = Parts { lanes, queues: self.queues, buffers: self.buffers, held, numbering, pauses };
+        Ok(VerbsEndpoint::new(&self.spec, parts, self.clock, others))
+    }
+
+    /// The ranks that this one is connected with, and the ways to them.
+    fn neighbours<'a>(&'a self, ranks: &'a [Told]) -> Result<Vec<Neighbour<'a>>, Error> {
+        let one = |(index, rank): (usize, u32)| {
+            let told = ranks.get(rank as usize).and_then(|told| Some((&told.address, told.way.as_ref()?)));
+            let own_way = self.ways.get(rank as usize).and_then(Option::as_ref);
+            let ((address, way), own_way) = told.zip(own_way).ok_or_else(|| Error::PeerAddress {
+                reason: format!("rank {rank} has nothing that connects to rank {}", self.rank),
+            })?;
+            if way.pairs.len() != own_way.pairs.len() {
+                let (has, needed) = (way.pairs.len(), own_way.pairs.len());
+                let reason = format!("it has {has} queue pairs where {needed} are needed");
+                return Err(Error::PeerAddress { reason });
+            }
+            let route = self.port.route(address)?;
+            let is_datagram = self.spec.service == Service::Ud;
+            let handle = is_datagram.then(|| self.domain.address_handle(&route)).transpose()?;
+            Ok(Neighbour { index, address, way, own_way, route, handle })
+        };
+        self.spec.neighbours(self.rank).into_iter().enumerate().map(one).collect()
+    }
+
+    /// Queue pairs of their own for each rank.
+    fn lanes(
+        &self,
+        pairs: Vec<QueuePair<Init>>,
+        neighbours: &[Neighbour<'_>],
+    ) -> Result<(Vec<Lane>, Held), Error> {
+        let partners = self.spec.partners(self.rank).len();
+        let (mut lanes, mut held, mut pairs) = (Vec::new(), Held::default(), pairs.into_iter());
+        for peer in neighbours {
+            for ((own, theirs), pair) in peer.own_way.pairs.iter().zip(&peer.way.pairs).zip(&mut pairs) {
+                let id = lanes.len() as u64;
+                let connection = self.connection(peer, (own, theirs));
+                let (pair, handle) = match &self.managed {
+                    None => (pair.ready_to_receive(&connection)?.ready_to_send(&connection)?, None),
+                    Some(managed) => self.by_manager(managed, pair, id, peer, &connection, &mut held)?,
+                };
+                if peer.index < partners {
+                    let handle = handle.or_else(|| peer.handle.clone());
+                    lanes.push(Lane::new(id, pair, vec![self.requests(peer, theirs, handle)?]));
+                } else {
+                    held._idle.push(pair);
+                }
+            }
+        }
+        Ok((lanes, held))
+    }
+
+    /// The queue pair that datagrams to all ranks share, or to a group.
+    fn shared_lane(
+        &self,
+        pairs: Vec<QueuePair<Init>>,
+        neighbours: &[Neighbour<'_>],
+        ranks: &[Told],
+    ) -> Result<(Vec<Lane>, Held), Error> {
+        let nobody = || Error::PeerAddress { reason: "there is nobody to connect to".to_owned() };
+        let (pair, first) = pairs.into_iter().next().zip(neighbours.first()).ok_or_else(nobody)?;
+        let connection = self.connection(first, (&first.own_way.pairs[0], &first.way.pairs[0]));
+        let mut pair = pair.ready_to_receive(&connection)?.ready_to_send(&connection)?;
+        let mut requests = Vec::new();
+        if self.spec.operation == Operation::Multicast {
+            let group = ranks.get(HUB).and_then(|hub| hub.address.group);
+            let unnamed = || Error::PeerAddress { reason: "it names no multicast group".to_owned() };
+            let group = Gid(group.ok_or_else(unnamed)?);
+            if self.spec.sends_to_group(self.rank) {
+                let to = Some(to_group(&self.domain, &self.port, group)?);
+                requests.push(self.destination(first, to).requests()?);
+            } else {
+                pair.join(group, 0)?;
+            }
+        }
+        if requests.is_empty() {
+            for peer in &neighbours[..self.spec.partners(self.rank).len()] {
+                requests.push(self.requests(peer, &peer.way.pairs[0], peer.handle.clone())?);
+            }
+        }
+        Ok((vec![Lane::new(0, pair, requests)], Held::default()))
+    }
+
+    fn requests(
+        &self,
+        peer: &Neighbour<'_>,
+        pair: &PairAddress,
+        handle: Option<AddressHandle>,
+    ) -> Result<Requests, Error> {
+        self.destination(peer, handle.map(|handle| (handle, pair.qp_num))).requests()
+    }
+
+    fn destination<'a>(&'a self, peer: &Neighbour<'a>, to: Option<(AddressHandle, u32)>) -> Destination<'a> {
+        Destination { spec: &self.spec, buffers: &self.buffers, partner: peer.index, way: peer.way, to }
+    }
+
+    /// Connects a queue pair by RDMA CM, which may know another way for datagrams.
+    fn by_manager(
+        &self,
+        managed: &Managed,
+        pair: QueuePair<Init>,
+        id: u64,
+        peer: &Neighbour<'_>,
+        connection: &Connection,
+        held: &mut Held,
+    ) -> Result<(QueuePair<ReadyToSend>, Option<AddressHandle>), Error> {
+        let (pair, link) = managed.connect(pair, id, peer.address.manager, connection)?;
+        let handle = link.address_handle(&self.domain)?;
+        held._links.push(link);
+        Ok((pair, handle))
+    }
+
+    /// What connects one of our queue pairs with one of a peer's.
+    fn connection(&self, peer: &Neighbour<'_>, pairs: (&PairAddress, &PairAddress)) -> Connection {
+        let (own, theirs) = (&self.address, peer.address);
+        Connection {
+            qp_num: pairs.1.qp_num,
+            peer_psn: pairs.1.psn,
+            own_psn: pairs.0.psn,
+            mtu: self.spec.mtu_bytes.and_then(Mtu::from_bytes).unwrap_or(self.port.is.active_mtu),
+            route: peer.route,
+            timeout: TIMEOUT,
+            retry_count: RETRY_COUNT,
+            rnr_retry: RNR_RETRY,
+            min_rnr_timer: MIN_RNR_TIMER,
+            responder_reads: own.responder_reads.min(theirs.initiator_reads),
+            initiator_reads: own.initiator_reads.min(theirs.responder_reads),
+        }
+    }
+
+    /// The ranks of this host and their CPUs, where more ranks than there are CPUs run on those that this one may use: then one
+    /// has to stop for another to go on.
+    fn oversubscribed(&self, ranks: &[Told]) -> Option<Oversubscribed> {
+        let own = &self.address.place;
+        let all = || ranks.iter().map(|told| &told.address.place);
+        let within = all().filter(|other| other.is_within(own)).count();
+        let here = Place::together(all().filter(|other| other.is_beside(own)));
+        (within > own.cpus().max(1) as usize).then_some(here)
+    }
+}
+
+/// Where bytes of other ranks are polled for.
+fn watched(spec: &PointSpec, buffers: &Buffers, partners: usize) -> (Notification, Watched) {
+    let size = usize::try_from(spec.size_bytes).unwrap_or(usize::MAX);
+    match (spec.pattern, spec.operation, buffers.signals) {
+        (_, _, Some(signals)) => {
+            (Notification::Signal, Watched { first: signals.at, stride: LINE, count: partners })
+        }
+        (Pattern::FanOut | Pattern::PingPong, Operation::Write, None) => {
+            let places = buffers.places;
+            (Notification::Memory, Watched { first: size - 1, stride: places.stride, count: places.count })
+        }
+        _ => (Notification::Completion, Watched::default()),
+    }
+}

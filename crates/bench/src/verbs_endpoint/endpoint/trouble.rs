@@ -1,0 +1,63 @@
+//! What an endpoint says when a request fails, or when nothing comes any more.
+
+use std::time::Duration;
+
+use measure::clock::Ticks;
+use verbs::Completion;
+use verbs::abi::IBV_WC_WR_FLUSH_ERR;
+
+use super::super::lane::Lane;
+use super::super::waiting::SENDS;
+use super::VerbsEndpoint;
+use crate::Error;
+
+impl VerbsEndpoint {
+    /// The failure of a request, or the one that it follows from: a queue pair that fails flushes all its other requests,
+    /// and those may be seen first.
+    #[cold]
+    pub(super) fn failure(&mut self, seen: Completion, what: &'static str) -> Error {
+        /// The device has done both by then: it flushes right after it has failed.
+        const PATIENCE: Duration = Duration::from_millis(100);
+        let is_flush = |completion: &Completion| completion.status().0 == IBV_WC_WR_FLUSH_ERR;
+        let mut failed = (seen, what);
+        let until = self.clock.now().0.saturating_add(self.clock.ticks(PATIENCE));
+        while is_flush(&failed.0) && self.clock.now().0 < until {
+            for (queue, what) in [(&self.queues.send, "sent"), (&self.queues.receive, "received")] {
+                let polled = queue.poll(&mut self.sent).unwrap_or_default();
+                let cause =
+                    |completion: &&Completion| !completion.status().is_success() && !is_flush(completion);
+                if let Some(cause) = polled.iter().find(cause) {
+                    failed = (*cause, what);
+                }
+            }
+        }
+        let (completion, what) = failed;
+        // The requests of a lane count from 0; receives have no number of their own.
+        let message = (what == "sent").then(|| Lane::of(completion.id()).1 - 1);
+        let status = completion.status();
+        let lane = if what == "sent" { Lane::of(completion.id()).0 } else { completion.id() as usize };
+        let path = self.others.paths.get(lane).or(self.others.paths.first());
+        let advice = path.map_or_else(String::new, |path| path.advice(status));
+        Error::Completion { message, what, status, advice }
+    }
+
+    /// Ends the point where its time is over; gives the time.
+    pub(super) fn check_deadline(&mut self) -> Result<Ticks, Error> {
+        let now = self.clock.now();
+        if self.moved {
+            self.moved = false;
+            self.quiet_since = now;
+        }
+        if now.0 >= self.deadline {
+            let waited_s = self.clock.ns_f64(now.since(self.began)) / 1e9;
+            // A receiver, too, has sent what the peer's device should have acknowledged, whatever became of its program.
+            self.reap()?;
+            let is_unacknowledged = self.waiting.is_for(SENDS) || self.outstanding >= self.signal_interval;
+            let what = if is_unacknowledged { "was acknowledged" } else { "arrived" };
+            let path = self.others.paths.first();
+            let advice = path.map_or_else(String::new, |path| path.advice_on_silence(is_unacknowledged));
+            return Err(Error::Deadline { what, waited_s, advice });
+        }
+        Ok(now)
+    }
+}

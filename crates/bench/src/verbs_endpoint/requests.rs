@@ -1,0 +1,91 @@
+//! The requests that are posted for a rank, made once.
+
+use verbs::{AddressHandle, Gid, GlobalRoute, ProtectionDomain, Remote, Route, SendRequest};
+
+use super::buffers::Buffers;
+use super::lane::Requests;
+use super::{FILL, LAST, LocalPort, MORE, QKEY, Target, Way};
+use crate::Error;
+use crate::point::{Operation, PointSpec};
+
+/// The number that datagrams to a group name (IBTA vol. 1, section 3.5.10).
+const MULTICAST_QP: u32 = 0xff_ffff;
+
+/// Where requests go, and what they bring there.
+pub(super) struct Destination<'a> {
+    pub(super) spec: &'a PointSpec,
+    pub(super) buffers: &'a Buffers,
+    /// Which of this rank's partners it is.
+    pub(super) partner: usize,
+    pub(super) way: &'a Way,
+    /// Where datagrams go.
+    pub(super) to: Option<(AddressHandle, u32)>,
+}
+
+impl Destination<'_> {
+    pub(super) fn requests(&self) -> Result<Requests, Error> {
+        let to = |request: SendRequest| match &self.to {
+            Some((handle, qp_num)) => request.to(handle, *qp_num, QKEY),
+            None => request,
+        };
+        let has_immediate = self.spec.operation.has_immediate();
+        let more = || {
+            let request = self.request()?;
+            Ok(to(if has_immediate { request.immediate(MORE) } else { request }))
+        };
+        let list = (0..self.spec.post_list).map(|_| more()).collect::<Result<Vec<_>, Error>>()?;
+        // A one-sided operation has nobody to tell that it is the last.
+        let last = self.request()?;
+        let last = if self.spec.operation.arrives() { last.immediate(LAST) } else { last };
+        Ok(Requests { list, last: to(last).signaled(true), greeting: to(self.greeting()?).signaled(true) })
+    }
+
+    /// The operation that is measured, without immediate data and address.
+    fn request(&self) -> Result<SendRequest, Error> {
+        let spec = self.spec;
+        let elements = self.buffers.elements(spec, self.partner)?;
+        let target = || remote(self.way.target, "memory for one-sided operations");
+        let request = match spec.operation {
+            Operation::Multicast | Operation::Send | Operation::SendImm => SendRequest::send(0, elements),
+            Operation::Write | Operation::WriteImm => SendRequest::write(0, elements, target()?),
+            Operation::Read => SendRequest::read(0, elements, target()?),
+            // The first finds the zero and swaps, the others find the one: either is a compare-and-swap.
+            Operation::CompareSwap => SendRequest::compare_swap(0, elements[0], target()?, 0, 1),
+            Operation::FetchAdd => SendRequest::fetch_add(0, elements[0], target()?, 1),
+        };
+        Ok(if spec.inline { request.inline(&vec![FILL; spec.size_bytes as usize]) } else { request })
+    }
+
+    /// What tells the rank something without being measured: a signal where it polls its memory for one.
+    fn greeting(&self) -> Result<SendRequest, Error> {
+        match self.buffers.signal_element()? {
+            Some(element) => {
+                let to = remote(self.way.signal, "memory for signals")?;
+                Ok(SendRequest::write(0, vec![element], to))
+            }
+            None => Ok(SendRequest::send(0, Vec::new()).immediate(LAST)),
+        }
+    }
+}
+
+/// The way to a multicast group from a port.
+pub(super) fn to_group(
+    domain: &ProtectionDomain,
+    port: &LocalPort,
+    group: Gid,
+) -> Result<(AddressHandle, u32), Error> {
+    let options = &port.options;
+    let global = GlobalRoute {
+        gid_index: port.gid.map_or(0, |gid| gid.index),
+        gid: group,
+        traffic_class: options.traffic_class,
+    };
+    let route =
+        Route { port: port.number, lid: 0, service_level: options.service_level, global: Some(global) };
+    Ok((domain.address_handle(&route)?, MULTICAST_QP))
+}
+
+fn remote(target: Option<Target>, what: &str) -> Result<Remote, Error> {
+    let target = target.ok_or_else(|| Error::PeerAddress { reason: format!("it has no {what}") })?;
+    Ok(Remote { addr: target.addr, rkey: target.rkey })
+}

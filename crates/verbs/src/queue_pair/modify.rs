@@ -1,0 +1,25 @@
+//! A step of a queue pair's state (man ibv_modify_qp).
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use super::QpInner;
+use crate::abi::*;
+use crate::error::{Error, Result, service_name};
+
+impl QpInner {
+    /// Changes attributes, the state among them.
+    pub(super) fn modify(&self, attr: &mut ibv_qp_attr, mask: u32) -> Result<()> {
+        // SAFETY: the queue pair is alive; nobody writes to these members but its state, which is atomic.
+        let qp = unsafe { &*self.raw };
+        let (qp_num, service, from) = (qp.qp_num, qp.qp_type, qp.state.load(Relaxed));
+        // SAFETY: the queue pair is alive and the attributes are readable.
+        let returned =
+            unsafe { (self.provider().modify_qp)(self.raw, attr, (mask | IBV_QP_STATE).cast_signed()) };
+        let object = || format!("{} queue pair {qp_num:#08x}", service_name(service));
+        match returned {
+            0 => Ok(()),
+            libc::EINVAL => Err(Error::transition((qp_num, service), from, attr.qp_state, mask, returned)),
+            _ => Error::check("modify_qp", object, returned),
+        }
+    }
+}
