@@ -4,7 +4,8 @@
 //! * [`terminal`]: tables printed as points end, in perftest's layout;
 //! * [`html`]: the report, a single file;
 //! * [`advice`]: which way to send is best for a goal, and what each step away from it costs;
-//! * [`link`]: signal and data rates of InfiniBand links;
+//! * [`link`]: signal and data rates of links, and the headers of packets;
+//! * `best`: what a link carries at best (used beside every throughput);
 //! * [`model`]: what a latency over message size is made of, and where models of it fail;
 //! * `grid`: the cells of a figure, its repetitions and its published numbers (used by tables and charts alike);
 //! * `findings`: whether the run shows what a paper found;
@@ -12,6 +13,7 @@
 //! * `bins`: histograms of at most 200 bins from raw samples or recorded buckets.
 
 pub mod advice;
+mod best;
 mod bins;
 mod conditions;
 mod error;

@@ -1,11 +1,13 @@
-//! Signal and data rates of InfiniBand links, computed from lane rate, width and coding.
+//! Signal and data rates of links, computed from lane rate, width and coding; and what a message puts on one ([`Layer`]).
 //!
 //! Lane rates and codings are those of the InfiniBand Architecture Specification, vol. 2, as Gamess and
-//! Ortiz-Zuazaga 2016 tabulate them (Table 1). All arithmetic is in integers, in bit/s, and exact up to the last
+//! Ortiz-Zuazaga 2016 tabulate them (Table 1) up to EDR. All arithmetic is in integers, in bit/s, and exact up to the last
 //! division.
 
-use measure::record::Device;
-use serde_json::Value;
+mod layer;
+
+pub use layer::Layer;
+pub(crate) use layer::Transfer;
 
 /// A generation of InfiniBand links.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -20,11 +22,18 @@ pub enum Generation {
     Fdr,
     /// Enhanced data rate.
     Edr,
+    /// High data rate.
+    Hdr,
+    /// Next data rate.
+    Ndr,
+    /// Extreme data rate.
+    Xdr,
 }
 
 impl Generation {
-    /// All that are computed, slowest first.
-    pub const ALL: [Self; 5] = [Self::Sdr, Self::Ddr, Self::Qdr, Self::Fdr, Self::Edr];
+    /// All of them, slowest first.
+    pub const ALL: [Self; 8] =
+        [Self::Sdr, Self::Ddr, Self::Qdr, Self::Fdr, Self::Edr, Self::Hdr, Self::Ndr, Self::Xdr];
 
     /// The name in print, e.g. `FDR`.
     pub fn name(self) -> &'static str {
@@ -34,10 +43,14 @@ impl Generation {
             Self::Qdr => "QDR",
             Self::Fdr => "FDR",
             Self::Edr => "EDR",
+            Self::Hdr => "HDR",
+            Self::Ndr => "NDR",
+            Self::Xdr => "XDR",
         }
     }
 
-    /// Signal rate of one lane, in bit/s.
+    /// Signal rate of one lane, in bit/s. Those after EDR are named by their data rate, which is given: what forward error
+    /// correction takes is signalled beside it.
     pub fn lane_bits_per_s(self) -> u64 {
         match self {
             Self::Sdr => 2_500_000_000,
@@ -45,6 +58,9 @@ impl Generation {
             Self::Qdr => 10_000_000_000,
             Self::Fdr => 14_062_500_000,
             Self::Edr => 25_781_250_000,
+            Self::Hdr => 50_000_000_000,
+            Self::Ndr => 100_000_000_000,
+            Self::Xdr => 200_000_000_000,
         }
     }
 
@@ -53,6 +69,7 @@ impl Generation {
         match self {
             Self::Sdr | Self::Ddr | Self::Qdr => (8, 10),
             Self::Fdr | Self::Edr => (64, 66),
+            Self::Hdr | Self::Ndr | Self::Xdr => (1, 1),
         }
     }
 
@@ -71,88 +88,48 @@ impl Generation {
 /// Link widths, in lanes.
 pub const WIDTHS: [u64; 4] = [1, 4, 8, 12];
 
-/// Data bits that a link carries in a second, by its name in records: `4X FDR` or `40Gb/s`. None for what is no such name.
+/// Data bits that a link of InfiniBand, or one that is imitated, carries in a second, by its name in records: `4X FDR` or
+/// `40Gb/s`. None for what is no such name.
 pub fn data_bits_per_s(link: &str) -> Option<u64> {
-    if let Some(gbps) = link.strip_suffix("Gb/s") {
-        return gbps.trim().parse::<u64>().ok()?.checked_mul(1_000_000_000);
+    for (unit, bits_per_s) in UNITS {
+        if let Some(number) = link.strip_suffix(unit) {
+            return number.trim().parse::<u64>().ok()?.checked_mul(bits_per_s);
+        }
     }
-    let (lanes, name) = link.split_once("X ")?;
-    let lanes: u64 = lanes.parse().ok().filter(|lanes| (1..=12).contains(lanes))?;
-    let known = Generation::ALL.into_iter().find(|generation| generation.name() == name);
-    // Those after EDR are named by their data rate: what forward error correction takes is signalled beside it.
-    let lane = match name {
-        "HDR" => 50_000_000_000,
-        "NDR" => 100_000_000_000,
-        "XDR" => 200_000_000_000,
-        _ => return known.map(|generation| generation.data_bits_per_s(lanes)),
+    let (lanes, name) = lanes_and_name(link)?;
+    if name == "FDR10" {
+        return Some(lanes * FDR10_BITS_PER_S);
+    }
+    let known = Generation::ALL.into_iter().find(|generation| generation.name() == name)?;
+    Some(known.data_bits_per_s(lanes))
+}
+
+/// Data bits that a link of Ethernet carries in a second, by what an adapter names it in InfiniBand's terms: so many lanes of
+/// so many Gb/s after the line code, which is not InfiniBand's (`ib_get_width_and_speed` in drivers/infiniband/core/verbs.c of
+/// Linux). None for SDR and DDR, which stand for several rates and for an unknown one.
+pub fn ethernet_bits_per_s(link: &str) -> Option<u64> {
+    let (lanes, name) = lanes_and_name(link)?;
+    let gbps = match name {
+        "FDR10" | "QDR" => 10,
+        "FDR" => 14,
+        "EDR" => 25,
+        "HDR" => 50,
+        "NDR" => 100,
+        "XDR" => 200,
+        _ => return None,
     };
-    Some(lanes * lane)
+    Some(lanes * gbps * 1_000_000_000)
 }
 
-/// What carries the packets of a queue pair.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Layer {
-    /// InfiniBand, within a subnet.
-    InfiniBand,
-    /// RoCE over Ethernet, without IP.
-    RoceV1,
-    /// RoCE over UDP and IPv4.
-    RoceV2,
-    /// RoCE over UDP and IPv6.
-    RoceV2Ipv6,
+fn lanes_and_name(link: &str) -> Option<(u64, &str)> {
+    let (lanes, name) = link.split_once("X ")?;
+    Some((lanes.parse().ok().filter(|lanes| (1..=12).contains(lanes))?, name))
 }
 
-impl Layer {
-    /// That of a device that was measured on; none where its record does not say.
-    pub fn of(device: &Device) -> Option<Self> {
-        let attribute = |name| device.attributes.get(name).and_then(Value::as_str);
-        match (attribute("link_layer")?, attribute("gid_type")) {
-            ("InfiniBand", _) => Some(Self::InfiniBand),
-            ("Ethernet", Some("RoCE v1")) => Some(Self::RoceV1),
-            ("Ethernet", Some("RoCE v2")) => {
-                let is_mapped =
-                    attribute("gid").is_some_and(|gid| gid.contains("ffff:") && gid.starts_with("::"));
-                Some(if is_mapped { Self::RoceV2 } else { Self::RoceV2Ipv6 })
-            }
-            _ => None,
-        }
-    }
-
-    /// What surrounds the payload of a packet of a connected service, in bytes. InfiniBand: local route header (8), base
-    /// transport header (12), invariant and variant CRC (4 and 2; InfiniBand Architecture Specification, vol. 1, sections 7.7,
-    /// 7.8 and 9.2). RoCE: preamble and gap (20), Ethernet (14 and 4), a global route header (40; Annex A16) or IPv4 (20) or
-    /// IPv6 (40) and UDP (8; Annex A17), base transport header and invariant CRC.
-    pub fn header_bytes(self) -> u64 {
-        match self {
-            Self::InfiniBand => 8 + 12 + 4 + 2,
-            Self::RoceV1 => 20 + 18 + 40 + 12 + 4,
-            Self::RoceV2 => 20 + 18 + 20 + 8 + 12 + 4,
-            Self::RoceV2Ipv6 => 20 + 18 + 40 + 8 + 12 + 4,
-        }
-    }
-
-    /// What a message takes on the link in the direction of its payload, in bytes: its packets, and the headers that only some
-    /// of them have (section 9.2 and 9.3 of the specification). None for what is unknown here.
-    pub fn message_bytes(self, service: &str, operation: &str, mtu: u64, size: u64) -> Option<u64> {
-        let packets = size.div_ceil(mtu).max(1);
-        let datagram = if service == "UD" { 8 } else { 0 };
-        let extended = match operation {
-            "send" => 0,
-            "send_imm" => IMMEDIATE,
-            "write" => RDMA,
-            "write_imm" => RDMA + IMMEDIATE,
-            // Of the response, in which the first and the last packet acknowledge.
-            "read" => ACKNOWLEDGE * packets.min(2),
-            _ => return None,
-        };
-        Some(size + packets * (self.header_bytes() + datagram) + extended)
-    }
-}
-
-/// Extended transport headers in bytes: immediate data, RDMA, acknowledgement.
-const IMMEDIATE: u64 = 4;
-const RDMA: u64 = 16;
-const ACKNOWLEDGE: u64 = 4;
+/// Units of rates in records, in bit/s; the last ends the others, too.
+const UNITS: [(&str, u64); 4] = [("Gb/s", 1_000_000_000), ("Mb/s", 1_000_000), ("kb/s", 1000), ("b/s", 1)];
+/// Data bits of a lane of FDR10, which is no generation of the specification: 10.3125 Gb/s in 64b/66b, as 10 Gb/s Ethernet.
+const FDR10_BITS_PER_S: u64 = 10_000_000_000;
 
 /// A rate in Gb/s: with all of its decimals, at least two, where five are enough; else cut after three, with dots.
 pub fn gbps(bits_per_s: u64) -> String {
@@ -240,27 +217,15 @@ mod tests {
     }
 
     #[test]
-    fn a_message_takes_its_packets_with_their_headers() {
-        let send = |layer: Layer, mtu, size| layer.message_bytes("RC", "send", mtu, size).unwrap();
-        assert_eq!(send(Layer::InfiniBand, 4096, 0), 26, "an empty message is a packet");
-        assert_eq!(send(Layer::InfiniBand, 4096, 4096), 4122);
-        assert_eq!(send(Layer::InfiniBand, 4096, 4097), 4097 + 2 * 26);
-        assert_eq!(send(Layer::RoceV2, 1024, 1 << 20), (1 << 20) + 1024 * 82);
-        assert_eq!((Layer::RoceV1.header_bytes(), Layer::RoceV2Ipv6.header_bytes()), (94, 102));
-        let of = |service, operation, size| Layer::InfiniBand.message_bytes(service, operation, 2048, size);
-        assert_eq!(of("UD", "send", 64), Some(64 + 34));
-        assert_eq!(of("RC", "write_imm", 4096), Some(4096 + 52 + 20));
-        assert_eq!((of("RC", "read", 64), of("RC", "read", 4096)), (Some(64 + 30), Some(4096 + 52 + 8)));
-        assert_eq!(of("RC", "fetch_add", 8), None);
-    }
-
-    #[test]
     fn a_link_is_known_by_its_name() {
         for (name, bits_per_s) in [
             ("4X SDR", Some(8_000_000_000)),
             ("1X EDR", Some(25_000_000_000)),
             ("4X NDR", Some(400_000_000_000)),
+            ("4X FDR10", Some(40_000_000_000)),
             ("40Gb/s", Some(40_000_000_000)),
+            ("56500Mb/s", Some(56_500_000_000)),
+            ("1000b/s", Some(1000)),
             ("width 3 speed 5", None),
             ("0X SDR", None),
             ("4X ODR", None),
@@ -271,18 +236,20 @@ mod tests {
     }
 
     #[test]
-    fn the_layer_is_that_of_the_device() {
-        let layer = |link: &str, kind: &str, gid: &str| {
-            let attributes = serde_json::json!({ "link_layer": link, "gid_type": kind, "gid": gid });
-            let device =
-                serde_json::json!({ "rank": 0, "name": "d", "provider": "p", "attributes": attributes });
-            Layer::of(&serde_json::from_value(device).unwrap())
-        };
-        assert_eq!(layer("InfiniBand", "IB", "fe80::1"), Some(Layer::InfiniBand));
-        assert_eq!(layer("Ethernet", "RoCE v1", "fe80::1"), Some(Layer::RoceV1));
-        assert_eq!(layer("Ethernet", "RoCE v2", "::ffff:10.0.2.15"), Some(Layer::RoceV2));
-        assert_eq!(layer("Ethernet", "RoCE v2", "fe80::1"), Some(Layer::RoceV2Ipv6));
-        assert_eq!(layer("Other(0)", "type unknown", "fe80::1"), None);
+    fn ethernet_has_its_own_line_code() {
+        // 40 and 10 Gb/s Ethernet are named QDR by mlx4, whose line code on InfiniBand leaves 32 of 40.
+        for (name, bits_per_s) in [
+            ("4X QDR", Some(40_000_000_000)),
+            ("1X FDR10", Some(10_000_000_000)),
+            ("4X FDR", Some(56_000_000_000)),
+            ("1X EDR", Some(25_000_000_000)),
+            ("2X HDR", Some(100_000_000_000)),
+            ("1X SDR", None),
+            ("4X DDR", None),
+            ("40Gb/s", None),
+        ] {
+            assert_eq!(ethernet_bits_per_s(name), bits_per_s, "{name}");
+        }
     }
 
     #[test]

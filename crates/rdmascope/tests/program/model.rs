@@ -1,5 +1,8 @@
 //! `rdmascope model` on what the program brings and on what it has measured.
 
+use report::link::{Generation, data_bits_per_s};
+use verbs::LinkRate;
+
 use crate::support::Scratch;
 
 #[test]
@@ -38,11 +41,31 @@ fn a_throughput_is_below_what_the_link_carries() {
         "run",
     ]);
     let text = scratch.succeed(&["model", "run"]);
-    assert!(text.contains("beside what 1X SDR carries at best: 2.00 Gb/s, 82 B around"), "{text}");
+    assert!(
+        text.contains("beside what the link carries at best (1X SDR: 2.00 Gb/s, 82 B around each"),
+        "{text}"
+    );
     let shares: Vec<f64> =
         text.lines().filter_map(|line| line.strip_suffix(" %")?.rsplit(' ').next()?.parse().ok()).collect();
     assert_eq!(shares.len(), 7, "{text}");
     assert!(shares.iter().all(|share| (1.0..=100.0).contains(share)), "{text}");
+}
+
+/// Neither crate may see the other, so the table of generations stands in both.
+#[test]
+fn links_have_the_same_rates_where_they_are_imitated_and_where_they_are_reported() {
+    assert_eq!(verbs::GENERATIONS.map(|known| known.name), Generation::ALL.map(Generation::name));
+    for (imitated, reported) in verbs::GENERATIONS.into_iter().zip(Generation::ALL) {
+        for lanes in [1, 2, 4, 8, 12] {
+            let rate = LinkRate::InfiniBand(lanes, imitated);
+            assert_eq!(rate.bits_per_s(), reported.data_bits_per_s(lanes.into()), "{rate}");
+            assert_eq!(data_bits_per_s(&rate.to_string()), Some(rate.bits_per_s()), "{rate}");
+        }
+    }
+    for bits_per_s in [40_000_000_000, 56_500_000_000, 1_000_001_000, 999] {
+        let rate = LinkRate::Bits(bits_per_s);
+        assert_eq!(data_bits_per_s(&rate.to_string()), Some(bits_per_s), "{rate}");
+    }
 }
 
 #[test]

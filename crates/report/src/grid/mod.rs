@@ -7,9 +7,10 @@ mod published;
 mod split;
 
 use measure::figure::Figure;
-use measure::record::{LatencyKind, Point, Status};
+use measure::record::{Device, LatencyKind, Point, Status};
 use serde_json::Value;
 
+use crate::best::{self, Best};
 use crate::error::Error;
 use crate::unit::Scale;
 use crate::value;
@@ -77,8 +78,17 @@ pub(crate) struct Number {
     pub(crate) samples: Option<u64>,
     /// The point whose number is nearest to the median.
     pub(crate) id: u64,
+    /// Of a throughput whose link is known: what that carries at best.
+    pub(crate) at_best: Option<Box<AtBest>>,
     /// Why not to trust it: unstable or failed repetitions.
     pub(crate) doubts: Vec<String>,
+}
+
+/// The most that a number could be, in the unit of the grid, and why.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct AtBest {
+    pub(crate) number: f64,
+    pub(crate) best: Best,
 }
 
 impl Grid {
@@ -107,6 +117,21 @@ impl Grid {
         Ok(Self { x, y, scale, xs, series, published, kinds })
     }
 
+    /// The same with what the links of points carry at best beside throughputs.
+    pub(crate) fn beside_links(mut self, points: &[Point], devices: &[Device]) -> Self {
+        if !best::is_throughput(&self.y) {
+            return self;
+        }
+        for number in self.series.iter_mut().flat_map(|s| &mut s.cells).filter_map(Cell::number_mut) {
+            let best = points.iter().find(|p| p.id == number.id).and_then(|p| Best::of(p, devices));
+            number.at_best = best.and_then(|best| {
+                let at_best = self.scale.apply(best.number(&self.y)?);
+                (at_best > 0.0).then(|| Box::new(AtBest { number: at_best, best }))
+            });
+        }
+        self
+    }
+
     /// Whether any cell holds a number.
     pub(crate) fn has_numbers(&self) -> bool {
         self.series.iter().any(Series::has_numbers)
@@ -133,6 +158,10 @@ impl Series {
 impl Cell {
     /// The number, if it was measured.
     pub(crate) fn number(&self) -> Option<&Number> {
+        if let Self::Value(number) = self { Some(number) } else { None }
+    }
+
+    fn number_mut(&mut self) -> Option<&mut Number> {
         if let Self::Value(number) = self { Some(number) } else { None }
     }
 }
@@ -193,6 +222,7 @@ fn cell(points: &[&Point], x: &str, at: &Value, y: &str, scale: Scale) -> Cell {
         bound: bound(&numbers, y).map(|bound| scale.apply(bound)),
         samples: samples(&numbers, y),
         id: nearest.map_or(first.1.id, |n| n.1.id),
+        at_best: None,
         doubts: here.iter().filter_map(|p| doubt(p, here.len())).collect(),
     })
 }

@@ -6,6 +6,10 @@ use super::escape::escape;
 use super::table;
 use crate::link::{self, Generation, Printed, WIDTHS};
 
+/// The generations of the table: those whose line code alone leads from one rate to the other.
+const SHOWN: [Generation; 5] =
+    [Generation::Sdr, Generation::Ddr, Generation::Qdr, Generation::Fdr, Generation::Edr];
+
 /// What a row of the table is.
 #[derive(Clone, Copy, PartialEq)]
 enum Rate {
@@ -58,10 +62,7 @@ pub(super) fn render(figure: &Figure) -> String {
 
 fn head(published: bool) -> String {
     let names = |class: &str| -> String {
-        Generation::ALL
-            .iter()
-            .map(|g| format!("<th scope=\"col\" class=\"{class}\">{}</th>", g.name()))
-            .collect()
+        SHOWN.iter().map(|g| format!("<th scope=\"col\" class=\"{class}\">{}</th>", g.name())).collect()
     };
     let (group, columns) = if published {
         let group = "<th scope=\"colgroup\" colspan=\"5\" class=\"group published\">published [Gb/s]</th>";
@@ -78,14 +79,10 @@ fn head(published: bool) -> String {
 }
 
 fn row(lanes: u64, rate: Rate, published: Option<&ReferenceTable>, tally: &mut Tally) -> String {
-    let computed: String = Generation::ALL
-        .into_iter()
-        .map(|g| format!("<td>{}</td>", link::gbps(rate.bits_per_s(g, lanes))))
-        .collect();
+    let computed: String =
+        SHOWN.into_iter().map(|g| format!("<td>{}</td>", link::gbps(rate.bits_per_s(g, lanes)))).collect();
     let printed: String = match published {
-        Some(table) => {
-            Generation::ALL.into_iter().map(|g| printed_cell(table, lanes, rate, g, tally)).collect()
-        }
+        Some(table) => SHOWN.into_iter().map(|g| printed_cell(table, lanes, rate, g, tally)).collect(),
         None => String::new(),
     };
     let name = rate.name();

@@ -6,6 +6,7 @@ use measure::figure::{Figure, FigureKind, Unit};
 use measure::record::{Device, Point};
 use serde_json::Value;
 
+use crate::best;
 use crate::error::Error;
 use crate::grid::{Grid, Series};
 use crate::link::{Generation, Layer};
@@ -179,23 +180,14 @@ fn packing(points: &[Point], devices: &[Device], experiment: &str, series: &Seri
     };
     let mut all = points.iter().filter(is_of).map(|point| {
         let mtu = point.axes.get(MTU).and_then(Value::as_u64)?;
-        layer(point, devices).map(|layer| Packing::of(mtu, layer))
+        best::layer(point, devices).map(|layer| Packing::of(mtu, layer))
     });
     let first = all.next()??;
     all.all(|packing| packing == Some(first)).then_some(first)
 }
 
-/// What carried the packets of a point.
-pub(super) fn layer(point: &Point, devices: &[Device]) -> Option<Layer> {
-    match Layer::of(devices.first()?)? {
-        // A link that softdev imitates has the headers of IPv4, whatever its GID.
-        Layer::RoceV2Ipv6 if point.link_model.is_some() => Some(Layer::RoceV2),
-        layer => Some(layer),
-    }
-}
-
-pub(super) const SIZE: &str = "size_bytes";
-pub(super) const MTU: &str = "mtu_bytes";
-pub(super) const RATE: &str = "signal_rate";
+const SIZE: &str = "size_bytes";
+const MTU: &str = "mtu_bytes";
+const RATE: &str = "signal_rate";
 /// A line through fewer says nothing of the line.
 const LEAST_SIZES: usize = 3;

@@ -1,27 +1,19 @@
-//! What a link can carry at best, beside what was measured on it: from its rate after the line code, the packets that a message
-//! is cut into, and the headers of each. Flow control and gaps between packets are left out, and acknowledgements, as an adapter
-//! may answer many packets at once: no measured number can be above this one.
+//! What a link carries at best, beside the throughputs over message size that were measured on it.
 
 use measure::figure::Unit;
-use measure::record::{Device, Direction, Point};
-use serde_json::Value;
+use measure::record::{Device, Point};
 
-use super::column::{MTU, RATE, experiments, layer, over_size, title};
+use super::column::{experiments, over_size, title};
+use crate::best::Link;
 use crate::error::Error;
 use crate::grid::Grid;
-use crate::link::{self, Layer};
 use crate::unit;
-use crate::value;
 
 /// Throughputs over message size that went over one link.
 #[derive(Debug)]
 pub(super) struct Limits {
     pub(super) title: String,
-    /// The link, e.g. `4X FDR`.
-    pub(super) link: String,
-    /// Its data bits in a second.
-    pub(super) bits_per_s: u64,
-    pub(super) layer: Layer,
+    pub(super) link: Link,
     /// Whether both directions were used at once over a service that acknowledges.
     pub(super) is_shared: bool,
     pub(super) rows: Vec<Row>,
@@ -41,27 +33,20 @@ pub(super) struct Row {
 pub(super) fn measured(points: &[Point], devices: &[Device]) -> Result<Vec<Limits>, Error> {
     let mut all = Vec::new();
     for experiment in experiments(points, |point| point.throughput.is_some()) {
-        let grid = Grid::new(&over_size(experiment, "throughput.bytes_per_s", Some(Unit::GbPerS)), points)?;
+        let figure = over_size(experiment, "throughput.bytes_per_s", Some(Unit::GbPerS));
+        let grid = Grid::new(&figure, points)?.beside_links(points, devices);
         for series in &grid.series {
             let mut limits: Option<Limits> = None;
             for (size, cell) in grid.xs.iter().zip(&series.cells) {
                 let (Some(size), Some(number)) = (size.as_u64(), cell.number()) else { continue };
-                let Some(point) = points.iter().find(|point| point.id == number.id) else { continue };
-                let Some((name, bits_per_s, layer)) = of_point(point, devices) else { continue };
-                let Some(taken) = taken(point, layer, size).filter(|_| size > 0) else { continue };
-                let is_both =
-                    point.throughput.as_ref().is_some_and(|known| known.direction != Direction::Uni);
-                let is_acknowledged = point.axes.get("service").is_some_and(|service| service == "RC");
-                let best = bits_per_s as f64 / 1e9 * size as f64 / taken as f64;
+                let Some(at_best) = &number.at_best else { continue };
                 let limits = limits.get_or_insert_with(|| Limits {
                     title: title(experiment, &series.key),
-                    link: name,
-                    bits_per_s,
-                    layer,
-                    is_shared: is_both && is_acknowledged,
+                    link: at_best.best.link.clone(),
+                    is_shared: at_best.best.is_shared,
                     rows: Vec::new(),
                 });
-                limits.rows.push(Row { size, measured: number.median, best });
+                limits.rows.push(Row { size, measured: number.median, best: at_best.number });
             }
             all.extend(limits);
         }
@@ -69,37 +54,12 @@ pub(super) fn measured(points: &[Point], devices: &[Device]) -> Result<Vec<Limit
     Ok(all)
 }
 
-/// What a message of a point takes on its link, in bytes.
-fn taken(point: &Point, layer: Layer, size: u64) -> Option<u64> {
-    let axis = |name| point.axes.get(name).map(value::text).unwrap_or_default();
-    let mtu = point.axes.get(MTU).and_then(Value::as_u64).filter(|mtu| *mtu > 0)?;
-    layer.message_bytes(&axis("service"), &axis("operation"), mtu, size)
-}
-
-/// The link that a point went over, its data rate and what carried its packets, where all of it is known.
-fn of_point(point: &Point, devices: &[Device]) -> Option<(String, u64, Layer)> {
-    let device = devices.first()?;
-    let named = point.axes.get(RATE).and_then(Value::as_str).filter(|name| *name != "native");
-    // Headers or packets of its own are not those of any layer.
-    if point.link_model.as_deref().is_some_and(|model| model.contains("header=") || model.contains("mtu=")) {
-        return None;
-    }
-    let imitated = point.link_model.as_deref().and_then(|model| model.split(',').next()).map(str::to_owned);
-    let is_adapter = device.attributes.get("kind").and_then(Value::as_str) == Some("hardware");
-    let own = || device.attributes.get("link").filter(|_| is_adapter).map(value::text);
-    let name = imitated.or_else(|| named.map(|name| format!("4X {name}"))).or_else(own)?;
-    let bits_per_s = link::data_bits_per_s(&name)?;
-    Some((name, bits_per_s, layer(point, devices)?))
-}
-
 /// The throughputs in print.
 pub(super) fn text(limits: &Limits) -> String {
     let mut out = format!(
-        "{}\nmeasured, beside what {} carries at best: {} Gb/s, {} B around each packet's payload\n\n",
+        "{}\nmeasured, beside what the link carries at best ({})\n\n",
         crate::terminal::plain(&limits.title),
-        crate::terminal::plain(&limits.link),
-        link::gbps(limits.bits_per_s),
-        limits.layer.header_bytes(),
+        crate::terminal::plain(&limits.link.to_string()),
     );
     out += &format!(" {:>9} {:>16} {:>14} {:>8}\n", "bytes", "measured [Gb/s]", "at best [Gb/s]", "share");
     for row in &limits.rows {

@@ -1,0 +1,190 @@
+//! What the link of a point carries at best, from first principles: its rate after the line code, the packets that a message is
+//! cut into, and the headers of each.
+//!
+//! Everything that can be left away is: flow control, gaps between packets, what is lost, and acknowledgements, as an adapter
+//! may answer many messages at once. So a measured number beside it cannot be the larger one. What each message needs besides
+//! is counted: the request of a read and the answer to an atomic go the other way, and where both ends send at once, they share
+//! it with the messages of the other end.
+
+use std::time::Duration;
+
+use measure::record::{Device, Direction, Point};
+use measure::units;
+use serde_json::Value;
+
+use crate::link::{self, Layer, Transfer};
+use crate::unit;
+use crate::value;
+
+/// A link that the messages of a point went over.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Link {
+    /// Its rate, e.g. `4X FDR`.
+    pub(crate) name: String,
+    /// Its data bits in a second.
+    pub(crate) bits_per_s: u64,
+    /// What surrounds the payload of each packet.
+    pub(crate) header_bytes: u64,
+    /// The payload of a packet, where it is not the queue pair's.
+    mtu_bytes: Option<u64>,
+    /// Least time between two messages, in ns.
+    gap_ns: u64,
+    /// Whether packets have the headers of their operation besides; not where a model says what a packet's are.
+    has_extended: bool,
+    /// Payloads are padded to a multiple of so many bytes.
+    padding: u64,
+}
+
+/// The most that a link carries of the messages of a point.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Best {
+    pub(crate) link: Link,
+    /// Payload of a message.
+    size: u64,
+    /// The time that each message takes of the link, in ns.
+    message_ns: f64,
+    /// Whether both directions were used at once by a service whose acknowledgements are not counted.
+    pub(crate) is_shared: bool,
+}
+
+impl Best {
+    /// That of a point with a throughput; none where it is not known what its messages went over.
+    pub(crate) fn of(point: &Point, devices: &[Device]) -> Option<Self> {
+        let link = Link::of(point, devices).filter(|_| BETWEEN_TWO.contains(&point.pattern.as_str()))?;
+        let direction = point.throughput.as_ref()?.direction;
+        let axis = |name| point.axes.get(name).map(value::text).unwrap_or_default();
+        let number = |name| point.axes.get(name).and_then(Value::as_u64);
+        let mtu = link.mtu_bytes.or_else(|| number("mtu_bytes")).filter(|mtu| *mtu > 0)?;
+        let (size, service) = (number("size_bytes")?, axis("service"));
+        let (with, other) = Transfer::of(&service, &axis("operation"), mtu, size)?;
+        let (with_ns, other_ns) = (link.transfer_ns(with), other.map(|other| link.transfer_ns(other)));
+        let is_both = direction != Direction::Uni;
+        let message_ns = match other_ns {
+            Some(other_ns) if is_both => with_ns + other_ns,
+            Some(other_ns) => with_ns.max(other_ns),
+            None => with_ns,
+        };
+        let is_shared = is_both && service == "RC" && other.is_none();
+        (message_ns > 0.0).then_some(Self { link, size, message_ns, is_shared })
+    }
+
+    /// At best, the number at a path into a point: a throughput of an end, of one direction or of both.
+    pub(crate) fn number(&self, path: &str) -> Option<f64> {
+        let (one, field) = throughput(path)?;
+        let messages = f64::from(one) * 1e9 / self.message_ns;
+        Some(if field == "bytes_per_s" { messages * self.size as f64 } else { messages })
+    }
+}
+
+/// Whether a path leads to a throughput.
+pub(crate) fn is_throughput(path: &str) -> bool {
+    throughput(path).is_some()
+}
+
+/// Of how many directions the throughput at a path is, and which field of it.
+fn throughput(path: &str) -> Option<(u8, &str)> {
+    let (group, field) = path.rsplit_once('.')?;
+    let directions = match group.strip_prefix("ends.").and_then(|end| end.split_once('.')) {
+        Some((_, "throughput")) => 1,
+        None if group == "throughput" => 1,
+        None if group == "throughput_total" => 2,
+        _ => return None,
+    };
+    ["bytes_per_s", "messages_per_s"].contains(&field).then_some((directions, field))
+}
+
+impl Link {
+    /// The link that a point's messages went over, where all of it is known: the one that the device imitated, or the slower one
+    /// of two adapters.
+    fn of(point: &Point, devices: &[Device]) -> Option<Self> {
+        let layer = layer(point, devices)?;
+        let Some(model) = &point.link_model else { return Self::of_adapters(devices, layer) };
+        let item = |key: &str| model.split(',').find_map(|item| item.strip_prefix(key)?.strip_prefix('='));
+        let bytes = |key| item(key).map(str::parse).transpose().ok();
+        let name = model.split(',').next().filter(|first| !first.contains('='))?;
+        let gap: Option<Duration> = item("gap").map(units::parse_duration).transpose().ok()?;
+        let header_bytes = bytes("header")?;
+        Some(Self {
+            name: name.to_owned(),
+            bits_per_s: link::data_bits_per_s(name).filter(|bits| *bits > 0)?,
+            header_bytes: header_bytes.unwrap_or_else(|| layer.header_bytes()),
+            mtu_bytes: bytes("mtu")?,
+            gap_ns: gap.map_or(0, |gap| gap.as_nanos().try_into().unwrap_or(u64::MAX)),
+            has_extended: header_bytes.is_none(),
+            padding: 1,
+        })
+    }
+
+    /// That of adapters whose records name it; none where it need not be used, as both ends are at the same port.
+    fn of_adapters(devices: &[Device], layer: Layer) -> Option<Self> {
+        let ends: Vec<&Device> = devices.iter().filter(|device| device.rank < 2).collect();
+        let is_adapter =
+            |device: &&Device| device.attributes.get("kind").is_some_and(|kind| kind == "hardware");
+        let port = |device: &Device| {
+            Some((device.attributes.get("node_guid")?.clone(), device.attributes.get("port")?.clone()))
+        };
+        let is_one_port = matches!(&ends[..], [a, b] if port(a).is_some() && port(a) == port(b));
+        if !ends.iter().all(is_adapter) || is_one_port {
+            return None;
+        }
+        let rate = |device: &&Device| {
+            let name = device.attributes.get("link")?.as_str()?;
+            let bits_per_s = match layer {
+                Layer::InfiniBand => link::data_bits_per_s(name),
+                _ => link::ethernet_bits_per_s(name),
+            };
+            Some((bits_per_s?, name.to_owned()))
+        };
+        let rates: Option<Vec<_>> = ends.iter().map(rate).collect();
+        let (bits_per_s, name) = rates?.into_iter().min()?;
+        Some(Self {
+            name,
+            bits_per_s,
+            header_bytes: layer.header_bytes(),
+            mtu_bytes: None,
+            gap_ns: 0,
+            has_extended: true,
+            padding: ADAPTER_PADDING,
+        })
+    }
+
+    /// The time that the link is taken for, in ns.
+    fn transfer_ns(&self, transfer: Transfer) -> f64 {
+        let extended = if self.has_extended { transfer.extended_bytes } else { 0 };
+        let payload = transfer.payload_bytes.div_ceil(self.padding) as f64 * self.padding as f64;
+        let bytes = payload + transfer.packets as f64 * self.header_bytes as f64 + extended as f64;
+        (bytes * 8e9 / self.bits_per_s as f64).max(self.gap_ns as f64)
+    }
+}
+
+/// In words: `4X FDR: 54.545… Gb/s, 82 B around each packet's payload`.
+impl std::fmt::Display for Link {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {} Gb/s", self.name, link::gbps(self.bits_per_s))?;
+        if let Some(mtu) = self.mtu_bytes {
+            write!(f, ", packets of {}", unit::size(mtu))?;
+        }
+        write!(f, ", {} B around each packet's payload", self.header_bytes)?;
+        if self.gap_ns > 0 {
+            write!(f, ", {} from message to message", unit::time(self.gap_ns as f64))?;
+        }
+        Ok(())
+    }
+}
+
+/// What carried the packets of a point.
+pub(crate) fn layer(point: &Point, devices: &[Device]) -> Option<Layer> {
+    match Layer::of(devices.first()?)? {
+        // A link that softdev imitates has the headers of IPv4, whatever its GID.
+        Layer::RoceV2Ipv6 if point.link_model.is_some() => Some(Layer::RoceV2),
+        layer => Some(layer),
+    }
+}
+
+/// The patterns of which two ranks have the link for themselves.
+const BETWEEN_TWO: [&str; 3] = ["one-way", "ping-pong", "stream"];
+/// Payloads of packets are a multiple of four bytes (pad count; InfiniBand Architecture Specification, vol. 1, section 9.2).
+const ADAPTER_PADDING: u64 = 4;
+
+#[cfg(test)]
+mod tests;
