@@ -171,7 +171,7 @@ pub(crate) fn record(directory: &Path, data: &[u8]) {
         Ok(reader) => reader,
         Err(error) => return assert!(!error.to_string().is_empty()),
     };
-    let tables = report::terminal::tables(reader.points(), Unit::GbPerS).unwrap();
+    let tables = report::terminal::tables(reader.points(), &reader.run().devices, Unit::GbPerS).unwrap();
     let is_harmless = |c: char| c == '\n' || !c.is_control();
     assert!(tables.chars().all(is_harmless), "a terminal would act on {tables:?}");
     let samples = |path: &str| reader.sample_file(path).map_err(|error| error.to_string());

@@ -17,7 +17,7 @@ use crate::stdout;
 pub(crate) fn write(arguments: &ReportArguments) -> anyhow::Result<ExitCode> {
     if arguments.text {
         let (run, points) = RunReader::open(&arguments.run)?.into_parts();
-        let tables = report::terminal::tables(&points, Unit::GbPerS)?;
+        let tables = report::terminal::tables(&points, &run.devices, Unit::GbPerS)?;
         stdout::print(&(tables + &report::terminal::findings(&run.findings, &points)))?;
         return Ok(ExitCode::SUCCESS);
     }

@@ -160,6 +160,9 @@ impl Sink for Output {
             self.run.environments.push(description.environment.clone());
             self.run.overheads.push(description.overhead.clone());
         }
+        if let Some(tables) = &mut self.tables {
+            tables.measures(&self.run.devices);
+        }
         self.run.warnings.extend(warnings(&self.run));
         if let Some(writer) = &self.writer {
             writer.update(&self.run)?;

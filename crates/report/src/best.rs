@@ -74,6 +74,11 @@ impl Best {
         let messages = f64::from(one) * 1e9 / self.message_ns;
         Some(if field == "bytes_per_s" { messages * self.size as f64 } else { messages })
     }
+
+    /// The share of it that a point reached.
+    pub(crate) fn share(&self, point: &Point) -> Option<f64> {
+        Some(point.throughput.as_ref()?.messages_per_s * self.message_ns / 1e9)
+    }
 }
 
 /// Whether a path leads to a throughput.

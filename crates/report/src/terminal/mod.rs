@@ -2,22 +2,26 @@
 //!
 //! Each combination of experiment, pattern and axes other than `size_bytes` is a table of its own, under a banner that
 //! says what is measured. Points that cannot be measured are gathered: one line for a run of points with the same
-//! reason. A `!` behind a row marks a point whose numbers should not be trusted; [`Stream::finish`] says why.
+//! reason. A `!` behind a row marks a point whose numbers should not be trusted; [`Stream::finish`] says why. Throughputs whose
+//! link is known have a column with their share of what it carries at best.
 
 mod environments;
 mod findings;
 mod kinds;
+mod links;
 mod not_measured;
 mod row;
 mod unstable;
 
 use measure::figure::Unit;
-use measure::record::{Axes, Point, Status};
+use measure::record::{Axes, Device, Point, Status};
 
+use crate::best::Best;
 use crate::conditions::Conditions;
 use crate::error::Error;
 use crate::unit::Scale;
 pub use findings::findings;
+use links::Links;
 use not_measured::Gathered;
 use row::Layout;
 use unstable::Unstable;
@@ -26,10 +30,12 @@ use unstable::Unstable;
 #[derive(Debug)]
 pub struct Stream {
     bandwidth: Scale,
+    devices: Vec<Device>,
     table: Option<Table>,
     gathered: Option<Gathered>,
     unstable: Unstable,
     conditions: Conditions,
+    links: Links,
     approximate: Option<f64>,
 }
 
@@ -53,8 +59,21 @@ impl Stream {
     /// Tables with bandwidths in a unit of bandwidth: Gb/s, MB/s or MiB/s.
     pub fn new(bandwidth: Unit) -> Result<Self, Error> {
         let bandwidth = Scale::of(Some(bandwidth), "throughput.bytes_per_s")?;
-        let (unstable, conditions) = (Unstable::default(), Conditions::default());
-        Ok(Self { bandwidth, table: None, gathered: None, unstable, conditions, approximate: None })
+        Ok(Self {
+            bandwidth,
+            devices: Vec::new(),
+            table: None,
+            gathered: None,
+            unstable: Unstable::default(),
+            conditions: Conditions::default(),
+            links: Links::default(),
+            approximate: None,
+        })
+    }
+
+    /// Says what is measured, once that is known: throughputs of points that follow stand beside what their link carries.
+    pub fn measures(&mut self, devices: &[Device]) {
+        self.devices = devices.to_vec();
     }
 
     /// What to print now that a point has ended: nothing, or whole lines.
@@ -82,12 +101,13 @@ impl Stream {
         out
     }
 
-    /// What is left to print when the last point has ended: points still gathered, what the marks mean, and what
-    /// became of environments.
+    /// What is left to print when the last point has ended: points still gathered, what the marks mean, what became of
+    /// environments, and what links carry.
     pub fn finish(mut self) -> String {
         let mut out = self.flush(None);
         out += &self.unstable.finish();
         out += &environments::text(&self.conditions);
+        out += &self.links.text();
         if let Some(resolution) = self.approximate {
             out += &format!(
                 "\n ~ from a histogram, not from every sample: quantiles are exact to {:.2} % of their value\n",
@@ -98,7 +118,8 @@ impl Stream {
     }
 
     fn row(&mut self, point: &Point) -> String {
-        let layout = Layout::of(point);
+        let best = Best::of(point, &self.devices);
+        let layout = Layout::of(point, best.is_some());
         let Some(table) = &mut self.table else { return String::new() };
         let mut out = String::new();
         if !table.banner_is_out || (table.header.is_some() && table.header != layout && layout.is_some()) {
@@ -116,7 +137,11 @@ impl Stream {
         }
         let resolution = point.latency.as_ref().and_then(|l| l.resolution);
         self.approximate = [self.approximate, resolution].into_iter().flatten().reduce(f64::max);
-        out + &layout.row(point, self.bandwidth)
+        let of_link = best.filter(|_| layout.has_link()).and_then(|best| {
+            self.links.see(&best);
+            best.share(point)
+        });
+        out + &layout.row(point, self.bandwidth, of_link)
     }
 
     /// Starts a table; its banner comes with its first row.
@@ -132,7 +157,7 @@ impl Stream {
         match (gathered.only_key(), next) {
             (Some(key), _) if is_open(key) => gathered.inside(),
             (Some(key), Some(next)) if next_key.as_ref() == Some(key) && !is_not_measured(next) => {
-                let banner = row::banner(&key.experiment, &key.pattern, &key.axes, Layout::of(next));
+                let banner = row::banner(&key.experiment, &key.pattern, &key.axes, Layout::of(next, false));
                 self.table = Some(Table { key: key.clone(), banner_is_out: true, header: None });
                 banner + &gathered.inside()
             }
@@ -141,9 +166,10 @@ impl Stream {
     }
 }
 
-/// The tables of a whole run at once.
-pub fn tables(points: &[Point], bandwidth: Unit) -> Result<String, Error> {
+/// The tables of a whole run at once, which was measured on these devices.
+pub fn tables(points: &[Point], devices: &[Device], bandwidth: Unit) -> Result<String, Error> {
     let mut stream = Stream::new(bandwidth)?;
+    stream.measures(devices);
     let lines: String = points.iter().map(|point| stream.line(point)).collect();
     Ok(lines + &stream.finish())
 }

@@ -18,6 +18,8 @@ pub(super) enum Layout {
         direction: Direction,
         /// Whether messages can get lost, so that a column says how many did.
         has_losses: bool,
+        /// Whether it is known what the link carries, so that a column says which share of that this is.
+        has_link: bool,
     },
 }
 
@@ -40,11 +42,12 @@ const LOST: &str = "messages_lost";
 const WIDTH_MIN: usize = 10;
 
 impl Layout {
-    /// The layout for a point; none when it holds no numbers.
-    pub(super) fn of(point: &Point) -> Option<Self> {
+    /// The layout for a point whose link is known or not; none when it holds no numbers.
+    pub(super) fn of(point: &Point, has_link: bool) -> Option<Self> {
         let bandwidth = point.throughput.as_ref().map(|t| Self::Bandwidth {
             direction: t.direction,
             has_losses: point.counters.contains_key(LOST) && point.axes.get("service") != Some(&"RC".into()),
+            has_link,
         });
         if !point.kinds.is_empty() {
             return Some(Self::Kinds { above_ns: kinds::threshold(point) });
@@ -53,9 +56,14 @@ impl Layout {
         if point.pattern == "ping-pong" { latency.or(bandwidth) } else { bandwidth.or(latency) }
     }
 
+    /// Whether rows have a share of a link.
+    pub(super) fn has_link(self) -> bool {
+        matches!(self, Self::Bandwidth { has_link: true, .. })
+    }
+
     fn columns(self, unit: &str) -> Vec<String> {
         let (direction, has_losses) = match self {
-            Self::Bandwidth { direction, has_losses } => (direction, has_losses),
+            Self::Bandwidth { direction, has_losses, .. } => (direction, has_losses),
             Self::Kinds { above_ns } => return kinds::columns(above_ns),
             Self::Latency(_) => return LATENCY_COLUMNS.map(str::to_owned).into(),
         };
@@ -69,7 +77,9 @@ impl Layout {
             ],
         };
         let lost = has_losses.then(|| "#lost".to_owned());
-        ["#bytes".to_owned(), "#iterations".to_owned()].into_iter().chain(rates).chain(lost).collect()
+        let of_link = self.has_link().then(|| "of link[%]".to_owned());
+        let first = ["#bytes".to_owned(), "#iterations".to_owned()];
+        first.into_iter().chain(rates).chain(lost).chain(of_link).collect()
     }
 
     pub(super) fn header(self, unit: &str) -> String {
@@ -80,7 +90,8 @@ impl Layout {
         line(columns.iter().zip(&columns).map(|(name, text)| (name.as_str(), text.clone())), "")
     }
 
-    pub(super) fn row(self, point: &Point, bandwidth: Scale) -> String {
+    /// The line of a point, which reached a share of what its link carries where that is known.
+    pub(super) fn row(self, point: &Point, bandwidth: Scale, of_link: Option<f64>) -> String {
         let numbers = match self {
             Self::Kinds { above_ns } => return kinds::rows(point, above_ns, &marks(point)),
             Self::Latency(_) => latency_cells(point),
@@ -89,7 +100,9 @@ impl Layout {
         let has_losses = matches!(self, Self::Bandwidth { has_losses: true, .. });
         let lost = has_losses.then(|| point.counters.get(LOST).map_or("-".to_owned(), u64::to_string));
         let columns = self.columns(bandwidth.label);
-        let cells = [size(point), iterations(point)].into_iter().chain(numbers).chain(lost);
+        let of_link =
+            self.has_link().then(|| of_link.map_or("-".into(), |share| format!("{:.1}", 100.0 * share)));
+        let cells = [size(point), iterations(point)].into_iter().chain(numbers).chain(lost).chain(of_link);
         line(columns.iter().map(String::as_str).zip(cells), &marks(point))
     }
 }

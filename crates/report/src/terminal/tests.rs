@@ -103,7 +103,7 @@ fn latencies_have_the_columns_of_ib_send_lat() {
         status: Status::Failed { error: "retry counter exceeded".to_owned() },
         ..point("rc-latency", 8192, "native")
     };
-    let text = tables(&[latency(4, 820), unstable, second, failed], Unit::GbPerS).unwrap();
+    let text = tables(&[latency(4, 820), unstable, second, failed], &[], Unit::GbPerS).unwrap();
     assert_golden(&text, "latency.txt");
 }
 
@@ -118,10 +118,44 @@ fn bandwidths_name_their_direction_and_their_unit() {
         stream(32768, Direction::BiOne),
         lossy,
     ];
-    let text = tables(&points, Unit::GbPerS).unwrap();
+    let text = tables(&points, &[], Unit::GbPerS).unwrap();
     assert_golden(&text, "bandwidth.txt");
-    assert!(tables(&points, Unit::MiBPerS).unwrap().contains("BW average[MiB/s]"));
+    assert!(tables(&points, &[], Unit::MiBPerS).unwrap().contains("BW average[MiB/s]"));
     assert!(Stream::new(Unit::Us).is_err());
+}
+
+/// A device that imitates links under RoCE v2: 82 B of headers around the payload of each packet, as RoCE over IPv4 has them.
+fn imitating() -> Device {
+    let attributes = json!({"kind": "user-space software", "link_layer": "Ethernet", "gid_type": "RoCE v2", "gid": "fe80::1"});
+    let device = json!({"rank": 0, "name": "softdev0", "provider": "softdev", "attributes": attributes});
+    serde_json::from_value(device).unwrap()
+}
+
+#[test]
+fn throughputs_stand_beside_what_their_link_carries() {
+    let on_link = |size: u64, direction, model: Option<&str>| {
+        let mut point = stream(size, direction);
+        point.axes.insert("mtu_bytes".to_owned(), json!(4096));
+        point.link_model = model.map(str::to_owned);
+        point
+    };
+    let mut lossy = on_link(32768, Direction::Uni, Some("4X QDR"));
+    lossy.axes.insert("service".to_owned(), json!("UC"));
+    lossy.counters.insert("messages_lost".to_owned(), 17);
+    let points = [
+        // 4 x 14.0625 Gb/s in 64b/66b are 54.545 Gb/s, of which 4096 of 4178 B are payload: 53.475 Gb/s. 50.180 are 93.8 %.
+        on_link(4096, Direction::Uni, Some("4X FDR,latency=1us")),
+        on_link(32768, Direction::Uni, Some("4X FDR,latency=1us")),
+        // 4 x 25.78125 Gb/s in 64b/66b are 100 Gb/s each way: 98.037, of which 50.180 are 51.2 %.
+        on_link(32768, Direction::BiOne, Some("4X EDR")),
+        // The share is what it is, even where no link can carry so much: 50.180 of 31.372 Gb/s.
+        lossy,
+        on_link(65536, Direction::Uni, None),
+    ];
+    let text = tables(&points, &[imitating()], Unit::GbPerS).unwrap();
+    assert_golden(&text, "links.txt");
+    assert!(text.lines().all(|line| line.chars().count() <= 130), "{text}");
+    assert!(!tables(&points, &[], Unit::GbPerS).unwrap().contains("of link"), "on nothing known");
 }
 
 #[test]
@@ -133,10 +167,10 @@ fn unstable_points_are_named_by_what_tells_them_apart() {
         point
     };
     let points = [latency(4, 820), marked(8, "RC"), marked(8, "UC")];
-    let text = tables(&points, Unit::GbPerS).unwrap();
+    let text = tables(&points, &[], Unit::GbPerS).unwrap();
     assert!(text.contains("   rc-latency (service RC, size_bytes 8): it shifted\n"), "{text}");
     let many: Vec<Point> = (1..=13).map(|size| marked(size, "RC")).collect();
-    let text = tables(&many, Unit::GbPerS).unwrap();
+    let text = tables(&many, &[], Unit::GbPerS).unwrap();
     assert_eq!(text.matches("it shifted").count(), 10);
     assert!(text.ends_with("   and 3 more, each with its reason in the record\n"), "{text}");
 }
@@ -150,7 +184,7 @@ fn points_with_one_reason_take_one_line() {
     points.extend([256, 512].map(|size| not_measured(size, "native", no_link)));
     points.extend([4, 8].map(|size| not_measured(size, "FDR", no_link)));
     points.push(not_measured(4, "QDR", "something else"));
-    let text = tables(&points, Unit::GbPerS).unwrap();
+    let text = tables(&points, &[], Unit::GbPerS).unwrap();
     assert_golden(&text, "not_measured.txt");
 }
 
@@ -168,7 +202,7 @@ fn a_line_is_printed_as_soon_as_its_point_ends() {
 fn statistics_of_a_histogram_are_marked_and_explained() {
     let mut point = latency(4, 820);
     point.latency.as_mut().unwrap().resolution = Some(0.0005);
-    let text = tables(&[point], Unit::GbPerS).unwrap();
+    let text = tables(&[point], &[], Unit::GbPerS).unwrap();
     assert!(text.contains("  ~\n"), "{text}");
     assert!(text.ends_with("quantiles are exact to 0.05 % of their value\n"), "{text}");
 }
@@ -177,7 +211,7 @@ fn statistics_of_a_histogram_are_marked_and_explained() {
 fn a_record_cannot_drive_the_terminal() {
     let point =
         Point { status: Status::Failed { error: "\u{1b}[2Jgone".to_owned() }, ..point("rc\u{7}", 4, "x") };
-    let text = tables(&[point], Unit::GbPerS).unwrap();
+    let text = tables(&[point], &[], Unit::GbPerS).unwrap();
     assert!(!text.contains(['\u{1b}', '\u{7}']), "{text:?}");
 }
 
@@ -253,7 +287,7 @@ fn one_way_points_have_a_line_for_each_kind_and_what_explains_them() {
         stranger.kinds[kind].latency.share_above_bounds = bounds;
     }
     stranger.one_way.as_mut().unwrap().largest.as_mut().unwrap().gaps_ns = BTreeMap::from([(0, 0), (1, 0)]);
-    let text = tables(&[one_way(32, json!({"kind": "one"})), shifted, stranger], Unit::GbPerS).unwrap();
+    let text = tables(&[one_way(32, json!({"kind": "one"})), shifted, stranger], &[], Unit::GbPerS).unwrap();
     assert_golden(&text, "one_way.txt");
     assert!(text.lines().all(|line| line.chars().count() <= 130), "{text}");
 }
@@ -267,10 +301,13 @@ fn what_became_of_environments_is_said_once_below_the_tables() {
         {"rank": 1, "technique": "memory", "asked": "locked", "outcome": "applied", "before": "not locked"},
     ]);
     let points = [arranged(4, "own", &own), arranged(8, "own", &own), arranged(4, "as_is", &json!([]))];
-    let text = tables(&points, Unit::GbPerS).unwrap();
+    let text = tables(&points, &[], Unit::GbPerS).unwrap();
     let (_, said) = text.split_once("\n\n environment ").unwrap();
     let expected = "own:\n   governor performance: applied, powersave x 4 before (ranks 0, 1)\n   memory locked: not permitted: \
                     raise the limit (rank 0)\n   memory locked: applied, not locked before (rank 1)\n";
     assert_eq!(said, expected);
-    assert!(!tables(&points[2..], Unit::GbPerS).unwrap().contains("\n\n environment "), "nothing was asked");
+    assert!(
+        !tables(&points[2..], &[], Unit::GbPerS).unwrap().contains("\n\n environment "),
+        "nothing was asked"
+    );
 }
