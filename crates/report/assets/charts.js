@@ -19,6 +19,7 @@ const lineTrace = (chart, series) => {
     type: "scatter", name: literal(series.name), x: series.x, y: series.y, text: series.hover.map(literal),
     hoverinfo: "text", line: { color, width: series.published ? 1.6 : 2, dash: series.published ? "dash" : "solid" },
   };
+  if (series.at_best) return { ...trace, mode: "lines", line: { color, width: 1.2, dash: "dot" } };
   if (series.published) return { ...trace, mode: "lines", opacity: 0.85 };
   const symbol = series.symbol ?? symbols[series.colour % symbols.length];
   const marker = { color, size: 7, symbol: series.doubtful.map((doubtful) => doubtful ? symbol + "-open" : symbol) };
@@ -26,7 +27,12 @@ const lineTrace = (chart, series) => {
   return { ...trace, ...bars, mode: "lines+markers", marker, customdata: series.ids };
 };
 
+/** What a link carries at best, across the bars: a stroke for each x, joined. */
+const strokes = (chart, series) => ({ ...lineTrace(chart, series), x: series.x.map(literal), mode: "lines+markers",
+  marker: { color: seriesColour(series.colour), size: 22, symbol: "line-ew-open" } });
+
 const barTrace = (chart, series) => {
+  if (series.at_best) return strokes(chart, series);
   const color = seriesColour(series.colour);
   const trace = { type: "bar", name: literal(series.name), x: series.x.map(literal), y: series.y,
     text: series.hover.map(literal), textposition: "none", hoverinfo: "text" };

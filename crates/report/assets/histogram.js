@@ -156,8 +156,10 @@ const throughputText = (point) => {
   const text = (t, what) => t && `${what}: ${(t.bytes_per_s / 1.25e8).toFixed(3)} Gb/s, ${(t.messages_per_s / 1e6).toFixed(6)} Mmsg/s. `;
   const one = point.throughput?.direction === "uni" ? "Throughput" : "Throughput of one direction";
   const all = [text(point.throughput, one), text(point.throughput_total, "Both directions together")].filter(Boolean).join("");
+  const ofLink = page.data.of_link[point.id];
+  const link = ofLink === undefined ? "" : `${ofLink.toFixed(1)} % of what the link carries at best. `;
   const lost = point.counters?.messages_lost;
-  return all ? make("p", {}, all, lost === undefined ? "" : `Messages lost: ${grouped(lost)}.`) : null;
+  return all ? make("p", {}, all, link, lost === undefined ? "" : `Messages lost: ${grouped(lost)}.`) : null;
 };
 
 const tools = (point) => {

@@ -21,6 +21,7 @@ const pointColumns = (points) => {
     ["bound of two clocks [ns]", (point) => point.one_way?.clocks.bound_ns],
     ["direction of the throughput", (point) => point.throughput?.direction],
     ["throughput [Gb/s]", (point) => point.throughput && point.throughput.bytes_per_s / 1.25e8],
+    ["of the link [%]", (point) => page.data.of_link[point.id]],
     ["messages [Mmsg/s]", (point) => point.throughput && point.throughput.messages_per_s / 1e6],
     ["total throughput [Gb/s]", (point) => point.throughput_total && point.throughput_total.bytes_per_s / 1.25e8],
     ["messages lost", (point) => point.counters?.messages_lost],

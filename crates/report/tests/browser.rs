@@ -5,7 +5,7 @@ mod fixture;
 mod support;
 
 use fixture::Fixture;
-use measure::record::Status;
+use measure::record::{Point, Status};
 use serde_json::json;
 use support::{Browser, Seen, View};
 
@@ -47,6 +47,30 @@ fn every_figure_is_drawn_and_no_script_fails() {
 }
 
 #[test]
+fn charts_have_lines_for_links_and_a_point_says_its_share() {
+    let Some(browser) = support::find_or_skip() else { return };
+    let mut fixture = Fixture::new();
+    for device in &mut fixture.run.devices {
+        device.attributes.insert("link_layer".to_owned(), json!("InfiniBand"));
+    }
+    for point in fixture.points.iter_mut().filter(|point| point.throughput.is_some()) {
+        point.link_model = Some("4X EDR".to_owned());
+    }
+    let is_shown = |point: &&Point| point.throughput.is_some() && point.axes["size_bytes"] == json!(2048);
+    let point = fixture.points.iter().find(is_shown).unwrap();
+    let hash = format!("histogram={}", point.id);
+    let seen = open(&browser, &html(&fixture), &View { hash: &hash, ..WIDE });
+    // One line for RC and UC, whose headers are the same.
+    for plot in [("figure-7-plot", 5), ("figure-8-plot", 3), ("figure-9-plot", 3)] {
+        assert!(seen.plots.contains(&(plot.0.to_owned(), plot.1)), "{plot:?}: {:?}", seen.plots);
+    }
+    // 2048 and 26 B at 100 Gb/s.
+    let share = point.throughput.as_ref().unwrap().messages_per_s * (2048.0 + 26.0) * 8.0 / 100e9 * 100.0;
+    let text = format!("{share:.1} % of what the link carries at best");
+    assert!(seen.fact("chosen").contains(&text), "{text}: {}", seen.fact("chosen"));
+}
+
+#[test]
 fn a_histogram_opens_on_demand_with_both_ends() {
     let Some(browser) = support::find_or_skip() else { return };
     let fixture = Fixture::new();
@@ -68,8 +92,7 @@ fn a_histogram_opens_on_demand_with_both_ends() {
 fn a_one_way_point_shows_its_kinds_and_its_clocks() {
     let Some(browser) = support::find_or_skip() else { return };
     let fixture = Fixture::new();
-    let is_ud =
-        |point: &&measure::record::Point| !point.kinds.is_empty() && point.axes["service"] == json!("UD");
+    let is_ud = |point: &&Point| !point.kinds.is_empty() && point.axes["service"] == json!("UD");
     let point = fixture.points.iter().find(is_ud).unwrap();
     let hash = format!("histogram={}", point.id);
     let seen = open(&browser, &html(&fixture), &View { hash: &hash, ..WIDE });

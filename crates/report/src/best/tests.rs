@@ -135,7 +135,10 @@ fn what_is_not_known_of_a_link_is_not_made_up() {
     let huge = format!("{0}b/s,header={0},mtu=1,gap=584years", u64::MAX);
     assert!(!known(&stream("UD", "send_imm", u64::MAX, "bi_one", Some(&huge)), &softdev()), "no such gap");
     let huge = huge.replace("584years", "1h");
-    assert!(known(&stream("UD", "send_imm", u64::MAX, "bi_one", Some(&huge)), &softdev()), "it is only large");
+    assert!(
+        known(&stream("UD", "send_imm", u64::MAX, "bi_one", Some(&huge)), &softdev()),
+        "it is only large"
+    );
 }
 
 #[test]

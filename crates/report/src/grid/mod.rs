@@ -3,17 +3,18 @@
 //! Points are folded only if they differ in nothing but the repetition. Where a figure's `series` would mix points
 //! that differ in some other axis, in experiment or in the kind of latency, that axis is made part of the series.
 
+mod at_best;
 mod published;
 mod split;
 
 use measure::figure::Figure;
-use measure::record::{Device, LatencyKind, Point, Status};
+use measure::record::{LatencyKind, Point, Status};
 use serde_json::Value;
 
-use crate::best::{self, Best};
 use crate::error::Error;
 use crate::unit::Scale;
 use crate::value;
+pub(crate) use at_best::{AtBest, Line};
 pub(crate) use published::Published;
 
 /// What a table or a chart is drawn from.
@@ -84,13 +85,6 @@ pub(crate) struct Number {
     pub(crate) doubts: Vec<String>,
 }
 
-/// The most that a number could be, in the unit of the grid, and why.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct AtBest {
-    pub(crate) number: f64,
-    pub(crate) best: Best,
-}
-
 impl Grid {
     /// Arranges the points that a figure shows.
     pub(crate) fn new(figure: &Figure, points: &[Point]) -> Result<Self, Error> {
@@ -115,21 +109,6 @@ impl Grid {
             .collect();
         let published = published::columns(figure, &x, &xs, &series);
         Ok(Self { x, y, scale, xs, series, published, kinds })
-    }
-
-    /// The same with what the links of points carry at best beside throughputs.
-    pub(crate) fn beside_links(mut self, points: &[Point], devices: &[Device]) -> Self {
-        if !best::is_throughput(&self.y) {
-            return self;
-        }
-        for number in self.series.iter_mut().flat_map(|s| &mut s.cells).filter_map(Cell::number_mut) {
-            let best = points.iter().find(|p| p.id == number.id).and_then(|p| Best::of(p, devices));
-            number.at_best = best.and_then(|best| {
-                let at_best = self.scale.apply(best.number(&self.y)?);
-                (at_best > 0.0).then(|| Box::new(AtBest { number: at_best, best }))
-            });
-        }
-        self
     }
 
     /// Whether any cell holds a number.

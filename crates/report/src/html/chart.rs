@@ -4,7 +4,7 @@ use measure::figure::{Figure, FigureKind};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::grid::{Grid, Number, Published, Series};
+use crate::grid::{Grid, Line, Number, Published, Series};
 use crate::{unit, value};
 
 /// One chart of the page.
@@ -42,7 +42,10 @@ pub(super) enum Errors {
 struct Drawn {
     name: String,
     published: bool,
-    /// Index of its colour: published numbers have that of the series that they correspond to.
+    /// Whether it is what a link carries at best.
+    at_best: bool,
+    /// Index of its colour: published numbers have that of the series that they correspond to, and links that of the first one
+    /// that went over them.
     colour: usize,
     x: Vec<Value>,
     y: Vec<f64>,
@@ -77,6 +80,9 @@ impl Chart {
             };
             series.extend(drawn_published(grid, published, colour, bars));
         }
+        series.extend(
+            grid.link_lines().iter().map(|line| drawn_link(grid, line, colours.of(line.first), bars)),
+        );
         Self {
             id,
             kind: if bars { "bars" } else { "lines" },
@@ -268,6 +274,22 @@ fn drawn_published(grid: &Grid, published: &Published, colour: usize, bars: bool
         drawn.hover.push(format!("{name}\n{}: {number} {}", x_label(&grid.x, x), grid.scale.label));
     }
     (!drawn.x.is_empty()).then_some(drawn)
+}
+
+fn drawn_link(grid: &Grid, line: &Line<'_>, colour: usize, bars: bool) -> Drawn {
+    let mut drawn = Drawn { name: line.name(), at_best: true, colour, ..Drawn::default() };
+    for (x, number) in grid.xs.iter().zip(&line.numbers) {
+        let Some(number) = number else { continue };
+        drawn.x.push(place(grid, x, bars));
+        drawn.y.push(*number);
+        drawn.hover.push(format!(
+            "{}\n{}: {number:.3} {}",
+            drawn.name,
+            x_label(&grid.x, x),
+            grid.scale.label
+        ));
+    }
+    drawn
 }
 
 fn hover(grid: &Grid, series: &Series, x: &Value, number: &Number) -> String {

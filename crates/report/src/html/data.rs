@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use measure::record::{End, Histogram, Latency, Point, Timed};
+use measure::record::{Device, End, Histogram, Latency, Point, Timed};
 use serde::Serialize;
 
 use super::chart::Chart;
 use super::histogram::Panel;
 use crate::SampleSource;
+use crate::best::Best;
 use crate::bins::{self, Bins, Source};
 use crate::one_way;
 
@@ -31,13 +32,20 @@ pub(super) struct Data {
     histograms: BTreeMap<u64, Bins>,
     /// What else is known of points that were timed one way, in sentences, by their id.
     notes: BTreeMap<u64, Vec<String>>,
+    /// Throughputs in percent of what their link carries at best, by the id of the point; of those whose link is known.
+    of_link: BTreeMap<u64, f64>,
     /// Samples that could not be loaded, in words.
     #[serde(skip)]
     pub(super) unreadable: Option<String>,
 }
 
 /// Gathers the page's data. Samples of one point are held in memory at a time.
-pub(super) fn collect(points: &[Point], charts: Vec<Drawing>, samples: &dyn SampleSource) -> Data {
+pub(super) fn collect(
+    points: &[Point],
+    devices: &[Device],
+    charts: Vec<Drawing>,
+    samples: &dyn SampleSource,
+) -> Data {
     let mut unreadable = Vec::new();
     let mut histograms = BTreeMap::new();
     for point in points {
@@ -56,7 +64,10 @@ pub(super) fn collect(points: &[Point], charts: Vec<Drawing>, samples: &dyn Samp
     }
     let unreadable = unreadable_text(&unreadable);
     let notes = points.iter().filter_map(|point| Some((point.id, notes(point)?))).collect();
-    Data { charts, points: points.iter().map(without_histograms).collect(), histograms, notes, unreadable }
+    let share = |point: &Point| Some((point.id, 100.0 * Best::of(point, devices)?.share(point)?));
+    let of_link = points.iter().filter_map(share).collect();
+    let points = points.iter().map(without_histograms).collect();
+    Data { charts, points, histograms, notes, of_link, unreadable }
 }
 
 fn notes(point: &Point) -> Option<Vec<String>> {

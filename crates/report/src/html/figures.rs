@@ -33,15 +33,19 @@ pub(super) fn render(run: &Run, points: &[Point], samples: &dyn SampleSource) ->
                 Ok(html)
             }
             FigureKind::LinkRates => Ok(links::render(figure)),
-            FigureKind::Table => Grid::new(figure, points).map(|grid| numbers(&grid, figure)),
+            FigureKind::Table => grid(run, figure, points).map(|grid| numbers(&grid, figure)),
             FigureKind::Bars | FigureKind::Lines => {
-                Grid::new(figure, points).map(|grid| plot(&id, figure, &grid, &mut figures.charts))
+                grid(run, figure, points).map(|grid| plot(&id, figure, &grid, &mut figures.charts))
             }
         };
         figures.html += &section(&id, figure, &body.unwrap_or_else(|error| complaint(&error)));
         figures.headings.push((id, figure.title.clone()));
     }
     figures
+}
+
+fn grid(run: &Run, figure: &Figure, points: &[Point]) -> Result<Grid, Error> {
+    Ok(Grid::new(figure, points)?.beside_links(points, &run.devices))
 }
 
 fn section(id: &str, figure: &Figure, body: &str) -> String {
@@ -79,6 +83,8 @@ fn plot(id: &str, figure: &Figure, grid: &Grid, charts: &mut Vec<Drawing>) -> St
         Errors::None => "",
     };
     let reference = if grid.published.is_empty() { "" } else { " Dashed or hatched: published." };
+    let has_links = grid.numbers().any(|n| n.at_best.is_some());
+    let links = if has_links { " Dotted: what the link carries at best." } else { "" };
     let doubtful = match figure.kind {
         _ if grid.numbers().all(|n| n.doubts.is_empty()) => "",
         FigureKind::Bars => " Pale bars: unstable, or some repetitions failed.",
@@ -91,7 +97,7 @@ fn plot(id: &str, figure: &Figure, grid: &Grid, charts: &mut Vec<Drawing>) -> St
     let html = format!(
         "{empty}<div class=\"plot\" id=\"{id}-plot\" role=\"img\" aria-label=\"{title}; the numbers are in the table \
          below\"><p class=\"waiting\">This chart is drawn by a script.</p></div>\n\
-         <p class=\"hint\">{errors}{reference}{doubtful} <span class=\"screen\">{select}</span></p>\n\
+         <p class=\"hint\">{errors}{reference}{links}{doubtful} <span class=\"screen\">{select}</span></p>\n\
          {missing}<details class=\"more\"><summary>Numbers of this figure</summary>\n{table}</details>\n",
         title = escape(&figure.title),
         missing = table::list(&table::not_measured(grid)),

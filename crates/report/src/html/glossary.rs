@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use measure::record::{Latency, Point};
+use measure::record::{Device, Latency, Point};
 
 use super::escape::escape;
+use crate::best::Best;
 use crate::value;
 
 const TERMS: [(&str, &str); 18] = [
@@ -81,8 +82,21 @@ const TERMS: [(&str, &str); 18] = [
     ),
 ];
 
+/// What notes under tables refer to.
+const LINK_AT_BEST: &str = "<div id=\"link-at-best\"><dt>link at best</dt><dd>\
+    What a link carries of the payload of messages: the time of one is that of all its bytes at the data rate, which is \
+    the signal rate times the line code (8b/10b up to QDR, 64b/66b for FDR and EDR; later ones are named by their data \
+    rate). A message is cut into packets of up to the MTU (adapters pad the last to a multiple of 4 B). Each has the \
+    headers of its layer (InfiniBand: LRH 8, BTH 12, ICRC 4, VCRC 2 B; RoCE v2: preamble and gap 20, Ethernet 18, IPv4 20 \
+    or IPv6 40, UDP 8, BTH 12, ICRC 4 B; RoCE v1: GRH 40 B in place of IP and UDP), and besides DETH 8 B over UD, RETH 16 \
+    B in the first of a write, AETH 4 B in the first and the last of a read's answer, immediate data 4 B. The request of a \
+    read (RETH 16 B) and of an atomic (AtomicETH 28 B) goes the other way; where both ends ask at once, it counts. \
+    Acknowledgements do not, as one may answer many messages; nor do flow control and gaps between packets. So no \
+    throughput is above it but by the error of its time. InfiniBand Architecture Specification, vol. 1, chapters 7 and 9, \
+    annexes A16 and A17; vol. 2 for rates and codes.</dd></div>\n";
+
 /// The section of definitions, with the kinds of latency that the run has.
-pub(super) fn render(points: &[Point]) -> String {
+pub(super) fn render(points: &[Point], devices: &[Device]) -> String {
     let ends = points.iter().flat_map(|p| &p.ends).filter_map(|e| e.latency.as_ref());
     let latencies: Vec<&Latency> = points.iter().filter_map(|p| p.latency.as_ref()).chain(ends).collect();
     let kinds: BTreeSet<_> = latencies.iter().map(|l| l.kind).collect();
@@ -94,6 +108,9 @@ pub(super) fn render(points: &[Point]) -> String {
         .collect();
     for (name, text) in TERMS {
         items += &term(name, text);
+    }
+    if points.iter().any(|point| Best::of(point, devices).is_some()) {
+        items += LINK_AT_BEST;
     }
     if !rules.is_empty() {
         let rules = rules.into_iter().collect::<Vec<_>>().join("; ");

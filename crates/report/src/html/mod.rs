@@ -54,7 +54,7 @@ pub fn write(
     out: &mut dyn Write,
 ) -> Result<(), Error> {
     let figures = figures::render(run, points, samples);
-    let data = data::collect(points, figures.charts, samples);
+    let data = data::collect(points, &run.devices, figures.charts, samples);
     let overview = overview::render(run, points, data.unreadable.as_ref());
     let data = serde_json::to_vec(&data)?;
     let nonce = nonce(&data);
@@ -70,7 +70,7 @@ pub fn write(
     out.write_all(include_bytes!("../../assets/explorer.html"))?;
     out.write_all(system::render(run, points).as_bytes())?;
     out.write_all(plan(run).as_bytes())?;
-    out.write_all(glossary::render(points).as_bytes())?;
+    out.write_all(glossary::render(points, &run.devices).as_bytes())?;
     out.write_all(b"</main>\n</div>\n")?;
     out.write_all(footer(run).as_bytes())?;
     out.write_all(pack::packed("data", &data)?.as_bytes())?;

@@ -1,4 +1,4 @@
-//! A grid as an HTML table: measured columns, published ones beside them, and their ratio.
+//! A grid as an HTML table: measured columns, published ones beside them, their ratio, and the share of what links carry.
 
 use super::chart;
 use super::escape::escape;
@@ -27,6 +27,8 @@ struct Columns<'a> {
     measured: Vec<(&'a Series, usize)>,
     published: &'a [Published],
     ratios: Vec<(&'a Series, &'a Published)>,
+    /// Measured ones of which it is known what their link carries at best.
+    linked: Vec<&'a Series>,
     digits: usize,
 }
 
@@ -44,12 +46,14 @@ impl<'a> Columns<'a> {
             let series = grid.series.get(published.twin?)?;
             (series.has_numbers() && published.scale.is_some()).then_some((series, published))
         };
+        let is_linked = |s: &&Series| s.cells.iter().filter_map(Cell::number).any(|n| n.at_best.is_some());
         let digits =
             if grid.scale.label == "ns" { 0 } else { unit::digits(grid.numbers().map(|n| n.median)) };
         Self {
             measured,
             published: &grid.published,
             ratios: grid.published.iter().filter_map(ratio).collect(),
+            linked: grid.series.iter().filter(is_linked).collect(),
             digits,
         }
     }
@@ -68,6 +72,7 @@ impl<'a> Columns<'a> {
             ("measured", grid.scale.label, self.measured.iter().map(|m| m.1).sum()),
             ("published", published_unit, self.published.len()),
             ("measured / published", "", self.ratios.len()),
+            ("measured / link at best", "%", self.linked.len()),
         ];
         let group = |(name, unit, columns): (&str, &str, usize)| {
             let class = name.split(' ').next_back().unwrap_or_default();
@@ -79,9 +84,11 @@ impl<'a> Columns<'a> {
         let measured = self.measured.iter().map(|(s, columns)| ("measured", &s.label, *columns));
         let published = self.published.iter().map(|p| ("published", &p.label, 1));
         let ratios = self.ratios.iter().map(|(_, p)| ("ratio", &p.label, 1));
+        let linked = self.linked.iter().map(|s| ("ratio", &s.label, 1));
         let names: String = measured
             .chain(published)
             .chain(ratios)
+            .chain(linked)
             .map(|(class, label, columns)| {
                 let span = if columns > 1 { " colspan=\"2\"" } else { "" };
                 format!("<th scope=\"col\"{span} class=\"{class}\">{}</th>", escape(label))
@@ -118,8 +125,9 @@ impl<'a> Columns<'a> {
                 }
             })
             .collect();
+        let linked: String = self.linked.iter().map(|s| share(grid, &s.cells[row])).collect();
         let x = escape(&value::text(&grid.xs[row]));
-        format!("<tr><th scope=\"row\">{x}</th>{measured}{published}{ratios}</tr>\n")
+        format!("<tr><th scope=\"row\">{x}</th>{measured}{published}{ratios}{linked}</tr>\n")
     }
 
     fn measured_cell(&self, grid: &Grid, cell: &Cell, columns: usize, notes: &mut Notes) -> String {
@@ -162,6 +170,18 @@ impl<'a> Columns<'a> {
             bound = number.bound.map(|bound| format!(" ± {bound:.digits$}")).unwrap_or_default(),
         )
     }
+}
+
+/// The share of what a cell's link carries at best.
+fn share(grid: &Grid, cell: &Cell) -> String {
+    let number = cell.number().and_then(|number| Some((number.median, number.at_best.as_ref()?)));
+    let Some((measured, at_best)) = number else { return "<td class=\"ratio absent\">–</td>".to_owned() };
+    format!(
+        "<td class=\"ratio\" title=\"at best {:.3} {}\">{:.1}</td>",
+        at_best.number,
+        grid.scale.label,
+        100.0 * measured / at_best.number
+    )
 }
 
 /// A cell without a number: a word, its reason as a tooltip and as a footnote.
@@ -207,6 +227,7 @@ impl Notes {
         if with_ratio {
             notes.push("Ratio: measured divided by published.".to_owned());
         }
+        notes.extend(links(grid));
         if self.absent {
             notes.push("–: not in the points of this run.".to_owned());
         }
@@ -242,6 +263,26 @@ pub(super) fn not_measured(grid: &Grid) -> Vec<String> {
         format!("<strong>Not measured: {labels}.</strong> {}", escape(&merged.text()))
     };
     reasons.iter().map(note).collect()
+}
+
+/// What the links carry that numbers stand beside, in one note.
+fn links(grid: &Grid) -> Option<String> {
+    let mut links: Vec<String> = Vec::new();
+    let mut is_shared = false;
+    for best in grid.numbers().filter_map(|number| Some(&number.at_best.as_ref()?.best)) {
+        is_shared |= best.is_shared;
+        let link = best.link.to_string();
+        if !links.contains(&link) {
+            links.push(link);
+        }
+    }
+    let shared = if is_shared {
+        " Each direction carries the acknowledgements of the other, too; they are not counted."
+    } else {
+        ""
+    };
+    let links = escape(&links.join("; "));
+    (!links.is_empty()).then(|| format!("<a href=\"#link-at-best\">Link at best</a>: {links}.{shared}"))
 }
 
 /// a, b, ... z, aa, ab, ...

@@ -2,6 +2,7 @@ use measure::figure::{Figure, FigureKind, Unit};
 use serde_json::json;
 
 use super::*;
+use crate::grid::Grid;
 
 fn run() -> Run {
     let value = json!({
@@ -82,6 +83,95 @@ fn a_count_stands_beside_an_extreme() {
     assert_eq!(cells(&points), two);
     let one = "<td><a href=\"#histogram=0\">1.00</a></td><td class=\"spread\">n 3</td>";
     assert_eq!(cells(&points[..1]), one);
+}
+
+/// A run on softdev, which imitates links with 82 B of headers around a packet's payload.
+fn on_links(figure: Figure) -> Run {
+    let attributes = json!({"link_layer": "Ethernet", "gid_type": "RoCE v2", "gid": "fe80::1"});
+    let device = json!({"rank": 0, "name": "softdev0", "provider": "softdev", "attributes": attributes});
+    Run { devices: vec![serde_json::from_value(device).unwrap()], figures: vec![figure], ..run() }
+}
+
+/// A stream of 4096 or 64 B at so many Gb/s.
+fn stream_point(id: u64, size: u64, service: &str, link: Option<&str>, gbps: f64) -> Point {
+    let bytes_per_s = gbps * 1.25e8;
+    let mut value = json!({
+        "id": id, "experiment": "e", "pattern": "stream", "status": "measured", "repetition": 0, "wall_ns": 1,
+        "axes": {"size_bytes": size, "service": service, "operation": "send", "mtu_bytes": 4096, "link": link.unwrap_or("none")},
+        "throughput": {"bytes_per_s": bytes_per_s, "messages_per_s": bytes_per_s / size as f64, "direction": "uni"},
+    });
+    if let Some(link) = link {
+        value["link_model"] = json!(link);
+    }
+    serde_json::from_value(value).unwrap()
+}
+
+fn throughputs(kind: &str) -> Figure {
+    let value = json!({
+        "kind": kind, "title": "Throughput", "experiments": ["e"], "x": "size_bytes", "y": "throughput.bytes_per_s",
+        "unit": "Gb/s", "series": ["service", "link"],
+    });
+    serde_json::from_value(value).unwrap()
+}
+
+#[test]
+fn throughputs_stand_beside_what_their_link_carries() {
+    let points = [
+        stream_point(0, 64, "RC", Some("4X SDR"), 1.0),
+        stream_point(1, 4096, "RC", Some("4X SDR"), 7.0),
+        stream_point(2, 4096, "RC", None, 90.0),
+    ];
+    let page = rendered(&on_links(throughputs("table")), &points);
+    let table = page.split("<table class=\"numbers\">").nth(1).unwrap().split("</section>").next().unwrap();
+    let rows: Vec<&str> = table.lines().filter(|line| line.starts_with("<tr><th scope=\"row\">")).collect();
+    // Of 8 Gb/s, 64 of 146 B are 3.507 Gb/s, of which 1 is 28.5 %; 4096 of 4178 B are 7.843 Gb/s, of which 7 are 89.3 %.
+    assert_eq!(
+        rows,
+        [
+            "<tr><th scope=\"row\">64</th><td><a href=\"#histogram=0\">1.00</a></td><td class=\"absent\">–</td>\
+             <td class=\"ratio\" title=\"at best 3.507 Gb/s\">28.5</td></tr>",
+            "<tr><th scope=\"row\">4096</th><td><a href=\"#histogram=1\">7.00</a></td><td><a href=\"#histogram=2\">90.00</a></td>\
+             <td class=\"ratio\" title=\"at best 7.843 Gb/s\">89.3</td></tr>",
+        ]
+    );
+    let head = "<th scope=\"colgroup\" colspan=\"1\" class=\"group ratio\">measured / link at best [%]</th>";
+    assert!(table.contains(head), "{table}");
+    let note = "Link at best</a>: 4X SDR: 8.00 Gb/s, 82 B around each packet&#39;s payload.</li>";
+    assert!(table.contains(note), "{table}");
+    assert!(page.contains("<dt>link at best</dt>"));
+    let page = rendered(&on_links(throughputs("table")), &points[2..]);
+    assert!(!page.contains("link at best") && !page.contains("Link at best"), "memory has no link");
+}
+
+#[test]
+fn a_chart_has_a_line_for_what_each_link_carries() {
+    let figure = throughputs("lines");
+    let lines = |points: &[Point]| {
+        let grid =
+            Grid::new(&figure, points).unwrap().beside_links(points, &on_links(figure.clone()).devices);
+        let chart = serde_json::to_value(chart::Chart::new("c".to_owned(), &figure, &grid)).unwrap();
+        let series = chart["series"].as_array().unwrap().iter().filter(|series| series["at_best"] == true);
+        series.map(|series| (series["name"].to_string(), series["x"].to_string())).collect::<Vec<_>>()
+    };
+    let line = |name: &str, x: &str| (format!("\"{name}\""), x.to_owned());
+    let (sdr, fdr) = (Some("4X SDR"), Some("4X FDR"));
+    let mut points = vec![
+        stream_point(0, 64, "RC", sdr, 1.0),
+        stream_point(1, 4096, "RC", sdr, 7.0),
+        stream_point(2, 4096, "UC", sdr, 7.0),
+        stream_point(3, 4096, "RC", fdr, 40.0),
+        stream_point(4, 4096, "RC", None, 90.0),
+    ];
+    let common = [line("4X SDR at best", "[64,4096]"), line("4X FDR at best", "[4096]")];
+    assert_eq!(lines(&points), common, "RC and UC have the same headers");
+    points.push(stream_point(5, 64, "UD", sdr, 1.0));
+    let apart = [
+        line("4X SDR at best (RC 4X SDR, UC 4X SDR)", "[64,4096]"),
+        line("4X FDR at best", "[4096]"),
+        line("4X SDR at best (UD 4X SDR)", "[64]"),
+    ];
+    assert_eq!(lines(&points), apart, "UD has more of them");
+    assert!(lines(&points[4..5]).is_empty());
 }
 
 #[test]

@@ -1,0 +1,90 @@
+//! What the links of throughputs carry at best, beside them.
+
+use measure::record::{Device, Point};
+
+use super::{Cell, Grid, Series};
+use crate::best::{self, Best};
+
+/// The most that a number could be, in the unit of the grid, and why.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct AtBest {
+    pub(crate) number: f64,
+    pub(crate) best: Best,
+}
+
+/// What a link carries at best of the messages of some series.
+#[derive(Debug)]
+pub(crate) struct Line<'a> {
+    /// Its name; `the link` where it differs from x to x.
+    link: &'a str,
+    /// For each x, in the unit of the grid.
+    pub(crate) numbers: Vec<Option<f64>>,
+    /// The first series that went over it.
+    pub(crate) first: &'a Series,
+    labels: Vec<&'a str>,
+    /// Whether the link carries more or less of other series.
+    is_one_of_many: bool,
+}
+
+impl Line<'_> {
+    /// Its name: that of the link, and the series where the link has several lines.
+    pub(crate) fn name(&self) -> String {
+        let of = if self.is_one_of_many { format!(" ({})", self.labels.join(", ")) } else { String::new() };
+        format!("{} at best{of}", self.link)
+    }
+
+    /// Takes a series of which the link carries the same wherever both have a number.
+    fn takes(&mut self, other: &Self) -> bool {
+        let is_same =
+            |(own, other): (&Option<f64>, &Option<f64>)| own.is_none() || other.is_none() || own == other;
+        if self.link != other.link || !self.numbers.iter().zip(&other.numbers).all(is_same) {
+            return false;
+        }
+        for (own, other) in self.numbers.iter_mut().zip(&other.numbers) {
+            *own = own.or(*other);
+        }
+        self.labels.extend(&other.labels);
+        true
+    }
+}
+
+impl Grid {
+    /// The same with what the links of points carry at best beside throughputs.
+    pub(crate) fn beside_links(mut self, points: &[Point], devices: &[Device]) -> Self {
+        if !best::is_throughput(&self.y) {
+            return self;
+        }
+        for number in self.series.iter_mut().flat_map(|s| &mut s.cells).filter_map(Cell::number_mut) {
+            let best = points.iter().find(|p| p.id == number.id).and_then(|p| Best::of(p, devices));
+            number.at_best = best.and_then(|best| {
+                let at_best = self.scale.apply(best.number(&self.y)?);
+                (at_best > 0.0).then(|| Box::new(AtBest { number: at_best, best }))
+            });
+        }
+        self
+    }
+
+    /// What links carry at best: a line for each link, or several where it carries more of some series than of others.
+    pub(crate) fn link_lines(&self) -> Vec<Line<'_>> {
+        let mut lines: Vec<Line<'_>> = Vec::new();
+        for line in self.series.iter().filter_map(line) {
+            if !lines.iter_mut().any(|known| known.takes(&line)) {
+                lines.push(line);
+            }
+        }
+        let links: Vec<&str> = lines.iter().map(|line| line.link).collect();
+        for line in &mut lines {
+            line.is_one_of_many = links.iter().filter(|link| **link == line.link).count() > 1;
+        }
+        lines
+    }
+}
+
+fn line(series: &Series) -> Option<Line<'_>> {
+    let at_best = |cell| Cell::number(cell).and_then(|number| number.at_best.as_deref());
+    let mut links = series.cells.iter().filter_map(at_best).map(|at_best| at_best.best.link.name.as_str());
+    let first = links.next()?;
+    let link = if links.all(|other| other == first) { first } else { "the link" };
+    let numbers = series.cells.iter().map(|cell| Some(at_best(cell)?.number)).collect();
+    Some(Line { link, numbers, first: series, labels: vec![&series.label], is_one_of_many: false })
+}
