@@ -177,6 +177,25 @@ impl std::fmt::Display for Link {
     }
 }
 
+/// The links of numbers that are shown together, in the order in which they appeared.
+#[derive(Debug, Default)]
+pub(crate) struct Links {
+    /// What each of them is, in words.
+    pub(crate) texts: Vec<String>,
+    /// Whether acknowledgements that are not counted took some of one.
+    pub(crate) is_shared: bool,
+}
+
+impl Links {
+    pub(crate) fn see(&mut self, best: &Best) {
+        let text = best.link.to_string();
+        self.is_shared |= best.is_shared;
+        if !self.texts.contains(&text) {
+            self.texts.push(text);
+        }
+    }
+}
+
 /// What carried the packets of a point.
 pub(crate) fn layer(point: &Point, devices: &[Device]) -> Option<Layer> {
     match Layer::of(devices.first()?)? {

@@ -2,6 +2,7 @@
 
 use super::chart;
 use super::escape::escape;
+use crate::best::Links;
 use crate::grid::{Cell, Grid, Number, Published, Series};
 use crate::reason::{self, Merged};
 use crate::{unit, value};
@@ -267,22 +268,14 @@ pub(super) fn not_measured(grid: &Grid) -> Vec<String> {
 
 /// What the links carry that numbers stand beside, in one note.
 fn links(grid: &Grid) -> Option<String> {
-    let mut links: Vec<String> = Vec::new();
-    let mut is_shared = false;
-    for best in grid.numbers().filter_map(|number| Some(&number.at_best.as_ref()?.best)) {
-        is_shared |= best.is_shared;
-        let link = best.link.to_string();
-        if !links.contains(&link) {
-            links.push(link);
-        }
-    }
-    let shared = if is_shared {
-        " Each direction carries the acknowledgements of the other, too; they are not counted."
-    } else {
-        ""
+    let mut links = Links::default();
+    grid.numbers().filter_map(|number| number.at_best.as_ref()).for_each(|at_best| links.see(&at_best.best));
+    let shared = match links.is_shared {
+        true => " Each direction carries the acknowledgements of the other, too; they are not counted.",
+        false => "",
     };
-    let links = escape(&links.join("; "));
-    (!links.is_empty()).then(|| format!("<a href=\"#link-at-best\">Link at best</a>: {links}.{shared}"))
+    let texts = escape(&links.texts.join("; "));
+    (!texts.is_empty()).then(|| format!("<a href=\"#link-at-best\">Link at best</a>: {texts}.{shared}"))
 }
 
 /// a, b, ... z, aa, ab, ...

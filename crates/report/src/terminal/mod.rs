@@ -16,12 +16,11 @@ mod unstable;
 use measure::figure::Unit;
 use measure::record::{Axes, Device, Point, Status};
 
-use crate::best::Best;
+use crate::best::{Best, Links};
 use crate::conditions::Conditions;
 use crate::error::Error;
 use crate::unit::Scale;
 pub use findings::findings;
-use links::Links;
 use not_measured::Gathered;
 use row::Layout;
 use unstable::Unstable;
@@ -107,7 +106,7 @@ impl Stream {
         let mut out = self.flush(None);
         out += &self.unstable.finish();
         out += &environments::text(&self.conditions);
-        out += &self.links.text();
+        out += &links::text(&self.links);
         if let Some(resolution) = self.approximate {
             out += &format!(
                 "\n ~ from a histogram, not from every sample: quantiles are exact to {:.2} % of their value\n",
