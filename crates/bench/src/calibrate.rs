@@ -4,17 +4,15 @@
 //! up to forty times within seconds. So it is measured before and after each point, and a point is flagged when it
 //! changed in between.
 
-use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Release};
 use std::time::Duration;
 
 use measure::clock::Clock;
-use rustix::fs::{MemfdFlags, Mode, OFlags};
-use rustix::mm::{MapFlags, ProtFlags};
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
+use crate::shared::{self, Shared};
 
 /// Batches whose median is taken, after one that warms up. A time stamp may resolve no better than the line takes (10 ns
 /// have been seen), so single round trips cannot be timed.
@@ -28,60 +26,39 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const LIMIT: Duration = Duration::from_secs(4);
 /// Fruitless looks between glances at the clock.
 const SPINS: u32 = 256;
-const PAGE: usize = 4096;
 
 /// How rank 1 opens the line that rank 0 has made.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Handle {
-    pid: u32,
-    fd: i32,
-    inode: u64,
+    memory: shared::Handle,
     /// The CPU of rank 0, where it may use only one.
     cpu: Option<usize>,
 }
 
 /// A cache line that two ranks share.
 pub(crate) struct Line {
-    word: *const AtomicU64,
-    /// Held open for the other rank to find.
-    file: OwnedFd,
+    memory: Shared,
     first: bool,
     /// Value that the last run ended with: the next goes on from it.
     at: u64,
 }
 
-// SAFETY: the pointer is to a mapping that the value owns, and what is there is atomic.
-unsafe impl Send for Line {}
-
 impl Line {
     /// Makes the line (rank 0).
     pub(crate) fn offer() -> Result<(Self, Handle), Error> {
-        let file = rustix::fs::memfd_create("rdmascope-calibration", MemfdFlags::CLOEXEC).map_err(failed)?;
-        rustix::fs::ftruncate(&file, PAGE as u64).map_err(failed)?;
-        let inode = rustix::fs::fstat(&file).map_err(failed)?.st_ino;
-        let handle = Handle { pid: std::process::id(), fd: file.as_raw_fd(), inode, cpu: only_cpu() };
-        Ok((Self::map(file, true)?, handle))
+        let memory = Shared::offer("rdmascope-calibration", 1).map_err(failed)?;
+        let handle = Handle { memory: memory.handle().map_err(failed)?, cpu: only_cpu() };
+        Ok((Self { memory, first: true, at: 0 }, handle))
     }
 
     /// Opens the line of another process of this host (rank 1).
     pub(crate) fn open(handle: &Handle) -> Result<Self, Error> {
-        let path = format!("/proc/{}/fd/{}", handle.pid, handle.fd);
-        let file = rustix::fs::open(path, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()).map_err(failed)?;
-        if rustix::fs::fstat(&file).map_err(failed)?.st_ino != handle.inode {
-            return Err(Error::Calibration { reason: "the ranks are not on one host".to_owned() });
-        }
+        let memory = Shared::open(&handle.memory, 1).map_err(failed)?;
         if handle.cpu.is_some() && handle.cpu == only_cpu() {
-            return Err(Error::Calibration { reason: "the ranks share one CPU".to_owned() });
+            return Err(failed("the ranks share one CPU".to_owned()));
         }
-        Self::map(file, false)
-    }
-
-    fn map(file: OwnedFd, first: bool) -> Result<Self, Error> {
-        let (protection, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED);
-        // SAFETY: a new mapping at an address of the kernel's choice touches nothing that exists.
-        let base = unsafe { rustix::mm::mmap(std::ptr::null_mut(), PAGE, protection, flags, &file, 0) };
-        Ok(Self { word: base.map_err(failed)?.cast(), file, first, at: 0 })
+        Ok(Self { memory, first: false, at: 0 })
     }
 
     /// Bounces the line; both ranks call it at about the same time. Gives the median one-way time in ns.
@@ -91,8 +68,8 @@ impl Line {
 
     fn run_within(&mut self, limit: Duration, clock: Clock) -> Result<f64, Error> {
         let mut times = Vec::with_capacity(BATCHES + 1);
-        // SAFETY: the mapping is of a page, aligned, and lives as long as the value.
-        let word = unsafe { &*self.word };
+        let Self { memory, first, at } = self;
+        let word = memory.word(0);
         let end = clock.now().0.saturating_add(clock.ticks(limit));
         for _ in 0..=BATCHES {
             let before = clock.now();
@@ -101,7 +78,7 @@ impl Line {
                 return Err(Error::Calibration { reason });
             }
             for _ in 0..ROUND_TRIPS {
-                self.bounce(word, clock)?;
+                bounce(word, at, *first, clock)?;
             }
             times.push(clock.now().since(before));
         }
@@ -109,28 +86,20 @@ impl Line {
         times.sort_unstable();
         Ok(clock.ns_f64(times[BATCHES / 2]) / (2 * ROUND_TRIPS) as f64)
     }
-
-    /// One round trip.
-    #[inline]
-    fn bounce(&mut self, word: &AtomicU64, clock: Clock) -> Result<(), Error> {
-        let (ping, pong) = (self.at + 1, self.at + 2);
-        self.at = pong;
-        if self.first {
-            word.store(ping, Release);
-            await_value(word, pong, clock)
-        } else {
-            await_value(word, ping, clock)?;
-            word.store(pong, Release);
-            Ok(())
-        }
-    }
 }
 
-impl Drop for Line {
-    fn drop(&mut self) {
-        // SAFETY: the mapping was made with this length, and no reference to it outlives the value.
-        let _ = unsafe { rustix::mm::munmap(self.word.cast_mut().cast(), PAGE) };
-        let _ = &self.file;
+/// One round trip.
+#[inline]
+fn bounce(word: &AtomicU64, at: &mut u64, is_first: bool, clock: Clock) -> Result<(), Error> {
+    let (ping, pong) = (*at + 1, *at + 2);
+    *at = pong;
+    if is_first {
+        word.store(ping, Release);
+        await_value(word, pong, clock)
+    } else {
+        await_value(word, ping, clock)?;
+        word.store(pong, Release);
+        Ok(())
     }
 }
 
@@ -160,8 +129,8 @@ fn await_value(word: &AtomicU64, value: u64, clock: Clock) -> Result<(), Error> 
     Ok(())
 }
 
-fn failed(errno: rustix::io::Errno) -> Error {
-    Error::Calibration { reason: std::io::Error::from(errno).to_string() }
+fn failed(reason: String) -> Error {
+    Error::Calibration { reason }
 }
 
 #[cfg(test)]
@@ -229,12 +198,5 @@ mod tests {
             }
         });
         assert!(clock.now().since(start) < clock.ticks(2 * (LIMIT + PATIENCE)));
-    }
-
-    #[test]
-    fn another_file_is_not_taken_for_the_line() {
-        let (_line, handle) = Line::offer().unwrap();
-        assert!(Line::open(&Handle { inode: handle.inode + 1, ..handle }).is_err());
-        assert!(Line::open(&Handle { fd: 9999, ..handle }).is_err());
     }
 }

@@ -178,6 +178,10 @@ pub enum Error {
     PeerAddress { reason: String },
     #[error("the cache-line calibration between the ranks failed: {reason}")]
     Calibration { reason: String },
+    #[error(
+        "the ranks of this host cannot begin together: {reason}; run all of them as the same user, outside of containers"
+    )]
+    Barrier { reason: String },
     #[error("sleeps cannot be limited: {call} failed: {reason}")]
     Alarm { call: &'static str, reason: String },
 

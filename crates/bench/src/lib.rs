@@ -1,5 +1,6 @@
 //! Endpoints, patterns, the agent and the coordinator. Names no backend: the binary hands in the providers.
 
+mod barrier;
 mod calibrate;
 pub mod choice;
 mod cpu;
@@ -11,6 +12,7 @@ pub mod pattern;
 pub mod plan;
 pub mod point;
 pub mod process;
+mod shared;
 mod signal;
 mod timepiece;
 mod verbs_endpoint;

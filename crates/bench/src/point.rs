@@ -25,6 +25,10 @@ pub struct PointSpec {
     pub operation: Operation,
     /// The n of 1:n: ranks that the first one talks to. 1 for every pattern of pairs.
     pub peers: u32,
+    /// Pairs of ranks that do the same at the same time. 1 for every other pattern.
+    pub pairs: u32,
+    /// What pairs do.
+    pub traffic: Traffic,
     /// Which ranks are connected beside those that talk to each other.
     pub mesh: Mesh,
     /// How it is learnt that bytes have come.
@@ -117,6 +121,8 @@ pub enum Pattern {
     FanOut,
     /// Messages go from rank 0 to rank 1, and both ends stamp every one (V6 to V44).
     OneWay,
+    /// Several pairs do the same at the same time, a process each (S2 to S11).
+    Pairs,
     /// A message goes forth, one comes back, every one is timed at both ends (G18).
     PingPong,
     /// A flood with a bounded outstanding window; both ends compute throughput (G17).
@@ -129,6 +135,7 @@ impl Pattern {
         match self {
             Self::FanOut => "fan-out",
             Self::OneWay => "one-way",
+            Self::Pairs => "pairs",
             Self::PingPong => "ping-pong",
             Self::Stream => "stream",
         }
@@ -240,6 +247,16 @@ impl Operation {
             Self::WriteImm => "RDMA Write with immediate",
         }
     }
+}
+
+/// What several pairs do at the same time.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Traffic {
+    /// A message goes forth and one comes back, each begun by all pairs of a host together.
+    PingPong,
+    /// A flood with a bounded outstanding window, counted in the time that all pairs are at it.
+    Stream,
 }
 
 /// Which ranks of a point are connected.

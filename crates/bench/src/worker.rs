@@ -2,6 +2,7 @@
 
 mod description;
 mod fan_out;
+mod pairs;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -201,9 +202,9 @@ impl Worker for VerbsWorker {
         }
         let (rank, timepiece) = (self.rank, self.timepiece.clone());
         self.began = self.timepiece.clock.now();
-        let link = match rank {
-            0 => spec.link,
-            _ => spec.link.map(LinkModel::seen_from_other_end),
+        let link = match spec.begins(rank) {
+            true => spec.link,
+            false => spec.link.map(LinkModel::seen_from_other_end),
         };
         let Open { context, port, .. } = self.open()?;
         if let Some(reason) = port.refusal(spec.setup) {
@@ -240,6 +241,7 @@ impl Worker for VerbsWorker {
         let outcome = match (spec.pattern, self.rank) {
             (Pattern::FanOut, rank) => fan_out::fan_out(endpoint, spec, rank, clock),
             (Pattern::OneWay, rank) => one_way(endpoint, spec, rank, &self.timepiece),
+            (Pattern::Pairs, _) => pairs::pairs(endpoint, spec, &self.timepiece),
             // The peer's adapter answers alone.
             (Pattern::PingPong, 1..) if spec.operation.is_fetch() => {
                 Ok(Outcome { cpu: watched(clock, || ()).1, ..Outcome::default() })

@@ -12,6 +12,8 @@
 //! Times are nanoseconds, sizes bytes, rates per second. Every field that does not apply is absent, never zero.
 //! Readers accept records of every schema version up to [`SCHEMA_VERSION`] and ignore fields that they do not know.
 
+mod one_way;
+
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
@@ -22,6 +24,8 @@ use crate::conditions::Condition;
 use crate::figure::Figure;
 use crate::finding::Finding;
 
+pub use one_way::{Clocks, Gaps, Largest, OneWay};
+
 /// Version of the record that this program writes.
 pub const SCHEMA_VERSION: u32 = 1;
 
@@ -31,8 +35,9 @@ pub const SCHEMA_VERSION: u32 = 1;
 /// `write`, `write_imm`, `read`, `fetch_add`, `compare_swap`), `size_bytes`, `direction` (`uni`, `bi`), `poll` (`busy`,
 /// `event`), `inline`, `signal_interval`, `mtu_bytes`, `signal_rate` (`native`, `SDR`, ...), and where a plan varies them
 /// `queue_pairs`, `sge`, `post_list`, `outstanding_reads` (a number or `max`), `setup` (`exchange`, `rdma_cm`), `memory`
-/// (`device`, `process`), `peers` (the n of 1:n), `mesh` (`star`, `full`), `notify` (`completion`, `memory`), `link` (`none`, or
-/// what it is to be like: `4X FDR,latency=700ns`), `environment` (a name of the plan, `as_is` for none).
+/// (`device`, `process`), `peers` (the n of 1:n), `mesh` (`star`, `full`), `notify` (`completion`, `memory`), `pairs`,
+/// `traffic` (`ping_pong`, `stream`), `link` (`none`, or what it is to be like: `4X FDR,latency=700ns`), `environment` (a name of
+/// the plan, `as_is` for none).
 pub type Axes = BTreeMap<String, Value>;
 
 /// `run.json`: everything about a run but its points.
@@ -149,7 +154,7 @@ pub struct Point {
     pub id: u64,
     /// Name of the experiment in the plan.
     pub experiment: String,
-    /// `fan-out`, `one-way`, `ping-pong`, `stream`.
+    /// `fan-out`, `one-way`, `pairs`, `ping-pong`, `stream`.
     pub pattern: String,
     /// Values of every axis.
     pub axes: Axes,
@@ -179,6 +184,9 @@ pub struct Point {
     /// Throughput of one direction: the headline.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub throughput: Option<Throughput>,
+    /// How evenly the pairs of a point were served, where there are several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fairness: Option<Fairness>,
     /// Sum of both directions; only for bidirectional points.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub throughput_total: Option<Throughput>,
@@ -199,6 +207,26 @@ pub struct Point {
     pub counters: BTreeMap<String, u64>,
     /// Wall time of the whole point, set-up included, in ns.
     pub wall_ns: u64,
+}
+
+/// How evenly pairs were served: of throughputs, or of the inverse of mean latencies.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+pub struct Fairness {
+    /// Jain's index, (sum x)^2 / (n sum x^2): 1 where all got the same, 1/n where one got all (Jain, Chiu and Hawe 1984).
+    pub jain: f64,
+    /// What the pair got that got least, relative to the one that got most.
+    pub least_share: f64,
+}
+
+impl Fairness {
+    /// That of what several got; of one there is none.
+    pub fn of(got: &[f64]) -> Option<Self> {
+        let (sum, squares) = got.iter().fold((0.0, 0.0), |(sum, squares), x| (sum + x, squares + x * x));
+        let least = got.iter().copied().fold(f64::INFINITY, f64::min);
+        let most = got.iter().copied().fold(0.0, f64::max);
+        (got.len() > 1 && most > 0.0)
+            .then(|| Self { jain: sum * sum / (got.len() as f64 * squares), least_share: least / most })
+    }
 }
 
 /// Ranks of a point and the CPUs that they share.
@@ -248,6 +276,9 @@ pub struct End {
     /// What the messages cost its CPU.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu: Option<Cpu>,
+    /// How far apart the ranks of its host began each message, where they began together and it led them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_skew: Option<Latency>,
 }
 
 /// What a point cost the thread that measured it, from before its first message to after its last (getrusage(2),
@@ -277,88 +308,6 @@ pub struct Timed {
     /// The distribution as a histogram, where raw samples were not kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub histogram: Option<Histogram>,
-}
-
-/// What is known of messages that were timed one way, besides their latencies.
-#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
-pub struct OneWay {
-    /// How the stamps of the two ends are compared.
-    pub clocks: Clocks,
-    /// The first messages of the point, which are in no other statistic: caches and translations are cold (V13 of the
-    /// evaluations).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub first: Option<Latency>,
-    /// All messages, the first ones too.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub with_first: Option<Latency>,
-    /// Share of the messages with both stamps whose completion was seen before their reception; absent where none asked for
-    /// a completion.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub completed_first_share: Option<f64>,
-    /// Messages that seem to arrive before they were posted: by less than the bound of two clocks, or because readings of one on
-    /// two CPUs do not quite agree. They count as 0 ns.
-    #[serde(default)]
-    pub negative: u64,
-    /// The gaps that each end saw in its own time while it polled, in rank order; absent for an end that sleeps.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub gaps: Vec<Gaps>,
-    /// The message that took longest, and what the ends did meanwhile.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub largest: Option<Largest>,
-    /// How many of the messages above a threshold in ns (those of `share_above`) were in flight while an end did not run for
-    /// at least half of that time; at least so many where gaps were not kept ([`Gaps::kept`]).
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub above_explained: BTreeMap<String, u64>,
-}
-
-/// How stamps of two ends are compared.
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
-#[serde(rename_all = "snake_case", tag = "kind")]
-pub enum Clocks {
-    /// Both ends read the same clock.
-    One,
-    /// Each has its own. Every one-way latency is right to within the bound.
-    Two {
-        /// What the clock of rank 1 is ahead of that of rank 0, in ns, in the middle of the point.
-        offset_ns: f64,
-        /// Largest error of the comparison at any time of the point, in ns.
-        bound_ns: f64,
-        /// Least and largest rate of the clock of rank 1, relative to that of rank 0, in parts per million above 1.
-        drift_ppm: [f64; 2],
-        /// Exchanges of messages that it was found from.
-        exchanges: u64,
-    },
-}
-
-/// Time that passed between two looks at the clock of a loop that does nothing but poll: the scheduler, the hypervisor or
-/// an interrupt had its CPU.
-#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema, PartialEq, Serialize)]
-pub struct Gaps {
-    /// Rank that saw them.
-    pub rank: u32,
-    /// Shorter ones are not counted, in ns.
-    pub threshold_ns: u64,
-    /// How many there were.
-    pub count: u64,
-    /// How many of them were kept, the first ones: only those explain latencies. Absent where all were.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub kept: Option<u64>,
-    /// All of them together, in ns.
-    pub total_ns: u64,
-    /// The longest, in ns; also where it is shorter than the threshold.
-    pub longest_ns: u64,
-}
-
-/// The message that took longest.
-#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
-pub struct Largest {
-    /// Its number among those that count, from 0.
-    pub message: u64,
-    /// Its latency, in ns.
-    pub ns: u64,
-    /// For how much of that each end did not run, in ns, by rank; absent for an end that sleeps, and for one whose gaps were no
-    /// longer kept by then ([`Gaps::kept`]).
-    pub gaps_ns: BTreeMap<u32, u64>,
 }
 
 /// Statistics of a set of latencies. Exact over all samples unless `resolution` says otherwise.
@@ -426,6 +375,8 @@ pub enum LatencyKind {
     Rtt,
     /// Half a round trip.
     RttHalf,
+    /// The time between the first and the last beginning of ranks of one host that begin together.
+    StartSkew,
 }
 
 impl LatencyKind {
@@ -439,6 +390,7 @@ impl LatencyKind {
             Self::OneWaySend => "one_way_send",
             Self::Rtt => "rtt",
             Self::RttHalf => "rtt_half",
+            Self::StartSkew => "start_skew",
         }
     }
 }
@@ -471,6 +423,8 @@ pub enum Direction {
     BiOne,
     /// The sum of both directions.
     BiTotal,
+    /// All pairs that send at the same time, one direction, in the time that all were at it.
+    Pairs,
     /// Traffic that flows one way only.
     Uni,
 }

@@ -50,7 +50,8 @@ impl Scale {
             | LatencyKind::Fan
             | LatencyKind::OneWay
             | LatencyKind::OneWaySend
-            | LatencyKind::Rtt => Self::Whole,
+            | LatencyKind::Rtt
+            | LatencyKind::StartSkew => Self::Whole,
         }
     }
 

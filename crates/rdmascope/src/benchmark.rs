@@ -105,6 +105,7 @@ impl Benchmark<'_> {
     fn plan(&self) -> anyhow::Result<Plan> {
         let (verb, quantity) = match self.pattern {
             Pattern::FanOut => ("fan-out", "latency of 1:n n:1"),
+            Pattern::Pairs => ("pairs", "latency of several pairs"),
             Pattern::OneWay => ("one-way", "one-way latency"),
             Pattern::PingPong => ("lat", "latency"),
             Pattern::Stream => ("bw", "throughput"),

@@ -34,6 +34,7 @@ pub(crate) fn number(point: &Point, path: &str) -> Option<f64> {
     let root = match head {
         "throughput" => serde_json::to_value(point.throughput.as_ref()?),
         "throughput_total" => serde_json::to_value(point.throughput_total.as_ref()?),
+        "fairness" => serde_json::to_value(point.fairness?),
         "counters" => return point.counters.get(rest).map(|n| *n as f64),
         "calibration" => serde_json::to_value(point.calibration.as_ref()?),
         "completed_first_share" => return point.one_way.as_ref()?.completed_first_share,
@@ -122,6 +123,10 @@ fn latency_and_field<'a, 'p>(point: &'a Point, path: &'p str) -> Option<(&'a Lat
     let one_way = point.one_way.as_ref();
     match head {
         "latency" => Some((point.latency.as_ref()?, rest)),
+        "start_skew" => {
+            let skew = point.ends.iter().find_map(|end| end.start_skew.as_ref())?;
+            Some((skew, rest))
+        }
         "first" => Some((one_way?.first.as_ref()?, rest)),
         "with_first" => Some((one_way?.with_first.as_ref()?, rest)),
         "ends" => {
@@ -163,6 +168,7 @@ pub(crate) fn kind_meaning(kind: LatencyKind) -> &'static str {
         LatencyKind::OneWaySend => "from the adapter's fetch to arrival on one clock, t_recv - t_send",
         LatencyKind::Rtt => "a round trip",
         LatencyKind::RttHalf => "half a round trip",
+        LatencyKind::StartSkew => "from the first to the last beginning of ranks that begin together",
     }
 }
 

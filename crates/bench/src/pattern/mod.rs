@@ -6,7 +6,9 @@
 mod fan_out;
 mod fetch;
 pub mod one_way;
+pub(crate) mod pairs;
 mod ping_pong;
+mod progress;
 mod push;
 mod stream;
 mod watch;
@@ -14,6 +16,7 @@ mod watch;
 pub use fan_out::{fetching_hub, fetching_spoke, hub, spoke};
 pub use fetch::fetch;
 pub use ping_pong::ping_pong;
+pub use progress::{Progress, at};
 pub use push::push;
 pub use stream::{Flood, Flow, stream};
 pub use watch::Watch;

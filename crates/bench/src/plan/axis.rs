@@ -12,7 +12,7 @@ use super::defaults::SIGNAL_RATE;
 use super::names::{hint_or_all, names_of};
 use super::text::Node;
 use crate::Error;
-use crate::point::{Flow, Memory, Mesh, Notify, Operation, Poll, QueuePoll, Service, Setup, Stamp};
+use crate::point::{Flow, Memory, Mesh, Notify, Operation, Poll, QueuePoll, Service, Setup, Stamp, Traffic};
 
 /// One axis and its values, in the order in which they are measured.
 #[derive(Clone, Debug, PartialEq)]
@@ -46,6 +46,8 @@ pub enum Axis {
     OutstandingReads(Vec<Option<u32>>),
     /// Least time from one post to the next, in nanoseconds; in a plan a number of them or a duration such as `"5.5us"`.
     PauseNs(Vec<u64>),
+    /// Pairs of ranks that do the same at the same time; in a plan as `peers`.
+    Pairs(Vec<u32>),
     /// The n of 1:n; in a plan a number, a list of them or a range such as `"1..16"`, which is every one of them.
     Peers(Vec<u32>),
     /// How a completion is waited for.
@@ -74,13 +76,15 @@ pub enum Axis {
     SizeBytes(Vec<u64>),
     /// Which instant the message itself carries.
     Stamp(Vec<Stamp>),
+    /// What several pairs do.
+    Traffic(Vec<Traffic>),
     /// Send-queue depth.
     TxDepth(Vec<u32>),
 }
 
 impl Axis {
     /// Every axis, by the name that plans, records and exports share.
-    pub const NAMES: [&'static str; 28] = [
+    pub const NAMES: [&'static str; 30] = [
         "buffers",
         "burst",
         "direction",
@@ -93,6 +97,7 @@ impl Axis {
         "notify",
         "operation",
         "outstanding_reads",
+        "pairs",
         "pause_ns",
         "peers",
         "poll",
@@ -108,6 +113,7 @@ impl Axis {
         "signal_rate",
         "size_bytes",
         "stamp",
+        "traffic",
         "tx_depth",
     ];
 
@@ -126,6 +132,7 @@ impl Axis {
             Self::Notify(_) => "notify",
             Self::Operation(_) => "operation",
             Self::OutstandingReads(_) => "outstanding_reads",
+            Self::Pairs(_) => "pairs",
             Self::PauseNs(_) => "pause_ns",
             Self::Peers(_) => "peers",
             Self::Poll(_) => "poll",
@@ -141,6 +148,7 @@ impl Axis {
             Self::SignalRate(_) => "signal_rate",
             Self::SizeBytes(_) => "size_bytes",
             Self::Stamp(_) => "stamp",
+            Self::Traffic(_) => "traffic",
             Self::TxDepth(_) => "tx_depth",
         }
     }
@@ -163,7 +171,8 @@ impl Axis {
             }
             Self::MtuBytes(values) => numbers(values, ACTIVE),
             Self::OutstandingReads(values) => numbers(values, MAX),
-            Self::Peers(values)
+            Self::Pairs(values)
+            | Self::Peers(values)
             | Self::PostList(values)
             | Self::QueuePairs(values)
             | Self::RxDepth(values)
@@ -179,6 +188,7 @@ impl Axis {
             Self::Setup(values) => json(values),
             Self::SignalRate(values) => json(values),
             Self::Stamp(values) => json(values),
+            Self::Traffic(values) => json(values),
         }
     }
 
@@ -195,6 +205,7 @@ impl Axis {
             "memory" => Self::Memory(reader.choices()?),
             "mesh" => Self::Mesh(reader.choices()?),
             "notify" => Self::Notify(reader.choices_or(USUAL)?),
+            "pairs" => Self::Pairs(reader.counts()?),
             "peers" => Self::Peers(reader.counts()?),
             "mtu_bytes" => Self::MtuBytes(reader.numbers_or(ACTIVE)?),
             "operation" => Self::Operation(reader.choices()?),
@@ -213,6 +224,7 @@ impl Axis {
             "signal_rate" => Self::SignalRate(reader.signal_rates()?),
             "size_bytes" => Self::SizeBytes(reader.sizes()?),
             "stamp" => Self::Stamp(reader.choices()?),
+            "traffic" => Self::Traffic(reader.choices()?),
             "tx_depth" => Self::TxDepth(reader.each("a whole number", whole_u32)?),
             _ => return Ok(None),
         }))

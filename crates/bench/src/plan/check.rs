@@ -32,6 +32,7 @@ pub(super) fn experiment(filled: &Filled) -> Result<(), Error> {
     check.intervals()?;
     check.directions()?;
     check.fan_out()?;
+    check.pairs()?;
     check.one_way()
 }
 
@@ -103,9 +104,11 @@ impl Check<'_> {
             }
         }
         let numbers = self.0.axes.iter().filter_map(|axis| match axis {
-            Axis::Peers(values) | Axis::PostList(values) | Axis::QueuePairs(values) | Axis::Sge(values) => {
-                Some((axis.name(), values.iter().min().copied()))
-            }
+            Axis::Pairs(values)
+            | Axis::Peers(values)
+            | Axis::PostList(values)
+            | Axis::QueuePairs(values)
+            | Axis::Sge(values) => Some((axis.name(), values.iter().min().copied())),
             Axis::Buffers(values)
             | Axis::Burst(values)
             | Axis::OutstandingReads(values)

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{Axis, Experiment, Settings};
-use crate::point::{Flow, Length, Operation, Pattern, Poll, Service, Stamp};
+use crate::point::{Flow, Length, Operation, Pattern, Poll, Service, Stamp, Traffic};
 
 /// An experiment that says everything.
 #[derive(Clone, Debug)]
@@ -33,7 +33,10 @@ impl Filled {
         let length = match (settings.iterations, settings.duration_s, pattern) {
             (Some(iterations), ..) => Length::Iterations(iterations),
             (None, Some(duration_s), _) => Length::Duration(duration_s),
-            (None, None, Pattern::FanOut | Pattern::PingPong) => Length::Iterations(ITERATIONS_PING_PONG),
+            (None, None, Pattern::Pairs) if floods(&settings.axes) => Length::Duration(DURATION_S_PAIRS),
+            (None, None, Pattern::FanOut | Pattern::Pairs | Pattern::PingPong) => {
+                Length::Iterations(ITERATIONS_PING_PONG)
+            }
             (None, None, Pattern::OneWay) => Length::Iterations(ITERATIONS_ONE_WAY),
             (None, None, Pattern::Stream) => Length::Iterations(ITERATIONS_STREAM),
         };
@@ -113,13 +116,19 @@ pub(super) fn least_depth(axes: &[Axis], name: &str) -> Option<u32> {
     })
 }
 
+/// Whether pairs flood each other.
+fn floods(given: &[Axis]) -> bool {
+    given.iter().any(|axis| matches!(axis, Axis::Traffic(all) if all.iter().all(|t| *t == Traffic::Stream)))
+}
+
 /// The axes that are given, then those that every point has at their default, the environment first and the size last whatever
 /// their place in the plan.
 fn axes(pattern: Pattern, given: &[Axis], tx_depth: u32) -> Vec<Axis> {
     let (size_bytes, signal_interval) = match pattern {
         Pattern::OneWay => (SIZE_BYTES_ONE_WAY, SIGNAL_INTERVAL_ONE_WAY),
         Pattern::FanOut => (SIZE_BYTES_FAN_OUT, SIGNAL_INTERVAL_PING_PONG),
-        Pattern::PingPong => (SIZE_BYTES_PING_PONG, SIGNAL_INTERVAL_PING_PONG),
+        Pattern::Pairs if floods(given) => (SIZE_BYTES_STREAM, SIGNAL_INTERVAL_PAIRS.min(tx_depth)),
+        Pattern::Pairs | Pattern::PingPong => (SIZE_BYTES_PING_PONG, SIGNAL_INTERVAL_PING_PONG),
         Pattern::Stream => (SIZE_BYTES_STREAM, SIGNAL_INTERVAL_STREAM.min(tx_depth)),
     };
     // One way messages are told apart by their immediate data.
@@ -145,10 +154,12 @@ fn axes(pattern: Pattern, given: &[Axis], tx_depth: u32) -> Vec<Axis> {
         Axis::PauseNs(vec![0]),
     ];
     let fan_out = [Axis::Peers(vec![PEERS])];
+    let pairs = [Axis::Pairs(vec![PAIRS]), Axis::Traffic(vec![Traffic::PingPong])];
     let defaults = defaults
         .into_iter()
         .chain(one_way.into_iter().filter(|_| pattern == Pattern::OneWay))
-        .chain(fan_out.into_iter().filter(|_| pattern == Pattern::FanOut));
+        .chain(fan_out.into_iter().filter(|_| pattern == Pattern::FanOut))
+        .chain(pairs.into_iter().filter(|_| pattern == Pattern::Pairs));
     let missing = defaults.filter(|default| given.iter().all(|axis| axis.name() != default.name()));
     let mut axes: Vec<Axis> = given.iter().cloned().chain(missing).collect();
     // Stable: the others stay in their order. The environment outermost, because changing it takes long.
@@ -189,6 +200,8 @@ const TIMEOUT_S: f64 = 60.0;
 const SIZE_BYTES_ATOMIC: u64 = 8;
 /// The size of the paper's figure over the number of hosts (H16).
 const SIZE_BYTES_FAN_OUT: u64 = 1;
+/// One pair, beside which every other number of them stands.
+const PAIRS: u32 = 1;
 /// 1:1, beside which every other n stands.
 const PEERS: u32 = 1;
 /// The thesis's size: a value and its meta data (V11).
@@ -205,5 +218,9 @@ const SIGNAL_INTERVAL_ONE_WAY: u32 = 1;
 const SIGNAL_INTERVAL_PING_PONG: u32 = 1;
 /// perftest's `--cq-mod` for bandwidth; less where the send queue is shorter.
 const SIGNAL_INTERVAL_STREAM: u32 = 100;
+/// Long enough for pairs that share CPUs to have many turns each.
+const DURATION_S_PAIRS: f64 = 0.5;
+/// A flood of pairs is counted by its completions: often enough to know how far it was.
+const SIGNAL_INTERVAL_PAIRS: u32 = 16;
 /// The link as it is.
 pub(super) const SIGNAL_RATE: &str = "native";

@@ -145,6 +145,7 @@ mod findings;
 mod names;
 mod one_way;
 mod overrides;
+mod pairs;
 mod quantities;
 mod read;
 mod resolve;

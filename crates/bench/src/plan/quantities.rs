@@ -1,6 +1,6 @@
 //! The quantities that figures and findings can name: paths into a point of a record.
 
-use measure::record::{Cpu, Latency, LatencyKind, Throughput};
+use measure::record::{Cpu, Fairness, Latency, LatencyKind, Throughput};
 
 use super::names::{hint_or_all, names_of};
 
@@ -12,6 +12,7 @@ pub(super) fn check(name: &str) -> Result<(), String> {
     let fits = match group {
         "calibration" | "counters" => !rest.is_empty(),
         "completed_first_share" | "cpu_ns_per_message" | "wall_ns" => rest.is_empty(),
+        "fairness" => names_of::<Fairness>().contains(&rest),
         "throughput" | "throughput_total" => names_of::<Throughput>().contains(&rest) && rest != "direction",
         // `cpu.1.user_ns`
         "cpu" => rest
@@ -98,6 +99,8 @@ mod tests {
             "cpu.1.voluntary_switches",
             "ends.0.latency.p10_ns",
             "throughput_total.messages_per_s",
+            "fairness.jain",
+            "start_skew.p50_ns",
             "counters.rnr_waits",
             "calibration.before_ns",
             "wall_ns",

@@ -16,7 +16,7 @@ use super::axis::{NO_LINK, SAME, USUAL};
 use super::defaults::Filled;
 use super::{Plan, check, environments, figures, findings, overrides};
 use crate::Error;
-use crate::point::{Memory, Mesh, Notify, Operation, PointSpec, Poll, QueuePoll, Setup, Stamp};
+use crate::point::{Memory, Mesh, Notify, Operation, PointSpec, Poll, QueuePoll, Setup, Stamp, Traffic};
 
 /// How a plan is to be run.
 #[derive(Clone, Debug, Default)]
@@ -127,6 +127,8 @@ fn point(plan: &Plan, filled: &Filled, id: u64, repetition: u32, axes: Axes) -> 
         service: value(&axes, "service"),
         operation,
         peers: value_or(&axes, "peers", 1),
+        pairs: value_or(&axes, "pairs", 1),
+        traffic: value_or(&axes, "traffic", Traffic::PingPong),
         mesh: value_or(&axes, "mesh", Mesh::Star),
         notify: notify(&axes, operation),
         size_bytes,

@@ -5,12 +5,21 @@ use super::{Mesh, Operation, Pattern, PointSpec, Service};
 impl PointSpec {
     /// How many ranks it has.
     pub fn ranks(&self) -> u32 {
-        self.peers.saturating_add(1)
+        match self.pattern {
+            Pattern::FanOut => self.peers.saturating_add(1),
+            Pattern::Pairs => self.pairs.saturating_mul(2),
+            Pattern::OneWay | Pattern::PingPong | Pattern::Stream => 2,
+        }
     }
 
-    /// The ranks that a rank talks to, in the order in which its messages take them.
+    /// The ranks that a rank talks to, in the order in which its messages take them. Pairs are neighbours, so that ranks which
+    /// take two hosts in turn have their partners on the other one (S15).
     pub(crate) fn partners(&self, rank: u32) -> Vec<u32> {
-        if rank == 0 { (1..self.ranks()).collect() } else { vec![0] }
+        match (self.pattern, rank) {
+            (Pattern::Pairs, rank) => vec![rank ^ 1],
+            (_, 0) => (1..self.ranks()).collect(),
+            _ => vec![0],
+        }
     }
 
     /// The ranks that a rank is connected with: those that it talks to first.
@@ -19,6 +28,16 @@ impl PointSpec {
         let is_idle = |other: &u32| self.mesh == Mesh::Full && *other != rank && !partners.contains(other);
         let idle: Vec<u32> = (0..self.ranks()).filter(is_idle).collect();
         partners.into_iter().chain(idle).collect()
+    }
+
+    /// Whether a rank begins, and the ranks that it talks to answer.
+    pub(crate) fn begins(&self, rank: u32) -> bool {
+        if self.pattern == Pattern::Pairs { rank.is_multiple_of(2) } else { rank == 0 }
+    }
+
+    /// Whether a rank begins together with others of its host.
+    pub(crate) fn begins_together(&self, rank: u32) -> bool {
+        self.pattern == Pattern::Pairs && self.begins(rank)
     }
 
     /// Whether a rank is the one of a 1:n.

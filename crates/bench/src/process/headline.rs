@@ -11,10 +11,11 @@ use measure::step::placement_changed;
 use serde_json::Value;
 
 use super::message::Outcome;
+use super::pairs::{Together, together};
 use super::sink::{Kept, Source};
 use crate::Error;
 use crate::one_way::{self, Merged};
-use crate::point::{Flow, Length, PointSpec};
+use crate::point::{Flow, Length, Pattern, PointSpec};
 
 /// How a point ended, as far as the coordinator knows.
 #[derive(Debug)]
@@ -40,10 +41,16 @@ impl Ending {
     /// The record of the point, and the raw samples of each rank that kept them.
     pub(super) fn into_point(mut self, spec: &PointSpec, wall_ns: u64) -> (Point, Vec<Kept>) {
         let merged = self.merge(spec);
-        let (throughput, throughput_total) = throughput(spec.direction, &self.outcomes);
+        let together = self.together(spec);
+        let (throughput, throughput_total) = match &together {
+            Some(together) => (together.throughput.clone(), None),
+            None => throughput(spec.direction, &self.outcomes),
+        };
         let mut counters = self.counters();
         counters.extend(merged.iter().flat_map(|merged| merged.counters.clone()));
-        let unstable = self.unstable(&counters, merged.as_ref().and_then(|merged| merged.unstable.clone()));
+        let of_all = merged.as_ref().map(|merged| merged.unstable.clone());
+        let of_all = of_all.or(together.as_ref().map(|together| together.unstable.clone())).flatten();
+        let unstable = self.unstable(&counters, of_all);
         let (kinds, one_way, mut samples) = match merged {
             Some(merged) => (merged.kinds, Some(merged.one_way), merged.samples),
             None => (Vec::new(), None, Vec::new()),
@@ -58,7 +65,15 @@ impl Ending {
             }
             let (latency, throughput) = (outcome.latency.clone(), outcome.throughput.clone());
             let histogram = outcome.histogram.take();
-            ends.push(End { rank, latency, throughput, samples: None, histogram, cpu: outcome.cpu });
+            ends.push(End {
+                rank,
+                latency,
+                throughput,
+                samples: None,
+                histogram,
+                cpu: outcome.cpu,
+                start_skew: outcome.skew.take(),
+            });
         }
         let point = Point {
             id: spec.id,
@@ -73,13 +88,15 @@ impl Ending {
                 Length::Iterations(iterations) => Some(iterations),
                 Length::Duration(_) => None,
             },
-            latency: match kinds.first() {
-                Some(Timed { latency, .. }) => Some(latency.clone()),
-                None => ends.first().and_then(|end: &End| end.latency.clone()),
+            latency: match (kinds.first(), &together) {
+                (Some(Timed { latency, .. }), _) => Some(latency.clone()),
+                (None, Some(together)) => together.latency.clone(),
+                (None, None) => ends.first().and_then(|end: &End| end.latency.clone()),
             },
             kinds,
             one_way,
             throughput,
+            fairness: together.and_then(|together| together.fairness),
             throughput_total,
             ends,
             calibration: self.calibration,
@@ -131,6 +148,16 @@ impl Ending {
         all.max_by_key(|host| u64::from(host.ranks) * 1000 / u64::from(host.cpus.max(1)))
     }
 
+    /// What several pairs did, put together; where that cannot be done the point has no numbers.
+    fn together(&mut self, spec: &PointSpec) -> Option<Together> {
+        let together = (spec.pattern == Pattern::Pairs).then(|| together(spec, &mut self.outcomes))?;
+        if let Some(reason) = together.missing.clone() {
+            self.status = Status::NotMeasured { reason };
+            self.outcomes.clear();
+        }
+        Some(together)
+    }
+
     /// The counters of all ranks together.
     fn counters(&self) -> BTreeMap<String, u64> {
         let mut counters = BTreeMap::new();
@@ -144,8 +171,9 @@ impl Ending {
     fn disagreement(&self) -> Option<String> {
         let rate =
             |outcome: &Outcome| outcome.throughput.as_ref().map(|throughput| throughput.messages_per_s);
+        let streams = self.outcomes.len() == 2;
         let [sender, receiver] =
-            [self.outcomes.first().and_then(rate)?, self.outcomes.get(1).and_then(rate)?];
+            [self.outcomes.first().filter(|_| streams).and_then(rate)?, self.outcomes.get(1).and_then(rate)?];
         let apart = sender.max(receiver) > ENDS_RATIO_MAX * sender.min(receiver);
         apart.then(|| format!("rank 0 counts {sender:.0} messages/s, rank 1 {receiver:.0}"))
     }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use measure::clock::Domain;
 use measure::conditions::{Condition, Wanted};
 use measure::record::{Cpu, Device, Environment, Histogram, Latency, Overhead, Oversubscribed, Throughput};
 use serde::{Deserialize, Serialize};
@@ -208,6 +209,10 @@ pub struct Outcome {
     pub cpu: Option<Cpu>,
     /// Counters of the pattern and the device.
     pub counters: BTreeMap<String, u64>,
+    /// How far apart the ranks of its host began each message, where it led them.
+    pub skew: Option<Latency>,
+    /// How its flood went beside others.
+    pub passed: Option<Box<Passed>>,
     /// Where more ranks run on its CPUs than those are.
     pub oversubscribed: Option<Oversubscribed>,
     /// Why its numbers should not be trusted, e.g. a step in the series of samples.
@@ -217,6 +222,20 @@ pub struct Outcome {
     /// Raw samples in ns, where they are kept. They travel behind the message.
     #[serde(skip)]
     pub samples: Vec<u64>,
+}
+
+/// How far a flood was at which time, to be counted in the time that others were at it too.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Passed {
+    /// The clock of the ticks, and how many it has in a second.
+    pub clock: Domain,
+    /// In Hz.
+    pub tick_hz: f64,
+    /// When it began, and when its own messages were done, in ticks.
+    pub span: [u64; 2],
+    /// Times in ticks, and messages that were done by then.
+    pub seen: Vec<(u64, u64)>,
 }
 
 impl Request {

@@ -12,11 +12,13 @@ use super::managed::Managed;
 use super::numbering::Numbering;
 use super::place::Place;
 use super::requests::{Destination, to_group};
-use super::setup::{RETRY_COUNT, TIMEOUT, Unconnected};
+use super::setup::{RETRY_COUNT, TIMEOUT, Unconnected, no_barrier};
 use super::signs::Watched;
 use super::{Address, PairAddress, Told, Way};
 use crate::Error;
-use crate::point::{Operation, Pattern, PointSpec, Service};
+use crate::barrier::Barrier;
+use crate::point::{Operation, Pattern, PointSpec, Service, Traffic};
+use crate::shared::Shared;
 
 /// For ever, as perftest: a slow receiver makes a stream slow, not broken.
 const RNR_RETRY: u8 = 7;
@@ -70,8 +72,10 @@ impl Unconnected {
             have_one_clock: partners.iter().all(|peer| self.address.clock.shares_with(&peer.address.clock)),
             paths: partners.iter().map(|peer| Path::new(&self.spec, &self.port, peer.address)).collect(),
         };
+        let barrier = self.barrier(ranks)?;
         let pauses = self.domain.context().device().provider().pauses;
-        let parts = Parts { lanes, queues: self.queues, buffers: self.buffers, held, numbering, pauses };
+        let parts =
+            Parts { lanes, queues: self.queues, buffers: self.buffers, held, numbering, barrier, pauses };
         Ok(VerbsEndpoint::new(&self.spec, parts, self.clock, others))
     }
 
@@ -201,6 +205,24 @@ impl Unconnected {
         }
     }
 
+    /// The barrier of the ranks of this host that begin together, which the first of them leads.
+    fn barrier(&mut self, ranks: &[Told]) -> Result<Option<Barrier>, Error> {
+        let Some(own) = self.meeting.take() else { return Ok(None) };
+        let meets = |(rank, told): (u32, &Told)| {
+            let is_here = rank == self.rank || told.address.place.is_beside(&self.address.place);
+            told.address.meeting.filter(|_| is_here).map(|handle| (rank, handle))
+        };
+        let members: Vec<_> = (0..).zip(ranks).filter_map(meets).collect();
+        let index = members.iter().position(|(rank, _)| *rank == self.rank).unwrap_or(0);
+        let memory = match members.first() {
+            Some((leader, handle)) if *leader != self.rank => {
+                Shared::open(handle, Barrier::lines(self.spec.pairs as usize)).map_err(no_barrier)?
+            }
+            _ => own,
+        };
+        Ok(Some(Barrier::new(memory, members.len().max(1), index)))
+    }
+
     /// The ranks of this host and their CPUs, where more ranks than there are CPUs run on those that this one may use: then one
     /// has to stop for another to go on.
     fn oversubscribed(&self, ranks: &[Told]) -> Option<Oversubscribed> {
@@ -219,7 +241,9 @@ fn watched(spec: &PointSpec, buffers: &Buffers, partners: usize) -> (Notificatio
         (_, _, Some(signals)) => {
             (Notification::Signal, Watched { first: signals.at, stride: LINE, count: partners })
         }
-        (Pattern::FanOut | Pattern::PingPong, Operation::Write, None) => {
+        (Pattern::FanOut | Pattern::Pairs | Pattern::PingPong, Operation::Write, None)
+            if spec.traffic == Traffic::PingPong =>
+        {
             let places = buffers.places;
             (Notification::Memory, Watched { first: size - 1, stride: places.stride, count: places.count })
         }

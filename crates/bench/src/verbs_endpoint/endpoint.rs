@@ -19,6 +19,7 @@ use super::setup::Queues;
 use super::signs::{Signs, Watched};
 use super::waiting::{RECEIVES, SENDS, Waiting};
 use crate::Error;
+use crate::barrier::Barrier;
 use crate::endpoint::{Arrival, Endpoint, Mark, Posted};
 use crate::point::{Pattern, PointSpec};
 
@@ -48,6 +49,8 @@ pub(super) struct Parts {
     pub(super) held: Held,
     /// Where messages are timed one way.
     pub(super) numbering: Option<Numbering>,
+    /// Where ranks of this host begin together.
+    pub(super) barrier: Option<Barrier>,
     /// [`verbs::Provider::pauses`].
     pub(super) pauses: bool,
 }
@@ -107,6 +110,8 @@ pub(crate) struct VerbsEndpoint {
     waiting: Waiting,
     /// Where messages are timed one way.
     numbering: Option<Numbering>,
+    /// Where ranks of this host begin together, and nobody has taken it yet.
+    barrier: Option<Barrier>,
     /// Whether its sleeps are left alone until there is something else to do: each message is timed.
     is_patient: bool,
 }
@@ -114,7 +119,7 @@ pub(crate) struct VerbsEndpoint {
 impl VerbsEndpoint {
     pub(super) fn new(spec: &PointSpec, parts: Parts, clock: Clock, others: Others) -> Self {
         let now = clock.now();
-        let Parts { lanes, queues, buffers, held, numbering, pauses } = parts;
+        let Parts { lanes, queues, buffers, held, numbering, barrier, pauses } = parts;
         let rx_fill = receive_fill(spec) as usize;
         let round = if spec.pattern == Pattern::FanOut { lanes.iter().map(Lane::reaches).sum() } else { 1 };
         let spins_max = if others.oversubscribed.is_some() { 1 } else { SPINS };
@@ -151,6 +156,7 @@ impl VerbsEndpoint {
             quiet_since: now,
             waiting: Waiting::new(spec),
             numbering,
+            barrier,
             is_patient: spec.pattern != Pattern::Stream,
         }
     }
@@ -158,6 +164,11 @@ impl VerbsEndpoint {
     /// Whether it and those that it talks to read the same clock.
     pub(crate) fn has_one_clock(&self) -> bool {
         self.others.have_one_clock
+    }
+
+    /// The barrier of the ranks of this host that begin together, where this one is among them.
+    pub(crate) fn take_barrier(&mut self) -> Option<Barrier> {
+        self.barrier.take()
     }
 
     /// Where more ranks run on its CPUs than those are.

@@ -32,7 +32,7 @@ impl Managed {
         let manager = manager().map_err(|missing| Error::Library { reason: missing.to_string() })?;
         let own = own_address(port)?;
         let service = if spec.service == Service::Ud { verbs::Service::Ud } else { verbs::Service::Rc };
-        let listener = (rank > 0).then(|| manager.listen(service, own)).transpose()?;
+        let listener = (!spec.begins(rank)).then(|| manager.listen(service, own)).transpose()?;
         Ok(Some(Self { manager, own: own.ip(), listener }))
     }
 

@@ -30,6 +30,7 @@ use serde::{Deserialize, Serialize};
 use verbs::Remote;
 
 use crate::process::message::Neighbour;
+use crate::shared;
 
 pub(crate) use endpoint::VerbsEndpoint;
 use place::Place;
@@ -61,6 +62,8 @@ pub(crate) struct Address {
     manager: Option<SocketAddr>,
     /// The multicast group that it sends to.
     group: Option<[u8; 16]>,
+    /// Memory of the barrier that it would lead.
+    meeting: Option<shared::Handle>,
     /// Where it runs.
     place: Place,
     /// Which clock it reads.

@@ -15,7 +15,9 @@ use super::place::Place;
 use super::port::GidAddress;
 use super::{Address, GREETINGS, LocalPort, PairAddress, QKEY, Target, Way};
 use crate::Error;
+use crate::barrier::Barrier;
 use crate::point::{PointSpec, QueuePoll, Service};
+use crate::shared::Shared;
 use crate::timepiece::Timepiece;
 
 /// Local ACK timeout, 4.096 us x 2^14 = 67 ms, and retries: perftest's.
@@ -39,6 +41,8 @@ pub(crate) struct Unconnected {
     pub(super) domain: ProtectionDomain,
     pub(super) port: Arc<LocalPort>,
     pub(super) managed: Option<Managed>,
+    /// Memory of the barrier that this rank would lead.
+    pub(super) meeting: Option<Shared>,
     pub(super) address: Address,
     pub(super) ways: Vec<Option<Way>>,
     pub(super) rank: u32,
@@ -76,6 +80,10 @@ impl Unconnected {
             .map(|lane| pair(&domain, &queues, &mut buffers, port, spec, lane))
             .collect::<Result<Vec<_>, _>>()?;
         let managed = Managed::new(port, spec, rank)?;
+        let meeting = spec.begins_together(rank).then(|| {
+            Shared::offer("rdmascope-barrier", Barrier::lines(spec.pairs as usize)).map_err(no_barrier)
+        });
+        let meeting = meeting.transpose()?;
         let asked = spec.outstanding_reads.unwrap_or(u8::MAX);
         let address = Address {
             gid: port.gid.as_ref().map(GidAddress::new),
@@ -84,6 +92,7 @@ impl Unconnected {
             initiator_reads: limits.max_initiator_reads.min(asked),
             manager: managed.as_ref().and_then(Managed::address),
             group: spec.sends_to_group(rank).then(group),
+            meeting: meeting.as_ref().map(Shared::handle).transpose().map_err(no_barrier)?,
             place: Place::own(Domain::of(&timepiece.clock).boot_id),
             clock: timepiece.domain.clone(),
         };
@@ -98,7 +107,7 @@ impl Unconnected {
             });
         }
         let (port, spec, clock) = (Arc::clone(port), spec.clone(), timepiece.clock);
-        Ok(Self { pairs, queues, buffers, domain, port, managed, address, ways, rank, spec, clock })
+        Ok(Self { pairs, queues, buffers, domain, port, managed, meeting, address, ways, rank, spec, clock })
     }
 
     /// What every rank may know.
@@ -145,6 +154,10 @@ fn pair(
         qp.post_receive(request)?;
     }
     Ok(qp)
+}
+
+pub(super) fn no_barrier(reason: String) -> Error {
+    Error::Barrier { reason }
 }
 
 /// A multicast group of local scope that no other point has (RFC 4291, section 2.7).

@@ -310,6 +310,8 @@ pub(crate) fn outcome(rank: u32, others: u64) -> Outcome {
         // The ranks of the others, which the coordinator adds up: of two ranks 0 + 1.
         counters: [("other_ranks".to_owned(), others)].into(),
         oversubscribed: None,
+        passed: None,
+        skew: None,
         unstable: None,
         stamped: None,
         samples: (0..10).collect(),

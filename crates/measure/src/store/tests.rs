@@ -56,6 +56,7 @@ fn a_point(id: u64) -> Point {
         kinds: Vec::new(),
         one_way: None,
         throughput: Some(throughput),
+        fairness: None,
         throughput_total: None,
         ends: vec![End { latency, ..End::default() }],
         calibration: None,

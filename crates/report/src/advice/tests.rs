@@ -45,6 +45,7 @@ fn point(way: &Way, round: u32, value: u64, lost: u64) -> Point {
         kinds: Vec::new(),
         one_way: None,
         throughput: None,
+        fairness: None,
         throughput_total: None,
         ends: vec![end(0), end(1)],
         conditions: Vec::new(),

@@ -26,6 +26,7 @@ fn point(service: &str, size: u64, repetition: u32, gbps: f64) -> Point {
         kinds: Vec::new(),
         one_way: None,
         throughput: Some(throughput),
+        fairness: None,
         throughput_total: None,
         ends: Vec::new(),
         calibration: None,

@@ -68,6 +68,9 @@ impl Layout {
             Self::Latency(_) => return LATENCY_COLUMNS.map(str::to_owned).into(),
         };
         let rates = match direction {
+            Direction::Pairs => {
+                vec![format!("BW all pairs[{unit}]"), "MsgRate all pairs[Mpps]".into(), "fairness".into()]
+            }
             Direction::Uni => vec![format!("BW average[{unit}]"), "MsgRate[Mpps]".into()],
             Direction::BiOne | Direction::BiTotal => vec![
                 format!("BW one direction[{unit}]"),
@@ -124,6 +127,9 @@ pub(super) fn banner(experiment: &str, pattern: &str, axes: &Axes, layout: Optio
         Some(Layout::Bandwidth { direction, .. }) => {
             shown_apart.push("direction");
             what += match direction {
+                Direction::Pairs => {
+                    "; throughput of all pairs, one way, while all are at it; fairness: Jain's index"
+                }
                 Direction::Uni => "; throughput one way",
                 Direction::BiOne | Direction::BiTotal => "; throughput both ways at once",
             };
@@ -161,8 +167,13 @@ fn bandwidth_cells(point: &Point, direction: Direction, scale: Scale) -> Vec<Str
     let one = point.throughput.as_ref();
     let one_bytes = one.map_or("-".into(), |t| bytes(t.bytes_per_s));
     let one_messages = one.map_or("-".into(), |t| messages(t.messages_per_s));
-    if direction == Direction::Uni {
-        return vec![one_bytes, one_messages];
+    match direction {
+        Direction::Uni => return vec![one_bytes, one_messages],
+        Direction::Pairs => {
+            let fairness = point.fairness.map_or("-".into(), |fairness| format!("{:.3}", fairness.jain));
+            return vec![one_bytes, one_messages, fairness];
+        }
+        Direction::BiOne | Direction::BiTotal => {}
     }
     let total = point.throughput_total.as_ref();
     let total_bytes = total.map_or("-".into(), |t| bytes(t.bytes_per_s));

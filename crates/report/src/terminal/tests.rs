@@ -26,6 +26,7 @@ fn point(experiment: &str, size: u64, rate: &str) -> Point {
         kinds: Vec::new(),
         one_way: None,
         throughput: None,
+        fairness: None,
         throughput_total: None,
         ends: Vec::new(),
         calibration: None,

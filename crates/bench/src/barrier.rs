@@ -1,0 +1,161 @@
+//! A barrier for the ranks of one host, in shared memory, and what they tell each other around it (S3): when each began, and
+//! whether it has finished.
+
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+use measure::clock::Ticks;
+
+use crate::Error;
+use crate::shared::Shared;
+
+/// Line of the number of arrivals in all rounds together, and of that of the members which have finished.
+const ARRIVED: usize = 0;
+const FINISHED: usize = 1;
+/// First line of the members, two each: of even rounds and of odd ones.
+const BEGUN: usize = 2;
+
+/// One member's end of a barrier.
+#[derive(Debug)]
+pub(crate) struct Barrier {
+    memory: Shared,
+    members: usize,
+    /// Which member this is.
+    index: usize,
+    /// Rounds that it has passed.
+    rounds: u64,
+}
+
+impl Barrier {
+    /// Lines of memory that a barrier of so many members needs.
+    pub(crate) fn lines(members: usize) -> usize {
+        BEGUN + 2 * members
+    }
+
+    /// The end of a member, from 0, of a barrier in memory that nobody has used yet.
+    pub(crate) fn new(memory: Shared, members: usize, index: usize) -> Self {
+        Self { memory, members, index, rounds: 0 }
+    }
+
+    /// Whether this is the member that looks at what all did.
+    pub(crate) fn leads(&self) -> bool {
+        self.index == 0
+    }
+
+    /// Waits until all members have arrived.
+    ///
+    /// # Errors
+    /// What `idle` says, which is called whenever there is nothing to do.
+    #[inline]
+    pub(crate) fn pass(&mut self, mut idle: impl FnMut() -> Result<(), Error>) -> Result<(), Error> {
+        self.rounds += 1;
+        let all = self.rounds * self.members as u64;
+        let arrived = self.memory.word(ARRIVED);
+        arrived.fetch_add(1, Release);
+        while arrived.load(Acquire) < all {
+            idle()?;
+        }
+        Ok(())
+    }
+
+    /// Says when this member began, after the barrier that it passed last.
+    #[inline]
+    pub(crate) fn began(&self, at: Ticks) {
+        self.memory.word(self.line(self.index, self.rounds)).store(at.0, Relaxed);
+    }
+
+    /// The time between the first and the last beginning of the round before, in ticks: all members said theirs before they
+    /// arrived this time, and none says the next but one before this member arrives again.
+    pub(crate) fn skew(&self) -> u64 {
+        let begun = |member| self.memory.word(self.line(member, self.rounds - 1)).load(Relaxed);
+        let (first, last) = (0..self.members)
+            .map(begun)
+            .fold((u64::MAX, 0), |(first, last), at| (first.min(at), last.max(at)));
+        last.saturating_sub(first)
+    }
+
+    /// Says that this member has finished.
+    pub(crate) fn finish(&self) {
+        self.memory.word(FINISHED).fetch_add(1, Release);
+    }
+
+    /// Whether all members have finished.
+    #[inline]
+    pub(crate) fn have_all_finished(&self) -> bool {
+        self.memory.word(FINISHED).load(Acquire) >= self.members as u64
+    }
+
+    fn line(&self, member: usize, round: u64) -> usize {
+        BEGUN + 2 * member + (round % 2) as usize
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicU64;
+
+    use super::*;
+
+    fn members(count: usize) -> Vec<Barrier> {
+        let first = Shared::offer("rdmascope-test", Barrier::lines(count)).unwrap();
+        let handle = first.handle().unwrap();
+        let others = (1..count).map(|_| Shared::open(&handle, Barrier::lines(count)).unwrap());
+        let all: Vec<Shared> = others.collect();
+        let memories = std::iter::once(first).chain(all);
+        memories.enumerate().map(|(index, memory)| Barrier::new(memory, count, index)).collect()
+    }
+
+    #[test]
+    fn nobody_passes_before_all_have_arrived() {
+        const ROUNDS: u64 = 200;
+        let arrivals = AtomicU64::new(0);
+        let yields = || {
+            std::thread::yield_now();
+            Ok(())
+        };
+        let skews = std::thread::scope(|scope| {
+            let ends = members(4).into_iter().map(|mut barrier| {
+                let arrivals = &arrivals;
+                scope.spawn(move || {
+                    let mut skews = Vec::new();
+                    for round in 1..=ROUNDS {
+                        arrivals.fetch_add(1, Relaxed);
+                        barrier.pass(yields).unwrap();
+                        assert!(arrivals.load(Relaxed) >= 4 * round);
+                        if round > 1 && barrier.leads() {
+                            skews.push(barrier.skew());
+                        }
+                        barrier.began(Ticks(1000 * round + barrier.index as u64 * round));
+                    }
+                    assert!(!barrier.have_all_finished() || barrier.index > 0);
+                    skews
+                })
+            });
+            let ends: Vec<_> = ends.collect();
+            ends.into_iter().map(|end| end.join().unwrap()).collect::<Vec<_>>()
+        });
+        // Member i begins i times the round late: the last of four three times.
+        assert_eq!(skews[0], (1..ROUNDS).map(|round| 3 * round).collect::<Vec<_>>());
+        assert!(skews[1..].iter().all(Vec::is_empty));
+    }
+
+    #[test]
+    fn a_member_that_never_comes_is_waited_for_no_longer_than_idle_allows() {
+        let mut ends = members(2);
+        let mut looks = 0;
+        let error = ends[0].pass(|| {
+            looks += 1;
+            if looks < 3 { Ok(()) } else { Err(Error::TooFewMessages { messages: 0 }) }
+        });
+        assert!(error.is_err() && looks == 3);
+    }
+
+    #[test]
+    fn all_have_finished_when_each_has() {
+        let ends = members(3);
+        for end in &ends {
+            assert!(!ends[2].have_all_finished());
+            end.finish();
+        }
+        assert!(ends.iter().all(Barrier::have_all_finished));
+    }
+}

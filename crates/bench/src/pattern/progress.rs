@@ -1,0 +1,102 @@
+//! How far a flood was at which time.
+
+use measure::clock::Ticks;
+
+/// Times and counts, thinned out where there are too many: never more than [`ROOM`].
+#[derive(Debug)]
+pub struct Progress {
+    seen: Vec<(u64, u64)>,
+    /// Messages between two that are kept.
+    stride: u64,
+    next: u64,
+}
+
+/// Entries that are kept at most.
+const ROOM: usize = 2048;
+
+impl Progress {
+    /// Nothing yet.
+    pub fn new() -> Self {
+        // Written, so that no page is missing later.
+        let mut seen = vec![(u64::MAX, u64::MAX); ROOM];
+        seen.clear();
+        Self { seen, stride: 1, next: 0 }
+    }
+
+    /// At a time so many messages were done in all.
+    #[inline]
+    pub fn see(&mut self, now: Ticks, count: u64) {
+        if count >= self.next {
+            self.keep(now.0, count);
+        }
+    }
+
+    #[cold]
+    fn keep(&mut self, now: u64, count: u64) {
+        if self.seen.len() == ROOM {
+            let mut at = 0;
+            self.seen.retain(|_| {
+                at += 1;
+                at % 2 == 1
+            });
+            self.stride *= 2;
+        }
+        self.seen.push((now, count));
+        self.next = count + self.stride;
+    }
+
+    /// Times in ticks and counts, in rising order.
+    pub fn into_seen(self) -> Vec<(u64, u64)> {
+        self.seen
+    }
+}
+
+impl Default for Progress {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// How many messages were done at a time: between two that are known, in proportion.
+pub fn at(seen: &[(u64, u64)], time: u64) -> f64 {
+    let after = seen.partition_point(|(ticks, _)| *ticks <= time);
+    match (after.checked_sub(1).and_then(|before| seen.get(before)), seen.get(after)) {
+        (Some(before), Some(after)) => {
+            let share = (time - before.0) as f64 / (after.0 - before.0) as f64;
+            before.1 as f64 + share * (after.1 - before.1) as f64
+        }
+        (Some(end), None) | (None, Some(end)) => end.1 as f64,
+        (None, None) => 0.0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_flood_keeps_its_shape_in_little_room() {
+        let mut progress = Progress::new();
+        // A message in 10 ticks, later one in 20.
+        let time = |count: u64| if count < 50_000 { 10 * count } else { 20 * count - 500_000 };
+        for count in 0..100_000 {
+            progress.see(Ticks(time(count)), count);
+        }
+        let seen = progress.into_seen();
+        assert!(seen.len() <= ROOM && seen.len() > ROOM / 4, "{}", seen.len());
+        assert!(seen.windows(2).all(|pair| pair[0].0 < pair[1].0 && pair[0].1 < pair[1].1));
+        for count in [0, 1, 777, 49_000, 50_000, 60_001, 99_000] {
+            assert!((at(&seen, time(count)) - count as f64).abs() <= 64.0, "{count}");
+        }
+    }
+
+    #[test]
+    fn between_two_known_times_messages_come_evenly() {
+        let seen = [(100, 0), (200, 10), (300, 40)];
+        assert_eq!(
+            [50, 100, 150, 250, 300, 400].map(|time| at(&seen, time)),
+            [0.0, 0.0, 5.0, 25.0, 40.0, 40.0]
+        );
+        assert_eq!(at(&[], 5), 0.0);
+    }
+}

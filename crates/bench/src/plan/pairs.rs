@@ -1,0 +1,74 @@
+//! What a plan must not ask of several pairs, and what only they have.
+
+use super::Axis;
+use super::check::Check;
+use crate::Error;
+use crate::point::{Length, Operation, Pattern, RAW_SAMPLES_MAX, Service, Traffic};
+
+/// Axes that only this pattern has.
+const OWN: [&str; 2] = ["pairs", "traffic"];
+/// More than one machine can run as processes, and more than a slip of the pen should start.
+const PAIRS_MAX: u64 = 512;
+
+impl Check<'_> {
+    /// Checks an experiment of several pairs; of another, that it asks for nothing that only this has.
+    pub(super) fn pairs(&self) -> Result<(), Error> {
+        if self.0.pattern != Pattern::Pairs {
+            return self.without(&OWN, "pairs");
+        }
+        if self.largest_number("pairs") > PAIRS_MAX {
+            return self.refuse("pairs", &format!("more than {PAIRS_MAX} pairs"), "each is two processes");
+        }
+        if self.largest_number("queue_pairs") > 1 {
+            let why = "each pair is a process with one, as the paper has it";
+            return self.refuse("queue_pairs", "several queue pairs of each pair", why);
+        }
+        let traffic = self.values(|axis| match axis {
+            Axis::Traffic(values) => Some(values.as_slice()),
+            _ => None,
+        });
+        if traffic.contains(&Traffic::PingPong) {
+            self.together()?;
+        }
+        if traffic.contains(&Traffic::Stream) {
+            self.floods()?;
+        }
+        Ok(())
+    }
+
+    /// Messages that all pairs begin together.
+    fn together(&self) -> Result<(), Error> {
+        match self.0.length {
+            Length::Duration(_) => {
+                let why =
+                    "all pairs begin each message together, so they need the same number: give iterations";
+                self.refuse("duration", "pairs that take turns for a time", why)
+            }
+            Length::Iterations(n) if n > RAW_SAMPLES_MAX => {
+                let why = "samples of all pairs are put together";
+                self.refuse("iterations", &format!("more than {RAW_SAMPLES_MAX} messages of a pair"), why)
+            }
+            Length::Iterations(_) => Ok(()),
+        }
+    }
+
+    /// Floods, of which what is acknowledged counts.
+    fn floods(&self) -> Result<(), Error> {
+        let services = self.values(|axis| match axis {
+            Axis::Service(values) => Some(values.as_slice()),
+            _ => None,
+        });
+        if let Some(service) = services.iter().find(|service| **service != Service::Rc) {
+            let why = "what is acknowledged counts in the common time, and only RC acknowledges";
+            return self.refuse("service", &format!("streams of pairs over {}", service.name()), why);
+        }
+        let operations = self.values(|axis| match axis {
+            Axis::Operation(values) => Some(values.as_slice()),
+            _ => None,
+        });
+        if operations.contains(&Operation::SendImm) {
+            return self.refuse("operation", "a stream of Send with immediate", "use send");
+        }
+        Ok(())
+    }
+}

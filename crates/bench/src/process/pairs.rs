@@ -1,0 +1,140 @@
+//! Several pairs together: the latency of all their messages, what they carry in the time that all were at it, and how evenly.
+
+use measure::record::{Direction, Fairness, Latency, Throughput};
+use measure::samples::Samples;
+
+use super::message::{Outcome, Passed};
+use crate::pattern::at;
+use crate::point::PointSpec;
+
+/// What becomes of the outcomes of several pairs.
+#[derive(Debug, Default)]
+pub(super) struct Together {
+    pub(super) latency: Option<Latency>,
+    pub(super) throughput: Option<Throughput>,
+    pub(super) fairness: Option<Fairness>,
+    pub(super) unstable: Option<String>,
+    /// Why there is no number, if so.
+    pub(super) missing: Option<String>,
+}
+
+/// Puts them together. Of a flood, each sender's own throughput becomes that of the common time.
+pub(super) fn together(spec: &PointSpec, outcomes: &mut [Outcome]) -> Together {
+    let latency = latency(spec, outcomes);
+    let rates: Vec<f64> = outcomes
+        .iter()
+        .filter_map(|outcome| Some(1e9 / outcome.latency.as_ref()?.mean_ns).filter(|rate| rate.is_finite()))
+        .collect();
+    let fairness = Fairness::of(&rates);
+    if outcomes.iter().all(|outcome| outcome.throughput.is_none()) {
+        return Together { latency, fairness, ..Together::default() };
+    }
+    let unstable = match in_common(spec, outcomes) {
+        Ok(unstable) => unstable,
+        Err(missing) => return Together { missing: Some(missing), ..Together::default() },
+    };
+    let flows: Vec<f64> =
+        outcomes.iter().filter_map(|outcome| Some(outcome.throughput.as_ref()?.messages_per_s)).collect();
+    let messages_per_s: f64 = flows.iter().sum();
+    let bytes_per_s = messages_per_s * spec.size_bytes as f64;
+    Together {
+        latency,
+        throughput: Some(Throughput { bytes_per_s, messages_per_s, direction: Direction::Pairs }),
+        fairness: Fairness::of(&flows),
+        unstable,
+        missing: None,
+    }
+}
+
+/// The latency of the messages of all pairs: exact where samples were kept, else that of the first pair.
+fn latency(spec: &PointSpec, outcomes: &[Outcome]) -> Option<Latency> {
+    let first = outcomes.iter().find_map(|outcome| outcome.latency.as_ref())?;
+    let all: Vec<u64> = outcomes.iter().flat_map(|outcome| outcome.samples.iter().copied()).collect();
+    Samples::from_ns(all).latency(first.kind, &spec.share_above_ns).or_else(|| Some(first.clone()))
+}
+
+/// Counts what each sender did from when the last began until the first was done; says what is wrong with that, or why it
+/// cannot be.
+fn in_common(spec: &PointSpec, outcomes: &mut [Outcome]) -> Result<Option<String>, String> {
+    let passed: Vec<&Passed> = outcomes.iter().filter_map(|outcome| outcome.passed.as_deref()).collect();
+    let Some((first, others)) = passed.split_first() else { return Ok(None) };
+    if others.iter().any(|other| !other.clock.shares_with(&first.clock)) {
+        let words =
+            "the pairs are timed by several clocks: each counts in its own time, not in the common one";
+        return Ok(Some(words.to_owned()));
+    }
+    let begin = passed.iter().map(|one| one.span[0]).max().unwrap_or(0);
+    let end = passed.iter().map(|one| one.span[1]).min().unwrap_or(0);
+    let shortest = passed.iter().map(|one| one.span[1].saturating_sub(one.span[0])).min().unwrap_or(0);
+    if end.saturating_sub(begin) * 2 < shortest {
+        return Err(format!(
+            "{} pairs were hardly ever at it at the same time, as each was done so soon: give a duration, or more iterations",
+            passed.len()
+        ));
+    }
+    let seconds = (end - begin) as f64 / first.tick_hz;
+    for outcome in outcomes.iter_mut() {
+        let Some(passed) = &outcome.passed else { continue };
+        let messages_per_s = (at(&passed.seen, end) - at(&passed.seen, begin)) / seconds;
+        let bytes_per_s = messages_per_s * spec.size_bytes as f64;
+        outcome.throughput = Some(Throughput { bytes_per_s, messages_per_s, direction: Direction::Uni });
+    }
+    Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use measure::clock::{Clock, Domain};
+
+    use super::*;
+    use crate::plan::{Axis, Options, Plan, Settings, resolve};
+    use crate::point::{Pattern, Traffic};
+
+    fn spec() -> PointSpec {
+        let settings = Settings::default().axis(Axis::Traffic(vec![Traffic::Stream]));
+        let plan = Plan::new("pairs", "Pairs").experiment("e", Pattern::Pairs, settings);
+        resolve(&plan, &Options::default()).unwrap().points.remove(0)
+    }
+
+    /// A flood of a message in so many ticks of a nanosecond.
+    fn flood(span: [u64; 2], ticks: u64) -> Outcome {
+        let clock = Domain::of(&Clock::monotonic());
+        let seen = (0..=(span[1] - span[0]) / ticks).map(|count| (span[0] + count * ticks, count)).collect();
+        let own = Throughput { bytes_per_s: 1.0, messages_per_s: 1.0, direction: Direction::Uni };
+        let passed = Some(Box::new(Passed { clock, tick_hz: 1e9, span, seen }));
+        Outcome { throughput: Some(own), passed, ..Outcome::default() }
+    }
+
+    #[test]
+    fn what_pairs_carry_is_counted_in_the_time_that_all_were_at_it() {
+        // The second is three times as slow, begins late and ends late.
+        let mut outcomes =
+            [flood([1000, 11_000], 10), Outcome::default(), flood([3000, 33_000], 30), Outcome::default()];
+        let together = together(&PointSpec { size_bytes: 2, ..spec() }, &mut outcomes);
+        let total = together.throughput.unwrap();
+        assert_eq!(total.direction, Direction::Pairs);
+        assert!((total.messages_per_s / (1e8 + 1e8 / 3.0) - 1.0).abs() < 1e-2, "{total:?}");
+        assert_eq!(total.bytes_per_s, 2.0 * total.messages_per_s);
+        assert!((outcomes[0].throughput.as_ref().unwrap().messages_per_s / 1e8 - 1.0).abs() < 1e-2);
+        let fairness = together.fairness.unwrap();
+        // Rates of 3 and 1: (3 + 1)^2 / 2 (9 + 1), and 1 of 3.
+        assert!(
+            (fairness.jain - 0.8).abs() < 1e-2 && (fairness.least_share - 1.0 / 3.0).abs() < 1e-2,
+            "{fairness:?}"
+        );
+        assert_eq!(together.unstable, None);
+    }
+
+    #[test]
+    fn without_a_common_time_that_is_said() {
+        for second in [[200, 300], [60, 160]] {
+            let together = together(&spec(), &mut [flood([0, 100], 1), flood(second, 1)]);
+            assert!(together.missing.unwrap().starts_with("2 pairs were hardly ever at it at the same time"));
+            assert_eq!((together.throughput, together.fairness), (None, None));
+        }
+        let mut other = flood([0, 100], 1);
+        other.passed.as_mut().unwrap().clock.boot_id = Some("another".to_owned());
+        let apart = together(&spec(), &mut [flood([0, 100], 1), other]);
+        assert!(apart.unstable.unwrap().contains("several clocks") && apart.throughput.is_some());
+    }
+}

@@ -1,0 +1,126 @@
+//! Memory that the ranks of one host share, outside of any device.
+//!
+//! One rank makes it and tells the others how to open it: through `/proc`, which the kernel allows to the same user only. It
+//! begins as zeroes.
+
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::atomic::AtomicU64;
+
+use rustix::fs::{MemfdFlags, Mode, OFlags};
+use rustix::mm::{MapFlags, ProtFlags};
+use serde::{Deserialize, Serialize};
+
+/// What does not share a cache line with anything else. Processors fetch lines in pairs.
+pub(crate) const LINE_BYTES: usize = 128;
+
+/// How another rank of the host opens the memory.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Handle {
+    pub(crate) pid: u32,
+    pub(crate) fd: i32,
+    pub(crate) inode: u64,
+}
+
+/// Lines of memory, of each of which the first word is used.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    base: *mut u8,
+    lines: usize,
+    /// Held open for other ranks to find.
+    file: OwnedFd,
+}
+
+// SAFETY: the pointer is to a mapping that the value owns, and what is there is atomic.
+unsafe impl Send for Shared {}
+
+impl Shared {
+    /// Makes lines.
+    ///
+    /// # Errors
+    /// The system's, in words.
+    pub(crate) fn offer(name: &str, lines: usize) -> Result<Self, String> {
+        let file = rustix::fs::memfd_create(name, MemfdFlags::CLOEXEC).map_err(words)?;
+        rustix::fs::ftruncate(&file, (lines * LINE_BYTES) as u64).map_err(words)?;
+        Self::map(file, lines)
+    }
+
+    /// Opens the lines of another process of this host.
+    ///
+    /// # Errors
+    /// When they are not there, or are another file by now.
+    pub(crate) fn open(handle: &Handle, lines: usize) -> Result<Self, String> {
+        let path = format!("/proc/{}/fd/{}", handle.pid, handle.fd);
+        let file = rustix::fs::open(path, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()).map_err(words)?;
+        let stat = rustix::fs::fstat(&file).map_err(words)?;
+        if stat.st_ino != handle.inode
+            || u64::try_from(stat.st_size).unwrap_or(0) < (lines * LINE_BYTES) as u64
+        {
+            return Err("the ranks are not on one host".to_owned());
+        }
+        Self::map(file, lines)
+    }
+
+    /// How another rank opens it.
+    ///
+    /// # Errors
+    /// The system's, in words.
+    pub(crate) fn handle(&self) -> Result<Handle, String> {
+        let inode = rustix::fs::fstat(&self.file).map_err(words)?.st_ino;
+        Ok(Handle { pid: std::process::id(), fd: self.file.as_raw_fd(), inode })
+    }
+
+    /// The word of a line.
+    #[inline]
+    pub(crate) fn word(&self, line: usize) -> &AtomicU64 {
+        assert!(line < self.lines, "line {line} of {}", self.lines);
+        // SAFETY: the line lies in the mapping, which is aligned to pages, is never written but through atomics, and lives as
+        // long as the value that is borrowed.
+        unsafe { &*self.base.add(line * LINE_BYTES).cast::<AtomicU64>() }
+    }
+
+    fn map(file: OwnedFd, lines: usize) -> Result<Self, String> {
+        let (protection, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED);
+        let length = lines * LINE_BYTES;
+        // SAFETY: a new mapping at an address of the kernel's choice touches nothing that exists.
+        let base = unsafe { rustix::mm::mmap(std::ptr::null_mut(), length, protection, flags, &file, 0) };
+        Ok(Self { base: base.map_err(words)?.cast(), lines, file })
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        // SAFETY: the mapping was made with this length, and no reference to it outlives the value.
+        let _ = unsafe { rustix::mm::munmap(self.base.cast(), self.lines * LINE_BYTES) };
+    }
+}
+
+fn words(errno: rustix::io::Errno) -> String {
+    std::io::Error::from(errno).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::Ordering::Relaxed;
+
+    use super::*;
+
+    #[test]
+    fn what_one_writes_the_other_reads() {
+        let ours = Shared::offer("rdmascope-test", 40).unwrap();
+        let theirs = Shared::open(&ours.handle().unwrap(), 40).unwrap();
+        assert_eq!(theirs.word(39).load(Relaxed), 0);
+        ours.word(39).store(7, Relaxed);
+        assert_eq!((theirs.word(39).load(Relaxed), theirs.word(38).load(Relaxed)), (7, 0));
+    }
+
+    #[test]
+    fn another_file_or_one_too_short_is_not_opened() {
+        let ours = Shared::offer("rdmascope-test", 1).unwrap();
+        let handle = ours.handle().unwrap();
+        assert!(Shared::open(&handle, 1).is_ok());
+        assert!(Shared::open(&handle, 2).is_err());
+        assert!(Shared::open(&Handle { inode: handle.inode + 1, ..handle }, 1).is_err());
+        assert!(Shared::open(&Handle { fd: 9999, ..handle }, 1).is_err());
+    }
+}

@@ -1,0 +1,108 @@
+//! A point of several pairs: what its ranks do, and what they say of it.
+
+use measure::clock::Clock;
+use measure::record::{Cpu, Direction, LatencyKind, Throughput};
+use measure::samples::{HistogramSamples, Recorder, Scale};
+
+use super::{Timed, latency_outcome, packets, span, timed};
+use crate::Error;
+use crate::barrier::Barrier;
+use crate::cpu::watched;
+use crate::endpoint::Endpoint;
+use crate::pattern::{self, Progress, Span};
+use crate::point::{PointSpec, Traffic};
+use crate::process::message::{Outcome, Passed};
+use crate::timepiece::Timepiece;
+use crate::verbs_endpoint::VerbsEndpoint;
+
+/// One rank of a point of several pairs.
+pub(super) fn pairs(
+    endpoint: &mut VerbsEndpoint,
+    spec: &PointSpec,
+    timepiece: &Timepiece,
+) -> Result<Outcome, Error> {
+    let clock = timepiece.clock;
+    let Some(mut barrier) = endpoint.take_barrier() else { return answer(endpoint, spec, clock) };
+    match spec.traffic {
+        Traffic::PingPong => bounce(endpoint, &mut barrier, spec, clock),
+        Traffic::Stream => flood(endpoint, &mut barrier, spec, timepiece),
+    }
+}
+
+/// The rank that does what the other end of its pair wants.
+fn answer(endpoint: &mut VerbsEndpoint, spec: &PointSpec, clock: Clock) -> Result<Outcome, Error> {
+    if spec.operation.is_fetch() || (spec.traffic == Traffic::Stream && !spec.operation.arrives()) {
+        // Its adapter does all there is to do.
+        return Ok(Outcome { cpu: watched(clock, || ()).1, ..Outcome::default() });
+    }
+    let (done, cpu) = watched(clock, || match spec.traffic {
+        Traffic::PingPong => pattern::spoke(endpoint),
+        Traffic::Stream => pattern::pairs::drain(endpoint, spec.warmup).map(drop),
+    });
+    done.map(|()| Outcome { cpu, ..Outcome::default() })
+}
+
+fn bounce(
+    endpoint: &mut VerbsEndpoint,
+    barrier: &mut Barrier,
+    spec: &PointSpec,
+    clock: Clock,
+) -> Result<Outcome, Error> {
+    let kind = if spec.operation.is_fetch() { LatencyKind::Rtt } else { LatencyKind::RttHalf };
+    let mut skews = HistogramSamples::new(&clock, Scale::Whole);
+    let messages = Bounce { endpoint, barrier, skews: &mut skews, spec };
+    let (samples, cpu) = timed(messages, spec, kind, clock)?;
+    let skew = skews.finish().latency(LatencyKind::StartSkew, &spec.share_above_ns);
+    Ok(Outcome { cpu, skew, ..latency_outcome(&samples, kind, spec, 1) })
+}
+
+/// A message that goes forth and back while others do.
+struct Bounce<'a> {
+    endpoint: &'a mut VerbsEndpoint,
+    barrier: &'a mut Barrier,
+    skews: &'a mut HistogramSamples,
+    spec: &'a PointSpec,
+}
+
+impl Timed for Bounce<'_> {
+    fn run<R: Recorder>(self, recorder: &mut R) -> (Result<(), Error>, Option<Cpu>) {
+        let Self { endpoint, barrier, skews, spec } = self;
+        let Span::Messages(messages) = span(spec) else { return (Ok(()), None) };
+        let fetches = spec.operation.is_fetch();
+        watched(endpoint.clock(), || {
+            pattern::pairs::bounce(endpoint, barrier, (recorder, skews), fetches, (spec.warmup, messages))
+        })
+    }
+}
+
+fn flood(
+    endpoint: &mut VerbsEndpoint,
+    barrier: &mut Barrier,
+    spec: &PointSpec,
+    timepiece: &Timepiece,
+) -> Result<Outcome, Error> {
+    let clock = timepiece.clock;
+    let mut progress = Progress::new();
+    let (done, cpu) =
+        watched(clock, || pattern::pairs::flood(endpoint, barrier, &mut progress, spec.warmup, span(spec)));
+    let burst = done?;
+    let ticks = burst.end.since(burst.begin);
+    if burst.messages == 0 || ticks == 0 {
+        return Err(Error::TooFewMessages { messages: burst.total });
+    }
+    let messages_per_s = burst.messages as f64 * 1e9 / clock.ns_f64(ticks);
+    let bytes_per_s = messages_per_s * spec.size_bytes as f64;
+    let passed = Passed {
+        clock: timepiece.domain.clone(),
+        tick_hz: clock.tick_hz(),
+        span: [burst.begin.0, burst.end.0],
+        seen: progress.into_seen(),
+    };
+    Ok(Outcome {
+        throughput: Some(Throughput { bytes_per_s, messages_per_s, direction: Direction::Uni }),
+        passed: Some(Box::new(passed)),
+        counters: packets(burst.total, spec),
+        cpu,
+        ..Outcome::default()
+    })
+}

@@ -1,0 +1,91 @@
+//! Several pairs at once: begun together, counted in common.
+
+use measure::record::{Direction, LatencyKind, Status};
+
+use crate::support::{Scratch, all_measured};
+
+const HEAD: &str = "name = \"pairs\"\ntitle = \"Pairs\"\n";
+
+const EXPERIMENTS: &str = r#"
+[[experiment]]
+name = "latency"
+pattern = "pairs"
+iterations = 40
+axes = { operation = ["send", "write", "read"], pairs = [1, 3], size_bytes = 64 }
+[[experiment]]
+name = "unreliable"
+pattern = "pairs"
+iterations = 40
+axes = { service = ["UC", "UD"], pairs = 2 }
+[[experiment]]
+name = "bandwidth"
+pattern = "pairs"
+duration = "150ms"
+axes = { traffic = "stream", operation = ["send", "write", "read"], pairs = [1, 3], size_bytes = 4096 }
+"#;
+
+#[test]
+fn pairs_are_begun_together_and_counted_in_the_time_that_all_are_at_it() {
+    let scratch = Scratch::alone();
+    scratch.write("pairs.toml", HEAD.to_owned() + EXPERIMENTS);
+    let stdout = scratch.succeed(&["run", "pairs.toml", "-d", "softdev0", "--out", "record"]);
+    let (run, points) = scratch.record("record");
+    assert!(all_measured(&points), "{points:?}");
+    assert_eq!((points.len() as u64, run.environments.len()), (run.points_planned, 6));
+    for point in &points {
+        let pairs = point.axes["pairs"].as_u64().unwrap();
+        assert_eq!(point.ends.len() as u64, 2 * pairs);
+        assert_eq!(point.fairness.is_some(), pairs > 1);
+        if let Some(fairness) = point.fairness {
+            assert!(fairness.jain <= 1.0 + 1e-9 && fairness.jain >= 1.0 / pairs as f64, "{fairness:?}");
+            assert!(fairness.least_share <= 1.0);
+        }
+        let mut senders = point.ends.iter().filter(|end| end.rank % 2 == 0);
+        if point.experiment == "bandwidth" {
+            let total = point.throughput.as_ref().unwrap();
+            assert_eq!((total.direction, &point.latency), (Direction::Pairs, &None));
+            let sum: f64 = senders.map(|end| end.throughput.as_ref().unwrap().bytes_per_s).sum();
+            assert!((total.bytes_per_s / sum - 1.0).abs() < 1e-9);
+            continue;
+        }
+        let kind = if point.axes["operation"] == "read" { LatencyKind::Rtt } else { LatencyKind::RttHalf };
+        let latency = point.latency.as_ref().unwrap();
+        assert_eq!((latency.kind, latency.count), (kind, 40 * pairs), "the messages of all pairs");
+        assert!(senders.all(|end| end.latency.as_ref().unwrap().count == 40));
+        let skews: Vec<_> = point.ends.iter().filter_map(|end| end.start_skew.as_ref()).collect();
+        assert_eq!(skews.len(), 1, "one rank of the host leads");
+        assert_eq!((skews[0].kind, skews[0].count), (LatencyKind::StartSkew, 40));
+    }
+    assert!(stdout.contains("fairness"), "{stdout}");
+    scratch.assert_nothing_left();
+}
+
+/// Twelve processes of one CPU, of which each is done in a fraction of a turn.
+#[test]
+fn floods_that_are_over_too_soon_have_no_number() {
+    let scratch = Scratch::alone();
+    let axes = "axes = { traffic = \"stream\", operation = \"write\", pairs = 6, size_bytes = 1 }";
+    let short = format!("[[experiment]]\nname = \"short\"\npattern = \"pairs\"\niterations = 1000\n{axes}\n");
+    scratch.write("short.toml", HEAD.to_owned() + &short);
+    scratch.run(&["run", "short.toml", "-d", "softdev0", "--cpus", "0,0", "--out", "record"]);
+    let (_, points) = scratch.record("record");
+    let Status::NotMeasured { reason } = &points[0].status else { panic!("{:?}", points[0]) };
+    assert!(reason.contains("give a duration"), "{reason}");
+    assert_eq!(points[0].throughput, None);
+}
+
+#[test]
+fn what_pairs_have_not_is_refused() {
+    let scratch = Scratch::new();
+    let refused = |settings: &str, words: &[&str]| {
+        let plan = format!("{HEAD}[[experiment]]\nname = \"p\"\npattern = \"pairs\"\n{settings}\n");
+        scratch.write("pairs.toml", plan);
+        scratch.refused(&["run", "pairs.toml", "--dry-run"], 2, words);
+    };
+    refused("axes = { pairs = 0 }", &["pairs"]);
+    refused("axes = { pairs = 600 }", &["more than 512 pairs", "two processes"]);
+    refused("duration = \"1s\"", &["for a time", "give iterations"]);
+    refused("axes = { traffic = \"stream\", service = \"UC\" }", &["streams of pairs over UC", "only RC"]);
+    refused("axes = { queue_pairs = 2 }", &["several queue pairs of each pair"]);
+    refused("axes = { peers = 2 }", &["peers with the pattern \"pairs\"", "\"fan-out\""]);
+}
