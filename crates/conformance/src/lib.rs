@@ -311,7 +311,7 @@ cases! {
             a_resized_queue_keeps_its_completions;
     }
     wrapper {
-        one: a_refused_change_says_why a_datagram_without_address_is_refused;
+        one: a_refused_change_says_why a_buffer_outlives_its_registration a_datagram_without_address_is_refused;
         two: services_carry_messages an_event_names_its_queue_pair;
     }
 }

@@ -4,8 +4,9 @@ use std::time::Instant;
 
 use verbs::abi::*;
 use verbs::{
-    Affected, Completion, CompletionQueue, Connection, Context, Error, Gid, GlobalRoute, Initialisation, Mtu,
-    ProtectionDomain, QueuePairOptions, ReceiveRequest, Route, SendRequest, Service, devices,
+    Affected, Completion, CompletionQueue, Connection, Context, Error, Gid, GlobalRoute, Initialisation,
+    MemoryKind, Mtu, ProtectionDomain, QueuePairOptions, ReceiveRequest, Route, SendRequest, Service,
+    devices,
 };
 
 use crate::rig::gid_words;
@@ -142,6 +143,21 @@ pub(crate) fn a_refused_change_says_why(bench: &mut Bench) {
     assert!(pd.memory_region(4096, IBV_ACCESS_REMOTE_WRITE).is_err());
     let region = pd.memory_region(100, 0).expect("a region");
     assert!(region.sge(50, 51).is_err() && region.sge(50, 50).is_ok());
+}
+
+/// What was registered is the same memory when it is registered again, whatever was written to it meanwhile.
+pub(crate) fn a_buffer_outlives_its_registration(bench: &mut Bench) {
+    let context = open(bench);
+    let (pd, _) = queues(&context);
+    let mut buffer = pd.buffer(MemoryKind::Process, 8192).expect("a buffer");
+    buffer.touch();
+    let mut region = pd.register(buffer, IBV_ACCESS_LOCAL_WRITE).expect("a region");
+    region.write(4095, b"ab").expect("in range");
+    let buffer = region.deregister().expect("the registration ends");
+    let region = pd.register(buffer, IBV_ACCESS_LOCAL_WRITE).expect("a region again");
+    let mut bytes = [0; 2];
+    region.read(4095, &mut bytes).expect("in range");
+    assert_eq!(&bytes, b"ab");
 }
 
 /// A datagram that was given no address is refused before the device sees a pointer that nobody set.

@@ -42,7 +42,7 @@ pub use event::{Affected, AsyncEvent, AsyncEventType};
 pub use gid::{GidEntry, GidKind, default_gid};
 pub use kind::DeviceKind;
 pub use link::{BadLink, GENERATIONS, Generation, LinkModel, LinkRate};
-pub use memory::{MemoryKind, MemoryRegion, ProtectionDomain, Remote};
+pub use memory::{Buffer, MemoryKind, MemoryRegion, ProtectionDomain, Remote};
 pub use port::{LinkLayer, LinkSpeed, Mtu, PhysicalState, Port, PortState};
 pub use provider::Provider;
 pub use queue_pair::{

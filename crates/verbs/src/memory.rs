@@ -68,14 +68,31 @@ impl ProtectionDomain {
     /// # Errors
     /// As [`memory_region`](Self::memory_region).
     pub fn memory_region_of(&self, kind: MemoryKind, length: usize, access: u32) -> Result<MemoryRegion> {
-        let buffer = Buffer::new(&self.inner.context, kind, length)?;
-        let provider = self.inner.context.provider();
+        self.register(Buffer::new(&self.inner.context, kind, length)?, access)
+    }
+
+    /// Allocates `length` zeroed bytes of a kind and registers nothing: memory of the process is mapped,
+    /// but no page of it is there before it is touched.
+    ///
+    /// # Errors
+    /// When there is no memory.
+    pub fn buffer(&self, kind: MemoryKind, length: usize) -> Result<Buffer> {
+        Buffer::new(&self.inner.context, kind, length)
+    }
+
+    /// Registers a buffer (`ibv_reg_mr`) with `access` (`IBV_ACCESS_*`); where that fails, the buffer is gone.
+    ///
+    /// # Errors
+    /// When the locked-memory limit is too small, or the access flags do not fit each other.
+    #[inline]
+    pub fn register(&self, buffer: Buffer, access: u32) -> Result<MemoryRegion> {
+        let (provider, length) = (self.inner.context.provider(), buffer.len);
         // SAFETY: the buffer has `length` writable bytes and outlives the registration, which `MemoryRegion` holds.
         let raw = unsafe { (provider.reg_mr)(self.inner.raw, buffer.addr, length, access.cast_signed()) };
         if raw.is_null() {
             return Err(Error::last("reg_mr", format!("{length} B with access {access:#x}")));
         }
-        Ok(MemoryRegion { raw, buffer, pd: Arc::clone(&self.inner) })
+        Ok(MemoryRegion { registration: Registration { raw, pd: Arc::clone(&self.inner) }, buffer })
     }
 }
 
@@ -102,8 +119,16 @@ pub struct Remote {
 /// The device writes to it at any time, so there are no references into it: bytes are copied in and out.
 #[derive(Debug)]
 pub struct MemoryRegion {
-    raw: *mut ibv_mr,
+    // Dropped first: it ends before its buffer.
+    registration: Registration,
     buffer: Buffer,
+}
+
+/// What makes a region of a buffer.
+#[derive(Debug)]
+struct Registration {
+    /// Null once it has ended.
+    raw: *mut ibv_mr,
     pd: Arc<PdInner>,
 }
 
@@ -113,6 +138,17 @@ unsafe impl Send for MemoryRegion {}
 unsafe impl Sync for MemoryRegion {}
 
 impl MemoryRegion {
+    /// Ends the registration (`ibv_dereg_mr`); gives the buffer back.
+    ///
+    /// # Errors
+    /// When the device refuses.
+    #[inline]
+    pub fn deregister(self) -> Result<Buffer> {
+        let Self { mut registration, buffer } = self;
+        Error::check("dereg_mr", || format!("{} B", buffer.len), registration.end())?;
+        Ok(buffer)
+    }
+
     /// Its length in bytes.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -129,7 +165,7 @@ impl MemoryRegion {
     #[must_use]
     pub fn lkey(&self) -> u32 {
         // SAFETY: the registration is alive.
-        unsafe { (*self.raw).lkey }
+        unsafe { (*self.registration.raw).lkey }
     }
 
     /// A scatter-gather element of `len` bytes from `offset`.
@@ -149,7 +185,7 @@ impl MemoryRegion {
     pub fn remote(&self, offset: usize) -> Result<Remote> {
         self.check(offset, 1)?;
         // SAFETY: the registration is alive.
-        let rkey = unsafe { (*self.raw).rkey };
+        let rkey = unsafe { (*self.registration.raw).rkey };
         Ok(Remote { addr: (self.buffer.addr as usize + offset) as u64, rkey })
     }
 
@@ -227,16 +263,27 @@ impl MemoryRegion {
     }
 }
 
-impl Drop for MemoryRegion {
-    fn drop(&mut self) {
-        // SAFETY: the registration is alive and ends before its buffer, which is dropped after this.
-        unsafe { (self.pd.context.provider().dereg_mr)(self.raw) };
+impl Registration {
+    /// Ends it, once; gives what the verb returned.
+    fn end(&mut self) -> i32 {
+        let raw = std::mem::replace(&mut self.raw, std::ptr::null_mut());
+        if raw.is_null() {
+            return 0;
+        }
+        // SAFETY: the registration is alive, and ends before its buffer, which whoever holds both drops later.
+        unsafe { (self.pd.context.provider().dereg_mr)(raw) }
     }
 }
 
-/// Page-aligned zeroed memory, from the device where it gives some.
+impl Drop for Registration {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// Page-aligned zeroed memory, from the device where it gives some. Nothing refers to it while it is not registered.
 #[derive(Debug)]
-struct Buffer {
+pub struct Buffer {
     addr: *mut c_void,
     len: usize,
     kind: MemoryKind,
@@ -255,7 +302,18 @@ impl Buffer {
         }
         Ok(Self { addr, len, kind, context: Arc::clone(context) })
     }
+
+    /// Writes to every page, so that all of them are there.
+    pub fn touch(&mut self) {
+        for offset in (0..self.len).step_by(PAGE) {
+            // SAFETY: the byte lies in the buffer, which nobody else refers to; volatile, or it would not be written.
+            unsafe { self.addr.cast::<u8>().add(offset).write_volatile(0) };
+        }
+    }
 }
+
+/// Bytes of the smallest page.
+const PAGE: usize = 4096;
 
 impl Drop for Buffer {
     fn drop(&mut self) {
