@@ -21,6 +21,8 @@ const ALL_MIN: u64 = 2;
 
 /// A benchmark, whatever its operation.
 struct Benchmark<'a> {
+    /// The command, and what it measures.
+    words: [&'static str; 2],
     operation: Operation,
     pattern: Pattern,
     flags: &'a Flags,
@@ -38,8 +40,9 @@ pub(crate) fn latency(operation: &LatencyOperation, command: Vec<String>) -> any
         LatencyOperation::Read(flags) => (Operation::Read, flags),
         LatencyOperation::Atomic(Atomic { atomic, flags }) => (atomic.operation(), flags),
     };
-    let (pattern, bandwidth) = (Pattern::PingPong, Unit::MiBPerS);
-    Benchmark { operation, pattern, flags, settings: settings(flags, operation), bandwidth }.start(command)
+    let (pattern, bandwidth, words) = (Pattern::PingPong, Unit::MiBPerS, ["lat", "latency"]);
+    Benchmark { words, operation, pattern, flags, settings: settings(flags, operation), bandwidth }
+        .start(command)
 }
 
 /// `rdmascope bw ...`.
@@ -58,7 +61,8 @@ pub(crate) fn bandwidth(operation: &BandwidthOperation, command: Vec<String>) ->
         settings = settings.axis(Axis::PostList(vec![list]));
     }
     let bandwidth = if of.report_gbits { Unit::GbPerS } else { Unit::MiBPerS };
-    Benchmark { operation, pattern: Pattern::Stream, flags: &of.flags, settings, bandwidth }.start(command)
+    let (pattern, words) = (Pattern::Stream, ["bw", "throughput"]);
+    Benchmark { words, operation, pattern, flags: &of.flags, settings, bandwidth }.start(command)
 }
 
 /// `rdmascope one-way ...`.
@@ -79,8 +83,8 @@ pub(crate) fn one_way(operation: &OneWayOperation, command: Vec<String>) -> anyh
         Some(Axis::Stamp(vec![of.stamp.stamp()])),
     ];
     let settings = given.into_iter().flatten().fold(settings, Settings::axis);
-    let (pattern, bandwidth) = (Pattern::OneWay, Unit::MiBPerS);
-    Benchmark { operation, pattern, flags: &of.flags, settings, bandwidth }.start(command)
+    let (pattern, bandwidth, words) = (Pattern::OneWay, Unit::MiBPerS, ["one-way", "one-way latency"]);
+    Benchmark { words, operation, pattern, flags: &of.flags, settings, bandwidth }.start(command)
 }
 
 impl AtomicType {
@@ -103,13 +107,7 @@ impl Benchmark<'_> {
     }
 
     fn plan(&self) -> anyhow::Result<Plan> {
-        let (verb, quantity) = match self.pattern {
-            Pattern::FanOut => ("fan-out", "latency of 1:n n:1"),
-            Pattern::Pairs => ("pairs", "latency of several pairs"),
-            Pattern::OneWay => ("one-way", "one-way latency"),
-            Pattern::PingPong => ("lat", "latency"),
-            Pattern::Stream => ("bw", "throughput"),
-        };
+        let [verb, quantity] = self.words;
         let operation = serde_json::to_value(self.operation)?.as_str().unwrap_or_default().replace('_', "-");
         let name = format!("{verb}-{operation}");
         let mut plan = Plan::new(&name, format!("{} {quantity}", self.operation.name()));
@@ -145,9 +143,13 @@ fn sizes(flags: &Flags, operation: Operation) -> anyhow::Result<Option<Vec<u64>>
         let doubled = std::iter::successors(Some(ALL_MIN), |size| Some(size * 2));
         return Ok(Some(doubled.take_while(|size| *size <= max).collect()));
     }
-    let Some(text) = &flags.size else { return Ok(None) };
+    flags.size.as_deref().map(listed).transpose()
+}
+
+/// Sizes as `-s` lists them.
+pub(crate) fn listed(text: &str) -> anyhow::Result<Vec<u64>> {
     let sizes = text.split(',').map(|part| units::parse_sizes(part.trim())).collect::<Result<Vec<_>, _>>()?;
-    Ok(Some(sizes.concat()))
+    Ok(sizes.concat())
 }
 
 fn settings(flags: &Flags, operation: Operation) -> Settings {
