@@ -12,6 +12,7 @@
 //! Times are nanoseconds, sizes bytes, rates per second. Every field that does not apply is absent, never zero.
 //! Readers accept records of every schema version up to [`SCHEMA_VERSION`] and ignore fields that they do not know.
 
+mod cost;
 mod one_way;
 
 use std::collections::BTreeMap;
@@ -24,6 +25,7 @@ use crate::conditions::Condition;
 use crate::figure::Figure;
 use crate::finding::Finding;
 
+pub use cost::Cost;
 pub use one_way::{Clocks, Gaps, Largest, OneWay};
 
 /// Version of the record that this program writes.
@@ -33,11 +35,12 @@ pub const SCHEMA_VERSION: u32 = 1;
 ///
 /// Names are the same in plans, records and exports: `endpoint`, `service` (`RC`, `UC`, `UD`), `operation` (`send`, `send_imm`,
 /// `write`, `write_imm`, `read`, `fetch_add`, `compare_swap`), `size_bytes`, `direction` (`uni`, `bi`), `poll` (`busy`,
-/// `event`), `inline`, `signal_interval`, `mtu_bytes`, `signal_rate` (`native`, `SDR`, ...), and where a plan varies them
-/// `queue_pairs`, `sge`, `post_list`, `outstanding_reads` (a number or `max`), `setup` (`exchange`, `rdma_cm`), `memory`
-/// (`device`, `process`), `peers` (the n of 1:n), `mesh` (`star`, `full`), `notify` (`completion`, `memory`), `pairs`,
-/// `traffic` (`ping_pong`, `stream`), `link` (`none`, or what it is to be like: `4X FDR,latency=700ns`), `environment` (a name of
-/// the plan, `as_is` for none).
+/// `event`), `inline`, `signal_interval`, `mtu_bytes`, `signal_rate` (`native`, `SDR`, ...), `step` (the one call that is
+/// timed: `post_send`, `poll_empty`, `register_cold`, ...), `batch` (calls between two stamps, or `step`: as suits it), and
+/// where a plan varies them `queue_pairs`, `sge`, `post_list`, `outstanding_reads` (a number or `max`), `setup` (`exchange`,
+/// `rdma_cm`), `memory` (`device`, `process`), `peers` (the n of 1:n), `mesh` (`star`, `full`), `notify` (`completion`,
+/// `memory`), `pairs`, `traffic` (`ping_pong`, `stream`), `link` (`none`, or what it is to be like: `4X FDR,latency=700ns`),
+/// `environment` (a name of the plan, `as_is` for none).
 pub type Axes = BTreeMap<String, Value>;
 
 /// `run.json`: everything about a run but its points.
@@ -154,7 +157,7 @@ pub struct Point {
     pub id: u64,
     /// Name of the experiment in the plan.
     pub experiment: String,
-    /// `fan-out`, `one-way`, `pairs`, `ping-pong`, `stream`.
+    /// `fan-out`, `one-way`, `overhead`, `pairs`, `ping-pong`, `stream`.
     pub pattern: String,
     /// Values of every axis.
     pub axes: Axes,
@@ -181,6 +184,9 @@ pub struct Point {
     /// What else is known of messages that were timed one way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub one_way: Option<OneWay>,
+    /// What one call costs, where calls were timed in batches.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Cost>,
     /// Throughput of one direction: the headline.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub throughput: Option<Throughput>,
@@ -360,6 +366,8 @@ pub struct Latency {
 #[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LatencyKind {
+    /// A batch of calls of one verb between two stamps: [`Cost::calls`] of them.
+    Call,
     /// t_comp - t_subm of one work request.
     Completion,
     /// The time in which one rank fetches from n others: from before the first post to the last completion.
@@ -383,6 +391,7 @@ impl LatencyKind {
     /// Its name in records.
     pub fn name(self) -> &'static str {
         match self {
+            Self::Call => "call",
             Self::Completion => "completion",
             Self::Fan => "fan",
             Self::FanHalf => "fan_half",

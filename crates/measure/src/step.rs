@@ -38,15 +38,20 @@ pub struct Step {
     pub after_ns: f64,
 }
 
-impl fmt::Display for Step {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Step {
+    /// A sentence on the shift, of what was timed.
+    #[must_use]
+    pub fn of(&self, what: &str) -> String {
         let Self { before_ns, after_ns, .. } = self;
         let at = self.at_share * 100.0;
-        write!(
-            f,
-            "the latency of the messages shifted from {before_ns:.0} to {after_ns:.0} ns at {at:.0} % of the point"
-        )?;
-        self.back_at_share.map_or(Ok(()), |share| write!(f, " until {:.0} %", share * 100.0))
+        let back = self.back_at_share.map_or(String::new(), |share| format!(" until {:.0} %", share * 100.0));
+        format!("{what} shifted from {before_ns:.0} to {after_ns:.0} ns at {at:.0} % of the point{back}")
+    }
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.of("the latency of the messages"))
     }
 }
 

@@ -131,7 +131,7 @@ impl Quantity {
         match path {
             p if p.ends_with("bytes_per_s") => Self::Bandwidth,
             p if p.ends_with("messages_per_s") => Self::MessageRate,
-            p if p.ends_with("_ns") => Self::Time,
+            p if p.ends_with("_ns") || p == value::COST => Self::Time,
             p if value::is_share(p) => Self::Share,
             _ => Self::Number,
         }
@@ -188,7 +188,9 @@ mod tests {
         assert_eq!(mb.apply(1_048_576.0), 1.048_576);
         let mib = Scale::of(Some(Unit::MiBPerS), "throughput.bytes_per_s").unwrap();
         assert_eq!(mib.apply(1_048_576.0), 1.0);
-        assert_eq!(Scale::of(None, "latency.p50_ns").unwrap().label, "ns");
+        for path in ["latency.p50_ns", "cost.ns"] {
+            assert_eq!(Scale::of(None, path).unwrap().label, "ns");
+        }
     }
 
     #[test]

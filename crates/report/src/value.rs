@@ -24,9 +24,15 @@ pub(crate) fn order(a: &Value, b: &Value) -> Ordering {
     }
 }
 
-/// The number at a path into a point, e.g. `latency.p50_ns`, `one_way.share_above.10000`, `cpu.1.user_ns`,
+/// Path of what a call costs. It has no whole nanoseconds, as latencies have.
+pub(crate) const COST: &str = "cost.ns";
+
+/// The number at a path into a point, e.g. `latency.p50_ns`, `cost.ns`, `one_way.share_above.10000`, `cpu.1.user_ns`,
 /// `counters.rnr_waits` or `ends.1.latency.p99_ns`.
 pub(crate) fn number(point: &Point, path: &str) -> Option<f64> {
+    if path == COST {
+        return point.cost.as_ref().map(|cost| cost.ns);
+    }
     if let Some((latency, field)) = latency_and_field(point, path) {
         return statistic(latency, field);
     }
@@ -60,6 +66,10 @@ pub(crate) fn estimate(point: &Point, path: &str) -> Option<(Estimate, Option<u6
         let of = latency(point, "completion.count").or(point.latency.as_ref());
         let count = of.map(|latency| latency.count);
         return Some((shape::share(value, count.unwrap_or_default()), count));
+    }
+    if let (COST, Some(cost)) = (path, &point.cost) {
+        let [low, high] = cost.ci95_ns.unwrap_or([value; 2]);
+        return Some((Estimate { value, low, high }, point.latency.as_ref().map(|batches| batches.count)));
     }
     let Some((latency, field)) = latency_and_field(point, path) else {
         return Some((Estimate::exact(value), None));
@@ -96,6 +106,9 @@ pub(crate) fn has_interval(point: &Point, path: &str) -> bool {
         "p50_ns" => latency.p50_ci95_ns.is_some(),
         field => field == "count",
     };
+    if path == COST {
+        return point.cost.as_ref().is_some_and(|cost| cost.ci95_ns.is_some());
+    }
     is_share(path) || latency().is_some_and(knows)
 }
 
@@ -161,6 +174,7 @@ fn cpu_number(point: &Point, path: &str) -> Option<f64> {
 /// What a kind of latency is, in words.
 pub(crate) fn kind_meaning(kind: LatencyKind) -> &'static str {
     match kind {
+        LatencyKind::Call => "a batch of calls of one verb between two stamps",
         LatencyKind::Completion => "from posting a work request to its completion, t_comp - t_subm",
         LatencyKind::Fan => "a fetch from n ranks at once, from the first post to the last completion",
         LatencyKind::FanHalf => "half the time of a 1:n n:1 round, from the first post to the last arrival",

@@ -91,10 +91,12 @@ impl Ending {
             latency: match (kinds.first(), &together) {
                 (Some(Timed { latency, .. }), _) => Some(latency.clone()),
                 (None, Some(together)) => together.latency.clone(),
-                (None, None) => ends.first().and_then(|end: &End| end.latency.clone()),
+                // Of rank 0, or of the only one that timed.
+                (None, None) => ends.iter().find_map(|end: &End| end.latency.clone()),
             },
             kinds,
             one_way,
+            cost: self.outcomes.iter().find_map(|outcome| outcome.cost.clone()),
             throughput,
             fairness: together.and_then(|together| together.fairness),
             throughput_total,

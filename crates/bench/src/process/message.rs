@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use measure::clock::Domain;
 use measure::conditions::{Condition, Wanted};
-use measure::record::{Cpu, Device, Environment, Histogram, Latency, Overhead, Oversubscribed, Throughput};
+use measure::record::{
+    Cost, Cpu, Device, Environment, Histogram, Latency, Overhead, Oversubscribed, Throughput,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -207,6 +209,8 @@ pub struct Outcome {
     pub histogram: Option<Histogram>,
     /// What it cost the thread that measured.
     pub cpu: Option<Cpu>,
+    /// What one call costs, where calls were timed in batches.
+    pub cost: Option<Cost>,
     /// Counters of the pattern and the device.
     pub counters: BTreeMap<String, u64>,
     /// How far apart the ranks of its host began each message, where it led them.

@@ -300,6 +300,7 @@ pub(crate) fn outcome(rank: u32, others: u64) -> Outcome {
             mavericks: Mavericks { rule: "> 2 x mean".to_owned(), count: 0 },
             resolution: None,
         }),
+        cost: None,
         throughput: Some(Throughput {
             bytes_per_s: ns as f64,
             messages_per_s: 1.0,

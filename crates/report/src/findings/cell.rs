@@ -178,6 +178,7 @@ pub(super) fn number(raw: f64, scale: Scale) -> String {
     let value = scale.apply(raw);
     let digits = match (scale.label, value.abs()) {
         (_, value) if value.fract() == 0.0 => 0,
+        ("ns", value) if value < 10.0 => 2,
         ("ns", _) => 1,
         ("us", _) => 3,
         (_, value) => digits(value),

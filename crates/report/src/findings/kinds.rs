@@ -253,7 +253,7 @@ fn said(finding: &Finding, figure: Estimate) -> String {
         (RangeUnit::Percent, FindingKind::Order) => format!("{:.0} %", figure.value),
         (RangeUnit::Percent, _) => format!("{} %", signed(figure.value, percent_digits(figure))),
         (RangeUnit::Plain, _) => format!("x {:.*}", digits(figure.value), figure.value),
-        (RangeUnit::Time, _) => format!("{:+.0} ns", figure.value),
+        (RangeUnit::Time, _) => format!("{:+.*} ns", ns_digits(figure), figure.value),
     };
     format!("{number}{}", interval(finding, figure))
 }
@@ -262,15 +262,22 @@ fn interval(finding: &Finding, figure: Estimate) -> String {
     let (low, high) = (figure.low, figure.high);
     let percent = digits(if figure.value == 0.0 { high } else { figure.value });
     let relative = |end: f64| signed(end, percent_digits(figure));
+    let ns = ns_digits(figure);
     match (finding.holds.unit, finding.kind) {
         _ if low == high => String::new(),
         (RangeUnit::Percent, FindingKind::Order) => format!(" [{low:.0}, {high:.0}]"),
         (RangeUnit::Percent, FindingKind::Value) => format!(" [{low:.percent$}, {high:.percent$} %]"),
-        (RangeUnit::Time, FindingKind::Value) => format!(" [{low:.0}, {high:.0} ns]"),
-        (RangeUnit::Time, _) => format!(" [{low:+.0}, {high:+.0}]"),
+        (RangeUnit::Time, FindingKind::Value) => format!(" [{low:.ns$}, {high:.ns$} ns]"),
+        (RangeUnit::Time, _) => format!(" [{low:+.ns$}, {high:+.ns$}]"),
         (RangeUnit::Percent, _) => format!(" [{}, {}]", relative(low), relative(high)),
         (RangeUnit::Plain, _) => format!(" [{low:.*}, {high:.*}]", digits(low), digits(high)),
     }
+}
+
+/// The decimals of a time in ns: none of whole ones, and of others no more than the largest end of its interval deserves.
+fn ns_digits(figure: Estimate) -> usize {
+    let ends = [figure.value, figure.low, figure.high];
+    if ends.iter().all(|end| end.fract() == 0.0) { 0 } else { percent_digits(figure) }
 }
 
 /// The decimals of a change in percent: no more than the widest end of its interval deserves.

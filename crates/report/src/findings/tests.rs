@@ -70,6 +70,28 @@ fn a_change_is_shown_if_all_of_its_interval_is_in_the_range() {
 }
 
 #[test]
+fn what_a_call_costs_decides_with_its_own_interval() {
+    let value = |holds: &str| {
+        let only = json!({"step": "poll_empty"});
+        finding(&json!({"kind": "value", "quantity": "cost.ns", "where": only, "holds": holds}))
+    };
+    let mut polled = point(&[("step", json!("poll_empty"))], 202);
+    let cost = |ci95_ns: Value| {
+        let cost =
+            json!({"step": "poll_empty", "calls": 64, "ns": 3.2, "ci95_ns": ci95_ns, "stamp_ns": 14.5});
+        serde_json::from_value(cost).unwrap()
+    };
+    polled.cost = cost(json!([3.0, 3.5]));
+    let case = only(&value("< 4 ns"), std::slice::from_ref(&polled));
+    assert_eq!((case.verdict, case.figures.as_str()), (Verdict::Shown, "3.20 ns (n 1,001) [3.00, 3.50 ns]"));
+    let case = only(&value("< 3.3 ns"), std::slice::from_ref(&polled));
+    assert_eq!(case.verdict, Verdict::NotShown("within its error"));
+    // A number without an interval decides nothing.
+    polled.cost = cost(Value::Null);
+    assert!(matches!(only(&value("< 4 ns"), &[polled]).verdict, Verdict::NotDecided(_)));
+}
+
+#[test]
 fn a_change_within_noise_is_not_shown() {
     let case = only(&change("< 0 %"), &polls(1000, 1002));
     assert_eq!(case.verdict, Verdict::NotShown("within its error"), "{}", case.figures);

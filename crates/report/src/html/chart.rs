@@ -170,6 +170,7 @@ pub(super) fn y_title(grid: &Grid) -> String {
     let what = match grid.y.as_str() {
         _ if statistic.is_some() => statistic.unwrap_or_default(),
         "completed_first_share" => "messages that completed before they were received".to_owned(),
+        value::COST => "cost of a call".to_owned(),
         "throughput.bytes_per_s" => "throughput of one direction".to_owned(),
         "throughput.messages_per_s" => "message rate of one direction".to_owned(),
         "throughput_total.bytes_per_s" => "throughput, both directions together".to_owned(),

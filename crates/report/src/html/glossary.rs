@@ -8,7 +8,7 @@ use super::escape::escape;
 use crate::best::Best;
 use crate::value;
 
-const TERMS: [(&str, &str); 18] = [
+const TERMS: [(&str, &str); 19] = [
     (
         "p-quantile (p10, p50, p90, p99, p99.9)",
         "The smallest sample such that at least the share p of all samples is not above it: the inverse \
@@ -48,6 +48,11 @@ const TERMS: [(&str, &str); 18] = [
         "overflow",
         "Samples beyond the last bin of a histogram, that is above the 99.9 % quantile. They are drawn \
          apart with their number and their maximum.",
+    ),
+    (
+        "cost of a call",
+        "The median time of a batch of calls of one verb between two stamps, divided by the calls. It includes one stamp for \
+         each batch, whose cost stands beside it and is not taken off.",
     ),
     (
         "throughput",

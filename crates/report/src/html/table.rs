@@ -48,8 +48,8 @@ impl<'a> Columns<'a> {
             (series.has_numbers() && published.scale.is_some()).then_some((series, published))
         };
         let is_linked = |s: &&Series| s.cells.iter().filter_map(Cell::number).any(|n| n.at_best.is_some());
-        let digits =
-            if grid.scale.label == "ns" { 0 } else { unit::digits(grid.numbers().map(|n| n.median)) };
+        let is_whole = grid.scale.label == "ns" && grid.y != value::COST;
+        let digits = if is_whole { 0 } else { unit::digits(grid.numbers().map(|n| n.median)) };
         Self {
             measured,
             published: &grid.published,

@@ -70,6 +70,30 @@ fn a_table_sets_measured_published_and_ratio_side_by_side() {
 }
 
 #[test]
+fn what_a_call_costs_has_its_own_decimals() {
+    let costing = |id: u64, step: &str, ns: f64| {
+        let mut point = latency_point(id, "native", 202);
+        let cost = json!({"step": step, "calls": 64, "ns": ns, "stamp_ns": 14.5});
+        point.cost = serde_json::from_value(cost).unwrap();
+        point.axes.insert("step".to_owned(), step.into());
+        (point.repetition, point.experiment) = (0, "e".to_owned());
+        point
+    };
+    let (x, y) = (Some("step".to_owned()), Some("cost.ns".to_owned()));
+    let figure = Figure { x, y, unit: None, reference: None, ..figure() };
+    let points = [costing(0, "poll_empty", 3.15625), costing(1, "post_send", 190.0)];
+    let page = rendered(&Run { figures: vec![figure], ..run() }, &points);
+    assert!(page.contains("<p class=\"what\">Cost of a call [ns]</p>"), "{page}");
+    let row = |step: &str, id: u64, ns: &str| {
+        format!("<th scope=\"row\">{step}</th><td><a href=\"#histogram={id}\">{ns}</a></td>")
+    };
+    assert!(
+        page.contains(&row("poll_empty", 0, "3.16")) && page.contains(&row("post_send", 1, "190.00")),
+        "{page}"
+    );
+}
+
+#[test]
 fn a_count_stands_beside_an_extreme() {
     let figure = Figure { y: Some("latency.max_ns".to_owned()), reference: None, ..figure() };
     let mut points = points();

@@ -1,10 +1,12 @@
 //! Tables for a terminal, in the layout that users of perftest know, printed line by line as points end.
 //!
-//! Each combination of experiment, pattern and axes other than `size_bytes` is a table of its own, under a banner that
-//! says what is measured. Points that cannot be measured are gathered: one line for a run of points with the same
-//! reason. A `!` behind a row marks a point whose numbers should not be trusted; [`Stream::finish`] says why. Throughputs whose
-//! link is known have a column with their share of what it carries at best.
+//! Each combination of experiment, pattern and axes other than those of its columns (`size_bytes`, and of calls that are timed
+//! by themselves `step`) is a table of its own, under a banner that says what is measured. Points that cannot be measured are
+//! gathered: one line for a run of points with the same reason. A `!` behind a row marks a point whose numbers should not be
+//! trusted; [`Stream::finish`] says why. Throughputs whose link is known have a column with their share of what it carries at
+//! best.
 
+mod cost;
 mod environments;
 mod findings;
 mod kinds;
@@ -180,7 +182,7 @@ fn is_not_measured(point: &Point) -> bool {
 impl Key {
     fn of(point: &Point) -> Self {
         let mut axes = point.axes.clone();
-        axes.remove("size_bytes");
+        axes.retain(|name, _| !row::ROW_AXES.contains(&name.as_str()));
         Self { experiment: point.experiment.clone(), pattern: point.pattern.clone(), axes }
     }
 }

@@ -3,6 +3,7 @@
 use measure::record::Point;
 use serde_json::Value;
 
+use super::row::ROW_AXES;
 use super::{Key, plain};
 use crate::value;
 
@@ -53,7 +54,7 @@ impl Gathered {
 
     /// The line inside the table that the points belong to, with the axes that tell them apart.
     pub(super) fn inside(&self) -> String {
-        self.line("", &|name, values| values.len() > 1 || name == "size_bytes")
+        self.line("", &|name, values| values.len() > 1 || matches!(name, "size_bytes" | "step"))
     }
 
     /// The line on its own: it names the experiment, and the axes that also tell the points from their neighbours.
@@ -62,10 +63,10 @@ impl Gathered {
         let others: Vec<&Key> = neighbours.filter(|key| key.experiment == experiment).collect();
         let differs = |name: &str, values: &[Value]| {
             let value = values.first();
-            others.iter().any(|key| name != "size_bytes" && key.axes.get(name) != value)
+            others.iter().any(|key| !ROW_AXES.contains(&name) && key.axes.get(name) != value)
         };
         let line = self.line(&format!(" of {experiment}"), &|name, values| {
-            values.len() > 1 || name == "size_bytes" || differs(name, values)
+            values.len() > 1 || matches!(name, "size_bytes" | "step") || differs(name, values)
         });
         format!("\n{line}")
     }

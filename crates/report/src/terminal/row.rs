@@ -2,7 +2,7 @@
 
 use measure::record::{Axes, Direction, LatencyKind, Point};
 
-use super::{axes_text, kinds, plain};
+use super::{axes_text, cost, kinds, plain};
 use crate::unit::Scale;
 use crate::value;
 
@@ -11,6 +11,8 @@ use crate::value;
 pub(super) enum Layout {
     /// `ib_send_lat`'s columns.
     Latency(LatencyKind),
+    /// What a call costs, a line for each step.
+    Cost,
     /// A line for each kind of latency, under a threshold in ns of its last column.
     Kinds { above_ns: Option<u64> },
     /// `ib_send_bw`'s columns, of traffic that flows one way or of one direction of it.
@@ -38,6 +40,12 @@ const LATENCY_COLUMNS: [&str; 9] = [
 /// The counter of messages that a service without acknowledgements lost.
 const LOST: &str = "messages_lost";
 
+/// The axis of calls that are timed by themselves.
+const STEP: &str = "step";
+
+/// Axes that columns show: their values share a table.
+pub(super) const ROW_AXES: [&str; 3] = ["batch", "size_bytes", STEP];
+
 /// Room for a column whose name is shorter.
 const WIDTH_MIN: usize = 10;
 
@@ -49,6 +57,9 @@ impl Layout {
             has_losses: point.counters.contains_key(LOST) && point.axes.get("service") != Some(&"RC".into()),
             has_link,
         });
+        if point.cost.is_some() {
+            return Some(Self::Cost);
+        }
         if !point.kinds.is_empty() {
             return Some(Self::Kinds { above_ns: kinds::threshold(point) });
         }
@@ -64,6 +75,7 @@ impl Layout {
     fn columns(self, unit: &str) -> Vec<String> {
         let (direction, has_losses) = match self {
             Self::Bandwidth { direction, has_losses, .. } => (direction, has_losses),
+            Self::Cost => return cost::COLUMNS.map(str::to_owned).into(),
             Self::Kinds { above_ns } => return kinds::columns(above_ns),
             Self::Latency(_) => return LATENCY_COLUMNS.map(str::to_owned).into(),
         };
@@ -87,8 +99,10 @@ impl Layout {
 
     pub(super) fn header(self, unit: &str) -> String {
         let columns = self.columns(unit);
-        if let Self::Kinds { .. } = self {
-            return kinds::line(&columns, "");
+        match self {
+            Self::Cost => return cost::line(&columns, ""),
+            Self::Kinds { .. } => return kinds::line(&columns, ""),
+            Self::Latency(_) | Self::Bandwidth { .. } => {}
         }
         line(columns.iter().zip(&columns).map(|(name, text)| (name.as_str(), text.clone())), "")
     }
@@ -96,6 +110,7 @@ impl Layout {
     /// The line of a point, which reached a share of what its link carries where that is known.
     pub(super) fn row(self, point: &Point, bandwidth: Scale, of_link: Option<f64>) -> String {
         let numbers = match self {
+            Self::Cost => return cost::row(point, &marks(point)),
             Self::Kinds { above_ns } => return kinds::rows(point, above_ns, &marks(point)),
             Self::Latency(_) => latency_cells(point),
             Self::Bandwidth { direction, .. } => bandwidth_cells(point, direction, bandwidth),
@@ -134,6 +149,9 @@ pub(super) fn banner(experiment: &str, pattern: &str, axes: &Axes, layout: Optio
                 Direction::BiOne | Direction::BiTotal => "; throughput both ways at once",
             };
         }
+        Some(Layout::Cost) => {
+            what += "; per call: a batch's time divided by its calls, a stamp's share included";
+        }
         Some(Layout::Kinds { .. }) => what += "; every kind of latency of the same messages",
         None => {}
     }
@@ -144,7 +162,8 @@ pub(super) fn banner(experiment: &str, pattern: &str, axes: &Axes, layout: Optio
 }
 
 pub(super) fn failed(point: &Point, error: &str) -> String {
-    format!(" {:>10}  failed: {error}{}\n", size(point), repetition(point))
+    let step = point.axes.get(STEP).map_or(String::new(), |step| format!("  {}", plain(&value::text(step))));
+    format!(" {:>10}{step}  failed: {error}{}\n", size(point), repetition(point))
 }
 
 fn latency_cells(point: &Point) -> Vec<String> {

@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 
 use measure::finding::Finding;
-use measure::record::{Direction, Latency, LatencyKind, Mavericks, OneWay, Throughput, Timed};
+use measure::record::{Cost, Direction, Latency, LatencyKind, Mavericks, OneWay, Throughput, Timed};
 use serde_json::json;
 
 use super::*;
@@ -25,6 +25,7 @@ fn point(experiment: &str, size: u64, rate: &str) -> Point {
         latency: None,
         kinds: Vec::new(),
         one_way: None,
+        cost: None,
         throughput: None,
         fairness: None,
         throughput_total: None,
@@ -106,6 +107,37 @@ fn latencies_have_the_columns_of_ib_send_lat() {
     };
     let text = tables(&[latency(4, 820), unstable, second, failed], &[], Unit::GbPerS).unwrap();
     assert_golden(&text, "latency.txt");
+}
+
+fn call(step: &str, size: u64, calls: u32, batch_ns: u64) -> Point {
+    let mut point = latency(size, batch_ns);
+    let batches = point.latency.as_mut().unwrap();
+    (batches.kind, batches.p50_ci95_ns) = (LatencyKind::Call, Some([batch_ns - 10, batch_ns + 10]));
+    point.cost = Some(Cost::new(step, calls, batches, 14.5));
+    point.pattern = "overhead".to_owned();
+    point.axes.insert("step".to_owned(), json!(step));
+    point.axes.insert("batch".to_owned(), json!("step"));
+    point
+}
+
+#[test]
+fn calls_share_a_table_with_a_line_for_each_step() {
+    let mut few = call("create_qp", 64, 1, 183_400);
+    few.cost.as_mut().unwrap().ci95_ns = None;
+    let mut marked = call("post_send", 4096, 64, 12_160);
+    marked.unstable = Some("it shifted".to_owned());
+    let failed = Point {
+        status: Status::Failed { error: "no memory".to_owned() },
+        cost: None,
+        latency: None,
+        ..call("register_cold", 64, 1, 1000)
+    };
+    let missing = Point {
+        status: Status::NotMeasured { reason: "more bytes inline than the limit of 512".to_owned() },
+        ..failed.clone()
+    };
+    let points = [call("poll_empty", 64, 64, 202), marked, few, failed, missing];
+    assert_golden(&tables(&points, &[], Unit::GbPerS).unwrap(), "calls.txt");
 }
 
 #[test]
