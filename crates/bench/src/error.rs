@@ -142,6 +142,11 @@ pub enum Error {
     Completion { message: Option<u64>, what: &'static str, status: verbs::WcStatus, advice: String },
     #[error("nothing {what} for {waited_s:.1} s, which is the point's time limit: {advice}")]
     Deadline { what: &'static str, waited_s: f64, advice: String },
+    #[error(
+        "{batches} batches of {step} took {waited_s:.1} s, which is the point's time limit: ask for fewer (iterations) or \
+         give it a longer timeout"
+    )]
+    SlowCalls { step: &'static str, batches: u64, waited_s: f64 },
     #[error("nothing of this plan can be measured: {reason}")]
     NothingPossible { reason: String },
     #[error("there is no device named {name:?} here: this host has {known}")]
@@ -290,6 +295,7 @@ impl Error {
                 | Self::PeerAddress { .. }
                 | Self::PortNotActive { .. }
                 | Self::Sink { .. }
+                | Self::SlowCalls { .. }
                 | Self::Spawn { .. }
                 | Self::Stopped { .. }
                 | Self::StoppedWaiting { .. }

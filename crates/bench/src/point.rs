@@ -1,11 +1,14 @@
 //! One point of a plan, resolved: what both ranks are told before they set it up.
 
+mod ranks;
+mod step;
+
 use measure::conditions::Wanted;
 use measure::record::Axes;
 use serde::{Deserialize, Serialize};
 use verbs::LinkModel;
 
-mod ranks;
+pub use step::Step;
 
 /// Everything that a rank must know to measure a point. The plan resolves to a list of these.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
@@ -73,6 +76,11 @@ pub struct PointSpec {
     pub pause_ns: u64,
     /// Which instant a message carries.
     pub stamp: Stamp,
+    /// The call that is timed by itself; absent for every pattern but `Overhead`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step: Option<Step>,
+    /// Calls between two stamps; 1 for every pattern but `Overhead`.
+    pub batch: u32,
     /// How long to measure.
     pub length: Length,
     /// Messages before the first that counts.
@@ -121,6 +129,8 @@ pub enum Pattern {
     FanOut,
     /// Messages go from rank 0 to rank 1, and both ends stamp every one (V6 to V44).
     OneWay,
+    /// One call of a program is timed by itself, in batches (H19).
+    Overhead,
     /// Several pairs do the same at the same time, a process each (S2 to S11).
     Pairs,
     /// A message goes forth, one comes back, every one is timed at both ends (G18).
@@ -135,6 +145,7 @@ impl Pattern {
         match self {
             Self::FanOut => "fan-out",
             Self::OneWay => "one-way",
+            Self::Overhead => "overhead",
             Self::Pairs => "pairs",
             Self::PingPong => "ping-pong",
             Self::Stream => "stream",

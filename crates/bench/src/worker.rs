@@ -2,6 +2,7 @@
 
 mod description;
 mod fan_out;
+mod overhead;
 mod pairs;
 
 use std::collections::BTreeMap;
@@ -241,6 +242,12 @@ impl Worker for VerbsWorker {
         let outcome = match (spec.pattern, self.rank) {
             (Pattern::FanOut, rank) => fan_out::fan_out(endpoint, spec, rank, clock),
             (Pattern::OneWay, rank) => one_way(endpoint, spec, rank, &self.timepiece),
+            (Pattern::Overhead, rank) => match &self.open {
+                Some(Open { context, port, .. }) => {
+                    overhead::overhead(endpoint, (context, port), spec, rank, clock)
+                }
+                None => return Err(out_of_order("run")),
+            },
             (Pattern::Pairs, _) => pairs::pairs(endpoint, spec, &self.timepiece),
             // The peer's adapter answers alone.
             (Pattern::PingPong, 1..) if spec.operation.is_fetch() => {

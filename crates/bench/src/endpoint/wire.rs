@@ -8,6 +8,7 @@ use measure::clock::{Clock, Ticks};
 
 use super::{Arrival, Endpoint, Mark, Posted};
 use crate::Error;
+use crate::pattern::Calls;
 
 /// What is lost: greetings or messages, by their number; each once.
 type Losses = Arc<Mutex<Vec<(bool, u64)>>>;
@@ -27,6 +28,8 @@ pub(crate) struct Wire {
     losses: Losses,
     greeted: fn(u32),
     posted: u64,
+    /// Messages whose completion [`Calls::poll_sends`] has not taken.
+    unpolled: u32,
     clock: Clock,
     heard: Ticks,
     deadline: Ticks,
@@ -47,6 +50,7 @@ impl Wire {
             losses: Arc::clone(&losses),
             greeted,
             posted: 0,
+            unpolled: 0,
             clock,
             heard: clock.now(),
             deadline,
@@ -58,6 +62,16 @@ impl Wire {
     /// How often it slept.
     pub(crate) fn sleeps(&self) -> usize {
         self.sleeps
+    }
+
+    /// Messages that came and that nobody took.
+    pub(crate) fn left(&self) -> usize {
+        self.into.arrivals.lock().unwrap().len()
+    }
+
+    /// Waits no longer than this from now on.
+    pub(crate) fn give_up_after(&mut self, patience: Duration) {
+        self.deadline = Ticks(self.clock.now().0 + self.clock.ticks(patience));
     }
 
     fn send(&mut self, arrival: Arrival) -> Result<Posted, Error> {
@@ -136,6 +150,31 @@ impl Endpoint for Wire {
 
     fn quiet(&self) -> Duration {
         Duration::from_nanos(self.clock.now().since(self.heard))
+    }
+}
+
+impl Calls for Wire {
+    fn post_sends(&mut self, calls: u32) -> Result<(), Error> {
+        self.unpolled += calls;
+        (0..calls).try_for_each(|_| self.try_send(Mark::More).map(drop))
+    }
+
+    fn poll_sends(&mut self, calls: u32) -> Result<u32, Error> {
+        let taken = calls.min(self.unpolled);
+        self.unpolled -= taken;
+        Ok(taken)
+    }
+
+    fn poll_receives(&mut self, calls: u32) -> Result<u32, Error> {
+        let mut taken = 0;
+        for _ in 0..calls {
+            taken += u32::from(self.try_receive()?.is_some());
+        }
+        Ok(taken)
+    }
+
+    fn post_receives(&mut self, _: u32) -> Result<(), Error> {
+        Ok(())
     }
 }
 

@@ -6,6 +6,7 @@
 mod fan_out;
 mod fetch;
 pub mod one_way;
+pub mod overhead;
 pub(crate) mod pairs;
 mod ping_pong;
 mod progress;
@@ -15,6 +16,7 @@ mod watch;
 
 pub use fan_out::{fetching_hub, fetching_spoke, hub, spoke};
 pub use fetch::fetch;
+pub use overhead::Calls;
 pub use ping_pong::ping_pong;
 pub use progress::{Progress, at};
 pub use push::push;

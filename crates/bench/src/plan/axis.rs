@@ -12,11 +12,15 @@ use super::defaults::SIGNAL_RATE;
 use super::names::{hint_or_all, names_of};
 use super::text::Node;
 use crate::Error;
-use crate::point::{Flow, Memory, Mesh, Notify, Operation, Poll, QueuePoll, Service, Setup, Stamp, Traffic};
+use crate::point::{
+    Flow, Memory, Mesh, Notify, Operation, Poll, QueuePoll, Service, Setup, Stamp, Step, Traffic,
+};
 
 /// One axis and its values, in the order in which they are measured.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Axis {
+    /// Calls between two stamps; `None`, in a plan `"step"`, is as many as suit the step.
+    Batch(Vec<Option<u32>>),
     /// Buffers that messages are sent from in turn, and as many that they arrive in; `None`, in a plan `"page"`, is as many
     /// as fit in a page, at least one.
     Buffers(Vec<Option<u32>>),
@@ -76,6 +80,8 @@ pub enum Axis {
     SizeBytes(Vec<u64>),
     /// Which instant the message itself carries.
     Stamp(Vec<Stamp>),
+    /// The call that is timed by itself.
+    Step(Vec<Step>),
     /// What several pairs do.
     Traffic(Vec<Traffic>),
     /// Send-queue depth.
@@ -84,7 +90,8 @@ pub enum Axis {
 
 impl Axis {
     /// Every axis, by the name that plans, records and exports share.
-    pub const NAMES: [&'static str; 30] = [
+    pub const NAMES: [&'static str; 32] = [
+        "batch",
         "buffers",
         "burst",
         "direction",
@@ -113,6 +120,7 @@ impl Axis {
         "signal_rate",
         "size_bytes",
         "stamp",
+        "step",
         "traffic",
         "tx_depth",
     ];
@@ -120,6 +128,7 @@ impl Axis {
     /// Its name in plans, records and exports.
     pub fn name(&self) -> &'static str {
         match self {
+            Self::Batch(_) => "batch",
             Self::Buffers(_) => "buffers",
             Self::Burst(_) => "burst",
             Self::Direction(_) => "direction",
@@ -148,6 +157,7 @@ impl Axis {
             Self::SignalRate(_) => "signal_rate",
             Self::SizeBytes(_) => "size_bytes",
             Self::Stamp(_) => "stamp",
+            Self::Step(_) => "step",
             Self::Traffic(_) => "traffic",
             Self::TxDepth(_) => "tx_depth",
         }
@@ -156,6 +166,7 @@ impl Axis {
     /// Its values as a record shows them.
     pub fn values(&self) -> Vec<Value> {
         match self {
+            Self::Batch(values) => numbers(values, BY_STEP),
             Self::Buffers(values) => numbers(values, PAGE),
             Self::Burst(values) => numbers(values, ALL),
             Self::Direction(values) => json(values),
@@ -188,6 +199,7 @@ impl Axis {
             Self::Setup(values) => json(values),
             Self::SignalRate(values) => json(values),
             Self::Stamp(values) => json(values),
+            Self::Step(values) => json(values),
             Self::Traffic(values) => json(values),
         }
     }
@@ -196,6 +208,7 @@ impl Axis {
     pub(super) fn read(name: &str, node: &Node, place: &str, table: &str) -> Result<Option<Self>, Error> {
         let reader = Reader { name, node, place, table };
         Ok(Some(match name {
+            "batch" => Self::Batch(reader.numbers_or(BY_STEP)?),
             "buffers" => Self::Buffers(reader.numbers_or(PAGE)?),
             "burst" => Self::Burst(reader.numbers_or(ALL)?),
             "direction" => Self::Direction(reader.choices()?),
@@ -224,6 +237,7 @@ impl Axis {
             "signal_rate" => Self::SignalRate(reader.signal_rates()?),
             "size_bytes" => Self::SizeBytes(reader.sizes()?),
             "stamp" => Self::Stamp(reader.choices()?),
+            "step" => Self::Step(reader.choices()?),
             "traffic" => Self::Traffic(reader.choices()?),
             "tx_depth" => Self::TxDepth(reader.each("a whole number", whole_u32)?),
             _ => return Ok(None),
@@ -420,6 +434,8 @@ pub(super) const USUAL: &str = "usual";
 const COUNTS_MAX: u32 = 65536;
 /// All messages of a point in one burst.
 const ALL: &str = "all";
+/// As many calls between two stamps as suit the step.
+const BY_STEP: &str = "step";
 /// As many receives as the queue holds.
 const DEPTH: &str = "depth";
 /// Half of the send queue's depth.

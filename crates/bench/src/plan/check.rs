@@ -33,7 +33,8 @@ pub(super) fn experiment(filled: &Filled) -> Result<(), Error> {
     check.directions()?;
     check.fan_out()?;
     check.pairs()?;
-    check.one_way()
+    check.one_way()?;
+    check.overhead()
 }
 
 /// Bounds the number of points of the whole plan, before they are made.
@@ -109,7 +110,8 @@ impl Check<'_> {
             | Axis::PostList(values)
             | Axis::QueuePairs(values)
             | Axis::Sge(values) => Some((axis.name(), values.iter().min().copied())),
-            Axis::Buffers(values)
+            Axis::Batch(values)
+            | Axis::Buffers(values)
             | Axis::Burst(values)
             | Axis::OutstandingReads(values)
             | Axis::RxFill(values)

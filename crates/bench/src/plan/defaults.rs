@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{Axis, Experiment, Settings};
-use crate::point::{Flow, Length, Operation, Pattern, Poll, Service, Stamp, Traffic};
+use crate::point::{Flow, Length, Operation, Pattern, Poll, Service, Stamp, Step, Traffic};
 
 /// An experiment that says everything.
 #[derive(Clone, Debug)]
@@ -38,6 +38,7 @@ impl Filled {
                 Length::Iterations(ITERATIONS_PING_PONG)
             }
             (None, None, Pattern::OneWay) => Length::Iterations(ITERATIONS_ONE_WAY),
+            (None, None, Pattern::Overhead) => Length::Iterations(ITERATIONS_OVERHEAD),
             (None, None, Pattern::Stream) => Length::Iterations(ITERATIONS_STREAM),
         };
         let (warmup, timeout_s) = match length {
@@ -127,6 +128,7 @@ fn axes(pattern: Pattern, given: &[Axis], tx_depth: u32) -> Vec<Axis> {
     let (size_bytes, signal_interval) = match pattern {
         Pattern::OneWay => (SIZE_BYTES_ONE_WAY, SIGNAL_INTERVAL_ONE_WAY),
         Pattern::FanOut => (SIZE_BYTES_FAN_OUT, SIGNAL_INTERVAL_PING_PONG),
+        Pattern::Overhead => (SIZE_BYTES_OVERHEAD, SIGNAL_INTERVAL_OVERHEAD),
         Pattern::Pairs if floods(given) => (SIZE_BYTES_STREAM, SIGNAL_INTERVAL_PAIRS.min(tx_depth)),
         Pattern::Pairs | Pattern::PingPong => (SIZE_BYTES_PING_PONG, SIGNAL_INTERVAL_PING_PONG),
         Pattern::Stream => (SIZE_BYTES_STREAM, SIGNAL_INTERVAL_STREAM.min(tx_depth)),
@@ -147,19 +149,19 @@ fn axes(pattern: Pattern, given: &[Axis], tx_depth: u32) -> Vec<Axis> {
         Axis::SignalRate(vec![SIGNAL_RATE.to_owned()]),
         Axis::SizeBytes(vec![size_bytes]),
     ];
-    let one_way = [
-        Axis::SendPoll(vec![None]),
-        Axis::Stamp(vec![Stamp::Submitted]),
-        Axis::Burst(vec![Some(BURST)]),
-        Axis::PauseNs(vec![0]),
-    ];
-    let fan_out = [Axis::Peers(vec![PEERS])];
-    let pairs = [Axis::Pairs(vec![PAIRS]), Axis::Traffic(vec![Traffic::PingPong])];
-    let defaults = defaults
-        .into_iter()
-        .chain(one_way.into_iter().filter(|_| pattern == Pattern::OneWay))
-        .chain(fan_out.into_iter().filter(|_| pattern == Pattern::FanOut))
-        .chain(pairs.into_iter().filter(|_| pattern == Pattern::Pairs));
+    let own = match pattern {
+        Pattern::FanOut => vec![Axis::Peers(vec![PEERS])],
+        Pattern::OneWay => vec![
+            Axis::SendPoll(vec![None]),
+            Axis::Stamp(vec![Stamp::Submitted]),
+            Axis::Burst(vec![Some(BURST)]),
+            Axis::PauseNs(vec![0]),
+        ],
+        Pattern::Overhead => vec![Axis::Step(Step::ALL.to_vec()), Axis::Batch(vec![None])],
+        Pattern::Pairs => vec![Axis::Pairs(vec![PAIRS]), Axis::Traffic(vec![Traffic::PingPong])],
+        Pattern::PingPong | Pattern::Stream => Vec::new(),
+    };
+    let defaults = defaults.into_iter().chain(own);
     let missing = defaults.filter(|default| given.iter().all(|axis| axis.name() != default.name()));
     let mut axes: Vec<Axis> = given.iter().cloned().chain(missing).collect();
     // Stable: the others stay in their order. The environment outermost, because changing it takes long.
@@ -175,6 +177,8 @@ fn axes(pattern: Pattern, given: &[Axis], tx_depth: u32) -> Vec<Axis> {
 const ITERATIONS_PING_PONG: u64 = 1000;
 /// Messages of a one-way point: one run of the thesis (V10).
 const ITERATIONS_ONE_WAY: u64 = 8000;
+/// Batches of calls: enough for an interval of about a percent, and over in a second where a call takes a millisecond.
+const ITERATIONS_OVERHEAD: u64 = 1000;
 /// Messages of a stream: perftest's `ib_write_bw`. Its 1000 of `ib_send_bw` are over in less than a millisecond at
 /// small sizes, which is too short for a rate.
 const ITERATIONS_STREAM: u64 = 5000;
@@ -206,6 +210,8 @@ const PAIRS: u32 = 1;
 const PEERS: u32 = 1;
 /// The thesis's size: a value and its meta data (V11).
 const SIZE_BYTES_ONE_WAY: u64 = 32;
+/// A cache line: of what is posted inline, about as much as every adapter takes.
+const SIZE_BYTES_OVERHEAD: u64 = 64;
 /// perftest's size for latency.
 const SIZE_BYTES_PING_PONG: u64 = 2;
 /// perftest's size for bandwidth.
@@ -214,6 +220,8 @@ const SIZE_BYTES_STREAM: u64 = 65536;
 const BURST: u32 = 1;
 /// Every send asks for its completion, so that all are timed.
 const SIGNAL_INTERVAL_ONE_WAY: u32 = 1;
+/// Every send asks for its completion, so that all calls of a batch are the same.
+const SIGNAL_INTERVAL_OVERHEAD: u32 = 1;
 /// Every send of a ping-pong asks for its completion, so that both ends time every message.
 const SIGNAL_INTERVAL_PING_PONG: u32 = 1;
 /// perftest's `--cq-mod` for bandwidth; less where the send queue is shorter.

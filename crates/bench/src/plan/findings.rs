@@ -115,7 +115,7 @@ impl Asked<'_> {
     fn range(&self) -> Result<(), String> {
         let finding = self.finding;
         let paths: Vec<&str> = finding.selections().into_iter().map(|s| finding.quantity_of(s)).collect();
-        let is_time = paths.iter().all(|path| path.ends_with("_ns"));
+        let is_time = paths.iter().all(|path| path.ends_with("_ns") || *path == "cost.ns");
         let is_share = paths.iter().all(|path| path.ends_with("_share") || path.contains("share_above."));
         if let Some(unit) = finding.unit.filter(|unit| !(is_time && matches!(unit, Unit::Ns | Unit::Us))) {
             return Err(format!("its unit {unit} is not one of {}", paths.join(" and ")));

@@ -15,7 +15,7 @@
 //!
 //! [[experiment]]
 //! name = "latency"
-//! pattern = "ping-pong"                # or "stream"
+//! pattern = "ping-pong"                # or "stream", "one-way", "overhead"
 //! iterations = 1000                    # or: duration = "5s"
 //! bytes_max = "64MiB"                  # fewer iterations for large messages
 //! warmup = 100
@@ -32,6 +32,14 @@
 //! [experiment.quick]                   # with --quick these win
 //! iterations = 100
 //! axes = { size_bytes = ["4", "4KiB"] }
+//!
+//! [[experiment]]                       # what calls cost, timed in batches: cost.ns
+//! name = "calls"
+//! pattern = "overhead"
+//! iterations = 1000                    # batches
+//! [experiment.axes]
+//! step = ["post_send", "poll_empty"]   # all of them: point::Step
+//! batch = "step"                       # calls between two stamps, or a number of them
 //!
 //! [[environment]]                      # what is asked of the machine: measure::conditions::Wanted
 //! name = "tuned"                       # for the axis: environment = ["as_is", "tuned"]
@@ -144,6 +152,7 @@ mod figures;
 mod findings;
 mod names;
 mod one_way;
+mod overhead;
 mod overrides;
 mod pairs;
 mod quantities;

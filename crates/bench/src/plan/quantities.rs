@@ -11,6 +11,7 @@ pub(super) fn check(name: &str) -> Result<(), String> {
     let (group, rest) = name.split_once('.').unwrap_or((name, ""));
     let fits = match group {
         "calibration" | "counters" => !rest.is_empty(),
+        "cost" => rest == "ns",
         "completed_first_share" | "cpu_ns_per_message" | "wall_ns" => rest.is_empty(),
         "fairness" => names_of::<Fairness>().contains(&rest),
         "throughput" | "throughput_total" => names_of::<Throughput>().contains(&rest) && rest != "direction",
@@ -70,7 +71,8 @@ fn known(group: &str) -> Vec<String> {
         "ends" => latency("ends.0.latency"),
         group if latencies().contains(&group) => latency(group),
         _ => {
-            let other = ["completed_first_share", "cpu_ns_per_message", "wall_ns"].map(str::to_owned);
+            let other =
+                ["completed_first_share", "cost.ns", "cpu_ns_per_message", "wall_ns"].map(str::to_owned);
             let first = latencies().into_iter().map(|group| format!("{group}.p50_ns"));
             first.chain(throughput("throughput")).chain(paths("cpu.0", &["user_ns"])).chain(other).collect()
         }
@@ -95,6 +97,7 @@ mod tests {
             "first.p50_ns",
             "with_first.max_ns",
             "completed_first_share",
+            "cost.ns",
             "cpu_ns_per_message",
             "cpu.1.voluntary_switches",
             "ends.0.latency.p10_ns",
@@ -118,6 +121,7 @@ mod tests {
             ("cpu.0.usr_ns", "cpu.0.user_ns"),
             ("cpu.user_ns", "cpu.0.user_ns"),
             ("completed_first", "completed_first_share"),
+            ("cost.n", "cost.ns"),
             ("throughput.direction", "throughput.bytes_per_s"),
             ("latency.p50_ci95_ns", "latency.p50_ns"),
         ] {

@@ -16,7 +16,9 @@ use super::axis::{NO_LINK, SAME, USUAL};
 use super::defaults::Filled;
 use super::{Plan, check, environments, figures, findings, overrides};
 use crate::Error;
-use crate::point::{Memory, Mesh, Notify, Operation, PointSpec, Poll, QueuePoll, Setup, Stamp, Traffic};
+use crate::point::{
+    Memory, Mesh, Notify, Operation, PointSpec, Poll, QueuePoll, Setup, Stamp, Step, Traffic,
+};
 
 /// How a plan is to be run.
 #[derive(Clone, Debug, Default)]
@@ -117,6 +119,8 @@ fn point(plan: &Plan, filled: &Filled, id: u64, repetition: u32, axes: Axes) -> 
     let count = |name: &str| number(&axes, name).and_then(|n| u32::try_from(n).ok());
     let tx_depth = count("tx_depth").unwrap_or(filled.tx_depth);
     let rx_depth = count("rx_depth").unwrap_or(filled.rx_depth);
+    let rx_fill = count("rx_fill").unwrap_or(rx_depth);
+    let step: Option<Step> = value_or(&axes, "step", None);
     let (poll, send_poll) = polls(&axes);
     let operation = value(&axes, "operation");
     PointSpec {
@@ -150,11 +154,13 @@ fn point(plan: &Plan, filled: &Filled, id: u64, repetition: u32, axes: Axes) -> 
         burst: count("burst"),
         pause_ns: number(&axes, "pause_ns").unwrap_or(0),
         stamp: value_or(&axes, "stamp", Stamp::Submitted),
+        step,
+        batch: count("batch").unwrap_or(step.map_or(1, |step| step.batch(tx_depth.min(rx_fill)))),
         length,
         warmup,
         tx_depth,
         rx_depth,
-        rx_fill: count("rx_fill").unwrap_or(rx_depth),
+        rx_fill,
         keep_samples: filled.keep_samples,
         share_above_ns: filled.share_above_ns.clone(),
         timeout_s: filled.timeout_s,

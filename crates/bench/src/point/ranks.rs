@@ -8,7 +8,7 @@ impl PointSpec {
         match self.pattern {
             Pattern::FanOut => self.peers.saturating_add(1),
             Pattern::Pairs => self.pairs.saturating_mul(2),
-            Pattern::OneWay | Pattern::PingPong | Pattern::Stream => 2,
+            _ => 2,
         }
     }
 

@@ -21,9 +21,9 @@ use crate::point::{Operation, Pattern, PointSpec, Service, Traffic};
 use crate::shared::Shared;
 
 /// For ever, as perftest: a slow receiver makes a stream slow, not broken.
-const RNR_RETRY: u8 = 7;
+pub(super) const RNR_RETRY: u8 = 7;
 /// Code of 10 us, the shortest: a requester that finds the receiver not ready loses as little as possible.
-const MIN_RNR_TIMER: u8 = 1;
+pub(super) const MIN_RNR_TIMER: u8 = 1;
 /// The rank that names a multicast group.
 const HUB: usize = 0;
 
@@ -70,6 +70,7 @@ impl Unconnected {
             watched,
             oversubscribed: self.oversubscribed(ranks),
             have_one_clock: partners.iter().all(|peer| self.address.clock.shares_with(&peer.address.clock)),
+            routes: partners.iter().map(|peer| peer.route).collect(),
             paths: partners.iter().map(|peer| Path::new(&self.spec, &self.port, peer.address)).collect(),
         };
         let barrier = self.barrier(ranks)?;

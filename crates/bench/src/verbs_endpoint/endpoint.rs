@@ -1,12 +1,13 @@
 //! Connected queue pairs (or some that know their peers) as an endpoint.
 
+mod calls;
 mod trouble;
 
 use std::time::Duration;
 
 use measure::clock::{Clock, Ticks};
 use measure::record::Oversubscribed;
-use verbs::Completion;
+use verbs::{Completion, Route};
 
 use super::LAST;
 use super::alarm::Alarm;
@@ -64,8 +65,9 @@ pub(super) struct Others {
     pub(super) oversubscribed: Option<Oversubscribed>,
     /// Whether those that it talks to read the same clock.
     pub(super) have_one_clock: bool,
-    /// The ways to those.
+    /// The ways to those, and how the device is told of them.
     pub(super) paths: Vec<Path>,
+    pub(super) routes: Vec<Route>,
 }
 
 /// Queue pairs as an endpoint. Messages take them in turn.

@@ -4,6 +4,7 @@
 //! LocalPort ─► Unconnected ── addresses over the control plane ──► VerbsEndpoint
 //!   port.rs      setup.rs, buffers.rs   connect.rs, requests.rs,   endpoint.rs, lane.rs, numbering.rs,
 //!                                       managed.rs                 signs.rs, waiting.rs
+//!                objects.rs: objects that are made and taken away, to time that
 //! ```
 
 mod alarm;
@@ -14,6 +15,7 @@ mod failure;
 mod lane;
 mod managed;
 mod numbering;
+mod objects;
 mod place;
 mod port;
 mod requests;
@@ -33,6 +35,7 @@ use crate::process::message::Neighbour;
 use crate::shared;
 
 pub(crate) use endpoint::VerbsEndpoint;
+pub(crate) use objects::Objects;
 use place::Place;
 use port::GidAddress;
 pub use port::{LocalPort, PortOptions};

@@ -162,9 +162,17 @@ impl LocalPort {
     /// # Errors
     /// When the two GIDs cannot reach each other.
     pub(crate) fn route(&self, peer: &Address) -> Result<Route, Error> {
+        self.route_to(peer.gid.as_ref(), peer.lid)
+    }
+
+    /// The way to a port with this GID and LID.
+    ///
+    /// # Errors
+    /// As [`route`](Self::route).
+    pub(super) fn route_to(&self, gid: Option<&GidAddress>, lid: u16) -> Result<Route, Error> {
         // Inside an InfiniBand subnet a packet needs no global header, and is the shorter for it.
         let wants_global = self.is.link_layer != LinkLayer::InfiniBand || self.options.gid_index.is_some();
-        let global = match (&self.gid, &peer.gid) {
+        let global = match (&self.gid, gid) {
             (Some(own), Some(theirs)) if wants_global => {
                 let theirs = theirs.entry();
                 if !is_reachable(own, &theirs) {
@@ -179,7 +187,7 @@ impl LocalPort {
             _ => None,
         };
         let service_level = self.options.service_level;
-        Ok(Route { port: self.number, lid: peer.lid, service_level, global })
+        Ok(Route { port: self.number, lid, service_level, global })
     }
 }
 

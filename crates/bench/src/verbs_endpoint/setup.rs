@@ -24,7 +24,7 @@ use crate::timepiece::Timepiece;
 pub(super) const TIMEOUT: u8 = 14;
 pub(super) const RETRY_COUNT: u8 = 7;
 /// First packet sequence number: any will do.
-const PSN: u32 = 0x5c09e;
+pub(super) const PSN: u32 = 0x5c09e;
 
 /// The completion queues, and the channel on which they announce completions in event mode.
 pub(super) struct Queues {
@@ -199,7 +199,7 @@ pub(crate) fn inline_bytes_max(context: &Context) -> Result<u64, Error> {
     Ok(u64::from(yes))
 }
 
-fn service(service: Service) -> verbs::Service {
+pub(super) fn service(service: Service) -> verbs::Service {
     match service {
         Service::Rc => verbs::Service::Rc,
         Service::Uc => verbs::Service::Uc,

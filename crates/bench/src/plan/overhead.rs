@@ -1,0 +1,116 @@
+//! What a plan must not ask of calls that are timed by themselves, and what only they have.
+
+use super::Axis;
+use super::check::Check;
+use crate::Error;
+use crate::point::{Length, Memory, Pattern, Poll, RAW_SAMPLES_MAX, Setup, Step};
+
+/// Axes that only this pattern has.
+const OWN: [&str; 2] = ["batch", "step"];
+
+impl Check<'_> {
+    /// Checks an experiment of calls that are timed by themselves; of another, that it asks for nothing that only they have.
+    pub(super) fn overhead(&self) -> Result<(), Error> {
+        if self.0.pattern != Pattern::Overhead {
+            return self.without(&OWN, "overhead");
+        }
+        self.calls()?;
+        let steps = self.values(|axis| match axis {
+            Axis::Step(values) => Some(values.as_slice()),
+            _ => None,
+        });
+        self.batches(steps)?;
+        self.steps(steps)
+    }
+
+    /// A call is the same whatever else goes on: what would change it during a point is refused.
+    fn calls(&self) -> Result<(), Error> {
+        match self.0.length {
+            Length::Duration(_) => {
+                let why = "batches are counted: give iterations";
+                return self.refuse("duration", "calls that are timed for a time", why);
+            }
+            Length::Iterations(batches) if batches > RAW_SAMPLES_MAX => {
+                let what = format!("more than {RAW_SAMPLES_MAX} batches of calls");
+                return self.refuse("iterations", &what, "each has a sample in memory that is made before");
+            }
+            Length::Iterations(_) => {}
+        }
+        let polls = self.values(|axis| match axis {
+            Axis::Poll(values) => Some(values.as_slice()),
+            _ => None,
+        });
+        if polls.iter().any(|poll| *poll != Poll::Busy) {
+            let why = "a sleep is no part of a call: give poll = \"busy\"";
+            return self.refuse("poll", "calls of an end that sleeps", why);
+        }
+        for (key, what) in
+            [("queue_pairs", "several queue pairs"), ("outstanding_reads", "a number of reads under way")]
+        {
+            if self.largest_number(key) > 1 {
+                let why = "a batch is of calls that are all alike, on one queue pair";
+                return self.refuse(key, &format!("calls with {what}"), why);
+            }
+        }
+        let seldom = |axis: &Axis| matches!(axis, Axis::SignalInterval(values) if values.iter().any(|every| *every != Some(1)));
+        if self.0.axes.iter().any(seldom) {
+            let why = "every send of a batch asks for its completion: give 1";
+            return self.refuse("signal_interval", "calls of sends that do so seldom", why);
+        }
+        if self
+            .0
+            .axes
+            .iter()
+            .any(|axis| matches!(axis, Axis::Setup(values) if values.contains(&Setup::RdmaCm)))
+        {
+            let why = "what RDMA CM does is no call of verbs: give setup = \"exchange\", or none";
+            return self.refuse("setup", "calls through RDMA CM", why);
+        }
+        Ok(())
+    }
+
+    /// No batch of posts or polls may be more than the queues hold.
+    fn batches(&self, steps: &[Step]) -> Result<(), Error> {
+        let (batch, room) =
+            (self.largest_number("batch"), self.least_depth("tx_depth").min(self.least_depth("rx_depth")));
+        if batch > u64::from(room) && steps.iter().any(|step| step.is_hot()) {
+            let why =
+                format!("the queues hold {room} requests: shorten the batch, or raise tx_depth and rx_depth");
+            return self.refuse("batch", &format!("batches of {batch} calls"), &why);
+        }
+        Ok(())
+    }
+
+    fn steps(&self, steps: &[Step]) -> Result<(), Error> {
+        let operations = self.values(|axis| match axis {
+            Axis::Operation(values) => Some(values.as_slice()),
+            _ => None,
+        });
+        let memories = self.values(|axis| match axis {
+            Axis::Memory(values) => Some(values.as_slice()),
+            _ => None,
+        });
+        let silent = operations.iter().find(|operation| !operation.arrives());
+        if let (Some(step), Some(operation)) = (steps.iter().find(|step| step.is_of_receiver()), silent) {
+            let what = format!("{} of {}", step.name(), operation.name());
+            return self.refuse("step", &what, "nothing arrives there that a receive is posted for");
+        }
+        let of_memory = steps.iter().find(|step| step.is_of_memory());
+        if let (Some(step), true) = (of_memory, memories.contains(&Memory::Device)) {
+            let what = format!("{} of the device's memory", step.name());
+            return self.refuse("memory", &what, "it is there already: give memory = \"process\", or none");
+        }
+        let registered = of_memory.map_or(0, |_| self.largest_number("size_bytes"));
+        if registered.saturating_mul(self.largest_number("batch")) > REGISTERED_MAX {
+            let why = "a batch is registered at the same time: shorten it, or take smaller sizes";
+            return self.refuse("batch", "batches that register more than 4 GiB", why);
+        }
+        Ok(())
+    }
+}
+
+/// All of a batch is mapped at once: more than a small machine has.
+const REGISTERED_MAX: u64 = 4 << 30;
+
+#[cfg(test)]
+mod tests;

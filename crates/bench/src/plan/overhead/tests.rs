@@ -1,0 +1,101 @@
+use std::path::Path;
+
+use super::*;
+use crate::plan::{Options, Plan, Resolved, resolve};
+use crate::point::PointSpec;
+
+fn resolved(pattern: &str, rest: &str) -> Result<Resolved, Error> {
+    let head = "name = \"x\"\ntitle = \"X\"\n\n[[experiment]]\nname = \"calls\"";
+    let text = format!("{head}\npattern = \"{pattern}\"\n{rest}");
+    resolve(&Plan::parse(&text, "plans/x.toml", Path::new("."))?, &Options::default())
+}
+
+fn points(rest: &str) -> Vec<PointSpec> {
+    resolved("overhead", rest).expect("the plan is right").points
+}
+
+#[test]
+fn every_step_is_a_point_with_a_batch_that_suits_it() {
+    let all = points("");
+    assert_eq!(all.iter().map(|point| point.step.unwrap()).collect::<Vec<_>>(), Step::ALL);
+    for point in &all {
+        let step = point.step.unwrap();
+        assert_eq!(point.batch, if step.is_hot() { 64 } else { 1 }, "{step:?}");
+        assert_eq!((point.axes["step"].as_str(), point.signal_interval), (Some(step.name()), 1));
+        assert_eq!((point.length, point.size_bytes), (Length::Iterations(1000), 64));
+    }
+    let shallow = points("tx_depth = 16\naxes = { step = [\"post_send\", \"create_qp\"] }");
+    assert_eq!(shallow.iter().map(|point| point.batch).collect::<Vec<_>>(), [16, 1]);
+    let given = points("axes = { step = \"poll_empty\", batch = [1, 128, \"step\"] }");
+    assert_eq!(given.iter().map(|point| point.batch).collect::<Vec<_>>(), [1, 128, 64]);
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_with_a_reason() {
+    for (pattern, rest, words) in [
+        (
+            "ping-pong",
+            "axes = { step = \"post_send\" }",
+            "plans/x.toml:7: experiment \"calls\" asks for step with the pattern \"ping-pong\", which cannot be: it is for the \
+             pattern \"overhead\"",
+        ),
+        (
+            "stream",
+            "axes = { batch = 4 }",
+            "asks for batch with the pattern \"stream\", which cannot be: it is for",
+        ),
+        ("overhead", "axes = { step = \"poll_recv\" }", "unknown step \"poll_recv\" in"),
+        (
+            "overhead",
+            "duration = \"1s\"",
+            "calls that are timed for a time, which cannot be: batches are counted",
+        ),
+        ("overhead", "iterations = 4194305", "more than 4194304 batches of calls, which cannot be"),
+        (
+            "overhead",
+            "axes = { poll = \"event\" }",
+            "calls of an end that sleeps, which cannot be: a sleep is no part",
+        ),
+        ("overhead", "axes = { queue_pairs = 2 }", "calls with several queue pairs, which cannot be"),
+        (
+            "overhead",
+            "axes = { signal_interval = 2 }",
+            "which cannot be: every send of a batch asks for its completion",
+        ),
+        (
+            "overhead",
+            "axes = { signal_interval = \"half\" }",
+            "every send of a batch asks for its completion: give 1",
+        ),
+        ("overhead", "axes = { setup = \"rdma_cm\" }", "calls through RDMA CM, which cannot be"),
+        ("overhead", "axes = { batch = 0 }", "batch of experiment \"calls\" is 0: it must be at least 1"),
+        (
+            "overhead",
+            "axes = { batch = 129 }",
+            "batches of 129 calls, which cannot be: the queues hold 128 requests: shorten the batch, or raise tx_depth",
+        ),
+        (
+            "overhead",
+            "axes = { operation = \"write\" }",
+            "asks for poll_receive of RDMA Write, which cannot be: nothing arrives there that a receive is posted for",
+        ),
+        (
+            "overhead",
+            "axes = { memory = \"device\" }",
+            "register_cold of the device's memory, which cannot be: it is there already: give memory = \"process\"",
+        ),
+        (
+            "overhead",
+            "axes = { step = \"register_cold\", size_bytes = \"1GiB\", batch = 8 }",
+            "batches that register more than 4 GiB, which cannot be: a batch is registered at the same time",
+        ),
+        ("overhead", "axes = { pause_ns = 5 }", "pause_ns with the pattern \"overhead\", which cannot be"),
+    ] {
+        let error = resolved(pattern, rest).expect_err(rest).to_string();
+        assert!(error.contains(words), "{rest}: {error}");
+    }
+    // A batch of what is no request may be longer than a queue.
+    assert_eq!(points("axes = { step = \"create_cq\", batch = 200 }")[0].batch, 200);
+    // What needs no receive goes without.
+    assert_eq!(points("axes = { step = [\"post_send\", \"poll_send\"], operation = \"read\" }").len(), 2);
+}

@@ -1,0 +1,123 @@
+//! The one call that the pattern `overhead` times.
+
+use serde::{Deserialize, Serialize};
+
+/// A call of a program on RDMA verbs, timed by itself (H19 of the evaluations).
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Step {
+    /// Making an address handle to the peer (`ibv_create_ah`).
+    AddressHandle,
+    /// Taking a queue pair from INIT over RTR to RTS (`ibv_modify_qp`, twice), to another one of the same process.
+    ConnectQp,
+    /// Making a completion queue for the sends of a queue pair (`ibv_create_cq`).
+    CreateCq,
+    /// Making a queue pair (`ibv_create_qp`).
+    CreateQp,
+    /// Ending a registration (`ibv_dereg_mr`).
+    Deregister,
+    /// Destroying a queue pair that is ready to send (`ibv_destroy_qp`).
+    DestroyQp,
+    /// Asking a completion queue of receives for a completion when it has none (`ibv_poll_cq`).
+    PollEmpty,
+    /// Taking the completion of a receive (`ibv_poll_cq`): the first part of o_r.
+    PollReceive,
+    /// Taking the completion of a send (`ibv_poll_cq`).
+    PollSend,
+    /// Posting a receive (`ibv_post_recv`): the other part of o_r.
+    PostReceive,
+    /// Posting a message to a send queue that has room (`ibv_post_send`): o_s.
+    PostSend,
+    /// Registering memory of the process that was just mapped and never touched (`ibv_reg_mr`).
+    RegisterCold,
+    /// Registering memory of the process that was touched, and registered before (`ibv_reg_mr`).
+    RegisterWarm,
+}
+
+impl Step {
+    /// All of them: the hot path first, then set-up in the order in which a program does it.
+    pub const ALL: [Self; 13] = [
+        Self::PostSend,
+        Self::PollEmpty,
+        Self::PollSend,
+        Self::PollReceive,
+        Self::PostReceive,
+        Self::RegisterCold,
+        Self::RegisterWarm,
+        Self::Deregister,
+        Self::CreateCq,
+        Self::CreateQp,
+        Self::ConnectQp,
+        Self::DestroyQp,
+        Self::AddressHandle,
+    ];
+
+    /// Its name in plans and records.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::AddressHandle => "address_handle",
+            Self::ConnectQp => "connect_qp",
+            Self::CreateCq => "create_cq",
+            Self::CreateQp => "create_qp",
+            Self::Deregister => "deregister",
+            Self::DestroyQp => "destroy_qp",
+            Self::PollEmpty => "poll_empty",
+            Self::PollReceive => "poll_receive",
+            Self::PollSend => "poll_send",
+            Self::PostReceive => "post_receive",
+            Self::PostSend => "post_send",
+            Self::RegisterCold => "register_cold",
+            Self::RegisterWarm => "register_warm",
+        }
+    }
+
+    /// Whether it is a post or a poll: some nanoseconds, which a stamp would double. Everything else is a system call or more.
+    pub fn is_hot(self) -> bool {
+        matches!(
+            self,
+            Self::PollEmpty | Self::PollReceive | Self::PollSend | Self::PostReceive | Self::PostSend
+        )
+    }
+
+    /// Whether messages must arrive at rank 1, which then does the timing.
+    pub fn is_of_receiver(self) -> bool {
+        matches!(self, Self::PollReceive | Self::PostReceive)
+    }
+
+    /// Whether it is about registered memory of `size_bytes`.
+    pub fn is_of_memory(self) -> bool {
+        matches!(self, Self::Deregister | Self::RegisterCold | Self::RegisterWarm)
+    }
+
+    /// Whether messages go from one rank to the other.
+    pub fn has_messages(self) -> bool {
+        self.is_hot() && self != Self::PollEmpty
+    }
+
+    /// The rank that times it.
+    pub fn rank(self) -> u32 {
+        u32::from(self.is_of_receiver())
+    }
+
+    /// Calls between two stamps where a plan leaves it to the step, with queues that hold so many requests.
+    pub(crate) fn batch(self, room: u32) -> u32 {
+        if self.is_hot() { BATCH.min(room) } else { 1 }
+    }
+}
+
+/// A stamp takes 13 to 20 ns, a poll of an empty queue 3 ns: of so many calls the stamp is a tenth or less.
+const BATCH: u32 = 64;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_step_has_the_name_that_plans_give_it() {
+        for step in Step::ALL {
+            assert_eq!(serde_json::to_value(step).unwrap(), step.name());
+        }
+        assert_eq!(Step::PostSend.batch(16), 16);
+        assert_eq!(Step::CreateQp.batch(16), 1);
+    }
+}

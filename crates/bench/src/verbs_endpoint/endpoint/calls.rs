@@ -1,0 +1,75 @@
+//! The calls of an endpoint by themselves, as they are timed in batches: through the wrapper, without an account of messages.
+
+use measure::clock::Ticks;
+use verbs::Route;
+
+use super::VerbsEndpoint;
+use crate::Error;
+use crate::pattern::Calls;
+
+impl VerbsEndpoint {
+    /// The way to the peer.
+    ///
+    /// # Errors
+    /// When there is nobody to connect to.
+    pub(crate) fn route(&self) -> Result<Route, Error> {
+        let nobody = || Error::PeerAddress { reason: "there is nobody to connect to".to_owned() };
+        self.others.routes.first().copied().ok_or_else(nobody)
+    }
+
+    /// When the point's time began, and when it is over.
+    pub(crate) fn limits(&self) -> (Ticks, Ticks) {
+        (self.began, Ticks(self.deadline))
+    }
+}
+
+impl Calls for VerbsEndpoint {
+    #[inline]
+    fn post_sends(&mut self, calls: u32) -> Result<(), Error> {
+        let lane = &mut self.lanes[0];
+        (0..calls).try_for_each(|_| lane.post_alike())
+    }
+
+    #[inline]
+    fn poll_sends(&mut self, calls: u32) -> Result<u32, Error> {
+        let mut taken = 0;
+        for _ in 0..calls {
+            if let [completion] = self.queues.send.poll(&mut self.sent[..1])? {
+                if !completion.status().is_success() {
+                    let completion = *completion;
+                    return Err(self.failure(completion, "sent"));
+                }
+                taken += 1;
+            }
+        }
+        Ok(taken)
+    }
+
+    #[inline]
+    fn poll_receives(&mut self, calls: u32) -> Result<u32, Error> {
+        let mut taken = 0;
+        for _ in 0..calls {
+            if let [completion] = self.queues.receive.poll(&mut self.arrived[..1])? {
+                if !completion.status().is_success() {
+                    let completion = *completion;
+                    return Err(self.failure(completion, "received"));
+                }
+                taken += 1;
+            }
+        }
+        Ok(taken)
+    }
+
+    #[inline]
+    fn post_receives(&mut self, calls: u32) -> Result<(), Error> {
+        let lane = &mut self.lanes[0];
+        for _ in 0..calls {
+            lane.post_receive(&mut self.buffers.receives[self.next_receive])?;
+            self.next_receive += 1;
+            if self.next_receive == self.buffers.receives.len() {
+                self.next_receive = 0;
+            }
+        }
+        Ok(())
+    }
+}

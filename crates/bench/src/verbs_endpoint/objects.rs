@@ -1,0 +1,248 @@
+//! Objects of verbs that are made and taken away by themselves, in batches: what set-up costs.
+
+use std::sync::Arc;
+
+use measure::clock::{Clock, Ticks};
+use verbs::abi::IBV_ACCESS_LOCAL_WRITE;
+use verbs::{
+    AddressHandle, Buffer, CompletionQueue, Connection, Context, Init, Initialisation, MemoryKind,
+    MemoryRegion, Mtu, ProtectionDomain, QueuePair, QueuePairOptions, ReadyToSend, Reset, Route,
+};
+
+use super::buffers::access;
+use super::connect::{MIN_RNR_TIMER, RNR_RETRY};
+use super::port::GidAddress;
+use super::setup::{PSN, RETRY_COUNT, TIMEOUT, service};
+use super::{LocalPort, QKEY, VerbsEndpoint};
+use crate::Error;
+use crate::pattern::overhead::Batch;
+use crate::point::{PointSpec, Step};
+
+/// A step of set-up, on the device of an endpoint. What was made stays in arrays that were made before.
+pub(crate) struct Objects<'a> {
+    step: Step,
+    spec: &'a PointSpec,
+    context: Context,
+    domain: ProtectionDomain,
+    /// Of every queue pair.
+    queue: CompletionQueue,
+    port: Arc<LocalPort>,
+    to_peer: Route,
+    to_self: Route,
+    clock: Clock,
+    began: Ticks,
+    deadline: Ticks,
+    /// Batches that were begun.
+    batches: u64,
+    buffers: Vec<Buffer>,
+    regions: Vec<MemoryRegion>,
+    queues: Vec<CompletionQueue>,
+    made: Vec<QueuePair<Reset>>,
+    unconnected: Vec<(QueuePair<Init>, Connection)>,
+    connected: Vec<QueuePair<ReadyToSend>>,
+    /// What queue pairs are connected to.
+    others: Vec<QueuePair<Init>>,
+    handles: Vec<AddressHandle>,
+}
+
+impl<'a> Objects<'a> {
+    /// Nothing yet, in a domain of its own.
+    pub(crate) fn new(
+        context: &Context,
+        port: &Arc<LocalPort>,
+        endpoint: &VerbsEndpoint,
+        clock: Clock,
+        (spec, step): (&'a PointSpec, Step),
+    ) -> Result<Self, Error> {
+        let own = port.gid.as_ref().map(GidAddress::new);
+        let (began, deadline) = endpoint.limits();
+        let calls = spec.batch as usize;
+        Ok(Self {
+            step,
+            spec,
+            context: context.clone(),
+            domain: context.protection_domain()?,
+            queue: context.completion_queue(spec.tx_depth.saturating_add(1), None)?,
+            port: Arc::clone(port),
+            to_peer: endpoint.route()?,
+            to_self: port.route_to(own.as_ref(), port.is.lid)?,
+            clock,
+            began,
+            deadline,
+            batches: 0,
+            buffers: Vec::with_capacity(calls),
+            regions: Vec::with_capacity(calls),
+            queues: Vec::with_capacity(calls),
+            made: Vec::with_capacity(calls),
+            unconnected: Vec::with_capacity(calls),
+            connected: Vec::with_capacity(calls),
+            others: Vec::with_capacity(calls),
+            handles: Vec::with_capacity(calls),
+        })
+    }
+
+    /// Ends the point where its time is over.
+    fn check_deadline(&self) -> Result<(), Error> {
+        let now = self.clock.now();
+        if now < self.deadline {
+            return Ok(());
+        }
+        let waited_s = self.clock.ns_f64(now.since(self.began)) / 1e9;
+        Err(Error::SlowCalls { step: self.step.name(), batches: self.batches, waited_s })
+    }
+
+    fn create_pair(&self) -> Result<QueuePair<Reset>, Error> {
+        let spec = self.spec;
+        let options = QueuePairOptions {
+            service: service(spec.service),
+            max_send_wr: spec.tx_depth,
+            max_recv_wr: spec.rx_depth,
+            max_send_sge: spec.sge,
+            max_recv_sge: spec.sge,
+            max_inline_data: if spec.inline { u32::try_from(spec.size_bytes).unwrap_or(u32::MAX) } else { 0 },
+        };
+        Ok(self.domain.queue_pair(&options, &self.queue, &self.queue)?)
+    }
+
+    fn initialised_pair(&self) -> Result<QueuePair<Init>, Error> {
+        let with = Initialisation {
+            port: self.port.number,
+            pkey_index: self.port.options.pkey_index,
+            qkey: QKEY,
+            access: access(self.spec),
+        };
+        Ok(self.create_pair()?.init(&with)?)
+    }
+
+    /// Makes pairs of queue pairs, of each of which one is to be connected to the other.
+    fn make_unconnected(&mut self) -> Result<(), Error> {
+        for _ in 0..self.spec.batch {
+            let (pair, other) = (self.initialised_pair()?, self.initialised_pair()?);
+            let connection = Connection {
+                qp_num: other.number(),
+                peer_psn: PSN,
+                own_psn: PSN,
+                mtu: self.spec.mtu_bytes.and_then(Mtu::from_bytes).unwrap_or(self.port.is.active_mtu),
+                route: self.to_self,
+                timeout: TIMEOUT,
+                retry_count: RETRY_COUNT,
+                rnr_retry: RNR_RETRY,
+                min_rnr_timer: MIN_RNR_TIMER,
+                responder_reads: 1,
+                initiator_reads: 1,
+            };
+            self.unconnected.push((pair, connection));
+            self.others.push(other);
+        }
+        Ok(())
+    }
+
+    fn connect(&mut self) -> Result<(), Error> {
+        while let Some((pair, to)) = self.unconnected.pop() {
+            self.connected.push(pair.ready_to_receive(&to)?.ready_to_send(&to)?);
+        }
+        Ok(())
+    }
+
+    fn register(&mut self) -> Result<(), Error> {
+        let access = access(self.spec) | IBV_ACCESS_LOCAL_WRITE;
+        while let Some(buffer) = self.buffers.pop() {
+            self.regions.push(self.domain.register(buffer, access)?);
+        }
+        Ok(())
+    }
+
+    fn deregister(&mut self) -> Result<(), Error> {
+        while let Some(region) = self.regions.pop() {
+            self.buffers.push(region.deregister()?);
+        }
+        Ok(())
+    }
+
+    /// Maps memory for a batch, of which no page is there.
+    fn map(&mut self) -> Result<(), Error> {
+        let size = usize::try_from(self.spec.size_bytes).unwrap_or(usize::MAX);
+        for _ in 0..self.spec.batch {
+            self.buffers.push(self.domain.buffer(MemoryKind::Process, size)?);
+        }
+        Ok(())
+    }
+
+    /// Makes memory for all batches, touched and registered before.
+    fn warm(&mut self) -> Result<(), Error> {
+        if self.buffers.is_empty() {
+            self.map()?;
+            self.buffers.iter_mut().for_each(Buffer::touch);
+            self.register()?;
+            self.deregister()?;
+        }
+        Ok(())
+    }
+}
+
+impl Batch for Objects<'_> {
+    fn prepare(&mut self) -> Result<(), Error> {
+        self.check_deadline()?;
+        self.batches += 1;
+        match self.step {
+            Step::RegisterCold => self.map(),
+            Step::RegisterWarm => self.warm(),
+            Step::Deregister => {
+                self.warm()?;
+                self.register()
+            }
+            Step::ConnectQp => self.make_unconnected(),
+            Step::DestroyQp => {
+                self.make_unconnected()?;
+                self.connect()
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn run(&mut self) -> Result<u32, Error> {
+        let calls = self.spec.batch;
+        match self.step {
+            Step::RegisterCold | Step::RegisterWarm => self.register()?,
+            Step::Deregister => self.deregister()?,
+            Step::CreateCq => {
+                for _ in 0..calls {
+                    let entries = self.spec.tx_depth.saturating_add(1);
+                    self.queues.push(self.context.completion_queue(entries, None)?);
+                }
+            }
+            Step::CreateQp => {
+                for _ in 0..calls {
+                    let pair = self.create_pair()?;
+                    self.made.push(pair);
+                }
+            }
+            Step::ConnectQp => self.connect()?,
+            Step::DestroyQp => self.connected.clear(),
+            Step::AddressHandle => {
+                for _ in 0..calls {
+                    self.handles.push(self.domain.address_handle(&self.to_peer)?);
+                }
+            }
+            // The others are calls of an endpoint.
+            _ => return Ok(0),
+        }
+        Ok(calls)
+    }
+
+    fn finish(&mut self, _: u32) -> Result<(), Error> {
+        match self.step {
+            Step::RegisterCold => self.regions.clear(),
+            Step::RegisterWarm => self.deregister()?,
+            Step::CreateCq => self.queues.clear(),
+            Step::CreateQp => self.made.clear(),
+            Step::ConnectQp | Step::DestroyQp => {
+                self.connected.clear();
+                self.others.clear();
+            }
+            Step::AddressHandle => self.handles.clear(),
+            _ => {}
+        }
+        Ok(())
+    }
+}
