@@ -2,6 +2,7 @@
 
 mod circumstances;
 mod one_way;
+mod overhead;
 mod pages;
 
 use std::path::PathBuf;
@@ -13,6 +14,7 @@ use measure::units;
 
 pub(crate) use self::circumstances::Circumstances;
 pub(crate) use self::one_way::{Burst, OneWay, OneWayOperation};
+pub(crate) use self::overhead::OverheadArguments;
 pub(crate) use self::pages::{completions, man};
 use crate::advise::AdviseArguments;
 use crate::agent::{AgentArguments, HostArguments};
@@ -29,6 +31,7 @@ Examples:
   rdmascope lat read                   waits for a client on another terminal
   rdmascope bw write --local -a        throughput of all sizes from 2 B to 8 MiB
   rdmascope one-way send --local       every message stamped at both ends
+  rdmascope overhead --local           what each call costs: post, poll, register
   rdmascope advise --local             which service, how to poll, inline or not
   rdmascope run quick --hosts node1,node2 --via 'ssh {host}'
                                        the same between two hosts
@@ -121,6 +124,9 @@ pub(crate) enum Command {
     /// Measure messages one way, with stamps of both ends.
     #[command(after_help = one_way::EXAMPLES, arg_required_else_help = true)]
     OneWay(OneWay),
+    /// Measure what each call of a program costs its CPU: posts, polls, registration, set-up.
+    #[command(after_help = overhead::EXAMPLES, arg_required_else_help = true)]
+    Overhead(OverheadArguments),
     /// Measure ways to send and recommend one, with what each step away from it costs.
     Advise(AdviseArguments),
     /// List what can be measured here.

@@ -13,6 +13,7 @@ mod execute;
 mod failure;
 mod launch;
 mod model;
+mod overhead;
 mod plans;
 mod report;
 mod run;
@@ -52,6 +53,7 @@ fn run(command: Command, words: Vec<String>) -> anyhow::Result<ExitCode> {
         Command::OneWay(benchmark) => benchmark::one_way(&benchmark.operation, words),
         Command::Man => cli::man(),
         Command::Model(arguments) => model::model(&arguments),
+        Command::Overhead(arguments) => overhead::overhead(&arguments, words),
         Command::Plans { name } => plans::list(name.as_deref()),
         Command::Report(arguments) => report::write(&arguments),
         Command::Run(arguments) => run::run(&arguments, words),

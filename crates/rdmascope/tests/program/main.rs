@@ -18,6 +18,7 @@ mod kill;
 mod model;
 mod one_way;
 mod operations;
+mod overhead;
 mod pairs;
 mod report;
 mod run;
