@@ -70,9 +70,9 @@ pub struct PointSpec {
     pub conditions: Wanted,
     /// Buffers that messages are sent from and arrive in; absent for as many as fit in a page.
     pub buffers: Option<u32>,
-    /// Messages that are posted one way without waiting for the peer; absent for all of them.
+    /// Messages that are posted without waiting for the peer, one way or in a round of `Prtt`; absent for all of them.
     pub burst: Option<u32>,
-    /// Least time from one post to the next, in ns.
+    /// Least time from one post to the next, in ns; of `Prtt` from the end of one to the begin of the next.
     pub pause_ns: u64,
     /// Which instant a message carries.
     pub stamp: Stamp,
@@ -135,6 +135,8 @@ pub enum Pattern {
     Pairs,
     /// A message goes forth, one comes back, every one is timed at both ends (G18).
     PingPong,
+    /// Some messages go forth, one comes back: the parametrised round trip PRTT(n, d, s) of LogGP.
+    Prtt,
     /// A flood with a bounded outstanding window; both ends compute throughput (G17).
     Stream,
 }
@@ -148,6 +150,7 @@ impl Pattern {
             Self::Overhead => "overhead",
             Self::Pairs => "pairs",
             Self::PingPong => "ping-pong",
+            Self::Prtt => "prtt",
             Self::Stream => "stream",
         }
     }

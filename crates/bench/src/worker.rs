@@ -4,6 +4,7 @@ mod description;
 mod fan_out;
 mod overhead;
 mod pairs;
+mod prtt;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -254,6 +255,7 @@ impl Worker for VerbsWorker {
                 Ok(Outcome { cpu: watched(clock, || ()).1, ..Outcome::default() })
             }
             (Pattern::PingPong, rank) => latency(endpoint, spec, rank, clock),
+            (Pattern::Prtt, rank) => prtt::prtt(endpoint, spec, rank, clock),
             (Pattern::Stream, rank) if spec.operation.arrives() => stream(endpoint, spec, rank, clock),
             (Pattern::Stream, rank) => push(endpoint, spec, rank, clock),
         };

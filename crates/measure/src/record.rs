@@ -36,11 +36,12 @@ pub const SCHEMA_VERSION: u32 = 1;
 /// Names are the same in plans, records and exports: `endpoint`, `service` (`RC`, `UC`, `UD`), `operation` (`send`, `send_imm`,
 /// `write`, `write_imm`, `read`, `fetch_add`, `compare_swap`), `size_bytes`, `direction` (`uni`, `bi`), `poll` (`busy`,
 /// `event`), `inline`, `signal_interval`, `mtu_bytes`, `signal_rate` (`native`, `SDR`, ...), `step` (the one call that is
-/// timed: `post_send`, `poll_empty`, `register_cold`, ...), `batch` (calls between two stamps, or `step`: as suits it), and
-/// where a plan varies them `queue_pairs`, `sge`, `post_list`, `outstanding_reads` (a number or `max`), `setup` (`exchange`,
-/// `rdma_cm`), `memory` (`device`, `process`), `peers` (the n of 1:n), `mesh` (`star`, `full`), `notify` (`completion`,
-/// `memory`), `pairs`, `traffic` (`ping_pong`, `stream`), `link` (`none`, or what it is to be like: `4X FDR,latency=700ns`),
-/// `environment` (a name of the plan, `as_is` for none).
+/// timed: `post_send`, `poll_empty`, `register_cold`, ...), `batch` (calls between two stamps, or `step`: as suits it), `burst`
+/// (messages that are posted without waiting for the peer), `pause_ns` (time between posts), and where a plan varies them
+/// `queue_pairs`, `sge`, `post_list`, `outstanding_reads` (a number or `max`), `setup` (`exchange`, `rdma_cm`), `memory`
+/// (`device`, `process`), `peers` (the n of 1:n), `mesh` (`star`, `full`), `notify` (`completion`, `memory`), `pairs`,
+/// `traffic` (`ping_pong`, `stream`), `link` (`none`, or what it is to be like: `4X FDR,latency=700ns`), `environment` (a name of
+/// the plan, `as_is` for none).
 pub type Axes = BTreeMap<String, Value>;
 
 /// `run.json`: everything about a run but its points.
@@ -157,7 +158,7 @@ pub struct Point {
     pub id: u64,
     /// Name of the experiment in the plan.
     pub experiment: String,
-    /// `fan-out`, `one-way`, `overhead`, `pairs`, `ping-pong`, `stream`.
+    /// `fan-out`, `one-way`, `overhead`, `pairs`, `ping-pong`, `prtt`, `stream`.
     pub pattern: String,
     /// Values of every axis.
     pub axes: Axes,
@@ -379,6 +380,8 @@ pub enum LatencyKind {
     OneWay,
     /// t_recv - t_send on one clock.
     OneWaySend,
+    /// The parametrised round trip PRTT(n, d, s) of LogGP: from before the first of n posts, d apart, to the answer to the last.
+    Prtt,
     /// A round trip.
     Rtt,
     /// Half a round trip.
@@ -397,6 +400,7 @@ impl LatencyKind {
             Self::FanHalf => "fan_half",
             Self::OneWay => "one_way",
             Self::OneWaySend => "one_way_send",
+            Self::Prtt => "prtt",
             Self::Rtt => "rtt",
             Self::RttHalf => "rtt_half",
             Self::StartSkew => "start_skew",

@@ -51,6 +51,7 @@ impl Scale {
             | LatencyKind::Fan
             | LatencyKind::OneWay
             | LatencyKind::OneWaySend
+            | LatencyKind::Prtt
             | LatencyKind::Rtt
             | LatencyKind::StartSkew => Self::Whole,
         }

@@ -10,6 +10,7 @@ pub mod overhead;
 pub(crate) mod pairs;
 mod ping_pong;
 mod progress;
+pub mod prtt;
 mod push;
 mod stream;
 mod watch;

@@ -24,7 +24,8 @@ pub enum Axis {
     /// Buffers that messages are sent from in turn, and as many that they arrive in; `None`, in a plan `"page"`, is as many
     /// as fit in a page, at least one.
     Buffers(Vec<Option<u32>>),
-    /// Messages that are posted without waiting for the peer; `None`, in a plan `"all"`, is all of the point.
+    /// Messages that are posted without waiting for the peer, n of a parametrised round trip; `None`, in a plan `"all"`, is all
+    /// of the point.
     Burst(Vec<Option<u32>>),
     /// Which way a stream flows.
     Direction(Vec<Flow>),
@@ -48,7 +49,8 @@ pub enum Axis {
     Operation(Vec<Operation>),
     /// RDMA Reads or atomics of a queue pair under way; `None`, in a plan `"max"`, is what both devices allow.
     OutstandingReads(Vec<Option<u32>>),
-    /// Least time from one post to the next, in nanoseconds; in a plan a number of them or a duration such as `"5.5us"`.
+    /// Least time from one post to the next, or d of a parametrised round trip: from the end of a post; in nanoseconds. In a
+    /// plan a number of them or a duration such as `"5.5us"`.
     PauseNs(Vec<u64>),
     /// Pairs of ranks that do the same at the same time; in a plan as `peers`.
     Pairs(Vec<u32>),

@@ -34,7 +34,8 @@ pub(super) fn experiment(filled: &Filled) -> Result<(), Error> {
     check.fan_out()?;
     check.pairs()?;
     check.one_way()?;
-    check.overhead()
+    check.overhead()?;
+    check.prtt()
 }
 
 /// Bounds the number of points of the whole plan, before they are made.
@@ -209,12 +210,14 @@ impl Check<'_> {
         self.0.axes.iter().find_map(of).unwrap_or_default()
     }
 
-    /// Refuses axes that only another pattern has.
-    pub(super) fn without(&self, own: &[&str], pattern: &str) -> Result<(), Error> {
+    /// Refuses axes that only other patterns have.
+    pub(super) fn without(&self, own: &[&str], patterns: &[&str]) -> Result<(), Error> {
         match self.0.axes.iter().find(|axis| own.contains(&axis.name())) {
             Some(axis) => {
                 let what = format!("{} with the pattern {:?}", axis.name(), self.0.pattern.name());
-                self.refuse(axis.name(), &what, &format!("it is for the pattern {pattern:?}"))
+                let named: Vec<_> = patterns.iter().map(|name| format!("{name:?}")).collect();
+                let kind = if named.len() > 1 { "patterns" } else { "pattern" };
+                self.refuse(axis.name(), &what, &format!("it is for the {kind} {}", named.join(" and ")))
             }
             None => Ok(()),
         }

@@ -34,7 +34,7 @@ impl Filled {
             (Some(iterations), ..) => Length::Iterations(iterations),
             (None, Some(duration_s), _) => Length::Duration(duration_s),
             (None, None, Pattern::Pairs) if floods(&settings.axes) => Length::Duration(DURATION_S_PAIRS),
-            (None, None, Pattern::FanOut | Pattern::Pairs | Pattern::PingPong) => {
+            (None, None, Pattern::FanOut | Pattern::Pairs | Pattern::PingPong | Pattern::Prtt) => {
                 Length::Iterations(ITERATIONS_PING_PONG)
             }
             (None, None, Pattern::OneWay) => Length::Iterations(ITERATIONS_ONE_WAY),
@@ -131,6 +131,7 @@ fn axes(pattern: Pattern, given: &[Axis], tx_depth: u32) -> Vec<Axis> {
         Pattern::Overhead => (SIZE_BYTES_OVERHEAD, SIGNAL_INTERVAL_OVERHEAD),
         Pattern::Pairs if floods(given) => (SIZE_BYTES_STREAM, SIGNAL_INTERVAL_PAIRS.min(tx_depth)),
         Pattern::Pairs | Pattern::PingPong => (SIZE_BYTES_PING_PONG, SIGNAL_INTERVAL_PING_PONG),
+        Pattern::Prtt => (SIZE_BYTES_PRTT, SIGNAL_INTERVAL_PING_PONG),
         Pattern::Stream => (SIZE_BYTES_STREAM, SIGNAL_INTERVAL_STREAM.min(tx_depth)),
     };
     // One way messages are told apart by their immediate data.
@@ -159,6 +160,7 @@ fn axes(pattern: Pattern, given: &[Axis], tx_depth: u32) -> Vec<Axis> {
         ],
         Pattern::Overhead => vec![Axis::Step(Step::ALL.to_vec()), Axis::Batch(vec![None])],
         Pattern::Pairs => vec![Axis::Pairs(vec![PAIRS]), Axis::Traffic(vec![Traffic::PingPong])],
+        Pattern::Prtt => vec![Axis::Burst(vec![Some(BURST)]), Axis::PauseNs(vec![0])],
         Pattern::PingPong | Pattern::Stream => Vec::new(),
     };
     let defaults = defaults.into_iter().chain(own);
@@ -173,7 +175,7 @@ fn axes(pattern: Pattern, given: &[Axis], tx_depth: u32) -> Vec<Axis> {
     axes
 }
 
-/// Messages of a ping-pong: perftest's latency tests.
+/// Round trips: perftest's latency tests.
 const ITERATIONS_PING_PONG: u64 = 1000;
 /// Messages of a one-way point: one run of the thesis (V10).
 const ITERATIONS_ONE_WAY: u64 = 8000;
@@ -214,6 +216,8 @@ const SIZE_BYTES_ONE_WAY: u64 = 32;
 const SIZE_BYTES_OVERHEAD: u64 = 64;
 /// perftest's size for latency.
 const SIZE_BYTES_PING_PONG: u64 = 2;
+/// The one of which LogGP's time of a byte is no part.
+const SIZE_BYTES_PRTT: u64 = 1;
 /// perftest's size for bandwidth.
 const SIZE_BYTES_STREAM: u64 = 65536;
 /// A message waits for no other.

@@ -22,7 +22,7 @@ impl Check<'_> {
                 let why = "only a group of ranks answers one: use the pattern \"fan-out\"";
                 return self.refuse("operation", "multicast between two ranks", why);
             }
-            return self.without(&OWN, "fan-out");
+            return self.without(&OWN, &["fan-out"]);
         }
         if self.largest_number("peers") > PEERS_MAX {
             return self.refuse("peers", &format!("more than {PEERS_MAX} peers"), "each is a process");

@@ -15,7 +15,7 @@
 //!
 //! [[experiment]]
 //! name = "latency"
-//! pattern = "ping-pong"                # or "stream", "one-way", "overhead"
+//! pattern = "ping-pong"                # or "stream", "one-way", "overhead", "prtt"
 //! iterations = 1000                    # or: duration = "5s"
 //! bytes_max = "64MiB"                  # fewer iterations for large messages
 //! warmup = 100
@@ -40,6 +40,13 @@
 //! [experiment.axes]
 //! step = ["post_send", "poll_empty"]   # all of them: point::Step
 //! batch = "step"                       # calls between two stamps, or a number of them
+//!
+//! [[experiment]]                       # parametrised round trips PRTT(n, d, s): what LogGP is fitted to
+//! name = "loggp"
+//! pattern = "prtt"
+//! [experiment.axes]
+//! burst = [1, 16]                      # n: messages forth for one back
+//! pause_ns = 0                         # d: from the end of a post to the next, or a duration such as "20us"
 //!
 //! [[environment]]                      # what is asked of the machine: measure::conditions::Wanted
 //! name = "tuned"                       # for the axis: environment = ["as_is", "tuned"]
@@ -155,6 +162,7 @@ mod one_way;
 mod overhead;
 mod overrides;
 mod pairs;
+mod prtt;
 mod quantities;
 mod read;
 mod resolve;

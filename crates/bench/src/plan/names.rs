@@ -87,7 +87,10 @@ mod tests {
     #[test]
     fn names_come_from_the_types() {
         assert_eq!(names_of::<Service>(), ["RC", "UC", "UD"]);
-        assert_eq!(names_of::<Pattern>(), ["fan-out", "one-way", "overhead", "pairs", "ping-pong", "stream"]);
+        assert_eq!(
+            names_of::<Pattern>(),
+            ["fan-out", "one-way", "overhead", "pairs", "ping-pong", "prtt", "stream"]
+        );
         assert!(names_of::<Figure>().contains(&"where"));
         assert!(names_of::<u64>().is_empty());
     }

@@ -6,9 +6,11 @@ use crate::Error;
 use crate::point::{Length, Operation, Pattern, Poll, RAW_SAMPLES_MAX, STAMP_BYTES, Stamp};
 
 /// Axes that only this pattern has.
-const OWN: [&str; 6] = ["buffers", "burst", "pause_ns", "rx_fill", "send_poll", "stamp"];
+const OWN: [&str; 4] = ["buffers", "rx_fill", "send_poll", "stamp"];
+/// Those that parametrised round trips have as well.
+const SHARED: [&str; 2] = ["burst", "pause_ns"];
 /// Longest pause: the peer's patience, and that of whoever waits for the run, ends.
-const PAUSE_NS_MAX: u64 = 60_000_000_000;
+pub(super) const PAUSE_NS_MAX: u64 = 60_000_000_000;
 /// Pools of the thesis have some thousand; more than any queue holds, and what a slip of the pen would not stop at.
 const BUFFERS_MAX: u32 = 1 << 20;
 
@@ -25,7 +27,9 @@ impl Check<'_> {
     /// Checks an experiment of messages that are timed one way; of another, that it asks for nothing that only they have.
     pub(super) fn one_way(&self) -> Result<(), Error> {
         if self.0.pattern != Pattern::OneWay {
-            return self.without(&OWN, "one-way");
+            self.without(&OWN, &["one-way"])?;
+            let is_prtt = self.0.pattern == Pattern::Prtt;
+            return if is_prtt { Ok(()) } else { self.without(&SHARED, &["one-way", "prtt"]) };
         }
         self.stamps_fit()?;
         self.messages()?;

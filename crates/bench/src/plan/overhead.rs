@@ -12,7 +12,7 @@ impl Check<'_> {
     /// Checks an experiment of calls that are timed by themselves; of another, that it asks for nothing that only they have.
     pub(super) fn overhead(&self) -> Result<(), Error> {
         if self.0.pattern != Pattern::Overhead {
-            return self.without(&OWN, "overhead");
+            return self.without(&OWN, &["overhead"]);
         }
         self.calls()?;
         let steps = self.values(|axis| match axis {

@@ -14,7 +14,7 @@ impl Check<'_> {
     /// Checks an experiment of several pairs; of another, that it asks for nothing that only this has.
     pub(super) fn pairs(&self) -> Result<(), Error> {
         if self.0.pattern != Pattern::Pairs {
-            return self.without(&OWN, "pairs");
+            return self.without(&OWN, &["pairs"]);
         }
         if self.largest_number("pairs") > PAIRS_MAX {
             return self.refuse("pairs", &format!("more than {PAIRS_MAX} pairs"), "each is two processes");

@@ -20,6 +20,7 @@ mod one_way;
 mod operations;
 mod overhead;
 mod pairs;
+mod prtt;
 mod report;
 mod run;
 mod strangers;

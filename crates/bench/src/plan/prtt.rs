@@ -1,0 +1,64 @@
+//! What a plan must not ask of parametrised round trips.
+
+use super::Axis;
+use super::check::Check;
+use super::one_way::PAUSE_NS_MAX;
+use crate::Error;
+use crate::point::Pattern;
+
+impl Check<'_> {
+    /// Checks an experiment of parametrised round trips.
+    pub(super) fn prtt(&self) -> Result<(), Error> {
+        if self.0.pattern != Pattern::Prtt {
+            return Ok(());
+        }
+        let operations = self.values(|axis| match axis {
+            Axis::Operation(values) => Some(values.as_slice()),
+            _ => None,
+        });
+        if let Some(silent) = operations.iter().find(|operation| !operation.arrives()) {
+            let why = "the target is told of nothing that it could answer: use send, send_imm or write_imm";
+            return self.refuse("operation", &format!("bursts of {}", silent.name()), why);
+        }
+        if self.largest_number("queue_pairs") > 1 {
+            let why = "messages of a burst would arrive out of their order";
+            return self.refuse("queue_pairs", "bursts over several queue pairs", why);
+        }
+        let seldom = |axis: &Axis| matches!(axis, Axis::SignalInterval(values) if values.iter().any(|every| *every != Some(1)));
+        if self.0.axes.iter().any(seldom) {
+            let why = "all sends complete before the next round: give 1";
+            return self.refuse(
+                "signal_interval",
+                "bursts of sends that seldom ask for their completion",
+                why,
+            );
+        }
+        if self.largest_number("pause_ns") > PAUSE_NS_MAX {
+            let why = "the peer would be taken for dead";
+            return self.refuse("pause_ns", "a pause of more than a minute", why);
+        }
+        self.bursts()
+    }
+
+    /// A burst waits for nothing but its pauses.
+    fn bursts(&self) -> Result<(), Error> {
+        let bursts = self.values(|axis| match axis {
+            Axis::Burst(values) => Some(values.as_slice()),
+            _ => None,
+        });
+        if bursts.contains(&None) {
+            return self.refuse("burst", "a burst of all messages", "each burst is answered: give a number");
+        }
+        let (burst, room) =
+            (self.largest_number("burst"), self.least_depth("tx_depth").min(self.least_depth("rx_depth")));
+        if burst > u64::from(room) {
+            let why =
+                format!("the queues hold {room} requests: shorten the burst, or raise tx_depth and rx_depth");
+            return self.refuse("burst", &format!("bursts of {burst} messages"), &why);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,51 @@
+use std::path::Path;
+
+use super::*;
+use crate::plan::{Options, Plan, resolve};
+use crate::point::{Length, PointSpec};
+
+fn points(rest: &str) -> Result<Vec<PointSpec>, Error> {
+    let head = "name = \"x\"\ntitle = \"X\"\n\n[[experiment]]\nname = \"loggp\"\npattern = \"prtt\"";
+    let plan = Plan::parse(&format!("{head}\n{rest}"), "plans/x.toml", Path::new("."))?;
+    resolve(&plan, &Options::default()).map(|resolved| resolved.points)
+}
+
+#[test]
+fn n_and_d_are_axes_with_defaults() {
+    let alone = points("").unwrap().remove(0);
+    assert_eq!((alone.burst, alone.pause_ns, alone.size_bytes, alone.signal_interval), (Some(1), 0, 1, 1));
+    assert_eq!(alone.length, Length::Iterations(1000));
+    let all =
+        points("axes = { burst = [1, 16], pause_ns = [0, \"20us\"], operation = \"write_imm\" }").unwrap();
+    let shapes: Vec<_> = all.iter().map(|point| (point.burst, point.pause_ns)).collect();
+    assert_eq!(shapes, [(Some(1), 0), (Some(1), 20_000), (Some(16), 0), (Some(16), 20_000)]);
+    assert!(points("duration = \"1s\"").is_ok());
+}
+
+#[test]
+fn what_no_round_can_be_is_refused_with_a_reason() {
+    for (rest, words) in [
+        (
+            "axes = { operation = \"write\" }",
+            "plans/x.toml:7: experiment \"loggp\" asks for bursts of RDMA Write, which cannot be: the target is told of \
+             nothing that it could answer: use send, send_imm or write_imm",
+        ),
+        ("axes = { burst = \"all\" }", "a burst of all messages, which cannot be: each burst is answered"),
+        ("axes = { burst = 129 }", "bursts of 129 messages, which cannot be: the queues hold 128 requests"),
+        (
+            "tx_depth = 600\naxes = { burst = 513 }",
+            "bursts of 513 messages, which cannot be: the queues hold 512",
+        ),
+        ("axes = { burst = 0 }", "burst of experiment \"loggp\" is 0: it must be at least 1"),
+        ("axes = { queue_pairs = 2 }", "bursts over several queue pairs, which cannot be"),
+        (
+            "axes = { signal_interval = 4 }",
+            "which cannot be: all sends complete before the next round: give 1",
+        ),
+        ("axes = { pause_ns = \"2min\" }", "a pause of more than a minute, which cannot be"),
+        ("axes = { stamp = \"sent\" }", "stamp with the pattern \"prtt\", which cannot be"),
+    ] {
+        let error = points(rest).expect_err(rest).to_string();
+        assert!(error.contains(words), "{rest}: {error}");
+    }
+}
