@@ -28,13 +28,13 @@ pub(crate) fn order(a: &Value, b: &Value) -> Ordering {
 pub(crate) const COST: &str = "cost.ns";
 
 /// The number at a path into a point, e.g. `latency.p50_ns`, `cost.ns`, `one_way.share_above.10000`, `cpu.1.user_ns`,
-/// `counters.rnr_waits` or `ends.1.latency.p99_ns`.
+/// `counters.rnr_waits`, `ends.1.latency.p99_ns` or `per_message.p50_ns`.
 pub(crate) fn number(point: &Point, path: &str) -> Option<f64> {
     if path == COST {
         return point.cost.as_ref().map(|cost| cost.ns);
     }
     if let Some((latency, field)) = latency_and_field(point, path) {
-        return statistic(latency, field);
+        return statistic(latency, field).map(|number| number / messages(point, path));
     }
     let (head, rest) = path.split_once('.').unwrap_or((path, ""));
     let root = match head {
@@ -75,7 +75,10 @@ pub(crate) fn estimate(point: &Point, path: &str) -> Option<(Estimate, Option<u6
         return Some((Estimate::exact(value), None));
     };
     let estimate = match (field, latency.p50_ci95_ns) {
-        ("p50_ns", Some([low, high])) => Estimate { value, low: low as f64, high: high as f64 },
+        ("p50_ns", Some(ends)) => {
+            let [low, high] = ends.map(|end| end as f64 / messages(point, path));
+            Estimate { value, low, high }
+        }
         (field, _) if field.starts_with("share_above.") => shape::share(value, latency.count),
         _ => Estimate::exact(value),
     };
@@ -130,6 +133,15 @@ pub(crate) fn bound(point: &Point, path: &str) -> Option<f64> {
     one_way::bound_ns(point, latency.kind).filter(|_| compares)
 }
 
+/// The messages that a time at a path is divided by: of `per_message` the n of its round, of everything else one.
+fn messages(point: &Point, path: &str) -> f64 {
+    let peers = point.axes.get("peers").and_then(Value::as_f64);
+    peers.filter(|_| path.starts_with(PER_MESSAGE)).unwrap_or(1.0)
+}
+
+/// Begins the paths into the latency of a round of one to n, divided by n (H14 of the evaluations).
+const PER_MESSAGE: &str = "per_message.";
+
 /// The latency that a path leads into, and what of it: the headline, a kind, those of the first messages, one end's.
 fn latency_and_field<'a, 'p>(point: &'a Point, path: &'p str) -> Option<(&'a Latency, &'p str)> {
     let (head, rest) = path.split_once('.')?;
@@ -141,6 +153,7 @@ fn latency_and_field<'a, 'p>(point: &'a Point, path: &'p str) -> Option<(&'a Lat
             Some((skew, rest))
         }
         "first" => Some((one_way?.first.as_ref()?, rest)),
+        "per_message" => Some((point.axes.get("peers").and(point.latency.as_ref())?, rest)),
         "with_first" => Some((one_way?.with_first.as_ref()?, rest)),
         "ends" => {
             let (index, rest) = rest.split_once('.')?;

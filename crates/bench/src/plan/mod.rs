@@ -71,6 +71,11 @@
 //! log_counts = true                    # optional
 //! ```
 //!
+//! What `y` and `quantity` name is a path into a point: a statistic of a latency (`latency.p50_ns` of the headline, `rtt.max_ns`
+//! of a kind, `ends.1.latency.p99_ns` of an end), `throughput.bytes_per_s`, `cpu.0.user_ns`, `counters.rnr_waits`, or
+//! `per_message.p50_ns`: the latency of a round of one to n, divided by the n of the axis `peers`. Of that there are `min_ns`,
+//! `p10_ns`, `p50_ns`, `p90_ns`, `p99_ns`, `p999_ns`, `max_ns` and `mean_ns`.
+//!
 //! A finding of a paper is a claim that the report answers with the run's own numbers. Each kind makes one figure, with a
 //! 95 % interval, of the points of its experiments; the claim is shown if the whole interval lies in `holds`. `of`,
 //! `against` and `order` pick points by their axes, and by two keys more: `experiment` and `quantity`.

@@ -23,6 +23,7 @@ pub(super) fn check(name: &str) -> Result<(), String> {
         "ends" => rest.split_once('.').is_some_and(|(rank, path)| {
             rank.parse::<u32>().is_ok() && path.strip_prefix("latency.").is_some_and(is_statistic)
         }),
+        "per_message" => PER_MESSAGE.contains(&rest),
         group => latencies().contains(&group) && is_statistic(rest),
     };
     if fits {
@@ -69,10 +70,12 @@ fn known(group: &str) -> Vec<String> {
         "throughput" | "throughput_total" => throughput(group),
         "cpu" => paths("cpu.0", names_of::<Cpu>()),
         "ends" => latency("ends.0.latency"),
+        "per_message" => paths(group, &PER_MESSAGE),
         group if latencies().contains(&group) => latency(group),
         _ => {
             let other =
-                ["completed_first_share", "cost.ns", "cpu_ns_per_message", "wall_ns"].map(str::to_owned);
+                ["completed_first_share", "cost.ns", "cpu_ns_per_message", "per_message.p50_ns", "wall_ns"];
+            let other = other.map(str::to_owned);
             let first = latencies().into_iter().map(|group| format!("{group}.p50_ns"));
             first.chain(throughput("throughput")).chain(paths("cpu.0", &["user_ns"])).chain(other).collect()
         }
@@ -81,6 +84,10 @@ fn known(group: &str) -> Vec<String> {
 
 /// Fields of a latency that are no number by themselves.
 const NO_NUMBERS: [&str; 4] = ["kind", "mavericks", "p50_ci95_ns", "share_above"];
+
+/// The times of a round of one to n that can be divided by n. What they spread over cannot: messages differ as rounds do not.
+const PER_MESSAGE: [&str; 8] =
+    ["min_ns", "p10_ns", "p50_ns", "p90_ns", "p99_ns", "p999_ns", "max_ns", "mean_ns"];
 
 #[cfg(test)]
 mod tests {
@@ -101,6 +108,7 @@ mod tests {
             "cpu_ns_per_message",
             "cpu.1.voluntary_switches",
             "ends.0.latency.p10_ns",
+            "per_message.mean_ns",
             "throughput_total.messages_per_s",
             "fairness.jain",
             "start_skew.p50_ns",
@@ -123,6 +131,8 @@ mod tests {
             ("completed_first", "completed_first_share"),
             ("cost.n", "cost.ns"),
             ("throughput.direction", "throughput.bytes_per_s"),
+            ("per_message.p50", "per_message.p50_ns"),
+            ("per_message.stddev_ns", "per_message.mean_ns"),
             ("latency.p50_ci95_ns", "latency.p50_ns"),
         ] {
             assert_eq!(check(name), Err(format!(": did you mean {near:?}?")), "{name}");

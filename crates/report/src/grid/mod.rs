@@ -224,10 +224,12 @@ fn quantiles(numbers: &[(f64, &Point)], y: &str, scale: Scale) -> Option<[f64; 2
     if !(y.ends_with(".p50_ns") || y.ends_with(".mean_ns")) {
         return None;
     }
-    let latencies: Vec<_> = numbers.iter().filter_map(|(_, p)| value::latency(p, y)).collect();
-    let low = median(latencies.iter().map(|l| scale.apply(l.p10_ns as f64)).collect())?;
-    let high = median(latencies.iter().map(|l| scale.apply(l.p90_ns as f64)).collect())?;
-    Some([low, high])
+    let (latency, _) = y.rsplit_once('.')?;
+    let all = |field: &str| {
+        let of = |point: &Point| value::number(point, &format!("{latency}.{field}"));
+        median(numbers.iter().filter_map(|(_, point)| of(point)).map(|n| scale.apply(n)).collect())
+    };
+    Some([all("p10_ns")?, all("p90_ns")?])
 }
 
 /// The count that an extreme has to be read with (V42 of the evaluations).

@@ -185,6 +185,23 @@ fn numbers_are_found_by_their_path() {
 }
 
 #[test]
+fn a_round_has_a_reading_for_each_of_its_messages() {
+    let samples: Vec<u64> = (0..1001).map(|i| 8000 + i).collect();
+    let latency = measure::stats::latency(LatencyKind::FanHalf, &samples, &[]);
+    let mut round = Point { latency, ..point("RC", 4, 0, 2.0) };
+    assert_eq!(value::number(&round, "per_message.p50_ns"), None, "it is no round");
+    round.axes.insert("peers".to_owned(), json!(4));
+    assert_eq!(value::number(&round, "per_message.p50_ns"), Some(2125.0));
+    let (estimate, count) = value::estimate(&round, "per_message.p50_ns").unwrap();
+    let (whole, _) = value::estimate(&round, "latency.p50_ns").unwrap();
+    assert_eq!((estimate, count), (whole.map(|ns| ns / 4.0), Some(1001)));
+    assert!(estimate.low < estimate.value && value::has_interval(&round, "per_message.p50_ns"));
+    let figure = Figure { y: Some("per_message.p50_ns".to_owned()), unit: Some(Unit::Ns), ..figure(&[]) };
+    let grid = Grid::new(&figure, &[round]).unwrap();
+    assert_eq!(grid.numbers().map(|n| n.quantiles).collect::<Vec<_>>(), [Some([2025.0, 2225.0])]);
+}
+
+#[test]
 fn a_figure_without_an_axis_is_refused_in_a_sentence() {
     let error = Grid::new(&Figure { x: None, ..figure(&[]) }, &[]).unwrap_err();
     assert_eq!(error.to_string(), "cannot draw the figure 't': a figure of this kind needs 'x'");

@@ -164,6 +164,7 @@ pub(super) fn y_title(grid: &Grid) -> String {
     let statistic = (!grid.kinds.is_empty() && group != "ends").then(|| statistic(field)).flatten();
     let statistic = statistic.map(|what| match group {
         "first" => format!("{what} of the first messages"),
+        "per_message" => format!("{what} divided by n"),
         "with_first" => format!("{what}, the first messages too"),
         _ => what,
     });

@@ -39,6 +39,11 @@ const TERMS: [(&str, &str); 19] = [
         "repetition",
         "The whole point measured anew, set-up included. Counted from 1 here, from 0 in the record.",
     ),
+    (
+        "divided by n",
+        "The latency of a round of one to n, divided by its n: what a message takes as one of n. Throughput of such a round \
+         is n messages by its median.",
+    ),
     ("share above", "Share of the samples strictly above a threshold."),
     (
         "mavericks",
