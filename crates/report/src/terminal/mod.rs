@@ -1,13 +1,14 @@
 //! Tables for a terminal, in the layout that users of perftest know, printed line by line as points end.
 //!
-//! Each combination of experiment, pattern and axes other than those of its columns (`size_bytes`, and of calls that are timed
-//! by themselves `step`) is a table of its own, under a banner that says what is measured. Points that cannot be measured are
-//! gathered: one line for a run of points with the same reason. A `!` behind a row marks a point whose numbers should not be
-//! trusted; [`Stream::finish`] says why. Throughputs whose link is known have a column with their share of what it carries at
-//! best.
+//! Each combination of experiment, pattern and axes other than those of its rows (`size_bytes`, of rounds of one to n `peers`, and
+//! of calls that are timed by themselves `step`) is a table of its own, under a banner that says what is measured. Points that
+//! cannot be measured are gathered: one line for a run of points with the same reason. A `!` behind a row marks a point whose
+//! numbers should not be trusted; [`Stream::finish`] says why. Throughputs whose link is known have a column with their share of
+//! what it carries at best.
 
 mod cost;
 mod environments;
+mod fan_out;
 mod findings;
 mod kinds;
 mod links;
@@ -38,6 +39,8 @@ pub struct Stream {
     conditions: Conditions,
     links: Links,
     approximate: Option<f64>,
+    /// The rule for mavericks, where tables have a column for them.
+    mavericks: Option<String>,
 }
 
 /// The table that rows are being added to.
@@ -69,6 +72,7 @@ impl Stream {
             conditions: Conditions::default(),
             links: Links::default(),
             approximate: None,
+            mavericks: None,
         })
     }
 
@@ -106,6 +110,7 @@ impl Stream {
     /// environments, and what links carry.
     pub fn finish(mut self) -> String {
         let mut out = self.flush(None);
+        out += &self.mavericks.as_deref().map(fan_out::notes).unwrap_or_default();
         out += &self.unstable.finish();
         out += &environments::text(&self.conditions);
         out += &links::text(&self.links);
@@ -135,6 +140,9 @@ impl Stream {
         if table.header != Some(layout) {
             out += &layout.header(self.bandwidth.label);
             table.header = Some(layout);
+        }
+        if let (Layout::FanOut(_), Some(latency)) = (layout, &point.latency) {
+            self.mavericks = Some(latency.mavericks.rule.clone());
         }
         let resolution = point.latency.as_ref().and_then(|l| l.resolution);
         self.approximate = [self.approximate, resolution].into_iter().flatten().reduce(f64::max);
@@ -200,6 +208,9 @@ fn axes_text(axes: &Axes, is_shown: impl Fn(&str) -> bool) -> String {
         shown.map(|(name, value)| plain(&format!("{name} {}", crate::value::text(value)))).collect();
     texts.join(", ")
 }
+
+/// Axes that tell the rows of a table apart.
+const IN_ROWS: [&str; 3] = ["peers", "size_bytes", "step"];
 
 #[cfg(test)]
 mod tests;

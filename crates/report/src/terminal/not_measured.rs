@@ -4,7 +4,7 @@ use measure::record::Point;
 use serde_json::Value;
 
 use super::row::ROW_AXES;
-use super::{Key, plain};
+use super::{IN_ROWS, Key, plain};
 use crate::value;
 
 /// A run of points that were not measured for the same reason.
@@ -54,7 +54,7 @@ impl Gathered {
 
     /// The line inside the table that the points belong to, with the axes that tell them apart.
     pub(super) fn inside(&self) -> String {
-        self.line("", &|name, values| values.len() > 1 || matches!(name, "size_bytes" | "step"))
+        self.line("", &|name, values| values.len() > 1 || IN_ROWS.contains(&name))
     }
 
     /// The line on its own: it names the experiment, and the axes that also tell the points from their neighbours.
@@ -66,7 +66,7 @@ impl Gathered {
             others.iter().any(|key| !ROW_AXES.contains(&name) && key.axes.get(name) != value)
         };
         let line = self.line(&format!(" of {experiment}"), &|name, values| {
-            values.len() > 1 || matches!(name, "size_bytes" | "step") || differs(name, values)
+            values.len() > 1 || IN_ROWS.contains(&name) || differs(name, values)
         });
         format!("\n{line}")
     }

@@ -2,7 +2,7 @@
 
 use measure::record::{Axes, Direction, LatencyKind, Point};
 
-use super::{axes_text, cost, kinds, plain};
+use super::{axes_text, cost, fan_out, kinds, plain};
 use crate::unit::Scale;
 use crate::value;
 
@@ -13,6 +13,8 @@ pub(super) enum Layout {
     Latency(LatencyKind),
     /// What a call costs, a line for each step.
     Cost,
+    /// Rounds of one to n, each with what a message of it takes.
+    FanOut(LatencyKind),
     /// A line for each kind of latency, under a threshold in ns of its last column.
     Kinds { above_ns: Option<u64> },
     /// `ib_send_bw`'s columns, of traffic that flows one way or of one direction of it.
@@ -44,7 +46,7 @@ const LOST: &str = "messages_lost";
 const STEP: &str = "step";
 
 /// Axes that columns show: their values share a table.
-pub(super) const ROW_AXES: [&str; 3] = ["batch", "size_bytes", STEP];
+pub(super) const ROW_AXES: [&str; 4] = ["batch", "peers", "size_bytes", STEP];
 
 /// Room for a column whose name is shorter.
 const WIDTH_MIN: usize = 10;
@@ -59,6 +61,9 @@ impl Layout {
         });
         if point.cost.is_some() {
             return Some(Self::Cost);
+        }
+        if let Some(latency) = point.latency.as_ref().filter(|_| fan_out::is_one(point)) {
+            return Some(Self::FanOut(latency.kind));
         }
         if !point.kinds.is_empty() {
             return Some(Self::Kinds { above_ns: kinds::threshold(point) });
@@ -77,6 +82,7 @@ impl Layout {
             Self::Bandwidth { direction, has_losses, .. } => (direction, has_losses),
             Self::Cost => return cost::COLUMNS.map(str::to_owned).into(),
             Self::Kinds { above_ns } => return kinds::columns(above_ns),
+            Self::FanOut(_) => return fan_out::columns(unit),
             Self::Latency(_) => return LATENCY_COLUMNS.map(str::to_owned).into(),
         };
         let rates = match direction {
@@ -101,6 +107,7 @@ impl Layout {
         let columns = self.columns(unit);
         match self {
             Self::Cost => return cost::line(&columns, ""),
+            Self::FanOut(_) => return fan_out::line(&columns, ""),
             Self::Kinds { .. } => return kinds::line(&columns, ""),
             Self::Latency(_) | Self::Bandwidth { .. } => {}
         }
@@ -111,6 +118,7 @@ impl Layout {
     pub(super) fn row(self, point: &Point, bandwidth: Scale, of_link: Option<f64>) -> String {
         let numbers = match self {
             Self::Cost => return cost::row(point, &marks(point)),
+            Self::FanOut(_) => return fan_out::rows(point, bandwidth, &marks(point)),
             Self::Kinds { above_ns } => return kinds::rows(point, above_ns, &marks(point)),
             Self::Latency(_) => latency_cells(point),
             Self::Bandwidth { direction, .. } => bandwidth_cells(point, direction, bandwidth),
@@ -135,7 +143,7 @@ pub(super) fn banner(experiment: &str, pattern: &str, axes: &Axes, layout: Optio
     }
     let mut shown_apart = vec!["service", "operation"];
     match layout {
-        Some(Layout::Latency(kind)) => {
+        Some(Layout::Latency(kind) | Layout::FanOut(kind)) => {
             shown_apart.push("direction");
             what += &format!("; latency {}: {}", kind.name(), value::kind_meaning(kind));
         }
@@ -163,7 +171,8 @@ pub(super) fn banner(experiment: &str, pattern: &str, axes: &Axes, layout: Optio
 
 pub(super) fn failed(point: &Point, error: &str) -> String {
     let step = point.axes.get(STEP).map_or(String::new(), |step| format!("  {}", plain(&value::text(step))));
-    format!(" {:>10}{step}  failed: {error}{}\n", size(point), repetition(point))
+    let place = fan_out::place(point).unwrap_or_else(|| size(point));
+    format!(" {place:>10}{step}  failed: {error}{}\n", repetition(point))
 }
 
 fn latency_cells(point: &Point) -> Vec<String> {

@@ -299,6 +299,46 @@ fn one_way(size: u64, clocks: serde_json::Value) -> Point {
     point
 }
 
+/// A point of one to n, as softdev could give it; a fetch has the readers' times, too.
+fn fan_out(peers: u64, size: u64, operation: &str) -> Point {
+    let of = |kind, count, p50_ns| {
+        let latency = latency(size, p50_ns).latency.unwrap();
+        Latency { kind, count, mavericks: Mavericks { count: 7, ..latency.mavericks.clone() }, ..latency }
+    };
+    let mut point = Point { pattern: "fan-out".to_owned(), ..stream(size, Direction::Uni) };
+    point.axes.extend([("peers".to_owned(), json!(peers)), ("operation".to_owned(), json!(operation))]);
+    point.latency = Some(of(LatencyKind::FanHalf, 1000, 900 * peers));
+    if operation == "read" {
+        let kinds = [of(LatencyKind::Fan, 1000, 1800 * peers), of(LatencyKind::Rtt, 1000 * peers, 1900)];
+        point.latency = Some(kinds[0].clone());
+        point.kinds = kinds.map(|latency| Timed { latency, samples: None, histogram: None }).into();
+    }
+    point
+}
+
+#[test]
+fn rounds_of_one_to_n_have_a_reading_for_each_message() {
+    let mut unstable = fan_out(15, 1024, "send");
+    unstable.unstable = Some("oversubscribed: 16 ranks share 2 CPUs".to_owned());
+    let failed = Point {
+        status: Status::Failed { error: "retry counter exceeded".to_owned() },
+        latency: None,
+        throughput: None,
+        ..fan_out(15, 2048, "send")
+    };
+    let absent = Point {
+        status: Status::NotMeasured { reason: "too small".to_owned() },
+        latency: None,
+        throughput: None,
+        ..fan_out(15, 4096, "send")
+    };
+    let fetches = [fan_out(1, 8, "read"), fan_out(15, 8, "read")];
+    let points = [fan_out(1, 1024, "send"), unstable, failed, absent].into_iter().chain(fetches);
+    let text = tables(&points.collect::<Vec<_>>(), Unit::GbPerS).unwrap();
+    assert_golden(&text, "fan_out.txt");
+    assert!(text.lines().all(|line| line.chars().count() <= 130), "{text}");
+}
+
 /// A point in an environment, of whose techniques the ranks say this.
 fn arranged(size: u64, environment: &str, conditions: &serde_json::Value) -> Point {
     let mut point = latency(size, 1000);
