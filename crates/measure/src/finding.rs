@@ -86,6 +86,8 @@ pub fn difference(a: (&str, &Axes), b: (&str, &Axes)) -> Option<String> {
 #[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FindingKind {
+    /// The x at which the quantity is least.
+    Argmin,
     /// The quantity of the points `of` relative to that of the points `against`.
     Change,
     /// The first x at which the series `of` exceeds the series `against` by more than their errors.
@@ -94,6 +96,8 @@ pub enum FindingKind {
     Falls,
     /// The largest of the quantity over x, relative to the least.
     Flat,
+    /// The share of the variance of the quantity over x that a line of least squares accounts for, R^2.
+    Linear,
     /// The share of the x at which the series rise in the given `order`.
     Order,
     /// The largest ratio of the quantity at neighbouring x, which has to be the one `between` two given ones.
@@ -106,10 +110,12 @@ impl FindingKind {
     /// Its name in plans.
     pub fn name(self) -> &'static str {
         match self {
+            Self::Argmin => "argmin",
             Self::Change => "change",
             Self::Crossover => "crossover",
             Self::Falls => "falls",
             Self::Flat => "flat",
+            Self::Linear => "linear",
             Self::Order => "order",
             Self::Step => "step",
             Self::Value => "value",

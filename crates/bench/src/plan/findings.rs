@@ -76,7 +76,7 @@ impl Asked<'_> {
             FindingKind::Change => (&["of", "against"], &[]),
             FindingKind::Crossover => (&["of", "against", "x"], &["from", "to"]),
             FindingKind::Falls => (&["x", "at"], &["from", "to"]),
-            FindingKind::Flat => (&["x"], &["from", "to"]),
+            FindingKind::Argmin | FindingKind::Flat | FindingKind::Linear => (&["x"], &["from", "to"]),
             FindingKind::Order => (&["order"], &["x", "from", "to"]),
             FindingKind::Step => (&["x", "between"], &["from", "to"]),
             FindingKind::Value => (&[], &[]),
@@ -123,7 +123,9 @@ impl Asked<'_> {
         let (fits, expected) = match finding.kind {
             FindingKind::Value if is_share => (&[RangeUnit::Percent, RangeUnit::Plain][..], "in %"),
             FindingKind::Value if is_time => (&[RangeUnit::Time][..], "in ns or us"),
-            FindingKind::Value | FindingKind::Crossover => (&[RangeUnit::Plain][..], "plain numbers"),
+            FindingKind::Value | FindingKind::Argmin | FindingKind::Crossover | FindingKind::Linear => {
+                (&[RangeUnit::Plain][..], "plain numbers")
+            }
             FindingKind::Order => (&[RangeUnit::Percent][..], "in %"),
             FindingKind::Change if is_time => {
                 (&[RangeUnit::Percent, RangeUnit::Plain, RangeUnit::Time][..], "in %, ns or us, or a ratio")

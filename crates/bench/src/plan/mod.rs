@@ -150,6 +150,23 @@
 //! to = 32768
 //! at = 4096
 //! holds = "< 0 %"
+//!
+//! [[finding]]                          # the R^2 of the line of least squares over x
+//! kind = "linear"
+//! claim = "Latency rises linearly with the size"
+//! experiments = ["latency"]
+//! each = ["service"]
+//! x = "size_bytes"
+//! to = 1024
+//! holds = ">= 0.9"
+//!
+//! [[finding]]                          # the x at which it is least
+//! kind = "argmin"
+//! claim = "Messages of about 64 B are fastest"
+//! experiments = ["latency"]
+//! each = ["service"]
+//! x = "size_bytes"
+//! holds = "32 .. 128"
 //! ```
 //!
 //! Everything but `name`, `title` and an experiment with `name` and `pattern` has a default: `plan/defaults.rs`.

@@ -38,6 +38,17 @@ pub struct Step {
     pub ratio: Estimate,
 }
 
+/// The line of least squares through a series.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Line {
+    /// What it says of x = 0.
+    pub start: f64,
+    /// What it rises by for each x.
+    pub slope: f64,
+    /// The share of the variance of y that it accounts for, R^2: the square of the correlation of x and y.
+    pub determination: Estimate,
+}
+
 /// Where one series comes to exceed another.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Crossover {
@@ -47,6 +58,13 @@ pub enum Crossover {
     FromTheStart,
     /// Nowhere by more than their errors.
     Never,
+}
+
+impl Line {
+    /// What it says of an x.
+    pub fn at(self, x: f64) -> f64 {
+        self.start + self.slope * x
+    }
 }
 
 impl Estimate {
@@ -130,6 +148,40 @@ pub fn largest_step(series: &[At]) -> Option<Step> {
         .reduce(|best, step| if step.ratio.value > best.ratio.value { step } else { best })
 }
 
+/// The line through a series. The interval of its R^2 is that of the correlation by Fisher's transformation (Fisher 1921,
+/// Metron 1, 3-32): right where the numbers scatter normally about the line. `None` for fewer than four, for which there is no
+/// interval, and where all x or all y are the same.
+pub fn line(series: &[At]) -> Option<Line> {
+    let n = series.len() as f64;
+    let mean = |of: fn(&At) -> f64| series.iter().map(of).sum::<f64>() / n;
+    let (x, y) = (mean(|at| at.x), mean(|at| at.y.value));
+    let sum = |of: fn(f64, f64) -> f64| series.iter().map(|at| of(at.x - x, at.y.value - y)).sum::<f64>();
+    let (xx, xy, yy) = (sum(|x, _| x * x), sum(|x, y| x * y), sum(|_, y| y * y));
+    if n < LINE_MIN || xx <= 0.0 || yy <= 0.0 {
+        return None;
+    }
+    let correlation = (xy / (xx * yy).sqrt()).clamp(-1.0, 1.0);
+    let half = NORMAL_97_5 / (n - 3.0).sqrt();
+    let ends = [-half, half].map(|half| (correlation.atanh() + half).tanh());
+    let [a, b] = ends.map(|end| end * end);
+    let determination = Estimate {
+        value: correlation * correlation,
+        low: if ends[0] * ends[1] < 0.0 { 0.0 } else { a.min(b) },
+        high: a.max(b),
+    };
+    let slope = xy / xx;
+    Some(Line { start: y - slope * x, slope, determination })
+}
+
+/// The x at which a series is least; of equal ones the first. The interval reaches over all x at which it may be: those whose
+/// number is not surely above that of another. `None` without any.
+pub fn least(series: &[At]) -> Option<Estimate> {
+    let least = series.iter().reduce(|least, at| if at.y.value < least.y.value { at } else { least })?;
+    let may_be = |at: &&At| series.iter().all(|other| !at.y.is_surely_above(other.y));
+    let xs = || series.iter().filter(may_be).map(|at| at.x);
+    Some(Estimate { value: least.x, low: xs().fold(least.x, f64::min), high: xs().fold(least.x, f64::max) })
+}
+
 /// The first x at which one series exceeds another by more than their errors. Only x that both have count.
 pub fn crossover(of: &[At], against: &[At]) -> Crossover {
     let mut was_below = false;
@@ -208,6 +260,8 @@ fn middle(sorted: &[f64]) -> Option<f64> {
     Some(if sorted.len() % 2 == 1 { upper } else { f64::midpoint(sorted[sorted.len() / 2 - 1], upper) })
 }
 
+/// Fewer points leave Fisher's interval no degree of freedom.
+const LINE_MIN: f64 = 4.0;
 /// The 97.5 % quantile of the standard normal distribution.
 const NORMAL_97_5: f64 = 1.959_963_984_540_054;
 

@@ -38,6 +38,11 @@ impl Measured {
         format!("{}{}{}", number(self.y.value, self.scale), bound.unwrap_or_default(), self.count())
     }
 
+    /// Another number of the same quantity, in print.
+    pub(super) fn in_its_unit(&self, raw: f64) -> String {
+        number(raw, self.scale)
+    }
+
     fn count(&self) -> String {
         let runs = if self.runs > 1 { format!(" in {} runs", self.runs) } else { String::new() };
         match self.samples {

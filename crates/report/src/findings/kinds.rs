@@ -26,10 +26,12 @@ pub(super) struct Made {
 /// Makes the figure of a finding, or says why it cannot be made.
 pub(super) fn make(finding: &Finding, points: &[&Point]) -> Result<Made, String> {
     match finding.kind {
+        FindingKind::Argmin => argmin(finding, points),
         FindingKind::Change => change(finding, points),
         FindingKind::Crossover => crossover(finding, points),
         FindingKind::Falls => falls(finding, points),
         FindingKind::Flat => flat(finding, points),
+        FindingKind::Linear => linear(finding, points),
         FindingKind::Order => order(finding, points),
         FindingKind::Step => step(finding, points),
         FindingKind::Value => value(finding, points),
@@ -108,6 +110,50 @@ fn flat(finding: &Finding, points: &[&Point]) -> Result<Made, String> {
         series.least_count()
     );
     Ok(over(&[&series], figure, text, None))
+}
+
+fn linear(finding: &Finding, points: &[&Point]) -> Result<Made, String> {
+    let series = cell::series(finding, &finding.of, points);
+    let known = series.points();
+    let line = shape::line(&known).ok_or_else(|| series.lack(4))?;
+    let (Some((first, one)), Some((last, _))) = (series.at.first(), series.at.last()) else {
+        return Err(series.lack(4));
+    };
+    let text = format!(
+        "R^2 {:.3}{}: the line from {} at {} to {} at {} ({} x{})",
+        line.determination.value,
+        interval(finding, line.determination),
+        one.in_its_unit(line.at(*first)),
+        at(finding, *first),
+        one.in_its_unit(line.at(*last)),
+        at(finding, *last),
+        known.len(),
+        series.least_count()
+    );
+    Ok(over(&[&series], line.determination, text, None))
+}
+
+fn argmin(finding: &Finding, points: &[&Point]) -> Result<Made, String> {
+    let series = cell::series(finding, &finding.of, points);
+    let least = match shape::least(&series.points()) {
+        Some(least) if series.at.len() > 1 => least,
+        _ => return Err(series.lack(2)),
+    };
+    let number = |x: f64| series.get(x).map(Measured::text).unwrap_or_default();
+    let ends = [least.low, least.high].map(|x| at(finding, x));
+    let interval = if ends[0] == ends[1] { String::new() } else { format!(" [{}, {}]", ends[0], ends[1]) };
+    let beside =
+        [series.at.first(), series.at.last()].into_iter().flatten().filter(|(x, _)| *x != least.value);
+    let beside: Vec<String> =
+        beside.map(|(x, measured)| format!("{} at {}", measured.text(), at(finding, *x))).collect();
+    let text = format!(
+        "{}{interval} of {} x: {}; {}",
+        at(finding, least.value),
+        series.at.len(),
+        number(least.value),
+        beside.join(", ")
+    );
+    Ok(over(&[&series], least, text, None))
 }
 
 fn step(finding: &Finding, points: &[&Point]) -> Result<Made, String> {

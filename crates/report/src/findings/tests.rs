@@ -135,6 +135,42 @@ fn repetitions_are_one_number_with_their_spread_and_doubts() {
 }
 
 #[test]
+fn a_line_is_as_good_as_its_r2() {
+    let linear =
+        |holds: &str| finding(&json!({"kind": "linear", "x": "size_bytes", "to": 256, "holds": holds}));
+    let straight = over_sizes("RC", &[1008, 1016, 1032, 1065, 1128, 1256, 9999]);
+    let case = only(&linear(">= 0.9"), &straight);
+    assert_eq!(case.verdict, Verdict::Shown, "{}", case.figures);
+    let line = "R^2 1.000 [1.000, 1.000]: the line from 1008.2 ns at 8 B to 1256.1 ns at 256 B (6 x, n at least 1,001 each)";
+    assert_eq!(case.figures, line);
+    let bent = over_sizes("RC", &[1008, 1900, 1032, 1800, 1128, 1256]);
+    let case = only(&linear(">= 0.9"), &bent);
+    assert_eq!(case.verdict, Verdict::NotShown(""), "{}", case.figures);
+    let case = only(&linear(">= 0.9"), &straight[..3]);
+    assert_eq!(case.verdict.text(), "not measured: this run has 3 of the 4 points that it takes");
+}
+
+#[test]
+fn the_least_over_x_is_where_no_other_is_surely_below() {
+    let argmin =
+        |holds: &str| finding(&json!({"kind": "argmin", "x": "size_bytes", "unit": "us", "holds": holds}));
+    let points = over_sizes("RC", &[2000, 1500, 1003, 1000, 1800]);
+    let case = only(&argmin("32 .. 64"), &points);
+    assert_eq!(case.verdict, Verdict::Shown);
+    let text = "64 B [32 B, 64 B] of 5 x: 1 us (n 1,001); 2 us (n 1,001) at 8 B, 1.800 us (n 1,001) at 128 B";
+    assert_eq!(case.figures, text);
+    assert_eq!(only(&argmin("64 .. 128"), &points).verdict, Verdict::NotShown("within its error"));
+    assert_eq!(only(&argmin(">= 128"), &points).verdict, Verdict::NotShown(""));
+    let mut shared = points.clone();
+    shared
+        .iter_mut()
+        .for_each(|point| point.unstable = Some("oversubscribed: 16 ranks share 2 CPUs".to_owned()));
+    let case = only(&argmin("32 .. 64"), &shared);
+    assert_eq!(case.doubts.text().as_deref(), Some("5 of 5 runs unstable"));
+    assert!(matches!(only(&argmin("> 1"), &points[..1]).verdict, Verdict::NotMeasured(_)));
+}
+
+#[test]
 fn an_extreme_of_one_run_decides_nothing() {
     let runs = |busy: &[u64], quantity: &str, holds: &str| {
         let points: Vec<Point> = busy.iter().flat_map(|ns| polls(*ns, 3600)).collect();

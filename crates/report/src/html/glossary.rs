@@ -8,7 +8,7 @@ use super::escape::escape;
 use crate::best::Best;
 use crate::value;
 
-const TERMS: [(&str, &str); 19] = [
+const TERMS: [(&str, &str); 20] = [
     (
         "p-quantile (p10, p50, p90, p99, p99.9)",
         "The smallest sample such that at least the share p of all samples is not above it: the inverse \
@@ -82,8 +82,10 @@ const TERMS: [(&str, &str); 19] = [
          those of all messages together, their interval at least the one that the spread of the repetitions gives \
          (Student's t). Figures made of several numbers reach over all that these may be. Flat: the largest over x \
          relative to the least. Step: the largest ratio of neighbours over x. Crossover: the first x at which one series \
-         exceeds the other by more than their errors. Falls: the median over the x from a border on relative to that \
-         before it. Spread: p90 - p10.",
+         exceeds the other by more than their errors. Linear: the share of the variance that a line of least squares over \
+         x accounts for, R^2, with Fisher's interval of the correlation. Argmin: the x of the least number; its interval \
+         reaches over all x whose number is not surely above another. Falls: the median over the x from a border on \
+         relative to that before it. Spread: p90 - p10.",
     ),
     ("us, ns", "10^-6 s, 10^-9 s. Records hold whole nanoseconds."),
     (

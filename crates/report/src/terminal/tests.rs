@@ -334,7 +334,7 @@ fn rounds_of_one_to_n_have_a_reading_for_each_message() {
     };
     let fetches = [fan_out(1, 8, "read"), fan_out(15, 8, "read")];
     let points = [fan_out(1, 1024, "send"), unstable, failed, absent].into_iter().chain(fetches);
-    let text = tables(&points.collect::<Vec<_>>(), Unit::GbPerS).unwrap();
+    let text = tables(&points.collect::<Vec<_>>(), &[], Unit::GbPerS).unwrap();
     assert_golden(&text, "fan_out.txt");
     assert!(text.lines().all(|line| line.chars().count() <= 130), "{text}");
 }

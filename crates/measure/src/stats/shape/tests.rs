@@ -48,6 +48,47 @@ fn flat_series_have_flatness_one() {
 }
 
 #[test]
+fn a_line_accounts_for_its_share_of_the_variance() {
+    let exact = line(&series(&[(0.0, 3.0), (1.0, 5.0), (4.0, 11.0), (9.0, 21.0)], 0.5)).unwrap();
+    assert_eq!((exact.start, exact.slope, exact.determination.value), (3.0, 2.0, 1.0));
+    assert_eq!(exact.at(2.0), 7.0);
+    // Anscombe 1973, American Statistician 27, 17-21, the first of four: R^2 0.667, the line 3.00 + 0.500 x.
+    let y = [8.04, 6.95, 7.58, 8.81, 8.33, 9.96, 7.24, 4.26, 10.84, 4.82, 5.68];
+    let x = [10.0, 8.0, 13.0, 9.0, 11.0, 14.0, 6.0, 4.0, 12.0, 7.0, 5.0];
+    let anscombe: Vec<_> = x.into_iter().zip(y).collect();
+    let found = line(&series(&anscombe, 0.0)).unwrap();
+    assert!((found.start - 3.0001).abs() < 1e-4 && (found.slope - 0.5001).abs() < 1e-4, "{found:?}");
+    // r = 0.81642 with 8 degrees of freedom: z = 1.1459 +- 1.95996 / sqrt(8), so r from 0.4243 to 0.9507.
+    let Estimate { value, low, high } = found.determination;
+    assert!((value - 0.66654).abs() < 1e-5, "{found:?}");
+    assert!((low.sqrt() - 0.4243).abs() < 1e-3 && (high.sqrt() - 0.9507).abs() < 1e-3, "{found:?}");
+    // One that falls has the same share; one that may do either may account for nothing.
+    let falling: Vec<_> = anscombe.iter().map(|(x, y)| (*x, -y)).collect();
+    let falling = line(&series(&falling, 0.0)).unwrap();
+    assert!((falling.determination.low - low).abs() < 1e-12 && falling.slope < 0.0, "{falling:?}");
+    let flat = line(&series(&[(1.0, 5.0), (2.0, 6.0), (3.0, 4.0), (4.0, 5.0), (5.0, 6.0)], 0.0)).unwrap();
+    assert_eq!(flat.determination.low, 0.0);
+    assert_eq!(line(&series(&[(1.0, 5.0), (2.0, 6.0), (3.0, 4.0)], 0.0)), None);
+    assert_eq!(line(&series(&[(1.0, 5.0), (2.0, 5.0), (3.0, 5.0), (4.0, 5.0)], 0.0)), None);
+}
+
+#[test]
+fn the_least_of_a_series_is_anywhere_that_is_not_surely_above_it() {
+    let known = [(1.0, 20.0), (5.0, 12.0), (9.0, 10.0), (10.0, 9.5), (12.0, 11.0), (15.0, 14.0)];
+    assert_eq!(least(&series(&known, 0.0)), Some(Estimate::exact(10.0)));
+    assert_eq!(least(&series(&known, 0.8)), Some(estimate(9.0, 10.0, 12.0)));
+    assert_eq!(least(&series(&known, 20.0)), Some(estimate(1.0, 10.0, 15.0)));
+    // The least one reaches far up, but the third is surely above the second.
+    let wide = [
+        At { x: 1.0, y: estimate(1.0, 9.0, 30.0) },
+        At { x: 2.0, y: estimate(10.0, 11.0, 12.0) },
+        At { x: 3.0, y: estimate(13.0, 14.0, 15.0) },
+    ];
+    assert_eq!(least(&wide), Some(estimate(1.0, 1.0, 2.0)));
+    assert_eq!(least(&[]), None);
+}
+
+#[test]
 fn the_largest_step_is_found_by_its_ratio() {
     let known = series(&[(64.0, 900.0), (128.0, 910.0), (256.0, 1265.0), (512.0, 1400.0)], 0.0);
     let step = largest_step(&known).unwrap();
