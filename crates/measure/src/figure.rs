@@ -63,7 +63,8 @@ pub enum FigureKind {
     Bars,
     /// Distributions of the points' latencies, a panel for each series, the kinds overlaid.
     Histogram,
-    /// Lines over a logarithmic x axis, with 10 % and 90 % quantiles as error bars where y is a latency.
+    /// Lines over x, whose axis is logarithmic where it does not rise evenly, with 10 % and 90 % quantiles as error bars where y
+    /// is a latency.
     Lines,
     /// Signal and data rates of InfiniBand links, computed from lane rate, width and coding.
     LinkRates,

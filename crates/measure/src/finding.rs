@@ -33,7 +33,7 @@ pub struct Finding {
     /// The measured quantity as a path into a point, e.g. `one_way.p50_ns`. A selection may name another.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quantity: Option<String>,
-    /// Unit to print times in; `ns` by default.
+    /// Unit to print times or throughputs in; by default the unit that the quantity's name ends in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unit: Option<Unit>,
     /// Only points whose axes have these values.

@@ -71,6 +71,12 @@ pub(crate) fn estimate(point: &Point, path: &str) -> Option<(Estimate, Option<u6
         let [low, high] = cost.ci95_ns.unwrap_or([value; 2]);
         return Some((Estimate { value, low, high }, point.latency.as_ref().map(|batches| batches.count)));
     }
+    if let Some(latency) = median_of_rate(point, path) {
+        let of = |ns: u64| value * latency.p50_ns as f64 / ns as f64;
+        let ends = latency.p50_ci95_ns.map(|[low, high]| [of(high), of(low)]);
+        let [low, high] = ends.unwrap_or([value; 2]);
+        return Some((Estimate { value, low, high }, Some(latency.count)));
+    }
     let Some((latency, field)) = latency_and_field(point, path) else {
         return Some((Estimate::exact(value), None));
     };
@@ -112,7 +118,15 @@ pub(crate) fn has_interval(point: &Point, path: &str) -> bool {
     if path == COST {
         return point.cost.as_ref().is_some_and(|cost| cost.ci95_ns.is_some());
     }
-    is_share(path) || latency().is_some_and(knows)
+    let of_rate = median_of_rate(point, path).is_some_and(|latency| latency.p50_ci95_ns.is_some());
+    is_share(path) || of_rate || latency().is_some_and(knows)
+}
+
+/// The latency whose median a throughput is made of, hence has the interval of: that of a round of one to n (H15 of the
+/// evaluations).
+fn median_of_rate<'a>(point: &'a Point, path: &str) -> Option<&'a Latency> {
+    let is_rate = path.starts_with("throughput.") && point.pattern == "fan-out";
+    point.latency.as_ref().filter(|latency| is_rate && latency.p50_ns > 0)
 }
 
 /// Whether a path leads to a share of the messages.

@@ -39,9 +39,10 @@ macro_rules! reference {
     };
 }
 
-const PLANS: [Bundled; 3] = [
+const PLANS: [Bundled; 4] = [
     Bundled { name: "quick", text: include_str!("../../../../plans/quick.toml") },
     Bundled { name: "gamess-2016", text: include_str!("../../../../plans/gamess-2016.toml") },
+    Bundled { name: "hoefler-2006", text: include_str!("../../../../plans/hoefler-2006.toml") },
     Bundled { name: "potter-2018-hca", text: include_str!("../../../../plans/potter-2018-hca.toml") },
 ];
 

@@ -117,7 +117,10 @@ impl Asked<'_> {
         let paths: Vec<&str> = finding.selections().into_iter().map(|s| finding.quantity_of(s)).collect();
         let is_time = paths.iter().all(|path| path.ends_with("_ns") || *path == "cost.ns");
         let is_share = paths.iter().all(|path| path.ends_with("_share") || path.contains("share_above."));
-        if let Some(unit) = finding.unit.filter(|unit| !(is_time && matches!(unit, Unit::Ns | Unit::Us))) {
+        let is_of = |unit: Unit| {
+            paths.iter().all(|path| Unit::of_field(path).map(Unit::quantity) == Some(unit.quantity()))
+        };
+        if let Some(unit) = finding.unit.filter(|unit| !is_of(*unit)) {
             return Err(format!("its unit {unit} is not one of {}", paths.join(" and ")));
         }
         let (fits, expected) = match finding.kind {

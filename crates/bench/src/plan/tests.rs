@@ -674,6 +674,26 @@ fn gamess_2016_is_the_papers_matrix() {
 }
 
 #[test]
+fn hoefler_2006_is_the_papers_matrix() {
+    let resolved = resolve(&Plan::load("hoefler-2006").unwrap(), &Options::default()).unwrap();
+    let of = |experiment: &str| {
+        let points =
+            resolved.points.iter().filter(|p| p.repetition == 0 && p.experiment.starts_with(experiment));
+        points.cloned().collect::<Vec<_>>()
+    };
+    // H4, H5, H8: both ways to learn of a read; 9 and 15 sizes at 1:1 and 1:15; n up to 15 at two sizes.
+    assert_eq!([of("send").len(), of("rdmaw").len(), of("rdmar").len()], [156, 78, 156]);
+    assert_eq!([of("datagrams").len(), of("atomics").len()], [120, 30]);
+    assert!(resolved.points.iter().all(|point| point.mtu_bytes == Some(2048)));
+    // H13: each message of the first is one packet; no datagram is longer.
+    assert!(of("datagrams").iter().all(|point| point.size_bytes <= 2048));
+    assert_eq!(of("send-hosts").iter().map(|point| point.peers).max(), Some(15));
+    let figure = |n: u32| format!("Figure {n}: ");
+    let shown = |n: u32| resolved.figures.iter().filter(|f| f.title.starts_with(&figure(n))).count();
+    assert!((2..=7).all(|n| shown(n) > 0));
+}
+
+#[test]
 fn plans_load_by_path_or_name() {
     assert_eq!(Plan::load("quick").unwrap().name, "quick");
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../plans/gamess-2016.toml");
@@ -682,7 +702,7 @@ fn plans_load_by_path_or_name() {
     assert_eq!(
         Plan::load("quik").unwrap_err().to_string(),
         "there is no plan \"quik\": no file has that name and the plans that come with the program are quick, \
-         gamess-2016, potter-2018-hca: did you mean \"quick\"?"
+         gamess-2016, hoefler-2006, potter-2018-hca: did you mean \"quick\"?"
     );
     assert_eq!(
         Plan::load("no/such.toml").unwrap_err().to_string(),

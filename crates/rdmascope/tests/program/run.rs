@@ -69,6 +69,22 @@ fn the_plan_of_a_thesis_runs_with_a_few_messages_and_answers_its_findings() {
 }
 
 #[test]
+fn the_plan_of_one_to_n_runs_with_a_few_rounds_and_answers_its_findings() {
+    let scratch = Scratch::alone();
+    let few = ["iterations=8", "repetitions=1", "warmup=1", "bytes_max=64KiB", "peers=1,10,15"];
+    let mut words = vec!["run", "hoefler-2006", "--quick", "-d", "softdev0", "--out", "record"];
+    words.extend(few.iter().flat_map(|set| ["--set", set]));
+    let stdout = scratch.succeed(&words);
+    let (run, points) = scratch.record("record");
+    assert_eq!(points.len() as u64, run.points_planned);
+    assert!(all_measured(&points), "{points:?}");
+    assert!(stdout.contains(" per message: ") && stdout.contains(", 0 not measured, of "), "{stdout}");
+    assert!(stdout.contains("RC, read, memory ") && stdout.contains("R^2 "), "{stdout}");
+    let report = fs::read_to_string(scratch.at("record/report.html")).unwrap();
+    assert!(run.findings.iter().all(|finding| report.contains(&finding.claim)), "the report has every claim");
+}
+
+#[test]
 fn a_record_has_the_published_names_and_keeps_to_its_schema() {
     let scratch = Scratch::alone();
     scratch.write("plan.toml", SMALL);

@@ -147,7 +147,7 @@ fn argmin(finding: &Finding, points: &[&Point]) -> Result<Made, String> {
     let beside: Vec<String> =
         beside.map(|(x, measured)| format!("{} at {}", measured.text(), at(finding, *x))).collect();
     let text = format!(
-        "{}{interval} of {} x: {}; {}",
+        "least at {}{interval} of {} x: {}; {}",
         at(finding, least.value),
         series.at.len(),
         number(least.value),

@@ -157,7 +157,7 @@ fn the_least_over_x_is_where_no_other_is_surely_below() {
     let points = over_sizes("RC", &[2000, 1500, 1003, 1000, 1800]);
     let case = only(&argmin("32 .. 64"), &points);
     assert_eq!(case.verdict, Verdict::Shown);
-    let text = "64 B [32 B, 64 B] of 5 x: 1 us (n 1,001); 2 us (n 1,001) at 8 B, 1.800 us (n 1,001) at 128 B";
+    let text = "least at 64 B [32 B, 64 B] of 5 x: 1 us (n 1,001); 2 us (n 1,001) at 8 B, 1.800 us (n 1,001) at 128 B";
     assert_eq!(case.figures, text);
     assert_eq!(only(&argmin("64 .. 128"), &points).verdict, Verdict::NotShown("within its error"));
     assert_eq!(only(&argmin(">= 128"), &points).verdict, Verdict::NotShown(""));

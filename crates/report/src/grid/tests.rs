@@ -196,6 +196,12 @@ fn a_round_has_a_reading_for_each_of_its_messages() {
     let (whole, _) = value::estimate(&round, "latency.p50_ns").unwrap();
     assert_eq!((estimate, count), (whole.map(|ns| ns / 4.0), Some(1001)));
     assert!(estimate.low < estimate.value && value::has_interval(&round, "per_message.p50_ns"));
+    // Its rate is made of its median, and so as sure as that.
+    assert!(!value::has_interval(&round, "throughput.bytes_per_s"));
+    round.pattern = "fan-out".to_owned();
+    let (rate, _) = value::estimate(&round, "throughput.bytes_per_s").unwrap();
+    assert!(value::has_interval(&round, "throughput.bytes_per_s"));
+    assert_eq!((rate.value, rate.low), (2.5e8, 2.5e8 * whole.value / whole.high));
     let figure = Figure { y: Some("per_message.p50_ns".to_owned()), unit: Some(Unit::Ns), ..figure(&[]) };
     let grid = Grid::new(&figure, &[round]).unwrap();
     assert_eq!(grid.numbers().map(|n| n.quantiles).collect::<Vec<_>>(), [Some([2025.0, 2225.0])]);

@@ -224,10 +224,17 @@ fn x_label(x: &str, at: &Value) -> String {
 fn x_type(grid: &Grid, bars: bool) -> &'static str {
     let numbers: Option<Vec<f64>> = grid.xs.iter().map(Value::as_f64).collect();
     match numbers {
-        Some(numbers) if !bars && numbers.iter().all(|x| *x > 0.0) => "log",
+        Some(numbers) if !bars && numbers.iter().all(|x| *x > 0.0) && !are_even(&numbers) => "log",
         Some(_) if !bars => "linear",
         _ => "category",
     }
+}
+
+/// Whether x rises evenly, so that a logarithmic axis would crowd its end: in three steps or more, none twice as long as another.
+fn are_even(xs: &[f64]) -> bool {
+    let steps = || xs.windows(2).map(|pair| pair[1] - pair[0]);
+    let (least, largest) = (steps().fold(f64::INFINITY, f64::min), steps().fold(0.0, f64::max));
+    xs.len() > 3 && largest < 2.0 * least
 }
 
 /// Where a value of x is on its axis: a number where the axis is one, else its label.

@@ -1,6 +1,6 @@
 //! Tables for a terminal, in the layout that users of perftest know, printed line by line as points end.
 //!
-//! Each combination of experiment, pattern and axes other than those of its rows (`size_bytes`, of rounds of one to n `peers`, and
+//! Each combination of experiment, pattern and axes other than those of its rows (`size_bytes`, of rounds of one to n `peers`,
 //! of calls that are timed by themselves `step`) is a table of its own, under a banner that says what is measured. Points that
 //! cannot be measured are gathered: one line for a run of points with the same reason. A `!` behind a row marks a point whose
 //! numbers should not be trusted; [`Stream::finish`] says why. Throughputs whose link is known have a column with their share of

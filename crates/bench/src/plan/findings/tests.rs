@@ -91,6 +91,19 @@ fn a_range_is_one_of_what_is_made() {
         "its unit us is not one of latency.count"
     );
     assert_eq!(
+        value("throughput.bytes_per_s", "holds = \"> 5\"\nunit = \"us\""),
+        "its unit us is not one of throughput.bytes_per_s"
+    );
+    let rates = format!(
+        "{CHANGE}{BOTH}each = [\"size_bytes\"]\nquantity = \"throughput.bytes_per_s\"\nunit = \"Gb/s\""
+    );
+    assert_eq!(resolved(&rates, &[]), Ok(1));
+    let line = "kind = \"linear\"\nexperiments = [\"lat\"]\neach = [\"service\"]\nx = \"size_bytes\"\n";
+    assert_eq!(
+        refusal(&format!("{line}holds = \"> 90 %\"")),
+        "holds is \"> 90 %\", but a linear of latency.p50_ns is plain numbers"
+    );
+    assert_eq!(
         value("latency.count", "holds = \"five\""),
         "\"five\" is no range: give one such as \"< -30 %\", \">= 5\", \"-5 % .. 5 %\" or \"< 2 us\""
     );
