@@ -182,11 +182,11 @@ pub(crate) struct Placement {
     pub(crate) device: Option<String>,
     #[command(flatten)]
     pub(crate) port: PortFlags,
-    /// CPUs of rank 0 and rank 1, or of the one end that is started by hand; `none` leaves them to the scheduler [default:
-    /// the first two that are allowed].
+    /// CPUs of rank 0 and rank 1, which further ranks take in turn, or of the one end that is started by hand; `none` leaves them
+    /// to the scheduler [default: the first that are allowed].
     #[arg(long, value_name = "A,B")]
     pub(crate) cpus: Option<String>,
-    /// Hosts of rank 0 and rank 1; needs --via.
+    /// Hosts of rank 0 and rank 1, which further ranks take in turn; needs --via.
     #[arg(long, value_name = "A,B", requires = "via", value_delimiter = ',', num_args = 1)]
     pub(crate) hosts: Vec<String>,
     /// Command that starts an agent, e.g. 'ssh {host}' or 'ip netns exec {host}'.
