@@ -229,6 +229,9 @@ impl Worker for VerbsWorker {
         let Stage::Prepared(prepared) = self.take() else { return Err(out_of_order("connect")) };
         let (spec, unconnected) = *prepared;
         let told = ranks.iter().map(Told::read).collect::<Result<Vec<_>, _>>().map_err(unreadable)?;
+        if let Some(reason) = unconnected.refusal(&told) {
+            return Err(PointError::NotMeasured(reason));
+        }
         let endpoint = unconnected.connect(&told)?;
         self.point = Stage::Connected(Box::new((spec, endpoint)));
         Ok(())

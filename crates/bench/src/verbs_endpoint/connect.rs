@@ -2,7 +2,9 @@
 
 use measure::record::Oversubscribed;
 use verbs::manager::Link;
-use verbs::{AddressHandle, Connection, Gid, Init, Mtu, QueuePair, ReadyToSend, Route};
+use verbs::{
+    AddressHandle, Connection, DeviceKind, Gid, Init, LinkLayer, Mtu, QueuePair, ReadyToSend, Route,
+};
 
 use super::buffers::{Buffers, LINE};
 use super::endpoint::{Notification, Others, Parts, VerbsEndpoint};
@@ -50,6 +52,28 @@ struct Neighbour<'a> {
 }
 
 impl Unconnected {
+    /// Why these ranks, each of which has told this, cannot be reached in the way of the point, if so.
+    pub(crate) fn refusal(&self, ranks: &[Told]) -> Option<String> {
+        if self.spec.operation != Operation::Multicast {
+            return None;
+        }
+        if self.port.is.link_layer == LinkLayer::InfiniBand {
+            let words =
+                "a multicast group of InfiniBand is joined through the subnet manager, which is not done yet";
+            return Some(words.to_owned());
+        }
+        // rxe_mcast_add() (rxe_mcast.c) joins no IP group, and IP loops back to members only.
+        let device = self.domain.context().device().clone();
+        let is_deaf = DeviceKind::of(&device, None) == DeviceKind::KernelSoftware;
+        let hub = ranks.get(HUB).filter(|_| is_deaf && self.rank as usize != HUB)?;
+        hub.address.place.is_beside(&self.address.place).then(|| {
+            let name = device.name();
+            format!(
+                "a host does not hear its own multicasts through {name}: place the ranks on several hosts"
+            )
+        })
+    }
+
     /// Connects to the other ranks of the point, of which each has told this, in rank order.
     pub(crate) fn connect(mut self, ranks: &[Told]) -> Result<VerbsEndpoint, Error> {
         let pairs = std::mem::take(&mut self.pairs);

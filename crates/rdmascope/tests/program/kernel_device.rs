@@ -293,6 +293,60 @@ fn messages_are_timed_one_way_over_every_service() {
     }
 }
 
+/// More ranks than there are CPUs: whoever waits lets the others go on.
+const RANKS_PLAN: &str = r#"
+name = "ranks"
+title = "Ranks"
+[[experiment]]
+name = "sends"
+pattern = "fan-out"
+iterations = 20
+axes = { service = ["RC", "UC", "UD"], peers = 3 }
+[[experiment]]
+name = "many"
+pattern = "fan-out"
+iterations = 10
+axes = { peers = 15 }
+[[experiment]]
+name = "one-sided"
+pattern = "fan-out"
+iterations = 20
+axes = { operation = ["write", "read", "fetch_add"], peers = 3, size_bytes = 8 }
+[[experiment]]
+name = "multicast"
+pattern = "fan-out"
+iterations = 20
+axes = { service = "UD", operation = "multicast", peers = 2 }
+[[experiment]]
+name = "pairs"
+pattern = "pairs"
+iterations = 20
+axes = { operation = ["write", "read"], pairs = 3 }
+[[experiment]]
+name = "streams"
+pattern = "pairs"
+duration = "1s"
+axes = { traffic = "stream", operation = "write", pairs = 2, size_bytes = 1024 }
+"#;
+
+#[test]
+fn one_to_n_and_several_pairs_are_measured() {
+    let Some(name) = device() else { return };
+    let scratch = Scratch::alone();
+    scratch.write("ranks.toml", RANKS_PLAN);
+    let ended = scratch.run(&["run", "ranks.toml", "-d", &name, "--out", "record"]);
+    let (_, points) = scratch.record("record");
+    for point in &points {
+        // A software device of the kernel does not hear its own multicasts; another may.
+        let is_deaf = point.experiment == "multicast" && matches!(point.status, Status::NotMeasured { .. });
+        assert!(is_deaf || point.status == Status::Measured, "{point:?}: {}", ended.stderr);
+    }
+    let crowded = points.iter().find(|point| point.experiment == "many").unwrap();
+    assert_eq!(crowded.ends.len(), 16);
+    let cpus = std::thread::available_parallelism().unwrap().get();
+    assert_eq!(crowded.oversubscribed.is_some(), cpus < 16, "{crowded:?}");
+}
+
 #[test]
 fn perftests_words_work() {
     let Some(device) = device() else { return };
