@@ -115,10 +115,13 @@ fn flat(finding: &Finding, points: &[&Point]) -> Result<Made, String> {
 fn linear(finding: &Finding, points: &[&Point]) -> Result<Made, String> {
     let series = cell::series(finding, &finding.of, points);
     let known = series.points();
-    let line = shape::line(&known).ok_or_else(|| series.lack(4))?;
-    let (Some((first, one)), Some((last, _))) = (series.at.first(), series.at.last()) else {
+    let (Some((first, one)), Some((last, _)), 4..) = (series.at.first(), series.at.last(), known.len())
+    else {
         return Err(series.lack(4));
     };
+    let line = shape::line(&known).ok_or_else(|| {
+        format!("all {} numbers are {}: there is nothing for a line to account for", known.len(), one.text())
+    })?;
     let text = format!(
         "R^2 {:.3}{}: the line from {} at {} to {} at {} ({} x{})",
         line.determination.value,

@@ -148,6 +148,9 @@ fn a_line_is_as_good_as_its_r2() {
     assert_eq!(case.verdict, Verdict::NotShown(""), "{}", case.figures);
     let case = only(&linear(">= 0.9"), &straight[..3]);
     assert_eq!(case.verdict.text(), "not measured: this run has 3 of the 4 points that it takes");
+    let case = only(&linear(">= 0.9"), &over_sizes("RC", &[1000, 1000, 1000, 1000]));
+    let why = "not measured: all 4 numbers are 1000 ns (n 1,001): there is nothing for a line to account for";
+    assert_eq!(case.verdict.text(), why);
 }
 
 #[test]

@@ -15,9 +15,9 @@ const KIND_WIDTH: usize = 8;
 /// Widths of the columns behind it. Together the line has less than 130 columns.
 const WIDTHS: [usize; 10] = [6, 8, 9, 10, 10, 10, 10, 15, 10, 11];
 
-/// Whether a point is one of one to n.
-pub(super) fn is_one(point: &Point) -> bool {
-    point.pattern == "fan-out" && point.latency.is_some()
+/// The latency of a round of one to n; none of another point.
+pub(super) fn round(point: &Point) -> Option<&Latency> {
+    point.latency.as_ref().filter(|_| point.pattern == "fan-out")
 }
 
 /// The names of the columns.
@@ -47,7 +47,7 @@ pub(super) fn line(cells: &[String], end: &str) -> String {
 
 /// The lines of a point.
 pub(super) fn rows(point: &Point, bandwidth: Scale, marks: &str) -> String {
-    let Some(round) = &point.latency else { return String::new() };
+    let Some(round) = round(point) else { return String::new() };
     let per_message = value::number(point, "per_message.p50_ns").map_or("-".to_owned(), us);
     let rate = point.throughput.as_ref().map(|throughput| bandwidth.apply(throughput.bytes_per_s));
     let rate = rate.map_or("-".to_owned(), |rate| format!("{rate:.3}"));

@@ -141,8 +141,8 @@ impl Stream {
             out += &layout.header(self.bandwidth.label);
             table.header = Some(layout);
         }
-        if let (Layout::FanOut(_), Some(latency)) = (layout, &point.latency) {
-            self.mavericks = Some(latency.mavericks.rule.clone());
+        if let Some(round) = fan_out::round(point) {
+            self.mavericks = Some(round.mavericks.rule.clone());
         }
         let resolution = point.latency.as_ref().and_then(|l| l.resolution);
         self.approximate = [self.approximate, resolution].into_iter().flatten().reduce(f64::max);

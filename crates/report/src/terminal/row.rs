@@ -62,8 +62,8 @@ impl Layout {
         if point.cost.is_some() {
             return Some(Self::Cost);
         }
-        if let Some(latency) = point.latency.as_ref().filter(|_| fan_out::is_one(point)) {
-            return Some(Self::FanOut(latency.kind));
+        if let Some(round) = fan_out::round(point) {
+            return Some(Self::FanOut(round.kind));
         }
         if !point.kinds.is_empty() {
             return Some(Self::Kinds { above_ns: kinds::threshold(point) });
