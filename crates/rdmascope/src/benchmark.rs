@@ -1,4 +1,4 @@
-//! `rdmascope lat`, `bw` and `one-way`: one benchmark from flags, through the same plan type as everything else.
+//! `rdmascope lat`, `bw`, `one-way` and `fan-out`: one benchmark from flags, through the same plan type as everything else.
 
 use std::process::ExitCode;
 
@@ -8,8 +8,8 @@ use measure::figure::Unit;
 use measure::units;
 
 use crate::cli::{
-    Atomic, AtomicType, BandwidthOperation, Burst, Connection, Flags, LatencyOperation, OneWayOperation,
-    Pushed, Site,
+    Atomic, AtomicType, BandwidthOperation, Burst, Connection, Flags, LatencyOperation, Messages,
+    OneWayOperation, Pushed, Site,
 };
 use crate::execute::{Job, execute};
 use crate::launch::launch;
@@ -25,7 +25,7 @@ struct Benchmark<'a> {
     words: [&'static str; 2],
     operation: Operation,
     pattern: Pattern,
-    flags: &'a Flags,
+    messages: &'a Messages,
     settings: Settings,
     bandwidth: Unit,
 }
@@ -41,8 +41,9 @@ pub(crate) fn latency(operation: &LatencyOperation, command: Vec<String>) -> any
         LatencyOperation::Atomic(Atomic { atomic, flags }) => (atomic.operation(), flags),
     };
     let (pattern, bandwidth, words) = (Pattern::PingPong, Unit::MiBPerS, ["lat", "latency"]);
-    Benchmark { words, operation, pattern, flags, settings: settings(flags, operation), bandwidth }
-        .start(command)
+    let settings = settings(flags, operation);
+    Benchmark { words, operation, pattern, messages: &flags.messages, settings, bandwidth }
+        .start(&flags.site, command)
 }
 
 /// `rdmascope bw ...`.
@@ -62,7 +63,8 @@ pub(crate) fn bandwidth(operation: &BandwidthOperation, command: Vec<String>) ->
     }
     let bandwidth = if of.report_gbits { Unit::GbPerS } else { Unit::MiBPerS };
     let (pattern, words) = (Pattern::Stream, ["bw", "throughput"]);
-    Benchmark { words, operation, pattern, flags: &of.flags, settings, bandwidth }.start(command)
+    let messages = &of.flags.messages;
+    Benchmark { words, operation, pattern, messages, settings, bandwidth }.start(&of.flags.site, command)
 }
 
 /// `rdmascope one-way ...`.
@@ -84,7 +86,8 @@ pub(crate) fn one_way(operation: &OneWayOperation, command: Vec<String>) -> anyh
     ];
     let settings = given.into_iter().flatten().fold(settings, Settings::axis);
     let (pattern, bandwidth, words) = (Pattern::OneWay, Unit::MiBPerS, ["one-way", "one-way latency"]);
-    Benchmark { words, operation, pattern, flags: &of.flags, settings, bandwidth }.start(command)
+    let messages = &of.flags.messages;
+    Benchmark { words, operation, pattern, messages, settings, bandwidth }.start(&of.flags.site, command)
 }
 
 impl AtomicType {
@@ -98,9 +101,9 @@ impl AtomicType {
 
 impl Benchmark<'_> {
     /// Measures what the flags ask for.
-    fn start(self, command: Vec<String>) -> anyhow::Result<ExitCode> {
+    fn start(self, site: &Site, command: Vec<String>) -> anyhow::Result<ExitCode> {
         let resolved = resolve(&self.plan()?, &Options::default())?;
-        let Site { out, ends, placement } = &self.flags.site;
+        let Site { out, ends, placement } = site;
         let launch = launch(placement, ends.peer()?, resolved.ranks())?;
         let (out, bandwidth) = (out.clone(), self.bandwidth);
         execute(Job { resolved, quick: false, command, launch, out, bandwidth })
@@ -112,8 +115,8 @@ impl Benchmark<'_> {
         let name = format!("{verb}-{operation}");
         let mut plan = Plan::new(&name, format!("{} {quantity}", self.operation.name()));
         // Sizes up to the inline limit and those above it differ in an axis, so they are two experiments.
-        let sizes = sizes(self.flags, self.operation)?.unwrap_or_default();
-        let inline_size = self.flags.inline_size;
+        let sizes = sizes(self.messages, self.operation)?.unwrap_or_default();
+        let inline_size = self.messages.inline_size;
         let (small, large): (Vec<u64>, Vec<u64>) = sizes.into_iter().partition(|size| *size <= inline_size);
         let default_size = small.is_empty() && large.is_empty();
         if !small.is_empty() || (default_size && inline_size > 0) {
@@ -131,7 +134,7 @@ impl Benchmark<'_> {
 }
 
 /// The sizes that the flags ask for; `None` leaves the default of the pattern.
-fn sizes(flags: &Flags, operation: Operation) -> anyhow::Result<Option<Vec<u64>>> {
+fn sizes(flags: &Messages, operation: Operation) -> anyhow::Result<Option<Vec<u64>>> {
     if flags.all && operation.is_atomic() {
         // There is but one.
         return Ok(None);
@@ -153,6 +156,14 @@ pub(crate) fn listed(text: &str) -> anyhow::Result<Vec<u64>> {
 }
 
 fn settings(flags: &Flags, operation: Operation) -> Settings {
+    let settings = message_settings(&flags.messages, operation);
+    match flags.qp {
+        Some(pairs) => settings.axis(Axis::QueuePairs(vec![pairs])),
+        None => settings,
+    }
+}
+
+fn message_settings(flags: &Messages, operation: Operation) -> Settings {
     let service = flags.connection.service();
     let settings =
         Settings::default().axis(Axis::Operation(vec![operation])).axis(Axis::Service(vec![service]));
@@ -161,9 +172,6 @@ fn settings(flags: &Flags, operation: Operation) -> Settings {
     settings.duration_s = flags.duration;
     if flags.events {
         settings = settings.axis(Axis::Poll(vec![Poll::Event]));
-    }
-    if let Some(pairs) = flags.qp {
-        settings = settings.axis(Axis::QueuePairs(vec![pairs]));
     }
     if let Some(elements) = flags.sge {
         settings = settings.axis(Axis::Sge(vec![elements]));

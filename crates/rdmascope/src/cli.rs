@@ -365,9 +365,21 @@ pub(crate) struct BandwidthFlags {
     pub(crate) flags: Flags,
 }
 
-/// The letters of perftest, with their meaning.
+/// The letters of perftest, with their meaning, for the two ends of a benchmark.
 #[derive(Args, Debug)]
 pub(crate) struct Flags {
+    #[command(flatten)]
+    pub(crate) messages: Messages,
+    /// Queue pairs, which messages take in turn.
+    #[arg(short = 'q', long, value_name = "N")]
+    pub(crate) qp: Option<u32>,
+    #[command(flatten)]
+    pub(crate) site: Site,
+}
+
+/// What is sent, how, and under what circumstances.
+#[derive(Args, Debug)]
+pub(crate) struct Messages {
     /// Message sizes: one such as 64 or 4KiB, several with commas, or a range of powers of two such as 4..1MiB.
     #[arg(short = 's', long, value_name = "SIZE")]
     pub(crate) size: Option<String>,
@@ -399,9 +411,6 @@ pub(crate) struct Flags {
     /// Sleep for completions instead of polling.
     #[arg(short = 'e', long)]
     pub(crate) events: bool,
-    /// Queue pairs, which messages take in turn.
-    #[arg(short = 'q', long, value_name = "N")]
-    pub(crate) qp: Option<u32>,
     /// Gather each message from N elements and scatter it to N.
     #[arg(long, value_name = "N")]
     pub(crate) sge: Option<u32>,
@@ -410,8 +419,6 @@ pub(crate) struct Flags {
     pub(crate) outs: Option<u32>,
     #[command(flatten)]
     pub(crate) circumstances: Circumstances,
-    #[command(flatten)]
-    pub(crate) site: Site,
 }
 
 /// Transport services, as perftest's `-c` names them.
