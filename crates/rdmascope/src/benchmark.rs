@@ -2,14 +2,14 @@
 
 use std::process::ExitCode;
 
-use bench::plan::{Axis, MTU_BYTES_MAX, Options, Plan, Settings, resolve};
-use bench::point::{Flow, Operation, Pattern, Poll};
+use bench::plan::{Axis, MTU_BYTES_MAX, Options, Plan, Resolved, Settings, resolve};
+use bench::point::{Flow, Mesh, Operation, Pattern, Poll, Service};
 use measure::figure::Unit;
 use measure::units;
 
 use crate::cli::{
-    Atomic, AtomicType, BandwidthOperation, Burst, Connection, Flags, LatencyOperation, Messages,
-    OneWayOperation, Pushed, Site,
+    Atomic, AtomicType, BandwidthOperation, Burst, Connection, FanOutFlags, FanOutOperation, FanOutRead,
+    Flags, LatencyOperation, Messages, OneWayOperation, Peers, Pushed, Site,
 };
 use crate::execute::{Job, execute};
 use crate::launch::launch;
@@ -90,6 +90,34 @@ pub(crate) fn one_way(operation: &OneWayOperation, command: Vec<String>) -> anyh
     Benchmark { words, operation, pattern, messages, settings, bandwidth }.start(&of.flags.site, command)
 }
 
+/// `rdmascope fan-out ...`: all ranks are started by this command, for two ends that are started by hand are no n.
+pub(crate) fn fan_out(operation: &FanOutOperation, command: Vec<String>) -> anyhow::Result<ExitCode> {
+    let (operation, notify, of) = match operation {
+        FanOutOperation::Send(Pushed { imm: false, flags }) => (Operation::Send, None, flags),
+        FanOutOperation::Send(Pushed { imm: true, flags }) => (Operation::SendImm, None, flags),
+        FanOutOperation::Write(Pushed { imm: false, flags }) => (Operation::Write, None, flags),
+        FanOutOperation::Write(Pushed { imm: true, flags }) => (Operation::WriteImm, None, flags),
+        FanOutOperation::Read(FanOutRead { notify, flags }) => {
+            (Operation::Read, Some(notify.notify()), flags)
+        }
+        FanOutOperation::Atomic(Atomic { atomic, flags }) => (atomic.operation(), None, flags),
+        FanOutOperation::Multicast(flags) => (Operation::Multicast, None, flags),
+    };
+    let FanOutFlags { peers: Peers(peers), full_mesh, report_gbits, messages, out, placement } = of;
+    let mut settings = message_settings(messages, operation).axis(Axis::Peers(peers.clone()));
+    if let Some(notify) = notify {
+        settings = settings.axis(Axis::Notify(vec![Some(notify)]));
+    }
+    if *full_mesh {
+        settings = settings.axis(Axis::Mesh(vec![Mesh::Full]));
+    }
+    let bandwidth = if *report_gbits { Unit::GbPerS } else { Unit::MiBPerS };
+    let (pattern, words) = (Pattern::FanOut, ["fan-out", "latency of one to n"]);
+    let resolved = Benchmark { words, operation, pattern, messages, settings, bandwidth }.resolved()?;
+    let launch = launch(placement, None, resolved.ranks())?;
+    execute(Job { resolved, quick: false, command, launch, out: out.clone(), bandwidth })
+}
+
 impl AtomicType {
     fn operation(self) -> Operation {
         match self {
@@ -102,11 +130,15 @@ impl AtomicType {
 impl Benchmark<'_> {
     /// Measures what the flags ask for.
     fn start(self, site: &Site, command: Vec<String>) -> anyhow::Result<ExitCode> {
-        let resolved = resolve(&self.plan()?, &Options::default())?;
+        let resolved = self.resolved()?;
         let Site { out, ends, placement } = site;
         let launch = launch(placement, ends.peer()?, resolved.ranks())?;
         let (out, bandwidth) = (out.clone(), self.bandwidth);
         execute(Job { resolved, quick: false, command, launch, out, bandwidth })
+    }
+
+    fn resolved(&self) -> anyhow::Result<Resolved> {
+        Ok(resolve(&self.plan()?, &Options::default())?)
     }
 
     fn plan(&self) -> anyhow::Result<Plan> {
@@ -142,7 +174,7 @@ fn sizes(flags: &Messages, operation: Operation) -> anyhow::Result<Option<Vec<u6
     if flags.all {
         // Where the ports have less, what is longer is not measured.
         let mtu = u64::from(flags.circumstances.mtu.unwrap_or(MTU_BYTES_MAX));
-        let max = if matches!(flags.connection, Connection::Ud) { mtu } else { ALL_MAX };
+        let max = if service(flags, operation) == Service::Ud { mtu } else { ALL_MAX };
         let doubled = std::iter::successors(Some(ALL_MIN), |size| Some(size * 2));
         return Ok(Some(doubled.take_while(|size| *size <= max).collect()));
     }
@@ -163,8 +195,14 @@ fn settings(flags: &Flags, operation: Operation) -> Settings {
     }
 }
 
+/// The service that is asked for, or else the one that is usual with an operation.
+fn service(flags: &Messages, operation: Operation) -> Service {
+    let usual = if operation == Operation::Multicast { Connection::Ud } else { Connection::Rc };
+    flags.connection.unwrap_or(usual).service()
+}
+
 fn message_settings(flags: &Messages, operation: Operation) -> Settings {
-    let service = flags.connection.service();
+    let service = service(flags, operation);
     let settings =
         Settings::default().axis(Axis::Operation(vec![operation])).axis(Axis::Service(vec![service]));
     let mut settings = flags.circumstances.settle(settings);

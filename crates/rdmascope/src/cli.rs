@@ -1,6 +1,7 @@
 //! The command line: one definition for the parser, `--help`, the man page and the shell completions.
 
 mod circumstances;
+mod fan_out;
 mod one_way;
 mod overhead;
 mod pages;
@@ -13,6 +14,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use measure::units;
 
 pub(crate) use self::circumstances::Circumstances;
+pub(crate) use self::fan_out::{FanOut, FanOutFlags, FanOutOperation, FanOutRead, Peers};
 pub(crate) use self::one_way::{Burst, OneWay, OneWayOperation};
 pub(crate) use self::overhead::OverheadArguments;
 pub(crate) use self::pages::{completions, man};
@@ -31,6 +33,7 @@ Examples:
   rdmascope lat read                   waits for a client on another terminal
   rdmascope bw write --local -a        throughput of all sizes from 2 B to 8 MiB
   rdmascope one-way send --local       every message stamped at both ends
+  rdmascope fan-out send               to 1 up to 15 others at once, and back
   rdmascope overhead --local           what each call costs: post, poll, register
   rdmascope advise --local             which service, how to poll, inline or not
   rdmascope run quick --hosts node1,node2 --via 'ssh {host}'
@@ -124,6 +127,9 @@ pub(crate) enum Command {
     /// Measure messages one way, with stamps of both ends.
     #[command(after_help = one_way::EXAMPLES, arg_required_else_help = true)]
     OneWay(OneWay),
+    /// Measure one to n, n to one: rounds in which one rank sends to n others and all answer.
+    #[command(after_help = fan_out::EXAMPLES, arg_required_else_help = true)]
+    FanOut(FanOut),
     /// Measure what each call of a program costs its CPU: posts, polls, registration, set-up.
     #[command(after_help = overhead::EXAMPLES, arg_required_else_help = true)]
     Overhead(OverheadArguments),
@@ -398,9 +404,9 @@ pub(crate) struct Messages {
         allow_negative_numbers = true
     )]
     pub(crate) duration: Option<f64>,
-    /// Transport service.
-    #[arg(short = 'c', long, value_name = "SERVICE", default_value = "RC", ignore_case = true)]
-    pub(crate) connection: Connection,
+    /// Transport service [default: RC; of multicast UD].
+    #[arg(short = 'c', long, value_name = "SERVICE", ignore_case = true)]
+    pub(crate) connection: Option<Connection>,
     /// Ask for a completion with every N-th send.
     #[arg(short = 'Q', long, value_name = "N")]
     pub(crate) cq_mod: Option<u32>,

@@ -48,6 +48,7 @@ fn run(command: Command, words: Vec<String>) -> anyhow::Result<ExitCode> {
         Command::Devices(arguments) => devices::list(&arguments),
         Command::Doctor(arguments) => doctor::examine(arguments),
         Command::Exec(arguments) => exec::exec(&arguments),
+        Command::FanOut(benchmark) => benchmark::fan_out(&benchmark.operation, words),
         Command::Guard(host) => agent::guard(&host),
         Command::Lat(benchmark) => benchmark::latency(&benchmark.operation, words),
         Command::OneWay(benchmark) => benchmark::one_way(&benchmark.operation, words),

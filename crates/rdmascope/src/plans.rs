@@ -28,7 +28,7 @@ pub(crate) fn list(name: Option<&str>) -> anyhow::Result<ExitCode> {
             |quick| resolve(&plan, &Options { quick, set: Vec::new() }).map(|resolved| resolved.points.len());
         writeln!(
             out,
-            "{:<14} {} ({} points; quick: {})",
+            "{:<15} {} ({} points; quick: {})",
             found.name,
             plan.title,
             points(false)?,

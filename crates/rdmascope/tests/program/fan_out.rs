@@ -110,6 +110,49 @@ axes = { peers = 63, mesh = "full" }
 }
 
 #[test]
+fn one_line_measures_one_to_n() {
+    let scratch = Scratch::alone();
+    for (words, service, kind) in [
+        ("send", "RC", LatencyKind::FanHalf),
+        ("write -c UC", "UC", LatencyKind::FanHalf),
+        ("read --notify memory", "RC", LatencyKind::Fan),
+        ("atomic -A CMP_AND_SWAP", "RC", LatencyKind::Fan),
+        ("multicast", "UD", LatencyKind::FanHalf),
+        ("send --imm --full-mesh --report_gbits", "RC", LatencyKind::FanHalf),
+    ] {
+        let line = format!("fan-out {words} --peers 1,2..3 -n 20 -d softdev0 --out record");
+        let stdout = scratch.succeed(&line.split(' ').collect::<Vec<_>>());
+        let (_, points) = scratch.record("record");
+        assert!(all_measured(&points), "{words}: {points:?}");
+        let peers: Vec<_> = points.iter().map(|point| point.axes["peers"].as_u64().unwrap()).collect();
+        assert_eq!(peers, [1, 2, 3], "{words}");
+        for point in &points {
+            assert_eq!(
+                (&point.axes["service"], point.latency.as_ref().unwrap().kind),
+                (&service.into(), kind)
+            );
+        }
+        assert_eq!(stdout.matches("per message[us]").count(), 1, "n of 1 to 3 are one table: {stdout}");
+        let unit = if words.contains("gbits") { "BW[Gb/s]" } else { "BW[MiB/s]" };
+        assert!(stdout.contains(unit), "{stdout}");
+        std::fs::remove_dir_all(scratch.at("record")).unwrap();
+    }
+    for (words, sentence) in [
+        ("send --peers 0", "give numbers from 1 to 1023"),
+        ("send --peers 3..1", "such as 15, 1,7,15 or 1..15"),
+        ("multicast -c RC", "only datagrams go to groups"),
+        ("write -e", "a receiver that sleeps"),
+        ("send node7", "unexpected argument 'node7'"),
+        ("send --listen 0.0.0.0", "unexpected argument '--listen'"),
+    ] {
+        let line = format!("fan-out {words}");
+        let ended = scratch.run(&line.split(' ').collect::<Vec<_>>());
+        assert_eq!((ended.status, ended.stdout.as_str()), (Some(2), ""), "{words}");
+        assert!(ended.stderr.contains(sentence), "{words}: {}", ended.stderr);
+    }
+}
+
+#[test]
 fn more_ranks_than_cpus_are_said_so() {
     let scratch = Scratch::alone();
     scratch.write(

@@ -13,6 +13,8 @@ fn help_teaches_by_example_and_fits_a_terminal() {
         (&["bw", "send", "--help"], "rdmascope bw send --local -b"),
         (&["one-way", "--help"], "rdmascope one-way send"),
         (&["one-way", "write", "--help"], "--stamp sent"),
+        (&["fan-out", "--help"], "rdmascope fan-out send"),
+        (&["fan-out", "read", "--help"], "--notify memory"),
         (&["overhead", "--help"], "rdmascope overhead --local"),
         (&["advise", "--help"], "rdmascope advise --local"),
         (&["model", "--help"], "rdmascope model gamess-2016"),
@@ -36,7 +38,7 @@ fn help_teaches_by_example_and_fits_a_terminal() {
 #[test]
 fn no_command_is_help_on_standard_error_and_wrong_usage() {
     let scratch = Scratch::new();
-    for arguments in [&[][..], &["lat"], &["bw"], &["one-way"], &["overhead"]] {
+    for arguments in [&[][..], &["lat"], &["bw"], &["one-way"], &["fan-out"], &["overhead"]] {
         let ended = scratch.run(arguments);
         assert_eq!((ended.status, ended.stdout.as_str()), (Some(2), ""));
         assert!(ended.stderr.contains("Usage: rdmascope"), "{ended:?}");
@@ -50,6 +52,7 @@ fn every_example_is_understood() {
         &["lat", "send", "--help"][..],
         &["bw", "send", "--help"],
         &["one-way", "send", "--help"],
+        &["fan-out", "send", "--help"],
         &["overhead", "--help"],
         &["advise", "--help"],
     ];

@@ -1,0 +1,114 @@
+//! The flags of `rdmascope fan-out`.
+
+use std::path::PathBuf;
+
+use bench::point::Notify;
+use clap::{Args, Subcommand, ValueEnum};
+
+use super::{Atomic, Messages, Placement, Pushed};
+
+/// Below the help of `rdmascope fan-out`.
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  rdmascope fan-out send               1 B over RC, to 1 up to 15 others at once
+  rdmascope fan-out send --peers 15 -s 1..1MiB -c UC
+                                       over message size
+  rdmascope fan-out write --peers 1,15 -s 1KiB
+                                       the receivers poll their memory
+  rdmascope fan-out read --notify memory
+                                       from n, and then n from one
+  rdmascope fan-out multicast -s 1KiB  one packet out, n datagrams back
+  rdmascope fan-out send --hosts n1,n2,n3,n4 --via 'ssh {host}' --peers 1..3
+                                       a rank on each host
+  rdmascope run hoefler-2006           the evaluation that this is from";
+
+#[derive(Args, Debug)]
+pub(crate) struct FanOut {
+    #[command(subcommand)]
+    pub(crate) operation: FanOutOperation,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum FanOutOperation {
+    /// Send to n posted receives: half the time until all have sent back.
+    #[command(after_help = EXAMPLES)]
+    Send(Pushed<FanOutFlags>),
+    /// RDMA Write to n, each of whom polls its memory: half the time until all have written back.
+    #[command(after_help = EXAMPLES)]
+    Write(Pushed<FanOutFlags>),
+    /// RDMA Read from n at once, the whole time; then n read from one, and each takes its own time.
+    #[command(after_help = EXAMPLES)]
+    Read(FanOutRead),
+    /// Atomic operation on eight bytes at n, in the two stages of reads.
+    #[command(after_help = EXAMPLES)]
+    Atomic(Atomic<FanOutFlags>),
+    /// One datagram to a group of n: half the time until all have sent back.
+    #[command(after_help = EXAMPLES)]
+    Multicast(FanOutFlags),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct FanOutRead {
+    /// How a rank learns that its data is there; memory relies on its being placed in order.
+    #[arg(long, value_name = "HOW", default_value = "completion")]
+    pub(crate) notify: NotifyArgument,
+    #[command(flatten)]
+    pub(crate) flags: FanOutFlags,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct FanOutFlags {
+    /// How many others one rank talks to at once: one number, several with commas, or a range.
+    #[arg(long, value_name = "N", value_parser = peers, default_value = "1..15")]
+    pub(crate) peers: Peers,
+    /// Connect all ranks with all, though only one talks to the others.
+    #[arg(long)]
+    pub(crate) full_mesh: bool,
+    /// Print 10^9 bit/s instead of 2^20 B/s.
+    #[arg(long = "report_gbits", alias = "report-gbits")]
+    pub(crate) report_gbits: bool,
+    #[command(flatten)]
+    pub(crate) messages: Messages,
+    /// Keep the record and a report in this directory; it must not hold a run.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) placement: Placement,
+}
+
+/// The n of 1:n that are measured.
+#[derive(Clone, Debug)]
+pub(crate) struct Peers(pub(crate) Vec<u32>);
+
+fn peers(text: &str) -> Result<Peers, String> {
+    let number = |text: &str| text.trim().parse::<u32>().ok().filter(|n| (1..=PEERS_MAX).contains(n));
+    let range = |part: &str| {
+        let (low, high) = part.split_once("..").unwrap_or((part, part));
+        let (low, high) = (number(low)?, number(high)?);
+        (low <= high).then(|| (low..=high).collect::<Vec<_>>())
+    };
+    let all: Option<Vec<_>> = text.split(',').map(range).collect();
+    let wrong = || format!("give numbers from 1 to {PEERS_MAX} such as 15, 1,7,15 or 1..15");
+    all.map(|all| Peers(all.concat())).ok_or_else(wrong)
+}
+
+/// As plans have it: each is a process.
+const PEERS_MAX: u32 = 1023;
+
+/// How a rank learns that the data that it reads is there.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum NotifyArgument {
+    /// By the completion.
+    Completion,
+    /// By polling the last byte.
+    Memory,
+}
+
+impl NotifyArgument {
+    pub(crate) fn notify(self) -> Notify {
+        match self {
+            Self::Completion => Notify::Completion,
+            Self::Memory => Notify::Memory,
+        }
+    }
+}
