@@ -14,6 +14,7 @@ mod kinds;
 mod links;
 mod not_measured;
 mod row;
+mod spread;
 mod unstable;
 
 use measure::figure::Unit;

@@ -4,21 +4,20 @@ use measure::record::Point;
 use serde_json::Value;
 
 use super::row::ROW_AXES;
+use super::spread::Spread;
 use super::{IN_ROWS, Key, plain};
-use crate::value;
 
 /// A run of points that were not measured for the same reason.
 #[derive(Debug)]
 pub(super) struct Gathered {
     reason: String,
-    points: u64,
     keys: Vec<Key>,
-    axes: Vec<(String, Vec<Value>)>,
+    points: Spread,
 }
 
 impl Gathered {
     pub(super) fn new(reason: String) -> Self {
-        Self { reason, points: 0, keys: Vec::new(), axes: Vec::new() }
+        Self { reason, keys: Vec::new(), points: Spread::default() }
     }
 
     /// Whether a point belongs to this run.
@@ -31,19 +30,9 @@ impl Gathered {
     }
 
     pub(super) fn push(&mut self, point: &Point, key: Key) {
-        self.points += 1;
+        self.points.see(&point.axes);
         if !self.keys.contains(&key) {
             self.keys.push(key);
-        }
-        for (name, value) in &point.axes {
-            let index = self.axes.iter().position(|(known, _)| known == name).unwrap_or_else(|| {
-                self.axes.push((name.clone(), Vec::new()));
-                self.axes.len() - 1
-            });
-            let values = &mut self.axes[index].1;
-            if !values.contains(value) {
-                values.push(value.clone());
-            }
         }
     }
 
@@ -72,29 +61,8 @@ impl Gathered {
     }
 
     fn line(&self, whose: &str, shown: &dyn Fn(&str, &[Value]) -> bool) -> String {
-        let points = if self.points == 1 { "point" } else { "points" };
-        let axes: Vec<String> = self
-            .axes
-            .iter()
-            .filter(|(name, values)| shown(name, values))
-            .map(|(name, values)| plain(&format!("{name} {}", range(values))))
-            .collect();
-        let axes = if axes.is_empty() { String::new() } else { format!(": {}", axes.join("; ")) };
-        format!(" not measured: {} ({} {points}{whose}{axes})\n", self.reason, self.points)
-    }
-}
-
-/// Values of an axis in few words: `4..64` for more than two numbers, else all of them.
-fn range(values: &[Value]) -> String {
-    let mut values: Vec<&Value> = values.iter().collect();
-    let numbers = values.iter().all(|v| v.is_number());
-    if numbers {
-        values.sort_by(|a, b| value::order(a, b));
-    }
-    match &values[..] {
-        [first, .., last] if numbers && values.len() > 2 => {
-            format!("{}..{}", value::text(first), value::text(last))
-        }
-        _ => values.iter().map(|v| value::text(v)).collect::<Vec<_>>().join(", "),
+        let axes = self.points.axes(shown);
+        let axes = if axes.is_empty() { axes } else { format!(": {axes}") };
+        format!(" not measured: {} ({}{whose}{axes})\n", self.reason, self.points.count())
     }
 }

@@ -199,10 +199,17 @@ fn unstable_points_are_named_by_what_tells_them_apart() {
         point.unstable = Some("it shifted".to_owned());
         point
     };
-    let points = [latency(4, 820), marked(8, "RC"), marked(8, "UC")];
+    let points = [latency(4, 820), marked(8, "RC"), latency(16, 820)];
     let text = tables(&points, &[], Unit::GbPerS).unwrap();
-    assert!(text.contains("   rc-latency (service RC, size_bytes 8): it shifted\n"), "{text}");
-    let many: Vec<Point> = (1..=13).map(|size| marked(size, "RC")).collect();
+    assert!(text.contains("   rc-latency (size_bytes 8): it shifted\n"), "{text}");
+    let points = [latency(4, 820), marked(8, "RC"), marked(8, "UC"), marked(16, "UC"), marked(64, "UC")];
+    let text = tables(&points, &[], Unit::GbPerS).unwrap();
+    assert!(
+        text.ends_with("   rc-latency (4 points: service RC, UC; size_bytes 8..64): it shifted\n"),
+        "{text}"
+    );
+    let each = |size: u64| Point { unstable: Some(format!("it shifted at {size} ns")), ..marked(size, "RC") };
+    let many: Vec<Point> = (1..=13).map(each).collect();
     let text = tables(&many, &[], Unit::GbPerS).unwrap();
     assert_eq!(text.matches("it shifted").count(), 10);
     assert!(text.ends_with("   and 3 more, each with its reason in the record\n"), "{text}");

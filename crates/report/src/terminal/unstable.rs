@@ -1,10 +1,11 @@
-//! Points whose numbers should not be trusted, each named by what tells it from its neighbours.
+//! Points whose numbers should not be trusted, those of one reason together, named by what tells them from their neighbours.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use measure::record::{Axes, Point};
 
 use super::row::repetition;
+use super::spread::Spread;
 use super::{axes_text, plain};
 
 /// Points that were marked, until the last has been printed.
@@ -14,12 +15,14 @@ pub(super) struct Unstable {
     experiments: BTreeMap<String, Values>,
 }
 
+/// The marked points of an experiment that have the same reason.
 #[derive(Debug)]
 struct Marked {
     experiment: String,
-    axes: Axes,
-    repetition: String,
     reason: String,
+    of_first: Axes,
+    repetition_of_first: String,
+    points: Spread,
 }
 
 /// The axes of an experiment.
@@ -39,13 +42,25 @@ impl Unstable {
         let differing = point.axes.iter().filter(|(name, value)| values.of_first.get(*name) != Some(value));
         values.varying.extend(differing.map(|(name, _)| name.clone()));
         if let Some(reason) = &point.unstable {
-            self.marked.push(Marked {
-                experiment: point.experiment.clone(),
-                axes: point.axes.clone(),
-                repetition: repetition(point),
-                reason: plain(reason),
-            });
+            self.mark(point, plain(reason));
         }
+    }
+
+    fn mark(&mut self, point: &Point, reason: String) {
+        let is_same = |marked: &&mut Marked| marked.experiment == point.experiment && marked.reason == reason;
+        if let Some(marked) = self.marked.iter_mut().find(is_same) {
+            marked.points.see(&point.axes);
+            return;
+        }
+        let mut points = Spread::default();
+        points.see(&point.axes);
+        self.marked.push(Marked {
+            experiment: point.experiment.clone(),
+            reason,
+            of_first: point.axes.clone(),
+            repetition_of_first: repetition(point),
+            points,
+        });
     }
 
     /// What the marks mean: nothing where there are none.
@@ -57,7 +72,8 @@ impl Unstable {
         for marked in self.marked.iter().take(LINES_MAX) {
             out += &format!("   {}\n", self.line(marked));
         }
-        if let Some(more @ 1..) = self.marked.len().checked_sub(LINES_MAX) {
+        let more: usize = self.marked.iter().skip(LINES_MAX).map(|marked| marked.points.points).sum();
+        if more > 0 {
             out += &format!("   and {more} more, each with its reason in the record\n");
         }
         out
@@ -65,9 +81,15 @@ impl Unstable {
 
     fn line(&self, marked: &Marked) -> String {
         let values = self.experiments.get(&marked.experiment);
-        let axes = axes_text(&marked.axes, |name| values.is_none_or(|v| v.varying.contains(name)));
-        let Marked { experiment, repetition, reason, .. } = marked;
-        format!("{} ({axes}){repetition}: {reason}", plain(experiment))
+        let is_shown = |name: &str| values.is_none_or(|values| values.varying.contains(name));
+        let experiment = plain(&marked.experiment);
+        let reason = &marked.reason;
+        if marked.points.points == 1 {
+            let axes = axes_text(&marked.of_first, is_shown);
+            return format!("{experiment} ({axes}){}: {reason}", marked.repetition_of_first);
+        }
+        let axes = marked.points.axes(|name, _| is_shown(name));
+        format!("{experiment} ({}: {axes}): {reason}", marked.points.count())
     }
 }
 
