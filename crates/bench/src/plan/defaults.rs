@@ -45,7 +45,8 @@ impl Filled {
             Length::Iterations(iterations) => ((iterations / WARMUP_SHARE).max(WARMUP_MIN), TIMEOUT_S),
             Length::Duration(duration_s) => (ITERATIONS_PING_PONG / WARMUP_SHARE, TIMEOUT_S + duration_s),
         };
-        let tx_depth = settings.tx_depth.unwrap_or(TX_DEPTH);
+        let depths = depths(pattern, &settings.axes);
+        let tx_depth = settings.tx_depth.unwrap_or(depths.0);
         Self {
             name: experiment.name.clone(),
             pattern,
@@ -54,7 +55,7 @@ impl Filled {
             warmup: settings.warmup.unwrap_or(warmup),
             repetitions: settings.repetitions.unwrap_or(REPETITIONS),
             tx_depth,
-            rx_depth: settings.rx_depth.unwrap_or(RX_DEPTH),
+            rx_depth: settings.rx_depth.unwrap_or(depths.1),
             keep_samples: settings.keep_samples.unwrap_or(KEEP_SAMPLES),
             share_above_ns: settings.share_above_ns.clone().unwrap_or_else(|| SHARE_ABOVE_NS.to_vec()),
             timeout_s: settings.timeout_s.unwrap_or(timeout_s),
@@ -115,6 +116,19 @@ pub(super) fn least_depth(axes: &[Axis], name: &str) -> Option<u32> {
         Axis::RxDepth(depths) | Axis::TxDepth(depths) => depths.iter().min().copied(),
         _ => None,
     })
+}
+
+/// Depths of the send queue and the receive queue. In a round of one to n, a queue pair has a message under way, or, where one
+/// serves all, one for each; n queues of a stream's depth would be more than the completion queues of some devices hold.
+fn depths(pattern: Pattern, given: &[Axis]) -> (u32, u32) {
+    let peers = given.iter().filter_map(|axis| match axis {
+        Axis::Peers(peers) => peers.iter().max().copied(),
+        _ => None,
+    });
+    match pattern {
+        Pattern::FanOut => [peers.max().unwrap_or(PEERS).max(DEPTH_FAN_OUT); 2].into(),
+        _ => (TX_DEPTH, RX_DEPTH),
+    }
 }
 
 /// Whether pairs flood each other.
@@ -194,6 +208,8 @@ const WARMUP_MIN: u64 = 10;
 const REPETITIONS: u32 = 1;
 /// perftest's send queue.
 const TX_DEPTH: u32 = 128;
+/// More than the messages that a queue pair of a fan-out has under way.
+const DEPTH_FAN_OUT: u32 = 16;
 /// perftest's receive queue.
 const RX_DEPTH: u32 = 512;
 /// Every sample is kept (X2 of the evaluations), up to [`crate::point::RAW_SAMPLES_MAX`].

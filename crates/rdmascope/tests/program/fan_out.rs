@@ -189,7 +189,7 @@ fn what_a_fan_out_has_not_is_refused() {
         &["fetch-and-add told by memory"],
     );
     refused("notify = \"memory\"", &["Send told by memory"]);
-    refused("service = \"UD\", peers = 200", &["200 peers over UD", "tx_depth"]);
+    refused("service = \"UD\", peers = 200, tx_depth = 128", &["200 peers over UD", "tx_depth"]);
     refused("service = \"UD\", setup = \"rdma_cm\"", &["RDMA CM for datagrams"]);
     let head = PLAN.split("pattern").next().unwrap().to_owned();
     scratch.write("lat.toml", head + "pattern = \"ping-pong\"\naxes = { peers = 2 }\n");
