@@ -36,9 +36,9 @@ impl Barrier {
         Self { memory, members, index, rounds: 0 }
     }
 
-    /// Whether this is the member that looks at what all did.
+    /// Whether this is the member that looks at what all did. One that is alone has nobody to look at.
     pub(crate) fn leads(&self) -> bool {
-        self.index == 0
+        self.index == 0 && self.members > 1
     }
 
     /// Waits until all members have arrived.

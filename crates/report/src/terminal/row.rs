@@ -2,7 +2,7 @@
 
 use measure::record::{Axes, Direction, LatencyKind, Point};
 
-use super::{axes_text, cost, fan_out, kinds, plain};
+use super::{axes_text, cost, fan_out, kinds, pairs, plain};
 use crate::unit::Scale;
 use crate::value;
 
@@ -17,6 +17,8 @@ pub(super) enum Layout {
     FanOut(LatencyKind),
     /// A line for each kind of latency, under a threshold in ns of its last column.
     Kinds { above_ns: Option<u64> },
+    /// Several pairs at once, by how many they are.
+    Pairs(pairs::Shown),
     /// `ib_send_bw`'s columns, of traffic that flows one way or of one direction of it.
     Bandwidth {
         direction: Direction,
@@ -46,7 +48,7 @@ const LOST: &str = "messages_lost";
 const STEP: &str = "step";
 
 /// Axes that columns show: their values share a table.
-pub(super) const ROW_AXES: [&str; 4] = ["batch", "peers", "size_bytes", STEP];
+pub(super) const ROW_AXES: [&str; 5] = ["batch", "pairs", "peers", "size_bytes", STEP];
 
 /// Room for a column whose name is shorter.
 const WIDTH_MIN: usize = 10;
@@ -64,6 +66,11 @@ impl Layout {
         }
         if let Some(round) = fan_out::round(point) {
             return Some(Self::FanOut(round.kind));
+        }
+        if point.pattern == "pairs" {
+            let latency = point.latency.as_ref().map(|l| pairs::Shown::Latency(l.kind));
+            let throughput = point.throughput.as_ref().map(|_| pairs::Shown::Throughput);
+            return throughput.or(latency).map(Self::Pairs);
         }
         if !point.kinds.is_empty() {
             return Some(Self::Kinds { above_ns: kinds::threshold(point) });
@@ -83,13 +90,11 @@ impl Layout {
             Self::Cost => return cost::COLUMNS.map(str::to_owned).into(),
             Self::Kinds { above_ns } => return kinds::columns(above_ns),
             Self::FanOut(_) => return fan_out::columns(unit),
+            Self::Pairs(shown) => return pairs::columns(shown, unit),
             Self::Latency(_) => return LATENCY_COLUMNS.map(str::to_owned).into(),
         };
         let rates = match direction {
-            Direction::Pairs => {
-                vec![format!("BW all pairs[{unit}]"), "MsgRate all pairs[Mpps]".into(), "fairness".into()]
-            }
-            Direction::Uni => vec![format!("BW average[{unit}]"), "MsgRate[Mpps]".into()],
+            Direction::Pairs | Direction::Uni => vec![format!("BW average[{unit}]"), "MsgRate[Mpps]".into()],
             Direction::BiOne | Direction::BiTotal => vec![
                 format!("BW one direction[{unit}]"),
                 format!("BW total[{unit}]"),
@@ -109,23 +114,27 @@ impl Layout {
             Self::Cost => return cost::line(&columns, ""),
             Self::FanOut(_) => return fan_out::line(&columns, ""),
             Self::Kinds { .. } => return kinds::line(&columns, ""),
-            Self::Latency(_) | Self::Bandwidth { .. } => {}
+            Self::Latency(_) | Self::Bandwidth { .. } | Self::Pairs(_) => {}
         }
         line(columns.iter().zip(&columns).map(|(name, text)| (name.as_str(), text.clone())), "")
     }
 
     /// The line of a point, which reached a share of what its link carries where that is known.
     pub(super) fn row(self, point: &Point, bandwidth: Scale, of_link: Option<f64>) -> String {
+        let columns = self.columns(bandwidth.label);
         let numbers = match self {
             Self::Cost => return cost::row(point, &marks(point)),
             Self::FanOut(_) => return fan_out::rows(point, bandwidth, &marks(point)),
             Self::Kinds { above_ns } => return kinds::rows(point, above_ns, &marks(point)),
+            Self::Pairs(shown) => {
+                let cells = pairs::cells(point, shown, bandwidth);
+                return line(columns.iter().map(String::as_str).zip(cells), &marks(point));
+            }
             Self::Latency(_) => latency_cells(point),
             Self::Bandwidth { direction, .. } => bandwidth_cells(point, direction, bandwidth),
         };
         let has_losses = matches!(self, Self::Bandwidth { has_losses: true, .. });
         let lost = has_losses.then(|| point.counters.get(LOST).map_or("-".to_owned(), u64::to_string));
-        let columns = self.columns(bandwidth.label);
         let of_link =
             self.has_link().then(|| of_link.map_or("-".into(), |share| format!("{:.1}", 100.0 * share)));
         let cells = [size(point), iterations(point)].into_iter().chain(numbers).chain(lost).chain(of_link);
@@ -150,15 +159,22 @@ pub(super) fn banner(experiment: &str, pattern: &str, axes: &Axes, layout: Optio
         Some(Layout::Bandwidth { direction, .. }) => {
             shown_apart.push("direction");
             what += match direction {
-                Direction::Pairs => {
-                    "; throughput of all pairs, one way, while all are at it; fairness: Jain's index"
-                }
-                Direction::Uni => "; throughput one way",
+                Direction::Pairs | Direction::Uni => "; throughput one way",
                 Direction::BiOne | Direction::BiTotal => "; throughput both ways at once",
             };
         }
         Some(Layout::Cost) => {
             what += "; per call: a batch's time divided by its calls, a stamp's share included";
+        }
+        Some(Layout::Pairs(pairs::Shown::Throughput)) => {
+            what += "; throughput of all pairs, one way, in the time that all are at it";
+        }
+        Some(Layout::Pairs(pairs::Shown::Latency(kind))) => {
+            what += &format!(
+                "; latency {}: {}, of the messages of all pairs",
+                kind.name(),
+                value::kind_meaning(kind)
+            );
         }
         Some(Layout::Kinds { .. }) => what += "; every kind of latency of the same messages",
         None => {}
@@ -171,7 +187,7 @@ pub(super) fn banner(experiment: &str, pattern: &str, axes: &Axes, layout: Optio
 
 pub(super) fn failed(point: &Point, error: &str) -> String {
     let step = point.axes.get(STEP).map_or(String::new(), |step| format!("  {}", plain(&value::text(step))));
-    let place = fan_out::place(point).unwrap_or_else(|| size(point));
+    let place = fan_out::place(point).or_else(|| pairs::place(point)).unwrap_or_else(|| size(point));
     format!(" {place:>10}{step}  failed: {error}{}\n", repetition(point))
 }
 
@@ -196,11 +212,7 @@ fn bandwidth_cells(point: &Point, direction: Direction, scale: Scale) -> Vec<Str
     let one_bytes = one.map_or("-".into(), |t| bytes(t.bytes_per_s));
     let one_messages = one.map_or("-".into(), |t| messages(t.messages_per_s));
     match direction {
-        Direction::Uni => return vec![one_bytes, one_messages],
-        Direction::Pairs => {
-            let fairness = point.fairness.map_or("-".into(), |fairness| format!("{:.3}", fairness.jain));
-            return vec![one_bytes, one_messages, fairness];
-        }
+        Direction::Pairs | Direction::Uni => return vec![one_bytes, one_messages],
         Direction::BiOne | Direction::BiTotal => {}
     }
     let total = point.throughput_total.as_ref();

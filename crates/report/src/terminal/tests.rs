@@ -1,7 +1,9 @@
 use std::collections::BTreeMap;
 
 use measure::finding::Finding;
-use measure::record::{Cost, Direction, Latency, LatencyKind, Mavericks, OneWay, Throughput, Timed};
+use measure::record::{
+    Cost, Direction, End, Fairness, Latency, LatencyKind, Mavericks, OneWay, Throughput, Timed,
+};
 use serde_json::json;
 
 use super::*;
@@ -343,6 +345,52 @@ fn rounds_of_one_to_n_have_a_reading_for_each_message() {
     let points = [fan_out(1, 1024, "send"), unstable, failed, absent].into_iter().chain(fetches);
     let text = tables(&points.collect::<Vec<_>>(), &[], Unit::GbPerS).unwrap();
     assert_golden(&text, "fan_out.txt");
+    assert!(text.lines().all(|line| line.chars().count() <= 130), "{text}");
+}
+
+/// A point of several pairs, the last of which is served worse.
+fn pairs(pairs: u64, size: u64, traffic: &str) -> Point {
+    let mut point = Point {
+        pattern: "pairs".to_owned(),
+        fairness: (pairs > 1).then_some(Fairness { jain: 0.98765, least_share: 0.75 }),
+        ends: (0..pairs).map(|pair| End { rank: 2 * pair as u32, ..End::default() }).collect(),
+        ..latency(size, 900 * pairs)
+    };
+    point.axes.extend([("pairs".to_owned(), json!(pairs)), ("traffic".to_owned(), json!(traffic))]);
+    if traffic == "stream" {
+        let of = |share: f64, direction| {
+            let messages_per_s = 1e7 * share;
+            Some(Throughput { bytes_per_s: messages_per_s * size as f64, messages_per_s, direction })
+        };
+        (point.latency, point.throughput) = (None, of(1.0, Direction::Pairs));
+        let least = 0.75 / (pairs as f64 - 0.25);
+        let most = (1.0 - least) / (pairs as f64 - 1.0).max(1.0);
+        point.ends.iter_mut().for_each(|end| end.throughput = of(most, Direction::Uni));
+        point.ends.last_mut().unwrap().throughput = of(least, Direction::Uni);
+    } else if pairs > 1 {
+        let skew = latency(size, 120).latency.unwrap();
+        point.ends[0].start_skew = Some(Latency { kind: LatencyKind::StartSkew, ..skew });
+    }
+    point
+}
+
+#[test]
+fn pairs_share_a_table_over_how_many_they_are() {
+    let mut unstable = pairs(8, 256, "ping-pong");
+    unstable.unstable = Some("oversubscribed: 16 ranks share 2 CPUs".to_owned());
+    let failed = Point {
+        status: Status::Failed { error: "retry counter exceeded".to_owned() },
+        latency: None,
+        ..pairs(8, 512, "ping-pong")
+    };
+    let reason = "hardly ever at it at the same time".to_owned();
+    let absent =
+        Point { status: Status::NotMeasured { reason }, throughput: None, ..pairs(8, 1024, "stream") };
+    let streams = [1, 2].map(|count| pairs(count, 1024, "stream"));
+    let latencies = [pairs(1, 256, "ping-pong"), pairs(2, 256, "ping-pong"), unstable, failed];
+    let points: Vec<Point> = latencies.into_iter().chain(streams).chain([absent]).collect();
+    let text = tables(&points, &[], Unit::GbPerS).unwrap();
+    assert_golden(&text, "pairs.txt");
     assert!(text.lines().all(|line| line.chars().count() <= 130), "{text}");
 }
 
