@@ -180,6 +180,20 @@ impl Ending {
         apart.then(|| format!("rank 0 counts {sender:.0} messages/s, rank 1 {receiver:.0}"))
     }
 
+    /// What is wrong with single ranks. Of many, which saw the same events, the first one's reason stands for all.
+    fn own_reasons(&self) -> Vec<String> {
+        let all = self.outcomes.iter().enumerate();
+        let mut own: Vec<String> = all
+            .filter_map(|(rank, outcome)| Some(format!("rank {rank}: {}", outcome.unstable.as_ref()?)))
+            .collect();
+        if own.len() > REASONS_MAX {
+            let others = own.len() - 1;
+            own.truncate(1);
+            own.push(format!("{others} more ranks are unstable, too"));
+        }
+        own
+    }
+
     fn unstable(&self, counters: &BTreeMap<String, u64>, of_both: Option<String>) -> Option<String> {
         let mut reasons: Vec<String> = Vec::new();
         if let Some(Calibration { before_ns, after_ns }) = self.calibration
@@ -190,9 +204,7 @@ impl Ending {
                      around the point"
                 ));
         }
-        for (rank, outcome) in self.outcomes.iter().enumerate() {
-            reasons.extend(outcome.unstable.iter().map(|reason| format!("rank {rank}: {reason}")));
-        }
+        reasons.extend(self.own_reasons());
         reasons.extend(self.oversubscribed().map(|Oversubscribed { ranks, cpus }| {
             format!(
                 "oversubscribed: {ranks} ranks share {}, so waiting for a turn is part of it",
@@ -215,6 +227,9 @@ impl Ending {
 fn counted(cpus: u32) -> String {
     if cpus == 1 { "1 CPU".to_owned() } else { format!("{cpus} CPUs") }
 }
+
+/// Ranks with a reason of their own that a point names one by one: both of two.
+const REASONS_MAX: usize = 2;
 
 /// Above this ratio the two ends of a stream did not measure the same: one was kept off its CPU and caught up.
 const ENDS_RATIO_MAX: f64 = 1.2;
@@ -269,5 +284,18 @@ mod tests {
         assert_eq!(unstable(9), None);
         let reason = "10 of 990 messages were lost, and the numbers are those of the others";
         assert_eq!(unstable(10).as_deref(), Some(reason));
+    }
+
+    #[test]
+    fn of_many_unstable_ranks_the_first_says_why() {
+        let unstable = |ranks: usize| {
+            let outcome =
+                |rank| Outcome { unstable: Some(format!("it shifted at {rank}")), ..Outcome::default() };
+            let outcomes = [Outcome::default()].into_iter().chain((1..=ranks).map(outcome)).collect();
+            let ending = Ending { outcomes, ..Ending::without_numbers(Status::Measured) };
+            ending.unstable(&ending.counters(), None).unwrap()
+        };
+        assert_eq!(unstable(2), "rank 1: it shifted at 1; rank 2: it shifted at 2");
+        assert_eq!(unstable(8), "rank 1: it shifted at 1; 7 more ranks are unstable, too");
     }
 }
