@@ -15,6 +15,7 @@ mod infiniband;
 mod isolation;
 mod kernel;
 mod memory;
+mod pcie;
 #[cfg(test)]
 mod tests;
 

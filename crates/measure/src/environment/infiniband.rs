@@ -1,6 +1,7 @@
 //! RDMA devices (ABI/stable/sysfs-class-infiniband) and the PCI links that they sit on.
 
 use super::files::{Facts, Root, distinct};
+use super::pcie;
 
 /// Devices with firmware, ports, PCI link, node and the CPUs of their interrupts; the mode of IPoIB interfaces; versions
 /// of the kernel's modules where they have one.
@@ -11,6 +12,13 @@ pub(super) fn infiniband(root: &Root) -> Facts {
         for (name, file) in DEVICE_FACTS {
             facts.set(format!("{device}.{name}"), root.line(&format!("{dir}/{file}")));
         }
+        // For who is not root the register cannot be read.
+        let config = root.bytes(&format!("{dir}/device/config")).ok();
+        let control = config.as_deref().and_then(pcie::device_control);
+        let payload_max_bytes = control.and_then(|control| control.payload_max_bytes);
+        let read_request_max_bytes = control.and_then(|control| control.read_request_max_bytes);
+        facts.set(format!("{device}.pcie_payload_max_bytes"), payload_max_bytes);
+        facts.set(format!("{device}.pcie_read_request_max_bytes"), read_request_max_bytes);
         facts.set(format!("{device}.irq_cpus"), irq_cpus(root, &dir));
         for port in root.numbered(&format!("{dir}/ports"), "") {
             for name in PORT_FACTS {

@@ -276,11 +276,17 @@ fn isolation_is_described() {
 
 #[test]
 fn rdma_devices_are_described() {
+    // PCI Express as the first capability, with 256 B and 512 B in its control register.
+    let mut config = [0; 128];
+    for (at, byte) in [(0x06, 0x10), (0x34, 0x60), (0x60, 0x10), (0x68, 0x30), (0x69, 0x20)] {
+        config[at] = byte;
+    }
     let environment = read(&[
         ("sys/class/infiniband/mlx5_0/fw_ver", "20.31.1014\n"),
         ("sys/class/infiniband/mlx5_0/board_id", "MT_0000000008\n"),
         ("sys/class/infiniband/mlx5_0/device/current_link_speed", "16.0 GT/s PCIe\n"),
         ("sys/class/infiniband/mlx5_0/device/current_link_width", "16\n"),
+        ("sys/class/infiniband/mlx5_0/device/config", str::from_utf8(&config).unwrap()),
         ("sys/class/infiniband/mlx5_0/device/numa_node", "1\n"),
         ("sys/class/infiniband/mlx5_0/device/msi_irqs/120", "msix\n"),
         ("sys/class/infiniband/mlx5_0/device/msi_irqs/121", "msix\n"),
@@ -303,6 +309,8 @@ fn rdma_devices_are_described() {
             ("mlx5_0.ib0.mtu", "2044"),
             ("mlx5_0.irq_cpus", "0-7"),
             ("mlx5_0.numa_node", "1"),
+            ("mlx5_0.pcie_payload_max_bytes", "256"),
+            ("mlx5_0.pcie_read_request_max_bytes", "512"),
             ("mlx5_0.pcie_speed", "16.0 GT/s PCIe"),
             ("mlx5_0.pcie_width", "16"),
             ("mlx5_0.port1.link_layer", "InfiniBand"),
