@@ -694,6 +694,25 @@ fn hoefler_2006_is_the_papers_matrix() {
 }
 
 #[test]
+fn sur_2007_is_the_papers_matrix() {
+    let resolved = resolve(&Plan::load("sur-2007").unwrap(), &Options::default()).unwrap();
+    let of = |experiment: &str| {
+        let points =
+            resolved.points.iter().filter(|p| p.repetition == 0 && p.experiment.starts_with(experiment));
+        points.cloned().collect::<Vec<_>>()
+    };
+    // S2, S8: 1 B to 1 KiB with 1, 2, 4 and 8 pairs. S17: sends beside the writes that are inline.
+    assert_eq!(
+        [of("write").len(), of("read").len(), of("send").len(), of("bandwidth").len()],
+        [44, 44, 9, 44]
+    );
+    assert!(of("write").iter().all(|point| point.inline == (point.size_bytes <= 256)));
+    assert_eq!(of("read").iter().map(|point| point.pairs).max(), Some(8));
+    let shown = |part: char| resolved.figures.iter().any(|f| f.title.contains(&format!("2({part})")));
+    assert!(('a'..='i').all(shown));
+}
+
+#[test]
 fn plans_load_by_path_or_name() {
     assert_eq!(Plan::load("quick").unwrap().name, "quick");
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../plans/gamess-2016.toml");
@@ -702,7 +721,7 @@ fn plans_load_by_path_or_name() {
     assert_eq!(
         Plan::load("quik").unwrap_err().to_string(),
         "there is no plan \"quik\": no file has that name and the plans that come with the program are quick, \
-         gamess-2016, hoefler-2006, potter-2018-hca: did you mean \"quick\"?"
+         gamess-2016, hoefler-2006, potter-2018-hca, sur-2007: did you mean \"quick\"?"
     );
     assert_eq!(
         Plan::load("no/such.toml").unwrap_err().to_string(),

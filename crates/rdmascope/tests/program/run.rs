@@ -85,6 +85,31 @@ fn the_plan_of_one_to_n_runs_with_a_few_rounds_and_answers_its_findings() {
 }
 
 #[test]
+fn the_plan_of_several_pairs_runs_with_a_few_messages_and_answers_its_findings() {
+    let scratch = Scratch::alone();
+    // Floods of several pairs are over too soon where all have one CPU; one pair always has its number.
+    let few = ["repetitions=1", "experiment.bandwidth.duration=50ms"];
+    let pairs = ["write", "write-long", "read"].map(|name| format!("experiment.{name}.pairs=1,2,8"));
+    let messages =
+        ["write", "write-long", "read", "send"].map(|name| format!("experiment.{name}.iterations=8"));
+    let mut words = vec!["run", "sur-2007", "--quick", "-d", "softdev0", "--out", "record"];
+    let set = few.into_iter().chain(pairs.iter().chain(&messages).map(String::as_str));
+    words.extend(set.flat_map(|set| ["--set", set]));
+    let stdout = scratch.succeed(&words);
+    let (run, points) = scratch.record("record");
+    assert_eq!(points.len() as u64, run.points_planned);
+    let latencies: Vec<Point> = points.into_iter().filter(|point| point.experiment != "bandwidth").collect();
+    assert!(latencies.len() == 27 && all_measured(&latencies), "{latencies:?}");
+    assert!(
+        stdout.contains(" 8 pairs, 1 B: the last begins") && stdout.contains(", of 22 cases"),
+        "{stdout}"
+    );
+    let report = fs::read_to_string(scratch.at("record/report.html")).unwrap();
+    assert!(run.findings.iter().all(|finding| report.contains(&finding.claim)), "the report has every claim");
+    assert!(report.contains("Throughput of all pairs [MB/s]"));
+}
+
+#[test]
 fn a_record_has_the_published_names_and_keeps_to_its_schema() {
     let scratch = Scratch::alone();
     scratch.write("plan.toml", SMALL);

@@ -8,7 +8,7 @@ mod published;
 mod split;
 
 use measure::figure::Figure;
-use measure::record::{LatencyKind, Point, Status};
+use measure::record::{Direction, LatencyKind, Point, Status};
 use serde_json::Value;
 
 use crate::error::Error;
@@ -34,6 +34,8 @@ pub(crate) struct Grid {
     pub(crate) published: Vec<Published>,
     /// Kinds of the latencies that the cells hold.
     pub(crate) kinds: Vec<LatencyKind>,
+    /// Whether throughputs are those of several pairs together.
+    pub(crate) is_of_pairs: bool,
 }
 
 /// One measured column or line.
@@ -108,7 +110,9 @@ impl Grid {
             })
             .collect();
         let published = published::columns(figure, &x, &xs, &series);
-        Ok(Self { x, y, scale, xs, series, published, kinds })
+        let direction = |p: &&Point| p.throughput.as_ref().map(|throughput| throughput.direction);
+        let is_of_pairs = shown.iter().filter_map(direction).any(|direction| direction == Direction::Pairs);
+        Ok(Self { x, y, scale, xs, series, published, kinds, is_of_pairs })
     }
 
     /// Whether any cell holds a number.

@@ -172,6 +172,8 @@ pub(super) fn y_title(grid: &Grid) -> String {
         _ if statistic.is_some() => statistic.unwrap_or_default(),
         "completed_first_share" => "messages that completed before they were received".to_owned(),
         value::COST => "cost of a call".to_owned(),
+        "throughput.bytes_per_s" if grid.is_of_pairs => "throughput of all pairs".to_owned(),
+        "throughput.messages_per_s" if grid.is_of_pairs => "message rate of all pairs".to_owned(),
         "throughput.bytes_per_s" => "throughput of one direction".to_owned(),
         "throughput.messages_per_s" => "message rate of one direction".to_owned(),
         "throughput_total.bytes_per_s" => "throughput, both directions together".to_owned(),
