@@ -32,8 +32,10 @@ pub enum Error {
         /// The key that is missing.
         key: &'static str,
     },
-    /// There is no latency over message size, measured or published.
-    #[error("there is nothing to model: no experiment or figure has latencies of three message sizes")]
+    /// There is neither a latency over message size, measured or published, nor anything else that a model is fitted to.
+    #[error(
+        "there is nothing to model: no experiment has latencies of three message sizes or round trips of bursts"
+    )]
     NothingToModel,
     /// A column that a model was to be fitted to.
     #[error("no table has a column '{name}' to fit to; there are {known}")]

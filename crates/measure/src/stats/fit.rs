@@ -1,6 +1,6 @@
 //! Least squares: the parameters of a model that come nearest to what was observed, each with its 95 % interval.
 
-use statrs::distribution::{ContinuousCDF, StudentsT};
+use statrs::distribution::{ChiSquared, ContinuousCDF, StudentsT};
 
 use super::shape::Estimate;
 
@@ -84,6 +84,12 @@ impl Fit {
     /// Standard deviation of the residuals about the model.
     pub fn deviation(&self) -> f64 {
         (self.sum / self.degrees as f64).sqrt()
+    }
+
+    /// How likely a sum of squares as large or larger is, if the model is true and the residuals are in units of their standard
+    /// deviation: a small chance says that the model does not fit (Pearson's test, with the degrees of freedom that are left).
+    pub fn chance(&self) -> f64 {
+        ChiSquared::new(self.degrees as f64).map_or(f64::NAN, |squares| squares.sf(self.sum))
     }
 
     fn at(at: &[f64], scales: &[f64], columns: &[Vec<f64>], sum: f64) -> Result<Self, Unfit> {

@@ -52,7 +52,7 @@ pub(super) struct Cell {
 /// The tables of a run: experiments that measured the latency of sizes, apart by everything but size and rate.
 pub(super) fn measured(points: &[Point], devices: &[Device]) -> Result<Vec<Table>, Error> {
     let mut tables = Vec::new();
-    for experiment in experiments(points, |point| point.latency.is_some()) {
+    for experiment in experiments(points, is_of_messages) {
         let grid = Grid::new(&over_size(experiment, "latency.p50_ns", Some(Unit::Ns)), points)?;
         let mut of_experiment: Vec<(Vec<(String, Value)>, Table)> = Vec::new();
         for series in &grid.series {
@@ -132,6 +132,11 @@ impl Column {
 pub(super) fn sizes(columns: &[&Column]) -> Vec<u64> {
     let cells = columns.iter().flat_map(|column| &column.cells);
     cells.map(|cell| cell.size).collect::<BTreeSet<_>>().into_iter().collect()
+}
+
+/// Whether a point has the latency of a message, rather than that of a burst or of a batch of calls.
+fn is_of_messages(point: &Point) -> bool {
+    point.latency.is_some() && !matches!(point.pattern.as_str(), "prtt" | "overhead")
 }
 
 /// The experiments with points of sizes for which something holds, in their order.

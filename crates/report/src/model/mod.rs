@@ -3,15 +3,20 @@
 //!
 //! * `line`: Hockney's line, each column for itself;
 //! * `packets`: packets through a pipeline, one model for all rates of a link;
+//! * `loggp`: LogGP from parametrised round trips, beside the overheads that were measured by themselves;
 //! * `limit`: what a link carries at best, from first principles, beside the throughputs.
 //!
-//! The first two are fitted by least squares of the logarithms, so that an error counts by its share of the latency: a column
+//! All but the last are fitted by least squares of the logarithms, so that an error counts by its share of the latency: a column
 //! reaches over four orders of magnitude, and users ask of each size how many percent the model is off.
 
 mod column;
+mod combine;
 mod limit;
 mod line;
+mod loggp;
+mod loggp_text;
 mod packets;
+mod rounds;
 mod text;
 
 use measure::figure::Figure;
@@ -20,13 +25,13 @@ use measure::record::{Device, Point};
 use crate::error::Error;
 use column::{Table, measured, published};
 
-/// What models say of the latencies and throughputs of a run, and of the published latencies that its figures carry: tables for
-/// a terminal. `devices` are those of the run; `fitted` names the columns that the model of all rates is fitted to, the slowest
-/// and the fastest where it is empty.
+/// What models say of the latencies, bursts and throughputs of a run, and of the published latencies that its figures carry:
+/// tables for a terminal. `devices` are those of the run; `fitted` names the columns that the model of all rates is fitted to,
+/// the slowest and the fastest where it is empty.
 ///
 /// # Errors
 ///
-/// If a figure is wrong in itself, if there is nothing over message size, or `fitted` names a column that no table has.
+/// If a figure is wrong in itself, if there is nothing that a model is fitted to, or `fitted` names a column that no table has.
 pub fn text(
     figures: &[Figure],
     points: &[Point],
@@ -38,7 +43,8 @@ pub fn text(
     for figure in figures {
         tables.extend(published(figure)?);
     }
-    if tables.is_empty() && limits.is_empty() {
+    let rounds = rounds::measured(points);
+    if tables.is_empty() && limits.is_empty() && rounds.is_empty() {
         return Err(Error::NothingToModel);
     }
     for name in fitted {
@@ -52,7 +58,8 @@ pub fn text(
         }
     }
     let tables = tables.iter().map(|table| text::table(table, fitted));
-    Ok(tables.chain(limits.iter().map(limit::text)).collect::<Vec<_>>().join("\n"))
+    let rounds = rounds.iter().map(loggp_text::rounds);
+    Ok(tables.chain(rounds).chain(limits.iter().map(limit::text)).collect::<Vec<_>>().join("\n"))
 }
 
 #[cfg(test)]

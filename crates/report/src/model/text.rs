@@ -183,7 +183,7 @@ fn worst(column: &Column, model: impl Fn(u64) -> f64) -> String {
 }
 
 /// An interval of 95 %.
-fn interval(of: Estimate, decimals: usize) -> String {
+pub(super) fn interval(of: Estimate, decimals: usize) -> String {
     format!("[{:.decimals$}, {:.decimals$}]", of.low, of.high)
 }
 
@@ -205,4 +205,4 @@ fn cut(label: &str) -> String {
 /// Characters of a column's heading.
 const LABEL: usize = 7;
 /// Errors beyond this are listed, in percent.
-const MISS: f64 = 10.0;
+pub(super) const MISS: f64 = 10.0;

@@ -120,3 +120,10 @@ fn what_the_observations_do_not_determine_has_no_number() {
     let exact = by(|b, x| b[0] + b[1] * x, &[1.0, 2.0]).unwrap();
     assert!((exact.parameters[0].value - 1.0).abs() < 1e-9 && (exact.parameters[1].value - 1.0).abs() < 1e-9);
 }
+
+#[test]
+fn the_chance_is_that_of_the_sum() {
+    // Of the 5 % point of the distribution with two degrees of freedom, -2 ln 0.05.
+    let fit = Fit { parameters: Vec::new(), sum: -2.0 * 0.05f64.ln(), degrees: 2 };
+    assert!((fit.chance() - 0.05).abs() < 1e-9, "{}", fit.chance());
+}

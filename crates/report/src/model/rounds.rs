@@ -1,0 +1,148 @@
+//! Parametrised round trips and overheads of a run: what LogGP is fitted to.
+
+use measure::record::{Point, Status};
+use measure::stats::shape::Estimate;
+use serde_json::Value;
+
+use super::column::title;
+use crate::value;
+
+/// The axes by which messages differ.
+pub(super) type Way = Vec<(String, Value)>;
+
+/// Round trips that differ in nothing but n, d and s.
+#[derive(Debug)]
+pub(super) struct Rounds {
+    pub(super) title: String,
+    /// In rising order of n, d and s. A single message has no d.
+    pub(super) rounds: Vec<Round>,
+    /// Steps of which the cost was measured by itself on the same way, by name and size.
+    pub(super) steps: Vec<(String, u64, Estimate)>,
+    /// Points that were marked unstable.
+    pub(super) unstable: usize,
+}
+
+/// PRTT(n, d, s).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Round {
+    /// n
+    pub(super) messages: u64,
+    /// d, in ns.
+    pub(super) pause: u64,
+    /// s, in bytes.
+    pub(super) size: u64,
+    /// In ns.
+    pub(super) ns: Estimate,
+}
+
+impl Rounds {
+    /// PRTT(n, d, s).
+    pub(super) fn at(&self, messages: u64, pause: u64, size: u64) -> Option<Estimate> {
+        let is_it = |round: &&Round| (round.messages, round.pause, round.size) == (messages, pause, size);
+        self.rounds.iter().find(is_it).map(|round| round.ns)
+    }
+
+    /// The cost of steps together, in ns.
+    pub(super) fn cost(&self, steps: &[&str], size: u64) -> Option<Estimate> {
+        let cost = |step: &&str| {
+            let known = self.steps.iter().find(|(name, of, _)| name == step && *of == size);
+            known.map(|(_, _, cost)| (1.0, *cost))
+        };
+        let terms: Vec<(f64, Estimate)> = steps.iter().map(cost).collect::<Option<_>>()?;
+        Some(super::combine::sum(0.0, &terms))
+    }
+}
+
+/// The parametrised round trips of a run, whatever experiments they are of.
+pub(super) fn measured(points: &[Point]) -> Vec<Rounds> {
+    let mut all: Vec<(Way, Vec<&Point>)> = Vec::new();
+    for point in points.iter().filter(|point| point.pattern == "prtt" && is_measured(point)) {
+        let way = without(point, &["burst", "pause_ns", "size_bytes"]);
+        match all.iter_mut().find(|(known, _)| *known == way) {
+            Some((_, points)) => points.push(point),
+            None => all.push((way, vec![point])),
+        }
+    }
+    let ways: Vec<_> = all.iter().map(|(way, _)| way.clone()).collect();
+    let of_way = |(way, own): (Way, Vec<&Point>)| {
+        let told: Vec<_> =
+            way.iter().filter(|axis| !ways.iter().all(|way| way.contains(axis))).cloned().collect();
+        Rounds {
+            title: title(&own[0].experiment, &told),
+            rounds: rounds(&own),
+            steps: steps(points, &way),
+            unstable: own.iter().filter(|point| point.unstable.is_some()).count(),
+        }
+    };
+    all.into_iter().map(of_way).collect()
+}
+
+/// Whether what was measured by another pattern took the same way: the same of all that both say of the device and the service.
+pub(super) fn is_same_way(way: &[(String, Value)], point: &Point) -> bool {
+    let is_of_way = |(name, _): &&(String, Value)| WAY.contains(&name.as_str());
+    way.iter().filter(is_of_way).all(|(name, value)| point.axes.get(name).is_none_or(|own| own == value))
+}
+
+/// The axes of a point but for some.
+pub(super) fn without(point: &Point, names: &[&str]) -> Way {
+    let axes = point.axes.iter().filter(|(name, _)| !names.contains(&name.as_str()));
+    axes.map(|(name, value)| (name.clone(), value.clone())).collect()
+}
+
+pub(super) fn is_measured(point: &Point) -> bool {
+    point.status == Status::Measured
+}
+
+/// A number of all repetitions of some points.
+pub(super) fn of_runs(points: &[&Point], path: &str) -> Option<Estimate> {
+    let runs: Vec<Estimate> =
+        points.iter().filter_map(|point| Some(value::estimate(point, path)?.0)).collect();
+    Estimate::of_runs(&runs).filter(|estimate| estimate.low > 0.0)
+}
+
+fn rounds(points: &[&Point]) -> Vec<Round> {
+    let key = |point: &Point| {
+        let number = |name: &str| point.axes.get(name).and_then(Value::as_u64);
+        let messages = number("burst")?;
+        // What is behind the last message of a burst is no pause.
+        let pause = if messages == 1 { 0 } else { number("pause_ns")? };
+        Some((messages, pause, number("size_bytes")?))
+    };
+    let mut keys: Vec<_> = points.iter().filter_map(|point| key(point)).collect();
+    keys.sort_unstable();
+    keys.dedup();
+    let round = |(messages, pause, size)| {
+        let own: Vec<&Point> =
+            points.iter().copied().filter(|point| key(point) == Some((messages, pause, size))).collect();
+        Some(Round { messages, pause, size, ns: of_runs(&own, "latency.p50_ns")? })
+    };
+    keys.into_iter().filter_map(round).collect()
+}
+
+fn steps(points: &[Point], way: &[(String, Value)]) -> Vec<(String, u64, Estimate)> {
+    let own: Vec<&Point> = points
+        .iter()
+        .filter(|point| point.cost.is_some() && is_measured(point) && is_same_way(way, point))
+        .collect();
+    let key = |point: &Point| {
+        let size = point.axes.get("size_bytes").and_then(Value::as_u64)?;
+        Some((point.cost.as_ref()?.step.clone(), size))
+    };
+    let mut keys: Vec<_> = own.iter().filter_map(|point| key(point)).collect();
+    keys.sort_unstable();
+    keys.dedup();
+    let step = |(step, size): (String, u64)| {
+        let own: Vec<&Point> = own
+            .iter()
+            .copied()
+            .filter(|point| key(point).is_some_and(|(name, of)| (name.as_str(), of) == (step.as_str(), size)))
+            .collect();
+        let cost = of_runs(&own, value::COST)?;
+        Some((step, size, cost))
+    };
+    keys.into_iter().filter_map(step).collect()
+}
+
+/// Axes by which messages of any pattern differ.
+const WAY: [&str; 8] =
+    ["environment", "service", "operation", "notify", "inline", "poll", "mtu_bytes", "signal_rate"];
