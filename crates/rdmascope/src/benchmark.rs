@@ -1,15 +1,18 @@
-//! `rdmascope lat`, `bw`, `one-way` and `fan-out`: one benchmark from flags, through the same plan type as everything else.
+//! `rdmascope lat`, `bw`, `one-way`, `fan-out` and `pairs`: one benchmark from flags, through the same plan type as everything
+//! else.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use bench::plan::{Axis, MTU_BYTES_MAX, Options, Plan, Resolved, Settings, resolve};
-use bench::point::{Flow, Mesh, Operation, Pattern, Poll, Service};
+use bench::point::{Flow, Mesh, Operation, Pattern, Poll, Service, Traffic};
 use measure::figure::Unit;
 use measure::units;
 
 use crate::cli::{
     Atomic, AtomicType, BandwidthOperation, Burst, Connection, FanOutFlags, FanOutOperation, FanOutRead,
-    Flags, LatencyOperation, Messages, OneWayOperation, Peers, Pushed, Site,
+    Flags, LatencyOperation, Messages, OneWayOperation, PairCounts, PairsFlags, PairsOperation, Peers,
+    Placement, Pushed, Site,
 };
 use crate::execute::{Job, execute};
 use crate::launch::launch;
@@ -113,9 +116,39 @@ pub(crate) fn fan_out(operation: &FanOutOperation, command: Vec<String>) -> anyh
     }
     let bandwidth = if *report_gbits { Unit::GbPerS } else { Unit::MiBPerS };
     let (pattern, words) = (Pattern::FanOut, ["fan-out", "latency of one to n"]);
-    let resolved = Benchmark { words, operation, pattern, messages, settings, bandwidth }.resolved()?;
-    let launch = launch(placement, None, resolved.ranks())?;
-    execute(Job { resolved, quick: false, command, launch, out: out.clone(), bandwidth })
+    Benchmark { words, operation, pattern, messages, settings, bandwidth }.start_all(
+        placement,
+        out.clone(),
+        command,
+    )
+}
+
+/// `rdmascope pairs ...`: all ranks are started by this command, as those of one to n are.
+pub(crate) fn pairs(operation: &PairsOperation, command: Vec<String>) -> anyhow::Result<ExitCode> {
+    let (operation, of) = match operation {
+        PairsOperation::Send(Pushed { imm: false, flags }) => (Operation::Send, flags),
+        PairsOperation::Send(Pushed { imm: true, flags }) => (Operation::SendImm, flags),
+        PairsOperation::Write(Pushed { imm: false, flags }) => (Operation::Write, flags),
+        PairsOperation::Write(Pushed { imm: true, flags }) => (Operation::WriteImm, flags),
+        PairsOperation::Read(flags) => (Operation::Read, flags),
+        PairsOperation::Atomic(Atomic { atomic, flags }) => (atomic.operation(), flags),
+    };
+    let PairsFlags { pairs: PairCounts(pairs), stream, report_gbits, messages, out, placement } = of;
+    let (traffic, words) = if *stream {
+        (Traffic::Stream, ["pairs", "throughput of several pairs"])
+    } else {
+        (Traffic::PingPong, ["pairs", "latency of several pairs"])
+    };
+    let settings = message_settings(messages, operation)
+        .axis(Axis::Traffic(vec![traffic]))
+        .axis(Axis::Pairs(pairs.clone()));
+    let bandwidth = if *report_gbits { Unit::GbPerS } else { Unit::MiBPerS };
+    let pattern = Pattern::Pairs;
+    Benchmark { words, operation, pattern, messages, settings, bandwidth }.start_all(
+        placement,
+        out.clone(),
+        command,
+    )
 }
 
 impl AtomicType {
@@ -134,6 +167,19 @@ impl Benchmark<'_> {
         let Site { out, ends, placement } = site;
         let launch = launch(placement, ends.peer()?, resolved.ranks())?;
         let (out, bandwidth) = (out.clone(), self.bandwidth);
+        execute(Job { resolved, quick: false, command, launch, out, bandwidth })
+    }
+
+    /// The same, of however many ranks there are.
+    fn start_all(
+        self,
+        placement: &Placement,
+        out: Option<PathBuf>,
+        command: Vec<String>,
+    ) -> anyhow::Result<ExitCode> {
+        let resolved = self.resolved()?;
+        let launch = launch(placement, None, resolved.ranks())?;
+        let bandwidth = self.bandwidth;
         execute(Job { resolved, quick: false, command, launch, out, bandwidth })
     }
 

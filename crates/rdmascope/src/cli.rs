@@ -5,6 +5,7 @@ mod fan_out;
 mod one_way;
 mod overhead;
 mod pages;
+mod pairs;
 
 use std::path::PathBuf;
 
@@ -18,6 +19,7 @@ pub(crate) use self::fan_out::{FanOut, FanOutFlags, FanOutOperation, FanOutRead,
 pub(crate) use self::one_way::{Burst, OneWay, OneWayOperation};
 pub(crate) use self::overhead::OverheadArguments;
 pub(crate) use self::pages::{completions, man};
+pub(crate) use self::pairs::{PairCounts, Pairs, PairsFlags, PairsOperation};
 use crate::advise::AdviseArguments;
 use crate::agent::{AgentArguments, HostArguments};
 use crate::devices::DevicesArguments;
@@ -34,6 +36,7 @@ Examples:
   rdmascope bw write --local -a        throughput of all sizes from 2 B to 8 MiB
   rdmascope one-way send --local       every message stamped at both ends
   rdmascope fan-out send               to 1 up to 15 others at once, and back
+  rdmascope pairs write                up to 8 pairs, who begin together
   rdmascope overhead --local           what each call costs: post, poll, register
   rdmascope advise --local             which service, how to poll, inline or not
   rdmascope run quick --hosts node1,node2 --via 'ssh {host}'
@@ -130,6 +133,9 @@ pub(crate) enum Command {
     /// Measure one to n, n to one: rounds in which one rank sends to n others and all answer.
     #[command(after_help = fan_out::EXAMPLES, arg_required_else_help = true)]
     FanOut(FanOut),
+    /// Measure several pairs that do the same at the same time.
+    #[command(after_help = pairs::EXAMPLES, arg_required_else_help = true)]
+    Pairs(Pairs),
     /// Measure what each call of a program costs its CPU: posts, polls, registration, set-up.
     #[command(after_help = overhead::EXAMPLES, arg_required_else_help = true)]
     Overhead(OverheadArguments),

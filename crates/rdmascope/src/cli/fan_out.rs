@@ -81,15 +81,20 @@ pub(crate) struct FanOutFlags {
 pub(crate) struct Peers(pub(crate) Vec<u32>);
 
 fn peers(text: &str) -> Result<Peers, String> {
-    let number = |text: &str| text.trim().parse::<u32>().ok().filter(|n| (1..=PEERS_MAX).contains(n));
+    counts(text, PEERS_MAX).map(Peers)
+}
+
+/// Numbers from 1 to a largest: one, several with commas, or ranges.
+pub(super) fn counts(text: &str, max: u32) -> Result<Vec<u32>, String> {
+    let number = |text: &str| text.trim().parse::<u32>().ok().filter(|n| (1..=max).contains(n));
     let range = |part: &str| {
         let (low, high) = part.split_once("..").unwrap_or((part, part));
         let (low, high) = (number(low)?, number(high)?);
         (low <= high).then(|| (low..=high).collect::<Vec<_>>())
     };
     let all: Option<Vec<_>> = text.split(',').map(range).collect();
-    let wrong = || format!("give numbers from 1 to {PEERS_MAX} such as 15, 1,7,15 or 1..15");
-    all.map(|all| Peers(all.concat())).ok_or_else(wrong)
+    let wrong = || format!("give numbers from 1 to {max} such as 15, 1,7,15 or 1..15");
+    all.map(|all| all.concat()).ok_or_else(wrong)
 }
 
 /// As plans have it: each is a process.

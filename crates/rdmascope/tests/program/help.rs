@@ -15,6 +15,8 @@ fn help_teaches_by_example_and_fits_a_terminal() {
         (&["one-way", "write", "--help"], "--stamp sent"),
         (&["fan-out", "--help"], "rdmascope fan-out send"),
         (&["fan-out", "read", "--help"], "--notify memory"),
+        (&["pairs", "--help"], "rdmascope pairs write"),
+        (&["pairs", "read", "--help"], "--stream"),
         (&["overhead", "--help"], "rdmascope overhead --local"),
         (&["advise", "--help"], "rdmascope advise --local"),
         (&["model", "--help"], "rdmascope model gamess-2016"),
@@ -38,7 +40,7 @@ fn help_teaches_by_example_and_fits_a_terminal() {
 #[test]
 fn no_command_is_help_on_standard_error_and_wrong_usage() {
     let scratch = Scratch::new();
-    for arguments in [&[][..], &["lat"], &["bw"], &["one-way"], &["fan-out"], &["overhead"]] {
+    for arguments in [&[][..], &["lat"], &["bw"], &["one-way"], &["fan-out"], &["overhead"], &["pairs"]] {
         let ended = scratch.run(arguments);
         assert_eq!((ended.status, ended.stdout.as_str()), (Some(2), ""));
         assert!(ended.stderr.contains("Usage: rdmascope"), "{ended:?}");
@@ -54,6 +56,7 @@ fn every_example_is_understood() {
         &["one-way", "send", "--help"],
         &["fan-out", "send", "--help"],
         &["overhead", "--help"],
+        &["pairs", "send", "--help"],
         &["advise", "--help"],
     ];
     for help in [&["--help"][..], &["run", "--help"]].into_iter().chain(benchmarks) {

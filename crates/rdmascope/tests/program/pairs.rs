@@ -91,3 +91,38 @@ fn what_pairs_have_not_is_refused() {
     refused("axes = { queue_pairs = 2 }", &["several queue pairs of each pair"]);
     refused("axes = { peers = 2 }", &["peers with the pattern \"pairs\"", "\"fan-out\""]);
 }
+
+#[test]
+fn one_line_measures_several_pairs() {
+    let scratch = Scratch::alone();
+    for (words, operation, column) in [
+        ("send -c UD", "send", "skew typ.[us]"),
+        ("write --imm -s 1,64 -I 32", "write_imm", "skew typ.[us]"),
+        ("atomic -A FETCH_AND_ADD", "fetch_add", "skew typ.[us]"),
+        ("write --stream -D 0.15", "write", "BW all pairs[MiB/s]"),
+        ("read --stream -D 0.15 --report_gbits", "read", "BW all pairs[Gb/s]"),
+    ] {
+        let messages = if words.contains("-D") { "" } else { " -n 20" };
+        let line = format!("pairs {words} --pairs 1,2..3{messages} -d softdev0 --out record");
+        let stdout = scratch.succeed(&line.split(' ').collect::<Vec<_>>());
+        let (_, points) = scratch.record("record");
+        assert!(all_measured(&points), "{words}: {points:?}");
+        let pairs: Vec<_> = points.iter().map(|point| point.axes["pairs"].as_u64().unwrap()).collect();
+        assert!(pairs.chunks(3).all(|chunk| chunk == [1, 2, 3]), "{words}: {pairs:?}");
+        assert!(points.iter().all(|point| point.axes["operation"] == operation), "{words}");
+        let tables = pairs.len() / 3;
+        assert_eq!(stdout.matches(column).count(), tables, "1 to 3 pairs are one table: {stdout}");
+        std::fs::remove_dir_all(scratch.at("record")).unwrap();
+    }
+    for (words, sentence) in [
+        ("send --pairs 0", "give numbers from 1 to 512"),
+        ("send -D 1", "give iterations"),
+        ("send --stream -c UC", "streams of pairs over UC"),
+        ("write node7", "unexpected argument 'node7'"),
+    ] {
+        let line = format!("pairs {words}");
+        let ended = scratch.run(&line.split(' ').collect::<Vec<_>>());
+        assert_eq!((ended.status, ended.stdout.as_str()), (Some(2), ""), "{words}");
+        assert!(ended.stderr.contains(sentence), "{words}: {}", ended.stderr);
+    }
+}

@@ -1,0 +1,73 @@
+//! The flags of `rdmascope pairs`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use super::fan_out::counts;
+use super::{Atomic, Messages, Placement, Pushed};
+
+/// Below the help of `rdmascope pairs`.
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  rdmascope pairs write                2 B over RC, of 1, 2, 4 and 8 pairs
+  rdmascope pairs read --pairs 1..4 -s 1..1KiB
+                                       over message size
+  rdmascope pairs write --stream -s 64KiB
+                                       what all pairs carry together
+  rdmascope pairs send --hosts n1,n2 --via 'ssh {host}'
+                                       one end of each pair on either host
+  rdmascope run sur-2007               the evaluation that this is from";
+
+#[derive(Args, Debug)]
+pub(crate) struct Pairs {
+    #[command(subcommand)]
+    pub(crate) operation: PairsOperation,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum PairsOperation {
+    /// Send to a posted receive: half a round trip.
+    #[command(after_help = EXAMPLES)]
+    Send(Pushed<PairsFlags>),
+    /// RDMA Write to a peer that polls its memory: half a round trip.
+    #[command(after_help = EXAMPLES)]
+    Write(Pushed<PairsFlags>),
+    /// RDMA Read: the whole time.
+    #[command(after_help = EXAMPLES)]
+    Read(PairsFlags),
+    /// Atomic operation on eight bytes: the whole time.
+    #[command(after_help = EXAMPLES)]
+    Atomic(Atomic<PairsFlags>),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct PairsFlags {
+    /// How many pairs do the same at the same time: one number, several with commas, or a range.
+    #[arg(long, value_name = "N", value_parser = pairs, default_value = "1,2,4,8")]
+    pub(crate) pairs: PairCounts,
+    /// Throughput of all pairs in the time that all are at it, instead of latency.
+    #[arg(long)]
+    pub(crate) stream: bool,
+    /// Print 10^9 bit/s instead of 2^20 B/s.
+    #[arg(long = "report_gbits", alias = "report-gbits")]
+    pub(crate) report_gbits: bool,
+    #[command(flatten)]
+    pub(crate) messages: Messages,
+    /// Keep the record and a report in this directory; it must not hold a run.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) placement: Placement,
+}
+
+/// The numbers of pairs that are measured.
+#[derive(Clone, Debug)]
+pub(crate) struct PairCounts(pub(crate) Vec<u32>);
+
+fn pairs(text: &str) -> Result<PairCounts, String> {
+    counts(text, PAIRS_MAX).map(PairCounts)
+}
+
+/// As plans have it: each is two processes.
+const PAIRS_MAX: u32 = 512;
