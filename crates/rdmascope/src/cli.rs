@@ -156,7 +156,7 @@ pub(crate) enum Command {
     /// Write the report of a run again, from its record alone.
     #[command(after_help = REPORT_EXAMPLES)]
     Report(ReportArguments),
-    /// Fit models to latencies over size, measured or published, and LogGP to bursts; show where they fail, and a link's best.
+    /// Fit models to latencies over size, to bursts and to one to n; show where they fail, and what a link carries at best.
     #[command(after_help = MODEL_EXAMPLES)]
     Model(ModelArguments),
     /// Print the completions of a shell, e.g. for /etc/bash_completion.d.

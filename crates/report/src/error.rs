@@ -34,7 +34,7 @@ pub enum Error {
     },
     /// There is neither a latency over message size, measured or published, nor anything else that a model is fitted to.
     #[error(
-        "there is nothing to model: no experiment has latencies of three message sizes or round trips of bursts"
+        "there is nothing to model: no experiment has latencies of three message sizes, bursts or one to n"
     )]
     NothingToModel,
     /// A column that a model was to be fitted to.

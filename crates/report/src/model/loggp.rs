@@ -99,16 +99,17 @@ impl LogGp {
         self.gap.value + self.gap_per_byte.value * further_bytes(size)
     }
 
-    /// PRTT(n, d, s), in ns; none where o is not known and counts.
-    pub(super) fn round(&self, round: &Round) -> Option<f64> {
-        let each = match (round.messages, round.pause, self.overhead) {
+    /// PRTT(n, d, s), in ns; none where o is not known and counts. With d = 0 a round of one to n takes the same: messages leave,
+    /// and answers arrive, one gap after the other.
+    pub(super) fn round(&self, messages: u64, pause: u64, size: u64) -> Option<f64> {
+        let each = match (messages, pause, self.overhead) {
             (1, _, _) => 0.0,
-            (_, pause, Some(overhead)) => (overhead.value + pause as f64).max(self.gap_at(round.size)),
-            (_, 0, None) => self.gap_at(round.size),
+            (_, pause, Some(overhead)) => (overhead.value + pause as f64).max(self.gap_at(size)),
+            (_, 0, None) => self.gap_at(size),
             _ => return None,
         };
-        let single = 2.0 * (self.one_way.value + further_bytes(round.size) * self.gap_per_byte.value);
-        Some(single + (round.messages - 1) as f64 * each)
+        let single = 2.0 * (self.one_way.value + further_bytes(size) * self.gap_per_byte.value);
+        Some(single + (messages - 1) as f64 * each)
     }
 }
 

@@ -111,7 +111,7 @@ fn errors(rounds: &Rounds, model: &LogGp) -> String {
     let error = |column: (u64, u64), size: u64| {
         let is_it = |round: &&Round| (round.messages, round.pause, round.size) == (column.0, column.1, size);
         let round = rounds.rounds.iter().find(is_it)?;
-        Some(100.0 * (model.round(round)? / round.ns.value - 1.0))
+        Some(100.0 * (model.round(round.messages, round.pause, round.size)? / round.ns.value - 1.0))
     };
     let mut out = " Error of each PRTT(n, d, s), the model over the point, in %\n".to_owned();
     out += &format!(" {:>9}", "bytes");

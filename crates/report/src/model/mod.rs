@@ -4,6 +4,7 @@
 //! * `line`: Hockney's line, each column for itself;
 //! * `packets`: packets through a pipeline, one model for all rates of a link;
 //! * `loggp`: LogGP from parametrised round trips, beside the overheads that were measured by themselves;
+//! * `logfp`: LogfP from rounds of one to n, beside what LogGP says of them;
 //! * `limit`: what a link carries at best, from first principles, beside the throughputs.
 //!
 //! All but the last are fitted by least squares of the logarithms, so that an error counts by its share of the latency: a column
@@ -11,8 +12,11 @@
 
 mod column;
 mod combine;
+mod fans;
 mod limit;
 mod line;
+mod logfp;
+mod logfp_text;
 mod loggp;
 mod loggp_text;
 mod packets;
@@ -44,7 +48,8 @@ pub fn text(
         tables.extend(published(figure)?);
     }
     let rounds = rounds::measured(points);
-    if tables.is_empty() && limits.is_empty() && rounds.is_empty() {
+    let fans = fans::measured(points);
+    if tables.is_empty() && limits.is_empty() && rounds.is_empty() && fans.is_empty() {
         return Err(Error::NothingToModel);
     }
     for name in fitted {
@@ -58,8 +63,9 @@ pub fn text(
         }
     }
     let tables = tables.iter().map(|table| text::table(table, fitted));
+    let fans = fans.iter().map(|fan| logfp_text::fan(fan, &rounds));
     let rounds = rounds.iter().map(loggp_text::rounds);
-    Ok(tables.chain(rounds).chain(limits.iter().map(limit::text)).collect::<Vec<_>>().join("\n"))
+    Ok(tables.chain(rounds).chain(fans).chain(limits.iter().map(limit::text)).collect::<Vec<_>>().join("\n"))
 }
 
 #[cfg(test)]

@@ -14,6 +14,8 @@ pub(super) type Way = Vec<(String, Value)>;
 #[derive(Debug)]
 pub(super) struct Rounds {
     pub(super) title: String,
+    /// The axes, but for those of [`Round`].
+    pub(super) way: Way,
     /// In rising order of n, d and s. A single message has no d.
     pub(super) rounds: Vec<Round>,
     /// Steps of which the cost was measured by itself on the same way, by name and size.
@@ -71,6 +73,7 @@ pub(super) fn measured(points: &[Point]) -> Vec<Rounds> {
             title: title(&own[0].experiment, &told),
             rounds: rounds(&own),
             steps: steps(points, &way),
+            way,
             unstable: own.iter().filter(|point| point.unstable.is_some()).count(),
         }
     };
@@ -78,9 +81,9 @@ pub(super) fn measured(points: &[Point]) -> Vec<Rounds> {
 }
 
 /// Whether what was measured by another pattern took the same way: the same of all that both say of the device and the service.
-pub(super) fn is_same_way(way: &[(String, Value)], point: &Point) -> bool {
+pub(super) fn is_same_way<'a>(way: &[(String, Value)], axis: impl Fn(&str) -> Option<&'a Value>) -> bool {
     let is_of_way = |(name, _): &&(String, Value)| WAY.contains(&name.as_str());
-    way.iter().filter(is_of_way).all(|(name, value)| point.axes.get(name).is_none_or(|own| own == value))
+    way.iter().filter(is_of_way).all(|(name, value)| axis(name).is_none_or(|own| own == value))
 }
 
 /// The axes of a point but for some.
@@ -122,7 +125,9 @@ fn rounds(points: &[&Point]) -> Vec<Round> {
 fn steps(points: &[Point], way: &[(String, Value)]) -> Vec<(String, u64, Estimate)> {
     let own: Vec<&Point> = points
         .iter()
-        .filter(|point| point.cost.is_some() && is_measured(point) && is_same_way(way, point))
+        .filter(|point| {
+            point.cost.is_some() && is_measured(point) && is_same_way(way, |name| point.axes.get(name))
+        })
         .collect();
     let key = |point: &Point| {
         let size = point.axes.get("size_bytes").and_then(Value::as_u64)?;

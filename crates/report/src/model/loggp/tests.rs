@@ -42,7 +42,7 @@ fn synthetic(random: &mut Random) -> Rounds {
         all.push(round(BURST, 0, size, burst, random));
         all.push(round(BURST, pause, size, paused, random));
     }
-    Rounds { title: "synthetic".to_owned(), rounds: all, steps: Vec::new(), unstable: 0 }
+    Rounds { title: "synthetic".to_owned(), way: Vec::new(), rounds: all, steps: Vec::new(), unstable: 0 }
 }
 
 #[test]
