@@ -107,7 +107,9 @@ Examples:
   rdmascope model gamess-2016          what Tables 2 to 4 of the paper are made of
   rdmascope model gamess-2016 --fit SDR,QDR
                                        how well these two rates tell the others
-  rdmascope model first-run            the same of what a run measured";
+  rdmascope model first-run            the same of what a run measured
+  rdmascope run models --out m && rdmascope model m
+                                       all models of a device, from what they need";
 
 /// Evaluates a network from RDMA verbs up to the application, with every message timed.
 #[derive(Debug, Parser)]

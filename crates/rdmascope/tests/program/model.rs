@@ -25,6 +25,22 @@ fn a_run_is_modelled_from_its_record() {
 }
 
 #[test]
+fn the_plan_of_models_measures_what_all_of_them_need() {
+    let scratch = Scratch::alone();
+    let few = ["iterations=20", "repetitions=1", "warmup=1", "bytes_max=64KiB"];
+    let mut words = vec!["run", "models", "--quick", "-d", "softdev0", "--out", "run"];
+    words.extend(few.iter().flat_map(|set| ["--set", set]));
+    scratch.succeed(&words);
+    let (run, points) = scratch.record("run");
+    assert_eq!(points.len() as u64, run.points_planned);
+    let text = scratch.succeed(&["model", "run"]);
+    for part in ["t = t0 + n/r (Hockney", " LogGP from ", " LogfP ", " fan_half [us] "] {
+        assert!(text.contains(part), "no {part} in\n{text}");
+    }
+    assert!(!text.contains("LogGP from parametrised round trips: none, as\n a burst and a single"), "{text}");
+}
+
+#[test]
 fn a_throughput_is_below_what_the_link_carries() {
     let scratch = Scratch::alone();
     scratch.succeed(&[
