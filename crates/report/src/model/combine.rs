@@ -32,3 +32,17 @@ pub(super) fn residual(model: f64, measured: Estimate) -> f64 {
 const QUANTILE: f64 = 1.959_964;
 /// What points scatter by from one set-up to the next, whatever their number of samples.
 const SCATTER: f64 = 0.01;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_end_is_reached_by_the_ends_that_move_it_there() {
+        let (one, other) =
+            (Estimate { value: 3.0, low: 2.0, high: 5.0 }, Estimate { value: 1.0, low: 0.0, high: 3.0 });
+        let sum = sum(1.0, &[(2.0, one), (-1.0, other)]);
+        assert_eq!(sum.value, 6.0);
+        assert!((6.0 - sum.low - 8f64.sqrt()).abs() < 1e-12 && (sum.high - 6.0 - 17f64.sqrt()).abs() < 1e-12);
+    }
+}

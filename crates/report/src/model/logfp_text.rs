@@ -35,7 +35,7 @@ pub(super) fn fan(fan: &Fan, rounds: &[Rounds]) -> String {
 }
 
 fn parameters(fan: &Fan, model: &LogfP, bursts: Option<&LogGp>) -> String {
-    let mut out = " LogfP (Hoefler, Mehlan, Mietke, Rehm 2006)\n \
+    let mut out = " LogfP (after Hoefler, Mehlan, Mietke, Rehm 2006; the form of o(n) is ours)\n \
                    2 fan_half = 2 (L + 2 o_max) + (n-1) o_min + max(0, n-f) g\n"
         .to_owned();
     let mut line = |name: &str, of: Estimate, decimals: usize, unit: &str, what: &str| {
