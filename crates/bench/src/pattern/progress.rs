@@ -2,7 +2,7 @@
 
 use measure::clock::Ticks;
 
-/// Times and counts, thinned out where there are too many: never more than [`ROOM`].
+/// Times and counts, thinned out where there are too many.
 #[derive(Debug)]
 pub struct Progress {
     seen: Vec<(u64, u64)>,
