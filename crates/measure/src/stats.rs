@@ -23,7 +23,7 @@ pub mod shape;
 mod tests;
 mod wide;
 
-pub use interval::MedianInterval;
+pub use interval::{MedianInterval, NORMAL_97_5};
 pub use moments::Moments;
 
 /// A share of a whole as a fraction, because 0.999 is not a floating-point number.

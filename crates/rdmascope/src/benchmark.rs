@@ -1,7 +1,6 @@
 //! `rdmascope lat`, `bw`, `one-way`, `fan-out` and `pairs`: one benchmark from flags, through the same plan type as everything
 //! else.
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use bench::plan::{Axis, MTU_BYTES_MAX, Options, Plan, Resolved, Settings, resolve};
@@ -10,9 +9,9 @@ use measure::figure::Unit;
 use measure::units;
 
 use crate::cli::{
-    Atomic, AtomicType, BandwidthOperation, Burst, Connection, FanOutFlags, FanOutOperation, FanOutRead,
-    Flags, LatencyOperation, Messages, OneWayOperation, PairCounts, PairsFlags, PairsOperation, Peers,
-    Placement, Pushed, Site,
+    AllRanks, Atomic, AtomicType, BandwidthOperation, Burst, Connection, FanOutFlags, FanOutOperation,
+    FanOutRead, Flags, LatencyOperation, Messages, OneWayOperation, PairCounts, PairsFlags, PairsOperation,
+    Peers, Pushed, Site,
 };
 use crate::execute::{Job, execute};
 use crate::launch::launch;
@@ -106,21 +105,15 @@ pub(crate) fn fan_out(operation: &FanOutOperation, command: Vec<String>) -> anyh
         FanOutOperation::Atomic(Atomic { atomic, flags }) => (atomic.operation(), None, flags),
         FanOutOperation::Multicast(flags) => (Operation::Multicast, None, flags),
     };
-    let FanOutFlags { peers: Peers(peers), full_mesh, report_gbits, messages, out, placement } = of;
-    let mut settings = message_settings(messages, operation).axis(Axis::Peers(peers.clone()));
+    let FanOutFlags { peers: Peers(peers), full_mesh, all } = of;
+    let mut settings = message_settings(&all.messages, operation).axis(Axis::Peers(peers.clone()));
     if let Some(notify) = notify {
         settings = settings.axis(Axis::Notify(vec![Some(notify)]));
     }
     if *full_mesh {
         settings = settings.axis(Axis::Mesh(vec![Mesh::Full]));
     }
-    let bandwidth = if *report_gbits { Unit::GbPerS } else { Unit::MiBPerS };
-    let (pattern, words) = (Pattern::FanOut, ["fan-out", "latency of one to n"]);
-    Benchmark { words, operation, pattern, messages, settings, bandwidth }.start_all(
-        placement,
-        out.clone(),
-        command,
-    )
+    start_all(["fan-out", "latency of one to n"], operation, Pattern::FanOut, settings, all, command)
 }
 
 /// `rdmascope pairs ...`: all ranks are started by this command, as those of one to n are.
@@ -133,22 +126,32 @@ pub(crate) fn pairs(operation: &PairsOperation, command: Vec<String>) -> anyhow:
         PairsOperation::Read(flags) => (Operation::Read, flags),
         PairsOperation::Atomic(Atomic { atomic, flags }) => (atomic.operation(), flags),
     };
-    let PairsFlags { pairs: PairCounts(pairs), stream, report_gbits, messages, out, placement } = of;
+    let PairsFlags { pairs: PairCounts(pairs), stream, all } = of;
     let (traffic, words) = if *stream {
         (Traffic::Stream, ["pairs", "throughput of several pairs"])
     } else {
         (Traffic::PingPong, ["pairs", "latency of several pairs"])
     };
-    let settings = message_settings(messages, operation)
+    let settings = message_settings(&all.messages, operation)
         .axis(Axis::Traffic(vec![traffic]))
         .axis(Axis::Pairs(pairs.clone()));
+    start_all(words, operation, Pattern::Pairs, settings, all, command)
+}
+
+/// Measures what the flags ask for, of however many ranks there are.
+fn start_all(
+    words: [&'static str; 2],
+    operation: Operation,
+    pattern: Pattern,
+    settings: Settings,
+    all: &AllRanks,
+    command: Vec<String>,
+) -> anyhow::Result<ExitCode> {
+    let AllRanks { report_gbits, messages, out, placement } = all;
     let bandwidth = if *report_gbits { Unit::GbPerS } else { Unit::MiBPerS };
-    let pattern = Pattern::Pairs;
-    Benchmark { words, operation, pattern, messages, settings, bandwidth }.start_all(
-        placement,
-        out.clone(),
-        command,
-    )
+    let resolved = Benchmark { words, operation, pattern, messages, settings, bandwidth }.resolved()?;
+    let launch = launch(placement, None, resolved.ranks())?;
+    execute(Job { resolved, quick: false, command, launch, out: out.clone(), bandwidth })
 }
 
 impl AtomicType {
@@ -167,19 +170,6 @@ impl Benchmark<'_> {
         let Site { out, ends, placement } = site;
         let launch = launch(placement, ends.peer()?, resolved.ranks())?;
         let (out, bandwidth) = (out.clone(), self.bandwidth);
-        execute(Job { resolved, quick: false, command, launch, out, bandwidth })
-    }
-
-    /// The same, of however many ranks there are.
-    fn start_all(
-        self,
-        placement: &Placement,
-        out: Option<PathBuf>,
-        command: Vec<String>,
-    ) -> anyhow::Result<ExitCode> {
-        let resolved = self.resolved()?;
-        let launch = launch(placement, None, resolved.ranks())?;
-        let bandwidth = self.bandwidth;
         execute(Job { resolved, quick: false, command, launch, out, bandwidth })
     }
 

@@ -391,6 +391,21 @@ pub(crate) struct Flags {
     pub(crate) site: Site,
 }
 
+/// A benchmark whose ranks are all started by this command.
+#[derive(Args, Debug)]
+pub(crate) struct AllRanks {
+    /// Print 10^9 bit/s instead of 2^20 B/s.
+    #[arg(long = "report_gbits", alias = "report-gbits")]
+    pub(crate) report_gbits: bool,
+    #[command(flatten)]
+    pub(crate) messages: Messages,
+    /// Keep the record and a report in this directory; it must not hold a run.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) placement: Placement,
+}
+
 /// What is sent, how, and under what circumstances.
 #[derive(Args, Debug)]
 pub(crate) struct Messages {

@@ -13,6 +13,8 @@ mod progress;
 pub mod prtt;
 mod push;
 mod stream;
+#[cfg(test)]
+pub(crate) mod times;
 mod watch;
 
 pub use fan_out::{fetching_hub, fetching_spoke, hub, spoke};

@@ -8,7 +8,7 @@ use crate::point::{Mesh, Notify, Operation, Pattern, Service, Setup};
 /// Axes that only this pattern has.
 const OWN: [&str; 3] = ["mesh", "notify", "peers"];
 /// More than one machine can run as processes, and more than a slip of the pen should start.
-const PEERS_MAX: u64 = 1023;
+pub const PEERS_MAX: u32 = 1023;
 
 impl Check<'_> {
     /// Checks an experiment of one to n; of another, that it asks for nothing that only this has.
@@ -24,7 +24,7 @@ impl Check<'_> {
             }
             return self.without(&OWN, &["fan-out"]);
         }
-        if self.largest_number("peers") > PEERS_MAX {
+        if self.largest_number("peers") > u64::from(PEERS_MAX) {
             return self.refuse("peers", &format!("more than {PEERS_MAX} peers"), "each is a process");
         }
         if self.largest_number("queue_pairs") > 1 {

@@ -203,6 +203,8 @@ use measure::finding::Finding;
 pub use axis::Axis;
 pub use bundled::{Bundled, bundled};
 pub use check::MTU_BYTES_MAX;
+pub use fan_out::PEERS_MAX;
+pub use pairs::PAIRS_MAX;
 pub use resolve::{Options, Resolved, resolve};
 pub use settings::{Places, Settings};
 

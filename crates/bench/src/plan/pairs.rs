@@ -8,7 +8,7 @@ use crate::point::{Length, Operation, Pattern, RAW_SAMPLES_MAX, Service, Traffic
 /// Axes that only this pattern has.
 const OWN: [&str; 2] = ["pairs", "traffic"];
 /// More than one machine can run as processes, and more than a slip of the pen should start.
-const PAIRS_MAX: u64 = 512;
+pub const PAIRS_MAX: u32 = 512;
 
 impl Check<'_> {
     /// Checks an experiment of several pairs; of another, that it asks for nothing that only this has.
@@ -16,7 +16,7 @@ impl Check<'_> {
         if self.0.pattern != Pattern::Pairs {
             return self.without(&OWN, &["pairs"]);
         }
-        if self.largest_number("pairs") > PAIRS_MAX {
+        if self.largest_number("pairs") > u64::from(PAIRS_MAX) {
             return self.refuse("pairs", &format!("more than {PAIRS_MAX} pairs"), "each is two processes");
         }
         if self.largest_number("queue_pairs") > 1 {

@@ -41,7 +41,7 @@ fn approximate(count: u64) -> u64 {
 /// Half of what the interval may miss.
 const TAIL: f64 = 0.025;
 /// The 97.5 % quantile of the standard normal distribution.
-const NORMAL_97_5: f64 = 1.959_963_984_540_054;
+pub const NORMAL_97_5: f64 = 1.959_963_984_540_054;
 /// Above this the normal approximation is within a rank of the exact interval, which is then some 2000 ranks wide.
 const EXACT_MAX: u64 = 1_000_000;
 

@@ -5,7 +5,7 @@
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-use super::MedianInterval;
+use super::{MedianInterval, NORMAL_97_5};
 
 /// A number, and between which numbers it may as well lie.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -262,8 +262,6 @@ fn middle(sorted: &[f64]) -> Option<f64> {
 
 /// Fewer points leave Fisher's interval no degree of freedom.
 const LINE_MIN: f64 = 4.0;
-/// The 97.5 % quantile of the standard normal distribution.
-const NORMAL_97_5: f64 = 1.959_963_984_540_054;
 
 #[cfg(test)]
 mod tests;

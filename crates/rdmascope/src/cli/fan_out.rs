@@ -1,11 +1,10 @@
 //! The flags of `rdmascope fan-out`.
 
-use std::path::PathBuf;
-
+use bench::plan::PEERS_MAX;
 use bench::point::Notify;
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::{Atomic, Messages, Placement, Pushed};
+use super::{AllRanks, Atomic, Pushed};
 
 /// Below the help of `rdmascope fan-out`.
 pub(super) const EXAMPLES: &str = "\
@@ -64,16 +63,8 @@ pub(crate) struct FanOutFlags {
     /// Connect all ranks with all, though only one talks to the others.
     #[arg(long)]
     pub(crate) full_mesh: bool,
-    /// Print 10^9 bit/s instead of 2^20 B/s.
-    #[arg(long = "report_gbits", alias = "report-gbits")]
-    pub(crate) report_gbits: bool,
     #[command(flatten)]
-    pub(crate) messages: Messages,
-    /// Keep the record and a report in this directory; it must not hold a run.
-    #[arg(long, value_name = "DIR")]
-    pub(crate) out: Option<PathBuf>,
-    #[command(flatten)]
-    pub(crate) placement: Placement,
+    pub(crate) all: AllRanks,
 }
 
 /// The n of 1:n that are measured.
@@ -96,9 +87,6 @@ pub(super) fn counts(text: &str, max: u32) -> Result<Vec<u32>, String> {
     let wrong = || format!("give numbers from 1 to {max} such as 15, 1,7,15 or 1..15");
     all.map(|all| all.concat()).ok_or_else(wrong)
 }
-
-/// As plans have it: each is a process.
-const PEERS_MAX: u32 = 1023;
 
 /// How a rank learns that the data that it reads is there.
 #[derive(Clone, Copy, Debug, ValueEnum)]

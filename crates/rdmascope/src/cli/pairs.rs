@@ -1,11 +1,10 @@
 //! The flags of `rdmascope pairs`.
 
-use std::path::PathBuf;
-
+use bench::plan::PAIRS_MAX;
 use clap::{Args, Subcommand};
 
 use super::fan_out::counts;
-use super::{Atomic, Messages, Placement, Pushed};
+use super::{AllRanks, Atomic, Pushed};
 
 /// Below the help of `rdmascope pairs`.
 pub(super) const EXAMPLES: &str = "\
@@ -49,16 +48,8 @@ pub(crate) struct PairsFlags {
     /// Throughput of all pairs in the time that all are at it, instead of latency.
     #[arg(long)]
     pub(crate) stream: bool,
-    /// Print 10^9 bit/s instead of 2^20 B/s.
-    #[arg(long = "report_gbits", alias = "report-gbits")]
-    pub(crate) report_gbits: bool,
     #[command(flatten)]
-    pub(crate) messages: Messages,
-    /// Keep the record and a report in this directory; it must not hold a run.
-    #[arg(long, value_name = "DIR")]
-    pub(crate) out: Option<PathBuf>,
-    #[command(flatten)]
-    pub(crate) placement: Placement,
+    pub(crate) all: AllRanks,
 }
 
 /// The numbers of pairs that are measured.
@@ -68,6 +59,3 @@ pub(crate) struct PairCounts(pub(crate) Vec<u32>);
 fn pairs(text: &str) -> Result<PairCounts, String> {
     counts(text, PAIRS_MAX).map(PairCounts)
 }
-
-/// As plans have it: each is two processes.
-const PAIRS_MAX: u32 = 512;

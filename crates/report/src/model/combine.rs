@@ -1,5 +1,6 @@
 //! Sums of numbers that were measured apart, with the interval that follows from theirs.
 
+use measure::stats::NORMAL_97_5;
 use measure::stats::shape::Estimate;
 
 /// A constant and numbers, each times a factor. The interval is of 95 % where those of the numbers are and no number depends on
@@ -19,7 +20,7 @@ pub(super) fn sum(constant: f64, terms: &[(f64, Estimate)]) -> Estimate {
 
 /// The standard deviation of a median over its value, from its 95 % interval.
 pub(super) fn relative(of: Estimate) -> f64 {
-    (of.high - of.low) / (2.0 * QUANTILE * of.value)
+    (of.high - of.low) / (2.0 * NORMAL_97_5 * of.value)
 }
 
 /// What an error of a model counts as, in standard deviations of the number that it is the error of. No number counts as known
@@ -28,8 +29,6 @@ pub(super) fn residual(model: f64, measured: Estimate) -> f64 {
     (model.ln() - measured.value.ln()) / relative(measured).hypot(SCATTER)
 }
 
-/// The 97.5 % quantile of the normal distribution.
-const QUANTILE: f64 = 1.959_964;
 /// What points scatter by from one set-up to the next, whatever their number of samples.
 const SCATTER: f64 = 0.01;
 

@@ -5,6 +5,7 @@ use measure::clock::{Clock, Ticks};
 use super::*;
 use crate::endpoint::wire::Wire;
 use crate::endpoint::{Arrival, Posted};
+use crate::pattern::times::Times;
 
 /// The hub's end of a wire to each spoke, which messages take in turn.
 struct Hub {
@@ -87,20 +88,6 @@ impl Endpoint for Hub {
 
     fn quiet(&self) -> std::time::Duration {
         self.wires[0].quiet()
-    }
-}
-
-/// Keeps times.
-#[derive(Default)]
-struct Times(Vec<u64>);
-
-impl Recorder for Times {
-    fn record(&mut self, ticks: u64) {
-        self.0.push(ticks);
-    }
-
-    fn is_full(&self) -> bool {
-        false
     }
 }
 

@@ -5,22 +5,8 @@ use std::time::Duration;
 use super::*;
 use crate::barrier::Barrier;
 use crate::endpoint::wire::Wire;
-use crate::pattern::spoke;
+use crate::pattern::{spoke, times::Times};
 use crate::shared::Shared;
-
-/// Keeps times.
-#[derive(Default)]
-struct Times(Vec<u64>);
-
-impl Recorder for Times {
-    fn record(&mut self, ticks: u64) {
-        self.0.push(ticks);
-    }
-
-    fn is_full(&self) -> bool {
-        false
-    }
-}
 
 /// Lets the senders of so many pairs and their peers do something, each on a thread; gives what the senders did.
 fn with_pairs<T: Send>(
