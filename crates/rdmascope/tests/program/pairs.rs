@@ -20,7 +20,7 @@ axes = { service = ["UC", "UD"], pairs = 2 }
 [[experiment]]
 name = "bandwidth"
 pattern = "pairs"
-duration = "150ms"
+duration = "500ms"
 axes = { traffic = "stream", operation = ["send", "write", "read"], pairs = [1, 3], size_bytes = 4096 }
 "#;
 
