@@ -110,6 +110,12 @@ pub enum Error {
         /// The directory.
         dir: PathBuf,
     },
+    /// A text is not a rate.
+    #[error("cannot read {text:?} as a rate: give whole messages in a second, such as 500, 10k or 2M")]
+    Rate {
+        /// The text.
+        text: String,
+    },
     /// A text is not a size.
     #[error("cannot read {text:?} as a size: {why}")]
     Size {
@@ -151,6 +157,7 @@ impl Error {
             self,
             Self::Duration { .. }
                 | Self::NotARun { .. }
+                | Self::Rate { .. }
                 | Self::RunExists { .. }
                 | Self::Size { .. }
                 | Self::SizeRange { .. }

@@ -7,12 +7,16 @@
 use crate::figure::Unit;
 use crate::{Error, Result};
 
+mod counts;
 mod duration;
+mod rate;
 mod size;
 #[cfg(test)]
 mod tests;
 
+pub use counts::{COUNTS_MAX, parse_counts};
 pub use duration::{format_duration, parse_duration};
+pub use rate::parse_rate;
 pub use size::{format_size, parse_size, parse_sizes};
 
 /// What a unit measures. Values that are handed to a unit are in the base named here.
