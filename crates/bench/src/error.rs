@@ -33,6 +33,8 @@ pub enum Error {
     #[error("{place}: {key} in {table}: {reason}")]
     BadSize { place: String, key: String, table: String, reason: String },
     #[error("{place}: {key} in {table}: {reason}")]
+    BadRate { place: String, key: String, table: String, reason: String },
+    #[error("{place}: {key} in {table}: {reason}")]
     BadLink { place: String, key: String, table: String, reason: String },
     #[error("{place}: {key} in {table}: {reason}")]
     BadDuration { place: String, key: String, table: String, reason: String },

@@ -1,5 +1,6 @@
 //! One point of a plan, resolved: what both ranks are told before they set it up.
 
+mod part;
 mod ranks;
 mod step;
 
@@ -8,6 +9,7 @@ use measure::record::Axes;
 use serde::{Deserialize, Serialize};
 use verbs::LinkModel;
 
+pub use part::{Load, Part};
 pub use step::Step;
 
 /// Everything that a rank must know to measure a point. The plan resolves to a list of these.
@@ -22,6 +24,8 @@ pub struct PointSpec {
     pub repetition: u32,
     /// What is done with the endpoints.
     pub pattern: Pattern,
+    /// Which of what ranks do beside each other this is: what a plan says is the main part.
+    pub part: Part,
     /// Transport service of the queue pairs.
     pub service: Service,
     /// Operation that carries the message.
@@ -32,6 +36,14 @@ pub struct PointSpec {
     pub pairs: u32,
     /// What pairs do.
     pub traffic: Traffic,
+    /// Messages that are due in a second; absent where each waits for something else.
+    pub rate_hz: Option<u64>,
+    /// Ranks that load the device meanwhile. 0 for every pattern but `OpenLoop`.
+    pub loaders: u32,
+    /// Where their load goes.
+    pub load: Load,
+    /// Payload of a message of theirs, in bytes; at least 1.
+    pub load_bytes: u64,
     /// Which ranks are connected beside those that talk to each other.
     pub mesh: Mesh,
     /// How it is learnt that bytes have come.
@@ -129,6 +141,8 @@ pub enum Pattern {
     FanOut,
     /// Messages go from rank 0 to rank 1, and both ends stamp every one (V6 to V44).
     OneWay,
+    /// Messages go forth at a set rate, each is answered and timed from when it was due, while other ranks load the device.
+    OpenLoop,
     /// One call of a program is timed by itself, in batches (H19).
     Overhead,
     /// Several pairs do the same at the same time, a process each (S2 to S11).
@@ -147,6 +161,7 @@ impl Pattern {
         match self {
             Self::FanOut => "fan-out",
             Self::OneWay => "one-way",
+            Self::OpenLoop => "open-loop",
             Self::Overhead => "overhead",
             Self::Pairs => "pairs",
             Self::PingPong => "ping-pong",

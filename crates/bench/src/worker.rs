@@ -1,7 +1,9 @@
 //! What an agent does for its coordinator: sets points up on a device, runs their patterns and makes the statistics.
 
 mod description;
+mod endpoints;
 mod fan_out;
+mod open_loop;
 mod overhead;
 mod pairs;
 mod prtt;
@@ -18,6 +20,7 @@ use measure::samples::{HistogramSamples, RawSamples, Recorder, Samples, Scale};
 use measure::step;
 use verbs::{Context, Device, LinkModel, Provider};
 
+use self::endpoints::{Endpoints, Waiting};
 use crate::Error;
 use crate::calibrate::Line;
 use crate::choice::{Reason, candidates, choose, devices};
@@ -29,8 +32,8 @@ use crate::point::{Flow, Length, Pattern, PointSpec, RAW_SAMPLES_MAX, Service};
 use crate::process::agent::{PointError, Worker};
 use crate::process::message::{Calibrated, CalibrationStep, Description, Neighbour, Outcome, Prepared};
 use crate::timepiece::Timepiece;
+use crate::verbs_endpoint::VerbsEndpoint;
 pub use crate::verbs_endpoint::{LocalPort, PortOptions};
-use crate::verbs_endpoint::{Told, Unconnected, VerbsEndpoint};
 
 /// A rank that measures through a verbs device.
 pub struct VerbsWorker {
@@ -75,8 +78,8 @@ impl Open {
 /// How far a point has been set up.
 enum Stage {
     Idle,
-    Prepared(Box<(PointSpec, Unconnected)>),
-    Connected(Box<(PointSpec, VerbsEndpoint)>),
+    Prepared(Box<(PointSpec, Waiting)>),
+    Connected(Box<(PointSpec, Endpoints)>),
 }
 
 impl VerbsWorker {
@@ -124,6 +127,34 @@ impl VerbsWorker {
 
     fn take(&mut self) -> Stage {
         std::mem::replace(&mut self.point, Stage::Idle)
+    }
+
+    /// This rank's share of a point.
+    fn measure(&self, endpoints: &mut Endpoints, spec: &PointSpec) -> Result<Outcome, PointError> {
+        let clock = self.timepiece.clock;
+        let outcome = match (spec.pattern, self.rank) {
+            (Pattern::FanOut, rank) => fan_out::fan_out(endpoints.main()?, spec, rank, clock),
+            (Pattern::OneWay, rank) => one_way(endpoints.main()?, spec, rank, &self.timepiece),
+            (Pattern::OpenLoop, rank) => open_loop::open_loop(endpoints, spec, rank, &self.timepiece),
+            (Pattern::Overhead, rank) => match &self.open {
+                Some(Open { context, port, .. }) => {
+                    overhead::overhead(endpoints.main()?, (context, port), spec, rank, clock)
+                }
+                None => return Err(out_of_order("run")),
+            },
+            (Pattern::Pairs, _) => pairs::pairs(endpoints.main()?, spec, &self.timepiece),
+            // The peer's adapter answers alone.
+            (Pattern::PingPong, 1..) if spec.operation.is_fetch() => {
+                Ok(Outcome { cpu: watched(clock, || ()).1, ..Outcome::default() })
+            }
+            (Pattern::PingPong, rank) => latency(endpoints.main()?, spec, rank, clock),
+            (Pattern::Prtt, rank) => prtt::prtt(endpoints.main()?, spec, rank, clock),
+            (Pattern::Stream, rank) if spec.operation.arrives() => {
+                stream(endpoints.main()?, spec, rank, clock)
+            }
+            (Pattern::Stream, rank) => push(endpoints.main()?, spec, rank, clock),
+        };
+        Ok(outcome?)
     }
 }
 
@@ -217,53 +248,29 @@ impl Worker for VerbsWorker {
             Err(reason) if link.is_some() => return Err(PointError::NotMeasured(reason.to_owned())),
             Err(_) => {}
         }
-        let unconnected = Unconnected::new(context, port, spec, rank, &timepiece)?;
-        let address = serde_json::to_value(unconnected.address()).map_err(unreadable)?;
-        let ways = unconnected.ways().iter().map(serde_json::to_value);
-        let ways = ways.collect::<Result<_, _>>().map_err(unreadable)?;
-        self.point = Stage::Prepared(Box::new((spec.clone(), unconnected)));
-        Ok(Prepared { address, ways })
+        let waiting = Waiting::new(context, port, spec, rank, &timepiece)?;
+        let prepared = waiting.prepared(spec.ranks())?;
+        self.point = Stage::Prepared(Box::new((spec.clone(), waiting)));
+        Ok(prepared)
     }
 
     fn connect(&mut self, ranks: &[Neighbour]) -> Result<(), PointError> {
         let Stage::Prepared(prepared) = self.take() else { return Err(out_of_order("connect")) };
-        let (spec, unconnected) = *prepared;
-        let told = ranks.iter().map(Told::read).collect::<Result<Vec<_>, _>>().map_err(unreadable)?;
-        if let Some(reason) = unconnected.refusal(&told) {
-            return Err(PointError::NotMeasured(reason));
-        }
-        let endpoint = unconnected.connect(&told)?;
-        self.point = Stage::Connected(Box::new((spec, endpoint)));
+        let (spec, waiting) = *prepared;
+        let endpoints = waiting.connect(ranks)?;
+        self.point = Stage::Connected(Box::new((spec, endpoints)));
         Ok(())
     }
 
     fn run(&mut self) -> Result<Outcome, PointError> {
         let Stage::Connected(mut connected) = self.take() else { return Err(out_of_order("run")) };
-        let (spec, endpoint) = &mut *connected;
+        let (spec, endpoints) = &mut *connected;
         let clock = self.timepiece.clock;
         let spent_s = clock.ns_f64(clock.now().since(self.began)) / 1e9;
-        endpoint.start((spec.timeout_s - spent_s).max(0.0))?;
-        let outcome = match (spec.pattern, self.rank) {
-            (Pattern::FanOut, rank) => fan_out::fan_out(endpoint, spec, rank, clock),
-            (Pattern::OneWay, rank) => one_way(endpoint, spec, rank, &self.timepiece),
-            (Pattern::Overhead, rank) => match &self.open {
-                Some(Open { context, port, .. }) => {
-                    overhead::overhead(endpoint, (context, port), spec, rank, clock)
-                }
-                None => return Err(out_of_order("run")),
-            },
-            (Pattern::Pairs, _) => pairs::pairs(endpoint, spec, &self.timepiece),
-            // The peer's adapter answers alone.
-            (Pattern::PingPong, 1..) if spec.operation.is_fetch() => {
-                Ok(Outcome { cpu: watched(clock, || ()).1, ..Outcome::default() })
-            }
-            (Pattern::PingPong, rank) => latency(endpoint, spec, rank, clock),
-            (Pattern::Prtt, rank) => prtt::prtt(endpoint, spec, rank, clock),
-            (Pattern::Stream, rank) if spec.operation.arrives() => stream(endpoint, spec, rank, clock),
-            (Pattern::Stream, rank) => push(endpoint, spec, rank, clock),
-        };
-        endpoint.stop();
-        let oversubscribed = endpoint.oversubscribed();
+        endpoints.start((spec.timeout_s - spent_s).max(0.0))?;
+        let outcome = self.measure(endpoints, spec);
+        endpoints.stop();
+        let oversubscribed = endpoints.oversubscribed();
         // The endpoint stays up until the other ranks, too, have finished.
         self.point = Stage::Connected(connected);
         Ok(Outcome { oversubscribed, ..outcome? })

@@ -158,7 +158,7 @@ pub struct Point {
     pub id: u64,
     /// Name of the experiment in the plan.
     pub experiment: String,
-    /// `fan-out`, `one-way`, `overhead`, `pairs`, `ping-pong`, `prtt`, `stream`.
+    /// `fan-out`, `one-way`, `open-loop`, `overhead`, `pairs`, `ping-pong`, `prtt`, `stream`.
     pub pattern: String,
     /// Values of every axis.
     pub axes: Axes,
@@ -191,7 +191,7 @@ pub struct Point {
     /// Throughput of one direction: the headline.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub throughput: Option<Throughput>,
-    /// How evenly the pairs of a point were served, where there are several.
+    /// How evenly the pairs of a point, or those that load the device, were served, where there are several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fairness: Option<Fairness>,
     /// Sum of both directions; only for bidirectional points.
@@ -376,12 +376,16 @@ pub enum LatencyKind {
     /// Half the time of a 1:n n:1 round, in which one rank sends to n others and each answers: from before the first post to
     /// the last arrival.
     FanHalf,
+    /// From when a message was due, at a set rate, to when it was posted.
+    Lateness,
     /// t_recv - t_subm on one clock.
     OneWay,
     /// t_recv - t_send on one clock.
     OneWaySend,
     /// The parametrised round trip PRTT(n, d, s) of LogGP: from before the first of n posts, d apart, to the answer to the last.
     Prtt,
+    /// From when a message was due, at a set rate, to its answer: a round trip, and what it was late before.
+    Response,
     /// A round trip.
     Rtt,
     /// Half a round trip.
@@ -398,9 +402,11 @@ impl LatencyKind {
             Self::Completion => "completion",
             Self::Fan => "fan",
             Self::FanHalf => "fan_half",
+            Self::Lateness => "lateness",
             Self::OneWay => "one_way",
             Self::OneWaySend => "one_way_send",
             Self::Prtt => "prtt",
+            Self::Response => "response",
             Self::Rtt => "rtt",
             Self::RttHalf => "rtt_half",
             Self::StartSkew => "start_skew",
@@ -436,6 +442,8 @@ pub enum Direction {
     BiOne,
     /// The sum of both directions.
     BiTotal,
+    /// All ranks that load the device beside what is timed, in the time that all were at it.
+    Load,
     /// All pairs that send at the same time, one direction, in the time that all were at it.
     Pairs,
     /// Traffic that flows one way only.

@@ -49,9 +49,11 @@ impl Scale {
             LatencyKind::Call
             | LatencyKind::Completion
             | LatencyKind::Fan
+            | LatencyKind::Lateness
             | LatencyKind::OneWay
             | LatencyKind::OneWaySend
             | LatencyKind::Prtt
+            | LatencyKind::Response
             | LatencyKind::Rtt
             | LatencyKind::StartSkew => Self::Whole,
         }

@@ -1,5 +1,5 @@
-//! `rdmascope lat`, `bw`, `one-way`, `fan-out` and `pairs`: one benchmark from flags, through the same plan type as everything
-//! else.
+//! `rdmascope lat`, `bw`, `one-way`, `fan-out`, `pairs` and `open-loop`: one benchmark from flags, through the same plan type
+//! as everything else.
 
 use std::process::ExitCode;
 
@@ -10,8 +10,8 @@ use measure::units;
 
 use crate::cli::{
     AllRanks, Atomic, AtomicType, BandwidthOperation, Burst, Connection, FanOutFlags, FanOutOperation,
-    FanOutRead, Flags, LatencyOperation, Messages, OneWayOperation, PairCounts, PairsFlags, PairsOperation,
-    Peers, Pushed, Site,
+    FanOutRead, Flags, LatencyOperation, Loaders, Messages, OneWayOperation, OpenLoopFlags,
+    OpenLoopOperation, PairCounts, PairsFlags, PairsOperation, Peers, Pushed, Site,
 };
 use crate::execute::{Job, execute};
 use crate::launch::launch;
@@ -136,6 +136,26 @@ pub(crate) fn pairs(operation: &PairsOperation, command: Vec<String>) -> anyhow:
         .axis(Axis::Traffic(vec![traffic]))
         .axis(Axis::Pairs(pairs.clone()));
     start_all(words, operation, Pattern::Pairs, settings, all, command)
+}
+
+/// `rdmascope open-loop ...`: all ranks are started by this command, as those of one to n are.
+pub(crate) fn open_loop(operation: &OpenLoopOperation, command: Vec<String>) -> anyhow::Result<ExitCode> {
+    let (operation, of) = match operation {
+        OpenLoopOperation::Send(Pushed { imm: false, flags }) => (Operation::Send, flags),
+        OpenLoopOperation::Send(Pushed { imm: true, flags }) => (Operation::SendImm, flags),
+        OpenLoopOperation::Write(flags) => (Operation::WriteImm, flags),
+        OpenLoopOperation::Read(flags) => (Operation::Read, flags),
+        OpenLoopOperation::Atomic(Atomic { atomic, flags }) => (atomic.operation(), flags),
+    };
+    let OpenLoopFlags { rate, loaders: Loaders(loaders), load, load_size, all } = of;
+    let mut settings = message_settings(&all.messages, operation)
+        .axis(Axis::Loaders(loaders.clone()))
+        .axis(Axis::RateHz(rate.clone()));
+    if loaders.iter().any(|loaders| *loaders > 0) {
+        settings = settings.axis(Axis::Load(vec![load.load()])).axis(Axis::LoadBytes(vec![*load_size]));
+    }
+    let words = ["open-loop", "response times at a set rate"];
+    start_all(words, operation, Pattern::OpenLoop, settings, all, command)
 }
 
 /// Measures what the flags ask for, of however many ranks there are.

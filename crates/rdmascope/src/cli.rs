@@ -3,28 +3,30 @@
 mod circumstances;
 mod fan_out;
 mod one_way;
+mod open_loop;
 mod overhead;
 mod pages;
 mod pairs;
+mod placement;
 
 use std::path::PathBuf;
 
 use bench::point::Service;
-use bench::worker::PortOptions;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use measure::units;
 
 pub(crate) use self::circumstances::Circumstances;
 pub(crate) use self::fan_out::{FanOut, FanOutFlags, FanOutOperation, FanOutRead, Peers};
 pub(crate) use self::one_way::{Burst, OneWay, OneWayOperation};
+pub(crate) use self::open_loop::{Loaders, OpenLoop, OpenLoopFlags, OpenLoopOperation};
 pub(crate) use self::overhead::OverheadArguments;
 pub(crate) use self::pages::{completions, man};
 pub(crate) use self::pairs::{PairCounts, Pairs, PairsFlags, PairsOperation};
+pub(crate) use self::placement::{Placement, PortFlags, Site};
 use crate::advise::AdviseArguments;
 use crate::agent::{AgentArguments, HostArguments};
 use crate::devices::DevicesArguments;
 use crate::doctor::DoctorArguments;
-use crate::ends::Ends;
 use crate::exec::ExecArguments;
 
 const EXAMPLES: &str = "\
@@ -37,6 +39,8 @@ Examples:
   rdmascope one-way send --local       every message stamped at both ends
   rdmascope fan-out send               to 1 up to 15 others at once, and back
   rdmascope pairs write                up to 8 pairs, who begin together
+  rdmascope open-loop send --loaders 0,4
+                                       at a set rate, while 4 others load it
   rdmascope overhead --local           what each call costs: post, poll, register
   rdmascope advise --local             which service, how to poll, inline or not
   rdmascope run quick --hosts node1,node2 --via 'ssh {host}'
@@ -138,6 +142,9 @@ pub(crate) enum Command {
     /// Measure several pairs that do the same at the same time.
     #[command(after_help = pairs::EXAMPLES, arg_required_else_help = true)]
     Pairs(Pairs),
+    /// Measure messages at a set rate, each from when it is due, while other ranks load the device.
+    #[command(after_help = open_loop::EXAMPLES, arg_required_else_help = true)]
+    OpenLoop(OpenLoop),
     /// Measure what each call of a program costs its CPU: posts, polls, registration, set-up.
     #[command(after_help = overhead::EXAMPLES, arg_required_else_help = true)]
     Overhead(OverheadArguments),
@@ -174,93 +181,6 @@ pub(crate) enum Command {
     /// Take back what an agent changes on this host when it ends. Started by agents, not by people.
     #[command(hide = true)]
     Guard(HostArguments),
-}
-
-/// Where a benchmark runs, and where its record goes.
-#[derive(Args, Clone, Debug)]
-pub(crate) struct Site {
-    /// Keep the record and a report in this directory; it must not hold a run.
-    #[arg(long, value_name = "DIR")]
-    pub(crate) out: Option<PathBuf>,
-    #[command(flatten)]
-    pub(crate) ends: Ends,
-    #[command(flatten)]
-    pub(crate) placement: Placement,
-}
-
-/// Where the ranks run and on what.
-#[derive(Args, Clone, Debug, Default)]
-pub(crate) struct Placement {
-    /// Device to measure; see `rdmascope devices`.
-    #[arg(short = 'd', long, value_name = "NAME")]
-    pub(crate) device: Option<String>,
-    #[command(flatten)]
-    pub(crate) port: PortFlags,
-    /// CPUs of rank 0 and rank 1, which further ranks take in turn, or of the one end that is started by hand; `none` leaves them
-    /// to the scheduler [default: the first that are allowed].
-    #[arg(long, value_name = "A,B")]
-    pub(crate) cpus: Option<String>,
-    /// Hosts of rank 0 and rank 1, which further ranks take in turn; needs --via.
-    #[arg(long, value_name = "A,B", requires = "via", value_delimiter = ',', num_args = 1)]
-    pub(crate) hosts: Vec<String>,
-    /// Command that starts an agent, e.g. 'ssh {host}' or 'ip netns exec {host}'.
-    #[arg(long, value_name = "TEMPLATE")]
-    pub(crate) via: Option<String>,
-    /// Path of rdmascope on the hosts [default: this program's own].
-    #[arg(long, value_name = "PATH", requires = "via")]
-    pub(crate) agent_path: Option<String>,
-    /// Seconds that starting the agents may take.
-    #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) start_timeout: u32,
-}
-
-/// Which way packets leave the device, at both ends.
-#[derive(Args, Clone, Copy, Debug, Default)]
-pub(crate) struct PortFlags {
-    /// Port of the device [default: the first active one].
-    #[arg(short = 'i', long = "ib-port", value_name = "N")]
-    pub(crate) ib_port: Option<u8>,
-    /// Index of the GID [default: the one that reaches farthest; `rdmascope devices` lists them].
-    #[arg(short = 'x', long = "gid-index", value_name = "N")]
-    pub(crate) gid_index: Option<u8>,
-    /// Index of the partition key.
-    #[arg(long = "pkey_index", alias = "pkey-index", value_name = "N", default_value_t = 0)]
-    pub(crate) pkey_index: u16,
-    /// Service level.
-    #[arg(short = 'S', long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..16))]
-    pub(crate) sl: u8,
-    /// Traffic class of the global route header.
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    pub(crate) tclass: u8,
-}
-
-impl PortFlags {
-    /// As the worker takes them.
-    pub(crate) fn options(&self) -> PortOptions {
-        PortOptions {
-            port: self.ib_port,
-            gid_index: self.gid_index,
-            pkey_index: self.pkey_index,
-            service_level: self.sl,
-            traffic_class: self.tclass,
-        }
-    }
-
-    /// As arguments of an agent.
-    pub(crate) fn arguments(&self) -> Vec<String> {
-        let given = [
-            ("--ib-port", self.ib_port.map(u32::from)),
-            ("--gid-index", self.gid_index.map(u32::from)),
-            ("--pkey_index", Some(self.pkey_index.into()).filter(|n| *n > 0)),
-            ("--sl", Some(self.sl.into()).filter(|n| *n > 0)),
-            ("--tclass", Some(self.tclass.into()).filter(|n| *n > 0)),
-        ];
-        given
-            .iter()
-            .filter_map(|(name, n)| Some([(*name).to_owned(), n.as_ref()?.to_string()]))
-            .flatten()
-            .collect()
-    }
 }
 
 #[derive(Args, Debug)]

@@ -56,6 +56,7 @@ fn run(command: Command, words: Vec<String>) -> anyhow::Result<ExitCode> {
         Command::Model(arguments) => model::model(&arguments),
         Command::Overhead(arguments) => overhead::overhead(&arguments, words),
         Command::Pairs(benchmark) => benchmark::pairs(&benchmark.operation, words),
+        Command::OpenLoop(benchmark) => benchmark::open_loop(&benchmark.operation, words),
         Command::Plans { name } => plans::list(name.as_deref()),
         Command::Report(arguments) => report::write(&arguments),
         Command::Run(arguments) => run::run(&arguments, words),

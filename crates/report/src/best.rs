@@ -6,6 +6,7 @@
 //! is counted: the request of a read and the answer to an atomic go the other way, and where both ends send at once, they share
 //! it with the messages of the other end.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use measure::record::{Device, Direction, Point};
@@ -41,7 +42,7 @@ pub(crate) struct Best {
     pub(crate) link: Link,
     /// Payload of a message.
     size: u64,
-    /// The time that each message takes of the link, in ns.
+    /// The time that each message takes of the link, in ns; where several links carry messages, that divided by how many do.
     message_ns: f64,
     /// Whether both directions were used at once by a service whose acknowledgements are not counted.
     pub(crate) is_shared: bool,
@@ -50,20 +51,28 @@ pub(crate) struct Best {
 impl Best {
     /// That of a point with a throughput; none where it is not known what its messages went over.
     pub(crate) fn of(point: &Point, devices: &[Device]) -> Option<Self> {
-        let link = Link::of(point, devices).filter(|_| BETWEEN_TWO.contains(&point.pattern.as_str()))?;
+        let link = Link::of(point, devices)?;
         let direction = point.throughput.as_ref()?.direction;
+        let links = links(point, direction, devices)?;
         let axis = |name| point.axes.get(name).map(value::text).unwrap_or_default();
         let number = |name| point.axes.get(name).and_then(Value::as_u64);
         let mtu = link.mtu_bytes.or_else(|| number("mtu_bytes")).filter(|mtu| *mtu > 0)?;
-        let (size, service) = (number("size_bytes")?, axis("service"));
-        let (with, other) = Transfer::of(&service, &axis("operation"), mtu, size)?;
+        let (service, operation, size) = match direction {
+            Direction::Load if axis("load") == "outcast" => {
+                ("RC".to_owned(), "read".to_owned(), "load_bytes")
+            }
+            Direction::Load => ("RC".to_owned(), "write".to_owned(), "load_bytes"),
+            _ => (axis("service"), axis("operation"), "size_bytes"),
+        };
+        let size = number(size)?;
+        let (with, other) = Transfer::of(&service, &operation, mtu, size)?;
         let (with_ns, other_ns) = (link.transfer_ns(with), other.map(|other| link.transfer_ns(other)));
-        let is_both = direction != Direction::Uni;
+        let is_both = matches!(direction, Direction::BiOne | Direction::BiTotal);
         let message_ns = match other_ns {
             Some(other_ns) if is_both => with_ns + other_ns,
             Some(other_ns) => with_ns.max(other_ns),
             None => with_ns,
-        };
+        } / links as f64;
         let is_shared = is_both && service == "RC" && other.is_none();
         (message_ns > 0.0).then_some(Self { link, size, message_ns, is_shared })
     }
@@ -79,6 +88,40 @@ impl Best {
     pub(crate) fn share(&self, point: &Point) -> Option<f64> {
         Some(point.throughput.as_ref()?.messages_per_s * self.message_ns / 1e9)
     }
+}
+
+/// Over how many links the messages of a throughput go; none where that is not known, or where it is made of a latency.
+fn links(point: &Point, direction: Direction, devices: &[Device]) -> Option<usize> {
+    let axis = |name| point.axes.get(name).map(value::text).unwrap_or_default();
+    let number = |name| point.axes.get(name).and_then(Value::as_u64).and_then(|n| u32::try_from(n).ok());
+    let (senders, receivers): (Vec<u32>, Vec<u32>) = match direction {
+        _ if BETWEEN_TWO.contains(&point.pattern.as_str()) => return Some(1),
+        Direction::Pairs => (0..number("pairs")?).map(|pair| (2 * pair, 2 * pair + 1)).unzip(),
+        Direction::Load => {
+            let loaders = 0..number("loaders")?;
+            match axis("load").as_str() {
+                "beside" => loaders.map(|one| (2 * one + 2, 2 * one + 3)).unzip(),
+                "incast" => loaders.map(|one| (one + 2, 1)).unzip(),
+                "outcast" => loaders.map(|one| (0, one + 2)).unzip(),
+                _ => return None,
+            }
+        }
+        Direction::BiOne | Direction::BiTotal | Direction::Uni => return None,
+    };
+    // Each rank has a link of its own where its device imitates one.
+    let device = |rank: &u32| match point.link_model {
+        Some(_) => Some((rank.to_string(), String::new())),
+        None => devices.iter().find(|device| device.rank == *rank).and_then(port),
+    };
+    let ports = |ranks: &[u32]| Some(ranks.iter().map(device).collect::<Option<BTreeSet<_>>>()?.len());
+    // Every message goes out of one port and into another.
+    Some(ports(&senders)?.min(ports(&receivers)?)).filter(|links| *links > 0)
+}
+
+/// What tells the port of an adapter from all others: its node's GUID, and its number.
+fn port(device: &Device) -> Option<(String, String)> {
+    let attribute = |name| device.attributes.get(name).map(value::text);
+    Some((attribute("node_guid")?, attribute("port")?))
 }
 
 /// Whether a path leads to a throughput.
@@ -125,9 +168,6 @@ impl Link {
         let ends: Vec<&Device> = devices.iter().filter(|device| device.rank < 2).collect();
         let is_adapter =
             |device: &&Device| device.attributes.get("kind").is_some_and(|kind| kind == "hardware");
-        let port = |device: &Device| {
-            Some((device.attributes.get("node_guid")?.clone(), device.attributes.get("port")?.clone()))
-        };
         let is_one_port = matches!(&ends[..], [a, b] if port(a).is_some() && port(a) == port(b));
         if !ends.iter().all(is_adapter) || is_one_port {
             return None;
@@ -205,7 +245,8 @@ pub(crate) fn layer(point: &Point, devices: &[Device]) -> Option<Layer> {
     }
 }
 
-/// The patterns of which two ranks have the link for themselves.
+/// The patterns of which two ranks have the link for themselves. Rounds of one to n have a throughput that is made of half of
+/// their time, in which messages go both ways: it may well be above that of one.
 const BETWEEN_TWO: [&str; 3] = ["one-way", "ping-pong", "stream"];
 /// Payloads of packets are a multiple of four bytes (pad count; InfiniBand Architecture Specification, vol. 1, section 9.2).
 const ADAPTER_PADDING: u64 = 4;

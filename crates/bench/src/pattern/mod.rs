@@ -6,6 +6,7 @@
 mod fan_out;
 mod fetch;
 pub mod one_way;
+pub mod open_loop;
 pub mod overhead;
 pub(crate) mod pairs;
 mod ping_pong;

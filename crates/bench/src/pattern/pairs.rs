@@ -62,7 +62,7 @@ fn meet<E: Endpoint>(endpoint: &mut E, barrier: &mut Barrier) -> Result<(), Erro
 }
 
 /// Messages that are posted between two looks at how many are done.
-const AT_ONCE: u32 = 64;
+const AT_ONCE: u64 = 64;
 
 /// What a flood beside others was.
 #[derive(Debug)]
@@ -101,13 +101,7 @@ pub(crate) fn flood<E: Endpoint>(
     progress.see(begin, 0);
     let (mut total, mut done, mut own) = (0, 0, None);
     while own.is_none() || !barrier.have_all_finished() {
-        // No more at once, as a device may be done with each before the next is posted.
-        for _ in 0..AT_ONCE {
-            if endpoint.try_send(Mark::More)? == Posted::Busy {
-                break;
-            }
-            total += 1;
-        }
+        total += post_batch(endpoint)?;
         let sent = endpoint.try_sent()? - before;
         if sent == done {
             endpoint.idle()?;
@@ -120,11 +114,23 @@ pub(crate) fn flood<E: Endpoint>(
             own = Some((now, done));
             barrier.finish();
         }
+        endpoint.give_way();
     }
     endpoint.send(Mark::Last)?;
     endpoint.flush()?;
     let (end, messages) = own.unwrap_or((begin, 0));
     Ok(Burst { begin, end, messages, total: total + 1 })
+}
+
+/// Posts as many messages as there is room for; gives how many. No more at once than a few, as a device may be done with each
+/// before the next is posted.
+#[inline]
+pub(super) fn post_batch<E: Endpoint>(endpoint: &mut E) -> Result<u64, Error> {
+    let mut posted = 0;
+    while posted < AT_ONCE && endpoint.try_send(Mark::More)? == Posted::Queued {
+        posted += 1;
+    }
+    Ok(posted)
 }
 
 /// Takes all that a flood sends, until it says that it has been the last.

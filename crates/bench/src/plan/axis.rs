@@ -13,7 +13,7 @@ use super::names::{hint_or_all, names_of};
 use super::text::Node;
 use crate::Error;
 use crate::point::{
-    Flow, Memory, Mesh, Notify, Operation, Poll, QueuePoll, Service, Setup, Stamp, Step, Traffic,
+    Flow, Load, Memory, Mesh, Notify, Operation, Poll, QueuePoll, Service, Setup, Stamp, Step, Traffic,
 };
 
 /// One axis and its values, in the order in which they are measured.
@@ -37,6 +37,12 @@ pub enum Axis {
     /// What the link is to be like, where a device can imitate one (see [`verbs::LinkModel`]); `None`, in a plan `"none"`,
     /// leaves it as it is.
     Link(Vec<Option<String>>),
+    /// Where the load of other ranks goes.
+    Load(Vec<Load>),
+    /// Payload of their messages in bytes.
+    LoadBytes(Vec<u64>),
+    /// Ranks that load the device meanwhile; in a plan as `peers`, and 0 for none.
+    Loaders(Vec<u32>),
     /// Whose memory messages come from and go to.
     Memory(Vec<Memory>),
     /// Which ranks are connected beside those that talk to each other.
@@ -62,6 +68,8 @@ pub enum Axis {
     PostList(Vec<u32>),
     /// Queue pairs that messages take in turn.
     QueuePairs(Vec<u32>),
+    /// Messages that are due in a second; in a plan a number of them or a text such as `"10k"`.
+    RateHz(Vec<u64>),
     /// Receive-queue depth.
     RxDepth(Vec<u32>),
     /// Receives that are kept posted; `None`, in a plan `"depth"`, is as many as the queue holds.
@@ -92,7 +100,7 @@ pub enum Axis {
 
 impl Axis {
     /// Every axis, by the name that plans, records and exports share.
-    pub const NAMES: [&'static str; 32] = [
+    pub const NAMES: [&'static str; 36] = [
         "batch",
         "buffers",
         "burst",
@@ -100,6 +108,9 @@ impl Axis {
         "environment",
         "inline",
         "link",
+        "load",
+        "load_bytes",
+        "loaders",
         "memory",
         "mesh",
         "mtu_bytes",
@@ -112,6 +123,7 @@ impl Axis {
         "poll",
         "post_list",
         "queue_pairs",
+        "rate_hz",
         "rx_depth",
         "rx_fill",
         "send_poll",
@@ -137,6 +149,9 @@ impl Axis {
             Self::Environment(_) => "environment",
             Self::Inline(_) => "inline",
             Self::Link(_) => "link",
+            Self::Load(_) => "load",
+            Self::LoadBytes(_) => "load_bytes",
+            Self::Loaders(_) => "loaders",
             Self::Memory(_) => "memory",
             Self::Mesh(_) => "mesh",
             Self::MtuBytes(_) => "mtu_bytes",
@@ -149,6 +164,7 @@ impl Axis {
             Self::Poll(_) => "poll",
             Self::PostList(_) => "post_list",
             Self::QueuePairs(_) => "queue_pairs",
+            Self::RateHz(_) => "rate_hz",
             Self::RxDepth(_) => "rx_depth",
             Self::RxFill(_) => "rx_fill",
             Self::SendPoll(_) => "send_poll",
@@ -177,6 +193,7 @@ impl Axis {
             Self::Link(values) => {
                 values.iter().map(|link| Value::from(link.as_deref().unwrap_or(NO_LINK))).collect()
             }
+            Self::Load(values) => json(values),
             Self::Memory(values) => json(values),
             Self::Mesh(values) => json(values),
             Self::Notify(values) => {
@@ -184,14 +201,18 @@ impl Axis {
             }
             Self::MtuBytes(values) => numbers(values, ACTIVE),
             Self::OutstandingReads(values) => numbers(values, MAX),
-            Self::Pairs(values)
+            Self::Loaders(values)
+            | Self::Pairs(values)
             | Self::Peers(values)
             | Self::PostList(values)
             | Self::QueuePairs(values)
             | Self::RxDepth(values)
             | Self::Sge(values)
             | Self::TxDepth(values) => json(values),
-            Self::PauseNs(values) | Self::SizeBytes(values) => json(values),
+            Self::LoadBytes(values)
+            | Self::PauseNs(values)
+            | Self::RateHz(values)
+            | Self::SizeBytes(values) => json(values),
             Self::RxFill(values) => numbers(values, DEPTH),
             Self::SendPoll(values) => values.iter().map(|poll| poll.map_or(SAME.into(), one_json)).collect(),
             Self::SignalInterval(values) => numbers(values, HALF),
@@ -217,6 +238,9 @@ impl Axis {
             "environment" => Self::Environment(reader.each("text", |item| item.as_str().map(str::to_owned))?),
             "inline" => Self::Inline(reader.each("true or false", Value::as_bool)?),
             "link" => Self::Link(reader.links()?),
+            "load" => Self::Load(reader.choices()?),
+            "load_bytes" => Self::LoadBytes(reader.sizes()?),
+            "loaders" => Self::Loaders(reader.counts()?),
             "memory" => Self::Memory(reader.choices()?),
             "mesh" => Self::Mesh(reader.choices()?),
             "notify" => Self::Notify(reader.choices_or(USUAL)?),
@@ -229,6 +253,7 @@ impl Axis {
             "poll" => Self::Poll(reader.choices()?),
             "post_list" => Self::PostList(reader.each("a whole number", whole_u32)?),
             "queue_pairs" => Self::QueuePairs(reader.each("a whole number", whole_u32)?),
+            "rate_hz" => Self::RateHz(reader.rates()?),
             "rx_depth" => Self::RxDepth(reader.each("a whole number", whole_u32)?),
             "rx_fill" => Self::RxFill(reader.numbers_or(DEPTH)?),
             "send_poll" => Self::SendPoll(reader.choices_or(SAME)?),
@@ -296,14 +321,7 @@ impl Reader<'_> {
         let wrong = |item: &Value| self.wrong_type(&Node::Leaf(item.clone()), expected);
         let one = |item: Value| match item.as_str() {
             None => whole_u32(&item).map(|n| vec![n]).ok_or_else(|| wrong(&item)),
-            Some(text) => {
-                let number = |text: &str| text.trim().parse::<u32>().ok();
-                let (low, high) = text.split_once("..").unwrap_or((text, text));
-                let ends = number(low)
-                    .zip(number(high))
-                    .filter(|(low, high)| low <= high && high - low < COUNTS_MAX);
-                ends.map(|(low, high)| (low..=high).collect()).ok_or_else(|| wrong(&item))
-            }
+            Some(text) => units::parse_counts(text).ok_or_else(|| wrong(&item)),
         };
         Ok(self.items(expected)?.into_iter().map(one).collect::<Result<Vec<_>, _>>()?.concat())
     }
@@ -348,6 +366,20 @@ impl Reader<'_> {
             _ => item.as_u64().ok_or_else(|| self.wrong_type(&Node::Leaf(item), expected)),
         };
         self.items(expected)?.into_iter().map(one).collect()
+    }
+
+    fn rates(&self) -> Result<Vec<u64>, Error> {
+        let expected = "a whole number of messages in a second, or a text such as \"10k\"";
+        let one = |item: Value| match &item {
+            Value::String(text) => units::parse_rate(text).map_err(|error| self.bad_rate(error.to_string())),
+            _ => item.as_u64().ok_or_else(|| self.wrong_type(&Node::Leaf(item), expected)),
+        };
+        self.items(expected)?.into_iter().map(one).collect()
+    }
+
+    fn bad_rate(&self, reason: String) -> Error {
+        let (key, table) = (self.name.to_owned(), self.table.to_owned());
+        Error::BadRate { place: self.place.to_owned(), key, table, reason }
     }
 
     fn bad_duration(&self, reason: String) -> Error {
@@ -432,8 +464,6 @@ const MAX: &str = "max";
 const PAGE: &str = "page";
 /// By a completion where there is one.
 pub(super) const USUAL: &str = "usual";
-/// Longer ranges are a slip of the pen.
-const COUNTS_MAX: u32 = 65536;
 /// All messages of a point in one burst.
 const ALL: &str = "all";
 /// As many calls between two stamps as suit the step.

@@ -34,6 +34,7 @@ pub(super) fn experiment(filled: &Filled) -> Result<(), Error> {
     check.fan_out()?;
     check.pairs()?;
     check.one_way()?;
+    check.open_loop()?;
     check.overhead()?;
     check.prtt()
 }

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{Axis, Experiment, Settings};
-use crate::point::{Flow, Length, Operation, Pattern, Poll, Service, Stamp, Step, Traffic};
+use crate::point::{Flow, Length, Load, Operation, Pattern, Poll, Service, Stamp, Step, Traffic};
 
 /// An experiment that says everything.
 #[derive(Clone, Debug)]
@@ -37,6 +37,7 @@ impl Filled {
             (None, None, Pattern::FanOut | Pattern::Pairs | Pattern::PingPong | Pattern::Prtt) => {
                 Length::Iterations(ITERATIONS_PING_PONG)
             }
+            (None, None, Pattern::OpenLoop) => Length::Duration(DURATION_S_OPEN_LOOP),
             (None, None, Pattern::OneWay) => Length::Iterations(ITERATIONS_ONE_WAY),
             (None, None, Pattern::Overhead) => Length::Iterations(ITERATIONS_OVERHEAD),
             (None, None, Pattern::Stream) => Length::Iterations(ITERATIONS_STREAM),
@@ -66,8 +67,13 @@ impl Filled {
     }
 
     /// Messages and warm-up messages of a point of this size: fewer where `bytes_max` bounds it, both by the same
-    /// factor.
-    pub(super) fn length_at(&self, size_bytes: u64) -> (Length, u64) {
+    /// factor; at a set rate as many as are due in the time that it lasts.
+    pub(super) fn length_at(&self, size_bytes: u64, rate_hz: Option<u64>) -> (Length, u64) {
+        if let (Length::Duration(duration_s), Some(rate_hz)) = (self.length, rate_hz) {
+            let messages = ((duration_s * rate_hz as f64) as u64).max(1);
+            let warmup = self.settings.warmup.unwrap_or(messages / WARMUP_SHARE);
+            return (Length::Iterations(messages), warmup);
+        }
         let (Length::Iterations(asked), Some(bytes_max)) = (self.length, self.bytes_max) else {
             return (self.length, self.warmup);
         };
@@ -144,7 +150,9 @@ fn axes(pattern: Pattern, given: &[Axis], tx_depth: u32) -> Vec<Axis> {
         Pattern::FanOut => (SIZE_BYTES_FAN_OUT, SIGNAL_INTERVAL_PING_PONG),
         Pattern::Overhead => (SIZE_BYTES_OVERHEAD, SIGNAL_INTERVAL_OVERHEAD),
         Pattern::Pairs if floods(given) => (SIZE_BYTES_STREAM, SIGNAL_INTERVAL_PAIRS.min(tx_depth)),
-        Pattern::Pairs | Pattern::PingPong => (SIZE_BYTES_PING_PONG, SIGNAL_INTERVAL_PING_PONG),
+        Pattern::OpenLoop | Pattern::Pairs | Pattern::PingPong => {
+            (SIZE_BYTES_PING_PONG, SIGNAL_INTERVAL_PING_PONG)
+        }
         Pattern::Prtt => (SIZE_BYTES_PRTT, SIGNAL_INTERVAL_PING_PONG),
         Pattern::Stream => (SIZE_BYTES_STREAM, SIGNAL_INTERVAL_STREAM.min(tx_depth)),
     };
@@ -172,6 +180,7 @@ fn axes(pattern: Pattern, given: &[Axis], tx_depth: u32) -> Vec<Axis> {
             Axis::Burst(vec![Some(BURST)]),
             Axis::PauseNs(vec![0]),
         ],
+        Pattern::OpenLoop => open_loop(given),
         Pattern::Overhead => vec![Axis::Step(Step::ALL.to_vec()), Axis::Batch(vec![None])],
         Pattern::Pairs => vec![Axis::Pairs(vec![PAIRS]), Axis::Traffic(vec![Traffic::PingPong])],
         Pattern::Prtt => vec![Axis::Burst(vec![Some(BURST)]), Axis::PauseNs(vec![0])],
@@ -187,6 +196,14 @@ fn axes(pattern: Pattern, given: &[Axis], tx_depth: u32) -> Vec<Axis> {
         _ => 1,
     });
     axes
+}
+
+/// Axes of messages at a set rate; of a load only where there is one.
+fn open_loop(given: &[Axis]) -> Vec<Axis> {
+    let is_loaded = given.iter().any(|axis| matches!(axis, Axis::Loaders(all) if all.iter().any(|n| *n > 0)));
+    let load = [Axis::Load(vec![Load::Incast]), Axis::LoadBytes(vec![SIZE_BYTES_STREAM])];
+    let own = [Axis::RateHz(vec![RATE_HZ]), Axis::Loaders(vec![0])];
+    own.into_iter().chain(load.into_iter().filter(|_| is_loaded)).collect()
 }
 
 /// Round trips: perftest's latency tests.
@@ -246,6 +263,10 @@ const SIGNAL_INTERVAL_OVERHEAD: u32 = 1;
 const SIGNAL_INTERVAL_PING_PONG: u32 = 1;
 /// perftest's `--cq-mod` for bandwidth; less where the send queue is shorter.
 const SIGNAL_INTERVAL_STREAM: u32 = 100;
+/// Long enough for a thousand messages in the slowest hundredth at ten times the default rate.
+const DURATION_S_OPEN_LOOP: f64 = 1.0;
+/// Messages in a second that every device keeps up with.
+const RATE_HZ: u64 = 10_000;
 /// Long enough for pairs that share CPUs to have many turns each.
 const DURATION_S_PAIRS: f64 = 0.5;
 /// A flood of pairs is counted by its completions: often enough to know how far it was.

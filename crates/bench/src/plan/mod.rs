@@ -15,7 +15,7 @@
 //!
 //! [[experiment]]
 //! name = "latency"
-//! pattern = "ping-pong"                # or "stream", "one-way", "overhead", "prtt"
+//! pattern = "ping-pong"                # or "stream", "one-way", "fan-out", "pairs", "open-loop", "overhead", "prtt"
 //! iterations = 1000                    # or: duration = "5s"
 //! bytes_max = "64MiB"                  # fewer iterations for large messages
 //! warmup = 100
@@ -47,6 +47,16 @@
 //! [experiment.axes]
 //! burst = [1, 16]                      # n: messages forth for one back
 //! pause_ns = 0                         # d: from the end of a post to the next, or a duration such as "20us"
+//!
+//! [[experiment]]                       # messages at a set rate, timed from when they are due: response, rtt, lateness
+//! name = "loaded"
+//! pattern = "open-loop"
+//! duration = "1s"
+//! [experiment.axes]
+//! rate_hz = [1000, 100000]             # messages that are due in a second
+//! loaders = [0, 1, 4]                  # ranks that load the device meanwhile
+//! load = "incast"                      # where the messages go; or "outcast": where they come from; or "beside" them
+//! load_bytes = "64KiB"
 //!
 //! [[environment]]                      # what is asked of the machine: measure::conditions::Wanted
 //! name = "tuned"                       # for the axis: environment = ["as_is", "tuned"]
@@ -181,6 +191,7 @@ mod figures;
 mod findings;
 mod names;
 mod one_way;
+mod open_loop;
 mod overhead;
 mod overrides;
 mod pairs;
@@ -204,6 +215,7 @@ pub use axis::Axis;
 pub use bundled::{Bundled, bundled};
 pub use check::MTU_BYTES_MAX;
 pub use fan_out::PEERS_MAX;
+pub use open_loop::LOADERS_MAX;
 pub use pairs::PAIRS_MAX;
 pub use resolve::{Options, Resolved, resolve};
 pub use settings::{Places, Settings};

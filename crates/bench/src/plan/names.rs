@@ -89,7 +89,7 @@ mod tests {
         assert_eq!(names_of::<Service>(), ["RC", "UC", "UD"]);
         assert_eq!(
             names_of::<Pattern>(),
-            ["fan-out", "one-way", "overhead", "pairs", "ping-pong", "prtt", "stream"]
+            ["fan-out", "one-way", "open-loop", "overhead", "pairs", "ping-pong", "prtt", "stream"]
         );
         assert!(names_of::<Figure>().contains(&"where"));
         assert!(names_of::<u64>().is_empty());

@@ -17,7 +17,7 @@ use super::defaults::Filled;
 use super::{Plan, check, environments, figures, findings, overrides};
 use crate::Error;
 use crate::point::{
-    Memory, Mesh, Notify, Operation, PointSpec, Poll, QueuePoll, Setup, Stamp, Step, Traffic,
+    Load, Memory, Mesh, Notify, Operation, Part, PointSpec, Poll, QueuePoll, Setup, Stamp, Step, Traffic,
 };
 
 /// How a plan is to be run.
@@ -115,7 +115,8 @@ fn expand(plan: &Plan, filled: &Filled, points: &mut Vec<PointSpec>) {
 
 fn point(plan: &Plan, filled: &Filled, id: u64, repetition: u32, axes: Axes) -> PointSpec {
     let size_bytes = value(&axes, "size_bytes");
-    let (length, warmup) = filled.length_at(size_bytes);
+    let rate_hz = number(&axes, "rate_hz");
+    let (length, warmup) = filled.length_at(size_bytes, rate_hz);
     let count = |name: &str| number(&axes, name).and_then(|n| u32::try_from(n).ok());
     let tx_depth = count("tx_depth").unwrap_or(filled.tx_depth);
     let rx_depth = count("rx_depth").unwrap_or(filled.rx_depth);
@@ -128,11 +129,16 @@ fn point(plan: &Plan, filled: &Filled, id: u64, repetition: u32, axes: Axes) -> 
         experiment: filled.name.clone(),
         repetition,
         pattern: filled.pattern,
+        part: Part::Main,
         service: value(&axes, "service"),
         operation,
         peers: value_or(&axes, "peers", 1),
         pairs: value_or(&axes, "pairs", 1),
         traffic: value_or(&axes, "traffic", Traffic::PingPong),
+        rate_hz,
+        loaders: value_or(&axes, "loaders", 0),
+        load: value_or(&axes, "load", Load::Beside),
+        load_bytes: number(&axes, "load_bytes").unwrap_or(1),
         mesh: value_or(&axes, "mesh", Mesh::Star),
         notify: notify(&axes, operation),
         size_bytes,

@@ -612,8 +612,8 @@ fn the_documented_plan_is_a_plan() {
         lines.map(|line| format!("{}\n", line.trim_start_matches("//!").trim_start())).collect();
     let kinds: Vec<_> = parse(&text).unwrap().findings.iter().map(|finding| finding.kind.name()).collect();
     assert_eq!(kinds, ["change", "value", "flat", "step", "crossover", "order", "falls", "linear", "argmin"]);
-    assert_eq!(resolved(&text, &[], false).unwrap().points.len(), 3 * 2 * 22 + 2 + 2);
-    assert_eq!(resolved(&text, &[], true).unwrap().points.len(), 3 * 2 * 2 + 2 + 2);
+    assert_eq!(resolved(&text, &[], false).unwrap().points.len(), 3 * 2 * 22 + 2 + 2 + 6);
+    assert_eq!(resolved(&text, &[], true).unwrap().points.len(), 3 * 2 * 2 + 2 + 2 + 6);
 }
 
 #[test]
@@ -721,7 +721,7 @@ fn plans_load_by_path_or_name() {
     assert_eq!(
         Plan::load("quik").unwrap_err().to_string(),
         "there is no plan \"quik\": no file has that name and the plans that come with the program are quick, \
-         gamess-2016, hoefler-2006, models, potter-2018-hca, sur-2007: did you mean \"quick\"?"
+         gamess-2016, hoefler-2006, load, models, potter-2018-hca, sur-2007: did you mean \"quick\"?"
     );
     assert_eq!(
         Plan::load("no/such.toml").unwrap_err().to_string(),

@@ -128,8 +128,14 @@ impl Ending {
         }
     }
 
-    /// The kinds of latency that ranks timed, where the others timed another than rank 0: theirs are taken together.
+    /// The kinds of latency that ranks timed: all of one that timed several, or where the others timed another than rank 0, that
+    /// and theirs taken together.
     fn kinds(&self, spec: &PointSpec) -> Vec<Timed> {
+        if let Some(timed) = self.outcomes.iter().find(|outcome| !outcome.kinds.is_empty()) {
+            let first =
+                timed.latency.clone().map(|latency| Timed { latency, samples: None, histogram: None });
+            return first.into_iter().chain(timed.kinds.iter().cloned()).collect();
+        }
         let kind = |outcome: &Outcome| outcome.latency.as_ref().map(|latency| latency.kind);
         let Some(first) = self.outcomes.first().and_then(|outcome| outcome.latency.clone()) else {
             return Vec::new();
@@ -150,9 +156,10 @@ impl Ending {
         all.max_by_key(|host| u64::from(host.ranks) * 1000 / u64::from(host.cpus.max(1)))
     }
 
-    /// What several pairs did, put together; where that cannot be done the point has no numbers.
+    /// What several ranks did at the same time, put together; where that cannot be done the point has no numbers.
     fn together(&mut self, spec: &PointSpec) -> Option<Together> {
-        let together = (spec.pattern == Pattern::Pairs).then(|| together(spec, &mut self.outcomes))?;
+        let are_several = matches!(spec.pattern, Pattern::OpenLoop | Pattern::Pairs);
+        let together = are_several.then(|| together(spec, &mut self.outcomes))?;
         if let Some(reason) = together.missing.clone() {
             self.status = Status::NotMeasured { reason };
             self.outcomes.clear();

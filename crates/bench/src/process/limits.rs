@@ -28,11 +28,12 @@ pub(super) fn refusal_of_all(points: &[PointSpec], descriptions: &[&Description]
 
 fn exceeded(spec: &PointSpec, limits: &Limits) -> Option<String> {
     let size = spec.size_bytes;
+    let longest = if spec.loaders > 0 { size.max(spec.load_bytes) } else { size };
     let depth = spec.tx_depth.max(spec.rx_depth);
     if let Some(max) = limits.inline_bytes_max.filter(|max| spec.inline && size > *max) {
         return Some(format!("more bytes inline than the limit of {max}"));
     }
-    if let Some(max) = limits.message_bytes_max.filter(|max| size > *max) {
+    if let Some(max) = limits.message_bytes_max.filter(|max| longest > *max) {
         return Some(format!("a message longer than the limit of {max} bytes"));
     }
     if let Some(max) = limits.mtu_bytes_max.filter(|max| spec.mtu_bytes.is_some_and(|mtu| mtu > *max)) {

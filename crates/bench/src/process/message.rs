@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use measure::clock::Domain;
 use measure::conditions::{Condition, Wanted};
 use measure::record::{
-    Cost, Cpu, Device, Environment, Histogram, Latency, Overhead, Oversubscribed, Throughput,
+    Cost, Cpu, Device, Environment, Histogram, Latency, Overhead, Oversubscribed, Throughput, Timed,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -203,6 +203,8 @@ pub enum Calibrated {
 pub struct Outcome {
     /// Latency of the messages that it timed.
     pub latency: Option<Latency>,
+    /// Further kinds of latency of the same messages.
+    pub kinds: Vec<Timed>,
     /// Throughput, always of one direction: of what it received, or where it only sent, of what was acknowledged.
     pub throughput: Option<Throughput>,
     /// The distribution, where raw samples are not kept.

@@ -1,13 +1,14 @@
-//! Several pairs together: the latency of all their messages, what they carry in the time that all were at it, and how evenly.
+//! Several ranks together that do the same at the same time, pairs or a load: the latency of all their messages, what they carry
+//! in the time that all were at it, and how evenly.
 
-use measure::record::{Direction, Fairness, Latency, Throughput};
+use measure::record::{Direction, Fairness, Latency, LatencyKind, Throughput};
 use measure::samples::Samples;
 
 use super::message::{Outcome, Passed};
 use crate::pattern::at;
-use crate::point::PointSpec;
+use crate::point::{Pattern, PointSpec};
 
-/// What becomes of the outcomes of several pairs.
+/// What becomes of their outcomes.
 #[derive(Debug, Default)]
 pub(super) struct Together {
     pub(super) latency: Option<Latency>,
@@ -26,23 +27,33 @@ pub(super) fn together(spec: &PointSpec, outcomes: &mut [Outcome]) -> Together {
         .filter_map(|outcome| Some(1e9 / outcome.latency.as_ref()?.mean_ns).filter(|rate| rate.is_finite()))
         .collect();
     let fairness = Fairness::of(&rates);
-    if outcomes.iter().all(|outcome| outcome.throughput.is_none()) {
+    if outcomes.iter().all(|outcome| outcome.passed.is_none()) {
         return Together { latency, fairness, ..Together::default() };
     }
     let unstable = match in_common(spec, outcomes) {
         Ok(unstable) => unstable,
         Err(missing) => return Together { missing: Some(missing), ..Together::default() },
     };
+    let floods = outcomes.iter().filter(|outcome| outcome.passed.is_some());
     let flows: Vec<f64> =
-        outcomes.iter().filter_map(|outcome| Some(outcome.throughput.as_ref()?.messages_per_s)).collect();
+        floods.filter_map(|outcome| Some(outcome.throughput.as_ref()?.messages_per_s)).collect();
     let messages_per_s: f64 = flows.iter().sum();
-    let bytes_per_s = messages_per_s * spec.size_bytes as f64;
+    let (bytes, direction) = carried(spec);
+    let bytes_per_s = messages_per_s * bytes as f64;
     Together {
         latency,
-        throughput: Some(Throughput { bytes_per_s, messages_per_s, direction: Direction::Pairs }),
+        throughput: Some(Throughput { bytes_per_s, messages_per_s, direction }),
         fairness: Fairness::of(&flows),
         unstable,
         missing: None,
+    }
+}
+
+/// The payload of a message of a flood, and what all floods together are.
+fn carried(spec: &PointSpec) -> (u64, Direction) {
+    match spec.pattern {
+        Pattern::OpenLoop => (spec.load_bytes, Direction::Load),
+        _ => (spec.size_bytes, Direction::Pairs),
     }
 }
 
@@ -58,28 +69,43 @@ fn latency(spec: &PointSpec, outcomes: &[Outcome]) -> Option<Latency> {
 fn in_common(spec: &PointSpec, outcomes: &mut [Outcome]) -> Result<Option<String>, String> {
     let passed: Vec<&Passed> = outcomes.iter().filter_map(|outcome| outcome.passed.as_deref()).collect();
     let Some((first, others)) = passed.split_first() else { return Ok(None) };
+    let who = if spec.pattern == Pattern::OpenLoop { "loaders" } else { "pairs" };
     if others.iter().any(|other| !other.clock.shares_with(&first.clock)) {
-        let words =
-            "the pairs are timed by several clocks: each counts in its own time, not in the common one";
-        return Ok(Some(words.to_owned()));
+        return Ok(Some(format!(
+            "the {who} are timed by several clocks: each counts in its own time, not in the common one"
+        )));
     }
     let begin = passed.iter().map(|one| one.span[0]).max().unwrap_or(0);
     let end = passed.iter().map(|one| one.span[1]).min().unwrap_or(0);
     let shortest = passed.iter().map(|one| one.span[1].saturating_sub(one.span[0])).min().unwrap_or(0);
     if end.saturating_sub(begin) * 2 < shortest {
         return Err(format!(
-            "{} pairs were hardly ever at it at the same time, as each was done so soon: give a duration, or more iterations",
+            "{} {who} were hardly ever at it at the same time, as each was done so soon: give a duration, or more iterations",
             passed.len()
         ));
     }
     let seconds = (end - begin) as f64 / first.tick_hz;
+    let skew = skew(spec, &passed, first.tick_hz);
+    let (bytes, _) = carried(spec);
     for outcome in outcomes.iter_mut() {
         let Some(passed) = &outcome.passed else { continue };
         let messages_per_s = (at(&passed.seen, end) - at(&passed.seen, begin)) / seconds;
-        let bytes_per_s = messages_per_s * spec.size_bytes as f64;
+        let bytes_per_s = messages_per_s * bytes as f64;
         outcome.throughput = Some(Throughput { bytes_per_s, messages_per_s, direction: Direction::Uni });
     }
+    if let (Some(skew), Some(first)) = (skew, outcomes.iter_mut().find(|outcome| outcome.passed.is_some())) {
+        first.skew = Some(skew);
+    }
     Ok(None)
+}
+
+/// How far apart floods began that were told to, each in its turn; those that meet at a barrier know themselves.
+fn skew(spec: &PointSpec, passed: &[&Passed], tick_hz: f64) -> Option<Latency> {
+    let begun = || passed.iter().map(|one| one.span[0]);
+    let ticks = begun().max()? - begun().min()?;
+    let ns = (ticks as f64 * 1e9 / tick_hz) as u64;
+    (spec.pattern == Pattern::OpenLoop && passed.len() > 1)
+        .then(|| Samples::from_ns(vec![ns]).latency(LatencyKind::StartSkew, &spec.share_above_ns))?
 }
 
 #[cfg(test)]

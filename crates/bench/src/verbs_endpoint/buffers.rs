@@ -8,7 +8,7 @@ use verbs::{MemoryKind, MemoryRegion, ProtectionDomain, ReceiveRequest, Remote};
 
 use super::{FILL, GREETINGS};
 use crate::Error;
-use crate::point::{Memory, Operation, Pattern, PointSpec, Service};
+use crate::point::{Memory, Operation, Part, Pattern, PointSpec, Service};
 
 /// In front of every received datagram (IBTA vol. 1, section 11.4.1.2).
 const GRH_BYTES: usize = 40;
@@ -64,23 +64,23 @@ impl Slots {
                 stride,
             };
         }
-        Self::for_each(size, spec, spec.operation.is_fetch() && spec.is_hub(rank))
+        let is_each = spec.operation.is_fetch() && spec.is_hub(rank);
+        Self::for_each(size, if is_each { spec.peers as usize } else { 1 })
     }
 
-    /// What messages are written to, or fetched from: of the one of a 1:n that is written to, a place for each.
+    /// What messages are written to, or fetched from: of the one of a 1:n that is written to, or of one that several load, a
+    /// place for each.
     fn of_target(size: usize, spec: &PointSpec, rank: u32) -> Self {
         if spec.pattern == Pattern::OneWay {
             return Self::of_send(size, spec, rank);
         }
-        Self::for_each(size, spec, !spec.operation.is_fetch() && spec.is_hub(rank))
+        let is_each = spec.part == Part::Load || (!spec.operation.is_fetch() && spec.is_hub(rank));
+        Self::for_each(size, if is_each { spec.partners(rank).len() } else { 1 })
     }
 
-    /// A place for each rank of a 1:n, or one.
-    fn for_each(size: usize, spec: &PointSpec, is_each: bool) -> Self {
-        match is_each {
-            true => Self { count: spec.peers as usize, stride: size.next_multiple_of(LINE) },
-            false => Self { count: 1, stride: size },
-        }
+    /// So many places, apart from each other.
+    fn for_each(size: usize, count: usize) -> Self {
+        Self { count, stride: if count > 1 { size.next_multiple_of(LINE) } else { size } }
     }
 
     /// Where the message of this number stands.

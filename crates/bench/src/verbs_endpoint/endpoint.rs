@@ -472,6 +472,13 @@ impl Endpoint for VerbsEndpoint {
         self.idle_to(u64::MAX)
     }
 
+    #[inline]
+    fn give_way(&self) {
+        if self.others.oversubscribed.is_some() {
+            std::thread::yield_now();
+        }
+    }
+
     fn quiet(&self) -> Duration {
         if self.moved {
             return Duration::ZERO;

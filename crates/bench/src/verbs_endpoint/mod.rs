@@ -25,12 +25,15 @@ mod signs;
 mod tests;
 mod waiting;
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use measure::clock::Domain;
+use serde::de::Error;
 use serde::{Deserialize, Serialize};
 use verbs::Remote;
 
+use crate::point::Part;
 use crate::process::message::Neighbour;
 use crate::shared;
 
@@ -86,8 +89,7 @@ pub(crate) struct Way {
 }
 
 /// What a rank has told this one.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug)]
 pub(crate) struct Told {
     address: Address,
     /// Absent where the two do not connect.
@@ -95,9 +97,14 @@ pub(crate) struct Told {
 }
 
 impl Told {
-    /// Reads what came over the control plane.
-    pub(crate) fn read(told: &Neighbour) -> Result<Self, serde_json::Error> {
-        Ok(Self { address: Address::deserialize(&told.address)?, way: Option::deserialize(&told.way)? })
+    /// Reads what came over the control plane of a part of the point. Of a rank that has nothing to do with it, the address that
+    /// it has in another says where it runs.
+    pub(crate) fn read(told: &Neighbour, part: Part) -> Result<Self, serde_json::Error> {
+        let mut addresses = BTreeMap::<Part, Address>::deserialize(&told.address)?;
+        let address = addresses.remove(&part).or_else(|| addresses.into_values().next());
+        let address = address.ok_or_else(|| serde_json::Error::custom("a rank has no address"))?;
+        let ways = Option::<BTreeMap<Part, Way>>::deserialize(&told.way)?;
+        Ok(Self { address, way: ways.and_then(|mut ways| ways.remove(&part)) })
     }
 }
 

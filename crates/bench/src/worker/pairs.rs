@@ -9,6 +9,7 @@ use crate::Error;
 use crate::barrier::Barrier;
 use crate::cpu::watched;
 use crate::endpoint::Endpoint;
+use crate::pattern::pairs::Burst;
 use crate::pattern::{self, Progress, Span};
 use crate::point::{PointSpec, Traffic};
 use crate::process::message::{Outcome, Passed};
@@ -86,23 +87,36 @@ fn flood(
     let (done, cpu) =
         watched(clock, || pattern::pairs::flood(endpoint, barrier, &mut progress, spec.warmup, span(spec)));
     let burst = done?;
-    let ticks = burst.end.since(burst.begin);
-    if burst.messages == 0 || ticks == 0 {
-        return Err(Error::TooFewMessages { messages: burst.total });
+    let total = burst.total;
+    let outcome = burst.outcome(progress, spec.size_bytes, timepiece)?;
+    Ok(Outcome { counters: packets(total, spec), cpu, ..outcome })
+}
+
+impl Burst {
+    /// What is said of a flood of messages of so many bytes.
+    pub(super) fn outcome(
+        self,
+        progress: Progress,
+        bytes: u64,
+        timepiece: &Timepiece,
+    ) -> Result<Outcome, Error> {
+        let clock = timepiece.clock;
+        let ticks = self.end.since(self.begin);
+        if self.messages == 0 || ticks == 0 {
+            return Err(Error::TooFewMessages { messages: self.total });
+        }
+        let messages_per_s = self.messages as f64 * 1e9 / clock.ns_f64(ticks);
+        let bytes_per_s = messages_per_s * bytes as f64;
+        let passed = Passed {
+            clock: timepiece.domain.clone(),
+            tick_hz: clock.tick_hz(),
+            span: [self.begin.0, self.end.0],
+            seen: progress.into_seen(),
+        };
+        Ok(Outcome {
+            throughput: Some(Throughput { bytes_per_s, messages_per_s, direction: Direction::Uni }),
+            passed: Some(Box::new(passed)),
+            ..Outcome::default()
+        })
     }
-    let messages_per_s = burst.messages as f64 * 1e9 / clock.ns_f64(ticks);
-    let bytes_per_s = messages_per_s * spec.size_bytes as f64;
-    let passed = Passed {
-        clock: timepiece.domain.clone(),
-        tick_hz: clock.tick_hz(),
-        span: [burst.begin.0, burst.end.0],
-        seen: progress.into_seen(),
-    };
-    Ok(Outcome {
-        throughput: Some(Throughput { bytes_per_s, messages_per_s, direction: Direction::Uni }),
-        passed: Some(Box::new(passed)),
-        counters: packets(burst.total, spec),
-        cpu,
-        ..Outcome::default()
-    })
 }

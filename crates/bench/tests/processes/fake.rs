@@ -301,6 +301,7 @@ pub(crate) fn outcome(rank: u32, others: u64) -> Outcome {
             resolution: None,
         }),
         cost: None,
+        kinds: Vec::new(),
         throughput: Some(Throughput {
             bytes_per_s: ns as f64,
             messages_per_s: 1.0,

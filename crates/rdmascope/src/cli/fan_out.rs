@@ -3,6 +3,7 @@
 use bench::plan::PEERS_MAX;
 use bench::point::Notify;
 use clap::{Args, Subcommand, ValueEnum};
+use measure::units;
 
 use super::{AllRanks, Atomic, Pushed};
 
@@ -72,20 +73,14 @@ pub(crate) struct FanOutFlags {
 pub(crate) struct Peers(pub(crate) Vec<u32>);
 
 fn peers(text: &str) -> Result<Peers, String> {
-    counts(text, PEERS_MAX).map(Peers)
+    counts(text, 1, PEERS_MAX).map(Peers)
 }
 
-/// Numbers from 1 to a largest: one, several with commas, or ranges.
-pub(super) fn counts(text: &str, max: u32) -> Result<Vec<u32>, String> {
-    let number = |text: &str| text.trim().parse::<u32>().ok().filter(|n| (1..=max).contains(n));
-    let range = |part: &str| {
-        let (low, high) = part.split_once("..").unwrap_or((part, part));
-        let (low, high) = (number(low)?, number(high)?);
-        (low <= high).then(|| (low..=high).collect::<Vec<_>>())
-    };
-    let all: Option<Vec<_>> = text.split(',').map(range).collect();
-    let wrong = || format!("give numbers from 1 to {max} such as 15, 1,7,15 or 1..15");
-    all.map(|all| all.concat()).ok_or_else(wrong)
+/// Numbers from a least to a largest: one, several with commas, or ranges.
+pub(super) fn counts(text: &str, min: u32, max: u32) -> Result<Vec<u32>, String> {
+    let all: Option<Vec<_>> = text.split(',').map(units::parse_counts).collect();
+    let all = all.map(|all| all.concat()).filter(|all| all.iter().all(|n| (min..=max).contains(n)));
+    all.ok_or_else(|| format!("give numbers from {min} to {max} such as 15, 1,7,15 or 1..15"))
 }
 
 /// How a rank learns that the data that it reads is there.

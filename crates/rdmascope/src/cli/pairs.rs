@@ -57,5 +57,5 @@ pub(crate) struct PairsFlags {
 pub(crate) struct PairCounts(pub(crate) Vec<u32>);
 
 fn pairs(text: &str) -> Result<PairCounts, String> {
-    counts(text, PAIRS_MAX).map(PairCounts)
+    counts(text, 1, PAIRS_MAX).map(PairCounts)
 }

@@ -17,6 +17,8 @@ fn help_teaches_by_example_and_fits_a_terminal() {
         (&["fan-out", "read", "--help"], "--notify memory"),
         (&["pairs", "--help"], "rdmascope pairs write"),
         (&["pairs", "read", "--help"], "--stream"),
+        (&["open-loop", "--help"], "rdmascope open-loop send"),
+        (&["open-loop", "read", "--help"], "--load outcast"),
         (&["overhead", "--help"], "rdmascope overhead --local"),
         (&["advise", "--help"], "rdmascope advise --local"),
         (&["model", "--help"], "rdmascope model gamess-2016"),
@@ -40,7 +42,8 @@ fn help_teaches_by_example_and_fits_a_terminal() {
 #[test]
 fn no_command_is_help_on_standard_error_and_wrong_usage() {
     let scratch = Scratch::new();
-    for arguments in [&[][..], &["lat"], &["bw"], &["one-way"], &["fan-out"], &["overhead"], &["pairs"]] {
+    let commands = ["lat", "bw", "one-way", "fan-out", "open-loop", "overhead", "pairs"];
+    for arguments in commands.chunks(1).chain([&[][..]]) {
         let ended = scratch.run(arguments);
         assert_eq!((ended.status, ended.stdout.as_str()), (Some(2), ""));
         assert!(ended.stderr.contains("Usage: rdmascope"), "{ended:?}");
@@ -55,6 +58,7 @@ fn every_example_is_understood() {
         &["bw", "send", "--help"],
         &["one-way", "send", "--help"],
         &["fan-out", "send", "--help"],
+        &["open-loop", "send", "--help"],
         &["overhead", "--help"],
         &["pairs", "send", "--help"],
         &["advise", "--help"],

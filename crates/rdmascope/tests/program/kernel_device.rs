@@ -327,6 +327,11 @@ name = "streams"
 pattern = "pairs"
 duration = "1s"
 axes = { traffic = "stream", operation = "write", pairs = 2, size_bytes = 1024 }
+[[experiment]]
+name = "loaded"
+pattern = "open-loop"
+iterations = 50
+axes = { rate_hz = 100, loaders = 2, load = ["incast", "outcast"], load_bytes = 1024 }
 "#;
 
 #[test]

@@ -17,6 +17,7 @@ mod kernel_device;
 mod kill;
 mod model;
 mod one_way;
+mod open_loop;
 mod operations;
 mod overhead;
 mod pairs;

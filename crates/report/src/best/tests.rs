@@ -1,3 +1,4 @@
+use measure::record::{Axes, Throughput};
 use serde_json::json;
 
 use super::*;
@@ -43,6 +44,56 @@ fn stream(service: &str, operation: &str, size: u64, direction: &str, link_model
 /// The time of a message in ns on a link of a byte in a nanosecond, rounded to 1/1000.
 fn message_ns(point: &Point, devices: &[Device]) -> Option<f64> {
     Best::of(point, devices).map(|best| (best.message_ns * 1e3).round() / 1e3)
+}
+
+/// A stream of several pairs, or a load, with these axes.
+fn several(pattern: &str, direction: &str, axes: &Value, link_model: Option<&str>) -> Point {
+    let mut point = stream("RC", "write", 4096, "uni", link_model);
+    point.pattern = pattern.to_owned();
+    let direction = serde_json::from_value(json!(direction)).unwrap();
+    point.throughput = point.throughput.map(|throughput| Throughput { direction, ..throughput });
+    point.axes.extend(serde_json::from_value::<Axes>(axes.clone()).unwrap());
+    point
+}
+
+#[test]
+fn several_share_what_they_go_through() {
+    let one = 4096.0 + 82.0 + 16.0;
+    let of = |ns: f64| Some((ns * 1e3).round() / 1e3);
+    let pairs = |pairs: u32| several("pairs", "pairs", &json!({ "pairs": pairs }), Some("4X SDR"));
+    assert_eq!(message_ns(&pairs(1), &softdev()), of(one));
+    assert_eq!(message_ns(&pairs(4), &softdev()), of(one / 4.0), "a link imitated for each");
+    let load = |load: &str, loaders: u32, link_model: Option<&str>| {
+        // What is timed is of another size, and of another operation.
+        let axes = json!({
+            "load": load, "loaders": loaders, "load_bytes": 4096, "size_bytes": 2, "operation": "send",
+            "service": "UD",
+        });
+        several("open-loop", "load", &axes, link_model)
+    };
+    assert_eq!(message_ns(&load("incast", 3, Some("4X SDR")), &softdev()), of(one), "one receives them all");
+    // Read: no RETH, an AETH instead in its only packet; its request, of RETH, goes the other way.
+    assert_eq!(message_ns(&load("outcast", 3, Some("4X SDR")), &softdev()), of(4096.0 + 82.0 + 4.0));
+    assert_eq!(message_ns(&load("beside", 3, Some("4X SDR")), &softdev()), of(one / 3.0));
+    assert_eq!(message_ns(&load("incast", 0, Some("4X SDR")), &softdev()), None);
+
+    // Two hosts in turn, a port each: whatever the ranks, all goes over one link. On four hosts two pairs have two.
+    let hosts = |ranks: u32, hosts: u32| {
+        let all = adapters(["4X SDR"; 2]);
+        (0..ranks)
+            .map(|rank| {
+                let mut device = Device { rank, ..all[0].clone() };
+                device.attributes.insert("node_guid".to_owned(), json!(format!("{}", rank % hosts)));
+                device
+            })
+            .collect::<Vec<_>>()
+    };
+    let one = 4096.0 + 26.0 + 16.0;
+    let pairs = several("pairs", "pairs", &json!({ "pairs": 2 }), None);
+    assert_eq!(message_ns(&pairs, &hosts(4, 2)), of(one));
+    assert_eq!(message_ns(&pairs, &hosts(4, 4)), of(one / 2.0));
+    assert_eq!(message_ns(&load("incast", 2, None), &hosts(4, 4)), of(one));
+    assert_eq!(message_ns(&pairs, &hosts(3, 4)), None, "the last is not known");
 }
 
 /// 4X SDR signals 4 x 2.5 Gb/s, of which 8b/10b leaves 8 Gb/s: a byte in a nanosecond.

@@ -34,8 +34,8 @@ pub(crate) struct Grid {
     pub(crate) published: Vec<Published>,
     /// Kinds of the latencies that the cells hold.
     pub(crate) kinds: Vec<LatencyKind>,
-    /// Whether throughputs are those of several pairs together.
-    pub(crate) is_of_pairs: bool,
+    /// Whose throughputs are shown.
+    pub(crate) carriers: &'static str,
 }
 
 /// One measured column or line.
@@ -111,8 +111,13 @@ impl Grid {
             .collect();
         let published = published::columns(figure, &x, &xs, &series);
         let direction = |p: &&Point| p.throughput.as_ref().map(|throughput| throughput.direction);
-        let is_of_pairs = shown.iter().filter_map(direction).any(|direction| direction == Direction::Pairs);
-        Ok(Self { x, y, scale, xs, series, published, kinds, is_of_pairs })
+        let several = shown.iter().filter_map(direction).find_map(|direction| match direction {
+            Direction::Load => Some("all loaders"),
+            Direction::Pairs => Some("all pairs"),
+            Direction::BiOne | Direction::BiTotal | Direction::Uni => None,
+        });
+        let carriers = several.unwrap_or("one direction");
+        Ok(Self { x, y, scale, xs, series, published, kinds, carriers })
     }
 
     /// Whether any cell holds a number.

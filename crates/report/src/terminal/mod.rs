@@ -1,10 +1,10 @@
 //! Tables for a terminal, in the layout that users of perftest know, printed line by line as points end.
 //!
 //! Each combination of experiment, pattern and axes other than those of its rows (`size_bytes`, of rounds of one to n `peers`,
-//! of several pairs `pairs`, of calls that are timed by themselves `step`) is a table of its own, under a banner that says what
-//! is measured. Points that cannot be measured are gathered: one line for a run of points with the same reason. A `!` behind a
-//! row marks a point whose numbers should not be trusted; [`Stream::finish`] says why. Throughputs whose link is known have a
-//! column with their share of what it carries at best.
+//! of several pairs `pairs`, of messages at a set rate that and their load, of calls that are timed by themselves `step`) is a
+//! table of its own, under a banner that says what is measured. Points that cannot be measured are gathered: one line for a run
+//! of points with the same reason. A `!` behind a row marks a point whose numbers should not be trusted; [`Stream::finish`] says
+//! why. Throughputs whose link is known have a column with their share of what it carries at best.
 
 mod cost;
 mod environments;
@@ -13,6 +13,7 @@ mod findings;
 mod kinds;
 mod links;
 mod not_measured;
+mod open_loop;
 mod pairs;
 mod row;
 mod spread;
@@ -43,8 +44,8 @@ pub struct Stream {
     approximate: Option<f64>,
     /// The rule for mavericks, where tables have a column for them.
     mavericks: Option<String>,
-    /// Whether tables have the columns of pairs.
-    has_pairs: bool,
+    /// What columns of tables mean, which is said once.
+    notes: Vec<&'static str>,
 }
 
 /// The table that rows are being added to.
@@ -77,7 +78,7 @@ impl Stream {
             links: Links::default(),
             approximate: None,
             mavericks: None,
-            has_pairs: false,
+            notes: Vec::new(),
         })
     }
 
@@ -116,7 +117,7 @@ impl Stream {
     pub fn finish(mut self) -> String {
         let mut out = self.flush(None);
         out += &self.mavericks.as_deref().map(fan_out::notes).unwrap_or_default();
-        out += if self.has_pairs { pairs::NOTES } else { "" };
+        out += &self.notes.concat();
         out += &self.unstable.finish();
         out += &environments::text(&self.conditions);
         out += &links::text(&self.links);
@@ -150,7 +151,12 @@ impl Stream {
         if let Some(round) = fan_out::round(point) {
             self.mavericks = Some(round.mavericks.rule.clone());
         }
-        self.has_pairs |= matches!(layout, Layout::Pairs(_));
+        let notes = match layout {
+            Layout::OpenLoop { .. } => Some(open_loop::NOTES),
+            Layout::Pairs(_) => Some(pairs::NOTES),
+            _ => None,
+        };
+        self.notes.extend(notes.filter(|notes| !self.notes.contains(notes)));
         let resolution = point.latency.as_ref().and_then(|l| l.resolution);
         self.approximate = [self.approximate, resolution].into_iter().flatten().reduce(f64::max);
         let of_link = best.filter(|_| layout.has_link()).and_then(|best| {
@@ -217,7 +223,8 @@ fn axes_text(axes: &Axes, is_shown: impl Fn(&str) -> bool) -> String {
 }
 
 /// Axes that tell the rows of a table apart.
-const IN_ROWS: [&str; 4] = ["pairs", "peers", "size_bytes", "step"];
+const IN_ROWS: [&str; 8] =
+    ["load", "load_bytes", "loaders", "pairs", "peers", "rate_hz", "size_bytes", "step"];
 
 #[cfg(test)]
 mod tests;

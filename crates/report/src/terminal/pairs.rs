@@ -13,8 +13,8 @@ use crate::value;
 pub(super) enum Shown {
     /// The latency of the messages of all pairs, and how far apart they began.
     Latency(LatencyKind),
-    /// What all pairs and each of them carried.
-    Throughput,
+    /// What all pairs and each of them carried, and, where that is known, which share of what their links carry.
+    Throughput { has_link: bool },
 }
 
 /// The names of the columns.
@@ -24,7 +24,7 @@ pub(super) fn columns(shown: Shown, unit: &str) -> Vec<String> {
         Shown::Latency(_) => ["#samples", "min[us]", "typ.[us]", "mean[us]", "max[us]", "skew typ.[us]"]
             .map(str::to_owned)
             .to_vec(),
-        Shown::Throughput => vec![
+        Shown::Throughput { .. } => vec![
             format!("BW all pairs[{unit}]"),
             "MsgRate all pairs[Mpps]".to_owned(),
             format!("BW of a pair, min..max[{unit}]"),
@@ -37,7 +37,7 @@ pub(super) fn columns(shown: Shown, unit: &str) -> Vec<String> {
 pub(super) fn cells(point: &Point, shown: Shown, bandwidth: Scale) -> Vec<String> {
     let own = match shown {
         Shown::Latency(_) => latency(point),
-        Shown::Throughput => throughput(point, bandwidth),
+        Shown::Throughput { .. } => throughput(point, bandwidth),
     };
     let fairness = point.fairness.map_or(NONE.to_owned(), |fairness| format!("{:.3}", fairness.jain));
     [count(point), size(point)].into_iter().chain(own).chain([fairness]).collect()

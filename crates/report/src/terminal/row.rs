@@ -2,7 +2,7 @@
 
 use measure::record::{Axes, Direction, LatencyKind, Point};
 
-use super::{axes_text, cost, fan_out, kinds, pairs, plain};
+use super::{axes_text, cost, fan_out, kinds, open_loop, pairs, plain};
 use crate::unit::Scale;
 use crate::value;
 
@@ -17,6 +17,12 @@ pub(super) enum Layout {
     FanOut(LatencyKind),
     /// A line for each kind of latency, under a threshold in ns of its last column.
     Kinds { above_ns: Option<u64> },
+    /// Messages at a set rate, by that and by how many ranks load the device.
+    OpenLoop {
+        kind: LatencyKind,
+        /// Whether a column says which share of its links the load took.
+        has_link: bool,
+    },
     /// Several pairs at once, by how many they are.
     Pairs(pairs::Shown),
     /// `ib_send_bw`'s columns, of traffic that flows one way or of one direction of it.
@@ -48,7 +54,8 @@ const LOST: &str = "messages_lost";
 const STEP: &str = "step";
 
 /// Axes that columns show: their values share a table.
-pub(super) const ROW_AXES: [&str; 5] = ["batch", "pairs", "peers", "size_bytes", STEP];
+pub(super) const ROW_AXES: [&str; 9] =
+    ["batch", "load", "load_bytes", "loaders", "pairs", "peers", "rate_hz", "size_bytes", STEP];
 
 /// Room for a column whose name is shorter.
 const WIDTH_MIN: usize = 10;
@@ -67,9 +74,12 @@ impl Layout {
         if let Some(round) = fan_out::round(point) {
             return Some(Self::FanOut(round.kind));
         }
+        if let Some(kind) = open_loop::kind(point) {
+            return Some(Self::OpenLoop { kind, has_link });
+        }
         if point.pattern == "pairs" {
             let latency = point.latency.as_ref().map(|l| pairs::Shown::Latency(l.kind));
-            let throughput = point.throughput.as_ref().map(|_| pairs::Shown::Throughput);
+            let throughput = point.throughput.as_ref().map(|_| pairs::Shown::Throughput { has_link });
             return throughput.or(latency).map(Self::Pairs);
         }
         if !point.kinds.is_empty() {
@@ -81,20 +91,29 @@ impl Layout {
 
     /// Whether rows have a share of a link.
     pub(super) fn has_link(self) -> bool {
-        matches!(self, Self::Bandwidth { has_link: true, .. })
+        match self {
+            Self::Bandwidth { has_link, .. }
+            | Self::OpenLoop { has_link, .. }
+            | Self::Pairs(pairs::Shown::Throughput { has_link }) => has_link,
+            _ => false,
+        }
     }
 
     fn columns(self, unit: &str) -> Vec<String> {
+        let of_link = self.has_link().then(|| "of link[%]".to_owned());
         let (direction, has_losses) = match self {
             Self::Bandwidth { direction, has_losses, .. } => (direction, has_losses),
             Self::Cost => return cost::COLUMNS.map(str::to_owned).into(),
             Self::Kinds { above_ns } => return kinds::columns(above_ns),
             Self::FanOut(_) => return fan_out::columns(unit),
-            Self::Pairs(shown) => return pairs::columns(shown, unit),
+            Self::OpenLoop { .. } => return Vec::new(),
+            Self::Pairs(shown) => return pairs::columns(shown, unit).into_iter().chain(of_link).collect(),
             Self::Latency(_) => return LATENCY_COLUMNS.map(str::to_owned).into(),
         };
         let rates = match direction {
-            Direction::Pairs | Direction::Uni => vec![format!("BW average[{unit}]"), "MsgRate[Mpps]".into()],
+            Direction::Load | Direction::Pairs | Direction::Uni => {
+                vec![format!("BW average[{unit}]"), "MsgRate[Mpps]".into()]
+            }
             Direction::BiOne | Direction::BiTotal => vec![
                 format!("BW one direction[{unit}]"),
                 format!("BW total[{unit}]"),
@@ -103,7 +122,6 @@ impl Layout {
             ],
         };
         let lost = has_losses.then(|| "#lost".to_owned());
-        let of_link = self.has_link().then(|| "of link[%]".to_owned());
         let first = ["#bytes".to_owned(), "#iterations".to_owned()];
         first.into_iter().chain(rates).chain(lost).chain(of_link).collect()
     }
@@ -114,6 +132,7 @@ impl Layout {
             Self::Cost => return cost::line(&columns, ""),
             Self::FanOut(_) => return fan_out::line(&columns, ""),
             Self::Kinds { .. } => return kinds::line(&columns, ""),
+            Self::OpenLoop { has_link, .. } => return open_loop::header(unit, has_link),
             Self::Latency(_) | Self::Bandwidth { .. } | Self::Pairs(_) => {}
         }
         line(columns.iter().zip(&columns).map(|(name, text)| (name.as_str(), text.clone())), "")
@@ -122,12 +141,15 @@ impl Layout {
     /// The line of a point, which reached a share of what its link carries where that is known.
     pub(super) fn row(self, point: &Point, bandwidth: Scale, of_link: Option<f64>) -> String {
         let columns = self.columns(bandwidth.label);
+        let of_link =
+            self.has_link().then(|| of_link.map_or("-".into(), |share| format!("{:.1}", 100.0 * share)));
         let numbers = match self {
             Self::Cost => return cost::row(point, &marks(point)),
             Self::FanOut(_) => return fan_out::rows(point, bandwidth, &marks(point)),
             Self::Kinds { above_ns } => return kinds::rows(point, above_ns, &marks(point)),
+            Self::OpenLoop { .. } => return open_loop::row(point, bandwidth, of_link, &marks(point)),
             Self::Pairs(shown) => {
-                let cells = pairs::cells(point, shown, bandwidth);
+                let cells = pairs::cells(point, shown, bandwidth).into_iter().chain(of_link);
                 return line(columns.iter().map(String::as_str).zip(cells), &marks(point));
             }
             Self::Latency(_) => latency_cells(point),
@@ -135,8 +157,6 @@ impl Layout {
         };
         let has_losses = matches!(self, Self::Bandwidth { has_losses: true, .. });
         let lost = has_losses.then(|| point.counters.get(LOST).map_or("-".to_owned(), u64::to_string));
-        let of_link =
-            self.has_link().then(|| of_link.map_or("-".into(), |share| format!("{:.1}", 100.0 * share)));
         let cells = [size(point), iterations(point)].into_iter().chain(numbers).chain(lost).chain(of_link);
         line(columns.iter().map(String::as_str).zip(cells), &marks(point))
     }
@@ -152,21 +172,21 @@ pub(super) fn banner(experiment: &str, pattern: &str, axes: &Axes, layout: Optio
     }
     let mut shown_apart = vec!["service", "operation"];
     match layout {
-        Some(Layout::Latency(kind) | Layout::FanOut(kind)) => {
+        Some(Layout::Latency(kind) | Layout::FanOut(kind) | Layout::OpenLoop { kind, .. }) => {
             shown_apart.push("direction");
             what += &format!("; latency {}: {}", kind.name(), value::kind_meaning(kind));
         }
         Some(Layout::Bandwidth { direction, .. }) => {
             shown_apart.push("direction");
             what += match direction {
-                Direction::Pairs | Direction::Uni => "; throughput one way",
+                Direction::Load | Direction::Pairs | Direction::Uni => "; throughput one way",
                 Direction::BiOne | Direction::BiTotal => "; throughput both ways at once",
             };
         }
         Some(Layout::Cost) => {
             what += "; per call: a batch's time divided by its calls, a stamp's share included";
         }
-        Some(Layout::Pairs(pairs::Shown::Throughput)) => {
+        Some(Layout::Pairs(pairs::Shown::Throughput { .. })) => {
             what += "; throughput of all pairs, one way, in the time that all are at it";
         }
         Some(Layout::Pairs(pairs::Shown::Latency(kind))) => {
@@ -187,7 +207,8 @@ pub(super) fn banner(experiment: &str, pattern: &str, axes: &Axes, layout: Optio
 
 pub(super) fn failed(point: &Point, error: &str) -> String {
     let step = point.axes.get(STEP).map_or(String::new(), |step| format!("  {}", plain(&value::text(step))));
-    let place = fan_out::place(point).or_else(|| pairs::place(point)).unwrap_or_else(|| size(point));
+    let places = [fan_out::place, open_loop::place, pairs::place];
+    let place = places.iter().find_map(|place| place(point)).unwrap_or_else(|| size(point));
     format!(" {place:>10}{step}  failed: {error}{}\n", repetition(point))
 }
 
@@ -212,7 +233,7 @@ fn bandwidth_cells(point: &Point, direction: Direction, scale: Scale) -> Vec<Str
     let one_bytes = one.map_or("-".into(), |t| bytes(t.bytes_per_s));
     let one_messages = one.map_or("-".into(), |t| messages(t.messages_per_s));
     match direction {
-        Direction::Pairs | Direction::Uni => return vec![one_bytes, one_messages],
+        Direction::Load | Direction::Pairs | Direction::Uni => return vec![one_bytes, one_messages],
         Direction::BiOne | Direction::BiTotal => {}
     }
     let total = point.throughput_total.as_ref();

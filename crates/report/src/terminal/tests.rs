@@ -394,6 +394,64 @@ fn pairs_share_a_table_over_how_many_they_are() {
     assert!(text.lines().all(|line| line.chars().count() <= 130), "{text}");
 }
 
+/// A point of messages at a set rate beside so many loaders.
+fn open_loop(load: &str, loaders: u64, rate_hz: u64) -> Point {
+    let mut point = latency(64, 1000 * (1 + loaders));
+    let of = point.latency.take().unwrap();
+    let count = of.count;
+    let kinds = [LatencyKind::Response, LatencyKind::Rtt, LatencyKind::Lateness];
+    let timed =
+        kinds.map(|kind| Timed { latency: Latency { kind, ..of.clone() }, samples: None, histogram: None });
+    let messages_per_s = 1e6 * loaders as f64;
+    let carried =
+        Throughput { bytes_per_s: messages_per_s * 4096.0, messages_per_s, direction: Direction::Load };
+    point.axes.extend([
+        ("load".to_owned(), json!(load)),
+        ("load_bytes".to_owned(), json!(4096)),
+        ("loaders".to_owned(), json!(loaders)),
+        ("rate_hz".to_owned(), json!(rate_hz)),
+    ]);
+    Point {
+        pattern: "open-loop".to_owned(),
+        latency: Some(timed[0].latency.clone()),
+        kinds: timed.into(),
+        throughput: (loaders > 0).then_some(carried),
+        fairness: (loaders > 1).then_some(Fairness { jain: 0.98765, least_share: 0.75 }),
+        counters: [("messages_late".to_owned(), count / 200 * loaders)].into(),
+        ..point
+    }
+}
+
+#[test]
+fn rates_and_loads_share_a_table() {
+    let mut late = open_loop("incast", 2, 1_000_000);
+    late.unstable = Some("rank 0: the rate of 1000000/s was not held".to_owned());
+    let failed = Point {
+        status: Status::Failed { error: "retry counter exceeded".to_owned() },
+        latency: None,
+        kinds: Vec::new(),
+        throughput: None,
+        ..open_loop("beside", 4, 10_000)
+    };
+    let mut linked = open_loop("outcast", 2, 10_000);
+    linked.link_model = Some("4X FDR".to_owned());
+    linked.axes.insert("mtu_bytes".to_owned(), json!(4096));
+    let points = [
+        open_loop("incast", 0, 1000),
+        open_loop("incast", 1, 1000),
+        late,
+        open_loop("outcast", 2, 10_000),
+        failed,
+        linked,
+    ];
+    let attributes = json!({ "link_layer": "Ethernet", "gid_type": "RoCE v2", "gid": "fe80::1" });
+    let device = json!({ "rank": 0, "name": "softdev0", "provider": "softdev", "attributes": attributes });
+    let devices = [serde_json::from_value(device).unwrap()];
+    let text = tables(&points, &devices, Unit::GbPerS).unwrap();
+    assert_golden(&text, "open_loop.txt");
+    assert!(text.lines().all(|line| line.chars().count() <= 130), "{text}");
+}
+
 /// A point in an environment, of whose techniques the ranks say this.
 fn arranged(size: u64, environment: &str, conditions: &serde_json::Value) -> Point {
     let mut point = latency(size, 1000);

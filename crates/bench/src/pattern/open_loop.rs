@@ -1,0 +1,206 @@
+//! Open loop: messages go forth when they are due, whether or not those before are answered, and each is timed from when it was
+//! due. Who waits for a slow answer before the next message asks less when it would have to wait longest, and never knows
+//! (coordinated omission).
+//!
+//! Other ranks may load the device meanwhile. Rank 0 tells them when to begin, waits until all are at it, and tells them when it
+//! has its answers.
+
+use std::time::Duration;
+
+use measure::clock::Ticks;
+use measure::samples::Recorder;
+
+use super::Progress;
+use super::pairs::{Burst, post_batch};
+use crate::Error;
+use crate::endpoint::{Endpoint, Mark, Posted};
+
+/// When messages are due.
+#[derive(Clone, Copy, Debug)]
+pub struct Schedule {
+    /// From one message to the next, in ticks.
+    pub period: f64,
+    /// Messages before the first that counts, at the same rate.
+    pub warmup: u64,
+    /// Messages that count.
+    pub messages: u64,
+    /// Messages without an answer, at most: what the queues hold. One that finds as many is late.
+    pub window: usize,
+    /// Whether the operation brings the answer itself.
+    pub fetches: bool,
+}
+
+/// Where the times of messages go.
+#[derive(Debug)]
+pub struct Times<'a, R, S> {
+    /// From when a message was due to its answer.
+    pub response: &'a mut R,
+    /// From when it was posted to its answer.
+    pub rtt: &'a mut S,
+    /// From when it was due to when it was posted.
+    pub lateness: &'a mut S,
+}
+
+/// How the schedule was kept.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Kept {
+    /// Messages that count: as many as there were to be, unless they took far more than their time.
+    pub messages: u64,
+    /// Messages that were posted when the next was due already.
+    pub late: u64,
+    /// From the first post to the last, in ticks.
+    pub ticks: u64,
+}
+
+/// Posts messages when they are due and takes the answers as they come, in their order. Where twice the time of all messages
+/// and a second more are over, the one that is posted next is the last: a device that cannot keep up would only be waited for
+/// ever longer.
+///
+/// # Errors
+/// What the endpoint says; [`Error::Deadline`] when a message is lost.
+pub fn ask<E: Endpoint, R: Recorder, S: Recorder>(
+    endpoint: &mut E,
+    times: &mut Times<'_, R, S>,
+    schedule: &Schedule,
+) -> Result<Kept, Error> {
+    let clock = endpoint.clock();
+    let mut all = schedule.warmup + schedule.messages;
+    let mut posted = vec![0; schedule.window];
+    let mut answers = Answers { fetches: schedule.fetches, before: endpoint.try_sent()?, taken: 0 };
+    let begin = clock.now().0 + schedule.period as u64;
+    let due = |message: u64| begin + (message as f64 * schedule.period) as u64;
+    let over = due(2 * all) + clock.ticks(GRACE);
+    let (mut sent, mut slot, mut next) = (0, 0, begin);
+    let (mut first_slot, mut first_due) = (0, begin);
+    let (mut kept, mut first_post) = (Kept::default(), begin);
+    while answers.taken < all {
+        let now = clock.now();
+        let has_room = sent < all && sent - answers.taken < posted.len() as u64;
+        if has_room && now.0 >= next {
+            if now.0 > over && sent >= schedule.warmup {
+                all = sent + 1;
+            }
+            let mark = if sent + 1 == all { Mark::Last } else { Mark::More };
+            if endpoint.try_send(mark)? == Posted::Queued {
+                posted[slot] = now.0;
+                slot = if slot + 1 == posted.len() { 0 } else { slot + 1 };
+                if sent >= schedule.warmup {
+                    times.lateness.record(now.0 - next);
+                    kept.late += u64::from((now.0 - next) as f64 > schedule.period);
+                    first_post = if sent == schedule.warmup { now.0 } else { first_post };
+                    kept.ticks = now.0 - first_post;
+                }
+                sent += 1;
+                next = due(sent);
+            }
+        }
+        if answers.comes(endpoint)? {
+            let now = clock.now();
+            if answers.taken > schedule.warmup {
+                times.response.record(now.0 - first_due);
+                times.rtt.record(now.0 - posted[first_slot]);
+            }
+            first_slot = if first_slot + 1 == posted.len() { 0 } else { first_slot + 1 };
+            first_due = due(answers.taken);
+            endpoint.replenish()?;
+        } else {
+            endpoint.idle_until(Ticks(if has_room { next } else { u64::MAX }))?;
+        }
+    }
+    endpoint.flush()?;
+    Ok(Kept { messages: all - schedule.warmup, ..kept })
+}
+
+/// What a short schedule may lag behind before it is given up.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// The answers of messages.
+struct Answers {
+    fetches: bool,
+    /// Requests that were complete before the first message.
+    before: u64,
+    taken: u64,
+}
+
+impl Answers {
+    /// Takes the next if it has come.
+    #[inline]
+    fn comes<E: Endpoint>(&mut self, endpoint: &mut E) -> Result<bool, Error> {
+        let has_come = match self.fetches {
+            true => endpoint.try_sent()? - self.before > self.taken,
+            false => endpoint.try_receive()?.is_some(),
+        };
+        self.taken += u64::from(has_come);
+        Ok(has_come)
+    }
+}
+
+/// Tells all that load the device to begin, and waits until each is at it.
+///
+/// # Errors
+/// What the endpoint says; [`Error::Deadline`] when one of them does not answer.
+pub fn begin<C: Endpoint>(control: &mut C) -> Result<(), Error> {
+    let loaders = control.lanes();
+    for _ in 0..loaders {
+        control.send(Mark::More)?;
+    }
+    for _ in 0..loaders {
+        control.receive()?;
+    }
+    control.replenish()
+}
+
+/// Tells them to stop.
+///
+/// # Errors
+/// What the endpoint says.
+pub fn end<C: Endpoint>(control: &mut C) -> Result<(), Error> {
+    for _ in 0..control.lanes() {
+        control.send(Mark::Last)?;
+    }
+    control.flush()
+}
+
+/// Loads the device from when rank 0 says so, for as long as it wants, and counts what is acknowledged. Says that it is at it
+/// when the first messages are done.
+///
+/// # Errors
+/// What the endpoints say; [`Error::Deadline`] when nobody says when it is over.
+pub(crate) fn load<E: Endpoint, C: Endpoint>(
+    endpoint: &mut E,
+    control: &mut C,
+    progress: &mut Progress,
+) -> Result<Burst, Error> {
+    let clock = endpoint.clock();
+    let before = endpoint.try_sent()?;
+    control.receive()?;
+    control.replenish()?;
+    let begin = clock.now();
+    progress.see(begin, 0);
+    let (mut total, mut done, mut end) = (0, 0, begin);
+    loop {
+        total += post_batch(endpoint)?;
+        let sent = endpoint.try_sent()? - before;
+        if control.try_receive()?.is_some() {
+            break;
+        }
+        if sent == done {
+            endpoint.idle()?;
+            continue;
+        }
+        end = clock.now();
+        progress.see(end, sent);
+        if done == 0 {
+            control.send(Mark::Last)?;
+        }
+        done = sent;
+        endpoint.give_way();
+    }
+    endpoint.send(Mark::Last)?;
+    endpoint.flush()?;
+    control.flush()?;
+    Ok(Burst { begin, end, messages: done, total: total + 1 })
+}
+
+#[cfg(test)]
+mod tests;

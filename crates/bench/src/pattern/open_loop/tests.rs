@@ -1,0 +1,149 @@
+//! Messages at a set rate over wires between threads.
+
+use std::time::{Duration, Instant};
+
+use super::*;
+use crate::endpoint::wire::Wire;
+use crate::pattern::spoke;
+use crate::pattern::times::Times as Samples;
+
+const PERIOD: Duration = Duration::from_millis(2);
+const STALL: Duration = Duration::from_millis(30);
+
+/// What messages took, in ms: response, rtt and lateness of each; and how many were late.
+fn asked(window: usize, messages: u64, warmup: u64, stalls_at: u64) -> ([Vec<f64>; 3], Kept) {
+    let [mut us, mut them] = Wire::pair(&[], |_| ());
+    let clock = us.clock();
+    let period = clock.ticks(PERIOD) as f64;
+    let schedule = Schedule { period, warmup, messages, window, fetches: false };
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for message in 0.. {
+                let mark = them.receive().unwrap();
+                if message == stalls_at {
+                    std::thread::sleep(STALL);
+                }
+                them.send(mark).unwrap();
+                if mark == Mark::Last {
+                    return;
+                }
+            }
+        });
+        let [mut response, mut rtt, mut lateness] = [(); 3].map(|()| Samples::default());
+        // One recorder is of another type in the program.
+        let mut times = Times { response: &mut response, rtt: &mut rtt, lateness: &mut lateness };
+        let kept = ask(&mut us, &mut times, &schedule).unwrap();
+        let ms = |times: Samples| times.0.iter().map(|ticks| clock.ns_f64(*ticks) / 1e6).collect();
+        ([ms(response), ms(rtt), ms(lateness)], kept)
+    })
+}
+
+/// The least that a message can have taken from when it was due, where one stalled: in ms.
+fn least(after: usize) -> f64 {
+    (STALL.as_secs_f64() - after as f64 * PERIOD.as_secs_f64()) * 1e3
+}
+
+#[test]
+fn who_stalls_is_not_forgiven() {
+    let ([response, rtt, lateness], _) = asked(1000, 20, 3, 8);
+    assert_eq!([response.len(), rtt.len(), lateness.len()], [20; 3]);
+    // Message 8 is the sixth that counts: those that were due meanwhile were posted, and wait for it, too.
+    for after in 0..10 {
+        assert!(response[5 + after] > least(after) - 0.1, "{after}: {response:?}");
+        assert!(rtt[5 + after] > least(after) - lateness[5 + after] - 0.1, "{after}: {rtt:?}");
+    }
+}
+
+#[test]
+fn a_message_for_which_there_is_no_room_is_late_and_timed_from_when_it_was_due() {
+    let ([response, rtt, lateness], kept) = asked(1, 20, 3, 8);
+    // The next could not even be posted: it takes no time by itself, and was due long ago.
+    for after in 1..10 {
+        assert!(response[5 + after] > least(after) - 0.1, "{after}: {response:?}");
+        assert!(lateness[5 + after] > least(after) - 0.1, "{after}: {lateness:?}");
+    }
+    assert!(kept.late >= 12, "{kept:?}");
+    for (message, response) in response.iter().enumerate() {
+        let parts = rtt[message] + lateness[message];
+        assert!((response - parts).abs() < 1e-3, "{message}: {response} {parts}");
+    }
+}
+
+#[test]
+fn the_rate_is_the_one_that_was_set() {
+    let begin = Instant::now();
+    let ([response, ..], kept) = asked(1000, 50, 5, u64::MAX);
+    assert_eq!(response.len(), 50);
+    assert!(begin.elapsed() >= 54 * PERIOD);
+    let clock = measure::clock::Clock::monotonic();
+    let apart_ms = clock.ns_f64(kept.ticks) / 1e6 / 49.0;
+    assert!((1.5..3.0).contains(&apart_ms), "{apart_ms} ms, {kept:?}");
+}
+
+/// Who is asked a thousand times as often as it answers is not waited for a thousand times as long.
+#[test]
+fn who_cannot_keep_up_is_asked_no_longer_than_twice_the_time() {
+    const ANSWER: Duration = Duration::from_millis(2);
+    let [mut us, mut them] = Wire::pair(&[], |_| ());
+    let period = us.clock().ticks(ANSWER) as f64 / 1000.0;
+    let schedule = Schedule { period, warmup: 5, messages: 100_000, window: 2, fetches: false };
+    let begin = Instant::now();
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            while them.receive().unwrap() == Mark::More {
+                std::thread::sleep(ANSWER);
+                them.send(Mark::More).unwrap();
+            }
+            them.send(Mark::Last).unwrap();
+        });
+        let [mut response, mut rtt, mut lateness] = [(); 3].map(|()| Samples::default());
+        let mut times = Times { response: &mut response, rtt: &mut rtt, lateness: &mut lateness };
+        let kept = ask(&mut us, &mut times, &schedule).unwrap();
+        assert!((10..1000).contains(&kept.messages), "{kept:?}");
+        let counts = [response, rtt, lateness].map(|times| times.0.len() as u64);
+        assert_eq!(counts, [kept.messages; 3]);
+        assert!(kept.late >= kept.messages - 5, "{kept:?}");
+    });
+    // 100,000 messages are due in 200 ms.
+    assert!(begin.elapsed() < Duration::from_secs(10), "{:?}", begin.elapsed());
+}
+
+#[test]
+fn an_answer_that_is_lost_ends_it() {
+    let [mut us, mut them] = Wire::pair(&[(false, 3)], |_| ());
+    us.give_up_after(Duration::from_millis(100));
+    them.give_up_after(Duration::from_millis(300));
+    let schedule = Schedule { period: 1e5, warmup: 0, messages: 10, window: 4, fetches: false };
+    std::thread::scope(|scope| {
+        scope.spawn(move || drop(spoke(&mut them)));
+        let [mut response, mut rtt, mut lateness] = [(); 3].map(|()| Samples::default());
+        let mut times = Times { response: &mut response, rtt: &mut rtt, lateness: &mut lateness };
+        assert!(matches!(ask(&mut us, &mut times, &schedule), Err(Error::Deadline { .. })));
+    });
+}
+
+#[test]
+fn a_load_lasts_from_when_all_are_at_it_until_it_is_told() {
+    const MEASURED: Duration = Duration::from_millis(20);
+    let [mut hub, mut told] = Wire::pair(&[], |_| ());
+    let [mut loads, loaded] = Wire::pair(&[], |_| ());
+    let clock = hub.clock();
+    std::thread::scope(|scope| {
+        let loader = scope.spawn(move || {
+            let mut progress = Progress::new();
+            let burst = load(&mut loads, &mut told, &mut progress).unwrap();
+            (burst, progress.into_seen())
+        });
+        begin(&mut hub).unwrap();
+        let began = clock.now();
+        assert!(loaded.left() > 0, "it says that it is at it when it is");
+        std::thread::sleep(MEASURED);
+        let ended = clock.now();
+        end(&mut hub).unwrap();
+        let (burst, seen) = loader.join().unwrap();
+        assert!(burst.begin <= began && burst.end.0 + clock.ticks(MEASURED) / 4 > ended.0, "{burst:?}");
+        assert!(burst.messages > 0 && burst.total > burst.messages, "{burst:?}");
+        assert_eq!(seen[0], (burst.begin.0, 0));
+        assert!(seen.len() > 1 && loaded.left() as u64 == burst.total);
+    });
+}

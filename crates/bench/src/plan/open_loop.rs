@@ -1,0 +1,96 @@
+//! What a plan must not ask of messages at a set rate, and what only they have.
+
+use super::Axis;
+use super::check::Check;
+use crate::Error;
+use crate::point::{Length, Operation, Pattern};
+
+/// Axes that only this pattern has.
+const OWN: [&str; 4] = ["load", "load_bytes", "loaders", "rate_hz"];
+/// More than one machine can run as processes, and more than a slip of the pen should start.
+pub const LOADERS_MAX: u32 = 512;
+/// Above it one message is due before the clock has told that the one before was.
+const RATE_HZ_MAX: u64 = 50_000_000;
+
+impl Check<'_> {
+    /// Checks an experiment with a set rate; of another, that it asks for nothing that only this has.
+    pub(super) fn open_loop(&self) -> Result<(), Error> {
+        if self.0.pattern != Pattern::OpenLoop {
+            return self.without(&OWN, &["open-loop"]);
+        }
+        if self.largest_number("queue_pairs") > 1 {
+            let why = "answers would come out of their order";
+            return self.refuse("queue_pairs", "messages at a set rate over several queue pairs", why);
+        }
+        if self.largest_number("loaders") > u64::from(LOADERS_MAX) {
+            let what = format!("more than {LOADERS_MAX} loaders");
+            return self.refuse("loaders", &what, "each is a process");
+        }
+        self.answered()?;
+        self.rates()?;
+        let loads = self.values(|axis| match axis {
+            Axis::LoadBytes(values) => Some(values.as_slice()),
+            _ => None,
+        });
+        if loads.contains(&0) {
+            return self.refuse("load_bytes", "a load of empty messages", "give at least 1");
+        }
+        Ok(())
+    }
+
+    /// Each message must be told of, however many are under way.
+    fn answered(&self) -> Result<(), Error> {
+        let operations = self.values(|axis| match axis {
+            Axis::Operation(values) => Some(values.as_slice()),
+            _ => None,
+        });
+        if operations.contains(&Operation::Write) {
+            let why = "several may be under way, and memory tells of the last alone: use write_imm";
+            return self.refuse("operation", "RDMA Write at a set rate", why);
+        }
+        let seldom = |axis: &Axis| matches!(axis, Axis::SignalInterval(values) if values.iter().any(|every| *every != Some(1)));
+        if self.0.axes.iter().any(seldom) {
+            let why = "who asks for few completions learns late that there is room: give 1";
+            return self.refuse("signal_interval", "messages at a set rate, seldom signalled", why);
+        }
+        let fetches = operations.iter().any(|operation| operation.is_fetch());
+        let polls = self.values(|axis| match axis {
+            Axis::Poll(values) => Some(values.as_slice()),
+            _ => None,
+        });
+        if fetches && polls.iter().any(|poll| poll.queues().1.sleeps()) {
+            let why = "who sleeps for a completion does not wake when the next message is due: use busy";
+            return self.refuse("poll", "fetches at a set rate by a rank that sleeps", why);
+        }
+        Ok(())
+    }
+
+    /// Rates that can be, and that end in time.
+    fn rates(&self) -> Result<(), Error> {
+        let rates = self.values(|axis| match axis {
+            Axis::RateHz(values) => Some(values.as_slice()),
+            _ => None,
+        });
+        for &rate_hz in rates {
+            if rate_hz == 0 || rate_hz > RATE_HZ_MAX {
+                let why = format!("give 1 to {RATE_HZ_MAX} messages in a second");
+                return self.refuse("rate_hz", &format!("a rate of {rate_hz}/s"), &why);
+            }
+            let (length, warmup) = self.0.length_at(1, Some(rate_hz));
+            let Length::Iterations(messages) = length else { continue };
+            let takes_s = messages.saturating_add(warmup) as f64 / rate_hz as f64;
+            if takes_s >= self.0.timeout_s {
+                let what = format!("{messages} messages and {warmup} to warm up at {rate_hz}/s");
+                let why = format!(
+                    "that takes {takes_s:.0} s, and the point may take {} s: raise timeout, or measure fewer",
+                    self.0.timeout_s
+                );
+                return self.refuse("rate_hz", &what, &why);
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

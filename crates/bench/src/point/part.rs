@@ -1,0 +1,104 @@
+//! Points in which ranks do several things beside each other, with queue pairs of their own for each.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Flow, Memory, Operation, Pattern, PointSpec, QueuePoll, Service, Setup, Traffic};
+
+/// What ranks do beside each other.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Part {
+    /// What the plan says; the only part of most points.
+    Main,
+    /// What loads the device meanwhile.
+    Load,
+    /// How those who load it are told when.
+    Control,
+}
+
+/// Where a load goes that meets messages from rank 0 to rank 1.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Load {
+    /// From each loader to a rank of its own: RDMA Write. They share with the messages what is between hosts, and a device
+    /// where they share a host.
+    Beside,
+    /// From all loaders to rank 1, where the messages go: RDMA Write into its memory.
+    Incast,
+    /// From rank 0, where the messages come from, to all loaders: RDMA Read of its memory.
+    Outcast,
+}
+
+impl Load {
+    /// The operation that carries it.
+    pub fn operation(self) -> Operation {
+        match self {
+            Self::Beside | Self::Incast => Operation::Write,
+            Self::Outcast => Operation::Read,
+        }
+    }
+}
+
+impl PointSpec {
+    /// The parts that a rank has to do with.
+    pub(crate) fn parts(&self, rank: u32) -> Vec<Self> {
+        if self.loaders == 0 {
+            return vec![self.clone()];
+        }
+        let all = [self.clone(), self.load_part(), self.control_part()];
+        all.into_iter().filter(|part| !part.partners(rank).is_empty()).collect()
+    }
+
+    /// Floods over a reliable connection, which tells the loader how far it is.
+    fn load_part(&self) -> Self {
+        Self {
+            part: Part::Load,
+            pattern: Pattern::Stream,
+            operation: self.load.operation(),
+            size_bytes: self.load_bytes,
+            // Often enough to know how far it is.
+            signal_interval: LOAD_SIGNAL_INTERVAL.min(self.tx_depth),
+            ..self.beside()
+        }
+    }
+
+    /// A byte from rank 0 to each loader, and one back.
+    fn control_part(&self) -> Self {
+        Self {
+            part: Part::Control,
+            pattern: Pattern::FanOut,
+            operation: Operation::Send,
+            peers: self.loaders,
+            size_bytes: 1,
+            signal_interval: 1,
+            tx_depth: CONTROL_DEPTH,
+            rx_depth: CONTROL_DEPTH,
+            rx_fill: CONTROL_DEPTH,
+            ..self.beside()
+        }
+    }
+
+    /// What parts beside the main one have in common: nothing that a plan varies of that.
+    fn beside(&self) -> Self {
+        Self {
+            service: Service::Rc,
+            direction: Flow::Uni,
+            traffic: Traffic::Stream,
+            poll: QueuePoll::Busy,
+            send_poll: QueuePoll::Busy,
+            inline: false,
+            sge: 1,
+            post_list: 1,
+            queue_pairs: 1,
+            setup: Setup::Exchange,
+            memory: Memory::Device,
+            buffers: None,
+            ..self.clone()
+        }
+    }
+}
+
+/// Every how many messages of a load one asks for a completion.
+const LOAD_SIGNAL_INTERVAL: u32 = 16;
+/// More than the messages that rank 0 and a loader have under way.
+const CONTROL_DEPTH: u32 = 8;

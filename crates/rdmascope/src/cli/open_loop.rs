@@ -1,0 +1,93 @@
+//! The flags of `rdmascope open-loop`.
+
+use bench::plan::LOADERS_MAX;
+use bench::point::Load;
+use clap::{Args, Subcommand, ValueEnum};
+use measure::units;
+
+use super::fan_out::counts;
+use super::{AllRanks, Atomic, Pushed};
+
+/// Below the help of `rdmascope open-loop`.
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  rdmascope open-loop send             2 B, 10,000 in a second for a second
+  rdmascope open-loop send --rate 1k,10k,100k,1M
+                                       until the device cannot keep up
+  rdmascope open-loop send --loaders 0,1,4 --load incast
+                                       while others write to the receiver
+  rdmascope open-loop read --loaders 0..3 --load outcast --load-size 1MiB -D 5
+                                       while others read from the sender
+  rdmascope open-loop send --loaders 2 --hosts n1,n2,n3,n4 --via 'ssh {host}'
+                                       a rank on each host
+  rdmascope run load                   latency over rate and load, with a report";
+
+#[derive(Args, Debug)]
+pub(crate) struct OpenLoop {
+    #[command(subcommand)]
+    pub(crate) operation: OpenLoopOperation,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum OpenLoopOperation {
+    /// Send to a posted receive, and back.
+    #[command(after_help = EXAMPLES)]
+    Send(Pushed<OpenLoopFlags>),
+    /// RDMA Write with immediate data, and back.
+    #[command(after_help = EXAMPLES)]
+    Write(OpenLoopFlags),
+    /// RDMA Read.
+    #[command(after_help = EXAMPLES)]
+    Read(OpenLoopFlags),
+    /// Atomic operation on eight bytes.
+    #[command(after_help = EXAMPLES)]
+    Atomic(Atomic<OpenLoopFlags>),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct OpenLoopFlags {
+    /// Messages that are due in a second, such as 500, 10k or 2M; several with commas.
+    #[arg(long, value_name = "RATE", value_parser = units::parse_rate, value_delimiter = ',')]
+    #[arg(default_value = "10k")]
+    pub(crate) rate: Vec<u64>,
+    /// How many ranks load the device meanwhile: one number, several with commas, or a range.
+    #[arg(long, value_name = "N", value_parser = loaders, default_value = "0")]
+    pub(crate) loaders: Loaders,
+    /// Where their load goes.
+    #[arg(long, value_name = "WHERE", default_value = "incast")]
+    pub(crate) load: LoadArgument,
+    /// Size of their messages.
+    #[arg(long, value_name = "SIZE", value_parser = units::parse_size, default_value = "64KiB")]
+    pub(crate) load_size: u64,
+    #[command(flatten)]
+    pub(crate) all: AllRanks,
+}
+
+/// The numbers of loaders that are measured.
+#[derive(Clone, Debug)]
+pub(crate) struct Loaders(pub(crate) Vec<u32>);
+
+fn loaders(text: &str) -> Result<Loaders, String> {
+    counts(text, 0, LOADERS_MAX).map(Loaders)
+}
+
+/// Where a load goes.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum LoadArgument {
+    /// From each loader to a rank of its own.
+    Beside,
+    /// From all of them to the rank that the messages go to.
+    Incast,
+    /// To all of them from the rank that the messages come from.
+    Outcast,
+}
+
+impl LoadArgument {
+    pub(crate) fn load(self) -> Load {
+        match self {
+            Self::Beside => Load::Beside,
+            Self::Incast => Load::Incast,
+            Self::Outcast => Load::Outcast,
+        }
+    }
+}
