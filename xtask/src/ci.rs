@@ -21,9 +21,7 @@ pub(crate) fn run() -> Result<()> {
     let packages: Vec<_> = PACKAGES.into_iter().chain(vm::PACKAGES).chain(programs::PACKAGES).collect();
     install(&packages)?;
     let python = python()?;
-    if !shell::works(&["cargo", "deny", "--version"]) {
-        shell::run(&["cargo", "install", "--locked", "--quiet", "cargo-deny"])?;
-    }
+    deny()?;
     check::run()?;
     check::test(&[("RDMASCOPE_REQUIRE", REQUIRED), ("RDMASCOPE_PYTHON", &python)])?;
     vm_tests::run(std::iter::empty())?;
@@ -40,6 +38,21 @@ fn build_once() {
         // SAFETY: no other thread has been started that could read the environment.
         unsafe { std::env::set_var("CARGO_INCREMENTAL", "0") };
     }
+}
+
+/// Builds what checks licences, where it is not installed: for this project alone, and plainly, as it is used but once.
+fn deny() -> Result<()> {
+    let root = shell::root().join("target/tools");
+    let own = [root.join("bin")];
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let path = std::env::join_paths(own.into_iter().chain(std::env::split_paths(&path)))?;
+    // SAFETY: no other thread has been started that could read the environment.
+    unsafe { std::env::set_var("PATH", path) };
+    if shell::works(&["cargo", "deny", "--version"]) {
+        return Ok(());
+    }
+    let root = root.to_string_lossy().into_owned();
+    shell::run(&["cargo", "install", "--locked", "--quiet", "--debug", "--root", &root, "cargo-deny"])
 }
 
 /// Installs those of the packages that are missing, by a file of each; only root can.
