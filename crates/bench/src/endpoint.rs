@@ -115,8 +115,13 @@ pub trait Endpoint {
     /// As [`idle`](Self::idle).
     fn idle_until(&mut self, instant: Ticks) -> Result<(), Error>;
 
-    /// Lets another rank go on where ranks share a CPU: of several that are never idle, each has its turn soon.
-    fn give_way(&self) {}
+    /// Called now and then by who may never be idle: lets another rank go on where ranks share a CPU.
+    ///
+    /// # Errors
+    /// As [`idle`](Self::idle).
+    fn give_way(&mut self) -> Result<(), Error> {
+        Ok(())
+    }
 
     /// How long nothing has happened: since the last message was taken or posted.
     fn quiet(&self) -> Duration;

@@ -111,7 +111,7 @@ pub enum Error {
     #[error("{place}: experiment {experiment:?} asks for {what}, which cannot be: {why}")]
     Refused { place: String, experiment: String, what: String, why: String },
     #[error(
-        "{place}: experiment {experiment:?} is a {pattern}, which has no direction \"bi\": use the pattern \"stream\""
+        "{place}: experiment {experiment:?} has the pattern {pattern:?} and so no direction \"bi\": use the pattern \"stream\""
     )]
     NotBidirectional { place: String, experiment: String, pattern: String },
     #[error("{place}: the plan asks for {points} points, more than {max}: shorten an axis or split the plan")]
@@ -181,6 +181,11 @@ pub enum Error {
     Clocks { reason: String },
     #[error("only {messages} messages arrived: there is nothing to measure")]
     TooFewMessages { messages: u64 },
+    #[error(
+        "{rate_hz} messages in a second are more than are answered: {answered_hz:.0} in a second came back, {answered} \
+         in {seconds:.1} s"
+    )]
+    NotKeptUp { rate_hz: u64, answered: u64, seconds: f64, answered_hz: f64 },
     #[error("the peer's address cannot be read: {reason}")]
     PeerAddress { reason: String },
     #[error("the cache-line calibration between the ranks failed: {reason}")]
@@ -302,6 +307,7 @@ impl Error {
                 | Self::Stopped { .. }
                 | Self::StoppedWaiting { .. }
                 | Self::System { .. }
+                | Self::NotKeptUp { .. }
                 | Self::TooFewMessages { .. }
                 | Self::UnknownHost { .. }
                 | Self::Verbs(_)

@@ -129,13 +129,18 @@ impl VerbsWorker {
         std::mem::replace(&mut self.point, Stage::Idle)
     }
 
-    /// This rank's share of a point.
-    fn measure(&self, endpoints: &mut Endpoints, spec: &PointSpec) -> Result<Outcome, PointError> {
+    /// This rank's share of a point, for which so much time is left.
+    fn measure(
+        &self,
+        endpoints: &mut Endpoints,
+        spec: &PointSpec,
+        left: Duration,
+    ) -> Result<Outcome, PointError> {
         let clock = self.timepiece.clock;
         let outcome = match (spec.pattern, self.rank) {
             (Pattern::FanOut, rank) => fan_out::fan_out(endpoints.main()?, spec, rank, clock),
             (Pattern::OneWay, rank) => one_way(endpoints.main()?, spec, rank, &self.timepiece),
-            (Pattern::OpenLoop, rank) => open_loop::open_loop(endpoints, spec, rank, &self.timepiece),
+            (Pattern::OpenLoop, rank) => open_loop::open_loop(endpoints, spec, (rank, left), &self.timepiece),
             (Pattern::Overhead, rank) => match &self.open {
                 Some(Open { context, port, .. }) => {
                     overhead::overhead(endpoints.main()?, (context, port), spec, rank, clock)
@@ -267,8 +272,9 @@ impl Worker for VerbsWorker {
         let (spec, endpoints) = &mut *connected;
         let clock = self.timepiece.clock;
         let spent_s = clock.ns_f64(clock.now().since(self.began)) / 1e9;
-        endpoints.start((spec.timeout_s - spent_s).max(0.0))?;
-        let outcome = self.measure(endpoints, spec);
+        let left_s = (spec.timeout_s - spent_s).max(0.0);
+        endpoints.start(left_s)?;
+        let outcome = self.measure(endpoints, spec, Duration::from_secs_f64(left_s));
         endpoints.stop();
         let oversubscribed = endpoints.oversubscribed();
         // The endpoint stays up until the other ranks, too, have finished.

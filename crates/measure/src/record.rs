@@ -271,7 +271,8 @@ pub struct End {
     /// Latency of the messages that it timed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency: Option<Latency>,
-    /// Throughput of the messages that it received (or, where it only sends, that were acknowledged).
+    /// Throughput of the messages that it received (or, where it only sends, that were acknowledged; at a set rate, those that it
+    /// posted).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub throughput: Option<Throughput>,
     /// Raw samples in nanoseconds, as a path in the run's directory.
@@ -283,7 +284,8 @@ pub struct End {
     /// What the messages cost its CPU.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu: Option<Cpu>,
-    /// How far apart the ranks of its host began each message, where they began together and it led them.
+    /// How far apart the ranks of its host began each message, where they began together and it led them; of loads, how far apart
+    /// all began, at the first of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_skew: Option<Latency>,
 }

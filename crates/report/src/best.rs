@@ -46,14 +46,17 @@ pub(crate) struct Best {
     message_ns: f64,
     /// Whether both directions were used at once by a service whose acknowledgements are not counted.
     pub(crate) is_shared: bool,
+    /// Whether it is of all that several ranks send, of which each has but a part.
+    of_several: bool,
 }
 
 impl Best {
     /// That of a point with a throughput; none where it is not known what its messages went over.
     pub(crate) fn of(point: &Point, devices: &[Device]) -> Option<Self> {
-        let link = Link::of(point, devices)?;
         let direction = point.throughput.as_ref()?.direction;
-        let links = links(point, direction, devices)?;
+        let flows = flows(point, direction)?;
+        let link = Link::of(point, devices, &flows)?;
+        let links = links(point, devices, &flows)?;
         let axis = |name| point.axes.get(name).map(value::text).unwrap_or_default();
         let number = |name| point.axes.get(name).and_then(Value::as_u64);
         let mtu = link.mtu_bytes.or_else(|| number("mtu_bytes")).filter(|mtu| *mtu > 0)?;
@@ -74,12 +77,14 @@ impl Best {
             None => with_ns,
         } / links as f64;
         let is_shared = is_both && service == "RC" && other.is_none();
-        (message_ns > 0.0).then_some(Self { link, size, message_ns, is_shared })
+        let of_several = matches!(direction, Direction::Load | Direction::Pairs);
+        (message_ns > 0.0).then_some(Self { link, size, message_ns, is_shared, of_several })
     }
 
     /// At best, the number at a path into a point: a throughput of an end, of one direction or of both.
     pub(crate) fn number(&self, path: &str) -> Option<f64> {
-        let (one, field) = throughput(path)?;
+        let (one, field) =
+            throughput(path).filter(|_| !self.of_several || path.starts_with("throughput."))?;
         let messages = f64::from(one) * 1e9 / self.message_ns;
         Some(if field == "bytes_per_s" { messages * self.size as f64 } else { messages })
     }
@@ -90,32 +95,43 @@ impl Best {
     }
 }
 
-/// Over how many links the messages of a throughput go; none where that is not known, or where it is made of a latency.
-fn links(point: &Point, direction: Direction, devices: &[Device]) -> Option<usize> {
-    let axis = |name| point.axes.get(name).map(value::text).unwrap_or_default();
+/// From which rank to which the messages of a throughput go; none where it is made of a latency.
+fn flows(point: &Point, direction: Direction) -> Option<Vec<(u32, u32)>> {
     let number = |name| point.axes.get(name).and_then(Value::as_u64).and_then(|n| u32::try_from(n).ok());
-    let (senders, receivers): (Vec<u32>, Vec<u32>) = match direction {
-        _ if BETWEEN_TWO.contains(&point.pattern.as_str()) => return Some(1),
-        Direction::Pairs => (0..number("pairs")?).map(|pair| (2 * pair, 2 * pair + 1)).unzip(),
+    Some(match direction {
+        _ if BETWEEN_TWO.contains(&point.pattern.as_str()) => vec![(0, 1)],
+        Direction::Pairs => (0..number("pairs")?).map(|pair| (2 * pair, 2 * pair + 1)).collect(),
         Direction::Load => {
             let loaders = 0..number("loaders")?;
-            match axis("load").as_str() {
-                "beside" => loaders.map(|one| (2 * one + 2, 2 * one + 3)).unzip(),
-                "incast" => loaders.map(|one| (one + 2, 1)).unzip(),
-                "outcast" => loaders.map(|one| (0, one + 2)).unzip(),
+            match point.axes.get("load").map(value::text)?.as_str() {
+                "beside" => loaders.map(|one| (2 * one + 2, 2 * one + 3)).collect(),
+                "incast" => loaders.map(|one| (one + 2, 1)).collect(),
+                "outcast" => loaders.map(|one| (0, one + 2)).collect(),
                 _ => return None,
             }
         }
         Direction::BiOne | Direction::BiTotal | Direction::Uni => return None,
-    };
+    })
+}
+
+/// Over how many links they go: every message out of one port and into another. None where that is not known, or where one need
+/// not be used, as both ends are at the same port.
+fn links(point: &Point, devices: &[Device], flows: &[(u32, u32)]) -> Option<usize> {
     // Each rank has a link of its own where its device imitates one.
-    let device = |rank: &u32| match point.link_model {
+    let of = |rank: u32| match point.link_model {
         Some(_) => Some((rank.to_string(), String::new())),
-        None => devices.iter().find(|device| device.rank == *rank).and_then(port),
+        None => devices.iter().find(|device| device.rank == rank).and_then(port),
     };
-    let ports = |ranks: &[u32]| Some(ranks.iter().map(device).collect::<Option<BTreeSet<_>>>()?.len());
-    // Every message goes out of one port and into another.
-    Some(ports(&senders)?.min(ports(&receivers)?)).filter(|links| *links > 0)
+    if let [_] = flows {
+        return Some(1).filter(|_| of(flows[0].0).is_none() || of(flows[0].0) != of(flows[0].1));
+    }
+    let (mut senders, mut receivers) = (BTreeSet::new(), BTreeSet::new());
+    for (sender, receiver) in flows {
+        let ports = of(*sender).zip(of(*receiver)).filter(|(out, into)| out != into)?;
+        senders.insert(ports.0);
+        receivers.insert(ports.1);
+    }
+    Some(senders.len().min(receivers.len())).filter(|links| *links > 0)
 }
 
 /// What tells the port of an adapter from all others: its node's GUID, and its number.
@@ -142,11 +158,11 @@ fn throughput(path: &str) -> Option<(u8, &str)> {
 }
 
 impl Link {
-    /// The link that a point's messages went over, where all of it is known: the one that the device imitated, or the slower one
-    /// of two adapters.
-    fn of(point: &Point, devices: &[Device]) -> Option<Self> {
+    /// The link that a point's messages went over, where all of it is known: the one that the device imitated, or the slowest one
+    /// of the adapters.
+    fn of(point: &Point, devices: &[Device], flows: &[(u32, u32)]) -> Option<Self> {
         let layer = layer(point, devices)?;
-        let Some(model) = &point.link_model else { return Self::of_adapters(devices, layer) };
+        let Some(model) = &point.link_model else { return Self::of_adapters(devices, flows, layer) };
         let item = |key: &str| model.split(',').find_map(|item| item.strip_prefix(key)?.strip_prefix('='));
         let bytes = |key| item(key).map(str::parse).transpose().ok();
         let name = model.split(',').next().filter(|first| !first.contains('='))?;
@@ -163,13 +179,15 @@ impl Link {
         })
     }
 
-    /// That of adapters whose records name it; none where it need not be used, as both ends are at the same port.
-    fn of_adapters(devices: &[Device], layer: Layer) -> Option<Self> {
-        let ends: Vec<&Device> = devices.iter().filter(|device| device.rank < 2).collect();
+    /// That of adapters whose records name it.
+    fn of_adapters(devices: &[Device], flows: &[(u32, u32)], layer: Layer) -> Option<Self> {
+        let is_end = |device: &&Device| {
+            flows.iter().any(|(sender, receiver)| [sender, receiver].contains(&&device.rank))
+        };
+        let ends: Vec<&Device> = devices.iter().filter(is_end).collect();
         let is_adapter =
             |device: &&Device| device.attributes.get("kind").is_some_and(|kind| kind == "hardware");
-        let is_one_port = matches!(&ends[..], [a, b] if port(a).is_some() && port(a) == port(b));
-        if !ends.iter().all(is_adapter) || is_one_port {
+        if !ends.iter().all(is_adapter) {
             return None;
         }
         let rate = |device: &&Device| {

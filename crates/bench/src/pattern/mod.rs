@@ -22,7 +22,7 @@ pub use fan_out::{fetching_hub, fetching_spoke, hub, spoke};
 pub use fetch::fetch;
 pub use overhead::Calls;
 pub use ping_pong::ping_pong;
-pub use progress::{Progress, at};
+pub use progress::{Progress, at, counts};
 pub use push::push;
 pub use stream::{Flood, Flow, stream};
 pub use watch::Watch;

@@ -28,6 +28,8 @@ pub struct Schedule {
     pub window: usize,
     /// Whether the operation brings the answer itself.
     pub fetches: bool,
+    /// How long all may take, until the last is posted.
+    pub limit: Duration,
 }
 
 /// Where the times of messages go.
@@ -41,20 +43,24 @@ pub struct Times<'a, R, S> {
     pub lateness: &'a mut S,
 }
 
-/// How the schedule was kept.
+/// How the schedule was kept, by the messages that count.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Kept {
-    /// Messages that count: as many as there were to be, unless they took far more than their time.
+    /// How many there were: as many as there were to be, unless the limit was over.
     pub messages: u64,
-    /// Messages that were posted when the next was due already.
+    /// Those that were posted when the next was due already.
     pub late: u64,
-    /// From the first post to the last, in ticks.
-    pub ticks: u64,
+    /// Those that were due when there was no room for them.
+    pub waited: u64,
+    /// When the first and the last were posted, in ticks.
+    pub posts: [u64; 2],
+    /// When the last answer came, in ticks.
+    pub end: u64,
 }
 
-/// Posts messages when they are due and takes the answers as they come, in their order. Where twice the time of all messages
-/// and a second more are over, the one that is posted next is the last: a device that cannot keep up would only be waited for
-/// ever longer.
+/// Posts messages when they are due and takes the answers as they come, in their order. When half of its limit is over, those
+/// that count begin in any case; when all of it is, the one that is posted next is the last: a device that cannot keep up would
+/// only be waited for ever longer.
 ///
 /// # Errors
 /// What the endpoint says; [`Error::Deadline`] when a message is lost.
@@ -64,42 +70,51 @@ pub fn ask<E: Endpoint, R: Recorder, S: Recorder>(
     schedule: &Schedule,
 ) -> Result<Kept, Error> {
     let clock = endpoint.clock();
-    let mut all = schedule.warmup + schedule.messages;
+    let mut warmup = schedule.warmup;
+    let mut all = warmup + schedule.messages;
     let mut posted = vec![0; schedule.window];
     let mut answers = Answers { fetches: schedule.fetches, before: endpoint.try_sent()?, taken: 0 };
     let begin = clock.now().0 + schedule.period as u64;
     let due = |message: u64| begin + (message as f64 * schedule.period) as u64;
-    let over = due(2 * all) + clock.ticks(GRACE);
+    let limit = clock.ticks(schedule.limit);
+    let (warm, over) = (begin.saturating_add(limit / 2), begin.saturating_add(limit));
     let (mut sent, mut slot, mut next) = (0, 0, begin);
     let (mut first_slot, mut first_due) = (0, begin);
-    let (mut kept, mut first_post) = (Kept::default(), begin);
+    let (mut kept, mut has_waited) = (Kept::default(), false);
     while answers.taken < all {
         let now = clock.now();
         let has_room = sent < all && sent - answers.taken < posted.len() as u64;
+        has_waited |= !has_room && sent < all && now.0 >= next;
         if has_room && now.0 >= next {
-            if now.0 > over && sent >= schedule.warmup {
+            if sent < warmup && now.0 > warm {
+                (warmup, all) = (sent, sent + schedule.messages);
+            }
+            if sent >= warmup && now.0 > over {
                 all = sent + 1;
             }
             let mark = if sent + 1 == all { Mark::Last } else { Mark::More };
             if endpoint.try_send(mark)? == Posted::Queued {
                 posted[slot] = now.0;
                 slot = if slot + 1 == posted.len() { 0 } else { slot + 1 };
-                if sent >= schedule.warmup {
+                if sent >= warmup {
                     times.lateness.record(now.0 - next);
                     kept.late += u64::from((now.0 - next) as f64 > schedule.period);
-                    first_post = if sent == schedule.warmup { now.0 } else { first_post };
-                    kept.ticks = now.0 - first_post;
+                    kept.waited += u64::from(has_waited);
+                    kept.posts[0] = if sent == warmup { now.0 } else { kept.posts[0] };
+                    kept.posts[1] = now.0;
                 }
+                has_waited = false;
                 sent += 1;
                 next = due(sent);
             }
         }
         if answers.comes(endpoint)? {
             let now = clock.now();
-            if answers.taken > schedule.warmup {
+            if answers.taken > warmup {
                 times.response.record(now.0 - first_due);
                 times.rtt.record(now.0 - posted[first_slot]);
             }
+            kept.end = now.0;
             first_slot = if first_slot + 1 == posted.len() { 0 } else { first_slot + 1 };
             first_due = due(answers.taken);
             endpoint.replenish()?;
@@ -108,11 +123,8 @@ pub fn ask<E: Endpoint, R: Recorder, S: Recorder>(
         }
     }
     endpoint.flush()?;
-    Ok(Kept { messages: all - schedule.warmup, ..kept })
+    Ok(Kept { messages: all - warmup, ..kept })
 }
-
-/// What a short schedule may lag behind before it is given up.
-const GRACE: Duration = Duration::from_secs(1);
 
 /// The answers of messages.
 struct Answers {
@@ -194,7 +206,7 @@ pub(crate) fn load<E: Endpoint, C: Endpoint>(
             control.send(Mark::Last)?;
         }
         done = sent;
-        endpoint.give_way();
+        endpoint.give_way()?;
     }
     endpoint.send(Mark::Last)?;
     endpoint.flush()?;

@@ -114,7 +114,7 @@ pub(crate) fn flood<E: Endpoint>(
             own = Some((now, done));
             barrier.finish();
         }
-        endpoint.give_way();
+        endpoint.give_way()?;
     }
     endpoint.send(Mark::Last)?;
     endpoint.flush()?;

@@ -57,17 +57,17 @@ impl Default for Progress {
     }
 }
 
-/// How many messages were done at a time: between two that are known, in proportion.
-pub fn at(seen: &[(u64, u64)], time: u64) -> f64 {
+/// How many messages were known to be done at a time. What comes between two counts is not guessed at: several that share a link
+/// would each be given a part of what was one's.
+pub fn at(seen: &[(u64, u64)], time: u64) -> u64 {
     let after = seen.partition_point(|(ticks, _)| *ticks <= time);
-    match (after.checked_sub(1).and_then(|before| seen.get(before)), seen.get(after)) {
-        (Some(before), Some(after)) => {
-            let share = (time - before.0) as f64 / (after.0 - before.0) as f64;
-            before.1 as f64 + share * (after.1 - before.1) as f64
-        }
-        (Some(end), None) | (None, Some(end)) => end.1 as f64,
-        (None, None) => 0.0,
-    }
+    after.checked_sub(1).and_then(|before| seen.get(before)).map_or(0, |(_, count)| *count)
+}
+
+/// How many counts there are of a time.
+pub fn counts(seen: &[(u64, u64)], [begin, end]: [u64; 2]) -> usize {
+    let until = |time| seen.partition_point(|(ticks, _)| *ticks <= time);
+    until(end).saturating_sub(until(begin))
 }
 
 #[cfg(test)]
@@ -86,17 +86,15 @@ mod tests {
         assert!(seen.len() <= ROOM && seen.len() > ROOM / 4, "{}", seen.len());
         assert!(seen.windows(2).all(|pair| pair[0].0 < pair[1].0 && pair[0].1 < pair[1].1));
         for count in [0, 1, 777, 49_000, 50_000, 60_001, 99_000] {
-            assert!((at(&seen, time(count)) - count as f64).abs() <= 64.0, "{count}");
+            assert!(at(&seen, time(count)).abs_diff(count) <= 64, "{count}");
         }
     }
 
     #[test]
-    fn between_two_known_times_messages_come_evenly() {
+    fn what_is_not_counted_yet_is_not_done() {
         let seen = [(100, 0), (200, 10), (300, 40)];
-        assert_eq!(
-            [50, 100, 150, 250, 300, 400].map(|time| at(&seen, time)),
-            [0.0, 0.0, 5.0, 25.0, 40.0, 40.0]
-        );
-        assert_eq!(at(&[], 5), 0.0);
+        assert_eq!([50, 100, 199, 200, 250, 300, 400].map(|time| at(&seen, time)), [0, 0, 0, 10, 10, 40, 40]);
+        assert_eq!(at(&[], 5), 0);
+        assert_eq!([[0, 99], [0, 100], [100, 300], [200, 250]].map(|time| counts(&seen, time)), [0, 1, 2, 0]);
     }
 }

@@ -70,7 +70,7 @@ impl Filled {
     /// factor; at a set rate as many as are due in the time that it lasts.
     pub(super) fn length_at(&self, size_bytes: u64, rate_hz: Option<u64>) -> (Length, u64) {
         if let (Length::Duration(duration_s), Some(rate_hz)) = (self.length, rate_hz) {
-            let messages = ((duration_s * rate_hz as f64) as u64).max(1);
+            let messages = ((duration_s * rate_hz as f64).round() as u64).max(1);
             let warmup = self.settings.warmup.unwrap_or(messages / WARMUP_SHARE);
             return (Length::Iterations(messages), warmup);
         }
@@ -133,6 +133,7 @@ fn depths(pattern: Pattern, given: &[Axis]) -> (u32, u32) {
     });
     match pattern {
         Pattern::FanOut => [peers.max().unwrap_or(PEERS).max(DEPTH_FAN_OUT); 2].into(),
+        Pattern::OpenLoop => (DEPTH_OPEN_LOOP, DEPTH_OPEN_LOOP),
         _ => (TX_DEPTH, RX_DEPTH),
     }
 }
@@ -227,6 +228,8 @@ const REPETITIONS: u32 = 1;
 const TX_DEPTH: u32 = 128;
 /// More than the messages that a queue pair of a fan-out has under way.
 const DEPTH_FAN_OUT: u32 = 16;
+/// So many messages may be under way, so that a stall does not keep the next from being posted when they are due.
+const DEPTH_OPEN_LOOP: u32 = 2048;
 /// perftest's receive queue.
 const RX_DEPTH: u32 = 512;
 /// Every sample is kept (X2 of the evaluations), up to [`crate::point::RAW_SAMPLES_MAX`].

@@ -55,7 +55,7 @@
 //! [experiment.axes]
 //! rate_hz = [1000, 100000]             # messages that are due in a second
 //! loaders = [0, 1, 4]                  # ranks that load the device meanwhile
-//! load = "incast"                      # where the messages go; or "outcast": where they come from; or "beside" them
+//! load = "incast"                      # to who answers; or "outcast": from who asks; or "beside" them
 //! load_bytes = "64KiB"
 //!
 //! [[environment]]                      # what is asked of the machine: measure::conditions::Wanted

@@ -71,12 +71,18 @@ impl Check<'_> {
             Axis::RateHz(values) => Some(values.as_slice()),
             _ => None,
         });
+        let sizes = self.values(|axis| match axis {
+            Axis::SizeBytes(values) => Some(values.as_slice()),
+            _ => None,
+        });
+        // Of which there are the most messages.
+        let smallest = sizes.iter().copied().min().unwrap_or(1).max(1);
         for &rate_hz in rates {
             if rate_hz == 0 || rate_hz > RATE_HZ_MAX {
                 let why = format!("give 1 to {RATE_HZ_MAX} messages in a second");
                 return self.refuse("rate_hz", &format!("a rate of {rate_hz}/s"), &why);
             }
-            let (length, warmup) = self.0.length_at(1, Some(rate_hz));
+            let (length, warmup) = self.0.length_at(smallest, Some(rate_hz));
             let Length::Iterations(messages) = length else { continue };
             let takes_s = messages.saturating_add(warmup) as f64 / rate_hz as f64;
             if takes_s >= self.0.timeout_s {

@@ -235,7 +235,7 @@ fn what_cannot_be_measured_is_refused() {
         ),
         (
             "axes = { direction = \"bi\" }",
-            "plans/x.toml:7: experiment \"lat\" is a ping-pong, which has no direction \"bi\": use the pattern \
+            "plans/x.toml:7: experiment \"lat\" has the pattern \"ping-pong\" and so no direction \"bi\": use the pattern \
              \"stream\"",
         ),
         (
@@ -427,7 +427,7 @@ fn one_way_refuses_what_its_stamps_cannot_have() {
         ("rx_fill = 513", "rx_fill 513 of experiment \"ow\" is above its rx_depth 512"),
         ("rx_depth = [8, 64]\nrx_fill = 9", "rx_fill 9 of experiment \"ow\" is above its rx_depth 8"),
         ("burst = 0", "burst of experiment \"ow\" is 0: it must be at least 1"),
-        ("direction = \"bi\"", "is a one-way, which has no direction \"bi\""),
+        ("direction = \"bi\"", "has the pattern \"one-way\" and so no direction \"bi\""),
         ("service = \"UD\"\noperation = \"write_imm\"", "RDMA Write with immediate over UD, which cannot be"),
         ("pause_ns = \"soon\"", "pause_ns in [[experiment]]"),
         ("send_poll = \"hybrid\"", "unknown send_poll \"hybrid\""),

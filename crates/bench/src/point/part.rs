@@ -16,16 +16,16 @@ pub enum Part {
     Control,
 }
 
-/// Where a load goes that meets messages from rank 0 to rank 1.
+/// Where a load goes that meets messages from rank 0 to rank 1 and their answers. It floods over RC, whatever the messages are.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Load {
     /// From each loader to a rank of its own: RDMA Write. They share with the messages what is between hosts, and a device
     /// where they share a host.
     Beside,
-    /// From all loaders to rank 1, where the messages go: RDMA Write into its memory.
+    /// From all loaders to rank 1, which answers: RDMA Write into its memory.
     Incast,
-    /// From rank 0, where the messages come from, to all loaders: RDMA Read of its memory.
+    /// From rank 0, which asks, to all loaders: RDMA Read of its memory.
     Outcast,
 }
 
@@ -57,7 +57,11 @@ impl PointSpec {
             operation: self.load.operation(),
             size_bytes: self.load_bytes,
             // Often enough to know how far it is.
-            signal_interval: LOAD_SIGNAL_INTERVAL.min(self.tx_depth),
+            signal_interval: u32::try_from(LOAD_SIGNALED_BYTES / self.load_bytes.max(1))
+                .unwrap_or(LOAD_SIGNAL_INTERVAL)
+                .clamp(1, LOAD_SIGNAL_INTERVAL),
+            tx_depth: LOAD_DEPTH,
+            outstanding_reads: None,
             ..self.beside()
         }
     }
@@ -98,7 +102,10 @@ impl PointSpec {
     }
 }
 
-/// Every how many messages of a load one asks for a completion.
+/// Messages that a loader has under way: perftest's.
+pub const LOAD_DEPTH: u32 = 128;
+/// Every how many messages of a load one asks for a completion, at most, and every how many bytes.
 const LOAD_SIGNAL_INTERVAL: u32 = 16;
+const LOAD_SIGNALED_BYTES: u64 = 256 << 10;
 /// More than the messages that rank 0 and a loader have under way.
 const CONTROL_DEPTH: u32 = 8;

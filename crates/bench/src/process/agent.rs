@@ -63,7 +63,10 @@ pub enum PointError {
 
 impl From<Error> for PointError {
     fn from(err: Error) -> Self {
-        Self::Failed(err.to_string())
+        match err {
+            Error::NotKeptUp { .. } => Self::NotMeasured(err.to_string()),
+            _ => Self::Failed(err.to_string()),
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! What the agents' devices cannot do, found before a point is set up: it is then not measured, with the reason.
 
 use super::message::{Description, Limits};
-use crate::point::{PointSpec, Service};
+use crate::point::{LOAD_DEPTH, PointSpec, Service};
 
 /// Why a point cannot be measured between these ranks, if so. The reason names the limit and not what exceeds it, so
 /// that it is the same for all points beyond it and is printed once for them.
@@ -29,7 +29,8 @@ pub(super) fn refusal_of_all(points: &[PointSpec], descriptions: &[&Description]
 fn exceeded(spec: &PointSpec, limits: &Limits) -> Option<String> {
     let size = spec.size_bytes;
     let longest = if spec.loaders > 0 { size.max(spec.load_bytes) } else { size };
-    let depth = spec.tx_depth.max(spec.rx_depth);
+    let of_load = if spec.loaders > 0 { LOAD_DEPTH } else { 0 };
+    let depth = spec.tx_depth.max(spec.rx_depth).max(of_load);
     if let Some(max) = limits.inline_bytes_max.filter(|max| spec.inline && size > *max) {
         return Some(format!("more bytes inline than the limit of {max}"));
     }

@@ -205,7 +205,8 @@ pub struct Outcome {
     pub latency: Option<Latency>,
     /// Further kinds of latency of the same messages.
     pub kinds: Vec<Timed>,
-    /// Throughput, always of one direction: of what it received, or where it only sent, of what was acknowledged.
+    /// Throughput, always of one direction: of what it received, or where it only sent, of what was acknowledged; of messages at
+    /// a set rate, what was posted.
     pub throughput: Option<Throughput>,
     /// The distribution, where raw samples are not kept.
     pub histogram: Option<Histogram>,
@@ -219,6 +220,8 @@ pub struct Outcome {
     pub skew: Option<Latency>,
     /// How its flood went beside others.
     pub passed: Option<Box<Passed>>,
+    /// When its messages were timed, to count what others did meanwhile.
+    pub timed: Option<Box<Window>>,
     /// Where more ranks run on its CPUs than those are.
     pub oversubscribed: Option<Oversubscribed>,
     /// Why its numbers should not be trusted, e.g. a step in the series of samples.
@@ -228,6 +231,16 @@ pub struct Outcome {
     /// Raw samples in ns, where they are kept. They travel behind the message.
     #[serde(skip)]
     pub samples: Vec<u64>,
+}
+
+/// From when to when.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Window {
+    /// The clock of the ticks.
+    pub clock: Domain,
+    /// In ticks.
+    pub span: [u64; 2],
 }
 
 /// How far a flood was at which time, to be counted in the time that others were at it too.

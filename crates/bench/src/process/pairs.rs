@@ -5,7 +5,7 @@ use measure::record::{Direction, Fairness, Latency, LatencyKind, Throughput};
 use measure::samples::Samples;
 
 use super::message::{Outcome, Passed};
-use crate::pattern::at;
+use crate::pattern::{at, counts};
 use crate::point::{Pattern, PointSpec};
 
 /// What becomes of their outcomes.
@@ -64,32 +64,40 @@ fn latency(spec: &PointSpec, outcomes: &[Outcome]) -> Option<Latency> {
     Samples::from_ns(all).latency(first.kind, &spec.share_above_ns).or_else(|| Some(first.clone()))
 }
 
-/// Counts what each sender did from when the last began until the first was done; says what is wrong with that, or why it
-/// cannot be.
+/// Counts what each sender did from when the last began until the first was done, and where messages were timed beside them, no
+/// longer than these were; says what is wrong with that, or why it cannot be.
 fn in_common(spec: &PointSpec, outcomes: &mut [Outcome]) -> Result<Option<String>, String> {
     let passed: Vec<&Passed> = outcomes.iter().filter_map(|outcome| outcome.passed.as_deref()).collect();
     let Some((first, others)) = passed.split_first() else { return Ok(None) };
-    let who = if spec.pattern == Pattern::OpenLoop { "loaders" } else { "pairs" };
     if others.iter().any(|other| !other.clock.shares_with(&first.clock)) {
-        return Ok(Some(format!(
-            "the {who} are timed by several clocks: each counts in its own time, not in the common one"
-        )));
+        let words =
+            "the pairs are timed by several clocks: each counts in its own time, not in the common one";
+        // All loaders begin and end when rank 0 says so.
+        return Ok((spec.pattern == Pattern::Pairs).then(|| words.to_owned()));
     }
     let begin = passed.iter().map(|one| one.span[0]).max().unwrap_or(0);
     let end = passed.iter().map(|one| one.span[1]).min().unwrap_or(0);
     let shortest = passed.iter().map(|one| one.span[1].saturating_sub(one.span[0])).min().unwrap_or(0);
     if end.saturating_sub(begin) * 2 < shortest {
+        let who = if spec.pattern == Pattern::OpenLoop { "loaders" } else { "pairs" };
         return Err(format!(
             "{} {who} were hardly ever at it at the same time, as each was done so soon: give a duration, or more iterations",
             passed.len()
         ));
     }
-    let seconds = (end - begin) as f64 / first.tick_hz;
+    let timed = outcomes.iter().find_map(|outcome| outcome.timed.as_deref());
+    let timed = timed.filter(|timed| timed.clock.shares_with(&first.clock)).map(|timed| timed.span);
+    let timed = timed.map(|span| [span[0].max(begin), span[1].min(end)]);
+    // Where few were counted meanwhile, they are those of the whole load.
+    let is_long = |span: &[u64; 2]| passed.iter().all(|one| counts(&one.seen, *span) >= COUNTS_MIN);
+    let [begin, end] = timed.filter(is_long).unwrap_or([begin, end]);
+    let ticks = end.saturating_sub(begin).max(1) as f64;
     let skew = skew(spec, &passed, first.tick_hz);
     let (bytes, _) = carried(spec);
     for outcome in outcomes.iter_mut() {
         let Some(passed) = &outcome.passed else { continue };
-        let messages_per_s = (at(&passed.seen, end) - at(&passed.seen, begin)) / seconds;
+        let messages = at(&passed.seen, end) - at(&passed.seen, begin);
+        let messages_per_s = messages as f64 / ticks * passed.tick_hz;
         let bytes_per_s = messages_per_s * bytes as f64;
         outcome.throughput = Some(Throughput { bytes_per_s, messages_per_s, direction: Direction::Uni });
     }
@@ -98,6 +106,9 @@ fn in_common(spec: &PointSpec, outcomes: &mut [Outcome]) -> Result<Option<String
     }
     Ok(None)
 }
+
+/// Fewer counts than this of a flood are too few for a rate.
+const COUNTS_MIN: usize = 16;
 
 /// How far apart floods began that were told to, each in its turn; those that meet at a barrier know themselves.
 fn skew(spec: &PointSpec, passed: &[&Passed], tick_hz: f64) -> Option<Latency> {
@@ -112,6 +123,7 @@ fn skew(spec: &PointSpec, passed: &[&Passed], tick_hz: f64) -> Option<Latency> {
 mod tests {
     use measure::clock::{Clock, Domain};
 
+    use super::super::message::Window;
     use super::*;
     use crate::plan::{Axis, Options, Plan, Settings, resolve};
     use crate::point::{Pattern, Traffic};
@@ -122,12 +134,15 @@ mod tests {
         resolve(&plan, &Options::default()).unwrap().points.remove(0)
     }
 
+    fn passed() -> Passed {
+        Passed { clock: Domain::of(&Clock::monotonic()), tick_hz: 1e9, span: [0; 2], seen: Vec::new() }
+    }
+
     /// A flood of a message in so many ticks of a nanosecond.
     fn flood(span: [u64; 2], ticks: u64) -> Outcome {
-        let clock = Domain::of(&Clock::monotonic());
         let seen = (0..=(span[1] - span[0]) / ticks).map(|count| (span[0] + count * ticks, count)).collect();
         let own = Throughput { bytes_per_s: 1.0, messages_per_s: 1.0, direction: Direction::Uni };
-        let passed = Some(Box::new(Passed { clock, tick_hz: 1e9, span, seen }));
+        let passed = Some(Box::new(Passed { span, seen, ..passed() }));
         Outcome { throughput: Some(own), passed, ..Outcome::default() }
     }
 
@@ -149,6 +164,52 @@ mod tests {
             "{fairness:?}"
         );
         assert_eq!(together.unstable, None);
+    }
+
+    /// Two floods take turns on one link, with messages of a tick each: now one has it for long, now the other.
+    #[test]
+    fn what_shares_a_link_carries_no_more_than_that() {
+        let mut seen = [vec![(0, 0)], vec![(0, 0)]];
+        let mut now = 0;
+        for turn in 0..40 {
+            let flood = &mut seen[turn % 2];
+            for _ in 0..100 + 7 * turn as u64 {
+                now += 1;
+                flood.push((now, flood.len() as u64));
+            }
+        }
+        let ends = [now - 1, now - 500];
+        let mut outcomes = [0, 1].map(|one: usize| {
+            let passed = Passed { span: [one as u64, ends[one]], seen: seen[one].clone(), ..passed() };
+            Outcome { passed: Some(Box::new(passed)), ..Outcome::default() }
+        });
+        let total = together(&spec(), &mut outcomes).throughput.unwrap().messages_per_s;
+        assert!((total / 1e9 - 1.0).abs() < 1e-9, "{total}");
+    }
+
+    /// What a load carries counts while messages are timed, and not before.
+    #[test]
+    fn a_load_counts_beside_what_is_timed() {
+        let slow = (0..=100).map(|done| (10 * done, done));
+        let seen = slow.chain((1..=100).map(|done| (1000 + 5 * done, 100 + done)));
+        let passed = Passed { span: [0, 1500], seen: seen.collect(), ..passed() };
+        let settings = Settings::default().axis(Axis::Loaders(vec![1])).axis(Axis::LoadBytes(vec![100]));
+        let plan = Plan::new("load", "Load").experiment("e", Pattern::OpenLoop, settings);
+        let spec = resolve(&plan, &Options::default()).unwrap().points.remove(0);
+        let timed = |span: [u64; 2]| {
+            let window = Window { clock: passed.clock.clone(), span };
+            let asks = Outcome { timed: Some(Box::new(window)), ..Outcome::default() };
+            let loads = Outcome { passed: Some(Box::new(passed.clone())), ..Outcome::default() };
+            together(&spec, &mut [asks, Outcome::default(), loads]).throughput.unwrap()
+        };
+        assert_eq!(timed([100, 900]).messages_per_s, 1e8);
+        let fast = timed([1100, 1400]);
+        assert_eq!((fast.messages_per_s, fast.bytes_per_s, fast.direction), (2e8, 2e10, Direction::Load));
+        let whole = 200.0 / 1500.0 * 1e9;
+        assert!(
+            (timed([1100, 1120]).messages_per_s / whole - 1.0).abs() < 1e-9,
+            "too short for a rate of its own"
+        );
     }
 
     #[test]

@@ -9,6 +9,10 @@ use measure::clock::Clock;
 
 use crate::{Error, signal};
 
+/// When it goes off again that was to go off soon, in case that was lost: then there is something to do, and not a limit to be
+/// kept.
+const AGAIN: Duration = Duration::from_micros(200);
+
 /// Interrupts the system calls of the thread that has set it, again and again, until it is dropped.
 pub(super) struct Alarm {
     timer: libc::timer_t,
@@ -50,9 +54,10 @@ impl Alarm {
     /// Lets it go off at an instant or earlier, where it follows what is slept for. While messages come it stays as it was, so
     /// that it costs a system call now and then, and not one for each of them.
     pub(super) fn ends(&mut self, clock: Clock, instant: u64) -> Result<(), Error> {
-        if self.at.is_some_and(|at| at == 0 || instant < at) {
-            let left = instant.saturating_sub(clock.now().0);
-            self.again(Duration::from_nanos(clock.ns(left)))?;
+        let now = clock.now().0;
+        // Where it has gone off while nobody slept, nobody has taken note.
+        if self.at.is_some_and(|at| at <= now || instant < at) {
+            self.again(Duration::from_nanos(clock.ns(instant.saturating_sub(now))))?;
             self.at = Some(instant);
         }
         Ok(())
@@ -63,11 +68,12 @@ impl Alarm {
         self.at = self.at.map(|_| 0);
     }
 
-    /// Sets it again: for the first time after `first`, then as before.
+    /// Sets it again: for the first time after `first`, then as before, or sooner where that was soon.
     fn again(&self, first: Duration) -> Result<(), Error> {
         // A first time of zero would switch it off.
         let first = first.max(Duration::from_nanos(1));
-        let times = libc::itimerspec { it_value: spec(first), it_interval: spec(self.then) };
+        let then = if first < self.then { AGAIN } else { self.then };
+        let times = libc::itimerspec { it_value: spec(first), it_interval: spec(then) };
         // SAFETY: the timer lives as long as the value, and the times are readable.
         if unsafe { libc::timer_settime(self.timer, 0, &raw const times, std::ptr::null_mut()) } != 0 {
             return Err(failed("timer_settime", &std::io::Error::last_os_error()));
@@ -148,6 +154,13 @@ mod tests {
         };
         assert!(sleep(60) >= Duration::from_millis(50));
         assert!(sleep(90) >= Duration::from_millis(80), "it is set again once it has gone off");
+        alarm.ends(clock, clock.now().0 + 1_000_000).unwrap();
+        std::thread::sleep(Duration::from_millis(2));
+        assert!(
+            interrupted(&reader) < Duration::from_millis(15),
+            "one that was soon and is lost comes again at once"
+        );
+        alarm.has_ended();
         alarm.ends(clock, clock.now().0 + 60_000_000).unwrap();
         alarm.ends(clock, far).unwrap();
         assert!(interrupted(&reader) < Duration::from_secs(3000), "it stays as it was");

@@ -472,11 +472,12 @@ impl Endpoint for VerbsEndpoint {
         self.idle_to(u64::MAX)
     }
 
-    #[inline]
-    fn give_way(&self) {
+    fn give_way(&mut self) -> Result<(), Error> {
+        self.check_deadline()?;
         if self.others.oversubscribed.is_some() {
             std::thread::yield_now();
         }
+        Ok(())
     }
 
     fn quiet(&self) -> Duration {

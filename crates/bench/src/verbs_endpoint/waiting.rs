@@ -3,10 +3,8 @@
 use std::time::Duration;
 
 use measure::clock::Clock;
-use rustix::event::{PollFd, PollFlags, poll};
 use rustix::thread::{NanosleepRelativeResult, nanosleep};
 use rustix::time::Timespec;
-use verbs::CompletionChannel;
 
 use super::alarm::Alarm;
 use super::setup::Queues;
@@ -20,18 +18,8 @@ pub(super) const RECEIVES: QueueSet = 1;
 /// The one of sends.
 pub(super) const SENDS: QueueSet = 2;
 
-/// An instant that is nearer than this is when there is something to do, and not a limit.
-const SOON: Duration = Duration::from_millis(50);
-
-/// Whether a completion is announced within a time; where a signal ends that, it is not.
-fn is_announced(channel: &CompletionChannel, time: Duration) -> bool {
-    let mut fds = [PollFd::new(channel, PollFlags::IN)];
-    poll(&mut fds, Some(&timespec(time))).is_ok_and(|announced| announced > 0)
-}
-
-fn timespec(time: Duration) -> Timespec {
-    Timespec { tv_sec: time.as_secs().try_into().unwrap_or(i64::MAX), tv_nsec: time.subsec_nanos().into() }
-}
+/// Nobody sleeps for less: the alarm would go off before the sleep has begun, and be lost.
+const AT_ONCE: Duration = Duration::from_micros(10);
 
 /// What is waited for, and what announces it.
 pub(super) struct Waiting {
@@ -90,19 +78,17 @@ impl Waiting {
         self.alarm = alarm;
     }
 
-    /// Arms the queues; called again without anything having happened, sleeps until one announces a completion, at most until an
-    /// instant. An alarm that goes off right before the sleep is lost until the next, so it is for those alone that are far.
+    /// Arms the queues; called again without anything having happened, sleeps until one announces a completion or the alarm
+    /// interrupts it, at an instant or earlier.
     pub(super) fn sleep(&mut self, queues: &Queues, clock: Clock, until: u64) -> Result<(), Error> {
         let Some(channel) = &queues.channel else { return Ok(()) };
         if self.awaited & !self.armed != 0 {
             return self.arm(queues, self.awaited);
         }
-        let left = Duration::from_nanos(clock.ns(until.saturating_sub(clock.now().0)));
-        if left < SOON {
-            if !is_announced(channel, left) {
+        if let Some(alarm) = &mut self.alarm {
+            if until.saturating_sub(clock.now().0) < clock.ticks(AT_ONCE) {
                 return Ok(());
             }
-        } else if let Some(alarm) = &mut self.alarm {
             alarm.ends(clock, until)?;
         }
         match channel.event() {
@@ -119,7 +105,9 @@ impl Waiting {
         if let Some(alarm) = &mut self.alarm {
             alarm.ends(clock, until)?;
         }
-        if let NanosleepRelativeResult::Interrupted(_) = nanosleep(&timespec(time)) {
+        let tv_sec = time.as_secs().try_into().unwrap_or(i64::MAX);
+        let time = Timespec { tv_sec, tv_nsec: time.subsec_nanos().into() };
+        if let NanosleepRelativeResult::Interrupted(_) = nanosleep(&time) {
             self.is_interrupted();
         }
         Ok(())

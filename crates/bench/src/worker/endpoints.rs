@@ -80,12 +80,21 @@ impl Endpoints {
 
     /// The one of what the plan says, which most ranks have.
     pub(super) fn main(&mut self) -> Result<&mut VerbsEndpoint, PointError> {
-        self.of(Part::Main).ok_or_else(|| out_of_order("run"))
+        self.0.get_mut(&Part::Main).ok_or_else(|| out_of_order("run"))
     }
 
-    /// The one of a part, where this rank has to do with it.
-    pub(super) fn of(&mut self, part: Part) -> Option<&mut VerbsEndpoint> {
-        self.0.get_mut(&part)
+    /// The one of what the plan says, and the one of who tells others when, where there are some.
+    pub(super) fn asking(&mut self) -> Option<(&mut VerbsEndpoint, Option<&mut VerbsEndpoint>)> {
+        let mut control = None;
+        let mut main = None;
+        for (part, endpoint) in &mut self.0 {
+            match part {
+                Part::Main => main = Some(endpoint),
+                Part::Load => {}
+                Part::Control => control = Some(endpoint),
+            }
+        }
+        main.map(|main| (main, control))
     }
 
     /// The one that loads, and the one that is told when.

@@ -1,5 +1,7 @@
 //! A point with messages at a set rate: what its ranks do, and what they say of it.
 
+use std::time::Duration;
+
 use measure::clock::Clock;
 use measure::record::{Cpu, Direction, LatencyKind, Throughput};
 use measure::samples::{HistogramSamples, Recorder, Scale};
@@ -11,25 +13,35 @@ use crate::cpu::watched;
 use crate::endpoint::Endpoint;
 use crate::pattern::open_loop::{self, Kept, Schedule, Times};
 use crate::pattern::{self, Progress};
-use crate::point::{Length, Part, PointSpec};
-use crate::process::message::Outcome;
+use crate::point::{Length, PointSpec};
+use crate::process::message::{Outcome, Window};
 use crate::timepiece::Timepiece;
 use crate::verbs_endpoint::VerbsEndpoint;
 
-/// One rank of it.
+/// One rank of it, for which so much time is left.
 pub(super) fn open_loop(
     endpoints: &mut Endpoints,
     spec: &PointSpec,
-    rank: u32,
+    (rank, left): (u32, Duration),
     timepiece: &Timepiece,
 ) -> Result<Outcome, Error> {
     if spec.is_loader(rank) {
         return load(endpoints, spec, timepiece);
     }
     let clock = timepiece.clock;
-    match endpoints.of(Part::Main) {
-        Some(_) if rank == 0 => ask(endpoints, spec, clock),
-        Some(endpoint) if !spec.operation.is_fetch() => {
+    match endpoints.asking() {
+        Some((endpoint, control)) if rank == 0 => {
+            let schedule = Schedule {
+                period: clock.tick_hz() / spec.rate_hz.unwrap_or(1) as f64,
+                warmup: spec.warmup,
+                messages: messages(spec),
+                window: window(spec),
+                fetches: spec.operation.is_fetch(),
+                limit: limit(spec).min(left.mul_f64(LIMIT_SHARE)),
+            };
+            ask(endpoint, control, &schedule, spec, timepiece)
+        }
+        Some((endpoint, _)) if !spec.operation.is_fetch() => {
             let (done, cpu) = watched(clock, || pattern::spoke(endpoint));
             done.map(|()| Outcome { cpu, ..Outcome::default() })
         }
@@ -38,31 +50,49 @@ pub(super) fn open_loop(
     }
 }
 
-/// Rank 0: exchanges the messages while others load the device, if there are some.
-fn ask(endpoints: &mut Endpoints, spec: &PointSpec, clock: Clock) -> Result<Outcome, Error> {
-    if let Some(control) = endpoints.of(Part::Control) {
-        open_loop::begin(control)?;
+/// Messages that are to count; a plan's duration has become a number of them.
+fn messages(spec: &PointSpec) -> u64 {
+    match spec.length {
+        Length::Iterations(messages) => messages,
+        Length::Duration(_) => 1,
     }
-    let asked =
-        endpoints.of(Part::Main).map_or_else(|| Ok(Outcome::default()), |main| exchange(main, spec, clock));
-    // Whatever became of it: the others wait for that.
-    let ended = endpoints.of(Part::Control).map_or(Ok(()), open_loop::end);
-    asked.and_then(|outcome| ended.map(|()| outcome))
 }
 
-fn exchange(endpoint: &mut VerbsEndpoint, spec: &PointSpec, clock: Clock) -> Result<Outcome, Error> {
-    let Length::Iterations(messages) = spec.length else { return Ok(Outcome::default()) };
-    let schedule = Schedule {
-        period: clock.tick_hz() / spec.rate_hz.unwrap_or(1) as f64,
-        warmup: spec.warmup,
-        messages,
-        window: spec.tx_depth.min(spec.rx_fill) as usize,
-        fetches: spec.operation.is_fetch(),
-    };
+/// Messages that may be under way: where each takes a receive, one is always with who has just taken a message.
+fn window(spec: &PointSpec) -> usize {
+    let receives = spec.rx_fill.saturating_sub(1).max(1);
+    let window = if spec.operation.is_fetch() { spec.tx_depth } else { spec.tx_depth.min(receives) };
+    window as usize
+}
+
+/// How long a point may take whose rate is not held: twice the time of all its messages, and a second.
+fn limit(spec: &PointSpec) -> Duration {
+    let all = (spec.warmup + messages(spec)) as f64 / spec.rate_hz.unwrap_or(1) as f64;
+    Duration::try_from_secs_f64(2.0 * all + 1.0).unwrap_or(Duration::MAX)
+}
+
+/// What it may take of the time that is left for the point: the answers to the last have to come, too.
+const LIMIT_SHARE: f64 = 0.75;
+
+/// Rank 0: exchanges the messages while others load the device, if there are some.
+fn ask(
+    endpoint: &mut VerbsEndpoint,
+    control: Option<&mut VerbsEndpoint>,
+    schedule: &Schedule,
+    spec: &PointSpec,
+    timepiece: &Timepiece,
+) -> Result<Outcome, Error> {
+    let clock = timepiece.clock;
     let [mut rtt, mut lateness] = [(); 2].map(|()| HistogramSamples::new(&clock, Scale::Whole));
     let mut kept = Kept::default();
-    let ask = Ask { endpoint, schedule, rtt: &mut rtt, lateness: &mut lateness, kept: &mut kept };
-    let (samples, cpu) = timed(ask, spec, LatencyKind::Response, clock)?;
+    let times = [&mut rtt, &mut lateness];
+    let asks = Ask { endpoint, control, schedule, times, kept: &mut kept };
+    let (samples, cpu) = timed(asks, spec, LatencyKind::Response, clock)?;
+    let seconds = clock.ns_f64(kept.end.saturating_sub(kept.posts[0])) / 1e9;
+    if kept.messages < schedule.messages {
+        let (rate_hz, answered) = (spec.rate_hz.unwrap_or(1), kept.messages);
+        return Err(Error::NotKeptUp { rate_hz, answered, seconds, answered_hz: answered as f64 / seconds });
+    }
     let outcome = latency_outcome(&samples, LatencyKind::Response, spec, 1);
     let of = |kind, samples: HistogramSamples| {
         let samples = samples.finish();
@@ -72,59 +102,70 @@ fn exchange(endpoint: &mut VerbsEndpoint, spec: &PointSpec, clock: Clock) -> Res
     let kinds = [of(LatencyKind::Rtt, rtt), of(LatencyKind::Lateness, lateness)];
     let mut counters = outcome.counters;
     counters.insert("messages_late".to_owned(), kept.late);
+    counters.insert("messages_that_waited_for_room".to_owned(), kept.waited);
+    let reasons: Vec<_> = not_held(&kept, schedule, spec).into_iter().chain(outcome.unstable).collect();
     Ok(Outcome {
         kinds: kinds.into_iter().flatten().collect(),
-        throughput: held(&kept, spec, clock),
+        throughput: posted(&kept, spec, clock),
+        timed: Some(Box::new(Window { clock: timepiece.domain.clone(), span: [kept.posts[0], kept.end] })),
         counters,
-        unstable: not_held(&kept, messages, spec).or(outcome.unstable),
+        unstable: (!reasons.is_empty()).then(|| reasons.join("; ")),
         cpu,
         ..outcome
     })
 }
 
 /// The rate at which messages were posted; none of a single one.
-fn held(kept: &Kept, spec: &PointSpec, clock: Clock) -> Option<Throughput> {
-    let messages_per_s = (kept.messages - 1) as f64 * 1e9 / clock.ns_f64(kept.ticks);
+fn posted(kept: &Kept, spec: &PointSpec, clock: Clock) -> Option<Throughput> {
+    let [first, last] = kept.posts;
+    let messages_per_s =
+        kept.messages.saturating_sub(1) as f64 * 1e9 / clock.ns_f64(last.saturating_sub(first));
     let bytes_per_s = messages_per_s * spec.size_bytes as f64;
     let throughput = Throughput { bytes_per_s, messages_per_s, direction: Direction::Uni };
-    (kept.messages > 1 && kept.ticks > 0).then_some(throughput)
+    (messages_per_s.is_finite() && messages_per_s > 0.0).then_some(throughput)
 }
 
 /// What is wrong where the rate was not held.
-fn not_held(kept: &Kept, messages: u64, spec: &PointSpec) -> Option<String> {
-    let rate_hz = spec.rate_hz.unwrap_or(1);
-    if kept.messages < messages {
-        let posted = kept.messages;
-        return Some(format!(
-            "the rate of {rate_hz}/s was not held: {posted} of {messages} messages were posted in twice their time and a second"
-        ));
-    }
-    let (late, share) = (kept.late, kept.late as f64 / messages as f64);
-    (share > LATE_SHARE_MAX).then(|| {
-        format!(
-            "the rate of {rate_hz}/s was not held: {late} of {messages} messages were posted when the next was due already"
-        )
+fn not_held(kept: &Kept, schedule: &Schedule, spec: &PointSpec) -> Option<String> {
+    let Kept { messages, late, waited, .. } = kept;
+    (*late as f64 > LATE_SHARE_MAX * *messages as f64).then(|| {
+        let rate_hz = spec.rate_hz.unwrap_or(1);
+        let late = format!("{late} of {messages} messages were posted when the next was due already");
+        let waited = match waited {
+            0 => String::new(),
+            waited => format!(
+                ", {waited} as {} were under way already (tx_depth and rx_depth allow no more)",
+                schedule.window
+            ),
+        };
+        format!("the rate of {rate_hz}/s was not held: {late}{waited}")
     })
 }
 
 /// Above this share of late messages the device was not asked at the rate that is said.
 const LATE_SHARE_MAX: f64 = 0.01;
 
-/// Messages that are posted when they are due.
+/// Messages that are posted when they are due, while others load the device.
 struct Ask<'a> {
     endpoint: &'a mut VerbsEndpoint,
-    schedule: Schedule,
-    rtt: &'a mut HistogramSamples,
-    lateness: &'a mut HistogramSamples,
+    control: Option<&'a mut VerbsEndpoint>,
+    schedule: &'a Schedule,
+    /// Of rtt and of lateness.
+    times: [&'a mut HistogramSamples; 2],
     kept: &'a mut Kept,
 }
 
 impl Timed for Ask<'_> {
     fn run<R: Recorder>(self, response: &mut R) -> (Result<(), Error>, Option<Cpu>) {
-        let Self { endpoint, schedule, rtt, lateness, kept } = self;
+        let Self { endpoint, mut control, schedule, times: [rtt, lateness], kept } = self;
+        if let Err(error) = control.as_deref_mut().map_or(Ok(()), open_loop::begin) {
+            return (Err(error), None);
+        }
         let mut times = Times { response, rtt, lateness };
-        let (done, cpu) = watched(endpoint.clock(), || open_loop::ask(endpoint, &mut times, &schedule));
-        (done.map(|done| *kept = done), cpu)
+        let (asked, cpu) = watched(endpoint.clock(), || open_loop::ask(endpoint, &mut times, schedule));
+        // Whatever became of it: the others wait for that.
+        let ended = control.map_or(Ok(()), open_loop::end);
+        (asked.and_then(|asked| ended.map(|()| *kept = asked)), cpu)
     }
 }
 

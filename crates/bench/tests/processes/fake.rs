@@ -302,6 +302,7 @@ pub(crate) fn outcome(rank: u32, others: u64) -> Outcome {
         }),
         cost: None,
         kinds: Vec::new(),
+        timed: None,
         throughput: Some(Throughput {
             bytes_per_s: ns as f64,
             messages_per_s: 1.0,

@@ -15,9 +15,9 @@ Examples:
   rdmascope open-loop send --rate 1k,10k,100k,1M
                                        until the device cannot keep up
   rdmascope open-loop send --loaders 0,1,4 --load incast
-                                       while others write to the receiver
+                                       while others write to who answers
   rdmascope open-loop read --loaders 0..3 --load outcast --load-size 1MiB -D 5
-                                       while others read from the sender
+                                       while others read from who asks
   rdmascope open-loop send --loaders 2 --hosts n1,n2,n3,n4 --via 'ssh {host}'
                                        a rank on each host
   rdmascope run load                   latency over rate and load, with a report";
@@ -46,17 +46,18 @@ pub(crate) enum OpenLoopOperation {
 
 #[derive(Args, Debug)]
 pub(crate) struct OpenLoopFlags {
-    /// Messages that are due in a second, such as 500, 10k or 2M; several with commas.
+    /// Messages that are due in a second, such as 500, 10k or 2M, up to 50M; several with commas. They last a second where
+    /// neither -n nor -D says how many.
     #[arg(long, value_name = "RATE", value_parser = units::parse_rate, value_delimiter = ',')]
     #[arg(default_value = "10k")]
     pub(crate) rate: Vec<u64>,
-    /// How many ranks load the device meanwhile: one number, several with commas, or a range.
+    /// How many ranks load the device meanwhile, each with a flood over RC: one number, several with commas, or a range.
     #[arg(long, value_name = "N", value_parser = loaders, default_value = "0")]
     pub(crate) loaders: Loaders,
     /// Where their load goes.
     #[arg(long, value_name = "WHERE", default_value = "incast")]
     pub(crate) load: LoadArgument,
-    /// Size of their messages.
+    /// Size of their messages, of which each has 128 under way.
     #[arg(long, value_name = "SIZE", value_parser = units::parse_size, default_value = "64KiB")]
     pub(crate) load_size: u64,
     #[command(flatten)]
@@ -74,11 +75,11 @@ fn loaders(text: &str) -> Result<Loaders, String> {
 /// Where a load goes.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum LoadArgument {
-    /// From each loader to a rank of its own.
+    /// From each loader to a rank of its own: RDMA Write.
     Beside,
-    /// From all of them to the rank that the messages go to.
+    /// From all of them to the rank that answers: RDMA Write.
     Incast,
-    /// To all of them from the rank that the messages come from.
+    /// To all of them from the rank that asks: RDMA Read.
     Outcast,
 }
 

@@ -127,7 +127,8 @@ fn a_pause_is_kept_between_posts() {
 #[test]
 fn an_end_that_sleeps_is_left_asleep_over_every_service() {
     let sleeps = |service: &str, burst: &str| {
-        let words = format!("one-way send -c {service} --poll event -n 3 --warmup 0 --burst {burst} --pause 1s");
+        let words =
+            format!("one-way send -c {service} --poll event -n 3 --warmup 0 --burst {burst} --pause 1s");
         for end in &measure_in(&Scratch::new(), &words).ends {
             let slept = end.cpu.unwrap().voluntary_switches;
             // Two seconds: some sleeps for each message and the greetings, and not one in each 50 ms besides.

@@ -1,6 +1,6 @@
 //! Messages at a set rate, alone and while other ranks load the device.
 
-use measure::record::{Direction, LatencyKind, Point};
+use measure::record::{Direction, LatencyKind, Point, Status};
 
 use crate::support::{Scratch, all_measured};
 
@@ -10,7 +10,7 @@ const EXPERIMENTS: &str = r#"
 [[experiment]]
 name = "alone"
 pattern = "open-loop"
-iterations = 200
+iterations = 500
 axes = { operation = ["send", "send_imm", "write_imm", "read", "fetch_add"], rate_hz = ["2k", 20000], size_bytes = 8 }
 [[experiment]]
 name = "datagrams"
@@ -48,7 +48,7 @@ fn messages_are_timed_from_when_they_are_due_whatever_loads_the_device() {
         // Each response is the sum of the other two, but for what they are rounded by.
         assert!((response.mean_ns - rtt.mean_ns - lateness.mean_ns).abs() <= 2.0, "{point:?}");
         let posted = point.ends[0].throughput.as_ref().unwrap().messages_per_s;
-        assert!(posted < 1.5 * rate as f64, "{posted} of {rate}");
+        assert!(posted < 2.0 * rate as f64, "{posted} of {rate}");
         assert!(scratch.at("record").join(point.ends[0].samples.as_ref().unwrap()).is_file());
         let carries: Vec<u32> =
             point.ends[1..].iter().filter(|end| end.throughput.is_some()).map(|end| end.rank).collect();
@@ -88,9 +88,9 @@ fn a_load_that_fills_the_link_is_what_messages_wait_for() {
     assert!(all_measured(&points), "{points:?}");
     let medians = [0, 1].map(|point: usize| points[point].latency.as_ref().unwrap().p50_ns as f64);
     // 128 x 64 KiB at 10 Gb/s are 6.7 ms; a message finds the queue nearly full.
-    assert!(medians[1] > 2e6 && medians[1] > 20.0 * medians[0], "{medians:?}");
+    assert!(medians[1] > 2e6 && medians[1] > medians[0], "{medians:?}");
     let carried = points[1].throughput.as_ref().unwrap().bytes_per_s;
-    assert!(carried < 1.25e9 * 1.02, "{carried}");
+    assert!(carried > 0.5 * 1.25e9 && carried < 1.25e9 * 1.02, "{carried}");
 }
 
 #[test]
@@ -110,6 +110,23 @@ fn a_rate_that_no_device_holds_is_said() {
     // Who is late all the time is more so with every message.
     let [response, rtt] = [0, 1].map(|kind: usize| &points[0].kinds[kind].latency);
     assert!(response.p99_ns > 10 * rtt.p50_ns, "{response:?} {rtt:?}");
+}
+
+/// A link that takes 10 us for each message, and one due in each: what is answered is known, but no quantile.
+#[test]
+fn a_rate_that_is_not_kept_up_with_is_not_measured() {
+    let scratch = Scratch::alone();
+    let axes = "axes = { rate_hz = \"1M\", link = \"gap=10us\" }";
+    let plan =
+        format!("[[experiment]]\nname = \"slow\"\npattern = \"open-loop\"\niterations = 1000000\n{axes}\n");
+    scratch.write("slow.toml", HEAD.to_owned() + &plan);
+    let stdout = scratch.succeed(&["run", "slow.toml", "-d", "softdev0", "--out", "record"]);
+    let (_, points) = scratch.record("record");
+    let Status::NotMeasured { reason } = &points[0].status else { panic!("{:?}", points[0]) };
+    let rest = reason.strip_prefix("1000000 messages in a second are more than are answered: ").unwrap();
+    let answered: f64 = rest.split(' ').next().unwrap().parse().unwrap();
+    assert!(answered > 1000.0 && answered < 102_000.0, "{reason}");
+    assert!(stdout.contains("more than are answered"), "{stdout}");
 }
 
 #[test]

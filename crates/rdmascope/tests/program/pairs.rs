@@ -67,7 +67,7 @@ fn pairs_are_begun_together_and_counted_in_the_time_that_all_are_at_it() {
 fn floods_that_are_over_too_soon_have_no_number() {
     let scratch = Scratch::alone();
     let axes = "axes = { traffic = \"stream\", operation = \"write\", pairs = 6, size_bytes = 1 }";
-    let short = format!("[[experiment]]\nname = \"short\"\npattern = \"pairs\"\niterations = 20\n{axes}\n");
+    let short = format!("[[experiment]]\nname = \"short\"\npattern = \"pairs\"\niterations = 10\n{axes}\n");
     scratch.write("short.toml", HEAD.to_owned() + &short);
     scratch.run(&["run", "short.toml", "-d", "softdev0", "--cpus", "0,0", "--out", "record"]);
     let (_, points) = scratch.record("record");

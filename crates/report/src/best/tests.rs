@@ -94,6 +94,17 @@ fn several_share_what_they_go_through() {
     assert_eq!(message_ns(&pairs, &hosts(4, 4)), of(one / 2.0));
     assert_eq!(message_ns(&load("incast", 2, None), &hosts(4, 4)), of(one));
     assert_eq!(message_ns(&pairs, &hosts(3, 4)), None, "the last is not known");
+    // The second loader is on the host that it sends to.
+    assert_eq!(message_ns(&load("incast", 2, None), &hosts(4, 2)), None);
+    let mut slow = hosts(4, 4);
+    slow[3].attributes.insert("link".to_owned(), json!("1X SDR"));
+    assert_eq!(message_ns(&load("incast", 2, None), &slow), of(4.0 * one), "no faster than the slowest");
+    assert_eq!(message_ns(&load("incast", 1, None), &slow), of(one), "which has nothing to do with it");
+    let best = Best::of(&pairs, &hosts(4, 2)).unwrap();
+    assert!(
+        best.number("throughput.bytes_per_s").is_some()
+            && best.number("ends.0.throughput.bytes_per_s").is_none()
+    );
 }
 
 /// 4X SDR signals 4 x 2.5 Gb/s, of which 8b/10b leaves 8 Gb/s: a byte in a nanosecond.

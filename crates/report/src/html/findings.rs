@@ -7,8 +7,15 @@ use crate::findings::{Answer, Case, Verdict, answer, summary};
 
 /// The id of the section.
 pub(super) const ID: &str = "findings";
-/// Its heading.
-pub(super) const TITLE: &str = "Findings of the paper";
+
+/// Its heading: a plan may ask questions of its own.
+pub(super) fn title(run: &Run) -> &'static str {
+    if is_of_paper(run) { "Findings of the paper" } else { "Findings" }
+}
+
+fn is_of_paper(run: &Run) -> bool {
+    run.findings.iter().any(|finding| finding.published.is_some() || finding.source.is_some())
+}
 
 /// The section; nothing for a plan without findings.
 pub(super) fn render(run: &Run, points: &[Point]) -> String {
@@ -16,30 +23,36 @@ pub(super) fn render(run: &Run, points: &[Point]) -> String {
         return String::new();
     }
     let answers = answer(&run.findings, points);
-    let rows: String = answers.iter().map(rows).collect();
+    let (title, is_of_paper) = (title(run), is_of_paper(run));
+    let rows: String = answers.iter().map(|answer| rows(answer, is_of_paper)).collect();
+    let what = if is_of_paper { "Whether this run shows what was published" } else { "What this run shows" };
+    let published = if is_of_paper { "<th scope=\"col\">Published</th>" } else { "" };
     format!(
-        "<section id=\"{ID}\">\n<h2>{TITLE}</h2>\n<p class=\"caption\">Whether this run shows what was published: {}. \
+        "<section id=\"{ID}\">\n<h2>{title}</h2>\n<p class=\"caption\">{what}: {}. \
          A finding is shown if the figure and all of its 95 % interval [in brackets] lie in the range that stands below the \
          claim; what has no interval, as the maximum of one run, decides nothing.</p>\n\
-         <div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{TITLE}\">\n\
-         <table class=\"findings\">\n<caption class=\"hidden\">{TITLE}</caption>\n<thead><tr><th scope=\"col\">Claim</th>\
-         <th scope=\"col\">Published</th><th scope=\"col\">Verdict</th><th scope=\"col\">This run</th></tr></thead>\n\
+         <div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{title}\">\n\
+         <table class=\"findings\">\n<caption class=\"hidden\">{title}</caption>\n<thead><tr><th scope=\"col\">Claim</th>\
+         {published}<th scope=\"col\">Verdict</th><th scope=\"col\">This run</th></tr></thead>\n\
          {rows}</table>\n</div>\n</section>\n",
         summary(&answers)
     )
 }
 
-fn rows(answer: &Answer<'_>) -> String {
+fn rows(answer: &Answer<'_>, is_of_paper: bool) -> String {
     let finding = answer.finding;
     let published = finding.published.as_deref().map_or_else(|| "–".to_owned(), escape);
     let source = finding.source.as_deref().map(|text| format!("<small>{}</small>", escape(text)));
     let span = answer.cases.len();
+    let source = source.unwrap_or_default();
+    let published = match is_of_paper {
+        true => format!("<td rowspan=\"{span}\" class=\"published\">{published}{source}</td>"),
+        false => String::new(),
+    };
     let head = format!(
-        "<th scope=\"rowgroup\" rowspan=\"{span}\">{claim}<small>shown if {holds}</small></th>\
-         <td rowspan=\"{span}\" class=\"published\">{published}{source}</td>",
+        "<th scope=\"rowgroup\" rowspan=\"{span}\">{claim}<small>shown if {holds}</small></th>{published}",
         claim = escape(&finding.claim),
         holds = escape(&finding.holds.to_string()),
-        source = source.unwrap_or_default(),
     );
     let row = |(index, case): (usize, &Case)| {
         format!("<tr>{}{}</tr>\n", if index == 0 { head.as_str() } else { "" }, cells(case))

@@ -61,7 +61,7 @@ pub fn write(
     out.write_all(head(run, &nonce).as_bytes())?;
     out.write_all(overview.as_bytes())?;
     let findings = findings::render(run, points);
-    let first = (!findings.is_empty()).then(|| (findings::ID.to_owned(), findings::TITLE.to_owned()));
+    let first = (!findings.is_empty()).then(|| (findings::ID.to_owned(), findings::title(run).to_owned()));
     let headings: Vec<_> = first.into_iter().chain(figures.headings).collect();
     out.write_all(contents(&headings).as_bytes())?;
     out.write_all(b"<main>\n")?;

@@ -7,7 +7,8 @@ use serde_json::Value;
 
 use super::escape::escape;
 use crate::reason::{self, Merged};
-use crate::unit;
+use crate::terminal::IN_ROWS;
+use crate::{unit, value};
 
 /// How the points of a run ended.
 #[derive(Default)]
@@ -118,7 +119,10 @@ const ITEMS_MAX: usize = 8;
 fn add(list: &mut Vec<Trouble>, text: &str, point: &Point) {
     let size = point.axes.get("size_bytes").and_then(Value::as_u64);
     let size = size.map(|bytes| format!(" {}", unit::size(bytes))).unwrap_or_default();
-    let name = format!("{}{size}, repetition {}", point.experiment, point.repetition + 1);
+    let others =
+        point.axes.iter().filter(|(name, _)| IN_ROWS.contains(&name.as_str()) && *name != "size_bytes");
+    let others: String = others.map(|(name, axis)| format!(", {name} {}", value::text(axis))).collect();
+    let name = format!("{}{size}{others}, repetition {}", point.experiment, point.repetition + 1);
     match list.iter_mut().find(|known| known.text == text) {
         Some(known) => known.points.push((point.id, name)),
         None => list.push(Trouble { text: text.to_owned(), points: vec![(point.id, name)] }),

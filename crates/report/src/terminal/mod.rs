@@ -152,7 +152,7 @@ impl Stream {
             self.mavericks = Some(round.mavericks.rule.clone());
         }
         let notes = match layout {
-            Layout::OpenLoop { .. } => Some(open_loop::NOTES),
+            Layout::OpenLoop(_) => Some(open_loop::NOTES),
             Layout::Pairs(_) => Some(pairs::NOTES),
             _ => None,
         };
@@ -223,7 +223,7 @@ fn axes_text(axes: &Axes, is_shown: impl Fn(&str) -> bool) -> String {
 }
 
 /// Axes that tell the rows of a table apart.
-const IN_ROWS: [&str; 8] =
+pub(crate) const IN_ROWS: [&str; 8] =
     ["load", "load_bytes", "loaders", "pairs", "peers", "rate_hz", "size_bytes", "step"];
 
 #[cfg(test)]

@@ -21,11 +21,8 @@ const COLUMNS: [(&str, usize); 14] = [
     ("late[%]", 7),
     ("load[", 11),
     ("fairness", 8),
-    (OF_LINK, 7),
+    ("link[%]", 7),
 ];
-
-/// The column that is there only where it is known what the links of the load carry.
-const OF_LINK: &str = "link[%]";
 
 /// The kind of the headline, where a point is of this pattern.
 pub(super) fn kind(point: &Point) -> Option<LatencyKind> {
@@ -33,12 +30,12 @@ pub(super) fn kind(point: &Point) -> Option<LatencyKind> {
 }
 
 /// The names of the columns, in a line.
-pub(super) fn header(unit: &str, has_link: bool) -> String {
+pub(super) fn header(unit: &str) -> String {
     let name = |(name, _): &(&str, usize)| match name.strip_suffix("load[") {
         Some(_) => format!("load[{unit}]"),
         None => (*name).to_owned(),
     };
-    line(COLUMNS.iter().filter(|(name, _)| has_link || *name != OF_LINK).map(name), "")
+    line(COLUMNS.iter().map(name), "")
 }
 
 /// The line of a point, which took a share of what its links carry where that is known.

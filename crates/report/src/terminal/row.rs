@@ -18,11 +18,7 @@ pub(super) enum Layout {
     /// A line for each kind of latency, under a threshold in ns of its last column.
     Kinds { above_ns: Option<u64> },
     /// Messages at a set rate, by that and by how many ranks load the device.
-    OpenLoop {
-        kind: LatencyKind,
-        /// Whether a column says which share of its links the load took.
-        has_link: bool,
-    },
+    OpenLoop(LatencyKind),
     /// Several pairs at once, by how many they are.
     Pairs(pairs::Shown),
     /// `ib_send_bw`'s columns, of traffic that flows one way or of one direction of it.
@@ -75,7 +71,7 @@ impl Layout {
             return Some(Self::FanOut(round.kind));
         }
         if let Some(kind) = open_loop::kind(point) {
-            return Some(Self::OpenLoop { kind, has_link });
+            return Some(Self::OpenLoop(kind));
         }
         if point.pattern == "pairs" {
             let latency = point.latency.as_ref().map(|l| pairs::Shown::Latency(l.kind));
@@ -92,9 +88,8 @@ impl Layout {
     /// Whether rows have a share of a link.
     pub(super) fn has_link(self) -> bool {
         match self {
-            Self::Bandwidth { has_link, .. }
-            | Self::OpenLoop { has_link, .. }
-            | Self::Pairs(pairs::Shown::Throughput { has_link }) => has_link,
+            Self::Bandwidth { has_link, .. } | Self::Pairs(pairs::Shown::Throughput { has_link }) => has_link,
+            Self::OpenLoop(_) => true,
             _ => false,
         }
     }
@@ -106,7 +101,7 @@ impl Layout {
             Self::Cost => return cost::COLUMNS.map(str::to_owned).into(),
             Self::Kinds { above_ns } => return kinds::columns(above_ns),
             Self::FanOut(_) => return fan_out::columns(unit),
-            Self::OpenLoop { .. } => return Vec::new(),
+            Self::OpenLoop(_) => return Vec::new(),
             Self::Pairs(shown) => return pairs::columns(shown, unit).into_iter().chain(of_link).collect(),
             Self::Latency(_) => return LATENCY_COLUMNS.map(str::to_owned).into(),
         };
@@ -132,7 +127,7 @@ impl Layout {
             Self::Cost => return cost::line(&columns, ""),
             Self::FanOut(_) => return fan_out::line(&columns, ""),
             Self::Kinds { .. } => return kinds::line(&columns, ""),
-            Self::OpenLoop { has_link, .. } => return open_loop::header(unit, has_link),
+            Self::OpenLoop(_) => return open_loop::header(unit),
             Self::Latency(_) | Self::Bandwidth { .. } | Self::Pairs(_) => {}
         }
         line(columns.iter().zip(&columns).map(|(name, text)| (name.as_str(), text.clone())), "")
@@ -147,7 +142,7 @@ impl Layout {
             Self::Cost => return cost::row(point, &marks(point)),
             Self::FanOut(_) => return fan_out::rows(point, bandwidth, &marks(point)),
             Self::Kinds { above_ns } => return kinds::rows(point, above_ns, &marks(point)),
-            Self::OpenLoop { .. } => return open_loop::row(point, bandwidth, of_link, &marks(point)),
+            Self::OpenLoop(_) => return open_loop::row(point, bandwidth, of_link, &marks(point)),
             Self::Pairs(shown) => {
                 let cells = pairs::cells(point, shown, bandwidth).into_iter().chain(of_link);
                 return line(columns.iter().map(String::as_str).zip(cells), &marks(point));
@@ -172,7 +167,7 @@ pub(super) fn banner(experiment: &str, pattern: &str, axes: &Axes, layout: Optio
     }
     let mut shown_apart = vec!["service", "operation"];
     match layout {
-        Some(Layout::Latency(kind) | Layout::FanOut(kind) | Layout::OpenLoop { kind, .. }) => {
+        Some(Layout::Latency(kind) | Layout::FanOut(kind) | Layout::OpenLoop(kind)) => {
             shown_apart.push("direction");
             what += &format!("; latency {}: {}", kind.name(), value::kind_meaning(kind));
         }
