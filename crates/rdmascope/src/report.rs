@@ -18,7 +18,12 @@ pub(crate) fn write(arguments: &ReportArguments) -> anyhow::Result<ExitCode> {
     if arguments.text {
         let (run, points) = RunReader::open(&arguments.run)?.into_parts();
         let tables = report::terminal::tables(&points, &run.devices, Unit::GbPerS)?;
-        stdout::print(&(tables + &report::terminal::findings(&run.findings, &points)))?;
+        let missing = run.points_planned.saturating_sub(points.len() as u64);
+        let missing = match missing {
+            0 => String::new(),
+            _ => format!("\n {missing} of {} points are missing: the run ended early\n", run.points_planned),
+        };
+        stdout::print(&(tables + &report::terminal::findings(&run.findings, &points) + &missing))?;
         return Ok(ExitCode::SUCCESS);
     }
     let default = || arguments.run.join("report.html");

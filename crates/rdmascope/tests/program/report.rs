@@ -43,6 +43,9 @@ fn torn_and_older_records_are_read() {
     assert_eq!(points.len() as u64, run.points_planned - 1);
     let html = fs::read_to_string(scratch.at("torn.html")).unwrap();
     assert!(html.contains("000000-0.u64"), "the report says which samples are missing");
+    let text = scratch.succeed(&["report", "record", "--text"]);
+    let missing = format!(" 1 of {} points are missing: the run ended early\n", run.points_planned);
+    assert!(text.ends_with(&missing), "{text}");
 }
 
 #[test]
