@@ -9,7 +9,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use measure::record::{Device, Direction, Point};
+use measure::record::{Device, Direction, LatencyKind, Point};
 use measure::units;
 use serde_json::Value;
 
@@ -75,7 +75,7 @@ impl Best {
             Some(other_ns) if is_both => with_ns + other_ns,
             Some(other_ns) => with_ns.max(other_ns),
             None => with_ns,
-        } / links as f64;
+        } / (links * ways(point)) as f64;
         let is_shared = is_both && service == "RC" && other.is_none();
         let of_several = matches!(direction, Direction::Load | Direction::Pairs);
         (message_ns > 0.0).then_some(Self { link, size, message_ns, is_shared, of_several })
@@ -95,11 +95,19 @@ impl Best {
     }
 }
 
-/// From which rank to which the messages of a throughput go; none where it is made of a latency.
+/// How many directions of a link the messages of a throughput use at once that are counted as if one way: where it is made of
+/// half the time of a round of one to n, those out and those back.
+fn ways(point: &Point) -> usize {
+    let is_half = point.latency.as_ref().is_some_and(|latency| latency.kind == LatencyKind::FanHalf);
+    if is_half { 2 } else { 1 }
+}
+
+/// From which rank to which the messages of a throughput go.
 fn flows(point: &Point, direction: Direction) -> Option<Vec<(u32, u32)>> {
     let number = |name| point.axes.get(name).and_then(Value::as_u64).and_then(|n| u32::try_from(n).ok());
     Some(match direction {
         _ if BETWEEN_TWO.contains(&point.pattern.as_str()) => vec![(0, 1)],
+        _ if point.pattern == "fan-out" => (1..=number("peers")?).map(|peer| (0, peer)).collect(),
         Direction::Pairs => (0..number("pairs")?).map(|pair| (2 * pair, 2 * pair + 1)).collect(),
         Direction::Load => {
             let loaders = 0..number("loaders")?;
@@ -263,8 +271,7 @@ pub(crate) fn layer(point: &Point, devices: &[Device]) -> Option<Layer> {
     }
 }
 
-/// The patterns of which two ranks have the link for themselves. Rounds of one to n have a throughput that is made of half of
-/// their time, in which messages go both ways: it may well be above that of one.
+/// The patterns of which two ranks have the link for themselves.
 const BETWEEN_TWO: [&str; 3] = ["one-way", "ping-pong", "stream"];
 /// Payloads of packets are a multiple of four bytes (pad count; InfiniBand Architecture Specification, vol. 1, section 9.2).
 const ADAPTER_PADDING: u64 = 4;

@@ -56,6 +56,21 @@ fn several(pattern: &str, direction: &str, axes: &Value, link_model: Option<&str
     point
 }
 
+/// All that one sends to n goes out of its port, and what they answer comes in there: half of a round is at best half of the
+/// time of one way.
+#[test]
+fn one_to_n_goes_through_the_port_of_the_one() {
+    let of = |operation: &str, kind: LatencyKind| {
+        let mut point = stream("RC", operation, 4096, "uni", Some("4X SDR"));
+        point.pattern = "fan-out".to_owned();
+        point.axes.insert("peers".to_owned(), json!(5));
+        point.latency = measure::stats::latency(kind, &[1000; 10], &[]);
+        point
+    };
+    assert_eq!(message_ns(&of("send", LatencyKind::FanHalf), &softdev()), Some((4096.0 + 82.0) / 2.0));
+    assert_eq!(message_ns(&of("read", LatencyKind::Fan), &softdev()), Some(4096.0 + 82.0 + 4.0));
+}
+
 #[test]
 fn several_share_what_they_go_through() {
     let one = 4096.0 + 82.0 + 16.0;

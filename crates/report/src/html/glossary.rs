@@ -104,7 +104,8 @@ const LINK_AT_BEST: &str = "<div id=\"link-at-best\"><dt>link at best</dt><dd>\
     B in the first of a write, AETH 4 B in the first and the last of a read's answer, immediate data 4 B. The request of a \
     read (RETH 16 B) and of an atomic (AtomicETH 28 B) goes the other way; where both ends ask at once, it counts. \
     Where several ranks send at once, as many links count as there are ports that they send from or receive at, whichever \
-    are fewer; each rank has a link of its own where the device imitates one. \
+    are fewer; each rank has a link of its own where the device imitates one. Of a round of one to n, half of which is shown, \
+    the messages out and those back are at best under way at once, so that twice a link counts. \
     Acknowledgements do not, as one may answer many messages; nor do flow control and gaps between packets. So no \
     throughput is above it but by the error of its time. InfiniBand Architecture Specification, vol. 1, chapters 7 and 9, \
     annexes A16 and A17; vol. 2 for rates and codes.</dd></div>\n";

@@ -69,7 +69,7 @@ impl Transfer {
         // A datagram is one packet.
         let datagram = if service == "UD" { DATAGRAM } else { 0 };
         Some(match operation {
-            "send" => (with(datagram), None),
+            "multicast" | "send" => (with(datagram), None),
             "send_imm" => (with(datagram + IMMEDIATE), None),
             "write" => (with(RDMA), None),
             "write_imm" => (with(RDMA + IMMEDIATE), None),
