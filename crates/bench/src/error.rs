@@ -186,6 +186,11 @@ pub enum Error {
          in {seconds:.1} s"
     )]
     NotKeptUp { rate_hz: u64, answered: u64, seconds: f64, answered_hz: f64 },
+    #[error(
+        "{answered} of {sent} messages were answered and then none for two seconds: one was lost, as without acknowledgements \
+         it may be; use RC, or a lower rate"
+    )]
+    NotAnswered { answered: u64, sent: u64 },
     #[error("the peer's address cannot be read: {reason}")]
     PeerAddress { reason: String },
     #[error("the cache-line calibration between the ranks failed: {reason}")]
@@ -307,6 +312,7 @@ impl Error {
                 | Self::Stopped { .. }
                 | Self::StoppedWaiting { .. }
                 | Self::System { .. }
+                | Self::NotAnswered { .. }
                 | Self::NotKeptUp { .. }
                 | Self::TooFewMessages { .. }
                 | Self::UnknownHost { .. }

@@ -4,6 +4,8 @@ use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use anyhow::bail;
+use bench::Error;
 use bench::plan::Resolved;
 use bench::process::coordinator::{self, Launch, Summary};
 use bench::process::interrupt::Interrupt;
@@ -26,14 +28,31 @@ pub(crate) struct Job {
     pub(crate) bandwidth: Unit,
 }
 
+impl Job {
+    /// Why a run that was stopped leaves nothing.
+    fn nothing_kept(&self) -> &'static str {
+        match self.out {
+            Some(_) => "no point had ended, so there is no record",
+            None => "without --out no point is kept",
+        }
+    }
+}
+
 /// Measures and reports.
 pub(crate) fn execute(job: Job) -> anyhow::Result<ExitCode> {
     let interrupt = Interrupt::install()?;
     let mut output = Output::new(&job)?;
     let ended = coordinator::run(&job.resolved.points, &job.launch, Some(&interrupt), &mut output);
-    let closed = output.end().and_then(close);
+    let closed = output.end();
+    let is_kept = closed.as_ref().is_ok_and(|ended| ended.directory.is_some());
+    let closed = closed.and_then(close);
     // What ended the run comes first: what followed from it would only hide it.
-    let Summary { measured, not_measured, failed } = ended?;
+    let Summary { measured, not_measured, failed } = match ended {
+        Err(Error::Interrupted { signal }) if !is_kept => {
+            bail!("stopped by {signal}: {}", job.nothing_kept())
+        }
+        ended => ended?,
+    };
     closed?;
     if failed == 0 {
         return Ok(ExitCode::SUCCESS);

@@ -30,6 +30,8 @@ pub struct Schedule {
     pub fetches: bool,
     /// How long all may take, until the last is posted.
     pub limit: Duration,
+    /// Whether messages cannot be lost.
+    pub is_reliable: bool,
 }
 
 /// Where the times of messages go.
@@ -63,7 +65,7 @@ pub struct Kept {
 /// only be waited for ever longer.
 ///
 /// # Errors
-/// What the endpoint says; [`Error::Deadline`] when a message is lost.
+/// What the endpoint says; [`Error::NotAnswered`] when a message is lost that may be.
 pub fn ask<E: Endpoint, R: Recorder, S: Recorder>(
     endpoint: &mut E,
     times: &mut Times<'_, R, S>,
@@ -81,6 +83,9 @@ pub fn ask<E: Endpoint, R: Recorder, S: Recorder>(
     let (mut sent, mut slot, mut next) = (0, 0, begin);
     let (mut first_slot, mut first_due) = (0, begin);
     let (mut kept, mut has_waited) = (Kept::default(), false);
+    // What is answered out of its order would be another message's time: one that is lost ends it.
+    let patience = if schedule.is_reliable { u64::MAX } else { clock.ticks(QUIET) + schedule.period as u64 };
+    let mut lost_at = begin.saturating_add(patience);
     while answers.taken < all {
         let now = clock.now();
         let has_room = sent < all && sent - answers.taken < posted.len() as u64;
@@ -115,16 +120,23 @@ pub fn ask<E: Endpoint, R: Recorder, S: Recorder>(
                 times.rtt.record(now.0 - posted[first_slot]);
             }
             kept.end = now.0;
+            lost_at = now.0.saturating_add(patience);
             first_slot = if first_slot + 1 == posted.len() { 0 } else { first_slot + 1 };
             first_due = due(answers.taken);
             endpoint.replenish()?;
-        } else {
-            endpoint.idle_until(Ticks(if has_room { next } else { u64::MAX }))?;
+            continue;
         }
+        if answers.taken < sent && now.0 > lost_at {
+            return Err(Error::NotAnswered { answered: answers.taken, sent });
+        }
+        endpoint.idle_until(Ticks(if has_room { next } else { lost_at }))?;
     }
     endpoint.flush()?;
     Ok(Kept { messages: all - warmup, ..kept })
 }
+
+/// How long nothing comes where a message must have been lost.
+const QUIET: Duration = Duration::from_secs(2);
 
 /// The answers of messages.
 struct Answers {

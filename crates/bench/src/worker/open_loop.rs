@@ -13,7 +13,7 @@ use crate::cpu::watched;
 use crate::endpoint::Endpoint;
 use crate::pattern::open_loop::{self, Kept, Schedule, Times};
 use crate::pattern::{self, Progress};
-use crate::point::{Length, PointSpec};
+use crate::point::{Length, PointSpec, Service};
 use crate::process::message::{Outcome, Window};
 use crate::timepiece::Timepiece;
 use crate::verbs_endpoint::VerbsEndpoint;
@@ -38,6 +38,7 @@ pub(super) fn open_loop(
                 window: window(spec),
                 fetches: spec.operation.is_fetch(),
                 limit: limit(spec).min(left.mul_f64(LIMIT_SHARE)),
+                is_reliable: spec.service == Service::Rc,
             };
             ask(endpoint, control, &schedule, spec, timepiece)
         }

@@ -328,7 +328,7 @@ fn a_signal_ends_a_client_that_waits() {
     let ended = collect(client);
     assert_eq!(ended.status, Some(1), "{ended:?}");
     assert!(
-        ended.stderr.ends_with("rdmascope: stopped by SIGINT: the points that had ended are kept\n"),
+        ended.stderr.ends_with("rdmascope: stopped by SIGINT: no point had ended, so there is no record\n"),
         "{ended:?}"
     );
     assert!(!scratch.at("record").exists());

@@ -17,7 +17,8 @@ fn asked(window: usize, messages: u64, warmup: u64, stalls_at: u64) -> ([Vec<f64
     let [mut us, mut them] = Wire::pair(&[], |_| ());
     let clock = us.clock();
     let period = clock.ticks(PERIOD) as f64;
-    let schedule = Schedule { period, warmup, messages, window, fetches: false, limit: LIMIT };
+    let schedule =
+        Schedule { period, warmup, messages, window, fetches: false, limit: LIMIT, is_reliable: true };
     std::thread::scope(|scope| {
         scope.spawn(|| {
             for message in 0.. {
@@ -88,7 +89,15 @@ fn who_cannot_keep_up_is_asked_no_longer_than_the_limit() {
     let [mut us, mut them] = Wire::pair(&[], |_| ());
     let period = us.clock().ticks(ANSWER) as f64 / 1000.0;
     let limit = Duration::from_millis(500);
-    let schedule = Schedule { period, warmup: 50_000, messages: 100_000, window: 2, fetches: false, limit };
+    let schedule = Schedule {
+        period,
+        warmup: 50_000,
+        messages: 100_000,
+        window: 2,
+        fetches: false,
+        limit,
+        is_reliable: true,
+    };
     let begin = Instant::now();
     std::thread::scope(|scope| {
         scope.spawn(move || {
@@ -110,18 +119,32 @@ fn who_cannot_keep_up_is_asked_no_longer_than_the_limit() {
     assert!((limit..60 * limit).contains(&begin.elapsed()), "{:?}", begin.elapsed());
 }
 
+/// The fourth message never comes there: the answers to those after it would be taken for those of others.
 #[test]
-fn an_answer_that_is_lost_ends_it() {
-    let [mut us, mut them] = Wire::pair(&[(false, 3)], |_| ());
-    us.give_up_after(Duration::from_millis(100));
-    them.give_up_after(Duration::from_millis(300));
-    let schedule = Schedule { period: 1e5, warmup: 0, messages: 10, window: 4, fetches: false, limit: LIMIT };
-    std::thread::scope(|scope| {
-        scope.spawn(move || drop(spoke(&mut them)));
-        let [mut response, mut rtt, mut lateness] = [(); 3].map(|()| Samples::default());
-        let mut times = Times { response: &mut response, rtt: &mut rtt, lateness: &mut lateness };
-        assert!(matches!(ask(&mut us, &mut times, &schedule), Err(Error::Deadline { .. })));
-    });
+fn a_message_that_is_lost_ends_it() {
+    let lossy = |is_reliable: bool, patience: Duration| {
+        let [mut us, mut them] = Wire::pair(&[(false, 3)], |_| ());
+        us.give_up_after(patience);
+        them.give_up_after(patience);
+        let schedule = Schedule {
+            period: 1e5,
+            warmup: 0,
+            messages: 10,
+            window: 4,
+            fetches: false,
+            limit: LIMIT,
+            is_reliable,
+        };
+        std::thread::scope(|scope| {
+            scope.spawn(move || drop(spoke(&mut them)));
+            let [mut response, mut rtt, mut lateness] = [(); 3].map(|()| Samples::default());
+            let mut times = Times { response: &mut response, rtt: &mut rtt, lateness: &mut lateness };
+            ask(&mut us, &mut times, &schedule).unwrap_err()
+        })
+    };
+    assert!(matches!(lossy(true, Duration::from_millis(300)), Error::Deadline { .. }));
+    let error = lossy(false, Duration::from_secs(4));
+    assert!(matches!(error, Error::NotAnswered { answered: 9, sent: 10 }), "{error}");
 }
 
 #[test]
