@@ -119,6 +119,28 @@ impl Qp {
         });
     }
 
+    /// Gives requests that have none their time on the link, in their order, from an instant on: until as many reads and atomics
+    /// are under way as may be (`max_rd_atomic`), which those behind them wait for, too.
+    pub(crate) fn admit(&self, queue: &mut SendQueue, from: Ticks) {
+        if queue.flights.link.is_none() {
+            return;
+        }
+        let most = usize::from(self.initiator_depth.load(Relaxed)).max(1);
+        for index in queue.stalled()..queue.waiting.len() {
+            let Some(mut waiting) = queue.waiting.remove(index) else { return };
+            let is_stalled = waiting.is_answered() && queue.asking() >= most;
+            if !is_stalled {
+                let from = from.max(waiting.not_before);
+                let begins = if waiting.fenced { queue.answered().max(from) } else { from };
+                self.schedule(queue, &mut waiting, begins);
+            }
+            queue.waiting.insert(index, waiting);
+            if is_stalled {
+                return;
+            }
+        }
+    }
+
     /// Bytes of a packet's payload.
     fn mtu_bytes(&self) -> u64 {
         let mtu = if self.ibv.qp_type == IBV_QPT_UD { IBV_MTU_4096 } else { self.attr.lock().path_mtu };

@@ -26,8 +26,8 @@ pub(crate) struct Waiting {
     /// Set with the first attempt that nobody answered.
     unanswered_since: Option<Ticks>,
     rnr_retries: u8,
-    not_before: Ticks,
-    /// Its time on a link that is modelled.
+    pub(crate) not_before: Ticks,
+    /// Its time on a link that is modelled; none yet where it waits for reads to be over, or for another attempt.
     pub(crate) schedule: Option<Schedule>,
     /// It may send what the reads and atomics before it bring: it begins when they are over.
     pub(crate) fenced: bool,
@@ -112,14 +112,11 @@ impl Qp {
     }
 
     /// Puts a work request at the end of those that wait.
-    pub(crate) fn wait(&self, queue: &mut SendQueue, mut waiting: Waiting) {
-        let (posted, is_sending) = (waiting.not_before, self.state() == IBV_QPS_RTS);
-        if is_sending {
-            let begins = if waiting.fenced { queue.answered().max(posted) } else { posted };
-            self.schedule(queue, &mut waiting, begins);
-        }
+    pub(crate) fn wait(&self, queue: &mut SendQueue, waiting: Waiting) {
+        let posted = waiting.not_before;
         queue.waiting.push_back(waiting);
-        if is_sending {
+        if self.state() == IBV_QPS_RTS {
+            self.admit(queue, posted);
             self.fetch(queue, posted);
         }
         if self.recount(queue) {
@@ -201,6 +198,7 @@ impl Qp {
                     delivered += 1;
                     due = waiting.schedule.map(|schedule| schedule.is_there);
                     self.arrived(&mut queue, &waiting);
+                    self.admit(&mut queue, due.unwrap_or(now));
                 }
                 Some(status) => {
                     self.end_with_error(&mut queue, &waiting.work, status);

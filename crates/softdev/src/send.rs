@@ -81,6 +81,17 @@ impl SendQueue {
         answered.filter_map(|waiting| waiting.schedule).map(|it| it.is_there).max().unwrap_or_default()
     }
 
+    /// Index of the first of those at the end that have no time on the link yet, as they are behind as many reads and atomics as
+    /// may be under way; the number of all where there are none.
+    pub(crate) fn stalled(&self) -> usize {
+        self.waiting.iter().rposition(|waiting| waiting.schedule.is_some()).map_or(0, |last| last + 1)
+    }
+
+    /// Reads and atomics that are under way.
+    pub(crate) fn asking(&self) -> usize {
+        self.waiting.iter().filter(|waiting| waiting.is_answered() && waiting.schedule.is_some()).count()
+    }
+
     /// A peer that datagrams went to.
     pub(crate) fn datagram_target(&self, index: usize) -> &Target {
         &self.datagram_targets[index]

@@ -28,6 +28,7 @@ fn main() {
     run(&[
         trial("an_acknowledgement_takes_the_way_back", an_acknowledgement_takes_the_way_back),
         trial("a_read_goes_there_and_takes_the_way_back", a_read_goes_there_and_takes_the_way_back),
+        trial("no_more_reads_are_under_way_than_may_be", no_more_reads_are_under_way_than_may_be),
         trial(
             "a_message_is_fetched_in_its_time_and_not_when_it_arrives",
             a_message_is_fetched_in_its_time_and_not_when_it_arrives,
@@ -167,6 +168,26 @@ fn a_read_goes_there_and_takes_the_way_back() {
     let after = completes_after(&mut ends, SendRequest::read(1, vec![into], from));
     assert_eq!(ends.near.word(0), 7);
     assert!((210 * MS..400 * MS).contains(&after), "{after:?}");
+}
+
+/// Four reads of 60 ms each, of which so many may be under way, and behind them a write, which takes no longer and waits for its
+/// turn. Both ends have one port, from which answers leave as well: what is behind a read leaves with its answer at the earliest.
+fn no_more_reads_are_under_way_than_may_be() {
+    for (most, due) in [(1, [60, 120, 180, 240, 270]), (8, [60, 90, 120, 150, 180])] {
+        let mut ends = Ends::asking(most, "latency=30ms");
+        let (to, from) = (ends.far.region.remote(WRITTEN).unwrap(), ends.far.region.remote(0).unwrap());
+        let element = ends.near.region.sge(0, 8).unwrap();
+        let start = Instant::now();
+        for id in 0..4 {
+            ends.post(SendRequest::read(id, vec![element], from));
+        }
+        ends.post(SendRequest::write(4, vec![element], to));
+        let found = ends.completions(start, 5);
+        for ((wc, after), due) in found.iter().zip(due) {
+            assert!(wc.status().is_success(), "{wc:?}");
+            assert!((due * MS..(due + 25) * MS).contains(after), "{most}: {found:?}");
+        }
+    }
 }
 
 fn a_message_is_fetched_in_its_time_and_not_when_it_arrives() {

@@ -64,6 +64,15 @@ pub(crate) struct Ends {
 impl Ends {
     /// Ends that are connected for a service, of which the near one has such a link and the far one none.
     pub(crate) fn connected(service: Service, link: &str) -> Self {
+        Self::with(service, 1, link)
+    }
+
+    /// The same over RC, with so many reads under way at most.
+    pub(crate) fn asking(reads: u8, link: &str) -> Self {
+        Self::with(Service::Rc, reads, link)
+    }
+
+    fn with(service: Service, reads: u8, link: &str) -> Self {
         let (mut near, far) = (End::open(), End::open());
         let pattern: Vec<u8> = (0..REGION_BYTES).map(|i| (i % 251) as u8 + 1).collect();
         near.region.write(0, &pattern).unwrap();
@@ -85,7 +94,7 @@ impl Ends {
         let [a, b] = [&near, &far]
             .map(|end| end.pd.queue_pair(&options, &end.cq, &end.cq).unwrap().init(&with).unwrap());
         let route = route(&near.context);
-        let (to_far, to_near) = (connection(b.number(), route), connection(a.number(), route));
+        let (to_far, to_near) = (connection(b.number(), route, reads), connection(a.number(), route, reads));
         let (a, b) = (a.ready_to_receive(&to_far).unwrap(), b.ready_to_receive(&to_near).unwrap());
         let (qp, far_qp) = (a.ready_to_send(&to_far).unwrap(), b.ready_to_send(&to_near).unwrap());
         let handle = near.pd.address_handle(&route).unwrap();
@@ -130,7 +139,7 @@ fn route(context: &Context) -> Route {
     Route { port: 1, lid: 0, service_level: 0, global }
 }
 
-fn connection(qp_num: u32, route: Route) -> Connection {
+fn connection(qp_num: u32, route: Route, reads: u8) -> Connection {
     Connection {
         qp_num,
         peer_psn: 0,
@@ -141,7 +150,7 @@ fn connection(qp_num: u32, route: Route) -> Connection {
         retry_count: 7,
         rnr_retry: 7,
         min_rnr_timer: 1,
-        responder_reads: 1,
-        initiator_reads: 1,
+        responder_reads: reads,
+        initiator_reads: reads,
     }
 }

@@ -113,7 +113,9 @@ fn who_cannot_keep_up_is_asked_no_longer_than_the_limit() {
         assert!((2..500).contains(&kept.messages), "{kept:?}");
         let counts = [response, rtt, lateness].map(|times| times.0.len() as u64);
         assert_eq!(counts, [kept.messages; 3]);
-        assert_eq!((kept.late, kept.waited), (kept.messages, kept.messages), "{kept:?}");
+        assert_eq!(kept.late, kept.messages, "{kept:?}");
+        // But for those that found two answers at once.
+        assert!(kept.waited > kept.messages / 2, "{kept:?}");
     });
     // The warm-up alone would have taken 100 s.
     assert!((limit..60 * limit).contains(&begin.elapsed()), "{:?}", begin.elapsed());
