@@ -37,6 +37,9 @@ pub(super) fn together(spec: &PointSpec, outcomes: &mut [Outcome]) -> Together {
     let floods = outcomes.iter().filter(|outcome| outcome.passed.is_some());
     let flows: Vec<f64> =
         floods.filter_map(|outcome| Some(outcome.throughput.as_ref()?.messages_per_s)).collect();
+    if flows.is_empty() {
+        return Together { latency, unstable, ..Together::default() };
+    }
     let messages_per_s: f64 = flows.iter().sum();
     let (bytes, direction) = carried(spec);
     let bytes_per_s = messages_per_s * bytes as f64;
@@ -91,6 +94,16 @@ fn in_common(spec: &PointSpec, outcomes: &mut [Outcome]) -> Result<Option<String
     // Where few were counted meanwhile, they are those of the whole load.
     let is_long = |span: &[u64; 2]| passed.iter().all(|one| counts(&one.seen, *span) >= COUNTS_MIN);
     let [begin, end] = timed.filter(is_long).unwrap_or([begin, end]);
+    if passed.iter().any(|one| counts(&one.seen, [begin, end]) < COUNTS_FEWEST) {
+        let words = "so little was done in the common time that it cannot be counted: give a longer duration";
+        return match spec.pattern {
+            Pattern::Pairs => Err(format!("{words}, or a smaller signal_interval")),
+            _ => {
+                outcomes.iter_mut().filter(|one| one.passed.is_some()).for_each(|one| one.throughput = None);
+                Ok(Some(format!("the load: {words}")))
+            }
+        };
+    }
     let ticks = end.saturating_sub(begin).max(1) as f64;
     let skew = skew(spec, &passed, first.tick_hz);
     let (bytes, _) = carried(spec);
@@ -107,8 +120,10 @@ fn in_common(spec: &PointSpec, outcomes: &mut [Outcome]) -> Result<Option<String
     Ok(None)
 }
 
-/// Fewer counts than this of a flood are too few for a rate.
+/// Fewer counts than this of a load are too few for the rate of a part of it.
 const COUNTS_MIN: usize = 16;
+/// Fewer than this are none of a flood at all.
+const COUNTS_FEWEST: usize = 2;
 
 /// How far apart floods began that were told to, each in its turn; those that meet at a barrier know themselves.
 fn skew(spec: &PointSpec, passed: &[&Passed], tick_hz: f64) -> Option<Latency> {
@@ -210,6 +225,26 @@ mod tests {
             (timed([1100, 1120]).messages_per_s / whole - 1.0).abs() < 1e-9,
             "too short for a rate of its own"
         );
+    }
+
+    #[test]
+    fn what_is_hardly_counted_is_no_number() {
+        let passed = Passed { span: [0, 1500], seen: vec![(0, 0), (1400, 16)], ..passed() };
+        let own = Throughput { bytes_per_s: 1.0, messages_per_s: 1.0, direction: Direction::Uni };
+        let flood = || Outcome {
+            passed: Some(Box::new(passed.clone())),
+            throughput: Some(own.clone()),
+            ..Outcome::default()
+        };
+        let missing = together(&spec(), &mut [flood(), flood()]).missing.unwrap();
+        assert!(missing.contains("cannot be counted"), "{missing}");
+        let settings = Settings::default().axis(Axis::Loaders(vec![1]));
+        let plan = Plan::new("load", "Load").experiment("e", Pattern::OpenLoop, settings);
+        let spec = resolve(&plan, &Options::default()).unwrap().points.remove(0);
+        let mut outcomes = [Outcome::default(), Outcome::default(), flood()];
+        let load = together(&spec, &mut outcomes);
+        assert!(load.unstable.unwrap().starts_with("the load: so little was done"));
+        assert_eq!((load.throughput, &outcomes[2].throughput, load.missing), (None, &None, None));
     }
 
     #[test]
