@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::defaults::{Filled, least_depth};
 use super::{Axis, Plan};
 use crate::Error;
-use crate::point::{Flow, Length, Operation, Pattern, Service, Setup};
+use crate::point::{Flow, Length, Operation, Pattern, Poll, Service, Setup};
 
 /// Checks the names of the experiments.
 pub(super) fn names(plan: &Plan) -> Result<(), Error> {
@@ -27,7 +27,7 @@ pub(super) fn experiment(filled: &Filled) -> Result<(), Error> {
     check.axes()?;
     check.length()?;
     check.counts()?;
-    check.operations()?;
+    check.carried()?;
     check.sizes()?;
     check.intervals()?;
     check.directions()?;
@@ -211,6 +211,44 @@ impl Check<'_> {
         self.0.axes.iter().find_map(of).unwrap_or_default()
     }
 
+    /// The operations that it names.
+    pub(super) fn operations(&self) -> &[Operation] {
+        self.values(|axis| match axis {
+            Axis::Operation(values) => Some(values.as_slice()),
+            _ => None,
+        })
+    }
+
+    /// The services that it names.
+    pub(super) fn services(&self) -> &[Service] {
+        self.values(|axis| match axis {
+            Axis::Service(values) => Some(values.as_slice()),
+            _ => None,
+        })
+    }
+
+    /// The ways to wait that it names.
+    pub(super) fn polls(&self) -> &[Poll] {
+        self.values(|axis| match axis {
+            Axis::Poll(values) => Some(values.as_slice()),
+            _ => None,
+        })
+    }
+
+    /// The sizes that it names.
+    pub(super) fn size_values(&self) -> &[u64] {
+        self.values(|axis| match axis {
+            Axis::SizeBytes(values) => Some(values.as_slice()),
+            _ => None,
+        })
+    }
+
+    /// Whether some sends do not ask for their completion.
+    pub(super) fn signals_seldom(&self) -> bool {
+        let seldom = |axis: &Axis| matches!(axis, Axis::SignalInterval(values) if values.iter().any(|every| *every != Some(1)));
+        self.0.axes.iter().any(seldom)
+    }
+
     /// Refuses axes that only other patterns have.
     pub(super) fn without(&self, own: &[&str], patterns: &[&str]) -> Result<(), Error> {
         match self.0.axes.iter().find(|axis| own.contains(&axis.name())) {
@@ -231,7 +269,7 @@ impl Check<'_> {
     }
 
     /// Refuses operations that cannot be had on the service, or not in the way that is asked for.
-    fn operations(&self) -> Result<(), Error> {
+    fn carried(&self) -> Result<(), Error> {
         let (mut services, mut operations) = (&[][..], &[][..]);
         let (mut sizes, mut setups, mut events, mut inline) = (&[][..], &[][..], false, false);
         for axis in &self.0.axes {

@@ -13,10 +13,7 @@ pub const PEERS_MAX: u32 = 1023;
 impl Check<'_> {
     /// Checks an experiment of one to n; of another, that it asks for nothing that only this has.
     pub(super) fn fan_out(&self) -> Result<(), Error> {
-        let operations = self.values(|axis| match axis {
-            Axis::Operation(values) => Some(values.as_slice()),
-            _ => None,
-        });
+        let operations = self.operations();
         if self.0.pattern != Pattern::FanOut {
             if operations.contains(&Operation::Multicast) {
                 let why = "only a group of ranks answers one: use the pattern \"fan-out\"";
@@ -42,10 +39,7 @@ impl Check<'_> {
             Axis::Notify(values) => Some(values.as_slice()),
             _ => None,
         });
-        let sleeps = self.values(|axis| match axis {
-            Axis::Poll(values) => Some(values.as_slice()),
-            _ => None,
-        });
+        let sleeps = self.polls();
         let sleeps = sleeps.iter().any(|poll| poll.queues().0.sleeps());
         for operation in operations {
             let name = operation.name();
@@ -103,10 +97,6 @@ impl Check<'_> {
     }
 
     fn has_datagrams(&self) -> bool {
-        self.values(|axis| match axis {
-            Axis::Service(values) => Some(values.as_slice()),
-            _ => None,
-        })
-        .contains(&Service::Ud)
+        self.services().contains(&Service::Ud)
     }
 }

@@ -33,7 +33,7 @@ impl Check<'_> {
         }
         self.stamps_fit()?;
         self.messages()?;
-        self.polls()?;
+        self.sleeps()?;
         self.signals()?;
         self.stamps()
     }
@@ -53,10 +53,7 @@ impl Check<'_> {
 
     fn messages(&self) -> Result<(), Error> {
         let has = |operation: &Operation| matches!(operation, Operation::SendImm | Operation::WriteImm);
-        let operations = self.values(|axis| match axis {
-            Axis::Operation(values) => Some(values.as_slice()),
-            _ => None,
-        });
+        let operations = self.operations();
         if let Some(other) = operations.iter().find(|operation| !has(operation)) {
             let why = "messages are told apart by their immediate data: use send_imm or write_imm";
             return self.refuse("operation", &format!("{} one way", other.name()), why);
@@ -87,11 +84,8 @@ impl Check<'_> {
         Ok(())
     }
 
-    fn polls(&self) -> Result<(), Error> {
-        let polls = self.values(|axis| match axis {
-            Axis::Poll(values) => Some(values.as_slice()),
-            _ => None,
-        });
+    fn sleeps(&self) -> Result<(), Error> {
+        let polls = self.polls();
         let sends = self.values(|axis| match axis {
             Axis::SendPoll(values) => Some(values.as_slice()),
             _ => None,
@@ -149,10 +143,7 @@ impl Check<'_> {
             let why = "whoever sleeps cannot write the stamp: poll for sends";
             return self.refuse("stamp", &format!("{what} with sends that are slept for"), why);
         }
-        let sizes = self.values(|axis| match axis {
-            Axis::SizeBytes(values) => Some(values.as_slice()),
-            _ => None,
-        });
+        let sizes = self.size_values();
         match sizes.iter().find(|size| **size < STAMP_BYTES) {
             Some(size) => {
                 let why = format!("a stamp has {STAMP_BYTES} bytes");

@@ -40,24 +40,17 @@ impl Check<'_> {
 
     /// Each message must be told of, however many are under way.
     fn answered(&self) -> Result<(), Error> {
-        let operations = self.values(|axis| match axis {
-            Axis::Operation(values) => Some(values.as_slice()),
-            _ => None,
-        });
+        let operations = self.operations();
         if operations.contains(&Operation::Write) {
             let why = "several may be under way, and memory tells of the last alone: use write_imm";
             return self.refuse("operation", "RDMA Write at a set rate", why);
         }
-        let seldom = |axis: &Axis| matches!(axis, Axis::SignalInterval(values) if values.iter().any(|every| *every != Some(1)));
-        if self.0.axes.iter().any(seldom) {
+        if self.signals_seldom() {
             let why = "who asks for few completions learns late that there is room: give 1";
             return self.refuse("signal_interval", "messages at a set rate, seldom signalled", why);
         }
         let fetches = operations.iter().any(|operation| operation.is_fetch());
-        let polls = self.values(|axis| match axis {
-            Axis::Poll(values) => Some(values.as_slice()),
-            _ => None,
-        });
+        let polls = self.polls();
         if fetches && polls.iter().any(|poll| poll.queues().1.sleeps()) {
             let why = "who sleeps for a completion does not wake when the next message is due: use busy";
             return self.refuse("poll", "fetches at a set rate by a rank that sleeps", why);
@@ -71,10 +64,7 @@ impl Check<'_> {
             Axis::RateHz(values) => Some(values.as_slice()),
             _ => None,
         });
-        let sizes = self.values(|axis| match axis {
-            Axis::SizeBytes(values) => Some(values.as_slice()),
-            _ => None,
-        });
+        let sizes = self.size_values();
         // Of which there are the most messages.
         let smallest = sizes.iter().copied().min().unwrap_or(1).max(1);
         for &rate_hz in rates {

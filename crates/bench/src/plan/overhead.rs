@@ -36,10 +36,7 @@ impl Check<'_> {
             }
             Length::Iterations(_) => {}
         }
-        let polls = self.values(|axis| match axis {
-            Axis::Poll(values) => Some(values.as_slice()),
-            _ => None,
-        });
+        let polls = self.polls();
         if polls.iter().any(|poll| *poll != Poll::Busy) {
             let why = "a sleep is no part of a call: give poll = \"busy\"";
             return self.refuse("poll", "calls of an end that sleeps", why);
@@ -52,8 +49,7 @@ impl Check<'_> {
                 return self.refuse(key, &format!("calls with {what}"), why);
             }
         }
-        let seldom = |axis: &Axis| matches!(axis, Axis::SignalInterval(values) if values.iter().any(|every| *every != Some(1)));
-        if self.0.axes.iter().any(seldom) {
+        if self.signals_seldom() {
             let why = "every send of a batch asks for its completion: give 1";
             return self.refuse("signal_interval", "calls of sends that do so seldom", why);
         }
@@ -82,10 +78,7 @@ impl Check<'_> {
     }
 
     fn steps(&self, steps: &[Step]) -> Result<(), Error> {
-        let operations = self.values(|axis| match axis {
-            Axis::Operation(values) => Some(values.as_slice()),
-            _ => None,
-        });
+        let operations = self.operations();
         let memories = self.values(|axis| match axis {
             Axis::Memory(values) => Some(values.as_slice()),
             _ => None,

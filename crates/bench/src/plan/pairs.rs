@@ -54,18 +54,12 @@ impl Check<'_> {
 
     /// Floods, of which what is acknowledged counts.
     fn floods(&self) -> Result<(), Error> {
-        let services = self.values(|axis| match axis {
-            Axis::Service(values) => Some(values.as_slice()),
-            _ => None,
-        });
+        let services = self.services();
         if let Some(service) = services.iter().find(|service| **service != Service::Rc) {
             let why = "what is acknowledged counts in the common time, and only RC acknowledges";
             return self.refuse("service", &format!("streams of pairs over {}", service.name()), why);
         }
-        let operations = self.values(|axis| match axis {
-            Axis::Operation(values) => Some(values.as_slice()),
-            _ => None,
-        });
+        let operations = self.operations();
         if operations.contains(&Operation::SendImm) {
             return self.refuse("operation", "a stream of Send with immediate", "use send");
         }

@@ -12,10 +12,7 @@ impl Check<'_> {
         if self.0.pattern != Pattern::Prtt {
             return Ok(());
         }
-        let operations = self.values(|axis| match axis {
-            Axis::Operation(values) => Some(values.as_slice()),
-            _ => None,
-        });
+        let operations = self.operations();
         if let Some(silent) = operations.iter().find(|operation| !operation.arrives()) {
             let why = "the target is told of nothing that it could answer: use send, send_imm or write_imm";
             return self.refuse("operation", &format!("bursts of {}", silent.name()), why);
@@ -24,8 +21,7 @@ impl Check<'_> {
             let why = "messages of a burst would arrive out of their order";
             return self.refuse("queue_pairs", "bursts over several queue pairs", why);
         }
-        let seldom = |axis: &Axis| matches!(axis, Axis::SignalInterval(values) if values.iter().any(|every| *every != Some(1)));
-        if self.0.axes.iter().any(seldom) {
+        if self.signals_seldom() {
             let why = "all sends complete before the next round: give 1";
             return self.refuse(
                 "signal_interval",
