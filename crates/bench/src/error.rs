@@ -31,13 +31,7 @@ pub enum Error {
     #[error("{place}: unknown {key} {value:?} in {table}{hint}")]
     UnknownValue { place: String, key: String, table: String, value: String, hint: String },
     #[error("{place}: {key} in {table}: {reason}")]
-    BadSize { place: String, key: String, table: String, reason: String },
-    #[error("{place}: {key} in {table}: {reason}")]
-    BadRate { place: String, key: String, table: String, reason: String },
-    #[error("{place}: {key} in {table}: {reason}")]
-    BadLink { place: String, key: String, table: String, reason: String },
-    #[error("{place}: {key} in {table}: {reason}")]
-    BadDuration { place: String, key: String, table: String, reason: String },
+    BadValue { place: String, key: String, table: String, reason: String },
     #[error("{place}: scheduler in [[environment]]: {reason}")]
     BadScheduler { place: String, reason: String },
     #[error("{place}: the environment {name:?} cannot be defined: {reason}")]

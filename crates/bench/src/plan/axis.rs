@@ -6,7 +6,7 @@ use measure::units;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use verbs::{BadLink, GENERATIONS, LinkModel};
+use verbs::{GENERATIONS, LinkModel};
 
 use super::defaults::SIGNAL_RATE;
 use super::names::{hint_or_all, names_of};
@@ -357,34 +357,34 @@ impl Reader<'_> {
 
     fn pauses(&self) -> Result<Vec<u64>, Error> {
         let expected = "a whole number of nanoseconds or a duration such as \"5.5us\"";
-        let one = |item: Value| match &item {
-            Value::String(text) => {
-                let read =
-                    units::parse_duration(text).map_err(|error| self.bad_duration(error.to_string()))?;
-                Ok(u64::try_from(read.as_nanos()).unwrap_or(u64::MAX))
-            }
-            _ => item.as_u64().ok_or_else(|| self.wrong_type(&Node::Leaf(item), expected)),
-        };
-        self.items(expected)?.into_iter().map(one).collect()
+        let read =
+            |text: &str| Ok(u64::try_from(units::parse_duration(text)?.as_nanos()).unwrap_or(u64::MAX));
+        self.numbers_or_texts(expected, |text| read(text).map(|ns| vec![ns]))
     }
 
     fn rates(&self) -> Result<Vec<u64>, Error> {
         let expected = "a whole number of messages in a second, or a text such as \"10k\"";
+        self.numbers_or_texts(expected, |text| units::parse_rate(text).map(|rate| vec![rate]))
+    }
+
+    fn sizes(&self) -> Result<Vec<u64>, Error> {
+        self.numbers_or_texts("a size such as 64, \"64KiB\" or \"4..8MiB\"", units::parse_sizes)
+    }
+
+    /// Numbers, or texts that stand for some.
+    fn numbers_or_texts(
+        &self,
+        expected: &str,
+        read: impl Fn(&str) -> Result<Vec<u64>, measure::Error>,
+    ) -> Result<Vec<u64>, Error> {
         let one = |item: Value| match &item {
-            Value::String(text) => units::parse_rate(text).map_err(|error| self.bad_rate(error.to_string())),
-            _ => item.as_u64().ok_or_else(|| self.wrong_type(&Node::Leaf(item), expected)),
+            Value::String(text) => read(text).map_err(|error| self.bad_value(&error)),
+            _ => {
+                let number = item.as_u64().ok_or_else(|| self.wrong_type(&Node::Leaf(item), expected))?;
+                Ok(vec![number])
+            }
         };
-        self.items(expected)?.into_iter().map(one).collect()
-    }
-
-    fn bad_rate(&self, reason: String) -> Error {
-        let (key, table) = (self.name.to_owned(), self.table.to_owned());
-        Error::BadRate { place: self.place.to_owned(), key, table, reason }
-    }
-
-    fn bad_duration(&self, reason: String) -> Error {
-        let (key, table) = (self.name.to_owned(), self.table.to_owned());
-        Error::BadDuration { place: self.place.to_owned(), key, table, reason }
+        Ok(self.items(expected)?.into_iter().map(one).collect::<Result<Vec<_>, _>>()?.concat())
     }
 
     fn signal_rates(&self) -> Result<Vec<String>, Error> {
@@ -402,35 +402,15 @@ impl Reader<'_> {
             _ => text
                 .parse()
                 .map(|link: LinkModel| Some(link.to_string()))
-                .map_err(|error| self.bad_link(&error)),
+                .map_err(|error| self.bad_value(&error)),
         };
         let links = self.each("text", |item| item.as_str().map(str::to_owned))?;
         links.into_iter().map(one).collect()
     }
 
-    fn bad_link(&self, reason: &BadLink) -> Error {
+    fn bad_value(&self, reason: &impl ToString) -> Error {
         let (key, table) = (self.name.to_owned(), self.table.to_owned());
-        Error::BadLink { place: self.place.to_owned(), key, table, reason: reason.to_string() }
-    }
-
-    fn sizes(&self) -> Result<Vec<u64>, Error> {
-        let expected = "a size such as 64, \"64KiB\" or \"4..8MiB\"";
-        let mut sizes = Vec::new();
-        for item in self.items(expected)? {
-            let read = match &item {
-                Value::String(text) => {
-                    units::parse_sizes(text).map_err(|error| self.bad_size(error.to_string()))?
-                }
-                _ => vec![item.as_u64().ok_or_else(|| self.wrong_type(&Node::Leaf(item), expected))?],
-            };
-            sizes.extend(read);
-        }
-        Ok(sizes)
-    }
-
-    fn bad_size(&self, reason: String) -> Error {
-        let (key, table) = (self.name.to_owned(), self.table.to_owned());
-        Error::BadSize { place: self.place.to_owned(), key, table, reason }
+        Error::BadValue { place: self.place.to_owned(), key, table, reason: reason.to_string() }
     }
 
     fn wrong_type(&self, found: &Node, expected: &str) -> Error {

@@ -188,33 +188,26 @@ impl Scalar<'_> {
     }
 
     fn size(&self) -> Result<u64, Error> {
-        let reason = |reason| Error::BadSize {
-            place: self.entry.place.clone(),
-            key: self.entry.key.clone(),
-            table: self.table.to_owned(),
-            reason,
-        };
         match self.value() {
-            Some(Value::String(text)) => units::parse_size(text).map_err(|error| reason(error.to_string())),
+            Some(Value::String(text)) => units::parse_size(text).map_err(|error| self.bad_value(&error)),
             Some(value) if value.is_u64() => Ok(value.as_u64().unwrap_or_default()),
             _ => Err(wrong_type(self.entry, self.table, "a size such as 65536 or \"64MiB\"")),
         }
     }
 
     fn duration_s(&self) -> Result<f64, Error> {
-        let reason = |reason| Error::BadDuration {
-            place: self.entry.place.clone(),
-            key: self.entry.key.clone(),
-            table: self.table.to_owned(),
-            reason,
-        };
         match self.value() {
             Some(Value::String(text)) => {
-                let read = units::parse_duration(text).map_err(|error| reason(error.to_string()))?;
+                let read = units::parse_duration(text).map_err(|error| self.bad_value(&error))?;
                 Ok(read.as_secs_f64())
             }
             _ => Err(wrong_type(self.entry, self.table, "a duration such as \"5s\"")),
         }
+    }
+
+    fn bad_value(&self, reason: &measure::Error) -> Error {
+        let (place, key) = (self.entry.place.clone(), self.entry.key.clone());
+        Error::BadValue { place, key, table: self.table.to_owned(), reason: reason.to_string() }
     }
 }
 
