@@ -396,8 +396,7 @@ fn latency_outcome(samples: &Samples, kind: LatencyKind, spec: &PointSpec, poste
 /// Throughput as size by latency (H15): the payload that a hub sends to all spokes, or fetches from them, in the median time.
 fn per_message(latency: &Latency, spec: &PointSpec) -> Throughput {
     let messages_per_s = f64::from(spec.peers) * 1e9 / (latency.p50_ns.max(1) as f64);
-    let bytes_per_s = messages_per_s * spec.size_bytes as f64;
-    Throughput { bytes_per_s, messages_per_s, direction: Direction::Uni }
+    Throughput::of(messages_per_s, spec.size_bytes, Direction::Uni)
 }
 
 fn stream(endpoint: &mut VerbsEndpoint, spec: &PointSpec, rank: u32, clock: Clock) -> Result<Outcome, Error> {
@@ -433,12 +432,16 @@ fn flow(spec: &PointSpec, rank: u32) -> pattern::Flow {
 }
 
 fn throughput(flood: &Flood, spec: &PointSpec, clock: Clock) -> Result<Throughput, Error> {
+    let direction = if spec.direction == Flow::Bi { Direction::BiOne } else { Direction::Uni };
+    Ok(Throughput::of(messages_per_s(flood, clock)?, spec.size_bytes, direction))
+}
+
+/// The rate of a flood of which something was done.
+fn messages_per_s(flood: &Flood, clock: Clock) -> Result<f64, Error> {
     if flood.messages == 0 || flood.ticks == 0 {
         return Err(Error::TooFewMessages { messages: flood.total });
     }
-    let messages_per_s = flood.messages as f64 * 1e9 / clock.ns_f64(flood.ticks);
-    let direction = if spec.direction == Flow::Bi { Direction::BiOne } else { Direction::Uni };
-    Ok(Throughput { bytes_per_s: messages_per_s * spec.size_bytes as f64, messages_per_s, direction })
+    Ok(flood.messages as f64 * 1e9 / clock.ns_f64(flood.ticks))
 }
 
 /// Messages that arrived, and those that did not where the plan says how many there were.

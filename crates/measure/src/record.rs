@@ -436,6 +436,14 @@ pub struct Throughput {
     pub direction: Direction,
 }
 
+impl Throughput {
+    /// That of messages of so many bytes.
+    #[must_use]
+    pub fn of(messages_per_s: f64, message_bytes: u64, direction: Direction) -> Self {
+        Self { bytes_per_s: messages_per_s * message_bytes as f64, messages_per_s, direction }
+    }
+}
+
 /// What a throughput adds up.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]

@@ -40,12 +40,10 @@ pub(super) fn together(spec: &PointSpec, outcomes: &mut [Outcome]) -> Together {
     if flows.is_empty() {
         return Together { latency, unstable, ..Together::default() };
     }
-    let messages_per_s: f64 = flows.iter().sum();
     let (bytes, direction) = carried(spec);
-    let bytes_per_s = messages_per_s * bytes as f64;
     Together {
         latency,
-        throughput: Some(Throughput { bytes_per_s, messages_per_s, direction }),
+        throughput: Some(Throughput::of(flows.iter().sum(), bytes, direction)),
         fairness: Fairness::of(&flows),
         unstable,
         missing: None,
@@ -111,8 +109,7 @@ fn in_common(spec: &PointSpec, outcomes: &mut [Outcome]) -> Result<Option<String
         let Some(passed) = &outcome.passed else { continue };
         let messages = at(&passed.seen, end) - at(&passed.seen, begin);
         let messages_per_s = messages as f64 / ticks * passed.tick_hz;
-        let bytes_per_s = messages_per_s * bytes as f64;
-        outcome.throughput = Some(Throughput { bytes_per_s, messages_per_s, direction: Direction::Uni });
+        outcome.throughput = Some(Throughput::of(messages_per_s, bytes, Direction::Uni));
     }
     if let (Some(skew), Some(first)) = (skew, outcomes.iter_mut().find(|outcome| outcome.passed.is_some())) {
         first.skew = Some(skew);

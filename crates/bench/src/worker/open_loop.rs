@@ -121,9 +121,8 @@ fn posted(kept: &Kept, spec: &PointSpec, clock: Clock) -> Option<Throughput> {
     let [first, last] = kept.posts;
     let messages_per_s =
         kept.messages.saturating_sub(1) as f64 * 1e9 / clock.ns_f64(last.saturating_sub(first));
-    let bytes_per_s = messages_per_s * spec.size_bytes as f64;
-    let throughput = Throughput { bytes_per_s, messages_per_s, direction: Direction::Uni };
-    (messages_per_s.is_finite() && messages_per_s > 0.0).then_some(throughput)
+    let is_rate = messages_per_s.is_finite() && messages_per_s > 0.0;
+    is_rate.then(|| Throughput::of(messages_per_s, spec.size_bytes, Direction::Uni))
 }
 
 /// What is wrong where the rate was not held.

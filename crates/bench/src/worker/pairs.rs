@@ -4,13 +4,13 @@ use measure::clock::Clock;
 use measure::record::{Cpu, Direction, LatencyKind, Throughput};
 use measure::samples::{HistogramSamples, Recorder, Scale};
 
-use super::{Timed, latency_outcome, packets, span, timed};
+use super::{Timed, latency_outcome, messages_per_s, packets, span, timed};
 use crate::Error;
 use crate::barrier::Barrier;
 use crate::cpu::watched;
 use crate::endpoint::Endpoint;
 use crate::pattern::pairs::Burst;
-use crate::pattern::{self, Progress, Span};
+use crate::pattern::{self, Flood, Progress, Span};
 use crate::point::{PointSpec, Traffic};
 use crate::process::message::{Outcome, Passed};
 use crate::timepiece::Timepiece;
@@ -101,12 +101,9 @@ impl Burst {
         timepiece: &Timepiece,
     ) -> Result<Outcome, Error> {
         let clock = timepiece.clock;
-        let ticks = self.end.since(self.begin);
-        if self.messages == 0 || ticks == 0 {
-            return Err(Error::TooFewMessages { messages: self.total });
-        }
-        let messages_per_s = self.messages as f64 * 1e9 / clock.ns_f64(ticks);
-        let bytes_per_s = messages_per_s * bytes as f64;
+        let Self { messages, total, .. } = self;
+        let flood = Flood { messages, ticks: self.end.since(self.begin), total };
+        let messages_per_s = messages_per_s(&flood, clock)?;
         let passed = Passed {
             clock: timepiece.domain.clone(),
             tick_hz: clock.tick_hz(),
@@ -114,7 +111,7 @@ impl Burst {
             seen: progress.into_seen(),
         };
         Ok(Outcome {
-            throughput: Some(Throughput { bytes_per_s, messages_per_s, direction: Direction::Uni }),
+            throughput: Some(Throughput::of(messages_per_s, bytes, Direction::Uni)),
             passed: Some(Box::new(passed)),
             ..Outcome::default()
         })
