@@ -5,6 +5,7 @@
 //! Other ranks may load the device meanwhile. Rank 0 tells them when to begin, waits until all are at it, and tells them when it
 //! has its answers.
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use measure::clock::Ticks;
@@ -74,21 +75,21 @@ pub fn ask<E: Endpoint, R: Recorder, S: Recorder>(
     let clock = endpoint.clock();
     let mut warmup = schedule.warmup;
     let mut all = warmup + schedule.messages;
-    let mut posted = vec![0; schedule.window];
+    // When each was due and posted. Never more than there is room for.
+    let mut under_way: VecDeque<[u64; 2]> = VecDeque::with_capacity(schedule.window);
     let mut answers = Answers { fetches: schedule.fetches, before: endpoint.try_sent()?, taken: 0 };
     let begin = clock.now().0 + schedule.period as u64;
     let due = |message: u64| begin + (message as f64 * schedule.period) as u64;
     let limit = clock.ticks(schedule.limit);
     let (warm, over) = (begin.saturating_add(limit / 2), begin.saturating_add(limit));
-    let (mut sent, mut slot, mut next) = (0, 0, begin);
-    let (mut first_slot, mut first_due) = (0, begin);
+    let (mut sent, mut next) = (0, begin);
     let (mut kept, mut has_waited) = (Kept::default(), false);
     // What is answered out of its order would be another message's time: one that is lost ends it.
     let patience = if schedule.is_reliable { u64::MAX } else { clock.ticks(QUIET) + schedule.period as u64 };
     let mut lost_at = begin.saturating_add(patience);
     while answers.taken < all {
         let now = clock.now();
-        let has_room = sent < all && sent - answers.taken < posted.len() as u64;
+        let has_room = sent < all && under_way.len() < schedule.window;
         has_waited |= !has_room && sent < all && now.0 >= next;
         if has_room && now.0 >= next {
             if sent < warmup && now.0 > warm {
@@ -99,8 +100,7 @@ pub fn ask<E: Endpoint, R: Recorder, S: Recorder>(
             }
             let mark = if sent + 1 == all { Mark::Last } else { Mark::More };
             if endpoint.try_send(mark)? == Posted::Queued {
-                posted[slot] = now.0;
-                slot = if slot + 1 == posted.len() { 0 } else { slot + 1 };
+                under_way.push_back([next, now.0]);
                 if sent >= warmup {
                     times.lateness.record(now.0 - next);
                     kept.late += u64::from((now.0 - next) as f64 > schedule.period);
@@ -115,18 +115,16 @@ pub fn ask<E: Endpoint, R: Recorder, S: Recorder>(
         }
         if answers.comes(endpoint)? {
             let now = clock.now();
-            if answers.taken > warmup {
-                times.response.record(now.0 - first_due);
-                times.rtt.record(now.0 - posted[first_slot]);
+            if let Some([due, posted]) = under_way.pop_front().filter(|_| answers.taken > warmup) {
+                times.response.record(now.0 - due);
+                times.rtt.record(now.0 - posted);
             }
             kept.end = now.0;
             lost_at = now.0.saturating_add(patience);
-            first_slot = if first_slot + 1 == posted.len() { 0 } else { first_slot + 1 };
-            first_due = due(answers.taken);
             endpoint.replenish()?;
             continue;
         }
-        if answers.taken < sent && now.0 > lost_at {
+        if !under_way.is_empty() && now.0 > lost_at {
             return Err(Error::NotAnswered { answered: answers.taken, sent });
         }
         endpoint.idle_until(Ticks(if has_room { next } else { lost_at }))?;

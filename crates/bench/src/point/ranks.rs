@@ -20,9 +20,8 @@ impl PointSpec {
     /// neighbours, so that ranks which take two hosts in turn have their partners on the other one (S15).
     pub(crate) fn partners(&self, rank: u32) -> Vec<u32> {
         match (self.part, self.pattern, rank) {
-            (Part::Main, Pattern::Pairs, rank) => vec![rank ^ 1],
             (Part::Main, Pattern::OpenLoop, FIRST_LOADER..) => Vec::new(),
-            (Part::Main, Pattern::OpenLoop, rank) => vec![rank ^ 1],
+            (Part::Main, Pattern::OpenLoop | Pattern::Pairs, rank) => vec![rank ^ 1],
             (Part::Main, _, 0) => (1..self.ranks()).collect(),
             (Part::Main, ..) => vec![0],
             (Part::Load, ..) => self.loads_with(rank),
