@@ -268,6 +268,11 @@ fn numbered(message: Option<u64>) -> String {
 }
 
 impl Error {
+    /// Whether it says of a point that it cannot be measured here, rather than that something went wrong.
+    pub fn is_limit(&self) -> bool {
+        matches!(self, Self::Clocks { .. } | Self::NotKeptUp { .. })
+    }
+
     /// Whether it lies in what was asked for (a plan, a flag, a name) rather than in what happened then.
     pub fn is_usage(&self) -> bool {
         !matches!(

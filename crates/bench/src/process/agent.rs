@@ -63,10 +63,8 @@ pub enum PointError {
 
 impl From<Error> for PointError {
     fn from(err: Error) -> Self {
-        match err {
-            Error::NotKeptUp { .. } => Self::NotMeasured(err.to_string()),
-            _ => Self::Failed(err.to_string()),
-        }
+        let words = err.to_string();
+        if err.is_limit() { Self::NotMeasured(words) } else { Self::Failed(words) }
     }
 }
 

@@ -13,7 +13,6 @@ use serde_json::Value;
 use super::message::Outcome;
 use super::pairs::{Together, together};
 use super::sink::{Kept, Source};
-use crate::Error;
 use crate::one_way::{self, Merged};
 use crate::point::{Flow, Length, Pattern, PointSpec};
 
@@ -118,9 +117,9 @@ impl Ending {
             Ok(merged) => Some(merged),
             Err(error) => {
                 let words = error.to_string();
-                self.status = match error {
-                    Error::Clocks { .. } => Status::NotMeasured { reason: words },
-                    _ => Status::Failed { error: words },
+                self.status = match error.is_limit() {
+                    true => Status::NotMeasured { reason: words },
+                    false => Status::Failed { error: words },
                 };
                 self.outcomes.clear();
                 None
