@@ -9,7 +9,7 @@ use measure::record::Axes;
 use serde::{Deserialize, Serialize};
 use verbs::LinkModel;
 
-pub use part::{LOAD_DEPTH, Load, Part};
+pub use part::{Load, Part};
 pub use step::Step;
 
 /// Everything that a rank must know to measure a point. The plan resolves to a list of these.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Flow, Memory, Operation, Pattern, PointSpec, QueuePoll, Service, Setup, Traffic};
+use super::{Memory, Operation, Pattern, PointSpec, QueuePoll, Service, Setup};
 
 /// What ranks do beside each other.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
@@ -40,13 +40,17 @@ impl Load {
 }
 
 impl PointSpec {
-    /// The parts that a rank has to do with.
-    pub(crate) fn parts(&self, rank: u32) -> Vec<Self> {
-        if self.loaders == 0 {
-            return vec![self.clone()];
+    /// The parts of the point.
+    pub(crate) fn parts(&self) -> Vec<Self> {
+        match self.loaders {
+            0 => vec![self.clone()],
+            _ => vec![self.clone(), self.load_part(), self.control_part()],
         }
-        let all = [self.clone(), self.load_part(), self.control_part()];
-        all.into_iter().filter(|part| !part.partners(rank).is_empty()).collect()
+    }
+
+    /// Whether a rank has to do with this part.
+    pub(crate) fn is_for(&self, rank: u32) -> bool {
+        !self.partners(rank).is_empty()
     }
 
     /// Floods over a reliable connection, which tells the loader how far it is.
@@ -57,9 +61,8 @@ impl PointSpec {
             operation: self.load.operation(),
             size_bytes: self.load_bytes,
             // Often enough to know how far it is.
-            signal_interval: u32::try_from(LOAD_SIGNALED_BYTES / self.load_bytes.max(1))
-                .unwrap_or(LOAD_SIGNAL_INTERVAL)
-                .clamp(1, LOAD_SIGNAL_INTERVAL),
+            signal_interval: (LOAD_SIGNALED_BYTES / self.load_bytes.max(1)).clamp(1, LOAD_SIGNAL_INTERVAL)
+                as u32,
             tx_depth: LOAD_DEPTH,
             outstanding_reads: None,
             ..self.beside()
@@ -86,26 +89,21 @@ impl PointSpec {
     fn beside(&self) -> Self {
         Self {
             service: Service::Rc,
-            direction: Flow::Uni,
-            traffic: Traffic::Stream,
             poll: QueuePoll::Busy,
             send_poll: QueuePoll::Busy,
             inline: false,
             sge: 1,
-            post_list: 1,
-            queue_pairs: 1,
             setup: Setup::Exchange,
             memory: Memory::Device,
-            buffers: None,
             ..self.clone()
         }
     }
 }
 
 /// Messages that a loader has under way: perftest's.
-pub const LOAD_DEPTH: u32 = 128;
+const LOAD_DEPTH: u32 = 128;
 /// Every how many messages of a load one asks for a completion, at most, and every how many bytes.
-const LOAD_SIGNAL_INTERVAL: u32 = 16;
+const LOAD_SIGNAL_INTERVAL: u64 = 16;
 const LOAD_SIGNALED_BYTES: u64 = 256 << 10;
 /// More than the messages that rank 0 and a loader have under way.
 const CONTROL_DEPTH: u32 = 8;

@@ -1,7 +1,7 @@
 //! What the agents' devices cannot do, found before a point is set up: it is then not measured, with the reason.
 
 use super::message::{Description, Limits};
-use crate::point::{LOAD_DEPTH, PointSpec, Service};
+use crate::point::{PointSpec, Service};
 
 /// Why a point cannot be measured between these ranks, if so. The reason names the limit and not what exceeds it, so
 /// that it is the same for all points beyond it and is printed once for them.
@@ -12,9 +12,11 @@ pub(super) fn refusal(spec: &PointSpec, descriptions: &[&Description]) -> Option
             "more ranks than the {known} that there are: a server that is started by hand is one rank"
         ));
     }
-    descriptions.iter().take(ranks).enumerate().find_map(|(rank, description)| {
+    let parts = spec.parts();
+    (0u32..).zip(descriptions.iter().take(ranks)).find_map(|(rank, description)| {
         let name = description.device.as_ref().map(|device| device.name.as_str());
-        let reason = exceeded(spec, &description.limits)?;
+        let mut parts = parts.iter().filter(|part| part.is_for(rank));
+        let reason = parts.find_map(|part| exceeded(part, &description.limits))?;
         Some(format!("{reason} of {} at rank {rank}", name.unwrap_or("the device")))
     })
 }
@@ -28,13 +30,11 @@ pub(super) fn refusal_of_all(points: &[PointSpec], descriptions: &[&Description]
 
 fn exceeded(spec: &PointSpec, limits: &Limits) -> Option<String> {
     let size = spec.size_bytes;
-    let longest = if spec.loaders > 0 { size.max(spec.load_bytes) } else { size };
-    let of_load = if spec.loaders > 0 { LOAD_DEPTH } else { 0 };
-    let depth = spec.tx_depth.max(spec.rx_depth).max(of_load);
+    let depth = spec.tx_depth.max(spec.rx_depth);
     if let Some(max) = limits.inline_bytes_max.filter(|max| spec.inline && size > *max) {
         return Some(format!("more bytes inline than the limit of {max}"));
     }
-    if let Some(max) = limits.message_bytes_max.filter(|max| longest > *max) {
+    if let Some(max) = limits.message_bytes_max.filter(|max| size > *max) {
         return Some(format!("a message longer than the limit of {max} bytes"));
     }
     if let Some(max) = limits.mtu_bytes_max.filter(|max| spec.mtu_bytes.is_some_and(|mtu| mtu > *max)) {

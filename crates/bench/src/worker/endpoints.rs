@@ -30,7 +30,7 @@ impl Waiting {
         rank: u32,
         timepiece: &Timepiece,
     ) -> Result<Self, Error> {
-        let parts = spec.parts(rank).into_iter();
+        let parts = spec.parts().into_iter().filter(|part| part.is_for(rank));
         let of = |part: PointSpec| Ok((part.part, Unconnected::new(context, port, &part, rank, timepiece)?));
         Ok(Self(parts.map(of).collect::<Result<_, Error>>()?))
     }

@@ -13,7 +13,11 @@ fn loaded(load: Load, loaders: u32) -> PointSpec {
 
 /// The parts of each rank, and its partners in them.
 fn parts(spec: &PointSpec) -> Vec<Vec<(Part, Vec<u32>)>> {
-    let of = |rank| spec.parts(rank).iter().map(|part| (part.part, part.partners(rank))).collect();
+    let parts = spec.parts();
+    let of = |rank| {
+        let own = parts.iter().filter(|part| part.is_for(rank));
+        own.map(|part| (part.part, part.partners(rank))).collect()
+    };
     (0..spec.ranks()).map(of).collect()
 }
 
@@ -21,7 +25,7 @@ fn parts(spec: &PointSpec) -> Vec<Vec<(Part, Vec<u32>)>> {
 fn what_nobody_loads_has_one_part() {
     let spec = loaded(Load::Incast, 0);
     assert_eq!(parts(&spec), [vec![(Part::Main, vec![1])], vec![(Part::Main, vec![0])]]);
-    assert_eq!(spec.parts(0), [spec]);
+    assert_eq!(spec.parts(), [spec]);
 }
 
 #[test]
@@ -68,7 +72,7 @@ fn who_talks_is_talked_to() {
     for load in [Load::Beside, Load::Incast, Load::Outcast] {
         let spec = loaded(load, 5);
         for rank in 0..spec.ranks() {
-            for part in spec.parts(rank) {
+            for part in spec.parts() {
                 for other in part.partners(rank) {
                     assert!(part.partners(other).contains(&rank), "{load:?} {:?} {rank} {other}", part.part);
                 }
@@ -80,7 +84,7 @@ fn who_talks_is_talked_to() {
 #[test]
 fn a_load_has_its_own_size_and_operation_whatever_the_plan_says_of_the_messages() {
     let spec = PointSpec { inline: true, sge: 3, ..loaded(Load::Outcast, 1) };
-    let of = |rank| spec.parts(rank).into_iter().find(|part| part.part == Part::Load);
+    let of = |rank| spec.parts().into_iter().find(|part| part.part == Part::Load && part.is_for(rank));
     let load = of(2).unwrap();
     assert_eq!((load.operation, load.size_bytes, load.inline, load.sge), (Operation::Read, 4096, false, 1));
     assert_eq!(of(1), None);
