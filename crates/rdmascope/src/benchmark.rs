@@ -11,7 +11,7 @@ use measure::units;
 use crate::cli::{
     AllRanks, Atomic, AtomicType, BandwidthOperation, Burst, Connection, FanOutFlags, FanOutOperation,
     FanOutRead, Flags, LatencyOperation, Loaders, Messages, OneWayOperation, OpenLoopFlags,
-    OpenLoopOperation, PairCounts, PairsFlags, PairsOperation, Peers, Pushed, Site,
+    OpenLoopOperation, PairCounts, PairsFlags, PairsOperation, Peers, Site,
 };
 use crate::execute::{Job, execute};
 use crate::launch::launch;
@@ -35,10 +35,8 @@ struct Benchmark<'a> {
 /// `rdmascope lat ...`.
 pub(crate) fn latency(operation: &LatencyOperation, command: Vec<String>) -> anyhow::Result<ExitCode> {
     let (operation, flags) = match operation {
-        LatencyOperation::Send(Pushed { imm: false, flags }) => (Operation::Send, flags),
-        LatencyOperation::Send(Pushed { imm: true, flags }) => (Operation::SendImm, flags),
-        LatencyOperation::Write(Pushed { imm: false, flags }) => (Operation::Write, flags),
-        LatencyOperation::Write(Pushed { imm: true, flags }) => (Operation::WriteImm, flags),
+        LatencyOperation::Send(pushed) => pushed.choose(Operation::Send, Operation::SendImm),
+        LatencyOperation::Write(pushed) => pushed.choose(Operation::Write, Operation::WriteImm),
         LatencyOperation::Read(flags) => (Operation::Read, flags),
         LatencyOperation::Atomic(Atomic { atomic, flags }) => (atomic.operation(), flags),
     };
@@ -51,10 +49,8 @@ pub(crate) fn latency(operation: &LatencyOperation, command: Vec<String>) -> any
 /// `rdmascope bw ...`.
 pub(crate) fn bandwidth(operation: &BandwidthOperation, command: Vec<String>) -> anyhow::Result<ExitCode> {
     let (operation, of) = match operation {
-        BandwidthOperation::Send(Pushed { imm: false, flags }) => (Operation::Send, flags),
-        BandwidthOperation::Send(Pushed { imm: true, flags }) => (Operation::SendImm, flags),
-        BandwidthOperation::Write(Pushed { imm: false, flags }) => (Operation::Write, flags),
-        BandwidthOperation::Write(Pushed { imm: true, flags }) => (Operation::WriteImm, flags),
+        BandwidthOperation::Send(pushed) => pushed.choose(Operation::Send, Operation::SendImm),
+        BandwidthOperation::Write(pushed) => pushed.choose(Operation::Write, Operation::WriteImm),
         BandwidthOperation::Read(flags) => (Operation::Read, flags),
         BandwidthOperation::Atomic(Atomic { atomic, flags }) => (atomic.operation(), flags),
     };
@@ -94,16 +90,16 @@ pub(crate) fn one_way(operation: &OneWayOperation, command: Vec<String>) -> anyh
 
 /// `rdmascope fan-out ...`: all ranks are started by this command, for two ends that are started by hand are no n.
 pub(crate) fn fan_out(operation: &FanOutOperation, command: Vec<String>) -> anyhow::Result<ExitCode> {
-    let (operation, notify, of) = match operation {
-        FanOutOperation::Send(Pushed { imm: false, flags }) => (Operation::Send, None, flags),
-        FanOutOperation::Send(Pushed { imm: true, flags }) => (Operation::SendImm, None, flags),
-        FanOutOperation::Write(Pushed { imm: false, flags }) => (Operation::Write, None, flags),
-        FanOutOperation::Write(Pushed { imm: true, flags }) => (Operation::WriteImm, None, flags),
-        FanOutOperation::Read(FanOutRead { notify, flags }) => {
-            (Operation::Read, Some(notify.notify()), flags)
-        }
-        FanOutOperation::Atomic(Atomic { atomic, flags }) => (atomic.operation(), None, flags),
-        FanOutOperation::Multicast(flags) => (Operation::Multicast, None, flags),
+    let notify = match operation {
+        FanOutOperation::Read(FanOutRead { notify, .. }) => Some(notify.notify()),
+        _ => None,
+    };
+    let (operation, of) = match operation {
+        FanOutOperation::Send(pushed) => pushed.choose(Operation::Send, Operation::SendImm),
+        FanOutOperation::Write(pushed) => pushed.choose(Operation::Write, Operation::WriteImm),
+        FanOutOperation::Read(FanOutRead { flags, .. }) => (Operation::Read, flags),
+        FanOutOperation::Atomic(Atomic { atomic, flags }) => (atomic.operation(), flags),
+        FanOutOperation::Multicast(flags) => (Operation::Multicast, flags),
     };
     let FanOutFlags { peers: Peers(peers), full_mesh, all } = of;
     let mut settings = message_settings(&all.messages, operation).axis(Axis::Peers(peers.clone()));
@@ -119,10 +115,8 @@ pub(crate) fn fan_out(operation: &FanOutOperation, command: Vec<String>) -> anyh
 /// `rdmascope pairs ...`: all ranks are started by this command, as those of one to n are.
 pub(crate) fn pairs(operation: &PairsOperation, command: Vec<String>) -> anyhow::Result<ExitCode> {
     let (operation, of) = match operation {
-        PairsOperation::Send(Pushed { imm: false, flags }) => (Operation::Send, flags),
-        PairsOperation::Send(Pushed { imm: true, flags }) => (Operation::SendImm, flags),
-        PairsOperation::Write(Pushed { imm: false, flags }) => (Operation::Write, flags),
-        PairsOperation::Write(Pushed { imm: true, flags }) => (Operation::WriteImm, flags),
+        PairsOperation::Send(pushed) => pushed.choose(Operation::Send, Operation::SendImm),
+        PairsOperation::Write(pushed) => pushed.choose(Operation::Write, Operation::WriteImm),
         PairsOperation::Read(flags) => (Operation::Read, flags),
         PairsOperation::Atomic(Atomic { atomic, flags }) => (atomic.operation(), flags),
     };
@@ -141,8 +135,7 @@ pub(crate) fn pairs(operation: &PairsOperation, command: Vec<String>) -> anyhow:
 /// `rdmascope open-loop ...`: all ranks are started by this command, as those of one to n are.
 pub(crate) fn open_loop(operation: &OpenLoopOperation, command: Vec<String>) -> anyhow::Result<ExitCode> {
     let (operation, of) = match operation {
-        OpenLoopOperation::Send(Pushed { imm: false, flags }) => (Operation::Send, flags),
-        OpenLoopOperation::Send(Pushed { imm: true, flags }) => (Operation::SendImm, flags),
+        OpenLoopOperation::Send(pushed) => pushed.choose(Operation::Send, Operation::SendImm),
         OpenLoopOperation::Write(flags) => (Operation::WriteImm, flags),
         OpenLoopOperation::Read(flags) => (Operation::Read, flags),
         OpenLoopOperation::Atomic(Atomic { atomic, flags }) => (atomic.operation(), flags),

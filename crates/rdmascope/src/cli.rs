@@ -11,7 +11,7 @@ mod placement;
 
 use std::path::PathBuf;
 
-use bench::point::Service;
+use bench::point::{Operation, Service};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use measure::units;
 
@@ -234,6 +234,13 @@ pub(crate) struct Pushed<F: Args> {
     pub(crate) imm: bool,
     #[command(flatten)]
     pub(crate) flags: F,
+}
+
+impl<F: Args> Pushed<F> {
+    /// The first operation, or the one with immediate data, and the flags.
+    pub(crate) fn choose(&self, without: Operation, with: Operation) -> (Operation, &F) {
+        (if self.imm { with } else { without }, &self.flags)
+    }
 }
 
 /// A benchmark of atomics.
