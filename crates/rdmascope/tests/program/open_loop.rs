@@ -29,6 +29,17 @@ fn kinds(point: &Point) -> Vec<LatencyKind> {
     point.kinds.iter().map(|timed| timed.latency.kind).collect()
 }
 
+/// What an experiment of this length with these axes prints, and its points.
+fn measure(length: &str, axes: &str) -> (String, Vec<Point>) {
+    let scratch = Scratch::alone();
+    let plan =
+        format!("{HEAD}[[experiment]]\nname = \"x\"\npattern = \"open-loop\"\n{length}\naxes = {axes}\n");
+    scratch.write("plan.toml", plan);
+    let stdout = scratch.succeed(&["run", "plan.toml", "-d", "softdev0", "--out", "record"]);
+    let (_, points) = scratch.record("record");
+    (stdout, points)
+}
+
 #[test]
 fn messages_are_timed_from_when_they_are_due_whatever_loads_the_device() {
     let scratch = Scratch::alone();
@@ -78,13 +89,9 @@ fn messages_are_timed_from_when_they_are_due_whatever_loads_the_device() {
 /// A link that has 128 messages of 64 KiB waiting at any time: what comes in between waits for those before it.
 #[test]
 fn a_load_that_fills_the_link_is_what_messages_wait_for() {
-    let scratch = Scratch::alone();
-    let axes = "axes = { rate_hz = 200, loaders = [0, 1], load = \"incast\", load_bytes = \"64KiB\", link = \"10Gb/s\" }";
-    let plan =
-        format!("[[experiment]]\nname = \"full\"\npattern = \"open-loop\"\nduration = \"500ms\"\n{axes}\n");
-    scratch.write("full.toml", HEAD.to_owned() + &plan);
-    scratch.succeed(&["run", "full.toml", "-d", "softdev0", "--out", "record"]);
-    let (_, points) = scratch.record("record");
+    let axes =
+        "{ rate_hz = 200, loaders = [0, 1], load = \"incast\", load_bytes = \"64KiB\", link = \"10Gb/s\" }";
+    let (_, points) = measure("duration = \"500ms\"", axes);
     assert!(all_measured(&points), "{points:?}");
     let medians = [0, 1].map(|point: usize| points[point].latency.as_ref().unwrap().p50_ns as f64);
     // 128 x 64 KiB at 10 Gb/s are 6.7 ms; a message finds the queue nearly full.
@@ -95,13 +102,8 @@ fn a_load_that_fills_the_link_is_what_messages_wait_for() {
 
 #[test]
 fn a_rate_that_no_device_holds_is_said() {
-    let scratch = Scratch::alone();
-    let axes = "axes = { rate_hz = \"50M\", operation = \"read\" }";
-    let plan =
-        format!("[[experiment]]\nname = \"fast\"\npattern = \"open-loop\"\niterations = 20000\n{axes}\n");
-    scratch.write("fast.toml", HEAD.to_owned() + &plan);
-    let stdout = scratch.succeed(&["run", "fast.toml", "-d", "softdev0", "--out", "record"]);
-    let (_, points) = scratch.record("record");
+    let axes = "{ rate_hz = \"50M\", operation = \"read\" }";
+    let (stdout, points) = measure("iterations = 20000", axes);
     let unstable = points[0].unstable.as_deref().unwrap_or_default();
     assert!(unstable.contains("the rate of 50000000/s was not held"), "{unstable}");
     assert!(stdout.contains("was not held"), "{stdout}");
@@ -115,13 +117,8 @@ fn a_rate_that_no_device_holds_is_said() {
 /// A link that takes 10 us for each message, and one due in each: what is answered is known, but no quantile.
 #[test]
 fn a_rate_that_is_not_kept_up_with_is_not_measured() {
-    let scratch = Scratch::alone();
-    let axes = "axes = { rate_hz = \"1M\", link = \"gap=10us\" }";
-    let plan =
-        format!("[[experiment]]\nname = \"slow\"\npattern = \"open-loop\"\niterations = 1000000\n{axes}\n");
-    scratch.write("slow.toml", HEAD.to_owned() + &plan);
-    let stdout = scratch.succeed(&["run", "slow.toml", "-d", "softdev0", "--out", "record"]);
-    let (_, points) = scratch.record("record");
+    let axes = "{ rate_hz = \"1M\", link = \"gap=10us\" }";
+    let (stdout, points) = measure("iterations = 1000000", axes);
     let Status::NotMeasured { reason } = &points[0].status else { panic!("{:?}", points[0]) };
     let rest = reason.strip_prefix("1000000 messages in a second are more than are answered: ").unwrap();
     let answered: f64 = rest.split(' ').next().unwrap().parse().unwrap();
