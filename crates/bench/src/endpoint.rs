@@ -10,6 +10,7 @@ use measure::clock::{Clock, Ticks};
 
 use crate::Error;
 
+pub(crate) mod connecting;
 #[cfg(test)]
 pub(crate) mod wire;
 
@@ -61,7 +62,7 @@ pub trait Endpoint {
         self.try_send(Mark::Last)
     }
 
-    /// The same with a number, where messages have some: below 2^30.
+    /// The same with a number, where messages have some: below 2^29.
     fn try_greet_as(&mut self, _number: u32) -> Result<Posted, Error> {
         self.try_greet()
     }

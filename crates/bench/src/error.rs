@@ -143,6 +143,8 @@ pub enum Error {
          give it a longer timeout"
     )]
     SlowCalls { step: &'static str, batches: u64, waited_s: f64 },
+    #[error("{reason}")]
+    Impossible { reason: String },
     #[error("nothing of this plan can be measured: {reason}")]
     NothingPossible { reason: String },
     #[error("there is no device named {name:?} here: this host has {known}")]
@@ -270,7 +272,7 @@ fn numbered(message: Option<u64>) -> String {
 impl Error {
     /// Whether it says of a point that it cannot be measured here, rather than that something went wrong.
     pub fn is_limit(&self) -> bool {
-        matches!(self, Self::Clocks { .. } | Self::NotKeptUp { .. })
+        matches!(self, Self::Clocks { .. } | Self::Impossible { .. } | Self::NotKeptUp { .. })
     }
 
     /// Whether it lies in what was asked for (a plan, a flag, a name) rather than in what happened then.
@@ -290,6 +292,7 @@ impl Error {
                 | Self::Completion { .. }
                 | Self::Deadline { .. }
                 | Self::GidsApart { .. }
+                | Self::Impossible { .. }
                 | Self::Interrupted { .. }
                 | Self::Listen { .. }
                 | Self::Measure(_)

@@ -3,6 +3,7 @@
 mod barrier;
 mod calibrate;
 pub mod choice;
+mod company;
 mod cpu;
 pub mod endpoint;
 mod error;

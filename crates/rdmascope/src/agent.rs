@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use bench::process::agent;
-use bench::worker::VerbsWorker;
+use bench::worker::LocalWorker;
 use clap::Args;
 use conditions::{Arranger, Host, Leave};
 use measure::clock::Skew;
@@ -52,7 +52,7 @@ pub(crate) fn serve(arguments: AgentArguments) -> anyhow::Result<ExitCode> {
 }
 
 /// What measures on this thread from now on, and may change as much for it.
-pub(crate) fn worker(arguments: AgentArguments, leave: Leave) -> anyhow::Result<VerbsWorker> {
+pub(crate) fn worker(arguments: AgentArguments, leave: Leave) -> anyhow::Result<LocalWorker> {
     // Pinned before anything is allocated, so that memory is where the CPU is.
     if let Some(cpu) = arguments.cpu {
         conditions::pin(&[cpu]).with_context(|| {
@@ -62,7 +62,7 @@ pub(crate) fn worker(arguments: AgentArguments, leave: Leave) -> anyhow::Result<
     let pinned = arguments.cpu.map(|cpu| vec![cpu]);
     let arranger =
         Arranger::new(arguments.host.host(), leave, |line| eprintln!("{}", failure::harmless(line)));
-    let worker = VerbsWorker::new(
+    let worker = LocalWorker::new(
         providers(),
         arguments.device,
         arguments.port.options(),

@@ -1,6 +1,5 @@
 //! From queue pairs and what the other ranks have told to an endpoint.
 
-use measure::record::Oversubscribed;
 use verbs::manager::Link;
 use verbs::{
     AddressHandle, Connection, DeviceKind, Gid, Init, LinkLayer, Mtu, QueuePair, ReadyToSend, Route,
@@ -12,15 +11,13 @@ use super::failure::Path;
 use super::lane::{Lane, Requests};
 use super::managed::Managed;
 use super::numbering::Numbering;
-use super::place::Place;
 use super::requests::{Destination, to_group};
-use super::setup::{RETRY_COUNT, TIMEOUT, Unconnected, no_barrier};
+use super::setup::{RETRY_COUNT, TIMEOUT, Unconnected};
 use super::signs::Watched;
 use super::{Address, PairAddress, Told, Way};
 use crate::Error;
-use crate::barrier::Barrier;
+use crate::endpoint::connecting::Half;
 use crate::point::{Operation, Pattern, PointSpec, Service, Traffic};
-use crate::shared::Shared;
 
 /// For ever, as perftest: a slow receiver makes a stream slow, not broken.
 pub(super) const RNR_RETRY: u8 = 7;
@@ -51,31 +48,23 @@ struct Neighbour<'a> {
     handle: Option<AddressHandle>,
 }
 
-impl Unconnected {
-    /// Why these ranks, each of which has told this, cannot be reached in the way of the point, if so.
-    pub(crate) fn refusal(&self, ranks: &[Told]) -> Option<String> {
-        if self.spec.operation != Operation::Multicast {
-            return None;
-        }
-        if self.port.is.link_layer == LinkLayer::InfiniBand {
-            let words =
-                "a multicast group of InfiniBand is joined through the subnet manager, which is not done yet";
-            return Some(words.to_owned());
-        }
-        // rxe_mcast_add() (rxe_mcast.c) joins no IP group, and IP loops back to members only.
-        let device = self.domain.context().device().clone();
-        let is_deaf = DeviceKind::of(&device, None) == DeviceKind::KernelSoftware;
-        let hub = ranks.get(HUB).filter(|_| is_deaf && self.rank as usize != HUB)?;
-        hub.address.place.is_beside(&self.address.place).then(|| {
-            let name = device.name();
-            format!(
-                "a host does not hear its own multicasts through {name}: place the ranks on several hosts"
-            )
-        })
+impl Half for Unconnected {
+    type End = VerbsEndpoint;
+    type Address = Address;
+    type Way = Way;
+
+    fn address(&self) -> &Address {
+        &self.address
     }
 
-    /// Connects to the other ranks of the point, of which each has told this, in rank order.
-    pub(crate) fn connect(mut self, ranks: &[Told]) -> Result<VerbsEndpoint, Error> {
+    fn way(&self, rank: u32) -> Option<&Way> {
+        self.ways.get(rank as usize)?.as_ref()
+    }
+
+    fn connect(mut self, ranks: &[Told], gives_way: bool) -> Result<VerbsEndpoint, Error> {
+        if let Some(reason) = self.refusal(ranks) {
+            return Err(Error::Impossible { reason });
+        }
         let pairs = std::mem::take(&mut self.pairs);
         let neighbours = self.neighbours(ranks)?;
         let (lanes, held) = if self.spec.shares_queue_pair() {
@@ -92,22 +81,43 @@ impl Unconnected {
         let others = Others {
             notification,
             watched,
-            oversubscribed: self.oversubscribed(ranks),
-            have_one_clock: partners.iter().all(|peer| self.address.clock.shares_with(&peer.address.clock)),
+            gives_way,
             routes: partners.iter().map(|peer| peer.route).collect(),
             paths: partners.iter().map(|peer| Path::new(&self.spec, &self.port, peer.address)).collect(),
         };
-        let barrier = self.barrier(ranks)?;
         let pauses = self.domain.context().device().provider().pauses;
-        let parts =
-            Parts { lanes, queues: self.queues, buffers: self.buffers, held, numbering, barrier, pauses };
+        let parts = Parts { lanes, queues: self.queues, buffers: self.buffers, held, numbering, pauses };
         Ok(VerbsEndpoint::new(&self.spec, parts, self.clock, others))
+    }
+}
+
+impl Unconnected {
+    /// Why these ranks, each of which has told this, cannot be reached in the way of the point, if so.
+    fn refusal(&self, ranks: &[Told]) -> Option<String> {
+        if self.spec.operation != Operation::Multicast {
+            return None;
+        }
+        if self.port.is.link_layer == LinkLayer::InfiniBand {
+            let words =
+                "a multicast group of InfiniBand is joined through the subnet manager, which is not done yet";
+            return Some(words.to_owned());
+        }
+        // rxe_mcast_add() (rxe_mcast.c) joins no IP group, and IP loops back to members only.
+        let device = self.domain.context().device().clone();
+        let is_deaf = DeviceKind::of(&device, None) == DeviceKind::KernelSoftware;
+        let own = ranks.get(self.rank as usize).filter(|_| is_deaf && self.rank as usize != HUB)?;
+        ranks.get(HUB)?.presence.is_beside(&own.presence).then(|| {
+            let name = device.name();
+            format!(
+                "a host does not hear its own multicasts through {name}: place the ranks on several hosts"
+            )
+        })
     }
 
     /// The ranks that this one is connected with, and the ways to them.
     fn neighbours<'a>(&'a self, ranks: &'a [Told]) -> Result<Vec<Neighbour<'a>>, Error> {
         let one = |(index, rank): (usize, u32)| {
-            let told = ranks.get(rank as usize).and_then(|told| Some((&told.address, told.way.as_ref()?)));
+            let told = ranks.get(rank as usize).and_then(|told| told.address.as_ref().zip(told.way.as_ref()));
             let own_way = self.ways.get(rank as usize).and_then(Option::as_ref);
             let ((address, way), own_way) = told.zip(own_way).ok_or_else(|| Error::PeerAddress {
                 reason: format!("rank {rank} has nothing that connects to rank {}", self.rank),
@@ -165,7 +175,7 @@ impl Unconnected {
         let mut pair = pair.ready_to_receive(&connection)?.ready_to_send(&connection)?;
         let mut requests = Vec::new();
         if self.spec.operation == Operation::Multicast {
-            let group = ranks.get(HUB).and_then(|hub| hub.address.group);
+            let group = ranks.get(HUB).and_then(|hub| hub.address.as_ref()?.group);
             let unnamed = || Error::PeerAddress { reason: "it names no multicast group".to_owned() };
             let group = Gid(group.ok_or_else(unnamed)?);
             if self.spec.sends_to_group(self.rank) {
@@ -228,34 +238,6 @@ impl Unconnected {
             responder_reads: own.responder_reads.min(theirs.initiator_reads),
             initiator_reads: own.initiator_reads.min(theirs.responder_reads),
         }
-    }
-
-    /// The barrier of the ranks of this host that begin together, which the first of them leads.
-    fn barrier(&mut self, ranks: &[Told]) -> Result<Option<Barrier>, Error> {
-        let Some(own) = self.meeting.take() else { return Ok(None) };
-        let meets = |(rank, told): (u32, &Told)| {
-            let is_here = rank == self.rank || told.address.place.is_beside(&self.address.place);
-            told.address.meeting.filter(|_| is_here).map(|handle| (rank, handle))
-        };
-        let members: Vec<_> = (0..).zip(ranks).filter_map(meets).collect();
-        let index = members.iter().position(|(rank, _)| *rank == self.rank).unwrap_or(0);
-        let memory = match members.first() {
-            Some((leader, handle)) if *leader != self.rank => {
-                Shared::open(handle, Barrier::lines(self.spec.pairs as usize)).map_err(no_barrier)?
-            }
-            _ => own,
-        };
-        Ok(Some(Barrier::new(memory, members.len().max(1), index)))
-    }
-
-    /// The ranks of this host and their CPUs, where more ranks than there are CPUs run on those that this one may use: then one
-    /// has to stop for another to go on.
-    fn oversubscribed(&self, ranks: &[Told]) -> Option<Oversubscribed> {
-        let own = &self.address.place;
-        let all = || ranks.iter().map(|told| &told.address.place);
-        let within = all().filter(|other| other.is_within(own)).count();
-        let here = Place::together(all().filter(|other| other.is_beside(own)));
-        (within > own.cpus().max(1) as usize).then_some(here)
     }
 }
 

@@ -6,7 +6,6 @@ mod trouble;
 use std::time::Duration;
 
 use measure::clock::{Clock, Ticks};
-use measure::record::Oversubscribed;
 use verbs::{Completion, Route};
 
 use super::LAST;
@@ -20,7 +19,7 @@ use super::setup::Queues;
 use super::signs::{Signs, Watched};
 use super::waiting::{RECEIVES, SENDS, Waiting};
 use crate::Error;
-use crate::barrier::Barrier;
+use crate::endpoint::connecting::End;
 use crate::endpoint::{Arrival, Endpoint, Mark, Posted};
 use crate::point::{Pattern, PointSpec};
 
@@ -50,8 +49,6 @@ pub(super) struct Parts {
     pub(super) held: Held,
     /// Where messages are timed one way.
     pub(super) numbering: Option<Numbering>,
-    /// Where ranks of this host begin together.
-    pub(super) barrier: Option<Barrier>,
     /// [`verbs::Provider::pauses`].
     pub(super) pauses: bool,
 }
@@ -61,10 +58,8 @@ pub(super) struct Others {
     /// How it learns what they have done, and where in its memory.
     pub(super) notification: Notification,
     pub(super) watched: Watched,
-    /// Where they run on the same CPUs: then one has to stop for another to go on.
-    pub(super) oversubscribed: Option<Oversubscribed>,
-    /// Whether those that it talks to read the same clock.
-    pub(super) have_one_clock: bool,
+    /// Whether more run on the same CPUs than those are: then one has to stop for another to go on.
+    pub(super) gives_way: bool,
     /// The ways to those, and how the device is told of them.
     pub(super) paths: Vec<Path>,
     pub(super) routes: Vec<Route>,
@@ -112,8 +107,6 @@ pub(crate) struct VerbsEndpoint {
     waiting: Waiting,
     /// Where messages are timed one way.
     numbering: Option<Numbering>,
-    /// Where ranks of this host begin together, and nobody has taken it yet.
-    barrier: Option<Barrier>,
     /// Whether its sleeps are left alone until there is something else to do: each message is timed.
     is_patient: bool,
 }
@@ -121,10 +114,10 @@ pub(crate) struct VerbsEndpoint {
 impl VerbsEndpoint {
     pub(super) fn new(spec: &PointSpec, parts: Parts, clock: Clock, others: Others) -> Self {
         let now = clock.now();
-        let Parts { lanes, queues, buffers, held, numbering, barrier, pauses } = parts;
+        let Parts { lanes, queues, buffers, held, numbering, pauses } = parts;
         let rx_fill = receive_fill(spec) as usize;
         let round = if spec.pattern == Pattern::FanOut { lanes.iter().map(Lane::reaches).sum() } else { 1 };
-        let spins_max = if others.oversubscribed.is_some() { 1 } else { SPINS };
+        let spins_max = if others.gives_way { 1 } else { SPINS };
         Self {
             owed: Vec::with_capacity(rx_fill * lanes.len()),
             // All are posted already, in turn.
@@ -158,47 +151,8 @@ impl VerbsEndpoint {
             quiet_since: now,
             waiting: Waiting::new(spec),
             numbering,
-            barrier,
             is_patient: spec.pattern != Pattern::Stream,
         }
-    }
-
-    /// Whether it and those that it talks to read the same clock.
-    pub(crate) fn has_one_clock(&self) -> bool {
-        self.others.have_one_clock
-    }
-
-    /// The barrier of the ranks of this host that begin together, where this one is among them.
-    pub(crate) fn take_barrier(&mut self) -> Option<Barrier> {
-        self.barrier.take()
-    }
-
-    /// Where more ranks run on its CPUs than those are.
-    pub(crate) fn oversubscribed(&self) -> Option<Oversubscribed> {
-        self.others.oversubscribed
-    }
-
-    /// Starts the point's time limit. Where it sleeps, this thread's sleeps end at the limit, until it is stopped.
-    pub(crate) fn start(&mut self, timeout_s: f64) -> Result<(), Error> {
-        /// Long enough to cost nothing, short enough for the end of a stream to be noticed, and to keep a limit although the
-        /// alarm went off right before the sleep that it was to end.
-        const PATIENCE: Duration = Duration::from_millis(50);
-        self.began = self.clock.now();
-        self.quiet_since = self.began;
-        let timeout = Duration::from_secs_f64(timeout_s);
-        self.deadline = self.began.0.saturating_add(self.clock.ticks(timeout));
-        self.waiting.end_with(match (&self.queues.channel, self.is_patient) {
-            (None, _) => None,
-            (Some(_), true) => Some(Alarm::set(timeout, PATIENCE)?.following(self.deadline)),
-            // Who sleeps must notice that the end of a stream was lost.
-            (Some(_), false) => Some(Alarm::set(PATIENCE, PATIENCE)?),
-        });
-        Ok(())
-    }
-
-    /// Stops what ends this thread's sleeps.
-    pub(crate) fn stop(&mut self) {
-        self.waiting.end_with(None);
     }
 
     /// Takes completions of sends.
@@ -314,10 +268,33 @@ impl VerbsEndpoint {
         self.waiting.forget();
         // Where memory is polled nobody else looks for sends that fail.
         self.reap_unstamped()?;
-        if self.others.oversubscribed.is_some() && !sleeps {
+        if self.others.gives_way && !sleeps {
             std::thread::yield_now();
         }
         Ok(())
+    }
+}
+
+impl End for VerbsEndpoint {
+    fn start(&mut self, timeout_s: f64) -> Result<(), Error> {
+        /// Long enough to cost nothing, short enough for the end of a stream to be noticed, and to keep a limit although the
+        /// alarm went off right before the sleep that it was to end.
+        const PATIENCE: Duration = Duration::from_millis(50);
+        self.began = self.clock.now();
+        self.quiet_since = self.began;
+        let timeout = Duration::from_secs_f64(timeout_s);
+        self.deadline = self.began.0.saturating_add(self.clock.ticks(timeout));
+        self.waiting.end_with(match (&self.queues.channel, self.is_patient) {
+            (None, _) => None,
+            (Some(_), true) => Some(Alarm::set(timeout, PATIENCE)?.following(self.deadline)),
+            // Who sleeps must notice that the end of a stream was lost.
+            (Some(_), false) => Some(Alarm::set(PATIENCE, PATIENCE)?),
+        });
+        Ok(())
+    }
+
+    fn stop(&mut self) {
+        self.waiting.end_with(None);
     }
 }
 
@@ -474,7 +451,7 @@ impl Endpoint for VerbsEndpoint {
 
     fn give_way(&mut self) -> Result<(), Error> {
         self.check_deadline()?;
-        if self.others.oversubscribed.is_some() {
+        if self.others.gives_way {
             std::thread::yield_now();
         }
         Ok(())

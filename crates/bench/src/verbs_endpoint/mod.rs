@@ -16,7 +16,6 @@ mod lane;
 mod managed;
 mod numbering;
 mod objects;
-mod place;
 mod port;
 mod requests;
 mod setup;
@@ -25,21 +24,15 @@ mod signs;
 mod tests;
 mod waiting;
 
-use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-use measure::clock::Domain;
-use serde::de::Error;
 use serde::{Deserialize, Serialize};
 use verbs::Remote;
 
-use crate::point::Part;
-use crate::process::message::Neighbour;
-use crate::shared;
+use crate::endpoint::connecting;
 
 pub(crate) use endpoint::VerbsEndpoint;
 pub(crate) use objects::Objects;
-use place::Place;
 use port::GidAddress;
 pub use port::{LocalPort, PortOptions};
 pub(crate) use setup::{Unconnected, inline_bytes_max};
@@ -68,12 +61,6 @@ pub(crate) struct Address {
     manager: Option<SocketAddr>,
     /// The multicast group that it sends to.
     group: Option<[u8; 16]>,
-    /// Memory of the barrier that it would lead.
-    meeting: Option<shared::Handle>,
-    /// Where it runs.
-    place: Place,
-    /// Which clock it reads.
-    clock: Domain,
 }
 
 /// What a rank has for one other, and tells that one alone.
@@ -89,24 +76,7 @@ pub(crate) struct Way {
 }
 
 /// What a rank has told this one.
-#[derive(Clone, Debug)]
-pub(crate) struct Told {
-    address: Address,
-    /// Absent where the two do not connect.
-    way: Option<Way>,
-}
-
-impl Told {
-    /// Reads what came over the control plane of a part of the point. Of a rank that has nothing to do with it, the address that
-    /// it has in another says where it runs.
-    pub(crate) fn read(told: &Neighbour, part: Part) -> Result<Self, serde_json::Error> {
-        let mut addresses = BTreeMap::<Part, Address>::deserialize(&told.address)?;
-        let address = addresses.remove(&part).or_else(|| addresses.into_values().next());
-        let address = address.ok_or_else(|| serde_json::Error::custom("a rank has no address"))?;
-        let ways = Option::<BTreeMap<Part, Way>>::deserialize(&told.way)?;
-        Ok(Self { address, way: ways.and_then(|mut ways| ways.remove(&part)) })
-    }
-}
+pub(crate) type Told = connecting::Told<Address, Way>;
 
 /// A queue pair, as a peer has to know it.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-use measure::clock::{Clock, Domain};
+use measure::clock::Clock;
 use verbs::{
     CompletionChannel, CompletionQueue, Context, Init, Initialisation, ProtectionDomain, QueuePair,
     QueuePairOptions,
@@ -11,14 +11,10 @@ use verbs::{
 
 use super::buffers::{Buffers, access, receive_depth, receive_fill};
 use super::managed::Managed;
-use super::place::Place;
 use super::port::GidAddress;
 use super::{Address, GREETINGS, LocalPort, PairAddress, QKEY, Target, Way};
 use crate::Error;
-use crate::barrier::Barrier;
 use crate::point::{PointSpec, QueuePoll, Service};
-use crate::shared::Shared;
-use crate::timepiece::Timepiece;
 
 /// Local ACK timeout, 4.096 us x 2^14 = 67 ms, and retries: perftest's.
 pub(super) const TIMEOUT: u8 = 14;
@@ -41,8 +37,6 @@ pub(crate) struct Unconnected {
     pub(super) domain: ProtectionDomain,
     pub(super) port: Arc<LocalPort>,
     pub(super) managed: Option<Managed>,
-    /// Memory of the barrier that this rank would lead.
-    pub(super) meeting: Option<Shared>,
     pub(super) address: Address,
     pub(super) ways: Vec<Option<Way>>,
     pub(super) rank: u32,
@@ -57,7 +51,7 @@ impl Unconnected {
         port: &Arc<LocalPort>,
         spec: &PointSpec,
         rank: u32,
-        timepiece: &Timepiece,
+        clock: Clock,
     ) -> Result<Self, Error> {
         let limits = context.limits()?;
         let domain = context.protection_domain()?;
@@ -80,10 +74,6 @@ impl Unconnected {
             .map(|lane| pair(&domain, &queues, &mut buffers, port, spec, lane))
             .collect::<Result<Vec<_>, _>>()?;
         let managed = Managed::new(port, spec, rank)?;
-        let meeting = spec.begins_together(rank).then(|| {
-            Shared::offer("rdmascope-barrier", Barrier::lines(spec.pairs as usize)).map_err(no_barrier)
-        });
-        let meeting = meeting.transpose()?;
         let asked = spec.outstanding_reads.unwrap_or(u8::MAX);
         let address = Address {
             gid: port.gid.as_ref().map(GidAddress::new),
@@ -92,9 +82,6 @@ impl Unconnected {
             initiator_reads: limits.max_initiator_reads.min(asked),
             manager: managed.as_ref().and_then(Managed::address),
             group: spec.sends_to_group(rank).then(group),
-            meeting: meeting.as_ref().map(Shared::handle).transpose().map_err(no_barrier)?,
-            place: Place::own(Domain::of(&timepiece.clock).boot_id),
-            clock: timepiece.domain.clone(),
         };
         let mut ways: Vec<Option<Way>> = (0..spec.ranks()).map(|_| None).collect();
         for (partner, neighbour) in neighbours.iter().enumerate() {
@@ -106,18 +93,8 @@ impl Unconnected {
                 signal: buffers.remote_signal(partner)?.map(Target::from),
             });
         }
-        let (port, spec, clock) = (Arc::clone(port), spec.clone(), timepiece.clock);
-        Ok(Self { pairs, queues, buffers, domain, port, managed, meeting, address, ways, rank, spec, clock })
-    }
-
-    /// What every rank may know.
-    pub(crate) fn address(&self) -> &Address {
-        &self.address
-    }
-
-    /// What each rank has to know that connects to this one, by rank.
-    pub(crate) fn ways(&self) -> &[Option<Way>] {
-        &self.ways
+        let (port, spec) = (Arc::clone(port), spec.clone());
+        Ok(Self { pairs, queues, buffers, domain, port, managed, address, ways, rank, spec, clock })
     }
 }
 
@@ -154,10 +131,6 @@ fn pair(
         qp.post_receive(request)?;
     }
     Ok(qp)
-}
-
-pub(super) fn no_barrier(reason: String) -> Error {
-    Error::Barrier { reason }
 }
 
 /// A multicast group of local scope that no other point has (RFC 4291, section 2.7).

@@ -9,6 +9,8 @@ use verbs::Context;
 use super::endpoint::SPINS;
 use super::setup::Unconnected;
 use super::{LocalPort, PortOptions, Told, VerbsEndpoint};
+use crate::company::Alone;
+use crate::endpoint::connecting::{End, Half};
 use crate::endpoint::{Endpoint, Mark};
 use crate::plan::{Axis, Options, Plan, Settings, resolve};
 use crate::point::{Pattern, PointSpec, Poll, Service};
@@ -27,16 +29,22 @@ fn spec(service: Service, poll: Poll) -> PointSpec {
 /// The connected ends of a point, in rank order, each as it believes the point to be.
 pub(super) fn ends(context: &Context, believed: &[&PointSpec]) -> Vec<VerbsEndpoint> {
     let port = Arc::new(LocalPort::find(context, PortOptions::default()).unwrap());
-    let clock = &Timepiece::new(Clock::monotonic(), None);
+    let timepiece = Timepiece::new(Clock::monotonic(), None);
+    let clock = timepiece.clock;
     let prepare =
         |(rank, spec): (u32, &&PointSpec)| Unconnected::new(context, &port, spec, rank, clock).unwrap();
+    let presence = Alone::new(believed[0], 0, &timepiece).unwrap().presence().clone();
     let unconnected: Vec<_> = (0..).zip(believed).map(prepare).collect();
-    let told = |rank: usize| -> Vec<Told> {
-        let of = |one: &Unconnected| Told { address: one.address().clone(), way: one.ways()[rank].clone() };
+    let told = |rank: u32| -> Vec<Told> {
+        let of = |one: &Unconnected| Told {
+            presence: presence.clone(),
+            address: Some(one.address().clone()),
+            way: one.way(rank).cloned(),
+        };
         unconnected.iter().map(of).collect()
     };
-    let told: Vec<_> = (0..unconnected.len()).map(told).collect();
-    unconnected.into_iter().zip(told).map(|(end, told)| end.connect(&told).unwrap()).collect()
+    let told: Vec<_> = (0..unconnected.len() as u32).map(told).collect();
+    unconnected.into_iter().zip(told).map(|(end, told)| end.connect(&told, false).unwrap()).collect()
 }
 
 /// Two ends.

@@ -1,93 +1,136 @@
 //! The endpoints of a rank: one for each part of the point that it has to do with.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
-use measure::record::Oversubscribed;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use verbs::Context;
 
 use super::{out_of_order, unreadable};
 use crate::Error;
+use crate::barrier::Barrier;
+use crate::company::{Alone, Company, Presence};
+use crate::endpoint::connecting::{End, Half, Told};
 use crate::point::{Part, PointSpec};
 use crate::process::agent::PointError;
 use crate::process::message::{Neighbour, Prepared};
 use crate::timepiece::Timepiece;
-use crate::verbs_endpoint::{LocalPort, Told, Unconnected, VerbsEndpoint};
 
-/// Queue pairs and buffers that are not connected yet.
-pub(super) struct Waiting(BTreeMap<Part, Unconnected>);
+/// Halves that are not connected yet.
+pub(super) struct Waiting<H> {
+    alone: Alone,
+    parts: BTreeMap<Part, H>,
+}
 
-/// Those that are.
-pub(super) struct Endpoints(BTreeMap<Part, VerbsEndpoint>);
+/// What a rank tells all others.
+#[derive(Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+struct Address<A> {
+    presence: Presence,
+    parts: BTreeMap<Part, A>,
+}
 
-impl Waiting {
-    /// Sets up what a rank needs for a point.
+impl<H: Half> Waiting<H> {
+    /// Sets up what a rank needs for a point: a half for each part, which `half` makes.
     pub(super) fn new(
-        context: &Context,
-        port: &Arc<LocalPort>,
         spec: &PointSpec,
         rank: u32,
         timepiece: &Timepiece,
+        half: impl Fn(&PointSpec) -> Result<H, Error>,
     ) -> Result<Self, Error> {
         let parts = spec.parts().into_iter().filter(|part| part.is_for(rank));
-        let of = |part: PointSpec| Ok((part.part, Unconnected::new(context, port, &part, rank, timepiece)?));
-        Ok(Self(parts.map(of).collect::<Result<_, Error>>()?))
+        let of = |part: PointSpec| Ok((part.part, half(&part)?));
+        let parts = parts.map(of).collect::<Result<_, Error>>()?;
+        Ok(Self { alone: Alone::new(spec, rank, timepiece)?, parts })
     }
 
     /// What the other ranks have to know.
     pub(super) fn prepared(&self, ranks: u32) -> Result<Prepared, PointError> {
-        let addresses: BTreeMap<_, _> = self.0.iter().map(|(part, own)| (part, own.address())).collect();
+        let parts = self.parts.iter().map(|(part, own)| (*part, own.address())).collect();
+        let address = Address { presence: self.alone.presence().clone(), parts };
         let ways = |rank: u32| {
-            let of = |own: &Unconnected| own.ways().get(rank as usize)?.as_ref().map(serde_json::to_value);
-            let ways = self.0.iter().filter_map(|(part, own)| Some(of(own)?.map(|way| (part, way))));
-            let ways = ways.collect::<Result<BTreeMap<_, _>, _>>()?;
+            let of = |(part, own): (&Part, &H)| Some((*part, serde_json::to_value(own.way(rank)?)));
+            let ways = self.parts.iter().filter_map(of);
+            let ways = ways.map(|(part, way)| Ok((part, way?))).collect::<Result<BTreeMap<_, _>, _>>()?;
             if ways.is_empty() { Ok(Value::Null) } else { serde_json::to_value(ways) }
         };
-        let address = serde_json::to_value(addresses).map_err(unreadable)?;
+        let address = serde_json::to_value(address).map_err(unreadable)?;
         Ok(Prepared { address, ways: (0..ranks).map(ways).collect::<Result<_, _>>().map_err(unreadable)? })
     }
 
     /// Connects each part with those of the other ranks.
-    pub(super) fn connect(self, ranks: &[Neighbour]) -> Result<Endpoints, PointError> {
-        let one = |(part, unconnected): (Part, Unconnected)| {
-            let told = ranks.iter().map(|rank| Told::read(rank, part)).collect::<Result<Vec<_>, _>>();
-            let told = told.map_err(unreadable)?;
-            match unconnected.refusal(&told) {
-                Some(reason) => Err(PointError::NotMeasured(reason)),
-                None => Ok((part, unconnected.connect(&told)?)),
-            }
+    pub(super) fn connect(
+        self,
+        spec: &PointSpec,
+        ranks: &[Neighbour],
+    ) -> Result<Endpoints<H::End>, PointError> {
+        let mut told: Vec<Heard<H>> =
+            ranks.iter().map(Heard::read).collect::<Result<_, _>>().map_err(unreadable)?;
+        let presences: Vec<Presence> = told.iter().map(|rank| rank.presence.clone()).collect();
+        let company = self.alone.hear(spec, &presences)?;
+        let gives_way = company.oversubscribed.is_some();
+        let one = |(part, half): (Part, H)| {
+            let others: Vec<_> = told.iter_mut().map(|rank| rank.of(part)).collect();
+            Ok((part, half.connect(&others, gives_way)?))
         };
-        Ok(Endpoints(self.0.into_iter().map(one).collect::<Result<_, _>>()?))
+        let parts = self.parts.into_iter().map(one).collect::<Result<_, Error>>()?;
+        Ok(Endpoints { company, parts })
     }
 }
 
-impl Endpoints {
+/// What a rank has told this one, of all parts.
+struct Heard<H: Half> {
+    presence: Presence,
+    addresses: BTreeMap<Part, H::Address>,
+    ways: BTreeMap<Part, H::Way>,
+}
+
+impl<H: Half> Heard<H> {
+    /// Reads what came over the control plane.
+    fn read(told: &Neighbour) -> Result<Self, serde_json::Error> {
+        let Address { presence, parts } = Address::deserialize(&told.address)?;
+        let ways = Option::deserialize(&told.way)?.unwrap_or_default();
+        Ok(Self { presence, addresses: parts, ways })
+    }
+
+    fn of(&mut self, part: Part) -> Told<H::Address, H::Way> {
+        let (address, way) = (self.addresses.remove(&part), self.ways.remove(&part));
+        Told { presence: self.presence.clone(), address, way }
+    }
+}
+
+/// Those that are connected.
+pub(super) struct Endpoints<E> {
+    pub(super) company: Company,
+    parts: BTreeMap<Part, E>,
+}
+
+impl<E: End> Endpoints<E> {
     /// Starts the point's time limit.
     pub(super) fn start(&mut self, timeout_s: f64) -> Result<(), Error> {
-        self.0.values_mut().try_for_each(|endpoint| endpoint.start(timeout_s))
+        self.parts.values_mut().try_for_each(|endpoint| endpoint.start(timeout_s))
     }
 
     /// Stops what ends this thread's sleeps.
     pub(super) fn stop(&mut self) {
-        self.0.values_mut().for_each(VerbsEndpoint::stop);
-    }
-
-    /// Where more ranks run on this one's CPUs than those are.
-    pub(super) fn oversubscribed(&self) -> Option<Oversubscribed> {
-        self.0.values().find_map(VerbsEndpoint::oversubscribed)
+        self.parts.values_mut().for_each(E::stop);
     }
 
     /// The one of what the plan says, which most ranks have.
-    pub(super) fn main(&mut self) -> Result<&mut VerbsEndpoint, PointError> {
-        self.0.get_mut(&Part::Main).ok_or_else(|| out_of_order("run"))
+    pub(super) fn main(&mut self) -> Result<&mut E, PointError> {
+        self.parts.get_mut(&Part::Main).ok_or_else(|| out_of_order("run"))
+    }
+
+    /// The one of what the plan says, and the barrier of those that begin together, where this rank is one of them.
+    pub(super) fn meeting(&mut self) -> Result<(&mut E, Option<Barrier>), PointError> {
+        let barrier = self.company.barrier.take();
+        Ok((self.main()?, barrier))
     }
 
     /// The one of what the plan says, and the one of who tells others when, where there are some.
-    pub(super) fn asking(&mut self) -> Option<(&mut VerbsEndpoint, Option<&mut VerbsEndpoint>)> {
+    pub(super) fn asking(&mut self) -> Option<(&mut E, Option<&mut E>)> {
         let mut control = None;
         let mut main = None;
-        for (part, endpoint) in &mut self.0 {
+        for (part, endpoint) in &mut self.parts {
             match part {
                 Part::Main => main = Some(endpoint),
                 Part::Load => {}
@@ -98,8 +141,8 @@ impl Endpoints {
     }
 
     /// The one that loads, and the one that is told when.
-    pub(super) fn loading(&mut self) -> Option<(&mut VerbsEndpoint, &mut VerbsEndpoint)> {
-        let mut parts = self.0.range_mut(Part::Load..=Part::Control).map(|(_, endpoint)| endpoint);
+    pub(super) fn loading(&mut self) -> Option<(&mut E, &mut E)> {
+        let mut parts = self.parts.range_mut(Part::Load..=Part::Control).map(|(_, endpoint)| endpoint);
         parts.next().zip(parts.next())
     }
 }

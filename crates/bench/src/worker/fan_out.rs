@@ -4,18 +4,17 @@ use measure::clock::Clock;
 use measure::record::{Cpu, LatencyKind};
 use measure::samples::Recorder;
 
-use super::{Timed, latency_outcome, per_message, span, timed};
+use super::patterns::{Timed, latency_outcome, per_message, span, timed};
 use crate::Error;
 use crate::cpu::watched;
 use crate::endpoint::Endpoint;
 use crate::pattern;
 use crate::point::PointSpec;
 use crate::process::message::Outcome;
-use crate::verbs_endpoint::VerbsEndpoint;
 
 /// One rank of a point of one to n.
-pub(super) fn fan_out(
-    endpoint: &mut VerbsEndpoint,
+pub(super) fn fan_out<E: Endpoint>(
+    endpoint: &mut E,
     spec: &PointSpec,
     rank: u32,
     clock: Clock,
@@ -41,13 +40,13 @@ pub(super) fn fan_out(
 }
 
 /// What a rank that records does.
-struct Rounds<'a> {
-    endpoint: &'a mut VerbsEndpoint,
+struct Rounds<'a, E> {
+    endpoint: &'a mut E,
     spec: &'a PointSpec,
     is_hub: bool,
 }
 
-impl Timed for Rounds<'_> {
+impl<E: Endpoint> Timed for Rounds<'_, E> {
     fn run<R: Recorder>(self, recorder: &mut R) -> (Result<(), Error>, Option<Cpu>) {
         let Self { endpoint, spec, is_hub } = self;
         let (notify, warmup, span) = (spec.notify, spec.warmup, span(spec));

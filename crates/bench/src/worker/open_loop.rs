@@ -7,20 +7,20 @@ use measure::record::{Cpu, Direction, LatencyKind, Throughput};
 use measure::samples::{HistogramSamples, Recorder, Scale};
 
 use super::endpoints::Endpoints;
-use super::{Timed, latency_outcome, timed};
+use super::patterns::{Timed, latency_outcome, timed};
 use crate::Error;
 use crate::cpu::watched;
 use crate::endpoint::Endpoint;
+use crate::endpoint::connecting::End;
 use crate::pattern::open_loop::{self, Kept, Schedule, Times};
 use crate::pattern::{self, Progress};
 use crate::point::{Length, PointSpec, Service};
 use crate::process::message::{Outcome, Window};
 use crate::timepiece::Timepiece;
-use crate::verbs_endpoint::VerbsEndpoint;
 
 /// One rank of it, for which so much time is left.
-pub(super) fn open_loop(
-    endpoints: &mut Endpoints,
+pub(super) fn open_loop<E: End>(
+    endpoints: &mut Endpoints<E>,
     spec: &PointSpec,
     (rank, left): (u32, Duration),
     timepiece: &Timepiece,
@@ -76,9 +76,9 @@ fn limit(spec: &PointSpec) -> Duration {
 const LIMIT_SHARE: f64 = 0.75;
 
 /// Rank 0: exchanges the messages while others load the device, if there are some.
-fn ask(
-    endpoint: &mut VerbsEndpoint,
-    control: Option<&mut VerbsEndpoint>,
+fn ask<E: Endpoint>(
+    endpoint: &mut E,
+    control: Option<&mut E>,
     schedule: &Schedule,
     spec: &PointSpec,
     timepiece: &Timepiece,
@@ -146,16 +146,16 @@ fn not_held(kept: &Kept, schedule: &Schedule, spec: &PointSpec) -> Option<String
 const LATE_SHARE_MAX: f64 = 0.01;
 
 /// Messages that are posted when they are due, while others load the device.
-struct Ask<'a> {
-    endpoint: &'a mut VerbsEndpoint,
-    control: Option<&'a mut VerbsEndpoint>,
+struct Ask<'a, E> {
+    endpoint: &'a mut E,
+    control: Option<&'a mut E>,
     schedule: &'a Schedule,
     /// Of rtt and of lateness.
     times: [&'a mut HistogramSamples; 2],
     kept: &'a mut Kept,
 }
 
-impl Timed for Ask<'_> {
+impl<E: Endpoint> Timed for Ask<'_, E> {
     fn run<R: Recorder>(self, response: &mut R) -> (Result<(), Error>, Option<Cpu>) {
         let Self { endpoint, mut control, schedule, times: [rtt, lateness], kept } = self;
         if let Err(error) = control.as_deref_mut().map_or(Ok(()), open_loop::begin) {
@@ -170,7 +170,11 @@ impl Timed for Ask<'_> {
 }
 
 /// A rank that loads the device.
-fn load(endpoints: &mut Endpoints, spec: &PointSpec, timepiece: &Timepiece) -> Result<Outcome, Error> {
+fn load<E: End>(
+    endpoints: &mut Endpoints<E>,
+    spec: &PointSpec,
+    timepiece: &Timepiece,
+) -> Result<Outcome, Error> {
     let Some((endpoint, control)) = endpoints.loading() else { return Ok(Outcome::default()) };
     let mut progress = Progress::new();
     let (done, cpu) = watched(timepiece.clock, || open_loop::load(endpoint, control, &mut progress));

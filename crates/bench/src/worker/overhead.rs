@@ -9,7 +9,7 @@ use measure::samples::{RawSamples, Scale};
 use measure::step::step as step_of;
 use verbs::Context;
 
-use super::latency_outcome;
+use super::patterns::latency_outcome;
 use crate::Error;
 use crate::pattern::overhead::{Count, answer, overhead as overhead_of, time};
 use crate::point::{Length, PointSpec};

@@ -4,7 +4,7 @@ use measure::clock::Clock;
 use measure::record::{Cpu, Direction, LatencyKind, Throughput};
 use measure::samples::{HistogramSamples, Recorder, Scale};
 
-use super::{Timed, latency_outcome, messages_per_s, packets, span, timed};
+use super::patterns::{Timed, latency_outcome, messages_per_s, packets, span, timed};
 use crate::Error;
 use crate::barrier::Barrier;
 use crate::cpu::watched;
@@ -14,16 +14,15 @@ use crate::pattern::{self, Flood, Progress, Span};
 use crate::point::{PointSpec, Traffic};
 use crate::process::message::{Outcome, Passed};
 use crate::timepiece::Timepiece;
-use crate::verbs_endpoint::VerbsEndpoint;
 
 /// One rank of a point of several pairs.
-pub(super) fn pairs(
-    endpoint: &mut VerbsEndpoint,
+pub(super) fn pairs<E: Endpoint>(
+    (endpoint, barrier): (&mut E, Option<Barrier>),
     spec: &PointSpec,
     timepiece: &Timepiece,
 ) -> Result<Outcome, Error> {
     let clock = timepiece.clock;
-    let Some(mut barrier) = endpoint.take_barrier() else { return answer(endpoint, spec, clock) };
+    let Some(mut barrier) = barrier else { return answer(endpoint, spec, clock) };
     match spec.traffic {
         Traffic::PingPong => bounce(endpoint, &mut barrier, spec, clock),
         Traffic::Stream => flood(endpoint, &mut barrier, spec, timepiece),
@@ -31,7 +30,7 @@ pub(super) fn pairs(
 }
 
 /// The rank that does what the other end of its pair wants.
-fn answer(endpoint: &mut VerbsEndpoint, spec: &PointSpec, clock: Clock) -> Result<Outcome, Error> {
+fn answer<E: Endpoint>(endpoint: &mut E, spec: &PointSpec, clock: Clock) -> Result<Outcome, Error> {
     if spec.operation.is_fetch() || (spec.traffic == Traffic::Stream && !spec.operation.arrives()) {
         // Its adapter does all there is to do.
         return Ok(Outcome { cpu: watched(clock, || ()).1, ..Outcome::default() });
@@ -43,8 +42,8 @@ fn answer(endpoint: &mut VerbsEndpoint, spec: &PointSpec, clock: Clock) -> Resul
     done.map(|()| Outcome { cpu, ..Outcome::default() })
 }
 
-fn bounce(
-    endpoint: &mut VerbsEndpoint,
+fn bounce<E: Endpoint>(
+    endpoint: &mut E,
     barrier: &mut Barrier,
     spec: &PointSpec,
     clock: Clock,
@@ -58,14 +57,14 @@ fn bounce(
 }
 
 /// A message that goes forth and back while others do.
-struct Bounce<'a> {
-    endpoint: &'a mut VerbsEndpoint,
+struct Bounce<'a, E> {
+    endpoint: &'a mut E,
     barrier: &'a mut Barrier,
     skews: &'a mut HistogramSamples,
     spec: &'a PointSpec,
 }
 
-impl Timed for Bounce<'_> {
+impl<E: Endpoint> Timed for Bounce<'_, E> {
     fn run<R: Recorder>(self, recorder: &mut R) -> (Result<(), Error>, Option<Cpu>) {
         let Self { endpoint, barrier, skews, spec } = self;
         let Span::Messages(messages) = span(spec) else { return (Ok(()), None) };
@@ -76,8 +75,8 @@ impl Timed for Bounce<'_> {
     }
 }
 
-fn flood(
-    endpoint: &mut VerbsEndpoint,
+fn flood<E: Endpoint>(
+    endpoint: &mut E,
     barrier: &mut Barrier,
     spec: &PointSpec,
     timepiece: &Timepiece,

@@ -6,18 +6,17 @@ use measure::clock::Clock;
 use measure::record::{Cpu, LatencyKind};
 use measure::samples::Recorder;
 
-use super::{Timed, latency_outcome, span, timed};
+use super::patterns::{Timed, latency_outcome, span, timed};
 use crate::Error;
 use crate::cpu::watched;
 use crate::endpoint::Endpoint;
 use crate::pattern::prtt::{Burst, answer, prtt as rounds};
 use crate::point::PointSpec;
 use crate::process::message::Outcome;
-use crate::verbs_endpoint::VerbsEndpoint;
 
 /// Times the rounds, at rank 0, or answers them.
-pub(super) fn prtt(
-    endpoint: &mut VerbsEndpoint,
+pub(super) fn prtt<E: Endpoint>(
+    endpoint: &mut E,
     spec: &PointSpec,
     rank: u32,
     clock: Clock,
@@ -33,13 +32,13 @@ pub(super) fn prtt(
 }
 
 /// Rounds that are timed.
-struct Rounds<'a> {
-    endpoint: &'a mut VerbsEndpoint,
+struct Rounds<'a, E> {
+    endpoint: &'a mut E,
     spec: &'a PointSpec,
     burst: Burst,
 }
 
-impl Timed for Rounds<'_> {
+impl<E: Endpoint> Timed for Rounds<'_, E> {
     fn run<R: Recorder>(self, recorder: &mut R) -> (Result<(), Error>, Option<Cpu>) {
         let Self { endpoint, spec, burst } = self;
         watched(endpoint.clock(), || rounds(endpoint, recorder, burst, spec.warmup, span(spec)))

@@ -12,6 +12,7 @@ use super::super::tests::{ends, two};
 use super::super::{LocalPort, PortOptions, VerbsEndpoint};
 use super::*;
 use crate::Error;
+use crate::endpoint::connecting::End;
 use crate::endpoint::{Endpoint, Mark};
 use crate::plan::{Axis, Options, Plan, Settings, resolve};
 use crate::point::{Pattern, Poll};

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// The CPUs that a rank may use.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Place {
+pub(crate) struct Place {
     /// Which host: the boot of its kernel, which containers share as they share CPUs. Absent where it is not known.
     boot_id: Option<String>,
     /// A bit for each CPU, the first in the lowest bit of the first word.

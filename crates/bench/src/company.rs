@@ -1,0 +1,119 @@
+//! What the ranks of a point are to each other, whatever carries their messages: which of them run on the same CPUs, read the
+//! same clock, and begin together.
+
+mod place;
+
+use measure::clock::Domain;
+use measure::record::Oversubscribed;
+use serde::{Deserialize, Serialize};
+
+use self::place::Place;
+use crate::Error;
+use crate::barrier::Barrier;
+use crate::point::PointSpec;
+use crate::shared::{self, Shared};
+use crate::timepiece::Timepiece;
+
+/// What a rank says of itself to all others.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Presence {
+    /// Where it runs.
+    place: Place,
+    /// Which clock it reads.
+    clock: Domain,
+    /// Memory of the barrier that it would lead.
+    meeting: Option<shared::Handle>,
+}
+
+impl Presence {
+    /// Whether it runs on the same host; false where that is not known.
+    pub(crate) fn is_beside(&self, other: &Self) -> bool {
+        self.place.is_beside(&other.place)
+    }
+}
+
+/// A rank that has not heard of the others.
+pub(crate) struct Alone {
+    presence: Presence,
+    /// Memory of the barrier that it would lead.
+    meeting: Option<Shared>,
+    rank: u32,
+}
+
+/// A rank that has.
+pub(crate) struct Company {
+    /// Where ranks of this host begin together, and this is one of them.
+    pub(crate) barrier: Option<Barrier>,
+    /// Where more ranks run on this one's CPUs than those are: then one has to stop for another to go on.
+    pub(crate) oversubscribed: Option<Oversubscribed>,
+    /// Whether those that it talks to read the same clock.
+    pub(crate) has_one_clock: bool,
+}
+
+impl Alone {
+    /// This rank, before it hears of the others of its point.
+    ///
+    /// # Errors
+    /// [`Error::Barrier`] when there is no memory to meet in.
+    pub(crate) fn new(spec: &PointSpec, rank: u32, timepiece: &Timepiece) -> Result<Self, Error> {
+        let lines = Barrier::lines(spec.pairs as usize);
+        let meeting = spec.begins_together(rank).then(|| Shared::offer("rdmascope-barrier", lines));
+        let meeting = meeting.transpose().map_err(no_barrier)?;
+        let presence = Presence {
+            place: Place::own(Domain::of(&timepiece.clock).boot_id),
+            clock: timepiece.domain.clone(),
+            meeting: meeting.as_ref().map(Shared::handle).transpose().map_err(no_barrier)?,
+        };
+        Ok(Self { presence, meeting, rank })
+    }
+
+    /// What it says of itself.
+    pub(crate) fn presence(&self) -> &Presence {
+        &self.presence
+    }
+
+    /// Hears what all ranks of the point say of themselves, in rank order.
+    ///
+    /// # Errors
+    /// [`Error::Barrier`] when ranks of this host share no memory.
+    pub(crate) fn hear(mut self, spec: &PointSpec, ranks: &[Presence]) -> Result<Company, Error> {
+        let partners = spec.partners(self.rank);
+        let partners = partners.iter().filter_map(|rank| ranks.get(*rank as usize));
+        let has_one_clock =
+            partners.into_iter().all(|partner| self.presence.clock.shares_with(&partner.clock));
+        let oversubscribed = self.oversubscribed(ranks);
+        Ok(Company { barrier: self.barrier(spec, ranks)?, oversubscribed, has_one_clock })
+    }
+
+    /// The barrier of the ranks of this host that begin together, which the first of them leads.
+    fn barrier(&mut self, spec: &PointSpec, ranks: &[Presence]) -> Result<Option<Barrier>, Error> {
+        let Some(own) = self.meeting.take() else { return Ok(None) };
+        let meets = |(rank, other): (u32, &Presence)| {
+            let is_here = rank == self.rank || other.is_beside(&self.presence);
+            other.meeting.filter(|_| is_here).map(|handle| (rank, handle))
+        };
+        let members: Vec<_> = (0..).zip(ranks).filter_map(meets).collect();
+        let index = members.iter().position(|(rank, _)| *rank == self.rank).unwrap_or(0);
+        let memory = match members.first() {
+            Some((leader, handle)) if *leader != self.rank => {
+                Shared::open(handle, Barrier::lines(spec.pairs as usize)).map_err(no_barrier)?
+            }
+            _ => own,
+        };
+        Ok(Some(Barrier::new(memory, members.len().max(1), index)))
+    }
+
+    /// The ranks of this host and their CPUs, where more ranks than there are CPUs run on those that this one may use.
+    fn oversubscribed(&self, ranks: &[Presence]) -> Option<Oversubscribed> {
+        let own = &self.presence.place;
+        let all = || ranks.iter().map(|other| &other.place);
+        let within = all().filter(|other| other.is_within(own)).count();
+        let here = Place::together(all().filter(|other| other.is_beside(own)));
+        (within > own.cpus().max(1) as usize).then_some(here)
+    }
+}
+
+fn no_barrier(reason: String) -> Error {
+    Error::Barrier { reason }
+}

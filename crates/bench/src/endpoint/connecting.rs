@@ -1,0 +1,56 @@
+//! How an endpoint comes to be: each rank sets up its half, the ranks tell each other where that is, and the halves are connected.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::Endpoint;
+use crate::Error;
+use crate::company::Presence;
+
+/// What another rank has said of a part of the point.
+#[derive(Clone, Debug)]
+pub(crate) struct Told<A, W> {
+    /// Where it runs.
+    pub(crate) presence: Presence,
+    /// Where it can be reached; absent where it has nothing to do with this part.
+    pub(crate) address: Option<A>,
+    /// What it has for this rank alone; absent where the two do not connect.
+    pub(crate) way: Option<W>,
+}
+
+/// What the other ranks have said of halves of a kind, in rank order and this one among them.
+pub(crate) type Others<H> = [Told<<H as Half>::Address, <H as Half>::Way>];
+
+/// An endpoint that is set up as far as that goes without the other ranks.
+pub(crate) trait Half: Sized {
+    /// What becomes of it.
+    type End: End;
+    /// What every rank of the point may know of it.
+    type Address: DeserializeOwned + Serialize;
+    /// What only the rank needs that connects to it.
+    type Way: DeserializeOwned + Serialize;
+
+    /// What every rank may know.
+    fn address(&self) -> &Self::Address;
+
+    /// What a rank has to know that connects to it; absent for those that do not.
+    fn way(&self, rank: u32) -> Option<&Self::Way>;
+
+    /// Connects it with those of the other ranks. Where more ranks run than there are CPUs, it gives way to them whenever it waits.
+    ///
+    /// # Errors
+    /// Why they cannot be connected; [`Error::Impossible`] where they cannot be reached in the way of the point.
+    fn connect(self, others: &Others<Self>, gives_way: bool) -> Result<Self::End, Error>;
+}
+
+/// An endpoint as a worker drives it.
+pub(crate) trait End: Endpoint {
+    /// Starts the point's time limit, in seconds. Where it sleeps, this thread's sleeps end at the limit, until it is stopped.
+    ///
+    /// # Errors
+    /// When sleeps cannot be limited.
+    fn start(&mut self, timeout_s: f64) -> Result<(), Error>;
+
+    /// Stops what ends this thread's sleeps.
+    fn stop(&mut self);
+}

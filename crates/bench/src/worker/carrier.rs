@@ -1,0 +1,72 @@
+//! What carries the messages of a point: the one place that knows each kind of endpoint.
+
+use std::time::Duration;
+
+use super::device::Open;
+use super::endpoints::{Endpoints, Waiting};
+use super::{out_of_order, overhead, patterns};
+use crate::endpoint::connecting::End;
+use crate::point::{Pattern, PointSpec};
+use crate::process::agent::PointError;
+use crate::process::message::{Neighbour, Outcome, Prepared};
+use crate::timepiece::Timepiece;
+use crate::verbs_endpoint::{Unconnected, VerbsEndpoint};
+
+/// What a rank has set up, by what carries it.
+pub(super) enum Halves {
+    Verbs(Waiting<Unconnected>),
+}
+
+/// What it has connected.
+pub(super) enum Ends {
+    Verbs(Endpoints<VerbsEndpoint>),
+}
+
+impl Halves {
+    /// What the other ranks have to know.
+    pub(super) fn prepared(&self, ranks: u32) -> Result<Prepared, PointError> {
+        match self {
+            Self::Verbs(waiting) => waiting.prepared(ranks),
+        }
+    }
+
+    /// Connects them with those of the other ranks.
+    pub(super) fn connect(self, spec: &PointSpec, ranks: &[Neighbour]) -> Result<Ends, PointError> {
+        Ok(match self {
+            Self::Verbs(waiting) => Ends::Verbs(waiting.connect(spec, ranks)?),
+        })
+    }
+}
+
+impl Ends {
+    /// A rank's share of the point, for which so much time is left.
+    pub(super) fn measure(
+        &mut self,
+        spec: &PointSpec,
+        (rank, left): (u32, Duration),
+        device: Option<&Open>,
+        timepiece: &Timepiece,
+    ) -> Result<Outcome, PointError> {
+        match self {
+            Self::Verbs(ends) if spec.pattern == Pattern::Overhead => run(ends, left, |ends| {
+                let Some(Open { context, port, .. }) = device else { return Err(out_of_order("run")) };
+                Ok(overhead::overhead(ends.main()?, (context, port), spec, rank, timepiece.clock)?)
+            }),
+            Self::Verbs(ends) => {
+                run(ends, left, |ends| patterns::measure(ends, spec, (rank, left), timepiece))
+            }
+        }
+    }
+}
+
+/// Measures within the time that is left.
+fn run<E: End>(
+    ends: &mut Endpoints<E>,
+    left: Duration,
+    measure: impl FnOnce(&mut Endpoints<E>) -> Result<Outcome, PointError>,
+) -> Result<Outcome, PointError> {
+    ends.start(left.as_secs_f64())?;
+    let outcome = measure(ends);
+    ends.stop();
+    Ok(Outcome { oversubscribed: ends.company.oversubscribed, ..outcome? })
+}

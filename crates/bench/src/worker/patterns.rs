@@ -1,0 +1,222 @@
+//! What a rank does with its endpoints, and what it says of it.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use measure::clock::Clock;
+use measure::record::{Cpu, Direction, Latency, LatencyKind, Throughput};
+use measure::samples::{HistogramSamples, RawSamples, Recorder, Samples, Scale};
+use measure::step;
+
+use super::endpoints::Endpoints;
+use super::{fan_out, open_loop, out_of_order, pairs, prtt};
+use crate::Error;
+use crate::cpu::watched;
+use crate::endpoint::Endpoint;
+use crate::endpoint::connecting::End;
+use crate::one_way;
+use crate::pattern::{self, Flood, Span};
+use crate::point::{Flow, Length, Pattern, PointSpec, RAW_SAMPLES_MAX, Service};
+use crate::process::agent::PointError;
+use crate::process::message::Outcome;
+use crate::timepiece::Timepiece;
+
+/// A rank's share of a point, for which so much time is left.
+pub(super) fn measure<E: End>(
+    endpoints: &mut Endpoints<E>,
+    spec: &PointSpec,
+    (rank, left): (u32, Duration),
+    timepiece: &Timepiece,
+) -> Result<Outcome, PointError> {
+    let clock = timepiece.clock;
+    let outcome = match (spec.pattern, rank) {
+        (Pattern::FanOut, rank) => fan_out::fan_out(endpoints.main()?, spec, rank, clock),
+        (Pattern::OneWay, rank) => {
+            let has_one_clock = endpoints.company.has_one_clock;
+            one_way((endpoints.main()?, has_one_clock), spec, rank, timepiece)
+        }
+        (Pattern::OpenLoop, rank) => open_loop::open_loop(endpoints, spec, (rank, left), timepiece),
+        // Calls of verbs are timed by who knows verbs.
+        (Pattern::Overhead, _) => return Err(out_of_order("run")),
+        (Pattern::Pairs, _) => pairs::pairs(endpoints.meeting()?, spec, timepiece),
+        // The peer's adapter answers alone.
+        (Pattern::PingPong, 1..) if spec.operation.is_fetch() => {
+            Ok(Outcome { cpu: watched(clock, || ()).1, ..Outcome::default() })
+        }
+        (Pattern::PingPong, rank) => latency(endpoints.main()?, spec, rank, clock),
+        (Pattern::Prtt, rank) => prtt::prtt(endpoints.main()?, spec, rank, clock),
+        (Pattern::Stream, rank) if spec.operation.arrives() => stream(endpoints.main()?, spec, rank, clock),
+        (Pattern::Stream, rank) => push(endpoints.main()?, spec, rank, clock),
+    };
+    Ok(outcome?)
+}
+
+/// What this rank stamps of messages that are timed one way.
+fn one_way<E: Endpoint>(
+    (endpoint, has_one_clock): (&mut E, bool),
+    spec: &PointSpec,
+    rank: u32,
+    timepiece: &Timepiece,
+) -> Result<Outcome, Error> {
+    let (stamped, cpu) = one_way::run(endpoint, spec, rank, has_one_clock, timepiece)?;
+    let Length::Iterations(messages) = spec.length else { return Ok(Outcome::default()) };
+    let counters = if rank == 0 { packets(messages, spec) } else { BTreeMap::new() };
+    Ok(Outcome { stamped: Some(Box::new(stamped)), counters, cpu, ..Outcome::default() })
+}
+
+fn latency<E: Endpoint>(
+    endpoint: &mut E,
+    spec: &PointSpec,
+    rank: u32,
+    clock: Clock,
+) -> Result<Outcome, Error> {
+    let kind = if spec.operation.is_fetch() { LatencyKind::Rtt } else { LatencyKind::RttHalf };
+    let (samples, cpu) = timed(Bounce { endpoint, spec, rank }, spec, kind, clock)?;
+    Ok(Outcome { cpu, ..latency_outcome(&samples, kind, spec, 1) })
+}
+
+/// Messages that are recorded one by one.
+pub(super) trait Timed {
+    /// Exchanges them; gives what they cost, too.
+    fn run<R: Recorder>(self, recorder: &mut R) -> (Result<(), Error>, Option<Cpu>);
+}
+
+/// What messages record: every sample, or a histogram where there are too many or none is to be kept.
+pub(super) fn timed(
+    messages: impl Timed,
+    spec: &PointSpec,
+    kind: LatencyKind,
+    clock: Clock,
+) -> Result<(Samples, Option<Cpu>), Error> {
+    let scale = Scale::of(kind);
+    let raw = match spec.length {
+        Length::Iterations(n) if n <= RAW_SAMPLES_MAX && spec.keep_samples => usize::try_from(n).ok(),
+        _ => None,
+    };
+    if let Some(room) = raw {
+        let mut samples = RawSamples::new(room)?;
+        let (done, cpu) = messages.run(&mut samples);
+        done.map(|()| (samples.finish(&clock, scale), cpu))
+    } else {
+        let mut samples = HistogramSamples::new(&clock, scale);
+        let (done, cpu) = messages.run(&mut samples);
+        done.map(|()| (samples.finish(), cpu))
+    }
+}
+
+/// A message that goes forth and back.
+struct Bounce<'a, E> {
+    endpoint: &'a mut E,
+    spec: &'a PointSpec,
+    rank: u32,
+}
+
+impl<E: Endpoint> Timed for Bounce<'_, E> {
+    fn run<R: Recorder>(self, recorder: &mut R) -> (Result<(), Error>, Option<Cpu>) {
+        let Self { endpoint, spec, rank } = self;
+        watched(endpoint.clock(), || {
+            if spec.operation.is_fetch() {
+                pattern::fetch(endpoint, recorder, spec.warmup, span(spec))
+            } else {
+                pattern::ping_pong(endpoint, recorder, rank == 0, spec.warmup, span(spec))
+            }
+        })
+    }
+}
+
+/// What was recorded, with `posted` messages for each sample.
+pub(super) fn latency_outcome(
+    samples: &Samples,
+    kind: LatencyKind,
+    spec: &PointSpec,
+    posted: u64,
+) -> Outcome {
+    let unstable = step::step(&samples.series()).map(|step| step.to_string());
+    Outcome {
+        latency: samples.latency(kind, &spec.share_above_ns),
+        histogram: samples.raw().is_none().then(|| samples.histogram()),
+        counters: packets(samples.count() * posted, spec),
+        unstable,
+        samples: samples.raw().unwrap_or_default().to_vec(),
+        ..Outcome::default()
+    }
+}
+
+/// Throughput as size by latency (H15): the payload that a hub sends to all spokes, or fetches from them, in the median time.
+pub(super) fn per_message(latency: &Latency, spec: &PointSpec) -> Throughput {
+    let messages_per_s = f64::from(spec.peers) * 1e9 / (latency.p50_ns.max(1) as f64);
+    Throughput::of(messages_per_s, spec.size_bytes, Direction::Uni)
+}
+
+fn stream<E: Endpoint>(
+    endpoint: &mut E,
+    spec: &PointSpec,
+    rank: u32,
+    clock: Clock,
+) -> Result<Outcome, Error> {
+    let reliable = spec.service == Service::Rc;
+    let flow = flow(spec, rank);
+    let (done, cpu) = watched(clock, || pattern::stream(endpoint, flow, spec.warmup, span(spec), reliable));
+    let (sent, received) = done?;
+    let slower = |flood: &Flood| flood.messages.saturating_mul(1 << 20).checked_div(flood.ticks).unwrap_or(0);
+    // Of two directions the slower: what this end received is no faster than it could have been sent.
+    let headline = [received, sent].into_iter().flatten().min_by_key(slower).unwrap_or_default();
+    let mut counters = packets(sent.map_or(0, |sent| sent.total), spec);
+    counters.extend(arrivals(received, spec));
+    let throughput = Some(throughput(&headline, spec, clock)?);
+    Ok(Outcome { throughput, counters, cpu, ..Outcome::default() })
+}
+
+/// A stream of operations that nothing announces at the target: only who posts them has a number.
+fn push<E: Endpoint>(endpoint: &mut E, spec: &PointSpec, rank: u32, clock: Clock) -> Result<Outcome, Error> {
+    let reliable = spec.service == Service::Rc;
+    let flow = flow(spec, rank);
+    let (done, cpu) = watched(clock, || pattern::push(endpoint, flow, spec.warmup, span(spec), reliable));
+    let Some(posted) = done? else { return Ok(Outcome { cpu, ..Outcome::default() }) };
+    let throughput = Some(throughput(&posted, spec, clock)?);
+    Ok(Outcome { throughput, counters: packets(posted.total, spec), cpu, ..Outcome::default() })
+}
+
+fn flow(spec: &PointSpec, rank: u32) -> pattern::Flow {
+    match (spec.direction, rank) {
+        (Flow::Bi, _) => pattern::Flow::Both,
+        (Flow::Uni, 0) => pattern::Flow::Out,
+        (Flow::Uni, _) => pattern::Flow::In,
+    }
+}
+
+fn throughput(flood: &Flood, spec: &PointSpec, clock: Clock) -> Result<Throughput, Error> {
+    let direction = if spec.direction == Flow::Bi { Direction::BiOne } else { Direction::Uni };
+    Ok(Throughput::of(messages_per_s(flood, clock)?, spec.size_bytes, direction))
+}
+
+/// The rate of a flood of which something was done.
+pub(super) fn messages_per_s(flood: &Flood, clock: Clock) -> Result<f64, Error> {
+    if flood.messages == 0 || flood.ticks == 0 {
+        return Err(Error::TooFewMessages { messages: flood.total });
+    }
+    Ok(flood.messages as f64 * 1e9 / clock.ns_f64(flood.ticks))
+}
+
+/// Messages that arrived, and those that did not where the plan says how many there were.
+fn arrivals(received: Option<Flood>, spec: &PointSpec) -> BTreeMap<String, u64> {
+    let Some(received) = received else { return BTreeMap::new() };
+    let mut counters = BTreeMap::from([("messages_received".to_owned(), received.total)]);
+    if let Length::Iterations(messages) = spec.length {
+        counters.insert("messages_lost".to_owned(), messages.saturating_sub(received.total));
+    }
+    counters
+}
+
+/// Packets that the messages were cut into: one, or as many as there are path MTUs in them (G1).
+pub(super) fn packets(messages: u64, spec: &PointSpec) -> BTreeMap<String, u64> {
+    let each = spec.size_bytes.div_ceil(u64::from(spec.mtu_bytes.unwrap_or(u32::MAX))).max(1);
+    BTreeMap::from([("packets_sent".to_owned(), messages * each)])
+}
+
+pub(super) fn span(spec: &PointSpec) -> Span {
+    match spec.length {
+        Length::Duration(seconds) => Span::For(Duration::from_secs_f64(seconds)),
+        Length::Iterations(messages) => Span::Messages(messages),
+    }
+}
