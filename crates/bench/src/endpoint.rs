@@ -103,6 +103,12 @@ pub trait Endpoint {
     /// The stamp that the message carried which was taken last; `None` where messages carry none.
     fn carried(&self, arrival: &Arrival) -> Result<Option<Ticks>, Error>;
 
+    /// Whether something was sent again since this was asked last, because it seemed to be lost: what was timed meanwhile is the
+    /// time of our patience, and no latency.
+    fn was_repeated(&mut self) -> bool {
+        false
+    }
+
     /// Called whenever there is nothing to do; returns when it is worth another look.
     ///
     /// # Errors

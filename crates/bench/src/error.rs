@@ -187,6 +187,17 @@ pub enum Error {
          it may be; use RC, or a lower rate"
     )]
     NotAnswered { answered: u64, sent: u64 },
+    #[error("cannot {what} {path}: {reason}: {advice}")]
+    Socket { what: &'static str, path: String, reason: String, advice: String },
+    #[error("nothing {what} for {waited_s:.1} s on {path}{said}: {advice}")]
+    Silent { what: &'static str, path: String, waited_s: f64, said: String, advice: &'static str },
+    #[error(
+        "no {carrier} connects rank {to}: {reason}: see `ip route get ADDRESS` and `nft list ruleset` at both ends, or name the \
+         network with --net"
+    )]
+    Unreachable { carrier: &'static str, to: String, reason: String },
+    #[error("{port} is taken: end what has it (`ss -lnptu`), or give another first port with --data-port")]
+    PortTaken { port: String },
     #[error("the peer's address cannot be read: {reason}")]
     PeerAddress { reason: String },
     #[error("the cache-line calibration between the ranks failed: {reason}")]
@@ -308,6 +319,10 @@ impl Error {
                 | Self::OutOfTurn { .. }
                 | Self::PeerAddress { .. }
                 | Self::PortNotActive { .. }
+                | Self::PortTaken { .. }
+                | Self::Silent { .. }
+                | Self::Socket { .. }
+                | Self::Unreachable { .. }
                 | Self::Sink { .. }
                 | Self::SlowCalls { .. }
                 | Self::Spawn { .. }

@@ -2,17 +2,46 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use serde::{Deserialize, Serialize};
+
 /// An address of one of the named interfaces, IPv4 if there is one, and never one that needs a scope.
 pub(crate) fn address_of(interfaces: Vec<String>) -> Option<IpAddr> {
-    let mut addresses: Vec<IpAddr> =
-        all().into_iter().filter(|(name, _)| interfaces.contains(name)).map(|(_, address)| address).collect();
+    let named = all().into_iter().filter(|entry| interfaces.contains(&entry.interface));
+    let mut addresses: Vec<IpAddr> = named.map(|entry| entry.address).collect();
     addresses.retain(|address| !matches!(address, IpAddr::V6(v6) if v6.is_unicast_link_local()));
     addresses.sort_by_key(IpAddr::is_ipv6);
     addresses.first().copied()
 }
 
-/// Every interface's addresses.
-fn all() -> Vec<(String, IpAddr)> {
+/// An address of an interface, with the length of its network's prefix.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Entry {
+    pub(crate) interface: String,
+    pub(crate) address: IpAddr,
+    pub(crate) prefix: u8,
+}
+
+impl Entry {
+    /// Whether an address lies in its network.
+    pub(crate) fn is_near(&self, other: IpAddr) -> bool {
+        is_in(self.address, other, self.prefix)
+    }
+}
+
+/// Whether two addresses have so long a prefix in common.
+pub(crate) fn is_in(network: IpAddr, address: IpAddr, prefix: u8) -> bool {
+    let bits = |address: IpAddr| match address {
+        IpAddr::V4(v4) => (u128::from(u32::from(v4)) << 96, 32),
+        IpAddr::V6(v6) => (u128::from(v6), 128),
+    };
+    let ((network, width), (address, other)) = (bits(network), bits(address));
+    let differ = (network ^ address).leading_zeros();
+    width == other && differ >= u32::from(prefix).min(width)
+}
+
+/// Every address of the interfaces that are up.
+pub(crate) fn all() -> Vec<Entry> {
     let mut found = Vec::new();
     let mut list = std::ptr::null_mut();
     // SAFETY: the result is writable.
@@ -26,8 +55,13 @@ fn all() -> Vec<(String, IpAddr)> {
         next = entry.ifa_next;
         // SAFETY: an interface's name is a string.
         let name = unsafe { std::ffi::CStr::from_ptr(entry.ifa_name) }.to_string_lossy().into_owned();
-        if let Some(address) = ip(entry.ifa_addr) {
-            found.push((name, address));
+        let is_up = entry.ifa_flags & libc::IFF_UP.unsigned_abs() != 0;
+        if let Some(address) = ip(entry.ifa_addr).filter(|_| is_up) {
+            let prefix = ip(entry.ifa_netmask).map_or(0, |mask| match mask {
+                IpAddr::V4(mask) => u32::from(mask).leading_ones(),
+                IpAddr::V6(mask) => u128::from(mask).leading_ones(),
+            });
+            found.push(Entry { interface: name, address, prefix: prefix as u8 });
         }
     }
     // SAFETY: the list came from getifaddrs and is freed once.
@@ -64,5 +98,22 @@ mod tests {
         let expected = Some(IpAddr::from([127, 0, 0, 1]));
         assert_eq!(address_of(vec!["lo".to_owned()]), expected);
         assert_eq!(address_of(vec!["no-such-interface".to_owned()]), None);
+        let all = all();
+        let loopback = all.iter().find(|entry| entry.address == IpAddr::from([127, 0, 0, 1])).unwrap();
+        assert_eq!((loopback.interface.as_str(), loopback.prefix), ("lo", 8));
+    }
+
+    #[test]
+    fn an_address_is_near_in_its_network_and_family_only() {
+        let entry = |address: &str, prefix| Entry {
+            interface: "eth0".to_owned(),
+            address: address.parse().unwrap(),
+            prefix,
+        };
+        let is_near = |one: &Entry, other: &str| one.is_near(other.parse().unwrap());
+        let (v4, v6) = (entry("10.77.1.2", 23), entry("fd00:1::1", 64));
+        assert!(is_near(&v4, "10.77.0.9") && !is_near(&v4, "10.77.2.9") && !is_near(&v4, "fd00:1::1"));
+        assert!(is_near(&v6, "fd00:1::ffff") && !is_near(&v6, "fd00:2::1"));
+        assert!(!is_near(&entry("10.0.0.1", 32), "10.0.0.2") && is_near(&entry("0.0.0.0", 0), "192.0.2.1"));
     }
 }

@@ -1,5 +1,6 @@
 //! Endpoints, patterns, the agent and the coordinator. Names no backend: the binary hands in the providers.
 
+mod alarm;
 mod barrier;
 mod calibrate;
 pub mod choice;
@@ -15,6 +16,7 @@ pub mod point;
 pub mod process;
 mod shared;
 mod signal;
+mod socket_endpoint;
 mod timepiece;
 mod verbs_endpoint;
 pub mod worker;

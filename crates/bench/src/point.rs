@@ -1,5 +1,6 @@
 //! One point of a plan, resolved: what both ranks are told before they set it up.
 
+mod carrier;
 mod part;
 mod ranks;
 mod step;
@@ -9,6 +10,7 @@ use measure::record::Axes;
 use serde::{Deserialize, Serialize};
 use verbs::LinkModel;
 
+pub use carrier::{Carrier, Family, SocketSettings};
 pub use part::{Load, Part};
 pub use step::Step;
 
@@ -26,6 +28,10 @@ pub struct PointSpec {
     pub pattern: Pattern,
     /// Which of what ranks do beside each other this is: what a plan says is the main part.
     pub part: Part,
+    /// What carries its messages.
+    pub endpoint: Carrier,
+    /// How, where sockets do.
+    pub socket: SocketSettings,
     /// Transport service of the queue pairs.
     pub service: Service,
     /// Operation that carries the message.

@@ -23,11 +23,16 @@ use verbs::Provider;
 use self::carrier::{Ends, Halves};
 use self::device::Open;
 pub use self::device::{check, find};
+use self::endpoints::Waiting;
 use crate::Error;
 use crate::calibrate::Line;
 use crate::point::PointSpec;
 use crate::process::agent::{PointError, Worker};
-use crate::process::message::{Calibrated, CalibrationStep, Description, Neighbour, Outcome, Prepared};
+use crate::process::message::{
+    Calibrated, CalibrationStep, Description, Limits, Neighbour, Outcome, Prepared,
+};
+use crate::socket_endpoint;
+pub use crate::socket_endpoint::{Net, SocketOptions};
 use crate::timepiece::Timepiece;
 pub use crate::verbs_endpoint::{LocalPort, PortOptions};
 
@@ -36,6 +41,7 @@ pub struct LocalWorker {
     providers: &'static [&'static Provider],
     device: Option<String>,
     options: PortOptions,
+    sockets: SocketOptions,
     /// Open once the worker has been asked to describe itself.
     open: Option<Open>,
     timepiece: Timepiece,
@@ -56,7 +62,7 @@ enum Stage {
 }
 
 impl LocalWorker {
-    /// A worker on the named device, or on the one that [`choose`] prefers. The device is opened when the coordinator
+    /// A worker on the named device, or on the one that [`choose`](crate::choice::choose) prefers. The device is opened when the coordinator
     /// asks for its description, so that an error reaches the coordinator. `skew` makes its clock wrong, for tests.
     pub fn new(
         providers: &'static [&'static Provider],
@@ -73,6 +79,7 @@ impl LocalWorker {
             providers,
             device,
             options,
+            sockets: SocketOptions::default(),
             open,
             timepiece,
             pinned,
@@ -88,6 +95,13 @@ impl LocalWorker {
     #[must_use]
     pub fn arranged_by(mut self, arranger: Arranger) -> Self {
         self.arranger = arranger;
+        self
+    }
+
+    /// How its sockets are bound.
+    #[must_use]
+    pub fn with_sockets(mut self, sockets: SocketOptions) -> Self {
+        self.sockets = sockets;
         self
     }
 
@@ -120,6 +134,10 @@ impl Worker for LocalWorker {
         };
         let mut environment = Environment::capture(rank, self.pinned.clone());
         self.arranger.describe(&mut environment);
+        if self.providers.is_empty() {
+            // No point needs a device.
+            return Ok(Description { device: None, limits: Limits::default(), environment, overhead });
+        }
         let Open { context, port, reason } = self.open()?;
         Ok(Description {
             device: Some(description::device(context, port, rank, reason)?),
@@ -149,7 +167,13 @@ impl Worker for LocalWorker {
         }
         let (rank, timepiece) = (self.rank, self.timepiece.clone());
         self.began = self.timepiece.clock.now();
-        let halves = Halves::Verbs(self.open()?.prepare(spec, rank, &timepiece)?);
+        let halves = if spec.endpoint.is_socket() {
+            let (options, clock) = (self.sockets.clone(), timepiece.clock);
+            let half = |part: &PointSpec| socket_endpoint::Unconnected::new(part, rank, &options, clock);
+            Halves::Sockets(Waiting::new(spec, rank, &timepiece, half)?)
+        } else {
+            Halves::Verbs(self.open()?.prepare(spec, rank, &timepiece)?)
+        };
         let prepared = halves.prepared(spec.ranks())?;
         self.point = Stage::Prepared(Box::new((spec.clone(), halves)));
         Ok(prepared)

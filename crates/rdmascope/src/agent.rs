@@ -5,19 +5,24 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use bench::process::agent;
-use bench::worker::LocalWorker;
+use bench::worker::{LocalWorker, SocketOptions};
 use clap::Args;
 use conditions::{Arranger, Host, Leave};
 use measure::clock::Skew;
 
 use crate::backends::providers;
-use crate::cli::PortFlags;
+use crate::cli::{NetFlags, PortFlags};
 use crate::failure;
 
-#[derive(Args, Debug)]
+#[derive(Args, Debug, Default)]
 pub(crate) struct AgentArguments {
     #[arg(long)]
     pub(crate) device: Option<String>,
+    /// No point needs one.
+    #[arg(long)]
+    pub(crate) no_device: bool,
+    #[command(flatten)]
+    pub(crate) net: NetFlags,
     #[arg(long)]
     pub(crate) cpu: Option<u32>,
     /// How wrong its clock is, for tests.
@@ -63,13 +68,15 @@ pub(crate) fn worker(arguments: AgentArguments, leave: Leave) -> anyhow::Result<
     let arranger =
         Arranger::new(arguments.host.host(), leave, |line| eprintln!("{}", failure::harmless(line)));
     let worker = LocalWorker::new(
-        providers(),
+        if arguments.no_device { &[] } else { providers() },
         arguments.device,
         arguments.port.options(),
         pinned,
         arguments.clock_skew,
     );
-    Ok(worker.arranged_by(arranger))
+    let NetFlags { net, data_port } = arguments.net;
+    let sockets = SocketOptions { net: net.unwrap_or_default(), port: data_port };
+    Ok(worker.arranged_by(arranger).with_sockets(sockets))
 }
 
 /// Leave to change the host, with this program as guard.

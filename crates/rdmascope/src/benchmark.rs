@@ -4,20 +4,20 @@
 use std::process::ExitCode;
 
 use bench::plan::{Axis, MTU_BYTES_MAX, Options, Plan, Resolved, Settings, resolve};
-use bench::point::{Flow, Mesh, Operation, Pattern, Poll, Service, Traffic};
+use bench::point::{Flow, Operation, Pattern, Poll, Service};
 use measure::figure::Unit;
 use measure::units;
 
 use crate::cli::{
-    AllRanks, Atomic, AtomicType, BandwidthOperation, Burst, Connection, FanOutFlags, FanOutOperation,
-    FanOutRead, Flags, LatencyOperation, Loaders, Messages, OneWayOperation, OpenLoopFlags,
-    OpenLoopOperation, PairCounts, PairsFlags, PairsOperation, Peers, Site,
+    AllRanks, Atomic, AtomicType, BandwidthOperation, Burst, Connection, FanOutOperation, FanOutRead, Flags,
+    LatencyOperation, Messages, OneWayOperation, OpenLoopOperation, PairsOperation, Site,
 };
 use crate::execute::{Job, execute};
 use crate::launch::launch;
+use crate::sockets;
 
 /// Largest size of `-a`: perftest's 2^23.
-const ALL_MAX: u64 = 8 << 20;
+pub(crate) const ALL_MAX: u64 = 8 << 20;
 /// Smallest size of `-a`: perftest's.
 const ALL_MIN: u64 = 2;
 
@@ -39,6 +39,7 @@ pub(crate) fn latency(operation: &LatencyOperation, command: Vec<String>) -> any
         LatencyOperation::Write(pushed) => pushed.choose(Operation::Write, Operation::WriteImm),
         LatencyOperation::Read(flags) => (Operation::Read, flags),
         LatencyOperation::Atomic(Atomic { atomic, flags }) => (atomic.operation(), flags),
+        LatencyOperation::Sockets(sockets) => return sockets::latency(sockets, command),
     };
     let (pattern, bandwidth, words) = (Pattern::PingPong, Unit::MiBPerS, ["lat", "latency"]);
     let settings = settings(flags, operation);
@@ -53,6 +54,7 @@ pub(crate) fn bandwidth(operation: &BandwidthOperation, command: Vec<String>) ->
         BandwidthOperation::Write(pushed) => pushed.choose(Operation::Write, Operation::WriteImm),
         BandwidthOperation::Read(flags) => (Operation::Read, flags),
         BandwidthOperation::Atomic(Atomic { atomic, flags }) => (atomic.operation(), flags),
+        BandwidthOperation::Sockets(sockets) => return sockets::bandwidth(sockets, command),
     };
     let flow = if of.bidirectional { Flow::Bi } else { Flow::Uni };
     let mut settings = settings(&of.flags, operation).axis(Axis::Direction(vec![flow]));
@@ -70,6 +72,7 @@ pub(crate) fn one_way(operation: &OneWayOperation, command: Vec<String>) -> anyh
     let (operation, of) = match operation {
         OneWayOperation::Send(flags) => (Operation::SendImm, flags),
         OneWayOperation::Write(flags) => (Operation::WriteImm, flags),
+        OneWayOperation::Sockets(sockets) => return sockets::one_way(sockets, command),
     };
     let mut settings = settings(&of.flags, operation);
     settings.warmup = of.warmup;
@@ -100,16 +103,13 @@ pub(crate) fn fan_out(operation: &FanOutOperation, command: Vec<String>) -> anyh
         FanOutOperation::Read(FanOutRead { flags, .. }) => (Operation::Read, flags),
         FanOutOperation::Atomic(Atomic { atomic, flags }) => (atomic.operation(), flags),
         FanOutOperation::Multicast(flags) => (Operation::Multicast, flags),
+        FanOutOperation::Sockets(sockets) => return sockets::fan_out(sockets, command),
     };
-    let FanOutFlags { peers: Peers(peers), full_mesh, all } = of;
-    let mut settings = message_settings(&all.messages, operation).axis(Axis::Peers(peers.clone()));
+    let mut settings = of.settle(message_settings(&of.all.messages, operation));
     if let Some(notify) = notify {
         settings = settings.axis(Axis::Notify(vec![Some(notify)]));
     }
-    if *full_mesh {
-        settings = settings.axis(Axis::Mesh(vec![Mesh::Full]));
-    }
-    start_all(["fan-out", "latency of one to n"], operation, Pattern::FanOut, settings, all, command)
+    start_all(FAN_OUT, operation, Pattern::FanOut, settings, &of.all, command)
 }
 
 /// `rdmascope pairs ...`: all ranks are started by this command, as those of one to n are.
@@ -119,17 +119,10 @@ pub(crate) fn pairs(operation: &PairsOperation, command: Vec<String>) -> anyhow:
         PairsOperation::Write(pushed) => pushed.choose(Operation::Write, Operation::WriteImm),
         PairsOperation::Read(flags) => (Operation::Read, flags),
         PairsOperation::Atomic(Atomic { atomic, flags }) => (atomic.operation(), flags),
+        PairsOperation::Sockets(sockets) => return sockets::pairs(sockets, command),
     };
-    let PairsFlags { pairs: PairCounts(pairs), stream, all } = of;
-    let (traffic, words) = if *stream {
-        (Traffic::Stream, ["pairs", "throughput of several pairs"])
-    } else {
-        (Traffic::PingPong, ["pairs", "latency of several pairs"])
-    };
-    let settings = message_settings(&all.messages, operation)
-        .axis(Axis::Traffic(vec![traffic]))
-        .axis(Axis::Pairs(pairs.clone()));
-    start_all(words, operation, Pattern::Pairs, settings, all, command)
+    let settings = of.settle(message_settings(&of.all.messages, operation));
+    start_all(pairs_words(of.stream), operation, Pattern::Pairs, settings, &of.all, command)
 }
 
 /// `rdmascope open-loop ...`: all ranks are started by this command, as those of one to n are.
@@ -139,16 +132,10 @@ pub(crate) fn open_loop(operation: &OpenLoopOperation, command: Vec<String>) -> 
         OpenLoopOperation::Write(flags) => (Operation::WriteImm, flags),
         OpenLoopOperation::Read(flags) => (Operation::Read, flags),
         OpenLoopOperation::Atomic(Atomic { atomic, flags }) => (atomic.operation(), flags),
+        OpenLoopOperation::Sockets(sockets) => return sockets::open_loop(sockets, command),
     };
-    let OpenLoopFlags { rate, loaders: Loaders(loaders), load, load_size, all } = of;
-    let mut settings = message_settings(&all.messages, operation)
-        .axis(Axis::Loaders(loaders.clone()))
-        .axis(Axis::RateHz(rate.clone()));
-    if loaders.iter().any(|loaders| *loaders > 0) {
-        settings = settings.axis(Axis::Load(vec![load.load()])).axis(Axis::LoadBytes(vec![*load_size]));
-    }
-    let words = ["open-loop", "response times at a set rate"];
-    start_all(words, operation, Pattern::OpenLoop, settings, all, command)
+    let settings = of.settle(message_settings(&of.all.messages, operation));
+    start_all(OPEN_LOOP, operation, Pattern::OpenLoop, settings, &of.all, command)
 }
 
 /// Measures what the flags ask for, of however many ranks there are.
@@ -163,8 +150,17 @@ fn start_all(
     let AllRanks { report_gbits, messages, out, placement } = all;
     let bandwidth = if *report_gbits { Unit::GbPerS } else { Unit::MiBPerS };
     let resolved = Benchmark { words, operation, pattern, messages, settings, bandwidth }.resolved()?;
-    let launch = launch(placement, None, resolved.ranks())?;
+    let launch = launch(placement, None, &resolved)?;
     execute(Job { resolved, quick: false, command, launch, out: out.clone(), bandwidth })
+}
+
+/// The commands, and what they measure.
+pub(crate) const FAN_OUT: [&str; 2] = ["fan-out", "latency of one to n"];
+pub(crate) const OPEN_LOOP: [&str; 2] = ["open-loop", "response times at a set rate"];
+
+/// Those of pairs.
+pub(crate) fn pairs_words(is_stream: bool) -> [&'static str; 2] {
+    ["pairs", if is_stream { "throughput of several pairs" } else { "latency of several pairs" }]
 }
 
 impl AtomicType {
@@ -181,7 +177,7 @@ impl Benchmark<'_> {
     fn start(self, site: &Site, command: Vec<String>) -> anyhow::Result<ExitCode> {
         let resolved = self.resolved()?;
         let Site { out, ends, placement } = site;
-        let launch = launch(placement, ends.peer()?, resolved.ranks())?;
+        let launch = launch(placement, ends.peer()?, &resolved)?;
         let (out, bandwidth) = (out.clone(), self.bandwidth);
         execute(Job { resolved, quick: false, command, launch, out, bandwidth })
     }
@@ -216,18 +212,23 @@ impl Benchmark<'_> {
 
 /// The sizes that the flags ask for; `None` leaves the default of the pattern.
 fn sizes(flags: &Messages, operation: Operation) -> anyhow::Result<Option<Vec<u64>>> {
-    if flags.all && operation.is_atomic() {
+    if flags.amount.all && operation.is_atomic() {
         // There is but one.
         return Ok(None);
     }
-    if flags.all {
+    if flags.amount.all {
         // Where the ports have less, what is longer is not measured.
         let mtu = u64::from(flags.circumstances.mtu.unwrap_or(MTU_BYTES_MAX));
         let max = if service(flags, operation) == Service::Ud { mtu } else { ALL_MAX };
-        let doubled = std::iter::successors(Some(ALL_MIN), |size| Some(size * 2));
-        return Ok(Some(doubled.take_while(|size| *size <= max).collect()));
+        return Ok(Some(doubled(max)));
     }
-    flags.size.as_deref().map(listed).transpose()
+    flags.amount.size.as_deref().map(listed).transpose()
+}
+
+/// The sizes of `-a`.
+pub(crate) fn doubled(max: u64) -> Vec<u64> {
+    let doubled = std::iter::successors(Some(ALL_MIN), |size| Some(size * 2));
+    doubled.take_while(|size| *size <= max).collect()
 }
 
 /// Sizes as `-s` lists them.
@@ -255,8 +256,8 @@ fn message_settings(flags: &Messages, operation: Operation) -> Settings {
     let settings =
         Settings::default().axis(Axis::Operation(vec![operation])).axis(Axis::Service(vec![service]));
     let mut settings = flags.circumstances.settle(settings);
-    settings.iterations = flags.iters;
-    settings.duration_s = flags.duration;
+    settings.iterations = flags.amount.iters;
+    settings.duration_s = flags.amount.duration;
     if flags.events {
         settings = settings.axis(Axis::Poll(vec![Poll::Event]));
     }

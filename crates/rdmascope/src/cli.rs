@@ -8,6 +8,7 @@ mod overhead;
 mod pages;
 mod pairs;
 mod placement;
+mod sockets;
 
 use std::path::PathBuf;
 
@@ -16,13 +17,18 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use measure::units;
 
 pub(crate) use self::circumstances::Circumstances;
-pub(crate) use self::fan_out::{FanOut, FanOutFlags, FanOutOperation, FanOutRead, Peers};
+pub(crate) use self::fan_out::{FanOut, FanOutFlags, FanOutOperation, FanOutRead};
 pub(crate) use self::one_way::{Burst, OneWay, OneWayOperation};
-pub(crate) use self::open_loop::{Loaders, OpenLoop, OpenLoopFlags, OpenLoopOperation};
+pub(crate) use self::open_loop::{OpenLoop, OpenLoopFlags, OpenLoopOperation};
 pub(crate) use self::overhead::OverheadArguments;
 pub(crate) use self::pages::{completions, man};
-pub(crate) use self::pairs::{PairCounts, Pairs, PairsFlags, PairsOperation};
-pub(crate) use self::placement::{Placement, PortFlags, Site};
+pub(crate) use self::pairs::{Pairs, PairsFlags, PairsOperation};
+pub(crate) use self::placement::{
+    Location, NetFlags, Placement, Places, PlanPlacement, PortFlags, Site, SocketPlacement,
+};
+pub(crate) use self::sockets::{
+    SocketBandwidth, SocketFlags, SocketMessages, SocketOneWay, SocketRanks, Sockets,
+};
 use crate::advise::AdviseArguments;
 use crate::agent::{AgentArguments, HostArguments};
 use crate::devices::DevicesArguments;
@@ -201,7 +207,7 @@ pub(crate) struct RunArguments {
     #[arg(long)]
     pub(crate) dry_run: bool,
     #[command(flatten)]
-    pub(crate) placement: Placement,
+    pub(crate) placement: PlanPlacement,
 }
 
 #[derive(Args, Debug)]
@@ -224,6 +230,8 @@ pub(crate) enum LatencyOperation {
     /// Atomic operation on eight bytes: the whole round trip.
     #[command(after_help = LAT_ONE_SIDED_EXAMPLES)]
     Atomic(Atomic<Flags>),
+    #[command(flatten)]
+    Sockets(Sockets<SocketFlags>),
 }
 
 /// A benchmark of Send or RDMA Write.
@@ -289,6 +297,8 @@ pub(crate) enum BandwidthOperation {
     /// Atomic operations on eight bytes.
     #[command(after_help = BW_EXAMPLES)]
     Atomic(Atomic<BandwidthFlags>),
+    #[command(flatten)]
+    Sockets(Sockets<SocketBandwidth>),
 }
 
 #[derive(Args, Debug)]
@@ -320,26 +330,26 @@ pub(crate) struct Flags {
 
 /// A benchmark whose ranks are all started by this command.
 #[derive(Args, Debug)]
-pub(crate) struct AllRanks {
+pub(crate) struct AllRanks<M: Args = Messages, P: Args = Placement> {
     /// Print 10^9 bit/s instead of 2^20 B/s.
     #[arg(long = "report_gbits", alias = "report-gbits")]
     pub(crate) report_gbits: bool,
     #[command(flatten)]
-    pub(crate) messages: Messages,
+    pub(crate) messages: M,
     /// Keep the record and a report in this directory; it must not hold a run.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) placement: Placement,
+    pub(crate) placement: P,
 }
 
-/// What is sent, how, and under what circumstances.
+/// How much is measured.
 #[derive(Args, Debug)]
-pub(crate) struct Messages {
+pub(crate) struct Amount {
     /// Message sizes: one such as 64 or 4KiB, several with commas, or a range of powers of two such as 4..1MiB.
     #[arg(short = 's', long, value_name = "SIZE")]
     pub(crate) size: Option<String>,
-    /// All powers of two from 2 B to 8 MiB (UD: to the MTU).
+    /// All powers of two from 2 B to 8 MiB (of datagrams: to the longest).
     #[arg(short = 'a', long, conflicts_with = "size")]
     pub(crate) all: bool,
     /// Messages per size.
@@ -354,6 +364,13 @@ pub(crate) struct Messages {
         allow_negative_numbers = true
     )]
     pub(crate) duration: Option<f64>,
+}
+
+/// What is sent, how, and under what circumstances.
+#[derive(Args, Debug)]
+pub(crate) struct Messages {
+    #[command(flatten)]
+    pub(crate) amount: Amount,
     /// Transport service [default: RC; of multicast UD].
     #[arg(short = 'c', long, value_name = "SERVICE", ignore_case = true)]
     pub(crate) connection: Option<Connection>,

@@ -1,49 +1,84 @@
 //! Where the ranks of a run go.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
+use bench::plan::Resolved;
 use bench::process::coordinator::Launch;
 use bench::process::dial::Peer;
-use bench::worker;
+use bench::worker::{self, Net};
 use rustix::thread::{CpuSet, sched_getaffinity};
 
 use crate::backends::providers;
-use crate::cli::Placement;
+use crate::cli::{Location, NetFlags, Placement, Places};
 use crate::failure::Usage;
 
 /// Fewest ranks of a point, and most that ends have that are started by hand.
 const RANKS: usize = 2;
 
-/// How the agents of so many ranks are started: all of them, or that of rank 0 beside a server that was started by hand.
-pub(crate) fn launch(placement: &Placement, server: Option<Peer>, ranks: usize) -> anyhow::Result<Launch> {
+/// How the agents of a plan's ranks are started: all of them, or that of rank 0 beside a server that was started by hand.
+pub(crate) fn launch(
+    places: &impl Places,
+    server: Option<Peer>,
+    resolved: &Resolved,
+) -> anyhow::Result<Launch> {
+    let (location, ranks) = (places.location(), resolved.ranks());
     let mut launch = Launch::local()?;
-    launch.start_timeout = Duration::from_secs(u64::from(placement.start_timeout));
-    launch.via.clone_from(&placement.via);
-    if let Some(device) = &placement.device {
-        launch.arguments = vec!["--device".to_owned(), device.clone()];
-    }
-    launch.arguments.extend(placement.port.arguments());
-    if let Some(path) = &placement.agent_path {
+    launch.start_timeout = Duration::from_secs(u64::from(location.start_timeout));
+    launch.via.clone_from(&location.via);
+    if let Some(path) = &location.agent_path {
         launch.program[0].clone_from(path);
     }
-    if placement.via.is_none() {
-        // On this host the answer is at hand, and the list of devices with it.
-        worker::check(providers(), placement.device.as_deref(), placement.port.options())?;
-    } else {
-        launch.hosts = hosts(placement, ranks)?;
+    let needs_device = resolved.points.iter().any(|point| !point.endpoint.is_socket());
+    match places.device().filter(|_| needs_device) {
+        Some(placement) => {
+            launch.arguments.extend(device_arguments(placement));
+            if location.via.is_none() {
+                // On this host the answer is at hand, and the list of devices with it.
+                worker::check(providers(), placement.device.as_deref(), placement.port.options())?;
+            }
+        }
+        None => launch.arguments.push("--no-device".to_owned()),
+    }
+    if resolved.points.iter().any(|point| point.endpoint.is_internet()) {
+        launch.arguments.extend(net_arguments(places.net(), location, server.as_ref()));
+    }
+    if location.via.is_some() {
+        launch.hosts = hosts(location, ranks)?;
     }
     launch.cpus = match server {
-        Some(_) => own_cpu(placement, 0)?.into_iter().collect(),
-        None => cpus(placement, ranks)?,
+        Some(_) => own_cpu(location, 0)?.into_iter().collect(),
+        None => cpus(location, ranks)?,
     };
     launch.server = server;
     Ok(launch)
 }
 
+/// The device, as arguments of an agent.
+fn device_arguments(placement: &Placement) -> Vec<String> {
+    let name = placement.device.iter().flat_map(|device| ["--device".to_owned(), device.clone()]);
+    name.chain(placement.port.arguments()).collect()
+}
+
+/// The addresses of sockets, as arguments of an agent: those of loopback alone where all ranks are here.
+fn net_arguments(net: Option<&NetFlags>, location: &Location, server: Option<&Peer>) -> Vec<String> {
+    let is_here = location.via.is_none() && server.is_none_or(|server| is_loopback(&server.host));
+    let given = net.and_then(|net| net.net.as_ref()).map(ToString::to_string);
+    let net_words = given.or_else(|| is_here.then(|| Net::Loopback.to_string()));
+    let port = net.and_then(|net| net.data_port);
+    let words = [("--net", net_words), ("--data-port", port.map(|port| port.to_string()))];
+    words.into_iter().filter_map(|(name, value)| Some([name.to_owned(), value?])).flatten().collect()
+}
+
+/// Whether a host's name or address is surely this one's own.
+pub(crate) fn is_loopback(host: &str) -> bool {
+    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
 /// The hosts that a command template is for.
-fn hosts(placement: &Placement, ranks: usize) -> Result<Vec<String>, Usage> {
-    let is_named = placement.via.as_ref().is_some_and(|template| template.contains("{host}"));
-    match (placement.hosts.len(), is_named) {
+fn hosts(location: &Location, ranks: usize) -> Result<Vec<String>, Usage> {
+    let is_named = location.via.as_ref().is_some_and(|template| template.contains("{host}"));
+    match (location.hosts.len(), is_named) {
         // A wrapper such as `--via 'nice -n -20'`.
         (0, false) => Ok(vec!["localhost".to_owned()]),
         (0, true) => Err(Usage("--via says {host}, so name two hosts with --hosts, rank 0 first".to_owned())),
@@ -52,20 +87,20 @@ fn hosts(placement: &Placement, ranks: usize) -> Result<Vec<String>, Usage> {
         (found, true) if found > ranks => {
             Err(Usage(format!("--hosts names {found}, but there are {ranks} ranks at most to be placed")))
         }
-        (_, true) => Ok(placement.hosts.clone()),
+        (_, true) => Ok(location.hosts.clone()),
     }
 }
 
 /// The CPUs that ranks take in turn.
-fn cpus(placement: &Placement, ranks: usize) -> anyhow::Result<Vec<u32>> {
-    match placement.cpus.as_deref() {
+fn cpus(location: &Location, ranks: usize) -> anyhow::Result<Vec<u32>> {
+    match location.cpus.as_deref() {
         Some("none") => Ok(Vec::new()),
         Some(text) => {
             let cpus: Option<Vec<u32>> = text.split(',').map(|cpu| cpu.trim().parse().ok()).collect();
             match cpus {
                 Some(cpus) if (RANKS..=ranks).contains(&cpus.len()) => {
                     // Another host has CPUs of its own, which its agent knows.
-                    if placement.via.is_none() {
+                    if location.via.is_none() {
                         allowed(&cpus)?;
                     }
                     Ok(cpus)
@@ -77,7 +112,7 @@ fn cpus(placement: &Placement, ranks: usize) -> anyhow::Result<Vec<u32>> {
             }
         }
         // What is best on another host is not known here.
-        None if placement.via.is_some() => Ok(Vec::new()),
+        None if location.via.is_some() => Ok(Vec::new()),
         None => Ok(first_allowed(ranks)),
     }
 }
@@ -88,8 +123,8 @@ fn numbers(ranks: usize) -> String {
 }
 
 /// The CPU of one rank that was started by hand. `A,B` means the same at both ends, as in one command line for both.
-pub(crate) fn own_cpu(placement: &Placement, rank: usize) -> anyhow::Result<Option<u32>> {
-    let Some(text) = placement.cpus.as_deref() else {
+pub(crate) fn own_cpu(location: &Location, rank: usize) -> anyhow::Result<Option<u32>> {
+    let Some(text) = location.cpus.as_deref() else {
         // The other end takes the other one, in case it is on this host.
         return Ok(first_allowed(RANKS).get(rank).copied());
     };

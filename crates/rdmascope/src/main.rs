@@ -19,6 +19,7 @@ mod report;
 mod run;
 mod server;
 mod sink;
+mod sockets;
 mod stdout;
 
 use std::process::ExitCode;

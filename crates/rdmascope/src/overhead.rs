@@ -18,7 +18,7 @@ const BYTES_MAX: u64 = 1 << 30;
 pub(crate) fn overhead(arguments: &OverheadArguments, command: Vec<String>) -> anyhow::Result<ExitCode> {
     let resolved = resolve(&plan(arguments)?, &Options::default())?;
     let Site { out, ends, placement } = &arguments.site;
-    let launch = launch(placement, ends.peer()?, resolved.ranks())?;
+    let launch = launch(placement, ends.peer()?, &resolved)?;
     execute(Job { resolved, quick: false, command, launch, out: out.clone(), bandwidth: Unit::MiBPerS })
 }
 

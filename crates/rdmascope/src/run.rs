@@ -21,7 +21,7 @@ pub(crate) fn run(arguments: &RunArguments, command: Vec<String>) -> anyhow::Res
         return Ok(ExitCode::SUCCESS);
     }
     let out = arguments.out.clone().unwrap_or_else(|| directory(&resolved.name));
-    let launch = launch(&arguments.placement, None, resolved.ranks())?;
+    let launch = launch(&arguments.placement, None, &resolved)?;
     execute(Job {
         resolved,
         quick: arguments.quick,

@@ -8,14 +8,14 @@ use bench::process::agent::{PointError, Worker};
 use bench::process::interrupt::Interrupt;
 use bench::process::key::Key;
 use bench::process::server::{PORT, Server};
-use bench::worker;
+use bench::worker::{self, Net};
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Command, CommandFactory, FromArgMatches};
 use conditions::Leave;
 
 use crate::agent::{AgentArguments, HostArguments};
 use crate::backends::providers;
-use crate::cli::{Cli, Placement};
+use crate::cli::{Cli, Location, NetFlags, Placement, SocketPlacement};
 use crate::ends::Ends;
 use crate::{agent, failure, launch, sink, stdout};
 
@@ -24,7 +24,8 @@ pub(crate) struct Waiting {
     /// The words of the command, `lat send`, which the client's has too.
     words: String,
     ends: Ends,
-    placement: Placement,
+    /// Where it measures: through a device, or by sockets.
+    placement: Either,
     /// Settings that were given here and do not count.
     idle: Vec<String>,
 }
@@ -41,26 +42,27 @@ impl Waiting {
         // Only benchmarks can be started by hand.
         matches.try_contains_id("local").ok()?;
         let ends = Ends::from_arg_matches(matches).ok()?;
-        let placement = Placement::from_arg_matches(matches).ok()?;
-        let is_server = ends.host.is_none() && !ends.local && placement.via.is_none();
+        let placement = Either::of(matches)?;
+        let is_server = ends.host.is_none() && !ends.local && placement.location().via.is_none();
         let idle = idle(&command, matches);
         is_server.then(|| Self { words: words.join(" "), ends, placement, idle })
     }
 
     /// Waits, serves and says how it went.
     pub(crate) fn serve(self) -> anyhow::Result<ExitCode> {
-        let cpu = launch::own_cpu(&self.placement, SERVER_RANK)?;
+        let cpu = launch::own_cpu(self.placement.location(), SERVER_RANK)?;
         let address = self.ends.address()?;
         let interrupt = Arc::new(Interrupt::install()?);
         // Status and sentence of a device that is not there are those of every command.
-        worker::check(providers(), self.placement.device.as_deref(), self.placement.port.options())?;
+        if let Either::Device(placement) = &self.placement {
+            worker::check(providers(), placement.device.as_deref(), placement.port.options())?;
+        }
         let host = HostArguments::default();
         let leave = match self.ends.allow_environment {
             true => agent::with_guard(&host)?,
             false => Leave::Nothing(NOT_ALLOWED.to_owned()),
         };
-        let (device, port) = (self.placement.device.clone(), self.placement.port);
-        let arguments = AgentArguments { device, cpu, clock_skew: None, host, port };
+        let arguments = AgentArguments { cpu, host, ..self.placement.arguments(address.ip()) };
         let mut worker = agent::worker(arguments, leave)?;
         let given = self.ends.given_key()?;
         if given.is_some() {
@@ -120,10 +122,54 @@ impl Waiting {
     }
 }
 
+/// Where a server measures.
+enum Either {
+    Device(Placement),
+    Sockets(SocketPlacement),
+}
+
+impl Either {
+    /// The command line's.
+    fn of(matches: &ArgMatches) -> Option<Self> {
+        match matches.try_contains_id("device") {
+            Ok(_) => Placement::from_arg_matches(matches).ok().map(Self::Device),
+            Err(_) => SocketPlacement::from_arg_matches(matches).ok().map(Self::Sockets),
+        }
+    }
+
+    fn location(&self) -> &Location {
+        match self {
+            Self::Device(placement) => &placement.location,
+            Self::Sockets(placement) => &placement.location,
+        }
+    }
+
+    /// As those of an agent. A server that only this host reaches has sockets that only this host reaches.
+    fn arguments(&self, listens: IpAddr) -> AgentArguments {
+        match self {
+            Self::Device(Placement { device, port, .. }) => {
+                AgentArguments { device: device.clone(), port: *port, ..AgentArguments::default() }
+            }
+            Self::Sockets(SocketPlacement { net, .. }) => {
+                let mut net = net.clone();
+                if listens.is_loopback() && net.net.is_none() {
+                    net.net = Some(Net::Loopback);
+                }
+                AgentArguments { no_device: true, net, ..AgentArguments::default() }
+            }
+        }
+    }
+}
+
 /// The settings of a command line that are the client's business, as `--size`.
 fn idle(command: &Command, matches: &ArgMatches) -> Vec<String> {
-    let own = Placement::augment_args(Ends::augment_args(Command::new("own")));
-    let is_own = |id: &clap::Id| own.get_arguments().any(|argument| argument.get_id() == id);
+    let placed = [
+        Placement::augment_args(Ends::augment_args(Command::new("own"))),
+        NetFlags::augment_args(Command::new("own")),
+    ];
+    let is_own = |id: &clap::Id| {
+        placed.iter().flat_map(Command::get_arguments).any(|argument| argument.get_id() == id)
+    };
     let is_given = |id: &clap::Id| matches.value_source(id.as_str()) == Some(ValueSource::CommandLine);
     let others =
         command.get_arguments().filter(|argument| !is_own(argument.get_id()) && is_given(argument.get_id()));

@@ -1,4 +1,7 @@
-//! How an endpoint comes to be: each rank sets up its half, the ranks tell each other where that is, and the halves are connected.
+//! How an endpoint comes to be: each rank sets up its half, the ranks tell each other where that is, and the halves are
+//! connected.
+
+use std::collections::BTreeMap;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -36,7 +39,8 @@ pub(crate) trait Half: Sized {
     /// What a rank has to know that connects to it; absent for those that do not.
     fn way(&self, rank: u32) -> Option<&Self::Way>;
 
-    /// Connects it with those of the other ranks. Where more ranks run than there are CPUs, it gives way to them whenever it waits.
+    /// Connects it with those of the other ranks. Where more ranks run than there are CPUs, it gives way to them whenever it
+    /// waits.
     ///
     /// # Errors
     /// Why they cannot be connected; [`Error::Impossible`] where they cannot be reached in the way of the point.
@@ -53,4 +57,9 @@ pub(crate) trait End: Endpoint {
 
     /// Stops what ends this thread's sleeps.
     fn stop(&mut self);
+
+    /// What it has counted, by names for the record.
+    fn counters(&self) -> BTreeMap<String, u64> {
+        BTreeMap::new()
+    }
 }

@@ -366,7 +366,7 @@ pub fn exchange<E: Endpoint>(
 }
 
 /// Numbers of greetings that answer no burst.
-const CLOSING: u32 = 1 << 29;
+const CLOSING: u32 = 1 << 28;
 /// The receiver has made its arrays.
 pub const READY: u32 = CLOSING + 1;
 /// The first number of exchanges before and after the messages.

@@ -41,7 +41,7 @@ pub(crate) fn bounce<E: Endpoint, R: Recorder, S: Recorder>(
         }
         let end = clock.now();
         endpoint.replenish()?;
-        if message >= warmup {
+        if message >= warmup && !endpoint.was_repeated() {
             recorder.record(end.since(begin));
         }
     }

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::defaults::{Filled, least_depth};
-use super::{Axis, Plan};
+use super::defaults::{Filled, carriers as carriers_of, least_depth};
+use super::{Axis, Experiment, Plan};
 use crate::Error;
 use crate::point::{Flow, Length, Operation, Pattern, Poll, Service, Setup};
 
@@ -36,11 +36,30 @@ pub(super) fn experiment(filled: &Filled) -> Result<(), Error> {
     check.one_way()?;
     check.open_loop()?;
     check.overhead()?;
-    check.prtt()
+    check.prtt()?;
+    check.sockets()
+}
+
+/// Checks that each axis of an experiment is for some of its endpoints.
+pub(super) fn carriers(experiment: &Experiment) -> Result<(), Error> {
+    let axes = &experiment.settings.axes;
+    let carriers = carriers_of(axes);
+    let stray = axes.iter().find(|axis| !carriers.iter().any(|carrier| axis.is_for(*carrier)));
+    let Some(axis) = stray.filter(|_| !carriers.is_empty()) else { return Ok(()) };
+    let names: Vec<_> = carriers.iter().map(|carrier| carrier.name()).collect();
+    let place = experiment.settings.place(axis.name()).unwrap_or_else(|| experiment.place.clone());
+    let (experiment, what) =
+        (experiment.name.clone(), format!("{} over {}", axis.name(), names.join(" and ")));
+    Err(Error::Refused {
+        place,
+        experiment,
+        what,
+        why: "that is for other endpoints: leave it out".to_owned(),
+    })
 }
 
 /// Bounds the number of points of the whole plan, before they are made.
-pub(super) fn points(plan: &Plan, experiments: &[Filled]) -> Result<(), Error> {
+pub(super) fn points(plan: &Plan, experiments: &[&Filled]) -> Result<(), Error> {
     let sum = experiments.iter().try_fold(0u64, |sum, filled| sum.checked_add(filled.points()?));
     match sum.unwrap_or(u64::MAX) {
         points if points > POINTS_MAX => {

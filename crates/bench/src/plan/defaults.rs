@@ -3,13 +3,16 @@
 use serde_json::{Map, Value, json};
 
 use super::{Axis, Experiment, Settings};
-use crate::point::{Flow, Length, Load, Operation, Pattern, Poll, Service, Stamp, Step, Traffic};
+use crate::point::{
+    Carrier, Family, Flow, Length, Load, Operation, Pattern, Poll, Service, Stamp, Step, Traffic,
+};
 
-/// An experiment that says everything.
+/// An experiment that says everything, as far as one kind of endpoint is concerned.
 #[derive(Clone, Debug)]
 pub(super) struct Filled {
     pub(super) name: String,
     pub(super) pattern: Pattern,
+    pub(super) carrier: Carrier,
     pub(super) length: Length,
     pub(super) bytes_max: Option<u64>,
     pub(super) warmup: u64,
@@ -28,8 +31,16 @@ pub(super) struct Filled {
 }
 
 impl Filled {
-    pub(super) fn new(experiment: &Experiment) -> Self {
-        let (pattern, settings) = (experiment.pattern, &experiment.settings);
+    /// An experiment, for each kind of endpoint that it is about: with the axes that are for that.
+    pub(super) fn each(experiment: &Experiment) -> Vec<Self> {
+        carriers(&experiment.settings.axes).iter().map(|carrier| Self::new(experiment, *carrier)).collect()
+    }
+
+    fn new(experiment: &Experiment, carrier: Carrier) -> Self {
+        let pattern = experiment.pattern;
+        let mut settings = experiment.settings.clone();
+        settings.axes.retain(|axis| axis.is_for(carrier));
+        let settings = settings.axis(Axis::Endpoint(vec![carrier]));
         let length = match (settings.iterations, settings.duration_s, pattern) {
             (Some(iterations), ..) => Length::Iterations(iterations),
             (None, Some(duration_s), _) => Length::Duration(duration_s),
@@ -51,6 +62,7 @@ impl Filled {
         Self {
             name: experiment.name.clone(),
             pattern,
+            carrier,
             length,
             bytes_max: settings.bytes_max,
             warmup: settings.warmup.unwrap_or(warmup),
@@ -60,8 +72,12 @@ impl Filled {
             keep_samples: settings.keep_samples.unwrap_or(KEEP_SAMPLES),
             share_above_ns: settings.share_above_ns.clone().unwrap_or_else(|| SHARE_ABOVE_NS.to_vec()),
             timeout_s: settings.timeout_s.unwrap_or(timeout_s),
-            axes: axes(pattern, &settings.axes, least_depth(&settings.axes, "tx_depth").unwrap_or(tx_depth)),
-            settings: settings.clone(),
+            axes: axes(
+                (pattern, carrier),
+                &settings.axes,
+                least_depth(&settings.axes, "tx_depth").unwrap_or(tx_depth),
+            ),
+            settings,
             place: experiment.place.clone(),
         }
     }
@@ -143,9 +159,18 @@ fn floods(given: &[Axis]) -> bool {
     given.iter().any(|axis| matches!(axis, Axis::Traffic(all) if all.iter().all(|t| *t == Traffic::Stream)))
 }
 
+/// What carries the messages of an experiment, in turn.
+pub(super) fn carriers(given: &[Axis]) -> Vec<Carrier> {
+    let named = given.iter().find_map(|axis| match axis {
+        Axis::Endpoint(carriers) => Some(carriers.clone()),
+        _ => None,
+    });
+    named.unwrap_or_else(|| vec![Carrier::Verbs])
+}
+
 /// The axes that are given, then those that every point has at their default, the environment first and the size last whatever
 /// their place in the plan.
-fn axes(pattern: Pattern, given: &[Axis], tx_depth: u32) -> Vec<Axis> {
+fn axes((pattern, carrier): (Pattern, Carrier), given: &[Axis], tx_depth: u32) -> Vec<Axis> {
     let (size_bytes, signal_interval) = match pattern {
         Pattern::OneWay => (SIZE_BYTES_ONE_WAY, SIGNAL_INTERVAL_ONE_WAY),
         Pattern::FanOut => (SIZE_BYTES_FAN_OUT, SIGNAL_INTERVAL_PING_PONG),
@@ -166,12 +191,13 @@ fn axes(pattern: Pattern, given: &[Axis], tx_depth: u32) -> Vec<Axis> {
         Axis::Service(vec![Service::Rc]),
         Axis::Operation(vec![operation]),
         Axis::Direction(vec![Flow::Uni]),
-        Axis::Poll(vec![Poll::Busy]),
+        Axis::Poll(vec![if carrier.is_socket() { Poll::Event } else { Poll::Busy }]),
         Axis::Inline(vec![false]),
         Axis::SignalInterval(vec![Some(signal_interval)]),
         Axis::MtuBytes(vec![None]),
         Axis::SignalRate(vec![SIGNAL_RATE.to_owned()]),
         Axis::SizeBytes(vec![size_bytes]),
+        Axis::Family(vec![Family::Ipv4]),
     ];
     let own = match pattern {
         Pattern::FanOut => vec![Axis::Peers(vec![PEERS])],
@@ -187,14 +213,15 @@ fn axes(pattern: Pattern, given: &[Axis], tx_depth: u32) -> Vec<Axis> {
         Pattern::Prtt => vec![Axis::Burst(vec![Some(BURST)]), Axis::PauseNs(vec![0])],
         Pattern::PingPong | Pattern::Stream => Vec::new(),
     };
-    let defaults = defaults.into_iter().chain(own);
+    let defaults = defaults.into_iter().chain(own).filter(|axis| axis.is_for(carrier));
     let missing = defaults.filter(|default| given.iter().all(|axis| axis.name() != default.name()));
     let mut axes: Vec<Axis> = given.iter().cloned().chain(missing).collect();
     // Stable: the others stay in their order. The environment outermost, because changing it takes long.
     axes.sort_by_key(|axis| match axis {
         Axis::Environment(_) => 0,
-        Axis::SizeBytes(_) => 2,
-        _ => 1,
+        Axis::Endpoint(_) => 1,
+        Axis::SizeBytes(_) => 3,
+        _ => 2,
     });
     axes
 }

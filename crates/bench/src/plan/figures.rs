@@ -36,7 +36,7 @@ impl Shown<'_> {
                 hint: hint_or_all(name, &known),
             });
         }
-        let axes = [&["endpoint"], Axis::NAMES.as_slice()].concat();
+        let axes = Axis::NAMES.to_vec();
         // The experiment and the kind of latency tell series apart as an axis does.
         let apart = [axes.as_slice(), &["experiment", "latency"]].concat();
         let used = figure.x.iter().chain(figure.only.keys()).map(|name| (name, &axes));

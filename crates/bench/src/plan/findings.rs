@@ -43,7 +43,7 @@ impl Asked<'_> {
         for name in &finding.experiments {
             known("experiment", name, &experiments)?;
         }
-        let axes = [&["endpoint"], Axis::NAMES.as_slice()].concat();
+        let axes = Axis::NAMES.to_vec();
         for name in finding.x.iter().chain(finding.only.keys()) {
             known("axis", name, &axes)?;
         }

@@ -200,6 +200,7 @@ mod quantities;
 mod read;
 mod resolve;
 mod settings;
+mod sockets;
 #[cfg(test)]
 mod tests;
 mod text;

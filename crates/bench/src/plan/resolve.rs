@@ -12,12 +12,13 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use verbs::{LinkModel, LinkRate};
 
-use super::axis::{NO_LINK, SAME, USUAL};
-use super::defaults::Filled;
+use super::axis::{NO_LINK, SAME, SYSTEM, USUAL};
+use super::defaults::{Filled, SIGNAL_RATE};
 use super::{Plan, check, environments, figures, findings, overrides};
 use crate::Error;
 use crate::point::{
-    Load, Memory, Mesh, Notify, Operation, Part, PointSpec, Poll, QueuePoll, Setup, Stamp, Step, Traffic,
+    Carrier, Load, Memory, Mesh, Notify, Operation, Part, Pattern, PointSpec, Poll, QueuePoll, Service,
+    Setup, SocketSettings, Stamp, Step, Traffic,
 };
 
 /// How a plan is to be run.
@@ -62,10 +63,13 @@ impl Resolved {
 /// If the plan, its quick form or an override asks for something that cannot be.
 pub fn resolve(plan: &Plan, options: &Options) -> Result<Resolved, Error> {
     check::names(plan)?;
-    let experiments: Vec<Filled> = overrides::experiments(plan, options)?.iter().map(Filled::new).collect();
-    experiments.iter().try_for_each(check::experiment)?;
-    experiments.iter().try_for_each(|filled| environments::check(plan, filled))?;
-    check::points(plan, &experiments)?;
+    let experiments = overrides::experiments(plan, options)?;
+    experiments.iter().try_for_each(check::carriers)?;
+    let experiments: Vec<Vec<Filled>> = experiments.iter().map(Filled::each).collect();
+    let all: Vec<&Filled> = experiments.iter().flatten().collect();
+    all.iter().try_for_each(|filled| check::experiment(filled))?;
+    all.iter().try_for_each(|filled| environments::check(plan, filled))?;
+    check::points(plan, &all)?;
     let figures = figures::resolve(plan)?;
     let mut points = Vec::new();
     for filled in &experiments {
@@ -81,7 +85,7 @@ pub fn resolve(plan: &Plan, options: &Options) -> Result<Resolved, Error> {
         "seed": plan.seed,
         "quick": options.quick,
         "environments": environments::used(plan, &points),
-        "experiments": experiments.iter().map(Filled::to_json).collect::<Vec<_>>(),
+        "experiments": all.iter().map(|filled| filled.to_json()).collect::<Vec<_>>(),
     });
     Ok(Resolved {
         name: plan.name.clone(),
@@ -94,22 +98,30 @@ pub fn resolve(plan: &Plan, options: &Options) -> Result<Resolved, Error> {
     })
 }
 
-/// Appends the points of one experiment.
-fn expand(plan: &Plan, filled: &Filled, points: &mut Vec<PointSpec>) {
+/// Appends the points of one experiment, of each kind of endpoint.
+fn expand(plan: &Plan, experiment: &[Filled], points: &mut Vec<PointSpec>) {
+    let repetitions = experiment.first().map_or(0, |filled| filled.repetitions);
+    for repetition in 0..repetitions {
+        for filled in experiment {
+            combine(plan, filled, repetition, points);
+        }
+    }
+}
+
+/// Appends a point for each combination of the values of the axes.
+fn combine(plan: &Plan, filled: &Filled, repetition: u32, points: &mut Vec<PointSpec>) {
     let lists: Vec<(&str, Vec<Value>)> =
         filled.axes.iter().map(|axis| (axis.name(), axis.values())).collect();
     let combinations: usize = lists.iter().map(|(_, values)| values.len()).product();
-    for repetition in 0..filled.repetitions {
-        for combination in 0..combinations {
-            // The number of the combination, written in a number system whose digits are the axes, last one fastest.
-            let mut rest = combination;
-            let mut axes = Axes::from([("endpoint".to_owned(), Value::from("verbs"))]);
-            for (name, values) in lists.iter().rev() {
-                axes.insert((*name).to_owned(), values[rest % values.len()].clone());
-                rest /= values.len();
-            }
-            points.push(point(plan, filled, points.len() as u64, repetition, axes));
+    for combination in 0..combinations {
+        // The number of the combination, written in a number system whose digits are the axes, last one fastest.
+        let mut rest = combination;
+        let mut axes = Axes::new();
+        for (name, values) in lists.iter().rev() {
+            axes.insert((*name).to_owned(), values[rest % values.len()].clone());
+            rest /= values.len();
         }
+        points.push(point(plan, filled, points.len() as u64, repetition, axes));
     }
 }
 
@@ -123,14 +135,19 @@ fn point(plan: &Plan, filled: &Filled, id: u64, repetition: u32, axes: Axes) -> 
     let rx_fill = count("rx_fill").unwrap_or(rx_depth);
     let step: Option<Step> = value_or(&axes, "step", None);
     let (poll, send_poll) = polls(&axes);
-    let operation = value(&axes, "operation");
+    let operation = value_or(&axes, "operation", Operation::Send);
+    let endpoint: Carrier = value(&axes, "endpoint");
+    // What there are no acknowledgements of is a datagram to whoever counts.
+    let usual = if endpoint == Carrier::Udp { Service::Ud } else { Service::Rc };
     PointSpec {
         id,
         experiment: filled.name.clone(),
         repetition,
         pattern: filled.pattern,
         part: Part::Main,
-        service: value(&axes, "service"),
+        endpoint,
+        socket: socket(filled, &axes),
+        service: value_or(&axes, "service", usual),
         operation,
         peers: value_or(&axes, "peers", 1),
         pairs: value_or(&axes, "pairs", 1),
@@ -145,7 +162,7 @@ fn point(plan: &Plan, filled: &Filled, id: u64, repetition: u32, axes: Axes) -> 
         direction: value(&axes, "direction"),
         poll,
         send_poll,
-        inline: value(&axes, "inline"),
+        inline: value_or(&axes, "inline", false),
         signal_interval: count("signal_interval").unwrap_or(tx_depth / 2).max(1),
         sge: value_or(&axes, "sge", 1),
         post_list: value_or(&axes, "post_list", 1),
@@ -174,6 +191,27 @@ fn point(plan: &Plan, filled: &Filled, id: u64, repetition: u32, axes: Axes) -> 
     }
 }
 
+/// How sockets carry it.
+fn socket(filled: &Filled, axes: &Axes) -> SocketSettings {
+    let usual = SocketSettings::default();
+    // What waits for an answer must not wait for more to send.
+    let no_delay = filled.pattern != Pattern::Stream;
+    SocketSettings {
+        family: value_or(axes, "family", usual.family),
+        streams: value_or(axes, "streams", usual.streams),
+        buffer_bytes: number(axes, "socket_buffer_bytes"),
+        no_delay: value_or(axes, "no_delay", no_delay),
+        busy_poll_us: number(axes, "busy_poll_us").and_then(|us| u32::try_from(us).ok()),
+        zero_copy: value_or(axes, "zero_copy", usual.zero_copy),
+        offload: value_or(axes, "offload", usual.offload),
+        congestion: axes
+            .get("congestion")
+            .and_then(Value::as_str)
+            .filter(|name| *name != SYSTEM)
+            .map(str::to_owned),
+    }
+}
+
 /// How it is learnt that bytes have come: only who is written to is told of nothing.
 fn notify(axes: &Axes, operation: Operation) -> Notify {
     match axes.get("notify") {
@@ -194,7 +232,7 @@ fn polls(axes: &Axes) -> (QueuePoll, QueuePoll) {
 fn link(axes: &Axes) -> Option<LinkModel> {
     let text: String = value_or(axes, "link", NO_LINK.to_owned());
     let link = (text != NO_LINK).then(|| text.parse().expect("a link of a plan was read when the plan was"));
-    match LinkRate::usual(&value::<String>(axes, "signal_rate")) {
+    match LinkRate::usual(&value_or(axes, "signal_rate", SIGNAL_RATE.to_owned())) {
         Some(rate) => Some(LinkModel { rate: Some(rate), ..link.unwrap_or_default() }),
         None => link,
     }

@@ -1,6 +1,6 @@
 //! Which ranks a point has, and which of them talk to each other.
 
-use super::{Load, Mesh, Operation, Part, Pattern, PointSpec, Service};
+use super::{Carrier, Load, Mesh, Operation, Part, Pattern, PointSpec, Service};
 
 /// The first rank of an open loop that loads it, after the two that exchange its messages.
 const FIRST_LOADER: u32 = 2;
@@ -85,7 +85,7 @@ impl PointSpec {
 
     /// Whether one queue pair serves all neighbours of a rank: that of datagrams, which say where they go.
     pub(crate) fn shares_queue_pair(&self) -> bool {
-        self.pattern == Pattern::FanOut && self.service == Service::Ud
+        self.endpoint == Carrier::Verbs && self.pattern == Pattern::FanOut && self.service == Service::Ud
     }
 
     /// Whether a rank sends to a group.

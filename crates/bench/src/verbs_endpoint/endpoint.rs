@@ -9,7 +9,6 @@ use measure::clock::{Clock, Ticks};
 use verbs::{Completion, Route};
 
 use super::LAST;
-use super::alarm::Alarm;
 use super::buffers::{Buffers, receive_fill};
 use super::connect::Held;
 use super::failure::Path;
@@ -19,6 +18,7 @@ use super::setup::Queues;
 use super::signs::{Signs, Watched};
 use super::waiting::{RECEIVES, SENDS, Waiting};
 use crate::Error;
+use crate::alarm::Alarm;
 use crate::endpoint::connecting::End;
 use crate::endpoint::{Arrival, Endpoint, Mark, Posted};
 use crate::point::{Pattern, PointSpec};

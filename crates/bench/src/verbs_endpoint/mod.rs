@@ -7,7 +7,6 @@
 //!                objects.rs: objects that are made and taken away, to time that
 //! ```
 
-mod alarm;
 mod buffers;
 mod connect;
 mod endpoint;

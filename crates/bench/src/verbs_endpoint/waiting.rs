@@ -6,9 +6,9 @@ use measure::clock::Clock;
 use rustix::thread::{NanosleepRelativeResult, nanosleep};
 use rustix::time::Timespec;
 
-use super::alarm::Alarm;
 use super::setup::Queues;
 use crate::Error;
+use crate::alarm::Alarm;
 use crate::point::{PointSpec, QueuePoll};
 
 /// Completion queues, a bit each.

@@ -9,16 +9,19 @@ use crate::endpoint::connecting::End;
 use crate::point::{Pattern, PointSpec};
 use crate::process::agent::PointError;
 use crate::process::message::{Neighbour, Outcome, Prepared};
+use crate::socket_endpoint::{self, SocketEndpoint};
 use crate::timepiece::Timepiece;
 use crate::verbs_endpoint::{Unconnected, VerbsEndpoint};
 
 /// What a rank has set up, by what carries it.
 pub(super) enum Halves {
+    Sockets(Waiting<socket_endpoint::Unconnected>),
     Verbs(Waiting<Unconnected>),
 }
 
 /// What it has connected.
 pub(super) enum Ends {
+    Sockets(Endpoints<SocketEndpoint>),
     Verbs(Endpoints<VerbsEndpoint>),
 }
 
@@ -26,6 +29,7 @@ impl Halves {
     /// What the other ranks have to know.
     pub(super) fn prepared(&self, ranks: u32) -> Result<Prepared, PointError> {
         match self {
+            Self::Sockets(waiting) => waiting.prepared(ranks),
             Self::Verbs(waiting) => waiting.prepared(ranks),
         }
     }
@@ -33,6 +37,7 @@ impl Halves {
     /// Connects them with those of the other ranks.
     pub(super) fn connect(self, spec: &PointSpec, ranks: &[Neighbour]) -> Result<Ends, PointError> {
         Ok(match self {
+            Self::Sockets(waiting) => Ends::Sockets(waiting.connect(spec, ranks)?),
             Self::Verbs(waiting) => Ends::Verbs(waiting.connect(spec, ranks)?),
         })
     }
@@ -48,6 +53,9 @@ impl Ends {
         timepiece: &Timepiece,
     ) -> Result<Outcome, PointError> {
         match self {
+            Self::Sockets(ends) => {
+                run(ends, left, |ends| patterns::measure(ends, spec, (rank, left), timepiece))
+            }
             Self::Verbs(ends) if spec.pattern == Pattern::Overhead => run(ends, left, |ends| {
                 let Some(Open { context, port, .. }) = device else { return Err(out_of_order("run")) };
                 Ok(overhead::overhead(ends.main()?, (context, port), spec, rank, timepiece.clock)?)
@@ -68,5 +76,9 @@ fn run<E: End>(
     ends.start(left.as_secs_f64())?;
     let outcome = measure(ends);
     ends.stop();
-    Ok(Outcome { oversubscribed: ends.company.oversubscribed, ..outcome? })
+    let mut outcome = Outcome { oversubscribed: ends.company.oversubscribed, ..outcome? };
+    for (name, count) in ends.counters() {
+        *outcome.counters.entry(name).or_default() += count;
+    }
+    Ok(outcome)
 }

@@ -115,6 +115,11 @@ impl<E: End> Endpoints<E> {
         self.parts.values_mut().for_each(E::stop);
     }
 
+    /// What the one of what the plan says has counted.
+    pub(super) fn counters(&self) -> BTreeMap<String, u64> {
+        self.parts.get(&Part::Main).map(E::counters).unwrap_or_default()
+    }
+
     /// The one of what the plan says, which most ranks have.
     pub(super) fn main(&mut self) -> Result<&mut E, PointError> {
         self.parts.get_mut(&Part::Main).ok_or_else(|| out_of_order("run"))

@@ -37,7 +37,7 @@ pub(crate) fn advise(arguments: &AdviseArguments, command: Vec<String>) -> anyho
     search.check_budget()?;
     let Some((about, resolved)) = search.next()? else { return Ok(ExitCode::from(DID_NOT_FINISH)) };
     let Site { out, ends, placement } = &arguments.site;
-    let launch = launch(placement, ends.peer()?, resolved.ranks())?;
+    let launch = launch(placement, ends.peer()?, &resolved)?;
     let (out, bandwidth) = (out.clone(), Unit::MiBPerS);
     let job = Job { resolved, quick: false, command, launch, out, bandwidth };
     let interrupt = Interrupt::install()?;
@@ -99,19 +99,19 @@ fn nothing(search: &Search) -> String {
 /// The flags that say where, for the command that measures the recommended way.
 fn ends(arguments: &AdviseArguments) -> String {
     let Site { ends, placement, .. } = &arguments.site;
-    let mut words = match (&ends.host, &placement.via) {
+    let mut words = match (&ends.host, &placement.location.via) {
         (Some(host), _) if ends.port == PORT => vec![host.clone(), "--key KEY".to_owned()],
         (Some(host), _) => vec![host.clone(), format!("-p {} --key KEY", ends.port)],
         (None, Some(via)) => {
-            let hosts = Some(placement.hosts.join(",")).filter(|hosts| !hosts.is_empty());
+            let hosts = Some(placement.location.hosts.join(",")).filter(|hosts| !hosts.is_empty());
             let hosts = hosts.map(|hosts| format!("--hosts {}", quoted(&hosts)));
             hosts.into_iter().chain([format!("--via {}", quoted(via))]).collect()
         }
         (None, None) => vec!["--local".to_owned()],
     };
-    words.extend(placement.agent_path.as_ref().map(|path| format!("--agent-path {}", quoted(path))));
+    words.extend(placement.location.agent_path.as_ref().map(|path| format!("--agent-path {}", quoted(path))));
     words.extend(placement.device.as_ref().map(|device| format!("-d {}", quoted(device))));
-    words.extend(placement.cpus.as_ref().map(|cpus| format!("--cpus {cpus}")));
+    words.extend(placement.location.cpus.as_ref().map(|cpus| format!("--cpus {cpus}")));
     words.extend(placement.port.arguments());
     words.join(" ")
 }

@@ -1,11 +1,11 @@
 //! The flags of `rdmascope fan-out`.
 
-use bench::plan::PEERS_MAX;
-use bench::point::Notify;
+use bench::plan::{Axis, PEERS_MAX, Settings};
+use bench::point::{Mesh, Notify};
 use clap::{Args, Subcommand, ValueEnum};
 use measure::units;
 
-use super::{AllRanks, Atomic, Pushed};
+use super::{AllRanks, Atomic, Pushed, SocketRanks, Sockets};
 
 /// Below the help of `rdmascope fan-out`.
 pub(super) const EXAMPLES: &str = "\
@@ -45,6 +45,8 @@ pub(crate) enum FanOutOperation {
     /// One datagram to a group of n: half the time until all have sent back.
     #[command(after_help = EXAMPLES)]
     Multicast(FanOutFlags),
+    #[command(flatten)]
+    Sockets(Sockets<FanOutFlags<SocketRanks>>),
 }
 
 #[derive(Args, Debug)]
@@ -57,7 +59,7 @@ pub(crate) struct FanOutRead {
 }
 
 #[derive(Args, Debug)]
-pub(crate) struct FanOutFlags {
+pub(crate) struct FanOutFlags<R: Args = AllRanks> {
     /// How many others one rank talks to at once: one number, several with commas, or a range.
     #[arg(long, value_name = "N", value_parser = peers, default_value = "1..15")]
     pub(crate) peers: Peers,
@@ -65,7 +67,15 @@ pub(crate) struct FanOutFlags {
     #[arg(long)]
     pub(crate) full_mesh: bool,
     #[command(flatten)]
-    pub(crate) all: AllRanks,
+    pub(crate) all: R,
+}
+
+impl<R: Args> FanOutFlags<R> {
+    /// Adds these to the settings of a plan.
+    pub(crate) fn settle(&self, settings: Settings) -> Settings {
+        let settings = settings.axis(Axis::Peers(self.peers.0.clone()));
+        if self.full_mesh { settings.axis(Axis::Mesh(vec![Mesh::Full])) } else { settings }
+    }
 }
 
 /// The n of 1:n that are measured.

@@ -6,7 +6,7 @@ use bench::point::{Poll, QueuePoll, Stamp};
 use clap::{Args, Subcommand, ValueEnum};
 use measure::units;
 
-use super::Flags;
+use super::{Flags, SocketOneWay, Sockets};
 
 /// Below the help of `rdmascope one-way`.
 pub(super) const EXAMPLES: &str = "\
@@ -37,6 +37,8 @@ pub(crate) enum OneWayOperation {
     /// RDMA Write with immediate data, which consumes a receive at the target.
     #[command(after_help = EXAMPLES)]
     Write(OneWayFlags),
+    #[command(flatten)]
+    Sockets(Sockets<SocketOneWay>),
 }
 
 #[derive(Args, Debug)]
@@ -73,7 +75,7 @@ pub(crate) struct OneWayFlags {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Burst(pub(crate) Option<u32>);
 
-fn burst(text: &str) -> Result<Burst, String> {
+pub(super) fn burst(text: &str) -> Result<Burst, String> {
     if text == "all" {
         return Ok(Burst(None));
     }

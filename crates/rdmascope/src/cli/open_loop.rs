@@ -1,12 +1,12 @@
 //! The flags of `rdmascope open-loop`.
 
-use bench::plan::LOADERS_MAX;
+use bench::plan::{Axis, LOADERS_MAX, Settings};
 use bench::point::Load;
 use clap::{Args, Subcommand, ValueEnum};
 use measure::units;
 
 use super::fan_out::counts;
-use super::{AllRanks, Atomic, Pushed};
+use super::{AllRanks, Atomic, Pushed, SocketRanks, Sockets};
 
 /// Below the help of `rdmascope open-loop`.
 pub(super) const EXAMPLES: &str = "\
@@ -42,10 +42,12 @@ pub(crate) enum OpenLoopOperation {
     /// Atomic operation on eight bytes.
     #[command(after_help = EXAMPLES)]
     Atomic(Atomic<OpenLoopFlags>),
+    #[command(flatten)]
+    Sockets(Sockets<OpenLoopFlags<SocketRanks>>),
 }
 
 #[derive(Args, Debug)]
-pub(crate) struct OpenLoopFlags {
+pub(crate) struct OpenLoopFlags<R: Args = AllRanks> {
     /// Messages that are due in a second, such as 500, 10k or 2M, up to 50M; several with commas. They last a second where
     /// neither -n nor -D says how many.
     #[arg(long, value_name = "RATE", value_parser = units::parse_rate, value_delimiter = ',')]
@@ -61,7 +63,19 @@ pub(crate) struct OpenLoopFlags {
     #[arg(long, value_name = "SIZE", value_parser = units::parse_size, default_value = "64KiB")]
     pub(crate) load_size: u64,
     #[command(flatten)]
-    pub(crate) all: AllRanks,
+    pub(crate) all: R,
+}
+
+impl<R: Args> OpenLoopFlags<R> {
+    /// Adds these to the settings of a plan.
+    pub(crate) fn settle(&self, settings: Settings) -> Settings {
+        let Loaders(loaders) = &self.loaders;
+        let settings = settings.axis(Axis::Loaders(loaders.clone())).axis(Axis::RateHz(self.rate.clone()));
+        if loaders.iter().all(|loaders| *loaders == 0) {
+            return settings;
+        }
+        settings.axis(Axis::Load(vec![self.load.load()])).axis(Axis::LoadBytes(vec![self.load_size]))
+    }
 }
 
 /// The numbers of loaders that are measured.

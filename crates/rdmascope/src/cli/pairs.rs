@@ -1,10 +1,11 @@
 //! The flags of `rdmascope pairs`.
 
-use bench::plan::PAIRS_MAX;
+use bench::plan::{Axis, PAIRS_MAX, Settings};
+use bench::point::Traffic;
 use clap::{Args, Subcommand};
 
 use super::fan_out::counts;
-use super::{AllRanks, Atomic, Pushed};
+use super::{AllRanks, Atomic, Pushed, SocketRanks, Sockets};
 
 /// Below the help of `rdmascope pairs`.
 pub(super) const EXAMPLES: &str = "\
@@ -38,10 +39,12 @@ pub(crate) enum PairsOperation {
     /// Atomic operation on eight bytes: the whole time.
     #[command(after_help = EXAMPLES)]
     Atomic(Atomic<PairsFlags>),
+    #[command(flatten)]
+    Sockets(Sockets<PairsFlags<SocketRanks>>),
 }
 
 #[derive(Args, Debug)]
-pub(crate) struct PairsFlags {
+pub(crate) struct PairsFlags<R: Args = AllRanks> {
     /// How many pairs do the same at the same time: one number, several with commas, or a range.
     #[arg(long, value_name = "N", value_parser = pairs, default_value = "1,2,4,8")]
     pub(crate) pairs: PairCounts,
@@ -49,7 +52,15 @@ pub(crate) struct PairsFlags {
     #[arg(long)]
     pub(crate) stream: bool,
     #[command(flatten)]
-    pub(crate) all: AllRanks,
+    pub(crate) all: R,
+}
+
+impl<R: Args> PairsFlags<R> {
+    /// Adds these to the settings of a plan.
+    pub(crate) fn settle(&self, settings: Settings) -> Settings {
+        let traffic = if self.stream { Traffic::Stream } else { Traffic::PingPong };
+        settings.axis(Axis::Traffic(vec![traffic])).axis(Axis::Pairs(self.pairs.0.clone()))
+    }
 }
 
 /// The numbers of pairs that are measured.

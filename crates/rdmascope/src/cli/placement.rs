@@ -2,24 +2,24 @@
 
 use std::path::PathBuf;
 
-use bench::worker::PortOptions;
+use bench::worker::{Net, PortOptions};
 use clap::Args;
 
 use crate::ends::Ends;
 
 /// Where a benchmark runs, and where its record goes.
 #[derive(Args, Clone, Debug)]
-pub(crate) struct Site {
+pub(crate) struct Site<P: Args = Placement> {
     /// Keep the record and a report in this directory; it must not hold a run.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) ends: Ends,
     #[command(flatten)]
-    pub(crate) placement: Placement,
+    pub(crate) placement: P,
 }
 
-/// Where the ranks run and on what.
+/// Where the ranks run, and on which device.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct Placement {
     /// Device to measure; see `rdmascope devices`.
@@ -27,6 +27,97 @@ pub(crate) struct Placement {
     pub(crate) device: Option<String>,
     #[command(flatten)]
     pub(crate) port: PortFlags,
+    #[command(flatten)]
+    pub(crate) location: Location,
+}
+
+/// Where the ranks run, and which addresses their sockets have.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct SocketPlacement {
+    #[command(flatten)]
+    pub(crate) net: NetFlags,
+    #[command(flatten)]
+    pub(crate) location: Location,
+}
+
+/// Where the ranks of a plan run, whatever carries its messages.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct PlanPlacement {
+    #[command(flatten)]
+    pub(crate) net: NetFlags,
+    #[command(flatten)]
+    pub(crate) placement: Placement,
+}
+
+/// Which addresses sockets have.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct NetFlags {
+    /// Which addresses sockets have at both ends: of an interface such as ib0, or of a network such as 10.1.0.0/16 [default: of
+    /// a network that both hosts have].
+    #[arg(long, value_name = "NET")]
+    pub(crate) net: Option<Net>,
+    /// First port of the sockets that carry messages, for firewalls [default: whatever the kernel gives].
+    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) data_port: Option<u16>,
+}
+
+/// Where the ranks run, whatever carries their messages.
+pub(crate) trait Places {
+    /// On which hosts and CPUs.
+    fn location(&self) -> &Location;
+
+    /// Through which device.
+    fn device(&self) -> Option<&Placement>;
+
+    /// Which addresses their sockets have.
+    fn net(&self) -> Option<&NetFlags>;
+}
+
+impl Places for Placement {
+    fn location(&self) -> &Location {
+        &self.location
+    }
+
+    fn device(&self) -> Option<&Placement> {
+        Some(self)
+    }
+
+    fn net(&self) -> Option<&NetFlags> {
+        None
+    }
+}
+
+impl Places for SocketPlacement {
+    fn location(&self) -> &Location {
+        &self.location
+    }
+
+    fn device(&self) -> Option<&Placement> {
+        None
+    }
+
+    fn net(&self) -> Option<&NetFlags> {
+        Some(&self.net)
+    }
+}
+
+impl Places for PlanPlacement {
+    fn location(&self) -> &Location {
+        &self.placement.location
+    }
+
+    fn device(&self) -> Option<&Placement> {
+        Some(&self.placement)
+    }
+
+    fn net(&self) -> Option<&NetFlags> {
+        Some(&self.net)
+    }
+}
+
+/// Where the ranks run.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct Location {
     /// CPUs of rank 0 and rank 1, which further ranks take in turn, or of the one end that is started by hand; `none` leaves them
     /// to the scheduler [default: the first that are allowed].
     #[arg(long, value_name = "A,B")]

@@ -1,4 +1,4 @@
-//! A limit for sleeps that have none: `ibv_get_cq_event` takes as long as it takes, but a signal ends it.
+//! A limit for sleeps that have none: `ibv_get_cq_event` and reads of sockets take as long as they take, but a signal ends them.
 //!
 //! poll(2) before it would keep a limit, too, at the price of one more system call for each sleep. On rxe that was seen to
 //! take 8 % of the rate of small messages, and neither perftest nor an application pays it.
@@ -14,7 +14,7 @@ use crate::{Error, signal};
 const AGAIN: Duration = Duration::from_micros(200);
 
 /// Interrupts the system calls of the thread that has set it, again and again, until it is dropped.
-pub(super) struct Alarm {
+pub(crate) struct Alarm {
     timer: libc::timer_t,
     then: Duration,
     /// When it goes off, in ticks, where it follows what is slept for; 0 where it has.
@@ -24,7 +24,7 @@ pub(super) struct Alarm {
 impl Alarm {
     /// Sets it: for the first time after `first`, then every `then`. Once would not be enough: a thread may be interrupted
     /// right before it sleeps.
-    pub(super) fn set(first: Duration, then: Duration) -> Result<Self, Error> {
+    pub(crate) fn set(first: Duration, then: Duration) -> Result<Self, Error> {
         extern "C" fn nothing(_: libc::c_int) {}
         // No flags: system calls are not restarted. Nobody else in this program uses the signal.
         let action = signal::action(nothing as extern "C" fn(libc::c_int) as usize, 0);
@@ -46,14 +46,14 @@ impl Alarm {
     }
 
     /// Lets it follow what is slept for ([`ends`](Self::ends)): as it is set, it goes off at an instant.
-    pub(super) fn following(mut self, at: u64) -> Self {
+    pub(crate) fn following(mut self, at: u64) -> Self {
         self.at = Some(at);
         self
     }
 
     /// Lets it go off at an instant or earlier, where it follows what is slept for. While messages come it stays as it was, so
     /// that it costs a system call now and then, and not one for each of them.
-    pub(super) fn ends(&mut self, clock: Clock, instant: u64) -> Result<(), Error> {
+    pub(crate) fn ends(&mut self, clock: Clock, instant: u64) -> Result<(), Error> {
         let now = clock.now().0;
         // Where it has gone off while nobody slept, nobody has taken note.
         if self.at.is_some_and(|at| at <= now || instant < at) {
@@ -64,7 +64,7 @@ impl Alarm {
     }
 
     /// Takes note that it has gone off.
-    pub(super) fn has_ended(&mut self) {
+    pub(crate) fn has_ended(&mut self) {
         self.at = self.at.map(|_| 0);
     }
 

@@ -1,0 +1,135 @@
+//! What a plan must not ask of sockets.
+
+use super::Axis;
+use super::check::Check;
+use crate::Error;
+use crate::point::{Carrier, Family, Load, Pattern, Poll, Traffic};
+
+/// The number and the marks of a message.
+const HEADER_BYTES: u64 = 4;
+/// Payload of the longest datagram: of 65,535 bytes the headers of IPv4 and UDP take 28, those of IPv6 only that of UDP (RFC 768,
+/// RFC 791, RFC 8200).
+const DATAGRAM_BYTES_MAX_IPV4: u64 = 65_507;
+const DATAGRAM_BYTES_MAX_IPV6: u64 = 65_527;
+/// Datagrams that go through the stack as one (`UDP_MAX_SEGMENTS` of older kernels).
+const SEGMENTS_MAX: u64 = 64;
+/// Connections that one thread serves: more than a slip of the pen should make.
+const STREAMS_MAX: u64 = 1024;
+/// Longest list of datagrams (`UIO_MAXIOV`, sendmmsg(2)).
+const LIST_MAX: u64 = 1024;
+
+impl Check<'_> {
+    /// Checks an experiment over sockets.
+    pub(super) fn sockets(&self) -> Result<(), Error> {
+        let carrier = self.0.carrier;
+        if !carrier.is_socket() {
+            return Ok(());
+        }
+        if self.0.pattern == Pattern::Overhead {
+            let why = "its steps are calls of verbs: use the endpoint \"verbs\"";
+            return self.refuse("endpoint", &format!("the overheads of {}", carrier.name()), why);
+        }
+        if let Some(poll) = self.polls().iter().find(|poll| !matches!(poll, Poll::Busy | Poll::Event)) {
+            let why = "a socket is polled or slept for: use busy or event";
+            return self.refuse("poll", &format!("poll {} over {}", word(poll), carrier.name()), why);
+        }
+        self.datagram_sizes()?;
+        self.numbered()?;
+        self.lists()?;
+        let streams = self.largest_number("streams");
+        if streams > STREAMS_MAX {
+            let what = format!("more than {STREAMS_MAX} streams");
+            return self.refuse("streams", &what, "one thread serves them all");
+        }
+        if streams > 1 && self.0.pattern != Pattern::Stream {
+            let why = "messages that are timed one by one take one connection: use the pattern \"stream\" or \"pairs\"";
+            return self.refuse("streams", "several streams", why);
+        }
+        let loads = self.values(|axis| match axis {
+            Axis::Load(values) => Some(values.as_slice()),
+            _ => None,
+        });
+        if loads.contains(&Load::Outcast) {
+            let why =
+                "it is RDMA Read of the memory of who asks, which sockets have not: use incast or beside";
+            return self.refuse("load", &format!("a load outcast over {}", carrier.name()), why);
+        }
+        self.floods_of_pairs()
+    }
+
+    /// A datagram has room for so much.
+    fn datagram_sizes(&self) -> Result<(), Error> {
+        let families = self.values(|axis| match axis {
+            Axis::Family(values) => Some(values.as_slice()),
+            _ => None,
+        });
+        let max =
+            if families.contains(&Family::Ipv4) { DATAGRAM_BYTES_MAX_IPV4 } else { DATAGRAM_BYTES_MAX_IPV6 };
+        match self.size_values().iter().find(|size| self.0.carrier == Carrier::Udp && **size > max) {
+            Some(size) => {
+                let why = format!(
+                    "the longest has {max} B: end the sizes there, or give it an experiment of its own"
+                );
+                self.refuse("size_bytes", &format!("a UDP datagram of {size} B"), &why)
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Messages that are told apart say their numbers.
+    fn numbered(&self) -> Result<(), Error> {
+        match self.size_values().iter().find(|size| **size < HEADER_BYTES) {
+            Some(size) if self.0.pattern == Pattern::OneWay => {
+                let why = format!("a message says its number in {HEADER_BYTES} bytes");
+                self.refuse("size_bytes", &format!("messages of {size} B one way"), &why)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Datagrams that are sent by one call.
+    fn lists(&self) -> Result<(), Error> {
+        let list = self.largest_number("post_list");
+        if list > LIST_MAX {
+            return self.refuse(
+                "post_list",
+                &format!("more than {LIST_MAX} datagrams at once"),
+                "sendmmsg takes no more",
+            );
+        }
+        let offloads = self.values(|axis| match axis {
+            Axis::Offload(values) => Some(values.as_slice()),
+            _ => None,
+        });
+        if !offloads.contains(&true) {
+            return Ok(());
+        }
+        let size = self.size_values().iter().max().copied().unwrap_or(1);
+        if list > SEGMENTS_MAX || list * size > DATAGRAM_BYTES_MAX_IPV4 {
+            let why = format!("they may be {SEGMENTS_MAX} and have {DATAGRAM_BYTES_MAX_IPV4} B together");
+            return self.refuse("offload", &format!("{list} datagrams of {size} B as one"), &why);
+        }
+        if list == 1 {
+            let why = "one alone is no list: give post_list, such as 16";
+            return self.refuse("offload", "offload of datagrams that are sent one by one", why);
+        }
+        Ok(())
+    }
+
+    /// Floods of pairs, of which what has come counts.
+    fn floods_of_pairs(&self) -> Result<(), Error> {
+        let traffic = self.values(|axis| match axis {
+            Axis::Traffic(values) => Some(values.as_slice()),
+            _ => None,
+        });
+        if self.0.carrier == Carrier::Udp && traffic.contains(&Traffic::Stream) {
+            let why = "what is acknowledged counts in the common time, and UDP acknowledges nothing: use tcp";
+            return self.refuse("endpoint", "streams of pairs over UDP", why);
+        }
+        Ok(())
+    }
+}
+
+fn word(poll: &Poll) -> String {
+    serde_json::to_value(poll).ok().and_then(|word| word.as_str().map(str::to_owned)).unwrap_or_default()
+}

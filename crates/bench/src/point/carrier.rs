@@ -1,0 +1,97 @@
+//! What carries messages, and how sockets do.
+
+use serde::{Deserialize, Serialize};
+
+/// What carries the messages of a point: the axis `endpoint`.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Carrier {
+    /// SCTP, one-to-one style (RFC 6458, section 4).
+    Sctp,
+    /// TCP.
+    Tcp,
+    /// UDP.
+    Udp,
+    /// Unix sockets of type datagram: every message arrives, and in order (unix(7)).
+    UnixDatagram,
+    /// Unix sockets of type stream.
+    UnixStream,
+    /// A verbs device.
+    Verbs,
+}
+
+impl Carrier {
+    /// Whether it is sockets.
+    pub fn is_socket(self) -> bool {
+        self != Self::Verbs
+    }
+
+    /// Whether it carries Internet protocols.
+    pub fn is_internet(self) -> bool {
+        matches!(self, Self::Sctp | Self::Tcp | Self::Udp)
+    }
+
+    /// Whether a message is a datagram: it is sent by one call and received whole, or not at all.
+    pub fn is_datagram(self) -> bool {
+        matches!(self, Self::Udp | Self::UnixDatagram)
+    }
+
+    /// Its name in words.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Sctp => "SCTP",
+            Self::Tcp => "TCP",
+            Self::Udp => "UDP",
+            Self::UnixDatagram => "Unix datagrams",
+            Self::UnixStream => "Unix streams",
+            Self::Verbs => "verbs",
+        }
+    }
+}
+
+/// The version of IP.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Family {
+    /// IPv4.
+    Ipv4,
+    /// IPv6.
+    Ipv6,
+}
+
+/// How sockets carry messages. What is absent is as the kernel has it.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct SocketSettings {
+    /// The version of IP, where it is that.
+    pub family: Family,
+    /// Connections that messages take in turn; at least 1.
+    pub streams: u32,
+    /// `SO_SNDBUF` and `SO_RCVBUF` of both ends, in bytes (socket(7)).
+    pub buffer_bytes: Option<u64>,
+    /// `TCP_NODELAY`: small segments do not wait for acknowledgements (tcp(7)).
+    pub no_delay: bool,
+    /// `SO_BUSY_POLL`, in microseconds: the kernel polls the adapter that long before it sleeps (socket(7)).
+    pub busy_poll_us: Option<u32>,
+    /// `MSG_ZEROCOPY`: the kernel sends from this program's memory.
+    pub zero_copy: bool,
+    /// `UDP_SEGMENT` and `UDP_GRO`: datagrams of a list go through the stack as one (udp(7)).
+    pub offload: bool,
+    /// `TCP_CONGESTION`, by name (tcp(7)).
+    pub congestion: Option<String>,
+}
+
+impl Default for SocketSettings {
+    fn default() -> Self {
+        Self {
+            family: Family::Ipv4,
+            streams: 1,
+            buffer_bytes: None,
+            no_delay: false,
+            busy_poll_us: None,
+            zero_copy: false,
+            offload: false,
+            congestion: None,
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! Where a rank can be reached, and which of its addresses another one takes.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::str::FromStr;
+
+use measure::clock::Domain;
+use serde::{Deserialize, Serialize};
+
+use crate::Error;
+use crate::interfaces::{self, Entry};
+use crate::point::Family;
+
+/// What of a host sockets may use.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Net {
+    /// Any address that others can reach.
+    #[default]
+    Any,
+    /// Those of an interface.
+    Interface(String),
+    /// Loopback only: all ranks are on this host.
+    Loopback,
+    /// Those of a network, or one address.
+    Network(IpAddr, u8),
+}
+
+impl fmt::Display for Net {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Any => f.write_str(ANY),
+            Self::Interface(name) => f.write_str(name),
+            Self::Loopback => f.write_str(LOOPBACK),
+            Self::Network(address, prefix) => write!(f, "{address}/{prefix}"),
+        }
+    }
+}
+
+/// Words for addresses, which are no names of interfaces.
+const ANY: &str = "any";
+const LOOPBACK: &str = "loopback";
+
+impl FromStr for Net {
+    type Err = String;
+
+    /// `eth0`, `10.1.0.0/16`, `192.0.2.7`, `any`, `loopback`.
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            ANY => return Ok(Self::Any),
+            LOOPBACK => return Ok(Self::Loopback),
+            _ => {}
+        }
+        let (address, prefix) =
+            text.split_once('/').map_or((text, None), |(address, prefix)| (address, Some(prefix)));
+        match (address.parse::<IpAddr>(), prefix) {
+            (Ok(address), None) => Ok(Self::Network(address, if address.is_ipv4() { 32 } else { 128 })),
+            (Ok(address), Some(prefix)) => {
+                let width = if address.is_ipv4() { 32 } else { 128 };
+                let prefix = prefix.parse().ok().filter(|prefix| *prefix <= width);
+                let prefix = prefix.ok_or_else(|| format!("{text:?} has no prefix from 0 to {width}"))?;
+                Ok(Self::Network(address, prefix))
+            }
+            (Err(_), None) if !text.is_empty() && !text.contains(char::is_whitespace) => {
+                Ok(Self::Interface(text.to_owned()))
+            }
+            _ => Err(format!(
+                "{text:?} is no interface, address or network such as eth0, 192.0.2.7 or 10.1.0.0/16"
+            )),
+        }
+    }
+}
+
+/// Where sockets of a rank can be reached.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Reachable {
+    /// Which network namespace of which host; absent where that is not known.
+    namespace: Option<String>,
+    /// Its addresses of the point's family, the preferred first.
+    addresses: Vec<Entry>,
+}
+
+impl Reachable {
+    /// Where this process can be reached.
+    ///
+    /// # Errors
+    /// [`Error::Impossible`] when there is no such address.
+    pub(super) fn own(net: &Net, family: Family) -> Result<Self, Error> {
+        let mut addresses = interfaces::all();
+        addresses.retain(|entry| entry.address.is_ipv4() == (family == Family::Ipv4));
+        // An address of one link alone would need its interface's number at the other end.
+        addresses.retain(|entry| !matches!(entry.address, IpAddr::V6(v6) if v6.is_unicast_link_local()));
+        match net {
+            Net::Any => {}
+            Net::Interface(name) => addresses.retain(|entry| entry.interface == *name),
+            Net::Loopback => addresses.retain(|entry| entry.address.is_loopback()),
+            Net::Network(network, prefix) => {
+                addresses.retain(|entry| interfaces::is_in(*network, entry.address, *prefix));
+            }
+        }
+        if addresses.is_empty() {
+            let version = if family == Family::Ipv4 { "IPv4" } else { "IPv6" };
+            let of = match net {
+                Net::Any => String::new(),
+                Net::Interface(name) => format!(" on the interface {name}"),
+                Net::Loopback => " on the loopback interface".to_owned(),
+                Net::Network(network, prefix) => format!(" in the network {network}/{prefix}"),
+            };
+            return Err(Error::Impossible {
+                reason: format!("a rank's host has no {version} address{of} (`ip address`)"),
+            });
+        }
+        Ok(Self { namespace: namespace(), addresses })
+    }
+
+    /// What is known of where Unix sockets can be reached.
+    pub(super) fn namespace_alone() -> Self {
+        Self { namespace: namespace(), addresses: Vec::new() }
+    }
+
+    /// Whether it is in the same network namespace; false where that is not known.
+    pub(super) fn is_beside(&self, other: &Self) -> bool {
+        self.namespace.is_some() && self.namespace == other.namespace
+    }
+
+    /// The addresses that two ranks take: in one namespace loopback's, else those of a network that they have in common, else the
+    /// first of each, which routers may know. Both ends come to the same.
+    ///
+    /// # Errors
+    /// When there are none.
+    pub(super) fn route(&self, other: &Self) -> Result<(Entry, Entry), Error> {
+        let far = |all: &[Entry]| {
+            all.iter().filter(|entry| !entry.address.is_loopback()).cloned().collect::<Vec<_>>()
+        };
+        if self.is_beside(other) {
+            let loopback = self.addresses.iter().find(|entry| entry.address.is_loopback());
+            let both = loopback.or(self.addresses.first()).filter(|entry| other.addresses.contains(entry));
+            if let Some(entry) = both {
+                return Ok((entry.clone(), entry.clone()));
+            }
+        }
+        let (own, theirs) = (far(&self.addresses), far(&other.addresses));
+        let shared = |own: &Entry| {
+            let near =
+                theirs.iter().find(|their| own.prefix == their.prefix && own.is_near(their.address))?;
+            Some((own.clone(), near.clone()))
+        };
+        // In an order that both ends have: that of the one whose list is the less.
+        let found = if key(&own) <= key(&theirs) {
+            own.iter().find_map(shared)
+        } else {
+            theirs.iter().find_map(|their| {
+                let near = own.iter().find(|own| own.prefix == their.prefix && own.is_near(their.address))?;
+                Some((near.clone(), their.clone()))
+            })
+        };
+        let first = || Some((own.first()?.clone(), theirs.first()?.clone()));
+        found.or_else(first).ok_or_else(|| {
+            let shown = |all: &[Entry]| match all {
+                [] => "none but loopback".to_owned(),
+                all => all.iter().map(|entry| entry.address.to_string()).collect::<Vec<_>>().join(", "),
+            };
+            let (own, theirs) = (shown(&self.addresses), shown(&other.addresses));
+            let reason = format!("no address of the other rank can be reached: {own} here, {theirs} there");
+            Error::PeerAddress { reason }
+        })
+    }
+}
+
+fn key(all: &[Entry]) -> Vec<IpAddr> {
+    all.iter().map(|entry| entry.address).collect()
+}
+
+/// Of this process: the boot of its kernel and the number of its network namespace.
+fn namespace() -> Option<String> {
+    let boot = Domain::of(&measure::clock::Clock::monotonic()).boot_id?;
+    let link = std::fs::read_link("/proc/self/ns/net").ok()?;
+    Some(format!("{boot} {}", link.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reachable(namespace: &str, addresses: &[(&str, u8)]) -> Reachable {
+        let entry = |(address, prefix): &(&str, u8)| Entry {
+            interface: "eth0".to_owned(),
+            address: address.parse().unwrap(),
+            prefix: *prefix,
+        };
+        Reachable { namespace: Some(namespace.to_owned()), addresses: addresses.iter().map(entry).collect() }
+    }
+
+    fn route(one: &Reachable, other: &Reachable) -> Option<(String, String)> {
+        let (own, theirs) = one.route(other).ok()?;
+        let back = other.route(one).unwrap();
+        assert_eq!(back, (theirs.clone(), own.clone()), "both ends take the same");
+        Some((own.address.to_string(), theirs.address.to_string()))
+    }
+
+    #[test]
+    fn both_ends_take_the_addresses_of_a_common_network() {
+        let loopback = ("127.0.0.1", 8);
+        let one = reachable("a", &[loopback, ("192.168.7.1", 24), ("10.1.0.1", 16)]);
+        let other = reachable("b", &[loopback, ("10.1.9.9", 16), ("172.16.0.1", 12)]);
+        assert_eq!(route(&one, &other), Some(("10.1.0.1".into(), "10.1.9.9".into())));
+        let routed = reachable("b", &[loopback, ("203.0.113.5", 24)]);
+        assert_eq!(route(&one, &routed), Some(("192.168.7.1".into(), "203.0.113.5".into())));
+        assert_eq!(route(&one, &one), Some(("127.0.0.1".into(), "127.0.0.1".into())));
+        assert_eq!(route(&one, &reachable("b", &[loopback])), None);
+        // A network of another length is another network.
+        let both = reachable("c", &[("10.1.0.2", 24), ("192.168.7.2", 24)]);
+        assert_eq!(route(&one, &both), Some(("192.168.7.1".into(), "192.168.7.2".into())));
+    }
+
+    #[test]
+    fn nets_are_read() {
+        let read = |text: &str| text.parse::<Net>();
+        assert_eq!(read("ib0"), Ok(Net::Interface("ib0".to_owned())));
+        assert_eq!(read("10.1.0.0/16"), Ok(Net::Network("10.1.0.0".parse().unwrap(), 16)));
+        assert_eq!(read("fd00::1"), Ok(Net::Network("fd00::1".parse().unwrap(), 128)));
+        for net in [Net::Any, Net::Loopback, Net::Interface("ib0".to_owned()), read("10.1.0.0/16").unwrap()] {
+            assert_eq!(read(&net.to_string()), Ok(net));
+        }
+        for wrong in ["", "a b", "10.1.0.0/33", "eth0/24", "10.0.0.1/x"] {
+            assert!(read(wrong).is_err(), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn this_host_has_loopback() {
+        let own = Reachable::own(&Net::Loopback, Family::Ipv4).unwrap();
+        assert_eq!(own.addresses[0].address, IpAddr::from([127, 0, 0, 1]));
+        assert!(own.is_beside(&own));
+        let missing = Reachable::own(&Net::Interface("none0".to_owned()), Family::Ipv4).unwrap_err();
+        assert!(missing.is_limit() && missing.to_string().contains("no IPv4 address on the interface none0"));
+    }
+}

@@ -1,0 +1,330 @@
+//! From sockets and what the other ranks have told to an endpoint.
+//!
+//! Of two ranks the one with the higher number connects, and says first who it is: whoever else connects meanwhile is sent away.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::time::Duration;
+
+use measure::clock::Deadline;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+use rustix::net::{
+    RecvFlags, SendFlags, SocketAddr, SocketAddrUnix, SocketFlags, accept_with, bind, connect, getpeername,
+    getsockname, recv, send, sockopt,
+};
+
+use super::alternation::Alternation;
+use super::datagram::{Datagram, Manner};
+use super::endpoint::{Parts, SocketEndpoint};
+use super::failure::Path;
+use super::lane::Lane;
+use super::options::socket;
+use super::setup::{Unconnected, port_of};
+use super::stream::Stream;
+use super::{Address, Name, Told, Way};
+use crate::Error;
+use crate::endpoint::connecting::Half;
+use crate::interfaces::Entry;
+use crate::point::{Carrier, Part, Pattern, PointSpec, Traffic};
+
+/// How long all connections of a rank may take together: a lost SYN is sent again after one second and then after two more.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How long whoever connects may take to say who it is.
+const HELLO_PATIENCE: Duration = Duration::from_secs(2);
+/// A token, a rank and the number of a lane.
+const HELLO_BYTES: usize = 16;
+
+/// A rank that this one is connected with.
+struct Neighbour<'a> {
+    rank: u32,
+    /// Its place among the neighbours.
+    index: usize,
+    way: &'a Way,
+    own_way: &'a Way,
+    /// Our address and theirs, where they have some.
+    route: Option<(Entry, Entry)>,
+}
+
+impl Half for Unconnected {
+    type End = SocketEndpoint;
+    type Address = Address;
+    type Way = Way;
+
+    fn address(&self) -> &Address {
+        &self.address
+    }
+
+    fn way(&self, rank: u32) -> Option<&Way> {
+        self.ways.get(rank as usize)?.as_ref()
+    }
+
+    fn connect(mut self, ranks: &[Told], gives_way: bool) -> Result<SocketEndpoint, Error> {
+        let bound = std::mem::take(&mut self.bound);
+        let neighbours = self.neighbours(ranks)?;
+        let deadline = Deadline::after(PATIENCE);
+        let lanes = self.spec.socket.streams as usize;
+        let sockets: Vec<Vec<OwnedFd>> = if self.spec.endpoint.is_datagram() {
+            let each = neighbours.iter().zip(bound);
+            each.map(|(peer, own)| self.associate(peer, own)).collect::<Result<_, Error>>()?
+        } else {
+            let mut sockets: Vec<Vec<Option<OwnedFd>>> =
+                neighbours.iter().map(|_| (0..lanes).map(|_| None).collect()).collect();
+            for peer in neighbours.iter().filter(|peer| peer.rank < self.rank) {
+                for (lane, place) in (0u32..).zip(&mut sockets[peer.index]) {
+                    *place = Some(self.reach(peer, lane, deadline)?);
+                }
+            }
+            self.accept(&neighbours, &mut sockets, deadline)?;
+            sockets.into_iter().map(|lanes| lanes.into_iter().flatten().collect()).collect()
+        };
+        let partners = self.spec.partners(self.rank).len();
+        let (mut all, mut paths, mut held) = (Vec::new(), Vec::new(), Vec::new());
+        for (peer, sockets) in neighbours.iter().zip(sockets) {
+            for socket in sockets {
+                if peer.index < partners {
+                    paths.push(self.path(peer, &socket));
+                    all.push(self.lane(socket));
+                } else {
+                    held.push(socket);
+                }
+            }
+        }
+        let drains = self.spec.part == Part::Load && !self.spec.is_loader(self.rank);
+        let parts = Parts { lanes: all, paths, held, gives_way, drains };
+        SocketEndpoint::new(&self.spec, parts, self.clock)
+    }
+}
+
+impl Unconnected {
+    /// The ranks that this one is connected with, and the ways to them.
+    fn neighbours<'a>(&'a self, ranks: &'a [Told]) -> Result<Vec<Neighbour<'a>>, Error> {
+        let nothing = |rank: u32| Error::PeerAddress {
+            reason: format!("rank {rank} has nothing that connects to rank {}", self.rank),
+        };
+        let one = |(index, rank): (usize, u32)| {
+            let told = ranks.get(rank as usize);
+            let told = told.and_then(|told| told.address.as_ref().zip(told.way.as_ref()));
+            let own_way = self.way(rank);
+            let ((address, way), own_way) = told.zip(own_way).ok_or_else(|| nothing(rank))?;
+            let (own, theirs) = (&self.address.reachable, &address.reachable);
+            let route = match self.spec.endpoint.is_internet() {
+                true => Some(own.route(theirs)?),
+                false if own.is_beside(theirs) => None,
+                false => {
+                    let reason =
+                        "Unix sockets lead to ranks of the same host and network namespace only".to_owned();
+                    return Err(Error::Impossible { reason });
+                }
+            };
+            Ok(Neighbour { rank, index, way, own_way, route })
+        };
+        self.spec.neighbours(self.rank).into_iter().enumerate().map(one).collect()
+    }
+
+    /// Connects datagram sockets with those of a rank.
+    fn associate(&self, peer: &Neighbour<'_>, own: Vec<OwnedFd>) -> Result<Vec<OwnedFd>, Error> {
+        if own.len() != peer.way.sockets.len() {
+            let (has, needed) = (peer.way.sockets.len(), own.len());
+            let reason = format!("rank {} has {has} sockets where {needed} are needed", peer.rank);
+            return Err(Error::PeerAddress { reason });
+        }
+        for (socket, name) in own.iter().zip(&peer.way.sockets) {
+            connect_to(socket, peer, name).map_err(|error| self.unreachable(peer, &error.into()))?;
+            // Who hears us takes what comes from the address that both have chosen, and from no other.
+            if let Some((entry, _)) = &peer.route {
+                let source = getsockname(socket).ok().and_then(|own| SocketAddr::try_from(own).ok());
+                if let Some(source) = source.filter(|source| source.ip() != entry.address) {
+                    let reason = format!(
+                        "datagrams to rank {} would leave from {} and not from {}: name the network with --net",
+                        peer.rank,
+                        source.ip(),
+                        entry.address
+                    );
+                    return Err(Error::PeerAddress { reason });
+                }
+            }
+        }
+        Ok(own)
+    }
+
+    /// Connects to a rank that listens.
+    fn reach(&self, peer: &Neighbour<'_>, lane: u32, deadline: Deadline) -> Result<OwnedFd, Error> {
+        let failed = |error: io::Error| self.unreachable(peer, &error);
+        let name = peer.way.sockets.first().ok_or_else(|| failed(io::ErrorKind::NotFound.into()))?;
+        let socket = socket(&self.spec)?;
+        if let Some((own, _)) = peer.route.as_ref().filter(|(own, _)| !own.address.is_loopback()) {
+            bind(&socket, &SocketAddr::new(own.address, 0)).map_err(|error| failed(error.into()))?;
+        }
+        rustix::io::ioctl_fionbio(&socket, true).map_err(|error| failed(error.into()))?;
+        loop {
+            match connect_to(&socket, peer, name) {
+                Ok(()) | Err(Errno::ISCONN) => break,
+                Err(Errno::INTR) => {}
+                Err(Errno::INPROGRESS | Errno::ALREADY | Errno::AGAIN) => {
+                    await_io(&socket, PollFlags::OUT, deadline).map_err(failed)?;
+                    match sockopt::socket_error(&socket) {
+                        Ok(Ok(())) => break,
+                        Ok(Err(error)) | Err(error) => return Err(failed(error.into())),
+                    }
+                }
+                Err(error) => return Err(failed(error.into())),
+            }
+        }
+        rustix::io::ioctl_fionbio(&socket, false).map_err(|error| failed(error.into()))?;
+        let hello = hello(peer.way.token, self.rank, lane);
+        send(&socket, &hello, SendFlags::NOSIGNAL).map_err(|error| failed(error.into()))?;
+        Ok(socket)
+    }
+
+    /// Takes the connections of ranks with higher numbers.
+    fn accept(
+        &self,
+        neighbours: &[Neighbour<'_>],
+        sockets: &mut [Vec<Option<OwnedFd>>],
+        deadline: Deadline,
+    ) -> Result<(), Error> {
+        let Some(listener) = &self.listener else { return Ok(()) };
+        let missing = |sockets: &[Vec<Option<OwnedFd>>]| {
+            let lacks = |peer: &&Neighbour<'_>| sockets[peer.index].iter().any(Option::is_none);
+            neighbours.iter().find(lacks).map(|peer| peer.rank)
+        };
+        while let Some(rank) = missing(sockets) {
+            let failed = |error: io::Error| {
+                let peer = neighbours.iter().find(|peer| peer.rank == rank);
+                peer.map_or_else(|| no_connection(&error), |peer| self.unreachable(peer, &error))
+            };
+            await_io(listener, PollFlags::IN, deadline).map_err(failed)?;
+            let accepted = match accept_with(listener, SocketFlags::CLOEXEC) {
+                Ok(accepted) => accepted,
+                Err(Errno::AGAIN | Errno::CONNABORTED | Errno::INTR) => continue,
+                Err(error) => return Err(failed(error.into())),
+            };
+            let Some(said) = heard(&accepted) else { continue };
+            let place = neighbours.iter().find_map(|peer| {
+                let lane = said.lane_of(peer.own_way.token, peer.rank)?;
+                sockets[peer.index].len().checked_sub(lane + 1).map(|_| (peer.index, lane))
+            });
+            if let Some((index, lane)) = place {
+                if self.spec.socket.no_delay && self.spec.endpoint == Carrier::Tcp {
+                    sockopt::set_tcp_nodelay(&accepted, true).map_err(|error| failed(error.into()))?;
+                }
+                sockets[index][lane] = Some(accepted);
+            }
+        }
+        Ok(())
+    }
+
+    fn unreachable(&self, peer: &Neighbour<'_>, error: &io::Error) -> Error {
+        let to = peer.route.as_ref().map_or_else(
+            || format!("rank {}", peer.rank),
+            |(own, theirs)| format!("rank {} from {} to {}", peer.rank, own.address, theirs.address),
+        );
+        Error::Unreachable { carrier: self.spec.endpoint.name(), to, reason: error.to_string() }
+    }
+
+    fn path(&self, peer: &Neighbour<'_>, socket: &OwnedFd) -> Path {
+        let own_port = getsockname(socket).ok().as_ref().and_then(port_of);
+        let their_port = getpeername(socket).ok().flatten().as_ref().and_then(port_of);
+        let shown =
+            |entry: &Entry, port: Option<u16>| SocketAddr::new(entry.address, port.unwrap_or(0)).to_string();
+        let (own, theirs) = match &peer.route {
+            Some((own, theirs)) => (shown(own, own_port), shown(theirs, their_port)),
+            None => (format!("rank {}", self.rank), format!("rank {}", peer.rank)),
+        };
+        Path { carrier: self.spec.endpoint, own, theirs }
+    }
+
+    fn lane(&self, socket: OwnedFd) -> Lane {
+        let spec = &self.spec;
+        let size = usize::try_from(spec.size_bytes).unwrap_or(usize::MAX);
+        let is_flood = floods(spec);
+        if !spec.endpoint.is_datagram() {
+            return Lane::Stream { stream: Stream::new(socket, size, is_flood), next: 0 };
+        }
+        let is_lossy = spec.endpoint == Carrier::Udp;
+        let list = usize::try_from(spec.post_list).unwrap_or(1);
+        let offload = spec.socket.offload;
+        let alternation = (is_lossy && alternates(spec)).then(|| Alternation::new(spec.begins(self.rank)));
+        let manner = Manner { size, list, is_flood, is_lossy, offload };
+        Lane::Datagram(Box::new(Datagram::new(socket, manner, alternation)))
+    }
+}
+
+/// Whether messages come one after the other, as fast as can be.
+fn floods(spec: &PointSpec) -> bool {
+    match spec.pattern {
+        Pattern::Stream => true,
+        Pattern::Pairs => spec.traffic == Traffic::Stream,
+        _ => false,
+    }
+}
+
+/// Whether each message is answered before the next.
+fn alternates(spec: &PointSpec) -> bool {
+    match spec.pattern {
+        Pattern::FanOut | Pattern::PingPong => true,
+        Pattern::Pairs => spec.traffic == Traffic::PingPong,
+        _ => false,
+    }
+}
+
+fn connect_to(socket: &OwnedFd, peer: &Neighbour<'_>, name: &Name) -> Result<(), Errno> {
+    match (name, &peer.route) {
+        (Name::Port(port), Some((_, theirs))) => connect(socket, &SocketAddr::new(theirs.address, *port)),
+        (Name::Abstract(name), _) => connect(socket, &SocketAddrUnix::new_abstract_name(name.as_bytes())?),
+        (Name::Port(_), None) => Err(Errno::AFNOSUPPORT),
+    }
+}
+
+/// Waits until a socket is ready.
+fn await_io(socket: &OwnedFd, flags: PollFlags, deadline: Deadline) -> io::Result<()> {
+    loop {
+        match poll(&mut [PollFd::new(socket, flags)], Some(&deadline.timespec())) {
+            Ok(0) => return Err(io::ErrorKind::TimedOut.into()),
+            Ok(_) => return Ok(()),
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// What who connects says first.
+fn hello(token: u64, rank: u32, lane: u32) -> [u8; HELLO_BYTES] {
+    let mut bytes = [0; HELLO_BYTES];
+    bytes[..8].copy_from_slice(&token.to_le_bytes());
+    bytes[8..12].copy_from_slice(&rank.to_le_bytes());
+    bytes[12..].copy_from_slice(&lane.to_le_bytes());
+    bytes
+}
+
+/// What somebody has said who connected.
+struct Said([u8; HELLO_BYTES]);
+
+impl Said {
+    /// The lane that it is for, if it is from a rank that knows the token.
+    fn lane_of(&self, token: u64, rank: u32) -> Option<usize> {
+        let lane = u32::from_le_bytes(self.0[12..].try_into().ok()?);
+        (self.0 == hello(token, rank, lane)).then_some(lane as usize)
+    }
+}
+
+/// Hears who has connected; none where that is not said in time, or is no such thing.
+fn heard(socket: &OwnedFd) -> Option<Said> {
+    let deadline = Deadline::after(HELLO_PATIENCE);
+    let (mut bytes, mut filled) = ([0; HELLO_BYTES], 0);
+    while filled < HELLO_BYTES {
+        await_io(socket, PollFlags::IN, deadline).ok()?;
+        match recv(socket, &mut bytes[filled..], RecvFlags::DONTWAIT) {
+            Ok((0, _)) => return None,
+            Ok((received, _)) => filled += received,
+            Err(Errno::AGAIN | Errno::INTR) => {}
+            Err(_) => return None,
+        }
+    }
+    Some(Said(bytes))
+}
+
+fn no_connection(error: &io::Error) -> Error {
+    Error::PeerAddress { reason: error.to_string() }
+}

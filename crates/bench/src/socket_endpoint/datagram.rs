@@ -1,0 +1,293 @@
+//! Datagrams: a message each, sent alone or in lists, which may be lost, come twice or in another order.
+
+use std::io;
+use std::os::fd::OwnedFd;
+
+use rustix::net::{RecvFlags, SendFlags, recv, send};
+
+use super::FILL;
+use super::alternation::Alternation;
+use super::header::{HEADER_BYTES, Header, numbers};
+use super::lists::Datagrams;
+use super::stream::is_nothing;
+use super::track::Track;
+use crate::endpoint::Mark;
+
+/// Datagrams that a flood asks for at once.
+const AT_ONCE: usize = 64;
+/// What datagrams that go through the stack as one have together at most.
+const TOGETHER_BYTES: usize = 65_536;
+/// How often a greeting is sent over what loses messages. All but the first that comes are dropped.
+const COPIES: usize = 3;
+/// Above the numbers that greetings are given: those that have none count from here.
+const UNNUMBERED: u32 = 3 << 27;
+
+/// How datagrams are sent and taken.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Manner {
+    /// Bytes of a message.
+    pub(super) size: usize,
+    /// Messages that are sent by one call.
+    pub(super) list: usize,
+    /// Whether many come one after the other.
+    pub(super) is_flood: bool,
+    /// Whether they can get lost.
+    pub(super) is_lossy: bool,
+    /// Whether a list goes through the stack as one.
+    pub(super) offload: bool,
+}
+
+/// One end.
+pub(super) struct Datagram {
+    pub(super) socket: OwnedFd,
+    manner: Manner,
+    out: Datagrams,
+    /// Messages of the list that wait, and those of them that are sent.
+    gathered: usize,
+    flushed: usize,
+    /// Number of the next message, and of the next greeting.
+    next: u32,
+    next_greeting: u32,
+    into: Datagrams,
+    /// Datagrams that have come, the next of them to be taken, and where in it the next message begins.
+    came: usize,
+    taken: usize,
+    offset: usize,
+    /// Of one that came alone, its bytes.
+    alone: usize,
+    /// The greeting that was taken last.
+    greeted: Option<u32>,
+    pub(super) track: Track,
+    /// Where one is answered before the next is sent.
+    pub(super) alternation: Option<Alternation>,
+}
+
+impl Datagram {
+    pub(super) fn new(socket: OwnedFd, manner: Manner, alternation: Option<Alternation>) -> Self {
+        let Manner { size, list, is_flood, offload, .. } = manner;
+        let (count, room) = match (is_flood, offload) {
+            (true, true) => (AT_ONCE / 4, TOGETHER_BYTES),
+            (true, false) => ((AT_ONCE * 1500 / size).clamp(4, AT_ONCE), size + 1),
+            // One byte more tells one that is too long.
+            (false, _) => (1, size + 1),
+        };
+        Self {
+            socket,
+            manner,
+            out: Datagrams::new(list, size, FILL),
+            gathered: 0,
+            flushed: 0,
+            next: 0,
+            next_greeting: UNNUMBERED,
+            into: Datagrams::new(count, room, 0),
+            came: 0,
+            taken: 0,
+            offset: 0,
+            alone: 0,
+            greeted: None,
+            track: Track::default(),
+            alternation,
+        }
+    }
+
+    /// Posts a message; `false` if there is no room for it. It is sent at once, but for those of a list.
+    #[inline]
+    pub(super) fn send(&mut self, mark: Mark, waits: bool) -> io::Result<bool> {
+        if !self.finish(waits)? {
+            return Ok(false);
+        }
+        let number = self.alternation.as_ref().map_or(self.next, |alternation| alternation.next(self.next));
+        Header::of(mark, number).write(self.out.room_of(self.gathered));
+        self.gathered += 1;
+        if self.gathered == self.manner.list || mark == Mark::Last {
+            let before = self.flushed;
+            self.flush(waits)?;
+            if self.flushed == before && self.gathered == 1 {
+                self.gathered = 0;
+                return Ok(false);
+            }
+        }
+        self.next = self.next.wrapping_add(1);
+        self.alternation.iter_mut().for_each(|alternation| alternation.sent(number));
+        Ok(true)
+    }
+
+    /// Posts a greeting, with a number or with one of its own.
+    pub(super) fn greet(&mut self, number: Option<u32>, waits: bool) -> io::Result<bool> {
+        if !self.finish(waits)? || self.gathered > 0 && !self.flush(waits)? {
+            return Ok(false);
+        }
+        let number = number.unwrap_or_else(|| {
+            self.next_greeting += 1;
+            self.next_greeting
+        });
+        Header::greeting(number).write(self.out.room_of(0));
+        let copies = if self.manner.is_lossy { COPIES } else { 1 };
+        let mut is_sent = false;
+        for _ in 0..copies {
+            is_sent |= self.send_first(waits)?;
+        }
+        Ok(is_sent)
+    }
+
+    /// Sends the last message again, as one that seemed to be lost.
+    pub(super) fn repeat(&mut self) -> io::Result<()> {
+        let message = self.out.room_of(0);
+        let header = Header { is_repeated: true, ..Header::read(message) };
+        header.write(message);
+        self.send_first(false).map(drop)
+    }
+
+    fn send_first(&mut self, waits: bool) -> io::Result<bool> {
+        let flags = if waits { SendFlags::empty() } else { SendFlags::DONTWAIT };
+        match send(&self.socket, self.out.bytes_of(0..1), flags | SendFlags::NOSIGNAL) {
+            Ok(_) => Ok(true),
+            Err(error) if is_nothing(error) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Sends what is left of a list that was begun; whether that is all.
+    #[inline]
+    pub(super) fn finish(&mut self, waits: bool) -> io::Result<bool> {
+        if self.is_unfinished() { self.flush(waits) } else { Ok(true) }
+    }
+
+    /// Whether something is left of a list that was begun, or of a full one.
+    #[inline]
+    pub(super) fn is_unfinished(&self) -> bool {
+        self.flushed > 0 || self.gathered == self.manner.list
+    }
+
+    /// Whether messages wait for their list to be full.
+    pub(super) fn is_gathering(&self) -> bool {
+        self.gathered > 0
+    }
+
+    /// Sends what was gathered; whether that is all.
+    #[inline]
+    pub(super) fn flush(&mut self, waits: bool) -> io::Result<bool> {
+        let range = self.flushed..self.gathered;
+        let sent = match (range.len(), self.manner.offload) {
+            (0, _) => Ok(0),
+            (1, _) | (_, true) => {
+                let flags = if waits { SendFlags::empty() } else { SendFlags::DONTWAIT };
+                let bytes = self.out.bytes_of(range.clone());
+                send(&self.socket, bytes, flags | SendFlags::NOSIGNAL)
+                    .map(|_| range.len())
+                    .map_err(io::Error::from)
+            }
+            (_, false) => {
+                let flags = if waits { 0 } else { libc::MSG_DONTWAIT };
+                self.out.send(&self.socket, range, flags | libc::MSG_NOSIGNAL)
+            }
+        };
+        match sent {
+            Ok(sent) => self.flushed += sent,
+            Err(error) if is_nothing_else(&error) => return Ok(self.gathered == 0),
+            Err(error) => return Err(error),
+        }
+        if self.flushed == self.gathered {
+            (self.flushed, self.gathered) = (0, 0);
+        }
+        Ok(self.gathered == 0)
+    }
+
+    /// Receives what has come, or where it waits, what will come; `false` if that is nothing. Called when all was taken.
+    #[inline]
+    pub(super) fn fill(&mut self, waits: bool) -> io::Result<bool> {
+        (self.came, self.taken, self.offset) = (0, 0, 0);
+        let came = if self.into.count() == 1 {
+            let flags = if waits { RecvFlags::empty() } else { RecvFlags::DONTWAIT };
+            recv(&self.socket, self.into.room_of(0), flags).map_err(io::Error::from).map(|(_, bytes)| {
+                self.alone = bytes;
+                1
+            })
+        } else {
+            self.into.receive(&self.socket, if waits { 0 } else { libc::MSG_DONTWAIT })
+        };
+        match came {
+            Ok(came) => self.came = came,
+            Err(error) if is_nothing_else(&error) => return Ok(false),
+            Err(error) => return Err(error),
+        }
+        Ok(true)
+    }
+
+    /// Takes the next message that nobody has taken.
+    #[inline]
+    pub(super) fn take(&mut self) -> io::Result<Option<Header>> {
+        while self.taken < self.came {
+            let Some(header) = self.next_header() else { continue };
+            if header.is_greeting {
+                if self.greeted.replace(header.number) != Some(header.number) {
+                    return Ok(Some(header));
+                }
+                continue;
+            }
+            if self.is_wanted(header)? {
+                return Ok(Some(header));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The header of the next message; none where what has come is no message of this size.
+    #[inline]
+    fn next_header(&mut self) -> Option<Header> {
+        let (size, offset) = (self.manner.size, self.offset);
+        let bytes = if self.into.count() == 1 {
+            let length = self.alone;
+            self.into.room_of(0).get(..length).unwrap_or_default()
+        } else {
+            self.into.received(self.taken)
+        };
+        let is_whole = if self.manner.offload { bytes.len() % size == 0 } else { bytes.len() == size };
+        let message = bytes.get(offset..offset + size).filter(|_| is_whole).map(Header::read);
+        self.offset += size;
+        if message.is_none() || self.offset >= bytes.len() {
+            (self.taken, self.offset) = (self.taken + 1, 0);
+        }
+        message
+    }
+
+    /// Whether a message is the one that is waited for, where they alternate, and what is to be done if it is not.
+    #[inline]
+    fn is_wanted(&mut self, header: Header) -> io::Result<bool> {
+        let mask = numbers(self.manner.size);
+        match &mut self.alternation {
+            None => {
+                if self.manner.is_lossy && self.manner.size >= HEADER_BYTES {
+                    self.track.see(header.number);
+                }
+                Ok(true)
+            }
+            Some(alternation) => {
+                let (is_wanted, is_asked_again) = alternation.hears(header, mask);
+                if is_asked_again {
+                    self.repeat()?;
+                }
+                Ok(is_wanted)
+            }
+        }
+    }
+
+    /// Messages that were given to the kernel.
+    pub(super) fn posted(&self) -> u32 {
+        self.next - (self.gathered - self.flushed) as u32
+    }
+
+    /// Bytes of a message.
+    pub(super) fn size(&self) -> u64 {
+        self.manner.size as u64
+    }
+
+    /// Whether its messages can get lost.
+    pub(super) fn is_lossy(&self) -> bool {
+        self.manner.is_lossy
+    }
+}
+
+fn is_nothing_else(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
+}

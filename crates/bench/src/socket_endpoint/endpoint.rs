@@ -1,0 +1,427 @@
+//! Connected sockets as an endpoint.
+
+mod ready;
+mod time;
+
+use std::collections::BTreeMap;
+use std::os::fd::OwnedFd;
+use std::time::Duration;
+
+use measure::clock::{Clock, Deadline, Ticks};
+use rustix::event::{PollFd, PollFlags, poll};
+
+use self::ready::Ready;
+use self::time::Limits;
+use super::alternation::Alternation;
+use super::drain::Drain;
+use super::failure::Path;
+use super::header::{Header, numbers};
+use super::lane::Lane;
+use crate::Error;
+use crate::alarm::Alarm;
+use crate::endpoint::connecting::End;
+use crate::endpoint::{Arrival, Endpoint, Mark, Posted};
+use crate::point::{Flow, Part, Pattern, PointSpec};
+
+/// Fruitless looks, each a system call, between glances at the clock.
+const SPINS: u32 = 64;
+/// How long nothing comes where a message must have been lost, over what loses some: the least of TCP (`TCP_RTO_MIN`).
+const LOST_AFTER: Duration = Duration::from_millis(200);
+/// How long whoever has answered last stays to be asked again.
+const STAYS: Duration = Duration::from_millis(500);
+/// Number of the greeting by which who has asked says that it has the last answer.
+const DONE: u32 = (1 << 29) - 1;
+
+/// What an endpoint is made of.
+pub(super) struct Parts {
+    /// The sockets that messages take in turn, and the ways that they lead.
+    pub(super) lanes: Vec<Lane>,
+    pub(super) paths: Vec<Path>,
+    /// Those to ranks that this one does not talk to.
+    pub(super) held: Vec<OwnedFd>,
+    /// Whether more ranks run on the same CPUs than those are.
+    pub(super) gives_way: bool,
+    /// Whether this end only takes what comes, beside what else its rank does.
+    pub(super) drains: bool,
+}
+
+/// Sockets as an endpoint.
+pub(crate) struct SocketEndpoint {
+    lanes: Vec<Lane>,
+    paths: Vec<Path>,
+    _held: Vec<OwnedFd>,
+    /// Which of several sockets have something.
+    ready: Option<Ready>,
+    /// The lane that the next message takes.
+    next_lane: usize,
+    clock: Clock,
+    limits: Limits,
+    /// Whether it sleeps in the kernel instead of asking again and again.
+    sleeps: bool,
+    /// Whether it sleeps until there is room, too: it has nothing else to do.
+    sleeps_to_send: bool,
+    gives_way: bool,
+    alarm: Option<Alarm>,
+    spins: u32,
+    /// What was looked for in vain since the last rest.
+    awaits_message: bool,
+    awaits_room: bool,
+    size: u64,
+    counts_acknowledged: bool,
+    drains: bool,
+    drain: Option<Drain>,
+}
+
+impl SocketEndpoint {
+    pub(super) fn new(spec: &PointSpec, parts: Parts, clock: Clock) -> Result<Self, Error> {
+        let Parts { lanes, paths, held, gives_way, drains } = parts;
+        let ready = (lanes.len() > 1 && !drains).then(|| Ready::new(&lanes)).transpose()?;
+        let sleeps = spec.poll.sleeps() && spec.part == Part::Main;
+        let floods_alone =
+            spec.part == Part::Main && spec.pattern == Pattern::Stream && spec.direction == Flow::Uni;
+        Ok(Self {
+            ready,
+            next_lane: 0,
+            clock,
+            limits: Limits::new(spec, clock),
+            sleeps,
+            sleeps_to_send: sleeps && floods_alone && lanes.len() == 1,
+            gives_way,
+            alarm: None,
+            spins: 0,
+            awaits_message: false,
+            awaits_room: false,
+            size: spec.size_bytes,
+            counts_acknowledged: spec.pattern != Pattern::OneWay,
+            drains,
+            drain: None,
+            lanes,
+            paths,
+            _held: held,
+        })
+    }
+
+    /// The way of a lane, which has failed at something.
+    #[cold]
+    fn failed(&self, lane: usize, what: &'static str, error: &std::io::Error) -> Error {
+        self.paths[lane].failed(what, error)
+    }
+
+    /// Receives from a lane; whether that is something.
+    #[inline]
+    fn fill(&mut self, lane: usize, waits: bool) -> Result<bool, Error> {
+        self.lanes[lane].fill(waits).map_err(|error| self.failed(lane, "receive on", &error))
+    }
+
+    /// Takes a message of what a lane has received.
+    #[inline]
+    fn take(&mut self, lane: usize) -> Result<Option<Header>, Error> {
+        self.lanes[lane].take().map_err(|error| self.failed(lane, "answer again on", &error))
+    }
+
+    /// The next message, if one has come.
+    #[inline]
+    fn next(&mut self) -> Result<Option<Header>, Error> {
+        let Some(ready) = &mut self.ready else {
+            if let Some(header) = self.take(0)? {
+                return Ok(Some(header));
+            }
+            return if self.fill(0, false)? { self.take(0) } else { Ok(None) };
+        };
+        let mut has_looked = false;
+        loop {
+            let Some(lane) = ready.first() else {
+                if has_looked || !ready.look(false)? {
+                    return Ok(None);
+                }
+                has_looked = true;
+                continue;
+            };
+            let failed = |what, error| self.paths[lane].failed(what, &error);
+            if let Some(header) = self.lanes[lane].take().map_err(|error| failed("answer again on", error))? {
+                return Ok(Some(header));
+            }
+            if !self.lanes[lane].fill(false).map_err(|error| failed("receive on", error))? {
+                ready.done();
+            }
+        }
+    }
+
+    #[inline]
+    fn arrived(&mut self, header: Header) -> Arrival {
+        self.limits.moved();
+        self.spins = 0;
+        Arrival { mark: header.mark, number: u64::from(header.number), is_greeting: header.is_greeting }
+    }
+
+    /// Takes note of what became of a message that was posted.
+    #[inline]
+    fn posted(&mut self, is_sent: bool) -> Posted {
+        self.awaits_room = !is_sent;
+        if !is_sent {
+            return Posted::Busy;
+        }
+        self.next_lane += 1;
+        if self.next_lane == self.lanes.len() {
+            self.next_lane = 0;
+        }
+        self.limits.moved();
+        Posted::Queued
+    }
+
+    /// Is idle, and sleeps no longer than until an instant.
+    #[inline]
+    fn idle_to(&mut self, instant: u64) -> Result<(), Error> {
+        self.spins += 1;
+        if self.spins < SPINS && !self.sleeps && !self.gives_way {
+            return Ok(());
+        }
+        self.spins = 0;
+        self.rest(instant)
+    }
+
+    /// The long way to be idle.
+    #[cold]
+    fn rest(&mut self, until: u64) -> Result<(), Error> {
+        let now = self.look_at_clock()?;
+        if self.sleeps && now.0 < until {
+            self.sleep(now, until)?;
+        } else if self.gives_way {
+            std::thread::yield_now();
+        }
+        (self.awaits_message, self.awaits_room) = (false, false);
+        Ok(())
+    }
+
+    /// Whether the last message of a lane has no answer yet, over what loses some.
+    fn is_unanswered(lane: &Lane, size: u64) -> bool {
+        let Lane::Datagram(datagram) = lane else { return false };
+        let mask = numbers(usize::try_from(size).unwrap_or(usize::MAX));
+        datagram.alternation.as_ref().is_some_and(|alternation| alternation.is_waiting(mask))
+    }
+
+    /// Asks again where no answer came for long.
+    fn ask_again(&mut self) -> Result<(), Error> {
+        for (lane, path) in self.lanes.iter_mut().zip(&self.paths) {
+            if !Self::is_unanswered(lane, self.size) {
+                continue;
+            }
+            if let Lane::Datagram(datagram) = lane {
+                datagram.repeat().map_err(|error| path.failed("ask again on", &error))?;
+                datagram.alternation.iter_mut().for_each(|alternation| alternation.again());
+            }
+        }
+        Ok(())
+    }
+
+    /// Where messages alternate over what may lose them: says that the last answer has come, or stays until the other end says
+    /// so.
+    fn part(&mut self) -> Result<(), Error> {
+        let asks = |lane: &Lane| match lane {
+            Lane::Datagram(datagram) => datagram.alternation.as_ref().map(Alternation::asks),
+            Lane::Stream { .. } => None,
+        };
+        match self.lanes.first().and_then(asks) {
+            None => Ok(()),
+            Some(true) => {
+                for lane in 0..self.lanes.len() {
+                    // Who has gone already needs no word.
+                    let _ = self.lanes[lane].greet(Some(DONE), false);
+                }
+                Ok(())
+            }
+            Some(false) => {
+                let stays = Deadline::after(STAYS);
+                // What fails now was not needed any more.
+                while let Ok(header) = self.next() {
+                    if header.is_some_and(|header| header.is_greeting) || stays.is_over() {
+                        break;
+                    }
+                    if header.is_none() {
+                        let mut socket = [PollFd::from_borrowed_fd(self.lanes[0].borrowed(), PollFlags::IN)];
+                        let _ = poll(&mut socket, Some(&stays.timespec()));
+                    }
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+impl End for SocketEndpoint {
+    fn start(&mut self, timeout_s: f64) -> Result<(), Error> {
+        self.limits.start(Duration::from_secs_f64(timeout_s));
+        if self.sleeps {
+            let until = self.limits.next_look(self.is_asking());
+            let first = Duration::from_nanos(self.clock.ns(until.saturating_sub(self.clock.now().0)));
+            self.alarm = Some(Alarm::set(first, LOST_AFTER)?.following(until));
+        }
+        if self.drains {
+            self.drain = Some(Drain::start(&self.lanes)?);
+        }
+        Ok(())
+    }
+
+    fn stop(&mut self) {
+        self.alarm = None;
+        self.drain = None;
+    }
+
+    fn counters(&self) -> BTreeMap<String, u64> {
+        let mut counters = BTreeMap::new();
+        let mut count = |name: &str, number: u64| *counters.entry(name.to_owned()).or_default() += number;
+        for lane in &self.lanes {
+            let Lane::Datagram(datagram) = lane else { continue };
+            if let Some(alternation) = &datagram.alternation {
+                if alternation.asks() {
+                    count("messages_lost", alternation.repeated);
+                }
+                count("messages_duplicate", alternation.duplicates);
+            } else if datagram.is_lossy() {
+                count("messages_duplicate", datagram.track.duplicates);
+                count("messages_reordered", datagram.track.reordered);
+            }
+        }
+        counters
+    }
+}
+
+impl Endpoint for SocketEndpoint {
+    #[inline]
+    fn clock(&self) -> Clock {
+        self.clock
+    }
+
+    fn lanes(&self) -> u64 {
+        self.lanes.len() as u64
+    }
+
+    #[inline]
+    fn try_send(&mut self, mark: Mark) -> Result<Posted, Error> {
+        let lane = self.next_lane;
+        let sent = self.lanes[lane].send(mark, self.sleeps_to_send);
+        let is_sent = sent.map_err(|error| self.failed(lane, "send on", &error))?;
+        if !is_sent && self.sleeps_to_send {
+            // The alarm went off.
+            self.look_at_clock()?;
+        }
+        Ok(self.posted(is_sent))
+    }
+
+    fn try_greet(&mut self) -> Result<Posted, Error> {
+        let lane = self.next_lane;
+        let sent = self.lanes[lane].greet(None, false);
+        let is_sent = sent.map_err(|error| self.failed(lane, "send on", &error))?;
+        Ok(self.posted(is_sent))
+    }
+
+    fn try_greet_as(&mut self, number: u32) -> Result<Posted, Error> {
+        let lane = self.next_lane;
+        let sent = self.lanes[lane].greet(Some(number), false);
+        let is_sent = sent.map_err(|error| self.failed(lane, "send on", &error))?;
+        Ok(self.posted(is_sent))
+    }
+
+    #[inline]
+    fn try_receive(&mut self) -> Result<Option<Arrival>, Error> {
+        let header = self.next()?;
+        self.awaits_message = header.is_none();
+        Ok(header.map(|header| self.arrived(header)))
+    }
+
+    /// One system call where it sleeps: the kernel waits.
+    #[inline]
+    fn receive(&mut self) -> Result<Mark, Error> {
+        if !self.sleeps || self.ready.is_some() {
+            loop {
+                if let Some(arrival) = self.try_receive()? {
+                    return Ok(arrival.mark);
+                }
+                self.idle()?;
+            }
+        }
+        loop {
+            if let Some(header) = self.take(0)? {
+                return Ok(self.arrived(header).mark);
+            }
+            if !self.fill(0, true)? {
+                self.is_interrupted()?;
+            }
+        }
+    }
+
+    #[inline]
+    fn replenish(&mut self) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn outstanding(&mut self) -> Result<u32, Error> {
+        let mut left = 0;
+        for lane in 0..self.lanes.len() {
+            let flushed = self.lanes[lane].flush(false);
+            let is_flushed = flushed.map_err(|error| self.failed(lane, "send on", &error))?;
+            left += u32::from(!is_flushed);
+        }
+        self.awaits_room = left > 0;
+        Ok(left)
+    }
+
+    /// One way, what the kernel has taken; of what counts, what the peer's kernel has acknowledged, or of datagrams, what has
+    /// left.
+    fn try_sent(&mut self) -> Result<u64, Error> {
+        if !self.counts_acknowledged {
+            return Ok(self.lanes.iter().map(Lane::posted).sum());
+        }
+        let mut bytes = 0;
+        for lane in 0..self.lanes.len() {
+            let acknowledged = self.lanes[lane].acknowledged();
+            bytes += acknowledged.map_err(|error| self.failed(lane, "ask how far it is on", &error))?;
+        }
+        Ok(bytes / self.size)
+    }
+
+    fn carry(&mut self, _: u64, _: Ticks) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn carried(&self, _: &Arrival) -> Result<Option<Ticks>, Error> {
+        Ok(None)
+    }
+
+    #[inline]
+    fn was_repeated(&mut self) -> bool {
+        self.lanes.iter_mut().any(|lane| match lane {
+            Lane::Datagram(datagram) => datagram.alternation.as_mut().is_some_and(Alternation::take_marred),
+            Lane::Stream { .. } => false,
+        })
+    }
+
+    #[inline]
+    fn idle(&mut self) -> Result<(), Error> {
+        self.idle_to(u64::MAX)
+    }
+
+    #[inline]
+    fn idle_until(&mut self, instant: Ticks) -> Result<(), Error> {
+        self.idle_to(instant.0)
+    }
+
+    fn give_way(&mut self) -> Result<(), Error> {
+        self.look_at_clock()?;
+        if self.gives_way {
+            std::thread::yield_now();
+        }
+        Ok(())
+    }
+
+    fn quiet(&self) -> Duration {
+        self.limits.quiet()
+    }
+
+    fn flush(&mut self) -> Result<(), Error> {
+        while self.outstanding()? > 0 {
+            self.idle()?;
+        }
+        self.part()
+    }
+}

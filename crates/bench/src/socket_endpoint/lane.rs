@@ -1,0 +1,150 @@
+//! A socket of an endpoint, of either type.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+
+use super::datagram::Datagram;
+use super::header::Header;
+use super::stream::Stream;
+use crate::endpoint::Mark;
+
+/// One socket.
+pub(super) enum Lane {
+    Datagram(Box<Datagram>),
+    Stream {
+        stream: Stream,
+        /// Number of the next message.
+        next: u32,
+    },
+}
+
+impl Lane {
+    /// Posts a message; `false` if there is no room for it.
+    #[inline]
+    pub(super) fn send(&mut self, mark: Mark, waits: bool) -> io::Result<bool> {
+        match self {
+            Self::Datagram(datagram) => datagram.send(mark, waits),
+            Self::Stream { stream, next } => {
+                if !stream.finish(waits)? || !stream.send(Header::of(mark, *next), waits)? {
+                    return Ok(false);
+                }
+                *next = next.wrapping_add(1);
+                Ok(true)
+            }
+        }
+    }
+
+    /// Posts a message that is not measured; `false` if there is no room for it.
+    pub(super) fn greet(&mut self, number: Option<u32>, waits: bool) -> io::Result<bool> {
+        match self {
+            Self::Datagram(datagram) => datagram.greet(number, waits),
+            Self::Stream { stream, .. } => {
+                Ok(stream.finish(waits)?
+                    && stream.send(Header::greeting(number.unwrap_or_default()), waits)?)
+            }
+        }
+    }
+
+    /// Sends what is left of what was posted, if anything is; whether that is all.
+    #[inline]
+    pub(super) fn finish(&mut self, waits: bool) -> io::Result<bool> {
+        match self {
+            Self::Datagram(datagram) => datagram.finish(waits),
+            Self::Stream { stream, .. } => stream.finish(waits),
+        }
+    }
+
+    /// The same with what waits for a list to be full.
+    pub(super) fn flush(&mut self, waits: bool) -> io::Result<bool> {
+        match self {
+            Self::Datagram(datagram) if datagram.is_gathering() => datagram.flush(waits),
+            other => other.finish(waits),
+        }
+    }
+
+    /// Whether something is left of what was posted.
+    #[inline]
+    pub(super) fn is_unfinished(&self) -> bool {
+        match self {
+            Self::Datagram(datagram) => datagram.is_gathering(),
+            Self::Stream { stream, .. } => stream.is_unfinished(),
+        }
+    }
+
+    /// Receives what has come, or where it waits, what will come; `false` if that is nothing.
+    #[inline]
+    pub(super) fn fill(&mut self, waits: bool) -> io::Result<bool> {
+        match self {
+            Self::Datagram(datagram) => datagram.fill(waits),
+            Self::Stream { stream, .. } => stream.fill(waits),
+        }
+    }
+
+    /// Takes the next message of what was received.
+    #[inline]
+    pub(super) fn take(&mut self) -> io::Result<Option<Header>> {
+        match self {
+            Self::Datagram(datagram) => datagram.take(),
+            Self::Stream { stream, .. } => Ok(stream.take()),
+        }
+    }
+
+    /// Messages that the kernel has taken whole.
+    pub(super) fn posted(&self) -> u64 {
+        match self {
+            Self::Datagram(datagram) => u64::from(datagram.posted()),
+            Self::Stream { stream, next } => u64::from(*next) - u64::from(stream.is_unfinished()),
+        }
+    }
+
+    /// Bytes that the peer's kernel has acknowledged, or of datagrams that have left the socket, of those that were posted.
+    pub(super) fn acknowledged(&self) -> io::Result<u64> {
+        let mut waiting: libc::c_int = 0;
+        // SAFETY: the descriptor is open and the number writable (tcp(7), unix(7)).
+        if unsafe { libc::ioctl(self.descriptor(), libc::TIOCOUTQ, &raw mut waiting) } < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let written = match self {
+            Self::Datagram(datagram) => u64::from(datagram.posted()) * datagram.size(),
+            Self::Stream { stream, .. } => stream.written(),
+        };
+        Ok(written.saturating_sub(u64::try_from(waiting).unwrap_or(0)))
+    }
+
+    /// What its kernel says of segments that it sent again, in words; empty where it says nothing (`TCP_INFO`, tcp(7)).
+    pub(super) fn retransmitted(&self) -> String {
+        // SAFETY: all zeroes is a valid tcp_info.
+        let mut info: libc::tcp_info = unsafe { std::mem::zeroed() };
+        let mut length = size_of::<libc::tcp_info>() as libc::socklen_t;
+        // SAFETY: the structure is writable and of that length.
+        let got = unsafe {
+            libc::getsockopt(
+                self.descriptor(),
+                libc::IPPROTO_TCP,
+                libc::TCP_INFO,
+                (&raw mut info).cast(),
+                &raw mut length,
+            )
+        };
+        if got != 0 || !matches!(self, Self::Stream { .. }) || info.tcpi_unacked == 0 {
+            return String::new();
+        }
+        format!(
+            " ({} segments are not acknowledged, and were sent again {} times)",
+            info.tcpi_unacked, info.tcpi_retransmits
+        )
+    }
+
+    /// Its descriptor's number.
+    pub(super) fn descriptor(&self) -> i32 {
+        self.borrowed().as_raw_fd()
+    }
+
+    /// Its descriptor.
+    pub(super) fn borrowed(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Datagram(datagram) => datagram.socket.as_fd(),
+            Self::Stream { stream, .. } => stream.socket.as_fd(),
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! How sockets are made: their kind, and what is set of them before they are connected.
+
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, Protocol, SocketFlags, SocketType, ipproto, socket_with, sockopt};
+
+use crate::Error;
+use crate::point::{Carrier, Family, PointSpec};
+
+/// A socket of the point's kind, with all that is set of it.
+///
+/// # Errors
+/// [`Error::Impossible`] where the kernel has none of the kind, or does not allow what is asked for.
+pub(super) fn socket(spec: &PointSpec) -> Result<OwnedFd, Error> {
+    let (family, kind, protocol) = kind(spec);
+    let made = socket_with(family, kind, SocketFlags::CLOEXEC, protocol);
+    let socket = made.map_err(|error| refused(spec, "socket", error))?;
+    set(&socket, spec)?;
+    Ok(socket)
+}
+
+fn kind(spec: &PointSpec) -> (AddressFamily, SocketType, Option<Protocol>) {
+    let internet = match spec.socket.family {
+        Family::Ipv4 => AddressFamily::INET,
+        Family::Ipv6 => AddressFamily::INET6,
+    };
+    match spec.endpoint {
+        Carrier::Sctp => (internet, SocketType::STREAM, Some(ipproto::SCTP)),
+        Carrier::Udp => (internet, SocketType::DGRAM, Some(ipproto::UDP)),
+        Carrier::UnixDatagram => (AddressFamily::UNIX, SocketType::DGRAM, None),
+        Carrier::UnixStream => (AddressFamily::UNIX, SocketType::STREAM, None),
+        Carrier::Tcp | Carrier::Verbs => (internet, SocketType::STREAM, Some(ipproto::TCP)),
+    }
+}
+
+fn set(socket: &OwnedFd, spec: &PointSpec) -> Result<(), Error> {
+    let settings = &spec.socket;
+    let failed = |option: &'static str| move |error: Errno| refused(spec, option, error);
+    if spec.endpoint.is_internet() && settings.family == Family::Ipv6 {
+        sockopt::set_ipv6_v6only(socket, true).map_err(failed("IPV6_V6ONLY"))?;
+    }
+    if let Some(bytes) = settings.buffer_bytes {
+        buffers(socket, bytes)?;
+    }
+    if settings.no_delay && spec.endpoint == Carrier::Tcp {
+        sockopt::set_tcp_nodelay(socket, true).map_err(failed("TCP_NODELAY"))?;
+    }
+    if settings.no_delay && spec.endpoint == Carrier::Sctp {
+        number(socket, libc::IPPROTO_SCTP, SCTP_NODELAY, 1).map_err(failed("SCTP_NODELAY"))?;
+    }
+    if let Some(us) = settings.busy_poll_us {
+        let us = libc::c_int::try_from(us).unwrap_or(libc::c_int::MAX);
+        number(socket, libc::SOL_SOCKET, libc::SO_BUSY_POLL, us).map_err(|error| match error {
+            Errno::PERM => impossible("SO_BUSY_POLL is for root (CAP_NET_ADMIN) alone".to_owned()),
+            error => refused(spec, "SO_BUSY_POLL", error),
+        })?;
+    }
+    if let Some(name) = &settings.congestion {
+        congestion(socket, name)?;
+    }
+    if settings.zero_copy {
+        number(socket, libc::SOL_SOCKET, libc::SO_ZEROCOPY, 1).map_err(failed("SO_ZEROCOPY"))?;
+    }
+    if settings.offload {
+        let size = libc::c_int::try_from(spec.size_bytes).unwrap_or(libc::c_int::MAX);
+        number(socket, libc::SOL_UDP, libc::UDP_SEGMENT, size).map_err(failed("UDP_SEGMENT"))?;
+        number(socket, libc::SOL_UDP, libc::UDP_GRO, 1).map_err(failed("UDP_GRO"))?;
+    }
+    Ok(())
+}
+
+/// Sets both buffers, above the limits of the system where that is allowed, and looks whether the kernel did. It counts its own
+/// book-keeping too, for which it doubles what is set (socket(7)).
+fn buffers(socket: &OwnedFd, bytes: u64) -> Result<(), Error> {
+    let asked = libc::c_int::try_from(bytes).unwrap_or(libc::c_int::MAX);
+    let send = (libc::SO_SNDBUF, libc::SO_SNDBUFFORCE, "wmem_max");
+    let receive = (libc::SO_RCVBUF, libc::SO_RCVBUFFORCE, "rmem_max");
+    for (option, force, limit) in [send, receive] {
+        let set = number(socket, libc::SOL_SOCKET, force, asked);
+        set.or_else(|_| number(socket, libc::SOL_SOCKET, option, asked)).map_err(|error| {
+            impossible(format!("a socket buffer of {bytes} B is refused: {}", io::Error::from(error)))
+        })?;
+        let now = match option {
+            libc::SO_SNDBUF => sockopt::socket_send_buffer_size(socket),
+            _ => sockopt::socket_recv_buffer_size(socket),
+        };
+        let has = now.unwrap_or(0) as u64 / 2;
+        if has < bytes {
+            let reason = format!(
+                "the kernel gives a socket buffer of {has} B where {bytes} are asked for: raise net.core.{limit}, or run as root"
+            );
+            return Err(impossible(reason));
+        }
+    }
+    Ok(())
+}
+
+fn congestion(socket: &OwnedFd, name: &str) -> Result<(), Error> {
+    sockopt::set_tcp_congestion(socket, name).map_err(|error| {
+        let known = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control");
+        let known = known.unwrap_or_default();
+        let why = io::Error::from(error);
+        impossible(format!(
+            "the congestion control {name:?} cannot be had ({why}): here are {}",
+            known.trim()
+        ))
+    })
+}
+
+/// Sets an option that is a number.
+fn number(
+    socket: &OwnedFd,
+    level: libc::c_int,
+    option: libc::c_int,
+    value: libc::c_int,
+) -> Result<(), Errno> {
+    let length = size_of::<libc::c_int>() as libc::socklen_t;
+    // SAFETY: the value is readable and of that length.
+    let set =
+        unsafe { libc::setsockopt(socket.as_raw_fd(), level, option, (&raw const value).cast(), length) };
+    if set == 0 { Ok(()) } else { Err(last()) }
+}
+
+/// The error of the last call.
+pub(super) fn last() -> Errno {
+    Errno::from_io_error(&io::Error::last_os_error()).unwrap_or(Errno::IO)
+}
+
+/// What the kernel does not have, or does not allow.
+fn refused(spec: &PointSpec, what: &str, error: Errno) -> Error {
+    let why = io::Error::from(error);
+    let name = spec.endpoint.name();
+    match (error, spec.endpoint) {
+        (Errno::PROTONOSUPPORT | Errno::SOCKTNOSUPPORT | Errno::AFNOSUPPORT, Carrier::Sctp) => {
+            impossible("this kernel has no SCTP: load its module (`modprobe sctp`)".to_owned())
+        }
+        (Errno::AFNOSUPPORT, _) => impossible(format!("this kernel has no such addresses for {name}: {why}")),
+        _ => impossible(format!("{what} of {name} is refused: {why}")),
+    }
+}
+
+fn impossible(reason: String) -> Error {
+    Error::Impossible { reason }
+}
+
+/// As in linux/sctp.h.
+const SCTP_NODELAY: libc::c_int = 3;

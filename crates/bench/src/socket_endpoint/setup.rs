@@ -1,0 +1,152 @@
+//! From a point to sockets that are ready to be connected.
+
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+use measure::clock::Clock;
+use rustix::net::{SocketAddr, SocketAddrAny, SocketAddrUnix, bind, getsockname, listen};
+
+use super::address::Reachable;
+use super::options::socket;
+use super::{Address, Name, Net, SocketOptions, Way};
+use crate::Error;
+use crate::point::{Carrier, Family, Part, Pattern, PointSpec, Service};
+
+/// Connections that may wait to be accepted: more than a host has ranks.
+const BACKLOG: i32 = 4096;
+
+/// Sockets that are not connected yet.
+pub(crate) struct Unconnected {
+    pub(super) spec: PointSpec,
+    pub(super) rank: u32,
+    pub(super) clock: Clock,
+    pub(super) address: Address,
+    pub(super) ways: Vec<Option<Way>>,
+    /// What connections come to, where there are any.
+    pub(super) listener: Option<OwnedFd>,
+    /// Of datagrams, the sockets for each neighbour.
+    pub(super) bound: Vec<Vec<OwnedFd>>,
+}
+
+impl Unconnected {
+    /// Makes and binds the sockets of a part of a point.
+    pub(crate) fn new(
+        part: &PointSpec,
+        rank: u32,
+        options: &SocketOptions,
+        clock: Clock,
+    ) -> Result<Self, Error> {
+        let spec = carried(part);
+        let reachable = match spec.endpoint.is_internet() {
+            true => Reachable::own(&options.net, spec.socket.family)?,
+            false => Reachable::namespace_alone(),
+        };
+        let neighbours = spec.neighbours(rank);
+        let mut ports = Ports::of(&spec, rank, options, neighbours.len());
+        let (mut listener, mut bound) = (None, Vec::new());
+        let mut ways: Vec<Option<Way>> = (0..spec.ranks()).map(|_| None).collect();
+        let named = if spec.endpoint.is_datagram() {
+            Vec::new()
+        } else {
+            let (own, name) = ports.bound(&spec, options)?;
+            listen(&own, BACKLOG).map_err(|error| ports.failed("listen", error))?;
+            listener = Some(own);
+            vec![name]
+        };
+        for neighbour in neighbours {
+            let mut sockets = named.clone();
+            if spec.endpoint.is_datagram() {
+                let own = (0..spec.socket.streams).map(|_| ports.bound(&spec, options));
+                let (own, names): (Vec<_>, Vec<_>) = own.collect::<Result<Vec<_>, _>>()?.into_iter().unzip();
+                bound.push(own);
+                sockets = names;
+            }
+            ways[neighbour as usize] = Some(Way { sockets, token: token()? });
+        }
+        Ok(Self { spec, rank, clock, address: Address { reachable }, ways, listener, bound })
+    }
+}
+
+/// A part as sockets carry it: what others do beside the messages that are timed must not get lost, and floods as those do.
+fn carried(part: &PointSpec) -> PointSpec {
+    let mut spec = part.clone();
+    if spec.part != Part::Main {
+        spec.socket.streams = 1;
+        spec.operation = crate::point::Operation::Send;
+    }
+    if spec.part == Part::Control {
+        spec.endpoint = if spec.endpoint.is_internet() { Carrier::Tcp } else { Carrier::UnixStream };
+        spec.socket.no_delay = true;
+        spec.socket.buffer_bytes = None;
+        spec.service = Service::Rc;
+        spec.pattern = Pattern::FanOut;
+    }
+    spec
+}
+
+/// A number that nobody guesses.
+fn token() -> Result<u64, Error> {
+    let mut bytes = [0; 8];
+    rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())
+        .map_err(|error| Error::System { what: "make a random number".to_owned(), cause: error.into() })?;
+    Ok(u64::from_le_bytes(bytes))
+}
+
+/// The ports that a rank's sockets take.
+struct Ports {
+    next: Option<u16>,
+    /// The one that was tried last, for errors.
+    tried: String,
+}
+
+impl Ports {
+    /// Where a first one is given, each rank has as many as it may need, and each part of the point as many.
+    fn of(spec: &PointSpec, rank: u32, options: &SocketOptions, neighbours: usize) -> Self {
+        let sockets = if spec.endpoint.is_datagram() { neighbours as u32 * spec.socket.streams } else { 1 };
+        let most =
+            sockets.max(spec.ranks().saturating_sub(1) * u32::from(spec.endpoint.is_datagram())).max(1);
+        let part = spec.part as u32;
+        let from = |first: u16| u32::from(first) + (part * spec.ranks() + rank) * most;
+        Self { next: options.port.and_then(|first| u16::try_from(from(first)).ok()), tried: String::new() }
+    }
+
+    /// A socket of the point that is bound, and what it is called.
+    fn bound(&mut self, spec: &PointSpec, options: &SocketOptions) -> Result<(OwnedFd, Name), Error> {
+        let socket = socket(spec)?;
+        if !spec.endpoint.is_internet() {
+            let name = format!("rdmascope-{}-{}", std::process::id(), NAMES.fetch_add(1, Relaxed));
+            let address = SocketAddrUnix::new_abstract_name(name.as_bytes())
+                .map_err(|error| self.failed("name", error))?;
+            bind(&socket, &address).map_err(|error| self.failed("bind", error))?;
+            return Ok((socket, Name::Abstract(name)));
+        }
+        let ip: std::net::IpAddr = match (&options.net, spec.socket.family) {
+            (Net::Loopback, Family::Ipv4) => std::net::Ipv4Addr::LOCALHOST.into(),
+            (Net::Loopback, Family::Ipv6) => std::net::Ipv6Addr::LOCALHOST.into(),
+            (_, Family::Ipv4) => std::net::Ipv4Addr::UNSPECIFIED.into(),
+            (_, Family::Ipv6) => std::net::Ipv6Addr::UNSPECIFIED.into(),
+        };
+        let wanted = self.next.unwrap_or(0);
+        self.tried = format!("{} port {wanted}", spec.endpoint.name());
+        self.next = self.next.map(|port| port.wrapping_add(1));
+        bind(&socket, &SocketAddr::new(ip, wanted)).map_err(|error| self.failed("bind", error))?;
+        let own = getsockname(&socket).map_err(|error| self.failed("name", error))?;
+        let port = port_of(&own).ok_or_else(|| self.failed("name", rustix::io::Errno::AFNOSUPPORT))?;
+        Ok((socket, Name::Port(port)))
+    }
+
+    fn failed(&self, what: &str, error: rustix::io::Errno) -> Error {
+        if error == rustix::io::Errno::ADDRINUSE {
+            return Error::PortTaken { port: self.tried.clone() };
+        }
+        Error::System { what: format!("{what} a socket"), cause: error.into() }
+    }
+}
+
+/// The port of an address.
+pub(super) fn port_of(address: &SocketAddrAny) -> Option<u16> {
+    SocketAddr::try_from(address.clone()).ok().map(|address| address.port())
+}
+
+/// Abstract names that this process has given.
+static NAMES: AtomicU32 = AtomicU32::new(0);

@@ -1,0 +1,184 @@
+//! A connection whose bytes arrive in their order: messages follow each other, each of the same length.
+
+use std::io;
+use std::os::fd::OwnedFd;
+
+use rustix::net::{RecvFlags, SendFlags, recv, send};
+
+use super::FILL;
+use super::header::Header;
+
+/// Bytes that a stream asks for at once: iperf3 reads 128 KiB. Many more would not fit into a cache of the second level.
+const AT_ONCE: usize = 256 << 10;
+
+/// One end of a connection.
+pub(super) struct Stream {
+    pub(super) socket: OwnedFd,
+    /// Bytes of a message.
+    size: usize,
+    /// The message that is sent, and what of it is still to be.
+    out: Vec<u8>,
+    unsent: usize,
+    /// Bytes that were given to the kernel in all.
+    written: u64,
+    /// Messages that have come, whole or in part: as many whole ones as there is room for.
+    into: Vec<u8>,
+    filled: usize,
+    taken: usize,
+    /// Whether a receive that waits wants a whole message.
+    wants_whole: bool,
+}
+
+impl Stream {
+    /// One end, for messages of so many bytes. Where several come one after the other, they are asked for together.
+    pub(super) fn new(socket: OwnedFd, size: usize, is_flood: bool) -> Self {
+        let messages = if is_flood { (AT_ONCE / size).max(1) } else { 1 };
+        let (out, into) = (vec![FILL; size], vec![FILL; messages * size]);
+        Self { socket, size, out, unsent: 0, written: 0, into, filled: 0, taken: 0, wants_whole: !is_flood }
+    }
+
+    /// Begins to send a message; `false` if there is no room for any of it. What is left of it is [finished](Self::finish) before
+    /// the next.
+    #[inline]
+    pub(super) fn send(&mut self, header: Header, waits: bool) -> io::Result<bool> {
+        header.write(&mut self.out);
+        self.unsent = self.size;
+        if self.push(waits)? == 0 {
+            self.unsent = 0;
+            return Ok(false);
+        }
+        Ok(true)
+    }
+
+    /// Sends what is left of the last message; whether that is all.
+    #[inline]
+    pub(super) fn finish(&mut self, waits: bool) -> io::Result<bool> {
+        if self.unsent > 0 {
+            self.push(waits)?;
+        }
+        Ok(self.unsent == 0)
+    }
+
+    /// Whether something is left of the last message.
+    #[inline]
+    pub(super) fn is_unfinished(&self) -> bool {
+        self.unsent > 0
+    }
+
+    /// Bytes of whole messages that were given to the kernel.
+    pub(super) fn written(&self) -> u64 {
+        self.written
+    }
+
+    #[inline]
+    fn push(&mut self, waits: bool) -> io::Result<usize> {
+        let flags = if waits { SendFlags::NOSIGNAL } else { SendFlags::NOSIGNAL | SendFlags::DONTWAIT };
+        match send(&self.socket, &self.out[self.size - self.unsent..], flags) {
+            Ok(sent) => {
+                self.unsent -= sent;
+                self.written += sent as u64;
+                Ok(sent)
+            }
+            Err(error) if is_nothing(error) => Ok(0),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Receives what has come, or where it waits, what will come; `false` if that is nothing. Called when no whole message is
+    /// there, so that there is room.
+    #[inline]
+    pub(super) fn fill(&mut self, waits: bool) -> io::Result<bool> {
+        let flags = match (waits, self.wants_whole) {
+            (false, _) => RecvFlags::DONTWAIT,
+            (true, false) => RecvFlags::empty(),
+            (true, true) => RecvFlags::WAITALL,
+        };
+        match recv(&self.socket, &mut self.into[self.filled..], flags) {
+            Ok((0, _)) => Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok((received, _)) => {
+                self.filled += received;
+                Ok(true)
+            }
+            Err(error) if is_nothing(error) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Takes the next message that is whole.
+    #[inline]
+    pub(super) fn take(&mut self) -> Option<Header> {
+        let next = self.taken + self.size;
+        if next > self.filled {
+            return None;
+        }
+        let header = Header::read(&self.into[self.taken..next]);
+        self.taken = next;
+        if self.taken == self.filled {
+            (self.taken, self.filled) = (0, 0);
+        }
+        Some(header)
+    }
+}
+
+/// Whether a call did nothing but has not failed.
+#[inline]
+pub(super) fn is_nothing(error: rustix::io::Errno) -> bool {
+    error == rustix::io::Errno::AGAIN || error == rustix::io::Errno::INTR
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixStream;
+
+    use super::*;
+    use crate::endpoint::Mark;
+
+    fn pair(size: usize, is_flood: bool) -> (Stream, Stream) {
+        let (one, other) = UnixStream::pair().unwrap();
+        (Stream::new(one.into(), size, is_flood), Stream::new(other.into(), size, is_flood))
+    }
+
+    #[test]
+    fn messages_arrive_whole_however_their_bytes_come() {
+        for (size, is_flood) in [(1, false), (7, true), (4096, true), (1 << 20, false), (1 << 20, true)] {
+            let (mut one, mut other) = pair(size, is_flood);
+            let (mut sent, mut seen) = (0, Vec::new());
+            while seen.len() < 20 {
+                if sent < 20 && one.finish(false).unwrap() {
+                    let mark = if sent == 19 { Mark::Last } else { Mark::More };
+                    sent += u32::from(one.send(Header::of(mark, sent), false).unwrap());
+                } else {
+                    one.finish(false).unwrap();
+                }
+                match other.take() {
+                    Some(header) => seen.push(header),
+                    None => drop(other.fill(false).unwrap()),
+                }
+            }
+            let numbers =
+                (0..20).map(|number| if number == 19 { (Mark::Last, 19) } else { (Mark::More, number) });
+            assert!(seen.iter().map(|header| (header.mark, header.number)).eq(numbers), "{size} {is_flood}");
+            assert_eq!(one.written(), 20 * size as u64);
+            assert!(!other.fill(false).unwrap() && other.take().is_none());
+        }
+    }
+
+    #[test]
+    fn a_full_connection_takes_nothing_and_one_that_is_closed_says_so() {
+        let (mut one, mut other) = pair(1 << 16, false);
+        let mut sent = 0;
+        while one.finish(false).unwrap() && one.send(Header::of(Mark::More, sent), false).unwrap() {
+            sent += 1;
+        }
+        assert!(sent > 0 && sent < 1000);
+        drop(other.socket);
+        other = pair(1, false).0;
+        let broken = one.finish(false).and_then(|_| one.send(Header::of(Mark::Last, 0), false));
+        assert_eq!(broken.unwrap_err().kind(), io::ErrorKind::BrokenPipe);
+        drop(one);
+        let (one, mut alone) = pair(8, false);
+        drop(one);
+        assert_eq!(alone.fill(true).unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
+        drop(other);
+    }
+}

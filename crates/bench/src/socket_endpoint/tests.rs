@@ -1,0 +1,1 @@
+//! Ends over real sockets of this host.

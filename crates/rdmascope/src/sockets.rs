@@ -1,0 +1,149 @@
+//! `rdmascope lat`, `bw`, `one-way`, `fan-out`, `pairs` and `open-loop` over sockets: benchmarks from flags, through the same
+//! plan type as everything else.
+
+use std::process::ExitCode;
+
+use bench::plan::{Axis, Options, Plan, Resolved, Settings, resolve};
+use bench::point::{Carrier, Flow, Pattern};
+use measure::figure::Unit;
+
+use crate::benchmark::{ALL_MAX, FAN_OUT, OPEN_LOOP, doubled, listed, pairs_words};
+use crate::cli::{
+    Burst, FanOutFlags, OpenLoopFlags, PairsFlags, Site, SocketBandwidth, SocketFlags, SocketMessages,
+    SocketOneWay, SocketPlacement, SocketRanks, Sockets,
+};
+use crate::execute::{Job, execute};
+use crate::launch::launch;
+
+/// Largest size of `-a` that datagrams have: the power of two below their limit.
+const ALL_MAX_DATAGRAM: u64 = 32 << 10;
+
+/// A benchmark over sockets.
+struct Benchmark<'a> {
+    /// The command, and what it measures.
+    words: [&'static str; 2],
+    carrier: Carrier,
+    pattern: Pattern,
+    messages: &'a SocketMessages,
+    settings: Settings,
+    bandwidth: Unit,
+}
+
+/// `rdmascope lat tcp` and the like.
+pub(crate) fn latency(sockets: &Sockets<SocketFlags>, command: Vec<String>) -> anyhow::Result<ExitCode> {
+    let (carrier, SocketFlags { messages, site }) = sockets.carrier();
+    let (pattern, bandwidth, words) = (Pattern::PingPong, Unit::MiBPerS, ["lat", "latency"]);
+    let settings = messages.settings(carrier);
+    Benchmark { words, carrier, pattern, messages, settings, bandwidth }.start(site, command)
+}
+
+/// `rdmascope bw tcp` and the like.
+pub(crate) fn bandwidth(
+    sockets: &Sockets<SocketBandwidth>,
+    command: Vec<String>,
+) -> anyhow::Result<ExitCode> {
+    let (carrier, of) = sockets.carrier();
+    let SocketFlags { messages, site } = &of.flags;
+    let flow = if of.bidirectional { Flow::Bi } else { Flow::Uni };
+    let settings = of.settle(messages.settings(carrier)).axis(Axis::Direction(vec![flow]));
+    let (pattern, words, bandwidth) = (Pattern::Stream, ["bw", "throughput"], unit(of.report_gbits));
+    Benchmark { words, carrier, pattern, messages, settings, bandwidth }.start(site, command)
+}
+
+/// `rdmascope one-way tcp` and the like.
+pub(crate) fn one_way(sockets: &Sockets<SocketOneWay>, command: Vec<String>) -> anyhow::Result<ExitCode> {
+    let (carrier, of) = sockets.carrier();
+    let SocketFlags { messages, site } = &of.flags;
+    let mut settings = messages.settings(carrier);
+    settings.warmup = of.warmup;
+    let pause = of.pause.map(|pause| u64::try_from(pause.as_nanos()).unwrap_or(u64::MAX));
+    let given =
+        [of.burst.map(|Burst(burst)| Axis::Burst(vec![burst])), pause.map(|ns| Axis::PauseNs(vec![ns]))];
+    let settings = given.into_iter().flatten().fold(settings, Settings::axis);
+    let (pattern, bandwidth, words) = (Pattern::OneWay, Unit::MiBPerS, ["one-way", "one-way latency"]);
+    Benchmark { words, carrier, pattern, messages, settings, bandwidth }.start(site, command)
+}
+
+/// `rdmascope fan-out tcp` and the like.
+pub(crate) fn fan_out(
+    sockets: &Sockets<FanOutFlags<SocketRanks>>,
+    command: Vec<String>,
+) -> anyhow::Result<ExitCode> {
+    let (carrier, of) = sockets.carrier();
+    let settings = of.settle(of.all.messages.settings(carrier));
+    start_all(FAN_OUT, (carrier, Pattern::FanOut), settings, &of.all, command)
+}
+
+/// `rdmascope pairs tcp` and the like.
+pub(crate) fn pairs(
+    sockets: &Sockets<PairsFlags<SocketRanks>>,
+    command: Vec<String>,
+) -> anyhow::Result<ExitCode> {
+    let (carrier, of) = sockets.carrier();
+    let settings = of.settle(of.all.messages.settings(carrier));
+    start_all(pairs_words(of.stream), (carrier, Pattern::Pairs), settings, &of.all, command)
+}
+
+/// `rdmascope open-loop tcp` and the like.
+pub(crate) fn open_loop(
+    sockets: &Sockets<OpenLoopFlags<SocketRanks>>,
+    command: Vec<String>,
+) -> anyhow::Result<ExitCode> {
+    let (carrier, of) = sockets.carrier();
+    let settings = of.settle(of.all.messages.settings(carrier));
+    start_all(OPEN_LOOP, (carrier, Pattern::OpenLoop), settings, &of.all, command)
+}
+
+/// Measures what the flags ask for, of however many ranks there are.
+fn start_all(
+    words: [&'static str; 2],
+    (carrier, pattern): (Carrier, Pattern),
+    settings: Settings,
+    all: &SocketRanks,
+    command: Vec<String>,
+) -> anyhow::Result<ExitCode> {
+    let SocketRanks { report_gbits, messages, out, placement } = all;
+    let bandwidth = unit(*report_gbits);
+    let resolved = Benchmark { words, carrier, pattern, messages, settings, bandwidth }.resolved()?;
+    let launch = launch(placement, None, &resolved)?;
+    execute(Job { resolved, quick: false, command, launch, out: out.clone(), bandwidth })
+}
+
+fn unit(is_in_gbits: bool) -> Unit {
+    if is_in_gbits { Unit::GbPerS } else { Unit::MiBPerS }
+}
+
+impl Benchmark<'_> {
+    /// Measures what the flags ask for.
+    fn start(self, site: &Site<SocketPlacement>, command: Vec<String>) -> anyhow::Result<ExitCode> {
+        let resolved = self.resolved()?;
+        let Site { out, ends, placement } = site;
+        let launch = launch(placement, ends.peer()?, &resolved)?;
+        let (out, bandwidth) = (out.clone(), self.bandwidth);
+        execute(Job { resolved, quick: false, command, launch, out, bandwidth })
+    }
+
+    fn resolved(&self) -> anyhow::Result<Resolved> {
+        Ok(resolve(&self.plan()?, &Options::default())?)
+    }
+
+    fn plan(&self) -> anyhow::Result<Plan> {
+        let [verb, quantity] = self.words;
+        let carrier = serde_json::to_value(self.carrier)?.as_str().unwrap_or_default().replace('_', "-");
+        let name = format!("{verb}-{carrier}");
+        let amount = &self.messages.amount;
+        let sizes = match (&amount.size, amount.all) {
+            (Some(text), _) => Some(listed(text)?),
+            (None, true) if self.carrier.is_datagram() => Some(doubled(ALL_MAX_DATAGRAM)),
+            (None, true) => Some(doubled(ALL_MAX)),
+            (None, false) => None,
+        };
+        let settings = self.settings.clone();
+        let settings = match sizes {
+            Some(sizes) => settings.axis(Axis::SizeBytes(sizes)),
+            None => settings,
+        };
+        let plan = Plan::new(&name, format!("{} {quantity}", self.carrier.name()));
+        Ok(plan.experiment(&name, self.pattern, settings))
+    }
+}
