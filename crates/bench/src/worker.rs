@@ -62,8 +62,9 @@ enum Stage {
 }
 
 impl LocalWorker {
-    /// A worker on the named device, or on the one that [`choose`](crate::choice::choose) prefers. The device is opened when the coordinator
-    /// asks for its description, so that an error reaches the coordinator. `skew` makes its clock wrong, for tests.
+    /// A worker on the named device, or on the one that [`choose`](crate::choice::choose) prefers, or with no providers, on none.
+    /// The device is opened when the coordinator asks for its description, so that an error reaches the coordinator. `skew` makes
+    /// its clock wrong, for tests.
     pub fn new(
         providers: &'static [&'static Provider],
         device: Option<String>,

@@ -66,6 +66,8 @@ pub(crate) struct SocketEndpoint {
     /// What was looked for in vain since the last rest.
     awaits_message: bool,
     awaits_room: bool,
+    /// Whether a message is sent in part only: what is left of it follows while something is waited for.
+    has_rest: bool,
     size: u64,
     counts_acknowledged: bool,
     drains: bool,
@@ -91,6 +93,7 @@ impl SocketEndpoint {
             spins: 0,
             awaits_message: false,
             awaits_room: false,
+            has_rest: false,
             size: spec.size_bytes,
             counts_acknowledged: spec.pattern != Pattern::OneWay,
             drains,
@@ -119,9 +122,24 @@ impl SocketEndpoint {
         self.lanes[lane].take().map_err(|error| self.failed(lane, "answer again on", &error))
     }
 
+    /// Sends more of what is left of messages that are sent in part.
+    #[cold]
+    fn send_rest(&mut self) -> Result<(), Error> {
+        let mut has_rest = false;
+        for lane in 0..self.lanes.len() {
+            let finished = self.lanes[lane].finish(false);
+            has_rest |= !finished.map_err(|error| self.failed(lane, "send on", &error))?;
+        }
+        self.has_rest = has_rest;
+        Ok(())
+    }
+
     /// The next message, if one has come.
     #[inline]
     fn next(&mut self) -> Result<Option<Header>, Error> {
+        if self.has_rest {
+            self.send_rest()?;
+        }
         let Some(ready) = &mut self.ready else {
             if let Some(header) = self.take(0)? {
                 return Ok(Some(header));
@@ -161,6 +179,7 @@ impl SocketEndpoint {
         if !is_sent {
             return Posted::Busy;
         }
+        self.has_rest |= self.lanes[self.next_lane].has_rest();
         self.next_lane += 1;
         if self.next_lane == self.lanes.len() {
             self.next_lane = 0;
@@ -344,7 +363,11 @@ impl Endpoint for SocketEndpoint {
             if let Some(header) = self.take(0)? {
                 return Ok(self.arrived(header).mark);
             }
-            if !self.fill(0, true)? {
+            if self.has_rest {
+                self.awaits_message = true;
+                self.send_rest()?;
+                self.idle()?;
+            } else if !self.fill(0, true)? {
                 self.is_interrupted()?;
             }
         }

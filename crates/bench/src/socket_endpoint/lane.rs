@@ -62,11 +62,11 @@ impl Lane {
         }
     }
 
-    /// Whether something is left of what was posted.
+    /// Whether a message, or a list of them, is sent in part only.
     #[inline]
-    pub(super) fn is_unfinished(&self) -> bool {
+    pub(super) fn has_rest(&self) -> bool {
         match self {
-            Self::Datagram(datagram) => datagram.is_gathering(),
+            Self::Datagram(datagram) => datagram.is_unfinished(),
             Self::Stream { stream, .. } => stream.is_unfinished(),
         }
     }

@@ -1,1 +1,313 @@
-//! Ends over real sockets of this host.
+//! Ends over real sockets of this host, and over a relay that loses, repeats and delays what passes.
+
+mod relay;
+
+use std::collections::BTreeMap;
+use std::net::TcpStream;
+use std::sync::Barrier;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use measure::clock::Clock;
+
+use self::relay::{Fault, Relay};
+use super::setup::Unconnected;
+use super::{Name, Net, SocketEndpoint, SocketOptions, Told, Way};
+use crate::Error;
+use crate::company::Alone;
+use crate::endpoint::Endpoint;
+use crate::endpoint::connecting::{End, Half};
+use crate::pattern::times::Times;
+use crate::pattern::{self, Span};
+use crate::plan::{Axis, Options, Plan, Settings, resolve};
+use crate::point::{Carrier, Family, Pattern, PointSpec, Poll};
+use crate::timepiece::Timepiece;
+
+fn spec(pattern: Pattern, axes: impl IntoIterator<Item = Axis>) -> PointSpec {
+    let settings = axes.into_iter().fold(Settings::default(), Settings::axis);
+    let plan = Plan::new("sockets", "Sockets").experiment("one", pattern, settings);
+    resolve(&plan, &Options::default()).unwrap().points.remove(0)
+}
+
+/// Halves of a point, in rank order.
+fn halves(spec: &PointSpec) -> Vec<Unconnected> {
+    let options = SocketOptions { net: Net::Loopback, port: None };
+    let half = |rank| Unconnected::new(spec, rank, &options, Clock::monotonic()).unwrap();
+    (0..spec.ranks()).map(half).collect()
+}
+
+/// What each rank hears of all, with its ways as `change` wants them: from one rank to another.
+fn told(spec: &PointSpec, halves: &[Unconnected], change: impl Fn(u32, u32, &mut Way)) -> Vec<Vec<Told>> {
+    let timepiece = Timepiece::new(Clock::monotonic(), None);
+    let presence = Alone::new(spec, 0, &timepiece).unwrap().presence().clone();
+    let one = |to: u32, from: u32| {
+        let half = &halves[from as usize];
+        let mut way = half.way(to).cloned();
+        way.iter_mut().for_each(|way| change(from, to, way));
+        Told { presence: presence.clone(), address: Some(half.address().clone()), way }
+    };
+    let ranks = halves.len() as u32;
+    (0..ranks).map(|to| (0..ranks).map(|from| one(to, from)).collect()).collect()
+}
+
+/// Connects them, all at the same time, and lets each do its part; gives what becomes of each. All stay until all are done.
+fn run<T: Send>(
+    halves: Vec<Unconnected>,
+    told: &[Vec<Told>],
+    part: impl Fn(u32, &mut SocketEndpoint) -> Result<T, Error> + Sync,
+) -> Vec<Result<T, Error>> {
+    let all = Barrier::new(halves.len());
+    run_until(halves, told, part, || {
+        all.wait();
+    })
+}
+
+/// The same, but each stays until `stays` returns.
+fn run_until<T: Send>(
+    halves: Vec<Unconnected>,
+    told: &[Vec<Told>],
+    part: impl Fn(u32, &mut SocketEndpoint) -> Result<T, Error> + Sync,
+    stays: impl Fn() + Sync,
+) -> Vec<Result<T, Error>> {
+    let (part, stays) = (&part, &stays);
+    thread::scope(|scope| {
+        let threads = (0..).zip(halves).zip(told).map(|((rank, half), told)| {
+            scope.spawn(move || {
+                let mut end = half.connect(told, false)?;
+                end.start(30.0)?;
+                let done = part(rank, &mut end);
+                end.stop();
+                stays();
+                done
+            })
+        });
+        let threads: Vec<_> = threads.collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    })
+}
+
+/// Bounces so many messages; gives the samples and counters of both ranks.
+fn bounce(spec: &PointSpec, messages: u64, relay: Option<&Relay>) -> Vec<(Times, BTreeMap<String, u64>)> {
+    let halves = halves(spec);
+    let told = told(spec, &halves, |from, to, way| relay.iter().for_each(|relay| relay.lead(from, to, way)));
+    let ends = run(halves, &told, |rank, end| {
+        let mut samples = Times::default();
+        pattern::ping_pong(end, &mut samples, rank == 0, 1, Span::Messages(messages))?;
+        Ok((samples, end.counters()))
+    });
+    ends.into_iter().map(|end| end.unwrap()).collect()
+}
+
+const ALL: [Carrier; 4] = [Carrier::Tcp, Carrier::Udp, Carrier::UnixStream, Carrier::UnixDatagram];
+
+#[test]
+fn messages_of_every_size_go_forth_and_back() {
+    for carrier in ALL {
+        for poll in [Poll::Busy, Poll::Event] {
+            for size in [1, 2, 3, 4, 5, 1000, 65_000, 1 << 20] {
+                if carrier.is_datagram() && size > 65_507 {
+                    continue;
+                }
+                let axes =
+                    [Axis::Endpoint(vec![carrier]), Axis::Poll(vec![poll]), Axis::SizeBytes(vec![size])];
+                let ends = bounce(&spec(Pattern::PingPong, axes), 40, None);
+                let counts: Vec<_> = ends.iter().map(|(samples, _)| samples.0.len()).collect();
+                assert_eq!(counts, [40, 40], "{carrier:?} {poll:?} {size}");
+                assert!(ends.iter().all(|(_, counters)| counters.values().all(|count| *count == 0)));
+            }
+        }
+    }
+}
+
+#[test]
+fn they_do_over_ipv6() {
+    for carrier in [Carrier::Tcp, Carrier::Udp] {
+        let axes = [Axis::Endpoint(vec![carrier]), Axis::Family(vec![Family::Ipv6])];
+        let spec = spec(Pattern::PingPong, axes);
+        if super::Reachable::own(&Net::Loopback, Family::Ipv6).is_err() {
+            println!("SKIPPED: this host has no IPv6");
+            return;
+        }
+        assert_eq!(bounce(&spec, 10, None)[0].0.0.len(), 10);
+    }
+}
+
+/// Floods; gives what rank 0 posted and rank 1 received, with its counters.
+fn flood(spec: &PointSpec, messages: u64, relay: Option<&Relay>) -> (u64, u64, BTreeMap<String, u64>) {
+    let halves = halves(spec);
+    let told = told(spec, &halves, |from, to, way| relay.iter().for_each(|relay| relay.lead(from, to, way)));
+    let reliable = spec.endpoint != Carrier::Udp;
+    let ends = run(halves, &told, |rank, end| {
+        let flow = if rank == 0 { pattern::Flow::Out } else { pattern::Flow::In };
+        let floods = pattern::stream(end, flow, 0, Span::Messages(messages), reliable)?;
+        Ok((floods, end.counters()))
+    });
+    let mut ends = ends.into_iter().map(|end| end.unwrap());
+    let ((sent, _), _) = ends.next().unwrap();
+    let ((_, received), counters) = ends.next().unwrap();
+    (sent.unwrap().total, received.unwrap().total, counters)
+}
+
+#[test]
+fn floods_arrive_whole_over_what_loses_nothing() {
+    for carrier in [Carrier::Tcp, Carrier::UnixStream, Carrier::UnixDatagram] {
+        for (poll, streams) in [(Poll::Busy, 1), (Poll::Event, 1), (Poll::Event, 3), (Poll::Busy, 3)] {
+            for size in [1, 100, 65_536] {
+                let axes = [
+                    Axis::Endpoint(vec![carrier]),
+                    Axis::Poll(vec![poll]),
+                    Axis::SizeBytes(vec![size]),
+                    Axis::Streams(vec![streams]),
+                ];
+                let (sent, received, _) = flood(&spec(Pattern::Stream, axes), 3000, None);
+                assert_eq!((sent, received), (3000, 3000), "{carrier:?} {poll:?} {streams} {size}");
+            }
+        }
+    }
+}
+
+#[test]
+fn lists_of_datagrams_arrive_as_messages() {
+    for (list, offload) in [(1, false), (7, false), (16, true)] {
+        let axes = [
+            Axis::Endpoint(vec![Carrier::Udp]),
+            Axis::PostList(vec![list]),
+            Axis::Offload(vec![offload]),
+            Axis::SizeBytes(vec![100]),
+            // Enough for all of them, so that none is lost.
+            Axis::SocketBufferBytes(vec![Some(200_000)]),
+        ];
+        let (sent, received, counters) = flood(&spec(Pattern::Stream, axes), 100, None);
+        assert_eq!((sent, received), (100, 100), "{list} {offload}");
+        assert!(counters.values().all(|count| *count == 0), "{counters:?}");
+    }
+}
+
+#[test]
+fn what_is_lost_is_asked_for_again_and_is_no_sample() {
+    let axes = [Axis::Endpoint(vec![Carrier::Udp]), Axis::SizeBytes(vec![1])];
+    for poll in [Poll::Busy, Poll::Event] {
+        let spec = spec(Pattern::PingPong, axes.clone().into_iter().chain([Axis::Poll(vec![poll])]));
+        let relay = Relay::start(vec![Fault::Drop { every: 9 }]);
+        let ends = bounce(&spec, 40, Some(&relay));
+        let (asks, answers) = (&ends[0], &ends[1]);
+        let lost = relay.end().dropped;
+        assert!(lost >= 5, "{lost}");
+        // The last answer may be lost again and again; each loss costs one question.
+        assert_eq!(asks.1["messages_lost"], lost, "{:?}", asks.1);
+        let marred = 40 - asks.0.0.len() as u64;
+        assert!(marred >= lost / 2 && marred <= lost, "{marred} of {lost}");
+        assert!(!asks.0.0.is_empty() && answers.0.0.len() < 40);
+        let longest_ns = asks.0.0.iter().chain(&answers.0.0).max().unwrap();
+        assert!(*longest_ns < 190_000_000, "the time of our patience is no latency: {longest_ns}");
+    }
+}
+
+#[test]
+fn the_loss_of_the_very_last_answer_is_made_good() {
+    // A question and an answer each, and one before: the fourth is the last answer.
+    let spec = spec(Pattern::PingPong, [Axis::Endpoint(vec![Carrier::Udp])]);
+    for last in [3, 4, 5, 6] {
+        let relay = Relay::start(vec![Fault::Lose { number: last }]);
+        let ends = bounce(&spec, 1, Some(&relay));
+        assert!(ends[0].0.0.len() <= 1);
+        assert_eq!(relay.end().dropped, 1, "{last}");
+        assert_eq!(ends[0].1["messages_lost"], 1, "{last}");
+    }
+}
+
+#[test]
+fn what_comes_twice_or_late_is_counted() {
+    let axes = [Axis::Endpoint(vec![Carrier::Udp]), Axis::SizeBytes(vec![64])];
+    let spec = spec(Pattern::Stream, axes);
+    // As many as every socket holds, so that none but the relay loses any.
+    let faults = vec![Fault::Drop { every: 10 }, Fault::Repeat { every: 7 }, Fault::Hold { every: 13 }];
+    let relay = Relay::start(faults);
+    let (sent, received, counters) = flood(&spec, 200, Some(&relay));
+    let done = relay.end();
+    assert!(done.dropped > 10 && done.repeated > 10 && done.held > 5, "{done:?}");
+    assert_eq!(counters["messages_duplicate"], done.repeated, "{done:?}");
+    assert_eq!(counters["messages_reordered"], done.held, "{done:?}");
+    assert_eq!(received, sent - done.dropped + done.repeated, "{done:?}");
+}
+
+#[test]
+fn who_is_no_rank_is_sent_away() {
+    let spec = spec(Pattern::PingPong, [Axis::Endpoint(vec![Carrier::Tcp])]);
+    let halves = halves(&spec);
+    let told = told(&spec, &halves, |_, _, _| ());
+    let Name::Port(port) = told[1][0].way.as_ref().unwrap().sockets[0] else { panic!("a port") };
+    // One says nothing and stays, one says what is wrong, one goes at once.
+    let silent = TcpStream::connect(("127.0.0.1", port)).unwrap();
+    let mut wrong = TcpStream::connect(("127.0.0.1", port)).unwrap();
+    std::io::Write::write_all(&mut wrong, &[7; 64]).unwrap();
+    drop(TcpStream::connect(("127.0.0.1", port)).unwrap());
+    let began = Instant::now();
+    let ends = run(halves, &told, |rank, end| {
+        let mut samples = Times::default();
+        pattern::ping_pong(end, &mut samples, rank == 0, 1, Span::Messages(10))?;
+        Ok(samples.0.len())
+    });
+    assert!(ends.into_iter().all(|end| end.unwrap() == 10));
+    assert!(began.elapsed() < Duration::from_secs(8));
+    drop((silent, wrong));
+}
+
+#[test]
+fn a_rank_that_has_gone_is_said_to_have_gone() {
+    for (carrier, words) in [
+        (Carrier::Tcp, "its program has ended or failed: look there"),
+        (Carrier::UnixStream, "its program has ended or failed: look there"),
+        (Carrier::Udp, "nobody has that port any more"),
+    ] {
+        let spec = spec(Pattern::PingPong, [Axis::Endpoint(vec![carrier])]);
+        let halves = halves(&spec);
+        let told = told(&spec, &halves, |_, _, _| ());
+        let part = |rank, end: &mut SocketEndpoint| {
+            if rank == 1 {
+                return Ok(());
+            }
+            pattern::ping_pong(end, &mut Times::default(), true, 1, Span::Messages(10))
+        };
+        let ends = run_until(halves, &told, part, || ());
+        let error = ends[0].as_ref().unwrap_err().to_string();
+        assert!(error.contains(words) && error.contains(carrier.name()), "{error}");
+    }
+}
+
+#[test]
+fn a_port_that_is_taken_is_named() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port();
+    let spec = spec(Pattern::PingPong, [Axis::Endpoint(vec![Carrier::Tcp])]);
+    let options = SocketOptions { net: Net::Loopback, port: Some(port) };
+    let error = Unconnected::new(&spec, 0, &options, Clock::monotonic()).err().unwrap().to_string();
+    assert!(error.starts_with(&format!("TCP port {port} is taken: end what has it")), "{error}");
+    // The next rank has the next port.
+    let next = Unconnected::new(&spec, 1, &options, Clock::monotonic());
+    if let Ok(next) = next {
+        let way = next.way(0).unwrap();
+        assert!(matches!(way.sockets[..], [Name::Port(next)] if next == port + 1));
+    }
+}
+
+#[test]
+fn who_sleeps_wakes_for_an_instant() {
+    let spec = spec(Pattern::OpenLoop, [Axis::Endpoint(vec![Carrier::Tcp])]);
+    let halves = halves(&spec);
+    let told = told(&spec, &halves, |_, _, _| ());
+    let naps = run(halves, &told, |rank, end| {
+        let clock = end.clock();
+        let begin = clock.now();
+        if rank == 0 {
+            let until = measure::clock::Ticks(begin.0 + clock.ticks(Duration::from_millis(20)));
+            while clock.now() < until {
+                assert_eq!(end.try_receive()?, None);
+                end.idle_until(until)?;
+            }
+        }
+        Ok(clock.ns(clock.now().since(begin)))
+    });
+    let slept_ns = *naps[0].as_ref().unwrap();
+    assert!((20_000_000..2_000_000_000).contains(&slept_ns), "{slept_ns}");
+}

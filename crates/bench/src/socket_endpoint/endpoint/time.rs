@@ -148,7 +148,7 @@ impl SocketEndpoint {
         if left < self.clock.ticks(AT_ONCE) {
             return Ok(());
         }
-        if !self.awaits_message && !self.awaits_room {
+        if !self.awaits_message && !self.awaits_room && !self.has_rest {
             // What was posted is sent: there is nothing to wait for but the instant, or nothing at all.
             if instant == u64::MAX {
                 return Ok(());
@@ -161,7 +161,7 @@ impl SocketEndpoint {
         if let Some(alarm) = &mut self.alarm {
             alarm.ends(self.clock, until)?;
         }
-        let is_awake = if self.awaits_room {
+        let is_awake = if self.awaits_room || self.has_rest {
             self.await_room()?
         } else if let Some(ready) = &mut self.ready {
             ready.look(true)?
@@ -178,7 +178,7 @@ impl SocketEndpoint {
     fn await_room(&mut self) -> Result<bool, Error> {
         let mut wanted = Vec::with_capacity(self.lanes.len());
         for (index, lane) in self.lanes.iter().enumerate() {
-            let room = if index == self.next_lane || lane.is_unfinished() {
+            let room = if (self.awaits_room && index == self.next_lane) || lane.has_rest() {
                 PollFlags::OUT
             } else {
                 PollFlags::empty()
