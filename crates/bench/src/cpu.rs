@@ -43,6 +43,7 @@ impl CpuWatch {
             system_ns,
             voluntary_switches: count(before.ru_nvcsw, after.ru_nvcsw),
             involuntary_switches: count(before.ru_nivcsw, after.ru_nivcsw),
+            messages: None,
         })
     }
 }

@@ -8,6 +8,7 @@ mod company;
 mod cpu;
 pub mod endpoint;
 mod error;
+mod host_counters;
 mod interfaces;
 pub mod one_way;
 pub mod pattern;

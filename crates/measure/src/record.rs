@@ -284,6 +284,12 @@ pub struct End {
     /// What the messages cost its CPU.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu: Option<Cpu>,
+    /// What its host counted while the point ran, whoever caused it: `interrupts`, `context_switches`, `softirqs.net_rx`,
+    /// `cpu.busy_ns` of all CPUs (in ticks of the kernel, usually 10 ms), `interface.NAME.rx_dropped` and the like of the
+    /// interfaces that the messages take, `Tcp.RetransSegs` and the like of its network namespace (proc_pid_net(5)), and of the
+    /// InfiniBand port what has changed, as `port.NAME` in the driver's own units.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub host: BTreeMap<String, u64>,
     /// How far apart the ranks of its host began each message, where they began together and it led them; of loads, how far apart
     /// all began, at the first of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -304,6 +310,18 @@ pub struct Cpu {
     pub voluntary_switches: u64,
     /// Times that it was taken off its CPU.
     pub involuntary_switches: u64,
+    /// Messages that went between it and its peers meanwhile, each counted once, those of the warm-up too: what the CPU time is
+    /// divided by. Absent where that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub messages: Option<u64>,
+}
+
+impl Cpu {
+    /// The same of so many messages.
+    #[must_use]
+    pub fn of(self, messages: u64) -> Self {
+        Self { messages: Some(messages), ..self }
+    }
 }
 
 /// One kind of latency of the messages of a point.

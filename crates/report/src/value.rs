@@ -45,12 +45,25 @@ pub(crate) fn number(point: &Point, path: &str) -> Option<f64> {
         "calibration" => serde_json::to_value(point.calibration.as_ref()?),
         "completed_first_share" => return point.one_way.as_ref()?.completed_first_share,
         "cpu" => return cpu_number(point, rest),
+        "cpu_ns_per_byte" => return crate::advice::cpu_ns_per_byte(point),
         "cpu_ns_per_message" => return crate::advice::cpu_ns_per_message(point),
+        "transactions_per_s" => return transactions_per_s(point),
         "ends" => return end_number(point, rest),
         "wall_ns" => return Some(point.wall_ns as f64),
         _ => return None,
     };
     walk(&root.ok()?, rest)
+}
+
+/// Transactions in a second, each a message forth and one back: the inverse of the mean time of one.
+pub(crate) fn transactions_per_s(point: &Point) -> Option<f64> {
+    let latency = point.latency.as_ref().filter(|_| point.pattern == "ping-pong")?;
+    let halves = match latency.kind {
+        LatencyKind::RttHalf => 2.0,
+        LatencyKind::Rtt => 1.0,
+        _ => return None,
+    };
+    Some(1e9 / (halves * latency.mean_ns)).filter(|rate| rate.is_finite())
 }
 
 /// The latency that a path leads into.

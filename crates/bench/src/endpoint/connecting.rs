@@ -58,6 +58,11 @@ pub(crate) trait End: Endpoint {
     /// Stops what ends this thread's sleeps.
     fn stop(&mut self);
 
+    /// The network interfaces that its messages take, where it knows.
+    fn interfaces(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// What it has counted, by names for the record.
     fn counters(&self) -> BTreeMap<String, u64> {
         BTreeMap::new()

@@ -12,7 +12,11 @@ pub(super) fn check(name: &str) -> Result<(), String> {
     let fits = match group {
         "calibration" | "counters" => !rest.is_empty(),
         "cost" => rest == "ns",
-        "completed_first_share" | "cpu_ns_per_message" | "wall_ns" => rest.is_empty(),
+        "completed_first_share"
+        | "cpu_ns_per_byte"
+        | "cpu_ns_per_message"
+        | "transactions_per_s"
+        | "wall_ns" => rest.is_empty(),
         "fairness" => names_of::<Fairness>().contains(&rest),
         "throughput" | "throughput_total" => names_of::<Throughput>().contains(&rest) && rest != "direction",
         // `cpu.1.user_ns`
@@ -73,8 +77,15 @@ fn known(group: &str) -> Vec<String> {
         "per_message" => paths(group, &PER_MESSAGE),
         group if latencies().contains(&group) => latency(group),
         _ => {
-            let other =
-                ["completed_first_share", "cost.ns", "cpu_ns_per_message", "per_message.p50_ns", "wall_ns"];
+            let other = [
+                "completed_first_share",
+                "cost.ns",
+                "cpu_ns_per_byte",
+                "cpu_ns_per_message",
+                "per_message.p50_ns",
+                "transactions_per_s",
+                "wall_ns",
+            ];
             let other = other.map(str::to_owned);
             let first = latencies().into_iter().map(|group| format!("{group}.p50_ns"));
             first.chain(throughput("throughput")).chain(paths("cpu.0", &["user_ns"])).chain(other).collect()
@@ -105,7 +116,9 @@ mod tests {
             "with_first.max_ns",
             "completed_first_share",
             "cost.ns",
+            "cpu_ns_per_byte",
             "cpu_ns_per_message",
+            "transactions_per_s",
             "cpu.1.voluntary_switches",
             "ends.0.latency.p10_ns",
             "per_message.mean_ns",

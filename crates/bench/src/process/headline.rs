@@ -14,7 +14,7 @@ use super::message::Outcome;
 use super::pairs::{Together, together};
 use super::sink::{Kept, Source};
 use crate::one_way::{self, Merged};
-use crate::point::{Flow, Length, Pattern, PointSpec};
+use crate::point::{Carrier, Flow, Length, Pattern, PointSpec};
 
 /// How a point ended, as far as the coordinator knows.
 #[derive(Debug)]
@@ -49,7 +49,7 @@ impl Ending {
         counters.extend(merged.iter().flat_map(|merged| merged.counters.clone()));
         let of_all = merged.as_ref().map(|merged| merged.unstable.clone());
         let of_all = of_all.or(together.as_ref().map(|together| together.unstable.clone())).flatten();
-        let unstable = self.unstable(&counters, of_all);
+        let unstable = self.unstable(spec, &counters, of_all);
         let (kinds, one_way, mut samples) = match merged {
             Some(merged) => (merged.kinds, Some(merged.one_way), merged.samples),
             None => (Vec::new(), None, Vec::new()),
@@ -71,6 +71,7 @@ impl Ending {
                 samples: None,
                 histogram,
                 cpu: outcome.cpu,
+                host: std::mem::take(&mut outcome.host),
                 start_skew: outcome.skew.take(),
             });
         }
@@ -172,6 +173,14 @@ impl Ending {
         for (name, count) in self.outcomes.iter().flat_map(|outcome| &outcome.counters) {
             *counters.entry(name.clone()).or_insert(0u64) += count;
         }
+        // Only both ends together know, whatever the length of a flood.
+        if let (Some(sent), Some(received)) =
+            (counters.get("messages_sent"), counters.get("messages_received"))
+        {
+            let again = counters.get("messages_duplicate").copied().unwrap_or_default();
+            let lost = (sent + again).saturating_sub(*received);
+            counters.insert("messages_lost".to_owned(), lost);
+        }
         counters
     }
 
@@ -200,7 +209,12 @@ impl Ending {
         own
     }
 
-    fn unstable(&self, counters: &BTreeMap<String, u64>, of_both: Option<String>) -> Option<String> {
+    fn unstable(
+        &self,
+        spec: &PointSpec,
+        counters: &BTreeMap<String, u64>,
+        of_both: Option<String>,
+    ) -> Option<String> {
         let mut reasons: Vec<String> = Vec::new();
         if let Some(Calibration { before_ns, after_ns }) = self.calibration
             && placement_changed(before_ns, after_ns)
@@ -218,6 +232,10 @@ impl Ending {
             )
         }));
         reasons.extend(of_both);
+        // Nothing keeps a flood of UDP from being faster than it is received: both ends' throughputs and what was lost are shown.
+        if spec.endpoint == Carrier::Udp && spec.pattern == Pattern::Stream {
+            return (!reasons.is_empty()).then(|| reasons.join("; "));
+        }
         reasons.extend(self.disagreement());
         let count = |name: &str| counters.get(name).copied().unwrap_or_default();
         let (lost, sent) = (count("messages_lost"), count("messages_lost") + count("messages_received"));
@@ -276,6 +294,12 @@ const LOST_SHARE_MAX: f64 = 0.01;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::{Options, Plan, Settings, resolve};
+
+    fn spec() -> PointSpec {
+        let plan = Plan::new("stream", "Stream").experiment("e", Pattern::Stream, Settings::default());
+        resolve(&plan, &Options::default()).unwrap().points.remove(0)
+    }
 
     #[test]
     fn more_than_a_lost_message_in_a_hundred_is_said() {
@@ -284,7 +308,7 @@ mod tests {
             let outcome = Outcome { counters: counters.into(), ..Outcome::default() };
             let outcomes = vec![outcome];
             let ending = Ending { outcomes, ..Ending::without_numbers(Status::Measured) };
-            ending.unstable(&ending.counters(), None)
+            ending.unstable(&spec(), &ending.counters(), None)
         };
         assert_eq!(unstable(0), None);
         assert_eq!(unstable(9), None);
@@ -299,7 +323,7 @@ mod tests {
                 |rank| Outcome { unstable: Some(format!("it shifted at {rank}")), ..Outcome::default() };
             let outcomes = [Outcome::default()].into_iter().chain((1..=ranks).map(outcome)).collect();
             let ending = Ending { outcomes, ..Ending::without_numbers(Status::Measured) };
-            ending.unstable(&ending.counters(), None).unwrap()
+            ending.unstable(&spec(), &ending.counters(), None).unwrap()
         };
         assert_eq!(unstable(2), "rank 1: it shifted at 1; rank 2: it shifted at 2");
         assert_eq!(unstable(8), "rank 1: it shifted at 1; 7 more ranks are unstable, too");

@@ -212,6 +212,8 @@ pub struct Outcome {
     pub histogram: Option<Histogram>,
     /// What it cost the thread that measured.
     pub cpu: Option<Cpu>,
+    /// What its host counted meanwhile.
+    pub host: BTreeMap<String, u64>,
     /// What one call costs, where calls were timed in batches.
     pub cost: Option<Cost>,
     /// Counters of the pattern and the device.

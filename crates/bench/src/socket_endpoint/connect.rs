@@ -232,7 +232,8 @@ impl Unconnected {
             Some((own, theirs)) => (shown(own, own_port), shown(theirs, their_port)),
             None => (format!("rank {}", self.rank), format!("rank {}", peer.rank)),
         };
-        Path { carrier: self.spec.endpoint, own, theirs }
+        let interface = peer.route.as_ref().map(|(own, _)| own.interface.clone());
+        Path { carrier: self.spec.endpoint, own, theirs, interface }
     }
 
     fn lane(&self, socket: OwnedFd) -> Lane {

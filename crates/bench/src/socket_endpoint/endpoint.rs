@@ -286,6 +286,10 @@ impl End for SocketEndpoint {
         self.drain = None;
     }
 
+    fn interfaces(&self) -> Vec<String> {
+        self.paths.iter().filter_map(|path| path.interface.clone()).collect()
+    }
+
     fn counters(&self) -> BTreeMap<String, u64> {
         let mut counters = BTreeMap::new();
         let mut count = |name: &str, number: u64| *counters.entry(name.to_owned()).or_default() += number;

@@ -12,11 +12,13 @@ pub(super) struct Path {
     pub(super) carrier: Carrier,
     pub(super) own: String,
     pub(super) theirs: String,
+    /// The interface that has our address.
+    pub(super) interface: Option<String>,
 }
 
 impl fmt::Display for Path {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { carrier, own, theirs } = self;
+        let Self { carrier, own, theirs, .. } = self;
         write!(f, "{} from {own} to {theirs}", carrier.name())
     }
 }

@@ -9,6 +9,7 @@ use verbs::{
 
 use super::Address;
 use crate::Error;
+use crate::host_counters::Ways;
 use crate::point::Setup;
 
 /// Which way a rank's packets leave the device.
@@ -141,6 +142,14 @@ impl LocalPort {
         // A software device says whose it is.
         let parent = std::fs::read_to_string(directory.join("parent")).ok();
         names.chain(parent.map(|name| name.trim().to_owned())).collect()
+    }
+
+    /// Where its packets are counted.
+    pub(crate) fn ways(&self) -> Ways {
+        let directory = std::path::Path::new(&self.sysfs);
+        let port = directory.join("ports").join(self.number.to_string());
+        let ports = if self.sysfs.is_empty() { Vec::new() } else { vec![port] };
+        Ways { interfaces: if self.sysfs.is_empty() { Vec::new() } else { self.interfaces() }, ports }
     }
 
     /// Why queue pairs cannot be connected in this way, if so.

@@ -6,6 +6,7 @@ use super::device::Open;
 use super::endpoints::{Endpoints, Waiting};
 use super::{out_of_order, overhead, patterns};
 use crate::endpoint::connecting::End;
+use crate::host_counters::{Counted, Ways};
 use crate::point::{Pattern, PointSpec};
 use crate::process::agent::PointError;
 use crate::process::message::{Neighbour, Outcome, Prepared};
@@ -46,6 +47,27 @@ impl Halves {
 impl Ends {
     /// A rank's share of the point, for which so much time is left.
     pub(super) fn measure(
+        &mut self,
+        spec: &PointSpec,
+        (rank, left): (u32, Duration),
+        device: Option<&Open>,
+        timepiece: &Timepiece,
+    ) -> Result<Outcome, PointError> {
+        let before = Counted::now(&self.ways(device));
+        let mut outcome = self.run(spec, (rank, left), device, timepiece)?;
+        outcome.host = Counted::now(&self.ways(device)).since(&before);
+        Ok(outcome)
+    }
+
+    /// Where the messages go through.
+    fn ways(&self, device: Option<&Open>) -> Ways {
+        match self {
+            Self::Sockets(ends) => Ways { interfaces: ends.interfaces(), ports: Vec::new() },
+            Self::Verbs(_) => device.map(|open| open.port.ways()).unwrap_or_default(),
+        }
+    }
+
+    fn run(
         &mut self,
         spec: &PointSpec,
         (rank, left): (u32, Duration),

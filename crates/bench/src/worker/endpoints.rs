@@ -120,6 +120,14 @@ impl<E: End> Endpoints<E> {
         self.parts.get(&Part::Main).map(E::counters).unwrap_or_default()
     }
 
+    /// The network interfaces that messages of any part take.
+    pub(super) fn interfaces(&self) -> Vec<String> {
+        let mut all: Vec<String> = self.parts.values().flat_map(E::interfaces).collect();
+        all.sort();
+        all.dedup();
+        all
+    }
+
     /// The one of what the plan says, which most ranks have.
     pub(super) fn main(&mut self) -> Result<&mut E, PointError> {
         self.parts.get_mut(&Part::Main).ok_or_else(|| out_of_order("run"))

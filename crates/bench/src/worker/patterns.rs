@@ -72,7 +72,9 @@ fn latency<E: Endpoint>(
 ) -> Result<Outcome, Error> {
     let kind = if spec.operation.is_fetch() { LatencyKind::Rtt } else { LatencyKind::RttHalf };
     let (samples, cpu) = timed(Bounce { endpoint, spec, rank }, spec, kind, clock)?;
-    Ok(Outcome { cpu, ..latency_outcome(&samples, kind, spec, 1) })
+    // The first interval ends with the message after the warm-up; where one goes forth, another comes back.
+    let messages = (samples.count() + spec.warmup + 1) * if spec.operation.is_fetch() { 1 } else { 2 };
+    Ok(Outcome { cpu: cpu.map(|cpu| cpu.of(messages)), ..latency_outcome(&samples, kind, spec, 1) })
 }
 
 /// Messages that are recorded one by one.
@@ -163,8 +165,10 @@ fn stream<E: Endpoint>(
     let headline = [received, sent].into_iter().flatten().min_by_key(slower).unwrap_or_default();
     let mut counters = packets(sent.map_or(0, |sent| sent.total), spec);
     counters.extend(arrivals(received, spec));
+    counters.extend(sent.filter(|_| !reliable).map(|sent| ("messages_sent".to_owned(), sent.total)));
+    let messages = [sent, received].into_iter().flatten().map(|flood| flood.total + spec.warmup).sum();
     let throughput = Some(throughput(&headline, spec, clock)?);
-    Ok(Outcome { throughput, counters, cpu, ..Outcome::default() })
+    Ok(Outcome { throughput, counters, cpu: cpu.map(|cpu| cpu.of(messages)), ..Outcome::default() })
 }
 
 /// A stream of operations that nothing announces at the target: only who posts them has a number.
@@ -208,8 +212,12 @@ fn arrivals(received: Option<Flood>, spec: &PointSpec) -> BTreeMap<String, u64> 
     counters
 }
 
-/// Packets that the messages were cut into: one, or as many as there are path MTUs in them (G1).
+/// Packets that the messages were cut into: one, or as many as there are path MTUs in them (G1). What cuts those of sockets tells
+/// nobody.
 pub(super) fn packets(messages: u64, spec: &PointSpec) -> BTreeMap<String, u64> {
+    if spec.endpoint.is_socket() {
+        return BTreeMap::new();
+    }
     let each = spec.size_bytes.div_ceil(u64::from(spec.mtu_bytes.unwrap_or(u32::MAX))).max(1);
     BTreeMap::from([("packets_sent".to_owned(), messages * each)])
 }

@@ -309,6 +309,7 @@ pub(crate) fn outcome(rank: u32, others: u64) -> Outcome {
             direction: Direction::Uni,
         }),
         cpu: None,
+        host: Default::default(),
         histogram: None,
         // The ranks of the others, which the coordinator adds up: of two ranks 0 + 1.
         counters: [("other_ranks".to_owned(), others)].into(),

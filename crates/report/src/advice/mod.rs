@@ -103,13 +103,20 @@ impl Goal {
     }
 }
 
-/// The time of CPUs that a message of a point that was timed one way took at both ends, in ns: those of the warm-up and lost
-/// ones are messages, too. `None` where an end did not count it.
+/// The time of CPUs that a message of a point took at both ends, in ns: those of the warm-up and lost ones are messages, too.
+/// `None` where an end did not count it.
 pub fn cpu_ns_per_message(point: &Point) -> Option<f64> {
     let ends = point.ends.iter().map(|end| end.cpu.map(|cpu| cpu.user_ns + cpu.system_ns));
     let spent_ns = ends.collect::<Option<Vec<u64>>>().filter(|ends| ends.len() == 2)?;
-    let messages = messages(point)?;
+    let counted = point.ends.iter().filter_map(|end| end.cpu?.messages).max();
+    let messages = counted.or_else(|| messages(point))?;
     Some(spent_ns.iter().sum::<u64>() as f64 / messages as f64)
+}
+
+/// The same of a byte of payload.
+pub fn cpu_ns_per_byte(point: &Point) -> Option<f64> {
+    let size = point.axes.get("size_bytes")?.as_f64().filter(|size| *size > 0.0)?;
+    Some(cpu_ns_per_message(point)? / size)
 }
 
 /// Messages of a point that arrived, those of the warm-up too. `None` where nothing was measured.

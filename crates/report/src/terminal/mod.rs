@@ -16,6 +16,7 @@ mod not_measured;
 mod open_loop;
 mod pairs;
 mod row;
+mod sockets;
 mod spread;
 mod unstable;
 
@@ -154,6 +155,7 @@ impl Stream {
         let notes = match layout {
             Layout::OpenLoop(_) => Some(open_loop::NOTES),
             Layout::Pairs(_) => Some(pairs::NOTES),
+            Layout::Sockets(_) => Some(sockets::NOTES),
             _ => None,
         };
         self.notes.extend(notes.filter(|notes| !self.notes.contains(notes)));

@@ -2,7 +2,7 @@
 
 use measure::record::{Axes, Direction, LatencyKind, Point};
 
-use super::{axes_text, cost, fan_out, kinds, open_loop, pairs, plain};
+use super::{axes_text, cost, fan_out, kinds, open_loop, pairs, plain, sockets};
 use crate::unit::Scale;
 use crate::value;
 
@@ -21,6 +21,8 @@ pub(super) enum Layout {
     OpenLoop(LatencyKind),
     /// Several pairs at once, by how many they are.
     Pairs(pairs::Shown),
+    /// Messages over sockets.
+    Sockets(sockets::Shown),
     /// `ib_send_bw`'s columns, of traffic that flows one way or of one direction of it.
     Bandwidth {
         direction: Direction,
@@ -31,7 +33,7 @@ pub(super) enum Layout {
     },
 }
 
-const LATENCY_COLUMNS: [&str; 9] = [
+pub(super) const LATENCY_COLUMNS: [&str; 9] = [
     "#bytes",
     "#iterations",
     "t_min[usec]",
@@ -70,6 +72,9 @@ impl Layout {
         if let Some(round) = fan_out::round(point) {
             return Some(Self::FanOut(round.kind));
         }
+        if let Some(shown) = sockets::Shown::of(point) {
+            return Some(Self::Sockets(shown));
+        }
         if let Some(kind) = open_loop::kind(point) {
             return Some(Self::OpenLoop(kind));
         }
@@ -104,6 +109,10 @@ impl Layout {
             Self::OpenLoop(_) => return Vec::new(),
             Self::Pairs(shown) => return pairs::columns(shown, unit).into_iter().chain(of_link).collect(),
             Self::Latency(_) => return LATENCY_COLUMNS.map(str::to_owned).into(),
+            Self::Sockets(shown) => {
+                let first = ["#bytes", "#iterations"].map(str::to_owned);
+                return first.into_iter().chain(sockets::columns(shown, unit)).collect();
+            }
         };
         let rates = match direction {
             Direction::Load | Direction::Pairs | Direction::Uni => {
@@ -128,7 +137,7 @@ impl Layout {
             Self::FanOut(_) => return fan_out::line(&columns, ""),
             Self::Kinds { .. } => return kinds::line(&columns, ""),
             Self::OpenLoop(_) => return open_loop::header(unit),
-            Self::Latency(_) | Self::Bandwidth { .. } | Self::Pairs(_) => {}
+            Self::Latency(_) | Self::Bandwidth { .. } | Self::Pairs(_) | Self::Sockets(_) => {}
         }
         line(columns.iter().zip(&columns).map(|(name, text)| (name.as_str(), text.clone())), "")
     }
@@ -148,6 +157,12 @@ impl Layout {
                 return line(columns.iter().map(String::as_str).zip(cells), &marks(point));
             }
             Self::Latency(_) => latency_cells(point),
+            Self::Sockets(shown) => {
+                let cells = [size(point), iterations(point)].into_iter();
+                let cells = cells.chain(sockets::cells(point, shown, bandwidth));
+                let row = line(columns.iter().map(String::as_str).zip(cells), &marks(point));
+                return row + &sockets::losses(point, shown) + &sockets::meanwhile(point);
+            }
             Self::Bandwidth { direction, .. } => bandwidth_cells(point, direction, bandwidth),
         };
         let has_losses = matches!(self, Self::Bandwidth { has_losses: true, .. });
@@ -166,8 +181,17 @@ pub(super) fn banner(experiment: &str, pattern: &str, axes: &Axes, layout: Optio
         what += &format!(", {service}");
     }
     let mut shown_apart = vec!["service", "operation"];
+    if let Some(test) = sockets::test(axes, pattern) {
+        what += &format!(", {}", plain(&test));
+        shown_apart.push("endpoint");
+    }
     match layout {
-        Some(Layout::Latency(kind) | Layout::FanOut(kind) | Layout::OpenLoop(kind)) => {
+        Some(
+            Layout::Latency(kind)
+            | Layout::FanOut(kind)
+            | Layout::OpenLoop(kind)
+            | Layout::Sockets(sockets::Shown::Transactions(kind)),
+        ) => {
             shown_apart.push("direction");
             what += &format!("; latency {}: {}", kind.name(), value::kind_meaning(kind));
         }
@@ -177,6 +201,10 @@ pub(super) fn banner(experiment: &str, pattern: &str, axes: &Axes, layout: Optio
                 Direction::Load | Direction::Pairs | Direction::Uni => "; throughput one way",
                 Direction::BiOne | Direction::BiTotal => "; throughput both ways at once",
             };
+        }
+        Some(Layout::Sockets(sockets::Shown::Stream { .. })) => {
+            shown_apart.push("direction");
+            what += "; throughput one way";
         }
         Some(Layout::Cost) => {
             what += "; per call: a batch's time divided by its calls, a stamp's share included";
@@ -207,7 +235,7 @@ pub(super) fn failed(point: &Point, error: &str) -> String {
     format!(" {place:>10}{step}  failed: {error}{}\n", repetition(point))
 }
 
-fn latency_cells(point: &Point) -> Vec<String> {
+pub(super) fn latency_cells(point: &Point) -> Vec<String> {
     let Some(latency) = &point.latency else { return Vec::new() };
     let us = |ns: f64| format!("{:.2}", ns / 1e3);
     vec![

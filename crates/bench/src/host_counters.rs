@@ -1,0 +1,210 @@
+//! What the kernel and the adapters of a host count: interrupts, context switches, packets and drops (Huang, Hpcbench, 2005,
+//! records the same around each test).
+//!
+//! They are those of the whole host, or of its network namespace: what others do meanwhile is in them.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// Where a point's messages go through.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Ways {
+    /// Network interfaces, by their names.
+    pub(crate) interfaces: Vec<String>,
+    /// Ports of InfiniBand devices, as their directories in sysfs.
+    pub(crate) ports: Vec<PathBuf>,
+}
+
+/// What was counted until now, by name.
+#[derive(Debug)]
+pub(crate) struct Counted(BTreeMap<String, u64>);
+
+impl Counted {
+    /// Looks at all counters of this host.
+    pub(crate) fn now(ways: &Ways) -> Self {
+        Self::of(Path::new("/"), ways)
+    }
+
+    /// The same of a tree of files.
+    fn of(root: &Path, ways: &Ways) -> Self {
+        let text = |path: &str| std::fs::read_to_string(root.join(path)).unwrap_or_default();
+        let mut all = stat(&text("proc/stat"), ticks_per_s());
+        all.extend(snmp(&text("proc/self/net/snmp")));
+        for interface in &ways.interfaces {
+            let statistics = root.join("sys/class/net").join(interface).join("statistics");
+            let counters = OF_INTERFACES.iter().filter_map(|name| {
+                Some((format!("interface.{interface}.{name}"), number(&statistics.join(name))?))
+            });
+            all.extend(counters);
+        }
+        for port in &ways.ports {
+            for group in ["counters", "hw_counters"] {
+                let entries = std::fs::read_dir(port.join(group)).into_iter().flatten().flatten();
+                let counters = entries.filter_map(|entry| {
+                    Some((format!("port.{}", entry.file_name().to_string_lossy()), number(&entry.path())?))
+                });
+                all.extend(counters);
+            }
+        }
+        Self(all)
+    }
+
+    /// What was counted since. Of the many counters of ports, those that have changed.
+    pub(crate) fn since(&self, before: &Self) -> BTreeMap<String, u64> {
+        let change = |(name, now): (&String, &u64)| {
+            let change = now.checked_sub(*before.0.get(name)?)?;
+            (change > 0 || !name.starts_with("port.")).then(|| (name.clone(), change))
+        };
+        self.0.iter().filter_map(change).collect()
+    }
+}
+
+/// The counters of interfaces that a point can change (Documentation/networking/statistics.rst of Linux).
+const OF_INTERFACES: [&str; 8] = [
+    "rx_bytes",
+    "rx_dropped",
+    "rx_errors",
+    "rx_packets",
+    "tx_bytes",
+    "tx_dropped",
+    "tx_errors",
+    "tx_packets",
+];
+
+/// Those of protocols (RFC 4022, RFC 4113, RFC 4293).
+const OF_PROTOCOLS: [&str; 8] = [
+    "Ip.InDiscards",
+    "Ip.OutDiscards",
+    "Tcp.InErrs",
+    "Tcp.RetransSegs",
+    "Udp.InErrors",
+    "Udp.NoPorts",
+    "Udp.RcvbufErrors",
+    "Udp.SndbufErrors",
+];
+
+fn number(path: &Path) -> Option<u64> {
+    std::fs::read_to_string(path).ok()?.trim().parse().ok()
+}
+
+/// How many ticks of `/proc/stat` make a second.
+fn ticks_per_s() -> u64 {
+    // SAFETY: the function has no preconditions.
+    u64::try_from(unsafe { libc::sysconf(libc::_SC_CLK_TCK) }).unwrap_or(100).max(1)
+}
+
+/// Of all CPUs together: the times in which they were busy, did what interrupts left to do, or were taken away by a hypervisor,
+/// in ns; interrupts, context switches, and soft interrupts of the network (proc_stat(5)).
+fn stat(text: &str, ticks_per_s: u64) -> BTreeMap<String, u64> {
+    let mut all = BTreeMap::new();
+    let mut put =
+        |name: &str, number: Option<u64>| all.extend(number.map(|number| (name.to_owned(), number)));
+    for line in text.lines() {
+        let mut words = line.split_ascii_whitespace();
+        let name = words.next().unwrap_or_default();
+        let numbers: Vec<u64> = words.map_while(|word| word.parse().ok()).collect();
+        let at = |index: usize| numbers.get(index).copied();
+        let ns = |indices: &[usize]| {
+            let ticks = indices.iter().map(|index| at(*index)).sum::<Option<u64>>()?;
+            ticks.checked_mul(1_000_000_000 / ticks_per_s)
+        };
+        match name {
+            // user nice system idle iowait irq softirq steal
+            "cpu" => {
+                put("cpu.busy_ns", ns(&[0, 1, 2, 5, 6]));
+                put("cpu.interrupts_ns", ns(&[5, 6]));
+                put("cpu.steal_ns", ns(&[7]));
+            }
+            "ctxt" => put("context_switches", at(0)),
+            "intr" => put("interrupts", at(0)),
+            // all HI TIMER NET_TX NET_RX
+            "softirq" => {
+                put("softirqs.net_tx", at(3));
+                put("softirqs.net_rx", at(4));
+            }
+            _ => {}
+        }
+    }
+    all
+}
+
+/// Counters of protocols: a line of names and a line of numbers each (proc_pid_net(5)).
+fn snmp(text: &str) -> BTreeMap<String, u64> {
+    let lines: Vec<&str> = text.lines().collect();
+    let pairs = lines.chunks_exact(2).filter_map(|pair| {
+        let (protocol, names) = pair[0].split_once(':')?;
+        let (same, numbers) = pair[1].split_once(':')?;
+        (protocol == same).then(|| {
+            let named = names.split_ascii_whitespace().zip(numbers.split_ascii_whitespace());
+            named.filter_map(move |(name, number)| Some((format!("{protocol}.{name}"), number.parse().ok()?)))
+        })
+    });
+    pairs.flatten().filter(|(name, _)| OF_PROTOCOLS.contains(&name.as_str())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernels_texts_are_read() {
+        let text = "cpu  100 1 50 9000 7 2 3 4 0 0\ncpu0 50 1 25 4500 3 1 1 2 0 0\nintr 12345 0 9 0\nctxt 678\nbtime 1\n\
+                    softirq 900 1 200 33 44 5 6 7 8 9 10\n";
+        let expected = [
+            ("context_switches", 678),
+            ("cpu.busy_ns", 1_560_000_000),
+            ("cpu.interrupts_ns", 50_000_000),
+            ("cpu.steal_ns", 40_000_000),
+            ("interrupts", 12_345),
+            ("softirqs.net_rx", 44),
+            ("softirqs.net_tx", 33),
+        ];
+        let owned = |all: &[(&str, u64)]| all.iter().map(|(name, n)| ((*name).to_owned(), *n)).collect();
+        assert_eq!(stat(text, 100), owned(&expected));
+        let text = "Ip: Forwarding InDiscards\nIp: 1 7\nTcp: MaxConn RetransSegs\nTcp: -1 42\n\
+                    Udp: NoPorts RcvbufErrors\nUdp: 3 4\n";
+        let expected =
+            [("Ip.InDiscards", 7), ("Tcp.RetransSegs", 42), ("Udp.NoPorts", 3), ("Udp.RcvbufErrors", 4)];
+        assert_eq!(snmp(text), owned(&expected));
+        for wrong in ["", "Tcp:", "Tcp: a\nUdp: 1\n", "cpu\nintr x\nsoftirq 1", "cpu 1 2 3"] {
+            assert!(snmp(wrong).is_empty() && stat(wrong, 100).is_empty(), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn what_has_changed_is_told() {
+        let ways = Ways { interfaces: vec!["lo".to_owned(), "none0".to_owned()], ports: Vec::new() };
+        let before = Counted::now(&ways);
+        let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        for _ in 0..50 {
+            socket.send_to(&[0; 100], socket.local_addr().unwrap()).unwrap();
+        }
+        let counted = Counted::now(&ways).since(&before);
+        assert!(
+            counted["interface.lo.rx_packets"] >= 50 && counted["interface.lo.tx_bytes"] >= 5000,
+            "{counted:?}"
+        );
+        assert!(
+            counted.contains_key("interrupts") && counted.contains_key("Udp.RcvbufErrors"),
+            "{counted:?}"
+        );
+        assert!(!counted.keys().any(|name| name.contains("none0")));
+    }
+
+    #[test]
+    fn ports_tell_what_has_changed() {
+        let directory = std::env::temp_dir().join(format!("rdmascope-counters-{}", std::process::id()));
+        let counters = directory.join("hw_counters");
+        std::fs::create_dir_all(&counters).unwrap();
+        let write = |name: &str, text: &str| std::fs::write(counters.join(name), text).unwrap();
+        write("out_of_sequence", "5\n");
+        write("rnr_nak_retry_err", "1\n");
+        write("lifespan", "ten\n");
+        let ways = Ways { interfaces: Vec::new(), ports: vec![directory.clone()] };
+        let before = Counted::of(&directory, &ways);
+        write("out_of_sequence", "9\n");
+        let counted = Counted::of(&directory, &ways).since(&before);
+        assert_eq!(counted, BTreeMap::from([("port.out_of_sequence".to_owned(), 4)]));
+        std::fs::remove_dir_all(directory).unwrap();
+    }
+}
