@@ -4,16 +4,20 @@ use anyhow::{Result, ensure};
 
 use crate::{check, parity, programs, shell, vm, vm_tests};
 
-/// Debian packages that tests need: a browser with fonts, and the header that the ABI is compared with.
-const PACKAGES: [(&str, &str); 4] = [
+/// Debian packages that tests need: a browser with fonts, the headers that the ABI is compared with, and what drops packets
+/// between network namespaces.
+const PACKAGES: [(&str, &str); 5] = [
     ("chromium", "/usr/bin/chromium"),
     ("fonts-dejavu-core", "/usr/share/fonts/truetype/dejavu"),
     ("libibverbs-dev", "/usr/include/infiniband/verbs.h"),
     ("librdmacm-dev", "/usr/include/rdma/rdma_cma.h"),
+    ("nftables", "/usr/sbin/nft"),
 ];
 
 /// What must not be skipped: see the tests for what each word means.
 const REQUIRED: &str = "browser,header,numpy,vm";
+/// What must not be skipped where only root can do it.
+const REQUIRED_OF_ROOT: &str = "namespaces";
 
 /// Installs what is missing, then checks, tests and measures.
 pub(crate) fn run() -> Result<()> {
@@ -23,7 +27,9 @@ pub(crate) fn run() -> Result<()> {
     let python = python()?;
     deny()?;
     check::run()?;
-    check::test(&[("RDMASCOPE_REQUIRE", REQUIRED), ("RDMASCOPE_PYTHON", &python)])?;
+    let of_root = if shell::is_root() { REQUIRED_OF_ROOT } else { "" };
+    let required = format!("{REQUIRED},{of_root}");
+    check::test(&[("RDMASCOPE_REQUIRE", &required), ("RDMASCOPE_PYTHON", &python)])?;
     vm_tests::run(std::iter::empty())?;
     parity::quick()?;
     programs::quick()?;

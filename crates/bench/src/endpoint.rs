@@ -166,6 +166,12 @@ pub trait Endpoint {
         Ok(())
     }
 
+    /// Waits for a greeting that has no number.
+    fn await_greet(&mut self) -> Result<(), Error> {
+        self.receive()?;
+        self.replenish()
+    }
+
     /// Waits for the greeting with a number; whatever else comes is late, and nobody's any more.
     fn await_greeting(&mut self, number: u32) -> Result<(), Error> {
         loop {

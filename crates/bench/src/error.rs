@@ -196,6 +196,11 @@ pub enum Error {
          network with --net"
     )]
     Unreachable { carrier: &'static str, to: String, reason: String },
+    #[error(
+        "the ranks have no addresses that reach each other: {own} here, {theirs} there: give their interfaces addresses of one \
+         network (`ip address add ADDRESS/PREFIX dev DEV`)"
+    )]
+    NoCommonNet { own: String, theirs: String },
     #[error("{port} is taken: end what has it (`ss -lnptu`), or give another first port with --data-port")]
     PortTaken { port: String },
     #[error("the peer's address cannot be read: {reason}")]
@@ -311,6 +316,7 @@ impl Error {
                 | Self::NoGreeting { .. }
                 | Self::Library { .. }
                 | Self::NoAddress { .. }
+                | Self::NoCommonNet { .. }
                 | Self::NoUsableGid { .. }
                 | Self::NoServer { .. }
                 | Self::NotDescribed { .. }

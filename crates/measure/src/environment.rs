@@ -15,6 +15,7 @@ mod infiniband;
 mod isolation;
 mod kernel;
 mod memory;
+mod network;
 mod pcie;
 #[cfg(test)]
 mod tests;
@@ -45,13 +46,14 @@ impl Environment {
 type Read = fn(&Root) -> Facts;
 
 /// The groups of facts.
-const GROUPS: [(&str, Read); 8] = [
+const GROUPS: [(&str, Read); 9] = [
     ("cpu", cpu::cpu),
     ("infiniband", infiniband::infiniband),
     ("isolation", isolation::isolation),
     ("kernel", kernel::kernel),
     ("limits", kernel::limits),
     ("memory", memory::memory),
+    ("network", network::network),
     ("numa", memory::numa),
     ("power", cpu::power),
 ];

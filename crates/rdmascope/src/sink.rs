@@ -262,8 +262,9 @@ fn alike(run: &Run) -> Vec<Vec<usize>> {
         let device = run.devices.get(rank).map(|device| (&device.name, &device.provider, &device.attributes));
         (device, run.environments.get(rank).map(|environment| &environment.hostname))
     };
-    for rank in 0..run.devices.len() {
-        match groups.iter_mut().find(|group| run.devices.len() > 2 && key(group[0]) == key(rank)) {
+    let ranks = run.devices.len().max(run.environments.len());
+    for rank in 0..ranks {
+        match groups.iter_mut().find(|group| ranks > 2 && key(group[0]) == key(rank)) {
             Some(group) => group.push(rank),
             None => groups.push(vec![rank]),
         }
@@ -286,7 +287,11 @@ pub(crate) fn rank(rank: usize, device: Option<&Device>, environment: Option<&En
     let host = environment.map_or("?", |environment| environment.hostname.as_str());
     let cpus = environment.and_then(|environment| environment.pinned_cpus.as_ref());
     let cpus = cpus.map_or("not pinned".to_owned(), |cpus| format!("CPU {}", join(cpus)));
-    let Some(device) = device else { return format!("# rank {rank}: no device on {host}, {cpus}\n") };
+    let Some(device) = device else {
+        let release = environment.and_then(|environment| environment.facts.get("kernel")?.get("release"));
+        let release = release.map_or_else(String::new, |release| format!(" of Linux {release}"));
+        return format!("# rank {rank}: sockets{release} on {host}, {cpus}\n");
+    };
     let attribute = |name: &str| device.attributes.get(name).map(plain).unwrap_or_default();
     format!(
         "# rank {rank}: {} on {host}, {cpus}; {}, {}, port {}, MTU {} B, GID {}\n",

@@ -59,8 +59,7 @@ fn greet<E: Endpoint>(endpoint: &mut E, flow: Flow) -> Result<(), Error> {
         endpoint.greet()?;
     }
     if flow != Flow::In {
-        endpoint.receive()?;
-        endpoint.replenish()?;
+        endpoint.await_greet()?;
     }
     Ok(())
 }

@@ -187,6 +187,8 @@ fn axes((pattern, carrier): (Pattern, Carrier), given: &[Axis], tx_depth: u32) -
     let is_atomic =
         |axis: &Axis| matches!(axis, Axis::Operation(operations) if operations.iter().all(|o| o.is_atomic()));
     let size_bytes = if given.iter().any(is_atomic) { SIZE_BYTES_ATOMIC } else { size_bytes };
+    let floods_udp = pattern == Pattern::Stream && carrier == Carrier::Udp;
+    let size_bytes = if floods_udp { SIZE_BYTES_STREAM_UDP } else { size_bytes };
     let defaults = [
         Axis::Service(vec![Service::Rc]),
         Axis::Operation(vec![operation]),
@@ -283,6 +285,8 @@ const SIZE_BYTES_PING_PONG: u64 = 2;
 const SIZE_BYTES_PRTT: u64 = 1;
 /// perftest's size for bandwidth.
 const SIZE_BYTES_STREAM: u64 = 65536;
+/// The longest datagram that is one frame of Ethernet, over IPv6 too.
+const SIZE_BYTES_STREAM_UDP: u64 = 1452;
 /// A message waits for no other.
 const BURST: u32 = 1;
 /// Every send asks for its completion, so that all are timed.

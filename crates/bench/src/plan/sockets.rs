@@ -33,6 +33,7 @@ impl Check<'_> {
             let why = "a socket is polled or slept for: use busy or event";
             return self.refuse("poll", &format!("poll {} over {}", word(poll), carrier.name()), why);
         }
+        self.floods_of_pairs()?;
         self.datagram_sizes()?;
         self.numbered()?;
         self.lists()?;
@@ -54,7 +55,7 @@ impl Check<'_> {
                 "it is RDMA Read of the memory of who asks, which sockets have not: use incast or beside";
             return self.refuse("load", &format!("a load outcast over {}", carrier.name()), why);
         }
-        self.floods_of_pairs()
+        Ok(())
     }
 
     /// A datagram has room for so much.

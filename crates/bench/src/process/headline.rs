@@ -39,6 +39,7 @@ impl Ending {
 
     /// The record of the point, and the raw samples of each rank that kept them.
     pub(super) fn into_point(mut self, spec: &PointSpec, wall_ns: u64) -> (Point, Vec<Kept>) {
+        self.broken_off(spec);
         let merged = self.merge(spec);
         let together = self.together(spec);
         let (throughput, throughput_total) = match &together {
@@ -62,18 +63,7 @@ impl Ending {
                 let samples_ns = std::mem::take(&mut outcome.samples);
                 samples.push(Kept { of: Source::End(rank), samples_ns });
             }
-            let (latency, throughput) = (outcome.latency.clone(), outcome.throughput.clone());
-            let histogram = outcome.histogram.take();
-            ends.push(End {
-                rank,
-                latency,
-                throughput,
-                samples: None,
-                histogram,
-                cpu: outcome.cpu,
-                host: std::mem::take(&mut outcome.host),
-                start_skew: outcome.skew.take(),
-            });
+            ends.push(end(rank, outcome));
         }
         let point = Point {
             id: spec.id,
@@ -108,6 +98,26 @@ impl Ending {
             wall_ns,
         };
         (point, samples)
+    }
+
+    /// A flood that went on long after the receiver had heard its last message has failed: nothing else tells of that where
+    /// nothing is acknowledged.
+    fn broken_off(&mut self, spec: &PointSpec) {
+        let is_flood = spec.pattern == Pattern::Stream && spec.direction == Flow::Uni;
+        let [sender, receiver] = &self.outcomes[..] else { return };
+        let lasted_s = |outcome: &Outcome, counter: &str| {
+            let messages = *outcome.counters.get(counter)? as f64;
+            Some(messages / outcome.throughput.as_ref()?.messages_per_s)
+        };
+        let both = lasted_s(sender, "messages_sent").zip(lasted_s(receiver, "messages_received"));
+        let Some((sent_s, heard_s)) = both.filter(|_| is_flood) else { return };
+        if sent_s - heard_s > BROKEN_OFF_S && heard_s < BROKEN_OFF_SHARE * sent_s {
+            let error = format!(
+                "rank 1 heard nothing any more after {heard_s:.1} of the {sent_s:.1} s in which rank 0 sent: the link went down \
+                 or drops all, or a firewall does (`ip link`, `nft list ruleset` at both ends)"
+            );
+            *self = Self { conditions: std::mem::take(&mut self.conditions), ..Self::failed(error) };
+        }
     }
 
     /// What both ranks stamped, put together; where that cannot be done the point has no numbers.
@@ -238,8 +248,9 @@ impl Ending {
         }
         reasons.extend(self.disagreement());
         let count = |name: &str| counters.get(name).copied().unwrap_or_default();
-        let (lost, sent) = (count("messages_lost"), count("messages_lost") + count("messages_received"));
-        if lost as f64 > LOST_SHARE_MAX * sent as f64 {
+        let (lost, received) = (count("messages_lost"), count("messages_received"));
+        let sent = lost + received;
+        if received > 0 && lost as f64 > LOST_SHARE_MAX * sent as f64 {
             reasons.push(format!(
                 "{lost} of {sent} messages were lost, and the numbers are those of the others"
             ));
@@ -247,6 +258,25 @@ impl Ending {
         (!reasons.is_empty()).then(|| reasons.join("; "))
     }
 }
+
+/// What one end saw, without its samples.
+fn end(rank: u32, outcome: &mut Outcome) -> End {
+    End {
+        rank,
+        latency: outcome.latency.clone(),
+        throughput: outcome.throughput.clone(),
+        samples: None,
+        histogram: outcome.histogram.take(),
+        cpu: outcome.cpu,
+        host: std::mem::take(&mut outcome.host),
+        start_skew: outcome.skew.take(),
+    }
+}
+
+/// A flood that is not heard for this long before its end, and for this share of it, was broken off. (A receiver stops to listen
+/// after 0.3 s.)
+const BROKEN_OFF_S: f64 = 0.5;
+const BROKEN_OFF_SHARE: f64 = 0.95;
 
 fn counted(cpus: u32) -> String {
     if cpus == 1 { "1 CPU".to_owned() } else { format!("{cpus} CPUs") }
@@ -314,6 +344,25 @@ mod tests {
         assert_eq!(unstable(9), None);
         let reason = "10 of 990 messages were lost, and the numbers are those of the others";
         assert_eq!(unstable(10).as_deref(), Some(reason));
+    }
+
+    #[test]
+    fn a_flood_that_is_not_heard_to_its_end_has_failed() {
+        let ending = |heard: u64| {
+            let end = |name: &str, count: u64, messages_per_s| Outcome {
+                counters: [(name.to_owned(), count)].into(),
+                throughput: Some(Throughput { bytes_per_s: 1.0, messages_per_s, direction: Direction::Uni }),
+                ..Outcome::default()
+            };
+            let outcomes = vec![end("messages_sent", 8000, 1000.0), end("messages_received", heard, 500.0)];
+            let ending = Ending { outcomes, ..Ending::without_numbers(Status::Measured) };
+            ending.into_point(&spec(), 0).0.status
+        };
+        // Half of all were lost, but until the end.
+        assert_eq!(ending(4000), Status::Measured);
+        assert_eq!(ending(3900), Status::Measured);
+        let Status::Failed { error } = ending(1000) else { panic!("it was broken off") };
+        assert!(error.starts_with("rank 1 heard nothing any more after 2.0 of the 8.0 s"), "{error}");
     }
 
     #[test]

@@ -12,6 +12,10 @@ pub(super) fn refusal(spec: &PointSpec, descriptions: &[&Description]) -> Option
             "more ranks than the {known} that there are: a server that is started by hand is one rank"
         ));
     }
+    if spec.endpoint.is_socket() {
+        // What a kernel does not have is known when sockets are made.
+        return None;
+    }
     let parts = spec.parts();
     (0u32..).zip(descriptions.iter().take(ranks)).find_map(|(rank, description)| {
         let name = description.device.as_ref().map(|device| device.name.as_str());
@@ -62,6 +66,9 @@ fn exceeded(spec: &PointSpec, limits: &Limits) -> Option<String> {
 
 /// Fills in what only the devices can say: the path MTU, where the plan leaves it to the ports.
 pub(super) fn settle(spec: &mut PointSpec, descriptions: &[&Description]) {
+    if spec.endpoint.is_socket() {
+        return;
+    }
     let mtus = descriptions.iter().filter_map(|description| description.limits.mtu_bytes_max);
     if let (None, Some(mtu_bytes)) = (spec.mtu_bytes, mtus.min()) {
         spec.mtu_bytes = Some(mtu_bytes);

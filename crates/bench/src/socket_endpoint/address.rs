@@ -160,9 +160,7 @@ impl Reachable {
                 [] => "none but loopback".to_owned(),
                 all => all.iter().map(|entry| entry.address.to_string()).collect::<Vec<_>>().join(", "),
             };
-            let (own, theirs) = (shown(&self.addresses), shown(&other.addresses));
-            let reason = format!("no address of the other rank can be reached: {own} here, {theirs} there");
-            Error::PeerAddress { reason }
+            Error::NoCommonNet { own: shown(&own), theirs: shown(&theirs) }
         })
     }
 }

@@ -1,5 +1,6 @@
 //! Connected sockets as an endpoint.
 
+mod losses;
 mod ready;
 mod time;
 
@@ -7,15 +8,14 @@ use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-use measure::clock::{Clock, Deadline, Ticks};
-use rustix::event::{PollFd, PollFlags, poll};
+use measure::clock::{Clock, Ticks};
 
 use self::ready::Ready;
 use self::time::Limits;
 use super::alternation::Alternation;
 use super::drain::Drain;
 use super::failure::Path;
-use super::header::{Header, numbers};
+use super::header::Header;
 use super::lane::Lane;
 use crate::Error;
 use crate::alarm::Alarm;
@@ -27,10 +27,6 @@ use crate::point::{Flow, Part, Pattern, PointSpec};
 const SPINS: u32 = 64;
 /// How long nothing comes where a message must have been lost, over what loses some: the least of TCP (`TCP_RTO_MIN`).
 const LOST_AFTER: Duration = Duration::from_millis(200);
-/// How long whoever has answered last stays to be asked again.
-const STAYS: Duration = Duration::from_millis(500);
-/// Number of the greeting by which who has asked says that it has the last answer.
-const DONE: u32 = (1 << 29) - 1;
 
 /// What an endpoint is made of.
 pub(super) struct Parts {
@@ -68,10 +64,14 @@ pub(crate) struct SocketEndpoint {
     awaits_room: bool,
     /// Whether a message is sent in part only: what is left of it follows while something is waited for.
     has_rest: bool,
+    /// Greetings that came while something else was looked for on several lanes.
+    greetings: u32,
     size: u64,
     counts_acknowledged: bool,
+    /// Bytes that were known to be acknowledged when somebody asked.
+    acknowledged: u64,
     drains: bool,
-    drain: Option<Drain>,
+    _drain: Option<Drain>,
 }
 
 impl SocketEndpoint {
@@ -94,10 +94,12 @@ impl SocketEndpoint {
             awaits_message: false,
             awaits_room: false,
             has_rest: false,
+            greetings: 0,
+            acknowledged: 0,
             size: spec.size_bytes,
             counts_acknowledged: spec.pattern != Pattern::OneWay,
             drains,
-            drain: None,
+            _drain: None,
             lanes,
             paths,
             _held: held,
@@ -156,8 +158,14 @@ impl SocketEndpoint {
                 continue;
             };
             let failed = |what, error| self.paths[lane].failed(what, &error);
-            if let Some(header) = self.lanes[lane].take().map_err(|error| failed("answer again on", error))? {
-                return Ok(Some(header));
+            match self.lanes[lane].take().map_err(|error| failed("answer again on", error))? {
+                // It may be there before what others of a flood still bring.
+                Some(header) if header.is_greeting => {
+                    self.greetings += 1;
+                    continue;
+                }
+                Some(header) => return Ok(Some(header)),
+                None => {}
             }
             if !self.lanes[lane].fill(false).map_err(|error| failed("receive on", error))? {
                 ready.done();
@@ -188,6 +196,19 @@ impl SocketEndpoint {
         Posted::Queued
     }
 
+    /// Posts a greeting on the first lane.
+    fn greet_first(&mut self, number: Option<u32>) -> Result<Posted, Error> {
+        let sent = self.lanes[0].greet(number, false);
+        let is_sent = sent.map_err(|error| self.failed(0, "send on", &error))?;
+        self.awaits_room = !is_sent;
+        if !is_sent {
+            return Ok(Posted::Busy);
+        }
+        self.has_rest |= self.lanes[0].has_rest();
+        self.limits.moved();
+        Ok(Posted::Queued)
+    }
+
     /// Is idle, and sleeps no longer than until an instant.
     #[inline]
     fn idle_to(&mut self, instant: u64) -> Result<(), Error> {
@@ -211,60 +232,6 @@ impl SocketEndpoint {
         (self.awaits_message, self.awaits_room) = (false, false);
         Ok(())
     }
-
-    /// Whether the last message of a lane has no answer yet, over what loses some.
-    fn is_unanswered(lane: &Lane, size: u64) -> bool {
-        let Lane::Datagram(datagram) = lane else { return false };
-        let mask = numbers(usize::try_from(size).unwrap_or(usize::MAX));
-        datagram.alternation.as_ref().is_some_and(|alternation| alternation.is_waiting(mask))
-    }
-
-    /// Asks again where no answer came for long.
-    fn ask_again(&mut self) -> Result<(), Error> {
-        for (lane, path) in self.lanes.iter_mut().zip(&self.paths) {
-            if !Self::is_unanswered(lane, self.size) {
-                continue;
-            }
-            if let Lane::Datagram(datagram) = lane {
-                datagram.repeat().map_err(|error| path.failed("ask again on", &error))?;
-                datagram.alternation.iter_mut().for_each(|alternation| alternation.again());
-            }
-        }
-        Ok(())
-    }
-
-    /// Where messages alternate over what may lose them: says that the last answer has come, or stays until the other end says
-    /// so.
-    fn part(&mut self) -> Result<(), Error> {
-        let asks = |lane: &Lane| match lane {
-            Lane::Datagram(datagram) => datagram.alternation.as_ref().map(Alternation::asks),
-            Lane::Stream { .. } => None,
-        };
-        match self.lanes.first().and_then(asks) {
-            None => Ok(()),
-            Some(true) => {
-                for lane in 0..self.lanes.len() {
-                    // Who has gone already needs no word.
-                    let _ = self.lanes[lane].greet(Some(DONE), false);
-                }
-                Ok(())
-            }
-            Some(false) => {
-                let stays = Deadline::after(STAYS);
-                // What fails now was not needed any more.
-                while let Ok(header) = self.next() {
-                    if header.is_some_and(|header| header.is_greeting) || stays.is_over() {
-                        break;
-                    }
-                    if header.is_none() {
-                        let mut socket = [PollFd::from_borrowed_fd(self.lanes[0].borrowed(), PollFlags::IN)];
-                        let _ = poll(&mut socket, Some(&stays.timespec()));
-                    }
-                }
-                Ok(())
-            }
-        }
-    }
 }
 
 impl End for SocketEndpoint {
@@ -276,14 +243,14 @@ impl End for SocketEndpoint {
             self.alarm = Some(Alarm::set(first, LOST_AFTER)?.following(until));
         }
         if self.drains {
-            self.drain = Some(Drain::start(&self.lanes)?);
+            self._drain = Some(Drain::start(&self.lanes)?);
         }
         Ok(())
     }
 
+    /// What takes a load goes on: who sends it may not have finished.
     fn stop(&mut self) {
         self.alarm = None;
-        self.drain = None;
     }
 
     fn interfaces(&self) -> Vec<String> {
@@ -326,23 +293,43 @@ impl Endpoint for SocketEndpoint {
         let is_sent = sent.map_err(|error| self.failed(lane, "send on", &error))?;
         if !is_sent && self.sleeps_to_send {
             // The alarm went off.
-            self.look_at_clock()?;
+            self.awaits_room = true;
+            self.is_interrupted()?;
         }
         Ok(self.posted(is_sent))
     }
 
     fn try_greet(&mut self) -> Result<Posted, Error> {
-        let lane = self.next_lane;
-        let sent = self.lanes[lane].greet(None, false);
-        let is_sent = sent.map_err(|error| self.failed(lane, "send on", &error))?;
-        Ok(self.posted(is_sent))
+        self.greet_first(None)
     }
 
     fn try_greet_as(&mut self, number: u32) -> Result<Posted, Error> {
-        let lane = self.next_lane;
-        let sent = self.lanes[lane].greet(Some(number), false);
-        let is_sent = sent.map_err(|error| self.failed(lane, "send on", &error))?;
-        Ok(self.posted(is_sent))
+        self.greet_first(Some(number))
+    }
+
+    /// Greetings come on the first lane: messages on others may be there before.
+    fn await_greet(&mut self) -> Result<(), Error> {
+        loop {
+            if let Some(others) = self.greetings.checked_sub(1) {
+                self.greetings = others;
+                return Ok(());
+            }
+            if self.has_rest {
+                self.send_rest()?;
+            }
+            match self.take(0)? {
+                Some(header) if header.is_greeting => {
+                    self.arrived(header);
+                    return Ok(());
+                }
+                Some(_) => {}
+                None if self.fill(0, false)? => {}
+                None => {
+                    self.awaits_message = true;
+                    self.idle()?;
+                }
+            }
+        }
     }
 
     #[inline]
@@ -404,7 +391,9 @@ impl Endpoint for SocketEndpoint {
             let acknowledged = self.lanes[lane].acknowledged();
             bytes += acknowledged.map_err(|error| self.failed(lane, "ask how far it is on", &error))?;
         }
-        Ok(bytes / self.size)
+        // Of Unix sockets the kernel's book-keeping counts as what is under way: more in flight may look like less acknowledged.
+        self.acknowledged = self.acknowledged.max(bytes);
+        Ok(self.acknowledged / self.size)
     }
 
     fn carry(&mut self, _: u64, _: Ticks) -> Result<(), Error> {

@@ -10,7 +10,7 @@ use super::address::Reachable;
 use super::options::socket;
 use super::{Address, Name, Net, SocketOptions, Way};
 use crate::Error;
-use crate::point::{Carrier, Family, Part, Pattern, PointSpec, Service};
+use crate::point::{Carrier, Family, Operation, Part, PointSpec, Service, SocketSettings};
 
 /// Connections that may wait to be accepted: more than a host has ranks.
 const BACKLOG: i32 = 4096;
@@ -67,19 +67,16 @@ impl Unconnected {
     }
 }
 
-/// A part as sockets carry it: what others do beside the messages that are timed must not get lost, and floods as those do.
+/// A part as sockets carry it: what others do beside the messages that are timed must not get lost, and a load counts by what
+/// is acknowledged.
 fn carried(part: &PointSpec) -> PointSpec {
     let mut spec = part.clone();
     if spec.part != Part::Main {
-        spec.socket.streams = 1;
-        spec.operation = crate::point::Operation::Send;
-    }
-    if spec.part == Part::Control {
-        spec.endpoint = if spec.endpoint.is_internet() { Carrier::Tcp } else { Carrier::UnixStream };
-        spec.socket.no_delay = true;
-        spec.socket.buffer_bytes = None;
+        spec.operation = Operation::Send;
         spec.service = Service::Rc;
-        spec.pattern = Pattern::FanOut;
+        spec.endpoint = if spec.endpoint.is_internet() { Carrier::Tcp } else { Carrier::UnixStream };
+        let (family, no_delay) = (spec.socket.family, spec.part == Part::Control);
+        spec.socket = SocketSettings { family, no_delay, ..SocketSettings::default() };
     }
     spec
 }

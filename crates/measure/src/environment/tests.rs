@@ -320,3 +320,35 @@ fn rdma_devices_are_described() {
         ],
     );
 }
+
+#[test]
+fn network_interfaces_are_described() {
+    let environment = read(&[
+        ("sys/class/net/ib0/type", "32\n"),
+        ("sys/class/net/ib0/mode", "connected\n"),
+        ("sys/class/net/ib0/mtu", "65520\n"),
+        ("sys/class/net/ib0/operstate", "up\n"),
+        ("sys/class/net/eth0/type", "1\n"),
+        ("sys/class/net/eth0/mode", "0\n"),
+        ("sys/class/net/eth0/mtu", "1500\n"),
+        ("sys/class/net/eth0/speed", "25000\n"),
+        ("sys/class/net/lo/speed", "-1\n"),
+        ("sys/class/net/lo/mtu", "65536\n"),
+        ("proc/sys/net/ipv4/tcp_rmem", "4096\t131072\t6291456\n"),
+        ("proc/sys/net/ipv4/tcp_congestion_control", "cubic\n"),
+    ]);
+    assert_group(
+        &environment,
+        "network",
+        &[
+            ("congestion_control", "cubic"),
+            ("eth0.mtu_bytes", "1500"),
+            ("eth0.speed_mbps", "25000"),
+            ("ib0.ipoib_mode", "connected"),
+            ("ib0.mtu_bytes", "65520"),
+            ("ib0.state", "up"),
+            ("lo.mtu_bytes", "65536"),
+            ("tcp_rmem_bytes", "4096 131072 6291456"),
+        ],
+    );
+}

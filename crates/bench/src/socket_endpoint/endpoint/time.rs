@@ -14,6 +14,8 @@ use crate::point::{Part, Pattern, PointSpec};
 
 /// How long nothing happens where a peer or a link has died. TCP has asked five times again by then.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// How late a pause is noticed, at most: who sleeps does not look at the clock with every message.
+const LOOKS_EVERY: Duration = Duration::from_secs(1);
 /// Nobody sleeps for less: the alarm would go off before the sleep has begun, and be lost.
 const AT_ONCE: Duration = Duration::from_micros(10);
 
@@ -74,11 +76,15 @@ impl Limits {
 
     /// When there is something else to do than to wait, at the latest.
     pub(super) fn next_look(&self, is_asking: bool) -> u64 {
-        let quiet = if self.has_moved { self.clock.now().0 } else { self.quiet_since.0 };
+        let now = self.clock.now().0;
+        let quiet = if self.has_moved { now } else { self.quiet_since.0 };
         let after = |ticks: u64| quiet.saturating_add(ticks);
+        let patience = self.patience.map_or(u64::MAX, |patience| {
+            after(patience).min(now.saturating_add(self.clock.ticks(LOOKS_EVERY)))
+        });
         let lost =
             if is_asking { after(self.lost_after).max(self.asked_at.0 + self.lost_after) } else { u64::MAX };
-        self.deadline.min(self.patience.map_or(u64::MAX, after)).min(lost)
+        self.deadline.min(patience).min(lost)
     }
 }
 

@@ -2,6 +2,7 @@
 
 pub(crate) mod failures;
 pub(crate) mod hands;
+pub(crate) mod namespaces;
 pub(crate) mod processes;
 pub(crate) mod schema;
 

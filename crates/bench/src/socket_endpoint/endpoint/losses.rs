@@ -1,0 +1,71 @@
+//! What an endpoint does about messages that are lost where they alternate.
+
+use std::time::Duration;
+
+use measure::clock::Deadline;
+use rustix::event::{PollFd, PollFlags, poll};
+
+use super::super::header::numbers;
+use super::{Alternation, Lane, SocketEndpoint};
+use crate::Error;
+
+/// How long whoever has answered last stays to be asked again.
+const STAYS: Duration = Duration::from_millis(500);
+/// Number of the greeting by which who has asked says that it has the last answer.
+const DONE: u32 = (1 << 29) - 1;
+
+impl SocketEndpoint {
+    /// Whether the last message of a lane has no answer yet, over what loses some.
+    pub(super) fn is_unanswered(lane: &Lane, size: u64) -> bool {
+        let Lane::Datagram(datagram) = lane else { return false };
+        let mask = numbers(usize::try_from(size).unwrap_or(usize::MAX));
+        datagram.alternation.as_ref().is_some_and(|alternation| alternation.is_waiting(mask))
+    }
+
+    /// Asks again where no answer came for long.
+    pub(super) fn ask_again(&mut self) -> Result<(), Error> {
+        for (lane, path) in self.lanes.iter_mut().zip(&self.paths) {
+            if !Self::is_unanswered(lane, self.size) {
+                continue;
+            }
+            if let Lane::Datagram(datagram) = lane {
+                datagram.repeat().map_err(|error| path.failed("ask again on", &error))?;
+                datagram.alternation.iter_mut().for_each(|alternation| alternation.again());
+            }
+        }
+        Ok(())
+    }
+
+    /// Where messages alternate over what may lose them: says that the last answer has come, or stays until the other end says
+    /// so.
+    pub(super) fn part(&mut self) -> Result<(), Error> {
+        let asks = |lane: &Lane| match lane {
+            Lane::Datagram(datagram) => datagram.alternation.as_ref().map(Alternation::asks),
+            Lane::Stream { .. } => None,
+        };
+        match self.lanes.first().and_then(asks) {
+            None => Ok(()),
+            Some(true) => {
+                for lane in 0..self.lanes.len() {
+                    // Who has gone already needs no word.
+                    let _ = self.lanes[lane].greet(Some(DONE), false);
+                }
+                Ok(())
+            }
+            Some(false) => {
+                let stays = Deadline::after(STAYS);
+                // What fails now was not needed any more.
+                while let Ok(header) = self.next() {
+                    if header.is_some_and(|header| header.is_greeting) || stays.is_over() {
+                        break;
+                    }
+                    if header.is_none() {
+                        let mut socket = [PollFd::from_borrowed_fd(self.lanes[0].borrowed(), PollFlags::IN)];
+                        let _ = poll(&mut socket, Some(&stays.timespec()));
+                    }
+                }
+                Ok(())
+            }
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! Sockets between two network namespaces of this host, over a link whose faults are known.
+
+use std::process::Child;
+use std::time::{Duration, Instant};
+
+use measure::record::{Point, Status};
+use rustix::process::Signal;
+
+use crate::support::namespaces::Hosts;
+use crate::support::processes::{agents, signal};
+use crate::support::{DEADLINE, Ended, Scratch, all_measured, collect};
+
+/// Runs the program between the two hosts; gives the points of its record.
+#[track_caller]
+fn measured(scratch: &Scratch, hosts: &Hosts, arguments: &str, record: &str) -> Vec<Point> {
+    let placed = hosts.placed();
+    let words = arguments.split(' ').chain(["--out", record]).chain(placed.iter().map(String::as_str));
+    let ended = scratch.run(&words.collect::<Vec<_>>());
+    assert_eq!(ended.status, Some(0), "{arguments}: {ended:?}");
+    let points = scratch.record(record).1;
+    assert!(all_measured(&points), "{arguments}: {points:?}");
+    points
+}
+
+#[test]
+fn messages_cross_the_link_and_not_the_loopback_of_one_host() {
+    let Some(hosts) = Hosts::new() else { return };
+    let scratch = Scratch::alone();
+    let messages = [
+        ("lat tcp -s 1000 -n 200", 200 * 1000),
+        ("lat udp -s 1000 -n 200", 200 * 1000),
+        ("bw tcp -s 16KiB -n 300 -6", 300 * (16 << 10)),
+        ("bw udp -s 1000 -n 500", 500 * 1000),
+        ("one-way tcp -s 1000 -n 200", 200 * 1000),
+        ("fan-out udp -s 1000 -n 100 --peers 1", 100 * 1000),
+    ];
+    for (number, (arguments, bytes)) in messages.into_iter().enumerate() {
+        let before = hosts.counter(0, "tx_bytes");
+        let points = measured(&scratch, &hosts, arguments, &format!("record{number}"));
+        let crossed = hosts.counter(0, "tx_bytes") - before;
+        assert!(crossed >= bytes, "{arguments}: {crossed} of {bytes}");
+        // The record says the same: what rank 0 sent left by the link.
+        let recorded = points[0].ends[0].host["interface.link0.tx_bytes"];
+        assert!((bytes..=crossed).contains(&recorded), "{arguments}: {recorded} of {crossed}");
+        let looped = hosts.on(0, &["cat", "/sys/class/net/lo/statistics/tx_bytes"]);
+        assert_eq!(looped.trim(), "0", "{arguments}");
+    }
+    scratch.assert_nothing_left();
+}
+
+/// A token bucket of a known rate: what TCP carries is what headers leave of it.
+#[test]
+fn a_link_of_a_known_rate_carries_what_its_headers_leave() {
+    let Some(hosts) = Hosts::new() else { return };
+    let scratch = Scratch::alone();
+    let tbf = "tc qdisc add dev link0 root tbf rate 200mbit burst 32kb latency 20ms";
+    hosts.on(0, &tbf.split(' ').collect::<Vec<_>>());
+    // Of a frame of 1514 bytes, TCP with time stamps has 1448 and UDP 1472 (RFC 7323, RFC 768).
+    for (arguments, payload) in [("bw tcp -s 16KiB -D 2", 1448.0), ("bw udp -s 1472 -D 2", 1472.0)] {
+        let points = measured(&scratch, &hosts, arguments, &format!("record{payload}"));
+        let received = points[0].ends[1].throughput.as_ref().unwrap().bytes_per_s * 8.0;
+        let ratio = received / (200e6 * payload / 1514.0);
+        assert!((0.97..1.01).contains(&ratio), "{arguments}: {ratio} of what the link leaves");
+    }
+}
+
+#[test]
+fn losses_that_are_known_are_counted_and_asked_for_again() {
+    let Some(hosts) = Hosts::new() else { return };
+    let scratch = Scratch::alone();
+    hosts.drop_at(1, Some(4));
+    let points = measured(&scratch, &hosts, "lat udp -n 300", "record");
+    let (lost, dropped) = (points[0].counters["messages_lost"], hosts.dropped_at(1));
+    // A word of farewell, which is said three times, may be lost too.
+    assert!(lost > 0 && (lost..=lost + 3).contains(&dropped), "{lost} of {dropped}");
+    let latency = points[0].latency.as_ref().unwrap();
+    assert!(latency.count >= 300 - lost && latency.max_ns < 190_000_000, "{latency:?}");
+}
+
+/// A point that something breaks, and some after it, of which the first may come before that is mended.
+const PLAN: &str = r#"
+name = "breaks"
+title = "What breaks"
+[[experiment]]
+name = "broken"
+pattern = "PATTERN"
+duration = "60s"
+timeout = "90s"
+[experiment.axes]
+endpoint = "ENDPOINT"
+size_bytes = 100
+[[experiment]]
+name = "after"
+pattern = "ping-pong"
+iterations = 10
+repetitions = 2
+[experiment.axes]
+endpoint = ["tcp", "udp"]
+"#;
+
+/// A run whose first point is under way.
+struct Broken {
+    hosts: Hosts,
+    scratch: Scratch,
+    child: Child,
+    began: Instant,
+}
+
+impl Broken {
+    fn start(hosts: Hosts, pattern: &str, endpoint: &str) -> Self {
+        let scratch = Scratch::new();
+        scratch.write("plan.toml", PLAN.replace("PATTERN", pattern).replace("ENDPOINT", endpoint));
+        let words = ["run", "plan.toml", "--out", "record", "--cpus", "none"].map(str::to_owned);
+        let child = scratch.program(words.into_iter().chain(hosts.placed())).spawn().unwrap();
+        let broken = Self { hosts, scratch, child, began: Instant::now() };
+        // Both agents are there once packets cross the link.
+        while broken.hosts.counter(0, "tx_packets") < 200 {
+            assert!(broken.began.elapsed() < DEADLINE, "nothing is sent");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        broken
+    }
+
+    /// Waits until the first point has ended, mends what is broken, and gives what became of the run.
+    fn end(mut self, mend: impl FnOnce(&Hosts, &Scratch)) -> (Duration, Vec<Point>, Ended) {
+        let points = self.scratch.at("record/points.jsonl");
+        while std::fs::metadata(&points).map_or(0, |file| file.len()) == 0
+            && self.child.try_wait().unwrap().is_none()
+        {
+            assert!(self.began.elapsed() < DEADLINE, "the point does not end");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let took = self.began.elapsed();
+        mend(&self.hosts, &self.scratch);
+        let ended = collect(self.child);
+        self.scratch.assert_nothing_left();
+        (took, self.scratch.record("record").1, ended)
+    }
+}
+
+#[test]
+fn what_breaks_under_way_fails_its_point_in_bounded_time_and_no_other() {
+    /// What breaks it, and what mends that.
+    type Step = fn(&Hosts, &Scratch);
+    let lifted: Step = |hosts, _| drop(hosts.on(1, &["nft", "flush", "ruleset"]));
+    let up: Step = |hosts, _| drop(hosts.on(1, &["ip", "link", "set", "link0", "up"]));
+    let nothing: Step = |_, _| {};
+    let black_hole: Step = |hosts, _| hosts.drop_at(1, None);
+    let down: Step = |hosts, _| drop(hosts.on(1, &["ip", "link", "set", "link0", "down"]));
+    let stopped: Step = |_, scratch| signal(agents(&scratch.token())[1].pid, Signal::STOP);
+    let killed: Step = |_, scratch| signal(agents(&scratch.token())[1].pid, Signal::KILL);
+    let cases: [(&str, &str, Step, Step, &str); 8] = [
+        ("ping-pong", "tcp", black_hole, lifted, "nothing came from the peer for 10"),
+        ("ping-pong", "udp", black_hole, lifted, "nothing came from the peer for 10"),
+        ("stream", "tcp", black_hole, lifted, "for 10"),
+        ("ping-pong", "tcp", down, up, "segments are not acknowledged"),
+        ("ping-pong", "udp", down, up, "the link is down"),
+        ("stream", "tcp", stopped, nothing, "was taken by the peer for 10"),
+        ("stream", "udp", killed, nothing, "rank 1"),
+        ("ping-pong", "tcp", killed, nothing, "rank 1"),
+    ];
+    let _machine = Scratch::alone();
+    let mut broken = Vec::new();
+    for (pattern, endpoint, ..) in cases {
+        let Some(hosts) = Hosts::new() else { return };
+        broken.push(Broken::start(hosts, pattern, endpoint));
+    }
+    for (run, (.., break_it, _, _)) in broken.iter().zip(&cases) {
+        break_it(&run.hosts, &run.scratch);
+    }
+    let ends = broken.into_iter().zip(cases).map(|(run, (pattern, endpoint, _, mend, words))| {
+        std::thread::spawn(move || (format!("{pattern} {endpoint} {words}"), words, run.end(mend)))
+    });
+    for end in ends.collect::<Vec<_>>() {
+        let (case, words, (took, points, ended)) = end.join().unwrap();
+        let Status::Failed { error } = &points[0].status else { panic!("{case}: {:?}", points[0]) };
+        assert!(error.contains(words) && !error.contains('\n'), "{case}: {error}");
+        assert!(took < Duration::from_secs(40), "{case}: {took:?}");
+        assert_eq!(points.len(), 5, "{case}: {points:?}");
+        assert!(all_measured(&points[3..]), "{case}: {points:?}");
+        assert_eq!(ended.status, Some(1), "{case}: {ended:?}");
+        assert!(ended.stderr.contains("of 5 points failed"), "{case}: {ended:?}");
+    }
+}
+
+/// Nothing tells who floods that nobody hears it any more.
+#[test]
+fn a_flood_that_is_heard_no_more_has_failed() {
+    let Some(hosts) = Hosts::new() else { return };
+    let scratch = Scratch::alone();
+    let placed = hosts.placed();
+    let words = "bw udp -s 100 -D 4 --out record".split(' ').chain(placed.iter().map(String::as_str));
+    let child = scratch.program(words).spawn().unwrap();
+    let began = Instant::now();
+    while hosts.counter(0, "tx_packets") < 1000 {
+        assert!(began.elapsed() < DEADLINE, "nothing is sent");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    hosts.drop_at(1, None);
+    let ended = collect(child);
+    assert_eq!(ended.status, Some(1), "{ended:?}");
+    let points = scratch.record("record").1;
+    let Status::Failed { error } = &points[0].status else { panic!("{:?}", points[0]) };
+    assert!(error.starts_with("rank 1 heard nothing any more after "), "{error}");
+}

@@ -1,0 +1,214 @@
+//! Messages over sockets of this host: every pattern that is not about verbs, from plans and from flags.
+
+use std::net::TcpListener;
+
+use measure::record::{LatencyKind, Status};
+
+use crate::support::hands::Server;
+use crate::support::{Scratch, all_measured, finish};
+
+/// Every pattern over every kind of socket, and over verbs beside them.
+const PLAN: &str = r#"
+name = "layers"
+title = "Layers"
+[[experiment]]
+name = "latency"
+pattern = "ping-pong"
+iterations = 50
+[experiment.axes]
+service = ["RC", "UD"]
+size_bytes = [4, 1024]
+endpoint = ["verbs", "tcp", "udp", "unix_stream", "unix_datagram"]
+family = ["ipv4", "ipv6"]
+[[experiment]]
+name = "throughput"
+pattern = "stream"
+iterations = 100
+[experiment.axes]
+endpoint = ["tcp", "udp", "unix_stream", "unix_datagram"]
+direction = ["uni", "bi"]
+streams = [1, 3]
+poll = ["busy", "event"]
+size_bytes = 1000
+[[experiment]]
+name = "one-way"
+pattern = "one-way"
+iterations = 50
+axes = { endpoint = ["tcp", "udp", "unix_stream", "unix_datagram"] }
+[[experiment]]
+name = "fan"
+pattern = "fan-out"
+iterations = 20
+axes = { endpoint = ["tcp", "udp", "unix_stream", "unix_datagram"], peers = [1, 3] }
+[[experiment]]
+name = "pairs"
+pattern = "pairs"
+iterations = 20
+axes = { endpoint = ["tcp", "udp", "unix_stream", "unix_datagram"], pairs = 2 }
+[[experiment]]
+name = "floods"
+pattern = "pairs"
+duration = "100ms"
+axes = { endpoint = ["tcp", "unix_stream"], pairs = 2, traffic = "stream" }
+[[experiment]]
+name = "rates"
+pattern = "open-loop"
+duration = "100ms"
+axes = { endpoint = ["tcp", "udp", "unix_stream"], rate_hz = 1000, loaders = [0, 1] }
+[[experiment]]
+name = "bursts"
+pattern = "prtt"
+iterations = 20
+axes = { endpoint = ["tcp", "unix_stream"], burst = [1, 8] }
+[[figure]]
+kind = "lines"
+title = "Latency of each layer"
+experiments = ["latency"]
+x = "size_bytes"
+y = "latency.p50_ns"
+series = ["endpoint"]
+where = { family = "ipv4" }
+"#;
+
+#[test]
+fn every_pattern_that_is_not_about_verbs_runs_over_every_socket() {
+    let scratch = Scratch::alone();
+    scratch.write("plan.toml", PLAN);
+    let ended = scratch.run(&["run", "plan.toml", "--out", "record"]);
+    assert_eq!(ended.status, Some(0), "{ended:?}");
+    let points = scratch.record("record").1;
+    let failed: Vec<_> = points.iter().filter(|point| point.status != Status::Measured).collect();
+    assert!(failed.is_empty(), "{failed:?}");
+    let of = |name: &str| points.iter().filter(|point| point.experiment == name).collect::<Vec<_>>();
+    // Axes that are not for an endpoint are no part of its points, and what then is the same is one point.
+    let latency = of("latency");
+    assert_eq!(latency.len(), 2 * 2 + 2 * 2 * 2 + 2 * 2);
+    for point in &latency {
+        let is_verbs = point.axes["endpoint"] == "verbs";
+        let is_internet = point.axes["endpoint"] == "tcp" || point.axes["endpoint"] == "udp";
+        assert_eq!(point.axes.contains_key("service"), is_verbs, "{:?}", point.axes);
+        assert_eq!(point.axes.contains_key("family"), is_internet, "{:?}", point.axes);
+        assert_eq!(point.axes["poll"], if is_verbs { "busy" } else { "event" });
+        assert_eq!(point.latency.as_ref().unwrap().kind, LatencyKind::RttHalf);
+        let costs = point.ends.iter().map(|end| end.cpu.unwrap().messages.unwrap());
+        // Fifty and the warm-up, forth and back.
+        assert!(costs.into_iter().all(|messages| messages == 2 * (50 + 10 + 1)), "{point:?}");
+        assert!(point.ends.iter().all(|end| end.host.contains_key("interrupts")), "{point:?}");
+    }
+    let throughput = of("throughput");
+    assert_eq!(throughput.len(), 4 * 2 * 2 * 2);
+    for point in throughput {
+        let is_lossy = point.axes["endpoint"] == "udp";
+        assert!(point.counters.contains_key("messages_lost"), "{:?}", point.counters);
+        assert!(is_lossy || point.counters["messages_lost"] == 0, "{:?}", point.counters);
+    }
+    assert_eq!([of("one-way").len(), of("fan").len(), of("pairs").len(), of("rates").len()], [4, 8, 4, 6]);
+    scratch.assert_nothing_left();
+}
+
+#[test]
+fn one_line_measures_what_the_field_knows_by_name() {
+    let scratch = Scratch::alone();
+    for (words, shown) in [
+        ("lat tcp -n 100", ["TCP_RR", "trans/s"]),
+        ("lat UDP_RR -n 100 --busy -s 64,1KiB", ["UDP_RR", "CPU[us/trans]"]),
+        ("bw tcp_stream -n 200 -P 2", ["TCP_STREAM", "CPU received[ns/KiB]"]),
+        ("bw udp -n 200 -s 1000 -l 8 --offload", ["UDP_STREAM", "#lost"]),
+        ("bw unix-stream -b -n 100", ["UNIX_STREAM_STREAM", "BW total"]),
+        (
+            "lat tcp -6 -n 50 --no-delay=false --socket-buffer 64KiB -C reno",
+            ["family ipv6", "congestion reno"],
+        ),
+        ("one-way udp -n 50 --burst 4", ["one_way", "completion"]),
+    ] {
+        let words: Vec<&str> = words.split(' ').chain(["--local"]).collect();
+        let printed = scratch.succeed(&words);
+        for shown in shown {
+            assert!(printed.contains(shown), "{words:?}: no {shown:?} in {printed}");
+        }
+    }
+    for words in
+        ["fan-out tcp -n 20 --peers 1,2", "pairs udp -n 20 --pairs 1,2", "open-loop tcp --rate 500 -n 50"]
+    {
+        let ended = scratch.run(&words.split(' ').collect::<Vec<_>>());
+        assert_eq!(ended.status, Some(0), "{words}: {ended:?}");
+    }
+}
+
+#[test]
+fn two_ends_that_are_started_by_hand_meet_over_sockets() {
+    let scratch = Scratch::alone();
+    for words in [["lat", "tcp"], ["bw", "udp"]] {
+        let server = Server::start(&scratch, &words);
+        let ended = finish(server.client(&scratch, &["-n", "100", "-s", "100", "--out", words[1]]));
+        assert_eq!(ended.status, Some(0), "{ended:?}");
+        assert!(all_measured(&scratch.record(words[1]).1));
+        assert_eq!(server.end().status, Some(0));
+    }
+    scratch.assert_nothing_left();
+}
+
+#[test]
+fn what_sockets_have_not_is_refused() {
+    let scratch = Scratch::new();
+    for (words, why) in [
+        ("bw udp -s 65508", "the longest has 65507 B"),
+        ("bw udp -C cubic", "congestion over UDP, which cannot be: that is for other endpoints"),
+        ("bw tcp -l 8", "post_list over TCP, which cannot be"),
+        ("bw udp -s 100 --offload", "give post_list, such as 16"),
+        ("bw udp -s 60000 -l 2 --offload", "they may be 64 and have 65507 B together"),
+        ("one-way tcp -s 3", "a message says its number in 4 bytes"),
+        ("lat unix-stream -6", "family over Unix streams, which cannot be"),
+        ("bw tcp -P 2000", "more than 1024 streams"),
+        ("lat tcp --net 10.0.0.0/40", "has no prefix from 0 to 32"),
+    ] {
+        let words: Vec<&str> = words.split(' ').chain(["--local"]).collect();
+        let ended = scratch.run(&words);
+        assert_eq!(ended.status, Some(2), "{words:?}: {ended:?}");
+        assert!(ended.stderr.contains(why), "{words:?}: {ended:?}");
+    }
+    for (words, why) in [
+        ("pairs udp --stream", "UDP acknowledges nothing: use tcp"),
+        ("open-loop tcp --loaders 1 --load outcast", "use incast or beside"),
+    ] {
+        scratch.refused(&words.split(' ').collect::<Vec<_>>(), 2, &[why]);
+    }
+    let plan = |body: &str| {
+        let text = format!(
+            "name = \"p\"\ntitle = \"P\"\n[[experiment]]\nname = \"e\"\npattern = \"ping-pong\"\n[experiment.axes]\n{body}\n"
+        );
+        scratch.write("plan.toml", text);
+        scratch.refused(&["run", "plan.toml"], 2, &["plan.toml:7"])
+    };
+    assert!(plan("endpoint = \"tpc\"").contains("did you mean \"tcp\"?"));
+    assert!(plan("inline = true\nendpoint = \"tcp\"").contains("inline over TCP"));
+    assert!(plan("poll = \"hybrid\"\nendpoint = [\"verbs\", \"tcp\"]").contains("use busy or event"));
+}
+
+#[test]
+fn what_a_host_has_not_is_no_failure() {
+    let scratch = Scratch::alone();
+    for (words, why) in [
+        ("lat tcp --net none0", "a rank's host has no IPv4 address on the interface none0"),
+        ("lat tcp -C none", "the congestion control \"none\" cannot be had"),
+        ("lat tcp --net 203.0.113.0/24", "no IPv4 address in the network 203.0.113.0/24"),
+    ] {
+        let words: Vec<&str> = words.split(' ').chain(["--local"]).collect();
+        let ended = scratch.run(&words);
+        assert_eq!(ended.status, Some(0), "{words:?}: {ended:?}");
+        assert!(ended.stdout.contains("not measured") && ended.stdout.contains(why), "{words:?}: {ended:?}");
+    }
+}
+
+#[test]
+fn a_port_that_is_taken_fails_its_point() {
+    let scratch = Scratch::alone();
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port();
+    let words = ["lat", "tcp", "--local", "-n", "10", "--data-port", &port.to_string()];
+    let ended = scratch.run(&words);
+    assert_eq!(ended.status, Some(1), "{ended:?}");
+    assert!(ended.stdout.contains(&format!("TCP port {port} is taken: end what has it")), "{ended:?}");
+    drop(taken);
+    assert_eq!(scratch.run(&words).status, Some(0), "it is free again");
+}

@@ -1,0 +1,102 @@
+//! Two network namespaces with a link between them: two hosts on one machine.
+
+use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+use super::skip;
+
+/// Two namespaces and the link between them, until the value is dropped.
+pub(crate) struct Hosts {
+    pub(crate) names: [String; 2],
+}
+
+impl Hosts {
+    /// Makes them, each with an IPv4 and an IPv6 address; none where that is not allowed or cannot be, which is said.
+    pub(crate) fn new() -> Option<Self> {
+        let number = std::process::id().wrapping_mul(16).wrapping_add(NUMBER.fetch_add(1, Relaxed));
+        let names = ["a", "b"].map(|side| format!("rs{number}{side}"));
+        let hosts = Self { names };
+        match hosts.make() {
+            Ok(()) => Some(hosts),
+            Err(why) => {
+                skip("namespaces", &why);
+                None
+            }
+        }
+    }
+
+    fn make(&self) -> Result<(), String> {
+        let [a, b] = &self.names;
+        // Both are made before the link, so that all that there is goes when they go.
+        for name in &self.names {
+            run(&["ip", "netns", "add", name])?;
+            run(&["ip", "-n", name, "link", "set", "lo", "up"])?;
+        }
+        run(&[
+            "ip", "link", "add", "link0", "netns", a, "type", "veth", "peer", "name", "link0", "netns", b,
+        ])?;
+        for (name, host) in self.names.iter().zip(1..) {
+            run(&["ip", "-n", name, "address", "add", &format!("10.98.7.{host}/24"), "dev", "link0"])?;
+            let v6 = format!("fd98::{host}/64");
+            run(&["ip", "-n", name, "address", "add", &v6, "dev", "link0", "nodad"])?;
+            run(&["ip", "-n", name, "link", "set", "link0", "up"])?;
+        }
+        Ok(())
+    }
+
+    /// What places a run's ranks on them.
+    pub(crate) fn placed(&self) -> [String; 4] {
+        ["--hosts".to_owned(), self.names.join(","), "--via".to_owned(), "ip netns exec {host}".to_owned()]
+    }
+
+    /// Runs a command in one of them; gives what it prints.
+    #[track_caller]
+    pub(crate) fn on(&self, host: usize, command: &[&str]) -> String {
+        let words = [&["ip", "netns", "exec", &self.names[host]], command].concat();
+        run(&words).unwrap_or_else(|why| panic!("{command:?}: {why}"))
+    }
+
+    /// Lets one drop what comes over the link: all, or a share of the UDP datagrams, in percent.
+    pub(crate) fn drop_at(&self, host: usize, percent: Option<u32>) {
+        let which = percent.map_or_else(String::new, |percent| {
+            format!("meta l4proto udp numgen random mod 100 < {percent}")
+        });
+        let rules = format!(
+            "table ip faults {{ chain arriving {{ type filter hook prerouting priority 0; iif link0 {which} counter drop; }}\n }}"
+        );
+        self.on(host, &["nft", &rules]);
+    }
+
+    /// How many packets one has dropped by that.
+    pub(crate) fn dropped_at(&self, host: usize) -> u64 {
+        let listed = self.on(host, &["nft", "list", "ruleset"]);
+        let count = listed.split("counter packets ").nth(1).and_then(|rest| rest.split(' ').next());
+        count.and_then(|count| count.parse().ok()).unwrap_or_else(|| panic!("no counter: {listed}"))
+    }
+
+    /// A counter of the link's interface in one of them.
+    pub(crate) fn counter(&self, host: usize, name: &str) -> u64 {
+        let text = self.on(host, &["cat", &format!("/sys/class/net/link0/statistics/{name}")]);
+        text.trim().parse().unwrap()
+    }
+}
+
+impl Drop for Hosts {
+    fn drop(&mut self) {
+        for name in &self.names {
+            // It may not have been made.
+            let _ = run(&["ip", "netns", "delete", name]);
+        }
+    }
+}
+
+static NUMBER: AtomicU32 = AtomicU32::new(0);
+
+fn run(words: &[&str]) -> Result<String, String> {
+    let output = Command::new(words[0]).args(&words[1..]).output();
+    let output = output.map_err(|error| format!("{} cannot be started: {error}", words[0]))?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    Err(format!("{}: {}", words.join(" "), String::from_utf8_lossy(&output.stderr).trim()))
+}
