@@ -42,6 +42,7 @@ Examples:
   rdmascope lat send --local -c UD     half the round trip of a datagram, here
   rdmascope lat read                   waits for a client on another terminal
   rdmascope bw write --local -a        throughput of all sizes from 2 B to 8 MiB
+  rdmascope lat tcp --local            the same over sockets: TCP_RR, UDP_STREAM
   rdmascope one-way send --local       every message stamped at both ends
   rdmascope fan-out send               to 1 up to 15 others at once, and back
   rdmascope pairs write                up to 8 pairs, who begin together

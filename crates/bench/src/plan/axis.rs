@@ -149,8 +149,6 @@ axes! {
     Traffic(Traffic) = "traffic", Choice::new();
     /// Send-queue depth.
     TxDepth(u32) = "tx_depth", Whole;
-    /// Whether the kernel sends from the program's own memory.
-    ZeroCopy(bool) = "zero_copy", Flag;
 }
 
 impl Axis {
@@ -174,7 +172,7 @@ impl Axis {
             | Self::Traffic(_) => true,
             Self::PostList(_) => !carrier.is_socket() || carrier.is_datagram(),
             Self::BusyPollUs(_) | Self::Family(_) => carrier.is_internet(),
-            Self::Congestion(_) | Self::ZeroCopy(_) => carrier == Carrier::Tcp,
+            Self::Congestion(_) => carrier == Carrier::Tcp,
             Self::NoDelay(_) => matches!(carrier, Carrier::Sctp | Carrier::Tcp),
             Self::Offload(_) => carrier == Carrier::Udp,
             Self::SocketBufferBytes(_) | Self::Streams(_) => carrier.is_socket(),

@@ -58,6 +58,14 @@
 //! load = "incast"                      # to who answers; or "outcast": from who asks; or "beside" them
 //! load_bytes = "64KiB"
 //!
+//! [[experiment]]                       # over verbs and over sockets; axes that are not for one of them are no part of its points
+//! name = "layers"
+//! pattern = "ping-pong"
+//! [experiment.axes]
+//! endpoint = ["verbs", "tcp", "udp"]   # or "sctp", "unix_stream", "unix_datagram"
+//! family = ["ipv4", "ipv6"]            # of sockets
+//! service = "RC"                       # of verbs
+//!
 //! [[environment]]                      # what is asked of the machine: measure::conditions::Wanted
 //! name = "tuned"                       # for the axis: environment = ["as_is", "tuned"]
 //! tuned = "latency-performance"

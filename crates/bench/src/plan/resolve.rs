@@ -202,7 +202,6 @@ fn socket(filled: &Filled, axes: &Axes) -> SocketSettings {
         buffer_bytes: number(axes, "socket_buffer_bytes"),
         no_delay: value_or(axes, "no_delay", no_delay),
         busy_poll_us: number(axes, "busy_poll_us").and_then(|us| u32::try_from(us).ok()),
-        zero_copy: value_or(axes, "zero_copy", usual.zero_copy),
         offload: value_or(axes, "offload", usual.offload),
         congestion: axes
             .get("congestion")

@@ -612,8 +612,8 @@ fn the_documented_plan_is_a_plan() {
         lines.map(|line| format!("{}\n", line.trim_start_matches("//!").trim_start())).collect();
     let kinds: Vec<_> = parse(&text).unwrap().findings.iter().map(|finding| finding.kind.name()).collect();
     assert_eq!(kinds, ["change", "value", "flat", "step", "crossover", "order", "falls", "linear", "argmin"]);
-    assert_eq!(resolved(&text, &[], false).unwrap().points.len(), 3 * 2 * 22 + 2 + 2 + 6);
-    assert_eq!(resolved(&text, &[], true).unwrap().points.len(), 3 * 2 * 2 + 2 + 2 + 6);
+    assert_eq!(resolved(&text, &[], false).unwrap().points.len(), 3 * 2 * 22 + 2 + 2 + 6 + 5);
+    assert_eq!(resolved(&text, &[], true).unwrap().points.len(), 3 * 2 * 2 + 2 + 2 + 6 + 5);
 }
 
 #[test]

@@ -73,8 +73,6 @@ pub struct SocketSettings {
     pub no_delay: bool,
     /// `SO_BUSY_POLL`, in microseconds: the kernel polls the adapter that long before it sleeps (socket(7)).
     pub busy_poll_us: Option<u32>,
-    /// `MSG_ZEROCOPY`: the kernel sends from this program's memory.
-    pub zero_copy: bool,
     /// `UDP_SEGMENT` and `UDP_GRO`: datagrams of a list go through the stack as one (udp(7)).
     pub offload: bool,
     /// `TCP_CONGESTION`, by name (tcp(7)).
@@ -89,7 +87,6 @@ impl Default for SocketSettings {
             buffer_bytes: None,
             no_delay: false,
             busy_poll_us: None,
-            zero_copy: false,
             offload: false,
             congestion: None,
         }

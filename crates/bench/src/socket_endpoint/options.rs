@@ -60,9 +60,6 @@ fn set(socket: &OwnedFd, spec: &PointSpec) -> Result<(), Error> {
     if let Some(name) = &settings.congestion {
         congestion(socket, name)?;
     }
-    if settings.zero_copy {
-        number(socket, libc::SOL_SOCKET, libc::SO_ZEROCOPY, 1).map_err(failed("SO_ZEROCOPY"))?;
-    }
     if settings.offload {
         let size = libc::c_int::try_from(spec.size_bytes).unwrap_or(libc::c_int::MAX);
         number(socket, libc::SOL_UDP, libc::UDP_SEGMENT, size).map_err(failed("UDP_SEGMENT"))?;
