@@ -58,7 +58,7 @@
 //! load = "incast"                      # to who answers; or "outcast": from who asks; or "beside" them
 //! load_bytes = "64KiB"
 //!
-//! [[experiment]]                       # over verbs and over sockets; axes that are not for one of them are no part of its points
+//! [[experiment]]                       # over verbs and sockets; axes that are not for one are no part of its points
 //! name = "layers"
 //! pattern = "ping-pong"
 //! [experiment.axes]
