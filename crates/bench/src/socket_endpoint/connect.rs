@@ -241,7 +241,8 @@ impl Unconnected {
         let size = usize::try_from(spec.size_bytes).unwrap_or(usize::MAX);
         let is_flood = floods(spec);
         if !spec.endpoint.is_datagram() {
-            return Lane::Stream { stream: Stream::new(socket, size, is_flood), next: 0 };
+            let holds_back = spec.endpoint == Carrier::Tcp && !spec.socket.no_delay;
+            return Lane::Stream { stream: Stream::new(socket, size, is_flood, holds_back), next: 0 };
         }
         let is_lossy = spec.endpoint == Carrier::Udp;
         let list = usize::try_from(spec.post_list).unwrap_or(1);

@@ -3,10 +3,11 @@
 use std::io;
 use std::os::fd::OwnedFd;
 
-use rustix::net::{RecvFlags, SendFlags, recv, send};
+use rustix::net::{RecvFlags, SendFlags, recv, send, sockopt};
 
 use super::FILL;
 use super::header::Header;
+use crate::endpoint::Mark;
 
 /// Bytes that a stream asks for at once: iperf3 reads 128 KiB. Many more would not fit into a cache of the second level.
 const AT_ONCE: usize = 256 << 10;
@@ -27,20 +28,42 @@ pub(super) struct Stream {
     taken: usize,
     /// Whether a receive that waits wants a whole message.
     wants_whole: bool,
+    /// Whether TCP holds small segments back until what was sent before is acknowledged, and whether that is suspended.
+    holds_back: bool,
+    is_pushing: bool,
 }
 
 impl Stream {
-    /// One end, for messages of so many bytes. Where several come one after the other, they are asked for together.
-    pub(super) fn new(socket: OwnedFd, size: usize, is_flood: bool) -> Self {
+    /// One end, for messages of so many bytes. Where several come one after the other, they are asked for together. Of a TCP that
+    /// `holds_back` small segments (Nagle's algorithm, RFC 1122, section 4.2.3.4), the last message of its kind is sent at once all
+    /// the same: else it would wait for an acknowledgement that is itself delayed, for some 40 ms.
+    pub(super) fn new(socket: OwnedFd, size: usize, is_flood: bool, holds_back: bool) -> Self {
         let messages = if is_flood { (AT_ONCE / size).max(1) } else { 1 };
         let (out, into) = (vec![FILL; size], vec![FILL; messages * size]);
-        Self { socket, size, out, unsent: 0, written: 0, into, filled: 0, taken: 0, wants_whole: !is_flood }
+        Self {
+            socket,
+            size,
+            out,
+            unsent: 0,
+            written: 0,
+            into,
+            filled: 0,
+            taken: 0,
+            wants_whole: !is_flood,
+            holds_back,
+            is_pushing: false,
+        }
     }
 
     /// Begins to send a message; `false` if there is no room for any of it. What is left of it is [finished](Self::finish) before
     /// the next.
     #[inline]
     pub(super) fn send(&mut self, header: Header, waits: bool) -> io::Result<bool> {
+        let is_last = header.mark == Mark::Last;
+        if self.holds_back && self.is_pushing != is_last {
+            sockopt::set_tcp_nodelay(&self.socket, is_last)?;
+            self.is_pushing = is_last;
+        }
         header.write(&mut self.out);
         self.unsent = self.size;
         if self.push(waits)? == 0 {
@@ -131,11 +154,11 @@ mod tests {
     use std::os::unix::net::UnixStream;
 
     use super::*;
-    use crate::endpoint::Mark;
 
     fn pair(size: usize, is_flood: bool) -> (Stream, Stream) {
         let (one, other) = UnixStream::pair().unwrap();
-        (Stream::new(one.into(), size, is_flood), Stream::new(other.into(), size, is_flood))
+        let [one, other] = [one, other].map(|end| Stream::new(end.into(), size, is_flood, false));
+        (one, other)
     }
 
     #[test]
@@ -160,6 +183,19 @@ mod tests {
             assert!(seen.iter().map(|header| (header.mark, header.number)).eq(numbers), "{size} {is_flood}");
             assert_eq!(one.written(), 20 * size as u64);
             assert!(!other.fill(false).unwrap() && other.take().is_none());
+        }
+    }
+
+    #[test]
+    fn the_last_message_is_not_held_back() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let socket = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let mut stream = Stream::new(socket.into(), 10, true, true);
+        for (mark, is_pushed) in
+            [(Mark::More, false), (Mark::Last, true), (Mark::More, false), (Mark::More, false)]
+        {
+            assert!(stream.send(Header::of(mark, 0), false).unwrap());
+            assert_eq!(sockopt::tcp_nodelay(&stream.socket), Ok(is_pushed), "{mark:?}");
         }
     }
 
