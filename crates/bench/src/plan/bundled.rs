@@ -39,10 +39,11 @@ macro_rules! reference {
     };
 }
 
-const PLANS: [Bundled; 7] = [
+const PLANS: [Bundled; 8] = [
     Bundled { name: "quick", text: include_str!("../../../../plans/quick.toml") },
     Bundled { name: "gamess-2016", text: include_str!("../../../../plans/gamess-2016.toml") },
     Bundled { name: "hoefler-2006", text: include_str!("../../../../plans/hoefler-2006.toml") },
+    Bundled { name: "layers", text: include_str!("../../../../plans/layers.toml") },
     Bundled { name: "load", text: include_str!("../../../../plans/load.toml") },
     Bundled { name: "models", text: include_str!("../../../../plans/models.toml") },
     Bundled { name: "potter-2018-hca", text: include_str!("../../../../plans/potter-2018-hca.toml") },

@@ -34,9 +34,9 @@ pub(super) struct Stream {
 }
 
 impl Stream {
-    /// One end, for messages of so many bytes. Where several come one after the other, they are asked for together. Of a TCP that
-    /// `holds_back` small segments (Nagle's algorithm, RFC 1122, section 4.2.3.4), the last message of its kind is sent at once all
-    /// the same: else it would wait for an acknowledgement that is itself delayed, for some 40 ms.
+    /// One end, for messages of so many bytes. Where several come one after the other, they are asked for together. Of a TCP
+    /// that `holds_back` small segments (Nagle's algorithm, RFC 1122, section 4.2.3.4), the last message of its kind is sent at
+    /// once all the same: else it would wait for an acknowledgement that is itself delayed, for some 40 ms.
     pub(super) fn new(socket: OwnedFd, size: usize, is_flood: bool, holds_back: bool) -> Self {
         let messages = if is_flood { (AT_ONCE / size).max(1) } else { 1 };
         let (out, into) = (vec![FILL; size], vec![FILL; messages * size]);

@@ -103,7 +103,9 @@ impl SocketEndpoint {
         let waited_s = |since: u64| clock.ns_f64(since) / 1e9;
         if now.0 >= limits.deadline {
             let waited_s = waited_s(now.since(limits.began));
-            let advice = self.paths.first().map_or_else(String::new, |path| format!("on {path}"));
+            let advice = self.paths.first().map_or_else(String::new, |path| {
+                format!("raise it, or see what the other rank does ({path})")
+            });
             return Err(Error::Deadline { what: "arrived", waited_s, advice });
         }
         if limits.patience.is_some_and(|patience| quiet >= patience) {
