@@ -8,7 +8,7 @@ use std::fs;
 use std::path::Path;
 
 use bench::plan::{Options, Plan, bundled, resolve};
-use bench::point::Service;
+use bench::point::{Carrier, Service};
 use bench::process::frame::{Decoder, Frame, Greeting};
 use bench::process::key::Key;
 use bench::process::message::{Reply, Request};
@@ -48,9 +48,12 @@ fn resolved(plan: &Plan, options: &Options) -> Result<(), String> {
         assert_eq!(point.id, id);
         assert!(point.size_bytes > 0 && point.tx_depth > 0 && point.rx_depth > 0);
         assert!(point.timeout_s > 0.0 && point.timeout_s.is_finite());
-        assert!(
-            point.service != Service::Ud || point.size_bytes <= u64::from(point.mtu_bytes.unwrap_or(4096))
-        );
+        let datagram_bytes_max = match (point.endpoint, point.service) {
+            (Carrier::Verbs, Service::Ud) => u64::from(point.mtu_bytes.unwrap_or(4096)),
+            (Carrier::Udp, _) => 65_527,
+            _ => u64::MAX,
+        };
+        assert!(point.size_bytes <= datagram_bytes_max);
     }
     let text = serde_json::to_string(&resolved.plan).unwrap();
     assert_eq!(serde_json::from_str::<serde_json::Value>(&text).unwrap(), resolved.plan);

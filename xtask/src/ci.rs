@@ -4,14 +4,16 @@ use anyhow::{Result, ensure};
 
 use crate::{check, parity, programs, shell, vm, vm_tests};
 
-/// Debian packages that tests need: a browser with fonts, the headers that the ABI is compared with, and what drops packets
-/// between network namespaces.
-const PACKAGES: [(&str, &str); 5] = [
+/// Debian packages that tests need: a browser with fonts, the headers that the ABI is compared with, what drops packets
+/// between network namespaces, and those whose numbers ours are compared with.
+const PACKAGES: [(&str, &str); 7] = [
     ("chromium", "/usr/bin/chromium"),
     ("fonts-dejavu-core", "/usr/share/fonts/truetype/dejavu"),
+    ("iperf3", "/usr/bin/iperf3"),
     ("libibverbs-dev", "/usr/include/infiniband/verbs.h"),
     ("librdmacm-dev", "/usr/include/rdma/rdma_cma.h"),
     ("nftables", "/usr/sbin/nft"),
+    ("sockperf", "/usr/bin/sockperf"),
 ];
 
 /// What must not be skipped: see the tests for what each word means.

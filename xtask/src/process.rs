@@ -43,7 +43,7 @@ impl Drop for Running {
     }
 }
 
-/// Starts a server, waits until it listens on a TCP port, runs its client and gives what the client printed. The server
+/// Starts a server, waits until it listens on a port, runs its client and gives what the client printed. The server
 /// must end by itself afterwards if `ends` is true. Each has a CPU, the client's first.
 pub(crate) fn pair(
     cpus: [&str; 2],
@@ -117,22 +117,25 @@ pub(crate) fn listens_or_ends(server: &mut Running, port: u16) -> Result<Start> 
     Ok(Start::Listens)
 }
 
-/// Whether somebody listens on a TCP port, without disturbing them by a connection.
+/// Whether somebody listens on a TCP port, or has a UDP port, without disturbing them by a connection.
 fn listens(port: u16) -> bool {
-    let of = |path: &str| {
+    let of = |path: &str, state: &str| {
         let text = fs::read_to_string(path).unwrap_or_default();
-        text.lines().any(|line| is_listener(line, port))
+        text.lines().any(|line| is_listener(line, port, state))
     };
-    of("/proc/net/tcp") || of("/proc/net/tcp6")
+    let tcp = of("/proc/net/tcp", LISTENING) || of("/proc/net/tcp6", LISTENING);
+    tcp || of("/proc/net/udp", UNCONNECTED) || of("/proc/net/udp6", UNCONNECTED)
 }
 
-/// Whether a line of /proc/net/tcp is of a socket that listens on a port.
-fn is_listener(line: &str, port: u16) -> bool {
-    /// `TCP_LISTEN` of the kernel.
-    const LISTEN: &str = "0A";
+/// `TCP_LISTEN` of the kernel, and `TCP_CLOSE`, which unconnected UDP sockets have.
+const LISTENING: &str = "0A";
+const UNCONNECTED: &str = "07";
+
+/// Whether a line of /proc/net/tcp or udp is of a socket that has a port and is in a state.
+fn is_listener(line: &str, port: u16, state: &str) -> bool {
     let mut words = line.split_whitespace().skip(1);
     let local = words.next().and_then(|address| address.rsplit(':').next());
-    local == Some(&format!("{port:04X}")) && words.nth(1) == Some(LISTEN)
+    local == Some(&format!("{port:04X}")) && words.nth(1) == Some(state)
 }
 
 #[cfg(test)]
@@ -143,10 +146,10 @@ mod tests {
     fn a_listener_is_told_from_a_connection() {
         let line =
             "   0: 00000000:4853 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 1 1";
-        assert!(is_listener(line, 18515));
-        assert!(!is_listener(line, 18516));
-        assert!(!is_listener(&line.replace(" 0A ", " 01 "), 18515));
-        assert!(!is_listener("  sl  local_address rem_address   st tx_queue rx_queue", 18515));
+        assert!(is_listener(line, 18515, LISTENING));
+        assert!(!is_listener(line, 18516, LISTENING) && !is_listener(line, 18515, UNCONNECTED));
+        assert!(!is_listener(&line.replace(" 0A ", " 01 "), 18515, LISTENING));
+        assert!(!is_listener("  sl  local_address rem_address   st tx_queue rx_queue", 18515, LISTENING));
     }
 
     #[test]

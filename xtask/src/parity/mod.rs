@@ -1,7 +1,8 @@
-//! `cargo xtask parity`: rdmascope beside perftest and qperf on one device, turn and turn about.
+//! `cargo xtask parity`: rdmascope beside perftest and qperf on one device, and beside sockperf, qperf and iperf3 over sockets,
+//! turn and turn about.
 //!
 //! ```text
-//! plan.rs ─► rounds: perftest.rs | qperf.rs | ours.rs ─► table.rs
+//! plan.rs ─► rounds: perftest.rs | qperf.rs | sockets.rs | ours.rs ─► table.rs
 //! ```
 //!
 //! Each round measures every point with each program, one right after the other, in an order that alternates. What one CPU
@@ -14,6 +15,7 @@ mod ours;
 mod perftest;
 mod plan;
 mod qperf;
+mod sockets;
 mod table;
 
 use std::ffi::OsString;
@@ -26,24 +28,27 @@ use self::table::Row;
 use crate::{shell, vm};
 
 const USAGE: &str = "\
-usage: cargo xtask parity [--part counted|timed|native] [--quick] [--rounds N] [--only WORD] [--device NAME] [--verbose]
+usage: cargo xtask parity [--part counted|timed|native|sockets] [--quick] [--rounds N] [--only WORD] [--device NAME]
+                          [--verbose]
 
-Runs rdmascope, perftest and qperf turn and turn about, and prints the ratios of their figures for each point: of the medians
-of all runs, and of the second best runs where the best three of each agree within 3 %; points where they do not are measured
-again. There are three parts, with a table each, and a boot of the virtual machine for rxe0 of the first two:
+Runs rdmascope and perftest, qperf, sockperf or iperf3 turn and turn about, and prints the ratios of their figures for each
+point: of the medians of all runs, and of the second best runs where the best three of each agree within 3 %; points where they
+do not are measured again. There are four parts, with a table each, and a boot of the virtual machine for rxe0 of the first two:
 
   counted   both ends on one CPU whose time is the number of its instructions, so that nothing else has a say: operations
             that the target's program has no part in, by polling, and Send by events
   timed     an end on each of two CPUs, both polling
   native    the same on softdev of this host, where perftest runs by `rdmascope exec`, and messages come from and go to the
             process's own memory, as perftest's do; with real-time priority where that is allowed
+  sockets   TCP and UDP over the loopback of this host, both ends asleep until something comes: request/response beside
+            sockperf and qperf, floods and their CPU time beside iperf3
 
-  --part PART    only one of the three
+  --part PART    only one of the four
   --quick        one round of fewer points: what CI runs
   --rounds N     rounds at most (16; at least 3 are measured)
   --only WORD    only tests whose name has WORD in it, e.g. lat or ib_write
-  --device NAME  on this machine's device, without a virtual machine: the counted and the timed part; the native one is
-                 softdev's whatever the device, and measured only by `--part native`
+  --device NAME  on this machine's device, without a virtual machine: the counted and the timed part; the others are
+                 none of a device, and measured only by `--part native` or `--part sockets`
   --verbose      shows every run";
 
 /// How long the whole may take in the machine, in seconds.
@@ -116,7 +121,9 @@ fn options(words: &[String]) -> Result<Options> {
                 let name = value()?;
                 let part = Part::ALL.into_iter().find(|part| part.name() == name);
                 options.part =
-                    Some(part.with_context(|| format!("`{name}` is no part: counted, timed or native"))?);
+                    Some(part.with_context(|| {
+                        format!("`{name}` is no part: counted, timed, native or sockets")
+                    })?);
             }
             "--quick" => options.quick = true,
             "--rounds" => options.rounds = Some(value()?.parse().context("--rounds needs a number")?),
@@ -134,7 +141,7 @@ fn options(words: &[String]) -> Result<Options> {
 fn parts(options: &Options) -> impl Iterator<Item = Part> {
     let is_asked_for = |part: &Part| match options.part {
         Some(only) => only == *part,
-        None => options.device.is_none() || *part != Part::Native,
+        None => options.device.is_none() || part.is_of_device(),
     };
     Part::ALL.into_iter().filter(is_asked_for)
 }
@@ -153,7 +160,7 @@ fn start(options: &Options, mut parts: impl Iterator<Item = Part>, words: &[Stri
     shell::run(&["cargo", "build", "--release", "--quiet"])?;
     parts.try_for_each(|part| match part {
         Part::Counted | Part::Timed => boot_for(part, words),
-        Part::Native => measure(options, part, SOFTDEV),
+        Part::Native | Part::Sockets => measure(options, part, SOFTDEV),
     })
 }
 

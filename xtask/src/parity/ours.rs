@@ -12,16 +12,21 @@ use super::plan::{Part, Point, Quantity};
 /// Measures a point once: the median latency or its mean in ns, or messages per second.
 pub(super) fn measure(program: &Path, device: &str, point: &Point, out: &Path) -> Result<f64> {
     let mut command = Command::new(program);
-    command.args(point.ours).args(["--local", "-d", device, "-c", point.service]);
-    command.args(["--cpus", &point.part.cpus().join(",")]);
-    if point.has_events {
-        command.arg("-e");
+    command.args(point.ours).args(["--local", "--cpus", &point.part.cpus().join(",")]);
+    if point.part == Part::Sockets {
+        // As long as theirs.
+        command.args(["-D", "1"]);
+    } else {
+        command.args(["-d", device, "-c", point.service, "-n", &point.messages.to_string()]);
+        if point.has_events {
+            command.arg("-e");
+        }
     }
     if point.part == Part::Native {
         // As theirs, who know of no other.
         command.args(["--memory", "process"]);
     }
-    command.args(["-s", &point.size_bytes.to_string(), "-n", &point.messages.to_string(), "--out"]).arg(out);
+    command.args(["-s", &point.size_bytes.to_string(), "--out"]).arg(out);
     let ended = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).output()?;
     let said = String::from_utf8_lossy(&ended.stderr);
     ensure!(out.exists(), "rdmascope measured nothing: {}", said.lines().last().unwrap_or_default());
@@ -34,11 +39,26 @@ pub(super) fn measure(program: &Path, device: &str, point: &Point, out: &Path) -
 fn read(record: &Path, quantity: Quantity) -> Result<f64> {
     let points = fs::read_to_string(record.join("points.jsonl"))?;
     let point: Value = serde_json::from_str(points.lines().next().context("its record has no point")?)?;
+    if quantity == Quantity::Cost {
+        return cost(&point);
+    }
     let path = match quantity {
         Quantity::Latency => "/latency/p50_ns",
         Quantity::MeanLatency => "/latency/mean_ns",
-        Quantity::Rate => "/throughput/messages_per_s",
+        Quantity::Cost | Quantity::Rate => "/throughput/messages_per_s",
     };
     let value = point.pointer(path).and_then(Value::as_f64);
     value.with_context(|| format!("its point has no {path}: {}", point["status"]))
+}
+
+/// The CPU time of both ends for 2^20 bytes of payload, in ns.
+fn cost(point: &Value) -> Result<f64> {
+    let size = point["axes"]["size_bytes"].as_f64().context("its point has no size")?;
+    let ends = point["ends"].as_array().context("its point has no ends")?;
+    let of = |end: &Value| {
+        let cpu = &end["cpu"];
+        let spent_ns = cpu["user_ns"].as_f64()? + cpu["system_ns"].as_f64()?;
+        Some(spent_ns / (cpu["messages"].as_f64()? * size) * 1_048_576.0)
+    };
+    ends.iter().map(of).sum::<Option<f64>>().context("its ends have no CPU time")
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::Result;
 
-use super::{perftest, qperf};
+use super::{perftest, qperf, sockets};
 
 /// How much is measured.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -16,13 +16,17 @@ pub(super) enum Amount {
 /// Whose test it is.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Tool {
+    Iperf3,
     Perftest,
     Qperf,
+    Sockperf,
 }
 
 /// What is compared.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Quantity {
+    /// CPU time of both ends for 2^20 bytes, in ns.
+    Cost,
     /// Median latency in ns.
     Latency,
     /// Mean latency in ns, of a tool that knows no other.
@@ -41,16 +45,24 @@ pub(super) enum Part {
     Timed,
     /// The same on softdev of this host, where theirs run by `rdmascope exec`.
     Native,
+    /// Sockets over the loopback of this host, both ends asleep until something comes.
+    Sockets,
 }
 
 impl Part {
-    pub(super) const ALL: [Self; 3] = [Self::Counted, Self::Timed, Self::Native];
+    pub(super) const ALL: [Self; 4] = [Self::Counted, Self::Timed, Self::Native, Self::Sockets];
+
+    /// Whether it is measured on a device that is named.
+    pub(super) fn is_of_device(self) -> bool {
+        matches!(self, Self::Counted | Self::Timed)
+    }
 
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Counted => "counted",
             Self::Timed => "timed",
             Self::Native => "native",
+            Self::Sockets => "sockets",
         }
     }
 
@@ -58,7 +70,7 @@ impl Part {
     pub(super) fn cpus(self) -> [&'static str; 2] {
         match self {
             Self::Counted => ["0", "0"],
-            Self::Timed | Self::Native => ["0", "1"],
+            Self::Timed | Self::Native | Self::Sockets => ["0", "1"],
         }
     }
 }
@@ -83,7 +95,11 @@ pub(super) struct Point {
 impl Point {
     /// Measures it once with their tool, which `program` starts where it runs on softdev.
     pub(super) fn measure_theirs(&self, program: &Path, device: &str) -> Result<f64> {
+        if self.part == Part::Sockets {
+            return sockets::measure(self);
+        }
         match self.tool {
+            Tool::Iperf3 | Tool::Sockperf => unreachable!("they know sockets alone"),
             Tool::Perftest => perftest::measure(program, self, device),
             Tool::Qperf => qperf::measure(self, device),
         }
@@ -100,8 +116,8 @@ fn messages(part: Part, size: u64, quantity: Quantity) -> u64 {
         (..) if part == Part::Native => 10_000,
         (Quantity::Latency | Quantity::MeanLatency, 0..8192) => 2000,
         (Quantity::Latency | Quantity::MeanLatency, _) => 300,
-        (Quantity::Rate, 0..8192) => 3000,
-        (Quantity::Rate, _) => 300,
+        (Quantity::Rate | Quantity::Cost, 0..8192) => 3000,
+        (Quantity::Rate | Quantity::Cost, _) => 300,
     }
 }
 
@@ -110,8 +126,8 @@ type Test = (Tool, &'static str, &'static str, Quantity, bool, &'static [&'stati
 
 /// What is measured in a part.
 fn tests(part: Part) -> Vec<Test> {
-    use Quantity::{Latency, MeanLatency, Rate};
-    use Tool::{Perftest, Qperf};
+    use Quantity::{Cost, Latency, MeanLatency, Rate};
+    use Tool::{Iperf3, Perftest, Qperf, Sockperf};
     // qperf makes no address handles with global routes, so that on Ethernet only its RC tests run, through RDMA CM; it
     // knows means alone. On one CPU its connections are rejected more often than not, whoever is to blame.
     match part {
@@ -138,6 +154,16 @@ fn tests(part: Part) -> Vec<Test> {
             (Perftest, "ib_write_bw", "RC", Rate, false, &["bw", "write"]),
             (Perftest, "ib_read_bw", "RC", Rate, false, &["bw", "read"]),
         ],
+        Part::Sockets => vec![
+            (Sockperf, "sockperf tcp", "", Latency, false, &["lat", "tcp"]),
+            (Sockperf, "sockperf udp", "", Latency, false, &["lat", "udp"]),
+            (Qperf, "tcp_lat", "", MeanLatency, false, &["lat", "tcp"]),
+            (Qperf, "udp_lat", "", MeanLatency, false, &["lat", "udp"]),
+            (Iperf3, "iperf3 tcp", "", Rate, false, &["bw", "tcp"]),
+            (Iperf3, "iperf3 tcp CPU", "", Cost, false, &["bw", "tcp"]),
+            (Iperf3, "iperf3 udp", "", Rate, false, &["bw", "udp"]),
+            (Iperf3, "iperf3 udp CPU", "", Cost, false, &["bw", "udp"]),
+        ],
         Part::Timed => vec![
             (Perftest, "ib_send_lat", "RC", Latency, false, &["lat", "send"]),
             (Perftest, "ib_send_lat", "UC", Latency, false, &["lat", "send"]),
@@ -162,6 +188,13 @@ fn tests(part: Part) -> Vec<Test> {
 fn sizes(amount: Amount, service: &str, ours: &[&str]) -> &'static [u64] {
     match (amount, service) {
         _ if ours.contains(&"atomic") => &[8],
+        // Of floods of UDP, the longest datagrams that are one frame of Ethernet and one of the loopback.
+        (Amount::Full, "") if *ours == ["bw", "udp"] => &[1452, 16384],
+        (Amount::Quick, "") if *ours == ["bw", "udp"] => &[1452],
+        // iperf3 writes 128 KiB at once.
+        (Amount::Full, "") if *ours == ["bw", "tcp"] => &[16384, 131_072],
+        (Amount::Quick, "") if *ours == ["bw", "tcp"] => &[131_072],
+        (Amount::Full, "") => &[64, 1024, 16384],
         (Amount::Full, "UD") => &[2, 64, 512, 1024],
         (Amount::Full, _) => &[2, 64, 512, 1024, 4096, 16384, 65536],
         (Amount::Quick, _) => &[64],
@@ -174,7 +207,7 @@ pub(super) fn points(part: Part, amount: Amount, only: &str) -> Vec<Point> {
     for (tool, test, service, quantity, has_events, ours) in tests(part) {
         let is_quick = match (part, tool) {
             (Part::Native, _) => test.starts_with("ib_send"),
-            (_, Tool::Perftest) => true,
+            (Part::Sockets, _) | (_, Tool::Iperf3 | Tool::Perftest | Tool::Sockperf) => true,
             (_, Tool::Qperf) => ["rc_lat", "rc_bw"].contains(&test),
         };
         if (amount == Amount::Full || is_quick) && test.contains(only) {

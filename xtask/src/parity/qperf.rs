@@ -31,7 +31,7 @@ fn address(device: &str) -> Result<Ipv4Addr> {
 }
 
 /// Finds the number in what was printed, e.g. `latency  =  12.3 us` or `bw  =  40,1 MB/sec`.
-fn read(printed: &str, quantity: Quantity, size: u64) -> Result<f64> {
+pub(super) fn read(printed: &str, quantity: Quantity, size: u64) -> Result<f64> {
     let name = if quantity == Quantity::Rate { "bw" } else { "latency" };
     let line = printed.lines().find(|line| line.split_whitespace().next() == Some(name));
     let line = line.with_context(|| format!("it printed no {name}"))?;

@@ -73,8 +73,8 @@ impl Row {
         let ratio = ours.best / theirs.best;
         let holds = match (self.point.part, is_rate) {
             // There the question is whether we are as fast; who is faster has not mismeasured.
-            (Part::Native, true) => ratio >= 1.0,
-            (Part::Native, false) => ratio <= 1.0,
+            (Part::Native | Part::Sockets, true) => ratio >= 1.0,
+            (Part::Native | Part::Sockets, false) => ratio <= 1.0,
             (_, true) => ratio >= RATE_MIN,
             (_, false) => (ratio - 1.0).abs() <= AGREES,
         };
@@ -148,7 +148,8 @@ struct Compared {
 pub(super) fn print(rows: &[Row]) -> String {
     let mut out = String::from(
         "# best: the second best of a program's runs; spread: how far its best three are apart\n\
-         # latency in us (perftest and ours beside it: median; qperf and ours beside it: mean), rate in 1000 messages/s\n\
+         # latency in us (perftest, sockperf and ours beside them: median; qperf and ours beside it: mean), rate in 1000 \
+         messages/s, CPU time of both ends in us for 2^20 bytes\n\
          #                                         ---------- theirs ----------  ----------- ours -----------  --- ratio ---\n",
     );
     let head = ["median", "best", "spread"];
@@ -186,7 +187,7 @@ pub(super) fn print(rows: &[Row]) -> String {
     let count = |verdict: Option<Verdict>| verdicts.iter().filter(|other| **other == verdict).count();
     let _ = write!(
         out,
-        "# {} points: {} agree (latency within 3 %, rate at least 0.98; native: latency at most 1, rate at least 1), \
+        "# {} points: {} agree (latency within 3 %, rate at least 0.98; native, sockets: latency at most 1, rate at least 1), \
          {} differ, {} unsteady (the best runs of one are more than 3 % apart), {} with too few runs, {} failed",
         rows.len(),
         count(Some(Verdict::Agrees)),
