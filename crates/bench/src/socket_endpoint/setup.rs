@@ -4,7 +4,7 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use measure::clock::Clock;
-use rustix::net::{SocketAddr, SocketAddrAny, SocketAddrUnix, bind, getsockname, listen};
+use rustix::net::{SocketAddr, SocketAddrAny, SocketAddrUnix, bind, getsockname, listen, sockopt};
 
 use super::address::Reachable;
 use super::options::socket;
@@ -126,6 +126,10 @@ impl Ports {
         let wanted = self.next.unwrap_or(0);
         self.tried = format!("{} port {wanted}", spec.endpoint.name());
         self.next = self.next.map(|port| port.wrapping_add(1));
+        if wanted != 0 && !spec.endpoint.is_datagram() {
+            // Connections of the point before keep the port for a minute; who listens there keeps it all the same (socket(7)).
+            sockopt::set_socket_reuseaddr(&socket, true).map_err(|error| self.failed("share", error))?;
+        }
         bind(&socket, &SocketAddr::new(ip, wanted)).map_err(|error| self.failed("bind", error))?;
         let own = getsockname(&socket).map_err(|error| self.failed("name", error))?;
         let port = port_of(&own).ok_or_else(|| self.failed("name", rustix::io::Errno::AFNOSUPPORT))?;
