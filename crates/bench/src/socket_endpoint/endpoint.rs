@@ -406,10 +406,12 @@ impl Endpoint for SocketEndpoint {
 
     #[inline]
     fn was_repeated(&mut self) -> bool {
-        self.lanes.iter_mut().any(|lane| match lane {
+        let is_marred = |lane: &mut Lane| match lane {
             Lane::Datagram(datagram) => datagram.alternation.as_mut().is_some_and(Alternation::take_marred),
             Lane::Stream { .. } => false,
-        })
+        };
+        // Of every lane, so that what is told now is not told again.
+        self.lanes.iter_mut().fold(false, |others, lane| is_marred(lane) | others)
     }
 
     #[inline]
