@@ -148,7 +148,10 @@ fn strangers_disturb_neither_the_wait_nor_the_measurement() {
     let before = crowd.knocks.load(Ordering::Relaxed);
     assert!(before > 50, "there is a crowd: {before}");
     let client = finish(server.client(&scratch, &["-s", "2..64", "-D", "0.3", "--out", "record"]));
-    assert_eq!((client.status, client.stderr.as_str()), (Some(0), ""), "{client:?}");
+    assert_eq!(client.status, Some(0), "{client:?}");
+    // On a busy machine the crowd may be before the client, which then says that it waits.
+    let mut said = client.stderr.lines();
+    assert!(said.all(|line| line.starts_with("rdmascope: waiting up to 30 s for the server")), "{client:?}");
     let (_, points) = scratch.record("record");
     assert!(points.len() == 6 && all_measured(&points), "{points:?}");
     let ended = server.end();
