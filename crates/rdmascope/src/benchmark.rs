@@ -3,14 +3,15 @@
 
 use std::process::ExitCode;
 
-use bench::plan::{Axis, MTU_BYTES_MAX, Options, Plan, Resolved, Settings, resolve};
+use bench::plan::{Axis, MTU_BYTES_MAX, Options, Plan, Settings, resolve};
 use bench::point::{Flow, Operation, Pattern, Poll, Service};
+use clap::Args;
 use measure::figure::Unit;
 use measure::units;
 
 use crate::cli::{
     AllRanks, Atomic, AtomicType, BandwidthOperation, Burst, Connection, FanOutOperation, FanOutRead, Flags,
-    LatencyOperation, Messages, OneWayOperation, OpenLoopOperation, PairsOperation, Site,
+    LatencyOperation, Messages, OneWayOperation, OpenLoopOperation, PairsOperation, Places, Site,
 };
 use crate::execute::{Job, execute};
 use crate::launch::launch;
@@ -29,7 +30,6 @@ struct Benchmark<'a> {
     pattern: Pattern,
     messages: &'a Messages,
     settings: Settings,
-    bandwidth: Unit,
 }
 
 /// `rdmascope lat ...`.
@@ -41,10 +41,10 @@ pub(crate) fn latency(operation: &LatencyOperation, command: Vec<String>) -> any
         LatencyOperation::Atomic(Atomic { atomic, flags }) => (atomic.operation(), flags),
         LatencyOperation::Sockets(sockets) => return sockets::latency(sockets, command),
     };
-    let (pattern, bandwidth, words) = (Pattern::PingPong, Unit::MiBPerS, ["lat", "latency"]);
-    let settings = settings(flags, operation);
-    Benchmark { words, operation, pattern, messages: &flags.messages, settings, bandwidth }
-        .start(&flags.site, command)
+    let (pattern, words, settings) = (Pattern::PingPong, ["lat", "latency"], settings(flags, operation));
+    let Flags { messages, site, .. } = flags;
+    let plan = Benchmark { words, operation, pattern, messages, settings }.plan()?;
+    measure(&plan, site, Unit::MiBPerS, command)
 }
 
 /// `rdmascope bw ...`.
@@ -61,10 +61,10 @@ pub(crate) fn bandwidth(operation: &BandwidthOperation, command: Vec<String>) ->
     if let Some(list) = of.post_list {
         settings = settings.axis(Axis::PostList(vec![list]));
     }
-    let bandwidth = if of.report_gbits { Unit::GbPerS } else { Unit::MiBPerS };
     let (pattern, words) = (Pattern::Stream, ["bw", "throughput"]);
-    let messages = &of.flags.messages;
-    Benchmark { words, operation, pattern, messages, settings, bandwidth }.start(&of.flags.site, command)
+    let Flags { messages, site, .. } = &of.flags;
+    let plan = Benchmark { words, operation, pattern, messages, settings }.plan()?;
+    measure(&plan, site, unit(of.report_gbits), command)
 }
 
 /// `rdmascope one-way ...`.
@@ -86,9 +86,10 @@ pub(crate) fn one_way(operation: &OneWayOperation, command: Vec<String>) -> anyh
         Some(Axis::Stamp(vec![of.stamp.stamp()])),
     ];
     let settings = given.into_iter().flatten().fold(settings, Settings::axis);
-    let (pattern, bandwidth, words) = (Pattern::OneWay, Unit::MiBPerS, ["one-way", "one-way latency"]);
-    let messages = &of.flags.messages;
-    Benchmark { words, operation, pattern, messages, settings, bandwidth }.start(&of.flags.site, command)
+    let (pattern, words) = (Pattern::OneWay, ["one-way", "one-way latency"]);
+    let Flags { messages, site, .. } = &of.flags;
+    let plan = Benchmark { words, operation, pattern, messages, settings }.plan()?;
+    measure(&plan, site, Unit::MiBPerS, command)
 }
 
 /// `rdmascope fan-out ...`: all ranks are started by this command, for two ends that are started by hand are no n.
@@ -147,11 +148,39 @@ fn start_all(
     all: &AllRanks,
     command: Vec<String>,
 ) -> anyhow::Result<ExitCode> {
-    let AllRanks { report_gbits, messages, out, placement } = all;
-    let bandwidth = if *report_gbits { Unit::GbPerS } else { Unit::MiBPerS };
-    let resolved = Benchmark { words, operation, pattern, messages, settings, bandwidth }.resolved()?;
-    let launch = launch(placement, None, &resolved)?;
+    let plan = Benchmark { words, operation, pattern, messages: &all.messages, settings }.plan()?;
+    measure_all(&plan, all, command)
+}
+
+/// Measures a plan that flags have made, between two ends.
+pub(crate) fn measure<P: Args + Places>(
+    plan: &Plan,
+    site: &Site<P>,
+    bandwidth: Unit,
+    command: Vec<String>,
+) -> anyhow::Result<ExitCode> {
+    let resolved = resolve(plan, &Options::default())?;
+    let Site { out, ends, placement } = site;
+    let launch = launch(placement, ends.peer()?, &resolved)?;
     execute(Job { resolved, quick: false, command, launch, out: out.clone(), bandwidth })
+}
+
+/// The same of however many ranks there are, all of which this command starts.
+pub(crate) fn measure_all<M: Args, P: Args + Places>(
+    plan: &Plan,
+    all: &AllRanks<M, P>,
+    command: Vec<String>,
+) -> anyhow::Result<ExitCode> {
+    let resolved = resolve(plan, &Options::default())?;
+    let AllRanks { report_gbits, out, placement, .. } = all;
+    let launch = launch(placement, None, &resolved)?;
+    let bandwidth = unit(*report_gbits);
+    execute(Job { resolved, quick: false, command, launch, out: out.clone(), bandwidth })
+}
+
+/// The unit of throughputs.
+pub(crate) fn unit(is_in_gbits: bool) -> Unit {
+    if is_in_gbits { Unit::GbPerS } else { Unit::MiBPerS }
 }
 
 /// The commands, and what they measure.
@@ -173,19 +202,7 @@ impl AtomicType {
 }
 
 impl Benchmark<'_> {
-    /// Measures what the flags ask for.
-    fn start(self, site: &Site, command: Vec<String>) -> anyhow::Result<ExitCode> {
-        let resolved = self.resolved()?;
-        let Site { out, ends, placement } = site;
-        let launch = launch(placement, ends.peer()?, &resolved)?;
-        let (out, bandwidth) = (out.clone(), self.bandwidth);
-        execute(Job { resolved, quick: false, command, launch, out, bandwidth })
-    }
-
-    fn resolved(&self) -> anyhow::Result<Resolved> {
-        Ok(resolve(&self.plan()?, &Options::default())?)
-    }
-
+    /// What the flags ask for.
     fn plan(&self) -> anyhow::Result<Plan> {
         let [verb, quantity] = self.words;
         let operation = serde_json::to_value(self.operation)?.as_str().unwrap_or_default().replace('_', "-");

@@ -3,17 +3,17 @@
 
 use std::process::ExitCode;
 
-use bench::plan::{Axis, Options, Plan, Resolved, Settings, resolve};
+use bench::plan::{Axis, Plan, Settings};
 use bench::point::{Carrier, Flow, Pattern};
 use measure::figure::Unit;
 
-use crate::benchmark::{ALL_MAX, FAN_OUT, OPEN_LOOP, doubled, listed, pairs_words};
-use crate::cli::{
-    Burst, FanOutFlags, OpenLoopFlags, PairsFlags, Site, SocketBandwidth, SocketFlags, SocketMessages,
-    SocketOneWay, SocketPlacement, SocketRanks, Sockets,
+use crate::benchmark::{
+    ALL_MAX, FAN_OUT, OPEN_LOOP, doubled, listed, measure, measure_all, pairs_words, unit,
 };
-use crate::execute::{Job, execute};
-use crate::launch::launch;
+use crate::cli::{
+    Burst, FanOutFlags, OpenLoopFlags, PairsFlags, SocketBandwidth, SocketFlags, SocketMessages,
+    SocketOneWay, SocketRanks, Sockets,
+};
 
 /// Largest size of `-a` that datagrams have: the power of two below their limit.
 const ALL_MAX_DATAGRAM: u64 = 32 << 10;
@@ -26,15 +26,14 @@ struct Benchmark<'a> {
     pattern: Pattern,
     messages: &'a SocketMessages,
     settings: Settings,
-    bandwidth: Unit,
 }
 
 /// `rdmascope lat tcp` and the like.
 pub(crate) fn latency(sockets: &Sockets<SocketFlags>, command: Vec<String>) -> anyhow::Result<ExitCode> {
     let (carrier, SocketFlags { messages, site }) = sockets.carrier();
-    let (pattern, bandwidth, words) = (Pattern::PingPong, Unit::MiBPerS, ["lat", "latency"]);
-    let settings = messages.settings(carrier);
-    Benchmark { words, carrier, pattern, messages, settings, bandwidth }.start(site, command)
+    let (pattern, words, settings) = (Pattern::PingPong, ["lat", "latency"], messages.settings(carrier));
+    let plan = Benchmark { words, carrier, pattern, messages, settings }.plan()?;
+    measure(&plan, site, Unit::MiBPerS, command)
 }
 
 /// `rdmascope bw tcp` and the like.
@@ -46,8 +45,9 @@ pub(crate) fn bandwidth(
     let SocketFlags { messages, site } = &of.flags;
     let flow = if of.bidirectional { Flow::Bi } else { Flow::Uni };
     let settings = of.settle(messages.settings(carrier)).axis(Axis::Direction(vec![flow]));
-    let (pattern, words, bandwidth) = (Pattern::Stream, ["bw", "throughput"], unit(of.report_gbits));
-    Benchmark { words, carrier, pattern, messages, settings, bandwidth }.start(site, command)
+    let (pattern, words) = (Pattern::Stream, ["bw", "throughput"]);
+    let plan = Benchmark { words, carrier, pattern, messages, settings }.plan()?;
+    measure(&plan, site, unit(of.report_gbits), command)
 }
 
 /// `rdmascope one-way tcp` and the like.
@@ -60,8 +60,9 @@ pub(crate) fn one_way(sockets: &Sockets<SocketOneWay>, command: Vec<String>) -> 
     let given =
         [of.burst.map(|Burst(burst)| Axis::Burst(vec![burst])), pause.map(|ns| Axis::PauseNs(vec![ns]))];
     let settings = given.into_iter().flatten().fold(settings, Settings::axis);
-    let (pattern, bandwidth, words) = (Pattern::OneWay, Unit::MiBPerS, ["one-way", "one-way latency"]);
-    Benchmark { words, carrier, pattern, messages, settings, bandwidth }.start(site, command)
+    let (pattern, words) = (Pattern::OneWay, ["one-way", "one-way latency"]);
+    let plan = Benchmark { words, carrier, pattern, messages, settings }.plan()?;
+    measure(&plan, site, Unit::MiBPerS, command)
 }
 
 /// `rdmascope fan-out tcp` and the like.
@@ -102,31 +103,12 @@ fn start_all(
     all: &SocketRanks,
     command: Vec<String>,
 ) -> anyhow::Result<ExitCode> {
-    let SocketRanks { report_gbits, messages, out, placement } = all;
-    let bandwidth = unit(*report_gbits);
-    let resolved = Benchmark { words, carrier, pattern, messages, settings, bandwidth }.resolved()?;
-    let launch = launch(placement, None, &resolved)?;
-    execute(Job { resolved, quick: false, command, launch, out: out.clone(), bandwidth })
-}
-
-fn unit(is_in_gbits: bool) -> Unit {
-    if is_in_gbits { Unit::GbPerS } else { Unit::MiBPerS }
+    let plan = Benchmark { words, carrier, pattern, messages: &all.messages, settings }.plan()?;
+    measure_all(&plan, all, command)
 }
 
 impl Benchmark<'_> {
-    /// Measures what the flags ask for.
-    fn start(self, site: &Site<SocketPlacement>, command: Vec<String>) -> anyhow::Result<ExitCode> {
-        let resolved = self.resolved()?;
-        let Site { out, ends, placement } = site;
-        let launch = launch(placement, ends.peer()?, &resolved)?;
-        let (out, bandwidth) = (out.clone(), self.bandwidth);
-        execute(Job { resolved, quick: false, command, launch, out, bandwidth })
-    }
-
-    fn resolved(&self) -> anyhow::Result<Resolved> {
-        Ok(resolve(&self.plan()?, &Options::default())?)
-    }
-
+    /// What the flags ask for.
     fn plan(&self) -> anyhow::Result<Plan> {
         let [verb, quantity] = self.words;
         let carrier = serde_json::to_value(self.carrier)?.as_str().unwrap_or_default().replace('_', "-");

@@ -36,8 +36,13 @@ pub(crate) trait Half: Sized {
     /// What every rank may know.
     fn address(&self) -> &Self::Address;
 
-    /// What a rank has to know that connects to it; absent for those that do not.
-    fn way(&self, rank: u32) -> Option<&Self::Way>;
+    /// What each rank has to know that connects to it, by rank; absent for those that do not.
+    fn ways(&self) -> &[Option<Self::Way>];
+
+    /// What a rank has to know that connects to it.
+    fn way(&self, rank: u32) -> Option<&Self::Way> {
+        self.ways().get(rank as usize)?.as_ref()
+    }
 
     /// Connects it with those of the other ranks. Where more ranks run than there are CPUs, it gives way to them whenever it
     /// waits.

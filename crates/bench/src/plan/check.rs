@@ -40,22 +40,33 @@ pub(super) fn experiment(filled: &Filled) -> Result<(), Error> {
     check.sockets()
 }
 
-/// Checks that each axis of an experiment is for some of its endpoints.
+/// Checks what carries the messages of an experiment, and that each of its axes is for some of that.
 pub(super) fn carriers(experiment: &Experiment) -> Result<(), Error> {
     let axes = &experiment.settings.axes;
+    let place = |key: &str| experiment.settings.place(key).unwrap_or_else(|| experiment.place.clone());
+    let endpoints = axes.iter().find(|axis| matches!(axis, Axis::Endpoint(_)));
+    endpoints.map_or(Ok(()), |axis| values(axis, place(axis.name()), &experiment.name))?;
     let carriers = carriers_of(axes);
     let stray = axes.iter().find(|axis| !carriers.iter().any(|carrier| axis.is_for(*carrier)));
-    let Some(axis) = stray.filter(|_| !carriers.is_empty()) else { return Ok(()) };
+    let Some(axis) = stray else { return Ok(()) };
     let names: Vec<_> = carriers.iter().map(|carrier| carrier.name()).collect();
-    let place = experiment.settings.place(axis.name()).unwrap_or_else(|| experiment.place.clone());
-    let (experiment, what) =
-        (experiment.name.clone(), format!("{} over {}", axis.name(), names.join(" and ")));
-    Err(Error::Refused {
-        place,
-        experiment,
-        what,
-        why: "that is for other endpoints: leave it out".to_owned(),
-    })
+    let what = format!("{} over {}", axis.name(), names.join(" and "));
+    let (place, experiment) = (place(axis.name()), experiment.name.clone());
+    let why = "that is for other endpoints: leave it out".to_owned();
+    Err(Error::Refused { place, experiment, what, why })
+}
+
+/// Checks that an axis has values, and each of them once.
+fn values(axis: &Axis, place: String, experiment: &str) -> Result<(), Error> {
+    let (values, axis, experiment) = (axis.values(), axis.name().to_owned(), experiment.to_owned());
+    if values.is_empty() {
+        return Err(Error::EmptyAxis { place, axis, experiment });
+    }
+    let mut seen = BTreeSet::new();
+    match values.iter().find(|value| !seen.insert(value.to_string())) {
+        Some(twice) => Err(Error::DuplicateValue { place, axis, experiment, value: twice.to_string() }),
+        None => Ok(()),
+    }
 }
 
 /// Bounds the number of points of the whole plan, before they are made.
@@ -74,18 +85,8 @@ pub(super) struct Check<'a>(pub(super) &'a Filled);
 
 impl Check<'_> {
     fn axes(&self) -> Result<(), Error> {
-        for axis in &self.0.axes {
-            let values = axis.values();
-            let (place, axis, experiment) = self.names(axis.name());
-            if values.is_empty() {
-                return Err(Error::EmptyAxis { place, axis, experiment });
-            }
-            let mut seen = BTreeSet::new();
-            if let Some(twice) = values.iter().find(|value| !seen.insert(value.to_string())) {
-                return Err(Error::DuplicateValue { place, axis, experiment, value: twice.to_string() });
-            }
-        }
-        Ok(())
+        let mut axes = self.0.axes.iter();
+        axes.try_for_each(|axis| values(axis, self.names(axis.name()).0, &self.0.name))
     }
 
     fn length(&self) -> Result<(), Error> {

@@ -55,8 +55,8 @@ impl Half for Unconnected {
         &self.address
     }
 
-    fn way(&self, rank: u32) -> Option<&Way> {
-        self.ways.get(rank as usize)?.as_ref()
+    fn ways(&self) -> &[Option<Way>] {
+        &self.ways
     }
 
     fn connect(mut self, ranks: &[Told], gives_way: bool) -> Result<SocketEndpoint, Error> {

@@ -9,7 +9,7 @@ use super::FILL;
 use super::alternation::Alternation;
 use super::header::{HEADER_BYTES, Header, numbers};
 use super::lists::Datagrams;
-use super::stream::is_nothing;
+use super::stream::nothing;
 use super::track::Track;
 use crate::endpoint::Mark;
 
@@ -142,8 +142,7 @@ impl Datagram {
         let flags = if waits { SendFlags::empty() } else { SendFlags::DONTWAIT };
         match send(&self.socket, self.out.bytes_of(0..1), flags | SendFlags::NOSIGNAL) {
             Ok(_) => Ok(true),
-            Err(error) if is_nothing(error) => Ok(false),
-            Err(error) => Err(error.into()),
+            Err(error) => nothing(error.into(), false),
         }
     }
 
@@ -184,8 +183,7 @@ impl Datagram {
         };
         match sent {
             Ok(sent) => self.flushed += sent,
-            Err(error) if is_nothing_else(&error) => return Ok(self.gathered == 0),
-            Err(error) => return Err(error),
+            Err(error) => return nothing(error, self.gathered == 0),
         }
         if self.flushed == self.gathered {
             (self.flushed, self.gathered) = (0, 0);
@@ -208,8 +206,7 @@ impl Datagram {
         };
         match came {
             Ok(came) => self.came = came,
-            Err(error) if is_nothing_else(&error) => return Ok(false),
-            Err(error) => return Err(error),
+            Err(error) => return nothing(error, false),
         }
         Ok(true)
     }
@@ -286,8 +283,4 @@ impl Datagram {
     pub(super) fn is_lossy(&self) -> bool {
         self.manner.is_lossy
     }
-}
-
-fn is_nothing_else(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
 }

@@ -63,7 +63,7 @@ fn advice(error: &io::Error) -> &'static str {
             "what was sent is not acknowledged: the link drops it, or the peer's host is down"
         }
         (_, Some(libc::ENETUNREACH | libc::EHOSTUNREACH)) => {
-            "no route leads there: see `ip route get ADDRESS` at both ends, or name the network with --net"
+            "no route leads there (any more, when the link is down): see `ip route get ADDRESS` at both ends, or give --net"
         }
         (_, Some(libc::ENETDOWN | libc::ENODEV | libc::ENXIO)) => {
             "the interface is down: `ip link set DEV up`"

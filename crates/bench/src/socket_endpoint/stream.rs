@@ -102,8 +102,7 @@ impl Stream {
                 self.written += sent as u64;
                 Ok(sent)
             }
-            Err(error) if is_nothing(error) => Ok(0),
-            Err(error) => Err(error.into()),
+            Err(error) => nothing(error.into(), 0),
         }
     }
 
@@ -122,8 +121,7 @@ impl Stream {
                 self.filled += received;
                 Ok(true)
             }
-            Err(error) if is_nothing(error) => Ok(false),
-            Err(error) => Err(error.into()),
+            Err(error) => nothing(error.into(), false),
         }
     }
 
@@ -143,10 +141,13 @@ impl Stream {
     }
 }
 
-/// Whether a call did nothing but has not failed.
-#[inline]
-pub(super) fn is_nothing(error: rustix::io::Errno) -> bool {
-    error == rustix::io::Errno::AGAIN || error == rustix::io::Errno::INTR
+/// What a call comes to that has done nothing, where it has not failed: it would have to wait, or a signal came.
+#[cold]
+pub(super) fn nothing<T>(error: io::Error, nothing: T) -> io::Result<T> {
+    match error.kind() {
+        io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock => Ok(nothing),
+        _ => Err(error),
+    }
 }
 
 #[cfg(test)]

@@ -57,8 +57,8 @@ impl Half for Unconnected {
         &self.address
     }
 
-    fn way(&self, rank: u32) -> Option<&Way> {
-        self.ways.get(rank as usize)?.as_ref()
+    fn ways(&self) -> &[Option<Way>] {
+        &self.ways
     }
 
     fn connect(mut self, ranks: &[Told], gives_way: bool) -> Result<VerbsEndpoint, Error> {
@@ -118,7 +118,7 @@ impl Unconnected {
     fn neighbours<'a>(&'a self, ranks: &'a [Told]) -> Result<Vec<Neighbour<'a>>, Error> {
         let one = |(index, rank): (usize, u32)| {
             let told = ranks.get(rank as usize).and_then(|told| told.address.as_ref().zip(told.way.as_ref()));
-            let own_way = self.ways.get(rank as usize).and_then(Option::as_ref);
+            let own_way = self.way(rank);
             let ((address, way), own_way) = told.zip(own_way).ok_or_else(|| Error::PeerAddress {
                 reason: format!("rank {rank} has nothing that connects to rank {}", self.rank),
             })?;

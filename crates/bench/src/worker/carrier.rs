@@ -53,28 +53,9 @@ impl Ends {
         device: Option<&Open>,
         timepiece: &Timepiece,
     ) -> Result<Outcome, PointError> {
-        let before = Counted::now(&self.ways(device));
-        let mut outcome = self.run(spec, (rank, left), device, timepiece)?;
-        outcome.host = Counted::now(&self.ways(device)).since(&before);
-        Ok(outcome)
-    }
-
-    /// Where the messages go through.
-    fn ways(&self, device: Option<&Open>) -> Ways {
-        match self {
-            Self::Sockets(ends) => Ways { interfaces: ends.interfaces(), ports: Vec::new() },
-            Self::Verbs(_) => device.map(|open| open.port.ways()).unwrap_or_default(),
-        }
-    }
-
-    fn run(
-        &mut self,
-        spec: &PointSpec,
-        (rank, left): (u32, Duration),
-        device: Option<&Open>,
-        timepiece: &Timepiece,
-    ) -> Result<Outcome, PointError> {
-        match self {
+        let ways = self.ways(device);
+        let before = Counted::now(&ways);
+        let mut outcome = match self {
             Self::Sockets(ends) => {
                 run(ends, left, |ends| patterns::measure(ends, spec, (rank, left), timepiece))
             }
@@ -85,6 +66,16 @@ impl Ends {
             Self::Verbs(ends) => {
                 run(ends, left, |ends| patterns::measure(ends, spec, (rank, left), timepiece))
             }
+        }?;
+        outcome.host = Counted::now(&ways).since(&before);
+        Ok(outcome)
+    }
+
+    /// Where the messages go through.
+    fn ways(&self, device: Option<&Open>) -> Ways {
+        match self {
+            Self::Sockets(ends) => Ways { interfaces: ends.interfaces(), ports: Vec::new() },
+            Self::Verbs(_) => device.map(|open| open.port.ways()).unwrap_or_default(),
         }
     }
 }

@@ -66,11 +66,15 @@ pub(crate) trait Places {
     /// On which hosts and CPUs.
     fn location(&self) -> &Location;
 
-    /// Through which device.
-    fn device(&self) -> Option<&Placement>;
+    /// Through which device, where they may take one.
+    fn device(&self) -> Option<&Placement> {
+        None
+    }
 
-    /// Which addresses their sockets have.
-    fn net(&self) -> Option<&NetFlags>;
+    /// Which addresses their sockets have, where they may have some.
+    fn net(&self) -> Option<&NetFlags> {
+        None
+    }
 }
 
 impl Places for Placement {
@@ -81,19 +85,11 @@ impl Places for Placement {
     fn device(&self) -> Option<&Placement> {
         Some(self)
     }
-
-    fn net(&self) -> Option<&NetFlags> {
-        None
-    }
 }
 
 impl Places for SocketPlacement {
     fn location(&self) -> &Location {
         &self.location
-    }
-
-    fn device(&self) -> Option<&Placement> {
-        None
     }
 
     fn net(&self) -> Option<&NetFlags> {

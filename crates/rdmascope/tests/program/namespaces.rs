@@ -115,10 +115,7 @@ impl Broken {
         let child = scratch.program(words.into_iter().chain(hosts.placed())).spawn().unwrap();
         let broken = Self { hosts, scratch, child, began: Instant::now() };
         // Both agents are there once packets cross the link.
-        while broken.hosts.counter(0, "tx_packets") < 200 {
-            assert!(broken.began.elapsed() < DEADLINE, "nothing is sent");
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        broken.hosts.await_packets(200);
         broken
     }
 
@@ -196,11 +193,7 @@ fn a_flood_that_is_heard_no_more_has_failed() {
     let placed = hosts.placed();
     let words = "bw udp -s 100 -D 4 --out record".split(' ').chain(placed.iter().map(String::as_str));
     let child = scratch.program(words).spawn().unwrap();
-    let began = Instant::now();
-    while hosts.counter(0, "tx_packets") < 1000 {
-        assert!(began.elapsed() < DEADLINE, "nothing is sent");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    hosts.await_packets(1000);
     hosts.drop_at(1, None);
     let ended = collect(child);
     assert_eq!(ended.status, Some(1), "{ended:?}");

@@ -180,6 +180,8 @@ fn what_sockets_have_not_is_refused() {
         scratch.write("plan.toml", text);
         scratch.refused(&["run", "plan.toml"], 2, &["plan.toml:7"])
     };
+    assert!(plan("endpoint = []").contains("the axis endpoint of experiment \"e\" is empty"));
+    assert!(plan("endpoint = [\"tcp\", \"tcp\"]").contains("has \"tcp\" twice"));
     assert!(plan("endpoint = \"tpc\"").contains("did you mean \"tcp\"?"));
     assert!(plan("inline = true\nendpoint = \"tcp\"").contains("inline over TCP"));
     assert!(plan("poll = \"hybrid\"\nendpoint = [\"verbs\", \"tcp\"]").contains("use busy or event"));

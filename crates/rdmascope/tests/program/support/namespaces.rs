@@ -2,8 +2,9 @@
 
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::time::{Duration, Instant};
 
-use super::skip;
+use super::{DEADLINE, skip};
 
 /// Two namespaces and the link between them, until the value is dropped.
 pub(crate) struct Hosts {
@@ -72,6 +73,16 @@ impl Hosts {
         let listed = self.on(host, &["nft", "list", "ruleset"]);
         let count = listed.split("counter packets ").nth(1).and_then(|rest| rest.split(' ').next());
         count.and_then(|count| count.parse().ok()).unwrap_or_else(|| panic!("no counter: {listed}"))
+    }
+
+    /// Waits until so many packets have left the first by the link.
+    #[track_caller]
+    pub(crate) fn await_packets(&self, count: u64) {
+        let began = Instant::now();
+        while self.counter(0, "tx_packets") < count {
+            assert!(began.elapsed() < DEADLINE, "nothing is sent");
+            std::thread::sleep(Duration::from_millis(5));
+        }
     }
 
     /// A counter of the link's interface in one of them.
