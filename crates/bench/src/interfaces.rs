@@ -1,8 +1,12 @@
 //! Addresses of network interfaces.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::os::fd::AsRawFd;
 
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 use serde::{Deserialize, Serialize};
+
+use crate::point::LinkLayer;
 
 /// An address of one of the named interfaces, IPv4 if there is one, and never one that needs a scope.
 pub(crate) fn address_of(interfaces: Vec<String>) -> Option<IpAddr> {
@@ -20,6 +24,8 @@ pub(crate) struct Entry {
     pub(crate) interface: String,
     pub(crate) address: IpAddr,
     pub(crate) prefix: u8,
+    /// What its interface is on, if that is one of them; loopback is not.
+    pub(crate) link_layer: Option<LinkLayer>,
 }
 
 impl Entry {
@@ -61,12 +67,37 @@ pub(crate) fn all() -> Vec<Entry> {
                 IpAddr::V4(mask) => u32::from(mask).leading_ones(),
                 IpAddr::V6(mask) => u128::from(mask).leading_ones(),
             });
-            found.push(Entry { interface: name, address, prefix: prefix as u8 });
+            found.push(Entry { interface: name, address, prefix: prefix as u8, link_layer: None });
         }
     }
     // SAFETY: the list came from getifaddrs and is freed once.
     unsafe { libc::freeifaddrs(list) };
+    for entry in &mut found {
+        entry.link_layer = layer(&entry.interface);
+    }
     found
+}
+
+/// What an interface of this network namespace is on (netdevice(7)).
+fn layer(name: &str) -> Option<LinkLayer> {
+    let socket = socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None).ok()?;
+    // SAFETY: all zeroes are a request without a name.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    // The last byte stays 0, the end of the name.
+    let room = request.ifr_name.len() - 1;
+    for (to, from) in request.ifr_name[..room].iter_mut().zip(name.bytes()) {
+        *to = from as libc::c_char;
+    }
+    // SAFETY: the request is of the type that SIOCGIFHWADDR reads and writes.
+    if unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFHWADDR, &raw mut request) } != 0 {
+        return None;
+    }
+    // SAFETY: the kernel has filled in the address, whose family is the type of the interface.
+    match unsafe { request.ifr_ifru.ifru_hwaddr.sa_family } {
+        libc::ARPHRD_ETHER => Some(LinkLayer::Ethernet),
+        libc::ARPHRD_INFINIBAND => Some(LinkLayer::Infiniband),
+        _ => None,
+    }
 }
 
 fn ip(address: *const libc::sockaddr) -> Option<IpAddr> {
@@ -101,6 +132,7 @@ mod tests {
         let all = all();
         let loopback = all.iter().find(|entry| entry.address == IpAddr::from([127, 0, 0, 1])).unwrap();
         assert_eq!((loopback.interface.as_str(), loopback.prefix), ("lo", 8));
+        assert_eq!(loopback.link_layer, None, "loopback is no link");
     }
 
     #[test]
@@ -109,6 +141,7 @@ mod tests {
             interface: "eth0".to_owned(),
             address: address.parse().unwrap(),
             prefix,
+            link_layer: None,
         };
         let is_near = |one: &Entry, other: &str| one.is_near(other.parse().unwrap());
         let (v4, v6) = (entry("10.77.1.2", 23), entry("fd00:1::1", 64));

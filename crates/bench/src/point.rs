@@ -10,7 +10,7 @@ use measure::record::Axes;
 use serde::{Deserialize, Serialize};
 use verbs::LinkModel;
 
-pub use carrier::{Carrier, Family, SocketSettings};
+pub use carrier::{Carrier, Family, LinkLayer, SocketSettings};
 pub use part::{Load, Part};
 pub use step::Step;
 
@@ -78,6 +78,8 @@ pub struct PointSpec {
     pub setup: Setup,
     /// Path MTU: 256, 512, 1024, 2048 or 4096; absent for the largest that both ports have.
     pub mtu_bytes: Option<u32>,
+    /// What messages must go over; absent where it is whatever is there.
+    pub link_layer: Option<LinkLayer>,
     /// What the link is to be like; absent where it is taken as it is.
     #[serde(with = "link_text")]
     pub link: Option<LinkModel>,

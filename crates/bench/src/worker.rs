@@ -151,7 +151,8 @@ impl Worker for LocalWorker {
     fn arrange(&mut self, wanted: &Wanted, ranks: &[u32]) -> Vec<Condition> {
         let device = self.open.as_ref().map(|open| open.context.device().name().to_owned());
         let (rank, pinned, ranks) = (self.rank, self.pinned.clone(), ranks.to_vec());
-        self.arranger.arrange(wanted, &Place { rank, pinned, ranks, device })
+        let ipoib = self.sockets.net.ipoib_interfaces();
+        self.arranger.arrange(wanted, &Place { rank, pinned, ranks, device, ipoib })
     }
 
     fn verify(&mut self) -> Vec<Condition> {

@@ -7,7 +7,7 @@ use measure::clock::Deadline;
 use measure::conditions::{Condition, Outcome, Technique, Wanted};
 use measure::record::Environment;
 
-use crate::guard::{Reply, Request};
+use crate::guard::{Ranks, Reply, Request};
 use crate::guardian::Guardian;
 use crate::host::Host;
 use crate::own::{Found, Own, pin};
@@ -25,6 +25,8 @@ pub struct Place {
     pub ranks: Vec<u32>,
     /// Name of its RDMA device.
     pub device: Option<String>,
+    /// IPoIB interfaces that its messages may take.
+    pub ipoib: Vec<String>,
 }
 
 /// How much whoever asks for the measurement may change.
@@ -106,7 +108,7 @@ impl Arranger {
         if self.in_force.as_ref().is_none_or(|(in_force, _)| *in_force != host_wide) {
             let deadline = Deadline::after(self.patience);
             self.release(deadline);
-            let conditions = self.apply(&host_wide, &place.ranks, deadline);
+            let conditions = self.apply(&host_wide, place, deadline);
             self.in_force = Some((host_wide, conditions));
         }
         let moved = place.pinned.as_deref().and_then(|pinned| pin(pinned).err());
@@ -149,13 +151,14 @@ impl Arranger {
     }
 
     /// Applies what concerns the host, where nothing of ours is in force.
-    fn apply(&mut self, wanted: &Wanted, ranks: &[u32], deadline: Deadline) -> Vec<Condition> {
+    fn apply(&mut self, wanted: &Wanted, place: &Place, deadline: Deadline) -> Vec<Condition> {
         if wanted.is_as_is() {
             self.settle();
             return Vec::new();
         }
         let process = std::process::id();
-        let request = Request::Apply { wanted: wanted.clone(), ranks: ranks.to_vec(), process };
+        let ranks = Ranks { cpus: place.ranks.clone(), interfaces: place.ipoib.clone() };
+        let request = Request::Apply { wanted: wanted.clone(), ranks, process };
         self.ask(&request, deadline).map(|reply| reply.conditions).unwrap_or_else(|error| {
             let why = format!("the host is not changed without a guard: {error}");
             let refused =

@@ -16,8 +16,7 @@ pub(crate) enum Request {
     /// Apply what concerns the host.
     Apply {
         wanted: Wanted,
-        /// CPUs of the ranks on the host.
-        ranks: Vec<u32>,
+        ranks: Ranks,
         /// The agent.
         process: u32,
     },
@@ -30,6 +29,16 @@ pub(crate) enum Request {
         /// Their processes.
         dead: Vec<u32>,
     },
+}
+
+/// What is theirs on the host.
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Ranks {
+    /// CPUs that they are pinned to, each as often as a rank has it.
+    pub(crate) cpus: Vec<u32>,
+    /// IPoIB interfaces that their messages may take.
+    pub(crate) interfaces: Vec<String>,
 }
 
 /// What the guard answers.

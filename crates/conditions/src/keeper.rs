@@ -7,6 +7,7 @@ use measure::conditions::{Condition, Outcome, Technique, Wanted};
 use measure::environment::distinct;
 
 use crate::arranger::condition;
+use crate::guard::Ranks;
 use crate::host::Host;
 use crate::journal::{Book, Entry, Holder, Journal, Open};
 use crate::own::{Found, ROOT};
@@ -64,7 +65,7 @@ impl Keeper {
     }
 
     /// Applies what concerns the host, for the agent that is this process. Nothing is in force yet, or is to stay so.
-    pub(crate) fn apply(&mut self, wanted: &Wanted, ranks: &[u32], process: u32) -> Vec<Condition> {
+    pub(crate) fn apply(&mut self, wanted: &Wanted, ranks: &Ranks, process: u32) -> Vec<Condition> {
         let mut conditions = Vec::new();
         for (technique, asked) in wanted.host_wide().techniques() {
             let result = targets(&self.host, technique, wanted, ranks)
@@ -82,7 +83,7 @@ impl Keeper {
     }
 
     /// Waits until others of us hold nothing but what is wanted; says what they do all the same.
-    pub(crate) fn settle(&self, wanted: &Wanted, ranks: &[u32]) -> Option<String> {
+    pub(crate) fn settle(&self, wanted: &Wanted, ranks: &Ranks) -> Option<String> {
         let techniques = wanted.host_wide().techniques().into_iter();
         let all = techniques.filter_map(|(technique, _)| targets(&self.host, technique, wanted, ranks).ok());
         let all: Vec<_> = all.flatten().collect();

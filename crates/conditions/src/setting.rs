@@ -20,6 +20,8 @@ pub(crate) enum Setting {
     Boost,
     /// Governor of a CPU.
     Governor { cpu: u32 },
+    /// Mode of an IPoIB interface and, after a space, its MTU, which the kernel changes with the mode.
+    Ipoib { interface: Interface },
     /// CPUs that an interrupt may go to.
     IrqAffinity { irq: u32 },
     /// The same as `Boost` the other way round, as `intel_pstate` has it.
@@ -43,6 +45,9 @@ impl Setting {
                 let controllers = host.line(&self.path())?;
                 let is_on = controllers.split_whitespace().any(|name| name == "cpuset");
                 Ok(if is_on { ON } else { OFF }.to_owned())
+            }
+            Self::Ipoib { interface } => {
+                Ok(format!("{} {}", host.line(&self.path())?, host.line(&interface.mtu())?))
             }
             Self::Shield => shield::read(host),
             Self::Tuned => {
@@ -70,6 +75,12 @@ impl Setting {
             Self::CpusetController => {
                 host.write(&self.path(), if value == ON { "+cpuset" } else { "-cpuset" })
             }
+            Self::Ipoib { interface } => {
+                let (mode, mtu) = halves(value);
+                host.write(&self.path(), mode)?;
+                // The kernel gives each mode an MTU of its own: whoever set another wants it back.
+                mtu.map_or(Ok(()), |mtu| host.write(&interface.mtu(), mtu))
+            }
             Self::Shield if value == NONE => shield::lower(host),
             Self::Shield => shield::raise(host, &cpus::parse(value)),
             // tuned-adm would start it, and nobody would stop it again.
@@ -87,6 +98,10 @@ impl Setting {
     pub(crate) fn is_same(self, one: &str, other: &str) -> bool {
         match self {
             Self::IrqAffinity { .. } => cpus::parse(one) == cpus::parse(other),
+            Self::Ipoib { .. } => {
+                let ((mode, mtu), (other, other_mtu)) = (halves(one), halves(other));
+                mode == other && mtu.zip(other_mtu).is_none_or(|(one, other)| one == other)
+            }
             _ => one.trim() == other.trim(),
         }
     }
@@ -99,6 +114,10 @@ impl Setting {
         match self {
             Self::Aspm | Self::Governor { .. } | Self::Tuned => is_word,
             Self::CpusetController => [ON, OFF].contains(&value),
+            Self::Ipoib { .. } => {
+                let (mode, mtu) = halves(value);
+                ["connected", "datagram"].contains(&mode) && mtu.is_none_or(|mtu| mtu.parse::<u16>().is_ok())
+            }
             Self::Boost | Self::NoTurbo => ["0", "1"].contains(&value),
             Self::IrqAffinity { .. } => !cpus::parse(value).is_empty(),
             Self::Shield => value == NONE || !cpus::parse(value).is_empty(),
@@ -112,6 +131,7 @@ impl Setting {
             Self::Boost => "sys/devices/system/cpu/cpufreq/boost".to_owned(),
             Self::CpusetController => "sys/fs/cgroup/cgroup.subtree_control".to_owned(),
             Self::Governor { cpu } => format!("sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_governor"),
+            Self::Ipoib { interface } => format!("sys/class/net/{interface}/mode"),
             Self::IrqAffinity { irq } => format!("proc/irq/{irq}/smp_affinity_list"),
             Self::NoTurbo => "sys/devices/system/cpu/intel_pstate/no_turbo".to_owned(),
             Self::Shield => "sys/fs/cgroup".to_owned(),
@@ -127,11 +147,59 @@ impl fmt::Display for Setting {
             Self::Boost => f.write_str("cpufreq's boost"),
             Self::CpusetController => f.write_str("the controller of CPUs of the control groups"),
             Self::Governor { cpu } => write!(f, "the governor of CPU {cpu}"),
+            Self::Ipoib { interface } => write!(f, "the IPoIB mode of {interface}"),
             Self::IrqAffinity { irq } => write!(f, "the CPUs of interrupt {irq}"),
             Self::NoTurbo => f.write_str("intel_pstate's no_turbo"),
             Self::Shield => f.write_str("the set of shielded CPUs"),
             Self::Tuned => f.write_str("tuned's profile"),
         }
+    }
+}
+
+/// A mode and the MTU behind it, if there is one.
+fn halves(value: &str) -> (&str, Option<&str>) {
+    value.trim().split_once(' ').map_or((value.trim(), None), |(mode, mtu)| (mode, Some(mtu)))
+}
+
+/// The name of a network interface: no path leads out of it.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, PartialEq, Serialize)]
+#[serde(try_from = "String", into = "String")]
+pub(crate) struct Interface([u8; INTERFACE_BYTES_MAX]);
+
+/// `IFNAMSIZ` without the end (netdevice(7)).
+const INTERFACE_BYTES_MAX: usize = 15;
+
+impl Interface {
+    /// The file of its MTU.
+    fn mtu(self) -> String {
+        format!("sys/class/net/{self}/mtu")
+    }
+}
+
+impl TryFrom<String> for Interface {
+    type Error = String;
+
+    fn try_from(name: String) -> Result<Self, String> {
+        // What dev_valid_name() of the kernel takes, without what is no ASCII.
+        let is_name = name.bytes().all(|byte| byte.is_ascii_graphic() && !b"/:".contains(&byte));
+        if name.is_empty() || name.len() > INTERFACE_BYTES_MAX || name.starts_with('.') || !is_name {
+            return Err(format!("{name:?} is no name of a network interface"));
+        }
+        let mut bytes = [0; INTERFACE_BYTES_MAX];
+        bytes[..name.len()].copy_from_slice(name.as_bytes());
+        Ok(Self(bytes))
+    }
+}
+
+impl From<Interface> for String {
+    fn from(interface: Interface) -> Self {
+        interface.to_string()
+    }
+}
+
+impl fmt::Display for Interface {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(String::from_utf8_lossy(&self.0).trim_end_matches('\0'))
     }
 }
 

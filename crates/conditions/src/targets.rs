@@ -2,8 +2,9 @@
 
 use measure::conditions::{Outcome, Technique, Turbo, Wanted};
 
+use crate::guard::Ranks;
 use crate::host::Host;
-use crate::setting::{NO_TUNED, ON, Setting, TUNED};
+use crate::setting::{Interface, NO_TUNED, ON, Setting, TUNED};
 use crate::shield::Groups;
 use crate::{Refusal, cpus};
 
@@ -12,15 +13,16 @@ pub(crate) fn targets(
     host: &Host,
     technique: Technique,
     wanted: &Wanted,
-    ranks: &[u32],
+    ranks: &Ranks,
 ) -> Result<Vec<(Setting, String)>, Refusal> {
     let asked =
         || wanted.techniques().into_iter().find(|(name, _)| *name == technique).map(|(_, asked)| asked);
     match technique {
         Technique::Aspm => aspm(host, asked().unwrap_or_default()),
-        Technique::Cpuset => shield(host, ranks),
+        Technique::Cpuset => shield(host, &ranks.cpus),
         Technique::Governor => governors(host, &asked().unwrap_or_default()),
-        Technique::IrqAffinity => interrupts(host, ranks),
+        Technique::IpoibMode => ipoib(&ranks.interfaces, &asked().unwrap_or_default()),
+        Technique::IrqAffinity => interrupts(host, &ranks.cpus),
         Technique::Tuned if !host.is_running(TUNED) => Err(nothing(NO_TUNED)),
         Technique::Tuned => Ok(vec![(Setting::Tuned, asked().unwrap_or_default())]),
         Technique::Turbo => turbo(host, wanted.turbo == Some(Turbo::On)),
@@ -35,6 +37,17 @@ fn aspm(host: &Host, asked: String) -> Result<Vec<(Setting, String)>, Refusal> {
         return Err(nothing("the kernel manages no PCI Express links here (no pcie_aspm)"));
     }
     Ok(vec![(Setting::Aspm, asked)])
+}
+
+fn ipoib(interfaces: &[String], mode: &str) -> Result<Vec<(Setting, String)>, Refusal> {
+    if interfaces.is_empty() {
+        return Err(nothing(
+            "no IPoIB interface to another host that is up and has an address (`modprobe ib_ipoib`, `ip address`)",
+        ));
+    }
+    let names = interfaces.iter().map(|name| Interface::try_from(name.clone()));
+    let set = |interface| (Setting::Ipoib { interface }, mode.to_owned());
+    Ok(names.collect::<Result<Vec<_>, _>>().map_err(|why| nothing(&why))?.into_iter().map(set).collect())
 }
 
 fn governors(host: &Host, governor: &str) -> Result<Vec<(Setting, String)>, Refusal> {

@@ -8,11 +8,14 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use measure::conditions::{Aspm, Condition, Cpuset, IrqAffinity, Memory, Outcome, Technique, Turbo, Wanted};
+use measure::conditions::{
+    Aspm, Condition, Cpuset, IpoibMode, IrqAffinity, Memory, Outcome, Technique, Turbo, Wanted,
+};
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};
 use tempfile::TempDir;
 
+use crate::guard::Ranks;
 use crate::keeper::Keeper;
 use crate::restore::settle;
 use crate::{Arranger, Can, Host, Leave, Place, left_behind, restore, survey};
@@ -58,6 +61,11 @@ fn sealed(content: &str) -> String {
     format!("/proc/{}/fd/{}", std::process::id(), file.into_raw_fd())
 }
 
+/// Ranks that have these CPUs.
+fn ranks(cpus: &[u32]) -> Ranks {
+    Ranks { cpus: cpus.to_vec(), interfaces: Vec::new() }
+}
+
 fn put(root: &Path, path: &str, content: &str) {
     let path = root.join(path);
     let directory = path.parent().unwrap();
@@ -99,7 +107,7 @@ fn one(conditions: Vec<Condition>) -> Condition {
 fn what_is_applied_is_in_the_journal_and_taken_back() {
     let (root, host) = host();
     let mut keeper = Keeper::new(host.clone());
-    let done = one(keeper.apply(&performance(), &[], 1));
+    let done = one(keeper.apply(&performance(), &ranks(&[]), 1));
     assert_eq!((done.technique, done.outcome, done.reason), (Technique::Governor, Outcome::Applied, None));
     assert_eq!(done.before.as_deref(), Some("performance x 1, powersave x 3"));
     assert_eq!([0, 1, 2, 10].map(|cpu| governor(&root, cpu)), ["performance"; 4]);
@@ -116,7 +124,7 @@ fn what_is_applied_is_in_the_journal_and_taken_back() {
 fn a_value_that_somebody_else_changed_is_left_alone_and_said_so() {
     let (root, host) = host();
     let mut keeper = Keeper::new(host);
-    keeper.apply(&performance(), &[], 1);
+    keeper.apply(&performance(), &ranks(&[]), 1);
     put(root.path(), "sys/devices/system/cpu/cpu1/cpufreq/scaling_governor", "schedutil\n");
     let said = keeper.release();
     let expected = "the governor of CPU 1 was changed to schedutil by somebody else after rdmascope had set it to \
@@ -130,8 +138,8 @@ fn a_value_that_somebody_else_changed_is_left_alone_and_said_so() {
 fn the_last_of_two_takes_back_what_both_hold() {
     let (root, host) = host();
     let (mut first, mut second) = (Keeper::new(host.clone()), Keeper::new(host));
-    first.apply(&performance(), &[], 1);
-    let shared = one(second.apply(&performance(), &[], 2));
+    first.apply(&performance(), &ranks(&[]), 1);
+    let shared = one(second.apply(&performance(), &ranks(&[]), 2));
     assert_eq!(shared.outcome, Outcome::Applied);
     assert_eq!(
         shared.before.as_deref(),
@@ -149,9 +157,9 @@ fn the_last_of_two_takes_back_what_both_hold() {
 fn what_another_holds_at_another_value_is_not_touched() {
     let (root, host) = host();
     let (mut first, mut second) = (Keeper::new(host.clone()), Keeper::new(host));
-    first.apply(&performance(), &[], 1);
+    first.apply(&performance(), &ranks(&[]), 1);
     let powersave = Wanted { governor: Some("powersave".to_owned()), ..Wanted::default() };
-    let refused = one(second.apply(&powersave, &[], 2));
+    let refused = one(second.apply(&powersave, &ranks(&[]), 2));
     let id = std::process::id();
     let why = format!("process {id} of rdmascope holds the governor of CPU 0 at performance");
     assert_eq!((refused.outcome, refused.reason), (Outcome::NotApplied, Some(why)));
@@ -165,7 +173,7 @@ fn what_another_holds_at_another_value_is_not_touched() {
 fn what_a_killed_guard_left_behind_is_found_and_restored() {
     let (root, host) = host();
     let mut keeper = Keeper::new(host.clone());
-    keeper.apply(&performance(), &[], 1);
+    keeper.apply(&performance(), &ranks(&[]), 1);
     kill(keeper, &root);
     let found = left_behind(&host);
     assert_eq!(found.len(), 3, "{found:?}");
@@ -188,11 +196,11 @@ fn the_next_run_takes_over_what_a_killed_guard_left_behind() {
     for (asked, own) in [("performance", "performance"), ("powersave", "powersave")] {
         let (root, host) = host();
         let mut killed = Keeper::new(host.clone());
-        killed.apply(&performance(), &[], 1);
+        killed.apply(&performance(), &ranks(&[]), 1);
         kill(killed, &root);
         let mut next = Keeper::new(host);
         let wanted = Wanted { governor: Some(asked.to_owned()), ..Wanted::default() };
-        let done = one(next.apply(&wanted, &[], 2));
+        let done = one(next.apply(&wanted, &ranks(&[]), 2));
         assert_eq!((done.outcome, governor(&root, 0)), (Outcome::Applied, own.to_owned()));
         assert!(done.reason.as_ref().is_some_and(|why| why.contains("was killed over it")), "{done:?}");
         assert_eq!(done.before.as_deref(), Some("performance x 1, powersave x 3"));
@@ -208,7 +216,7 @@ fn interrupts_leave_the_ranks_cpus_where_the_kernel_lets_them() {
     let (root, host) = host();
     let mut keeper = Keeper::new(host);
     let wanted = Wanted { irq_affinity: Some(IrqAffinity::Away), ..Wanted::default() };
-    let done = one(keeper.apply(&wanted, &[0, 1], 1));
+    let done = one(keeper.apply(&wanted, &ranks(&[0, 1]), 1));
     assert_eq!(done.outcome, Outcome::Applied, "{done:?}");
     let reason = done.reason.unwrap();
     let expected = "3 of 4 interrupts: the kernel keeps the others (the CPUs of interrupt 27: ";
@@ -219,10 +227,10 @@ fn interrupts_leave_the_ranks_cpus_where_the_kernel_lets_them() {
     keeper.release();
     assert_eq!([24, 25, 26].map(list), ["0-3", "2", "0"]);
     assert_eq!(journal(&root), None);
-    let all = one(keeper.apply(&wanted, &[0, 1, 2, 3], 1));
+    let all = one(keeper.apply(&wanted, &ranks(&[0, 1, 2, 3]), 1));
     let why = "the ranks have all CPUs: none is left for anything else";
     assert_eq!((all.outcome, all.reason.as_deref()), (Outcome::NotApplied, Some(why)));
-    let none = one(keeper.apply(&wanted, &[], 1));
+    let none = one(keeper.apply(&wanted, &ranks(&[]), 1));
     assert!(none.reason.unwrap().contains("pin them with --cpus"), "no rank has a CPU");
 }
 
@@ -247,7 +255,7 @@ fn interrupts_that_are_where_they_should_be_are_no_right_to_move_the_others() {
     }
     without_rights(|| {
         let wanted = Wanted { irq_affinity: Some(IrqAffinity::Away), ..Wanted::default() };
-        let done = one(Keeper::new(host).apply(&wanted, &[0, 1], 1));
+        let done = one(Keeper::new(host).apply(&wanted, &ranks(&[0, 1]), 1));
         assert_eq!(done.outcome, Outcome::NotPermitted, "interrupt 25 is away already: {done:?}");
         let reason = done.reason.unwrap();
         assert!(reason.starts_with("cannot set the CPUs of interrupt 24: Permission denied"), "{reason}");
@@ -259,7 +267,7 @@ fn irqbalance_is_named_as_who_undoes_it() {
     let (root, host) = host();
     put(root.path(), "proc/812/comm", "irqbalance\n");
     let wanted = Wanted { irq_affinity: Some(IrqAffinity::Away), ..Wanted::default() };
-    let done = one(Keeper::new(host).apply(&wanted, &[0], 1));
+    let done = one(Keeper::new(host).apply(&wanted, &ranks(&[0]), 1));
     assert!(
         done.reason
             .unwrap()
@@ -272,7 +280,7 @@ fn switches_are_written_as_their_drivers_have_them() {
     let (root, host) = host();
     let mut keeper = Keeper::new(host.clone());
     let wanted = Wanted { aspm: Some(Aspm::Performance), turbo: Some(Turbo::Off), ..Wanted::default() };
-    let done = keeper.apply(&wanted, &[], 1);
+    let done = keeper.apply(&wanted, &ranks(&[]), 1);
     assert!(done.iter().all(|done| done.outcome == Outcome::Applied), "{done:?}");
     assert_eq!(done.iter().map(|d| d.before.as_deref().unwrap()).collect::<Vec<_>>(), ["0", "default"]);
     assert_eq!(get(&root, "sys/devices/system/cpu/intel_pstate/no_turbo"), "1");
@@ -282,7 +290,7 @@ fn switches_are_written_as_their_drivers_have_them() {
     keeper.release();
     assert_eq!(get(&root, "sys/module/pcie_aspm/parameters/policy"), "default");
     put(root.path(), "sys/devices/system/cpu/cpufreq/boost", "1\n");
-    one(keeper.apply(&Wanted { turbo: Some(Turbo::Off), ..Wanted::default() }, &[], 1));
+    one(keeper.apply(&Wanted { turbo: Some(Turbo::Off), ..Wanted::default() }, &ranks(&[]), 1));
     assert_eq!(get(&root, "sys/devices/system/cpu/cpufreq/boost"), "0");
 }
 
@@ -298,7 +306,7 @@ fn what_is_not_there_is_not_applied_and_says_what_is_missing() {
         irq_affinity: Some(IrqAffinity::Away),
         ..performance()
     };
-    let done = keeper.apply(&wanted, &[0], 1);
+    let done = keeper.apply(&wanted, &ranks(&[0]), 1);
     assert_eq!(done.len(), 5);
     for (done, word) in done.iter().zip(["cpufreq", "boost", "pcie_aspm", "CPUs", "cpuset"]) {
         assert_eq!(done.outcome, Outcome::NotApplied, "{done:?}");
@@ -306,7 +314,7 @@ fn what_is_not_there_is_not_applied_and_says_what_is_missing() {
     }
     let (_root, host) = host();
     let unknown = Wanted { governor: Some("fastest".to_owned()), ..Wanted::default() };
-    let why = one(Keeper::new(host).apply(&unknown, &[], 1)).reason.unwrap();
+    let why = one(Keeper::new(host).apply(&unknown, &ranks(&[]), 1)).reason.unwrap();
     assert_eq!(why, "there is no governor \"fastest\" here, only performance powersave");
 }
 
@@ -314,7 +322,7 @@ fn what_is_not_there_is_not_applied_and_says_what_is_missing() {
 fn without_a_place_for_the_journal_nothing_is_changed() {
     let (root, host) = host();
     fs::remove_dir_all(root.path().join("run")).unwrap();
-    let done = one(Keeper::new(host).apply(&performance(), &[], 1));
+    let done = one(Keeper::new(host).apply(&performance(), &ranks(&[]), 1));
     assert_eq!(done.outcome, Outcome::NotApplied);
     assert!(done.reason.unwrap().ends_with("without one nothing is changed"));
     assert_eq!(governor(&root, 0), "powersave");
@@ -328,7 +336,7 @@ fn a_journal_of_something_else_stops_changes_and_is_told_of() {
         "run/rdmascope/journal.json",
         "{\"entries\":[{\"setting\":{\"file\":\"/etc/passwd\"}}]}",
     );
-    let done = one(Keeper::new(host.clone()).apply(&performance(), &[], 1));
+    let done = one(Keeper::new(host.clone()).apply(&performance(), &ranks(&[]), 1));
     assert!(done.reason.unwrap().contains("is no journal of this version of rdmascope"));
     assert_eq!(governor(&root, 0), "powersave");
     assert!(left_behind(&host)[0].contains("is no journal of this version"));
@@ -374,7 +382,7 @@ fn a_shield_of_version_1_moves_who_may_be_anywhere() {
     with_v1(&root);
     let mut keeper = Keeper::new(host.clone());
     let wanted = Wanted { cpuset: Some(Cpuset::Shield), ..Wanted::default() };
-    let done = one(keeper.apply(&wanted, &[1, 0], 1));
+    let done = one(keeper.apply(&wanted, &ranks(&[1, 0]), 1));
     assert_eq!((done.outcome, done.before.as_deref()), (Outcome::Applied, Some("none")), "{done:?}");
     let others = |file: &str| get(&root, &format!("sys/fs/cgroup/cpuset/rdmascope-others/{file}"));
     assert_eq!([others("cpuset.cpus"), others("cpuset.mems"), others("tasks")], ["2-3", "0-1", "100"]);
@@ -401,7 +409,7 @@ fn a_shield_of_version_2_is_a_partition_that_the_agent_joins() {
     }
     let mut keeper = Keeper::new(host);
     let wanted = Wanted { cpuset: Some(Cpuset::Shield), ..Wanted::default() };
-    let done = one(keeper.apply(&wanted, &[2, 3], 4711));
+    let done = one(keeper.apply(&wanted, &ranks(&[2, 3]), 4711));
     assert_eq!(done.outcome, Outcome::Applied, "{done:?}");
     let ranks = |file: &str| get(&root, &format!("sys/fs/cgroup/rdmascope-ranks/{file}"));
     let made = [ranks("cpuset.cpus"), ranks("cpuset.cpus.partition"), ranks("cgroup.procs")];
@@ -452,4 +460,5 @@ fn a_survey_says_what_could_be_applied() {
 }
 
 mod guards;
+mod ipoib;
 mod safety;

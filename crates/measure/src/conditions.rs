@@ -27,6 +27,9 @@ pub struct Wanted {
     /// Governor of the clock rate of all CPUs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub governor: Option<String>,
+    /// Mode of the IPoIB interfaces that messages may take: of a point, and of no environment.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ipoib_mode: Option<IpoibMode>,
     /// Where interrupts go.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub irq_affinity: Option<IrqAffinity>,
@@ -67,6 +70,16 @@ pub enum Aspm {
 pub enum Cpuset {
     /// Nobody that the kernel lets us move.
     Shield,
+}
+
+/// What IPoIB carries packets over, as `/sys/class/net/DEV/mode` has it (G13; RFC 4391, RFC 4755).
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum IpoibMode {
+    /// Reliable connections: long packets.
+    Connected,
+    /// Unreliable datagrams: packets no longer than the link's MTU.
+    Datagram,
 }
 
 /// Where interrupts go.
@@ -153,6 +166,7 @@ impl Wanted {
             (Technique::Governor, self.governor.clone()),
             (Technique::Turbo, self.turbo.map(|turbo| word(serde_json::to_value(turbo)))),
             (Technique::Aspm, self.aspm.map(|aspm| word(serde_json::to_value(aspm)))),
+            (Technique::IpoibMode, self.ipoib_mode.map(|mode| word(serde_json::to_value(mode)))),
             (Technique::IrqAffinity, self.irq_affinity.map(|irq| word(serde_json::to_value(irq)))),
             (Technique::Cpuset, self.cpuset.map(|cpuset| word(serde_json::to_value(cpuset)))),
             (Technique::CpuDmaLatency, self.cpu_dma_latency_us.map(|us| format!("{us} us"))),

@@ -19,7 +19,8 @@ pub struct Figure {
     /// A sentence or two below the heading.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub caption: Option<String>,
-    /// Names of the experiments whose points are shown. Empty only for [`FigureKind::LinkRates`].
+    /// Names of the experiments whose points are shown. Empty only for [`FigureKind::LinkRates`] and
+    /// [`FigureKind::Published`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub experiments: Vec<String>,
     /// The axis along x, or down the rows of a table; e.g. `size_bytes`.
@@ -50,6 +51,9 @@ pub struct Figure {
     /// Only points whose axes have these values.
     #[serde(default, rename = "where", skip_serializing_if = "BTreeMap::is_empty")]
     pub only: BTreeMap<String, serde_json::Value>,
+    /// Why nothing is measured for it, of [`FigureKind::Published`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
     /// Published numbers to stand beside the measured ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<Reference>,
@@ -68,6 +72,8 @@ pub enum FigureKind {
     Lines,
     /// Signal and data rates of InfiniBand links, computed from lane rate, width and coding.
     LinkRates,
+    /// Published numbers alone, of what is not measured, with the reason.
+    Published,
     /// Rows over x, a column for each series, published columns beside them.
     Table,
 }
@@ -84,6 +90,9 @@ pub enum Unit {
     /// 10^9 bit/s.
     #[serde(rename = "Gb/s")]
     GbPerS,
+    /// 10^6 bit/s.
+    #[serde(rename = "Mb/s")]
+    MbPerS,
     /// 10^6 B/s.
     #[serde(rename = "MB/s")]
     MBPerS,

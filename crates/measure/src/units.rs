@@ -32,8 +32,8 @@ pub enum Quantity {
 
 impl Unit {
     /// Every unit.
-    pub const ALL: [Self; 6] =
-        [Self::Ns, Self::Us, Self::GbPerS, Self::MBPerS, Self::MiBPerS, Self::MmsgPerS];
+    pub const ALL: [Self; 7] =
+        [Self::Ns, Self::Us, Self::GbPerS, Self::MbPerS, Self::MBPerS, Self::MiBPerS, Self::MmsgPerS];
 
     /// Its symbol, as plans have it, e.g. `Gb/s`.
     pub fn symbol(self) -> &'static str {
@@ -41,6 +41,7 @@ impl Unit {
             Self::Ns => "ns",
             Self::Us => "us",
             Self::GbPerS => "Gb/s",
+            Self::MbPerS => "Mb/s",
             Self::MBPerS => "MB/s",
             Self::MiBPerS => "MiB/s",
             Self::MmsgPerS => "Mmsg/s",
@@ -53,6 +54,7 @@ impl Unit {
             Self::Ns => "ns",
             Self::Us => "us",
             Self::GbPerS => "Gb/s (10^9 bit/s)",
+            Self::MbPerS => "Mb/s (10^6 bit/s)",
             Self::MBPerS => "MB/s (10^6 B/s)",
             Self::MiBPerS => "MiB/s (2^20 B/s)",
             Self::MmsgPerS => "Mmsg/s (10^6 messages/s)",
@@ -63,7 +65,7 @@ impl Unit {
     pub fn quantity(self) -> Quantity {
         match self {
             Self::Ns | Self::Us => Quantity::TimeNs,
-            Self::GbPerS | Self::MBPerS | Self::MiBPerS => Quantity::BytesPerS,
+            Self::GbPerS | Self::MbPerS | Self::MBPerS | Self::MiBPerS => Quantity::BytesPerS,
             Self::MmsgPerS => Quantity::MessagesPerS,
         }
     }
@@ -74,6 +76,7 @@ impl Unit {
             Self::Ns => value,
             Self::Us => value / 1e3,
             Self::GbPerS => value * 8.0 / 1e9,
+            Self::MbPerS => value * 8.0 / 1e6,
             Self::MBPerS | Self::MmsgPerS => value / 1e6,
             Self::MiBPerS => value / f64::from(1 << 20),
         }
@@ -83,7 +86,7 @@ impl Unit {
     pub fn decimals(self) -> usize {
         match self {
             Self::Ns => 0,
-            Self::MBPerS | Self::MiBPerS => 2,
+            Self::MbPerS | Self::MBPerS | Self::MiBPerS => 2,
             Self::Us | Self::GbPerS | Self::MmsgPerS => 3,
         }
     }

@@ -37,7 +37,7 @@ impl Scale {
             "ns" => Some(of_unit(Unit::Ns)),
             "us" => Some(of_unit(Unit::Us)),
             "gbps" => Some(of_unit(Unit::GbPerS)),
-            "mbps" => Some(Self { label: "Mb/s", one: 1e6 / 8.0 }),
+            "mbps" => Some(of_unit(Unit::MbPerS)),
             _ => None,
         })
     }
@@ -57,6 +57,7 @@ pub(crate) fn name(unit: Unit) -> &'static str {
 pub(crate) fn base(label: &str) -> &'static str {
     match label {
         "Gb/s" => "1 Gb/s = 10^9 bit/s",
+        "Mb/s" => "1 Mb/s = 10^6 bit/s",
         "MB/s" => "1 MB/s = 10^6 B/s",
         "MiB/s" => "1 MiB/s = 2^20 B/s",
         "Mmsg/s" => "1 Mmsg/s = 10^6 messages/s",
@@ -109,6 +110,7 @@ fn of_unit(unit: Unit) -> Scale {
         Unit::Ns => ("ns", 1.0),
         Unit::Us => ("us", 1e3),
         Unit::GbPerS => ("Gb/s", 1e9 / 8.0),
+        Unit::MbPerS => ("Mb/s", 1e6 / 8.0),
         Unit::MBPerS => ("MB/s", 1e6),
         Unit::MiBPerS => ("MiB/s", (1u64 << 20) as f64),
         Unit::MmsgPerS => ("Mmsg/s", 1e6),
@@ -140,7 +142,7 @@ impl Quantity {
     fn measured_in(unit: Unit) -> Self {
         match unit {
             Unit::Ns | Unit::Us => Self::Time,
-            Unit::GbPerS | Unit::MBPerS | Unit::MiBPerS => Self::Bandwidth,
+            Unit::GbPerS | Unit::MbPerS | Unit::MBPerS | Unit::MiBPerS => Self::Bandwidth,
             Unit::MmsgPerS => Self::MessageRate,
         }
     }

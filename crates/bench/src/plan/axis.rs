@@ -2,6 +2,7 @@
 
 mod codec;
 
+use measure::conditions::IpoibMode;
 use serde_json::Value;
 
 use self::codec::{
@@ -11,8 +12,8 @@ use self::codec::{
 use super::text::Node;
 use crate::Error;
 use crate::point::{
-    Carrier, Family, Flow, Load, Memory, Mesh, Notify, Operation, Poll, QueuePoll, Service, Setup, Stamp,
-    Step, Traffic,
+    Carrier, Family, Flow, LinkLayer, Load, Memory, Mesh, Notify, Operation, Poll, QueuePoll, Service, Setup,
+    Stamp, Step, Traffic,
 };
 
 /// One definition of each axis: its values, its name, and how a plan writes them.
@@ -79,9 +80,13 @@ axes! {
     /// Whether the payload is copied into the work request at post time. Never assumed: it is off unless a plan asks
     /// for it, because a limit that differs between devices would silently put a step into the curve.
     Inline(bool) = "inline", Flag;
+    /// Mode of the IPoIB interfaces that messages take; `None`, in a plan `"found"`, is any link, as it is found.
+    IpoibMode(Option<IpoibMode>) = "ipoib_mode", ChoiceOr::new(AS_IT_IS);
     /// What the link is to be like, where a device can imitate one (see [`verbs::LinkModel`]); `None`, in a plan `"none"`,
     /// leaves it as it is.
     Link(Option<String>) = "link", Link;
+    /// What messages must go over; `None`, in a plan `"any"`, is whatever is there.
+    LinkLayer(Option<LinkLayer>) = "link_layer", ChoiceOr::new(ANY);
     /// Where the load of other ranks goes.
     Load(Load) = "load", Choice::new();
     /// Payload of their messages in bytes.
@@ -171,7 +176,8 @@ impl Axis {
             | Self::SizeBytes(_)
             | Self::Traffic(_) => true,
             Self::PostList(_) => !carrier.is_socket() || carrier.is_datagram(),
-            Self::BusyPollUs(_) | Self::Family(_) => carrier.is_internet(),
+            Self::BusyPollUs(_) | Self::Family(_) | Self::IpoibMode(_) => carrier.is_internet(),
+            Self::LinkLayer(_) => carrier.is_internet() || !carrier.is_socket(),
             Self::Congestion(_) => carrier == Carrier::Tcp,
             Self::NoDelay(_) => matches!(carrier, Carrier::Sctp | Carrier::Tcp),
             Self::Offload(_) => carrier == Carrier::Udp,
@@ -181,6 +187,10 @@ impl Axis {
     }
 }
 
+/// Whatever link there is.
+pub(super) const ANY: &str = "any";
+/// The mode of IPoIB, if it is that, as it is.
+pub(super) const AS_IT_IS: &str = "found";
 /// No model of a link.
 pub(super) const NO_LINK: &str = "none";
 /// The path MTU that the ports have.

@@ -39,22 +39,30 @@ macro_rules! reference {
     };
 }
 
-const PLANS: [Bundled; 8] = [
+const PLANS: [Bundled; 10] = [
     Bundled { name: "quick", text: include_str!("../../../../plans/quick.toml") },
     Bundled { name: "gamess-2016", text: include_str!("../../../../plans/gamess-2016.toml") },
+    Bundled { name: "gamess-2016-ipoib", text: include_str!("../../../../plans/gamess-2016-ipoib.toml") },
     Bundled { name: "hoefler-2006", text: include_str!("../../../../plans/hoefler-2006.toml") },
     Bundled { name: "layers", text: include_str!("../../../../plans/layers.toml") },
     Bundled { name: "load", text: include_str!("../../../../plans/load.toml") },
     Bundled { name: "models", text: include_str!("../../../../plans/models.toml") },
     Bundled { name: "potter-2018-hca", text: include_str!("../../../../plans/potter-2018-hca.toml") },
+    Bundled { name: "subramoni-2009", text: include_str!("../../../../plans/subramoni-2009.toml") },
     Bundled { name: "sur-2007", text: include_str!("../../../../plans/sur-2007.toml") },
 ];
 
-const REFERENCES: [(&str, &str); 6] = [
+const REFERENCES: [(&str, &str); 12] = [
     reference!("reference/gamess-2016/table1_link_rates_gbps.csv"),
     reference!("reference/gamess-2016/table2_rc_send_latency_us.csv"),
     reference!("reference/gamess-2016/table3_uc_send_latency_us.csv"),
     reference!("reference/gamess-2016/table4_ud_send_latency_us.csv"),
+    reference!("reference/gamess-2016-ipoib/table5_ipoib_datagram_udp_throughput_mbps.csv"),
+    reference!("reference/gamess-2016-ipoib/table6_ipoib_datagram_latency_us.csv"),
+    reference!("reference/gamess-2016-ipoib/table7_ipoib_connected_udp_throughput_mbps.csv"),
+    reference!("reference/gamess-2016-ipoib/table8_ipoib_connected_latency_us.csv"),
     reference!("reference/potter-2018-hca/medians.csv"),
     reference!("reference/potter-2018-hca/unreliable_connection.csv"),
+    reference!("reference/subramoni-2009/applications.csv"),
+    reference!("reference/subramoni-2009/levels.csv"),
 ];

@@ -17,20 +17,23 @@ use crate::point::PointSpec;
 /// Reads the `[[environment]]` tables of a plan.
 pub(super) fn read(tables: &[(String, Vec<Entry>)]) -> Result<BTreeMap<String, Wanted>, Error> {
     let mut environments = BTreeMap::new();
+    // The mode of IPoIB is an axis of its own.
+    let known: Vec<&str> =
+        names_of::<Wanted>().iter().copied().filter(|name| *name != "ipoib_mode").collect();
     for (place, entries) in tables {
         require(entries, "name", place, TABLE, "name = \"tuned\"")?;
         let (mut own, mut values) = (String::new(), serde_json::Map::new());
         for entry in entries {
             match (entry.key.as_str(), &entry.node) {
                 ("name", _) => own = name(entry, TABLE)?,
-                (key, Node::Leaf(value)) if names_of::<Wanted>().contains(&key) => {
+                (key, Node::Leaf(value)) if known.contains(&key) => {
                     check_value(entry, value)?;
                     values.insert(key.to_owned(), value.clone());
                 }
-                (key, _) if names_of::<Wanted>().contains(&key) => {
+                (key, _) if known.contains(&key) => {
                     return Err(wrong_type(entry, TABLE, "one value"));
                 }
-                _ => return Err(unknown_key(entry, TABLE, &[&["name"], names_of::<Wanted>()].concat())),
+                _ => return Err(unknown_key(entry, TABLE, &[&["name"], known.as_slice()].concat())),
             }
         }
         let refused = |reason: &str| {

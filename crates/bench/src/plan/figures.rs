@@ -51,7 +51,7 @@ impl Shown<'_> {
             }
         }
         self.check_keys()?;
-        if matches!(figure.kind, FigureKind::Histogram | FigureKind::LinkRates) {
+        if matches!(figure.kind, FigureKind::Histogram | FigureKind::LinkRates | FigureKind::Published) {
             return Ok(());
         }
         for (key, present) in [
@@ -60,8 +60,9 @@ impl Shown<'_> {
             ("y", figure.y.is_some()),
         ] {
             if !present {
-                let reason =
-                    format!("it has no {key:?}, which every kind but histogram and link-rates needs");
+                let reason = format!(
+                    "it has no {key:?}, which every kind but histogram, link-rates and published needs"
+                );
                 let (place, title) = (self.place.to_owned(), figure.title.clone());
                 return Err(Error::BadFigure { place, title, reason });
             }
@@ -75,14 +76,19 @@ impl Shown<'_> {
     fn check_keys(&self) -> Result<(), Error> {
         let figure = self.figure;
         let is_histogram = figure.kind == FigureKind::Histogram;
+        let is_published = figure.kind == FigureKind::Published;
         let refused = [
             ("kinds", !figure.kinds.is_empty() && !is_histogram),
             ("limits_ns", figure.limits_ns.is_some() && !is_histogram),
             ("log_counts", figure.log_counts && !is_histogram),
             ("marker", figure.marker.is_some() && figure.kind != FigureKind::Lines),
-            ("x", figure.x.is_some() && is_histogram),
-            ("y", figure.y.is_some() && is_histogram),
-            ("unit", figure.unit.is_some() && is_histogram),
+            ("reason", figure.reason.is_some() && !is_published),
+            ("experiments", !figure.experiments.is_empty() && is_published),
+            ("series", !figure.series.is_empty() && is_published),
+            ("where", !figure.only.is_empty() && is_published),
+            ("x", figure.x.is_some() && (is_histogram || is_published)),
+            ("y", figure.y.is_some() && (is_histogram || is_published)),
+            ("unit", figure.unit.is_some() && (is_histogram || is_published)),
             ("reference", figure.reference.is_some() && is_histogram),
         ];
         let bad = |reason: String| {
@@ -93,6 +99,9 @@ impl Shown<'_> {
         }
         if is_histogram && figure.experiments.is_empty() {
             return bad("it has no \"experiments\", which a histogram needs".to_owned());
+        }
+        if is_published && (figure.reason.is_none() || figure.reference.is_none()) {
+            return bad("it has no \"reason\" or no [figure.reference], which published needs".to_owned());
         }
         if let Some([from, to]) = figure.limits_ns.filter(|[from, to]| from >= to) {
             return bad(format!("limits_ns from {from} to {to} hold no time"));

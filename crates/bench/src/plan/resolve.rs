@@ -12,13 +12,13 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use verbs::{LinkModel, LinkRate};
 
-use super::axis::{NO_LINK, SAME, SYSTEM, USUAL};
+use super::axis::{ANY, AS_IT_IS, NO_LINK, SAME, SYSTEM, USUAL};
 use super::defaults::{Filled, SIGNAL_RATE};
 use super::{Plan, check, environments, figures, findings, overrides};
 use crate::Error;
 use crate::point::{
-    Carrier, Load, Memory, Mesh, Notify, Operation, Part, Pattern, PointSpec, Poll, QueuePoll, Service,
-    Setup, SocketSettings, Stamp, Step, Traffic,
+    Carrier, LinkLayer, Load, Memory, Mesh, Notify, Operation, Part, Pattern, PointSpec, Poll, QueuePoll,
+    Service, Setup, SocketSettings, Stamp, Step, Traffic,
 };
 
 /// How a plan is to be run.
@@ -139,6 +139,9 @@ fn point(plan: &Plan, filled: &Filled, id: u64, repetition: u32, axes: Axes) -> 
     let endpoint: Carrier = value(&axes, "endpoint");
     // What there are no acknowledgements of is a datagram to whoever counts.
     let usual = if endpoint == Carrier::Udp { Service::Ud } else { Service::Rc };
+    let mut conditions = environments::of(plan, &value_or(&axes, "environment", AS_IS.to_owned()));
+    conditions.ipoib_mode = known(&axes, "ipoib_mode", AS_IT_IS);
+    let ipoib = conditions.ipoib_mode.map(|_| LinkLayer::Infiniband);
     PointSpec {
         id,
         experiment: filled.name.clone(),
@@ -170,9 +173,10 @@ fn point(plan: &Plan, filled: &Filled, id: u64, repetition: u32, axes: Axes) -> 
         outstanding_reads: number(&axes, "outstanding_reads").and_then(|n| u8::try_from(n).ok()),
         setup: value_or(&axes, "setup", Setup::Exchange),
         mtu_bytes: count("mtu_bytes"),
+        link_layer: ipoib.or(known(&axes, "link_layer", ANY)),
         link: link(&axes),
         memory: value_or(&axes, "memory", Memory::Device),
-        conditions: environments::of(plan, &value_or(&axes, "environment", AS_IS.to_owned())),
+        conditions,
         buffers: count("buffers"),
         burst: count("burst"),
         pause_ns: number(&axes, "pause_ns").unwrap_or(0),
@@ -203,28 +207,20 @@ fn socket(filled: &Filled, axes: &Axes) -> SocketSettings {
         no_delay: value_or(axes, "no_delay", no_delay),
         busy_poll_us: number(axes, "busy_poll_us").and_then(|us| u32::try_from(us).ok()),
         offload: value_or(axes, "offload", usual.offload),
-        congestion: axes
-            .get("congestion")
-            .and_then(Value::as_str)
-            .filter(|name| *name != SYSTEM)
-            .map(str::to_owned),
+        congestion: known(axes, "congestion", SYSTEM),
     }
 }
 
 /// How it is learnt that bytes have come: only who is written to is told of nothing.
 fn notify(axes: &Axes, operation: Operation) -> Notify {
-    match axes.get("notify") {
-        Some(notify) if notify != USUAL => value(axes, "notify"),
-        _ if operation == Operation::Write => Notify::Memory,
-        _ => Notify::Completion,
-    }
+    let usual = if operation == Operation::Write { Notify::Memory } else { Notify::Completion };
+    known(axes, "notify", USUAL).unwrap_or(usual)
 }
 
 /// How receives and sends are waited for.
 fn polls(axes: &Axes) -> (QueuePoll, QueuePoll) {
     let (receives, sends) = value::<Poll>(axes, "poll").queues();
-    let own = axes.get("send_poll").filter(|poll| *poll != SAME);
-    (receives, own.map_or(sends, |_| value(axes, "send_poll")))
+    (receives, known(axes, "send_poll", SAME).unwrap_or(sends))
 }
 
 /// What the link is to be like: what `link` says, at the rate that `signal_rate` names.
@@ -240,6 +236,11 @@ fn link(axes: &Axes) -> Option<LinkModel> {
 /// The value of an axis that a plan may leave out.
 fn value_or<T: DeserializeOwned>(axes: &Axes, name: &str, otherwise: T) -> T {
     if axes.contains_key(name) { value(axes, name) } else { otherwise }
+}
+
+/// The value of an axis, where it has one and not the word for none.
+fn known<T: DeserializeOwned>(axes: &Axes, name: &str, none: &str) -> Option<T> {
+    axes.get(name).filter(|value| *value != none).map(|_| value(axes, name))
 }
 
 /// The number of an axis, where it has one and no word in its place.

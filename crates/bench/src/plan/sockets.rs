@@ -3,7 +3,7 @@
 use super::Axis;
 use super::check::Check;
 use crate::Error;
-use crate::point::{Carrier, Family, Load, Pattern, Poll, Traffic};
+use crate::point::{Carrier, Family, LinkLayer, Load, Pattern, Poll, Traffic};
 
 /// The number and the marks of a message.
 const HEADER_BYTES: u64 = 4;
@@ -34,6 +34,7 @@ impl Check<'_> {
             return self.refuse("poll", &format!("poll {} over {}", word(poll), carrier.name()), why);
         }
         self.floods_of_pairs()?;
+        self.ipoib()?;
         self.datagram_sizes()?;
         self.numbered()?;
         self.lists()?;
@@ -54,6 +55,23 @@ impl Check<'_> {
             let why =
                 "it is RDMA Read of the memory of who asks, which sockets have not: use incast or beside";
             return self.refuse("load", &format!("a load outcast over {}", carrier.name()), why);
+        }
+        Ok(())
+    }
+
+    /// IPoIB is InfiniBand.
+    fn ipoib(&self) -> Result<(), Error> {
+        let modes = self.values(|axis| match axis {
+            Axis::IpoibMode(values) => Some(values.as_slice()),
+            _ => None,
+        });
+        let layers = self.values(|axis| match axis {
+            Axis::LinkLayer(values) => Some(values.as_slice()),
+            _ => None,
+        });
+        if modes.iter().any(Option::is_some) && layers.contains(&Some(LinkLayer::Ethernet)) {
+            let why = "IPoIB is InfiniBand: give it an experiment of its own";
+            return self.refuse("ipoib_mode", "a mode of IPoIB over Ethernet", why);
         }
         Ok(())
     }

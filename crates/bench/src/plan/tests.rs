@@ -302,8 +302,8 @@ fn figures_show_what_is_measured() {
         ),
         (
             "experiments = [\"lat\"]\nx = \"size_bytes\"",
-            "plans/x.toml:7: the figure \"T\" cannot be read: it has no \"y\", which every kind but histogram and \
-             link-rates needs",
+            "plans/x.toml:7: the figure \"T\" cannot be read: it has no \"y\", which every kind but histogram, link-rates \
+             and published needs",
         ),
         (
             "experiments = [\"lat\"]\nx = \"size_bytes\"\ny = \"latency.p50_ns\"\nlog_counts = true",
@@ -312,7 +312,7 @@ fn figures_show_what_is_measured() {
         (
             "unit = \"furlong\"",
             "plans/x.toml:7: the figure \"T\" cannot be read: unknown variant \"furlong\", expected one of \"ns\", \
-             \"us\", \"Gb/s\", \"MB/s\", \"MiB/s\", \"Mmsg/s\"",
+             \"us\", \"Gb/s\", \"Mb/s\", \"MB/s\", \"MiB/s\", \"Mmsg/s\"",
         ),
     ] {
         assert_eq!(figure(lines), error);
@@ -330,6 +330,13 @@ fn figures_show_what_is_measured() {
     assert_eq!(other("histogram", "limits_ns = [9, 9]"), "limits_ns from 9 to 9 hold no time");
     let lines = "x = \"size_bytes\"\ny = \"latency.p50_ns\"\nmarker = \"operation\"";
     assert_eq!(other("lines", lines), "its marker \"operation\" is not in series: add it there");
+    assert_eq!(other("lines", "reason = \"R\""), "its kind has no \"reason\": leave it out");
+    assert_eq!(other("published", "reason = \"R\""), "its kind has no \"experiments\": leave it out");
+    let alone = refusal("[[figure]]\nkind = \"published\"\ntitle = \"T\"\nreason = \"R\"");
+    assert!(
+        alone.ends_with("it has no \"reason\" or no [figure.reference], which published needs"),
+        "{alone}"
+    );
 }
 
 #[test]
@@ -721,7 +728,8 @@ fn plans_load_by_path_or_name() {
     assert_eq!(
         Plan::load("quik").unwrap_err().to_string(),
         "there is no plan \"quik\": no file has that name and the plans that come with the program are quick, \
-         gamess-2016, hoefler-2006, layers, load, models, potter-2018-hca, sur-2007: did you mean \"quick\"?"
+         gamess-2016, gamess-2016-ipoib, hoefler-2006, layers, load, models, potter-2018-hca, subramoni-2009, \
+         sur-2007: did you mean \"quick\"?"
     );
     assert_eq!(
         Plan::load("no/such.toml").unwrap_err().to_string(),

@@ -49,6 +49,28 @@ impl Carrier {
     }
 }
 
+/// What is below IP or the transport of InfiniBand (`ibv_query_port`(3); IBTA vol. 1, annex A17). With [`Carrier::Verbs`] and
+/// [`Carrier::Tcp`] the two make four modes: native InfiniBand, RDMA over Ethernet, TCP/IP over Ethernet, and IPoIB (R2 of the
+/// evaluations).
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LinkLayer {
+    /// Ethernet.
+    Ethernet,
+    /// InfiniBand.
+    Infiniband,
+}
+
+impl LinkLayer {
+    /// Its name in words.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ethernet => "Ethernet",
+            Self::Infiniband => "InfiniBand",
+        }
+    }
+}
+
 /// The version of IP.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]

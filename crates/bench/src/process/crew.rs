@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use measure::clock::Deadline;
-use measure::conditions::{Condition, Wanted};
+use measure::conditions::{Condition, Outcome as Applied, Technique, Wanted};
 use measure::record::{Calibration, Environment, Status};
 
 use super::fleet::{Coupling, FAILURE_GRACE, Fleet};
@@ -90,6 +90,10 @@ impl<'i> Crew<'i> {
     fn measure_fit(&mut self, spec: &PointSpec, sink: &mut dyn Sink) -> Result<Ending, Error> {
         // Before the calibration, so that both of a point are made under its conditions.
         let conditions = self.arrange(spec, sink)?;
+        if let Some(reason) = unmet(&conditions) {
+            let ending = Ending::without_numbers(Status::NotMeasured { reason });
+            return Ok(Ending { conditions, ..ending });
+        }
         let before_ns = self.calibrate(sink)?;
         let mut ending = match self.walk(spec, sink) {
             Ok(outcomes) => Ending { status: Status::Measured, outcomes, calibration: None, conditions },
@@ -318,6 +322,15 @@ impl<'i> Crew<'i> {
         }
         Ok(false)
     }
+}
+
+/// Why a point would not be what its axes say, if so: other techniques make it steadier, this one makes it another.
+fn unmet(conditions: &[Condition]) -> Option<String> {
+    let is_unmet = |condition: &&Condition| {
+        condition.technique == Technique::IpoibMode && condition.outcome != Applied::Applied
+    };
+    let unmet = conditions.iter().find(is_unmet)?;
+    Some(format!("{}, at rank {}", unmet.reason.as_deref().unwrap_or("no mode of IPoIB"), unmet.rank))
 }
 
 /// The status of a point that has no numbers, in words.

@@ -1,5 +1,7 @@
 //! What the agents' devices cannot do, found before a point is set up: it is then not measured, with the reason.
 
+use std::collections::BTreeSet;
+
 use super::message::{Description, Limits};
 use crate::point::{PointSpec, Service};
 
@@ -17,11 +19,24 @@ pub(super) fn refusal(spec: &PointSpec, descriptions: &[&Description]) -> Option
         return None;
     }
     let parts = spec.parts();
-    (0u32..).zip(descriptions.iter().take(ranks)).find_map(|(rank, description)| {
+    let exceeded = (0u32..).zip(descriptions.iter().take(ranks)).find_map(|(rank, description)| {
         let name = description.device.as_ref().map(|device| device.name.as_str());
         let mut parts = parts.iter().filter(|part| part.is_for(rank));
         let reason = parts.find_map(|part| exceeded(part, &description.limits))?;
         Some(format!("{reason} of {} at rank {rank}", name.unwrap_or("the device")))
+    });
+    exceeded.or_else(|| spec.link_layer.and_then(|_| without_link(&descriptions[..ranks])))
+}
+
+/// Why no link is between ranks, if so: what a device sends itself leaves none.
+fn without_link(ranks: &[&Description]) -> Option<String> {
+    let devices = ranks.iter().filter_map(|rank| {
+        let device = rank.device.as_ref()?;
+        Some((&rank.environment.hostname, &device.name))
+    });
+    let of_one = devices.clone().count() > devices.collect::<BTreeSet<_>>().len();
+    of_one.then(|| {
+        "ranks of one device reach each other over no link: place them on two hosts (--hosts)".to_owned()
     })
 }
 
@@ -60,6 +75,12 @@ fn exceeded(spec: &PointSpec, limits: &Limits) -> Option<String> {
     if let Some(max) = limits.reads_max.filter(|max| spec.operation.is_fetch() && reads > *max) {
         return Some(format!("more RDMA Reads or atomics under way than the limit of {max}"));
     }
+    if spec.link_layer.is_some() && spec.link_layer != limits.link_layer {
+        return Some(match limits.link_layer {
+            Some(is) => format!("another link layer than the {}", is.name()),
+            None => "a link, which is no part".to_owned(),
+        });
+    }
     let max = limits.depth_max.filter(|max| depth > *max)?;
     Some(format!("a queue deeper than the limit of {max} requests"))
 }
@@ -73,5 +94,34 @@ pub(super) fn settle(spec: &mut PointSpec, descriptions: &[&Description]) {
     if let (None, Some(mtu_bytes)) = (spec.mtu_bytes, mtus.min()) {
         spec.mtu_bytes = Some(mtu_bytes);
         spec.axes.insert("mtu_bytes".to_owned(), mtu_bytes.into());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::{Options, Plan, resolve};
+    use crate::point::LinkLayer;
+
+    /// The first point of an experiment with these axes.
+    fn spec(axes: &str) -> PointSpec {
+        let text = format!(
+            "name = \"x\"\ntitle = \"X\"\n[[experiment]]\nname = \"e\"\npattern = \"ping-pong\"\naxes = {{ {axes} }}"
+        );
+        let plan = Plan::parse(&text, "x.toml", std::path::Path::new(".")).unwrap();
+        resolve(&plan, &Options::default()).unwrap().points.remove(0)
+    }
+
+    #[test]
+    fn a_link_layer_that_is_not_there_is_a_limit() {
+        let (ethernet, any) = (spec("link_layer = \"ethernet\""), spec("link_layer = \"any\""));
+        let on = |link_layer| Limits { link_layer, ..Limits::default() };
+        assert_eq!(exceeded(&ethernet, &on(Some(LinkLayer::Ethernet))), None);
+        let other = exceeded(&ethernet, &on(Some(LinkLayer::Infiniband)));
+        assert_eq!(other.as_deref(), Some("another link layer than the InfiniBand"));
+        assert_eq!(exceeded(&ethernet, &on(None)).as_deref(), Some("a link, which is no part"));
+        for layer in [None, Some(LinkLayer::Ethernet), Some(LinkLayer::Infiniband)] {
+            assert_eq!(exceeded(&any, &on(layer)), None);
+        }
     }
 }

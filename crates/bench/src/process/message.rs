@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::frame::Frame;
 use crate::Error;
 use crate::one_way::Stamped;
-use crate::point::PointSpec;
+use crate::point::{LinkLayer, PointSpec};
 
 /// What the coordinator asks of an agent.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
@@ -160,6 +160,9 @@ pub struct Limits {
     pub queue_pairs_max: Option<u32>,
     /// RDMA Reads and atomics of a queue pair under way at the same time.
     pub reads_max: Option<u8>,
+    /// What its port is on; absent where that is neither, or there is no link: a device in memory imitates one at most.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link_layer: Option<LinkLayer>,
     /// Whether there are atomic operations.
     pub has_atomics: Option<bool>,
 }

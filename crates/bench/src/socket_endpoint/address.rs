@@ -1,5 +1,6 @@
 //! Where a rank can be reached, and which of its addresses another one takes.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
@@ -9,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Error;
 use crate::interfaces::{self, Entry};
-use crate::point::Family;
+use crate::point::{Family, LinkLayer};
 
 /// What of a host sockets may use.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -23,6 +24,27 @@ pub enum Net {
     Loopback,
     /// Those of a network, or one address.
     Network(IpAddr, u8),
+}
+
+impl Net {
+    /// The addresses that sockets may use, of interfaces that are up.
+    pub(crate) fn addresses(&self) -> Vec<Entry> {
+        let mut addresses = interfaces::all();
+        addresses.retain(|entry| match self {
+            Self::Any => true,
+            Self::Interface(name) => entry.interface == *name,
+            Self::Loopback => entry.address.is_loopback(),
+            Self::Network(network, prefix) => interfaces::is_in(*network, entry.address, *prefix),
+        });
+        addresses
+    }
+
+    /// The IPoIB interfaces among those of these addresses.
+    pub(crate) fn ipoib_interfaces(&self) -> Vec<String> {
+        let mut addresses = self.addresses();
+        addresses.retain(|entry| entry.link_layer == Some(LinkLayer::Infiniband));
+        addresses.into_iter().map(|entry| entry.interface).collect::<BTreeSet<_>>().into_iter().collect()
+    }
 }
 
 impl fmt::Display for Net {
@@ -78,6 +100,8 @@ pub(crate) struct Reachable {
     namespace: Option<String>,
     /// Its addresses of the point's family, the preferred first.
     addresses: Vec<Entry>,
+    /// What messages must go over, if anything.
+    link_layer: Option<LinkLayer>,
 }
 
 impl Reachable {
@@ -85,19 +109,15 @@ impl Reachable {
     ///
     /// # Errors
     /// [`Error::Impossible`] when there is no such address.
-    pub(super) fn own(net: &Net, family: Family) -> Result<Self, Error> {
-        let mut addresses = interfaces::all();
+    pub(super) fn own(net: &Net, family: Family, on: Option<LinkLayer>) -> Result<Self, Error> {
+        if let (Net::Loopback, Some(layer)) = (net, on) {
+            return Err(no_link(layer));
+        }
+        let mut addresses = net.addresses();
         addresses.retain(|entry| entry.address.is_ipv4() == (family == Family::Ipv4));
+        addresses.retain(|entry| on.is_none() || entry.link_layer == on);
         // An address of one link alone would need its interface's number at the other end.
         addresses.retain(|entry| !matches!(entry.address, IpAddr::V6(v6) if v6.is_unicast_link_local()));
-        match net {
-            Net::Any => {}
-            Net::Interface(name) => addresses.retain(|entry| entry.interface == *name),
-            Net::Loopback => addresses.retain(|entry| entry.address.is_loopback()),
-            Net::Network(network, prefix) => {
-                addresses.retain(|entry| interfaces::is_in(*network, entry.address, *prefix));
-            }
-        }
         if addresses.is_empty() {
             let version = if family == Family::Ipv4 { "IPv4" } else { "IPv6" };
             let of = match net {
@@ -106,16 +126,21 @@ impl Reachable {
                 Net::Loopback => " on the loopback interface".to_owned(),
                 Net::Network(network, prefix) => format!(" in the network {network}/{prefix}"),
             };
-            return Err(Error::Impossible {
-                reason: format!("a rank's host has no {version} address{of} (`ip address`)"),
-            });
+            let what = match on {
+                None => format!("no {version} address{of}"),
+                Some(LinkLayer::Ethernet) => format!("no {version} address{of} on an Ethernet interface"),
+                Some(LinkLayer::Infiniband) => {
+                    format!("no IPoIB interface that has an {version} address{of}")
+                }
+            };
+            return Err(Error::Impossible { reason: format!("a rank's host has {what} (`ip address`)") });
         }
-        Ok(Self { namespace: namespace(), addresses })
+        Ok(Self { namespace: namespace(), addresses, link_layer: on })
     }
 
     /// What is known of where Unix sockets can be reached.
     pub(super) fn namespace_alone() -> Self {
-        Self { namespace: namespace(), addresses: Vec::new() }
+        Self { namespace: namespace(), addresses: Vec::new(), link_layer: None }
     }
 
     /// Whether it is in the same network namespace; false where that is not known.
@@ -132,6 +157,9 @@ impl Reachable {
         let far = |all: &[Entry]| {
             all.iter().filter(|entry| !entry.address.is_loopback()).cloned().collect::<Vec<_>>()
         };
+        if let Some(layer) = self.link_layer.filter(|_| self.is_beside(other)) {
+            return Err(no_link(layer));
+        }
         if self.is_beside(other) {
             let loopback = self.addresses.iter().find(|entry| entry.address.is_loopback());
             let both = loopback.or(self.addresses.first()).filter(|entry| other.addresses.contains(entry));
@@ -165,6 +193,15 @@ impl Reachable {
     }
 }
 
+/// Two ranks have no link between them.
+fn no_link(asked: LinkLayer) -> Error {
+    let reason = format!(
+        "ranks in one network namespace reach each other over loopback and not over {}: place them on two hosts (--hosts)",
+        asked.name()
+    );
+    Error::Impossible { reason }
+}
+
 fn key(all: &[Entry]) -> Vec<IpAddr> {
     all.iter().map(|entry| entry.address).collect()
 }
@@ -185,8 +222,10 @@ mod tests {
             interface: "eth0".to_owned(),
             address: address.parse().unwrap(),
             prefix: *prefix,
+            link_layer: None,
         };
-        Reachable { namespace: Some(namespace.to_owned()), addresses: addresses.iter().map(entry).collect() }
+        let addresses = addresses.iter().map(entry).collect();
+        Reachable { namespace: Some(namespace.to_owned()), addresses, link_layer: None }
     }
 
     fn route(one: &Reachable, other: &Reachable) -> Option<(String, String)> {
@@ -227,10 +266,10 @@ mod tests {
 
     #[test]
     fn this_host_has_loopback() {
-        let own = Reachable::own(&Net::Loopback, Family::Ipv4).unwrap();
+        let own = Reachable::own(&Net::Loopback, Family::Ipv4, None).unwrap();
         assert_eq!(own.addresses[0].address, IpAddr::from([127, 0, 0, 1]));
         assert!(own.is_beside(&own));
-        let missing = Reachable::own(&Net::Interface("none0".to_owned()), Family::Ipv4).unwrap_err();
+        let missing = Reachable::own(&Net::Interface("none0".to_owned()), Family::Ipv4, None).unwrap_err();
         assert!(missing.is_limit() && missing.to_string().contains("no IPv4 address on the interface none0"));
     }
 }

@@ -38,7 +38,7 @@ impl Unconnected {
     ) -> Result<Self, Error> {
         let spec = carried(part);
         let reachable = match spec.endpoint.is_internet() {
-            true => Reachable::own(&options.net, spec.socket.family)?,
+            true => Reachable::own(&options.net, spec.socket.family, spec.link_layer)?,
             false => Reachable::namespace_alone(),
         };
         let neighbours = spec.neighbours(rank);

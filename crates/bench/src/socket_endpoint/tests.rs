@@ -124,7 +124,7 @@ fn they_do_over_ipv6() {
     for carrier in [Carrier::Tcp, Carrier::Udp] {
         let axes = [Axis::Endpoint(vec![carrier]), Axis::Family(vec![Family::Ipv6])];
         let spec = spec(Pattern::PingPong, axes);
-        if super::Reachable::own(&Net::Loopback, Family::Ipv6).is_err() {
+        if super::Reachable::own(&Net::Loopback, Family::Ipv6, None).is_err() {
             println!("SKIPPED: this host has no IPv6");
             return;
         }

@@ -6,6 +6,7 @@ use verbs::{Context, DeviceKind};
 
 use crate::Error;
 use crate::choice::Reason;
+use crate::point::LinkLayer;
 use crate::process::message::Limits;
 use crate::verbs_endpoint::{LocalPort, inline_bytes_max};
 
@@ -66,6 +67,13 @@ pub(super) fn limits(context: &Context, port: &LocalPort) -> Result<Limits, Erro
         sge_max: Some(limits.max_sge),
         queue_pairs_max: Some(limits.max_qp),
         reads_max: Some(limits.max_initiator_reads.min(limits.max_responder_reads)),
+        link_layer: match port.is.link_layer {
+            // Nothing is below it but memory.
+            _ if DeviceKind::of(context.device(), Some(&limits)) == DeviceKind::UserSoftware => None,
+            verbs::LinkLayer::Ethernet => Some(LinkLayer::Ethernet),
+            verbs::LinkLayer::InfiniBand => Some(LinkLayer::Infiniband),
+            verbs::LinkLayer::Other(_) => None,
+        },
         has_atomics: Some(limits.has_atomics),
     })
 }

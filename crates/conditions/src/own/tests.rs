@@ -14,6 +14,7 @@ fn place(pinned: Option<u32>, ranks: &[u32]) -> Place {
         pinned: pinned.map(|cpu| vec![cpu]),
         ranks: ranks.to_vec(),
         device: Some("mlx5_0".into()),
+        ipoib: Vec::new(),
     }
 }
 

@@ -13,9 +13,9 @@ fn a_value_that_is_right_already_is_held_so() {
         );
     }
     let (mut first, mut second) = (Keeper::new(host.clone()), Keeper::new(host.clone()));
-    assert_eq!(one(first.apply(&performance(), &[], 1)).outcome, Outcome::Applied);
+    assert_eq!(one(first.apply(&performance(), &ranks(&[]), 1)).outcome, Outcome::Applied);
     let powersave = Wanted { governor: Some("powersave".to_owned()), ..Wanted::default() };
-    assert_eq!(one(second.apply(&powersave, &[], 2)).outcome, Outcome::NotApplied);
+    assert_eq!(one(second.apply(&powersave, &ranks(&[]), 2)).outcome, Outcome::NotApplied);
     assert_eq!([0, 1, 2, 10].map(|cpu| governor(&root, cpu)), ["performance"; 4]);
     // There is nothing to take back, and nothing to tell of.
     kill(first, &root);
@@ -29,7 +29,7 @@ fn what_was_changed_while_it_was_in_force_is_seen() {
     let (root, host) = host();
     let mut keeper = Keeper::new(host);
     let wanted = Wanted { irq_affinity: Some(IrqAffinity::Away), ..performance() };
-    keeper.apply(&wanted, &[0, 1], 1);
+    keeper.apply(&wanted, &ranks(&[0, 1]), 1);
     // An interrupt that the kernel keeps was never said to be moved.
     assert_eq!(keeper.verify(), []);
     put(root.path(), "proc/irq/26/smp_affinity_list", "0-1\n");
@@ -49,9 +49,9 @@ fn what_was_changed_while_it_was_in_force_is_seen() {
 fn guards_of_others_are_waited_for_and_named_if_they_stay() {
     let (_root, host) = host();
     let (mut first, second) = (Keeper::new(host.clone()), Keeper::new(host.clone()));
-    first.apply(&performance(), &[], 1);
-    assert_eq!(second.settle(&performance(), &[]), None, "the same is no hindrance");
-    let line = second.settle(&Wanted { turbo: Some(Turbo::Off), ..Wanted::default() }, &[]).unwrap();
+    first.apply(&performance(), &ranks(&[]), 1);
+    assert_eq!(second.settle(&performance(), &ranks(&[])), None, "the same is no hindrance");
+    let line = second.settle(&Wanted { turbo: Some(Turbo::Off), ..Wanted::default() }, &ranks(&[])).unwrap();
     let id = std::process::id();
     let expected = format!(
         "process {id} of rdmascope holds the governor of CPU 0 at performance (and 3 more values), which was not asked for here"
@@ -67,7 +67,7 @@ fn guards_of_others_are_waited_for_and_named_if_they_stay() {
 fn a_guard_that_was_killed_is_made_up_for_by_the_next_of_its_agent() {
     let (root, host) = host();
     let mut killed = Keeper::new(host.clone());
-    killed.apply(&performance(), &[], 1);
+    killed.apply(&performance(), &ranks(&[]), 1);
     kill(killed, &root);
     let next = Keeper::new(host);
     assert_eq!(next.restore(&[0]), Vec::<String>::new());

@@ -28,7 +28,8 @@ fn a_journal_that_others_could_write_is_not_believed() {
         let directory = root.path().join("run/rdmascope");
         fs::set_permissions(&directory, fs::Permissions::from_mode(0o700)).unwrap();
         spoil(&directory);
-        let refused = one(Keeper::new(host.clone()).apply(&performance(), &[], 1)).reason.unwrap_or_default();
+        let refused =
+            one(Keeper::new(host.clone()).apply(&performance(), &ranks(&[]), 1)).reason.unwrap_or_default();
         restore(&host);
         (get(&root, "sys/devices/system/cpu/intel_pstate/no_turbo"), refused)
     };
@@ -60,7 +61,7 @@ fn a_journal_that_others_could_write_is_not_believed() {
 fn a_guard_whose_sign_cannot_be_read_is_not_taken_for_dead() {
     let (root, host) = host();
     let mut keeper = Keeper::new(host.clone());
-    keeper.apply(&performance(), &[], 1);
+    keeper.apply(&performance(), &ranks(&[]), 1);
     for file in fs::read_dir(root.path().join("run/rdmascope")).unwrap().flatten() {
         if file.file_name().to_string_lossy().starts_with("holder-") {
             fs::set_permissions(file.path(), fs::Permissions::from_mode(0o000)).unwrap();
@@ -83,7 +84,7 @@ fn nobody_else_can_lock_a_journal() {
     fs::create_dir(&directory).unwrap();
     fs::set_permissions(&directory, fs::Permissions::from_mode(0o755)).unwrap();
     let mut keeper = Keeper::new(host);
-    keeper.apply(&performance(), &[], 1);
+    keeper.apply(&performance(), &ranks(&[]), 1);
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(&directory), 0o700);
     let files: Vec<_> = fs::read_dir(&directory).unwrap().map(|file| file.unwrap().path()).collect();
@@ -111,7 +112,7 @@ fn a_change_that_failed_half_way_stays_in_the_journal_until_it_is_taken_back() {
         let mut keeper = Keeper::new(host);
         let wanted = Wanted { cpuset: Some(Cpuset::Shield), ..Wanted::default() };
         // There is no cpuset.cpus.partition, which is written after cpuset.cpus.
-        let reason = one(keeper.apply(&wanted, &[0, 1], 1)).reason.unwrap();
+        let reason = one(keeper.apply(&wanted, &ranks(&[0, 1]), 1)).reason.unwrap();
         assert!(reason.contains(", and its group could not be removed: "), "{reason}");
         let text = journal(&root).unwrap_or_default();
         assert!(text.contains("\"shield\""), "CPUs are still set: {text}");
@@ -132,7 +133,7 @@ fn what_the_kernel_refuses_to_root_is_no_lack_of_rights() {
     fs::remove_file(&turbo).unwrap();
     symlink(sealed("0\n"), &turbo).unwrap();
     let wanted = Wanted { turbo: Some(Turbo::Off), ..Wanted::default() };
-    let done = one(Keeper::new(host).apply(&wanted, &[], 1));
+    let done = one(Keeper::new(host).apply(&wanted, &ranks(&[]), 1));
     assert_eq!(done.outcome, Outcome::NotApplied, "{done:?}");
     let reason = done.reason.unwrap();
     assert!(reason.ends_with("; the kernel refuses that even to root here"), "{reason}");
@@ -147,7 +148,7 @@ fn tuned_is_not_started_by_choosing_a_profile() {
         || survey(&host, None).into_iter().find(|state| state.technique == Technique::Tuned).unwrap().can;
     for profile in ["balanced", "latency-performance"] {
         let wanted = Wanted { tuned: Some(profile.to_owned()), ..Wanted::default() };
-        let done = one(Keeper::new(host.clone()).apply(&wanted, &[], 1));
+        let done = one(Keeper::new(host.clone()).apply(&wanted, &ranks(&[]), 1));
         assert_eq!(done.outcome, Outcome::NotApplied, "{done:?}");
         assert!(done.reason.unwrap().starts_with("tuned is not running (systemctl start tuned)"));
     }

@@ -36,6 +36,8 @@ pub enum Technique {
     Cpuset,
     /// Governor of the clock rate.
     Governor,
+    /// Mode of the IPoIB interfaces that messages may take.
+    IpoibMode,
     /// Interrupts moved off the ranks' CPUs.
     IrqAffinity,
     /// Memory locked.
@@ -69,6 +71,7 @@ impl fmt::Display for Technique {
             Self::CpuDmaLatency => "cpu_dma_latency",
             Self::Cpuset => "cpuset",
             Self::Governor => "governor",
+            Self::IpoibMode => "ipoib_mode",
             Self::IrqAffinity => "irq_affinity",
             Self::Memory => "memory",
             Self::Numa => "numa",

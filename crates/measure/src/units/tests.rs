@@ -132,7 +132,7 @@ fn units_have_one_name_in_plans_texts_and_headings() {
     assert_eq!(format!("{:>6}", Unit::Us), "    us");
     assert_eq!(
         why("MB".parse::<Unit>()),
-        "cannot read \"MB\" as a unit: write one of ns, us, Gb/s, MB/s, MiB/s, Mmsg/s"
+        "cannot read \"MB\" as a unit: write one of ns, us, Gb/s, Mb/s, MB/s, MiB/s, Mmsg/s"
     );
 }
 

@@ -2,8 +2,9 @@
 
 use bench::plan::{Axis, Settings};
 use bench::point::{Carrier, Family, Poll};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
-use measure::conditions::Wanted;
+use measure::conditions::{IpoibMode, Wanted};
 use measure::units;
 
 use super::one_way::Burst;
@@ -58,6 +59,13 @@ impl<F: Args> Sockets<F> {
     }
 }
 
+fn ipoib_modes() -> impl TypedValueParser<Value = IpoibMode> {
+    PossibleValuesParser::new(["connected", "datagram"]).map(|mode| match mode.as_str() {
+        "connected" => IpoibMode::Connected,
+        _ => IpoibMode::Datagram,
+    })
+}
+
 /// What is sent, and how.
 #[derive(Args, Debug)]
 pub(crate) struct SocketMessages {
@@ -81,6 +89,9 @@ pub(crate) struct SocketMessages {
     /// Congestion control of TCP, such as cubic or bbr [default: the system's].
     #[arg(short = 'C', long, value_name = "NAME")]
     pub(crate) congestion: Option<String>,
+    /// Take IPoIB interfaces only, in this mode, which root can set; it is set back afterwards.
+    #[arg(long, value_name = "MODE", value_parser = ipoib_modes())]
+    pub(crate) ipoib_mode: Option<IpoibMode>,
     /// Measure in this environment, and take it back afterwards [possible values: as_is, optimised, event].
     #[arg(long, value_name = "NAME", value_parser = Wanted::BUILT_IN, hide_possible_values = true)]
     pub(crate) environment: Option<String>,
@@ -98,6 +109,7 @@ impl SocketMessages {
             self.no_delay.map(|no_delay| Axis::NoDelay(vec![no_delay])),
             self.busy_poll.map(|us| Axis::BusyPollUs(vec![Some(us)])),
             self.congestion.as_ref().map(|name| Axis::Congestion(vec![Some(name.clone())])),
+            self.ipoib_mode.map(|mode| Axis::IpoibMode(vec![Some(mode)])),
             self.environment.as_ref().map(|name| Axis::Environment(vec![name.clone()])),
         ];
         let usual = Settings {

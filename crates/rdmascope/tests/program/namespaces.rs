@@ -3,6 +3,7 @@
 use std::process::Child;
 use std::time::{Duration, Instant};
 
+use measure::conditions::Outcome;
 use measure::record::{Point, Status};
 use rustix::process::Signal;
 
@@ -63,6 +64,80 @@ fn a_link_of_a_known_rate_carries_what_its_headers_leave() {
         assert!((0.97..1.01).contains(&ratio), "{arguments}: {ratio} of what the link leaves");
     }
 }
+
+/// Two networks between the same hosts: each point takes the one that it asks for, in the mode that it asks for.
+#[test]
+fn points_take_the_link_layer_that_they_ask_for_and_ipoib_its_mode() {
+    let Some(hosts) = Hosts::new() else { return };
+    let scratch = Scratch::alone();
+    for (file, value) in [("mode", "datagram\n"), ("mtu", "2000\n")] {
+        let path = scratch.at("host/sys/class/net/ib0").join(file);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::create_dir_all(scratch.at("host/run")).unwrap();
+        std::fs::write(path, value).unwrap();
+    }
+    let host = scratch.at("host");
+    let wrapper = format!("ns=$1; shift; exec ip netns exec $ns \"$@\" --host-root {}\n", host.display());
+    scratch.write("wrapper.sh", wrapper);
+    scratch.write("plan.toml", LAYERS);
+    let names = hosts.names.join(",");
+    let run = |record: &str| {
+        let words = ["run", "plan.toml", "--hosts", &names, "--via", "sh wrapper.sh {host}", "--out", record];
+        let ended = scratch.run(&words);
+        assert_eq!(ended.status, Some(0), "{ended:?}");
+        scratch.record(record).1
+    };
+    let points = run("without");
+    for point in points.iter().filter(|point| point.axes.get("link_layer") != Some(&"ethernet".into())) {
+        let Status::NotMeasured { reason } = &point.status else { panic!("{point:?}") };
+        assert!(reason.contains("no IPoIB interface"), "{reason}");
+    }
+    let _ipoib = hosts.ipoib();
+    let points = run("with");
+    assert_eq!(points.len(), 4);
+    assert!(all_measured(&points), "{points:?}");
+    for point in &points {
+        let is_ethernet = point.axes.get("link_layer") == Some(&"ethernet".into());
+        let carried = |name: &str| {
+            let counter = format!("interface.{name}.rx_bytes");
+            point.ends[1].host.get(&counter).is_some_and(|bytes| *bytes >= 50 * 64)
+        };
+        assert_eq!((carried("link0"), carried("ib0")), (is_ethernet, !is_ethernet), "{point:?}");
+        let asked =
+            point.axes.get("ipoib_mode").map(|mode| (Outcome::Applied, mode.as_str().unwrap().to_owned()));
+        let modes = point.conditions.iter().map(|condition| (condition.outcome, condition.asked.clone()));
+        assert_eq!(
+            modes.collect::<Vec<_>>(),
+            asked.map_or_else(Vec::new, |asked| vec![asked; 2]),
+            "{point:?}"
+        );
+    }
+    let now = ["mode", "mtu"]
+        .map(|file| std::fs::read_to_string(host.join("sys/class/net/ib0").join(file)).unwrap());
+    assert_eq!(now, ["datagram\n", "2000\n"], "as before");
+    scratch.assert_nothing_left();
+}
+
+const LAYERS: &str = r#"
+name = "layers"
+title = "Two link layers"
+[[experiment]]
+name = "layers"
+pattern = "ping-pong"
+iterations = 50
+[experiment.axes]
+endpoint = "tcp"
+link_layer = ["infiniband", "ethernet"]
+size_bytes = 64
+[[experiment]]
+name = "modes"
+pattern = "ping-pong"
+iterations = 50
+[experiment.axes]
+endpoint = "udp"
+ipoib_mode = ["connected", "datagram"]
+size_bytes = 64
+"#;
 
 #[test]
 fn losses_that_are_known_are_counted_and_asked_for_again() {

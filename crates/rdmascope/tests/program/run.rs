@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::process::{Command, Stdio};
 
-use measure::record::{Latency, LatencyKind, Point};
+use measure::record::{Latency, LatencyKind, Point, Status};
 use serde_json::Value;
 
 use crate::support::{LONG, PROGRAM, SMALL, Scratch, all_measured, collect, finish, is_installed, skip};
@@ -36,7 +36,7 @@ fn the_plan_of_a_published_evaluation_runs_in_its_quick_form() {
     assert_eq!(stdout.lines().last(), Some("record/report.html"));
     let (run, points) = scratch.record("record");
     assert_eq!(points.len() as u64, run.points_planned);
-    let failed = points.iter().filter(|p| matches!(p.status, measure::record::Status::Failed { .. }));
+    let failed = points.iter().filter(|p| matches!(p.status, Status::Failed { .. }));
     assert_eq!(failed.count(), 0);
 }
 
@@ -52,12 +52,12 @@ fn the_plan_of_a_thesis_runs_with_a_few_messages_and_answers_its_findings() {
     assert_eq!(points.len() as u64, run.points_planned);
     for point in &points {
         // More bytes inline than the device takes, and RDMA CM, which is the kernel's.
-        let is_missing = matches!(point.status, measure::record::Status::NotMeasured { .. });
+        let is_missing = matches!(point.status, Status::NotMeasured { .. });
         let axis =
             |name: &str, value: &str| point.axes.get(name).is_some_and(|is| is.as_str() == Some(value));
         let large = point.axes["size_bytes"].as_u64() > Some(512) && point.axes["inline"] == true;
         assert_eq!(is_missing, large || axis("setup", "rdma_cm"), "{point:?}");
-        assert!(!matches!(point.status, measure::record::Status::Failed { .. }), "{point:?}");
+        assert!(!matches!(point.status, Status::Failed { .. }), "{point:?}");
     }
     let cases = stdout.split(" findings: ").nth(1).expect("findings are answered");
     assert!(
@@ -82,6 +82,43 @@ fn the_plan_of_one_to_n_runs_with_a_few_rounds_and_answers_its_findings() {
     assert!(stdout.contains("RC, read, memory ") && stdout.contains("R^2 "), "{stdout}");
     let report = fs::read_to_string(scratch.at("record/report.html")).unwrap();
     assert!(run.findings.iter().all(|finding| report.contains(&finding.claim)), "the report has every claim");
+}
+
+/// On one host without an adapter neither is there a link, nor an IPoIB interface, and nothing stands in their places.
+#[test]
+fn plans_of_links_that_are_not_there_measure_what_is_there_and_say_so() {
+    let scratch = Scratch::alone();
+    for (plan, missing, found, words) in [
+        ("subramoni-2009", "modes", "as-found", "rdmascope does not measure MPI yet"),
+        ("gamess-2016-ipoib", "mode", "found", "10446.27"),
+    ] {
+        let few = ["--set", "size_bytes=64,32KiB", "--quick", "-d", "softdev0"];
+        let stdout = scratch.succeed(&[&["run", plan, "--out", plan][..], &few].concat());
+        let (run, points) = scratch.record(plan);
+        assert_eq!(points.len() as u64, run.points_planned);
+        let is_missing = |point: &Point| match point.axes.get("ipoib_mode") {
+            Some(mode) => mode != found,
+            None => point.experiment == missing,
+        };
+        let (not, measured): (Vec<Point>, Vec<Point>) = points.into_iter().partition(is_missing);
+        assert!(all_measured(&measured) && !not.is_empty(), "{measured:?}");
+        for point in &not {
+            let Status::NotMeasured { reason } = &point.status else { panic!("{point:?}") };
+            let known = [
+                "no IPoIB interface",
+                "over no link",
+                "which is no part of softdev0",
+                "over loopback and not over",
+            ];
+            assert!(known.iter().any(|words| reason.contains(words)), "{reason}");
+        }
+        assert!(
+            stdout.contains(" findings: 1 shown, ") || stdout.contains(" findings: 2 shown, "),
+            "{stdout}"
+        );
+        let report = fs::read_to_string(scratch.at(plan).join("report.html")).unwrap();
+        assert!(report.contains(words) && !report.contains("class=\"complaint\">Cannot"), "{plan}");
+    }
 }
 
 #[test]

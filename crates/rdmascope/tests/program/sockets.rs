@@ -161,6 +161,8 @@ fn what_sockets_have_not_is_refused() {
         ("lat unix-stream -6", "family over Unix streams, which cannot be"),
         ("bw tcp -P 2000", "more than 1024 streams"),
         ("lat tcp --net 10.0.0.0/40", "has no prefix from 0 to 32"),
+        ("lat unix-stream --ipoib-mode datagram", "ipoib_mode over Unix streams, which cannot be"),
+        ("lat tcp --ipoib-mode conected", "a similar value exists: 'connected'"),
     ] {
         let words: Vec<&str> = words.split(' ').chain(["--local"]).collect();
         let ended = scratch.run(&words);
@@ -184,6 +186,14 @@ fn what_sockets_have_not_is_refused() {
     assert!(plan("endpoint = [\"tcp\", \"tcp\"]").contains("has \"tcp\" twice"));
     assert!(plan("endpoint = \"tpc\"").contains("did you mean \"tcp\"?"));
     assert!(plan("inline = true\nendpoint = \"tcp\"").contains("inline over TCP"));
+    let ethernet =
+        plan("ipoib_mode = \"datagram\"\nendpoint = \"tcp\"\nlink_layer = [\"any\", \"ethernet\"]");
+    assert!(ethernet.contains("a mode of IPoIB over Ethernet"), "{ethernet}");
+    assert!(plan("ipoib_mode = \"found\"\nendpoint = \"verbs\"").contains("ipoib_mode over verbs"));
+    assert!(
+        plan("link_layer = \"infiniband\"\nendpoint = \"unix_stream\"")
+            .contains("link_layer over Unix streams")
+    );
     assert!(plan("poll = \"hybrid\"\nendpoint = [\"verbs\", \"tcp\"]").contains("use busy or event"));
 }
 

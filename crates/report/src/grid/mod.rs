@@ -15,7 +15,7 @@ use crate::error::Error;
 use crate::unit::Scale;
 use crate::value;
 pub(crate) use at_best::{AtBest, Line};
-pub(crate) use published::Published;
+pub(crate) use published::{Published, label};
 
 /// What a table or a chart is drawn from.
 #[derive(Debug)]

@@ -45,7 +45,7 @@ pub(super) fn columns(figure: &Figure, x: &str, xs: &[Value], series: &[Series])
             row.get(index).filter(|cell| !cell.is_empty()).cloned()
         };
         Published {
-            label: if words.is_empty() { name.clone() } else { words.join(" ").to_uppercase() },
+            label: label(name),
             scale,
             cells: xs.iter().map(cell).collect(),
             twin: twin(&words, series),
@@ -65,6 +65,12 @@ fn parse(cell: &str) -> Value {
     let cell = cell.trim();
     let number = cell.parse::<u64>().map(Value::from);
     number.or_else(|_| cell.parse::<bool>().map(Value::from)).unwrap_or_else(|_| Value::from(cell))
+}
+
+/// A column in print: `rc_fdr_us` is `RC FDR`.
+pub(crate) fn label(column: &str) -> String {
+    let words = words(column);
+    if words.is_empty() { column.to_owned() } else { words.join(" ").to_uppercase() }
 }
 
 /// The words of a column's name without its unit: `rc_fdr_us` gives `rc`, `fdr`.

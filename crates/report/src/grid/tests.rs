@@ -51,6 +51,7 @@ fn figure(series: &[&str]) -> Figure {
         kinds: Vec::new(),
         limits_ns: None,
         log_counts: false,
+        reason: None,
         series: series.iter().map(|s| (*s).to_owned()).collect(),
         only: BTreeMap::new(),
         reference: None,

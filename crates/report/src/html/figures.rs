@@ -6,7 +6,7 @@ use measure::record::{Point, Run};
 use super::chart::{Chart, Errors};
 use super::data::Drawing;
 use super::escape::escape;
-use super::{histogram, links, table};
+use super::{histogram, links, published, table};
 use crate::SampleSource;
 use crate::error::Error;
 use crate::grid::Grid;
@@ -33,6 +33,7 @@ pub(super) fn render(run: &Run, points: &[Point], samples: &dyn SampleSource) ->
                 Ok(html)
             }
             FigureKind::LinkRates => Ok(links::render(figure)),
+            FigureKind::Published => Ok(published::render(figure)),
             FigureKind::Table => grid(run, figure, points).map(|grid| numbers(&grid, figure)),
             FigureKind::Bars | FigureKind::Lines => {
                 grid(run, figure, points).map(|grid| plot(&id, figure, &grid, &mut figures.charts))

@@ -16,6 +16,7 @@ mod histogram;
 mod links;
 mod overview;
 mod pack;
+mod published;
 mod system;
 mod table;
 

@@ -1,4 +1,4 @@
-use measure::figure::{Figure, FigureKind, Unit};
+use measure::figure::{Figure, FigureKind, Reference, ReferenceTable, Unit};
 use serde_json::json;
 
 use super::*;
@@ -289,6 +289,37 @@ fn findings_stand_before_the_figures_with_their_verdicts() {
                    <small>cannot set &lt;SDR&gt;</small></td>";
     assert!(table.contains(refused), "{table}");
     assert!(!rendered(&run(), &points).contains("Findings of the paper</h2>"));
+}
+
+#[test]
+fn published_numbers_of_what_is_not_measured_say_why() {
+    let table = ReferenceTable {
+        columns: vec!["benchmark".to_owned(), "native_ib_us".to_owned()],
+        rows: vec![vec!["MPI <1>".to_owned(), "1.80".to_owned()]],
+    };
+    let reference = Reference {
+        file: "levels.csv".to_owned(),
+        source: "A paper".to_owned(),
+        unit: Some(Unit::Us),
+        table: Some(table),
+    };
+    let reason = Some("no MPI <yet>".to_owned());
+    let published = Figure {
+        kind: FigureKind::Published,
+        experiments: Vec::new(),
+        reason,
+        reference: Some(reference),
+        ..figure()
+    };
+    let page = rendered(&Run { figures: vec![published], ..run() }, &points());
+    let row = "<tr><th scope=\"row\">MPI &lt;1&gt;</th><td class=\"published\">1.80</td>\
+               <td class=\"not-measured\">not measured</td></tr>";
+    assert!(
+        page.contains(row) && page.contains("published [us]</th>") && page.contains(">NATIVE IB</th>"),
+        "{page}"
+    );
+    assert!(page.contains("<li>Not measured: no MPI &lt;yet&gt;.</li>"), "{page}");
+    assert!(page.contains("Published numbers: A paper."));
 }
 
 #[test]

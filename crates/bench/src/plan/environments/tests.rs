@@ -35,6 +35,7 @@ fn every_key_of_an_environment_is_read() {
         cpu_dma_latency_us: Some(0),
         cpuset: Some(Cpuset::Shield),
         governor: Some("performance".to_owned()),
+        ipoib_mode: None,
         irq_affinity: Some(IrqAffinity::Away),
         memory: Some(Memory::Locked),
         numa: Some(Numa::Device),
@@ -45,9 +46,10 @@ fn every_key_of_an_environment_is_read() {
     assert_eq!(points[0].conditions, expected);
     assert_eq!(
         names_of::<Wanted>().len(),
-        expected.techniques().len(),
-        "a key of each technique is in the text"
+        expected.techniques().len() + 1,
+        "a key of each technique is in the text, but of that which is an axis"
     );
+    assert!(refusal("ipoib_mode = \"connected\"", "environment = \"own\"").contains("ipoib_mode"));
 }
 
 #[test]

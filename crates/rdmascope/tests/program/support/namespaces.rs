@@ -1,6 +1,7 @@
 //! Two network namespaces with a link between them: two hosts on one machine.
 
-use std::process::Command;
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
@@ -75,6 +76,24 @@ impl Hosts {
         count.and_then(|count| count.parse().ok()).unwrap_or_else(|| panic!("no counter: {listed}"))
     }
 
+    /// Interfaces beside the link that say they are InfiniBand: `ib0`. They go when the value is dropped.
+    #[track_caller]
+    pub(crate) fn ipoib(&self) -> Ipoib {
+        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/program/support/ipoib.py");
+        let mut command = Command::new("python3");
+        command.arg(script).args(&self.names).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut said = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut said).unwrap();
+        assert_eq!(said, "ready\n", "it made no interfaces");
+        for (host, name) in self.names.iter().enumerate() {
+            let address = format!("10.99.7.{}/24", host + 1);
+            self.on(host, &["ip", "-n", name, "address", "add", &address, "dev", "ib0"]);
+            self.on(host, &["ip", "-n", name, "link", "set", "ib0", "up"]);
+        }
+        Ipoib(child)
+    }
+
     /// Waits until so many packets have left the first by the link.
     #[track_caller]
     pub(crate) fn await_packets(&self, count: u64) {
@@ -98,6 +117,16 @@ impl Drop for Hosts {
             // It may not have been made.
             let _ = run(&["ip", "netns", "delete", name]);
         }
+    }
+}
+
+/// What carries the packets of [`Hosts::ipoib`].
+pub(crate) struct Ipoib(Child);
+
+impl Drop for Ipoib {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
     }
 }
 
