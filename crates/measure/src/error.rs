@@ -110,6 +110,12 @@ pub enum Error {
         /// The directory.
         dir: PathBuf,
     },
+    /// A text is not a share.
+    #[error("cannot read {text:?} as a share: write one such as 2.5%")]
+    Percent {
+        /// The text.
+        text: String,
+    },
     /// A text is not a rate.
     #[error("cannot read {text:?} as a rate: give whole messages in a second, such as 500, 10k or 2M")]
     Rate {
@@ -157,6 +163,7 @@ impl Error {
             self,
             Self::Duration { .. }
                 | Self::NotARun { .. }
+                | Self::Percent { .. }
                 | Self::Rate { .. }
                 | Self::RunExists { .. }
                 | Self::Size { .. }

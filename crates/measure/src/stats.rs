@@ -7,6 +7,7 @@
 //!   no cancellation for latencies that differ little, and none are left out (perftest stores deviations as whole
 //!   microseconds, so that any below 1 us count as 0, and drops the two largest samples first).
 //! * The interval of the median is from order statistics ([`MedianInterval`]).
+//! * The interval of a mean of repetitions is Student's ([`MeanInterval`]).
 //! * Spread from run to run is another thing than spread within a run: [`spread`].
 //! * What several medians make together, with its error: [`shape`].
 
@@ -17,6 +18,7 @@ use crate::samples::Distribution;
 
 pub mod fit;
 mod interval;
+mod mean;
 mod moments;
 pub mod shape;
 #[cfg(test)]
@@ -24,6 +26,7 @@ mod tests;
 mod wide;
 
 pub use interval::{MedianInterval, NORMAL_97_5};
+pub use mean::MeanInterval;
 pub use moments::Moments;
 
 /// A share of a whole as a fraction, because 0.999 is not a floating-point number.

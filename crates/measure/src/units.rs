@@ -1,4 +1,4 @@
-//! Sizes, ranges, durations and rates as people write and read them.
+//! Sizes, ranges, durations, rates and shares as people write and read them.
 //!
 //! Inside and in records there are bytes, nanoseconds and rates per second; texts are read at the edge and printed at
 //! the edge. A printed unit always shows its base, because the tools of the field do not agree on one ("MB/s" is 2^20
@@ -9,6 +9,7 @@ use crate::{Error, Result};
 
 mod counts;
 mod duration;
+mod percent;
 mod rate;
 mod size;
 #[cfg(test)]
@@ -16,6 +17,7 @@ mod tests;
 
 pub use counts::{COUNTS_MAX, parse_counts};
 pub use duration::{format_duration, parse_duration};
+pub use percent::parse_percent;
 pub use rate::parse_rate;
 pub use size::{format_size, parse_size, parse_sizes};
 

@@ -270,11 +270,9 @@ fn service(flags: &Messages, operation: Operation) -> Service {
 
 fn message_settings(flags: &Messages, operation: Operation) -> Settings {
     let service = service(flags, operation);
-    let settings =
-        Settings::default().axis(Axis::Operation(vec![operation])).axis(Axis::Service(vec![service]));
+    let settings = flags.amount.settings();
+    let settings = settings.axis(Axis::Operation(vec![operation])).axis(Axis::Service(vec![service]));
     let mut settings = flags.circumstances.settle(settings);
-    settings.iterations = flags.amount.iters;
-    settings.duration_s = flags.amount.duration;
     if flags.events {
         settings = settings.axis(Axis::Poll(vec![Poll::Event]));
     }

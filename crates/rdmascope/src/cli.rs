@@ -12,6 +12,7 @@ mod sockets;
 
 use std::path::PathBuf;
 
+use bench::plan::Settings;
 use bench::point::{Operation, Service};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use measure::units;
@@ -365,6 +366,26 @@ pub(crate) struct Amount {
         allow_negative_numbers = true
     )]
     pub(crate) duration: Option<f64>,
+    /// Measure again, 3 times at least, until the mean over the repetitions is known so near at 95 % confidence: 2.5% is what
+    /// netperf has as -I 95,5.
+    #[arg(long, value_name = "PERCENT", value_parser = units::parse_percent)]
+    pub(crate) within: Option<f64>,
+    /// How often at most, with --within [default: 30].
+    #[arg(long, value_name = "N", requires = "within")]
+    pub(crate) repetitions_max: Option<u32>,
+}
+
+impl Amount {
+    /// How much that is, but for the sizes.
+    pub(crate) fn settings(&self) -> Settings {
+        Settings {
+            iterations: self.iters,
+            duration_s: self.duration,
+            within: self.within,
+            repetitions_max: self.repetitions_max,
+            ..Settings::default()
+        }
+    }
 }
 
 /// What is sent, how, and under what circumstances.

@@ -23,7 +23,9 @@ pub(crate) fn write(arguments: &ReportArguments) -> anyhow::Result<ExitCode> {
             0 => String::new(),
             _ => format!("\n {missing} of {} points are missing: the run ended early\n", run.points_planned),
         };
-        stdout::print(&(tables + &report::terminal::findings(&run.findings, &points) + &missing))?;
+        let repeated = report::repeated::text(&report::repeated::repeated(&run.plan, &points));
+        let findings = report::terminal::findings(&run.findings, &points);
+        stdout::print(&(tables + &repeated + &findings + &missing))?;
         return Ok(ExitCode::SUCCESS);
     }
     let default = || arguments.run.join("report.html");

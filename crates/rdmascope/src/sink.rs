@@ -13,6 +13,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use measure::figure::Figure;
 use measure::record::{Device, Environment, Point, Program, Run, SCHEMA_VERSION};
 use measure::store::RunWriter;
+use report::repeated::{self, Repeated};
 use report::terminal::Stream;
 use serde_json::Value;
 use verbs::DeviceKind;
@@ -28,8 +29,10 @@ pub(crate) struct Output {
     tables: Option<Stream>,
     progress: ProgressBar,
     points: u64,
-    /// The points that the plan's findings are asked of; none for a plan without findings.
+    /// The points that the plan's findings are asked of, or its repetitions; none for a plan without either.
     asked: Vec<Point>,
+    /// What may be measured again, until its mean is known.
+    repeatable: Vec<PointSpec>,
     /// Why nothing is printed any more, although the run goes on for its record.
     unprinted: Option<io::Error>,
 }
@@ -67,7 +70,12 @@ impl Output {
         let writer = job.out.as_ref().map(|out| RunWriter::create(out, &run)).transpose()?;
         let tables = Some(Stream::new(job.bandwidth)?);
         let progress = progress(run.points_planned);
-        Ok(Self { progress, run, writer, tables, points: 0, asked: Vec::new(), unprinted: None })
+        let experiments = run.plan["experiments"].as_array().map_or(&[][..], Vec::as_slice);
+        let repeats = experiments.iter().filter(|experiment| experiment.get("within").is_some());
+        let repeated: BTreeSet<&str> = repeats.filter_map(|experiment| experiment["name"].as_str()).collect();
+        let is_repeated = |spec: &&PointSpec| repeated.contains(spec.experiment.as_str());
+        let repeatable = resolved.points.iter().filter(is_repeated).cloned().collect();
+        Ok(Self { progress, run, writer, tables, points: 0, asked: Vec::new(), repeatable, unprinted: None })
     }
 
     /// Leaves the tables away: the results are shown in another way.
@@ -94,8 +102,13 @@ impl Output {
     pub(crate) fn end(mut self) -> anyhow::Result<Ended> {
         self.progress.finish_and_clear();
         let rest = self.tables.take().map(Stream::finish).unwrap_or_default();
-        let rest = rest + &report::terminal::findings(&self.run.findings, &self.asked);
+        let repeated = repeated::repeated(&self.run.plan, &self.asked);
+        let rest =
+            rest + &repeated::text(&repeated) + &report::terminal::findings(&self.run.findings, &self.asked);
         let printed = self.print(&rest);
+        for sentence in repeated::unknown(&repeated) {
+            self.warning(&sentence);
+        }
         let directory = self.writer.take().map(|writer| self.close(writer)).transpose()?.flatten();
         printed?;
         Ok(Ended { directory, unprinted: self.unprinted })
@@ -180,11 +193,22 @@ impl Sink for Output {
         self.keep(&mut point, samples)?;
         self.points += 1;
         let lines = self.tables.as_mut().map(|tables| tables.line(&point)).unwrap_or_default();
-        if !self.run.findings.is_empty() {
+        if !self.run.findings.is_empty() || !self.repeatable.is_empty() {
             self.asked.push(without_distributions(point));
         }
         self.progress.inc(1);
         Ok(self.print(&lines)?)
+    }
+
+    fn more(&mut self) -> Result<Vec<PointSpec>, SinkError> {
+        let wanted = repeated::repeated(&self.run.plan, &self.asked).into_iter().filter(Repeated::wants_more);
+        let again = |(repeated, id): (Repeated, u64)| {
+            let spec = self.repeatable.iter().find(|spec| Some(&spec.id) == repeated.ids.first())?;
+            Some(PointSpec { id, repetition: repeated.ids.len() as u32, ..spec.clone() })
+        };
+        let more: Vec<PointSpec> = wanted.zip(self.run.points_planned..).filter_map(again).collect();
+        self.plan_more(more.len() as u64, &[]);
+        Ok(more)
     }
 
     fn agent_line(&mut self, rank: u32, host: &str, line: &str) {

@@ -9,6 +9,7 @@
 //! * [`model`]: what a latency over message size is made of, and where models of it fail;
 //! * `grid`: the cells of a figure, its repetitions and its published numbers (used by tables and charts alike);
 //! * `findings`: whether the run shows what a paper found;
+//! * [`repeated`]: whether the mean over repetitions is known as well as was asked for;
 //! * `one_way`: what is known of messages that were timed one way, in words;
 //! * `bins`: histograms of at most 200 bins from raw samples or recorded buckets.
 
@@ -24,6 +25,7 @@ pub mod link;
 pub mod model;
 mod one_way;
 mod reason;
+pub mod repeated;
 pub mod terminal;
 mod unit;
 mod value;

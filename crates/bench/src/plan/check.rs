@@ -146,12 +146,34 @@ impl Check<'_> {
                 return Err(Error::ZeroCount { place, key, experiment });
             }
         }
+        self.repeated()?;
         let pairs = self.largest("queue_pairs");
         if pairs > QUEUE_PAIRS_MAX {
             let (place, _, experiment) = self.names("queue_pairs");
             return Err(Error::TooManyQueuePairs { place, experiment, pairs, max: QUEUE_PAIRS_MAX });
         }
         Ok(())
+    }
+
+    /// Repetitions until a mean is known.
+    fn repeated(&self) -> Result<(), Error> {
+        let (least, settings) = (self.0.repetitions, &self.0.settings);
+        match (self.0.within, settings.repetitions_max) {
+            (None, Some(_)) => {
+                let why = "give how near their mean is to be known, such as within = \"2.5 %\", or repetitions alone";
+                self.refuse("repetitions_max", "a most of repetitions without within", why)
+            }
+            (Some((_, most)), _) if most < least || most < 2 => {
+                let what = format!("{least} repetitions at least and {most} at most");
+                let why = "one alone has no interval, and the least is no more than the most";
+                self.refuse("repetitions_max", &what, why)
+            }
+            (Some(_), _) if least < 2 => {
+                let why = "one alone has no interval: give 2 or more";
+                self.refuse("repetitions", "1 repetition at least with within", why)
+            }
+            _ => Ok(()),
+        }
     }
 
     fn sizes(&self) -> Result<(), Error> {

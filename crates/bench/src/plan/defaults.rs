@@ -17,6 +17,8 @@ pub(super) struct Filled {
     pub(super) bytes_max: Option<u64>,
     pub(super) warmup: u64,
     pub(super) repetitions: u32,
+    /// How near the mean of how many repetitions at most is to be known.
+    pub(super) within: Option<(f64, u32)>,
     pub(super) tx_depth: u32,
     pub(super) rx_depth: u32,
     pub(super) keep_samples: bool,
@@ -66,7 +68,13 @@ impl Filled {
             length,
             bytes_max: settings.bytes_max,
             warmup: settings.warmup.unwrap_or(warmup),
-            repetitions: settings.repetitions.unwrap_or(REPETITIONS),
+            repetitions: settings.repetitions.unwrap_or(match settings.within {
+                Some(_) => REPETITIONS_WITHIN.min(settings.repetitions_max.unwrap_or(u32::MAX)),
+                None => REPETITIONS,
+            }),
+            within: settings
+                .within
+                .map(|within| (within, settings.repetitions_max.unwrap_or(REPETITIONS_MAX))),
             tx_depth,
             rx_depth: settings.rx_depth.unwrap_or(depths.1),
             keep_samples: settings.keep_samples.unwrap_or(KEEP_SAMPLES),
@@ -99,10 +107,11 @@ impl Filled {
         (Length::Iterations(iterations), warmup as u64)
     }
 
-    /// The number of its points, repetitions included; `None` above 2^64.
+    /// The number of its points, all repetitions that there may be included; `None` above 2^64.
     pub(super) fn points(&self) -> Option<u64> {
         let lengths = self.axes.iter().map(|axis| axis.values().len() as u64);
-        lengths.chain([u64::from(self.repetitions)]).try_fold(1u64, u64::checked_mul)
+        let repetitions = self.within.map_or(self.repetitions, |(_, most)| most.max(self.repetitions));
+        lengths.chain([u64::from(repetitions)]).try_fold(1u64, u64::checked_mul)
     }
 
     /// The experiment as the record keeps it.
@@ -124,6 +133,9 @@ impl Filled {
         match self.length {
             Length::Duration(duration_s) => json["duration_s"] = duration_s.into(),
             Length::Iterations(iterations) => json["iterations"] = iterations.into(),
+        }
+        if let Some((within, most)) = self.within {
+            (json["within"], json["repetitions_max"]) = (within.into(), most.into());
         }
         if let Some(bytes_max) = self.bytes_max {
             json["bytes_max"] = bytes_max.into();
@@ -253,6 +265,9 @@ const WARMUP_SHARE: u64 = 10;
 const WARMUP_MIN: u64 = 10;
 /// Once: repetitions multiply the time of a run, so they are asked for.
 const REPETITIONS: u32 = 1;
+/// The least and the most of netperf, whose interval is narrowed so (`-i`).
+const REPETITIONS_WITHIN: u32 = 3;
+const REPETITIONS_MAX: u32 = 30;
 /// perftest's send queue.
 const TX_DEPTH: u32 = 128;
 /// More than the messages that a queue pair of a fan-out has under way.

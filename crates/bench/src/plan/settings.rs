@@ -24,8 +24,13 @@ pub struct Settings {
     pub bytes_max: Option<u64>,
     /// Messages before the first that counts.
     pub warmup: Option<u64>,
-    /// How often the whole product of the axes is measured.
+    /// How often the whole product of the axes is measured; with `within` how often at least.
     pub repetitions: Option<u32>,
+    /// How often at most, with `within`.
+    pub repetitions_max: Option<u32>,
+    /// How near the mean over the repetitions is to be known, as a share of it, at 95 % confidence: a combination of the axes is
+    /// measured again until it is (`-I` of netperf, which is given both halves together).
+    pub within: Option<f64>,
     /// Send-queue depth.
     pub tx_depth: Option<u32>,
     /// Receive-queue depth.
@@ -48,17 +53,19 @@ pub struct Places(BTreeMap<&'static str, String>);
 
 impl Settings {
     /// The keys of `[[experiment]]` that a layer may set, axes apart.
-    pub const KEYS: [&'static str; 10] = [
+    pub const KEYS: [&'static str; 12] = [
         "bytes_max",
         "duration",
         "iterations",
         "keep_samples",
         "repetitions",
+        "repetitions_max",
         "rx_depth",
         "share_above_ns",
         "timeout",
         "tx_depth",
         "warmup",
+        "within",
     ];
 
     /// Adds an axis, or replaces its values.
@@ -81,7 +88,7 @@ impl Settings {
         macro_rules! overlay {
             ($($field:ident)*) => { $(if over.$field.is_some() { self.$field.clone_from(&over.$field); })* };
         }
-        overlay!(bytes_max warmup repetitions tx_depth rx_depth keep_samples share_above_ns timeout_s);
+        overlay!(bytes_max warmup repetitions repetitions_max within tx_depth rx_depth keep_samples share_above_ns timeout_s);
         over.axes.iter().for_each(|axis| self.put_axis(axis.clone()));
         self.places.0.extend(over.places.0.iter().map(|(key, place)| (*key, place.clone())));
     }
@@ -98,11 +105,13 @@ impl Settings {
             "iterations" => self.iterations = Some(scalar.whole()?),
             "keep_samples" => self.keep_samples = Some(scalar.flag()?),
             "repetitions" => self.repetitions = Some(scalar.whole_u32()?),
+            "repetitions_max" => self.repetitions_max = Some(scalar.whole_u32()?),
             "rx_depth" => self.rx_depth = Some(scalar.whole_u32()?),
             "share_above_ns" => self.share_above_ns = Some(scalar.wholes()?),
             "timeout" => self.timeout_s = Some(scalar.duration_s()?),
             "tx_depth" => self.tx_depth = Some(scalar.whole_u32()?),
             "warmup" => self.warmup = Some(scalar.whole()?),
+            "within" => self.within = Some(scalar.share()?),
             _ => unreachable!("every key of KEYS is read"),
         }
         self.places.0.insert(key, entry.place.clone());
@@ -202,6 +211,13 @@ impl Scalar<'_> {
                 Ok(read.as_secs_f64())
             }
             _ => Err(wrong_type(self.entry, self.table, "a duration such as \"5s\"")),
+        }
+    }
+
+    fn share(&self) -> Result<f64, Error> {
+        match self.value() {
+            Some(Value::String(text)) => units::parse_percent(text).map_err(|error| self.bad_value(&error)),
+            _ => Err(wrong_type(self.entry, self.table, "a share such as \"2.5 %\"")),
         }
     }
 

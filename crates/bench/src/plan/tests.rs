@@ -78,7 +78,8 @@ fn misspelt_keys_are_refused_with_the_nearest() {
         (
             "zzz = 4",
             "plans/x.toml:7: unknown key \"zzz\" in [[experiment]]: use one of axes, name, pattern, quick, bytes_max, \
-             duration, iterations, keep_samples, repetitions, rx_depth, share_above_ns, timeout, tx_depth, warmup",
+             duration, iterations, keep_samples, repetitions, repetitions_max, rx_depth, share_above_ns, timeout, \
+             tx_depth, warmup, within",
         ),
         ("[[figur]]", "plans/x.toml:7: unknown key \"figur\" in the plan: did you mean \"figure\"?"),
         ("[[figure]]\nkid = 4", "plans/x.toml:8: unknown key \"kid\" in [[figure]]: did you mean \"kind\"?"),
@@ -446,6 +447,29 @@ fn one_way_refuses_what_its_stamps_cannot_have() {
     assert!(error("iterations = 1048576").contains("more than 1048576 messages one way"));
     let other = refusal("[experiment.axes]\nburst = 4");
     assert!(other.contains("burst with the pattern \"ping-pong\", which cannot be: it is for"), "{other}");
+}
+
+#[test]
+fn means_that_are_to_be_known_have_repetitions_of_their_own() {
+    let count = |lines: &str| points(lines, &[], false).len();
+    assert_eq!(count("within = \"2.5 %\""), 3);
+    assert_eq!(count("within = \"2.5 %\"\nrepetitions_max = 2"), 2);
+    assert_eq!(count("within = \"2.5%\"\nrepetitions = 5"), 5);
+    let text = format!("{HEAD}name = \"lat\"\npattern = \"ping-pong\"\nwithin = \"2.5 %\"");
+    let plan = resolved(&text, &[], false).unwrap().plan;
+    let asked = &plan["experiments"][0];
+    assert_eq!((&asked["within"], &asked["repetitions_max"]), (&0.025.into(), &30.into()));
+    for (lines, words) in [
+        ("within = 5", "must be a share such as \"2.5 %\""),
+        ("within = \"5\"", "cannot read \"5\" as a share: write one such as 2.5%"),
+        ("within = \"5 %\"\nrepetitions = 1", "one alone has no interval: give 2 or more"),
+        ("within = \"5 %\"\nrepetitions_max = 1", "1 repetitions at least and 1 at most"),
+        ("within = \"5 %\"\nrepetitions = 5\nrepetitions_max = 4", "5 repetitions at least and 4 at most"),
+        ("repetitions_max = 4", "or repetitions alone"),
+    ] {
+        let error = refusal(lines);
+        assert!(error.contains(words), "{lines}: {error}");
+    }
 }
 
 #[test]

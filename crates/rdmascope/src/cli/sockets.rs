@@ -112,12 +112,7 @@ impl SocketMessages {
             self.ipoib_mode.map(|mode| Axis::IpoibMode(vec![Some(mode)])),
             self.environment.as_ref().map(|name| Axis::Environment(vec![name.clone()])),
         ];
-        let usual = Settings {
-            iterations: self.amount.iters,
-            duration_s: self.amount.duration,
-            ..Settings::default()
-        };
-        given.into_iter().flatten().fold(usual, Settings::axis)
+        given.into_iter().flatten().fold(self.amount.settings(), Settings::axis)
     }
 }
 

@@ -70,6 +70,36 @@ series = ["endpoint"]
 where = { family = "ipv4" }
 "#;
 
+/// An interval is narrow enough, or as often as it may be tried it is not.
+#[test]
+fn points_are_repeated_until_their_mean_is_known_or_often_enough() {
+    let scratch = Scratch::new();
+    let base = ["lat", "tcp", "--local", "-n", "50", "-s", "4,64", "--out"];
+    for (record, within, most, count) in [("wide", "99%", "9", 6), ("narrow", "0.0001%", "4", 8)] {
+        let ended =
+            scratch.run(&[&base[..], &[record, "--within", within, "--repetitions-max", most]].concat());
+        assert_eq!(ended.status, Some(0), "{ended:?}");
+        let (run, points) = scratch.record(record);
+        assert_eq!((points.len(), run.points_planned), (count, count as u64), "{record}");
+        assert!(all_measured(&points));
+        let ids: Vec<u64> = points.iter().map(|point| point.id).collect();
+        assert_eq!(ids, (0..count as u64).collect::<Vec<_>>());
+        let repetitions = points.iter().map(|point| point.repetition).max();
+        assert_eq!(repetitions, Some(count as u32 / 2 - 1));
+        let is_missed = record == "narrow";
+        let warning = "lat-tcp: 2 of 2 means not within 0.00010 % after 4 repetitions";
+        assert_eq!(ended.stderr.contains(warning), is_missed, "{ended:?}");
+        assert_eq!(run.warnings.iter().any(|line| line.contains(warning)), is_missed);
+        let line = format!(
+            " of {} repetitions{}",
+            count / 2,
+            if is_missed { ", not within 0.00010 %" } else { "\n" }
+        );
+        assert!(ended.stdout.contains(&line), "{ended:?}");
+        assert!(scratch.succeed(&["report", "--text", record]).contains(&line));
+    }
+}
+
 #[test]
 fn every_pattern_that_is_not_about_verbs_runs_over_every_socket() {
     let scratch = Scratch::alone();

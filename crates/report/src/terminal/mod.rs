@@ -217,7 +217,7 @@ pub(crate) fn plain(text: &str) -> String {
 }
 
 /// Axes in print: `inline true, poll busy`, those that are wanted.
-fn axes_text(axes: &Axes, is_shown: impl Fn(&str) -> bool) -> String {
+pub(crate) fn axes_text(axes: &Axes, is_shown: impl Fn(&str) -> bool) -> String {
     let shown = axes.iter().filter(|(name, _)| is_shown(name));
     let texts: Vec<String> =
         shown.map(|(name, value)| plain(&format!("{name} {}", crate::value::text(value)))).collect();
