@@ -73,6 +73,15 @@ pub trait Endpoint {
         self.try_send(mark)
     }
 
+    /// So many messages will come, or until a stamp in ticks; what is not limited is [`u64::MAX`]. Until shortly before, whoever
+    /// receives them may wait for several together. None any more are 0 and 0.
+    ///
+    /// # Errors
+    /// What the system says.
+    fn expect(&mut self, _messages: u64, _end: u64) -> Result<(), Error> {
+        Ok(())
+    }
+
     /// Takes the next message that has arrived, if one has.
     fn try_receive(&mut self) -> Result<Option<Arrival>, Error>;
 

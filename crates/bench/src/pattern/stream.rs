@@ -77,6 +77,9 @@ fn flood<E: Endpoint>(
     let begin = clock.now();
     out.begin = begin.0;
     let (target, end) = span.end(clock, begin);
+    if into.open && reliable {
+        endpoint.expect(target, end)?;
+    }
     while out.open || into.open {
         let mut moved = false;
         if out.open {
@@ -111,6 +114,9 @@ fn flood<E: Endpoint>(
             endpoint.idle()?;
             into.open &= reliable || into.total == 0 || endpoint.quiet() < QUIET;
         }
+    }
+    if into.used && reliable {
+        endpoint.expect(0, 0)?;
     }
     if out.used {
         endpoint.flush()?;

@@ -1,5 +1,6 @@
 //! Connected sockets as an endpoint.
 
+mod gathering;
 mod losses;
 mod ready;
 mod time;
@@ -10,6 +11,7 @@ use std::time::Duration;
 
 use measure::clock::{Clock, Ticks};
 
+use self::gathering::Gathering;
 use self::ready::Ready;
 use self::time::Limits;
 use super::alternation::Alternation;
@@ -21,7 +23,7 @@ use crate::Error;
 use crate::alarm::Alarm;
 use crate::endpoint::connecting::End;
 use crate::endpoint::{Arrival, Endpoint, Mark, Posted};
-use crate::point::{Flow, Part, Pattern, PointSpec};
+use crate::point::{Carrier, Flow, Part, Pattern, PointSpec};
 
 /// Fruitless looks, each a system call, between glances at the clock.
 const SPINS: u32 = 64;
@@ -56,6 +58,9 @@ pub(crate) struct SocketEndpoint {
     sleeps: bool,
     /// Whether it sleeps until there is room, too: it has nothing else to do.
     sleeps_to_send: bool,
+    /// Whether it may sleep until much has come, and while it does, how long still.
+    may_gather: bool,
+    gathering: Option<Gathering>,
     gives_way: bool,
     alarm: Option<Alarm>,
     spins: u32,
@@ -88,6 +93,11 @@ impl SocketEndpoint {
             limits: Limits::new(spec, clock),
             sleeps,
             sleeps_to_send: sleeps && floods_alone && lanes.len() == 1,
+            may_gather: sleeps
+                && floods_alone
+                && spec.endpoint == Carrier::Tcp
+                && lanes.len() <= ready::AT_ONCE,
+            gathering: None,
             gives_way,
             alarm: None,
             spins: 0,
@@ -362,6 +372,14 @@ impl Endpoint for SocketEndpoint {
                 self.is_interrupted()?;
             }
         }
+    }
+
+    fn expect(&mut self, messages: u64, end: u64) -> Result<(), Error> {
+        if !self.may_gather {
+            return Ok(());
+        }
+        let received = self.lanes.iter().map(Lane::received).sum();
+        self.gather(Gathering::new(self.clock, self.size, messages, end, received))
     }
 
     #[inline]

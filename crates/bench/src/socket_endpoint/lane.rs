@@ -89,6 +89,14 @@ impl Lane {
         }
     }
 
+    /// Bytes of a stream that have come.
+    pub(super) fn received(&self) -> u64 {
+        match self {
+            Self::Datagram(_) => 0,
+            Self::Stream { stream, .. } => stream.received(),
+        }
+    }
+
     /// Messages that the kernel has taken whole.
     pub(super) fn posted(&self) -> u64 {
         match self {

@@ -106,9 +106,15 @@ fn congestion(socket: &OwnedFd, name: &str) -> Result<(), Error> {
     })
 }
 
+/// For how many bytes whoever receives is woken, as far as they fit into the socket's buffer (`SO_RCVLOWAT`, socket(7)).
+pub(super) fn wake_for(socket: &impl AsRawFd, bytes: usize) -> Result<(), Errno> {
+    let bytes = libc::c_int::try_from(bytes).unwrap_or(libc::c_int::MAX);
+    number(socket, libc::SOL_SOCKET, libc::SO_RCVLOWAT, bytes)
+}
+
 /// Sets an option that is a number.
 fn number(
-    socket: &OwnedFd,
+    socket: &impl AsRawFd,
     level: libc::c_int,
     option: libc::c_int,
     value: libc::c_int,

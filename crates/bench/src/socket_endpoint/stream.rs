@@ -10,7 +10,7 @@ use super::header::Header;
 use crate::endpoint::Mark;
 
 /// Bytes that a stream asks for at once: iperf3 reads 128 KiB. Many more would not fit into a cache of the second level.
-const AT_ONCE: usize = 256 << 10;
+pub(super) const AT_ONCE: usize = 256 << 10;
 
 /// One end of a connection.
 pub(super) struct Stream {
@@ -26,6 +26,8 @@ pub(super) struct Stream {
     into: Vec<u8>,
     filled: usize,
     taken: usize,
+    /// Bytes that have come in all.
+    received: u64,
     /// Whether a receive that waits wants a whole message.
     wants_whole: bool,
     /// Whether TCP holds small segments back until what was sent before is acknowledged, and whether that is suspended.
@@ -49,6 +51,7 @@ impl Stream {
             into,
             filled: 0,
             taken: 0,
+            received: 0,
             wants_whole: !is_flood,
             holds_back,
             is_pushing: false,
@@ -93,6 +96,11 @@ impl Stream {
         self.written
     }
 
+    /// Bytes that have come.
+    pub(super) fn received(&self) -> u64 {
+        self.received
+    }
+
     #[inline]
     fn push(&mut self, waits: bool) -> io::Result<usize> {
         let flags = if waits { SendFlags::NOSIGNAL } else { SendFlags::NOSIGNAL | SendFlags::DONTWAIT };
@@ -119,6 +127,7 @@ impl Stream {
             Ok((0, _)) => Err(io::ErrorKind::UnexpectedEof.into()),
             Ok((received, _)) => {
                 self.filled += received;
+                self.received += received as u64;
                 Ok(true)
             }
             Err(error) => nothing(error.into(), false),

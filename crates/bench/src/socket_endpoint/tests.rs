@@ -12,11 +12,11 @@ use measure::clock::Clock;
 
 use self::relay::{Fault, Relay};
 use super::setup::Unconnected;
-use super::{Name, Net, SocketEndpoint, SocketOptions, Told, Way};
+use super::{Name, Net, SocketEndpoint, SocketOptions, Told, Way, stream};
 use crate::Error;
 use crate::company::Alone;
-use crate::endpoint::Endpoint;
 use crate::endpoint::connecting::{End, Half};
+use crate::endpoint::{Endpoint, Mark};
 use crate::pattern::times::Times;
 use crate::pattern::{self, Span};
 use crate::plan::{Axis, Options, Plan, Settings, resolve};
@@ -99,6 +99,50 @@ fn bounce(spec: &PointSpec, messages: u64, relay: Option<&Relay>) -> Vec<(Times,
 }
 
 const ALL: [Carrier; 4] = [Carrier::Tcp, Carrier::Udp, Carrier::UnixStream, Carrier::UnixDatagram];
+
+/// The receiver of a flood that lasts is woken for much; what is less arrives all the same, and afterwards it is woken for all.
+#[test]
+fn the_receiver_of_a_flood_gathers() {
+    for (carrier, poll, streams, gathers) in [
+        (Carrier::Tcp, Poll::Event, 1, true),
+        (Carrier::Tcp, Poll::Event, 3, true),
+        (Carrier::Tcp, Poll::Busy, 1, false),
+        (Carrier::UnixStream, Poll::Event, 1, false),
+    ] {
+        let axes = [
+            Axis::Endpoint(vec![carrier]),
+            Axis::Poll(vec![poll]),
+            Axis::Streams(vec![streams]),
+            Axis::SizeBytes(vec![100]),
+        ];
+        let spec = spec(Pattern::Stream, axes);
+        let halves = halves(&spec);
+        let told = told(&spec, &halves, |_, _, _| {});
+        let ends = run(halves, &told, |rank, end| {
+            let all = 30;
+            if rank == 0 {
+                (0..all).try_for_each(|_| end.send(Mark::More))?;
+                end.flush()?;
+                return Ok((0, 0));
+            }
+            let long = end.clock().now().0 + end.clock().ticks(Duration::from_secs(60));
+            end.expect(u64::MAX, long)?;
+            let during = end.wakes_for();
+            let mut left = all;
+            while left > 0 {
+                match end.try_receive()? {
+                    Some(_) => left -= 1,
+                    None => end.idle()?,
+                }
+            }
+            end.expect(0, 0)?;
+            Ok((during, end.wakes_for()))
+        });
+        let [_, receiver] = &ends[..] else { unreachable!() };
+        let much = if gathers { stream::AT_ONCE } else { 1 };
+        assert_eq!(*receiver.as_ref().unwrap(), (much, 1), "{carrier:?} {poll:?} {streams}");
+    }
+}
 
 #[test]
 fn messages_of_every_size_go_forth_and_back() {

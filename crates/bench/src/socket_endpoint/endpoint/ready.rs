@@ -6,7 +6,7 @@ use super::Lane;
 use crate::Error;
 
 /// Sockets that one look tells of.
-const AT_ONCE: usize = 64;
+pub(super) const AT_ONCE: usize = 64;
 
 /// The sockets of an endpoint.
 pub(super) struct Ready {
@@ -14,6 +14,8 @@ pub(super) struct Ready {
     events: Vec<libc::epoll_event>,
     /// Of the last look, those that are left.
     left: usize,
+    /// How many there are.
+    lanes: usize,
 }
 
 impl Ready {
@@ -37,7 +39,15 @@ impl Ready {
             }
         }
         let events = vec![libc::epoll_event { events: 0, u64: 0 }; AT_ONCE];
-        Ok(Self { epoll, events, left: 0 })
+        Ok(Self { epoll, events, left: 0, lanes: lanes.len() })
+    }
+
+    /// Takes every lane for one that has something: there are no more than [`AT_ONCE`].
+    pub(super) fn suspect_all(&mut self) {
+        self.left = self.lanes.min(AT_ONCE);
+        for (index, event) in self.events[..self.left].iter_mut().enumerate() {
+            event.u64 = index as u64;
+        }
     }
 
     /// The next lane that has something, until it is [done](Self::done).
