@@ -6,6 +6,10 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::retry_on_intr;
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use rustix::time::Timespec;
 
 /// How long a server may take to listen, and a pair of programs to end.
 const LISTENS_WITHIN: Duration = Duration::from_secs(20);
@@ -16,17 +20,17 @@ const PAUSE: Duration = Duration::from_millis(10);
 pub(crate) struct Running(pub(crate) Child);
 
 impl Running {
-    /// Its exit status, if it ends before a time.
+    /// Its exit status, if it ends before a time. It is slept for: who looked again and again would keep a CPU from being idle,
+    /// and make what is timed meanwhile faster.
     pub(crate) fn ended_before(&mut self, end: Instant) -> Result<Option<ExitStatus>> {
-        loop {
-            if let Some(status) = self.0.try_wait()? {
-                return Ok(Some(status));
-            }
-            if Instant::now() > end {
-                return Ok(None);
-            }
-            std::thread::sleep(PAUSE);
+        if let Some(status) = self.0.try_wait()? {
+            return Ok(Some(status));
         }
+        let process = pidfd_open(Pid::from_child(&self.0), PidfdFlags::empty())?;
+        let left = end.saturating_duration_since(Instant::now());
+        let left = Timespec { tv_sec: left.as_secs().try_into()?, tv_nsec: left.subsec_nanos().into() };
+        retry_on_intr(|| poll(&mut [PollFd::new(&process, PollFlags::IN)], Some(&left)))?;
+        Ok(self.0.try_wait()?)
     }
 
     /// Its exit status.
