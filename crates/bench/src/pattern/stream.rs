@@ -77,7 +77,7 @@ fn flood<E: Endpoint>(
     let begin = clock.now();
     out.begin = begin.0;
     let (target, end) = span.end(clock, begin);
-    if into.open && reliable {
+    if into.open {
         endpoint.expect(target, end)?;
     }
     while out.open || into.open {
@@ -115,7 +115,7 @@ fn flood<E: Endpoint>(
             into.open &= reliable || into.total == 0 || endpoint.quiet() < QUIET;
         }
     }
-    if into.used && reliable {
+    if into.used {
         endpoint.expect(0, 0)?;
     }
     if out.used {

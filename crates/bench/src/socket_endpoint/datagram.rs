@@ -53,6 +53,8 @@ pub(super) struct Datagram {
     came: usize,
     taken: usize,
     offset: usize,
+    /// Datagrams that have come in all.
+    received: u64,
     /// Of one that came alone, its bytes.
     alone: usize,
     /// The greeting that was taken last.
@@ -83,6 +85,7 @@ impl Datagram {
             came: 0,
             taken: 0,
             offset: 0,
+            received: 0,
             alone: 0,
             greeted: None,
             track: Track::default(),
@@ -205,7 +208,10 @@ impl Datagram {
             self.into.receive(&self.socket, if waits { 0 } else { libc::MSG_DONTWAIT })
         };
         match came {
-            Ok(came) => self.came = came,
+            Ok(came) => {
+                self.came = came;
+                self.received += came as u64;
+            }
             Err(error) => return nothing(error, false),
         }
         Ok(true)
@@ -277,6 +283,11 @@ impl Datagram {
     /// Bytes of a message.
     pub(super) fn size(&self) -> u64 {
         self.manner.size as u64
+    }
+
+    /// Datagrams that have come.
+    pub(super) fn received(&self) -> u64 {
+        self.received
     }
 
     /// Whether its messages can get lost.

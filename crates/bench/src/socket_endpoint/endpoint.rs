@@ -86,6 +86,7 @@ impl SocketEndpoint {
         let sleeps = spec.poll.sleeps() && spec.part == Part::Main;
         let floods_alone =
             spec.part == Part::Main && spec.pattern == Pattern::Stream && spec.direction == Flow::Uni;
+        let gathers = spec.endpoint == Carrier::Tcp || spec.endpoint == Carrier::Udp && !spec.socket.offload;
         Ok(Self {
             ready,
             next_lane: 0,
@@ -93,10 +94,7 @@ impl SocketEndpoint {
             limits: Limits::new(spec, clock),
             sleeps,
             sleeps_to_send: sleeps && floods_alone && lanes.len() == 1,
-            may_gather: sleeps
-                && floods_alone
-                && spec.endpoint == Carrier::Tcp
-                && lanes.len() <= ready::AT_ONCE,
+            may_gather: sleeps && floods_alone && gathers && lanes.len() <= ready::AT_ONCE,
             gathering: None,
             gives_way,
             alarm: None,
@@ -378,8 +376,7 @@ impl Endpoint for SocketEndpoint {
         if !self.may_gather {
             return Ok(());
         }
-        let received = self.lanes.iter().map(Lane::received).sum();
-        self.gather(Gathering::new(self.clock, self.size, messages, end, received))
+        self.gather(messages, end)
     }
 
     #[inline]

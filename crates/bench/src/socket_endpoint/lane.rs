@@ -89,10 +89,10 @@ impl Lane {
         }
     }
 
-    /// Bytes of a stream that have come.
+    /// Bytes of a stream, or datagrams, that have come.
     pub(super) fn received(&self) -> u64 {
         match self {
-            Self::Datagram(_) => 0,
+            Self::Datagram(datagram) => datagram.received(),
             Self::Stream { stream, .. } => stream.received(),
         }
     }

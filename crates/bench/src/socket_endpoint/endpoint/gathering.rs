@@ -1,5 +1,6 @@
-//! How the receiver of a flood sleeps until much has come. Whoever sends over TCP pays for waking it: one that is woken for every
-//! segment takes a sixth of the throughput over loopback.
+//! How the receiver of a flood sleeps until much has come. Whoever sends over loopback, or to an adapter of software, pays for
+//! waking it: one that is woken for every segment takes a sixth of the throughput of TCP, one that is for every datagram more of
+//! UDP.
 
 use std::io;
 use std::time::Duration;
@@ -7,6 +8,8 @@ use std::time::Duration;
 use measure::clock::{Clock, Ticks};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
+use rustix::net::sockopt;
+use rustix::thread::nanosleep;
 use rustix::time::Timespec;
 
 use super::ready::Ready;
@@ -15,55 +18,134 @@ use crate::Error;
 use crate::socket_endpoint::options;
 use crate::socket_endpoint::stream::AT_ONCE;
 
-/// Bytes before the end of a flood from which on every segment wakes its receiver again, so that the last one is seen when it
-/// comes; and the time before it.
+/// Before the end of a flood everything that comes wakes its receiver again, so that the last message is seen when it comes: from
+/// so many bytes of a stream on, or so many datagrams, or for so long.
 const TAIL_BYTES: u64 = 4 * AT_ONCE as u64;
+const TAIL_DATAGRAMS: u64 = 1000;
 const TAIL: Duration = Duration::from_millis(5);
-/// How long less than [`AT_ONCE`] is left lying: on a slow link that is most of the time, and nobody is woken often.
+/// How long less than [`AT_ONCE`] bytes are left lying: on a slow link that is most of the time, and nobody is woken often.
 const PATIENCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
+/// A receiver of datagrams sleeps so long at least and at most, and where so many have come since it slept last.
+const PAUSE_MIN: Duration = Duration::from_micros(20);
+const PAUSE_MAX: Duration = Duration::from_micros(500);
+const DATAGRAMS_MIN: u64 = 4;
+/// It lets a share of its buffer fill, in which each takes its payload and as much as this.
+const ROOM_SHARE: u64 = 4;
+const OVERHEAD_BYTES: u64 = 1024;
+/// How exactly it is woken (`PR_SET_TIMERSLACK`, prctl(2)); 0 is what it was.
+const SLACK_NS: libc::c_ulong = 1000;
 
 /// Up to where a flood is received so.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Gathering {
-    /// Bytes that have come on all lanes by then.
-    bytes: u64,
+    /// What has come on all lanes by then: bytes of streams, datagrams.
+    amount: u64,
     /// In ticks.
     until: u64,
+    /// Of datagrams, how many may be left lying.
+    room: Option<u64>,
+    /// What had come when it slept last, and when.
+    pace: (u64, Ticks),
 }
 
 impl Gathering {
-    /// For a flood of so many messages that begins when so much has come, or that lasts until `end`; none for one that is short.
-    pub(super) fn new(clock: Clock, size: u64, messages: u64, end: u64, received: u64) -> Option<Self> {
-        let bytes = received.saturating_add(messages.saturating_mul(size)).saturating_sub(TAIL_BYTES);
-        let until = end.saturating_sub(clock.ticks(TAIL));
-        (bytes > received && until > clock.now().0).then_some(Self { bytes, until })
+    /// For a flood of so much, with this tail, that begins when so much has come, or that lasts until `end`; none for a short
+    /// one.
+    fn new(clock: Clock, (flood, tail): (u64, u64), end: u64, received: u64) -> Option<Self> {
+        let amount = received.saturating_add(flood).saturating_sub(tail);
+        let (until, now) = (end.saturating_sub(clock.ticks(TAIL)), clock.now());
+        (amount > received && until > now.0).then_some(Self {
+            amount,
+            until,
+            room: None,
+            pace: (received, now),
+        })
     }
 
     fn is_over(self, now: Ticks, received: u64) -> bool {
-        now.0 >= self.until || received >= self.bytes
+        now.0 >= self.until || received >= self.amount
+    }
+
+    /// For how many ticks to sleep until as many datagrams have come as may lie, at the rate since the last sleep; none where few
+    /// have come.
+    fn pause(&mut self, now: Ticks, received: u64) -> Option<u64> {
+        let (before, since) = std::mem::replace(&mut self.pace, (received, now));
+        let came = received.saturating_sub(before);
+        (came >= DATAGRAMS_MIN)
+            .then(|| now.since(since).saturating_mul(self.room?).checked_div(came))
+            .flatten()
     }
 }
 
 impl SocketEndpoint {
-    /// Begins to gather, or ends it: tells the kernel for how much to wake this thread (`SO_RCVLOWAT`, socket(7)).
-    pub(super) fn gather(&mut self, gathering: Option<Gathering>) -> Result<(), Error> {
-        if gathering.is_some() || self.gathering.is_some() {
-            let bytes = if gathering.is_some() { AT_ONCE } else { 1 };
-            for lane in &self.lanes {
-                options::wake_for(&lane.borrowed(), bytes).map_err(|error| failed(error.into()))?;
-            }
+    /// Gathers a flood of so many messages, or until a stamp.
+    pub(super) fn gather(&mut self, messages: u64, end: u64) -> Result<(), Error> {
+        let datagrams = self.lanes.iter().any(|lane| matches!(lane, Lane::Datagram(_)));
+        let amounts = match datagrams {
+            true => (messages, TAIL_DATAGRAMS),
+            false => (messages.saturating_mul(self.size), TAIL_BYTES),
+        };
+        let mut gathering = Gathering::new(self.clock, amounts, end, self.received());
+        if let Some(gathering) = gathering.as_mut().filter(|_| datagrams) {
+            let buffer = sockopt::socket_recv_buffer_size(self.lanes[0].borrowed());
+            let bytes = buffer.map_err(|error| failed(error.into()))? as u64;
+            gathering.room = Some(bytes / ROOM_SHARE / (self.size + OVERHEAD_BYTES));
         }
-        self.gathering = gathering;
-        Ok(())
+        self.set_gathering(gathering)
     }
 
-    /// Whether it gathers still.
-    pub(super) fn gathers(&mut self, now: Ticks) -> Result<bool, Error> {
-        let Some(gathering) = self.gathering else { return Ok(false) };
-        if gathering.is_over(now, self.lanes.iter().map(Lane::received).sum()) {
-            self.gather(None)?;
+    fn received(&self) -> u64 {
+        self.lanes.iter().map(Lane::received).sum()
+    }
+
+    /// Tells the kernel when to wake this thread: for many bytes (`SO_RCVLOWAT`, socket(7)), of datagrams exactly in time.
+    fn set_gathering(&mut self, gathering: Option<Gathering>) -> Result<(), Error> {
+        let was = std::mem::replace(&mut self.gathering, gathering);
+        let Some(either) = gathering.or(was) else { return Ok(()) };
+        if either.room.is_some() {
+            let slack = if gathering.is_some() { SLACK_NS } else { 0 };
+            // SAFETY: it changes a number of this thread.
+            unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, slack) };
+            return Ok(());
         }
-        Ok(self.gathering.is_some())
+        let bytes = if gathering.is_some() { AT_ONCE } else { 1 };
+        let wake = |lane: &Lane| options::wake_for(&lane.borrowed(), bytes);
+        self.lanes.iter().try_for_each(wake).map_err(|error| failed(error.into()))
+    }
+
+    /// Sleeps until much has come, where a flood is gathered; then whether no signal came.
+    pub(super) fn await_much(&mut self, now: Ticks) -> Result<Option<bool>, Error> {
+        let received = self.received();
+        let Some(gathering) = &mut self.gathering else { return Ok(None) };
+        if gathering.is_over(now, received) {
+            self.set_gathering(None)?;
+            return Ok(None);
+        }
+        if gathering.room.is_none() {
+            return self.await_bytes().map(Some);
+        }
+        let pause = gathering.pause(now, received).map(|ticks| Duration::from_nanos(self.clock.ns(ticks)));
+        let Some(pause) = pause.filter(|pause| *pause >= PAUSE_MIN) else { return Ok(None) };
+        // Whatever wakes it, it looks.
+        let tv_nsec = pause.min(PAUSE_MAX).subsec_nanos().into();
+        let _ = nanosleep(&Timespec { tv_sec: 0, tv_nsec });
+        Ok(Some(true))
+    }
+
+    /// Sleeps until many bytes have come, or for so long that something should have.
+    fn await_bytes(&mut self) -> Result<bool, Error> {
+        let mut wanted: Vec<_> =
+            self.lanes.iter().map(|lane| PollFd::from_borrowed_fd(lane.borrowed(), PollFlags::IN)).collect();
+        match poll(&mut wanted, Some(&PATIENCE)) {
+            Ok(0) => {
+                // What is less the kernel tells of no more.
+                self.ready.iter_mut().for_each(Ready::suspect_all);
+                Ok(true)
+            }
+            Ok(_) => Ok(true),
+            Err(Errno::INTR) => Ok(false),
+            Err(error) => Err(failed(error.into())),
+        }
     }
 
     /// For how many bytes the kernel wakes it on its first lane.
@@ -85,22 +167,6 @@ impl SocketEndpoint {
         assert_eq!(got, 0);
         bytes as usize
     }
-
-    /// Sleeps until much has come, or for so long that something should have; whether no signal came.
-    pub(super) fn await_much(&mut self) -> Result<bool, Error> {
-        let mut wanted: Vec<_> =
-            self.lanes.iter().map(|lane| PollFd::from_borrowed_fd(lane.borrowed(), PollFlags::IN)).collect();
-        match poll(&mut wanted, Some(&PATIENCE)) {
-            Ok(0) => {
-                // What is less the kernel tells of no more.
-                self.ready.iter_mut().for_each(Ready::suspect_all);
-                Ok(true)
-            }
-            Ok(_) => Ok(true),
-            Err(Errno::INTR) => Ok(false),
-            Err(error) => Err(failed(error.into())),
-        }
-    }
 }
 
 fn failed(cause: io::Error) -> Error {
@@ -114,13 +180,26 @@ mod tests {
     #[test]
     fn what_is_short_is_not_gathered_and_the_tail_of_nothing_is() {
         let clock = Clock::monotonic();
-        let new = |messages, end| Gathering::new(clock, 1 << 20, messages, end, 1000);
+        let new = |flood, end| Gathering::new(clock, (flood, TAIL_BYTES), end, 1000);
         let after = |ms: u64| clock.now().0 + clock.ticks(Duration::from_millis(ms));
-        assert!(new(1, u64::MAX).is_none() && new(u64::MAX, after(4)).is_none() && new(0, 0).is_none());
-        let of_messages = new(100, u64::MAX).unwrap();
+        assert!(new(1 << 20, u64::MAX).is_none() && new(u64::MAX, after(4)).is_none() && new(0, 0).is_none());
+        let of_messages = new(100 << 20, u64::MAX).unwrap();
         let end = 1000 + (99 << 20);
         assert!(!of_messages.is_over(clock.now(), end - 1) && of_messages.is_over(clock.now(), end));
         let of_time = new(u64::MAX, after(1000)).unwrap();
         assert!(!of_time.is_over(Ticks(after(900)), 1 << 50) && of_time.is_over(Ticks(after(999)), 0));
+    }
+
+    #[test]
+    fn the_pause_is_as_long_as_the_room_takes_to_fill() {
+        let clock = Clock::monotonic();
+        let mut gathering = Gathering::new(clock, (u64::MAX, 0), u64::MAX, 0).unwrap();
+        let (room, begin) = (20, gathering.pace.1.0);
+        gathering.room = Some(room);
+        assert_eq!(gathering.pause(Ticks(begin + 1000), 10), Some(2000), "one every 100");
+        assert_eq!(gathering.pause(Ticks(begin + 3000), 50), Some(1000), "one every 50");
+        assert_eq!(gathering.pause(Ticks(begin + 4000), 53), None, "few have come");
+        assert_eq!(gathering.pause(Ticks(begin + 5000), 53), None);
+        assert_eq!(gathering.pause(Ticks(begin + 6000), 63), Some(2000), "since the last sleep");
     }
 }

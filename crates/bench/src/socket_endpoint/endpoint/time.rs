@@ -171,8 +171,8 @@ impl SocketEndpoint {
         }
         let is_awake = if self.awaits_room || self.has_rest {
             self.await_room()?
-        } else if self.gathers(now)? {
-            self.await_much()?
+        } else if let Some(is_awake) = self.await_much(now)? {
+            is_awake
         } else if let Some(ready) = &mut self.ready {
             ready.look(true)?
         } else {
