@@ -51,6 +51,9 @@ pub struct Figure {
     /// Only points whose axes have these values.
     #[serde(default, rename = "where", skip_serializing_if = "BTreeMap::is_empty")]
     pub only: BTreeMap<String, serde_json::Value>,
+    /// Whether each series but the first is shown less the one before it: what a layer adds to the one below. Of times.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub difference: bool,
     /// Why nothing is measured for it, of [`FigureKind::Published`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,

@@ -81,6 +81,7 @@ fn table(experiments: Vec<String>) -> Figure {
         kinds: Vec::new(),
         limits_ns: None,
         log_counts: false,
+        difference: false,
         reason: None,
         only: Default::default(),
         reference: None,

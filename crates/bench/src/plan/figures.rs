@@ -1,6 +1,7 @@
 //! The figures of a plan: that they show what is measured, and the published numbers beside it.
 
 use measure::figure::{Figure, FigureKind, ReferenceTable, Unit};
+use measure::units;
 
 use super::names::hint_or_all;
 use super::{Axis, Base, Plan, bundled, quantities, settings};
@@ -69,6 +70,7 @@ impl Shown<'_> {
         }
         let quantity = figure.y.as_deref().unwrap_or_default();
         self.check_quantity(quantity)?;
+        self.check_difference(quantity)?;
         self.check_unit(quantity)
     }
 
@@ -76,12 +78,15 @@ impl Shown<'_> {
     fn check_keys(&self) -> Result<(), Error> {
         let figure = self.figure;
         let is_histogram = figure.kind == FigureKind::Histogram;
+        let is_grid = matches!(figure.kind, FigureKind::Bars | FigureKind::Lines | FigureKind::Table);
         let is_published = figure.kind == FigureKind::Published;
         let refused = [
             ("kinds", !figure.kinds.is_empty() && !is_histogram),
             ("limits_ns", figure.limits_ns.is_some() && !is_histogram),
             ("log_counts", figure.log_counts && !is_histogram),
             ("marker", figure.marker.is_some() && figure.kind != FigureKind::Lines),
+            ("difference", figure.difference && !is_grid),
+            ("reference", figure.reference.is_some() && figure.difference),
             ("reason", figure.reason.is_some() && !is_published),
             ("experiments", !figure.experiments.is_empty() && is_published),
             ("series", !figure.series.is_empty() && is_published),
@@ -110,6 +115,17 @@ impl Shown<'_> {
             Some(marker) => bad(format!("its marker {marker:?} is not in series: add it there")),
             None => Ok(()),
         }
+    }
+
+    /// Differences are of times.
+    fn check_difference(&self, quantity: &str) -> Result<(), Error> {
+        if !self.figure.difference
+            || Unit::of_field(quantity).map(Unit::quantity) == Some(units::Quantity::TimeNs)
+        {
+            return Ok(());
+        }
+        let reason = format!("{quantity} is no time, and a difference is of times: leave it out");
+        Err(Error::BadFigure { place: self.place.to_owned(), title: self.figure.title.clone(), reason })
     }
 
     fn check_unit(&self, quantity: &str) -> Result<(), Error> {

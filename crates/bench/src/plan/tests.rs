@@ -331,6 +331,10 @@ fn figures_show_what_is_measured() {
     assert_eq!(other("histogram", "limits_ns = [9, 9]"), "limits_ns from 9 to 9 hold no time");
     let lines = "x = \"size_bytes\"\ny = \"latency.p50_ns\"\nmarker = \"operation\"";
     assert_eq!(other("lines", lines), "its marker \"operation\" is not in series: add it there");
+    let rate = "x = \"size_bytes\"\ny = \"throughput.bytes_per_s\"\ndifference = true";
+    let no_time = "throughput.bytes_per_s is no time, and a difference is of times: leave it out";
+    assert_eq!(other("table", rate), no_time);
+    assert_eq!(other("histogram", "difference = true"), "its kind has no \"difference\": leave it out");
     assert_eq!(other("lines", "reason = \"R\""), "its kind has no \"reason\": leave it out");
     assert_eq!(other("published", "reason = \"R\""), "its kind has no \"experiments\": leave it out");
     let alone = refusal("[[figure]]\nkind = \"published\"\ntitle = \"T\"\nreason = \"R\"");

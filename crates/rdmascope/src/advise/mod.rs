@@ -141,6 +141,7 @@ fn figures(search: &Search) -> Vec<Figure> {
         kinds: Vec::new(),
         limits_ns: None,
         log_counts: false,
+        difference: false,
         reason: None,
         only: [].into(),
         reference: None,

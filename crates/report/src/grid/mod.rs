@@ -4,6 +4,7 @@
 //! that differ in some other axis, in experiment or in the kind of latency, that axis is made part of the series.
 
 mod at_best;
+mod difference;
 mod published;
 mod split;
 
@@ -109,6 +110,7 @@ impl Grid {
                 cells: xs.iter().map(|at| cell(&points, &x, at, &y, scale)).collect(),
             })
             .collect();
+        let series = if figure.difference { difference::of_each(series) } else { series };
         let published = published::columns(figure, &x, &xs, &series);
         let direction = |p: &&Point| p.throughput.as_ref().map(|throughput| throughput.direction);
         let several = shown.iter().filter_map(direction).find_map(|direction| match direction {

@@ -51,6 +51,7 @@ fn figure(series: &[&str]) -> Figure {
         kinds: Vec::new(),
         limits_ns: None,
         log_counts: false,
+        difference: false,
         reason: None,
         series: series.iter().map(|s| (*s).to_owned()).collect(),
         only: BTreeMap::new(),
@@ -71,6 +72,25 @@ fn repetitions_fold_to_their_median_with_the_spread_apart() {
     assert_eq!(number.quantiles, None, "a throughput has no quantiles");
     assert_eq!(median(vec![4.0, 1.0, 2.0, 3.0]), Some(2.5));
     assert_eq!(median(Vec::new()), None);
+}
+
+#[test]
+fn each_series_less_the_one_before_is_what_it_adds() {
+    let gbps = [("RC", 10.0), ("UC", 14.0), ("UC", 16.0), ("UD", 13.0)];
+    let mut points: Vec<Point> = gbps.iter().zip(0..).map(|((s, g), r)| point(s, 4, r, *g)).collect();
+    let figure = Figure { difference: true, ..figure(&["service"]) };
+    let grid = Grid::new(&figure, &points).unwrap();
+    assert_eq!(labels(&grid), ["RC", "UC - RC", "UD - UC"]);
+    let medians: Vec<f64> = grid.numbers().map(|number| number.median).collect();
+    assert_eq!(medians, [10.0, 5.0, -2.0]);
+    let runs: Vec<[f64; 2]> = grid.numbers().map(|number| number.runs).collect();
+    assert_eq!(runs, [[10.0, 10.0], [4.0, 6.0], [-3.0, -1.0]]);
+    for point in &mut points[1..3] {
+        point.status = Status::NotMeasured { reason: "no UC".to_owned() };
+    }
+    let grid = Grid::new(&figure, &points).unwrap();
+    let without = Cell::NotMeasured("no UC".to_owned());
+    assert_eq!((&grid.series[1].cells[0], &grid.series[2].cells[0]), (&without, &without));
 }
 
 #[test]

@@ -165,6 +165,7 @@ pub(super) fn over_size(experiment: &str, y: &str, unit: Option<Unit>) -> Figure
         kinds: Vec::new(),
         limits_ns: None,
         log_counts: false,
+        difference: false,
         reason: None,
         only: Default::default(),
         reference: None,

@@ -48,6 +48,7 @@ fn figure(csv: &str) -> Figure {
         kinds: Vec::new(),
         limits_ns: None,
         log_counts: false,
+        difference: false,
         reason: None,
         only: [("mtu_bytes".to_owned(), json!(4096))].into(),
         reference: Some(Reference {
