@@ -205,6 +205,12 @@ impl Broken {
         }
         let took = self.began.elapsed();
         mend(&self.hosts, &self.scratch);
+        let mended = Instant::now();
+        while self.child.try_wait().unwrap().is_none() {
+            let found = || std::fs::read_to_string(&points).unwrap_or_default();
+            assert!(mended.elapsed() < DEADLINE, "after {took:?} the run does not end: {}", found());
+            std::thread::sleep(Duration::from_millis(20));
+        }
         let ended = collect(self.child);
         self.scratch.assert_nothing_left();
         (took, self.scratch.record("record").1, ended)
@@ -246,7 +252,9 @@ fn what_breaks_under_way_fails_its_point_in_bounded_time_and_no_other() {
     let ends =
         broken.into_iter().zip(cases).map(|(run, (pattern, endpoint, _, mend, words, repetitions))| {
             let case = format!("{pattern} {endpoint} {words}");
-            std::thread::spawn(move || (case, words, repetitions, run.end(mend)))
+            // A panic names its thread.
+            let thread = std::thread::Builder::new().name(case.clone());
+            thread.spawn(move || (case, words, repetitions, run.end(mend))).unwrap()
         });
     for end in ends.collect::<Vec<_>>() {
         let (case, words, repetitions, (took, points, ended)) = end.join().unwrap();
