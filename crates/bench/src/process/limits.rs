@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use serde_json::Value;
+
 use super::message::{Description, Limits};
 use crate::point::{PointSpec, Service};
 
@@ -32,7 +34,8 @@ pub(super) fn refusal(spec: &PointSpec, descriptions: &[&Description]) -> Option
 fn without_link(ranks: &[&Description]) -> Option<String> {
     let devices = ranks.iter().filter_map(|rank| {
         let device = rank.device.as_ref()?;
-        Some((&rank.environment.hostname, &device.name))
+        let guid = device.attributes.get("node_guid").and_then(Value::as_str);
+        Some((&rank.environment.hostname, &device.name, guid))
     });
     let of_one = devices.clone().count() > devices.collect::<BTreeSet<_>>().len();
     of_one.then(|| {
