@@ -1,6 +1,6 @@
 //! Connected sockets as an endpoint.
 
-mod gathering;
+pub(super) mod gathering;
 mod losses;
 mod ready;
 mod time;
@@ -86,7 +86,11 @@ impl SocketEndpoint {
         let sleeps = spec.poll.sleeps() && spec.part == Part::Main;
         let floods_alone =
             spec.part == Part::Main && spec.pattern == Pattern::Stream && spec.direction == Flow::Uni;
-        let gathers = spec.endpoint == Carrier::Tcp || spec.endpoint == Carrier::Udp && !spec.socket.offload;
+        let gathers = match spec.endpoint {
+            Carrier::Tcp => spec.socket.buffer_bytes.is_none_or(|bytes| bytes >= gathering::BUFFER_BYTES_MIN),
+            Carrier::Udp => !spec.socket.offload,
+            _ => false,
+        };
         Ok(Self {
             ready,
             next_lane: 0,

@@ -10,7 +10,7 @@ use super::header::Header;
 use crate::endpoint::Mark;
 
 /// Bytes that a stream asks for at once: iperf3 reads 128 KiB. Many more would not fit into a cache of the second level.
-pub(super) const AT_ONCE: usize = 256 << 10;
+const AT_ONCE: usize = 256 << 10;
 
 /// One end of a connection.
 pub(super) struct Stream {

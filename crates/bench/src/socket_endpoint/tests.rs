@@ -11,8 +11,9 @@ use std::time::{Duration, Instant};
 use measure::clock::Clock;
 
 use self::relay::{Fault, Relay};
+use super::endpoint::gathering::MUCH;
 use super::setup::Unconnected;
-use super::{Name, Net, SocketEndpoint, SocketOptions, Told, Way, stream};
+use super::{Name, Net, SocketEndpoint, SocketOptions, Told, Way};
 use crate::Error;
 use crate::company::Alone;
 use crate::endpoint::connecting::{End, Half};
@@ -139,7 +140,7 @@ fn the_receiver_of_a_flood_gathers() {
             Ok((during, end.wakes_for()))
         });
         let [_, receiver] = &ends[..] else { unreachable!() };
-        let much = if gathers { stream::AT_ONCE } else { 1 };
+        let much = if gathers { MUCH } else { 1 };
         assert_eq!(*receiver.as_ref().unwrap(), (much, 1), "{carrier:?} {poll:?} {streams}");
     }
 }

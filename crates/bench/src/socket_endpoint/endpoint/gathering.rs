@@ -16,14 +16,17 @@ use super::ready::Ready;
 use super::{Lane, SocketEndpoint};
 use crate::Error;
 use crate::socket_endpoint::options;
-use crate::socket_endpoint::stream::AT_ONCE;
 
 /// Before the end of a flood everything that comes wakes its receiver again, so that the last message is seen when it comes: from
 /// so many bytes of a stream on, or so many datagrams, or for so long.
-const TAIL_BYTES: u64 = 4 * AT_ONCE as u64;
+const TAIL_BYTES: u64 = 4 * MUCH as u64;
 const TAIL_DATAGRAMS: u64 = 1000;
 const TAIL: Duration = Duration::from_millis(5);
-/// How long less than [`AT_ONCE`] bytes are left lying: on a slow link that is most of the time, and nobody is woken often.
+/// Bytes of a stream that it is woken for. Twice as many are no faster over loopback, half as many cost a tenth.
+pub(crate) const MUCH: usize = 1 << 20;
+/// Where a buffer holds less, the window is full before much has come, and who sends waits.
+pub(super) const BUFFER_BYTES_MIN: u64 = 256 << 10;
+/// How long less than [`MUCH`] is left lying: on a slow link that is most of the time, and nobody is woken often.
 const PATIENCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
 /// A receiver of datagrams sleeps so long at least and at most, and where so many have come since it slept last.
 const PAUSE_MIN: Duration = Duration::from_micros(20);
@@ -108,7 +111,7 @@ impl SocketEndpoint {
             unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, slack) };
             return Ok(());
         }
-        let bytes = if gathering.is_some() { AT_ONCE } else { 1 };
+        let bytes = if gathering.is_some() { MUCH } else { 1 };
         let wake = |lane: &Lane| options::wake_for(&lane.borrowed(), bytes);
         self.lanes.iter().try_for_each(wake).map_err(|error| failed(error.into()))
     }
@@ -182,9 +185,11 @@ mod tests {
         let clock = Clock::monotonic();
         let new = |flood, end| Gathering::new(clock, (flood, TAIL_BYTES), end, 1000);
         let after = |ms: u64| clock.now().0 + clock.ticks(Duration::from_millis(ms));
-        assert!(new(1 << 20, u64::MAX).is_none() && new(u64::MAX, after(4)).is_none() && new(0, 0).is_none());
+        assert!(
+            new(TAIL_BYTES, u64::MAX).is_none() && new(u64::MAX, after(4)).is_none() && new(0, 0).is_none()
+        );
         let of_messages = new(100 << 20, u64::MAX).unwrap();
-        let end = 1000 + (99 << 20);
+        let end = 1000 + (96 << 20);
         assert!(!of_messages.is_over(clock.now(), end - 1) && of_messages.is_over(clock.now(), end));
         let of_time = new(u64::MAX, after(1000)).unwrap();
         assert!(!of_time.is_over(Ticks(after(900)), 1 << 50) && of_time.is_over(Ticks(after(999)), 0));
