@@ -168,6 +168,7 @@ size_bytes = 100
 name = "after"
 pattern = "ping-pong"
 iterations = 10
+timeout = "3s"
 repetitions = REPETITIONS
 [experiment.axes]
 endpoint = ["tcp", "udp"]
@@ -208,7 +209,8 @@ impl Broken {
         let mended = Instant::now();
         while self.child.try_wait().unwrap().is_none() {
             let found = || std::fs::read_to_string(&points).unwrap_or_default();
-            assert!(mended.elapsed() < DEADLINE, "after {took:?} the run does not end: {}", found());
+            // On some kernels a link takes a minute to be up again while other namespaces go.
+            assert!(mended.elapsed() < 2 * DEADLINE, "after {took:?} the run does not end: {}", found());
             std::thread::sleep(Duration::from_millis(20));
         }
         let ended = collect(self.child);
