@@ -9,10 +9,9 @@ use std::sync::atomic::Ordering::{Acquire, Release};
 use std::time::Duration;
 
 use measure::clock::Clock;
-use serde::{Deserialize, Serialize};
 
 use crate::Error;
-use crate::shared::{self, Shared};
+use crate::shared::{Handle, Shared};
 
 /// Batches whose median is taken, after one that warms up. A time stamp may resolve no better than the line takes (10 ns
 /// have been seen), so single round trips cannot be timed.
@@ -21,20 +20,11 @@ const BATCHES: usize = 41;
 const ROUND_TRIPS: usize = 100;
 /// How long one answer may take before the other rank has gone: a busy machine may keep it off its CPU for long.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// How long a calibration may take in all: milliseconds where both ranks run, seconds where one is kept off its CPU at every
-/// turn, which is then no time of a cache line.
-const LIMIT: Duration = Duration::from_secs(4);
+/// How long a calibration may take in all: milliseconds where both ranks run. One that is kept off its CPU at every turn would
+/// take longer, and give no time of a cache line.
+const LIMIT: Duration = Duration::from_secs(1);
 /// Fruitless looks between glances at the clock.
 const SPINS: u32 = 256;
-
-/// How rank 1 opens the line that rank 0 has made.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Handle {
-    memory: shared::Handle,
-    /// The CPU of rank 0, where it may use only one.
-    cpu: Option<usize>,
-}
 
 /// A cache line that two ranks share.
 pub(crate) struct Line {
@@ -45,19 +35,16 @@ pub(crate) struct Line {
 }
 
 impl Line {
-    /// Makes the line (rank 0).
+    /// Makes the line, and the handle that opens it (rank 0).
     pub(crate) fn offer() -> Result<(Self, Handle), Error> {
         let memory = Shared::offer("rdmascope-calibration", 1).map_err(failed)?;
-        let handle = Handle { memory: memory.handle().map_err(failed)?, cpu: only_cpu() };
+        let handle = memory.handle().map_err(failed)?;
         Ok((Self { memory, first: true, at: 0 }, handle))
     }
 
     /// Opens the line of another process of this host (rank 1).
     pub(crate) fn open(handle: &Handle) -> Result<Self, Error> {
-        let memory = Shared::open(&handle.memory, 1).map_err(failed)?;
-        if handle.cpu.is_some() && handle.cpu == only_cpu() {
-            return Err(failed("the ranks share one CPU".to_owned()));
-        }
+        let memory = Shared::open(handle, 1).map_err(failed)?;
         Ok(Self { memory, first: false, at: 0 })
     }
 
@@ -101,13 +88,6 @@ fn bounce(word: &AtomicU64, at: &mut u64, is_first: bool, clock: Clock) -> Resul
         word.store(pong, Release);
         Ok(())
     }
-}
-
-/// The CPU of this process, where it may use only one.
-pub(crate) fn only_cpu() -> Option<usize> {
-    let allowed = rustix::thread::sched_getaffinity(None).ok()?;
-    let mut cpus = (0..rustix::thread::CpuSet::MAX_CPU).filter(|cpu| allowed.is_set(*cpu));
-    cpus.next().filter(|_| cpus.next().is_none())
 }
 
 /// Waits for a value.
