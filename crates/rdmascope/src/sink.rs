@@ -70,10 +70,7 @@ impl Output {
         let writer = job.out.as_ref().map(|out| RunWriter::create(out, &run)).transpose()?;
         let tables = Some(Stream::new(job.bandwidth)?);
         let progress = progress(run.points_planned);
-        let experiments = run.plan["experiments"].as_array().map_or(&[][..], Vec::as_slice);
-        let repeats = experiments.iter().filter(|experiment| experiment.get("within").is_some());
-        let repeated: BTreeSet<&str> = repeats.filter_map(|experiment| experiment["name"].as_str()).collect();
-        let is_repeated = |spec: &&PointSpec| repeated.contains(spec.experiment.as_str());
+        let is_repeated = |spec: &&PointSpec| repeated::asked(&run.plan, &spec.experiment).is_some();
         let repeatable = resolved.points.iter().filter(is_repeated).cloned().collect();
         Ok(Self { progress, run, writer, tables, points: 0, asked: Vec::new(), repeatable, unprinted: None })
     }

@@ -27,25 +27,26 @@ pub struct Repeated {
 
 /// Every combination of the experiments that ask for it (`within` of the resolved plan), in the order of the points.
 pub fn repeated(plan: &Value, points: &[Point]) -> Vec<Repeated> {
-    let experiments = plan["experiments"].as_array().map_or(&[][..], Vec::as_slice);
     let mut all: Vec<Repeated> = Vec::new();
     for point in points {
-        let asked = experiments.iter().find_map(|experiment| {
-            let named = experiment["name"] == *point.experiment;
-            Some((experiment["within"].as_f64().filter(|_| named)?, experiment["repetitions_max"].as_u64()?))
-        });
-        let Some((within, most)) = asked else { continue };
+        let Some((within, most)) = asked(plan, &point.experiment) else { continue };
         let is_it = |known: &Repeated| known.experiment == point.experiment && known.axes == point.axes;
         let at = all.iter().position(is_it).unwrap_or_else(|| {
-            let path = path(point);
+            let path = "";
             let (experiment, axes) = (point.experiment.clone(), point.axes.clone());
-            let (ids, numbers, most) = (Vec::new(), Vec::new(), most as usize);
+            let (ids, numbers, most) = (Vec::new(), Vec::new(), most);
             all.push(Repeated { experiment, ids, axes, path, numbers, within, most, has_failed: false });
             all.len() - 1
         });
         all[at].see(point);
     }
     all
+}
+
+/// How well an experiment of a resolved plan wants its means to be known, if it does, and how often it may be repeated for that.
+pub fn asked(plan: &Value, experiment: &str) -> Option<(f64, usize)> {
+    let settings = plan["experiments"].as_array()?.iter().find(|settings| settings["name"] == experiment)?;
+    Some((settings["within"].as_f64()?, settings["repetitions_max"].as_u64()? as usize))
 }
 
 /// What a point is about: floods are about throughput.

@@ -13,12 +13,13 @@ pub(super) fn render(points: &[Point]) -> String {
         return String::new();
     }
     let rows: String = conditions.rows().iter().map(row).collect();
+    let names = ["environment", "technique", "asked", "outcome", "before", "why", "on"];
+    let heads = names.map(|name| format!("<th scope=\"col\">{name}</th>")).concat();
+    let head = format!("<thead><tr>{heads}</tr></thead>\n");
+    let table =
+        super::table::frame("Environments", "facts-table", &head, &format!("<tbody>\n{rows}</tbody>\n"));
     format!(
-        "<h3>Environments</h3>\n<p class=\"hint\">What points asked of the machine, and what became of it.</p>\n\
-         <div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Environments\">\n<table class=\"facts-table\">\n\
-         <thead><tr><th scope=\"col\">environment</th><th scope=\"col\">technique</th><th scope=\"col\">asked</th>\
-         <th scope=\"col\">outcome</th><th scope=\"col\">before</th><th scope=\"col\">why</th>\
-         <th scope=\"col\">on</th></tr></thead>\n<tbody>\n{rows}</tbody>\n</table>\n</div>\n"
+        "<h3>Environments</h3>\n<p class=\"hint\">What points asked of the machine, and what became of it.</p>\n{table}"
     )
 }
 

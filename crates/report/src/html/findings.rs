@@ -27,15 +27,17 @@ pub(super) fn render(run: &Run, points: &[Point]) -> String {
     let rows: String = answers.iter().map(|answer| rows(answer, is_of_paper)).collect();
     let what = if is_of_paper { "Whether this run shows what was published" } else { "What this run shows" };
     let published = if is_of_paper { "<th scope=\"col\">Published</th>" } else { "" };
+    let head = format!(
+        "<thead><tr><th scope=\"col\">Claim</th>{published}<th scope=\"col\">Verdict</th><th scope=\"col\">This run</th></tr>\
+         </thead>\n"
+    );
     format!(
         "<section id=\"{ID}\">\n<h2>{title}</h2>\n<p class=\"caption\">{what}: {}. \
          A finding is shown if the figure and all of its 95 % interval [in brackets] lie in the range that stands below the \
          claim; what has no interval, as the maximum of one run, decides nothing.</p>\n\
-         <div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{title}\">\n\
-         <table class=\"findings\">\n<caption class=\"hidden\">{title}</caption>\n<thead><tr><th scope=\"col\">Claim</th>\
-         {published}<th scope=\"col\">Verdict</th><th scope=\"col\">This run</th></tr></thead>\n\
-         {rows}</table>\n</div>\n</section>\n",
-        summary(&answers)
+         {}</section>\n",
+        summary(&answers),
+        super::table::frame(title, "findings", &head, &rows)
     )
 }
 

@@ -212,29 +212,32 @@ impl Page {
         let time = |ns: u64| unit::time(ns as f64);
         let approximate =
             if self.is_approximate { " ~: from a recorded histogram, not from every sample." } else { "" };
+        let names = [
+            "series",
+            "latency",
+            "samples",
+            "min [ns]",
+            "median [ns]",
+            "max [ns]",
+            "above 10 us",
+            "outside the limits",
+        ];
+        let heads = names.map(|name| format!("<th scope=\"col\">{name}</th>")).concat();
+        let head = format!("<thead><tr>{heads}</tr></thead>\n");
+        let table = super::table::frame(
+            &figure.title,
+            "numbers",
+            &head,
+            &format!("<tbody>\n{}</tbody>\n", self.rows),
+        );
         format!(
             "<div class=\"panels\">\n{boxes}</div>\n<p class=\"hint\">Time from {from} to {to} in bins of {width} ns; what is \
              outside is counted in the table. Repetitions are merged.{approximate}</p>\n\
-             <div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{title}\">\n<table class=\"numbers\">\n\
-             <caption class=\"hidden\">{title}</caption>\n<thead><tr><th scope=\"col\">series</th>{heads}</tr></thead>\n\
-             <tbody>\n{rows}</tbody>\n</table>\n</div>\n{notes}",
+             {table}{notes}",
             boxes = self.boxes,
             from = time(limits.from_ns),
             to = time(limits.to_ns),
             width = unit::grouped(limits.width_ns),
-            title = escape(&figure.title),
-            heads = [
-                "latency",
-                "samples",
-                "min [ns]",
-                "median [ns]",
-                "max [ns]",
-                "above 10 us",
-                "outside the limits"
-            ]
-            .map(|head| format!("<th scope=\"col\">{head}</th>"))
-            .concat(),
-            rows = self.rows,
         )
     }
 }

@@ -51,13 +51,8 @@ pub(super) fn render(figure: &Figure) -> String {
         .flat_map(|lanes| [(lanes, Rate::Signal), (lanes, Rate::Data)])
         .map(|(lanes, rate)| row(lanes, rate, published, &mut tally))
         .collect();
-    format!(
-        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{title}\">\n<table class=\"numbers\">\n\
-         <caption class=\"hidden\">{title}</caption>\n{head}<tbody>\n{rows}</tbody>\n</table>\n</div>\n{notes}",
-        title = escape(&figure.title),
-        head = head(published.is_some()),
-        notes = table::list(&notes(published.is_some(), &tally)),
-    )
+    let (head, notes) = (head(published.is_some()), table::list(&notes(published.is_some(), &tally)));
+    table::frame(&figure.title, "numbers", &head, &format!("<tbody>\n{rows}</tbody>\n")) + &notes
 }
 
 fn head(published: bool) -> String {

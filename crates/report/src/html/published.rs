@@ -25,17 +25,15 @@ pub(super) fn render(figure: &Figure) -> String {
     let head = |name: &String| format!("<th scope=\"col\" class=\"published\">{}</th>", escape(&label(name)));
     let names: String = columns.iter().skip(1).map(head).collect();
     let reason = figure.reason.as_deref().unwrap_or_default().trim_end_matches('.');
-    format!(
-        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{title}\">\n<table class=\"numbers\">\n\
-         <caption class=\"hidden\">{title}</caption>\n<thead>\n<tr><th scope=\"col\" rowspan=\"2\" class=\"x\">{first}</th>\
+    let head = format!(
+        "<thead>\n<tr><th scope=\"col\" rowspan=\"2\" class=\"x\">{first}</th>\
          <th scope=\"colgroup\" colspan=\"{count}\" class=\"group published\">published{unit}</th>\
-         <th scope=\"col\" rowspan=\"2\" class=\"group measured\">measured</th></tr>\n<tr>{names}</tr>\n</thead>\n\
-         <tbody>\n{rows}</tbody>\n</table>\n</div>\n{notes}",
-        title = escape(&figure.title),
+         <th scope=\"col\" rowspan=\"2\" class=\"group measured\">measured</th></tr>\n<tr>{names}</tr>\n</thead>\n",
         first = escape(columns.first().map_or("", String::as_str)),
         count = columns.len().saturating_sub(1),
         unit = unit.unwrap_or_default(),
-        rows = rows.iter().map(row).collect::<String>(),
-        notes = table::list(&[format!("Not measured: {}.", escape(reason))]),
-    )
+    );
+    let rows: String = rows.iter().map(row).collect();
+    let notes = table::list(&[format!("Not measured: {}.", escape(reason))]);
+    table::frame(&figure.title, "numbers", &head, &format!("<tbody>\n{rows}</tbody>\n")) + &notes
 }

@@ -12,14 +12,18 @@ pub(super) fn render(grid: &Grid, caption: &str) -> String {
     let columns = Columns::of(grid);
     let mut notes = Notes::default();
     let rows: String = (0..grid.xs.len()).map(|row| columns.row(grid, row, &mut notes)).collect();
-    let table = format!(
-        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{caption}\">\n<table class=\"numbers\">\n\
-         <caption class=\"hidden\">{caption}</caption>\n{head}<tbody>\n{rows}</tbody>\n</table>\n</div>\n",
-        caption = escape(caption),
-        head = columns.head(grid),
-    );
+    let table = frame(caption, "numbers", &columns.head(grid), &format!("<tbody>\n{rows}</tbody>\n"));
     let table = if columns.is_empty() { String::new() } else { table };
     format!("{table}{}", notes.render(grid, columns.with_ratio()))
+}
+
+/// A table of a class in a box that scrolls where it is too wide, its caption for those who don't see it.
+pub(super) fn frame(caption: &str, class: &str, head: &str, bodies: &str) -> String {
+    format!(
+        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{caption}\">\n<table class=\"{class}\">\n\
+         <caption class=\"hidden\">{caption}</caption>\n{head}{bodies}</table>\n</div>\n",
+        caption = escape(caption),
+    )
 }
 
 /// Which columns a table has.
