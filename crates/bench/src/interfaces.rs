@@ -1,7 +1,7 @@
 //! Addresses of network interfaces.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 use serde::{Deserialize, Serialize};
@@ -72,15 +72,17 @@ pub(crate) fn all() -> Vec<Entry> {
     }
     // SAFETY: the list came from getifaddrs and is freed once.
     unsafe { libc::freeifaddrs(list) };
-    for entry in &mut found {
-        entry.link_layer = layer(&entry.interface);
+    // Any socket can be asked of any interface.
+    if let Ok(socket) = socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None) {
+        for entry in &mut found {
+            entry.link_layer = layer(&socket, &entry.interface);
+        }
     }
     found
 }
 
 /// What an interface of this network namespace is on (netdevice(7)).
-fn layer(name: &str) -> Option<LinkLayer> {
-    let socket = socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None).ok()?;
+fn layer(socket: &OwnedFd, name: &str) -> Option<LinkLayer> {
     // SAFETY: all zeroes are a request without a name.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
     // The last byte stays 0, the end of the name.

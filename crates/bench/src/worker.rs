@@ -151,7 +151,8 @@ impl Worker for LocalWorker {
     fn arrange(&mut self, wanted: &Wanted, ranks: &[u32]) -> Vec<Condition> {
         let device = self.open.as_ref().map(|open| open.context.device().name().to_owned());
         let (rank, pinned, ranks) = (self.rank, self.pinned.clone(), ranks.to_vec());
-        let ipoib = self.sockets.net.ipoib_interfaces();
+        let interfaces = || self.sockets.net.ipoib_interfaces();
+        let ipoib = wanted.ipoib_mode.map(|_| interfaces()).unwrap_or_default();
         self.arranger.arrange(wanted, &Place { rank, pinned, ranks, device, ipoib })
     }
 

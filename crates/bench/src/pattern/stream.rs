@@ -77,6 +77,8 @@ fn flood<E: Endpoint>(
     let begin = clock.now();
     out.begin = begin.0;
     let (target, end) = span.end(clock, begin);
+    // Posted messages that are not known to be sent, once all are posted: what still comes does not count for what went.
+    let mut unsent = u32::MAX;
     if into.open {
         endpoint.expect(target, end)?;
     }
@@ -90,14 +92,19 @@ fn flood<E: Endpoint>(
                 out.total += 1;
                 out.see(mark);
             }
+        } else if out.used && unsent > 0 {
+            let left = endpoint.outstanding()?;
+            // Completions are taken some at a time: there may be more.
+            moved = left != unsent;
+            unsent = left;
+            out.end = clock.now().0;
         }
-        if into.open
-            && let Some(Arrival { mark, .. }) = endpoint.try_receive()?
-        {
+        let arrival = if into.open { endpoint.try_receive()? } else { None };
+        if let Some(Arrival { mark, .. }) = arrival {
             moved = true;
             into.total += 1;
-            into.fresh = true;
             into.see(mark);
+            into.fresh = into.open;
             if into.total == 1 {
                 into.begin = clock.now().0;
             }
@@ -105,12 +112,11 @@ fn flood<E: Endpoint>(
                 into.end = clock.now().0;
             }
             endpoint.replenish()?;
+        } else if into.fresh && !reliable {
+            // The latest message may turn out to have been the last: this is the end unless another comes.
+            (into.end, into.fresh) = (clock.now().0, false);
         }
         if !moved {
-            if into.fresh {
-                // The latest message may turn out to have been the last: this is the end unless another comes.
-                (into.end, into.fresh) = (clock.now().0, false);
-            }
             endpoint.idle()?;
             into.open &= reliable || into.total == 0 || endpoint.quiet() < QUIET;
         }
@@ -120,7 +126,9 @@ fn flood<E: Endpoint>(
     }
     if out.used {
         endpoint.flush()?;
-        out.end = clock.now().0;
+        if unsent > 0 {
+            out.end = clock.now().0;
+        }
     }
     // The first message that is received starts the clock and is not counted.
     Ok((out.flood(0), into.flood(1)))

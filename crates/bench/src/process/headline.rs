@@ -39,7 +39,7 @@ impl Ending {
 
     /// The record of the point, and the raw samples of each rank that kept them.
     pub(super) fn into_point(mut self, spec: &PointSpec, wall_ns: u64) -> (Point, Vec<Kept>) {
-        self.broken_off(spec);
+        self.broken_off();
         let merged = self.merge(spec);
         let together = self.together(spec);
         let (throughput, throughput_total) = match &together {
@@ -102,20 +102,21 @@ impl Ending {
 
     /// A flood that went on long after the receiver had heard its last message has failed: nothing else tells of that where
     /// nothing is acknowledged.
-    fn broken_off(&mut self, spec: &PointSpec) {
-        let is_flood = spec.pattern == Pattern::Stream && spec.direction == Flow::Uni;
-        let [sender, receiver] = &self.outcomes[..] else { return };
-        let lasted_s = |outcome: &Outcome, counter: &str| {
-            let messages = *outcome.counters.get(counter)? as f64;
-            Some(messages / outcome.throughput.as_ref()?.messages_per_s)
-        };
-        let both = lasted_s(sender, "messages_sent").zip(lasted_s(receiver, "messages_received"));
-        let Some((sent_s, heard_s)) = both.filter(|_| is_flood) else { return };
-        if sent_s - heard_s > BROKEN_OFF_S && heard_s < BROKEN_OFF_SHARE * sent_s {
-            let error = format!(
-                "rank 1 heard nothing any more after {heard_s:.1} of the {sent_s:.1} s in which rank 0 sent: the link went down \
-                 or drops all, or a firewall does (`ip link`, `nft list ruleset` at both ends)"
-            );
+    fn broken_off(&mut self) {
+        let lasted: Vec<_> = self.outcomes.iter().map(|outcome| outcome.lasted).collect();
+        let [Some(first), Some(second)] = lasted[..] else { return };
+        let error = [(0, first, second), (1, second, first)].into_iter().find_map(|(rank, sender, receiver)| {
+            let (sent_s, heard_s) = sender.sent_s.zip(receiver.heard_s)?;
+            let is_broken = sent_s - heard_s > BROKEN_OFF_S && heard_s < BROKEN_OFF_SHARE * sent_s;
+            is_broken.then(|| {
+                format!(
+                    "rank {} heard nothing any more after {heard_s:.1} of the {sent_s:.1} s in which rank {rank} sent: the link \
+                     went down or drops all, or a firewall does (`ip link`, `nft list ruleset` at both ends)",
+                    1 - rank
+                )
+            })
+        });
+        if let Some(error) = error {
             *self = Self { conditions: std::mem::take(&mut self.conditions), ..Self::failed(error) };
         }
     }
@@ -325,6 +326,7 @@ const LOST_SHARE_MAX: f64 = 0.01;
 mod tests {
     use super::*;
     use crate::plan::{Options, Plan, Settings, resolve};
+    use crate::process::message::Lasted;
 
     fn spec() -> PointSpec {
         let plan = Plan::new("stream", "Stream").experiment("e", Pattern::Stream, Settings::default());
@@ -348,21 +350,30 @@ mod tests {
 
     #[test]
     fn a_flood_that_is_not_heard_to_its_end_has_failed() {
-        let ending = |heard: u64| {
-            let end = |name: &str, count: u64, messages_per_s| Outcome {
-                counters: [(name.to_owned(), count)].into(),
-                throughput: Some(Throughput { bytes_per_s: 1.0, messages_per_s, direction: Direction::Uni }),
-                ..Outcome::default()
-            };
-            let outcomes = vec![end("messages_sent", 8000, 1000.0), end("messages_received", heard, 500.0)];
-            let ending = Ending { outcomes, ..Ending::without_numbers(Status::Measured) };
+        let ending = |[first, second]: [Lasted; 2]| {
+            let outcomes =
+                [first, second].map(|lasted| Outcome { lasted: Some(lasted), ..Outcome::default() });
+            let ending = Ending { outcomes: outcomes.into(), ..Ending::without_numbers(Status::Measured) };
             ending.into_point(&spec(), 0).0.status
         };
-        // Half of all were lost, but until the end.
-        assert_eq!(ending(4000), Status::Measured);
-        assert_eq!(ending(3900), Status::Measured);
-        let Status::Failed { error } = ending(1000) else { panic!("it was broken off") };
+        let one_way = |heard_s| {
+            let receiver = Lasted { sent_s: None, heard_s: Some(heard_s) };
+            ending([Lasted { sent_s: Some(8.0), heard_s: None }, receiver])
+        };
+        assert_eq!(one_way(8.0), Status::Measured);
+        assert_eq!(one_way(7.8), Status::Measured);
+        let Status::Failed { error } = one_way(2.0) else { panic!("it was broken off") };
         assert!(error.starts_with("rank 1 heard nothing any more after 2.0 of the 8.0 s"), "{error}");
+        let both_ways = |heard_s| {
+            let first = Lasted { sent_s: Some(8.0), heard_s: Some(heard_s) };
+            ending([first, Lasted { sent_s: Some(8.0), heard_s: Some(8.0) }])
+        };
+        assert_eq!(both_ways(8.0), Status::Measured);
+        let Status::Failed { error } = both_ways(3.0) else { panic!("it was broken off one way") };
+        assert!(
+            error.contains("rank 0 heard nothing any more after 3.0 of the 8.0 s in which rank 1"),
+            "{error}"
+        );
     }
 
     #[test]

@@ -223,6 +223,8 @@ pub struct Outcome {
     pub counters: BTreeMap<String, u64>,
     /// How far apart the ranks of its host began each message, where it led them.
     pub skew: Option<Latency>,
+    /// How long a flood lasted that nothing acknowledges, at this end.
+    pub lasted: Option<Lasted>,
     /// How its flood went beside others.
     pub passed: Option<Box<Passed>>,
     /// When its messages were timed, to count what others did meanwhile.
@@ -236,6 +238,16 @@ pub struct Outcome {
     /// Raw samples in ns, where they are kept. They travel behind the message.
     #[serde(skip)]
     pub samples: Vec<u64>,
+}
+
+/// For how long one end sent and heard, in s; absent in a direction that it has not.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Lasted {
+    /// From the first message that it posted to the last.
+    pub sent_s: Option<f64>,
+    /// From the first message that it received to the last.
+    pub heard_s: Option<f64>,
 }
 
 /// From when to when.

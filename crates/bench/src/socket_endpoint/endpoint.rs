@@ -4,6 +4,7 @@ pub(super) mod gathering;
 mod losses;
 mod ready;
 mod time;
+mod watch;
 
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
@@ -14,6 +15,7 @@ use measure::clock::{Clock, Ticks};
 use self::gathering::Gathering;
 use self::ready::Ready;
 use self::time::Limits;
+use self::watch::Watch;
 use super::alternation::Alternation;
 use super::drain::Drain;
 use super::failure::Path;
@@ -51,6 +53,7 @@ pub(crate) struct SocketEndpoint {
     /// Which of several sockets have something.
     ready: Option<Ready>,
     /// The lane that the next message takes.
+    watch: Watch,
     next_lane: usize,
     clock: Clock,
     limits: Limits,
@@ -93,6 +96,7 @@ impl SocketEndpoint {
         };
         Ok(Self {
             ready,
+            watch: Watch::new(lanes.len()),
             next_lane: 0,
             clock,
             limits: Limits::new(spec, clock),

@@ -18,7 +18,7 @@ use crate::one_way;
 use crate::pattern::{self, Flood, Span};
 use crate::point::{Flow, Length, Pattern, PointSpec, RAW_SAMPLES_MAX, Service};
 use crate::process::agent::PointError;
-use crate::process::message::Outcome;
+use crate::process::message::{Lasted, Outcome};
 use crate::timepiece::Timepiece;
 
 /// A rank's share of a point, for which so much time is left.
@@ -164,11 +164,16 @@ fn stream<E: Endpoint>(
     // Of two directions the slower: what this end received is no faster than it could have been sent.
     let headline = [received, sent].into_iter().flatten().min_by_key(slower).unwrap_or_default();
     let mut counters = packets(sent.map_or(0, |sent| sent.total), spec);
-    counters.extend(arrivals(received, spec));
-    counters.extend(sent.filter(|_| !reliable).map(|sent| ("messages_sent".to_owned(), sent.total)));
+    // What was lost only both ends together know.
+    let counted = [("messages_sent", sent), ("messages_received", received)];
+    counters
+        .extend(counted.iter().filter_map(|(name, flood)| Some(((*name).to_owned(), flood.as_ref()?.total))));
+    let seconds = |flood: Flood| clock.ns_f64(flood.ticks) / 1e9;
+    let lasted = Lasted { sent_s: sent.map(seconds), heard_s: received.map(seconds) };
     let messages = [sent, received].into_iter().flatten().map(|flood| flood.total + spec.warmup).sum();
     let throughput = Some(throughput(&headline, spec, clock)?);
-    Ok(Outcome { throughput, counters, cpu: cpu.map(|cpu| cpu.of(messages)), ..Outcome::default() })
+    let (lasted, cpu) = ((!reliable).then_some(lasted), cpu.map(|cpu| cpu.of(messages)));
+    Ok(Outcome { throughput, counters, lasted, cpu, ..Outcome::default() })
 }
 
 /// A stream of operations that nothing announces at the target: only who posts them has a number.
@@ -200,16 +205,6 @@ pub(super) fn messages_per_s(flood: &Flood, clock: Clock) -> Result<f64, Error> 
         return Err(Error::TooFewMessages { messages: flood.total });
     }
     Ok(flood.messages as f64 * 1e9 / clock.ns_f64(flood.ticks))
-}
-
-/// Messages that arrived, and those that did not where the plan says how many there were.
-fn arrivals(received: Option<Flood>, spec: &PointSpec) -> BTreeMap<String, u64> {
-    let Some(received) = received else { return BTreeMap::new() };
-    let mut counters = BTreeMap::from([("messages_received".to_owned(), received.total)]);
-    if let Length::Iterations(messages) = spec.length {
-        counters.insert("messages_lost".to_owned(), messages.saturating_sub(received.total));
-    }
-    counters
 }
 
 /// Packets that the messages were cut into: one, or as many as there are path MTUs in them (G1). What cuts those of sockets tells

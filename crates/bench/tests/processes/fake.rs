@@ -314,6 +314,7 @@ pub(crate) fn outcome(rank: u32, others: u64) -> Outcome {
         // The ranks of the others, which the coordinator adds up: of two ranks 0 + 1.
         counters: [("other_ranks".to_owned(), others)].into(),
         oversubscribed: None,
+        lasted: None,
         passed: None,
         skew: None,
         unstable: None,

@@ -6,13 +6,12 @@ use std::io;
 use std::time::Duration;
 
 use measure::clock::{Clock, Ticks};
-use rustix::event::{PollFd, PollFlags, poll};
-use rustix::io::Errno;
 use rustix::net::sockopt;
 use rustix::thread::nanosleep;
 use rustix::time::Timespec;
 
 use super::ready::Ready;
+use super::watch::Woken;
 use super::{Lane, SocketEndpoint};
 use crate::Error;
 use crate::socket_endpoint::options;
@@ -27,7 +26,7 @@ pub(crate) const MUCH: usize = 1 << 20;
 /// Where a buffer holds less, the window is full before much has come, and who sends waits.
 pub(super) const BUFFER_BYTES_MIN: u64 = 256 << 10;
 /// How long less than [`MUCH`] is left lying: on a slow link that is most of the time, and nobody is woken often.
-const PATIENCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
+const PATIENCE_MS: u16 = 1;
 /// A receiver of datagrams sleeps so long at least and at most, and where so many have come since it slept last.
 const PAUSE_MIN: Duration = Duration::from_micros(20);
 const PAUSE_MAX: Duration = Duration::from_micros(500);
@@ -135,20 +134,14 @@ impl SocketEndpoint {
         Ok(Some(true))
     }
 
-    /// Sleeps until many bytes have come, or for so long that something should have.
+    /// Sleeps until many bytes have come, or for so long that something should have; whether no signal came.
     fn await_bytes(&mut self) -> Result<bool, Error> {
-        let mut wanted: Vec<_> =
-            self.lanes.iter().map(|lane| PollFd::from_borrowed_fd(lane.borrowed(), PollFlags::IN)).collect();
-        match poll(&mut wanted, Some(&PATIENCE)) {
-            Ok(0) => {
-                // What is less the kernel tells of no more.
-                self.ready.iter_mut().for_each(Ready::suspect_all);
-                Ok(true)
-            }
-            Ok(_) => Ok(true),
-            Err(Errno::INTR) => Ok(false),
-            Err(error) => Err(failed(error.into())),
+        let woken = self.watch.sleep(&self.lanes, Some(PATIENCE_MS), |_, _| (true, false))?;
+        if woken == Woken::Time {
+            // What is less the kernel tells of no more.
+            self.ready.iter_mut().for_each(Ready::suspect_all);
         }
+        Ok(woken != Woken::Signal)
     }
 
     /// For how many bytes the kernel wakes it on its first lane.

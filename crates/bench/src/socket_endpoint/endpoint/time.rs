@@ -3,11 +3,10 @@
 use std::time::Duration;
 
 use measure::clock::{Clock, Ticks};
-use rustix::event::{PollFd, PollFlags, poll};
-use rustix::io::Errno;
 use rustix::thread::nanosleep;
 use rustix::time::Timespec;
 
+use super::watch::Woken;
 use super::{Alternation, LOST_AFTER, Lane, SocketEndpoint};
 use crate::Error;
 use crate::point::{Part, Pattern, PointSpec};
@@ -184,24 +183,13 @@ impl SocketEndpoint {
         Ok(())
     }
 
-    /// Sleeps until there is room, or where a message is waited for too, until one comes.
+    /// Sleeps until there is room, or where a message is waited for too, until one comes; whether no signal came.
     fn await_room(&mut self) -> Result<bool, Error> {
-        let mut wanted = Vec::with_capacity(self.lanes.len());
-        for (index, lane) in self.lanes.iter().enumerate() {
-            let room = if (self.awaits_room && index == self.next_lane) || lane.has_rest() {
-                PollFlags::OUT
-            } else {
-                PollFlags::empty()
-            };
-            let message = if self.awaits_message { PollFlags::IN } else { PollFlags::empty() };
-            if !(room | message).is_empty() {
-                wanted.push(PollFd::from_borrowed_fd(lane.borrowed(), room | message));
-            }
-        }
-        match poll(&mut wanted, None) {
-            Ok(_) => Ok(true),
-            Err(Errno::INTR) => Ok(false),
-            Err(error) => Err(Error::System { what: "wait for room".to_owned(), cause: error.into() }),
-        }
+        let Self { lanes, watch, awaits_room, awaits_message, next_lane, .. } = self;
+        let woken = watch.sleep(lanes, None, |index, lane| {
+            let room = (*awaits_room && index == *next_lane) || lane.has_rest();
+            (*awaits_message, room)
+        })?;
+        Ok(woken != Woken::Signal)
     }
 }

@@ -1,0 +1,52 @@
+//! Sleeping until one of several sockets can go on: poll(2), over a list that is kept, since who floods sleeps often.
+
+use std::io::{Error as IoError, ErrorKind};
+
+use super::Lane;
+use crate::Error;
+
+/// What ended a sleep.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Woken {
+    Socket,
+    Signal,
+    Time,
+}
+
+/// The sockets of an endpoint.
+#[derive(Default)]
+pub(super) struct Watch(Vec<libc::pollfd>);
+
+impl Watch {
+    /// For so many lanes.
+    pub(super) fn new(lanes: usize) -> Self {
+        Self(Vec::with_capacity(lanes))
+    }
+
+    /// Sleeps until a lane has a message or room, as `wanted` says of each by its number, or for so many ms.
+    pub(super) fn sleep(
+        &mut self,
+        lanes: &[Lane],
+        limit_ms: Option<u16>,
+        wanted: impl Fn(usize, &Lane) -> (bool, bool),
+    ) -> Result<Woken, Error> {
+        self.0.clear();
+        for (index, lane) in lanes.iter().enumerate() {
+            let (message, room) = wanted(index, lane);
+            let events = if message { libc::POLLIN } else { 0 } | if room { libc::POLLOUT } else { 0 };
+            if events != 0 {
+                self.0.push(libc::pollfd { fd: lane.descriptor(), events, revents: 0 });
+            }
+        }
+        let limit_ms = limit_ms.map_or(-1, i32::from);
+        // SAFETY: the list is writable and so long.
+        match unsafe { libc::poll(self.0.as_mut_ptr(), self.0.len() as libc::nfds_t, limit_ms) } {
+            0 => Ok(Woken::Time),
+            1.. => Ok(Woken::Socket),
+            _ => match IoError::last_os_error() {
+                error if error.kind() == ErrorKind::Interrupted => Ok(Woken::Signal),
+                cause => Err(Error::System { what: "wait for a socket".to_owned(), cause }),
+            },
+        }
+    }
+}
