@@ -192,7 +192,7 @@ pub enum Error {
     #[error("nothing {what} for {waited_s:.1} s on {path}{said}: {advice}")]
     Silent { what: &'static str, path: String, waited_s: f64, said: String, advice: &'static str },
     #[error(
-        "no {carrier} connects rank {to}: {reason}: see `ip route get ADDRESS` and `nft list ruleset` at both ends, or name the \
+        "{carrier} does not reach {to}: {reason}: see `ip route get ADDRESS` and `nft list ruleset` at both ends, or name the \
          network with --net"
     )]
     Unreachable { carrier: &'static str, to: String, reason: String },

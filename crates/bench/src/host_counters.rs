@@ -30,13 +30,9 @@ impl Counted {
         let text = |path: &str| std::fs::read_to_string(root.join(path)).unwrap_or_default();
         let mut all = stat(&text("proc/stat"), ticks_per_s());
         all.extend(snmp(&text("proc/self/net/snmp")));
-        for interface in &ways.interfaces {
-            let statistics = root.join("sys/class/net").join(interface).join("statistics");
-            let counters = OF_INTERFACES.iter().filter_map(|name| {
-                Some((format!("interface.{interface}.{name}"), number(&statistics.join(name))?))
-            });
-            all.extend(counters);
-        }
+        all.extend(snmp6(&text("proc/self/net/snmp6")));
+        // In sysfs stand the interfaces of the network namespace that has mounted it, which may be another.
+        all.extend(interfaces(&text("proc/self/net/dev"), &ways.interfaces));
         for port in &ways.ports {
             for group in ["counters", "hw_counters"] {
                 let entries = std::fs::read_dir(port.join(group)).into_iter().flatten().flatten();
@@ -59,16 +55,16 @@ impl Counted {
     }
 }
 
-/// The counters of interfaces that a point can change (Documentation/networking/statistics.rst of Linux).
-const OF_INTERFACES: [&str; 8] = [
-    "rx_bytes",
-    "rx_dropped",
-    "rx_errors",
-    "rx_packets",
-    "tx_bytes",
-    "tx_dropped",
-    "tx_errors",
-    "tx_packets",
+/// The counters of interfaces that a point can change, and where in its line of `/proc/net/dev` they stand (proc_pid_net(5)).
+const OF_INTERFACES: [(&str, usize); 8] = [
+    ("rx_bytes", 0),
+    ("rx_packets", 1),
+    ("rx_errors", 2),
+    ("rx_dropped", 3),
+    ("tx_bytes", 8),
+    ("tx_packets", 9),
+    ("tx_errors", 10),
+    ("tx_dropped", 11),
 ];
 
 /// Those of protocols (RFC 4022, RFC 4113, RFC 4293).
@@ -142,6 +138,35 @@ fn snmp(text: &str) -> BTreeMap<String, u64> {
     pairs.flatten().filter(|(name, _)| OF_PROTOCOLS.contains(&name.as_str())).collect()
 }
 
+/// Counters of UDP over IPv6, a line each; the others are none that IPv4 has not.
+fn snmp6(text: &str) -> BTreeMap<String, u64> {
+    let one = |line: &str| {
+        let (name, number) = line.split_once(char::is_whitespace)?;
+        let name = format!("Udp.{}", name.strip_prefix("Udp6")?);
+        let number = number.trim().parse().ok().filter(|_| OF_PROTOCOLS.contains(&name.as_str()))?;
+        Some((name.replacen("Udp", "Udp6", 1), number))
+    };
+    text.lines().filter_map(one).collect()
+}
+
+/// Counters of these interfaces, a line each.
+fn interfaces(text: &str, named: &[String]) -> BTreeMap<String, u64> {
+    let mut all = BTreeMap::new();
+    for line in text.lines() {
+        let Some((name, numbers)) = line.split_once(':') else { continue };
+        let name = name.trim();
+        if !named.iter().any(|known| known == name) {
+            continue;
+        }
+        let numbers: Vec<&str> = numbers.split_ascii_whitespace().collect();
+        let counters = OF_INTERFACES.iter().filter_map(|(counter, at)| {
+            Some((format!("interface.{name}.{counter}"), numbers.get(*at)?.parse().ok()?))
+        });
+        all.extend(counters);
+    }
+    all
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -166,6 +191,23 @@ mod tests {
         let expected =
             [("Ip.InDiscards", 7), ("Tcp.RetransSegs", 42), ("Udp.NoPorts", 3), ("Udp.RcvbufErrors", 4)];
         assert_eq!(snmp(text), owned(&expected));
+        let text = "Ip6InDiscards                   \t1\nUdp6RcvbufErrors                \t9\nUdp6InDatagrams \t7\nUdp6\n";
+        assert_eq!(snmp6(text), owned(&[("Udp6.RcvbufErrors", 9)]));
+        let text = "Inter-|   Receive    |  Transmit\n face |bytes packets\n    lo: 9 8 7 6 5 4 3 2 11 12 13 14 0 0 0 0\n\
+                    eth10:1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\n eth1: 1 2\n";
+        let expected = [
+            ("interface.eth1.rx_bytes", 1),
+            ("interface.eth1.rx_packets", 2),
+            ("interface.lo.rx_bytes", 9),
+            ("interface.lo.rx_dropped", 6),
+            ("interface.lo.rx_errors", 7),
+            ("interface.lo.rx_packets", 8),
+            ("interface.lo.tx_bytes", 11),
+            ("interface.lo.tx_dropped", 14),
+            ("interface.lo.tx_errors", 13),
+            ("interface.lo.tx_packets", 12),
+        ];
+        assert_eq!(interfaces(text, &["lo".to_owned(), "eth1".to_owned()]), owned(&expected));
         for wrong in ["", "Tcp:", "Tcp: a\nUdp: 1\n", "cpu\nintr x\nsoftirq 1", "cpu 1 2 3"] {
             assert!(snmp(wrong).is_empty() && stat(wrong, 100).is_empty(), "{wrong:?}");
         }

@@ -4,6 +4,7 @@ mod carrier;
 mod part;
 mod ranks;
 mod step;
+pub(crate) mod tool;
 
 use measure::conditions::Wanted;
 use measure::record::Axes;
@@ -13,6 +14,7 @@ use verbs::LinkModel;
 pub use carrier::{Carrier, Family, LinkLayer, SocketSettings};
 pub use part::{Load, Part};
 pub use step::Step;
+pub use tool::Tool;
 
 /// Everything that a rank must know to measure a point. The plan resolves to a list of these.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
@@ -30,6 +32,8 @@ pub struct PointSpec {
     pub part: Part,
     /// What carries its messages.
     pub endpoint: Carrier,
+    /// Who measures it; absent for this program.
+    pub tool: Option<Tool>,
     /// How, where sockets do.
     pub socket: SocketSettings,
     /// Transport service of the queue pairs.

@@ -10,6 +10,7 @@ mod overhead;
 mod pairs;
 mod patterns;
 mod prtt;
+mod tool;
 
 use std::time::Duration;
 
@@ -170,7 +171,9 @@ impl Worker for LocalWorker {
         }
         let (rank, timepiece) = (self.rank, self.timepiece.clone());
         self.began = self.timepiece.clock.now();
-        let halves = if spec.endpoint.is_socket() {
+        let halves = if let Some(tool) = spec.tool {
+            Halves::Tool(tool::Unstarted::new(tool, spec, rank, &self.sockets)?)
+        } else if spec.endpoint.is_socket() {
             let (options, clock) = (self.sockets.clone(), timepiece.clock);
             let half = |part: &PointSpec| socket_endpoint::Unconnected::new(part, rank, &options, clock);
             Halves::Sockets(Waiting::new(spec, rank, &timepiece, half)?)

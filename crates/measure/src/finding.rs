@@ -86,6 +86,9 @@ pub fn difference(a: (&str, &Axes), b: (&str, &Axes)) -> Option<String> {
 #[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FindingKind {
+    /// The largest of the quantity over the values of `x`, which need not be numbers, relative to the least: how far several
+    /// programs, devices or hosts agree (G34 of the evaluations).
+    Agree,
     /// The x at which the quantity is least.
     Argmin,
     /// The quantity of the points `of` relative to that of the points `against`.
@@ -110,6 +113,7 @@ impl FindingKind {
     /// Its name in plans.
     pub fn name(self) -> &'static str {
         match self {
+            Self::Agree => "agree",
             Self::Argmin => "argmin",
             Self::Change => "change",
             Self::Crossover => "crossover",

@@ -13,7 +13,9 @@
 //! Readers accept records of every schema version up to [`SCHEMA_VERSION`] and ignore fields that they do not know.
 
 mod cost;
+mod fairness;
 mod one_way;
+mod reported;
 
 use std::collections::BTreeMap;
 
@@ -26,7 +28,9 @@ use crate::figure::Figure;
 use crate::finding::Finding;
 
 pub use cost::Cost;
+pub use fairness::Fairness;
 pub use one_way::{Clocks, Gaps, Largest, OneWay};
+pub use reported::Reported;
 
 /// Version of the record that this program writes.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -188,6 +192,9 @@ pub struct Point {
     /// What else is known of messages that were timed one way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub one_way: Option<OneWay>,
+    /// What another program said, where one measured the point.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reported: Option<Reported>,
     /// What one call costs, where calls were timed in batches.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<Cost>,
@@ -217,26 +224,6 @@ pub struct Point {
     pub counters: BTreeMap<String, u64>,
     /// Wall time of the whole point, set-up included, in ns.
     pub wall_ns: u64,
-}
-
-/// How evenly pairs were served: of throughputs, or of the inverse of mean latencies.
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
-pub struct Fairness {
-    /// Jain's index, (sum x)^2 / (n sum x^2): 1 where all got the same, 1/n where one got all (Jain, Chiu and Hawe 1984).
-    pub jain: f64,
-    /// What the pair got that got least, relative to the one that got most.
-    pub least_share: f64,
-}
-
-impl Fairness {
-    /// That of what several got; of one there is none.
-    pub fn of(got: &[f64]) -> Option<Self> {
-        let (sum, squares) = got.iter().fold((0.0, 0.0), |(sum, squares), x| (sum + x, squares + x * x));
-        let least = got.iter().copied().fold(f64::INFINITY, f64::min);
-        let most = got.iter().copied().fold(0.0, f64::max);
-        (got.len() > 1 && most > 0.0)
-            .then(|| Self { jain: sum * sum / (got.len() as f64 * squares), least_share: least / most })
-    }
 }
 
 /// Ranks of a point and the CPUs that they share.

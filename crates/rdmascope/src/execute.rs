@@ -54,11 +54,13 @@ pub(crate) fn execute(job: Job) -> anyhow::Result<ExitCode> {
         ended => ended?,
     };
     closed?;
-    if failed == 0 {
-        return Ok(ExitCode::SUCCESS);
-    }
     let all = measured + not_measured + failed;
-    eprintln!("rdmascope: {failed} of {all} points failed: the tables and the record say why");
+    match (measured, failed) {
+        // Whoever goes on with the numbers has none.
+        (0, 0) => eprintln!("rdmascope: nothing was measured: the tables and the record say why"),
+        (_, 0) => return Ok(ExitCode::SUCCESS),
+        _ => eprintln!("rdmascope: {failed} of {all} points failed: the tables and the record say why"),
+    }
     Ok(ExitCode::from(DID_NOT_FINISH))
 }
 

@@ -33,6 +33,8 @@ pub(crate) struct Output {
     asked: Vec<Point>,
     /// What may be measured again, until its mean is known.
     repeatable: Vec<PointSpec>,
+    /// Whether messages go through devices: a server that is started by hand may have one and not use it.
+    needs_device: bool,
     /// Why nothing is printed any more, although the run goes on for its record.
     unprinted: Option<io::Error>,
 }
@@ -72,7 +74,9 @@ impl Output {
         let progress = progress(run.points_planned);
         let is_repeated = |spec: &&PointSpec| repeated::asked(&run.plan, &spec.experiment).is_some();
         let repeatable = resolved.points.iter().filter(is_repeated).cloned().collect();
-        Ok(Self { progress, run, writer, tables, points: 0, asked: Vec::new(), repeatable, unprinted: None })
+        let needs_device = resolved.points.iter().any(|spec| !spec.endpoint.is_socket());
+        let (points, asked, unprinted) = (0, Vec::new(), None);
+        Ok(Self { progress, run, writer, tables, points, asked, repeatable, needs_device, unprinted })
     }
 
     /// Leaves the tables away: the results are shown in another way.
@@ -166,7 +170,7 @@ impl Sink for Output {
     fn started(&mut self, agents: &[Hello]) -> Result<(), SinkError> {
         for agent in agents {
             let description = &agent.description;
-            self.run.devices.extend(description.device.clone());
+            self.run.devices.extend(description.device.clone().filter(|_| self.needs_device));
             self.run.environments.push(description.environment.clone());
             self.run.overheads.push(description.overhead.clone());
         }

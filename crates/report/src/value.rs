@@ -47,6 +47,7 @@ pub(crate) fn number(point: &Point, path: &str) -> Option<f64> {
         "cpu" => return cpu_number(point, rest),
         "cpu_ns_per_byte" => return crate::advice::cpu_ns_per_byte(point),
         "cpu_ns_per_message" => return crate::advice::cpu_ns_per_message(point),
+        "half_mean_ns" => return half_mean_ns(point),
         "transactions_per_s" => return transactions_per_s(point),
         "ends" => return end_number(point, rest),
         "wall_ns" => return Some(point.wall_ns as f64),
@@ -55,9 +56,27 @@ pub(crate) fn number(point: &Point, path: &str) -> Option<f64> {
     walk(&root.ok()?, rest)
 }
 
-/// Transactions in a second, each a message forth and one back: the inverse of the mean time of one.
+/// The mean of half a round trip, by whatever program measured the point, in ns.
+pub(crate) fn half_mean_ns(point: &Point) -> Option<f64> {
+    if let Some(reported) = &point.reported {
+        return reported.mean_ns;
+    }
+    let latency = point.latency.as_ref().filter(|latency| latency.kind == LatencyKind::RttHalf)?;
+    Some(latency.mean_ns)
+}
+
+/// Transactions in a second, each a message forth and one back: the inverse of the mean time of one; where messages were lost,
+/// and the others waited for what was asked for again, those that nothing marred in the time of all.
 pub(crate) fn transactions_per_s(point: &Point) -> Option<f64> {
+    if let Some(reported) = &point.reported {
+        return Some(1e9 / (2.0 * reported.mean_ns?)).filter(|rate| rate.is_finite());
+    }
     let latency = point.latency.as_ref().filter(|_| point.pattern == "ping-pong")?;
+    if point.counters.get("messages_lost").is_some_and(|lost| *lost > 0) {
+        // Those that were not marred, in the time of all.
+        let wall_ns = point.ends.first()?.cpu?.wall_ns;
+        return Some(latency.count as f64 * 1e9 / wall_ns as f64).filter(|rate| rate.is_finite());
+    }
     let halves = match latency.kind {
         LatencyKind::RttHalf => 2.0,
         LatencyKind::Rtt => 1.0,

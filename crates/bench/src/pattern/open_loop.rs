@@ -77,7 +77,8 @@ pub fn ask<E: Endpoint, R: Recorder, S: Recorder>(
     let mut all = warmup + schedule.messages;
     // When each was due and posted. Never more than there is room for.
     let mut under_way: VecDeque<[u64; 2]> = VecDeque::with_capacity(schedule.window);
-    let mut answers = Answers { fetches: schedule.fetches, before: endpoint.try_sent()?, taken: 0 };
+    let before = if schedule.fetches { endpoint.try_sent()? } else { 0 };
+    let mut answers = Answers { fetches: schedule.fetches, before, taken: 0 };
     let begin = clock.now().0 + schedule.period as u64;
     let due = |message: u64| begin + (message as f64 * schedule.period) as u64;
     let limit = clock.ticks(schedule.limit);

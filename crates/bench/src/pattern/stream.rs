@@ -32,8 +32,9 @@ pub struct Flood {
 /// pause of a healthy sender, far below a point's time limit.
 const QUIET: Duration = Duration::from_millis(300);
 
-/// Floods the peer, takes its flood, or both: once to warm up, once to measure. Gives what was sent, up to the
-/// acknowledgement of the last message, and what was received, from the first message to the last.
+/// Floods the peer, takes its flood, or both: once to warm up, once to measure. Gives what was sent, until the last message is
+/// known to be (on a reliable queue pair, acknowledged; of sockets, in the kernel's hands), and what was received, from the first
+/// message to the last.
 ///
 /// # Errors
 /// What the endpoint says.
@@ -79,9 +80,6 @@ fn flood<E: Endpoint>(
     let (target, end) = span.end(clock, begin);
     // Posted messages that are not known to be sent, once all are posted: what still comes does not count for what went.
     let mut unsent = u32::MAX;
-    if into.open {
-        endpoint.expect(target, end)?;
-    }
     while out.open || into.open {
         let mut moved = false;
         if out.open {
@@ -107,6 +105,8 @@ fn flood<E: Endpoint>(
             into.fresh = into.open;
             if into.total == 1 {
                 into.begin = clock.now().0;
+                // From now on: a receiver that sleeps until much has come would begin late.
+                endpoint.expect(target, end)?;
             }
             if !into.open {
                 into.end = clock.now().0;

@@ -13,7 +13,7 @@ use super::text::Node;
 use crate::Error;
 use crate::point::{
     Carrier, Family, Flow, LinkLayer, Load, Memory, Mesh, Notify, Operation, Poll, QueuePoll, Service, Setup,
-    Stamp, Step, Traffic,
+    Stamp, Step, Tool, Traffic,
 };
 
 /// One definition of each axis: its values, its name, and how a plan writes them.
@@ -150,6 +150,8 @@ axes! {
     Step(Step) = "step", Choice::new();
     /// Connections that messages take in turn.
     Streams(u32) = "streams", Whole;
+    /// Who measures; `None`, in a plan `"rdmascope"`, is this program.
+    Tool(Option<Tool>) = "tool", ChoiceOr::new(OURS);
     /// What several pairs do.
     Traffic(Traffic) = "traffic", Choice::new();
     /// Send-queue depth.
@@ -181,6 +183,7 @@ impl Axis {
             Self::Congestion(_) => carrier == Carrier::Tcp,
             Self::NoDelay(_) => matches!(carrier, Carrier::Sctp | Carrier::Tcp),
             Self::Offload(_) => carrier == Carrier::Udp,
+            Self::Tool(_) => matches!(carrier, Carrier::Tcp | Carrier::Udp),
             Self::SocketBufferBytes(_) | Self::Streams(_) => carrier.is_socket(),
             _ => carrier == Carrier::Verbs,
         }
@@ -211,6 +214,8 @@ const DEPTH: &str = "depth";
 const HALF: &str = "half";
 /// As `poll` says.
 pub(super) const SAME: &str = "poll";
+/// This program, and no other.
+pub(super) const OURS: &str = "rdmascope";
 /// As the kernel has it.
 const OFF: &str = "off";
 const AUTO: &str = "auto";

@@ -37,7 +37,8 @@ pub(super) fn experiment(filled: &Filled) -> Result<(), Error> {
     check.open_loop()?;
     check.overhead()?;
     check.prtt()?;
-    check.sockets()
+    check.sockets()?;
+    check.tools()
 }
 
 /// Checks what carries the messages of an experiment, and that each of its axes is for some of that.

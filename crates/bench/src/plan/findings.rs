@@ -73,6 +73,7 @@ impl Asked<'_> {
     fn keys(&self) -> Result<(), String> {
         let finding = self.finding;
         let (needed, allowed): (&[&str], &[&str]) = match finding.kind {
+            FindingKind::Agree => (&["x"], &[]),
             FindingKind::Change => (&["of", "against"], &[]),
             FindingKind::Crossover => (&["of", "against", "x"], &["from", "to"]),
             FindingKind::Falls => (&["x", "at"], &["from", "to"]),

@@ -212,6 +212,7 @@ mod sockets;
 #[cfg(test)]
 mod tests;
 mod text;
+mod tools;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -15,6 +15,7 @@ pub(super) fn check(name: &str) -> Result<(), String> {
         "completed_first_share"
         | "cpu_ns_per_byte"
         | "cpu_ns_per_message"
+        | "half_mean_ns"
         | "transactions_per_s"
         | "wall_ns" => rest.is_empty(),
         "fairness" => names_of::<Fairness>().contains(&rest),
@@ -82,6 +83,7 @@ fn known(group: &str) -> Vec<String> {
                 "cost.ns",
                 "cpu_ns_per_byte",
                 "cpu_ns_per_message",
+                "half_mean_ns",
                 "per_message.p50_ns",
                 "transactions_per_s",
                 "wall_ns",
@@ -118,6 +120,7 @@ mod tests {
             "cost.ns",
             "cpu_ns_per_byte",
             "cpu_ns_per_message",
+            "half_mean_ns",
             "transactions_per_s",
             "cpu.1.voluntary_switches",
             "ends.0.latency.p10_ns",

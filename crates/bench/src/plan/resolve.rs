@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use verbs::{LinkModel, LinkRate};
 
-use super::axis::{ANY, AS_IT_IS, NO_LINK, SAME, SYSTEM, USUAL};
+use super::axis::{ANY, AS_IT_IS, NO_LINK, OURS, SAME, SYSTEM, USUAL};
 use super::defaults::{Filled, SIGNAL_RATE};
 use super::{Plan, check, environments, figures, findings, overrides};
 use crate::Error;
@@ -149,6 +149,7 @@ fn point(plan: &Plan, filled: &Filled, id: u64, repetition: u32, axes: Axes) -> 
         pattern: filled.pattern,
         part: Part::Main,
         endpoint,
+        tool: known(&axes, "tool", OURS),
         socket: socket(filled, &axes),
         service: value_or(&axes, "service", usual),
         operation,
@@ -193,6 +194,7 @@ fn point(plan: &Plan, filled: &Filled, id: u64, repetition: u32, axes: Axes) -> 
         timeout_s: filled.timeout_s,
         axes,
     }
+    .with_its_axes()
 }
 
 /// How sockets carry it.

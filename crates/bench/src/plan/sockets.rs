@@ -141,11 +141,16 @@ impl Check<'_> {
             Axis::Traffic(values) => Some(values.as_slice()),
             _ => None,
         });
-        if self.0.carrier == Carrier::Udp && traffic.contains(&Traffic::Stream) {
-            let why = "what is acknowledged counts in the common time, and UDP acknowledges nothing: use tcp";
-            return self.refuse("endpoint", "streams of pairs over UDP", why);
+        let why = match self.0.carrier {
+            Carrier::Udp => "UDP acknowledges nothing",
+            Carrier::Sctp => "SCTP tells no program",
+            _ => return Ok(()),
+        };
+        if !traffic.contains(&Traffic::Stream) {
+            return Ok(());
         }
-        Ok(())
+        let why = format!("what is acknowledged counts in the common time, and {why}: use tcp");
+        self.refuse("endpoint", &format!("streams of pairs over {}", self.0.carrier.name()), &why)
     }
 }
 

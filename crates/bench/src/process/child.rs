@@ -13,7 +13,7 @@ use rustix::process::{
 
 /// A running process and what is left to do about it. Dropping it kills and reaps.
 #[derive(Debug)]
-pub(super) struct Process {
+pub(crate) struct Process {
     child: Child,
     reaped: bool,
     /// Readable once it has ended, even if something that it started holds its streams open.
@@ -22,14 +22,14 @@ pub(super) struct Process {
 
 /// Our ends of its standard streams, non-blocking.
 #[derive(Debug)]
-pub(super) struct Streams {
-    pub(super) input: ChildStdin,
-    pub(super) output: ChildStdout,
-    pub(super) errors: ChildStderr,
+pub(crate) struct Streams {
+    pub(crate) input: ChildStdin,
+    pub(crate) output: ChildStdout,
+    pub(crate) errors: ChildStderr,
 }
 
 impl Process {
-    pub(super) fn start(words: &[String]) -> io::Result<(Self, Streams)> {
+    pub(crate) fn start(words: &[String]) -> io::Result<(Self, Streams)> {
         let (program, arguments) = words
             .split_first()
             .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "the command has no words"))?;
@@ -53,22 +53,27 @@ impl Process {
         Ok((process, Streams { input, output, errors }))
     }
 
-    pub(super) fn pid(&self) -> u32 {
+    pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }
 
     /// Readable once it has ended; absent where the kernel has no such thing.
-    pub(super) fn death(&self) -> Option<BorrowedFd<'_>> {
+    pub(crate) fn death(&self) -> Option<BorrowedFd<'_>> {
         self.death.as_ref().map(AsFd::as_fd)
     }
 
     /// Whether it has ended.
-    pub(super) fn is_dead(&self) -> bool {
+    pub(crate) fn is_dead(&self) -> bool {
         self.status().is_some()
     }
 
+    /// Whether it has ended, and with exit status 0.
+    pub(crate) fn has_succeeded(&self) -> bool {
+        self.status().is_some_and(|status| status.exit_status() == Some(0))
+    }
+
     /// Waits for its end until the deadline, and says in words how it ended.
-    pub(super) fn end(&self, deadline: Deadline) -> String {
+    pub(crate) fn end(&self, deadline: Deadline) -> String {
         loop {
             match self.status() {
                 Some(status) => return in_words(&status),
@@ -79,7 +84,7 @@ impl Process {
     }
 
     /// Kills its whole process group and reaps it.
-    pub(super) fn kill(&mut self) {
+    pub(crate) fn kill(&mut self) {
         if self.reaped {
             return;
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use measure::conditions::Condition;
 use measure::record::{
-    Calibration, Direction, End, LatencyKind, Oversubscribed, Point, Status, Throughput, Timed,
+    Calibration, Direction, End, LatencyKind, Oversubscribed, Point, Reported, Status, Throughput, Timed,
 };
 use measure::samples::Samples;
 use measure::step::placement_changed;
@@ -40,6 +40,7 @@ impl Ending {
     /// The record of the point, and the raw samples of each rank that kept them.
     pub(super) fn into_point(mut self, spec: &PointSpec, wall_ns: u64) -> (Point, Vec<Kept>) {
         self.broken_off();
+        let reported = self.reported();
         let merged = self.merge(spec);
         let together = self.together(spec);
         let (throughput, throughput_total) = match &together {
@@ -86,6 +87,7 @@ impl Ending {
             },
             kinds,
             one_way,
+            reported,
             cost: self.outcomes.iter().find_map(|outcome| outcome.cost.clone()),
             throughput,
             fairness: together.and_then(|together| together.fairness),
@@ -119,6 +121,14 @@ impl Ending {
         if let Some(error) = error {
             *self = Self { conditions: std::mem::take(&mut self.conditions), ..Self::failed(error) };
         }
+    }
+
+    /// What another program said, if one measured: rank 0's end of it, which says what rank 1 received, too.
+    fn reported(&mut self) -> Option<Reported> {
+        let [client, server] = &mut self.outcomes[..] else { return None };
+        let reported = client.reported.take()?;
+        server.throughput = client.throughput.take();
+        Some(reported)
     }
 
     /// What both ranks stamped, put together; where that cannot be done the point has no numbers.
@@ -196,13 +206,17 @@ impl Ending {
     }
 
     /// What is wrong where the two ends of a stream do not agree on its rate.
-    fn disagreement(&self) -> Option<String> {
+    fn disagreement(&self, spec: &PointSpec) -> Option<String> {
         let rate =
             |outcome: &Outcome| outcome.throughput.as_ref().map(|throughput| throughput.messages_per_s);
         let streams = self.outcomes.len() == 2;
         let [sender, receiver] =
             [self.outcomes.first().filter(|_| streams).and_then(rate)?, self.outcomes.get(1).and_then(rate)?];
-        let apart = sender.max(receiver) > ENDS_RATIO_MAX * sender.min(receiver);
+        // What has gone into a socket waits there.
+        let apart = match spec.endpoint.is_socket() {
+            true => receiver > ENDS_RATIO_MAX * sender,
+            false => sender.max(receiver) > ENDS_RATIO_MAX * sender.min(receiver),
+        };
         apart.then(|| format!("rank 0 counts {sender:.0} messages/s, rank 1 {receiver:.0}"))
     }
 
@@ -247,7 +261,7 @@ impl Ending {
         if spec.endpoint == Carrier::Udp && spec.pattern == Pattern::Stream {
             return (!reasons.is_empty()).then(|| reasons.join("; "));
         }
-        reasons.extend(self.disagreement());
+        reasons.extend(self.disagreement(spec));
         let count = |name: &str| counters.get(name).copied().unwrap_or_default();
         let (lost, received) = (count("messages_lost"), count("messages_received"));
         let sent = lost + received;

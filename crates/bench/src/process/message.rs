@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use measure::clock::Domain;
 use measure::conditions::{Condition, Wanted};
 use measure::record::{
-    Cost, Cpu, Device, Environment, Histogram, Latency, Overhead, Oversubscribed, Throughput, Timed,
+    Cost, Cpu, Device, Environment, Histogram, Latency, Overhead, Oversubscribed, Reported, Throughput, Timed,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -223,6 +223,8 @@ pub struct Outcome {
     pub counters: BTreeMap<String, u64>,
     /// How far apart the ranks of its host began each message, where it led them.
     pub skew: Option<Latency>,
+    /// What another program said, where one measured.
+    pub reported: Option<Reported>,
     /// How long a flood lasted that nothing acknowledges, at this end.
     pub lasted: Option<Lasted>,
     /// How its flood went beside others.

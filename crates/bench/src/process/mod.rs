@@ -20,7 +20,7 @@
 
 pub mod agent;
 mod channel;
-mod child;
+pub(crate) mod child;
 mod connection;
 pub mod coordinator;
 mod crew;

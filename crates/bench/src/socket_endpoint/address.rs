@@ -109,7 +109,7 @@ impl Reachable {
     ///
     /// # Errors
     /// [`Error::Impossible`] when there is no such address.
-    pub(super) fn own(net: &Net, family: Family, on: Option<LinkLayer>) -> Result<Self, Error> {
+    pub(crate) fn own(net: &Net, family: Family, on: Option<LinkLayer>) -> Result<Self, Error> {
         if let (Net::Loopback, Some(layer)) = (net, on) {
             return Err(no_link(layer));
         }
@@ -153,9 +153,12 @@ impl Reachable {
     ///
     /// # Errors
     /// When there are none.
-    pub(super) fn route(&self, other: &Self) -> Result<(Entry, Entry), Error> {
-        let far = |all: &[Entry]| {
-            all.iter().filter(|entry| !entry.address.is_loopback()).cloned().collect::<Vec<_>>()
+    pub(crate) fn route(&self, other: &Self) -> Result<(Entry, Entry), Error> {
+        // An address that both have is each one's own: of bridges for containers or machines inside the host.
+        let far = |all: &[Entry], others: &[Entry]| {
+            let is_shared = |entry: &Entry| others.iter().any(|other| other.address == entry.address);
+            let far = all.iter().filter(|entry| !entry.address.is_loopback() && !is_shared(entry));
+            far.cloned().collect::<Vec<_>>()
         };
         if let Some(layer) = self.link_layer.filter(|_| self.is_beside(other)) {
             return Err(no_link(layer));
@@ -167,7 +170,7 @@ impl Reachable {
                 return Ok((entry.clone(), entry.clone()));
             }
         }
-        let (own, theirs) = (far(&self.addresses), far(&other.addresses));
+        let (own, theirs) = (far(&self.addresses, &other.addresses), far(&other.addresses, &self.addresses));
         let shared = |own: &Entry| {
             let near =
                 theirs.iter().find(|their| own.prefix == their.prefix && own.is_near(their.address))?;
@@ -245,6 +248,12 @@ mod tests {
         assert_eq!(route(&one, &routed), Some(("192.168.7.1".into(), "203.0.113.5".into())));
         assert_eq!(route(&one, &one), Some(("127.0.0.1".into(), "127.0.0.1".into())));
         assert_eq!(route(&one, &reachable("b", &[loopback])), None);
+        // What both hosts have for their own containers is no way between them.
+        let bridge = ("172.17.0.1", 16);
+        let (with, too) =
+            (reachable("a", &[bridge, ("10.1.0.1", 24)]), reachable("b", &[bridge, ("10.2.0.1", 24)]));
+        assert_eq!(route(&with, &too), Some(("10.1.0.1".into(), "10.2.0.1".into())));
+        assert_eq!(route(&reachable("a", &[bridge]), &reachable("b", &[bridge])), None);
         // A network of another length is another network.
         let both = reachable("c", &[("10.1.0.2", 24), ("192.168.7.2", 24)]);
         assert_eq!(route(&one, &both), Some(("192.168.7.1".into(), "192.168.7.2".into())));

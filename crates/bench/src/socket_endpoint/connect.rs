@@ -19,7 +19,7 @@ use super::datagram::{Datagram, Manner};
 use super::endpoint::{Parts, SocketEndpoint};
 use super::failure::Path;
 use super::lane::Lane;
-use super::options::socket;
+use super::options::{buffers, socket};
 use super::setup::{Unconnected, port_of};
 use super::stream::Stream;
 use super::{Address, Name, Told, Way};
@@ -208,6 +208,12 @@ impl Unconnected {
             if let Some((index, lane)) = place {
                 if self.spec.socket.no_delay && self.spec.endpoint == Carrier::Tcp {
                     sockopt::set_tcp_nodelay(&accepted, true).map_err(|error| failed(error.into()))?;
+                }
+                // Of Unix sockets, one that is accepted has not those of who listens.
+                if let Some(bytes) =
+                    self.spec.socket.buffer_bytes.filter(|_| !self.spec.endpoint.is_internet())
+                {
+                    buffers(&accepted, bytes)?;
                 }
                 sockets[index][lane] = Some(accepted);
             }

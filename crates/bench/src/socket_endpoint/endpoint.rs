@@ -3,6 +3,7 @@
 pub(super) mod gathering;
 mod losses;
 mod ready;
+mod sending;
 mod time;
 mod watch;
 
@@ -19,7 +20,7 @@ use self::watch::Watch;
 use super::alternation::Alternation;
 use super::drain::Drain;
 use super::failure::Path;
-use super::header::Header;
+use super::header::{HEADER_BYTES, Header};
 use super::lane::Lane;
 use crate::Error;
 use crate::alarm::Alarm;
@@ -55,6 +56,8 @@ pub(crate) struct SocketEndpoint {
     /// The lane that the next message takes.
     watch: Watch,
     next_lane: usize,
+    /// Whether a message may go by any lane, which but for the last ones those of a flood may.
+    any_lane: bool,
     clock: Clock,
     limits: Limits,
     /// Whether it sleeps in the kernel instead of asking again and again.
@@ -72,8 +75,10 @@ pub(crate) struct SocketEndpoint {
     awaits_room: bool,
     /// Whether a message is sent in part only: what is left of it follows while something is waited for.
     has_rest: bool,
-    /// Greetings that came while something else was looked for on several lanes.
+    /// Greetings that came while something else was looked for: on several lanes, or in a flood.
     greetings: u32,
+    /// Whether messages flow without waiting for each other: a greeting begins the next flood.
+    floods: bool,
     size: u64,
     counts_acknowledged: bool,
     /// Bytes that were known to be acknowledged when somebody asked.
@@ -100,6 +105,7 @@ impl SocketEndpoint {
             next_lane: 0,
             clock,
             limits: Limits::new(spec, clock),
+            any_lane: spec.pattern == Pattern::Stream && lanes.len() > 1,
             sleeps,
             sleeps_to_send: sleeps && floods_alone && lanes.len() == 1,
             may_gather: sleeps && floods_alone && gathers && lanes.len() <= ready::AT_ONCE,
@@ -111,6 +117,7 @@ impl SocketEndpoint {
             awaits_room: false,
             has_rest: false,
             greetings: 0,
+            floods: spec.part == Part::Main && spec.pattern == Pattern::Stream,
             acknowledged: 0,
             size: spec.size_bytes,
             counts_acknowledged: spec.pattern != Pattern::OneWay,
@@ -131,25 +138,15 @@ impl SocketEndpoint {
     /// Receives from a lane; whether that is something.
     #[inline]
     fn fill(&mut self, lane: usize, waits: bool) -> Result<bool, Error> {
-        self.lanes[lane].fill(waits).map_err(|error| self.failed(lane, "receive on", &error))
+        let filled = self.lanes[lane].fill(waits).map_err(|error| self.failed(lane, "receive on", &error))?;
+        self.limits.has_come(filled, &self.lanes[lane]);
+        Ok(filled)
     }
 
     /// Takes a message of what a lane has received.
     #[inline]
     fn take(&mut self, lane: usize) -> Result<Option<Header>, Error> {
         self.lanes[lane].take().map_err(|error| self.failed(lane, "answer again on", &error))
-    }
-
-    /// Sends more of what is left of messages that are sent in part.
-    #[cold]
-    fn send_rest(&mut self) -> Result<(), Error> {
-        let mut has_rest = false;
-        for lane in 0..self.lanes.len() {
-            let finished = self.lanes[lane].finish(false);
-            has_rest |= !finished.map_err(|error| self.failed(lane, "send on", &error))?;
-        }
-        self.has_rest = has_rest;
-        Ok(())
     }
 
     /// The next message, if one has come.
@@ -159,10 +156,16 @@ impl SocketEndpoint {
             self.send_rest()?;
         }
         let Some(ready) = &mut self.ready else {
-            if let Some(header) = self.take(0)? {
-                return Ok(Some(header));
+            let mut header = self.take(0)?;
+            if header.is_none() && self.fill(0, false)? {
+                header = self.take(0)?;
             }
-            return if self.fill(0, false)? { self.take(0) } else { Ok(None) };
+            // Whoever has lost the last message of a flood may hear first that the other end wants the next.
+            if self.floods && header.is_some_and(|header| header.is_greeting) {
+                self.greetings += 1;
+                return Ok(None);
+            }
+            return Ok(header);
         };
         let mut has_looked = false;
         loop {
@@ -183,7 +186,9 @@ impl SocketEndpoint {
                 Some(header) => return Ok(Some(header)),
                 None => {}
             }
-            if !self.lanes[lane].fill(false).map_err(|error| failed("receive on", error))? {
+            let filled = self.lanes[lane].fill(false).map_err(|error| failed("receive on", error))?;
+            self.limits.has_come(filled, &self.lanes[lane]);
+            if !filled {
                 ready.done();
             }
         }
@@ -194,35 +199,6 @@ impl SocketEndpoint {
         self.limits.moved();
         self.spins = 0;
         Arrival { mark: header.mark, number: u64::from(header.number), is_greeting: header.is_greeting }
-    }
-
-    /// Takes note of what became of a message that was posted.
-    #[inline]
-    fn posted(&mut self, is_sent: bool) -> Posted {
-        self.awaits_room = !is_sent;
-        if !is_sent {
-            return Posted::Busy;
-        }
-        self.has_rest |= self.lanes[self.next_lane].has_rest();
-        self.next_lane += 1;
-        if self.next_lane == self.lanes.len() {
-            self.next_lane = 0;
-        }
-        self.limits.moved();
-        Posted::Queued
-    }
-
-    /// Posts a greeting on the first lane.
-    fn greet_first(&mut self, number: Option<u32>) -> Result<Posted, Error> {
-        let sent = self.lanes[0].greet(number, false);
-        let is_sent = sent.map_err(|error| self.failed(0, "send on", &error))?;
-        self.awaits_room = !is_sent;
-        if !is_sent {
-            return Ok(Posted::Busy);
-        }
-        self.has_rest |= self.lanes[0].has_rest();
-        self.limits.moved();
-        Ok(Posted::Queued)
     }
 
     /// Is idle, and sleeps no longer than until an instant.
@@ -280,10 +256,11 @@ impl End for SocketEndpoint {
             let Lane::Datagram(datagram) = lane else { continue };
             if let Some(alternation) = &datagram.alternation {
                 if alternation.asks() {
-                    count("messages_lost", alternation.repeated);
+                    // What was asked again and answered twice was late and not lost.
+                    count("messages_lost", alternation.repeated.saturating_sub(alternation.duplicates));
                 }
                 count("messages_duplicate", alternation.duplicates);
-            } else if datagram.is_lossy() {
+            } else if datagram.is_lossy() && datagram.size() >= HEADER_BYTES as u64 {
                 count("messages_duplicate", datagram.track.duplicates);
                 count("messages_reordered", datagram.track.reordered);
             }
@@ -304,15 +281,11 @@ impl Endpoint for SocketEndpoint {
 
     #[inline]
     fn try_send(&mut self, mark: Mark) -> Result<Posted, Error> {
-        let lane = self.next_lane;
-        let sent = self.lanes[lane].send(mark, self.sleeps_to_send);
-        let is_sent = sent.map_err(|error| self.failed(lane, "send on", &error))?;
-        if !is_sent && self.sleeps_to_send {
-            // The alarm went off.
-            self.awaits_room = true;
-            self.is_interrupted()?;
+        let posted = self.try_send_next(mark)?;
+        if posted == Posted::Busy && mark == Mark::More && self.any_lane {
+            return self.try_send_on_others();
         }
-        Ok(self.posted(is_sent))
+        Ok(posted)
     }
 
     fn try_greet(&mut self) -> Result<Posted, Error> {
@@ -406,6 +379,9 @@ impl Endpoint for SocketEndpoint {
     /// One way, what the kernel has taken; of what counts, what the peer's kernel has acknowledged, or of datagrams, what has
     /// left.
     fn try_sent(&mut self) -> Result<u64, Error> {
+        if self.has_rest {
+            self.send_rest()?;
+        }
         if !self.counts_acknowledged {
             return Ok(self.lanes.iter().map(Lane::posted).sum());
         }

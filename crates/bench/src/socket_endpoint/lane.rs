@@ -97,6 +97,21 @@ impl Lane {
         }
     }
 
+    /// Counts what comes twice or late from here on.
+    pub(super) fn recount(&mut self) {
+        if let Self::Datagram(datagram) = self {
+            datagram.track.recount();
+        }
+    }
+
+    /// Bytes of a stream that the kernel has taken; datagrams go whole.
+    pub(super) fn written(&self) -> u64 {
+        match self {
+            Self::Datagram(_) => 0,
+            Self::Stream { stream, .. } => stream.written(),
+        }
+    }
+
     /// Messages that the kernel has taken whole.
     pub(super) fn posted(&self) -> u64 {
         match self {

@@ -34,7 +34,7 @@ use serde::{Deserialize, Serialize};
 use crate::endpoint::connecting;
 
 pub use address::Net;
-use address::Reachable;
+pub(crate) use address::Reachable;
 pub(crate) use endpoint::SocketEndpoint;
 pub(crate) use setup::Unconnected;
 

@@ -70,7 +70,7 @@ fn set(socket: &OwnedFd, spec: &PointSpec) -> Result<(), Error> {
 
 /// Sets both buffers, above the limits of the system where that is allowed, and looks whether the kernel did. It counts its own
 /// book-keeping too, for which it doubles what is set (socket(7)).
-fn buffers(socket: &OwnedFd, bytes: u64) -> Result<(), Error> {
+pub(super) fn buffers(socket: &OwnedFd, bytes: u64) -> Result<(), Error> {
     let asked = libc::c_int::try_from(bytes).unwrap_or(libc::c_int::MAX);
     let send = (libc::SO_SNDBUF, libc::SO_SNDBUFFORCE, "wmem_max");
     let receive = (libc::SO_RCVBUF, libc::SO_RCVBUFFORCE, "rmem_max");

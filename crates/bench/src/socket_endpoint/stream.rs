@@ -91,7 +91,7 @@ impl Stream {
         self.unsent > 0
     }
 
-    /// Bytes of whole messages that were given to the kernel.
+    /// Bytes that were given to the kernel.
     pub(super) fn written(&self) -> u64 {
         self.written
     }

@@ -1,5 +1,6 @@
 //! Ends over real sockets of this host, and over a relay that loses, repeats and delays what passes.
 
+mod floods;
 mod relay;
 
 use std::collections::BTreeMap;

@@ -24,6 +24,11 @@ impl Default for Track {
 }
 
 impl Track {
+    /// Counts from here on: what came before was of other messages than count.
+    pub(super) fn recount(&mut self) {
+        (self.duplicates, self.reordered) = (0, 0);
+    }
+
     /// Takes note of a number.
     #[inline]
     pub(super) fn see(&mut self, number: u32) {

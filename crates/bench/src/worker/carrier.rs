@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::device::Open;
 use super::endpoints::{Endpoints, Waiting};
-use super::{out_of_order, overhead, patterns};
+use super::{out_of_order, overhead, patterns, tool};
 use crate::endpoint::connecting::End;
 use crate::host_counters::{Counted, Ways};
 use crate::point::{Pattern, PointSpec};
@@ -17,12 +17,14 @@ use crate::verbs_endpoint::{Unconnected, VerbsEndpoint};
 /// What a rank has set up, by what carries it.
 pub(super) enum Halves {
     Sockets(Waiting<socket_endpoint::Unconnected>),
+    Tool(tool::Unstarted),
     Verbs(Waiting<Unconnected>),
 }
 
 /// What it has connected.
 pub(super) enum Ends {
     Sockets(Endpoints<SocketEndpoint>),
+    Tool(tool::Measuring),
     Verbs(Endpoints<VerbsEndpoint>),
 }
 
@@ -31,6 +33,7 @@ impl Halves {
     pub(super) fn prepared(&self, ranks: u32) -> Result<Prepared, PointError> {
         match self {
             Self::Sockets(waiting) => waiting.prepared(ranks),
+            Self::Tool(unstarted) => unstarted.prepared(ranks),
             Self::Verbs(waiting) => waiting.prepared(ranks),
         }
     }
@@ -39,6 +42,7 @@ impl Halves {
     pub(super) fn connect(self, spec: &PointSpec, ranks: &[Neighbour]) -> Result<Ends, PointError> {
         Ok(match self {
             Self::Sockets(waiting) => Ends::Sockets(waiting.connect(spec, ranks)?),
+            Self::Tool(unstarted) => Ends::Tool(unstarted.connect(spec, ranks)?),
             Self::Verbs(waiting) => Ends::Verbs(waiting.connect(spec, ranks)?),
         })
     }
@@ -56,6 +60,8 @@ impl Ends {
         let ways = self.ways(device);
         let before = Counted::now(&ways);
         let mut outcome = match self {
+            // It counts what its host did while it ran.
+            Self::Tool(measuring) => return measuring.measure(spec, left),
             Self::Sockets(ends) => {
                 run(ends, left, |ends| patterns::measure(ends, spec, (rank, left), timepiece))
             }
@@ -75,6 +81,7 @@ impl Ends {
     fn ways(&self, device: Option<&Open>) -> Ways {
         match self {
             Self::Sockets(ends) => Ways { interfaces: ends.interfaces(), ports: Vec::new() },
+            Self::Tool(_) => Ways::default(),
             Self::Verbs(_) => device.map(|open| open.port.ways()).unwrap_or_default(),
         }
     }

@@ -315,6 +315,7 @@ pub(crate) fn outcome(rank: u32, others: u64) -> Outcome {
         counters: [("other_ranks".to_owned(), others)].into(),
         oversubscribed: None,
         lasted: None,
+        reported: None,
         passed: None,
         skew: None,
         unstable: None,

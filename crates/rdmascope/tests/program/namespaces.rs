@@ -9,7 +9,7 @@ use rustix::process::Signal;
 
 use crate::support::namespaces::Hosts;
 use crate::support::processes::{agents, signal};
-use crate::support::{DEADLINE, Ended, Scratch, all_measured, collect};
+use crate::support::{DEADLINE, Ended, Scratch, all_measured, collect, finish, skip};
 
 /// Runs the program between the two hosts; gives the points of its record.
 #[track_caller]
@@ -64,6 +64,85 @@ fn a_link_of_a_known_rate_carries_what_its_headers_leave() {
         assert!((0.97..1.01).contains(&ratio), "{arguments}: {ratio} of what the link leaves");
     }
 }
+
+/// Other programs measure the same points over the same link, and nothing of them stays.
+#[test]
+fn other_programs_measure_over_the_link() {
+    let Some(hosts) = Hosts::new() else { return };
+    let scratch = Scratch::alone();
+    scratch.write("plan.toml", TOOLS);
+    let placed = hosts.placed();
+    let words = ["run", "plan.toml", "--out", "record"].into_iter().chain(placed.iter().map(String::as_str));
+    let ended = scratch.run(&words.collect::<Vec<_>>());
+    assert_eq!(ended.status, Some(0), "{ended:?}");
+    let points = scratch.record("record").1;
+    assert_eq!(points.len(), 9);
+    for point in &points {
+        let tool = point.axes["tool"].as_str().unwrap();
+        if tool == "rdmascope" {
+            assert!(point.reported.is_none() && point.axes.contains_key("poll"), "{point:?}");
+            continue;
+        }
+        if let Status::NotMeasured { reason } = &point.status {
+            match reason.contains("sends no messages of less than 14 B") {
+                true => assert_eq!((tool, &point.axes["size_bytes"]), ("sockperf", &4.into())),
+                false => skip(tool, reason),
+            }
+            continue;
+        }
+        let reported = point.reported.as_ref().unwrap_or_else(|| panic!("{point:?}"));
+        assert!(reported.program.starts_with(tool.trim_end_matches('3')), "{reported:?}");
+        assert!(reported.command.contains(" 10.98.7.2") && !point.axes.contains_key("poll"), "{point:?}");
+        let is_rate = point.pattern == "stream";
+        assert_eq!(
+            (reported.mean_ns.is_some(), point.throughput.is_some()),
+            (!is_rate, is_rate),
+            "{point:?}"
+        );
+        // What it sent has left by the link.
+        assert!(point.ends[0].host["interface.link0.tx_packets"] > 100, "{point:?}");
+    }
+    assert!(ended.stdout.contains("Programs agree"), "{}", ended.stdout);
+    // What is not there is named; what fails is told with its last words.
+    let ended = finish({
+        let mut command = scratch.program(["run", "plan.toml", "--out", "without"]);
+        command.env("PATH", "/nonexistent");
+        command
+    });
+    assert_eq!(ended.status, Some(0), "{ended:?}");
+    let reasons = scratch.record("without").1.into_iter().filter_map(|point| match point.status {
+        Status::NotMeasured { reason } => Some(reason),
+        _ => None,
+    });
+    let reasons: Vec<_> = reasons.collect();
+    let lacks =
+        |name: &str| reasons.iter().any(|reason| reason.contains(&format!("has no {name} (`apt install")));
+    assert!(reasons.len() == 6 && lacks("qperf") && lacks("iperf3"), "{reasons:?}");
+    scratch.assert_nothing_left();
+}
+
+const TOOLS: &str = r#"
+name = "tools"
+title = "Other programs"
+[[experiment]]
+name = "latency"
+pattern = "ping-pong"
+duration = "1s"
+axes = { endpoint = "udp", tool = ["rdmascope", "qperf", "sockperf"], size_bytes = [4, 64] }
+[[experiment]]
+name = "throughput"
+pattern = "stream"
+duration = "1s"
+axes = { endpoint = "tcp", tool = ["rdmascope", "qperf", "iperf3"], size_bytes = "16KiB" }
+[[finding]]
+kind = "agree"
+claim = "Programs agree"
+experiments = ["latency"]
+quantity = "half_mean_ns"
+x = "tool"
+each = ["size_bytes"]
+holds = "<= 10 %"
+"#;
 
 /// Two networks between the same hosts: each point takes the one that it asks for, in the mode that it asks for.
 #[test]

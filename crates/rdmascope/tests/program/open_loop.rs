@@ -35,9 +35,11 @@ fn measure(length: &str, axes: &str) -> (String, Vec<Point>) {
     let plan =
         format!("{HEAD}[[experiment]]\nname = \"x\"\npattern = \"open-loop\"\n{length}\naxes = {axes}\n");
     scratch.write("plan.toml", plan);
-    let stdout = scratch.succeed(&["run", "plan.toml", "-d", "softdev0", "--out", "record"]);
+    let ended = scratch.run(&["run", "plan.toml", "-d", "softdev0", "--out", "record"]);
     let (_, points) = scratch.record("record");
-    (stdout, points)
+    let status = i32::from(!points.iter().any(|point| point.status == Status::Measured));
+    assert_eq!(ended.status, Some(status), "{ended:?}");
+    (ended.stdout, points)
 }
 
 #[test]

@@ -205,6 +205,30 @@ fn what_sockets_have_not_is_refused() {
     ] {
         scratch.refused(&words.split(' ').collect::<Vec<_>>(), 2, &[why]);
     }
+    let axes = |pattern: &str, rest: &str| {
+        format!("pattern = \"{pattern}\"\nduration = \"1s\"\naxes = {{ {rest} }}")
+    };
+    for (keys, why) in [
+        (axes("stream", "endpoint = \"tcp\", tool = \"sockperf\""), "iperf3 and qperf \"stream\""),
+        (axes("ping-pong", "endpoint = \"tcp\", tool = \"iperf3\""), "this pattern of iperf3"),
+        (
+            axes("ping-pong", "endpoint = \"udp\", tool = \"qperf\", poll = \"busy\""),
+            "poll of qperf, which cannot be",
+        ),
+        (
+            axes("ping-pong", "endpoint = \"udp\", tool = \"qperf\", family = \"ipv6\""),
+            "IPv6 of other programs",
+        ),
+        (axes("ping-pong", "endpoint = \"unix_stream\", tool = \"qperf\""), "tool over Unix streams"),
+        (
+            axes("ping-pong", "endpoint = \"tcp\", tool = \"qperf\"").replace("\"1s\"", "\"1500ms\""),
+            "it measures for whole seconds: give duration",
+        ),
+    ] {
+        let head = "name = \"p\"\ntitle = \"P\"\n[[experiment]]\nname = \"e\"\n";
+        scratch.write("tools.toml", format!("{head}{keys}\n"));
+        scratch.refused(&["run", "tools.toml"], 2, &["tools.toml:", why]);
+    }
     let plan = |body: &str| {
         let text = format!(
             "name = \"p\"\ntitle = \"P\"\n[[experiment]]\nname = \"e\"\npattern = \"ping-pong\"\n[experiment.axes]\n{body}\n"
@@ -228,7 +252,7 @@ fn what_sockets_have_not_is_refused() {
 }
 
 #[test]
-fn what_a_host_has_not_is_no_failure() {
+fn what_a_host_has_not_is_not_measured_and_nothing_but_that_is_no_success() {
     let scratch = Scratch::alone();
     for (words, why) in [
         ("lat tcp --net none0", "a rank's host has no IPv4 address on the interface none0"),
@@ -237,7 +261,8 @@ fn what_a_host_has_not_is_no_failure() {
     ] {
         let words: Vec<&str> = words.split(' ').chain(["--local"]).collect();
         let ended = scratch.run(&words);
-        assert_eq!(ended.status, Some(0), "{words:?}: {ended:?}");
+        let told = "rdmascope: nothing was measured: the tables and the record say why\n";
+        assert_eq!((ended.status, ended.stderr.as_str()), (Some(1), told), "{words:?}: {ended:?}");
         assert!(ended.stdout.contains("not measured") && ended.stdout.contains(why), "{words:?}: {ended:?}");
     }
 }

@@ -122,6 +122,54 @@ pub(super) fn series(finding: &Finding, selection: &Selection, points: &[&Point]
     series
 }
 
+/// Numbers of what an axis names, in the order of the points.
+#[derive(Debug, Default)]
+pub(super) struct Named {
+    pub(super) at: Vec<(String, Measured)>,
+    missing: Vec<(String, String)>,
+}
+
+impl Named {
+    pub(super) fn numbers(&self) -> Vec<At> {
+        self.at.iter().map(|(_, measured)| At { x: 0.0, y: measured.y }).collect()
+    }
+
+    /// What to add where some have no number: empty where all have.
+    pub(super) fn gaps(&self) -> String {
+        let gap = |(name, reason): &(String, String)| format!("; {name} not measured: {reason}");
+        self.missing.iter().map(gap).collect()
+    }
+
+    /// Why there are fewer than two.
+    pub(super) fn lack(&self) -> String {
+        match self.missing.first() {
+            Some((name, reason)) => format!("{name}: {reason}"),
+            None => format!("this run has {} of the 2 points that it takes", self.at.len()),
+        }
+    }
+}
+
+/// The numbers of the points that a selection picks, by the value of x.
+pub(super) fn named(finding: &Finding, selection: &Selection, points: &[&Point]) -> Named {
+    let axis = finding.x.as_deref().unwrap_or_default();
+    let mut groups: Vec<(String, Vec<&Point>)> = Vec::new();
+    for point in picked(finding, selection, points) {
+        let Some(name) = point.axes.get(axis).map(value::text) else { continue };
+        match groups.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, group)) => group.push(point),
+            None => groups.push((name, vec![point])),
+        }
+    }
+    let mut named = Named::default();
+    for (name, group) in groups {
+        match fold(&group, finding.quantity_of(selection), finding) {
+            Ok(measured) => named.at.push((name, measured)),
+            Err(reason) => named.missing.push((name, reason)),
+        }
+    }
+    named
+}
+
 /// One number of several repetitions, or why there is none.
 fn fold(points: &[&Point], path: &str, finding: &Finding) -> Result<Measured, String> {
     let first = points.first().ok_or(NO_POINT)?;

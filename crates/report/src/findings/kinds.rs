@@ -30,6 +30,7 @@ pub(super) fn make(finding: &Finding, points: &[&Point]) -> Result<Made, String>
         FindingKind::Change => change(finding, points),
         FindingKind::Crossover => crossover(finding, points),
         FindingKind::Falls => falls(finding, points),
+        FindingKind::Agree => agree(finding, points),
         FindingKind::Flat => flat(finding, points),
         FindingKind::Linear => linear(finding, points),
         FindingKind::Order => order(finding, points),
@@ -89,6 +90,33 @@ fn value(finding: &Finding, points: &[&Point]) -> Result<Made, String> {
         lacks_interval: measured.lacks_interval,
         ids: vec![measured.id],
         doubts: measured.doubts,
+    })
+}
+
+fn agree(finding: &Finding, points: &[&Point]) -> Result<Made, String> {
+    let named = cell::named(finding, &finding.of, points);
+    // The statistic of a series does not ask where along x its numbers are.
+    let (at, missing) = (named.numbers(), named.gaps());
+    let ratio = shape::flatness(&at).ok_or_else(|| named.lack())?;
+    let by = |a: &&(String, Measured), b: &&(String, Measured)| a.1.y.value.total_cmp(&b.1.y.value);
+    let (least, largest) = (named.at.iter().min_by(by), named.at.iter().max_by(by));
+    let ((first, least), (last, largest)) = least.zip(largest).ok_or_else(|| named.lack())?;
+    let figure = relative(finding, ratio);
+    let text = format!(
+        "{} between {}: from {} of {first} to {} of {last}{missing}",
+        said(finding, figure),
+        named.at.len(),
+        least.text(),
+        largest.text(),
+    );
+    let cells = || named.at.iter().map(|(_, measured)| measured);
+    Ok(Made {
+        figure,
+        text,
+        outright: None,
+        lacks_interval: cells().any(|measured| measured.lacks_interval),
+        ids: cells().map(|measured| measured.id).take(1).collect(),
+        doubts: cells().map(|measured| measured.doubts.clone()).fold(Doubts::default(), Doubts::and),
     })
 }
 

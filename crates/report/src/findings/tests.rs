@@ -285,6 +285,40 @@ fn shares_have_an_interval_of_their_count() {
     );
 }
 
+/// What other programs say has no interval within a run: repetitions decide.
+#[test]
+fn programs_agree_as_far_as_their_numbers_do() {
+    let reported = |tool: &str, repetition: u32, mean_ns: f64| {
+        let json = json!({
+            "id": repetition, "experiment": "e", "pattern": "ping-pong", "status": "measured", "repetition": repetition,
+            "wall_ns": 1, "axes": {"tool": tool},
+            "reported": {"program": format!("{tool} 1.0"), "command": tool, "mean_ns": mean_ns},
+        });
+        serde_json::from_value::<Point>(json).unwrap()
+    };
+    let agree = |holds: &str| {
+        finding(&json!({"kind": "agree", "quantity": "half_mean_ns", "x": "tool", "holds": holds}))
+    };
+    let runs = [("qperf", 0, 1000.0), ("sockperf", 0, 1100.0), ("qperf", 1, 1010.0), ("sockperf", 1, 1120.0)];
+    let points: Vec<Point> = runs.into_iter().map(|(tool, run, ns)| reported(tool, run, ns)).collect();
+    let case = only(&agree("<= 13 %"), &points);
+    assert_eq!(case.verdict, Verdict::Shown);
+    let expected =
+        "+10.4 % [+8.9, +12.0] between 2: from 1005 ns (2 runs) of qperf to 1110 ns (2 runs) of sockperf";
+    assert_eq!(case.figures, expected);
+    assert_eq!(only(&agree("<= 11 %"), &points).verdict, Verdict::NotShown("within its error"));
+    assert!(matches!(only(&agree("<= 13 %"), &points[..2]).verdict, Verdict::NotDecided(_)));
+    // One that is not there is named beside the others, or alone says why there is nothing.
+    let mut missing = reported("iperf3", 0, 1.0);
+    missing.reported = None;
+    missing.status = measure::record::Status::NotMeasured { reason: "no iperf3 here".to_owned() };
+    let all: Vec<Point> = points.iter().cloned().chain([missing.clone()]).collect();
+    let figures = only(&agree("<= 13 %"), &all).figures;
+    assert_eq!(figures, format!("{expected}; iperf3 not measured: no iperf3 here"));
+    let verdict = only(&agree("<= 13 %"), &[points[0].clone(), missing]).verdict;
+    assert_eq!(verdict.text(), "not measured: iperf3: no iperf3 here");
+}
+
 #[test]
 fn flat_is_the_largest_relative_to_the_least() {
     let points = over_sizes("UC", &[1250, 1260, 1255, 1250, 1290, 1265, 1900]);

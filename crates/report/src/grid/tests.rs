@@ -25,6 +25,7 @@ fn point(service: &str, size: u64, repetition: u32, gbps: f64) -> Point {
         latency: None,
         kinds: Vec::new(),
         one_way: None,
+        reported: None,
         cost: None,
         throughput: Some(throughput),
         fairness: None,

@@ -84,7 +84,8 @@ const TERMS: [(&str, &str); 20] = [
          relative to the least. Step: the largest ratio of neighbours over x. Crossover: the first x at which one series \
          exceeds the other by more than their errors. Linear: the share of the variance that a line of least squares over \
          x accounts for, R^2, with Fisher's interval of the correlation. Argmin: the x of the least number; its interval \
-         reaches over all x whose number is not surely above another. Falls: the median over the x from a border on \
+         reaches over all x whose number is not surely above another. Agree: the largest of what several \
+         programs or devices found relative to the least. Falls: the median over the x from a border on \
          relative to that before it. Spread: p90 - p10.",
     ),
     ("us, ns", "10^-6 s, 10^-9 s. Records hold whole nanoseconds."),

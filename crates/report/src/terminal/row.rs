@@ -39,11 +39,13 @@ pub(super) const LATENCY_COLUMNS: [&str; 9] = [
     "t_min[usec]",
     "t_max[usec]",
     "t_typical[usec]",
-    "t_avg[usec]",
+    MEAN,
     "t_stdev[usec]",
     "99%[usec]",
     "99.9%[usec]",
 ];
+
+const MEAN: &str = "t_avg[usec]";
 
 /// The counter of messages that a service without acknowledgements lost.
 const LOST: &str = "messages_lost";
@@ -236,8 +238,15 @@ pub(super) fn failed(point: &Point, error: &str) -> String {
 }
 
 pub(super) fn latency_cells(point: &Point) -> Vec<String> {
-    let Some(latency) = &point.latency else { return Vec::new() };
     let us = |ns: f64| format!("{:.2}", ns / 1e3);
+    let Some(latency) = &point.latency else {
+        // Another program says the mean alone.
+        let Some(mean_ns) = point.reported.as_ref().and_then(|reported| reported.mean_ns) else {
+            return Vec::new();
+        };
+        let cell = |name: &&str| if *name == MEAN { us(mean_ns) } else { "-".into() };
+        return LATENCY_COLUMNS[2..].iter().map(cell).collect();
+    };
     vec![
         us(latency.min_ns as f64),
         us(latency.max_ns as f64),

@@ -24,6 +24,9 @@ impl Shown {
         let endpoint = point.axes.get("endpoint").filter(|endpoint| *endpoint != "verbs")?;
         match (point.pattern.as_str(), &point.latency, &point.throughput) {
             ("ping-pong", Some(latency), _) => Some(Self::Transactions(latency.kind)),
+            ("ping-pong", None, _) if point.reported.is_some() => {
+                Some(Self::Transactions(LatencyKind::RttHalf))
+            }
             ("stream", _, Some(throughput)) if throughput.direction == Direction::Uni => {
                 Some(Self::Stream { is_lossy: endpoint == "udp" })
             }
@@ -114,13 +117,15 @@ pub(super) fn meanwhile(point: &Point) -> String {
 }
 
 /// Counters of protocols that say that something was lost on a host.
-const TROUBLE: [&str; 6] = [
+const TROUBLE: [&str; 8] = [
     "Ip.InDiscards",
     "Ip.OutDiscards",
     "Tcp.InErrs",
     "Tcp.RetransSegs",
     "Udp.RcvbufErrors",
     "Udp.SndbufErrors",
+    "Udp6.RcvbufErrors",
+    "Udp6.SndbufErrors",
 ];
 
 /// What became of messages that a request/response lost, below its row.

@@ -27,6 +27,7 @@ fn point(experiment: &str, size: u64, rate: &str) -> Point {
         latency: None,
         kinds: Vec::new(),
         one_way: None,
+        reported: None,
         cost: None,
         throughput: None,
         fairness: None,

@@ -59,6 +59,12 @@ impl Limits {
         self.deadline = self.began.0.saturating_add(self.clock.ticks(timeout));
     }
 
+    /// Whether something has come on a lane: bytes of a stream are something, however long their message takes.
+    #[inline]
+    pub(super) fn has_come(&mut self, filled: bool, lane: &Lane) {
+        self.has_moved |= filled && matches!(lane, Lane::Stream { .. });
+    }
+
     /// Something has happened.
     #[inline]
     pub(super) fn moved(&mut self) {
@@ -185,9 +191,9 @@ impl SocketEndpoint {
 
     /// Sleeps until there is room, or where a message is waited for too, until one comes; whether no signal came.
     fn await_room(&mut self) -> Result<bool, Error> {
-        let Self { lanes, watch, awaits_room, awaits_message, next_lane, .. } = self;
+        let Self { lanes, watch, awaits_room, awaits_message, next_lane, any_lane, .. } = self;
         let woken = watch.sleep(lanes, None, |index, lane| {
-            let room = (*awaits_room && index == *next_lane) || lane.has_rest();
+            let room = (*awaits_room && (*any_lane || index == *next_lane)) || lane.has_rest();
             (*awaits_message, room)
         })?;
         Ok(woken != Woken::Signal)

@@ -38,6 +38,10 @@ impl Watch {
                 self.0.push(libc::pollfd { fd: lane.descriptor(), events, revents: 0 });
             }
         }
+        if self.0.is_empty() {
+            // Nothing would ever end it.
+            return Ok(Woken::Socket);
+        }
         let limit_ms = limit_ms.map_or(-1, i32::from);
         // SAFETY: the list is writable and so long.
         match unsafe { libc::poll(self.0.as_mut_ptr(), self.0.len() as libc::nfds_t, limit_ms) } {

@@ -1,0 +1,49 @@
+//! What a plan must not ask of other programs.
+
+use super::Axis;
+use super::check::Check;
+use crate::Error;
+use crate::point::{Family, Flow, Length, Tool, tool};
+
+impl Check<'_> {
+    /// Checks an experiment of which other programs measure points.
+    pub(super) fn tools(&self) -> Result<(), Error> {
+        let tools = self.values(|axis| match axis {
+            Axis::Tool(values) => Some(values.as_slice()),
+            _ => None,
+        });
+        let tools: Vec<Tool> = tools.iter().copied().flatten().collect();
+        let Some(first) = tools.first() else { return Ok(()) };
+        if let Some(tool) = tools.iter().find(|tool| !tool.measures(self.0.pattern)) {
+            let why = "qperf and sockperf measure \"ping-pong\", iperf3 and qperf \"stream\"";
+            return self.refuse("tool", &format!("this pattern of {}", tool.name()), why);
+        }
+        let is_whole = match self.0.length {
+            Length::Duration(duration_s) => duration_s >= 1.0 && duration_s.fract() == 0.0,
+            Length::Iterations(_) => false,
+        };
+        if !is_whole {
+            let why = "it measures for whole seconds: give duration, such as \"1s\"";
+            return self.refuse("duration", &format!("another length of {}", first.name()), why);
+        }
+        let flows = self.values(|axis| match axis {
+            Axis::Direction(values) => Some(values.as_slice()),
+            _ => None,
+        });
+        let families = self.values(|axis| match axis {
+            Axis::Family(values) => Some(values.as_slice()),
+            _ => None,
+        });
+        if flows.contains(&Flow::Bi) || families.contains(&Family::Ipv6) {
+            let (axis, what) =
+                if flows.contains(&Flow::Bi) { ("direction", "both ways") } else { ("family", "IPv6") };
+            let why = "not all of them have that: give it an experiment of its own";
+            return self.refuse(axis, &format!("{what} of other programs"), why);
+        }
+        let own = self.0.settings.axes.iter().map(Axis::name).find(|name| !tool::is_common(name));
+        own.map_or(Ok(()), |axis| {
+            let why = "that is as each program has it: give it an experiment of its own";
+            self.refuse(axis, &format!("{axis} of {}", first.name()), why)
+        })
+    }
+}

@@ -1,0 +1,67 @@
+//! Programs of others that measure the same.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Carrier, Pattern, PointSpec};
+
+/// Another program that measures points: the axis `tool`, where `rdmascope` is this one. It is run as the ranks are, between the
+/// same addresses, so that both measure the same way at the same time (G34 of the evaluations).
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Tool {
+    /// iperf3 (ESnet), of which throughput is taken.
+    Iperf3,
+    /// qperf (linux-rdma).
+    Qperf,
+    /// sockperf (Mellanox), of which latency is taken.
+    Sockperf,
+}
+
+impl Tool {
+    /// The name of the program, and of Debian's package of it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Iperf3 => "iperf3",
+            Self::Qperf => "qperf",
+            Self::Sockperf => "sockperf",
+        }
+    }
+
+    /// Whether it measures a pattern.
+    pub fn measures(self, pattern: Pattern) -> bool {
+        match pattern {
+            Pattern::PingPong => self != Self::Iperf3,
+            Pattern::Stream => self != Self::Sockperf,
+            _ => false,
+        }
+    }
+
+    /// The shortest message that it sends, in bytes: its header must have room (sockperf's `MIN_PAYLOAD`; iperf3's of UDP).
+    pub fn size_bytes_min(self, endpoint: Carrier) -> u64 {
+        match self {
+            Self::Iperf3 if endpoint == Carrier::Udp => 16,
+            Self::Sockperf => 14,
+            Self::Iperf3 | Self::Qperf => 1,
+        }
+    }
+}
+
+/// What of a point's axes is so whoever measures it: the rest is as each program has it, and no part of others' points.
+const COMMON: [&str; 8] =
+    ["direction", "endpoint", "environment", "family", "ipoib_mode", "link_layer", "size_bytes", "tool"];
+
+impl PointSpec {
+    /// Leaves only the axes that hold for who measures it.
+    #[must_use]
+    pub(crate) fn with_its_axes(mut self) -> Self {
+        if self.tool.is_some() {
+            self.axes.retain(|name, _| is_common(name));
+        }
+        self
+    }
+}
+
+/// Whether an axis says something of points that other programs measure.
+pub(crate) fn is_common(axis: &str) -> bool {
+    COMMON.contains(&axis)
+}

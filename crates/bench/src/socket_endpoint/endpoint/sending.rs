@@ -1,0 +1,101 @@
+//! What becomes of messages that are posted: on which lane, and whether whole.
+
+use super::{Lane, SocketEndpoint};
+use crate::Error;
+use crate::endpoint::{Mark, Posted};
+
+impl SocketEndpoint {
+    /// Posts a message on the lane whose turn it is.
+    #[inline]
+    pub(super) fn try_send_next(&mut self, mark: Mark) -> Result<Posted, Error> {
+        let lane = self.next_lane;
+        let sent = self.lanes[lane].send(mark, self.sleeps_to_send);
+        let is_sent = sent.map_err(|error| self.failed(lane, "send on", &error))?;
+        if !is_sent && self.sleeps_to_send {
+            // The alarm went off.
+            self.awaits_room = true;
+            self.is_interrupted()?;
+        }
+        Ok(self.posted(is_sent))
+    }
+
+    /// Posts a message of a flood on another lane than the one whose turn it is: a connection that waits for its peer, as after a
+    /// loss, keeps no other from sending.
+    #[cold]
+    pub(super) fn try_send_on_others(&mut self) -> Result<Posted, Error> {
+        for _ in 1..self.lanes.len() {
+            self.next_lane = (self.next_lane + 1) % self.lanes.len();
+            if self.try_send_next(Mark::More)? == Posted::Queued {
+                return Ok(Posted::Queued);
+            }
+        }
+        self.next_lane = (self.next_lane + 1) % self.lanes.len();
+        Ok(Posted::Busy)
+    }
+
+    /// Takes note of what became of a message that was posted.
+    #[inline]
+    pub(super) fn posted(&mut self, is_sent: bool) -> Posted {
+        self.awaits_room = !is_sent;
+        if !is_sent {
+            return Posted::Busy;
+        }
+        self.has_rest |= self.lanes[self.next_lane].has_rest();
+        self.next_lane += 1;
+        if self.next_lane == self.lanes.len() {
+            self.next_lane = 0;
+        }
+        self.limits.moved();
+        Posted::Queued
+    }
+
+    /// Posts a greeting on the first lane: of a flood, what comes after it counts.
+    pub(super) fn greet_first(&mut self, number: Option<u32>) -> Result<Posted, Error> {
+        if self.floods {
+            self.lanes.iter_mut().for_each(Lane::recount);
+        }
+        let sent = self.lanes[0].greet(number, false);
+        let is_sent = sent.map_err(|error| self.failed(0, "send on", &error))?;
+        self.awaits_room = !is_sent;
+        if !is_sent {
+            return Ok(Posted::Busy);
+        }
+        self.has_rest |= self.lanes[0].has_rest();
+        self.limits.moved();
+        Ok(Posted::Queued)
+    }
+
+    /// Sends more of what is left of messages that are sent in part.
+    #[cold]
+    pub(super) fn send_rest(&mut self) -> Result<(), Error> {
+        let mut has_rest = false;
+        for lane in 0..self.lanes.len() {
+            let before = self.lanes[lane].written();
+            let finished = self.lanes[lane].finish(false);
+            has_rest |= !finished.map_err(|error| self.failed(lane, "send on", &error))?;
+            if self.lanes[lane].written() > before {
+                self.limits.moved();
+            }
+        }
+        self.has_rest = has_rest;
+        Ok(())
+    }
+
+    /// Takes what has come on one lane alone; how many messages that is.
+    #[cfg(test)]
+    pub(crate) fn take_on(&mut self, lane: usize) -> Result<u64, Error> {
+        let mut taken = 0;
+        while self.fill(lane, false)? {
+            while self.take(lane)?.is_some() {
+                taken += 1;
+            }
+        }
+        Ok(taken)
+    }
+
+    /// What its first lane's send buffer holds.
+    #[cfg(test)]
+    pub(crate) fn send_buffer_bytes(&self) -> usize {
+        rustix::net::sockopt::socket_send_buffer_size(self.lanes[0].borrowed()).unwrap()
+    }
+}

@@ -1,0 +1,125 @@
+//! Floods that are held up: in the middle of a message, on one lane of several, or by what was lost.
+
+use super::*;
+use crate::endpoint::Posted;
+
+/// Sends so many messages that a test takes from the other end.
+fn post(end: &mut SocketEndpoint, messages: u64) -> Result<(), Error> {
+    for _ in 0..messages {
+        while end.try_send(Mark::More)? == Posted::Busy {
+            end.idle()?;
+        }
+    }
+    Ok(())
+}
+
+/// Who waits for what it has sent sends the rest of it.
+#[test]
+fn a_message_longer_than_the_buffer_is_sent_whole() {
+    for (carrier, poll) in [
+        (Carrier::UnixStream, Poll::Event),
+        (Carrier::UnixStream, Poll::Busy),
+        (Carrier::Tcp, Poll::Event),
+        (Carrier::Tcp, Poll::Busy),
+    ] {
+        let axes = [
+            Axis::Endpoint(vec![carrier]),
+            Axis::Poll(vec![poll]),
+            Axis::SizeBytes(vec![4 << 20]),
+            Axis::SocketBufferBytes(vec![Some(64 << 10)]),
+        ];
+        let spec = spec(Pattern::OneWay, axes);
+        let halves = halves(&spec);
+        let told = told(&spec, &halves, |_, _, _| ());
+        let ends = run(halves, &told, |rank, end| {
+            end.start(10.0)?;
+            if rank == 1 {
+                return end.receive().map(|_| ());
+            }
+            post(end, 1)?;
+            while end.try_sent()? < 1 {
+                end.idle()?;
+            }
+            Ok(())
+        });
+        for end in ends {
+            end.unwrap_or_else(|error| panic!("{carrier:?} {poll:?}: {error}"));
+        }
+    }
+}
+
+#[test]
+fn a_stream_that_is_stuck_keeps_no_other_from_sending() {
+    for poll in [Poll::Event, Poll::Busy] {
+        let axes = [
+            Axis::Endpoint(vec![Carrier::Tcp]),
+            Axis::Poll(vec![poll]),
+            Axis::SizeBytes(vec![16 << 10]),
+            Axis::Streams(vec![2]),
+            Axis::SocketBufferBytes(vec![Some(64 << 10)]),
+        ];
+        let spec = spec(Pattern::Stream, axes);
+        let halves = halves(&spec);
+        let told = told(&spec, &halves, |_, _, _| ());
+        let ends = run(halves, &told, |rank, end| {
+            end.start(10.0)?;
+            let all = 300;
+            if rank == 0 {
+                post(end, all)?;
+                end.flush()?;
+                return Ok(0);
+            }
+            // The first one is not looked at until all but what its buffers hold has come on the second.
+            let (mut first, mut second) = (0, 0);
+            while second < 250 {
+                second += end.take_on(1)?;
+                end.give_way()?;
+            }
+            while first + second < all {
+                (first, second) = (first + end.take_on(0)?, second + end.take_on(1)?);
+                end.give_way()?;
+            }
+            Ok(first)
+        });
+        let stuck = ends[1].as_ref().unwrap_or_else(|error| panic!("{poll:?}: {error}"));
+        assert!(ends[0].is_ok() && (1..=50).contains(stuck), "{ends:?}");
+    }
+}
+
+/// The last message of the flood before is lost: the greeting is for the next one, and no message.
+#[test]
+fn a_greeting_that_comes_in_a_flood_is_kept_for_the_next() {
+    for poll in [Poll::Event, Poll::Busy] {
+        let spec = spec(Pattern::Stream, [Axis::Endpoint(vec![Carrier::Udp]), Axis::Poll(vec![poll])]);
+        let halves = halves(&spec);
+        let told = told(&spec, &halves, |_, _, _| ());
+        let ends = run(halves, &told, |rank, end| {
+            if rank == 0 {
+                post(end, 3)?;
+                return end.greet().map(|()| 3);
+            }
+            let (mut taken, begin) = (0, end.clock().now());
+            while end.clock().now().since(begin) < end.clock().ticks(Duration::from_millis(50)) {
+                taken += u64::from(end.try_receive()?.is_some());
+            }
+            end.start(2.0)?;
+            end.await_greet()?;
+            Ok(taken)
+        });
+        let taken: Vec<_> = ends.into_iter().map(|end| end.unwrap()).collect();
+        assert_eq!(taken, [3, 3], "{poll:?}");
+    }
+}
+
+#[test]
+fn both_ends_have_the_buffers_that_are_asked_for() {
+    for carrier in [Carrier::Tcp, Carrier::UnixStream] {
+        let buffers = Axis::SocketBufferBytes(vec![Some(100_000)]);
+        let spec = spec(Pattern::Stream, [Axis::Endpoint(vec![carrier]), buffers]);
+        let halves = halves(&spec);
+        let told = told(&spec, &halves, |_, _, _| ());
+        let ends = run(halves, &told, |_, end| Ok(end.send_buffer_bytes()));
+        let bytes: Vec<_> = ends.into_iter().map(|end| end.unwrap()).collect();
+        assert_eq!(bytes, [200_000; 2], "{carrier:?}: the kernel counts its own, too");
+    }
+}
