@@ -58,6 +58,10 @@ pub(crate) struct SocketEndpoint {
     next_lane: usize,
     /// Whether a message may go by any lane, which but for the last ones those of a flood may.
     any_lane: bool,
+    /// Which lanes have no room, as far as is known.
+    full: Vec<bool>,
+    /// Messages that were posted on any lane, in a number that wraps.
+    posts: u32,
     clock: Clock,
     limits: Limits,
     /// Whether it sleeps in the kernel instead of asking again and again.
@@ -106,6 +110,8 @@ impl SocketEndpoint {
             clock,
             limits: Limits::new(spec, clock),
             any_lane: spec.pattern == Pattern::Stream && lanes.len() > 1,
+            full: vec![false; lanes.len()],
+            posts: 0,
             sleeps,
             sleeps_to_send: sleeps && floods_alone && lanes.len() == 1,
             may_gather: sleeps && floods_alone && gathers && lanes.len() <= ready::AT_ONCE,
@@ -281,10 +287,12 @@ impl Endpoint for SocketEndpoint {
 
     #[inline]
     fn try_send(&mut self, mark: Mark) -> Result<Posted, Error> {
-        let posted = self.try_send_next(mark)?;
-        if posted == Posted::Busy && mark == Mark::More && self.any_lane {
-            return self.try_send_on_others();
+        if self.any_lane && mark == Mark::More {
+            return self.try_send_any();
         }
+        let lane = self.next_lane;
+        let posted = self.try_send_next(mark)?;
+        self.full[lane] = posted == Posted::Busy;
         Ok(posted)
     }
 

@@ -1,8 +1,12 @@
 //! What becomes of messages that are posted: on which lane, and whether whole.
 
+use super::watch::Woken;
 use super::{Lane, SocketEndpoint};
 use crate::Error;
 use crate::endpoint::{Mark, Posted};
+
+/// Messages between looks at lanes that are full while others are not.
+const LOOKS_EVERY: u32 = 64;
 
 impl SocketEndpoint {
     /// Posts a message on the lane whose turn it is.
@@ -19,18 +23,43 @@ impl SocketEndpoint {
         Ok(self.posted(is_sent))
     }
 
-    /// Posts a message of a flood on another lane than the one whose turn it is: a connection that waits for its peer, as after a
-    /// loss, keeps no other from sending.
-    #[cold]
-    pub(super) fn try_send_on_others(&mut self) -> Result<Posted, Error> {
-        for _ in 1..self.lanes.len() {
-            self.next_lane = (self.next_lane + 1) % self.lanes.len();
-            if self.try_send_next(Mark::More)? == Posted::Queued {
-                return Ok(Posted::Queued);
-            }
+    /// Posts a message of a flood on the next lane that has room: a connection that waits for its peer, as after a loss, keeps no
+    /// other from sending. One that is full is asked again when the kernel says that it has room for much.
+    #[inline]
+    pub(super) fn try_send_any(&mut self) -> Result<Posted, Error> {
+        self.posts = self.posts.wrapping_add(1);
+        if self.posts.is_multiple_of(LOOKS_EVERY) {
+            self.look_for_room(Some(0))?;
         }
-        self.next_lane = (self.next_lane + 1) % self.lanes.len();
+        for _ in 0..self.lanes.len() {
+            let lane = self.next_lane;
+            if !self.full[lane] {
+                let posted = self.try_send_next(Mark::More)?;
+                self.full[lane] = self.lanes[lane].has_rest() || posted == Posted::Busy;
+                if posted == Posted::Queued {
+                    return Ok(Posted::Queued);
+                }
+            }
+            self.next_lane = (lane + 1) % self.lanes.len();
+        }
+        self.awaits_room = true;
+        if !self.sleeps {
+            self.look_for_room(Some(0))?;
+        }
         Ok(Posted::Busy)
+    }
+
+    /// Looks which lanes have room, for so many ms or until one has, or where a message is waited for too, until one comes.
+    pub(super) fn look_for_room(&mut self, limit_ms: Option<u16>) -> Result<Woken, Error> {
+        let Self { lanes, watch, awaits_room, awaits_message, next_lane, any_lane, full, .. } = self;
+        let woken = watch.sleep(lanes, limit_ms, |index, lane| {
+            let is_wanted = if *any_lane { full[index] } else { *awaits_room && index == *next_lane };
+            (*awaits_message, is_wanted || lane.has_rest())
+        })?;
+        if woken == Woken::Socket {
+            full.iter_mut().enumerate().for_each(|(lane, full)| *full &= !watch.has_room(lane));
+        }
+        Ok(woken)
     }
 
     /// Takes note of what became of a message that was posted.

@@ -191,11 +191,6 @@ impl SocketEndpoint {
 
     /// Sleeps until there is room, or where a message is waited for too, until one comes; whether no signal came.
     fn await_room(&mut self) -> Result<bool, Error> {
-        let Self { lanes, watch, awaits_room, awaits_message, next_lane, any_lane, .. } = self;
-        let woken = watch.sleep(lanes, None, |index, lane| {
-            let room = (*awaits_room && (*any_lane || index == *next_lane)) || lane.has_rest();
-            (*awaits_message, room)
-        })?;
-        Ok(woken != Woken::Signal)
+        Ok(self.look_for_room(None)? != Woken::Signal)
     }
 }

@@ -31,14 +31,14 @@ impl Watch {
         wanted: impl Fn(usize, &Lane) -> (bool, bool),
     ) -> Result<Woken, Error> {
         self.0.clear();
-        for (index, lane) in lanes.iter().enumerate() {
+        self.0.extend(lanes.iter().enumerate().map(|(index, lane)| {
             let (message, room) = wanted(index, lane);
             let events = if message { libc::POLLIN } else { 0 } | if room { libc::POLLOUT } else { 0 };
-            if events != 0 {
-                self.0.push(libc::pollfd { fd: lane.descriptor(), events, revents: 0 });
-            }
-        }
-        if self.0.is_empty() {
+            // Who is not asked has a number that is no socket's: poll(2) passes it over.
+            let fd = if events == 0 { -1 } else { lane.descriptor() };
+            libc::pollfd { fd, events, revents: 0 }
+        }));
+        if self.0.iter().all(|socket| socket.fd < 0) {
             // Nothing would ever end it.
             return Ok(Woken::Socket);
         }
@@ -52,5 +52,10 @@ impl Watch {
                 cause => Err(Error::System { what: "wait for a socket".to_owned(), cause }),
             },
         }
+    }
+
+    /// Whether the last sleep found room on a lane.
+    pub(super) fn has_room(&self, lane: usize) -> bool {
+        self.0.get(lane).is_some_and(|socket| socket.fd >= 0 && socket.revents & !libc::POLLIN != 0)
     }
 }
