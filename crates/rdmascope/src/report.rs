@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use measure::figure::Unit;
+use measure::record::{Point, Run};
 use measure::store::RunReader;
 
 use crate::cli::ReportArguments;
@@ -18,11 +19,7 @@ pub(crate) fn write(arguments: &ReportArguments) -> anyhow::Result<ExitCode> {
     if arguments.text {
         let (run, points) = RunReader::open(&arguments.run)?.into_parts();
         let tables = report::terminal::tables(&points, &run.devices, Unit::GbPerS)?;
-        let missing = run.points_planned.saturating_sub(points.len() as u64);
-        let missing = match missing {
-            0 => String::new(),
-            _ => format!("\n {missing} of {} points are missing: the run ended early\n", run.points_planned),
-        };
+        let missing = missing(&run, &points).map_or_else(String::new, |missing| format!("\n {missing}\n"));
         let repeated = report::repeated::text(&report::repeated::repeated(&run.plan, &points));
         let findings = report::terminal::findings(&run.findings, &points);
         stdout::print(&(tables + &repeated + &findings + &missing))?;
@@ -31,10 +28,21 @@ pub(crate) fn write(arguments: &ReportArguments) -> anyhow::Result<ExitCode> {
     let default = || arguments.run.join("report.html");
     let output = arguments.output.clone().unwrap_or_else(default);
     write_html(&arguments.run, &output)?;
+    let (run, points) = RunReader::open(&arguments.run)?.into_parts();
+    if let Some(missing) = missing(&run, &points) {
+        eprintln!("rdmascope: {missing}");
+    }
     if output.is_file() {
         stdout::print(&format!("{}\n", output.display()))?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// How many points of a run are not in its record, if some.
+fn missing(run: &Run, points: &[Point]) -> Option<String> {
+    let missing = run.points_planned.saturating_sub(points.len() as u64);
+    (missing > 0)
+        .then(|| format!("{missing} of {} points are missing: the run ended early", run.points_planned))
 }
 
 /// Writes the HTML file such that it is whole or not there. What is there and is no file, such as a pipe or /dev/stdout,

@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{Carrier, Pattern, PointSpec};
 
-/// Another program that measures points: the axis `tool`, where `rdmascope` is this one. It is run as the ranks are, between the
-/// same addresses, so that both measure the same way at the same time (G34 of the evaluations).
+/// Another program that measures points: the axis `tool`, where `rdmascope` is this one. Its ends run where the ranks do, and its
+/// messages go between the same addresses as this program's, so that their numbers can be compared (G34 of the evaluations).
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Tool {

@@ -188,7 +188,7 @@ impl Reachable {
         let first = || Some((own.first()?.clone(), theirs.first()?.clone()));
         found.or_else(first).ok_or_else(|| {
             let shown = |all: &[Entry]| match all {
-                [] => "none but loopback".to_owned(),
+                [] => "none but loopback and link-local ones".to_owned(),
                 all => all.iter().map(|entry| entry.address.to_string()).collect::<Vec<_>>().join(", "),
             };
             Error::NoCommonNet { own: shown(&own), theirs: shown(&theirs) }

@@ -83,6 +83,9 @@ fn await_points(scratch: &Scratch, child: &mut Child, count: usize) {
     }
 }
 
+/// How often an agent is stopped until that is at work: one time in six it is between two points.
+const TRIES: usize = 8;
+
 /// What a run said, but for what a busy machine may cost: a calibration.
 fn said(stderr: &str) -> String {
     let is_said = |line: &&str| !line.contains("the cross-core latency was not measured once");
@@ -180,22 +183,30 @@ fn a_killed_agent_costs_its_point_only() {
     assert!(hits > 0, "no agent was killed at work");
 }
 
+/// Between points it costs none: what a point has it keeps.
 #[test]
 fn an_agent_that_stops_answering_costs_its_point_only() {
-    let scratch = Scratch::alone();
-    // The time that it waits for one that stands still.
-    scratch.write("plan.toml", PLAN.replace("30s", "8s"));
-    let before = shared_memory();
-    let mut child = scratch.program(RUN).spawn().unwrap();
-    await_points(&scratch, &mut child, 3);
-    let Some(agent) = agents(&scratch.token()).pop() else { panic!("no agent") };
-    signal(agent.pid, Signal::STOP);
-    let ended = collect(child);
-    assert_eq!(ended.status, Some(1), "{ended:?}");
-    let points = finished_points(&scratch);
-    let failed: Vec<_> = points.iter().filter(|p| !matches!(p.status, Status::Measured)).collect();
-    assert_eq!((points.len(), failed.len()), (POINTS, 1), "{failed:?}");
-    assert_clean(&scratch, &before);
+    for _ in 0..TRIES {
+        let scratch = Scratch::alone();
+        // The time that it waits for one that stands still.
+        scratch.write("plan.toml", PLAN.replace("30s", "8s"));
+        let before = shared_memory();
+        let mut child = scratch.program(RUN).spawn().unwrap();
+        await_points(&scratch, &mut child, 3);
+        let Some(agent) = agents(&scratch.token()).pop() else { panic!("no agent") };
+        signal(agent.pid, Signal::STOP);
+        let ended = collect(child);
+        let points = finished_points(&scratch);
+        let failed: Vec<_> = points.iter().filter(|p| !matches!(p.status, Status::Measured)).collect();
+        assert!(points.len() == POINTS && failed.len() <= 1, "{failed:?}");
+        assert_eq!(ended.status, Some(failed.len() as i32), "{ended:?}");
+        assert_clean(&scratch, &before);
+        if failed.len() == 1 {
+            return;
+        }
+        assert!(ended.stderr.contains(" gave no answer within "), "{ended:?}");
+    }
+    panic!("no agent was stopped at work");
 }
 
 #[test]

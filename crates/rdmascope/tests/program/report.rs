@@ -41,6 +41,8 @@ fn torn_and_older_records_are_read() {
     assert_eq!(ended.status, Some(0), "{ended:?}");
     let (run, points) = scratch.record("record");
     assert_eq!(points.len() as u64, run.points_planned - 1);
+    let told = format!("rdmascope: 1 of {} points are missing: the run ended early\n", run.points_planned);
+    assert_eq!(ended.stderr, told);
     let html = fs::read_to_string(scratch.at("torn.html")).unwrap();
     assert!(html.contains("000000-0.u64"), "the report says which samples are missing");
     let text = scratch.succeed(&["report", "record", "--text"]);

@@ -153,12 +153,16 @@ impl Stream {
             self.mavericks = Some(round.mavericks.rule.clone());
         }
         let notes = match layout {
-            Layout::OpenLoop(_) => Some(open_loop::NOTES),
-            Layout::Pairs(_) => Some(pairs::NOTES),
-            Layout::Sockets(_) => Some(sockets::NOTES),
-            _ => None,
+            Layout::OpenLoop(_) => &[open_loop::NOTES][..],
+            Layout::Pairs(_) => &[pairs::NOTES],
+            Layout::Sockets(_) => sockets::notes(point),
+            _ => &[],
         };
-        self.notes.extend(notes.filter(|notes| !self.notes.contains(notes)));
+        for notes in notes {
+            if !self.notes.contains(notes) {
+                self.notes.push(notes);
+            }
+        }
         let resolution = point.latency.as_ref().and_then(|l| l.resolution);
         self.approximate = [self.approximate, resolution].into_iter().flatten().reduce(f64::max);
         let of_link = best.filter(|_| layout.has_link()).and_then(|best| {

@@ -53,6 +53,14 @@ const LOST: &str = "messages_lost";
 /// The axis of calls that are timed by themselves.
 const STEP: &str = "step";
 
+/// Whether what carries its messages may lose some.
+fn may_lose(point: &Point) -> bool {
+    match point.axes.get("service") {
+        Some(service) => service != "RC",
+        None => point.axes.get("endpoint").is_some_and(|endpoint| endpoint == "udp"),
+    }
+}
+
 /// Axes that columns show: their values share a table.
 pub(super) const ROW_AXES: [&str; 9] =
     ["batch", "load", "load_bytes", "loaders", "pairs", "peers", "rate_hz", "size_bytes", STEP];
@@ -65,7 +73,7 @@ impl Layout {
     pub(super) fn of(point: &Point, has_link: bool) -> Option<Self> {
         let bandwidth = point.throughput.as_ref().map(|t| Self::Bandwidth {
             direction: t.direction,
-            has_losses: point.counters.contains_key(LOST) && point.axes.get("service") != Some(&"RC".into()),
+            has_losses: point.counters.contains_key(LOST) && may_lose(point),
             has_link,
         });
         if point.cost.is_some() {
