@@ -53,8 +53,9 @@ pub(crate) struct SocketEndpoint {
     _held: Vec<OwnedFd>,
     /// Which of several sockets have something.
     ready: Option<Ready>,
-    /// The lane that the next message takes.
+    /// What it sleeps for on several sockets.
     watch: Watch,
+    /// The lane that the next message takes.
     next_lane: usize,
     /// Whether a message may go by any lane, which but for the last ones those of a flood may.
     any_lane: bool,
@@ -162,16 +163,17 @@ impl SocketEndpoint {
             self.send_rest()?;
         }
         let Some(ready) = &mut self.ready else {
-            let mut header = self.take(0)?;
-            if header.is_none() && self.fill(0, false)? {
-                header = self.take(0)?;
-            }
-            // Whoever has lost the last message of a flood may hear first that the other end wants the next.
-            if self.floods && header.is_some_and(|header| header.is_greeting) {
+            loop {
+                let mut header = self.take(0)?;
+                if header.is_none() && self.fill(0, false)? {
+                    header = self.take(0)?;
+                }
+                // Whoever has lost the last message of a flood may hear first that the other end wants the next.
+                if !(self.floods && header.is_some_and(|header| header.is_greeting)) {
+                    return Ok(header);
+                }
                 self.greetings += 1;
-                return Ok(None);
             }
-            return Ok(header);
         };
         let mut has_looked = false;
         loop {

@@ -102,8 +102,12 @@ fn assert_clean(scratch: &Scratch, before: &BTreeSet<String>) {
     );
     let points = finished_points(scratch);
     if scratch.at("record/run.json").exists() {
-        assert_eq!(scratch.record("record").1, points);
-        scratch.succeed(&["report", "record", "-o", "again.html"]);
+        let (run, known) = scratch.record("record");
+        assert_eq!(known, points);
+        let ended = scratch.run(&["report", "record", "-o", "again.html"]);
+        let is_told = ended.stderr.contains(" points are missing: the run ended early");
+        let is_whole = points.len() as u64 == run.points_planned;
+        assert_eq!((ended.status, is_told), (Some(0), !is_whole), "{ended:?}");
         for end in points.iter().flat_map(|point| &point.ends) {
             let samples =
                 end.samples.as_ref().map(|path| fs::metadata(scratch.at("record").join(path)).unwrap());
