@@ -67,8 +67,8 @@ const OF_INTERFACES: [(&str, usize); 8] = [
     ("tx_dropped", 11),
 ];
 
-/// Those of protocols (RFC 4022, RFC 4113, RFC 4293).
-const OF_PROTOCOLS: [&str; 8] = [
+/// Those of protocols (RFC 4022, RFC 4113, RFC 4293); Linux counts UDP over IPv6 apart.
+const OF_PROTOCOLS: [&str; 12] = [
     "Ip.InDiscards",
     "Ip.OutDiscards",
     "Tcp.InErrs",
@@ -77,6 +77,10 @@ const OF_PROTOCOLS: [&str; 8] = [
     "Udp.NoPorts",
     "Udp.RcvbufErrors",
     "Udp.SndbufErrors",
+    "Udp6.InErrors",
+    "Udp6.NoPorts",
+    "Udp6.RcvbufErrors",
+    "Udp6.SndbufErrors",
 ];
 
 fn number(path: &Path) -> Option<u64> {
@@ -138,13 +142,13 @@ fn snmp(text: &str) -> BTreeMap<String, u64> {
     pairs.flatten().filter(|(name, _)| OF_PROTOCOLS.contains(&name.as_str())).collect()
 }
 
-/// Counters of UDP over IPv6, a line each; the others are none that IPv4 has not.
+/// Counters of UDP over IPv6: a line of a name and a number each.
 fn snmp6(text: &str) -> BTreeMap<String, u64> {
     let one = |line: &str| {
         let (name, number) = line.split_once(char::is_whitespace)?;
-        let name = format!("Udp.{}", name.strip_prefix("Udp6")?);
-        let number = number.trim().parse().ok().filter(|_| OF_PROTOCOLS.contains(&name.as_str()))?;
-        Some((name.replacen("Udp", "Udp6", 1), number))
+        let name = format!("Udp6.{}", name.strip_prefix("Udp6")?);
+        let is_known = OF_PROTOCOLS.contains(&name.as_str());
+        Some((name, number.trim().parse().ok().filter(|_| is_known)?))
     };
     text.lines().filter_map(one).collect()
 }

@@ -29,8 +29,7 @@ pub(crate) fn launch(
     if let Some(path) = &location.agent_path {
         launch.program[0].clone_from(path);
     }
-    let needs_device = resolved.points.iter().any(|point| !point.endpoint.is_socket());
-    match places.device().filter(|_| needs_device) {
+    match places.device().filter(|_| resolved.needs_device()) {
         Some(placement) => {
             launch.arguments.extend(device_arguments(placement));
             if location.via.is_none() {

@@ -27,9 +27,7 @@ pub(crate) fn write(arguments: &ReportArguments) -> anyhow::Result<ExitCode> {
     }
     let default = || arguments.run.join("report.html");
     let output = arguments.output.clone().unwrap_or_else(default);
-    write_html(&arguments.run, &output)?;
-    let (run, points) = RunReader::open(&arguments.run)?.into_parts();
-    if let Some(missing) = missing(&run, &points) {
+    if let Some(missing) = write_html(&arguments.run, &output)? {
         eprintln!("rdmascope: {missing}");
     }
     if output.is_file() {
@@ -46,8 +44,8 @@ fn missing(run: &Run, points: &[Point]) -> Option<String> {
 }
 
 /// Writes the HTML file such that it is whole or not there. What is there and is no file, such as a pipe or /dev/stdout,
-/// is written to and not replaced.
-pub(crate) fn write_html(run: &Path, output: &Path) -> anyhow::Result<()> {
+/// is written to and not replaced. Gives what is missing of the run, if its record is not whole.
+pub(crate) fn write_html(run: &Path, output: &Path) -> anyhow::Result<Option<String>> {
     let record = RunReader::open(run)?;
     if RECORD_FILES.iter().any(|name| is_same(&run.join(name), output)) {
         return Err(Usage(format!("{} is part of the record: choose another file", output.display())).into());
@@ -65,11 +63,12 @@ pub(crate) fn write_html(run: &Path, output: &Path) -> anyhow::Result<()> {
             },
         );
     let written = written.and_then(|()| Ok(file.into_inner().map_err(IntoInnerError::into_error)?));
+    let missing = missing(record.run(), record.points());
     if !is_replaced {
-        return written.map(drop).with_context(say);
+        return written.map(|_| missing).with_context(say);
     }
     let kept = written.and_then(|file| Ok(file.sync_all().and_then(|()| std::fs::rename(&part, output))?));
-    kept.inspect_err(|_| _ = std::fs::remove_file(&part)).with_context(say)
+    kept.inspect_err(|_| _ = std::fs::remove_file(&part)).map(|()| missing).with_context(say)
 }
 
 /// The name that a file has until it is whole.

@@ -74,8 +74,8 @@ impl Output {
         let progress = progress(run.points_planned);
         let is_repeated = |spec: &&PointSpec| repeated::asked(&run.plan, &spec.experiment).is_some();
         let repeatable = resolved.points.iter().filter(is_repeated).cloned().collect();
-        let needs_device = resolved.points.iter().any(|spec| !spec.endpoint.is_socket());
         let (points, asked, unprinted) = (0, Vec::new(), None);
+        let needs_device = resolved.needs_device();
         Ok(Self { progress, run, writer, tables, points, asked, repeatable, needs_device, unprinted })
     }
 

@@ -32,9 +32,9 @@ pub fn repeated(plan: &Value, points: &[Point]) -> Vec<Repeated> {
         let Some((within, most)) = asked(plan, &point.experiment) else { continue };
         let is_it = |known: &Repeated| known.experiment == point.experiment && known.axes == point.axes;
         let at = all.iter().position(is_it).unwrap_or_else(|| {
-            let path = "";
             let (experiment, axes) = (point.experiment.clone(), point.axes.clone());
-            let (ids, numbers, most) = (Vec::new(), Vec::new(), most);
+            // Its first number says which it is.
+            let (ids, path, numbers) = (Vec::new(), "", Vec::new());
             all.push(Repeated { experiment, ids, axes, path, numbers, within, most, has_failed: false });
             all.len() - 1
         });

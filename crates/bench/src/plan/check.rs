@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::defaults::{Filled, carriers as carriers_of, least_depth};
 use super::{Axis, Experiment, Plan};
 use crate::Error;
-use crate::point::{Flow, Length, Operation, Pattern, Poll, Service, Setup};
+use crate::point::{Family, Flow, Length, Operation, Pattern, Poll, Service, Setup};
 
 /// Checks the names of the experiments.
 pub(super) fn names(plan: &Plan) -> Result<(), Error> {
@@ -278,6 +278,14 @@ impl Check<'_> {
         })
     }
 
+    /// The versions of IP that it names.
+    pub(super) fn families(&self) -> &[Family] {
+        self.values(|axis| match axis {
+            Axis::Family(values) => Some(values.as_slice()),
+            _ => None,
+        })
+    }
+
     /// The sizes that it names.
     pub(super) fn size_values(&self) -> &[u64] {
         self.values(|axis| match axis {
@@ -376,14 +384,17 @@ impl Check<'_> {
     }
 
     fn directions(&self) -> Result<(), Error> {
-        let both_ways =
-            self.0.axes.iter().any(|axis| matches!(axis, Axis::Direction(d) if d.contains(&Flow::Bi)));
-        if both_ways && self.0.pattern != Pattern::Stream {
+        if self.goes_both_ways() && self.0.pattern != Pattern::Stream {
             let (place, _, experiment) = self.names("direction");
             let pattern = self.0.pattern.name().to_owned();
             return Err(Error::NotBidirectional { place, experiment, pattern });
         }
         Ok(())
+    }
+
+    /// Whether messages flow both ways at some points.
+    pub(super) fn goes_both_ways(&self) -> bool {
+        self.0.axes.iter().any(|axis| matches!(axis, Axis::Direction(flows) if flows.contains(&Flow::Bi)))
     }
 
     /// Where a key was set (or else the experiment), the key, and the experiment: what most errors say.

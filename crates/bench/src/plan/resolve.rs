@@ -50,6 +50,11 @@ pub struct Resolved {
 }
 
 impl Resolved {
+    /// Whether messages of some point go through a device.
+    pub fn needs_device(&self) -> bool {
+        self.points.iter().any(|point| !point.endpoint.is_socket())
+    }
+
     /// The most ranks that a point has.
     pub fn ranks(&self) -> usize {
         self.points.iter().map(PointSpec::ranks).max().unwrap_or(0) as usize

@@ -78,12 +78,11 @@ impl Check<'_> {
 
     /// A datagram has room for so much.
     fn datagram_sizes(&self) -> Result<(), Error> {
-        let families = self.values(|axis| match axis {
-            Axis::Family(values) => Some(values.as_slice()),
-            _ => None,
-        });
-        let max =
-            if families.contains(&Family::Ipv4) { DATAGRAM_BYTES_MAX_IPV4 } else { DATAGRAM_BYTES_MAX_IPV6 };
+        let max = if self.families().contains(&Family::Ipv4) {
+            DATAGRAM_BYTES_MAX_IPV4
+        } else {
+            DATAGRAM_BYTES_MAX_IPV6
+        };
         match self.size_values().iter().find(|size| self.0.carrier == Carrier::Udp && **size > max) {
             Some(size) => {
                 let why = format!(

@@ -3,7 +3,7 @@
 use super::Axis;
 use super::check::Check;
 use crate::Error;
-use crate::point::{Family, Flow, Length, Tool, tool};
+use crate::point::{Family, Length, Tool, tool};
 
 impl Check<'_> {
     /// Checks an experiment of which other programs measure points.
@@ -26,19 +26,14 @@ impl Check<'_> {
             let why = "it measures for whole seconds: give duration, such as \"1s\"";
             return self.refuse("duration", &format!("another length of {}", first.name()), why);
         }
-        let flows = self.values(|axis| match axis {
-            Axis::Direction(values) => Some(values.as_slice()),
-            _ => None,
-        });
-        let families = self.values(|axis| match axis {
-            Axis::Family(values) => Some(values.as_slice()),
-            _ => None,
-        });
-        if flows.contains(&Flow::Bi) || families.contains(&Family::Ipv6) {
-            let (axis, what) =
-                if flows.contains(&Flow::Bi) { ("direction", "both ways") } else { ("family", "IPv6") };
-            let why = "not all of them have that: give it an experiment of its own";
-            return self.refuse(axis, &format!("{what} of other programs"), why);
+        for (axis, what, is_asked) in [
+            ("direction", "both ways", self.goes_both_ways()),
+            ("family", "IPv6", self.families().contains(&Family::Ipv6)),
+        ] {
+            if is_asked {
+                let why = "not all of them have that: give it an experiment of its own";
+                return self.refuse(axis, &format!("{what} of other programs"), why);
+            }
         }
         let own = self.0.settings.axes.iter().map(Axis::name).find(|name| !tool::is_common(name));
         own.map_or(Ok(()), |axis| {

@@ -289,8 +289,10 @@ impl Endpoint for SocketEndpoint {
 
     #[inline]
     fn try_send(&mut self, mark: Mark) -> Result<Posted, Error> {
-        if self.any_lane && mark == Mark::More {
-            return self.try_send_any();
+        match (self.any_lane, mark) {
+            (false, _) => return self.try_send_next(mark),
+            (true, Mark::More) => return self.try_send_any(),
+            (true, Mark::Last) => {}
         }
         let lane = self.next_lane;
         let posted = self.try_send_next(mark)?;

@@ -109,15 +109,7 @@ fn agree(finding: &Finding, points: &[&Point]) -> Result<Made, String> {
         least.text(),
         largest.text(),
     );
-    let cells = || named.at.iter().map(|(_, measured)| measured);
-    Ok(Made {
-        figure,
-        text,
-        outright: None,
-        lacks_interval: cells().any(|measured| measured.lacks_interval),
-        ids: cells().map(|measured| measured.id).take(1).collect(),
-        doubts: cells().map(|measured| measured.doubts.clone()).fold(Doubts::default(), Doubts::and),
-    })
+    Ok(made_of(named.at.iter().map(|(_, measured)| measured), figure, text, None))
 }
 
 fn flat(finding: &Finding, points: &[&Point]) -> Result<Made, String> {
@@ -304,15 +296,25 @@ fn falls(finding: &Finding, points: &[&Point]) -> Result<Made, String> {
 
 /// What was made of whole series.
 fn over(series: &[&Series], figure: Estimate, text: String, outright: Option<Verdict>) -> Made {
-    let cells = || series.iter().flat_map(|series| &series.at).map(|(_, measured)| measured);
+    let cells = series.iter().flat_map(|series| &series.at).map(|(_, measured)| measured);
     let gaps: Vec<String> = series.iter().map(|series| series.gaps()).collect();
+    made_of(cells, figure, format!("{text}{}", gaps.concat()), outright)
+}
+
+/// What was made of several numbers, each with its doubts.
+fn made_of<'a>(
+    cells: impl Iterator<Item = &'a Measured> + Clone,
+    figure: Estimate,
+    text: String,
+    outright: Option<Verdict>,
+) -> Made {
     Made {
         figure,
-        text: format!("{text}{}", gaps.concat()),
+        text,
         outright,
-        lacks_interval: cells().any(|measured| measured.lacks_interval),
-        ids: cells().map(|measured| measured.id).take(1).collect(),
-        doubts: cells().map(|measured| measured.doubts.clone()).fold(Doubts::default(), Doubts::and),
+        lacks_interval: cells.clone().any(|measured| measured.lacks_interval),
+        ids: cells.clone().map(|measured| measured.id).take(1).collect(),
+        doubts: cells.map(|measured| measured.doubts.clone()).fold(Doubts::default(), Doubts::and),
     }
 }
 
