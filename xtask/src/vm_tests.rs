@@ -1,4 +1,5 @@
-//! `cargo xtask vm-tests`: the tests that need a device of the kernel, on rxe0 in one boot of the virtual machine.
+//! `cargo xtask vm-tests`: the tests that need what a kernel has and this one may not: an RDMA device (rxe0), links that lose
+//! and delay, SCTP; in one boot of the virtual machine, and between two of them in another.
 
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader};
@@ -19,8 +20,16 @@ struct Test {
     variables: &'static [(&'static str, &'static str)],
 }
 
-/// What runs in the machine, in this order. The address of rxe0 that packets of its own host reach is its GID 1.
-const TESTS: [Test; 2] = [
+/// What is booted, and the tests that run in it, in this order.
+struct Boot {
+    options: &'static [&'static str],
+    tests: &'static [Test],
+}
+
+const BOOTS: [Boot; 2] = [Boot { options: &[], tests: &ONE }, Boot { options: &["--peer"], tests: &TWO }];
+
+/// In one machine. The address of rxe0 that packets of its own host reach is its GID 1.
+const ONE: [Test; 3] = [
     Test {
         package: "conformance",
         name: "conformance",
@@ -34,42 +43,65 @@ const TESTS: [Test; 2] = [
         // One at a time: most wait for what others do to the device, and count that as time of their own.
         variables: &[("RDMASCOPE_KERNEL_DEVICE", "rxe0"), ("RUST_TEST_THREADS", "1")],
     },
+    Test {
+        package: "rdmascope",
+        name: "program",
+        module: Some("kernel_network"),
+        // What this kernel has must not be skipped.
+        variables: &[("RDMASCOPE_REQUIRE", "namespaces,netem,sctp"), ("RUST_TEST_THREADS", "1")],
+    },
 ];
 
-/// How long all of them may take in the machine, in seconds: on a quiet host it is two minutes and a half.
+/// Between two.
+const TWO: [Test; 1] = [Test {
+    package: "rdmascope",
+    name: "program",
+    module: Some("two_machines"),
+    variables: &[
+        ("RDMASCOPE_KERNEL_DEVICE", "rxe0"),
+        ("RDMASCOPE_TWO_MACHINES", "vm,peer"),
+        ("RUST_TEST_THREADS", "1"),
+    ],
+}];
+
+/// How long those of a boot may take, in seconds: on a quiet host it is three minutes.
 const LIMIT_S: &str = "900";
 
-/// First word for this program inside the machine; the programs follow.
+/// First word for this program inside the machine; the number of the boot and the programs follow.
 const INSIDE: &str = "--inside";
 
 /// Builds the programs and runs them in the machine; inside it, runs them.
 pub(crate) fn run(words: impl Iterator<Item = String>) -> Result<()> {
     let words: Vec<String> = words.collect();
     match words.split_first() {
-        None => boot(),
-        Some((first, programs)) if first == INSIDE => run_all(programs),
+        None => BOOTS.iter().enumerate().try_for_each(|(number, boot)| start(number, boot)),
+        Some((first, rest)) if first == INSIDE => {
+            let (number, programs) = rest.split_first().context("it is this program that says this")?;
+            run_all(BOOTS.get(number.parse::<usize>()?).context("there is no such boot")?.tests, programs)
+        }
         Some((other, _)) => bail!("`{other}`: vm-tests takes no arguments"),
     }
 }
 
 /// Runs this program again inside the machine, with the programs that were built.
-fn boot() -> Result<()> {
+fn start(number: usize, boot: &Boot) -> Result<()> {
     let program = shell::program()?;
-    let mut command: Vec<OsString> = ["--timeout", LIMIT_S, "--"].map(OsString::from).into();
-    command.extend([program.into(), "vm-tests".into(), INSIDE.into()]);
-    command.extend(build()?.into_iter().map(OsString::from));
+    let mut command: Vec<OsString> = boot.options.iter().map(OsString::from).collect();
+    command.extend(["--timeout", LIMIT_S, "--"].map(OsString::from));
+    command.extend([program.into(), "vm-tests".into(), INSIDE.into(), number.to_string().into()]);
+    command.extend(build(boot.tests)?.into_iter().map(OsString::from));
     let status = vm::status(command.into_iter())?;
-    ensure!(status == 0, "tests on rxe0 failed: the virtual machine's exit status is {status}");
+    ensure!(status == 0, "tests in the virtual machine failed: its exit status is {status}");
     Ok(())
 }
 
 /// Builds the tests, as part of the workspace so that nothing is built twice: their programs, in the order of the list.
-fn build() -> Result<Vec<PathBuf>> {
+fn build(tests: &[Test]) -> Result<Vec<PathBuf>> {
     let mut words = vec!["cargo", "test", "--workspace", "--quiet", "--no-run", "--message-format=json"];
-    words.extend(TESTS.iter().flat_map(|test| ["--test", test.name]));
+    words.extend(tests.iter().flat_map(|test| ["--test", test.name]));
     let output = shell::output(&words)?;
     let messages: Vec<Value> = output.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
-    TESTS.iter().map(|test| program(test, &messages)).collect()
+    tests.iter().map(|test| program(test, &messages)).collect()
 }
 
 /// Where cargo says that it has put a test.
@@ -87,15 +119,15 @@ fn program(test: &Test, messages: &[Value]) -> Result<PathBuf> {
 }
 
 /// Runs the tests one after the other, each to its end; fails if one did.
-fn run_all(programs: &[String]) -> Result<()> {
-    ensure!(programs.len() == TESTS.len(), "{} programs for {} tests", programs.len(), TESTS.len());
+fn run_all(tests: &[Test], programs: &[String]) -> Result<()> {
+    ensure!(programs.len() == tests.len(), "{} programs for {} tests", programs.len(), tests.len());
     let mut lines = Vec::new();
     let mut is_good = true;
-    for (test, program) in TESTS.iter().zip(programs) {
+    for (test, program) in tests.iter().zip(programs) {
         let (counts, succeeded) = run_one(test, program)?;
         let counts = counts.map_or_else(|| "ended without a result".to_owned(), |counts| counts.to_string());
         let name = test.module.unwrap_or(test.name);
-        lines.push(format!("rxe0: {counts} ({name} of {})", test.package));
+        lines.push(format!("vm: {counts} ({name} of {})", test.package));
         is_good &= succeeded;
     }
     lines.iter().for_each(|line| println!("{line}"));
@@ -195,14 +227,14 @@ mod tests {
             artifact("conformance", "test", Value::Null),
             artifact("conformance", "test", json!("/it")),
         ];
-        assert_eq!(program(&TESTS[0], &messages).unwrap(), PathBuf::from("/it"));
-        let error = program(&TESTS[0], &messages[..3]).unwrap_err();
+        assert_eq!(program(&ONE[0], &messages).unwrap(), PathBuf::from("/it"));
+        let error = program(&ONE[0], &messages[..3]).unwrap_err();
         assert_eq!(error.to_string(), "cargo built no test conformance of conformance");
     }
 
     #[test]
     fn each_test_of_the_list_is_there() {
-        for test in &TESTS {
+        for test in BOOTS.iter().flat_map(|boot| boot.tests) {
             let tests = shell::root().join("crates").join(test.package).join("tests");
             let path = match test.module {
                 Some(module) => tests.join(test.name).join(format!("{module}.rs")),

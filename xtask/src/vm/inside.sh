@@ -16,7 +16,7 @@ await() {
 
 . /run/vm/settings
 PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
-hostname rdmascope-vm
+hostname "$NAME"
 
 step="bring up eth0"
 modprobe -a $NET_MODULES
@@ -24,8 +24,21 @@ modprobe -a $NET_MODULES
 echo 0 >/proc/sys/net/ipv6/conf/eth0/accept_dad
 echo 0 >/proc/sys/net/ipv6/conf/eth0/accept_ra
 ip link set lo up
-ip addr add 10.0.2.15/24 dev eth0
+ip addr add $ADDRESS/24 dev eth0
 ip link set eth0 up
+if [ "$HAS_PEER" = yes ]; then
+    # Who can reach it is at the other end of the cable: root of the other machine, who needs no word. The home is one of
+    # its own, because ssh and its server read what is in it.
+    step="serve ssh"
+    mkdir -p -m 700 /run/root/.ssh
+    printf 'Host *\n  StrictHostKeyChecking no\n  UserKnownHostsFile /dev/null\n  LogLevel ERROR\n' >/run/root/.ssh/config
+    sed -i 's|^root:.*|root::0:0:root:/run/root:/bin/sh|' /etc/passwd
+    # Where this file cannot be read, nothing in it counts.
+    sed -i 's|^root:[^:]*:|root::|' /etc/shadow 2>/dev/null || true
+    echo "$HOSTS" >>/etc/hosts
+    dropbearkey -t ed25519 -f /run/root/key >/dev/null 2>&1
+    dropbear -r /run/root/key -B -p 22
+fi
 
 if [ "$HAS_RXE" = yes ]; then
     step="load the modules of rxe"
@@ -35,8 +48,8 @@ if [ "$HAS_RXE" = yes ]; then
     port=/sys/class/infiniband/rxe0/ports/1
     step="see the port of rxe0 active"
     await 'grep -q ACTIVE $port/state'
-    step="see the GID of 10.0.2.15 at rxe0"
-    await 'grep -qs ffff:0a00:020f $port/gids/0 $port/gids/1 $port/gids/2 $port/gids/3'
+    step="see the GID of $ADDRESS at rxe0"
+    await 'grep -qs $GID $port/gids/0 $port/gids/1 $port/gids/2 $port/gids/3'
     step="see the device nodes of rxe0"
     await '[ -c /dev/infiniband/uverbs0 ]'
 fi

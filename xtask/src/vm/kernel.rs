@@ -19,8 +19,9 @@ pub(super) const BOOT_MODULES: &str = "virtio_pci virtio_console 9pnet_virtio 9p
 pub(super) const NET_MODULES: &str = "virtio_net";
 /// What makes rxe0 and lets programs use it. rxe finds its checksum by name: no dependency of its module leads there.
 pub(super) const RDMA_MODULES: &str = "crc32_generic rdma_rxe ib_uverbs rdma_ucm";
-/// For commands that load them: a virtual cable and a firewall. (There is no Soft-iWARP in it.)
-const OTHER_MODULES: &str = "veth nf_tables";
+/// For commands that load them: a virtual cable, a firewall, what delays, loses and limits packets, and SCTP. (There is no
+/// Soft-iWARP in it.)
+const OTHER_MODULES: &str = "veth nf_tables sch_netem sch_tbf sctp";
 const ALL_MODULES: [&str; 4] = [BOOT_MODULES, NET_MODULES, RDMA_MODULES, OTHER_MODULES];
 
 /// A kernel in the cache.

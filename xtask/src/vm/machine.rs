@@ -7,7 +7,8 @@ use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, PipeReader, PipeWriter, Read, Write};
-use std::os::fd::AsRawFd;
+use std::net::Ipv4Addr;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
@@ -21,16 +22,36 @@ use rustix::io::{FdFlags, fcntl_setfd};
 
 use super::script::Report;
 
+/// What tells one machine from the other.
+#[derive(Debug)]
+pub(super) struct Seat {
+    /// Its name for `ssh`, where there are two.
+    pub(super) name: &'static str,
+    /// The address of its eth0, in a network of 24 bits.
+    pub(super) address: Ipv4Addr,
+    mac: &'static str,
+}
+
+/// The machine that the command runs in.
+pub(super) const FIRST: Seat =
+    Seat { name: "vm", address: Ipv4Addr::new(10, 0, 2, 15), mac: "52:54:00:00:02:15" };
+/// The one beside it.
+pub(super) const PEER: Seat =
+    Seat { name: "peer", address: Ipv4Addr::new(10, 0, 2, 16), mac: "52:54:00:00:02:16" };
+
 /// What a machine is made of.
 #[derive(Debug)]
 pub(super) struct Parts<'a> {
     pub(super) kernel: &'a Path,
+    pub(super) seat: &'a Seat,
     /// The archive that the kernel unpacks as its first file system.
     pub(super) archive: &'a [u8],
     /// Writable inside.
     pub(super) out: Option<&'a Path>,
     /// Whether time is the number of instructions.
     pub(super) is_counted: bool,
+    /// The end of a cable to another machine: a connected stream socket.
+    pub(super) cable: Option<OwnedFd>,
     pub(super) is_verbose: bool,
 }
 
@@ -46,7 +67,7 @@ pub(super) struct Machine {
 }
 
 impl Machine {
-    pub(super) fn start(parts: &Parts<'_>) -> Result<Self> {
+    pub(super) fn start(parts: Parts<'_>) -> Result<Self> {
         let archive = File::from(memfd_create("initramfs", MemfdFlags::CLOEXEC)?);
         (&archive).write_all(parts.archive)?;
         let [console, output, errors, control] = [io::pipe()?, io::pipe()?, io::pipe()?, io::pipe()?];
@@ -56,11 +77,12 @@ impl Machine {
             fcntl_setfd(inherited, FdFlags::empty())?;
         }
         fcntl_setfd(&archive, FdFlags::empty())?;
+        parts.cable.as_ref().map(|cable| fcntl_setfd(cable, FdFlags::empty())).transpose()?;
         let start = Instant::now();
         // setpriv: the kernel ends QEMU when we end, even by SIGKILL.
         let mut qemu = Command::new("setpriv")
             .args(["--pdeathsig", "KILL", "--", QEMU])
-            .args(arguments(parts, &archive, writers))
+            .args(arguments(&parts, &archive, writers))
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
@@ -78,20 +100,19 @@ impl Machine {
         Ok(Self { qemu, start, reports, relays, console: tail, is_verbose: parts.is_verbose })
     }
 
-    /// Waits until the command has ended, for `timeout` from its start, and gives its exit status, or 124 after the
-    /// time limit, as timeout(1) does.
+    /// Waits until the machine is up and its command starts.
     ///
     /// # Errors
     ///
-    /// If the machine does not come up, or ends without saying how the command did.
-    pub(super) fn run(mut self, timeout: Duration) -> Result<u8> {
-        let status = match self.next(self.start + BOOT_TIMEOUT)? {
+    /// If it does not come up.
+    pub(super) fn await_start(&mut self) -> Result<()> {
+        match self.next(self.start + BOOT_TIMEOUT)? {
             Some(Report::Ready(uptime)) => {
                 if self.is_verbose {
                     let seconds = self.start.elapsed().as_secs_f64();
                     eprintln!("xtask: vm: ready after {seconds:.1} s ({uptime} s since the kernel's start)");
                 }
-                self.status(timeout)?
+                Ok(())
             }
             Some(report) => bail!("the virtual machine said {report:?} before its command started"),
             None => {
@@ -102,7 +123,18 @@ impl Machine {
                     self.console
                 )
             }
-        };
+        }
+    }
+
+    /// Waits until the command has ended, for `timeout` from its start, and gives its exit status, or 124 after the
+    /// time limit, as timeout(1) does.
+    ///
+    /// # Errors
+    ///
+    /// If the machine does not come up, or ends without saying how the command did.
+    pub(super) fn run(mut self, timeout: Duration) -> Result<u8> {
+        self.await_start()?;
+        let status = self.status(timeout)?;
         self.end(if status.is_some() { OFF_TIMEOUT } else { Duration::ZERO });
         Ok(status.unwrap_or_else(|| {
             let limit = timeout.as_secs();
@@ -166,18 +198,23 @@ fn arguments(parts: &Parts<'_>, archive: &File, writers: [&PipeWriter; 4]) -> Ve
     let mut words: Vec<OsString> = Vec::new();
     let mut add = |list: &str| words.extend(list.split(' ').map(OsString::from));
     add("-nodefaults -no-user-config -no-reboot -display none -M pc -m 2G");
-    add(if parts.is_counted {
+    add(match (parts.is_counted, &parts.cable) {
         // A nanosecond for each instruction, and none for being idle: the clock goes on to the next timer.
-        "-accel tcg,thread=single -smp 1 -icount shift=0,sleep=off"
-    } else {
-        "-accel tcg,thread=multi -smp 2"
+        (true, _) => "-accel tcg,thread=single -smp 1 -icount shift=0,sleep=off",
+        (false, None) => "-accel tcg,thread=multi -smp 2",
+        // Two machines that poll keep two CPUs busy.
+        (false, Some(_)) => "-accel tcg,thread=multi -smp 1",
     });
     // The emulated counter is the host's, but QEMU 7.2 will not say that its rate is constant unless it is forced to. Clocks
     // of programs (`measure::clock`) ask for that; the guest's kernel is told by tsc=reliable, or would read the HPET, which
     // takes it a microsecond.
     add(if is_steady { "-cpu max,+invtsc,x-force-features=on" } else { "-cpu max" });
-    // No network but within the machine.
-    add("-netdev user,id=net,restrict=on,ipv6=off -device virtio-net-pci,netdev=net,romfile=");
+    // No network but within the machine, or to the one at the other end of the cable.
+    match &parts.cable {
+        None => add("-netdev user,id=net,restrict=on,ipv6=off"),
+        Some(cable) => add(&format!("-netdev socket,id=net,fd={}", cable.as_raw_fd())),
+    }
+    add(&format!("-device virtio-net-pci,netdev=net,romfile=,mac={}", parts.seat.mac));
     add("-device virtio-serial-pci");
     for (number, (name, pipe)) in ["console", "stdout", "stderr", "control"].iter().zip(writers).enumerate() {
         add(&format!("-chardev file,id={name},path=/dev/fd/{}", pipe.as_raw_fd()));

@@ -11,6 +11,8 @@ mod options;
 mod script;
 
 use std::ffi::{OsStr, OsString};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::{env, fs};
@@ -19,19 +21,22 @@ use anyhow::{Context, Result, ensure};
 
 use self::archive::Archive;
 use self::kernel::{BOOT_MODULES, Kernel, NET_MODULES, RDMA_MODULES};
-use self::machine::{Machine, Parts};
+use self::machine::{FIRST, Machine, PEER, Parts, Seat};
 use self::options::{Options, USAGE};
 use crate::{ci, shell};
 
 /// Debian packages that the machine needs, and those whose programs tests use inside or compare with ours.
-pub(crate) const PACKAGES: [(&str, &str); 10] = [
+pub(crate) const PACKAGES: [(&str, &str); 12] = [
     // The package `busybox` has the same file, but needs libraries.
     ("busybox-static", "/var/lib/dpkg/info/busybox-static.list"),
+    // The server alone: `dropbear` and `openssh-server` would run one on this machine.
+    ("dropbear-bin", "/usr/sbin/dropbear"),
     ("ibverbs-providers", "/etc/libibverbs.d/rxe.driver"),
     ("ibverbs-utils", "/usr/bin/ibv_devinfo"),
     ("iproute2", "/usr/bin/rdma"),
     ("kmod", "/sbin/modprobe"),
     ("nftables", "/usr/sbin/nft"),
+    ("openssh-client", "/usr/bin/ssh"),
     ("perftest", "/usr/bin/ib_send_lat"),
     ("qemu-system-x86", "/usr/bin/qemu-system-x86_64"),
     ("qperf", "/usr/bin/qperf"),
@@ -74,15 +79,21 @@ fn boot(options: &Options) -> Result<u8> {
     ci::install(&PACKAGES)?;
     let kernel = Kernel::find(&target()?.join("vm"))?;
     let out = options.out.as_deref().map(out).transpose()?;
-    let archive = archive(options, &kernel, out.as_deref())?;
-    let parts = Parts {
-        kernel: &kernel.image(),
-        archive: &archive,
-        out: out.as_deref(),
-        is_counted: options.is_counted,
-        is_verbose: options.is_verbose,
+    let image = kernel.image();
+    let start = |seat: &Seat, command: &[u8], out: Option<&Path>, cable: Option<OwnedFd>| {
+        let archive = archive(options, seat, &kernel, command, out)?;
+        let is_counted = options.is_counted;
+        let is_verbose = options.is_verbose;
+        Machine::start(Parts { kernel: &image, seat, archive: &archive, out, is_counted, cable, is_verbose })
     };
-    Machine::start(&parts)?.run(options.timeout)
+    let command = command(options, out.as_deref())?;
+    if !options.has_peer {
+        return start(&FIRST, &command, out.as_deref(), None)?.run(options.timeout);
+    }
+    let (one, other) = UnixStream::pair()?;
+    let mut peer = start(&PEER, PEERS_COMMAND, None, Some(other.into()))?;
+    peer.await_start().context("the second machine")?;
+    start(&FIRST, &command, out.as_deref(), Some(one.into()))?.run(options.timeout)
 }
 
 /// Cargo's directory for what is built.
@@ -97,8 +108,23 @@ fn out(directory: &Path) -> Result<PathBuf> {
     made.with_context(|| format!("--out {}: cannot be made", directory.display()))
 }
 
-/// The guest's first file system.
-fn archive(options: &Options, kernel: &Kernel, out: Option<&Path>) -> Result<Vec<u8>> {
+/// The command as a script for the guest.
+fn command(options: &Options, out: Option<&Path>) -> Result<Vec<u8>> {
+    let mut variables = passed_on();
+    variables.extend(out.map(|out| (OUT.into(), out.into())));
+    variables.extend(options.variables.iter().cloned());
+    let directory = env::current_dir().context("there is no current directory")?;
+    Ok(script::command(&directory, &variables, &options.before, &options.command))
+}
+
+/// A guest's first file system.
+fn archive(
+    options: &Options,
+    seat: &Seat,
+    kernel: &Kernel,
+    command: &[u8],
+    out: Option<&Path>,
+) -> Result<Vec<u8>> {
     let mut archive = Archive::default();
     for directory in ["dev", "proc", "sys"] {
         archive.directory(directory);
@@ -110,24 +136,25 @@ fn archive(options: &Options, kernel: &Kernel, out: Option<&Path>) -> Result<Vec
 
     let out = out.map_or(OsStr::new(""), Path::as_os_str);
     let yes = |is: bool| OsStr::new(if is { "yes" } else { "no" });
+    let (address, [a, b, c, d]) = (seat.address.to_string(), seat.address.octets());
+    let gid = format!("ffff:{a:02x}{b:02x}:{c:02x}{d:02x}");
+    let [first, peer] = [&FIRST, &PEER].map(|seat| format!("{} {}", seat.address, seat.name));
     let settings = script::settings(&[
         ("BOOT_MODULES", OsStr::new(BOOT_MODULES)),
         ("NET_MODULES", OsStr::new(NET_MODULES)),
         ("RDMA_MODULES", OsStr::new(RDMA_MODULES)),
+        ("ADDRESS", OsStr::new(&address)),
+        ("GID", OsStr::new(&gid)),
+        ("NAME", OsStr::new(seat.name)),
+        ("HOSTS", OsStr::new(&format!("{first}\n{peer}"))),
+        ("HAS_PEER", yes(options.has_peer)),
         ("HAS_RXE", yes(options.has_rxe)),
         ("HAS_TSC", yes(machine::host_counter_is_steady())),
         (OUT, out),
     ]);
     archive.file("vm/settings", false, &settings);
 
-    let mut variables = passed_on();
-    if !out.is_empty() {
-        variables.push((OUT.into(), out.to_owned()));
-    }
-    variables.extend(options.variables.iter().cloned());
-    let directory = env::current_dir().context("there is no current directory")?;
-    let command = script::command(&directory, &variables, &options.before, &options.command);
-    archive.file("vm/command", false, &command);
+    archive.file("vm/command", false, command);
     Ok(archive.finish())
 }
 
@@ -143,5 +170,7 @@ fn passed_on() -> Vec<(OsString, OsString)> {
 
 /// The directory of --out, for the command; unset without it.
 const OUT: &str = "RDMASCOPE_VM_OUT";
+/// What the second machine does.
+const PEERS_COMMAND: &[u8] = b"exec sleep infinity\n";
 /// What timeout(1) and chroot(1) return when it is they that failed.
 const NOT_RUN: u8 = 125;

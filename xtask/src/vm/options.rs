@@ -24,8 +24,10 @@ RDMASCOPE_* are passed on.
   --counted            one CPU, whose time is the number of instructions that it has executed, a nanosecond each: what this
                        machine does beside it changes nothing (otherwise two CPUs, in this machine's time)
   --before COMMANDS    runs shell commands first, in the shell that becomes COMMAND: `ip link set eth0 down`, `ulimit -l 64`
-  --no-rxe             makes no device and loads no module of RDMA (`modprobe` does, in --before; veth and nf_tables are
-                       there as well)
+  --no-rxe             makes no device and loads no module of RDMA (`modprobe` does, in --before; what is there as well are
+                       veth, nf_tables, sch_netem, sch_tbf and sctp)
+  --peer               boots a second machine first, and joins the two by a cable: eth0 of each, with its own rxe0. They are
+                       called vm (10.0.2.15) and peer (10.0.2.16), have one CPU each, and answer `ssh vm` and `ssh peer`
   --timeout SECONDS    ends the machine when COMMAND takes longer (300)
   --verbose            shows the kernel's console, and how long the boot took";
 
@@ -38,6 +40,7 @@ pub(super) struct Options {
     pub(super) before: Vec<OsString>,
     pub(super) has_rxe: bool,
     pub(super) is_counted: bool,
+    pub(super) has_peer: bool,
     pub(super) timeout: Duration,
     pub(super) is_verbose: bool,
 }
@@ -55,6 +58,7 @@ impl Options {
             before: Vec::new(),
             has_rxe: true,
             is_counted: false,
+            has_peer: false,
             timeout: TIMEOUT,
             is_verbose: false,
         };
@@ -69,6 +73,7 @@ impl Options {
                 Some("--counted") => options.is_counted = true,
                 Some("--no-rxe") => options.has_rxe = false,
                 Some("--out") => options.out = Some(value()?.into()),
+                Some("--peer") => options.has_peer = true,
                 Some("--timeout") => options.timeout = seconds(&value()?)?,
                 Some("--verbose") => options.is_verbose = true,
                 Some("--") => {
@@ -86,6 +91,10 @@ impl Options {
             }
         }
         ensure!(!options.command.is_empty(), "there is no command to run (--help shows how)");
+        ensure!(
+            !(options.is_counted && options.has_peer),
+            "--counted --peer: two machines that count for themselves have no time in common"
+        );
         Ok(Some(options))
     }
 }
@@ -153,7 +162,8 @@ mod tests {
         assert_eq!(options.variables, [("A".into(), "b=c".into())]);
         assert_eq!(options.before, ["x; y", "z"]);
         assert_eq!(options.timeout, Duration::from_secs(7));
-        assert!(options.is_counted && options.is_verbose);
+        assert!(options.is_counted && options.is_verbose && !options.has_peer);
+        assert!(parsed(&["--peer", "true"]).has_peer);
         assert_eq!(parse(&["--help", "true"]).unwrap(), None);
     }
 
@@ -166,6 +176,10 @@ mod tests {
             (&["--out"], "--out needs a value"),
             (&["--env", "A", "true"], "--env A: expected NAME=VALUE"),
             (&["--env", "A B=1", "true"], "--env A B=1: expected NAME=VALUE"),
+            (
+                &["--counted", "--peer", "true"],
+                "--counted --peer: two machines that count for themselves have no time in common",
+            ),
             (&["--timeout", "0", "true"], "--timeout 0: expected a whole number of seconds, at least 1"),
             (&["--timeout", "1m", "true"], "--timeout 1m: expected a whole number of seconds, at least 1"),
         ] {

@@ -26,6 +26,13 @@ impl fmt::Display for Path {
 impl Path {
     /// A call that failed.
     pub(super) fn failed(&self, what: &'static str, error: &io::Error) -> Error {
+        if error.raw_os_error() == Some(libc::EMSGSIZE) {
+            let reason = format!(
+                "{} sends no message so long in one piece: send shorter ones, or give larger buffers (--socket-buffer)",
+                self.carrier.name()
+            );
+            return Error::Impossible { reason };
+        }
         let advice = advice(error).to_owned();
         let reason = match error.kind() {
             io::ErrorKind::UnexpectedEof => "the peer has closed it".to_owned(),
@@ -67,9 +74,6 @@ fn advice(error: &io::Error) -> &'static str {
         }
         (_, Some(libc::ENETDOWN | libc::ENODEV | libc::ENXIO)) => {
             "the interface is down: `ip link set DEV up`"
-        }
-        (_, Some(libc::EMSGSIZE)) => {
-            "it is longer than the socket sends in one piece: send smaller messages, or give larger buffers (--socket-buffer)"
         }
         (_, Some(libc::EPERM)) => "a firewall on this host forbids it: see `nft list ruleset`",
         (_, Some(libc::ENOBUFS | libc::ENOMEM)) => "the kernel has no memory for it: send less at once",

@@ -7,21 +7,9 @@ use measure::conditions::Outcome;
 use measure::record::{Point, Status};
 use rustix::process::Signal;
 
-use crate::support::namespaces::Hosts;
+use crate::support::namespaces::{Hosts, measured};
 use crate::support::processes::{agents, signal};
 use crate::support::{DEADLINE, Ended, Scratch, all_measured, collect, finish, skip};
-
-/// Runs the program between the two hosts; gives the points of its record.
-#[track_caller]
-fn measured(scratch: &Scratch, hosts: &Hosts, arguments: &str, record: &str) -> Vec<Point> {
-    let placed = hosts.placed();
-    let words = arguments.split(' ').chain(["--out", record]).chain(placed.iter().map(String::as_str));
-    let ended = scratch.run(&words.collect::<Vec<_>>());
-    assert_eq!(ended.status, Some(0), "{arguments}: {ended:?}");
-    let points = scratch.record(record).1;
-    assert!(all_measured(&points), "{arguments}: {points:?}");
-    points
-}
 
 #[test]
 fn messages_cross_the_link_and_not_the_loopback_of_one_host() {

@@ -5,7 +5,9 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use super::{DEADLINE, skip};
+use measure::record::Point;
+
+use super::{DEADLINE, Scratch, all_measured, skip};
 
 /// Two namespaces and the link between them, until the value is dropped.
 pub(crate) struct Hosts {
@@ -76,6 +78,25 @@ impl Hosts {
         count.and_then(|count| count.parse().ok()).unwrap_or_else(|| panic!("no counter: {listed}"))
     }
 
+    /// Has what one sends over the link delayed, lost, repeated or reordered, in the words of tc-netem(8), in place of what it
+    /// had before.
+    ///
+    /// # Errors
+    /// Where the kernel cannot: what `tc` says.
+    pub(crate) fn emulate(&self, host: usize, netem: &str) -> Result<(), String> {
+        // In its queue is room for whatever a delay holds back.
+        let words =
+            format!("tc -n {} qdisc replace dev link0 root netem limit 100000 {netem}", self.names[host]);
+        run(&words.split(' ').collect::<Vec<_>>()).map(drop)
+    }
+
+    /// How many packets one has lost by that.
+    pub(crate) fn lost_at(&self, host: usize) -> u64 {
+        let shown = self.on(host, &["tc", "-s", "qdisc", "show", "dev", "link0"]);
+        let count = shown.split("(dropped ").nth(1).and_then(|rest| rest.split(',').next());
+        count.and_then(|count| count.parse().ok()).unwrap_or_else(|| panic!("no count: {shown}"))
+    }
+
     /// Interfaces beside the link that say they are InfiniBand: `ib0`. They go when the value is dropped.
     #[track_caller]
     pub(crate) fn ipoib(&self) -> Ipoib {
@@ -118,6 +139,18 @@ impl Drop for Hosts {
             let _ = run(&["ip", "netns", "delete", name]);
         }
     }
+}
+
+/// Runs the program between the two hosts; gives the points of its record.
+#[track_caller]
+pub(crate) fn measured(scratch: &Scratch, hosts: &Hosts, arguments: &str, record: &str) -> Vec<Point> {
+    let placed = hosts.placed();
+    let words = arguments.split(' ').chain(["--out", record]).chain(placed.iter().map(String::as_str));
+    let ended = scratch.run(&words.collect::<Vec<_>>());
+    assert_eq!(ended.status, Some(0), "{arguments}: {ended:?}");
+    let points = scratch.record(record).1;
+    assert!(all_measured(&points), "{arguments}: {points:?}");
+    points
 }
 
 /// What carries the packets of [`Hosts::ipoib`].

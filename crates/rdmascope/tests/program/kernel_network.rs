@@ -1,0 +1,156 @@
+//! Sockets over what only some kernels have: links that delay, lose, repeat and reorder (netem), and SCTP.
+//!
+//! Between two network namespaces, as in `namespaces`. The virtual machine's kernel has both.
+
+use measure::record::{LatencyKind, Point, Status};
+
+use crate::support::failures::assert_words;
+use crate::support::namespaces::{Hosts, measured};
+use crate::support::{Scratch, skip};
+
+/// Two hosts; the first sends by a link of this kind (tc-netem(8)).
+fn hosts_over(netem: &str) -> Option<Hosts> {
+    let hosts = Hosts::new()?;
+    match hosts.emulate(0, netem) {
+        Ok(()) => Some(hosts),
+        Err(why) => {
+            skip("netem", &why);
+            None
+        }
+    }
+}
+
+/// Two hosts whose kernel has SCTP.
+fn hosts_with_sctp() -> Option<Hosts> {
+    // A kernel that has it says so once it is asked for it.
+    let asked = std::process::Command::new("modprobe").arg("sctp").output();
+    if std::fs::metadata("/proc/net/sctp").is_err() {
+        skip("sctp", &format!("this kernel has no SCTP: {asked:?}"));
+        return None;
+    }
+    Hosts::new()
+}
+
+/// The middle of what was timed in a way, in milliseconds.
+fn median_ms(point: &Point, kind: LatencyKind) -> f64 {
+    let mut all = point.latency.iter().chain(point.kinds.iter().map(|timed| &timed.latency));
+    all.find(|latency| latency.kind == kind).unwrap_or_else(|| panic!("no {kind:?}: {point:?}")).p50_ns as f64
+        / 1e6
+}
+
+/// Half a round trip is the mean of both ways; one way is the one that was taken.
+#[test]
+fn a_known_delay_is_found_in_the_way_that_has_it() {
+    let Some(hosts) = hosts_over("delay 20ms") else { return };
+    hosts.emulate(1, "delay 4ms").unwrap();
+    let scratch = Scratch::alone();
+    for carrier in ["tcp", "udp"] {
+        let there_and_back =
+            &measured(&scratch, &hosts, &format!("lat {carrier} -n 40"), &format!("{carrier}0"))[0];
+        let half = median_ms(there_and_back, LatencyKind::RttHalf);
+        assert!((12.0..14.5).contains(&half), "{carrier}: {half} ms");
+        let one_way =
+            &measured(&scratch, &hosts, &format!("one-way {carrier} -n 40"), &format!("{carrier}1"))[0];
+        let there = median_ms(one_way, LatencyKind::OneWay);
+        assert!((20.0..23.0).contains(&there), "{carrier}: {there} ms");
+    }
+    scratch.assert_nothing_left();
+}
+
+/// Each datagram that the link drops, sends twice or overtakes is counted, and none besides.
+#[test]
+fn what_a_link_loses_repeats_and_reorders_is_counted() {
+    let Some(hosts) = hosts_over("loss 5%") else { return };
+    let scratch = Scratch::alone();
+    let count = |point: &Point, name: &str| {
+        *point.counters.get(name).unwrap_or_else(|| panic!("no {name}: {:?}", point.counters))
+    };
+    // Slow enough that the receiver loses none by itself, and in one burst: between two, each loss would be waited for.
+    let flood = "one-way udp -s 200 -n 2000 --pause 500us --burst all --warmup 0";
+    let before = hosts.lost_at(0);
+    let point = &measured(&scratch, &hosts, flood, "loss")[0];
+    let (lost, dropped) = (count(point, "messages_lost"), hosts.lost_at(0) - before);
+    // TCP's own segments of the control plane go by pipes; what else crosses are a farewell and questions for addresses.
+    assert!((40..=180).contains(&lost) && (lost..=lost + 5).contains(&dropped), "{lost} of {dropped}");
+
+    hosts.emulate(0, "duplicate 20%").unwrap();
+    let point = &measured(&scratch, &hosts, flood, "duplicate")[0];
+    let (lost, again) = (count(point, "messages_lost"), count(point, "messages_duplicate"));
+    assert!(lost == 0 && (250..=560).contains(&again), "{lost} lost, {again} came twice");
+
+    // A fifth goes at once and overtakes what waits.
+    hosts.emulate(0, "delay 5ms reorder 20%").unwrap();
+    let point = &measured(&scratch, &hosts, flood, "reorder")[0];
+    let (lost, late) = (count(point, "messages_lost"), count(point, "messages_reordered"));
+    assert!(lost == 0 && late >= 100, "{lost} lost, {late} reordered");
+}
+
+/// Every pattern that sockets run, over connections of SCTP.
+#[test]
+fn sctp_carries_every_pattern_of_sockets() {
+    let Some(hosts) = hosts_with_sctp() else { return };
+    let scratch = Scratch::alone();
+    let cases = [
+        "lat sctp -s 1 -n 200",
+        "lat sctp -s 1000 -n 200 -6",
+        "lat sctp -n 100 --busy",
+        "lat sctp -s 70000 -n 20",
+        "bw sctp -s 16KiB -n 500",
+        "bw sctp -s 1000 -n 500 -P 3",
+        "bw sctp -s 16KiB -n 200 -b",
+        "one-way sctp -s 1000 -n 200",
+        "open-loop sctp -s 100 -n 200 --rate 200",
+        "fan-out sctp -s 1000 -n 100 --peers 1",
+        "pairs sctp -n 100",
+    ];
+    for (number, arguments) in cases.into_iter().enumerate() {
+        let points = measured(&scratch, &hosts, arguments, &format!("record{number}"));
+        let received = points[0].ends[1].host["interface.link0.rx_packets"];
+        assert!(received > 20, "{arguments}: {received} packets crossed the link");
+    }
+    // It sends no message in parts.
+    let placed = hosts.placed();
+    let words = "bw sctp -s 1000,1MiB -n 20 --out long".split(' ').chain(placed.iter().map(String::as_str));
+    let ended = scratch.run(&words.collect::<Vec<_>>());
+    assert_eq!(ended.status, Some(0), "{ended:?}");
+    let [short, long] = &scratch.record("long").1[..] else { panic!("{ended:?}") };
+    let Status::NotMeasured { reason } = &long.status else { panic!("{long:?}") };
+    assert_words(reason, &["SCTP sends no message so long in one piece", "--socket-buffer"]);
+    assert_eq!(short.status, Status::Measured);
+    scratch.assert_nothing_left();
+}
+
+/// What is timed over SCTP is the time of its link, too.
+#[test]
+fn sctp_takes_the_time_of_its_link() {
+    let Some(hosts) = hosts_with_sctp() else { return };
+    for host in [0, 1] {
+        if let Err(why) = hosts.emulate(host, "delay 10ms") {
+            return skip("netem", &why);
+        }
+    }
+    let scratch = Scratch::alone();
+    let half = median_ms(&measured(&scratch, &hosts, "lat sctp -n 40", "record")[0], LatencyKind::RttHalf);
+    assert!((10.0..12.5).contains(&half), "{half} ms");
+}
+
+/// A link that takes nothing any more: its point has failed in bounded time, with a sentence.
+#[test]
+fn sctp_over_a_dead_link_fails_its_point() {
+    let Some(hosts) = hosts_with_sctp() else { return };
+    let scratch = Scratch::alone();
+    let placed = hosts.placed();
+    for (record, arguments) in [("lat", "lat sctp -D 60"), ("bw", "bw sctp -s 1000 -D 60")] {
+        let words = arguments.split(' ').chain(["--out", record]);
+        let before = hosts.counter(0, "tx_packets");
+        let child = scratch.program(words.chain(placed.iter().map(String::as_str))).spawn().unwrap();
+        hosts.await_packets(before + 200);
+        hosts.on(1, &["ip", "link", "set", "link0", "down"]);
+        let ended = crate::support::collect(child);
+        hosts.on(1, &["ip", "link", "set", "link0", "up"]);
+        assert_eq!(ended.status, Some(1), "{ended:?}");
+        let Status::Failed { error } = &scratch.record(record).1[0].status else { panic!("{ended:?}") };
+        assert_words(error, &["10"]);
+    }
+    scratch.assert_nothing_left();
+}
