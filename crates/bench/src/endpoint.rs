@@ -11,6 +11,8 @@ use measure::clock::{Clock, Ticks};
 use crate::Error;
 
 pub(crate) mod connecting;
+pub(crate) mod header;
+pub(crate) mod limits;
 #[cfg(test)]
 pub(crate) mod wire;
 

@@ -16,6 +16,7 @@ pub mod plan;
 pub mod point;
 pub mod process;
 mod shared;
+mod shmem_endpoint;
 mod signal;
 mod socket_endpoint;
 mod timepiece;

@@ -1,7 +1,7 @@
 //! Memory that the ranks of one host share, outside of any device.
 //!
 //! One rank makes it and tells the others how to open it: through `/proc`, which the kernel allows to the same user only. It
-//! begins as zeroes.
+//! begins as zeroes, and all of it is there from the start.
 
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::AtomicU64;
@@ -22,7 +22,7 @@ pub(crate) struct Handle {
     pub(crate) inode: u64,
 }
 
-/// Lines of memory, of each of which the first word is used.
+/// Lines of memory, of each of which the first word is used; or bytes that whoever asks for them answers for.
 #[derive(Debug)]
 pub(crate) struct Shared {
     base: *mut u8,
@@ -33,6 +33,8 @@ pub(crate) struct Shared {
 
 // SAFETY: the pointer is to a mapping that the value owns, and what is there is atomic.
 unsafe impl Send for Shared {}
+// SAFETY: what a borrowed value gives are atomics, and pointers for which others answer.
+unsafe impl Sync for Shared {}
 
 impl Shared {
     /// Makes lines.
@@ -79,8 +81,16 @@ impl Shared {
         unsafe { &*self.base.add(line * LINE_BYTES).cast::<AtomicU64>() }
     }
 
+    /// The begin of so many lines from one on. They live as long as the value.
+    pub(crate) fn lines(&self, first: usize, count: usize) -> *mut u8 {
+        let end = first.checked_add(count);
+        assert!(end.is_some_and(|end| end <= self.lines), "{count} lines from {first} of {}", self.lines);
+        // SAFETY: the line lies in the mapping, or right behind it.
+        unsafe { self.base.add(first * LINE_BYTES) }
+    }
+
     fn map(file: OwnedFd, lines: usize) -> Result<Self, String> {
-        let (protection, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED);
+        let (protection, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED | MapFlags::POPULATE);
         let length = lines * LINE_BYTES;
         // SAFETY: a new mapping at an address of the kernel's choice touches nothing that exists.
         let base = unsafe { rustix::mm::mmap(std::ptr::null_mut(), length, protection, flags, &file, 0) };

@@ -27,11 +27,12 @@ pub use self::device::{check, find};
 use self::endpoints::Waiting;
 use crate::Error;
 use crate::calibrate::Line;
-use crate::point::PointSpec;
+use crate::point::{Carrier, PointSpec};
 use crate::process::agent::{PointError, Worker};
 use crate::process::message::{
     Calibrated, CalibrationStep, Description, Limits, Neighbour, Outcome, Prepared,
 };
+use crate::shmem_endpoint;
 use crate::socket_endpoint;
 pub use crate::socket_endpoint::{Net, SocketOptions};
 use crate::timepiece::Timepiece;
@@ -173,12 +174,21 @@ impl Worker for LocalWorker {
         self.began = self.timepiece.clock.now();
         let halves = if let Some(tool) = spec.tool {
             Halves::Tool(tool::Unstarted::new(tool, spec, rank, &self.sockets)?)
-        } else if spec.endpoint.is_socket() {
-            let (options, clock) = (self.sockets.clone(), timepiece.clock);
-            let half = |part: &PointSpec| socket_endpoint::Unconnected::new(part, rank, &options, clock);
-            Halves::Sockets(Waiting::new(spec, rank, &timepiece, half)?)
         } else {
-            Halves::Verbs(self.open()?.prepare(spec, rank, &timepiece)?)
+            let clock = timepiece.clock;
+            match spec.endpoint {
+                Carrier::Verbs => Halves::Verbs(self.open()?.prepare(spec, rank, &timepiece)?),
+                Carrier::Shmem => {
+                    let half = |part: &PointSpec| shmem_endpoint::Unopened::new(part, rank, clock);
+                    Halves::Shmem(Waiting::new(spec, rank, &timepiece, half)?)
+                }
+                _ => {
+                    let options = self.sockets.clone();
+                    let half =
+                        |part: &PointSpec| socket_endpoint::Unconnected::new(part, rank, &options, clock);
+                    Halves::Sockets(Waiting::new(spec, rank, &timepiece, half)?)
+                }
+            }
         };
         let prepared = halves.prepared(spec.ranks())?;
         self.point = Stage::Prepared(Box::new((spec.clone(), halves)));

@@ -177,9 +177,9 @@ impl Axis {
             | Self::RateHz(_)
             | Self::SizeBytes(_)
             | Self::Traffic(_) => true,
-            Self::PostList(_) => !carrier.is_socket() || carrier.is_datagram(),
+            Self::PostList(_) => carrier.is_verbs() || carrier.is_datagram(),
             Self::BusyPollUs(_) | Self::Family(_) | Self::IpoibMode(_) => carrier.is_internet(),
-            Self::LinkLayer(_) => carrier.is_internet() || !carrier.is_socket(),
+            Self::LinkLayer(_) => carrier.is_internet() || carrier.is_verbs(),
             Self::Congestion(_) => carrier == Carrier::Tcp,
             Self::NoDelay(_) => matches!(carrier, Carrier::Sctp | Carrier::Tcp),
             Self::Offload(_) => carrier == Carrier::Udp,

@@ -205,7 +205,7 @@ fn axes((pattern, carrier): (Pattern, Carrier), given: &[Axis], tx_depth: u32) -
         Axis::Service(vec![Service::Rc]),
         Axis::Operation(vec![operation]),
         Axis::Direction(vec![Flow::Uni]),
-        Axis::Poll(vec![if carrier.is_socket() { Poll::Event } else { Poll::Busy }]),
+        Axis::Poll(vec![if carrier.is_verbs() { Poll::Busy } else { Poll::Event }]),
         Axis::Inline(vec![false]),
         Axis::SignalInterval(vec![Some(signal_interval)]),
         Axis::MtuBytes(vec![None]),

@@ -62,7 +62,7 @@
 //! name = "layers"
 //! pattern = "ping-pong"
 //! [experiment.axes]
-//! endpoint = ["verbs", "tcp", "udp"]   # or "sctp", "unix_stream", "unix_datagram"
+//! endpoint = ["verbs", "tcp", "udp"]   # or "sctp", "unix_stream", "unix_datagram", "shmem"
 //! family = ["ipv4", "ipv6"]            # of sockets
 //! service = "RC"                       # of verbs
 //!

@@ -52,7 +52,7 @@ pub struct Resolved {
 impl Resolved {
     /// Whether messages of some point go through a device.
     pub fn needs_device(&self) -> bool {
-        self.points.iter().any(|point| !point.endpoint.is_socket())
+        self.points.iter().any(|point| point.endpoint.is_verbs())
     }
 
     /// The most ranks that a point has.

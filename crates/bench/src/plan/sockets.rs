@@ -19,10 +19,10 @@ const STREAMS_MAX: u64 = 1024;
 const LIST_MAX: u64 = 1024;
 
 impl Check<'_> {
-    /// Checks an experiment over sockets.
+    /// Checks an experiment over sockets or shared memory.
     pub(super) fn sockets(&self) -> Result<(), Error> {
         let carrier = self.0.carrier;
-        if !carrier.is_socket() {
+        if carrier.is_verbs() {
             return Ok(());
         }
         if self.0.pattern == Pattern::Overhead {
@@ -30,8 +30,11 @@ impl Check<'_> {
             return self.refuse("endpoint", &format!("the overheads of {}", carrier.name()), why);
         }
         if let Some(poll) = self.polls().iter().find(|poll| !matches!(poll, Poll::Busy | Poll::Event)) {
-            let why = "a socket is polled or slept for: use busy or event";
+            let why = "what comes is looked for or slept for: use busy or event";
             return self.refuse("poll", &format!("poll {} over {}", word(poll), carrier.name()), why);
+        }
+        if carrier == Carrier::Shmem {
+            return self.shmem();
         }
         self.floods_of_pairs()?;
         self.ipoib()?;
@@ -55,6 +58,19 @@ impl Check<'_> {
             let why =
                 "it is RDMA Read of the memory of who asks, which sockets have not: use incast or beside";
             return self.refuse("load", &format!("a load outcast over {}", carrier.name()), why);
+        }
+        Ok(())
+    }
+
+    /// Shared memory has no buffers but its rings.
+    fn shmem(&self) -> Result<(), Error> {
+        let loaders = self.values(|axis| match axis {
+            Axis::Loaders(values) => Some(values.as_slice()),
+            _ => None,
+        });
+        if loaders.iter().any(|loaders| *loaders > 0) {
+            let why = "nobody takes what loads put into a ring: use unix_stream";
+            return self.refuse("loaders", "loads over shared memory", why);
         }
         Ok(())
     }

@@ -10,6 +10,8 @@ pub enum Carrier {
     Sctp,
     /// TCP.
     Tcp,
+    /// Memory that both ranks of a host have mapped: no system call, and no copy but in and out.
+    Shmem,
     /// UDP.
     Udp,
     /// Unix sockets of type datagram: every message arrives, and in order (unix(7)).
@@ -23,7 +25,12 @@ pub enum Carrier {
 impl Carrier {
     /// Whether it is sockets.
     pub fn is_socket(self) -> bool {
-        self != Self::Verbs
+        !matches!(self, Self::Shmem | Self::Verbs)
+    }
+
+    /// Whether it goes through a device.
+    pub fn is_verbs(self) -> bool {
+        self == Self::Verbs
     }
 
     /// Whether it carries Internet protocols.
@@ -40,6 +47,7 @@ impl Carrier {
     pub fn name(self) -> &'static str {
         match self {
             Self::Sctp => "SCTP",
+            Self::Shmem => "shared memory",
             Self::Tcp => "TCP",
             Self::Udp => "UDP",
             Self::UnixDatagram => "Unix datagrams",

@@ -212,10 +212,10 @@ impl Ending {
         let streams = self.outcomes.len() == 2;
         let [sender, receiver] =
             [self.outcomes.first().filter(|_| streams).and_then(rate)?, self.outcomes.get(1).and_then(rate)?];
-        // What has gone into a socket waits there.
-        let apart = match spec.endpoint.is_socket() {
-            true => receiver > ENDS_RATIO_MAX * sender,
-            false => sender.max(receiver) > ENDS_RATIO_MAX * sender.min(receiver),
+        // What has gone into a socket, or a ring, waits there.
+        let apart = match spec.endpoint.is_verbs() {
+            false => receiver > ENDS_RATIO_MAX * sender,
+            true => sender.max(receiver) > ENDS_RATIO_MAX * sender.min(receiver),
         };
         apart.then(|| format!("rank 0 counts {sender:.0} messages/s, rank 1 {receiver:.0}"))
     }

@@ -16,7 +16,7 @@ pub(super) fn refusal(spec: &PointSpec, descriptions: &[&Description]) -> Option
             "more ranks than the {known} that there are: a server that is started by hand is one rank"
         ));
     }
-    if spec.endpoint.is_socket() {
+    if !spec.endpoint.is_verbs() {
         // What a kernel does not have is known when sockets are made.
         return None;
     }
@@ -90,7 +90,7 @@ fn exceeded(spec: &PointSpec, limits: &Limits) -> Option<String> {
 
 /// Fills in what only the devices can say: the path MTU, where the plan leaves it to the ports.
 pub(super) fn settle(spec: &mut PointSpec, descriptions: &[&Description]) {
-    if spec.endpoint.is_socket() {
+    if !spec.endpoint.is_verbs() {
         return;
     }
     let mtus = descriptions.iter().filter_map(|description| description.limits.mtu_bytes_max);

@@ -1,7 +1,7 @@
 //! Messages that alternate over what may lose them: one is answered before the next is sent. What seems to be lost is sent
 //! again by who asked; an answer says the number of what it answers, so that each is taken once.
 
-use super::header::Header;
+use crate::endpoint::header::Header;
 
 /// How far one end is.
 #[derive(Debug)]

@@ -15,16 +15,17 @@ use measure::clock::{Clock, Ticks};
 
 use self::gathering::Gathering;
 use self::ready::Ready;
-use self::time::Limits;
+use self::time::Patience;
 use self::watch::Watch;
 use super::alternation::Alternation;
 use super::drain::Drain;
 use super::failure::Path;
-use super::header::{HEADER_BYTES, Header};
 use super::lane::Lane;
 use crate::Error;
 use crate::alarm::Alarm;
 use crate::endpoint::connecting::End;
+use crate::endpoint::header::{HEADER_BYTES, Header};
+use crate::endpoint::limits::Limits;
 use crate::endpoint::{Arrival, Endpoint, Mark, Posted};
 use crate::point::{Carrier, Flow, Part, Pattern, PointSpec};
 
@@ -65,6 +66,7 @@ pub(crate) struct SocketEndpoint {
     posts: u32,
     clock: Clock,
     limits: Limits,
+    patience: Patience,
     /// Whether it sleeps in the kernel instead of asking again and again.
     sleeps: bool,
     /// Whether it sleeps until there is room, too: it has nothing else to do.
@@ -110,6 +112,7 @@ impl SocketEndpoint {
             next_lane: 0,
             clock,
             limits: Limits::new(spec, clock),
+            patience: Patience::new(clock),
             any_lane: spec.pattern == Pattern::Stream && lanes.len() > 1,
             full: vec![false; lanes.len()],
             posts: 0,
@@ -146,7 +149,7 @@ impl SocketEndpoint {
     #[inline]
     fn fill(&mut self, lane: usize, waits: bool) -> Result<bool, Error> {
         let filled = self.lanes[lane].fill(waits).map_err(|error| self.failed(lane, "receive on", &error))?;
-        self.limits.has_come(filled, &self.lanes[lane]);
+        has_come(&mut self.limits, &self.lanes[lane], filled);
         Ok(filled)
     }
 
@@ -195,7 +198,7 @@ impl SocketEndpoint {
                 None => {}
             }
             let filled = self.lanes[lane].fill(false).map_err(|error| failed("receive on", error))?;
-            self.limits.has_come(filled, &self.lanes[lane]);
+            has_come(&mut self.limits, &self.lanes[lane], filled);
             if !filled {
                 ready.done();
             }
@@ -234,11 +237,19 @@ impl SocketEndpoint {
     }
 }
 
+/// Bytes of a stream that have come are something, however long their message takes.
+#[inline]
+fn has_come(limits: &mut Limits, lane: &Lane, filled: bool) {
+    if filled && matches!(lane, Lane::Stream { .. }) {
+        limits.moved();
+    }
+}
+
 impl End for SocketEndpoint {
     fn start(&mut self, timeout_s: f64) -> Result<(), Error> {
         self.limits.start(Duration::from_secs_f64(timeout_s));
         if self.sleeps {
-            let until = self.limits.next_look(self.is_asking());
+            let until = self.next_look();
             let first = Duration::from_nanos(self.clock.ns(until.saturating_sub(self.clock.now().0)));
             self.alarm = Some(Alarm::set(first, LOST_AFTER)?.following(until));
         }

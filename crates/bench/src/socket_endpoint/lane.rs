@@ -4,9 +4,9 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
 use super::datagram::Datagram;
-use super::header::Header;
 use super::stream::Stream;
 use crate::endpoint::Mark;
+use crate::endpoint::header::Header;
 
 /// One socket.
 pub(super) enum Lane {

@@ -6,7 +6,6 @@
 //!   options.rs: how they are                      address.rs       stream.rs: bytes in their order
 //!                                                                  datagram.rs, lists.rs: messages by themselves
 //!                                                                    alternation.rs: asked again, track.rs: counted
-//!                                                                header.rs: what a message says
 //!                                                                drain.rs: a thread that takes what a load sends
 //! ```
 //!
@@ -19,7 +18,6 @@ mod datagram;
 mod drain;
 mod endpoint;
 mod failure;
-mod header;
 mod lane;
 mod lists;
 mod options;

@@ -10,12 +10,14 @@ use crate::host_counters::{Counted, Ways};
 use crate::point::{Pattern, PointSpec};
 use crate::process::agent::PointError;
 use crate::process::message::{Neighbour, Outcome, Prepared};
+use crate::shmem_endpoint::{self, ShmemEndpoint};
 use crate::socket_endpoint::{self, SocketEndpoint};
 use crate::timepiece::Timepiece;
 use crate::verbs_endpoint::{Unconnected, VerbsEndpoint};
 
 /// What a rank has set up, by what carries it.
 pub(super) enum Halves {
+    Shmem(Waiting<shmem_endpoint::Unopened>),
     Sockets(Waiting<socket_endpoint::Unconnected>),
     Tool(tool::Unstarted),
     Verbs(Waiting<Unconnected>),
@@ -23,6 +25,7 @@ pub(super) enum Halves {
 
 /// What it has connected.
 pub(super) enum Ends {
+    Shmem(Endpoints<ShmemEndpoint>),
     Sockets(Endpoints<SocketEndpoint>),
     Tool(tool::Measuring),
     Verbs(Endpoints<VerbsEndpoint>),
@@ -32,6 +35,7 @@ impl Halves {
     /// What the other ranks have to know.
     pub(super) fn prepared(&self, ranks: u32) -> Result<Prepared, PointError> {
         match self {
+            Self::Shmem(waiting) => waiting.prepared(ranks),
             Self::Sockets(waiting) => waiting.prepared(ranks),
             Self::Tool(unstarted) => unstarted.prepared(ranks),
             Self::Verbs(waiting) => waiting.prepared(ranks),
@@ -41,6 +45,7 @@ impl Halves {
     /// Connects them with those of the other ranks.
     pub(super) fn connect(self, spec: &PointSpec, ranks: &[Neighbour]) -> Result<Ends, PointError> {
         Ok(match self {
+            Self::Shmem(waiting) => Ends::Shmem(waiting.connect(spec, ranks)?),
             Self::Sockets(waiting) => Ends::Sockets(waiting.connect(spec, ranks)?),
             Self::Tool(unstarted) => Ends::Tool(unstarted.connect(spec, ranks)?),
             Self::Verbs(waiting) => Ends::Verbs(waiting.connect(spec, ranks)?),
@@ -62,6 +67,9 @@ impl Ends {
         let mut outcome = match self {
             // It counts what its host did while it ran.
             Self::Tool(measuring) => return measuring.measure(spec, left),
+            Self::Shmem(ends) => {
+                run(ends, left, |ends| patterns::measure(ends, spec, (rank, left), timepiece))
+            }
             Self::Sockets(ends) => {
                 run(ends, left, |ends| patterns::measure(ends, spec, (rank, left), timepiece))
             }
@@ -81,7 +89,7 @@ impl Ends {
     fn ways(&self, device: Option<&Open>) -> Ways {
         match self {
             Self::Sockets(ends) => Ways { interfaces: ends.interfaces(), ports: Vec::new() },
-            Self::Tool(_) => Ways::default(),
+            Self::Shmem(_) | Self::Tool(_) => Ways::default(),
             Self::Verbs(_) => device.map(|open| open.port.ways()).unwrap_or_default(),
         }
     }

@@ -208,9 +208,9 @@ pub(super) fn messages_per_s(flood: &Flood, clock: Clock) -> Result<f64, Error> 
 }
 
 /// Packets that the messages were cut into: one, or as many as there are path MTUs in them (G1). What cuts those of sockets tells
-/// nobody.
+/// nobody, and shared memory has none.
 pub(super) fn packets(messages: u64, spec: &PointSpec) -> BTreeMap<String, u64> {
-    if spec.endpoint.is_socket() {
+    if !spec.endpoint.is_verbs() {
         return BTreeMap::new();
     }
     let each = spec.size_bytes.div_ceil(u64::from(spec.mtu_bytes.unwrap_or(u32::MAX))).max(1);

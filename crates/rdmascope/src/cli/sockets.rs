@@ -38,6 +38,9 @@ pub(crate) enum Sockets<F: Args> {
     /// SCTP, where the kernel has it.
     #[command(after_help = EXAMPLES)]
     Sctp(F),
+    /// Memory that both ranks have mapped, within a host: what no kernel and no device carries.
+    #[command(after_help = EXAMPLES, aliases = ["shm", "shared-memory"])]
+    Shmem(F),
     /// Unix sockets of type stream, within a host: the floor of sockets.
     #[command(after_help = EXAMPLES)]
     UnixStream(F),
@@ -53,6 +56,7 @@ impl<F: Args> Sockets<F> {
             Self::Tcp(flags) => (Carrier::Tcp, flags),
             Self::Udp(flags) => (Carrier::Udp, flags),
             Self::Sctp(flags) => (Carrier::Sctp, flags),
+            Self::Shmem(flags) => (Carrier::Shmem, flags),
             Self::UnixStream(flags) => (Carrier::UnixStream, flags),
             Self::UnixDatagram(flags) => (Carrier::UnixDatagram, flags),
         }

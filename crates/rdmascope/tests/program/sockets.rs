@@ -18,14 +18,14 @@ iterations = 50
 [experiment.axes]
 service = ["RC", "UD"]
 size_bytes = [4, 1024]
-endpoint = ["verbs", "tcp", "udp", "unix_stream", "unix_datagram"]
+endpoint = ["verbs", "shmem", "tcp", "udp", "unix_stream", "unix_datagram"]
 family = ["ipv4", "ipv6"]
 [[experiment]]
 name = "throughput"
 pattern = "stream"
 iterations = 100
 [experiment.axes]
-endpoint = ["tcp", "udp", "unix_stream", "unix_datagram"]
+endpoint = ["shmem", "tcp", "udp", "unix_stream", "unix_datagram"]
 direction = ["uni", "bi"]
 streams = [1, 3]
 poll = ["busy", "event"]
@@ -34,32 +34,37 @@ size_bytes = 1000
 name = "one-way"
 pattern = "one-way"
 iterations = 50
-axes = { endpoint = ["tcp", "udp", "unix_stream", "unix_datagram"] }
+axes = { endpoint = ["shmem", "tcp", "udp", "unix_stream", "unix_datagram"] }
 [[experiment]]
 name = "fan"
 pattern = "fan-out"
 iterations = 20
-axes = { endpoint = ["tcp", "udp", "unix_stream", "unix_datagram"], peers = [1, 3] }
+axes = { endpoint = ["shmem", "tcp", "udp", "unix_stream", "unix_datagram"], peers = [1, 3] }
 [[experiment]]
 name = "pairs"
 pattern = "pairs"
 iterations = 20
-axes = { endpoint = ["tcp", "udp", "unix_stream", "unix_datagram"], pairs = 2 }
+axes = { endpoint = ["shmem", "tcp", "udp", "unix_stream", "unix_datagram"], pairs = 2 }
 [[experiment]]
 name = "floods"
 pattern = "pairs"
 duration = "100ms"
-axes = { endpoint = ["tcp", "unix_stream"], pairs = 2, traffic = "stream" }
+axes = { endpoint = ["shmem", "tcp", "unix_stream"], pairs = 2, traffic = "stream" }
 [[experiment]]
 name = "rates"
 pattern = "open-loop"
 duration = "100ms"
 axes = { endpoint = ["tcp", "udp", "unix_stream"], rate_hz = 1000, loaders = [0, 1] }
 [[experiment]]
+name = "rates-within"
+pattern = "open-loop"
+duration = "100ms"
+axes = { endpoint = "shmem", rate_hz = 1000, poll = ["busy", "event"] }
+[[experiment]]
 name = "bursts"
 pattern = "prtt"
 iterations = 20
-axes = { endpoint = ["tcp", "unix_stream"], burst = [1, 8] }
+axes = { endpoint = ["shmem", "tcp", "unix_stream"], burst = [1, 8] }
 [[figure]]
 kind = "lines"
 title = "Latency of each layer"
@@ -112,7 +117,7 @@ fn every_pattern_that_is_not_about_verbs_runs_over_every_socket() {
     let of = |name: &str| points.iter().filter(|point| point.experiment == name).collect::<Vec<_>>();
     // Axes that are not for an endpoint are no part of its points, and what then is the same is one point.
     let latency = of("latency");
-    assert_eq!(latency.len(), 2 * 2 + 2 * 2 * 2 + 2 * 2);
+    assert_eq!(latency.len(), 2 * 2 + 2 * 2 * 2 + 3 * 2);
     for point in &latency {
         let is_verbs = point.axes["endpoint"] == "verbs";
         let is_internet = point.axes["endpoint"] == "tcp" || point.axes["endpoint"] == "udp";
@@ -126,13 +131,14 @@ fn every_pattern_that_is_not_about_verbs_runs_over_every_socket() {
         assert!(point.ends.iter().all(|end| end.host.contains_key("interrupts")), "{point:?}");
     }
     let throughput = of("throughput");
-    assert_eq!(throughput.len(), 4 * 2 * 2 * 2);
+    assert_eq!(throughput.len(), 4 * 2 * 2 * 2 + 2 * 2);
     for point in throughput {
         let is_lossy = point.axes["endpoint"] == "udp";
         assert!(point.counters.contains_key("messages_lost"), "{:?}", point.counters);
         assert!(is_lossy || point.counters["messages_lost"] == 0, "{:?}", point.counters);
     }
-    assert_eq!([of("one-way").len(), of("fan").len(), of("pairs").len(), of("rates").len()], [4, 8, 4, 6]);
+    assert_eq!([of("one-way").len(), of("fan").len(), of("pairs").len(), of("rates").len()], [5, 10, 5, 6]);
+    assert_eq!([of("rates-within").len(), of("bursts").len()], [2, 6]);
     scratch.assert_nothing_left();
 }
 
@@ -144,6 +150,8 @@ fn one_line_measures_what_the_field_knows_by_name() {
         ("lat UDP_RR -n 100 --busy -s 64,1KiB", ["UDP_RR", "CPU[us/trans]"]),
         ("bw tcp_stream -n 200 -P 2", ["TCP_STREAM", "CPU received[ns/KiB]"]),
         ("bw udp -n 200 -s 1000 -l 8 --offload", ["UDP_STREAM", "#lost"]),
+        ("lat shmem -n 100 --busy -s 1,100KiB", ["shared memory", "trans/s"]),
+        ("bw shmem -n 100 -b", ["poll event", "BW total"]),
         ("bw unix-stream -b -n 100", ["UNIX_STREAM_STREAM", "BW total"]),
         (
             "lat tcp -6 -n 50 --no-delay=false --socket-buffer 64KiB -C reno",
@@ -190,6 +198,8 @@ fn what_sockets_have_not_is_refused() {
         ("one-way tcp -s 3", "a message says its number in 4 bytes"),
         ("lat unix-stream -6", "family over Unix streams, which cannot be"),
         ("bw tcp -P 2000", "more than 1024 streams"),
+        ("lat shmem -6", "family over shared memory, which cannot be"),
+        ("lat shmem --socket-buffer 64KiB", "socket_buffer_bytes over shared memory, which cannot be"),
         ("lat tcp --net 10.0.0.0/40", "has no prefix from 0 to 32"),
         ("lat unix-stream --ipoib-mode datagram", "ipoib_mode over Unix streams, which cannot be"),
         ("lat tcp --ipoib-mode conected", "a similar value exists: 'connected'"),

@@ -5,9 +5,9 @@ use std::time::Duration;
 use measure::clock::Deadline;
 use rustix::event::{PollFd, PollFlags, poll};
 
-use super::super::header::numbers;
 use super::{Alternation, Lane, SocketEndpoint};
 use crate::Error;
+use crate::endpoint::header::numbers;
 
 /// How long whoever has answered last stays to be asked again.
 const STAYS: Duration = Duration::from_millis(500);

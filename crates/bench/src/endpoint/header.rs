@@ -1,4 +1,4 @@
-//! What a message says in its first bytes: of as many as it has, up to four.
+//! What a message says, beside its payload or in the first bytes of it: of as many as it has, up to four.
 
 use crate::endpoint::Mark;
 
@@ -12,48 +12,42 @@ const REPEATED: u32 = 4;
 const NUMBER_SHIFT: u32 = 3;
 
 /// Bytes of a header where there is room.
-pub(super) const HEADER_BYTES: usize = 4;
+pub(crate) const HEADER_BYTES: usize = 4;
 
 /// What a message says.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) struct Header {
-    pub(super) mark: Mark,
-    pub(super) is_greeting: bool,
-    pub(super) is_repeated: bool,
+pub(crate) struct Header {
+    pub(crate) mark: Mark,
+    pub(crate) is_greeting: bool,
+    pub(crate) is_repeated: bool,
     /// Its number, as far as its bytes hold it: 5 bits of one byte, 29 of four.
-    pub(super) number: u32,
+    pub(crate) number: u32,
 }
 
 impl Header {
     /// A message with a number.
-    pub(super) fn of(mark: Mark, number: u32) -> Self {
+    pub(crate) fn of(mark: Mark, number: u32) -> Self {
         Self { mark, is_greeting: false, is_repeated: false, number }
     }
 
     /// A greeting with a number.
-    pub(super) fn greeting(number: u32) -> Self {
+    pub(crate) fn greeting(number: u32) -> Self {
         Self { is_greeting: true, ..Self::of(Mark::Last, number) }
     }
 
-    /// Writes it to the begin of a message.
+    /// It in a word.
     #[inline]
-    pub(super) fn write(self, message: &mut [u8]) {
+    pub(crate) fn word(self) -> u32 {
         let flag = |is_set: bool, flag: u32| if is_set { flag } else { 0 };
         let flags = flag(self.mark == Mark::Last, LAST)
             | flag(self.is_greeting, GREETING)
             | flag(self.is_repeated, REPEATED);
-        let bytes = (self.number << NUMBER_SHIFT | flags).to_le_bytes();
-        let length = message.len().min(HEADER_BYTES);
-        message[..length].copy_from_slice(&bytes[..length]);
+        self.number << NUMBER_SHIFT | flags
     }
 
-    /// Reads it from the begin of a message.
+    /// Reads it from a word.
     #[inline]
-    pub(super) fn read(message: &[u8]) -> Self {
-        let mut bytes = [0; HEADER_BYTES];
-        let length = message.len().min(HEADER_BYTES);
-        bytes[..length].copy_from_slice(&message[..length]);
-        let word = u32::from_le_bytes(bytes);
+    pub(crate) fn of_word(word: u32) -> Self {
         Self {
             mark: if word & LAST == 0 { Mark::More } else { Mark::Last },
             is_greeting: word & GREETING != 0,
@@ -61,10 +55,27 @@ impl Header {
             number: word >> NUMBER_SHIFT,
         }
     }
+
+    /// Writes it to the begin of a message.
+    #[inline]
+    pub(crate) fn write(self, message: &mut [u8]) {
+        let bytes = self.word().to_le_bytes();
+        let length = message.len().min(HEADER_BYTES);
+        message[..length].copy_from_slice(&bytes[..length]);
+    }
+
+    /// Reads it from the begin of a message.
+    #[inline]
+    pub(crate) fn read(message: &[u8]) -> Self {
+        let mut bytes = [0; HEADER_BYTES];
+        let length = message.len().min(HEADER_BYTES);
+        bytes[..length].copy_from_slice(&message[..length]);
+        Self::of_word(u32::from_le_bytes(bytes))
+    }
 }
 
 /// A mask of the numbers that a message of so many bytes can say.
-pub(super) fn numbers(size: usize) -> u32 {
+pub(crate) fn numbers(size: usize) -> u32 {
     u32::MAX >> (u32::BITS - 8 * size.clamp(1, HEADER_BYTES) as u32 + NUMBER_SHIFT)
 }
 

@@ -1,0 +1,305 @@
+//! Shared memory as an endpoint.
+
+use std::time::Duration;
+
+use measure::clock::{Clock, Ticks};
+use rustix::time::Timespec;
+
+use super::bell::{Bell, MESSAGE, ROOM};
+use super::lane::Lane;
+use super::setup::sleeps;
+use crate::Error;
+use crate::endpoint::connecting::End;
+use crate::endpoint::header::Header;
+use crate::endpoint::limits::{Limits, Over};
+use crate::endpoint::{Arrival, Endpoint, Mark, Posted};
+use crate::point::{Pattern, PointSpec};
+
+/// Fruitless looks between glances at the clock.
+const SPINS: u32 = 256;
+/// Nobody sleeps for less.
+const AT_ONCE: Duration = Duration::from_micros(10);
+/// What messages consist of.
+const FILL: u8 = 0x5a;
+
+/// Rings to other ranks of the host.
+pub(crate) struct ShmemEndpoint {
+    rank: u32,
+    lanes: Vec<Lane>,
+    bell: Bell,
+    /// What is sent, and what came last.
+    message: Box<[u8]>,
+    received: Box<[u8]>,
+    /// The lanes that the next message is sent on, and looked for on.
+    next_out: usize,
+    next_in: usize,
+    clock: Clock,
+    limits: Limits,
+    /// Whether it sleeps instead of looking again and again, as do those that it talks to.
+    sleeps: bool,
+    gives_way: bool,
+    spins: u32,
+    /// What was looked for in vain since the last rest.
+    awaits: Awaits,
+    /// [`Lane::progress`] of all lanes when the clock was looked at.
+    seen: u64,
+    /// Messages that were known to be taken when that was asked for last.
+    taken: u64,
+    /// Whether a message counts as sent when the other end has taken it.
+    counts_taken: bool,
+}
+
+/// What may be waited for.
+#[derive(Clone, Copy, Debug, Default)]
+struct Awaits {
+    message: bool,
+    room: bool,
+    taken: bool,
+}
+
+impl ShmemEndpoint {
+    pub(super) fn new(
+        spec: &PointSpec,
+        rank: u32,
+        (lanes, bell): (Vec<Lane>, Bell),
+        gives_way: bool,
+        clock: Clock,
+    ) -> Self {
+        let size = usize::try_from(spec.size_bytes).unwrap_or(usize::MAX);
+        Self {
+            rank,
+            lanes,
+            bell,
+            message: vec![FILL; size].into(),
+            received: vec![0; size].into(),
+            next_out: 0,
+            next_in: 0,
+            clock,
+            limits: Limits::new(spec, clock),
+            sleeps: sleeps(spec),
+            gives_way,
+            spins: 0,
+            awaits: Awaits::default(),
+            seen: 0,
+            taken: 0,
+            counts_taken: spec.pattern != Pattern::OneWay,
+        }
+    }
+
+    /// Posts something on a lane.
+    #[inline]
+    fn post(&mut self, index: usize, how: impl FnOnce(&mut Lane, &[u8]) -> bool) -> Posted {
+        let lane = &mut self.lanes[index];
+        let is_posted = how(lane, &self.message);
+        self.awaits.room = !is_posted;
+        if is_posted { Posted::Queued } else { Posted::Busy }
+    }
+
+    /// Puts more of what is not in its ring yet there; whether nothing is left.
+    #[inline]
+    fn finish(&mut self) -> bool {
+        let mut is_finished = true;
+        for lane in &mut self.lanes {
+            is_finished &= lane.finish(&self.message);
+        }
+        is_finished
+    }
+
+    fn progress(&self) -> u64 {
+        self.lanes.iter().map(Lane::progress).sum()
+    }
+
+    /// Ends the point where its time is over, or where the other rank has died. Gives the time.
+    #[cold]
+    fn look_at_clock(&mut self) -> Result<Ticks, Error> {
+        let progress = self.progress();
+        if progress != self.seen {
+            self.seen = progress;
+            self.limits.moved();
+        }
+        let path = || {
+            let rank = self.lanes.first().map_or(0, |lane| lane.rank);
+            format!("shared memory from rank {} to rank {rank}", self.rank)
+        };
+        match self.limits.look() {
+            Ok((now, _)) => Ok(now),
+            Err(Over::Time(waited_s)) => {
+                let advice = format!("raise it, or see what the other rank does ({})", path());
+                Err(Error::Deadline { what: "arrived", waited_s, advice })
+            }
+            Err(Over::Silence(waited_s)) => {
+                let awaits_room = self.awaits.room || self.lanes.iter().any(Lane::has_rest);
+                let what = if awaits_room { "was taken by the peer" } else { "came from the peer" };
+                let (path, advice) = (path(), "its program has stopped: look there");
+                Err(Error::Silent { what, path, waited_s, said: String::new(), advice })
+            }
+        }
+    }
+
+    #[inline]
+    fn idle_to(&mut self, instant: u64) -> Result<(), Error> {
+        self.spins += 1;
+        if self.spins < SPINS && !self.sleeps && !self.gives_way {
+            std::hint::spin_loop();
+            return Ok(());
+        }
+        self.spins = 0;
+        self.rest(instant)
+    }
+
+    /// The long way to be idle.
+    #[cold]
+    fn rest(&mut self, instant: u64) -> Result<(), Error> {
+        let now = self.look_at_clock()?;
+        if self.sleeps && now.0 < instant {
+            self.sleep(now, instant);
+        } else if self.gives_way {
+            std::thread::yield_now();
+        }
+        self.awaits = Awaits::default();
+        Ok(())
+    }
+
+    /// Sleeps for what was looked for in vain, no longer than until an instant.
+    fn sleep(&mut self, now: Ticks, instant: u64) {
+        let until = instant.min(self.limits.next_look().0);
+        let left = until.saturating_sub(now.0);
+        let Awaits { message, room, taken } = self.awaits;
+        let room_too = room || taken || self.lanes.iter().any(Lane::has_rest);
+        let what = if message { MESSAGE } else { 0 } | if room_too { ROOM } else { 0 };
+        // Nobody sleeps for nothing, but until an instant.
+        if left < self.clock.ticks(AT_ONCE) || (what == 0 && instant == u64::MAX) {
+            return;
+        }
+        let left = Duration::from_nanos(self.clock.ns(left));
+        let limit = Timespec {
+            tv_sec: left.as_secs().try_into().unwrap_or(i64::MAX),
+            tv_nsec: left.subsec_nanos().into(),
+        };
+        let (lanes, before) = (&mut self.lanes, self.taken);
+        self.bell.sleep(what, &limit, || {
+            let is_taken = taken && lanes.iter().map(Lane::taken).sum::<u64>() != before;
+            let has_what = |lane: &mut Lane| {
+                (message && lane.has_some()) || ((room || lane.has_rest()) && lane.has_room())
+            };
+            is_taken || lanes.iter_mut().any(has_what)
+        });
+    }
+
+    fn arrived(header: Header) -> Arrival {
+        Arrival { mark: header.mark, number: u64::from(header.number), is_greeting: header.is_greeting }
+    }
+}
+
+impl End for ShmemEndpoint {
+    fn start(&mut self, timeout_s: f64) -> Result<(), Error> {
+        self.limits.start(Duration::from_secs_f64(timeout_s));
+        Ok(())
+    }
+
+    fn stop(&mut self) {}
+}
+
+impl Endpoint for ShmemEndpoint {
+    #[inline]
+    fn clock(&self) -> Clock {
+        self.clock
+    }
+
+    fn lanes(&self) -> u64 {
+        self.lanes.len() as u64
+    }
+
+    #[inline]
+    fn try_send(&mut self, mark: Mark) -> Result<Posted, Error> {
+        let posted =
+            self.post(self.next_out, |lane, message| lane.post(|number| Header::of(mark, number), message));
+        if posted == Posted::Queued {
+            self.next_out += 1;
+            if self.next_out == self.lanes.len() {
+                self.next_out = 0;
+            }
+        }
+        Ok(posted)
+    }
+
+    fn try_greet(&mut self) -> Result<Posted, Error> {
+        self.try_greet_as(0)
+    }
+
+    fn try_greet_as(&mut self, number: u32) -> Result<Posted, Error> {
+        Ok(self.post(0, |lane, message| lane.greet(number, message)))
+    }
+
+    #[inline]
+    fn try_receive(&mut self) -> Result<Option<Arrival>, Error> {
+        self.finish();
+        for _ in 0..self.lanes.len() {
+            let lane = &mut self.lanes[self.next_in];
+            let header = lane.take(&mut self.received);
+            self.next_in += 1;
+            if self.next_in == self.lanes.len() {
+                self.next_in = 0;
+            }
+            if let Some(header) = header {
+                (self.awaits.message, self.spins) = (false, 0);
+                return Ok(Some(Self::arrived(header)));
+            }
+        }
+        self.awaits.message = true;
+        Ok(None)
+    }
+
+    #[inline]
+    fn replenish(&mut self) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn outstanding(&mut self) -> Result<u32, Error> {
+        let is_finished = self.finish();
+        self.awaits.room = !is_finished;
+        Ok(u32::from(!is_finished))
+    }
+
+    /// One way, what is in the ring; of what counts, what the other end has taken.
+    fn try_sent(&mut self) -> Result<u64, Error> {
+        self.finish();
+        if !self.counts_taken {
+            return Ok(self.lanes.iter().map(Lane::sent).sum());
+        }
+        let before = self.taken;
+        self.taken = self.lanes.iter().map(Lane::taken).sum();
+        self.awaits.taken = self.taken == before;
+        Ok(self.taken)
+    }
+
+    fn carry(&mut self, _: u64, _: Ticks) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn carried(&self, _: &Arrival) -> Result<Option<Ticks>, Error> {
+        Ok(None)
+    }
+
+    #[inline]
+    fn idle(&mut self) -> Result<(), Error> {
+        self.idle_to(u64::MAX)
+    }
+
+    #[inline]
+    fn idle_until(&mut self, instant: Ticks) -> Result<(), Error> {
+        self.idle_to(instant.0)
+    }
+
+    fn give_way(&mut self) -> Result<(), Error> {
+        self.look_at_clock()?;
+        if self.gives_way {
+            std::thread::yield_now();
+        }
+        Ok(())
+    }
+
+    fn quiet(&self) -> Duration {
+        if self.progress() == self.seen { self.limits.quiet() } else { Duration::ZERO }
+    }
+}

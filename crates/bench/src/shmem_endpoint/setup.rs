@@ -1,0 +1,102 @@
+//! From memory that a rank has, and what the others have told of theirs, to an endpoint.
+
+use std::sync::Arc;
+
+use measure::clock::Clock;
+use serde::{Deserialize, Serialize};
+
+use super::bell::{self, Bell};
+use super::endpoint::ShmemEndpoint;
+use super::lane::Lane;
+use super::ring::{Emptier, Filler, Shape};
+use crate::Error;
+use crate::endpoint::connecting::{Half, Told};
+use crate::point::{Part, PointSpec};
+use crate::shared::{Handle, Shared};
+
+/// What a rank has made for those that send to it.
+pub(crate) struct Unopened {
+    spec: PointSpec,
+    rank: u32,
+    clock: Clock,
+    memory: Arc<Shared>,
+    ways: Vec<Option<Way>>,
+}
+
+/// Where a ring for one other rank is.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Way {
+    memory: Handle,
+    /// The line that it begins with.
+    line: usize,
+}
+
+impl Unopened {
+    /// Makes the memory for a part of a point.
+    pub(crate) fn new(part: &PointSpec, rank: u32, clock: Clock) -> Result<Self, Error> {
+        let partners = part.partners(rank);
+        let each = Shape::of(size(part)).lines();
+        let failed = |reason: String| Error::System {
+            what: "share memory with the other ranks".to_owned(),
+            cause: std::io::Error::other(reason),
+        };
+        let memory = Shared::offer("rdmascope-shmem", bell::LINES + partners.len() * each).map_err(failed)?;
+        let handle = memory.handle().map_err(failed)?;
+        let mut ways: Vec<Option<Way>> = (0..part.ranks()).map(|_| None).collect();
+        for (index, partner) in partners.into_iter().enumerate() {
+            ways[partner as usize] = Some(Way { memory: handle, line: bell::LINES + index * each });
+        }
+        Ok(Self { spec: part.clone(), rank, clock, memory: Arc::new(memory), ways })
+    }
+}
+
+impl Half for Unopened {
+    type End = ShmemEndpoint;
+    type Address = ();
+    type Way = Way;
+
+    fn address(&self) -> &() {
+        &()
+    }
+
+    fn ways(&self) -> &[Option<Way>] {
+        &self.ways
+    }
+
+    fn connect(self, ranks: &[Told<(), Way>], gives_way: bool) -> Result<ShmemEndpoint, Error> {
+        let shape = Shape::of(size(&self.spec));
+        let own = ranks.get(self.rank as usize).map(|told| &told.presence);
+        let lane = |rank: u32| {
+            let told = ranks.get(rank as usize);
+            if !told.zip(own).is_some_and(|(told, own)| told.presence.is_beside(own)) {
+                let reason = "shared memory leads to ranks of the same host only".to_owned();
+                return Err(Error::Impossible { reason });
+            }
+            let way = told.and_then(|told| told.way.as_ref()).zip(self.way(rank));
+            let (way, own_way) = way.ok_or_else(|| Error::PeerAddress {
+                reason: format!("rank {rank} has no memory for rank {}", self.rank),
+            })?;
+            let theirs = Shared::open(&way.memory, way.line.saturating_add(shape.lines()));
+            let theirs = Arc::new(theirs.map_err(|reason| Error::Impossible {
+                reason: format!("the memory of another rank cannot be opened here: {reason}"),
+            })?);
+            let out = Filler::new(&theirs, way.line, shape);
+            let into = Emptier::new(&self.memory, own_way.line, shape);
+            let bell = sleeps(&self.spec).then(|| Bell::new(theirs));
+            Ok(Lane::new(rank, out, into, bell, size(&self.spec)))
+        };
+        let lanes = self.spec.partners(self.rank).into_iter().map(lane).collect::<Result<_, Error>>()?;
+        let bell = Bell::new(Arc::clone(&self.memory));
+        Ok(ShmemEndpoint::new(&self.spec, self.rank, (lanes, bell), gives_way, self.clock))
+    }
+}
+
+/// Whether the ranks of a part sleep where there is nothing to do.
+pub(super) fn sleeps(spec: &PointSpec) -> bool {
+    spec.poll.sleeps() && spec.part == Part::Main
+}
+
+fn size(spec: &PointSpec) -> usize {
+    usize::try_from(spec.size_bytes).unwrap_or(usize::MAX)
+}
