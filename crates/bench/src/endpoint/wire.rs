@@ -26,6 +26,9 @@ pub(crate) struct Wire {
     out: Arc<Way>,
     into: Arc<Way>,
     losses: Losses,
+    /// The message that the next which is the last of its kind overtakes, and that message once it is posted.
+    overtaken: Option<u64>,
+    held: Option<Arrival>,
     greeted: fn(u32),
     posted: u64,
     /// Messages whose completion [`Calls::poll_sends`] has not taken.
@@ -48,6 +51,8 @@ impl Wire {
             out: Arc::clone(out),
             into: Arc::clone(into),
             losses: Arc::clone(&losses),
+            overtaken: None,
+            held: None,
             greeted,
             posted: 0,
             unpolled: 0,
@@ -57,6 +62,11 @@ impl Wire {
             sleeps: 0,
         };
         [end(&one, &other), end(&other, &one)]
+    }
+
+    /// Lets a message, by its number, be overtaken by the next that is the last of its kind.
+    pub(crate) fn hold(&mut self, number: u64) {
+        self.overtaken = Some(number);
     }
 
     /// How often it slept.
@@ -78,7 +88,16 @@ impl Wire {
         let mut losses = self.losses.lock().unwrap();
         match losses.iter().position(|lost| *lost == (arrival.is_greeting, arrival.number)) {
             Some(lost) => drop(losses.remove(lost)),
-            None => self.out.arrivals.lock().unwrap().push_back(arrival),
+            None if !arrival.is_greeting && self.overtaken == Some(arrival.number) => {
+                self.held = Some(arrival)
+            }
+            None => {
+                let mut arrivals = self.out.arrivals.lock().unwrap();
+                arrivals.push_back(arrival);
+                if arrival.mark == Mark::Last && !arrival.is_greeting {
+                    arrivals.extend(self.held.take());
+                }
+            }
         }
         self.out.came.notify_all();
         Ok(Posted::Queued)

@@ -218,6 +218,7 @@ pub fn take<E: Endpoint, S: Stamper>(
 ) -> Result<Option<u64>, Error> {
     let clock = endpoint.clock();
     let mut heard = None;
+    let mut missing = pace.messages;
     let mut course = Course::new(pace, clock);
     while course.bursts < course.all {
         let Some(arrival) = endpoint.try_receive()? else {
@@ -245,11 +246,18 @@ pub fn take<E: Endpoint, S: Stamper>(
         stamper.received(arrival.number, now, endpoint.carried(&arrival)?);
         watch.see(now);
         endpoint.replenish()?;
+        missing = missing.saturating_sub(1);
         let burst = arrival.number / pace.burst;
         if !course.continues(burst, now) {
             continue;
         }
         if arrival.mark == Mark::Last {
+            if burst + 1 == course.all && !pace.is_reliable {
+                heard = await_late(endpoint, stamper, watch, pace, missing)?;
+                if heard.is_some() {
+                    break;
+                }
+            }
             let at = clock.now();
             stamper.answered(burst, at);
             endpoint.greet_as(burst_number(burst))?;
@@ -259,6 +267,41 @@ pub fn take<E: Endpoint, S: Stamper>(
     }
     endpoint.flush()?;
     Ok(heard)
+}
+
+/// Takes messages that the last of all has overtaken, where so many have not come: until they have, or nothing comes any more.
+/// Gives the number of the greeting that ended it, where one did.
+fn await_late<E: Endpoint, S: Stamper>(
+    endpoint: &mut E,
+    stamper: &mut S,
+    watch: &mut Watch,
+    pace: &Pace,
+    mut missing: u64,
+) -> Result<Option<u64>, Error> {
+    let clock = endpoint.clock();
+    let patience = clock.ticks(pace.patience());
+    let mut until = clock.now().0.saturating_add(patience);
+    while missing > 0 {
+        let arrival = endpoint.try_receive()?;
+        let now = clock.now();
+        watch.see(now);
+        let Some(arrival) = arrival else {
+            if now.0 > until {
+                break;
+            }
+            endpoint.idle_until(Ticks(until))?;
+            continue;
+        };
+        if !arrival.is_greeting {
+            stamper.received(arrival.number, now, endpoint.carried(&arrival)?);
+            (missing, until) = (missing - 1, now.0.saturating_add(patience));
+        }
+        endpoint.replenish()?;
+        if arrival.is_greeting {
+            return Ok(Some(arrival.number));
+        }
+    }
+    Ok(None)
 }
 
 /// The number of the answer to a burst.

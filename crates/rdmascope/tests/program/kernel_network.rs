@@ -6,7 +6,7 @@ use measure::record::{LatencyKind, Point, Status};
 
 use crate::support::failures::assert_words;
 use crate::support::namespaces::{Hosts, measured};
-use crate::support::{Scratch, skip};
+use crate::support::{DEADLINE, Scratch, collect, skip};
 
 /// Two hosts; the first sends by a link of this kind (tc-netem(8)).
 fn hosts_over(netem: &str) -> Option<Hosts> {
@@ -38,21 +38,38 @@ fn median_ms(point: &Point, kind: LatencyKind) -> f64 {
         / 1e6
 }
 
+/// Latency over each carrier, in both ways to measure it.
+const DELAYS: &str = r#"
+name = "delays"
+title = "Delays"
+[[experiment]]
+name = "there-and-back"
+pattern = "ping-pong"
+iterations = 30
+axes = { endpoint = ["tcp", "udp"] }
+[[experiment]]
+name = "there"
+pattern = "one-way"
+iterations = 30
+axes = { endpoint = ["tcp", "udp"] }
+"#;
+
 /// Half a round trip is the mean of both ways; one way is the one that was taken.
 #[test]
 fn a_known_delay_is_found_in_the_way_that_has_it() {
     let Some(hosts) = hosts_over("delay 20ms") else { return };
     hosts.emulate(1, "delay 4ms").unwrap();
     let scratch = Scratch::alone();
-    for carrier in ["tcp", "udp"] {
-        let there_and_back =
-            &measured(&scratch, &hosts, &format!("lat {carrier} -n 40"), &format!("{carrier}0"))[0];
-        let half = median_ms(there_and_back, LatencyKind::RttHalf);
-        assert!((12.0..14.5).contains(&half), "{carrier}: {half} ms");
-        let one_way =
-            &measured(&scratch, &hosts, &format!("one-way {carrier} -n 40"), &format!("{carrier}1"))[0];
-        let there = median_ms(one_way, LatencyKind::OneWay);
-        assert!((20.0..23.0).contains(&there), "{carrier}: {there} ms");
+    scratch.write("plan.toml", DELAYS);
+    let points = measured(&scratch, &hosts, "run plan.toml", "record");
+    assert_eq!(points.len(), 4);
+    for point in points {
+        let (kind, expected) = match &*point.experiment {
+            "there" => (LatencyKind::OneWay, 20.0..23.0),
+            _ => (LatencyKind::RttHalf, 12.0..14.5),
+        };
+        let median = median_ms(&point, kind);
+        assert!(expected.contains(&median), "{median} ms: {point:?}");
     }
     scratch.assert_nothing_left();
 }
@@ -86,27 +103,56 @@ fn what_a_link_loses_repeats_and_reorders_is_counted() {
 }
 
 /// Every pattern that sockets run, over connections of SCTP.
+const SCTP: &str = r#"
+name = "sctp"
+title = "SCTP"
+[[experiment]]
+name = "latency"
+pattern = "ping-pong"
+iterations = 50
+axes = { endpoint = "sctp", size_bytes = [1, 1000, 70000], poll = ["busy", "event"] }
+[[experiment]]
+name = "over-ipv6"
+pattern = "ping-pong"
+iterations = 50
+axes = { endpoint = "sctp", family = "ipv6", no_delay = [true, false] }
+[[experiment]]
+name = "throughput"
+pattern = "stream"
+iterations = 300
+axes = { endpoint = "sctp", size_bytes = [1000, "16KiB"], streams = [1, 3], direction = ["uni", "bi"] }
+[[experiment]]
+name = "one-way"
+pattern = "one-way"
+iterations = 50
+axes = { endpoint = "sctp", size_bytes = 1000 }
+[[experiment]]
+name = "rates"
+pattern = "open-loop"
+iterations = 50
+axes = { endpoint = "sctp", rate_hz = 200 }
+[[experiment]]
+name = "fan"
+pattern = "fan-out"
+iterations = 50
+axes = { endpoint = "sctp", peers = 1, size_bytes = 1000 }
+[[experiment]]
+name = "pairs"
+pattern = "pairs"
+iterations = 50
+axes = { endpoint = "sctp", pairs = 1 }
+"#;
+
 #[test]
 fn sctp_carries_every_pattern_of_sockets() {
     let Some(hosts) = hosts_with_sctp() else { return };
     let scratch = Scratch::alone();
-    let cases = [
-        "lat sctp -s 1 -n 200",
-        "lat sctp -s 1000 -n 200 -6",
-        "lat sctp -n 100 --busy",
-        "lat sctp -s 70000 -n 20",
-        "bw sctp -s 16KiB -n 500",
-        "bw sctp -s 1000 -n 500 -P 3",
-        "bw sctp -s 16KiB -n 200 -b",
-        "one-way sctp -s 1000 -n 200",
-        "open-loop sctp -s 100 -n 200 --rate 200",
-        "fan-out sctp -s 1000 -n 100 --peers 1",
-        "pairs sctp -n 100",
-    ];
-    for (number, arguments) in cases.into_iter().enumerate() {
-        let points = measured(&scratch, &hosts, arguments, &format!("record{number}"));
-        let received = points[0].ends[1].host["interface.link0.rx_packets"];
-        assert!(received > 20, "{arguments}: {received} packets crossed the link");
+    scratch.write("plan.toml", SCTP);
+    let points = measured(&scratch, &hosts, "run plan.toml", "record");
+    assert_eq!(points.len(), 6 + 2 + 8 + 4);
+    for point in points {
+        let received = point.ends[1].host["interface.link0.rx_packets"];
+        assert!(received > 20, "{received} packets crossed the link: {point:?}");
     }
     // It sends no message in parts.
     let placed = hosts.placed();
@@ -140,17 +186,23 @@ fn sctp_over_a_dead_link_fails_its_point() {
     let Some(hosts) = hosts_with_sctp() else { return };
     let scratch = Scratch::alone();
     let placed = hosts.placed();
-    for (record, arguments) in [("lat", "lat sctp -D 60"), ("bw", "bw sctp -s 1000 -D 60")] {
+    let runs = [("lat", "lat sctp -D 60"), ("bw", "bw sctp -s 1000 -D 60")].map(|(record, arguments)| {
         let words = arguments.split(' ').chain(["--out", record]);
-        let before = hosts.counter(0, "tx_packets");
-        let child = scratch.program(words.chain(placed.iter().map(String::as_str))).spawn().unwrap();
-        hosts.await_packets(before + 200);
-        hosts.on(1, &["ip", "link", "set", "link0", "down"]);
-        let ended = crate::support::collect(child);
-        hosts.on(1, &["ip", "link", "set", "link0", "up"]);
+        (record, scratch.program(words.chain(placed.iter().map(String::as_str))).spawn().unwrap())
+    });
+    // A line for each connection below the heading; then both are at it.
+    let began = std::time::Instant::now();
+    while hosts.on(0, &["cat", "/proc/net/sctp/assocs"]).lines().count() < 3 {
+        assert!(began.elapsed() < DEADLINE, "they do not connect");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    hosts.await_packets(hosts.counter(0, "tx_packets") + 200);
+    hosts.on(1, &["ip", "link", "set", "link0", "down"]);
+    for (record, child) in runs {
+        let ended = collect(child);
         assert_eq!(ended.status, Some(1), "{ended:?}");
         let Status::Failed { error } = &scratch.record(record).1[0].status else { panic!("{ended:?}") };
-        assert_words(error, &["10"]);
+        assert_words(error, &["for 10", "SCTP from 10.98.7."]);
     }
     scratch.assert_nothing_left();
 }

@@ -63,7 +63,7 @@ fn received(point: &Point) -> u64 {
 fn rdma_over_ethernet_and_tcp_are_measured_over_one_link() {
     let Some(machines) = Machines::find() else { return };
     let scratch = Scratch::alone();
-    let words = format!("run subramoni-2009 --quick -d {} --out record", machines.device);
+    let words = format!("run subramoni-2009 --quick --set iterations=50 -d {} --out record", machines.device);
     let ended = machines.run(&scratch, &words);
     assert_eq!(ended.status, Some(0), "{ended:?}");
     let points = scratch.record("record").1;

@@ -34,9 +34,15 @@ struct Ran {
 
 /// Nine messages in bursts, with the exchanges after them.
 fn run(burst: u64, pause: Duration, losses: &[(bool, u64)]) -> Ran {
-    let is_reliable = losses.is_empty() && pause.is_zero();
+    run_held(burst, pause, losses, None)
+}
+
+/// The same, with a message that is overtaken by the end of its burst.
+fn run_held(burst: u64, pause: Duration, losses: &[(bool, u64)], held: Option<u64>) -> Ran {
+    let is_reliable = losses.is_empty() && pause.is_zero() && held.is_none();
     let pace = Pace { messages: 9, burst, pause, until_sent: false, is_reliable };
     let [mut one, mut other] = Wire::pair(losses, |_| {});
+    held.into_iter().for_each(|number| one.hold(number));
     let clock = one.clock();
     let begin = clock.now();
     let (sender, receiver, sleeps) = std::thread::scope(|scope| {
@@ -98,6 +104,19 @@ fn a_loss_costs_nothing_but_itself() {
         assert!(losses == [(false, 1)] || ran.took >= QUIET, "{losses:?}: {ran:?}");
         // A look for each message, and a few for each that was lost.
         assert!(ran.sleeps.iter().all(|sleeps| *sleeps <= 9 + 8 * losses.len()), "{losses:?}: {ran:?}");
+    }
+}
+
+/// What comes after the end of its burst has come.
+#[test]
+fn a_message_that_is_overtaken_is_not_lost() {
+    for (burst, held) in [(3, 1), (3, 7), (9, 0), (9, 7)] {
+        let ran = run_held(burst, Duration::ZERO, &[], Some(held));
+        let mut received = ran.received.clone();
+        received.sort_unstable();
+        assert_eq!(received, (0..9).collect::<Vec<_>>(), "{burst} {held}");
+        let bursts: Vec<u64> = (0..9 / burst).collect();
+        assert_eq!(ran.answered, [bursts.clone(), bursts], "{burst} {held}");
     }
 }
 
