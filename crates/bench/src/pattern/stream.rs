@@ -98,10 +98,9 @@ fn flood<E: Endpoint>(
             out.end = clock.now().0;
         }
         let arrival = if into.open { endpoint.try_receive()? } else { None };
-        if let Some(Arrival { mark, .. }) = arrival {
+        if let Some(arrival) = arrival {
             moved = true;
-            into.total += 1;
-            into.see(mark);
+            into.hear(&arrival, reliable);
             into.fresh = into.open;
             if into.total == 1 {
                 into.begin = clock.now().0;
@@ -141,6 +140,8 @@ struct Side {
     /// Lanes whose last message has not come.
     lanes: u64,
     total: u64,
+    /// Messages that there are, as the last of each lane says by its number.
+    announced: u64,
     begin: u64,
     end: u64,
     /// Whether a message came since `end` was taken.
@@ -149,7 +150,7 @@ struct Side {
 
 impl Side {
     fn new(used: bool, lanes: u64) -> Self {
-        Self { used, open: used, lanes, total: 0, begin: 0, end: 0, fresh: false }
+        Self { used, open: used, lanes, total: 0, announced: 0, begin: 0, end: 0, fresh: false }
     }
 
     /// Takes note of a message: the direction is closed with the last one of every lane.
@@ -159,6 +160,17 @@ impl Side {
             self.lanes -= 1;
             self.open = self.lanes > 0;
         }
+    }
+
+    /// Takes note of a message that has come. Where messages can be lost, the last may have overtaken some that still come.
+    #[inline]
+    fn hear(&mut self, arrival: &Arrival, reliable: bool) {
+        self.total += 1;
+        if self.lanes > 0 {
+            self.see(arrival.mark);
+            self.announced += if arrival.mark == Mark::Last { arrival.number + 1 } else { 0 };
+        }
+        self.open = self.lanes > 0 || (!reliable && self.total < self.announced);
     }
 
     /// What it came to, without the first `uncounted` messages.

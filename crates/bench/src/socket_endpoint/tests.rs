@@ -277,6 +277,17 @@ fn what_comes_twice_or_late_is_counted() {
     assert_eq!(received, sent - done.dropped + done.repeated, "{done:?}");
 }
 
+/// The last message overtakes the one before it, which is not lost for that.
+#[test]
+fn what_the_end_of_a_flood_overtakes_still_counts() {
+    let spec = spec(Pattern::Stream, [Axis::Endpoint(vec![Carrier::Udp]), Axis::SizeBytes(vec![64])]);
+    // Nineteen messages, and then the last one.
+    let relay = Relay::start(vec![Fault::Hold { every: 19 }]);
+    let (sent, received, counters) = flood(&spec, 20, Some(&relay));
+    assert_eq!((relay.end().held, counters["messages_reordered"]), (1, 1));
+    assert_eq!((sent, received), (20, 20));
+}
+
 #[test]
 fn who_is_no_rank_is_sent_away() {
     let spec = spec(Pattern::PingPong, [Axis::Endpoint(vec![Carrier::Tcp])]);

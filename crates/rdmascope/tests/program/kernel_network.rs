@@ -100,6 +100,13 @@ fn what_a_link_loses_repeats_and_reorders_is_counted() {
     let point = &measured(&scratch, &hosts, flood, "reorder")[0];
     let (lost, late) = (count(point, "messages_lost"), count(point, "messages_reordered"));
     assert!(lost == 0 && late >= 100, "{lost} lost, {late} reordered");
+    let point = &measured(&scratch, &hosts, "bw udp -s 200 -n 5000", "flood")[0];
+    let (lost, late) = (count(point, "messages_lost"), count(point, "messages_reordered"));
+    let dropped = point.ends[1].host.get("Udp.RcvbufErrors").copied().unwrap_or_default();
+    assert!(
+        lost == dropped && late >= 100,
+        "{lost} lost, of which {dropped} for want of room; {late} reordered"
+    );
 }
 
 /// Every pattern that sockets run, over connections of SCTP.
