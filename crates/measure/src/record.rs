@@ -37,10 +37,10 @@ pub const SCHEMA_VERSION: u32 = 1;
 
 /// The values of the axes that tell a point from its neighbours, by axis name.
 ///
-/// Names are the same in plans, records and exports: `endpoint` (`verbs`, `tcp`, `udp`, `sctp`, `unix_stream`, `unix_datagram`),
-/// of sockets `family` (`ipv4`, `ipv6`) and where a plan varies them `streams`, `socket_buffer_bytes`, `no_delay`,
-/// `busy_poll_us`, `congestion`, `offload`, `ipoib_mode` (`found`, `datagram`, `connected`); of both `link_layer` (`any`,
-/// `infiniband`, `ethernet`); of verbs `service` (`RC`, `UC`, `UD`), `operation` (`send`, `send_imm`,
+/// Names are the same in plans, records and exports: `endpoint` (`verbs`, `tcp`, `udp`, `sctp`, `unix_stream`, `unix_datagram`,
+/// `shmem`), of sockets `family` (`ipv4`, `ipv6`) and where a plan varies them `streams`, `socket_buffer_bytes`, `no_delay`,
+/// `busy_poll_us`, `congestion`, `offload`, `zero_copy`, `ipoib_mode` (`found`, `datagram`, `connected`); of both `link_layer`
+/// (`any`, `infiniband`, `ethernet`); of verbs `service` (`RC`, `UC`, `UD`), `operation` (`send`, `send_imm`,
 /// `write`, `write_imm`, `read`, `fetch_add`, `compare_swap`), `size_bytes`, `direction` (`uni`, `bi`), `poll` (`busy`,
 /// `event`), `inline`, `signal_interval`, `mtu_bytes`, `signal_rate` (`native`, `SDR`, ...), `step` (the one call that is
 /// timed: `post_send`, `poll_empty`, `register_cold`, ...), `batch` (calls between two stamps, or `step`: as suits it), `burst`

@@ -89,7 +89,7 @@ impl Wire {
         match losses.iter().position(|lost| *lost == (arrival.is_greeting, arrival.number)) {
             Some(lost) => drop(losses.remove(lost)),
             None if !arrival.is_greeting && self.overtaken == Some(arrival.number) => {
-                self.held = Some(arrival)
+                self.held = Some(arrival);
             }
             None => {
                 let mut arrivals = self.out.arrivals.lock().unwrap();

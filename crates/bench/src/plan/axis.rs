@@ -156,6 +156,8 @@ axes! {
     Traffic(Traffic) = "traffic", Choice::new();
     /// Send-queue depth.
     TxDepth(u32) = "tx_depth", Whole;
+    /// Whether the kernel refers to what is sent instead of copying it.
+    ZeroCopy(bool) = "zero_copy", Flag;
 }
 
 impl Axis {
@@ -180,7 +182,7 @@ impl Axis {
             Self::PostList(_) => carrier.is_verbs() || carrier.is_datagram(),
             Self::BusyPollUs(_) | Self::Family(_) | Self::IpoibMode(_) => carrier.is_internet(),
             Self::LinkLayer(_) => carrier.is_internet() || carrier.is_verbs(),
-            Self::Congestion(_) => carrier == Carrier::Tcp,
+            Self::Congestion(_) | Self::ZeroCopy(_) => carrier == Carrier::Tcp,
             Self::NoDelay(_) => matches!(carrier, Carrier::Sctp | Carrier::Tcp),
             Self::Offload(_) => carrier == Carrier::Udp,
             Self::Tool(_) => matches!(carrier, Carrier::Tcp | Carrier::Udp),

@@ -214,6 +214,7 @@ fn socket(filled: &Filled, axes: &Axes) -> SocketSettings {
         no_delay: value_or(axes, "no_delay", no_delay),
         busy_poll_us: number(axes, "busy_poll_us").and_then(|us| u32::try_from(us).ok()),
         offload: value_or(axes, "offload", usual.offload),
+        zero_copy: value_or(axes, "zero_copy", usual.zero_copy),
         congestion: known(axes, "congestion", SYSTEM),
     }
 }

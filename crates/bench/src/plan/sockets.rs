@@ -3,7 +3,7 @@
 use super::Axis;
 use super::check::Check;
 use crate::Error;
-use crate::point::{Carrier, Family, LinkLayer, Load, Pattern, Poll, Traffic};
+use crate::point::{Carrier, Family, Flow, LinkLayer, Load, Pattern, Poll, Traffic};
 
 /// The number and the marks of a message.
 const HEADER_BYTES: u64 = 4;
@@ -49,6 +49,18 @@ impl Check<'_> {
         if streams > 1 && self.0.pattern != Pattern::Stream {
             let why = "messages that are timed one by one take one connection: use the pattern \"stream\" or \"pairs\"";
             return self.refuse("streams", "several streams", why);
+        }
+        let lends = self.values(|axis| match axis {
+            Axis::ZeroCopy(values) => Some(values.as_slice()),
+            _ => None,
+        });
+        let directions = self.values(|axis| match axis {
+            Axis::Direction(values) => Some(values.as_slice()),
+            _ => None,
+        });
+        if lends.contains(&true) && (self.0.pattern != Pattern::Stream || directions.contains(&Flow::Bi)) {
+            let why = "it is for who only sends, and much: use the pattern \"stream\" one way";
+            return self.refuse("zero_copy", "sending without a copy and receiving", why);
         }
         let loads = self.values(|axis| match axis {
             Axis::Load(values) => Some(values.as_slice()),

@@ -105,6 +105,8 @@ pub struct SocketSettings {
     pub busy_poll_us: Option<u32>,
     /// `UDP_SEGMENT` and `UDP_GRO`: datagrams of a list go through the stack as one (udp(7)).
     pub offload: bool,
+    /// `MSG_ZEROCOPY`: the kernel refers to what is sent instead of copying it.
+    pub zero_copy: bool,
     /// `TCP_CONGESTION`, by name (tcp(7)).
     pub congestion: Option<String>,
 }
@@ -118,6 +120,7 @@ impl Default for SocketSettings {
             no_delay: false,
             busy_poll_us: None,
             offload: false,
+            zero_copy: false,
             congestion: None,
         }
     }

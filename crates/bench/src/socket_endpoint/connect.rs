@@ -19,7 +19,7 @@ use super::datagram::{Datagram, Manner};
 use super::endpoint::{Parts, SocketEndpoint};
 use super::failure::Path;
 use super::lane::Lane;
-use super::options::{buffers, socket};
+use super::options::{buffers, socket, zero_copy};
 use super::setup::{Unconnected, port_of};
 use super::stream::Stream;
 use super::{Address, Name, Told, Way};
@@ -209,6 +209,9 @@ impl Unconnected {
                 if self.spec.socket.no_delay && self.spec.endpoint == Carrier::Tcp {
                     sockopt::set_tcp_nodelay(&accepted, true).map_err(|error| failed(error.into()))?;
                 }
+                if self.spec.socket.zero_copy {
+                    zero_copy(&accepted)?;
+                }
                 // Of Unix sockets, one that is accepted has not those of who listens.
                 if let Some(bytes) =
                     self.spec.socket.buffer_bytes.filter(|_| !self.spec.endpoint.is_internet())
@@ -248,7 +251,9 @@ impl Unconnected {
         let is_flood = floods(spec);
         if !spec.endpoint.is_datagram() {
             let holds_back = spec.endpoint == Carrier::Tcp && !spec.socket.no_delay;
-            return Lane::Stream { stream: Stream::new(socket, size, is_flood, holds_back), next: 0 };
+            let stream = Stream::new(socket, size, is_flood, holds_back);
+            let lends = spec.socket.zero_copy && spec.begins(self.rank);
+            return Lane::Stream { stream: if lends { stream.lending() } else { stream }, next: 0 };
         }
         let is_lossy = spec.endpoint == Carrier::Udp;
         let list = usize::try_from(spec.post_list).unwrap_or(1);

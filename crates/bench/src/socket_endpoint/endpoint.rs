@@ -21,6 +21,7 @@ use super::alternation::Alternation;
 use super::drain::Drain;
 use super::failure::Path;
 use super::lane::Lane;
+use super::lent::Lent;
 use crate::Error;
 use crate::alarm::Alarm;
 use crate::endpoint::connecting::End;
@@ -272,6 +273,10 @@ impl End for SocketEndpoint {
         let mut counters = BTreeMap::new();
         let mut count = |name: &str, number: u64| *counters.entry(name.to_owned()).or_default() += number;
         for lane in &self.lanes {
+            if let Some((calls, copied)) = lane.lent().map(Lent::counts) {
+                count("sends_lent", calls);
+                count("sends_copied_anyway", copied);
+            }
             let Lane::Datagram(datagram) = lane else { continue };
             if let Some(alternation) = &datagram.alternation {
                 if alternation.asks() {

@@ -4,6 +4,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
 use super::datagram::Datagram;
+use super::lent::Lent;
 use super::stream::Stream;
 use crate::endpoint::Mark;
 use crate::endpoint::header::Header;
@@ -58,6 +59,7 @@ impl Lane {
     pub(super) fn flush(&mut self, waits: bool) -> io::Result<bool> {
         match self {
             Self::Datagram(datagram) if datagram.is_gathering() => datagram.flush(waits),
+            Self::Stream { stream, .. } => stream.flush(waits),
             other => other.finish(waits),
         }
     }
@@ -69,6 +71,19 @@ impl Lane {
             Self::Datagram(datagram) => datagram.is_unfinished(),
             Self::Stream { stream, .. } => stream.is_unfinished(),
         }
+    }
+
+    /// What it has lent to the kernel instead of having it copied, if it does that.
+    pub(super) fn lent(&self) -> Option<&Lent> {
+        match self {
+            Self::Datagram(_) => None,
+            Self::Stream { stream, .. } => stream.lent(),
+        }
+    }
+
+    /// Whether it waits for what it has lent, and not for room.
+    pub(super) fn awaits_lent(&self) -> bool {
+        self.lent().is_some_and(|lent| lent.is_out)
     }
 
     /// Receives what has come, or where it waits, what will come; `false` if that is nothing.

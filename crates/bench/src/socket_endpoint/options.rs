@@ -66,7 +66,16 @@ fn set(socket: &OwnedFd, spec: &PointSpec) -> Result<(), Error> {
         number(socket, libc::SOL_UDP, libc::UDP_SEGMENT, size).map_err(failed("UDP_SEGMENT"))?;
         number(socket, libc::SOL_UDP, libc::UDP_GRO, 1).map_err(failed("UDP_GRO"))?;
     }
+    if settings.zero_copy {
+        zero_copy(socket)?;
+    }
     Ok(())
+}
+
+/// Lets sends refer to memory instead of copying it (`SO_ZEROCOPY`).
+pub(super) fn zero_copy(socket: &OwnedFd) -> Result<(), Error> {
+    number(socket, libc::SOL_SOCKET, libc::SO_ZEROCOPY, 1)
+        .map_err(|error| impossible(format!("this kernel refuses SO_ZEROCOPY: {}", io::Error::from(error))))
 }
 
 /// Sets both buffers, above the limits of the system where that is allowed, and looks whether the kernel did. It counts its own

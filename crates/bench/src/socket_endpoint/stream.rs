@@ -3,9 +3,11 @@
 use std::io;
 use std::os::fd::OwnedFd;
 
+use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send, sockopt};
 
 use super::FILL;
+use super::lent::Lent;
 use crate::endpoint::Mark;
 use crate::endpoint::header::Header;
 
@@ -17,9 +19,12 @@ pub(super) struct Stream {
     pub(super) socket: OwnedFd,
     /// Bytes of a message.
     size: usize,
-    /// The message that is sent, and what of it is still to be.
+    /// The message that is sent, which begins at `begin`, and what of it is still to be.
     out: Vec<u8>,
+    begin: usize,
     unsent: usize,
+    /// Where messages are not copied, those that the kernel has.
+    lent: Option<Box<Lent>>,
     /// Bytes that were given to the kernel in all.
     written: u64,
     /// Messages that have come, whole or in part: as many whole ones as there is room for.
@@ -46,7 +51,9 @@ impl Stream {
             socket,
             size,
             out,
+            begin: 0,
             unsent: 0,
+            lent: None,
             written: 0,
             into,
             filled: 0,
@@ -58,6 +65,13 @@ impl Stream {
         }
     }
 
+    /// The same, which lends its messages to the kernel instead of having them copied.
+    pub(super) fn lending(mut self) -> Self {
+        let (lent, out) = Lent::new(self.size);
+        (self.lent, self.out) = (Some(Box::new(lent)), out);
+        self
+    }
+
     /// Begins to send a message; `false` if there is no room for any of it. What is left of it is [finished](Self::finish) before
     /// the next.
     #[inline]
@@ -67,7 +81,13 @@ impl Stream {
             sockopt::set_tcp_nodelay(&self.socket, is_last)?;
             self.is_pushing = is_last;
         }
-        header.write(&mut self.out);
+        if let Some(lent) = &mut self.lent {
+            if !lent.next(&self.socket, waits)? {
+                return Ok(false);
+            }
+            self.begin = lent.turn() * self.size;
+        }
+        header.write(&mut self.out[self.begin..self.begin + self.size]);
         self.unsent = self.size;
         if self.push(waits)? == 0 {
             self.unsent = 0;
@@ -83,6 +103,19 @@ impl Stream {
             self.push(waits)?;
         }
         Ok(self.unsent == 0)
+    }
+
+    /// The same; what is lent must be back, too.
+    pub(super) fn flush(&mut self, waits: bool) -> io::Result<bool> {
+        if !self.finish(waits)? {
+            return Ok(false);
+        }
+        self.lent.as_mut().map_or(Ok(true), |lent| lent.is_back(&self.socket))
+    }
+
+    /// What it has lent.
+    pub(super) fn lent(&self) -> Option<&Lent> {
+        self.lent.as_deref()
     }
 
     /// Whether something is left of the last message.
@@ -103,12 +136,23 @@ impl Stream {
 
     #[inline]
     fn push(&mut self, waits: bool) -> io::Result<usize> {
-        let flags = if waits { SendFlags::NOSIGNAL } else { SendFlags::NOSIGNAL | SendFlags::DONTWAIT };
-        match send(&self.socket, &self.out[self.size - self.unsent..], flags) {
+        let mut flags = if waits { SendFlags::NOSIGNAL } else { SendFlags::NOSIGNAL | SendFlags::DONTWAIT };
+        if self.lent.is_some() {
+            flags |= SendFlags::from_bits_retain(libc::MSG_ZEROCOPY as u32);
+        }
+        let end = self.begin + self.size;
+        match send(&self.socket, &self.out[end - self.unsent..end], flags) {
             Ok(sent) => {
                 self.unsent -= sent;
                 self.written += sent as u64;
+                if let Some(lent) = &mut self.lent {
+                    lent.took();
+                }
                 Ok(sent)
+            }
+            Err(Errno::NOBUFS) if let Some(lent) = &mut self.lent => {
+                lent.is_refused(&self.socket, waits)?;
+                Ok(0)
             }
             Err(error) => nothing(error.into(), 0),
         }
@@ -194,6 +238,42 @@ mod tests {
             assert_eq!(one.written(), 20 * size as u64);
             assert!(!other.fill(false).unwrap() && other.take().is_none());
         }
+    }
+
+    /// What the kernel refers to is not written to before it says that it does so no more: each message has its own number.
+    #[test]
+    fn what_is_lent_arrives_as_it_was() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let one = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let other = listener.accept().unwrap().0;
+        let size = 100_000;
+        let one = OwnedFd::from(one);
+        crate::socket_endpoint::options::zero_copy(&one).unwrap();
+        let mut one = Stream::new(one, size, true, false).lending();
+        let mut other = Stream::new(other.into(), size, true, false);
+        const MESSAGES: u32 = 1000;
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for number in 0..MESSAGES {
+                    let mark = if number + 1 == MESSAGES { Mark::Last } else { Mark::More };
+                    while !one.finish(true).unwrap() || !one.send(Header::of(mark, number), true).unwrap() {}
+                }
+                while !one.flush(false).unwrap() {
+                    std::thread::yield_now();
+                }
+                let (calls, copied) = one.lent().unwrap().counts();
+                assert!(calls >= MESSAGES.into() && copied <= calls, "{copied} of {calls}");
+            });
+            for number in 0..MESSAGES {
+                let header = loop {
+                    match other.take() {
+                        Some(header) => break header,
+                        None => assert!(other.fill(true).unwrap()),
+                    }
+                };
+                assert_eq!(header.number, number);
+            }
+        });
     }
 
     #[test]

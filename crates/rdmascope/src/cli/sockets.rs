@@ -150,6 +150,9 @@ pub(crate) struct SocketBandwidth {
     /// Let the datagrams of a call go through the stack as one (UDP_SEGMENT, UDP_GRO).
     #[arg(long)]
     pub(crate) offload: bool,
+    /// Let the kernel send from our memory instead of copying it first (TCP, MSG_ZEROCOPY).
+    #[arg(long)]
+    pub(crate) zero_copy: bool,
     #[command(flatten)]
     pub(crate) flags: SocketFlags,
 }
@@ -161,6 +164,7 @@ impl SocketBandwidth {
             self.streams.map(|streams| Axis::Streams(vec![streams])),
             self.post_list.map(|list| Axis::PostList(vec![list])),
             self.offload.then(|| Axis::Offload(vec![true])),
+            self.zero_copy.then(|| Axis::ZeroCopy(vec![true])),
         ];
         given.into_iter().flatten().fold(settings, Settings::axis)
     }

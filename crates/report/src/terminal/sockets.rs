@@ -90,6 +90,9 @@ fn or_none(cell: Option<String>) -> String {
 /// What carries the messages, by the name that the field has for the test; none for verbs.
 pub(super) fn test(axes: &Axes, pattern: &str) -> Option<String> {
     let endpoint = axes.get("endpoint").filter(|endpoint| *endpoint != "verbs").map(value::text)?;
+    if endpoint == "shmem" {
+        return Some("shared memory".to_owned());
+    }
     let name = endpoint.to_uppercase();
     Some(match pattern {
         "ping-pong" => format!("{name}_RR"),
@@ -113,7 +116,18 @@ pub(super) fn meanwhile(point: &Point) -> String {
     let mut ends: Vec<String> = point.ends.iter().filter_map(of).collect();
     // Ranks of one host count the same.
     ends.truncate(2);
-    if ends.is_empty() { String::new() } else { format!("     # counted meanwhile at {}\n", ends.join("; ")) }
+    let mut lines = if ends.is_empty() {
+        String::new()
+    } else {
+        format!("     # counted meanwhile at {}\n", ends.join("; "))
+    };
+    let count = |name: &str| point.counters.get(name).copied().unwrap_or_default();
+    if let (lent @ 1.., copied @ 1..) = (count("sends_lent"), count("sends_copied_anyway")) {
+        let line =
+            format!("     # of {lent} sends without a copy the kernel has copied {copied} all the same\n");
+        lines.push_str(&line);
+    }
+    lines
 }
 
 /// Counters of protocols that say that something was lost on a host.

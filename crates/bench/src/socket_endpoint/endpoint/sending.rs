@@ -54,7 +54,7 @@ impl SocketEndpoint {
         let Self { lanes, watch, awaits_room, awaits_message, next_lane, any_lane, full, .. } = self;
         let woken = watch.sleep(lanes, limit_ms, |index, lane| {
             let is_wanted = if *any_lane { full[index] } else { *awaits_room && index == *next_lane };
-            (*awaits_message, is_wanted || lane.has_rest())
+            (*awaits_message, is_wanted || lane.has_rest() || lane.awaits_lent())
         })?;
         if woken == Woken::Socket {
             full.iter_mut().enumerate().for_each(|(lane, full)| *full &= !watch.has_room(lane));

@@ -33,9 +33,11 @@ impl Watch {
         self.0.clear();
         self.0.extend(lanes.iter().enumerate().map(|(index, lane)| {
             let (message, room) = wanted(index, lane);
-            let events = if message { libc::POLLIN } else { 0 } | if room { libc::POLLOUT } else { 0 };
+            // That something which was lent is back is told as an error, without being asked for.
+            let asks_room = room && !lane.awaits_lent();
+            let events = if message { libc::POLLIN } else { 0 } | if asks_room { libc::POLLOUT } else { 0 };
             // Who is not asked has a number that is no socket's: poll(2) passes it over.
-            let fd = if events == 0 { -1 } else { lane.descriptor() };
+            let fd = if message || room { lane.descriptor() } else { -1 };
             libc::pollfd { fd, events, revents: 0 }
         }));
         if self.0.iter().all(|socket| socket.fd < 0) {
