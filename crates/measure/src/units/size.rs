@@ -53,11 +53,29 @@ fn read_size(text: &str) -> std::result::Result<u64, String> {
     if number.is_empty() {
         return Err("it does not start with a digit; write bytes as 4, 64KiB or 8MiB".to_owned());
     }
+    if let Some(rest) = suffix.strip_prefix('.') {
+        return Err(in_parts(number, rest));
+    }
     let factor = factor(suffix)?;
     let number: Option<u64> = number.parse().ok();
     number
         .and_then(|number| number.checked_mul(factor))
         .ok_or_else(|| format!("it is more than the largest size, {} bytes", u64::MAX))
+}
+
+/// What to write for a size that is no whole number of its unit, such as `1.5KiB`: `rest` is what follows the point.
+fn in_parts(number: &str, rest: &str) -> String {
+    let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+    let (parts, unit) = (&rest[..digits], rest[digits..].trim_start());
+    let bytes = || {
+        let tenths = 10_u64.checked_pow(u32::try_from(parts.len()).ok()?)?;
+        let all = format!("{number}{parts}").parse::<u64>().ok()?.checked_mul(factor(unit).ok()?)?;
+        (all % tenths == 0).then(|| all / tenths)
+    };
+    let Some(bytes) = bytes() else { return "a size is a whole number of bytes".to_owned() };
+    let units = BINARY.iter().chain(&[("B", 1)]);
+    let (name, factor) = units.copied().find(|(_, factor)| bytes % factor == 0).unwrap_or(("B", 1));
+    format!("a size is a whole number of its unit; write {}{name}", bytes / factor)
 }
 
 fn factor(suffix: &str) -> std::result::Result<u64, String> {
@@ -69,9 +87,6 @@ fn factor(suffix: &str) -> std::result::Result<u64, String> {
     match named.or_else(bare) {
         Some(&(_, factor)) => Ok(factor),
         None if suffix == "KB" => Err("KB may mean 1024 or 1000; write KiB or kB".to_owned()),
-        None if suffix.starts_with('.') => {
-            Err("a size is a whole number of its unit; write 1536KiB for 1.5 MiB".to_owned())
-        }
         None => Err(format!("{suffix:?} is no unit of size; write B, KiB, MiB, GiB, TiB, kB, MB, GB or TB")),
     }
 }

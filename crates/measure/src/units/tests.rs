@@ -46,7 +46,13 @@ fn a_size_that_cannot_be_read_says_what_to_write() {
         "cannot read \"-4\" as a size: it does not start with a digit; write bytes as 4, 64KiB or 8MiB"
     );
     assert!(why(parse_size("")).contains("does not start with a digit"));
-    assert!(why(parse_size("1.5MiB")).contains("write 1536KiB for 1.5 MiB"));
+    for (size, instead) in
+        [("1.5MiB", "write 1536KiB"), ("1.5K", "write 1536B"), ("0.25GB", "write 250000000B")]
+    {
+        let why = why(parse_size(size));
+        assert!(why.contains(instead), "{why}");
+    }
+    assert!(why(parse_size("1.3KiB")).contains("a size is a whole number of bytes"));
     assert!(why(parse_size("4Kib")).contains("\"Kib\" is no unit of size"));
     assert!(why(parse_size("18446744073709551616")).contains("more than the largest size"));
     assert!(why(parse_size("16777216TiB")).contains("more than the largest size"));

@@ -61,6 +61,11 @@ impl Doubts {
         }
     }
 
+    /// Whether nothing speaks for them: no run was stable.
+    fn are_all(&self) -> bool {
+        self.runs > 0 && self.unstable == self.runs
+    }
+
     /// How many runs, in print: `2 of 6 runs unstable`; nothing without doubt.
     pub(crate) fn text(&self) -> Option<String> {
         let said =
@@ -102,14 +107,20 @@ pub(crate) fn answer<'a>(findings: &'a [Finding], points: &[Point]) -> Vec<Answe
 
 /// How many cases had which verdict, in a sentence without an end.
 pub(crate) fn summary(answers: &[Answer<'_>]) -> String {
-    let verdicts: Vec<&Verdict> = answers.iter().flat_map(|a| &a.cases).map(|case| &case.verdict).collect();
+    let cases: Vec<&Case> = answers.iter().flat_map(|answer| &answer.cases).collect();
+    let verdicts: Vec<&Verdict> = cases.iter().map(|case| &case.verdict).collect();
     let count = |of: fn(&Verdict) -> bool| verdicts.iter().filter(|verdict| of(verdict)).count();
     let undecided = match count(|verdict| matches!(verdict, Verdict::NotDecided(_))) {
         0 => String::new(),
         count => format!("{count} not decided, "),
     };
+    let is_answered = |case: &&&Case| matches!(case.verdict, Verdict::Shown | Verdict::NotShown(_));
+    let doubtful = match cases.iter().filter(is_answered).filter(|case| case.doubts.are_all()).count() {
+        0 => String::new(),
+        count => format!("; {count} answered by unstable runs alone"),
+    };
     format!(
-        "{} shown, {} not shown, {undecided}{} not measured, of {} cases",
+        "{} shown, {} not shown, {undecided}{} not measured, of {} cases{doubtful}",
         count(|verdict| *verdict == Verdict::Shown),
         count(|verdict| matches!(verdict, Verdict::NotShown(_))),
         count(|verdict| matches!(verdict, Verdict::NotMeasured(_))),

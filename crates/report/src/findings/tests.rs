@@ -170,6 +170,12 @@ fn the_least_over_x_is_where_no_other_is_surely_below() {
         .for_each(|point| point.unstable = Some("oversubscribed: 16 ranks share 2 CPUs".to_owned()));
     let case = only(&argmin("32 .. 64"), &shared);
     assert_eq!(case.doubts.text().as_deref(), Some("5 of 5 runs unstable"));
+    let finding = argmin("32 .. 64");
+    let of = |points: &[Point]| summary(&answer(std::slice::from_ref(&finding), points));
+    let usual = of(&points);
+    assert_eq!(of(&shared), format!("{usual}; 1 answered by unstable runs alone"));
+    shared[0].unstable = None;
+    assert_eq!(of(&shared), usual);
     assert!(matches!(only(&argmin("> 1"), &points[..1]).verdict, Verdict::NotMeasured(_)));
 }
 
