@@ -48,7 +48,7 @@ const ONE: [Test; 3] = [
         name: "program",
         module: Some("kernel_network"),
         // What this kernel has must not be skipped.
-        variables: &[("RDMASCOPE_REQUIRE", "namespaces,netem,sctp"), ("RUST_TEST_THREADS", "1")],
+        variables: &[("RDMASCOPE_REQUIRE", "namespaces,netem,sctp"), ("RUST_TEST_THREADS", "2")],
     },
 ];
 

@@ -75,6 +75,17 @@ pub trait Endpoint {
         self.try_send(mark)
     }
 
+    /// How many messages are told apart by their numbers, where they can be lost and answers carry the numbers of what they
+    /// answer; elsewhere 0.
+    fn numbers(&self) -> u64 {
+        0
+    }
+
+    /// Posts the answer to a message that was taken: with its number, where there are [`numbers`](Self::numbers).
+    fn try_answer(&mut self, arrival: &Arrival) -> Result<Posted, Error> {
+        self.try_send(arrival.mark)
+    }
+
     /// So many messages will come, or until a stamp in ticks; what is not limited is [`u64::MAX`]. Until shortly before, whoever
     /// receives them may wait for several together. None any more are 0 and 0.
     ///
@@ -148,6 +159,14 @@ pub trait Endpoint {
     #[inline]
     fn send(&mut self, mark: Mark) -> Result<(), Error> {
         while self.try_send(mark)? == Posted::Busy {
+            self.idle()?;
+        }
+        Ok(())
+    }
+
+    /// Posts an answer, waiting for room.
+    fn answer(&mut self, arrival: &Arrival) -> Result<(), Error> {
+        while self.try_answer(arrival)? == Posted::Busy {
             self.idle()?;
         }
         Ok(())

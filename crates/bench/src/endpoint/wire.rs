@@ -31,6 +31,8 @@ pub(crate) struct Wire {
     held: Option<Arrival>,
     greeted: fn(u32),
     posted: u64,
+    /// What [`Endpoint::numbers`] says.
+    numbers: u64,
     /// Messages whose completion [`Calls::poll_sends`] has not taken.
     unpolled: u32,
     clock: Clock,
@@ -55,6 +57,7 @@ impl Wire {
             held: None,
             greeted,
             posted: 0,
+            numbers: 0,
             unpolled: 0,
             clock,
             heard: clock.now(),
@@ -67,6 +70,11 @@ impl Wire {
     /// Lets a message, by its number, be overtaken by the next that is the last of its kind.
     pub(crate) fn hold(&mut self, number: u64) {
         self.overtaken = Some(number);
+    }
+
+    /// Lets answers carry the numbers of what they answer, of so many.
+    pub(crate) fn count_to(&mut self, numbers: u64) {
+        self.numbers = numbers;
     }
 
     /// How often it slept.
@@ -112,6 +120,14 @@ impl Endpoint for Wire {
     fn try_send(&mut self, mark: Mark) -> Result<Posted, Error> {
         self.posted += 1;
         self.send(Arrival { mark, number: self.posted - 1, is_greeting: false })
+    }
+
+    fn numbers(&self) -> u64 {
+        self.numbers
+    }
+
+    fn try_answer(&mut self, arrival: &Arrival) -> Result<Posted, Error> {
+        self.send(*arrival)
     }
 
     fn try_greet_as(&mut self, number: u32) -> Result<Posted, Error> {

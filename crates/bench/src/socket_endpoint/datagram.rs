@@ -115,6 +115,11 @@ impl Datagram {
         Ok(true)
     }
 
+    /// The next message has this number.
+    pub(super) fn count_from(&mut self, number: u32) {
+        self.next = number;
+    }
+
     /// Posts a greeting, with a number or with one of its own.
     pub(super) fn greet(&mut self, number: Option<u32>, waits: bool) -> io::Result<bool> {
         if !self.finish(waits)? || self.gathered > 0 && !self.flush(waits)? {

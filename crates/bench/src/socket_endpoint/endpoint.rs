@@ -25,7 +25,7 @@ use super::lent::Lent;
 use crate::Error;
 use crate::alarm::Alarm;
 use crate::endpoint::connecting::End;
-use crate::endpoint::header::{HEADER_BYTES, Header};
+use crate::endpoint::header::{HEADER_BYTES, Header, numbers};
 use crate::endpoint::limits::Limits;
 use crate::endpoint::{Arrival, Endpoint, Mark, Posted};
 use crate::point::{Carrier, Flow, Part, Pattern, PointSpec};
@@ -314,6 +314,24 @@ impl Endpoint for SocketEndpoint {
         let posted = self.try_send_next(mark)?;
         self.full[lane] = posted == Posted::Busy;
         Ok(posted)
+    }
+
+    fn numbers(&self) -> u64 {
+        match &self.lanes[..] {
+            [Lane::Datagram(datagram)] if datagram.is_lossy() && datagram.alternation.is_none() => {
+                u64::from(numbers(usize::try_from(self.size).unwrap_or(usize::MAX))) + 1
+            }
+            _ => 0,
+        }
+    }
+
+    fn try_answer(&mut self, arrival: &Arrival) -> Result<Posted, Error> {
+        if self.numbers() > 0
+            && let [Lane::Datagram(datagram)] = &mut self.lanes[..]
+        {
+            datagram.count_from(arrival.number as u32);
+        }
+        self.try_send(arrival.mark)
     }
 
     fn try_greet(&mut self) -> Result<Posted, Error> {

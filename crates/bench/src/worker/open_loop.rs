@@ -12,8 +12,8 @@ use crate::Error;
 use crate::cpu::watched;
 use crate::endpoint::Endpoint;
 use crate::endpoint::connecting::End;
+use crate::pattern::Progress;
 use crate::pattern::open_loop::{self, Kept, Schedule, Times};
-use crate::pattern::{self, Progress};
 use crate::point::{Length, PointSpec, Service};
 use crate::process::message::{Outcome, Window};
 use crate::timepiece::Timepiece;
@@ -43,7 +43,8 @@ pub(super) fn open_loop<E: End>(
             ask(endpoint, control, &schedule, spec, timepiece)
         }
         Some((endpoint, _)) if !spec.operation.is_fetch() => {
-            let (done, cpu) = watched(clock, || pattern::spoke(endpoint));
+            let period = Duration::from_secs_f64(1.0 / spec.rate_hz.unwrap_or(1) as f64);
+            let (done, cpu) = watched(clock, || open_loop::answer(endpoint, period));
             done.map(|()| Outcome { cpu, ..Outcome::default() })
         }
         // Its adapter does all there is to do.
@@ -103,6 +104,10 @@ fn ask<E: Endpoint>(
     let kinds = [of(LatencyKind::Rtt, rtt), of(LatencyKind::Lateness, lateness)];
     let mut counters = outcome.counters;
     counters.insert("messages_late".to_owned(), kept.late);
+    if kept.lost > 0 {
+        counters.insert("messages_lost".to_owned(), kept.lost);
+        counters.insert("messages_received".to_owned(), kept.messages - kept.lost);
+    }
     counters.insert("messages_that_waited_for_room".to_owned(), kept.waited);
     let reasons: Vec<_> = not_held(&kept, schedule, spec).into_iter().chain(outcome.unstable).collect();
     Ok(Outcome {

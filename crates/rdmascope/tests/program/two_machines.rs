@@ -110,7 +110,7 @@ fn a_machine_that_is_gone_ends_the_run_in_bounded_time() {
         assert!(began.elapsed() < Duration::from_secs(60), "nothing crosses the link");
         std::thread::sleep(Duration::from_millis(20));
     }
-    machines.at_peer("(ip link set eth0 down; sleep 15; ip link set eth0 up) </dev/null >/dev/null 2>&1 &");
+    machines.at_peer("(ip link set eth0 down; sleep 12; ip link set eth0 up) </dev/null >/dev/null 2>&1 &");
     let gone = Instant::now();
     let ended = collect(child);
     let took = gone.elapsed();

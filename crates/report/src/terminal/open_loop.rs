@@ -52,7 +52,13 @@ pub(super) fn row(point: &Point, bandwidth: Scale, of_link: Option<String>, mark
     let last = [late.map(|late| format!("{late:.2}")), load, fairness];
     let last = last.map(|cell| cell.unwrap_or_else(|| NONE.to_owned()));
     let own = [size(point), latency.count.to_string()].into_iter().chain(times);
-    line(first.into_iter().chain(own).chain(last).chain(of_link), marks)
+    let row = line(first.into_iter().chain(own).chain(last).chain(of_link), marks);
+    match point.counters.get("messages_lost") {
+        None | Some(0) => row,
+        Some(lost) => {
+            row + &format!("     # {lost} messages or their answers were lost: those are no samples\n")
+        }
+    }
 }
 
 /// Cells aligned to the right.

@@ -149,6 +149,64 @@ fn a_message_that_is_lost_ends_it() {
     assert!(matches!(error, Error::NotAnswered { answered: 9, sent: 10 }), "{error}");
 }
 
+/// Where answers say to what they are, what is lost costs its own times and no other's: one in the middle, which keeps no room
+/// for ever, and the last one of all.
+#[test]
+fn a_message_that_is_lost_is_counted_where_answers_say_to_what_they_are() {
+    let [mut us, mut them] = Wire::pair(&[(false, 3), (false, 11), (false, 39)], |_| ());
+    us.count_to(64);
+    them.count_to(64);
+    let (clock, period) = (us.clock(), Duration::from_millis(1));
+    let schedule = Schedule {
+        period: clock.ticks(period) as f64,
+        warmup: 5,
+        messages: 35,
+        window: 4,
+        fetches: false,
+        limit: LIMIT,
+        is_reliable: false,
+    };
+    let [mut response, mut rtt, mut lateness] = [(); 3].map(|()| Samples::default());
+    let kept = std::thread::scope(|scope| {
+        scope.spawn(|| answer(&mut them, period).unwrap());
+        let mut times = Times { response: &mut response, rtt: &mut rtt, lateness: &mut lateness };
+        ask(&mut us, &mut times, &schedule).unwrap()
+    });
+    // That of the warm-up does not count.
+    assert_eq!((kept.messages, kept.lost), (35, 2));
+    assert_eq!([response.0.len(), rtt.0.len(), lateness.0.len()], [33, 33, 35]);
+    assert!(clock.ns(kept.end.saturating_sub(kept.posts[1])) < 1_000_000_000, "{kept:?}");
+    assert!(response.0.iter().all(|ticks| clock.ns(*ticks) < 1_000_000_000), "{:?}", response.0);
+}
+
+#[test]
+fn answers_are_told_apart_by_the_numbers_of_what_they_answer() {
+    let mut under_way = UnderWay::new(4, 16);
+    let post = |under_way: &mut UnderWay, at: u64| under_way.sent.push_back(Some([at, at]));
+    (0..4).for_each(|at| post(&mut under_way, at));
+    assert!(!under_way.has_room());
+    assert_eq!(under_way.settle(Some(2)), Some((2, [2, 2])));
+    assert_eq!(under_way.settle(Some(2)), None, "it came twice");
+    assert_eq!(under_way.lose_overtaken(), Some(0));
+    assert_eq!(under_way.settle(Some(0)), None, "it came too late");
+    assert_eq!(under_way.settle(Some(1)), Some((1, [1, 1])));
+    assert_eq!((under_way.settled, under_way.sent.len()), (3, 1));
+    assert_eq!(under_way.lose_overtaken(), None, "nothing after it is answered");
+    // Numbers begin again.
+    for at in 4..20 {
+        post(&mut under_way, at);
+        assert_eq!(under_way.settle(Some((at - 1) % 16)), Some((at - 1, [at - 1; 2])));
+    }
+    post(&mut under_way, 20);
+    assert_eq!(under_way.settle(Some(4)), Some((20, [20, 20])));
+    assert_eq!(under_way.lose_all(0), Some(1));
+    assert!(under_way.sent.is_empty() && under_way.settled == 21);
+    // Too few numbers to tell what is late from what is under way: then answers come in their order.
+    let mut in_order = UnderWay::new(4, 15);
+    post(&mut in_order, 7);
+    assert_eq!((in_order.numbers, in_order.settle(Some(9))), (0, Some((0, [7, 7]))));
+}
+
 #[test]
 fn a_load_lasts_from_when_all_are_at_it_until_it_is_told() {
     const MEASURED: Duration = Duration::from_millis(100);
