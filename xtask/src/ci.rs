@@ -32,7 +32,7 @@ pub(crate) fn run() -> Result<()> {
     let of_root = if shell::is_root() { REQUIRED_OF_ROOT } else { "" };
     let required = format!("{REQUIRED},{of_root}");
     check::test(&[("RDMASCOPE_REQUIRE", &required), ("RDMASCOPE_PYTHON", &python)])?;
-    vm_tests::run(std::iter::empty())?;
+    vm_tests::run([vm_tests::ONE_MACHINE.to_owned()].into_iter())?;
     parity::quick()?;
     programs::quick()?;
     quick_run()

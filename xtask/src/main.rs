@@ -29,7 +29,8 @@ usage: cargo xtask COMMAND
   programs  unmodified verbs programs on softdev, each compared with how it is expected to end (--help tells more)
   races     softdev's concurrent code under ThreadSanitizer and Miri, where Rust's nightly is installed (--help tells more)
   vm        runs a command in a virtual machine with a real kernel device, rxe0 (--help tells more)
-  vm-tests  the tests that need a kernel device, on rxe0 in one boot of that machine";
+  vm-tests  the tests that need what a kernel has: rxe0, netem and SCTP in one boot of that machine, and what goes between
+            two of them in another (CI leaves that out: --one-machine)";
 
 fn main() -> ExitCode {
     let command = std::env::args().nth(1).unwrap_or_default();
