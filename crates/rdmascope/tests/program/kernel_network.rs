@@ -112,9 +112,10 @@ fn what_a_link_loses_repeats_and_reorders_is_counted() {
     let point = &measured(&scratch, &hosts, "bw udp -s 200 -n 5000", "flood")[0];
     let (lost, late) = (count(point, "messages_lost"), count(point, "messages_reordered"));
     let dropped = point.ends[1].host.get("Udp.RcvbufErrors").copied().unwrap_or_default();
+    // Of the kernel's count, some were of the warm-up.
     assert!(
-        lost == dropped && late >= 100,
-        "{lost} lost, of which {dropped} for want of room; {late} reordered"
+        lost <= dropped && late >= 100,
+        "{lost} lost, and {dropped} dropped for want of room; {late} reordered"
     );
 }
 
