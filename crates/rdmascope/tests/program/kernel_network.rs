@@ -86,11 +86,13 @@ fn what_a_link_loses_repeats_and_reorders_is_counted() {
     let count = |point: &Point, name: &str| {
         *point.counters.get(name).unwrap_or_else(|| panic!("no {name}: {:?}", point.counters))
     };
+    // What an emulator that pauses has the receiver's kernel drop for want of room; of a warm-up, too.
+    let for_room = |point: &Point| point.ends[1].host.get("Udp.RcvbufErrors").copied().unwrap_or_default();
     // Slow enough that the receiver loses none by itself, and in one burst: between two, each loss would be waited for.
     let flood = "one-way udp -s 200 -n 2000 --pause 500us --burst all --warmup 0";
     let before = hosts.lost_at(0);
     let point = &measured(&scratch, &hosts, flood, "loss")[0];
-    let (lost, dropped) = (count(point, "messages_lost"), hosts.lost_at(0) - before);
+    let (lost, dropped) = (count(point, "messages_lost"), hosts.lost_at(0) - before + for_room(point));
     // TCP's own segments of the control plane go by pipes; what else crosses are a farewell and questions for addresses.
     assert!((40..=180).contains(&lost) && (lost..=lost + 5).contains(&dropped), "{lost} of {dropped}");
 
@@ -102,21 +104,16 @@ fn what_a_link_loses_repeats_and_reorders_is_counted() {
     hosts.emulate(0, "duplicate 20%").unwrap();
     let point = &measured(&scratch, &hosts, flood, "duplicate")[0];
     let (lost, again) = (count(point, "messages_lost"), count(point, "messages_duplicate"));
-    assert!(lost == 0 && (250..=560).contains(&again), "{lost} lost, {again} came twice");
+    assert!(lost <= for_room(point) && (250..=560).contains(&again), "{lost} lost, {again} came twice");
 
     // A fifth goes at once and overtakes what waits.
     hosts.emulate(0, "delay 5ms reorder 20%").unwrap();
     let point = &measured(&scratch, &hosts, flood, "reorder")[0];
     let (lost, late) = (count(point, "messages_lost"), count(point, "messages_reordered"));
-    assert!(lost == 0 && late >= 100, "{lost} lost, {late} reordered");
+    assert!(lost <= for_room(point) && late >= 100, "{lost} lost, {late} reordered");
     let point = &measured(&scratch, &hosts, "bw udp -s 200 -n 5000", "flood")[0];
     let (lost, late) = (count(point, "messages_lost"), count(point, "messages_reordered"));
-    let dropped = point.ends[1].host.get("Udp.RcvbufErrors").copied().unwrap_or_default();
-    // Of the kernel's count, some were of the warm-up.
-    assert!(
-        lost <= dropped && late >= 100,
-        "{lost} lost, and {dropped} dropped for want of room; {late} reordered"
-    );
+    assert!(lost <= for_room(point) && late >= 100, "{lost} lost, {late} reordered");
 }
 
 /// Every pattern that sockets run, over connections of SCTP.
