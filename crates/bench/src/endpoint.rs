@@ -16,6 +16,9 @@ pub(crate) mod limits;
 #[cfg(test)]
 pub(crate) mod wire;
 
+/// What messages consist of: anything but zeroes, which a kernel may keep as no memory at all.
+pub(crate) const FILL: u8 = 0x5a;
+
 /// What a message says about those after it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Mark {
@@ -99,8 +102,11 @@ pub trait Endpoint {
     fn try_receive(&mut self) -> Result<Option<Arrival>, Error>;
 
     /// Gives room for as many messages as were taken. Not part of [`try_receive`](Self::try_receive), so that a pattern can
-    /// answer first.
-    fn replenish(&mut self) -> Result<(), Error>;
+    /// answer first. Where nothing is posted to receive, there is always room.
+    #[inline]
+    fn replenish(&mut self) -> Result<(), Error> {
+        Ok(())
+    }
 
     /// Messages that were posted and are not known to be sent.
     fn outstanding(&mut self) -> Result<u32, Error>;
@@ -119,11 +125,15 @@ pub trait Endpoint {
     }
 
     /// Writes a stamp into a message that is about to be posted or not known to be sent, for who asked that messages carry
-    /// one.
-    fn carry(&mut self, message: u64, stamp: Ticks) -> Result<(), Error>;
+    /// one; nothing where they carry none.
+    fn carry(&mut self, _message: u64, _stamp: Ticks) -> Result<(), Error> {
+        Ok(())
+    }
 
     /// The stamp that the message carried which was taken last; `None` where messages carry none.
-    fn carried(&self, arrival: &Arrival) -> Result<Option<Ticks>, Error>;
+    fn carried(&self, _arrival: &Arrival) -> Result<Option<Ticks>, Error> {
+        Ok(None)
+    }
 
     /// Whether something was sent again since this was asked last, because it seemed to be lost: what was timed meanwhile is the
     /// time of our patience, and no latency.
@@ -135,7 +145,10 @@ pub trait Endpoint {
     ///
     /// # Errors
     /// [`Error::Deadline`] when the point's time is over.
-    fn idle(&mut self) -> Result<(), Error>;
+    #[inline]
+    fn idle(&mut self) -> Result<(), Error> {
+        self.idle_until(Ticks(u64::MAX))
+    }
 
     /// Called whenever there is nothing to do before an instant; returns then, or earlier. Who sleeps for a message sleeps until
     /// then, and not in slices.

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use measure::clock::{Clock, Ticks};
+use rustix::time::Timespec;
 
 use crate::point::{Part, Pattern, PointSpec};
 
@@ -10,6 +11,12 @@ use crate::point::{Part, Pattern, PointSpec};
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How late a pause is noticed, at most: who sleeps does not look at the clock with every message.
 const LOOKS_EVERY: Duration = Duration::from_secs(1);
+
+/// A time for the kernel to sleep.
+pub(crate) fn timespec(time: Duration) -> Timespec {
+    let tv_sec = time.as_secs().try_into().unwrap_or(i64::MAX);
+    Timespec { tv_sec, tv_nsec: time.subsec_nanos().into() }
+}
 
 /// What an endpoint may wait for.
 pub(crate) struct Limits {

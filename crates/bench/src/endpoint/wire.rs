@@ -143,28 +143,12 @@ impl Endpoint for Wire {
         Ok(arrival)
     }
 
-    fn replenish(&mut self) -> Result<(), Error> {
-        Ok(())
-    }
-
     fn outstanding(&mut self) -> Result<u32, Error> {
         Ok(0)
     }
 
     fn try_sent(&mut self) -> Result<u64, Error> {
         Ok(self.posted)
-    }
-
-    fn carry(&mut self, _: u64, _: Ticks) -> Result<(), Error> {
-        Ok(())
-    }
-
-    fn carried(&self, _: &Arrival) -> Result<Option<Ticks>, Error> {
-        Ok(None)
-    }
-
-    fn idle(&mut self) -> Result<(), Error> {
-        self.idle_until(self.deadline)
     }
 
     fn idle_until(&mut self, instant: Ticks) -> Result<(), Error> {

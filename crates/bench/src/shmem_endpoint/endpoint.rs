@@ -3,24 +3,21 @@
 use std::time::Duration;
 
 use measure::clock::{Clock, Ticks};
-use rustix::time::Timespec;
 
 use super::bell::{Bell, MESSAGE, ROOM};
 use super::lane::Lane;
-use super::setup::sleeps;
+use super::setup::{size, sleeps};
 use crate::Error;
 use crate::endpoint::connecting::End;
 use crate::endpoint::header::Header;
-use crate::endpoint::limits::{Limits, Over};
-use crate::endpoint::{Arrival, Endpoint, Mark, Posted};
+use crate::endpoint::limits::{Limits, Over, timespec};
+use crate::endpoint::{Arrival, Endpoint, FILL, Mark, Posted};
 use crate::point::{Pattern, PointSpec};
 
 /// Fruitless looks between glances at the clock.
 const SPINS: u32 = 256;
 /// Nobody sleeps for less.
 const AT_ONCE: Duration = Duration::from_micros(10);
-/// What messages consist of.
-const FILL: u8 = 0x5a;
 
 /// Rings to other ranks of the host.
 pub(crate) struct ShmemEndpoint {
@@ -65,7 +62,7 @@ impl ShmemEndpoint {
         gives_way: bool,
         clock: Clock,
     ) -> Self {
-        let size = usize::try_from(spec.size_bytes).unwrap_or(usize::MAX);
+        let size = size(spec);
         Self {
             rank,
             lanes,
@@ -136,17 +133,6 @@ impl ShmemEndpoint {
         }
     }
 
-    #[inline]
-    fn idle_to(&mut self, instant: u64) -> Result<(), Error> {
-        self.spins += 1;
-        if self.spins < SPINS && !self.sleeps && !self.gives_way {
-            std::hint::spin_loop();
-            return Ok(());
-        }
-        self.spins = 0;
-        self.rest(instant)
-    }
-
     /// The long way to be idle.
     #[cold]
     fn rest(&mut self, instant: u64) -> Result<(), Error> {
@@ -171,11 +157,7 @@ impl ShmemEndpoint {
         if left < self.clock.ticks(AT_ONCE) || (what == 0 && instant == u64::MAX) {
             return;
         }
-        let left = Duration::from_nanos(self.clock.ns(left));
-        let limit = Timespec {
-            tv_sec: left.as_secs().try_into().unwrap_or(i64::MAX),
-            tv_nsec: left.subsec_nanos().into(),
-        };
+        let limit = timespec(Duration::from_nanos(self.clock.ns(left)));
         let (lanes, before) = (&mut self.lanes, self.taken);
         self.bell.sleep(what, &limit, || {
             let is_taken = taken && lanes.iter().map(Lane::taken).sum::<u64>() != before;
@@ -212,8 +194,7 @@ impl Endpoint for ShmemEndpoint {
 
     #[inline]
     fn try_send(&mut self, mark: Mark) -> Result<Posted, Error> {
-        let posted =
-            self.post(self.next_out, |lane, message| lane.post(|number| Header::of(mark, number), message));
+        let posted = self.post(self.next_out, |lane, message| lane.post(mark, message));
         if posted == Posted::Queued {
             self.next_out += 1;
             if self.next_out == self.lanes.len() {
@@ -250,11 +231,6 @@ impl Endpoint for ShmemEndpoint {
         Ok(None)
     }
 
-    #[inline]
-    fn replenish(&mut self) -> Result<(), Error> {
-        Ok(())
-    }
-
     fn outstanding(&mut self) -> Result<u32, Error> {
         let is_finished = self.finish();
         self.awaits.room = !is_finished;
@@ -273,22 +249,15 @@ impl Endpoint for ShmemEndpoint {
         Ok(self.taken)
     }
 
-    fn carry(&mut self, _: u64, _: Ticks) -> Result<(), Error> {
-        Ok(())
-    }
-
-    fn carried(&self, _: &Arrival) -> Result<Option<Ticks>, Error> {
-        Ok(None)
-    }
-
-    #[inline]
-    fn idle(&mut self) -> Result<(), Error> {
-        self.idle_to(u64::MAX)
-    }
-
     #[inline]
     fn idle_until(&mut self, instant: Ticks) -> Result<(), Error> {
-        self.idle_to(instant.0)
+        self.spins += 1;
+        if self.spins < SPINS && !self.sleeps && !self.gives_way {
+            std::hint::spin_loop();
+            return Ok(());
+        }
+        self.spins = 0;
+        self.rest(instant.0)
     }
 
     fn give_way(&mut self) -> Result<(), Error> {

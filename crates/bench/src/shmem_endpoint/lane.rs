@@ -20,42 +20,24 @@ pub(super) struct Lane {
     /// Bytes of the message that comes which have come, and what it says.
     come: usize,
     header: Option<Header>,
-    /// Messages that were posted, and the number of the next.
+    /// Messages that were posted, which is the number of the next.
     posted: u64,
-    next: u32,
     /// Cells of greetings, which count as none.
     greetings: u64,
 }
 
-/// Numbers that a word has room for.
-const NUMBERS: u32 = (1 << 29) - 1;
-
 impl Lane {
     pub(super) fn new(rank: u32, out: Filler, into: Emptier, bell: Option<Bell>, size: usize) -> Self {
         let shape = Shape::of(size);
-        Self {
-            rank,
-            out,
-            into,
-            bell,
-            shape,
-            size,
-            rest: 0,
-            come: 0,
-            header: None,
-            posted: 0,
-            next: 0,
-            greetings: 0,
-        }
+        Self { rank, out, into, bell, shape, size, rest: 0, come: 0, header: None, posted: 0, greetings: 0 }
     }
 
     /// Posts a message; not if the one before is not in the ring yet, or nothing of it would be.
     #[inline]
-    pub(super) fn post(&mut self, header: impl FnOnce(u32) -> Header, message: &[u8]) -> bool {
-        if !self.finish(message) || !self.fill(header(self.next), message) {
+    pub(super) fn post(&mut self, mark: Mark, message: &[u8]) -> bool {
+        if !self.finish(message) || !self.fill(Header::of(mark, self.posted as u32), message) {
             return false;
         }
-        self.next = (self.next + 1) & NUMBERS;
         self.posted += 1;
         self.rest = self.size.saturating_sub(self.shape.payload);
         self.finish(message);
@@ -97,7 +79,7 @@ impl Lane {
 
     /// Posts a greeting, which has no payload.
     pub(super) fn greet(&mut self, number: u32, message: &[u8]) -> bool {
-        let is_posted = self.finish(message) && self.fill(Header::greeting(number & NUMBERS), &[]);
+        let is_posted = self.finish(message) && self.fill(Header::greeting(number), &[]);
         self.greetings += u64::from(is_posted);
         is_posted
     }

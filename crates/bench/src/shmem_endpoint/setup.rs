@@ -97,6 +97,7 @@ pub(super) fn sleeps(spec: &PointSpec) -> bool {
     spec.poll.sleeps() && spec.part == Part::Main
 }
 
-fn size(spec: &PointSpec) -> usize {
+/// Bytes of a message of a part.
+pub(super) fn size(spec: &PointSpec) -> usize {
     usize::try_from(spec.size_bytes).unwrap_or(usize::MAX)
 }

@@ -5,13 +5,12 @@ use std::os::fd::OwnedFd;
 
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
-use super::FILL;
 use super::alternation::Alternation;
 use super::lists::Datagrams;
 use super::stream::nothing;
 use super::track::Track;
-use crate::endpoint::Mark;
 use crate::endpoint::header::{HEADER_BYTES, Header, numbers};
+use crate::endpoint::{FILL, Mark};
 
 /// Datagrams that a flood asks for at once.
 const AT_ONCE: usize = 64;

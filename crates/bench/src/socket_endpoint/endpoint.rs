@@ -213,17 +213,6 @@ impl SocketEndpoint {
         Arrival { mark: header.mark, number: u64::from(header.number), is_greeting: header.is_greeting }
     }
 
-    /// Is idle, and sleeps no longer than until an instant.
-    #[inline]
-    fn idle_to(&mut self, instant: u64) -> Result<(), Error> {
-        self.spins += 1;
-        if self.spins < SPINS && !self.sleeps && !self.gives_way {
-            return Ok(());
-        }
-        self.spins = 0;
-        self.rest(instant)
-    }
-
     /// The long way to be idle.
     #[cold]
     fn rest(&mut self, until: u64) -> Result<(), Error> {
@@ -406,11 +395,6 @@ impl Endpoint for SocketEndpoint {
         self.gather(messages, end)
     }
 
-    #[inline]
-    fn replenish(&mut self) -> Result<(), Error> {
-        Ok(())
-    }
-
     fn outstanding(&mut self) -> Result<u32, Error> {
         let mut left = 0;
         for lane in 0..self.lanes.len() {
@@ -441,14 +425,6 @@ impl Endpoint for SocketEndpoint {
         Ok(self.acknowledged / self.size)
     }
 
-    fn carry(&mut self, _: u64, _: Ticks) -> Result<(), Error> {
-        Ok(())
-    }
-
-    fn carried(&self, _: &Arrival) -> Result<Option<Ticks>, Error> {
-        Ok(None)
-    }
-
     #[inline]
     fn was_repeated(&mut self) -> bool {
         let is_marred = |lane: &mut Lane| match lane {
@@ -460,13 +436,13 @@ impl Endpoint for SocketEndpoint {
     }
 
     #[inline]
-    fn idle(&mut self) -> Result<(), Error> {
-        self.idle_to(u64::MAX)
-    }
-
-    #[inline]
     fn idle_until(&mut self, instant: Ticks) -> Result<(), Error> {
-        self.idle_to(instant.0)
+        self.spins += 1;
+        if self.spins < SPINS && !self.sleeps && !self.gives_way {
+            return Ok(());
+        }
+        self.spins = 0;
+        self.rest(instant.0)
     }
 
     fn give_way(&mut self) -> Result<(), Error> {

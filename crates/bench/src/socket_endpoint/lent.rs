@@ -6,7 +6,7 @@
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 
-use super::FILL;
+use crate::endpoint::FILL;
 
 /// Bytes of all messages that may be under way, about what the buffers of both ends hold.
 const BYTES: usize = 8 << 20;

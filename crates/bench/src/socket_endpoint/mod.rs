@@ -38,9 +38,6 @@ pub(crate) use address::Reachable;
 pub(crate) use endpoint::SocketEndpoint;
 pub(crate) use setup::Unconnected;
 
-/// What messages consist of.
-const FILL: u8 = 0x5a;
-
 /// How a rank's sockets are bound.
 #[derive(Clone, Debug, Default)]
 pub struct SocketOptions {

@@ -6,10 +6,9 @@ use std::os::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send, sockopt};
 
-use super::FILL;
 use super::lent::Lent;
-use crate::endpoint::Mark;
 use crate::endpoint::header::Header;
+use crate::endpoint::{FILL, Mark};
 
 /// Bytes that a stream asks for at once: iperf3 reads 128 KiB. Many more would not fit into a cache of the second level.
 const AT_ONCE: usize = 256 << 10;

@@ -6,8 +6,9 @@ use verbs::abi::{
 };
 use verbs::{MemoryKind, MemoryRegion, ProtectionDomain, ReceiveRequest, Remote};
 
-use super::{FILL, GREETINGS};
+use super::GREETINGS;
 use crate::Error;
+use crate::endpoint::FILL;
 use crate::point::{Memory, Operation, Part, Pattern, PointSpec, Service};
 
 /// In front of every received datagram (IBTA vol. 1, section 11.4.1.2).

@@ -38,8 +38,6 @@ pub(crate) use setup::{Unconnected, inline_bytes_max};
 
 /// Q_Key of datagrams: perftest's.
 const QKEY: u32 = 0x1111_1111;
-/// What messages consist of: anything but zeroes, which a kernel may keep as no memory at all.
-const FILL: u8 = 0x5a;
 /// Receives that a queue pair keeps posted where nothing but greetings arrives.
 const GREETINGS: u32 = 4;
 /// Immediate data of the last message and of greetings.

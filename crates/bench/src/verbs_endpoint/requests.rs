@@ -4,8 +4,9 @@ use verbs::{AddressHandle, Gid, GlobalRoute, ProtectionDomain, Remote, Route, Se
 
 use super::buffers::Buffers;
 use super::lane::Requests;
-use super::{FILL, LAST, LocalPort, MORE, QKEY, Target, Way};
+use super::{LAST, LocalPort, MORE, QKEY, Target, Way};
 use crate::Error;
+use crate::endpoint::FILL;
 use crate::point::{Operation, PointSpec};
 
 /// The number that datagrams to a group name (IBTA vol. 1, section 3.5.10).

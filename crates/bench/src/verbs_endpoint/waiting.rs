@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use measure::clock::Clock;
 use rustix::thread::{NanosleepRelativeResult, nanosleep};
-use rustix::time::Timespec;
 
 use super::setup::Queues;
 use crate::Error;
 use crate::alarm::Alarm;
+use crate::endpoint::limits::timespec;
 use crate::point::{PointSpec, QueuePoll};
 
 /// Completion queues, a bit each.
@@ -105,9 +105,7 @@ impl Waiting {
         if let Some(alarm) = &mut self.alarm {
             alarm.ends(clock, until)?;
         }
-        let tv_sec = time.as_secs().try_into().unwrap_or(i64::MAX);
-        let time = Timespec { tv_sec, tv_nsec: time.subsec_nanos().into() };
-        if let NanosleepRelativeResult::Interrupted(_) = nanosleep(&time) {
+        if let NanosleepRelativeResult::Interrupted(_) = nanosleep(&timespec(time)) {
             self.is_interrupted();
         }
         Ok(())

@@ -51,10 +51,6 @@ impl Endpoint for Hub {
         Ok(None)
     }
 
-    fn replenish(&mut self) -> Result<(), Error> {
-        Ok(())
-    }
-
     fn outstanding(&mut self) -> Result<u32, Error> {
         Ok(0)
     }
@@ -66,14 +62,6 @@ impl Endpoint for Hub {
     fn clear_landing(&mut self) -> Result<(), Error> {
         self.cleared += 1;
         Ok(())
-    }
-
-    fn carry(&mut self, _: u64, _: Ticks) -> Result<(), Error> {
-        Ok(())
-    }
-
-    fn carried(&self, _: &Arrival) -> Result<Option<Ticks>, Error> {
-        Ok(None)
     }
 
     fn idle(&mut self) -> Result<(), Error> {

@@ -4,12 +4,11 @@ use std::time::Duration;
 
 use measure::clock::{Clock, Ticks};
 use rustix::thread::nanosleep;
-use rustix::time::Timespec;
 
 use super::watch::Woken;
 use super::{Alternation, LOST_AFTER, Lane, SocketEndpoint};
 use crate::Error;
-use crate::endpoint::limits::Over;
+use crate::endpoint::limits::{Over, timespec};
 
 /// Nobody sleeps for less: the alarm would go off before the sleep has begun, and be lost.
 const AT_ONCE: Duration = Duration::from_micros(10);
@@ -105,8 +104,7 @@ impl SocketEndpoint {
                 return Ok(());
             }
             let left = Duration::from_nanos(self.clock.ns(left));
-            let tv_sec = left.as_secs().try_into().unwrap_or(i64::MAX);
-            let _ = nanosleep(&Timespec { tv_sec, tv_nsec: left.subsec_nanos().into() });
+            let _ = nanosleep(&timespec(left));
             return Ok(());
         }
         if let Some(alarm) = &mut self.alarm {
