@@ -33,7 +33,7 @@ usage: cargo xtask parity [--part counted|timed|native|sockets] [--quick] [--rou
 
 Runs rdmascope and perftest, qperf, sockperf or iperf3 turn and turn about, and prints the ratios of their figures for each
 point: of the medians of all runs, and of the second best runs where the best three of each agree within 3 %; points where they
-do not are measured again. There are four parts, with a table each, and a boot of the virtual machine for rxe0 of the first two:
+do not are measured again. There are five parts, with a table each; three have a boot of the virtual machine (rxe0):
 
   counted   both ends on one CPU whose time is the number of its instructions, so that nothing else has a say: operations
             that the target's program has no part in, by polling, and Send by events
@@ -42,13 +42,15 @@ do not are measured again. There are four parts, with a table each, and a boot o
             process's own memory, as perftest's do; with real-time priority where that is allowed
   sockets   TCP and UDP over the loopback of this host, both ends asleep until something comes: request/response beside
             sockperf and qperf, floods and their CPU time beside iperf3
+  sockets-counted   the same, both ends on one CPU whose time is the number of its instructions, in a virtual machine; its
+            sockets have buffers of which nothing is lost
 
-  --part PART    only one of the four
+  --part PART    only one of the five
   --quick        one round of fewer points: what CI runs
   --rounds N     rounds at most (16; at least 3 are measured)
   --only WORD    only tests whose name has WORD in it, e.g. lat or ib_write
   --device NAME  on this machine's device, without a virtual machine: the counted and the timed part; the others are
-                 none of a device, and measured only by `--part native` or `--part sockets`
+                 none of a device, and measured only by their `--part`
   --verbose      shows every run";
 
 /// How long the whole may take in the machine, in seconds.
@@ -63,6 +65,9 @@ const ROUNDS_MAX: usize = 16;
 /// does not wait.
 const SOFTIRQS_FIRST: &str =
     "for pid in $(ps -e | awk '/ksoftirqd/ { print $1 }'); do chrt -f -p 50 $pid; done";
+
+/// Datagrams are lost where a buffer is full; in one that takes a time slice of them, neither program loses any.
+const BUFFERS: &str = "for limit in max default; do echo 4194304 > /proc/sys/net/core/rmem_$limit; done";
 
 /// The device of the native part.
 const SOFTDEV: &str = "softdev0";
@@ -123,10 +128,10 @@ fn options(words: &[String]) -> Result<Options> {
             "--part" => {
                 let name = value()?;
                 let part = Part::ALL.into_iter().find(|part| part.name() == name);
-                options.part =
-                    Some(part.with_context(|| {
-                        format!("`{name}` is no part: counted, timed, native or sockets")
-                    })?);
+                options.part = Some(part.with_context(|| {
+                    let known = Part::ALL.map(Part::name).join(", ");
+                    format!("`{name}` is no part: {known}")
+                })?);
             }
             "--quick" => options.quick = true,
             "--rounds" => options.rounds = Some(value()?.parse().context("--rounds needs a number")?),
@@ -161,10 +166,11 @@ fn device_of(part: Part, named: &str) -> &str {
 /// Measures each part on the machine that it needs: inside a virtual one by running this program again there.
 fn start(options: &Options, mut parts: impl Iterator<Item = Part>, words: &[String]) -> Result<()> {
     shell::run(&["cargo", "build", "--release", "--quiet"])?;
-    parts.try_for_each(|part| match part {
-        Part::Counted | Part::Timed => boot_for(part, words),
-        Part::Native | Part::Sockets => measure(options, part, SOFTDEV),
-    })
+    parts.try_for_each(
+        |part| {
+            if part.is_booted() { boot_for(part, words) } else { measure(options, part, SOFTDEV) }
+        },
+    )
 }
 
 /// Gives this program the lowest real-time priority, or takes it back; whatever it starts has the same. Then nobody else on
@@ -178,8 +184,10 @@ fn go_first(goes_first: bool) -> bool {
 fn boot_for(part: Part, words: &[String]) -> Result<()> {
     let program = shell::program()?;
     let mut command: Vec<OsString> =
-        ["--timeout", LIMIT_S, "--before", SOFTIRQS_FIRST, "--"].map(OsString::from).into();
-    if part == Part::Counted {
+        ["--timeout", LIMIT_S, "--before", SOFTIRQS_FIRST, "--before", BUFFERS, "--"]
+            .map(OsString::from)
+            .into();
+    if part.is_counted() {
         command.insert(0, "--counted".into());
     }
     command.push(program.into());

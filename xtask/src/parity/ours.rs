@@ -13,11 +13,13 @@ use super::plan::{Part, Point, Quantity};
 pub(super) fn measure(program: &Path, device: &str, point: &Point, out: &Path) -> Result<f64> {
     let mut command = Command::new(program);
     command.args(point.ours).args(["--local", "--cpus", &point.part.cpus().join(",")]);
-    if point.part == Part::Sockets {
-        // As long as theirs.
-        command.args(["-D", "1"]);
+    let messages = point.messages.to_string();
+    if point.part.is_of_sockets() {
+        // As long as theirs; each sample is kept, as it is where nothing is said, and not put into a histogram.
+        let length = if point.is_counted_latency() { ["-n", &messages] } else { ["-D", "1"] };
+        command.args(length);
     } else {
-        command.args(["-d", device, "-c", point.service, "-n", &point.messages.to_string()]);
+        command.args(["-d", device, "-c", point.service, "-n", &messages]);
         if point.has_events {
             command.arg("-e");
         }

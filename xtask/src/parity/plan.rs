@@ -47,10 +47,13 @@ pub(super) enum Part {
     Native,
     /// Sockets over the loopback of this host, both ends asleep until something comes.
     Sockets,
+    /// The same on one CPU whose time is counted: what a message costs both ends and the kernel, and nothing else.
+    SocketsCounted,
 }
 
 impl Part {
-    pub(super) const ALL: [Self; 4] = [Self::Counted, Self::Timed, Self::Native, Self::Sockets];
+    pub(super) const ALL: [Self; 5] =
+        [Self::Counted, Self::Timed, Self::Native, Self::SocketsCounted, Self::Sockets];
 
     /// Whether it is measured on a device that is named.
     pub(super) fn is_of_device(self) -> bool {
@@ -63,13 +66,29 @@ impl Part {
             Self::Timed => "timed",
             Self::Native => "native",
             Self::Sockets => "sockets",
+            Self::SocketsCounted => "sockets-counted",
         }
+    }
+
+    /// Whether it is measured in a machine that counts.
+    pub(super) fn is_counted(self) -> bool {
+        matches!(self, Self::Counted | Self::SocketsCounted)
+    }
+
+    /// Whether it is measured in a virtual machine.
+    pub(super) fn is_booted(self) -> bool {
+        self.is_counted() || self == Self::Timed
+    }
+
+    /// Whether sockets are what carries messages.
+    pub(super) fn is_of_sockets(self) -> bool {
+        matches!(self, Self::Sockets | Self::SocketsCounted)
     }
 
     /// CPUs of the client (our rank 0) and the server (rank 1).
     pub(super) fn cpus(self) -> [&'static str; 2] {
         match self {
-            Self::Counted => ["0", "0"],
+            Self::Counted | Self::SocketsCounted => ["0", "0"],
             Self::Timed | Self::Native | Self::Sockets => ["0", "1"],
         }
     }
@@ -93,9 +112,15 @@ pub(super) struct Point {
 }
 
 impl Point {
+    /// Whether it is a latency where each instruction counts, those of a histogram as well.
+    pub(super) fn is_counted_latency(&self) -> bool {
+        self.part == Part::SocketsCounted
+            && matches!(self.quantity, Quantity::Latency | Quantity::MeanLatency)
+    }
+
     /// Measures it once with their tool, which `program` starts where it runs on softdev.
     pub(super) fn measure_theirs(&self, program: &Path, device: &str) -> Result<f64> {
-        if self.part == Part::Sockets {
+        if self.part.is_of_sockets() {
             return sockets::measure(self);
         }
         match self.tool {
@@ -114,6 +139,7 @@ fn messages(part: Part, size: u64, quantity: Quantity) -> u64 {
         (Quantity::Rate, _) if part == Part::Native => 20_000,
         (_, 0..8192) if part == Part::Native => 50_000,
         (..) if part == Part::Native => 10_000,
+        (Quantity::Latency | Quantity::MeanLatency, _) if part == Part::SocketsCounted => 20_000,
         (Quantity::Latency | Quantity::MeanLatency, 0..8192) => 2000,
         (Quantity::Latency | Quantity::MeanLatency, _) => 300,
         (Quantity::Rate | Quantity::Cost, 0..8192) => 3000,
@@ -154,7 +180,7 @@ fn tests(part: Part) -> Vec<Test> {
             (Perftest, "ib_write_bw", "RC", Rate, false, &["bw", "write"]),
             (Perftest, "ib_read_bw", "RC", Rate, false, &["bw", "read"]),
         ],
-        Part::Sockets => vec![
+        Part::Sockets | Part::SocketsCounted => vec![
             (Sockperf, "sockperf tcp", "", Latency, false, &["lat", "tcp"]),
             (Sockperf, "sockperf udp", "", Latency, false, &["lat", "udp"]),
             (Qperf, "tcp_lat", "", MeanLatency, false, &["lat", "tcp"]),
@@ -207,7 +233,8 @@ pub(super) fn points(part: Part, amount: Amount, only: &str) -> Vec<Point> {
     for (tool, test, service, quantity, has_events, ours) in tests(part) {
         let is_quick = match (part, tool) {
             (Part::Native, _) => test.starts_with("ib_send"),
-            (Part::Sockets, _) | (_, Tool::Iperf3 | Tool::Perftest | Tool::Sockperf) => true,
+            (Part::Sockets | Part::SocketsCounted, _)
+            | (_, Tool::Iperf3 | Tool::Perftest | Tool::Sockperf) => true,
             (_, Tool::Qperf) => ["rc_lat", "rc_bw"].contains(&test),
         };
         if (amount == Amount::Full || is_quick) && test.contains(only) {

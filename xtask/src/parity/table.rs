@@ -73,8 +73,8 @@ impl Row {
         let ratio = ours.best / theirs.best;
         let holds = match (self.point.part, is_rate) {
             // There the question is whether we are as fast; who is faster has not mismeasured.
-            (Part::Native | Part::Sockets, true) => ratio >= 1.0,
-            (Part::Native | Part::Sockets, false) => ratio <= 1.0,
+            (Part::Native | Part::Sockets | Part::SocketsCounted, true) => ratio >= 1.0,
+            (Part::Native | Part::Sockets | Part::SocketsCounted, false) => ratio <= 1.0,
             (_, true) => ratio >= RATE_MIN,
             (_, false) => (ratio - 1.0).abs() <= AGREES,
         };

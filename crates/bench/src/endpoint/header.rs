@@ -60,16 +60,20 @@ impl Header {
     #[inline]
     pub(crate) fn write(self, message: &mut [u8]) {
         let bytes = self.word().to_le_bytes();
-        let length = message.len().min(HEADER_BYTES);
-        message[..length].copy_from_slice(&bytes[..length]);
+        match message.first_chunk_mut() {
+            Some(first) => *first = bytes,
+            None => message.copy_from_slice(&bytes[..message.len()]),
+        }
     }
 
     /// Reads it from the begin of a message.
     #[inline]
     pub(crate) fn read(message: &[u8]) -> Self {
-        let mut bytes = [0; HEADER_BYTES];
-        let length = message.len().min(HEADER_BYTES);
-        bytes[..length].copy_from_slice(&message[..length]);
+        let bytes = message.first_chunk().copied().unwrap_or_else(|| {
+            let mut bytes = [0; HEADER_BYTES];
+            bytes[..message.len()].copy_from_slice(message);
+            bytes
+        });
         Self::of_word(u32::from_le_bytes(bytes))
     }
 }

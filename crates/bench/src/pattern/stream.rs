@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use measure::clock::Ticks;
+
 use super::Span;
 use crate::Error;
 use crate::endpoint::{Arrival, Endpoint, Mark, Posted};
@@ -31,6 +33,9 @@ pub struct Flood {
 /// An unreliable stream has ended when nothing came for so long and its last message must have been lost. Far above any
 /// pause of a healthy sender, far below a point's time limit.
 const QUIET: Duration = Duration::from_millis(300);
+
+/// How long it may take until that is first looked for.
+const GLANCE: Duration = Duration::from_millis(1);
 
 /// What comes so long after the last message, and was sent before it, counts as lost.
 const LATE: Duration = Duration::from_millis(100);
@@ -119,9 +124,7 @@ fn flood<E: Endpoint>(
             (into.end, into.fresh) = (clock.now().0, false);
         }
         if !moved {
-            endpoint.idle()?;
-            let patience = if into.lanes > 0 { QUIET } else { LATE };
-            into.open &= reliable || into.total == 0 || endpoint.quiet() < patience;
+            into.rest(endpoint, reliable)?;
         }
     }
     if into.used {
@@ -175,6 +178,19 @@ impl Side {
             self.announced += if arrival.mark == Mark::Last { arrival.number + 1 } else { 0 };
         }
         self.open = self.lanes > 0 || (!reliable && self.total < self.announced);
+    }
+
+    /// Waits for something to do, and where messages can be lost, no longer than until the direction must be closed.
+    fn rest<E: Endpoint>(&mut self, endpoint: &mut E, reliable: bool) -> Result<(), Error> {
+        if reliable || !self.open || self.total == 0 {
+            return endpoint.idle();
+        }
+        let patience = if self.lanes > 0 { QUIET } else { LATE };
+        let clock = endpoint.clock();
+        // Silence is counted from when it is first looked for.
+        endpoint.idle_until(Ticks(clock.now().0 + clock.ticks(patience + GLANCE)))?;
+        self.open = endpoint.quiet() < patience;
+        Ok(())
     }
 
     /// What it came to, without the first `uncounted` messages.

@@ -70,6 +70,9 @@ impl From<Error> for PointError {
 
 /// Where requests come from.
 pub(super) trait Requests: Read + Send + 'static {
+    /// Is read from now on by the thread that calls this, and by nobody else.
+    fn begin(&mut self) {}
+
     /// Has read this request, and is asked for the next one from now on.
     fn heed(&mut self, request: &Request);
 }
@@ -77,7 +80,19 @@ pub(super) trait Requests: Read + Send + 'static {
 /// A child's standard input: its coordinator may take its time, and is gone when the stream ends.
 struct Standard<R>(R);
 
-impl<R: Read + Send + 'static> Requests for Standard<R> {
+impl<R: AsFd + Read + Send + 'static> Requests for Standard<R> {
+    /// While two threads share a table of descriptors, each system call of the one that measures counts references to what it
+    /// finds there: some 20 ns each, of messages that take as little as some hundreds. This thread takes a table of its own, in
+    /// which there is only what it needs.
+    fn begin(&mut self) {
+        let own = self.0.as_fd().as_raw_fd().unsigned_abs();
+        let others = [(libc::STDERR_FILENO.unsigned_abs() + 1, own.saturating_sub(1)), (own + 1, u32::MAX)];
+        for (first, last) in others.into_iter().filter(|(first, last)| first <= last) {
+            // SAFETY: descriptors of this thread alone, which uses none of them. A kernel that cannot (before 5.9) does nothing.
+            unsafe { libc::syscall(libc::SYS_close_range, first, last, libc::CLOSE_RANGE_UNSHARE) };
+        }
+    }
+
     fn heed(&mut self, _: &Request) {}
 }
 
@@ -106,7 +121,7 @@ pub const HANGUP_GRACE: Duration = Duration::from_millis(100);
 /// If what arrives is not from a coordinator of this version, or the output fails.
 pub fn serve<R, O, W>(input: R, output: O, worker: W) -> Result<(), Error>
 where
-    R: Read + Send + 'static,
+    R: AsFd + Read + Send + 'static,
     O: Write,
     W: Worker,
 {
@@ -117,7 +132,7 @@ where
 
 /// Serves requests; `orphaned` is called, on another thread, where the input ended but the worker does not.
 pub(super) fn serve_requests<R, O, W>(
-    input: R,
+    mut input: R,
     mut output: O,
     mut worker: W,
     orphaned: impl FnOnce() + Send + 'static,
@@ -135,6 +150,7 @@ where
     std::thread::Builder::new()
         .name("requests".to_owned())
         .spawn(move || {
+            input.begin();
             read(input, &requests);
             drop(requests);
             if hangup.recv_timeout(HANGUP_GRACE) == Err(RecvTimeoutError::Timeout) {

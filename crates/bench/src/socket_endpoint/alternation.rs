@@ -26,20 +26,20 @@ impl Alternation {
     }
 
     /// The number of the next message, which is `count` where this end asks.
-    #[inline]
+    #[inline(always)]
     pub(super) fn next(&self, count: u32) -> u32 {
         if self.asks { count } else { self.heard.unwrap_or_default() }
     }
 
     /// Takes note of a message that was sent.
-    #[inline]
+    #[inline(always)]
     pub(super) fn sent(&mut self, number: u32) {
         self.sent = Some(number);
     }
 
     /// Takes note of a message that has come: whether it is the one that is waited for, and whether the last one is to be sent
     /// again. Numbers count as far as messages can say them.
-    #[inline]
+    #[inline(always)]
     pub(super) fn hears(&mut self, header: Header, mask: u32) -> (bool, bool) {
         let is = |number: Option<u32>| number.is_some_and(|number| number & mask == header.number);
         let is_new = if self.asks { is(self.sent) && !is(self.heard) } else { !is(self.heard) };
@@ -70,7 +70,7 @@ impl Alternation {
     }
 
     /// Whether a message was sent again since this was asked last.
-    #[inline]
+    #[inline(always)]
     pub(super) fn take_marred(&mut self) -> bool {
         std::mem::take(&mut self.is_marred)
     }

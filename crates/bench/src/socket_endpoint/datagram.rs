@@ -40,6 +40,8 @@ pub(super) struct Manner {
 pub(super) struct Datagram {
     pub(super) socket: OwnedFd,
     manner: Manner,
+    /// The numbers that its messages can say, as a mask.
+    numbers: u32,
     out: Datagrams,
     /// Messages of the list that wait, and those of them that are sent.
     gathered: usize,
@@ -75,6 +77,7 @@ impl Datagram {
         Self {
             socket,
             manner,
+            numbers: numbers(size),
             out: Datagrams::new(list, size, FILL),
             gathered: 0,
             flushed: 0,
@@ -93,15 +96,32 @@ impl Datagram {
     }
 
     /// Posts a message; `false` if there is no room for it. It is sent at once, but for those of a list.
-    #[inline]
+    #[inline(always)]
     pub(super) fn send(&mut self, mark: Mark, waits: bool) -> io::Result<bool> {
+        let number = self.alternation.as_ref().map_or(self.next, |alternation| alternation.next(self.next));
+        let header = Header::of(mark, number);
+        let is_sent = match self.manner.list {
+            1 => {
+                header.write(self.out.room_of(0));
+                self.send_first(waits)?
+            }
+            _ => self.gather(header, waits)?,
+        };
+        if is_sent {
+            self.next = self.next.wrapping_add(1);
+            self.alternation.iter_mut().for_each(|alternation| alternation.sent(number));
+        }
+        Ok(is_sent)
+    }
+
+    /// Puts a message into the list, which is sent when it is full; `false` if there is no room.
+    fn gather(&mut self, header: Header, waits: bool) -> io::Result<bool> {
         if !self.finish(waits)? {
             return Ok(false);
         }
-        let number = self.alternation.as_ref().map_or(self.next, |alternation| alternation.next(self.next));
-        Header::of(mark, number).write(self.out.room_of(self.gathered));
+        header.write(self.out.room_of(self.gathered));
         self.gathered += 1;
-        if self.gathered == self.manner.list || mark == Mark::Last {
+        if self.gathered == self.manner.list || header.mark == Mark::Last {
             let before = self.flushed;
             self.flush(waits)?;
             if self.flushed == before && self.gathered == 1 {
@@ -109,8 +129,6 @@ impl Datagram {
                 return Ok(false);
             }
         }
-        self.next = self.next.wrapping_add(1);
-        self.alternation.iter_mut().for_each(|alternation| alternation.sent(number));
         Ok(true)
     }
 
@@ -145,6 +163,7 @@ impl Datagram {
         self.send_first(false).map(drop)
     }
 
+    #[inline(always)]
     fn send_first(&mut self, waits: bool) -> io::Result<bool> {
         let flags = if waits { SendFlags::empty() } else { SendFlags::DONTWAIT };
         match send(&self.socket, self.out.bytes_of(0..1), flags | SendFlags::NOSIGNAL) {
@@ -199,7 +218,7 @@ impl Datagram {
     }
 
     /// Receives what has come, or where it waits, what will come; `false` if that is nothing. Called when all was taken.
-    #[inline]
+    #[inline(always)]
     pub(super) fn fill(&mut self, waits: bool) -> io::Result<bool> {
         (self.came, self.taken, self.offset) = (0, 0, 0);
         let came = if self.into.count() == 1 {
@@ -222,10 +241,11 @@ impl Datagram {
     }
 
     /// Takes the next message that nobody has taken.
-    #[inline]
+    #[inline(always)]
     pub(super) fn take(&mut self) -> io::Result<Option<Header>> {
         while self.taken < self.came {
-            let Some(header) = self.next_header() else { continue };
+            let next = if self.into.count() == 1 { self.header_alone() } else { self.next_header() };
+            let Some(header) = next else { continue };
             if header.is_greeting {
                 if self.greeted.replace(header.number) != Some(header.number) {
                     return Ok(Some(header));
@@ -239,17 +259,20 @@ impl Datagram {
         Ok(None)
     }
 
-    /// The header of the next message; none where what has come is no message of this size.
+    /// The header of the message that has come alone; none where that is no message of this size.
+    #[inline(always)]
+    fn header_alone(&mut self) -> Option<Header> {
+        self.taken = 1;
+        (self.alone == self.manner.size).then(|| Header::read(self.into.room_of(0)))
+    }
+
+    /// The header of the next message of several; none where what has come is no message of this size.
     #[inline]
     fn next_header(&mut self) -> Option<Header> {
         let (size, offset) = (self.manner.size, self.offset);
-        let bytes = if self.into.count() == 1 {
-            let length = self.alone;
-            self.into.room_of(0).get(..length).unwrap_or_default()
-        } else {
-            self.into.received(self.taken)
-        };
-        let is_whole = if self.manner.offload { bytes.len() % size == 0 } else { bytes.len() == size };
+        let bytes = self.into.received(self.taken);
+        let is_whole =
+            if self.manner.offload { bytes.len().is_multiple_of(size) } else { bytes.len() == size };
         let message = bytes.get(offset..offset + size).filter(|_| is_whole).map(Header::read);
         self.offset += size;
         if message.is_none() || self.offset >= bytes.len() {
@@ -259,9 +282,8 @@ impl Datagram {
     }
 
     /// Whether a message is the one that is waited for, where they alternate, and what is to be done if it is not.
-    #[inline]
+    #[inline(always)]
     fn is_wanted(&mut self, header: Header) -> io::Result<bool> {
-        let mask = numbers(self.manner.size);
         match &mut self.alternation {
             None => {
                 if self.manner.is_lossy && self.manner.size >= HEADER_BYTES {
@@ -270,7 +292,7 @@ impl Datagram {
                 Ok(true)
             }
             Some(alternation) => {
-                let (is_wanted, is_asked_again) = alternation.hears(header, mask);
+                let (is_wanted, is_asked_again) = alternation.hears(header, self.numbers);
                 if is_asked_again {
                     self.repeat()?;
                 }

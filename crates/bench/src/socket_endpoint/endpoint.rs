@@ -87,6 +87,8 @@ pub(crate) struct SocketEndpoint {
     greetings: u32,
     /// Whether messages flow without waiting for each other: a greeting begins the next flood.
     floods: bool,
+    /// Whether messages alternate, and one that seems to be lost is sent again.
+    repeats: bool,
     size: u64,
     counts_acknowledged: bool,
     /// Bytes that were known to be acknowledged when somebody asked.
@@ -107,7 +109,10 @@ impl SocketEndpoint {
             Carrier::Udp => !spec.socket.offload,
             _ => false,
         };
+        let repeats =
+            |lane: &Lane| matches!(lane, Lane::Datagram(datagram) if datagram.alternation.is_some());
         Ok(Self {
+            repeats: lanes.iter().any(repeats),
             ready,
             watch: Watch::new(lanes.len()),
             next_lane: 0,
@@ -147,7 +152,7 @@ impl SocketEndpoint {
     }
 
     /// Receives from a lane; whether that is something.
-    #[inline]
+    #[inline(always)]
     fn fill(&mut self, lane: usize, waits: bool) -> Result<bool, Error> {
         let filled = self.lanes[lane].fill(waits).map_err(|error| self.failed(lane, "receive on", &error))?;
         has_come(&mut self.limits, &self.lanes[lane], filled);
@@ -155,7 +160,7 @@ impl SocketEndpoint {
     }
 
     /// Takes a message of what a lane has received.
-    #[inline]
+    #[inline(always)]
     fn take(&mut self, lane: usize) -> Result<Option<Header>, Error> {
         self.lanes[lane].take().map_err(|error| self.failed(lane, "answer again on", &error))
     }
@@ -206,7 +211,7 @@ impl SocketEndpoint {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn arrived(&mut self, header: Header) -> Arrival {
         self.limits.moved();
         self.spins = 0;
@@ -364,7 +369,7 @@ impl Endpoint for SocketEndpoint {
     }
 
     /// One system call where it sleeps: the kernel waits.
-    #[inline]
+    #[inline(always)]
     fn receive(&mut self) -> Result<Mark, Error> {
         if !self.sleeps || self.ready.is_some() {
             loop {
@@ -427,6 +432,9 @@ impl Endpoint for SocketEndpoint {
 
     #[inline]
     fn was_repeated(&mut self) -> bool {
+        if !self.repeats {
+            return false;
+        }
         let is_marred = |lane: &mut Lane| match lane {
             Lane::Datagram(datagram) => datagram.alternation.as_mut().is_some_and(Alternation::take_marred),
             Lane::Stream { .. } => false,

@@ -21,7 +21,7 @@ pub(super) enum Lane {
 
 impl Lane {
     /// Posts a message; `false` if there is no room for it.
-    #[inline]
+    #[inline(always)]
     pub(super) fn send(&mut self, mark: Mark, waits: bool) -> io::Result<bool> {
         match self {
             Self::Datagram(datagram) => datagram.send(mark, waits),
@@ -47,7 +47,7 @@ impl Lane {
     }
 
     /// Sends what is left of what was posted, if anything is; whether that is all.
-    #[inline]
+    #[inline(always)]
     pub(super) fn finish(&mut self, waits: bool) -> io::Result<bool> {
         match self {
             Self::Datagram(datagram) => datagram.finish(waits),
@@ -65,7 +65,7 @@ impl Lane {
     }
 
     /// Whether a message, or a list of them, is sent in part only.
-    #[inline]
+    #[inline(always)]
     pub(super) fn has_rest(&self) -> bool {
         match self {
             Self::Datagram(datagram) => datagram.is_unfinished(),
@@ -87,7 +87,7 @@ impl Lane {
     }
 
     /// Receives what has come, or where it waits, what will come; `false` if that is nothing.
-    #[inline]
+    #[inline(always)]
     pub(super) fn fill(&mut self, waits: bool) -> io::Result<bool> {
         match self {
             Self::Datagram(datagram) => datagram.fill(waits),
@@ -96,7 +96,7 @@ impl Lane {
     }
 
     /// Takes the next message of what was received.
-    #[inline]
+    #[inline(always)]
     pub(super) fn take(&mut self) -> io::Result<Option<Header>> {
         match self {
             Self::Datagram(datagram) => datagram.take(),

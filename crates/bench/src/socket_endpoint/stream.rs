@@ -73,7 +73,7 @@ impl Stream {
 
     /// Begins to send a message; `false` if there is no room for any of it. What is left of it is [finished](Self::finish) before
     /// the next.
-    #[inline]
+    #[inline(always)]
     pub(super) fn send(&mut self, header: Header, waits: bool) -> io::Result<bool> {
         let is_last = header.mark == Mark::Last;
         if self.holds_back && self.is_pushing != is_last {
@@ -96,7 +96,7 @@ impl Stream {
     }
 
     /// Sends what is left of the last message; whether that is all.
-    #[inline]
+    #[inline(always)]
     pub(super) fn finish(&mut self, waits: bool) -> io::Result<bool> {
         if self.unsent > 0 {
             self.push(waits)?;
@@ -118,7 +118,7 @@ impl Stream {
     }
 
     /// Whether something is left of the last message.
-    #[inline]
+    #[inline(always)]
     pub(super) fn is_unfinished(&self) -> bool {
         self.unsent > 0
     }
@@ -133,7 +133,7 @@ impl Stream {
         self.received
     }
 
-    #[inline]
+    #[inline(always)]
     fn push(&mut self, waits: bool) -> io::Result<usize> {
         let mut flags = if waits { SendFlags::NOSIGNAL } else { SendFlags::NOSIGNAL | SendFlags::DONTWAIT };
         if self.lent.is_some() {
@@ -159,7 +159,7 @@ impl Stream {
 
     /// Receives what has come, or where it waits, what will come; `false` if that is nothing. Called when no whole message is
     /// there, so that there is room.
-    #[inline]
+    #[inline(always)]
     pub(super) fn fill(&mut self, waits: bool) -> io::Result<bool> {
         let flags = match (waits, self.wants_whole) {
             (false, _) => RecvFlags::DONTWAIT,
@@ -178,7 +178,7 @@ impl Stream {
     }
 
     /// Takes the next message that is whole.
-    #[inline]
+    #[inline(always)]
     pub(super) fn take(&mut self) -> Option<Header> {
         let next = self.taken + self.size;
         if next > self.filled {

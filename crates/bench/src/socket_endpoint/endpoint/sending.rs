@@ -10,7 +10,7 @@ const LOOKS_EVERY: u32 = 64;
 
 impl SocketEndpoint {
     /// Posts a message on the lane whose turn it is.
-    #[inline]
+    #[inline(always)]
     pub(super) fn try_send_next(&mut self, mark: Mark) -> Result<Posted, Error> {
         let lane = self.next_lane;
         let sent = self.lanes[lane].send(mark, self.sleeps_to_send);
@@ -63,7 +63,7 @@ impl SocketEndpoint {
     }
 
     /// Takes note of what became of a message that was posted.
-    #[inline]
+    #[inline(always)]
     pub(super) fn posted(&mut self, is_sent: bool) -> Posted {
         self.awaits_room = !is_sent;
         if !is_sent {
