@@ -288,6 +288,20 @@ fn what_the_end_of_a_flood_overtakes_still_counts() {
     assert_eq!((sent, received), (20, 20));
 }
 
+/// Who sleeps until the next message comes looks at the clock every second, and earlier where there may be none any more.
+#[test]
+fn a_flood_that_has_lost_some_is_soon_over() {
+    let spec = spec(Pattern::Stream, [Axis::Endpoint(vec![Carrier::Udp]), Axis::SizeBytes(vec![64])]);
+    let took = |_| {
+        let relay = Relay::start(vec![Fault::Lose { number: 10 }]);
+        let begin = Instant::now();
+        let (sent, received, _) = flood(&spec, 20, Some(&relay));
+        assert_eq!((sent, received, relay.end().dropped), (20, 19, 1));
+        begin.elapsed()
+    };
+    assert!((0..5).map(took).min().unwrap() < Duration::from_millis(900));
+}
+
 #[test]
 fn who_is_no_rank_is_sent_away() {
     let spec = spec(Pattern::PingPong, [Axis::Endpoint(vec![Carrier::Tcp])]);
