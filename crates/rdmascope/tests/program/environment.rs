@@ -15,7 +15,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::support::hands::Server;
 use crate::support::processes::{Process, agents, signal, with_token};
-use crate::support::{PROGRAM, Scratch, all_measured, collect, finish, is_installed, skip, wait};
+use crate::support::{Scratch, all_measured, collect, copy_program, finish, is_installed, skip, wait};
 
 /// Eight CPUs, two of which are scaled, an interrupt that can be moved and one that cannot.
 const HOST: &[(&str, &str)] = &[
@@ -400,7 +400,7 @@ fn without_rights(scratch: &Scratch) -> Option<Command> {
     // Where anybody may go.
     let program = scratch.at("rdmascope");
     if !program.exists() {
-        fs::copy(PROGRAM, &program).unwrap();
+        copy_program(&program);
     }
     let mut command = if is_root {
         chown(scratch.path(), Some(NOBODY), Some(NOBODY)).unwrap();

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use rdmascope_preload::LIBRARY;
 
-use crate::support::{PROGRAM, Scratch, finish, is_installed, skip};
+use crate::support::{PROGRAM, Scratch, copy_program, finish, is_installed, skip};
 
 /// The library as cargo has built it with the program.
 fn library() -> PathBuf {
@@ -103,7 +103,7 @@ fn the_library_is_found_beside_the_program_or_where_packages_put_it() {
         fs::create_dir_all(scratch.at(directory)).unwrap();
         scratch.at(directory)
     };
-    fs::copy(PROGRAM, place("usr/bin").join("rdmascope")).unwrap();
+    copy_program(&place("usr/bin").join("rdmascope"));
     let run = || {
         let mut command = scratch.command(scratch.at("usr/bin/rdmascope"));
         command.args(["exec", "sh", "-c", "echo $LD_PRELOAD"]);

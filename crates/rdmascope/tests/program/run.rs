@@ -7,7 +7,9 @@ use std::process::{Command, Stdio};
 use measure::record::{Latency, LatencyKind, Point, Status};
 use serde_json::Value;
 
-use crate::support::{LONG, PROGRAM, SMALL, Scratch, all_measured, collect, finish, is_installed, skip};
+use crate::support::{
+    LONG, PROGRAM, SMALL, Scratch, all_measured, collect, copy_program, finish, is_installed, skip,
+};
 
 #[test]
 fn the_quick_plan_runs_to_its_end_with_every_point_measured() {
@@ -442,7 +444,7 @@ fn a_user_without_rights_can_measure() {
     let scratch = Scratch::alone();
     // A home that nobody can enter, and a copy of the program there: the build directory may be closed to others.
     let program = scratch.at("rdmascope");
-    fs::copy(PROGRAM, &program).unwrap();
+    copy_program(&program);
     let plan = scratch.write("plan.toml", SMALL);
     let mut command = scratch.command("setpriv");
     command.args([

@@ -187,6 +187,13 @@ pub(crate) fn skip(what: &str, why: &str) {
     eprintln!("SKIPPED ({what}): {why}");
 }
 
+/// Copies the program under test. Another process does that: what this one has open to write is busy, and cannot be run, as long
+/// as children that other tests start meanwhile have the descriptor, too.
+pub(crate) fn copy_program(to: &Path) {
+    let copied = Command::new("cp").arg(PROGRAM).arg(to).status().unwrap();
+    assert!(copied.success(), "{}", to.display());
+}
+
 /// Whether a program can be started.
 pub(crate) fn is_installed(program: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
