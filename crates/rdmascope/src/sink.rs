@@ -314,8 +314,8 @@ pub(crate) fn rank(rank: usize, device: Option<&Device>, environment: Option<&En
     let cpus = cpus.map_or("not pinned".to_owned(), |cpus| format!("CPU {}", join(cpus)));
     let Some(device) = device else {
         let release = environment.and_then(|environment| environment.facts.get("kernel")?.get("release"));
-        let release = release.map_or_else(String::new, |release| format!(" of Linux {release}"));
-        return format!("# rank {rank}: sockets{release} on {host}, {cpus}\n");
+        let kernel = release.map_or_else(|| "no device".to_owned(), |release| format!("Linux {release}"));
+        return format!("# rank {rank}: {kernel} on {host}, {cpus}\n");
     };
     let attribute = |name: &str| device.attributes.get(name).map(plain).unwrap_or_default();
     format!(

@@ -156,6 +156,7 @@ impl Datagram {
     }
 
     /// Sends the last message again, as one that seemed to be lost.
+    #[cold]
     pub(super) fn repeat(&mut self) -> io::Result<()> {
         let message = self.out.room_of(0);
         let header = Header { is_repeated: true, ..Header::read(message) };

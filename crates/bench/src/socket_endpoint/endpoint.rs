@@ -297,7 +297,7 @@ impl Endpoint for SocketEndpoint {
         self.lanes.len() as u64
     }
 
-    #[inline]
+    #[inline(always)]
     fn try_send(&mut self, mark: Mark) -> Result<Posted, Error> {
         match (self.any_lane, mark) {
             (false, _) => return self.try_send_next(mark),
