@@ -85,8 +85,9 @@ impl<R: AsFd + Read + Send + 'static> Requests for Standard<R> {
     /// finds there: some 20 ns each, of messages that take as little as some hundreds. This thread takes a table of its own, in
     /// which there is only what it needs.
     fn begin(&mut self) {
-        let own = self.0.as_fd().as_raw_fd().unsigned_abs();
-        let others = [(libc::STDERR_FILENO.unsigned_abs() + 1, own.saturating_sub(1)), (own + 1, u32::MAX)];
+        // Where a panic of it is told stays open as well.
+        let (own, told) = (self.0.as_fd().as_raw_fd().unsigned_abs(), libc::STDERR_FILENO.unsigned_abs());
+        let others = [(told + 1, own.saturating_sub(1)), (own.max(told) + 1, u32::MAX)];
         for (first, last) in others.into_iter().filter(|(first, last)| first <= last) {
             // SAFETY: descriptors of this thread alone, which uses none of them. A kernel that cannot (before 5.9) does nothing.
             unsafe { libc::syscall(libc::SYS_close_range, first, last, libc::CLOSE_RANGE_UNSHARE) };
