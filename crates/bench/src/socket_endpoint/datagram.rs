@@ -263,8 +263,10 @@ impl Datagram {
     /// The header of the message that has come alone; none where that is no message of this size.
     #[inline(always)]
     fn header_alone(&mut self) -> Option<Header> {
+        let size = self.manner.size;
         self.taken = 1;
-        (self.alone == self.manner.size).then(|| Header::read(self.into.room_of(0)))
+        // What is behind it in its room is of one that was too long.
+        (self.alone == size).then(|| Header::read(&self.into.room_of(0)[..size]))
     }
 
     /// The header of the next message of several; none where what has come is no message of this size.
@@ -320,5 +322,29 @@ impl Datagram {
     /// Whether its messages can get lost.
     pub(super) fn is_lossy(&self) -> bool {
         self.manner.is_lossy
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixDatagram;
+
+    use super::*;
+
+    /// It is of another length, and none; nor is what it leaves behind a part of the next one.
+    #[test]
+    fn a_datagram_that_is_too_long_is_no_message() {
+        let (peer, own) = UnixDatagram::pair().unwrap();
+        let manner = Manner { size: 1, list: 1, is_flood: false, is_lossy: true, offload: false };
+        let mut datagram = Datagram::new(own.into(), manner, None);
+        let mut message = [0];
+        Header::of(Mark::More, 7).write(&mut message);
+        for sent in [&[0xff, 0xff][..], &message] {
+            assert_eq!(peer.send(sent).unwrap(), sent.len());
+        }
+        assert!(datagram.fill(false).unwrap());
+        assert_eq!(datagram.take().unwrap(), None);
+        assert!(datagram.fill(false).unwrap());
+        assert_eq!(datagram.take().unwrap(), Some(Header::of(Mark::More, 7)));
     }
 }
