@@ -28,8 +28,8 @@ use self::table::Row;
 use crate::{shell, vm};
 
 const USAGE: &str = "\
-usage: cargo xtask parity [--part counted|timed|native|sockets] [--quick] [--rounds N] [--only WORD] [--device NAME]
-                          [--verbose]
+usage: cargo xtask parity [--part counted|timed|native|sockets|sockets-counted] [--quick] [--rounds N] [--only WORD]
+                          [--device NAME] [--verbose]
 
 Runs rdmascope and perftest, qperf, sockperf or iperf3 turn and turn about, and prints the ratios of their figures for each
 point: of the medians of all runs, and of the second best runs where the best three of each agree within 3 %; points where they
@@ -166,11 +166,10 @@ fn device_of(part: Part, named: &str) -> &str {
 /// Measures each part on the machine that it needs: inside a virtual one by running this program again there.
 fn start(options: &Options, mut parts: impl Iterator<Item = Part>, words: &[String]) -> Result<()> {
     shell::run(&["cargo", "build", "--release", "--quiet"])?;
-    parts.try_for_each(
-        |part| {
-            if part.is_booted() { boot_for(part, words) } else { measure(options, part, SOFTDEV) }
-        },
-    )
+    parts.try_for_each(|part| match part.is_booted() {
+        true => boot_for(part, words),
+        false => measure(options, part, SOFTDEV),
+    })
 }
 
 /// Gives this program the lowest real-time priority, or takes it back; whatever it starts has the same. Then nobody else on
@@ -183,10 +182,9 @@ fn go_first(goes_first: bool) -> bool {
 
 fn boot_for(part: Part, words: &[String]) -> Result<()> {
     let program = shell::program()?;
+    let before = if part.is_of_sockets() { BUFFERS } else { SOFTIRQS_FIRST };
     let mut command: Vec<OsString> =
-        ["--timeout", LIMIT_S, "--before", SOFTIRQS_FIRST, "--before", BUFFERS, "--"]
-            .map(OsString::from)
-            .into();
+        ["--timeout", LIMIT_S, "--before", before, "--"].map(OsString::from).into();
     if part.is_counted() {
         command.insert(0, "--counted".into());
     }

@@ -233,9 +233,8 @@ pub(super) fn points(part: Part, amount: Amount, only: &str) -> Vec<Point> {
     for (tool, test, service, quantity, has_events, ours) in tests(part) {
         let is_quick = match (part, tool) {
             (Part::Native, _) => test.starts_with("ib_send"),
-            (Part::Sockets | Part::SocketsCounted, _)
-            | (_, Tool::Iperf3 | Tool::Perftest | Tool::Sockperf) => true,
-            (_, Tool::Qperf) => ["rc_lat", "rc_bw"].contains(&test),
+            (_, Tool::Iperf3 | Tool::Perftest | Tool::Sockperf) => true,
+            (_, Tool::Qperf) => part.is_of_sockets() || ["rc_lat", "rc_bw"].contains(&test),
         };
         if (amount == Amount::Full || is_quick) && test.contains(only) {
             let of = sizes(amount, service, ours).iter().map(|&size_bytes| {

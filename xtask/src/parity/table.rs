@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use anyhow::Result;
 
-use super::plan::{Part, Point, Quantity};
+use super::plan::{Point, Quantity};
 use crate::stats::median;
 
 /// Repeated runs within this agree, and so do two programs.
@@ -71,12 +71,12 @@ impl Row {
         let is_rate = self.is_rate();
         let (theirs, ours) = (Summary::of(&self.theirs, is_rate)?, Summary::of(&self.ours, is_rate)?);
         let ratio = ours.best / theirs.best;
-        let holds = match (self.point.part, is_rate) {
+        let holds = match (self.point.part.is_of_device(), is_rate) {
+            (true, true) => ratio >= RATE_MIN,
+            (true, false) => (ratio - 1.0).abs() <= AGREES,
             // There the question is whether we are as fast; who is faster has not mismeasured.
-            (Part::Native | Part::Sockets | Part::SocketsCounted, true) => ratio >= 1.0,
-            (Part::Native | Part::Sockets | Part::SocketsCounted, false) => ratio <= 1.0,
-            (_, true) => ratio >= RATE_MIN,
-            (_, false) => (ratio - 1.0).abs() <= AGREES,
+            (false, true) => ratio >= 1.0,
+            (false, false) => ratio <= 1.0,
         };
         let verdict = match (theirs.is_steady() && ours.is_steady(), holds) {
             _ if theirs.spread.and(ours.spread).is_none() => Verdict::TooFew,
@@ -201,7 +201,7 @@ pub(super) fn print(rows: &[Row]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::plan::{Amount, points};
+    use super::super::plan::{Amount, Part, points};
     use super::*;
 
     fn row(quantity: Quantity, ours: &[f64], theirs: &[f64]) -> Row {

@@ -309,6 +309,16 @@ impl Datagram {
         self.next - (self.gathered - self.flushed) as u32
     }
 
+    /// The numbers that its messages can say, as a mask.
+    pub(super) fn numbers(&self) -> u32 {
+        self.numbers
+    }
+
+    /// Whether the last message was a question and has no answer yet, over what loses some.
+    pub(super) fn is_unanswered(&self) -> bool {
+        self.alternation.as_ref().is_some_and(|alternation| alternation.is_waiting(self.numbers))
+    }
+
     /// Bytes of a message.
     pub(super) fn size(&self) -> u64 {
         self.manner.size as u64

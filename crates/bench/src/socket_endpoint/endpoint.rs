@@ -25,7 +25,7 @@ use super::lent::Lent;
 use crate::Error;
 use crate::alarm::Alarm;
 use crate::endpoint::connecting::End;
-use crate::endpoint::header::{HEADER_BYTES, Header, numbers};
+use crate::endpoint::header::{HEADER_BYTES, Header};
 use crate::endpoint::limits::Limits;
 use crate::endpoint::{Arrival, Endpoint, Mark, Posted};
 use crate::point::{Carrier, Flow, Part, Pattern, PointSpec};
@@ -313,7 +313,7 @@ impl Endpoint for SocketEndpoint {
     fn numbers(&self) -> u64 {
         match &self.lanes[..] {
             [Lane::Datagram(datagram)] if datagram.is_lossy() && datagram.alternation.is_none() => {
-                u64::from(numbers(usize::try_from(self.size).unwrap_or(usize::MAX))) + 1
+                u64::from(datagram.numbers()) + 1
             }
             _ => 0,
         }

@@ -8,12 +8,12 @@ use std::time::Duration;
 use measure::clock::{Clock, Ticks};
 use rustix::net::sockopt;
 use rustix::thread::nanosleep;
-use rustix::time::Timespec;
 
 use super::ready::Ready;
 use super::watch::Woken;
 use super::{Lane, SocketEndpoint};
 use crate::Error;
+use crate::endpoint::limits::timespec;
 use crate::socket_endpoint::options;
 
 /// Before the end of a flood everything that comes wakes its receiver again, so that the last message is seen when it comes: from
@@ -131,8 +131,7 @@ impl SocketEndpoint {
         let pause = gathering.pause(now, received).map(|ticks| Duration::from_nanos(self.clock.ns(ticks)));
         let Some(pause) = pause.filter(|pause| *pause >= PAUSE_MIN) else { return Ok(None) };
         // Whatever wakes it, it looks.
-        let tv_nsec = pause.min(PAUSE_MAX).subsec_nanos().into();
-        let _ = nanosleep(&Timespec { tv_sec: 0, tv_nsec });
+        let _ = nanosleep(&timespec(pause.min(PAUSE_MAX)));
         Ok(Some(true))
     }
 

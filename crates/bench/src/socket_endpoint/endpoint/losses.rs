@@ -7,7 +7,6 @@ use rustix::event::{PollFd, PollFlags, poll};
 
 use super::{Alternation, Lane, SocketEndpoint};
 use crate::Error;
-use crate::endpoint::header::numbers;
 
 /// How long whoever has answered last stays to be asked again.
 const STAYS: Duration = Duration::from_millis(500);
@@ -16,16 +15,14 @@ const DONE: u32 = (1 << 29) - 1;
 
 impl SocketEndpoint {
     /// Whether the last message of a lane has no answer yet, over what loses some.
-    pub(super) fn is_unanswered(lane: &Lane, size: u64) -> bool {
-        let Lane::Datagram(datagram) = lane else { return false };
-        let mask = numbers(usize::try_from(size).unwrap_or(usize::MAX));
-        datagram.alternation.as_ref().is_some_and(|alternation| alternation.is_waiting(mask))
+    pub(super) fn is_unanswered(lane: &Lane) -> bool {
+        matches!(lane, Lane::Datagram(datagram) if datagram.is_unanswered())
     }
 
     /// Asks again where no answer came for long.
     pub(super) fn ask_again(&mut self) -> Result<(), Error> {
         for (lane, path) in self.lanes.iter_mut().zip(&self.paths) {
-            if !Self::is_unanswered(lane, self.size) {
+            if !Self::is_unanswered(lane) {
                 continue;
             }
             if let Lane::Datagram(datagram) = lane {

@@ -67,7 +67,7 @@ impl SocketEndpoint {
         if self.awaits_room {
             return self.next_lane;
         }
-        self.lanes.iter().position(|lane| Self::is_unanswered(lane, self.size)).unwrap_or(0)
+        self.lanes.iter().position(Self::is_unanswered).unwrap_or(0)
     }
 
     /// Whether it has asked, over what loses messages, and has no answer.
