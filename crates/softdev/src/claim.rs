@@ -1,7 +1,8 @@
 //! How several requesters fill one lane: each claims a slot by an exchange before it writes there.
 //!
-//! A mark says where to begin. It may lag behind, and it may pass a receive by that was taken back from a requester that had
-//! died: then its owner sets it back, with every look, because somebody may just be moving it on.
+//! A mark says where to begin. It may lag behind, for ever where a requester has died between showing its message and moving the
+//! mark on; and it may pass a receive by that was taken back from a requester that had died: then its owner sets it back, with
+//! every look, because somebody may just be moving it on.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
@@ -64,13 +65,23 @@ pub(crate) fn after<Mark: Atomic<Value = u32>>(mark: &Mark, n: u32) -> u32 {
     if is_at_or_after(now, next) { now } else { next }
 }
 
+/// Where to look for receive `n` of a lane of so many slots, whose next one to be posted is `tail`: there, or where its slot has
+/// been posted again since, as a later receive, at the first that may still be posted; `None` where it is yet to be posted.
+#[inline]
+pub(crate) fn posted_from(n: u32, tail: u32, size: u32) -> Option<u32> {
+    let first = tail.wrapping_sub(size);
+    let from = if is_at_or_after(first, n) { first } else { n };
+    (!is_at_or_after(from, tail)).then_some(from)
+}
+
 /// Looks for a slot that is free, in a lane of so many, and tries to claim it: what comes of that; `None` where there is none.
+/// `posted` is [`posted_from`].
 #[inline]
 pub(crate) fn find<'a, State, Mark, T>(
     mark: &Mark,
     size: u32,
     state: impl Fn(u32) -> &'a State,
-    is_posted: impl Fn(u32) -> bool,
+    posted: impl Fn(u32) -> Option<u32>,
     claim: impl Fn(u32, u64) -> Option<T>,
 ) -> Option<T>
 where
@@ -79,9 +90,7 @@ where
 {
     let mut n = mark.load(Acquire);
     for _ in 0..2 * (u64::from(size) + 1) {
-        if !is_posted(n) {
-            return None;
-        }
+        n = posted(n)?;
         let word = state(n).load(Acquire);
         match SlotState::decode(word) {
             state if state.is_free_for(n, size) => {
@@ -145,17 +154,27 @@ mod tests {
     /// Whether the queue pair receives.
     const RECEIVES: u32 = 1;
 
+    /// Where requesters look for a receive.
+    type From = fn(u32, u32, u32) -> Option<u32>;
+
     /// The lane of a queue pair that has posted two receives.
     struct Lane<State> {
         slots: [(State, UnsafeCell<u32>); SIZE as usize],
         mark: AtomicU32,
+        /// Number of the next receive to be posted.
+        tail: AtomicU32,
         state: AtomicU32,
     }
 
     impl<State: Atomic<Value = u64>> Lane<State> {
         fn new(state: impl Fn() -> State) -> Arc<Self> {
             let slots = std::array::from_fn(|_| (state(), UnsafeCell::new(0)));
-            Arc::new(Self { slots, mark: AtomicU32::new(0), state: AtomicU32::new(RECEIVES) })
+            Arc::new(Self {
+                slots,
+                mark: AtomicU32::new(0),
+                tail: AtomicU32::new(SIZE),
+                state: AtomicU32::new(RECEIVES),
+            })
         }
 
         fn state(&self, n: u32) -> &State {
@@ -164,8 +183,13 @@ mod tests {
 
         /// Claims a slot for a block, and then does something with it.
         fn claim<T>(&self, block: u32, then: impl Fn(Claim<'_, State>) -> T) -> Option<T> {
+            self.claim_by(posted_from, block, then)
+        }
+
+        fn claim_by<T>(&self, from: From, block: u32, then: impl Fn(Claim<'_, State>) -> T) -> Option<T> {
             let claim = |n, free| Claim::new(self.state(n), n, free, block).map(&then);
-            find(&self.mark, SIZE, |n| self.state(n), |n| n < SIZE, claim)
+            let posted = |n| from(n, self.tail.load(Acquire), SIZE);
+            find(&self.mark, SIZE, |n| self.state(n), posted, claim)
         }
 
         /// Sends a datagram: whether it arrives.
@@ -244,6 +268,22 @@ mod tests {
         }
     }
 
+    /// One dies after it has shown its message and before it could move the mark on; its owner takes the message and posts again,
+    /// while another sends.
+    fn goes_on(from: From) -> impl Fn() + Send + Sync + 'static {
+        move || {
+            let lane = Lane::new(state);
+            let unmoved = AtomicU32::new(0);
+            assert_eq!(lane.claim(1, |claim| claim.show(&unmoved)), Some(true));
+            let other = Arc::clone(&lane);
+            let sends = move || other.claim_by(from, 2, |claim| claim.show(&other.mark)) == Some(true);
+            let other = thread::spawn(sends);
+            assert!(is_shown(lane.state(0), 0));
+            lane.tail.store(SIZE + 1, Release);
+            assert!(other.join().unwrap(), "a receive is posted and nobody finds it");
+        }
+    }
+
     /// The queue pair ends while one sends: then its memory is its owner's alone.
     fn ends<State>(state: impl Fn() -> State + Send + Sync + 'static) -> impl Fn() + Send + Sync + 'static
     where
@@ -275,13 +315,17 @@ mod tests {
         model::check(all_arrive(1, state));
         model::check_within(Some(2), all_arrive(2, state));
         model::check_within(Some(4), one_dies(true));
+        model::check_within(Some(4), goes_on(posted_from));
         model::check_within(Some(4), ends(state));
     }
 
     #[test]
-    fn the_model_needs_the_offer_again_the_fences_and_the_order_of_a_poll() {
+    fn the_model_needs_the_offer_again_the_way_on_the_fences_and_the_order_of_a_poll() {
         let lost = model::must_fail(one_dies(false));
         assert_eq!(lost, "the receive of the dead is lost");
+        let deaf =
+            model::must_fail(goes_on(|n, tail, size| posted_from(n, tail, size).filter(|from| *from == n)));
+        assert_eq!(deaf, "a receive is posted and nobody finds it");
         let faults = [
             model::must_fail(ends(|| Moved::<_, NoLight<Loom>>::of(state()))),
             model::must_fail(ends(|| Moved::<_, NoHeavy<Loom>>::of(state()))),

@@ -266,9 +266,9 @@ impl Attempt<'_> {
     /// Finds a slot for a datagram and fills it.
     fn find_slot(&self, ticket: Option<(&Pool, Ticket)>) -> Delivery {
         let (lane, shared) = (&self.target.lane, self.shared);
-        let is_posted = |n| ticket.is_some() || lane.credit_for(shared, n).is_some();
+        let posted = |n| if ticket.is_some() { Some(n) } else { lane.posted_from(shared, n) };
         let claim = |n, free| self.claim(n, free, ticket);
-        let found = claim::find(&shared.next.value, lane.size(), |n| &lane.slot(n).state, is_posted, claim);
+        let found = claim::find(&shared.next.value, lane.size(), |n| &lane.slot(n).state, posted, claim);
         found.unwrap_or(Delivery::NotReady)
     }
 

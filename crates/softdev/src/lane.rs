@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::ptr::NonNull;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
+use crate::claim;
 use crate::limits::BOUNCES;
 use crate::shared::{Credit, Post, SharedQp, Slot, SlotSge, SlotState, Slots, UNCHECKED};
 use crate::sync::Atomic;
@@ -92,6 +93,15 @@ impl Lane {
             return Some(known);
         }
         self.credit_anew(shared, n)
+    }
+
+    /// Where to look for receive `n`: see [`claim::posted_from`].
+    #[inline]
+    pub(crate) fn posted_from(&self, shared: &SharedQp, n: u32) -> Option<u32> {
+        match self.credit_for(shared, n) {
+            Some(_) => Some(n),
+            None => claim::posted_from(n, self.credit.get().tail(), self.size()),
+        }
     }
 
     #[inline(never)]

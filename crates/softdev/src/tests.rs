@@ -81,7 +81,10 @@ impl Echo {
     }
 
     fn send(&mut self) {
-        let number = self.pair.number();
+        self.send_to(self.pair.number());
+    }
+
+    fn send_to(&mut self, number: u32) {
         let elements = vec![self.region.sge(0, PAYLOAD).unwrap()];
         let request = SendRequest::send(0, elements).signaled(true);
         self.pair.post_send(&mut request.to(&self.handle, number, QKEY)).unwrap();
@@ -131,6 +134,11 @@ impl Echo {
     #[track_caller]
     fn arrives_as(&mut self, n: u64) {
         self.send();
+        self.has_arrived_as(n);
+    }
+
+    #[track_caller]
+    fn has_arrived_as(&self, n: u64) {
         let wc = poll(&self.receives).expect("the datagram has arrived");
         assert_eq!((wc.id(), wc.byte_len() as usize), (n, PAYLOAD + 40));
         assert!(wc.status().is_success());
@@ -150,6 +158,21 @@ fn a_mark_that_lags_behind_does_not_hide_later_receives() {
             echo.post();
             echo.arrives_as(n);
             // The requester has died between completing the receive and moving the mark on.
+            echo.shared().next.value.store(n as u32, SeqCst);
+        }
+    }
+}
+
+#[test]
+fn a_mark_before_all_that_is_posted_makes_nobody_deaf() {
+    for receives in [1, 2, 4] {
+        let mut echo = Echo::new(receives);
+        (0..receives).for_each(|_| echo.post());
+        for n in 0..10 {
+            // A requester that knows nothing of the receives before.
+            Echo::new(1).send_to(echo.pair.number());
+            echo.has_arrived_as(n);
+            echo.post();
             echo.shared().next.value.store(n as u32, SeqCst);
         }
     }
