@@ -80,20 +80,23 @@ fn boot(options: &Options) -> Result<u8> {
     let kernel = Kernel::find(&target()?.join("vm"))?;
     let out = options.out.as_deref().map(out).transpose()?;
     let image = kernel.image();
-    let start = |seat: &Seat, command: &[u8], out: Option<&Path>, cable: Option<OwnedFd>| {
+    let up = |seat: &Seat, command: &[u8], out: Option<&Path>, cable: Option<OwnedFd>| {
         let archive = archive(options, seat, &kernel, command, out)?;
         let is_counted = options.is_counted;
         let is_verbose = options.is_verbose;
-        Machine::start(Parts { kernel: &image, seat, archive: &archive, out, is_counted, cable, is_verbose })
+        Machine::up(|| {
+            let cable = cable.as_ref().map(OwnedFd::try_clone).transpose()?;
+            let archive = &archive;
+            Machine::start(Parts { kernel: &image, seat, archive, out, is_counted, cable, is_verbose })
+        })
     };
     let command = command(options, out.as_deref())?;
     if !options.has_peer {
-        return start(&FIRST, &command, out.as_deref(), None)?.run(options.timeout);
+        return up(&FIRST, &command, out.as_deref(), None)?.run(options.timeout);
     }
     let (one, other) = UnixStream::pair()?;
-    let mut peer = start(&PEER, PEERS_COMMAND, None, Some(other.into()))?;
-    peer.await_start().context("the second machine")?;
-    start(&FIRST, &command, out.as_deref(), Some(one.into()))?.run(options.timeout)
+    let _peer = up(&PEER, PEERS_COMMAND, None, Some(other.into())).context("the second machine")?;
+    up(&FIRST, &command, out.as_deref(), Some(one.into()))?.run(options.timeout)
 }
 
 /// Cargo's directory for what is built.
