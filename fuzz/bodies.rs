@@ -15,7 +15,7 @@ use bench::process::message::{Reply, Request};
 use bench::process::secure::{Channel, Initiator, Record, Responder};
 use measure::figure::Unit;
 use measure::store::RunReader;
-use measure::units;
+use measure::{units, villas};
 
 /// A plan's text: refused with one line that names its place, or resolved to points that can be.
 pub(crate) fn plan(data: &[u8]) {
@@ -181,6 +181,22 @@ pub(crate) fn record(directory: &Path, data: &[u8]) {
     let mut page = Vec::new();
     report::html::write(reader.run(), reader.points(), &samples, &mut page).unwrap();
     assert!(page.ends_with(b"</html>\n"));
+}
+
+/// A log of VILLASnode and the name of one: read, or refused with a sentence and its line.
+pub(crate) fn villas(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let lines = text.lines().count();
+    match villas::read(text) {
+        Ok(samples) => assert!(samples.len() <= lines),
+        Err((line, why)) => {
+            assert!((1..=lines).contains(&line), "{line} of {lines}");
+            sentence(&why);
+        }
+    }
+    if let Some(name) = text.lines().next().and_then(villas::LogName::of) {
+        assert!(!name.id.is_empty() && !name.mode.is_empty());
+    }
 }
 
 /// Sizes, durations and units as people write them; what is printed is read again as the same.

@@ -7,7 +7,16 @@ use crate::{shell, tidy};
 /// Format, lints, house rules, documentation, licences.
 pub(crate) fn run() -> Result<()> {
     shell::run(&["cargo", "fmt", "--all", "--check"])?;
-    shell::run(&["cargo", "clippy", "--workspace", "--all-targets", "--", "--deny", "warnings"])?;
+    shell::run(&[
+        "cargo",
+        "clippy",
+        "--workspace",
+        "--all-targets",
+        "--all-features",
+        "--",
+        "--deny",
+        "warnings",
+    ])?;
     tidy::run()?;
     let documented = ["cargo", "doc", "--workspace", "--no-deps", "--document-private-items", "--quiet"];
     shell::run_with(&documented, &[("RUSTDOCFLAGS", "--deny warnings")])?;
@@ -32,7 +41,13 @@ fn deny() -> Result<()> {
     Ok(())
 }
 
+/// Tests at a time, for each CPU. Most wait, and those that measure share the machine by themselves.
+const TESTS_PER_CPU: usize = 4;
+
 /// All tests, with environment variables.
 pub(crate) fn test(variables: &[(&str, &str)]) -> Result<()> {
-    shell::run_with(&["cargo", "test", "--workspace"], variables)
+    let cpus = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let threads = (TESTS_PER_CPU * cpus).to_string();
+    let variables = [variables, &[("RUST_TEST_THREADS", threads.as_str())]].concat();
+    shell::run_with(&["cargo", "test", "--workspace"], &variables)
 }

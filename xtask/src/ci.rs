@@ -5,19 +5,22 @@ use anyhow::{Result, ensure};
 use crate::{check, parity, programs, shell, vm, vm_tests};
 
 /// Debian packages that tests need: a browser with fonts, the headers that the ABI is compared with, what drops packets
-/// between network namespaces, and those whose numbers ours are compared with.
-const PACKAGES: [(&str, &str); 7] = [
+/// between network namespaces, message libraries, and those whose numbers ours are compared with.
+const PACKAGES: [(&str, &str); 10] = [
     ("chromium", "/usr/bin/chromium"),
     ("fonts-dejavu-core", "/usr/share/fonts/truetype/dejavu"),
     ("iperf3", "/usr/bin/iperf3"),
     ("libibverbs-dev", "/usr/include/infiniband/verbs.h"),
+    ("libnanomsg5", "/usr/share/doc/libnanomsg5"),
+    ("libnng1", "/usr/share/doc/libnng1"),
     ("librdmacm-dev", "/usr/include/rdma/rdma_cma.h"),
+    ("libzmq5", "/usr/share/doc/libzmq5"),
     ("nftables", "/usr/sbin/nft"),
     ("sockperf", "/usr/bin/sockperf"),
 ];
 
 /// What must not be skipped: see the tests for what each word means.
-const REQUIRED: &str = "browser,header,numpy,vm";
+const REQUIRED: &str = "browser,header,libraries,numpy,vm";
 /// What must not be skipped where only root can do it.
 const REQUIRED_OF_ROOT: &str = "namespaces";
 
@@ -60,7 +63,8 @@ fn deny() -> Result<()> {
         return Ok(());
     }
     let root = root.to_string_lossy().into_owned();
-    shell::run(&["cargo", "install", "--locked", "--quiet", "--debug", "--root", &root, "cargo-deny"])
+    let install = ["cargo", "install", "--locked", "--quiet", "--debug", "--root", &root, "cargo-deny"];
+    shell::run_with(&install, &[("CARGO_PROFILE_DEV_DEBUG", "false")])
 }
 
 /// Installs those of the packages that are missing, by a file of each; only root can.

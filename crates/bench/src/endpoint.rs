@@ -15,6 +15,7 @@ pub(crate) mod header;
 pub(crate) mod limits;
 #[cfg(test)]
 pub(crate) mod wire;
+pub(crate) mod words;
 
 /// What messages consist of: anything but zeroes, which a kernel may keep as no memory at all.
 pub(crate) const FILL: u8 = 0x5a;
@@ -134,6 +135,17 @@ pub trait Endpoint {
     fn carried(&self, _arrival: &Arrival) -> Result<Option<Ticks>, Error> {
         Ok(None)
     }
+
+    /// Whether nothing of the messages before stands where the next is [written](Self::put).
+    fn has_room(&mut self) -> Result<bool, Error>;
+
+    /// Writes the so many-th eight bytes of the next message where it is sent from, low byte first; that is this end's while it
+    /// [has room](Self::has_room). The first four bytes of a message may become the endpoint's own when it is posted.
+    fn put(&mut self, word: usize, value: u64) -> Result<(), Error>;
+
+    /// The so many-th eight bytes of the message that was taken last, where it arrived. They stay as long as nobody gives room
+    /// ([`replenish`](Self::replenish)) or takes another.
+    fn get(&self, word: usize) -> Result<u64, Error>;
 
     /// Whether something was sent again since this was asked last, because it seemed to be lost: what was timed meanwhile is the
     /// time of our patience, and no latency.

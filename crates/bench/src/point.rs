@@ -2,6 +2,7 @@
 
 mod carrier;
 mod part;
+mod pipeline;
 mod ranks;
 mod step;
 pub(crate) mod tool;
@@ -11,8 +12,9 @@ use measure::record::Axes;
 use serde::{Deserialize, Serialize};
 use verbs::LinkModel;
 
-pub use carrier::{Carrier, Family, LinkLayer, SocketSettings};
+pub use carrier::{Carrier, Family, LinkLayer, Protocol, SocketSettings};
 pub use part::{Load, Part};
+pub use pipeline::{Pipeline, Signal, Sink, Timer, VALUES_MAX};
 pub use step::Step;
 pub use tool::Tool;
 
@@ -48,6 +50,9 @@ pub struct PointSpec {
     pub traffic: Traffic,
     /// Messages that are due in a second; absent where each waits for something else.
     pub rate_hz: Option<u64>,
+    /// What the generator of a pipeline does; absent for every other pattern.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pipeline: Option<Pipeline>,
     /// Ranks that load the device meanwhile. 0 for every pattern but `OpenLoop`.
     pub loaders: u32,
     /// Where their load goes.
@@ -161,6 +166,8 @@ pub enum Pattern {
     Pairs,
     /// A message goes forth, one comes back, every one is timed at both ends (G18).
     PingPong,
+    /// Samples are generated at a set rate, and both ends stamp every one (V50 to V76).
+    Pipeline,
     /// Some messages go forth, one comes back: the parametrised round trip PRTT(n, d, s) of LogGP.
     Prtt,
     /// A flood with a bounded outstanding window; both ends compute throughput (G17).
@@ -177,6 +184,7 @@ impl Pattern {
             Self::Overhead => "overhead",
             Self::Pairs => "pairs",
             Self::PingPong => "ping-pong",
+            Self::Pipeline => "pipeline",
             Self::Prtt => "prtt",
             Self::Stream => "stream",
         }

@@ -9,6 +9,7 @@ mod open_loop;
 mod overhead;
 mod pairs;
 mod patterns;
+mod pipeline;
 mod prtt;
 mod tool;
 
@@ -27,6 +28,7 @@ pub use self::device::{check, find};
 use self::endpoints::Waiting;
 use crate::Error;
 use crate::calibrate::Line;
+use crate::library_endpoint;
 use crate::point::{Carrier, PointSpec};
 use crate::process::agent::{PointError, Worker};
 use crate::process::message::{
@@ -44,6 +46,8 @@ pub struct LocalWorker {
     device: Option<String>,
     options: PortOptions,
     sockets: SocketOptions,
+    /// Whether a plan may name directories for files.
+    may_write: bool,
     /// Open once the worker has been asked to describe itself.
     open: Option<Open>,
     timepiece: Timepiece,
@@ -83,6 +87,7 @@ impl LocalWorker {
             device,
             options,
             sockets: SocketOptions::default(),
+            may_write: true,
             open,
             timepiece,
             pinned,
@@ -105,6 +110,13 @@ impl LocalWorker {
     #[must_use]
     pub fn with_sockets(mut self, sockets: SocketOptions) -> Self {
         self.sockets = sockets;
+        self
+    }
+
+    /// It writes no files where a plan says: that is somebody else's, who may measure here and no more.
+    #[must_use]
+    pub fn without_files(mut self) -> Self {
+        self.may_write = false;
         self
     }
 
@@ -170,6 +182,9 @@ impl Worker for LocalWorker {
                 PointError::Failed(format!("rank {} could not go back to its {error}", self.rank))
             })?;
         }
+        if !self.may_write && spec.pipeline.as_ref().is_some_and(|pipeline| pipeline.sink_dir.is_some()) {
+            return Err(PointError::NotMeasured(NO_FILES.to_owned()));
+        }
         let (rank, timepiece) = (self.rank, self.timepiece.clone());
         self.began = self.timepiece.clock.now();
         let halves = if let Some(tool) = spec.tool {
@@ -178,6 +193,12 @@ impl Worker for LocalWorker {
             let clock = timepiece.clock;
             match spec.endpoint {
                 Carrier::Verbs => Halves::Verbs(self.open()?.prepare(spec, rank, &timepiece)?),
+                library if library.is_library() => {
+                    let options = self.sockets.clone();
+                    let half =
+                        |part: &PointSpec| library_endpoint::Unconnected::new(part, rank, &options, clock);
+                    Halves::Library(Waiting::new(spec, rank, &timepiece, half)?)
+                }
                 Carrier::Shmem => {
                     let half = |part: &PointSpec| shmem_endpoint::Unopened::new(part, rank, clock);
                     Halves::Shmem(Waiting::new(spec, rank, &timepiece, half)?)
@@ -238,6 +259,10 @@ impl Worker for LocalWorker {
         self.point = Stage::Idle;
     }
 }
+
+/// Why a server keeps no files.
+const NO_FILES: &str = "a server that was started by hand writes no files for its client: leave sink_dir out, and they are \
+                        measured and removed, or start both ends with --hosts and --via";
 
 fn unreadable(error: serde_json::Error) -> PointError {
     PointError::from(Error::PeerAddress { reason: error.to_string() })

@@ -54,12 +54,54 @@ pub struct Figure {
     /// Whether each series but the first is shown less the one before it: what a layer adds to the one below. Of times.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub difference: bool,
+    /// Whether each series but the first is shown less the first, which is left out: how far each is above a reference. Of times.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub above_first: bool,
+    /// What stands at the corners of a surface where it is more than so much.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub marked: Option<Marked>,
     /// Why nothing is measured for it, of [`FigureKind::Published`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// Published numbers to stand beside the measured ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<Reference>,
+}
+
+impl Figure {
+    /// One of a kind and a title, of nothing yet.
+    pub fn new(kind: FigureKind, title: &str) -> Self {
+        Self {
+            kind,
+            title: title.to_owned(),
+            caption: None,
+            experiments: Vec::new(),
+            x: None,
+            y: None,
+            unit: None,
+            series: Vec::new(),
+            marker: None,
+            kinds: Vec::new(),
+            limits_ns: None,
+            log_counts: false,
+            only: BTreeMap::new(),
+            difference: false,
+            above_first: false,
+            marked: None,
+            reason: None,
+            reference: None,
+        }
+    }
+}
+
+/// A second quantity of a surface, printed where it is large: missed steps beside latencies (V63 of the evaluations).
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Marked {
+    /// The quantity as a path into a point: a share, e.g. `pipeline.missed_share`.
+    pub y: String,
+    /// It is printed where it is more than this share, from 0 to 1.
+    pub above: f64,
 }
 
 /// What a figure is drawn as.
@@ -77,6 +119,8 @@ pub enum FigureKind {
     LinkRates,
     /// Published numbers alone, of what is not measured, with the reason.
     Published,
+    /// A surface over x and the one axis of the series, seen from the side.
+    Surface,
     /// Rows over x, a column for each series, published columns beside them.
     Table,
 }

@@ -26,5 +26,6 @@ pub mod stats;
 pub mod step;
 pub mod store;
 pub mod units;
+pub mod villas;
 
 pub use error::{Error, Result};

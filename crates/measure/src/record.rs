@@ -15,6 +15,7 @@
 mod cost;
 mod fairness;
 mod one_way;
+mod pipeline;
 mod reported;
 
 use std::collections::BTreeMap;
@@ -30,6 +31,7 @@ use crate::finding::Finding;
 pub use cost::Cost;
 pub use fairness::Fairness;
 pub use one_way::{Clocks, Gaps, Largest, OneWay};
+pub use pipeline::{Pipeline, Sunk, TimerAlone, steps};
 pub use reported::Reported;
 
 /// Version of the record that this program writes.
@@ -37,18 +39,20 @@ pub const SCHEMA_VERSION: u32 = 1;
 
 /// The values of the axes that tell a point from its neighbours, by axis name.
 ///
-/// Names are the same in plans, records and exports: `endpoint` (`verbs`, `tcp`, `udp`, `sctp`, `unix_stream`, `unix_datagram`,
-/// `shmem`), of sockets `family` (`ipv4`, `ipv6`) and where a plan varies them `streams`, `socket_buffer_bytes`, `no_delay`,
-/// `busy_poll_us`, `congestion`, `offload`, `zero_copy`, `ipoib_mode` (`found`, `datagram`, `connected`); of both `link_layer`
-/// (`any`, `infiniband`, `ethernet`); of verbs `service` (`RC`, `UC`, `UD`), `operation` (`send`, `send_imm`,
-/// `write`, `write_imm`, `read`, `fetch_add`, `compare_swap`), `size_bytes`, `direction` (`uni`, `bi`), `poll` (`busy`,
-/// `event`), `inline`, `signal_interval`, `mtu_bytes`, `signal_rate` (`native`, `SDR`, ...), `step` (the one call that is
-/// timed: `post_send`, `poll_empty`, `register_cold`, ...), `batch` (calls between two stamps, or `step`: as suits it), `burst`
-/// (messages that are posted without waiting for the peer), `pause_ns` (time between posts), and where a plan varies them
-/// `queue_pairs`, `sge`, `post_list`, `outstanding_reads` (a number or `max`), `setup` (`exchange`, `rdma_cm`), `memory`
-/// (`device`, `process`), `peers` (the n of 1:n), `mesh` (`star`, `full`), `notify` (`completion`, `memory`), `pairs`,
-/// `traffic` (`ping_pong`, `stream`), `link` (`none`, or what it is to be like: `4X FDR,latency=700ns`), `environment` (a name of
-/// the plan, `as_is` for none).
+/// Names are the same in plans, records and exports: `endpoint` (`verbs`, `tcp`, `udp`, `sctp`, `unix_stream`,
+/// `unix_datagram`, `shmem`, `zeromq`, `nng`, `nanomsg`), of message libraries `protocol` (`pub_sub`, `pair`), of sockets
+/// `family` (`ipv4`, `ipv6`) and where a plan varies them `streams`, `socket_buffer_bytes`, `no_delay`, `busy_poll_us`,
+/// `congestion`, `offload`, `zero_copy`, `ipoib_mode` (`found`, `datagram`, `connected`); of both `link_layer` (`any`,
+/// `infiniband`, `ethernet`); of verbs `service` (`RC`, `UC`, `UD`), `operation` (`send`, `send_imm`, `write`, `write_imm`,
+/// `read`, `fetch_add`, `compare_swap`), `size_bytes`, `direction` (`uni`, `bi`), `poll` (`busy`, `event`), `inline`,
+/// `signal_interval`, `mtu_bytes`, `signal_rate` (`native`, `SDR`, ...), `step` (the one call that is timed: `post_send`,
+/// `poll_empty`, `register_cold`, ...), `batch` (calls between two stamps, or `step`: as suits it), `burst` (messages that
+/// are posted without waiting for the peer), `pause_ns` (time between posts), and where a plan varies them `queue_pairs`,
+/// `sge`, `post_list`, `outstanding_reads` (a number or `max`), `setup` (`exchange`, `rdma_cm`), `memory` (`device`,
+/// `process`), `peers` (the n of 1:n), `mesh` (`star`, `full`), `notify` (`completion`, `memory`), `pairs`, `traffic`
+/// (`ping_pong`, `stream`), of pipelines `values`, `signal` (`random`, ...), `timer` (`tsc`, `timerfd`), `sink` (`null`,
+/// `csv`, `human`) and `inline_max_bytes`, `link` (`none`, or what it is to be like: `4X FDR,latency=700ns`), `environment`
+/// (a name of the plan, `as_is` for none).
 pub type Axes = BTreeMap<String, Value>;
 
 /// `run.json`: everything about a run but its points.
@@ -192,6 +196,9 @@ pub struct Point {
     /// What else is known of messages that were timed one way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub one_way: Option<OneWay>,
+    /// What else is known of samples at a fixed rate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pipeline: Option<Pipeline>,
     /// What another program said, where one measured the point.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reported: Option<Reported>,
@@ -284,6 +291,9 @@ pub struct End {
     /// all began, at the first of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_skew: Option<Latency>,
+    /// The library that carried its messages, as that calls itself; absent where none did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub library: Option<String>,
 }
 
 /// What a point cost the thread that measured it, from before its first message to after its last (getrusage(2),
@@ -377,6 +387,8 @@ pub struct Latency {
 #[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LatencyKind {
+    /// From when a sample was due, at a set rate, to when it arrived, one way: its latency, and what it was late before.
+    Arrival,
     /// A batch of calls of one verb between two stamps: [`Cost::calls`] of them.
     Call,
     /// t_comp - t_subm of one work request.
@@ -408,6 +420,7 @@ impl LatencyKind {
     /// Its name in records.
     pub fn name(self) -> &'static str {
         match self {
+            Self::Arrival => "arrival",
             Self::Call => "call",
             Self::Completion => "completion",
             Self::Fan => "fan",

@@ -46,7 +46,8 @@ impl Scale {
     pub fn of(kind: LatencyKind) -> Self {
         match kind {
             LatencyKind::FanHalf | LatencyKind::RttHalf => Self::Half,
-            LatencyKind::Call
+            LatencyKind::Arrival
+            | LatencyKind::Call
             | LatencyKind::Completion
             | LatencyKind::Fan
             | LatencyKind::Lateness

@@ -7,6 +7,7 @@ mod open_loop;
 mod overhead;
 mod pages;
 mod pairs;
+mod pipeline;
 mod placement;
 mod sockets;
 
@@ -24,6 +25,7 @@ pub(crate) use self::open_loop::{OpenLoop, OpenLoopFlags, OpenLoopOperation};
 pub(crate) use self::overhead::OverheadArguments;
 pub(crate) use self::pages::{completions, man};
 pub(crate) use self::pairs::{Pairs, PairsFlags, PairsOperation};
+pub(crate) use self::pipeline::{Pipeline, PipelineNode};
 pub(crate) use self::placement::{
     Location, NetFlags, Placement, Places, PlanPlacement, PortFlags, Site, SocketPlacement,
 };
@@ -35,6 +37,7 @@ use crate::agent::{AgentArguments, HostArguments};
 use crate::devices::DevicesArguments;
 use crate::doctor::DoctorArguments;
 use crate::exec::ExecArguments;
+use crate::import::{EXAMPLES as IMPORT_EXAMPLES, ImportArguments};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -49,6 +52,7 @@ Examples:
   rdmascope pairs write                up to 8 pairs, who begin together
   rdmascope open-loop send --loaders 0,4
                                        at a set rate, while 4 others load it
+  rdmascope pipeline shmem --local     samples at a rate, and the steps missed
   rdmascope overhead --local           what each call costs: post, poll, register
   rdmascope advise --local             which service, how to poll, inline or not
   rdmascope run quick --hosts node1,node2 --via 'ssh {host}'
@@ -153,6 +157,9 @@ pub(crate) enum Command {
     /// Measure messages at a set rate, each from when it is due, while other ranks load the device.
     #[command(after_help = open_loop::EXAMPLES, arg_required_else_help = true)]
     OpenLoop(OpenLoop),
+    /// Measure samples at a fixed rate: how late each arrives, and how many steps are missed.
+    #[command(after_help = pipeline::EXAMPLES, arg_required_else_help = true)]
+    Pipeline(Pipeline),
     /// Measure what each call of a program costs its CPU: posts, polls, registration, set-up.
     #[command(after_help = overhead::EXAMPLES, arg_required_else_help = true)]
     Overhead(OverheadArguments),
@@ -173,6 +180,9 @@ pub(crate) enum Command {
     /// Write the report of a run again, from its record alone.
     #[command(after_help = REPORT_EXAMPLES)]
     Report(ReportArguments),
+    /// Read logs of VILLASnode as a record, beside which new ones can be put.
+    #[command(after_help = IMPORT_EXAMPLES)]
+    Import(ImportArguments),
     /// Fit models to latencies over size, to bursts and to one to n; show where they fail, and what a link carries at best.
     #[command(after_help = MODEL_EXAMPLES)]
     Model(ModelArguments),

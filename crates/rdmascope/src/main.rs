@@ -11,9 +11,11 @@ mod ends;
 mod exec;
 mod execute;
 mod failure;
+mod import;
 mod launch;
 mod model;
 mod overhead;
+mod pipeline;
 mod plans;
 mod report;
 mod run;
@@ -51,6 +53,7 @@ fn run(command: Command, words: Vec<String>) -> anyhow::Result<ExitCode> {
         Command::Exec(arguments) => exec::exec(&arguments),
         Command::FanOut(benchmark) => benchmark::fan_out(&benchmark.operation, words),
         Command::Guard(host) => agent::guard(&host),
+        Command::Import(arguments) => import::import(&arguments, words),
         Command::Lat(benchmark) => benchmark::latency(&benchmark.operation, words),
         Command::OneWay(benchmark) => benchmark::one_way(&benchmark.operation, words),
         Command::Man => cli::man(),
@@ -58,6 +61,7 @@ fn run(command: Command, words: Vec<String>) -> anyhow::Result<ExitCode> {
         Command::Overhead(arguments) => overhead::overhead(&arguments, words),
         Command::Pairs(benchmark) => benchmark::pairs(&benchmark.operation, words),
         Command::OpenLoop(benchmark) => benchmark::open_loop(&benchmark.operation, words),
+        Command::Pipeline(of) => pipeline::pipeline(&of.node, words),
         Command::Plans { name } => plans::list(name.as_deref()),
         Command::Report(arguments) => report::write(&arguments),
         Command::Run(arguments) => run::run(&arguments, words),

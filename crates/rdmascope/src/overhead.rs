@@ -69,21 +69,11 @@ fn steps(asked: &[Step], operation: Operation) -> Vec<Step> {
 /// The report's table: a row for each step, a column for each size.
 fn table(experiments: Vec<String>) -> Figure {
     Figure {
-        kind: FigureKind::Table,
-        title: "Cost of a call".to_owned(),
         caption: Some("A batch's time divided by its calls, the stamp's share included.".to_owned()),
         experiments,
         x: Some("step".to_owned()),
         y: Some("cost.ns".to_owned()),
-        unit: None,
         series: vec!["size_bytes".to_owned()],
-        marker: None,
-        kinds: Vec::new(),
-        limits_ns: None,
-        log_counts: false,
-        difference: false,
-        reason: None,
-        only: Default::default(),
-        reference: None,
+        ..Figure::new(FigureKind::Table, "Cost of a call")
     }
 }

@@ -33,7 +33,7 @@ pub(crate) fn run(arguments: &RunArguments, command: Vec<String>) -> anyhow::Res
 }
 
 /// `runs/NAME-TIME`: sorted by time in a listing, and never twice.
-fn directory(name: &str) -> PathBuf {
+pub(crate) fn directory(name: &str) -> PathBuf {
     let time = humantime::format_rfc3339_seconds(SystemTime::now()).to_string().replace(':', "");
     let stem = format!("{name}-{time}");
     let numbered = (2..).map(|n| format!("{stem}-{n}"));

@@ -65,7 +65,7 @@ impl Waiting {
             false => Leave::Nothing(NOT_ALLOWED.to_owned()),
         };
         let arguments = AgentArguments { cpu, host, ..self.placement.arguments(address.ip()) };
-        let mut worker = agent::worker(arguments, leave)?;
+        let mut worker = agent::worker(arguments, leave)?.without_files();
         let given = self.ends.given_key()?;
         if given.is_some() {
             eprintln!("rdmascope: the key was given and not made here: give each only once");

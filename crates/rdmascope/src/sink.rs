@@ -234,7 +234,7 @@ fn without_distributions(mut point: Point) -> Point {
     point
 }
 
-fn now() -> String {
+pub(crate) fn now() -> String {
     humantime::format_rfc3339_seconds(SystemTime::now()).to_string()
 }
 

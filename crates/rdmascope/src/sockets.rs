@@ -111,7 +111,7 @@ impl Benchmark<'_> {
     /// What the flags ask for.
     fn plan(&self) -> anyhow::Result<Plan> {
         let [verb, quantity] = self.words;
-        let carrier = serde_json::to_value(self.carrier)?.as_str().unwrap_or_default().replace('_', "-");
+        let carrier = self.carrier.word().replace('_', "-");
         let name = format!("{verb}-{carrier}");
         let amount = &self.messages.amount;
         let sizes = match (&amount.size, amount.all) {

@@ -6,7 +6,7 @@ use measure::record::{Latency, LatencyKind, Point};
 use measure::stats::shape::{self, Estimate};
 use serde_json::Value;
 
-use crate::one_way;
+use crate::{one_way, pipeline};
 
 /// A value of an axis in print: strings without quotes.
 pub(crate) fn text(value: &Value) -> String {
@@ -48,6 +48,7 @@ pub(crate) fn number(point: &Point, path: &str) -> Option<f64> {
         "cpu_ns_per_byte" => return crate::advice::cpu_ns_per_byte(point),
         "cpu_ns_per_message" => return crate::advice::cpu_ns_per_message(point),
         "half_mean_ns" => return half_mean_ns(point),
+        "pipeline" => return pipeline::number(point, rest),
         "transactions_per_s" => return transactions_per_s(point),
         "ends" => return end_number(point, rest),
         "wall_ns" => return Some(point.wall_ns as f64),
@@ -98,6 +99,9 @@ pub(crate) fn estimate(point: &Point, path: &str) -> Option<(Estimate, Option<u6
         let of = latency(point, "completion.count").or(point.latency.as_ref());
         let count = of.map(|latency| latency.count);
         return Some((shape::share(value, count.unwrap_or_default()), count));
+    }
+    if let Some(steps) = path.strip_prefix("pipeline.").and_then(|rest| pipeline::steps(point, rest)) {
+        return Some((shape::share(value, steps), Some(steps)));
     }
     if let (COST, Some(cost)) = (path, &point.cost) {
         let [low, high] = cost.ci95_ns.unwrap_or([value; 2]);
@@ -233,6 +237,7 @@ fn cpu_number(point: &Point, path: &str) -> Option<f64> {
 /// What a kind of latency is, in words.
 pub(crate) fn kind_meaning(kind: LatencyKind) -> &'static str {
     match kind {
+        LatencyKind::Arrival => "from when a sample was due to its arrival",
         LatencyKind::Call => "a batch of calls of one verb between two stamps",
         LatencyKind::Completion => "from posting a work request to its completion, t_comp - t_subm",
         LatencyKind::Fan => "a fetch from n ranks at once, from the first post to the last completion",

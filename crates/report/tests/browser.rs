@@ -39,6 +39,8 @@ fn every_figure_is_drawn_and_no_script_fails() {
         ("figure-10-plot-2", 2),
         ("figure-10-plot-3", 2),
         ("figure-11-plot", 5),
+        // The surface is no script's.
+        ("figure-13-plot", 2),
     ];
     assert_eq!(seen.plots, expected.map(|(id, traces)| (id.to_owned(), traces)));
     assert_eq!(seen.fact("background"), "rgb(246, 247, 249)");

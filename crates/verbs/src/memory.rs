@@ -211,6 +211,13 @@ impl MemoryRegion {
     /// [`Error::Range`] when there is no room for them, or `offset` is no multiple of eight.
     #[inline]
     pub fn store(&self, offset: usize, value: u64) -> Result<()> {
+        self.word(offset)?.store(value, Ordering::Release);
+        Ok(())
+    }
+
+    /// Eight bytes that are aligned.
+    #[inline]
+    fn word(&self, offset: usize) -> Result<&AtomicU64> {
         let len = size_of::<u64>();
         self.check(offset, len)?;
         if !(self.buffer.addr as usize + offset).is_multiple_of(len) {
@@ -218,9 +225,16 @@ impl MemoryRegion {
         }
         // SAFETY: the bytes lie in the buffer, which lives as long as the region, and are aligned; they are only reached by
         // copies and by devices, so an atomic may be made of them.
-        let word = unsafe { AtomicU64::from_ptr(self.buffer.addr.cast::<u8>().add(offset).cast()) };
-        word.store(value, Ordering::Release);
-        Ok(())
+        Ok(unsafe { AtomicU64::from_ptr(self.buffer.addr.cast::<u8>().add(offset).cast()) })
+    }
+
+    /// Reads eight bytes at once, in the order of this machine.
+    ///
+    /// # Errors
+    /// As [`store`](Self::store).
+    #[inline]
+    pub fn load(&self, offset: usize) -> Result<u64> {
+        Ok(self.word(offset)?.load(Ordering::Acquire))
     }
 
     /// Copies bytes into the region.

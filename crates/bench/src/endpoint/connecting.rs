@@ -24,6 +24,12 @@ pub(crate) struct Told<A, W> {
 /// What the other ranks have said of halves of a kind, in rank order and this one among them.
 pub(crate) type Others<H> = [Told<<H as Half>::Address, <H as Half>::Way>];
 
+/// Whether two ranks are on one host.
+pub(crate) fn are_beside<A, W>(ranks: &[Told<A, W>], one: u32, other: u32) -> bool {
+    let presence = |rank: u32| ranks.get(rank as usize).map(|told| &told.presence);
+    presence(one).zip(presence(other)).is_some_and(|(one, other)| one.is_beside(other))
+}
+
 /// An endpoint that is set up as far as that goes without the other ranks.
 pub(crate) trait Half: Sized {
     /// What becomes of it.
@@ -66,6 +72,11 @@ pub(crate) trait End: Endpoint {
     /// The network interfaces that its messages take, where it knows.
     fn interfaces(&self) -> Vec<String> {
         Vec::new()
+    }
+
+    /// The library that carries its messages, as that calls itself.
+    fn library(&self) -> Option<String> {
+        None
     }
 
     /// What it has counted, by names for the record.

@@ -16,7 +16,7 @@ type Losses = Arc<Mutex<Vec<(bool, u64)>>>;
 /// One direction of a wire.
 #[derive(Default)]
 struct Way {
-    arrivals: Mutex<VecDeque<Arrival>>,
+    arrivals: Mutex<VecDeque<(Arrival, Vec<u64>)>>,
     came: Condvar,
 }
 
@@ -28,7 +28,12 @@ pub(crate) struct Wire {
     losses: Losses,
     /// The message that the next which is the last of its kind overtakes, and that message once it is posted.
     overtaken: Option<u64>,
-    held: Option<Arrival>,
+    held: Option<(Arrival, Vec<u64>)>,
+    /// Messages that may be on their way; those above find no room.
+    room: usize,
+    /// The words of the next message, and of the one that was taken last.
+    out_words: Vec<u64>,
+    into_words: Vec<u64>,
     greeted: fn(u32),
     posted: u64,
     /// What [`Endpoint::numbers`] says.
@@ -55,6 +60,9 @@ impl Wire {
             losses: Arc::clone(&losses),
             overtaken: None,
             held: None,
+            room: usize::MAX,
+            out_words: Vec::new(),
+            into_words: Vec::new(),
             greeted,
             posted: 0,
             numbers: 0,
@@ -77,6 +85,11 @@ impl Wire {
         self.numbers = numbers;
     }
 
+    /// Lets no more messages be on their way.
+    pub(crate) fn hold_at_most(&mut self, messages: usize) {
+        self.room = messages;
+    }
+
     /// How often it slept.
     pub(crate) fn sleeps(&self) -> usize {
         self.sleeps
@@ -93,15 +106,16 @@ impl Wire {
     }
 
     fn send(&mut self, arrival: Arrival) -> Result<Posted, Error> {
+        let message = (arrival, self.out_words.clone());
         let mut losses = self.losses.lock().unwrap();
         match losses.iter().position(|lost| *lost == (arrival.is_greeting, arrival.number)) {
             Some(lost) => drop(losses.remove(lost)),
             None if !arrival.is_greeting && self.overtaken == Some(arrival.number) => {
-                self.held = Some(arrival);
+                self.held = Some(message);
             }
             None => {
                 let mut arrivals = self.out.arrivals.lock().unwrap();
-                arrivals.push_back(arrival);
+                arrivals.push_back(message);
                 if arrival.mark == Mark::Last && !arrival.is_greeting {
                     arrivals.extend(self.held.take());
                 }
@@ -136,11 +150,23 @@ impl Endpoint for Wire {
     }
 
     fn try_receive(&mut self) -> Result<Option<Arrival>, Error> {
-        let arrival = self.into.arrivals.lock().unwrap().pop_front();
-        if arrival.is_some() {
-            self.heard = self.clock.now();
-        }
-        Ok(arrival)
+        let Some((arrival, words)) = self.into.arrivals.lock().unwrap().pop_front() else { return Ok(None) };
+        (self.heard, self.into_words) = (self.clock.now(), words);
+        Ok(Some(arrival))
+    }
+
+    fn has_room(&mut self) -> Result<bool, Error> {
+        Ok(self.out.arrivals.lock().unwrap().len() < self.room)
+    }
+
+    fn put(&mut self, word: usize, value: u64) -> Result<(), Error> {
+        self.out_words.resize(self.out_words.len().max(word + 1), 0);
+        self.out_words[word] = value;
+        Ok(())
+    }
+
+    fn get(&self, word: usize) -> Result<u64, Error> {
+        Ok(self.into_words.get(word).copied().unwrap_or_default())
     }
 
     fn outstanding(&mut self) -> Result<u32, Error> {

@@ -1,6 +1,7 @@
 //! The stamps of both ranks, put together.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use measure::clock::{Exchange, Offset, holds_one_clock};
 use measure::record::{Clocks, Gaps, Histogram, Largest, Latency, LatencyKind, OneWay, Timed};
@@ -9,7 +10,7 @@ use measure::{stats, step};
 
 use super::stamped::{Column, Stamped, Watched};
 use crate::Error;
-use crate::point::PointSpec;
+use crate::point::{Pattern, PointSpec};
 use crate::process::sink::{Kept, Source};
 
 /// What the messages of a point come to.
@@ -32,54 +33,122 @@ pub struct Merged {
 /// # Errors
 /// [`Error::Clocks`] where the two clocks cannot be compared; [`Error::TooFewMessages`] where nothing arrived.
 pub fn merge(spec: &PointSpec, sender: &Stamped, receiver: &Stamped) -> Result<Merged, Error> {
-    let messages = sender.column(Column::Submitted).len();
-    let stamps = Both { sender, receiver, time: Time::of(spec, sender, receiver)? };
-    let first = usize::try_from(spec.warmup).unwrap_or(usize::MAX).min(messages);
-    let mut negative = 0;
-    let mut one_way = |from, to| stamps.latencies(Column::Submitted, from, to, &mut negative);
-    let warm = one_way(0, first);
-    let hot = one_way(first, messages);
-    let all: Vec<u64> = warm.iter().chain(&hot).map(|(_, ns)| *ns).collect();
-    let latency = |samples_ns: &[u64]| stamps.time.latency(spec, LatencyKind::OneWay, samples_ns);
-    let ns = |of: &[(usize, u64)]| of.iter().map(|(_, ns)| *ns).collect::<Vec<_>>();
-    let mut kinds = vec![(LatencyKind::OneWay, ns(&hot))];
-    if !receiver.column(Column::Sent).is_empty() {
-        kinds.push((LatencyKind::OneWaySend, ns(&stamps.latencies(Column::Sent, first, messages, &mut 0))));
-    }
-    kinds.push((LatencyKind::Completion, stamps.completions(first)));
-    let received = hot.len() as u64;
+    let mut messages = Messages::new(spec, sender, receiver, (LatencyKind::OneWay, Column::Submitted))?;
+    let arrived = messages.arrived();
+    let received = arrived.len() as u64;
     let counters = [
         ("messages_received".to_owned(), received),
-        ("messages_lost".to_owned(), (messages - first) as u64 - received),
+        ("messages_lost".to_owned(), messages.counted().len() as u64 - received),
     ];
-    let gaps = [sender, receiver].map(GapList::of);
-    let largest = hot.iter().max_by_key(|(_, ns)| *ns).map(|&(message, ns)| Largest {
-        message: (message - first) as u64,
-        ns,
-        gaps_ns: stamps.stolen(&gaps, message).into_iter().collect(),
-    });
-    let above_explained = spec.share_above_ns.iter().map(|threshold| {
-        let is_explained = |&&(message, ns): &&(usize, u64)| {
-            ns > *threshold && stamps.stolen(&gaps, message).iter().any(|(_, stolen)| stolen * 2 >= ns)
-        };
-        (threshold.to_string(), hot.iter().filter(is_explained).count() as u64)
-    });
-    let one_way = OneWay {
-        clocks: stamps.time.clocks(),
-        first: latency(&ns(&warm)),
-        with_first: (first > 0).then(|| latency(&all)).flatten(),
-        completed_first_share: stamps.completed_first(first),
-        negative,
-        gaps: (0..).zip([sender, receiver]).filter_map(|(rank, end)| seen(rank, end)).collect(),
-        largest,
-        above_explained: above_explained.collect(),
-    };
-    let unstable = step::step(&levels(spec, &hot)).map(|step| step.to_string());
-    let (kinds, samples) = keep(spec, kinds, &stamps.time);
-    if kinds.first().is_none_or(|timed| timed.latency.kind != LatencyKind::OneWay) {
-        return Err(Error::TooFewMessages { messages: received });
+    let mut others = Vec::new();
+    if !receiver.column(Column::Sent).is_empty() {
+        others.push((LatencyKind::OneWaySend, messages.since(Column::Sent)));
     }
-    Ok(Merged { kinds, one_way, samples, counters: counters.into(), unstable })
+    others.push((LatencyKind::Completion, messages.within(Column::Submitted, Column::Completed)));
+    messages.put_together(&arrived, others, counters.into())
+}
+
+/// The messages of a point, with the stamps of both ranks.
+pub(crate) struct Messages<'a> {
+    spec: &'a PointSpec,
+    stamps: Both<'a>,
+    /// What is timed first of all, and from which stamp on.
+    kind: LatencyKind,
+    start: Column,
+    /// Those of the warm-up.
+    first: usize,
+    all: usize,
+    /// Those that seem to arrive before they began.
+    negative: u64,
+}
+
+impl<'a> Messages<'a> {
+    /// Of a point whose headline is a kind of latency, from one of rank 0's stamps to the arrival.
+    ///
+    /// # Errors
+    /// As [`merge`].
+    pub(crate) fn new(
+        spec: &'a PointSpec,
+        sender: &'a Stamped,
+        receiver: &'a Stamped,
+        (kind, start): (LatencyKind, Column),
+    ) -> Result<Self, Error> {
+        let all = sender.column(start).len();
+        let stamps = Both { sender, receiver, start, time: Time::of(spec, sender, receiver)? };
+        let first = usize::try_from(spec.warmup).unwrap_or(usize::MAX).min(all);
+        Ok(Self { spec, stamps, kind, start, first, all, negative: 0 })
+    }
+
+    /// Those that count.
+    pub(crate) fn counted(&self) -> Range<usize> {
+        self.first..self.all
+    }
+
+    /// Number and latency in ns of those that count and have arrived.
+    pub(crate) fn arrived(&mut self) -> Vec<(usize, u64)> {
+        self.stamps.latencies(self.start, self.counted(), &mut self.negative)
+    }
+
+    /// Latencies in ns from another stamp to the arrival.
+    pub(crate) fn since(&self, start: Column) -> Vec<u64> {
+        ns_of(&self.stamps.latencies(start, self.counted(), &mut 0))
+    }
+
+    /// Times in ns between two stamps of rank 0.
+    pub(crate) fn within(&self, from: Column, to: Column) -> Vec<u64> {
+        self.stamps.within(from, to, self.first)
+    }
+
+    /// All that is known, with the messages that have [`arrived`](Self::arrived), and times of other kinds.
+    ///
+    /// # Errors
+    /// [`Error::TooFewMessages`] where nothing arrived.
+    pub(crate) fn put_together(
+        mut self,
+        arrived: &[(usize, u64)],
+        others: Vec<(LatencyKind, Vec<u64>)>,
+        counters: BTreeMap<String, u64>,
+    ) -> Result<Merged, Error> {
+        let (spec, first) = (self.spec, self.first);
+        let warm = self.stamps.latencies(self.start, 0..first, &mut self.negative);
+        let Self { stamps, kind, negative, .. } = self;
+        let all: Vec<u64> = warm.iter().chain(arrived).map(|(_, ns)| *ns).collect();
+        let latency = |samples_ns: &[u64]| stamps.time.latency(spec, kind, samples_ns);
+        let gaps = [stamps.sender, stamps.receiver].map(GapList::of);
+        let largest = arrived.iter().max_by_key(|(_, ns)| *ns).map(|&(message, ns)| Largest {
+            message: (message - first) as u64,
+            ns,
+            gaps_ns: stamps.stolen(&gaps, message).into_iter().collect(),
+        });
+        let above_explained = spec.share_above_ns.iter().map(|threshold| {
+            let is_explained = |&&(message, ns): &&(usize, u64)| {
+                ns > *threshold && stamps.stolen(&gaps, message).iter().any(|(_, stolen)| stolen * 2 >= ns)
+            };
+            (threshold.to_string(), arrived.iter().filter(is_explained).count() as u64)
+        });
+        let ends = [stamps.sender, stamps.receiver];
+        let one_way = OneWay {
+            clocks: stamps.time.clocks(),
+            first: latency(&ns_of(&warm)),
+            with_first: (first > 0).then(|| latency(&all)).flatten(),
+            completed_first_share: stamps.completed_first(first),
+            negative,
+            gaps: (0..).zip(ends).filter_map(|(rank, end)| seen(rank, end)).collect(),
+            largest,
+            above_explained: above_explained.collect(),
+        };
+        let unstable = step::step(&levels(spec, arrived)).map(|step| step.to_string());
+        let kinds = [(kind, ns_of(arrived))].into_iter().chain(others).collect();
+        let (kinds, samples) = keep(spec, kinds, &stamps.time);
+        if kinds.first().is_none_or(|timed| timed.latency.kind != kind) {
+            return Err(Error::TooFewMessages { messages: arrived.len() as u64 });
+        }
+        Ok(Merged { kinds, one_way, samples, counters, unstable })
+    }
+}
+
+fn ns_of(messages: &[(usize, u64)]) -> Vec<u64> {
+    messages.iter().map(|(_, ns)| *ns).collect()
 }
 
 /// Statistics of each kind, with its samples or their distribution. A kind of which there is no sample is left out.
@@ -102,7 +171,7 @@ fn keep(spec: &PointSpec, kinds: Vec<(LatencyKind, Vec<u64>)>, time: &Time) -> (
 /// measured: then each burst has one.
 fn levels(spec: &PointSpec, messages: &[(usize, u64)]) -> Vec<f64> {
     let burst = spec.burst.map_or(usize::MAX, |burst| burst as usize);
-    if burst == 1 || spec.pause_ns > 0 {
+    if burst == 1 || spec.pause_ns > 0 || spec.pattern == Pattern::Pipeline {
         return Samples::from_ns(messages.iter().map(|(_, ns)| *ns).collect()).series();
     }
     let bursts = messages.chunk_by(|(one, _), (next, _)| one / burst == next / burst);
@@ -181,9 +250,10 @@ impl Time {
     /// Statistics of a kind of latency, with the bounds of what compares two clocks.
     fn latency(&self, spec: &PointSpec, kind: LatencyKind, samples_ns: &[u64]) -> Option<Latency> {
         match (self, kind) {
-            (Self::Two { bound_ns, .. }, LatencyKind::OneWay | LatencyKind::OneWaySend) => {
-                stats::latency_within(kind, samples_ns, &spec.share_above_ns, *bound_ns)
-            }
+            (
+                Self::Two { bound_ns, .. },
+                LatencyKind::Arrival | LatencyKind::OneWay | LatencyKind::OneWaySend,
+            ) => stats::latency_within(kind, samples_ns, &spec.share_above_ns, *bound_ns),
             _ => stats::latency(kind, samples_ns, &spec.share_above_ns),
         }
     }
@@ -229,16 +299,18 @@ fn exchanges(spec: &PointSpec, sender: &Stamped, receiver: &Stamped) -> Vec<Exch
 struct Both<'a> {
     sender: &'a Stamped,
     receiver: &'a Stamped,
+    /// The stamp of rank 0 from which a message counts as in flight.
+    start: Column,
     time: Time,
 }
 
 impl Both<'_> {
-    /// Number and latency in ns, from one of rank 0's stamps to its reception, of the messages `from..to` that arrived.
-    fn latencies(&self, start: Column, from: usize, to: usize, negative: &mut u64) -> Vec<(usize, u64)> {
+    /// Number and latency in ns, from one of rank 0's stamps to its reception, of those of some messages that arrived.
+    fn latencies(&self, start: Column, of: Range<usize>, negative: &mut u64) -> Vec<(usize, u64)> {
         let carried = start == Column::Sent;
         let starts = if carried { self.receiver.column(start) } else { self.sender.column(start) };
         let pairs = starts.iter().zip(self.receiver.column(Column::Received)).enumerate();
-        let pairs = pairs.take(to).skip(from);
+        let pairs = pairs.take(of.end).skip(of.start);
         let known = pairs.filter(|(_, (start, end))| **start != Stamps::NONE && **end != Stamps::NONE);
         known
             .map(|(message, (start, end))| {
@@ -250,11 +322,11 @@ impl Both<'_> {
             .collect()
     }
 
-    /// Latencies of completions in ns, of the messages from `first` on that asked for one.
-    fn completions(&self, first: usize) -> Vec<u64> {
-        let pairs = self.sender.column(Column::Submitted).iter().zip(self.sender.column(Column::Completed));
-        let known = pairs.skip(first).filter(|(_, completed)| **completed != Stamps::NONE);
-        known.map(|(submitted, completed)| self.time.within(*submitted, *completed).round() as u64).collect()
+    /// Times between two stamps of rank 0 in ns, of the messages from `first` on that have both.
+    fn within(&self, from: Column, to: Column, first: usize) -> Vec<u64> {
+        let pairs = self.sender.column(from).iter().zip(self.sender.column(to));
+        let known = pairs.skip(first).filter(|(from, to)| **from != Stamps::NONE && **to != Stamps::NONE);
+        known.map(|(from, to)| self.time.within(*from, *to).round() as u64).collect()
     }
 
     /// Share of the messages from `first` on whose completion was seen before their reception; not of two clocks, whose bound
@@ -276,7 +348,7 @@ impl Both<'_> {
     /// For how long each rank that watched did not run while a message was in flight, in ns; of a rank whose gaps were not all
     /// kept, only of what came before the last that was.
     fn stolen(&self, gaps: &[Option<GapList>; 2], message: usize) -> Vec<(u32, u64)> {
-        let submitted = self.sender.column(Column::Submitted)[message];
+        let submitted = self.sender.column(self.start)[message];
         let received = self.receiver.column(Column::Received)[message];
         // Everything relative to the post, in ns of rank 0's clock.
         let flight_ns = self.time.across(submitted, received);

@@ -11,6 +11,7 @@ mod stamped;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use merge::Messages;
 pub use merge::{Merged, merge};
 pub(crate) use run::run;
 pub use stamped::{Column, Stamped, Watched};

@@ -45,6 +45,8 @@ pub enum Column {
     Answered,
     /// By message: it was known to be sent.
     Completed,
+    /// By sample of a pipeline: it was due, and it was generated.
+    Due,
     /// Of exchanges before and after the messages, two stamps each: sent and returned (rank 0), arrived and answered (rank 1).
     Exchanged,
     /// Beginning and end of each gap in turn.
@@ -53,7 +55,7 @@ pub enum Column {
     Received,
     /// By message: the stamp that it carried, of rank 0's clock.
     Sent,
-    /// By message: it was about to be posted.
+    /// By message: it was about to be posted; of a pipeline, when it was generated, if its node took it.
     Submitted,
 }
 

@@ -10,6 +10,7 @@ pub mod open_loop;
 pub mod overhead;
 pub(crate) mod pairs;
 mod ping_pong;
+pub(crate) mod pipeline;
 mod progress;
 pub mod prtt;
 mod push;

@@ -12,8 +12,8 @@ use self::codec::{
 use super::text::Node;
 use crate::Error;
 use crate::point::{
-    Carrier, Family, Flow, LinkLayer, Load, Memory, Mesh, Notify, Operation, Poll, QueuePoll, Service, Setup,
-    Stamp, Step, Tool, Traffic,
+    Carrier, Family, Flow, LinkLayer, Load, Memory, Mesh, Notify, Operation, Poll, Protocol, QueuePoll,
+    Service, Setup, Signal, Sink, Stamp, Step, Timer, Tool, Traffic,
 };
 
 /// One definition of each axis: its values, its name, and how a plan writes them.
@@ -80,6 +80,8 @@ axes! {
     /// Whether the payload is copied into the work request at post time. Never assumed: it is off unless a plan asks
     /// for it, because a limit that differs between devices would silently put a step into the curve.
     Inline(bool) = "inline", Flag;
+    /// Up to which length samples of a pipeline are copied into the work request at post time, in bytes; 0 is never.
+    InlineMaxBytes(u32) = "inline_max_bytes", Whole;
     /// Mode of the IPoIB interfaces that messages take; `None`, in a plan `"found"`, is any link, as it is found.
     IpoibMode(Option<IpoibMode>) = "ipoib_mode", ChoiceOr::new(AS_IT_IS);
     /// What the link is to be like, where a device can imitate one (see [`verbs::LinkModel`]); `None`, in a plan `"none"`,
@@ -120,10 +122,14 @@ axes! {
     Poll(Poll) = "poll", Choice::new();
     /// Sends that the device is told of at once.
     PostList(u32) = "post_list", Whole;
+    /// What sockets of a message library are to each other.
+    Protocol(Protocol) = "protocol", Choice::new();
     /// Queue pairs that messages take in turn.
     QueuePairs(u32) = "queue_pairs", Whole;
     /// Messages that are due in a second; in a plan a number of them or a text such as `"10k"`.
     RateHz(u64) = "rate_hz", Rate;
+    /// Where samples are kept at both ends.
+    Sink(Sink) = "sink", Choice::new();
     /// Receive-queue depth.
     RxDepth(u32) = "rx_depth", Whole;
     /// Receives that are kept posted; `None`, in a plan `"depth"`, is as many as the queue holds.
@@ -136,6 +142,8 @@ axes! {
     Setup(Setup) = "setup", Choice::new();
     /// Elements that a message is gathered from and scattered to.
     Sge(u32) = "sge", Whole;
+    /// What the values of samples are.
+    Signal(Signal) = "signal", Choice::new();
     /// Every how many sends one asks for a completion; `None`, in a plan `"half"`, is half of the send queue's depth.
     SignalInterval(Option<u32>) = "signal_interval", NumberOr(HALF);
     /// Signal rate of the link.
@@ -150,12 +158,16 @@ axes! {
     Step(Step) = "step", Choice::new();
     /// Connections that messages take in turn.
     Streams(u32) = "streams", Whole;
+    /// What tells when the next sample is due.
+    Timer(Timer) = "timer", Choice::new();
     /// Who measures; `None`, in a plan `"rdmascope"`, is this program.
     Tool(Option<Tool>) = "tool", ChoiceOr::new(OURS);
     /// What several pairs do.
     Traffic(Traffic) = "traffic", Choice::new();
     /// Send-queue depth.
     TxDepth(u32) = "tx_depth", Whole;
+    /// Values of a sample; in a plan as `peers`.
+    Values(u32) = "values", Count;
     /// Whether the kernel refers to what is sent instead of copying it.
     ZeroCopy(bool) = "zero_copy", Flag;
 }
@@ -177,14 +189,19 @@ impl Axis {
             | Self::Peers(_)
             | Self::Poll(_)
             | Self::RateHz(_)
+            | Self::Signal(_)
+            | Self::Sink(_)
             | Self::SizeBytes(_)
-            | Self::Traffic(_) => true,
+            | Self::Timer(_)
+            | Self::Traffic(_)
+            | Self::Values(_) => true,
             Self::PostList(_) => carrier.is_verbs() || carrier.is_datagram(),
             Self::BusyPollUs(_) | Self::Family(_) | Self::IpoibMode(_) => carrier.is_internet(),
             Self::LinkLayer(_) => carrier.is_internet() || carrier.is_verbs(),
             Self::Congestion(_) | Self::ZeroCopy(_) => carrier == Carrier::Tcp,
             Self::NoDelay(_) => matches!(carrier, Carrier::Sctp | Carrier::Tcp),
             Self::Offload(_) => carrier == Carrier::Udp,
+            Self::Protocol(_) => carrier.has_protocols(),
             Self::Tool(_) => matches!(carrier, Carrier::Tcp | Carrier::Udp),
             Self::SocketBufferBytes(_) | Self::Streams(_) => carrier.is_socket(),
             _ => carrier == Carrier::Verbs,

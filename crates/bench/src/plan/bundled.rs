@@ -39,7 +39,7 @@ macro_rules! reference {
     };
 }
 
-const PLANS: [Bundled; 10] = [
+const PLANS: [Bundled; 11] = [
     Bundled { name: "quick", text: include_str!("../../../../plans/quick.toml") },
     Bundled { name: "gamess-2016", text: include_str!("../../../../plans/gamess-2016.toml") },
     Bundled { name: "gamess-2016-ipoib", text: include_str!("../../../../plans/gamess-2016-ipoib.toml") },
@@ -48,6 +48,7 @@ const PLANS: [Bundled; 10] = [
     Bundled { name: "load", text: include_str!("../../../../plans/load.toml") },
     Bundled { name: "models", text: include_str!("../../../../plans/models.toml") },
     Bundled { name: "potter-2018-hca", text: include_str!("../../../../plans/potter-2018-hca.toml") },
+    Bundled { name: "potter-2018-nodes", text: include_str!("../../../../plans/potter-2018-nodes.toml") },
     Bundled { name: "subramoni-2009", text: include_str!("../../../../plans/subramoni-2009.toml") },
     Bundled { name: "sur-2007", text: include_str!("../../../../plans/sur-2007.toml") },
 ];

@@ -36,8 +36,10 @@ pub(super) fn experiment(filled: &Filled) -> Result<(), Error> {
     check.one_way()?;
     check.open_loop()?;
     check.overhead()?;
+    check.pipeline()?;
     check.prtt()?;
     check.sockets()?;
+    check.libraries()?;
     check.tools()
 }
 
@@ -132,7 +134,8 @@ impl Check<'_> {
             | Axis::Peers(values)
             | Axis::PostList(values)
             | Axis::QueuePairs(values)
-            | Axis::Sge(values) => Some((axis.name(), values.iter().min().copied())),
+            | Axis::Sge(values)
+            | Axis::Values(values) => Some((axis.name(), values.iter().min().copied())),
             Axis::Batch(values)
             | Axis::Buffers(values)
             | Axis::Burst(values)

@@ -4,7 +4,8 @@ use serde_json::{Map, Value, json};
 
 use super::{Axis, Experiment, Settings};
 use crate::point::{
-    Carrier, Family, Flow, Length, Load, Operation, Pattern, Poll, Service, Stamp, Step, Traffic,
+    Carrier, Family, Flow, Length, Load, Operation, Pattern, Poll, Protocol, Service, Signal, Sink, Stamp,
+    Step, Timer, Traffic,
 };
 
 /// An experiment that says everything, as far as one kind of endpoint is concerned.
@@ -50,13 +51,16 @@ impl Filled {
             (None, None, Pattern::FanOut | Pattern::Pairs | Pattern::PingPong | Pattern::Prtt) => {
                 Length::Iterations(ITERATIONS_PING_PONG)
             }
-            (None, None, Pattern::OpenLoop) => Length::Duration(DURATION_S_OPEN_LOOP),
+            (None, None, Pattern::OpenLoop | Pattern::Pipeline) => Length::Duration(DURATION_S_OPEN_LOOP),
             (None, None, Pattern::OneWay) => Length::Iterations(ITERATIONS_ONE_WAY),
             (None, None, Pattern::Overhead) => Length::Iterations(ITERATIONS_OVERHEAD),
             (None, None, Pattern::Stream) => Length::Iterations(ITERATIONS_STREAM),
         };
         let (warmup, timeout_s) = match length {
-            Length::Iterations(iterations) => ((iterations / WARMUP_SHARE).max(WARMUP_MIN), TIMEOUT_S),
+            Length::Iterations(iterations) => {
+                let warmup = (iterations / WARMUP_SHARE).max(WARMUP_MIN);
+                (warmup, TIMEOUT_S + generating_s(pattern, &settings.axes, iterations + warmup))
+            }
             Length::Duration(duration_s) => (ITERATIONS_PING_PONG / WARMUP_SHARE, TIMEOUT_S + duration_s),
         };
         let depths = depths(pattern, &settings.axes);
@@ -78,7 +82,10 @@ impl Filled {
             tx_depth,
             rx_depth: settings.rx_depth.unwrap_or(depths.1),
             keep_samples: settings.keep_samples.unwrap_or(KEEP_SAMPLES),
-            share_above_ns: settings.share_above_ns.clone().unwrap_or_else(|| SHARE_ABOVE_NS.to_vec()),
+            share_above_ns: settings.share_above_ns.clone().unwrap_or_else(|| match pattern {
+                Pattern::Pipeline => SHARE_ABOVE_NS_PIPELINE.to_vec(),
+                _ => SHARE_ABOVE_NS.to_vec(),
+            }),
             timeout_s: settings.timeout_s.unwrap_or(timeout_s),
             axes: axes(
                 (pattern, carrier),
@@ -162,8 +169,19 @@ fn depths(pattern: Pattern, given: &[Axis]) -> (u32, u32) {
     match pattern {
         Pattern::FanOut => [peers.max().unwrap_or(PEERS).max(DEPTH_FAN_OUT); 2].into(),
         Pattern::OpenLoop => (DEPTH_OPEN_LOOP, DEPTH_OPEN_LOOP),
+        Pattern::Pipeline => (DEPTH_PIPELINE, DEPTH_PIPELINE),
         _ => (TX_DEPTH, RX_DEPTH),
     }
+}
+
+/// How long a pipeline's steps take at its least rate, in s.
+fn generating_s(pattern: Pattern, given: &[Axis], steps: u64) -> f64 {
+    let rates = given.iter().filter_map(|axis| match axis {
+        Axis::RateHz(rates) => rates.iter().min().copied(),
+        _ => None,
+    });
+    let rate_hz = rates.min().unwrap_or(RATE_HZ).max(1);
+    if pattern == Pattern::Pipeline { steps as f64 / rate_hz as f64 } else { 0.0 }
 }
 
 /// Whether pairs flood each other.
@@ -187,6 +205,8 @@ fn axes((pattern, carrier): (Pattern, Carrier), given: &[Axis], tx_depth: u32) -
         Pattern::OneWay => (SIZE_BYTES_ONE_WAY, SIGNAL_INTERVAL_ONE_WAY),
         Pattern::FanOut => (SIZE_BYTES_FAN_OUT, SIGNAL_INTERVAL_PING_PONG),
         Pattern::Overhead => (SIZE_BYTES_OVERHEAD, SIGNAL_INTERVAL_OVERHEAD),
+        // As long as its values make it.
+        Pattern::Pipeline => (0, tx_depth / 2),
         Pattern::Pairs if floods(given) => (SIZE_BYTES_STREAM, SIGNAL_INTERVAL_PAIRS.min(tx_depth)),
         Pattern::OpenLoop | Pattern::Pairs | Pattern::PingPong => {
             (SIZE_BYTES_PING_PONG, SIGNAL_INTERVAL_PING_PONG)
@@ -205,13 +225,14 @@ fn axes((pattern, carrier): (Pattern, Carrier), given: &[Axis], tx_depth: u32) -
         Axis::Service(vec![Service::Rc]),
         Axis::Operation(vec![operation]),
         Axis::Direction(vec![Flow::Uni]),
-        Axis::Poll(vec![if carrier.is_verbs() { Poll::Busy } else { Poll::Event }]),
+        Axis::Poll(vec![if polls(pattern, carrier) { Poll::Busy } else { Poll::Event }]),
         Axis::Inline(vec![false]),
-        Axis::SignalInterval(vec![Some(signal_interval)]),
+        Axis::SignalInterval(vec![(pattern != Pattern::Pipeline).then_some(signal_interval)]),
         Axis::MtuBytes(vec![None]),
         Axis::SignalRate(vec![SIGNAL_RATE.to_owned()]),
         Axis::SizeBytes(vec![size_bytes]),
         Axis::Family(vec![Family::Ipv4]),
+        Axis::Protocol(vec![Protocol::PubSub]),
     ];
     let own = match pattern {
         Pattern::FanOut => vec![Axis::Peers(vec![PEERS])],
@@ -223,11 +244,21 @@ fn axes((pattern, carrier): (Pattern, Carrier), given: &[Axis], tx_depth: u32) -
         ],
         Pattern::OpenLoop => open_loop(given),
         Pattern::Overhead => vec![Axis::Step(Step::ALL.to_vec()), Axis::Batch(vec![None])],
+        Pattern::Pipeline => vec![
+            Axis::RateHz(vec![RATE_HZ]),
+            Axis::Timer(vec![Timer::Tsc]),
+            Axis::Signal(vec![Signal::Random]),
+            Axis::Sink(vec![Sink::Null]),
+            Axis::InlineMaxBytes(vec![INLINE_MAX_BYTES]),
+            Axis::Values(vec![VALUES]),
+        ],
         Pattern::Pairs => vec![Axis::Pairs(vec![PAIRS]), Axis::Traffic(vec![Traffic::PingPong])],
         Pattern::Prtt => vec![Axis::Burst(vec![Some(BURST)]), Axis::PauseNs(vec![0])],
         Pattern::PingPong | Pattern::Stream => Vec::new(),
     };
-    let defaults = defaults.into_iter().chain(own).filter(|axis| axis.is_for(carrier));
+    let is_had =
+        |axis: &Axis| !(pattern == Pattern::Pipeline && matches!(axis, Axis::Inline(_) | Axis::SizeBytes(_)));
+    let defaults = defaults.into_iter().filter(is_had).chain(own).filter(|axis| axis.is_for(carrier));
     let missing = defaults.filter(|default| given.iter().all(|axis| axis.name() != default.name()));
     let mut axes: Vec<Axis> = given.iter().cloned().chain(missing).collect();
     // Stable: the others stay in their order. The environment outermost, because changing it takes long.
@@ -238,6 +269,11 @@ fn axes((pattern, carrier): (Pattern, Carrier), given: &[Axis], tx_depth: u32) -
         _ => 2,
     });
     axes
+}
+
+/// Whether receives are polled for: sockets sleep, but shared memory that brings samples at a rate is polled (as by the thesis).
+fn polls(pattern: Pattern, carrier: Carrier) -> bool {
+    carrier.is_verbs() || (pattern == Pattern::Pipeline && carrier == Carrier::Shmem)
 }
 
 /// Axes of messages at a set rate; of a load only where there is one.
@@ -274,12 +310,20 @@ const TX_DEPTH: u32 = 128;
 const DEPTH_FAN_OUT: u32 = 16;
 /// So many messages may be under way, so that a stall does not keep the next from being posted when they are due.
 const DEPTH_OPEN_LOOP: u32 = 2048;
+/// The receiver may be away for ten milliseconds at 100 kHz; of eight values, all buffers fit in a cache of the second level.
+const DEPTH_PIPELINE: u32 = 1024;
+/// Samples of so many bytes are inline: what the benchmarks of the thesis ask for (V58).
+const INLINE_MAX_BYTES: u32 = 128;
+/// Values of a sample, as in the thesis's figures over the rate (V60).
+const VALUES: u32 = 8;
 /// perftest's receive queue.
 const RX_DEPTH: u32 = 512;
 /// Every sample is kept (X2 of the evaluations), up to [`crate::point::RAW_SAMPLES_MAX`].
 const KEEP_SAMPLES: bool = true;
 /// 10 us: the threshold of the thesis's tables (V8).
 const SHARE_ABOVE_NS: [u64; 1] = [10_000];
+/// 50 us: that of its histograms of samples at a rate.
+const SHARE_ABOVE_NS_PIPELINE: [u64; 1] = [50_000];
 /// Far above any healthy point, far below the patience of a person; a duration is added to it.
 const TIMEOUT_S: f64 = 60.0;
 /// The only one that atomics have.

@@ -70,6 +70,9 @@ impl Shown<'_> {
         }
         let quantity = figure.y.as_deref().unwrap_or_default();
         self.check_quantity(quantity)?;
+        if let Some(marked) = &figure.marked {
+            self.check_quantity(&marked.y)?;
+        }
         self.check_difference(quantity)?;
         self.check_unit(quantity)
     }
@@ -79,14 +82,20 @@ impl Shown<'_> {
         let figure = self.figure;
         let is_histogram = figure.kind == FigureKind::Histogram;
         let is_grid = matches!(figure.kind, FigureKind::Bars | FigureKind::Lines | FigureKind::Table);
+        let is_surface = figure.kind == FigureKind::Surface;
         let is_published = figure.kind == FigureKind::Published;
         let refused = [
             ("kinds", !figure.kinds.is_empty() && !is_histogram),
             ("limits_ns", figure.limits_ns.is_some() && !is_histogram),
             ("log_counts", figure.log_counts && !is_histogram),
             ("marker", figure.marker.is_some() && figure.kind != FigureKind::Lines),
-            ("difference", figure.difference && !is_grid),
-            ("reference", figure.reference.is_some() && figure.difference),
+            ("difference", figure.difference && (!is_grid || figure.above_first)),
+            ("above_first", figure.above_first && !is_grid),
+            ("marked", figure.marked.is_some() && !is_surface),
+            (
+                "reference",
+                figure.reference.is_some() && (figure.difference || figure.above_first || is_surface),
+            ),
             ("reason", figure.reason.is_some() && !is_published),
             ("experiments", !figure.experiments.is_empty() && is_published),
             ("series", !figure.series.is_empty() && is_published),
@@ -101,6 +110,12 @@ impl Shown<'_> {
         };
         if let Some((key, _)) = refused.iter().find(|(_, given)| *given) {
             return bad(format!("its kind has no {key:?}: leave it out"));
+        }
+        if is_surface && figure.series.len() != 1 {
+            return bad("a surface is over x and one axis more: name that one in \"series\"".to_owned());
+        }
+        if let Some(marked) = figure.marked.as_ref().filter(|marked| !(0.0..=1.0).contains(&marked.above)) {
+            return bad(format!("it is marked above {}, which is no share: give 0 to 1", marked.above));
         }
         if is_histogram && figure.experiments.is_empty() {
             return bad("it has no \"experiments\", which a histogram needs".to_owned());
@@ -119,7 +134,7 @@ impl Shown<'_> {
 
     /// Differences are of times.
     fn check_difference(&self, quantity: &str) -> Result<(), Error> {
-        if !self.figure.difference
+        if !(self.figure.difference || self.figure.above_first)
             || Unit::of_field(quantity).map(Unit::quantity) == Some(units::Quantity::TimeNs)
         {
             return Ok(());

@@ -15,7 +15,7 @@
 //!
 //! [[experiment]]
 //! name = "latency"
-//! pattern = "ping-pong"                # or "stream", "one-way", "fan-out", "pairs", "open-loop", "overhead", "prtt"
+//! pattern = "ping-pong"                # or "stream", "one-way", "fan-out", "pairs", "open-loop", "overhead", "pipeline", "prtt"
 //! iterations = 1000                    # or: duration = "5s"
 //! bytes_max = "64MiB"                  # fewer iterations for large messages
 //! warmup = 100
@@ -58,11 +58,25 @@
 //! load = "incast"                      # to who answers; or "outcast": from who asks; or "beside" them
 //! load_bytes = "64KiB"
 //!
+//! [[experiment]]                       # samples at a fixed rate, timed from when they are due: arrival, one_way, lateness
+//! name = "samples"
+//! pattern = "pipeline"
+//! duration = "1s"                      # or iterations: steps
+//! sink_dir = "logs"                    # where files of samples stay; without it they are removed once they are written
+//! [experiment.axes]
+//! rate_hz = ["1k", "100k"]
+//! values = [1, 8, 64]                  # a sample has 24 B and 8 for each
+//! signal = "random"                    # or "sine", "counter", "mixed"
+//! timer = "tsc"                        # or "timerfd"
+//! inline_max_bytes = 128               # of verbs: longer samples are gathered from memory
+//! sink = "csv"                         # or "human", "parquet" (where it is built in), "null"
+//!
 //! [[experiment]]                       # over verbs and sockets; axes that are not for one are no part of its points
 //! name = "layers"
 //! pattern = "ping-pong"
 //! [experiment.axes]
-//! endpoint = ["verbs", "tcp", "udp"]   # or "sctp", "unix_stream", "unix_datagram", "shmem"
+//! endpoint = ["verbs", "tcp", "udp"]   # or "sctp", "unix_stream", "unix_datagram", "shmem", "zeromq", "nng", "nanomsg",
+//!                                      # "iceoryx2" (where it is built in)
 //! family = ["ipv4", "ipv6"]            # of sockets
 //! service = "RC"                       # of verbs
 //!
@@ -87,6 +101,24 @@
 //! kinds = ["rtt_half"]                 # overlaid; one-way points have one_way, completion, one_way_send
 //! limits_ns = [0, 10000]               # optional: what is outside is counted beside
 //! log_counts = true                    # optional
+//!
+//! [[figure]]
+//! kind = "lines"
+//! title = "What RC takes above UC"
+//! experiments = ["latency"]
+//! x = "size_bytes"
+//! y = "latency.p50_ns"
+//! series = ["service"]
+//! above_first = true                   # each series less the first; difference = true: less the one before
+//!
+//! [[figure]]
+//! kind = "surface"                     # over x and the one axis of the series
+//! title = "Latency over size and service"
+//! experiments = ["latency"]
+//! x = "size_bytes"
+//! y = "latency.p50_ns"
+//! series = ["service"]
+//! marked = { y = "latency.share_above.10000", above = 0.1 }   # optional: printed where it is above a tenth
 //! ```
 //!
 //! What `y` and `quantity` name is a path into a point: a statistic of a latency (`latency.p50_ns` of the headline, `rtt.max_ns`
@@ -197,12 +229,14 @@ mod environments;
 mod fan_out;
 mod figures;
 mod findings;
+mod libraries;
 mod names;
 mod one_way;
 mod open_loop;
 mod overhead;
 mod overrides;
 mod pairs;
+mod pipeline;
 mod prtt;
 mod quantities;
 mod read;

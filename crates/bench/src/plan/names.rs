@@ -89,7 +89,17 @@ mod tests {
         assert_eq!(names_of::<Service>(), ["RC", "UC", "UD"]);
         assert_eq!(
             names_of::<Pattern>(),
-            ["fan-out", "one-way", "open-loop", "overhead", "pairs", "ping-pong", "prtt", "stream"]
+            [
+                "fan-out",
+                "one-way",
+                "open-loop",
+                "overhead",
+                "pairs",
+                "ping-pong",
+                "pipeline",
+                "prtt",
+                "stream"
+            ]
         );
         assert!(names_of::<Figure>().contains(&"where"));
         assert!(names_of::<u64>().is_empty());

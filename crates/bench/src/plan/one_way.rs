@@ -6,13 +6,15 @@ use crate::Error;
 use crate::point::{Length, Operation, Pattern, Poll, RAW_SAMPLES_MAX, STAMP_BYTES, Stamp};
 
 /// Axes that only this pattern has.
-const OWN: [&str; 4] = ["buffers", "rx_fill", "send_poll", "stamp"];
+const OWN: [&str; 2] = ["send_poll", "stamp"];
+/// Those that pipelines have as well.
+const QUEUES: [&str; 2] = ["buffers", "rx_fill"];
 /// Those that parametrised round trips have as well.
 const SHARED: [&str; 2] = ["burst", "pause_ns"];
 /// Longest pause: the peer's patience, and that of whoever waits for the run, ends.
 pub(super) const PAUSE_NS_MAX: u64 = 60_000_000_000;
 /// Pools of the thesis have some thousand; more than any queue holds, and what a slip of the pen would not stop at.
-const BUFFERS_MAX: u32 = 1 << 20;
+pub(super) const BUFFERS_MAX: u32 = 1 << 20;
 
 /// Whether an axis lets the sender sleep until a message is sent.
 fn sends_sleep(axis: &Axis) -> bool {
@@ -28,6 +30,9 @@ impl Check<'_> {
     pub(super) fn one_way(&self) -> Result<(), Error> {
         if self.0.pattern != Pattern::OneWay {
             self.without(&OWN, &["one-way"])?;
+            if self.0.pattern != Pattern::Pipeline {
+                self.without(&QUEUES, &["one-way", "pipeline"])?;
+            }
             let is_prtt = self.0.pattern == Pattern::Prtt;
             return if is_prtt { Ok(()) } else { self.without(&SHARED, &["one-way", "prtt"]) };
         }

@@ -6,7 +6,9 @@ use crate::Error;
 use crate::point::{Length, Operation, Pattern};
 
 /// Axes that only this pattern has.
-const OWN: [&str; 4] = ["load", "load_bytes", "loaders", "rate_hz"];
+const OWN: [&str; 3] = ["load", "load_bytes", "loaders"];
+/// The one that pipelines have as well.
+const SHARED: [&str; 1] = ["rate_hz"];
 /// More than one machine can run as processes, and more than a slip of the pen should start.
 pub const LOADERS_MAX: u32 = 512;
 /// Above it one message is due before the clock has told that the one before was.
@@ -16,7 +18,9 @@ impl Check<'_> {
     /// Checks an experiment with a set rate; of another, that it asks for nothing that only this has.
     pub(super) fn open_loop(&self) -> Result<(), Error> {
         if self.0.pattern != Pattern::OpenLoop {
-            return self.without(&OWN, &["open-loop"]);
+            self.without(&OWN, &["open-loop"])?;
+            let is_pipeline = self.0.pattern == Pattern::Pipeline;
+            return if is_pipeline { Ok(()) } else { self.without(&SHARED, &["open-loop", "pipeline"]) };
         }
         if self.largest_number("queue_pairs") > 1 {
             let why = "answers would come out of their order";
@@ -59,7 +63,7 @@ impl Check<'_> {
     }
 
     /// Rates that can be, and that end in time.
-    fn rates(&self) -> Result<(), Error> {
+    pub(super) fn rates(&self) -> Result<(), Error> {
         let rates = self.values(|axis| match axis {
             Axis::RateHz(values) => Some(values.as_slice()),
             _ => None,

@@ -12,6 +12,7 @@ pub(super) fn check(name: &str) -> Result<(), String> {
     let fits = match group {
         "calibration" | "counters" => !rest.is_empty(),
         "cost" => rest == "ns",
+        "pipeline" => PIPELINE.contains(&rest),
         "completed_first_share"
         | "cpu_ns_per_byte"
         | "cpu_ns_per_message"
@@ -76,6 +77,7 @@ fn known(group: &str) -> Vec<String> {
         "cpu" => paths("cpu.0", names_of::<Cpu>()),
         "ends" => latency("ends.0.latency"),
         "per_message" => paths(group, &PER_MESSAGE),
+        "pipeline" => paths(group, &PIPELINE),
         group if latencies().contains(&group) => latency(group),
         _ => {
             let other = [
@@ -85,6 +87,7 @@ fn known(group: &str) -> Vec<String> {
                 "cpu_ns_per_message",
                 "half_mean_ns",
                 "per_message.p50_ns",
+                "pipeline.missed_share",
                 "transactions_per_s",
                 "wall_ns",
             ];
@@ -101,6 +104,9 @@ const NO_NUMBERS: [&str; 4] = ["kind", "mavericks", "p50_ci95_ns", "share_above"
 /// The times of a round of one to n that can be divided by n. What they spread over cannot: messages differ as rounds do not.
 const PER_MESSAGE: [&str; 8] =
     ["min_ns", "p10_ns", "p50_ns", "p90_ns", "p99_ns", "p999_ns", "max_ns", "mean_ns"];
+
+/// What is known of samples at a fixed rate: how often they were generated, and shares of the steps.
+const PIPELINE: [&str; 4] = ["achieved_hz", "alone_share", "lost_share", "missed_share"];
 
 #[cfg(test)]
 mod tests {
@@ -128,6 +134,7 @@ mod tests {
             "throughput_total.messages_per_s",
             "fairness.jain",
             "start_skew.p50_ns",
+            "pipeline.lost_share",
             "counters.rnr_waits",
             "calibration.before_ns",
             "wall_ns",

@@ -17,8 +17,8 @@ use super::defaults::{Filled, SIGNAL_RATE};
 use super::{Plan, check, environments, figures, findings, overrides};
 use crate::Error;
 use crate::point::{
-    Carrier, LinkLayer, Load, Memory, Mesh, Notify, Operation, Part, Pattern, PointSpec, Poll, QueuePoll,
-    Service, Setup, SocketSettings, Stamp, Step, Traffic,
+    Carrier, LinkLayer, Load, Memory, Mesh, Notify, Operation, Part, Pattern, Pipeline, PointSpec, Poll,
+    Protocol, QueuePoll, Service, Setup, SocketSettings, Stamp, Step, Traffic,
 };
 
 /// How a plan is to be run.
@@ -126,6 +126,9 @@ fn combine(plan: &Plan, filled: &Filled, repetition: u32, points: &mut Vec<Point
             axes.insert((*name).to_owned(), values[rest % values.len()].clone());
             rest /= values.len();
         }
+        if let Some(values) = axes.get("values").and_then(Value::as_u64) {
+            axes.insert("size_bytes".to_owned(), Pipeline::sample_bytes(values).into());
+        }
         points.push(point(plan, filled, points.len() as u64, repetition, axes));
     }
 }
@@ -142,8 +145,6 @@ fn point(plan: &Plan, filled: &Filled, id: u64, repetition: u32, axes: Axes) -> 
     let (poll, send_poll) = polls(&axes);
     let operation = value_or(&axes, "operation", Operation::Send);
     let endpoint: Carrier = value(&axes, "endpoint");
-    // What there are no acknowledgements of is a datagram to whoever counts.
-    let usual = if endpoint == Carrier::Udp { Service::Ud } else { Service::Rc };
     let mut conditions = environments::of(plan, &value_or(&axes, "environment", AS_IS.to_owned()));
     conditions.ipoib_mode = known(&axes, "ipoib_mode", AS_IT_IS);
     let ipoib = conditions.ipoib_mode.map(|_| LinkLayer::Infiniband);
@@ -156,12 +157,13 @@ fn point(plan: &Plan, filled: &Filled, id: u64, repetition: u32, axes: Axes) -> 
         endpoint,
         tool: known(&axes, "tool", OURS),
         socket: socket(filled, &axes),
-        service: value_or(&axes, "service", usual),
+        service: value_or(&axes, "service", usual_service(endpoint, &axes)),
         operation,
         peers: value_or(&axes, "peers", 1),
         pairs: value_or(&axes, "pairs", 1),
         traffic: value_or(&axes, "traffic", Traffic::PingPong),
         rate_hz,
+        pipeline: pipeline(filled, &axes),
         loaders: value_or(&axes, "loaders", 0),
         load: value_or(&axes, "load", Load::Beside),
         load_bytes: number(&axes, "load_bytes").unwrap_or(1),
@@ -171,7 +173,7 @@ fn point(plan: &Plan, filled: &Filled, id: u64, repetition: u32, axes: Axes) -> 
         direction: value(&axes, "direction"),
         poll,
         send_poll,
-        inline: value_or(&axes, "inline", false),
+        inline: inline(&axes),
         signal_interval: count("signal_interval").unwrap_or(tx_depth / 2).max(1),
         sge: value_or(&axes, "sge", 1),
         post_list: value_or(&axes, "post_list", 1),
@@ -202,6 +204,31 @@ fn point(plan: &Plan, filled: &Filled, id: u64, repetition: u32, axes: Axes) -> 
     .with_its_axes()
 }
 
+/// The service of what has no such axis: what there are no acknowledgements of is a datagram to whoever counts.
+fn usual_service(endpoint: Carrier, axes: &Axes) -> Service {
+    let drops = value_or(axes, "protocol", Protocol::Pair) == Protocol::PubSub;
+    if endpoint == Carrier::Udp || drops { Service::Ud } else { Service::Rc }
+}
+
+/// Whether messages are inline: all, or samples up to a length.
+fn inline(axes: &Axes) -> bool {
+    match number(axes, "inline_max_bytes") {
+        Some(max) => value::<u64>(axes, "size_bytes") <= max,
+        None => value_or(axes, "inline", false),
+    }
+}
+
+/// What the generator does, where there is one.
+fn pipeline(filled: &Filled, axes: &Axes) -> Option<Pipeline> {
+    (filled.pattern == Pattern::Pipeline).then(|| Pipeline {
+        values: value(axes, "values"),
+        signal: value(axes, "signal"),
+        timer: value(axes, "timer"),
+        sink: value(axes, "sink"),
+        sink_dir: filled.settings.sink_dir.clone(),
+    })
+}
+
 /// How sockets carry it.
 fn socket(filled: &Filled, axes: &Axes) -> SocketSettings {
     let usual = SocketSettings::default();
@@ -216,6 +243,7 @@ fn socket(filled: &Filled, axes: &Axes) -> SocketSettings {
         offload: value_or(axes, "offload", usual.offload),
         zero_copy: value_or(axes, "zero_copy", usual.zero_copy),
         congestion: known(axes, "congestion", SYSTEM),
+        protocol: value_or(axes, "protocol", usual.protocol),
     }
 }
 

@@ -39,6 +39,8 @@ pub struct Settings {
     pub keep_samples: Option<bool>,
     /// Thresholds for which the share of samples above is reported.
     pub share_above_ns: Option<Vec<u64>>,
+    /// Where files of samples stay, on the host of each rank of a pipeline.
+    pub sink_dir: Option<String>,
     /// How long a point may take, set-up included.
     pub timeout_s: Option<f64>,
     /// The axes in the order in which they are walked.
@@ -53,7 +55,7 @@ pub struct Places(BTreeMap<&'static str, String>);
 
 impl Settings {
     /// The keys of `[[experiment]]` that a layer may set, axes apart.
-    pub const KEYS: [&'static str; 12] = [
+    pub const KEYS: [&'static str; 13] = [
         "bytes_max",
         "duration",
         "iterations",
@@ -62,6 +64,7 @@ impl Settings {
         "repetitions_max",
         "rx_depth",
         "share_above_ns",
+        "sink_dir",
         "timeout",
         "tx_depth",
         "warmup",
@@ -88,7 +91,8 @@ impl Settings {
         macro_rules! overlay {
             ($($field:ident)*) => { $(if over.$field.is_some() { self.$field.clone_from(&over.$field); })* };
         }
-        overlay!(bytes_max warmup repetitions repetitions_max within tx_depth rx_depth keep_samples share_above_ns timeout_s);
+        overlay!(bytes_max warmup repetitions repetitions_max within tx_depth rx_depth);
+        overlay!(keep_samples share_above_ns sink_dir timeout_s);
         over.axes.iter().for_each(|axis| self.put_axis(axis.clone()));
         self.places.0.extend(over.places.0.iter().map(|(key, place)| (*key, place.clone())));
     }
@@ -108,6 +112,7 @@ impl Settings {
             "repetitions_max" => self.repetitions_max = Some(scalar.whole_u32()?),
             "rx_depth" => self.rx_depth = Some(scalar.whole_u32()?),
             "share_above_ns" => self.share_above_ns = Some(scalar.wholes()?),
+            "sink_dir" => self.sink_dir = Some(scalar.text()?),
             "timeout" => self.timeout_s = Some(scalar.duration_s()?),
             "tx_depth" => self.tx_depth = Some(scalar.whole_u32()?),
             "warmup" => self.warmup = Some(scalar.whole()?),
@@ -174,6 +179,11 @@ impl Scalar<'_> {
         self.value()
             .and_then(Value::as_bool)
             .ok_or_else(|| wrong_type(self.entry, self.table, "true or false"))
+    }
+
+    fn text(&self) -> Result<String, Error> {
+        let text = self.value().and_then(Value::as_str).map(str::to_owned);
+        text.ok_or_else(|| wrong_type(self.entry, self.table, "text"))
     }
 
     fn whole(&self) -> Result<u64, Error> {

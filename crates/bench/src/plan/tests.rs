@@ -78,8 +78,8 @@ fn misspelt_keys_are_refused_with_the_nearest() {
         (
             "zzz = 4",
             "plans/x.toml:7: unknown key \"zzz\" in [[experiment]]: use one of axes, name, pattern, quick, bytes_max, \
-             duration, iterations, keep_samples, repetitions, repetitions_max, rx_depth, share_above_ns, timeout, \
-             tx_depth, warmup, within",
+             duration, iterations, keep_samples, repetitions, repetitions_max, rx_depth, share_above_ns, sink_dir, \
+             timeout, tx_depth, warmup, within",
         ),
         ("[[figur]]", "plans/x.toml:7: unknown key \"figur\" in the plan: did you mean \"figure\"?"),
         ("[[figure]]\nkid = 4", "plans/x.toml:8: unknown key \"kid\" in [[figure]]: did you mean \"kind\"?"),
@@ -335,6 +335,21 @@ fn figures_show_what_is_measured() {
     let no_time = "throughput.bytes_per_s is no time, and a difference is of times: leave it out";
     assert_eq!(other("table", rate), no_time);
     assert_eq!(other("histogram", "difference = true"), "its kind has no \"difference\": leave it out");
+    assert_eq!(
+        other("table", "difference = true\nabove_first = true"),
+        "its kind has no \"difference\": leave it out"
+    );
+    assert_eq!(other("histogram", "above_first = true"), "its kind has no \"above_first\": leave it out");
+    assert_eq!(
+        other("table", "marked = { y = \"pipeline.missed_share\", above = 0.1 }"),
+        "its kind has no \"marked\": leave it out"
+    );
+    assert_eq!(
+        other("surface", "series = []"),
+        "a surface is over x and one axis more: name that one in \"series\""
+    );
+    let marked = "series = [\"service\"]\nmarked = { y = \"pipeline.missed_share\", above = 10 }";
+    assert_eq!(other("surface", marked), "it is marked above 10, which is no share: give 0 to 1");
     assert_eq!(other("lines", "reason = \"R\""), "its kind has no \"reason\": leave it out");
     assert_eq!(other("published", "reason = \"R\""), "its kind has no \"experiments\": leave it out");
     let alone = refusal("[[figure]]\nkind = \"published\"\ntitle = \"T\"\nreason = \"R\"");
@@ -647,8 +662,8 @@ fn the_documented_plan_is_a_plan() {
         lines.map(|line| format!("{}\n", line.trim_start_matches("//!").trim_start())).collect();
     let kinds: Vec<_> = parse(&text).unwrap().findings.iter().map(|finding| finding.kind.name()).collect();
     assert_eq!(kinds, ["change", "value", "flat", "step", "crossover", "order", "falls", "linear", "argmin"]);
-    assert_eq!(resolved(&text, &[], false).unwrap().points.len(), 3 * 2 * 22 + 2 + 2 + 6 + 5);
-    assert_eq!(resolved(&text, &[], true).unwrap().points.len(), 3 * 2 * 2 + 2 + 2 + 6 + 5);
+    assert_eq!(resolved(&text, &[], false).unwrap().points.len(), 3 * 2 * 22 + 2 + 2 + 6 + 6 + 5);
+    assert_eq!(resolved(&text, &[], true).unwrap().points.len(), 3 * 2 * 2 + 2 + 2 + 6 + 6 + 5);
 }
 
 #[test]
@@ -677,8 +692,13 @@ fn bounds(resolved: &Resolved, name: &str, quick: bool) {
             let both_ways =
                 if point.pattern == Pattern::PingPong || point.direction == Flow::Bi { 2.0 } else { 1.0 };
             let messages = both_ways * (iterations + point.warmup) as f64;
+            // Samples take the time that they are due in, and their timer is tried out for half a second.
+            let paced = match (&point.pipeline, point.rate_hz) {
+                (Some(_), Some(rate_hz)) if quick => 0.5 + messages / rate_hz as f64,
+                _ => 0.0,
+            };
             // The set-up of a point, its messages and its bytes.
-            0.1 + messages * (5e-6 + point.size_bytes as f64 * 1e-9)
+            0.1 + paced + messages * (5e-6 + point.size_bytes as f64 * 1e-9)
         }
         Length::Duration(duration_s) => duration_s,
     };
@@ -756,8 +776,8 @@ fn plans_load_by_path_or_name() {
     assert_eq!(
         Plan::load("quik").unwrap_err().to_string(),
         "there is no plan \"quik\": no file has that name and the plans that come with the program are quick, \
-         gamess-2016, gamess-2016-ipoib, hoefler-2006, layers, load, models, potter-2018-hca, subramoni-2009, \
-         sur-2007: did you mean \"quick\"?"
+         gamess-2016, gamess-2016-ipoib, hoefler-2006, layers, load, models, potter-2018-hca, potter-2018-nodes, \
+         subramoni-2009, sur-2007: did you mean \"quick\"?"
     );
     assert_eq!(
         Plan::load("no/such.toml").unwrap_err().to_string(),

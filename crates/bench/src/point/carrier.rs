@@ -6,6 +6,12 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Carrier {
+    /// iceoryx2, shared memory by a middleware, where the program is built with its feature `iceoryx2`.
+    Iceoryx2,
+    /// nanomsg, as it is installed.
+    Nanomsg,
+    /// NNG, its successor, as it is installed.
+    Nng,
     /// SCTP, one-to-one style (RFC 6458, section 4).
     Sctp,
     /// TCP.
@@ -20,12 +26,29 @@ pub enum Carrier {
     UnixStream,
     /// A verbs device.
     Verbs,
+    /// ZeroMQ, as it is installed.
+    Zeromq,
 }
 
 impl Carrier {
     /// Whether it is sockets.
     pub fn is_socket(self) -> bool {
-        !matches!(self, Self::Shmem | Self::Verbs)
+        !matches!(self, Self::Shmem | Self::Verbs) && !self.is_library()
+    }
+
+    /// Whether it is a message library: over TCP, but for iceoryx2.
+    pub fn is_library(self) -> bool {
+        self == Self::Iceoryx2 || self.has_protocols()
+    }
+
+    /// Whether its sockets can be several things to each other.
+    pub fn has_protocols(self) -> bool {
+        matches!(self, Self::Nanomsg | Self::Nng | Self::Zeromq)
+    }
+
+    /// Whether it listens on ports.
+    pub fn has_ports(self) -> bool {
+        self.is_internet() || self.has_protocols()
     }
 
     /// Whether it goes through a device.
@@ -43,9 +66,18 @@ impl Carrier {
         matches!(self, Self::Udp | Self::UnixDatagram)
     }
 
+    /// Its name in plans and records.
+    pub fn word(self) -> String {
+        let word = serde_json::to_value(self).ok();
+        word.and_then(|word| word.as_str().map(str::to_owned)).unwrap_or_default()
+    }
+
     /// Its name in words.
     pub fn name(self) -> &'static str {
         match self {
+            Self::Iceoryx2 => "iceoryx2",
+            Self::Nanomsg => "nanomsg",
+            Self::Nng => "NNG",
             Self::Sctp => "SCTP",
             Self::Shmem => "shared memory",
             Self::Tcp => "TCP",
@@ -53,6 +85,7 @@ impl Carrier {
             Self::UnixDatagram => "Unix datagrams",
             Self::UnixStream => "Unix streams",
             Self::Verbs => "verbs",
+            Self::Zeromq => "ZeroMQ",
         }
     }
 }
@@ -109,6 +142,18 @@ pub struct SocketSettings {
     pub zero_copy: bool,
     /// `TCP_CONGESTION`, by name (tcp(7)).
     pub congestion: Option<String>,
+    /// What sockets of a message library are to each other.
+    pub protocol: Protocol,
+}
+
+/// What sockets of a message library are to each other.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Protocol {
+    /// One at each end, which sends and receives: what finds no room is refused.
+    Pair,
+    /// One that publishes and one that subscribes, each way: what finds no room may be dropped.
+    PubSub,
 }
 
 impl Default for SocketSettings {
@@ -122,6 +167,7 @@ impl Default for SocketSettings {
             offload: false,
             zero_copy: false,
             congestion: None,
+            protocol: Protocol::PubSub,
         }
     }
 }

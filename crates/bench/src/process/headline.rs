@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use measure::conditions::Condition;
 use measure::record::{
-    Calibration, Direction, End, LatencyKind, Oversubscribed, Point, Reported, Status, Throughput, Timed,
+    self, Calibration, Direction, End, LatencyKind, Oversubscribed, Pipeline, Point, Reported, Status, Sunk,
+    Throughput, Timed,
 };
 use measure::samples::Samples;
 use measure::step::placement_changed;
@@ -14,6 +15,7 @@ use super::message::Outcome;
 use super::pairs::{Together, together};
 use super::sink::{Kept, Source};
 use crate::one_way::{self, Merged};
+use crate::pipeline::{self, Generated};
 use crate::point::{Carrier, Flow, Length, Pattern, PointSpec};
 
 /// How a point ended, as far as the coordinator knows.
@@ -57,7 +59,7 @@ impl Ending {
             None => (Vec::new(), None, Vec::new()),
         };
         let kinds = if kinds.is_empty() { self.kinds(spec) } else { kinds };
-        let oversubscribed = self.oversubscribed();
+        let (pipeline, oversubscribed) = (self.pipeline(spec), self.oversubscribed());
         let mut ends = Vec::new();
         for (rank, outcome) in (0u32..).zip(&mut self.outcomes) {
             if !outcome.samples.is_empty() {
@@ -87,6 +89,7 @@ impl Ending {
             },
             kinds,
             one_way,
+            pipeline,
             reported,
             cost: self.outcomes.iter().find_map(|outcome| outcome.cost.clone()),
             throughput,
@@ -131,11 +134,24 @@ impl Ending {
         Some(reported)
     }
 
+    /// What the generator of a pipeline found.
+    fn pipeline(&self, spec: &PointSpec) -> Option<Pipeline> {
+        let Generated { rate_hz, achieved_hz, missed_waiting, timer } =
+            *self.outcomes.first()?.generated.clone()?;
+        let inline = spec.endpoint.is_verbs().then_some(spec.inline);
+        let sinks = self.outcomes.iter().filter_map(|outcome| outcome.sunk.clone()).collect();
+        Some(Pipeline { rate_hz, achieved_hz, missed_waiting, inline, timer, sinks })
+    }
+
     /// What both ranks stamped, put together; where that cannot be done the point has no numbers.
     fn merge(&mut self, spec: &PointSpec) -> Option<Merged> {
         let stamped: Vec<_> = self.outcomes.iter_mut().filter_map(|outcome| outcome.stamped.take()).collect();
         let [sender, receiver] = &stamped[..] else { return None };
-        match one_way::merge(spec, sender, receiver) {
+        let merged = match spec.pattern {
+            Pattern::Pipeline => pipeline::merge(spec, sender, receiver),
+            _ => one_way::merge(spec, sender, receiver),
+        };
+        match merged {
             Ok(merged) => Some(merged),
             Err(error) => {
                 let words = error.to_string();
@@ -220,6 +236,19 @@ impl Ending {
         apart.then(|| format!("rank 0 counts {sender:.0} messages/s, rank 1 {receiver:.0}"))
     }
 
+    /// What is wrong where a generator missed steps.
+    fn missed(&self, counters: &BTreeMap<String, u64>) -> Option<String> {
+        let generated = self.outcomes.first()?.generated.as_ref()?;
+        let [steps, missed] = record::steps(counters)?;
+        let waiting = generated.missed_waiting;
+        (missed as f64 > MISSED_SHARE_MAX * steps as f64).then(|| {
+            format!(
+                "the generator was not there for {missed} of {steps} steps, for {waiting} of which it had nothing to do but to \
+                 wait"
+            )
+        })
+    }
+
     /// What is wrong with single ranks. Of many, which saw the same events, the first one's reason stands for all.
     fn own_reasons(&self) -> Vec<String> {
         let all = self.outcomes.iter().enumerate();
@@ -256,6 +285,12 @@ impl Ending {
                 counted(cpus)
             )
         }));
+        reasons.extend(self.missed(counters));
+        let sunk = self.outcomes.iter().filter_map(|outcome| outcome.sunk.as_ref());
+        reasons.extend(sunk.filter_map(|sunk| {
+            let Sunk { rank, missing, error, .. } = sunk;
+            Some(format!("{missing} samples of rank {rank} are in no file: {}", error.as_ref()?))
+        }));
         reasons.extend(of_both);
         // Nothing keeps a flood of UDP from being faster than it is received: both ends' throughputs and what was lost are shown.
         if spec.endpoint == Carrier::Udp && spec.pattern == Pattern::Stream {
@@ -285,6 +320,7 @@ fn end(rank: u32, outcome: &mut Outcome) -> End {
         cpu: outcome.cpu,
         host: std::mem::take(&mut outcome.host),
         start_skew: outcome.skew.take(),
+        library: outcome.library.take(),
     }
 }
 
@@ -332,6 +368,8 @@ fn as_text(value: Value) -> Option<String> {
     }
 }
 
+/// Above this share of missed steps the rate was not what it is said to be.
+const MISSED_SHARE_MAX: f64 = 0.01;
 /// Above this share of lost messages a receiver has fallen behind, and what it then takes from its queues at one go can
 /// look faster than any device.
 const LOST_SHARE_MAX: f64 = 0.01;

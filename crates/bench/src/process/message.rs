@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use measure::clock::Domain;
 use measure::conditions::{Condition, Wanted};
 use measure::record::{
-    Cost, Cpu, Device, Environment, Histogram, Latency, Overhead, Oversubscribed, Reported, Throughput, Timed,
+    Cost, Cpu, Device, Environment, Histogram, Latency, Overhead, Oversubscribed, Reported, Sunk, Throughput,
+    Timed,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -13,6 +14,7 @@ use serde_json::Value;
 use super::frame::Frame;
 use crate::Error;
 use crate::one_way::Stamped;
+use crate::pipeline::Generated;
 use crate::point::{LinkLayer, PointSpec};
 
 /// What the coordinator asks of an agent.
@@ -231,10 +233,16 @@ pub struct Outcome {
     pub passed: Option<Box<Passed>>,
     /// When its messages were timed, to count what others did meanwhile.
     pub timed: Option<Box<Window>>,
+    /// The library that carried its messages, if one did.
+    pub library: Option<String>,
     /// Where more ranks run on its CPUs than those are.
     pub oversubscribed: Option<Oversubscribed>,
     /// Why its numbers should not be trusted, e.g. a step in the series of samples.
     pub unstable: Option<String>,
+    /// What the generator of a pipeline found.
+    pub generated: Option<Box<Generated>>,
+    /// The file of its samples, where they are kept.
+    pub sunk: Option<Sunk>,
     /// What was stamped, where messages are timed one way.
     pub stamped: Option<Box<Stamped>>,
     /// Raw samples in ns, where they are kept. They travel behind the message.

@@ -11,7 +11,7 @@ use crate::Error;
 use crate::endpoint::connecting::End;
 use crate::endpoint::header::Header;
 use crate::endpoint::limits::{Limits, Over, timespec};
-use crate::endpoint::{Arrival, Endpoint, FILL, Mark, Posted};
+use crate::endpoint::{Arrival, Endpoint, FILL, Mark, Posted, words};
 use crate::point::{Pattern, PointSpec};
 
 /// Fruitless looks between glances at the clock.
@@ -79,7 +79,7 @@ impl ShmemEndpoint {
             awaits: Awaits::default(),
             seen: 0,
             taken: 0,
-            counts_taken: spec.pattern != Pattern::OneWay,
+            counts_taken: !matches!(spec.pattern, Pattern::OneWay | Pattern::Pipeline),
         }
     }
 
@@ -229,6 +229,22 @@ impl Endpoint for ShmemEndpoint {
         }
         self.awaits.message = true;
         Ok(None)
+    }
+
+    #[inline]
+    fn has_room(&mut self) -> Result<bool, Error> {
+        Ok(self.finish() && self.lanes[self.next_out].has_room())
+    }
+
+    #[inline]
+    fn put(&mut self, word: usize, value: u64) -> Result<(), Error> {
+        words::put(&mut self.message, word, value);
+        Ok(())
+    }
+
+    #[inline]
+    fn get(&self, word: usize) -> Result<u64, Error> {
+        Ok(words::get(&self.received, word))
     }
 
     fn outstanding(&mut self) -> Result<u32, Error> {

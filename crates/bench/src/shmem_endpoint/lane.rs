@@ -27,8 +27,13 @@ pub(super) struct Lane {
 }
 
 impl Lane {
-    pub(super) fn new(rank: u32, out: Filler, into: Emptier, bell: Option<Bell>, size: usize) -> Self {
-        let shape = Shape::of(size);
+    pub(super) fn new(
+        rank: u32,
+        out: Filler,
+        into: Emptier,
+        bell: Option<Bell>,
+        (shape, size): (Shape, usize),
+    ) -> Self {
         Self { rank, out, into, bell, shape, size, rest: 0, come: 0, header: None, posted: 0, greetings: 0 }
     }
 
@@ -110,6 +115,7 @@ impl Lane {
     }
 
     /// Whether something more can be put into the ring.
+    #[inline]
     pub(super) fn has_room(&mut self) -> bool {
         self.out.has_room()
     }

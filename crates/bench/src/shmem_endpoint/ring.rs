@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
+use crate::point::{Pattern, PointSpec};
 use crate::shared::{LINE_BYTES, Shared};
 
 /// What cells are aligned to: a cache line.
@@ -15,10 +16,11 @@ const ALIGN: usize = 64;
 const HEAD_BYTES: usize = 8;
 /// Longer messages take several cells, so that one end empties them while the other fills more.
 const PAYLOAD_BYTES_MAX: usize = (8 << 10) - HEAD_BYTES;
-/// What all cells should stay below: a part of a second-level cache.
-const RING_BYTES: usize = 256 << 10;
-/// Messages on their way, if they are short.
-const CELLS_MAX: usize = 256;
+/// What all cells should stay below, and how many they may be, if they are short: a part of a second-level cache.
+const RING: (usize, usize) = (256 << 10, 256);
+/// The same of samples at a fixed rate, for which who takes them may be away for some milliseconds: as long a queue as that of
+/// the thesis's benchmarks (V66 of the evaluations).
+const RING_OF_SAMPLES: (usize, usize) = (1 << 20, 8192);
 
 /// How a ring is divided.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -30,11 +32,17 @@ pub(super) struct Shape {
 }
 
 impl Shape {
-    /// For messages of a size.
-    pub(super) fn of(size: usize) -> Self {
+    /// For messages of a part of a point.
+    pub(super) fn of(spec: &PointSpec) -> Self {
+        let size = usize::try_from(spec.size_bytes).unwrap_or(usize::MAX);
+        Self::within(size, if spec.pattern == Pattern::Pipeline { RING_OF_SAMPLES } else { RING })
+    }
+
+    /// For messages of a size, with all cells within so many bytes, and no more of them than so many.
+    fn within(size: usize, (bytes, cells): (usize, usize)) -> Self {
         let payload = size.clamp(1, PAYLOAD_BYTES_MAX);
         let stride = (HEAD_BYTES + payload).next_multiple_of(ALIGN);
-        Self { payload, stride, cells: (RING_BYTES / stride).min(CELLS_MAX) }
+        Self { payload, stride, cells: (bytes / stride).min(cells) }
     }
 
     /// Lines of memory that it takes: one for what was emptied, and the cells.

@@ -10,7 +10,7 @@ use super::endpoint::ShmemEndpoint;
 use super::lane::Lane;
 use super::ring::{Emptier, Filler, Shape};
 use crate::Error;
-use crate::endpoint::connecting::{Half, Told};
+use crate::endpoint::connecting::{Half, Told, are_beside};
 use crate::point::{Part, PointSpec};
 use crate::shared::{Handle, Shared};
 
@@ -36,7 +36,7 @@ impl Unopened {
     /// Makes the memory for a part of a point.
     pub(crate) fn new(part: &PointSpec, rank: u32, clock: Clock) -> Result<Self, Error> {
         let partners = part.partners(rank);
-        let each = Shape::of(size(part)).lines();
+        let each = Shape::of(part).lines();
         let failed = |reason: String| Error::System {
             what: "share memory with the other ranks".to_owned(),
             cause: std::io::Error::other(reason),
@@ -65,11 +65,10 @@ impl Half for Unopened {
     }
 
     fn connect(self, ranks: &[Told<(), Way>], gives_way: bool) -> Result<ShmemEndpoint, Error> {
-        let shape = Shape::of(size(&self.spec));
-        let own = ranks.get(self.rank as usize).map(|told| &told.presence);
+        let shape = Shape::of(&self.spec);
         let lane = |rank: u32| {
             let told = ranks.get(rank as usize);
-            if !told.zip(own).is_some_and(|(told, own)| told.presence.is_beside(own)) {
+            if !are_beside(ranks, self.rank, rank) {
                 let reason = "shared memory leads to ranks of the same host only".to_owned();
                 return Err(Error::Impossible { reason });
             }
@@ -84,7 +83,7 @@ impl Half for Unopened {
             let out = Filler::new(&theirs, way.line, shape);
             let into = Emptier::new(&self.memory, own_way.line, shape);
             let bell = sleeps(&self.spec).then(|| Bell::new(theirs));
-            Ok(Lane::new(rank, out, into, bell, size(&self.spec)))
+            Ok(Lane::new(rank, out, into, bell, (shape, size(&self.spec))))
         };
         let lanes = self.spec.partners(self.rank).into_iter().map(lane).collect::<Result<_, Error>>()?;
         let bell = Bell::new(Arc::clone(&self.memory));

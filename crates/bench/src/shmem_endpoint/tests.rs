@@ -30,6 +30,11 @@ fn mapped_twice(lines: usize) -> [Arc<Shared>; 2] {
     [Arc::new(own), Arc::new(other)]
 }
 
+/// A point of messages of a size.
+fn sized(pattern: Pattern, size: usize) -> PointSpec {
+    PointSpec { size_bytes: size as u64, ..spec(pattern, []) }
+}
+
 /// The byte at a place of a cell.
 fn byte(cell: u64, at: usize) -> u8 {
     (cell.wrapping_mul(31) as usize + at * 7) as u8
@@ -38,7 +43,7 @@ fn byte(cell: u64, at: usize) -> u8 {
 #[test]
 fn what_is_filled_is_emptied_byte_by_byte_and_in_order() {
     for size in [1, 2, 56, 57, 1000, 8184, 100_000] {
-        let shape = Shape::of(size);
+        let shape = Shape::of(&sized(Pattern::PingPong, size));
         let [ours, theirs] = mapped_twice(shape.lines());
         let (mut filler, mut emptier) = (Filler::new(&ours, 0, shape), Emptier::new(&theirs, 0, shape));
         let length = size.min(shape.payload);
@@ -69,7 +74,7 @@ fn what_is_filled_is_emptied_byte_by_byte_and_in_order() {
 
 #[test]
 fn a_full_ring_takes_nothing_until_a_cell_is_emptied() {
-    let shape = Shape::of(100);
+    let shape = Shape::of(&sized(Pattern::PingPong, 100));
     let [ours, theirs] = mapped_twice(shape.lines());
     let (mut filler, mut emptier) = (Filler::new(&ours, 0, shape), Emptier::new(&theirs, 0, shape));
     for _ in 0..2 {
@@ -144,11 +149,13 @@ fn run<T: Send>(
         halves.iter().map(one).collect::<Vec<_>>()
     };
     let all: Vec<_> = (0..spec.ranks()).map(told).collect();
+    // All are connected before one begins: an end that was through at once would take its memory with it.
+    let ends: Vec<_> = halves.into_iter().zip(&all).map(|(half, told)| half.connect(told, false)).collect();
     let part = &part;
     thread::scope(|scope| {
-        let threads = (0..).zip(halves).zip(&all).map(|((rank, half), told)| {
+        let threads = (0..).zip(ends).map(|(rank, end)| {
             scope.spawn(move || {
-                let mut end = half.connect(told, false)?;
+                let mut end = end?;
                 end.start(limit_s)?;
                 let done = part(rank, &mut end);
                 end.stop();

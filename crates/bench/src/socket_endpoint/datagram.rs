@@ -132,6 +132,16 @@ impl Datagram {
         Ok(true)
     }
 
+    /// The message that is sent next, where each is sent by itself.
+    pub(super) fn next_message(&mut self) -> &mut [u8] {
+        self.out.room_of(0)
+    }
+
+    /// The message that was taken last, where each comes by itself; empty before the first.
+    pub(super) fn taken_message(&self) -> &[u8] {
+        if self.alone == self.manner.size { &self.into.room(0)[..self.alone] } else { &[] }
+    }
+
     /// The next message has this number.
     pub(super) fn count_from(&mut self, number: u32) {
         self.next = number;

@@ -27,7 +27,7 @@ use crate::alarm::Alarm;
 use crate::endpoint::connecting::End;
 use crate::endpoint::header::{HEADER_BYTES, Header};
 use crate::endpoint::limits::Limits;
-use crate::endpoint::{Arrival, Endpoint, Mark, Posted};
+use crate::endpoint::{Arrival, Endpoint, Mark, Posted, words};
 use crate::point::{Carrier, Flow, Part, Pattern, PointSpec};
 
 /// Fruitless looks, each a system call, between glances at the clock.
@@ -136,7 +136,7 @@ impl SocketEndpoint {
             floods: spec.part == Part::Main && spec.pattern == Pattern::Stream,
             acknowledged: 0,
             size: spec.size_bytes,
-            counts_acknowledged: spec.pattern != Pattern::OneWay,
+            counts_acknowledged: !matches!(spec.pattern, Pattern::OneWay | Pattern::Pipeline),
             drains,
             _drain: None,
             lanes,
@@ -428,6 +428,25 @@ impl Endpoint for SocketEndpoint {
         // Of Unix sockets the kernel's book-keeping counts as what is under way: more in flight may look like less acknowledged.
         self.acknowledged = self.acknowledged.max(bytes);
         Ok(self.acknowledged / self.size)
+    }
+
+    #[inline]
+    fn has_room(&mut self) -> Result<bool, Error> {
+        if self.has_rest {
+            self.send_rest()?;
+        }
+        Ok(!self.has_rest)
+    }
+
+    #[inline]
+    fn put(&mut self, word: usize, value: u64) -> Result<(), Error> {
+        words::put(self.lanes[self.next_lane].next_message(), word, value);
+        Ok(())
+    }
+
+    #[inline]
+    fn get(&self, word: usize) -> Result<u64, Error> {
+        Ok(words::get(self.lanes[0].taken_message(), word))
     }
 
     #[inline]

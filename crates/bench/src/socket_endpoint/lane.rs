@@ -46,6 +46,24 @@ impl Lane {
         }
     }
 
+    /// The message that is sent next. Of one that is sent in part only it is that one.
+    #[inline(always)]
+    pub(super) fn next_message(&mut self) -> &mut [u8] {
+        match self {
+            Self::Datagram(datagram) => datagram.next_message(),
+            Self::Stream { stream, .. } => stream.next_message(),
+        }
+    }
+
+    /// The message that was taken last; empty before the first.
+    #[inline(always)]
+    pub(super) fn taken_message(&self) -> &[u8] {
+        match self {
+            Self::Datagram(datagram) => datagram.taken_message(),
+            Self::Stream { stream, .. } => stream.taken_message(),
+        }
+    }
+
     /// Sends what is left of what was posted, if anything is; whether that is all.
     #[inline(always)]
     pub(super) fn finish(&mut self, waits: bool) -> io::Result<bool> {

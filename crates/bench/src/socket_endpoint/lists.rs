@@ -43,6 +43,12 @@ impl Datagrams {
         &mut self.bytes[index * self.room..(index + 1) * self.room]
     }
 
+    /// The same, to read.
+    #[inline]
+    pub(super) fn room(&self, index: usize) -> &[u8] {
+        &self.bytes[index * self.room..(index + 1) * self.room]
+    }
+
     /// What came as one.
     #[inline]
     pub(super) fn received(&self, index: usize) -> &[u8] {

@@ -36,7 +36,7 @@ use crate::endpoint::connecting;
 pub use address::Net;
 pub(crate) use address::Reachable;
 pub(crate) use endpoint::SocketEndpoint;
-pub(crate) use setup::Unconnected;
+pub(crate) use setup::{Unconnected, token};
 
 /// How a rank's sockets are bound.
 #[derive(Clone, Debug, Default)]

@@ -31,8 +31,8 @@ fn kind(spec: &PointSpec) -> (AddressFamily, SocketType, Option<Protocol>) {
         Carrier::Udp => (internet, SocketType::DGRAM, Some(ipproto::UDP)),
         Carrier::UnixDatagram => (AddressFamily::UNIX, SocketType::DGRAM, None),
         Carrier::UnixStream => (AddressFamily::UNIX, SocketType::STREAM, None),
-        // Nobody asks for sockets of the others.
-        Carrier::Tcp | Carrier::Shmem | Carrier::Verbs => (internet, SocketType::STREAM, Some(ipproto::TCP)),
+        // Nobody asks for sockets of others than TCP.
+        _ => (internet, SocketType::STREAM, Some(ipproto::TCP)),
     }
 }
 

@@ -82,7 +82,7 @@ fn carried(part: &PointSpec) -> PointSpec {
 }
 
 /// A number that nobody guesses.
-fn token() -> Result<u64, Error> {
+pub(crate) fn token() -> Result<u64, Error> {
     let mut bytes = [0; 8];
     rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())
         .map_err(|error| Error::System { what: "make a random number".to_owned(), cause: error.into() })?;

@@ -1,6 +1,7 @@
 //! A connection whose bytes arrive in their order: messages follow each other, each of the same length.
 
 use std::io;
+use std::ops::Range;
 use std::os::fd::OwnedFd;
 
 use rustix::io::Errno;
@@ -30,6 +31,8 @@ pub(super) struct Stream {
     into: Vec<u8>,
     filled: usize,
     taken: usize,
+    /// Where the message stands that was taken last.
+    last: Range<usize>,
     /// Bytes that have come in all.
     received: u64,
     /// Whether a receive that waits wants a whole message.
@@ -57,6 +60,7 @@ impl Stream {
             into,
             filled: 0,
             taken: 0,
+            last: 0..0,
             received: 0,
             wants_whole: !is_flood,
             holds_back,
@@ -93,6 +97,18 @@ impl Stream {
             return Ok(false);
         }
         Ok(true)
+    }
+
+    /// The message that is sent next, or is being sent.
+    #[inline(always)]
+    pub(super) fn next_message(&mut self) -> &mut [u8] {
+        &mut self.out[self.begin..self.begin + self.size]
+    }
+
+    /// The message that was taken last, as long as nothing more has come; empty before the first.
+    #[inline(always)]
+    pub(super) fn taken_message(&self) -> &[u8] {
+        &self.into[self.last.clone()]
     }
 
     /// Sends what is left of the last message; whether that is all.
@@ -184,7 +200,8 @@ impl Stream {
         if next > self.filled {
             return None;
         }
-        let header = Header::read(&self.into[self.taken..next]);
+        self.last = self.taken..next;
+        let header = Header::read(&self.into[self.last.clone()]);
         self.taken = next;
         if self.taken == self.filled {
             (self.taken, self.filled) = (0, 0);

@@ -65,6 +65,11 @@ impl Slots {
                 stride,
             };
         }
+        if spec.pattern == Pattern::Pipeline {
+            // Whatever is under way stays as it is.
+            let count = spec.buffers.unwrap_or(spec.tx_depth) as usize;
+            return Self { count, stride: size.next_multiple_of(LINE) };
+        }
         let is_each = spec.operation.is_fetch() && spec.is_hub(rank);
         Self::for_each(size, if is_each { spec.peers as usize } else { 1 })
     }
@@ -148,8 +153,12 @@ impl Buffers {
         }
         let header = if spec.service == Service::Ud { GRH_BYTES } else { 0 };
         let stride = (size + header).next_multiple_of(LINE);
-        let count =
-            spec.buffers.map_or(in_a_page(stride).min(spec.rx_depth as usize), |buffers| buffers as usize);
+        let count = match (spec.pattern, spec.buffers) {
+            // Each is read where it has come, so none may come to its place meanwhile.
+            (Pattern::Pipeline, _) => spec.rx_depth as usize + 1,
+            (_, Some(buffers)) => buffers as usize,
+            (_, None) => in_a_page(stride).min(spec.rx_depth as usize),
+        };
         let mut receive = region(stride.saturating_mul(count), IBV_ACCESS_LOCAL_WRITE)?;
         touch(&mut receive)?;
         let receives = (0..count)
@@ -173,6 +182,15 @@ impl Buffers {
             (None, None) => {}
         }
         Ok(u64::from_ne_bytes(bytes))
+    }
+
+    /// Eight bytes of the message that arrived as the so many-th receive.
+    #[inline]
+    pub(super) fn received_word(&self, receive: u64, word: usize) -> Result<u64, Error> {
+        let (header, stride) = self.received_at;
+        let slot = (receive % self.receives.len() as u64) as usize;
+        let receives = self.receive.as_ref().unwrap_or(&self.send);
+        Ok(receives.load(slot * stride + header + 8 * word)?)
     }
 
     /// What a request of this end to its so many-th partner gathers or scatters.

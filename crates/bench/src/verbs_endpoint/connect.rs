@@ -12,6 +12,7 @@ use super::lane::{Lane, Requests};
 use super::managed::Managed;
 use super::numbering::Numbering;
 use super::requests::{Destination, to_group};
+use super::samples::Samples;
 use super::setup::{RETRY_COUNT, TIMEOUT, Unconnected};
 use super::signs::Watched;
 use super::{Address, PairAddress, Told, Way};
@@ -77,6 +78,9 @@ impl Half for Unconnected {
             (Pattern::OneWay, [peer]) => Some(Numbering::new(&self.spec, &self.buffers, peer.way)?),
             _ => None,
         };
+        let samples =
+            (self.spec.pattern == Pattern::Pipeline).then(|| Samples::new(&self.spec, &self.buffers));
+        let samples = samples.transpose()?;
         let (notification, watched) = watched(&self.spec, &self.buffers, partners.len());
         let others = Others {
             notification,
@@ -86,7 +90,8 @@ impl Half for Unconnected {
             paths: partners.iter().map(|peer| Path::new(&self.spec, &self.port, peer.address)).collect(),
         };
         let pauses = self.domain.context().device().provider().pauses;
-        let parts = Parts { lanes, queues: self.queues, buffers: self.buffers, held, numbering, pauses };
+        let (queues, buffers) = (self.queues, self.buffers);
+        let parts = Parts { lanes, queues, buffers, held, numbering, samples, pauses };
         Ok(VerbsEndpoint::new(&self.spec, parts, self.clock, others))
     }
 }

@@ -14,6 +14,7 @@ use super::connect::Held;
 use super::failure::Path;
 use super::lane::Lane;
 use super::numbering::{Numbering, greeting};
+use super::samples::Samples;
 use super::setup::Queues;
 use super::signs::{Signs, Watched};
 use super::waiting::{RECEIVES, SENDS, Waiting};
@@ -49,6 +50,8 @@ pub(super) struct Parts {
     pub(super) held: Held,
     /// Where messages are timed one way.
     pub(super) numbering: Option<Numbering>,
+    /// Where they are written word by word.
+    pub(super) samples: Option<Samples>,
     /// [`verbs::Provider::pauses`].
     pub(super) pauses: bool,
 }
@@ -107,6 +110,8 @@ pub(crate) struct VerbsEndpoint {
     waiting: Waiting,
     /// Where messages are timed one way.
     numbering: Option<Numbering>,
+    /// Where they are written word by word.
+    samples: Option<Samples>,
     /// Whether its sleeps are left alone until there is something else to do: each message is timed.
     is_patient: bool,
 }
@@ -114,7 +119,7 @@ pub(crate) struct VerbsEndpoint {
 impl VerbsEndpoint {
     pub(super) fn new(spec: &PointSpec, parts: Parts, clock: Clock, others: Others) -> Self {
         let now = clock.now();
-        let Parts { lanes, queues, buffers, held, numbering, pauses } = parts;
+        let Parts { lanes, queues, buffers, held, numbering, samples, pauses } = parts;
         let rx_fill = receive_fill(spec) as usize;
         let round = if spec.pattern == Pattern::FanOut { lanes.iter().map(Lane::reaches).sum() } else { 1 };
         let spins_max = if others.gives_way { 1 } else { SPINS };
@@ -151,6 +156,7 @@ impl VerbsEndpoint {
             quiet_since: now,
             waiting: Waiting::new(spec),
             numbering,
+            samples,
             is_patient: spec.pattern != Pattern::Stream,
         }
     }
@@ -181,7 +187,7 @@ impl VerbsEndpoint {
 
     /// Whether the next lane has room for a message.
     #[inline]
-    fn has_room(&mut self) -> Result<bool, Error> {
+    fn lane_has_room(&mut self) -> Result<bool, Error> {
         if self.lanes[self.next_lane].outstanding() < self.tx_depth {
             return Ok(true);
         }
@@ -221,10 +227,11 @@ impl VerbsEndpoint {
             return Err(self.failure(completion, "received"));
         }
         let immediate = completion.immediate();
-        let arrival = match &mut self.numbering {
-            Some(numbering) => numbering.arrived(immediate),
-            None if immediate == Some(LAST) => Arrival { mark: Mark::Last, number: 0, is_greeting: false },
-            None => Arrival { mark: Mark::More, number: 0, is_greeting: false },
+        let arrival = match (&mut self.numbering, &mut self.samples) {
+            (Some(numbering), _) => numbering.arrived(immediate),
+            (None, Some(samples)) => samples.arrived(immediate),
+            _ if immediate == Some(LAST) => Arrival { mark: Mark::Last, number: 0, is_greeting: false },
+            _ => Arrival { mark: Mark::More, number: 0, is_greeting: false },
         };
         self.owed.push(completion.id() as u16);
         if self.owed.len() == self.rx_fill {
@@ -310,13 +317,18 @@ impl Endpoint for VerbsEndpoint {
 
     #[inline]
     fn try_send(&mut self, mark: Mark) -> Result<Posted, Error> {
-        if !self.has_room()? {
+        if !self.lane_has_room()? {
             return Ok(Posted::Busy);
         }
         let lane = &mut self.lanes[self.next_lane];
         if let Some(numbering) = &mut self.numbering {
             let message = numbering.next(&self.buffers, mark);
             lane.post_numbered(message, mark, self.signal_interval)?;
+            self.posted(false);
+            return Ok(Posted::Queued);
+        }
+        if let Some(samples) = &mut self.samples {
+            samples.post(lane, &self.buffers)?;
             self.posted(false);
             return Ok(Posted::Queued);
         }
@@ -336,7 +348,7 @@ impl Endpoint for VerbsEndpoint {
     }
 
     fn try_greet(&mut self) -> Result<Posted, Error> {
-        if !self.has_room()? {
+        if !self.lane_has_room()? {
             return Ok(Posted::Busy);
         }
         self.lanes[self.next_lane].post_greeting()?;
@@ -346,7 +358,7 @@ impl Endpoint for VerbsEndpoint {
 
     fn try_signal(&mut self, mark: Mark) -> Result<Posted, Error> {
         let Some(signals) = self.buffers.signals else { return self.try_send(mark) };
-        if !self.has_room()? {
+        if !self.lane_has_room()? {
             return Ok(Posted::Busy);
         }
         let byte = self.signs.next(mark);
@@ -429,6 +441,27 @@ impl Endpoint for VerbsEndpoint {
     #[inline]
     fn carried(&self, arrival: &Arrival) -> Result<Option<Ticks>, Error> {
         self.numbering.as_ref().map_or(Ok(None), |numbering| numbering.carried(&self.buffers, arrival))
+    }
+
+    #[inline]
+    fn has_room(&mut self) -> Result<bool, Error> {
+        let is_free = |end: &Self| end.samples.as_ref().is_none_or(|samples| samples.is_free(&end.lanes[0]));
+        if !is_free(self) {
+            self.reap()?;
+            self.waiting.awaits(SENDS, true);
+        }
+        Ok(is_free(self) && self.lane_has_room()?)
+    }
+
+    #[inline]
+    fn put(&mut self, word: usize, value: u64) -> Result<(), Error> {
+        let samples = self.samples.as_ref().ok_or(Error::NoWords)?;
+        samples.put((&mut self.lanes[0], &self.buffers), word, value)
+    }
+
+    #[inline]
+    fn get(&self, word: usize) -> Result<u64, Error> {
+        self.samples.as_ref().ok_or(Error::NoWords)?.get(&self.buffers, word)
     }
 
     fn idle_until(&mut self, instant: Ticks) -> Result<(), Error> {

@@ -1,5 +1,6 @@
 //! A queue pair of an endpoint, with the requests that are posted to it and what is known of them.
 
+use verbs::abi::ibv_sge;
 use verbs::{QueuePair, ReadyToSend, ReceiveRequest, SendRequest};
 
 use super::numbering::Numbered;
@@ -133,6 +134,42 @@ impl Lane {
         request.set_id(self.id | self.posted);
         self.posted += 1;
         Ok(self.qp.post_send(request)?)
+    }
+
+    /// Requests since the last that asked for a completion.
+    #[inline]
+    pub(super) fn unsignaled(&self) -> u64 {
+        self.unsignaled
+    }
+
+    /// The bytes of the next message that is posted [inline](Self::post_inline).
+    #[inline]
+    pub(super) fn payload(&mut self) -> &mut [u8] {
+        self.requests[0].list.last_mut().map(SendRequest::payload_mut).unwrap_or_default()
+    }
+
+    /// Posts a message inline, of a pipeline, which asks for no completion.
+    #[inline]
+    pub(super) fn post_inline(&mut self) -> Result<(), Error> {
+        let Some(request) = self.requests[0].list.last_mut() else { return Ok(()) };
+        request.set_id(self.id | self.posted);
+        self.posted += 1;
+        self.unsignaled += 1;
+        Ok(self.qp.post_send(request)?)
+    }
+
+    /// Posts a message that is gathered from memory, of a pipeline, and asks for a completion. Gives how many requests are
+    /// complete when it is.
+    #[inline]
+    pub(super) fn post_gathered_from(&mut self, element: ibv_sge) -> Result<u64, Error> {
+        let request = &mut self.requests[0].list[0];
+        request.set_element(element);
+        request.set_signaled(true);
+        request.set_id(self.id | self.posted);
+        self.posted += 1;
+        self.unsignaled = 0;
+        self.qp.post_send(request)?;
+        Ok(self.posted)
     }
 
     /// Requests that are known to be complete.

@@ -3,7 +3,7 @@
 //! ```text
 //! LocalPort ─► Unconnected ── addresses over the control plane ──► VerbsEndpoint
 //!   port.rs      setup.rs, buffers.rs   connect.rs, requests.rs,   endpoint.rs, lane.rs, numbering.rs,
-//!                                       managed.rs                 signs.rs, waiting.rs
+//!                                       managed.rs                 samples.rs, signs.rs, waiting.rs
 //!                objects.rs: objects that are made and taken away, to time that
 //! ```
 
@@ -17,6 +17,7 @@ mod numbering;
 mod objects;
 mod port;
 mod requests;
+mod samples;
 mod setup;
 mod signs;
 #[cfg(test)]

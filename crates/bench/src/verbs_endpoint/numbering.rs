@@ -22,6 +22,16 @@ pub(super) fn greeting(number: u32) -> u32 {
     GREETING_BIT | number & NUMBER_BITS
 }
 
+/// What immediate data says.
+#[inline]
+pub(super) fn told(immediate: u32) -> Arrival {
+    Arrival {
+        mark: if immediate & LAST_BIT == 0 { Mark::More } else { Mark::Last },
+        number: u64::from(immediate & NUMBER_BITS),
+        is_greeting: immediate & GREETING_BIT != 0,
+    }
+}
+
 /// What the next message of an end says, and where it stands.
 pub(super) struct Numbering {
     next: u64,
@@ -66,12 +76,7 @@ impl Numbering {
     #[inline]
     pub(super) fn arrived(&mut self, immediate: Option<u32>) -> Arrival {
         self.taken = self.taken.wrapping_add(1);
-        let immediate = immediate.unwrap_or(GREETING_BIT);
-        Arrival {
-            mark: if immediate & LAST_BIT == 0 { Mark::More } else { Mark::Last },
-            number: u64::from(immediate & NUMBER_BITS),
-            is_greeting: immediate & GREETING_BIT != 0,
-        }
+        told(immediate.unwrap_or(GREETING_BIT))
     }
 
     /// The stamp of the message that was taken last.

@@ -7,7 +7,7 @@ use super::lane::Requests;
 use super::{LAST, LocalPort, MORE, QKEY, Target, Way};
 use crate::Error;
 use crate::endpoint::FILL;
-use crate::point::{Operation, PointSpec};
+use crate::point::{Operation, Pattern, PointSpec};
 
 /// The number that datagrams to a group name (IBTA vol. 1, section 3.5.10).
 const MULTICAST_QP: u32 = 0xff_ffff;
@@ -30,19 +30,24 @@ impl Destination<'_> {
             None => request,
         };
         let has_immediate = self.spec.operation.has_immediate();
-        let more = || {
-            let request = self.request()?;
+        let more = |inline| {
+            let request = self.request(inline)?;
             Ok(to(if has_immediate { request.immediate(MORE) } else { request }))
         };
-        let list = (0..self.spec.post_list).map(|_| more()).collect::<Result<Vec<_>, Error>>()?;
+        // A message of a pipeline is inline or not, as its turn is.
+        let both = [false, true].into_iter().take(1 + usize::from(self.spec.inline));
+        let list = match self.spec.pattern {
+            Pattern::Pipeline => both.map(more).collect::<Result<Vec<_>, Error>>()?,
+            _ => (0..self.spec.post_list).map(|_| more(self.spec.inline)).collect::<Result<_, _>>()?,
+        };
         // A one-sided operation has nobody to tell that it is the last.
-        let last = self.request()?;
+        let last = self.request(self.spec.inline)?;
         let last = if self.spec.operation.arrives() { last.immediate(LAST) } else { last };
         Ok(Requests { list, last: to(last).signaled(true), greeting: to(self.greeting()?).signaled(true) })
     }
 
     /// The operation that is measured, without immediate data and address.
-    fn request(&self) -> Result<SendRequest, Error> {
+    fn request(&self, inline: bool) -> Result<SendRequest, Error> {
         let spec = self.spec;
         let elements = self.buffers.elements(spec, self.partner)?;
         let target = || remote(self.way.target, "memory for one-sided operations");
@@ -54,7 +59,7 @@ impl Destination<'_> {
             Operation::CompareSwap => SendRequest::compare_swap(0, elements[0], target()?, 0, 1),
             Operation::FetchAdd => SendRequest::fetch_add(0, elements[0], target()?, 1),
         };
-        Ok(if spec.inline { request.inline(&vec![FILL; spec.size_bytes as usize]) } else { request })
+        Ok(if inline { request.inline(&vec![FILL; spec.size_bytes as usize]) } else { request })
     }
 
     /// What tells the rank something without being measured: a signal where it polls its memory for one.

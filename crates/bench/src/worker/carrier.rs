@@ -7,6 +7,7 @@ use super::endpoints::{Endpoints, Waiting};
 use super::{out_of_order, overhead, patterns, tool};
 use crate::endpoint::connecting::End;
 use crate::host_counters::{Counted, Ways};
+use crate::library_endpoint::{self, LibraryEndpoint};
 use crate::point::{Pattern, PointSpec};
 use crate::process::agent::PointError;
 use crate::process::message::{Neighbour, Outcome, Prepared};
@@ -17,6 +18,7 @@ use crate::verbs_endpoint::{Unconnected, VerbsEndpoint};
 
 /// What a rank has set up, by what carries it.
 pub(super) enum Halves {
+    Library(Waiting<library_endpoint::Unconnected>),
     Shmem(Waiting<shmem_endpoint::Unopened>),
     Sockets(Waiting<socket_endpoint::Unconnected>),
     Tool(tool::Unstarted),
@@ -25,6 +27,7 @@ pub(super) enum Halves {
 
 /// What it has connected.
 pub(super) enum Ends {
+    Library(Endpoints<LibraryEndpoint>),
     Shmem(Endpoints<ShmemEndpoint>),
     Sockets(Endpoints<SocketEndpoint>),
     Tool(tool::Measuring),
@@ -35,6 +38,7 @@ impl Halves {
     /// What the other ranks have to know.
     pub(super) fn prepared(&self, ranks: u32) -> Result<Prepared, PointError> {
         match self {
+            Self::Library(waiting) => waiting.prepared(ranks),
             Self::Shmem(waiting) => waiting.prepared(ranks),
             Self::Sockets(waiting) => waiting.prepared(ranks),
             Self::Tool(unstarted) => unstarted.prepared(ranks),
@@ -45,6 +49,7 @@ impl Halves {
     /// Connects them with those of the other ranks.
     pub(super) fn connect(self, spec: &PointSpec, ranks: &[Neighbour]) -> Result<Ends, PointError> {
         Ok(match self {
+            Self::Library(waiting) => Ends::Library(waiting.connect(spec, ranks)?),
             Self::Shmem(waiting) => Ends::Shmem(waiting.connect(spec, ranks)?),
             Self::Sockets(waiting) => Ends::Sockets(waiting.connect(spec, ranks)?),
             Self::Tool(unstarted) => Ends::Tool(unstarted.connect(spec, ranks)?),
@@ -67,6 +72,9 @@ impl Ends {
         let mut outcome = match self {
             // It counts what its host did while it ran.
             Self::Tool(measuring) => return measuring.measure(spec, left),
+            Self::Library(ends) => {
+                run(ends, left, |ends| patterns::measure_singly(ends, spec, rank, timepiece))
+            }
             Self::Shmem(ends) => {
                 run(ends, left, |ends| patterns::measure(ends, spec, (rank, left), timepiece))
             }
@@ -89,7 +97,7 @@ impl Ends {
     fn ways(&self, device: Option<&Open>) -> Ways {
         match self {
             Self::Sockets(ends) => Ways { interfaces: ends.interfaces(), ports: Vec::new() },
-            Self::Shmem(_) | Self::Tool(_) => Ways::default(),
+            Self::Library(_) | Self::Shmem(_) | Self::Tool(_) => Ways::default(),
             Self::Verbs(_) => device.map(|open| open.port.ways()).unwrap_or_default(),
         }
     }
@@ -104,7 +112,8 @@ fn run<E: End>(
     ends.start(left.as_secs_f64())?;
     let outcome = measure(ends);
     ends.stop();
-    let mut outcome = Outcome { oversubscribed: ends.company.oversubscribed, ..outcome? };
+    let (oversubscribed, library) = (ends.company.oversubscribed, ends.library());
+    let mut outcome = Outcome { oversubscribed, library, ..outcome? };
     for (name, count) in ends.counters() {
         *outcome.counters.entry(name).or_default() += count;
     }

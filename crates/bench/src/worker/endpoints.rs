@@ -120,6 +120,11 @@ impl<E: End> Endpoints<E> {
         self.parts.get(&Part::Main).map(E::counters).unwrap_or_default()
     }
 
+    /// The library of what the plan says, if it is one.
+    pub(super) fn library(&self) -> Option<String> {
+        self.parts.get(&Part::Main)?.library()
+    }
+
     /// The network interfaces that messages of any part take.
     pub(super) fn interfaces(&self) -> Vec<String> {
         let mut all: Vec<String> = self.parts.values().flat_map(E::interfaces).collect();

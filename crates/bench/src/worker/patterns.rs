@@ -9,7 +9,7 @@ use measure::samples::{HistogramSamples, RawSamples, Recorder, Samples, Scale};
 use measure::step;
 
 use super::endpoints::Endpoints;
-use super::{fan_out, open_loop, out_of_order, pairs, prtt};
+use super::{fan_out, open_loop, out_of_order, pairs, pipeline, prtt};
 use crate::Error;
 use crate::cpu::watched;
 use crate::endpoint::Endpoint;
@@ -31,22 +31,40 @@ pub(super) fn measure<E: End>(
     let clock = timepiece.clock;
     let outcome = match (spec.pattern, rank) {
         (Pattern::FanOut, rank) => fan_out::fan_out(endpoints.main()?, spec, rank, clock),
+        (Pattern::OpenLoop, rank) => open_loop::open_loop(endpoints, spec, (rank, left), timepiece),
+        (Pattern::Pairs, _) => pairs::pairs(endpoints.meeting()?, spec, timepiece),
+        (Pattern::Prtt, rank) => prtt::prtt(endpoints.main()?, spec, rank, clock),
+        (Pattern::Stream, rank) if spec.operation.arrives() => stream(endpoints.main()?, spec, rank, clock),
+        (Pattern::Stream, rank) => push(endpoints.main()?, spec, rank, clock),
+        (Pattern::OneWay | Pattern::Overhead | Pattern::PingPong | Pattern::Pipeline, rank) => {
+            return measure_singly(endpoints, spec, rank, timepiece);
+        }
+    };
+    Ok(outcome?)
+}
+
+/// The same where each message is by itself, between two ranks: all that message libraries carry. (Every pattern is compiled for
+/// each kind of endpoint that may have it, which takes its time.)
+pub(super) fn measure_singly<E: End>(
+    endpoints: &mut Endpoints<E>,
+    spec: &PointSpec,
+    rank: u32,
+    timepiece: &Timepiece,
+) -> Result<Outcome, PointError> {
+    let clock = timepiece.clock;
+    let outcome = match (spec.pattern, rank) {
         (Pattern::OneWay, rank) => {
             let has_one_clock = endpoints.company.has_one_clock;
             one_way((endpoints.main()?, has_one_clock), spec, rank, timepiece)
         }
-        (Pattern::OpenLoop, rank) => open_loop::open_loop(endpoints, spec, (rank, left), timepiece),
-        // Calls of verbs are timed by who knows verbs.
-        (Pattern::Overhead, _) => return Err(out_of_order("run")),
-        (Pattern::Pairs, _) => pairs::pairs(endpoints.meeting()?, spec, timepiece),
         // The peer's adapter answers alone.
         (Pattern::PingPong, 1..) if spec.operation.is_fetch() => {
             Ok(Outcome { cpu: watched(clock, || ()).1, ..Outcome::default() })
         }
         (Pattern::PingPong, rank) => latency(endpoints.main()?, spec, rank, clock),
-        (Pattern::Prtt, rank) => prtt::prtt(endpoints.main()?, spec, rank, clock),
-        (Pattern::Stream, rank) if spec.operation.arrives() => stream(endpoints.main()?, spec, rank, clock),
-        (Pattern::Stream, rank) => push(endpoints.main()?, spec, rank, clock),
+        (Pattern::Pipeline, rank) => return pipeline::pipeline(endpoints, spec, rank, timepiece),
+        // Calls of verbs are timed by who knows verbs; the others are for other endpoints.
+        _ => return Err(out_of_order("run")),
     };
     Ok(outcome?)
 }

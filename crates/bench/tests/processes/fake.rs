@@ -313,12 +313,15 @@ pub(crate) fn outcome(rank: u32, others: u64) -> Outcome {
         histogram: None,
         // The ranks of the others, which the coordinator adds up: of two ranks 0 + 1.
         counters: [("other_ranks".to_owned(), others)].into(),
+        library: None,
         oversubscribed: None,
         lasted: None,
         reported: None,
         passed: None,
         skew: None,
         unstable: None,
+        generated: None,
+        sunk: None,
         stamped: None,
         samples: (0..10).collect(),
     }

@@ -37,6 +37,18 @@ impl Stamps {
         }
     }
 
+    /// The same of a message that may come twice: the first time stays.
+    #[inline(always)]
+    pub fn set_first(&mut self, message: u64, at: Ticks) {
+        if message < self.len as u64 {
+            let index = message as usize;
+            let stamp = &mut self.pages.as_mut_slice()[index / PAGE_SAMPLES].0[index % PAGE_SAMPLES];
+            if *stamp == Self::NONE {
+                *stamp = at.0;
+            }
+        }
+    }
+
     /// The stamps in the order of the messages.
     pub fn to_vec(&self) -> Vec<u64> {
         self.pages.as_slice().iter().flat_map(|page| page.0).take(self.len).collect()
@@ -54,8 +66,13 @@ mod tests {
         stamps.set(0, Ticks(5));
         stamps.set(1000, Ticks(9));
         stamps.set(u64::MAX, Ticks(9));
+        for at in [3, 4] {
+            stamps.set_first(1, Ticks(at));
+            stamps.set_first(1000, Ticks(at));
+        }
         let all = stamps.to_vec();
         assert_eq!((all.len(), all[0], all[999]), (1000, 5, 7));
-        assert!(all[1..999].iter().all(|stamp| *stamp == Stamps::NONE));
+        assert_eq!(all[1], 3);
+        assert!(all[2..999].iter().all(|stamp| *stamp == Stamps::NONE));
     }
 }

@@ -55,6 +55,7 @@ fn a_point(id: u64) -> Point {
         latency: latency.clone(),
         kinds: Vec::new(),
         one_way: None,
+        pipeline: None,
         reported: None,
         cost: None,
         throughput: Some(throughput),

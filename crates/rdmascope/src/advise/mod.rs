@@ -129,22 +129,13 @@ fn quoted(word: &str) -> String {
 fn figures(search: &Search) -> Vec<Figure> {
     let goal = search.ask().goal;
     let figure = |kind, title: &str, experiments: Vec<String>, series: &[&str]| Figure {
-        kind,
-        title: title.to_owned(),
         caption: Some(format!("{}, in ns; {}.", goal.name(), search.ask().subject())),
         experiments,
         x: Some("poll".to_owned()),
         y: Some(goal.path().to_owned()),
         unit: Some(Unit::Ns),
         series: series.iter().map(|name| (*name).to_owned()).collect(),
-        marker: None,
-        kinds: Vec::new(),
-        limits_ns: None,
-        log_counts: false,
-        difference: false,
-        reason: None,
-        only: [].into(),
-        reference: None,
+        ..Figure::new(kind, title)
     };
     let stages = search.stages();
     let ways = ["service", "operation", "inline", "signal_interval", "buffers"];

@@ -11,7 +11,7 @@ use crate::support::{Ended, Scratch, collect};
 
 /// Asks for advice with a record.
 fn advised(flags: &str) -> (Scratch, Ended) {
-    let scratch = Scratch::alone();
+    let scratch = Scratch::on_one_cpu();
     let mut words: Vec<&str> = flags.split(' ').collect();
     words.extend(["--local", "-d", "softdev0", "--out", "record"]);
     let ended = scratch.run(&words);
@@ -90,7 +90,7 @@ fn a_trial_fits_the_rounds_to_the_budget_and_a_flood_to_few_signals() {
 
 #[test]
 fn bad_questions_are_refused_in_a_sentence() {
-    let scratch = Scratch::alone();
+    let scratch = Scratch::on_one_cpu();
     let local = |flags: &[&str], words: &[&str]| {
         scratch.refused(&[&["advise", "--local"][..], flags].concat(), 2, words);
     };
@@ -125,7 +125,7 @@ fn who_stops_a_search_is_told_what_is_kept() {
     for (out, words) in
         [("", "without --out no point is kept"), ("kept", "the points that had ended are kept")]
     {
-        let scratch = Scratch::alone();
+        let scratch = Scratch::on_one_cpu();
         let mut command =
             scratch.program(["advise", "--local", "-d", "softdev0", "-n", "100", "--rate", "1kHz"]);
         if !out.is_empty() {

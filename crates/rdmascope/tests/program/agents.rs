@@ -4,7 +4,7 @@ use crate::support::{Ended, PROGRAM, SMALL, Scratch, all_measured};
 
 /// A run whose agents are started by a shell script, which has the words of the agent as its arguments.
 fn run(script: &str, more: &[&str]) -> (Scratch, Ended) {
-    let scratch = Scratch::alone();
+    let scratch = Scratch::on_one_cpu();
     scratch.write("plan.toml", SMALL);
     let path = scratch.write("agent.sh", script);
     let via = format!("sh {} {{host}}", path.display());
@@ -41,7 +41,7 @@ fn an_agent_may_be_started_by_any_command_and_its_words_are_shown() {
 
 #[test]
 fn a_wrapper_without_hosts_runs_here() {
-    let scratch = Scratch::alone();
+    let scratch = Scratch::on_one_cpu();
     scratch.succeed(&["lat", "send", "-n", "20", "--via", "env"]);
     scratch.succeed(&["lat", "send", "-n", "20", "--via", "env", "--agent-path", PROGRAM]);
     scratch.assert_nothing_left();
@@ -49,7 +49,7 @@ fn a_wrapper_without_hosts_runs_here() {
 
 #[test]
 fn a_command_that_is_not_there_is_named() {
-    let scratch = Scratch::alone();
+    let scratch = Scratch::on_one_cpu();
     let via = ["lat", "send", "--via", "no-such-command {host}", "--hosts", "a,b"];
     scratch.refused(&via, 1, &["cannot start the agent of rank 0", "\"no-such-command\"", "os error"]);
     let path = ["lat", "send", "--via", "env", "--agent-path", "/no/such/rdmascope"];

@@ -136,7 +136,7 @@ fn ends_started_by_hand_are_refused_before_they_wait() {
 
 #[test]
 fn limits_of_the_device_are_named() {
-    let scratch = Scratch::alone();
+    let scratch = Scratch::on_one_cpu();
     let refused = |flags: &[&str], words: &[&str]| {
         let all = [&["lat", "send", "--local", "--out", "record"][..], flags].concat();
         scratch.refused(&all, 2, &[&["nothing of this plan can be measured"][..], words].concat());
@@ -171,7 +171,7 @@ fn usage_that_clap_refuses_is_status_2_with_a_hint() {
 
 #[test]
 fn a_directory_that_holds_a_run_is_never_written_to() {
-    let scratch = Scratch::alone();
+    let scratch = Scratch::on_one_cpu();
     scratch.write("plan.toml", SMALL);
     scratch.succeed(&["run", "plan.toml", "--out", "record"]);
     let before = listing(&scratch);
@@ -224,7 +224,7 @@ fn a_directory_that_may_not_be_written_is_status_1() {
 
 #[test]
 fn a_record_that_is_none_or_spoilt_is_refused() {
-    let scratch = Scratch::alone();
+    let scratch = Scratch::on_one_cpu();
     scratch.refused(&["report", "nothing"], 2, &["nothing does not hold a run", "no such directory"]);
     scratch.refused(&["report", "."], 2, &["no run.json"]);
     scratch.succeed(&["lat", "send", "--local", "-n", "20", "--out", "record"]);
@@ -245,7 +245,7 @@ fn a_record_that_is_none_or_spoilt_is_refused() {
 
 #[test]
 fn a_report_into_a_device_leaves_the_device_alone() {
-    let scratch = Scratch::alone();
+    let scratch = Scratch::on_one_cpu();
     scratch.succeed(&["lat", "send", "--local", "-n", "20", "--out", "record"]);
     let html = scratch.succeed(&["report", "record", "-o", "/dev/stdout"]);
     assert!(html.starts_with("<!doctype html>") && html.trim_end().ends_with("</html>"), "only the report");
@@ -255,7 +255,7 @@ fn a_report_into_a_device_leaves_the_device_alone() {
 
 #[test]
 fn a_limit_of_the_size_of_files_ends_the_run_with_the_points_before_it() {
-    let scratch = Scratch::alone();
+    let scratch = Scratch::on_one_cpu();
     scratch.write("plan.toml", crate::support::LONG);
     // Soft, so that the agents can lift it for the memory that they share.
     let agent = "sh -c \"ulimit -S -f unlimited; exec \\\"\\$@\\\"\" sh";
@@ -272,7 +272,7 @@ fn a_full_disk_ends_the_run_with_the_points_before_it() {
     if !rustix::process::geteuid().is_root() || !is_installed("unshare") {
         return skip("root", "mounting a small tmpfs in a mount namespace of its own needs root and unshare");
     }
-    let scratch = Scratch::alone();
+    let scratch = Scratch::on_one_cpu();
     scratch.write("plan.toml", crate::support::LONG);
     fs::create_dir(scratch.at("disk")).unwrap();
     // The record is copied out at the end: the file system is gone with its namespace.

@@ -47,7 +47,7 @@ fn kinds(point: &Point) -> Vec<(LatencyKind, u64)> {
 
 #[test]
 fn every_operation_goes_out_to_n_and_comes_back() {
-    let scratch = Scratch::alone();
+    let scratch = Scratch::on_one_cpu();
     scratch.write("fan.toml", PLAN);
     scratch.succeed(&["run", "fan.toml", "-d", "softdev0", "--out", "record"]);
     let (run, points) = scratch.record("record");
@@ -85,7 +85,7 @@ fn every_operation_goes_out_to_n_and_comes_back() {
 #[test]
 fn sixty_four_agents_connect_all_with_all_and_are_done_soon() {
     const LIMIT: Duration = Duration::from_secs(30);
-    let scratch = Scratch::alone();
+    let scratch = Scratch::on_one_cpu();
     scratch.write(
         "all.toml",
         r#"
@@ -111,7 +111,7 @@ axes = { peers = 63, mesh = "full" }
 
 #[test]
 fn one_line_measures_one_to_n() {
-    let scratch = Scratch::alone();
+    let scratch = Scratch::on_one_cpu();
     for (words, service, kind) in [
         ("send", "RC", LatencyKind::FanHalf),
         ("write -c UC", "UC", LatencyKind::FanHalf),
@@ -154,13 +154,13 @@ fn one_line_measures_one_to_n() {
 
 #[test]
 fn more_ranks_than_cpus_are_said_so() {
-    let scratch = Scratch::alone();
+    let scratch = Scratch::on_one_cpu();
     scratch.write(
         "fan.toml",
         "name = \"fan\"\ntitle = \"Fan\"\n[[experiment]]\nname = \"fan\"\n\
         pattern = \"fan-out\"\niterations = 20\naxes = { peers = [1, 2] }\n",
     );
-    let ended = scratch.run(&["run", "fan.toml", "-d", "softdev0", "--cpus", "0,0", "--out", "record"]);
+    let ended = scratch.run(&["run", "fan.toml", "-d", "softdev0", "--out", "record"]);
     let stdout = ended.stdout;
     let (_, points) = scratch.record("record");
     let shared: Vec<_> = points.iter().map(|point| point.oversubscribed.unwrap()).collect();

@@ -91,6 +91,35 @@ const NUMBERS: [&str; 16] = [
 ];
 
 #[test]
+fn logs_are_read_or_refused_with_their_lines() {
+    let corpus = [
+        "# secs,nsecs,offset,sequence,signal0\n1541,123456789,0.000002500,0,1.0\n1541,5,nan,2,-0.5\n",
+        "# seconds.nanoseconds\n1438959964.162102394+1.5e-06(6)\t3.489760\t-1.882725\n1438959965 1\n",
+        "0_RC-8-100000-250000_output.csv\n",
+        "1\t2\t-0.5\t9\t1e300\nnan,nan,nan,1\n",
+    ];
+    let corpus: Vec<Vec<u8>> = corpus.iter().map(|text| text.as_bytes().to_vec()).collect();
+    let words = [
+        ",",
+        "\t",
+        "\n",
+        "nan",
+        "inf",
+        "1e999",
+        "-",
+        "+",
+        ".",
+        "(",
+        ")",
+        "#",
+        "_input.csv",
+        "\u{1b}[31m",
+        "\u{e9}",
+    ];
+    drive(&corpus, &[&words[..], &NUMBERS].concat(), bodies::villas);
+}
+
+#[test]
 fn plans() {
     let corpus: Vec<Vec<u8>> =
         bundled().iter().map(|plan| plan.text).chain([SMALL]).map(Into::into).collect();

@@ -56,7 +56,7 @@ fn the_command_that_the_server_prints_is_all_that_a_client_needs() {
 
 #[test]
 fn the_settings_of_the_client_count() {
-    let scratch = Scratch::alone();
+    let scratch = Scratch::on_one_cpu();
     let given =
         ["bw", "send", "-s", "64", "-b", "-c", "UD", "--out", "here", "--cpus", "none", "-d", "softdev0"];
     let server = Server::start(&scratch, &given);
@@ -75,7 +75,7 @@ fn the_settings_of_the_client_count() {
 
 #[test]
 fn the_key_may_come_from_the_environment() {
-    let scratch = Scratch::alone();
+    let scratch = Scratch::on_one_cpu();
     let server = Server::start(&scratch, &["lat", "send"]);
     let port = server.port().to_string();
     let mut client = scratch.program(["lat", "send", "127.0.0.1", "-p", &port, "-n", "50"]);
@@ -89,7 +89,7 @@ fn the_key_may_come_from_the_environment() {
 
 #[test]
 fn a_client_waits_for_a_server_that_comes_later() {
-    let scratch = Scratch::alone();
+    let scratch = Scratch::on_one_cpu();
     let port = free_port().to_string();
     let arguments = ["lat", "send", "127.0.0.1", "-p", &port, "--key", NO_KEY, "-n", "50"];
     let client = scratch.program(arguments).spawn().unwrap();
@@ -110,7 +110,7 @@ fn a_client_waits_for_a_server_that_comes_later() {
 
 #[test]
 fn a_server_listens_where_it_is_told_to_and_nowhere_else() {
-    let scratch = Scratch::alone();
+    let scratch = Scratch::on_one_cpu();
     let server = Server::start(&scratch, &["lat", "send"]);
     assert!(TcpStream::connect(("127.0.0.2", server.port())).is_err(), "on one address of this host only");
     drop(server);
@@ -151,7 +151,7 @@ fn cpus_are_each_ends_own() {
 
 #[test]
 fn millions_of_samples_come_over_the_channel() {
-    let scratch = Scratch::alone();
+    let scratch = Scratch::on_one_cpu();
     let server = Server::start(&scratch, &["lat", "send"]);
     let client = finish(server.client(&scratch, &["-s", "8", "-n", "2000000", "--out", "record"]));
     assert_eq!(client.status, Some(0), "{client:?}");
@@ -165,7 +165,7 @@ fn millions_of_samples_come_over_the_channel() {
 
 #[test]
 fn a_wrong_key_is_one_sentence_and_the_server_waits_on() {
-    let scratch = Scratch::alone();
+    let scratch = Scratch::on_one_cpu();
     let server = Server::start(&scratch, &["lat", "send"]);
     let port = server.port().to_string();
     for _ in 0..5 {
@@ -184,7 +184,7 @@ fn a_wrong_key_is_one_sentence_and_the_server_waits_on() {
 
 #[test]
 fn a_key_is_good_for_one_client() {
-    let scratch = Scratch::alone();
+    let scratch = Scratch::on_one_cpu();
     let mut server = Server::start(&scratch, &["lat", "send"]);
     let first = server.client(&scratch, &["-D", "1"]).spawn().unwrap();
     server.wait_for("The client ");
@@ -197,7 +197,7 @@ fn a_key_is_good_for_one_client() {
 
 #[test]
 fn another_version_is_told_from_a_wrong_key() {
-    let scratch = Scratch::alone();
+    let scratch = Scratch::on_one_cpu();
     // A server of another version.
     let (port, _newer) = answer_with(b"rdmascope 9.9.9 protocol 999\n");
     let client = ["lat", "send", "127.0.0.1", "-p", &port.to_string(), "--key", NO_KEY];
@@ -376,7 +376,7 @@ fn both_end(scratch: &Scratch, harm: impl FnOnce(&Server, &Child)) -> (Ended, En
 #[test]
 fn a_signal_to_the_server_ends_both_ends_and_the_client_keeps_what_it_has() {
     for (kind, name) in [(Signal::INT, "SIGINT"), (Signal::TERM, "SIGTERM")] {
-        let scratch = Scratch::alone();
+        let scratch = Scratch::on_one_cpu();
         let (server, client) = both_end(&scratch, |server, _| signal(server.pid(), kind));
         assert_eq!((server.status, client.status), (Some(1), Some(1)), "{server:?} {client:?}");
         assert!(
@@ -399,7 +399,7 @@ fn a_signal_to_the_server_ends_both_ends_and_the_client_keeps_what_it_has() {
 
 #[test]
 fn a_signal_to_the_client_ends_both_ends() {
-    let scratch = Scratch::alone();
+    let scratch = Scratch::on_one_cpu();
     let (server, client) = both_end(&scratch, |_, client| signal(client.id().cast_signed(), Signal::INT));
     assert_eq!((server.status, client.status), (Some(1), Some(1)), "{server:?} {client:?}");
     assert_eq!(client.stderr, "rdmascope: stopped by SIGINT: the points that had ended are kept\n");
@@ -409,7 +409,7 @@ fn a_signal_to_the_client_ends_both_ends() {
 
 #[test]
 fn a_server_that_is_killed_costs_the_rest_of_the_run() {
-    let scratch = Scratch::alone();
+    let scratch = Scratch::on_one_cpu();
     let (server, client) = both_end(&scratch, |server, _| signal(server.pid(), Signal::KILL));
     assert_eq!((server.status, client.status), (None, Some(1)), "{server:?} {client:?}");
     let (points, error) = kept(&scratch);
@@ -419,7 +419,7 @@ fn a_server_that_is_killed_costs_the_rest_of_the_run() {
 
 #[test]
 fn a_client_that_is_killed_ends_its_server() {
-    let scratch = Scratch::alone();
+    let scratch = Scratch::on_one_cpu();
     let (server, client) = both_end(&scratch, |_, client| signal(client.id().cast_signed(), Signal::KILL));
     assert_eq!((server.status, client.status), (Some(1), None), "{server:?} {client:?}");
     assert_eq!(server.stderr.lines().count(), 1, "{server:?}");
@@ -432,7 +432,7 @@ fn a_client_that_is_killed_ends_its_server() {
 
 #[test]
 fn an_agent_of_the_client_that_dies_ends_the_run_for_there_is_one_server() {
-    let scratch = Scratch::alone();
+    let scratch = Scratch::on_one_cpu();
     let (server, client) = both_end(&scratch, |_, _| {
         signal(agents(&scratch.token())[0].pid, Signal::KILL);
     });

@@ -293,6 +293,43 @@ fn messages_are_timed_one_way_over_every_service() {
     }
 }
 
+const SAMPLES: &str = r#"
+name = "samples"
+title = "Samples at a fixed rate"
+[[experiment]]
+name = "services"
+pattern = "pipeline"
+iterations = 100
+axes = { service = ["RC", "UC", "UD"], rate_hz = 500, values = [1, 64] }
+[[experiment]]
+name = "settings"
+pattern = "pipeline"
+iterations = 100
+axes = { poll = ["busy", "event"], signal_interval = [1, 8], inline_max_bytes = 0, rx_depth = 64, rx_fill = 8, rate_hz = 500 }
+"#;
+
+#[test]
+fn samples_are_carried_over_every_service() {
+    let Some(name) = device() else { return };
+    let scratch = Scratch::new();
+    scratch.write("samples.toml", SAMPLES);
+    succeed(&scratch, &["run", "samples.toml", "-d", &name, "--out", "record"]);
+    let points = scratch.record("record").1;
+    assert_eq!(points.len(), 6 + 4);
+    for point in &points {
+        assert_eq!(point.status, Status::Measured, "{point:?}");
+        let count = |name: &str| point.counters[name];
+        let fates = ["messages_received", "messages_not_transmitted", "messages_lost", "steps_missed"];
+        assert_eq!(fates.map(count).iter().sum::<u64>(), 100, "{:?}", point.counters);
+        // Under emulation, steps of two milliseconds are missed; what is sent arrives.
+        assert!(count("messages_received") >= 20 && count("messages_lost") == 0, "{:?}", point.counters);
+        assert_eq!(point.kinds[0].latency.kind, LatencyKind::Arrival);
+        let is_inline = point.experiment == "services" && point.axes["values"] == 1;
+        assert_eq!(point.pipeline.as_ref().unwrap().inline, Some(is_inline), "{point:?}");
+    }
+    scratch.assert_nothing_left();
+}
+
 /// More ranks than there are CPUs: whoever waits lets the others go on.
 const RANKS_PLAN: &str = r#"
 name = "ranks"

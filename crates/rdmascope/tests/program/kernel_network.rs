@@ -5,7 +5,7 @@
 use measure::record::{LatencyKind, Point, Status};
 
 use crate::support::failures::assert_words;
-use crate::support::namespaces::{Hosts, measured};
+use crate::support::namespaces::{Hosts, measured, run_between};
 use crate::support::{DEADLINE, Scratch, collect, skip};
 
 /// Two hosts; the first sends by a link of this kind (tc-netem(8)).
@@ -52,6 +52,11 @@ name = "there"
 pattern = "one-way"
 iterations = 30
 axes = { endpoint = ["tcp", "udp", "sctp"] }
+[[experiment]]
+name = "samples"
+pattern = "pipeline"
+iterations = 30
+axes = { endpoint = ["tcp", "udp", "sctp"], rate_hz = 100 }
 "#;
 
 /// Half a round trip is the mean of both ways; one way is the one that was taken.
@@ -66,10 +71,10 @@ fn a_known_delay_is_found_in_the_way_that_has_it() {
     let scratch = Scratch::alone();
     scratch.write("plan.toml", DELAYS);
     let points = measured(&scratch, &hosts, "run plan.toml", "record");
-    assert_eq!(points.len(), 6);
+    assert_eq!(points.len(), 9);
     for point in points {
         let (kind, expected) = match &*point.experiment {
-            "there" => (LatencyKind::OneWay, 20.0..23.0),
+            "there" | "samples" => (LatencyKind::OneWay, 20.0..23.0),
             _ => (LatencyKind::RttHalf, 12.0..14.5),
         };
         let median = median_ms(&point, kind);
@@ -100,6 +105,14 @@ fn what_a_link_loses_repeats_and_reorders_is_counted() {
     let ended = &measured(&scratch, &hosts, "open-loop udp --rate 1000 -n 1000", "rate")[0];
     let (lost, answered) = (count(ended, "messages_lost"), ended.latency.as_ref().unwrap().count);
     assert!((20..=90).contains(&lost) && lost + answered == 1000, "{lost} lost, {answered} answered");
+
+    // Of samples, each that is lost is one, too.
+    let before = hosts.lost_at(0);
+    let point = &measured(&scratch, &hosts, "pipeline udp --rate 1000 -n 1000", "samples")[0];
+    let (lost, dropped) = (count(point, "messages_lost"), hosts.lost_at(0) - before + for_room(point));
+    let fates = ["messages_lost", "messages_received", "messages_not_transmitted", "steps_missed"];
+    assert_eq!(fates.map(|fate| count(point, fate)).iter().sum::<u64>(), 1000, "{:?}", point.counters);
+    assert!((20..=90).contains(&lost) && lost <= dropped, "{lost} of {dropped}");
 
     hosts.emulate(0, "duplicate 20%").unwrap();
     let point = &measured(&scratch, &hosts, flood, "duplicate")[0];
@@ -155,6 +168,11 @@ name = "pairs"
 pattern = "pairs"
 iterations = 50
 axes = { endpoint = "sctp", pairs = 1 }
+[[experiment]]
+name = "samples"
+pattern = "pipeline"
+iterations = 50
+axes = { endpoint = "sctp", rate_hz = 500 }
 "#;
 
 #[test]
@@ -163,17 +181,15 @@ fn sctp_carries_every_pattern_of_sockets() {
     let scratch = Scratch::alone();
     scratch.write("plan.toml", SCTP);
     let points = measured(&scratch, &hosts, "run plan.toml", "record");
-    assert_eq!(points.len(), 6 + 2 + 8 + 4);
+    assert_eq!(points.len(), 6 + 2 + 8 + 5);
     for point in points {
         let received = point.ends[1].host["interface.link0.rx_packets"];
         assert!(received > 20, "{received} packets crossed the link: {point:?}");
     }
     // It sends no message in parts.
-    let placed = hosts.placed();
-    let words = "bw sctp -s 1000,1MiB -n 20 --out long".split(' ').chain(placed.iter().map(String::as_str));
-    let ended = scratch.run(&words.collect::<Vec<_>>());
+    let (ended, points) = run_between(&scratch, &hosts, "bw sctp -s 1000,1MiB -n 20", "long");
     assert_eq!(ended.status, Some(0), "{ended:?}");
-    let [short, long] = &scratch.record("long").1[..] else { panic!("{ended:?}") };
+    let [short, long] = &points[..] else { panic!("{ended:?}") };
     let Status::NotMeasured { reason } = &long.status else { panic!("{long:?}") };
     assert_words(reason, &["SCTP sends no message so long in one piece", "--socket-buffer"]);
     assert_eq!(short.status, Status::Measured);

@@ -131,7 +131,7 @@ fn a_killed_coordinator_leaves_its_finished_points_and_nothing_else() {
     let before = shared_memory();
     let mut counts = BTreeSet::new();
     for round in 0..14 {
-        let scratch = Scratch::alone();
+        let scratch = Scratch::on_one_cpu();
         scratch.write("plan.toml", PLAN);
         let mut child = scratch.program(RUN).spawn().unwrap();
         // The first ones hit the start, which takes some tens of milliseconds.
@@ -158,7 +158,7 @@ fn a_killed_agent_costs_its_point_only() {
     let before = shared_memory();
     let mut hits = 0;
     for round in 0..8 {
-        let scratch = Scratch::alone();
+        let scratch = Scratch::on_one_cpu();
         scratch.write("plan.toml", PLAN);
         let mut child = scratch.program(RUN).spawn().unwrap();
         let started = Instant::now();
@@ -191,7 +191,7 @@ fn a_killed_agent_costs_its_point_only() {
 #[test]
 fn an_agent_that_stops_answering_costs_its_point_only() {
     for _ in 0..TRIES {
-        let scratch = Scratch::alone();
+        let scratch = Scratch::on_one_cpu();
         // The time that it waits for one that stands still.
         scratch.write("plan.toml", PLAN.replace("30s", "8s"));
         let before = shared_memory();
@@ -218,7 +218,7 @@ fn a_signal_ends_the_run_with_a_whole_record_and_a_report() {
     let mut moments = Moments(0xDEAD_BEEF_0BAD_CAFE);
     let before = shared_memory();
     for (round, kind) in [Signal::INT, Signal::TERM].into_iter().cycle().take(6).enumerate() {
-        let scratch = Scratch::alone();
+        let scratch = Scratch::on_one_cpu();
         scratch.write("plan.toml", PLAN);
         let mut child = scratch.program(RUN).spawn().unwrap();
         let pid = child.id().cast_signed();
@@ -240,7 +240,7 @@ fn a_signal_ends_the_run_with_a_whole_record_and_a_report() {
 
 #[test]
 fn a_signal_before_the_first_point_leaves_no_directory() {
-    let scratch = Scratch::alone();
+    let scratch = Scratch::on_one_cpu();
     let via = "sh -c \"sleep 60\"";
     let mut command = scratch.program(["run", "quick", "--out", "record", "--via", via]);
     let child = command.spawn().unwrap();

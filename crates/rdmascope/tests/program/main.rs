@@ -1,6 +1,7 @@
 //! The program run as users run it: what it prints, what it keeps, how it ends.
 //!
-//! Tests that measure do so one at a time (`Scratch::alone`), so that two CPUs are enough for all of them.
+//! Tests that measure do so one at a time (`Scratch::alone`), or on a CPU of their own where they ask nothing of the times
+//! (`Scratch::on_one_cpu`), so that two CPUs are enough for all of them.
 
 mod advise;
 mod agents;
@@ -13,6 +14,7 @@ mod fan_out;
 mod fuzz;
 mod hands;
 mod help;
+mod import;
 mod kernel_device;
 mod kernel_network;
 mod kill;
@@ -23,6 +25,7 @@ mod open_loop;
 mod operations;
 mod overhead;
 mod pairs;
+mod pipeline;
 mod prtt;
 mod report;
 mod run;

@@ -17,7 +17,7 @@ fn published_tables_are_modelled_from_two_of_their_columns() {
 
 #[test]
 fn a_run_is_modelled_from_its_record() {
-    let scratch = Scratch::alone();
+    let scratch = Scratch::on_one_cpu();
     scratch.succeed(&["lat", "send", "--local", "-s", "2..64KiB", "-n", "200", "--out", "run"]);
     let text = scratch.succeed(&["model", "run"]);
     assert!(text.contains("\nmeasured\n") && text.contains("t = t0 + n/r"), "{text}");
@@ -26,7 +26,7 @@ fn a_run_is_modelled_from_its_record() {
 
 #[test]
 fn the_plan_of_models_measures_what_all_of_them_need() {
-    let scratch = Scratch::alone();
+    let scratch = Scratch::on_one_cpu();
     let few = ["iterations=20", "repetitions=1", "warmup=1", "bytes_max=64KiB"];
     let mut words = vec!["run", "models", "--quick", "-d", "softdev0", "--out", "run"];
     words.extend(few.iter().flat_map(|set| ["--set", set]));
@@ -42,7 +42,7 @@ fn the_plan_of_models_measures_what_all_of_them_need() {
 
 #[test]
 fn a_throughput_is_below_what_the_link_carries() {
-    let scratch = Scratch::alone();
+    let scratch = Scratch::on_one_cpu();
     scratch.succeed(&[
         "bw",
         "write",
@@ -86,7 +86,7 @@ fn links_have_the_same_rates_where_they_are_imitated_and_where_they_are_reported
 
 #[test]
 fn what_cannot_be_modelled_is_wrong_usage() {
-    let scratch = Scratch::alone();
+    let scratch = Scratch::on_one_cpu();
     scratch.succeed(&["lat", "send", "--local", "-n", "100", "--out", "run"]);
     for (arguments, words) in [
         (&["model", "run"][..], "nothing to model"),

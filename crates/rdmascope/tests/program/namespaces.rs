@@ -7,14 +7,14 @@ use measure::conditions::Outcome;
 use measure::record::{Point, Status};
 use rustix::process::Signal;
 
-use crate::support::namespaces::{Hosts, measured};
+use crate::support::namespaces::{Hosts, measured, run_between};
 use crate::support::processes::{agents, signal};
 use crate::support::{DEADLINE, Ended, Scratch, all_measured, collect, finish, skip};
 
 #[test]
 fn messages_cross_the_link_and_not_the_loopback_of_one_host() {
     let Some(hosts) = Hosts::new() else { return };
-    let scratch = Scratch::alone();
+    let scratch = Scratch::on_one_cpu();
     let messages = [
         ("lat tcp -s 1000 -n 200", 200 * 1000),
         ("lat udp -s 1000 -n 200", 200 * 1000),
@@ -41,7 +41,7 @@ fn messages_cross_the_link_and_not_the_loopback_of_one_host() {
 #[test]
 fn a_link_of_a_known_rate_carries_what_its_headers_leave() {
     let Some(hosts) = Hosts::new() else { return };
-    let scratch = Scratch::alone();
+    let scratch = Scratch::on_one_cpu();
     let tbf = "tc qdisc add dev link0 root tbf rate 200mbit burst 32kb latency 20ms";
     hosts.on(0, &tbf.split(' ').collect::<Vec<_>>());
     // Of a frame of 1514 bytes, TCP with time stamps has 1448 and UDP 1472 (RFC 7323, RFC 768).
@@ -57,13 +57,10 @@ fn a_link_of_a_known_rate_carries_what_its_headers_leave() {
 #[test]
 fn other_programs_measure_over_the_link() {
     let Some(hosts) = Hosts::new() else { return };
-    let scratch = Scratch::alone();
+    let scratch = Scratch::on_one_cpu();
     scratch.write("plan.toml", TOOLS);
-    let placed = hosts.placed();
-    let words = ["run", "plan.toml", "--out", "record"].into_iter().chain(placed.iter().map(String::as_str));
-    let ended = scratch.run(&words.collect::<Vec<_>>());
+    let (ended, points) = run_between(&scratch, &hosts, "run plan.toml", "record");
     assert_eq!(ended.status, Some(0), "{ended:?}");
-    let points = scratch.record("record").1;
     assert_eq!(points.len(), 9);
     for point in &points {
         let tool = point.axes["tool"].as_str().unwrap();
@@ -136,7 +133,7 @@ holds = "<= 10 %"
 #[test]
 fn points_take_the_link_layer_that_they_ask_for_and_ipoib_its_mode() {
     let Some(hosts) = Hosts::new() else { return };
-    let scratch = Scratch::alone();
+    let scratch = Scratch::on_one_cpu();
     for (file, value) in [("mode", "datagram\n"), ("mtu", "2000\n")] {
         let path = scratch.at("host/sys/class/net/ib0").join(file);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -209,7 +206,7 @@ size_bytes = 64
 #[test]
 fn losses_that_are_known_are_counted_and_asked_for_again() {
     let Some(hosts) = Hosts::new() else { return };
-    let scratch = Scratch::alone();
+    let scratch = Scratch::on_one_cpu();
     hosts.drop_at(1, Some(4));
     let points = measured(&scratch, &hosts, "lat udp -n 300", "record");
     let (lost, dropped) = (points[0].counters["messages_lost"], hosts.dropped_at(1));
@@ -308,7 +305,7 @@ fn what_breaks_under_way_fails_its_point_in_bounded_time_and_no_other() {
         ("stream", "udp", killed, nothing, "rank 1", 1),
         ("ping-pong", "tcp", killed, nothing, "rank 1", 1),
     ];
-    let _machine = Scratch::alone();
+    let _machine = Scratch::on_one_cpu();
     let mut broken = Vec::new();
     for (pattern, endpoint, .., repetitions) in cases {
         let Some(hosts) = Hosts::new() else { return };
@@ -340,7 +337,7 @@ fn what_breaks_under_way_fails_its_point_in_bounded_time_and_no_other() {
 #[test]
 fn a_flood_that_is_heard_no_more_has_failed() {
     let Some(hosts) = Hosts::new() else { return };
-    let scratch = Scratch::alone();
+    let scratch = Scratch::on_one_cpu();
     let placed = hosts.placed();
     for (direction, record) in [("", "one-way"), (" -b", "both-ways")] {
         let words = format!("bw udp -s 100 -D 3{direction} --out {record}");

@@ -1,15 +1,14 @@
 //! `rdmascope one-way`: that stamps are where they should be. Links are imitated with times that are far above what a busy
 //! machine adds to a median; `cargo xtask bench --only one-way` looks at the nanoseconds.
 
-use std::os::unix::fs::PermissionsExt;
-
 use measure::record::{Clocks, Latency, LatencyKind, OneWay, Point, Status};
 
 use crate::support::Scratch;
 
-/// Measures with flags on this host and gives the only point.
+/// Measures with flags on this host and gives the only point. The times that are looked at are far above those of a turn
+/// of the CPU that both ends share.
 fn measure(flags: &str) -> Point {
-    measure_in(&Scratch::alone(), flags)
+    measure_in(&Scratch::on_one_cpu(), flags)
 }
 
 fn measure_in(scratch: &Scratch, flags: &str) -> Point {
@@ -50,7 +49,7 @@ fn every_message_has_its_stamps_over_every_service() {
         "one-way write --stamp sent --buffers 1",
         "one-way send -c UD --stamp sent -s 8",
     ] {
-        let point = measure(&format!("{flags} -n 600 --warmup 60"));
+        let point = measure_in(&Scratch::alone(), &format!("{flags} -n 600 --warmup 60"));
         let latency = point.latency.as_ref().unwrap();
         assert_eq!((latency.kind, latency.count), (LatencyKind::OneWay, 600), "{flags}");
         let completions = kind(&point, LatencyKind::Completion).count;
@@ -158,32 +157,15 @@ fn messages_that_find_no_receive_are_lost_and_counted() {
 
 #[test]
 fn clocks_that_are_apart_are_compared_with_a_bound() {
-    let scratch = Scratch::alone();
-    let wrapper = scratch.write(
-        "wrapper",
-        "#!/bin/sh\nhost=$1; shift\n[ $host = a ] && exec \"$@\"\nexec \"$@\" --clock-skew offset=-3ms,drift=60ppm\n",
-    );
-    std::fs::set_permissions(&wrapper, std::fs::Permissions::from_mode(0o755)).unwrap();
-    let via = format!("{} {{host}}", wrapper.display());
+    let scratch = Scratch::on_one_cpu();
+    let skewed = scratch.skewed("offset=-3ms,drift=60ppm");
     for link in ["latency=2ms", "latency=2ms,back=8ms"] {
-        let ended = scratch.run(&[
-            "one-way",
-            "send",
-            "-n",
-            "100",
-            "--link",
-            link,
-            "--via",
-            &via,
-            "--hosts",
-            "a,b",
-            "-d",
-            "softdev0",
-            "--out",
-            &link.replace(',', "-"),
-        ]);
+        let out = link.replace(',', "-");
+        let words = ["one-way", "send", "-n", "100", "--link", link, "-d", "softdev0", "--out", &out];
+        let ended =
+            scratch.run(&words.into_iter().chain(skewed.iter().map(String::as_str)).collect::<Vec<_>>());
         assert_eq!(ended.status, Some(0), "{ended:?}");
-        let points = scratch.record(&link.replace(',', "-")).1;
+        let points = scratch.record(&out).1;
         let Clocks::Two { bound_ns, drift_ppm, exchanges, .. } = one_way(&points[0]).clocks else {
             panic!("{:?}", points[0])
         };
@@ -199,7 +181,7 @@ fn clocks_that_are_apart_are_compared_with_a_bound() {
 
 #[test]
 fn what_one_way_cannot_be_is_refused_before_anything_starts() {
-    let scratch = Scratch::alone();
+    let scratch = Scratch::on_one_cpu();
     for (flags, words) in [
         ("one-way send --local -D 5", "every message has stamps in memory that is made before"),
         ("one-way send --local --stamp sent -I 64", "inline data is copied when it is posted"),

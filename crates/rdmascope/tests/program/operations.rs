@@ -7,7 +7,7 @@ use crate::support::Scratch;
 
 /// Measures with flags on this host and gives the points.
 fn measure(flags: &str) -> Vec<Point> {
-    let scratch = Scratch::alone();
+    let scratch = Scratch::on_one_cpu();
     let mut words: Vec<&str> = flags.split(' ').collect();
     words.extend(["--local", "-d", "softdev0", "--out", "record"]);
     let ended = scratch.run(&words);
@@ -100,7 +100,7 @@ fn an_end_that_sleeps_is_not_left_asleep_with_completions_in_its_queue() {
 /// One receive at a time and a flood: most messages are lost, the last one too, and nothing ever wakes who sleeps for it.
 #[test]
 fn who_sleeps_for_messages_that_were_lost_wakes_long_before_the_limit() {
-    let scratch = Scratch::alone();
+    let scratch = Scratch::on_one_cpu();
     let flags =
         "one-way send -c UD --poll event -n 1000 --burst all --rx-fill 1 --local -d softdev0 --out record";
     let ended = scratch.run(&flags.split(' ').collect::<Vec<_>>());

@@ -26,7 +26,7 @@ axes = { traffic = "stream", operation = ["send", "write", "read"], pairs = [1, 
 
 #[test]
 fn pairs_are_begun_together_and_counted_in_the_time_that_all_are_at_it() {
-    let scratch = Scratch::alone();
+    let scratch = Scratch::on_one_cpu();
     scratch.write("pairs.toml", HEAD.to_owned() + EXPERIMENTS);
     let stdout = scratch.succeed(&["run", "pairs.toml", "-d", "softdev0", "--out", "record"]);
     let (run, points) = scratch.record("record");
@@ -65,11 +65,11 @@ fn pairs_are_begun_together_and_counted_in_the_time_that_all_are_at_it() {
 /// Twelve processes of one CPU, of which each is done before it gives way for the first time.
 #[test]
 fn floods_that_are_over_too_soon_have_no_number() {
-    let scratch = Scratch::alone();
+    let scratch = Scratch::on_one_cpu();
     let axes = "axes = { traffic = \"stream\", operation = \"write\", pairs = 6, size_bytes = 1 }";
     let short = format!("[[experiment]]\nname = \"short\"\npattern = \"pairs\"\niterations = 10\n{axes}\n");
     scratch.write("short.toml", HEAD.to_owned() + &short);
-    scratch.run(&["run", "short.toml", "-d", "softdev0", "--cpus", "0,0", "--out", "record"]);
+    scratch.run(&["run", "short.toml", "-d", "softdev0", "--out", "record"]);
     let (_, points) = scratch.record("record");
     let Status::NotMeasured { reason } = &points[0].status else { panic!("{:?}", points[0]) };
     assert!(reason.contains("give a duration"), "{reason}");
@@ -94,7 +94,7 @@ fn what_pairs_have_not_is_refused() {
 
 #[test]
 fn one_line_measures_several_pairs() {
-    let scratch = Scratch::alone();
+    let scratch = Scratch::on_one_cpu();
     for (words, operation, column) in [
         ("send -c UD", "send", "skew typ.[us]"),
         ("write --imm -s 1,64 -I 32", "write_imm", "skew typ.[us]"),

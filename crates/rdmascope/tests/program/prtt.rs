@@ -6,7 +6,7 @@ use crate::support::{Scratch, all_measured};
 
 #[test]
 fn rounds_are_timed_at_rank_0_over_every_service() {
-    let scratch = Scratch::alone();
+    let scratch = Scratch::on_one_cpu();
     let experiment = |name: &str, rest: &str, axes: &str| {
         format!(
             "[[experiment]]\nname = \"{name}\"\npattern = \"prtt\"\n{rest}\n[experiment.axes]\nburst = [1, 16]\n\

@@ -13,7 +13,7 @@ use crate::support::{SMALL, Scratch};
 
 #[test]
 fn a_report_is_made_again_from_the_record_alone() {
-    let scratch = Scratch::alone();
+    let scratch = Scratch::on_one_cpu();
     scratch.write("plan.toml", SMALL);
     scratch.succeed(&["run", "plan.toml", "--out", "record"]);
     let first = fs::read(scratch.at("record/report.html")).unwrap();
@@ -28,7 +28,7 @@ fn a_report_is_made_again_from_the_record_alone() {
 
 #[test]
 fn torn_and_older_records_are_read() {
-    let scratch = Scratch::alone();
+    let scratch = Scratch::on_one_cpu();
     scratch.write("plan.toml", SMALL);
     scratch.succeed(&["run", "plan.toml", "--out", "record"]);
     let lines = fs::read_to_string(scratch.at("record/points.jsonl")).unwrap();
@@ -52,7 +52,7 @@ fn torn_and_older_records_are_read() {
 
 #[test]
 fn samples_outside_of_the_record_are_not_read() {
-    let scratch = Scratch::alone();
+    let scratch = Scratch::on_one_cpu();
     scratch.succeed(&["lat", "send", "--local", "-n", "20", "--out", "record"]);
     let points = fs::read_to_string(scratch.at("record/points.jsonl")).unwrap();
     let secret = scratch.write("secret", [1; 160]);
@@ -68,7 +68,7 @@ fn samples_outside_of_the_record_are_not_read() {
 #[test]
 fn the_report_of_a_real_run_is_drawn_without_a_script_error() {
     let Some(browser) = browser::find_or_skip() else { return };
-    let scratch = Scratch::alone();
+    let scratch = Scratch::on_one_cpu();
     scratch.succeed(&["run", "quick", "--quick", "--out", "record"]);
     scratch.succeed(&["report", "record", "-o", "report.html"]);
     let html = fs::read_to_string(scratch.at("report.html")).unwrap();

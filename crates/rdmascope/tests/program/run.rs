@@ -13,7 +13,7 @@ use crate::support::{
 
 #[test]
 fn the_quick_plan_runs_to_its_end_with_every_point_measured() {
-    let scratch = Scratch::alone();
+    let scratch = Scratch::on_one_cpu();
     let out = scratch.at("record");
     let stdout = scratch.succeed(&["run", "quick", "--quick", "--out", out.to_str().unwrap()]);
     let last = stdout.lines().last().unwrap();
@@ -44,7 +44,7 @@ fn the_plan_of_a_published_evaluation_runs_in_its_quick_form() {
 
 #[test]
 fn the_plan_of_a_thesis_runs_with_a_few_messages_and_answers_its_findings() {
-    let scratch = Scratch::alone();
+    let scratch = Scratch::on_one_cpu();
     let few = ["iterations=20", "repetitions=1", "warmup=2"];
     let pauses = ["experiment.event-pause.pause_ns=1ms", "experiment.busy-pause.pause_ns=1ms"];
     let mut words = vec!["run", "potter-2018-hca", "--quick", "-d", "softdev0", "--out", "record"];
@@ -73,7 +73,7 @@ fn the_plan_of_a_thesis_runs_with_a_few_messages_and_answers_its_findings() {
 
 #[test]
 fn the_plan_of_one_to_n_runs_with_a_few_rounds_and_answers_its_findings() {
-    let scratch = Scratch::alone();
+    let scratch = Scratch::on_one_cpu();
     let few = ["iterations=8", "repetitions=1", "warmup=1", "bytes_max=64KiB", "peers=1,10,15"];
     let mut words = vec!["run", "hoefler-2006", "--quick", "-d", "softdev0", "--out", "record"];
     words.extend(few.iter().flat_map(|set| ["--set", set]));
@@ -101,7 +101,7 @@ fn lacks_tool(point: &Point) -> bool {
 /// On one host without an adapter neither is there a link, nor an IPoIB interface, and nothing stands in their places.
 #[test]
 fn plans_of_links_that_are_not_there_measure_what_is_there_and_say_so() {
-    let scratch = Scratch::alone();
+    let scratch = Scratch::on_one_cpu();
     for (plan, missing, found, words) in [
         ("subramoni-2009", "modes", "as-found", "rdmascope does not measure MPI yet"),
         ("gamess-2016-ipoib", "mode", "found", "10446.27"),
@@ -141,7 +141,7 @@ fn plans_of_links_that_are_not_there_measure_what_is_there_and_say_so() {
 
 #[test]
 fn the_plan_of_several_pairs_runs_with_a_few_messages_and_answers_its_findings() {
-    let scratch = Scratch::alone();
+    let scratch = Scratch::on_one_cpu();
     // Floods of several pairs are over too soon where all have one CPU; one pair always has its number.
     let few = ["repetitions=1", "experiment.bandwidth.duration=50ms"];
     let pairs = ["write", "write-long", "read"].map(|name| format!("experiment.{name}.pairs=1,2,8"));
@@ -166,7 +166,7 @@ fn the_plan_of_several_pairs_runs_with_a_few_messages_and_answers_its_findings()
 
 #[test]
 fn a_record_has_the_published_names_and_keeps_to_its_schema() {
-    let scratch = Scratch::alone();
+    let scratch = Scratch::on_one_cpu();
     scratch.write("plan.toml", SMALL);
     scratch.succeed(&["run", "plan.toml", "--out", "record"]);
     let schema = |name: &str| -> Value {
@@ -216,7 +216,7 @@ fn has_null(value: &Value) -> bool {
 
 #[test]
 fn statistics_are_those_of_the_samples_kept_beside_them() {
-    let scratch = Scratch::alone();
+    let scratch = Scratch::on_one_cpu();
     scratch.write("plan.toml", SMALL);
     scratch.succeed(&["run", "plan.toml", "--out", "record"]);
     let (_, points) = scratch.record("record");
@@ -273,7 +273,7 @@ fn agree(latency: &Latency, samples: &[u64]) {
 
 #[test]
 fn the_tables_show_what_the_record_holds() {
-    let scratch = Scratch::alone();
+    let scratch = Scratch::on_one_cpu();
     let stdout = scratch.succeed(&["lat", "send", "--local", "-s", "2..64", "-n", "500", "--out", "record"]);
     let (_, points) = scratch.record("record");
     let rows = rows(&stdout);
@@ -308,7 +308,7 @@ fn rows(text: &str) -> Vec<BTreeMap<String, String>> {
 
 #[test]
 fn throughput_is_printed_in_the_unit_that_was_asked_for() {
-    let scratch = Scratch::alone();
+    let scratch = Scratch::on_one_cpu();
     for (flags, column, divisor) in [
         (&[][..], "BW average[MiB/s]", (1u64 << 20) as f64),
         (&["--report_gbits"], "BW average[Gb/s]", 1e9 / 8.0),
@@ -328,7 +328,7 @@ fn throughput_is_printed_in_the_unit_that_was_asked_for() {
 
 #[test]
 fn a_run_of_some_time_keeps_a_histogram_and_takes_that_time() {
-    let scratch = Scratch::alone();
+    let scratch = Scratch::on_one_cpu();
     scratch.succeed(&["lat", "send", "--local", "-D", "0.3", "--out", "record"]);
     let (_, points) = scratch.record("record");
     let latency = points[0].latency.as_ref().unwrap();
@@ -343,7 +343,7 @@ fn a_run_of_some_time_keeps_a_histogram_and_takes_that_time() {
 
 #[test]
 fn all_sizes_end_where_the_service_ends() {
-    let scratch = Scratch::alone();
+    let scratch = Scratch::on_one_cpu();
     let sizes = |flags: &[&str]| -> Vec<String> {
         let arguments = [&["lat", "send", "--local", "-a", "-n", "20"], flags].concat();
         rows(&scratch.succeed(&arguments)).into_iter().map(|mut row| row.remove("#bytes").unwrap()).collect()
@@ -366,7 +366,7 @@ fn a_dry_run_prints_the_plan_and_touches_nothing() {
 
 #[test]
 fn a_run_without_a_directory_makes_one_of_its_own_each_time() {
-    let scratch = Scratch::alone();
+    let scratch = Scratch::on_one_cpu();
     scratch.write("plan.toml", SMALL);
     let paths: BTreeSet<String> =
         (0..3).map(|_| scratch.succeed(&["run", "plan.toml"]).lines().last().unwrap().to_owned()).collect();
@@ -379,7 +379,7 @@ fn a_run_without_a_directory_makes_one_of_its_own_each_time() {
 
 #[test]
 fn two_runs_at_the_same_time_do_not_disturb_each_other() {
-    let scratch = Scratch::alone();
+    let scratch = Scratch::on_one_cpu();
     scratch.write("plan.toml", SMALL);
     let start = |out: &str| scratch.program(["run", "plan.toml", "--out", out]).spawn().unwrap();
     let children = [start("a"), start("b")];
@@ -396,26 +396,8 @@ fn two_runs_at_the_same_time_do_not_disturb_each_other() {
 
 #[test]
 fn one_cpu_is_enough() {
-    if !is_installed("taskset") {
-        return skip("taskset", "it is not installed (util-linux)");
-    }
-    let scratch = Scratch::alone();
-    let mut command = scratch.command("taskset");
-    command.args([
-        "-c",
-        &first_cpu(),
-        PROGRAM,
-        "lat",
-        "send",
-        "--local",
-        "-n",
-        "50",
-        "-s",
-        "4,1024",
-        "--out",
-        "record",
-    ]);
-    let ended = finish(command);
+    let scratch = Scratch::on_one_cpu();
+    let ended = scratch.run(&["lat", "send", "--local", "-n", "50", "-s", "4,1024", "--out", "record"]);
     assert_eq!(ended.status, Some(0), "{ended:?}");
     let (run, points) = scratch.record("record");
     assert!(points.len() == 2 && all_measured(&points));
@@ -423,11 +405,6 @@ fn one_cpu_is_enough() {
         run.warnings.iter().any(|warning| warning.contains("not pinned to CPUs of their own")),
         "{run:?}"
     );
-}
-
-fn first_cpu() -> String {
-    let allowed = rustix::thread::sched_getaffinity(None).unwrap();
-    (0..1024).find(|cpu| allowed.is_set(*cpu)).unwrap().to_string()
 }
 
 #[test]
@@ -441,7 +418,7 @@ fn a_user_without_rights_can_measure() {
     if !is_installed("setpriv") {
         return skip("setpriv", "it is not installed (util-linux)");
     }
-    let scratch = Scratch::alone();
+    let scratch = Scratch::on_one_cpu();
     // A home that nobody can enter, and a copy of the program there: the build directory may be closed to others.
     let program = scratch.at("rdmascope");
     copy_program(&program);
@@ -465,7 +442,7 @@ fn a_user_without_rights_can_measure() {
 
 #[test]
 fn a_reader_that_goes_away_stops_the_printing_but_not_the_run() {
-    let scratch = Scratch::alone();
+    let scratch = Scratch::on_one_cpu();
     scratch.write("plan.toml", SMALL);
     let mut child = scratch.program(["run", "plan.toml", "--out", "record"]).spawn().unwrap();
     drop(child.stdout.take());
@@ -485,7 +462,7 @@ fn a_reader_that_goes_away_stops_the_printing_but_not_the_run() {
 
 #[test]
 fn results_are_on_standard_output_and_progress_is_for_terminals() {
-    let scratch = Scratch::alone();
+    let scratch = Scratch::on_one_cpu();
     scratch.write("plan.toml", LONG);
     let arguments = ["run", "plan.toml", "--out", "record", "--set", "iterations=100"];
     let mut command = scratch.program(arguments);
@@ -496,7 +473,7 @@ fn results_are_on_standard_output_and_progress_is_for_terminals() {
 
 #[test]
 fn lost_messages_are_counted_in_the_record() {
-    let scratch = Scratch::alone();
+    let scratch = Scratch::on_one_cpu();
     scratch.succeed(&["bw", "send", "--local", "-c", "UD", "-s", "64", "-n", "1000", "--out", "record"]);
     let (_, points) = scratch.record("record");
     let lost = |point: &Point| point.counters.get("messages_lost").copied();

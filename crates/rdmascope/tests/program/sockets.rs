@@ -110,7 +110,7 @@ fn points_are_repeated_until_their_mean_is_known_or_often_enough() {
 
 #[test]
 fn every_pattern_that_is_not_about_verbs_runs_over_every_socket() {
-    let scratch = Scratch::alone();
+    let scratch = Scratch::on_one_cpu();
     scratch.write("plan.toml", PLAN);
     let ended = scratch.run(&["run", "plan.toml", "--out", "record"]);
     assert_eq!(ended.status, Some(0), "{ended:?}");
@@ -147,7 +147,7 @@ fn every_pattern_that_is_not_about_verbs_runs_over_every_socket() {
 
 #[test]
 fn one_line_measures_what_the_field_knows_by_name() {
-    let scratch = Scratch::alone();
+    let scratch = Scratch::on_one_cpu();
     for (words, shown) in [
         ("lat tcp -n 100", ["TCP_RR", "trans/s"]),
         ("lat UDP_RR -n 100 --busy -s 64,1KiB", ["UDP_RR", "CPU[us/trans]"]),
@@ -179,7 +179,7 @@ fn one_line_measures_what_the_field_knows_by_name() {
 
 #[test]
 fn two_ends_that_are_started_by_hand_meet_over_sockets() {
-    let scratch = Scratch::alone();
+    let scratch = Scratch::on_one_cpu();
     for words in [["lat", "tcp"], ["bw", "udp"]] {
         let server = Server::start(&scratch, &words);
         let ended = finish(server.client(&scratch, &["-n", "100", "-s", "100", "--out", words[1]]));
@@ -269,7 +269,7 @@ fn what_sockets_have_not_is_refused() {
 
 #[test]
 fn what_a_host_has_not_is_not_measured_and_nothing_but_that_is_no_success() {
-    let scratch = Scratch::alone();
+    let scratch = Scratch::on_one_cpu();
     for (words, why) in [
         ("lat tcp --net none0", "a rank's host has no IPv4 address on the interface none0"),
         ("lat tcp -C none", "the congestion control \"none\" cannot be had"),
@@ -285,7 +285,7 @@ fn what_a_host_has_not_is_not_measured_and_nothing_but_that_is_no_success() {
 
 #[test]
 fn a_port_that_is_taken_fails_its_point() {
-    let scratch = Scratch::alone();
+    let scratch = Scratch::on_one_cpu();
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port();
     let words = ["lat", "tcp", "--local", "-n", "10", "--data-port", &port.to_string()];
@@ -305,7 +305,7 @@ fn a_port_that_is_taken_fails_its_point() {
 /// What a system call finds by its descriptor is counted where two threads share those: that which measures shares none.
 #[test]
 fn the_thread_that_measures_shares_its_descriptors_with_no_other() {
-    let scratch = Scratch::alone();
+    let scratch = Scratch::on_one_cpu();
     let mut child = scratch.program(["lat", "tcp", "--local", "-D", "1"]).spawn().unwrap();
     // How many descriptors each of an agent's threads has, the first one first.
     let tables = |pid: i32| -> Vec<usize> {

@@ -44,7 +44,7 @@ fn client_is_served(server: &Server, scratch: &Scratch) {
 
 #[test]
 fn whoever_does_not_greet_learns_nothing() {
-    let scratch = Scratch::alone();
+    let scratch = Scratch::on_one_cpu();
     let server = Server::start(&scratch, &["lat", "send"]);
     let garbage =
         [&b"GET / HTTP/1.1\r\n\r\n"[..], &[0; 4096], &[0xff; 200], b"SSH-2.0-x\r\n", b"{\"hello\":1}\n"];
@@ -64,7 +64,7 @@ fn whoever_does_not_greet_learns_nothing() {
 
 #[test]
 fn whoever_greets_without_the_key_learns_the_version_and_no_more() {
-    let scratch = Scratch::alone();
+    let scratch = Scratch::on_one_cpu();
     let server = Server::start(&scratch, &["lat", "send"]);
     for bytes in [&[&[0, 48][..], &[7; 48]].concat()[..], &[0xff; 60], &[0, 0], &[0, 49, 1]] {
         let mut stream = knock(address(&server)).unwrap();
@@ -79,7 +79,7 @@ fn whoever_greets_without_the_key_learns_the_version_and_no_more() {
 
 #[test]
 fn a_crowd_that_stays_does_not_keep_the_client_out() {
-    let scratch = Scratch::alone();
+    let scratch = Scratch::on_one_cpu();
     let server = Server::start(&scratch, &["lat", "send"]);
     // Five times as many as the server listens to at a time: silent, and in the middle of a handshake.
     let mut crowd = Vec::new();
@@ -141,7 +141,7 @@ impl Crowd {
 
 #[test]
 fn strangers_disturb_neither_the_wait_nor_the_measurement() {
-    let scratch = Scratch::alone();
+    let scratch = Scratch::on_one_cpu();
     let server = Server::start(&scratch, &["lat", "send"]);
     let crowd = Crowd::gather(address(&server));
     std::thread::sleep(Duration::from_secs(1));
@@ -166,7 +166,7 @@ fn strangers_disturb_neither_the_wait_nor_the_measurement() {
 
 #[test]
 fn nothing_listens_any_more_once_the_client_is_there() {
-    let scratch = Scratch::alone();
+    let scratch = Scratch::on_one_cpu();
     let mut server = Server::start(&scratch, &["lat", "send"]);
     let early = knock(address(&server)).unwrap();
     let client = server.client(&scratch, &["-D", "2"]).spawn().unwrap();

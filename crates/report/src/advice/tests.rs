@@ -44,6 +44,7 @@ fn point(way: &Way, round: u32, value: u64, lost: u64) -> Point {
         latency: stats::latency(LatencyKind::OneWay, &[value; 100], &[]),
         kinds: Vec::new(),
         one_way: None,
+        pipeline: None,
         reported: None,
         cost: None,
         throughput: None,

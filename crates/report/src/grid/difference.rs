@@ -1,22 +1,23 @@
-//! Each series less the one before it: what a layer adds to the one below.
+//! Series less another: what a layer adds to the one below, or how far each is above a reference.
 
 use super::{Cell, Number, Series};
 
 /// The first as it is, the others less the one before.
 pub(super) fn of_each(series: Vec<Series>) -> Vec<Series> {
-    let less = |(index, here): (usize, &Series)| {
-        let below = index.checked_sub(1).map(|below| &series[below]);
-        let label =
-            below.map_or_else(|| here.label.clone(), |below| format!("{} - {}", here.label, below.label));
-        let cells = match below {
-            None => here.cells.clone(),
-            Some(below) => {
-                here.cells.iter().zip(&below.cells).map(|(here, below)| cell(here, below)).collect()
-            }
-        };
-        Series { label, key: here.key.clone(), words: here.words.clone(), cells }
-    };
-    series.iter().enumerate().map(less).collect()
+    let first = series.first().cloned();
+    first.into_iter().chain(series.windows(2).map(|pair| less(&pair[1], &pair[0]))).collect()
+}
+
+/// All but the first, less that.
+pub(super) fn above_first(series: Vec<Series>) -> Vec<Series> {
+    let Some((first, rest)) = series.split_first() else { return series };
+    rest.iter().map(|here| less(here, first)).collect()
+}
+
+fn less(here: &Series, below: &Series) -> Series {
+    let cells = here.cells.iter().zip(&below.cells).map(|(here, below)| cell(here, below)).collect();
+    let label = format!("{} - {}", here.label, below.label);
+    Series { label, key: here.key.clone(), words: here.words.clone(), cells }
 }
 
 /// Where either has no number, there is none, for its reason.

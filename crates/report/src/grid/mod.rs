@@ -40,7 +40,7 @@ pub(crate) struct Grid {
 }
 
 /// One measured column or line.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Series {
     /// The values that tell it apart, in print.
     pub(crate) label: String,
@@ -110,7 +110,11 @@ impl Grid {
                 cells: xs.iter().map(|at| cell(&points, &x, at, &y, scale)).collect(),
             })
             .collect();
-        let series = if figure.difference { difference::of_each(series) } else { series };
+        let series = match figure {
+            _ if figure.difference => difference::of_each(series),
+            _ if figure.above_first => difference::above_first(series),
+            _ => series,
+        };
         let published = published::columns(figure, &x, &xs, &series);
         let direction = |p: &&Point| p.throughput.as_ref().map(|throughput| throughput.direction);
         let several = shown.iter().filter_map(direction).find_map(|direction| match direction {

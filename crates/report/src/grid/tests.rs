@@ -25,6 +25,7 @@ fn point(service: &str, size: u64, repetition: u32, gbps: f64) -> Point {
         latency: None,
         kinds: Vec::new(),
         one_way: None,
+        pipeline: None,
         reported: None,
         cost: None,
         throughput: Some(throughput),
@@ -41,22 +42,12 @@ fn point(service: &str, size: u64, repetition: u32, gbps: f64) -> Point {
 
 fn figure(series: &[&str]) -> Figure {
     Figure {
-        kind: FigureKind::Table,
-        title: "t".to_owned(),
-        caption: None,
         experiments: vec!["e".to_owned()],
         x: Some("size_bytes".to_owned()),
         y: Some("throughput.bytes_per_s".to_owned()),
         unit: Some(Unit::GbPerS),
-        marker: None,
-        kinds: Vec::new(),
-        limits_ns: None,
-        log_counts: false,
-        difference: false,
-        reason: None,
         series: series.iter().map(|s| (*s).to_owned()).collect(),
-        only: BTreeMap::new(),
-        reference: None,
+        ..Figure::new(FigureKind::Table, "t")
     }
 }
 
@@ -92,6 +83,17 @@ fn each_series_less_the_one_before_is_what_it_adds() {
     let grid = Grid::new(&figure, &points).unwrap();
     let without = Cell::NotMeasured("no UC".to_owned());
     assert_eq!((&grid.series[1].cells[0], &grid.series[2].cells[0]), (&without, &without));
+}
+
+#[test]
+fn each_series_less_the_first_is_how_far_it_is_above() {
+    let points: Vec<Point> =
+        [("RC", 10.0), ("UC", 14.0), ("UD", 13.0)].iter().map(|(s, g)| point(s, 4, 0, *g)).collect();
+    let figure = Figure { above_first: true, ..figure(&["service"]) };
+    let grid = Grid::new(&figure, &points).unwrap();
+    assert_eq!(labels(&grid), ["UC - RC", "UD - RC"]);
+    assert_eq!(grid.numbers().map(|number| number.median).collect::<Vec<_>>(), [4.0, 3.0]);
+    assert!(Grid::new(&figure, &[]).unwrap().series.is_empty());
 }
 
 #[test]

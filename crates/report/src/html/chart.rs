@@ -160,6 +160,12 @@ const SYMBOLS: [&str; 6] = ["circle", "square", "diamond", "cross", "x", "star"]
 
 /// What y is, with its unit: `median latency, rtt_half [us]`.
 pub(super) fn y_title(grid: &Grid) -> String {
+    let unit = if grid.scale.label.is_empty() { String::new() } else { format!(" [{}]", grid.scale.label) };
+    y_name(grid) + &unit
+}
+
+/// What y is.
+pub(super) fn y_name(grid: &Grid) -> String {
     let (group, field) = grid.y.split_once('.').unwrap_or((&grid.y, ""));
     let statistic = (!grid.kinds.is_empty() && group != "ends").then(|| statistic(field)).flatten();
     let statistic = statistic.map(|what| match group {
@@ -172,6 +178,10 @@ pub(super) fn y_title(grid: &Grid) -> String {
         _ if statistic.is_some() => statistic.unwrap_or_default(),
         "completed_first_share" => "messages that completed before they were received".to_owned(),
         value::COST => "cost of a call".to_owned(),
+        "pipeline.achieved_hz" => "samples generated in a second".to_owned(),
+        "pipeline.alone_share" => "steps that the timer misses alone".to_owned(),
+        "pipeline.lost_share" => "steps whose samples were lost".to_owned(),
+        "pipeline.missed_share" => "steps that were missed".to_owned(),
         "throughput.bytes_per_s" => format!("throughput of {}", grid.carriers),
         "throughput.messages_per_s" => format!("message rate of {}", grid.carriers),
         "throughput_total.bytes_per_s" => "throughput, both directions together".to_owned(),
@@ -180,8 +190,7 @@ pub(super) fn y_title(grid: &Grid) -> String {
     };
     let kinds: Vec<_> = grid.kinds.iter().map(|kind| kind.name()).collect();
     let kinds = if kinds.is_empty() { String::new() } else { format!(", {}", kinds.join(" and ")) };
-    let unit = if grid.scale.label.is_empty() { String::new() } else { format!(" [{}]", grid.scale.label) };
-    format!("{what}{kinds}{unit}")
+    what + &kinds
 }
 
 /// A statistic of a latency in words.
@@ -214,7 +223,7 @@ pub(super) fn x_title(x: &str) -> String {
 }
 
 /// A value of x as a label.
-fn x_label(x: &str, at: &Value) -> String {
+pub(super) fn x_label(x: &str, at: &Value) -> String {
     match at.as_u64() {
         Some(bytes) if x.ends_with("_bytes") => unit::size(bytes),
         _ => value::text(at),

@@ -6,7 +6,7 @@ use measure::record::{Point, Run};
 use super::chart::{Chart, Errors};
 use super::data::Drawing;
 use super::escape::escape;
-use super::{histogram, links, published, table};
+use super::{histogram, links, published, surface, table};
 use crate::SampleSource;
 use crate::error::Error;
 use crate::grid::Grid;
@@ -34,6 +34,7 @@ pub(super) fn render(run: &Run, points: &[Point], samples: &dyn SampleSource) ->
             }
             FigureKind::LinkRates => Ok(links::render(figure)),
             FigureKind::Published => Ok(published::render(figure)),
+            FigureKind::Surface => surface(run, figure, points),
             FigureKind::Table => grid(run, figure, points).map(|grid| numbers(&grid, figure)),
             FigureKind::Bars | FigureKind::Lines => {
                 grid(run, figure, points).map(|grid| plot(&id, figure, &grid, &mut figures.charts))
@@ -68,6 +69,22 @@ fn numbers(grid: &Grid, figure: &Figure) -> String {
     let what = format!("<p class=\"what\">{}</p>\n", escape(&sentence(&super::chart::y_title(grid))));
     let empty = if grid.has_numbers() { "" } else { NOTHING };
     format!("{what}{empty}{}", table::render(grid, &figure.title))
+}
+
+/// Both quantities are in tables below, too.
+fn surface(run: &Run, figure: &Figure, points: &[Point]) -> Result<String, Error> {
+    let heights = grid(run, figure, points)?;
+    let marks = figure.marked.as_ref().map(|marked| {
+        let figure = Figure { y: Some(marked.y.clone()), unit: None, ..figure.clone() };
+        Ok::<_, Error>((grid(run, &figure, points)?, marked.above))
+    });
+    let marks = marks.transpose()?;
+    let drawn = surface::render(&heights, marks.as_ref().map(|(grid, above)| (grid, *above)));
+    let shown = [&heights].into_iter().chain(marks.as_ref().map(|(grid, _)| grid));
+    let tables: String = shown.map(|grid| numbers(grid, figure)).collect();
+    Ok(format!(
+        "{drawn}<details class=\"more\"><summary>Numbers of this figure</summary>\n{tables}</details>\n"
+    ))
 }
 
 fn plot(id: &str, figure: &Figure, grid: &Grid, charts: &mut Vec<Drawing>) -> String {
@@ -118,4 +135,4 @@ fn sentence(text: &str) -> String {
     chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
 }
 
-const NOTHING: &str = "<p class=\"complaint\">Nothing was measured for this figure.</p>\n";
+pub(super) const NOTHING: &str = "<p class=\"complaint\">Nothing was measured for this figure.</p>\n";

@@ -17,6 +17,7 @@ mod links;
 mod overview;
 mod pack;
 mod published;
+mod surface;
 mod system;
 mod table;
 

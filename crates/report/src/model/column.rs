@@ -153,22 +153,12 @@ pub(super) fn experiments(points: &[Point], holds: impl Fn(&Point) -> bool) -> V
 /// What shows a number of an experiment over size.
 pub(super) fn over_size(experiment: &str, y: &str, unit: Option<Unit>) -> Figure {
     Figure {
-        kind: FigureKind::Table,
-        title: experiment.to_owned(),
-        caption: None,
         experiments: vec![experiment.to_owned()],
         x: Some(SIZE.to_owned()),
         y: Some(y.to_owned()),
         unit,
         series: vec![RATE.to_owned()],
-        marker: None,
-        kinds: Vec::new(),
-        limits_ns: None,
-        log_counts: false,
-        difference: false,
-        reason: None,
-        only: Default::default(),
-        reference: None,
+        ..Figure::new(FigureKind::Table, experiment)
     }
 }
 

@@ -36,20 +36,11 @@ fn figure(csv: &str) -> Figure {
         rows: csv.lines().skip(1).map(row).collect(),
     };
     Figure {
-        kind: FigureKind::Table,
-        title: "Table".to_owned(),
-        caption: None,
         experiments: vec!["e".to_owned()],
         x: Some("size_bytes".to_owned()),
         y: Some("latency.p50_ns".to_owned()),
         unit: Some(Unit::Us),
         series: vec!["signal_rate".to_owned()],
-        marker: None,
-        kinds: Vec::new(),
-        limits_ns: None,
-        log_counts: false,
-        difference: false,
-        reason: None,
         only: [("mtu_bytes".to_owned(), json!(4096))].into(),
         reference: Some(Reference {
             file: "t.csv".to_owned(),
@@ -57,6 +48,7 @@ fn figure(csv: &str) -> Figure {
             unit: Some(Unit::Us),
             table: Some(table),
         }),
+        ..Figure::new(FigureKind::Table, "Table")
     }
 }
 

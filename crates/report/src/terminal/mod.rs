@@ -15,6 +15,7 @@ mod links;
 mod not_measured;
 mod open_loop;
 mod pairs;
+mod pipeline;
 mod row;
 mod sockets;
 mod spread;
@@ -155,6 +156,7 @@ impl Stream {
         let notes = match layout {
             Layout::OpenLoop(_) => &[open_loop::NOTES][..],
             Layout::Pairs(_) => &[pairs::NOTES],
+            Layout::Pipeline { kind, .. } => pipeline::notes(kind),
             Layout::Sockets(_) => sockets::notes(point),
             _ => &[],
         };
@@ -229,8 +231,8 @@ pub(crate) fn axes_text(axes: &Axes, is_shown: impl Fn(&str) -> bool) -> String 
 }
 
 /// Axes that tell the rows of a table apart.
-pub(crate) const IN_ROWS: [&str; 8] =
-    ["load", "load_bytes", "loaders", "pairs", "peers", "rate_hz", "size_bytes", "step"];
+pub(crate) const IN_ROWS: [&str; 9] =
+    ["load", "load_bytes", "loaders", "pairs", "peers", "rate_hz", "size_bytes", "step", "values"];
 
 #[cfg(test)]
 mod tests;

@@ -2,7 +2,7 @@
 
 use measure::record::{Axes, Direction, LatencyKind, Point};
 
-use super::{axes_text, cost, fan_out, kinds, open_loop, pairs, plain, sockets};
+use super::{axes_text, cost, fan_out, kinds, open_loop, pairs, pipeline, plain, sockets};
 use crate::unit::Scale;
 use crate::value;
 
@@ -19,6 +19,8 @@ pub(super) enum Layout {
     Kinds { above_ns: Option<u64> },
     /// Messages at a set rate, by that and by how many ranks load the device.
     OpenLoop(LatencyKind),
+    /// Samples at a fixed rate, by that and by how many values they have, with a share above a threshold in ns.
+    Pipeline { kind: LatencyKind, above_ns: Option<u64> },
     /// Several pairs at once, by how many they are.
     Pairs(pairs::Shown),
     /// Messages over sockets.
@@ -62,8 +64,8 @@ fn may_lose(point: &Point) -> bool {
 }
 
 /// Axes that columns show: their values share a table.
-pub(super) const ROW_AXES: [&str; 9] =
-    ["batch", "load", "load_bytes", "loaders", "pairs", "peers", "rate_hz", "size_bytes", STEP];
+pub(super) const ROW_AXES: [&str; 10] =
+    ["batch", "load", "load_bytes", "loaders", "pairs", "peers", "rate_hz", "size_bytes", STEP, "values"];
 
 /// Room for a column whose name is shorter.
 const WIDTH_MIN: usize = 10;
@@ -87,6 +89,9 @@ impl Layout {
         }
         if let Some(kind) = open_loop::kind(point) {
             return Some(Self::OpenLoop(kind));
+        }
+        if let Some(kind) = pipeline::kind(point) {
+            return Some(Self::Pipeline { kind, above_ns: kinds::threshold(point) });
         }
         if point.pattern == "pairs" {
             let latency = point.latency.as_ref().map(|l| pairs::Shown::Latency(l.kind));
@@ -116,7 +121,7 @@ impl Layout {
             Self::Cost => return cost::COLUMNS.map(str::to_owned).into(),
             Self::Kinds { above_ns } => return kinds::columns(above_ns),
             Self::FanOut(_) => return fan_out::columns(unit),
-            Self::OpenLoop(_) => return Vec::new(),
+            Self::OpenLoop(_) | Self::Pipeline { .. } => return Vec::new(),
             Self::Pairs(shown) => return pairs::columns(shown, unit).into_iter().chain(of_link).collect(),
             Self::Latency(_) => return LATENCY_COLUMNS.map(str::to_owned).into(),
             Self::Sockets(shown) => {
@@ -147,6 +152,7 @@ impl Layout {
             Self::FanOut(_) => return fan_out::line(&columns, ""),
             Self::Kinds { .. } => return kinds::line(&columns, ""),
             Self::OpenLoop(_) => return open_loop::header(unit),
+            Self::Pipeline { above_ns, .. } => return pipeline::header(above_ns),
             Self::Latency(_) | Self::Bandwidth { .. } | Self::Pairs(_) | Self::Sockets(_) => {}
         }
         line(columns.iter().zip(&columns).map(|(name, text)| (name.as_str(), text.clone())), "")
@@ -162,6 +168,7 @@ impl Layout {
             Self::FanOut(_) => return fan_out::rows(point, bandwidth, &marks(point)),
             Self::Kinds { above_ns } => return kinds::rows(point, above_ns, &marks(point)),
             Self::OpenLoop(_) => return open_loop::row(point, bandwidth, of_link, &marks(point)),
+            Self::Pipeline { above_ns, .. } => return pipeline::row(point, above_ns, &marks(point)),
             Self::Pairs(shown) => {
                 let cells = pairs::cells(point, shown, bandwidth).into_iter().chain(of_link);
                 return line(columns.iter().map(String::as_str).zip(cells), &marks(point));
@@ -200,6 +207,7 @@ pub(super) fn banner(experiment: &str, pattern: &str, axes: &Axes, layout: Optio
             Layout::Latency(kind)
             | Layout::FanOut(kind)
             | Layout::OpenLoop(kind)
+            | Layout::Pipeline { kind, .. }
             | Layout::Sockets(sockets::Shown::Transactions(kind)),
         ) => {
             shown_apart.push("direction");
@@ -240,7 +248,7 @@ pub(super) fn banner(experiment: &str, pattern: &str, axes: &Axes, layout: Optio
 
 pub(super) fn failed(point: &Point, error: &str) -> String {
     let step = point.axes.get(STEP).map_or(String::new(), |step| format!("  {}", plain(&value::text(step))));
-    let places = [fan_out::place, open_loop::place, pairs::place];
+    let places = [fan_out::place, open_loop::place, pairs::place, pipeline::place];
     let place = places.iter().find_map(|place| place(point)).unwrap_or_else(|| size(point));
     format!(" {place:>10}{step}  failed: {error}{}\n", repetition(point))
 }

@@ -90,8 +90,15 @@ fn or_none(cell: Option<String>) -> String {
 /// What carries the messages, by the name that the field has for the test; none for verbs.
 pub(super) fn test(axes: &Axes, pattern: &str) -> Option<String> {
     let endpoint = axes.get("endpoint").filter(|endpoint| *endpoint != "verbs").map(value::text)?;
-    if endpoint == "shmem" {
-        return Some("shared memory".to_owned());
+    let own = [
+        ("iceoryx2", "iceoryx2"),
+        ("nanomsg", "nanomsg"),
+        ("nng", "NNG"),
+        ("shmem", "shared memory"),
+        ("zeromq", "ZeroMQ"),
+    ];
+    if let Some((_, name)) = own.iter().find(|(word, _)| endpoint == *word) {
+        return Some((*name).to_owned());
     }
     let name = endpoint.to_uppercase();
     Some(match pattern {

@@ -2,7 +2,8 @@ use std::collections::BTreeMap;
 
 use measure::finding::Finding;
 use measure::record::{
-    Cost, Direction, End, Fairness, Latency, LatencyKind, Mavericks, OneWay, Throughput, Timed,
+    Cost, Direction, End, Fairness, Latency, LatencyKind, Mavericks, OneWay, Pipeline, Sunk, Throughput,
+    Timed, TimerAlone,
 };
 use serde_json::json;
 
@@ -27,6 +28,7 @@ fn point(experiment: &str, size: u64, rate: &str) -> Point {
         latency: None,
         kinds: Vec::new(),
         one_way: None,
+        pipeline: None,
         reported: None,
         cost: None,
         throughput: None,
@@ -450,6 +452,73 @@ fn rates_and_loads_share_a_table() {
     let devices = [serde_json::from_value(device).unwrap()];
     let text = tables(&points, &devices, Unit::GbPerS).unwrap();
     assert_golden(&text, "open_loop.txt");
+    assert!(text.lines().all(|line| line.chars().count() <= 130), "{text}");
+}
+
+/// A point of samples at a fixed rate.
+fn pipeline(rate_hz: u64, values: u64) -> Point {
+    let mut point = latency(24 + 8 * values, rate_hz);
+    let of = point.latency.take().unwrap();
+    let kinds = [LatencyKind::Arrival, LatencyKind::OneWay, LatencyKind::Lateness];
+    let timed =
+        kinds.map(|kind| Timed { latency: Latency { kind, ..of.clone() }, samples: None, histogram: None });
+    let timer = TimerAlone {
+        steps: rate_hz,
+        missed: rate_hz / 500,
+        rate_hz: 1.0,
+        away_share: None,
+        lateness: of.clone(),
+    };
+    let pipeline = Pipeline {
+        rate_hz: 1.0,
+        achieved_hz: 0.99 * rate_hz as f64,
+        missed_waiting: 1,
+        inline: None,
+        timer,
+        sinks: vec![],
+    };
+    point.axes.extend([("rate_hz".to_owned(), json!(rate_hz)), ("values".to_owned(), json!(values))]);
+    let counters = [
+        ("messages_lost", 1),
+        ("messages_not_transmitted", 2),
+        ("messages_received", of.count),
+        ("messages_refused", 2),
+        ("steps_missed", of.count / 100),
+    ];
+    Point {
+        pattern: "pipeline".to_owned(),
+        latency: Some(timed[0].latency.clone()),
+        kinds: timed.into(),
+        pipeline: Some(pipeline),
+        counters: counters.map(|(name, count)| (name.to_owned(), count)).into(),
+        ..point
+    }
+}
+
+#[test]
+fn rates_and_values_share_a_table_with_what_became_of_each_step() {
+    let mut kept = pipeline(100_000, 8);
+    let sunk = |rank: u32, path: Option<&str>| Sunk {
+        rank,
+        format: "csv".to_owned(),
+        path: path.map(str::to_owned),
+        handing_over_ns: 7.6,
+        samples: 99_000,
+        missing: 0,
+        bytes: 18_000_000,
+        write_ns: 40_000_000,
+        error: None,
+    };
+    kept.pipeline.as_mut().unwrap().sinks = vec![sunk(0, None), sunk(1, Some("/tmp/logs/a_output.csv"))];
+    kept.unstable = Some("the generator was not there for 2 of 3 steps".to_owned());
+    let failed = Point {
+        status: Status::Failed { error: "nothing arrived".to_owned() },
+        latency: None,
+        kinds: Vec::new(),
+        ..pipeline(1_000_000, 64)
+    };
+    let text = tables(&[pipeline(100, 1), kept, failed], &[], Unit::GbPerS).unwrap();
+    assert_golden(&text, "pipeline.txt");
     assert!(text.lines().all(|line| line.chars().count() <= 130), "{text}");
 }
 

@@ -10,10 +10,10 @@ use super::processes::signal;
 use super::{Scratch, collect};
 
 /// How long the disturbed point would take, and may take.
-const DURATION_S: u64 = 6;
-const TIMEOUT_S: u64 = 7;
+const DURATION_S: u64 = 4;
+const TIMEOUT_S: u64 = 5;
 /// From the record of a run, which begins before its first point, to the middle of that point.
-const MIDDLE: Duration = Duration::from_secs(2);
+const MIDDLE: Duration = Duration::from_millis(1500);
 
 /// Starts an agent, says who it is, and outlives it: a peer that has gone without a word, as behind an ssh that hangs.
 /// (What a shell starts beside itself reads nothing, unless it is told to.)
@@ -24,7 +24,7 @@ const WRAPPER: &str =
 /// error of the point, which must come within the point's time limit.
 #[track_caller]
 pub(crate) fn disturbed(device: &str, pattern: &str, service: &str, by: Signal) -> String {
-    let scratch = Scratch::alone();
+    let scratch = Scratch::on_one_cpu();
     scratch.write("wrapper.sh", WRAPPER);
     scratch.write(
         "plan.toml",
@@ -34,9 +34,7 @@ pub(crate) fn disturbed(device: &str, pattern: &str, service: &str, by: Signal) 
              size_bytes = [64]\n"
         ),
     );
-    // On one CPU, so that no time goes into calibrating the way between two.
-    let cpu = one_cpu();
-    let via = ["--cpus", &cpu, "--hosts", "zero,one", "--via", "sh wrapper.sh {host}"];
+    let via = ["--hosts", "zero,one", "--via", "sh wrapper.sh {host}"];
     let child = scratch
         .program([&["run", "plan.toml", "--out", "record", "-d", device][..], &via].concat())
         .spawn()
@@ -60,13 +58,6 @@ pub(crate) fn disturbed(device: &str, pattern: &str, service: &str, by: Signal) 
     let Status::Failed { error } = &point.status else { panic!("it was not disturbed: {:?}", point.status) };
     scratch.assert_nothing_left();
     error.clone()
-}
-
-/// The first CPU that this process may use, for both ranks.
-fn one_cpu() -> String {
-    let allowed = rustix::thread::sched_getaffinity(None).unwrap();
-    let first = (0..rustix::thread::CpuSet::MAX_CPU).find(|cpu| allowed.is_set(*cpu)).unwrap();
-    format!("{first},{first}")
 }
 
 /// All of these words are in the text.

@@ -2,12 +2,13 @@
 
 pub(crate) mod failures;
 pub(crate) mod hands;
+mod machine;
 pub(crate) mod namespaces;
 pub(crate) mod processes;
 pub(crate) mod schema;
 
 use std::ffi::OsStr;
-use std::fs::{self, File};
+use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -15,7 +16,8 @@ use std::time::{Duration, Instant};
 
 use measure::record::{Point, Run, Status};
 use measure::store::RunReader;
-use rustix::fs::FlockOperation;
+
+use machine::Share;
 
 /// The program under test.
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_rdmascope");
@@ -29,7 +31,7 @@ pub(crate) const TOKEN: &str = "RDMASCOPE_TEST_TOKEN";
 /// A scratch directory of one test, and the processes that carry its name.
 pub(crate) struct Scratch {
     dir: tempfile::TempDir,
-    _machine: Option<File>,
+    _share: Option<Share>,
 }
 
 /// What a program that has ended printed and how it ended.
@@ -44,14 +46,17 @@ pub(crate) struct Ended {
 impl Scratch {
     /// For a test that measures nothing.
     pub(crate) fn new() -> Self {
-        Self { dir: tempfile::tempdir().unwrap(), _machine: None }
+        Self { dir: tempfile::tempdir().unwrap(), _share: None }
     }
 
-    /// For a test that measures: waits until no other test does, so that two CPUs are enough for all of them.
+    /// For a test that measures: waits until no other test does.
     pub(crate) fn alone() -> Self {
-        let lock = File::create(Path::new(env!("CARGO_TARGET_TMPDIR")).join("machine.lock")).unwrap();
-        rustix::fs::flock(&lock, FlockOperation::LockExclusive).unwrap();
-        Self { _machine: Some(lock), ..Self::new() }
+        Self { _share: Some(Share::all()), ..Self::new() }
+    }
+
+    /// For a test that measures and asks nothing of the times: on one CPU, beside others that do the same.
+    pub(crate) fn on_one_cpu() -> Self {
+        Self { _share: Some(Share::one_cpu()), ..Self::new() }
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -128,6 +133,19 @@ impl Scratch {
     /// A record in the directory.
     pub(crate) fn record(&self, name: &str) -> (Run, Vec<Point>) {
         RunReader::open(&self.at(name)).unwrap().into_parts()
+    }
+
+    /// What places a run's ranks on two hosts whose clocks are apart: that of the second is wrong by so much.
+    pub(crate) fn skewed(&self, skew: &str) -> [String; 4] {
+        let script =
+            format!("host=$1; shift\n[ $host = a ] && exec \"$@\"\nexec \"$@\" --clock-skew {skew}\n");
+        let script = self.write("skewed.sh", script);
+        [
+            "--hosts".to_owned(),
+            "a,b".to_owned(),
+            "--via".to_owned(),
+            format!("sh {} {{host}}", script.display()),
+        ]
     }
 
     /// Fails if a process of this test is still there some seconds from now, or a temporary file.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use measure::record::Point;
 
-use super::{DEADLINE, Scratch, all_measured, skip};
+use super::{DEADLINE, Ended, Scratch, all_measured, skip};
 
 /// Two namespaces and the link between them, until the value is dropped.
 pub(crate) struct Hosts {
@@ -144,13 +144,23 @@ impl Drop for Hosts {
 /// Runs the program between the two hosts; gives the points of its record.
 #[track_caller]
 pub(crate) fn measured(scratch: &Scratch, hosts: &Hosts, arguments: &str, record: &str) -> Vec<Point> {
+    let (ended, points) = run_between(scratch, hosts, arguments, record);
+    assert_eq!(ended.status, Some(0), "{arguments}: {ended:?}");
+    assert!(all_measured(&points), "{arguments}: {points:?}");
+    points
+}
+
+/// The same whatever becomes of it; gives what it printed, too.
+pub(crate) fn run_between(
+    scratch: &Scratch,
+    hosts: &Hosts,
+    arguments: &str,
+    record: &str,
+) -> (Ended, Vec<Point>) {
     let placed = hosts.placed();
     let words = arguments.split(' ').chain(["--out", record]).chain(placed.iter().map(String::as_str));
     let ended = scratch.run(&words.collect::<Vec<_>>());
-    assert_eq!(ended.status, Some(0), "{arguments}: {ended:?}");
-    let points = scratch.record(record).1;
-    assert!(all_measured(&points), "{arguments}: {points:?}");
-    points
+    (ended, scratch.record(record).1)
 }
 
 /// What carries the packets of [`Hosts::ipoib`].

@@ -1,0 +1,272 @@
+//! Sockets of a message library as an endpoint.
+
+use std::time::Duration;
+
+use measure::clock::{Clock, Ticks};
+
+use super::socket::{Messages, Socket};
+use crate::Error;
+use crate::endpoint::connecting::End;
+use crate::endpoint::header::Header;
+use crate::endpoint::limits::{Limits, Over};
+use crate::endpoint::{Arrival, Endpoint, FILL, Mark, Posted, words};
+use crate::point::PointSpec;
+
+/// Fruitless looks, each a call of the library, between glances at the clock.
+const SPINS: u32 = 64;
+/// Nobody sleeps for longer where there was no room: nothing tells when there is some.
+const ROOM_AFTER: Duration = Duration::from_millis(1);
+/// Room for what ranks say first.
+const HAIL_BYTES: usize = 16;
+
+/// What messages go out by and come in by.
+pub(super) enum Sockets {
+    /// One for both.
+    Both(Socket),
+    Apart {
+        out: Socket,
+        into: Socket,
+    },
+}
+
+impl Sockets {
+    /// The socket that others connect to sends, and the one that is connected receives; one alone does both.
+    pub(super) fn of(bound: Option<Socket>, connected: Option<Socket>) -> Option<Self> {
+        match (bound, connected) {
+            (Some(out), Some(into)) => Some(Self::Apart { out, into }),
+            (one, other) => one.or(other).map(Self::Both),
+        }
+    }
+
+    #[inline]
+    fn outgoing(&mut self) -> &mut Socket {
+        match self {
+            Self::Both(socket) | Self::Apart { out: socket, .. } => socket,
+        }
+    }
+
+    #[inline]
+    fn incoming(&mut self) -> &mut Socket {
+        match self {
+            Self::Both(socket) | Self::Apart { into: socket, .. } => socket,
+        }
+    }
+}
+
+/// Two ranks that a library connects.
+pub(crate) struct LibraryEndpoint {
+    sockets: Sockets,
+    /// The way to the other rank, for errors.
+    path: String,
+    /// What is sent, and what came last: with a byte more, which tells one that is too long.
+    message: Box<[u8]>,
+    received: Box<[u8]>,
+    size: usize,
+    posted: u64,
+    clock: Clock,
+    limits: Limits,
+    sleeps: bool,
+    gives_way: bool,
+    spins: u32,
+    awaits_room: bool,
+}
+
+impl LibraryEndpoint {
+    pub(super) fn new(
+        spec: &PointSpec,
+        sockets: Sockets,
+        (path, gives_way): (String, bool),
+        clock: Clock,
+    ) -> Self {
+        let size = usize::try_from(spec.size_bytes).unwrap_or(usize::MAX);
+        Self {
+            sockets,
+            path,
+            message: vec![FILL; size].into(),
+            received: vec![0; size.saturating_add(1).max(HAIL_BYTES)].into(),
+            size,
+            posted: 0,
+            clock,
+            limits: Limits::new(spec, clock),
+            sleeps: spec.poll.sleeps(),
+            gives_way,
+            spins: 0,
+            awaits_room: false,
+        }
+    }
+
+    /// Says something that is no message; where there is no room, nothing.
+    pub(super) fn hail(&mut self, hail: &[u8]) -> Result<(), Error> {
+        let sent = self.sockets.outgoing().send(hail);
+        sent.map(drop).map_err(|reason| self.failed("send on", reason))
+    }
+
+    /// The next thing that the other rank says, if it does so within a time.
+    pub(super) fn hailed(&mut self, limit: Duration) -> Result<Option<Vec<u8>>, Error> {
+        if let Some(length) = self.receive_any()? {
+            return Ok(Some(self.received[..length.min(self.received.len())].to_vec()));
+        }
+        self.sockets.incoming().wait(limit).map_err(|reason| self.failed("wait on", reason))?;
+        Ok(None)
+    }
+
+    #[inline]
+    fn receive_any(&mut self) -> Result<Option<usize>, Error> {
+        let Self { sockets, received, .. } = self;
+        let came = sockets.incoming().receive(received);
+        came.map_err(|reason| self.failed("receive on", reason))
+    }
+
+    #[cold]
+    fn failed(&self, what: &'static str, reason: String) -> Error {
+        let advice = "look at the other rank's program".to_owned();
+        Error::Socket { what, path: self.path.clone(), reason, advice }
+    }
+
+    #[inline]
+    fn post(&mut self, header: Header) -> Result<Posted, Error> {
+        header.write(&mut self.message);
+        let Self { sockets, message, .. } = self;
+        let sent = sockets.outgoing().send(message).map_err(|reason| self.failed("send on", reason))?;
+        self.awaits_room = !sent;
+        if !sent {
+            return Ok(Posted::Busy);
+        }
+        self.limits.moved();
+        Ok(Posted::Queued)
+    }
+
+    /// Ends the point where its time is over. Gives the time.
+    #[cold]
+    fn look_at_clock(&mut self) -> Result<Ticks, Error> {
+        match self.limits.look() {
+            Ok((now, _)) => Ok(now),
+            Err(Over::Time(waited_s)) => {
+                let advice = format!("raise it, or see what the other rank does ({})", self.path);
+                Err(Error::Deadline { what: "arrived", waited_s, advice })
+            }
+            Err(Over::Silence(waited_s)) => {
+                let what = if self.awaits_room { "was taken by the peer" } else { "came from the peer" };
+                let (path, advice) = (self.path.clone(), "its program has stopped: look there");
+                Err(Error::Silent { what, path, waited_s, said: String::new(), advice })
+            }
+        }
+    }
+
+    /// The long way to be idle.
+    #[cold]
+    fn rest(&mut self, instant: u64) -> Result<(), Error> {
+        let now = self.look_at_clock()?;
+        if self.sleeps && now.0 < instant {
+            let left = instant.min(self.limits.next_look().0).saturating_sub(now.0);
+            let left = Duration::from_nanos(self.clock.ns(left));
+            let limit = if self.awaits_room { left.min(ROOM_AFTER) } else { left };
+            self.sockets.incoming().wait(limit).map_err(|reason| self.failed("wait on", reason))?;
+        } else if self.gives_way {
+            std::thread::yield_now();
+        }
+        self.awaits_room = false;
+        Ok(())
+    }
+}
+
+impl End for LibraryEndpoint {
+    fn start(&mut self, timeout_s: f64) -> Result<(), Error> {
+        self.limits.start(Duration::from_secs_f64(timeout_s));
+        Ok(())
+    }
+
+    fn stop(&mut self) {}
+
+    fn library(&self) -> Option<String> {
+        let (Sockets::Both(socket) | Sockets::Apart { out: socket, .. }) = &self.sockets;
+        Some(socket.version())
+    }
+}
+
+impl Endpoint for LibraryEndpoint {
+    #[inline]
+    fn clock(&self) -> Clock {
+        self.clock
+    }
+
+    #[inline]
+    fn try_send(&mut self, mark: Mark) -> Result<Posted, Error> {
+        let posted = self.post(Header::of(mark, self.posted as u32))?;
+        self.posted += u64::from(posted == Posted::Queued);
+        Ok(posted)
+    }
+
+    fn try_greet(&mut self) -> Result<Posted, Error> {
+        self.try_greet_as(0)
+    }
+
+    fn try_greet_as(&mut self, number: u32) -> Result<Posted, Error> {
+        self.post(Header::greeting(number))
+    }
+
+    #[inline]
+    fn try_receive(&mut self) -> Result<Option<Arrival>, Error> {
+        while let Some(length) = self.receive_any()? {
+            // What ranks said first may still come.
+            if length == self.size {
+                let header = Header::read(&self.received[..length]);
+                self.limits.moved();
+                self.spins = 0;
+                return Ok(Some(Arrival {
+                    mark: header.mark,
+                    number: u64::from(header.number),
+                    is_greeting: header.is_greeting,
+                }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The library has all that it took.
+    fn outstanding(&mut self) -> Result<u32, Error> {
+        Ok(0)
+    }
+
+    fn try_sent(&mut self) -> Result<u64, Error> {
+        Ok(self.posted)
+    }
+
+    #[inline]
+    fn has_room(&mut self) -> Result<bool, Error> {
+        Ok(true)
+    }
+
+    #[inline]
+    fn put(&mut self, word: usize, value: u64) -> Result<(), Error> {
+        words::put(&mut self.message, word, value);
+        Ok(())
+    }
+
+    #[inline]
+    fn get(&self, word: usize) -> Result<u64, Error> {
+        Ok(words::get(&self.received, word))
+    }
+
+    #[inline]
+    fn idle_until(&mut self, instant: Ticks) -> Result<(), Error> {
+        self.spins += 1;
+        if self.spins < SPINS && !self.sleeps && !self.gives_way {
+            return Ok(());
+        }
+        self.spins = 0;
+        self.rest(instant.0)
+    }
+
+    fn give_way(&mut self) -> Result<(), Error> {
+        self.look_at_clock()?;
+        if self.gives_way {
+            std::thread::yield_now();
+        }
+        Ok(())
+    }
+
+    fn quiet(&self) -> Duration {
+        self.limits.quiet()
+    }
+}

@@ -1,0 +1,240 @@
+//! From a point to sockets of a library that have heard of each other.
+
+use std::ffi::CString;
+use std::net::{IpAddr, Ipv4Addr, TcpListener};
+use std::time::Duration;
+
+use measure::clock::{Clock, Deadline};
+use serde::{Deserialize, Serialize};
+
+use super::endpoint::{LibraryEndpoint, Sockets};
+use super::socket::{Messages, Role, Socket};
+use crate::Error;
+use crate::endpoint::connecting::{Half, Told, are_beside};
+use crate::point::{Carrier, Family, PointSpec, Protocol};
+use crate::socket_endpoint::{Net, Reachable, SocketOptions};
+
+/// How long two ranks may take to hear of each other.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How often they say that they are there: who subscribes is known a while later.
+const AGAIN_AFTER: Duration = Duration::from_millis(10);
+/// Ports that are tried: another program may take one between the kernel's choice and the library's use of it.
+const TRIES: u32 = 5;
+
+/// Sockets that nobody is connected to yet.
+pub(crate) struct Unconnected {
+    spec: PointSpec,
+    rank: u32,
+    clock: Clock,
+    address: Address,
+    ways: Vec<Option<Way>>,
+    /// What others connect to; absent at the end of a pair that connects.
+    bound: Option<Socket>,
+}
+
+/// Where a rank is.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Address {
+    reachable: Reachable,
+}
+
+/// What a rank has for its partner.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Way {
+    /// Where it listens; absent where it connects.
+    place: Option<Place>,
+    /// What it says first, so that nobody else is taken for it.
+    token: u64,
+}
+
+/// Where a socket listens.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Place {
+    /// On a port of TCP.
+    Port(u16),
+    /// In memory of its host, under a name that its token makes.
+    Memory,
+}
+
+impl Unconnected {
+    /// Opens and binds the sockets of a rank.
+    pub(crate) fn new(
+        spec: &PointSpec,
+        rank: u32,
+        options: &SocketOptions,
+        clock: Clock,
+    ) -> Result<Self, Error> {
+        let reachable = Reachable::own(&options.net, Family::Ipv4, None)?;
+        let role = match spec.socket.protocol {
+            Protocol::Pair => (rank == 0).then_some(Role::Pair),
+            Protocol::PubSub => Some(Role::Publisher),
+        };
+        let token = crate::socket_endpoint::token()?;
+        let (mut bound, mut place) = (None, None);
+        if let Some(role) = role {
+            let first = options.port.and_then(|first| first.checked_add(u16::try_from(rank).ok()?));
+            let (socket, own) = match spec.endpoint {
+                Carrier::Iceoryx2 => (offering(spec, role, token)?, Place::Memory),
+                _ => {
+                    let (socket, port) = listening(spec, role, &options.net, first)?;
+                    (socket, Place::Port(port))
+                }
+            };
+            (bound, place) = (Some(socket), Some(own));
+        }
+        let mut ways: Vec<Option<Way>> = (0..spec.ranks()).map(|_| None).collect();
+        for partner in spec.partners(rank) {
+            ways[partner as usize] = Some(Way { place, token });
+        }
+        Ok(Self { spec: spec.clone(), rank, clock, address: Address { reachable }, ways, bound })
+    }
+}
+
+/// One that is found by a name.
+fn offering(spec: &PointSpec, role: Role, token: u64) -> Result<Socket, Error> {
+    let mut socket = open(spec, role)?;
+    let failed = |reason| Error::System {
+        what: format!("offer a service of {}", spec.endpoint.name()),
+        cause: std::io::Error::other(reason),
+    };
+    socket.bind(&service(token)).map_err(failed)?;
+    Ok(socket)
+}
+
+/// The name of what a rank offers.
+fn service(token: u64) -> CString {
+    CString::new(format!("rdmascope/{token:016x}")).unwrap_or_default()
+}
+
+/// A socket that listens, on a given port or any, and that port.
+fn listening(spec: &PointSpec, role: Role, net: &Net, given: Option<u16>) -> Result<(Socket, u16), Error> {
+    let ip: IpAddr = match net {
+        Net::Loopback => Ipv4Addr::LOCALHOST.into(),
+        _ => Ipv4Addr::UNSPECIFIED.into(),
+    };
+    let mut why = String::new();
+    for _ in 0..TRIES {
+        let port = match given {
+            Some(port) => port,
+            // The libraries do not all tell which port they have been given.
+            None => {
+                TcpListener::bind((ip, 0)).and_then(|listener| listener.local_addr()).map_err(no_port)?.port()
+            }
+        };
+        let mut socket = open(spec, role)?;
+        match socket.bind(&url(ip, port)) {
+            Ok(()) => return Ok((socket, port)),
+            Err(reason) if given.is_some() => {
+                return Err(Error::PortTaken { port: format!("TCP port {port} ({reason})") });
+            }
+            Err(reason) => why = reason,
+        }
+    }
+    Err(no_port(std::io::Error::other(why)))
+}
+
+fn no_port(cause: std::io::Error) -> Error {
+    Error::System { what: "listen on a port".to_owned(), cause }
+}
+
+/// Opens a socket of the point's library, if that is installed.
+fn open(spec: &PointSpec, role: Role) -> Result<Socket, Error> {
+    Socket::open(spec, role).map_err(|reason| Error::Impossible { reason })
+}
+
+fn url(ip: IpAddr, port: u16) -> CString {
+    CString::new(format!("tcp://{ip}:{port}")).unwrap_or_default()
+}
+
+impl Half for Unconnected {
+    type End = LibraryEndpoint;
+    type Address = Address;
+    type Way = Way;
+
+    fn address(&self) -> &Address {
+        &self.address
+    }
+
+    fn ways(&self) -> &[Option<Way>] {
+        &self.ways
+    }
+
+    fn connect(mut self, ranks: &[Told<Address, Way>], gives_way: bool) -> Result<LibraryEndpoint, Error> {
+        let peer = self.spec.partners(self.rank).first().copied().unwrap_or_default();
+        let told = ranks.get(peer as usize).and_then(|told| told.address.as_ref().zip(told.way.as_ref()));
+        let own_way = self.way(peer).cloned();
+        let ((address, way), own_way) = told.zip(own_way).ok_or_else(|| Error::PeerAddress {
+            reason: format!("rank {peer} has nothing that connects to rank {}", self.rank),
+        })?;
+        let (_, theirs) = self.address.reachable.route(&address.reachable)?;
+        let path = format!("{} to rank {peer} at {}", self.spec.endpoint.name(), theirs.address);
+        let role = if self.spec.socket.protocol == Protocol::Pair { Role::Pair } else { Role::Subscriber };
+        let bound = self.bound.take();
+        let mut connected = None;
+        if let Some(place) = way.place {
+            let mut socket = open(&self.spec, role)?;
+            let failed = |reason| Error::Socket {
+                what: "connect",
+                path: path.clone(),
+                reason,
+                advice: "see `ip route get ADDRESS` at both ends".to_owned(),
+            };
+            let place = match place {
+                Place::Port(port) => url(theirs.address, port),
+                Place::Memory if are_beside(ranks, self.rank, peer) => service(way.token),
+                Place::Memory => {
+                    let reason = "iceoryx2 reaches ranks of the same host only".to_owned();
+                    return Err(Error::Impossible { reason });
+                }
+            };
+            socket.connect(&place).map_err(failed)?;
+            connected = Some(socket);
+        }
+        let sockets = Sockets::of(bound, connected).ok_or_else(|| Error::PeerAddress {
+            reason: format!("rank {peer} has no port that rank {} could connect to", self.rank),
+        })?;
+        let mut end = LibraryEndpoint::new(&self.spec, sockets, (path, gives_way), self.clock);
+        meet(&mut end, &self.spec, [own_way.token, way.token], theirs.address)?;
+        Ok(end)
+    }
+}
+
+/// Says that this rank is there until the other has said so, too, and that it has heard that.
+fn meet(
+    end: &mut LibraryEndpoint,
+    spec: &PointSpec,
+    [own, theirs]: [u64; 2],
+    at: IpAddr,
+) -> Result<(), Error> {
+    let deadline = Deadline::after(PATIENCE);
+    let mut has_heard = false;
+    loop {
+        end.hail(&hail(own, has_heard, spec))?;
+        let until = Deadline::after(AGAIN_AFTER);
+        while !until.is_over() {
+            let Some(came) = end.hailed(AGAIN_AFTER)? else { continue };
+            if came == hail(theirs, true, spec) {
+                // It is told once more, for it may have heard of this end, but not that it was heard.
+                return end.hail(&hail(own, true, spec));
+            }
+            has_heard |= came == hail(theirs, false, spec);
+        }
+        if deadline.is_over() {
+            let reason = format!("it said nothing within {} s", PATIENCE.as_secs());
+            return Err(Error::Unreachable { carrier: spec.endpoint.name(), to: at.to_string(), reason });
+        }
+    }
+}
+
+/// What a rank says first: never as long as a message.
+fn hail(token: u64, has_heard: bool, spec: &PointSpec) -> Vec<u8> {
+    let mut words = token.to_le_bytes().to_vec();
+    words.push(u8::from(has_heard));
+    if words.len() as u64 == spec.size_bytes {
+        words.push(0);
+    }
+    words
+}

@@ -1,0 +1,57 @@
+use super::Opened;
+use crate::plan::{Options, Plan, resolve};
+use crate::point::{Carrier, Protocol, Service};
+
+fn refusal(pattern: &str, axes: &str) -> Result<Vec<crate::point::PointSpec>, String> {
+    let text = format!(
+        "name = \"x\"\ntitle = \"X\"\n[[experiment]]\nname = \"e\"\npattern = \"{pattern}\"\naxes = {{ {axes} }}"
+    );
+    let plan = Plan::parse(&text, "x.toml", std::path::Path::new(".")).map_err(|error| error.to_string())?;
+    Ok(resolve(&plan, &Options::default()).map_err(|error| error.to_string())?.points)
+}
+
+#[test]
+fn a_library_that_is_not_there_is_named_with_its_package() {
+    let reason = Opened::open("libnothing-of-this-name.so.9", "libnothing9").map(drop).unwrap_err();
+    let words =
+        ["libnothing-of-this-name.so.9 cannot be used", "No such file", "apt-get install libnothing9"];
+    assert!(words.iter().all(|word| reason.contains(word)), "{reason}");
+    // Of the C library everybody has a part.
+    let library = Opened::open("libc.so.6", "libc6").unwrap();
+    assert!(library.function::<unsafe extern "C" fn() -> i32>(c"getpid").is_ok());
+    let reason = library.function::<unsafe extern "C" fn()>(c"zmq_nothing").unwrap_err();
+    assert!(reason.contains("libc.so.6 cannot be used") && reason.contains("zmq_nothing"), "{reason}");
+}
+
+#[test]
+fn what_libraries_do_not_carry_is_refused() {
+    for (pattern, axes, words) in [
+        (
+            "stream",
+            "endpoint = \"zeromq\"",
+            "message libraries carry \"one-way\", \"pipeline\", \"ping-pong\"",
+        ),
+        ("fan-out", "endpoint = \"nng\"", "message libraries carry"),
+        ("ping-pong", "endpoint = \"nanomsg\", size_bytes = 3", "a message says its number in 4 bytes"),
+        (
+            "ping-pong",
+            "endpoint = \"tcp\", protocol = \"pair\", size_bytes = 4",
+            "that is for other endpoints",
+        ),
+        ("one-way", "endpoint = \"zeromq\", protocol = \"push\"", "pub_sub"),
+    ] {
+        let error = refusal(pattern, axes).unwrap_err();
+        assert!(error.contains(words), "{axes}: {error}");
+    }
+    let axes = "endpoint = [\"zeromq\", \"verbs\"], protocol = [\"pair\", \"pub_sub\"]";
+    let points = refusal("pipeline", axes).unwrap();
+    let found: Vec<_> =
+        points.iter().map(|point| (point.endpoint, point.socket.protocol, point.service)).collect();
+    // What is published may be dropped.
+    let expected = [
+        (Carrier::Zeromq, Protocol::Pair, Service::Rc),
+        (Carrier::Zeromq, Protocol::PubSub, Service::Ud),
+        (Carrier::Verbs, Protocol::PubSub, Service::Rc),
+    ];
+    assert_eq!(found, expected);
+}

@@ -1,0 +1,170 @@
+//! ZeroMQ (libzmq; zmq_socket(3), zmq_send(3), zmq_poll(3)).
+
+use std::ffi::{CString, c_char, c_int, c_long, c_short, c_void};
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use super::Opened;
+use super::errors::Errors;
+use super::socket::{Messages, QUEUE, Role};
+
+/// `zmq_pollitem_t`.
+#[repr(C)]
+struct PollItem {
+    socket: *mut c_void,
+    fd: c_int,
+    events: c_short,
+    revents: c_short,
+}
+
+struct Functions {
+    ctx_new: unsafe extern "C" fn() -> *mut c_void,
+    ctx_term: unsafe extern "C" fn(*mut c_void) -> c_int,
+    socket: unsafe extern "C" fn(*mut c_void, c_int) -> *mut c_void,
+    close: unsafe extern "C" fn(*mut c_void) -> c_int,
+    setsockopt: unsafe extern "C" fn(*mut c_void, c_int, *const c_void, usize) -> c_int,
+    bind: unsafe extern "C" fn(*mut c_void, *const c_char) -> c_int,
+    connect: unsafe extern "C" fn(*mut c_void, *const c_char) -> c_int,
+    send: unsafe extern "C" fn(*mut c_void, *const c_void, usize, c_int) -> c_int,
+    recv: unsafe extern "C" fn(*mut c_void, *mut c_void, usize, c_int) -> c_int,
+    poll: unsafe extern "C" fn(*mut PollItem, c_int, c_long) -> c_int,
+    errors: Errors,
+    version: unsafe extern "C" fn(*mut c_int, *mut c_int, *mut c_int),
+}
+
+fn functions() -> Result<&'static Functions, String> {
+    static FUNCTIONS: OnceLock<Result<Functions, String>> = OnceLock::new();
+    FUNCTIONS.get_or_init(load).as_ref().map_err(Clone::clone)
+}
+
+fn load() -> Result<Functions, String> {
+    let library = Opened::open("libzmq.so.5", "libzmq5")?;
+    Ok(Functions {
+        ctx_new: library.function(c"zmq_ctx_new")?,
+        ctx_term: library.function(c"zmq_ctx_term")?,
+        socket: library.function(c"zmq_socket")?,
+        close: library.function(c"zmq_close")?,
+        setsockopt: library.function(c"zmq_setsockopt")?,
+        bind: library.function(c"zmq_bind")?,
+        connect: library.function(c"zmq_connect")?,
+        send: library.function(c"zmq_send")?,
+        recv: library.function(c"zmq_recv")?,
+        poll: library.function(c"zmq_poll")?,
+        errors: Errors::of(&library, [c"zmq_errno", c"zmq_strerror"])?,
+        version: library.function(c"zmq_version")?,
+    })
+}
+
+/// A socket with a context of its own.
+pub(super) struct Zeromq {
+    functions: &'static Functions,
+    context: *mut c_void,
+    socket: *mut c_void,
+}
+
+// SAFETY: a socket may be used by another thread after a full fence, which handing it over is (zmq_socket(3)).
+unsafe impl Send for Zeromq {}
+
+const SUBSCRIBE: c_int = 6;
+const LINGER: c_int = 17;
+const SNDHWM: c_int = 23;
+const RCVHWM: c_int = 24;
+const XPUB_NODROP: c_int = 69;
+const DONTWAIT: c_int = 1;
+const POLLIN: c_short = 1;
+
+impl Zeromq {
+    pub(super) fn open(role: Role) -> Result<Self, String> {
+        let functions = functions()?;
+        // SAFETY: it has no preconditions.
+        let context = unsafe { (functions.ctx_new)() };
+        let kind = match role {
+            Role::Pair => 0,
+            Role::Publisher => 1,
+            Role::Subscriber => 2,
+        };
+        // SAFETY: the context is alive, if there is one.
+        let socket = if context.is_null() { context } else { unsafe { (functions.socket)(context, kind) } };
+        let own = Self { functions, context, socket };
+        if own.socket.is_null() {
+            return Err(functions.errors.reason());
+        }
+        for (option, value) in [(LINGER, 0), (SNDHWM, QUEUE), (RCVHWM, QUEUE)] {
+            own.set(option, &value.to_ne_bytes())?;
+        }
+        match role {
+            Role::Pair => {}
+            // What finds no room is refused, and not dropped without a word.
+            Role::Publisher => own.set(XPUB_NODROP, &1_i32.to_ne_bytes())?,
+            Role::Subscriber => own.set(SUBSCRIBE, &[])?,
+        }
+        Ok(own)
+    }
+
+    fn set(&self, option: c_int, value: &[u8]) -> Result<(), String> {
+        // SAFETY: the socket is open, and the value is readable.
+        let done =
+            unsafe { (self.functions.setsockopt)(self.socket, option, value.as_ptr().cast(), value.len()) };
+        self.functions.errors.done(done)
+    }
+}
+
+impl Messages for Zeromq {
+    fn bind(&mut self, url: &CString) -> Result<(), String> {
+        // SAFETY: the socket is open, and the text ends with a zero.
+        let done = unsafe { (self.functions.bind)(self.socket, url.as_ptr()) };
+        self.functions.errors.done(done)
+    }
+
+    fn connect(&mut self, url: &CString) -> Result<(), String> {
+        // SAFETY: as for bind.
+        let done = unsafe { (self.functions.connect)(self.socket, url.as_ptr()) };
+        self.functions.errors.done(done)
+    }
+
+    #[inline]
+    fn send(&mut self, message: &[u8]) -> Result<bool, String> {
+        // SAFETY: the socket is open, and the message readable; it is copied.
+        let sent =
+            unsafe { (self.functions.send)(self.socket, message.as_ptr().cast(), message.len(), DONTWAIT) };
+        self.functions.errors.at_once(sent).map(|sent| sent.is_some())
+    }
+
+    #[inline]
+    fn receive(&mut self, message: &mut [u8]) -> Result<Option<usize>, String> {
+        // SAFETY: the socket is open, and the message writable.
+        let came = unsafe {
+            (self.functions.recv)(self.socket, message.as_mut_ptr().cast(), message.len(), DONTWAIT)
+        };
+        self.functions.errors.at_once(came)
+    }
+
+    fn wait(&mut self, limit: Duration) -> Result<(), String> {
+        let mut item = PollItem { socket: self.socket, fd: 0, events: POLLIN, revents: 0 };
+        let limit_ms = c_long::try_from(limit.as_millis()).unwrap_or(c_long::MAX);
+        // SAFETY: the item is one, writable, and its socket open.
+        let ready = unsafe { (self.functions.poll)(&raw mut item, 1, limit_ms) };
+        self.functions.errors.at_once(ready).map(drop)
+    }
+
+    fn version(&self) -> String {
+        let (mut major, mut minor, mut patch) = (0, 0, 0);
+        // SAFETY: the numbers are writable.
+        unsafe { (self.functions.version)(&raw mut major, &raw mut minor, &raw mut patch) };
+        format!("ZeroMQ {major}.{minor}.{patch}")
+    }
+}
+
+impl Drop for Zeromq {
+    fn drop(&mut self) {
+        // SAFETY: socket and context are alive, if there are some, and used no more; nothing lingers, so this ends.
+        unsafe {
+            if !self.socket.is_null() {
+                (self.functions.close)(self.socket);
+            }
+            if !self.context.is_null() {
+                (self.functions.ctx_term)(self.context);
+            }
+        }
+    }
+}

@@ -1,0 +1,18 @@
+//! Samples at a fixed rate: a generator with a timer, a node at each end, and what both ends stamped put together.
+//!
+//! ```text
+//! rank 0: timer ─► signal ─► node ──────────► node :rank 1      (the nodes are endpoints)
+//!           due, submitted ─┐      ┌─ received
+//!                           └─┬────┘
+//!            the coordinator: arrival, one_way, lateness; missed, not transmitted, lost
+//! ```
+
+mod merge;
+mod run;
+mod signal;
+mod sink;
+mod timer;
+
+pub(crate) use merge::merge;
+pub use run::Generated;
+pub(crate) use run::{Part, run};

@@ -1,0 +1,250 @@
+//! Where an end of a pipeline keeps its samples: in memory that was made before while they come, and in a file after the last.
+//!
+//! So a file is never in the way of a sample, and needs no CPU while there is none to spare. What it costs who generates or takes
+//! samples is a copy, which is measured apart (V69 of the evaluations).
+
+mod file;
+#[cfg(feature = "parquet")]
+mod parquet;
+
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use measure::clock::Clock;
+use measure::record::Sunk;
+use measure::samples::Stamps;
+use measure::villas::{Format, Head};
+use rustix::time::{ClockId, clock_gettime};
+
+use self::file::Written;
+use crate::Error;
+use crate::point::{Length, PointSpec, Sink};
+use crate::socket_endpoint::token;
+
+/// Words of a row before its values: the step, when the sample was generated, when it was received.
+const HEAD_WORDS: usize = 3;
+/// Rows that are copied to see what that costs.
+const TRIAL_ROWS: u64 = 4096;
+
+/// The samples of an end.
+pub(super) struct Rows {
+    sink: Sink,
+    words: Vec<u64>,
+    stride: usize,
+    rows: usize,
+    /// What a copy costs, in ns.
+    handing_over_ns: f64,
+}
+
+impl Rows {
+    /// Room for a sample of every step; none where they are not kept.
+    pub(super) fn new(spec: &PointSpec, steps: u64, clock: Clock) -> Result<Option<Self>, Error> {
+        let Some(settings) = &spec.pipeline else { return Ok(None) };
+        if let Some(lack) = settings.sink.lack() {
+            return Err(Error::Impossible { reason: lack.to_owned() });
+        }
+        if settings.sink == Sink::Null {
+            return Ok(None);
+        }
+        let values = settings.values as usize;
+        let stride = HEAD_WORDS + values;
+        // Written, so that no page is missing later.
+        let words = vec![Stamps::NONE; usize::try_from(steps).unwrap_or(usize::MAX).saturating_mul(stride)];
+        let mut rows = Self { sink: settings.sink, words, stride, rows: 0, handing_over_ns: 0.0 };
+        let trial = TRIAL_ROWS.min(steps);
+        let before = clock.now();
+        for row in 0..trial {
+            let values = std::hint::black_box(row);
+            rows.fill([row, before.0, before.0], |value| Ok(values + value as u64))?;
+        }
+        let ticks = clock.now().since(before);
+        rows.handing_over_ns = clock.ns_f64(ticks) / trial.max(1) as f64;
+        rows.rows = 0;
+        Ok(Some(rows))
+    }
+
+    /// Keeps a sample, whose so many-th value `value` gives; not one for which there is no room, as where steps come twice.
+    ///
+    /// # Errors
+    /// What `value` says.
+    #[inline]
+    pub(super) fn fill(
+        &mut self,
+        head: [u64; HEAD_WORDS],
+        value: impl Fn(usize) -> Result<u64, Error>,
+    ) -> Result<(), Error> {
+        let start = self.rows * self.stride;
+        let Some(row) = self.words.get_mut(start..start + self.stride) else { return Ok(()) };
+        let (first, rest) = row.split_at_mut(HEAD_WORDS);
+        first.copy_from_slice(&head);
+        for (index, word) in rest.iter_mut().enumerate() {
+            *word = value(index)?;
+        }
+        self.rows += 1;
+        Ok(())
+    }
+
+    /// Writes them to a file. What cannot be written is said, and what is there is whole lines.
+    pub(super) fn write(&self, spec: &PointSpec, rank: u32, times: &Times, clock: Clock) -> Sunk {
+        let directory = match directory(spec) {
+            Ok(directory) => directory,
+            Err(reason) => {
+                return self.sunk(rank, None, Written { error: Some(reason), ..Written::default() }, 0);
+            }
+        };
+        let path = directory.join(name(spec, rank));
+        let before = clock.now();
+        let written = match self.sink {
+            Sink::Null => Written::default(),
+            Sink::Csv => self.text(&path, Format::Csv, times),
+            Sink::Human => self.text(&path, Format::Human, times),
+            Sink::Parquet => self.columns(&path, times),
+        };
+        let write_ns = clock.ns(clock.now().since(before));
+        let is_kept = spec.pipeline.as_ref().is_some_and(|settings| settings.sink_dir.is_some());
+        if !is_kept {
+            // Whether it goes or not, nothing is to be done about it here.
+            let _ = std::fs::remove_file(&path).and_then(|()| std::fs::remove_dir(&directory));
+        }
+        self.sunk(rank, is_kept.then_some(path), written, write_ns)
+    }
+
+    /// The rows, each as the words before its values and those.
+    fn rows(&self) -> impl ExactSizeIterator<Item = &[u64]> {
+        self.words[..self.rows * self.stride].chunks_exact(self.stride)
+    }
+
+    fn text(&self, path: &Path, format: Format, times: &Times) -> Written {
+        file::write(path, &format.header(self.stride - HEAD_WORDS), self.rows(), |row, out| {
+            let (head, values) = times.split(row);
+            format.write(&head, values.iter().copied().map(f64::from_bits), out);
+        })
+    }
+
+    #[cfg(feature = "parquet")]
+    fn columns(&self, path: &Path, times: &Times) -> Written {
+        parquet::write(path, self.stride - HEAD_WORDS, self.rows(), |row| times.split(row))
+    }
+
+    #[cfg(not(feature = "parquet"))]
+    fn columns(&self, _: &Path, _: &Times) -> Written {
+        Written { error: self.sink.lack().map(str::to_owned), ..Written::default() }
+    }
+
+    /// What became of the file.
+    fn sunk(&self, rank: u32, path: Option<PathBuf>, written: Written, write_ns: u64) -> Sunk {
+        Sunk {
+            rank,
+            format: if self.sink == Sink::Human { "villas.human" } else { self.sink.ending() }.to_owned(),
+            path: path.map(|path| path.to_string_lossy().into_owned()),
+            handing_over_ns: self.handing_over_ns,
+            samples: written.samples,
+            missing: self.rows as u64 - written.samples,
+            bytes: written.bytes,
+            write_ns,
+            error: written.error,
+        }
+    }
+}
+
+/// Where the file of a point goes: where the plan says, or a directory that nobody else has.
+fn directory(spec: &PointSpec) -> Result<PathBuf, String> {
+    if let Some(named) = spec.pipeline.as_ref().and_then(|settings| settings.sink_dir.as_ref()) {
+        return Ok(PathBuf::from(named));
+    }
+    let number = token().map_err(|error| error.to_string())?;
+    let directory = std::env::temp_dir().join(format!("rdmascope-{number:016x}"));
+    let made = DirBuilder::new().mode(0o700).create(&directory);
+    made.map_err(|error| {
+        format!("cannot make {}: {error}: name a directory in TMPDIR", directory.display())
+    })?;
+    Ok(directory)
+}
+
+/// What the file of an end is called: as the benchmarks of VILLASnode call theirs.
+fn name(spec: &PointSpec, rank: u32) -> String {
+    let settings = spec.pipeline.as_ref();
+    let node = match spec.endpoint.is_verbs() {
+        true => spec.service.name().to_owned(),
+        false => spec.endpoint.word(),
+    };
+    let steps = match spec.length {
+        Length::Iterations(steps) => steps,
+        Length::Duration(_) => 0,
+    };
+    let (values, rate_hz) = (settings.map_or(0, |settings| settings.values), spec.rate_hz.unwrap_or(0));
+    let way = if rank == 0 { "input" } else { "output" };
+    let ending = settings.map_or("", |settings| settings.sink.ending());
+    format!("{:06}_{node}-{values}-{rate_hz}-{steps}_{way}.{ending}", spec.id)
+}
+
+/// An instant by the clock that stamps and by `CLOCK_REALTIME`.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Anchor {
+    ticks: u64,
+    realtime_ns: u64,
+    tick_hz: f64,
+}
+
+impl Anchor {
+    pub(super) fn now(clock: &Clock) -> Self {
+        let now = clock_gettime(ClockId::Realtime);
+        let realtime_ns = now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64;
+        Self { ticks: clock.now().0, realtime_ns, tick_hz: clock.tick_hz() }
+    }
+
+    /// As three words, in which it travels.
+    pub(super) fn words(&self) -> [u64; 3] {
+        [self.ticks, self.realtime_ns, self.tick_hz.to_bits()]
+    }
+
+    pub(super) fn of_words([ticks, realtime_ns, tick_hz]: [u64; 3]) -> Self {
+        Self { ticks, realtime_ns, tick_hz: f64::from_bits(tick_hz) }
+    }
+
+    /// When a stamp was, in ns since 1970.
+    fn realtime_ns(&self, ticks: u64) -> u64 {
+        let ns = ticks.wrapping_sub(self.ticks).cast_signed() as f64 * 1e9 / self.tick_hz;
+        self.realtime_ns.saturating_add_signed(ns.round() as i64)
+    }
+}
+
+/// What turns stamps into times of day.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Times {
+    /// Of who generates, if it is known.
+    pub(super) source: Option<Anchor>,
+    /// Of who takes.
+    pub(super) target: Anchor,
+    /// Whether both are of one clock.
+    pub(super) is_one: bool,
+}
+
+impl Times {
+    /// What a row says first, and its values.
+    fn split<'a>(&self, row: &'a [u64]) -> (Head, &'a [u64]) {
+        let (head, values) = row.split_at(HEAD_WORDS);
+        (self.head([head[0], head[1], head[2]]), values)
+    }
+
+    /// What a row says first. Of two clocks, the offset is as right as their times of day are.
+    fn head(&self, [sequence, submitted, received]: [u64; HEAD_WORDS]) -> Head {
+        let origin_ns = self.source.map(|source| source.realtime_ns(submitted));
+        let offset_ns = match (self.is_one, origin_ns) {
+            _ if received == Stamps::NONE => None,
+            (true, _) => {
+                let ticks = received.wrapping_sub(submitted).cast_signed();
+                Some((ticks as f64 * 1e9 / self.target.tick_hz).round() as i64)
+            }
+            (false, Some(origin_ns)) => {
+                Some(self.target.realtime_ns(received).wrapping_sub(origin_ns).cast_signed())
+            }
+            (false, None) => None,
+        };
+        Head { origin_ns, offset_ns, sequence }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,101 @@
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use tempfile::TempDir;
+
+use super::*;
+use crate::plan::{Axis, Options, Plan, Settings, resolve};
+use crate::point::Pattern;
+
+/// A point whose samples of two values are kept in a directory.
+fn spec(sink: Sink, sink_dir: Option<&TempDir>) -> PointSpec {
+    let sink_dir = sink_dir.map(|directory| directory.path().to_str().unwrap().to_owned());
+    let settings = Settings { iterations: Some(5), sink_dir, ..Settings::default() };
+    let settings = settings.axis(Axis::Sink(vec![sink])).axis(Axis::Values(vec![2]));
+    let plan = Plan::new("x", "X").experiment("e", Pattern::Pipeline, settings);
+    resolve(&plan, &Options::default()).unwrap().points.remove(0)
+}
+
+/// Rows of a clock whose ticks are ns, of steps that were generated so many us after another and received one after that.
+fn rows(spec: &PointSpec, steps: u64) -> Rows {
+    let mut rows = Rows::new(spec, steps, Clock::monotonic()).unwrap().unwrap();
+    assert!(rows.handing_over_ns > 0.0 && rows.rows == 0);
+    for step in 0..steps {
+        let at = 1000 * step;
+        let values = [step as f64 / 2.0, -1.5].map(f64::to_bits);
+        rows.fill([step, at, at + 1000], |value| Ok(values[value])).unwrap();
+    }
+    rows
+}
+
+fn anchor(ticks: u64, realtime_ns: u64) -> Anchor {
+    Anchor { ticks, realtime_ns, tick_hz: 1e9 }
+}
+
+const BEGIN_NS: u64 = 1_700_000_000_000_000_000;
+
+#[test]
+fn samples_are_in_their_files_as_they_were() {
+    let directory = tempfile::tempdir().unwrap();
+    let one = Times { source: Some(anchor(0, BEGIN_NS)), target: anchor(0, 0), is_one: true };
+    for (sink, name, first) in [
+        (Sink::Csv, "000000_RC-2-10000-5_output.csv", "1700000000,000000000,0.000001000,0,0.0,-1.5"),
+        (Sink::Human, "000000_RC-2-10000-5_output.villas", "1700000000.000000000+1.000000e-06(0)\t0.0\t-1.5"),
+    ] {
+        let spec = spec(sink, Some(&directory));
+        let sunk = rows(&spec, 5).write(&spec, 1, &one, Clock::monotonic());
+        let text = fs::read_to_string(directory.path().join(name)).unwrap();
+        let lines: Vec<_> = text.lines().collect();
+        assert_eq!((lines.len(), lines[1]), (6, first));
+        assert!(lines[0].starts_with('#'), "{text}");
+        assert_eq!((sunk.rank, sunk.samples, sunk.missing, sunk.bytes), (1, 5, 0, text.len() as u64));
+        assert!(sunk.error.is_none() && sunk.path.as_ref().is_some_and(|path| path.ends_with(name)));
+        // What is there already is somebody's.
+        let again = rows(&spec, 5).write(&spec, 1, &one, Clock::monotonic());
+        assert_eq!((again.samples, again.missing), (0, 5));
+        assert!(again.error.as_ref().is_some_and(|error| error.contains("another run's")), "{again:?}");
+        assert_eq!(fs::read_to_string(directory.path().join(name)).unwrap(), text);
+    }
+}
+
+#[test]
+fn files_that_nobody_asked_for_do_not_stay() {
+    let spec = spec(Sink::Csv, None);
+    let one = Times { source: None, target: anchor(0, 0), is_one: true };
+    let sunk = rows(&spec, 5).write(&spec, 0, &one, Clock::monotonic());
+    assert_eq!((sunk.samples, sunk.path.as_ref(), sunk.error.as_ref()), (5, None, None));
+    assert!(sunk.bytes > 0 && sunk.write_ns > 0);
+    // Each has a directory that nobody else can look into, and that goes, too.
+    let directories = [directory(&spec), directory(&spec)].map(Result::unwrap);
+    assert_ne!(directories[0], directories[1]);
+    for directory in directories {
+        assert_eq!(fs::metadata(&directory).unwrap().permissions().mode() & 0o777, 0o700);
+        fs::remove_dir(directory).unwrap();
+    }
+}
+
+/// A time of day is that of who stamped; between two clocks, the offset is that of both times of day.
+#[test]
+fn stamps_of_two_clocks_are_times_of_day() {
+    let source = anchor(5000, BEGIN_NS);
+    let target = Anchor { ticks: 0, realtime_ns: BEGIN_NS, tick_hz: 2e9 };
+    let two = Times { source: Some(source), target, is_one: false };
+    // Generated 1000 ns before the source's anchor, received 400 ticks of 0.5 ns after the target's.
+    let head = two.head([3, 4000, 400]);
+    assert_eq!((head.origin_ns, head.offset_ns, head.sequence), (Some(BEGIN_NS - 1000), Some(1200), 3));
+    assert_eq!(two.head([3, 4000, Stamps::NONE]).offset_ns, None);
+    let unknown = Times { source: None, ..two };
+    assert_eq!(
+        (unknown.head([3, 4000, 400]).origin_ns, unknown.head([3, 4000, 400]).offset_ns),
+        (None, None)
+    );
+    // Of one clock it is the clock's.
+    let one = Times { source: Some(source), target: source, is_one: true };
+    assert_eq!(one.head([3, 4000, 4700]).offset_ns, Some(700));
+    let clock = Clock::calibrate();
+    let now = Anchor::now(&clock);
+    let again = Anchor::of_words(now.words());
+    let day = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_nanos() as u64;
+    let ns = again.realtime_ns(clock.now().0);
+    assert!(day.abs_diff(ns) < 1_000_000_000, "{day} {ns}");
+}

@@ -1,0 +1,32 @@
+//! What a plan must not ask of message libraries.
+
+use super::check::Check;
+use crate::Error;
+use crate::point::Pattern;
+
+/// The number and the marks of a message.
+const HEADER_BYTES: u64 = 4;
+/// What they carry: messages between two ranks that are not counted by what is acknowledged, which no library tells.
+const PATTERNS: [Pattern; 3] = [Pattern::OneWay, Pattern::Pipeline, Pattern::PingPong];
+
+impl Check<'_> {
+    /// Checks an experiment over a message library.
+    pub(super) fn libraries(&self) -> Result<(), Error> {
+        let carrier = self.0.carrier;
+        if !carrier.is_library() {
+            return Ok(());
+        }
+        if !PATTERNS.contains(&self.0.pattern) {
+            let names: Vec<_> = PATTERNS.iter().map(|pattern| format!("{:?}", pattern.name())).collect();
+            let what = format!("the pattern {:?} over {}", self.0.pattern.name(), carrier.name());
+            return self.refuse("endpoint", &what, &format!("message libraries carry {}", names.join(", ")));
+        }
+        match self.size_values().iter().find(|size| **size < HEADER_BYTES) {
+            Some(size) => {
+                let why = format!("a message says its number in {HEADER_BYTES} bytes");
+                self.refuse("size_bytes", &format!("messages of {size} B over {}", carrier.name()), &why)
+            }
+            None => Ok(()),
+        }
+    }
+}

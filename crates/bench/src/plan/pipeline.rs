@@ -1,0 +1,80 @@
+//! What a plan must not ask of a pipeline, and what only that has.
+
+use super::Axis;
+use super::check::Check;
+use super::one_way::BUFFERS_MAX;
+use crate::Error;
+use crate::point::{Length, Operation, Pattern, RAW_SAMPLES_MAX, VALUES_MAX};
+
+/// Axes that only this pattern has.
+const OWN: [&str; 5] = ["inline_max_bytes", "signal", "sink", "timer", "values"];
+/// Axes that it has not: samples are as long as their values make them, and inline up to a length.
+const OTHERS: [(&str, &str); 2] = [
+    ("inline", "samples are inline up to a length: give inline_max_bytes, such as 128, or 0 for never"),
+    ("size_bytes", "a sample has 24 B and 8 for each value: give values"),
+];
+/// Steps of a point, warm-up included: each has two stamps at an end, which travel in one frame with those of gaps.
+const STEPS_MAX: u64 = 2_000_000;
+const _: () = assert!(2 * STEPS_MAX + 100_000 < RAW_SAMPLES_MAX);
+
+impl Check<'_> {
+    /// Checks a pipeline; of another pattern, that it asks for nothing that only this has.
+    pub(super) fn pipeline(&self) -> Result<(), Error> {
+        if self.0.pattern != Pattern::Pipeline {
+            return self.without(&OWN, &["pipeline"]);
+        }
+        for (key, why) in OTHERS {
+            if self.0.axes.iter().any(|axis| axis.name() == key) {
+                return self.refuse(key, &format!("{key} of a pipeline"), why);
+            }
+        }
+        if let Some(other) = self.operations().iter().find(|operation| **operation != Operation::Send) {
+            let why = "samples are sent to posted receives, as nodes do: use send";
+            return self.refuse("operation", &format!("a pipeline over {}", other.name()), why);
+        }
+        for (key, what) in [("queue_pairs", "several queue pairs"), ("sge", "several elements")] {
+            if self.largest_number(key) > 1 {
+                let why = "a sample is one element on one queue pair";
+                return self.refuse(key, &format!("a pipeline over {what}"), why);
+            }
+        }
+        if self.largest_number("values") > u64::from(VALUES_MAX) {
+            return self.refuse("values", &format!("more than {VALUES_MAX} values"), "a sample has no more");
+        }
+        if self.largest_number("buffers") > u64::from(BUFFERS_MAX) {
+            let what = format!("more than {BUFFERS_MAX} buffers");
+            return self.refuse("buffers", &what, "no pool is so large");
+        }
+        let sinks = self.values(|axis| match axis {
+            Axis::Sink(values) => Some(values.as_slice()),
+            _ => None,
+        });
+        if let Some(lack) = sinks.iter().find_map(|sink| sink.lack()) {
+            return self.refuse("sink", "samples kept as parquet", lack);
+        }
+        self.rates()?;
+        self.stamped_steps()
+    }
+
+    /// Every step has its stamps in memory that is made before.
+    fn stamped_steps(&self) -> Result<(), Error> {
+        let rates = self.values(|axis| match axis {
+            Axis::RateHz(values) => Some(values.as_slice()),
+            _ => None,
+        });
+        for rate_hz in rates {
+            let (length, warmup) = self.0.length_at(1, Some(*rate_hz));
+            let Length::Iterations(steps) = length else { continue };
+            if steps.saturating_add(warmup) > STEPS_MAX {
+                let key = if self.0.settings.iterations.is_some() { "iterations" } else { "duration" };
+                let what = format!("{steps} steps and {warmup} to warm up at {rate_hz}/s");
+                let why = format!("each has stamps in memory, and there may be {STEPS_MAX}: measure fewer");
+                return self.refuse(key, &what, &why);
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,217 @@
+//! Reading what VILLASnode has logged.
+
+use crate::units;
+
+/// A sample of a log.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Logged {
+    /// Its number; the one after that of the line before where the log has none.
+    pub sequence: u64,
+    /// What passed until it was received, in ns; absent where the log does not say.
+    pub offset_ns: Option<i64>,
+    /// How many values it has.
+    pub values: usize,
+}
+
+/// Reads a log, of either format: lines of `csv` have commas (or tabulators) behind the seconds, those of `villas.human` a point.
+/// Lines that begin with `#` are none of its samples, and nor is a last line without an end, which a log has that was broken off.
+///
+/// # Errors
+/// The number of a line that is neither, and why, in words.
+pub fn read(text: &str) -> Result<Vec<Logged>, (usize, String)> {
+    let mut samples: Vec<Logged> = Vec::new();
+    for (number, line) in (1..).zip(text.split_inclusive('\n')) {
+        let Some(line) = line.strip_suffix('\n') else { break };
+        let line = line.trim_end_matches('\r');
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        let next = samples.last().map_or(0, |last| last.sequence.wrapping_add(1));
+        let digits = line.find(|c: char| !c.is_ascii_digit()).unwrap_or(line.len());
+        let read = match line[digits..].chars().next() {
+            Some(separator @ (',' | '\t')) => csv(line, separator),
+            _ if line.starts_with("nan,") => csv(line, ','),
+            _ => human(line, next),
+        };
+        samples.push(read.map_err(|why| (number, why))?);
+    }
+    Ok(samples)
+}
+
+/// A line of comma-separated values: seconds, nanoseconds, offset, number, values.
+fn csv(line: &str, separator: char) -> Result<Logged, String> {
+    let mut cells = line.split(separator).map(str::trim);
+    let mut cell = |what: &str| cells.next().ok_or_else(|| format!("it ends before the {what}"));
+    for what in ["seconds", "nanoseconds"] {
+        let text = cell(what)?;
+        if text != "nan" && text.parse::<u64>().is_err() {
+            return Err(format!("{text:?} are no {what}"));
+        }
+    }
+    let offset_ns = offset(cell("offset")?)?;
+    let sequence = cell("sequence number")?;
+    let sequence = sequence.parse().map_err(|_| format!("{sequence:?} is no sequence number"))?;
+    Ok(Logged { sequence, offset_ns, values: values(cells)? })
+}
+
+/// A line of `villas.human`: seconds, and what it has of nanoseconds, offset and number; then values. `next` is the number of one
+/// that has none.
+fn human(line: &str, next: u64) -> Result<Logged, String> {
+    let mut cells = line.split_ascii_whitespace();
+    let head = cells.next().unwrap_or_default();
+    let (time, sequence) = match head.split_once('(') {
+        None => (head, next),
+        Some((time, rest)) => {
+            let digits =
+                rest.strip_suffix(')').ok_or_else(|| format!("{head:?} has no end of its number"))?;
+            (time, digits.parse().map_err(|_| format!("{digits:?} is no sequence number"))?)
+        }
+    };
+    let sign = time.find(['+', '-']);
+    let (origin, rest) = sign.map_or((time, None), |sign| (&time[..sign], Some(&time[sign..])));
+    let (seconds, fraction) = origin.split_once('.').unwrap_or((origin, "0"));
+    if [seconds, fraction].iter().any(|digits| digits.parse::<u64>().is_err()) {
+        return Err(format!("{origin:?} is no time in seconds"));
+    }
+    let offset_ns = rest.map(offset).transpose()?.flatten();
+    Ok(Logged { sequence, offset_ns, values: values(cells)? })
+}
+
+/// Seconds, as ns; none where they are not known.
+fn offset(text: &str) -> Result<Option<i64>, String> {
+    /// Longer than any log: a hundred years.
+    const MOST_S: f64 = 3.2e9;
+    let seconds: f64 = text.parse().map_err(|_| format!("{text:?} is no offset in seconds"))?;
+    if seconds.is_nan() {
+        return Ok(None);
+    }
+    if seconds.abs() > MOST_S {
+        return Err(format!("an offset of {text} s is none"));
+    }
+    Ok(Some((seconds * 1e9).round() as i64))
+}
+
+/// How many values there are, all of which are numbers.
+fn values<'a>(cells: impl Iterator<Item = &'a str>) -> Result<usize, String> {
+    let mut count = 0;
+    for text in cells {
+        text.parse::<f64>().map_err(|_| format!("{text:?} is no value"))?;
+        count += 1;
+    }
+    Ok(count)
+}
+
+/// What the name of a log says, as the benchmarks of VILLASnode give it: `ID_MODE-VALUES-RATE-SAMPLES_input.csv`, or `_output`.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub struct LogName {
+    /// Which test it is of.
+    pub id: String,
+    /// The transport service, or the type of the node.
+    pub mode: String,
+    /// Values of a sample.
+    pub values: u32,
+    /// Samples that were due in a second.
+    pub rate_hz: u64,
+    /// Samples that were due in all.
+    pub samples: u64,
+    /// Whether it is the log of who took them.
+    pub is_output: bool,
+}
+
+impl LogName {
+    /// Reads the name of a file; none where it is no log's.
+    pub fn of(file: &str) -> Option<Self> {
+        let (stem, ending) = file.rsplit_once('.')?;
+        if !["csv", "log", "tsv", "villas"].contains(&ending) {
+            return None;
+        }
+        let (rest, way) = stem.rsplit_once('_')?;
+        let is_output = match way {
+            "input" => false,
+            "output" => true,
+            _ => return None,
+        };
+        let mut numbers = rest.rsplitn(4, '-');
+        let samples = units::parse_rate(numbers.next()?).ok()?;
+        let rate_hz = units::parse_rate(numbers.next()?).ok()?;
+        let values = numbers.next()?.parse().ok()?;
+        let (id, mode) = numbers.next()?.split_once('_')?;
+        let is_named = !id.is_empty() && !mode.is_empty();
+        let name = Self { id: id.to_owned(), mode: mode.to_owned(), values, rate_hz, samples, is_output };
+        is_named.then_some(name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::villas::{Format, Head};
+
+    #[test]
+    fn what_is_written_is_read() {
+        let heads = [
+            Head { origin_ns: Some(1_553_857_456_005_018_123), offset_ns: Some(1524), sequence: 7 },
+            Head { origin_ns: Some(1), offset_ns: Some(-2_500_000_001), sequence: 9 },
+            Head { origin_ns: None, offset_ns: None, sequence: 10 },
+        ];
+        for format in [Format::Csv, Format::Human] {
+            let mut text = format.header(2).into_bytes();
+            heads.iter().for_each(|head| format.write(head, [0.25, -1e300].into_iter(), &mut text));
+            let read = read(std::str::from_utf8(&text).unwrap()).unwrap();
+            for (logged, head) in read.iter().zip(heads) {
+                assert_eq!((logged.sequence, logged.values), (head.sequence, 2), "{format:?}");
+                // villas.human has seven digits of an offset.
+                let near = |(one, other): (i64, i64)| one.abs_diff(other) <= other.unsigned_abs() / 1_000_000;
+                assert!(logged.offset_ns.zip(head.offset_ns).is_none_or(near), "{format:?} {logged:?}");
+                assert_eq!(logged.offset_ns.is_some(), head.offset_ns.is_some(), "{format:?}");
+            }
+            assert_eq!(read.len(), 3);
+        }
+    }
+
+    /// Lines as VILLASnode's documentation and its releases have them.
+    #[test]
+    fn what_villasnode_writes_is_read() {
+        let text = "# secs,nsecs,offset,sequence,signal0\n1541,123456789,0.000002500,0,1.000000\r\n\
+                    1541,123466789,nan,2,-0.5\n1541,1234";
+        let samples = read(text).unwrap();
+        let found: Vec<_> = samples.iter().map(|one| (one.sequence, one.offset_ns, one.values)).collect();
+        assert_eq!(found, [(0, Some(2500), 1), (2, None, 1)]);
+        let text = "# seconds.nanoseconds(sequence_no)\n1438959964.162102394(6)\t3.489760\t-1.882725\n\
+                    1438959964.261677582+1.5e-06 3.4\n1438959965 1\n";
+        let samples = read(text).unwrap();
+        let found: Vec<_> = samples.iter().map(|one| (one.sequence, one.offset_ns, one.values)).collect();
+        assert_eq!(found, [(6, None, 2), (7, Some(1500), 1), (8, None, 1)]);
+    }
+
+    #[test]
+    fn what_is_no_log_is_told_with_its_line() {
+        for (text, line, words) in [
+            ("1,2,3\n", 1, "it ends before the sequence number"),
+            ("# x\n1,2,0.1,9,abc\n", 2, "\"abc\" is no value"),
+            ("1,x,0.1,9\n", 1, "no nanoseconds"),
+            ("1,2,1e30,9\n", 1, "an offset of 1e30 s is none"),
+            ("hello world\n", 1, "is no time in seconds"),
+            ("1.5(7 2\n", 1, "no end of its number"),
+            ("1.5+x(7) 2\n", 1, "is no offset"),
+        ] {
+            let (number, why) = read(text).unwrap_err();
+            assert!(number == line && why.contains(words), "{text}: {number}: {why}");
+        }
+        assert_eq!(read(""), Ok(Vec::new()));
+    }
+
+    #[test]
+    fn names_say_what_was_measured() {
+        let name = LogName::of("0_RC-8-100000-250000_output.csv").unwrap();
+        assert_eq!((name.id.as_str(), name.mode.as_str(), name.values), ("0", "RC", 8));
+        assert_eq!((name.rate_hz, name.samples, name.is_output), (100_000, 250_000, true));
+        let name = LogName::of("000003_unix_stream-64-25000-1000_input.villas").unwrap();
+        assert_eq!((name.mode.as_str(), name.is_output), ("unix_stream", false));
+        for other in
+            ["notes.csv", "0_RC-8-100_output.csv", "0_RC-8-1-2_middle.csv", "_-1-2-3_input.csv", "x.png"]
+        {
+            assert_eq!(LogName::of(other), None, "{other}");
+        }
+    }
+}

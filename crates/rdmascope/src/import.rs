@@ -1,0 +1,192 @@
+//! `rdmascope import`: logs of VILLASnode's benchmarks as a record, so that old runs are read as new ones are.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::Context;
+use bench::point::Pipeline;
+use clap::Args;
+use measure::figure::Unit;
+use measure::record::{LatencyKind, Point, Program, Run, SCHEMA_VERSION, Timed};
+use measure::stats;
+use measure::store::RunWriter;
+use measure::villas::{LogName, Logged, read};
+use serde_json::{Value, json};
+
+use crate::failure::Usage;
+use crate::run::directory;
+use crate::{report, sink, stdout};
+
+/// Below the help of `rdmascope import`.
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  rdmascope import logs                logs/0_RC-8-100000-250000_output.csv and all others
+  rdmascope import logs --out thesis && rdmascope report thesis --text";
+
+#[derive(Args, Debug)]
+pub(crate) struct ImportArguments {
+    /// Directory with logs of VILLASnode, in its formats csv or villas.human, named as its benchmarks do:
+    /// ID_MODE-VALUES-RATE-SAMPLES_input.csv of who generated samples, and _output.csv of who took them.
+    pub(crate) logs: PathBuf,
+    /// Directory for the record and a report; it must not hold a run [default: runs/import-TIME].
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+}
+
+/// Thresholds for which the share of samples above is told: that of the thesis's histograms (C4 of the notes).
+const SHARE_ABOVE_NS: [u64; 1] = [50_000];
+
+/// Makes a record of logs.
+pub(crate) fn import(arguments: &ImportArguments, command: Vec<String>) -> anyhow::Result<ExitCode> {
+    let tests = tests(&arguments.logs)?;
+    let points: Vec<(Point, Vec<u64>)> =
+        (0..).zip(&tests).map(|(id, (name, logs))| point(id, name, logs)).collect::<anyhow::Result<_>>()?;
+    let now = sink::now();
+    let mut run = Run {
+        schema_version: SCHEMA_VERSION,
+        program: Program { name: "rdmascope".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() },
+        command,
+        started: now.clone(),
+        ended: None,
+        title: "Logs of VILLASnode".to_owned(),
+        about: Some(format!(
+            "Read from {}. Latencies are what the logs say: received less origin, by the clocks of those hosts.",
+            arguments.logs.display()
+        )),
+        quick: false,
+        plan: json!({ "name": "import", "experiments": [] }),
+        points_planned: points.len() as u64,
+        figures: Vec::new(),
+        findings: Vec::new(),
+        devices: Vec::new(),
+        environments: Vec::new(),
+        overheads: Vec::new(),
+        warnings: vec![NOT_OURS.to_owned()],
+    };
+    let out = arguments.out.clone().unwrap_or_else(|| directory("import"));
+    let mut writer = RunWriter::create(&out, &run)?;
+    let mut all = Vec::new();
+    for (mut point, samples_ns) in points {
+        if let Some(timed) = point.kinds.first_mut() {
+            timed.samples = Some(writer.samples(point.id, timed.latency.kind.name(), &samples_ns)?);
+        }
+        writer.append(&point)?;
+        all.push(point);
+    }
+    run.ended = Some(sink::now());
+    writer.finish(&run)?;
+    report::write_html(&out, &out.join("report.html"))?;
+    let tables = ::report::terminal::tables(&all, &[], Unit::MiBPerS)?;
+    stdout::print(&format!("{tables}{}\n", out.join("report.html").display()))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What a reader must know of numbers that others have taken.
+const NOT_OURS: &str = "these numbers were not measured by rdmascope: it has read logs of VILLASnode, whose node shmem copied \
+                        the stamp of reception from the source in 2018";
+
+/// The logs of a test: of who generated samples, and of who took them.
+type Logs = [Option<PathBuf>; 2];
+
+/// The tests of which a directory has logs.
+fn tests(directory: &Path) -> anyhow::Result<BTreeMap<LogName, Logs>> {
+    let listed = || format!("cannot list {}", directory.display());
+    let mut tests: BTreeMap<LogName, Logs> = BTreeMap::new();
+    for entry in fs::read_dir(directory).with_context(listed)? {
+        let path = entry.with_context(listed)?.path();
+        let name = path.file_name().and_then(|name| LogName::of(&name.to_string_lossy()));
+        let Some(name) = name else { continue };
+        let way = usize::from(name.is_output);
+        tests.entry(LogName { is_output: true, ..name }).or_default()[way] = Some(path);
+    }
+    if tests.is_empty() {
+        let directory = directory.display();
+        return Err(Usage(format!(
+            "{directory} has no log that is named ID_MODE-VALUES-RATE-SAMPLES_output.csv, as the benchmarks of VILLASnode do"
+        ))
+        .into());
+    }
+    Ok(tests)
+}
+
+/// What the logs of a test come to, with its latencies in ns.
+fn point(id: u64, name: &LogName, [input, output]: &Logs) -> anyhow::Result<(Point, Vec<u64>)> {
+    let sent = input.as_deref().map(log).transpose()?;
+    let taken = output.as_deref().map(log).transpose()?;
+    let mut json = json!({
+        "id": id,
+        "experiment": name.id,
+        "pattern": "pipeline",
+        "axes": axes(name),
+        "status": "measured",
+        "repetition": 0,
+        "iterations": name.samples,
+        "counters": counters(name, sent.as_deref(), taken.as_deref().unwrap_or_default()),
+        "wall_ns": 0,
+    });
+    let offsets = taken.iter().flatten().filter_map(|sample| sample.offset_ns);
+    // One that seems to arrive before it was generated counts as 0 ns, as of two clocks that do not agree.
+    let samples_ns: Vec<u64> = offsets.map(|ns| u64::try_from(ns).unwrap_or(0)).collect();
+    let latency = stats::latency(LatencyKind::OneWay, &samples_ns, &SHARE_ABOVE_NS);
+    match latency {
+        Some(latency) => {
+            json["latency"] = serde_json::to_value(&latency)?;
+            json["kinds"] = serde_json::to_value([Timed { latency, samples: None, histogram: None }])?;
+        }
+        None => {
+            let reason = match output {
+                None => "there is no log of who took the samples",
+                Some(_) => "the log of who took the samples says of none when it was received",
+            };
+            json["status"] = "not_measured".into();
+            json["reason"] = reason.into();
+        }
+    }
+    Ok((serde_json::from_value(json)?, samples_ns))
+}
+
+fn log(path: &Path) -> anyhow::Result<Vec<Logged>> {
+    let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    read(&text).map_err(|(line, why)| {
+        let path = path.display();
+        Usage(format!(
+            "{path}:{line} is no sample that VILLASnode has logged: {why}: mend it or take it away"
+        ))
+        .into()
+    })
+}
+
+/// What was measured, by the names that plans have.
+fn axes(name: &LogName) -> Value {
+    let mut axes = json!({
+        "rate_hz": name.rate_hz,
+        "values": name.values,
+        "size_bytes": Pipeline::sample_bytes(name.values.into()),
+    });
+    match name.mode.as_str() {
+        "RC" | "UC" | "UD" => {
+            axes["endpoint"] = "verbs".into();
+            axes["service"] = name.mode.as_str().into();
+        }
+        mode => axes["endpoint"] = mode.into(),
+    }
+    axes
+}
+
+/// What became of each step, as far as the logs say.
+fn counters(name: &LogName, sent: Option<&[Logged]>, taken: &[Logged]) -> BTreeMap<String, u64> {
+    let arrived: std::collections::BTreeSet<u64> = taken.iter().map(|sample| sample.sequence).collect();
+    let mut counters = BTreeMap::from([("messages_received".to_owned(), arrived.len() as u64)]);
+    let Some(sent) = sent else { return counters };
+    let first = arrived.first().copied().unwrap_or(u64::MAX);
+    let missing = || sent.iter().filter(|sample| !arrived.contains(&sample.sequence));
+    let lost = missing().filter(|sample| sample.sequence > first).count() as u64;
+    counters.extend([
+        ("steps_missed".to_owned(), name.samples.saturating_sub(sent.len() as u64)),
+        ("messages_not_transmitted".to_owned(), missing().count() as u64 - lost),
+        ("messages_lost".to_owned(), lost),
+    ]);
+    counters
+}

@@ -1,0 +1,365 @@
+//! A surface over two axes, seen from the side. It is drawn here, and not by a script: the page's draw in two dimensions only.
+
+use std::fmt::Write;
+
+use serde_json::Value;
+
+use super::chart::{x_label, x_title, y_name, y_title};
+use super::escape::escape;
+use super::figures::NOTHING;
+use super::table;
+use crate::grid::{Cell, Grid, Number, Series};
+use crate::value;
+
+/// The view, in units of the drawing.
+const WIDTH: f64 = 760.0;
+const HEIGHT: f64 = 560.0;
+/// Half of the floor's width and of its depth, as they are seen; and how high it is.
+const ACROSS: f64 = 270.0;
+const DEEP: f64 = 150.0;
+const HIGH: f64 = 160.0;
+/// The middle of the floor.
+const MIDDLE: (f64, f64) = (390.0, 350.0);
+
+/// Colours from the least number to the largest: viridis (van der Walt and Smith 2015), which is as even in grey.
+const COLOURS: [[f64; 3]; 5] =
+    [[68.0, 1.0, 84.0], [59.0, 82.0, 139.0], [33.0, 145.0, 140.0], [94.0, 201.0, 98.0], [253.0, 231.0, 37.0]];
+
+/// The drawing of a grid's numbers over x and its series, with those of another that are above a share printed at their places,
+/// and what is to be said of both.
+pub(super) fn render(grid: &Grid, marks: Option<(&Grid, f64)>) -> String {
+    let Some(surface) = Surface::of(grid) else {
+        return format!("{NOTHING}{}", table::list(&table::not_measured(grid)));
+    };
+    let marked = marks.map(|(marks, above)| {
+        let (bound, unit) = (marks.scale.apply(above), marks.scale.label);
+        format!(" In red: {}, above {bound} {unit}.", y_name(marks))
+    });
+    let doubtful = grid.numbers().any(|number| !number.doubts.is_empty());
+    let doubtful = if doubtful { " Open circles: unstable, or some repetitions failed." } else { "" };
+    format!(
+        "<svg class=\"surface\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"{title}; the numbers are in the \
+         tables below\">\n{floor}{quads}{corners}</svg>\n<p class=\"hint\">Height and colour: {title}.{marked}{doubtful}</p>\n{}",
+        table::list(&table::not_measured(grid)),
+        title = escape(&y_title(grid)),
+        floor = surface.frame(),
+        quads = surface.quads(),
+        corners = surface.corners(marks),
+        marked = escape(&marked.unwrap_or_default()),
+    )
+}
+
+struct Surface<'a> {
+    grid: &'a Grid,
+    /// In the order of their axis.
+    series: Vec<&'a Series>,
+    least: f64,
+    largest: f64,
+    /// The height of the frame, and the steps of its scale.
+    top: f64,
+    step: f64,
+}
+
+impl<'a> Surface<'a> {
+    /// None where there is no number.
+    fn of(grid: &'a Grid) -> Option<Self> {
+        let mut series: Vec<&Series> = grid.series.iter().filter(|series| !series.key.is_empty()).collect();
+        series.sort_by(|a, b| value::order(&a.key[0].1, &b.key[0].1));
+        let least = grid.numbers().map(|number| number.median).reduce(f64::min)?;
+        let largest = grid.numbers().map(|number| number.median).reduce(f64::max)?;
+        let step = step(largest);
+        let top = (largest / step).ceil().max(1.0) * step;
+        Some(Self { grid, series, least, largest, top, step })
+    }
+
+    /// Where a place of the floor, from 0 to 1 along each axis, is seen at a height.
+    fn seen(&self, along: f64, back: f64, number: f64) -> (f64, f64) {
+        let (x, y) = MIDDLE;
+        (x + ACROSS * (along - back), y + DEEP * (along + back - 1.0) - HIGH * (number / self.top).max(0.0))
+    }
+
+    /// A value's place along its axis. They are as far apart as any: most axes double.
+    fn place(index: usize, count: usize) -> f64 {
+        index as f64 / (count.max(2) - 1) as f64
+    }
+
+    /// Where a number is seen.
+    fn corner(&self, x: usize, series: usize) -> Option<(&'a Number, (f64, f64))> {
+        let number = self.series.get(series)?.cells.get(x).and_then(Cell::number)?;
+        let along = Self::place(x, self.grid.xs.len());
+        let back = Self::place(series, self.series.len());
+        Some((number, self.seen(along, back, number.median)))
+    }
+
+    /// The floor, the walls behind it with a scale, and the axes.
+    fn frame(&self) -> String {
+        let mut out = String::new();
+        let mut line = |class: &str, points: &[(f64, f64)]| {
+            let points: String = points.iter().map(|(x, y)| format!("{x:.1},{y:.1} ")).collect();
+            let _ = writeln!(out, "<polyline class=\"{class}\" points=\"{}\"/>", points.trim_end());
+        };
+        let [left, behind, right, front] =
+            [(0.0, 1.0), (0.0, 0.0), (1.0, 0.0), (1.0, 1.0)].map(|(along, back)| self.seen(along, back, 0.0));
+        line("edge", &[left, behind, right, front, left]);
+        let steps = (self.top / self.step).round() as u32;
+        let heights: Vec<f64> = (1..=steps).map(|step| f64::from(step) * self.step).collect();
+        for height in &heights {
+            let wall = [(0.0, 1.0), (0.0, 0.0), (1.0, 0.0)];
+            line("rule", &wall.map(|(along, back)| self.seen(along, back, *height)));
+        }
+        line("edge", &[left, self.seen(0.0, 1.0, self.top)]);
+        let mut text = |(x, y): (f64, f64), anchor: &str, class: &str, words: &str| {
+            let words = escape(words);
+            let _ = writeln!(
+                out,
+                "<text class=\"{class}\" x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\">{words}</text>"
+            );
+        };
+        for height in [0.0].iter().chain(&heights) {
+            let (x, y) = self.seen(0.0, 1.0, *height);
+            text((x - 6.0, y + 4.0), "end", "tick", &number(*height));
+        }
+        let (x, y) = self.seen(0.0, 1.0, self.top);
+        text((x - 40.0, y - 14.0), "start", "name", &y_title(self.grid));
+        let xs = &self.grid.xs;
+        for (index, at) in xs.iter().enumerate() {
+            let (x, y) = self.seen(Self::place(index, xs.len()), 1.0, 0.0);
+            text((x - 4.0, y + 15.0), "end", "tick", &x_label(&self.grid.x, at));
+        }
+        let (x, y) = self.seen(0.5, 1.0, 0.0);
+        text((x - 60.0, y + 42.0), "end", "name", &x_title(&self.grid.x));
+        let Some((axis, _)) = self.series.first().and_then(|series| series.key.first()) else { return out };
+        for (index, series) in self.series.iter().enumerate() {
+            let (x, y) = self.seen(1.0, Self::place(index, self.series.len()), 0.0);
+            text((x + 6.0, y + 15.0), "start", "tick", &x_label(axis, key(series)));
+        }
+        let (x, y) = self.seen(1.0, 0.5, 0.0);
+        text((x + 60.0, y + 42.0), "start", "name", &x_title(axis));
+        out
+    }
+
+    /// What is between four numbers, the farthest first.
+    fn quads(&self) -> String {
+        let places = self.grid.xs.len().saturating_sub(1);
+        let mut quads: Vec<(usize, usize)> = (0..self.series.len().saturating_sub(1))
+            .flat_map(|series| (0..places).map(move |x| (x, series)))
+            .collect();
+        let depth = |(x, series): &(usize, usize)| {
+            Self::place(*x, self.grid.xs.len()) + Self::place(*series, self.series.len())
+        };
+        quads.sort_by(|a, b| depth(a).total_cmp(&depth(b)));
+        let mut out = String::new();
+        for (x, series) in quads {
+            let around = [(0, 0), (1, 0), (1, 1), (0, 1)];
+            let corners = around.map(|(along, back)| self.corner(x + along, series + back));
+            let [Some(a), Some(b), Some(c), Some(d)] = corners else { continue };
+            let corners = [a, b, c, d];
+            let mean = corners.iter().map(|(number, _)| number.median).sum::<f64>() / 4.0;
+            let points: String = corners.iter().map(|(_, (x, y))| format!("{x:.1},{y:.1} ")).collect();
+            let _ = writeln!(
+                out,
+                "<polygon class=\"quad\" points=\"{}\" fill=\"{}\"/>",
+                points.trim_end(),
+                self.colour(mean)
+            );
+        }
+        out
+    }
+
+    /// The numbers themselves, and what is printed at them.
+    fn corners(&self, marks: Option<(&Grid, f64)>) -> String {
+        let mut out = String::new();
+        for (series, own) in self.series.iter().enumerate() {
+            // They are of the same points, and so of the same x.
+            let twin = marks.and_then(|(grid, _)| grid.series.iter().find(|twin| twin.key == own.key));
+            for (x, at) in self.grid.xs.iter().enumerate() {
+                let Some((number, (left, top))) = self.corner(x, series) else { continue };
+                let mark =
+                    twin.and_then(|twin| twin.cells[x].number()).zip(marks).map(|(share, (grid, above))| {
+                        (share.median, share.median > grid.scale.apply(above), grid.scale.label)
+                    });
+                let mut words = format!(
+                    "{} {}, {}: {:.3} {}",
+                    x_title(&self.grid.x),
+                    value::text(at),
+                    own.label,
+                    number.median,
+                    self.grid.scale.label
+                );
+                if let Some((share, _, unit)) = mark {
+                    let _ = write!(words, "; {share:.2} {unit}");
+                }
+                let class = if number.doubts.is_empty() { "corner" } else { "corner open" };
+                let _ = writeln!(
+                    out,
+                    "<circle class=\"{class}\" cx=\"{left:.1}\" cy=\"{top:.1}\" r=\"3\"><title>{}</title></circle>",
+                    escape(&words)
+                );
+                if let Some((share, true, unit)) = mark {
+                    let top = top - 7.0;
+                    let _ = writeln!(
+                        out,
+                        "<text class=\"mark\" x=\"{left:.1}\" y=\"{top:.1}\" text-anchor=\"middle\">{share:.0} {unit}</text>"
+                    );
+                }
+            }
+        }
+        out
+    }
+
+    fn colour(&self, number: f64) -> String {
+        let range = self.largest - self.least;
+        let share = if range > 0.0 { ((number - self.least) / range).clamp(0.0, 1.0) } else { 0.0 };
+        let place = share * (COLOURS.len() - 1) as f64;
+        let below = (place as usize).min(COLOURS.len() - 2);
+        let part = place - below as f64;
+        let [r, g, b] = [0, 1, 2].map(|channel| {
+            (COLOURS[below][channel] * (1.0 - part) + COLOURS[below + 1][channel] * part).round() as u8
+        });
+        format!("rgb({r},{g},{b})")
+    }
+}
+
+/// The value of the axis that tells a series apart.
+fn key(series: &Series) -> &Value {
+    &series.key[0].1
+}
+
+/// The steps of a scale up to a number: 1, 2 or 5 times a power of ten, five of them at most.
+fn step(largest: f64) -> f64 {
+    if largest <= 0.0 {
+        return 1.0;
+    }
+    let power = 10f64.powf((largest / 5.0).log10().floor());
+    let fits = |factor: &f64| largest / (factor * power) <= 5.0;
+    [1.0, 2.0, 5.0].into_iter().find(fits).unwrap_or(10.0) * power
+}
+
+/// A number of a scale, without what floating point adds to it.
+fn number(height: f64) -> String {
+    format!("{}", (height * 1e6).round() / 1e6)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    use measure::figure::{Figure, FigureKind};
+    use measure::record::Point;
+    use serde_json::json;
+
+    fn point(id: u64, rate_hz: u64, values: u64, p50_ns: u64, missed: u64) -> Point {
+        let value = json!({
+            "id": id, "experiment": "e", "pattern": "pipeline", "status": "measured", "repetition": 0, "wall_ns": 1,
+            "axes": {"rate_hz": rate_hz, "values": values},
+            "counters": {"steps_missed": missed, "messages_received": 100 - missed},
+            "latency": {
+                "kind": "one_way", "count": 3, "min_ns": 1, "p10_ns": 1, "p50_ns": p50_ns, "p90_ns": 9000, "p99_ns": 9000,
+                "p999_ns": 9000, "max_ns": 9000, "mean_ns": 830.0, "mavericks": {"rule": "> 2 x mean", "count": 0},
+            },
+        });
+        serde_json::from_value(value).unwrap()
+    }
+
+    fn grid(y: &str, points: &[Point]) -> Grid {
+        let figure = Figure {
+            experiments: vec!["e".to_owned()],
+            x: Some("rate_hz".to_owned()),
+            y: Some(y.to_owned()),
+            series: vec!["values".to_owned()],
+            ..Figure::new(FigureKind::Surface, "S")
+        };
+        Grid::new(&figure, points).unwrap()
+    }
+
+    /// Where texts and circles are: what they say, and their place.
+    fn places(drawn: &str, element: &str, attributes: [&str; 2]) -> Vec<(String, [f64; 2])> {
+        let all = drawn.lines().filter(|line| line.starts_with(&format!("<{element} ")));
+        let number = |line: &str, name: &str| {
+            let rest = line.split(&format!(" {name}=\"")).nth(1).unwrap();
+            rest.split('"').next().unwrap().parse().unwrap()
+        };
+        let words = |line: &str| {
+            line.trim_end_matches("</title></circle>")
+                .trim_end_matches("</text>")
+                .rsplit('>')
+                .next()
+                .unwrap()
+                .to_owned()
+        };
+        all.map(|line| (words(line), attributes.map(|name| number(line, name)))).collect()
+    }
+
+    #[test]
+    fn every_number_is_at_its_place_and_shares_that_are_large_stand_above_it() {
+        // The axis of the series is in no order.
+        let points: Vec<Point> =
+            [(1000, 8, 2000, 0), (2000, 8, 1000, 30), (1000, 1, 1000, 10), (2000, 1, 500, 11)]
+                .into_iter()
+                .zip(0..)
+                .map(|((rate_hz, values, ns, missed), id)| point(id, rate_hz, values, ns, missed))
+                .collect();
+        let [heights, marks] = ["latency.p50_ns", "pipeline.missed_share"].map(|y| grid(y, &points));
+        let drawn = render(&heights, Some((&marks, 0.1)));
+        assert_eq!(drawn.matches("<polygon").count(), 1, "{drawn}");
+        let corners = places(&drawn, "circle", ["cx", "cy"]);
+        let corner = |words: &str| corners.iter().find(|(own, _)| own.starts_with(words)).unwrap().1;
+        let [left, behind, right, front] = [
+            "rate [Hz] 1000, values 8:",
+            "rate [Hz] 1000, values 1:",
+            "rate [Hz] 2000, values 1:",
+            "rate [Hz] 2000, values 8:",
+        ]
+        .map(corner);
+        assert!(left[0] < behind[0] && behind[0] == front[0] && front[0] < right[0], "{corners:?}");
+        assert!(behind[1] < front[1], "{corners:?}");
+        // At one depth, twice as high and more.
+        assert!(left[1] < right[1], "{corners:?}");
+        let all: Vec<_> = places(&drawn, "text", ["x", "y"]);
+        let marks: Vec<&(String, [f64; 2])> = all.iter().filter(|(words, _)| words.ends_with('%')).collect();
+        assert_eq!(
+            marks.iter().map(|(words, _)| words.as_str()).collect::<Vec<_>>(),
+            ["11 %", "30 %"],
+            "10 is not above"
+        );
+        assert_eq!(marks[1].1, [front[0], ((front[1] - 7.0) * 10.0).round() / 10.0]);
+        assert!(drawn.contains("In red: steps that were missed, above 10 %."), "{drawn}");
+        assert!(
+            corners.iter().any(|(words, _)| words == "rate [Hz] 2000, values 8: 1000.000 ns; 30.00 %"),
+            "{corners:?}"
+        );
+    }
+
+    #[test]
+    fn what_was_not_measured_is_no_surface_and_is_said() {
+        assert!(render(&grid("latency.p50_ns", &[]), None).contains("Nothing was measured"));
+        let mut points = [(1000, 1), (2000, 1), (1000, 8), (2000, 8)]
+            .map(|(rate_hz, values)| point(0, rate_hz, values, 0, 0));
+        for point in &mut points[2..] {
+            point.status = measure::record::Status::NotMeasured { reason: "no <way>".to_owned() };
+        }
+        let drawn = render(&grid("latency.p50_ns", &points), None);
+        assert!(!drawn.contains("<polygon") && drawn.matches("<circle").count() == 2, "{drawn}");
+        assert!(!drawn.contains("NaN") && drawn.contains("no &lt;way&gt;"), "{drawn}");
+        let one = render(&grid("latency.p50_ns", &points[..1]), None);
+        assert!(one.matches("<circle").count() == 1 && !one.contains("NaN"), "{one}");
+    }
+
+    #[test]
+    fn scales_have_a_few_round_steps() {
+        for (largest, expected) in [
+            (4.9, 1.0),
+            (5.0, 1.0),
+            (5.1, 2.0),
+            (0.33, 0.1),
+            (12.0, 5.0),
+            (999.0, 200.0),
+            (1e5, 2e4),
+            (0.0, 1.0),
+        ] {
+            let step = step(largest);
+            assert!((step / expected - 1.0).abs() < 1e-9, "{largest}: {step}");
+        }
+        assert_eq!([0.30000000000000004, 20.0].map(number), ["0.3", "20"]);
+    }
+}
