@@ -109,6 +109,12 @@ pub trait Endpoint {
         Ok(())
     }
 
+    /// Posts one of the receives that who takes messages is to post before it takes any; whether there was one.
+    #[inline]
+    fn fill(&mut self) -> Result<bool, Error> {
+        Ok(false)
+    }
+
     /// Messages that were posted and are not known to be sent.
     fn outstanding(&mut self) -> Result<u32, Error>;
 

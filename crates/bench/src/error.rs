@@ -173,8 +173,8 @@ pub enum Error {
          address family with -x (see `rdmascope devices` at both ends)"
     )]
     GidsApart { own: String, theirs: String },
-    #[error("messages of this point are not written by words: this is a bug, please report it")]
-    NoWords,
+    #[error("a point that is no pipeline was run as one: this is a bug, please report it")]
+    NoPipeline,
     #[error("one-way latencies have no bound: {reason}")]
     Clocks { reason: String },
     #[error("only {messages} messages arrived: there is nothing to measure")]
@@ -338,7 +338,7 @@ impl Error {
                 | Self::StoppedWaiting { .. }
                 | Self::System { .. }
                 | Self::NotAnswered { .. }
-                | Self::NoWords
+                | Self::NoPipeline
                 | Self::NotKeptUp { .. }
                 | Self::TooFewMessages { .. }
                 | Self::UnknownHost { .. }

@@ -14,7 +14,7 @@ use verbs::LinkModel;
 
 pub use carrier::{Carrier, Family, LinkLayer, Protocol, SocketSettings};
 pub use part::{Load, Part};
-pub use pipeline::{Pipeline, Signal, Sink, Timer, VALUES_MAX};
+pub use pipeline::{Filling, Pipeline, Signal, Sink, Timer, VALUES_MAX};
 pub use step::Step;
 pub use tool::Tool;
 

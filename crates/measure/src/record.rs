@@ -51,8 +51,8 @@ pub const SCHEMA_VERSION: u32 = 1;
 /// `sge`, `post_list`, `outstanding_reads` (a number or `max`), `setup` (`exchange`, `rdma_cm`), `memory` (`device`,
 /// `process`), `peers` (the n of 1:n), `mesh` (`star`, `full`), `notify` (`completion`, `memory`), `pairs`, `traffic`
 /// (`ping_pong`, `stream`), of pipelines `values`, `signal` (`random`, ...), `timer` (`tsc`, `timerfd`), `sink` (`null`,
-/// `csv`, `human`) and `inline_max_bytes`, `link` (`none`, or what it is to be like: `4X FDR,latency=700ns`), `environment`
-/// (a name of the plan, `as_is` for none).
+/// `csv`, `human`), `inline_max_bytes` and where a plan varies it `rx_filled` (`before`, `reading`), `link` (`none`, or what
+/// it is to be like: `4X FDR,latency=700ns`), `environment` (a name of the plan, `as_is` for none).
 pub type Axes = BTreeMap<String, Value>;
 
 /// `run.json`: everything about a run but its points.

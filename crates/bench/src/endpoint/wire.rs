@@ -29,6 +29,9 @@ pub(crate) struct Wire {
     /// The message that the next which is the last of its kind overtakes, and that message once it is posted.
     overtaken: Option<u64>,
     held: Option<(Arrival, Vec<u64>)>,
+    /// What [`Endpoint::fill`] has left to do once it has begun, before which nothing may be taken.
+    unfilled: usize,
+    is_filling: bool,
     /// Messages that may be on their way; those above find no room.
     room: usize,
     /// The words of the next message, and of the one that was taken last.
@@ -60,6 +63,8 @@ impl Wire {
             losses: Arc::clone(&losses),
             overtaken: None,
             held: None,
+            unfilled: 0,
+            is_filling: false,
             room: usize::MAX,
             out_words: Vec::new(),
             into_words: Vec::new(),
@@ -88,6 +93,16 @@ impl Wire {
     /// Lets no more messages be on their way.
     pub(crate) fn hold_at_most(&mut self, messages: usize) {
         self.room = messages;
+    }
+
+    /// Lets so much be done before samples are taken.
+    pub(crate) fn fill_first(&mut self, receives: usize) {
+        self.unfilled = receives;
+    }
+
+    /// What of that is left.
+    pub(crate) fn unfilled(&self) -> usize {
+        self.unfilled
     }
 
     /// How often it slept.
@@ -149,7 +164,14 @@ impl Endpoint for Wire {
         self.send(Arrival { mark: Mark::Last, number: number.into(), is_greeting: true })
     }
 
+    fn fill(&mut self) -> Result<bool, Error> {
+        self.is_filling = self.unfilled > 0;
+        self.unfilled = self.unfilled.saturating_sub(1);
+        Ok(self.is_filling)
+    }
+
     fn try_receive(&mut self) -> Result<Option<Arrival>, Error> {
+        assert!(!self.is_filling, "taken before all receives are posted");
         let Some((arrival, words)) = self.into.arrivals.lock().unwrap().pop_front() else { return Ok(None) };
         (self.heard, self.into_words) = (self.clock.now(), words);
         Ok(Some(arrival))

@@ -249,6 +249,10 @@ pub(crate) fn take<E: Endpoint, L: TargetLog>(
     let (mut until, mut is_over) = (u64::MAX, false);
     let mut is_closing = false;
     loop {
+        if endpoint.fill()? {
+            watch.see(clock.now());
+            continue;
+        }
         let Some(arrival) = endpoint.try_receive()? else {
             let now = clock.now();
             watch.see(now);

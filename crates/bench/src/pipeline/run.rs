@@ -58,7 +58,7 @@ pub(crate) fn run<E: Endpoint>(
     has_one_clock: bool,
     timepiece: &Timepiece,
 ) -> Result<Part, Error> {
-    let Some(settings) = &spec.pipeline else { return Err(Error::NoWords) };
+    let Some(settings) = &spec.pipeline else { return Err(Error::NoPipeline) };
     let run = Run { endpoint, spec, rank, has_one_clock, timepiece };
     let (clock, rate_hz) = (timepiece.clock, run.rate_hz());
     match (rank, settings.timer) {

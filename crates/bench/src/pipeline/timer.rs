@@ -192,7 +192,7 @@ mod tests {
         let mut turns = 0;
         let ended = timer.wait(0, |_| {
             turns += 1;
-            if turns < 3 { Ok(()) } else { Err(Error::NoWords) }
+            if turns < 3 { Ok(()) } else { Err(Error::NoPipeline) }
         });
         assert!(ended.is_err() && turns == 3);
     }

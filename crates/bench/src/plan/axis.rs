@@ -12,8 +12,8 @@ use self::codec::{
 use super::text::Node;
 use crate::Error;
 use crate::point::{
-    Carrier, Family, Flow, LinkLayer, Load, Memory, Mesh, Notify, Operation, Poll, Protocol, QueuePoll,
-    Service, Setup, Signal, Sink, Stamp, Step, Timer, Tool, Traffic,
+    Carrier, Family, Filling, Flow, LinkLayer, Load, Memory, Mesh, Notify, Operation, Poll, Protocol,
+    QueuePoll, Service, Setup, Signal, Sink, Stamp, Step, Timer, Tool, Traffic,
 };
 
 /// One definition of each axis: its values, its name, and how a plan writes them.
@@ -134,6 +134,8 @@ axes! {
     RxDepth(u32) = "rx_depth", Whole;
     /// Receives that are kept posted; `None`, in a plan `"depth"`, is as many as the queue holds.
     RxFill(Option<u32>) = "rx_fill", NumberOr(DEPTH);
+    /// When these are posted.
+    RxFilled(Filling) = "rx_filled", Choice::new();
     /// How the completion of a send is waited for; `None`, in a plan `"poll"`, is as `poll` says.
     SendPoll(Option<QueuePoll>) = "send_poll", ChoiceOr::new(SAME);
     /// Transport service.

@@ -7,7 +7,7 @@ use crate::Error;
 use crate::point::{Length, Operation, Pattern, RAW_SAMPLES_MAX, VALUES_MAX};
 
 /// Axes that only this pattern has.
-const OWN: [&str; 5] = ["inline_max_bytes", "signal", "sink", "timer", "values"];
+const OWN: [&str; 6] = ["inline_max_bytes", "rx_filled", "signal", "sink", "timer", "values"];
 /// Axes that it has not: samples are as long as their values make them, and inline up to a length.
 const OTHERS: [(&str, &str); 2] = [
     ("inline", "samples are inline up to a length: give inline_max_bytes, such as 128, or 0 for never"),

@@ -17,8 +17,8 @@ use super::defaults::{Filled, SIGNAL_RATE};
 use super::{Plan, check, environments, figures, findings, overrides};
 use crate::Error;
 use crate::point::{
-    Carrier, LinkLayer, Load, Memory, Mesh, Notify, Operation, Part, Pattern, Pipeline, PointSpec, Poll,
-    Protocol, QueuePoll, Service, Setup, SocketSettings, Stamp, Step, Traffic,
+    Carrier, Filling, LinkLayer, Load, Memory, Mesh, Notify, Operation, Part, Pattern, Pipeline, PointSpec,
+    Poll, Protocol, QueuePoll, Service, Setup, SocketSettings, Stamp, Step, Traffic,
 };
 
 /// How a plan is to be run.
@@ -224,6 +224,7 @@ fn pipeline(filled: &Filled, axes: &Axes) -> Option<Pipeline> {
         values: value(axes, "values"),
         signal: value(axes, "signal"),
         timer: value(axes, "timer"),
+        rx_filled: value_or(axes, "rx_filled", Filling::Before),
         sink: value(axes, "sink"),
         sink_dir: filled.settings.sink_dir.clone(),
     })

@@ -20,6 +20,8 @@ pub struct Pipeline {
     pub signal: Signal,
     /// What tells when the next is due.
     pub timer: Timer,
+    /// When who takes them posts its receives.
+    pub rx_filled: Filling,
     /// Where both ends keep samples.
     pub sink: Sink,
     /// The directory of their files, on the host of each; absent where they are removed once they are written.
@@ -32,6 +34,17 @@ impl Pipeline {
     pub fn sample_bytes(values: u64) -> u64 {
         META_BYTES + VALUE_BYTES * values
     }
+}
+
+/// When the receives of a queue are posted that are kept there.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Filling {
+    /// Before there is anything to take.
+    Before,
+    /// By who takes samples, which takes none before all are posted: so VILLASnode's node `infiniband` fills its queue (V56 of
+    /// the evaluations).
+    Reading,
 }
 
 /// What the values of samples are, as in VILLASnode's node `signal`: of amplitude 1, frequency 1 Hz and no offset.

@@ -9,7 +9,7 @@ use verbs::{MemoryKind, MemoryRegion, ProtectionDomain, ReceiveRequest, Remote};
 use super::GREETINGS;
 use crate::Error;
 use crate::endpoint::FILL;
-use crate::point::{Memory, Operation, Part, Pattern, PointSpec, Service};
+use crate::point::{Filling, Memory, Operation, Part, Pattern, PointSpec, Service};
 
 /// In front of every received datagram (IBTA vol. 1, section 11.4.1.2).
 const GRH_BYTES: usize = 40;
@@ -248,6 +248,13 @@ pub(super) fn receive_depth(spec: &PointSpec) -> u32 {
 /// Receives that a queue pair keeps posted.
 pub(super) fn receive_fill(spec: &PointSpec) -> u32 {
     receive_depth(spec).min(spec.rx_fill)
+}
+
+/// Those that are posted before there is anything to take.
+pub(super) fn receives_before(spec: &PointSpec) -> u32 {
+    let is_later = spec.pipeline.as_ref().is_some_and(|pipeline| pipeline.rx_filled == Filling::Reading);
+    // What is said first must find some.
+    receive_fill(spec).min(if is_later { GREETINGS } else { u32::MAX })
 }
 
 /// `len` bytes as so many elements of equal length, as far as that goes; the last takes the rest.

@@ -6,11 +6,12 @@ use verbs::{
 };
 
 use super::buffers::{Buffers, LINE};
-use super::endpoint::{Notification, Others, Parts, VerbsEndpoint};
+use super::endpoint::VerbsEndpoint;
 use super::failure::Path;
 use super::lane::{Lane, Requests};
 use super::managed::Managed;
 use super::numbering::Numbering;
+use super::parts::{Messages, Notification, Others, Parts};
 use super::requests::{Destination, to_group};
 use super::samples::Samples;
 use super::setup::{RETRY_COUNT, TIMEOUT, Unconnected};
@@ -74,13 +75,13 @@ impl Half for Unconnected {
             self.lanes(pairs, &neighbours)?
         };
         let partners = &neighbours[..self.spec.partners(self.rank).len()];
-        let numbering = match (self.spec.pattern, partners) {
-            (Pattern::OneWay, [peer]) => Some(Numbering::new(&self.spec, &self.buffers, peer.way)?),
-            _ => None,
+        let messages = match (self.spec.pattern, partners) {
+            (Pattern::OneWay, [peer]) => {
+                Messages::Numbered(Numbering::new(&self.spec, &self.buffers, peer.way)?)
+            }
+            (Pattern::Pipeline, _) => Messages::Written(Samples::new(&self.spec, &self.buffers)?),
+            _ => Messages::Alike,
         };
-        let samples =
-            (self.spec.pattern == Pattern::Pipeline).then(|| Samples::new(&self.spec, &self.buffers));
-        let samples = samples.transpose()?;
         let (notification, watched) = watched(&self.spec, &self.buffers, partners.len());
         let others = Others {
             notification,
@@ -91,7 +92,7 @@ impl Half for Unconnected {
         };
         let pauses = self.domain.context().device().provider().pauses;
         let (queues, buffers) = (self.queues, self.buffers);
-        let parts = Parts { lanes, queues, buffers, held, numbering, samples, pauses };
+        let parts = Parts { lanes, queues, buffers, held, messages, pauses };
         Ok(VerbsEndpoint::new(&self.spec, parts, self.clock, others))
     }
 }

@@ -6,17 +6,16 @@ mod trouble;
 use std::time::Duration;
 
 use measure::clock::{Clock, Ticks};
-use verbs::{Completion, Route};
+use verbs::Completion;
 
 use super::LAST;
-use super::buffers::{Buffers, receive_fill};
+use super::buffers::{Buffers, receive_fill, receives_before};
 use super::connect::Held;
-use super::failure::Path;
 use super::lane::Lane;
-use super::numbering::{Numbering, greeting};
-use super::samples::Samples;
+use super::numbering::greeting;
+use super::parts::{Messages, Notification, Others, Parts};
 use super::setup::Queues;
-use super::signs::{Signs, Watched};
+use super::signs::Signs;
 use super::waiting::{RECEIVES, SENDS, Waiting};
 use crate::Error;
 use crate::alarm::Alarm;
@@ -30,43 +29,6 @@ const BATCH: usize = 16;
 pub(super) const SPINS: u32 = 1024;
 /// Last byte of memory that nothing has come to: no message ends so.
 const CLEARED: u8 = 0;
-
-/// How it is learnt that a message has arrived.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Notification {
-    /// By the completion of a receive.
-    Completion,
-    /// By a change of the last byte of the target, as `ib_write_lat` does.
-    Memory,
-    /// By a byte that is written for nothing else: what is measured tells nobody.
-    Signal,
-}
-
-/// What an endpoint is made of.
-pub(super) struct Parts {
-    pub(super) lanes: Vec<Lane>,
-    pub(super) queues: Queues,
-    pub(super) buffers: Buffers,
-    pub(super) held: Held,
-    /// Where messages are timed one way.
-    pub(super) numbering: Option<Numbering>,
-    /// Where they are written word by word.
-    pub(super) samples: Option<Samples>,
-    /// [`verbs::Provider::pauses`].
-    pub(super) pauses: bool,
-}
-
-/// What an endpoint knows of the other ranks.
-pub(super) struct Others {
-    /// How it learns what they have done, and where in its memory.
-    pub(super) notification: Notification,
-    pub(super) watched: Watched,
-    /// Whether more run on the same CPUs than those are: then one has to stop for another to go on.
-    pub(super) gives_way: bool,
-    /// The ways to those, and how the device is told of them.
-    pub(super) paths: Vec<Path>,
-    pub(super) routes: Vec<Route>,
-}
 
 /// Queue pairs as an endpoint. Messages take them in turn.
 pub(crate) struct VerbsEndpoint {
@@ -98,6 +60,8 @@ pub(crate) struct VerbsEndpoint {
     /// Lanes of which a receive was taken and not posted again.
     owed: Vec<u16>,
     rx_fill: usize,
+    /// Those of them that have not been posted yet.
+    unfilled: usize,
     next_receive: usize,
     spins: u32,
     /// [`verbs::Provider::pauses`].
@@ -108,10 +72,7 @@ pub(crate) struct VerbsEndpoint {
     moved: bool,
     quiet_since: Ticks,
     waiting: Waiting,
-    /// Where messages are timed one way.
-    numbering: Option<Numbering>,
-    /// Where they are written word by word.
-    samples: Option<Samples>,
+    messages: Messages,
     /// Whether its sleeps are left alone until there is something else to do: each message is timed.
     is_patient: bool,
 }
@@ -119,14 +80,14 @@ pub(crate) struct VerbsEndpoint {
 impl VerbsEndpoint {
     pub(super) fn new(spec: &PointSpec, parts: Parts, clock: Clock, others: Others) -> Self {
         let now = clock.now();
-        let Parts { lanes, queues, buffers, held, numbering, samples, pauses } = parts;
-        let rx_fill = receive_fill(spec) as usize;
+        let Parts { lanes, queues, buffers, held, messages, pauses } = parts;
+        let (rx_fill, before) = (receive_fill(spec) as usize, receives_before(spec) as usize);
         let round = if spec.pattern == Pattern::FanOut { lanes.iter().map(Lane::reaches).sum() } else { 1 };
         let spins_max = if others.gives_way { 1 } else { SPINS };
         Self {
             owed: Vec::with_capacity(rx_fill * lanes.len()),
-            // All are posted already, in turn.
-            next_receive: rx_fill % buffers.receives.len(),
+            // So many are posted already, in turn.
+            next_receive: before % buffers.receives.len(),
             end: spec.size_bytes as usize - 1,
             signs: Signs::new(others.watched, round),
             lanes,
@@ -149,14 +110,14 @@ impl VerbsEndpoint {
             arrived_next: 0,
             arrived_len: 0,
             rx_fill,
+            unfilled: rx_fill - before,
             spins: 0,
             pauses,
             spins_max,
             moved: false,
             quiet_since: now,
             waiting: Waiting::new(spec),
-            numbering,
-            samples,
+            messages,
             is_patient: spec.pattern != Pattern::Stream,
         }
     }
@@ -182,7 +143,7 @@ impl VerbsEndpoint {
     /// The same, but one way, where completions are taken by who stamps them.
     #[inline]
     fn reap_unstamped(&mut self) -> Result<(), Error> {
-        if self.numbering.is_none() { self.reap() } else { Ok(()) }
+        if matches!(self.messages, Messages::Numbered(_)) { Ok(()) } else { self.reap() }
     }
 
     /// Whether the next lane has room for a message.
@@ -227,14 +188,16 @@ impl VerbsEndpoint {
             return Err(self.failure(completion, "received"));
         }
         let immediate = completion.immediate();
-        let arrival = match (&mut self.numbering, &mut self.samples) {
-            (Some(numbering), _) => numbering.arrived(immediate),
-            (None, Some(samples)) => samples.arrived(immediate),
-            _ if immediate == Some(LAST) => Arrival { mark: Mark::Last, number: 0, is_greeting: false },
-            _ => Arrival { mark: Mark::More, number: 0, is_greeting: false },
+        let arrival = match &mut self.messages {
+            Messages::Numbered(numbering) => numbering.arrived(immediate),
+            Messages::Written(samples) => samples.arrived(immediate),
+            Messages::Alike => {
+                let mark = if immediate == Some(LAST) { Mark::Last } else { Mark::More };
+                Arrival { mark, number: 0, is_greeting: false }
+            }
         };
         self.owed.push(completion.id() as u16);
-        if self.owed.len() == self.rx_fill {
+        if self.owed.len() == self.rx_fill - self.unfilled {
             // None may be left: an answer that provokes the next message must not find the queue empty.
             self.replenish()?;
         }
@@ -247,6 +210,19 @@ impl VerbsEndpoint {
         let Some(target) = &self.buffers.target else { return Ok(None) };
         let mark = self.signs.changed(|at| target.peek(at))?;
         Ok(mark.map(|mark| Arrival { mark, number: 0, is_greeting: false }))
+    }
+
+    /// Posts the next receive to a lane.
+    #[inline]
+    fn post_receive(&mut self, lane: u16) -> Result<(), Error> {
+        let request = &mut self.buffers.receives[self.next_receive];
+        request.set_id(u64::from(lane));
+        self.lanes[usize::from(lane)].post_receive(request)?;
+        self.next_receive += 1;
+        if self.next_receive == self.buffers.receives.len() {
+            self.next_receive = 0;
+        }
+        Ok(())
     }
 
     /// Is idle, and sleeps no longer than until an instant.
@@ -321,16 +297,19 @@ impl Endpoint for VerbsEndpoint {
             return Ok(Posted::Busy);
         }
         let lane = &mut self.lanes[self.next_lane];
-        if let Some(numbering) = &mut self.numbering {
-            let message = numbering.next(&self.buffers, mark);
-            lane.post_numbered(message, mark, self.signal_interval)?;
-            self.posted(false);
-            return Ok(Posted::Queued);
-        }
-        if let Some(samples) = &mut self.samples {
-            samples.post(lane, &self.buffers)?;
-            self.posted(false);
-            return Ok(Posted::Queued);
+        match &mut self.messages {
+            Messages::Alike => {}
+            Messages::Numbered(numbering) => {
+                let message = numbering.next(&self.buffers, mark);
+                lane.post_numbered(message, mark, self.signal_interval)?;
+                self.posted(false);
+                return Ok(Posted::Queued);
+            }
+            Messages::Written(samples) => {
+                samples.post(lane, &self.buffers)?;
+                self.posted(false);
+                return Ok(Posted::Queued);
+            }
         }
         if self.others.notification == Notification::Memory {
             let byte = self.signs.next(mark);
@@ -392,18 +371,21 @@ impl Endpoint for VerbsEndpoint {
     #[inline]
     fn replenish(&mut self) -> Result<(), Error> {
         while let Some(lane) = self.owed.pop() {
-            let request = &mut self.buffers.receives[self.next_receive];
-            request.set_id(u64::from(lane));
-            self.lanes[usize::from(lane)].post_receive(request)?;
-            self.next_receive += 1;
-            if self.next_receive == self.buffers.receives.len() {
-                self.next_receive = 0;
-            }
+            self.post_receive(lane)?;
         }
         if self.outstanding * 2 >= self.tx_depth {
             self.reap()?;
         }
         Ok(())
+    }
+
+    #[inline]
+    fn fill(&mut self) -> Result<bool, Error> {
+        if self.unfilled == 0 {
+            return Ok(false);
+        }
+        self.unfilled -= 1;
+        self.post_receive(0).map(|()| true)
     }
 
     fn outstanding(&mut self) -> Result<u32, Error> {
@@ -440,12 +422,14 @@ impl Endpoint for VerbsEndpoint {
 
     #[inline]
     fn carried(&self, arrival: &Arrival) -> Result<Option<Ticks>, Error> {
-        self.numbering.as_ref().map_or(Ok(None), |numbering| numbering.carried(&self.buffers, arrival))
+        let Messages::Numbered(numbering) = &self.messages else { return Ok(None) };
+        numbering.carried(&self.buffers, arrival)
     }
 
     #[inline]
     fn has_room(&mut self) -> Result<bool, Error> {
-        let is_free = |end: &Self| end.samples.as_ref().is_none_or(|samples| samples.is_free(&end.lanes[0]));
+        let is_free =
+            |end: &Self| end.messages.written().map_or(true, |samples| samples.is_free(&end.lanes[0]));
         if !is_free(self) {
             self.reap()?;
             self.waiting.awaits(SENDS, true);
@@ -455,13 +439,12 @@ impl Endpoint for VerbsEndpoint {
 
     #[inline]
     fn put(&mut self, word: usize, value: u64) -> Result<(), Error> {
-        let samples = self.samples.as_ref().ok_or(Error::NoWords)?;
-        samples.put((&mut self.lanes[0], &self.buffers), word, value)
+        self.messages.written()?.put((&mut self.lanes[0], &self.buffers), word, value)
     }
 
     #[inline]
     fn get(&self, word: usize) -> Result<u64, Error> {
-        self.samples.as_ref().ok_or(Error::NoWords)?.get(&self.buffers, word)
+        self.messages.written()?.get(&self.buffers, word)
     }
 
     fn idle_until(&mut self, instant: Ticks) -> Result<(), Error> {

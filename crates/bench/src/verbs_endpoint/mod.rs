@@ -15,6 +15,7 @@ mod lane;
 mod managed;
 mod numbering;
 mod objects;
+mod parts;
 mod port;
 mod requests;
 mod samples;

@@ -9,7 +9,7 @@ use verbs::{
     QueuePairOptions,
 };
 
-use super::buffers::{Buffers, access, receive_depth, receive_fill};
+use super::buffers::{Buffers, access, receive_depth, receives_before};
 use super::managed::Managed;
 use super::port::GidAddress;
 use super::{Address, GREETINGS, LocalPort, PairAddress, QKEY, Target, Way};
@@ -125,7 +125,7 @@ fn pair(
         access: access(spec),
     })?;
     let requests = buffers.receives.len();
-    for i in 0..receive_fill(spec) as usize {
+    for i in 0..receives_before(spec) as usize {
         let request = &mut buffers.receives[i % requests];
         request.set_id(u64::from(lane));
         qp.post_receive(request)?;

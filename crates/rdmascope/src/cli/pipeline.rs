@@ -1,7 +1,7 @@
 //! The flags of `rdmascope pipeline`.
 
 use bench::plan::{Axis, Settings};
-use bench::point::{Family, Poll, Protocol, Signal, Sink, Timer, VALUES_MAX};
+use bench::point::{Family, Filling, Poll, Protocol, Signal, Sink, Timer, VALUES_MAX};
 use clap::{Args, Subcommand, ValueEnum};
 use measure::conditions::Wanted;
 use measure::units;
@@ -140,6 +140,9 @@ pub(crate) struct PipelineFlags {
     /// Receives that are kept posted [default: as many as the queue holds].
     #[arg(long, value_name = "N")]
     pub(crate) rx_fill: Option<u32>,
+    /// When these are posted: `before` there are samples, or by who is `reading`, which takes none before all are posted.
+    #[arg(long, value_name = "WHEN", default_value = "before")]
+    pub(crate) rx_filled: FillingArgument,
     #[command(flatten)]
     pub(crate) circumstances: Circumstances,
     #[command(flatten)]
@@ -159,7 +162,8 @@ impl PipelineFlags {
             self.buffers.map(|buffers| Axis::Buffers(vec![Some(buffers)])),
             self.rx_fill.map(|fill| Axis::RxFill(vec![Some(fill)])),
         ];
-        given.into_iter().flatten().fold(settings, Settings::axis)
+        let given = given.into_iter().flatten().chain(self.rx_filled.filling());
+        given.fold(settings, Settings::axis)
     }
 }
 
@@ -219,6 +223,25 @@ impl PipelineLibrary {
         let settings = self.samples.settings().axis(Axis::Protocol(vec![protocol]));
         let environment = self.environment.as_ref().map(|name| Axis::Environment(vec![name.clone()]));
         environment.into_iter().fold(settings, Settings::axis)
+    }
+}
+
+/// When receives are posted.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum FillingArgument {
+    /// Before there are samples.
+    Before,
+    /// By who takes samples, before it takes any.
+    Reading,
+}
+
+impl FillingArgument {
+    /// The axis, where it is not as usual.
+    fn filling(self) -> Option<Axis> {
+        match self {
+            Self::Before => None,
+            Self::Reading => Some(Axis::RxFilled(vec![Filling::Reading])),
+        }
     }
 }
 

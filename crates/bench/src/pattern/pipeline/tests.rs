@@ -86,9 +86,13 @@ fn run(ends: [Wire; 2], stalls: &[(u64, u64)], is_reliable: bool) -> (Seen, Seen
 
 /// The same with a target that begins when so many steps have passed.
 fn run_behind(mut ends: [Wire; 2], stalls: &[(u64, u64)], is_reliable: bool, awaited: u64) -> (Seen, Seen) {
+    run_at(&mut ends, stalls, is_reliable, awaited)
+}
+
+fn run_at(ends: &mut [Wire; 2], stalls: &[(u64, u64)], is_reliable: bool, awaited: u64) -> (Seen, Seen) {
     let passed = Arc::new(AtomicU64::new(0));
     let course = Course { hail: [7, 8, 9], steps: 100, period: Duration::from_micros(1), is_reliable };
-    let [source, target] = &mut ends;
+    let [source, target] = ends;
     thread::scope(|scope| {
         let source = scope.spawn(|| {
             let clock = source.clock();
@@ -115,6 +119,15 @@ fn samples_say_when_they_were_due_and_what_they_are() {
         assert_eq!((sample.due, sample.submitted), (tick.due, tick.now.0));
         assert_eq!((tick.now.0 - tick.due, tick.passed), (5, 1));
     }
+}
+
+/// Who takes samples posts all its receives before, where it is to: no sample is taken meanwhile, and none is lost.
+#[test]
+fn nothing_is_taken_before_the_queue_is_full() {
+    let mut ends = Wire::pair(&[], |_| {});
+    ends[1].fill_first(1000);
+    let (_, taken) = run_at(&mut ends, &[], true, 0);
+    assert_eq!((ends[1].unfilled(), taken.received.len()), (0, 100));
 }
 
 /// Whoever is away for seven steps generates the first of them, late, and misses the others: exactly those.

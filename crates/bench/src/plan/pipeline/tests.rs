@@ -42,6 +42,7 @@ fn what_a_pipeline_cannot_be_is_refused() {
         ("duration = \"60s\"", "rate_hz = \"1M\"", "each has stamps in memory"),
         ("", "loaders = 1", "it is for the pattern \"open-loop\""),
         ("", "timer = \"hpet\"", "tsc"),
+        ("", "rx_filled = \"later\"", "before"),
     ] {
         let error = points(settings, axes).unwrap_err();
         assert!(error.contains(words), "{axes}: {error}");

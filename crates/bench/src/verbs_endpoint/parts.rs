@@ -1,0 +1,69 @@
+//! What an endpoint is made of.
+
+use verbs::Route;
+
+use super::buffers::Buffers;
+use super::connect::Held;
+use super::failure::Path;
+use super::lane::Lane;
+use super::numbering::Numbering;
+use super::samples::Samples;
+use super::setup::Queues;
+use super::signs::Watched;
+use crate::Error;
+
+/// How it is learnt that a message has arrived.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Notification {
+    /// By the completion of a receive.
+    Completion,
+    /// By a change of the last byte of the target, as `ib_write_lat` does.
+    Memory,
+    /// By a byte that is written for nothing else: what is measured tells nobody.
+    Signal,
+}
+
+/// What messages are.
+pub(super) enum Messages {
+    /// All alike.
+    Alike,
+    /// Each has a number, because each is timed one way.
+    Numbered(Numbering),
+    /// Each is written word by word.
+    Written(Samples),
+}
+
+impl Messages {
+    /// The samples of a pipeline.
+    ///
+    /// # Errors
+    /// [`Error::NoPipeline`] where messages are anything else.
+    #[inline]
+    pub(super) fn written(&self) -> Result<&Samples, Error> {
+        let Self::Written(samples) = self else { return Err(Error::NoPipeline) };
+        Ok(samples)
+    }
+}
+
+/// What an endpoint is made of.
+pub(super) struct Parts {
+    pub(super) lanes: Vec<Lane>,
+    pub(super) queues: Queues,
+    pub(super) buffers: Buffers,
+    pub(super) held: Held,
+    pub(super) messages: Messages,
+    /// [`verbs::Provider::pauses`].
+    pub(super) pauses: bool,
+}
+
+/// What an endpoint knows of the other ranks.
+pub(super) struct Others {
+    /// How it learns what they have done, and where in its memory.
+    pub(super) notification: Notification,
+    pub(super) watched: Watched,
+    /// Whether more run on the same CPUs than those are: then one has to stop for another to go on.
+    pub(super) gives_way: bool,
+    /// The ways to those, and how the device is told of them.
+    pub(super) paths: Vec<Path>,
+    pub(super) routes: Vec<Route>,
+}
