@@ -119,7 +119,7 @@ pub enum FigureKind {
     LinkRates,
     /// Published numbers alone, of what is not measured, with the reason.
     Published,
-    /// A surface over x and the one axis of the series, seen from the side.
+    /// A surface over x and the one axis of the series, seen from the side; one for each combination of other axes.
     Surface,
     /// Rows over x, a column for each series, published columns beside them.
     Table,

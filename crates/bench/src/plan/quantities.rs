@@ -106,7 +106,7 @@ const PER_MESSAGE: [&str; 8] =
     ["min_ns", "p10_ns", "p50_ns", "p90_ns", "p99_ns", "p999_ns", "max_ns", "mean_ns"];
 
 /// What is known of samples at a fixed rate: how often they were generated, and shares of the steps.
-const PIPELINE: [&str; 4] = ["achieved_hz", "alone_share", "lost_share", "missed_share"];
+const PIPELINE: [&str; 5] = ["achieved_hz", "alone_share", "busy_share", "lost_share", "missed_share"];
 
 #[cfg(test)]
 mod tests {

@@ -180,6 +180,7 @@ pub(super) fn y_name(grid: &Grid) -> String {
         value::COST => "cost of a call".to_owned(),
         "pipeline.achieved_hz" => "samples generated in a second".to_owned(),
         "pipeline.alone_share" => "steps that the timer misses alone".to_owned(),
+        "pipeline.busy_share" => "steps that were missed at work, and not waiting".to_owned(),
         "pipeline.lost_share" => "steps whose samples were lost".to_owned(),
         "pipeline.missed_share" => "steps that were missed".to_owned(),
         "throughput.bytes_per_s" => format!("throughput of {}", grid.carriers),

@@ -25,34 +25,35 @@ const MIDDLE: (f64, f64) = (390.0, 350.0);
 const COLOURS: [[f64; 3]; 5] =
     [[68.0, 1.0, 84.0], [59.0, 82.0, 139.0], [33.0, 145.0, 140.0], [94.0, 201.0, 98.0], [253.0, 231.0, 37.0]];
 
-/// The drawing of a grid's numbers over x and its series, with those of another that are above a share printed at their places,
-/// and what is to be said of both.
+/// The drawings of a grid's numbers over x and the first axis of its series, with those of another grid that are above a share
+/// printed at their places, and what is to be said of both. Where more axes tell series apart, each combination of those has a
+/// drawing, all with the same scale.
 pub(super) fn render(grid: &Grid, marks: Option<(&Grid, f64)>) -> String {
-    let Some(surface) = Surface::of(grid) else {
+    let surfaces = Surface::all(grid);
+    if surfaces.is_empty() {
         return format!("{NOTHING}{}", table::list(&table::not_measured(grid)));
-    };
+    }
     let marked = marks.map(|(marks, above)| {
         let (bound, unit) = (marks.scale.apply(above), marks.scale.label);
         format!(" In red: {}, above {bound} {unit}.", y_name(marks))
     });
     let doubtful = grid.numbers().any(|number| !number.doubts.is_empty());
     let doubtful = if doubtful { " Open circles: unstable, or some repetitions failed." } else { "" };
+    let drawn: String = surfaces.iter().map(|surface| surface.drawing(marks)).collect();
     format!(
-        "<svg class=\"surface\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"{title}; the numbers are in the \
-         tables below\">\n{floor}{quads}{corners}</svg>\n<p class=\"hint\">Height and colour: {title}.{marked}{doubtful}</p>\n{}",
+        "{drawn}<p class=\"hint\">Height and colour: {title}.{marked}{doubtful}</p>\n{}",
         table::list(&table::not_measured(grid)),
         title = escape(&y_title(grid)),
-        floor = surface.frame(),
-        quads = surface.quads(),
-        corners = surface.corners(marks),
         marked = escape(&marked.unwrap_or_default()),
     )
 }
 
 struct Surface<'a> {
     grid: &'a Grid,
-    /// In the order of their axis.
+    /// In the order of their first axis.
     series: Vec<&'a Series>,
+    /// Their other axes, which are alike.
+    others: &'a [(String, Value)],
     least: f64,
     largest: f64,
     /// The height of the frame, and the steps of its scale.
@@ -61,15 +62,45 @@ struct Surface<'a> {
 }
 
 impl<'a> Surface<'a> {
-    /// None where there is no number.
-    fn of(grid: &'a Grid) -> Option<Self> {
-        let mut series: Vec<&Series> = grid.series.iter().filter(|series| !series.key.is_empty()).collect();
-        series.sort_by(|a, b| value::order(&a.key[0].1, &b.key[0].1));
-        let least = grid.numbers().map(|number| number.median).reduce(f64::min)?;
-        let largest = grid.numbers().map(|number| number.median).reduce(f64::max)?;
+    /// One for each combination of the other axes; none where there is no number.
+    fn all(grid: &'a Grid) -> Vec<Self> {
+        let medians = || grid.numbers().map(|number| number.median);
+        let (Some(least), Some(largest)) = (medians().reduce(f64::min), medians().reduce(f64::max)) else {
+            return Vec::new();
+        };
         let step = step(largest);
         let top = (largest / step).ceil().max(1.0) * step;
-        Some(Self { grid, series, least, largest, top, step })
+        let mut all: Vec<Self> = Vec::new();
+        for series in &grid.series {
+            let Some((_, others)) = series.key.split_first() else { continue };
+            match all.iter_mut().find(|surface| surface.others == others) {
+                Some(surface) => surface.series.push(series),
+                None => all.push(Self { grid, series: vec![series], others, least, largest, top, step }),
+            }
+        }
+        all.retain(|surface| surface.series.iter().any(|series| series.has_numbers()));
+        for surface in &mut all {
+            surface.series.sort_by(|a, b| value::order(key(a), key(b)));
+        }
+        all
+    }
+
+    /// What is drawn, after what tells it from the other drawings.
+    fn title(&self) -> String {
+        let other = |(axis, at): &(String, Value)| format!("{} {}: ", x_title(axis), value::text(at));
+        let others: String = self.others.iter().map(other).collect();
+        format!("{others}{}", y_title(self.grid))
+    }
+
+    fn drawing(&self, marks: Option<(&Grid, f64)>) -> String {
+        format!(
+            "<svg class=\"surface\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"{}; the numbers are in the \
+             tables below\">\n{}{}{}</svg>\n",
+            escape(&self.title()),
+            self.frame(),
+            self.quads(),
+            self.corners(marks),
+        )
     }
 
     /// Where a place of the floor, from 0 to 1 along each axis, is seen at a height.
@@ -120,7 +151,7 @@ impl<'a> Surface<'a> {
             text((x - 6.0, y + 4.0), "end", "tick", &number(*height));
         }
         let (x, y) = self.seen(0.0, 1.0, self.top);
-        text((x - 40.0, y - 14.0), "start", "name", &y_title(self.grid));
+        text((x - 40.0, y - 14.0), "start", "name", &self.title());
         let xs = &self.grid.xs;
         for (index, at) in xs.iter().enumerate() {
             let (x, y) = self.seen(Self::place(index, xs.len()), 1.0, 0.0);
@@ -343,6 +374,28 @@ mod tests {
         assert!(!drawn.contains("NaN") && drawn.contains("no &lt;way&gt;"), "{drawn}");
         let one = render(&grid("latency.p50_ns", &points[..1]), None);
         assert!(one.matches("<circle").count() == 1 && !one.contains("NaN"), "{one}");
+    }
+
+    /// Points that differ in an axis that the figure does not name are drawn apart, as high as each other.
+    #[test]
+    fn other_axes_have_drawings_of_their_own() {
+        let mut points = Vec::new();
+        for (service, ns) in [("RC", 4000), ("UD", 1000)] {
+            for (rate_hz, values) in [(1000, 8), (2000, 8), (1000, 1), (2000, 1)] {
+                let mut point = point(points.len() as u64, rate_hz, values, ns, 0);
+                point.axes.insert("service".to_owned(), json!(service));
+                points.push(point);
+            }
+        }
+        let drawn = render(&grid("latency.p50_ns", &points), None);
+        let parts: Vec<&str> = drawn.split("<svg").skip(1).collect();
+        assert_eq!(parts.len(), 2, "{drawn}");
+        for (part, service) in parts.iter().zip(["RC", "UD"]) {
+            assert!(part.contains(&format!("aria-label=\"service {service}: ")), "{part}");
+            assert_eq!((part.matches("<circle").count(), part.matches("<polygon").count()), (4, 1), "{part}");
+        }
+        let top = |part: &str| places(part, "circle", ["cx", "cy"])[0].1[1];
+        assert!(top(parts[0]) < top(parts[1]), "4 us are above 1 us: {drawn}");
     }
 
     #[test]

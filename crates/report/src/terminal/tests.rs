@@ -522,6 +522,22 @@ fn rates_and_values_share_a_table_with_what_became_of_each_step() {
     assert!(text.lines().all(|line| line.chars().count() <= 130), "{text}");
 }
 
+#[test]
+fn shares_of_steps_are_of_all_that_were_due() {
+    let point = pipeline(100_000, 8);
+    let steps = measure::record::steps(&point.counters).unwrap()[0] as f64;
+    let missed = point.counters["steps_missed"] as f64;
+    for (share, number) in [
+        ("missed_share", missed / steps),
+        ("busy_share", (missed - 1.0) / steps),
+        ("lost_share", 1.0 / steps),
+        ("alone_share", 0.002),
+    ] {
+        assert_eq!(crate::pipeline::number(&point, share), Some(number), "{share}");
+        assert!(crate::pipeline::steps(&point, share).is_some(), "{share}");
+    }
+}
+
 /// A point in an environment, of whose techniques the ranks say this.
 fn arranged(size: u64, environment: &str, conditions: &serde_json::Value) -> Point {
     let mut point = latency(size, 1000);
