@@ -83,28 +83,35 @@ where = { family = "ipv4" }
 fn points_are_repeated_until_their_mean_is_known_or_often_enough() {
     let scratch = Scratch::new();
     let base = ["lat", "tcp", "--local", "-n", "50", "-s", "4,64", "--out"];
-    for (record, within, most, count) in [("wide", "99%", "9", 6), ("narrow", "0.0001%", "4", 8)] {
+    // How often is enough depends on what else the machine does.
+    for (record, within, most, often) in [("wide", "99%", "30", 3..30), ("narrow", "0.0001%", "4", 4..5)] {
         let ended =
             scratch.run(&[&base[..], &[record, "--within", within, "--repetitions-max", most]].concat());
         assert_eq!(ended.status, Some(0), "{ended:?}");
         let (run, points) = scratch.record(record);
-        assert_eq!((points.len(), run.points_planned), (count, count as u64), "{record}");
+        assert_eq!(run.points_planned, points.len() as u64, "{record}");
         assert!(all_measured(&points));
         let ids: Vec<u64> = points.iter().map(|point| point.id).collect();
-        assert_eq!(ids, (0..count as u64).collect::<Vec<_>>());
-        let repetitions = points.iter().map(|point| point.repetition).max();
-        assert_eq!(repetitions, Some(count as u32 / 2 - 1));
+        assert_eq!(ids, (0..points.len() as u64).collect::<Vec<_>>());
+        let counts = [4, 64].map(|size| {
+            let of: Vec<u32> = points
+                .iter()
+                .filter(|point| point.axes["size_bytes"] == size)
+                .map(|point| point.repetition)
+                .collect();
+            assert_eq!(of, (0..of.len() as u32).collect::<Vec<_>>(), "{record}");
+            of.len()
+        });
+        assert!(counts.iter().all(|count| often.contains(count)), "{record}: {counts:?}");
         let is_missed = record == "narrow";
         let warning = "lat-tcp: 2 of 2 means not within 0.00010 % after 4 repetitions";
         assert_eq!(ended.stderr.contains(warning), is_missed, "{ended:?}");
         assert_eq!(run.warnings.iter().any(|line| line.contains(warning)), is_missed);
-        let line = format!(
-            " of {} repetitions{}",
-            count / 2,
-            if is_missed { ", not within 0.00010 %" } else { "\n" }
-        );
-        assert!(ended.stdout.contains(&line), "{ended:?}");
-        assert!(scratch.succeed(&["report", "--text", record]).contains(&line));
+        let tail = if is_missed { ", not within 0.00010 %" } else { "\n" };
+        for line in counts.map(|count| format!(" of {count} repetitions{tail}")) {
+            assert!(ended.stdout.contains(&line), "{ended:?}");
+            assert!(scratch.succeed(&["report", "--text", record]).contains(&line));
+        }
     }
 }
 
