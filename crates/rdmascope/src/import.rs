@@ -1,6 +1,6 @@
 //! `rdmascope import`: logs of VILLASnode's benchmarks as a record, so that old runs are read as new ones are.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -123,7 +123,7 @@ fn point(id: u64, name: &LogName, [input, output]: &Logs) -> anyhow::Result<(Poi
         "status": "measured",
         "repetition": 0,
         "iterations": name.samples,
-        "counters": counters(name, sent.as_deref(), taken.as_deref().unwrap_or_default()),
+        "counters": counters(name, sent.as_deref(), taken.as_deref()),
         "wall_ns": 0,
     });
     let offsets = taken.iter().flatten().filter_map(|sample| sample.offset_ns);
@@ -176,15 +176,20 @@ fn axes(name: &LogName) -> Value {
 }
 
 /// What became of each step, as far as the logs say.
-fn counters(name: &LogName, sent: Option<&[Logged]>, taken: &[Logged]) -> BTreeMap<String, u64> {
-    let arrived: std::collections::BTreeSet<u64> = taken.iter().map(|sample| sample.sequence).collect();
-    let mut counters = BTreeMap::from([("messages_received".to_owned(), arrived.len() as u64)]);
+fn counters(name: &LogName, sent: Option<&[Logged]>, taken: Option<&[Logged]>) -> BTreeMap<String, u64> {
+    let mut counters = BTreeMap::new();
+    if let Some(sent) = sent {
+        let missed = name.samples.saturating_sub(sent.len() as u64);
+        counters.insert("steps_missed".to_owned(), missed);
+    }
+    let Some(taken) = taken else { return counters };
+    let arrived: BTreeSet<u64> = taken.iter().map(|sample| sample.sequence).collect();
+    counters.insert("messages_received".to_owned(), arrived.len() as u64);
     let Some(sent) = sent else { return counters };
     let first = arrived.first().copied().unwrap_or(u64::MAX);
     let missing = || sent.iter().filter(|sample| !arrived.contains(&sample.sequence));
     let lost = missing().filter(|sample| sample.sequence > first).count() as u64;
     counters.extend([
-        ("steps_missed".to_owned(), name.samples.saturating_sub(sent.len() as u64)),
         ("messages_not_transmitted".to_owned(), missing().count() as u64 - lost),
         ("messages_lost".to_owned(), lost),
     ]);

@@ -101,17 +101,62 @@ const LOOKS_EVERY: u32 = 32;
 const AGAIN_AFTER: Duration = Duration::from_millis(100);
 /// How often the end is said again where it can be lost.
 const CLOSINGS: u32 = 20;
-/// How long nothing comes where the end must have been lost, beside two periods.
+/// How long after the last step is due nothing comes where the end must have been lost.
 const QUIET: Duration = Duration::from_secs(3);
 /// How long after the end something may come that it has overtaken.
 const LATE: Duration = Duration::from_millis(20);
 
-/// Numbers of greetings: the target is there, the source knows, the target knows that; the last sample is sent, and taken.
-const READY: u32 = 1 << 27;
-const GO: u32 = READY + 1;
-const START: u32 = READY + 2;
-const CLOSING: u32 = READY + 3;
-const CLOSED: u32 = READY + 4;
+/// How often the source says that it parts where that can be lost: nobody waits long for it.
+const PARTINGS: u32 = 3;
+
+/// What a greeting says.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Word {
+    /// The target is there.
+    Ready,
+    /// The source knows that.
+    Go,
+    /// The target knows that.
+    Start,
+    /// The last sample is sent.
+    Closing,
+    /// And taken.
+    Closed,
+    /// The source has nothing more to do that must not be disturbed.
+    Parting,
+}
+
+impl Word {
+    const ALL: [Self; 6] = [Self::Ready, Self::Go, Self::Start, Self::Closing, Self::Closed, Self::Parting];
+    /// Numbers of greetings from here on are words.
+    const FIRST: u32 = 1 << 27;
+
+    /// The number of one that is said the so many-th time. It differs from that of the time before: an endpoint takes two with
+    /// the same number for one that came twice.
+    fn number(self, time: u32) -> u32 {
+        Self::FIRST + (time % 2) * Self::ALL.len() as u32 + self as u32
+    }
+
+    /// What a number says.
+    fn of(number: u64) -> Option<Self> {
+        let place = number.checked_sub(Self::FIRST.into())?;
+        let all = Self::ALL.len() as u64;
+        if place < 2 * all { Self::ALL.get((place % all) as usize).copied() } else { None }
+    }
+}
+
+/// The words of one end.
+#[derive(Default)]
+struct Words {
+    said: u32,
+}
+
+impl Words {
+    fn say<E: Endpoint>(&mut self, endpoint: &mut E, word: Word) -> Result<(), Error> {
+        self.said += 1;
+        endpoint.greet_as(word.number(self.said))
+    }
+}
 
 /// Generates samples (rank 0), from when the other end is there until it says that it has taken the last.
 ///
@@ -178,16 +223,16 @@ fn transmit<E: Endpoint>(endpoint: &mut E, step: u64, tick: &Tick, values: &[f64
 /// Waits until the target is there, and lets it know. Each end says its part until it hears the other's: what one node says may
 /// get lost while the other is not yet subscribed.
 fn await_target<E: Endpoint>(endpoint: &mut E) -> Result<(), Error> {
-    let mut is_ready = false;
+    let (mut is_ready, mut words) = (false, Words::default());
     loop {
-        match greeting(endpoint, AGAIN_AFTER)? {
-            Some(START) => return Ok(()),
-            Some(READY) => is_ready = true,
+        match heard(endpoint, AGAIN_AFTER)? {
+            Some(Word::Start) => return Ok(()),
+            Some(Word::Ready) => is_ready = true,
             Some(_) => continue,
             None => {}
         }
         if is_ready {
-            endpoint.greet_as(GO)?;
+            words.say(endpoint, Word::Go)?;
         }
     }
 }
@@ -197,11 +242,12 @@ fn close<E: Endpoint>(endpoint: &mut E, course: &Course) -> Result<(), Error> {
     // Where nothing is lost, once is enough, and it is waited for.
     let closings = if course.is_reliable { 1 } else { CLOSINGS };
     let patience = if course.is_reliable { Duration::MAX } else { AGAIN_AFTER };
+    let mut words = Words::default();
     for _ in 0..closings {
-        endpoint.greet_as(CLOSING)?;
+        words.say(endpoint, Word::Closing)?;
         loop {
-            match greeting(endpoint, patience)? {
-                Some(CLOSED) => return endpoint.flush(),
+            match heard(endpoint, patience)? {
+                Some(Word::Closed) => return endpoint.flush(),
                 Some(_) => {}
                 None => break,
             }
@@ -210,15 +256,49 @@ fn close<E: Endpoint>(endpoint: &mut E, course: &Course) -> Result<(), Error> {
     endpoint.flush()
 }
 
-/// The next greeting; none where none comes within a time. Whatever else comes is nobody's.
-fn greeting<E: Endpoint>(endpoint: &mut E, patience: Duration) -> Result<Option<u32>, Error> {
+/// Says that the source (rank 0) has nothing more to do that must not be disturbed.
+///
+/// # Errors
+/// What the endpoint says.
+pub(crate) fn part<E: Endpoint>(endpoint: &mut E, course: &Course) -> Result<(), Error> {
+    let mut words = Words::default();
+    for _ in 0..if course.is_reliable { 1 } else { PARTINGS } {
+        words.say(endpoint, Word::Parting)?;
+    }
+    endpoint.flush()
+}
+
+/// Waits, without using the CPU of anybody else, until the source says so (rank 1); where that can be lost, for a time after
+/// whatever it said last.
+///
+/// # Errors
+/// What the endpoint says; [`Error::Deadline`] when nothing comes where nothing is lost.
+pub(crate) fn await_parting<E: Endpoint>(
+    endpoint: &mut E,
+    course: &Course,
+    patience: Duration,
+) -> Result<(), Error> {
+    let patience = if course.is_reliable { Duration::MAX } else { patience };
+    let mut words = Words::default();
+    loop {
+        match heard(endpoint, patience)? {
+            Some(Word::Parting) | None => return Ok(()),
+            // It has not heard that it is.
+            Some(Word::Closing) => words.say(endpoint, Word::Closed)?,
+            Some(_) => {}
+        }
+    }
+}
+
+/// The next word that is heard; none where none comes within a time. Whatever else comes is nobody's.
+fn heard<E: Endpoint>(endpoint: &mut E, patience: Duration) -> Result<Option<Word>, Error> {
     let clock = endpoint.clock();
     let until = clock.now().0.saturating_add(clock.ticks(patience));
     loop {
         if let Some(arrival) = endpoint.try_receive()? {
             endpoint.replenish()?;
-            if arrival.is_greeting {
-                return Ok(Some(arrival.number as u32));
+            if let Some(word) = Word::of(arrival.number).filter(|_| arrival.is_greeting) {
+                return Ok(Some(word));
             }
             continue;
         }
@@ -241,13 +321,12 @@ pub(crate) fn take<E: Endpoint, L: TargetLog>(
 ) -> Result<(), Error> {
     let clock = endpoint.clock();
     await_source(endpoint)?;
-    let patience = match course.is_reliable {
-        true => u64::MAX,
-        false => clock.ticks(QUIET.saturating_add(2 * course.period)),
-    };
     // From the first sample on, when it is over though nobody has said so; and whether that was looked at before.
     let (mut until, mut is_over) = (u64::MAX, false);
-    let mut is_closing = false;
+    let (mut is_closing, mut words) = (false, Words::default());
+    // Steps that are yet to come: however long the source is away, it goes on before they are over.
+    let mut left = course.steps;
+    let [period, quiet, late] = [course.period, QUIET, LATE].map(|time| clock.ticks(time));
     loop {
         if endpoint.fill()? {
             watch.see(clock.now());
@@ -269,10 +348,10 @@ pub(crate) fn take<E: Endpoint, L: TargetLog>(
         is_over = false;
         if arrival.is_greeting {
             endpoint.replenish()?;
-            match arrival.number as u32 {
-                GO => endpoint.greet_as(START)?,
-                CLOSING if course.is_reliable => break,
-                CLOSING => is_closing = true,
+            match Word::of(arrival.number) {
+                Some(Word::Go) => words.say(endpoint, Word::Start)?,
+                Some(Word::Closing) if course.is_reliable => break,
+                Some(Word::Closing) => is_closing = true,
                 _ => continue,
             }
         } else {
@@ -282,13 +361,18 @@ pub(crate) fn take<E: Endpoint, L: TargetLog>(
                 log.hailed([sample.due, sample.submitted, endpoint.get(META_WORDS)?]);
             } else {
                 log.received(&sample, endpoint)?;
+                left = course.steps.saturating_sub(sample.step);
             }
             endpoint.replenish()?;
         }
         watch.pass();
-        until = at.0.saturating_add(if is_closing { clock.ticks(LATE) } else { patience });
+        until = match (is_closing, course.is_reliable) {
+            (true, _) => at.0.saturating_add(late),
+            (false, true) => u64::MAX,
+            (false, false) => at.0.saturating_add(left.saturating_mul(period)).saturating_add(quiet),
+        };
     }
-    endpoint.greet_as(CLOSED)?;
+    words.say(endpoint, Word::Closed)?;
     endpoint.flush()
 }
 
@@ -301,10 +385,11 @@ fn sample<E: Endpoint>(endpoint: &E, at: Ticks) -> Result<Received, Error> {
 
 /// Says that this end is there until the source says that it knows.
 fn await_source<E: Endpoint>(endpoint: &mut E) -> Result<(), Error> {
+    let mut words = Words::default();
     loop {
-        endpoint.greet_as(READY)?;
-        if greeting(endpoint, AGAIN_AFTER)? == Some(GO) {
-            return endpoint.greet_as(START);
+        words.say(endpoint, Word::Ready)?;
+        if heard(endpoint, AGAIN_AFTER)? == Some(Word::Go) {
+            return words.say(endpoint, Word::Start);
         }
     }
 }

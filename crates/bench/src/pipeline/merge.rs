@@ -21,10 +21,14 @@ pub(crate) fn merge(spec: &PointSpec, source: &Stamped, target: &Stamped) -> Res
         (LatencyKind::OneWay, messages.since(Column::Submitted)),
         (LatencyKind::Lateness, messages.within(Column::Due, Column::Submitted)),
     ];
+    messages.put_together(&arrived, others, fates(counted.start, source, target))
+}
+
+/// What became of the steps from `first` on, as counters: also where nothing arrived, and nothing can be put together.
+pub(crate) fn fates(first: usize, source: &Stamped, target: &Stamped) -> BTreeMap<String, u64> {
     let columns =
         [source.column(Column::Due), source.column(Column::Submitted), target.column(Column::Received)];
-    let fates = Fates::of(columns, counted.start);
-    messages.put_together(&arrived, others, fates.counters())
+    Fates::of(columns, first).counters()
 }
 
 /// What became of the steps that count.

@@ -13,6 +13,6 @@ mod signal;
 mod sink;
 mod timer;
 
-pub(crate) use merge::merge;
+pub(crate) use merge::{fates, merge};
 pub use run::Generated;
 pub(crate) use run::{Part, run};

@@ -17,7 +17,7 @@ use crate::one_way::{Column, Stamped, Watched};
 use crate::pattern::Watch;
 use crate::pattern::one_way::{AFTER, BEFORE, exchange};
 use crate::pattern::pipeline::{
-    Course, META_WORDS, Received, SourceLog, TargetLog, Tick, Timer, generate, take,
+    Course, META_WORDS, Received, SourceLog, TargetLog, Tick, Timer, await_parting, generate, part, take,
 };
 use crate::point::{self, Length, Pipeline, PointSpec, Service};
 use crate::timepiece::Timepiece;
@@ -46,6 +46,9 @@ const TRIAL_SHARE: f64 = 0.25;
 const TRIAL: [Duration; 2] = [Duration::from_millis(50), Duration::from_millis(250)];
 /// Its fewest steps, where they are that slow.
 const TRIAL_STEPS_MIN: u64 = 10;
+
+/// How much longer than the trial who takes samples waits for the word that it is over, where that can be lost.
+const PARTING: Duration = Duration::from_millis(200);
 
 /// Runs the part of a rank: 0 generates, 1 takes. `has_one_clock` says whether both read the same one.
 ///
@@ -113,7 +116,7 @@ impl<E: Endpoint> Run<'_, E> {
         // Whoever sleeps does not run because it has nothing to do.
         let spins = settings.timer == point::Timer::Tsc;
         let mut signals = Signals::new(settings.signal, settings.values, self.rate_hz() as f64);
-        let rows = Rows::new(self.spec, course.steps, clock)?;
+        let rows = Rows::new(self.spec, self.rank, course.steps, clock)?;
         let mut log = Source::new(&course, self.spec.warmup, rows)?;
         let mut watch = Watch::new(clock.ticks(GAP));
         let mut alone = Alone::new(clock, spins, &course);
@@ -126,9 +129,10 @@ impl<E: Endpoint> Run<'_, E> {
         let tick_hz = Instant::now(&clock).tick_hz(&before);
         exchanged.extend(self.exchange(AFTER)?);
         alone.try_out(timer)?;
+        part(self.endpoint, &course)?;
         let source = Anchor::of_words(course.hail);
         let times = Times { source: Some(source), target: source, is_one: true };
-        let sunk = log.rows.take().map(|rows| rows.write(self.spec, self.rank, &times, clock));
+        let sunk = log.rows.take().map(|rows| rows.write(self.rank, &times, clock));
         let generated = Generated {
             rate_hz: 1e9 / timer.period_ns(),
             achieved_hz: log.rate(tick_hz),
@@ -144,16 +148,18 @@ impl<E: Endpoint> Run<'_, E> {
     /// The part of who takes the samples.
     fn take(mut self) -> Result<Part, Error> {
         let (clock, course) = (self.timepiece.clock, self.course());
-        let rows = Rows::new(self.spec, course.steps, clock)?;
+        let rows = Rows::new(self.spec, self.rank, course.steps, clock)?;
         let mut log = Target { received: stamps(&course)?, rows, source: None };
         let mut watch = Watch::new(clock.ticks(GAP));
         let mut exchanged = self.exchange(BEFORE)?;
         let (done, cpu) = watched(clock, || take(self.endpoint, &mut log, &mut watch, &course));
         done?;
         exchanged.extend(self.exchange(AFTER)?);
+        // What comes now, files and sending stamps, would take the machine away from the timer that the other end tries out.
+        await_parting(self.endpoint, &course, trial_at_most(&course) + PARTING)?;
         let target = Anchor::of_words(course.hail);
         let times = Times { source: log.source, target, is_one: self.has_one_clock };
-        let sunk = log.rows.take().map(|rows| rows.write(self.spec, self.rank, &times, clock));
+        let sunk = log.rows.take().map(|rows| rows.write(self.rank, &times, clock));
         let watch = (!self.spec.poll.sleeps()).then_some(watch);
         let stamped = self.finish(vec![(Column::Received, log.received)], watch, exchanged);
         Ok(Part { stamped, generated: None, sunk, cpu })
@@ -223,10 +229,13 @@ impl SourceLog for Source {
         if is_transmitted {
             self.submitted.set(step, tick.now);
         }
+        if !tick.is_behind {
+            // Those that count: it may have waited from a step of the warm-up on.
+            self.missed_waiting += (step + tick.passed).saturating_sub(self.first.max(step + 1));
+        }
         if step >= self.first {
             self.span = [if self.samples == 0 { tick.now.0 } else { self.span[0] }, tick.now.0];
             self.samples += 1;
-            self.missed_waiting += if tick.is_behind { 0 } else { tick.passed - 1 };
         }
         if let Some(rows) = &mut self.rows {
             // A slice gives every value that it has.
@@ -250,8 +259,9 @@ impl TargetLog for Target {
 
     #[inline(always)]
     fn received<E: Endpoint>(&mut self, sample: &Received, endpoint: &E) -> Result<(), Error> {
-        self.received.set_first(sample.step, sample.at);
-        let Some(rows) = &mut self.rows else { return Ok(()) };
+        // A datagram may come twice.
+        let is_first = self.received.set_first(sample.step, sample.at);
+        let Some(rows) = self.rows.as_mut().filter(|_| is_first) else { return Ok(()) };
         let head = [sample.step, sample.submitted, sample.at.0];
         rows.fill(head, |value| endpoint.get(META_WORDS + value))
     }
@@ -273,6 +283,11 @@ impl Instant {
         let ns = self.monotonic_ns.saturating_sub(earlier.monotonic_ns).max(1);
         self.ticks.since(earlier.ticks) as f64 * 1e9 / ns as f64
     }
+}
+
+/// How long the timer is measured by itself, at most.
+fn trial_at_most(course: &Course) -> Duration {
+    TRIAL[1].max(course.period.saturating_mul(TRIAL_STEPS_MIN as u32))
 }
 
 /// A timer that is waited for and nothing else.
@@ -339,5 +354,26 @@ impl Alone {
         let away_share = self.clock.ns_f64(self.away) / self.ns.max(1) as f64;
         let away_share = self.spins.then_some(away_share);
         Some(TimerAlone { steps: self.steps, missed: self.missed, rate_hz, away_share, lateness })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Steps of the warm-up count no further, also where who waited for one of them was away until one that counts.
+    #[test]
+    fn steps_that_are_missed_waiting_are_those_that_count() {
+        let hail = [0; 3];
+        let course = Course { hail, steps: 100, period: Duration::from_millis(1), is_reliable: true };
+        let missed = |step: u64, passed: u64, is_behind: bool| {
+            let mut source = Source::new(&course, 10, None).unwrap();
+            source.generated(step, &Tick { due: 0, now: Ticks(1), passed, is_behind }, &[], true);
+            source.missed_waiting
+        };
+        assert_eq!([missed(3, 1, false), missed(3, 7, false)], [0, 0]);
+        // 9 is of the warm-up.
+        assert_eq!([missed(8, 5, false), missed(9, 4, false), missed(10, 4, false)], [3, 3, 3]);
+        assert_eq!(missed(10, 4, true), 0);
     }
 }

@@ -7,9 +7,9 @@ mod file;
 #[cfg(feature = "parquet")]
 mod parquet;
 
-use std::fs::DirBuilder;
+use std::fs::{DirBuilder, File};
 use std::os::unix::fs::DirBuilderExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use measure::clock::Clock;
 use measure::record::Sunk;
@@ -19,7 +19,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 use self::file::Written;
 use crate::Error;
-use crate::point::{Length, PointSpec, Sink};
+use crate::point::{Length, Pipeline, PointSpec, Sink};
 use crate::socket_endpoint::token;
 
 /// Words of a row before its values: the step, when the sample was generated, when it was received.
@@ -35,11 +35,15 @@ pub(super) struct Rows {
     rows: usize,
     /// What a copy costs, in ns.
     handing_over_ns: f64,
+    place: Place,
 }
 
 impl Rows {
-    /// Room for a sample of every step; none where they are not kept.
-    pub(super) fn new(spec: &PointSpec, steps: u64, clock: Clock) -> Result<Option<Self>, Error> {
+    /// Room for a sample of every step, and the file that they go to; none where they are not kept.
+    ///
+    /// # Errors
+    /// [`Error::Impossible`] where there can be no such file: better before the samples than after them.
+    pub(super) fn new(spec: &PointSpec, rank: u32, steps: u64, clock: Clock) -> Result<Option<Self>, Error> {
         let Some(settings) = &spec.pipeline else { return Ok(None) };
         if let Some(lack) = settings.sink.lack() {
             return Err(Error::Impossible { reason: lack.to_owned() });
@@ -49,9 +53,17 @@ impl Rows {
         }
         let values = settings.values as usize;
         let stride = HEAD_WORDS + values;
+        let place = Place::new(settings, name(spec, rank)).map_err(|reason| Error::Impossible { reason })?;
+        let samples = usize::try_from(steps).unwrap_or(usize::MAX);
+        let count = samples.saturating_mul(stride);
+        let mut words = Vec::new();
+        words.try_reserve_exact(count).map_err(|cause| {
+            let bytes = count.saturating_mul(size_of::<u64>());
+            Error::Measure(measure::Error::Memory { samples, bytes, cause })
+        })?;
         // Written, so that no page is missing later.
-        let words = vec![Stamps::NONE; usize::try_from(steps).unwrap_or(usize::MAX).saturating_mul(stride)];
-        let mut rows = Self { sink: settings.sink, words, stride, rows: 0, handing_over_ns: 0.0 };
+        words.resize(count, Stamps::NONE);
+        let mut rows = Self { sink: settings.sink, words, stride, rows: 0, handing_over_ns: 0.0, place };
         let trial = TRIAL_ROWS.min(steps);
         let before = clock.now();
         for row in 0..trial {
@@ -85,59 +97,22 @@ impl Rows {
         Ok(())
     }
 
-    /// Writes them to a file. What cannot be written is said, and what is there is whole lines.
-    pub(super) fn write(&self, spec: &PointSpec, rank: u32, times: &Times, clock: Clock) -> Sunk {
-        let directory = match directory(spec) {
-            Ok(directory) => directory,
-            Err(reason) => {
-                return self.sunk(rank, None, Written { error: Some(reason), ..Written::default() }, 0);
-            }
-        };
-        let path = directory.join(name(spec, rank));
+    /// Writes them to their file. What cannot be written is said, and what is there is whole lines.
+    pub(super) fn write(mut self, rank: u32, times: &Times, clock: Clock) -> Sunk {
         let before = clock.now();
         let written = match self.sink {
             Sink::Null => Written::default(),
-            Sink::Csv => self.text(&path, Format::Csv, times),
-            Sink::Human => self.text(&path, Format::Human, times),
-            Sink::Parquet => self.columns(&path, times),
+            Sink::Csv => self.text(Format::Csv, times),
+            Sink::Human => self.text(Format::Human, times),
+            Sink::Parquet => self.columns(times),
         };
         let write_ns = clock.ns(clock.now().since(before));
-        let is_kept = spec.pipeline.as_ref().is_some_and(|settings| settings.sink_dir.is_some());
-        if !is_kept {
-            // Whether it goes or not, nothing is to be done about it here.
-            let _ = std::fs::remove_file(&path).and_then(|()| std::fs::remove_dir(&directory));
-        }
-        self.sunk(rank, is_kept.then_some(path), written, write_ns)
-    }
-
-    /// The rows, each as the words before its values and those.
-    fn rows(&self) -> impl ExactSizeIterator<Item = &[u64]> {
-        self.words[..self.rows * self.stride].chunks_exact(self.stride)
-    }
-
-    fn text(&self, path: &Path, format: Format, times: &Times) -> Written {
-        file::write(path, &format.header(self.stride - HEAD_WORDS), self.rows(), |row, out| {
-            let (head, values) = times.split(row);
-            format.write(&head, values.iter().copied().map(f64::from_bits), out);
-        })
-    }
-
-    #[cfg(feature = "parquet")]
-    fn columns(&self, path: &Path, times: &Times) -> Written {
-        parquet::write(path, self.stride - HEAD_WORDS, self.rows(), |row| times.split(row))
-    }
-
-    #[cfg(not(feature = "parquet"))]
-    fn columns(&self, _: &Path, _: &Times) -> Written {
-        Written { error: self.sink.lack().map(str::to_owned), ..Written::default() }
-    }
-
-    /// What became of the file.
-    fn sunk(&self, rank: u32, path: Option<PathBuf>, written: Written, write_ns: u64) -> Sunk {
+        let is_kept = self.place.own.is_none();
+        self.place.is_kept = is_kept;
         Sunk {
             rank,
             format: if self.sink == Sink::Human { "villas.human" } else { self.sink.ending() }.to_owned(),
-            path: path.map(|path| path.to_string_lossy().into_owned()),
+            path: is_kept.then(|| self.place.path.to_string_lossy().into_owned()),
             handing_over_ns: self.handing_over_ns,
             samples: written.samples,
             missing: self.rows as u64 - written.samples,
@@ -146,13 +121,63 @@ impl Rows {
             error: written.error,
         }
     }
+
+    /// The rows, each as the words before its values and those.
+    fn rows(&self) -> impl ExactSizeIterator<Item = &[u64]> {
+        self.words[..self.rows * self.stride].chunks_exact(self.stride)
+    }
+
+    fn text(&self, format: Format, times: &Times) -> Written {
+        file::write(&self.place, &format.header(self.stride - HEAD_WORDS), self.rows(), |row, out| {
+            let (head, values) = times.split(row);
+            format.write(&head, values.iter().copied().map(f64::from_bits), out);
+        })
+    }
+
+    #[cfg(feature = "parquet")]
+    fn columns(&self, times: &Times) -> Written {
+        parquet::write(&self.place, self.stride - HEAD_WORDS, self.rows(), |row| times.split(row))
+    }
+
+    #[cfg(not(feature = "parquet"))]
+    fn columns(&self, _: &Times) -> Written {
+        Written { error: self.sink.lack().map(str::to_owned), ..Written::default() }
+    }
 }
 
-/// Where the file of a point goes: where the plan says, or a directory that nobody else has.
-fn directory(spec: &PointSpec) -> Result<PathBuf, String> {
-    if let Some(named) = spec.pipeline.as_ref().and_then(|settings| settings.sink_dir.as_ref()) {
-        return Ok(PathBuf::from(named));
+/// A file, from before the first sample on.
+struct Place {
+    file: File,
+    path: PathBuf,
+    /// The directory that it is alone in, and goes with, where nobody has asked for it.
+    own: Option<PathBuf>,
+    /// Whether it stays: not where nothing was written to it.
+    is_kept: bool,
+}
+
+impl Place {
+    /// Where the plan says, or in a directory that nobody else has.
+    fn new(settings: &Pipeline, name: String) -> Result<Self, String> {
+        let own = if settings.sink_dir.is_none() { Some(own_directory()?) } else { None };
+        let directory = settings.sink_dir.as_ref().map(PathBuf::from).or_else(|| own.clone());
+        let path = directory.unwrap_or_default().join(name);
+        Ok(Self { file: file::create(&path)?, path, own, is_kept: false })
     }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        if self.is_kept {
+            return;
+        }
+        // Whether it goes or not, nothing is to be done about it here.
+        let gone = std::fs::remove_file(&self.path);
+        let _ = self.own.as_ref().map_or(gone, std::fs::remove_dir);
+    }
+}
+
+/// A directory that nobody else has.
+fn own_directory() -> Result<PathBuf, String> {
     let number = token().map_err(|error| error.to_string())?;
     let directory = std::env::temp_dir().join(format!("rdmascope-{number:016x}"));
     let made = DirBuilder::new().mode(0o700).create(&directory);
@@ -162,7 +187,8 @@ fn directory(spec: &PointSpec) -> Result<PathBuf, String> {
     Ok(directory)
 }
 
-/// What the file of an end is called: as the benchmarks of VILLASnode call theirs.
+/// What the file of an end is called: as the benchmarks of VILLASnode call theirs, with all steps that there are samples of,
+/// those of the warm-up too.
 fn name(spec: &PointSpec, rank: u32) -> String {
     let settings = spec.pipeline.as_ref();
     let node = match spec.endpoint.is_verbs() {
@@ -170,7 +196,7 @@ fn name(spec: &PointSpec, rank: u32) -> String {
         false => spec.endpoint.word(),
     };
     let steps = match spec.length {
-        Length::Iterations(steps) => steps,
+        Length::Iterations(steps) => spec.warmup + steps,
         Length::Duration(_) => 0,
     };
     let (values, rate_hz) = (settings.map_or(0, |settings| settings.values), spec.rate_hz.unwrap_or(0));

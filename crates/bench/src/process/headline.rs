@@ -51,6 +51,7 @@ impl Ending {
         };
         let mut counters = self.counters();
         counters.extend(merged.iter().flat_map(|merged| merged.counters.clone()));
+        let throughput = self.carried(spec, &counters).or(throughput);
         let of_all = merged.as_ref().map(|merged| merged.unstable.clone());
         let of_all = of_all.or(together.as_ref().map(|together| together.unstable.clone())).flatten();
         let unstable = self.unstable(spec, &counters, of_all);
@@ -159,10 +160,32 @@ impl Ending {
                     true => Status::NotMeasured { reason: words },
                     false => Status::Failed { error: words },
                 };
+                let generated = self.generated_only();
                 self.outcomes.clear();
+                if let Some(generated) = generated {
+                    // That nothing arrives is no reason to forget what was sent.
+                    let first = usize::try_from(spec.warmup).unwrap_or(usize::MAX);
+                    let counters = pipeline::fates(first, sender, receiver);
+                    self.outcomes.push(Outcome { counters, ..generated });
+                }
                 None
             }
         }
+    }
+
+    /// What a generator found by itself.
+    fn generated_only(&mut self) -> Option<Outcome> {
+        let Outcome { generated, sunk, .. } = std::mem::take(self.outcomes.first_mut()?);
+        generated.is_some().then(|| Outcome { generated, sunk, ..Outcome::default() })
+    }
+
+    /// The samples of a pipeline that arrived, while it generated them.
+    fn carried(&self, spec: &PointSpec, counters: &BTreeMap<String, u64>) -> Option<Throughput> {
+        let generated = self.outcomes.first()?.generated.as_ref()?;
+        let [steps, missed] = record::steps(counters)?;
+        let received = *counters.get("messages_received")?;
+        let share = received as f64 / steps.saturating_sub(missed).max(1) as f64;
+        Some(Throughput::of(share * generated.achieved_hz, spec.size_bytes, Direction::Uni))
     }
 
     /// The kinds of latency that ranks timed: all of one that timed several, or where the others timed another than rank 0, that
@@ -376,7 +399,12 @@ const LOST_SHARE_MAX: f64 = 0.01;
 
 #[cfg(test)]
 mod tests {
+    use measure::clock::{ClockKind, Domain, Nominal};
+    use measure::record::TimerAlone;
+    use measure::samples::Stamps;
+
     use super::*;
+    use crate::one_way::{Column, Stamped};
     use crate::plan::{Options, Plan, Settings, resolve};
     use crate::process::message::Lasted;
 
@@ -439,5 +467,45 @@ mod tests {
         };
         assert_eq!(unstable(2), "rank 1: it shifted at 1; rank 2: it shifted at 2");
         assert_eq!(unstable(8), "rank 1: it shifted at 1; 7 more ranks are unstable, too");
+    }
+
+    /// An end of a pipeline of four steps, the first of the warm-up, with such stamps; that of the generator has missed one.
+    fn pipeline_end(columns: &[(Column, [u64; 4])], is_generator: bool) -> Outcome {
+        let boot_id = Some("one".to_owned());
+        let domain = Domain { kind: ClockKind::Tsc, boot_id, time_namespace: None };
+        let clock = Nominal { tick_hz: 1e9, drift_ppm: 200.0, wander_ppm: 0.0 };
+        let columns = columns.iter().map(|(column, stamps)| (*column, stamps.to_vec())).collect();
+        let lateness = measure::stats::latency(LatencyKind::Lateness, &[5], &[]).unwrap();
+        let timer = TimerAlone { steps: 10, missed: 1, rate_hz: 1.0, away_share: None, lateness };
+        let generated = Generated { rate_hz: 1000.0, achieved_hz: 600.0, missed_waiting: 1, timer };
+        Outcome {
+            stamped: Some(Box::new(Stamped::new(domain, clock, None, columns))),
+            generated: is_generator.then(|| Box::new(generated)),
+            ..Outcome::default()
+        }
+    }
+
+    #[test]
+    fn what_a_pipeline_carries_is_what_arrives_and_what_was_sent_is_known_if_nothing_does() {
+        const NO: u64 = Stamps::NONE;
+        let settings = Settings { iterations: Some(3), warmup: Some(1), ..Settings::default() };
+        let plan = Plan::new("pipeline", "Pipeline").experiment("e", Pattern::Pipeline, settings);
+        let spec = resolve(&plan, &Options::default()).unwrap().points.remove(0);
+        let of = |received: [u64; 4]| {
+            let due = [10, 20, NO, 40];
+            let source = pipeline_end(&[(Column::Due, due), (Column::Submitted, due)], true);
+            let target = pipeline_end(&[(Column::Received, received)], false);
+            let ending =
+                Ending { outcomes: vec![source, target], ..Ending::without_numbers(Status::Measured) };
+            ending.into_point(&spec, 0).0
+        };
+        let half = of([11, 21, NO, NO]);
+        assert_eq!(half.status, Status::Measured);
+        // One of two that were sent.
+        assert_eq!(half.throughput.map(|throughput| throughput.messages_per_s), Some(300.0));
+        let none = of([NO; 4]);
+        assert!(matches!(none.status, Status::Failed { .. }), "{:?}", none.status);
+        assert_eq!(none.pipeline.map(|pipeline| pipeline.achieved_hz), Some(600.0));
+        assert_eq!((none.counters["steps_missed"], none.counters["messages_not_transmitted"]), (1, 2));
     }
 }

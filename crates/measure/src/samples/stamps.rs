@@ -37,16 +37,19 @@ impl Stamps {
         }
     }
 
-    /// The same of a message that may come twice: the first time stays.
+    /// The same of a message that may come twice: the first time stays. Whether this was it.
     #[inline(always)]
-    pub fn set_first(&mut self, message: u64, at: Ticks) {
-        if message < self.len as u64 {
-            let index = message as usize;
-            let stamp = &mut self.pages.as_mut_slice()[index / PAGE_SAMPLES].0[index % PAGE_SAMPLES];
-            if *stamp == Self::NONE {
-                *stamp = at.0;
-            }
+    pub fn set_first(&mut self, message: u64, at: Ticks) -> bool {
+        if message >= self.len as u64 {
+            return false;
         }
+        let index = message as usize;
+        let stamp = &mut self.pages.as_mut_slice()[index / PAGE_SAMPLES].0[index % PAGE_SAMPLES];
+        let is_first = *stamp == Self::NONE;
+        if is_first {
+            *stamp = at.0;
+        }
+        is_first
     }
 
     /// The stamps in the order of the messages.
@@ -67,8 +70,8 @@ mod tests {
         stamps.set(1000, Ticks(9));
         stamps.set(u64::MAX, Ticks(9));
         for at in [3, 4] {
-            stamps.set_first(1, Ticks(at));
-            stamps.set_first(1000, Ticks(at));
+            assert_eq!(stamps.set_first(1, Ticks(at)), at == 3);
+            assert!(!stamps.set_first(1000, Ticks(at)));
         }
         let all = stamps.to_vec();
         assert_eq!((all.len(), all[0], all[999]), (1000, 5, 7));

@@ -53,6 +53,7 @@ fn old_logs_become_a_record_with_what_became_of_each_step() {
     assert!(
         matches!(&points[2].status, Status::NotMeasured { reason } if reason.contains("no log of who took"))
     );
+    assert_eq!(names.map(|name| of(2, name)), [Some(2), None, None, None]);
     let samples = scratch.at("record").join(points[0].kinds[0].samples.as_ref().unwrap());
     assert_eq!(fs::metadata(samples).unwrap().len(), 8 * 92);
     assert!(fs::read_to_string(scratch.at("record/report.html")).unwrap().contains("Logs of VILLASnode"));

@@ -8,9 +8,13 @@ use measure::clock::Clock;
 use super::*;
 use crate::endpoint::wire::Wire;
 
+/// Before which step a source is away, and for how long.
+type Away = Option<(u64, Duration)>;
+
 /// A timer that says what a test wants.
 struct Told {
     clock: Clock,
+    away: Away,
     /// Steps that pass at once, by their first; every other passes by itself.
     stalls: Vec<(u64, u64)>,
     begin: u64,
@@ -24,6 +28,9 @@ impl Timer for Told {
 
     fn wait(&mut self, step: u64, mut turn: impl FnMut(Ticks) -> Result<(), Error>) -> Result<Tick, Error> {
         turn(self.clock.now())?;
+        if let Some((_, time)) = self.away.filter(|(before, _)| *before == step) {
+            thread::sleep(time);
+        }
         let passed = self.stalls.iter().find(|(first, _)| *first == step).map_or(1, |(_, passed)| *passed);
         let due = self.begin + 1000 * step;
         Ok(Tick { due, now: Ticks(due + 1000 * (passed - 1) + 5), passed, is_behind: false })
@@ -86,24 +93,33 @@ fn run(ends: [Wire; 2], stalls: &[(u64, u64)], is_reliable: bool) -> (Seen, Seen
 
 /// The same with a target that begins when so many steps have passed.
 fn run_behind(mut ends: [Wire; 2], stalls: &[(u64, u64)], is_reliable: bool, awaited: u64) -> (Seen, Seen) {
-    run_at(&mut ends, stalls, is_reliable, awaited)
+    let course = Course { is_reliable, ..COURSE };
+    run_at(&mut ends, (stalls, None), &course, awaited)
 }
 
-fn run_at(ends: &mut [Wire; 2], stalls: &[(u64, u64)], is_reliable: bool, awaited: u64) -> (Seen, Seen) {
+const COURSE: Course =
+    Course { hail: [7, 8, 9], steps: 100, period: Duration::from_micros(1), is_reliable: true };
+
+/// The same of a source that is away.
+fn run_at(
+    ends: &mut [Wire; 2],
+    (stalls, away): (&[(u64, u64)], Away),
+    course: &Course,
+    awaited: u64,
+) -> (Seen, Seen) {
     let passed = Arc::new(AtomicU64::new(0));
-    let course = Course { hail: [7, 8, 9], steps: 100, period: Duration::from_micros(1), is_reliable };
     let [source, target] = ends;
     thread::scope(|scope| {
         let source = scope.spawn(|| {
             let clock = source.clock();
-            let mut timer = Told { clock, stalls: stalls.to_vec(), begin: 0 };
+            let mut timer = Told { clock, away, stalls: stalls.to_vec(), begin: 0 };
             let (mut seen, mut watch) =
                 (Seen { passed: Arc::clone(&passed), ..Seen::default() }, Watch::new(u64::MAX));
-            generate(source, (&mut timer, &mut Steps([0.0; 2])), &mut seen, &mut watch, &course).unwrap();
+            generate(source, (&mut timer, &mut Steps([0.0; 2])), &mut seen, &mut watch, course).unwrap();
             seen
         });
         let mut seen = Seen { passed: Arc::clone(&passed), awaited, ..Seen::default() };
-        take(target, &mut seen, &mut Watch::new(u64::MAX), &course).unwrap();
+        take(target, &mut seen, &mut Watch::new(u64::MAX), course).unwrap();
         (source.join().unwrap(), seen)
     })
 }
@@ -126,7 +142,7 @@ fn samples_say_when_they_were_due_and_what_they_are() {
 fn nothing_is_taken_before_the_queue_is_full() {
     let mut ends = Wire::pair(&[], |_| {});
     ends[1].fill_first(1000);
-    let (_, taken) = run_at(&mut ends, &[], true, 0);
+    let (_, taken) = run_at(&mut ends, (&[], None), &COURSE, 0);
     assert_eq!((ends[1].unfilled(), taken.received.len()), (0, 100));
 }
 
@@ -150,22 +166,26 @@ fn a_stall_is_seen_in_the_samples_that_it_hits_and_in_no_other() {
 /// Neither greetings that are lost, as those of who is not subscribed yet, nor samples keep the ends from meeting and parting.
 #[test]
 fn what_is_lost_keeps_nobody_waiting() {
-    let number = u64::from;
-    let losses = [
-        (true, number(READY)),
-        (true, number(GO)),
-        (true, number(START)),
-        (true, number(CLOSING)),
-        // After the hail.
-        (false, 1 + 3),
-        (false, 1 + 99),
-    ];
+    // Whatever is said the first time, and the second.
+    let words = Word::ALL.into_iter().filter(|word| *word != Word::Closed);
+    let words = words.flat_map(|word| [1, 2].map(|time| (true, word.number(time).into())));
+    // After the hail.
+    let losses: Vec<_> = words.chain([(false, 1 + 3), (false, 1 + 99)]).collect();
     let (sent, taken) = run(Wire::pair(&losses, |_| {}), &[], false);
     assert_eq!((sent.generated.len(), taken.received.len()), (100, 98));
     assert!(taken.received.iter().all(|sample| ![3, 99].contains(&sample.step)));
     // Though nobody says that it is over.
-    let closings: Vec<_> = (0..CLOSINGS).map(|_| (true, number(CLOSING))).collect();
+    let closings: Vec<_> = (0..CLOSINGS).map(|time| (true, Word::Closing.number(time).into())).collect();
     let (_, taken) = run(Wire::pair(&closings, |_| {}), &[], false);
+    assert_eq!(taken.received.len(), 100);
+}
+
+/// Where the end can be lost, too, a source that is away for long is waited for while steps are due.
+#[test]
+fn a_source_that_comes_back_is_still_heard() {
+    let course = Course { period: Duration::from_millis(20), is_reliable: false, ..COURSE };
+    let away = Some((50, QUIET + Duration::from_millis(300)));
+    let (_, taken) = run_at(&mut Wire::pair(&[], |_| {}), (&[], away), &course, 0);
     assert_eq!(taken.received.len(), 100);
 }
 

@@ -4,6 +4,8 @@ use std::fs::{File, OpenOptions, create_dir_all};
 use std::io::{Error, ErrorKind, Write};
 use std::path::Path;
 
+use super::Place;
+
 /// Bytes of lines that are written at once.
 const AT_ONCE: usize = 1 << 20;
 
@@ -33,23 +35,19 @@ pub(super) fn create(path: &Path) -> Result<File, String> {
     })
 }
 
-/// Makes a file of a header and a line for each row.
+/// Fills a file with a header and a line for each row.
 pub(super) fn write<R>(
-    path: &Path,
+    place: &Place,
     header: &str,
     rows: impl Iterator<Item = R>,
     line: impl FnMut(R, &mut Vec<u8>),
 ) -> Written {
     let mut written = Written::default();
-    let mut file = match create(path) {
-        Ok(file) => file,
-        Err(error) => return Written { error: Some(error), ..written },
-    };
-    if let Err(error) = lines(&mut file, header, rows, line, &mut written) {
+    if let Err(error) = lines(&mut &place.file, header, rows, line, &mut written) {
         // A line that is there in part is none.
-        let cut = file.set_len(written.bytes);
+        let cut = place.file.set_len(written.bytes);
         let cut = cut.map_or_else(|cut| format!("; nor can it be cut: {cut}"), |()| String::new());
-        written.error = Some(format!("cannot write all of {}: {error}{cut}", path.display()));
+        written.error = Some(format!("cannot write all of {}: {error}{cut}", place.path.display()));
     }
     written
 }

@@ -1,7 +1,6 @@
 //! Apache Parquet: a column for each thing that a sample has, as pandas, DuckDB and the like read them.
 
 use std::io::Write;
-use std::path::Path;
 use std::sync::Arc;
 
 use measure::villas::Head;
@@ -13,41 +12,38 @@ use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::parser::parse_message_type;
 use parquet::schema::types::ColumnPath;
 
-use super::file::{self, Written};
+use super::Place;
+use super::file::Written;
 
 /// Samples of a row group.
 const AT_ONCE: usize = 1 << 17;
 /// Columns that mostly rise by the same: in few bits as differences of differences.
 const RISING: [&str; 3] = ["sequence", "origin", "offset_ns"];
 
-/// Makes a file of rows: `head` gives what a row begins with and its values, each the bits of a float64.
+/// Fills a file with rows: `head` gives what a row begins with and its values, each the bits of a float64.
 ///
 /// The index of such a file is its end: where not all of it can be written, there is none.
 pub(super) fn write<'a>(
-    path: &Path,
+    place: &Place,
     values: usize,
     rows: impl ExactSizeIterator<Item = &'a [u64]>,
     head: impl Fn(&'a [u64]) -> (Head, &'a [u64]),
 ) -> Written {
-    let file = match file::create(path) {
-        Ok(file) => file,
-        Err(error) => return Written { error: Some(error), ..Written::default() },
-    };
     let samples = rows.len() as u64;
-    match groups(&file, values, rows, head) {
+    match groups(&place.file, values, rows, head) {
         Ok(()) => {
-            let bytes = file.metadata().map_or(0, |metadata| metadata.len());
+            let bytes = place.file.metadata().map_or(0, |metadata| metadata.len());
             Written { samples, bytes, error: None }
         }
         Err(error) => {
-            let gone = std::fs::remove_file(path);
+            let gone = std::fs::remove_file(&place.path);
             let gone = gone.map_or_else(
                 |error| format!("nor can it be removed: {error}"),
                 |()| "it is removed".to_owned(),
             );
             let error = format!(
                 "cannot write all of {}, which has its index at its end: {error}; {gone}",
-                path.display()
+                place.path.display()
             );
             Written { error: Some(error), ..Written::default() }
         }
@@ -141,7 +137,9 @@ mod tests {
         let rows: Vec<[u64; 3]> =
             (0..count).map(|step| [step, (step as f64).to_bits(), f64::to_bits(-0.25)]).collect();
         let rows = || rows.iter().map(|row| &row[..]);
-        let written = write(&path, 2, rows(), head);
+        let file = crate::pipeline::sink::file::create(&path).unwrap();
+        let place = Place { file, path: path.clone(), own: None, is_kept: true };
+        let written = write(&place, 2, rows(), head);
         assert_eq!((written.samples, written.error), (count, None));
         let bytes = std::fs::read(&path).unwrap();
         assert_eq!(
@@ -161,8 +159,6 @@ mod tests {
             seen += 1;
         }
         assert_eq!(seen, count);
-        let again = write(&path, 2, rows(), head);
-        assert!(again.samples == 0 && again.error.unwrap().contains("another run's"));
     }
 
     /// A disk with room for so many bytes.

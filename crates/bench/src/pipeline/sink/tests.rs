@@ -10,15 +10,15 @@ use crate::point::Pattern;
 /// A point whose samples of two values are kept in a directory.
 fn spec(sink: Sink, sink_dir: Option<&TempDir>) -> PointSpec {
     let sink_dir = sink_dir.map(|directory| directory.path().to_str().unwrap().to_owned());
-    let settings = Settings { iterations: Some(5), sink_dir, ..Settings::default() };
+    let settings = Settings { iterations: Some(4), warmup: Some(1), sink_dir, ..Settings::default() };
     let settings = settings.axis(Axis::Sink(vec![sink])).axis(Axis::Values(vec![2]));
     let plan = Plan::new("x", "X").experiment("e", Pattern::Pipeline, settings);
     resolve(&plan, &Options::default()).unwrap().points.remove(0)
 }
 
 /// Rows of a clock whose ticks are ns, of steps that were generated so many us after another and received one after that.
-fn rows(spec: &PointSpec, steps: u64) -> Rows {
-    let mut rows = Rows::new(spec, steps, Clock::monotonic()).unwrap().unwrap();
+fn rows(spec: &PointSpec, rank: u32, steps: u64) -> Rows {
+    let mut rows = Rows::new(spec, rank, steps, Clock::monotonic()).unwrap().unwrap();
     assert!(rows.handing_over_ns > 0.0 && rows.rows == 0);
     for step in 0..steps {
         let at = 1000 * step;
@@ -43,7 +43,7 @@ fn samples_are_in_their_files_as_they_were() {
         (Sink::Human, "000000_RC-2-10000-5_output.villas", "1700000000.000000000+1.000000e-06(0)\t0.0\t-1.5"),
     ] {
         let spec = spec(sink, Some(&directory));
-        let sunk = rows(&spec, 5).write(&spec, 1, &one, Clock::monotonic());
+        let sunk = rows(&spec, 1, 5).write(1, &one, Clock::monotonic());
         let text = fs::read_to_string(directory.path().join(name)).unwrap();
         let lines: Vec<_> = text.lines().collect();
         assert_eq!((lines.len(), lines[1]), (6, first));
@@ -51,9 +51,8 @@ fn samples_are_in_their_files_as_they_were() {
         assert_eq!((sunk.rank, sunk.samples, sunk.missing, sunk.bytes), (1, 5, 0, text.len() as u64));
         assert!(sunk.error.is_none() && sunk.path.as_ref().is_some_and(|path| path.ends_with(name)));
         // What is there already is somebody's.
-        let again = rows(&spec, 5).write(&spec, 1, &one, Clock::monotonic());
-        assert_eq!((again.samples, again.missing), (0, 5));
-        assert!(again.error.as_ref().is_some_and(|error| error.contains("another run's")), "{again:?}");
+        let again = Rows::new(&spec, 1, 5, Clock::monotonic()).err().unwrap().to_string();
+        assert!(again.contains("another run's"), "{again}");
         assert_eq!(fs::read_to_string(directory.path().join(name)).unwrap(), text);
     }
 }
@@ -62,16 +61,27 @@ fn samples_are_in_their_files_as_they_were() {
 fn files_that_nobody_asked_for_do_not_stay() {
     let spec = spec(Sink::Csv, None);
     let one = Times { source: None, target: anchor(0, 0), is_one: true };
-    let sunk = rows(&spec, 5).write(&spec, 0, &one, Clock::monotonic());
+    let sunk = rows(&spec, 0, 5);
+    let path = sunk.place.path.clone();
+    let sunk = sunk.write(0, &one, Clock::monotonic());
+    assert!(!path.exists() && !path.parent().unwrap().exists());
     assert_eq!((sunk.samples, sunk.path.as_ref(), sunk.error.as_ref()), (5, None, None));
     assert!(sunk.bytes > 0 && sunk.write_ns > 0);
     // Each has a directory that nobody else can look into, and that goes, too.
-    let directories = [directory(&spec), directory(&spec)].map(Result::unwrap);
+    let directories = [own_directory(), own_directory()].map(Result::unwrap);
     assert_ne!(directories[0], directories[1]);
     for directory in directories {
         assert_eq!(fs::metadata(&directory).unwrap().permissions().mode() & 0o777, 0o700);
         fs::remove_dir(directory).unwrap();
     }
+}
+
+/// Of a point that has failed nothing stays.
+#[test]
+fn a_file_that_nothing_was_written_to_goes() {
+    let directory = tempfile::tempdir().unwrap();
+    drop(rows(&spec(Sink::Csv, Some(&directory)), 0, 5));
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
 }
 
 /// A time of day is that of who stamped; between two clocks, the offset is that of both times of day.
