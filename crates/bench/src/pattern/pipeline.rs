@@ -268,8 +268,7 @@ pub(crate) fn part<E: Endpoint>(endpoint: &mut E, course: &Course) -> Result<(),
     endpoint.flush()
 }
 
-/// Waits, without using the CPU of anybody else, until the source says so (rank 1); where that can be lost, for a time after
-/// whatever it said last.
+/// Waits until the source says so (rank 1); where that can be lost, for a time after whatever it said last.
 ///
 /// # Errors
 /// What the endpoint says; [`Error::Deadline`] when nothing comes where nothing is lost.

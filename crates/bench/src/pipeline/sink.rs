@@ -7,8 +7,8 @@ mod file;
 #[cfg(feature = "parquet")]
 mod parquet;
 
-use std::fs::{DirBuilder, File};
-use std::os::unix::fs::DirBuilderExt;
+use std::fmt;
+use std::fs::File;
 use std::path::PathBuf;
 
 use measure::clock::Clock;
@@ -20,7 +20,6 @@ use rustix::time::{ClockId, clock_gettime};
 use self::file::Written;
 use crate::Error;
 use crate::point::{Length, Pipeline, PointSpec, Sink};
-use crate::socket_endpoint::token;
 
 /// Words of a row before its values: the step, when the sample was generated, when it was received.
 const HEAD_WORDS: usize = 3;
@@ -107,12 +106,12 @@ impl Rows {
             Sink::Parquet => self.columns(times),
         };
         let write_ns = clock.ns(clock.now().since(before));
-        let is_kept = self.place.own.is_none();
-        self.place.is_kept = is_kept;
+        self.place.is_written = written.bytes > 0;
+        let path = self.place.path.as_ref().filter(|_| self.place.is_written);
         Sunk {
             rank,
             format: if self.sink == Sink::Human { "villas.human" } else { self.sink.ending() }.to_owned(),
-            path: is_kept.then(|| self.place.path.to_string_lossy().into_owned()),
+            path: path.map(|path| path.to_string_lossy().into_owned()),
             handing_over_ns: self.handing_over_ns,
             samples: written.samples,
             missing: self.rows as u64 - written.samples,
@@ -148,43 +147,36 @@ impl Rows {
 /// A file, from before the first sample on.
 struct Place {
     file: File,
-    path: PathBuf,
-    /// The directory that it is alone in, and goes with, where nobody has asked for it.
-    own: Option<PathBuf>,
-    /// Whether it stays: not where nothing was written to it.
-    is_kept: bool,
+    /// Where it stays. One that nobody has asked for has no name, and so goes with the process, however that ends.
+    path: Option<PathBuf>,
+    is_written: bool,
 }
 
 impl Place {
-    /// Where the plan says, or in a directory that nobody else has.
+    /// Where the plan says, or without a name.
     fn new(settings: &Pipeline, name: String) -> Result<Self, String> {
-        let own = if settings.sink_dir.is_none() { Some(own_directory()?) } else { None };
-        let directory = settings.sink_dir.as_ref().map(PathBuf::from).or_else(|| own.clone());
-        let path = directory.unwrap_or_default().join(name);
-        Ok(Self { file: file::create(&path)?, path, own, is_kept: false })
+        let path = settings.sink_dir.as_ref().map(|directory| PathBuf::from(directory).join(name));
+        let file = path.as_deref().map_or_else(file::nameless, file::create)?;
+        Ok(Self { file, path, is_written: false })
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.path {
+            Some(path) => path.display().fmt(out),
+            None => write!(out, "a file in {}", std::env::temp_dir().display()),
+        }
     }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
-        if self.is_kept {
-            return;
+        if let Some(path) = self.path.as_ref().filter(|_| !self.is_written) {
+            // Whether it goes or not, nothing is to be done about it here.
+            let _ = std::fs::remove_file(path);
         }
-        // Whether it goes or not, nothing is to be done about it here.
-        let gone = std::fs::remove_file(&self.path);
-        let _ = self.own.as_ref().map_or(gone, std::fs::remove_dir);
     }
-}
-
-/// A directory that nobody else has.
-fn own_directory() -> Result<PathBuf, String> {
-    let number = token().map_err(|error| error.to_string())?;
-    let directory = std::env::temp_dir().join(format!("rdmascope-{number:016x}"));
-    let made = DirBuilder::new().mode(0o700).create(&directory);
-    made.map_err(|error| {
-        format!("cannot make {}: {error}: name a directory in TMPDIR", directory.display())
-    })?;
-    Ok(directory)
 }
 
 /// What the file of an end is called: as the benchmarks of VILLASnode call theirs, with all steps that there are samples of,

@@ -35,6 +35,17 @@ pub(super) fn create(path: &Path) -> Result<File, String> {
     })
 }
 
+/// Makes a file that nobody else sees.
+///
+/// # Errors
+/// As [`create`].
+pub(super) fn nameless() -> Result<File, String> {
+    tempfile::tempfile().map_err(|error| {
+        let directory = std::env::temp_dir();
+        format!("cannot make a file in {}: {error}: name a directory in TMPDIR", directory.display())
+    })
+}
+
 /// Fills a file with a header and a line for each row.
 pub(super) fn write<R>(
     place: &Place,
@@ -47,7 +58,7 @@ pub(super) fn write<R>(
         // A line that is there in part is none.
         let cut = place.file.set_len(written.bytes);
         let cut = cut.map_or_else(|cut| format!("; nor can it be cut: {cut}"), |()| String::new());
-        written.error = Some(format!("cannot write all of {}: {error}{cut}", place.path.display()));
+        written.error = Some(format!("cannot write all of {place}: {error}{cut}"));
     }
     written
 }

@@ -36,16 +36,10 @@ pub(super) fn write<'a>(
             Written { samples, bytes, error: None }
         }
         Err(error) => {
-            let gone = std::fs::remove_file(&place.path);
-            let gone = gone.map_or_else(
-                |error| format!("nor can it be removed: {error}"),
-                |()| "it is removed".to_owned(),
+            let why = format!(
+                "cannot write all of {place}, which has its index at its end, and so keeps none of it: {error}"
             );
-            let error = format!(
-                "cannot write all of {}, which has its index at its end: {error}; {gone}",
-                place.path.display()
-            );
-            Written { error: Some(error), ..Written::default() }
+            Written { error: Some(why), ..Written::default() }
         }
     }
 }
@@ -138,7 +132,7 @@ mod tests {
             (0..count).map(|step| [step, (step as f64).to_bits(), f64::to_bits(-0.25)]).collect();
         let rows = || rows.iter().map(|row| &row[..]);
         let file = crate::pipeline::sink::file::create(&path).unwrap();
-        let place = Place { file, path: path.clone(), own: None, is_kept: true };
+        let place = Place { file, path: Some(path.clone()), is_written: true };
         let written = write(&place, 2, rows(), head);
         assert_eq!((written.samples, written.error), (count, None));
         let bytes = std::fs::read(&path).unwrap();
