@@ -21,7 +21,7 @@ pub(super) const NET_MODULES: &str = "virtio_net";
 pub(super) const RDMA_MODULES: &str = "crc32_generic rdma_rxe ib_uverbs rdma_ucm";
 /// For commands that load them: a virtual cable, a firewall, what delays, loses and limits packets, and SCTP. (There is no
 /// Soft-iWARP in it.)
-const OTHER_MODULES: &str = "veth nf_tables sch_netem sch_tbf sctp";
+const OTHER_MODULES: &str = "veth nf_tables nft_numgen sch_netem sch_tbf sctp";
 const ALL_MODULES: [&str; 4] = [BOOT_MODULES, NET_MODULES, RDMA_MODULES, OTHER_MODULES];
 
 /// A kernel in the cache.

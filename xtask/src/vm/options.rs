@@ -25,7 +25,7 @@ RDMASCOPE_* are passed on.
                        machine does beside it changes nothing (otherwise two CPUs, in this machine's time)
   --before COMMANDS    runs shell commands first, in the shell that becomes COMMAND: `ip link set eth0 down`, `ulimit -l 64`
   --no-rxe             makes no device and loads no module of RDMA (`modprobe` does, in --before; what is there as well are
-                       veth, nf_tables, sch_netem, sch_tbf and sctp)
+                       veth, nf_tables, nft_numgen, sch_netem, sch_tbf and sctp)
   --peer               boots a second machine first, and joins the two by a cable: eth0 of each, with its own rxe0. They are
                        called vm (10.0.2.15) and peer (10.0.2.16), have one CPU each, and answer `ssh vm` and `ssh peer`
   --timeout SECONDS    ends the machine when COMMAND takes longer (300)

@@ -7,14 +7,12 @@ use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use measure::clock::Deadline;
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::PollFlags;
 use rustix::io::Errno;
-use rustix::net::{
-    RecvFlags, SendFlags, SocketAddr, SocketAddrUnix, SocketFlags, accept_with, bind, connect, getpeername,
-    getsockname, recv, send, sockopt,
-};
+use rustix::net::{SocketAddr, SocketAddrUnix, bind, connect, getpeername, getsockname, sockopt};
 
 use super::alternation::Alternation;
+use super::callers::{self, Callers, await_any};
 use super::datagram::{Datagram, Manner};
 use super::endpoint::{Parts, SocketEndpoint};
 use super::failure::Path;
@@ -30,10 +28,6 @@ use crate::point::{Carrier, Part, Pattern, PointSpec, Traffic};
 
 /// How long all connections of a rank may take together: a lost SYN is sent again after one second and then after two more.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How long whoever connects may take to say who it is.
-const HELLO_PATIENCE: Duration = Duration::from_secs(2);
-/// A token, a rank and the number of a lane.
-const HELLO_BYTES: usize = 16;
 
 /// A rank that this one is connected with.
 struct Neighbour<'a> {
@@ -162,7 +156,7 @@ impl Unconnected {
                 Ok(()) | Err(Errno::ISCONN) => break,
                 Err(Errno::INTR) => {}
                 Err(Errno::INPROGRESS | Errno::ALREADY | Errno::AGAIN) => {
-                    await_io(&socket, PollFlags::OUT, deadline).map_err(failed)?;
+                    await_any([&socket], PollFlags::OUT, deadline).map_err(failed)?;
                     match sockopt::socket_error(&socket) {
                         Ok(Ok(())) => break,
                         Ok(Err(error)) | Err(error) => return Err(failed(error.into())),
@@ -172,8 +166,7 @@ impl Unconnected {
             }
         }
         rustix::io::ioctl_fionbio(&socket, false).map_err(|error| failed(error.into()))?;
-        let hello = hello(peer.way.token, self.rank, lane);
-        send(&socket, &hello, SendFlags::NOSIGNAL).map_err(|error| failed(error.into()))?;
+        callers::say(&socket, peer.way.token, self.rank, lane).map_err(|error| failed(error.into()))?;
         Ok(socket)
     }
 
@@ -189,18 +182,13 @@ impl Unconnected {
             let lacks = |peer: &&Neighbour<'_>| sockets[peer.index].iter().any(Option::is_none);
             neighbours.iter().find(lacks).map(|peer| peer.rank)
         };
+        let mut callers = Callers::new(listener, deadline);
         while let Some(rank) = missing(sockets) {
             let failed = |error: io::Error| {
                 let peer = neighbours.iter().find(|peer| peer.rank == rank);
                 peer.map_or_else(|| no_connection(&error), |peer| self.unreachable(peer, &error))
             };
-            await_io(listener, PollFlags::IN, deadline).map_err(failed)?;
-            let accepted = match accept_with(listener, SocketFlags::CLOEXEC) {
-                Ok(accepted) => accepted,
-                Err(Errno::AGAIN | Errno::CONNABORTED | Errno::INTR) => continue,
-                Err(error) => return Err(failed(error.into())),
-            };
-            let Some(said) = heard(&accepted) else { continue };
+            let (accepted, said) = callers.hear().map_err(failed)?;
             let place = neighbours.iter().find_map(|peer| {
                 let lane = said.lane_of(peer.own_way.token, peer.rank)?;
                 sockets[peer.index].len().checked_sub(lane + 1).map(|_| (peer.index, lane))
@@ -288,54 +276,6 @@ fn connect_to(socket: &OwnedFd, peer: &Neighbour<'_>, name: &Name) -> Result<(),
         (Name::Abstract(name), _) => connect(socket, &SocketAddrUnix::new_abstract_name(name.as_bytes())?),
         (Name::Port(_), None) => Err(Errno::AFNOSUPPORT),
     }
-}
-
-/// Waits until a socket is ready.
-fn await_io(socket: &OwnedFd, flags: PollFlags, deadline: Deadline) -> io::Result<()> {
-    loop {
-        match poll(&mut [PollFd::new(socket, flags)], Some(&deadline.timespec())) {
-            Ok(0) => return Err(io::ErrorKind::TimedOut.into()),
-            Ok(_) => return Ok(()),
-            Err(Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
-        }
-    }
-}
-
-/// What who connects says first.
-fn hello(token: u64, rank: u32, lane: u32) -> [u8; HELLO_BYTES] {
-    let mut bytes = [0; HELLO_BYTES];
-    bytes[..8].copy_from_slice(&token.to_le_bytes());
-    bytes[8..12].copy_from_slice(&rank.to_le_bytes());
-    bytes[12..].copy_from_slice(&lane.to_le_bytes());
-    bytes
-}
-
-/// What somebody has said who connected.
-struct Said([u8; HELLO_BYTES]);
-
-impl Said {
-    /// The lane that it is for, if it is from a rank that knows the token.
-    fn lane_of(&self, token: u64, rank: u32) -> Option<usize> {
-        let lane = u32::from_le_bytes(self.0[12..].try_into().ok()?);
-        (self.0 == hello(token, rank, lane)).then_some(lane as usize)
-    }
-}
-
-/// Hears who has connected; none where that is not said in time, or is no such thing.
-fn heard(socket: &OwnedFd) -> Option<Said> {
-    let deadline = Deadline::after(HELLO_PATIENCE);
-    let (mut bytes, mut filled) = ([0; HELLO_BYTES], 0);
-    while filled < HELLO_BYTES {
-        await_io(socket, PollFlags::IN, deadline).ok()?;
-        match recv(socket, &mut bytes[filled..], RecvFlags::DONTWAIT) {
-            Ok((0, _)) => return None,
-            Ok((received, _)) => filled += received,
-            Err(Errno::AGAIN | Errno::INTR) => {}
-            Err(_) => return None,
-        }
-    }
-    Some(Said(bytes))
 }
 
 fn no_connection(error: &io::Error) -> Error {

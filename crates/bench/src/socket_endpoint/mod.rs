@@ -4,7 +4,7 @@
 //! Unconnected ── addresses over the control plane ──► SocketEndpoint
 //!   setup.rs: sockets that are bound or listen    connect.rs     endpoint.rs, lane.rs: one of
 //!   options.rs: how they are                      address.rs       stream.rs: bytes in their order
-//!                                                                    lent.rs: of messages that are not copied
+//!                                                 callers.rs         lent.rs: of messages that are not copied
 //!                                                                  datagram.rs, lists.rs: messages by themselves
 //!                                                                    alternation.rs: asked again, track.rs: counted
 //!                                                                drain.rs: a thread that takes what a load sends
@@ -14,6 +14,7 @@
 
 mod address;
 mod alternation;
+mod callers;
 mod connect;
 mod datagram;
 mod drain;

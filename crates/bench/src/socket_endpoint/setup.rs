@@ -4,6 +4,7 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use measure::clock::Clock;
+use rustix::io::ioctl_fionbio;
 use rustix::net::{SocketAddr, SocketAddrAny, SocketAddrUnix, bind, getsockname, listen, sockopt};
 
 use super::address::Reachable;
@@ -50,6 +51,8 @@ impl Unconnected {
         } else {
             let (own, name) = ports.bound(&spec, options)?;
             listen(&own, BACKLOG).map_err(|error| ports.failed("listen", error))?;
+            // Who has connected may be gone again before it is accepted.
+            ioctl_fionbio(&own, true).map_err(|error| ports.failed("ioctl FIONBIO", error))?;
             listener = Some(own);
             vec![name]
         };

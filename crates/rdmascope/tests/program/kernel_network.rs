@@ -196,6 +196,17 @@ fn sctp_carries_every_pattern_of_sockets() {
     scratch.assert_nothing_left();
 }
 
+/// A rank whose first words to another get lost says them again, after three seconds: it is waited for.
+#[test]
+fn words_that_sctp_has_to_say_again_are_heard() {
+    let Some(hosts) = hosts_with_sctp() else { return };
+    hosts.drop_at(0, "sctp chunk data exists numgen inc mod 100000 < 1");
+    let scratch = Scratch::alone();
+    let point = measured(&scratch, &hosts, "lat sctp -n 50", "record").remove(0);
+    assert_eq!(hosts.dropped_at(0), 1);
+    assert_eq!(point.latency.unwrap().count, 50);
+}
+
 /// A link that takes nothing any more: its point has failed in bounded time, with a sentence.
 #[test]
 fn sctp_over_a_dead_link_fails_its_point() {

@@ -207,7 +207,7 @@ size_bytes = 64
 fn losses_that_are_known_are_counted_and_asked_for_again() {
     let Some(hosts) = Hosts::new() else { return };
     let scratch = Scratch::on_one_cpu();
-    hosts.drop_at(1, Some(4));
+    hosts.drop_at(1, "meta l4proto udp numgen random mod 100 < 4");
     let points = measured(&scratch, &hosts, "lat udp -n 300", "record");
     let (lost, dropped) = (points[0].counters["messages_lost"], hosts.dropped_at(1));
     // A word of farewell, which is said three times, may be lost too.
@@ -289,7 +289,7 @@ fn what_breaks_under_way_fails_its_point_in_bounded_time_and_no_other() {
     let lifted: Step = |hosts, _| drop(hosts.on(1, &["nft", "flush", "ruleset"]));
     let up: Step = |hosts, _| drop(hosts.on(1, &["ip", "link", "set", "link0", "up"]));
     let nothing: Step = |_, _| {};
-    let black_hole: Step = |hosts, _| hosts.drop_at(1, None);
+    let black_hole: Step = |hosts, _| hosts.drop_at(1, "");
     let down: Step = |hosts, _| drop(hosts.on(1, &["ip", "link", "set", "link0", "down"]));
     let stopped: Step = |_, scratch| signal(agents(&scratch.token())[1].pid, Signal::STOP);
     let killed: Step = |_, scratch| signal(agents(&scratch.token())[1].pid, Signal::KILL);
@@ -345,7 +345,7 @@ fn a_flood_that_is_heard_no_more_has_failed() {
         let before = hosts.counter(0, "tx_packets");
         let child = scratch.program(words).spawn().unwrap();
         hosts.await_packets(before + 1000);
-        hosts.drop_at(1, None);
+        hosts.drop_at(1, "");
         let ended = collect(child);
         hosts.on(1, &["nft", "flush", "ruleset"]);
         assert_eq!(ended.status, Some(1), "{ended:?}");

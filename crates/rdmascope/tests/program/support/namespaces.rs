@@ -60,11 +60,8 @@ impl Hosts {
         run(&words).unwrap_or_else(|why| panic!("{command:?}: {why}"))
     }
 
-    /// Lets one drop what comes over the link: all, or a share of the UDP datagrams, in percent.
-    pub(crate) fn drop_at(&self, host: usize, percent: Option<u32>) {
-        let which = percent.map_or_else(String::new, |percent| {
-            format!("meta l4proto udp numgen random mod 100 < {percent}")
-        });
+    /// Lets one drop what comes over the link by IPv4: all, or which packets, in the words of nft(8).
+    pub(crate) fn drop_at(&self, host: usize, which: &str) {
         let rules = format!(
             "table ip faults {{ chain arriving {{ type filter hook prerouting priority 0; iif link0 {which} counter drop; }}\n }}"
         );

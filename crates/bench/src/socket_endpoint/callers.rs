@@ -1,0 +1,200 @@
+//! Who has connected and has yet to say who it is.
+//!
+//! A rank says so first of all; whoever says something else, or nothing in time, is sent away. All are heard at once, so that one
+//! that is silent keeps nobody waiting, and one whose first words got lost has until the end to say them again (SCTP does after
+//! three seconds, RFC 4960 section 15).
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+
+use measure::clock::Deadline;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendFlags, SocketFlags, accept_with, recv, send};
+
+/// A token, a rank and the number of a lane.
+const HELLO_BYTES: usize = 16;
+/// Those that are heard at once; of more, the one that has been silent longest goes.
+const AT_ONCE: usize = 64;
+
+/// What somebody has said who connected.
+pub(super) struct Said([u8; HELLO_BYTES]);
+
+impl Said {
+    fn new(token: u64, rank: u32, lane: u32) -> Self {
+        let mut bytes = [0; HELLO_BYTES];
+        bytes[..8].copy_from_slice(&token.to_le_bytes());
+        bytes[8..12].copy_from_slice(&rank.to_le_bytes());
+        bytes[12..].copy_from_slice(&lane.to_le_bytes());
+        Self(bytes)
+    }
+
+    /// The lane that it is for, if it is from a rank that knows the token.
+    pub(super) fn lane_of(&self, token: u64, rank: u32) -> Option<usize> {
+        let lane = u32::from_le_bytes(self.0[12..].try_into().ok()?);
+        (self.0 == Self::new(token, rank, lane).0).then_some(lane as usize)
+    }
+}
+
+/// Says who connects, and which of its lanes this is.
+///
+/// # Errors
+/// What send(2) says.
+pub(super) fn say(socket: &OwnedFd, token: u64, rank: u32, lane: u32) -> Result<(), Errno> {
+    send(socket, &Said::new(token, rank, lane).0, SendFlags::NOSIGNAL).map(drop)
+}
+
+/// One of them.
+struct Caller {
+    socket: OwnedFd,
+    said: Said,
+    heard: usize,
+}
+
+impl Caller {
+    /// Hears what it says; whether it is still there and may be a rank.
+    fn hear(&mut self) -> bool {
+        while self.heard < HELLO_BYTES {
+            match recv(&self.socket, &mut self.said.0[self.heard..], RecvFlags::DONTWAIT) {
+                Ok((0, _)) => return false,
+                Ok((count, _)) => self.heard += count,
+                Err(Errno::INTR) => {}
+                Err(error) => return error == Errno::AGAIN,
+            }
+        }
+        true
+    }
+}
+
+/// Those who have connected with one who listens.
+pub(super) struct Callers<'a> {
+    /// It never blocks.
+    listener: &'a OwnedFd,
+    deadline: Deadline,
+    waiting: Vec<Caller>,
+}
+
+impl<'a> Callers<'a> {
+    pub(super) fn new(listener: &'a OwnedFd, deadline: Deadline) -> Self {
+        Self { listener, deadline, waiting: Vec::new() }
+    }
+
+    /// The next that has said something, and what.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::TimedOut`] at the deadline, with how many have said nothing; what accept4(2) and poll(2) say.
+    pub(super) fn hear(&mut self) -> io::Result<(OwnedFd, Said)> {
+        loop {
+            self.waiting.retain_mut(Caller::hear);
+            if let Some(place) = self.waiting.iter().position(|caller| caller.heard == HELLO_BYTES) {
+                let Caller { socket, said, .. } = self.waiting.remove(place);
+                return Ok((socket, said));
+            }
+            self.wait()?;
+            match accept_with(self.listener, SocketFlags::CLOEXEC) {
+                Ok(socket) => {
+                    if self.waiting.len() == AT_ONCE {
+                        self.waiting.remove(0);
+                    }
+                    self.waiting.push(Caller { socket, said: Said([0; HELLO_BYTES]), heard: 0 });
+                }
+                Err(Errno::AGAIN | Errno::CONNABORTED | Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// Waits until somebody connects, says something or goes.
+    fn wait(&self) -> io::Result<()> {
+        let all = [self.listener].into_iter().chain(self.waiting.iter().map(|caller| &caller.socket));
+        let ready = await_any(all, PollFlags::IN, self.deadline);
+        // Some may come again and again.
+        let ready = ready.and_then(|()| if self.deadline.is_over() { Err(timed_out()) } else { Ok(()) });
+        ready.map_err(|error| match self.waiting.len() {
+            0 => error,
+            silent => {
+                let why = format!("{error}, with {silent} connected that did not say who they are");
+                io::Error::new(error.kind(), why)
+            }
+        })
+    }
+}
+
+/// Waits until one of several sockets is ready.
+///
+/// # Errors
+/// [`io::ErrorKind::TimedOut`] at the deadline; what poll(2) says.
+pub(super) fn await_any<'a>(
+    sockets: impl IntoIterator<Item = &'a OwnedFd>,
+    flags: PollFlags,
+    deadline: Deadline,
+) -> io::Result<()> {
+    let mut all: Vec<PollFd<'_>> =
+        sockets.into_iter().map(|socket| PollFd::from_borrowed_fd(socket.as_fd(), flags)).collect();
+    loop {
+        match poll(&mut all, Some(&deadline.timespec())) {
+            Ok(0) => return Err(timed_out()),
+            Ok(_) => return Ok(()),
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+fn timed_out() -> io::Error {
+    io::ErrorKind::TimedOut.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::{TcpListener, TcpStream};
+    use std::time::Duration;
+
+    use super::*;
+
+    fn listening() -> (OwnedFd, impl Fn() -> TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.set_nonblocking(true).unwrap();
+        let address = listener.local_addr().unwrap();
+        (listener.into(), move || TcpStream::connect(address).unwrap())
+    }
+
+    /// Who says something is heard before those who are silent, and they whenever they speak.
+    #[test]
+    fn nobody_waits_for_who_is_silent() {
+        let (listener, connect) = listening();
+        let mut callers = Callers::new(&listener, Deadline::after(Duration::from_secs(20)));
+        let (mut slow, silent, quick) = (connect(), connect(), connect());
+        let hello = Said::new(7, 2, 3).0;
+        slow.write_all(&hello[..5]).unwrap();
+        drop(connect());
+        say(&quick.into(), 7, 1, 0).unwrap();
+        let (_, said) = callers.hear().unwrap();
+        assert_eq!((said.lane_of(7, 1), said.lane_of(7, 2), said.lane_of(8, 1)), (Some(0), None, None));
+        slow.write_all(&hello[5..]).unwrap();
+        assert_eq!(callers.hear().unwrap().1.lane_of(7, 2), Some(3));
+        assert_eq!(callers.waiting.len(), 1, "who has gone is not waited for");
+        callers.deadline = Deadline::after(Duration::from_millis(20));
+        let error = callers.hear().map(drop).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+        assert!(error.to_string().ends_with(", with 1 connected that did not say who they are"), "{error}");
+        drop(silent);
+    }
+
+    #[test]
+    fn of_too_many_who_are_silent_the_first_goes() {
+        let (listener, connect) = listening();
+        let mut callers = Callers::new(&listener, Deadline::after(Duration::from_secs(20)));
+        let mut silent: Vec<TcpStream> = (0..AT_ONCE + 2).map(|_| connect()).collect();
+        say(&connect().into(), 7, 1, 0).unwrap();
+        assert_eq!(callers.hear().unwrap().1.lane_of(7, 1), Some(0));
+        // All that connected are there but three: it took the place of one, too, until it had spoken.
+        assert_eq!(callers.waiting.len(), AT_ONCE - 1);
+        for gone in &mut silent[..3] {
+            assert_eq!(gone.read(&mut [0]).unwrap(), 0);
+        }
+        silent[3].set_nonblocking(true).unwrap();
+        assert_eq!(silent[3].read(&mut [0]).unwrap_err().kind(), io::ErrorKind::WouldBlock);
+    }
+}
