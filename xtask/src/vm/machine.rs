@@ -308,6 +308,10 @@ impl Tail {
                 }
                 let mut lines = lines.lock().unwrap_or_else(PoisonError::into_inner);
                 if lines.len() == TAIL_LINES {
+                    // What comes after so many lines of a panic says less than how it begins.
+                    if lines.front().is_some_and(|first| first.contains("Kernel panic")) {
+                        continue;
+                    }
                     lines.pop_front();
                 }
                 lines.push_back(line);
