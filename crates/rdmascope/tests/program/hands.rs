@@ -376,7 +376,7 @@ fn both_end(scratch: &Scratch, harm: impl FnOnce(&Server, &Child)) -> (Ended, En
 #[test]
 fn a_signal_to_the_server_ends_both_ends_and_the_client_keeps_what_it_has() {
     for (kind, name) in [(Signal::INT, "SIGINT"), (Signal::TERM, "SIGTERM")] {
-        let scratch = Scratch::on_one_cpu();
+        let scratch = Scratch::waiting();
         let (server, client) = both_end(&scratch, |server, _| signal(server.pid(), kind));
         assert_eq!((server.status, client.status), (Some(1), Some(1)), "{server:?} {client:?}");
         assert!(
@@ -399,7 +399,7 @@ fn a_signal_to_the_server_ends_both_ends_and_the_client_keeps_what_it_has() {
 
 #[test]
 fn a_signal_to_the_client_ends_both_ends() {
-    let scratch = Scratch::on_one_cpu();
+    let scratch = Scratch::waiting();
     let (server, client) = both_end(&scratch, |_, client| signal(client.id().cast_signed(), Signal::INT));
     assert_eq!((server.status, client.status), (Some(1), Some(1)), "{server:?} {client:?}");
     assert_eq!(client.stderr, "rdmascope: stopped by SIGINT: the points that had ended are kept\n");
@@ -409,7 +409,7 @@ fn a_signal_to_the_client_ends_both_ends() {
 
 #[test]
 fn a_server_that_is_killed_costs_the_rest_of_the_run() {
-    let scratch = Scratch::on_one_cpu();
+    let scratch = Scratch::waiting();
     let (server, client) = both_end(&scratch, |server, _| signal(server.pid(), Signal::KILL));
     assert_eq!((server.status, client.status), (None, Some(1)), "{server:?} {client:?}");
     let (points, error) = kept(&scratch);
@@ -419,7 +419,7 @@ fn a_server_that_is_killed_costs_the_rest_of_the_run() {
 
 #[test]
 fn a_client_that_is_killed_ends_its_server() {
-    let scratch = Scratch::on_one_cpu();
+    let scratch = Scratch::waiting();
     let (server, client) = both_end(&scratch, |_, client| signal(client.id().cast_signed(), Signal::KILL));
     assert_eq!((server.status, client.status), (Some(1), None), "{server:?} {client:?}");
     assert_eq!(server.stderr.lines().count(), 1, "{server:?}");

@@ -31,10 +31,10 @@ fn hosts_with_sctp() -> Option<Hosts> {
     Hosts::new()
 }
 
-/// The middle of what was timed in a way, in milliseconds.
-fn median_ms(point: &Point, kind: LatencyKind) -> f64 {
+/// The least of what was timed in a way, in milliseconds: the machine only adds to it.
+fn least_ms(point: &Point, kind: LatencyKind) -> f64 {
     let mut all = point.latency.iter().chain(point.kinds.iter().map(|timed| &timed.latency));
-    all.find(|latency| latency.kind == kind).unwrap_or_else(|| panic!("no {kind:?}: {point:?}")).p50_ns as f64
+    all.find(|latency| latency.kind == kind).unwrap_or_else(|| panic!("no {kind:?}: {point:?}")).min_ns as f64
         / 1e6
 }
 
@@ -77,8 +77,8 @@ fn a_known_delay_is_found_in_the_way_that_has_it() {
             "there" | "samples" => (LatencyKind::OneWay, 20.0..23.0),
             _ => (LatencyKind::RttHalf, 12.0..14.5),
         };
-        let median = median_ms(&point, kind);
-        assert!(expected.contains(&median), "{median} ms: {point:?}");
+        let least = least_ms(&point, kind);
+        assert!(expected.contains(&least), "{least} ms: {point:?}");
     }
     scratch.assert_nothing_left();
 }

@@ -191,7 +191,7 @@ fn a_killed_agent_costs_its_point_only() {
 #[test]
 fn an_agent_that_stops_answering_costs_its_point_only() {
     for _ in 0..TRIES {
-        let scratch = Scratch::on_one_cpu();
+        let scratch = Scratch::waiting();
         // The time that it waits for one that stands still.
         scratch.write("plan.toml", PLAN.replace("30s", "8s"));
         let before = shared_memory();

@@ -41,7 +41,7 @@ fn messages_cross_the_link_and_not_the_loopback_of_one_host() {
 #[test]
 fn a_link_of_a_known_rate_carries_what_its_headers_leave() {
     let Some(hosts) = Hosts::new() else { return };
-    let scratch = Scratch::on_one_cpu();
+    let scratch = Scratch::alone();
     let tbf = "tc qdisc add dev link0 root tbf rate 200mbit burst 32kb latency 20ms";
     hosts.on(0, &tbf.split(' ').collect::<Vec<_>>());
     // Of a frame of 1514 bytes, TCP with time stamps has 1448 and UDP 1472 (RFC 7323, RFC 768).
@@ -305,7 +305,7 @@ fn what_breaks_under_way_fails_its_point_in_bounded_time_and_no_other() {
         ("stream", "udp", killed, nothing, "rank 1", 1),
         ("ping-pong", "tcp", killed, nothing, "rank 1", 1),
     ];
-    let _machine = Scratch::on_one_cpu();
+    let _machine = Scratch::waiting();
     let mut broken = Vec::new();
     for (pattern, endpoint, .., repetitions) in cases {
         let Some(hosts) = Hosts::new() else { return };
@@ -337,7 +337,7 @@ fn what_breaks_under_way_fails_its_point_in_bounded_time_and_no_other() {
 #[test]
 fn a_flood_that_is_heard_no_more_has_failed() {
     let Some(hosts) = Hosts::new() else { return };
-    let scratch = Scratch::on_one_cpu();
+    let scratch = Scratch::waiting();
     let placed = hosts.placed();
     for (direction, record) in [("", "one-way"), (" -b", "both-ways")] {
         let words = format!("bw udp -s 100 -D 3{direction} --out {record}");

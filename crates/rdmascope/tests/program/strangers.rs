@@ -44,7 +44,7 @@ fn client_is_served(server: &Server, scratch: &Scratch) {
 
 #[test]
 fn whoever_does_not_greet_learns_nothing() {
-    let scratch = Scratch::on_one_cpu();
+    let scratch = Scratch::waiting();
     let server = Server::start(&scratch, &["lat", "send"]);
     let garbage =
         [&b"GET / HTTP/1.1\r\n\r\n"[..], &[0; 4096], &[0xff; 200], b"SSH-2.0-x\r\n", b"{\"hello\":1}\n"];

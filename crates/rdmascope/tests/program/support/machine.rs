@@ -22,12 +22,22 @@ impl Share {
 
     /// One CPU, for this thread and what it starts.
     pub(crate) fn one_cpu() -> Self {
+        Self::of_one_cpu("cpu")
+    }
+
+    /// The same beside who has that CPU; not beside who has all of them.
+    pub(crate) fn beside() -> Self {
+        Self::of_one_cpu("beside")
+    }
+
+    /// One CPU, which one test has for a purpose.
+    fn of_one_cpu(purpose: &str) -> Self {
         let machine = locked("machine", FlockOperation::LockShared);
         let before = sched_getaffinity(None).unwrap();
         let all: Vec<usize> = (0..CpuSet::MAX_CPU).filter(|cpu| before.is_set(*cpu)).collect();
         let (cpu, own) = loop {
             let free = all.iter().find_map(|cpu| {
-                let file = lock(&format!("cpu{cpu}"));
+                let file = lock(&format!("{purpose}{cpu}"));
                 flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok().then_some((*cpu, file))
             });
             match free {

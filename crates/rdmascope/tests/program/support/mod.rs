@@ -59,6 +59,11 @@ impl Scratch {
         Self { _share: Some(Share::one_cpu()), ..Self::new() }
     }
 
+    /// For a test that measures next to nothing and waits for what does not come: beside any that asks nothing of the times.
+    pub(crate) fn waiting() -> Self {
+        Self { _share: Some(Share::beside()), ..Self::new() }
+    }
+
     pub(crate) fn path(&self) -> &Path {
         self.dir.path()
     }
