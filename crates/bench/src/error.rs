@@ -177,6 +177,11 @@ pub enum Error {
     NoPipeline,
     #[error("one-way latencies have no bound: {reason}")]
     Clocks { reason: String },
+    #[error(
+        "no sample arrived: {missed} of {steps} steps missed, the samples of {unsent} not transmitted or lost: measure more \
+         steps, or at a lower rate"
+    )]
+    NoSamples { steps: u64, missed: u64, unsent: u64 },
     #[error("only {messages} messages arrived: there is nothing to measure")]
     TooFewMessages { messages: u64 },
     #[error(
@@ -339,6 +344,7 @@ impl Error {
                 | Self::System { .. }
                 | Self::NotAnswered { .. }
                 | Self::NoPipeline
+                | Self::NoSamples { .. }
                 | Self::NotKeptUp { .. }
                 | Self::TooFewMessages { .. }
                 | Self::UnknownHost { .. }

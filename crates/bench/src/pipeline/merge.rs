@@ -12,23 +12,27 @@ use crate::point::PointSpec;
 /// Puts the stamps of rank 0 and rank 1 together.
 ///
 /// # Errors
-/// [`Error::Clocks`] where the two clocks cannot be compared; [`Error::TooFewMessages`] where nothing arrived.
+/// [`Error::Clocks`] where the two clocks cannot be compared; [`Error::NoSamples`] where nothing arrived.
 pub(crate) fn merge(spec: &PointSpec, source: &Stamped, target: &Stamped) -> Result<Merged, Error> {
+    let fates = Fates::of(columns(source, target), usize::try_from(spec.warmup).unwrap_or(usize::MAX));
+    fates.have_arrived()?;
     let mut messages = Messages::new(spec, source, target, (LatencyKind::Arrival, Column::Due))?;
-    let counted = messages.counted();
     let arrived = messages.arrived();
     let others = vec![
         (LatencyKind::OneWay, messages.since(Column::Submitted)),
         (LatencyKind::Lateness, messages.within(Column::Due, Column::Submitted)),
     ];
-    messages.put_together(&arrived, others, fates(counted.start, source, target))
+    messages.put_together(&arrived, others, fates.counters())
 }
 
 /// What became of the steps from `first` on, as counters: also where nothing arrived, and nothing can be put together.
 pub(crate) fn fates(first: usize, source: &Stamped, target: &Stamped) -> BTreeMap<String, u64> {
-    let columns =
-        [source.column(Column::Due), source.column(Column::Submitted), target.column(Column::Received)];
-    Fates::of(columns, first).counters()
+    Fates::of(columns(source, target), first).counters()
+}
+
+/// What both ends stamped of each step, as [`Fates::of`] asks for it.
+fn columns<'a>(source: &'a Stamped, target: &'a Stamped) -> [&'a [u64]; 3] {
+    [source.column(Column::Due), source.column(Column::Submitted), target.column(Column::Received)]
 }
 
 /// What became of the steps that count.
@@ -68,6 +72,13 @@ impl Fates {
         fates
     }
 
+    /// Whether any has.
+    fn have_arrived(&self) -> Result<(), Error> {
+        let Self { missed, refused, early, lost, received } = *self;
+        let unsent = refused + early + lost;
+        if received > 0 { Ok(()) } else { Err(Error::NoSamples { steps: missed + unsent, missed, unsent }) }
+    }
+
     fn counters(self) -> BTreeMap<String, u64> {
         let Self { missed, refused, early, lost, received } = self;
         let counters = [
@@ -97,5 +108,9 @@ mod tests {
         let fates = Fates::of([&due, &submitted, &received], 4);
         assert_eq!(fates, Fates { missed: 1, refused: 1, early: 0, lost: 2, received: 1 });
         assert_eq!(fates.counters()["messages_not_transmitted"], 1);
+        assert!(fates.have_arrived().is_ok());
+        let none = Fates::of([&due, &submitted, &received], 7).have_arrived().unwrap_err().to_string();
+        let told = "no sample arrived: 1 of 2 steps missed, the samples of 1 not transmitted or lost: ";
+        assert!(none.starts_with(told), "{none}");
     }
 }

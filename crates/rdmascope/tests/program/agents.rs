@@ -43,7 +43,7 @@ fn an_agent_may_be_started_by_any_command_and_its_words_are_shown() {
 fn a_wrapper_without_hosts_runs_here() {
     let scratch = Scratch::on_one_cpu();
     scratch.succeed(&["lat", "send", "-n", "20", "--via", "env"]);
-    scratch.succeed(&["lat", "send", "-n", "20", "--via", "env", "--agent-path", PROGRAM]);
+    scratch.succeed(&["lat", "send", "-n", "20", "--via", "env", "--agent-path", *PROGRAM]);
     scratch.assert_nothing_left();
 }
 

@@ -263,7 +263,7 @@ fn a_limit_of_the_size_of_files_ends_the_run_with_the_points_before_it() {
     let script = "ulimit -S -f 48; \
                   exec \"$0\" run plan.toml --out record --set keep_samples=false --set iterations=50 --via \"$1\"";
     let mut command = scratch.command("sh");
-    command.args(["-c", script, PROGRAM, agent]);
+    command.args(["-c", script, *PROGRAM, agent]);
     ends_with_what_fitted(&scratch, command, "record", "File too large");
 }
 
@@ -280,7 +280,7 @@ fn a_full_disk_ends_the_run_with_the_points_before_it() {
                   \"$0\" run plan.toml --out disk/record --set iterations=2000; \
                   status=$?; cp -r disk/record record; exit $status";
     let mut command = scratch.command("unshare");
-    command.args(["-m", "sh", "-c", script, PROGRAM]);
+    command.args(["-m", "sh", "-c", script, *PROGRAM]);
     ends_with_what_fitted(&scratch, command, "record", "No space left on device");
 }
 

@@ -9,7 +9,7 @@ use crate::support::{PROGRAM, Scratch, copy_program, finish, is_installed, skip}
 
 /// The library as cargo has built it with the program.
 fn library() -> PathBuf {
-    Path::new(PROGRAM).parent().unwrap().join("deps").join(LIBRARY)
+    Path::new(*PROGRAM).parent().unwrap().join("deps").join(LIBRARY)
 }
 
 #[test]
@@ -21,7 +21,7 @@ fn the_program_becomes_the_process() {
     assert_eq!(ended.status, None, "a signal is its own: {ended:?}");
     // The shell that starts rdmascope and the program that it becomes have the same number.
     let mut shell = scratch.command("sh");
-    shell.args(["-c", "echo $$; exec \"$0\" exec -- sh -c 'echo $$; echo $0'", PROGRAM]);
+    shell.args(["-c", "echo $$; exec \"$0\" exec -- sh -c 'echo $$; echo $0'", *PROGRAM]);
     let text = finish(shell).stdout;
     let lines: Vec<_> = text.lines().collect();
     assert!(lines.len() == 3 && lines[0] == lines[1] && lines[2] == "sh", "{text}");
@@ -36,7 +36,7 @@ fn the_environment_says_what_was_asked_for() {
     let flags = ["exec", "--devices", "3", "--link-layer", "InfiniBand", "sh", "-c", show];
     assert_eq!(scratch.succeed(&flags), format!("{library}|3|infiniband\n"));
     // In itself, and with a library that was preloaded before: the first that the machine has.
-    let nested = scratch.program(["exec", PROGRAM, "exec", "sh", "-c", show]);
+    let nested = scratch.program(["exec", *PROGRAM, "exec", "sh", "-c", show]);
     assert_eq!(finish(nested).stdout, format!("{library}||\n"));
     let mut other = scratch.program(["exec", "sh", "-c", show]);
     other.env("LD_PRELOAD", "libc.so.6");
@@ -70,7 +70,7 @@ fn programs_that_cannot_be_reached_are_refused() {
     if Path::new("/sbin/ldconfig").exists() {
         refused(&["/sbin/ldconfig", "-p"], 1, &["/sbin/ldconfig is linked statically", "shared library"]);
     }
-    let mut foreign = fs::read(PROGRAM).unwrap()[..4096].to_vec();
+    let mut foreign = fs::read(*PROGRAM).unwrap()[..4096].to_vec();
     foreign[18] ^= 1;
     scratch.write("foreign", foreign);
     refused(&["./foreign"], 1, &["./foreign is for another kind of processor"]);

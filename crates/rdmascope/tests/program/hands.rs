@@ -151,7 +151,7 @@ fn cpus_are_each_ends_own() {
 
 #[test]
 fn millions_of_samples_come_over_the_channel() {
-    let scratch = Scratch::on_one_cpu();
+    let scratch = Scratch::alone();
     let server = Server::start(&scratch, &["lat", "send"]);
     let client = finish(server.client(&scratch, &["-s", "8", "-n", "2000000", "--out", "record"]));
     assert_eq!(client.status, Some(0), "{client:?}");

@@ -73,7 +73,7 @@ fn every_example_is_understood() {
             // What follows two spaces explains the command.
             let command = line.split("  ").next().unwrap();
             let mut shell = scratch.command("sh");
-            shell.args(["-c", &format!("\"$0\" {command} --help"), PROGRAM]);
+            shell.args(["-c", &format!("\"$0\" {command} --help"), *PROGRAM]);
             let ended = finish(shell);
             assert_eq!(ended.status, Some(0), "{command}: {ended:?}");
         }
@@ -90,7 +90,7 @@ fn completions_are_accepted_by_bash() {
                   _rdmascope rdmascope \"${COMP_WORDS[-1]}\" && echo \"${COMPREPLY[@]}\"";
     for (words, completed) in [("de", "devices"), ("lat se", "send"), ("run --star", "--start-timeout")] {
         let mut bash = scratch.command("bash");
-        bash.args(["--norc", "-c", script, PROGRAM, words]);
+        bash.args(["--norc", "-c", script, *PROGRAM, words]);
         let ended = finish(bash);
         assert_eq!((ended.status, ended.stdout.trim(), ended.stderr.as_str()), (Some(0), completed, ""));
     }

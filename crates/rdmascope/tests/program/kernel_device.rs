@@ -474,7 +474,7 @@ fn memory_that_may_not_be_locked_is_told_with_the_limit() {
         let script = format!(
             "ulimit -l {limit}; exec setpriv --reuid 65534 --regid 65534 --clear-groups \"$0\" {words} -d {device}"
         );
-        command.args(["-c", &script, PROGRAM]);
+        command.args(["-c", &script, *PROGRAM]);
         finish(command)
     };
     let remedy = ["raise it with `ulimit -l unlimited`", "LimitMEMLOCK=infinity", "--ulimit memlock=-1"];
@@ -598,7 +598,7 @@ fn a_closed_device_node_is_told() {
     };
     let as_nobody = |words: &[&str]| {
         let mut command = scratch.command("setpriv");
-        command.args(["--reuid", "65534", "--regid", "65534", "--clear-groups", PROGRAM]).args(words);
+        command.args(["--reuid", "65534", "--regid", "65534", "--clear-groups", *PROGRAM]).args(words);
         finish(command)
     };
     mode(0o600);

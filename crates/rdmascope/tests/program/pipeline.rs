@@ -429,7 +429,7 @@ fn a_full_disk_costs_the_file_its_end_and_nothing_else() {
                   \"$0\" pipeline shmem --local --rate 20k -n 4000 --sink csv --sink-dir disk --out record; \
                   status=$?; cat disk/*_output.csv > output.csv; exit $status";
     let mut command = scratch.command("unshare");
-    command.args(["-m", "sh", "-c", script, PROGRAM]);
+    command.args(["-m", "sh", "-c", script, *PROGRAM]);
     let ended = finish(command);
     if ended.status == Some(77) {
         return skip("mount", "a tmpfs cannot be mounted here");

@@ -454,7 +454,7 @@ fn a_reader_that_goes_away_stops_the_printing_but_not_the_run() {
 
     // Where there is no record, there is nothing left to do.
     let mut command = scratch.command("sh");
-    command.args(["-c", "\"$0\" lat send --local -a -n 20 | head -n 1", PROGRAM]);
+    command.args(["-c", "\"$0\" lat send --local -a -n 20 | head -n 1", *PROGRAM]);
     let ended = finish(command);
     assert_eq!((ended.status, ended.stdout.lines().count(), ended.stderr.as_str()), (Some(0), 1, ""));
     scratch.assert_nothing_left();

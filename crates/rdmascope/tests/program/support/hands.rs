@@ -63,7 +63,7 @@ impl Server {
 
     /// The client that it wants, with more arguments.
     pub(crate) fn client(&self, scratch: &Scratch, more: &[&str]) -> Command {
-        let mut command = scratch.command(PROGRAM);
+        let mut command = scratch.command(*PROGRAM);
         command.args(self.words()).args(more);
         command
     }

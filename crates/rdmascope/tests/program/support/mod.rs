@@ -12,6 +12,7 @@ use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 use measure::record::{Point, Run, Status};
@@ -19,8 +20,11 @@ use measure::store::RunReader;
 
 use machine::Share;
 
-/// The program under test.
-pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_rdmascope");
+/// The program under test: the one that is built with the tests, unless another is named.
+pub(crate) static PROGRAM: LazyLock<&str> = LazyLock::new(|| {
+    let tested = std::env::var("RDMASCOPE_TESTED");
+    tested.map_or(env!("CARGO_BIN_EXE_rdmascope"), |path| path.leak())
+});
 
 /// A program that runs longer than this has hung.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(120);
@@ -98,7 +102,7 @@ impl Scratch {
 
     /// The program under test with these arguments.
     pub(crate) fn program<A: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = A>) -> Command {
-        let mut command = self.command(PROGRAM);
+        let mut command = self.command(*PROGRAM);
         command.args(arguments);
         command
     }
@@ -213,7 +217,7 @@ pub(crate) fn skip(what: &str, why: &str) {
 /// Copies the program under test. Another process does that: what this one has open to write is busy, and cannot be run, as long
 /// as children that other tests start meanwhile have the descriptor, too.
 pub(crate) fn copy_program(to: &Path) {
-    let copied = Command::new("cp").arg(PROGRAM).arg(to).status().unwrap();
+    let copied = Command::new("cp").arg(*PROGRAM).arg(to).status().unwrap();
     assert!(copied.success(), "{}", to.display());
 }
 
