@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 use std::io;
+use std::num::NonZero;
+use std::thread;
 
 use measure::conditions::{Condition, Outcome, Technique, Wanted};
 use measure::environment::distinct;
@@ -13,6 +15,7 @@ use crate::journal::{Book, Entry, Holder, Journal, Open};
 use crate::own::{Found, ROOT};
 use crate::restore::{Undone, settle, take_back};
 use crate::setting::Setting;
+use crate::stress::Stress;
 use crate::targets::targets;
 use crate::{Refusal, refused, shield};
 
@@ -26,6 +29,8 @@ pub(crate) struct Keeper {
     joined: Option<(u32, String)>,
     /// What was applied, with the values that were asked for.
     applied: Vec<(Condition, Targets)>,
+    /// Other work on the host, while it is wanted.
+    stress: Option<Stress>,
 }
 
 /// Values with what they are to be.
@@ -61,16 +66,19 @@ impl From<io::Error> for Stop {
 
 impl Keeper {
     pub(crate) fn new(host: Host) -> Self {
-        Self { host, signed_in: None, joined: None, applied: Vec::new() }
+        Self { host, signed_in: None, joined: None, applied: Vec::new(), stress: None }
     }
 
     /// Applies what concerns the host, for the agent that is this process. Nothing is in force yet, or is to stay so.
     pub(crate) fn apply(&mut self, wanted: &Wanted, ranks: &Ranks, process: u32) -> Vec<Condition> {
         let mut conditions = Vec::new();
         for (technique, asked) in wanted.host_wide().techniques() {
-            let result = targets(&self.host, technique, wanted, ranks)
-                .and_then(|targets| self.set(&targets, technique))
-                .and_then(|done| self.join(technique, process).map(|()| done));
+            let result = match technique {
+                Technique::Stress => self.burden(ranks),
+                _ => targets(&self.host, technique, wanted, ranks)
+                    .and_then(|targets| self.set(&targets, technique))
+                    .and_then(|done| self.join(technique, process).map(|()| done)),
+            };
             let (result, right) = match result {
                 Ok((found, right)) => (Ok(found), Some(right)),
                 Err(refusal) => (Err(refusal), None),
@@ -112,6 +120,7 @@ impl Keeper {
     /// Takes everything back that nobody else holds; says what was left as it is, and why.
     pub(crate) fn release(&mut self) -> Vec<String> {
         self.applied.clear();
+        self.stress = None;
         if let Some((process, was)) = self.joined.take() {
             shield::leave(&self.host, process, &was);
         }
@@ -233,6 +242,18 @@ impl Keeper {
             open.save()?;
         }
         Ok(done)
+    }
+
+    /// Gives the host other work, a part of it for each rank there.
+    fn burden(&mut self, ranks: &Ranks) -> Result<(Found, Targets), Refusal> {
+        let cpus = thread::available_parallelism().map_or(1, NonZero::get);
+        let threads = cpus.div_ceil(ranks.count.max(1));
+        let stress = Stress::start(threads).map_err(|error| {
+            (Outcome::NotApplied, format!("cannot start {threads} threads that compute: {error}"))
+        })?;
+        self.stress = Some(stress);
+        let reason = Some(format!("{threads} of {cpus} threads, those of this rank"));
+        Ok((Found { before: None, reason }, Targets::new()))
     }
 
     /// The ranks join the group of the shielded CPUs, where there is one.

@@ -25,6 +25,7 @@ mod own;
 mod restore;
 mod setting;
 mod shield;
+mod stress;
 mod survey;
 mod targets;
 #[cfg(test)]

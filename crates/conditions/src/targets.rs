@@ -26,9 +26,11 @@ pub(crate) fn targets(
         Technique::Tuned if !host.is_running(TUNED) => Err(nothing(NO_TUNED)),
         Technique::Tuned => Ok(vec![(Setting::Tuned, asked().unwrap_or_default())]),
         Technique::Turbo => turbo(host, wanted.turbo == Some(Turbo::On)),
-        Technique::CpuDmaLatency | Technique::Memory | Technique::Numa | Technique::Scheduler => {
-            Ok(Vec::new())
-        }
+        Technique::CpuDmaLatency
+        | Technique::Memory
+        | Technique::Numa
+        | Technique::Scheduler
+        | Technique::Stress => Ok(Vec::new()),
     }
 }
 

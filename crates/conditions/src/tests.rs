@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use measure::conditions::{
-    Aspm, Condition, Cpuset, IpoibMode, IrqAffinity, Memory, Outcome, Technique, Turbo, Wanted,
+    Aspm, Condition, Cpuset, IpoibMode, IrqAffinity, Memory, Outcome, Stress, Technique, Turbo, Wanted,
 };
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};
@@ -63,7 +63,7 @@ fn sealed(content: &str) -> String {
 
 /// Ranks that have these CPUs.
 fn ranks(cpus: &[u32]) -> Ranks {
-    Ranks { cpus: cpus.to_vec(), interfaces: Vec::new() }
+    Ranks { count: cpus.len().max(1), cpus: cpus.to_vec(), interfaces: Vec::new() }
 }
 
 fn put(root: &Path, path: &str, content: &str) {

@@ -42,6 +42,9 @@ pub struct Wanted {
     /// Scheduling class of the thread that measures.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scheduler: Option<Scheduler>,
+    /// What else the host is to do meanwhile.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stress: Option<Stress>,
     /// Profile of tuned.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tuned: Option<String>,
@@ -106,6 +109,14 @@ pub enum Numa {
     Device,
 }
 
+/// What else the host is to do meanwhile (V54).
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Stress {
+    /// To compute without a pause, in as many threads as it has CPUs: of no class, and on any CPU that they are not kept off.
+    Cpu,
+}
+
 /// Whether CPUs may run above their nominal rate.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -122,7 +133,8 @@ impl Wanted {
     /// `optimised` is V4's list of techniques, with the idle states forbidden (V23). A real-time class is no part of it: the
     /// kernel stops a real-time task that never sleeps for 50 ms of each second (`sched_rt_runtime_us`), which a maximum
     /// would show. `event` leaves out the isolation of CPUs and interrupts, which made event polling slower (V5).
-    pub const BUILT_IN: [&'static str; 3] = [AS_IS, "optimised", "event"];
+    /// `loaded` gives the host other work.
+    pub const BUILT_IN: [&'static str; 4] = [AS_IS, "optimised", "event", "loaded"];
 
     /// What a built-in name stands for.
     pub fn built_in(name: &str) -> Option<Self> {
@@ -137,6 +149,7 @@ impl Wanted {
         match name {
             AS_IS => Some(Self::default()),
             "event" => Some(event),
+            "loaded" => Some(Self { stress: Some(Stress::Cpu), ..Self::default() }),
             "optimised" => {
                 Some(Self { cpuset: Some(Cpuset::Shield), irq_affinity: Some(IrqAffinity::Away), ..event })
             }
@@ -155,13 +168,15 @@ impl Wanted {
         Self { cpu_dma_latency_us: None, memory: None, numa: None, scheduler: None, ..self.clone() }
     }
 
-    /// What is asked, in the order in which it is applied, each with its value as a plan has it: profiles before what
-    /// they would change, and the scheduling class last, so that nothing else runs in it.
+    /// What is asked, in the order in which it is applied, each with its value as a plan has it: what the ranks are to be kept
+    /// from before what does that, profiles before what they would change, and the scheduling class last, so that nothing else
+    /// runs in it.
     pub fn techniques(&self) -> Vec<(Technique, String)> {
         let word = |value: Result<serde_json::Value, serde_json::Error>| {
             value.ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
         };
         let all = [
+            (Technique::Stress, self.stress.map(|stress| word(serde_json::to_value(stress)))),
             (Technique::Tuned, self.tuned.clone()),
             (Technique::Governor, self.governor.clone()),
             (Technique::Turbo, self.turbo.map(|turbo| word(serde_json::to_value(turbo)))),

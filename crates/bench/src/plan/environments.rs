@@ -84,6 +84,7 @@ fn check_value(entry: &Entry, value: &Value) -> Result<(), Error> {
             Some(Err(reason)) => Err(Error::BadScheduler { place: entry.place.clone(), reason }),
             None => Err(wrong_type(entry, TABLE, "text such as \"fifo:50\"")),
         },
+        "stress" => one_of(&["cpu"]),
         "turbo" => one_of(&["off", "on"]),
         // Of governors and profiles the host knows which there are.
         _ if value.as_str().is_some_and(is_word) => Ok(()),

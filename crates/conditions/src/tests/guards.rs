@@ -118,3 +118,38 @@ fn without_leave_nothing_is_changed_not_even_the_process_s_own() {
     };
     assert!(conditions.len() == 2 && conditions.iter().all(is_refused), "{conditions:?}");
 }
+
+#[test]
+fn other_work_takes_the_cpus_until_it_is_released() {
+    let (_root, host) = host();
+    let cpus = thread::available_parallelism().unwrap().get();
+    let wanted = Wanted { stress: Some(Stress::Cpu), ..Wanted::default() };
+    for (ranks, own) in [(1, cpus), (2, cpus.div_ceil(2))] {
+        let mut keeper = Keeper::new(host.clone());
+        let done = one(keeper.apply(&wanted, &Ranks { count: ranks, ..Ranks::default() }, 1));
+        assert_eq!((done.technique, done.outcome), (Technique::Stress, Outcome::Applied));
+        assert_eq!(done.reason, Some(format!("{own} of {cpus} threads, those of this rank")));
+        await_workers(|had| had.len() == own && had.iter().all(|ticks| *ticks >= 3));
+        assert_eq!(keeper.verify(), []);
+        assert_eq!(keeper.release(), Vec::<String>::new());
+        await_workers(<[u64]>::is_empty);
+    }
+}
+
+/// A thread has its name a little after it was started, and is listed for a little while after it has ended.
+#[track_caller]
+fn await_workers(is_so: impl Fn(&[u64]) -> bool) {
+    let start = Instant::now();
+    while !is_so(&workers()) {
+        assert!(start.elapsed() < Duration::from_secs(30), "{:?}", workers());
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// The CPU time that each of this process's threads of other work has had, in ticks (`utime` of proc_pid_stat(5)).
+fn workers() -> Vec<u64> {
+    let tasks = fs::read_dir("/proc/self/task").unwrap().flatten();
+    let stats = tasks.filter_map(|task| fs::read_to_string(task.path().join("stat")).ok());
+    let ours = stats.filter_map(|stat| stat.split_once(" (stress) ")?.1.split(' ').nth(11)?.parse().ok());
+    ours.collect()
+}

@@ -18,7 +18,8 @@ fn wanted(mode: IpoibMode) -> Wanted {
 }
 
 fn on(interfaces: &[&str]) -> Ranks {
-    Ranks { cpus: Vec::new(), interfaces: interfaces.iter().map(|name| (*name).to_owned()).collect() }
+    let interfaces = interfaces.iter().map(|name| (*name).to_owned()).collect();
+    Ranks { count: 1, cpus: Vec::new(), interfaces }
 }
 
 #[test]

@@ -24,7 +24,7 @@ pub struct Condition {
     pub reason: Option<String>,
 }
 
-/// A technique that makes a machine's latencies smaller or steadier (V4 of the evaluations).
+/// A technique that makes a machine's latencies smaller or steadier (V4 of the evaluations), or shows what that is good for.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Technique {
@@ -46,6 +46,8 @@ pub enum Technique {
     Numa,
     /// Scheduling class of the thread that measures.
     Scheduler,
+    /// Other work on the host's CPUs.
+    Stress,
     /// Profile of tuned.
     Tuned,
     /// Clock rates above the nominal one.
@@ -76,6 +78,7 @@ impl fmt::Display for Technique {
             Self::Memory => "memory",
             Self::Numa => "numa",
             Self::Scheduler => "scheduler",
+            Self::Stress => "stress",
             Self::Tuned => "tuned",
             Self::Turbo => "turbo",
         })

@@ -32,11 +32,13 @@ fn what_is_asked_is_listed_in_the_order_of_application() {
     let all = Wanted {
         aspm: Some(Aspm::Performance),
         scheduler: Some(Scheduler::Fifo(50)),
+        stress: Some(Stress::Cpu),
         turbo: Some(Turbo::Off),
         ..Wanted::built_in("optimised").unwrap()
     };
     let shown: Vec<_> = all.techniques().iter().map(|(name, asked)| format!("{name} {asked}")).collect();
     let expected = [
+        "stress cpu",
         "tuned latency-performance",
         "governor performance",
         "turbo off",
@@ -50,7 +52,7 @@ fn what_is_asked_is_listed_in_the_order_of_application() {
     ];
     assert_eq!(shown, expected);
     let host_wide = all.host_wide().techniques();
-    assert_eq!(host_wide, all.techniques()[..6]);
+    assert_eq!(host_wide, all.techniques()[..7]);
     assert!(Wanted::default().techniques().is_empty());
 }
 

@@ -24,7 +24,7 @@ pub(crate) struct Circumstances {
     /// Whose memory messages come from and go to.
     #[arg(long, value_name = "KIND", default_value = "device")]
     pub(crate) memory: MemoryArgument,
-    /// Measure in this environment, and take it back afterwards [possible values: as_is, optimised, event].
+    /// Measure in this environment, and take it back afterwards [possible values: as_is, optimised, event, loaded].
     #[arg(long, value_name = "NAME", value_parser = Wanted::BUILT_IN, hide_possible_values = true)]
     pub(crate) environment: Option<String>,
     /// Connect with RDMA CM.

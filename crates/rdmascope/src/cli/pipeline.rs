@@ -178,7 +178,7 @@ pub(crate) struct PipelineSockets {
     /// Send and receive buffers of both ends [default: as the kernel makes and grows them].
     #[arg(long, value_name = "SIZE", value_parser = units::parse_size)]
     pub(crate) socket_buffer: Option<u64>,
-    /// Measure in this environment, and take it back afterwards [possible values: as_is, optimised, event].
+    /// Measure in this environment, and take it back afterwards [possible values: as_is, optimised, event, loaded].
     #[arg(long, value_name = "NAME", value_parser = Wanted::BUILT_IN, hide_possible_values = true)]
     pub(crate) environment: Option<String>,
     #[command(flatten)]
@@ -206,7 +206,7 @@ pub(crate) struct PipelineLibrary {
     /// What its sockets are to each other: of `pub-sub`, a library may drop what finds no room; of `pair` it refuses that.
     #[arg(long, value_name = "PROTOCOL", default_value = "pub-sub")]
     pub(crate) protocol: ProtocolArgument,
-    /// Measure in this environment, and take it back afterwards [possible values: as_is, optimised, event].
+    /// Measure in this environment, and take it back afterwards [possible values: as_is, optimised, event, loaded].
     #[arg(long, value_name = "NAME", value_parser = Wanted::BUILT_IN, hide_possible_values = true)]
     pub(crate) environment: Option<String>,
     #[command(flatten)]

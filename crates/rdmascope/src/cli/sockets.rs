@@ -96,7 +96,7 @@ pub(crate) struct SocketMessages {
     /// Take IPoIB interfaces only, in this mode, which root can set; it is set back afterwards.
     #[arg(long, value_name = "MODE", value_parser = ipoib_modes())]
     pub(crate) ipoib_mode: Option<IpoibMode>,
-    /// Measure in this environment, and take it back afterwards [possible values: as_is, optimised, event].
+    /// Measure in this environment, and take it back afterwards [possible values: as_is, optimised, event, loaded].
     #[arg(long, value_name = "NAME", value_parser = Wanted::BUILT_IN, hide_possible_values = true)]
     pub(crate) environment: Option<String>,
 }

@@ -390,6 +390,44 @@ fn the_process_s_own_is_in_force_while_a_point_is_measured_and_not_after() {
     assert!(class.reason.as_ref().is_some_and(|why| why.starts_with("both ranks have the same CPU")));
 }
 
+/// As many threads as there are CPUs, in the guards of both ranks, and gone with the point.
+#[test]
+fn other_work_takes_the_cpus_while_a_point_is_measured_and_not_after() {
+    let scratch = scratch();
+    scratch.write("plan.toml", plan("stress = \"cpu\"", 2));
+    let mut child =
+        scratch.program([&["run", "plan.toml", "--out", "record"][..], &VIA].concat()).spawn().unwrap();
+    let mut had = BTreeMap::new();
+    let start = Instant::now();
+    while child.try_wait().unwrap().is_none() {
+        for guard in guards(&scratch) {
+            let ticks = had.entry(guard.pid).or_insert(0);
+            *ticks = user_ticks(guard.pid).max(*ticks);
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let took = start.elapsed();
+    let ended = collect(child);
+    assert_eq!((ended.status, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
+    // Both ranks and the work of a CPU share it: about a half, a tenth where the machine is busy otherwise.
+    let ticks: u64 = had.values().sum();
+    assert!(had.len() == 2 && ticks > 20, "{had:?} hundredths of a second of {took:?}");
+    let (_, points) = scratch.record("record");
+    for rank in [0, 1] {
+        let stress = &by_technique(&points[0], rank)[&Technique::Stress];
+        assert_eq!((stress.outcome, stress.asked.as_str()), (Outcome::Applied, "cpu"), "{stress:?}");
+        let reason = stress.reason.as_deref();
+        assert!(reason.is_some_and(|reason| reason.ends_with(" threads, those of this rank")), "{stress:?}");
+    }
+    scratch.assert_nothing_left();
+}
+
+/// The time that a process has computed, in ticks of 10 ms (`utime` of proc_pid_stat(5)).
+fn user_ticks(pid: i32) -> u64 {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(") ").and_then(|(_, rest)| rest.split(' ').nth(11)?.parse().ok()).unwrap_or(0)
+}
+
 /// The program, with none of root's rights; none where they cannot be given away.
 fn without_rights(scratch: &Scratch) -> Option<Command> {
     let is_root = rustix::process::geteuid().is_root();

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use measure::conditions::{Aspm, Cpuset, IrqAffinity, Memory, Numa, Scheduler, Turbo};
+use measure::conditions::{Aspm, Cpuset, IrqAffinity, Memory, Numa, Scheduler, Stress, Turbo};
 
 use super::*;
 use crate::plan::{Options, Resolved, resolve};
@@ -28,7 +28,8 @@ fn refusal(lines: &str, axes: &str) -> String {
 fn every_key_of_an_environment_is_read() {
     let environment = "[[environment]]\nname = \"own\"\naspm = \"performance\"\ncpu_dma_latency_us = 0\n\
                        cpuset = \"shield\"\ngovernor = \"performance\"\nirq_affinity = \"away\"\nmemory = \"locked\"\n\
-                       numa = \"device\"\nscheduler = \"fifo:50\"\ntuned = \"latency-performance\"\nturbo = \"off\"";
+                       numa = \"device\"\nscheduler = \"fifo:50\"\nstress = \"cpu\"\n\
+                       tuned = \"latency-performance\"\nturbo = \"off\"";
     let points = resolved(environment, "environment = \"own\"", &[]).unwrap().points;
     let expected = Wanted {
         aspm: Some(Aspm::Performance),
@@ -40,6 +41,7 @@ fn every_key_of_an_environment_is_read() {
         memory: Some(Memory::Locked),
         numa: Some(Numa::Device),
         scheduler: Some(Scheduler::Fifo(50)),
+        stress: Some(Stress::Cpu),
         tuned: Some("latency-performance".to_owned()),
         turbo: Some(Turbo::Off),
     };
@@ -95,6 +97,7 @@ fn what_is_miswritten_is_refused_with_the_nearest() {
             "plans/x.toml:5: unknown key \"govenor\" in [[environment]]: did you mean \"governor\"?",
         ),
         ("turbo = \"of\"", "plans/x.toml:5: unknown turbo \"of\" in [[environment]]: did you mean \"off\"?"),
+        ("stress = \"disk\"", "plans/x.toml:5: unknown stress \"disk\" in [[environment]]: use one of cpu"),
         ("memory = true", "plans/x.toml:5: memory in [[environment]] must be text, not true"),
         (
             "cpu_dma_latency_us = -1",
