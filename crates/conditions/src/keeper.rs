@@ -252,7 +252,7 @@ impl Keeper {
             (Outcome::NotApplied, format!("cannot start {threads} threads that compute: {error}"))
         })?;
         self.stress = Some(stress);
-        let reason = Some(format!("{threads} of {cpus} threads, those of this rank"));
+        let reason = Some(format!("a thread for each of the {cpus} CPUs, {threads} of them this rank's"));
         Ok((Found { before: None, reason }, Targets::new()))
     }
 

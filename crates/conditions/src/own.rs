@@ -145,7 +145,8 @@ impl Own {
             refused(&format!("set the class {class}"), &error, remedy)
         })?;
         self.scheduler = before;
-        Ok(Found { before: before.map(in_words), reason: None })
+        let reason = (class != Scheduler::Other).then(|| throttle(host)).flatten();
+        Ok(Found { before: before.map(in_words), reason })
     }
 }
 
@@ -208,10 +209,25 @@ fn harmless(host: &Host, place: &Place) -> Result<(), Refusal> {
 
 /// Whether real-time tasks leave others a share of each period (Documentation/scheduler/sched-rt-group.rst).
 pub(crate) fn is_throttled(host: &Host) -> bool {
+    left_to_others(host).is_some()
+}
+
+/// What a real-time task that never sleeps pays for that, in words.
+fn throttle(host: &Host) -> Option<String> {
+    let (others_us, period_us) = left_to_others(host)?;
+    let [others, period] = [others_us, period_us].map(|us| us as f64 / 1e3);
+    Some(format!(
+        "who never sleeps is stopped for {others} ms of each {period} ms (kernel.sched_rt_runtime_us)"
+    ))
+}
+
+/// How much of each period real-time tasks leave to others, and how long that is, in microseconds.
+fn left_to_others(host: &Host) -> Option<(i64, i64)> {
     let value =
         |name: &str| host.line(&format!("proc/sys/kernel/sched_rt_{name}_us")).ok()?.parse::<i64>().ok();
+    let (runtime, period) = (value("runtime")?, value("period")?);
     // -1 is no limit.
-    matches!((value("runtime"), value("period")), (Some(runtime), Some(period)) if (0..period).contains(&runtime))
+    (0..period).contains(&runtime).then(|| (period - runtime, period))
 }
 
 /// The request to `/dev/cpu_dma_latency` that is in force.

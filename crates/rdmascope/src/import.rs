@@ -9,7 +9,7 @@ use anyhow::Context;
 use bench::point::Pipeline;
 use clap::Args;
 use measure::figure::Unit;
-use measure::record::{LatencyKind, Point, Program, Run, SCHEMA_VERSION, Timed};
+use measure::record::{LatencyKind, Point, Program, Run, SCHEMA_VERSION, Status, Timed};
 use measure::stats;
 use measure::store::RunWriter;
 use measure::villas::{LogName, Logged, read};
@@ -78,9 +78,11 @@ pub(crate) fn import(arguments: &ImportArguments, command: Vec<String>) -> anyho
     run.ended = Some(sink::now());
     writer.finish(&run)?;
     report::write_html(&out, &out.join("report.html"))?;
+    let is_empty = all.iter().all(|point| point.status != Status::Measured);
     let tables = ::report::terminal::tables(&all, &[], Unit::MiBPerS)?;
     stdout::print(&format!("{tables}{}\n", out.join("report.html").display()))?;
-    Ok(ExitCode::SUCCESS)
+    // As of a command of which no point was measured.
+    Ok(if is_empty { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
 /// What a reader must know of numbers that others have taken.
@@ -115,6 +117,8 @@ fn tests(directory: &Path) -> anyhow::Result<BTreeMap<LogName, Logs>> {
 fn point(id: u64, name: &LogName, [input, output]: &Logs) -> anyhow::Result<(Point, Vec<u64>)> {
     let sent = input.as_deref().map(log).transpose()?;
     let taken = output.as_deref().map(log).transpose()?;
+    let doubts = doubts(name, [sent.as_ref(), taken.as_ref()]);
+    let [sent, taken] = [sent, taken].map(|log| log.map(|log| log.samples));
     let mut json = json!({
         "id": id,
         "experiment": name.id,
@@ -144,19 +148,94 @@ fn point(id: u64, name: &LogName, [input, output]: &Logs) -> anyhow::Result<(Poi
             json["reason"] = reason.into();
         }
     }
+    if json["status"] == "measured" && !doubts.is_empty() {
+        json["unstable"] = doubts.join("; ").into();
+    }
     Ok((serde_json::from_value(json)?, samples_ns))
 }
 
-fn log(path: &Path) -> anyhow::Result<Vec<Logged>> {
+/// A log that was read.
+struct Log {
+    samples: Vec<Logged>,
+    /// Whether its last line has no end.
+    is_broken_off: bool,
+}
+
+impl Log {
+    /// The number of the last sample.
+    fn last(&self) -> Option<u64> {
+        self.samples.iter().map(|sample| sample.sequence).max()
+    }
+
+    /// Steps in a second, by the stamps of the samples.
+    fn rate_hz(&self) -> Option<f64> {
+        let stamped = |sample: &Logged| Some((sample.sequence, sample.origin_ns?));
+        let mut all = self.samples.iter().filter_map(stamped);
+        let ((first, began), (last, ended)) = (all.next()?, all.next_back()?);
+        let steps = last.checked_sub(first).filter(|steps| *steps >= STEPS_MIN)?;
+        let ns = ended.checked_sub(began).filter(|ns| *ns > 0)?;
+        Some(steps as f64 * 1e9 / ns as f64)
+    }
+}
+
+/// Steps from which a rate can be told.
+const STEPS_MIN: u64 = 50;
+/// What the logs of a test may differ by from its name, or from each other, unsaid.
+const SHARE_MAX: f64 = 0.02;
+
+fn log(path: &Path) -> anyhow::Result<Log> {
     let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-    read(&text).map_err(|(line, why)| {
+    let samples = read(&text).map_err(|(line, why)| {
         let path = path.display();
         Usage(format!(
             "{path}:{line} is no sample that VILLASnode has logged: {why}: mend it or take it away"
         ))
-        .into()
-    })
+    })?;
+    Ok(Log { samples, is_broken_off: !text.is_empty() && !text.ends_with('\n') })
 }
+
+/// Why the numbers of a test should not be trusted: logs that end before it did, or say something else than its name.
+fn doubts(name: &LogName, logs: [Option<&Log>; 2]) -> Vec<String> {
+    let whose = [WHO_GENERATED, WHO_TOOK];
+    let mut doubts: Vec<String> = Vec::new();
+    for (log, whose) in logs.iter().zip(whose) {
+        let Some(log) = log else { continue };
+        if log.is_broken_off {
+            doubts.push(format!("the log of {whose} ends within a line"));
+        }
+        let values = log.samples.iter().map(|sample| sample.values);
+        if let Some(other) = values.clone().find(|values| *values != name.values as usize) {
+            doubts.push(format!(
+                "the log of {whose} has samples of {other} values, its name says {}",
+                name.values
+            ));
+        }
+    }
+    let lasts = logs.map(|log| log.and_then(Log::last));
+    let is_short = |last: u64, of: u64| (of.saturating_sub(last)) as f64 > SHARE_MAX * of as f64;
+    let end = name.samples.saturating_sub(1);
+    match lasts {
+        [Some(sent), Some(taken)] if is_short(taken, sent) || is_short(sent, taken) => doubts.push(format!(
+            "the log of {WHO_GENERATED} ends with number {sent}, that of {WHO_TOOK} with {taken}: what one has not counts as \
+             lost or missed"
+        )),
+        _ => {}
+    }
+    if let Some(last) = lasts.into_iter().flatten().max()
+        && is_short(last, end)
+    {
+        doubts.push(format!("the logs end with number {last} of {end}: what came after counts as missed"));
+    }
+    let set = name.rate_hz as f64;
+    let rate = logs.into_iter().flatten().find_map(Log::rate_hz);
+    if let Some(rate) = rate.filter(|rate| (rate - set).abs() > SHARE_MAX * set) {
+        doubts.push(format!("by its stamps {rate:.1} steps were due in a second, its name says {set}"));
+    }
+    doubts
+}
+
+const WHO_GENERATED: &str = "who generated the samples";
+const WHO_TOOK: &str = "who took them";
 
 /// What was measured, by the names that plans have.
 fn axes(name: &LogName) -> Value {

@@ -68,7 +68,9 @@ impl Check<'_> {
             if steps.saturating_add(warmup) > STEPS_MAX {
                 let key = if self.0.settings.iterations.is_some() { "iterations" } else { "duration" };
                 let what = format!("{steps} steps and {warmup} to warm up at {rate_hz}/s");
-                let why = format!("each has stamps in memory, and there may be {STEPS_MAX}: measure fewer");
+                let why = format!(
+                    "each has stamps in memory, and there may be {STEPS_MAX}: measure fewer, several times"
+                );
                 return self.refuse(key, &what, &why);
             }
         }

@@ -266,8 +266,7 @@ impl Ending {
         let waiting = generated.missed_waiting;
         (missed as f64 > MISSED_SHARE_MAX * steps as f64).then(|| {
             format!(
-                "the generator was not there for {missed} of {steps} steps, for {waiting} of which it had nothing to do but to \
-                 wait"
+                "the generator was not there for {missed} of {steps} steps, for {waiting} of which it waited for its timer"
             )
         })
     }
@@ -323,6 +322,13 @@ impl Ending {
         let count = |name: &str| counters.get(name).copied().unwrap_or_default();
         let (lost, received) = (count("messages_lost"), count("messages_received"));
         let sent = lost + received;
+        let unsent = count("messages_not_transmitted");
+        if unsent as f64 > LOST_SHARE_MAX * (unsent + sent) as f64 {
+            let generated = unsent + sent;
+            reasons.push(format!(
+                "{unsent} of {generated} samples were not transmitted, and the numbers are those of the others"
+            ));
+        }
         if received > 0 && lost as f64 > LOST_SHARE_MAX * sent as f64 {
             reasons.push(format!(
                 "{lost} of {sent} messages were lost, and the numbers are those of the others"
@@ -425,6 +431,24 @@ mod tests {
         assert_eq!(unstable(0), None);
         assert_eq!(unstable(9), None);
         let reason = "10 of 990 messages were lost, and the numbers are those of the others";
+        assert_eq!(unstable(10).as_deref(), Some(reason));
+    }
+
+    #[test]
+    fn more_than_a_sample_in_a_hundred_that_found_no_room_is_said() {
+        let unstable = |unsent: u64| {
+            let counters = [
+                ("messages_not_transmitted", unsent),
+                ("messages_received", 985 - unsent),
+                ("messages_lost", 5),
+            ];
+            let counters = counters.map(|(name, count)| (name.to_owned(), count)).into();
+            let outcomes = vec![Outcome { counters, ..Outcome::default() }];
+            let ending = Ending { outcomes, ..Ending::without_numbers(Status::Measured) };
+            ending.unstable(&spec(), &ending.counters(), None)
+        };
+        assert_eq!(unstable(9), None);
+        let reason = "10 of 990 samples were not transmitted, and the numbers are those of the others";
         assert_eq!(unstable(10).as_deref(), Some(reason));
     }
 

@@ -111,6 +111,8 @@ fn a_real_time_class_that_could_hang_a_cpu_is_not_applied() {
         scope.spawn(|| {
             pin(&[cpu]).unwrap();
             assert!(harmless(&throttled, &alone(cpu)).is_ok());
+            let said = "who never sleeps is stopped for 50 ms of each 1000 ms (kernel.sched_rt_runtime_us)";
+            assert_eq!(throttle(&throttled).as_deref(), Some(said));
             for (host, place, word) in [
                 (&throttled, place(None, &[]), "pin it"),
                 (&throttled, alone(cpu + 1), "is not on its CPU any more"),

@@ -128,7 +128,10 @@ fn other_work_takes_the_cpus_until_it_is_released() {
         let mut keeper = Keeper::new(host.clone());
         let done = one(keeper.apply(&wanted, &Ranks { count: ranks, ..Ranks::default() }, 1));
         assert_eq!((done.technique, done.outcome), (Technique::Stress, Outcome::Applied));
-        assert_eq!(done.reason, Some(format!("{own} of {cpus} threads, those of this rank")));
+        assert_eq!(
+            done.reason,
+            Some(format!("a thread for each of the {cpus} CPUs, {own} of them this rank's"))
+        );
         await_workers(|had| had.len() == own && had.iter().all(|ticks| *ticks >= 3));
         assert_eq!(keeper.verify(), []);
         assert_eq!(keeper.release(), Vec::<String>::new());

@@ -7,6 +7,8 @@ use crate::units;
 pub struct Logged {
     /// Its number; the one after that of the line before where the log has none.
     pub sequence: u64,
+    /// When it was generated, in ns since the epoch; absent where the log does not say.
+    pub origin_ns: Option<u64>,
     /// What passed until it was received, in ns; absent where the log does not say.
     pub offset_ns: Option<i64>,
     /// How many values it has.
@@ -42,16 +44,16 @@ pub fn read(text: &str) -> Result<Vec<Logged>, (usize, String)> {
 fn csv(line: &str, separator: char) -> Result<Logged, String> {
     let mut cells = line.split(separator).map(str::trim);
     let mut cell = |what: &str| cells.next().ok_or_else(|| format!("it ends before the {what}"));
-    for what in ["seconds", "nanoseconds"] {
-        let text = cell(what)?;
-        if text != "nan" && text.parse::<u64>().is_err() {
-            return Err(format!("{text:?} are no {what}"));
-        }
-    }
+    let mut count = |what: &str| match cell(what)? {
+        "nan" => Ok(None),
+        text => text.parse::<u64>().map(Some).map_err(|_| format!("{text:?} are no {what}")),
+    };
+    let (seconds, ns) = (count("seconds")?, count("nanoseconds")?);
+    let origin_ns = seconds.zip(ns).and_then(|(seconds, ns)| seconds.checked_mul(NS_PER_S)?.checked_add(ns));
     let offset_ns = offset(cell("offset")?)?;
     let sequence = cell("sequence number")?;
     let sequence = sequence.parse().map_err(|_| format!("{sequence:?} is no sequence number"))?;
-    Ok(Logged { sequence, offset_ns, values: values(cells)? })
+    Ok(Logged { sequence, origin_ns, offset_ns, values: values(cells)? })
 }
 
 /// A line of `villas.human`: seconds, and what it has of nanoseconds, offset and number; then values. `next` is the number of one
@@ -70,11 +72,13 @@ fn human(line: &str, next: u64) -> Result<Logged, String> {
     let sign = time.find(['+', '-']);
     let (origin, rest) = sign.map_or((time, None), |sign| (&time[..sign], Some(&time[sign..])));
     let (seconds, fraction) = origin.split_once('.').unwrap_or((origin, "0"));
-    if [seconds, fraction].iter().any(|digits| digits.parse::<u64>().is_err()) {
+    let (Ok(whole), Ok(part)) = (seconds.parse::<u64>(), fraction.parse::<u64>()) else {
         return Err(format!("{origin:?} is no time in seconds"));
-    }
+    };
+    let ns = part as f64 * 1e9 / 10_f64.powi(fraction.len() as i32);
+    let origin_ns = whole.checked_mul(NS_PER_S).and_then(|whole| whole.checked_add(ns.round() as u64));
     let offset_ns = rest.map(offset).transpose()?.flatten();
-    Ok(Logged { sequence, offset_ns, values: values(cells)? })
+    Ok(Logged { sequence, origin_ns, offset_ns, values: values(cells)? })
 }
 
 /// Seconds, as ns; none where they are not known.
@@ -100,6 +104,8 @@ fn values<'a>(cells: impl Iterator<Item = &'a str>) -> Result<usize, String> {
     }
     Ok(count)
 }
+
+const NS_PER_S: u64 = 1_000_000_000;
 
 /// What the name of a log says, as the benchmarks of VILLASnode give it: `ID_MODE-VALUES-RATE-SAMPLES_input.csv`, or `_output`.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -164,6 +170,8 @@ mod tests {
                 let near = |(one, other): (i64, i64)| one.abs_diff(other) <= other.unsigned_abs() / 1_000_000;
                 assert!(logged.offset_ns.zip(head.offset_ns).is_none_or(near), "{format:?} {logged:?}");
                 assert_eq!(logged.offset_ns.is_some(), head.offset_ns.is_some(), "{format:?}");
+                // What has no origin is written as that of the epoch in villas.human.
+                assert_eq!(logged.origin_ns.unwrap_or(0), head.origin_ns.unwrap_or(0), "{format:?}");
             }
             assert_eq!(read.len(), 3);
         }

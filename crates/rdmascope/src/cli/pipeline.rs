@@ -73,7 +73,7 @@ pub(crate) struct Samples {
     /// What tells when the next is due: `tsc` spins on the clock, `timerfd` sleeps for the kernel's timer.
     #[arg(long, value_name = "TIMER", default_value = "tsc")]
     pub(crate) timer: TimerArgument,
-    /// Steps for each rate.
+    /// Steps for each rate, with those of the warm-up at most 2,000,000, which are stamped in memory.
     #[arg(short = 'n', long, value_name = "N")]
     pub(crate) iters: Option<u64>,
     /// Seconds for each rate, instead of a number of steps [default: 1].
@@ -88,11 +88,12 @@ pub(crate) struct Samples {
     /// Steps before the first that counts [default: a tenth].
     #[arg(long, value_name = "N")]
     pub(crate) warmup: Option<u64>,
-    /// Keep the samples of both ends in files, in a format of VILLASnode or as Parquet, written after the last sample.
-    #[arg(long, value_name = "FORMAT", default_value = "null")]
-    pub(crate) sink: SinkArgument,
+    /// Keep the samples of both ends in files, in a format of VILLASnode or as Parquet, written after the last sample
+    /// [default: null].
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) sink: Option<SinkArgument>,
     /// Directory for these files, on the host of each end [default: they are removed once they are written].
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", requires = "sink")]
     pub(crate) sink_dir: Option<String>,
     /// How who takes the samples waits for them [default: busy; of sockets event].
     #[arg(long, value_name = "MODE")]
@@ -115,7 +116,7 @@ impl Samples {
             .axis(Axis::Values(values.clone()))
             .axis(Axis::Signal(vec![self.signal.signal()]))
             .axis(Axis::Timer(vec![self.timer.timer()]))
-            .axis(Axis::Sink(vec![self.sink.sink()]));
+            .axis(Axis::Sink(vec![self.sink.unwrap_or(SinkArgument::Null).sink()]));
         self.poll.into_iter().fold(settings, |settings, poll| settings.axis(Axis::Poll(vec![poll.poll()])))
     }
 }

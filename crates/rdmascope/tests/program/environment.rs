@@ -417,7 +417,7 @@ fn other_work_takes_the_cpus_while_a_point_is_measured_and_not_after() {
         let stress = &by_technique(&points[0], rank)[&Technique::Stress];
         assert_eq!((stress.outcome, stress.asked.as_str()), (Outcome::Applied, "cpu"), "{stress:?}");
         let reason = stress.reason.as_deref();
-        assert!(reason.is_some_and(|reason| reason.ends_with(" threads, those of this rank")), "{stress:?}");
+        assert!(reason.is_some_and(|reason| reason.ends_with(" of them this rank's")), "{stress:?}");
     }
     scratch.assert_nothing_left();
 }

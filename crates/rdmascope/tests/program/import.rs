@@ -39,6 +39,7 @@ fn old_logs_become_a_record_with_what_became_of_each_step() {
     assert!(run.warnings.iter().any(|warning| warning.contains("not measured by rdmascope")));
     let of = |point: usize, name: &str| points[point].counters.get(name).copied();
     let names = ["steps_missed", "messages_not_transmitted", "messages_lost", "messages_received"];
+    assert_eq!(points[0].unstable, None);
     assert_eq!(names.map(|name| of(0, name)), [Some(4), Some(3), Some(1), Some(92)]);
     let latency = points[0].latency.as_ref().unwrap();
     assert_eq!((latency.kind, latency.count, latency.max_ns), (LatencyKind::OneWay, 92, 60_000));
@@ -59,6 +60,42 @@ fn old_logs_become_a_record_with_what_became_of_each_step() {
     assert!(fs::read_to_string(scratch.at("record/report.html")).unwrap().contains("Logs of VILLASnode"));
     scratch.succeed(&["report", "record", "--text"]);
     scratch.refused(&["import", "logs", "--out", "record"], 2, &["record"]);
+}
+
+/// A log that was broken off is no loss, and a name that was mistyped no rate.
+#[test]
+fn logs_that_end_early_or_belie_their_names_are_doubted() {
+    let scratch = Scratch::new();
+    let logs = |from: u64, to: u64| csv((from..to).map(|step| (step, Some(1000))));
+    let import = |name: &str, [sent, taken]: [String; 2]| {
+        let _ = fs::remove_dir_all(scratch.at("logs"));
+        let _ = fs::remove_dir_all(scratch.at("record"));
+        fs::create_dir(scratch.at("logs")).unwrap();
+        scratch.write(&format!("logs/{name}_input.csv"), sent);
+        scratch.write(&format!("logs/{name}_output.csv"), taken);
+        let printed = scratch.succeed(&["import", "logs", "--out", "record"]);
+        let unstable = scratch.record("record").1.remove(0).unstable.unwrap_or_default();
+        assert_eq!(printed.contains("do not trust"), !unstable.is_empty(), "{printed}");
+        unstable
+    };
+    let whole = "0_RC-2-100000-1000";
+    assert_eq!(import(whole, [logs(0, 1000), logs(3, 999)]), "");
+    let torn = logs(0, 500) + "1541750000,0050";
+    assert_eq!(
+        import(whole, [logs(0, 1000), torn]),
+        "the log of who took them ends within a line; the log of who generated the samples ends with number 999, that of who \
+         took them with 499: what one has not counts as lost or missed"
+    );
+    assert_eq!(
+        import(whole, [logs(0, 100), logs(0, 100)]),
+        "the logs end with number 99 of 999: what came after counts as missed"
+    );
+    // What the thesis did not see of its timer at low rates.
+    assert_eq!(
+        import("0_RC-8-108800-1000", [logs(0, 1000), logs(0, 1000)]),
+        "the log of who generated the samples has samples of 2 values, its name says 8; the log of who took them has samples of \
+         2 values, its name says 8; by its stamps 100000.0 steps were due in a second, its name says 108800"
+    );
 }
 
 #[test]

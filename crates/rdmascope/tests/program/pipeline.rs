@@ -471,4 +471,7 @@ fn what_a_pipeline_cannot_be_is_refused_with_a_way_out() {
         let words_of: Vec<&str> = ["pipeline"].into_iter().chain(flags.split(' ')).collect();
         scratch.refused(&words_of, 2, &words);
     }
+    // Files of no format.
+    let ended = scratch.run(&["pipeline", "shmem", "--local", "--sink-dir", "logs"]);
+    assert!(ended.status == Some(2) && ended.stderr.contains("--sink <FORMAT>"), "{ended:?}");
 }

@@ -105,6 +105,9 @@ pub(crate) fn answer<'a>(findings: &'a [Finding], points: &[Point]) -> Vec<Answe
     findings.iter().map(|finding| Answer { finding, cases: cases(finding, points) }).collect()
 }
 
+/// Why a finding is not shown whose figure alone would show it.
+const WITHIN_ERROR: &str = "within its error";
+
 /// How many cases had which verdict, in a sentence without an end.
 pub(crate) fn summary(answers: &[Answer<'_>]) -> String {
     let cases: Vec<&Case> = answers.iter().flat_map(|answer| &answer.cases).collect();
@@ -119,8 +122,12 @@ pub(crate) fn summary(answers: &[Answer<'_>]) -> String {
         0 => String::new(),
         count => format!("; {count} answered by unstable runs alone"),
     };
+    let within = match count(|verdict| *verdict == Verdict::NotShown(WITHIN_ERROR)) {
+        0 => String::new(),
+        count => format!(" ({count} within their error)"),
+    };
     format!(
-        "{} shown, {} not shown, {undecided}{} not measured, of {} cases{doubtful}",
+        "{} shown, {} not shown{within}, {undecided}{} not measured, of {} cases{doubtful}",
         count(|verdict| *verdict == Verdict::Shown),
         count(|verdict| matches!(verdict, Verdict::NotShown(_))),
         count(|verdict| matches!(verdict, Verdict::NotMeasured(_))),
@@ -175,7 +182,7 @@ fn verdict(finding: &Finding, figure: Estimate) -> Verdict {
     let holds = |number: f64| finding.holds.contains(number);
     match (holds(figure.value), holds(figure.low) && holds(figure.high)) {
         (true, true) => Verdict::Shown,
-        (true, false) => Verdict::NotShown("within its error"),
+        (true, false) => Verdict::NotShown(WITHIN_ERROR),
         (false, _) => Verdict::NotShown(""),
     }
 }

@@ -115,6 +115,9 @@ fn each_value_of_an_axis_is_a_case_and_none_stands_in_for_another() {
     assert_eq!(ud.label, "UD");
     assert_eq!(ud.verdict.text(), "not measured: UD has no events");
     assert_eq!(summary(&answers), "1 shown, 0 not shown, 1 not measured, of 2 cases");
+    let within = change("< -66.6 %");
+    let answers = answer(std::slice::from_ref(&within), &polls(1200, 3600));
+    assert_eq!(summary(&answers), "0 shown, 1 not shown (1 within their error), 0 not measured, of 1 cases");
     // Asked once, the points would have to be mixed.
     let mixed = only(&change("< -60 %"), &points);
     assert_eq!(mixed.verdict.text(), "not measured: the points that it asks for differ in service");

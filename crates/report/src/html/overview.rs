@@ -1,6 +1,6 @@
 //! The head of the report: what was run, when and how it ended; warnings before anything else.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use measure::record::{Point, Run, Status};
 use serde_json::Value;
@@ -50,14 +50,15 @@ pub(super) fn render(run: &Run, points: &[Point], unreadable: Option<&String>) -
 impl Verdict {
     fn of(run: &Run, points: &[Point]) -> Self {
         let mut verdict = Self::default();
+        let varying = varying(points);
         for point in points {
             match &point.status {
                 Status::Measured => verdict.measured += 1,
                 Status::NotMeasured { reason } => reason::add(&mut verdict.not_measured, reason, ""),
-                Status::Failed { error } => add(&mut verdict.failed, error, point),
+                Status::Failed { error } => add(&mut verdict.failed, error, point, &varying),
             }
             if let Some(reason) = &point.unstable {
-                add(&mut verdict.unstable, reason, point);
+                add(&mut verdict.unstable, reason, point, &varying);
             }
         }
         verdict.missing = run.points_planned.saturating_sub(points.len() as u64);
@@ -116,11 +117,28 @@ const LINKS_MAX: usize = 4;
 /// Reasons that are seen at once; a disturbed run has another one for every point.
 const ITEMS_MAX: usize = 8;
 
-fn add(list: &mut Vec<Trouble>, text: &str, point: &Point) {
+/// Experiments, and the axes that have more than one value in them.
+type Varying<'a> = BTreeMap<&'a str, BTreeSet<&'a str>>;
+
+fn varying(points: &[Point]) -> Varying<'_> {
+    let mut firsts: BTreeMap<&str, &Point> = BTreeMap::new();
+    let mut varying = Varying::new();
+    for point in points {
+        let first = firsts.entry(&point.experiment).or_insert(point);
+        let differing = point.axes.iter().filter(|(name, value)| first.axes.get(*name) != Some(value));
+        varying.entry(&point.experiment).or_default().extend(differing.map(|(name, _)| name.as_str()));
+    }
+    varying
+}
+
+fn add(list: &mut Vec<Trouble>, text: &str, point: &Point, varying: &Varying<'_>) {
+    let is_told = |name: &str| {
+        let varies = varying.get(point.experiment.as_str()).is_some_and(|axes| axes.contains(name));
+        name != "size_bytes" && (varies || IN_ROWS.contains(&name))
+    };
     let size = point.axes.get("size_bytes").and_then(Value::as_u64);
     let size = size.map(|bytes| format!(" {}", unit::size(bytes))).unwrap_or_default();
-    let others =
-        point.axes.iter().filter(|(name, _)| IN_ROWS.contains(&name.as_str()) && *name != "size_bytes");
+    let others = point.axes.iter().filter(|(name, _)| is_told(name));
     let others: String = others.map(|(name, axis)| format!(", {name} {}", value::text(axis))).collect();
     let name = format!("{}{size}{others}, repetition {}", point.experiment, point.repetition + 1);
     match list.iter_mut().find(|known| known.text == text) {

@@ -218,6 +218,20 @@ fn many_reasons_are_folded() {
     assert!(!boxed(&points[..8]).contains("<details>"));
 }
 
+/// By what its experiment varies, whatever stands in a row of a table.
+#[test]
+fn points_with_a_reason_are_told_from_their_neighbours() {
+    let of = |id: u64, endpoint: &str| {
+        let mut point = latency_point(id, "FDR", 820);
+        point.axes.insert("endpoint".to_owned(), json!(endpoint));
+        point.unstable = Some("it shifted".to_owned());
+        point
+    };
+    let apart = rendered(&run(), &[of(0, "nng"), of(1, "zeromq")]);
+    assert!(apart.contains(", endpoint nng, ") && apart.contains(", endpoint zeromq, "));
+    assert!(!rendered(&run(), &[of(0, "nng"), of(1, "nng")]).contains(", endpoint nng, "));
+}
+
 #[test]
 fn one_figure_that_cannot_be_drawn_does_not_spoil_the_others() {
     let wrong = Figure { unit: Some(Unit::GbPerS), ..figure() };

@@ -2,7 +2,7 @@
 
 use measure::record::{LatencyKind, Point, Sunk};
 
-use super::plain;
+use super::{plain, sockets};
 use crate::pipeline::{alone_share, missed_share};
 use crate::unit::{self, digits};
 use crate::value;
@@ -61,7 +61,7 @@ pub(super) fn row(point: &Point, above_ns: Option<u64>, marks: &str) -> String {
     ];
     let last = last.map(|cell| cell.unwrap_or_else(|| NONE.to_owned()));
     let first = [axis(point, "rate_hz"), axis(point, "values"), latency.count.to_string()];
-    line(first.into_iter().chain(times).chain(last), marks) + &sinks(point)
+    line(first.into_iter().chain(times).chain(last), marks) + &sinks(point) + &sockets::meanwhile(point)
 }
 
 /// What the files of samples were, in a line that begins with `#`.
@@ -94,8 +94,8 @@ const FROM_DUE: &str = "
  each sample is timed from when its step was due, however late it was generated, to its arrival
 ";
 const FATES: &str = "
- got: samples generated in a second, by CLOCK_MONOTONIC; missed: steps for which the generator was not there; alone: the
-   same with nothing to do but to wait for the timer, on the same CPU right before and after, which is the machine's share
+ got: samples generated in a second, by CLOCK_MONOTONIC; missed: steps for which the generator was not there; alone: what
+   the timer misses by itself, with no samples to make, on the same CPU for up to 0.25 s before and after
  unsent: samples for which the node had no room, or that it took before the first that arrived; lost: after that one
 ";
 

@@ -511,6 +511,7 @@ fn rates_and_values_share_a_table_with_what_became_of_each_step() {
     };
     kept.pipeline.as_mut().unwrap().sinks = vec![sunk(0, None), sunk(1, Some("/tmp/logs/a_output.csv"))];
     kept.unstable = Some("the generator was not there for 2 of 3 steps".to_owned());
+    kept.ends = vec![serde_json::from_value(json!({"rank": 1, "host": {"Udp.RcvbufErrors": 135}})).unwrap()];
     let failed = Point {
         status: Status::Failed { error: "nothing arrived".to_owned() },
         latency: None,
