@@ -158,8 +158,11 @@ impl Arranger {
         }
         let process = std::process::id();
         let own = place.pinned.as_ref().map_or(1, Vec::len).max(1);
-        let count = (place.ranks.len() / own).max(1);
-        let ranks = Ranks { count, cpus: place.ranks.clone(), interfaces: place.ipoib.clone() };
+        let ranks = Ranks {
+            count: place.ranks.len() / own,
+            cpus: place.ranks.clone(),
+            interfaces: place.ipoib.clone(),
+        };
         let request = Request::Apply { wanted: wanted.clone(), ranks, process };
         self.ask(&request, deadline).map(|reply| reply.conditions).unwrap_or_else(|error| {
             let why = format!("the host is not changed without a guard: {error}");

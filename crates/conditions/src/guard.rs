@@ -35,7 +35,7 @@ pub(crate) enum Request {
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Ranks {
-    /// How many there are.
+    /// How many there are, where they are pinned: none elsewhere.
     pub(crate) count: usize,
     /// CPUs that they are pinned to, each as often as a rank has it.
     pub(crate) cpus: Vec<u32>,

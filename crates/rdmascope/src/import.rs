@@ -136,6 +136,9 @@ fn point(id: u64, name: &LogName, [input, output]: &Logs) -> anyhow::Result<(Poi
     let latency = stats::latency(LatencyKind::OneWay, &samples_ns, &SHARE_ABOVE_NS);
     match latency {
         Some(latency) => {
+            if !doubts.is_empty() {
+                json["unstable"] = doubts.join("; ").into();
+            }
             json["latency"] = serde_json::to_value(&latency)?;
             json["kinds"] = serde_json::to_value([Timed { latency, samples: None, histogram: None }])?;
         }
@@ -147,9 +150,6 @@ fn point(id: u64, name: &LogName, [input, output]: &Logs) -> anyhow::Result<(Poi
             json["status"] = "not_measured".into();
             json["reason"] = reason.into();
         }
-    }
-    if json["status"] == "measured" && !doubts.is_empty() {
-        json["unstable"] = doubts.join("; ").into();
     }
     Ok((serde_json::from_value(json)?, samples_ns))
 }
@@ -196,15 +196,14 @@ fn log(path: &Path) -> anyhow::Result<Log> {
 
 /// Why the numbers of a test should not be trusted: logs that end before it did, or say something else than its name.
 fn doubts(name: &LogName, logs: [Option<&Log>; 2]) -> Vec<String> {
-    let whose = [WHO_GENERATED, WHO_TOOK];
     let mut doubts: Vec<String> = Vec::new();
-    for (log, whose) in logs.iter().zip(whose) {
+    for (log, whose) in logs.iter().zip([WHO_GENERATED, WHO_TOOK]) {
         let Some(log) = log else { continue };
         if log.is_broken_off {
             doubts.push(format!("the log of {whose} ends within a line"));
         }
-        let values = log.samples.iter().map(|sample| sample.values);
-        if let Some(other) = values.clone().find(|values| *values != name.values as usize) {
+        let mut values = log.samples.iter().map(|sample| sample.values);
+        if let Some(other) = values.find(|values| *values != name.values as usize) {
             doubts.push(format!(
                 "the log of {whose} has samples of {other} values, its name says {}",
                 name.values

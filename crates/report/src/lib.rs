@@ -31,6 +31,7 @@ pub mod repeated;
 pub mod terminal;
 mod unit;
 mod value;
+mod varying;
 
 pub use error::Error;
 

@@ -321,18 +321,14 @@ impl Ending {
         reasons.extend(self.disagreement(spec));
         let count = |name: &str| counters.get(name).copied().unwrap_or_default();
         let (lost, received) = (count("messages_lost"), count("messages_received"));
-        let sent = lost + received;
-        let unsent = count("messages_not_transmitted");
-        if unsent as f64 > LOST_SHARE_MAX * (unsent + sent) as f64 {
-            let generated = unsent + sent;
-            reasons.push(format!(
-                "{unsent} of {generated} samples were not transmitted, and the numbers are those of the others"
-            ));
-        }
-        if received > 0 && lost as f64 > LOST_SHARE_MAX * sent as f64 {
-            reasons.push(format!(
-                "{lost} of {sent} messages were lost, and the numbers are those of the others"
-            ));
+        let (sent, unsent) = (lost + received, count("messages_not_transmitted"));
+        for (gone, of, what) in
+            [(unsent, unsent + sent, "samples were not transmitted"), (lost, sent, "messages were lost")]
+        {
+            // Where nothing was received there are no others.
+            if received > 0 && gone as f64 > LOST_SHARE_MAX * of as f64 {
+                reasons.push(format!("{gone} of {of} {what}, and the numbers are those of the others"));
+            }
         }
         (!reasons.is_empty()).then(|| reasons.join("; "))
     }

@@ -1,6 +1,6 @@
 //! The head of the report: what was run, when and how it ended; warnings before anything else.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use measure::record::{Point, Run, Status};
 use serde_json::Value;
@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::escape::escape;
 use crate::reason::{self, Merged};
 use crate::terminal::IN_ROWS;
+use crate::varying::Varying;
 use crate::{unit, value};
 
 /// How the points of a run ended.
@@ -50,7 +51,8 @@ pub(super) fn render(run: &Run, points: &[Point], unreadable: Option<&String>) -
 impl Verdict {
     fn of(run: &Run, points: &[Point]) -> Self {
         let mut verdict = Self::default();
-        let varying = varying(points);
+        let mut varying = Varying::default();
+        points.iter().for_each(|point| varying.see(point));
         for point in points {
             match &point.status {
                 Status::Measured => verdict.measured += 1,
@@ -117,24 +119,9 @@ const LINKS_MAX: usize = 4;
 /// Reasons that are seen at once; a disturbed run has another one for every point.
 const ITEMS_MAX: usize = 8;
 
-/// Experiments, and the axes that have more than one value in them.
-type Varying<'a> = BTreeMap<&'a str, BTreeSet<&'a str>>;
-
-fn varying(points: &[Point]) -> Varying<'_> {
-    let mut firsts: BTreeMap<&str, &Point> = BTreeMap::new();
-    let mut varying = Varying::new();
-    for point in points {
-        let first = firsts.entry(&point.experiment).or_insert(point);
-        let differing = point.axes.iter().filter(|(name, value)| first.axes.get(*name) != Some(value));
-        varying.entry(&point.experiment).or_default().extend(differing.map(|(name, _)| name.as_str()));
-    }
-    varying
-}
-
-fn add(list: &mut Vec<Trouble>, text: &str, point: &Point, varying: &Varying<'_>) {
+fn add(list: &mut Vec<Trouble>, text: &str, point: &Point, varying: &Varying) {
     let is_told = |name: &str| {
-        let varies = varying.get(point.experiment.as_str()).is_some_and(|axes| axes.contains(name));
-        name != "size_bytes" && (varies || IN_ROWS.contains(&name))
+        name != "size_bytes" && (IN_ROWS.contains(&name) || varying.has(&point.experiment, name))
     };
     let size = point.axes.get("size_bytes").and_then(Value::as_u64);
     let size = size.map(|bytes| format!(" {}", unit::size(bytes))).unwrap_or_default();

@@ -1,18 +1,17 @@
 //! Points whose numbers should not be trusted, those of one reason together, named by what tells them from their neighbours.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use measure::record::{Axes, Point};
 
 use super::row::repetition;
 use super::spread::Spread;
 use super::{axes_text, plain};
+use crate::varying::Varying;
 
 /// Points that were marked, until the last has been printed.
 #[derive(Debug, Default)]
 pub(super) struct Unstable {
     marked: Vec<Marked>,
-    experiments: BTreeMap<String, Values>,
+    varying: Varying,
 }
 
 /// The marked points of an experiment that have the same reason.
@@ -25,22 +24,10 @@ struct Marked {
     points: Spread,
 }
 
-/// The axes of an experiment.
-#[derive(Debug)]
-struct Values {
-    of_first: Axes,
-    varying: BTreeSet<String>,
-}
-
 impl Unstable {
     /// Takes a point in, marked or not: all points of an experiment tell which of its axes vary.
     pub(super) fn see(&mut self, point: &Point) {
-        let values = self.experiments.entry(point.experiment.clone()).or_insert_with(|| Values {
-            of_first: point.axes.clone(),
-            varying: BTreeSet::from(["size_bytes".to_owned()]),
-        });
-        let differing = point.axes.iter().filter(|(name, value)| values.of_first.get(*name) != Some(value));
-        values.varying.extend(differing.map(|(name, _)| name.clone()));
+        self.varying.see(point);
         if let Some(reason) = &point.unstable {
             self.mark(point, plain(reason));
         }
@@ -80,8 +67,7 @@ impl Unstable {
     }
 
     fn line(&self, marked: &Marked) -> String {
-        let values = self.experiments.get(&marked.experiment);
-        let is_shown = |name: &str| values.is_none_or(|values| values.varying.contains(name));
+        let is_shown = |name: &str| name == "size_bytes" || self.varying.has(&marked.experiment, name);
         let experiment = plain(&marked.experiment);
         let reason = &marked.reason;
         if marked.points.points == 1 {
