@@ -1,6 +1,7 @@
 //! One point of a plan, resolved: what both ranks are told before they set it up.
 
 mod carrier;
+mod choice;
 mod part;
 mod pipeline;
 mod ranks;
@@ -12,7 +13,9 @@ use measure::record::Axes;
 use serde::{Deserialize, Serialize};
 use verbs::LinkModel;
 
+use self::choice::choice;
 pub use carrier::{Carrier, Family, LinkLayer, Protocol, SocketSettings};
+pub use choice::{Choice, Variant};
 pub use part::{Load, Part};
 pub use pipeline::{Filling, Pipeline, Signal, Sink, Timer, VALUES_MAX};
 pub use step::Step;
@@ -191,51 +194,39 @@ impl Pattern {
     }
 }
 
-/// Transport service of a queue pair (IBTA vol. 1, section 9.2; names as in the papers).
-#[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
-pub enum Service {
-    /// Reliable connection.
-    #[serde(rename = "RC")]
-    Rc,
-    /// Unreliable connection.
-    #[serde(rename = "UC")]
-    Uc,
-    /// Unreliable datagram.
-    #[serde(rename = "UD")]
-    Ud,
-}
-
-impl Service {
-    /// Its abbreviation.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Rc => "RC",
-            Self::Uc => "UC",
-            Self::Ud => "UD",
-        }
+choice! {
+    /// Transport service of a queue pair (IBTA vol. 1, section 9.2; names as in the papers).
+    #[derive(Ord, PartialOrd)]
+    pub enum Service {
+        /// Reliable connection.
+        Rc = "RC",
+        /// Unreliable connection.
+        Uc = "UC",
+        /// Unreliable datagram.
+        Ud = "UD",
     }
 }
 
-/// Operation that carries a message (IBTA vol. 1, section 9.4).
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Operation {
-    /// Compare-and-swap of eight bytes.
-    CompareSwap,
-    /// Fetch-and-add to eight bytes.
-    FetchAdd,
-    /// Send to a group, answered by a Send from each of its members.
-    Multicast,
-    /// RDMA Read.
-    Read,
-    /// Send, consumed by a posted receive.
-    Send,
-    /// Send with immediate data.
-    SendImm,
-    /// RDMA Write: the target sees its memory change and nothing else.
-    Write,
-    /// RDMA Write with immediate data, which consumes a posted receive.
-    WriteImm,
+choice! {
+    /// Operation that carries a message (IBTA vol. 1, section 9.4).
+    pub enum Operation {
+        /// Compare-and-swap of eight bytes.
+        CompareSwap = "compare_swap",
+        /// Fetch-and-add to eight bytes.
+        FetchAdd = "fetch_add",
+        /// Send to a group, answered by a Send from each of its members.
+        Multicast = "multicast",
+        /// RDMA Read.
+        Read = "read",
+        /// Send, consumed by a posted receive.
+        Send = "send",
+        /// Send with immediate data.
+        SendImm = "send_imm",
+        /// RDMA Write: the target sees its memory change and nothing else.
+        Write = "write",
+        /// RDMA Write with immediate data, which consumes a posted receive.
+        WriteImm = "write_imm",
+    }
 }
 
 impl Operation {
@@ -298,79 +289,79 @@ impl Operation {
     }
 }
 
-/// What several pairs do at the same time.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Traffic {
-    /// A message goes forth and one comes back, each begun by all pairs of a host together.
-    PingPong,
-    /// A flood with a bounded outstanding window, counted in the time that all pairs are at it.
-    Stream,
+choice! {
+    /// What several pairs do at the same time.
+    pub enum Traffic {
+        /// A message goes forth and one comes back, each begun by all pairs of a host together.
+        PingPong = "ping_pong",
+        /// A flood with a bounded outstanding window, counted in the time that all pairs are at it.
+        Stream = "stream",
+    }
 }
 
-/// Which ranks of a point are connected.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Mesh {
-    /// Every rank with every other, although few of them talk: what a device must know costs it its caches.
-    Full,
-    /// Those that talk to each other.
-    Star,
+choice! {
+    /// Which ranks of a point are connected.
+    pub enum Mesh {
+        /// Every rank with every other, although few of them talk: what a device must know costs it its caches.
+        Full = "full",
+        /// Those that talk to each other.
+        Star = "star",
+    }
 }
 
-/// How it is learnt that bytes have come.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Notify {
-    /// By a completion: of the receive, or of the operation that fetches them.
-    Completion,
-    /// By the last byte of the memory that they come to, which is polled: devices are relied on to write it last.
-    Memory,
+choice! {
+    /// How it is learnt that bytes have come.
+    pub enum Notify {
+        /// By a completion: of the receive, or of the operation that fetches them.
+        Completion = "completion",
+        /// By the last byte of the memory that they come to, which is polled: devices are relied on to write it last.
+        Memory = "memory",
+    }
 }
 
-/// How queue pairs are connected.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Setup {
-    /// The ranks tell each other their addresses over the control plane.
-    Exchange,
-    /// By the communication manager of librdmacm.
-    RdmaCm,
+choice! {
+    /// How queue pairs are connected.
+    pub enum Setup {
+        /// The ranks tell each other their addresses over the control plane.
+        Exchange = "exchange",
+        /// By the communication manager of librdmacm.
+        RdmaCm = "rdma_cm",
+    }
 }
 
-/// Which way a stream flows.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Flow {
-    /// Both ways at once.
-    Bi,
-    /// From rank 0 to rank 1.
-    Uni,
+choice! {
+    /// Which way a stream flows.
+    pub enum Flow {
+        /// Both ways at once.
+        Bi = "bi",
+        /// From rank 0 to rank 1.
+        Uni = "uni",
+    }
 }
 
-/// Whose memory messages come from and go to.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Memory {
-    /// What the device gives where it gives any: softdev's is mapped by its peers. Else as `Process`.
-    Device,
-    /// The process's own, as the field's tools have it.
-    Process,
+choice! {
+    /// Whose memory messages come from and go to.
+    pub enum Memory {
+        /// What the device gives where it gives any: softdev's is mapped by its peers. Else as `Process`.
+        Device = "device",
+        /// The process's own, as the field's tools have it.
+        Process = "process",
+    }
 }
 
-/// How completions are waited for.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Poll {
-    /// Polling the completion queues without a pause.
-    Busy,
-    /// Sleeping on the completion channel; armed again before the queue is polled, as perftest does.
-    Event,
-    /// Sleeping on the completion channel; the queue is polled until it is empty before it is armed again, so that messages
-    /// which come meanwhile need no sleep of their own (V12).
-    EventRepoll,
-    /// Polling for receives, sleeping for sends (V18).
-    Hybrid,
+choice! {
+    /// How completions are waited for.
+    pub enum Poll {
+        /// Polling the completion queues without a pause.
+        Busy = "busy",
+        /// Sleeping on the completion channel; armed again before the queue is polled, as perftest does.
+        Event = "event",
+        /// Sleeping on the completion channel; the queue is polled until it is empty before it is armed again, so that messages
+        /// which come meanwhile need no sleep of their own (V12).
+        EventRepoll = "event_repoll",
+        /// Polling for receives, sleeping for sends (V18).
+        Hybrid = "hybrid",
+    }
 }
 
 impl Poll {
@@ -385,16 +376,16 @@ impl Poll {
     }
 }
 
-/// How the completions of one queue are waited for: see [`Poll`].
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum QueuePoll {
-    /// Polling without a pause.
-    Busy,
-    /// Sleeping, armed again before the queue is polled.
-    Event,
-    /// Sleeping, armed again once the queue is empty.
-    EventRepoll,
+choice! {
+    /// How the completions of one queue are waited for: see [`Poll`].
+    pub enum QueuePoll {
+        /// Polling without a pause.
+        Busy = "busy",
+        /// Sleeping, armed again before the queue is polled.
+        Event = "event",
+        /// Sleeping, armed again once the queue is empty.
+        EventRepoll = "event_repoll",
+    }
 }
 
 impl QueuePoll {
@@ -404,15 +395,15 @@ impl QueuePoll {
     }
 }
 
-/// Which instant a message carries in its first eight bytes.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Stamp {
-    /// That at which the device fetched it, as well as can be: the sender writes the time again and again until the message
-    /// is known to be sent (V24).
-    Sent,
-    /// None: that at which it was posted is kept by the sender.
-    Submitted,
+choice! {
+    /// Which instant a message carries in its first eight bytes.
+    pub enum Stamp {
+        /// That at which the device fetched it, as well as can be: the sender writes the time again and again until the message
+        /// is known to be sent (V24).
+        Sent = "sent",
+        /// None: that at which it was posted is kept by the sender.
+        Submitted = "submitted",
+    }
 }
 
 /// Bytes of a stamp in a message.

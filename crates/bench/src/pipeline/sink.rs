@@ -184,8 +184,8 @@ impl Drop for Place {
 fn name(spec: &PointSpec, rank: u32) -> String {
     let settings = spec.pipeline.as_ref();
     let node = match spec.endpoint.is_verbs() {
-        true => spec.service.name().to_owned(),
-        false => spec.endpoint.word(),
+        true => spec.service.word().to_owned(),
+        false => spec.endpoint.word().to_owned(),
     };
     let steps = match spec.length {
         Length::Iterations(steps) => spec.warmup + steps,

@@ -364,7 +364,7 @@ impl Check<'_> {
             if let Some(service) = services.iter().find(|service| !operation.exists_on(**service)) {
                 return self.refuse(
                     "operation",
-                    &format!("{name} over {}", service.name()),
+                    &format!("{name} over {}", service.word()),
                     operation.why_not(*service),
                 );
             }

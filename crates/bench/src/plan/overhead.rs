@@ -85,12 +85,12 @@ impl Check<'_> {
         });
         let silent = operations.iter().find(|operation| !operation.arrives());
         if let (Some(step), Some(operation)) = (steps.iter().find(|step| step.is_of_receiver()), silent) {
-            let what = format!("{} of {}", step.name(), operation.name());
+            let what = format!("{} of {}", step.word(), operation.name());
             return self.refuse("step", &what, "nothing arrives there that a receive is posted for");
         }
         let of_memory = steps.iter().find(|step| step.is_of_memory());
         if let (Some(step), true) = (of_memory, memories.contains(&Memory::Device)) {
-            let what = format!("{} of the device's memory", step.name());
+            let what = format!("{} of the device's memory", step.word());
             return self.refuse("memory", &what, "it is there already: give memory = \"process\", or none");
         }
         let registered = of_memory.map_or(0, |_| self.largest_number("size_bytes"));

@@ -57,7 +57,7 @@ impl Check<'_> {
         let services = self.services();
         if let Some(service) = services.iter().find(|service| **service != Service::Rc) {
             let why = "what is acknowledged counts in the common time, and only RC acknowledges";
-            return self.refuse("service", &format!("streams of pairs over {}", service.name()), why);
+            return self.refuse("service", &format!("streams of pairs over {}", service.word()), why);
         }
         let operations = self.operations();
         if operations.contains(&Operation::SendImm) {

@@ -16,7 +16,7 @@ impl Check<'_> {
         let Some(first) = tools.first() else { return Ok(()) };
         if let Some(tool) = tools.iter().find(|tool| !tool.measures(self.0.pattern)) {
             let why = "qperf and sockperf measure \"ping-pong\", iperf3 and qperf \"stream\"";
-            return self.refuse("tool", &format!("this pattern of {}", tool.name()), why);
+            return self.refuse("tool", &format!("this pattern of {}", tool.word()), why);
         }
         let is_whole = match self.0.length {
             Length::Duration(duration_s) => duration_s >= 1.0 && duration_s.fract() == 0.0,
@@ -24,7 +24,7 @@ impl Check<'_> {
         };
         if !is_whole {
             let why = "it measures for whole seconds: give duration, such as \"1s\"";
-            return self.refuse("duration", &format!("another length of {}", first.name()), why);
+            return self.refuse("duration", &format!("another length of {}", first.word()), why);
         }
         for (axis, what, is_asked) in [
             ("direction", "both ways", self.goes_both_ways()),
@@ -38,7 +38,7 @@ impl Check<'_> {
         let own = self.0.settings.axes.iter().map(Axis::name).find(|name| !tool::is_common(name));
         own.map_or(Ok(()), |axis| {
             let why = "that is as each program has it: give it an experiment of its own";
-            self.refuse(axis, &format!("{axis} of {}", first.name()), why)
+            self.refuse(axis, &format!("{axis} of {}", first.word()), why)
         })
     }
 }

@@ -2,32 +2,34 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What carries the messages of a point: the axis `endpoint`.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Carrier {
-    /// iceoryx2, shared memory by a middleware, where the program is built with its feature `iceoryx2`.
-    Iceoryx2,
-    /// nanomsg, as it is installed.
-    Nanomsg,
-    /// NNG, its successor, as it is installed.
-    Nng,
-    /// SCTP, one-to-one style (RFC 6458, section 4).
-    Sctp,
-    /// TCP.
-    Tcp,
-    /// Memory that both ranks of a host have mapped: no system call, and no copy but in and out.
-    Shmem,
-    /// UDP.
-    Udp,
-    /// Unix sockets of type datagram: every message arrives, and in order (unix(7)).
-    UnixDatagram,
-    /// Unix sockets of type stream.
-    UnixStream,
-    /// A verbs device.
-    Verbs,
-    /// ZeroMQ, as it is installed.
-    Zeromq,
+use super::choice::choice;
+
+choice! {
+    /// What carries the messages of a point: the axis `endpoint`.
+    pub enum Carrier {
+        /// iceoryx2, shared memory by a middleware, where the program is built with its feature `iceoryx2`.
+        Iceoryx2 = "iceoryx2",
+        /// nanomsg, as it is installed.
+        Nanomsg = "nanomsg",
+        /// NNG, its successor, as it is installed.
+        Nng = "nng",
+        /// SCTP, one-to-one style (RFC 6458, section 4).
+        Sctp = "sctp",
+        /// TCP.
+        Tcp = "tcp",
+        /// Memory that both ranks of a host have mapped: no system call, and no copy but in and out.
+        Shmem = "shmem",
+        /// UDP.
+        Udp = "udp",
+        /// Unix sockets of type datagram: every message arrives, and in order (unix(7)).
+        UnixDatagram = "unix_datagram",
+        /// Unix sockets of type stream.
+        UnixStream = "unix_stream",
+        /// A verbs device.
+        Verbs = "verbs",
+        /// ZeroMQ, as it is installed.
+        Zeromq = "zeromq",
+    }
 }
 
 impl Carrier {
@@ -66,12 +68,6 @@ impl Carrier {
         matches!(self, Self::Udp | Self::UnixDatagram)
     }
 
-    /// Its name in plans and records.
-    pub fn word(self) -> String {
-        let word = serde_json::to_value(self).ok();
-        word.and_then(|word| word.as_str().map(str::to_owned)).unwrap_or_default()
-    }
-
     /// Its name in words.
     pub fn name(self) -> &'static str {
         match self {
@@ -90,16 +86,16 @@ impl Carrier {
     }
 }
 
-/// What is below IP or the transport of InfiniBand (`ibv_query_port`(3); IBTA vol. 1, annex A17). With [`Carrier::Verbs`] and
-/// [`Carrier::Tcp`] the two make four modes: native InfiniBand, RDMA over Ethernet, TCP/IP over Ethernet, and IPoIB (R2 of the
-/// evaluations).
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum LinkLayer {
-    /// Ethernet.
-    Ethernet,
-    /// InfiniBand.
-    Infiniband,
+choice! {
+    /// What is below IP or the transport of InfiniBand (`ibv_query_port`(3); IBTA vol. 1, annex A17). With [`Carrier::Verbs`] and
+    /// [`Carrier::Tcp`] the two make four modes: native InfiniBand, RDMA over Ethernet, TCP/IP over Ethernet, and IPoIB (R2 of the
+    /// evaluations).
+    pub enum LinkLayer {
+        /// Ethernet.
+        Ethernet = "ethernet",
+        /// InfiniBand.
+        Infiniband = "infiniband",
+    }
 }
 
 impl LinkLayer {
@@ -112,14 +108,14 @@ impl LinkLayer {
     }
 }
 
-/// The version of IP.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Family {
-    /// IPv4.
-    Ipv4,
-    /// IPv6.
-    Ipv6,
+choice! {
+    /// The version of IP.
+    pub enum Family {
+        /// IPv4.
+        Ipv4 = "ipv4",
+        /// IPv6.
+        Ipv6 = "ipv6",
+    }
 }
 
 /// How sockets carry messages. What is absent is as the kernel has it.
@@ -146,14 +142,14 @@ pub struct SocketSettings {
     pub protocol: Protocol,
 }
 
-/// What sockets of a message library are to each other.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Protocol {
-    /// One at each end, which sends and receives: what finds no room is refused.
-    Pair,
-    /// One that publishes and one that subscribes, each way: what finds no room may be dropped.
-    PubSub,
+choice! {
+    /// What sockets of a message library are to each other.
+    pub enum Protocol {
+        /// One at each end, which sends and receives: what finds no room is refused.
+        Pair = "pair",
+        /// One that publishes and one that subscribes, each way: what finds no room may be dropped.
+        PubSub = "pub_sub",
+    }
 }
 
 impl Default for SocketSettings {

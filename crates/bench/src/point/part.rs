@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::choice::choice;
 use super::{Memory, Operation, Pattern, PointSpec, QueuePoll, Service, Setup};
 
 /// What ranks do beside each other.
@@ -16,17 +17,17 @@ pub enum Part {
     Control,
 }
 
-/// Where a load goes that meets messages from rank 0 to rank 1 and their answers. It floods over RC, whatever the messages are.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Load {
-    /// From each loader to a rank of its own: RDMA Write. They share with the messages what is between hosts, and a device
-    /// where they share a host.
-    Beside,
-    /// From all loaders to rank 1, which answers: RDMA Write into its memory.
-    Incast,
-    /// From rank 0, which asks, to all loaders: RDMA Read of its memory.
-    Outcast,
+choice! {
+    /// Where a load goes that meets messages from rank 0 to rank 1 and their answers. It floods over RC, whatever the messages are.
+    pub enum Load {
+        /// From each loader to a rank of its own: RDMA Write. They share with the messages what is between hosts, and a device
+        /// where they share a host.
+        Beside = "beside",
+        /// From all loaders to rank 1, which answers: RDMA Write into its memory.
+        Incast = "incast",
+        /// From rank 0, which asks, to all loaders: RDMA Read of its memory.
+        Outcast = "outcast",
+    }
 }
 
 impl Load {

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::choice::choice;
+
 /// Bytes of a sample beside its values: its number, when it was due and when it was generated, eight each (V60 of the
 /// evaluations).
 const META_BYTES: u64 = 24;
@@ -36,43 +38,43 @@ impl Pipeline {
     }
 }
 
-/// When the receives of a queue are posted that are kept there.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Filling {
-    /// Before there is anything to take.
-    Before,
-    /// By who takes samples, which takes none before all are posted: so VILLASnode's node `infiniband` fills its queue (V56 of
-    /// the evaluations).
-    Reading,
+choice! {
+    /// When the receives of a queue are posted that are kept there.
+    pub enum Filling {
+        /// Before there is anything to take.
+        Before = "before",
+        /// By who takes samples, which takes none before all are posted: so VILLASnode's node `infiniband` fills its queue (V56 of
+        /// the evaluations).
+        Reading = "reading",
+    }
 }
 
-/// What the values of samples are, as in VILLASnode's node `signal`: of amplitude 1, frequency 1 Hz and no offset.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Signal {
-    /// The number of the step.
-    Counter,
-    /// Each value of another kind, in turn: random, sine, square, triangle, ramp, counter.
-    Mixed,
-    /// A random walk whose steps are normally distributed.
-    Random,
-    /// A sine.
-    Sine,
+choice! {
+    /// What the values of samples are, as in VILLASnode's node `signal`: of amplitude 1, frequency 1 Hz and no offset.
+    pub enum Signal {
+        /// The number of the step.
+        Counter = "counter",
+        /// Each value of another kind, in turn: random, sine, square, triangle, ramp, counter.
+        Mixed = "mixed",
+        /// A random walk whose steps are normally distributed.
+        Random = "random",
+        /// A sine.
+        Sine = "sine",
+    }
 }
 
-/// Where an end of a pipeline keeps its samples.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Sink {
-    /// A file of comma-separated values, as VILLASnode has it.
-    Csv,
-    /// A file in VILLASnode's own format `villas.human`.
-    Human,
-    /// Nowhere.
-    Null,
-    /// A file of Apache Parquet, where the program is built with its feature `parquet`.
-    Parquet,
+choice! {
+    /// Where an end of a pipeline keeps its samples.
+    pub enum Sink {
+        /// A file of comma-separated values, as VILLASnode has it.
+        Csv = "csv",
+        /// A file in VILLASnode's own format `villas.human`.
+        Human = "human",
+        /// Nowhere.
+        Null = "null",
+        /// A file of Apache Parquet, where the program is built with its feature `parquet`.
+        Parquet = "parquet",
+    }
 }
 
 impl Sink {
@@ -94,13 +96,13 @@ impl Sink {
     }
 }
 
-/// What tells when a step of a pipeline is due.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Timer {
-    /// The kernel's timer: the generator sleeps until it expires (timerfd_create(2)).
-    Timerfd,
-    /// The clock of the hot loops, which the generator reads again and again: the time stamp counter, calibrated against
-    /// `CLOCK_MONOTONIC` (`measure::clock`), or where that cannot be trusted, `CLOCK_MONOTONIC` itself.
-    Tsc,
+choice! {
+    /// What tells when a step of a pipeline is due.
+    pub enum Timer {
+        /// The kernel's timer: the generator sleeps until it expires (timerfd_create(2)).
+        Timerfd = "timerfd",
+        /// The clock of the hot loops, which the generator reads again and again: the time stamp counter, calibrated against
+        /// `CLOCK_MONOTONIC` (`measure::clock`), or where that cannot be trusted, `CLOCK_MONOTONIC` itself.
+        Tsc = "tsc",
+    }
 }

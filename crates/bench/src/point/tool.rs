@@ -1,32 +1,22 @@
 //! Programs of others that measure the same.
 
-use serde::{Deserialize, Serialize};
-
+use super::choice::choice;
 use super::{Carrier, Pattern, PointSpec};
 
-/// Another program that measures points: the axis `tool`, where `rdmascope` is this one. Its ends run where the ranks do, and its
-/// messages go between the same addresses as this program's, so that their numbers can be compared (G34 of the evaluations).
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Tool {
-    /// iperf3 (ESnet), of which throughput is taken.
-    Iperf3,
-    /// qperf (linux-rdma).
-    Qperf,
-    /// sockperf (Mellanox), of which latency is taken.
-    Sockperf,
+choice! {
+    /// Another program that measures points: the axis `tool`, where `rdmascope` is this one. Its ends run where the ranks do, and its
+    /// messages go between the same addresses as this program's, so that their numbers can be compared (G34 of the evaluations).
+    pub enum Tool {
+        /// iperf3 (ESnet), of which throughput is taken.
+        Iperf3 = "iperf3",
+        /// qperf (linux-rdma).
+        Qperf = "qperf",
+        /// sockperf (Mellanox), of which latency is taken.
+        Sockperf = "sockperf",
+    }
 }
 
 impl Tool {
-    /// The name of the program, and of Debian's package of it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Iperf3 => "iperf3",
-            Self::Qperf => "qperf",
-            Self::Sockperf => "sockperf",
-        }
-    }
-
     /// Whether it measures a pattern.
     pub fn measures(self, pattern: Pattern) -> bool {
         match pattern {

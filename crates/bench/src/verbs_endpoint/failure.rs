@@ -94,7 +94,7 @@ impl Path {
 impl fmt::Display for Path {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { service, mtu_bytes, own, theirs, .. } = self;
-        write!(f, "{} from {own} to {theirs}, path MTU {mtu_bytes} B", service.name())
+        write!(f, "{} from {own} to {theirs}, path MTU {mtu_bytes} B", service.word())
     }
 }
 

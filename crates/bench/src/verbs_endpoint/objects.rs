@@ -88,7 +88,7 @@ impl<'a> Objects<'a> {
             return Ok(());
         }
         let waited_s = self.clock.ns_f64(now.since(self.began)) / 1e9;
-        Err(Error::SlowCalls { step: self.step.name(), batches: self.batches, waited_s })
+        Err(Error::SlowCalls { step: self.step.word(), batches: self.batches, waited_s })
     }
 
     fn create_pair(&self) -> Result<QueuePair<Reset>, Error> {

@@ -50,7 +50,7 @@ pub(super) fn overhead(
     let outcome = latency_outcome(&samples, LatencyKind::Call, spec, 1);
     let mut outcome = Outcome { counters, unstable, ..outcome };
     outcome.cost =
-        outcome.latency.as_ref().map(|batches| Cost::new(step.name(), spec.batch, batches, stamp_ns));
+        outcome.latency.as_ref().map(|batches| Cost::new(step.word(), spec.batch, batches, stamp_ns));
     if !spec.keep_samples {
         outcome.samples.clear();
         outcome.histogram = Some(samples.histogram());

@@ -49,7 +49,7 @@ impl Unstarted {
         rank: u32,
         options: &SocketOptions,
     ) -> Result<Self, Error> {
-        let (name, least) = (tool.name(), tool.size_bytes_min(spec.endpoint));
+        let (name, least) = (tool.word(), tool.size_bytes_min(spec.endpoint));
         if spec.size_bytes < least {
             let reason =
                 format!("{name} sends no messages of less than {least} B over {}", spec.endpoint.name());
@@ -110,7 +110,7 @@ impl Measuring {
         let before = Counted::now(&ways);
         let printed = Program::start(&words)?.output(left)?;
         let host = Counted::now(&ways).since(&before);
-        let (command, name) = (words.join(" "), self.server.tool.name());
+        let (command, name) = (words.join(" "), self.server.tool.word());
         let found = words::read(self.server.tool, spec, &printed);
         let found = found.map_err(|what| PointError::Failed(format!("`{command}` printed {what}")))?;
         let (mean_ns, throughput) = match found {

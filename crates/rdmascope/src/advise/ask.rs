@@ -44,7 +44,7 @@ impl Ask {
     pub(super) fn new(arguments: &AdviseArguments) -> Result<Self, Usage> {
         arguments.settled.refuse()?;
         let services: Vec<_> =
-            arguments.connection.iter().map(|connection| connection.service().name()).collect();
+            arguments.connection.iter().map(|connection| connection.service().word()).collect();
         let operations: Vec<_> = arguments.operation.iter().map(|operation| operation.name()).collect();
         let ask = Self {
             size: arguments.size,

@@ -73,8 +73,8 @@ impl PostedOperation {
 }
 
 fn step(text: &str) -> Result<Step, String> {
-    Step::ALL.into_iter().find(|step| step.name() == text).ok_or_else(|| {
-        let names = Step::ALL.map(Step::name).join(", ");
+    Step::ALL.into_iter().find(|step| step.word() == text).ok_or_else(|| {
+        let names = Step::ALL.map(Step::word).join(", ");
         format!("give one of {names}")
     })
 }
