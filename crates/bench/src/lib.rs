@@ -1,6 +1,7 @@
 //! Endpoints, patterns, the agent and the coordinator. Names no backend: the binary hands in the providers.
 
 mod alarm;
+pub mod axis;
 mod barrier;
 mod calibrate;
 pub mod choice;

@@ -3,7 +3,8 @@
 
 use std::process::ExitCode;
 
-use bench::plan::{Axis, MTU_BYTES_MAX, Options, Plan, Settings, resolve};
+use bench::axis;
+use bench::plan::{MTU_BYTES_MAX, Options, Plan, Settings, resolve};
 use bench::point::{Flow, Operation, Pattern, Poll, Service};
 use clap::Args;
 use measure::figure::Unit;
@@ -57,9 +58,9 @@ pub(crate) fn bandwidth(operation: &BandwidthOperation, command: Vec<String>) ->
         BandwidthOperation::Sockets(sockets) => return sockets::bandwidth(sockets, command),
     };
     let flow = if of.bidirectional { Flow::Bi } else { Flow::Uni };
-    let mut settings = settings(&of.flags, operation).axis(Axis::Direction(vec![flow]));
+    let mut settings = settings(&of.flags, operation).axis(axis::DIRECTION.value(flow));
     if let Some(list) = of.post_list {
-        settings = settings.axis(Axis::PostList(vec![list]));
+        settings = settings.axis(axis::POST_LIST.value(list));
     }
     let (pattern, words) = (Pattern::Stream, ["bw", "throughput"]);
     let Flags { messages, site, .. } = &of.flags;
@@ -77,13 +78,13 @@ pub(crate) fn one_way(operation: &OneWayOperation, command: Vec<String>) -> anyh
     let mut settings = settings(&of.flags, operation);
     settings.warmup = of.warmup;
     let given = [
-        of.burst.map(|Burst(burst)| Axis::Burst(vec![burst])),
-        of.pause.map(|pause| Axis::PauseNs(vec![u64::try_from(pause.as_nanos()).unwrap_or(u64::MAX)])),
-        of.poll.map(|poll| Axis::Poll(vec![poll.poll()])),
-        of.send_poll.map(|poll| Axis::SendPoll(vec![Some(poll.poll())])),
-        of.buffers.map(|buffers| Axis::Buffers(vec![Some(buffers)])),
-        of.rx_fill.map(|fill| Axis::RxFill(vec![Some(fill)])),
-        Some(Axis::Stamp(vec![of.stamp.stamp()])),
+        of.burst.map(|Burst(burst)| axis::BURST.value(burst)),
+        of.pause.map(|pause| axis::PAUSE_NS.value(u64::try_from(pause.as_nanos()).unwrap_or(u64::MAX))),
+        of.poll.map(|poll| axis::POLL.value(poll.poll())),
+        of.send_poll.map(|poll| axis::SEND_POLL.value(Some(poll.poll()))),
+        of.buffers.map(|buffers| axis::BUFFERS.value(Some(buffers))),
+        of.rx_fill.map(|fill| axis::RX_FILL.value(Some(fill))),
+        Some(axis::STAMP.value(of.stamp.stamp())),
     ];
     let settings = given.into_iter().flatten().fold(settings, Settings::axis);
     let (pattern, words) = (Pattern::OneWay, ["one-way", "one-way latency"]);
@@ -108,7 +109,7 @@ pub(crate) fn fan_out(operation: &FanOutOperation, command: Vec<String>) -> anyh
     };
     let mut settings = of.settle(message_settings(&of.all.messages, operation));
     if let Some(notify) = notify {
-        settings = settings.axis(Axis::Notify(vec![Some(notify)]));
+        settings = settings.axis(axis::NOTIFY.value(Some(notify)));
     }
     start_all(FAN_OUT, operation, Pattern::FanOut, settings, &of.all, command)
 }
@@ -214,13 +215,13 @@ impl Benchmark<'_> {
         let (small, large): (Vec<u64>, Vec<u64>) = sizes.into_iter().partition(|size| *size <= inline_size);
         let default_size = small.is_empty() && large.is_empty();
         if !small.is_empty() || (default_size && inline_size > 0) {
-            let inline = self.settings.clone().axis(Axis::Inline(vec![true]));
-            let inline = if default_size { inline } else { inline.axis(Axis::SizeBytes(small)) };
+            let inline = self.settings.clone().axis(axis::INLINE.value(true));
+            let inline = if default_size { inline } else { inline.axis(axis::SIZE_BYTES.values(small)) };
             plan = plan.experiment("inline", self.pattern, inline);
         }
         if !large.is_empty() || (default_size && inline_size == 0) {
             let plain = self.settings.clone();
-            let plain = if default_size { plain } else { plain.axis(Axis::SizeBytes(large)) };
+            let plain = if default_size { plain } else { plain.axis(axis::SIZE_BYTES.values(large)) };
             plan = plan.experiment(&name, self.pattern, plain);
         }
         Ok(plan)
@@ -257,7 +258,7 @@ pub(crate) fn listed(text: &str) -> anyhow::Result<Vec<u64>> {
 fn settings(flags: &Flags, operation: Operation) -> Settings {
     let settings = message_settings(&flags.messages, operation);
     match flags.qp {
-        Some(pairs) => settings.axis(Axis::QueuePairs(vec![pairs])),
+        Some(pairs) => settings.axis(axis::QUEUE_PAIRS.value(pairs)),
         None => settings,
     }
 }
@@ -271,19 +272,19 @@ fn service(flags: &Messages, operation: Operation) -> Service {
 fn message_settings(flags: &Messages, operation: Operation) -> Settings {
     let service = service(flags, operation);
     let settings = flags.amount.settings();
-    let settings = settings.axis(Axis::Operation(vec![operation])).axis(Axis::Service(vec![service]));
+    let settings = settings.axis(axis::OPERATION.value(operation)).axis(axis::SERVICE.value(service));
     let mut settings = flags.circumstances.settle(settings);
     if flags.events {
-        settings = settings.axis(Axis::Poll(vec![Poll::Event]));
+        settings = settings.axis(axis::POLL.value(Poll::Event));
     }
     if let Some(elements) = flags.sge {
-        settings = settings.axis(Axis::Sge(vec![elements]));
+        settings = settings.axis(axis::SGE.value(elements));
     }
     if let Some(reads) = flags.outs {
-        settings = settings.axis(Axis::OutstandingReads(vec![Some(reads)]));
+        settings = settings.axis(axis::OUTSTANDING_READS.value(Some(reads)));
     }
     if let Some(interval) = flags.cq_mod {
-        settings = settings.axis(Axis::SignalInterval(vec![Some(interval)]));
+        settings = settings.axis(axis::SIGNAL_INTERVAL.value(Some(interval)));
     }
     settings
 }

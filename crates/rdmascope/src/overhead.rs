@@ -2,7 +2,8 @@
 
 use std::process::ExitCode;
 
-use bench::plan::{Axis, Options, Plan, Settings, resolve};
+use bench::axis;
+use bench::plan::{Options, Plan, Settings, resolve};
 use bench::point::{Operation, Pattern, Step};
 use measure::figure::{Figure, FigureKind, Unit};
 
@@ -25,10 +26,10 @@ pub(crate) fn overhead(arguments: &OverheadArguments, command: Vec<String>) -> a
 fn plan(arguments: &OverheadArguments) -> anyhow::Result<Plan> {
     let operation = arguments.operation.operation();
     let mut settings = Settings::default()
-        .axis(Axis::Operation(vec![operation]))
-        .axis(Axis::Service(vec![arguments.connection.service()]))
-        .axis(Axis::Step(steps(&arguments.step, operation)))
-        .axis(Axis::Batch(vec![arguments.batch]));
+        .axis(axis::OPERATION.value(operation))
+        .axis(axis::SERVICE.value(arguments.connection.service()))
+        .axis(axis::STEP.values(steps(&arguments.step, operation)))
+        .axis(axis::BATCH.value(arguments.batch));
     settings = arguments.circumstances.settle(settings);
     settings.iterations = arguments.iters;
     settings.bytes_max = Some(BYTES_MAX);
@@ -50,9 +51,9 @@ fn plan(arguments: &OverheadArguments) -> anyhow::Result<Plan> {
     let mut plan = Plan::new("overhead", "What calls cost");
     let names = experiments.iter().map(|(name, ..)| (*name).to_owned()).collect();
     for (name, inline, sizes) in experiments {
-        let settings = settings.clone().axis(Axis::Inline(vec![inline]));
+        let settings = settings.clone().axis(axis::INLINE.value(inline));
         let settings =
-            sizes.into_iter().fold(settings, |settings, sizes| settings.axis(Axis::SizeBytes(sizes)));
+            sizes.into_iter().fold(settings, |settings, sizes| settings.axis(axis::SIZE_BYTES.values(sizes)));
         plan = plan.experiment(name, Pattern::Overhead, settings);
     }
     Ok(plan.figure(table(names)))

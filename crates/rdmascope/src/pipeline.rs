@@ -2,7 +2,8 @@
 
 use std::process::ExitCode;
 
-use bench::plan::{Axis, Plan, Settings};
+use bench::axis;
+use bench::plan::{Plan, Settings};
 use bench::point::{Carrier, Pattern};
 use measure::figure::Unit;
 
@@ -35,7 +36,7 @@ fn measure_on(
     site: &Site<SocketPlacement>,
     command: Vec<String>,
 ) -> anyhow::Result<ExitCode> {
-    let settings = settings.axis(Axis::Endpoint(vec![carrier]));
+    let settings = settings.axis(axis::ENDPOINT.value(carrier));
     measure(&plan(carrier.name(), settings), site, Unit::MiBPerS, command)
 }
 

@@ -3,7 +3,8 @@
 
 use std::process::ExitCode;
 
-use bench::plan::{Axis, Plan, Settings};
+use bench::axis;
+use bench::plan::{Plan, Settings};
 use bench::point::{Carrier, Flow, Pattern};
 use measure::figure::Unit;
 
@@ -44,7 +45,7 @@ pub(crate) fn bandwidth(
     let (carrier, of) = sockets.carrier();
     let SocketFlags { messages, site } = &of.flags;
     let flow = if of.bidirectional { Flow::Bi } else { Flow::Uni };
-    let settings = of.settle(messages.settings(carrier)).axis(Axis::Direction(vec![flow]));
+    let settings = of.settle(messages.settings(carrier)).axis(axis::DIRECTION.value(flow));
     let (pattern, words) = (Pattern::Stream, ["bw", "throughput"]);
     let plan = Benchmark { words, carrier, pattern, messages, settings }.plan()?;
     measure(&plan, site, unit(of.report_gbits), command)
@@ -58,7 +59,7 @@ pub(crate) fn one_way(sockets: &Sockets<SocketOneWay>, command: Vec<String>) -> 
     settings.warmup = of.warmup;
     let pause = of.pause.map(|pause| u64::try_from(pause.as_nanos()).unwrap_or(u64::MAX));
     let given =
-        [of.burst.map(|Burst(burst)| Axis::Burst(vec![burst])), pause.map(|ns| Axis::PauseNs(vec![ns]))];
+        [of.burst.map(|Burst(burst)| axis::BURST.value(burst)), pause.map(|ns| axis::PAUSE_NS.value(ns))];
     let settings = given.into_iter().flatten().fold(settings, Settings::axis);
     let (pattern, words) = (Pattern::OneWay, ["one-way", "one-way latency"]);
     let plan = Benchmark { words, carrier, pattern, messages, settings }.plan()?;
@@ -122,7 +123,7 @@ impl Benchmark<'_> {
         };
         let settings = self.settings.clone();
         let settings = match sizes {
-            Some(sizes) => settings.axis(Axis::SizeBytes(sizes)),
+            Some(sizes) => settings.axis(axis::SIZE_BYTES.values(sizes)),
             None => settings,
         };
         let plan = Plan::new(&name, format!("{} {quantity}", self.carrier.name()));

@@ -6,7 +6,8 @@ use measure::samples::Stamps;
 
 use super::*;
 use crate::Error;
-use crate::plan::{Axis, Options, Plan, Settings, resolve};
+use crate::axis;
+use crate::plan::{Options, Plan, Settings, resolve};
 use crate::point::{Pattern, PointSpec};
 use crate::process::sink::Source;
 
@@ -16,7 +17,7 @@ const HZ: f64 = 2e9;
 
 fn spec(iterations: u64, warmup: u64, burst: Option<u32>) -> PointSpec {
     let settings = Settings { iterations: Some(iterations), warmup: Some(warmup), ..Settings::default() };
-    let settings = settings.axis(Axis::Burst(vec![burst]));
+    let settings = settings.axis(axis::BURST.value(burst));
     let plan = Plan::new("one-way", "One way").experiment("one", Pattern::OneWay, settings);
     resolve(&plan, &Options::default()).unwrap().points.remove(0)
 }

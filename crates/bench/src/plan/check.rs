@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 
 use super::defaults::{Filled, carriers as carriers_of, least_depth};
-use super::{Axis, Experiment, Plan};
+use super::{Experiment, Plan};
 use crate::Error;
-use crate::point::{Family, Flow, Length, Operation, Pattern, Poll, Service, Setup};
+use crate::axis::{self, Axis, AxisRow, Key};
+use crate::point::{Flow, Length, Operation, Pattern, Service, Setup};
 
 /// Checks the names of the experiments.
 pub(super) fn names(plan: &Plan) -> Result<(), Error> {
@@ -47,21 +48,21 @@ pub(super) fn experiment(filled: &Filled) -> Result<(), Error> {
 pub(super) fn carriers(experiment: &Experiment) -> Result<(), Error> {
     let axes = &experiment.settings.axes;
     let place = |key: &str| experiment.settings.place(key).unwrap_or_else(|| experiment.place.clone());
-    let endpoints = axes.iter().find(|axis| matches!(axis, Axis::Endpoint(_)));
-    endpoints.map_or(Ok(()), |axis| values(axis, place(axis.name()), &experiment.name))?;
+    let endpoints = axes.find(axis::ENDPOINT.row.name);
+    endpoints.map_or(Ok(()), |axis| values(axis, place(axis.row.name), &experiment.name))?;
     let carriers = carriers_of(axes);
-    let stray = axes.iter().find(|axis| !carriers.iter().any(|carrier| axis.is_for(*carrier)));
+    let stray = axes.iter().find(|axis| !carriers.iter().any(|carrier| (axis.row.is_for)(*carrier)));
     let Some(axis) = stray else { return Ok(()) };
     let names: Vec<_> = carriers.iter().map(|carrier| carrier.name()).collect();
-    let what = format!("{} over {}", axis.name(), names.join(" and "));
-    let (place, experiment) = (place(axis.name()), experiment.name.clone());
+    let what = format!("{} over {}", axis.row.name, names.join(" and "));
+    let (place, experiment) = (place(axis.row.name), experiment.name.clone());
     let why = "that is for other endpoints: leave it out".to_owned();
     Err(Error::Refused { place, experiment, what, why })
 }
 
 /// Checks that an axis has values, and each of them once.
 fn values(axis: &Axis, place: String, experiment: &str) -> Result<(), Error> {
-    let (values, axis, experiment) = (axis.values(), axis.name().to_owned(), experiment.to_owned());
+    let (values, axis, experiment) = (axis.values(), axis.row.name.to_owned(), experiment.to_owned());
     if values.is_empty() {
         return Err(Error::EmptyAxis { place, axis, experiment });
     }
@@ -89,7 +90,7 @@ pub(super) struct Check<'a>(pub(super) &'a Filled);
 impl Check<'_> {
     fn axes(&self) -> Result<(), Error> {
         let mut axes = self.0.axes.iter();
-        axes.try_for_each(|axis| values(axis, self.names(axis.name()).0, &self.0.name))
+        axes.try_for_each(|axis| values(axis, self.names(axis.row.name).0, &self.0.name))
     }
 
     fn length(&self) -> Result<(), Error> {
@@ -123,35 +124,20 @@ impl Check<'_> {
     }
 
     fn counts(&self) -> Result<(), Error> {
-        for key in ["tx_depth", "rx_depth"] {
-            if self.least_depth(key) == 0 {
-                let (place, key, experiment) = self.names(key);
+        for depth in [axis::TX_DEPTH, axis::RX_DEPTH] {
+            if self.least_depth(depth) == 0 {
+                let (place, key, experiment) = self.names(depth.row.name);
                 return Err(Error::ZeroDepth { place, key, experiment });
             }
         }
-        let numbers = self.0.axes.iter().filter_map(|axis| match axis {
-            Axis::Pairs(values)
-            | Axis::Peers(values)
-            | Axis::PostList(values)
-            | Axis::QueuePairs(values)
-            | Axis::Sge(values)
-            | Axis::Values(values) => Some((axis.name(), values.iter().min().copied())),
-            Axis::Batch(values)
-            | Axis::Buffers(values)
-            | Axis::Burst(values)
-            | Axis::OutstandingReads(values)
-            | Axis::RxFill(values)
-            | Axis::SignalInterval(values) => Some((axis.name(), values.iter().copied().flatten().min())),
-            _ => None,
-        });
-        for (key, count) in [("repetitions", Some(self.0.repetitions))].into_iter().chain(numbers) {
-            if count == Some(0) {
-                let (place, key, experiment) = self.names(key);
-                return Err(Error::ZeroCount { place, key, experiment });
-            }
+        let zero = |axis: &&Axis| axis.row.least == 1 && axis.numbers().any(|number| number == 0);
+        let repetitions = (self.0.repetitions == 0).then_some("repetitions");
+        if let Some(key) = repetitions.or(self.0.axes.iter().find(zero).map(|axis| axis.row.name)) {
+            let (place, key, experiment) = self.names(key);
+            return Err(Error::ZeroCount { place, key, experiment });
         }
         self.repeated()?;
-        let pairs = self.largest("queue_pairs");
+        let pairs = self.largest_u32(axis::QUEUE_PAIRS.row);
         if pairs > QUEUE_PAIRS_MAX {
             let (place, _, experiment) = self.names("queue_pairs");
             return Err(Error::TooManyQueuePairs { place, experiment, pairs, max: QUEUE_PAIRS_MAX });
@@ -181,27 +167,20 @@ impl Check<'_> {
     }
 
     fn sizes(&self) -> Result<(), Error> {
-        let (mut sizes, mut mtus, mut datagrams) = (&[][..], &[][..], false);
-        for axis in &self.0.axes {
-            match axis {
-                Axis::SizeBytes(values) => sizes = values,
-                Axis::MtuBytes(values) => mtus = values,
-                Axis::Service(values) => datagrams = values.contains(&Service::Ud),
-                _ => {}
-            }
-        }
+        let sizes = self.0.axes.get(axis::SIZE_BYTES);
+        let datagrams = self.0.axes.get(axis::SERVICE).contains(&Service::Ud);
         let (place, _, experiment) = self.names("size_bytes");
         if sizes.contains(&0) {
             return Err(Error::ZeroSize { place, experiment });
         }
-        let mtus = || mtus.iter().copied().flatten();
-        if let Some(mtu_bytes) = mtus().find(|mtu| !MTUS_BYTES.contains(mtu)) {
+        let mtus: Vec<u32> = self.0.axes.get(axis::MTU_BYTES).into_iter().flatten().collect();
+        if let Some(mtu_bytes) = mtus.iter().copied().find(|mtu| !MTUS_BYTES.contains(mtu)) {
             let (place, _, experiment) = self.names("mtu_bytes");
             return Err(Error::BadMtu { place, experiment, mtu_bytes: u64::from(mtu_bytes) });
         }
         // What the ports have is not known yet, but no port has more.
-        let mtu_bytes = mtus().min().unwrap_or(MTU_BYTES_MAX);
-        match sizes.iter().copied().find(|size| *size > u64::from(mtu_bytes)) {
+        let mtu_bytes = mtus.into_iter().min().unwrap_or(MTU_BYTES_MAX);
+        match sizes.into_iter().find(|size| *size > u64::from(mtu_bytes)) {
             Some(size_bytes) if datagrams => {
                 Err(Error::DatagramTooLong { place, experiment, size_bytes, mtu_bytes })
             }
@@ -210,14 +189,14 @@ impl Check<'_> {
     }
 
     fn intervals(&self) -> Result<(), Error> {
-        let tx_depth = self.least_depth("tx_depth");
-        let interval = self.largest("signal_interval");
+        let tx_depth = self.least_depth(axis::TX_DEPTH);
+        let interval = self.largest_u32(axis::SIGNAL_INTERVAL.row);
         if interval > tx_depth {
             let (place, _, experiment) = self.names("signal_interval");
             return Err(Error::IntervalAboveDepth { place, experiment, interval, tx_depth });
         }
         // With a full queue and all but one request of a list gathered, one that asks for its completion must be out.
-        let list = self.largest("post_list");
+        let list = self.largest_u32(axis::POST_LIST.row);
         if u64::from(interval) + u64::from(list) > u64::from(tx_depth) + 1 {
             let (place, _, experiment) = self.names("post_list");
             return Err(Error::ListAboveDepth { place, experiment, list, interval, tx_depth });
@@ -226,8 +205,8 @@ impl Check<'_> {
             let (place, _, experiment) = self.names("post_list");
             return Err(Error::NotAList { place, experiment });
         }
-        let fill = self.largest("rx_fill");
-        let rx_depth = self.least_depth("rx_depth");
+        let fill = self.largest_u32(axis::RX_FILL.row);
+        let rx_depth = self.least_depth(axis::RX_DEPTH);
         if fill > rx_depth {
             let (place, _, experiment) = self.names("rx_fill");
             return Err(Error::FillAboveDepth { place, experiment, fill, rx_depth });
@@ -236,81 +215,35 @@ impl Check<'_> {
     }
 
     /// The least depth of a queue: the axis, or else the setting.
-    pub(super) fn least_depth(&self, key: &str) -> u32 {
-        let setting = if key == "tx_depth" { self.0.tx_depth } else { self.0.rx_depth };
-        least_depth(&self.0.axes, key).unwrap_or(setting)
+    pub(super) fn least_depth(&self, depth: Key<u32>) -> u32 {
+        let is_of_sends = depth.row.name == axis::TX_DEPTH.row.name;
+        let setting = if is_of_sends { self.0.tx_depth } else { self.0.rx_depth };
+        least_depth(&self.0.axes, depth).unwrap_or(setting)
     }
 
-    /// The largest number of an axis of counts; 1 where it is not there.
-    fn largest(&self, name: &str) -> u32 {
-        u32::try_from(self.largest_number(name)).unwrap_or(u32::MAX)
+    /// The largest number of an axis of numbers below 2^32; 1 where it is not there.
+    fn largest_u32(&self, row: &AxisRow) -> u32 {
+        u32::try_from(self.largest(row)).unwrap_or(u32::MAX)
     }
 
     /// The largest number of an axis; 1 where it is not there.
-    pub(super) fn largest_number(&self, name: &str) -> u64 {
-        let values = self.0.axes.iter().filter(|axis| axis.name() == name).flat_map(Axis::values);
-        values.filter_map(|value| value.as_u64()).max().unwrap_or(1)
-    }
-
-    /// The values of an axis; none where it is not there.
-    pub(super) fn values<T>(&self, of: impl Fn(&Axis) -> Option<&[T]>) -> &[T] {
-        self.0.axes.iter().find_map(of).unwrap_or_default()
-    }
-
-    /// The operations that it names.
-    pub(super) fn operations(&self) -> &[Operation] {
-        self.values(|axis| match axis {
-            Axis::Operation(values) => Some(values.as_slice()),
-            _ => None,
-        })
-    }
-
-    /// The services that it names.
-    pub(super) fn services(&self) -> &[Service] {
-        self.values(|axis| match axis {
-            Axis::Service(values) => Some(values.as_slice()),
-            _ => None,
-        })
-    }
-
-    /// The ways to wait that it names.
-    pub(super) fn polls(&self) -> &[Poll] {
-        self.values(|axis| match axis {
-            Axis::Poll(values) => Some(values.as_slice()),
-            _ => None,
-        })
-    }
-
-    /// The versions of IP that it names.
-    pub(super) fn families(&self) -> &[Family] {
-        self.values(|axis| match axis {
-            Axis::Family(values) => Some(values.as_slice()),
-            _ => None,
-        })
-    }
-
-    /// The sizes that it names.
-    pub(super) fn size_values(&self) -> &[u64] {
-        self.values(|axis| match axis {
-            Axis::SizeBytes(values) => Some(values.as_slice()),
-            _ => None,
-        })
+    pub(super) fn largest(&self, row: &AxisRow) -> u64 {
+        self.0.axes.numbers(row).max().unwrap_or(1)
     }
 
     /// Whether some sends do not ask for their completion.
     pub(super) fn signals_seldom(&self) -> bool {
-        let seldom = |axis: &Axis| matches!(axis, Axis::SignalInterval(values) if values.iter().any(|every| *every != Some(1)));
-        self.0.axes.iter().any(seldom)
+        self.0.axes.get(axis::SIGNAL_INTERVAL).into_iter().any(|every| every != Some(1))
     }
 
     /// Refuses axes that only other patterns have.
     pub(super) fn without(&self, own: &[&str], patterns: &[&str]) -> Result<(), Error> {
-        match self.0.axes.iter().find(|axis| own.contains(&axis.name())) {
+        match self.0.axes.iter().find(|axis| own.contains(&axis.row.name)) {
             Some(axis) => {
-                let what = format!("{} with the pattern {:?}", axis.name(), self.0.pattern.name());
+                let what = format!("{} with the pattern {:?}", axis.row.name, self.0.pattern.name());
                 let named: Vec<_> = patterns.iter().map(|name| format!("{name:?}")).collect();
                 let kind = if named.len() > 1 { "patterns" } else { "pattern" };
-                self.refuse(axis.name(), &what, &format!("it is for the {kind} {}", named.join(" and ")))
+                self.refuse(axis.row.name, &what, &format!("it is for the {kind} {}", named.join(" and ")))
             }
             None => Ok(()),
         }
@@ -324,20 +257,12 @@ impl Check<'_> {
 
     /// Refuses operations that cannot be had on the service, or not in the way that is asked for.
     fn carried(&self) -> Result<(), Error> {
-        let (mut services, mut operations) = (&[][..], &[][..]);
-        let (mut sizes, mut setups, mut events, mut inline) = (&[][..], &[][..], false, false);
-        for axis in &self.0.axes {
-            match axis {
-                Axis::Service(values) => services = values,
-                Axis::Operation(values) => operations = values,
-                Axis::SizeBytes(values) => sizes = values,
-                Axis::Setup(values) => setups = values,
-                Axis::Poll(values) => events = values.iter().any(|poll| poll.queues().0.sleeps()),
-                Axis::Inline(values) => inline = values.contains(&true),
-                _ => {}
-            }
-        }
-        let sge = u64::from(self.largest("sge"));
+        let axes = &self.0.axes;
+        let (services, operations) = (axes.get(axis::SERVICE), axes.get(axis::OPERATION));
+        let (sizes, setups) = (axes.get(axis::SIZE_BYTES), axes.get(axis::SETUP));
+        let events = axes.get(axis::POLL).into_iter().any(|poll| poll.queues().0.sleeps());
+        let inline = axes.get(axis::INLINE).contains(&true);
+        let sge = self.largest(axis::SGE.row);
         if let Some(size) = sizes.iter().find(|size| sge > 1 && **size < sge) {
             return self.refuse(
                 "sge",
@@ -378,7 +303,7 @@ impl Check<'_> {
             if operation.is_fetch() && inline {
                 return self.refuse("inline", &format!("{name} inline"), "it has no data to send");
             }
-            if *operation == Operation::Write && events && self.0.pattern == Pattern::PingPong {
+            if operation == Operation::Write && events && self.0.pattern == Pattern::PingPong {
                 let why = "the target is told of nothing that it could sleep for: use write_imm";
                 return self.refuse("poll", &format!("{name} with a receiver that sleeps"), why);
             }
@@ -397,7 +322,7 @@ impl Check<'_> {
 
     /// Whether messages flow both ways at some points.
     pub(super) fn goes_both_ways(&self) -> bool {
-        self.0.axes.iter().any(|axis| matches!(axis, Axis::Direction(flows) if flows.contains(&Flow::Bi)))
+        self.0.axes.get(axis::DIRECTION).contains(&Flow::Bi)
     }
 
     /// Where a key was set (or else the experiment), the key, and the experiment: what most errors say.

@@ -1,8 +1,11 @@
 //! What a plan does not say, with the reason for each, and an experiment with all of it filled in.
 
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
-use super::{Axis, Experiment, Settings};
+use super::{Experiment, Settings};
+use crate::axis::{self, Axis, AxisList, Key};
 use crate::point::{
     Carrier, Family, Flow, Length, Load, Operation, Pattern, Poll, Protocol, Service, Signal, Sink, Stamp,
     Step, Timer, Traffic,
@@ -26,7 +29,7 @@ pub(super) struct Filled {
     pub(super) share_above_ns: Vec<u64>,
     pub(super) timeout_s: f64,
     /// The axes: those of the plan as they are written, but the size innermost.
-    pub(super) axes: Vec<Axis>,
+    pub(super) axes: AxisList,
     /// What was set, for the places of errors.
     pub(super) settings: Settings,
     /// Where the experiment stands.
@@ -42,8 +45,8 @@ impl Filled {
     fn new(experiment: &Experiment, carrier: Carrier) -> Self {
         let pattern = experiment.pattern;
         let mut settings = experiment.settings.clone();
-        settings.axes.retain(|axis| axis.is_for(carrier));
-        let settings = settings.axis(Axis::Endpoint(vec![carrier]));
+        settings.axes.retain(|axis| (axis.row.is_for)(carrier));
+        settings.axes.put(axis::ENDPOINT.value(carrier));
         let length = match (settings.iterations, settings.duration_s, pattern) {
             (Some(iterations), ..) => Length::Iterations(iterations),
             (None, Some(duration_s), _) => Length::Duration(duration_s),
@@ -90,7 +93,7 @@ impl Filled {
             axes: axes(
                 (pattern, carrier),
                 &settings.axes,
-                least_depth(&settings.axes, "tx_depth").unwrap_or(tx_depth),
+                least_depth(&settings.axes, axis::TX_DEPTH).unwrap_or(tx_depth),
             ),
             settings,
             place: experiment.place.clone(),
@@ -124,7 +127,7 @@ impl Filled {
     /// The experiment as the record keeps it.
     pub(super) fn to_json(&self) -> Value {
         let axes: Map<String, Value> =
-            self.axes.iter().map(|axis| (axis.name().to_owned(), axis.values().into())).collect();
+            self.axes.iter().map(|axis| (axis.row.name.to_owned(), axis.values().into())).collect();
         let mut json = json!({
             "name": self.name,
             "pattern": self.pattern,
@@ -152,22 +155,18 @@ impl Filled {
 }
 
 /// The least depth of a queue that an axis asks for; `None` where no axis is of it.
-pub(super) fn least_depth(axes: &[Axis], name: &str) -> Option<u32> {
-    axes.iter().filter(|axis| axis.name() == name).find_map(|axis| match axis {
-        Axis::RxDepth(depths) | Axis::TxDepth(depths) => depths.iter().min().copied(),
-        _ => None,
-    })
+pub(super) fn least_depth(axes: &AxisList, depth: Key<u32>) -> Option<u32> {
+    axes.get(depth).into_iter().min()
 }
 
 /// Depths of the send queue and the receive queue. In a round of one to n, a queue pair has a message under way, or, where one
 /// serves all, one for each; n queues of a stream's depth would be more than the completion queues of some devices hold.
-fn depths(pattern: Pattern, given: &[Axis]) -> (u32, u32) {
-    let peers = given.iter().filter_map(|axis| match axis {
-        Axis::Peers(peers) => peers.iter().max().copied(),
-        _ => None,
-    });
+fn depths(pattern: Pattern, given: &AxisList) -> (u32, u32) {
     match pattern {
-        Pattern::FanOut => [peers.max().unwrap_or(PEERS).max(DEPTH_FAN_OUT); 2].into(),
+        Pattern::FanOut => {
+            let peers = given.get(axis::PEERS).into_iter().max();
+            [peers.unwrap_or(PEERS).max(DEPTH_FAN_OUT); 2].into()
+        }
         Pattern::OpenLoop => (DEPTH_OPEN_LOOP, DEPTH_OPEN_LOOP),
         Pattern::Pipeline => (DEPTH_PIPELINE, DEPTH_PIPELINE),
         _ => (TX_DEPTH, RX_DEPTH),
@@ -175,32 +174,32 @@ fn depths(pattern: Pattern, given: &[Axis]) -> (u32, u32) {
 }
 
 /// How long a pipeline's steps take at its least rate, in s.
-fn generating_s(pattern: Pattern, given: &[Axis], steps: u64) -> f64 {
-    let rates = given.iter().filter_map(|axis| match axis {
-        Axis::RateHz(rates) => rates.iter().min().copied(),
-        _ => None,
-    });
-    let rate_hz = rates.min().unwrap_or(RATE_HZ).max(1);
+fn generating_s(pattern: Pattern, given: &AxisList, steps: u64) -> f64 {
+    let rate_hz = given.get(axis::RATE_HZ).into_iter().min().unwrap_or(RATE_HZ).max(1);
     if pattern == Pattern::Pipeline { steps as f64 / rate_hz as f64 } else { 0.0 }
 }
 
 /// Whether pairs flood each other.
-fn floods(given: &[Axis]) -> bool {
-    given.iter().any(|axis| matches!(axis, Axis::Traffic(all) if all.iter().all(|t| *t == Traffic::Stream)))
+fn floods(given: &AxisList) -> bool {
+    are_all(given, axis::TRAFFIC, |traffic| traffic == Traffic::Stream)
+}
+
+/// Whether an axis is given, and its values are all so.
+fn are_all<T: DeserializeOwned + Serialize>(given: &AxisList, key: Key<T>, so: impl Fn(T) -> bool) -> bool {
+    given.find(key.row.name).is_some() && given.get(key).into_iter().all(so)
 }
 
 /// What carries the messages of an experiment, in turn.
-pub(super) fn carriers(given: &[Axis]) -> Vec<Carrier> {
-    let named = given.iter().find_map(|axis| match axis {
-        Axis::Endpoint(carriers) => Some(carriers.clone()),
-        _ => None,
-    });
-    named.unwrap_or_else(|| vec![Carrier::Verbs])
+pub(super) fn carriers(given: &AxisList) -> Vec<Carrier> {
+    match given.find(axis::ENDPOINT.row.name) {
+        Some(_) => given.get(axis::ENDPOINT),
+        None => vec![Carrier::Verbs],
+    }
 }
 
 /// The axes that are given, then those that every point has at their default, the environment first and the size last whatever
 /// their place in the plan.
-fn axes((pattern, carrier): (Pattern, Carrier), given: &[Axis], tx_depth: u32) -> Vec<Axis> {
+fn axes((pattern, carrier): (Pattern, Carrier), given: &AxisList, tx_depth: u32) -> AxisList {
     let (size_bytes, signal_interval) = match pattern {
         Pattern::OneWay => (SIZE_BYTES_ONE_WAY, SIGNAL_INTERVAL_ONE_WAY),
         Pattern::FanOut => (SIZE_BYTES_FAN_OUT, SIGNAL_INTERVAL_PING_PONG),
@@ -216,58 +215,57 @@ fn axes((pattern, carrier): (Pattern, Carrier), given: &[Axis], tx_depth: u32) -
     };
     // One way messages are told apart by their immediate data.
     let operation = if pattern == Pattern::OneWay { Operation::SendImm } else { Operation::Send };
-    let is_atomic =
-        |axis: &Axis| matches!(axis, Axis::Operation(operations) if operations.iter().all(|o| o.is_atomic()));
-    let size_bytes = if given.iter().any(is_atomic) { SIZE_BYTES_ATOMIC } else { size_bytes };
+    let is_atomic = are_all(given, axis::OPERATION, Operation::is_atomic);
+    let size_bytes = if is_atomic { SIZE_BYTES_ATOMIC } else { size_bytes };
     let floods_udp = pattern == Pattern::Stream && carrier == Carrier::Udp;
     let size_bytes = if floods_udp { SIZE_BYTES_STREAM_UDP } else { size_bytes };
     let defaults = [
-        Axis::Service(vec![Service::Rc]),
-        Axis::Operation(vec![operation]),
-        Axis::Direction(vec![Flow::Uni]),
-        Axis::Poll(vec![if polls(pattern, carrier) { Poll::Busy } else { Poll::Event }]),
-        Axis::Inline(vec![false]),
-        Axis::SignalInterval(vec![(pattern != Pattern::Pipeline).then_some(signal_interval)]),
-        Axis::MtuBytes(vec![None]),
-        Axis::SignalRate(vec![SIGNAL_RATE.to_owned()]),
-        Axis::SizeBytes(vec![size_bytes]),
-        Axis::Family(vec![Family::Ipv4]),
-        Axis::Protocol(vec![Protocol::PubSub]),
+        axis::SERVICE.value(Service::Rc),
+        axis::OPERATION.value(operation),
+        axis::DIRECTION.value(Flow::Uni),
+        axis::POLL.value(if polls(pattern, carrier) { Poll::Busy } else { Poll::Event }),
+        axis::INLINE.value(false),
+        axis::SIGNAL_INTERVAL.value((pattern != Pattern::Pipeline).then_some(signal_interval)),
+        axis::MTU_BYTES.value(None),
+        axis::SIGNAL_RATE.value(None),
+        axis::SIZE_BYTES.value(size_bytes),
+        axis::FAMILY.value(Family::Ipv4),
+        axis::PROTOCOL.value(Protocol::PubSub),
     ];
     let own = match pattern {
-        Pattern::FanOut => vec![Axis::Peers(vec![PEERS])],
+        Pattern::FanOut => vec![axis::PEERS.value(PEERS)],
         Pattern::OneWay => vec![
-            Axis::SendPoll(vec![None]),
-            Axis::Stamp(vec![Stamp::Submitted]),
-            Axis::Burst(vec![Some(BURST)]),
-            Axis::PauseNs(vec![0]),
+            axis::SEND_POLL.value(None),
+            axis::STAMP.value(Stamp::Submitted),
+            axis::BURST.value(Some(BURST)),
+            axis::PAUSE_NS.value(0),
         ],
         Pattern::OpenLoop => open_loop(given),
-        Pattern::Overhead => vec![Axis::Step(Step::ALL.to_vec()), Axis::Batch(vec![None])],
+        Pattern::Overhead => vec![axis::STEP.values(Step::ALL), axis::BATCH.value(None)],
         Pattern::Pipeline => vec![
-            Axis::RateHz(vec![RATE_HZ]),
-            Axis::Timer(vec![Timer::Tsc]),
-            Axis::Signal(vec![Signal::Random]),
-            Axis::Sink(vec![Sink::Null]),
-            Axis::InlineMaxBytes(vec![INLINE_MAX_BYTES]),
-            Axis::Values(vec![VALUES]),
+            axis::RATE_HZ.value(RATE_HZ),
+            axis::TIMER.value(Timer::Tsc),
+            axis::SIGNAL.value(Signal::Random),
+            axis::SINK.value(Sink::Null),
+            axis::INLINE_MAX_BYTES.value(INLINE_MAX_BYTES),
+            axis::VALUES.value(VALUES),
         ],
-        Pattern::Pairs => vec![Axis::Pairs(vec![PAIRS]), Axis::Traffic(vec![Traffic::PingPong])],
-        Pattern::Prtt => vec![Axis::Burst(vec![Some(BURST)]), Axis::PauseNs(vec![0])],
+        Pattern::Pairs => vec![axis::PAIRS.value(PAIRS), axis::TRAFFIC.value(Traffic::PingPong)],
+        Pattern::Prtt => vec![axis::BURST.value(Some(BURST)), axis::PAUSE_NS.value(0)],
         Pattern::PingPong | Pattern::Stream => Vec::new(),
     };
-    let is_had =
-        |axis: &Axis| !(pattern == Pattern::Pipeline && matches!(axis, Axis::Inline(_) | Axis::SizeBytes(_)));
-    let defaults = defaults.into_iter().filter(is_had).chain(own).filter(|axis| axis.is_for(carrier));
-    let missing = defaults.filter(|default| given.iter().all(|axis| axis.name() != default.name()));
-    let mut axes: Vec<Axis> = given.iter().cloned().chain(missing).collect();
-    // Stable: the others stay in their order. The environment outermost, because changing it takes long.
-    axes.sort_by_key(|axis| match axis {
-        Axis::Environment(_) => 0,
-        Axis::Endpoint(_) => 1,
-        Axis::SizeBytes(_) => 3,
-        _ => 2,
-    });
+    let is_had = |axis: &Axis| {
+        let name = axis.row.name;
+        let made = [axis::INLINE.row.name, axis::SIZE_BYTES.row.name];
+        (axis.row.is_for)(carrier) && !(pattern == Pattern::Pipeline && made.contains(&name))
+    };
+    let mut axes = given.clone();
+    for default in defaults.into_iter().chain(own).filter(is_had) {
+        if given.find(default.row.name).is_none() {
+            axes.put(default);
+        }
+    }
+    axes.sort();
     axes
 }
 
@@ -277,10 +275,10 @@ fn polls(pattern: Pattern, carrier: Carrier) -> bool {
 }
 
 /// Axes of messages at a set rate; of a load only where there is one.
-fn open_loop(given: &[Axis]) -> Vec<Axis> {
-    let is_loaded = given.iter().any(|axis| matches!(axis, Axis::Loaders(all) if all.iter().any(|n| *n > 0)));
-    let load = [Axis::Load(vec![Load::Incast]), Axis::LoadBytes(vec![SIZE_BYTES_STREAM])];
-    let own = [Axis::RateHz(vec![RATE_HZ]), Axis::Loaders(vec![0])];
+fn open_loop(given: &AxisList) -> Vec<Axis> {
+    let is_loaded = given.numbers(axis::LOADERS.row).any(|loaders| loaders > 0);
+    let load = [axis::LOAD.value(Load::Incast), axis::LOAD_BYTES.value(SIZE_BYTES_STREAM)];
+    let own = [axis::RATE_HZ.value(RATE_HZ), axis::LOADERS.value(0)];
     own.into_iter().chain(load.into_iter().filter(|_| is_loaded)).collect()
 }
 
@@ -364,5 +362,3 @@ const RATE_HZ: u64 = 10_000;
 const DURATION_S_PAIRS: f64 = 0.5;
 /// A flood of pairs is counted by its completions: often enough to know how far it was.
 const SIGNAL_INTERVAL_PAIRS: u32 = 16;
-/// The link as it is.
-pub(super) const SIGNAL_RATE: &str = "native";

@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 use measure::conditions::{AS_IS, Wanted};
 use serde_json::{Value, json};
 
+use super::Plan;
 use super::defaults::Filled;
 use super::names::{hint_or_all, names_of};
 use super::read::{name, require};
 use super::settings::{unknown_key, wrong_type};
 use super::text::{Entry, Node};
-use super::{Axis, Plan};
 use crate::Error;
+use crate::axis;
 use crate::point::PointSpec;
 
 /// Reads the `[[environment]]` tables of a plan.
@@ -94,21 +95,17 @@ fn check_value(entry: &Entry, value: &Value) -> Result<(), Error> {
 
 /// Refuses environments that nobody defines.
 pub(super) fn check(plan: &Plan, filled: &Filled) -> Result<(), Error> {
-    for axis in &filled.axes {
-        let Axis::Environment(names) = axis else { continue };
-        if let Some(unknown) = names.iter().find(|name| find(plan, name).is_none()) {
-            let defined = plan.environments.keys().map(String::as_str);
-            let known: Vec<&str> = Wanted::BUILT_IN.into_iter().chain(defined).collect();
-            return Err(Error::UnknownValue {
-                place: filled.settings.place("environment").unwrap_or_else(|| filled.place.clone()),
-                key: "environment".to_owned(),
-                table: format!("experiment {:?}", filled.name),
-                hint: hint_or_all(unknown, &known),
-                value: unknown.clone(),
-            });
-        }
-    }
-    Ok(())
+    let names = filled.axes.get(axis::ENVIRONMENT);
+    let Some(unknown) = names.into_iter().find(|name| find(plan, name).is_none()) else { return Ok(()) };
+    let defined = plan.environments.keys().map(String::as_str);
+    let known: Vec<&str> = Wanted::BUILT_IN.into_iter().chain(defined).collect();
+    Err(Error::UnknownValue {
+        place: filled.settings.place("environment").unwrap_or_else(|| filled.place.clone()),
+        key: "environment".to_owned(),
+        table: format!("experiment {:?}", filled.name),
+        hint: hint_or_all(&unknown, &known),
+        value: unknown,
+    })
 }
 
 /// What an environment asks of the machine.

@@ -1,8 +1,8 @@
 //! What a plan must not ask of a fan-out, and what only that has.
 
-use super::Axis;
 use super::check::Check;
 use crate::Error;
+use crate::axis;
 use crate::point::{Mesh, Notify, Operation, Pattern, Service, Setup};
 
 /// Axes that only this pattern has.
@@ -13,7 +13,7 @@ pub const PEERS_MAX: u32 = 1023;
 impl Check<'_> {
     /// Checks an experiment of one to n; of another, that it asks for nothing that only this has.
     pub(super) fn fan_out(&self) -> Result<(), Error> {
-        let operations = self.operations();
+        let operations = self.0.axes.get(axis::OPERATION);
         if self.0.pattern != Pattern::FanOut {
             if operations.contains(&Operation::Multicast) {
                 let why = "only a group of ranks answers one: use the pattern \"fan-out\"";
@@ -21,25 +21,22 @@ impl Check<'_> {
             }
             return self.without(&OWN, &["fan-out"]);
         }
-        if self.largest_number("peers") > u64::from(PEERS_MAX) {
+        if self.largest(axis::PEERS.row) > u64::from(PEERS_MAX) {
             return self.refuse("peers", &format!("more than {PEERS_MAX} peers"), "each is a process");
         }
-        if self.largest_number("queue_pairs") > 1 {
+        if self.largest(axis::QUEUE_PAIRS.row) > 1 {
             let why = "there is one to each of the peers";
             return self.refuse("queue_pairs", "several queue pairs with a fan-out", why);
         }
-        self.told(operations)?;
+        self.told(&operations)?;
         self.datagrams()?;
         self.connected()
     }
 
     /// How ranks learn what others have done.
     fn told(&self, operations: &[Operation]) -> Result<(), Error> {
-        let notifies = self.values(|axis| match axis {
-            Axis::Notify(values) => Some(values.as_slice()),
-            _ => None,
-        });
-        let sleeps = self.polls();
+        let notifies = self.0.axes.get(axis::NOTIFY);
+        let sleeps = self.0.axes.get(axis::POLL);
         let sleeps = sleeps.iter().any(|poll| poll.queues().0.sleeps());
         for operation in operations {
             let name = operation.name();
@@ -71,8 +68,8 @@ impl Check<'_> {
 
     /// Datagrams of all peers come to one queue pair.
     fn datagrams(&self) -> Result<(), Error> {
-        let peers = self.largest_number("peers");
-        let fewest = self.least_depth("rx_depth").min(self.least_depth("tx_depth"));
+        let peers = self.largest(axis::PEERS.row);
+        let fewest = self.least_depth(axis::RX_DEPTH).min(self.least_depth(axis::TX_DEPTH));
         if self.has_datagrams() && peers > u64::from(fewest) {
             let why = "one queue pair serves them all: give rx_depth and tx_depth of that many";
             return self.refuse("peers", &format!("{peers} peers over UD with queues of {fewest}"), why);
@@ -81,14 +78,8 @@ impl Check<'_> {
     }
 
     fn connected(&self) -> Result<(), Error> {
-        let setups = self.values(|axis| match axis {
-            Axis::Setup(values) => Some(values.as_slice()),
-            _ => None,
-        });
-        let meshes = self.values(|axis| match axis {
-            Axis::Mesh(values) => Some(values.as_slice()),
-            _ => None,
-        });
+        let setups = self.0.axes.get(axis::SETUP);
+        let meshes = self.0.axes.get(axis::MESH);
         if setups.contains(&Setup::RdmaCm) && (self.has_datagrams() || meshes.contains(&Mesh::Full)) {
             let why = "it connects a queue pair of each peer with one of rank 0, and no others";
             return self.refuse("setup", "RDMA CM for datagrams or a full mesh of a fan-out", why);
@@ -97,6 +88,6 @@ impl Check<'_> {
     }
 
     fn has_datagrams(&self) -> bool {
-        self.services().contains(&Service::Ud)
+        self.0.axes.get(axis::SERVICE).contains(&Service::Ud)
     }
 }

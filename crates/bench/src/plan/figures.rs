@@ -4,8 +4,9 @@ use measure::figure::{Figure, FigureKind, ReferenceTable, Unit};
 use measure::units;
 
 use super::names::hint_or_all;
-use super::{Axis, Base, Plan, bundled, quantities, settings};
+use super::{Base, Plan, bundled, quantities, settings};
 use crate::Error;
+use crate::axis;
 
 /// The plan's figures, checked, with their references filled in.
 pub(super) fn resolve(plan: &Plan) -> Result<Vec<Figure>, Error> {
@@ -37,7 +38,7 @@ impl Shown<'_> {
                 hint: hint_or_all(name, &known),
             });
         }
-        let axes = Axis::NAMES.to_vec();
+        let axes = axis::NAMES.to_vec();
         // The experiment and the kind of latency tell series apart as an axis does.
         let apart = [axes.as_slice(), &["experiment", "latency"]].concat();
         let used = figure.x.iter().chain(figure.only.keys()).map(|name| (name, &axes));

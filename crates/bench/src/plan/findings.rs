@@ -8,8 +8,9 @@ use measure::record::Axes;
 use serde_json::Value;
 
 use super::names::hint_or_all;
-use super::{Axis, Plan, quantities, settings};
+use super::{Plan, quantities, settings};
 use crate::Error;
+use crate::axis;
 use crate::point::PointSpec;
 
 /// Checks the plan's findings; where the points of the whole plan are given, also that they hold what is asked for.
@@ -43,7 +44,7 @@ impl Asked<'_> {
         for name in &finding.experiments {
             known("experiment", name, &experiments)?;
         }
-        let axes = Axis::NAMES.to_vec();
+        let axes = axis::NAMES.to_vec();
         for name in finding.x.iter().chain(finding.only.keys()) {
             known("axis", name, &axes)?;
         }

@@ -2,6 +2,7 @@
 
 use super::check::Check;
 use crate::Error;
+use crate::axis;
 use crate::point::Pattern;
 
 /// The number and the marks of a message.
@@ -21,7 +22,7 @@ impl Check<'_> {
             let what = format!("the pattern {:?} over {}", self.0.pattern.name(), carrier.name());
             return self.refuse("endpoint", &what, &format!("message libraries carry {}", names.join(", ")));
         }
-        match self.size_values().iter().find(|size| **size < HEADER_BYTES) {
+        match self.0.axes.get(axis::SIZE_BYTES).iter().find(|size| **size < HEADER_BYTES) {
             Some(size) => {
                 let why = format!("a message says its number in {HEADER_BYTES} bytes");
                 self.refuse("size_bytes", &format!("messages of {size} B over {}", carrier.name()), &why)

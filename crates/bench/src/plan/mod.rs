@@ -222,7 +222,6 @@
 //!
 //! Everything but `name`, `title` and an experiment with `name` and `pattern` has a default: `plan/defaults.rs`.
 
-mod axis;
 mod bundled;
 mod check;
 mod defaults;
@@ -256,7 +255,6 @@ use measure::conditions::Wanted;
 use measure::figure::Figure;
 use measure::finding::Finding;
 
-pub use axis::Axis;
 pub use bundled::{Bundled, bundled};
 pub use check::MTU_BYTES_MAX;
 pub use fan_out::PEERS_MAX;

@@ -1,9 +1,9 @@
 //! What a plan must not ask of messages that are timed one way, and what only they have.
 
-use super::Axis;
 use super::check::Check;
 use crate::Error;
-use crate::point::{Length, Operation, Pattern, Poll, RAW_SAMPLES_MAX, STAMP_BYTES, Stamp};
+use crate::axis;
+use crate::point::{Length, Operation, Pattern, Poll, QueuePoll, RAW_SAMPLES_MAX, STAMP_BYTES, Stamp};
 
 /// Axes that only this pattern has.
 const OWN: [&str; 2] = ["send_poll", "stamp"];
@@ -15,15 +15,6 @@ const SHARED: [&str; 2] = ["burst", "pause_ns"];
 pub(super) const PAUSE_NS_MAX: u64 = 60_000_000_000;
 /// Pools of the thesis have some thousand; more than any queue holds, and what a slip of the pen would not stop at.
 pub(super) const BUFFERS_MAX: u32 = 1 << 20;
-
-/// Whether an axis lets the sender sleep until a message is sent.
-fn sends_sleep(axis: &Axis) -> bool {
-    match axis {
-        Axis::Poll(polls) => polls.iter().any(|poll| poll.queues().1.sleeps()),
-        Axis::SendPoll(polls) => polls.iter().flatten().any(|poll| poll.sleeps()),
-        _ => false,
-    }
-}
 
 impl Check<'_> {
     /// Checks an experiment of messages that are timed one way; of another, that it asks for nothing that only they have.
@@ -58,28 +49,30 @@ impl Check<'_> {
 
     fn messages(&self) -> Result<(), Error> {
         let has = |operation: &Operation| matches!(operation, Operation::SendImm | Operation::WriteImm);
-        let operations = self.operations();
+        let operations = self.0.axes.get(axis::OPERATION);
         if let Some(other) = operations.iter().find(|operation| !has(operation)) {
             let why = "messages are told apart by their immediate data: use send_imm or write_imm";
             return self.refuse("operation", &format!("{} one way", other.name()), why);
         }
-        for (key, what) in [("queue_pairs", "several queue pairs"), ("sge", "several elements")] {
-            if self.largest_number(key) > 1 {
+        for (row, what) in
+            [(axis::QUEUE_PAIRS.row, "several queue pairs"), (axis::SGE.row, "several elements")]
+        {
+            if self.largest(row) > 1 {
                 return self.refuse(
-                    key,
+                    row.name,
                     &format!("{what} one way"),
                     "a message is one element on one queue pair",
                 );
             }
         }
-        if self.largest_number("pause_ns") > PAUSE_NS_MAX {
+        if self.largest(axis::PAUSE_NS.row) > PAUSE_NS_MAX {
             return self.refuse(
                 "pause_ns",
                 "a pause of more than a minute",
                 "the peer would be taken for dead",
             );
         }
-        if self.largest_number("buffers") > u64::from(BUFFERS_MAX) {
+        if self.largest(axis::BUFFERS.row) > u64::from(BUFFERS_MAX) {
             return self.refuse(
                 "buffers",
                 &format!("more than {BUFFERS_MAX} buffers"),
@@ -89,12 +82,16 @@ impl Check<'_> {
         Ok(())
     }
 
+    /// Whether the sender may sleep until a message is sent.
+    fn sends_sleep(&self) -> bool {
+        let axes = &self.0.axes;
+        axes.get(axis::POLL).into_iter().any(|poll| poll.queues().1.sleeps())
+            || axes.get(axis::SEND_POLL).into_iter().flatten().any(QueuePoll::sleeps)
+    }
+
     fn sleeps(&self) -> Result<(), Error> {
-        let polls = self.polls();
-        let sends = self.values(|axis| match axis {
-            Axis::SendPoll(values) => Some(values.as_slice()),
-            _ => None,
-        });
+        let polls = self.0.axes.get(axis::POLL);
+        let sends = self.0.axes.get(axis::SEND_POLL);
         if polls.contains(&Poll::Hybrid) && sends.iter().any(Option::is_some) {
             let why = "\"hybrid\" says how sends are waited for: give poll = \"busy\"";
             return self.refuse("send_poll", "send_poll beside poll = \"hybrid\"", why);
@@ -104,15 +101,9 @@ impl Check<'_> {
 
     /// A burst ends with a completion of its last message; who is to wait for others must be told of them.
     fn signals(&self) -> Result<(), Error> {
-        let bursts = self.values(|axis| match axis {
-            Axis::Burst(values) => Some(values.as_slice()),
-            _ => None,
-        });
-        let intervals = self.values(|axis| match axis {
-            Axis::SignalInterval(values) => Some(values.as_slice()),
-            _ => None,
-        });
-        let half = self.least_depth("tx_depth") / 2;
+        let bursts = self.0.axes.get(axis::BURST);
+        let intervals = self.0.axes.get(axis::SIGNAL_INTERVAL);
+        let half = self.least_depth(axis::TX_DEPTH) / 2;
         let interval = intervals.iter().map(|interval| interval.unwrap_or(half)).max().unwrap_or(1);
         match bursts.iter().flatten().find(|burst| **burst < interval) {
             Some(burst) => {
@@ -125,30 +116,24 @@ impl Check<'_> {
 
     /// The stamp that is written until the device fetches it.
     fn stamps(&self) -> Result<(), Error> {
-        let stamps = self.values(|axis| match axis {
-            Axis::Stamp(values) => Some(values.as_slice()),
-            _ => None,
-        });
+        let stamps = self.0.axes.get(axis::STAMP);
         if !stamps.contains(&Stamp::Sent) {
             return Ok(());
         }
         let what = "stamp = \"sent\"";
-        let inline =
-            self.0.axes.iter().any(|axis| matches!(axis, Axis::Inline(values) if values.contains(&true)));
-        if inline {
+        if self.0.axes.get(axis::INLINE).contains(&true) {
             let why = "inline data is copied when it is posted: the device fetches nothing";
             return self.refuse("stamp", &format!("{what} with inline"), why);
         }
-        let alone = |axis: &Axis| !matches!(axis, Axis::Burst(values) if values.iter().any(|burst| *burst != Some(1)));
-        if !self.0.axes.iter().all(alone) {
+        if self.0.axes.get(axis::BURST).into_iter().any(|burst| burst != Some(1)) {
             let why = "the next message could take the place of one whose stamp is not read yet: give 1";
             return self.refuse("burst", &format!("{what} with a burst above 1"), why);
         }
-        if self.0.axes.iter().any(sends_sleep) {
+        if self.sends_sleep() {
             let why = "whoever sleeps cannot write the stamp: poll for sends";
             return self.refuse("stamp", &format!("{what} with sends that are slept for"), why);
         }
-        let sizes = self.size_values();
+        let sizes = self.0.axes.get(axis::SIZE_BYTES);
         match sizes.iter().find(|size| **size < STAMP_BYTES) {
             Some(size) => {
                 let why = format!("a stamp has {STAMP_BYTES} bytes");

@@ -1,8 +1,8 @@
 //! What a plan must not ask of messages at a set rate, and what only they have.
 
-use super::Axis;
 use super::check::Check;
 use crate::Error;
+use crate::axis;
 use crate::point::{Length, Operation, Pattern};
 
 /// Axes that only this pattern has.
@@ -22,20 +22,17 @@ impl Check<'_> {
             let is_pipeline = self.0.pattern == Pattern::Pipeline;
             return if is_pipeline { Ok(()) } else { self.without(&SHARED, &["open-loop", "pipeline"]) };
         }
-        if self.largest_number("queue_pairs") > 1 {
+        if self.largest(axis::QUEUE_PAIRS.row) > 1 {
             let why = "answers would come out of their order";
             return self.refuse("queue_pairs", "messages at a set rate over several queue pairs", why);
         }
-        if self.largest_number("loaders") > u64::from(LOADERS_MAX) {
+        if self.largest(axis::LOADERS.row) > u64::from(LOADERS_MAX) {
             let what = format!("more than {LOADERS_MAX} loaders");
             return self.refuse("loaders", &what, "each is a process");
         }
         self.answered()?;
         self.rates()?;
-        let loads = self.values(|axis| match axis {
-            Axis::LoadBytes(values) => Some(values.as_slice()),
-            _ => None,
-        });
+        let loads = self.0.axes.get(axis::LOAD_BYTES);
         if loads.contains(&0) {
             return self.refuse("load_bytes", "a load of empty messages", "give at least 1");
         }
@@ -44,7 +41,7 @@ impl Check<'_> {
 
     /// Each message must be told of, however many are under way.
     fn answered(&self) -> Result<(), Error> {
-        let operations = self.operations();
+        let operations = self.0.axes.get(axis::OPERATION);
         if operations.contains(&Operation::Write) {
             let why = "several may be under way, and memory tells of the last alone: use write_imm";
             return self.refuse("operation", "RDMA Write at a set rate", why);
@@ -54,7 +51,7 @@ impl Check<'_> {
             return self.refuse("signal_interval", "messages at a set rate, seldom signalled", why);
         }
         let fetches = operations.iter().any(|operation| operation.is_fetch());
-        let polls = self.polls();
+        let polls = self.0.axes.get(axis::POLL);
         if fetches && polls.iter().any(|poll| poll.queues().1.sleeps()) {
             let why = "who sleeps for a completion does not wake when the next message is due: use busy";
             return self.refuse("poll", "fetches at a set rate by a rank that sleeps", why);
@@ -64,14 +61,11 @@ impl Check<'_> {
 
     /// Rates that can be, and that end in time.
     pub(super) fn rates(&self) -> Result<(), Error> {
-        let rates = self.values(|axis| match axis {
-            Axis::RateHz(values) => Some(values.as_slice()),
-            _ => None,
-        });
-        let sizes = self.size_values();
+        let rates = self.0.axes.get(axis::RATE_HZ);
+        let sizes = self.0.axes.get(axis::SIZE_BYTES);
         // Of which there are the most messages.
         let smallest = sizes.iter().copied().min().unwrap_or(1).max(1);
-        for &rate_hz in rates {
+        for rate_hz in rates {
             if rate_hz == 0 || rate_hz > RATE_HZ_MAX {
                 let why = format!("give 1 to {RATE_HZ_MAX} messages in a second");
                 return self.refuse("rate_hz", &format!("a rate of {rate_hz}/s"), &why);

@@ -1,8 +1,8 @@
 //! What a plan must not ask of calls that are timed by themselves, and what only they have.
 
-use super::Axis;
 use super::check::Check;
 use crate::Error;
+use crate::axis;
 use crate::point::{Length, Memory, Pattern, Poll, RAW_SAMPLES_MAX, Setup, Step};
 
 /// Axes that only this pattern has.
@@ -15,12 +15,9 @@ impl Check<'_> {
             return self.without(&OWN, &["overhead"]);
         }
         self.calls()?;
-        let steps = self.values(|axis| match axis {
-            Axis::Step(values) => Some(values.as_slice()),
-            _ => None,
-        });
-        self.batches(steps)?;
-        self.steps(steps)
+        let steps = self.0.axes.get(axis::STEP);
+        self.batches(&steps)?;
+        self.steps(&steps)
     }
 
     /// A call is the same whatever else goes on: what would change it during a point is refused.
@@ -36,29 +33,25 @@ impl Check<'_> {
             }
             Length::Iterations(_) => {}
         }
-        let polls = self.polls();
+        let polls = self.0.axes.get(axis::POLL);
         if polls.iter().any(|poll| *poll != Poll::Busy) {
             let why = "a sleep is no part of a call: give poll = \"busy\"";
             return self.refuse("poll", "calls of an end that sleeps", why);
         }
-        for (key, what) in
-            [("queue_pairs", "several queue pairs"), ("outstanding_reads", "a number of reads under way")]
-        {
-            if self.largest_number(key) > 1 {
+        for (row, what) in [
+            (axis::QUEUE_PAIRS.row, "several queue pairs"),
+            (axis::OUTSTANDING_READS.row, "a number of reads under way"),
+        ] {
+            if self.largest(row) > 1 {
                 let why = "a batch is of calls that are all alike, on one queue pair";
-                return self.refuse(key, &format!("calls with {what}"), why);
+                return self.refuse(row.name, &format!("calls with {what}"), why);
             }
         }
         if self.signals_seldom() {
             let why = "every send of a batch asks for its completion: give 1";
             return self.refuse("signal_interval", "calls of sends that do so seldom", why);
         }
-        if self
-            .0
-            .axes
-            .iter()
-            .any(|axis| matches!(axis, Axis::Setup(values) if values.contains(&Setup::RdmaCm)))
-        {
+        if self.0.axes.get(axis::SETUP).contains(&Setup::RdmaCm) {
             let why = "what RDMA CM does is no call of verbs: give setup = \"exchange\", or none";
             return self.refuse("setup", "calls through RDMA CM", why);
         }
@@ -67,8 +60,10 @@ impl Check<'_> {
 
     /// No batch of posts or polls may be more than the queues hold.
     fn batches(&self, steps: &[Step]) -> Result<(), Error> {
-        let (batch, room) =
-            (self.largest_number("batch"), self.least_depth("tx_depth").min(self.least_depth("rx_depth")));
+        let (batch, room) = (
+            self.largest(axis::BATCH.row),
+            self.least_depth(axis::TX_DEPTH).min(self.least_depth(axis::RX_DEPTH)),
+        );
         if batch > u64::from(room) && steps.iter().any(|step| step.is_hot()) {
             let why =
                 format!("the queues hold {room} requests: shorten the batch, or raise tx_depth and rx_depth");
@@ -78,11 +73,8 @@ impl Check<'_> {
     }
 
     fn steps(&self, steps: &[Step]) -> Result<(), Error> {
-        let operations = self.operations();
-        let memories = self.values(|axis| match axis {
-            Axis::Memory(values) => Some(values.as_slice()),
-            _ => None,
-        });
+        let operations = self.0.axes.get(axis::OPERATION);
+        let memories = self.0.axes.get(axis::MEMORY);
         let silent = operations.iter().find(|operation| !operation.arrives());
         if let (Some(step), Some(operation)) = (steps.iter().find(|step| step.is_of_receiver()), silent) {
             let what = format!("{} of {}", step.word(), operation.name());
@@ -93,8 +85,8 @@ impl Check<'_> {
             let what = format!("{} of the device's memory", step.word());
             return self.refuse("memory", &what, "it is there already: give memory = \"process\", or none");
         }
-        let registered = of_memory.map_or(0, |_| self.largest_number("size_bytes"));
-        if registered.saturating_mul(self.largest_number("batch")) > REGISTERED_MAX {
+        let registered = of_memory.map_or(0, |_| self.largest(axis::SIZE_BYTES.row));
+        if registered.saturating_mul(self.largest(axis::BATCH.row)) > REGISTERED_MAX {
             let why = "a batch is registered at the same time: shorten it, or take smaller sizes";
             return self.refuse("batch", "batches that register more than 4 GiB", why);
         }

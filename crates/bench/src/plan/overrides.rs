@@ -2,8 +2,9 @@
 
 use super::settings::unknown_key;
 use super::text::{self, Entry};
-use super::{Axis, Experiment, Options, Plan, Settings};
+use super::{Experiment, Options, Plan, Settings};
 use crate::Error;
+use crate::axis;
 
 /// The plan's experiments as the options make them.
 pub(super) fn experiments(plan: &Plan, options: &Options) -> Result<Vec<Experiment>, Error> {
@@ -69,12 +70,12 @@ impl Override {
             .map_or_else(|| "an experiment".to_owned(), |name| format!("experiment {name:?}"));
         let mut settings = Settings::default();
         let key = self.entry.key.as_str();
-        if Axis::NAMES.contains(&key) {
+        if axis::NAMES.contains(&key) {
             settings.put_axis_entry(&self.entry, &table)?;
         } else if Settings::KEYS.contains(&key) {
             settings.put(&self.entry, &table)?;
         } else {
-            let known = [Settings::KEYS.as_slice(), Axis::NAMES.as_slice()].concat();
+            let known = [Settings::KEYS.as_slice(), axis::NAMES.as_slice()].concat();
             return Err(unknown_key(&self.entry, &table, &known));
         }
         Ok(settings)

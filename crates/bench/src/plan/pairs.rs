@@ -1,8 +1,8 @@
 //! What a plan must not ask of several pairs, and what only they have.
 
-use super::Axis;
 use super::check::Check;
 use crate::Error;
+use crate::axis;
 use crate::point::{Length, Operation, Pattern, RAW_SAMPLES_MAX, Service, Traffic};
 
 /// Axes that only this pattern has.
@@ -16,17 +16,14 @@ impl Check<'_> {
         if self.0.pattern != Pattern::Pairs {
             return self.without(&OWN, &["pairs"]);
         }
-        if self.largest_number("pairs") > u64::from(PAIRS_MAX) {
+        if self.largest(axis::PAIRS.row) > u64::from(PAIRS_MAX) {
             return self.refuse("pairs", &format!("more than {PAIRS_MAX} pairs"), "each is two processes");
         }
-        if self.largest_number("queue_pairs") > 1 {
+        if self.largest(axis::QUEUE_PAIRS.row) > 1 {
             let why = "each pair is a process with one, as the paper has it";
             return self.refuse("queue_pairs", "several queue pairs of each pair", why);
         }
-        let traffic = self.values(|axis| match axis {
-            Axis::Traffic(values) => Some(values.as_slice()),
-            _ => None,
-        });
+        let traffic = self.0.axes.get(axis::TRAFFIC);
         if traffic.contains(&Traffic::PingPong) {
             self.together()?;
         }
@@ -54,12 +51,12 @@ impl Check<'_> {
 
     /// Floods, of which what is acknowledged counts.
     fn floods(&self) -> Result<(), Error> {
-        let services = self.services();
+        let services = self.0.axes.get(axis::SERVICE);
         if let Some(service) = services.iter().find(|service| **service != Service::Rc) {
             let why = "what is acknowledged counts in the common time, and only RC acknowledges";
             return self.refuse("service", &format!("streams of pairs over {}", service.word()), why);
         }
-        let operations = self.operations();
+        let operations = self.0.axes.get(axis::OPERATION);
         if operations.contains(&Operation::SendImm) {
             return self.refuse("operation", "a stream of Send with immediate", "use send");
         }

@@ -1,9 +1,9 @@
 //! What a plan must not ask of a pipeline, and what only that has.
 
-use super::Axis;
 use super::check::Check;
 use super::one_way::BUFFERS_MAX;
 use crate::Error;
+use crate::axis;
 use crate::point::{Length, Operation, Pattern, RAW_SAMPLES_MAX, VALUES_MAX};
 
 /// Axes that only this pattern has.
@@ -24,31 +24,32 @@ impl Check<'_> {
             return self.without(&OWN, &["pipeline"]);
         }
         for (key, why) in OTHERS {
-            if self.0.axes.iter().any(|axis| axis.name() == key) {
+            if self.0.axes.find(key).is_some() {
                 return self.refuse(key, &format!("{key} of a pipeline"), why);
             }
         }
-        if let Some(other) = self.operations().iter().find(|operation| **operation != Operation::Send) {
+        if let Some(other) =
+            self.0.axes.get(axis::OPERATION).iter().find(|operation| **operation != Operation::Send)
+        {
             let why = "samples are sent to posted receives, as nodes do: use send";
             return self.refuse("operation", &format!("a pipeline over {}", other.name()), why);
         }
-        for (key, what) in [("queue_pairs", "several queue pairs"), ("sge", "several elements")] {
-            if self.largest_number(key) > 1 {
+        for (row, what) in
+            [(axis::QUEUE_PAIRS.row, "several queue pairs"), (axis::SGE.row, "several elements")]
+        {
+            if self.largest(row) > 1 {
                 let why = "a sample is one element on one queue pair";
-                return self.refuse(key, &format!("a pipeline over {what}"), why);
+                return self.refuse(row.name, &format!("a pipeline over {what}"), why);
             }
         }
-        if self.largest_number("values") > u64::from(VALUES_MAX) {
+        if self.largest(axis::VALUES.row) > u64::from(VALUES_MAX) {
             return self.refuse("values", &format!("more than {VALUES_MAX} values"), "a sample has no more");
         }
-        if self.largest_number("buffers") > u64::from(BUFFERS_MAX) {
+        if self.largest(axis::BUFFERS.row) > u64::from(BUFFERS_MAX) {
             let what = format!("more than {BUFFERS_MAX} buffers");
             return self.refuse("buffers", &what, "no pool is so large");
         }
-        let sinks = self.values(|axis| match axis {
-            Axis::Sink(values) => Some(values.as_slice()),
-            _ => None,
-        });
+        let sinks = self.0.axes.get(axis::SINK);
         if let Some(lack) = sinks.iter().find_map(|sink| sink.lack()) {
             return self.refuse("sink", "samples kept as parquet", lack);
         }
@@ -58,12 +59,9 @@ impl Check<'_> {
 
     /// Every step has its stamps in memory that is made before.
     fn stamped_steps(&self) -> Result<(), Error> {
-        let rates = self.values(|axis| match axis {
-            Axis::RateHz(values) => Some(values.as_slice()),
-            _ => None,
-        });
+        let rates = self.0.axes.get(axis::RATE_HZ);
         for rate_hz in rates {
-            let (length, warmup) = self.0.length_at(1, Some(*rate_hz));
+            let (length, warmup) = self.0.length_at(1, Some(rate_hz));
             let Length::Iterations(steps) = length else { continue };
             if steps.saturating_add(warmup) > STEPS_MAX {
                 let key = if self.0.settings.iterations.is_some() { "iterations" } else { "duration" };

@@ -1,9 +1,9 @@
 //! What a plan must not ask of parametrised round trips.
 
-use super::Axis;
 use super::check::Check;
 use super::one_way::PAUSE_NS_MAX;
 use crate::Error;
+use crate::axis;
 use crate::point::Pattern;
 
 impl Check<'_> {
@@ -12,12 +12,12 @@ impl Check<'_> {
         if self.0.pattern != Pattern::Prtt {
             return Ok(());
         }
-        let operations = self.operations();
+        let operations = self.0.axes.get(axis::OPERATION);
         if let Some(silent) = operations.iter().find(|operation| !operation.arrives()) {
             let why = "the target is told of nothing that it could answer: use send, send_imm or write_imm";
             return self.refuse("operation", &format!("bursts of {}", silent.name()), why);
         }
-        if self.largest_number("queue_pairs") > 1 {
+        if self.largest(axis::QUEUE_PAIRS.row) > 1 {
             let why = "messages of a burst would arrive out of their order";
             return self.refuse("queue_pairs", "bursts over several queue pairs", why);
         }
@@ -29,7 +29,7 @@ impl Check<'_> {
                 why,
             );
         }
-        if self.largest_number("pause_ns") > PAUSE_NS_MAX {
+        if self.largest(axis::PAUSE_NS.row) > PAUSE_NS_MAX {
             let why = "the peer would be taken for dead";
             return self.refuse("pause_ns", "a pause of more than a minute", why);
         }
@@ -38,15 +38,14 @@ impl Check<'_> {
 
     /// A burst waits for nothing but its pauses.
     fn bursts(&self) -> Result<(), Error> {
-        let bursts = self.values(|axis| match axis {
-            Axis::Burst(values) => Some(values.as_slice()),
-            _ => None,
-        });
+        let bursts = self.0.axes.get(axis::BURST);
         if bursts.contains(&None) {
             return self.refuse("burst", "a burst of all messages", "each burst is answered: give a number");
         }
-        let (burst, room) =
-            (self.largest_number("burst"), self.least_depth("tx_depth").min(self.least_depth("rx_depth")));
+        let (burst, room) = (
+            self.largest(axis::BURST.row),
+            self.least_depth(axis::TX_DEPTH).min(self.least_depth(axis::RX_DEPTH)),
+        );
         if burst > u64::from(room) {
             let why =
                 format!("the queues hold {room} requests: shorten the burst, or raise tx_depth and rx_depth");

@@ -9,6 +9,7 @@ use super::settings::{unknown_key, wrong_type};
 use super::text::{self, Entry, Node};
 use super::{Base, Experiment, Plan, Settings, environments};
 use crate::Error;
+use crate::axis;
 use crate::point::Pattern;
 
 /// Reads a plan from its text.
@@ -89,7 +90,7 @@ fn setting(settings: &mut Settings, entry: &Entry, table: &str) -> Result<(), Er
         ("axes", Node::Table(axes)) => axes.iter().try_for_each(|axis| settings.put_axis_entry(axis, table)),
         ("axes", _) => Err(wrong_type(entry, table, "a table")),
         (key, _) if Settings::KEYS.contains(&key) => settings.put(entry, table),
-        (key, _) if super::Axis::NAMES.contains(&key) => Err(Error::UnknownKey {
+        (key, _) if axis::NAMES.contains(&key) => Err(Error::UnknownKey {
             place: entry.place.clone(),
             key: entry.key.clone(),
             table: table.to_owned(),

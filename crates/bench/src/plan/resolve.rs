@@ -8,17 +8,18 @@ use measure::conditions::AS_IS;
 use measure::figure::Figure;
 use measure::finding::Finding;
 use measure::record::Axes;
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use verbs::{LinkModel, LinkRate};
 
-use super::axis::{ANY, AS_IT_IS, NO_LINK, OURS, SAME, SYSTEM, USUAL};
-use super::defaults::{Filled, SIGNAL_RATE};
+use super::defaults::Filled;
 use super::{Plan, check, environments, figures, findings, overrides};
 use crate::Error;
+use crate::axis::{self, Key};
 use crate::point::{
     Carrier, Filling, LinkLayer, Load, Memory, Mesh, Notify, Operation, Part, Pattern, Pipeline, PointSpec,
-    Poll, Protocol, QueuePoll, Service, Setup, SocketSettings, Stamp, Step, Traffic,
+    Protocol, Service, Setup, SocketSettings, Stamp, Traffic,
 };
 
 /// How a plan is to be run.
@@ -115,8 +116,8 @@ fn expand(plan: &Plan, experiment: &[Filled], points: &mut Vec<PointSpec>) {
 
 /// Appends a point for each combination of the values of the axes.
 fn combine(plan: &Plan, filled: &Filled, repetition: u32, points: &mut Vec<PointSpec>) {
-    let lists: Vec<(&str, Vec<Value>)> =
-        filled.axes.iter().map(|axis| (axis.name(), axis.values())).collect();
+    let lists: Vec<(&str, &[Value])> =
+        filled.axes.iter().map(|axis| (axis.row.name, axis.values())).collect();
     let combinations: usize = lists.iter().map(|(_, values)| values.len()).product();
     for combination in 0..combinations {
         // The number of the combination, written in a number system whose digits are the axes, last one fastest.
@@ -126,27 +127,28 @@ fn combine(plan: &Plan, filled: &Filled, repetition: u32, points: &mut Vec<Point
             axes.insert((*name).to_owned(), values[rest % values.len()].clone());
             rest /= values.len();
         }
-        if let Some(values) = axes.get("values").and_then(Value::as_u64) {
-            axes.insert("size_bytes".to_owned(), Pipeline::sample_bytes(values).into());
+        if let Some(values) = axis::VALUES.at(&axes) {
+            let size_bytes = Pipeline::sample_bytes(u64::from(values));
+            axes.insert(axis::SIZE_BYTES.row.name.to_owned(), size_bytes.into());
         }
         points.push(point(plan, filled, points.len() as u64, repetition, axes));
     }
 }
 
 fn point(plan: &Plan, filled: &Filled, id: u64, repetition: u32, axes: Axes) -> PointSpec {
-    let size_bytes = value(&axes, "size_bytes");
-    let rate_hz = number(&axes, "rate_hz");
+    let size_bytes = given(&axes, axis::SIZE_BYTES);
+    let rate_hz = axis::RATE_HZ.at(&axes);
     let (length, warmup) = filled.length_at(size_bytes, rate_hz);
-    let count = |name: &str| number(&axes, name).and_then(|n| u32::try_from(n).ok());
-    let tx_depth = count("tx_depth").unwrap_or(filled.tx_depth);
-    let rx_depth = count("rx_depth").unwrap_or(filled.rx_depth);
-    let rx_fill = count("rx_fill").unwrap_or(rx_depth);
-    let step: Option<Step> = value_or(&axes, "step", None);
-    let (poll, send_poll) = polls(&axes);
-    let operation = value_or(&axes, "operation", Operation::Send);
-    let endpoint: Carrier = value(&axes, "endpoint");
-    let mut conditions = environments::of(plan, &value_or(&axes, "environment", AS_IS.to_owned()));
-    conditions.ipoib_mode = known(&axes, "ipoib_mode", AS_IT_IS);
+    let tx_depth = axis::TX_DEPTH.at(&axes).unwrap_or(filled.tx_depth);
+    let rx_depth = axis::RX_DEPTH.at(&axes).unwrap_or(filled.rx_depth);
+    let rx_fill = axis::RX_FILL.at(&axes).flatten().unwrap_or(rx_depth);
+    let step = axis::STEP.at(&axes);
+    let (poll, send_poll) = given(&axes, axis::POLL).queues();
+    let operation = axis::OPERATION.at(&axes).unwrap_or(Operation::Send);
+    let endpoint = given(&axes, axis::ENDPOINT);
+    let environment = axis::ENVIRONMENT.at(&axes).unwrap_or_else(|| AS_IS.to_owned());
+    let mut conditions = environments::of(plan, &environment);
+    conditions.ipoib_mode = axis::IPOIB_MODE.at(&axes).flatten();
     let ipoib = conditions.ipoib_mode.map(|_| LinkLayer::Infiniband);
     PointSpec {
         id,
@@ -155,42 +157,45 @@ fn point(plan: &Plan, filled: &Filled, id: u64, repetition: u32, axes: Axes) -> 
         pattern: filled.pattern,
         part: Part::Main,
         endpoint,
-        tool: known(&axes, "tool", OURS),
+        tool: axis::TOOL.at(&axes).flatten(),
         socket: socket(filled, &axes),
-        service: value_or(&axes, "service", usual_service(endpoint, &axes)),
+        service: axis::SERVICE.at(&axes).unwrap_or_else(|| usual_service(endpoint, &axes)),
         operation,
-        peers: value_or(&axes, "peers", 1),
-        pairs: value_or(&axes, "pairs", 1),
-        traffic: value_or(&axes, "traffic", Traffic::PingPong),
+        peers: axis::PEERS.at(&axes).unwrap_or(1),
+        pairs: axis::PAIRS.at(&axes).unwrap_or(1),
+        traffic: axis::TRAFFIC.at(&axes).unwrap_or(Traffic::PingPong),
         rate_hz,
         pipeline: pipeline(filled, &axes),
-        loaders: value_or(&axes, "loaders", 0),
-        load: value_or(&axes, "load", Load::Beside),
-        load_bytes: number(&axes, "load_bytes").unwrap_or(1),
-        mesh: value_or(&axes, "mesh", Mesh::Star),
-        notify: notify(&axes, operation),
+        loaders: axis::LOADERS.at(&axes).unwrap_or(0),
+        load: axis::LOAD.at(&axes).unwrap_or(Load::Beside),
+        load_bytes: axis::LOAD_BYTES.at(&axes).unwrap_or(1),
+        mesh: axis::MESH.at(&axes).unwrap_or(Mesh::Star),
+        notify: axis::NOTIFY.at(&axes).flatten().unwrap_or_else(|| usual_notify(operation)),
         size_bytes,
-        direction: value(&axes, "direction"),
+        direction: given(&axes, axis::DIRECTION),
         poll,
-        send_poll,
-        inline: inline(&axes),
-        signal_interval: count("signal_interval").unwrap_or(tx_depth / 2).max(1),
-        sge: value_or(&axes, "sge", 1),
-        post_list: value_or(&axes, "post_list", 1),
-        queue_pairs: value_or(&axes, "queue_pairs", 1),
-        outstanding_reads: number(&axes, "outstanding_reads").and_then(|n| u8::try_from(n).ok()),
-        setup: value_or(&axes, "setup", Setup::Exchange),
-        mtu_bytes: count("mtu_bytes"),
-        link_layer: ipoib.or(known(&axes, "link_layer", ANY)),
+        send_poll: axis::SEND_POLL.at(&axes).flatten().unwrap_or(send_poll),
+        inline: inline(&axes, size_bytes),
+        signal_interval: axis::SIGNAL_INTERVAL.at(&axes).flatten().unwrap_or(tx_depth / 2).max(1),
+        sge: axis::SGE.at(&axes).unwrap_or(1),
+        post_list: axis::POST_LIST.at(&axes).unwrap_or(1),
+        queue_pairs: axis::QUEUE_PAIRS.at(&axes).unwrap_or(1),
+        outstanding_reads: axis::OUTSTANDING_READS.at(&axes).flatten().and_then(|n| u8::try_from(n).ok()),
+        setup: axis::SETUP.at(&axes).unwrap_or(Setup::Exchange),
+        mtu_bytes: axis::MTU_BYTES.at(&axes).flatten(),
+        link_layer: ipoib.or(axis::LINK_LAYER.at(&axes).flatten()),
         link: link(&axes),
-        memory: value_or(&axes, "memory", Memory::Device),
+        memory: axis::MEMORY.at(&axes).unwrap_or(Memory::Device),
         conditions,
-        buffers: count("buffers"),
-        burst: count("burst"),
-        pause_ns: number(&axes, "pause_ns").unwrap_or(0),
-        stamp: value_or(&axes, "stamp", Stamp::Submitted),
+        buffers: axis::BUFFERS.at(&axes).flatten(),
+        burst: axis::BURST.at(&axes).flatten(),
+        pause_ns: axis::PAUSE_NS.at(&axes).unwrap_or(0),
+        stamp: axis::STAMP.at(&axes).unwrap_or(Stamp::Submitted),
         step,
-        batch: count("batch").unwrap_or(step.map_or(1, |step| step.batch(tx_depth.min(rx_fill)))),
+        batch: axis::BATCH
+            .at(&axes)
+            .flatten()
+            .unwrap_or(step.map_or(1, |step| step.batch(tx_depth.min(rx_fill)))),
         length,
         warmup,
         tx_depth,
@@ -206,26 +211,31 @@ fn point(plan: &Plan, filled: &Filled, id: u64, repetition: u32, axes: Axes) -> 
 
 /// The service of what has no such axis: what there are no acknowledgements of is a datagram to whoever counts.
 fn usual_service(endpoint: Carrier, axes: &Axes) -> Service {
-    let drops = value_or(axes, "protocol", Protocol::Pair) == Protocol::PubSub;
+    let drops = axis::PROTOCOL.at(axes) == Some(Protocol::PubSub);
     if endpoint == Carrier::Udp || drops { Service::Ud } else { Service::Rc }
 }
 
+/// How it is learnt that bytes have come: only who is written to is told of nothing.
+fn usual_notify(operation: Operation) -> Notify {
+    if operation == Operation::Write { Notify::Memory } else { Notify::Completion }
+}
+
 /// Whether messages are inline: all, or samples up to a length.
-fn inline(axes: &Axes) -> bool {
-    match number(axes, "inline_max_bytes") {
-        Some(max) => value::<u64>(axes, "size_bytes") <= max,
-        None => value_or(axes, "inline", false),
+fn inline(axes: &Axes, size_bytes: u64) -> bool {
+    match axis::INLINE_MAX_BYTES.at(axes) {
+        Some(max) => size_bytes <= u64::from(max),
+        None => axis::INLINE.at(axes).unwrap_or(false),
     }
 }
 
 /// What the generator does, where there is one.
 fn pipeline(filled: &Filled, axes: &Axes) -> Option<Pipeline> {
     (filled.pattern == Pattern::Pipeline).then(|| Pipeline {
-        values: value(axes, "values"),
-        signal: value(axes, "signal"),
-        timer: value(axes, "timer"),
-        rx_filled: value_or(axes, "rx_filled", Filling::Before),
-        sink: value(axes, "sink"),
+        values: given(axes, axis::VALUES),
+        signal: given(axes, axis::SIGNAL),
+        timer: given(axes, axis::TIMER),
+        rx_filled: axis::RX_FILLED.at(axes).unwrap_or(Filling::Before),
+        sink: given(axes, axis::SINK),
         sink_dir: filled.settings.sink_dir.clone(),
     })
 }
@@ -236,55 +246,30 @@ fn socket(filled: &Filled, axes: &Axes) -> SocketSettings {
     // What waits for an answer must not wait for more to send.
     let no_delay = filled.pattern != Pattern::Stream;
     SocketSettings {
-        family: value_or(axes, "family", usual.family),
-        streams: value_or(axes, "streams", usual.streams),
-        buffer_bytes: number(axes, "socket_buffer_bytes"),
-        no_delay: value_or(axes, "no_delay", no_delay),
-        busy_poll_us: number(axes, "busy_poll_us").and_then(|us| u32::try_from(us).ok()),
-        offload: value_or(axes, "offload", usual.offload),
-        zero_copy: value_or(axes, "zero_copy", usual.zero_copy),
-        congestion: known(axes, "congestion", SYSTEM),
-        protocol: value_or(axes, "protocol", usual.protocol),
+        family: axis::FAMILY.at(axes).unwrap_or(usual.family),
+        streams: axis::STREAMS.at(axes).unwrap_or(usual.streams),
+        buffer_bytes: axis::SOCKET_BUFFER_BYTES.at(axes).flatten().map(u64::from),
+        no_delay: axis::NO_DELAY.at(axes).unwrap_or(no_delay),
+        busy_poll_us: axis::BUSY_POLL_US.at(axes).flatten(),
+        offload: axis::OFFLOAD.at(axes).unwrap_or(usual.offload),
+        zero_copy: axis::ZERO_COPY.at(axes).unwrap_or(usual.zero_copy),
+        congestion: axis::CONGESTION.at(axes).flatten(),
+        protocol: axis::PROTOCOL.at(axes).unwrap_or(usual.protocol),
     }
-}
-
-/// How it is learnt that bytes have come: only who is written to is told of nothing.
-fn notify(axes: &Axes, operation: Operation) -> Notify {
-    let usual = if operation == Operation::Write { Notify::Memory } else { Notify::Completion };
-    known(axes, "notify", USUAL).unwrap_or(usual)
-}
-
-/// How receives and sends are waited for.
-fn polls(axes: &Axes) -> (QueuePoll, QueuePoll) {
-    let (receives, sends) = value::<Poll>(axes, "poll").queues();
-    (receives, known(axes, "send_poll", SAME).unwrap_or(sends))
 }
 
 /// What the link is to be like: what `link` says, at the rate that `signal_rate` names.
 fn link(axes: &Axes) -> Option<LinkModel> {
-    let text: String = value_or(axes, "link", NO_LINK.to_owned());
-    let link = (text != NO_LINK).then(|| text.parse().expect("a link of a plan was read when the plan was"));
-    match LinkRate::usual(&value_or(axes, "signal_rate", SIGNAL_RATE.to_owned())) {
+    let text = axis::LINK.at(axes).flatten();
+    let link = text.map(|text| text.parse().expect("a link of a plan was read when the plan was"));
+    let rate = axis::SIGNAL_RATE.at(axes).flatten().and_then(|name| LinkRate::usual(&name));
+    match rate {
         Some(rate) => Some(LinkModel { rate: Some(rate), ..link.unwrap_or_default() }),
         None => link,
     }
 }
 
-/// The value of an axis that a plan may leave out.
-fn value_or<T: DeserializeOwned>(axes: &Axes, name: &str, otherwise: T) -> T {
-    if axes.contains_key(name) { value(axes, name) } else { otherwise }
-}
-
-/// The value of an axis, where it has one and not the word for none.
-fn known<T: DeserializeOwned>(axes: &Axes, name: &str, none: &str) -> Option<T> {
-    axes.get(name).filter(|value| *value != none).map(|_| value(axes, name))
-}
-
-/// The number of an axis, where it has one and no word in its place.
-fn number(axes: &Axes, name: &str) -> Option<u64> {
-    axes.get(name).and_then(Value::as_u64)
-}
-
-fn value<T: DeserializeOwned>(axes: &Axes, name: &str) -> T {
-    serde_json::from_value(axes[name].clone()).expect("an axis holds the values that it was made from")
+/// The value of an axis that every point has that asks for it.
+fn given<T: DeserializeOwned + Serialize>(axes: &Axes, key: Key<T>) -> T {
+    key.at(axes).expect("an axis of all points has a default")
 }

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use measure::units;
 use serde_json::Value;
 
-use super::axis::Axis;
 use super::names::hint_or_all;
 use super::text::{Entry, Node};
 use crate::Error;
+use crate::axis::{self, Axis, AxisList, Fault};
 
 /// What is set of an experiment. What is not set falls back to the layer below and then to a default
 /// (`plan/defaults.rs`).
@@ -44,7 +44,7 @@ pub struct Settings {
     /// How long a point may take, set-up included.
     pub timeout_s: Option<f64>,
     /// The axes in the order in which they are walked.
-    pub axes: Vec<Axis>,
+    pub axes: AxisList,
     /// Where each key was set, for errors. Filled in when a plan is read; leave it at its default in code.
     pub places: Places,
 }
@@ -74,7 +74,7 @@ impl Settings {
     /// Adds an axis, or replaces its values.
     #[must_use]
     pub fn axis(mut self, axis: Axis) -> Self {
-        self.put_axis(axis);
+        self.axes.put(axis);
         self
     }
 
@@ -93,7 +93,7 @@ impl Settings {
         }
         overlay!(bytes_max warmup repetitions repetitions_max within tx_depth rx_depth);
         overlay!(keep_samples share_above_ns sink_dir timeout_s);
-        over.axes.iter().for_each(|axis| self.put_axis(axis.clone()));
+        over.axes.iter().for_each(|axis| self.axes.put(axis.clone()));
         self.places.0.extend(over.places.0.iter().map(|(key, place)| (*key, place.clone())));
     }
 
@@ -125,18 +125,27 @@ impl Settings {
 
     /// Sets one axis of a plan.
     pub(super) fn put_axis_entry(&mut self, entry: &Entry, table: &str) -> Result<(), Error> {
-        let axis = Axis::read(&entry.key, &entry.node, &entry.place, table)?
-            .ok_or_else(|| unknown_key(entry, &format!("the axes of {table}"), &Axis::NAMES))?;
-        self.places.0.insert(axis.name(), entry.place.clone());
-        self.put_axis(axis);
+        let unknown = || unknown_key(entry, &format!("the axes of {table}"), &axis::NAMES);
+        let row = axis::find(&entry.key).ok_or_else(unknown)?;
+        let values = match &entry.node {
+            Node::Leaf(Value::Array(items)) => row.read(items),
+            Node::Leaf(item) => row.read(std::slice::from_ref(item)),
+            Node::Table(_) | Node::Tables(_) => return Err(wrong_type(entry, table, &row.expected())),
+        };
+        let (place, key, table) = (entry.place.clone(), entry.key.clone(), table.to_owned());
+        let values = values.map_err(|fault| match fault {
+            Fault::Unreadable(reason) => Error::BadValue { place, key, table, reason },
+            Fault::Unknown { value, known } => {
+                Error::UnknownValue { place, key, table, hint: hint_or_all(&value, &known), value }
+            }
+            Fault::WrongType(item) => {
+                let found = Node::Leaf(item).in_words();
+                Error::WrongType { place, key, table, expected: row.expected(), found }
+            }
+        })?;
+        self.places.0.insert(row.name, entry.place.clone());
+        self.axes.put(Axis::read(row, values));
         Ok(())
-    }
-
-    fn put_axis(&mut self, axis: Axis) {
-        match self.axes.iter_mut().find(|known| known.name() == axis.name()) {
-            Some(known) => *known = axis,
-            None => self.axes.push(axis),
-        }
     }
 }
 

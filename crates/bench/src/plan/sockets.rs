@@ -1,8 +1,8 @@
 //! What a plan must not ask of sockets.
 
-use super::Axis;
 use super::check::Check;
 use crate::Error;
+use crate::axis;
 use crate::point::{Carrier, Family, Flow, LinkLayer, Load, Pattern, Poll, Traffic};
 
 /// The number and the marks of a message.
@@ -29,7 +29,9 @@ impl Check<'_> {
             let why = "its steps are calls of verbs: use the endpoint \"verbs\"";
             return self.refuse("endpoint", &format!("the overheads of {}", carrier.name()), why);
         }
-        if let Some(poll) = self.polls().iter().find(|poll| !matches!(poll, Poll::Busy | Poll::Event)) {
+        if let Some(poll) =
+            self.0.axes.get(axis::POLL).iter().find(|poll| !matches!(poll, Poll::Busy | Poll::Event))
+        {
             let why = "what comes is looked for or slept for: use busy or event";
             return self.refuse("poll", &format!("poll {} over {}", word(poll), carrier.name()), why);
         }
@@ -44,7 +46,7 @@ impl Check<'_> {
         self.datagram_sizes()?;
         self.numbered()?;
         self.lists()?;
-        let streams = self.largest_number("streams");
+        let streams = self.largest(axis::STREAMS.row);
         if streams > STREAMS_MAX {
             let what = format!("more than {STREAMS_MAX} streams");
             return self.refuse("streams", &what, "one thread serves them all");
@@ -53,22 +55,13 @@ impl Check<'_> {
             let why = "messages that are timed one by one take one connection: use the pattern \"stream\" or \"pairs\"";
             return self.refuse("streams", "several streams", why);
         }
-        let lends = self.values(|axis| match axis {
-            Axis::ZeroCopy(values) => Some(values.as_slice()),
-            _ => None,
-        });
-        let directions = self.values(|axis| match axis {
-            Axis::Direction(values) => Some(values.as_slice()),
-            _ => None,
-        });
+        let lends = self.0.axes.get(axis::ZERO_COPY);
+        let directions = self.0.axes.get(axis::DIRECTION);
         if lends.contains(&true) && (self.0.pattern != Pattern::Stream || directions.contains(&Flow::Bi)) {
             let why = "it is for who only sends, and much: use the pattern \"stream\" one way";
             return self.refuse("zero_copy", "sending without a copy and receiving", why);
         }
-        let loads = self.values(|axis| match axis {
-            Axis::Load(values) => Some(values.as_slice()),
-            _ => None,
-        });
+        let loads = self.0.axes.get(axis::LOAD);
         if loads.contains(&Load::Outcast) {
             let why =
                 "it is RDMA Read of the memory of who asks, which sockets have not: use incast or beside";
@@ -79,10 +72,7 @@ impl Check<'_> {
 
     /// Shared memory has no buffers but its rings.
     fn shmem(&self) -> Result<(), Error> {
-        let loaders = self.values(|axis| match axis {
-            Axis::Loaders(values) => Some(values.as_slice()),
-            _ => None,
-        });
+        let loaders = self.0.axes.get(axis::LOADERS);
         if loaders.iter().any(|loaders| *loaders > 0) {
             let why = "nobody takes what loads put into a ring: use unix_stream";
             return self.refuse("loaders", "loads over shared memory", why);
@@ -92,14 +82,8 @@ impl Check<'_> {
 
     /// IPoIB is InfiniBand.
     fn ipoib(&self) -> Result<(), Error> {
-        let modes = self.values(|axis| match axis {
-            Axis::IpoibMode(values) => Some(values.as_slice()),
-            _ => None,
-        });
-        let layers = self.values(|axis| match axis {
-            Axis::LinkLayer(values) => Some(values.as_slice()),
-            _ => None,
-        });
+        let modes = self.0.axes.get(axis::IPOIB_MODE);
+        let layers = self.0.axes.get(axis::LINK_LAYER);
         if modes.iter().any(Option::is_some) && layers.contains(&Some(LinkLayer::Ethernet)) {
             let why = "IPoIB is InfiniBand: give it an experiment of its own";
             return self.refuse("ipoib_mode", "a mode of IPoIB over Ethernet", why);
@@ -109,12 +93,18 @@ impl Check<'_> {
 
     /// A datagram has room for so much.
     fn datagram_sizes(&self) -> Result<(), Error> {
-        let max = if self.families().contains(&Family::Ipv4) {
+        let max = if self.0.axes.get(axis::FAMILY).contains(&Family::Ipv4) {
             DATAGRAM_BYTES_MAX_IPV4
         } else {
             DATAGRAM_BYTES_MAX_IPV6
         };
-        match self.size_values().iter().find(|size| self.0.carrier == Carrier::Udp && **size > max) {
+        match self
+            .0
+            .axes
+            .get(axis::SIZE_BYTES)
+            .iter()
+            .find(|size| self.0.carrier == Carrier::Udp && **size > max)
+        {
             Some(size) => {
                 let why = format!(
                     "the longest has {max} B: end the sizes there, or give it an experiment of its own"
@@ -127,7 +117,7 @@ impl Check<'_> {
 
     /// Messages that are told apart say their numbers.
     fn numbered(&self) -> Result<(), Error> {
-        match self.size_values().iter().find(|size| **size < HEADER_BYTES) {
+        match self.0.axes.get(axis::SIZE_BYTES).iter().find(|size| **size < HEADER_BYTES) {
             Some(size) if self.0.pattern == Pattern::OneWay => {
                 let why = format!("a message says its number in {HEADER_BYTES} bytes");
                 self.refuse("size_bytes", &format!("messages of {size} B one way"), &why)
@@ -138,7 +128,7 @@ impl Check<'_> {
 
     /// Datagrams that are sent by one call.
     fn lists(&self) -> Result<(), Error> {
-        let list = self.largest_number("post_list");
+        let list = self.largest(axis::POST_LIST.row);
         if list > LIST_MAX {
             return self.refuse(
                 "post_list",
@@ -146,14 +136,11 @@ impl Check<'_> {
                 "sendmmsg takes no more",
             );
         }
-        let offloads = self.values(|axis| match axis {
-            Axis::Offload(values) => Some(values.as_slice()),
-            _ => None,
-        });
+        let offloads = self.0.axes.get(axis::OFFLOAD);
         if !offloads.contains(&true) {
             return Ok(());
         }
-        let size = self.size_values().iter().max().copied().unwrap_or(1);
+        let size = self.0.axes.get(axis::SIZE_BYTES).iter().max().copied().unwrap_or(1);
         if list > SEGMENTS_MAX || list * size > DATAGRAM_BYTES_MAX_IPV4 {
             let why = format!("they may be {SEGMENTS_MAX} and have {DATAGRAM_BYTES_MAX_IPV4} B together");
             return self.refuse("offload", &format!("{list} datagrams of {size} B as one"), &why);
@@ -167,10 +154,7 @@ impl Check<'_> {
 
     /// Floods of pairs, of which what has come counts.
     fn floods_of_pairs(&self) -> Result<(), Error> {
-        let traffic = self.values(|axis| match axis {
-            Axis::Traffic(values) => Some(values.as_slice()),
-            _ => None,
-        });
+        let traffic = self.0.axes.get(axis::TRAFFIC);
         let why = match self.0.carrier {
             Carrier::Udp => "UDP acknowledges nothing",
             Carrier::Sctp => "SCTP tells no program",

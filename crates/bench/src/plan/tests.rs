@@ -5,6 +5,7 @@ use std::path::Path;
 use proptest::prelude::*;
 
 use super::*;
+use crate::axis;
 use crate::point::{Flow, Length, Operation, PointSpec, QueuePoll, Service, Setup, Stamp};
 
 /// The head of a plan, four lines.
@@ -41,7 +42,7 @@ fn sizes(points: &[PointSpec]) -> Vec<u64> {
 proptest! {
     #[test]
     fn no_text_panics(key in "[a-z_]{0,12}", value in "[-0-9a-zA-Z.,\"\\[\\]{}= ]{0,24}", set: String) {
-        let known = Settings::KEYS.into_iter().chain(Axis::NAMES).map(str::to_owned);
+        let known = Settings::KEYS.into_iter().chain(axis::NAMES).map(str::to_owned);
         for key in known.chain([key]) {
             for line in [format!("{key} = {value}"), format!("axes = {{ {key} = {value} }}")] {
                 let text = format!("{HEAD}name = \"a\"\npattern = \"stream\"\n{line}");
@@ -643,8 +644,8 @@ fn overrides_fail_in_their_own_words() {
 #[test]
 fn flags_build_the_same_plan() {
     let settings = Settings { iterations: Some(5), ..Settings::default() }
-        .axis(Axis::Direction(vec![Flow::Bi]))
-        .axis(Axis::SizeBytes(vec![64]));
+        .axis(axis::DIRECTION.value(Flow::Bi))
+        .axis(axis::SIZE_BYTES.value(64));
     let plan = Plan::new("bw", "Bandwidth").experiment("bw", Pattern::Stream, settings);
     let point = resolve(&plan, &Options::default()).unwrap().points.remove(0);
     assert_eq!((point.direction, point.size_bytes, point.length), (Flow::Bi, 64, Length::Iterations(5)));

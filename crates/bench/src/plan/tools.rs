@@ -1,18 +1,15 @@
 //! What a plan must not ask of other programs.
 
-use super::Axis;
 use super::check::Check;
 use crate::Error;
+use crate::axis;
 use crate::point::{Family, Length, Tool, tool};
 
 impl Check<'_> {
     /// Checks an experiment of which other programs measure points.
     pub(super) fn tools(&self) -> Result<(), Error> {
-        let tools = self.values(|axis| match axis {
-            Axis::Tool(values) => Some(values.as_slice()),
-            _ => None,
-        });
-        let tools: Vec<Tool> = tools.iter().copied().flatten().collect();
+        let tools = self.0.axes.get(axis::TOOL);
+        let tools: Vec<Tool> = tools.into_iter().flatten().collect();
         let Some(first) = tools.first() else { return Ok(()) };
         if let Some(tool) = tools.iter().find(|tool| !tool.measures(self.0.pattern)) {
             let why = "qperf and sockperf measure \"ping-pong\", iperf3 and qperf \"stream\"";
@@ -28,14 +25,14 @@ impl Check<'_> {
         }
         for (axis, what, is_asked) in [
             ("direction", "both ways", self.goes_both_ways()),
-            ("family", "IPv6", self.families().contains(&Family::Ipv6)),
+            ("family", "IPv6", self.0.axes.get(axis::FAMILY).contains(&Family::Ipv6)),
         ] {
             if is_asked {
                 let why = "not all of them have that: give it an experiment of its own";
                 return self.refuse(axis, &format!("{what} of other programs"), why);
             }
         }
-        let own = self.0.settings.axes.iter().map(Axis::name).find(|name| !tool::is_common(name));
+        let own = self.0.settings.axes.iter().map(|axis| axis.row.name).find(|name| !tool::is_common(name));
         own.map_or(Ok(()), |axis| {
             let why = "that is as each program has it: give it an experiment of its own";
             self.refuse(axis, &format!("{axis} of {}", first.word()), why)

@@ -137,11 +137,12 @@ mod tests {
 
     use super::super::message::Window;
     use super::*;
-    use crate::plan::{Axis, Options, Plan, Settings, resolve};
+    use crate::axis;
+    use crate::plan::{Options, Plan, Settings, resolve};
     use crate::point::{Pattern, Traffic};
 
     fn spec() -> PointSpec {
-        let settings = Settings::default().axis(Axis::Traffic(vec![Traffic::Stream]));
+        let settings = Settings::default().axis(axis::TRAFFIC.value(Traffic::Stream));
         let plan = Plan::new("pairs", "Pairs").experiment("e", Pattern::Pairs, settings);
         resolve(&plan, &Options::default()).unwrap().points.remove(0)
     }
@@ -205,7 +206,7 @@ mod tests {
         let slow = (0..=100).map(|done| (10 * done, done));
         let seen = slow.chain((1..=100).map(|done| (1000 + 5 * done, 100 + done)));
         let passed = Passed { span: [0, 1500], seen: seen.collect(), ..passed() };
-        let settings = Settings::default().axis(Axis::Loaders(vec![1])).axis(Axis::LoadBytes(vec![100]));
+        let settings = Settings::default().axis(axis::LOADERS.value(1)).axis(axis::LOAD_BYTES.value(100));
         let plan = Plan::new("load", "Load").experiment("e", Pattern::OpenLoop, settings);
         let spec = resolve(&plan, &Options::default()).unwrap().points.remove(0);
         let timed = |span: [u64; 2]| {
@@ -235,7 +236,7 @@ mod tests {
         };
         let missing = together(&spec(), &mut [flood(), flood()]).missing.unwrap();
         assert!(missing.contains("cannot be counted"), "{missing}");
-        let settings = Settings::default().axis(Axis::Loaders(vec![1]));
+        let settings = Settings::default().axis(axis::LOADERS.value(1));
         let plan = Plan::new("load", "Load").experiment("e", Pattern::OpenLoop, settings);
         let spec = resolve(&plan, &Options::default()).unwrap().points.remove(0);
         let mut outcomes = [Outcome::default(), Outcome::default(), flood()];

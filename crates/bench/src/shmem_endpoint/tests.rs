@@ -13,12 +13,13 @@ use super::bell::{self, Bell, MESSAGE, ROOM};
 use super::ring::{Emptier, Filler, Shape};
 use super::{ShmemEndpoint, Unopened};
 use crate::Error;
+use crate::axis;
 use crate::company::{Alone, Presence};
 use crate::endpoint::connecting::{End, Half, Told};
 use crate::endpoint::{Endpoint, Mark};
 use crate::pattern::times::Times;
 use crate::pattern::{self, Flow, Span};
-use crate::plan::{Axis, Options, Plan, Settings, resolve};
+use crate::plan::{Options, Plan, Settings, resolve};
 use crate::point::{Carrier, Pattern, PointSpec, Poll};
 use crate::shared::Shared;
 use crate::timepiece::Timepiece;
@@ -119,9 +120,9 @@ fn who_sleeps_is_woken() {
     assert!(began.elapsed() < Duration::from_secs(50), "somebody was not woken: {:?}", began.elapsed());
 }
 
-fn spec(pattern: Pattern, axes: impl IntoIterator<Item = Axis>) -> PointSpec {
+fn spec(pattern: Pattern, axes: impl IntoIterator<Item = axis::Axis>) -> PointSpec {
     let settings = axes.into_iter().fold(Settings::default(), Settings::axis);
-    let settings = settings.axis(Axis::Endpoint(vec![Carrier::Shmem]));
+    let settings = settings.axis(axis::ENDPOINT.value(Carrier::Shmem));
     let plan = Plan::new("shmem", "Shared memory").experiment("one", pattern, settings);
     resolve(&plan, &Options::default()).unwrap().points.remove(0)
 }
@@ -174,7 +175,7 @@ const SIZES: [u64; 6] = [1, 57, 8184, 8185, 70_000, 1 << 20];
 fn messages_of_every_size_go_forth_and_back() {
     for poll in [Poll::Busy, Poll::Event] {
         for size in SIZES {
-            let spec = spec(Pattern::PingPong, [Axis::Poll(vec![poll]), Axis::SizeBytes(vec![size])]);
+            let spec = spec(Pattern::PingPong, [axis::POLL.value(poll), axis::SIZE_BYTES.value(size)]);
             let ends = run(&spec, 30.0, |rank, end| {
                 let mut samples = Times::default();
                 pattern::ping_pong(end, &mut samples, rank == 0, 1, Span::Messages(40))?;
@@ -191,7 +192,7 @@ fn floods_arrive_whole_one_way_and_both_ways() {
     for poll in [Poll::Busy, Poll::Event] {
         for size in SIZES {
             for both in [false, true] {
-                let spec = spec(Pattern::Stream, [Axis::Poll(vec![poll]), Axis::SizeBytes(vec![size])]);
+                let spec = spec(Pattern::Stream, [axis::POLL.value(poll), axis::SIZE_BYTES.value(size)]);
                 let messages = if size > 10_000 { 60 } else { 3000 };
                 let ends = run(&spec, 60.0, |rank, end| {
                     let flow = match (both, rank) {
@@ -211,7 +212,7 @@ fn floods_arrive_whole_one_way_and_both_ways() {
 
 #[test]
 fn messages_are_numbered_and_greetings_told_from_them() {
-    let spec = spec(Pattern::OneWay, [Axis::SizeBytes(vec![1]), Axis::Poll(vec![Poll::Busy])]);
+    let spec = spec(Pattern::OneWay, [axis::SIZE_BYTES.value(1), axis::POLL.value(Poll::Busy)]);
     let ends = run(&spec, 30.0, |rank, end| {
         if rank == 0 {
             for number in 0..600 {
@@ -242,7 +243,7 @@ fn messages_are_numbered_and_greetings_told_from_them() {
 /// Of what is asked for, only what the other rank has taken counts.
 #[test]
 fn messages_are_sent_when_they_are_taken_where_that_counts() {
-    let spec = spec(Pattern::Stream, [Axis::SizeBytes(vec![20_000]), Axis::Poll(vec![Poll::Busy])]);
+    let spec = spec(Pattern::Stream, [axis::SIZE_BYTES.value(20_000), axis::POLL.value(Poll::Busy)]);
     let steps = std::sync::Barrier::new(2);
     let ends = run(&spec, 30.0, |rank, end| {
         if rank == 0 {
@@ -264,7 +265,7 @@ fn messages_are_sent_when_they_are_taken_where_that_counts() {
 #[test]
 fn a_rank_that_says_nothing_ends_the_point_in_bounded_time() {
     for poll in [Poll::Busy, Poll::Event] {
-        let spec = spec(Pattern::PingPong, [Axis::Poll(vec![poll])]);
+        let spec = spec(Pattern::PingPong, [axis::POLL.value(poll)]);
         let ends = run(&spec, 0.3, |rank, end| if rank == 0 { end.receive().map(drop) } else { Ok(()) });
         let error = ends[0].as_ref().unwrap_err().to_string();
         assert!(error.contains("shared memory from rank 0 to rank 1"), "{error}");

@@ -16,16 +16,17 @@ use super::endpoint::gathering::MUCH;
 use super::setup::Unconnected;
 use super::{Name, Net, SocketEndpoint, SocketOptions, Told, Way};
 use crate::Error;
+use crate::axis;
 use crate::company::Alone;
 use crate::endpoint::connecting::{End, Half};
 use crate::endpoint::{Endpoint, Mark};
 use crate::pattern::times::Times;
 use crate::pattern::{self, Span};
-use crate::plan::{Axis, Options, Plan, Settings, resolve};
+use crate::plan::{Options, Plan, Settings, resolve};
 use crate::point::{Carrier, Family, Pattern, PointSpec, Poll};
 use crate::timepiece::Timepiece;
 
-fn spec(pattern: Pattern, axes: impl IntoIterator<Item = Axis>) -> PointSpec {
+fn spec(pattern: Pattern, axes: impl IntoIterator<Item = axis::Axis>) -> PointSpec {
     let settings = axes.into_iter().fold(Settings::default(), Settings::axis);
     let plan = Plan::new("sockets", "Sockets").experiment("one", pattern, settings);
     resolve(&plan, &Options::default()).unwrap().points.remove(0)
@@ -112,10 +113,10 @@ fn the_receiver_of_a_flood_gathers() {
         (Carrier::UnixStream, Poll::Event, 1, false),
     ] {
         let axes = [
-            Axis::Endpoint(vec![carrier]),
-            Axis::Poll(vec![poll]),
-            Axis::Streams(vec![streams]),
-            Axis::SizeBytes(vec![100]),
+            axis::ENDPOINT.value(carrier),
+            axis::POLL.value(poll),
+            axis::STREAMS.value(streams),
+            axis::SIZE_BYTES.value(100),
         ];
         let spec = spec(Pattern::Stream, axes);
         let halves = halves(&spec);
@@ -155,7 +156,7 @@ fn messages_of_every_size_go_forth_and_back() {
                     continue;
                 }
                 let axes =
-                    [Axis::Endpoint(vec![carrier]), Axis::Poll(vec![poll]), Axis::SizeBytes(vec![size])];
+                    [axis::ENDPOINT.value(carrier), axis::POLL.value(poll), axis::SIZE_BYTES.value(size)];
                 let ends = bounce(&spec(Pattern::PingPong, axes), 40, None);
                 let counts: Vec<_> = ends.iter().map(|(samples, _)| samples.0.len()).collect();
                 assert_eq!(counts, [40, 40], "{carrier:?} {poll:?} {size}");
@@ -168,7 +169,7 @@ fn messages_of_every_size_go_forth_and_back() {
 #[test]
 fn they_do_over_ipv6() {
     for carrier in [Carrier::Tcp, Carrier::Udp] {
-        let axes = [Axis::Endpoint(vec![carrier]), Axis::Family(vec![Family::Ipv6])];
+        let axes = [axis::ENDPOINT.value(carrier), axis::FAMILY.value(Family::Ipv6)];
         let spec = spec(Pattern::PingPong, axes);
         if super::Reachable::own(&Net::Loopback, Family::Ipv6, None).is_err() {
             println!("SKIPPED: this host has no IPv6");
@@ -200,10 +201,10 @@ fn floods_arrive_whole_over_what_loses_nothing() {
         for (poll, streams) in [(Poll::Busy, 1), (Poll::Event, 1), (Poll::Event, 3), (Poll::Busy, 3)] {
             for size in [1, 100, 65_536] {
                 let axes = [
-                    Axis::Endpoint(vec![carrier]),
-                    Axis::Poll(vec![poll]),
-                    Axis::SizeBytes(vec![size]),
-                    Axis::Streams(vec![streams]),
+                    axis::ENDPOINT.value(carrier),
+                    axis::POLL.value(poll),
+                    axis::SIZE_BYTES.value(size),
+                    axis::STREAMS.value(streams),
                 ];
                 let (sent, received, _) = flood(&spec(Pattern::Stream, axes), 3000, None);
                 assert_eq!((sent, received), (3000, 3000), "{carrier:?} {poll:?} {streams} {size}");
@@ -216,12 +217,12 @@ fn floods_arrive_whole_over_what_loses_nothing() {
 fn lists_of_datagrams_arrive_as_messages() {
     for (list, offload) in [(1, false), (7, false), (16, true)] {
         let axes = [
-            Axis::Endpoint(vec![Carrier::Udp]),
-            Axis::PostList(vec![list]),
-            Axis::Offload(vec![offload]),
-            Axis::SizeBytes(vec![100]),
+            axis::ENDPOINT.value(Carrier::Udp),
+            axis::POST_LIST.value(list),
+            axis::OFFLOAD.value(offload),
+            axis::SIZE_BYTES.value(100),
             // Enough for all of them, so that none is lost.
-            Axis::SocketBufferBytes(vec![Some(200_000)]),
+            axis::SOCKET_BUFFER_BYTES.value(Some(200_000)),
         ];
         let (sent, received, counters) = flood(&spec(Pattern::Stream, axes), 100, None);
         assert_eq!((sent, received), (100, 100), "{list} {offload}");
@@ -231,9 +232,9 @@ fn lists_of_datagrams_arrive_as_messages() {
 
 #[test]
 fn what_is_lost_is_asked_for_again_and_is_no_sample() {
-    let axes = [Axis::Endpoint(vec![Carrier::Udp]), Axis::SizeBytes(vec![1])];
+    let axes = [axis::ENDPOINT.value(Carrier::Udp), axis::SIZE_BYTES.value(1)];
     for poll in [Poll::Busy, Poll::Event] {
-        let spec = spec(Pattern::PingPong, axes.clone().into_iter().chain([Axis::Poll(vec![poll])]));
+        let spec = spec(Pattern::PingPong, axes.clone().into_iter().chain([axis::POLL.value(poll)]));
         let relay = Relay::start(vec![Fault::Drop { every: 9 }]);
         let ends = bounce(&spec, 40, Some(&relay));
         let (asks, answers) = (&ends[0], &ends[1]);
@@ -252,7 +253,7 @@ fn what_is_lost_is_asked_for_again_and_is_no_sample() {
 #[test]
 fn the_loss_of_the_very_last_answer_is_made_good() {
     // A question and an answer each, and one before: the fourth is the last answer.
-    let spec = spec(Pattern::PingPong, [Axis::Endpoint(vec![Carrier::Udp])]);
+    let spec = spec(Pattern::PingPong, [axis::ENDPOINT.value(Carrier::Udp)]);
     for last in [3, 4, 5, 6] {
         let relay = Relay::start(vec![Fault::Lose { number: last }]);
         let ends = bounce(&spec, 1, Some(&relay));
@@ -264,7 +265,7 @@ fn the_loss_of_the_very_last_answer_is_made_good() {
 
 #[test]
 fn what_comes_twice_or_late_is_counted() {
-    let axes = [Axis::Endpoint(vec![Carrier::Udp]), Axis::SizeBytes(vec![64])];
+    let axes = [axis::ENDPOINT.value(Carrier::Udp), axis::SIZE_BYTES.value(64)];
     let spec = spec(Pattern::Stream, axes);
     // As many as every socket holds, so that none but the relay loses any.
     let faults = vec![Fault::Drop { every: 10 }, Fault::Repeat { every: 7 }, Fault::Hold { every: 13 }];
@@ -280,7 +281,7 @@ fn what_comes_twice_or_late_is_counted() {
 /// The last message overtakes the one before it, which is not lost for that.
 #[test]
 fn what_the_end_of_a_flood_overtakes_still_counts() {
-    let spec = spec(Pattern::Stream, [Axis::Endpoint(vec![Carrier::Udp]), Axis::SizeBytes(vec![64])]);
+    let spec = spec(Pattern::Stream, [axis::ENDPOINT.value(Carrier::Udp), axis::SIZE_BYTES.value(64)]);
     // Nineteen messages, and then the last one.
     let relay = Relay::start(vec![Fault::Hold { every: 19 }]);
     let (sent, received, counters) = flood(&spec, 20, Some(&relay));
@@ -291,7 +292,7 @@ fn what_the_end_of_a_flood_overtakes_still_counts() {
 /// Who sleeps until the next message comes looks at the clock every second, and earlier where there may be none any more.
 #[test]
 fn a_flood_that_has_lost_some_is_soon_over() {
-    let spec = spec(Pattern::Stream, [Axis::Endpoint(vec![Carrier::Udp]), Axis::SizeBytes(vec![64])]);
+    let spec = spec(Pattern::Stream, [axis::ENDPOINT.value(Carrier::Udp), axis::SIZE_BYTES.value(64)]);
     let took = |_| {
         let relay = Relay::start(vec![Fault::Lose { number: 10 }]);
         let begin = Instant::now();
@@ -304,7 +305,7 @@ fn a_flood_that_has_lost_some_is_soon_over() {
 
 #[test]
 fn who_is_no_rank_is_sent_away() {
-    let spec = spec(Pattern::PingPong, [Axis::Endpoint(vec![Carrier::Tcp])]);
+    let spec = spec(Pattern::PingPong, [axis::ENDPOINT.value(Carrier::Tcp)]);
     let halves = halves(&spec);
     let told = told(&spec, &halves, |_, _, _| ());
     let Name::Port(port) = told[1][0].way.as_ref().unwrap().sockets[0] else { panic!("a port") };
@@ -331,7 +332,7 @@ fn a_rank_that_has_gone_is_said_to_have_gone() {
         (Carrier::UnixStream, "its program has ended or failed: look there"),
         (Carrier::Udp, "nobody has that port any more"),
     ] {
-        let spec = spec(Pattern::PingPong, [Axis::Endpoint(vec![carrier])]);
+        let spec = spec(Pattern::PingPong, [axis::ENDPOINT.value(carrier)]);
         let halves = halves(&spec);
         let told = told(&spec, &halves, |_, _, _| ());
         let part = |rank, end: &mut SocketEndpoint| {
@@ -350,7 +351,7 @@ fn a_rank_that_has_gone_is_said_to_have_gone() {
 fn a_port_that_is_taken_is_named() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port();
-    let spec = spec(Pattern::PingPong, [Axis::Endpoint(vec![Carrier::Tcp])]);
+    let spec = spec(Pattern::PingPong, [axis::ENDPOINT.value(Carrier::Tcp)]);
     let options = SocketOptions { net: Net::Loopback, port: Some(port) };
     let error = Unconnected::new(&spec, 0, &options, Clock::monotonic()).err().unwrap().to_string();
     assert!(error.starts_with(&format!("TCP port {port} is taken: end what has it")), "{error}");
@@ -364,7 +365,7 @@ fn a_port_that_is_taken_is_named() {
 
 #[test]
 fn who_sleeps_wakes_for_an_instant() {
-    let spec = spec(Pattern::OpenLoop, [Axis::Endpoint(vec![Carrier::Tcp])]);
+    let spec = spec(Pattern::OpenLoop, [axis::ENDPOINT.value(Carrier::Tcp)]);
     let halves = halves(&spec);
     let told = told(&spec, &halves, |_, _, _| ());
     let naps = run(halves, &told, |rank, end| {

@@ -9,19 +9,20 @@ use verbs::Context;
 use super::endpoint::SPINS;
 use super::setup::Unconnected;
 use super::{LocalPort, PortOptions, Told, VerbsEndpoint};
+use crate::axis;
 use crate::company::Alone;
 use crate::endpoint::connecting::{End, Half};
 use crate::endpoint::{Endpoint, Mark};
-use crate::plan::{Axis, Options, Plan, Settings, resolve};
+use crate::plan::{Options, Plan, Settings, resolve};
 use crate::point::{Pattern, PointSpec, Poll, Service};
 use crate::timepiece::Timepiece;
 
 /// A point whose messages are timed one way.
 fn spec(service: Service, poll: Poll) -> PointSpec {
     let settings = Settings::default()
-        .axis(Axis::Service(vec![service]))
-        .axis(Axis::Poll(vec![poll]))
-        .axis(Axis::SizeBytes(vec![64]));
+        .axis(axis::SERVICE.value(service))
+        .axis(axis::POLL.value(poll))
+        .axis(axis::SIZE_BYTES.value(64));
     let plan = Plan::new("sleep", "Sleep").experiment("one", Pattern::OneWay, settings);
     resolve(&plan, &Options::default()).unwrap().points.remove(0)
 }

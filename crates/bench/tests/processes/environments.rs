@@ -1,6 +1,7 @@
 //! The environment of points: asked of the agents when it changes, and at no other time.
 
-use bench::plan::{Axis, Options, Plan, Settings, resolve};
+use bench::axis;
+use bench::plan::{Options, Plan, Settings, resolve};
 use bench::point::{Pattern, PointSpec};
 use bench::process::coordinator::Summary;
 use measure::conditions::{Memory, Wanted};
@@ -12,8 +13,8 @@ use super::{TIMEOUT, run_points};
 fn points() -> Vec<PointSpec> {
     let settings =
         Settings { iterations: Some(10), timeout_s: Some(TIMEOUT.as_secs_f64()), ..Settings::default() }
-            .axis(Axis::Environment(vec!["as_is".to_owned(), "own".to_owned()]))
-            .axis(Axis::SizeBytes(vec![4, 8]));
+            .axis(axis::ENVIRONMENT.values(["as_is".to_owned(), "own".to_owned()]))
+            .axis(axis::SIZE_BYTES.values([4, 8]));
     let mut plan = Plan::new("test", "Test").experiment("e", Pattern::PingPong, settings);
     plan.environments.insert("own".to_owned(), Wanted { memory: Some(Memory::Locked), ..Wanted::default() });
     let mut points = resolve(&plan, &Options::default()).unwrap().points;

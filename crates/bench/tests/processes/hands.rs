@@ -6,7 +6,8 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use bench::Error;
-use bench::plan::{Axis, Options, Plan, Settings, resolve};
+use bench::axis;
+use bench::plan::{Options, Plan, Settings, resolve};
 use bench::point::{Pattern, PointSpec};
 use bench::process::agent::{PointError, Worker};
 use bench::process::coordinator::{self, Launch, Summary};
@@ -109,7 +110,7 @@ fn run(mode: &str, deed: Deed) -> (Result<Summary, String>, Seen, JoinHandle<Res
     });
     let settings =
         Settings { iterations: Some(10), timeout_s: Some(TIMEOUT.as_secs_f64()), ..Settings::default() }
-            .axis(Axis::SizeBytes(vec![4, 8, 16]));
+            .axis(axis::SIZE_BYTES.values([4, 8, 16]));
     let plan = Plan::new("test", "Test").experiment("e", Pattern::PingPong, settings);
     let points = resolve(&plan, &Options::default()).unwrap().points;
     let token = fake::token();

@@ -11,7 +11,8 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use bench::plan::{Axis, Options, Plan, Settings, resolve};
+use bench::axis;
+use bench::plan::{Options, Plan, Settings, resolve};
 use bench::point::{Flow, Pattern, PointSpec};
 use bench::process::coordinator::{self, Launch, Summary};
 use bench::process::frame::{Decoder, Greeting};
@@ -78,8 +79,8 @@ impl Seen {
 fn points(pattern: Pattern, direction: Flow) -> Vec<PointSpec> {
     let settings =
         Settings { iterations: Some(10), timeout_s: Some(TIMEOUT.as_secs_f64()), ..Settings::default() }
-            .axis(Axis::Direction(vec![direction]))
-            .axis(Axis::SizeBytes(vec![4, 8, 16]));
+            .axis(axis::DIRECTION.value(direction))
+            .axis(axis::SIZE_BYTES.values([4, 8, 16]));
     let plan = Plan::new("test", "Test").experiment("e", pattern, settings);
     resolve(&plan, &Options::default()).unwrap().points
 }
@@ -332,7 +333,7 @@ fn a_command_that_does_not_exist_is_named() {
 fn fans(peers: &[u32]) -> Vec<PointSpec> {
     let settings =
         Settings { iterations: Some(10), timeout_s: Some(TIMEOUT.as_secs_f64()), ..Settings::default() }
-            .axis(Axis::Peers(peers.to_vec()));
+            .axis(axis::PEERS.values(peers.to_vec()));
     let plan = Plan::new("test", "Test").experiment("e", Pattern::FanOut, settings);
     resolve(&plan, &Options::default()).unwrap().points
 }

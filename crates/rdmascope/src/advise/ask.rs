@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use bench::plan::{Axis, MTU_BYTES_MAX, Options, Plan, Resolved, Settings, resolve};
+use bench::axis;
+use bench::plan::{MTU_BYTES_MAX, Options, Plan, Resolved, Settings, resolve};
 use bench::point::{Operation, Pattern, Poll, Service};
 use measure::units;
 use report::advice::{Conditions, Goal, OPERATIONS, POLLS, SERVICES, Step, Way};
@@ -232,19 +233,19 @@ impl Ask {
     fn settings(&self, way: &Way, rounds: u32, iterations: u64) -> Settings {
         let number = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
         let mut settings = Settings::default()
-            .axis(Axis::Service(vec![named::<Service>(&way.service)]))
-            .axis(Axis::Operation(vec![named::<Operation>(&way.operation)]))
-            .axis(Axis::Poll(vec![named::<Poll>(&way.poll)]))
-            .axis(Axis::Inline(vec![way.inline]))
-            .axis(Axis::SignalInterval(vec![Some(number(way.signal_interval))]))
-            .axis(Axis::Buffers(vec![Some(number(way.buffers))]))
-            .axis(Axis::SizeBytes(vec![self.size]));
+            .axis(axis::SERVICE.value(named::<Service>(&way.service)))
+            .axis(axis::OPERATION.value(named::<Operation>(&way.operation)))
+            .axis(axis::POLL.value(named::<Poll>(&way.poll)))
+            .axis(axis::INLINE.value(way.inline))
+            .axis(axis::SIGNAL_INTERVAL.value(Some(number(way.signal_interval))))
+            .axis(axis::BUFFERS.value(Some(number(way.buffers))))
+            .axis(axis::SIZE_BYTES.value(self.size));
         if self.rate.is_some() {
             let pause_ns = u64::try_from(self.pause().as_nanos()).unwrap_or(u64::MAX);
-            settings = settings.axis(Axis::Burst(vec![None])).axis(Axis::PauseNs(vec![pause_ns]));
+            settings = settings.axis(axis::BURST.value(None)).axis(axis::PAUSE_NS.value(pause_ns));
         }
         if let Some(fill) = self.rx_fill {
-            settings = settings.axis(Axis::RxFill(vec![Some(fill)]));
+            settings = settings.axis(axis::RX_FILL.value(Some(fill)));
         }
         settings.iterations = Some(iterations);
         settings.repetitions = Some(rounds);

@@ -1,6 +1,7 @@
 //! The flags that say what a benchmark is measured under, whatever it sends.
 
-use bench::plan::{Axis, Settings};
+use bench::axis;
+use bench::plan::Settings;
 use bench::point::{Memory, Setup};
 use clap::{Args, ValueEnum};
 use measure::conditions::Wanted;
@@ -37,13 +38,14 @@ impl Circumstances {
     pub(crate) fn settle(&self, mut settings: Settings) -> Settings {
         settings.tx_depth = self.tx_depth.or(settings.tx_depth);
         settings.rx_depth = self.rx_depth.or(settings.rx_depth);
-        let memory = matches!(self.memory, MemoryArgument::Process).then(|| vec![Memory::Process]);
+        let memory =
+            matches!(self.memory, MemoryArgument::Process).then(|| axis::MEMORY.value(Memory::Process));
         let given = [
-            self.mtu.map(|bytes| Axis::MtuBytes(vec![Some(bytes)])),
-            memory.map(Axis::Memory),
-            self.link.map(|link| Axis::Link(vec![Some(link.to_string())])),
-            self.environment.as_ref().map(|name| Axis::Environment(vec![name.clone()])),
-            self.rdma_cm.then(|| Axis::Setup(vec![Setup::RdmaCm])),
+            self.mtu.map(|bytes| axis::MTU_BYTES.value(Some(bytes))),
+            memory,
+            self.link.map(|link| axis::LINK.value(Some(link.to_string()))),
+            self.environment.as_ref().map(|name| axis::ENVIRONMENT.value(name.clone())),
+            self.rdma_cm.then(|| axis::SETUP.value(Setup::RdmaCm)),
         ];
         given.into_iter().flatten().fold(settings, Settings::axis)
     }

@@ -1,6 +1,7 @@
 //! The flags of `rdmascope fan-out`.
 
-use bench::plan::{Axis, PEERS_MAX, Settings};
+use bench::axis;
+use bench::plan::{PEERS_MAX, Settings};
 use bench::point::{Mesh, Notify};
 use clap::{Args, Subcommand, ValueEnum};
 use measure::units;
@@ -73,8 +74,8 @@ pub(crate) struct FanOutFlags<R: Args = AllRanks> {
 impl<R: Args> FanOutFlags<R> {
     /// Adds these to the settings of a plan.
     pub(crate) fn settle(&self, settings: Settings) -> Settings {
-        let settings = settings.axis(Axis::Peers(self.peers.0.clone()));
-        if self.full_mesh { settings.axis(Axis::Mesh(vec![Mesh::Full])) } else { settings }
+        let settings = settings.axis(axis::PEERS.values(self.peers.0.clone()));
+        if self.full_mesh { settings.axis(axis::MESH.value(Mesh::Full)) } else { settings }
     }
 }
 

@@ -1,6 +1,7 @@
 //! The flags of `rdmascope open-loop`.
 
-use bench::plan::{Axis, LOADERS_MAX, Settings};
+use bench::axis;
+use bench::plan::{LOADERS_MAX, Settings};
 use bench::point::Load;
 use clap::{Args, Subcommand, ValueEnum};
 use measure::units;
@@ -70,11 +71,13 @@ impl<R: Args> OpenLoopFlags<R> {
     /// Adds these to the settings of a plan.
     pub(crate) fn settle(&self, settings: Settings) -> Settings {
         let Loaders(loaders) = &self.loaders;
-        let settings = settings.axis(Axis::Loaders(loaders.clone())).axis(Axis::RateHz(self.rate.clone()));
+        let settings = settings
+            .axis(axis::LOADERS.values(loaders.clone()))
+            .axis(axis::RATE_HZ.values(self.rate.clone()));
         if loaders.iter().all(|loaders| *loaders == 0) {
             return settings;
         }
-        settings.axis(Axis::Load(vec![self.load.load()])).axis(Axis::LoadBytes(vec![self.load_size]))
+        settings.axis(axis::LOAD.value(self.load.load())).axis(axis::LOAD_BYTES.value(self.load_size))
     }
 }
 

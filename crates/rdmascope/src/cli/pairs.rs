@@ -1,6 +1,7 @@
 //! The flags of `rdmascope pairs`.
 
-use bench::plan::{Axis, PAIRS_MAX, Settings};
+use bench::axis;
+use bench::plan::{PAIRS_MAX, Settings};
 use bench::point::Traffic;
 use clap::{Args, Subcommand};
 
@@ -59,7 +60,7 @@ impl<R: Args> PairsFlags<R> {
     /// Adds these to the settings of a plan.
     pub(crate) fn settle(&self, settings: Settings) -> Settings {
         let traffic = if self.stream { Traffic::Stream } else { Traffic::PingPong };
-        settings.axis(Axis::Traffic(vec![traffic])).axis(Axis::Pairs(self.pairs.0.clone()))
+        settings.axis(axis::TRAFFIC.value(traffic)).axis(axis::PAIRS.values(self.pairs.0.clone()))
     }
 }
 

@@ -1,6 +1,7 @@
 //! The flags of `rdmascope pipeline`.
 
-use bench::plan::{Axis, Settings};
+use bench::axis;
+use bench::plan::Settings;
 use bench::point::{Family, Filling, Poll, Protocol, Signal, Sink, Timer, VALUES_MAX};
 use clap::{Args, Subcommand, ValueEnum};
 use measure::conditions::Wanted;
@@ -112,12 +113,12 @@ impl Samples {
             ..Settings::default()
         };
         let settings = settings
-            .axis(Axis::RateHz(self.rate.clone()))
-            .axis(Axis::Values(values.clone()))
-            .axis(Axis::Signal(vec![self.signal.signal()]))
-            .axis(Axis::Timer(vec![self.timer.timer()]))
-            .axis(Axis::Sink(vec![self.sink.unwrap_or(SinkArgument::Null).sink()]));
-        self.poll.into_iter().fold(settings, |settings, poll| settings.axis(Axis::Poll(vec![poll.poll()])))
+            .axis(axis::RATE_HZ.values(self.rate.clone()))
+            .axis(axis::VALUES.values(values.clone()))
+            .axis(axis::SIGNAL.value(self.signal.signal()))
+            .axis(axis::TIMER.value(self.timer.timer()))
+            .axis(axis::SINK.value(self.sink.unwrap_or(SinkArgument::Null).sink()));
+        self.poll.into_iter().fold(settings, |settings, poll| settings.axis(axis::POLL.value(poll.poll())))
     }
 }
 
@@ -156,12 +157,12 @@ impl PipelineFlags {
         let inline_max = u32::try_from(self.inline_size).unwrap_or(u32::MAX);
         let settings = self.circumstances.settle(self.samples.settings());
         let settings = settings
-            .axis(Axis::Service(vec![self.connection.service()]))
-            .axis(Axis::InlineMaxBytes(vec![inline_max]));
+            .axis(axis::SERVICE.value(self.connection.service()))
+            .axis(axis::INLINE_MAX_BYTES.value(inline_max));
         let given = [
-            self.cq_mod.map(|every| Axis::SignalInterval(vec![Some(every)])),
-            self.buffers.map(|buffers| Axis::Buffers(vec![Some(buffers)])),
-            self.rx_fill.map(|fill| Axis::RxFill(vec![Some(fill)])),
+            self.cq_mod.map(|every| axis::SIGNAL_INTERVAL.value(Some(every))),
+            self.buffers.map(|buffers| axis::BUFFERS.value(Some(buffers))),
+            self.rx_fill.map(|fill| axis::RX_FILL.value(Some(fill))),
         ];
         let given = given.into_iter().flatten().chain(self.rx_filled.filling());
         given.fold(settings, Settings::axis)
@@ -191,9 +192,9 @@ impl PipelineSockets {
     pub(crate) fn settings(&self) -> Settings {
         let buffer = |bytes: u64| u32::try_from(bytes).unwrap_or(u32::MAX);
         let given = [
-            self.ipv6.then(|| Axis::Family(vec![Family::Ipv6])),
-            self.socket_buffer.map(|bytes| Axis::SocketBufferBytes(vec![Some(buffer(bytes))])),
-            self.environment.as_ref().map(|name| Axis::Environment(vec![name.clone()])),
+            self.ipv6.then(|| axis::FAMILY.value(Family::Ipv6)),
+            self.socket_buffer.map(|bytes| axis::SOCKET_BUFFER_BYTES.value(Some(buffer(bytes)))),
+            self.environment.as_ref().map(|name| axis::ENVIRONMENT.value(name.clone())),
         ];
         given.into_iter().flatten().fold(self.samples.settings(), Settings::axis)
     }
@@ -221,8 +222,8 @@ impl PipelineLibrary {
             ProtocolArgument::Pair => Protocol::Pair,
             ProtocolArgument::PubSub => Protocol::PubSub,
         };
-        let settings = self.samples.settings().axis(Axis::Protocol(vec![protocol]));
-        let environment = self.environment.as_ref().map(|name| Axis::Environment(vec![name.clone()]));
+        let settings = self.samples.settings().axis(axis::PROTOCOL.value(protocol));
+        let environment = self.environment.as_ref().map(|name| axis::ENVIRONMENT.value(name.clone()));
         environment.into_iter().fold(settings, Settings::axis)
     }
 }
@@ -238,10 +239,10 @@ pub(crate) enum FillingArgument {
 
 impl FillingArgument {
     /// The axis, where it is not as usual.
-    fn filling(self) -> Option<Axis> {
+    fn filling(self) -> Option<axis::Axis> {
         match self {
             Self::Before => None,
-            Self::Reading => Some(Axis::RxFilled(vec![Filling::Reading])),
+            Self::Reading => Some(axis::RX_FILLED.value(Filling::Reading)),
         }
     }
 }

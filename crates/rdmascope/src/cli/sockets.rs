@@ -1,6 +1,7 @@
 //! The flags of benchmarks over sockets.
 
-use bench::plan::{Axis, Settings};
+use bench::axis;
+use bench::plan::Settings;
 use bench::point::{Carrier, Family, Poll};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
@@ -106,15 +107,15 @@ impl SocketMessages {
     pub(crate) fn settings(&self, carrier: Carrier) -> Settings {
         let buffer = |bytes: u64| u32::try_from(bytes).unwrap_or(u32::MAX);
         let given = [
-            Some(Axis::Endpoint(vec![carrier])),
-            self.busy.then(|| Axis::Poll(vec![Poll::Busy])),
-            self.ipv6.then(|| Axis::Family(vec![Family::Ipv6])),
-            self.socket_buffer.map(|bytes| Axis::SocketBufferBytes(vec![Some(buffer(bytes))])),
-            self.no_delay.map(|no_delay| Axis::NoDelay(vec![no_delay])),
-            self.busy_poll.map(|us| Axis::BusyPollUs(vec![Some(us)])),
-            self.congestion.as_ref().map(|name| Axis::Congestion(vec![Some(name.clone())])),
-            self.ipoib_mode.map(|mode| Axis::IpoibMode(vec![Some(mode)])),
-            self.environment.as_ref().map(|name| Axis::Environment(vec![name.clone()])),
+            Some(axis::ENDPOINT.value(carrier)),
+            self.busy.then(|| axis::POLL.value(Poll::Busy)),
+            self.ipv6.then(|| axis::FAMILY.value(Family::Ipv6)),
+            self.socket_buffer.map(|bytes| axis::SOCKET_BUFFER_BYTES.value(Some(buffer(bytes)))),
+            self.no_delay.map(|no_delay| axis::NO_DELAY.value(no_delay)),
+            self.busy_poll.map(|us| axis::BUSY_POLL_US.value(Some(us))),
+            self.congestion.as_ref().map(|name| axis::CONGESTION.value(Some(name.clone()))),
+            self.ipoib_mode.map(|mode| axis::IPOIB_MODE.value(Some(mode))),
+            self.environment.as_ref().map(|name| axis::ENVIRONMENT.value(name.clone())),
         ];
         given.into_iter().flatten().fold(self.amount.settings(), Settings::axis)
     }
@@ -161,10 +162,10 @@ impl SocketBandwidth {
     /// Adds these to the settings of a plan.
     pub(crate) fn settle(&self, settings: Settings) -> Settings {
         let given = [
-            self.streams.map(|streams| Axis::Streams(vec![streams])),
-            self.post_list.map(|list| Axis::PostList(vec![list])),
-            self.offload.then(|| Axis::Offload(vec![true])),
-            self.zero_copy.then(|| Axis::ZeroCopy(vec![true])),
+            self.streams.map(|streams| axis::STREAMS.value(streams)),
+            self.post_list.map(|list| axis::POST_LIST.value(list)),
+            self.offload.then(|| axis::OFFLOAD.value(true)),
+            self.zero_copy.then(|| axis::ZERO_COPY.value(true)),
         ];
         given.into_iter().flatten().fold(settings, Settings::axis)
     }

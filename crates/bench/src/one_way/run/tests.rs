@@ -3,8 +3,9 @@
 use rustix::time::{ClockId, clock_gettime};
 
 use super::*;
+use crate::axis;
 use crate::endpoint::wire::Wire;
-use crate::plan::{Axis, Options, Plan, Settings, resolve};
+use crate::plan::{Options, Plan, Settings, resolve};
 use crate::point::Pattern;
 
 /// CPU time of an end for each exchange of clocks.
@@ -27,7 +28,7 @@ fn pay(number: u32) {
 /// What two messages cost each end, in ns, where the ends have clocks of their own.
 fn cost_ns() -> [u64; 2] {
     let settings = Settings { iterations: Some(1), warmup: Some(1), ..Settings::default() };
-    let settings = settings.axis(Axis::Burst(vec![Some(1)]));
+    let settings = settings.axis(axis::BURST.value(Some(1)));
     let plan = Plan::new("one-way", "One way").experiment("one", Pattern::OneWay, settings);
     let spec = &resolve(&plan, &Options::default()).unwrap().points[0];
     let rank = |mut end: Wire, rank| {

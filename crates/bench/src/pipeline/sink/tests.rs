@@ -3,14 +3,15 @@ use std::fs;
 use tempfile::TempDir;
 
 use super::*;
-use crate::plan::{Axis, Options, Plan, Settings, resolve};
+use crate::axis;
+use crate::plan::{Options, Plan, Settings, resolve};
 use crate::point::Pattern;
 
 /// A point whose samples of two values are kept in a directory.
 fn spec(sink: Sink, sink_dir: Option<&TempDir>) -> PointSpec {
     let sink_dir = sink_dir.map(|directory| directory.path().to_str().unwrap().to_owned());
     let settings = Settings { iterations: Some(4), warmup: Some(1), sink_dir, ..Settings::default() };
-    let settings = settings.axis(Axis::Sink(vec![sink])).axis(Axis::Values(vec![2]));
+    let settings = settings.axis(axis::SINK.value(sink)).axis(axis::VALUES.value(2));
     let plan = Plan::new("x", "X").experiment("e", Pattern::Pipeline, settings);
     resolve(&plan, &Options::default()).unwrap().points.remove(0)
 }

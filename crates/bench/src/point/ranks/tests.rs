@@ -1,12 +1,13 @@
 use super::*;
-use crate::plan::{Axis, Options, Plan, Settings, resolve};
+use crate::axis;
+use crate::plan::{Options, Plan, Settings, resolve};
 
 /// A point of messages at a set rate under a load.
 fn loaded(load: Load, loaders: u32) -> PointSpec {
     let settings = Settings::default()
-        .axis(Axis::Loaders(vec![loaders]))
-        .axis(Axis::Load(vec![load]))
-        .axis(Axis::LoadBytes(vec![4096]));
+        .axis(axis::LOADERS.value(loaders))
+        .axis(axis::LOAD.value(load))
+        .axis(axis::LOAD_BYTES.value(4096));
     let plan = Plan::new("load", "Load").experiment("e", Pattern::OpenLoop, settings);
     resolve(&plan, &Options::default()).unwrap().points.remove(0)
 }

@@ -23,10 +23,10 @@ fn a_message_longer_than_the_buffer_is_sent_whole() {
         (Carrier::Tcp, Poll::Busy),
     ] {
         let axes = [
-            Axis::Endpoint(vec![carrier]),
-            Axis::Poll(vec![poll]),
-            Axis::SizeBytes(vec![4 << 20]),
-            Axis::SocketBufferBytes(vec![Some(64 << 10)]),
+            axis::ENDPOINT.value(carrier),
+            axis::POLL.value(poll),
+            axis::SIZE_BYTES.value(4 << 20),
+            axis::SOCKET_BUFFER_BYTES.value(Some(64 << 10)),
         ];
         let spec = spec(Pattern::OneWay, axes);
         let halves = halves(&spec);
@@ -52,11 +52,11 @@ fn a_message_longer_than_the_buffer_is_sent_whole() {
 fn a_stream_that_is_stuck_keeps_no_other_from_sending() {
     for poll in [Poll::Event, Poll::Busy] {
         let axes = [
-            Axis::Endpoint(vec![Carrier::Tcp]),
-            Axis::Poll(vec![poll]),
-            Axis::SizeBytes(vec![16 << 10]),
-            Axis::Streams(vec![2]),
-            Axis::SocketBufferBytes(vec![Some(64 << 10)]),
+            axis::ENDPOINT.value(Carrier::Tcp),
+            axis::POLL.value(poll),
+            axis::SIZE_BYTES.value(16 << 10),
+            axis::STREAMS.value(2),
+            axis::SOCKET_BUFFER_BYTES.value(Some(64 << 10)),
         ];
         let spec = spec(Pattern::Stream, axes);
         let halves = halves(&spec);
@@ -90,7 +90,7 @@ fn a_stream_that_is_stuck_keeps_no_other_from_sending() {
 #[test]
 fn a_greeting_that_comes_in_a_flood_is_kept_for_the_next() {
     for poll in [Poll::Event, Poll::Busy] {
-        let spec = spec(Pattern::Stream, [Axis::Endpoint(vec![Carrier::Udp]), Axis::Poll(vec![poll])]);
+        let spec = spec(Pattern::Stream, [axis::ENDPOINT.value(Carrier::Udp), axis::POLL.value(poll)]);
         let halves = halves(&spec);
         let told = told(&spec, &halves, |_, _, _| ());
         let ends = run(halves, &told, |rank, end| {
@@ -114,8 +114,8 @@ fn a_greeting_that_comes_in_a_flood_is_kept_for_the_next() {
 #[test]
 fn both_ends_have_the_buffers_that_are_asked_for() {
     for carrier in [Carrier::Tcp, Carrier::UnixStream] {
-        let buffers = Axis::SocketBufferBytes(vec![Some(100_000)]);
-        let spec = spec(Pattern::Stream, [Axis::Endpoint(vec![carrier]), buffers]);
+        let buffers = axis::SOCKET_BUFFER_BYTES.value(Some(100_000));
+        let spec = spec(Pattern::Stream, [axis::ENDPOINT.value(carrier), buffers]);
         let halves = halves(&spec);
         let told = told(&spec, &halves, |_, _, _| ());
         let ends = run(halves, &told, |_, end| Ok(end.send_buffer_bytes()));

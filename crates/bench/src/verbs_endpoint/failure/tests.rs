@@ -12,9 +12,10 @@ use super::super::tests::{ends, two};
 use super::super::{LocalPort, PortOptions, VerbsEndpoint};
 use super::*;
 use crate::Error;
+use crate::axis;
 use crate::endpoint::connecting::End;
 use crate::endpoint::{Endpoint, Mark};
-use crate::plan::{Axis, Options, Plan, Settings, resolve};
+use crate::plan::{Options, Plan, Settings, resolve};
 use crate::point::{Pattern, Poll};
 
 fn context() -> (Context, Arc<LocalPort>) {
@@ -25,9 +26,9 @@ fn context() -> (Context, Arc<LocalPort>) {
 
 fn spec(service: Service, poll: Poll) -> PointSpec {
     let settings = Settings::default()
-        .axis(Axis::Service(vec![service]))
-        .axis(Axis::Poll(vec![poll]))
-        .axis(Axis::SizeBytes(vec![64]));
+        .axis(axis::SERVICE.value(service))
+        .axis(axis::POLL.value(poll))
+        .axis(axis::SIZE_BYTES.value(64));
     let plan = Plan::new("failures", "Failures").experiment("one", Pattern::PingPong, settings);
     let mut spec = resolve(&plan, &Options::default()).unwrap().points.remove(0);
     spec.rx_depth = 4;

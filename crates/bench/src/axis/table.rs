@@ -1,0 +1,243 @@
+//! The table of all axes, by name. What documents a row is its help as well.
+
+use measure::conditions::IpoibMode;
+
+use super::key::Key;
+use super::kind::Kind;
+use super::row::{AxisRow, Flag, Shown, Walk};
+use crate::point::{
+    Carrier, Family, Filling, Flow, LinkLayer, Load, Memory, Mesh, Notify, Operation, Poll, Protocol,
+    QueuePoll, Service, Setup, Signal, Sink, Stamp, Step, Timer, Tool, Traffic, VALUES_MAX,
+};
+
+/// Defines the key of each axis with its row, and the list of all rows.
+macro_rules! axes {
+    ($($(#[doc = $documentation:literal])+ $key:ident: $value:ty = $row:expr;)+) => {
+        $(
+            $(#[doc = $documentation])+
+            pub const $key: Key<$value> = {
+                static ROW: AxisRow = $row.documented(concat!($($documentation),+));
+                Key::new(&ROW)
+            };
+        )+
+
+        /// Every axis.
+        pub static ROWS: [&AxisRow; NAMES.len()] = [$($key.row),+];
+
+        /// The names of all axes, which plans, records and exports share.
+        pub const NAMES: [&str; [$(stringify!($key)),+].len()] = [$($key.row.name),+];
+    };
+}
+
+/// An axis of any endpoint.
+const ANY: fn(Carrier) -> bool = |_| true;
+/// An axis of lists: of sends, or of datagrams.
+const LISTS: fn(Carrier) -> bool = |carrier| carrier.is_verbs() || carrier.is_datagram();
+/// An axis of what goes over links.
+const LINKS: fn(Carrier) -> bool = |carrier| carrier.is_internet() || carrier.is_verbs();
+/// An axis of TCP.
+const TCP: fn(Carrier) -> bool = |carrier| carrier == Carrier::Tcp;
+/// An axis of UDP.
+const UDP: fn(Carrier) -> bool = |carrier| carrier == Carrier::Udp;
+/// An axis of what delays small segments.
+const SEGMENTS: fn(Carrier) -> bool = |carrier| matches!(carrier, Carrier::Sctp | Carrier::Tcp);
+/// An axis of what other programs measure too.
+const TOOLS: fn(Carrier) -> bool = |carrier| matches!(carrier, Carrier::Tcp | Carrier::Udp);
+
+/// A row, before what differs from the usual.
+const fn row(name: &'static str, kind: Kind) -> AxisRow {
+    AxisRow::new(name, kind)
+}
+
+/// A row whose values are the words of a type.
+const fn words<T: crate::point::Choice>(name: &'static str) -> AxisRow {
+    AxisRow::new(name, Kind::choice::<T>())
+}
+
+axes! {
+    /// Calls between two stamps; `"step"` is as many as suit the step.
+    BATCH: Option<u32> = row("batch", Kind::Whole).or("step").least(1)
+        .shown(Shown::Column)
+        .flags(&[Flag::of("batch", "N")]);
+    /// Buffers that messages are sent from in turn, and as many that they arrive in; `"page"` is as many as fit in a
+    /// page, at least one.
+    BUFFERS: Option<u32> = row("buffers", Kind::Whole).or("page").least(1)
+        // Pools of the thesis have some thousand; more than any queue holds.
+        .most(1 << 20, "no pool is so large")
+        .flags(&[Flag::of("buffers", "N")]);
+    /// Messages that are posted without waiting for the peer, n of a parametrised round trip; `"all"` is all of the
+    /// point.
+    BURST: Option<u32> = row("burst", Kind::Whole).or("all").on(ANY).least(1)
+        .flags(&[Flag::of("burst", "N")]);
+    /// How long the kernel polls the adapter before a receiver sleeps, in microseconds (SO_BUSY_POLL); `"off"` is as the
+    /// kernel has it.
+    BUSY_POLL_US: Option<u32> = row("busy_poll_us", Kind::Whole).or("off").on(Carrier::is_internet).of("us")
+        .flags(&[Flag::of("busy-poll", "US")]);
+    /// TCP's congestion control; `"system"` is the one of the system.
+    CONGESTION: Option<String> = row("congestion", Kind::Text).or("system").on(TCP)
+        .flags(&[Flag::of("congestion", "NAME").letter('C')]);
+    /// Which way a stream flows.
+    DIRECTION: Flow = words::<Flow>("direction").on(ANY)
+        .flags(&[Flag::sets("bidirectional", "bi").letter('b')]);
+    /// What carries the messages. Axes that are not for it are no part of its points.
+    ENDPOINT: Carrier = words::<Carrier>("endpoint").on(ANY).walked(Walk::Outer);
+    /// Under which conditions it is measured, by a name that the plan defines or that is built in.
+    ENVIRONMENT: String = row("environment", Kind::Text).on(ANY).walked(Walk::Outermost)
+        .flags(&[Flag::of("environment", "NAME")]);
+    /// The version of IP.
+    FAMILY: Family = words::<Family>("family").on(Carrier::is_internet)
+        .flags(&[Flag::sets("ipv6", "ipv6").letter('6')]);
+    /// Whether the payload is copied into the work request at post time. Never assumed: it is off unless a plan asks for
+    /// it, because a limit that differs between devices would silently put a step into the curve.
+    INLINE: bool = row("inline", Kind::Flag);
+    /// Up to which length samples of a pipeline are copied into the work request at post time, in bytes; 0 is never.
+    INLINE_MAX_BYTES: u32 = row("inline_max_bytes", Kind::Whole).of("B")
+        .flags(&[Flag::of("inline-size", "SIZE").letter('I')]);
+    /// Mode of the IPoIB interfaces that messages take; `"found"` is any link, as it is found.
+    IPOIB_MODE: Option<IpoibMode> = words::<IpoibMode>("ipoib_mode").or("found").on(Carrier::is_internet)
+        .flags(&[Flag::of("ipoib-mode", "MODE")]);
+    /// What the link is to be like, where a device can imitate one, such as `4X FDR` or `40Gb/s,latency=700ns`;
+    /// `"none"` leaves it as it is.
+    LINK: Option<String> = row("link", Kind::Link).or("none")
+        .flags(&[Flag::of("link", "LINK")]);
+    /// What messages must go over; `"any"` is whatever is there.
+    LINK_LAYER: Option<LinkLayer> = words::<LinkLayer>("link_layer").or("any").on(LINKS);
+    /// Where the load of other ranks goes.
+    LOAD: Load = words::<Load>("load").on(ANY)
+        .shown(Shown::Row)
+        .flags(&[Flag::of("load", "WHERE")]);
+    /// Payload of their messages in bytes.
+    LOAD_BYTES: u64 = row("load_bytes", Kind::Size).on(ANY).of("B")
+        .shown(Shown::Row)
+        .flags(&[Flag::of("load-size", "SIZE")]);
+    /// Ranks that load the device meanwhile; 0 for none.
+    LOADERS: u32 = row("loaders", Kind::Count).on(ANY)
+        // More than one machine can run as processes, and more than a slip of the pen should start.
+        .most(512, "each is a process")
+        .shown(Shown::Row)
+        .flags(&[Flag::of("loaders", "N")]);
+    /// Whose memory messages come from and go to.
+    MEMORY: Memory = words::<Memory>("memory")
+        .flags(&[Flag::of("memory", "KIND")]);
+    /// Which ranks are connected beside those that talk to each other.
+    MESH: Mesh = words::<Mesh>("mesh").on(ANY)
+        .flags(&[Flag::sets("full-mesh", "full")]);
+    /// Path MTU in bytes; `"active"` is the largest that both ports have.
+    MTU_BYTES: Option<u32> = row("mtu_bytes", Kind::Whole).or("active").of("B")
+        .flags(&[Flag::of("mtu", "BYTES").letter('m')]);
+    /// Whether TCP sends small segments at once.
+    NO_DELAY: bool = row("no_delay", Kind::Flag).on(SEGMENTS)
+        .flags(&[Flag::of("no-delay", "BOOL")]);
+    /// How it is learnt that bytes have come; `"usual"` is by a completion where there is one.
+    NOTIFY: Option<Notify> = words::<Notify>("notify").or("usual")
+        .flags(&[Flag::of("notify", "HOW")]);
+    /// Whether datagrams of a list go through the stack as one (UDP_SEGMENT, UDP_GRO).
+    OFFLOAD: bool = row("offload", Kind::Flag).on(UDP)
+        .flags(&[Flag::sets("offload", "true")]);
+    /// Operation that carries the message.
+    OPERATION: Operation = words::<Operation>("operation")
+        .flags(&[Flag::of("operation", "OPERATION")]);
+    /// RDMA Reads or atomics of a queue pair under way; `"max"` is what both devices allow.
+    OUTSTANDING_READS: Option<u32> = row("outstanding_reads", Kind::Whole).or("max").least(1)
+        .flags(&[Flag::of("outs", "N").letter('o')]);
+    /// Pairs of ranks that do the same at the same time.
+    PAIRS: u32 = row("pairs", Kind::Count).on(ANY).least(1)
+        // More than one machine can run as processes, and more than a slip of the pen should start.
+        .most(512, "each is two processes")
+        .shown(Shown::Row)
+        .flags(&[Flag::of("pairs", "N")]);
+    /// Least time from one post to the next, or d of a parametrised round trip: from the end of a post.
+    PAUSE_NS: u64 = row("pause_ns", Kind::Pause).on(ANY).of("ns")
+        .flags(&[Flag::of("pause", "TIME")]);
+    /// The n of 1:n: how many others one rank talks to at once.
+    PEERS: u32 = row("peers", Kind::Count).on(ANY).least(1)
+        // More than one machine can run as processes, and more than a slip of the pen should start.
+        .most(1023, "each is a process")
+        .shown(Shown::Row)
+        .flags(&[Flag::of("peers", "N")]);
+    /// How a completion is waited for.
+    POLL: Poll = words::<Poll>("poll").on(ANY)
+        .flags(&[Flag::of("poll", "MODE"), Flag::sets("events", "event").letter('e'), Flag::sets("busy", "busy")]);
+    /// Sends that the device is told of at once.
+    POST_LIST: u32 = row("post_list", Kind::Whole).on(LISTS).least(1)
+        .flags(&[Flag::of("post_list", "N").letter('l').alias(&["post-list"])]);
+    /// What sockets of a message library are to each other.
+    PROTOCOL: Protocol = words::<Protocol>("protocol").on(Carrier::has_protocols)
+        .flags(&[Flag::of("protocol", "PROTOCOL")]);
+    /// Queue pairs that messages take in turn.
+    QUEUE_PAIRS: u32 = row("queue_pairs", Kind::Whole).least(1)
+        .flags(&[Flag::of("qp", "N").letter('q')]);
+    /// Messages that are due in a second.
+    RATE_HZ: u64 = row("rate_hz", Kind::Rate).on(ANY).of("/s")
+        .shown(Shown::Row)
+        .flags(&[Flag::of("rate", "RATE")]);
+    /// Where samples are kept at both ends.
+    SINK: Sink = words::<Sink>("sink").on(ANY)
+        .flags(&[Flag::of("sink", "FORMAT")]);
+    /// Receive-queue depth.
+    RX_DEPTH: u32 = row("rx_depth", Kind::Whole)
+        .flags(&[Flag::of("rx-depth", "N").letter('r')]);
+    /// Receives that are kept posted; `"depth"` is as many as the queue holds.
+    RX_FILL: Option<u32> = row("rx_fill", Kind::Whole).or("depth").least(1)
+        .flags(&[Flag::of("rx-fill", "N")]);
+    /// When these are posted.
+    RX_FILLED: Filling = words::<Filling>("rx_filled")
+        .flags(&[Flag::of("rx-filled", "WHEN")]);
+    /// How the completion of a send is waited for; `"poll"` is as the axis of that name says.
+    SEND_POLL: Option<QueuePoll> = words::<QueuePoll>("send_poll").or("poll")
+        .flags(&[Flag::of("send-poll", "MODE")]);
+    /// Transport service.
+    SERVICE: Service = words::<Service>("service")
+        .flags(&[Flag::of("connection", "SERVICE").letter('c')]);
+    /// How queue pairs are connected.
+    SETUP: Setup = words::<Setup>("setup")
+        .flags(&[Flag::sets("rdma_cm", "rdma_cm").letter('R').alias(&["rdma-cm"])]);
+    /// Elements that a message is gathered from and scattered to.
+    SGE: u32 = row("sge", Kind::Whole).least(1)
+        .flags(&[Flag::of("sge", "N")]);
+    /// What the values of samples are.
+    SIGNAL: Signal = words::<Signal>("signal").on(ANY)
+        .flags(&[Flag::of("signal", "SIGNAL")]);
+    /// Every how many sends one asks for a completion; `"half"` is half of the send queue's depth.
+    SIGNAL_INTERVAL: Option<u32> = row("signal_interval", Kind::Whole).or("half").least(1)
+        .flags(&[Flag::of("cq-mod", "N").letter('Q')]);
+    /// Signal rate of the link; `"native"` is the link's own.
+    SIGNAL_RATE: Option<String> = row("signal_rate", Kind::SignalRate).or("native");
+    /// Payload of a message in bytes.
+    SIZE_BYTES: u64 = row("size_bytes", Kind::Size).on(ANY).of("B").walked(Walk::Innermost)
+        .shown(Shown::Row)
+        .flags(&[Flag::of("size", "SIZE").letter('s')]);
+    /// Send and receive buffer of a socket, in bytes; `"auto"` is as the kernel makes and grows it.
+    SOCKET_BUFFER_BYTES: Option<u32> = row("socket_buffer_bytes", Kind::Whole).or("auto").on(Carrier::is_socket).of("B")
+        .flags(&[Flag::of("socket-buffer", "SIZE")]);
+    /// Which instant the message itself carries.
+    STAMP: Stamp = words::<Stamp>("stamp")
+        .flags(&[Flag::of("stamp", "INSTANT")]);
+    /// The call that is timed by itself.
+    STEP: Step = words::<Step>("step")
+        .shown(Shown::Row)
+        .flags(&[Flag::of("step", "STEP")]);
+    /// Connections that messages take in turn.
+    STREAMS: u32 = row("streams", Kind::Whole).on(Carrier::is_socket)
+        // More than a slip of the pen should make.
+        .most(1024, "one thread serves them all")
+        .flags(&[Flag::of("streams", "N").letter('P')]);
+    /// What tells when the next sample is due.
+    TIMER: Timer = words::<Timer>("timer").on(ANY)
+        .flags(&[Flag::of("timer", "TIMER")]);
+    /// Who measures; `"rdmascope"` is this program.
+    TOOL: Option<Tool> = words::<Tool>("tool").or("rdmascope").on(TOOLS);
+    /// What several pairs do.
+    TRAFFIC: Traffic = words::<Traffic>("traffic").on(ANY)
+        .flags(&[Flag::sets("stream", "stream")]);
+    /// Send-queue depth.
+    TX_DEPTH: u32 = row("tx_depth", Kind::Whole)
+        .flags(&[Flag::of("tx-depth", "N").letter('t')]);
+    /// Values of a sample.
+    VALUES: u32 = row("values", Kind::Count).on(ANY).least(1).most(VALUES_MAX as u64, "a sample has no more")
+        .shown(Shown::Row)
+        .flags(&[Flag::of("values", "N")]);
+    /// Whether the kernel refers to what is sent instead of copying it (MSG_ZEROCOPY).
+    ZERO_COPY: bool = row("zero_copy", Kind::Flag).on(TCP)
+        .flags(&[Flag::sets("zero-copy", "true")]);
+}

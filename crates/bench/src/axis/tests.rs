@@ -1,0 +1,82 @@
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::point::{Carrier, Choice, Service};
+
+#[test]
+fn every_row_is_whole() {
+    let mut names = BTreeSet::new();
+    for row in ROWS {
+        assert!(names.insert(row.name), "{} stands twice", row.name);
+        assert_eq!(find(row.name).map(|found| found.name), Some(row.name));
+        assert!(!row.help().is_empty() && !row.help().contains("  "), "{}: {:?}", row.name, row.help());
+        let mut carriers = Carrier::VARIANTS.iter().map(|of| serde_json::from_value(of.word.into()).unwrap());
+        assert!(carriers.any(row.is_for), "{} is for no endpoint", row.name);
+        if let Some(most) = row.most {
+            assert!(row.least < most.most, "{}", row.name);
+        }
+        for flag in row.flags {
+            assert_eq!(flag.value_name.is_none(), flag.sets.is_some(), "--{}", flag.long);
+            let set = flag.sets.map(|text| row.read_text(text));
+            assert!(set.is_none_or(|set| set.is_ok()), "--{}", flag.long);
+        }
+    }
+    assert!(find("size").is_none());
+}
+
+#[test]
+fn plans_and_flags_are_read_by_one_body() {
+    let read = |row: &AxisRow, items: Value| row.read(items.as_array().expect("a list"));
+    for (row, items, text, values) in [
+        (SIZE_BYTES.row, json!([64, "4..16"]), "64,4..16", json!([64, 4, 8, 16])),
+        (PEERS.row, json!(["1..3", 9]), "1..3, 9", json!([1, 2, 3, 9])),
+        (RATE_HZ.row, json!(["10k", 500]), "10k,500", json!([10_000, 500])),
+        (PAUSE_NS.row, json!(["5.5us", 7]), "5.5us,7", json!([5500, 7])),
+        (BURST.row, json!([4, "all"]), "4,all", json!([4, "all"])),
+        (SERVICE.row, json!(["RC", "UD"]), "RC,UD", json!(["RC", "UD"])),
+        (SEND_POLL.row, json!(["poll", "busy"]), "poll,busy", json!(["poll", "busy"])),
+        (INLINE.row, json!([true, false]), "true,false", json!([true, false])),
+        (LINK.row, json!(["10Gb/s, gap=0.5us"]), "10Gb/s, gap=0.5us", json!(["10Gb/s,gap=500ns"])),
+        (SIGNAL_RATE.row, json!(["native", "FDR"]), "native,FDR", json!(["native", "FDR"])),
+        (CONGESTION.row, json!(["bbr", "system"]), "bbr,system", json!(["bbr", "system"])),
+    ] {
+        let values = values.as_array().cloned();
+        assert_eq!(read(row, items).ok(), values, "{}", row.name);
+        assert_eq!(row.read_text(text).ok(), values, "{}", row.name);
+    }
+}
+
+#[test]
+fn what_is_no_value_says_why() {
+    assert_eq!(SGE.row.read_text("many"), Err(Fault::WrongType("many".into())));
+    assert_eq!(SGE.row.read(&[(1u64 << 32).into()]), Err(Fault::WrongType((1u64 << 32).into())));
+    assert_eq!(BURST.row.expected(), "a whole number or \"all\"");
+    let unknown = Fault::Unknown { value: "rc".to_owned(), known: vec!["RC", "UC", "UD"] };
+    assert_eq!(SERVICE.row.read_text("rc"), Err(unknown));
+    let Err(Fault::Unknown { known, .. }) = NOTIFY.row.read_text("none") else { panic!("it is no word") };
+    assert_eq!(known, ["usual", "completion", "memory"]);
+    assert!(matches!(SIZE_BYTES.row.read_text("4..9"), Err(Fault::Unreadable(_))));
+}
+
+#[test]
+fn keys_set_and_get_values_of_their_type() {
+    let mut axes = AxisList::default();
+    axes.put(SIZE_BYTES.values([4, 8]));
+    axes.put(SERVICE.value(Service::Ud));
+    axes.put(MTU_BYTES.values([None, Some(512)]));
+    axes.put(ENVIRONMENT.value("as_is".to_owned()));
+    axes.put(SIZE_BYTES.value(2));
+    assert_eq!(axes.get(SIZE_BYTES), [2]);
+    assert_eq!(axes.get(SERVICE), [Service::Ud]);
+    assert_eq!(axes.get(MTU_BYTES), [None, Some(512)]);
+    assert_eq!(axes.numbers(MTU_BYTES.row).collect::<Vec<_>>(), [512]);
+    assert!(axes.get(PEERS).is_empty());
+    axes.sort();
+    let names: Vec<_> = axes.iter().map(|axis| axis.row.name).collect();
+    assert_eq!(names, ["environment", "service", "mtu_bytes", "size_bytes"]);
+    let point = [("mtu_bytes".to_owned(), json!("active")), ("size_bytes".to_owned(), json!(64))].into();
+    assert_eq!((MTU_BYTES.at(&point), SIZE_BYTES.at(&point)), (Some(None), Some(64)));
+    assert_eq!(SERVICE.at(&point), None);
+}
