@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use super::defaults::{Filled, carriers as carriers_of, least_depth};
-use super::{Experiment, Plan};
+use super::{Experiment, Plan, fan_out, one_way, open_loop, overhead, pairs, pipeline, prtt};
 use crate::Error;
-use crate::axis::{self, Axis, AxisRow, Key};
+use crate::axis::{self, Axis, AxisRow, Key, Most};
 use crate::point::{Flow, Length, Operation, Pattern, Service, Setup};
 
 /// Checks the names of the experiments.
@@ -32,6 +32,8 @@ pub(super) fn experiment(filled: &Filled) -> Result<(), Error> {
     check.sizes()?;
     check.intervals()?;
     check.directions()?;
+    check.listed()?;
+    check.bounded()?;
     check.fan_out()?;
     check.pairs()?;
     check.one_way()?;
@@ -237,16 +239,32 @@ impl Check<'_> {
     }
 
     /// Refuses axes that only other patterns have.
-    pub(super) fn without(&self, own: &[&str], patterns: &[&str]) -> Result<(), Error> {
-        match self.0.axes.iter().find(|axis| own.contains(&axis.row.name)) {
-            Some(axis) => {
-                let what = format!("{} with the pattern {:?}", axis.row.name, self.0.pattern.name());
-                let named: Vec<_> = patterns.iter().map(|name| format!("{name:?}")).collect();
-                let kind = if named.len() > 1 { "patterns" } else { "pattern" };
-                self.refuse(axis.row.name, &what, &format!("it is for the {kind} {}", named.join(" and ")))
+    fn listed(&self) -> Result<(), Error> {
+        for axis in self.0.axes.iter() {
+            let has = |rows: &[&AxisRow]| rows.iter().any(|row| row.name == axis.row.name);
+            let patterns: Vec<Pattern> =
+                AXES.iter().filter(|(_, rows)| has(rows)).map(|(pattern, _)| *pattern).collect();
+            if patterns.is_empty() || patterns.contains(&self.0.pattern) {
+                continue;
             }
-            None => Ok(()),
+            let what = format!("{} with the pattern {:?}", axis.row.name, self.0.pattern.name());
+            let named: Vec<_> = patterns.iter().map(|pattern| format!("{:?}", pattern.name())).collect();
+            let kind = if named.len() > 1 { "patterns" } else { "pattern" };
+            let why = format!("it is for the {kind} {}", named.join(" and "));
+            return self.refuse(axis.row.name, &what, &why);
         }
+        Ok(())
+    }
+
+    /// Refuses numbers that are larger than an axis has.
+    fn bounded(&self) -> Result<(), Error> {
+        for axis in self.0.axes.iter() {
+            let Some(Most { most, why }) = axis.row.most else { continue };
+            if axis.numbers().any(|number| number > most) {
+                return self.refuse(axis.row.name, &format!("more than {most} {}", axis.row.name), why);
+            }
+        }
+        Ok(())
     }
 
     /// Refuses what cannot be, at the place of the key that asks for it.
@@ -332,6 +350,16 @@ impl Check<'_> {
     }
 }
 
+/// The axes of each pattern that not every pattern has, the patterns in the order in which errors name them.
+const AXES: [(Pattern, &[&AxisRow]); 7] = [
+    (Pattern::FanOut, fan_out::AXES),
+    (Pattern::OneWay, one_way::AXES),
+    (Pattern::OpenLoop, open_loop::AXES),
+    (Pattern::Overhead, overhead::AXES),
+    (Pattern::Pairs, pairs::AXES),
+    (Pattern::Pipeline, pipeline::AXES),
+    (Pattern::Prtt, prtt::AXES),
+];
 /// Above this many points a plan is a slip of the pen: at a second each it would run for more than a day.
 const POINTS_MAX: u64 = 100_000;
 /// Above this a time is a slip of the pen too, and far from what a clock can hold: 30 days.

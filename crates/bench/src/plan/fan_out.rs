@@ -1,14 +1,12 @@
-//! What a plan must not ask of a fan-out, and what only that has.
+//! What a plan must not ask of a fan-out, and its own axes.
 
 use super::check::Check;
 use crate::Error;
-use crate::axis;
+use crate::axis::{self, AxisRow};
 use crate::point::{Mesh, Notify, Operation, Pattern, Service, Setup};
 
-/// Axes that only this pattern has.
-const OWN: [&str; 3] = ["mesh", "notify", "peers"];
-/// More than one machine can run as processes, and more than a slip of the pen should start.
-pub const PEERS_MAX: u32 = 1023;
+/// Axes of this pattern that not every pattern has.
+pub(super) const AXES: &[&AxisRow] = &[axis::MESH.row, axis::NOTIFY.row, axis::PEERS.row];
 
 impl Check<'_> {
     /// Checks an experiment of one to n; of another, that it asks for nothing that only this has.
@@ -19,10 +17,7 @@ impl Check<'_> {
                 let why = "only a group of ranks answers one: use the pattern \"fan-out\"";
                 return self.refuse("operation", "multicast between two ranks", why);
             }
-            return self.without(&OWN, &["fan-out"]);
-        }
-        if self.largest(axis::PEERS.row) > u64::from(PEERS_MAX) {
-            return self.refuse("peers", &format!("more than {PEERS_MAX} peers"), "each is a process");
+            return Ok(());
         }
         if self.largest(axis::QUEUE_PAIRS.row) > 1 {
             let why = "there is one to each of the peers";

@@ -257,9 +257,6 @@ use measure::finding::Finding;
 
 pub use bundled::{Bundled, bundled};
 pub use check::MTU_BYTES_MAX;
-pub use fan_out::PEERS_MAX;
-pub use open_loop::LOADERS_MAX;
-pub use pairs::PAIRS_MAX;
 pub use resolve::{Options, Resolved, resolve};
 pub use settings::{Places, Settings};
 

@@ -2,30 +2,26 @@
 
 use super::check::Check;
 use crate::Error;
-use crate::axis;
+use crate::axis::{self, AxisRow};
 use crate::point::{Length, Operation, Pattern, Poll, QueuePoll, RAW_SAMPLES_MAX, STAMP_BYTES, Stamp};
 
-/// Axes that only this pattern has.
-const OWN: [&str; 2] = ["send_poll", "stamp"];
-/// Those that pipelines have as well.
-const QUEUES: [&str; 2] = ["buffers", "rx_fill"];
-/// Those that parametrised round trips have as well.
-const SHARED: [&str; 2] = ["burst", "pause_ns"];
+/// Axes of this pattern that not every pattern has.
+pub(super) const AXES: &[&AxisRow] = &[
+    axis::BUFFERS.row,
+    axis::BURST.row,
+    axis::PAUSE_NS.row,
+    axis::RX_FILL.row,
+    axis::SEND_POLL.row,
+    axis::STAMP.row,
+];
 /// Longest pause: the peer's patience, and that of whoever waits for the run, ends.
 pub(super) const PAUSE_NS_MAX: u64 = 60_000_000_000;
-/// Pools of the thesis have some thousand; more than any queue holds, and what a slip of the pen would not stop at.
-pub(super) const BUFFERS_MAX: u32 = 1 << 20;
 
 impl Check<'_> {
     /// Checks an experiment of messages that are timed one way; of another, that it asks for nothing that only they have.
     pub(super) fn one_way(&self) -> Result<(), Error> {
         if self.0.pattern != Pattern::OneWay {
-            self.without(&OWN, &["one-way"])?;
-            if self.0.pattern != Pattern::Pipeline {
-                self.without(&QUEUES, &["one-way", "pipeline"])?;
-            }
-            let is_prtt = self.0.pattern == Pattern::Prtt;
-            return if is_prtt { Ok(()) } else { self.without(&SHARED, &["one-way", "prtt"]) };
+            return Ok(());
         }
         self.stamps_fit()?;
         self.messages()?;
@@ -70,13 +66,6 @@ impl Check<'_> {
                 "pause_ns",
                 "a pause of more than a minute",
                 "the peer would be taken for dead",
-            );
-        }
-        if self.largest(axis::BUFFERS.row) > u64::from(BUFFERS_MAX) {
-            return self.refuse(
-                "buffers",
-                &format!("more than {BUFFERS_MAX} buffers"),
-                "no pool is so large",
             );
         }
         Ok(())

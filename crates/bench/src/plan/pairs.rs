@@ -2,22 +2,17 @@
 
 use super::check::Check;
 use crate::Error;
-use crate::axis;
+use crate::axis::{self, AxisRow};
 use crate::point::{Length, Operation, Pattern, RAW_SAMPLES_MAX, Service, Traffic};
 
-/// Axes that only this pattern has.
-const OWN: [&str; 2] = ["pairs", "traffic"];
-/// More than one machine can run as processes, and more than a slip of the pen should start.
-pub const PAIRS_MAX: u32 = 512;
+/// Axes of this pattern that not every pattern has.
+pub(super) const AXES: &[&AxisRow] = &[axis::PAIRS.row, axis::TRAFFIC.row];
 
 impl Check<'_> {
     /// Checks an experiment of several pairs; of another, that it asks for nothing that only this has.
     pub(super) fn pairs(&self) -> Result<(), Error> {
         if self.0.pattern != Pattern::Pairs {
-            return self.without(&OWN, &["pairs"]);
-        }
-        if self.largest(axis::PAIRS.row) > u64::from(PAIRS_MAX) {
-            return self.refuse("pairs", &format!("more than {PAIRS_MAX} pairs"), "each is two processes");
+            return Ok(());
         }
         if self.largest(axis::QUEUE_PAIRS.row) > 1 {
             let why = "each pair is a process with one, as the paper has it";

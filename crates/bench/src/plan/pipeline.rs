@@ -1,13 +1,22 @@
 //! What a plan must not ask of a pipeline, and what only that has.
 
 use super::check::Check;
-use super::one_way::BUFFERS_MAX;
 use crate::Error;
-use crate::axis;
-use crate::point::{Length, Operation, Pattern, RAW_SAMPLES_MAX, VALUES_MAX};
+use crate::axis::{self, AxisRow};
+use crate::point::{Length, Operation, Pattern, RAW_SAMPLES_MAX};
 
-/// Axes that only this pattern has.
-const OWN: [&str; 6] = ["inline_max_bytes", "rx_filled", "signal", "sink", "timer", "values"];
+/// Axes of this pattern that not every pattern has.
+pub(super) const AXES: &[&AxisRow] = &[
+    axis::BUFFERS.row,
+    axis::INLINE_MAX_BYTES.row,
+    axis::RATE_HZ.row,
+    axis::RX_FILL.row,
+    axis::RX_FILLED.row,
+    axis::SIGNAL.row,
+    axis::SINK.row,
+    axis::TIMER.row,
+    axis::VALUES.row,
+];
 /// Axes that it has not: samples are as long as their values make them, and inline up to a length.
 const OTHERS: [(&str, &str); 2] = [
     ("inline", "samples are inline up to a length: give inline_max_bytes, such as 128, or 0 for never"),
@@ -21,7 +30,7 @@ impl Check<'_> {
     /// Checks a pipeline; of another pattern, that it asks for nothing that only this has.
     pub(super) fn pipeline(&self) -> Result<(), Error> {
         if self.0.pattern != Pattern::Pipeline {
-            return self.without(&OWN, &["pipeline"]);
+            return Ok(());
         }
         for (key, why) in OTHERS {
             if self.0.axes.find(key).is_some() {
@@ -41,13 +50,6 @@ impl Check<'_> {
                 let why = "a sample is one element on one queue pair";
                 return self.refuse(row.name, &format!("a pipeline over {what}"), why);
             }
-        }
-        if self.largest(axis::VALUES.row) > u64::from(VALUES_MAX) {
-            return self.refuse("values", &format!("more than {VALUES_MAX} values"), "a sample has no more");
-        }
-        if self.largest(axis::BUFFERS.row) > u64::from(BUFFERS_MAX) {
-            let what = format!("more than {BUFFERS_MAX} buffers");
-            return self.refuse("buffers", &what, "no pool is so large");
         }
         let sinks = self.0.axes.get(axis::SINK);
         if let Some(lack) = sinks.iter().find_map(|sink| sink.lack()) {

@@ -3,8 +3,11 @@
 use super::check::Check;
 use super::one_way::PAUSE_NS_MAX;
 use crate::Error;
-use crate::axis;
+use crate::axis::{self, AxisRow};
 use crate::point::Pattern;
+
+/// Axes of this pattern that not every pattern has.
+pub(super) const AXES: &[&AxisRow] = &[axis::BURST.row, axis::PAUSE_NS.row];
 
 impl Check<'_> {
     /// Checks an experiment of parametrised round trips.

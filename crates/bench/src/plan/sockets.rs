@@ -13,8 +13,6 @@ const DATAGRAM_BYTES_MAX_IPV4: u64 = 65_507;
 const DATAGRAM_BYTES_MAX_IPV6: u64 = 65_527;
 /// Datagrams that go through the stack as one (`UDP_MAX_SEGMENTS` of older kernels).
 const SEGMENTS_MAX: u64 = 64;
-/// Connections that one thread serves: more than a slip of the pen should make.
-const STREAMS_MAX: u64 = 1024;
 /// Longest list of datagrams (`UIO_MAXIOV`, sendmmsg(2)).
 const LIST_MAX: u64 = 1024;
 
@@ -47,10 +45,6 @@ impl Check<'_> {
         self.numbered()?;
         self.lists()?;
         let streams = self.largest(axis::STREAMS.row);
-        if streams > STREAMS_MAX {
-            let what = format!("more than {STREAMS_MAX} streams");
-            return self.refuse("streams", &what, "one thread serves them all");
-        }
         if streams > 1 && self.0.pattern != Pattern::Stream {
             let why = "messages that are timed one by one take one connection: use the pattern \"stream\" or \"pairs\"";
             return self.refuse("streams", "several streams", why);

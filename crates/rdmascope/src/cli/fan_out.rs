@@ -1,7 +1,7 @@
 //! The flags of `rdmascope fan-out`.
 
-use bench::axis;
-use bench::plan::{PEERS_MAX, Settings};
+use bench::axis::{self, Key};
+use bench::plan::Settings;
 use bench::point::{Mesh, Notify};
 use clap::{Args, Subcommand, ValueEnum};
 use measure::units;
@@ -84,13 +84,16 @@ impl<R: Args> FanOutFlags<R> {
 pub(crate) struct Peers(pub(crate) Vec<u32>);
 
 fn peers(text: &str) -> Result<Peers, String> {
-    counts(text, 1, PEERS_MAX).map(Peers)
+    counts(text, axis::PEERS).map(Peers)
 }
 
-/// Numbers from a least to a largest: one, several with commas, or ranges.
-pub(super) fn counts(text: &str, min: u32, max: u32) -> Result<Vec<u32>, String> {
+/// Numbers that an axis has: one, several with commas, or ranges.
+pub(super) fn counts(text: &str, axis: Key<u32>) -> Result<Vec<u32>, String> {
+    let min = axis.row.least;
+    let max = axis.row.most.map_or(u64::MAX, |bound| bound.most);
     let all: Option<Vec<_>> = text.split(',').map(units::parse_counts).collect();
-    let all = all.map(|all| all.concat()).filter(|all| all.iter().all(|n| (min..=max).contains(n)));
+    let all =
+        all.map(|all| all.concat()).filter(|all| all.iter().all(|n| (min..=max).contains(&u64::from(*n))));
     all.ok_or_else(|| format!("give numbers from {min} to {max} such as 15, 1,7,15 or 1..15"))
 }
 

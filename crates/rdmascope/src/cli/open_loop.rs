@@ -1,7 +1,7 @@
 //! The flags of `rdmascope open-loop`.
 
 use bench::axis;
-use bench::plan::{LOADERS_MAX, Settings};
+use bench::plan::Settings;
 use bench::point::Load;
 use clap::{Args, Subcommand, ValueEnum};
 use measure::units;
@@ -86,7 +86,7 @@ impl<R: Args> OpenLoopFlags<R> {
 pub(crate) struct Loaders(pub(crate) Vec<u32>);
 
 fn loaders(text: &str) -> Result<Loaders, String> {
-    counts(text, 0, LOADERS_MAX).map(Loaders)
+    counts(text, axis::LOADERS).map(Loaders)
 }
 
 /// Where a load goes.

@@ -1,7 +1,7 @@
 //! The flags of `rdmascope pairs`.
 
 use bench::axis;
-use bench::plan::{PAIRS_MAX, Settings};
+use bench::plan::Settings;
 use bench::point::Traffic;
 use clap::{Args, Subcommand};
 
@@ -69,5 +69,5 @@ impl<R: Args> PairsFlags<R> {
 pub(crate) struct PairCounts(pub(crate) Vec<u32>);
 
 fn pairs(text: &str) -> Result<PairCounts, String> {
-    counts(text, 1, PAIRS_MAX).map(PairCounts)
+    counts(text, axis::PAIRS).map(PairCounts)
 }

@@ -2,7 +2,7 @@
 
 use bench::axis;
 use bench::plan::Settings;
-use bench::point::{Family, Filling, Poll, Protocol, Signal, Sink, Timer, VALUES_MAX};
+use bench::point::{Family, Filling, Poll, Protocol, Signal, Sink, Timer};
 use clap::{Args, Subcommand, ValueEnum};
 use measure::conditions::Wanted;
 use measure::units;
@@ -261,7 +261,7 @@ pub(crate) enum ProtocolArgument {
 pub(crate) struct Values(Vec<u32>);
 
 fn values(text: &str) -> Result<Values, String> {
-    counts(text, 1, VALUES_MAX).map(Values)
+    counts(text, axis::VALUES).map(Values)
 }
 
 /// What values are.
