@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use measure::units;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::names::hint_or_all;
@@ -10,43 +11,76 @@ use super::text::{Entry, Node};
 use crate::Error;
 use crate::axis::{self, Axis, AxisList, Fault};
 
-/// What is set of an experiment. What is not set falls back to the layer below and then to a default
-/// (`plan/defaults.rs`).
-///
-/// Build one in code with the fields: `Settings { iterations: Some(100), ..Settings::default() }`.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Settings {
-    /// Messages of a point (in each direction). Excludes `duration_s`.
-    pub iterations: Option<u64>,
-    /// Time that a point is measured for. Excludes `iterations`.
-    pub duration_s: Option<f64>,
+/// One definition of each key of `[[experiment]]` that a layer may set, axes apart: its field, its name and how it is read.
+macro_rules! settings {
+    ($($(#[doc = $documentation:literal])+ $field:ident: $value:ty = $key:literal, $read:ident;)+) => {
+        /// What is set of an experiment. What is not set falls back to the layer below and then to a default
+        /// (`plan/defaults.rs`).
+        ///
+        /// Build one in code with the fields: `Settings { iterations: Some(100), ..Settings::default() }`.
+        #[derive(Clone, Debug, Default, PartialEq)]
+        pub struct Settings {
+            $($(#[doc = $documentation])+ pub $field: Option<$value>,)+
+            /// The axes in the order in which they are walked.
+            pub axes: AxisList,
+            /// Where each key was set, for errors. Filled in when a plan is read; leave it at its default in code.
+            pub places: Places,
+        }
+
+        impl Settings {
+            /// The keys of `[[experiment]]` that a layer may set, axes apart.
+            pub const KEYS: [&'static str; [$($key),+].len()] = [$($key),+];
+
+            /// Lays the keys of `over` on top: what it sets wins.
+            fn overlay_keys(&mut self, over: &Self) {
+                $(if over.$field.is_some() { self.$field.clone_from(&over.$field); })+
+            }
+
+            /// Sets what one key of a plan says. `table` names the table in errors.
+            pub(super) fn put(&mut self, entry: &Entry, table: &str) -> Result<(), Error> {
+                let scalar = Scalar { entry, table };
+                let key = match entry.key.as_str() {
+                    $($key => {
+                        self.$field = Some(scalar.$read()?);
+                        $key
+                    })+
+                    _ => return Err(unknown_key(entry, table, &Self::KEYS)),
+                };
+                self.places.0.insert(key, entry.place.clone());
+                Ok(())
+            }
+        }
+    };
+}
+
+settings! {
     /// Bound on the payload of a point: large messages get fewer iterations (at least 10, or those asked for).
-    pub bytes_max: Option<u64>,
-    /// Messages before the first that counts.
-    pub warmup: Option<u64>,
-    /// How often the whole product of the axes is measured; with `within` how often at least.
-    pub repetitions: Option<u32>,
-    /// How often at most, with `within`.
-    pub repetitions_max: Option<u32>,
-    /// How near the mean over the repetitions is to be known, as a share of it, at 95 % confidence: a combination of the axes is
-    /// measured again until it is (`-I` of netperf, which is given both halves together).
-    pub within: Option<f64>,
-    /// Send-queue depth.
-    pub tx_depth: Option<u32>,
-    /// Receive-queue depth.
-    pub rx_depth: Option<u32>,
+    bytes_max: u64 = "bytes_max", size;
+    /// Time that a point is measured for. Excludes `iterations`.
+    duration_s: f64 = "duration", duration_s;
+    /// Messages of a point (in each direction). Excludes `duration_s`.
+    iterations: u64 = "iterations", whole;
     /// Whether the raw samples stay in the record.
-    pub keep_samples: Option<bool>,
+    keep_samples: bool = "keep_samples", flag;
+    /// How often the whole product of the axes is measured; with `within` how often at least.
+    repetitions: u32 = "repetitions", whole_u32;
+    /// How often at most, with `within`.
+    repetitions_max: u32 = "repetitions_max", whole_u32;
+    /// Receive-queue depth.
+    rx_depth: u32 = "rx_depth", whole_u32;
     /// Thresholds for which the share of samples above is reported.
-    pub share_above_ns: Option<Vec<u64>>,
+    share_above_ns: Vec<u64> = "share_above_ns", wholes;
     /// Where files of samples stay, on the host of each rank of a pipeline.
-    pub sink_dir: Option<String>,
+    sink_dir: String = "sink_dir", text;
     /// How long a point may take, set-up included.
-    pub timeout_s: Option<f64>,
-    /// The axes in the order in which they are walked.
-    pub axes: AxisList,
-    /// Where each key was set, for errors. Filled in when a plan is read; leave it at its default in code.
-    pub places: Places,
+    timeout_s: f64 = "timeout", duration_s;
+    /// Send-queue depth.
+    tx_depth: u32 = "tx_depth", whole_u32;
+    /// Messages before the first that counts.
+    warmup: u64 = "warmup", whole;
+    /// How near the mean over the repetitions is to be known, as a share of it, at 95 % confidence: a combination of the
+    /// axes is measured again until it is (`-I` of netperf, which is given both halves together).
+    within: f64 = "within", share;
 }
 
 /// Where the keys of [`Settings`] were set.
@@ -54,23 +88,6 @@ pub struct Settings {
 pub struct Places(BTreeMap<&'static str, String>);
 
 impl Settings {
-    /// The keys of `[[experiment]]` that a layer may set, axes apart.
-    pub const KEYS: [&'static str; 13] = [
-        "bytes_max",
-        "duration",
-        "iterations",
-        "keep_samples",
-        "repetitions",
-        "repetitions_max",
-        "rx_depth",
-        "share_above_ns",
-        "sink_dir",
-        "timeout",
-        "tx_depth",
-        "warmup",
-        "within",
-    ];
-
     /// Adds an axis, or replaces its values.
     #[must_use]
     pub fn axis(mut self, axis: Axis) -> Self {
@@ -85,42 +102,14 @@ impl Settings {
 
     /// Lays `over` on top: what it sets wins.
     pub(super) fn overlay(&mut self, over: &Self) {
+        // One length replaces the other.
         if over.iterations.is_some() || over.duration_s.is_some() {
-            (self.iterations, self.duration_s) = (over.iterations, over.duration_s);
+            self.iterations = None;
+            self.duration_s = None;
         }
-        macro_rules! overlay {
-            ($($field:ident)*) => { $(if over.$field.is_some() { self.$field.clone_from(&over.$field); })* };
-        }
-        overlay!(bytes_max warmup repetitions repetitions_max within tx_depth rx_depth);
-        overlay!(keep_samples share_above_ns sink_dir timeout_s);
+        self.overlay_keys(over);
         over.axes.iter().for_each(|axis| self.axes.put(axis.clone()));
         self.places.0.extend(over.places.0.iter().map(|(key, place)| (*key, place.clone())));
-    }
-
-    /// Sets what one key of a plan says. `table` names the table in errors.
-    pub(super) fn put(&mut self, entry: &Entry, table: &str) -> Result<(), Error> {
-        let Some(key) = Self::KEYS.into_iter().find(|key| *key == entry.key) else {
-            return Err(unknown_key(entry, table, &Self::KEYS));
-        };
-        let scalar = Scalar { entry, table };
-        match key {
-            "bytes_max" => self.bytes_max = Some(scalar.size()?),
-            "duration" => self.duration_s = Some(scalar.duration_s()?),
-            "iterations" => self.iterations = Some(scalar.whole()?),
-            "keep_samples" => self.keep_samples = Some(scalar.flag()?),
-            "repetitions" => self.repetitions = Some(scalar.whole_u32()?),
-            "repetitions_max" => self.repetitions_max = Some(scalar.whole_u32()?),
-            "rx_depth" => self.rx_depth = Some(scalar.whole_u32()?),
-            "share_above_ns" => self.share_above_ns = Some(scalar.wholes()?),
-            "sink_dir" => self.sink_dir = Some(scalar.text()?),
-            "timeout" => self.timeout_s = Some(scalar.duration_s()?),
-            "tx_depth" => self.tx_depth = Some(scalar.whole_u32()?),
-            "warmup" => self.warmup = Some(scalar.whole()?),
-            "within" => self.within = Some(scalar.share()?),
-            _ => unreachable!("every key of KEYS is read"),
-        }
-        self.places.0.insert(key, entry.place.clone());
-        Ok(())
     }
 
     /// Sets one axis of a plan.
@@ -184,21 +173,22 @@ impl Scalar<'_> {
         }
     }
 
+    /// The value as a type reads it.
+    fn read<T: DeserializeOwned>(&self, expected: &str) -> Result<T, Error> {
+        let read = self.value().and_then(|value| T::deserialize(value).ok());
+        read.ok_or_else(|| wrong_type(self.entry, self.table, expected))
+    }
+
     fn flag(&self) -> Result<bool, Error> {
-        self.value()
-            .and_then(Value::as_bool)
-            .ok_or_else(|| wrong_type(self.entry, self.table, "true or false"))
+        self.read("true or false")
     }
 
     fn text(&self) -> Result<String, Error> {
-        let text = self.value().and_then(Value::as_str).map(str::to_owned);
-        text.ok_or_else(|| wrong_type(self.entry, self.table, "text"))
+        self.read("text")
     }
 
     fn whole(&self) -> Result<u64, Error> {
-        self.value()
-            .and_then(Value::as_u64)
-            .ok_or_else(|| wrong_type(self.entry, self.table, "a whole number"))
+        self.read("a whole number")
     }
 
     fn whole_u32(&self) -> Result<u32, Error> {
@@ -207,12 +197,10 @@ impl Scalar<'_> {
     }
 
     fn wholes(&self) -> Result<Vec<u64>, Error> {
-        let list = match self.value() {
-            Some(Value::Array(items)) => items.iter().map(Value::as_u64).collect(),
-            Some(value) => value.as_u64().map(|whole| vec![whole]),
-            None => None,
-        };
-        list.ok_or_else(|| wrong_type(self.entry, self.table, "a list of whole numbers"))
+        match self.value() {
+            Some(Value::Number(_)) => Ok(vec![self.read("a list of whole numbers")?]),
+            _ => self.read("a list of whole numbers"),
+        }
     }
 
     fn size(&self) -> Result<u64, Error> {
