@@ -10,6 +10,8 @@ mod pairs;
 mod pipeline;
 mod placement;
 mod sockets;
+#[cfg(test)]
+mod tests;
 
 use std::path::PathBuf;
 

@@ -41,7 +41,8 @@ impl<T: DeserializeOwned + Serialize> Key<T> {
         self.values([value])
     }
 
-    /// The value of a point, whose record shows one of each axis; none where the point has no such axis.
+    /// The value of a point, whose record shows one of each axis; none where the point has no such
+    /// axis.
     pub fn at(self, point: &Axes) -> Option<T> {
         point.get(self.row.name).map(|value| self.decode(value))
     }

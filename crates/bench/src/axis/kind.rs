@@ -1,4 +1,5 @@
-//! How the values of axes are written: read from plans and flags by one body, and kept as records show them.
+//! How the values of axes are written: read from plans and flags by one body, and kept as records
+//! show them.
 
 use measure::units;
 use serde_json::Value;

@@ -44,7 +44,8 @@ impl AxisList {
         self.0.retain(is_kept);
     }
 
-    /// Puts axes in the order of points: those that change slowly first, the others as they are written.
+    /// Puts axes in the order of points: those that change slowly first, the others as they are
+    /// written.
     pub(crate) fn sort(&mut self) {
         // Stable: axes that stand at the same place stay in their order.
         self.0.sort_by_key(|axis| axis.row.walk);

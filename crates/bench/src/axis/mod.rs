@@ -1,9 +1,9 @@
 //! The axes of experiments: what may vary, and through which values.
 //!
-//! An axis is a row of one table, which says everything about it: its name in plans and records, its values and how they are
-//! written, the endpoints that it is for, its flags, its bounds, its place in the order of points and in tables, and its help.
-//! Plans, the command line, checks and tables read the row; a new axis is a new row. Code sets and reads values by its typed
-//! [`Key`]:
+//! An axis is a row of one table, which says everything about it: its name in plans and records,
+//! its values and how they are written, the endpoints that it is for, its flags, its bounds, its
+//! place in the order of points and in tables, and its help. Plans, the command line, checks and
+//! tables read the row; a new axis is a new row. Code sets and reads values by its typed [`Key`]:
 //!
 //! ```
 //! use bench::axis::{self, AxisList};

@@ -3,14 +3,16 @@
 use super::kind::Kind;
 use crate::point::Carrier;
 
-/// One axis. Rows are made in the table alone: [`AxisRow::new`], and then what differs from the usual.
+/// One axis. Rows are made in the table alone: [`AxisRow::new`], and then what differs from the
+/// usual.
 #[derive(Clone, Copy, Debug)]
 pub struct AxisRow {
     /// Its name in plans, records and exports.
     pub name: &'static str,
     /// How its values are written.
     pub kind: Kind,
-    /// The word for no value, where there may be none: what the system, the device or another axis says.
+    /// The word for no value, where there may be none: what the system, the device or another axis
+    /// says.
     pub none: Option<&'static str>,
     /// Whether it says something of messages that are carried so.
     pub is_for: fn(Carrier) -> bool,

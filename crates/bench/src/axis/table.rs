@@ -6,7 +6,7 @@ use super::key::Key;
 use super::kind::Kind;
 use super::row::{AxisRow, Flag, Shown, Walk};
 use crate::point::{
-    Carrier, Family, Filling, Flow, LinkLayer, Load, Memory, Mesh, Notify, Operation, Poll, Protocol,
+    Carrier, Choice, Family, Filling, Flow, LinkLayer, Load, Memory, Mesh, Notify, Operation, Poll, Protocol,
     QueuePoll, Service, Setup, Signal, Sink, Stamp, Step, Timer, Tool, Traffic, VALUES_MAX,
 };
 
@@ -50,7 +50,7 @@ const fn row(name: &'static str, kind: Kind) -> AxisRow {
 }
 
 /// A row whose values are the words of a type.
-const fn words<T: crate::point::Choice>(name: &'static str) -> AxisRow {
+const fn words<T: Choice>(name: &'static str) -> AxisRow {
     AxisRow::new(name, Kind::choice::<T>())
 }
 
@@ -59,19 +59,20 @@ axes! {
     BATCH: Option<u32> = row("batch", Kind::Whole).or("step").least(1)
         .shown(Shown::Column)
         .flags(&[Flag::of("batch", "N")]);
-    /// Buffers that messages are sent from in turn, and as many that they arrive in; `"page"` is as many as fit in a
-    /// page, at least one.
+    /// Buffers that messages are sent from in turn, and as many that they arrive in; `"page"` is as
+    /// many as fit in a page, at least one.
     BUFFERS: Option<u32> = row("buffers", Kind::Whole).or("page").least(1)
         // Pools of the thesis have some thousand; more than any queue holds.
         .most(1 << 20, "no pool is so large")
         .flags(&[Flag::of("buffers", "N")]);
-    /// Messages that are posted without waiting for the peer, n of a parametrised round trip; `"all"` is all of the
-    /// point.
+    /// Messages that are posted without waiting for the peer, n of a parametrised round trip;
+    /// `"all"` is all of the point.
     BURST: Option<u32> = row("burst", Kind::Whole).or("all").on(ANY).least(1)
         .flags(&[Flag::of("burst", "N")]);
-    /// How long the kernel polls the adapter before a receiver sleeps, in microseconds (SO_BUSY_POLL); `"off"` is as the
-    /// kernel has it.
-    BUSY_POLL_US: Option<u32> = row("busy_poll_us", Kind::Whole).or("off").on(Carrier::is_internet).of("us")
+    /// How long the kernel polls the adapter before a receiver sleeps, in microseconds
+    /// (SO_BUSY_POLL); `"off"` is as the kernel has it.
+    BUSY_POLL_US: Option<u32> = row("busy_poll_us", Kind::Whole).or("off").of("us")
+        .on(Carrier::is_internet)
         .flags(&[Flag::of("busy-poll", "US")]);
     /// TCP's congestion control; `"system"` is the one of the system.
     CONGESTION: Option<String> = row("congestion", Kind::Text).or("system").on(TCP)
@@ -87,17 +88,20 @@ axes! {
     /// The version of IP.
     FAMILY: Family = words::<Family>("family").on(Carrier::is_internet)
         .flags(&[Flag::sets("ipv6", "ipv6").letter('6')]);
-    /// Whether the payload is copied into the work request at post time. Never assumed: it is off unless a plan asks for
-    /// it, because a limit that differs between devices would silently put a step into the curve.
+    /// Whether the payload is copied into the work request at post time. Never assumed: it is off
+    /// unless a plan asks for it, because a limit that differs between devices would silently put a
+    /// step into the curve.
     INLINE: bool = row("inline", Kind::Flag);
-    /// Up to which length samples of a pipeline are copied into the work request at post time, in bytes; 0 is never.
+    /// Up to which length samples of a pipeline are copied into the work request at post time, in
+    /// bytes; 0 is never.
     INLINE_MAX_BYTES: u32 = row("inline_max_bytes", Kind::Whole).of("B")
         .flags(&[Flag::of("inline-size", "SIZE").letter('I')]);
     /// Mode of the IPoIB interfaces that messages take; `"found"` is any link, as it is found.
-    IPOIB_MODE: Option<IpoibMode> = words::<IpoibMode>("ipoib_mode").or("found").on(Carrier::is_internet)
+    IPOIB_MODE: Option<IpoibMode> = words::<IpoibMode>("ipoib_mode").or("found")
+        .on(Carrier::is_internet)
         .flags(&[Flag::of("ipoib-mode", "MODE")]);
-    /// What the link is to be like, where a device can imitate one, such as `4X FDR` or `40Gb/s,latency=700ns`;
-    /// `"none"` leaves it as it is.
+    /// What the link is to be like, where a device can imitate one, such as `4X FDR` or
+    /// `40Gb/s,latency=700ns`; `"none"` leaves it as it is.
     LINK: Option<String> = row("link", Kind::Link).or("none")
         .flags(&[Flag::of("link", "LINK")]);
     /// What messages must go over; `"any"` is whatever is there.
@@ -106,7 +110,7 @@ axes! {
     LOAD: Load = words::<Load>("load").on(ANY)
         .shown(Shown::Row)
         .flags(&[Flag::of("load", "WHERE")]);
-    /// Payload of their messages in bytes.
+    /// Payload of the messages of a load, in bytes.
     LOAD_BYTES: u64 = row("load_bytes", Kind::Size).on(ANY).of("B")
         .shown(Shown::Row)
         .flags(&[Flag::of("load-size", "SIZE")]);
@@ -146,7 +150,8 @@ axes! {
         .most(512, "each is two processes")
         .shown(Shown::Row)
         .flags(&[Flag::of("pairs", "N")]);
-    /// Least time from one post to the next, or d of a parametrised round trip: from the end of a post.
+    /// Least time from one post to the next, or d of a parametrised round trip: from the end of a
+    /// post.
     PAUSE_NS: u64 = row("pause_ns", Kind::Pause).on(ANY).of("ns")
         .flags(&[Flag::of("pause", "TIME")]);
     /// The n of 1:n: how many others one rank talks to at once.
@@ -157,7 +162,11 @@ axes! {
         .flags(&[Flag::of("peers", "N")]);
     /// How a completion is waited for.
     POLL: Poll = words::<Poll>("poll").on(ANY)
-        .flags(&[Flag::of("poll", "MODE"), Flag::sets("events", "event").letter('e'), Flag::sets("busy", "busy")]);
+        .flags(&[
+            Flag::of("poll", "MODE"),
+            Flag::sets("events", "event").letter('e'),
+            Flag::sets("busy", "busy"),
+        ]);
     /// Sends that the device is told of at once.
     POST_LIST: u32 = row("post_list", Kind::Whole).on(LISTS).least(1)
         .flags(&[Flag::of("post_list", "N").letter('l').alias(&["post-list"])]);
@@ -180,7 +189,7 @@ axes! {
     /// Receives that are kept posted; `"depth"` is as many as the queue holds.
     RX_FILL: Option<u32> = row("rx_fill", Kind::Whole).or("depth").least(1)
         .flags(&[Flag::of("rx-fill", "N")]);
-    /// When these are posted.
+    /// When the receives are posted that are kept posted.
     RX_FILLED: Filling = words::<Filling>("rx_filled")
         .flags(&[Flag::of("rx-filled", "WHEN")]);
     /// How the completion of a send is waited for; `"poll"` is as the axis of that name says.
@@ -208,7 +217,8 @@ axes! {
         .shown(Shown::Row)
         .flags(&[Flag::of("size", "SIZE").letter('s')]);
     /// Send and receive buffer of a socket, in bytes; `"auto"` is as the kernel makes and grows it.
-    SOCKET_BUFFER_BYTES: Option<u32> = row("socket_buffer_bytes", Kind::Whole).or("auto").on(Carrier::is_socket).of("B")
+    SOCKET_BUFFER_BYTES: Option<u32> = row("socket_buffer_bytes", Kind::Whole).or("auto").of("B")
+        .on(Carrier::is_socket)
         .flags(&[Flag::of("socket-buffer", "SIZE")]);
     /// Which instant the message itself carries.
     STAMP: Stamp = words::<Stamp>("stamp")
@@ -234,7 +244,8 @@ axes! {
     TX_DEPTH: u32 = row("tx_depth", Kind::Whole)
         .flags(&[Flag::of("tx-depth", "N").letter('t')]);
     /// Values of a sample.
-    VALUES: u32 = row("values", Kind::Count).on(ANY).least(1).most(VALUES_MAX as u64, "a sample has no more")
+    VALUES: u32 = row("values", Kind::Count).on(ANY).least(1)
+        .most(VALUES_MAX as u64, "a sample has no more")
         .shown(Shown::Row)
         .flags(&[Flag::of("values", "N")]);
     /// Whether the kernel refers to what is sent instead of copying it (MSG_ZEROCOPY).

@@ -143,6 +143,7 @@ fn point(plan: &Plan, filled: &Filled, id: u64, repetition: u32, axes: Axes) -> 
     let rx_depth = axis::RX_DEPTH.at(&axes).unwrap_or(filled.rx_depth);
     let rx_fill = axis::RX_FILL.at(&axes).flatten().unwrap_or(rx_depth);
     let step = axis::STEP.at(&axes);
+    let usual_batch = step.map_or(1, |step| step.batch(tx_depth.min(rx_fill)));
     let (poll, send_poll) = given(&axes, axis::POLL).queues();
     let operation = axis::OPERATION.at(&axes).unwrap_or(Operation::Send);
     let endpoint = given(&axes, axis::ENDPOINT);
@@ -192,10 +193,7 @@ fn point(plan: &Plan, filled: &Filled, id: u64, repetition: u32, axes: Axes) -> 
         pause_ns: axis::PAUSE_NS.at(&axes).unwrap_or(0),
         stamp: axis::STAMP.at(&axes).unwrap_or(Stamp::Submitted),
         step,
-        batch: axis::BATCH
-            .at(&axes)
-            .flatten()
-            .unwrap_or(step.map_or(1, |step| step.batch(tx_depth.min(rx_fill)))),
+        batch: axis::BATCH.at(&axes).flatten().unwrap_or(usual_batch),
         length,
         warmup,
         tx_depth,

@@ -87,9 +87,9 @@ impl Carrier {
 }
 
 choice! {
-    /// What is below IP or the transport of InfiniBand (`ibv_query_port`(3); IBTA vol. 1, annex A17). With [`Carrier::Verbs`] and
-    /// [`Carrier::Tcp`] the two make four modes: native InfiniBand, RDMA over Ethernet, TCP/IP over Ethernet, and IPoIB (R2 of the
-    /// evaluations).
+    /// What is below IP or the transport of InfiniBand (`ibv_query_port`(3); IBTA vol. 1, annex
+    /// A17). With [`Carrier::Verbs`] and [`Carrier::Tcp`] the two make four modes: native
+    /// InfiniBand, RDMA over Ethernet, TCP/IP over Ethernet, and IPoIB (R2 of the evaluations).
     pub enum LinkLayer {
         /// Ethernet.
         Ethernet = "ethernet",

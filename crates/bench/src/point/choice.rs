@@ -1,4 +1,5 @@
-//! Types of which a value is one of several words: one definition for plans, records, the command line and their help.
+//! Types of which a value is one of several words: one definition for plans, records, the command
+//! line and their help.
 
 use measure::conditions::IpoibMode;
 

@@ -43,8 +43,8 @@ choice! {
     pub enum Filling {
         /// Before there is anything to take.
         Before = "before",
-        /// By who takes samples, which takes none before all are posted: so VILLASnode's node `infiniband` fills its queue (V56 of
-        /// the evaluations).
+        /// By who takes samples, which takes none before all are posted: so VILLASnode's node
+        /// `infiniband` fills its queue (V56 of the evaluations).
         Reading = "reading",
     }
 }

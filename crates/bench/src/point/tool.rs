@@ -4,8 +4,9 @@ use super::choice::choice;
 use super::{Carrier, Pattern, PointSpec};
 
 choice! {
-    /// Another program that measures points: the axis `tool`, where `rdmascope` is this one. Its ends run where the ranks do, and its
-    /// messages go between the same addresses as this program's, so that their numbers can be compared (G34 of the evaluations).
+    /// Another program that measures points: the axis `tool`, where `rdmascope` is this one. Its
+    /// ends run where the ranks do, and its messages go between the same addresses as this
+    /// program's, so that their numbers can be compared (G34 of the evaluations).
     pub enum Tool {
         /// iperf3 (ESnet), of which throughput is taken.
         Iperf3 = "iperf3",
