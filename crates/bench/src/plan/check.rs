@@ -57,14 +57,17 @@ pub(super) fn carriers(experiment: &Experiment) -> Result<(), Error> {
     let Some(axis) = stray else { return Ok(()) };
     let names: Vec<_> = carriers.iter().map(|carrier| carrier.name()).collect();
     let what = format!("{} over {}", axis.row.name, names.join(" and "));
-    let (place, experiment) = (place(axis.row.name), experiment.name.clone());
+    let place = place(axis.row.name);
+    let experiment = experiment.name.clone();
     let why = "that is for other endpoints: leave it out".to_owned();
     Err(Error::Refused { place, experiment, what, why })
 }
 
 /// Checks that an axis has values, and each of them once.
 fn values(axis: &Axis, place: String, experiment: &str) -> Result<(), Error> {
-    let (values, axis, experiment) = (axis.values(), axis.row.name.to_owned(), experiment.to_owned());
+    let values = axis.values();
+    let axis = axis.row.name.to_owned();
+    let experiment = experiment.to_owned();
     if values.is_empty() {
         return Err(Error::EmptyAxis { place, axis, experiment });
     }
@@ -92,18 +95,16 @@ pub(super) struct Check<'a>(pub(super) &'a Filled);
 impl Check<'_> {
     fn axes(&self) -> Result<(), Error> {
         let mut axes = self.0.axes.iter();
-        axes.try_for_each(|axis| values(axis, self.names(axis.row.name).0, &self.0.name))
+        axes.try_for_each(|axis| values(axis, self.place(axis.row.name), &self.0.name))
     }
 
     fn length(&self) -> Result<(), Error> {
         let settings = &self.0.settings;
         if settings.iterations.is_some() && settings.duration_s.is_some() {
-            let (place, _, experiment) = self.names("duration");
-            return Err(Error::TwoLengths { place, experiment });
+            return Err(Error::TwoLengths { place: self.place("duration"), experiment: self.name() });
         }
         if self.0.length == Length::Iterations(0) {
-            let (place, _, experiment) = self.names("iterations");
-            return Err(Error::ZeroIterations { place, experiment });
+            return Err(Error::ZeroIterations { place: self.place("iterations"), experiment: self.name() });
         }
         let duration_s = match self.0.length {
             Length::Duration(duration_s) => Some(("duration", duration_s)),
@@ -112,15 +113,23 @@ impl Check<'_> {
         for (key, value_s) in duration_s.into_iter().chain([("timeout", self.0.timeout_s)]) {
             // A NaN from code is as wrong as a negative number, hence no `<=`.
             if !(value_s > 0.0 && value_s <= DURATION_S_MAX) {
-                let (place, key, experiment) = self.names(key);
                 let value =
                     if value_s.abs() < 1e9 { format!("{value_s} s") } else { format!("{value_s:e} s") };
-                return Err(Error::BadLength { place, key, experiment, value });
+                return Err(Error::BadLength {
+                    place: self.place(key),
+                    key: key.to_owned(),
+                    experiment: self.name(),
+                    value,
+                });
             }
         }
         if let Some((_, duration_s)) = duration_s.filter(|(_, duration_s)| *duration_s >= self.0.timeout_s) {
-            let (place, _, experiment) = self.names("timeout");
-            return Err(Error::ShortTimeout { place, experiment, timeout_s: self.0.timeout_s, duration_s });
+            return Err(Error::ShortTimeout {
+                place: self.place("timeout"),
+                experiment: self.name(),
+                timeout_s: self.0.timeout_s,
+                duration_s,
+            });
         }
         Ok(())
     }
@@ -128,29 +137,39 @@ impl Check<'_> {
     fn counts(&self) -> Result<(), Error> {
         for depth in [axis::TX_DEPTH, axis::RX_DEPTH] {
             if self.least_depth(depth) == 0 {
-                let (place, key, experiment) = self.names(depth.row.name);
-                return Err(Error::ZeroDepth { place, key, experiment });
+                return Err(Error::ZeroDepth {
+                    place: self.place(depth.row.name),
+                    key: depth.row.name.to_owned(),
+                    experiment: self.name(),
+                });
             }
         }
         let zero = |axis: &&Axis| axis.row.least == 1 && axis.numbers().any(|number| number == 0);
         let repetitions = (self.0.repetitions == 0).then_some("repetitions");
         if let Some(key) = repetitions.or(self.0.axes.iter().find(zero).map(|axis| axis.row.name)) {
-            let (place, key, experiment) = self.names(key);
-            return Err(Error::ZeroCount { place, key, experiment });
+            return Err(Error::ZeroCount {
+                place: self.place(key),
+                key: key.to_owned(),
+                experiment: self.name(),
+            });
         }
         self.repeated()?;
         let pairs = self.largest_u32(axis::QUEUE_PAIRS.row);
         if pairs > QUEUE_PAIRS_MAX {
-            let (place, _, experiment) = self.names("queue_pairs");
-            return Err(Error::TooManyQueuePairs { place, experiment, pairs, max: QUEUE_PAIRS_MAX });
+            return Err(Error::TooManyQueuePairs {
+                place: self.place("queue_pairs"),
+                experiment: self.name(),
+                pairs,
+                max: QUEUE_PAIRS_MAX,
+            });
         }
         Ok(())
     }
 
     /// Repetitions until a mean is known.
     fn repeated(&self) -> Result<(), Error> {
-        let (least, settings) = (self.0.repetitions, &self.0.settings);
-        match (self.0.within, settings.repetitions_max) {
+        let least = self.0.repetitions;
+        match (self.0.within, self.0.settings.repetitions_max) {
             (None, Some(_)) => {
                 let why = "give how near their mean is to be known, such as within = \"2.5 %\", or repetitions alone";
                 self.refuse("repetitions_max", "a most of repetitions without within", why)
@@ -171,14 +190,18 @@ impl Check<'_> {
     fn sizes(&self) -> Result<(), Error> {
         let sizes = self.0.axes.get(axis::SIZE_BYTES);
         let datagrams = self.0.axes.get(axis::SERVICE).contains(&Service::Ud);
-        let (place, _, experiment) = self.names("size_bytes");
+        let place = self.place("size_bytes");
+        let experiment = self.name();
         if sizes.contains(&0) {
             return Err(Error::ZeroSize { place, experiment });
         }
         let mtus: Vec<u32> = self.0.axes.get(axis::MTU_BYTES).into_iter().flatten().collect();
         if let Some(mtu_bytes) = mtus.iter().copied().find(|mtu| !MTUS_BYTES.contains(mtu)) {
-            let (place, _, experiment) = self.names("mtu_bytes");
-            return Err(Error::BadMtu { place, experiment, mtu_bytes: u64::from(mtu_bytes) });
+            return Err(Error::BadMtu {
+                place: self.place("mtu_bytes"),
+                experiment: self.name(),
+                mtu_bytes: u64::from(mtu_bytes),
+            });
         }
         // What the ports have is not known yet, but no port has more.
         let mtu_bytes = mtus.into_iter().min().unwrap_or(MTU_BYTES_MAX);
@@ -194,24 +217,36 @@ impl Check<'_> {
         let tx_depth = self.least_depth(axis::TX_DEPTH);
         let interval = self.largest_u32(axis::SIGNAL_INTERVAL.row);
         if interval > tx_depth {
-            let (place, _, experiment) = self.names("signal_interval");
-            return Err(Error::IntervalAboveDepth { place, experiment, interval, tx_depth });
+            return Err(Error::IntervalAboveDepth {
+                place: self.place("signal_interval"),
+                experiment: self.name(),
+                interval,
+                tx_depth,
+            });
         }
         // With a full queue and all but one request of a list gathered, one that asks for its completion must be out.
         let list = self.largest_u32(axis::POST_LIST.row);
         if u64::from(interval) + u64::from(list) > u64::from(tx_depth) + 1 {
-            let (place, _, experiment) = self.names("post_list");
-            return Err(Error::ListAboveDepth { place, experiment, list, interval, tx_depth });
+            return Err(Error::ListAboveDepth {
+                place: self.place("post_list"),
+                experiment: self.name(),
+                list,
+                interval,
+                tx_depth,
+            });
         }
         if list > 1 && self.0.pattern != Pattern::Stream {
-            let (place, _, experiment) = self.names("post_list");
-            return Err(Error::NotAList { place, experiment });
+            return Err(Error::NotAList { place: self.place("post_list"), experiment: self.name() });
         }
         let fill = self.largest_u32(axis::RX_FILL.row);
         let rx_depth = self.least_depth(axis::RX_DEPTH);
         if fill > rx_depth {
-            let (place, _, experiment) = self.names("rx_fill");
-            return Err(Error::FillAboveDepth { place, experiment, fill, rx_depth });
+            return Err(Error::FillAboveDepth {
+                place: self.place("rx_fill"),
+                experiment: self.name(),
+                fill,
+                rx_depth,
+            });
         }
         Ok(())
     }
@@ -269,15 +304,21 @@ impl Check<'_> {
 
     /// Refuses what cannot be, at the place of the key that asks for it.
     pub(super) fn refuse(&self, key: &str, what: &str, why: &str) -> Result<(), Error> {
-        let (place, _, experiment) = self.names(key);
-        Err(Error::Refused { place, experiment, what: what.to_owned(), why: why.to_owned() })
+        Err(Error::Refused {
+            place: self.place(key),
+            experiment: self.name(),
+            what: what.to_owned(),
+            why: why.to_owned(),
+        })
     }
 
     /// Refuses operations that cannot be had on the service, or not in the way that is asked for.
     fn carried(&self) -> Result<(), Error> {
         let axes = &self.0.axes;
-        let (services, operations) = (axes.get(axis::SERVICE), axes.get(axis::OPERATION));
-        let (sizes, setups) = (axes.get(axis::SIZE_BYTES), axes.get(axis::SETUP));
+        let services = axes.get(axis::SERVICE);
+        let operations = axes.get(axis::OPERATION);
+        let sizes = axes.get(axis::SIZE_BYTES);
+        let setups = axes.get(axis::SETUP);
         let events = axes.get(axis::POLL).into_iter().any(|poll| poll.queues().0.sleeps());
         let inline = axes.get(axis::INLINE).contains(&true);
         let sge = self.largest(axis::SGE.row);
@@ -331,9 +372,12 @@ impl Check<'_> {
 
     fn directions(&self) -> Result<(), Error> {
         if self.goes_both_ways() && self.0.pattern != Pattern::Stream {
-            let (place, _, experiment) = self.names("direction");
             let pattern = self.0.pattern.name().to_owned();
-            return Err(Error::NotBidirectional { place, experiment, pattern });
+            return Err(Error::NotBidirectional {
+                place: self.place("direction"),
+                experiment: self.name(),
+                pattern,
+            });
         }
         Ok(())
     }
@@ -343,10 +387,14 @@ impl Check<'_> {
         self.0.axes.get(axis::DIRECTION).contains(&Flow::Bi)
     }
 
-    /// Where a key was set (or else the experiment), the key, and the experiment: what most errors say.
-    fn names(&self, key: &str) -> (String, String, String) {
-        let place = self.0.settings.place(key).unwrap_or_else(|| self.0.place.clone());
-        (place, key.to_owned(), self.0.name.clone())
+    /// Where a key was set, or else the experiment.
+    fn place(&self, key: &str) -> String {
+        self.0.settings.place(key).unwrap_or_else(|| self.0.place.clone())
+    }
+
+    /// The experiment's name, for an error.
+    fn name(&self) -> String {
+        self.0.name.clone()
     }
 }
 

@@ -91,7 +91,8 @@ impl Filled {
             }),
             timeout_s: settings.timeout_s.unwrap_or(timeout_s),
             axes: axes(
-                (pattern, carrier),
+                pattern,
+                carrier,
                 &settings.axes,
                 least_depth(&settings.axes, axis::TX_DEPTH).unwrap_or(tx_depth),
             ),
@@ -199,7 +200,7 @@ pub(super) fn carriers(given: &AxisList) -> Vec<Carrier> {
 
 /// The axes that are given, then those that every point has at their default, the environment first and the size last whatever
 /// their place in the plan.
-fn axes((pattern, carrier): (Pattern, Carrier), given: &AxisList, tx_depth: u32) -> AxisList {
+fn axes(pattern: Pattern, carrier: Carrier, given: &AxisList, tx_depth: u32) -> AxisList {
     let (size_bytes, signal_interval) = match pattern {
         Pattern::OneWay => (SIZE_BYTES_ONE_WAY, SIGNAL_INTERVAL_ONE_WAY),
         Pattern::FanOut => (SIZE_BYTES_FAN_OUT, SIGNAL_INTERVAL_PING_PONG),

@@ -23,7 +23,8 @@ pub(super) fn read(tables: &[(String, Vec<Entry>)]) -> Result<BTreeMap<String, W
         names_of::<Wanted>().iter().copied().filter(|name| *name != "ipoib_mode").collect();
     for (place, entries) in tables {
         require(entries, "name", place, TABLE, "name = \"tuned\"")?;
-        let (mut own, mut values) = (String::new(), serde_json::Map::new());
+        let mut own = String::new();
+        let mut values = serde_json::Map::new();
         for entry in entries {
             match (entry.key.as_str(), &entry.node) {
                 ("name", _) => own = name(entry, TABLE)?,

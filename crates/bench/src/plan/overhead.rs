@@ -60,10 +60,8 @@ impl Check<'_> {
 
     /// No batch of posts or polls may be more than the queues hold.
     fn batches(&self, steps: &[Step]) -> Result<(), Error> {
-        let (batch, room) = (
-            self.largest(axis::BATCH.row),
-            self.least_depth(axis::TX_DEPTH).min(self.least_depth(axis::RX_DEPTH)),
-        );
+        let batch = self.largest(axis::BATCH.row);
+        let room = self.least_depth(axis::TX_DEPTH).min(self.least_depth(axis::RX_DEPTH));
         if batch > u64::from(room) && steps.iter().any(|step| step.is_hot()) {
             let why =
                 format!("the queues hold {room} requests: shorten the batch, or raise tx_depth and rx_depth");

@@ -45,10 +45,8 @@ impl Check<'_> {
         if bursts.contains(&None) {
             return self.refuse("burst", "a burst of all messages", "each burst is answered: give a number");
         }
-        let (burst, room) = (
-            self.largest(axis::BURST.row),
-            self.least_depth(axis::TX_DEPTH).min(self.least_depth(axis::RX_DEPTH)),
-        );
+        let burst = self.largest(axis::BURST.row);
+        let room = self.least_depth(axis::TX_DEPTH).min(self.least_depth(axis::RX_DEPTH));
         if burst > u64::from(room) {
             let why =
                 format!("the queues hold {room} requests: shorten the burst, or raise tx_depth and rx_depth");

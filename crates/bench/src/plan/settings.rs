@@ -121,7 +121,9 @@ impl Settings {
             Node::Leaf(item) => row.read(std::slice::from_ref(item)),
             Node::Table(_) | Node::Tables(_) => return Err(wrong_type(entry, table, &row.expected())),
         };
-        let (place, key, table) = (entry.place.clone(), entry.key.clone(), table.to_owned());
+        let place = entry.place.clone();
+        let key = entry.key.clone();
+        let table = table.to_owned();
         let values = values.map_err(|fault| match fault {
             Fault::Unreadable(reason) => Error::BadValue { place, key, table, reason },
             Fault::Unknown { value, known } => {
@@ -229,8 +231,12 @@ impl Scalar<'_> {
     }
 
     fn bad_value(&self, reason: &measure::Error) -> Error {
-        let (place, key) = (self.entry.place.clone(), self.entry.key.clone());
-        Error::BadValue { place, key, table: self.table.to_owned(), reason: reason.to_string() }
+        Error::BadValue {
+            place: self.entry.place.clone(),
+            key: self.entry.key.clone(),
+            table: self.table.to_owned(),
+            reason: reason.to_string(),
+        }
     }
 }
 
