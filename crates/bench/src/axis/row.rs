@@ -3,7 +3,7 @@
 use super::kind::Kind;
 use crate::point::Carrier;
 
-/// One axis. Rows are made in the table alone: [`AxisRow::new`], and then what differs from the
+/// One axis. Rows are made in the table alone: `AxisRow::new`, and then what differs from the
 /// usual.
 #[derive(Clone, Copy, Debug)]
 pub struct AxisRow {
