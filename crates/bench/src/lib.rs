@@ -22,6 +22,7 @@ mod shmem_endpoint;
 mod signal;
 mod socket_endpoint;
 mod timepiece;
+mod topology;
 mod verbs_endpoint;
 pub mod worker;
 

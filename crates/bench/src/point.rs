@@ -1,9 +1,8 @@
 //! One point of a plan, resolved: what both ranks are told before they set it up.
 
 mod carrier;
-mod part;
+pub(crate) mod layout;
 mod pipeline;
-mod ranks;
 mod step;
 pub(crate) mod tool;
 
@@ -13,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use verbs::LinkModel;
 
 pub use carrier::{Carrier, Family, LinkLayer, Protocol, SocketSettings};
-pub use part::{Load, Part};
+pub use layout::Load;
 pub use pipeline::{Filling, Pipeline, Signal, Sink, Timer, VALUES_MAX};
 pub use step::Step;
 pub use tool::Tool;
@@ -30,18 +29,10 @@ pub struct PointSpec {
     pub repetition: u32,
     /// What is done with the endpoints.
     pub pattern: Pattern,
-    /// Which of what ranks do beside each other this is: what a plan says is the main part.
-    pub part: Part,
-    /// What carries its messages.
-    pub endpoint: Carrier,
-    /// Who measures it; absent for this program.
+    /// Which program measures it; absent for this one.
     pub tool: Option<Tool>,
-    /// How, where sockets do.
-    pub socket: SocketSettings,
-    /// Transport service of the queue pairs.
-    pub service: Service,
-    /// Operation that carries the message.
-    pub operation: Operation,
+    /// The messages, and how they are carried.
+    pub message: MessageSpec,
     /// The n of 1:n: ranks that the first one talks to. 1 for every pattern of pairs.
     pub peers: u32,
     /// Pairs of ranks that do the same at the same time. 1 for every other pattern.
@@ -63,10 +54,53 @@ pub struct PointSpec {
     pub mesh: Mesh,
     /// How it is learnt that bytes have come.
     pub notify: Notify,
-    /// Payload of a message, in bytes; at least 1.
-    pub size_bytes: u64,
     /// Which way a stream flows; `Uni` for every other pattern.
     pub direction: Flow,
+    /// What the link is to be like; absent where it is taken as it is.
+    #[serde(with = "link_text")]
+    pub link: Option<LinkModel>,
+    /// What is asked of the machine while it is measured.
+    #[serde(default, skip_serializing_if = "Wanted::is_as_is")]
+    pub conditions: Wanted,
+    /// Messages that are posted without waiting for the peer, one way or in a round of `Prtt`; absent for all of them.
+    pub burst: Option<u32>,
+    /// Least time from one post to the next, in ns; of `Prtt` from the end of one to the begin of the next.
+    pub pause_ns: u64,
+    /// Which instant a message carries.
+    pub stamp: Stamp,
+    /// The call that is timed by itself; absent for every pattern but `Overhead`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step: Option<Step>,
+    /// Calls between two stamps; 1 for every pattern but `Overhead`.
+    pub batch: u32,
+    /// How long to measure.
+    pub length: Length,
+    /// Messages before the first that counts.
+    pub warmup: u64,
+    /// Whether every sample is kept in the record (up to [`RAW_SAMPLES_MAX`]); a histogram otherwise.
+    pub keep_samples: bool,
+    /// Thresholds, in ns, for which the share of samples above is reported.
+    pub share_above_ns: Vec<u64>,
+    /// How long the whole point may take before it has failed, in seconds.
+    pub timeout_s: f64,
+    /// Values of every axis, as the record shows them.
+    pub axes: Axes,
+}
+
+/// The messages of a point, and how an endpoint carries them.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct MessageSpec {
+    /// What carries them.
+    pub endpoint: Carrier,
+    /// How, where sockets do.
+    pub socket: SocketSettings,
+    /// Transport service of the queue pairs.
+    pub service: Service,
+    /// Operation that carries a message.
+    pub operation: Operation,
+    /// Payload of a message, in bytes; at least 1.
+    pub size_bytes: u64,
     /// How the completion of a receive is waited for.
     pub poll: QueuePoll,
     /// How the completion of a send is waited for.
@@ -89,45 +123,16 @@ pub struct PointSpec {
     pub mtu_bytes: Option<u32>,
     /// What messages must go over; absent where it is whatever is there.
     pub link_layer: Option<LinkLayer>,
-    /// What the link is to be like; absent where it is taken as it is.
-    #[serde(with = "link_text")]
-    pub link: Option<LinkModel>,
     /// Whose memory messages come from and go to.
     pub memory: Memory,
-    /// What is asked of the machine while it is measured.
-    #[serde(default, skip_serializing_if = "Wanted::is_as_is")]
-    pub conditions: Wanted,
     /// Buffers that messages are sent from and arrive in; absent for as many as fit in a page.
     pub buffers: Option<u32>,
-    /// Messages that are posted without waiting for the peer, one way or in a round of `Prtt`; absent for all of them.
-    pub burst: Option<u32>,
-    /// Least time from one post to the next, in ns; of `Prtt` from the end of one to the begin of the next.
-    pub pause_ns: u64,
-    /// Which instant a message carries.
-    pub stamp: Stamp,
-    /// The call that is timed by itself; absent for every pattern but `Overhead`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub step: Option<Step>,
-    /// Calls between two stamps; 1 for every pattern but `Overhead`.
-    pub batch: u32,
-    /// How long to measure.
-    pub length: Length,
-    /// Messages before the first that counts.
-    pub warmup: u64,
     /// Send-queue depth: the bound on outstanding messages of a stream.
     pub tx_depth: u32,
     /// Receive-queue depth.
     pub rx_depth: u32,
     /// Receives that are kept posted; at most `rx_depth`.
     pub rx_fill: u32,
-    /// Whether every sample is kept in the record (up to [`RAW_SAMPLES_MAX`]); a histogram otherwise.
-    pub keep_samples: bool,
-    /// Thresholds, in ns, for which the share of samples above is reported.
-    pub share_above_ns: Vec<u64>,
-    /// How long the whole point may take before it has failed, in seconds.
-    pub timeout_s: f64,
-    /// Values of every axis, as the record shows them.
-    pub axes: Axes,
 }
 
 /// A model of a link as its text.

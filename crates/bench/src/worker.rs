@@ -38,6 +38,7 @@ use crate::shmem_endpoint;
 use crate::socket_endpoint;
 pub use crate::socket_endpoint::{Net, SocketOptions};
 use crate::timepiece::Timepiece;
+use crate::topology::PartSpec;
 pub use crate::verbs_endpoint::{LocalPort, PortOptions};
 
 /// A rank that measures on this host.
@@ -187,31 +188,32 @@ impl Worker for LocalWorker {
         }
         let (rank, timepiece) = (self.rank, self.timepiece.clone());
         self.began = self.timepiece.clock.now();
+        let topology = spec.topology();
         let halves = if let Some(tool) = spec.tool {
             Halves::Tool(tool::Unstarted::new(tool, spec, rank, &self.sockets)?)
         } else {
             let clock = timepiece.clock;
-            match spec.endpoint {
-                Carrier::Verbs => Halves::Verbs(self.open()?.prepare(spec, rank, &timepiece)?),
+            match spec.message.endpoint {
+                Carrier::Verbs => Halves::Verbs(self.open()?.prepare(spec, &topology, rank, &timepiece)?),
                 library if library.is_library() => {
                     let options = self.sockets.clone();
                     let half =
-                        |part: &PointSpec| library_endpoint::Unconnected::new(part, rank, &options, clock);
-                    Halves::Library(Waiting::new(spec, rank, &timepiece, half)?)
+                        |part: &PartSpec| library_endpoint::Unconnected::new(part, rank, &options, clock);
+                    Halves::Library(Waiting::new(&topology, rank, &timepiece, half)?)
                 }
                 Carrier::Shmem => {
-                    let half = |part: &PointSpec| shmem_endpoint::Unopened::new(part, rank, clock);
-                    Halves::Shmem(Waiting::new(spec, rank, &timepiece, half)?)
+                    let half = |part: &PartSpec| shmem_endpoint::Unopened::new(part, rank, clock);
+                    Halves::Shmem(Waiting::new(&topology, rank, &timepiece, half)?)
                 }
                 _ => {
                     let options = self.sockets.clone();
                     let half =
-                        |part: &PointSpec| socket_endpoint::Unconnected::new(part, rank, &options, clock);
-                    Halves::Sockets(Waiting::new(spec, rank, &timepiece, half)?)
+                        |part: &PartSpec| socket_endpoint::Unconnected::new(part, rank, &options, clock);
+                    Halves::Sockets(Waiting::new(&topology, rank, &timepiece, half)?)
                 }
             }
         };
-        let prepared = halves.prepared(spec.ranks())?;
+        let prepared = halves.prepared(topology.ranks)?;
         self.point = Stage::Prepared(Box::new((spec.clone(), halves)));
         Ok(prepared)
     }

@@ -187,7 +187,7 @@ impl Sink for Output {
     fn point_started(&mut self, spec: &PointSpec) {
         let pattern = serde_json::to_value(spec.pattern).ok();
         let pattern = pattern.as_ref().and_then(|p| p.as_str()).unwrap_or_default().to_owned();
-        self.progress.set_message(format!("{}: {pattern}, {} B", spec.experiment, spec.size_bytes));
+        self.progress.set_message(format!("{}: {pattern}, {} B", spec.experiment, spec.message.size_bytes));
     }
 
     fn point(&mut self, mut point: Point, samples: &[Kept]) -> Result<(), SinkError> {

@@ -57,7 +57,7 @@ pub(crate) fn run<E: Endpoint>(
     };
     exchange(endpoint, rank == 0, AFTER..AFTER + count, heard, &mut exchanged)?;
     // Whoever sleeps does not run because it has nothing to do.
-    let sleeps = if rank == 0 { spec.send_poll.sleeps() } else { spec.poll.sleeps() };
+    let sleeps = if rank == 0 { spec.message.send_poll.sleeps() } else { spec.message.poll.sleeps() };
     Ok((stamps.finish(timepiece, watch, !sleeps, exchanged), cpu))
 }
 
@@ -72,7 +72,7 @@ fn pace(spec: &PointSpec) -> Pace {
         burst: spec.burst.map_or(messages, u64::from).max(1),
         pause: Duration::from_nanos(spec.pause_ns),
         until_sent: spec.stamp == Stamp::Sent,
-        is_reliable: spec.service == Service::Rc,
+        is_reliable: spec.message.service == Service::Rc,
     }
 }
 

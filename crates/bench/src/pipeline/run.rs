@@ -102,7 +102,7 @@ impl<E: Endpoint> Run<'_, E> {
             steps: self.spec.warmup + counted,
             hail: Anchor::now(&self.timepiece.clock).words(),
             period: Duration::from_secs_f64(1.0 / self.rate_hz() as f64),
-            is_reliable: self.spec.service == Service::Rc,
+            is_reliable: self.spec.message.service == Service::Rc,
         }
     }
 
@@ -160,7 +160,7 @@ impl<E: Endpoint> Run<'_, E> {
         let target = Anchor::of_words(course.hail);
         let times = Times { source: log.source, target, is_one: self.has_one_clock };
         let sunk = log.rows.take().map(|rows| rows.write(self.rank, &times, clock));
-        let watch = (!self.spec.poll.sleeps()).then_some(watch);
+        let watch = (!self.spec.message.poll.sleeps()).then_some(watch);
         let stamped = self.finish(vec![(Column::Received, log.received)], watch, exchanged);
         Ok(Part { stamped, generated: None, sunk, cpu })
     }

@@ -183,9 +183,9 @@ impl Drop for Place {
 /// those of the warm-up too.
 fn name(spec: &PointSpec, rank: u32) -> String {
     let settings = spec.pipeline.as_ref();
-    let node = match spec.endpoint.is_verbs() {
-        true => spec.service.name().to_owned(),
-        false => spec.endpoint.word(),
+    let node = match spec.message.endpoint.is_verbs() {
+        true => spec.message.service.name().to_owned(),
+        false => spec.message.endpoint.word(),
     };
     let steps = match spec.length {
         Length::Iterations(steps) => spec.warmup + steps,

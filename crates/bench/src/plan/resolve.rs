@@ -17,8 +17,8 @@ use super::defaults::{Filled, SIGNAL_RATE};
 use super::{Plan, check, environments, figures, findings, overrides};
 use crate::Error;
 use crate::point::{
-    Carrier, Filling, LinkLayer, Load, Memory, Mesh, Notify, Operation, Part, Pattern, Pipeline, PointSpec,
-    Poll, Protocol, QueuePoll, Service, Setup, SocketSettings, Stamp, Step, Traffic,
+    Carrier, Filling, LinkLayer, Load, Memory, Mesh, MessageSpec, Notify, Operation, Pattern, Pipeline,
+    PointSpec, Poll, Protocol, QueuePoll, Service, Setup, SocketSettings, Stamp, Step, Traffic,
 };
 
 /// How a plan is to be run.
@@ -52,7 +52,7 @@ pub struct Resolved {
 impl Resolved {
     /// Whether messages of some point go through a device.
     pub fn needs_device(&self) -> bool {
-        self.points.iter().any(|point| point.endpoint.is_verbs())
+        self.points.iter().any(|point| point.message.endpoint.is_verbs())
     }
 
     /// The most ranks that a point has.
@@ -148,29 +148,12 @@ fn point(plan: &Plan, filled: &Filled, id: u64, repetition: u32, axes: Axes) -> 
     let mut conditions = environments::of(plan, &value_or(&axes, "environment", AS_IS.to_owned()));
     conditions.ipoib_mode = known(&axes, "ipoib_mode", AS_IT_IS);
     let ipoib = conditions.ipoib_mode.map(|_| LinkLayer::Infiniband);
-    PointSpec {
-        id,
-        experiment: filled.name.clone(),
-        repetition,
-        pattern: filled.pattern,
-        part: Part::Main,
+    let message = MessageSpec {
         endpoint,
-        tool: known(&axes, "tool", OURS),
         socket: socket(filled, &axes),
         service: value_or(&axes, "service", usual_service(endpoint, &axes)),
         operation,
-        peers: value_or(&axes, "peers", 1),
-        pairs: value_or(&axes, "pairs", 1),
-        traffic: value_or(&axes, "traffic", Traffic::PingPong),
-        rate_hz,
-        pipeline: pipeline(filled, &axes),
-        loaders: value_or(&axes, "loaders", 0),
-        load: value_or(&axes, "load", Load::Beside),
-        load_bytes: number(&axes, "load_bytes").unwrap_or(1),
-        mesh: value_or(&axes, "mesh", Mesh::Star),
-        notify: notify(&axes, operation),
         size_bytes,
-        direction: value(&axes, "direction"),
         poll,
         send_poll,
         inline: inline(&axes),
@@ -182,10 +165,32 @@ fn point(plan: &Plan, filled: &Filled, id: u64, repetition: u32, axes: Axes) -> 
         setup: value_or(&axes, "setup", Setup::Exchange),
         mtu_bytes: count("mtu_bytes"),
         link_layer: ipoib.or(known(&axes, "link_layer", ANY)),
-        link: link(&axes),
         memory: value_or(&axes, "memory", Memory::Device),
-        conditions,
         buffers: count("buffers"),
+        tx_depth,
+        rx_depth,
+        rx_fill,
+    };
+    PointSpec {
+        id,
+        experiment: filled.name.clone(),
+        repetition,
+        pattern: filled.pattern,
+        tool: known(&axes, "tool", OURS),
+        message,
+        peers: value_or(&axes, "peers", 1),
+        pairs: value_or(&axes, "pairs", 1),
+        traffic: value_or(&axes, "traffic", Traffic::PingPong),
+        rate_hz,
+        pipeline: pipeline(filled, &axes),
+        loaders: value_or(&axes, "loaders", 0),
+        load: value_or(&axes, "load", Load::Beside),
+        load_bytes: number(&axes, "load_bytes").unwrap_or(1),
+        mesh: value_or(&axes, "mesh", Mesh::Star),
+        notify: notify(&axes, operation),
+        direction: value(&axes, "direction"),
+        link: link(&axes),
+        conditions,
         burst: count("burst"),
         pause_ns: number(&axes, "pause_ns").unwrap_or(0),
         stamp: value_or(&axes, "stamp", Stamp::Submitted),
@@ -193,9 +198,6 @@ fn point(plan: &Plan, filled: &Filled, id: u64, repetition: u32, axes: Axes) -> 
         batch: count("batch").unwrap_or(step.map_or(1, |step| step.batch(tx_depth.min(rx_fill)))),
         length,
         warmup,
-        tx_depth,
-        rx_depth,
-        rx_fill,
         keep_samples: filled.keep_samples,
         share_above_ns: filled.share_above_ns.clone(),
         timeout_s: filled.timeout_s,

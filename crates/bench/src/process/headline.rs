@@ -139,7 +139,7 @@ impl Ending {
     fn pipeline(&self, spec: &PointSpec) -> Option<Pipeline> {
         let Generated { rate_hz, achieved_hz, missed_waiting, timer } =
             *self.outcomes.first()?.generated.clone()?;
-        let inline = spec.endpoint.is_verbs().then_some(spec.inline);
+        let inline = spec.message.endpoint.is_verbs().then_some(spec.message.inline);
         let sinks = self.outcomes.iter().filter_map(|outcome| outcome.sunk.clone()).collect();
         Some(Pipeline { rate_hz, achieved_hz, missed_waiting, inline, timer, sinks })
     }
@@ -185,7 +185,7 @@ impl Ending {
         let [steps, missed] = record::steps(counters)?;
         let received = *counters.get("messages_received")?;
         let share = received as f64 / steps.saturating_sub(missed).max(1) as f64;
-        Some(Throughput::of(share * generated.achieved_hz, spec.size_bytes, Direction::Uni))
+        Some(Throughput::of(share * generated.achieved_hz, spec.message.size_bytes, Direction::Uni))
     }
 
     /// The kinds of latency that ranks timed: all of one that timed several, or where the others timed another than rank 0, that
@@ -252,7 +252,7 @@ impl Ending {
         let [sender, receiver] =
             [self.outcomes.first().filter(|_| streams).and_then(rate)?, self.outcomes.get(1).and_then(rate)?];
         // What has gone into a socket, or a ring, waits there.
-        let apart = match spec.endpoint.is_verbs() {
+        let apart = match spec.message.endpoint.is_verbs() {
             false => receiver > ENDS_RATIO_MAX * sender,
             true => sender.max(receiver) > ENDS_RATIO_MAX * sender.min(receiver),
         };
@@ -315,7 +315,7 @@ impl Ending {
         }));
         reasons.extend(of_both);
         // Nothing keeps a flood of UDP from being faster than it is received: both ends' throughputs and what was lost are shown.
-        if spec.endpoint == Carrier::Udp && spec.pattern == Pattern::Stream {
+        if spec.message.endpoint == Carrier::Udp && spec.pattern == Pattern::Stream {
             return (!reasons.is_empty()).then(|| reasons.join("; "));
         }
         reasons.extend(self.disagreement(spec));

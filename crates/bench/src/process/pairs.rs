@@ -54,7 +54,7 @@ pub(super) fn together(spec: &PointSpec, outcomes: &mut [Outcome]) -> Together {
 fn carried(spec: &PointSpec) -> (u64, Direction) {
     match spec.pattern {
         Pattern::OpenLoop => (spec.load_bytes, Direction::Load),
-        _ => (spec.size_bytes, Direction::Pairs),
+        _ => (spec.message.size_bytes, Direction::Pairs),
     }
 }
 
@@ -163,7 +163,9 @@ mod tests {
         // The second is three times as slow, begins late and ends late.
         let mut outcomes =
             [flood([1000, 11_000], 10), Outcome::default(), flood([3000, 33_000], 30), Outcome::default()];
-        let together = together(&PointSpec { size_bytes: 2, ..spec() }, &mut outcomes);
+        let mut spec = spec();
+        spec.message.size_bytes = 2;
+        let together = together(&spec, &mut outcomes);
         let total = together.throughput.unwrap();
         assert_eq!(total.direction, Direction::Pairs);
         assert!((total.messages_per_s / (1e8 + 1e8 / 3.0) - 1.0).abs() < 1e-2, "{total:?}");

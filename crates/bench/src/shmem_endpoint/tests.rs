@@ -19,9 +19,10 @@ use crate::endpoint::{Endpoint, Mark};
 use crate::pattern::times::Times;
 use crate::pattern::{self, Flow, Span};
 use crate::plan::{Axis, Options, Plan, Settings, resolve};
-use crate::point::{Carrier, Pattern, PointSpec, Poll};
+use crate::point::{Carrier, Pattern, Poll};
 use crate::shared::Shared;
 use crate::timepiece::Timepiece;
+use crate::topology::{PartSpec, Topology};
 
 /// Memory of so many lines, mapped twice.
 fn mapped_twice(lines: usize) -> [Arc<Shared>; 2] {
@@ -31,8 +32,10 @@ fn mapped_twice(lines: usize) -> [Arc<Shared>; 2] {
 }
 
 /// A point of messages of a size.
-fn sized(pattern: Pattern, size: usize) -> PointSpec {
-    PointSpec { size_bytes: size as u64, ..spec(pattern, []) }
+fn sized(pattern: Pattern, size: usize) -> PartSpec {
+    let mut spec = spec(pattern, []);
+    spec.message.size_bytes = size as u64;
+    spec
 }
 
 /// The byte at a place of a cell.
@@ -119,26 +122,26 @@ fn who_sleeps_is_woken() {
     assert!(began.elapsed() < Duration::from_secs(50), "somebody was not woken: {:?}", began.elapsed());
 }
 
-fn spec(pattern: Pattern, axes: impl IntoIterator<Item = Axis>) -> PointSpec {
+fn spec(pattern: Pattern, axes: impl IntoIterator<Item = Axis>) -> PartSpec {
     let settings = axes.into_iter().fold(Settings::default(), Settings::axis);
     let settings = settings.axis(Axis::Endpoint(vec![Carrier::Shmem]));
     let plan = Plan::new("shmem", "Shared memory").experiment("one", pattern, settings);
-    resolve(&plan, &Options::default()).unwrap().points.remove(0)
+    resolve(&plan, &Options::default()).unwrap().points.remove(0).topology().parts.remove(0)
 }
 
-fn presence(spec: &PointSpec) -> Presence {
+fn presence(spec: &PartSpec) -> Presence {
     let timepiece = Timepiece::new(Clock::monotonic(), None);
-    Alone::new(spec, 0, &timepiece).unwrap().presence().clone()
+    Alone::new(&Topology::of_one(spec.clone()), 0, &timepiece).unwrap().presence().clone()
 }
 
 /// Connects all ranks of a point and lets each do its part within so many seconds; gives what becomes of each.
 fn run<T: Send>(
-    spec: &PointSpec,
+    spec: &PartSpec,
     limit_s: f64,
     part: impl Fn(u32, &mut ShmemEndpoint) -> Result<T, Error> + Sync,
 ) -> Vec<Result<T, Error>> {
     let halves: Vec<_> =
-        (0..spec.ranks()).map(|rank| Unopened::new(spec, rank, Clock::monotonic()).unwrap()).collect();
+        (0..spec.links.ranks()).map(|rank| Unopened::new(spec, rank, Clock::monotonic()).unwrap()).collect();
     let presence = presence(spec);
     let told = |to: u32| {
         let one = |half: &Unopened| Told {
@@ -148,7 +151,7 @@ fn run<T: Send>(
         };
         halves.iter().map(one).collect::<Vec<_>>()
     };
-    let all: Vec<_> = (0..spec.ranks()).map(told).collect();
+    let all: Vec<_> = (0..spec.links.ranks()).map(told).collect();
     // All are connected before one begins: an end that was through at once would take its memory with it.
     let ends: Vec<_> = halves.into_iter().zip(&all).map(|(half, told)| half.connect(told, false)).collect();
     let part = &part;

@@ -22,26 +22,27 @@ use crate::endpoint::{Endpoint, Mark};
 use crate::pattern::times::Times;
 use crate::pattern::{self, Span};
 use crate::plan::{Axis, Options, Plan, Settings, resolve};
-use crate::point::{Carrier, Family, Pattern, PointSpec, Poll};
+use crate::point::{Carrier, Family, Pattern, Poll};
 use crate::timepiece::Timepiece;
+use crate::topology::{PartSpec, Topology};
 
-fn spec(pattern: Pattern, axes: impl IntoIterator<Item = Axis>) -> PointSpec {
+fn spec(pattern: Pattern, axes: impl IntoIterator<Item = Axis>) -> PartSpec {
     let settings = axes.into_iter().fold(Settings::default(), Settings::axis);
     let plan = Plan::new("sockets", "Sockets").experiment("one", pattern, settings);
-    resolve(&plan, &Options::default()).unwrap().points.remove(0)
+    resolve(&plan, &Options::default()).unwrap().points.remove(0).topology().parts.remove(0)
 }
 
 /// Halves of a point, in rank order.
-fn halves(spec: &PointSpec) -> Vec<Unconnected> {
+fn halves(spec: &PartSpec) -> Vec<Unconnected> {
     let options = SocketOptions { net: Net::Loopback, port: None };
     let half = |rank| Unconnected::new(spec, rank, &options, Clock::monotonic()).unwrap();
-    (0..spec.ranks()).map(half).collect()
+    (0..spec.links.ranks()).map(half).collect()
 }
 
 /// What each rank hears of all, with its ways as `change` wants them: from one rank to another.
-fn told(spec: &PointSpec, halves: &[Unconnected], change: impl Fn(u32, u32, &mut Way)) -> Vec<Vec<Told>> {
+fn told(spec: &PartSpec, halves: &[Unconnected], change: impl Fn(u32, u32, &mut Way)) -> Vec<Vec<Told>> {
     let timepiece = Timepiece::new(Clock::monotonic(), None);
-    let presence = Alone::new(spec, 0, &timepiece).unwrap().presence().clone();
+    let presence = Alone::new(&Topology::of_one(spec.clone()), 0, &timepiece).unwrap().presence().clone();
     let one = |to: u32, from: u32| {
         let half = &halves[from as usize];
         let mut way = half.way(to).cloned();
@@ -89,7 +90,7 @@ fn run_until<T: Send>(
 }
 
 /// Bounces so many messages; gives the samples and counters of both ranks.
-fn bounce(spec: &PointSpec, messages: u64, relay: Option<&Relay>) -> Vec<(Times, BTreeMap<String, u64>)> {
+fn bounce(spec: &PartSpec, messages: u64, relay: Option<&Relay>) -> Vec<(Times, BTreeMap<String, u64>)> {
     let halves = halves(spec);
     let told = told(spec, &halves, |from, to, way| relay.iter().for_each(|relay| relay.lead(from, to, way)));
     let ends = run(halves, &told, |rank, end| {
@@ -179,10 +180,10 @@ fn they_do_over_ipv6() {
 }
 
 /// Floods; gives what rank 0 posted and rank 1 received, with its counters.
-fn flood(spec: &PointSpec, messages: u64, relay: Option<&Relay>) -> (u64, u64, BTreeMap<String, u64>) {
+fn flood(spec: &PartSpec, messages: u64, relay: Option<&Relay>) -> (u64, u64, BTreeMap<String, u64>) {
     let halves = halves(spec);
     let told = told(spec, &halves, |from, to, way| relay.iter().for_each(|relay| relay.lead(from, to, way)));
-    let reliable = spec.endpoint != Carrier::Udp;
+    let reliable = spec.message.endpoint != Carrier::Udp;
     let ends = run(halves, &told, |rank, end| {
         let flow = if rank == 0 { pattern::Flow::Out } else { pattern::Flow::In };
         let floods = pattern::stream(end, flow, 0, Span::Messages(messages), reliable)?;

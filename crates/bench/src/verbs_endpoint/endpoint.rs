@@ -21,7 +21,7 @@ use crate::Error;
 use crate::alarm::Alarm;
 use crate::endpoint::connecting::End;
 use crate::endpoint::{Arrival, Endpoint, Mark, Posted};
-use crate::point::{Pattern, PointSpec};
+use crate::topology::PartSpec;
 
 /// Completions taken at once.
 const BATCH: usize = 16;
@@ -78,17 +78,17 @@ pub(crate) struct VerbsEndpoint {
 }
 
 impl VerbsEndpoint {
-    pub(super) fn new(spec: &PointSpec, parts: Parts, clock: Clock, others: Others) -> Self {
+    pub(super) fn new(spec: &PartSpec, parts: Parts, clock: Clock, others: Others) -> Self {
         let now = clock.now();
         let Parts { lanes, queues, buffers, held, messages, pauses } = parts;
         let (rx_fill, before) = (receive_fill(spec) as usize, receives_before(spec) as usize);
-        let round = if spec.pattern == Pattern::FanOut { lanes.iter().map(Lane::reaches).sum() } else { 1 };
+        let round = if spec.usage.has_rounds { lanes.iter().map(Lane::reaches).sum() } else { 1 };
         let spins_max = if others.gives_way { 1 } else { SPINS };
         Self {
             owed: Vec::with_capacity(rx_fill * lanes.len()),
             // So many are posted already, in turn.
             next_receive: before % buffers.receives.len(),
-            end: spec.size_bytes as usize - 1,
+            end: spec.message.size_bytes as usize - 1,
             signs: Signs::new(others.watched, round),
             lanes,
             queues,
@@ -98,13 +98,13 @@ impl VerbsEndpoint {
             clock,
             began: now,
             deadline: u64::MAX,
-            tx_depth: u64::from(spec.tx_depth),
-            signal_interval: u64::from(spec.signal_interval),
+            tx_depth: u64::from(spec.message.tx_depth),
+            signal_interval: u64::from(spec.message.signal_interval),
             next_lane: 0,
             outstanding: 0,
-            // Of a ping-pong only one message can have arrived: a look for a second would only delay the answer. One way,
-            // every completion has a stamp of its own.
-            batch: if spec.pattern == Pattern::Stream { BATCH } else { 1 },
+            // Poll several completions at once only when streaming: a ping-pong has one outstanding, and one way every
+            // completion has a stamp of its own.
+            batch: if spec.usage.is_timed { 1 } else { BATCH },
             sent: [Completion::default(); BATCH],
             arrived: [Completion::default(); BATCH],
             arrived_next: 0,
@@ -118,7 +118,7 @@ impl VerbsEndpoint {
             quiet_since: now,
             waiting: Waiting::new(spec),
             messages,
-            is_patient: spec.pattern != Pattern::Stream,
+            is_patient: spec.usage.is_timed,
         }
     }
 

@@ -48,12 +48,13 @@ impl Halves {
 
     /// Connects them with those of the other ranks.
     pub(super) fn connect(self, spec: &PointSpec, ranks: &[Neighbour]) -> Result<Ends, PointError> {
+        let topology = &spec.topology();
         Ok(match self {
-            Self::Library(waiting) => Ends::Library(waiting.connect(spec, ranks)?),
-            Self::Shmem(waiting) => Ends::Shmem(waiting.connect(spec, ranks)?),
-            Self::Sockets(waiting) => Ends::Sockets(waiting.connect(spec, ranks)?),
+            Self::Library(waiting) => Ends::Library(waiting.connect(topology, ranks)?),
+            Self::Shmem(waiting) => Ends::Shmem(waiting.connect(topology, ranks)?),
+            Self::Sockets(waiting) => Ends::Sockets(waiting.connect(topology, ranks)?),
             Self::Tool(unstarted) => Ends::Tool(unstarted.connect(spec, ranks)?),
-            Self::Verbs(waiting) => Ends::Verbs(waiting.connect(spec, ranks)?),
+            Self::Verbs(waiting) => Ends::Verbs(waiting.connect(topology, ranks)?),
         })
     }
 }

@@ -10,10 +10,11 @@ use crate::Error;
 use crate::barrier::Barrier;
 use crate::company::{Alone, Company, Presence};
 use crate::endpoint::connecting::{End, Half, Told};
-use crate::point::{Part, PointSpec};
+use crate::point::layout::{CONTROL, LOAD};
 use crate::process::agent::PointError;
 use crate::process::message::{Neighbour, Prepared};
 use crate::timepiece::Timepiece;
+use crate::topology::{Part, PartSpec, Topology};
 
 /// Halves that are not connected yet.
 pub(super) struct Waiting<H> {
@@ -32,15 +33,14 @@ struct Address<A> {
 impl<H: Half> Waiting<H> {
     /// Sets up what a rank needs for a point: a half for each part, which `half` makes.
     pub(super) fn new(
-        spec: &PointSpec,
+        topology: &Topology,
         rank: u32,
         timepiece: &Timepiece,
-        half: impl Fn(&PointSpec) -> Result<H, Error>,
+        half: impl Fn(&PartSpec) -> Result<H, Error>,
     ) -> Result<Self, Error> {
-        let parts = spec.parts().into_iter().filter(|part| part.is_for(rank));
-        let of = |part: PointSpec| Ok((part.part, half(&part)?));
-        let parts = parts.map(of).collect::<Result<_, Error>>()?;
-        Ok(Self { alone: Alone::new(spec, rank, timepiece)?, parts })
+        let of = |part: &PartSpec| Ok((part.part, half(part)?));
+        let parts = topology.parts_of(rank).map(of).collect::<Result<_, Error>>()?;
+        Ok(Self { alone: Alone::new(topology, rank, timepiece)?, parts })
     }
 
     /// What the other ranks have to know.
@@ -60,13 +60,13 @@ impl<H: Half> Waiting<H> {
     /// Connects each part with those of the other ranks.
     pub(super) fn connect(
         self,
-        spec: &PointSpec,
+        topology: &Topology,
         ranks: &[Neighbour],
     ) -> Result<Endpoints<H::End>, PointError> {
         let mut told: Vec<Heard<H>> =
             ranks.iter().map(Heard::read).collect::<Result<_, _>>().map_err(unreadable)?;
         let presences: Vec<Presence> = told.iter().map(|rank| rank.presence.clone()).collect();
-        let company = self.alone.hear(spec, &presences)?;
+        let company = self.alone.hear(topology, &presences)?;
         let gives_way = company.oversubscribed.is_some();
         let one = |(part, half): (Part, H)| {
             let others: Vec<_> = told.iter_mut().map(|rank| rank.of(part)).collect();
@@ -117,12 +117,12 @@ impl<E: End> Endpoints<E> {
 
     /// What the one of what the plan says has counted.
     pub(super) fn counters(&self) -> BTreeMap<String, u64> {
-        self.parts.get(&Part::Main).map(E::counters).unwrap_or_default()
+        self.parts.get(&Part::MAIN).map(E::counters).unwrap_or_default()
     }
 
     /// The library of what the plan says, if it is one.
     pub(super) fn library(&self) -> Option<String> {
-        self.parts.get(&Part::Main)?.library()
+        self.parts.get(&Part::MAIN)?.library()
     }
 
     /// The network interfaces that messages of any part take.
@@ -135,7 +135,7 @@ impl<E: End> Endpoints<E> {
 
     /// The one of what the plan says, which most ranks have.
     pub(super) fn main(&mut self) -> Result<&mut E, PointError> {
-        self.parts.get_mut(&Part::Main).ok_or_else(|| out_of_order("run"))
+        self.parts.get_mut(&Part::MAIN).ok_or_else(|| out_of_order("run"))
     }
 
     /// The one of what the plan says, and the barrier of those that begin together, where this rank is one of them.
@@ -149,10 +149,10 @@ impl<E: End> Endpoints<E> {
         let mut control = None;
         let mut main = None;
         for (part, endpoint) in &mut self.parts {
-            match part {
-                Part::Main => main = Some(endpoint),
-                Part::Load => {}
-                Part::Control => control = Some(endpoint),
+            match *part {
+                Part::MAIN => main = Some(endpoint),
+                CONTROL => control = Some(endpoint),
+                _ => {}
             }
         }
         main.map(|main| (main, control))
@@ -160,7 +160,7 @@ impl<E: End> Endpoints<E> {
 
     /// The one that loads, and the one that is told when.
     pub(super) fn loading(&mut self) -> Option<(&mut E, &mut E)> {
-        let mut parts = self.parts.range_mut(Part::Load..=Part::Control).map(|(_, endpoint)| endpoint);
+        let mut parts = self.parts.range_mut(LOAD..=CONTROL).map(|(_, endpoint)| endpoint);
         parts.next().zip(parts.next())
     }
 }

@@ -20,11 +20,11 @@ pub(super) fn fan_out<E: Endpoint>(
     clock: Clock,
 ) -> Result<Outcome, Error> {
     let is_hub = spec.is_hub(rank);
-    if !is_hub && !spec.operation.is_fetch() {
+    if !is_hub && !spec.message.operation.is_fetch() {
         let (done, cpu) = watched(clock, || pattern::spoke(endpoint));
         return done.map(|()| Outcome { cpu, ..Outcome::default() });
     }
-    let kind = match (spec.operation.is_fetch(), is_hub) {
+    let kind = match (spec.message.operation.is_fetch(), is_hub) {
         (false, _) => LatencyKind::FanHalf,
         (true, true) => LatencyKind::Fan,
         (true, false) => LatencyKind::Rtt,
@@ -50,7 +50,7 @@ impl<E: Endpoint> Timed for Rounds<'_, E> {
     fn run<R: Recorder>(self, recorder: &mut R) -> (Result<(), Error>, Option<Cpu>) {
         let Self { endpoint, spec, is_hub } = self;
         let (notify, warmup, span) = (spec.notify, spec.warmup, span(spec));
-        watched(endpoint.clock(), || match (spec.operation.is_fetch(), is_hub) {
+        watched(endpoint.clock(), || match (spec.message.operation.is_fetch(), is_hub) {
             (false, _) => pattern::hub(endpoint, recorder, u64::from(spec.peers), warmup, span),
             (true, true) => pattern::fetching_hub(endpoint, recorder, notify, warmup, span),
             (true, false) => pattern::fetching_spoke(endpoint, recorder, notify, warmup),

@@ -36,13 +36,13 @@ pub(super) fn open_loop<E: End>(
                 warmup: spec.warmup,
                 messages: messages(spec),
                 window: window(spec),
-                fetches: spec.operation.is_fetch(),
+                fetches: spec.message.operation.is_fetch(),
                 limit: limit(spec).min(left.mul_f64(LIMIT_SHARE)),
-                is_reliable: spec.service == Service::Rc,
+                is_reliable: spec.message.service == Service::Rc,
             };
             ask(endpoint, control, &schedule, spec, timepiece)
         }
-        Some((endpoint, _)) if !spec.operation.is_fetch() => {
+        Some((endpoint, _)) if !spec.message.operation.is_fetch() => {
             let period = Duration::from_secs_f64(1.0 / spec.rate_hz.unwrap_or(1) as f64);
             let (done, cpu) = watched(clock, || open_loop::answer(endpoint, period));
             done.map(|()| Outcome { cpu, ..Outcome::default() })
@@ -62,8 +62,12 @@ fn messages(spec: &PointSpec) -> u64 {
 
 /// Messages that may be under way: where each takes a receive, one is always with who has just taken a message.
 fn window(spec: &PointSpec) -> usize {
-    let receives = spec.rx_fill.saturating_sub(1).max(1);
-    let window = if spec.operation.is_fetch() { spec.tx_depth } else { spec.tx_depth.min(receives) };
+    let receives = spec.message.rx_fill.saturating_sub(1).max(1);
+    let window = if spec.message.operation.is_fetch() {
+        spec.message.tx_depth
+    } else {
+        spec.message.tx_depth.min(receives)
+    };
     window as usize
 }
 
@@ -127,7 +131,7 @@ fn posted(kept: &Kept, spec: &PointSpec, clock: Clock) -> Option<Throughput> {
     let messages_per_s =
         kept.messages.saturating_sub(1) as f64 * 1e9 / clock.ns_f64(last.saturating_sub(first));
     let is_rate = messages_per_s.is_finite() && messages_per_s > 0.0;
-    is_rate.then(|| Throughput::of(messages_per_s, spec.size_bytes, Direction::Uni))
+    is_rate.then(|| Throughput::of(messages_per_s, spec.message.size_bytes, Direction::Uni))
 }
 
 /// What is wrong where the rate was not held.

@@ -27,7 +27,7 @@ pub(super) fn overhead(
     let (Some(step), Length::Iterations(batches)) = (spec.step, spec.length) else {
         return Ok(Outcome::default());
     };
-    let is_answered = step.has_messages() && spec.operation.arrives();
+    let is_answered = step.has_messages() && spec.message.operation.arrives();
     if rank != step.rank() {
         let (takes, gives) = if step.is_of_receiver() { (1, spec.batch) } else { (spec.batch, 1) };
         if is_answered {
@@ -41,7 +41,9 @@ pub(super) fn overhead(
     let incomplete = if step.is_hot() {
         overhead_of(endpoint, &mut samples, step, is_answered, count)?
     } else {
-        let mut objects = Objects::new(context, port, endpoint, clock, (spec, step))?;
+        let topology = spec.topology();
+        let [main] = &topology.parts[..] else { return Ok(Outcome::default()) };
+        let mut objects = Objects::new(context, port, endpoint, clock, (main, step, spec.batch))?;
         time(&mut objects, &mut samples, clock, count)?
     };
     let counters = BTreeMap::from([("batches_incomplete".to_owned(), incomplete)]);

@@ -31,7 +31,9 @@ pub(super) fn pairs<E: Endpoint>(
 
 /// The rank that does what the other end of its pair wants.
 fn answer<E: Endpoint>(endpoint: &mut E, spec: &PointSpec, clock: Clock) -> Result<Outcome, Error> {
-    if spec.operation.is_fetch() || (spec.traffic == Traffic::Stream && !spec.operation.arrives()) {
+    if spec.message.operation.is_fetch()
+        || (spec.traffic == Traffic::Stream && !spec.message.operation.arrives())
+    {
         // Its adapter does all there is to do.
         return Ok(Outcome { cpu: watched(clock, || ()).1, ..Outcome::default() });
     }
@@ -48,7 +50,7 @@ fn bounce<E: Endpoint>(
     spec: &PointSpec,
     clock: Clock,
 ) -> Result<Outcome, Error> {
-    let kind = if spec.operation.is_fetch() { LatencyKind::Rtt } else { LatencyKind::RttHalf };
+    let kind = if spec.message.operation.is_fetch() { LatencyKind::Rtt } else { LatencyKind::RttHalf };
     let mut skews = HistogramSamples::new(&clock, Scale::Whole);
     let messages = Bounce { endpoint, barrier, skews: &mut skews, spec };
     let (samples, cpu) = timed(messages, spec, kind, clock)?;
@@ -68,7 +70,7 @@ impl<E: Endpoint> Timed for Bounce<'_, E> {
     fn run<R: Recorder>(self, recorder: &mut R) -> (Result<(), Error>, Option<Cpu>) {
         let Self { endpoint, barrier, skews, spec } = self;
         let Span::Messages(messages) = span(spec) else { return (Ok(()), None) };
-        let fetches = spec.operation.is_fetch();
+        let fetches = spec.message.operation.is_fetch();
         watched(endpoint.clock(), || {
             pattern::pairs::bounce(endpoint, barrier, (recorder, skews), fetches, (spec.warmup, messages))
         })
@@ -87,7 +89,7 @@ fn flood<E: Endpoint>(
         watched(clock, || pattern::pairs::flood(endpoint, barrier, &mut progress, spec.warmup, span(spec)));
     let burst = done?;
     let total = burst.total;
-    let outcome = burst.outcome(progress, spec.size_bytes, timepiece)?;
+    let outcome = burst.outcome(progress, spec.message.size_bytes, timepiece)?;
     Ok(Outcome { counters: packets(total, spec), cpu, ..outcome })
 }
 

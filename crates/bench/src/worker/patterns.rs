@@ -34,7 +34,9 @@ pub(super) fn measure<E: End>(
         (Pattern::OpenLoop, rank) => open_loop::open_loop(endpoints, spec, (rank, left), timepiece),
         (Pattern::Pairs, _) => pairs::pairs(endpoints.meeting()?, spec, timepiece),
         (Pattern::Prtt, rank) => prtt::prtt(endpoints.main()?, spec, rank, clock),
-        (Pattern::Stream, rank) if spec.operation.arrives() => stream(endpoints.main()?, spec, rank, clock),
+        (Pattern::Stream, rank) if spec.message.operation.arrives() => {
+            stream(endpoints.main()?, spec, rank, clock)
+        }
         (Pattern::Stream, rank) => push(endpoints.main()?, spec, rank, clock),
         (Pattern::OneWay | Pattern::Overhead | Pattern::PingPong | Pattern::Pipeline, rank) => {
             return measure_singly(endpoints, spec, rank, timepiece);
@@ -58,7 +60,7 @@ pub(super) fn measure_singly<E: End>(
             one_way((endpoints.main()?, has_one_clock), spec, rank, timepiece)
         }
         // The peer's adapter answers alone.
-        (Pattern::PingPong, 1..) if spec.operation.is_fetch() => {
+        (Pattern::PingPong, 1..) if spec.message.operation.is_fetch() => {
             Ok(Outcome { cpu: watched(clock, || ()).1, ..Outcome::default() })
         }
         (Pattern::PingPong, rank) => latency(endpoints.main()?, spec, rank, clock),
@@ -88,10 +90,11 @@ fn latency<E: Endpoint>(
     rank: u32,
     clock: Clock,
 ) -> Result<Outcome, Error> {
-    let kind = if spec.operation.is_fetch() { LatencyKind::Rtt } else { LatencyKind::RttHalf };
+    let kind = if spec.message.operation.is_fetch() { LatencyKind::Rtt } else { LatencyKind::RttHalf };
     let (samples, cpu) = timed(Bounce { endpoint, spec, rank }, spec, kind, clock)?;
     // The first interval ends with the message after the warm-up; where one goes forth, another comes back.
-    let messages = (samples.count() + spec.warmup + 1) * if spec.operation.is_fetch() { 1 } else { 2 };
+    let messages =
+        (samples.count() + spec.warmup + 1) * if spec.message.operation.is_fetch() { 1 } else { 2 };
     Ok(Outcome { cpu: cpu.map(|cpu| cpu.of(messages)), ..latency_outcome(&samples, kind, spec, 1) })
 }
 
@@ -135,7 +138,7 @@ impl<E: Endpoint> Timed for Bounce<'_, E> {
     fn run<R: Recorder>(self, recorder: &mut R) -> (Result<(), Error>, Option<Cpu>) {
         let Self { endpoint, spec, rank } = self;
         watched(endpoint.clock(), || {
-            if spec.operation.is_fetch() {
+            if spec.message.operation.is_fetch() {
                 pattern::fetch(endpoint, recorder, spec.warmup, span(spec))
             } else {
                 pattern::ping_pong(endpoint, recorder, rank == 0, spec.warmup, span(spec))
@@ -165,7 +168,7 @@ pub(super) fn latency_outcome(
 /// Throughput as size by latency (H15): the payload that a hub sends to all spokes, or fetches from them, in the median time.
 pub(super) fn per_message(latency: &Latency, spec: &PointSpec) -> Throughput {
     let messages_per_s = f64::from(spec.peers) * 1e9 / (latency.p50_ns.max(1) as f64);
-    Throughput::of(messages_per_s, spec.size_bytes, Direction::Uni)
+    Throughput::of(messages_per_s, spec.message.size_bytes, Direction::Uni)
 }
 
 fn stream<E: Endpoint>(
@@ -174,7 +177,7 @@ fn stream<E: Endpoint>(
     rank: u32,
     clock: Clock,
 ) -> Result<Outcome, Error> {
-    let reliable = spec.service == Service::Rc;
+    let reliable = spec.message.service == Service::Rc;
     let flow = flow(spec, rank);
     let (done, cpu) = watched(clock, || pattern::stream(endpoint, flow, spec.warmup, span(spec), reliable));
     let (sent, received) = done?;
@@ -196,7 +199,7 @@ fn stream<E: Endpoint>(
 
 /// A stream of operations that nothing announces at the target: only who posts them has a number.
 fn push<E: Endpoint>(endpoint: &mut E, spec: &PointSpec, rank: u32, clock: Clock) -> Result<Outcome, Error> {
-    let reliable = spec.service == Service::Rc;
+    let reliable = spec.message.service == Service::Rc;
     let flow = flow(spec, rank);
     let (done, cpu) = watched(clock, || pattern::push(endpoint, flow, spec.warmup, span(spec), reliable));
     let Some(posted) = done? else { return Ok(Outcome { cpu, ..Outcome::default() }) };
@@ -214,7 +217,7 @@ fn flow(spec: &PointSpec, rank: u32) -> pattern::Flow {
 
 fn throughput(flood: &Flood, spec: &PointSpec, clock: Clock) -> Result<Throughput, Error> {
     let direction = if spec.direction == Flow::Bi { Direction::BiOne } else { Direction::Uni };
-    Ok(Throughput::of(messages_per_s(flood, clock)?, spec.size_bytes, direction))
+    Ok(Throughput::of(messages_per_s(flood, clock)?, spec.message.size_bytes, direction))
 }
 
 /// The rate of a flood of which something was done.
@@ -228,10 +231,10 @@ pub(super) fn messages_per_s(flood: &Flood, clock: Clock) -> Result<f64, Error> 
 /// Packets that the messages were cut into: one, or as many as there are path MTUs in them (G1). What cuts those of sockets tells
 /// nobody, and shared memory has none.
 pub(super) fn packets(messages: u64, spec: &PointSpec) -> BTreeMap<String, u64> {
-    if !spec.endpoint.is_verbs() {
+    if !spec.message.endpoint.is_verbs() {
         return BTreeMap::new();
     }
-    let each = spec.size_bytes.div_ceil(u64::from(spec.mtu_bytes.unwrap_or(u32::MAX))).max(1);
+    let each = spec.message.size_bytes.div_ceil(u64::from(spec.message.mtu_bytes.unwrap_or(u32::MAX))).max(1);
     BTreeMap::from([("packets_sent".to_owned(), messages * each)])
 }
 

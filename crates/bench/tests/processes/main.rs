@@ -404,10 +404,10 @@ fn calibration_that_is_impossible_is_absent_and_a_moved_cpu_is_noticed() {
 #[test]
 fn the_path_mtu_is_what_both_ports_have_unless_the_plan_says_so() {
     let mut points = points(Pattern::PingPong, Flow::Uni);
-    points[0].mtu_bytes = None;
-    points[1].mtu_bytes = Some(256);
-    points[2].mtu_bytes = None;
-    (points[2].service, points[2].size_bytes) = (bench::point::Service::Ud, 4096);
+    points[0].message.mtu_bytes = None;
+    points[1].message.mtu_bytes = Some(256);
+    points[2].message.mtu_bytes = None;
+    (points[2].message.service, points[2].message.size_bytes) = (bench::point::Service::Ud, 4096);
     let (_, seen) = run_points(["good", "small"], &points);
     assert_eq!(seen.points[0].axes["mtu_bytes"], 1024, "the smaller of the two");
     assert_ne!(seen.points[1].axes["mtu_bytes"], 1024);
@@ -418,16 +418,18 @@ fn the_path_mtu_is_what_both_ports_have_unless_the_plan_says_so() {
 #[test]
 fn limits_of_a_device_are_not_measured() {
     let mut points = points(Pattern::PingPong, Flow::Uni);
-    points[0].size_bytes = 1 << 40;
-    points[1].inline = true;
-    points[1].size_bytes = 300;
-    points[2].mtu_bytes = Some(4096);
+    points[0].message.size_bytes = 1 << 40;
+    points[1].message.inline = true;
+    points[1].message.size_bytes = 300;
+    points[2].message.mtu_bytes = Some(4096);
     let (result, _) = run_points(["good", "small"], &points);
     assert_eq!(
         result.unwrap_err(),
         "nothing of this plan can be measured: a message longer than the limit of 1073741824 bytes of fake0 at rank 0"
     );
-    let possible = PointSpec { mtu_bytes: Some(1024), inline: false, size_bytes: 64, ..points[0].clone() };
+    let mut possible = points[0].clone();
+    let message = &mut possible.message;
+    (message.mtu_bytes, message.inline, message.size_bytes) = (Some(1024), false, 64);
     points.push(possible);
     let (result, seen) = run_points(["good", "small"], &points);
     assert_eq!(result, summary(1, 3, 0));

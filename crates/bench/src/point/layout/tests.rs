@@ -13,35 +13,35 @@ fn loaded(load: Load, loaders: u32) -> PointSpec {
 
 /// The parts of each rank, and its partners in them.
 fn parts(spec: &PointSpec) -> Vec<Vec<(Part, Vec<u32>)>> {
-    let parts = spec.parts();
-    let of = |rank| {
-        let own = parts.iter().filter(|part| part.is_for(rank));
-        own.map(|part| (part.part, part.partners(rank))).collect()
-    };
-    (0..spec.ranks()).map(of).collect()
+    let topology = spec.topology();
+    let of =
+        |rank| topology.parts_of(rank).map(|part| (part.part, part.links.partners(rank).into())).collect();
+    (0..topology.ranks).map(of).collect()
 }
+
+/// The part of messages that the plan says.
+const MAIN: Part = Part::MAIN;
 
 #[test]
 fn what_nobody_loads_has_one_part() {
     let spec = loaded(Load::Incast, 0);
-    assert_eq!(parts(&spec), [vec![(Part::Main, vec![1])], vec![(Part::Main, vec![0])]]);
-    assert_eq!(spec.parts(), [spec]);
+    assert_eq!(parts(&spec), [vec![(MAIN, vec![1])], vec![(MAIN, vec![0])]]);
+    assert_eq!(spec.topology().parts[0].message, spec.message);
 }
 
 #[test]
 fn an_incast_goes_to_the_receiver_and_an_outcast_comes_from_the_sender() {
-    use Part::{Control, Load as Loads, Main};
-    let loader = |end| vec![(Loads, vec![end]), (Control, vec![0])];
+    let loader = |end| vec![(LOAD, vec![end]), (CONTROL, vec![0])];
     let incast = [
-        vec![(Main, vec![1]), (Control, vec![2, 3])],
-        vec![(Main, vec![0]), (Loads, vec![2, 3])],
+        vec![(MAIN, vec![1]), (CONTROL, vec![2, 3])],
+        vec![(MAIN, vec![0]), (LOAD, vec![2, 3])],
         loader(1),
         loader(1),
     ];
     assert_eq!(parts(&loaded(Load::Incast, 2)), incast);
     let outcast = [
-        vec![(Main, vec![1]), (Loads, vec![2, 3]), (Control, vec![2, 3])],
-        vec![(Main, vec![0])],
+        vec![(MAIN, vec![1]), (LOAD, vec![2, 3]), (CONTROL, vec![2, 3])],
+        vec![(MAIN, vec![0])],
         loader(0),
         loader(0),
     ];
@@ -50,19 +50,18 @@ fn an_incast_goes_to_the_receiver_and_an_outcast_comes_from_the_sender() {
 
 #[test]
 fn a_load_beside_has_a_rank_of_its_own_for_each_loader() {
-    use Part::{Control, Load as Loads, Main};
     let beside = [
-        vec![(Main, vec![1]), (Control, vec![2, 4])],
-        vec![(Main, vec![0])],
-        vec![(Loads, vec![3]), (Control, vec![0])],
-        vec![(Loads, vec![2])],
-        vec![(Loads, vec![5]), (Control, vec![0])],
-        vec![(Loads, vec![4])],
+        vec![(MAIN, vec![1]), (CONTROL, vec![2, 4])],
+        vec![(MAIN, vec![0])],
+        vec![(LOAD, vec![3]), (CONTROL, vec![0])],
+        vec![(LOAD, vec![2])],
+        vec![(LOAD, vec![5]), (CONTROL, vec![0])],
+        vec![(LOAD, vec![4])],
     ];
     let spec = loaded(Load::Beside, 2);
     assert_eq!(parts(&spec), beside);
     assert_eq!(
-        (0..6).map(|rank| spec.begins(rank)).collect::<Vec<_>>(),
+        (0..6).map(|rank| spec.topology().begins(rank)).collect::<Vec<_>>(),
         [true, false, true, false, true, false]
     );
 }
@@ -72,9 +71,13 @@ fn who_talks_is_talked_to() {
     for load in [Load::Beside, Load::Incast, Load::Outcast] {
         let spec = loaded(load, 5);
         for rank in 0..spec.ranks() {
-            for part in spec.parts() {
-                for other in part.partners(rank) {
-                    assert!(part.partners(other).contains(&rank), "{load:?} {:?} {rank} {other}", part.part);
+            for part in spec.topology().parts {
+                for &other in part.links.partners(rank) {
+                    assert!(
+                        part.links.partners(other).contains(&rank),
+                        "{load:?} {:?} {rank} {other}",
+                        part.part
+                    );
                 }
             }
         }
@@ -83,8 +86,10 @@ fn who_talks_is_talked_to() {
 
 #[test]
 fn a_load_has_its_own_size_and_operation_whatever_the_plan_says_of_the_messages() {
-    let spec = PointSpec { inline: true, sge: 3, ..loaded(Load::Outcast, 1) };
-    let of = |rank| spec.parts().into_iter().find(|part| part.part == Part::Load && part.is_for(rank));
+    let mut spec = loaded(Load::Outcast, 1);
+    (spec.message.inline, spec.message.sge) = (true, 3);
+    let topology = spec.topology();
+    let of = |rank| topology.parts_of(rank).find(|part| part.part == LOAD).map(|part| &part.message);
     let load = of(2).unwrap();
     assert_eq!((load.operation, load.size_bytes, load.inline, load.sge), (Operation::Read, 4096, false, 1));
     assert_eq!(of(1), None);
