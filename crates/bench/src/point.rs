@@ -2,8 +2,6 @@
 
 mod carrier;
 pub(crate) mod layout;
-mod pipeline;
-mod step;
 pub(crate) mod tool;
 
 use measure::conditions::Wanted;
@@ -11,10 +9,10 @@ use measure::record::Axes;
 use serde::{Deserialize, Serialize};
 use verbs::LinkModel;
 
+pub use crate::patterns::overhead::Step;
+pub use crate::patterns::pipeline::{Filling, Pipeline, Signal, Sink, Timer, VALUES_MAX};
 pub use carrier::{Carrier, Family, LinkLayer, Protocol, SocketSettings};
 pub use layout::Load;
-pub use pipeline::{Filling, Pipeline, Signal, Sink, Timer, VALUES_MAX};
-pub use step::Step;
 pub use tool::Tool;
 
 /// Everything that a rank must know to measure a point. The plan resolves to a list of these.

@@ -3,14 +3,8 @@
 mod carrier;
 mod description;
 mod device;
-mod endpoints;
-mod fan_out;
-mod open_loop;
-mod overhead;
-mod pairs;
-mod patterns;
-mod pipeline;
-mod prtt;
+pub(crate) mod endpoints;
+pub(crate) mod patterns;
 mod tool;
 
 use std::time::Duration;

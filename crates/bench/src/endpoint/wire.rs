@@ -8,7 +8,7 @@ use measure::clock::{Clock, Ticks};
 
 use super::{Arrival, Endpoint, Mark, Posted};
 use crate::Error;
-use crate::pattern::Calls;
+use crate::patterns::overhead::Calls;
 
 /// What is lost: greetings or messages, by their number; each once.
 type Losses = Arc<Mutex<Vec<(bool, u64)>>>;

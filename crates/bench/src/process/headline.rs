@@ -14,8 +14,8 @@ use serde_json::Value;
 use super::message::Outcome;
 use super::pairs::{Together, together};
 use super::sink::{Kept, Source};
-use crate::one_way::{self, Merged};
-use crate::pipeline::{self, Generated};
+use crate::patterns::one_way::{self, Merged};
+use crate::patterns::pipeline::{self, Generated};
 use crate::point::{Carrier, Flow, Length, Pattern, PointSpec};
 
 /// How a point ended, as far as the coordinator knows.
@@ -406,7 +406,7 @@ mod tests {
     use measure::samples::Stamps;
 
     use super::*;
-    use crate::one_way::{Column, Stamped};
+    use crate::patterns::one_way::{Column, Stamped};
     use crate::plan::{Options, Plan, Settings, resolve};
     use crate::process::message::Lasted;
 

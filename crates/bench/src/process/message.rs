@@ -13,8 +13,8 @@ use serde_json::Value;
 
 use super::frame::Frame;
 use crate::Error;
-use crate::one_way::Stamped;
-use crate::pipeline::Generated;
+use crate::patterns::one_way::Stamped;
+use crate::patterns::pipeline::Generated;
 use crate::point::{LinkLayer, PointSpec};
 
 /// What the coordinator asks of an agent.

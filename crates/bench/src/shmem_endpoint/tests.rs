@@ -16,8 +16,10 @@ use crate::Error;
 use crate::company::{Alone, Presence};
 use crate::endpoint::connecting::{End, Half, Told};
 use crate::endpoint::{Endpoint, Mark};
+use crate::pattern::Span;
 use crate::pattern::times::Times;
-use crate::pattern::{self, Flow, Span};
+use crate::patterns::ping_pong::ping_pong;
+use crate::patterns::stream::{Flow, stream};
 use crate::plan::{Axis, Options, Plan, Settings, resolve};
 use crate::point::{Carrier, Pattern, Poll};
 use crate::shared::Shared;
@@ -180,7 +182,7 @@ fn messages_of_every_size_go_forth_and_back() {
             let spec = spec(Pattern::PingPong, [Axis::Poll(vec![poll]), Axis::SizeBytes(vec![size])]);
             let ends = run(&spec, 30.0, |rank, end| {
                 let mut samples = Times::default();
-                pattern::ping_pong(end, &mut samples, rank == 0, 1, Span::Messages(40))?;
+                ping_pong(end, &mut samples, rank == 0, 1, Span::Messages(40))?;
                 Ok(samples.0.len())
             });
             let counts: Vec<_> = ends.into_iter().map(Result::unwrap).collect();
@@ -202,7 +204,7 @@ fn floods_arrive_whole_one_way_and_both_ways() {
                         (false, 0) => Flow::Out,
                         (false, _) => Flow::In,
                     };
-                    pattern::stream(end, flow, 5, Span::Messages(messages), true)
+                    stream(end, flow, 5, Span::Messages(messages), true)
                 });
                 let ends: Vec<_> = ends.into_iter().map(Result::unwrap).collect();
                 assert_eq!(ends[0].0.unwrap().total, messages, "{poll:?} {size}");

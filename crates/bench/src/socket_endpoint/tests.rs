@@ -19,8 +19,10 @@ use crate::Error;
 use crate::company::Alone;
 use crate::endpoint::connecting::{End, Half};
 use crate::endpoint::{Endpoint, Mark};
+use crate::pattern::Span;
 use crate::pattern::times::Times;
-use crate::pattern::{self, Span};
+use crate::patterns::ping_pong::ping_pong;
+use crate::patterns::stream::{Flow, stream};
 use crate::plan::{Axis, Options, Plan, Settings, resolve};
 use crate::point::{Carrier, Family, Pattern, Poll};
 use crate::timepiece::Timepiece;
@@ -95,7 +97,7 @@ fn bounce(spec: &PartSpec, messages: u64, relay: Option<&Relay>) -> Vec<(Times, 
     let told = told(spec, &halves, |from, to, way| relay.iter().for_each(|relay| relay.lead(from, to, way)));
     let ends = run(halves, &told, |rank, end| {
         let mut samples = Times::default();
-        pattern::ping_pong(end, &mut samples, rank == 0, 1, Span::Messages(messages))?;
+        ping_pong(end, &mut samples, rank == 0, 1, Span::Messages(messages))?;
         Ok((samples, end.counters()))
     });
     ends.into_iter().map(|end| end.unwrap()).collect()
@@ -185,8 +187,8 @@ fn flood(spec: &PartSpec, messages: u64, relay: Option<&Relay>) -> (u64, u64, BT
     let told = told(spec, &halves, |from, to, way| relay.iter().for_each(|relay| relay.lead(from, to, way)));
     let reliable = spec.message.endpoint != Carrier::Udp;
     let ends = run(halves, &told, |rank, end| {
-        let flow = if rank == 0 { pattern::Flow::Out } else { pattern::Flow::In };
-        let floods = pattern::stream(end, flow, 0, Span::Messages(messages), reliable)?;
+        let flow = if rank == 0 { Flow::Out } else { Flow::In };
+        let floods = stream(end, flow, 0, Span::Messages(messages), reliable)?;
         Ok((floods, end.counters()))
     });
     let mut ends = ends.into_iter().map(|end| end.unwrap());
@@ -317,7 +319,7 @@ fn who_is_no_rank_is_sent_away() {
     let began = Instant::now();
     let ends = run(halves, &told, |rank, end| {
         let mut samples = Times::default();
-        pattern::ping_pong(end, &mut samples, rank == 0, 1, Span::Messages(10))?;
+        ping_pong(end, &mut samples, rank == 0, 1, Span::Messages(10))?;
         Ok(samples.0.len())
     });
     assert!(ends.into_iter().all(|end| end.unwrap() == 10));
@@ -339,7 +341,7 @@ fn a_rank_that_has_gone_is_said_to_have_gone() {
             if rank == 1 {
                 return Ok(());
             }
-            pattern::ping_pong(end, &mut Times::default(), true, 1, Span::Messages(10))
+            ping_pong(end, &mut Times::default(), true, 1, Span::Messages(10))
         };
         let ends = run_until(halves, &told, part, || ());
         let error = ends[0].as_ref().unwrap_err().to_string();

@@ -15,7 +15,7 @@ use super::port::GidAddress;
 use super::setup::{PSN, RETRY_COUNT, TIMEOUT, service};
 use super::{LocalPort, QKEY, VerbsEndpoint};
 use crate::Error;
-use crate::pattern::overhead::Batch;
+use crate::patterns::overhead::Batch;
 use crate::point::Step;
 use crate::topology::PartSpec;
 

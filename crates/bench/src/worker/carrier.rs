@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use super::device::Open;
 use super::endpoints::{Endpoints, Waiting};
-use super::{out_of_order, overhead, patterns, tool};
+use super::{out_of_order, patterns, tool};
 use crate::endpoint::connecting::End;
 use crate::host_counters::{Counted, Ways};
 use crate::library_endpoint::{self, LibraryEndpoint};
+use crate::patterns::overhead::rank::overhead;
 use crate::point::{Pattern, PointSpec};
 use crate::process::agent::PointError;
 use crate::process::message::{Neighbour, Outcome, Prepared};
@@ -84,7 +85,7 @@ impl Ends {
             }
             Self::Verbs(ends) if spec.pattern == Pattern::Overhead => run(ends, left, |ends| {
                 let Some(Open { context, port, .. }) = device else { return Err(out_of_order("run")) };
-                Ok(overhead::overhead(ends.main()?, (context, port), spec, rank, timepiece.clock)?)
+                Ok(overhead(ends.main()?, (context, port), spec, rank, timepiece.clock)?)
             }),
             Self::Verbs(ends) => {
                 run(ends, left, |ends| patterns::measure(ends, spec, (rank, left), timepiece))

@@ -17,7 +17,7 @@ use crate::timepiece::Timepiece;
 use crate::topology::{Part, PartSpec, Topology};
 
 /// Halves that are not connected yet.
-pub(super) struct Waiting<H> {
+pub(crate) struct Waiting<H> {
     alone: Alone,
     parts: BTreeMap<Part, H>,
 }
@@ -32,7 +32,7 @@ struct Address<A> {
 
 impl<H: Half> Waiting<H> {
     /// Sets up what a rank needs for a point: a half for each part, which `half` makes.
-    pub(super) fn new(
+    pub(crate) fn new(
         topology: &Topology,
         rank: u32,
         timepiece: &Timepiece,
@@ -44,7 +44,7 @@ impl<H: Half> Waiting<H> {
     }
 
     /// What the other ranks have to know.
-    pub(super) fn prepared(&self, ranks: u32) -> Result<Prepared, PointError> {
+    pub(crate) fn prepared(&self, ranks: u32) -> Result<Prepared, PointError> {
         let parts = self.parts.iter().map(|(part, own)| (*part, own.address())).collect();
         let address = Address { presence: self.alone.presence().clone(), parts };
         let ways = |rank: u32| {
@@ -58,7 +58,7 @@ impl<H: Half> Waiting<H> {
     }
 
     /// Connects each part with those of the other ranks.
-    pub(super) fn connect(
+    pub(crate) fn connect(
         self,
         topology: &Topology,
         ranks: &[Neighbour],
@@ -99,34 +99,34 @@ impl<H: Half> Heard<H> {
 }
 
 /// Those that are connected.
-pub(super) struct Endpoints<E> {
-    pub(super) company: Company,
+pub(crate) struct Endpoints<E> {
+    pub(crate) company: Company,
     parts: BTreeMap<Part, E>,
 }
 
 impl<E: End> Endpoints<E> {
     /// Starts the point's time limit.
-    pub(super) fn start(&mut self, timeout_s: f64) -> Result<(), Error> {
+    pub(crate) fn start(&mut self, timeout_s: f64) -> Result<(), Error> {
         self.parts.values_mut().try_for_each(|endpoint| endpoint.start(timeout_s))
     }
 
     /// Stops what ends this thread's sleeps.
-    pub(super) fn stop(&mut self) {
+    pub(crate) fn stop(&mut self) {
         self.parts.values_mut().for_each(E::stop);
     }
 
     /// What the one of what the plan says has counted.
-    pub(super) fn counters(&self) -> BTreeMap<String, u64> {
+    pub(crate) fn counters(&self) -> BTreeMap<String, u64> {
         self.parts.get(&Part::MAIN).map(E::counters).unwrap_or_default()
     }
 
     /// The library of what the plan says, if it is one.
-    pub(super) fn library(&self) -> Option<String> {
+    pub(crate) fn library(&self) -> Option<String> {
         self.parts.get(&Part::MAIN)?.library()
     }
 
     /// The network interfaces that messages of any part take.
-    pub(super) fn interfaces(&self) -> Vec<String> {
+    pub(crate) fn interfaces(&self) -> Vec<String> {
         let mut all: Vec<String> = self.parts.values().flat_map(E::interfaces).collect();
         all.sort();
         all.dedup();
@@ -134,18 +134,18 @@ impl<E: End> Endpoints<E> {
     }
 
     /// The one of what the plan says, which most ranks have.
-    pub(super) fn main(&mut self) -> Result<&mut E, PointError> {
+    pub(crate) fn main(&mut self) -> Result<&mut E, PointError> {
         self.parts.get_mut(&Part::MAIN).ok_or_else(|| out_of_order("run"))
     }
 
     /// The one of what the plan says, and the barrier of those that begin together, where this rank is one of them.
-    pub(super) fn meeting(&mut self) -> Result<(&mut E, Option<Barrier>), PointError> {
+    pub(crate) fn meeting(&mut self) -> Result<(&mut E, Option<Barrier>), PointError> {
         let barrier = self.company.barrier.take();
         Ok((self.main()?, barrier))
     }
 
     /// The one of what the plan says, and the one of who tells others when, where there are some.
-    pub(super) fn asking(&mut self) -> Option<(&mut E, Option<&mut E>)> {
+    pub(crate) fn asking(&mut self) -> Option<(&mut E, Option<&mut E>)> {
         let mut control = None;
         let mut main = None;
         for (part, endpoint) in &mut self.parts {
@@ -159,7 +159,7 @@ impl<E: End> Endpoints<E> {
     }
 
     /// The one that loads, and the one that is told when.
-    pub(super) fn loading(&mut self) -> Option<(&mut E, &mut E)> {
+    pub(crate) fn loading(&mut self) -> Option<(&mut E, &mut E)> {
         let mut parts = self.parts.range_mut(LOAD..=CONTROL).map(|(_, endpoint)| endpoint);
         parts.next().zip(parts.next())
     }

@@ -9,20 +9,22 @@ use measure::samples::{HistogramSamples, RawSamples, Recorder, Samples, Scale};
 use measure::step;
 
 use super::endpoints::Endpoints;
-use super::{fan_out, open_loop, out_of_order, pairs, pipeline, prtt};
+use super::out_of_order;
 use crate::Error;
 use crate::cpu::watched;
 use crate::endpoint::Endpoint;
 use crate::endpoint::connecting::End;
-use crate::one_way;
-use crate::pattern::{self, Flood, Span};
+use crate::pattern::Span;
+use crate::patterns::ping_pong::{fetch, ping_pong};
+use crate::patterns::stream::{self, Flood, push as push_all, stream as flood};
+use crate::patterns::{fan_out, one_way, open_loop, pairs, pipeline, prtt};
 use crate::point::{Flow, Length, Pattern, PointSpec, RAW_SAMPLES_MAX, Service};
 use crate::process::agent::PointError;
 use crate::process::message::{Lasted, Outcome};
 use crate::timepiece::Timepiece;
 
 /// A rank's share of a point, for which so much time is left.
-pub(super) fn measure<E: End>(
+pub(crate) fn measure<E: End>(
     endpoints: &mut Endpoints<E>,
     spec: &PointSpec,
     (rank, left): (u32, Duration),
@@ -30,10 +32,10 @@ pub(super) fn measure<E: End>(
 ) -> Result<Outcome, PointError> {
     let clock = timepiece.clock;
     let outcome = match (spec.pattern, rank) {
-        (Pattern::FanOut, rank) => fan_out::fan_out(endpoints.main()?, spec, rank, clock),
-        (Pattern::OpenLoop, rank) => open_loop::open_loop(endpoints, spec, (rank, left), timepiece),
-        (Pattern::Pairs, _) => pairs::pairs(endpoints.meeting()?, spec, timepiece),
-        (Pattern::Prtt, rank) => prtt::prtt(endpoints.main()?, spec, rank, clock),
+        (Pattern::FanOut, rank) => fan_out::rank::fan_out(endpoints.main()?, spec, rank, clock),
+        (Pattern::OpenLoop, rank) => open_loop::rank::open_loop(endpoints, spec, (rank, left), timepiece),
+        (Pattern::Pairs, _) => pairs::rank::pairs(endpoints.meeting()?, spec, timepiece),
+        (Pattern::Prtt, rank) => prtt::rank::prtt(endpoints.main()?, spec, rank, clock),
         (Pattern::Stream, rank) if spec.message.operation.arrives() => {
             stream(endpoints.main()?, spec, rank, clock)
         }
@@ -47,7 +49,7 @@ pub(super) fn measure<E: End>(
 
 /// The same where each message is by itself, between two ranks: all that message libraries carry. (Every pattern is compiled for
 /// each kind of endpoint that may have it, which takes its time.)
-pub(super) fn measure_singly<E: End>(
+pub(crate) fn measure_singly<E: End>(
     endpoints: &mut Endpoints<E>,
     spec: &PointSpec,
     rank: u32,
@@ -64,7 +66,7 @@ pub(super) fn measure_singly<E: End>(
             Ok(Outcome { cpu: watched(clock, || ()).1, ..Outcome::default() })
         }
         (Pattern::PingPong, rank) => latency(endpoints.main()?, spec, rank, clock),
-        (Pattern::Pipeline, rank) => return pipeline::pipeline(endpoints, spec, rank, timepiece),
+        (Pattern::Pipeline, rank) => return pipeline::rank::pipeline(endpoints, spec, rank, timepiece),
         // Calls of verbs are timed by who knows verbs; the others are for other endpoints.
         _ => return Err(out_of_order("run")),
     };
@@ -99,13 +101,13 @@ fn latency<E: Endpoint>(
 }
 
 /// Messages that are recorded one by one.
-pub(super) trait Timed {
+pub(crate) trait Timed {
     /// Exchanges them; gives what they cost, too.
     fn run<R: Recorder>(self, recorder: &mut R) -> (Result<(), Error>, Option<Cpu>);
 }
 
 /// What messages record: every sample, or a histogram where there are too many or none is to be kept.
-pub(super) fn timed(
+pub(crate) fn timed(
     messages: impl Timed,
     spec: &PointSpec,
     kind: LatencyKind,
@@ -139,16 +141,16 @@ impl<E: Endpoint> Timed for Bounce<'_, E> {
         let Self { endpoint, spec, rank } = self;
         watched(endpoint.clock(), || {
             if spec.message.operation.is_fetch() {
-                pattern::fetch(endpoint, recorder, spec.warmup, span(spec))
+                fetch(endpoint, recorder, spec.warmup, span(spec))
             } else {
-                pattern::ping_pong(endpoint, recorder, rank == 0, spec.warmup, span(spec))
+                ping_pong(endpoint, recorder, rank == 0, spec.warmup, span(spec))
             }
         })
     }
 }
 
 /// What was recorded, with `posted` messages for each sample.
-pub(super) fn latency_outcome(
+pub(crate) fn latency_outcome(
     samples: &Samples,
     kind: LatencyKind,
     spec: &PointSpec,
@@ -166,7 +168,7 @@ pub(super) fn latency_outcome(
 }
 
 /// Throughput as size by latency (H15): the payload that a hub sends to all spokes, or fetches from them, in the median time.
-pub(super) fn per_message(latency: &Latency, spec: &PointSpec) -> Throughput {
+pub(crate) fn per_message(latency: &Latency, spec: &PointSpec) -> Throughput {
     let messages_per_s = f64::from(spec.peers) * 1e9 / (latency.p50_ns.max(1) as f64);
     Throughput::of(messages_per_s, spec.message.size_bytes, Direction::Uni)
 }
@@ -179,7 +181,7 @@ fn stream<E: Endpoint>(
 ) -> Result<Outcome, Error> {
     let reliable = spec.message.service == Service::Rc;
     let flow = flow(spec, rank);
-    let (done, cpu) = watched(clock, || pattern::stream(endpoint, flow, spec.warmup, span(spec), reliable));
+    let (done, cpu) = watched(clock, || flood(endpoint, flow, spec.warmup, span(spec), reliable));
     let (sent, received) = done?;
     let slower = |flood: &Flood| flood.messages.saturating_mul(1 << 20).checked_div(flood.ticks).unwrap_or(0);
     // Of two directions the slower: what this end received is no faster than it could have been sent.
@@ -201,17 +203,17 @@ fn stream<E: Endpoint>(
 fn push<E: Endpoint>(endpoint: &mut E, spec: &PointSpec, rank: u32, clock: Clock) -> Result<Outcome, Error> {
     let reliable = spec.message.service == Service::Rc;
     let flow = flow(spec, rank);
-    let (done, cpu) = watched(clock, || pattern::push(endpoint, flow, spec.warmup, span(spec), reliable));
+    let (done, cpu) = watched(clock, || push_all(endpoint, flow, spec.warmup, span(spec), reliable));
     let Some(posted) = done? else { return Ok(Outcome { cpu, ..Outcome::default() }) };
     let throughput = Some(throughput(&posted, spec, clock)?);
     Ok(Outcome { throughput, counters: packets(posted.total, spec), cpu, ..Outcome::default() })
 }
 
-fn flow(spec: &PointSpec, rank: u32) -> pattern::Flow {
+fn flow(spec: &PointSpec, rank: u32) -> stream::Flow {
     match (spec.direction, rank) {
-        (Flow::Bi, _) => pattern::Flow::Both,
-        (Flow::Uni, 0) => pattern::Flow::Out,
-        (Flow::Uni, _) => pattern::Flow::In,
+        (Flow::Bi, _) => stream::Flow::Both,
+        (Flow::Uni, 0) => stream::Flow::Out,
+        (Flow::Uni, _) => stream::Flow::In,
     }
 }
 
@@ -221,7 +223,7 @@ fn throughput(flood: &Flood, spec: &PointSpec, clock: Clock) -> Result<Throughpu
 }
 
 /// The rate of a flood of which something was done.
-pub(super) fn messages_per_s(flood: &Flood, clock: Clock) -> Result<f64, Error> {
+pub(crate) fn messages_per_s(flood: &Flood, clock: Clock) -> Result<f64, Error> {
     if flood.messages == 0 || flood.ticks == 0 {
         return Err(Error::TooFewMessages { messages: flood.total });
     }
@@ -230,7 +232,7 @@ pub(super) fn messages_per_s(flood: &Flood, clock: Clock) -> Result<f64, Error> 
 
 /// Packets that the messages were cut into: one, or as many as there are path MTUs in them (G1). What cuts those of sockets tells
 /// nobody, and shared memory has none.
-pub(super) fn packets(messages: u64, spec: &PointSpec) -> BTreeMap<String, u64> {
+pub(crate) fn packets(messages: u64, spec: &PointSpec) -> BTreeMap<String, u64> {
     if !spec.message.endpoint.is_verbs() {
         return BTreeMap::new();
     }
@@ -238,7 +240,7 @@ pub(super) fn packets(messages: u64, spec: &PointSpec) -> BTreeMap<String, u64> 
     BTreeMap::from([("packets_sent".to_owned(), messages * each)])
 }
 
-pub(super) fn span(spec: &PointSpec) -> Span {
+pub(crate) fn span(spec: &PointSpec) -> Span {
     match spec.length {
         Length::Duration(seconds) => Span::For(Duration::from_secs_f64(seconds)),
         Length::Iterations(messages) => Span::Messages(messages),

@@ -5,7 +5,7 @@ use verbs::Route;
 
 use super::VerbsEndpoint;
 use crate::Error;
-use crate::pattern::Calls;
+use crate::patterns::overhead::Calls;
 
 impl VerbsEndpoint {
     /// The way to the peer.

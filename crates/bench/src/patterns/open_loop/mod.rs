@@ -1,0 +1,4 @@
+//! Messages at a set rate, beside a load.
+
+pub(crate) mod rank;
+mod schedule;

@@ -1,0 +1,4 @@
+//! Parametrised round trips.
+
+pub(crate) mod rank;
+mod rounds;
