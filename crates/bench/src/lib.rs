@@ -8,6 +8,7 @@ mod company;
 mod cpu;
 pub mod endpoint;
 mod error;
+mod fault;
 mod host_counters;
 mod interfaces;
 mod library_endpoint;

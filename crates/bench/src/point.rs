@@ -1,7 +1,6 @@
 //! One point of a plan, resolved: what both ranks are told before they set it up.
 
 mod carrier;
-pub(crate) mod layout;
 pub(crate) mod tool;
 
 use measure::conditions::Wanted;
@@ -9,10 +8,13 @@ use measure::record::Axes;
 use serde::{Deserialize, Serialize};
 use verbs::LinkModel;
 
-pub use crate::patterns::overhead::Step;
+use crate::topology::Topology;
+
+pub use crate::endpoint::calls::Step;
+pub use crate::pattern::registry::PatternId as Pattern;
+pub use crate::patterns::open_loop::layout::Load;
 pub use crate::patterns::pipeline::{Filling, Pipeline, Signal, Sink, Timer, VALUES_MAX};
 pub use carrier::{Carrier, Family, LinkLayer, Protocol, SocketSettings};
-pub use layout::Load;
 pub use tool::Tool;
 
 /// Everything that a rank must know to measure a point. The plan resolves to a list of these.
@@ -133,6 +135,18 @@ pub struct MessageSpec {
     pub rx_fill: u32,
 }
 
+impl PointSpec {
+    /// How many ranks it has.
+    pub fn ranks(&self) -> u32 {
+        self.topology().ranks
+    }
+
+    /// Its ranks, and how they use their endpoints.
+    pub(crate) fn topology(&self) -> Topology {
+        self.pattern.topology(self)
+    }
+}
+
 /// A model of a link as its text.
 mod link_text {
     use serde::de::Error;
@@ -152,47 +166,6 @@ mod link_text {
 
 /// Above this many samples of one end, a point keeps a histogram instead: 32 MiB of locked memory per end.
 pub const RAW_SAMPLES_MAX: u64 = 4 << 20;
-
-/// What is done with the endpoints.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Pattern {
-    /// A message goes to each of n ranks, one comes back from each, and every round is timed (H1 to H6).
-    FanOut,
-    /// Messages go from rank 0 to rank 1, and both ends stamp every one (V6 to V44).
-    OneWay,
-    /// Messages go forth at a set rate, each is answered and timed from when it was due, while other ranks load the device.
-    OpenLoop,
-    /// One call of a program is timed by itself, in batches (H19).
-    Overhead,
-    /// Several pairs do the same at the same time, a process each (S2 to S11).
-    Pairs,
-    /// A message goes forth, one comes back, every one is timed at both ends (G18).
-    PingPong,
-    /// Samples are generated at a set rate, and both ends stamp every one (V50 to V76).
-    Pipeline,
-    /// Some messages go forth, one comes back: the parametrised round trip PRTT(n, d, s) of LogGP.
-    Prtt,
-    /// A flood with a bounded outstanding window; both ends compute throughput (G17).
-    Stream,
-}
-
-impl Pattern {
-    /// Its name in plans and records.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::FanOut => "fan-out",
-            Self::OneWay => "one-way",
-            Self::OpenLoop => "open-loop",
-            Self::Overhead => "overhead",
-            Self::Pairs => "pairs",
-            Self::PingPong => "ping-pong",
-            Self::Pipeline => "pipeline",
-            Self::Prtt => "prtt",
-            Self::Stream => "stream",
-        }
-    }
-}
 
 /// Transport service of a queue pair (IBTA vol. 1, section 9.2; names as in the papers).
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]

@@ -7,7 +7,7 @@ use crate::point::MessageSpec;
 
 /// The ranks of a point, and what they do beside each other.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Topology {
+pub(crate) struct Topology {
     /// How many ranks it has.
     pub ranks: u32,
     /// What they do beside each other: the main part first, which is the only one of most points.
@@ -40,16 +40,16 @@ impl Topology {
 
 /// Which of the things that ranks do beside each other this is, by its place in [`Topology::parts`].
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
-pub struct Part(pub u32);
+pub(crate) struct Part(pub u32);
 
 impl Part {
     /// What the plan says.
-    pub const MAIN: Self = Self(0);
+    pub(crate) const MAIN: Self = Self(0);
 }
 
 /// One of the things that ranks do beside each other. Each has endpoints of its own.
 #[derive(Clone, Debug, PartialEq)]
-pub struct PartSpec {
+pub(crate) struct PartSpec {
     /// Which one it is.
     pub part: Part,
     /// Its messages.
@@ -69,7 +69,7 @@ impl PartSpec {
 
 /// Which ranks exchange messages.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Links {
+pub(crate) struct Links {
     /// By rank, the ranks that it talks to, in the order in which its messages take them.
     partners: Vec<Vec<u32>>,
     /// By rank, whether it begins, and its partners answer.
@@ -105,17 +105,17 @@ impl Links {
     }
 
     /// How many ranks the point has.
-    pub fn ranks(&self) -> u32 {
+    pub(crate) fn ranks(&self) -> u32 {
         u32::try_from(self.partners.len()).unwrap_or(u32::MAX)
     }
 
     /// The ranks that a rank talks to, in the order in which its messages take them.
-    pub fn partners(&self, rank: u32) -> &[u32] {
+    pub(crate) fn partners(&self, rank: u32) -> &[u32] {
         self.partners.get(rank as usize).map_or(&[], Vec::as_slice)
     }
 
     /// The ranks that a rank is connected with: those that it talks to first.
-    pub fn neighbours(&self, rank: u32) -> Vec<u32> {
+    pub(crate) fn neighbours(&self, rank: u32) -> Vec<u32> {
         let partners = self.partners(rank);
         let is_idle = |other: &u32| self.is_full_mesh && *other != rank && !partners.contains(other);
         let idle = (0..self.ranks()).filter(is_idle);
@@ -123,14 +123,14 @@ impl Links {
     }
 
     /// Whether a rank begins, and the ranks that it talks to answer.
-    pub fn begins(&self, rank: u32) -> bool {
+    pub(crate) fn begins(&self, rank: u32) -> bool {
         self.begins.get(rank as usize).copied().unwrap_or(false)
     }
 }
 
 /// How a part uses its messages: all that an endpoint may know of a pattern.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Usage {
+pub(crate) struct Usage {
     /// How messages follow each other.
     pub flow: Flow,
     /// What tells messages apart.
@@ -171,7 +171,7 @@ impl Usage {
 
 /// How messages follow each other.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Flow {
+pub(crate) enum Flow {
     /// Each is answered before the next is sent (stop and wait).
     Alternating,
     /// One after the other, as fast as can be, within a bounded window.
@@ -182,7 +182,7 @@ pub enum Flow {
 
 /// What tells messages apart.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Form {
+pub(crate) enum Form {
     /// Nothing: all are alike.
     Alike,
     /// Each says its number, and is timed at both ends.

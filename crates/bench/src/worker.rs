@@ -3,8 +3,7 @@
 mod carrier;
 mod description;
 mod device;
-pub(crate) mod endpoints;
-pub(crate) mod patterns;
+mod endpoints;
 mod tool;
 
 use std::time::Duration;
@@ -22,9 +21,10 @@ pub use self::device::{check, find};
 use self::endpoints::Waiting;
 use crate::Error;
 use crate::calibrate::Line;
+use crate::fault::{PointError, out_of_order, unreadable};
 use crate::library_endpoint;
 use crate::point::{Carrier, PointSpec};
-use crate::process::agent::{PointError, Worker};
+use crate::process::agent::Worker;
 use crate::process::message::{
     Calibrated, CalibrationStep, Description, Limits, Neighbour, Outcome, Prepared,
 };
@@ -226,7 +226,7 @@ impl Worker for LocalWorker {
         let clock = self.timepiece.clock;
         let spent_s = clock.ns_f64(clock.now().since(self.began)) / 1e9;
         let left = Duration::from_secs_f64((spec.timeout_s - spent_s).max(0.0));
-        let outcome = ends.measure(spec, (self.rank, left), self.open.as_ref(), &self.timepiece);
+        let outcome = ends.measure(spec, self.rank, left, self.open.as_ref(), &self.timepiece);
         // The endpoints stay up until the other ranks, too, have finished.
         self.point = Stage::Connected(connected);
         outcome
@@ -259,13 +259,3 @@ impl Worker for LocalWorker {
 /// Why a server keeps no files.
 const NO_FILES: &str = "a server that was started by hand writes no files for its client: leave sink_dir out, and they are \
                         measured and removed, or start both ends with --hosts and --via";
-
-fn unreadable(error: serde_json::Error) -> PointError {
-    PointError::from(Error::PeerAddress { reason: error.to_string() })
-}
-
-fn out_of_order(what: &str) -> PointError {
-    PointError::Failed(format!(
-        "the agent was asked to {what} without the steps before: this is a bug, please report it"
-    ))
-}

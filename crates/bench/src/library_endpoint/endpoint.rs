@@ -6,6 +6,7 @@ use measure::clock::{Clock, Ticks};
 
 use super::socket::{Messages, Socket};
 use crate::Error;
+use crate::endpoint::capabilities::Capabilities;
 use crate::endpoint::connecting::End;
 use crate::endpoint::header::Header;
 use crate::endpoint::limits::{Limits, Over};
@@ -171,6 +172,8 @@ impl LibraryEndpoint {
 }
 
 impl End for LibraryEndpoint {
+    const CAPABILITIES: Capabilities = Capabilities::NONE;
+
     fn start(&mut self, timeout_s: f64) -> Result<(), Error> {
         self.limits.start(Duration::from_secs_f64(timeout_s));
         Ok(())

@@ -3,9 +3,16 @@
 //! A pattern allocates, formats and locks nothing, and knows no kind of endpoint and no kind of recorder: it is compiled
 //! for each.
 
+pub(crate) mod answer;
+pub(crate) mod flood;
+pub(crate) mod outcome;
 mod progress;
+pub(crate) mod rank;
+pub(crate) mod registry;
+pub(crate) mod timed;
 #[cfg(test)]
 pub(crate) mod times;
+pub(crate) mod together;
 mod watch;
 
 pub(crate) use progress::{Progress, at, counts};

@@ -54,7 +54,7 @@ impl Filled {
             (None, None, Pattern::OpenLoop | Pattern::Pipeline) => Length::Duration(DURATION_S_OPEN_LOOP),
             (None, None, Pattern::OneWay) => Length::Iterations(ITERATIONS_ONE_WAY),
             (None, None, Pattern::Overhead) => Length::Iterations(ITERATIONS_OVERHEAD),
-            (None, None, Pattern::Stream) => Length::Iterations(ITERATIONS_STREAM),
+            (None, None, _) => Length::Iterations(ITERATIONS_STREAM),
         };
         let (warmup, timeout_s) = match length {
             Length::Iterations(iterations) => {
@@ -212,7 +212,7 @@ fn axes((pattern, carrier): (Pattern, Carrier), given: &[Axis], tx_depth: u32) -
             (SIZE_BYTES_PING_PONG, SIGNAL_INTERVAL_PING_PONG)
         }
         Pattern::Prtt => (SIZE_BYTES_PRTT, SIGNAL_INTERVAL_PING_PONG),
-        Pattern::Stream => (SIZE_BYTES_STREAM, SIGNAL_INTERVAL_STREAM.min(tx_depth)),
+        _ => (SIZE_BYTES_STREAM, SIGNAL_INTERVAL_STREAM.min(tx_depth)),
     };
     // One way messages are told apart by their immediate data.
     let operation = if pattern == Pattern::OneWay { Operation::SendImm } else { Operation::Send };
@@ -254,7 +254,7 @@ fn axes((pattern, carrier): (Pattern, Carrier), given: &[Axis], tx_depth: u32) -
         ],
         Pattern::Pairs => vec![Axis::Pairs(vec![PAIRS]), Axis::Traffic(vec![Traffic::PingPong])],
         Pattern::Prtt => vec![Axis::Burst(vec![Some(BURST)]), Axis::PauseNs(vec![0])],
-        Pattern::PingPong | Pattern::Stream => Vec::new(),
+        _ => Vec::new(),
     };
     let is_had =
         |axis: &Axis| !(pattern == Pattern::Pipeline && matches!(axis, Axis::Inline(_) | Axis::SizeBytes(_)));

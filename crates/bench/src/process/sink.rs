@@ -1,8 +1,9 @@
 //! Where the results of a run go.
 
-use measure::record::{LatencyKind, Point};
+use measure::record::Point;
 
 use super::message::Hello;
+pub use crate::pattern::outcome::{Kept, Source};
 use crate::point::PointSpec;
 
 /// What takes the results, as they come. Nothing else of a run prints or writes.
@@ -30,24 +31,6 @@ pub trait Sink {
 
     /// Something that the user should know and that stops nothing.
     fn warning(&mut self, text: &str);
-}
-
-/// Raw samples of a point, in ns.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Kept {
-    /// Whose they are.
-    pub of: Source,
-    /// In the order in which the messages were sent.
-    pub samples_ns: Vec<u64>,
-}
-
-/// What samples are of.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Source {
-    /// What the end of a rank timed.
-    End(u32),
-    /// A kind of latency, made of the stamps of both ends.
-    Kind(LatencyKind),
 }
 
 /// What a sink may fail with.

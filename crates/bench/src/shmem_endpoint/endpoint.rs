@@ -8,6 +8,7 @@ use super::bell::{Bell, MESSAGE, ROOM};
 use super::lane::Lane;
 use super::setup::size;
 use crate::Error;
+use crate::endpoint::capabilities::Capabilities;
 use crate::endpoint::connecting::End;
 use crate::endpoint::header::Header;
 use crate::endpoint::limits::{Limits, Over, timespec};
@@ -174,6 +175,8 @@ impl ShmemEndpoint {
 }
 
 impl End for ShmemEndpoint {
+    const CAPABILITIES: Capabilities = Capabilities::COUNTED;
+
     fn start(&mut self, timeout_s: f64) -> Result<(), Error> {
         self.limits.start(Duration::from_secs_f64(timeout_s));
         Ok(())

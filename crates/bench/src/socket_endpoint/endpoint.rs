@@ -24,6 +24,7 @@ use super::lane::Lane;
 use super::lent::Lent;
 use crate::Error;
 use crate::alarm::Alarm;
+use crate::endpoint::capabilities::Capabilities;
 use crate::endpoint::connecting::End;
 use crate::endpoint::header::{HEADER_BYTES, Header};
 use crate::endpoint::limits::Limits;
@@ -244,6 +245,8 @@ fn has_come(limits: &mut Limits, lane: &Lane, filled: bool) {
 }
 
 impl End for SocketEndpoint {
+    const CAPABILITIES: Capabilities = Capabilities::COUNTED;
+
     fn start(&mut self, timeout_s: f64) -> Result<(), Error> {
         self.limits.start(Duration::from_secs_f64(timeout_s));
         if self.sleeps {

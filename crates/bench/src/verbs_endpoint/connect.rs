@@ -11,7 +11,7 @@ use super::failure::Path;
 use super::lane::{Lane, Requests};
 use super::managed::Managed;
 use super::numbering::Numbering;
-use super::parts::{Messages, Notification, Others, Parts};
+use super::parts::{Messages, Notification, Origin, Others, Parts};
 use super::requests::{Destination, to_group};
 use super::samples::Samples;
 use super::setup::{RETRY_COUNT, TIMEOUT, Unconnected, sends_to_group, shares_queue_pair};
@@ -91,10 +91,12 @@ impl Half for Unconnected {
             routes: partners.iter().map(|peer| peer.route).collect(),
             paths: partners.iter().map(|peer| Path::new(&self.spec, &self.port, peer.address)).collect(),
         };
-        let pauses = self.domain.context().device().provider().pauses;
+        let context = self.domain.context().clone();
+        let pauses = context.device().provider().pauses;
         let (queues, buffers) = (self.queues, self.buffers);
         let parts = Parts { lanes, queues, buffers, held, messages, pauses };
-        Ok(VerbsEndpoint::new(&self.spec, parts, self.clock, others))
+        let origin = Origin { context, port: self.port, spec: self.spec.clone() };
+        Ok(VerbsEndpoint::new(&self.spec, origin, parts, self.clock, others))
     }
 }
 

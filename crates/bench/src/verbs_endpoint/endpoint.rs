@@ -13,12 +13,14 @@ use super::buffers::{Buffers, receive_fill, receives_before};
 use super::connect::Held;
 use super::lane::Lane;
 use super::numbering::greeting;
-use super::parts::{Messages, Notification, Others, Parts};
+use super::parts::{Messages, Notification, Origin, Others, Parts};
 use super::setup::Queues;
 use super::signs::Signs;
 use super::waiting::{RECEIVES, SENDS, Waiting};
 use crate::Error;
 use crate::alarm::Alarm;
+use crate::endpoint::calls::CallsVisitor;
+use crate::endpoint::capabilities::Capabilities;
 use crate::endpoint::connecting::End;
 use crate::endpoint::{Arrival, Endpoint, Mark, Posted};
 use crate::topology::PartSpec;
@@ -75,10 +77,12 @@ pub(crate) struct VerbsEndpoint {
     messages: Messages,
     /// Whether its sleeps are left alone until there is something else to do: each message is timed.
     is_patient: bool,
+    /// What it is made of.
+    origin: Box<Origin>,
 }
 
 impl VerbsEndpoint {
-    pub(super) fn new(spec: &PartSpec, parts: Parts, clock: Clock, others: Others) -> Self {
+    pub(super) fn new(spec: &PartSpec, origin: Origin, parts: Parts, clock: Clock, others: Others) -> Self {
         let now = clock.now();
         let Parts { lanes, queues, buffers, held, messages, pauses } = parts;
         let (rx_fill, before) = (receive_fill(spec) as usize, receives_before(spec) as usize);
@@ -119,6 +123,7 @@ impl VerbsEndpoint {
             waiting: Waiting::new(spec),
             messages,
             is_patient: spec.usage.is_timed,
+            origin: Box::new(origin),
         }
     }
 
@@ -259,6 +264,12 @@ impl VerbsEndpoint {
 }
 
 impl End for VerbsEndpoint {
+    const CAPABILITIES: Capabilities = Capabilities::COUNTED.and(Capabilities::VERBS_CALLS);
+
+    fn visit_calls<V: CallsVisitor>(&mut self, visitor: V) -> Option<V::Done> {
+        Some(visitor.visit(self))
+    }
+
     fn start(&mut self, timeout_s: f64) -> Result<(), Error> {
         /// Long enough to cost nothing, short enough for the end of a stream to be noticed, and to keep a limit although the
         /// alarm went off right before the sleep that it was to end.

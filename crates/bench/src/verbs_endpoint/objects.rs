@@ -11,12 +11,13 @@ use verbs::{
 
 use super::buffers::access;
 use super::connect::{MIN_RNR_TIMER, RNR_RETRY};
+use super::parts::Origin;
 use super::port::GidAddress;
 use super::setup::{PSN, RETRY_COUNT, TIMEOUT, service};
 use super::{LocalPort, QKEY, VerbsEndpoint};
 use crate::Error;
-use crate::patterns::overhead::Batch;
-use crate::point::Step;
+use crate::endpoint::Endpoint;
+use crate::endpoint::calls::{Batch, Step};
 use crate::topology::PartSpec;
 
 /// A step of set-up, on the device of an endpoint. What was made stays in arrays that were made before.
@@ -50,13 +51,13 @@ pub(crate) struct Objects<'a> {
 
 impl<'a> Objects<'a> {
     /// Nothing yet, in a domain of its own.
-    pub(crate) fn new(
-        context: &Context,
-        port: &Arc<LocalPort>,
+    pub(super) fn new(
+        origin: &'a Origin,
         endpoint: &VerbsEndpoint,
-        clock: Clock,
-        (spec, step, batch): (&'a PartSpec, Step, u32),
+        step: Step,
+        batch: u32,
     ) -> Result<Self, Error> {
+        let Origin { context, port, spec } = origin;
         let own = port.gid.as_ref().map(GidAddress::new);
         let (began, deadline) = endpoint.limits();
         let calls = batch as usize;
@@ -70,7 +71,7 @@ impl<'a> Objects<'a> {
             port: Arc::clone(port),
             to_peer: endpoint.route()?,
             to_self: port.route_to(own.as_ref(), port.is.lid)?,
-            clock,
+            clock: Endpoint::clock(endpoint),
             began,
             deadline,
             batches: 0,

@@ -5,13 +5,11 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{out_of_order, unreadable};
 use crate::Error;
-use crate::barrier::Barrier;
-use crate::company::{Alone, Company, Presence};
-use crate::endpoint::connecting::{End, Half, Told};
-use crate::point::layout::{CONTROL, LOAD};
-use crate::process::agent::PointError;
+use crate::company::{Alone, Presence};
+use crate::endpoint::connecting::{Half, Told};
+use crate::fault::{PointError, unreadable};
+use crate::pattern::rank::Endpoints;
 use crate::process::message::{Neighbour, Prepared};
 use crate::timepiece::Timepiece;
 use crate::topology::{Part, PartSpec, Topology};
@@ -95,72 +93,5 @@ impl<H: Half> Heard<H> {
     fn of(&mut self, part: Part) -> Told<H::Address, H::Way> {
         let (address, way) = (self.addresses.remove(&part), self.ways.remove(&part));
         Told { presence: self.presence.clone(), address, way }
-    }
-}
-
-/// Those that are connected.
-pub(crate) struct Endpoints<E> {
-    pub(crate) company: Company,
-    parts: BTreeMap<Part, E>,
-}
-
-impl<E: End> Endpoints<E> {
-    /// Starts the point's time limit.
-    pub(crate) fn start(&mut self, timeout_s: f64) -> Result<(), Error> {
-        self.parts.values_mut().try_for_each(|endpoint| endpoint.start(timeout_s))
-    }
-
-    /// Stops what ends this thread's sleeps.
-    pub(crate) fn stop(&mut self) {
-        self.parts.values_mut().for_each(E::stop);
-    }
-
-    /// What the one of what the plan says has counted.
-    pub(crate) fn counters(&self) -> BTreeMap<String, u64> {
-        self.parts.get(&Part::MAIN).map(E::counters).unwrap_or_default()
-    }
-
-    /// The library of what the plan says, if it is one.
-    pub(crate) fn library(&self) -> Option<String> {
-        self.parts.get(&Part::MAIN)?.library()
-    }
-
-    /// The network interfaces that messages of any part take.
-    pub(crate) fn interfaces(&self) -> Vec<String> {
-        let mut all: Vec<String> = self.parts.values().flat_map(E::interfaces).collect();
-        all.sort();
-        all.dedup();
-        all
-    }
-
-    /// The one of what the plan says, which most ranks have.
-    pub(crate) fn main(&mut self) -> Result<&mut E, PointError> {
-        self.parts.get_mut(&Part::MAIN).ok_or_else(|| out_of_order("run"))
-    }
-
-    /// The one of what the plan says, and the barrier of those that begin together, where this rank is one of them.
-    pub(crate) fn meeting(&mut self) -> Result<(&mut E, Option<Barrier>), PointError> {
-        let barrier = self.company.barrier.take();
-        Ok((self.main()?, barrier))
-    }
-
-    /// The one of what the plan says, and the one of who tells others when, where there are some.
-    pub(crate) fn asking(&mut self) -> Option<(&mut E, Option<&mut E>)> {
-        let mut control = None;
-        let mut main = None;
-        for (part, endpoint) in &mut self.parts {
-            match *part {
-                Part::MAIN => main = Some(endpoint),
-                CONTROL => control = Some(endpoint),
-                _ => {}
-            }
-        }
-        main.map(|main| (main, control))
-    }
-
-    /// The one that loads, and the one that is told when.
-    pub(crate) fn loading(&mut self) -> Option<(&mut E, &mut E)> {
-        let mut parts = self.parts.range_mut(LOAD..=CONTROL).map(|(_, endpoint)| endpoint);
-        parts.next().zip(parts.next())
     }
 }

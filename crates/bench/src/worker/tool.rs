@@ -13,11 +13,10 @@ use serde_json::Value;
 
 use self::run::Program;
 use self::words::{Found, Server};
-use super::unreadable;
 use crate::Error;
+use crate::fault::{PointError, out_of_order, unreadable};
 use crate::host_counters::{Counted, Ways};
 use crate::point::{Length, PointSpec, Tool};
-use crate::process::agent::PointError;
 use crate::process::message::{Neighbour, Outcome, Prepared};
 use crate::socket_endpoint::{Reachable, SocketOptions};
 
@@ -106,7 +105,7 @@ impl Measuring {
         if self.running.is_some() {
             return Ok(Outcome::default());
         }
-        let Length::Duration(duration_s) = spec.length else { return Err(super::out_of_order("run")) };
+        let Length::Duration(duration_s) = spec.length else { return Err(out_of_order("run")) };
         let words = self.server.client(spec, duration_s as u64);
         let ways = Ways { interfaces: vec![self.interface.clone()], ports: Vec::new() };
         let before = Counted::now(&ways);

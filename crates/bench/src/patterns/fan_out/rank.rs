@@ -1,28 +1,28 @@
 //! A point of one to n: what its ranks do, and what becomes of what they record.
 
-use measure::clock::Clock;
-use measure::record::{Cpu, LatencyKind};
+use measure::record::{Cpu, Direction, Latency, LatencyKind, Throughput};
 use measure::samples::Recorder;
 
-use super::rounds;
+use super::{HUB, rounds};
 use crate::Error;
 use crate::cpu::watched;
 use crate::endpoint::Endpoint;
+use crate::endpoint::connecting::End;
+use crate::fault::PointError;
+use crate::pattern::answer::answer;
+use crate::pattern::outcome::Outcome;
+use crate::pattern::rank::Rank;
+use crate::pattern::timed::{Timed, latency_outcome, span, timed};
 use crate::point::PointSpec;
-use crate::process::message::Outcome;
-use crate::worker::patterns::{Timed, latency_outcome, per_message, span, timed};
 
 /// One rank of a point of one to n.
-pub(crate) fn fan_out<E: Endpoint>(
-    endpoint: &mut E,
-    spec: &PointSpec,
-    rank: u32,
-    clock: Clock,
-) -> Result<Outcome, Error> {
-    let is_hub = spec.is_hub(rank);
+pub(super) fn fan_out<E: End>(rank: Rank<'_, E>) -> Result<Outcome, PointError> {
+    let (spec, clock, is_hub) = (rank.spec, rank.clock(), rank.rank == HUB);
+    let endpoint = rank.main()?;
     if !is_hub && !spec.message.operation.is_fetch() {
-        let (done, cpu) = watched(clock, || rounds::spoke(endpoint));
-        return done.map(|()| Outcome { cpu, ..Outcome::default() });
+        let (done, cpu) = watched(clock, || answer(endpoint));
+        done?;
+        return Ok(Outcome { cpu, ..Outcome::default() });
     }
     let kind = match (spec.message.operation.is_fetch(), is_hub) {
         (false, _) => LatencyKind::FanHalf,
@@ -37,6 +37,12 @@ pub(crate) fn fan_out<E: Endpoint>(
     }
     let throughput = outcome.latency.as_ref().map(|latency| per_message(latency, spec));
     Ok(Outcome { throughput, ..outcome })
+}
+
+/// Throughput as size by latency (H15): the payload that a hub sends to all spokes, or fetches from them, in the median time.
+fn per_message(latency: &Latency, spec: &PointSpec) -> Throughput {
+    let messages_per_s = f64::from(spec.peers) * 1e9 / (latency.p50_ns.max(1) as f64);
+    Throughput::of(messages_per_s, spec.message.size_bytes, Direction::Uni)
 }
 
 /// What a rank that records does.

@@ -82,21 +82,6 @@ pub(crate) fn hub<E: Endpoint, R: Recorder>(
     }
 }
 
-/// Answers the hub until it says that it has been the last time.
-///
-/// # Errors
-/// As [`hub`].
-pub(crate) fn spoke<E: Endpoint>(endpoint: &mut E) -> Result<(), Error> {
-    loop {
-        let mark = endpoint.receive()?;
-        endpoint.send(mark)?;
-        endpoint.replenish()?;
-        if mark == Mark::Last {
-            return endpoint.flush();
-        }
-    }
-}
-
 /// Fetches from all spokes and waits for what comes, which it records; then lets them fetch from here.
 ///
 /// # Errors

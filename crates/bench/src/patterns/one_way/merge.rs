@@ -10,12 +10,12 @@ use measure::{stats, step};
 
 use super::stamped::{Column, Stamped, Watched};
 use crate::Error;
-use crate::point::{Pattern, PointSpec};
-use crate::process::sink::{Kept, Source};
+use crate::pattern::outcome::{Kept, Source};
+use crate::point::PointSpec;
 
 /// What the messages of a point come to.
 #[derive(Debug)]
-pub(crate) struct Merged {
+pub(crate) struct Joined {
     /// Every kind of latency, the headline first.
     pub kinds: Vec<Timed>,
     /// What else is known.
@@ -32,7 +32,7 @@ pub(crate) struct Merged {
 ///
 /// # Errors
 /// [`Error::Clocks`] where the two clocks cannot be compared; [`Error::TooFewMessages`] where nothing arrived.
-pub(crate) fn merge(spec: &PointSpec, sender: &Stamped, receiver: &Stamped) -> Result<Merged, Error> {
+pub(crate) fn merge(spec: &PointSpec, sender: &Stamped, receiver: &Stamped) -> Result<Joined, Error> {
     let mut messages = Messages::new(spec, sender, receiver, (LatencyKind::OneWay, Column::Submitted))?;
     let arrived = messages.arrived();
     let received = arrived.len() as u64;
@@ -108,10 +108,10 @@ impl<'a> Messages<'a> {
         arrived: &[(usize, u64)],
         others: Vec<(LatencyKind, Vec<u64>)>,
         counters: BTreeMap<String, u64>,
-    ) -> Result<Merged, Error> {
+    ) -> Result<Joined, Error> {
         let (spec, first) = (self.spec, self.first);
         let warm = self.stamps.latencies(self.start, 0..first, &mut self.negative);
-        let Self { stamps, kind, negative, .. } = self;
+        let Self { stamps, kind, start, negative, .. } = self;
         let all: Vec<u64> = warm.iter().chain(arrived).map(|(_, ns)| *ns).collect();
         let latency = |samples_ns: &[u64]| stamps.time.latency(spec, kind, samples_ns);
         let gaps = [stamps.sender, stamps.receiver].map(GapList::of);
@@ -137,13 +137,13 @@ impl<'a> Messages<'a> {
             largest,
             above_explained: above_explained.collect(),
         };
-        let unstable = step::step(&levels(spec, arrived)).map(|step| step.to_string());
+        let unstable = step::step(&levels(spec, start == Column::Due, arrived)).map(|step| step.to_string());
         let kinds = [(kind, ns_of(arrived))].into_iter().chain(others).collect();
         let (kinds, samples) = keep(spec, kinds, &stamps.time);
         if kinds.first().is_none_or(|timed| timed.latency.kind != kind) {
             return Err(Error::TooFewMessages { messages: arrived.len() as u64 });
         }
-        Ok(Merged { kinds, one_way, samples, counters, unstable })
+        Ok(Joined { kinds, one_way, samples, counters, unstable })
     }
 }
 
@@ -169,9 +169,9 @@ fn keep(spec: &PointSpec, kinds: Vec<(LatencyKind, Vec<u64>)>, time: &Time) -> (
 
 /// Levels in the order of time, in which a shift is the machine's. Inside a burst a queue fills and empties, which is what is
 /// measured: then each burst has one.
-fn levels(spec: &PointSpec, messages: &[(usize, u64)]) -> Vec<f64> {
+fn levels(spec: &PointSpec, is_paced: bool, messages: &[(usize, u64)]) -> Vec<f64> {
     let burst = spec.burst.map_or(usize::MAX, |burst| burst as usize);
-    if burst == 1 || spec.pause_ns > 0 || spec.pattern == Pattern::Pipeline {
+    if burst == 1 || spec.pause_ns > 0 || is_paced {
         return Samples::from_ns(messages.iter().map(|(_, ns)| *ns).collect()).series();
     }
     let bursts = messages.chunk_by(|(one, _), (next, _)| one / burst == next / burst);

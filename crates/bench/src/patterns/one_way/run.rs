@@ -11,7 +11,12 @@ use super::stamped::{Column, Stamped, Watched};
 use crate::Error;
 use crate::cpu::watched;
 use crate::endpoint::Endpoint;
+use crate::endpoint::connecting::End;
+use crate::fault::PointError;
 use crate::pattern::Watch;
+use crate::pattern::outcome::Outcome;
+use crate::pattern::rank::Rank;
+use crate::pattern::timed::packets;
 use crate::patterns::one_way::messages::{AFTER, BEFORE, Pace, READY, Stamper, exchange, submit, take};
 use crate::point::{Length, PointSpec, Service, Stamp};
 use crate::timepiece::Timepiece;
@@ -22,12 +27,22 @@ const GAP: Duration = Duration::from_micros(2);
 /// Exchanges before and as many after the messages, where the ranks have clocks of their own.
 const EXCHANGES: u32 = 64;
 
-/// Runs the part of a rank: 0 posts, 1 takes. `has_one_clock` says whether both read the same one. Gives what the messages
-/// cost the calling thread beside the stamps.
+/// A rank's share: 0 posts, 1 takes.
 ///
 /// # Errors
 /// What the endpoint says.
-pub(crate) fn run<E: Endpoint>(
+pub(super) fn run<E: End>(rank: Rank<'_, E>) -> Result<(Outcome, Option<Stamped>), PointError> {
+    let (spec, number, timepiece, has_one_clock) =
+        (rank.spec, rank.rank, rank.timepiece, rank.has_one_clock());
+    let (stamped, cpu) = stamp(rank.main()?, spec, number, has_one_clock, timepiece)?;
+    let Length::Iterations(messages) = spec.length else { return Ok((Outcome::default(), None)) };
+    let counters = if number == 0 { packets(messages, spec) } else { BTreeMap::new() };
+    Ok((Outcome { counters, cpu, ..Outcome::default() }, Some(stamped)))
+}
+
+/// What the rank stamps, and what the messages cost the calling thread beside the stamps. `has_one_clock` says whether both ranks
+/// read the same one.
+fn stamp<E: Endpoint>(
     endpoint: &mut E,
     spec: &PointSpec,
     rank: u32,

@@ -6,11 +6,12 @@ use measure::clock::{Domain, Nominal};
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
+use crate::pattern::outcome::Told;
 
 /// What a rank stamped, in ticks of its clock.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
-pub struct Stamped {
+pub(crate) struct Stamped {
     /// Which clock it is.
     pub domain: Domain,
     /// Its rate.
@@ -26,7 +27,7 @@ pub struct Stamped {
 /// The gaps that a rank saw in its time, in ticks.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
-pub struct Watched {
+pub(crate) struct Watched {
     /// Shorter ones are not counted.
     pub threshold: u64,
     /// The longest, counted or not.
@@ -40,7 +41,7 @@ pub struct Watched {
 /// Stamps of one sort.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Column {
+pub(crate) enum Column {
     /// By burst: rank 1 was about to answer it, or rank 0 had the answer.
     Answered,
     /// By message: it was known to be sent.
@@ -61,7 +62,7 @@ pub enum Column {
 
 impl Stamped {
     /// What was stamped by a clock.
-    pub fn new(
+    pub(crate) fn new(
         domain: Domain,
         clock: Nominal,
         watched: Option<Watched>,
@@ -72,20 +73,18 @@ impl Stamped {
     }
 
     /// A column; empty where it was not stamped.
-    pub fn column(&self, column: Column) -> &[u64] {
+    pub(crate) fn column(&self, column: Column) -> &[u64] {
         self.columns.get(&column).map_or(&[], Vec::as_slice)
     }
+}
 
-    /// Takes the columns, as they travel.
-    pub(crate) fn take_columns(&mut self) -> Vec<u64> {
+impl Told for Stamped {
+    /// As they travel: in the order of [`Column`].
+    fn take_columns(&mut self) -> Vec<u64> {
         std::mem::take(&mut self.columns).into_values().flatten().collect()
     }
 
-    /// Takes the columns from the end of what has travelled.
-    ///
-    /// # Errors
-    /// [`Error::BrokenFrame`] when there is not so much.
-    pub(crate) fn put_columns(&mut self, samples: &mut Vec<u64>) -> Result<(), Error> {
+    fn put_columns(&mut self, samples: &mut Vec<u64>) -> Result<(), Error> {
         for (column, length) in self.lengths.iter().rev() {
             let start = samples.len().checked_sub(*length).ok_or_else(|| Error::BrokenFrame {
                 reason: format!("{} stamps are left for a column of {length}", samples.len()),

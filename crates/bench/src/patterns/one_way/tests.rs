@@ -4,11 +4,12 @@ use measure::clock::{ClockKind, Domain, Nominal, Skew};
 use measure::record::{Clocks, LatencyKind, OneWay};
 use measure::samples::Stamps;
 
+use super::merge::merge;
 use super::*;
 use crate::Error;
+use crate::pattern::outcome::Source;
 use crate::plan::{Axis, Options, Plan, Settings, resolve};
 use crate::point::{Pattern, PointSpec};
-use crate::process::sink::Source;
 
 const NONE: u64 = Stamps::NONE;
 /// A tick is half a nanosecond.
@@ -209,15 +210,34 @@ fn without_a_bound_there_is_no_number() {
 
 #[test]
 fn columns_travel_behind_their_message() {
-    use crate::process::message::{Outcome, Reply};
+    use crate::pattern::outcome::Told;
+    use crate::process::message::Reply;
     let before = stamped("a", Some(WATCHED), &[(Column::Gaps, &[7, 8]), (Column::Received, &[1, 2, 3])]);
-    let outcome =
-        Outcome { stamped: Some(Box::new(before.clone())), samples: vec![5, 6], ..Outcome::default() };
+    let mut told = before.clone();
+    let columns = told.take_columns();
+    let outcome = Outcome {
+        told: Some(serde_json::to_value(&told).unwrap()),
+        column_words: columns.len(),
+        columns,
+        samples: vec![5, 6],
+        ..Outcome::default()
+    };
     let mut frame = Reply::Done(Box::new(outcome)).to_frame();
     assert_eq!(frame.samples, [5, 6, 7, 8, 1, 2, 3]);
-    let Reply::Done(after) = Reply::from_frame(frame.clone()).unwrap() else { panic!("another reply") };
-    assert_eq!((after.stamped.as_deref(), &after.samples[..]), (Some(&before), &[5, 6][..]));
+    let Reply::Done(mut after) = Reply::from_frame(frame.clone()).unwrap() else { panic!("another reply") };
+    let mut told: Stamped = serde_json::from_value(after.told.take().unwrap()).unwrap();
+    told.put_columns(&mut after.columns).unwrap();
+    assert_eq!((told, &after.samples[..]), (before, &[5, 6][..]));
     // What is cut short, or says that it is longer than anything, is an error and no panic.
+    assert!(matches!(
+        Stamped::put_columns(&mut told_again(), &mut vec![1; 4]),
+        Err(Error::BrokenFrame { .. })
+    ));
     frame.samples.truncate(4);
     assert!(matches!(Reply::from_frame(frame), Err(Error::BrokenFrame { .. })));
+}
+
+/// What speaks of five stamps, which travel apart.
+fn told_again() -> Stamped {
+    stamped("a", None, &[(Column::Gaps, &[7, 8]), (Column::Received, &[1, 2, 3])])
 }

@@ -6,31 +6,33 @@ use measure::clock::Clock;
 use measure::record::{Cpu, Direction, LatencyKind, Throughput};
 use measure::samples::{HistogramSamples, Recorder, Scale};
 
-use super::schedule::{self as open_loop, Kept, Schedule, Times};
+use super::Told;
+use super::layout::{self, CONTROL, LOAD};
+use super::schedule::{self, Kept, Schedule, Times};
 use crate::Error;
 use crate::cpu::watched;
 use crate::endpoint::Endpoint;
 use crate::endpoint::connecting::End;
+use crate::fault::PointError;
 use crate::pattern::Progress;
+use crate::pattern::flood::Window;
+use crate::pattern::outcome::Outcome;
+use crate::pattern::rank::Rank;
+use crate::pattern::timed::{Timed, latency_outcome, timed};
 use crate::point::{Length, PointSpec, Service};
-use crate::process::message::{Outcome, Window};
 use crate::timepiece::Timepiece;
-use crate::worker::endpoints::Endpoints;
-use crate::worker::patterns::{Timed, latency_outcome, timed};
+use crate::topology::Part;
 
-/// One rank of it, for which so much time is left.
-pub(crate) fn open_loop<E: End>(
-    endpoints: &mut Endpoints<E>,
-    spec: &PointSpec,
-    (rank, left): (u32, Duration),
-    timepiece: &Timepiece,
-) -> Result<Outcome, Error> {
-    if spec.is_loader(rank) {
-        return load(endpoints, spec, timepiece);
+/// One rank of it.
+pub(super) fn open_loop<E: End>(rank: Rank<'_, E>) -> Result<(Outcome, Option<Told>), PointError> {
+    let (spec, number, left, timepiece) = (rank.spec, rank.rank, rank.left, rank.timepiece);
+    if layout::is_loader(spec, number) {
+        return Ok(load(rank)?);
     }
     let clock = timepiece.clock;
-    match endpoints.asking() {
-        Some((endpoint, control)) if rank == 0 => {
+    let [main, control] = rank.two(Part::MAIN, CONTROL);
+    match main {
+        Some(endpoint) if number == 0 => {
             let schedule = Schedule {
                 period: clock.tick_hz() / spec.rate_hz.unwrap_or(1) as f64,
                 warmup: spec.warmup,
@@ -40,15 +42,17 @@ pub(crate) fn open_loop<E: End>(
                 limit: limit(spec).min(left.mul_f64(LIMIT_SHARE)),
                 is_reliable: spec.message.service == Service::Rc,
             };
-            ask(endpoint, control, &schedule, spec, timepiece)
+            let (outcome, window) = ask(endpoint, control, &schedule, spec, timepiece)?;
+            Ok((outcome, Some(Told { timed: Some(window), passed: None })))
         }
-        Some((endpoint, _)) if !spec.message.operation.is_fetch() => {
+        Some(endpoint) if !spec.message.operation.is_fetch() => {
             let period = Duration::from_secs_f64(1.0 / spec.rate_hz.unwrap_or(1) as f64);
-            let (done, cpu) = watched(clock, || open_loop::answer(endpoint, period));
-            done.map(|()| Outcome { cpu, ..Outcome::default() })
+            let (done, cpu) = watched(clock, || schedule::answer(endpoint, period));
+            done?;
+            Ok((Outcome { cpu, ..Outcome::default() }, None))
         }
         // Its adapter does all there is to do.
-        _ => Ok(Outcome { cpu: watched(clock, || ()).1, ..Outcome::default() }),
+        _ => Ok((Outcome { cpu: watched(clock, || ()).1, ..Outcome::default() }, None)),
     }
 }
 
@@ -87,7 +91,7 @@ fn ask<E: Endpoint>(
     schedule: &Schedule,
     spec: &PointSpec,
     timepiece: &Timepiece,
-) -> Result<Outcome, Error> {
+) -> Result<(Outcome, Window), Error> {
     let clock = timepiece.clock;
     let [mut rtt, mut lateness] = [(); 2].map(|()| HistogramSamples::new(&clock, Scale::Whole));
     let mut kept = Kept::default();
@@ -114,15 +118,16 @@ fn ask<E: Endpoint>(
     }
     counters.insert("messages_that_waited_for_room".to_owned(), kept.waited);
     let reasons: Vec<_> = not_held(&kept, schedule, spec).into_iter().chain(outcome.unstable).collect();
-    Ok(Outcome {
+    let window = Window { clock: timepiece.domain.clone(), span: [kept.posts[0], kept.end] };
+    let outcome = Outcome {
         kinds: kinds.into_iter().flatten().collect(),
         throughput: posted(&kept, spec, clock),
-        timed: Some(Box::new(Window { clock: timepiece.domain.clone(), span: [kept.posts[0], kept.end] })),
         counters,
         unstable: (!reasons.is_empty()).then(|| reasons.join("; ")),
         cpu,
         ..outcome
-    })
+    };
+    Ok((outcome, window))
 }
 
 /// The rate at which messages were posted; none of a single one.
@@ -167,26 +172,26 @@ struct Ask<'a, E> {
 impl<E: Endpoint> Timed for Ask<'_, E> {
     fn run<R: Recorder>(self, response: &mut R) -> (Result<(), Error>, Option<Cpu>) {
         let Self { endpoint, mut control, schedule, times: [rtt, lateness], kept } = self;
-        if let Err(error) = control.as_deref_mut().map_or(Ok(()), open_loop::begin) {
+        if let Err(error) = control.as_deref_mut().map_or(Ok(()), schedule::begin) {
             return (Err(error), None);
         }
         let mut times = Times { response, rtt, lateness };
-        let (asked, cpu) = watched(endpoint.clock(), || open_loop::ask(endpoint, &mut times, schedule));
+        let (asked, cpu) = watched(endpoint.clock(), || schedule::ask(endpoint, &mut times, schedule));
         // Whatever became of it: the others wait for that.
-        let ended = control.map_or(Ok(()), open_loop::end);
+        let ended = control.map_or(Ok(()), schedule::end);
         (asked.and_then(|asked| ended.map(|()| *kept = asked)), cpu)
     }
 }
 
 /// A rank that loads the device.
-fn load<E: End>(
-    endpoints: &mut Endpoints<E>,
-    spec: &PointSpec,
-    timepiece: &Timepiece,
-) -> Result<Outcome, Error> {
-    let Some((endpoint, control)) = endpoints.loading() else { return Ok(Outcome::default()) };
+fn load<E: End>(rank: Rank<'_, E>) -> Result<(Outcome, Option<Told>), Error> {
+    let (spec, timepiece) = (rank.spec, rank.timepiece);
+    let [Some(endpoint), Some(control)] = rank.two(LOAD, CONTROL) else {
+        return Ok((Outcome::default(), None));
+    };
     let mut progress = Progress::new();
-    let (done, cpu) = watched(timepiece.clock, || open_loop::load(endpoint, control, &mut progress));
-    let outcome = done?.outcome(progress, spec.load_bytes, timepiece)?;
-    Ok(Outcome { cpu, ..outcome })
+    let (done, cpu) = watched(timepiece.clock, || schedule::load(endpoint, control, &mut progress));
+    let (throughput, passed) = done?.told(progress, spec.load_bytes, timepiece)?;
+    let outcome = Outcome { throughput: Some(throughput), cpu, ..Outcome::default() };
+    Ok((outcome, Some(Told { timed: None, passed: Some(passed) })))
 }

@@ -14,7 +14,7 @@ use measure::samples::Recorder;
 use crate::Error;
 use crate::endpoint::{Endpoint, Mark, Posted};
 use crate::pattern::Progress;
-use crate::patterns::pairs::{Burst, post_batch};
+use crate::pattern::flood::{Burst, post_batch};
 
 /// When messages are due.
 #[derive(Clone, Copy, Debug)]

@@ -9,36 +9,8 @@ use measure::clock::{Clock, Ticks};
 use measure::samples::Recorder;
 
 use crate::Error;
+use crate::endpoint::calls::{Batch, Calls, Step};
 use crate::endpoint::{Endpoint, Mark};
-use crate::point::Step;
-
-/// An endpoint whose calls can be made by themselves, a batch at a time.
-pub(crate) trait Calls: Endpoint {
-    /// Posts so many messages, for which there is room. Each asks for a completion, which only
-    /// [`poll_sends`](Self::poll_sends) takes.
-    fn post_sends(&mut self, calls: u32) -> Result<(), Error>;
-
-    /// Asks so often for the completion of such a message; gives how often there was one.
-    fn poll_sends(&mut self, calls: u32) -> Result<u32, Error>;
-
-    /// Asks so often for a message; gives how often there was one.
-    fn poll_receives(&mut self, calls: u32) -> Result<u32, Error>;
-
-    /// Posts so many receives, in place of those that [`poll_receives`](Self::poll_receives) took.
-    fn post_receives(&mut self, calls: u32) -> Result<(), Error>;
-}
-
-/// A step of which batches can be timed.
-pub(crate) trait Batch {
-    /// Makes ready what the calls need; not timed.
-    fn prepare(&mut self) -> Result<(), Error>;
-
-    /// Makes the calls, and nothing else: this is what is timed. Gives how many did what the step is.
-    fn run(&mut self) -> Result<u32, Error>;
-
-    /// Puts away what the calls left, of which so many did what the step is; not timed.
-    fn finish(&mut self, done: u32) -> Result<(), Error>;
-}
 
 /// How much of a step is timed.
 #[derive(Clone, Copy, Debug)]

@@ -1,12 +1,12 @@
 //! Pairs of ranks that all do the same at the same time (S2 to S11). Those that send on one host begin every message that is
 //! timed, or their flood, together: by a barrier in shared memory.
 
-use measure::clock::Ticks;
 use measure::samples::Recorder;
 
 use crate::Error;
 use crate::barrier::Barrier;
-use crate::endpoint::{Endpoint, Mark, Posted};
+use crate::endpoint::{Endpoint, Mark};
+use crate::pattern::flood::{Burst, post_batch};
 use crate::pattern::{Progress, Span};
 
 /// Sends a message when all others do, waits for its answer and records that time, again and again; a fetch is its own answer.
@@ -61,22 +61,6 @@ fn meet<E: Endpoint>(endpoint: &mut E, barrier: &mut Barrier) -> Result<(), Erro
     })
 }
 
-/// Messages that are posted between two looks at how many are done.
-const AT_ONCE: u64 = 64;
-
-/// What a flood beside others was.
-#[derive(Debug)]
-pub(crate) struct Burst {
-    /// When it began, with all others.
-    pub(crate) begin: Ticks,
-    /// When its own messages were done.
-    pub(crate) end: Ticks,
-    /// Messages that were done by then.
-    pub(crate) messages: u64,
-    /// Messages in all: it went on until all others were done.
-    pub(crate) total: u64,
-}
-
 /// Floods the peer from when all others do until all of them are done with theirs, so that none is alone for a while; counts what
 /// is acknowledged.
 ///
@@ -120,17 +104,6 @@ pub(crate) fn flood<E: Endpoint>(
     endpoint.flush()?;
     let (end, messages) = own.unwrap_or((begin, 0));
     Ok(Burst { begin, end, messages, total: total + 1 })
-}
-
-/// Posts as many messages as there is room for; gives how many. No more at once than a few, as a device may be done with each
-/// before the next is posted.
-#[inline]
-pub(crate) fn post_batch<E: Endpoint>(endpoint: &mut E) -> Result<u64, Error> {
-    let mut posted = 0;
-    while posted < AT_ONCE && endpoint.try_send(Mark::More)? == Posted::Queued {
-        posted += 1;
-    }
-    Ok(posted)
 }
 
 /// Takes all that a flood sends, until it says that it has been the last.

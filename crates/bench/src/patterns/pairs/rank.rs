@@ -1,46 +1,46 @@
 //! A point of several pairs: what its ranks do, and what they say of it.
 
 use measure::clock::Clock;
-use measure::record::{Cpu, Direction, LatencyKind, Throughput};
+use measure::record::{Cpu, LatencyKind};
 use measure::samples::{HistogramSamples, Recorder, Scale};
 
-use super::loops::{self, Burst};
+use super::loops;
 use crate::Error;
 use crate::barrier::Barrier;
 use crate::cpu::watched;
 use crate::endpoint::Endpoint;
+use crate::endpoint::connecting::End;
+use crate::fault::PointError;
+use crate::pattern::answer::answer;
+use crate::pattern::flood::Passed;
+use crate::pattern::outcome::Outcome;
+use crate::pattern::rank::Rank;
+use crate::pattern::timed::{Timed, latency_outcome, packets, span, timed};
 use crate::pattern::{Progress, Span};
-use crate::patterns::fan_out::spoke;
-use crate::patterns::stream::Flood;
 use crate::point::{PointSpec, Traffic};
-use crate::process::message::{Outcome, Passed};
 use crate::timepiece::Timepiece;
-use crate::worker::patterns::{Timed, latency_outcome, messages_per_s, packets, span, timed};
 
 /// One rank of a point of several pairs.
-pub(crate) fn pairs<E: Endpoint>(
-    (endpoint, barrier): (&mut E, Option<Barrier>),
-    spec: &PointSpec,
-    timepiece: &Timepiece,
-) -> Result<Outcome, Error> {
+pub(super) fn pairs<E: End>(mut rank: Rank<'_, E>) -> Result<(Outcome, Option<Passed>), PointError> {
+    let (spec, timepiece, barrier) = (rank.spec, rank.timepiece, rank.barrier());
     let clock = timepiece.clock;
-    let Some(mut barrier) = barrier else { return answer(endpoint, spec, clock) };
+    let endpoint = rank.main()?;
+    let Some(mut barrier) = barrier else { return Ok((respond(endpoint, spec, clock)?, None)) };
     match spec.traffic {
-        Traffic::PingPong => bounce(endpoint, &mut barrier, spec, clock),
-        Traffic::Stream => flood(endpoint, &mut barrier, spec, timepiece),
+        Traffic::PingPong => Ok((bounce(endpoint, &mut barrier, spec, clock)?, None)),
+        Traffic::Stream => Ok(flood(endpoint, &mut barrier, spec, timepiece)?),
     }
 }
 
 /// The rank that does what the other end of its pair wants.
-fn answer<E: Endpoint>(endpoint: &mut E, spec: &PointSpec, clock: Clock) -> Result<Outcome, Error> {
-    if spec.message.operation.is_fetch()
-        || (spec.traffic == Traffic::Stream && !spec.message.operation.arrives())
-    {
+fn respond<E: Endpoint>(endpoint: &mut E, spec: &PointSpec, clock: Clock) -> Result<Outcome, Error> {
+    let is_flood = spec.traffic == Traffic::Stream;
+    if spec.message.operation.is_fetch() || (is_flood && !spec.message.operation.arrives()) {
         // Its adapter does all there is to do.
         return Ok(Outcome { cpu: watched(clock, || ()).1, ..Outcome::default() });
     }
     let (done, cpu) = watched(clock, || match spec.traffic {
-        Traffic::PingPong => spoke(endpoint),
+        Traffic::PingPong => answer(endpoint),
         Traffic::Stream => loops::drain(endpoint, spec.warmup).map(drop),
     });
     done.map(|()| Outcome { cpu, ..Outcome::default() })
@@ -84,39 +84,12 @@ fn flood<E: Endpoint>(
     barrier: &mut Barrier,
     spec: &PointSpec,
     timepiece: &Timepiece,
-) -> Result<Outcome, Error> {
-    let clock = timepiece.clock;
+) -> Result<(Outcome, Option<Passed>), Error> {
     let mut progress = Progress::new();
     let (done, cpu) =
-        watched(clock, || loops::flood(endpoint, barrier, &mut progress, spec.warmup, span(spec)));
+        watched(timepiece.clock, || loops::flood(endpoint, barrier, &mut progress, spec.warmup, span(spec)));
     let burst = done?;
-    let total = burst.total;
-    let outcome = burst.outcome(progress, spec.message.size_bytes, timepiece)?;
-    Ok(Outcome { counters: packets(total, spec), cpu, ..outcome })
-}
-
-impl Burst {
-    /// What is said of a flood of messages of so many bytes.
-    pub(crate) fn outcome(
-        self,
-        progress: Progress,
-        bytes: u64,
-        timepiece: &Timepiece,
-    ) -> Result<Outcome, Error> {
-        let clock = timepiece.clock;
-        let Self { messages, total, .. } = self;
-        let flood = Flood { messages, ticks: self.end.since(self.begin), total };
-        let messages_per_s = messages_per_s(&flood, clock)?;
-        let passed = Passed {
-            clock: timepiece.domain.clone(),
-            tick_hz: clock.tick_hz(),
-            span: [self.begin.0, self.end.0],
-            seen: progress.into_seen(),
-        };
-        Ok(Outcome {
-            throughput: Some(Throughput::of(messages_per_s, bytes, Direction::Uni)),
-            passed: Some(Box::new(passed)),
-            ..Outcome::default()
-        })
-    }
+    let counters = packets(burst.total, spec);
+    let (throughput, passed) = burst.told(progress, spec.message.size_bytes, timepiece)?;
+    Ok((Outcome { throughput: Some(throughput), counters, cpu, ..Outcome::default() }, Some(passed)))
 }

@@ -6,14 +6,14 @@ use measure::record::LatencyKind;
 use measure::samples::Stamps;
 
 use crate::Error;
-use crate::patterns::one_way::{Column, Merged, Messages, Stamped};
+use crate::patterns::one_way::{Column, Joined, Messages, Stamped};
 use crate::point::PointSpec;
 
 /// Puts the stamps of rank 0 and rank 1 together.
 ///
 /// # Errors
 /// [`Error::Clocks`] where the two clocks cannot be compared; [`Error::NoSamples`] where nothing arrived.
-pub(crate) fn merge(spec: &PointSpec, source: &Stamped, target: &Stamped) -> Result<Merged, Error> {
+pub(crate) fn merge(spec: &PointSpec, source: &Stamped, target: &Stamped) -> Result<Joined, Error> {
     let fates = Fates::of(columns(source, target), usize::try_from(spec.warmup).unwrap_or(usize::MAX));
     fates.have_arrived()?;
     let mut messages = Messages::new(spec, source, target, (LatencyKind::Arrival, Column::Due))?;

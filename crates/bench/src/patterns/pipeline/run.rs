@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use measure::clock::{Clock, Nominal, Ticks};
-use measure::record::{Cpu, LatencyKind, Sunk, TimerAlone};
+use measure::record::{Cpu, LatencyKind, TimerAlone};
 use measure::samples::{HistogramSamples, Recorder, Scale, Stamps};
 use serde::{Deserialize, Serialize};
 
+use super::Told;
 use super::signal::Signals;
 use super::sink::{Anchor, Rows, Times};
 use super::timer::{Sleeping, Spinning};
@@ -25,7 +26,7 @@ use crate::timepiece::Timepiece;
 /// What the generator of a point found, beside the stamps.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
-pub struct Generated {
+pub(crate) struct Generated {
     /// Steps that were due, in Hz.
     pub rate_hz: f64,
     /// Samples that were generated, in Hz, by `CLOCK_MONOTONIC`.
@@ -60,7 +61,7 @@ pub(crate) fn run<E: Endpoint>(
     rank: u32,
     has_one_clock: bool,
     timepiece: &Timepiece,
-) -> Result<Part, Error> {
+) -> Result<(Told, Option<Cpu>), Error> {
     let Some(settings) = &spec.pipeline else { return Err(Error::NoPipeline) };
     let run = Run { endpoint, spec, rank, has_one_clock, timepiece };
     let (clock, rate_hz) = (timepiece.clock, run.rate_hz());
@@ -69,17 +70,6 @@ pub(crate) fn run<E: Endpoint>(
         (0, point::Timer::Tsc) => run.generate(&mut Spinning::new(clock, rate_hz), settings),
         (0, point::Timer::Timerfd) => run.generate(&mut Sleeping::new(clock, rate_hz)?, settings),
     }
-}
-
-/// What a rank has done.
-pub(crate) struct Part {
-    pub(crate) stamped: Stamped,
-    /// What the generator found.
-    pub(crate) generated: Option<Generated>,
-    /// The file of its samples, where they are kept.
-    pub(crate) sunk: Option<Sunk>,
-    /// What the samples cost the calling thread beside the stamps.
-    pub(crate) cpu: Option<Cpu>,
 }
 
 /// A rank of a point.
@@ -111,7 +101,11 @@ impl<E: Endpoint> Run<'_, E> {
     }
 
     /// The generator's part: with a timer that it spins on or sleeps for.
-    fn generate<T: Timer>(mut self, timer: &mut T, settings: &Pipeline) -> Result<Part, Error> {
+    fn generate<T: Timer>(
+        mut self,
+        timer: &mut T,
+        settings: &Pipeline,
+    ) -> Result<(Told, Option<Cpu>), Error> {
         let (clock, course) = (self.timepiece.clock, self.course());
         // Whoever sleeps does not run because it has nothing to do.
         let spins = settings.timer == point::Timer::Tsc;
@@ -142,11 +136,11 @@ impl<E: Endpoint> Run<'_, E> {
         let columns = [(Column::Due, log.due), (Column::Submitted, log.submitted)];
         let watch = spins.then_some(watch);
         let stamped = self.finish(columns.into(), watch, exchanged);
-        Ok(Part { stamped, generated: Some(generated), sunk, cpu })
+        Ok((Told { stamped, generated: Some(generated), sunk }, cpu))
     }
 
     /// The part of who takes the samples.
-    fn take(mut self) -> Result<Part, Error> {
+    fn take(mut self) -> Result<(Told, Option<Cpu>), Error> {
         let (clock, course) = (self.timepiece.clock, self.course());
         let rows = Rows::new(self.spec, self.rank, course.steps, clock)?;
         let mut log = Target { received: stamps(&course)?, rows, source: None };
@@ -162,7 +156,7 @@ impl<E: Endpoint> Run<'_, E> {
         let sunk = log.rows.take().map(|rows| rows.write(self.rank, &times, clock));
         let watch = (!self.spec.message.poll.sleeps()).then_some(watch);
         let stamped = self.finish(vec![(Column::Received, log.received)], watch, exchanged);
-        Ok(Part { stamped, generated: None, sunk, cpu })
+        Ok((Told { stamped, generated: None, sunk }, cpu))
     }
 
     /// Stamps messages there and back, where the ranks have clocks of their own.

@@ -7,6 +7,7 @@ use measure::clock::Ticks;
 use crate::Error;
 use crate::endpoint::{Arrival, Endpoint, Mark, Posted};
 use crate::pattern::Span;
+use crate::pattern::flood::Flood;
 
 /// Which way this end's messages flow.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -17,17 +18,6 @@ pub(crate) enum Flow {
     In,
     /// It only sends.
     Out,
-}
-
-/// What a direction of a stream came to, at one end. Warm-up is not in it.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Flood {
-    /// Messages between the two stamps.
-    pub messages: u64,
-    /// Ticks from the stamp before the first of them to the stamp after the last.
-    pub ticks: u64,
-    /// Messages that arrived or were posted in all.
-    pub total: u64,
 }
 
 /// An unreliable stream has ended when nothing came for so long and its last message must have been lost. Far above any

@@ -1,9 +1,10 @@
 //! Streams of one-sided operations (G16): nothing tells the target that they arrive, so the requester counts.
 
-use super::flood::{Flood, Flow};
+use super::flood::Flow;
 use crate::Error;
 use crate::endpoint::{Endpoint, Mark, Posted};
 use crate::pattern::Span;
+use crate::pattern::flood::Flood;
 
 /// Floods the peer, or both do: once to warm up, once to measure. Gives what was posted, from the first post until the
 /// last is known to be done: acknowledged, or where nothing is acknowledged (`reliable` is false), confirmed by the

@@ -5,6 +5,7 @@ use measure::clock::{Clock, Ticks};
 use super::*;
 use crate::endpoint::wire::Wire;
 use crate::endpoint::{Arrival, Posted};
+use crate::pattern::answer::answer;
 use crate::pattern::times::Times;
 
 /// The hub's end of a wire to each spoke, which messages take in turn.
@@ -115,7 +116,7 @@ fn every_round_goes_to_all_spokes_before_it_waits_for_any() {
     let mut times = Times::default();
     let (own, _) = with_spokes(
         3,
-        |wire| spoke(wire).unwrap(),
+        |wire| answer(wire).unwrap(),
         |own| hub(own, &mut times, 3, 2, Span::Messages(4)).unwrap(),
     );
     assert_eq!(times.0.len(), 4, "rounds of the warm-up do not count");
@@ -132,7 +133,7 @@ fn rounds_for_a_time_end_after_it() {
     let time = std::time::Duration::from_millis(20);
     let (own, _) = with_spokes(
         2,
-        |wire| spoke(wire).unwrap(),
+        |wire| answer(wire).unwrap(),
         |own| hub(own, &mut times, 2, 1, Span::For(time)).unwrap(),
     );
     assert!(!times.0.is_empty());

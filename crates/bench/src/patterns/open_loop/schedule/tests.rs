@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use super::*;
 use crate::endpoint::wire::Wire;
+use crate::pattern::answer::answer as spoke;
 use crate::pattern::times::Times as Samples;
-use crate::patterns::fan_out::spoke;
 
 const PERIOD: Duration = Duration::from_millis(2);
 /// Of what is never that long.

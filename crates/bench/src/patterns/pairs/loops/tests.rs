@@ -5,8 +5,8 @@ use std::time::Duration;
 use super::*;
 use crate::barrier::Barrier;
 use crate::endpoint::wire::Wire;
+use crate::pattern::answer::answer as spoke;
 use crate::pattern::times::Times;
-use crate::patterns::fan_out::spoke;
 use crate::shared::Shared;
 
 /// Lets the senders of so many pairs and their peers do something, each on a thread; gives what the senders did.

@@ -1,6 +1,9 @@
-//! The one call that the pattern `overhead` times.
+//! Calls of RDMA verbs by themselves: what endpoints of a device offer beside messages, to time that.
 
 use serde::{Deserialize, Serialize};
+
+use super::Endpoint;
+use crate::Error;
 
 /// A call of a program on RDMA verbs, timed by itself (H19 of the evaluations).
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
@@ -107,6 +110,54 @@ impl Step {
 
 /// A stamp takes 13 to 20 ns, a poll of an empty queue 3 ns: of so many calls the stamp is a tenth or less.
 const BATCH: u32 = 64;
+
+/// An endpoint whose calls can be made by themselves, a batch at a time.
+pub(crate) trait Calls: Endpoint {
+    /// Posts so many messages, for which there is room. Each asks for a completion, which only
+    /// [`poll_sends`](Self::poll_sends) takes.
+    fn post_sends(&mut self, calls: u32) -> Result<(), Error>;
+
+    /// Asks so often for the completion of such a message; gives how often there was one.
+    fn poll_sends(&mut self, calls: u32) -> Result<u32, Error>;
+
+    /// Asks so often for a message; gives how often there was one.
+    fn poll_receives(&mut self, calls: u32) -> Result<u32, Error>;
+
+    /// Posts so many receives, in place of those that [`poll_receives`](Self::poll_receives) took.
+    fn post_receives(&mut self, calls: u32) -> Result<(), Error>;
+
+    /// Objects that a step of set-up makes and takes away, so many in a batch.
+    type Objects<'a>: Batch
+    where
+        Self: 'a;
+
+    /// Makes ready what a step of set-up needs that is not timed.
+    ///
+    /// # Errors
+    /// What the device says.
+    fn objects(&self, step: Step, batch: u32) -> Result<Self::Objects<'_>, Error>;
+}
+
+/// A step of which batches can be timed.
+pub(crate) trait Batch {
+    /// Makes ready what the calls need; not timed.
+    fn prepare(&mut self) -> Result<(), Error>;
+
+    /// Makes the calls, and nothing else: this is what is timed. Gives how many did what the step is.
+    fn run(&mut self) -> Result<u32, Error>;
+
+    /// Puts away what the calls left, of which so many did what the step is; not timed.
+    fn finish(&mut self, done: u32) -> Result<(), Error>;
+}
+
+/// What is done with an endpoint that has [`Calls`].
+pub(crate) trait CallsVisitor {
+    /// What comes of it.
+    type Done;
+
+    /// Does it.
+    fn visit<C: Calls>(self, endpoint: &mut C) -> Self::Done;
+}
 
 #[cfg(test)]
 mod tests {

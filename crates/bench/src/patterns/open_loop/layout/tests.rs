@@ -7,7 +7,7 @@ fn loaded(load: Load, loaders: u32) -> PointSpec {
         .axis(Axis::Loaders(vec![loaders]))
         .axis(Axis::Load(vec![load]))
         .axis(Axis::LoadBytes(vec![4096]));
-    let plan = Plan::new("load", "Load").experiment("e", Pattern::OpenLoop, settings);
+    let plan = Plan::new("load", "Load").experiment("e", crate::point::Pattern::OpenLoop, settings);
     resolve(&plan, &Options::default()).unwrap().points.remove(0)
 }
 
