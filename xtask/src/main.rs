@@ -3,6 +3,7 @@
 mod bench;
 mod check;
 mod ci;
+mod packages;
 mod parity;
 mod process;
 mod programs;
