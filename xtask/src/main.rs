@@ -3,6 +3,7 @@
 mod bench;
 mod check;
 mod ci;
+mod imports;
 mod packages;
 mod parity;
 mod process;
@@ -20,7 +21,7 @@ const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
   check     format, lints, house rules, documentation, licences: everything but the tests
-  tidy      the house rules alone (ARCHITECTURE.md)
+  tidy      the house rules alone (ARCHITECTURE.md); --circles prints the files that need each other, and for what
   test      all tests; what needs a thing that is not installed is skipped and says so
   ci        installs what the tests need (packages only as root), then check, test, vm-tests, parity --quick,
             programs --quick and a quick run; nothing is skipped
@@ -47,7 +48,7 @@ fn main() -> ExitCode {
         "programs" => return programs::run(std::env::args().skip(2)),
         "races" => races::run(std::env::args().skip(2)),
         "test" => check::test(&[]),
-        "tidy" => tidy::run(),
+        "tidy" => tidy::with(std::env::args().skip(2)),
         "vm-tests" => vm_tests::run(std::env::args().skip(2)),
         "vm" => return vm::run(std::env::args_os().skip(2)),
         _ => {

@@ -1,14 +1,24 @@
 //! The house rules that a program can check (ARCHITECTURE.md).
 
+mod circles;
 mod code;
 mod crates;
+mod layers;
 mod text;
+mod words;
 
 use std::fs;
 
-use anyhow::{Result, bail};
+use anyhow::{Result, bail, ensure};
 
 use crate::shell;
+
+/// `cargo xtask tidy [--circles]`.
+pub(crate) fn with(mut arguments: impl Iterator<Item = String>) -> Result<()> {
+    let Some(argument) = arguments.next() else { return run() };
+    ensure!(argument == "--circles", "usage: cargo xtask tidy [--circles]");
+    circles::print()
+}
 
 /// Checks all files that git knows; fails with the list of what is wrong.
 pub(crate) fn run() -> Result<()> {
@@ -22,9 +32,13 @@ pub(crate) fn run() -> Result<()> {
         text::lines(path, &text, &mut wrong);
         if path.ends_with(".rs") {
             code::check(path, &text, &mut wrong, &mut sizes);
+            words::check(path, &text, &mut wrong);
         }
     }
     crates::arrows(&mut wrong)?;
+    let graphs = circles::graphs()?;
+    circles::check(&graphs, &mut wrong);
+    layers::check(&graphs, &mut wrong);
     sizes.sort_unstable();
     let median = sizes.get(sizes.len() / 2).copied().unwrap_or(0);
     eprintln!("xtask: tidy: {} source files, median {median} lines without tests", sizes.len());
