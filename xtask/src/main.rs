@@ -11,6 +11,7 @@ mod programs;
 mod races;
 mod shell;
 mod stats;
+mod suite;
 mod tidy;
 mod vm;
 mod vm_tests;
@@ -22,7 +23,8 @@ usage: cargo xtask COMMAND
 
   check     format, lints, house rules, documentation, licences: everything but the tests
   tidy      the house rules alone (ARCHITECTURE.md); --circles prints the files that need each other, and for what
-  test      all tests; what needs a thing that is not installed is skipped and says so
+  test      all tests; what needs a thing that is not installed is skipped and says so. A test that fails is repeated once,
+            alone: `flaky: NAME` is one that then passes
   ci        installs what the tests need (packages only as root), then check, test, vm-tests, parity --quick,
             programs --quick and a quick run; nothing is skipped
   bench     the project's performance claims: softdev beside UCX, libfabric, Open MPI and the raw limits, as ratios measured
