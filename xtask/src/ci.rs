@@ -3,7 +3,7 @@
 use anyhow::Result;
 
 use crate::packages::install;
-use crate::{check, parity, programs, shell, vm, vm_tests};
+use crate::{check, parity, programs, rooms, shell, vm, vm_tests};
 
 /// Debian packages that tests need: a browser with fonts, the headers that the ABI is compared with, what drops packets
 /// between network namespaces, message libraries, and those whose numbers ours are compared with.
@@ -36,6 +36,7 @@ pub(crate) fn run() -> Result<()> {
     let of_root = if shell::is_root() { REQUIRED_OF_ROOT } else { "" };
     let required = format!("{REQUIRED},{of_root}");
     check::test(&[("RDMASCOPE_REQUIRE", &required), ("RDMASCOPE_PYTHON", &python)])?;
+    rooms::run()?;
     vm_tests::run([vm_tests::ONE_MACHINE.to_owned()].into_iter())?;
     parity::quick()?;
     programs::quick()?;

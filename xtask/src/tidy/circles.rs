@@ -120,6 +120,16 @@ fn new(circle: &Circle) -> String {
     format!("{}: {} files need each other: {}: {advice}", circle[0], circle.len(), circle.join(", "))
 }
 
+pub(super) fn summary() -> Result<String> {
+    let sizes: Vec<usize> = graphs()?.iter().flat_map(circles::find).map(|circle| circle.len()).collect();
+    let large = sizes.iter().filter(|files| **files > SMALL).count();
+    let largest = sizes.iter().max().unwrap_or(&0);
+    Ok(format!(
+        "circles of files: {}, of more than {SMALL} files: {large}, the largest has {largest}",
+        sizes.len()
+    ))
+}
+
 /// Prints all circles with their imports, and where one cut does most.
 pub(super) fn print() -> Result<()> {
     for graph in graphs()? {

@@ -20,6 +20,11 @@ pub(crate) fn with(mut arguments: impl Iterator<Item = String>) -> Result<()> {
     circles::print()
 }
 
+/// How many circles of files there are, in a sentence.
+pub(crate) fn circles() -> Result<String> {
+    circles::summary()
+}
+
 /// Checks all files that git knows; fails with the list of what is wrong.
 pub(crate) fn run() -> Result<()> {
     let mut wrong = Vec::new();
