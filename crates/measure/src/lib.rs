@@ -4,6 +4,7 @@
 //! * [`samples`]: where every message's time goes while it is hot, and what becomes of it afterwards;
 //! * [`stats`]: exact statistics of a set of latencies;
 //! * [`step`]: whether the level of a series shifted while it was taken;
+//! * [`placement`]: whether two CPUs were as near to each other as they are known to be;
 //! * [`random`]: seeded numbers for synthetic data;
 //! * [`units`]: sizes, ranges, durations and rates as people write and read them;
 //! * [`environment`]: the machine, read from its files; [`conditions`]: what is asked of it for a point;
@@ -18,6 +19,7 @@ pub mod environment;
 mod error;
 pub mod figure;
 pub mod finding;
+pub mod placement;
 pub mod random;
 pub mod record;
 pub mod samples;

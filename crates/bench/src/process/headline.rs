@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use measure::conditions::Condition;
+use measure::placement;
 use measure::record::{Calibration, End, Oversubscribed, Point, Reported, Status};
 use measure::step::placement_changed;
 
@@ -157,7 +158,7 @@ impl Ending {
         merged: &Merged,
     ) -> Option<String> {
         let mut reasons: Vec<String> = Vec::new();
-        if let Some(Calibration { before_ns, after_ns }) = self.calibration
+        if let Some(Calibration { before_ns, after_ns, .. }) = self.calibration
             && placement_changed(before_ns, after_ns)
         {
             reasons.push(format!(
@@ -165,6 +166,8 @@ impl Ending {
                      around the point"
                 ));
         }
+        let far = self.calibration.as_ref().and_then(placement::far);
+        reasons.extend(far.map(|far| far.to_string()));
         reasons.extend(self.own_reasons());
         reasons.extend(self.oversubscribed().map(|Oversubscribed { ranks, cpus }| {
             format!(
@@ -230,6 +233,21 @@ mod tests {
     fn spec() -> PointSpec {
         let plan = Plan::new("stream", "Stream").experiment("e", Pattern::Stream, Settings::default());
         resolve(&plan, &Options::default()).unwrap().points.remove(0)
+    }
+
+    /// The medians of two runs of the same plan in a row: in the second, nothing changed around any point.
+    #[test]
+    fn a_point_that_was_far_all_the_time_is_said() {
+        let unstable = |ns: f64, best_ns: Option<f64>| {
+            let calibration = Some(Calibration { before_ns: ns, after_ns: ns, best_ns });
+            let ending = Ending { calibration, ..Ending::without_numbers(Status::Measured) };
+            ending.unstable(&spec(), &ending.counters(), &Merged::default())
+        };
+        assert_eq!(unstable(28.3, Some(28.3)), None);
+        assert_eq!(unstable(188.4, None), None);
+        let reason = "core-to-core latency was 188 ns, 6.7 times the best seen on this host (28 ns): a CPU was placed far \
+                      away or ran slowly";
+        assert_eq!(unstable(188.4, Some(28.3)).as_deref(), Some(reason));
     }
 
     #[test]

@@ -33,6 +33,10 @@ struct Seen {
     lines: Vec<String>,
     notices: Vec<String>,
     warnings: Vec<String>,
+    /// Points beside which the core-to-core latency was measured, with that.
+    calibrated: Vec<(u64, f64)>,
+    /// The best one known.
+    best_ns: Option<f64>,
 }
 
 impl Sink for Seen {
@@ -43,6 +47,11 @@ impl Sink for Seen {
     }
 
     fn point_started(&mut self, _: &PointSpec) {}
+
+    fn calibrated(&mut self, spec: &PointSpec, one_way_ns: f64) -> Option<f64> {
+        self.calibrated.push((spec.id, one_way_ns));
+        self.best_ns
+    }
 
     fn point(&mut self, point: Point, samples: &[Kept]) -> Result<(), SinkError> {
         self.points.push(point);
@@ -90,9 +99,16 @@ fn run<const N: usize>(modes: [&str; N]) -> (Result<Summary, String>, Seen) {
 }
 
 fn run_points<const N: usize>(modes: [&str; N], points: &[PointSpec]) -> (Result<Summary, String>, Seen) {
+    run_into(Seen::default(), modes, points)
+}
+
+fn run_into<const N: usize>(
+    mut seen: Seen,
+    modes: [&str; N],
+    points: &[PointSpec],
+) -> (Result<Summary, String>, Seen) {
     let token = fake::token();
     let launch = Launch { start_timeout: TIMEOUT, ..fake::launch(&token, &modes) };
-    let mut seen = Seen::default();
     let start = Instant::now();
     let summary = coordinator::run(points, &launch, None, &mut seen);
     assert!(start.elapsed() < 4 * TIMEOUT + SLACK, "{modes:?} took {:?}", start.elapsed());
@@ -381,6 +397,26 @@ fn children_of_agents_do_not_stay() {
         "{:?}",
         seen.errors()
     );
+}
+
+#[test]
+fn every_calibration_is_compared_with_the_best_that_is_known() {
+    let points = points(Pattern::PingPong, Flow::Uni);
+    for (best_ns, reason) in [(None, None), (Some(34.0), None), (Some(20.0), Some("2.5 times the best seen"))]
+    {
+        let (result, seen) = run_into(Seen { best_ns, ..Seen::default() }, ["good", "good"], &points);
+        assert_eq!(result, summary(3, 0, 0));
+        let around = [0, 0, 1, 1, 2, 2].map(|id| (id, 50.0));
+        assert_eq!(seen.calibrated, around, "before and after each point");
+        for point in &seen.points {
+            assert_eq!(point.calibration.as_ref().unwrap().best_ns, best_ns);
+            let said = point.unstable.as_deref();
+            assert_eq!(said.is_some(), reason.is_some(), "{said:?}");
+            assert!(said.unwrap_or_default().contains(reason.unwrap_or_default()), "{said:?}");
+        }
+    }
+    let (_, seen) = run(["refuse-calibrate", "good"]);
+    assert_eq!(seen.calibrated, []);
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Component, Path, PathBuf};
 
 use super::{POINTS_FILE, RUN_FILE};
+use crate::placement;
 use crate::record::{End, Point, Run, SCHEMA_VERSION};
 use crate::samples::read_raw;
 use crate::{Error, Result};
@@ -18,10 +19,11 @@ pub struct RunReader {
 }
 
 impl RunReader {
-    /// Reads a run and all its whole points.
+    /// Reads a run and all its whole points; marks those of them that later ones show to have been far.
     pub fn open(dir: &Path) -> Result<Self> {
         let run = read_run(dir)?;
-        let (points, is_torn) = read_points(dir)?;
+        let (mut points, is_torn) = read_points(dir)?;
+        placement::mark(&mut points);
         Ok(Self { dir: dir.to_owned(), run, points, is_torn })
     }
 

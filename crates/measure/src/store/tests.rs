@@ -11,7 +11,9 @@ use tempfile::TempDir;
 use super::lines::{Lines, Storage};
 use super::*;
 use crate::Error;
-use crate::record::{Direction, End, LatencyKind, Point, Program, Run, SCHEMA_VERSION, Status, Throughput};
+use crate::record::{
+    Calibration, Direction, End, LatencyKind, Point, Program, Run, SCHEMA_VERSION, Status, Throughput,
+};
 
 fn a_run() -> Run {
     Run {
@@ -81,6 +83,19 @@ fn a_written_run() -> (TempDir, Vec<Point>) {
 
 fn why<T: std::fmt::Debug>(result: crate::Result<T>) -> String {
     result.expect_err("it should have been refused").to_string()
+}
+
+#[test]
+fn points_that_later_ones_show_to_have_been_far_are_marked_by_the_reader() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut writer = RunWriter::create(dir.path(), &a_run()).unwrap();
+    for (id, ns) in [(0, 188.4), (1, 28.3)] {
+        let calibration = Some(Calibration { before_ns: ns, after_ns: ns, best_ns: Some(ns) });
+        writer.append(&Point { calibration, unstable: None, ..a_point(id) }).unwrap();
+    }
+    let points = RunReader::open(dir.path()).unwrap().into_parts().1;
+    assert!(points[0].unstable.as_ref().unwrap().contains("188 ns, 6.7 times the best seen"), "{points:?}");
+    assert_eq!(points[1].unstable, None);
 }
 
 #[test]
