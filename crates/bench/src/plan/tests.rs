@@ -389,6 +389,10 @@ fn references_are_read_beside_the_plan_and_must_be_whole() {
     let table = resolve().unwrap().figures[0].reference.clone().unwrap().table.unwrap();
     assert_eq!(table.columns, ["a", "b"]);
     assert_eq!(table.rows, [["1", "NA"], ["3", "4.50"]]);
+    let file = directory.path().join("r.csv");
+    std::fs::remove_file(&file).unwrap();
+    std::os::unix::fs::symlink("/dev/null", file).unwrap();
+    assert!(resolve().unwrap_err().to_string().ends_with("\"T\": it is not a regular file"));
 }
 
 #[test]
