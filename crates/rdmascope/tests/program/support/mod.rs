@@ -109,6 +109,13 @@ impl Scratch {
         command
     }
 
+    /// A shell in which the program under test is `"$0"`.
+    pub(crate) fn shell(&self, script: &str) -> Command {
+        let mut command = self.command("sh");
+        command.args(["-c", script, *PROGRAM]);
+        command
+    }
+
     /// Runs the program to its end.
     pub(crate) fn run(&self, arguments: &[&str]) -> Ended {
         finish(self.program(arguments))
