@@ -102,6 +102,16 @@ impl Check<'_> {
             let (place, _, experiment) = self.names("iterations");
             return Err(Error::ZeroIterations { place, experiment });
         }
+        let iterations = match self.0.length {
+            Length::Iterations(iterations) => iterations,
+            Length::Duration(_) => 0,
+        };
+        for (key, value) in [("iterations", iterations), ("warmup", self.0.warmup)] {
+            if value > ITERATIONS_MAX {
+                let (place, key, experiment) = self.names(key);
+                return Err(Error::TooManyIterations { place, key, experiment, value, max: ITERATIONS_MAX });
+            }
+        }
         let duration_s = match self.0.length {
             Length::Duration(duration_s) => Some(("duration", duration_s)),
             Length::Iterations(_) => None,
@@ -411,6 +421,8 @@ impl Check<'_> {
 const POINTS_MAX: u64 = 100_000;
 /// Above this a time is a slip of the pen too, and far from what a clock can hold: 30 days.
 const DURATION_S_MAX: f64 = 30.0 * 86_400.0;
+/// Ten times as many as perftest takes (`MAX_ITER`): at a microsecond each, a quarter of an hour.
+const ITERATIONS_MAX: u64 = 1_000_000_000;
 /// More than any adapter's tools offer (perftest: 16384).
 const QUEUE_PAIRS_MAX: u32 = 16384;
 /// The largest path MTU, in bytes (G1); many ports have less.

@@ -59,7 +59,7 @@ impl Filled {
         let (warmup, timeout_s) = match length {
             Length::Iterations(iterations) => {
                 let warmup = (iterations / WARMUP_SHARE).max(WARMUP_MIN);
-                (warmup, TIMEOUT_S + generating_s(pattern, &settings.axes, iterations + warmup))
+                (warmup, TIMEOUT_S + generating_s(pattern, &settings.axes, iterations.saturating_add(warmup)))
             }
             Length::Duration(duration_s) => (ITERATIONS_PING_PONG / WARMUP_SHARE, TIMEOUT_S + duration_s),
         };
