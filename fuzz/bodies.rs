@@ -46,14 +46,14 @@ fn resolved(plan: &Plan, options: &Options) -> Result<(), String> {
     assert!(!resolved.points.is_empty() && resolved.points.len() <= 100_000);
     for (point, id) in resolved.points.iter().zip(0..) {
         assert_eq!(point.id, id);
-        assert!(point.size_bytes > 0 && point.tx_depth > 0 && point.rx_depth > 0);
+        assert!(point.message.size_bytes > 0 && point.message.tx_depth > 0 && point.message.rx_depth > 0);
         assert!(point.timeout_s > 0.0 && point.timeout_s.is_finite());
-        let datagram_bytes_max = match (point.endpoint, point.service) {
-            (Carrier::Verbs, Service::Ud) => u64::from(point.mtu_bytes.unwrap_or(4096)),
+        let datagram_bytes_max = match (point.message.endpoint, point.message.service) {
+            (Carrier::Verbs, Service::Ud) => u64::from(point.message.mtu_bytes.unwrap_or(4096)),
             (Carrier::Udp, _) => 65_527,
             _ => u64::MAX,
         };
-        assert!(point.size_bytes <= datagram_bytes_max);
+        assert!(point.message.size_bytes <= datagram_bytes_max);
     }
     let text = serde_json::to_string(&resolved.plan).unwrap();
     assert_eq!(serde_json::from_str::<serde_json::Value>(&text).unwrap(), resolved.plan);

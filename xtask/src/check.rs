@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 
-use crate::{shell, tidy};
+use crate::{shell, suite, tidy};
 
 /// Format, lints, house rules, documentation, licences.
 pub(crate) fn run() -> Result<()> {
@@ -49,5 +49,5 @@ pub(crate) fn test(variables: &[(&str, &str)]) -> Result<()> {
     let cpus = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let threads = (TESTS_PER_CPU * cpus).to_string();
     let variables = [variables, &[("RUST_TEST_THREADS", threads.as_str())]].concat();
-    shell::run_with(&["cargo", "test", "--workspace"], &variables)
+    suite::run(&["--workspace"], &variables)
 }

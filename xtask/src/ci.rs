@@ -1,8 +1,9 @@
 //! What CI runs, and anyone who wants to know whether all is well: nothing may be skipped.
 
-use anyhow::{Result, ensure};
+use anyhow::Result;
 
-use crate::{check, parity, programs, shell, vm, vm_tests};
+use crate::packages::install;
+use crate::{check, parity, programs, rooms, shell, vm, vm_tests};
 
 /// Debian packages that tests need: a browser with fonts, the headers that the ABI is compared with, what drops packets
 /// between network namespaces, message libraries, and those whose numbers ours are compared with.
@@ -35,6 +36,7 @@ pub(crate) fn run() -> Result<()> {
     let of_root = if shell::is_root() { REQUIRED_OF_ROOT } else { "" };
     let required = format!("{REQUIRED},{of_root}");
     check::test(&[("RDMASCOPE_REQUIRE", &required), ("RDMASCOPE_PYTHON", &python)])?;
+    rooms::run()?;
     vm_tests::run([vm_tests::ONE_MACHINE.to_owned()].into_iter())?;
     parity::quick()?;
     programs::quick()?;
@@ -65,24 +67,6 @@ fn deny() -> Result<()> {
     let root = root.to_string_lossy().into_owned();
     let install = ["cargo", "install", "--locked", "--quiet", "--debug", "--root", &root, "cargo-deny"];
     shell::run_with(&install, &[("CARGO_PROFILE_DEV_DEBUG", "false")])
-}
-
-/// Installs those of the packages that are missing, by a file of each; only root can.
-pub(crate) fn install(packages: &[(&str, &str)]) -> Result<()> {
-    let missing: Vec<_> = packages.iter().filter(|(_, path)| !std::path::Path::new(path).exists()).collect();
-    if missing.is_empty() {
-        return Ok(());
-    }
-    let names: Vec<_> = missing.iter().map(|(name, _)| *name).collect();
-    ensure!(
-        shell::is_root(),
-        "some packages are missing: run `sudo apt-get install --no-install-recommends {}`",
-        names.join(" ")
-    );
-    shell::run(&["apt-get", "update", "-qq"])?;
-    let install = ["apt-get", "install", "-y", "-qq", "--no-install-recommends"];
-    let words: Vec<_> = install.into_iter().chain(names).collect();
-    shell::run_with(&words, &[("DEBIAN_FRONTEND", "noninteractive")])
 }
 
 /// A Python with numpy: the system's if it has it, else one in an environment of its own.

@@ -3,12 +3,16 @@
 mod bench;
 mod check;
 mod ci;
+mod imports;
+mod packages;
 mod parity;
 mod process;
 mod programs;
 mod races;
+mod rooms;
 mod shell;
 mod stats;
+mod suite;
 mod tidy;
 mod vm;
 mod vm_tests;
@@ -19,15 +23,18 @@ const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
   check     format, lints, house rules, documentation, licences: everything but the tests
-  tidy      the house rules alone (ARCHITECTURE.md)
-  test      all tests; what needs a thing that is not installed is skipped and says so
-  ci        installs what the tests need (packages only as root), then check, test, vm-tests, parity --quick,
-            programs --quick and a quick run; nothing is skipped
+  tidy      the house rules alone (ARCHITECTURE.md); --circles prints the files that need each other, and for what
+  test      all tests; what needs a thing that is not installed is skipped and says so. A test that fails is repeated once,
+            alone: `flaky: NAME` is one that then passes
+  ci        installs what the tests need (packages only as root), then check, test, rooms, vm-tests,
+            parity --quick, programs --quick and a quick run; nothing is skipped
   bench     the project's performance claims: softdev beside UCX, libfabric, Open MPI and the raw limits, as ratios measured
             side by side in one run (--help tells more)
   parity    rdmascope beside perftest and qperf, as ratios: on rxe0, in two boots, and on softdev (--help tells more)
   programs  unmodified verbs programs on softdev, each compared with how it is expected to end (--help tells more)
   races     softdev's concurrent code under ThreadSanitizer and Miri, where Rust's nightly is installed (--help tells more)
+  rooms     how many files a new pattern, axis, column and endpoint touch: applies, builds and tries a patch of each
+            (xtask/rooms/), and counts names of patterns outside their own code
   vm        runs a command in a virtual machine with a real kernel device, rxe0 (--help tells more)
   vm-tests  the tests that need what a kernel has: rxe0, netem and SCTP in one boot of that machine, and what goes between
             two of them in another (CI leaves that out: --one-machine)";
@@ -45,8 +52,9 @@ fn main() -> ExitCode {
         "parity" => return parity::run(std::env::args().skip(2)),
         "programs" => return programs::run(std::env::args().skip(2)),
         "races" => races::run(std::env::args().skip(2)),
+        "rooms" => rooms::with(std::env::args().skip(2)),
         "test" => check::test(&[]),
-        "tidy" => tidy::run(),
+        "tidy" => tidy::with(std::env::args().skip(2)),
         "vm-tests" => vm_tests::run(std::env::args().skip(2)),
         "vm" => return vm::run(std::env::args_os().skip(2)),
         _ => {

@@ -75,7 +75,7 @@ pub(crate) fn alone(words: &[&str], name: &str) -> Result<String> {
 }
 
 /// Runs a program and gives what it printed, if it succeeds.
-fn printed(command: &mut Command, name: &str) -> Result<String> {
+pub(crate) fn printed(command: &mut Command, name: &str) -> Result<String> {
     let mut child = Running(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?);
     let mut printed = child.0.stdout.take().context("a pipe that was asked for is not there")?;
     // Less than a pipe holds, so that nobody has to read while it runs.

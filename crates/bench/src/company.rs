@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 use self::place::Place;
 use crate::Error;
 use crate::barrier::Barrier;
-use crate::point::PointSpec;
 use crate::shared::{self, Shared};
 use crate::timepiece::Timepiece;
+use crate::topology::Topology;
 
 /// What a rank says of itself to all others.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -56,9 +56,9 @@ impl Alone {
     ///
     /// # Errors
     /// [`Error::Barrier`] when there is no memory to meet in.
-    pub(crate) fn new(spec: &PointSpec, rank: u32, timepiece: &Timepiece) -> Result<Self, Error> {
-        let lines = Barrier::lines(spec.pairs as usize);
-        let meeting = spec.begins_together(rank).then(|| Shared::offer("rdmascope-barrier", lines));
+    pub(crate) fn new(topology: &Topology, rank: u32, timepiece: &Timepiece) -> Result<Self, Error> {
+        let lines = Barrier::lines(topology.together.len());
+        let meeting = topology.together.contains(&rank).then(|| Shared::offer("rdmascope-barrier", lines));
         let meeting = meeting.transpose().map_err(no_barrier)?;
         let presence = Presence {
             place: Place::own(Domain::of(&timepiece.clock).boot_id),
@@ -77,17 +77,16 @@ impl Alone {
     ///
     /// # Errors
     /// [`Error::Barrier`] when ranks of this host share no memory.
-    pub(crate) fn hear(mut self, spec: &PointSpec, ranks: &[Presence]) -> Result<Company, Error> {
-        let partners = spec.partners(self.rank);
-        let partners = partners.iter().filter_map(|rank| ranks.get(*rank as usize));
+    pub(crate) fn hear(mut self, topology: &Topology, ranks: &[Presence]) -> Result<Company, Error> {
+        let partners = topology.partners(self.rank).iter().filter_map(|rank| ranks.get(*rank as usize));
         let has_one_clock =
             partners.into_iter().all(|partner| self.presence.clock.shares_with(&partner.clock));
         let oversubscribed = self.oversubscribed(ranks);
-        Ok(Company { barrier: self.barrier(spec, ranks)?, oversubscribed, has_one_clock })
+        Ok(Company { barrier: self.barrier(topology, ranks)?, oversubscribed, has_one_clock })
     }
 
     /// The barrier of the ranks of this host that begin together, which the first of them leads.
-    fn barrier(&mut self, spec: &PointSpec, ranks: &[Presence]) -> Result<Option<Barrier>, Error> {
+    fn barrier(&mut self, topology: &Topology, ranks: &[Presence]) -> Result<Option<Barrier>, Error> {
         let Some(own) = self.meeting.take() else { return Ok(None) };
         let meets = |(rank, other): (u32, &Presence)| {
             let is_here = rank == self.rank || other.is_beside(&self.presence);
@@ -97,7 +96,7 @@ impl Alone {
         let index = members.iter().position(|(rank, _)| *rank == self.rank).unwrap_or(0);
         let memory = match members.first() {
             Some((leader, handle)) if *leader != self.rank => {
-                Shared::open(handle, Barrier::lines(spec.pairs as usize)).map_err(no_barrier)?
+                Shared::open(handle, Barrier::lines(topology.together.len())).map_err(no_barrier)?
             }
             _ => own,
         };

@@ -10,6 +10,8 @@ use measure::clock::{Clock, Ticks};
 
 use crate::Error;
 
+pub(crate) mod calls;
+pub(crate) mod capabilities;
 pub(crate) mod connecting;
 pub(crate) mod header;
 pub(crate) mod limits;

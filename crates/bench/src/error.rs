@@ -69,6 +69,10 @@ pub enum Error {
     ZeroDepth { place: String, key: String, experiment: String },
     #[error("{place}: iterations of experiment {experiment:?} is 0: measure at least 1 message")]
     ZeroIterations { place: String, experiment: String },
+    #[error(
+        "{place}: {key} of experiment {experiment:?} is {value}, more than {max}: to measure for longer, give a duration"
+    )]
+    TooManyIterations { place: String, key: String, experiment: String, value: u64, max: u64 },
     #[error("{place}: {key} of experiment {experiment:?} is 0: it must be at least 1")]
     ZeroCount { place: String, key: String, experiment: String },
     #[error(

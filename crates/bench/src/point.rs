@@ -2,10 +2,6 @@
 
 mod carrier;
 mod choice;
-mod part;
-mod pipeline;
-mod ranks;
-mod step;
 pub(crate) mod tool;
 
 use measure::conditions::Wanted;
@@ -13,12 +9,15 @@ use measure::record::Axes;
 use serde::{Deserialize, Serialize};
 use verbs::LinkModel;
 
-use self::choice::choice;
+use crate::topology::Topology;
+
+pub use crate::endpoint::calls::Step;
+pub use crate::pattern::registry::PatternId as Pattern;
+pub use crate::patterns::open_loop::layout::Load;
+pub use crate::patterns::pipeline::{Filling, Pipeline, Signal, Sink, Timer, VALUES_MAX};
 pub use carrier::{Carrier, Family, LinkLayer, Protocol, SocketSettings};
+pub(crate) use choice::choice;
 pub use choice::{Choice, Variant};
-pub use part::{Load, Part};
-pub use pipeline::{Filling, Pipeline, Signal, Sink, Timer, VALUES_MAX};
-pub use step::Step;
 pub use tool::Tool;
 
 /// Everything that a rank must know to measure a point. The plan resolves to a list of these.
@@ -33,18 +32,10 @@ pub struct PointSpec {
     pub repetition: u32,
     /// What is done with the endpoints.
     pub pattern: Pattern,
-    /// Which of what ranks do beside each other this is: what a plan says is the main part.
-    pub part: Part,
-    /// What carries its messages.
-    pub endpoint: Carrier,
-    /// Who measures it; absent for this program.
+    /// Which program measures it; absent for this one.
     pub tool: Option<Tool>,
-    /// How, where sockets do.
-    pub socket: SocketSettings,
-    /// Transport service of the queue pairs.
-    pub service: Service,
-    /// Operation that carries the message.
-    pub operation: Operation,
+    /// The messages, and how they are carried.
+    pub message: MessageSpec,
     /// The n of 1:n: ranks that the first one talks to. 1 for every pattern of pairs.
     pub peers: u32,
     /// Pairs of ranks that do the same at the same time. 1 for every other pattern.
@@ -66,10 +57,53 @@ pub struct PointSpec {
     pub mesh: Mesh,
     /// How it is learnt that bytes have come.
     pub notify: Notify,
-    /// Payload of a message, in bytes; at least 1.
-    pub size_bytes: u64,
     /// Which way a stream flows; `Uni` for every other pattern.
     pub direction: Flow,
+    /// What the link is to be like; absent where it is taken as it is.
+    #[serde(with = "link_text")]
+    pub link: Option<LinkModel>,
+    /// What is asked of the machine while it is measured.
+    #[serde(default, skip_serializing_if = "Wanted::is_as_is")]
+    pub conditions: Wanted,
+    /// Messages that are posted without waiting for the peer, one way or in a round of `Prtt`; absent for all of them.
+    pub burst: Option<u32>,
+    /// Least time from one post to the next, in ns; of `Prtt` from the end of one to the begin of the next.
+    pub pause_ns: u64,
+    /// Which instant a message carries.
+    pub stamp: Stamp,
+    /// The call that is timed by itself; absent for every pattern but `Overhead`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step: Option<Step>,
+    /// Calls between two stamps; 1 for every pattern but `Overhead`.
+    pub batch: u32,
+    /// How long to measure.
+    pub length: Length,
+    /// Messages before the first that counts.
+    pub warmup: u64,
+    /// Whether every sample is kept in the record (up to [`RAW_SAMPLES_MAX`]); a histogram otherwise.
+    pub keep_samples: bool,
+    /// Thresholds, in ns, for which the share of samples above is reported.
+    pub share_above_ns: Vec<u64>,
+    /// How long the whole point may take before it has failed, in seconds.
+    pub timeout_s: f64,
+    /// Values of every axis, as the record shows them.
+    pub axes: Axes,
+}
+
+/// The messages of a point, and how an endpoint carries them.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct MessageSpec {
+    /// What carries them.
+    pub endpoint: Carrier,
+    /// How, where sockets do.
+    pub socket: SocketSettings,
+    /// Transport service of the queue pairs.
+    pub service: Service,
+    /// Operation that carries a message.
+    pub operation: Operation,
+    /// Payload of a message, in bytes; at least 1.
+    pub size_bytes: u64,
     /// How the completion of a receive is waited for.
     pub poll: QueuePoll,
     /// How the completion of a send is waited for.
@@ -92,45 +126,28 @@ pub struct PointSpec {
     pub mtu_bytes: Option<u32>,
     /// What messages must go over; absent where it is whatever is there.
     pub link_layer: Option<LinkLayer>,
-    /// What the link is to be like; absent where it is taken as it is.
-    #[serde(with = "link_text")]
-    pub link: Option<LinkModel>,
     /// Whose memory messages come from and go to.
     pub memory: Memory,
-    /// What is asked of the machine while it is measured.
-    #[serde(default, skip_serializing_if = "Wanted::is_as_is")]
-    pub conditions: Wanted,
     /// Buffers that messages are sent from and arrive in; absent for as many as fit in a page.
     pub buffers: Option<u32>,
-    /// Messages that are posted without waiting for the peer, one way or in a round of `Prtt`; absent for all of them.
-    pub burst: Option<u32>,
-    /// Least time from one post to the next, in ns; of `Prtt` from the end of one to the begin of the next.
-    pub pause_ns: u64,
-    /// Which instant a message carries.
-    pub stamp: Stamp,
-    /// The call that is timed by itself; absent for every pattern but `Overhead`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub step: Option<Step>,
-    /// Calls between two stamps; 1 for every pattern but `Overhead`.
-    pub batch: u32,
-    /// How long to measure.
-    pub length: Length,
-    /// Messages before the first that counts.
-    pub warmup: u64,
     /// Send-queue depth: the bound on outstanding messages of a stream.
     pub tx_depth: u32,
     /// Receive-queue depth.
     pub rx_depth: u32,
     /// Receives that are kept posted; at most `rx_depth`.
     pub rx_fill: u32,
-    /// Whether every sample is kept in the record (up to [`RAW_SAMPLES_MAX`]); a histogram otherwise.
-    pub keep_samples: bool,
-    /// Thresholds, in ns, for which the share of samples above is reported.
-    pub share_above_ns: Vec<u64>,
-    /// How long the whole point may take before it has failed, in seconds.
-    pub timeout_s: f64,
-    /// Values of every axis, as the record shows them.
-    pub axes: Axes,
+}
+
+impl PointSpec {
+    /// How many ranks it has.
+    pub fn ranks(&self) -> u32 {
+        self.topology().ranks
+    }
+
+    /// Its ranks, and how they use their endpoints.
+    pub(crate) fn topology(&self) -> Topology {
+        self.pattern.topology(self)
+    }
 }
 
 /// A model of a link as its text.
@@ -152,47 +169,6 @@ mod link_text {
 
 /// Above this many samples of one end, a point keeps a histogram instead: 32 MiB of locked memory per end.
 pub const RAW_SAMPLES_MAX: u64 = 4 << 20;
-
-/// What is done with the endpoints.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Pattern {
-    /// A message goes to each of n ranks, one comes back from each, and every round is timed (H1 to H6).
-    FanOut,
-    /// Messages go from rank 0 to rank 1, and both ends stamp every one (V6 to V44).
-    OneWay,
-    /// Messages go forth at a set rate, each is answered and timed from when it was due, while other ranks load the device.
-    OpenLoop,
-    /// One call of a program is timed by itself, in batches (H19).
-    Overhead,
-    /// Several pairs do the same at the same time, a process each (S2 to S11).
-    Pairs,
-    /// A message goes forth, one comes back, every one is timed at both ends (G18).
-    PingPong,
-    /// Samples are generated at a set rate, and both ends stamp every one (V50 to V76).
-    Pipeline,
-    /// Some messages go forth, one comes back: the parametrised round trip PRTT(n, d, s) of LogGP.
-    Prtt,
-    /// A flood with a bounded outstanding window; both ends compute throughput (G17).
-    Stream,
-}
-
-impl Pattern {
-    /// Its name in plans and records.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::FanOut => "fan-out",
-            Self::OneWay => "one-way",
-            Self::OpenLoop => "open-loop",
-            Self::Overhead => "overhead",
-            Self::Pairs => "pairs",
-            Self::PingPong => "ping-pong",
-            Self::Pipeline => "pipeline",
-            Self::Prtt => "prtt",
-            Self::Stream => "stream",
-        }
-    }
-}
 
 choice! {
     /// Transport service of a queue pair (IBTA vol. 1, section 9.2; names as in the papers).

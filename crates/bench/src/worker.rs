@@ -4,13 +4,6 @@ mod carrier;
 mod description;
 mod device;
 mod endpoints;
-mod fan_out;
-mod open_loop;
-mod overhead;
-mod pairs;
-mod patterns;
-mod pipeline;
-mod prtt;
 mod tool;
 
 use std::time::Duration;
@@ -28,9 +21,10 @@ pub use self::device::{check, find};
 use self::endpoints::Waiting;
 use crate::Error;
 use crate::calibrate::Line;
+use crate::fault::{PointError, out_of_order, unreadable};
 use crate::library_endpoint;
 use crate::point::{Carrier, PointSpec};
-use crate::process::agent::{PointError, Worker};
+use crate::process::agent::Worker;
 use crate::process::message::{
     Calibrated, CalibrationStep, Description, Limits, Neighbour, Outcome, Prepared,
 };
@@ -38,6 +32,7 @@ use crate::shmem_endpoint;
 use crate::socket_endpoint;
 pub use crate::socket_endpoint::{Net, SocketOptions};
 use crate::timepiece::Timepiece;
+use crate::topology::PartSpec;
 pub use crate::verbs_endpoint::{LocalPort, PortOptions};
 
 /// A rank that measures on this host.
@@ -187,31 +182,32 @@ impl Worker for LocalWorker {
         }
         let (rank, timepiece) = (self.rank, self.timepiece.clone());
         self.began = self.timepiece.clock.now();
+        let topology = spec.topology();
         let halves = if let Some(tool) = spec.tool {
             Halves::Tool(tool::Unstarted::new(tool, spec, rank, &self.sockets)?)
         } else {
             let clock = timepiece.clock;
-            match spec.endpoint {
-                Carrier::Verbs => Halves::Verbs(self.open()?.prepare(spec, rank, &timepiece)?),
+            match spec.message.endpoint {
+                Carrier::Verbs => Halves::Verbs(self.open()?.prepare(spec, &topology, rank, &timepiece)?),
                 library if library.is_library() => {
                     let options = self.sockets.clone();
                     let half =
-                        |part: &PointSpec| library_endpoint::Unconnected::new(part, rank, &options, clock);
-                    Halves::Library(Waiting::new(spec, rank, &timepiece, half)?)
+                        |part: &PartSpec| library_endpoint::Unconnected::new(part, rank, &options, clock);
+                    Halves::Library(Waiting::new(&topology, rank, &timepiece, half)?)
                 }
                 Carrier::Shmem => {
-                    let half = |part: &PointSpec| shmem_endpoint::Unopened::new(part, rank, clock);
-                    Halves::Shmem(Waiting::new(spec, rank, &timepiece, half)?)
+                    let half = |part: &PartSpec| shmem_endpoint::Unopened::new(part, rank, clock);
+                    Halves::Shmem(Waiting::new(&topology, rank, &timepiece, half)?)
                 }
                 _ => {
                     let options = self.sockets.clone();
                     let half =
-                        |part: &PointSpec| socket_endpoint::Unconnected::new(part, rank, &options, clock);
-                    Halves::Sockets(Waiting::new(spec, rank, &timepiece, half)?)
+                        |part: &PartSpec| socket_endpoint::Unconnected::new(part, rank, &options, clock);
+                    Halves::Sockets(Waiting::new(&topology, rank, &timepiece, half)?)
                 }
             }
         };
-        let prepared = halves.prepared(spec.ranks())?;
+        let prepared = halves.prepared(topology.ranks)?;
         self.point = Stage::Prepared(Box::new((spec.clone(), halves)));
         Ok(prepared)
     }
@@ -230,7 +226,7 @@ impl Worker for LocalWorker {
         let clock = self.timepiece.clock;
         let spent_s = clock.ns_f64(clock.now().since(self.began)) / 1e9;
         let left = Duration::from_secs_f64((spec.timeout_s - spent_s).max(0.0));
-        let outcome = ends.measure(spec, (self.rank, left), self.open.as_ref(), &self.timepiece);
+        let outcome = ends.measure(spec, self.rank, left, self.open.as_ref(), &self.timepiece);
         // The endpoints stay up until the other ranks, too, have finished.
         self.point = Stage::Connected(connected);
         outcome
@@ -263,13 +259,3 @@ impl Worker for LocalWorker {
 /// Why a server keeps no files.
 const NO_FILES: &str = "a server that was started by hand writes no files for its client: leave sink_dir out, and they are \
                         measured and removed, or start both ends with --hosts and --via";
-
-fn unreadable(error: serde_json::Error) -> PointError {
-    PointError::from(Error::PeerAddress { reason: error.to_string() })
-}
-
-fn out_of_order(what: &str) -> PointError {
-    PointError::Failed(format!(
-        "the agent was asked to {what} without the steps before: this is a bug, please report it"
-    ))
-}

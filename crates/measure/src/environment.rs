@@ -36,6 +36,9 @@ impl Environment {
         let facts: BTreeMap<_, _> = GROUPS
             .iter()
             .map(|(name, read)| ((*name).to_owned(), read(&root).into_map()))
+            .chain(
+                pinned.as_deref().map(|cpus| ("pinned_cpu".to_owned(), cpu::pinned(&root, cpus).into_map())),
+            )
             .filter(|(_, facts)| !facts.is_empty())
             .collect();
         Self { rank, hostname, pinned_cpus: pinned, facts }

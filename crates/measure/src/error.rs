@@ -189,6 +189,8 @@ fn advice(cause: &io::Error) -> &'static str {
         ErrorKind::FileTooLarge => {
             "raise the limit on file sizes with ulimit -f, or choose another directory"
         }
+        ErrorKind::InvalidInput => "restore the file from a copy",
+        ErrorKind::OutOfMemory => "read it on a machine with more memory",
         ErrorKind::IsADirectory | ErrorKind::NotADirectory => {
             "check the path, part of it is not what it should be"
         }

@@ -4,9 +4,11 @@
 //! * [`samples`]: where every message's time goes while it is hot, and what becomes of it afterwards;
 //! * [`stats`]: exact statistics of a set of latencies;
 //! * [`step`]: whether the level of a series shifted while it was taken;
+//! * [`placement`]: whether two CPUs were as near to each other as they are known to be;
 //! * [`random`]: seeded numbers for synthetic data;
 //! * [`units`]: sizes, ranges, durations and rates as people write and read them;
 //! * [`environment`]: the machine, read from its files; [`conditions`]: what is asked of it for a point;
+//! * [`files`]: reading and writing in directories that others may have laid out;
 //! * [`figure`], [`finding`] and [`record`]: what is stored; [`schema`]: the same as JSON Schema; [`store`]: how it is stored.
 //!
 //! Functions return [`Error`] for what a user, a file or the system can cause and panic only for what a defect of
@@ -17,7 +19,9 @@ pub mod conditions;
 pub mod environment;
 mod error;
 pub mod figure;
+pub mod files;
 pub mod finding;
+pub mod placement;
 pub mod random;
 pub mod record;
 pub mod samples;

@@ -12,6 +12,7 @@
 //! Times are nanoseconds, sizes bytes, rates per second. Every field that does not apply is absent, never zero.
 //! Readers accept records of every schema version up to [`SCHEMA_VERSION`] and ignore fields that they do not know.
 
+mod calibration;
 mod cost;
 mod fairness;
 mod one_way;
@@ -28,6 +29,7 @@ use crate::conditions::Condition;
 use crate::figure::Figure;
 use crate::finding::Finding;
 
+pub use calibration::Calibration;
 pub use cost::Cost;
 pub use fairness::Fairness;
 pub use one_way::{Clocks, Gaps, Largest, OneWay};
@@ -487,13 +489,4 @@ pub struct Histogram {
     /// Lower edge (inclusive), upper edge (exclusive), both in ns, and count, of the buckets that are not empty, in
     /// rising order.
     pub buckets: Vec<(u64, u64, u64)>,
-}
-
-/// The raw cross-core latency of the CPUs that measured, before and after a point.
-#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
-pub struct Calibration {
-    /// Median one-way time of a cache line between the two ranks before the point, in ns.
-    pub before_ns: f64,
-    /// The same after the point, in ns.
-    pub after_ns: f64,
 }

@@ -212,7 +212,9 @@ impl Benchmark<'_> {
         // Sizes up to the inline limit and those above it differ in an axis, so they are two experiments.
         let sizes = sizes(self.messages, self.operation)?.unwrap_or_default();
         let inline_size = self.messages.inline_size;
-        let (small, large): (Vec<u64>, Vec<u64>) = sizes.into_iter().partition(|size| *size <= inline_size);
+        // Without -I no size is inline, not even one of 0 bytes.
+        let is_inline = |size: &u64| inline_size > 0 && *size <= inline_size;
+        let (small, large): (Vec<u64>, Vec<u64>) = sizes.into_iter().partition(is_inline);
         let default_size = small.is_empty() && large.is_empty();
         if !small.is_empty() || (default_size && inline_size > 0) {
             let inline = self.settings.clone().axis(axis::INLINE.value(true));

@@ -68,8 +68,8 @@ pub(crate) fn execute(job: Job) -> anyhow::Result<ExitCode> {
 pub(crate) fn close(ended: Ended) -> anyhow::Result<()> {
     let mut unprinted = ended.unprinted;
     if let Some(directory) = ended.directory {
-        let path = directory.join("report.html");
-        report::write_html(&directory, &path)?;
+        let written = report::write_html(&directory, None)?;
+        let path = written.file.unwrap_or_default();
         unprinted = unprinted.or(stdout::print(&format!("{}\n", path.display())).err());
     }
     match unprinted {

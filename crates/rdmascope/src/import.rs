@@ -9,6 +9,7 @@ use anyhow::Context;
 use bench::point::Pipeline;
 use clap::Args;
 use measure::figure::Unit;
+use measure::files;
 use measure::record::{LatencyKind, Point, Program, Run, SCHEMA_VERSION, Status, Timed};
 use measure::stats;
 use measure::store::RunWriter;
@@ -77,7 +78,7 @@ pub(crate) fn import(arguments: &ImportArguments, command: Vec<String>) -> anyho
     }
     run.ended = Some(sink::now());
     writer.finish(&run)?;
-    report::write_html(&out, &out.join("report.html"))?;
+    report::write_html(&out, None)?;
     let is_empty = all.iter().all(|point| point.status != Status::Measured);
     let tables = ::report::terminal::tables(&all, &[], Unit::MiBPerS)?;
     stdout::print(&format!("{tables}{}\n", out.join("report.html").display()))?;
@@ -184,7 +185,7 @@ const STEPS_MIN: u64 = 50;
 const SHARE_MAX: f64 = 0.02;
 
 fn log(path: &Path) -> anyhow::Result<Log> {
-    let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let text = files::read_text(path).with_context(|| format!("cannot read {}", path.display()))?;
     let samples = read(&text).map_err(|(line, why)| {
         let path = path.display();
         Usage(format!(

@@ -39,7 +39,7 @@ pub(crate) fn launch(
         }
         None => launch.arguments.push("--no-device".to_owned()),
     }
-    if resolved.points.iter().any(|point| point.endpoint.has_ports()) {
+    if resolved.points.iter().any(|point| point.message.endpoint.has_ports()) {
         launch.arguments.extend(net_arguments(places.net(), location, server.as_ref()));
     }
     if location.via.is_some() {

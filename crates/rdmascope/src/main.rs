@@ -16,6 +16,7 @@ mod launch;
 mod model;
 mod overhead;
 mod pipeline;
+mod placing;
 mod plans;
 mod report;
 mod run;

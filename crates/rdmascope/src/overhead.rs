@@ -34,8 +34,9 @@ fn plan(arguments: &OverheadArguments) -> anyhow::Result<Plan> {
     settings.iterations = arguments.iters;
     settings.bytes_max = Some(BYTES_MAX);
     let sizes = arguments.size.as_deref().map(listed).transpose()?;
-    // Sizes up to the inline limit and those above it differ in an axis, so they are two experiments.
-    let inline = |size: &u64| *size <= arguments.inline_size;
+    // Sizes up to the inline limit and those above it differ in an axis, so they are two experiments. Without -I no size is
+    // inline, not even one of 0 bytes.
+    let inline = |size: &u64| arguments.inline_size > 0 && *size <= arguments.inline_size;
     let experiments = match sizes {
         Some(sizes) => {
             let (small, large): (Vec<u64>, Vec<u64>) = sizes.into_iter().partition(inline);

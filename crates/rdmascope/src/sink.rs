@@ -11,6 +11,7 @@ use bench::process::message::Hello;
 use bench::process::sink::{Kept, Sink, SinkError, Source};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use measure::figure::Figure;
+use measure::placement;
 use measure::record::{Device, Environment, Point, Program, Run, SCHEMA_VERSION};
 use measure::store::RunWriter;
 use report::repeated::{self, Repeated};
@@ -19,6 +20,7 @@ use serde_json::Value;
 use verbs::DeviceKind;
 
 use crate::execute::Job;
+use crate::placing::Placing;
 use crate::stdout;
 
 /// The results of a run on their way.
@@ -35,6 +37,7 @@ pub(crate) struct Output {
     repeatable: Vec<PointSpec>,
     /// Whether messages go through devices: a server that is started by hand may have one and not use it.
     needs_device: bool,
+    placing: Placing,
     /// Why nothing is printed any more, although the run goes on for its record.
     unprinted: Option<io::Error>,
 }
@@ -76,7 +79,19 @@ impl Output {
         let repeatable = resolved.points.iter().filter(is_repeated).cloned().collect();
         let (points, asked, unprinted) = (0, Vec::new(), None);
         let needs_device = resolved.needs_device();
-        Ok(Self { progress, run, writer, tables, points, asked, repeatable, needs_device, unprinted })
+        let placing = Placing::new();
+        Ok(Self {
+            progress,
+            run,
+            writer,
+            tables,
+            points,
+            asked,
+            repeatable,
+            needs_device,
+            placing,
+            unprinted,
+        })
     }
 
     /// Leaves the tables away: the results are shown in another way.
@@ -102,11 +117,13 @@ impl Output {
     /// Ends the tables and the record.
     pub(crate) fn end(mut self) -> anyhow::Result<Ended> {
         self.progress.finish_and_clear();
-        let rest = self.tables.take().map(Stream::finish).unwrap_or_default();
+        let rest = self.tables.take().map(Stream::finish).unwrap_or_default() + &self.placing.rest();
+        placement::mark(&mut self.asked);
         let repeated = repeated::repeated(&self.run.plan, &self.asked);
         let rest =
             rest + &repeated::text(&repeated) + &report::terminal::findings(&self.run.findings, &self.asked);
         let printed = self.print(&rest);
+        self.placing.keep();
         for sentence in repeated::unknown(&repeated) {
             self.warning(&sentence);
         }
@@ -177,6 +194,7 @@ impl Sink for Output {
         if let Some(tables) = &mut self.tables {
             tables.measures(&self.run.devices);
         }
+        self.placing.started(&self.run.environments);
         self.run.warnings.extend(warnings(&self.run));
         if let Some(writer) = &self.writer {
             writer.update(&self.run)?;
@@ -187,12 +205,22 @@ impl Sink for Output {
     fn point_started(&mut self, spec: &PointSpec) {
         let pattern = serde_json::to_value(spec.pattern).ok();
         let pattern = pattern.as_ref().and_then(|p| p.as_str()).unwrap_or_default().to_owned();
-        self.progress.set_message(format!("{}: {pattern}, {} B", spec.experiment, spec.size_bytes));
+        self.progress.set_message(format!("{}: {pattern}, {} B", spec.experiment, spec.message.size_bytes));
+    }
+
+    fn calibrated(&mut self, spec: &PointSpec, one_way_ns: f64) -> Option<f64> {
+        let (best_ns, warning) = self.placing.calibrated(spec, one_way_ns);
+        if let Some(warning) = warning {
+            // Whether anybody reads it shows when the point's line is printed.
+            _ = self.print(&format!("# warning: {warning}\n"));
+        }
+        best_ns
     }
 
     fn point(&mut self, mut point: Point, samples: &[Kept]) -> Result<(), SinkError> {
         self.keep(&mut point, samples)?;
         self.points += 1;
+        self.placing.ended(&point);
         let lines = self.tables.as_mut().map(|tables| tables.line(&point)).unwrap_or_default();
         if !self.run.findings.is_empty() || !self.repeatable.is_empty() {
             self.asked.push(without_distributions(point));

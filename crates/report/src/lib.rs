@@ -12,6 +12,7 @@
 //! * [`repeated`]: whether the mean over repetitions is known as well as was asked for;
 //! * `one_way`: what is known of messages that were timed one way, in words;
 //! * `pipeline`: what became of the steps of samples at a fixed rate;
+//! * `placement`: whether the run as a whole was made by CPUs far from each other;
 //! * `bins`: histograms of at most 200 bins from raw samples or recorded buckets.
 
 pub mod advice;
@@ -26,6 +27,7 @@ pub mod link;
 pub mod model;
 mod one_way;
 mod pipeline;
+mod placement;
 mod reason;
 pub mod repeated;
 pub mod terminal;

@@ -6,6 +6,7 @@ use std::cell::Cell;
 use std::time::Instant;
 
 use fixture::Fixture;
+use measure::figure::Unit;
 
 fn html(fixture: &Fixture) -> String {
     let mut out = Vec::new();
@@ -88,6 +89,30 @@ fn findings_have_a_verdict_for_each_service() {
     assert!(table.contains("rank 1 has no completion channel"), "{table}");
 }
 
+/// Most of the run: its first line. Compared and found near: no word.
+#[test]
+fn a_run_of_cpus_that_were_far_says_so_before_anything_else() {
+    let first_lines = |best_ns: f64| {
+        let mut fixture = Fixture::new();
+        fixture.points.iter_mut().filter_map(|point| point.calibration.as_mut()).for_each(|calibration| {
+            calibration.best_ns = Some(best_ns);
+        });
+        let page = html(&fixture);
+        let head = page.split("<header>\n").nth(1).unwrap().lines().next().unwrap().to_owned();
+        let text = report::terminal::tables(&fixture.points, &fixture.run.devices, Unit::GbPerS).unwrap();
+        (head, text.lines().next().unwrap().to_owned(), page.contains("best known of these CPUs"))
+    };
+    let (head, line, is_told) = first_lines(10.0);
+    assert!(
+        head.starts_with("<p class=\"warnings\" role=\"note\">Do not trust this run as a whole: in "),
+        "{head}"
+    );
+    assert!(line.starts_with("! Do not trust this run as a whole: in "), "{line}");
+    assert!(line.contains("at the median 58 ns against 10 ns, 5.8 times as much") && is_told, "{line}");
+    let (head, line, is_told) = first_lines(50.0);
+    assert!(head.contains("class=\"kicker\"") && line.is_empty() && is_told, "{head} {line}");
+}
+
 /// The page without its packed data and scripts.
 fn without_packed(page: &str) -> String {
     let mut out = String::new();
@@ -122,6 +147,8 @@ fn ten_million_samples_are_quick_and_small() {
         for (rank, kept) in point.ends.iter_mut().enumerate() {
             kept.clone_from(&end);
             kept.rank = rank as u32;
+            // The samples are made up, and no statistics of them are.
+            kept.latency = None;
             kept.samples = Some(format!("samples/{id:06}-{rank}.u64"));
         }
         fixture.points.push(point);

@@ -13,7 +13,8 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 
-use crate::{ci, shell};
+use crate::packages::install;
+use crate::shell;
 use python::Tests;
 use run::Places;
 
@@ -108,7 +109,7 @@ pub(crate) fn quick() -> Result<()> {
 type Table = BTreeMap<String, String>;
 
 fn compare(options: &Options) -> Result<()> {
-    ci::install(&PACKAGES)?;
+    install(&PACKAGES)?;
     let target = shell::root().join("target");
     let program = match &options.program {
         Some(program) => std::path::absolute(program)?,

@@ -23,7 +23,8 @@ use self::archive::Archive;
 use self::kernel::{BOOT_MODULES, Kernel, NET_MODULES, RDMA_MODULES};
 use self::machine::{FIRST, Machine, PEER, Parts, Seat};
 use self::options::{Options, USAGE};
-use crate::{ci, shell};
+use crate::packages::install;
+use crate::shell;
 
 /// Debian packages that the machine needs, and those whose programs tests use inside or compare with ours.
 pub(crate) const PACKAGES: [(&str, &str); 12] = [
@@ -76,7 +77,7 @@ fn boot(options: &Options) -> Result<u8> {
         cfg!(target_arch = "x86_64"),
         "the guest runs this machine's programs, which must be those of x86_64"
     );
-    ci::install(&PACKAGES)?;
+    install(&PACKAGES)?;
     let kernel = Kernel::find(&target()?.join("vm"))?;
     let out = options.out.as_deref().map(out).transpose()?;
     let image = kernel.image();

@@ -1,11 +1,7 @@
-//! How the values of axes are written: read from plans and flags by one body, and kept as records
-//! show them.
+//! What the values of axes are.
 
-use measure::units;
 use serde_json::Value;
-use verbs::{GENERATIONS, LinkModel};
 
-use super::row::AxisRow;
 use crate::point::{Choice, Variant};
 
 /// What the values of an axis are.
@@ -43,7 +39,7 @@ impl Kind {
 /// Why a value cannot be one of an axis.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Fault {
-    /// It is of another kind: [`AxisRow::expected`] says of which it must be.
+    /// It is of another kind: `AxisRow::expected` says of which it must be.
     WrongType(Value),
     /// It is none of the known words.
     Unknown {
@@ -54,106 +50,4 @@ pub enum Fault {
     },
     /// It cannot be read, for this reason.
     Unreadable(String),
-}
-
-impl AxisRow {
-    /// What a value must be, in words.
-    pub fn expected(&self) -> String {
-        let expected = match (self.kind, self.none) {
-            (Kind::Choice(_) | Kind::Link | Kind::SignalRate | Kind::Text, _) => "text",
-            (Kind::Count, _) => "a whole number or a range such as \"1..16\"",
-            (Kind::Flag, _) => "true or false",
-            (Kind::Pause, _) => "a whole number of nanoseconds or a duration such as \"5.5us\"",
-            (Kind::Rate, _) => "a whole number of messages in a second, or a text such as \"10k\"",
-            (Kind::Size, _) => "a size such as 64, \"64KiB\" or \"4..8MiB\"",
-            (Kind::Whole, None) => "a whole number",
-            (Kind::Whole, Some(none)) => return format!("a whole number or {none:?}"),
-        };
-        expected.to_owned()
-    }
-
-    /// Reads what a plan sets the axis to: the values as a record shows them.
-    ///
-    /// # Errors
-    ///
-    /// If one of them is none of this axis.
-    pub fn read(&self, items: &[Value]) -> Result<Vec<Value>, Fault> {
-        Ok(items.iter().map(|item| self.one(item)).collect::<Result<Vec<_>, _>>()?.concat())
-    }
-
-    /// Reads what a flag sets the axis to, such as `64,4KiB`.
-    ///
-    /// # Errors
-    ///
-    /// As [`AxisRow::read`].
-    pub fn read_text(&self, text: &str) -> Result<Vec<Value>, Fault> {
-        // A model of a link has commas of its own.
-        let texts = if self.kind == Kind::Link { vec![text] } else { text.split(',').collect() };
-        let item = |text: &str| match (self.kind, text.parse::<u64>(), text.parse::<bool>()) {
-            (Kind::Choice(_) | Kind::Link | Kind::SignalRate | Kind::Text, ..) => text.into(),
-            (_, Ok(number), _) => number.into(),
-            (_, _, Ok(flag)) => flag.into(),
-            _ => text.into(),
-        };
-        self.read(&texts.into_iter().map(|text| item(text.trim())).collect::<Vec<Value>>())
-    }
-
-    /// Reads one of what a plan gives, which may stand for several values.
-    fn one(&self, item: &Value) -> Result<Vec<Value>, Fault> {
-        if self.none.is_some_and(|none| item == none) {
-            return Ok(vec![item.clone()]);
-        }
-        let wrong = || Fault::WrongType(item.clone());
-        let text = || item.as_str().ok_or_else(wrong);
-        let numbers = |read: fn(&str) -> Result<Vec<u64>, measure::Error>| match item {
-            Value::String(text) => read(text).map_err(|error| Fault::Unreadable(error.to_string())),
-            _ => item.as_u64().map(|number| vec![number]).ok_or_else(wrong),
-        };
-        let numbers = match self.kind {
-            Kind::Choice(variants) => {
-                let words = variants.iter().map(|variant| variant.word);
-                return self.word(text()?, words).map(|value| vec![value]);
-            }
-            Kind::SignalRate => {
-                let words = GENERATIONS.iter().map(|of| of.name);
-                return self.word(text()?, words).map(|value| vec![value]);
-            }
-            Kind::Flag => return Ok(vec![item.as_bool().ok_or_else(wrong)?.into()]),
-            Kind::Text => return Ok(vec![text()?.into()]),
-            Kind::Link => {
-                let link = text()?.parse::<LinkModel>();
-                let link = link.map_err(|error| Fault::Unreadable(error.to_string()))?;
-                return Ok(vec![link.to_string().into()]);
-            }
-            Kind::Whole => vec![whole(item).ok_or_else(wrong)?],
-            Kind::Count => match item.as_str() {
-                Some(text) => {
-                    let counts = units::parse_counts(text).ok_or_else(wrong)?;
-                    counts.into_iter().map(u64::from).collect()
-                }
-                None => vec![whole(item).ok_or_else(wrong)?],
-            },
-            Kind::Pause => numbers(|text| {
-                let nanoseconds = units::parse_duration(text)?.as_nanos();
-                Ok(vec![u64::try_from(nanoseconds).unwrap_or(u64::MAX)])
-            })?,
-            Kind::Rate => numbers(|text| Ok(vec![units::parse_rate(text)?]))?,
-            Kind::Size => numbers(units::parse_sizes)?,
-        };
-        Ok(numbers.into_iter().map(Value::from).collect())
-    }
-
-    /// One of the known words, among which is that for none.
-    fn word(&self, text: &str, words: impl Iterator<Item = &'static str>) -> Result<Value, Fault> {
-        let known: Vec<_> = self.none.into_iter().chain(words).collect();
-        if known.contains(&text) {
-            return Ok(text.into());
-        }
-        Err(Fault::Unknown { value: text.to_owned(), known })
-    }
-}
-
-/// A number as most axes have it: below 2^32.
-fn whole(item: &Value) -> Option<u64> {
-    item.as_u64().filter(|number| *number <= u64::from(u32::MAX))
 }

@@ -20,6 +20,7 @@
 mod key;
 mod kind;
 mod list;
+mod read;
 mod row;
 mod table;
 #[cfg(test)]

@@ -7,6 +7,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::Endpoint;
+use super::calls::CallsVisitor;
+use super::capabilities::Capabilities;
 use crate::Error;
 use crate::company::Presence;
 
@@ -60,6 +62,14 @@ pub(crate) trait Half: Sized {
 
 /// An endpoint as a worker drives it.
 pub(crate) trait End: Endpoint {
+    /// What endpoints of its kind can do.
+    const CAPABILITIES: Capabilities;
+
+    /// Has something done with its calls by themselves, where it has [`Capabilities::VERBS_CALLS`].
+    fn visit_calls<V: CallsVisitor>(&mut self, _visitor: V) -> Option<V::Done> {
+        None
+    }
+
     /// Starts the point's time limit, in seconds. Where it sleeps, this thread's sleeps end at the limit, until it is stopped.
     ///
     /// # Errors

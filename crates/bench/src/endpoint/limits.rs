@@ -5,7 +5,7 @@ use std::time::Duration;
 use measure::clock::{Clock, Ticks};
 use rustix::time::Timespec;
 
-use crate::point::{Part, Pattern, PointSpec};
+use crate::topology::PartSpec;
 
 /// How long nothing happens where a peer or a link has died. TCP has asked five times again by then.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -41,11 +41,9 @@ pub(crate) enum Over {
 }
 
 impl Limits {
-    pub(crate) fn new(spec: &PointSpec, clock: Clock) -> Self {
+    pub(crate) fn new(spec: &PartSpec, clock: Clock) -> Self {
         let now = clock.now();
-        let never_pauses =
-            matches!(spec.pattern, Pattern::FanOut | Pattern::Pairs | Pattern::PingPong | Pattern::Stream);
-        let patience = (never_pauses && spec.part == Part::Main).then(|| clock.ticks(PATIENCE));
+        let patience = (!spec.usage.pauses).then(|| clock.ticks(PATIENCE));
         Self { clock, began: now, deadline: u64::MAX, patience, has_moved: false, quiet_since: now }
     }
 

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use measure::clock::{Clock, Ticks};
 
+use super::calls::{Batch, Calls, Step};
 use super::{Arrival, Endpoint, Mark, Posted};
 use crate::Error;
-use crate::pattern::Calls;
 
 /// What is lost: greetings or messages, by their number; each once.
 type Losses = Arc<Mutex<Vec<(bool, u64)>>>;
@@ -232,7 +232,30 @@ impl Endpoint for Wire {
     }
 }
 
+/// A wire makes no objects.
+pub(crate) enum NoObjects {}
+
+impl Batch for NoObjects {
+    fn prepare(&mut self) -> Result<(), Error> {
+        match *self {}
+    }
+
+    fn run(&mut self) -> Result<u32, Error> {
+        match *self {}
+    }
+
+    fn finish(&mut self, _done: u32) -> Result<(), Error> {
+        match *self {}
+    }
+}
+
 impl Calls for Wire {
+    type Objects<'a> = NoObjects;
+
+    fn objects(&self, _step: Step, _batch: u32) -> Result<NoObjects, Error> {
+        Err(Error::Impossible { reason: "a wire has no device".to_owned() })
+    }
+
     fn post_sends(&mut self, calls: u32) -> Result<(), Error> {
         self.unpolled += calls;
         (0..calls).try_for_each(|_| self.try_send(Mark::More).map(drop))

@@ -6,11 +6,12 @@ use measure::clock::{Clock, Ticks};
 
 use super::socket::{Messages, Socket};
 use crate::Error;
+use crate::endpoint::capabilities::Capabilities;
 use crate::endpoint::connecting::End;
 use crate::endpoint::header::Header;
 use crate::endpoint::limits::{Limits, Over};
 use crate::endpoint::{Arrival, Endpoint, FILL, Mark, Posted, words};
-use crate::point::PointSpec;
+use crate::topology::PartSpec;
 
 /// Fruitless looks, each a call of the library, between glances at the clock.
 const SPINS: u32 = 64;
@@ -73,12 +74,12 @@ pub(crate) struct LibraryEndpoint {
 
 impl LibraryEndpoint {
     pub(super) fn new(
-        spec: &PointSpec,
+        spec: &PartSpec,
         sockets: Sockets,
         (path, gives_way): (String, bool),
         clock: Clock,
     ) -> Self {
-        let size = usize::try_from(spec.size_bytes).unwrap_or(usize::MAX);
+        let size = usize::try_from(spec.message.size_bytes).unwrap_or(usize::MAX);
         Self {
             sockets,
             path,
@@ -88,7 +89,7 @@ impl LibraryEndpoint {
             posted: 0,
             clock,
             limits: Limits::new(spec, clock),
-            sleeps: spec.poll.sleeps(),
+            sleeps: spec.message.poll.sleeps(),
             gives_way,
             spins: 0,
             awaits_room: false,
@@ -171,6 +172,8 @@ impl LibraryEndpoint {
 }
 
 impl End for LibraryEndpoint {
+    const CAPABILITIES: Capabilities = Capabilities::NONE;
+
     fn start(&mut self, timeout_s: f64) -> Result<(), Error> {
         self.limits.start(Duration::from_secs_f64(timeout_s));
         Ok(())

@@ -17,7 +17,7 @@ use iceoryx2::prelude::{
 };
 
 use super::socket::{Messages, QUEUE, Role};
-use crate::point::PointSpec;
+use crate::topology::PartSpec;
 
 type Service = ipc::Service;
 
@@ -75,7 +75,7 @@ enum Port {
 }
 
 impl Iceoryx {
-    pub(super) fn open(spec: &PointSpec, role: Role) -> Result<Self, String> {
+    pub(super) fn open(spec: &PartSpec, role: Role) -> Result<Self, String> {
         if role == Role::Pair {
             return Err("iceoryx2 has no pairs: give the protocol pub_sub".to_owned());
         }
@@ -90,8 +90,8 @@ impl Iceoryx {
             .signal_handling_mode(SignalHandlingMode::Disabled)
             .create::<Service>()
             .map_err(words)?;
-        let size = usize::try_from(spec.size_bytes).unwrap_or(usize::MAX).max(SHORTEST);
-        Ok(Self { role, size, sleeps: spec.poll.sleeps(), port: None, node, _root: root })
+        let size = usize::try_from(spec.message.size_bytes).unwrap_or(usize::MAX).max(SHORTEST);
+        Ok(Self { role, size, sleeps: spec.message.poll.sleeps(), port: None, node, _root: root })
     }
 
     /// Opens the end of a service, which whoever comes first makes.

@@ -11,8 +11,9 @@ use super::endpoint::{LibraryEndpoint, Sockets};
 use super::socket::{Messages, Role, Socket};
 use crate::Error;
 use crate::endpoint::connecting::{Half, Told, are_beside};
-use crate::point::{Carrier, Family, PointSpec, Protocol};
+use crate::point::{Carrier, Family, Protocol};
 use crate::socket_endpoint::{Net, Reachable, SocketOptions};
+use crate::topology::PartSpec;
 
 /// How long two ranks may take to hear of each other.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -23,7 +24,7 @@ const TRIES: u32 = 5;
 
 /// Sockets that nobody is connected to yet.
 pub(crate) struct Unconnected {
-    spec: PointSpec,
+    spec: PartSpec,
     rank: u32,
     clock: Clock,
     address: Address,
@@ -62,13 +63,13 @@ enum Place {
 impl Unconnected {
     /// Opens and binds the sockets of a rank.
     pub(crate) fn new(
-        spec: &PointSpec,
+        spec: &PartSpec,
         rank: u32,
         options: &SocketOptions,
         clock: Clock,
     ) -> Result<Self, Error> {
         let reachable = Reachable::own(&options.net, Family::Ipv4, None)?;
-        let role = match spec.socket.protocol {
+        let role = match spec.message.socket.protocol {
             Protocol::Pair => (rank == 0).then_some(Role::Pair),
             Protocol::PubSub => Some(Role::Publisher),
         };
@@ -76,7 +77,7 @@ impl Unconnected {
         let (mut bound, mut place) = (None, None);
         if let Some(role) = role {
             let first = options.port.and_then(|first| first.checked_add(u16::try_from(rank).ok()?));
-            let (socket, own) = match spec.endpoint {
+            let (socket, own) = match spec.message.endpoint {
                 Carrier::Iceoryx2 => (offering(spec, role, token)?, Place::Memory),
                 _ => {
                     let (socket, port) = listening(spec, role, &options.net, first)?;
@@ -85,19 +86,19 @@ impl Unconnected {
             };
             (bound, place) = (Some(socket), Some(own));
         }
-        let mut ways: Vec<Option<Way>> = (0..spec.ranks()).map(|_| None).collect();
-        for partner in spec.partners(rank) {
-            ways[partner as usize] = Some(Way { place, token });
+        let mut ways: Vec<Option<Way>> = (0..spec.links.ranks()).map(|_| None).collect();
+        for partner in spec.links.partners(rank) {
+            ways[*partner as usize] = Some(Way { place, token });
         }
         Ok(Self { spec: spec.clone(), rank, clock, address: Address { reachable }, ways, bound })
     }
 }
 
 /// One that is found by a name.
-fn offering(spec: &PointSpec, role: Role, token: u64) -> Result<Socket, Error> {
+fn offering(spec: &PartSpec, role: Role, token: u64) -> Result<Socket, Error> {
     let mut socket = open(spec, role)?;
     let failed = |reason| Error::System {
-        what: format!("offer a service of {}", spec.endpoint.name()),
+        what: format!("offer a service of {}", spec.message.endpoint.name()),
         cause: std::io::Error::other(reason),
     };
     socket.bind(&service(token)).map_err(failed)?;
@@ -110,7 +111,7 @@ fn service(token: u64) -> CString {
 }
 
 /// A socket that listens, on a given port or any, and that port.
-fn listening(spec: &PointSpec, role: Role, net: &Net, given: Option<u16>) -> Result<(Socket, u16), Error> {
+fn listening(spec: &PartSpec, role: Role, net: &Net, given: Option<u16>) -> Result<(Socket, u16), Error> {
     let ip: IpAddr = match net {
         Net::Loopback => Ipv4Addr::LOCALHOST.into(),
         _ => Ipv4Addr::UNSPECIFIED.into(),
@@ -141,7 +142,7 @@ fn no_port(cause: std::io::Error) -> Error {
 }
 
 /// Opens a socket of the point's library, if that is installed.
-fn open(spec: &PointSpec, role: Role) -> Result<Socket, Error> {
+fn open(spec: &PartSpec, role: Role) -> Result<Socket, Error> {
     Socket::open(spec, role).map_err(|reason| Error::Impossible { reason })
 }
 
@@ -163,15 +164,16 @@ impl Half for Unconnected {
     }
 
     fn connect(mut self, ranks: &[Told<Address, Way>], gives_way: bool) -> Result<LibraryEndpoint, Error> {
-        let peer = self.spec.partners(self.rank).first().copied().unwrap_or_default();
+        let peer = self.spec.links.partners(self.rank).first().copied().unwrap_or_default();
         let told = ranks.get(peer as usize).and_then(|told| told.address.as_ref().zip(told.way.as_ref()));
         let own_way = self.way(peer).cloned();
         let ((address, way), own_way) = told.zip(own_way).ok_or_else(|| Error::PeerAddress {
             reason: format!("rank {peer} has nothing that connects to rank {}", self.rank),
         })?;
         let (_, theirs) = self.address.reachable.route(&address.reachable)?;
-        let path = format!("{} to rank {peer} at {}", self.spec.endpoint.name(), theirs.address);
-        let role = if self.spec.socket.protocol == Protocol::Pair { Role::Pair } else { Role::Subscriber };
+        let path = format!("{} to rank {peer} at {}", self.spec.message.endpoint.name(), theirs.address);
+        let role =
+            if self.spec.message.socket.protocol == Protocol::Pair { Role::Pair } else { Role::Subscriber };
         let bound = self.bound.take();
         let mut connected = None;
         if let Some(place) = way.place {
@@ -205,7 +207,7 @@ impl Half for Unconnected {
 /// Says that this rank is there until the other has said so, too, and that it has heard that.
 fn meet(
     end: &mut LibraryEndpoint,
-    spec: &PointSpec,
+    spec: &PartSpec,
     [own, theirs]: [u64; 2],
     at: IpAddr,
 ) -> Result<(), Error> {
@@ -224,16 +226,20 @@ fn meet(
         }
         if deadline.is_over() {
             let reason = format!("it said nothing within {} s", PATIENCE.as_secs());
-            return Err(Error::Unreachable { carrier: spec.endpoint.name(), to: at.to_string(), reason });
+            return Err(Error::Unreachable {
+                carrier: spec.message.endpoint.name(),
+                to: at.to_string(),
+                reason,
+            });
         }
     }
 }
 
 /// What a rank says first: never as long as a message.
-fn hail(token: u64, has_heard: bool, spec: &PointSpec) -> Vec<u8> {
+fn hail(token: u64, has_heard: bool, spec: &PartSpec) -> Vec<u8> {
     let mut words = token.to_le_bytes().to_vec();
     words.push(u8::from(has_heard));
-    if words.len() as u64 == spec.size_bytes {
+    if words.len() as u64 == spec.message.size_bytes {
         words.push(0);
     }
     words

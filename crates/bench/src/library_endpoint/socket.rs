@@ -13,7 +13,8 @@ use super::nanomsg::Nanomsg;
 use super::nng::Nng;
 use super::zeromq::Zeromq;
 use crate::endpoint::limits::timespec;
-use crate::point::{Carrier, PointSpec};
+use crate::point::Carrier;
+use crate::topology::PartSpec;
 
 /// Messages that a queue holds: as many as shared memory's ring. NNG has no longer ones.
 pub(super) const QUEUE: i32 = 8192;
@@ -76,13 +77,13 @@ macro_rules! any {
 
 impl Socket {
     /// Opens one of a point's library. Its threads may run where they like, which the thread that calls may not.
-    pub(super) fn open(spec: &PointSpec, role: Role) -> Result<Self, String> {
+    pub(super) fn open(spec: &PartSpec, role: Role) -> Result<Self, String> {
         let pinned = rustix::thread::sched_getaffinity(None);
         let mut all = rustix::thread::CpuSet::new();
         (0..rustix::thread::CpuSet::MAX_CPU).for_each(|cpu| all.set(cpu));
         // What is not allowed is no CPU of the process, and left out by the kernel. Threads inherit this.
         let is_free = pinned.is_ok() && rustix::thread::sched_setaffinity(None, &all).is_ok();
-        let opened = match spec.endpoint {
+        let opened = match spec.message.endpoint {
             #[cfg(feature = "iceoryx2")]
             Carrier::Iceoryx2 => Iceoryx::open(spec, role).map(|one| Self::Iceoryx2(Box::new(one))),
             #[cfg(not(feature = "iceoryx2"))]

@@ -45,8 +45,10 @@ fn what_libraries_do_not_carry_is_refused() {
     }
     let axes = "endpoint = [\"zeromq\", \"verbs\"], protocol = [\"pair\", \"pub_sub\"]";
     let points = refusal("pipeline", axes).unwrap();
-    let found: Vec<_> =
-        points.iter().map(|point| (point.endpoint, point.socket.protocol, point.service)).collect();
+    let found: Vec<_> = points
+        .iter()
+        .map(|point| (point.message.endpoint, point.message.socket.protocol, point.message.service))
+        .collect();
     // What is published may be dropped.
     let expected = [
         (Carrier::Zeromq, Protocol::Pair, Service::Rc),

@@ -3,30 +3,20 @@
 //! A pattern allocates, formats and locks nothing, and knows no kind of endpoint and no kind of recorder: it is compiled
 //! for each.
 
-mod fan_out;
-mod fetch;
-pub mod one_way;
-pub mod open_loop;
-pub mod overhead;
-pub(crate) mod pairs;
-mod ping_pong;
-pub(crate) mod pipeline;
+pub(crate) mod answer;
+pub(crate) mod flood;
+pub(crate) mod outcome;
 mod progress;
-pub mod prtt;
-mod push;
-mod stream;
+pub(crate) mod rank;
+pub(crate) mod registry;
+pub(crate) mod timed;
 #[cfg(test)]
 pub(crate) mod times;
+pub(crate) mod together;
 mod watch;
 
-pub use fan_out::{fetching_hub, fetching_spoke, hub, spoke};
-pub use fetch::fetch;
-pub use overhead::Calls;
-pub use ping_pong::ping_pong;
-pub use progress::{Progress, at, counts};
-pub use push::push;
-pub use stream::{Flood, Flow, stream};
-pub use watch::Watch;
+pub(crate) use progress::{Progress, at, counts};
+pub(crate) use watch::Watch;
 
 use std::time::Duration;
 
@@ -34,7 +24,7 @@ use measure::clock::{Clock, Ticks};
 
 /// How long a pattern measures.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Span {
+pub(crate) enum Span {
     /// For a time; rank 0 says when it is over.
     For(Duration),
     /// For a number of messages in each direction.
@@ -44,7 +34,7 @@ pub enum Span {
 impl Span {
     /// The number of messages, and the stamp, at which what began then is over; the one that it does not limit is beyond
     /// reach.
-    fn end(self, clock: Clock, begin: Ticks) -> (u64, u64) {
+    pub(crate) fn end(self, clock: Clock, begin: Ticks) -> (u64, u64) {
         match self {
             Self::Messages(messages) => (messages, u64::MAX),
             Self::For(time) => (u64::MAX, begin.0.saturating_add(clock.ticks(time))),

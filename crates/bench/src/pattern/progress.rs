@@ -4,7 +4,7 @@ use measure::clock::Ticks;
 
 /// Times and counts, thinned out where there are too many.
 #[derive(Debug)]
-pub struct Progress {
+pub(crate) struct Progress {
     seen: Vec<(u64, u64)>,
     /// Messages between two that are kept.
     stride: u64,
@@ -16,7 +16,7 @@ const ROOM: usize = 2048;
 
 impl Progress {
     /// Nothing yet.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         // Written, so that no page is missing later.
         let mut seen = vec![(u64::MAX, u64::MAX); ROOM];
         seen.clear();
@@ -25,7 +25,7 @@ impl Progress {
 
     /// At a time so many messages were done in all.
     #[inline]
-    pub fn see(&mut self, now: Ticks, count: u64) {
+    pub(crate) fn see(&mut self, now: Ticks, count: u64) {
         if count >= self.next {
             self.keep(now.0, count);
         }
@@ -46,7 +46,7 @@ impl Progress {
     }
 
     /// Times in ticks and counts, in rising order.
-    pub fn into_seen(self) -> Vec<(u64, u64)> {
+    pub(crate) fn into_seen(self) -> Vec<(u64, u64)> {
         self.seen
     }
 }
@@ -59,13 +59,13 @@ impl Default for Progress {
 
 /// How many messages were known to be done at a time. What comes between two counts is not guessed at: several that share a link
 /// would each be given a part of what was one's.
-pub fn at(seen: &[(u64, u64)], time: u64) -> u64 {
+pub(crate) fn at(seen: &[(u64, u64)], time: u64) -> u64 {
     let after = seen.partition_point(|(ticks, _)| *ticks <= time);
     after.checked_sub(1).and_then(|before| seen.get(before)).map_or(0, |(_, count)| *count)
 }
 
 /// How many counts there are of a time.
-pub fn counts(seen: &[(u64, u64)], [begin, end]: [u64; 2]) -> usize {
+pub(crate) fn counts(seen: &[(u64, u64)], [begin, end]: [u64; 2]) -> usize {
     let until = |time| seen.partition_point(|(ticks, _)| *ticks <= time);
     until(end).saturating_sub(until(begin))
 }

@@ -5,7 +5,7 @@ use measure::clock::Ticks;
 /// Looks at the clock with every fruitless turn of a loop: what passes between two looks, more than a turn takes, was the
 /// scheduler's, the hypervisor's or an interrupt's.
 #[derive(Debug)]
-pub struct Watch {
+pub(crate) struct Watch {
     /// The last look; beyond every other where something was done since, so that no gap follows it.
     last: u64,
     threshold: u64,
@@ -23,7 +23,7 @@ const ROOM: usize = 2 * 10_000;
 
 impl Watch {
     /// A watch for gaps of more than so many ticks.
-    pub fn new(threshold: u64) -> Self {
+    pub(crate) fn new(threshold: u64) -> Self {
         // Written, so that no page is missing later.
         let mut gaps = vec![u64::MAX; ROOM];
         gaps.clear();
@@ -32,7 +32,7 @@ impl Watch {
 
     /// Looks at the clock.
     #[inline(always)]
-    pub fn see(&mut self, now: Ticks) {
+    pub(crate) fn see(&mut self, now: Ticks) {
         let gap = now.0.saturating_sub(self.last);
         if gap > self.longest {
             self.longest = gap;
@@ -45,7 +45,7 @@ impl Watch {
 
     /// Something was done that takes its time.
     #[inline(always)]
-    pub fn pass(&mut self) {
+    pub(crate) fn pass(&mut self) {
         self.last = NEVER;
     }
 
@@ -59,12 +59,12 @@ impl Watch {
     }
 
     /// Longest gap, the sum of those above the threshold and their number; times in ticks.
-    pub fn seen(&self) -> [u64; 3] {
+    pub(crate) fn seen(&self) -> [u64; 3] {
         [self.longest, self.total, self.count]
     }
 
     /// Beginning and end of each gap, in turn.
-    pub fn into_gaps(self) -> Vec<u64> {
+    pub(crate) fn into_gaps(self) -> Vec<u64> {
         self.gaps
     }
 }

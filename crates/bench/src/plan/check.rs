@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::defaults::{Filled, carriers as carriers_of, least_depth};
-use super::{Experiment, Plan, fan_out, one_way, open_loop, overhead, pairs, pipeline, prtt};
+use super::{Experiment, Plan};
 use crate::Error;
 use crate::axis::{self, Axis, AxisRow, Key, Most};
 use crate::point::{Flow, Length, Operation, Pattern, Service, Setup};
@@ -105,6 +105,21 @@ impl Check<'_> {
         }
         if self.0.length == Length::Iterations(0) {
             return Err(Error::ZeroIterations { place: self.place("iterations"), experiment: self.name() });
+        }
+        let iterations = match self.0.length {
+            Length::Iterations(iterations) => iterations,
+            Length::Duration(_) => 0,
+        };
+        for (key, value) in [("iterations", iterations), ("warmup", self.0.warmup)] {
+            if value > ITERATIONS_MAX {
+                return Err(Error::TooManyIterations {
+                    place: self.place(key),
+                    key: key.to_owned(),
+                    experiment: self.name(),
+                    value,
+                    max: ITERATIONS_MAX,
+                });
+            }
         }
         let duration_s = match self.0.length {
             Length::Duration(duration_s) => Some(("duration", duration_s)),
@@ -273,24 +288,6 @@ impl Check<'_> {
         self.0.axes.get(axis::SIGNAL_INTERVAL).into_iter().any(|every| every != Some(1))
     }
 
-    /// Refuses axes that only other patterns have.
-    fn listed(&self) -> Result<(), Error> {
-        for axis in self.0.axes.iter() {
-            let has = |rows: &[&AxisRow]| rows.iter().any(|row| row.name == axis.row.name);
-            let patterns: Vec<Pattern> =
-                AXES.iter().filter(|(_, rows)| has(rows)).map(|(pattern, _)| *pattern).collect();
-            if patterns.is_empty() || patterns.contains(&self.0.pattern) {
-                continue;
-            }
-            let what = format!("{} with the pattern {:?}", axis.row.name, self.0.pattern.name());
-            let named: Vec<_> = patterns.iter().map(|pattern| format!("{:?}", pattern.name())).collect();
-            let kind = if named.len() > 1 { "patterns" } else { "pattern" };
-            let why = format!("it is for the {kind} {}", named.join(" and "));
-            return self.refuse(axis.row.name, &what, &why);
-        }
-        Ok(())
-    }
-
     /// Refuses numbers that are larger than an axis has.
     fn bounded(&self) -> Result<(), Error> {
         for axis in self.0.axes.iter() {
@@ -398,20 +395,12 @@ impl Check<'_> {
     }
 }
 
-/// The axes of each pattern that not every pattern has, the patterns in the order in which errors name them.
-const AXES: [(Pattern, &[&AxisRow]); 7] = [
-    (Pattern::FanOut, fan_out::AXES),
-    (Pattern::OneWay, one_way::AXES),
-    (Pattern::OpenLoop, open_loop::AXES),
-    (Pattern::Overhead, overhead::AXES),
-    (Pattern::Pairs, pairs::AXES),
-    (Pattern::Pipeline, pipeline::AXES),
-    (Pattern::Prtt, prtt::AXES),
-];
 /// Above this many points a plan is a slip of the pen: at a second each it would run for more than a day.
 const POINTS_MAX: u64 = 100_000;
 /// Above this a time is a slip of the pen too, and far from what a clock can hold: 30 days.
 const DURATION_S_MAX: f64 = 30.0 * 86_400.0;
+/// Ten times as many as perftest takes (`MAX_ITER`): at a microsecond each, a quarter of an hour.
+const ITERATIONS_MAX: u64 = 1_000_000_000;
 /// More than any adapter's tools offer (perftest: 16384).
 const QUEUE_PAIRS_MAX: u32 = 16384;
 /// The largest path MTU, in bytes (G1); many ports have less.

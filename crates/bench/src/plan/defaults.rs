@@ -57,12 +57,12 @@ impl Filled {
             (None, None, Pattern::OpenLoop | Pattern::Pipeline) => Length::Duration(DURATION_S_OPEN_LOOP),
             (None, None, Pattern::OneWay) => Length::Iterations(ITERATIONS_ONE_WAY),
             (None, None, Pattern::Overhead) => Length::Iterations(ITERATIONS_OVERHEAD),
-            (None, None, Pattern::Stream) => Length::Iterations(ITERATIONS_STREAM),
+            (None, None, _) => Length::Iterations(ITERATIONS_STREAM),
         };
         let (warmup, timeout_s) = match length {
             Length::Iterations(iterations) => {
                 let warmup = (iterations / WARMUP_SHARE).max(WARMUP_MIN);
-                (warmup, TIMEOUT_S + generating_s(pattern, &settings.axes, iterations + warmup))
+                (warmup, TIMEOUT_S + generating_s(pattern, &settings.axes, iterations.saturating_add(warmup)))
             }
             Length::Duration(duration_s) => (ITERATIONS_PING_PONG / WARMUP_SHARE, TIMEOUT_S + duration_s),
         };
@@ -212,7 +212,7 @@ fn axes(pattern: Pattern, carrier: Carrier, given: &AxisList, tx_depth: u32) -> 
             (SIZE_BYTES_PING_PONG, SIGNAL_INTERVAL_PING_PONG)
         }
         Pattern::Prtt => (SIZE_BYTES_PRTT, SIGNAL_INTERVAL_PING_PONG),
-        Pattern::Stream => (SIZE_BYTES_STREAM, SIGNAL_INTERVAL_STREAM.min(tx_depth)),
+        _ => (SIZE_BYTES_STREAM, SIGNAL_INTERVAL_STREAM.min(tx_depth)),
     };
     // One way messages are told apart by their immediate data.
     let operation = if pattern == Pattern::OneWay { Operation::SendImm } else { Operation::Send };
@@ -253,7 +253,7 @@ fn axes(pattern: Pattern, carrier: Carrier, given: &AxisList, tx_depth: u32) -> 
         ],
         Pattern::Pairs => vec![axis::PAIRS.value(PAIRS), axis::TRAFFIC.value(Traffic::PingPong)],
         Pattern::Prtt => vec![axis::BURST.value(Some(BURST)), axis::PAUSE_NS.value(0)],
-        Pattern::PingPong | Pattern::Stream => Vec::new(),
+        _ => Vec::new(),
     };
     let is_had = |axis: &Axis| {
         let name = axis.row.name;

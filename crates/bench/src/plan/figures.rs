@@ -175,7 +175,7 @@ impl Shown<'_> {
                 Base::Bundled => bundled::reference(&reference.file)
                     .map(str::to_owned)
                     .ok_or_else(|| unreadable("it does not come with the program".to_owned()))?,
-                Base::Directory(directory) => std::fs::read_to_string(directory.join(&reference.file))
+                Base::Directory(directory) => measure::files::read_text(&directory.join(&reference.file))
                     .map_err(|err| unreadable(err.to_string()))?,
             };
             let table = table(&text, &reference.file)?;

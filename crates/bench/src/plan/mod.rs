@@ -236,6 +236,7 @@ mod open_loop;
 mod overhead;
 mod overrides;
 mod pairs;
+mod pattern_axes;
 mod pipeline;
 mod prtt;
 mod quantities;

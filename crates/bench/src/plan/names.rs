@@ -81,26 +81,12 @@ const LIKENESS_MIN: f64 = 0.75;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::point::{Pattern, Service};
+    use crate::point::Service;
     use measure::figure::Figure;
 
     #[test]
     fn names_come_from_the_types() {
         assert_eq!(names_of::<Service>(), ["RC", "UC", "UD"]);
-        assert_eq!(
-            names_of::<Pattern>(),
-            [
-                "fan-out",
-                "one-way",
-                "open-loop",
-                "overhead",
-                "pairs",
-                "ping-pong",
-                "pipeline",
-                "prtt",
-                "stream"
-            ]
-        );
         assert!(names_of::<Figure>().contains(&"where"));
         assert!(names_of::<u64>().is_empty());
     }

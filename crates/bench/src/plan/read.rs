@@ -105,11 +105,12 @@ fn setting(settings: &mut Settings, entry: &Entry, table: &str) -> Result<(), Er
 
 fn pattern(entry: &Entry, table: &str) -> Result<Pattern, Error> {
     let text = string(entry, table)?;
-    serde_json::from_value(Value::String(text.clone())).map_err(|_| Error::UnknownValue {
+    let names: Vec<_> = Pattern::all().map(Pattern::name).collect();
+    Pattern::named(&text).ok_or_else(|| Error::UnknownValue {
         place: entry.place.clone(),
         key: entry.key.clone(),
         table: table.to_owned(),
-        hint: hint_or_all(&text, names_of::<Pattern>()),
+        hint: hint_or_all(&text, &names),
         value: text,
     })
 }

@@ -4,7 +4,7 @@
 //! drifts (heat, neighbours) hits every combination alike instead of one combination in all its repetitions; then the
 //! axes as they are written, the size innermost.
 
-use measure::conditions::AS_IS;
+use measure::conditions::{AS_IS, Wanted};
 use measure::figure::Figure;
 use measure::finding::Finding;
 use measure::record::Axes;
@@ -18,8 +18,8 @@ use super::{Plan, check, environments, figures, findings, overrides};
 use crate::Error;
 use crate::axis::{self, Key};
 use crate::point::{
-    Carrier, Filling, LinkLayer, Load, Memory, Mesh, Notify, Operation, Part, Pattern, Pipeline, PointSpec,
-    Protocol, Service, Setup, SocketSettings, Stamp, Traffic,
+    Carrier, Filling, LinkLayer, Load, Memory, Mesh, MessageSpec, Notify, Operation, Pattern, Pipeline,
+    PointSpec, Protocol, Service, Setup, SocketSettings, Stamp, Traffic,
 };
 
 /// How a plan is to be run.
@@ -53,7 +53,7 @@ pub struct Resolved {
 impl Resolved {
     /// Whether messages of some point go through a device.
     pub fn needs_device(&self) -> bool {
-        self.points.iter().any(|point| point.endpoint.is_verbs())
+        self.points.iter().any(|point| point.message.endpoint.is_verbs())
     }
 
     /// The most ranks that a point has.
@@ -147,33 +147,14 @@ fn point(plan: &Plan, filled: &Filled, id: u64, repetition: u32, axes: Axes) -> 
     let (poll, send_poll) = given(&axes, axis::POLL).queues();
     let operation = axis::OPERATION.at(&axes).unwrap_or(Operation::Send);
     let endpoint = given(&axes, axis::ENDPOINT);
-    let environment = axis::ENVIRONMENT.at(&axes).unwrap_or_else(|| AS_IS.to_owned());
-    let mut conditions = environments::of(plan, &environment);
-    conditions.ipoib_mode = axis::IPOIB_MODE.at(&axes).flatten();
+    let conditions = conditions(plan, &axes);
     let ipoib = conditions.ipoib_mode.map(|_| LinkLayer::Infiniband);
-    PointSpec {
-        id,
-        experiment: filled.name.clone(),
-        repetition,
-        pattern: filled.pattern,
-        part: Part::Main,
+    let message = MessageSpec {
         endpoint,
-        tool: axis::TOOL.at(&axes).flatten(),
         socket: socket(filled, &axes),
         service: axis::SERVICE.at(&axes).unwrap_or_else(|| usual_service(endpoint, &axes)),
         operation,
-        peers: axis::PEERS.at(&axes).unwrap_or(1),
-        pairs: axis::PAIRS.at(&axes).unwrap_or(1),
-        traffic: axis::TRAFFIC.at(&axes).unwrap_or(Traffic::PingPong),
-        rate_hz,
-        pipeline: pipeline(filled, &axes),
-        loaders: axis::LOADERS.at(&axes).unwrap_or(0),
-        load: axis::LOAD.at(&axes).unwrap_or(Load::Beside),
-        load_bytes: axis::LOAD_BYTES.at(&axes).unwrap_or(1),
-        mesh: axis::MESH.at(&axes).unwrap_or(Mesh::Star),
-        notify: axis::NOTIFY.at(&axes).flatten().unwrap_or_else(|| usual_notify(operation)),
         size_bytes,
-        direction: given(&axes, axis::DIRECTION),
         poll,
         send_poll: axis::SEND_POLL.at(&axes).flatten().unwrap_or(send_poll),
         inline: inline(&axes, size_bytes),
@@ -185,10 +166,32 @@ fn point(plan: &Plan, filled: &Filled, id: u64, repetition: u32, axes: Axes) -> 
         setup: axis::SETUP.at(&axes).unwrap_or(Setup::Exchange),
         mtu_bytes: axis::MTU_BYTES.at(&axes).flatten(),
         link_layer: ipoib.or(axis::LINK_LAYER.at(&axes).flatten()),
-        link: link(&axes),
         memory: axis::MEMORY.at(&axes).unwrap_or(Memory::Device),
-        conditions,
         buffers: axis::BUFFERS.at(&axes).flatten(),
+        tx_depth,
+        rx_depth,
+        rx_fill,
+    };
+    PointSpec {
+        id,
+        experiment: filled.name.clone(),
+        repetition,
+        pattern: filled.pattern,
+        tool: axis::TOOL.at(&axes).flatten(),
+        message,
+        peers: axis::PEERS.at(&axes).unwrap_or(1),
+        pairs: axis::PAIRS.at(&axes).unwrap_or(1),
+        traffic: axis::TRAFFIC.at(&axes).unwrap_or(Traffic::PingPong),
+        rate_hz,
+        pipeline: pipeline(filled, &axes),
+        loaders: axis::LOADERS.at(&axes).unwrap_or(0),
+        load: axis::LOAD.at(&axes).unwrap_or(Load::Beside),
+        load_bytes: axis::LOAD_BYTES.at(&axes).unwrap_or(1),
+        mesh: axis::MESH.at(&axes).unwrap_or(Mesh::Star),
+        notify: axis::NOTIFY.at(&axes).flatten().unwrap_or_else(|| usual_notify(operation)),
+        direction: given(&axes, axis::DIRECTION),
+        link: link(&axes),
+        conditions,
         burst: axis::BURST.at(&axes).flatten(),
         pause_ns: axis::PAUSE_NS.at(&axes).unwrap_or(0),
         stamp: axis::STAMP.at(&axes).unwrap_or(Stamp::Submitted),
@@ -196,15 +199,19 @@ fn point(plan: &Plan, filled: &Filled, id: u64, repetition: u32, axes: Axes) -> 
         batch: axis::BATCH.at(&axes).flatten().unwrap_or(usual_batch),
         length,
         warmup,
-        tx_depth,
-        rx_depth,
-        rx_fill,
         keep_samples: filled.keep_samples,
         share_above_ns: filled.share_above_ns.clone(),
         timeout_s: filled.timeout_s,
         axes,
     }
     .with_its_axes()
+}
+
+/// What is asked of the machine.
+fn conditions(plan: &Plan, axes: &Axes) -> Wanted {
+    let environment = axis::ENVIRONMENT.at(axes).unwrap_or_else(|| AS_IS.to_owned());
+    let ipoib_mode = axis::IPOIB_MODE.at(axes).flatten();
+    Wanted { ipoib_mode, ..environments::of(plan, &environment) }
 }
 
 /// The service of what has no such axis: what there are no acknowledgements of is a datagram to whoever counts.

@@ -36,7 +36,7 @@ fn points(experiment: &str, set: &[&str], quick: bool) -> Vec<PointSpec> {
 }
 
 fn sizes(points: &[PointSpec]) -> Vec<u64> {
-    points.iter().map(|point| point.size_bytes).collect()
+    points.iter().map(|point| point.message.size_bytes).collect()
 }
 
 proptest! {
@@ -390,6 +390,10 @@ fn references_are_read_beside_the_plan_and_must_be_whole() {
     let table = resolve().unwrap().figures[0].reference.clone().unwrap().table.unwrap();
     assert_eq!(table.columns, ["a", "b"]);
     assert_eq!(table.rows, [["1", "NA"], ["3", "4.50"]]);
+    let file = directory.path().join("r.csv");
+    std::fs::remove_file(&file).unwrap();
+    std::os::unix::fs::symlink("/dev/null", file).unwrap();
+    assert!(resolve().unwrap_err().to_string().ends_with("\"T\": it is not a regular file"));
 }
 
 #[test]
@@ -421,7 +425,7 @@ fn operations_that_cannot_be_are_refused_by_name() {
         error.contains("post_list 30 of experiment \"bw\" does not fit its signal_interval 100"),
         "{error}"
     );
-    assert_eq!(points("axes = { operation = \"fetch_add\" }", &[], false)[0].size_bytes, 8);
+    assert_eq!(points("axes = { operation = \"fetch_add\" }", &[], false)[0].message.size_bytes, 8);
 }
 
 #[test]
@@ -497,12 +501,16 @@ fn one_way_has_axes_and_defaults_of_its_own() {
     let text = format!("{HEAD}name = \"ow\"\npattern = \"one-way\"");
     let resolve = |set: &[&str]| resolved(&text, set, false).unwrap().points;
     let point = resolve(&[]).remove(0);
-    assert_eq!((point.length, point.warmup, point.size_bytes), (Length::Iterations(8000), 800, 32));
-    assert_eq!((point.operation, point.burst, point.pause_ns), (Operation::SendImm, Some(1), 0));
-    assert_eq!((point.poll, point.send_poll), (QueuePoll::Busy, QueuePoll::Busy));
-    assert_eq!((point.stamp, point.buffers, point.rx_fill), (Stamp::Submitted, None, point.rx_depth));
+    assert_eq!((point.length, point.warmup, point.message.size_bytes), (Length::Iterations(8000), 800, 32));
+    assert_eq!((point.message.operation, point.burst, point.pause_ns), (Operation::SendImm, Some(1), 0));
+    assert_eq!((point.message.poll, point.message.send_poll), (QueuePoll::Busy, QueuePoll::Busy));
+    assert_eq!(
+        (point.stamp, point.message.buffers, point.message.rx_fill),
+        (Stamp::Submitted, None, point.message.rx_depth)
+    );
     let points = resolve(&["poll=busy,event,event_repoll,hybrid", "pause_ns=0,5.5us,1s", "burst=all"]);
-    let polls: Vec<_> = points.iter().step_by(3).map(|point| (point.poll, point.send_poll)).collect();
+    let polls: Vec<_> =
+        points.iter().step_by(3).map(|point| (point.message.poll, point.message.send_poll)).collect();
     let both = |poll| (poll, poll);
     let hybrid = (QueuePoll::Busy, QueuePoll::Event);
     let expected = [both(QueuePoll::Busy), both(QueuePoll::Event), both(QueuePoll::EventRepoll), hybrid];
@@ -511,18 +519,20 @@ fn one_way_has_axes_and_defaults_of_its_own() {
     assert_eq!(pauses, [(0, None), (5500, None), (1_000_000_000, None)]);
     let points =
         resolve(&["burst=all", "tx_depth=64,256", "signal_interval=1,half", "rx_depth=16", "rx_fill=8"]);
-    let depths: Vec<_> = points.iter().map(|point| (point.tx_depth, point.signal_interval)).collect();
+    let depths: Vec<_> =
+        points.iter().map(|point| (point.message.tx_depth, point.message.signal_interval)).collect();
     assert_eq!(depths, [(64, 1), (64, 32), (256, 1), (256, 128)]);
-    assert_eq!((points[0].rx_depth, points[0].rx_fill), (16, 8));
+    assert_eq!((points[0].message.rx_depth, points[0].message.rx_fill), (16, 8));
     let point = resolve(&["send_poll=event", "poll=busy"]).remove(0);
-    assert_eq!((point.poll, point.send_poll), hybrid);
+    assert_eq!((point.message.poll, point.message.send_poll), hybrid);
 }
 
 #[test]
 fn words_stand_for_what_the_devices_have() {
     let axes = "[experiment.axes]\nmtu_bytes = [\"active\", 512]\noutstanding_reads = [\"max\", 2]";
     let points = points(axes, &[], false);
-    let values: Vec<_> = points.iter().map(|point| (point.mtu_bytes, point.outstanding_reads)).collect();
+    let values: Vec<_> =
+        points.iter().map(|point| (point.message.mtu_bytes, point.message.outstanding_reads)).collect();
     assert_eq!(values, [(None, None), (None, Some(2)), (Some(512), None), (Some(512), Some(2))]);
     assert_eq!(points[0].axes["mtu_bytes"], "active");
 }
@@ -530,19 +540,30 @@ fn words_stand_for_what_the_devices_have() {
 #[test]
 fn defaults_are_perftests() {
     let point = points("", &[], false).remove(0);
-    assert_eq!((point.tx_depth, point.rx_depth, point.mtu_bytes, point.signal_interval), (128, 512, None, 1));
-    assert_eq!((point.length, point.warmup, point.size_bytes), (Length::Iterations(1000), 100, 2));
-    assert!(!point.inline && point.keep_samples);
+    assert_eq!(
+        (
+            point.message.tx_depth,
+            point.message.rx_depth,
+            point.message.mtu_bytes,
+            point.message.signal_interval
+        ),
+        (128, 512, None, 1)
+    );
+    assert_eq!((point.length, point.warmup, point.message.size_bytes), (Length::Iterations(1000), 100, 2));
+    assert!(!point.message.inline && point.keep_samples);
     assert_eq!(point.axes.len(), 10, "what few plans vary is not shown: {:?}", point.axes);
-    assert_eq!((point.sge, point.post_list, point.queue_pairs, point.setup), (1, 1, 1, Setup::Exchange));
+    assert_eq!(
+        (point.message.sge, point.message.post_list, point.message.queue_pairs, point.message.setup),
+        (1, 1, 1, Setup::Exchange)
+    );
     let text = format!("{HEAD}name = \"bw\"\npattern = \"stream\"");
     let point = resolved(&text, &[], false).unwrap().points.remove(0);
     assert_eq!(
-        (point.length, point.signal_interval, point.size_bytes),
+        (point.length, point.message.signal_interval, point.message.size_bytes),
         (Length::Iterations(5000), 100, 65536)
     );
     let point = resolved(&text, &["tx_depth=16"], false).unwrap().points.remove(0);
-    assert_eq!(point.signal_interval, 16);
+    assert_eq!(point.message.signal_interval, 16);
     let point = resolved(&text, &["duration=5s"], false).unwrap().points.remove(0);
     assert_eq!((point.length, point.timeout_s), (Length::Duration(5.0), 65.0));
 }
@@ -554,7 +575,9 @@ fn points_come_in_the_written_order_with_the_size_innermost() {
     let points = points(experiment, &[], false);
     let seen: Vec<_> = points
         .iter()
-        .map(|p| (p.id, p.repetition, p.link.map(|link| link.to_string()), p.service, p.size_bytes))
+        .map(|p| {
+            (p.id, p.repetition, p.link.map(|link| link.to_string()), p.message.service, p.message.size_bytes)
+        })
         .collect();
     let mut expected = Vec::new();
     for repetition in 0..2 {
@@ -648,7 +671,10 @@ fn flags_build_the_same_plan() {
         .axis(axis::SIZE_BYTES.value(64));
     let plan = Plan::new("bw", "Bandwidth").experiment("bw", Pattern::Stream, settings);
     let point = resolve(&plan, &Options::default()).unwrap().points.remove(0);
-    assert_eq!((point.direction, point.size_bytes, point.length), (Flow::Bi, 64, Length::Iterations(5)));
+    assert_eq!(
+        (point.direction, point.message.size_bytes, point.length),
+        (Flow::Bi, 64, Length::Iterations(5))
+    );
     let settings = Settings { tx_depth: Some(0), ..Settings::default() };
     let plan = Plan::new("bw", "Bandwidth").experiment("bw", Pattern::Stream, settings);
     let error = resolve(&plan, &Options::default()).unwrap_err().to_string();
@@ -699,7 +725,7 @@ fn bounds(resolved: &Resolved, name: &str, quick: bool) {
                 _ => 0.0,
             };
             // The set-up of a point, its messages and its bytes.
-            0.1 + paced + messages * (5e-6 + point.size_bytes as f64 * 1e-9)
+            0.1 + paced + messages * (5e-6 + point.message.size_bytes as f64 * 1e-9)
         }
         Length::Duration(duration_s) => duration_s,
     };
@@ -740,9 +766,9 @@ fn hoefler_2006_is_the_papers_matrix() {
     // H4, H5, H8: both ways to learn of a read; 9 and 15 sizes at 1:1 and 1:15; n up to 15 at two sizes.
     assert_eq!([of("send").len(), of("rdmaw").len(), of("rdmar").len()], [156, 78, 156]);
     assert_eq!([of("datagrams").len(), of("atomics").len()], [120, 30]);
-    assert!(resolved.points.iter().all(|point| point.mtu_bytes == Some(2048)));
+    assert!(resolved.points.iter().all(|point| point.message.mtu_bytes == Some(2048)));
     // H13: each message of the first is one packet; no datagram is longer.
-    assert!(of("datagrams").iter().all(|point| point.size_bytes <= 2048));
+    assert!(of("datagrams").iter().all(|point| point.message.size_bytes <= 2048));
     assert_eq!(of("send-hosts").iter().map(|point| point.peers).max(), Some(15));
     let figure = |n: u32| format!("Figure {n}: ");
     let shown = |n: u32| resolved.figures.iter().filter(|f| f.title.starts_with(&figure(n))).count();
@@ -762,7 +788,7 @@ fn sur_2007_is_the_papers_matrix() {
         [of("write").len(), of("read").len(), of("send").len(), of("bandwidth").len()],
         [44, 44, 9, 44]
     );
-    assert!(of("write").iter().all(|point| point.inline == (point.size_bytes <= 256)));
+    assert!(of("write").iter().all(|point| point.message.inline == (point.message.size_bytes <= 256)));
     assert_eq!(of("read").iter().map(|point| point.pairs).max(), Some(8));
     let shown = |part: char| resolved.figures.iter().any(|f| f.title.contains(&format!("2({part})")));
     assert!(('a'..='i').all(shown));

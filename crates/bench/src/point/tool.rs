@@ -1,6 +1,6 @@
 //! Programs of others that measure the same.
 
-use super::choice::choice;
+use super::choice;
 use super::{Carrier, Pattern, PointSpec};
 
 choice! {

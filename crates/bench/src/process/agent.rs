@@ -17,6 +17,7 @@ use super::message::{
     Calibrated, CalibrationStep, Description, Hello, Neighbour, Outcome, Prepared, Reply, Request,
 };
 use crate::Error;
+pub use crate::fault::PointError;
 use crate::point::PointSpec;
 
 /// What measures. The agent calls it from one thread, in this order for each point: `prepare`, `connect`, `run`,
@@ -50,22 +51,6 @@ pub trait Worker {
 
     /// Takes the point down, whatever became of it. Also called where there is none.
     fn reset(&mut self);
-}
-
-/// Why a worker could not do what it was asked to.
-#[derive(Clone, Debug, PartialEq)]
-pub enum PointError {
-    /// It cannot be done here: the reason, for the reader of the report.
-    NotMeasured(String),
-    /// It went wrong: what was tried, on which object, why it failed, what to do.
-    Failed(String),
-}
-
-impl From<Error> for PointError {
-    fn from(err: Error) -> Self {
-        let words = err.to_string();
-        if err.is_limit() { Self::NotMeasured(words) } else { Self::Failed(words) }
-    }
 }
 
 /// Where requests come from.

@@ -95,6 +95,9 @@ impl<'i> Crew<'i> {
             return Ok(Ending { conditions, ..ending });
         }
         let before_ns = self.calibrate(sink)?;
+        if let Some(before_ns) = before_ns {
+            sink.calibrated(spec, before_ns);
+        }
         let mut ending = match self.walk(spec, sink) {
             Ok(outcomes) => Ending { status: Status::Measured, outcomes, calibration: None, conditions },
             Err(Stop::Refused(status)) => Ending { conditions, ..Ending::without_numbers(status) },
@@ -110,8 +113,10 @@ impl<'i> Crew<'i> {
         let mut after = || if before_ns.is_some() { self.calibrate(sink) } else { Ok(None) };
         match cleared.and_then(|()| after()) {
             Ok(after_ns) => {
+                let best_ns = after_ns.and_then(|after_ns| sink.calibrated(spec, after_ns));
                 let pair = before_ns.zip(after_ns).filter(|_| ending.status == Status::Measured);
-                ending.calibration = pair.map(|(before_ns, after_ns)| Calibration { before_ns, after_ns });
+                ending.calibration =
+                    pair.map(|(before_ns, after_ns)| Calibration { before_ns, after_ns, best_ns });
             }
             Err(err @ Error::Interrupted { .. }) => return Err(err),
             Err(err) => {

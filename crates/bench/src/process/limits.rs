@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::message::{Description, Limits};
-use crate::point::{PointSpec, Service};
+use crate::point::{MessageSpec, PointSpec, Service};
 
 /// Why a point cannot be measured between these ranks, if so. The reason names the limit and not what exceeds it, so
 /// that it is the same for all points beyond it and is printed once for them.
@@ -16,18 +16,17 @@ pub(super) fn refusal(spec: &PointSpec, descriptions: &[&Description]) -> Option
             "more ranks than the {known} that there are: a server that is started by hand is one rank"
         ));
     }
-    if !spec.endpoint.is_verbs() {
+    if !spec.message.endpoint.is_verbs() {
         // What a kernel does not have is known when sockets are made.
         return None;
     }
-    let parts = spec.parts();
+    let topology = spec.topology();
     let exceeded = (0u32..).zip(descriptions.iter().take(ranks)).find_map(|(rank, description)| {
         let name = description.device.as_ref().map(|device| device.name.as_str());
-        let mut parts = parts.iter().filter(|part| part.is_for(rank));
-        let reason = parts.find_map(|part| exceeded(part, &description.limits))?;
+        let reason = topology.parts_of(rank).find_map(|part| exceeded(&part.message, &description.limits))?;
         Some(format!("{reason} of {} at rank {rank}", name.unwrap_or("the device")))
     });
-    exceeded.or_else(|| spec.link_layer.and_then(|_| without_link(&descriptions[..ranks])))
+    exceeded.or_else(|| spec.message.link_layer.and_then(|_| without_link(&descriptions[..ranks])))
 }
 
 /// Why no link is between ranks, if so: what a device sends itself leaves none.
@@ -50,35 +49,37 @@ pub(super) fn refusal_of_all(points: &[PointSpec], descriptions: &[&Description]
     refusals.all(|refusal| refusal.is_some()).then_some(first)
 }
 
-fn exceeded(spec: &PointSpec, limits: &Limits) -> Option<String> {
-    let size = spec.size_bytes;
-    let depth = spec.tx_depth.max(spec.rx_depth);
-    if let Some(max) = limits.inline_bytes_max.filter(|max| spec.inline && size > *max) {
+fn exceeded(message: &MessageSpec, limits: &Limits) -> Option<String> {
+    let size = message.size_bytes;
+    let depth = message.tx_depth.max(message.rx_depth);
+    if let Some(max) = limits.inline_bytes_max.filter(|max| message.inline && size > *max) {
         return Some(format!("more bytes inline than the limit of {max}"));
     }
     if let Some(max) = limits.message_bytes_max.filter(|max| size > *max) {
         return Some(format!("a message longer than the limit of {max} bytes"));
     }
-    if let Some(max) = limits.mtu_bytes_max.filter(|max| spec.mtu_bytes.is_some_and(|mtu| mtu > *max)) {
+    if let Some(max) = limits.mtu_bytes_max.filter(|max| message.mtu_bytes.is_some_and(|mtu| mtu > *max)) {
         return Some(format!("a path MTU above the limit of {max} bytes"));
     }
-    if let Some(mtu) = spec.mtu_bytes.filter(|mtu| spec.service == Service::Ud && size > u64::from(*mtu)) {
+    if let Some(mtu) =
+        message.mtu_bytes.filter(|mtu| message.service == Service::Ud && size > u64::from(*mtu))
+    {
         return Some(format!("a datagram longer than the path MTU of {mtu} bytes"));
     }
-    if let Some(max) = limits.sge_max.filter(|max| spec.sge > *max) {
+    if let Some(max) = limits.sge_max.filter(|max| message.sge > *max) {
         return Some(format!("more elements of a request than the limit of {max}"));
     }
-    if let Some(max) = limits.queue_pairs_max.filter(|max| spec.queue_pairs > *max) {
+    if let Some(max) = limits.queue_pairs_max.filter(|max| message.queue_pairs > *max) {
         return Some(format!("more queue pairs than the limit of {max}"));
     }
-    if limits.has_atomics == Some(false) && spec.operation.is_atomic() {
+    if limits.has_atomics == Some(false) && message.operation.is_atomic() {
         return Some("atomic operations, which are no part".to_owned());
     }
-    let reads = spec.outstanding_reads.unwrap_or(1);
-    if let Some(max) = limits.reads_max.filter(|max| spec.operation.is_fetch() && reads > *max) {
+    let reads = message.outstanding_reads.unwrap_or(1);
+    if let Some(max) = limits.reads_max.filter(|max| message.operation.is_fetch() && reads > *max) {
         return Some(format!("more RDMA Reads or atomics under way than the limit of {max}"));
     }
-    if spec.link_layer.is_some() && spec.link_layer != limits.link_layer {
+    if message.link_layer.is_some() && message.link_layer != limits.link_layer {
         return Some(match limits.link_layer {
             Some(is) => format!("another link layer than the {}", is.name()),
             None => "a link, which is no part".to_owned(),
@@ -90,12 +91,12 @@ fn exceeded(spec: &PointSpec, limits: &Limits) -> Option<String> {
 
 /// Fills in what only the devices can say: the path MTU, where the plan leaves it to the ports.
 pub(super) fn settle(spec: &mut PointSpec, descriptions: &[&Description]) {
-    if !spec.endpoint.is_verbs() {
+    if !spec.message.endpoint.is_verbs() {
         return;
     }
     let mtus = descriptions.iter().filter_map(|description| description.limits.mtu_bytes_max);
-    if let (None, Some(mtu_bytes)) = (spec.mtu_bytes, mtus.min()) {
-        spec.mtu_bytes = Some(mtu_bytes);
+    if let (None, Some(mtu_bytes)) = (spec.message.mtu_bytes, mtus.min()) {
+        spec.message.mtu_bytes = Some(mtu_bytes);
         spec.axes.insert("mtu_bytes".to_owned(), mtu_bytes.into());
     }
 }
@@ -119,12 +120,12 @@ mod tests {
     fn a_link_layer_that_is_not_there_is_a_limit() {
         let (ethernet, any) = (spec("link_layer = \"ethernet\""), spec("link_layer = \"any\""));
         let on = |link_layer| Limits { link_layer, ..Limits::default() };
-        assert_eq!(exceeded(&ethernet, &on(Some(LinkLayer::Ethernet))), None);
-        let other = exceeded(&ethernet, &on(Some(LinkLayer::Infiniband)));
+        assert_eq!(exceeded(&ethernet.message, &on(Some(LinkLayer::Ethernet))), None);
+        let other = exceeded(&ethernet.message, &on(Some(LinkLayer::Infiniband)));
         assert_eq!(other.as_deref(), Some("another link layer than the InfiniBand"));
-        assert_eq!(exceeded(&ethernet, &on(None)).as_deref(), Some("a link, which is no part"));
+        assert_eq!(exceeded(&ethernet.message, &on(None)).as_deref(), Some("a link, which is no part"));
         for layer in [None, Some(LinkLayer::Ethernet), Some(LinkLayer::Infiniband)] {
-            assert_eq!(exceeded(&any, &on(layer)), None);
+            assert_eq!(exceeded(&any.message, &on(layer)), None);
         }
     }
 }

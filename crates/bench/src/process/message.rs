@@ -1,20 +1,13 @@
 //! What coordinator and agents say to each other. Every request has exactly one reply.
 
-use std::collections::BTreeMap;
-
-use measure::clock::Domain;
 use measure::conditions::{Condition, Wanted};
-use measure::record::{
-    Cost, Cpu, Device, Environment, Histogram, Latency, Overhead, Oversubscribed, Reported, Sunk, Throughput,
-    Timed,
-};
+use measure::record::{Device, Environment, Overhead};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::frame::Frame;
 use crate::Error;
-use crate::one_way::Stamped;
-use crate::pipeline::Generated;
+pub use crate::pattern::outcome::Outcome;
 use crate::point::{LinkLayer, PointSpec};
 
 /// What the coordinator asks of an agent.
@@ -202,88 +195,6 @@ pub enum Calibrated {
     },
 }
 
-/// What one rank measured: statistics ready for the record.
-#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Outcome {
-    /// Latency of the messages that it timed.
-    pub latency: Option<Latency>,
-    /// Further kinds of latency of the same messages.
-    pub kinds: Vec<Timed>,
-    /// Throughput, always of one direction: of what it received, or where it only sent, of what was acknowledged; of messages at
-    /// a set rate, what was posted.
-    pub throughput: Option<Throughput>,
-    /// The distribution, where raw samples are not kept.
-    pub histogram: Option<Histogram>,
-    /// What it cost the thread that measured.
-    pub cpu: Option<Cpu>,
-    /// What its host counted meanwhile.
-    pub host: BTreeMap<String, u64>,
-    /// What one call costs, where calls were timed in batches.
-    pub cost: Option<Cost>,
-    /// Counters of the pattern and the device.
-    pub counters: BTreeMap<String, u64>,
-    /// How far apart the ranks of its host began each message, where it led them.
-    pub skew: Option<Latency>,
-    /// What another program said, where one measured.
-    pub reported: Option<Reported>,
-    /// How long a flood lasted that nothing acknowledges, at this end.
-    pub lasted: Option<Lasted>,
-    /// How its flood went beside others.
-    pub passed: Option<Box<Passed>>,
-    /// When its messages were timed, to count what others did meanwhile.
-    pub timed: Option<Box<Window>>,
-    /// The library that carried its messages, if one did.
-    pub library: Option<String>,
-    /// Where more ranks run on its CPUs than those are.
-    pub oversubscribed: Option<Oversubscribed>,
-    /// Why its numbers should not be trusted, e.g. a step in the series of samples.
-    pub unstable: Option<String>,
-    /// What the generator of a pipeline found.
-    pub generated: Option<Box<Generated>>,
-    /// The file of its samples, where they are kept.
-    pub sunk: Option<Sunk>,
-    /// What was stamped, where messages are timed one way.
-    pub stamped: Option<Box<Stamped>>,
-    /// Raw samples in ns, where they are kept. They travel behind the message.
-    #[serde(skip)]
-    pub samples: Vec<u64>,
-}
-
-/// For how long one end sent and heard, in s; absent in a direction that it has not.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct Lasted {
-    /// From the first message that it posted to the last.
-    pub sent_s: Option<f64>,
-    /// From the first message that it received to the last.
-    pub heard_s: Option<f64>,
-}
-
-/// From when to when.
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct Window {
-    /// The clock of the ticks.
-    pub clock: Domain,
-    /// In ticks.
-    pub span: [u64; 2],
-}
-
-/// How far a flood was at which time, to be counted in the time that others were at it too.
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct Passed {
-    /// The clock of the ticks, and how many it has in a second.
-    pub clock: Domain,
-    /// In Hz.
-    pub tick_hz: f64,
-    /// When it began, and when its own messages were done, in ticks.
-    pub span: [u64; 2],
-    /// Times in ticks, and messages that were done by then.
-    pub seen: Vec<(u64, u64)>,
-}
-
 impl Request {
     /// The request as a frame.
     pub fn to_frame(&self) -> Frame {
@@ -306,7 +217,7 @@ impl Reply {
         let samples = match &mut self {
             Self::Done(outcome) => {
                 let mut samples = std::mem::take(&mut outcome.samples);
-                samples.extend(outcome.stamped.iter_mut().flat_map(|stamped| stamped.take_columns()));
+                samples.append(&mut outcome.columns);
                 samples
             }
             _ => Vec::new(),
@@ -322,9 +233,11 @@ impl Reply {
     pub fn from_frame(mut frame: Frame) -> Result<Self, Error> {
         let mut reply = serde_json::from_slice(&frame.message).map_err(|err| unreadable(&frame, &err))?;
         if let Self::Done(outcome) = &mut reply {
-            if let Some(stamped) = &mut outcome.stamped {
-                stamped.put_columns(&mut frame.samples)?;
-            }
+            let (words, all) = (outcome.column_words, frame.samples.len());
+            let first = all.checked_sub(words).ok_or_else(|| Error::BrokenFrame {
+                reason: format!("{all} numbers follow the message, which speaks of {words}"),
+            })?;
+            outcome.columns = frame.samples.split_off(first);
             outcome.samples = frame.samples;
         }
         Ok(reply)

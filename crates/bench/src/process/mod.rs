@@ -34,7 +34,6 @@ pub mod key;
 mod limits;
 mod link;
 pub mod message;
-mod pairs;
 pub mod secure;
 pub mod server;
 pub mod sink;

@@ -1,8 +1,9 @@
 //! Where the results of a run go.
 
-use measure::record::{LatencyKind, Point};
+use measure::record::Point;
 
 use super::message::Hello;
+pub use crate::pattern::outcome::{Kept, Source};
 use crate::point::PointSpec;
 
 /// What takes the results, as they come. Nothing else of a run prints or writes.
@@ -12,6 +13,12 @@ pub trait Sink {
 
     /// A point is about to be measured.
     fn point_started(&mut self, spec: &PointSpec);
+
+    /// The core-to-core latency was measured beside a point, before or after it. Gives the best one known of the same two CPUs
+    /// under the point's conditions, in ns, this one included; none where it is compared with nothing.
+    fn calibrated(&mut self, _: &PointSpec, _one_way_ns: f64) -> Option<f64> {
+        None
+    }
 
     /// A point has ended. `samples` are its raw samples where they are kept; whoever stores them also fills in the paths.
     fn point(&mut self, point: Point, samples: &[Kept]) -> Result<(), SinkError>;
@@ -30,24 +37,6 @@ pub trait Sink {
 
     /// Something that the user should know and that stops nothing.
     fn warning(&mut self, text: &str);
-}
-
-/// Raw samples of a point, in ns.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Kept {
-    /// Whose they are.
-    pub of: Source,
-    /// In the order in which the messages were sent.
-    pub samples_ns: Vec<u64>,
-}
-
-/// What samples are of.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Source {
-    /// What the end of a rank timed.
-    End(u32),
-    /// A kind of latency, made of the stamps of both ends.
-    Kind(LatencyKind),
 }
 
 /// What a sink may fail with.

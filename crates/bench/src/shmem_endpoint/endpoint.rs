@@ -6,13 +6,14 @@ use measure::clock::{Clock, Ticks};
 
 use super::bell::{Bell, MESSAGE, ROOM};
 use super::lane::Lane;
-use super::setup::{size, sleeps};
+use super::setup::size;
 use crate::Error;
+use crate::endpoint::capabilities::Capabilities;
 use crate::endpoint::connecting::End;
 use crate::endpoint::header::Header;
 use crate::endpoint::limits::{Limits, Over, timespec};
 use crate::endpoint::{Arrival, Endpoint, FILL, Mark, Posted, words};
-use crate::point::{Pattern, PointSpec};
+use crate::topology::{Form, PartSpec};
 
 /// Fruitless looks between glances at the clock.
 const SPINS: u32 = 256;
@@ -56,7 +57,7 @@ struct Awaits {
 
 impl ShmemEndpoint {
     pub(super) fn new(
-        spec: &PointSpec,
+        spec: &PartSpec,
         rank: u32,
         (lanes, bell): (Vec<Lane>, Bell),
         gives_way: bool,
@@ -73,13 +74,13 @@ impl ShmemEndpoint {
             next_in: 0,
             clock,
             limits: Limits::new(spec, clock),
-            sleeps: sleeps(spec),
+            sleeps: spec.message.poll.sleeps(),
             gives_way,
             spins: 0,
             awaits: Awaits::default(),
             seen: 0,
             taken: 0,
-            counts_taken: !matches!(spec.pattern, Pattern::OneWay | Pattern::Pipeline),
+            counts_taken: spec.usage.form == Form::Alike,
         }
     }
 
@@ -174,6 +175,8 @@ impl ShmemEndpoint {
 }
 
 impl End for ShmemEndpoint {
+    const CAPABILITIES: Capabilities = Capabilities::COUNTED;
+
     fn start(&mut self, timeout_s: f64) -> Result<(), Error> {
         self.limits.start(Duration::from_secs_f64(timeout_s));
         Ok(())

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
-use crate::point::{Pattern, PointSpec};
 use crate::shared::{LINE_BYTES, Shared};
+use crate::topology::{Form, PartSpec};
 
 /// What cells are aligned to: a cache line.
 const ALIGN: usize = 64;
@@ -33,9 +33,9 @@ pub(super) struct Shape {
 
 impl Shape {
     /// For messages of a part of a point.
-    pub(super) fn of(spec: &PointSpec) -> Self {
-        let size = usize::try_from(spec.size_bytes).unwrap_or(usize::MAX);
-        Self::within(size, if spec.pattern == Pattern::Pipeline { RING_OF_SAMPLES } else { RING })
+    pub(super) fn of(spec: &PartSpec) -> Self {
+        let size = usize::try_from(spec.message.size_bytes).unwrap_or(usize::MAX);
+        Self::within(size, if spec.usage.form == Form::Written { RING_OF_SAMPLES } else { RING })
     }
 
     /// For messages of a size, with all cells within so many bytes, and no more of them than so many.

@@ -11,12 +11,12 @@ use super::lane::Lane;
 use super::ring::{Emptier, Filler, Shape};
 use crate::Error;
 use crate::endpoint::connecting::{Half, Told, are_beside};
-use crate::point::{Part, PointSpec};
 use crate::shared::{Handle, Shared};
+use crate::topology::PartSpec;
 
 /// What a rank has made for those that send to it.
 pub(crate) struct Unopened {
-    spec: PointSpec,
+    spec: PartSpec,
     rank: u32,
     clock: Clock,
     memory: Arc<Shared>,
@@ -34,8 +34,8 @@ pub(crate) struct Way {
 
 impl Unopened {
     /// Makes the memory for a part of a point.
-    pub(crate) fn new(part: &PointSpec, rank: u32, clock: Clock) -> Result<Self, Error> {
-        let partners = part.partners(rank);
+    pub(crate) fn new(part: &PartSpec, rank: u32, clock: Clock) -> Result<Self, Error> {
+        let partners = part.links.partners(rank);
         let each = Shape::of(part).lines();
         let failed = |reason: String| Error::System {
             what: "share memory with the other ranks".to_owned(),
@@ -43,9 +43,9 @@ impl Unopened {
         };
         let memory = Shared::offer("rdmascope-shmem", bell::LINES + partners.len() * each).map_err(failed)?;
         let handle = memory.handle().map_err(failed)?;
-        let mut ways: Vec<Option<Way>> = (0..part.ranks()).map(|_| None).collect();
-        for (index, partner) in partners.into_iter().enumerate() {
-            ways[partner as usize] = Some(Way { memory: handle, line: bell::LINES + index * each });
+        let mut ways: Vec<Option<Way>> = (0..part.links.ranks()).map(|_| None).collect();
+        for (index, partner) in partners.iter().enumerate() {
+            ways[*partner as usize] = Some(Way { memory: handle, line: bell::LINES + index * each });
         }
         Ok(Self { spec: part.clone(), rank, clock, memory: Arc::new(memory), ways })
     }
@@ -82,21 +82,17 @@ impl Half for Unopened {
             })?);
             let out = Filler::new(&theirs, way.line, shape);
             let into = Emptier::new(&self.memory, own_way.line, shape);
-            let bell = sleeps(&self.spec).then(|| Bell::new(theirs));
+            let bell = self.spec.message.poll.sleeps().then(|| Bell::new(theirs));
             Ok(Lane::new(rank, out, into, bell, (shape, size(&self.spec))))
         };
-        let lanes = self.spec.partners(self.rank).into_iter().map(lane).collect::<Result<_, Error>>()?;
+        let lanes =
+            self.spec.links.partners(self.rank).iter().copied().map(lane).collect::<Result<_, Error>>()?;
         let bell = Bell::new(Arc::clone(&self.memory));
         Ok(ShmemEndpoint::new(&self.spec, self.rank, (lanes, bell), gives_way, self.clock))
     }
 }
 
-/// Whether the ranks of a part sleep where there is nothing to do.
-pub(super) fn sleeps(spec: &PointSpec) -> bool {
-    spec.poll.sleeps() && spec.part == Part::Main
-}
-
 /// Bytes of a message of a part.
-pub(super) fn size(spec: &PointSpec) -> usize {
-    usize::try_from(spec.size_bytes).unwrap_or(usize::MAX)
+pub(super) fn size(spec: &PartSpec) -> usize {
+    usize::try_from(spec.message.size_bytes).unwrap_or(usize::MAX)
 }

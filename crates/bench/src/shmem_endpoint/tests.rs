@@ -17,12 +17,15 @@ use crate::axis;
 use crate::company::{Alone, Presence};
 use crate::endpoint::connecting::{End, Half, Told};
 use crate::endpoint::{Endpoint, Mark};
+use crate::pattern::Span;
 use crate::pattern::times::Times;
-use crate::pattern::{self, Flow, Span};
+use crate::patterns::ping_pong::ping_pong;
+use crate::patterns::stream::{Flow, stream};
 use crate::plan::{Options, Plan, Settings, resolve};
-use crate::point::{Carrier, Pattern, PointSpec, Poll};
+use crate::point::{Carrier, Pattern, Poll};
 use crate::shared::Shared;
 use crate::timepiece::Timepiece;
+use crate::topology::{PartSpec, Topology};
 
 /// Memory of so many lines, mapped twice.
 fn mapped_twice(lines: usize) -> [Arc<Shared>; 2] {
@@ -32,8 +35,10 @@ fn mapped_twice(lines: usize) -> [Arc<Shared>; 2] {
 }
 
 /// A point of messages of a size.
-fn sized(pattern: Pattern, size: usize) -> PointSpec {
-    PointSpec { size_bytes: size as u64, ..spec(pattern, []) }
+fn sized(pattern: Pattern, size: usize) -> PartSpec {
+    let mut spec = spec(pattern, []);
+    spec.message.size_bytes = size as u64;
+    spec
 }
 
 /// The byte at a place of a cell.
@@ -120,26 +125,26 @@ fn who_sleeps_is_woken() {
     assert!(began.elapsed() < Duration::from_secs(50), "somebody was not woken: {:?}", began.elapsed());
 }
 
-fn spec(pattern: Pattern, axes: impl IntoIterator<Item = axis::Axis>) -> PointSpec {
+fn spec(pattern: Pattern, axes: impl IntoIterator<Item = axis::Axis>) -> PartSpec {
     let settings = axes.into_iter().fold(Settings::default(), Settings::axis);
     let settings = settings.axis(axis::ENDPOINT.value(Carrier::Shmem));
     let plan = Plan::new("shmem", "Shared memory").experiment("one", pattern, settings);
-    resolve(&plan, &Options::default()).unwrap().points.remove(0)
+    resolve(&plan, &Options::default()).unwrap().points.remove(0).topology().parts.remove(0)
 }
 
-fn presence(spec: &PointSpec) -> Presence {
+fn presence(spec: &PartSpec) -> Presence {
     let timepiece = Timepiece::new(Clock::monotonic(), None);
-    Alone::new(spec, 0, &timepiece).unwrap().presence().clone()
+    Alone::new(&Topology::of_one(spec.clone()), 0, &timepiece).unwrap().presence().clone()
 }
 
 /// Connects all ranks of a point and lets each do its part within so many seconds; gives what becomes of each.
 fn run<T: Send>(
-    spec: &PointSpec,
+    spec: &PartSpec,
     limit_s: f64,
     part: impl Fn(u32, &mut ShmemEndpoint) -> Result<T, Error> + Sync,
 ) -> Vec<Result<T, Error>> {
     let halves: Vec<_> =
-        (0..spec.ranks()).map(|rank| Unopened::new(spec, rank, Clock::monotonic()).unwrap()).collect();
+        (0..spec.links.ranks()).map(|rank| Unopened::new(spec, rank, Clock::monotonic()).unwrap()).collect();
     let presence = presence(spec);
     let told = |to: u32| {
         let one = |half: &Unopened| Told {
@@ -149,7 +154,7 @@ fn run<T: Send>(
         };
         halves.iter().map(one).collect::<Vec<_>>()
     };
-    let all: Vec<_> = (0..spec.ranks()).map(told).collect();
+    let all: Vec<_> = (0..spec.links.ranks()).map(told).collect();
     // All are connected before one begins: an end that was through at once would take its memory with it.
     let ends: Vec<_> = halves.into_iter().zip(&all).map(|(half, told)| half.connect(told, false)).collect();
     let part = &part;
@@ -178,7 +183,7 @@ fn messages_of_every_size_go_forth_and_back() {
             let spec = spec(Pattern::PingPong, [axis::POLL.value(poll), axis::SIZE_BYTES.value(size)]);
             let ends = run(&spec, 30.0, |rank, end| {
                 let mut samples = Times::default();
-                pattern::ping_pong(end, &mut samples, rank == 0, 1, Span::Messages(40))?;
+                ping_pong(end, &mut samples, rank == 0, 1, Span::Messages(40))?;
                 Ok(samples.0.len())
             });
             let counts: Vec<_> = ends.into_iter().map(Result::unwrap).collect();
@@ -200,7 +205,7 @@ fn floods_arrive_whole_one_way_and_both_ways() {
                         (false, 0) => Flow::Out,
                         (false, _) => Flow::In,
                     };
-                    pattern::stream(end, flow, 5, Span::Messages(messages), true)
+                    stream(end, flow, 5, Span::Messages(messages), true)
                 });
                 let ends: Vec<_> = ends.into_iter().map(Result::unwrap).collect();
                 assert_eq!(ends[0].0.unwrap().total, messages, "{poll:?} {size}");

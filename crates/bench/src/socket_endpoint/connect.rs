@@ -24,7 +24,8 @@ use super::{Address, Name, Told, Way};
 use crate::Error;
 use crate::endpoint::connecting::Half;
 use crate::interfaces::Entry;
-use crate::point::{Carrier, Part, Pattern, PointSpec, Traffic};
+use crate::point::Carrier;
+use crate::topology::Flow;
 
 /// How long all connections of a rank may take together: a lost SYN is sent again after one second and then after two more.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -57,8 +58,8 @@ impl Half for Unconnected {
         let bound = std::mem::take(&mut self.bound);
         let neighbours = self.neighbours(ranks)?;
         let deadline = Deadline::after(PATIENCE);
-        let lanes = self.spec.socket.streams as usize;
-        let sockets: Vec<Vec<OwnedFd>> = if self.spec.endpoint.is_datagram() {
+        let lanes = self.spec.message.socket.streams as usize;
+        let sockets: Vec<Vec<OwnedFd>> = if self.spec.message.endpoint.is_datagram() {
             let each = neighbours.iter().zip(bound);
             each.map(|(peer, own)| self.associate(peer, own)).collect::<Result<_, Error>>()?
         } else {
@@ -72,7 +73,7 @@ impl Half for Unconnected {
             self.accept(&neighbours, &mut sockets, deadline)?;
             sockets.into_iter().map(|lanes| lanes.into_iter().flatten().collect()).collect()
         };
-        let partners = self.spec.partners(self.rank).len();
+        let partners = self.spec.links.partners(self.rank).len();
         let (mut all, mut paths, mut held) = (Vec::new(), Vec::new(), Vec::new());
         for (peer, sockets) in neighbours.iter().zip(sockets) {
             for socket in sockets {
@@ -84,7 +85,7 @@ impl Half for Unconnected {
                 }
             }
         }
-        let drains = self.spec.part == Part::Load && !self.spec.is_loader(self.rank);
+        let drains = self.spec.usage.is_drained && !self.spec.links.begins(self.rank);
         let parts = Parts { lanes: all, paths, held, gives_way, drains };
         SocketEndpoint::new(&self.spec, parts, self.clock)
     }
@@ -102,7 +103,7 @@ impl Unconnected {
             let own_way = self.way(rank);
             let ((address, way), own_way) = told.zip(own_way).ok_or_else(|| nothing(rank))?;
             let (own, theirs) = (&self.address.reachable, &address.reachable);
-            let route = match self.spec.endpoint.is_internet() {
+            let route = match self.spec.message.endpoint.is_internet() {
                 true => Some(own.route(theirs)?),
                 false if own.is_beside(theirs) => None,
                 false => {
@@ -113,7 +114,7 @@ impl Unconnected {
             };
             Ok(Neighbour { rank, index, way, own_way, route })
         };
-        self.spec.neighbours(self.rank).into_iter().enumerate().map(one).collect()
+        self.spec.links.neighbours(self.rank).into_iter().enumerate().map(one).collect()
     }
 
     /// Connects datagram sockets with those of a rank.
@@ -194,15 +195,19 @@ impl Unconnected {
                 sockets[peer.index].len().checked_sub(lane + 1).map(|_| (peer.index, lane))
             });
             if let Some((index, lane)) = place {
-                if self.spec.socket.no_delay && self.spec.endpoint == Carrier::Tcp {
+                if self.spec.message.socket.no_delay && self.spec.message.endpoint == Carrier::Tcp {
                     sockopt::set_tcp_nodelay(&accepted, true).map_err(|error| failed(error.into()))?;
                 }
-                if self.spec.socket.zero_copy {
+                if self.spec.message.socket.zero_copy {
                     zero_copy(&accepted)?;
                 }
                 // Of Unix sockets, one that is accepted has not those of who listens.
-                if let Some(bytes) =
-                    self.spec.socket.buffer_bytes.filter(|_| !self.spec.endpoint.is_internet())
+                if let Some(bytes) = self
+                    .spec
+                    .message
+                    .socket
+                    .buffer_bytes
+                    .filter(|_| !self.spec.message.endpoint.is_internet())
                 {
                     buffers(&accepted, bytes)?;
                 }
@@ -217,7 +222,7 @@ impl Unconnected {
             || format!("rank {}", peer.rank),
             |(own, theirs)| format!("rank {} from {} to {}", peer.rank, own.address, theirs.address),
         );
-        Error::Unreachable { carrier: self.spec.endpoint.name(), to, reason: error.to_string() }
+        Error::Unreachable { carrier: self.spec.message.endpoint.name(), to, reason: error.to_string() }
     }
 
     fn path(&self, peer: &Neighbour<'_>, socket: &OwnedFd) -> Path {
@@ -230,43 +235,26 @@ impl Unconnected {
             None => (format!("rank {}", self.rank), format!("rank {}", peer.rank)),
         };
         let interface = peer.route.as_ref().map(|(own, _)| own.interface.clone());
-        Path { carrier: self.spec.endpoint, own, theirs, interface }
+        Path { carrier: self.spec.message.endpoint, own, theirs, interface }
     }
 
     fn lane(&self, socket: OwnedFd) -> Lane {
         let spec = &self.spec;
-        let size = usize::try_from(spec.size_bytes).unwrap_or(usize::MAX);
-        let is_flood = floods(spec);
-        if !spec.endpoint.is_datagram() {
-            let holds_back = spec.endpoint == Carrier::Tcp && !spec.socket.no_delay;
+        let size = usize::try_from(spec.message.size_bytes).unwrap_or(usize::MAX);
+        let is_flood = spec.usage.flow == Flow::Flood;
+        if !spec.message.endpoint.is_datagram() {
+            let holds_back = spec.message.endpoint == Carrier::Tcp && !spec.message.socket.no_delay;
             let stream = Stream::new(socket, size, is_flood, holds_back);
-            let lends = spec.socket.zero_copy && spec.begins(self.rank);
+            let lends = spec.message.socket.zero_copy && spec.links.begins(self.rank);
             return Lane::Stream { stream: if lends { stream.lending() } else { stream }, next: 0 };
         }
-        let is_lossy = spec.endpoint == Carrier::Udp;
-        let list = usize::try_from(spec.post_list).unwrap_or(1);
-        let offload = spec.socket.offload;
-        let alternation = (is_lossy && alternates(spec)).then(|| Alternation::new(spec.begins(self.rank)));
+        let is_lossy = spec.message.endpoint == Carrier::Udp;
+        let list = usize::try_from(spec.message.post_list).unwrap_or(1);
+        let offload = spec.message.socket.offload;
+        let alternates = spec.usage.flow == Flow::Alternating;
+        let alternation = (is_lossy && alternates).then(|| Alternation::new(spec.links.begins(self.rank)));
         let manner = Manner { size, list, is_flood, is_lossy, offload };
         Lane::Datagram(Box::new(Datagram::new(socket, manner, alternation)))
-    }
-}
-
-/// Whether messages come one after the other, as fast as can be.
-fn floods(spec: &PointSpec) -> bool {
-    match spec.pattern {
-        Pattern::Stream => true,
-        Pattern::Pairs => spec.traffic == Traffic::Stream,
-        _ => false,
-    }
-}
-
-/// Whether each message is answered before the next.
-fn alternates(spec: &PointSpec) -> bool {
-    match spec.pattern {
-        Pattern::FanOut | Pattern::PingPong => true,
-        Pattern::Pairs => spec.traffic == Traffic::PingPong,
-        _ => false,
     }
 }
 

@@ -24,11 +24,13 @@ use super::lane::Lane;
 use super::lent::Lent;
 use crate::Error;
 use crate::alarm::Alarm;
+use crate::endpoint::capabilities::Capabilities;
 use crate::endpoint::connecting::End;
 use crate::endpoint::header::{HEADER_BYTES, Header};
 use crate::endpoint::limits::Limits;
 use crate::endpoint::{Arrival, Endpoint, Mark, Posted, words};
-use crate::point::{Carrier, Flow, Part, Pattern, PointSpec};
+use crate::point::Carrier;
+use crate::topology::{Flow, Form, PartSpec};
 
 /// Fruitless looks, each a system call, between glances at the clock.
 const SPINS: u32 = 64;
@@ -98,15 +100,17 @@ pub(crate) struct SocketEndpoint {
 }
 
 impl SocketEndpoint {
-    pub(super) fn new(spec: &PointSpec, parts: Parts, clock: Clock) -> Result<Self, Error> {
+    pub(super) fn new(spec: &PartSpec, parts: Parts, clock: Clock) -> Result<Self, Error> {
         let Parts { lanes, paths, held, gives_way, drains } = parts;
         let ready = (lanes.len() > 1 && !drains).then(|| Ready::new(&lanes)).transpose()?;
-        let sleeps = spec.poll.sleeps() && spec.part == Part::Main;
-        let floods_alone =
-            spec.part == Part::Main && spec.pattern == Pattern::Stream && spec.direction == Flow::Uni;
-        let gathers = match spec.endpoint {
-            Carrier::Tcp => spec.socket.buffer_bytes.is_none_or(|bytes| bytes >= gathering::BUFFER_BYTES_MIN),
-            Carrier::Udp => !spec.socket.offload,
+        let sleeps = spec.message.poll.sleeps();
+        let floods = spec.usage.flow == Flow::Flood && !spec.usage.is_timed && !spec.usage.is_drained;
+        let floods_alone = spec.usage.is_one_sided_flood;
+        let gathers = match spec.message.endpoint {
+            Carrier::Tcp => {
+                spec.message.socket.buffer_bytes.is_none_or(|bytes| bytes >= gathering::BUFFER_BYTES_MIN)
+            }
+            Carrier::Udp => !spec.message.socket.offload,
             _ => false,
         };
         let repeats =
@@ -119,7 +123,7 @@ impl SocketEndpoint {
             clock,
             limits: Limits::new(spec, clock),
             patience: Patience::new(clock),
-            any_lane: spec.pattern == Pattern::Stream && lanes.len() > 1,
+            any_lane: floods && lanes.len() > 1,
             full: vec![false; lanes.len()],
             posts: 0,
             sleeps,
@@ -133,10 +137,10 @@ impl SocketEndpoint {
             awaits_room: false,
             has_rest: false,
             greetings: 0,
-            floods: spec.part == Part::Main && spec.pattern == Pattern::Stream,
+            floods,
             acknowledged: 0,
-            size: spec.size_bytes,
-            counts_acknowledged: !matches!(spec.pattern, Pattern::OneWay | Pattern::Pipeline),
+            size: spec.message.size_bytes,
+            counts_acknowledged: spec.usage.form == Form::Alike,
             drains,
             _drain: None,
             lanes,
@@ -241,6 +245,8 @@ fn has_come(limits: &mut Limits, lane: &Lane, filled: bool) {
 }
 
 impl End for SocketEndpoint {
+    const CAPABILITIES: Capabilities = Capabilities::COUNTED;
+
     fn start(&mut self, timeout_s: f64) -> Result<(), Error> {
         self.limits.start(Duration::from_secs_f64(timeout_s));
         if self.sleeps {

@@ -7,13 +7,14 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, Protocol, SocketFlags, SocketType, ipproto, socket_with, sockopt};
 
 use crate::Error;
-use crate::point::{Carrier, Family, PointSpec};
+use crate::point::{Carrier, Family};
+use crate::topology::PartSpec;
 
 /// A socket of the point's kind, with all that is set of it.
 ///
 /// # Errors
 /// [`Error::Impossible`] where the kernel has none of the kind, or does not allow what is asked for.
-pub(super) fn socket(spec: &PointSpec) -> Result<OwnedFd, Error> {
+pub(super) fn socket(spec: &PartSpec) -> Result<OwnedFd, Error> {
     let (family, kind, protocol) = kind(spec);
     let made = socket_with(family, kind, SocketFlags::CLOEXEC, protocol);
     let socket = made.map_err(|error| refused(spec, "socket", error))?;
@@ -21,12 +22,12 @@ pub(super) fn socket(spec: &PointSpec) -> Result<OwnedFd, Error> {
     Ok(socket)
 }
 
-fn kind(spec: &PointSpec) -> (AddressFamily, SocketType, Option<Protocol>) {
-    let internet = match spec.socket.family {
+fn kind(spec: &PartSpec) -> (AddressFamily, SocketType, Option<Protocol>) {
+    let internet = match spec.message.socket.family {
         Family::Ipv4 => AddressFamily::INET,
         Family::Ipv6 => AddressFamily::INET6,
     };
-    match spec.endpoint {
+    match spec.message.endpoint {
         Carrier::Sctp => (internet, SocketType::STREAM, Some(ipproto::SCTP)),
         Carrier::Udp => (internet, SocketType::DGRAM, Some(ipproto::UDP)),
         Carrier::UnixDatagram => (AddressFamily::UNIX, SocketType::DGRAM, None),
@@ -36,19 +37,19 @@ fn kind(spec: &PointSpec) -> (AddressFamily, SocketType, Option<Protocol>) {
     }
 }
 
-fn set(socket: &OwnedFd, spec: &PointSpec) -> Result<(), Error> {
-    let settings = &spec.socket;
+fn set(socket: &OwnedFd, spec: &PartSpec) -> Result<(), Error> {
+    let settings = &spec.message.socket;
     let failed = |option: &'static str| move |error: Errno| refused(spec, option, error);
-    if spec.endpoint.is_internet() && settings.family == Family::Ipv6 {
+    if spec.message.endpoint.is_internet() && settings.family == Family::Ipv6 {
         sockopt::set_ipv6_v6only(socket, true).map_err(failed("IPV6_V6ONLY"))?;
     }
     if let Some(bytes) = settings.buffer_bytes {
         buffers(socket, bytes)?;
     }
-    if settings.no_delay && spec.endpoint == Carrier::Tcp {
+    if settings.no_delay && spec.message.endpoint == Carrier::Tcp {
         sockopt::set_tcp_nodelay(socket, true).map_err(failed("TCP_NODELAY"))?;
     }
-    if settings.no_delay && spec.endpoint == Carrier::Sctp {
+    if settings.no_delay && spec.message.endpoint == Carrier::Sctp {
         number(socket, libc::IPPROTO_SCTP, SCTP_NODELAY, 1).map_err(failed("SCTP_NODELAY"))?;
     }
     if let Some(us) = settings.busy_poll_us {
@@ -62,7 +63,7 @@ fn set(socket: &OwnedFd, spec: &PointSpec) -> Result<(), Error> {
         congestion(socket, name)?;
     }
     if settings.offload {
-        let size = libc::c_int::try_from(spec.size_bytes).unwrap_or(libc::c_int::MAX);
+        let size = libc::c_int::try_from(spec.message.size_bytes).unwrap_or(libc::c_int::MAX);
         number(socket, libc::SOL_UDP, libc::UDP_SEGMENT, size).map_err(failed("UDP_SEGMENT"))?;
         number(socket, libc::SOL_UDP, libc::UDP_GRO, 1).map_err(failed("UDP_GRO"))?;
     }
@@ -142,10 +143,10 @@ pub(super) fn last() -> Errno {
 }
 
 /// What the kernel does not have, or does not allow.
-fn refused(spec: &PointSpec, what: &str, error: Errno) -> Error {
+fn refused(spec: &PartSpec, what: &str, error: Errno) -> Error {
     let why = io::Error::from(error);
-    let name = spec.endpoint.name();
-    match (error, spec.endpoint) {
+    let name = spec.message.endpoint.name();
+    match (error, spec.message.endpoint) {
         (Errno::PROTONOSUPPORT | Errno::SOCKTNOSUPPORT | Errno::AFNOSUPPORT, Carrier::Sctp) => {
             impossible("this kernel has no SCTP: load its module (`modprobe sctp`)".to_owned())
         }

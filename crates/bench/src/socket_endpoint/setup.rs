@@ -11,14 +11,15 @@ use super::address::Reachable;
 use super::options::socket;
 use super::{Address, Name, Net, SocketOptions, Way};
 use crate::Error;
-use crate::point::{Carrier, Family, Operation, Part, PointSpec, Service, SocketSettings};
+use crate::point::{Carrier, Family, Operation, Service, SocketSettings};
+use crate::topology::{Flow, Part, PartSpec};
 
 /// Connections that may wait to be accepted: more than a host has ranks.
 const BACKLOG: i32 = 4096;
 
 /// Sockets that are not connected yet.
 pub(crate) struct Unconnected {
-    pub(super) spec: PointSpec,
+    pub(super) spec: PartSpec,
     pub(super) rank: u32,
     pub(super) clock: Clock,
     pub(super) address: Address,
@@ -32,21 +33,21 @@ pub(crate) struct Unconnected {
 impl Unconnected {
     /// Makes and binds the sockets of a part of a point.
     pub(crate) fn new(
-        part: &PointSpec,
+        part: &PartSpec,
         rank: u32,
         options: &SocketOptions,
         clock: Clock,
     ) -> Result<Self, Error> {
         let spec = carried(part);
-        let reachable = match spec.endpoint.is_internet() {
-            true => Reachable::own(&options.net, spec.socket.family, spec.link_layer)?,
+        let reachable = match spec.message.endpoint.is_internet() {
+            true => Reachable::own(&options.net, spec.message.socket.family, spec.message.link_layer)?,
             false => Reachable::namespace_alone(),
         };
-        let neighbours = spec.neighbours(rank);
+        let neighbours = spec.links.neighbours(rank);
         let mut ports = Ports::of(&spec, rank, options, neighbours.len());
         let (mut listener, mut bound) = (None, Vec::new());
-        let mut ways: Vec<Option<Way>> = (0..spec.ranks()).map(|_| None).collect();
-        let named = if spec.endpoint.is_datagram() {
+        let mut ways: Vec<Option<Way>> = (0..spec.links.ranks()).map(|_| None).collect();
+        let named = if spec.message.endpoint.is_datagram() {
             Vec::new()
         } else {
             let (own, name) = ports.bound(&spec, options)?;
@@ -58,8 +59,8 @@ impl Unconnected {
         };
         for neighbour in neighbours {
             let mut sockets = named.clone();
-            if spec.endpoint.is_datagram() {
-                let own = (0..spec.socket.streams).map(|_| ports.bound(&spec, options));
+            if spec.message.endpoint.is_datagram() {
+                let own = (0..spec.message.socket.streams).map(|_| ports.bound(&spec, options));
                 let (own, names): (Vec<_>, Vec<_>) = own.collect::<Result<Vec<_>, _>>()?.into_iter().unzip();
                 bound.push(own);
                 sockets = names;
@@ -72,14 +73,15 @@ impl Unconnected {
 
 /// A part as sockets carry it: what others do beside the messages that are timed must not get lost, and a load counts by what
 /// is acknowledged.
-fn carried(part: &PointSpec) -> PointSpec {
+fn carried(part: &PartSpec) -> PartSpec {
     let mut spec = part.clone();
-    if spec.part != Part::Main {
-        spec.operation = Operation::Send;
-        spec.service = Service::Rc;
-        spec.endpoint = if spec.endpoint.is_internet() { Carrier::Tcp } else { Carrier::UnixStream };
-        let (family, no_delay) = (spec.socket.family, spec.part == Part::Control);
-        spec.socket = SocketSettings { family, no_delay, ..SocketSettings::default() };
+    if spec.part != Part::MAIN {
+        spec.message.operation = Operation::Send;
+        spec.message.service = Service::Rc;
+        spec.message.endpoint =
+            if spec.message.endpoint.is_internet() { Carrier::Tcp } else { Carrier::UnixStream };
+        let (family, no_delay) = (spec.message.socket.family, spec.usage.flow != Flow::Flood);
+        spec.message.socket = SocketSettings { family, no_delay, ..SocketSettings::default() };
     }
     spec
 }
@@ -101,35 +103,40 @@ struct Ports {
 
 impl Ports {
     /// Where a first one is given, each rank has as many as it may need, and each part of the point as many.
-    fn of(spec: &PointSpec, rank: u32, options: &SocketOptions, neighbours: usize) -> Self {
-        let sockets = if spec.endpoint.is_datagram() { neighbours as u32 * spec.socket.streams } else { 1 };
-        let most =
-            sockets.max(spec.ranks().saturating_sub(1) * u32::from(spec.endpoint.is_datagram())).max(1);
-        let part = spec.part as u32;
-        let from = |first: u16| u32::from(first) + (part * spec.ranks() + rank) * most;
+    fn of(spec: &PartSpec, rank: u32, options: &SocketOptions, neighbours: usize) -> Self {
+        let sockets = if spec.message.endpoint.is_datagram() {
+            neighbours as u32 * spec.message.socket.streams
+        } else {
+            1
+        };
+        let most = sockets
+            .max(spec.links.ranks().saturating_sub(1) * u32::from(spec.message.endpoint.is_datagram()))
+            .max(1);
+        let Part(part) = spec.part;
+        let from = |first: u16| u32::from(first) + (part * spec.links.ranks() + rank) * most;
         Self { next: options.port.and_then(|first| u16::try_from(from(first)).ok()), tried: String::new() }
     }
 
     /// A socket of the point that is bound, and what it is called.
-    fn bound(&mut self, spec: &PointSpec, options: &SocketOptions) -> Result<(OwnedFd, Name), Error> {
+    fn bound(&mut self, spec: &PartSpec, options: &SocketOptions) -> Result<(OwnedFd, Name), Error> {
         let socket = socket(spec)?;
-        if !spec.endpoint.is_internet() {
+        if !spec.message.endpoint.is_internet() {
             let name = format!("rdmascope-{}-{}", std::process::id(), NAMES.fetch_add(1, Relaxed));
             let address = SocketAddrUnix::new_abstract_name(name.as_bytes())
                 .map_err(|error| self.failed("name", error))?;
             bind(&socket, &address).map_err(|error| self.failed("bind", error))?;
             return Ok((socket, Name::Abstract(name)));
         }
-        let ip: std::net::IpAddr = match (&options.net, spec.socket.family) {
+        let ip: std::net::IpAddr = match (&options.net, spec.message.socket.family) {
             (Net::Loopback, Family::Ipv4) => std::net::Ipv4Addr::LOCALHOST.into(),
             (Net::Loopback, Family::Ipv6) => std::net::Ipv6Addr::LOCALHOST.into(),
             (_, Family::Ipv4) => std::net::Ipv4Addr::UNSPECIFIED.into(),
             (_, Family::Ipv6) => std::net::Ipv6Addr::UNSPECIFIED.into(),
         };
         let wanted = self.next.unwrap_or(0);
-        self.tried = format!("{} port {wanted}", spec.endpoint.name());
+        self.tried = format!("{} port {wanted}", spec.message.endpoint.name());
         self.next = self.next.map(|port| port.wrapping_add(1));
-        if wanted != 0 && !spec.endpoint.is_datagram() {
+        if wanted != 0 && !spec.message.endpoint.is_datagram() {
             // Connections of the point before keep the port for a minute; who listens there keeps it all the same (socket(7)).
             sockopt::set_socket_reuseaddr(&socket, true).map_err(|error| self.failed("share", error))?;
         }

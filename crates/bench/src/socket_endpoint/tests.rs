@@ -20,29 +20,32 @@ use crate::axis;
 use crate::company::Alone;
 use crate::endpoint::connecting::{End, Half};
 use crate::endpoint::{Endpoint, Mark};
+use crate::pattern::Span;
 use crate::pattern::times::Times;
-use crate::pattern::{self, Span};
+use crate::patterns::ping_pong::ping_pong;
+use crate::patterns::stream::{Flow, stream};
 use crate::plan::{Options, Plan, Settings, resolve};
-use crate::point::{Carrier, Family, Pattern, PointSpec, Poll};
+use crate::point::{Carrier, Family, Pattern, Poll};
 use crate::timepiece::Timepiece;
+use crate::topology::{PartSpec, Topology};
 
-fn spec(pattern: Pattern, axes: impl IntoIterator<Item = axis::Axis>) -> PointSpec {
+fn spec(pattern: Pattern, axes: impl IntoIterator<Item = axis::Axis>) -> PartSpec {
     let settings = axes.into_iter().fold(Settings::default(), Settings::axis);
     let plan = Plan::new("sockets", "Sockets").experiment("one", pattern, settings);
-    resolve(&plan, &Options::default()).unwrap().points.remove(0)
+    resolve(&plan, &Options::default()).unwrap().points.remove(0).topology().parts.remove(0)
 }
 
 /// Halves of a point, in rank order.
-fn halves(spec: &PointSpec) -> Vec<Unconnected> {
+fn halves(spec: &PartSpec) -> Vec<Unconnected> {
     let options = SocketOptions { net: Net::Loopback, port: None };
     let half = |rank| Unconnected::new(spec, rank, &options, Clock::monotonic()).unwrap();
-    (0..spec.ranks()).map(half).collect()
+    (0..spec.links.ranks()).map(half).collect()
 }
 
 /// What each rank hears of all, with its ways as `change` wants them: from one rank to another.
-fn told(spec: &PointSpec, halves: &[Unconnected], change: impl Fn(u32, u32, &mut Way)) -> Vec<Vec<Told>> {
+fn told(spec: &PartSpec, halves: &[Unconnected], change: impl Fn(u32, u32, &mut Way)) -> Vec<Vec<Told>> {
     let timepiece = Timepiece::new(Clock::monotonic(), None);
-    let presence = Alone::new(spec, 0, &timepiece).unwrap().presence().clone();
+    let presence = Alone::new(&Topology::of_one(spec.clone()), 0, &timepiece).unwrap().presence().clone();
     let one = |to: u32, from: u32| {
         let half = &halves[from as usize];
         let mut way = half.way(to).cloned();
@@ -90,12 +93,12 @@ fn run_until<T: Send>(
 }
 
 /// Bounces so many messages; gives the samples and counters of both ranks.
-fn bounce(spec: &PointSpec, messages: u64, relay: Option<&Relay>) -> Vec<(Times, BTreeMap<String, u64>)> {
+fn bounce(spec: &PartSpec, messages: u64, relay: Option<&Relay>) -> Vec<(Times, BTreeMap<String, u64>)> {
     let halves = halves(spec);
     let told = told(spec, &halves, |from, to, way| relay.iter().for_each(|relay| relay.lead(from, to, way)));
     let ends = run(halves, &told, |rank, end| {
         let mut samples = Times::default();
-        pattern::ping_pong(end, &mut samples, rank == 0, 1, Span::Messages(messages))?;
+        ping_pong(end, &mut samples, rank == 0, 1, Span::Messages(messages))?;
         Ok((samples, end.counters()))
     });
     ends.into_iter().map(|end| end.unwrap()).collect()
@@ -180,13 +183,13 @@ fn they_do_over_ipv6() {
 }
 
 /// Floods; gives what rank 0 posted and rank 1 received, with its counters.
-fn flood(spec: &PointSpec, messages: u64, relay: Option<&Relay>) -> (u64, u64, BTreeMap<String, u64>) {
+fn flood(spec: &PartSpec, messages: u64, relay: Option<&Relay>) -> (u64, u64, BTreeMap<String, u64>) {
     let halves = halves(spec);
     let told = told(spec, &halves, |from, to, way| relay.iter().for_each(|relay| relay.lead(from, to, way)));
-    let reliable = spec.endpoint != Carrier::Udp;
+    let reliable = spec.message.endpoint != Carrier::Udp;
     let ends = run(halves, &told, |rank, end| {
-        let flow = if rank == 0 { pattern::Flow::Out } else { pattern::Flow::In };
-        let floods = pattern::stream(end, flow, 0, Span::Messages(messages), reliable)?;
+        let flow = if rank == 0 { Flow::Out } else { Flow::In };
+        let floods = stream(end, flow, 0, Span::Messages(messages), reliable)?;
         Ok((floods, end.counters()))
     });
     let mut ends = ends.into_iter().map(|end| end.unwrap());
@@ -317,7 +320,7 @@ fn who_is_no_rank_is_sent_away() {
     let began = Instant::now();
     let ends = run(halves, &told, |rank, end| {
         let mut samples = Times::default();
-        pattern::ping_pong(end, &mut samples, rank == 0, 1, Span::Messages(10))?;
+        ping_pong(end, &mut samples, rank == 0, 1, Span::Messages(10))?;
         Ok(samples.0.len())
     });
     assert!(ends.into_iter().all(|end| end.unwrap() == 10));
@@ -339,7 +342,7 @@ fn a_rank_that_has_gone_is_said_to_have_gone() {
             if rank == 1 {
                 return Ok(());
             }
-            pattern::ping_pong(end, &mut Times::default(), true, 1, Span::Messages(10))
+            ping_pong(end, &mut Times::default(), true, 1, Span::Messages(10))
         };
         let ends = run_until(halves, &told, part, || ());
         let error = ends[0].as_ref().unwrap_err().to_string();

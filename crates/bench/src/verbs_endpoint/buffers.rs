@@ -9,7 +9,8 @@ use verbs::{MemoryKind, MemoryRegion, ProtectionDomain, ReceiveRequest, Remote};
 use super::GREETINGS;
 use crate::Error;
 use crate::endpoint::FILL;
-use crate::point::{Filling, Memory, Operation, Part, Pattern, PointSpec, Service};
+use crate::point::{Memory, Operation, Service};
+use crate::topology::{Form, PartSpec};
 
 /// In front of every received datagram (IBTA vol. 1, section 11.4.1.2).
 const GRH_BYTES: usize = 40;
@@ -57,31 +58,31 @@ pub(super) struct Slots {
 
 impl Slots {
     /// What messages are sent from, or come to that are fetched: of the one of a 1:n that fetches, a place for each.
-    fn of_send(size: usize, spec: &PointSpec, rank: u32) -> Self {
-        if spec.pattern == Pattern::OneWay {
+    fn of_send(size: usize, spec: &PartSpec, rank: u32) -> Self {
+        if let Form::Numbered { .. } = spec.usage.form {
             let stride = size.next_multiple_of(LINE);
             return Self {
-                count: spec.buffers.map_or(in_a_page(stride), |buffers| buffers as usize),
+                count: spec.message.buffers.map_or(in_a_page(stride), |buffers| buffers as usize),
                 stride,
             };
         }
-        if spec.pattern == Pattern::Pipeline {
+        if spec.usage.form == Form::Written {
             // Whatever is under way stays as it is.
-            let count = spec.buffers.unwrap_or(spec.tx_depth) as usize;
+            let count = spec.message.buffers.unwrap_or(spec.message.tx_depth) as usize;
             return Self { count, stride: size.next_multiple_of(LINE) };
         }
-        let is_each = spec.operation.is_fetch() && spec.is_hub(rank);
-        Self::for_each(size, if is_each { spec.peers as usize } else { 1 })
+        let is_each = spec.message.operation.is_fetch();
+        Self::for_each(size, if is_each { spec.links.partners(rank).len() } else { 1 })
     }
 
     /// What messages are written to, or fetched from: of the one of a 1:n that is written to, or of one that several load, a
     /// place for each.
-    fn of_target(size: usize, spec: &PointSpec, rank: u32) -> Self {
-        if spec.pattern == Pattern::OneWay {
+    fn of_target(size: usize, spec: &PartSpec, rank: u32) -> Self {
+        if let Form::Numbered { .. } = spec.usage.form {
             return Self::of_send(size, spec, rank);
         }
-        let is_each = spec.part == Part::Load || (!spec.operation.is_fetch() && spec.is_hub(rank));
-        Self::for_each(size, if is_each { spec.partners(rank).len() } else { 1 })
+        let count = if spec.usage.has_place_each { spec.links.partners(rank).len() } else { 1 };
+        Self::for_each(size, count)
     }
 
     /// So many places, apart from each other.
@@ -106,9 +107,9 @@ fn in_a_page(stride: usize) -> usize {
 }
 
 impl Buffers {
-    pub(super) fn new(domain: &ProtectionDomain, spec: &PointSpec, rank: u32) -> Result<Self, Error> {
-        let size = usize::try_from(spec.size_bytes).unwrap_or(usize::MAX);
-        let kind = match spec.memory {
+    pub(super) fn new(domain: &ProtectionDomain, spec: &PartSpec, rank: u32) -> Result<Self, Error> {
+        let size = usize::try_from(spec.message.size_bytes).unwrap_or(usize::MAX);
+        let kind = match spec.message.memory {
             Memory::Device => MemoryKind::Device,
             Memory::Process => MemoryKind::Process,
         };
@@ -123,14 +124,14 @@ impl Buffers {
         let mut send = region(room(slots, signals.map(|s| s.from), 1), IBV_ACCESS_LOCAL_WRITE)?;
         touch(&mut send)?;
         let access = access(spec);
-        let partners = spec.partners(rank).len();
+        let partners = spec.links.partners(rank).len();
         let length = room(places, signals.map(|s| s.at), partners);
         let target = (access != 0).then(|| region(length, access | IBV_ACCESS_LOCAL_WRITE));
         let mut target = target.transpose()?;
         if let Some(target) = &mut target {
             touch(target)?;
             // What is polled, and what atomics count from; but what is read must not end as memory does that nothing came to.
-            let byte = if spec.operation == Operation::Read { FILL } else { 0 };
+            let byte = if spec.message.operation == Operation::Read { FILL } else { 0 };
             for place in 0..places.count {
                 target.write(place * places.stride + size.saturating_sub(8), &vec![byte; size.min(8)])?;
             }
@@ -138,7 +139,7 @@ impl Buffers {
                 target.write(signal, &[0])?;
             }
         }
-        if !spec.operation.is_datagram() {
+        if !spec.message.operation.is_datagram() {
             // What arrives has no payload, or writes it somewhere else; a datagram never gets here.
             return Ok(Self {
                 send,
@@ -151,18 +152,20 @@ impl Buffers {
                 received_at: (0, slots.stride),
             });
         }
-        let header = if spec.service == Service::Ud { GRH_BYTES } else { 0 };
+        let header = if spec.message.service == Service::Ud { GRH_BYTES } else { 0 };
         let stride = (size + header).next_multiple_of(LINE);
-        let count = match (spec.pattern, spec.buffers) {
+        let count = match (spec.usage.form, spec.message.buffers) {
             // Each is read where it has come, so none may come to its place meanwhile.
-            (Pattern::Pipeline, _) => spec.rx_depth as usize + 1,
+            (Form::Written, _) => spec.message.rx_depth as usize + 1,
             (_, Some(buffers)) => buffers as usize,
-            (_, None) => in_a_page(stride).min(spec.rx_depth as usize),
+            (_, None) => in_a_page(stride).min(spec.message.rx_depth as usize),
         };
         let mut receive = region(stride.saturating_mul(count), IBV_ACCESS_LOCAL_WRITE)?;
         touch(&mut receive)?;
         let receives = (0..count)
-            .map(|slot| Ok(ReceiveRequest::new(0, cut(&receive, slot * stride, size + header, spec.sge)?)))
+            .map(|slot| {
+                Ok(ReceiveRequest::new(0, cut(&receive, slot * stride, size + header, spec.message.sge)?))
+            })
             .collect::<Result<_, Error>>()?;
         let received_at = (header, stride);
         Ok(Self { send, target, receive: Some(receive), receives, slots, places, signals, received_at })
@@ -194,9 +197,14 @@ impl Buffers {
     }
 
     /// What a request of this end to its so many-th partner gathers or scatters.
-    pub(super) fn elements(&self, spec: &PointSpec, partner: usize) -> Result<Vec<ibv_sge>, Error> {
+    pub(super) fn elements(&self, spec: &PartSpec, partner: usize) -> Result<Vec<ibv_sge>, Error> {
         let offset = (partner % self.slots.count) * self.slots.stride;
-        cut(&self.send, offset, usize::try_from(spec.size_bytes).unwrap_or(usize::MAX), spec.sge)
+        cut(
+            &self.send,
+            offset,
+            usize::try_from(spec.message.size_bytes).unwrap_or(usize::MAX),
+            spec.message.sge,
+        )
     }
 
     /// Where the one-sided operations of the so many-th partner go.
@@ -218,17 +226,20 @@ impl Buffers {
 }
 
 /// Where signals stand, behind the messages, where the point has some: what fetches tells nobody.
-fn signals(spec: &PointSpec, slots: Slots, places: Slots) -> Option<Signals> {
+fn signals(spec: &PartSpec, slots: Slots, places: Slots) -> Option<Signals> {
     let behind = |slots: Slots| slots.bytes().next_multiple_of(LINE);
-    let has_some = spec.pattern == Pattern::FanOut && spec.operation.is_fetch();
-    has_some.then(|| Signals { from: behind(slots), at: behind(places) })
+    has_signals(spec).then(|| Signals { from: behind(slots), at: behind(places) })
+}
+
+/// Whether ranks of a round tell each other how far they are, because what is measured does not.
+fn has_signals(spec: &PartSpec) -> bool {
+    spec.usage.has_rounds && spec.message.operation.is_fetch()
 }
 
 /// What peers may do with the target, as `IBV_ACCESS_REMOTE_*`.
-pub(super) fn access(spec: &PointSpec) -> u32 {
-    let signals = spec.pattern == Pattern::FanOut && spec.operation.is_fetch();
-    let signalled = if signals { IBV_ACCESS_REMOTE_WRITE } else { 0 };
-    signalled | of_operation(spec.operation)
+pub(super) fn access(spec: &PartSpec) -> u32 {
+    let signalled = if has_signals(spec) { IBV_ACCESS_REMOTE_WRITE } else { 0 };
+    signalled | of_operation(spec.message.operation)
 }
 
 fn of_operation(operation: Operation) -> u32 {
@@ -241,20 +252,19 @@ fn of_operation(operation: Operation) -> u32 {
 }
 
 /// Depth of a queue pair's receive queue.
-pub(super) fn receive_depth(spec: &PointSpec) -> u32 {
-    if spec.operation.arrives() { spec.rx_depth } else { GREETINGS }
+pub(super) fn receive_depth(spec: &PartSpec) -> u32 {
+    if spec.message.operation.arrives() { spec.message.rx_depth } else { GREETINGS }
 }
 
 /// Receives that a queue pair keeps posted.
-pub(super) fn receive_fill(spec: &PointSpec) -> u32 {
-    receive_depth(spec).min(spec.rx_fill)
+pub(super) fn receive_fill(spec: &PartSpec) -> u32 {
+    receive_depth(spec).min(spec.message.rx_fill)
 }
 
 /// Those that are posted before there is anything to take.
-pub(super) fn receives_before(spec: &PointSpec) -> u32 {
-    let is_later = spec.pipeline.as_ref().is_some_and(|pipeline| pipeline.rx_filled == Filling::Reading);
+pub(super) fn receives_before(spec: &PartSpec) -> u32 {
     // What is said first must find some.
-    receive_fill(spec).min(if is_later { GREETINGS } else { u32::MAX })
+    receive_fill(spec).min(if spec.usage.fills_late { GREETINGS } else { u32::MAX })
 }
 
 /// `len` bytes as so many elements of equal length, as far as that goes; the last takes the rest.

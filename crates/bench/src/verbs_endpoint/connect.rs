@@ -11,15 +11,16 @@ use super::failure::Path;
 use super::lane::{Lane, Requests};
 use super::managed::Managed;
 use super::numbering::Numbering;
-use super::parts::{Messages, Notification, Others, Parts};
+use super::parts::{Messages, Notification, Origin, Others, Parts};
 use super::requests::{Destination, to_group};
 use super::samples::Samples;
-use super::setup::{RETRY_COUNT, TIMEOUT, Unconnected};
+use super::setup::{RETRY_COUNT, TIMEOUT, Unconnected, sends_to_group, shares_queue_pair};
 use super::signs::Watched;
 use super::{Address, PairAddress, Told, Way};
 use crate::Error;
 use crate::endpoint::connecting::Half;
-use crate::point::{Operation, Pattern, PointSpec, Service, Traffic};
+use crate::point::{Operation, Service};
+use crate::topology::{Flow, Form, PartSpec};
 
 /// For ever, as perftest: a slow receiver makes a stream slow, not broken.
 pub(super) const RNR_RETRY: u8 = 7;
@@ -69,17 +70,17 @@ impl Half for Unconnected {
         }
         let pairs = std::mem::take(&mut self.pairs);
         let neighbours = self.neighbours(ranks)?;
-        let (lanes, held) = if self.spec.shares_queue_pair() {
+        let (lanes, held) = if shares_queue_pair(&self.spec) {
             self.shared_lane(pairs, &neighbours, ranks)?
         } else {
             self.lanes(pairs, &neighbours)?
         };
-        let partners = &neighbours[..self.spec.partners(self.rank).len()];
-        let messages = match (self.spec.pattern, partners) {
-            (Pattern::OneWay, [peer]) => {
+        let partners = &neighbours[..self.spec.links.partners(self.rank).len()];
+        let messages = match (self.spec.usage.form, partners) {
+            (Form::Numbered { .. }, [peer]) => {
                 Messages::Numbered(Numbering::new(&self.spec, &self.buffers, peer.way)?)
             }
-            (Pattern::Pipeline, _) => Messages::Written(Samples::new(&self.spec, &self.buffers)?),
+            (Form::Written, _) => Messages::Written(Samples::new(&self.spec, &self.buffers)?),
             _ => Messages::Alike,
         };
         let (notification, watched) = watched(&self.spec, &self.buffers, partners.len());
@@ -90,17 +91,19 @@ impl Half for Unconnected {
             routes: partners.iter().map(|peer| peer.route).collect(),
             paths: partners.iter().map(|peer| Path::new(&self.spec, &self.port, peer.address)).collect(),
         };
-        let pauses = self.domain.context().device().provider().pauses;
+        let context = self.domain.context().clone();
+        let pauses = context.device().provider().pauses;
         let (queues, buffers) = (self.queues, self.buffers);
         let parts = Parts { lanes, queues, buffers, held, messages, pauses };
-        Ok(VerbsEndpoint::new(&self.spec, parts, self.clock, others))
+        let origin = Origin { context, port: self.port, spec: self.spec.clone() };
+        Ok(VerbsEndpoint::new(&self.spec, origin, parts, self.clock, others))
     }
 }
 
 impl Unconnected {
     /// Why these ranks, each of which has told this, cannot be reached in the way of the point, if so.
     fn refusal(&self, ranks: &[Told]) -> Option<String> {
-        if self.spec.operation != Operation::Multicast {
+        if self.spec.message.operation != Operation::Multicast {
             return None;
         }
         if self.port.is.link_layer == LinkLayer::InfiniBand {
@@ -134,11 +137,11 @@ impl Unconnected {
                 return Err(Error::PeerAddress { reason });
             }
             let route = self.port.route(address)?;
-            let is_datagram = self.spec.service == Service::Ud;
+            let is_datagram = self.spec.message.service == Service::Ud;
             let handle = is_datagram.then(|| self.domain.address_handle(&route)).transpose()?;
             Ok(Neighbour { index, address, way, own_way, route, handle })
         };
-        self.spec.neighbours(self.rank).into_iter().enumerate().map(one).collect()
+        self.spec.links.neighbours(self.rank).into_iter().enumerate().map(one).collect()
     }
 
     /// Queue pairs of their own for each rank.
@@ -147,7 +150,7 @@ impl Unconnected {
         pairs: Vec<QueuePair<Init>>,
         neighbours: &[Neighbour<'_>],
     ) -> Result<(Vec<Lane>, Held), Error> {
-        let partners = self.spec.partners(self.rank).len();
+        let partners = self.spec.links.partners(self.rank).len();
         let (mut lanes, mut held, mut pairs) = (Vec::new(), Held::default(), pairs.into_iter());
         for peer in neighbours {
             for ((own, theirs), pair) in peer.own_way.pairs.iter().zip(&peer.way.pairs).zip(&mut pairs) {
@@ -180,11 +183,11 @@ impl Unconnected {
         let connection = self.connection(first, (&first.own_way.pairs[0], &first.way.pairs[0]));
         let mut pair = pair.ready_to_receive(&connection)?.ready_to_send(&connection)?;
         let mut requests = Vec::new();
-        if self.spec.operation == Operation::Multicast {
+        if self.spec.message.operation == Operation::Multicast {
             let group = ranks.get(HUB).and_then(|hub| hub.address.as_ref()?.group);
             let unnamed = || Error::PeerAddress { reason: "it names no multicast group".to_owned() };
             let group = Gid(group.ok_or_else(unnamed)?);
-            if self.spec.sends_to_group(self.rank) {
+            if sends_to_group(&self.spec, self.rank) {
                 let to = Some(to_group(&self.domain, &self.port, group)?);
                 requests.push(self.destination(first, to).requests()?);
             } else {
@@ -192,7 +195,7 @@ impl Unconnected {
             }
         }
         if requests.is_empty() {
-            for peer in &neighbours[..self.spec.partners(self.rank).len()] {
+            for peer in &neighbours[..self.spec.links.partners(self.rank).len()] {
                 requests.push(self.requests(peer, &peer.way.pairs[0], peer.handle.clone())?);
             }
         }
@@ -235,7 +238,7 @@ impl Unconnected {
             qp_num: pairs.1.qp_num,
             peer_psn: pairs.1.psn,
             own_psn: pairs.0.psn,
-            mtu: self.spec.mtu_bytes.and_then(Mtu::from_bytes).unwrap_or(self.port.is.active_mtu),
+            mtu: self.spec.message.mtu_bytes.and_then(Mtu::from_bytes).unwrap_or(self.port.is.active_mtu),
             route: peer.route,
             timeout: TIMEOUT,
             retry_count: RETRY_COUNT,
@@ -248,15 +251,13 @@ impl Unconnected {
 }
 
 /// Where bytes of other ranks are polled for.
-fn watched(spec: &PointSpec, buffers: &Buffers, partners: usize) -> (Notification, Watched) {
-    let size = usize::try_from(spec.size_bytes).unwrap_or(usize::MAX);
-    match (spec.pattern, spec.operation, buffers.signals) {
+fn watched(spec: &PartSpec, buffers: &Buffers, partners: usize) -> (Notification, Watched) {
+    let size = usize::try_from(spec.message.size_bytes).unwrap_or(usize::MAX);
+    match (spec.usage.flow, spec.message.operation, buffers.signals) {
         (_, _, Some(signals)) => {
             (Notification::Signal, Watched { first: signals.at, stride: LINE, count: partners })
         }
-        (Pattern::FanOut | Pattern::Pairs | Pattern::PingPong, Operation::Write, None)
-            if spec.traffic == Traffic::PingPong =>
-        {
+        (Flow::Alternating, Operation::Write, None) => {
             let places = buffers.places;
             (Notification::Memory, Watched { first: size - 1, stride: places.stride, count: places.count })
         }

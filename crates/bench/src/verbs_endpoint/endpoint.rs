@@ -13,15 +13,17 @@ use super::buffers::{Buffers, receive_fill, receives_before};
 use super::connect::Held;
 use super::lane::Lane;
 use super::numbering::greeting;
-use super::parts::{Messages, Notification, Others, Parts};
+use super::parts::{Messages, Notification, Origin, Others, Parts};
 use super::setup::Queues;
 use super::signs::Signs;
 use super::waiting::{RECEIVES, SENDS, Waiting};
 use crate::Error;
 use crate::alarm::Alarm;
+use crate::endpoint::calls::CallsVisitor;
+use crate::endpoint::capabilities::Capabilities;
 use crate::endpoint::connecting::End;
 use crate::endpoint::{Arrival, Endpoint, Mark, Posted};
-use crate::point::{Pattern, PointSpec};
+use crate::topology::PartSpec;
 
 /// Completions taken at once.
 const BATCH: usize = 16;
@@ -75,20 +77,22 @@ pub(crate) struct VerbsEndpoint {
     messages: Messages,
     /// Whether its sleeps are left alone until there is something else to do: each message is timed.
     is_patient: bool,
+    /// What it is made of.
+    origin: Box<Origin>,
 }
 
 impl VerbsEndpoint {
-    pub(super) fn new(spec: &PointSpec, parts: Parts, clock: Clock, others: Others) -> Self {
+    pub(super) fn new(spec: &PartSpec, origin: Origin, parts: Parts, clock: Clock, others: Others) -> Self {
         let now = clock.now();
         let Parts { lanes, queues, buffers, held, messages, pauses } = parts;
         let (rx_fill, before) = (receive_fill(spec) as usize, receives_before(spec) as usize);
-        let round = if spec.pattern == Pattern::FanOut { lanes.iter().map(Lane::reaches).sum() } else { 1 };
+        let round = if spec.usage.has_rounds { lanes.iter().map(Lane::reaches).sum() } else { 1 };
         let spins_max = if others.gives_way { 1 } else { SPINS };
         Self {
             owed: Vec::with_capacity(rx_fill * lanes.len()),
             // So many are posted already, in turn.
             next_receive: before % buffers.receives.len(),
-            end: spec.size_bytes as usize - 1,
+            end: spec.message.size_bytes as usize - 1,
             signs: Signs::new(others.watched, round),
             lanes,
             queues,
@@ -98,13 +102,13 @@ impl VerbsEndpoint {
             clock,
             began: now,
             deadline: u64::MAX,
-            tx_depth: u64::from(spec.tx_depth),
-            signal_interval: u64::from(spec.signal_interval),
+            tx_depth: u64::from(spec.message.tx_depth),
+            signal_interval: u64::from(spec.message.signal_interval),
             next_lane: 0,
             outstanding: 0,
-            // Of a ping-pong only one message can have arrived: a look for a second would only delay the answer. One way,
-            // every completion has a stamp of its own.
-            batch: if spec.pattern == Pattern::Stream { BATCH } else { 1 },
+            // Poll several completions at once only when streaming: a ping-pong has one outstanding, and one way every
+            // completion has a stamp of its own.
+            batch: if spec.usage.is_timed { 1 } else { BATCH },
             sent: [Completion::default(); BATCH],
             arrived: [Completion::default(); BATCH],
             arrived_next: 0,
@@ -118,7 +122,8 @@ impl VerbsEndpoint {
             quiet_since: now,
             waiting: Waiting::new(spec),
             messages,
-            is_patient: spec.pattern != Pattern::Stream,
+            is_patient: spec.usage.is_timed,
+            origin: Box::new(origin),
         }
     }
 
@@ -259,6 +264,12 @@ impl VerbsEndpoint {
 }
 
 impl End for VerbsEndpoint {
+    const CAPABILITIES: Capabilities = Capabilities::COUNTED.and(Capabilities::VERBS_CALLS);
+
+    fn visit_calls<V: CallsVisitor>(&mut self, visitor: V) -> Option<V::Done> {
+        Some(visitor.visit(self))
+    }
+
     fn start(&mut self, timeout_s: f64) -> Result<(), Error> {
         /// Long enough to cost nothing, short enough for the end of a stream to be noticed, and to keep a limit although the
         /// alarm went off right before the sleep that it was to end.

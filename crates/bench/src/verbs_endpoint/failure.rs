@@ -8,7 +8,8 @@ use verbs::{LinkLayer, WcStatus};
 use super::port::LocalPort;
 use super::setup::{RETRY_COUNT, TIMEOUT};
 use super::{Address, port};
-use crate::point::{PointSpec, Service};
+use crate::point::Service;
+use crate::topology::PartSpec;
 
 /// The way of an endpoint's packets.
 #[derive(Clone, Debug)]
@@ -21,7 +22,7 @@ pub(super) struct Path {
 }
 
 impl Path {
-    pub(super) fn new(spec: &PointSpec, local: &LocalPort, peer: &Address) -> Self {
+    pub(super) fn new(spec: &PartSpec, local: &LocalPort, peer: &Address) -> Self {
         let is_global = local.is.link_layer != LinkLayer::InfiniBand;
         let shown = |gid: Option<String>, lid: u16| match gid {
             Some(gid) if is_global => format!("GID {gid}"),
@@ -29,8 +30,8 @@ impl Path {
         };
         let their_gid = peer.gid.as_ref().map(port::GidAddress::entry);
         Self {
-            service: spec.service,
-            mtu_bytes: spec.mtu_bytes.unwrap_or_else(|| local.is.active_mtu.bytes()),
+            service: spec.message.service,
+            mtu_bytes: spec.message.mtu_bytes.unwrap_or_else(|| local.is.active_mtu.bytes()),
             sends_udp: local.sends_udp(),
             own: shown(local.gid.as_ref().map(port::shown), local.is.lid),
             theirs: shown(their_gid.as_ref().map(port::shown), peer.lid),

@@ -9,7 +9,8 @@ use verbs::{Connection, Init, QueuePair, ReadyToSend};
 use super::port::LocalPort;
 use crate::Error;
 use crate::interfaces::address_of;
-use crate::point::{PointSpec, Service, Setup};
+use crate::point::{Service, Setup};
+use crate::topology::PartSpec;
 
 /// How long one step of the manager may take: its own retries are over by then.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -25,14 +26,15 @@ pub(super) struct Managed {
 
 impl Managed {
     /// Prepares the set-up, if the point asks for it.
-    pub(super) fn new(port: &LocalPort, spec: &PointSpec, rank: u32) -> Result<Option<Self>, Error> {
-        if spec.setup != Setup::RdmaCm {
+    pub(super) fn new(port: &LocalPort, spec: &PartSpec, rank: u32) -> Result<Option<Self>, Error> {
+        if spec.message.setup != Setup::RdmaCm {
             return Ok(None);
         }
         let manager = manager().map_err(|missing| Error::Library { reason: missing.to_string() })?;
         let own = own_address(port)?;
-        let service = if spec.service == Service::Ud { verbs::Service::Ud } else { verbs::Service::Rc };
-        let listener = (!spec.begins(rank)).then(|| manager.listen(service, own)).transpose()?;
+        let service =
+            if spec.message.service == Service::Ud { verbs::Service::Ud } else { verbs::Service::Rc };
+        let listener = (!spec.links.begins(rank)).then(|| manager.listen(service, own)).transpose()?;
         Ok(Some(Self { manager, own: own.ip(), listener }))
     }
 

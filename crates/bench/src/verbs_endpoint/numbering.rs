@@ -8,7 +8,7 @@ use super::Way;
 use super::buffers::Buffers;
 use crate::Error;
 use crate::endpoint::{Arrival, Mark};
-use crate::point::{PointSpec, Stamp};
+use crate::topology::{Form, PartSpec};
 
 /// In front of the number of a message that is the last of a burst.
 const LAST_BIT: u32 = 1 << 31;
@@ -53,10 +53,16 @@ pub(super) struct Numbered {
 }
 
 impl Numbering {
-    pub(super) fn new(spec: &PointSpec, buffers: &Buffers, peer: &Way) -> Result<Self, Error> {
+    pub(super) fn new(spec: &PartSpec, buffers: &Buffers, peer: &Way) -> Result<Self, Error> {
         let element = buffers.elements(spec, 0)?[0];
         let to = peer.target.map(|target| Remote { addr: target.addr, rkey: target.rkey });
-        Ok(Self { next: 0, element, to, carries: spec.stamp == Stamp::Sent, taken: u64::MAX })
+        Ok(Self {
+            next: 0,
+            element,
+            to,
+            carries: spec.usage.form == Form::Numbered { is_stamped: true },
+            taken: u64::MAX,
+        })
     }
 
     /// The next message.

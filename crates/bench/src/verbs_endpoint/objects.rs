@@ -11,17 +11,21 @@ use verbs::{
 
 use super::buffers::access;
 use super::connect::{MIN_RNR_TIMER, RNR_RETRY};
+use super::parts::Origin;
 use super::port::GidAddress;
 use super::setup::{PSN, RETRY_COUNT, TIMEOUT, service};
 use super::{LocalPort, QKEY, VerbsEndpoint};
 use crate::Error;
-use crate::pattern::overhead::Batch;
-use crate::point::{PointSpec, Step};
+use crate::endpoint::Endpoint;
+use crate::endpoint::calls::{Batch, Step};
+use crate::topology::PartSpec;
 
 /// A step of set-up, on the device of an endpoint. What was made stays in arrays that were made before.
 pub(crate) struct Objects<'a> {
     step: Step,
-    spec: &'a PointSpec,
+    /// Calls of a batch.
+    batch: u32,
+    spec: &'a PartSpec,
     context: Context,
     domain: ProtectionDomain,
     /// Of every queue pair.
@@ -47,26 +51,27 @@ pub(crate) struct Objects<'a> {
 
 impl<'a> Objects<'a> {
     /// Nothing yet, in a domain of its own.
-    pub(crate) fn new(
-        context: &Context,
-        port: &Arc<LocalPort>,
+    pub(super) fn new(
+        origin: &'a Origin,
         endpoint: &VerbsEndpoint,
-        clock: Clock,
-        (spec, step): (&'a PointSpec, Step),
+        step: Step,
+        batch: u32,
     ) -> Result<Self, Error> {
+        let Origin { context, port, spec } = origin;
         let own = port.gid.as_ref().map(GidAddress::new);
         let (began, deadline) = endpoint.limits();
-        let calls = spec.batch as usize;
+        let calls = batch as usize;
         Ok(Self {
             step,
+            batch,
             spec,
             context: context.clone(),
             domain: context.protection_domain()?,
-            queue: context.completion_queue(spec.tx_depth.saturating_add(1), None)?,
+            queue: context.completion_queue(spec.message.tx_depth.saturating_add(1), None)?,
             port: Arc::clone(port),
             to_peer: endpoint.route()?,
             to_self: port.route_to(own.as_ref(), port.is.lid)?,
-            clock,
+            clock: Endpoint::clock(endpoint),
             began,
             deadline,
             batches: 0,
@@ -94,12 +99,16 @@ impl<'a> Objects<'a> {
     fn create_pair(&self) -> Result<QueuePair<Reset>, Error> {
         let spec = self.spec;
         let options = QueuePairOptions {
-            service: service(spec.service),
-            max_send_wr: spec.tx_depth,
-            max_recv_wr: spec.rx_depth,
-            max_send_sge: spec.sge,
-            max_recv_sge: spec.sge,
-            max_inline_data: if spec.inline { u32::try_from(spec.size_bytes).unwrap_or(u32::MAX) } else { 0 },
+            service: service(spec.message.service),
+            max_send_wr: spec.message.tx_depth,
+            max_recv_wr: spec.message.rx_depth,
+            max_send_sge: spec.message.sge,
+            max_recv_sge: spec.message.sge,
+            max_inline_data: if spec.message.inline {
+                u32::try_from(spec.message.size_bytes).unwrap_or(u32::MAX)
+            } else {
+                0
+            },
         };
         Ok(self.domain.queue_pair(&options, &self.queue, &self.queue)?)
     }
@@ -116,13 +125,13 @@ impl<'a> Objects<'a> {
 
     /// Makes pairs of queue pairs, of each of which one is to be connected to the other.
     fn make_unconnected(&mut self) -> Result<(), Error> {
-        for _ in 0..self.spec.batch {
+        for _ in 0..self.batch {
             let (pair, other) = (self.initialised_pair()?, self.initialised_pair()?);
             let connection = Connection {
                 qp_num: other.number(),
                 peer_psn: PSN,
                 own_psn: PSN,
-                mtu: self.spec.mtu_bytes.and_then(Mtu::from_bytes).unwrap_or(self.port.is.active_mtu),
+                mtu: self.spec.message.mtu_bytes.and_then(Mtu::from_bytes).unwrap_or(self.port.is.active_mtu),
                 route: self.to_self,
                 timeout: TIMEOUT,
                 retry_count: RETRY_COUNT,
@@ -161,8 +170,8 @@ impl<'a> Objects<'a> {
 
     /// Maps memory for a batch, of which no page is there.
     fn map(&mut self) -> Result<(), Error> {
-        let size = usize::try_from(self.spec.size_bytes).unwrap_or(usize::MAX);
-        for _ in 0..self.spec.batch {
+        let size = usize::try_from(self.spec.message.size_bytes).unwrap_or(usize::MAX);
+        for _ in 0..self.batch {
             self.buffers.push(self.domain.buffer(MemoryKind::Process, size)?);
         }
         Ok(())
@@ -201,13 +210,13 @@ impl Batch for Objects<'_> {
     }
 
     fn run(&mut self) -> Result<u32, Error> {
-        let calls = self.spec.batch;
+        let calls = self.batch;
         match self.step {
             Step::RegisterCold | Step::RegisterWarm => self.register()?,
             Step::Deregister => self.deregister()?,
             Step::CreateCq => {
                 for _ in 0..calls {
-                    let entries = self.spec.tx_depth.saturating_add(1);
+                    let entries = self.spec.message.tx_depth.saturating_add(1);
                     self.queues.push(self.context.completion_queue(entries, None)?);
                 }
             }

@@ -1,7 +1,10 @@
 //! What an endpoint is made of.
 
-use verbs::Route;
+use std::sync::Arc;
 
+use verbs::{Context, Route};
+
+use super::LocalPort;
 use super::buffers::Buffers;
 use super::connect::Held;
 use super::failure::Path;
@@ -11,6 +14,7 @@ use super::samples::Samples;
 use super::setup::Queues;
 use super::signs::Watched;
 use crate::Error;
+use crate::topology::PartSpec;
 
 /// How it is learnt that a message has arrived.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -43,6 +47,13 @@ impl Messages {
         let Self::Written(samples) = self else { return Err(Error::NoPipeline) };
         Ok(samples)
     }
+}
+
+/// Where an endpoint comes from.
+pub(super) struct Origin {
+    pub(super) context: Context,
+    pub(super) port: Arc<LocalPort>,
+    pub(super) spec: PartSpec,
 }
 
 /// What an endpoint is made of.

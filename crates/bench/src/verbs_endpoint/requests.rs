@@ -7,14 +7,15 @@ use super::lane::Requests;
 use super::{LAST, LocalPort, MORE, QKEY, Target, Way};
 use crate::Error;
 use crate::endpoint::FILL;
-use crate::point::{Operation, Pattern, PointSpec};
+use crate::point::Operation;
+use crate::topology::{Form, PartSpec};
 
 /// The number that datagrams to a group name (IBTA vol. 1, section 3.5.10).
 const MULTICAST_QP: u32 = 0xff_ffff;
 
 /// Where requests go, and what they bring there.
 pub(super) struct Destination<'a> {
-    pub(super) spec: &'a PointSpec,
+    pub(super) spec: &'a PartSpec,
     pub(super) buffers: &'a Buffers,
     /// Which of this rank's partners it is.
     pub(super) partner: usize,
@@ -29,20 +30,22 @@ impl Destination<'_> {
             Some((handle, qp_num)) => request.to(handle, *qp_num, QKEY),
             None => request,
         };
-        let has_immediate = self.spec.operation.has_immediate();
+        let has_immediate = self.spec.message.operation.has_immediate();
         let more = |inline| {
             let request = self.request(inline)?;
             Ok(to(if has_immediate { request.immediate(MORE) } else { request }))
         };
         // A message of a pipeline is inline or not, as its turn is.
-        let both = [false, true].into_iter().take(1 + usize::from(self.spec.inline));
-        let list = match self.spec.pattern {
-            Pattern::Pipeline => both.map(more).collect::<Result<Vec<_>, Error>>()?,
-            _ => (0..self.spec.post_list).map(|_| more(self.spec.inline)).collect::<Result<_, _>>()?,
+        let both = [false, true].into_iter().take(1 + usize::from(self.spec.message.inline));
+        let list = match self.spec.usage.form {
+            Form::Written => both.map(more).collect::<Result<Vec<_>, Error>>()?,
+            _ => (0..self.spec.message.post_list)
+                .map(|_| more(self.spec.message.inline))
+                .collect::<Result<_, _>>()?,
         };
         // A one-sided operation has nobody to tell that it is the last.
-        let last = self.request(self.spec.inline)?;
-        let last = if self.spec.operation.arrives() { last.immediate(LAST) } else { last };
+        let last = self.request(self.spec.message.inline)?;
+        let last = if self.spec.message.operation.arrives() { last.immediate(LAST) } else { last };
         Ok(Requests { list, last: to(last).signaled(true), greeting: to(self.greeting()?).signaled(true) })
     }
 
@@ -51,7 +54,7 @@ impl Destination<'_> {
         let spec = self.spec;
         let elements = self.buffers.elements(spec, self.partner)?;
         let target = || remote(self.way.target, "memory for one-sided operations");
-        let request = match spec.operation {
+        let request = match spec.message.operation {
             Operation::Multicast | Operation::Send | Operation::SendImm => SendRequest::send(0, elements),
             Operation::Write | Operation::WriteImm => SendRequest::write(0, elements, target()?),
             Operation::Read => SendRequest::read(0, elements, target()?),
@@ -59,7 +62,7 @@ impl Destination<'_> {
             Operation::CompareSwap => SendRequest::compare_swap(0, elements[0], target()?, 0, 1),
             Operation::FetchAdd => SendRequest::fetch_add(0, elements[0], target()?, 1),
         };
-        Ok(if inline { request.inline(&vec![FILL; spec.size_bytes as usize]) } else { request })
+        Ok(if inline { request.inline(&vec![FILL; spec.message.size_bytes as usize]) } else { request })
     }
 
     /// What tells the rank something without being measured: a signal where it polls its memory for one.

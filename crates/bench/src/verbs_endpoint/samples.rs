@@ -12,7 +12,7 @@ use super::lane::Lane;
 use super::numbering;
 use crate::Error;
 use crate::endpoint::{Arrival, Mark, words};
-use crate::point::PointSpec;
+use crate::topology::PartSpec;
 
 /// What the next message of an end is, and where it stands.
 pub(super) struct Samples {
@@ -29,10 +29,10 @@ pub(super) struct Samples {
 }
 
 impl Samples {
-    pub(super) fn new(spec: &PointSpec, buffers: &Buffers) -> Result<Self, Error> {
+    pub(super) fn new(spec: &PartSpec, buffers: &Buffers) -> Result<Self, Error> {
         Ok(Self {
-            is_inline: spec.inline,
-            interval: spec.signal_interval.into(),
+            is_inline: spec.message.inline,
+            interval: spec.message.signal_interval.into(),
             element: buffers.elements(spec, 0)?[0],
             place: 0,
             free_after: vec![0; buffers.slots.count].into(),

@@ -14,7 +14,8 @@ use super::managed::Managed;
 use super::port::GidAddress;
 use super::{Address, GREETINGS, LocalPort, PairAddress, QKEY, Target, Way};
 use crate::Error;
-use crate::point::{PointSpec, QueuePoll, Service};
+use crate::point::{Operation, QueuePoll, Service};
+use crate::topology::PartSpec;
 
 /// Local ACK timeout, 4.096 us x 2^14 = 67 ms, and retries: perftest's.
 pub(super) const TIMEOUT: u8 = 14;
@@ -40,7 +41,7 @@ pub(crate) struct Unconnected {
     pub(super) address: Address,
     pub(super) ways: Vec<Option<Way>>,
     pub(super) rank: u32,
-    pub(super) spec: PointSpec,
+    pub(super) spec: PartSpec,
     pub(super) clock: Clock,
 }
 
@@ -49,24 +50,25 @@ impl Unconnected {
     pub(crate) fn new(
         context: &Context,
         port: &Arc<LocalPort>,
-        spec: &PointSpec,
+        spec: &PartSpec,
         rank: u32,
         clock: Clock,
     ) -> Result<Self, Error> {
         let limits = context.limits()?;
         let domain = context.protection_domain()?;
-        let polls = (spec.poll, spec.send_poll);
+        let polls = (spec.message.poll, spec.message.send_poll);
         let sleeps = polls.0.sleeps() || polls.1.sleeps();
         let channel = sleeps.then(|| context.completion_channel()).transpose()?;
         let announced = |poll: QueuePoll| channel.as_ref().filter(|_| poll.sleeps());
-        let neighbours = spec.neighbours(rank);
-        let each = spec.queue_pairs as usize;
-        let count = if spec.shares_queue_pair() { each } else { each * neighbours.len() };
+        let neighbours = spec.links.neighbours(rank);
+        let each = spec.message.queue_pairs as usize;
+        let count = if shares_queue_pair(spec) { each } else { each * neighbours.len() };
         let lanes = u32::try_from(count).unwrap_or(u32::MAX);
         let entries = |depth: u32| depth.saturating_add(1).saturating_mul(lanes);
         let queues = Queues {
-            send: context.completion_queue(entries(spec.tx_depth), announced(spec.send_poll))?,
-            receive: context.completion_queue(entries(receive_depth(spec)), announced(spec.poll))?,
+            send: context
+                .completion_queue(entries(spec.message.tx_depth), announced(spec.message.send_poll))?,
+            receive: context.completion_queue(entries(receive_depth(spec)), announced(spec.message.poll))?,
             channel,
         };
         let mut buffers = Buffers::new(&domain, spec, rank)?;
@@ -74,18 +76,18 @@ impl Unconnected {
             .map(|lane| pair(&domain, &queues, &mut buffers, port, spec, lane))
             .collect::<Result<Vec<_>, _>>()?;
         let managed = Managed::new(port, spec, rank)?;
-        let asked = spec.outstanding_reads.unwrap_or(u8::MAX);
+        let asked = spec.message.outstanding_reads.unwrap_or(u8::MAX);
         let address = Address {
             gid: port.gid.as_ref().map(GidAddress::new),
             lid: port.is.lid,
             responder_reads: limits.max_responder_reads.min(asked),
             initiator_reads: limits.max_initiator_reads.min(asked),
             manager: managed.as_ref().and_then(Managed::address),
-            group: spec.sends_to_group(rank).then(group),
+            group: sends_to_group(spec, rank).then(group),
         };
-        let mut ways: Vec<Option<Way>> = (0..spec.ranks()).map(|_| None).collect();
+        let mut ways: Vec<Option<Way>> = (0..spec.links.ranks()).map(|_| None).collect();
         for (partner, neighbour) in neighbours.iter().enumerate() {
-            let first = if spec.shares_queue_pair() { 0 } else { partner * each };
+            let first = if shares_queue_pair(spec) { 0 } else { partner * each };
             let numbers = pairs[first..first + each].iter().map(QueuePair::number);
             ways[*neighbour as usize] = Some(Way {
                 pairs: numbers.map(|qp_num| PairAddress { qp_num, psn: PSN }).collect(),
@@ -104,18 +106,22 @@ fn pair(
     queues: &Queues,
     buffers: &mut Buffers,
     port: &LocalPort,
-    spec: &PointSpec,
+    spec: &PartSpec,
     lane: u32,
 ) -> Result<QueuePair<Init>, Error> {
     let depth = receive_depth(spec);
     let options = QueuePairOptions {
-        service: service(spec.service),
+        service: service(spec.message.service),
         // One for a greeting when the queue is full of what is measured.
-        max_send_wr: spec.tx_depth.saturating_add(1),
+        max_send_wr: spec.message.tx_depth.saturating_add(1),
         max_recv_wr: depth,
-        max_send_sge: spec.sge,
-        max_recv_sge: spec.sge,
-        max_inline_data: if spec.inline { u32::try_from(spec.size_bytes).unwrap_or(u32::MAX) } else { 0 },
+        max_send_sge: spec.message.sge,
+        max_recv_sge: spec.message.sge,
+        max_inline_data: if spec.message.inline {
+            u32::try_from(spec.message.size_bytes).unwrap_or(u32::MAX)
+        } else {
+            0
+        },
     };
     let qp = domain.queue_pair(&options, &queues.send, &queues.receive)?;
     let mut qp = qp.init(&Initialisation {
@@ -131,6 +137,16 @@ fn pair(
         qp.post_receive(request)?;
     }
     Ok(qp)
+}
+
+/// Whether one queue pair serves all neighbours of a rank: that of datagrams, which say where they go.
+pub(super) fn shares_queue_pair(spec: &PartSpec) -> bool {
+    spec.usage.has_rounds && spec.message.service == Service::Ud
+}
+
+/// Whether a rank sends to a group.
+pub(super) fn sends_to_group(spec: &PartSpec, rank: u32) -> bool {
+    spec.message.operation == Operation::Multicast && spec.links.begins(rank)
 }
 
 /// A multicast group of local scope that no other point has (RFC 4291, section 2.7).

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use measure::clock::{Clock, Ticks};
-use verbs::Context;
+use verbs::{Context, LinkModel};
 
 use super::endpoint::SPINS;
 use super::setup::Unconnected;
@@ -14,27 +14,29 @@ use crate::company::Alone;
 use crate::endpoint::connecting::{End, Half};
 use crate::endpoint::{Endpoint, Mark};
 use crate::plan::{Options, Plan, Settings, resolve};
-use crate::point::{Pattern, PointSpec, Poll, Service};
+use crate::point::{Pattern, Poll, Service};
 use crate::timepiece::Timepiece;
+use crate::topology::{PartSpec, Topology};
 
 /// A point whose messages are timed one way.
-fn spec(service: Service, poll: Poll) -> PointSpec {
+fn spec(service: Service, poll: Poll) -> PartSpec {
     let settings = Settings::default()
         .axis(axis::SERVICE.value(service))
         .axis(axis::POLL.value(poll))
         .axis(axis::SIZE_BYTES.value(64));
     let plan = Plan::new("sleep", "Sleep").experiment("one", Pattern::OneWay, settings);
-    resolve(&plan, &Options::default()).unwrap().points.remove(0)
+    resolve(&plan, &Options::default()).unwrap().points.remove(0).topology().parts.remove(0)
 }
 
 /// The connected ends of a point, in rank order, each as it believes the point to be.
-pub(super) fn ends(context: &Context, believed: &[&PointSpec]) -> Vec<VerbsEndpoint> {
+pub(super) fn ends(context: &Context, believed: &[&PartSpec]) -> Vec<VerbsEndpoint> {
     let port = Arc::new(LocalPort::find(context, PortOptions::default()).unwrap());
     let timepiece = Timepiece::new(Clock::monotonic(), None);
     let clock = timepiece.clock;
     let prepare =
-        |(rank, spec): (u32, &&PointSpec)| Unconnected::new(context, &port, spec, rank, clock).unwrap();
-    let presence = Alone::new(believed[0], 0, &timepiece).unwrap().presence().clone();
+        |(rank, spec): (u32, &&PartSpec)| Unconnected::new(context, &port, spec, rank, clock).unwrap();
+    let presence =
+        Alone::new(&Topology::of_one(believed[0].clone()), 0, &timepiece).unwrap().presence().clone();
     let unconnected: Vec<_> = (0..).zip(believed).map(prepare).collect();
     let told = |rank: u32| -> Vec<Told> {
         let of = |one: &Unconnected| Told {
@@ -55,9 +57,14 @@ pub(super) fn two(ends: Vec<VerbsEndpoint>) -> (VerbsEndpoint, VerbsEndpoint) {
 }
 
 /// Two connected ends.
-fn pair(spec: &PointSpec) -> (VerbsEndpoint, VerbsEndpoint) {
+fn pair(spec: &PartSpec) -> (VerbsEndpoint, VerbsEndpoint) {
+    pair_over(None, spec)
+}
+
+/// Two connected ends, over a link that is imitated.
+fn pair_over(link: Option<&LinkModel>, spec: &PartSpec) -> (VerbsEndpoint, VerbsEndpoint) {
     let context = verbs::devices(&softdev::PROVIDER).unwrap()[0].open().unwrap();
-    context.set_link(spec.link.as_ref()).unwrap();
+    context.set_link(link).unwrap();
     two(ends(&context, &[spec, spec]))
 }
 
@@ -118,8 +125,8 @@ fn a_sleeping_sender_sleeps_through_its_pause() {
 /// The polled queue is one of receives that it looked at last for an answer, which it has given up.
 #[test]
 fn an_answer_that_was_given_up_keeps_nobody_awake() {
-    let link = Some("fetch=300ms".parse().unwrap());
-    let (mut us, _them) = pair(&PointSpec { link, ..spec(Service::Uc, Poll::Hybrid) });
+    let link = "fetch=300ms".parse().unwrap();
+    let (mut us, _them) = pair_over(Some(&link), &spec(Service::Uc, Poll::Hybrid));
     us.start(20.0).unwrap();
     for _ in 0..2 {
         assert!(us.try_receive().unwrap().is_none());

@@ -9,7 +9,8 @@ use super::setup::Queues;
 use crate::Error;
 use crate::alarm::Alarm;
 use crate::endpoint::limits::timespec;
-use crate::point::{PointSpec, QueuePoll};
+use crate::point::QueuePoll;
+use crate::topology::PartSpec;
 
 /// Completion queues, a bit each.
 type QueueSet = u8;
@@ -36,10 +37,10 @@ pub(super) struct Waiting {
 }
 
 impl Waiting {
-    pub(super) fn new(spec: &PointSpec) -> Self {
+    pub(super) fn new(spec: &PartSpec) -> Self {
         let set = |is_in: fn(QueuePoll) -> bool| {
-            let receives = if is_in(spec.poll) { RECEIVES } else { 0 };
-            receives | if is_in(spec.send_poll) { SENDS } else { 0 }
+            let receives = if is_in(spec.message.poll) { RECEIVES } else { 0 };
+            receives | if is_in(spec.message.send_poll) { SENDS } else { 0 }
         };
         let armed_first = set(|poll| poll == QueuePoll::Event);
         Self { awaited: 0, armed: 0, sleepers: set(QueuePoll::sleeps), armed_first, alarm: None }

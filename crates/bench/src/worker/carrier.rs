@@ -3,13 +3,15 @@
 use std::time::Duration;
 
 use super::device::Open;
-use super::endpoints::{Endpoints, Waiting};
-use super::{out_of_order, overhead, patterns, tool};
+use super::endpoints::Waiting;
+use super::tool;
 use crate::endpoint::connecting::End;
+use crate::fault::PointError;
 use crate::host_counters::{Counted, Ways};
 use crate::library_endpoint::{self, LibraryEndpoint};
-use crate::point::{Pattern, PointSpec};
-use crate::process::agent::PointError;
+use crate::pattern::rank::{Endpoints, Rank};
+use crate::patterns;
+use crate::point::PointSpec;
 use crate::process::message::{Neighbour, Outcome, Prepared};
 use crate::shmem_endpoint::{self, ShmemEndpoint};
 use crate::socket_endpoint::{self, SocketEndpoint};
@@ -48,12 +50,13 @@ impl Halves {
 
     /// Connects them with those of the other ranks.
     pub(super) fn connect(self, spec: &PointSpec, ranks: &[Neighbour]) -> Result<Ends, PointError> {
+        let topology = &spec.topology();
         Ok(match self {
-            Self::Library(waiting) => Ends::Library(waiting.connect(spec, ranks)?),
-            Self::Shmem(waiting) => Ends::Shmem(waiting.connect(spec, ranks)?),
-            Self::Sockets(waiting) => Ends::Sockets(waiting.connect(spec, ranks)?),
+            Self::Library(waiting) => Ends::Library(waiting.connect(topology, ranks)?),
+            Self::Shmem(waiting) => Ends::Shmem(waiting.connect(topology, ranks)?),
+            Self::Sockets(waiting) => Ends::Sockets(waiting.connect(topology, ranks)?),
             Self::Tool(unstarted) => Ends::Tool(unstarted.connect(spec, ranks)?),
-            Self::Verbs(waiting) => Ends::Verbs(waiting.connect(spec, ranks)?),
+            Self::Verbs(waiting) => Ends::Verbs(waiting.connect(topology, ranks)?),
         })
     }
 }
@@ -63,7 +66,8 @@ impl Ends {
     pub(super) fn measure(
         &mut self,
         spec: &PointSpec,
-        (rank, left): (u32, Duration),
+        rank: u32,
+        left: Duration,
         device: Option<&Open>,
         timepiece: &Timepiece,
     ) -> Result<Outcome, PointError> {
@@ -72,22 +76,10 @@ impl Ends {
         let mut outcome = match self {
             // It counts what its host did while it ran.
             Self::Tool(measuring) => return measuring.measure(spec, left),
-            Self::Library(ends) => {
-                run(ends, left, |ends| patterns::measure_singly(ends, spec, rank, timepiece))
-            }
-            Self::Shmem(ends) => {
-                run(ends, left, |ends| patterns::measure(ends, spec, (rank, left), timepiece))
-            }
-            Self::Sockets(ends) => {
-                run(ends, left, |ends| patterns::measure(ends, spec, (rank, left), timepiece))
-            }
-            Self::Verbs(ends) if spec.pattern == Pattern::Overhead => run(ends, left, |ends| {
-                let Some(Open { context, port, .. }) = device else { return Err(out_of_order("run")) };
-                Ok(overhead::overhead(ends.main()?, (context, port), spec, rank, timepiece.clock)?)
-            }),
-            Self::Verbs(ends) => {
-                run(ends, left, |ends| patterns::measure(ends, spec, (rank, left), timepiece))
-            }
+            Self::Library(ends) => run(ends, spec, rank, left, timepiece),
+            Self::Shmem(ends) => run(ends, spec, rank, left, timepiece),
+            Self::Sockets(ends) => run(ends, spec, rank, left, timepiece),
+            Self::Verbs(ends) => run(ends, spec, rank, left, timepiece),
         }?;
         outcome.host = Counted::now(&ways).since(&before);
         Ok(outcome)
@@ -105,16 +97,18 @@ impl Ends {
 
 /// Measures within the time that is left.
 fn run<E: End>(
-    ends: &mut Endpoints<E>,
+    endpoints: &mut Endpoints<E>,
+    spec: &PointSpec,
+    rank: u32,
     left: Duration,
-    measure: impl FnOnce(&mut Endpoints<E>) -> Result<Outcome, PointError>,
+    timepiece: &Timepiece,
 ) -> Result<Outcome, PointError> {
-    ends.start(left.as_secs_f64())?;
-    let outcome = measure(ends);
-    ends.stop();
-    let (oversubscribed, library) = (ends.company.oversubscribed, ends.library());
+    endpoints.start(left.as_secs_f64())?;
+    let outcome = patterns::run(Rank { spec, rank, left, timepiece, endpoints });
+    endpoints.stop();
+    let (oversubscribed, library) = (endpoints.company.oversubscribed, endpoints.library());
     let mut outcome = Outcome { oversubscribed, library, ..outcome? };
-    for (name, count) in ends.counters() {
+    for (name, count) in endpoints.counters() {
         *outcome.counters.entry(name).or_default() += count;
     }
     Ok(outcome)

@@ -7,9 +7,10 @@ use verbs::{Context, Device, LinkModel, Provider};
 use super::endpoints::Waiting;
 use crate::Error;
 use crate::choice::{Reason, candidates, choose, devices};
+use crate::fault::PointError;
 use crate::point::PointSpec;
-use crate::process::agent::PointError;
 use crate::timepiece::Timepiece;
+use crate::topology::{PartSpec, Topology};
 use crate::verbs_endpoint::{LocalPort, PortOptions, Unconnected};
 
 /// A device that is open, with the port that is used.
@@ -38,15 +39,16 @@ impl Open {
     pub(super) fn prepare(
         &self,
         spec: &PointSpec,
+        topology: &Topology,
         rank: u32,
         timepiece: &Timepiece,
     ) -> Result<Waiting<Unconnected>, PointError> {
         let Self { context, port, .. } = self;
-        let link = match spec.begins(rank) {
+        let link = match topology.begins(rank) {
             true => spec.link,
             false => spec.link.map(LinkModel::seen_from_other_end),
         };
-        if let Some(reason) = port.refusal(spec.setup) {
+        if let Some(reason) = port.refusal(spec.message.setup) {
             return Err(PointError::NotMeasured(reason));
         }
         match context.device().provider().set_link {
@@ -54,8 +56,8 @@ impl Open {
             Err(reason) if link.is_some() => return Err(PointError::NotMeasured(reason.to_owned())),
             Err(_) => {}
         }
-        let half = |part: &PointSpec| Unconnected::new(context, port, part, rank, timepiece.clock);
-        Ok(Waiting::new(spec, rank, timepiece, half)?)
+        let half = |part: &PartSpec| Unconnected::new(context, port, part, rank, timepiece.clock);
+        Ok(Waiting::new(topology, rank, timepiece, half)?)
     }
 }
 

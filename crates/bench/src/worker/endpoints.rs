@@ -5,18 +5,17 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{out_of_order, unreadable};
 use crate::Error;
-use crate::barrier::Barrier;
-use crate::company::{Alone, Company, Presence};
-use crate::endpoint::connecting::{End, Half, Told};
-use crate::point::{Part, PointSpec};
-use crate::process::agent::PointError;
+use crate::company::{Alone, Presence};
+use crate::endpoint::connecting::{Half, Told};
+use crate::fault::{PointError, unreadable};
+use crate::pattern::rank::Endpoints;
 use crate::process::message::{Neighbour, Prepared};
 use crate::timepiece::Timepiece;
+use crate::topology::{Part, PartSpec, Topology};
 
 /// Halves that are not connected yet.
-pub(super) struct Waiting<H> {
+pub(crate) struct Waiting<H> {
     alone: Alone,
     parts: BTreeMap<Part, H>,
 }
@@ -31,20 +30,19 @@ struct Address<A> {
 
 impl<H: Half> Waiting<H> {
     /// Sets up what a rank needs for a point: a half for each part, which `half` makes.
-    pub(super) fn new(
-        spec: &PointSpec,
+    pub(crate) fn new(
+        topology: &Topology,
         rank: u32,
         timepiece: &Timepiece,
-        half: impl Fn(&PointSpec) -> Result<H, Error>,
+        half: impl Fn(&PartSpec) -> Result<H, Error>,
     ) -> Result<Self, Error> {
-        let parts = spec.parts().into_iter().filter(|part| part.is_for(rank));
-        let of = |part: PointSpec| Ok((part.part, half(&part)?));
-        let parts = parts.map(of).collect::<Result<_, Error>>()?;
-        Ok(Self { alone: Alone::new(spec, rank, timepiece)?, parts })
+        let of = |part: &PartSpec| Ok((part.part, half(part)?));
+        let parts = topology.parts_of(rank).map(of).collect::<Result<_, Error>>()?;
+        Ok(Self { alone: Alone::new(topology, rank, timepiece)?, parts })
     }
 
     /// What the other ranks have to know.
-    pub(super) fn prepared(&self, ranks: u32) -> Result<Prepared, PointError> {
+    pub(crate) fn prepared(&self, ranks: u32) -> Result<Prepared, PointError> {
         let parts = self.parts.iter().map(|(part, own)| (*part, own.address())).collect();
         let address = Address { presence: self.alone.presence().clone(), parts };
         let ways = |rank: u32| {
@@ -58,15 +56,15 @@ impl<H: Half> Waiting<H> {
     }
 
     /// Connects each part with those of the other ranks.
-    pub(super) fn connect(
+    pub(crate) fn connect(
         self,
-        spec: &PointSpec,
+        topology: &Topology,
         ranks: &[Neighbour],
     ) -> Result<Endpoints<H::End>, PointError> {
         let mut told: Vec<Heard<H>> =
             ranks.iter().map(Heard::read).collect::<Result<_, _>>().map_err(unreadable)?;
         let presences: Vec<Presence> = told.iter().map(|rank| rank.presence.clone()).collect();
-        let company = self.alone.hear(spec, &presences)?;
+        let company = self.alone.hear(topology, &presences)?;
         let gives_way = company.oversubscribed.is_some();
         let one = |(part, half): (Part, H)| {
             let others: Vec<_> = told.iter_mut().map(|rank| rank.of(part)).collect();
@@ -95,72 +93,5 @@ impl<H: Half> Heard<H> {
     fn of(&mut self, part: Part) -> Told<H::Address, H::Way> {
         let (address, way) = (self.addresses.remove(&part), self.ways.remove(&part));
         Told { presence: self.presence.clone(), address, way }
-    }
-}
-
-/// Those that are connected.
-pub(super) struct Endpoints<E> {
-    pub(super) company: Company,
-    parts: BTreeMap<Part, E>,
-}
-
-impl<E: End> Endpoints<E> {
-    /// Starts the point's time limit.
-    pub(super) fn start(&mut self, timeout_s: f64) -> Result<(), Error> {
-        self.parts.values_mut().try_for_each(|endpoint| endpoint.start(timeout_s))
-    }
-
-    /// Stops what ends this thread's sleeps.
-    pub(super) fn stop(&mut self) {
-        self.parts.values_mut().for_each(E::stop);
-    }
-
-    /// What the one of what the plan says has counted.
-    pub(super) fn counters(&self) -> BTreeMap<String, u64> {
-        self.parts.get(&Part::Main).map(E::counters).unwrap_or_default()
-    }
-
-    /// The library of what the plan says, if it is one.
-    pub(super) fn library(&self) -> Option<String> {
-        self.parts.get(&Part::Main)?.library()
-    }
-
-    /// The network interfaces that messages of any part take.
-    pub(super) fn interfaces(&self) -> Vec<String> {
-        let mut all: Vec<String> = self.parts.values().flat_map(E::interfaces).collect();
-        all.sort();
-        all.dedup();
-        all
-    }
-
-    /// The one of what the plan says, which most ranks have.
-    pub(super) fn main(&mut self) -> Result<&mut E, PointError> {
-        self.parts.get_mut(&Part::Main).ok_or_else(|| out_of_order("run"))
-    }
-
-    /// The one of what the plan says, and the barrier of those that begin together, where this rank is one of them.
-    pub(super) fn meeting(&mut self) -> Result<(&mut E, Option<Barrier>), PointError> {
-        let barrier = self.company.barrier.take();
-        Ok((self.main()?, barrier))
-    }
-
-    /// The one of what the plan says, and the one of who tells others when, where there are some.
-    pub(super) fn asking(&mut self) -> Option<(&mut E, Option<&mut E>)> {
-        let mut control = None;
-        let mut main = None;
-        for (part, endpoint) in &mut self.parts {
-            match part {
-                Part::Main => main = Some(endpoint),
-                Part::Load => {}
-                Part::Control => control = Some(endpoint),
-            }
-        }
-        main.map(|main| (main, control))
-    }
-
-    /// The one that loads, and the one that is told when.
-    pub(super) fn loading(&mut self) -> Option<(&mut E, &mut E)> {
-        let mut parts = self.parts.range_mut(Part::Load..=Part::Control).map(|(_, endpoint)| endpoint);
-        parts.next().zip(parts.next())
     }
 }

@@ -13,11 +13,10 @@ use serde_json::Value;
 
 use self::run::Program;
 use self::words::{Found, Server};
-use super::unreadable;
 use crate::Error;
+use crate::fault::{PointError, out_of_order, unreadable};
 use crate::host_counters::{Counted, Ways};
 use crate::point::{Length, PointSpec, Tool};
-use crate::process::agent::PointError;
 use crate::process::message::{Neighbour, Outcome, Prepared};
 use crate::socket_endpoint::{Reachable, SocketOptions};
 
@@ -49,14 +48,16 @@ impl Unstarted {
         rank: u32,
         options: &SocketOptions,
     ) -> Result<Self, Error> {
-        let (name, least) = (tool.word(), tool.size_bytes_min(spec.endpoint));
-        if spec.size_bytes < least {
-            let reason =
-                format!("{name} sends no messages of less than {least} B over {}", spec.endpoint.name());
+        let (name, least) = (tool.word(), tool.size_bytes_min(spec.message.endpoint));
+        if spec.message.size_bytes < least {
+            let reason = format!(
+                "{name} sends no messages of less than {least} B over {}",
+                spec.message.endpoint.name()
+            );
             return Err(Error::Impossible { reason });
         }
         let version = run::version(name, PATIENCE)?;
-        let reachable = Reachable::own(&options.net, spec.socket.family, spec.link_layer)?;
+        let reachable = Reachable::own(&options.net, spec.message.socket.family, spec.message.link_layer)?;
         let port = match options.port {
             Some(port) => port,
             None => free_port()?,
@@ -82,7 +83,7 @@ impl Unstarted {
             return Ok(Measuring { server, version, interface, running: None });
         }
         let server = Server { tool, address: own.address, port: address.port };
-        let mut running = Program::start(&server.command(spec.endpoint))?;
+        let mut running = Program::start(&server.command(spec.message.endpoint))?;
         run::await_listening(&mut running, server.port, PATIENCE)?;
         Ok(Measuring { server, version, interface, running: Some(running) })
     }
@@ -104,7 +105,7 @@ impl Measuring {
         if self.running.is_some() {
             return Ok(Outcome::default());
         }
-        let Length::Duration(duration_s) = spec.length else { return Err(super::out_of_order("run")) };
+        let Length::Duration(duration_s) = spec.length else { return Err(out_of_order("run")) };
         let words = self.server.client(spec, duration_s as u64);
         let ways = Ways { interfaces: vec![self.interface.clone()], ports: Vec::new() };
         let before = Counted::now(&ways);
@@ -116,8 +117,8 @@ impl Measuring {
         let (mean_ns, throughput) = match found {
             Found::HalfNs(ns) => (Some(ns), None),
             Found::BytesPerS(rate) => {
-                let messages_per_s = rate / spec.size_bytes as f64;
-                (None, Some(Throughput::of(messages_per_s, spec.size_bytes, Direction::Uni)))
+                let messages_per_s = rate / spec.message.size_bytes as f64;
+                (None, Some(Throughput::of(messages_per_s, spec.message.size_bytes, Direction::Uni)))
             }
         };
         let is_number =

@@ -300,9 +300,7 @@ pub(crate) fn outcome(rank: u32, others: u64) -> Outcome {
             mavericks: Mavericks { rule: "> 2 x mean".to_owned(), count: 0 },
             resolution: None,
         }),
-        cost: None,
         kinds: Vec::new(),
-        timed: None,
         throughput: Some(Throughput {
             bytes_per_s: ns as f64,
             messages_per_s: 1.0,
@@ -315,14 +313,12 @@ pub(crate) fn outcome(rank: u32, others: u64) -> Outcome {
         counters: [("other_ranks".to_owned(), others)].into(),
         library: None,
         oversubscribed: None,
-        lasted: None,
         reported: None,
-        passed: None,
         skew: None,
+        told: None,
+        column_words: 0,
+        columns: Vec::new(),
         unstable: None,
-        generated: None,
-        sunk: None,
-        stamped: None,
         samples: (0..10).collect(),
     }
 }

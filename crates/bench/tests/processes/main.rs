@@ -34,6 +34,10 @@ struct Seen {
     lines: Vec<String>,
     notices: Vec<String>,
     warnings: Vec<String>,
+    /// Points beside which the core-to-core latency was measured, with that.
+    calibrated: Vec<(u64, f64)>,
+    /// The best one known.
+    best_ns: Option<f64>,
 }
 
 impl Sink for Seen {
@@ -44,6 +48,11 @@ impl Sink for Seen {
     }
 
     fn point_started(&mut self, _: &PointSpec) {}
+
+    fn calibrated(&mut self, spec: &PointSpec, one_way_ns: f64) -> Option<f64> {
+        self.calibrated.push((spec.id, one_way_ns));
+        self.best_ns
+    }
 
     fn point(&mut self, point: Point, samples: &[Kept]) -> Result<(), SinkError> {
         self.points.push(point);
@@ -91,9 +100,16 @@ fn run<const N: usize>(modes: [&str; N]) -> (Result<Summary, String>, Seen) {
 }
 
 fn run_points<const N: usize>(modes: [&str; N], points: &[PointSpec]) -> (Result<Summary, String>, Seen) {
+    run_into(Seen::default(), modes, points)
+}
+
+fn run_into<const N: usize>(
+    mut seen: Seen,
+    modes: [&str; N],
+    points: &[PointSpec],
+) -> (Result<Summary, String>, Seen) {
     let token = fake::token();
     let launch = Launch { start_timeout: TIMEOUT, ..fake::launch(&token, &modes) };
-    let mut seen = Seen::default();
     let start = Instant::now();
     let summary = coordinator::run(points, &launch, None, &mut seen);
     assert!(start.elapsed() < 4 * TIMEOUT + SLACK, "{modes:?} took {:?}", start.elapsed());
@@ -385,6 +401,26 @@ fn children_of_agents_do_not_stay() {
 }
 
 #[test]
+fn every_calibration_is_compared_with_the_best_that_is_known() {
+    let points = points(Pattern::PingPong, Flow::Uni);
+    for (best_ns, reason) in [(None, None), (Some(34.0), None), (Some(20.0), Some("2.5 times the best seen"))]
+    {
+        let (result, seen) = run_into(Seen { best_ns, ..Seen::default() }, ["good", "good"], &points);
+        assert_eq!(result, summary(3, 0, 0));
+        let around = [0, 0, 1, 1, 2, 2].map(|id| (id, 50.0));
+        assert_eq!(seen.calibrated, around, "before and after each point");
+        for point in &seen.points {
+            assert_eq!(point.calibration.as_ref().unwrap().best_ns, best_ns);
+            let said = point.unstable.as_deref();
+            assert_eq!(said.is_some(), reason.is_some(), "{said:?}");
+            assert!(said.unwrap_or_default().contains(reason.unwrap_or_default()), "{said:?}");
+        }
+    }
+    let (_, seen) = run(["refuse-calibrate", "good"]);
+    assert_eq!(seen.calibrated, []);
+}
+
+#[test]
 fn calibration_that_is_impossible_is_absent_and_a_moved_cpu_is_noticed() {
     let (result, seen) = run(["refuse-calibrate", "good"]);
     assert_eq!(result, summary(3, 0, 0));
@@ -405,10 +441,10 @@ fn calibration_that_is_impossible_is_absent_and_a_moved_cpu_is_noticed() {
 #[test]
 fn the_path_mtu_is_what_both_ports_have_unless_the_plan_says_so() {
     let mut points = points(Pattern::PingPong, Flow::Uni);
-    points[0].mtu_bytes = None;
-    points[1].mtu_bytes = Some(256);
-    points[2].mtu_bytes = None;
-    (points[2].service, points[2].size_bytes) = (bench::point::Service::Ud, 4096);
+    points[0].message.mtu_bytes = None;
+    points[1].message.mtu_bytes = Some(256);
+    points[2].message.mtu_bytes = None;
+    (points[2].message.service, points[2].message.size_bytes) = (bench::point::Service::Ud, 4096);
     let (_, seen) = run_points(["good", "small"], &points);
     assert_eq!(seen.points[0].axes["mtu_bytes"], 1024, "the smaller of the two");
     assert_ne!(seen.points[1].axes["mtu_bytes"], 1024);
@@ -419,16 +455,18 @@ fn the_path_mtu_is_what_both_ports_have_unless_the_plan_says_so() {
 #[test]
 fn limits_of_a_device_are_not_measured() {
     let mut points = points(Pattern::PingPong, Flow::Uni);
-    points[0].size_bytes = 1 << 40;
-    points[1].inline = true;
-    points[1].size_bytes = 300;
-    points[2].mtu_bytes = Some(4096);
+    points[0].message.size_bytes = 1 << 40;
+    points[1].message.inline = true;
+    points[1].message.size_bytes = 300;
+    points[2].message.mtu_bytes = Some(4096);
     let (result, _) = run_points(["good", "small"], &points);
     assert_eq!(
         result.unwrap_err(),
         "nothing of this plan can be measured: a message longer than the limit of 1073741824 bytes of fake0 at rank 0"
     );
-    let possible = PointSpec { mtu_bytes: Some(1024), inline: false, size_bytes: 64, ..points[0].clone() };
+    let mut possible = points[0].clone();
+    let message = &mut possible.message;
+    (message.mtu_bytes, message.inline, message.size_bytes) = (Some(1024), false, 64);
     points.push(possible);
     let (result, seen) = run_points(["good", "small"], &points);
     assert_eq!(result, summary(1, 3, 0));

@@ -22,6 +22,26 @@ pub(super) fn cpu(root: &Root) -> Facts {
     facts
 }
 
+/// Which CPUs share a core, the last level of cache and a package with the one that a rank is pinned to, itself included.
+pub(super) fn pinned(root: &Root, cpus: &[u32]) -> Facts {
+    let mut facts = Facts::default();
+    let &[cpu] = cpus else { return facts };
+    let directory = format!("sys/devices/system/cpu/cpu{cpu}");
+    // Older kernels have the second name alone.
+    let topology =
+        |names: [&str; 2]| names.iter().find_map(|name| root.line(&format!("{directory}/topology/{name}")));
+    facts.set("core", topology(["core_cpus_list", "thread_siblings_list"]));
+    facts.set("package", topology(["package_cpus_list", "core_siblings_list"]));
+    let caches = root.numbered(&format!("{directory}/cache"), "index");
+    let level = |index: &&String| root.line(&format!("{directory}/cache/{index}/level"))?.parse::<u32>().ok();
+    let last = caches.iter().max_by_key(level);
+    facts.set(
+        "cache",
+        last.and_then(|index| root.line(&format!("{directory}/cache/{index}/shared_cpu_list"))),
+    );
+    facts
+}
+
 /// Frequency scaling, idle states, latency requests and the tuned profile.
 pub(super) fn power(root: &Root) -> Facts {
     let mut facts = Facts::default();

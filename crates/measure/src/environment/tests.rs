@@ -84,6 +84,24 @@ fn processors_are_described() {
 }
 
 #[test]
+fn the_neighbours_of_a_pinned_cpu_are_described() {
+    let files = [
+        ("sys/devices/system/cpu/cpu3/topology/core_cpus_list", "3,19\n"),
+        ("sys/devices/system/cpu/cpu3/topology/core_siblings_list", "0-31\n"),
+        ("sys/devices/system/cpu/cpu3/cache/index0/level", "1\n"),
+        ("sys/devices/system/cpu/cpu3/cache/index0/shared_cpu_list", "3,19\n"),
+        ("sys/devices/system/cpu/cpu3/cache/index3/level", "3\n"),
+        ("sys/devices/system/cpu/cpu3/cache/index3/shared_cpu_list", "0-7,16-23\n"),
+    ];
+    let pinned = |cpus: Option<Vec<u32>>| Environment::read(tree(&files).path(), 0, cpus);
+    let expected = [("cache", "0-7,16-23"), ("core", "3,19"), ("package", "0-31")];
+    assert_group(&pinned(Some(vec![3])), "pinned_cpu", &expected);
+    for cpus in [None, Some(vec![4]), Some(vec![3, 4])] {
+        assert_group(&pinned(cpus), "pinned_cpu", &[]);
+    }
+}
+
+#[test]
 fn a_guest_names_its_hypervisor_as_far_as_it_can() {
     let guest = ("proc/cpuinfo", "processor : 0\nflags : hypervisor\n");
     let vendor = ("sys/class/dmi/id/sys_vendor", "QEMU\n");

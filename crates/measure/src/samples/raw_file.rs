@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use crate::{Error, Result};
+use crate::{Error, Result, files};
 
 /// Writes samples into a new file and syncs it. An existing file is not overwritten; a file that could not be written
 /// whole is removed.
@@ -29,7 +29,7 @@ fn write(file: &File, samples_ns: &[u64]) -> io::Result<()> {
 
 /// Reads a file of samples.
 pub fn read_raw(path: &Path) -> Result<Vec<u64>> {
-    let bytes = fs::read(path).map_err(Error::io("read samples from", path))?;
+    let bytes = files::read(path).map_err(Error::io("read samples from", path))?;
     let (samples, rest) = bytes.as_chunks();
     if rest.is_empty() {
         return Ok(samples.iter().map(|&ns| u64::from_le_bytes(ns)).collect());

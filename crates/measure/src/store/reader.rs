@@ -1,12 +1,12 @@
 //! Reading the directory of a run: a finished one, one that was killed, one that is still being written.
 
-use std::fs;
 use std::path::{Component, Path, PathBuf};
 
 use super::{POINTS_FILE, RUN_FILE};
+use crate::placement;
 use crate::record::{End, Point, Run, SCHEMA_VERSION};
 use crate::samples::read_raw;
-use crate::{Error, Result};
+use crate::{Error, Result, files};
 
 /// A run that was read.
 #[derive(Debug)]
@@ -18,10 +18,11 @@ pub struct RunReader {
 }
 
 impl RunReader {
-    /// Reads a run and all its whole points.
+    /// Reads a run and all its whole points; marks those of them that later ones show to have been far.
     pub fn open(dir: &Path) -> Result<Self> {
         let run = read_run(dir)?;
-        let (points, is_torn) = read_points(dir)?;
+        let (mut points, is_torn) = read_points(dir)?;
+        placement::mark(&mut points);
         Ok(Self { dir: dir.to_owned(), run, points, is_torn })
     }
 
@@ -56,20 +57,26 @@ impl RunReader {
     }
 
     /// The raw samples of a file that a point names, in ns. A record may be someone else's, so a name that leads out of
-    /// its directory is refused.
+    /// its directory is refused, by itself or through a link.
     pub fn sample_file(&self, name: &str) -> Result<Vec<u64>> {
         let name = Path::new(name);
-        if name.components().any(|part| !matches!(part, Component::Normal(_))) {
+        let path = self.dir.join(name);
+        if name.components().any(|part| !matches!(part, Component::Normal(_))) || self.is_outside(&path) {
             let why = "the path leads out of the run's directory".to_owned();
             return Err(Error::BadSamples { path: name.to_owned(), why });
         }
-        read_raw(&self.dir.join(name))
+        read_raw(&path)
+    }
+
+    /// Whether links lead a path out of the directory. A path that leads nowhere is inside: reading it says so.
+    fn is_outside(&self, path: &Path) -> bool {
+        matches!((self.dir.canonicalize(), path.canonicalize()), (Ok(dir), Ok(path)) if !path.starts_with(&dir))
     }
 }
 
 fn read_run(dir: &Path) -> Result<Run> {
     let path = dir.join(RUN_FILE);
-    let text = fs::read(&path).map_err(|cause| not_a_run(dir, RUN_FILE, cause))?;
+    let text = files::read(&path).map_err(|cause| not_a_run(dir, RUN_FILE, cause))?;
     let bad_run = |cause| Error::BadRun { path: path.clone(), cause };
     let record: serde_json::Value = serde_json::from_slice(&text).map_err(bad_run)?;
     match record["schema_version"].as_u64() {
@@ -84,7 +91,7 @@ fn read_run(dir: &Path) -> Result<Run> {
 /// point: the writer ends every line with one.
 fn read_points(dir: &Path) -> Result<(Vec<Point>, bool)> {
     let path = dir.join(POINTS_FILE);
-    let text = fs::read(&path).map_err(|cause| not_a_run(dir, POINTS_FILE, cause))?;
+    let text = files::read(&path).map_err(|cause| not_a_run(dir, POINTS_FILE, cause))?;
     let mut points = Vec::new();
     for (index, line) in text.split_inclusive(|&byte| byte == b'\n').enumerate() {
         if line.trim_ascii().is_empty() {

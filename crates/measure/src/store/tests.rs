@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Write};
+use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use serde_json::json;
@@ -11,7 +12,10 @@ use tempfile::TempDir;
 use super::lines::{Lines, Storage};
 use super::*;
 use crate::Error;
-use crate::record::{Direction, End, LatencyKind, Point, Program, Run, SCHEMA_VERSION, Status, Throughput};
+use crate::record::{
+    Calibration, Direction, End, LatencyKind, Overhead, Point, Program, Run, SCHEMA_VERSION, Status,
+    Throughput,
+};
 
 fn a_run() -> Run {
     Run {
@@ -84,6 +88,19 @@ fn why<T: std::fmt::Debug>(result: crate::Result<T>) -> String {
 }
 
 #[test]
+fn points_that_later_ones_show_to_have_been_far_are_marked_by_the_reader() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut writer = RunWriter::create(dir.path(), &a_run()).unwrap();
+    for (id, ns) in [(0, 188.4), (1, 28.3)] {
+        let calibration = Some(Calibration { before_ns: ns, after_ns: ns, best_ns: Some(ns) });
+        writer.append(&Point { calibration, unstable: None, ..a_point(id) }).unwrap();
+    }
+    let points = RunReader::open(dir.path()).unwrap().into_parts().1;
+    assert!(points[0].unstable.as_ref().unwrap().contains("188 ns, 6.7 times the best seen"), "{points:?}");
+    assert_eq!(points[1].unstable, None);
+}
+
+#[test]
 fn what_was_written_is_read_back() {
     let (dir, mut points) = a_written_run();
     let reader = RunReader::open(dir.path()).unwrap();
@@ -134,9 +151,9 @@ fn a_directory_that_cannot_be_written_is_refused_at_once() {
     let error = why(RunWriter::create(&file.join("run"), &a_run()));
     assert!(error.starts_with("cannot create the directory") && error.contains("Not a directory"), "{error}");
     // A run whose record cannot be written leaves nothing that looks like one.
-    fs::create_dir(dir.path().join("run.json.new")).unwrap();
-    let error = why(RunWriter::create(dir.path(), &a_run()));
-    assert!(error.starts_with("cannot write") && error.contains("Is a directory"), "{error}");
+    let overhead = Overhead { tick_hz: f64::NAN, ..Overhead::default() };
+    let spoilt = Run { overheads: vec![overhead], ..a_run() };
+    assert!(matches!(RunWriter::create(dir.path(), &spoilt), Err(Error::Encode { .. })));
     assert!(!dir.path().join(POINTS_FILE).exists());
 }
 
@@ -159,6 +176,32 @@ fn samples_are_written_beside_the_points() {
             why(reader.samples(&end(Some(outside)))).contains("leads out of the run's directory"),
             "{outside}"
         );
+    }
+}
+
+#[test]
+fn links_do_not_lead_samples_in_or_out() {
+    let (dir, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let writer = RunWriter::create(dir.path(), &a_run()).unwrap();
+    symlink(outside.path(), dir.path().join(SAMPLES_DIR)).unwrap();
+    assert!(why(writer.samples(0, "0", &[5])).contains("File exists"));
+    assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 0);
+    fs::write(outside.path().join("secret"), [1; 16]).unwrap();
+    let reader = RunReader::open(dir.path()).unwrap();
+    assert!(why(reader.sample_file("samples/secret")).contains("leads out of the run's directory"));
+    symlink("run.json", dir.path().join("inside")).unwrap();
+    assert!(why(reader.sample_file("inside")).contains("not a multiple of the 8 bytes"));
+}
+
+#[test]
+fn what_is_no_regular_file_is_not_read() {
+    for name in [RUN_FILE, POINTS_FILE] {
+        let (dir, _) = a_written_run();
+        let path = dir.path().join(name);
+        fs::remove_file(&path).unwrap();
+        symlink("/dev/zero", &path).unwrap();
+        let error = why(RunReader::open(dir.path()));
+        assert!(error.contains(name) && error.contains("not a regular file"), "{error}");
     }
 }
 

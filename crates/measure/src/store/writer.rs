@@ -1,14 +1,14 @@
 //! Writing the directory of a run.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, ErrorKind, Write};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use super::lines::Lines;
 use super::{POINTS_FILE, RUN_FILE, SAMPLES_DIR};
 use crate::record::{Point, Run};
 use crate::samples::write_raw;
-use crate::{Error, Result};
+use crate::{Error, Result, files};
 
 /// A run that is being written.
 #[derive(Debug)]
@@ -63,10 +63,9 @@ impl RunWriter {
     pub fn samples(&self, point_id: u64, what: &str, samples_ns: &[u64]) -> Result<String> {
         let dir = self.dir.join(SAMPLES_DIR);
         match fs::create_dir(&dir) {
-            Err(cause) if cause.kind() != ErrorKind::AlreadyExists => {
-                return Err(Error::io("create the directory", &dir)(cause));
-            }
-            _ => {}
+            // A link would lead the samples out of the run's directory, from where readers do not take them.
+            Err(_) if dir.symlink_metadata().is_ok_and(|found| found.is_dir()) => {}
+            made => made.map_err(Error::io("create the directory", &dir))?,
         }
         let name = format!("{point_id:06}-{what}.u64");
         write_raw(&dir.join(&name), samples_ns)?;
@@ -101,19 +100,8 @@ fn write_run(dir: &Path, run: &Run) -> Result<()> {
     // As for points.
     serde_json::from_slice::<Run>(&text).map_err(encode)?;
     text.push(b'\n');
-    let new = dir.join(format!("{RUN_FILE}.new"));
-    write_synced(&new, &text).and_then(|()| fs::rename(&new, &path)).map_err(|cause| {
-        // The error of the write is the one to report.
-        let _ = fs::remove_file(&new);
-        Error::io("write", &path)(cause)
-    })?;
+    files::replace(&path, |file| file.write_all(&text)).map_err(Error::io("write", &path))?;
     sync_dir(dir)
-}
-
-fn write_synced(path: &Path, text: &[u8]) -> io::Result<()> {
-    let mut file = File::create(path)?;
-    file.write_all(text)?;
-    file.sync_all()
 }
 
 /// Waits until the names in a directory are on the disk (fsync(2): syncing a file does not sync its name).

@@ -171,6 +171,10 @@ impl Sink for Advisor {
         self.output.point_started(spec);
     }
 
+    fn calibrated(&mut self, spec: &PointSpec, one_way_ns: f64) -> Option<f64> {
+        self.output.calibrated(spec, one_way_ns)
+    }
+
     fn point(&mut self, point: Point, samples: &[Kept]) -> Result<(), SinkError> {
         self.search.take(point.clone());
         self.output.point(point, samples)

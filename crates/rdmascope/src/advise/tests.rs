@@ -72,7 +72,7 @@ fn every_way_goes_through_the_plan_and_rounds_are_interleaved() {
             assert_eq!((spec.id, spec.repetition as usize), (7 + at as u64, at / 20));
             let way = Way::of(&spec.axes).unwrap();
             assert_eq!(way, ways[at % 20]);
-            assert_eq!(spec.poll == QueuePoll::Busy, way.poll == "busy" || way.poll == "hybrid");
+            assert_eq!(spec.message.poll == QueuePoll::Busy, way.poll == "busy" || way.poll == "hybrid");
             let paced = (flags.contains("rate"), if flags.contains("10kHz") { 100_000 } else { 0 });
             assert_eq!((spec.burst.is_none(), spec.pause_ns), paced);
         }
@@ -88,8 +88,11 @@ fn what_is_given_holds_for_every_way_and_for_the_command() {
     ways.extend(ask.steps(&ways[0]).into_iter().filter_map(|step| step.to.ok()));
     assert!(ways.iter().any(|way| way.signal_interval == 8), "half of the queue");
     for spec in &ask.points("coarse", &ways, 5, 50, 0).unwrap().points {
-        assert_eq!((spec.tx_depth, spec.rx_depth, spec.rx_fill), (16, 64, 32));
-        assert_eq!((spec.memory, spec.setup, spec.mtu_bytes), (Memory::Process, Setup::RdmaCm, Some(2048)));
+        assert_eq!((spec.message.tx_depth, spec.message.rx_depth, spec.message.rx_fill), (16, 64, 32));
+        assert_eq!(
+            (spec.message.memory, spec.message.setup, spec.message.mtu_bytes),
+            (Memory::Process, Setup::RdmaCm, Some(2048))
+        );
         assert!(spec.axes["environment"] == "event" && spec.link.is_some(), "{spec:?}");
     }
     let command = ask.command(&ways[0], 50, "--local");

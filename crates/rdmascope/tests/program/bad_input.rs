@@ -65,6 +65,7 @@ fn settings_are_refused_by_the_name_that_they_were_given() {
     set("size_bytes=", &["no value"]);
     set("experiment.latncy.iterations=1", &["did you mean \"latency\"?"]);
     set("experiment.latency.size_bytes=0", &["at least 1 byte"]);
+    set("warmup=1000000001", &["warmup of", "1000000001", "more than 1000000000"]);
     set("\u{1b}[31miterations", &["\\u{1b}[31miterations", "no '='"]);
     set("service=ud", &["did you mean \"UD\"?"]);
 }
@@ -77,11 +78,15 @@ fn flags_are_refused_before_anything_starts() {
         let local: &[&str] = if flags.contains(&"--via") { &[] } else { &["--local"] };
         scratch.refused(&[&["lat", "send"][..], local, flags].concat(), 2, words);
     };
-    lat(&["-s", "0"], &["at least 1 byte"]);
+    lat(&["-s", "0"], &["experiment \"lat-send\"", "at least 1 byte"]);
     lat(&["-s", "banana"], &["\"banana\"", "does not start with a digit"]);
     lat(&["-c", "UD", "-s", "8192"], &["8192", "mtu_bytes 4096"]);
     lat(&["-m", "5000"], &["no path MTU", "256, 512, 1024, 2048 or 4096"]);
-    lat(&["-n", "0"], &["at least 1 message"]);
+    lat(&["-n", "0"], &["experiment \"lat-send\"", "at least 1 message"]);
+    for many in ["1000000001", "18446744073709551615"] {
+        let words = ["iterations of", "\"lat-send\"", many, "more than 1000000000", "give a duration"];
+        lat(&["-n", many], &words);
+    }
     lat(&["-D", "0"], &["above zero"]);
     lat(&["-D", "-1"], &["-1 s", "above zero"]);
     lat(&["-D", "nan"], &["above zero"]);
@@ -98,6 +103,20 @@ fn flags_are_refused_before_anything_starts() {
     lat(&["--via", "ssh 'x {host}", "--hosts", "a,b"], &["a quote in it is not closed"]);
     lat(&["--via", "ssh {host}", "--hosts=-oProxyCommand=x,b"], &["is not the name of a host"]);
     lat(&["--via", "", "--cpus", "none"], &["it is empty"]);
+}
+
+#[test]
+fn what_is_no_size_is_refused_under_the_name_of_its_command() {
+    let scratch = Scratch::new();
+    for (command, name) in [
+        (&["lat", "read"][..], "lat-read"),
+        (&["bw", "write"], "bw-write"),
+        (&["one-way", "send"], "one-way-send-imm"),
+        (&["overhead"], "overhead"),
+    ] {
+        let said = format!("size_bytes of experiment {name:?} has 0: a message has at least 1 byte");
+        scratch.refused(&[command, &["--local", "-s", "0"]].concat(), 2, &[&said]);
+    }
 }
 
 #[test]

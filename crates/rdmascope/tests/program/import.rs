@@ -1,6 +1,7 @@
 //! `rdmascope import`: logs of VILLASnode as a record.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 
 use measure::record::{LatencyKind, Status};
 
@@ -107,5 +108,11 @@ fn what_is_no_log_is_said_with_its_place() {
     scratch.write("logs/0_RC-1-100-1_output.csv", "# header\n1,2,0.5,7,1.0\n1,2,three,8,1.0\n");
     let words = ["logs/0_RC-1-100-1_output.csv:3", "\"three\" is no offset in seconds"];
     scratch.refused(&["import", "logs", "--out", "record"], 2, &words);
+    let log = scratch.at("logs/0_RC-1-100-1_output.csv");
+    fs::remove_file(&log).unwrap();
+    // Of a device such as /dev/zero there is no end.
+    symlink("/dev/null", &log).unwrap();
+    let words = ["cannot read logs/0_RC-1-100-1_output.csv", "it is not a regular file"];
+    scratch.refused(&["import", "logs", "--out", "record"], 1, &words);
     assert!(!scratch.at("record").exists());
 }

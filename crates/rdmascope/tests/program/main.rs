@@ -26,6 +26,7 @@ mod operations;
 mod overhead;
 mod pairs;
 mod pipeline;
+mod placing;
 mod prtt;
 mod report;
 mod run;

@@ -5,11 +5,13 @@
 mod browser;
 
 use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
 
 use browser::View;
 use measure::record::Status;
 
-use crate::support::{SMALL, Scratch};
+use crate::support::{SMALL, Scratch, finish};
 
 #[test]
 fn a_report_is_made_again_from_the_record_alone() {
@@ -63,6 +65,81 @@ fn samples_outside_of_the_record_are_not_read() {
         let html = fs::read_to_string(scratch.at("report.html")).unwrap();
         assert!(html.contains("leads out of the run"), "{path} was read");
     }
+}
+
+#[test]
+fn a_report_does_not_wait_for_samples_that_never_come() {
+    let scratch = Scratch::on_one_cpu();
+    scratch.succeed(&["lat", "send", "--local", "-n", "20", "--out", "record"]);
+    let [pipe, link] = [0, 1].map(|rank| scratch.at(&format!("record/samples/000000-{rank}.u64")));
+    fs::remove_file(&link).unwrap();
+    symlink("/dev/zero", &link).unwrap();
+    let ended = finish(scratch.shell("cd record/samples && rm 000000-0.u64 && mkfifo 000000-0.u64"));
+    assert!(ended.status == Some(0) && !pipe.is_file(), "{ended:?}");
+    scratch.succeed(&["report", "record", "-o", "report.html"]);
+    let html = fs::read_to_string(scratch.at("report.html")).unwrap();
+    assert!(html.contains("2 files of samples cannot be read"), "neither was measured");
+    assert!(html.contains("000000-0.u64: it is not a regular file"), "the first is named");
+}
+
+#[test]
+fn no_link_in_a_record_leads_its_report_elsewhere() {
+    let scratch = Scratch::on_one_cpu();
+    let victim = scratch.write("victim", "precious");
+    scratch.succeed(&["lat", "send", "--local", "-n", "20", "--out", "record"]);
+    let report = scratch.at("record/report.html");
+    let part = scratch.at("record/report.html.part");
+    symlink(&victim, &part).unwrap();
+    for target in [&victim, &scratch.at("absent"), Path::new("/dev/full"), Path::new("/proc/self/fd/1")] {
+        fs::remove_file(&report).unwrap();
+        symlink(target, &report).unwrap();
+        assert_eq!(scratch.succeed(&["report", "record"]), "record/report.html\n");
+        assert!(report.symlink_metadata().unwrap().is_file(), "the link to {target:?} is replaced");
+        assert!(part.is_symlink(), "what the user has is left alone");
+    }
+    assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
+    assert!(!scratch.at("absent").exists());
+}
+
+#[test]
+fn a_report_leaves_the_files_beside_it_alone() {
+    let scratch = Scratch::on_one_cpu();
+    scratch.succeed(&["lat", "send", "--local", "-n", "20", "--out", "record"]);
+    scratch.write("page.part", "mine");
+    assert_eq!(scratch.succeed(&["report", "record", "-o", "page"]), "page\n");
+    assert_eq!(fs::read_to_string(scratch.at("page.part")).unwrap(), "mine");
+    // Samples are as much of the record as what names them, wherever that says that they are.
+    fs::rename(scratch.at("record/samples/000000-1.u64"), scratch.at("record/raw")).unwrap();
+    let points = fs::read_to_string(scratch.at("record/points.jsonl")).unwrap();
+    let moved = points.replace("samples/000000-1.u64", "raw");
+    fs::write(scratch.at("record/points.jsonl"), moved).unwrap();
+    let raw = fs::read(scratch.at("record/raw")).unwrap();
+    for part in ["samples/000000-0.u64", "samples/new", "raw"] {
+        let output = format!("record/{part}");
+        scratch.refused(&["report", "record", "-o", &output], 2, &[part, "is part of the record"]);
+    }
+    assert_eq!(fs::read(scratch.at("record/raw")).unwrap(), raw);
+    assert!(!scratch.at("record/samples/new").exists());
+}
+
+#[test]
+fn a_report_goes_to_the_stream_that_the_user_names() {
+    let scratch = Scratch::on_one_cpu();
+    scratch.succeed(&["lat", "send", "--local", "-n", "20", "--out", "record"]);
+    let page = fs::read_to_string(scratch.at("record/report.html")).unwrap();
+    // Links as those in /dev, where a test must not write should it fail.
+    symlink("/proc/self/fd/1", scratch.at("stdout")).unwrap();
+    symlink("/proc/self/fd/2", scratch.at("stderr")).unwrap();
+    assert!(scratch.succeed(&["report", "record", "-o", "stdout"]) == page, "to a pipe");
+    for (name, number) in [("stdout", 1), ("stderr", 2)] {
+        let redirected = format!("\"$0\" report record -o {name} {number}> to-{name}");
+        let ended = finish(scratch.shell(&redirected));
+        assert_eq!(ended.status, Some(0), "{ended:?}");
+        assert!(fs::read_to_string(scratch.at(&format!("to-{name}"))).unwrap() == page, "{name} to a file");
+        assert!(scratch.at(name).is_symlink());
+    }
+    let fed = finish(scratch.shell("mkfifo f; cat f & \"$0\" report record -o f; wait"));
+    assert!(fed.stdout == page, "to a named pipe");
 }
 
 #[test]

@@ -9,7 +9,7 @@ use super::escape::escape;
 use crate::reason::{self, Merged};
 use crate::terminal::IN_ROWS;
 use crate::varying::Varying;
-use crate::{unit, value};
+use crate::{placement, unit, value};
 
 /// How the points of a run ended.
 #[derive(Default)]
@@ -36,9 +36,13 @@ pub(super) fn render(run: &Run, points: &[Point], unreadable: Option<&String>) -
         ""
     };
     let about = run.about.as_deref().map(|text| paragraphs(text, "about")).unwrap_or_default();
+    let headline = placement::headline(points);
+    let headline =
+        headline.map(|text| format!("<p class=\"warnings\" role=\"note\">{}</p>\n", escape(&text)));
     format!(
-        "<header>\n<p class=\"kicker\">{program} report</p>\n<h1>{title}</h1>\n{quick}{about}{facts}</header>\n\
+        "<header>\n{headline}<p class=\"kicker\">{program} report</p>\n<h1>{title}</h1>\n{quick}{about}{facts}</header>\n\
          <section class=\"verdict\" aria-label=\"Verdict\">\n{tiles}{warnings}{reasons}</section>\n",
+        headline = headline.unwrap_or_default(),
         program = escape(&run.program.name),
         title = escape(&run.title),
         facts = facts(run),

@@ -144,6 +144,10 @@ fn calibration(points: &[Point]) -> Facts {
     facts.add(0, "measured around", format!("{} points", pairs.len()));
     facts.add(0, "median, one way", unit::time(median));
     facts.add(0, "smallest to largest", format!("{} to {}", unit::time(least), unit::time(most)));
+    let known = points.iter().filter_map(|p| p.calibration.as_ref()?.best_ns).reduce(f64::min);
+    if let Some(best) = known {
+        facts.add(0, "best known of these CPUs", unit::time(best));
+    }
     facts.add(0, "largest change within a point", format!("factor {ratio:.2}"));
     facts
 }

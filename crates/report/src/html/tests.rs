@@ -43,9 +43,12 @@ fn points() -> Vec<Point> {
 }
 
 fn rendered(run: &Run, points: &[Point]) -> String {
-    let none = |_: &str| Err::<Vec<u64>, _>("gone".to_owned());
+    page(run, points, &|_: &str| Err("gone".to_owned()))
+}
+
+fn page(run: &Run, points: &[Point], samples: &dyn SampleSource) -> String {
     let mut out = Vec::new();
-    write(run, points, &none, &mut out).unwrap();
+    write(run, points, samples, &mut out).unwrap();
     String::from_utf8(out).unwrap()
 }
 
@@ -263,6 +266,27 @@ fn samples_that_cannot_be_read_are_a_warning() {
     assert!(page.contains(
         "One file of samples cannot be read, so its histogram is missing: samples/000000-0.u64: gone"
     ));
+}
+
+#[test]
+fn samples_that_are_not_those_of_the_point_are_a_warning() {
+    let mut points = points();
+    let path = "samples/000000-0.u64";
+    let latency = points[0].latency.clone();
+    points[0].ends =
+        serde_json::from_value(json!([{"rank": 0, "samples": path, "latency": latency}])).unwrap();
+    for (samples, found) in [
+        (vec![800, 820, 1000], None),
+        (vec![800, 1000], Some("the file has 2 samples and the record says 3")),
+        (vec![], Some("the file has 0 samples and the record says 3")),
+        (vec![801, 820, 1000], Some("the file has 801 as the smallest in ns and the record says 800")),
+        (vec![800, 820, 999], Some("the file has 999 as the largest in ns and the record says 1000")),
+    ] {
+        let page = page(&run(), &points, &|_: &str| Ok(samples.clone()));
+        assert_eq!(page.contains("One file of samples cannot be read"), found.is_some(), "{samples:?}");
+        let found = found.map(|found| format!("{path}: {found}, so it is not what was measured; restore it"));
+        assert!(found.is_none_or(|found| page.contains(&found)), "{samples:?}");
+    }
 }
 
 #[test]

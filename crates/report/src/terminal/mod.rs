@@ -196,12 +196,13 @@ impl Stream {
     }
 }
 
-/// The tables of a whole run at once, which was measured on these devices.
+/// The tables of a whole run at once, which was measured on these devices; before them, if so, that none of it should be trusted.
 pub fn tables(points: &[Point], devices: &[Device], bandwidth: Unit) -> Result<String, Error> {
     let mut stream = Stream::new(bandwidth)?;
     stream.measures(devices);
     let lines: String = points.iter().map(|point| stream.line(point)).collect();
-    Ok(lines + &stream.finish())
+    let headline = crate::placement::headline(points).map(|headline| format!("! {headline}\n"));
+    Ok(headline.unwrap_or_default() + &lines + &stream.finish())
 }
 
 fn is_not_measured(point: &Point) -> bool {

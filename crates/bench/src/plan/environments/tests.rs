@@ -62,7 +62,7 @@ fn the_environment_is_the_outermost_axis_and_stands_in_the_record() {
     let shown: Vec<_> = resolved
         .points
         .iter()
-        .map(|point| format!("{} {}", point.axes["environment"].as_str().unwrap(), point.size_bytes))
+        .map(|point| format!("{} {}", point.axes["environment"].as_str().unwrap(), point.message.size_bytes))
         .collect();
     assert_eq!(shown, ["as_is 4", "as_is 8", "event 4", "event 8", "own 4", "own 8"]);
     assert!(resolved.points[0].conditions.is_as_is());

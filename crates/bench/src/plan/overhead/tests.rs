@@ -21,8 +21,8 @@ fn every_step_is_a_point_with_a_batch_that_suits_it() {
     for point in &all {
         let step = point.step.unwrap();
         assert_eq!(point.batch, if step.is_hot() { 64 } else { 1 }, "{step:?}");
-        assert_eq!((point.axes["step"].as_str(), point.signal_interval), (Some(step.word()), 1));
-        assert_eq!((point.length, point.size_bytes), (Length::Iterations(1000), 64));
+        assert_eq!((point.axes["step"].as_str(), point.message.signal_interval), (Some(step.word()), 1));
+        assert_eq!((point.length, point.message.size_bytes), (Length::Iterations(1000), 64));
     }
     let shallow = points("tx_depth = 16\naxes = { step = [\"post_send\", \"create_qp\"] }");
     assert_eq!(shallow.iter().map(|point| point.batch).collect::<Vec<_>>(), [16, 1]);

@@ -12,13 +12,13 @@ fn points(settings: &str, axes: &str) -> Result<Vec<PointSpec>, String> {
 #[test]
 fn samples_are_as_long_as_their_values_and_inline_up_to_a_length() {
     let points = points("", "values = [1, 8, 13, 14, 64], inline_max_bytes = 128").unwrap();
-    let sizes: Vec<_> = points.iter().map(|point| (point.size_bytes, point.inline)).collect();
+    let sizes: Vec<_> = points.iter().map(|point| (point.message.size_bytes, point.message.inline)).collect();
     assert_eq!(sizes, [(32, true), (88, true), (128, true), (136, false), (536, false)]);
-    assert!(points.iter().all(|point| point.axes["size_bytes"] == point.size_bytes));
+    assert!(points.iter().all(|point| point.axes["size_bytes"] == point.message.size_bytes));
     let pipeline = points[1].pipeline.as_ref().unwrap();
     assert_eq!((pipeline.values, pipeline.signal, pipeline.timer), (8, Signal::Random, Timer::Tsc));
     // Half of the queue that sends is signalled at once (V57).
-    assert_eq!((points[0].tx_depth, points[0].signal_interval), (1024, 512));
+    assert_eq!((points[0].message.tx_depth, points[0].message.signal_interval), (1024, 512));
 }
 
 #[test]

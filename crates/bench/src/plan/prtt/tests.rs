@@ -13,7 +13,10 @@ fn points(rest: &str) -> Result<Vec<PointSpec>, Error> {
 #[test]
 fn n_and_d_are_axes_with_defaults() {
     let alone = points("").unwrap().remove(0);
-    assert_eq!((alone.burst, alone.pause_ns, alone.size_bytes, alone.signal_interval), (Some(1), 0, 1, 1));
+    assert_eq!(
+        (alone.burst, alone.pause_ns, alone.message.size_bytes, alone.message.signal_interval),
+        (Some(1), 0, 1, 1)
+    );
     assert_eq!(alone.length, Length::Iterations(1000));
     let all =
         points("axes = { burst = [1, 16], pause_ns = [0, \"20us\"], operation = \"write_imm\" }").unwrap();

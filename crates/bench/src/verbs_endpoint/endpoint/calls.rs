@@ -5,7 +5,8 @@ use verbs::Route;
 
 use super::VerbsEndpoint;
 use crate::Error;
-use crate::pattern::Calls;
+use crate::endpoint::calls::{Calls, Step};
+use crate::verbs_endpoint::Objects;
 
 impl VerbsEndpoint {
     /// The way to the peer.
@@ -24,6 +25,12 @@ impl VerbsEndpoint {
 }
 
 impl Calls for VerbsEndpoint {
+    type Objects<'a> = Objects<'a>;
+
+    fn objects(&self, step: Step, batch: u32) -> Result<Objects<'_>, Error> {
+        Objects::new(&self.origin, self, step, batch)
+    }
+
     #[inline]
     fn post_sends(&mut self, calls: u32) -> Result<(), Error> {
         let lane = &mut self.lanes[0];

@@ -24,19 +24,19 @@ fn context() -> (Context, Arc<LocalPort>) {
     (context, Arc::new(port))
 }
 
-fn spec(service: Service, poll: Poll) -> PointSpec {
+fn spec(service: Service, poll: Poll) -> PartSpec {
     let settings = Settings::default()
         .axis(axis::SERVICE.value(service))
         .axis(axis::POLL.value(poll))
         .axis(axis::SIZE_BYTES.value(64));
     let plan = Plan::new("failures", "Failures").experiment("one", Pattern::PingPong, settings);
-    let mut spec = resolve(&plan, &Options::default()).unwrap().points.remove(0);
-    spec.rx_depth = 4;
+    let mut spec = resolve(&plan, &Options::default()).unwrap().points.remove(0).topology().parts.remove(0);
+    spec.message.rx_depth = 4;
     spec
 }
 
 /// Two connected ends, of which the other believes in another point.
-fn pair(ours: &PointSpec, theirs: &PointSpec) -> (VerbsEndpoint, VerbsEndpoint) {
+fn pair(ours: &PartSpec, theirs: &PartSpec) -> (VerbsEndpoint, VerbsEndpoint) {
     two(ends(&context().0, &[ours, theirs]))
 }
 
@@ -80,7 +80,9 @@ fn a_peer_that_has_gone_is_status_12_and_not_what_was_flushed() {
 #[test]
 fn a_message_longer_than_its_receive_is_status_9_here_and_1_there() {
     let ours = spec(Service::Rc, Poll::Busy);
-    let (mut us, mut them) = pair(&ours, &PointSpec { size_bytes: 8, ..ours.clone() });
+    let mut theirs = ours.clone();
+    theirs.message.size_bytes = 8;
+    let (mut us, mut them) = pair(&ours, &theirs);
     let text = fail(&mut us, 20.0);
     assert_words(&text, &["(status 9)", "longer than the receive that waits for it", "same settings"]);
     them.start(1.0).unwrap();

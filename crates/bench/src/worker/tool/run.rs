@@ -9,7 +9,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::time::Timespec;
 
 use crate::Error;
-use crate::process::agent::PointError;
+use crate::fault::PointError;
 use crate::process::child::{Process, Streams};
 
 /// How often it is looked whether a server listens.

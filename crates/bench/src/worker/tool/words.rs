@@ -41,8 +41,8 @@ impl Server {
     /// What starts its client for so many seconds.
     pub(super) fn client(self, spec: &PointSpec, seconds: u64) -> Vec<String> {
         let (address, port) = (self.address.to_string(), self.port.to_string());
-        let (size, seconds) = (spec.size_bytes.to_string(), seconds.to_string());
-        let is_tcp = spec.endpoint == Carrier::Tcp;
+        let (size, seconds) = (spec.message.size_bytes.to_string(), seconds.to_string());
+        let is_tcp = spec.message.endpoint == Carrier::Tcp;
         let words: Vec<&str> = match self.tool {
             Tool::Iperf3 => {
                 let words = vec!["iperf3", "-J", "-c", &address, "-p", &port, "-t", &seconds, "-l", &size];
@@ -75,7 +75,7 @@ pub(super) fn read(tool: Tool, spec: &PointSpec, printed: &str) -> Result<Found,
     match (tool, spec.pattern) {
         (Tool::Iperf3, _) => iperf3(printed),
         (Tool::Qperf, Pattern::Stream) => {
-            let name = if spec.endpoint == Carrier::Tcp { "bw" } else { "recv_bw" };
+            let name = if spec.message.endpoint == Carrier::Tcp { "bw" } else { "recv_bw" };
             qperf(printed, name).map(Found::BytesPerS)
         }
         (Tool::Qperf, _) => qperf(printed, "latency").map(Found::HalfNs),
@@ -143,7 +143,7 @@ mod tests {
             let spec = spec(pattern, endpoint, tool);
             let server =
                 Server { tool: spec.tool.unwrap(), address: "192.0.2.7".parse().unwrap(), port: 7000 };
-            [server.command(spec.endpoint), server.client(&spec, 2)].map(|words| words.join(" "))
+            [server.command(spec.message.endpoint), server.client(&spec, 2)].map(|words| words.join(" "))
         };
         for (pattern, endpoint, tool, server, client) in [
             (

@@ -84,7 +84,8 @@ impl Scratch {
         path
     }
 
-    /// A command that runs in the directory, is known by its name and has the directory as its `TMPDIR`.
+    /// A command that runs in the directory, is known by its name and has the directory as its `TMPDIR`. What it remembers of
+    /// the host is below that, too: what other runs have seen would mark points of this one.
     pub(crate) fn command(&self, program: impl AsRef<OsStr>) -> Command {
         let tmp = self.at("tmp");
         fs::create_dir_all(&tmp).unwrap();
@@ -93,6 +94,7 @@ impl Scratch {
             .current_dir(self.path())
             .env(TOKEN, self.token())
             .env("TMPDIR", tmp)
+            .env("XDG_CACHE_HOME", self.at("cache"))
             .env_remove("COLUMNS")
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -104,6 +106,13 @@ impl Scratch {
     pub(crate) fn program<A: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = A>) -> Command {
         let mut command = self.command(*PROGRAM);
         command.args(arguments);
+        command
+    }
+
+    /// A shell in which the program under test is `"$0"`.
+    pub(crate) fn shell(&self, script: &str) -> Command {
+        let mut command = self.command("sh");
+        command.args(["-c", script, *PROGRAM]);
         command
     }
 

@@ -1,0 +1,24 @@
+//! What kinds of endpoints can do: patterns say what they need of it.
+
+/// A set of what endpoints can do.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Capabilities(u32);
+
+impl Capabilities {
+    /// Messages by themselves between two ranks: every endpoint has that.
+    pub(crate) const NONE: Self = Self(0);
+    /// It is known how many messages are done, whoever takes them, and there may be more than two ranks.
+    pub(crate) const COUNTED: Self = Self(1);
+    /// Calls of RDMA verbs, each by itself.
+    pub(crate) const VERBS_CALLS: Self = Self(1 << 1);
+
+    /// These and those.
+    pub(crate) const fn and(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// Whether all of those are among these.
+    pub(crate) const fn contain(self, others: Self) -> bool {
+        self.0 & others.0 == others.0
+    }
+}

@@ -1,0 +1,97 @@
+//! A rank of a point, as its pattern has it: the endpoints, and what is known of the others.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use measure::clock::Clock;
+
+use crate::Error;
+use crate::barrier::Barrier;
+use crate::company::Company;
+use crate::endpoint::connecting::End;
+use crate::fault::{PointError, out_of_order};
+use crate::point::PointSpec;
+use crate::timepiece::Timepiece;
+use crate::topology::Part;
+
+/// A rank that is connected with the others of its point.
+pub(crate) struct Rank<'a, E> {
+    pub(crate) spec: &'a PointSpec,
+    pub(crate) rank: u32,
+    /// How much of the point's time is left.
+    pub(crate) left: Duration,
+    pub(crate) timepiece: &'a Timepiece,
+    pub(crate) endpoints: &'a mut Endpoints<E>,
+}
+
+impl<'a, E: End> Rank<'a, E> {
+    /// The clock that times its messages.
+    pub(crate) fn clock(&self) -> Clock {
+        self.timepiece.clock
+    }
+
+    /// Whether those that it talks to read the same clock.
+    pub(crate) fn has_one_clock(&self) -> bool {
+        self.endpoints.company.has_one_clock
+    }
+
+    /// The barrier of those that begin together, where this rank is one of them.
+    pub(crate) fn barrier(&mut self) -> Option<Barrier> {
+        self.endpoints.company.barrier.take()
+    }
+
+    /// The endpoint of what the plan says, which most ranks have.
+    pub(crate) fn main(self) -> Result<&'a mut E, PointError> {
+        let [main, _] = self.two(Part::MAIN, Part::MAIN);
+        main.ok_or_else(|| out_of_order("run"))
+    }
+
+    /// The endpoints of two parts, where this rank has something to do with them.
+    pub(crate) fn two(self, one: Part, other: Part) -> [Option<&'a mut E>; 2] {
+        let mut found = [None, None];
+        for (part, endpoint) in &mut self.endpoints.parts {
+            if *part == one {
+                found[0] = Some(endpoint);
+            } else if *part == other {
+                found[1] = Some(endpoint);
+            }
+        }
+        found
+    }
+}
+
+/// The connected endpoints of a rank: one for each part of the point that it has to do with.
+pub(crate) struct Endpoints<E> {
+    pub(crate) company: Company,
+    pub(crate) parts: BTreeMap<Part, E>,
+}
+
+impl<E: End> Endpoints<E> {
+    /// Starts the point's time limit.
+    pub(crate) fn start(&mut self, timeout_s: f64) -> Result<(), Error> {
+        self.parts.values_mut().try_for_each(|endpoint| endpoint.start(timeout_s))
+    }
+
+    /// Stops what ends this thread's sleeps.
+    pub(crate) fn stop(&mut self) {
+        self.parts.values_mut().for_each(E::stop);
+    }
+
+    /// What the one of what the plan says has counted.
+    pub(crate) fn counters(&self) -> BTreeMap<String, u64> {
+        self.parts.get(&Part::MAIN).map(E::counters).unwrap_or_default()
+    }
+
+    /// The library of what the plan says, if it is one.
+    pub(crate) fn library(&self) -> Option<String> {
+        self.parts.get(&Part::MAIN)?.library()
+    }
+
+    /// The network interfaces that messages of any part take.
+    pub(crate) fn interfaces(&self) -> Vec<String> {
+        let mut all: Vec<String> = self.parts.values().flat_map(E::interfaces).collect();
+        all.sort();
+        all.dedup();
+        all
+    }
+}

@@ -1,0 +1,170 @@
+//! What a pattern is, and the list of all: the rest of the program reaches each by its name.
+
+use std::fmt;
+
+use measure::record::Status;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::outcome::{Merged, Outcome, Told};
+use super::rank::Rank;
+use crate::endpoint::capabilities::Capabilities;
+use crate::endpoint::connecting::End;
+use crate::fault::{PointError, unreadable};
+use crate::patterns::ENTRIES;
+use crate::point::PointSpec;
+use crate::topology::Topology;
+
+/// What is done with endpoints, and what is timed. A pattern is a room in `patterns/` and a line of its list.
+pub(crate) trait Pattern: 'static {
+    /// What all others may know of it.
+    const ROW: Row;
+    /// What a rank tells the coordinator beside what ranks of all patterns do.
+    type Told: Told;
+
+    /// The ranks of a point, and how they use their endpoints.
+    fn topology(spec: &PointSpec) -> Topology;
+
+    /// A rank's share of a point.
+    ///
+    /// # Errors
+    /// What the endpoint says, and what the point's limits are.
+    fn run<E: End>(rank: Rank<'_, E>) -> Result<(Outcome, Option<Self::Told>), PointError>;
+
+    /// Why the point has failed although each rank by itself has not noticed.
+    fn failure(_told: &[Option<Self::Told>]) -> Option<String> {
+        None
+    }
+
+    /// What the outcomes of all ranks come to. What is left in them is what the ranks are in the record.
+    fn merge(_spec: &PointSpec, outcomes: &mut Vec<Outcome>, _told: Vec<Option<Self::Told>>) -> Merged {
+        Merged::of(outcomes)
+    }
+}
+
+/// What all others may know of a pattern.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Row {
+    /// Its name in plans and records.
+    pub name: &'static str,
+    /// What an endpoint must be able to do.
+    pub(crate) needs: Capabilities,
+}
+
+/// A pattern whose types are not known.
+pub(crate) struct Entry {
+    row: Row,
+    topology: fn(&PointSpec) -> Topology,
+    failure: fn(&[Outcome]) -> Result<Option<String>, PointError>,
+    merge: fn(&PointSpec, &mut Vec<Outcome>) -> Result<Merged, PointError>,
+}
+
+impl Entry {
+    pub(crate) const fn of<P: Pattern>() -> Self {
+        Self { row: P::ROW, topology: P::topology, failure: failure::<P>, merge: merge::<P> }
+    }
+}
+
+/// A pattern, by its place in the list of all.
+#[derive(Clone, Copy, Eq, PartialEq)]
+pub struct PatternId(pub(crate) u8);
+
+impl PatternId {
+    fn entry(self) -> &'static Entry {
+        &ENTRIES[usize::from(self.0)]
+    }
+
+    /// All of them, in the order of their names.
+    pub fn all() -> impl Iterator<Item = Self> {
+        (0..).zip(ENTRIES).map(|(place, _)| Self(place))
+    }
+
+    /// The pattern of a name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::all().find(|pattern| pattern.name() == name)
+    }
+
+    /// Its name in plans and records.
+    pub fn name(self) -> &'static str {
+        self.entry().row.name
+    }
+
+    /// The ranks of a point, and how they use their endpoints.
+    pub(crate) fn topology(self, spec: &PointSpec) -> Topology {
+        (self.entry().topology)(spec)
+    }
+
+    /// Why a point has failed although each rank by itself has not noticed.
+    pub(crate) fn failure(self, outcomes: &[Outcome]) -> Option<String> {
+        (self.entry().failure)(outcomes).unwrap_or_else(|error| Some(words(error)))
+    }
+
+    /// What the outcomes of all ranks come to.
+    pub(crate) fn merge(self, spec: &PointSpec, outcomes: &mut Vec<Outcome>) -> Merged {
+        (self.entry().merge)(spec, outcomes).unwrap_or_else(|error| {
+            outcomes.clear();
+            Merged::without_numbers(Status::Failed { error: words(error) })
+        })
+    }
+}
+
+impl fmt::Debug for PatternId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl Serialize for PatternId {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(self.name())
+    }
+}
+
+impl<'de> Deserialize<'de> for PatternId {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let name = String::deserialize(from)?;
+        Self::named(&name).ok_or_else(|| D::Error::custom(format!("there is no pattern {name:?}")))
+    }
+}
+
+/// A rank's share of a point of a pattern, with what it tells ready to travel.
+pub(crate) fn run_as<P: Pattern, E: End>(rank: Rank<'_, E>) -> Result<Outcome, PointError> {
+    // What is not there is compiled for no endpoint that lacks it.
+    if const { !E::CAPABILITIES.contain(P::ROW.needs) } {
+        let reason = format!("the pattern {:?} needs more than this endpoint has", P::ROW.name);
+        return Err(PointError::NotMeasured(reason));
+    }
+    let (mut outcome, told) = P::run(rank)?;
+    if let Some(mut told) = told {
+        outcome.columns = told.take_columns();
+        outcome.column_words = outcome.columns.len();
+        outcome.told = Some(serde_json::to_value(told).map_err(unreadable)?);
+    }
+    Ok(outcome)
+}
+
+fn failure<P: Pattern>(outcomes: &[Outcome]) -> Result<Option<String>, PointError> {
+    let told = |outcome: &Outcome| outcome.told.as_ref().map(P::Told::deserialize).transpose();
+    let told = outcomes.iter().map(told).collect::<Result<Vec<_>, _>>().map_err(unreadable)?;
+    Ok(P::failure(&told))
+}
+
+fn merge<P: Pattern>(spec: &PointSpec, outcomes: &mut Vec<Outcome>) -> Result<Merged, PointError> {
+    let told = outcomes.iter_mut().map(told_by::<P>).collect::<Result<_, _>>()?;
+    Ok(P::merge(spec, outcomes, told))
+}
+
+/// Takes what a rank has told out of its outcome.
+fn told_by<P: Pattern>(outcome: &mut Outcome) -> Result<Option<P::Told>, PointError> {
+    let Some(told) = outcome.told.take() else { return Ok(None) };
+    let mut told: P::Told = serde_json::from_value(told).map_err(unreadable)?;
+    let mut columns = std::mem::take(&mut outcome.columns);
+    told.put_columns(&mut columns)?;
+    Ok(Some(told))
+}
+
+fn words(error: PointError) -> String {
+    match error {
+        PointError::NotMeasured(words) | PointError::Failed(words) => words,
+    }
+}

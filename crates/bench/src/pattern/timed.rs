@@ -1,0 +1,78 @@
+//! What ranks of several patterns do alike: record what is timed, and make an outcome of it.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use measure::clock::Clock;
+use measure::record::{Cpu, LatencyKind};
+use measure::samples::{HistogramSamples, RawSamples, Recorder, Samples, Scale};
+use measure::step;
+
+use super::Span;
+use super::outcome::Outcome;
+use crate::Error;
+use crate::point::{Length, PointSpec, RAW_SAMPLES_MAX};
+
+/// Messages that are recorded one by one.
+pub(crate) trait Timed {
+    /// Exchanges them; gives what they cost, too.
+    fn run<R: Recorder>(self, recorder: &mut R) -> (Result<(), Error>, Option<Cpu>);
+}
+
+/// What messages record: every sample, or a histogram where there are too many or none is to be kept.
+pub(crate) fn timed(
+    messages: impl Timed,
+    spec: &PointSpec,
+    kind: LatencyKind,
+    clock: Clock,
+) -> Result<(Samples, Option<Cpu>), Error> {
+    let scale = Scale::of(kind);
+    let raw = match spec.length {
+        Length::Iterations(n) if n <= RAW_SAMPLES_MAX && spec.keep_samples => usize::try_from(n).ok(),
+        _ => None,
+    };
+    if let Some(room) = raw {
+        let mut samples = RawSamples::new(room)?;
+        let (done, cpu) = messages.run(&mut samples);
+        done.map(|()| (samples.finish(&clock, scale), cpu))
+    } else {
+        let mut samples = HistogramSamples::new(&clock, scale);
+        let (done, cpu) = messages.run(&mut samples);
+        done.map(|()| (samples.finish(), cpu))
+    }
+}
+
+/// What was recorded, with `posted` messages for each sample.
+pub(crate) fn latency_outcome(
+    samples: &Samples,
+    kind: LatencyKind,
+    spec: &PointSpec,
+    posted: u64,
+) -> Outcome {
+    let unstable = step::step(&samples.series()).map(|step| step.to_string());
+    Outcome {
+        latency: samples.latency(kind, &spec.share_above_ns),
+        histogram: samples.raw().is_none().then(|| samples.histogram()),
+        counters: packets(samples.count() * posted, spec),
+        unstable,
+        samples: samples.raw().unwrap_or_default().to_vec(),
+        ..Outcome::default()
+    }
+}
+
+/// Packets that the messages were cut into: one, or as many as there are path MTUs in them (G1). What cuts those of sockets tells
+/// nobody, and shared memory has none.
+pub(crate) fn packets(messages: u64, spec: &PointSpec) -> BTreeMap<String, u64> {
+    if !spec.message.endpoint.is_verbs() {
+        return BTreeMap::new();
+    }
+    let each = spec.message.size_bytes.div_ceil(u64::from(spec.message.mtu_bytes.unwrap_or(u32::MAX))).max(1);
+    BTreeMap::from([("packets_sent".to_owned(), messages * each)])
+}
+
+pub(crate) fn span(spec: &PointSpec) -> Span {
+    match spec.length {
+        Length::Duration(seconds) => Span::For(Duration::from_secs_f64(seconds)),
+        Length::Iterations(messages) => Span::Messages(messages),
+    }
+}

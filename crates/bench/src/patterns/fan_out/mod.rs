@@ -1,0 +1,58 @@
+//! One to n, n to one (H1 to H6): one rank exchanges messages with n others at once, and every round is timed.
+
+mod rank;
+mod rounds;
+
+use measure::record::{Latency, LatencyKind, Timed};
+use measure::samples::Samples;
+
+use crate::endpoint::capabilities::Capabilities;
+use crate::endpoint::connecting::End;
+use crate::fault::PointError;
+use crate::pattern::outcome::{Merged, Outcome, timed_alone};
+use crate::pattern::rank::Rank;
+use crate::pattern::registry::{Pattern, Row};
+use crate::point::{Mesh, PointSpec};
+use crate::topology::{Links, PartSpec, Topology, Usage};
+
+/// The pattern.
+pub(crate) struct FanOut;
+
+/// The rank that talks to all others.
+const HUB: u32 = 0;
+
+impl Pattern for FanOut {
+    const ROW: Row = Row { name: "fan-out", needs: Capabilities::COUNTED };
+    type Told = ();
+
+    fn topology(spec: &PointSpec) -> Topology {
+        let has_place_each = !spec.message.operation.is_fetch();
+        let usage = Usage { has_rounds: true, has_place_each, ..Usage::ALTERNATING };
+        let links = Links::star(spec.peers).with_full_mesh(spec.mesh == Mesh::Full);
+        Topology::of_one(PartSpec::main(&spec.message, usage, links))
+    }
+
+    fn run<E: End>(rank: Rank<'_, E>) -> Result<(Outcome, Option<()>), PointError> {
+        Ok((rank::fan_out(rank)?, None))
+    }
+
+    fn merge(spec: &PointSpec, outcomes: &mut Vec<Outcome>, _told: Vec<Option<()>>) -> Merged {
+        Merged { kinds: kinds(spec, outcomes), ..Merged::of(outcomes) }
+    }
+}
+
+/// Where the others timed another kind of latency than the hub, that and theirs taken together.
+fn kinds(spec: &PointSpec, outcomes: &[Outcome]) -> Vec<Timed> {
+    let kind = |outcome: &Outcome| outcome.latency.as_ref().map(|latency| latency.kind);
+    let Some(first) = outcomes.first().and_then(|outcome| outcome.latency.clone()) else {
+        return Vec::new();
+    };
+    let others = || outcomes.iter().filter(|outcome| kind(outcome).is_some_and(|kind| kind != first.kind));
+    let of_others = |kind: LatencyKind| -> Option<Latency> {
+        let all = others().flat_map(|outcome| outcome.samples.iter().copied()).collect();
+        Samples::from_ns(all).latency(kind, &spec.share_above_ns)
+    };
+    let theirs = others().next().and_then(kind).and_then(of_others);
+    let both = theirs.map(|theirs| vec![first, theirs]).unwrap_or_default();
+    both.into_iter().map(timed_alone).collect()
+}

@@ -1,0 +1,65 @@
+//! A point of one to n: what its ranks do, and what becomes of what they record.
+
+use measure::record::{Cpu, Direction, Latency, LatencyKind, Throughput};
+use measure::samples::Recorder;
+
+use super::{HUB, rounds};
+use crate::Error;
+use crate::cpu::watched;
+use crate::endpoint::Endpoint;
+use crate::endpoint::connecting::End;
+use crate::fault::PointError;
+use crate::pattern::answer::answer;
+use crate::pattern::outcome::Outcome;
+use crate::pattern::rank::Rank;
+use crate::pattern::timed::{Timed, latency_outcome, span, timed};
+use crate::point::PointSpec;
+
+/// One rank of a point of one to n.
+pub(super) fn fan_out<E: End>(rank: Rank<'_, E>) -> Result<Outcome, PointError> {
+    let (spec, clock, is_hub) = (rank.spec, rank.clock(), rank.rank == HUB);
+    let endpoint = rank.main()?;
+    if !is_hub && !spec.message.operation.is_fetch() {
+        let (done, cpu) = watched(clock, || answer(endpoint));
+        done?;
+        return Ok(Outcome { cpu, ..Outcome::default() });
+    }
+    let kind = match (spec.message.operation.is_fetch(), is_hub) {
+        (false, _) => LatencyKind::FanHalf,
+        (true, true) => LatencyKind::Fan,
+        (true, false) => LatencyKind::Rtt,
+    };
+    let posted = endpoint.lanes();
+    let (samples, cpu) = timed(Rounds { endpoint, spec, is_hub }, spec, kind, clock)?;
+    let outcome = Outcome { cpu, ..latency_outcome(&samples, kind, spec, posted) };
+    if !is_hub {
+        return Ok(outcome);
+    }
+    let throughput = outcome.latency.as_ref().map(|latency| per_message(latency, spec));
+    Ok(Outcome { throughput, ..outcome })
+}
+
+/// Throughput as size by latency (H15): the payload that a hub sends to all spokes, or fetches from them, in the median time.
+fn per_message(latency: &Latency, spec: &PointSpec) -> Throughput {
+    let messages_per_s = f64::from(spec.peers) * 1e9 / (latency.p50_ns.max(1) as f64);
+    Throughput::of(messages_per_s, spec.message.size_bytes, Direction::Uni)
+}
+
+/// What a rank that records does.
+struct Rounds<'a, E> {
+    endpoint: &'a mut E,
+    spec: &'a PointSpec,
+    is_hub: bool,
+}
+
+impl<E: Endpoint> Timed for Rounds<'_, E> {
+    fn run<R: Recorder>(self, recorder: &mut R) -> (Result<(), Error>, Option<Cpu>) {
+        let Self { endpoint, spec, is_hub } = self;
+        let (notify, warmup, span) = (spec.notify, spec.warmup, span(spec));
+        watched(endpoint.clock(), || match (spec.message.operation.is_fetch(), is_hub) {
+            (false, _) => rounds::hub(endpoint, recorder, u64::from(spec.peers), warmup, span),
+            (true, true) => rounds::fetching_hub(endpoint, recorder, notify, warmup, span),
+            (true, false) => rounds::fetching_spoke(endpoint, recorder, notify, warmup),
+        })
+    }
+}

@@ -1,0 +1,202 @@
+//! One to n over wires between threads.
+
+use measure::clock::{Clock, Ticks};
+
+use super::*;
+use crate::endpoint::wire::Wire;
+use crate::endpoint::{Arrival, Posted};
+use crate::pattern::answer::answer;
+use crate::pattern::times::Times;
+
+/// The hub's end of a wire to each spoke, which messages take in turn.
+struct Hub {
+    wires: Vec<Wire>,
+    next: usize,
+    /// What was posted, in order.
+    posted: Vec<(usize, Mark)>,
+    /// Messages that came, by the spoke; and the clearings of the memory.
+    came: Vec<usize>,
+    cleared: usize,
+}
+
+impl Hub {
+    fn new(wires: Vec<Wire>) -> Self {
+        let came = vec![0; wires.len()];
+        Self { wires, next: 0, posted: Vec::new(), came, cleared: 0 }
+    }
+}
+
+impl Endpoint for Hub {
+    fn clock(&self) -> Clock {
+        self.wires[0].clock()
+    }
+
+    fn lanes(&self) -> u64 {
+        self.wires.len() as u64
+    }
+
+    fn try_send(&mut self, mark: Mark) -> Result<Posted, Error> {
+        let spoke = self.next;
+        self.next = (self.next + 1) % self.wires.len();
+        self.posted.push((spoke, mark));
+        self.wires[spoke].try_send(mark)
+    }
+
+    fn try_receive(&mut self) -> Result<Option<Arrival>, Error> {
+        for (spoke, wire) in self.wires.iter_mut().enumerate() {
+            if let Some(arrival) = wire.try_receive()? {
+                self.came[spoke] += 1;
+                return Ok(Some(arrival));
+            }
+        }
+        Ok(None)
+    }
+
+    fn has_room(&mut self) -> Result<bool, Error> {
+        Ok(true)
+    }
+
+    fn put(&mut self, _: usize, _: u64) -> Result<(), Error> {
+        unimplemented!("messages of one to n have no words")
+    }
+
+    fn get(&self, _: usize) -> Result<u64, Error> {
+        unimplemented!("messages of one to n have no words")
+    }
+
+    fn outstanding(&mut self) -> Result<u32, Error> {
+        Ok(0)
+    }
+
+    fn try_sent(&mut self) -> Result<u64, Error> {
+        Ok(0)
+    }
+
+    fn clear_landing(&mut self) -> Result<(), Error> {
+        self.cleared += 1;
+        Ok(())
+    }
+
+    fn idle(&mut self) -> Result<(), Error> {
+        std::thread::yield_now();
+        let now = self.clock().now();
+        self.wires[0].idle_until(now)
+    }
+
+    fn idle_until(&mut self, _: Ticks) -> Result<(), Error> {
+        self.idle()
+    }
+
+    fn quiet(&self) -> std::time::Duration {
+        self.wires[0].quiet()
+    }
+}
+
+/// A hub and so many spokes, each of which does something on a thread of its own.
+fn with_spokes<T: Send>(
+    count: usize,
+    spoke: impl Fn(&mut Wire) -> T + Sync,
+    hub: impl FnOnce(&mut Hub),
+) -> (Hub, Vec<T>) {
+    let pairs: Vec<[Wire; 2]> = (0..count).map(|_| Wire::pair(&[], |_| ())).collect();
+    let (ours, theirs): (Vec<_>, Vec<_>) = pairs.into_iter().map(|[one, other]| (one, other)).unzip();
+    let mut own = Hub::new(ours);
+    let spoke = &spoke;
+    let done = std::thread::scope(|scope| {
+        let spokes: Vec<_> =
+            theirs.into_iter().map(|mut wire| scope.spawn(move || spoke(&mut wire))).collect();
+        hub(&mut own);
+        spokes.into_iter().map(|spoke| spoke.join().unwrap()).collect()
+    });
+    (own, done)
+}
+
+#[test]
+fn every_round_goes_to_all_spokes_before_it_waits_for_any() {
+    let mut times = Times::default();
+    let (own, _) = with_spokes(
+        3,
+        |wire| answer(wire).unwrap(),
+        |own| hub(own, &mut times, 3, 2, Span::Messages(4)).unwrap(),
+    );
+    assert_eq!(times.0.len(), 4, "rounds of the warm-up do not count");
+    assert_eq!(own.came, [6, 6, 6]);
+    let spokes: Vec<_> = own.posted.iter().map(|(spoke, _)| *spoke).collect();
+    assert_eq!(spokes, [0, 1, 2].repeat(6));
+    let last: Vec<_> = own.posted.iter().map(|(_, mark)| *mark == Mark::Last).collect();
+    assert_eq!(last, [vec![false; 15], vec![true; 3]].concat());
+}
+
+#[test]
+fn rounds_for_a_time_end_after_it() {
+    let mut times = Times::default();
+    let time = std::time::Duration::from_millis(20);
+    let (own, _) = with_spokes(
+        2,
+        |wire| answer(wire).unwrap(),
+        |own| hub(own, &mut times, 2, 1, Span::For(time)).unwrap(),
+    );
+    assert!(!times.0.is_empty());
+    assert!(own.came.iter().all(|came| *came == times.0.len() + 1));
+}
+
+#[test]
+fn a_slow_spoke_is_waited_for_in_its_round() {
+    const PAUSE: std::time::Duration = std::time::Duration::from_millis(30);
+    let mut times = Times::default();
+    let slow = std::sync::atomic::AtomicBool::new(true);
+    let (own, _) = with_spokes(
+        3,
+        |wire| {
+            let pauses = slow.swap(false, std::sync::atomic::Ordering::Relaxed);
+            wire.receive().unwrap();
+            if pauses {
+                std::thread::sleep(PAUSE);
+            }
+            wire.send(Mark::Last).unwrap();
+        },
+        |own| hub(own, &mut times, 3, 0, Span::Messages(1)).unwrap(),
+    );
+    assert!(times.0[0] >= own.clock().ticks(PAUSE));
+}
+
+/// Wires fetch nothing: what counts is who does what, and when.
+#[test]
+fn those_that_fetch_take_turns_and_each_times_its_own() {
+    for notify in [Notify::Completion, Notify::Memory] {
+        let mut times = Times::default();
+        let (own, theirs) = with_spokes(
+            3,
+            |wire| {
+                let mut times = Times::default();
+                // On a wire the hub's fetch is a message, before its signal; the answer to that is its signal back.
+                for round in 0..3 {
+                    wire.receive().unwrap();
+                    let mark = wire.receive().unwrap();
+                    assert_eq!(mark == Mark::Last, round == 2);
+                    times.record(round);
+                    wire.send(mark).unwrap();
+                }
+                times.0.len()
+            },
+            |own| fetching_hub(own, &mut times, notify, 1, Span::Messages(2)).unwrap(),
+        );
+        assert_eq!((times.0.len(), theirs), (2, vec![3, 3, 3]));
+        assert_eq!(own.cleared, if notify == Notify::Memory { 3 } else { 0 });
+    }
+    // A spoke fetches once for each signal, and signals when it has.
+    let [mut hub, mut end] = Wire::pair(&[], |_| ());
+    let mut times = Times::default();
+    for mark in [Mark::More, Mark::More, Mark::Last] {
+        hub.send(mark).unwrap();
+    }
+    fetching_spoke(&mut end, &mut times, Notify::Completion, 1).unwrap();
+    assert_eq!(times.0.len(), 2);
+    let came: Vec<_> =
+        std::iter::from_fn(|| hub.try_receive().unwrap()).map(|a| a.mark == Mark::Last).collect();
+    assert_eq!(
+        came,
+        [true, false, true, false, true, true],
+        "a fetch ends its lane, a signal says what it was told"
+    );
+}

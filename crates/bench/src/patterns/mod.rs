@@ -1,0 +1,70 @@
+//! What is done with endpoints, and what is timed: a room for each pattern, and a line of the list below.
+
+pub(crate) mod fan_out;
+pub(crate) mod one_way;
+pub(crate) mod open_loop;
+pub(crate) mod overhead;
+pub(crate) mod pairs;
+pub(crate) mod ping_pong;
+pub(crate) mod pipeline;
+pub(crate) mod prtt;
+pub(crate) mod stream;
+
+use crate::endpoint::connecting::End;
+use crate::fault::{PointError, out_of_order};
+use crate::pattern::outcome::Outcome;
+use crate::pattern::rank::Rank;
+use crate::pattern::registry::{Entry, PatternId, run_as};
+
+/// The list of patterns: the name that code has for each, and its type.
+macro_rules! patterns {
+    ($($(#[$doc:meta])* $id:ident: $pattern:ty;)*) => {
+        /// Their places in the list.
+        enum Place {
+            $($id),*
+        }
+
+        /// All of them.
+        pub(crate) static ENTRIES: &[Entry] = &[$(Entry::of::<$pattern>()),*];
+
+        #[allow(non_upper_case_globals, reason = "as the plan's checks name them until they stand in the rooms")]
+        impl PatternId {
+            $(
+                $(#[$doc])*
+                pub const $id: Self = Self(Place::$id as u8);
+            )*
+        }
+
+        /// A rank's share of a point. Every pattern is compiled for each kind of endpoint that has what it needs.
+        ///
+        /// # Errors
+        /// What the pattern says.
+        pub(crate) fn run<E: End>(rank: Rank<'_, E>) -> Result<Outcome, PointError> {
+            match rank.spec.pattern {
+                $(PatternId::$id => run_as::<$pattern, E>(rank),)*
+                _ => Err(out_of_order("run")),
+            }
+        }
+    };
+}
+
+patterns! {
+    /// A message goes to each of n ranks, one comes back from each, and every round is timed (H1 to H6).
+    FanOut: fan_out::FanOut;
+    /// Messages go from rank 0 to rank 1, and both ends stamp every one (V6 to V44).
+    OneWay: one_way::OneWay;
+    /// Messages go forth at a set rate, each is answered and timed from when it was due, while other ranks load the device.
+    OpenLoop: open_loop::OpenLoop;
+    /// One call of a program is timed by itself, in batches (H19).
+    Overhead: overhead::Overhead;
+    /// Several pairs do the same at the same time, a process each (S2 to S11).
+    Pairs: pairs::Pairs;
+    /// A message goes forth, one comes back, every one is timed at both ends (G18).
+    PingPong: ping_pong::PingPong;
+    /// Samples are generated at a set rate, and both ends stamp every one (V50 to V76).
+    Pipeline: pipeline::Samples;
+    /// Some messages go forth, one comes back: the parametrised round trip PRTT(n, d, s) of LogGP.
+    Prtt: prtt::Prtt;
+    /// A flood with a bounded outstanding window; both ends compute throughput (G17).
+    Stream: stream::Stream;
+}

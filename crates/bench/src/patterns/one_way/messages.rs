@@ -1,0 +1,425 @@
+//! One way (V6 to V44): messages go from rank 0 to rank 1, and each end stamps every one.
+//!
+//! The sender posts in bursts. A burst ends when all of it is known to be sent and the receiver has answered, with a message
+//! that is not measured; a pause is the least time from one post to the next. What both ends stamped is put together by who has
+//! both (`crate::one_way`).
+
+use std::time::Duration;
+
+use measure::clock::{Clock, Ticks};
+
+use crate::Error;
+use crate::endpoint::{Endpoint, Mark, Posted};
+use crate::pattern::Watch;
+
+/// How messages follow each other.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pace {
+    /// Messages in all, those of the warm-up too.
+    pub messages: u64,
+    /// Messages that are posted without waiting for the receiver.
+    pub burst: u64,
+    /// Least time from one post to the next.
+    pub pause: Duration,
+    /// Whether the message that was posted is stamped again and again until it is known to be sent.
+    pub until_sent: bool,
+    /// Whether messages cannot be lost.
+    pub is_reliable: bool,
+}
+
+impl Pace {
+    /// How long nothing comes where something must have been lost.
+    fn patience(&self) -> Duration {
+        QUIET + 2 * self.pause
+    }
+
+    /// The number of bursts.
+    pub(crate) fn bursts(&self) -> u64 {
+        self.messages.div_ceil(self.burst.max(1))
+    }
+}
+
+/// Where stamps of messages go, by their number.
+pub(crate) trait Stamper {
+    /// A message was about to be posted.
+    fn submitted(&mut self, message: u64, at: Ticks);
+    /// A message was known to be sent.
+    fn completed(&mut self, message: u64, at: Ticks);
+    /// A message was seen, and with it the stamp that it carried.
+    fn received(&mut self, message: u64, at: Ticks, carried: Option<Ticks>);
+    /// The last message of a burst was answered (rank 1), or its answer came (rank 0).
+    fn answered(&mut self, burst: u64, at: Ticks);
+}
+
+/// Posts the messages (rank 0).
+///
+/// # Errors
+/// What the endpoint says; [`Error::Deadline`] when the receiver does not answer.
+pub(crate) fn submit<E: Endpoint, S: Stamper>(
+    endpoint: &mut E,
+    stamper: &mut S,
+    watch: &mut Watch,
+    pace: &Pace,
+) -> Result<(), Error> {
+    let clock = endpoint.clock();
+    let pause = clock.ticks(pace.pause);
+    let mut sender = Sender { clock, before: endpoint.try_sent()?, sent: 0, watch };
+    let (mut posted, mut due) = (0, 0);
+    for burst in 0..pace.bursts() {
+        let end = (posted + pace.burst).min(pace.messages);
+        while posted < end {
+            while sender.clock.now().0 < due {
+                sender.collect_or(endpoint, stamper, |endpoint| endpoint.idle_until(Ticks(due)))?;
+            }
+            let mark = if posted + 1 == end { Mark::Last } else { Mark::More };
+            let at = sender.post(endpoint, stamper, posted, mark, pace.until_sent)?;
+            due = at.0.saturating_add(pause);
+            posted += 1;
+            if pace.until_sent {
+                sender.restamp(endpoint, stamper, posted)?;
+            }
+        }
+        while sender.sent < posted {
+            sender.collect_or(endpoint, stamper, E::idle)?;
+        }
+        if answer(endpoint, pace, burst, &mut sender)? {
+            stamper.answered(burst, clock.now());
+        } else if burst + 1 == pace.bursts() {
+            // The receiver may not know that nothing more comes.
+            endpoint.greet_as(CLOSING)?;
+        }
+        endpoint.replenish()?;
+    }
+    endpoint.flush()
+}
+
+/// Waits for the answer to a burst; where messages can be lost, not for ever. Gives whether it came.
+fn answer<E: Endpoint>(
+    endpoint: &mut E,
+    pace: &Pace,
+    burst: u64,
+    sender: &mut Sender<'_>,
+) -> Result<bool, Error> {
+    let until = match pace.is_reliable {
+        true => u64::MAX,
+        false => sender.clock.now().0.saturating_add(sender.clock.ticks(2 * pace.patience())),
+    };
+    loop {
+        match endpoint.try_receive()? {
+            Some(arrival) if arrival.is_greeting && arrival.number == burst => break,
+            // An answer that was given up.
+            Some(_) => endpoint.replenish()?,
+            None => {
+                let now = sender.clock.now();
+                if now.0 > until {
+                    return Ok(false);
+                }
+                sender.watch.see(now);
+                endpoint.idle_until(Ticks(until))?;
+            }
+        }
+    }
+    sender.watch.pass();
+    Ok(true)
+}
+
+/// What the sender knows of its messages.
+struct Sender<'w> {
+    clock: Clock,
+    /// Requests that were sent before the first message.
+    before: u64,
+    /// Messages that are known to be sent.
+    sent: u64,
+    watch: &'w mut Watch,
+}
+
+impl Sender<'_> {
+    /// Posts a message, as soon as there is room; gives its stamp.
+    #[inline]
+    fn post<E: Endpoint, S: Stamper>(
+        &mut self,
+        endpoint: &mut E,
+        stamper: &mut S,
+        message: u64,
+        mark: Mark,
+        until_sent: bool,
+    ) -> Result<Ticks, Error> {
+        loop {
+            let at = self.clock.now();
+            if until_sent {
+                endpoint.carry(message, at)?;
+            }
+            if endpoint.try_send(mark)? == Posted::Queued {
+                stamper.submitted(message, at);
+                self.watch.pass();
+                self.collect(endpoint, stamper)?;
+                return Ok(at);
+            }
+            self.collect_or(endpoint, stamper, E::idle)?;
+        }
+    }
+
+    /// Stamps the last of the messages that were posted until it is known to be sent.
+    #[inline]
+    fn restamp<E: Endpoint, S: Stamper>(
+        &mut self,
+        endpoint: &mut E,
+        stamper: &mut S,
+        posted: u64,
+    ) -> Result<(), Error> {
+        while self.sent < posted {
+            endpoint.carry(posted - 1, self.clock.now())?;
+            if !self.collect(endpoint, stamper)? {
+                endpoint.idle()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes a completion, if there is one.
+    #[inline]
+    fn collect<E: Endpoint, S: Stamper>(&mut self, endpoint: &mut E, stamper: &mut S) -> Result<bool, Error> {
+        let sent = endpoint.try_sent()? - self.before;
+        if sent == self.sent {
+            return Ok(false);
+        }
+        // Of several that complete at once, only the one that asked for it has a time.
+        stamper.completed(sent - 1, self.clock.now());
+        self.sent = sent;
+        Ok(true)
+    }
+
+    /// Takes a completion, or is idle.
+    #[inline]
+    fn collect_or<E: Endpoint, S: Stamper>(
+        &mut self,
+        endpoint: &mut E,
+        stamper: &mut S,
+        idle: impl FnOnce(&mut E) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        if self.collect(endpoint, stamper)? {
+            self.watch.pass();
+            return Ok(());
+        }
+        self.watch.see(self.clock.now());
+        idle(endpoint)
+    }
+}
+
+/// Takes the messages (rank 1), and answers each burst. Gives the number of the greeting that ended it, where one did.
+///
+/// # Errors
+/// What the endpoint says; [`Error::Deadline`] when nothing comes, or a reliable service does not bring all.
+pub(crate) fn take<E: Endpoint, S: Stamper>(
+    endpoint: &mut E,
+    stamper: &mut S,
+    watch: &mut Watch,
+    pace: &Pace,
+) -> Result<Option<u64>, Error> {
+    let clock = endpoint.clock();
+    let mut heard = None;
+    let mut missing = pace.messages;
+    let mut course = Course::new(pace, clock);
+    while course.bursts < course.all {
+        let Some(arrival) = endpoint.try_receive()? else {
+            let now = clock.now();
+            watch.see(now);
+            if now.0 <= course.until || course.has_time(endpoint.quiet(), now) {
+                endpoint.idle_until(Ticks(course.until))?;
+                continue;
+            }
+            if !course.is_open {
+                break;
+            }
+            // Its end was lost. The answer has no stamp: it follows no message.
+            endpoint.greet_as(burst_number(course.bursts))?;
+            course.ends(course.bursts, clock.now());
+            continue;
+        };
+        if arrival.is_greeting {
+            // The sender has closed, or goes on with what follows.
+            endpoint.replenish()?;
+            heard = Some(arrival.number);
+            break;
+        }
+        let now = clock.now();
+        stamper.received(arrival.number, now, endpoint.carried(&arrival)?);
+        watch.see(now);
+        endpoint.replenish()?;
+        missing = missing.saturating_sub(1);
+        let burst = arrival.number / pace.burst;
+        if !course.continues(burst, now) {
+            continue;
+        }
+        if arrival.mark == Mark::Last {
+            if burst + 1 == course.all && !pace.is_reliable {
+                heard = await_late(endpoint, stamper, watch, pace, missing)?;
+                if heard.is_some() {
+                    break;
+                }
+            }
+            let at = clock.now();
+            stamper.answered(burst, at);
+            endpoint.greet_as(burst_number(burst))?;
+            course.ends(burst, at);
+            watch.pass();
+        }
+    }
+    endpoint.flush()?;
+    Ok(heard)
+}
+
+/// Takes messages that the last of all has overtaken, where so many have not come: until they have, or nothing comes any more.
+/// Gives the number of the greeting that ended it, where one did.
+fn await_late<E: Endpoint, S: Stamper>(
+    endpoint: &mut E,
+    stamper: &mut S,
+    watch: &mut Watch,
+    pace: &Pace,
+    mut missing: u64,
+) -> Result<Option<u64>, Error> {
+    let clock = endpoint.clock();
+    let patience = clock.ticks(pace.patience());
+    let mut until = clock.now().0.saturating_add(patience);
+    while missing > 0 {
+        let arrival = endpoint.try_receive()?;
+        let now = clock.now();
+        watch.see(now);
+        let Some(arrival) = arrival else {
+            if now.0 > until {
+                break;
+            }
+            endpoint.idle_until(Ticks(until))?;
+            continue;
+        };
+        if !arrival.is_greeting {
+            stamper.received(arrival.number, now, endpoint.carried(&arrival)?);
+            (missing, until) = (missing - 1, now.0.saturating_add(patience));
+        }
+        endpoint.replenish()?;
+        if arrival.is_greeting {
+            return Ok(Some(arrival.number));
+        }
+    }
+    Ok(None)
+}
+
+/// The number of the answer to a burst.
+fn burst_number(burst: u64) -> u32 {
+    // A point has far fewer.
+    burst as u32
+}
+
+/// How far the receiver has come, and how long it waits for more.
+struct Course {
+    clock: Clock,
+    is_reliable: bool,
+    /// In ticks.
+    patience: u64,
+    /// Bursts in all.
+    all: u64,
+    /// Bursts that are over.
+    bursts: u64,
+    /// Whether a message of the next one has come.
+    is_open: bool,
+    /// Where nothing comes until then, in ticks, something was lost.
+    until: u64,
+}
+
+impl Course {
+    fn new(pace: &Pace, clock: Clock) -> Self {
+        let (is_reliable, patience, all) = (pace.is_reliable, clock.ticks(pace.patience()), pace.bursts());
+        Self { clock, is_reliable, patience, all, bursts: 0, is_open: false, until: u64::MAX }
+    }
+
+    /// How long nothing comes where something was lost, in ticks; for ever where nothing can be, or nobody can tell.
+    #[inline]
+    fn limit(&self) -> u64 {
+        match (self.is_reliable, self.is_open) {
+            (true, _) => u64::MAX,
+            (false, true) => self.patience,
+            // The sender must have ended although its last burst never came, nor its closing.
+            (false, false) if self.bursts > 0 && self.bursts + 1 == self.all => 4 * self.patience,
+            (false, false) => u64::MAX,
+        }
+    }
+
+    /// Whether it is too early to give up, although it seems that nothing came until then: this end may not have looked.
+    #[cold]
+    fn has_time(&mut self, quiet: Duration, now: Ticks) -> bool {
+        let left = self.limit().checked_sub(self.clock.ticks(quiet));
+        self.until = now.0.saturating_add(left.unwrap_or_default());
+        left.is_some()
+    }
+
+    /// Takes note of a message of a burst that came at an instant; gives whether it is not late, with all it belongs to over.
+    #[inline]
+    fn continues(&mut self, burst: u64, now: Ticks) -> bool {
+        let is_new = burst >= self.bursts;
+        if is_new {
+            (self.bursts, self.is_open) = (burst, true);
+        }
+        self.heard(now);
+        is_new
+    }
+
+    /// Takes note that a burst was over at an instant.
+    #[inline]
+    fn ends(&mut self, burst: u64, now: Ticks) {
+        (self.bursts, self.is_open) = (burst + 1, false);
+        self.heard(now);
+    }
+
+    #[inline]
+    fn heard(&mut self, now: Ticks) {
+        self.until = now.0.saturating_add(self.limit());
+    }
+}
+
+/// Sends messages there and back, which are not measured, and stamps them: `sent` and `returned` of each at rank 0, `arrived` and
+/// `answered` at rank 1 ([`measure::clock::Exchange`]). `heard` is a greeting that rank 1 has taken already.
+///
+/// # Errors
+/// What the endpoint says; [`Error::Deadline`] when one is lost.
+pub(crate) fn exchange<E: Endpoint>(
+    endpoint: &mut E,
+    is_first: bool,
+    numbers: std::ops::Range<u32>,
+    heard: Option<u64>,
+    into: &mut Vec<u64>,
+) -> Result<(), Error> {
+    let clock = endpoint.clock();
+    for number in numbers {
+        if is_first {
+            into.push(clock.now().0);
+            endpoint.greet_as(number)?;
+            endpoint.await_greeting(number)?;
+            into.push(clock.now().0);
+        } else {
+            if heard != Some(number.into()) {
+                endpoint.await_greeting(number)?;
+            }
+            into.push(clock.now().0);
+            into.push(clock.now().0);
+            endpoint.greet_as(number)?;
+        }
+        endpoint.replenish()?;
+    }
+    endpoint.flush()
+}
+
+/// Numbers of greetings that answer no burst.
+const CLOSING: u32 = 1 << 28;
+/// The receiver has made its arrays.
+pub(crate) const READY: u32 = CLOSING + 1;
+/// The first number of exchanges before and after the messages.
+pub(crate) const BEFORE: u32 = CLOSING + (1 << 16);
+/// As [`BEFORE`].
+pub(crate) const AFTER: u32 = CLOSING + (2 << 16);
+
+/// Messages of a burst that do not come for so long are lost: far above any pause of a healthy sender, far below a point's
+/// time limit.
+const QUIET: Duration = Duration::from_millis(300);
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,76 @@
+//! Messages that are timed one way: what each rank stamps, and what the stamps of both come to.
+//!
+//! ```text
+//! rank 0: submitted, completed ─┐
+//! rank 1: received, sent       ─┴─► the coordinator: one_way, one_way_send, completion
+//! ```
+
+mod merge;
+pub(crate) mod messages;
+mod run;
+mod stamped;
+#[cfg(test)]
+mod tests;
+
+use measure::record::Status;
+
+pub(crate) use merge::{Joined, Messages};
+pub(crate) use stamped::{Column, Stamped, Watched};
+
+use crate::Error;
+use crate::endpoint::capabilities::Capabilities;
+use crate::endpoint::connecting::End;
+use crate::fault::PointError;
+use crate::pattern::outcome::{Merged, Outcome};
+use crate::pattern::rank::Rank;
+use crate::pattern::registry::{Pattern, Row};
+use crate::point::{PointSpec, Stamp};
+use crate::topology::{Form, Links, PartSpec, Topology, Usage};
+
+/// The pattern.
+pub(crate) struct OneWay;
+
+impl Pattern for OneWay {
+    const ROW: Row = Row { name: "one-way", needs: Capabilities::NONE };
+    type Told = Stamped;
+
+    fn topology(spec: &PointSpec) -> Topology {
+        let form = Form::Numbered { is_stamped: spec.stamp == Stamp::Sent };
+        let usage = Usage { form, ..Usage::PACED };
+        Topology::of_one(PartSpec::main(&spec.message, usage, Links::of_two()))
+    }
+
+    fn run<E: End>(rank: Rank<'_, E>) -> Result<(Outcome, Option<Stamped>), PointError> {
+        run::run(rank)
+    }
+
+    fn merge(spec: &PointSpec, outcomes: &mut Vec<Outcome>, told: Vec<Option<Stamped>>) -> Merged {
+        let stamped: Vec<_> = told.into_iter().flatten().collect();
+        let [sender, receiver] = &stamped[..] else { return Merged::of(outcomes) };
+        match merge::merge(spec, sender, receiver) {
+            Ok(joined) => joined.merged(outcomes),
+            Err(error) => {
+                outcomes.clear();
+                Merged::without_numbers(why(&error))
+            }
+        }
+    }
+}
+
+impl Joined {
+    /// What the point comes to.
+    pub(crate) fn merged(self, outcomes: &[Outcome]) -> Merged {
+        let Self { kinds, one_way, samples, counters, unstable } = self;
+        let unstable = unstable.into_iter().collect();
+        Merged { kinds, one_way: Some(one_way), samples, counters, unstable, ..Merged::of(outcomes) }
+    }
+}
+
+/// What a point is whose stamps cannot be put together.
+pub(crate) fn why(error: &Error) -> Status {
+    let words = error.to_string();
+    match error.is_limit() {
+        true => Status::NotMeasured { reason: words },
+        false => Status::Failed { error: words },
+    }
+}

@@ -1,0 +1,170 @@
+//! A rank's part of a point whose messages are timed one way.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use measure::clock::{Nominal, Ticks};
+use measure::record::Cpu;
+use measure::samples::Stamps;
+
+use super::stamped::{Column, Stamped, Watched};
+use crate::Error;
+use crate::cpu::watched;
+use crate::endpoint::Endpoint;
+use crate::endpoint::connecting::End;
+use crate::fault::PointError;
+use crate::pattern::Watch;
+use crate::pattern::outcome::Outcome;
+use crate::pattern::rank::Rank;
+use crate::pattern::timed::packets;
+use crate::patterns::one_way::messages::{AFTER, BEFORE, Pace, READY, Stamper, exchange, submit, take};
+use crate::point::{Length, PointSpec, Service, Stamp};
+use crate::timepiece::Timepiece;
+
+/// A gap in a polling loop is one from here on: longer than any turn of it, shorter than what a scheduler, a hypervisor or an
+/// interrupt takes.
+const GAP: Duration = Duration::from_micros(2);
+/// Exchanges before and as many after the messages, where the ranks have clocks of their own.
+const EXCHANGES: u32 = 64;
+
+/// A rank's share: 0 posts, 1 takes.
+///
+/// # Errors
+/// What the endpoint says.
+pub(super) fn run<E: End>(rank: Rank<'_, E>) -> Result<(Outcome, Option<Stamped>), PointError> {
+    let (spec, number, timepiece, has_one_clock) =
+        (rank.spec, rank.rank, rank.timepiece, rank.has_one_clock());
+    let (stamped, cpu) = stamp(rank.main()?, spec, number, has_one_clock, timepiece)?;
+    let Length::Iterations(messages) = spec.length else { return Ok((Outcome::default(), None)) };
+    let counters = if number == 0 { packets(messages, spec) } else { BTreeMap::new() };
+    Ok((Outcome { counters, cpu, ..Outcome::default() }, Some(stamped)))
+}
+
+/// What the rank stamps, and what the messages cost the calling thread beside the stamps. `has_one_clock` says whether both ranks
+/// read the same one.
+fn stamp<E: Endpoint>(
+    endpoint: &mut E,
+    spec: &PointSpec,
+    rank: u32,
+    has_one_clock: bool,
+    timepiece: &Timepiece,
+) -> Result<(Stamped, Option<Cpu>), Error> {
+    let clock = endpoint.clock();
+    let pace = pace(spec);
+    let mut stamps = Arrays::new(spec, &pace, rank)?;
+    let mut watch = Watch::new(clock.ticks(GAP));
+    let count = if has_one_clock { 0 } else { EXCHANGES };
+    let mut exchanged = Vec::with_capacity(4 * count as usize);
+    exchange(endpoint, rank == 0, BEFORE..BEFORE + count, None, &mut exchanged)?;
+    let (heard, cpu) = if rank == 0 {
+        // Not before the receiver has made its arrays.
+        endpoint.await_greeting(READY)?;
+        endpoint.replenish()?;
+        let (done, cpu) = watched(clock, || submit(endpoint, &mut stamps, &mut watch, &pace));
+        (done.map(|()| None)?, cpu)
+    } else {
+        // The greeting is the sender's cue: nothing may stand between it and the first message.
+        let (heard, cpu) = watched(clock, || {
+            endpoint.greet_as(READY)?;
+            take(endpoint, &mut stamps, &mut watch, &pace)
+        });
+        (heard?, cpu)
+    };
+    exchange(endpoint, rank == 0, AFTER..AFTER + count, heard, &mut exchanged)?;
+    // Whoever sleeps does not run because it has nothing to do.
+    let sleeps = if rank == 0 { spec.message.send_poll.sleeps() } else { spec.message.poll.sleeps() };
+    Ok((stamps.finish(timepiece, watch, !sleeps, exchanged), cpu))
+}
+
+fn pace(spec: &PointSpec) -> Pace {
+    let measured = match spec.length {
+        Length::Iterations(messages) => messages,
+        Length::Duration(_) => 0,
+    };
+    let messages = spec.warmup + measured;
+    Pace {
+        messages,
+        burst: spec.burst.map_or(messages, u64::from).max(1),
+        pause: Duration::from_nanos(spec.pause_ns),
+        until_sent: spec.stamp == Stamp::Sent,
+        is_reliable: spec.message.service == Service::Rc,
+    }
+}
+
+/// The stamps of a rank, made before the first message.
+struct Arrays {
+    /// Posted, or received.
+    first: Stamps,
+    /// Completed, or sent.
+    second: Option<Stamps>,
+    answered: Stamps,
+    rank: u32,
+}
+
+impl Arrays {
+    fn new(spec: &PointSpec, pace: &Pace, rank: u32) -> Result<Self, Error> {
+        let room =
+            |messages: u64| Ok::<_, Error>(Stamps::new(usize::try_from(messages).unwrap_or(usize::MAX))?);
+        let has_second = rank == 0 || spec.stamp == Stamp::Sent;
+        Ok(Self {
+            first: room(pace.messages)?,
+            second: has_second.then(|| room(pace.messages)).transpose()?,
+            answered: room(pace.bursts())?,
+            rank,
+        })
+    }
+
+    fn finish(self, timepiece: &Timepiece, watch: Watch, watched: bool, exchanged: Vec<u64>) -> Stamped {
+        let clock = timepiece.clock;
+        let [longest, total, count] = watch.seen();
+        let seen = Watched { threshold: clock.ticks(GAP), longest, total, count };
+        let (first, second) = match self.rank {
+            0 => (Column::Submitted, Column::Completed),
+            _ => (Column::Received, Column::Sent),
+        };
+        let mut columns = BTreeMap::from([
+            (first, self.first.to_vec()),
+            (Column::Answered, self.answered.to_vec()),
+            (Column::Exchanged, exchanged),
+        ]);
+        if let Some(stamps) = self.second {
+            columns.insert(second, stamps.to_vec());
+        }
+        if watched {
+            columns.insert(Column::Gaps, watch.into_gaps());
+        }
+        let (columns, watched) = (columns.into_iter(), watched.then_some(seen));
+        let columns = columns.map(|(column, stamps)| (column, timepiece.shows(stamps))).collect();
+        Stamped::new(timepiece.domain.clone(), Nominal::of(&clock), watched, columns)
+    }
+}
+
+impl Stamper for Arrays {
+    #[inline(always)]
+    fn submitted(&mut self, message: u64, at: Ticks) {
+        self.first.set(message, at);
+    }
+
+    #[inline(always)]
+    fn completed(&mut self, message: u64, at: Ticks) {
+        if let Some(completed) = &mut self.second {
+            completed.set(message, at);
+        }
+    }
+
+    #[inline(always)]
+    fn received(&mut self, message: u64, at: Ticks, carried: Option<Ticks>) {
+        self.first.set(message, at);
+        if let (Some(sent), Some(carried)) = (&mut self.second, carried) {
+            sent.set(message, carried);
+        }
+    }
+
+    #[inline(always)]
+    fn answered(&mut self, burst: u64, at: Ticks) {
+        self.answered.set(burst, at);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,197 @@
+//! A point with messages at a set rate: what its ranks do, and what they say of it.
+
+use std::time::Duration;
+
+use measure::clock::Clock;
+use measure::record::{Cpu, Direction, LatencyKind, Throughput};
+use measure::samples::{HistogramSamples, Recorder, Scale};
+
+use super::Told;
+use super::layout::{self, CONTROL, LOAD};
+use super::schedule::{self, Kept, Schedule, Times};
+use crate::Error;
+use crate::cpu::watched;
+use crate::endpoint::Endpoint;
+use crate::endpoint::connecting::End;
+use crate::fault::PointError;
+use crate::pattern::Progress;
+use crate::pattern::flood::Window;
+use crate::pattern::outcome::Outcome;
+use crate::pattern::rank::Rank;
+use crate::pattern::timed::{Timed, latency_outcome, timed};
+use crate::point::{Length, PointSpec, Service};
+use crate::timepiece::Timepiece;
+use crate::topology::Part;
+
+/// One rank of it.
+pub(super) fn open_loop<E: End>(rank: Rank<'_, E>) -> Result<(Outcome, Option<Told>), PointError> {
+    let (spec, number, left, timepiece) = (rank.spec, rank.rank, rank.left, rank.timepiece);
+    if layout::is_loader(spec, number) {
+        return Ok(load(rank)?);
+    }
+    let clock = timepiece.clock;
+    let [main, control] = rank.two(Part::MAIN, CONTROL);
+    match main {
+        Some(endpoint) if number == 0 => {
+            let schedule = Schedule {
+                period: clock.tick_hz() / spec.rate_hz.unwrap_or(1) as f64,
+                warmup: spec.warmup,
+                messages: messages(spec),
+                window: window(spec),
+                fetches: spec.message.operation.is_fetch(),
+                limit: limit(spec).min(left.mul_f64(LIMIT_SHARE)),
+                is_reliable: spec.message.service == Service::Rc,
+            };
+            let (outcome, window) = ask(endpoint, control, &schedule, spec, timepiece)?;
+            Ok((outcome, Some(Told { timed: Some(window), passed: None })))
+        }
+        Some(endpoint) if !spec.message.operation.is_fetch() => {
+            let period = Duration::from_secs_f64(1.0 / spec.rate_hz.unwrap_or(1) as f64);
+            let (done, cpu) = watched(clock, || schedule::answer(endpoint, period));
+            done?;
+            Ok((Outcome { cpu, ..Outcome::default() }, None))
+        }
+        // Its adapter does all there is to do.
+        _ => Ok((Outcome { cpu: watched(clock, || ()).1, ..Outcome::default() }, None)),
+    }
+}
+
+/// Messages that are to count; a plan's duration has become a number of them.
+fn messages(spec: &PointSpec) -> u64 {
+    match spec.length {
+        Length::Iterations(messages) => messages,
+        Length::Duration(_) => 1,
+    }
+}
+
+/// Messages that may be under way: where each takes a receive, one is always with who has just taken a message.
+fn window(spec: &PointSpec) -> usize {
+    let receives = spec.message.rx_fill.saturating_sub(1).max(1);
+    let window = if spec.message.operation.is_fetch() {
+        spec.message.tx_depth
+    } else {
+        spec.message.tx_depth.min(receives)
+    };
+    window as usize
+}
+
+/// How long a point may take whose rate is not held: twice the time of all its messages, and a second.
+fn limit(spec: &PointSpec) -> Duration {
+    let all = (spec.warmup + messages(spec)) as f64 / spec.rate_hz.unwrap_or(1) as f64;
+    Duration::try_from_secs_f64(2.0 * all + 1.0).unwrap_or(Duration::MAX)
+}
+
+/// What it may take of the time that is left for the point: the answers to the last have to come, too.
+const LIMIT_SHARE: f64 = 0.75;
+
+/// Rank 0: exchanges the messages while others load the device, if there are some.
+fn ask<E: Endpoint>(
+    endpoint: &mut E,
+    control: Option<&mut E>,
+    schedule: &Schedule,
+    spec: &PointSpec,
+    timepiece: &Timepiece,
+) -> Result<(Outcome, Window), Error> {
+    let clock = timepiece.clock;
+    let [mut rtt, mut lateness] = [(); 2].map(|()| HistogramSamples::new(&clock, Scale::Whole));
+    let mut kept = Kept::default();
+    let times = [&mut rtt, &mut lateness];
+    let asks = Ask { endpoint, control, schedule, times, kept: &mut kept };
+    let (samples, cpu) = timed(asks, spec, LatencyKind::Response, clock)?;
+    let seconds = clock.ns_f64(kept.end.saturating_sub(kept.posts[0])) / 1e9;
+    if kept.messages < schedule.messages {
+        let (rate_hz, answered) = (spec.rate_hz.unwrap_or(1), kept.messages);
+        return Err(Error::NotKeptUp { rate_hz, answered, seconds, answered_hz: answered as f64 / seconds });
+    }
+    let outcome = latency_outcome(&samples, LatencyKind::Response, spec, 1);
+    let of = |kind, samples: HistogramSamples| {
+        let samples = samples.finish();
+        let latency = samples.latency(kind, &spec.share_above_ns)?;
+        Some(measure::record::Timed { latency, samples: None, histogram: Some(samples.histogram()) })
+    };
+    let kinds = [of(LatencyKind::Rtt, rtt), of(LatencyKind::Lateness, lateness)];
+    let mut counters = outcome.counters;
+    counters.insert("messages_late".to_owned(), kept.late);
+    if kept.lost > 0 {
+        counters.insert("messages_lost".to_owned(), kept.lost);
+        counters.insert("messages_received".to_owned(), kept.messages - kept.lost);
+    }
+    counters.insert("messages_that_waited_for_room".to_owned(), kept.waited);
+    let reasons: Vec<_> = not_held(&kept, schedule, spec).into_iter().chain(outcome.unstable).collect();
+    let window = Window { clock: timepiece.domain.clone(), span: [kept.posts[0], kept.end] };
+    let outcome = Outcome {
+        kinds: kinds.into_iter().flatten().collect(),
+        throughput: posted(&kept, spec, clock),
+        counters,
+        unstable: (!reasons.is_empty()).then(|| reasons.join("; ")),
+        cpu,
+        ..outcome
+    };
+    Ok((outcome, window))
+}
+
+/// The rate at which messages were posted; none of a single one.
+fn posted(kept: &Kept, spec: &PointSpec, clock: Clock) -> Option<Throughput> {
+    let [first, last] = kept.posts;
+    let messages_per_s =
+        kept.messages.saturating_sub(1) as f64 * 1e9 / clock.ns_f64(last.saturating_sub(first));
+    let is_rate = messages_per_s.is_finite() && messages_per_s > 0.0;
+    is_rate.then(|| Throughput::of(messages_per_s, spec.message.size_bytes, Direction::Uni))
+}
+
+/// What is wrong where the rate was not held.
+fn not_held(kept: &Kept, schedule: &Schedule, spec: &PointSpec) -> Option<String> {
+    let Kept { messages, late, waited, .. } = kept;
+    (*late as f64 > LATE_SHARE_MAX * *messages as f64).then(|| {
+        let rate_hz = spec.rate_hz.unwrap_or(1);
+        let late = format!("{late} of {messages} messages were posted when the next was due already");
+        let waited = match waited {
+            0 => String::new(),
+            waited => format!(
+                ", {waited} as {} were under way already (tx_depth and rx_depth allow no more)",
+                schedule.window
+            ),
+        };
+        format!("the rate of {rate_hz}/s was not held: {late}{waited}")
+    })
+}
+
+/// Above this share of late messages the device was not asked at the rate that is said.
+const LATE_SHARE_MAX: f64 = 0.01;
+
+/// Messages that are posted when they are due, while others load the device.
+struct Ask<'a, E> {
+    endpoint: &'a mut E,
+    control: Option<&'a mut E>,
+    schedule: &'a Schedule,
+    /// Of rtt and of lateness.
+    times: [&'a mut HistogramSamples; 2],
+    kept: &'a mut Kept,
+}
+
+impl<E: Endpoint> Timed for Ask<'_, E> {
+    fn run<R: Recorder>(self, response: &mut R) -> (Result<(), Error>, Option<Cpu>) {
+        let Self { endpoint, mut control, schedule, times: [rtt, lateness], kept } = self;
+        if let Err(error) = control.as_deref_mut().map_or(Ok(()), schedule::begin) {
+            return (Err(error), None);
+        }
+        let mut times = Times { response, rtt, lateness };
+        let (asked, cpu) = watched(endpoint.clock(), || schedule::ask(endpoint, &mut times, schedule));
+        // Whatever became of it: the others wait for that.
+        let ended = control.map_or(Ok(()), schedule::end);
+        (asked.and_then(|asked| ended.map(|()| *kept = asked)), cpu)
+    }
+}
+
+/// A rank that loads the device.
+fn load<E: End>(rank: Rank<'_, E>) -> Result<(Outcome, Option<Told>), Error> {
+    let (spec, timepiece) = (rank.spec, rank.timepiece);
+    let [Some(endpoint), Some(control)] = rank.two(LOAD, CONTROL) else {
+        return Ok((Outcome::default(), None));
+    };
+    let mut progress = Progress::new();
+    let (done, cpu) = watched(timepiece.clock, || schedule::load(endpoint, control, &mut progress));
+    let (throughput, passed) = done?.told(progress, spec.load_bytes, timepiece)?;
+    let outcome = Outcome { throughput: Some(throughput), cpu, ..Outcome::default() };
+    Ok((outcome, Some(Told { timed: None, passed: Some(passed) })))
+}

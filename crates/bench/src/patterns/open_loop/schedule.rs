@@ -1,0 +1,364 @@
+//! Open loop: messages go forth when they are due, whether or not those before are answered, and each is timed from when it was
+//! due. Who waits for a slow answer before the next message asks less when it would have to wait longest, and never knows
+//! (coordinated omission).
+//!
+//! Other ranks may load the device meanwhile. Rank 0 tells them when to begin, waits until all are at it, and tells them when it
+//! has its answers.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use measure::clock::Ticks;
+use measure::samples::Recorder;
+
+use crate::Error;
+use crate::endpoint::{Endpoint, Mark, Posted};
+use crate::pattern::Progress;
+use crate::pattern::flood::{Burst, post_batch};
+
+/// When messages are due.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Schedule {
+    /// From one message to the next, in ticks.
+    pub period: f64,
+    /// Messages before the first that counts, at the same rate.
+    pub warmup: u64,
+    /// Messages that count.
+    pub messages: u64,
+    /// Messages without an answer, at most: what the queues hold. One that finds as many is late.
+    pub window: usize,
+    /// Whether the operation brings the answer itself.
+    pub fetches: bool,
+    /// How long all may take, until the last is posted.
+    pub limit: Duration,
+    /// Whether messages cannot be lost.
+    pub is_reliable: bool,
+}
+
+/// Where the times of messages go.
+#[derive(Debug)]
+pub(super) struct Times<'a, R, S> {
+    /// From when a message was due to its answer.
+    pub response: &'a mut R,
+    /// From when it was posted to its answer.
+    pub rtt: &'a mut S,
+    /// From when it was due to when it was posted.
+    pub lateness: &'a mut S,
+}
+
+/// How the schedule was kept, by the messages that count.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(super) struct Kept {
+    /// How many there were: as many as there were to be, unless the limit was over.
+    pub messages: u64,
+    /// Those that were posted when the next was due already.
+    pub late: u64,
+    /// Those that were due when there was no room for them.
+    pub waited: u64,
+    /// When the first and the last were posted, in ticks.
+    pub posts: [u64; 2],
+    /// When the last answer came, in ticks.
+    pub end: u64,
+    /// Those that were never answered, of which there is no time.
+    pub lost: u64,
+}
+
+impl Kept {
+    /// Takes note of a message that counts, which was posted at an instant.
+    #[inline]
+    fn posted(&mut self, now: u64, is_first: bool, is_late: bool, has_waited: bool) {
+        self.late += u64::from(is_late);
+        self.waited += u64::from(has_waited);
+        self.posts = [if is_first { now } else { self.posts[0] }, now];
+    }
+}
+
+/// Posts messages when they are due and takes the answers as they come: in their order, or where messages can be lost and
+/// answers say to what they are, in any. When half of its limit is over, those that count begin in any case; when all of it is,
+/// the one that is posted next is the last: a device that cannot keep up would only be waited for ever longer.
+///
+/// # Errors
+/// What the endpoint says; [`Error::NotAnswered`] when a message is lost that may be and answers do not say to what they are, or
+/// when nothing is answered any more.
+pub(super) fn ask<E: Endpoint, R: Recorder, S: Recorder>(
+    endpoint: &mut E,
+    times: &mut Times<'_, R, S>,
+    schedule: &Schedule,
+) -> Result<Kept, Error> {
+    let clock = endpoint.clock();
+    let mut warmup = schedule.warmup;
+    let mut all = warmup + schedule.messages;
+    let mut under_way = UnderWay::new(schedule.window, endpoint.numbers());
+    let before = if schedule.fetches { endpoint.try_sent()? } else { 0 };
+    let mut answers = Answers { fetches: schedule.fetches, before, taken: 0, latest: None };
+    let begin = clock.now().0 + schedule.period as u64;
+    let due = |message: u64| begin + (message as f64 * schedule.period) as u64;
+    let limit = clock.ticks(schedule.limit);
+    let (warm, over) = (begin.saturating_add(limit / 2), begin.saturating_add(limit));
+    let (mut sent, mut next) = (0, begin);
+    let (mut kept, mut has_waited) = (Kept::default(), false);
+    // Where answers do not say to what they are, that would be another message's time: one that is lost ends it.
+    let patience = if schedule.is_reliable { u64::MAX } else { clock.ticks(QUIET) + schedule.period as u64 };
+    let mut lost_at = begin.saturating_add(patience);
+    while under_way.settled < all {
+        let now = clock.now();
+        if sent < all && now.0 >= next && !under_way.has_room() {
+            kept.lost += u64::from(under_way.lose_overtaken().is_some_and(|message| message >= warmup));
+        }
+        let has_room = sent < all && under_way.has_room();
+        has_waited |= !has_room && sent < all && now.0 >= next;
+        if has_room && now.0 >= next {
+            if sent < warmup && now.0 > warm {
+                (warmup, all) = (sent, sent + schedule.messages);
+            }
+            if sent >= warmup && now.0 > over {
+                all = sent + 1;
+            }
+            let mark = if sent + 1 == all { Mark::Last } else { Mark::More };
+            if endpoint.try_send(mark)? == Posted::Queued {
+                under_way.sent.push_back(Some([next, now.0]));
+                if sent >= warmup {
+                    times.lateness.record(now.0 - next);
+                    kept.posted(now.0, sent == warmup, (now.0 - next) as f64 > schedule.period, has_waited);
+                }
+                has_waited = false;
+                sent += 1;
+                next = due(sent);
+            }
+        }
+        if answers.comes(endpoint)? {
+            let now = clock.now();
+            let answered = under_way.settle(answers.latest);
+            if let Some((_, [due, posted])) = answered.filter(|(message, _)| *message >= warmup) {
+                times.response.record(now.0 - due);
+                times.rtt.record(now.0 - posted);
+            }
+            kept.end = now.0;
+            lost_at = now.0.saturating_add(patience);
+            endpoint.replenish()?;
+            continue;
+        }
+        if !under_way.sent.is_empty() && now.0 > lost_at {
+            let is_end = sent == all && answers.taken > 0;
+            let lost = under_way.lose_all(warmup).filter(|_| is_end);
+            kept.lost += lost.ok_or(Error::NotAnswered { answered: answers.taken, sent })?;
+        } else {
+            // Where one that is lost takes the room, there is some as soon as that is needed.
+            let is_next = has_room || (sent < all && under_way.is_overtaken());
+            endpoint.idle_until(Ticks(if is_next { next } else { lost_at }))?;
+        }
+    }
+    part(endpoint)?;
+    Ok(Kept { messages: all - warmup, ..kept })
+}
+
+/// Lets whoever answers go, where the last message may be among what was lost.
+fn part<E: Endpoint>(endpoint: &mut E) -> Result<(), Error> {
+    if endpoint.numbers() > 0 {
+        endpoint.greet()?;
+    }
+    endpoint.flush()
+}
+
+/// How long nothing comes where a message must have been lost.
+const QUIET: Duration = Duration::from_secs(2);
+
+/// Messages that were posted, from the first that is neither answered nor given up.
+struct UnderWay {
+    /// When each was due and posted; none of one that is answered, though one before it is not. Never more than there is room
+    /// for.
+    sent: VecDeque<Option<[u64; 2]>>,
+    room: usize,
+    /// Messages before them.
+    settled: u64,
+    /// How many numbers of messages there are, where answers carry them; 0 where they come in their order.
+    numbers: u64,
+}
+
+impl UnderWay {
+    fn new(room: usize, numbers: u64) -> Self {
+        // An answer that is late must not have the number of a message that is under way.
+        let is_told = numbers >= 4 * room as u64;
+        let numbers = if is_told { numbers } else { 0 };
+        Self { sent: VecDeque::with_capacity(room), room, settled: 0, numbers }
+    }
+
+    fn has_room(&self) -> bool {
+        self.sent.len() < self.room
+    }
+
+    /// Takes note of an answer: gives the message that it is to, and when that was due and posted; nothing of one that came twice
+    /// or too late.
+    #[inline]
+    fn settle(&mut self, number: Option<u64>) -> Option<(u64, [u64; 2])> {
+        let (number, numbers) = match (number, self.numbers) {
+            (Some(number), 1..) => (number, self.numbers),
+            _ => (0, 1),
+        };
+        let ahead = (number + numbers - self.settled % numbers) % numbers;
+        let times = self.sent.get_mut(usize::try_from(ahead).ok()?)?.take()?;
+        let message = self.settled + ahead;
+        self.pass();
+        Some((message, times))
+    }
+
+    /// Whether one after the first is answered and the first is not: that was lost, or its answer was.
+    fn is_overtaken(&self) -> bool {
+        self.sent.iter().any(Option::is_none)
+    }
+
+    /// Gives up the first message, if it is overtaken; gives which that was.
+    fn lose_overtaken(&mut self) -> Option<u64> {
+        if !self.is_overtaken() {
+            return None;
+        }
+        let lost = self.settled;
+        self.sent.pop_front();
+        self.settled += 1;
+        self.pass();
+        Some(lost)
+    }
+
+    /// Gives up all, where it is known which are answered; gives how many that were from a message on.
+    fn lose_all(&mut self, from: u64) -> Option<u64> {
+        let is_lost = |(message, times): &(u64, Option<[u64; 2]>)| times.is_some() && *message >= from;
+        let first = self.settled;
+        self.settled += self.sent.len() as u64;
+        let lost = (first..).zip(self.sent.drain(..)).filter(is_lost).count() as u64;
+        (self.numbers > 0).then_some(lost)
+    }
+
+    /// Leaves those behind that are answered.
+    fn pass(&mut self) {
+        while let Some(None) = self.sent.front() {
+            self.sent.pop_front();
+            self.settled += 1;
+        }
+    }
+}
+
+/// Answers each message until the last has come or, where messages can be lost, until who asks says that there are no more.
+///
+/// # Errors
+/// What the endpoint says.
+pub(super) fn answer<E: Endpoint>(endpoint: &mut E, period: Duration) -> Result<(), Error> {
+    let clock = endpoint.clock();
+    let (is_lossy, mut has_begun) = (endpoint.numbers() > 0, false);
+    let patience = 2 * QUIET + 2 * period;
+    loop {
+        let Some(arrival) = endpoint.try_receive()? else {
+            // Whoever asks may have said so in vain.
+            if is_lossy && has_begun && endpoint.quiet() > patience {
+                break;
+            }
+            let until = if is_lossy { clock.now().0 + clock.ticks(patience) } else { u64::MAX };
+            endpoint.idle_until(Ticks(until))?;
+            continue;
+        };
+        has_begun = true;
+        if !arrival.is_greeting {
+            endpoint.answer(&arrival)?;
+        }
+        endpoint.replenish()?;
+        if arrival.is_greeting || (!is_lossy && arrival.mark == Mark::Last) {
+            break;
+        }
+    }
+    endpoint.flush()
+}
+
+/// The answers of messages.
+struct Answers {
+    fetches: bool,
+    /// Requests that were complete before the first message.
+    before: u64,
+    taken: u64,
+    /// The number of the one that was taken last.
+    latest: Option<u64>,
+}
+
+impl Answers {
+    /// Takes the next if it has come.
+    #[inline]
+    fn comes<E: Endpoint>(&mut self, endpoint: &mut E) -> Result<bool, Error> {
+        let has_come = match self.fetches {
+            true => endpoint.try_sent()? - self.before > self.taken,
+            false => {
+                self.latest = endpoint.try_receive()?.map(|arrival| arrival.number);
+                self.latest.is_some()
+            }
+        };
+        self.taken += u64::from(has_come);
+        Ok(has_come)
+    }
+}
+
+/// Tells all that load the device to begin, and waits until each is at it.
+///
+/// # Errors
+/// What the endpoint says; [`Error::Deadline`] when one of them does not answer.
+pub(super) fn begin<C: Endpoint>(control: &mut C) -> Result<(), Error> {
+    let loaders = control.lanes();
+    for _ in 0..loaders {
+        control.send(Mark::More)?;
+    }
+    for _ in 0..loaders {
+        control.receive()?;
+    }
+    control.replenish()
+}
+
+/// Tells them to stop.
+///
+/// # Errors
+/// What the endpoint says.
+pub(super) fn end<C: Endpoint>(control: &mut C) -> Result<(), Error> {
+    for _ in 0..control.lanes() {
+        control.send(Mark::Last)?;
+    }
+    control.flush()
+}
+
+/// Loads the device from when rank 0 says so, for as long as it wants, and counts what is acknowledged. Says that it is at it
+/// when the first messages are done.
+///
+/// # Errors
+/// What the endpoints say; [`Error::Deadline`] when nobody says when it is over.
+pub(crate) fn load<E: Endpoint, C: Endpoint>(
+    endpoint: &mut E,
+    control: &mut C,
+    progress: &mut Progress,
+) -> Result<Burst, Error> {
+    let clock = endpoint.clock();
+    let before = endpoint.try_sent()?;
+    control.receive()?;
+    control.replenish()?;
+    let begin = clock.now();
+    progress.see(begin, 0);
+    let (mut total, mut done, mut end) = (0, 0, begin);
+    loop {
+        total += post_batch(endpoint)?;
+        let sent = endpoint.try_sent()? - before;
+        if control.try_receive()?.is_some() {
+            break;
+        }
+        if sent == done {
+            endpoint.idle()?;
+            continue;
+        }
+        end = clock.now();
+        progress.see(end, sent);
+        if done == 0 {
+            control.send(Mark::Last)?;
+        }
+        done = sent;
+        endpoint.give_way()?;
+    }
+    endpoint.send(Mark::Last)?;
+    endpoint.flush()?;
+    control.flush()?;
+    Ok(Burst { begin, end, messages: done, total: total + 1 })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,94 @@
+//! One call of a program is timed by itself, in batches (H19).
+
+mod batches;
+
+use std::collections::BTreeMap;
+
+use measure::clock::Clock;
+use measure::record::{Cost, LatencyKind};
+use measure::samples::{RawSamples, Scale};
+use measure::step::step as step_of;
+
+use self::batches::{Count, answer, overhead, time};
+use crate::Error;
+use crate::endpoint::calls::{Calls, CallsVisitor};
+use crate::endpoint::capabilities::Capabilities;
+use crate::endpoint::connecting::End;
+use crate::fault::{PointError, out_of_order};
+use crate::pattern::outcome::{Merged, Outcome, Told};
+use crate::pattern::rank::Rank;
+use crate::pattern::registry::{Pattern, Row};
+use crate::pattern::timed::latency_outcome;
+use crate::point::{Length, PointSpec};
+use crate::topology::{Links, PartSpec, Topology, Usage};
+
+/// The pattern.
+pub(crate) struct Overhead;
+
+impl Told for Cost {}
+
+impl Pattern for Overhead {
+    const ROW: Row = Row { name: "overhead", needs: Capabilities::COUNTED.and(Capabilities::VERBS_CALLS) };
+    type Told = Cost;
+
+    fn topology(spec: &PointSpec) -> Topology {
+        Topology::of_one(PartSpec::main(&spec.message, Usage::PACED, Links::of_two()))
+    }
+
+    fn run<E: End>(rank: Rank<'_, E>) -> Result<(Outcome, Option<Cost>), PointError> {
+        let (spec, number, clock) = (rank.spec, rank.rank, rank.clock());
+        let share = Share { spec, rank: number, clock };
+        rank.main()?.visit_calls(share).ok_or_else(|| out_of_order("run"))?.map_err(PointError::from)
+    }
+
+    fn merge(_spec: &PointSpec, outcomes: &mut Vec<Outcome>, told: Vec<Option<Cost>>) -> Merged {
+        Merged { cost: told.into_iter().flatten().next(), ..Merged::of(outcomes) }
+    }
+}
+
+/// A rank's share of a point.
+struct Share<'a> {
+    spec: &'a PointSpec,
+    rank: u32,
+    clock: Clock,
+}
+
+impl CallsVisitor for Share<'_> {
+    type Done = Result<(Outcome, Option<Cost>), Error>;
+
+    /// Times the step of the point, or does for the rank that times it what a peer does.
+    fn visit<C: Calls>(self, endpoint: &mut C) -> Self::Done {
+        let Self { spec, rank, clock } = self;
+        let (Some(step), Length::Iterations(batches)) = (spec.step, spec.length) else {
+            return Ok((Outcome::default(), None));
+        };
+        let is_answered = step.has_messages() && spec.message.operation.arrives();
+        if rank != step.rank() {
+            let (takes, gives) = if step.is_of_receiver() { (1, spec.batch) } else { (spec.batch, 1) };
+            if is_answered {
+                answer(endpoint, takes, gives)?;
+            }
+            return Ok((Outcome::default(), None));
+        }
+        let stamp_ns = clock.overhead().stamp_ns;
+        let count = Count { calls: spec.batch, warmup: spec.warmup, batches };
+        let mut samples = RawSamples::new(usize::try_from(batches).unwrap_or(usize::MAX))?;
+        let incomplete = if step.is_hot() {
+            overhead(endpoint, &mut samples, step, is_answered, count)?
+        } else {
+            time(&mut endpoint.objects(step, spec.batch)?, &mut samples, clock, count)?
+        };
+        let counters = BTreeMap::from([("batches_incomplete".to_owned(), incomplete)]);
+        let samples = samples.finish(&clock, Scale::of(LatencyKind::Call));
+        let unstable = step_of(&samples.series()).map(|shift| shift.of("the time of a batch"));
+        let outcome = latency_outcome(&samples, LatencyKind::Call, spec, 1);
+        let mut outcome = Outcome { counters, unstable, ..outcome };
+        let cost =
+            outcome.latency.as_ref().map(|batches| Cost::new(step.word(), spec.batch, batches, stamp_ns));
+        if !spec.keep_samples {
+            outcome.samples.clear();
+            outcome.histogram = Some(samples.histogram());
+        }
+        Ok((outcome, cost))
+    }
+}

@@ -1,0 +1,125 @@
+//! Pairs of ranks that all do the same at the same time (S2 to S11). Those that send on one host begin every message that is
+//! timed, or their flood, together: by a barrier in shared memory.
+
+use measure::samples::Recorder;
+
+use crate::Error;
+use crate::barrier::Barrier;
+use crate::endpoint::{Endpoint, Mark};
+use crate::pattern::flood::{Burst, post_batch};
+use crate::pattern::{Progress, Span};
+
+/// Sends a message when all others do, waits for its answer and records that time, again and again; a fetch is its own answer.
+/// Who leads the barrier records, too, how far apart all began.
+///
+/// # Errors
+/// What the endpoint says; [`Error::Deadline`] when a message is lost, or another rank does not come to the barrier.
+pub(crate) fn bounce<E: Endpoint, R: Recorder, S: Recorder>(
+    endpoint: &mut E,
+    barrier: &mut Barrier,
+    (recorder, skews): (&mut R, &mut S),
+    fetches: bool,
+    (warmup, messages): (u64, u64),
+) -> Result<(), Error> {
+    let clock = endpoint.clock();
+    let all = warmup + messages;
+    for message in 0..all {
+        let mark = if message + 1 == all { Mark::Last } else { Mark::More };
+        meet(endpoint, barrier)?;
+        if message > warmup && barrier.leads() {
+            skews.record(barrier.skew());
+        }
+        let begin = clock.now();
+        if fetches {
+            endpoint.send(Mark::Last)?;
+            barrier.began(begin);
+            endpoint.flush()?;
+        } else {
+            endpoint.send(mark)?;
+            barrier.began(begin);
+            endpoint.receive()?;
+        }
+        let end = clock.now();
+        endpoint.replenish()?;
+        if message >= warmup && !endpoint.was_repeated() {
+            recorder.record(end.since(begin));
+        }
+    }
+    meet(endpoint, barrier)?;
+    if messages > 0 && barrier.leads() {
+        skews.record(barrier.skew());
+    }
+    endpoint.flush()
+}
+
+/// Waits until all have come to the barrier, for which no endpoint can sleep.
+#[inline]
+fn meet<E: Endpoint>(endpoint: &mut E, barrier: &mut Barrier) -> Result<(), Error> {
+    barrier.pass(|| {
+        let now = endpoint.clock().now();
+        endpoint.idle_until(now)
+    })
+}
+
+/// Floods the peer from when all others do until all of them are done with theirs, so that none is alone for a while; counts what
+/// is acknowledged.
+///
+/// # Errors
+/// As [`bounce`].
+pub(crate) fn flood<E: Endpoint>(
+    endpoint: &mut E,
+    barrier: &mut Barrier,
+    progress: &mut Progress,
+    warmup: u64,
+    span: Span,
+) -> Result<Burst, Error> {
+    let clock = endpoint.clock();
+    for message in 0..warmup {
+        endpoint.send(if message + 1 == warmup { Mark::Last } else { Mark::More })?;
+    }
+    endpoint.flush()?;
+    let before = endpoint.try_sent()?;
+    meet(endpoint, barrier)?;
+    let begin = clock.now();
+    let (target, over) = span.end(clock, begin);
+    progress.see(begin, 0);
+    let (mut total, mut done, mut own) = (0, 0, None);
+    while own.is_none() || !barrier.have_all_finished() {
+        total += post_batch(endpoint)?;
+        let sent = endpoint.try_sent()? - before;
+        if sent == done {
+            endpoint.idle()?;
+            continue;
+        }
+        done = sent;
+        let now = clock.now();
+        progress.see(now, done);
+        if own.is_none() && (done >= target || now.0 >= over) {
+            own = Some((now, done));
+            barrier.finish();
+        }
+        endpoint.give_way()?;
+    }
+    endpoint.send(Mark::Last)?;
+    endpoint.flush()?;
+    let (end, messages) = own.unwrap_or((begin, 0));
+    Ok(Burst { begin, end, messages, total: total + 1 })
+}
+
+/// Takes all that a flood sends, until it says that it has been the last.
+///
+/// # Errors
+/// What the endpoint says.
+pub(crate) fn drain<E: Endpoint>(endpoint: &mut E, warmup: u64) -> Result<u64, Error> {
+    let (mut received, mut ends) = (0, if warmup > 0 { 2 } else { 1 });
+    while ends > 0 {
+        let mark = endpoint.receive()?;
+        endpoint.replenish()?;
+        received += 1;
+        ends -= u32::from(mark == Mark::Last);
+    }
+    Ok(received)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,61 @@
+//! Several pairs do the same at the same time, a process each (S2 to S11).
+
+mod loops;
+mod rank;
+
+use measure::record::Direction;
+
+use crate::endpoint::capabilities::Capabilities;
+use crate::endpoint::connecting::End;
+use crate::fault::PointError;
+use crate::pattern::flood::Passed;
+use crate::pattern::outcome::{Merged, Outcome, Told};
+use crate::pattern::rank::Rank;
+use crate::pattern::registry::{Pattern, Row};
+use crate::pattern::together::Floods;
+use crate::point::{PointSpec, Traffic};
+use crate::topology::{Flow, Links, PartSpec, Topology, Usage};
+
+/// The pattern.
+pub(crate) struct Pairs;
+
+impl Told for Passed {}
+
+impl Pattern for Pairs {
+    const ROW: Row = Row { name: "pairs", needs: Capabilities::COUNTED };
+    /// How a rank's flood went.
+    type Told = Passed;
+
+    /// Pairs are neighbours, so that ranks which take two hosts in turn have their partners on the other one (S15).
+    fn topology(spec: &PointSpec) -> Topology {
+        let usage = match spec.traffic {
+            Traffic::PingPong => Usage::ALTERNATING,
+            // How far a flood is, its completions tell.
+            Traffic::Stream => Usage { flow: Flow::Flood, ..Usage::ALTERNATING },
+        };
+        let ranks = spec.pairs.saturating_mul(2);
+        let links = Links::new(ranks, |rank| vec![rank ^ 1], |rank| rank.is_multiple_of(2));
+        let together = (0..ranks).filter(|rank| links.begins(*rank)).collect();
+        let main = PartSpec::main(&spec.message, usage, links);
+        Topology { together, ..Topology::of_one(main) }
+    }
+
+    fn run<E: End>(rank: Rank<'_, E>) -> Result<(Outcome, Option<Passed>), PointError> {
+        rank::pairs(rank)
+    }
+
+    fn merge(spec: &PointSpec, outcomes: &mut Vec<Outcome>, told: Vec<Option<Passed>>) -> Merged {
+        let floods = Floods {
+            who: "pairs",
+            message_bytes: spec.message.size_bytes,
+            direction: Direction::Pairs,
+            passed: told.iter().map(Option::as_ref).collect(),
+            timed: None,
+            is_all: true,
+        };
+        floods.merge(&spec.share_above_ns, outcomes)
+    }
+}
+
+#[cfg(test)]
+mod tests;

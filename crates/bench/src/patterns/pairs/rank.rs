@@ -1,0 +1,95 @@
+//! A point of several pairs: what its ranks do, and what they say of it.
+
+use measure::clock::Clock;
+use measure::record::{Cpu, LatencyKind};
+use measure::samples::{HistogramSamples, Recorder, Scale};
+
+use super::loops;
+use crate::Error;
+use crate::barrier::Barrier;
+use crate::cpu::watched;
+use crate::endpoint::Endpoint;
+use crate::endpoint::connecting::End;
+use crate::fault::PointError;
+use crate::pattern::answer::answer;
+use crate::pattern::flood::Passed;
+use crate::pattern::outcome::Outcome;
+use crate::pattern::rank::Rank;
+use crate::pattern::timed::{Timed, latency_outcome, packets, span, timed};
+use crate::pattern::{Progress, Span};
+use crate::point::{PointSpec, Traffic};
+use crate::timepiece::Timepiece;
+
+/// One rank of a point of several pairs.
+pub(super) fn pairs<E: End>(mut rank: Rank<'_, E>) -> Result<(Outcome, Option<Passed>), PointError> {
+    let (spec, timepiece, barrier) = (rank.spec, rank.timepiece, rank.barrier());
+    let clock = timepiece.clock;
+    let endpoint = rank.main()?;
+    let Some(mut barrier) = barrier else { return Ok((respond(endpoint, spec, clock)?, None)) };
+    match spec.traffic {
+        Traffic::PingPong => Ok((bounce(endpoint, &mut barrier, spec, clock)?, None)),
+        Traffic::Stream => Ok(flood(endpoint, &mut barrier, spec, timepiece)?),
+    }
+}
+
+/// The rank that does what the other end of its pair wants.
+fn respond<E: Endpoint>(endpoint: &mut E, spec: &PointSpec, clock: Clock) -> Result<Outcome, Error> {
+    let is_flood = spec.traffic == Traffic::Stream;
+    if spec.message.operation.is_fetch() || (is_flood && !spec.message.operation.arrives()) {
+        // Its adapter does all there is to do.
+        return Ok(Outcome { cpu: watched(clock, || ()).1, ..Outcome::default() });
+    }
+    let (done, cpu) = watched(clock, || match spec.traffic {
+        Traffic::PingPong => answer(endpoint),
+        Traffic::Stream => loops::drain(endpoint, spec.warmup).map(drop),
+    });
+    done.map(|()| Outcome { cpu, ..Outcome::default() })
+}
+
+fn bounce<E: Endpoint>(
+    endpoint: &mut E,
+    barrier: &mut Barrier,
+    spec: &PointSpec,
+    clock: Clock,
+) -> Result<Outcome, Error> {
+    let kind = if spec.message.operation.is_fetch() { LatencyKind::Rtt } else { LatencyKind::RttHalf };
+    let mut skews = HistogramSamples::new(&clock, Scale::Whole);
+    let messages = Bounce { endpoint, barrier, skews: &mut skews, spec };
+    let (samples, cpu) = timed(messages, spec, kind, clock)?;
+    let skew = skews.finish().latency(LatencyKind::StartSkew, &spec.share_above_ns);
+    Ok(Outcome { cpu, skew, ..latency_outcome(&samples, kind, spec, 1) })
+}
+
+/// A message that goes forth and back while others do.
+struct Bounce<'a, E> {
+    endpoint: &'a mut E,
+    barrier: &'a mut Barrier,
+    skews: &'a mut HistogramSamples,
+    spec: &'a PointSpec,
+}
+
+impl<E: Endpoint> Timed for Bounce<'_, E> {
+    fn run<R: Recorder>(self, recorder: &mut R) -> (Result<(), Error>, Option<Cpu>) {
+        let Self { endpoint, barrier, skews, spec } = self;
+        let Span::Messages(messages) = span(spec) else { return (Ok(()), None) };
+        let fetches = spec.message.operation.is_fetch();
+        watched(endpoint.clock(), || {
+            loops::bounce(endpoint, barrier, (recorder, skews), fetches, (spec.warmup, messages))
+        })
+    }
+}
+
+fn flood<E: Endpoint>(
+    endpoint: &mut E,
+    barrier: &mut Barrier,
+    spec: &PointSpec,
+    timepiece: &Timepiece,
+) -> Result<(Outcome, Option<Passed>), Error> {
+    let mut progress = Progress::new();
+    let (done, cpu) =
+        watched(timepiece.clock, || loops::flood(endpoint, barrier, &mut progress, spec.warmup, span(spec)));
+    let burst = done?;
+    let counters = packets(burst.total, spec);
+    let (throughput, passed) = burst.told(progress, spec.message.size_bytes, timepiece)?;
+    Ok((Outcome { throughput: Some(throughput), counters, cpu, ..Outcome::default() }, Some(passed)))
+}

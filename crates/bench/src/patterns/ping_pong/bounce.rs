@@ -1,0 +1,61 @@
+//! Ping-pong (G18): a node sends only after it has received; every message is timed at both ends.
+
+use measure::samples::Recorder;
+
+use crate::Error;
+use crate::endpoint::{Endpoint, Mark};
+use crate::pattern::Span;
+
+/// Bounces a message between two ranks and records, at this one, the time between consecutive receives: a round trip
+/// each. Rank 0 serves first and, where the span is a time, says which message is the last.
+///
+/// The first interval ends with message `warmup + 2`, so `warmup + 1 + messages` go each way. The stamp of a receive is
+/// taken right after the answer was posted, while it is under way: what a stamp costs is then no part of the round trip.
+///
+/// # Errors
+/// What the endpoint says; [`Error::Deadline`] when a message is lost, which ends a ping-pong.
+pub(crate) fn ping_pong<E: Endpoint, R: Recorder>(
+    endpoint: &mut E,
+    recorder: &mut R,
+    first: bool,
+    warmup: u64,
+    span: Span,
+) -> Result<(), Error> {
+    let clock = endpoint.clock();
+    let last = match span {
+        Span::Messages(messages) => warmup + 1 + messages,
+        Span::For(_) => u64::MAX,
+    };
+    let (mut sent, mut received) = (0, 0);
+    let mut end = u64::MAX;
+    let mut before = clock.now();
+    if first {
+        sent += 1;
+        endpoint.send(if sent == last { Mark::Last } else { Mark::More })?;
+    }
+    loop {
+        let theirs = endpoint.receive()?;
+        received += 1;
+        // Rank 0 ends with the answer to its last message, rank 1 with that answer.
+        if !(first && theirs == Mark::Last) {
+            sent += 1;
+            let over = sent == last || theirs == Mark::Last || (first && before.0 >= end);
+            endpoint.send(if over { Mark::Last } else { Mark::More })?;
+        }
+        let now = clock.now();
+        endpoint.replenish()?;
+        if received > warmup + 1 && !endpoint.was_repeated() {
+            recorder.record(now.since(before));
+        }
+        if first
+            && received == warmup + 1
+            && let Span::For(time) = span
+        {
+            end = now.0.saturating_add(clock.ticks(time));
+        }
+        before = now;
+        if theirs == Mark::Last {
+            return endpoint.flush();
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! A message goes forth, one comes back, every one is timed at both ends (G18); what fetches is answered by an adapter alone.
+
+mod bounce;
+mod fetch;
+
+use measure::record::{Cpu, LatencyKind};
+use measure::samples::Recorder;
+
+pub(crate) use bounce::ping_pong;
+use fetch::fetch;
+
+use crate::Error;
+use crate::cpu::watched;
+use crate::endpoint::Endpoint;
+use crate::endpoint::capabilities::Capabilities;
+use crate::endpoint::connecting::End;
+use crate::fault::PointError;
+use crate::pattern::outcome::Outcome;
+use crate::pattern::rank::Rank;
+use crate::pattern::registry::{Pattern, Row};
+use crate::pattern::timed::{Timed, latency_outcome, span, timed};
+use crate::point::PointSpec;
+use crate::topology::{Links, PartSpec, Topology, Usage};
+
+/// The pattern.
+pub(crate) struct PingPong;
+
+impl Pattern for PingPong {
+    const ROW: Row = Row { name: "ping-pong", needs: Capabilities::NONE };
+    type Told = ();
+
+    fn topology(spec: &PointSpec) -> Topology {
+        Topology::of_one(PartSpec::main(&spec.message, Usage::ALTERNATING, Links::of_two()))
+    }
+
+    fn run<E: End>(rank: Rank<'_, E>) -> Result<(Outcome, Option<()>), PointError> {
+        let (spec, number, clock) = (rank.spec, rank.rank, rank.clock());
+        let fetches = spec.message.operation.is_fetch();
+        if fetches && number > 0 {
+            // The peer's adapter answers alone.
+            return Ok((Outcome { cpu: watched(clock, || ()).1, ..Outcome::default() }, None));
+        }
+        let kind = if fetches { LatencyKind::Rtt } else { LatencyKind::RttHalf };
+        let bounce = Bounce { endpoint: rank.main()?, spec, rank: number };
+        let (samples, cpu) = timed(bounce, spec, kind, clock)?;
+        // The first interval ends with the message after the warm-up; where one goes forth, another comes back.
+        let messages = (samples.count() + spec.warmup + 1) * if fetches { 1 } else { 2 };
+        let cpu = cpu.map(|cpu| cpu.of(messages));
+        Ok((Outcome { cpu, ..latency_outcome(&samples, kind, spec, 1) }, None))
+    }
+}
+
+/// A message that goes forth and back.
+struct Bounce<'a, E> {
+    endpoint: &'a mut E,
+    spec: &'a PointSpec,
+    rank: u32,
+}
+
+impl<E: Endpoint> Timed for Bounce<'_, E> {
+    fn run<R: Recorder>(self, recorder: &mut R) -> (Result<(), Error>, Option<Cpu>) {
+        let Self { endpoint, spec, rank } = self;
+        watched(endpoint.clock(), || {
+            if spec.message.operation.is_fetch() {
+                fetch(endpoint, recorder, spec.warmup, span(spec))
+            } else {
+                ping_pong(endpoint, recorder, rank == 0, spec.warmup, span(spec))
+            }
+        })
+    }
+}

@@ -1,0 +1,139 @@
+//! Samples at a fixed rate: a generator with a timer, a node at each end, and what both ends stamped put together.
+//!
+//! ```text
+//! rank 0: timer ─► signal ─► node ──────────► node :rank 1      (the nodes are endpoints)
+//!           due, submitted ─┐      ┌─ received
+//!                           └─┬────┘
+//!            the coordinator: arrival, one_way, lateness; missed, not transmitted, lost
+//! ```
+
+mod merge;
+mod run;
+mod settings;
+mod signal;
+mod sink;
+mod steps;
+mod timer;
+
+use std::collections::BTreeMap;
+
+use measure::record::{self, Direction, Sunk, Throughput};
+use serde::{Deserialize, Serialize};
+
+use self::run::Generated;
+pub use self::settings::{Filling, Pipeline, Signal, Sink, Timer, VALUES_MAX};
+use super::one_way::{Stamped, why};
+use crate::Error;
+use crate::endpoint::capabilities::Capabilities;
+use crate::endpoint::connecting::End;
+use crate::fault::PointError;
+use crate::pattern::outcome::{self, Merged, Outcome};
+use crate::pattern::rank::Rank;
+use crate::pattern::registry::{Pattern, Row};
+use crate::point::PointSpec;
+use crate::topology::{Form, Links, PartSpec, Topology, Usage};
+
+/// The pattern.
+pub(crate) struct Samples;
+
+/// What a rank tells.
+#[derive(Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Told {
+    /// What it stamped.
+    pub(super) stamped: Stamped,
+    /// What the generator found.
+    pub(super) generated: Option<Generated>,
+    /// The file of its samples, where they are kept.
+    pub(super) sunk: Option<Sunk>,
+}
+
+impl outcome::Told for Told {
+    fn take_columns(&mut self) -> Vec<u64> {
+        self.stamped.take_columns()
+    }
+
+    fn put_columns(&mut self, columns: &mut Vec<u64>) -> Result<(), Error> {
+        self.stamped.put_columns(columns)
+    }
+}
+
+impl Pattern for Samples {
+    const ROW: Row = Row { name: "pipeline", needs: Capabilities::NONE };
+    type Told = Told;
+
+    fn topology(spec: &PointSpec) -> Topology {
+        let rx_filled = spec.pipeline.as_ref().map(|pipeline| pipeline.rx_filled);
+        let fills_late = rx_filled == Some(Filling::Reading);
+        let usage = Usage { form: Form::Written, fills_late, ..Usage::PACED };
+        Topology::of_one(PartSpec::main(&spec.message, usage, Links::of_two()))
+    }
+
+    fn run<E: End>(rank: Rank<'_, E>) -> Result<(Outcome, Option<Told>), PointError> {
+        let (spec, number, timepiece, has_one_clock) =
+            (rank.spec, rank.rank, rank.timepiece, rank.has_one_clock());
+        let (told, cpu) = run::run(rank.main()?, spec, number, has_one_clock, timepiece)?;
+        Ok((Outcome { cpu, ..Outcome::default() }, Some(told)))
+    }
+
+    fn merge(spec: &PointSpec, outcomes: &mut Vec<Outcome>, told: Vec<Option<Told>>) -> Merged {
+        let told: Vec<_> = told.into_iter().flatten().collect();
+        let [source, target] = &told[..] else { return Merged::of(outcomes) };
+        let (mut merged, sinks) = match merge::merge(spec, &source.stamped, &target.stamped) {
+            Ok(joined) => (joined.merged(outcomes), vec![source.sunk.clone(), target.sunk.clone()]),
+            Err(error) => {
+                outcomes.clear();
+                let mut merged = Merged::without_numbers(why(&error));
+                if source.generated.is_none() {
+                    return merged;
+                }
+                // That nothing arrives is no reason to forget what was sent.
+                outcomes.push(Outcome::default());
+                let first = usize::try_from(spec.warmup).unwrap_or(usize::MAX);
+                merged.counters = merge::fates(first, &source.stamped, &target.stamped);
+                (merged, vec![source.sunk.clone()])
+            }
+        };
+        let sinks: Vec<Sunk> = sinks.into_iter().flatten().collect();
+        let Some(generated) = &source.generated else { return merged };
+        let own = missed(generated, &merged.counters).into_iter().chain(sinks.iter().filter_map(in_no_file));
+        merged.unstable = own.chain(std::mem::take(&mut merged.unstable)).collect();
+        merged.throughput = carried(spec, generated, &merged.counters).or(merged.throughput);
+        let Generated { rate_hz, achieved_hz, missed_waiting, timer } = generated.clone();
+        let inline = spec.message.endpoint.is_verbs().then_some(spec.message.inline);
+        merged.pipeline =
+            Some(record::Pipeline { rate_hz, achieved_hz, missed_waiting, inline, timer, sinks });
+        merged
+    }
+}
+
+/// The samples that arrived, while they were generated.
+fn carried(spec: &PointSpec, generated: &Generated, counters: &BTreeMap<String, u64>) -> Option<Throughput> {
+    let [steps, missed] = record::steps(counters)?;
+    let received = *counters.get("messages_received")?;
+    let share = received as f64 / steps.saturating_sub(missed).max(1) as f64;
+    Some(Throughput::of(share * generated.achieved_hz, spec.message.size_bytes, Direction::Uni))
+}
+
+/// What is wrong where a generator missed steps.
+fn missed(generated: &Generated, counters: &BTreeMap<String, u64>) -> Option<String> {
+    let [steps, missed] = record::steps(counters)?;
+    let waiting = generated.missed_waiting;
+    (missed as f64 > MISSED_SHARE_MAX * steps as f64).then(|| {
+        format!(
+            "the generator was not there for {missed} of {steps} steps, for {waiting} of which it waited for its timer"
+        )
+    })
+}
+
+/// What is wrong where samples could not be written.
+fn in_no_file(sunk: &Sunk) -> Option<String> {
+    let Sunk { rank, missing, error, .. } = sunk;
+    Some(format!("{missing} samples of rank {rank} are in no file: {}", error.as_ref()?))
+}
+
+/// Above this share of missed steps the rate was not what it is said to be.
+const MISSED_SHARE_MAX: f64 = 0.01;
+
+#[cfg(test)]
+mod tests;

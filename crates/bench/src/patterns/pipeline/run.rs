@@ -1,0 +1,373 @@
+//! A rank's part of a pipeline.
+
+use std::time::Duration;
+
+use measure::clock::{Clock, Nominal, Ticks};
+use measure::record::{Cpu, LatencyKind, TimerAlone};
+use measure::samples::{HistogramSamples, Recorder, Scale, Stamps};
+use serde::{Deserialize, Serialize};
+
+use super::Told;
+use super::signal::Signals;
+use super::sink::{Anchor, Rows, Times};
+use super::timer::{Sleeping, Spinning};
+use crate::Error;
+use crate::cpu::watched;
+use crate::endpoint::Endpoint;
+use crate::pattern::Watch;
+use crate::patterns::one_way::messages::{AFTER, BEFORE, exchange};
+use crate::patterns::one_way::{Column, Stamped, Watched};
+use crate::patterns::pipeline::steps::{
+    Course, META_WORDS, Received, SourceLog, TargetLog, Tick, Timer, await_parting, generate, part, take,
+};
+use crate::point::{self, Length, Pipeline, PointSpec, Service};
+use crate::timepiece::Timepiece;
+
+/// What the generator of a point found, beside the stamps.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Generated {
+    /// Steps that were due, in Hz.
+    pub rate_hz: f64,
+    /// Samples that were generated, in Hz, by `CLOCK_MONOTONIC`.
+    pub achieved_hz: f64,
+    /// Steps that were missed though nothing was to be done but to wait for them.
+    pub missed_waiting: u64,
+    /// The timer with nothing to do.
+    pub timer: TimerAlone,
+}
+
+/// A gap in a polling loop is one from here on: longer than any turn of it, shorter than what a scheduler, a hypervisor or an
+/// interrupt takes.
+const GAP: Duration = Duration::from_micros(2);
+/// Exchanges before and as many after the samples, where the ranks have clocks of their own.
+const EXCHANGES: u32 = 64;
+/// How long the timer is measured by itself, before and after: this share of the steps' time, within limits.
+const TRIAL_SHARE: f64 = 0.25;
+const TRIAL: [Duration; 2] = [Duration::from_millis(50), Duration::from_millis(250)];
+/// Its fewest steps, where they are that slow.
+const TRIAL_STEPS_MIN: u64 = 10;
+
+/// How much longer than the trial who takes samples waits for the word that it is over, where that can be lost.
+const PARTING: Duration = Duration::from_millis(200);
+
+/// Runs the part of a rank: 0 generates, 1 takes. `has_one_clock` says whether both read the same one.
+///
+/// # Errors
+/// What the endpoint and the kernel's timer say.
+pub(crate) fn run<E: Endpoint>(
+    endpoint: &mut E,
+    spec: &PointSpec,
+    rank: u32,
+    has_one_clock: bool,
+    timepiece: &Timepiece,
+) -> Result<(Told, Option<Cpu>), Error> {
+    let Some(settings) = &spec.pipeline else { return Err(Error::NoPipeline) };
+    let run = Run { endpoint, spec, rank, has_one_clock, timepiece };
+    let (clock, rate_hz) = (timepiece.clock, run.rate_hz());
+    match (rank, settings.timer) {
+        (1.., _) => run.take(),
+        (0, point::Timer::Tsc) => run.generate(&mut Spinning::new(clock, rate_hz), settings),
+        (0, point::Timer::Timerfd) => run.generate(&mut Sleeping::new(clock, rate_hz)?, settings),
+    }
+}
+
+/// A rank of a point.
+struct Run<'a, E> {
+    endpoint: &'a mut E,
+    spec: &'a PointSpec,
+    rank: u32,
+    has_one_clock: bool,
+    timepiece: &'a Timepiece,
+}
+
+impl<E: Endpoint> Run<'_, E> {
+    /// What is to be done.
+    fn course(&self) -> Course {
+        let counted = match self.spec.length {
+            Length::Iterations(steps) => steps,
+            Length::Duration(_) => 0,
+        };
+        Course {
+            steps: self.spec.warmup + counted,
+            hail: Anchor::now(&self.timepiece.clock).words(),
+            period: Duration::from_secs_f64(1.0 / self.rate_hz() as f64),
+            is_reliable: self.spec.message.service == Service::Rc,
+        }
+    }
+
+    fn rate_hz(&self) -> u64 {
+        self.spec.rate_hz.unwrap_or(1)
+    }
+
+    /// The generator's part: with a timer that it spins on or sleeps for.
+    fn generate<T: Timer>(
+        mut self,
+        timer: &mut T,
+        settings: &Pipeline,
+    ) -> Result<(Told, Option<Cpu>), Error> {
+        let (clock, course) = (self.timepiece.clock, self.course());
+        // Whoever sleeps does not run because it has nothing to do.
+        let spins = settings.timer == point::Timer::Tsc;
+        let mut signals = Signals::new(settings.signal, settings.values, self.rate_hz() as f64);
+        let rows = Rows::new(self.spec, self.rank, course.steps, clock)?;
+        let mut log = Source::new(&course, self.spec.warmup, rows)?;
+        let mut watch = Watch::new(clock.ticks(GAP));
+        let mut alone = Alone::new(clock, spins, &course);
+        alone.try_out(timer)?;
+        let mut exchanged = self.exchange(BEFORE)?;
+        let before = Instant::now(&clock);
+        let (done, cpu) =
+            watched(clock, || generate(self.endpoint, (timer, &mut signals), &mut log, &mut watch, &course));
+        done?;
+        let tick_hz = Instant::now(&clock).tick_hz(&before);
+        exchanged.extend(self.exchange(AFTER)?);
+        alone.try_out(timer)?;
+        part(self.endpoint, &course)?;
+        let source = Anchor::of_words(course.hail);
+        let times = Times { source: Some(source), target: source, is_one: true };
+        let sunk = log.rows.take().map(|rows| rows.write(self.rank, &times, clock));
+        let generated = Generated {
+            rate_hz: 1e9 / timer.period_ns(),
+            achieved_hz: log.rate(tick_hz),
+            missed_waiting: log.missed_waiting,
+            timer: alone.finish(self.spec).ok_or(Error::TooFewMessages { messages: 0 })?,
+        };
+        let columns = [(Column::Due, log.due), (Column::Submitted, log.submitted)];
+        let watch = spins.then_some(watch);
+        let stamped = self.finish(columns.into(), watch, exchanged);
+        Ok((Told { stamped, generated: Some(generated), sunk }, cpu))
+    }
+
+    /// The part of who takes the samples.
+    fn take(mut self) -> Result<(Told, Option<Cpu>), Error> {
+        let (clock, course) = (self.timepiece.clock, self.course());
+        let rows = Rows::new(self.spec, self.rank, course.steps, clock)?;
+        let mut log = Target { received: stamps(&course)?, rows, source: None };
+        let mut watch = Watch::new(clock.ticks(GAP));
+        let mut exchanged = self.exchange(BEFORE)?;
+        let (done, cpu) = watched(clock, || take(self.endpoint, &mut log, &mut watch, &course));
+        done?;
+        exchanged.extend(self.exchange(AFTER)?);
+        // What comes now, files and sending stamps, would take the machine away from the timer that the other end tries out.
+        await_parting(self.endpoint, &course, trial_at_most(&course) + PARTING)?;
+        let target = Anchor::of_words(course.hail);
+        let times = Times { source: log.source, target, is_one: self.has_one_clock };
+        let sunk = log.rows.take().map(|rows| rows.write(self.rank, &times, clock));
+        let watch = (!self.spec.message.poll.sleeps()).then_some(watch);
+        let stamped = self.finish(vec![(Column::Received, log.received)], watch, exchanged);
+        Ok((Told { stamped, generated: None, sunk }, cpu))
+    }
+
+    /// Stamps messages there and back, where the ranks have clocks of their own.
+    fn exchange(&mut self, first: u32) -> Result<Vec<u64>, Error> {
+        let count = if self.has_one_clock { 0 } else { EXCHANGES };
+        let mut exchanged = Vec::with_capacity(2 * count as usize);
+        exchange(self.endpoint, self.rank == 0, first..first + count, None, &mut exchanged)?;
+        Ok(exchanged)
+    }
+
+    /// What was stamped.
+    fn finish(&self, columns: Vec<(Column, Stamps)>, watch: Option<Watch>, exchanged: Vec<u64>) -> Stamped {
+        let clock = self.timepiece.clock;
+        let seen = watch.as_ref().map(|watch| watch.seen());
+        let gaps = watch.map(|watch| (Column::Gaps, watch.into_gaps()));
+        let columns = columns.into_iter().map(|(column, stamps)| (column, stamps.to_vec()));
+        let columns = columns.chain(gaps).chain([(Column::Exchanged, exchanged)]);
+        let columns = columns.map(|(column, stamps)| (column, self.timepiece.shows(stamps))).collect();
+        let watched = seen.map(|[longest, total, count]| Watched {
+            threshold: clock.ticks(GAP),
+            longest,
+            total,
+            count,
+        });
+        Stamped::new(self.timepiece.domain.clone(), Nominal::of(&clock), watched, columns)
+    }
+}
+
+fn stamps(course: &Course) -> Result<Stamps, Error> {
+    Ok(Stamps::new(usize::try_from(course.steps).unwrap_or(usize::MAX))?)
+}
+
+/// What the generator stamps.
+struct Source {
+    due: Stamps,
+    submitted: Stamps,
+    /// The first step that counts.
+    first: u64,
+    /// Samples of steps that count, and when the first and the last were generated.
+    samples: u64,
+    span: [u64; 2],
+    /// Steps that were missed while it waited.
+    missed_waiting: u64,
+    rows: Option<Rows>,
+}
+
+impl Source {
+    fn new(course: &Course, first: u64, rows: Option<Rows>) -> Result<Self, Error> {
+        let (due, submitted) = (stamps(course)?, stamps(course)?);
+        Ok(Self { due, submitted, first, samples: 0, span: [0; 2], missed_waiting: 0, rows })
+    }
+
+    /// Samples in a second, of a clock with so many ticks.
+    fn rate(&self, tick_hz: f64) -> f64 {
+        let [first, last] = self.span;
+        self.samples.saturating_sub(1) as f64 * tick_hz / last.saturating_sub(first).max(1) as f64
+    }
+}
+
+impl SourceLog for Source {
+    #[inline(always)]
+    fn generated(&mut self, step: u64, tick: &Tick, values: &[f64], is_transmitted: bool) {
+        self.due.set(step, Ticks(tick.due));
+        if is_transmitted {
+            self.submitted.set(step, tick.now);
+        }
+        if !tick.is_behind {
+            // Those that count: it may have waited from a step of the warm-up on.
+            self.missed_waiting += (step + tick.passed).saturating_sub(self.first.max(step + 1));
+        }
+        if step >= self.first {
+            self.span = [if self.samples == 0 { tick.now.0 } else { self.span[0] }, tick.now.0];
+            self.samples += 1;
+        }
+        if let Some(rows) = &mut self.rows {
+            // A slice gives every value that it has.
+            let _ = rows.fill([step, tick.now.0, Stamps::NONE], |value| Ok(values[value].to_bits()));
+        }
+    }
+}
+
+/// What the one stamps who takes the samples.
+struct Target {
+    received: Stamps,
+    rows: Option<Rows>,
+    /// When the source's clock was what.
+    source: Option<Anchor>,
+}
+
+impl TargetLog for Target {
+    fn hailed(&mut self, words: [u64; 3]) {
+        self.source = Some(Anchor::of_words(words));
+    }
+
+    #[inline(always)]
+    fn received<E: Endpoint>(&mut self, sample: &Received, endpoint: &E) -> Result<(), Error> {
+        // A datagram may come twice.
+        let is_first = self.received.set_first(sample.step, sample.at);
+        let Some(rows) = self.rows.as_mut().filter(|_| is_first) else { return Ok(()) };
+        let head = [sample.step, sample.submitted, sample.at.0];
+        rows.fill(head, |value| endpoint.get(META_WORDS + value))
+    }
+}
+
+/// An instant by two clocks.
+struct Instant {
+    ticks: Ticks,
+    monotonic_ns: u64,
+}
+
+impl Instant {
+    fn now(clock: &Clock) -> Self {
+        Self { ticks: clock.now(), monotonic_ns: Clock::monotonic().now().0 }
+    }
+
+    /// Ticks in a second of `CLOCK_MONOTONIC`, between an instant and this.
+    fn tick_hz(&self, earlier: &Self) -> f64 {
+        let ns = self.monotonic_ns.saturating_sub(earlier.monotonic_ns).max(1);
+        self.ticks.since(earlier.ticks) as f64 * 1e9 / ns as f64
+    }
+}
+
+/// How long the timer is measured by itself, at most.
+fn trial_at_most(course: &Course) -> Duration {
+    TRIAL[1].max(course.period.saturating_mul(TRIAL_STEPS_MIN as u32))
+}
+
+/// A timer that is waited for and nothing else.
+struct Alone {
+    clock: Clock,
+    /// Whether the loop never sleeps.
+    spins: bool,
+    lateness: HistogramSamples,
+    steps: u64,
+    missed: u64,
+    ns: u64,
+    /// Ticks in which the loop did not run.
+    away: u64,
+    /// How long one trial is.
+    trial: Duration,
+}
+
+impl Alone {
+    fn new(clock: Clock, spins: bool, course: &Course) -> Self {
+        let [least, most] = TRIAL;
+        let all_s = course.period.as_secs_f64() * course.steps as f64;
+        let trial = Duration::from_secs_f64(TRIAL_SHARE * all_s).clamp(least, most);
+        Self {
+            clock,
+            spins,
+            trial,
+            lateness: HistogramSamples::new(&clock, Scale::Whole),
+            steps: 0,
+            missed: 0,
+            ns: 0,
+            away: 0,
+        }
+    }
+
+    /// Waits for its steps for a while.
+    fn try_out<T: Timer>(&mut self, timer: &mut T) -> Result<(), Error> {
+        let steps = (self.trial.as_nanos() as f64 / timer.period_ns()).round() as u64;
+        let steps = steps.max(TRIAL_STEPS_MIN);
+        let mut watch = Watch::new(self.clock.ticks(GAP));
+        timer.start()?;
+        let (mut step, began_ns) = (0, Clock::monotonic().now().0);
+        while step < steps {
+            let tick = timer.wait(step, |now| {
+                // As the generator does.
+                watch.see(now);
+                Ok(())
+            })?;
+            watch.see(tick.now);
+            watch.pass();
+            self.lateness.record(tick.now.0 - tick.due);
+            self.missed += tick.passed - 1;
+            step += tick.passed;
+        }
+        self.ns += Clock::monotonic().now().0 - began_ns;
+        self.steps += step;
+        let [_, total, _] = watch.seen();
+        self.away += total;
+        Ok(())
+    }
+
+    fn finish(self, spec: &PointSpec) -> Option<TimerAlone> {
+        let rate_hz = self.steps as f64 * 1e9 / self.ns.max(1) as f64;
+        let lateness = self.lateness.finish().latency(LatencyKind::Lateness, &spec.share_above_ns)?;
+        let away_share = self.clock.ns_f64(self.away) / self.ns.max(1) as f64;
+        let away_share = self.spins.then_some(away_share);
+        Some(TimerAlone { steps: self.steps, missed: self.missed, rate_hz, away_share, lateness })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Steps of the warm-up count no further, also where who waited for one of them was away until one that counts.
+    #[test]
+    fn steps_that_are_missed_waiting_are_those_that_count() {
+        let hail = [0; 3];
+        let course = Course { hail, steps: 100, period: Duration::from_millis(1), is_reliable: true };
+        let missed = |step: u64, passed: u64, is_behind: bool| {
+            let mut source = Source::new(&course, 10, None).unwrap();
+            source.generated(step, &Tick { due: 0, now: Ticks(1), passed, is_behind }, &[], true);
+            source.missed_waiting
+        };
+        assert_eq!([missed(3, 1, false), missed(3, 7, false)], [0, 0]);
+        // 9 is of the warm-up.
+        assert_eq!([missed(8, 5, false), missed(9, 4, false), missed(10, 4, false)], [3, 3, 3]);
+        assert_eq!(missed(10, 4, true), 0);
+    }
+}

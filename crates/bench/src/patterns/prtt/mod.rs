@@ -1,0 +1,64 @@
+//! Some messages go forth, one comes back: the parametrised round trip PRTT(n, d, s) of LogGP.
+
+mod rounds;
+
+use std::time::Duration;
+
+use measure::record::{Cpu, LatencyKind};
+use measure::samples::Recorder;
+
+use self::rounds::Burst;
+use crate::Error;
+use crate::cpu::watched;
+use crate::endpoint::Endpoint;
+use crate::endpoint::capabilities::Capabilities;
+use crate::endpoint::connecting::End;
+use crate::fault::PointError;
+use crate::pattern::outcome::Outcome;
+use crate::pattern::rank::Rank;
+use crate::pattern::registry::{Pattern, Row};
+use crate::pattern::timed::{Timed, latency_outcome, span, timed};
+use crate::point::PointSpec;
+use crate::topology::{Links, PartSpec, Topology, Usage};
+
+/// The pattern.
+pub(crate) struct Prtt;
+
+impl Pattern for Prtt {
+    const ROW: Row = Row { name: "prtt", needs: Capabilities::COUNTED };
+    type Told = ();
+
+    fn topology(spec: &PointSpec) -> Topology {
+        Topology::of_one(PartSpec::main(&spec.message, Usage::PACED, Links::of_two()))
+    }
+
+    /// Times the rounds, at rank 0, or answers them.
+    fn run<E: End>(rank: Rank<'_, E>) -> Result<(Outcome, Option<()>), PointError> {
+        let (spec, number, clock) = (rank.spec, rank.rank, rank.clock());
+        let endpoint = rank.main()?;
+        let messages = spec.burst.unwrap_or(1);
+        if number > 0 {
+            let (done, cpu) = watched(clock, || rounds::answer(endpoint, messages));
+            done?;
+            return Ok((Outcome { cpu, ..Outcome::default() }, None));
+        }
+        let burst = Burst { messages, pause: Duration::from_nanos(spec.pause_ns) };
+        let (samples, cpu) = timed(Rounds { endpoint, spec, burst }, spec, LatencyKind::Prtt, clock)?;
+        let outcome = latency_outcome(&samples, LatencyKind::Prtt, spec, messages.into());
+        Ok((Outcome { cpu, ..outcome }, None))
+    }
+}
+
+/// Rounds that are timed.
+struct Rounds<'a, E> {
+    endpoint: &'a mut E,
+    spec: &'a PointSpec,
+    burst: Burst,
+}
+
+impl<E: Endpoint> Timed for Rounds<'_, E> {
+    fn run<R: Recorder>(self, recorder: &mut R) -> (Result<(), Error>, Option<Cpu>) {
+        let Self { endpoint, spec, burst } = self;
+        watched(endpoint.clock(), || rounds::prtt(endpoint, recorder, burst, spec.warmup, span(spec)))
+    }
+}

@@ -1,0 +1,184 @@
+//! A flood with a bounded outstanding window; both ends compute throughput (G17).
+
+mod flood;
+mod push;
+
+use measure::clock::Clock;
+use measure::record::{self, Throughput};
+use serde::{Deserialize, Serialize};
+
+pub(crate) use flood::{Flow, stream};
+
+use crate::Error;
+use crate::cpu::watched;
+use crate::endpoint::Endpoint;
+use crate::endpoint::capabilities::Capabilities;
+use crate::endpoint::connecting::End;
+use crate::fault::PointError;
+use crate::pattern::flood::{Flood, messages_per_s};
+use crate::pattern::outcome::{Merged, Outcome, Told, both_ways};
+use crate::pattern::rank::Rank;
+use crate::pattern::registry::{Pattern, Row};
+use crate::pattern::timed::{packets, span};
+use crate::point::{Carrier, Flow as Direction, PointSpec, Service};
+use crate::topology::{self, Links, PartSpec, Topology, Usage};
+
+/// The pattern.
+pub(crate) struct Stream;
+
+/// For how long one end sent and heard, in s; absent in a direction that it has not.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Lasted {
+    /// From the first message that it posted to the last.
+    sent_s: Option<f64>,
+    /// From the first message that it received to the last.
+    heard_s: Option<f64>,
+}
+
+impl Told for Lasted {}
+
+impl Pattern for Stream {
+    const ROW: Row = Row { name: "stream", needs: Capabilities::COUNTED };
+    /// Told where nothing is acknowledged.
+    type Told = Lasted;
+
+    fn topology(spec: &PointSpec) -> Topology {
+        let usage = Usage {
+            flow: topology::Flow::Flood,
+            is_timed: false,
+            is_one_sided_flood: spec.direction == Direction::Uni,
+            pauses: false,
+            ..Usage::PACED
+        };
+        Topology::of_one(PartSpec::main(&spec.message, usage, Links::of_two()))
+    }
+
+    fn run<E: End>(rank: Rank<'_, E>) -> Result<(Outcome, Option<Lasted>), PointError> {
+        let (spec, number, clock) = (rank.spec, rank.rank, rank.clock());
+        let endpoint = rank.main()?;
+        if spec.message.operation.arrives() {
+            return Ok(taken(endpoint, spec, number, clock)?);
+        }
+        Ok((pushed(endpoint, spec, number, clock)?, None))
+    }
+
+    /// A flood that went on long after the receiver had heard its last message has failed: nothing else tells of that where
+    /// nothing is acknowledged.
+    fn failure(told: &[Option<Lasted>]) -> Option<String> {
+        let [Some(first), Some(second)] = told else { return None };
+        [(0, first, second), (1, second, first)].into_iter().find_map(|(rank, sender, receiver)| {
+            let (sent_s, heard_s) = sender.sent_s.zip(receiver.heard_s)?;
+            let is_broken = sent_s - heard_s > BROKEN_OFF_S && heard_s < BROKEN_OFF_SHARE * sent_s;
+            is_broken.then(|| {
+                format!(
+                    "rank {} heard nothing any more after {heard_s:.1} of the {sent_s:.1} s in which rank {rank} sent: the link \
+                     went down or drops all, or a firewall does (`ip link`, `nft list ruleset` at both ends)",
+                    1 - rank
+                )
+            })
+        })
+    }
+
+    fn merge(spec: &PointSpec, outcomes: &mut Vec<Outcome>, _told: Vec<Option<Lasted>>) -> Merged {
+        let merged = Merged {
+            // Nothing keeps a flood of UDP from being faster than it is received: both ends' throughputs and what was lost are
+            // shown.
+            floods_freely: spec.message.endpoint == Carrier::Udp,
+            ..Merged::of(outcomes)
+        };
+        if spec.direction == Direction::Uni {
+            return merged;
+        }
+        let (throughput, throughput_total) = both_ways(outcomes);
+        Merged { throughput, throughput_total, ..merged }
+    }
+}
+
+/// A flood that is not heard for this long before its end, and for this share of it, was broken off. (A receiver stops to listen
+/// after 0.3 s.)
+const BROKEN_OFF_S: f64 = 0.5;
+const BROKEN_OFF_SHARE: f64 = 0.95;
+
+/// A stream of messages that are taken at the target.
+fn taken<E: Endpoint>(
+    endpoint: &mut E,
+    spec: &PointSpec,
+    rank: u32,
+    clock: Clock,
+) -> Result<(Outcome, Option<Lasted>), Error> {
+    let reliable = spec.message.service == Service::Rc;
+    let flow = flow(spec, rank);
+    let (done, cpu) = watched(clock, || stream(endpoint, flow, spec.warmup, span(spec), reliable));
+    let (sent, received) = done?;
+    let slower = |flood: &Flood| flood.messages.saturating_mul(1 << 20).checked_div(flood.ticks).unwrap_or(0);
+    // Of two directions the slower: what this end received is no faster than it could have been sent.
+    let headline = [received, sent].into_iter().flatten().min_by_key(slower).unwrap_or_default();
+    let mut counters = packets(sent.map_or(0, |sent| sent.total), spec);
+    // What was lost only both ends together know.
+    let counted = [("messages_sent", sent), ("messages_received", received)];
+    counters
+        .extend(counted.iter().filter_map(|(name, flood)| Some(((*name).to_owned(), flood.as_ref()?.total))));
+    let seconds = |flood: Flood| clock.ns_f64(flood.ticks) / 1e9;
+    let lasted = Lasted { sent_s: sent.map(seconds), heard_s: received.map(seconds) };
+    let messages = [sent, received].into_iter().flatten().map(|flood| flood.total + spec.warmup).sum();
+    let throughput = Some(throughput(&headline, spec, clock)?);
+    let cpu = cpu.map(|cpu| cpu.of(messages));
+    Ok((Outcome { throughput, counters, cpu, ..Outcome::default() }, (!reliable).then_some(lasted)))
+}
+
+/// A stream of operations that nothing announces at the target: only who posts them has a number.
+fn pushed<E: Endpoint>(
+    endpoint: &mut E,
+    spec: &PointSpec,
+    rank: u32,
+    clock: Clock,
+) -> Result<Outcome, Error> {
+    let reliable = spec.message.service == Service::Rc;
+    let flow = flow(spec, rank);
+    let (done, cpu) = watched(clock, || push::push(endpoint, flow, spec.warmup, span(spec), reliable));
+    let Some(posted) = done? else { return Ok(Outcome { cpu, ..Outcome::default() }) };
+    let throughput = Some(throughput(&posted, spec, clock)?);
+    Ok(Outcome { throughput, counters: packets(posted.total, spec), cpu, ..Outcome::default() })
+}
+
+/// Which way messages flow at a rank.
+fn flow(spec: &PointSpec, rank: u32) -> Flow {
+    match (spec.direction, rank) {
+        (Direction::Bi, _) => Flow::Both,
+        (Direction::Uni, 0) => Flow::Out,
+        (Direction::Uni, _) => Flow::In,
+    }
+}
+
+fn throughput(flood: &Flood, spec: &PointSpec, clock: Clock) -> Result<Throughput, Error> {
+    let direction =
+        if spec.direction == Direction::Bi { record::Direction::BiOne } else { record::Direction::Uni };
+    Ok(Throughput::of(messages_per_s(flood, clock)?, spec.message.size_bytes, direction))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flood_that_is_not_heard_to_its_end_has_failed() {
+        let one_way = |heard_s| {
+            let sender = Lasted { sent_s: Some(8.0), heard_s: None };
+            Stream::failure(&[Some(sender), Some(Lasted { sent_s: None, heard_s: Some(heard_s) })])
+        };
+        assert_eq!([one_way(8.0), one_way(7.8)], [None, None]);
+        let error = one_way(2.0).expect("it was broken off");
+        assert!(error.starts_with("rank 1 heard nothing any more after 2.0 of the 8.0 s"), "{error}");
+        let both_ways = |heard_s| {
+            let first = Lasted { sent_s: Some(8.0), heard_s: Some(heard_s) };
+            Stream::failure(&[Some(first), Some(Lasted { sent_s: Some(8.0), heard_s: Some(8.0) })])
+        };
+        assert_eq!(both_ways(8.0), None);
+        let error = both_ways(3.0).expect("it was broken off one way");
+        assert!(
+            error.contains("rank 0 heard nothing any more after 3.0 of the 8.0 s in which rank 1"),
+            "{error}"
+        );
+    }
+}

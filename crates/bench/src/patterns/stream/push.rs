@@ -1,0 +1,90 @@
+//! Streams of one-sided operations (G16): nothing tells the target that they arrive, so the requester counts.
+
+use super::flood::Flow;
+use crate::Error;
+use crate::endpoint::{Endpoint, Mark, Posted};
+use crate::pattern::Span;
+use crate::pattern::flood::Flood;
+
+/// Floods the peer, or both do: once to warm up, once to measure. Gives what was posted, from the first post until the
+/// last is known to be done: acknowledged, or where nothing is acknowledged (`reliable` is false), confirmed by the
+/// peer. Gives nothing at an end that does not flood, which has nothing to do but to confirm.
+///
+/// # Errors
+/// What the endpoint says; [`Error::Deadline`] when the confirmation is lost.
+pub(crate) fn push<E: Endpoint>(
+    endpoint: &mut E,
+    flow: Flow,
+    warmup: u64,
+    span: Span,
+    reliable: bool,
+) -> Result<Option<Flood>, Error> {
+    if flow == Flow::In {
+        if !reliable {
+            confirm(endpoint, flow)?;
+        }
+        return Ok(None);
+    }
+    if warmup > 0 {
+        post(endpoint, Span::Messages(warmup))?;
+        endpoint.flush()?;
+    }
+    if flow == Flow::Both {
+        // Neither direction is alone for a while.
+        greet(endpoint)?;
+        take(endpoint)?;
+    }
+    let clock = endpoint.clock();
+    let begin = clock.now();
+    let messages = post(endpoint, span)?;
+    endpoint.flush()?;
+    if !reliable {
+        confirm(endpoint, flow)?;
+    }
+    Ok(Some(Flood { messages, ticks: clock.now().since(begin), total: messages }))
+}
+
+/// Posts until it is enough; gives how many.
+fn post<E: Endpoint>(endpoint: &mut E, span: Span) -> Result<u64, Error> {
+    let clock = endpoint.clock();
+    let (target, end) = span.end(clock, clock.now());
+    let (mut total, mut lanes) = (0, endpoint.lanes());
+    while lanes > 0 && total < target {
+        let over = total + lanes >= target || (end != u64::MAX && clock.now().0 >= end);
+        let mark = if over { Mark::Last } else { Mark::More };
+        while endpoint.try_send(mark)? == Posted::Busy {
+            endpoint.idle()?;
+        }
+        total += 1;
+        lanes -= u64::from(over);
+    }
+    Ok(total)
+}
+
+/// Tells the peer that all is posted and hears that it has come, on every queue pair: what follows the operations on the
+/// same one does not overtake them.
+fn confirm<E: Endpoint>(endpoint: &mut E, flow: Flow) -> Result<(), Error> {
+    if flow != Flow::In {
+        greet(endpoint)?;
+    }
+    if flow != Flow::Out {
+        take(endpoint)?;
+        greet(endpoint)?;
+    }
+    if flow != Flow::In {
+        take(endpoint)?;
+    }
+    Ok(())
+}
+
+fn greet<E: Endpoint>(endpoint: &mut E) -> Result<(), Error> {
+    (0..endpoint.lanes()).try_for_each(|_| endpoint.greet())
+}
+
+fn take<E: Endpoint>(endpoint: &mut E) -> Result<(), Error> {
+    for _ in 0..endpoint.lanes() {
+        endpoint.receive()?;
+        endpoint.replenish()?;
+    }
+    Ok(())
+}

@@ -1,0 +1,117 @@
+//! Where a report is written to.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufWriter, IntoInnerError, Write};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use measure::files;
+use measure::store::{POINTS_FILE, RUN_FILE, RunReader, SAMPLES_DIR};
+use rustix::fs::fstat;
+use rustix::io::fcntl_dupfd_cloexec;
+
+use crate::failure::Usage;
+
+/// Where a report goes.
+pub(super) enum Output {
+    /// A file that is replaced as a whole.
+    File(PathBuf),
+    /// A pipe or a device, or one of the standard streams under a name such as `/dev/stdout`.
+    Stream(PathBuf, File),
+}
+
+impl Output {
+    /// The output that a user has named.
+    ///
+    /// # Errors
+    /// If it is part of the record, or cannot be opened.
+    pub(super) fn named(path: &Path, record: &RunReader) -> anyhow::Result<Self> {
+        if is_of_record(path, record) {
+            let path = path.display();
+            return Err(Usage(format!("{path} is part of the record: choose another file")).into());
+        }
+        let stream = stream(path).with_context(|| cannot_write(path))?;
+        Ok(match stream {
+            Some(stream) => Self::Stream(path.to_owned(), stream),
+            None => Self::File(path.to_owned()),
+        })
+    }
+
+    /// Writes a report, such that a file is whole or not there.
+    pub(super) fn write(
+        &self,
+        report: impl FnOnce(&mut dyn Write) -> anyhow::Result<()>,
+    ) -> anyhow::Result<()> {
+        match self {
+            Self::File(path) => files::replace(path, report).with_context(|| cannot_write(path)),
+            Self::Stream(path, stream) => {
+                let mut writer = BufWriter::new(stream);
+                let written = report(&mut writer).and_then(|()| {
+                    writer.into_inner().map_err(IntoInnerError::into_error)?;
+                    Ok(())
+                });
+                written.with_context(|| cannot_write(path))
+            }
+        }
+    }
+
+    /// The path of a file.
+    pub(super) fn into_file(self) -> Option<PathBuf> {
+        match self {
+            Self::File(path) => Some(path),
+            Self::Stream(..) => None,
+        }
+    }
+}
+
+fn cannot_write(path: &Path) -> String {
+    format!("cannot write {}", path.display())
+}
+
+/// What a path that is neither a regular file nor a new one leads to, open.
+fn stream(path: &Path) -> io::Result<Option<File>> {
+    let Ok(found) = fs::metadata(path) else { return Ok(None) };
+    // `/dev/stdout` leads to a regular file where the shell has redirected it. To replace that, or even the link, would
+    // leave the shell with another file.
+    if path.is_symlink() {
+        for standard in [io::stdout().as_fd(), io::stderr().as_fd()] {
+            if is_open(&found, standard) {
+                return Ok(Some(fcntl_dupfd_cloexec(standard, 3)?.into()));
+            }
+        }
+    }
+    match found.is_file() {
+        true => Ok(None),
+        false => OpenOptions::new().write(true).open(path).map(Some),
+    }
+}
+
+/// Whether a descriptor is that of a file.
+fn is_open(file: &fs::Metadata, descriptor: BorrowedFd<'_>) -> bool {
+    fstat(descriptor).is_ok_and(|open| (open.st_dev, open.st_ino) == (file.dev(), file.ino()))
+}
+
+/// Whether a path is a file of a record, or in its directory of samples.
+fn is_of_record(path: &Path, record: &RunReader) -> bool {
+    let run = record.dir();
+    let points = record.points().iter();
+    let samples = points.flat_map(|point| {
+        let kinds = point.kinds.iter().filter_map(|timed| timed.samples.as_deref());
+        kinds.chain(point.ends.iter().filter_map(|end| end.samples.as_deref()))
+    });
+    let Ok(path) = place(path) else { return false };
+    let is_same = |file: &str| place(&run.join(file)).is_ok_and(|file| file == path);
+    let is_sample = run.join(SAMPLES_DIR).canonicalize().is_ok_and(|samples| path.starts_with(samples));
+    is_sample || [RUN_FILE, POINTS_FILE].into_iter().chain(samples).any(is_same)
+}
+
+/// A path without links; of a file that is not there, in its directory.
+fn place(path: &Path) -> io::Result<PathBuf> {
+    path.canonicalize().or_else(|error| {
+        let directory = path.parent().filter(|parent| *parent != Path::new("")).unwrap_or(Path::new("."));
+        let name = path.file_name().ok_or(error)?;
+        Ok(directory.canonicalize()?.join(name))
+    })
+}

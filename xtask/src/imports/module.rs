@@ -1,0 +1,36 @@
+//! The modules of a crate: which file each is in, what it defines, what it imports and which paths its code names.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The segments of a path as they are written; the first may be `crate`, `self` or `super`.
+pub(super) type Segments = Vec<String>;
+
+/// `use path as name`.
+pub(super) struct Import {
+    /// `*` for a glob.
+    pub(super) name: String,
+    pub(super) path: Segments,
+    /// Other modules can import the name from here.
+    pub(super) is_public: bool,
+}
+
+#[derive(Default)]
+pub(super) struct Module {
+    /// Index into [`Tree::files`].
+    pub(super) file: usize,
+    pub(super) parent: Option<usize>,
+    pub(super) children: BTreeMap<String, usize>,
+    pub(super) items: BTreeSet<String>,
+    pub(super) imports: Vec<Import>,
+    pub(super) used: BTreeSet<Segments>,
+    /// Macros that the code calls by their name alone, which may come from any file above.
+    pub(super) called: BTreeSet<String>,
+}
+
+pub(super) struct Tree {
+    pub(super) files: Vec<String>,
+    /// The root comes first.
+    pub(super) modules: Vec<Module>,
+    /// The file of each `macro_rules!`, by its name.
+    pub(super) macros: BTreeMap<String, usize>,
+}

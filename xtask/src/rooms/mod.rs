@@ -1,0 +1,103 @@
+//! How many files a new pattern, axis, column or endpoint touches: a patch of each is applied, built and tried.
+//!
+//! The patches are `xtask/rooms/NAME.patch`. What stands above the first `diff` of a patch says how it is tried: `$ rdmascope
+//! ...` is run in the patched checkout (`{out}` is a folder for what it writes), and each line `> TEXT` below must be part of
+//! what it prints.
+
+mod names;
+mod patch;
+mod scratch;
+#[cfg(test)]
+mod tests;
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result, bail, ensure};
+
+use self::patch::Patch;
+use self::scratch::Scratch;
+use crate::{shell, tidy};
+
+const USAGE: &str = "\
+usage: cargo xtask rooms [--keep NAME]
+
+--keep writes the uncommitted changes of the checkout into xtask/rooms/NAME.patch, below what stands there above its first diff";
+
+/// What is added, and how many files that may touch.
+struct Room {
+    name: &'static str,
+    files_max: usize,
+}
+
+const ROOMS: [Room; 4] = [
+    Room { name: "pattern", files_max: 4 },
+    Room { name: "axis", files_max: 3 },
+    Room { name: "column", files_max: 1 },
+    Room { name: "endpoint", files_max: 4 },
+];
+
+/// `cargo xtask rooms`.
+pub(crate) fn with(mut arguments: impl Iterator<Item = String>) -> Result<()> {
+    match (arguments.next().as_deref(), arguments.next()) {
+        (None, _) => run(),
+        (Some("--keep"), Some(name)) if ROOMS.iter().any(|room| room.name == name) => keep(&name),
+        _ => bail!(USAGE),
+    }
+}
+
+/// Tries all patches, and looks for names of patterns where none should be.
+pub(crate) fn run() -> Result<()> {
+    let root = shell::root();
+    let mut wrong = Vec::new();
+    for room in &ROOMS {
+        match measure(&root, &root.join("target/rooms"), room) {
+            Ok(said) => println!("{}: {said}", room.name),
+            Err(error) => wrong.push(format!("{}: {error:#}", room.name)),
+        }
+    }
+    println!("{}", tidy::circles()?);
+    names::check(&mut wrong)?;
+    ensure!(wrong.is_empty(), "{}", wrong.join("\n"));
+    Ok(())
+}
+
+/// What a room's patch touches, after it has been seen to work.
+fn measure(root: &Path, folder: &Path, room: &Room) -> Result<String> {
+    let place = place(room.name);
+    let Ok(text) = fs::read_to_string(root.join(&place)) else {
+        return Ok(format!("not measured: {place} does not exist yet"));
+    };
+    let patch = Patch::read(&text).with_context(|| place.clone())?;
+    let scratch = Scratch::new(root, folder)?;
+    scratch.apply(&root.join(&place)).with_context(|| {
+        format!(
+            "{place} no longer applies: run `git apply --3way {place}`, mend the conflicts, then `cargo xtask rooms --keep {}`",
+            room.name
+        )
+    })?;
+    let tried = scratch.build().and_then(|()| patch.steps.iter().try_for_each(|step| scratch.attempt(step)));
+    // What it leaves in the scratch copy goes with the next copy.
+    tried.with_context(|| format!("{place} applies, but does not do what it should"))?;
+    let (files, files_max) = (patch.files.len(), room.files_max);
+    ensure!(files <= files_max, "{files} files touched, more than {files_max}: {}", patch.files.join(", "));
+    Ok(format!("{files} files touched, at most {files_max}: {}", patch.files.join(", ")))
+}
+
+fn place(name: &str) -> String {
+    format!("xtask/rooms/{name}.patch")
+}
+
+/// Writes the changes of the checkout into a patch.
+fn keep(name: &str) -> Result<()> {
+    let place = place(name);
+    let path = shell::root().join(&place);
+    let old = fs::read_to_string(&path).unwrap_or_else(|_| format!("$ rdmascope --help\n> {name}\n\n"));
+    shell::run(&["git", "add", "--intent-to-add", "."])?;
+    let changes = shell::output(&["git", "diff", "HEAD", "--", ".", ":!xtask/rooms"])?;
+    ensure!(!changes.is_empty(), "the checkout has no changes to keep");
+    fs::create_dir_all(shell::root().join("xtask/rooms"))?;
+    fs::write(&path, format!("{}{changes}", patch::heading(&old)))?;
+    println!("{place} has these changes now; take them back with `git checkout HEAD -- . ':!xtask/rooms'`");
+    Ok(())
+}

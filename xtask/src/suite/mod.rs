@@ -1,0 +1,109 @@
+//! Runs tests, and repeats each that fails once, alone: what then passes is flaky, and is said so instead of failing the run.
+
+mod output;
+#[cfg(test)]
+mod tests;
+
+use std::io::{Read, Write};
+use std::path::Path;
+use std::process::{Command, ExitStatus};
+
+use anyhow::{Context, Result, ensure};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::retry_on_intr;
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+
+use self::output::{Failed, Output};
+use crate::shell;
+
+/// Where more tests fail than this, the change is wrong and not the machine: none is repeated.
+const REPEATED_MAX: usize = 10;
+/// As much as a pipe holds.
+const CHUNK_BYTES: usize = 65536;
+
+/// Runs `cargo test` with words and environment variables in the repository, and prints `flaky: NAME` for each flaky test.
+pub(crate) fn run(words: &[&str], variables: &[(&str, &str)]) -> Result<()> {
+    let mut suite = Suite { folder: &shell::root(), variables, shown: &mut std::io::stdout() };
+    suite.run(words).map(|_| ())
+}
+
+struct Suite<'a> {
+    folder: &'a Path,
+    variables: &'a [(&'a str, &'a str)],
+    /// Where the output of cargo and of the tests goes.
+    shown: &'a mut dyn Write,
+}
+
+impl Suite<'_> {
+    /// Gives the flaky tests.
+    fn run(&mut self, words: &[&str]) -> Result<Vec<String>> {
+        let all = [&["test", "--no-fail-fast"], words].concat();
+        let (status, output) = self.cargo(&all)?;
+        if status.success() {
+            return Ok(Vec::new());
+        }
+        let failed = output.failed;
+        ensure!(!failed.is_empty(), "`cargo {}` failed ({status}) before a test did", all.join(" "));
+        let tests: usize = failed.iter().map(|failed| failed.tests.len().max(1)).sum();
+        ensure!(tests <= REPEATED_MAX, "{tests} tests failed, too many to repeat them:\n{}", listed(&failed));
+        let (mut flaky, mut broken) = (Vec::new(), Vec::new());
+        for test in failed.iter().flat_map(Failed::each) {
+            if self.passes_alone(&test)? {
+                eprintln!("flaky: {test}");
+                flaky.push(test.to_string());
+            } else {
+                broken.push(test.to_string());
+            }
+        }
+        ensure!(broken.is_empty(), "these tests failed, and failed again alone:\n{}", broken.join("\n"));
+        Ok(flaky)
+    }
+
+    /// Repeats one test; or a whole target that ended before it named the test, or whose names rustdoc takes apart at spaces.
+    fn passes_alone(&mut self, test: &output::One<'_>) -> Result<bool> {
+        let mut words = vec!["test"];
+        words.extend(test.target.split_whitespace());
+        let name = test.name.filter(|_| !words.contains(&"--doc"));
+        if let Some(name) = name {
+            words.extend(["--", "--exact", name]);
+        }
+        let (status, output) = self.cargo(&words)?;
+        // A name that no test has would pass without having run.
+        let has_run = if name.is_some() { output.passed == 1 } else { output.passed > 0 };
+        Ok(status.success() && has_run)
+    }
+
+    /// Runs cargo, shows what it and the tests print, and reads that. Both streams are one, so that their order is known.
+    fn cargo(&mut self, words: &[&str]) -> Result<(ExitStatus, Output)> {
+        eprintln!("xtask: cargo {}", words.join(" "));
+        let (mut reader, writer) = std::io::pipe()?;
+        let mut command = Command::new("cargo");
+        command.args(words).envs(self.variables.iter().copied()).current_dir(self.folder);
+        command.stdout(writer.try_clone()?).stderr(writer);
+        let mut child = command.spawn().context("cannot start cargo: is it installed?")?;
+        drop(command);
+        let cargo = pidfd_open(Pid::from_child(&child), PidfdFlags::empty())?;
+        let mut output = Output::default();
+        let mut chunk = vec![0; CHUNK_BYTES];
+        loop {
+            let mut events = [PollFd::new(&reader, PollFlags::IN), PollFd::new(&cargo, PollFlags::IN)];
+            retry_on_intr(|| poll(&mut events, None))?;
+            // The pipe may never end: a process that a test has left behind still has it.
+            if events[0].revents().is_empty() {
+                break;
+            }
+            let length = reader.read(&mut chunk)?;
+            if length == 0 {
+                break;
+            }
+            self.shown.write_all(&chunk[..length])?;
+            output.read(&chunk[..length]);
+        }
+        Ok((child.wait()?, output))
+    }
+}
+
+fn listed(failed: &[Failed]) -> String {
+    let names: Vec<_> = failed.iter().flat_map(Failed::each).map(|test| test.to_string()).collect();
+    names.join("\n")
+}

@@ -1,0 +1,194 @@
+//! Circles of files: files of a crate that need each other, so that nobody can read, test or move one alone.
+
+use anyhow::Result;
+
+use crate::imports::circles::{self, Circle};
+use crate::imports::{self, Graph};
+use crate::shell;
+
+/// The most files of a circle that can be kept with a reason.
+const SMALL: usize = 3;
+/// How many cuts of a circle are printed.
+const CUTS: usize = 5;
+
+/// A circle that is to be cut. It may only shrink: with it the number here, until the line goes.
+struct Listed {
+    /// One of its files.
+    with: &'static str,
+    files: usize,
+}
+
+/// A circle of two or three files that stays, and why it is no harm.
+struct Kept {
+    files: &'static [&'static str],
+    reason: &'static str,
+}
+
+const LISTED: [Listed; 27] = [
+    Listed { with: "crates/baseline/src/link.rs", files: 2 },
+    Listed { with: "crates/bench/src/plan/mod.rs", files: 10 },
+    Listed { with: "crates/bench/src/verbs_endpoint/connect.rs", files: 15 },
+    Listed { with: "crates/bench/src/worker/patterns.rs", files: 12 },
+    Listed { with: "crates/bench/src/library_endpoint/socket.rs", files: 9 },
+    Listed { with: "crates/bench/src/pattern/mod.rs", files: 6 },
+    Listed { with: "crates/bench/src/pipeline/sink.rs", files: 3 },
+    Listed { with: "crates/bench/src/point.rs", files: 3 },
+    Listed { with: "crates/bench/src/socket_endpoint/endpoint.rs", files: 3 },
+    Listed { with: "crates/bench/src/shmem_endpoint/endpoint.rs", files: 2 },
+    Listed { with: "crates/bench/src/socket_endpoint/mod.rs", files: 2 },
+    Listed { with: "crates/conditions/src/lib.rs", files: 10 },
+    Listed { with: "crates/conditions/src/setting.rs", files: 2 },
+    Listed { with: "crates/conformance/src/rig.rs", files: 4 },
+    Listed { with: "crates/conformance/src/node.rs", files: 3 },
+    Listed { with: "crates/conformance/src/node/far.rs", files: 2 },
+    Listed { with: "crates/measure/src/clock.rs", files: 11 },
+    Listed { with: "crates/measure/src/record.rs", files: 6 },
+    Listed { with: "crates/measure/src/store.rs", files: 3 },
+    Listed { with: "crates/rdmascope/src/cli.rs", files: 15 },
+    Listed { with: "crates/rdmascope/src/benchmark.rs", files: 2 },
+    Listed { with: "crates/report/src/terminal/mod.rs", files: 33 },
+    Listed { with: "crates/report/src/html/data.rs", files: 2 },
+    Listed { with: "crates/softdev/src/queue_pair.rs", files: 45 },
+    Listed { with: "crates/verbs/src/address.rs", files: 3 },
+    Listed { with: "xtask/src/parity/plan.rs", files: 4 },
+    Listed { with: "xtask/src/bench/plan.rs", files: 3 },
+];
+
+const KEPT: [Kept; 0] = [];
+
+/// The files and imports of all crates.
+pub(super) fn graphs() -> Result<Vec<Graph>> {
+    let manifests = shell::output(&["git", "ls-files", "crates/*/Cargo.toml", "xtask/Cargo.toml"])?;
+    let folders = manifests.lines().filter_map(|path| path.strip_suffix("/Cargo.toml"));
+    let crates = folders.filter(|folder| shell::root().join(folder).join("src").exists());
+    crates.map(|folder| imports::of_crate(&shell::root(), folder)).collect()
+}
+
+/// No circle but those that the tables name, and no line of the tables without its circle.
+pub(super) fn check(graphs: &[Graph], wrong: &mut Vec<String>) {
+    let found: Vec<Circle> = graphs.iter().flat_map(circles::find).collect();
+    compare(&found, &LISTED, &KEPT, wrong);
+}
+
+fn compare(found: &[Circle], listed: &[Listed], kept: &[Kept], wrong: &mut Vec<String>) {
+    for circle in found {
+        if kept.iter().any(|kept| kept.files == circle) {
+            continue;
+        }
+        let files = circle.len();
+        let line = listed.iter().find(|line| circle.iter().any(|file| file == line.with));
+        match line.map(|line| line.files) {
+            Some(most) if files > most => wrong.push(format!(
+                "{}: its circle has grown from {most} to {files} files: cut what is new (cargo xtask tidy --circles)",
+                circle[0]
+            )),
+            Some(most) if files < most => wrong.push(format!(
+                "{}: its circle has shrunk from {most} to {files} files: write {files} into xtask/src/tidy/circles.rs",
+                circle[0]
+            )),
+            Some(_) => {}
+            None => wrong.push(new(circle)),
+        }
+    }
+    for line in listed {
+        if !found.iter().any(|circle| circle.iter().any(|file| file == line.with)) {
+            wrong.push(format!(
+                "{}: is in no circle now: take its line out of xtask/src/tidy/circles.rs",
+                line.with
+            ));
+        }
+    }
+    for kept in kept {
+        let files = kept.files.join(", ");
+        if !found.iter().any(|circle| kept.files == circle) {
+            wrong.push(format!(
+                "{files}: are no circle now: take their line out of xtask/src/tidy/circles.rs"
+            ));
+        }
+        if kept.files.len() > SMALL || kept.reason.is_empty() {
+            wrong.push(format!("{files}: a circle stays only if it has at most {SMALL} files and a reason"));
+        }
+    }
+}
+
+fn new(circle: &Circle) -> String {
+    let advice = if circle.len() > SMALL {
+        "cut it (cargo xtask tidy --circles prints its imports)"
+    } else {
+        "cut it, or write down in xtask/src/tidy/circles.rs why it stays"
+    };
+    format!("{}: {} files need each other: {}: {advice}", circle[0], circle.len(), circle.join(", "))
+}
+
+pub(super) fn summary() -> Result<String> {
+    let sizes: Vec<usize> = graphs()?.iter().flat_map(circles::find).map(|circle| circle.len()).collect();
+    let large = sizes.iter().filter(|files| **files > SMALL).count();
+    let largest = sizes.iter().max().unwrap_or(&0);
+    Ok(format!(
+        "circles of files: {}, of more than {SMALL} files: {large}, the largest has {largest}",
+        sizes.len()
+    ))
+}
+
+/// Prints all circles with their imports, and where one cut does most.
+pub(super) fn print() -> Result<()> {
+    for graph in graphs()? {
+        for circle in circles::find(&graph) {
+            let arrows = circles::arrows_within(&graph, &circle);
+            println!("{} files, {} arrows: {}", circle.len(), arrows.len(), circle.join(" "));
+            for (from, to, names) in &arrows {
+                let names: Vec<_> = names.iter().map(String::as_str).collect();
+                println!("  {from} -> {to}: {}", names.join(", "));
+            }
+            for (left, from, to) in circles::cuts(&arrows).into_iter().take(CUTS) {
+                println!("  without {from} -> {to} the largest circle has {left} files");
+            }
+            println!();
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn circle(names: &str) -> Circle {
+        names.split(' ').map(str::to_owned).collect()
+    }
+
+    fn said(found: &[Circle], listed: &[Listed], kept: &[Kept]) -> String {
+        let mut wrong = Vec::new();
+        compare(found, listed, kept, &mut wrong);
+        wrong.join("\n")
+    }
+
+    #[test]
+    fn a_new_circle_is_refused_whatever_its_size() {
+        assert_eq!(said(&[], &[], &[]), "");
+        assert!(
+            said(&[circle("a b c d")], &[], &[])
+                .starts_with("a: 4 files need each other: a, b, c, d: cut it (")
+        );
+        assert!(said(&[circle("a b")], &[], &[]).ends_with("why it stays"));
+    }
+
+    #[test]
+    fn a_listed_circle_may_only_shrink() {
+        let listed = |files| [Listed { with: "b", files }];
+        assert_eq!(said(&[circle("a b c d")], &listed(4), &[]), "");
+        assert!(said(&[circle("a b c d")], &listed(3), &[]).contains("grown from 3 to 4"));
+        assert!(said(&[circle("a b c d")], &listed(5), &[]).contains("write 4 into"));
+        assert!(said(&[circle("a c")], &listed(2), &[]).contains("b: is in no circle now"));
+    }
+
+    #[test]
+    fn a_small_circle_stays_with_a_reason() {
+        let kept = |files, reason| [Kept { files, reason }];
+        assert_eq!(said(&[circle("a b")], &[], &kept(&["a", "b"], "one state")), "");
+        assert!(said(&[circle("a b")], &[], &kept(&["a", "b"], "")).contains("and a reason"));
+        assert!(said(&[circle("a b c")], &[], &kept(&["a", "b"], "one state")).contains("are no circle now"));
+        let four = kept(&["a", "b", "c", "d"], "large");
+        assert!(said(&[circle("a b c d")], &[], &four).contains("at most 3 files"));
+    }
+}

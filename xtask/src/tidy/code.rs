@@ -1,0 +1,87 @@
+//! House rules for Rust code.
+
+/// Longest function, in lines; tests and tables are exempt.
+const FUNCTION_LINES: usize = 70;
+/// Longest file, in lines without its tests.
+const FILE_LINES: usize = 500;
+
+/// What must not stand in the code of a crate, and why. `allowed` are the ends of paths where it may.
+const BANNED: [(&str, &str, &[&str]); 6] = [
+    ("dbg!(", "left over from debugging", &[]),
+    ("todo!(", "a stub", &[]),
+    ("unimplemented!(", "a stub", &[]),
+    (
+        "println!(",
+        "measuring never prints; only the binary does",
+        &["rdmascope/src", "baseline/src", "xtask/src"],
+    ),
+    ("Instant::now()", "time has one owner", &["softdev/src", "xtask/src"]),
+    (
+        "std::thread::sleep(",
+        "a wait without an end",
+        &[
+            "softdev/src/completion.rs",
+            "softdev/src/host.rs",
+            "baseline/src/link.rs",
+            "bench/src/process/child.rs",
+            "xtask/src/process.rs",
+        ],
+    ),
+];
+
+/// Rules for code.
+pub(super) fn check(path: &str, text: &str, wrong: &mut Vec<String>, sizes: &mut Vec<usize>) {
+    let is_test = ["/tests/", "crates/conformance/"].iter().any(|place| path.contains(place))
+        || path.ends_with("tests.rs")
+        || path.starts_with("fuzz/");
+    let lines: Vec<&str> = text.lines().collect();
+    if !text.starts_with("//!") && !path.ends_with("tests.rs") {
+        wrong.push(format!("{path}:1: has no documentation of what it is for"));
+    }
+    if is_test {
+        return;
+    }
+    let end = lines.iter().position(|line| line.trim() == "#[cfg(test)]" && !line.starts_with(' '));
+    let end =
+        end.filter(|at| lines.get(at + 1).is_some_and(|line| !line.contains(';'))).unwrap_or(lines.len());
+    sizes.push(end);
+    if end > FILE_LINES {
+        wrong.push(format!("{path}: {end} lines without its tests, more than {FILE_LINES}"));
+    }
+    for (n, line) in (1..).zip(&lines[..end]) {
+        for (banned, why, allowed) in BANNED {
+            let is_comment = line.trim_start().starts_with("//");
+            let is_rule = path.ends_with("xtask/src/tidy/code.rs");
+            let elsewhere = !allowed.iter().any(|place| path.contains(place));
+            let found = line.find(banned).is_some_and(|at| !line[..at].ends_with('e'));
+            if found && elsewhere && !is_comment && !is_rule {
+                wrong.push(format!("{path}:{n}: {banned} is {why}"));
+            }
+        }
+    }
+    functions(path, &lines[..end], wrong);
+}
+
+/// No function is too long. A function ends with a brace that is indented as its head.
+fn functions(path: &str, lines: &[&str], wrong: &mut Vec<String>) {
+    for (start, line) in lines.iter().enumerate() {
+        let head = line.trim_start();
+        let indent = &line[..line.len() - head.len()];
+        let words: Vec<&str> = head.split_whitespace().take_while(|word| !word.contains('(')).collect();
+        let named =
+            head.split_whitespace().zip(head.split_whitespace().skip(1)).find(|(word, _)| *word == "fn");
+        let Some((_, name)) = named else { continue };
+        let only_qualifiers = words.iter().take_while(|word| **word != "fn").all(|word| is_qualifier(word));
+        let closing = format!("{indent}}}");
+        let Some(length) = lines[start..].iter().position(|line| *line == closing) else { continue };
+        if only_qualifiers && length > FUNCTION_LINES && !line.ends_with(';') {
+            let name = name.split('(').next().unwrap_or(name);
+            wrong
+                .push(format!("{path}:{}: {name} has {length} lines, more than {FUNCTION_LINES}", start + 1));
+        }
+    }
+}
+
+fn is_qualifier(word: &str) -> bool {
+    word.starts_with("pub") || ["const", "unsafe", "async", "extern", "\"C\"", "fn"].contains(&word)
+}

@@ -1,0 +1,45 @@
+//! Which crate uses which.
+
+use std::collections::BTreeMap;
+
+use anyhow::Result;
+
+use crate::shell;
+
+/// Which of our crates each crate may use. The arrows of DESIGN: no other, so no cycle.
+const ARROWS: [(&str, &[&str]); 11] = [
+    ("baseline", &["measure", "softdev", "verbs"]),
+    ("bench", &["conditions", "measure", "verbs"]),
+    ("conditions", &["measure"]),
+    ("conformance", &["softdev", "verbs"]),
+    ("measure", &[]),
+    ("preload", &["softdev", "verbs"]),
+    ("rdmascope", &["bench", "conditions", "measure", "preload", "report", "softdev", "verbs"]),
+    ("report", &["measure"]),
+    ("softdev", &["verbs"]),
+    ("verbs", &[]),
+    ("xtask", &[]),
+];
+
+/// The crates use only whom they may.
+pub(super) fn arrows(wrong: &mut Vec<String>) -> Result<()> {
+    let metadata = shell::output(&["cargo", "metadata", "--format-version", "1", "--no-deps", "--offline"])?;
+    let metadata: serde_json::Value = serde_json::from_str(&metadata)?;
+    let allowed = BTreeMap::from(ARROWS);
+    let empty = Vec::new();
+    for package in metadata["packages"].as_array().unwrap_or(&empty) {
+        let name = package["name"].as_str().unwrap_or_default();
+        let Some(may) = allowed.get(name) else {
+            wrong.push(format!("crate {name}: xtask/src/tidy/crates.rs does not say whom it may use"));
+            continue;
+        };
+        for dependency in package["dependencies"].as_array().unwrap_or(&empty) {
+            let used = dependency["name"].as_str().unwrap_or_default();
+            let is_dev = dependency["kind"].as_str() == Some("dev");
+            if allowed.contains_key(used) && !may.contains(&used) && !is_dev {
+                wrong.push(format!("crate {name} must not use crate {used}"));
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,54 @@
+//! The house rules that a program can check (ARCHITECTURE.md).
+
+mod circles;
+mod code;
+mod crates;
+mod layers;
+mod text;
+mod words;
+
+use std::fs;
+
+use anyhow::{Result, bail, ensure};
+
+use crate::shell;
+
+/// `cargo xtask tidy [--circles]`.
+pub(crate) fn with(mut arguments: impl Iterator<Item = String>) -> Result<()> {
+    let Some(argument) = arguments.next() else { return run() };
+    ensure!(argument == "--circles", "usage: cargo xtask tidy [--circles]");
+    circles::print()
+}
+
+/// How many circles of files there are, in a sentence.
+pub(crate) fn circles() -> Result<String> {
+    circles::summary()
+}
+
+/// Checks all files that git knows; fails with the list of what is wrong.
+pub(crate) fn run() -> Result<()> {
+    let mut wrong = Vec::new();
+    let mut sizes = Vec::new();
+    for path in shell::output(&["git", "ls-files"])?.lines() {
+        if path.contains("/assets/") || path.ends_with(".png") {
+            continue;
+        }
+        let Ok(text) = fs::read_to_string(shell::root().join(path)) else { continue };
+        text::lines(path, &text, &mut wrong);
+        if path.ends_with(".rs") {
+            code::check(path, &text, &mut wrong, &mut sizes);
+            words::check(path, &text, &mut wrong);
+        }
+    }
+    crates::arrows(&mut wrong)?;
+    let graphs = circles::graphs()?;
+    circles::check(&graphs, &mut wrong);
+    layers::check(&graphs, &mut wrong);
+    sizes.sort_unstable();
+    let median = sizes.get(sizes.len() / 2).copied().unwrap_or(0);
+    eprintln!("xtask: tidy: {} source files, median {median} lines without tests", sizes.len());
+    if !wrong.is_empty() {
+        bail!("the house rules are broken in {} places:\n{}", wrong.len(), wrong.join("\n"));
+    }
+    Ok(())
+}

@@ -1,0 +1,72 @@
+//! Words that the field's own words have replaced: no name in code may be one of them again.
+
+use proc_macro2::{TokenStream, TokenTree};
+
+/// The retired name, and the name to use. A word comes here with the commit that renames it.
+const RETIRED: [(&str, &str); 0] = [];
+
+/// A source file of a crate has no retired word as an identifier or as its name.
+pub(super) fn check(path: &str, text: &str, wrong: &mut Vec<String>) {
+    let parts: Vec<_> = path.split('/').collect();
+    if parts.first() == Some(&"crates") && parts.get(2) == Some(&"src") {
+        find(path, text, &RETIRED, wrong);
+    }
+}
+
+fn find(path: &str, text: &str, retired: &[(&str, &str)], wrong: &mut Vec<String>) {
+    let new = |word: &str| retired.iter().find(|(old, _)| *old == word).map(|(_, new)| *new);
+    for part in path.split(['/', '.']) {
+        if let Some(new) = new(part) {
+            wrong.push(format!("{path}: the word for {part} is {new}"));
+        }
+    }
+    if !retired.iter().any(|(old, _)| text.contains(old)) {
+        return;
+    }
+    match text.parse::<TokenStream>() {
+        Ok(stream) => identifiers(stream, &mut |line, word| {
+            if let Some(new) = new(word) {
+                wrong.push(format!("{path}:{line}: the word for {word} is {new}"));
+            }
+        }),
+        Err(error) => wrong.push(format!("{path}: cannot be read: {error}")),
+    }
+}
+
+fn identifiers(stream: TokenStream, look: &mut impl FnMut(usize, &str)) {
+    for tree in stream {
+        match tree {
+            TokenTree::Ident(word) => look(word.span().start().line, &word.to_string()),
+            TokenTree::Group(group) => identifiers(group.stream(), look),
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_retired_word_is_refused_as_a_whole_name() {
+        let retired = [("Crew", "RankSet"), ("lent", "zero_copy")];
+        let said = |path: &str, text: &str| {
+            let mut wrong = Vec::new();
+            find(path, text, &retired, &mut wrong);
+            wrong
+        };
+        let path = "crates/bench/src/ranks.rs";
+        let text = "//! A Crew.\n\nstruct Crews { silent: u8 } // lent\nconst S: &str = \"Crew lent\";\n";
+        assert_eq!(said(path, text), [""; 0]);
+        let text = "fn f() {\n    println!(\"{}\", Crew::new());\n}\nmod lent;\n";
+        assert_eq!(
+            said(path, text),
+            [
+                format!("{path}:2: the word for Crew is RankSet"),
+                format!("{path}:4: the word for lent is zero_copy")
+            ]
+        );
+        assert_eq!(said("crates/bench/src/lent/a.rs", "").len(), 1);
+        assert_eq!(said("crates/bench/src/silent.rs", "").len(), 0);
+    }
+}
