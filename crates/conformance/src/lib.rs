@@ -179,7 +179,7 @@ cases! {
             receives_into_forbidden_memory_fail_on_ud
             receives_into_forbidden_memory_are_protection_errors
             sending_needs_no_write_access nothing_is_written_beyond_the_message
-            an_old_key_stays_dead;
+            an_old_key_stays_dead an_empty_element_needs_no_key;
     }
     rdma {
         one: ;

@@ -112,7 +112,8 @@ impl Access {
 }
 
 /// Finds bytes of the process of `view` by key and address, if a live registration in protection domain `pd` covers
-/// all of them and allows the access. `peer` is `None` for this process's own bytes.
+/// all of them and allows the access. `peer` is `None` for this process's own bytes. An element without bytes needs no
+/// registration, whatever its key and address: adapters leave it out of the request.
 #[inline]
 pub(crate) fn locate(
     view: &View,
@@ -121,6 +122,16 @@ pub(crate) fn locate(
     sge: &ibv_sge,
     access: Access,
 ) -> Option<Place> {
+    match locate_bytes(view, peer, pd, sge, access) {
+        // After the search, because elements without bytes are rare.
+        None if sge.length == 0 => Some(Place::Here(Piece { addr: std::ptr::dangling_mut(), len: 0 })),
+        found => found,
+    }
+}
+
+/// As [`locate`], where an element without bytes needs a registration as well.
+#[inline]
+fn locate_bytes(view: &View, peer: Option<&Peer>, pd: u32, sge: &ibv_sge, access: Access) -> Option<Place> {
     let (addr, length) = (sge.addr, u64::from(sge.length));
     let peer = peer.filter(|peer| !peer.is_own());
     let mr = if peer.is_some() { view.mr(sge.lkey) } else { &OWN[mr_index(sge.lkey) as usize] };
