@@ -2,8 +2,8 @@
 
 use verbs::abi::*;
 
-use crate::rig::{Element, KEY_ZERO, op};
-use crate::{Bench, Node, QKEY, SERVICES, Send, Shape, Side, Tuning};
+use crate::rig::{Element, KEY_ZERO, Memory, op};
+use crate::{Bench, Node, QKEY, REMOTE, SERVICES, Send, Shape, Side, Tuning};
 
 const ONE_BEHIND: &str = "one byte behind";
 
@@ -255,5 +255,29 @@ pub(crate) fn an_empty_element_needs_no_key(bench: &mut Bench) {
         assert_eq!(bench.near.wait_one(a.send_cq).status, IBV_WC_SUCCESS);
         let got = bench.far.wait_one(b.receive_cq);
         assert_eq!((got.status, got.byte_len), (IBV_WC_SUCCESS, 0));
+    }
+}
+
+/// man ibv_reg_mr: memory is pinned by its registration, so that all of it must be there, and may be written where the
+/// registration allows writing (ib_umem_get() in core/umem.c).
+pub(crate) fn memory_that_cannot_be_pinned_is_refused(bench: &mut Bench) {
+    let pd = bench.near.pd() as u64;
+    let (all, local) = (u64::from(IBV_ACCESS_LOCAL_WRITE | REMOTE), u64::from(IBV_ACCESS_LOCAL_WRITE));
+    let mut errno =
+        |bytes, access, memory: Memory| bench.near.errno(op::MR, &[pd, bytes, access, memory.word()]);
+    for bytes in [8192, 1 << 21] {
+        for access in [local, all] {
+            for memory in [Memory::ReadOnly, Memory::Inaccessible, Memory::Incomplete] {
+                let found = errno(bytes, access, memory);
+                assert_eq!(found, libc::EFAULT, "{memory:?}, {bytes} B, access {access}");
+            }
+            for memory in [Memory::Device, Memory::Own] {
+                assert_eq!(errno(bytes, access, memory), 0, "{memory:?}, {bytes} B, access {access}");
+            }
+        }
+        assert_eq!(errno(bytes, 0, Memory::Incomplete), libc::EFAULT, "{bytes} B");
+        for memory in [Memory::Device, Memory::Own, Memory::ReadOnly] {
+            assert_eq!(errno(bytes, 0, memory), 0, "{memory:?}, {bytes} B");
+        }
     }
 }

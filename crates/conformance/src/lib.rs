@@ -170,7 +170,7 @@ cases! {
             flushed_sends_leave_their_queue flushed_receives_leave_their_queue;
     }
     access {
-        one: contradictory_registrations_are_refused;
+        one: contradictory_registrations_are_refused memory_that_cannot_be_pinned_is_refused;
         two: sends_from_forbidden_memory_fail_on_rc sends_from_forbidden_memory_fail_on_uc
             sends_from_forbidden_memory_fail_on_ud
             sends_from_beyond_a_region_are_protection_errors

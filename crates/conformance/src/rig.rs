@@ -26,6 +26,7 @@ mod work;
 
 pub use extended::wr;
 pub use loan::Loan;
+pub use memory::Memory;
 pub use words::{attribute_words, gid_of, gid_words, route_words};
 pub use work::WC_WORDS;
 
@@ -92,6 +93,8 @@ pub mod op {
     pub const WR: u64 = 69;
     pub use super::asynchronous::op::*;
     pub const SRQ_EX: u64 = 70;
+    pub const UNMAP: u64 = 71;
+    pub const TRUNCATE: u64 = 72;
 }
 
 /// Words of a gather or scatter element: region, offset, length, key (0 for the region's own).
@@ -184,6 +187,8 @@ impl Rig {
             op::DESCRIPTORS => vec![0, descriptors() as u64],
             op::SHARED_KIB => vec![0, shared_kib()],
             op::RELEASE => self.release(w[0] as usize),
+            op::UNMAP => self.unmap(w[0] as usize),
+            op::TRUNCATE => self.truncate(w[0] as usize),
             op::CLOSE => vec![self.close()],
             op::EXCHANGE => self.exchange(w),
             op::REGION => {

@@ -13,6 +13,7 @@ use crate::context::{Ctx, Pd, fail};
 use crate::copy::{Piece, Place, calibrate};
 use crate::host::{Host, Peer, host};
 use crate::limits::MRS;
+use crate::probe::{can_be_pinned, memory_bytes};
 use crate::shared::mr_index;
 
 /// Any access of a peer's.
@@ -172,12 +173,12 @@ pub(crate) unsafe extern "C" fn reg_mr(
     access: c_int,
 ) -> *mut ibv_mr {
     let access = access.cast_unsigned();
-    if let Err(error) = check(addr, length, access) {
+    let Ok(host) = host() else { return fail(libc::ENODEV) };
+    if let Err(error) = check(host, addr as u64, length, access) {
         return fail(error);
     }
     // SAFETY: the caller gives a live domain of this device.
     let pd = unsafe { &*pd.cast::<Pd>() };
-    let Ok(host) = host() else { return fail(libc::ENODEV) };
     let Some(key) = KEYS.lock().unwrap_or_else(PoisonError::into_inner).take() else {
         return fail(libc::ENOMEM);
     };
@@ -197,16 +198,25 @@ pub(crate) unsafe extern "C" fn reg_mr(
 }
 
 /// Whether bytes can be registered with these rights, or the error number.
-pub(crate) fn check(addr: *mut c_void, length: usize, access: u32) -> Result<(), c_int> {
+pub(crate) fn check(host: &Host, addr: u64, length: usize, access: u32) -> Result<(), c_int> {
     let writes = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
     // man ibv_reg_mr: remote write and atomic need local write too.
     if length == 0 || (access & writes != 0 && access & IBV_ACCESS_LOCAL_WRITE == 0) {
         return Err(libc::EINVAL);
     }
-    if (addr as usize).checked_add(length).is_none() {
+    let length = length as u64;
+    if addr.checked_add(length).is_none() {
         return Err(libc::EFAULT);
     }
-    Ok(())
+    // Pages on demand need not be there yet, and those of the arena always are.
+    if access & IBV_ACCESS_ON_DEMAND != 0 || host.arena.view.offset_of(addr, length).is_some() {
+        return Ok(());
+    }
+    if length > memory_bytes() {
+        return Err(libc::ENOMEM);
+    }
+    let to_write = access & IBV_ACCESS_LOCAL_WRITE != 0;
+    if can_be_pinned(addr, length, to_write) { Ok(()) } else { Err(libc::EFAULT) }
 }
 
 /// What a registration of this process allows.
@@ -326,6 +336,23 @@ mod tests {
         assert!(is_found(arena_that_says(TABLES, 4096, ALL), ADDR + 4032, 64, Access::RemoteWrite));
         assert!(!is_found(arena_that_says(TABLES, 4096, ALL), ADDR + 4033, 64, Access::RemoteWrite));
         assert!(!is_found(arena_that_says(TABLES, 4096, ALL), ADDR - 1, 64, Access::RemoteWrite));
+    }
+
+    #[test]
+    fn only_memory_that_is_there_is_registered_but_on_demand() {
+        let host = host().unwrap();
+        let there = [0_u8; 64];
+        let (nowhere, everything) = (8, usize::MAX - 8);
+        assert_eq!(check(host, there.as_ptr() as u64, 64, ALL), Ok(()));
+        assert_eq!(check(host, nowhere, 64, 0), Err(libc::EFAULT));
+        assert_eq!(check(host, nowhere, everything, 0), Err(libc::ENOMEM), "more than any machine has");
+        for length in [64, everything] {
+            assert_eq!(check(host, nowhere, length, ALL | IBV_ACCESS_ON_DEMAND), Ok(()));
+        }
+        let buffer = host.arena.allocate(1 << 20).unwrap();
+        let address = host.arena.view.at(buffer, 1 << 20).unwrap().as_ptr() as u64;
+        assert_eq!(check(host, address, 1 << 20, ALL), Ok(()));
+        host.arena.free(buffer, 1 << 20);
     }
 
     #[test]

@@ -55,7 +55,7 @@ pub unsafe extern "C" fn rereg_mr(
     let new_pd = if has(CHANGE_PD) { pd } else { mr.pd };
     // SAFETY: as above; a region's domain lives at least as long as the region.
     let (old_domain, new_domain) = unsafe { (&*mr.pd.cast::<Pd>(), &*new_pd.cast::<Pd>()) };
-    let error = match check(new_addr, new_length, new_access) {
+    let error = match check(host, new_addr as u64, new_length, new_access) {
         Ok(()) if new_domain.ibv.context != mr.context => Some(libc::EINVAL),
         Ok(()) => None,
         Err(error) => Some(error),
@@ -108,6 +108,8 @@ mod tests {
             assert_eq!(change(CHANGE_PD, new, null, 0, read), ERR_INPUT);
             // Remote writing needs local writing.
             assert_eq!(change(CHANGE_ACCESS, null.cast(), null, 0, 2), ERR_CMD);
+            // Nothing is mapped in the first page.
+            assert_eq!(change(CHANGE_TRANSLATION, null.cast(), null.wrapping_add(8), 64, 0), ERR_CMD);
             assert!(found(old, first.as_ptr(), 64, Access::RemoteRead), "the region is as it was");
 
             assert_eq!(change(CHANGE_TRANSLATION, null.cast(), second.as_mut_ptr(), second.len(), 0), 0);
