@@ -336,11 +336,10 @@ impl Attempt<'_> {
             let ends = d.dgid.map(|dgid| [gid(d.device), dgid]);
             grh(message.bytes, message.imm.is_some(), d.traffic_class, ends)
         });
-        let (mut room, mut elsewhere, mut unmapped) = (0, false, false);
+        let (mut room, mut unmapped) = (0, false);
         for shared in posted.elements {
             let place = element(shared).ok_or(Misfit::Forbidden)?;
             unmapped |= matches!(place, Place::There { .. });
-            elsewhere |= unmapped || self.target.peer.is_own();
             room += place.bytes() as u64;
         }
         if room < message.bytes + header.map_or(0, |_| GRH_BYTES) {
@@ -349,7 +348,7 @@ impl Attempt<'_> {
         if unmapped && posted.valid && !to_group && self.bounce(n) {
             return Ok(Payload::Bounced);
         }
-        if elsewhere {
+        if unmapped {
             // Memory that may be unmapped as soon as it is deregistered: as in `one_sided`.
             fence(SeqCst);
             let is_there = posted.elements.iter().all(|shared| element(shared).is_some());

@@ -111,12 +111,11 @@ impl Qp {
         }
         let view = target.peer.view(&self.host.arena.view);
         let sge = ibv_sge { addr: rdma.remote_addr, length: piece.len as u32, lkey: rdma.rkey };
-        // Memory of another kind, of this process's own too, is a matter of the general way.
-        let is_elsewhere = target.peer.is_own() && !target.is_in_arena(view, rdma.rkey);
-        if is_elsewhere || target.watch.is_near() {
+        if target.watch.is_near() {
             return false;
         }
         let pd = shared.pd.load(Relaxed);
+        // Memory that does not lie in an arena is a matter of the general way.
         let Some(Place::Here(to)) = locate(view, Some(&target.peer), pd, &sge, Access::RemoteWrite) else {
             return false;
         };

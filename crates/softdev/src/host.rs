@@ -50,7 +50,7 @@ pub(crate) struct Host {
 
 /// Another process, or this one as its own peer.
 pub(crate) struct Peer {
-    pub(crate) pid: u32,
+    pid: u32,
     mapping: Option<View>,
     connection: Option<OwnedFd>,
     /// Its completion channels, by descriptor and inode.
@@ -71,6 +71,10 @@ pub(crate) fn host() -> io::Result<&'static Host> {
     }
     let host = Host::join()?;
     Ok(HOST.get_or_init(|| host))
+}
+
+fn own_pid() -> u32 {
+    rustix::process::getpid().as_raw_nonzero().get().cast_unsigned()
 }
 
 /// A descriptor of no use of its own.
@@ -131,7 +135,7 @@ impl Host {
     fn join() -> io::Result<Self> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let listener = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
-        let pid = rustix::process::getpid().as_raw_nonzero().get().cast_unsigned();
+        let pid = own_pid();
         let block = (0..BLOCKS - 1).map(|i| 1 + (pid + i) % (BLOCKS - 1)).find_map(|block| {
             let address = address(block).ok()?;
             match rustix::net::bind(&listener, &address) {
@@ -227,9 +231,8 @@ impl Host {
 
 impl Peer {
     fn own() -> Self {
-        let pid = rustix::process::getpid().as_raw_nonzero().get().cast_unsigned();
         Self {
-            pid,
+            pid: own_pid(),
             mapping: None,
             connection: None,
             channels: Mutex::default(),
@@ -276,6 +279,11 @@ impl Peer {
     #[inline]
     pub(crate) fn is_own(&self) -> bool {
         self.mapping.is_none()
+    }
+
+    /// Number of its process. A process that was forked from this one is its own peer, not its parent's.
+    pub(crate) fn process(&self) -> u32 {
+        if self.is_own() { own_pid() } else { self.pid }
     }
 
     /// Whether the process still exists.

@@ -113,8 +113,12 @@ impl Access {
 }
 
 /// Finds bytes of the process of `view` by key and address, if a live registration in protection domain `pd` covers
-/// all of them and allows the access. `peer` is `None` for this process's own bytes. An element without bytes needs no
-/// registration, whatever its key and address: adapters leave it out of the request.
+/// all of them and allows the access. `peer` is `None` for bytes that this process's own work request names. An element
+/// without bytes needs no registration, whatever its key and address: adapters leave it out of the request.
+///
+/// What a peer's work request names is `Here` only in an arena, which stays mapped whatever becomes of the registration. That
+/// holds for a peer in this process, too: the program may have unmapped its other memory, which only the kernel finds out
+/// without dying of it.
 #[inline]
 pub(crate) fn locate(
     view: &View,
@@ -134,8 +138,8 @@ pub(crate) fn locate(
 #[inline]
 fn locate_bytes(view: &View, peer: Option<&Peer>, pd: u32, sge: &ibv_sge, access: Access) -> Option<Place> {
     let (addr, length) = (sge.addr, u64::from(sge.length));
-    let peer = peer.filter(|peer| !peer.is_own());
-    let mr = if peer.is_some() { view.mr(sge.lkey) } else { &OWN[mr_index(sge.lkey) as usize] };
+    let is_own = peer.is_none_or(Peer::is_own);
+    let mr = if is_own { &OWN[mr_index(sge.lkey) as usize] } else { view.mr(sge.lkey) };
     // Sequentially consistent with the claim of a slot before it: see `dereg_mr`.
     if sge.lkey == 0 || mr.key.load(SeqCst) != sge.lkey || mr.pd.load(Relaxed) != pd {
         return None;
@@ -152,18 +156,10 @@ fn locate_bytes(view: &View, peer: Option<&Peer>, pd: u32, sge: &ibv_sge, access
         return Some(Place::Here(Piece { addr: addr as *mut u8, len }));
     };
     if mr.in_arena.load(Relaxed) == 0 {
-        return Some(Place::There { pid: peer.pid, addr, len });
+        return Some(Place::There { pid: peer.process(), addr, len });
     }
     let at = view.at(mr.offset.load(Relaxed).checked_add(within)?, length)?;
     Some(Place::Here(Piece { addr: at.as_ptr(), len }))
-}
-
-/// Whether the memory of a key that [`locate`] has found lies in an arena: it then stays mapped whatever becomes of the
-/// registration.
-#[inline]
-pub(crate) fn is_in_arena(view: &View, peer: &Peer, key: u32) -> bool {
-    let mr = if peer.is_own() { &OWN[mr_index(key) as usize] } else { view.mr(key) };
-    mr.in_arena.load(Relaxed) != 0
 }
 
 pub(crate) unsafe extern "C" fn reg_mr(

@@ -17,7 +17,7 @@ use crate::deliver::Delivery;
 use crate::foreign;
 use crate::host::Host;
 use crate::link::Extended;
-use crate::memory::{Access, REMOTE, is_in_arena, locate};
+use crate::memory::{Access, REMOTE, locate};
 use crate::message::Message;
 use crate::queue_pair::Qp;
 use crate::shared::SharedQp;
@@ -167,7 +167,7 @@ impl Target {
         let find = || locate(view, Some(&self.peer), self.shared().pd.load(Relaxed), &sge, remote.access());
         let place = find()?;
         self.warm_up(view, remote.key);
-        if is_in_arena(view, &self.peer, remote.key) {
+        if matches!(place, Place::Here(_)) {
             return Some(place);
         }
         // Memory that may be unmapped as soon as it is deregistered. Either who does that sees this requester touching it,
@@ -231,12 +231,9 @@ impl Target {
         }
         let view = self.peer.view(&host.arena.view);
         let before = match place {
-            Place::Here(piece) if is_in_arena(view, &self.peer, remote.key) => here(piece, remote.operation),
-            place => {
-                let work = || match place {
-                    Place::Here(piece) => here(piece, remote.operation),
-                    Place::There { pid, addr, .. } => self.atomic_foreign(pid, addr, remote.operation),
-                };
+            Place::Here(piece) => here(piece, remote.operation),
+            Place::There { pid, addr, .. } => {
+                let work = || self.atomic_foreign(pid, addr, remote.operation);
                 // Somebody else is at it for long: as if nobody had answered.
                 foreign::exclusively(host, &view.header().locks, remote.addr, work)
                     .unwrap_or(Err(Delivery::NoAnswer))

@@ -13,7 +13,6 @@ use crate::arena::View;
 use crate::host::{Host, Peer};
 use crate::lane::Lane;
 use crate::limits::QP_INDEX_BITS;
-use crate::memory::is_in_arena;
 use crate::pool::{Area, Pool};
 use crate::shared::{Ring, SharedQp, mr_index};
 use crate::timer::Instant;
@@ -89,12 +88,6 @@ impl Target {
     #[inline]
     pub(crate) fn is_warm(&self, key: u32) -> bool {
         self.warm.has(key)
-    }
-
-    /// Whether the memory of a key that `locate` has found lies in an arena.
-    #[inline]
-    pub(crate) fn is_in_arena(&self, view: &View, key: u32) -> bool {
-        is_in_arena(view, &self.peer, key)
     }
 
     #[cold]
