@@ -1,7 +1,8 @@
 //! On-demand paging (man ibv_reg_mr, `IBV_ACCESS_ON_DEMAND`; man ibv_advise_mr).
 //!
-//! Nothing that is registered is pinned: the device reaches memory as its process does, so that a page is there when it is
-//! touched. Every region is one on demand, also the implicit one of the whole address space.
+//! Nothing that is registered stays pinned: the device reaches memory as its process does, so that a page is there when it is
+//! touched. A region on demand differs only in that its registration does not look whether there is memory (`probe`), which
+//! makes the implicit one of the whole address space possible.
 
 use std::ffi::c_int;
 

@@ -6,8 +6,6 @@
 use std::fs;
 use std::sync::OnceLock;
 
-use rustix::param::page_size;
-
 /// Whether all pages with these bytes are there, and may be written where that is asked for. They are then present.
 pub(crate) fn can_be_pinned(addr: u64, length: u64, to_write: bool) -> bool {
     let page = page_size() as u64;
@@ -25,6 +23,12 @@ pub(crate) fn can_be_pinned(addr: u64, length: u64, to_write: bool) -> bool {
 pub(crate) fn memory_bytes() -> u64 {
     let system = rustix::system::sysinfo();
     system.totalram.saturating_mul(u64::from(system.mem_unit))
+}
+
+/// Bytes of a page. (rustix's function for it reads the auxiliary vector, which does not hold under valgrind.)
+fn page_size() -> usize {
+    // SAFETY: the call reads nothing of the program's.
+    usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096)
 }
 
 /// Asks the kernel to fault pages in (madvise(2)): whether all of them are there. Mappings of devices are not.
