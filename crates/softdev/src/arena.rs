@@ -15,7 +15,7 @@ use std::time::Duration;
 use rustix::fs::{FallocateFlags, MemfdFlags, SealFlags};
 use rustix::mm::{MapFlags, ProtFlags};
 
-use crate::timer::Instant;
+use crate::sys::timer::Instant;
 
 /// Granularity of an arena: a page.
 pub(crate) const PAGE: usize = 4096;

@@ -11,7 +11,7 @@
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use crate::shared::{ARMED_ANY, ARMED_SOLICITED};
-use crate::sync::{Atomic, Machine};
+use crate::sys::sync::{Atomic, Machine};
 
 /// Asks for an event with the next completion, or with the next solicited one or error. A poll must follow.
 pub(crate) fn arm<Word: Atomic<Value = u32>>(armed: &Word, solicited_only: bool) {
@@ -103,7 +103,7 @@ mod tests {
 
     use super::*;
     use crate::shared::SlotState;
-    use crate::sync::model::{self, Loom, Moved, NoFull};
+    use crate::sys::sync::model::{self, Loom, Moved, NoFull};
 
     /// A queue that one thread sleeps on and others complete receives in.
     struct Queue<Armed> {

@@ -12,7 +12,7 @@ use verbs::abi::*;
 
 use crate::context::fail;
 use crate::queue_pair::{Qp, create};
-use crate::spin::{Guard, SpinLock};
+use crate::sys::spin::{Guard, SpinLock};
 use crate::work::{INLINE, list_of, operations};
 
 /// What is being built.

@@ -19,9 +19,9 @@ use crate::arming::{self, Pipe, give_back, is_armed, take};
 use crate::completion::Cq;
 use crate::context::{Ctx, fail};
 use crate::host::{Host, Peer, host};
-use crate::limits::QP_INDEX_BITS;
 use crate::link::Ticks;
 use crate::shared::SharedCq;
+use crate::sys::limits::QP_INDEX_BITS;
 
 /// A completion channel: a pipe. Its peers open the writing end through `/proc`.
 #[repr(C)]

@@ -7,7 +7,7 @@
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
 use crate::shared::SlotState;
-use crate::sync::{Atomic, Machine};
+use crate::sys::sync::{Atomic, Machine};
 
 /// A slot that its requester may fill.
 pub(crate) struct Claim<'a, State> {
@@ -148,7 +148,7 @@ mod tests {
 
     use super::*;
     use crate::lane::is_shown;
-    use crate::sync::model::{self, Loom, Moved, NoHeavy, NoLight, Weaker};
+    use crate::sys::sync::model::{self, Loom, Moved, NoHeavy, NoLight, Weaker};
 
     const SIZE: u32 = 2;
     /// Whether the queue pair receives.

@@ -14,13 +14,13 @@ use crate::event::Events;
 use crate::extended;
 use crate::flight::Keeper;
 use crate::host::{agree, guid, host};
-use crate::limits::{
-    BLOCKS, CQS, MAX_CQE, MAX_RD_ATOMIC, MAX_SGE, MAX_SRQS, MAX_WR, MEMBERS, MRS, PART, QPS, VENDOR,
-};
 use crate::parent_domain::{self, Parts};
 use crate::port;
 use crate::queue_pair::Qp;
-use crate::settings::settings;
+use crate::sys::limits::{
+    BLOCKS, CQS, MAX_CQE, MAX_RD_ATOMIC, MAX_SGE, MAX_SRQS, MAX_WR, MEMBERS, MRS, PART, QPS, VENDOR,
+};
+use crate::sys::settings::settings;
 use crate::{receive, send, srq};
 
 /// Sets `errno` and gives the null pointer that a verb returns with it.

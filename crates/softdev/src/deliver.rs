@@ -17,13 +17,13 @@ use crate::copy::{Piece, Place, scatter};
 use crate::device::gid;
 use crate::host::{Host, agree};
 use crate::lane::PostedReceive;
-use crate::limits::{BOUNCE_BYTES, GRH_BYTES};
 use crate::memory::{Access, locate};
 use crate::message::{Datagram, Message, Payload};
 use crate::order::{Order, Refusal, Ticket};
 use crate::pool::Pool;
 use crate::shared::{SLOT_PAYLOAD, SharedQp, SlotSge};
-use crate::sync::Cpu;
+use crate::sys::limits::{BOUNCE_BYTES, GRH_BYTES};
+use crate::sys::sync::Cpu;
 use crate::target::Target;
 use crate::touching::touch;
 

@@ -12,9 +12,9 @@ use verbs::abi::*;
 
 use crate::context::{Ctx, fail};
 use crate::host::guid;
-use crate::limits::{DEVICE_PREFIX, GIDS, MAX_MESSAGE_BYTES, PKEY, PORT};
 use crate::port;
-use crate::settings::{LinkLayer, MAX_DEVICES, link_layer, settings};
+use crate::sys::limits::{DEVICE_PREFIX, GIDS, MAX_MESSAGE_BYTES, PKEY, PORT};
+use crate::sys::settings::{LinkLayer, MAX_DEVICES, link_layer, settings};
 
 /// A device as programs know it, and its number.
 #[repr(C)]

@@ -22,10 +22,10 @@ use crate::channel::pipe;
 use crate::completion::Cq;
 use crate::context::{Ctx, fail};
 use crate::host::{Host, Peer};
-use crate::indexes::Indexes;
-use crate::limits::CONTEXTS;
 use crate::queue_pair::Qp;
 use crate::shared::CONTEXTS_AT;
+use crate::sys::indexes::Indexes;
+use crate::sys::limits::CONTEXTS;
 use crate::target::Target;
 
 /// What an event is about.

@@ -17,12 +17,12 @@ use verbs::abi::*;
 
 use crate::context::Ctx;
 use crate::device::device_of;
-use crate::limits::{MAX_MESSAGE_BYTES, MTU_BYTES};
 use crate::link::{Link, SharedPort, Ticks};
 use crate::queue_pair::Qp;
 use crate::retry::{Payload, Stage, Waiting};
 use crate::send::SendQueue;
-use crate::settings::{LinkLayer, link_layer};
+use crate::sys::limits::{MAX_MESSAGE_BYTES, MTU_BYTES};
+use crate::sys::settings::{LinkLayer, link_layer};
 use crate::work::{AnyTask, Destination, Pieces, Task, Work};
 
 /// Messages under way, and acknowledgements.

@@ -11,9 +11,9 @@ use libc::iovec;
 use rustix::io::Errno;
 
 use crate::host::Host;
-use crate::limits::QP_INDEX_BITS;
 use crate::shared::{LOCKS, Lock};
-use crate::sync::{Atomic, Machine};
+use crate::sys::limits::QP_INDEX_BITS;
+use crate::sys::sync::{Atomic, Machine};
 
 /// Writes bytes to another process (`process_vm_writev(2)`), the last of them by an operation of its own: the kernel stores
 /// the bytes of one in whatever order.
@@ -122,7 +122,7 @@ mod tests {
 
     use super::*;
     use crate::host::host;
-    use crate::sync::model::{self, Weaker};
+    use crate::sys::sync::model::{self, Weaker};
 
     #[test]
     fn another_process_is_reached_by_its_address_and_a_bad_address_is_refused() {

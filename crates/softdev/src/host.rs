@@ -28,12 +28,12 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use rustix::thread::MembarrierCommand;
 
 use crate::arena::{Arena, View};
-use crate::clock::coarse;
-use crate::limits::{BLOCKS, QP_INDEX_BITS};
 use crate::multicast;
 use crate::shared::{LAYOUT, MAGIC, TABLES, mr_index};
-use crate::sync::{Cpu, Machine};
-use crate::timer::Instant;
+use crate::sys::clock::coarse;
+use crate::sys::limits::{BLOCKS, QP_INDEX_BITS};
+use crate::sys::sync::{Cpu, Machine};
+use crate::sys::timer::Instant;
 
 /// This process, as a member of the host.
 pub(crate) struct Host {
@@ -153,7 +153,7 @@ impl Host {
         header.magic.store(MAGIC, Release);
         // Only a matter of how long somebody may go on who is at work when his right is taken: see `agree`.
         let _ = rustix::thread::membarrier(MembarrierCommand::RegisterGlobalExpedited);
-        crate::own_lock::allow_own_locks();
+        crate::sys::own_lock::allow_own_locks();
         // Only now can peers connect, so that they find the arena.
         rustix::net::listen(&listener, 4096)?;
         let spare = Mutex::new(spare_of(&listener));

@@ -5,9 +5,9 @@ use std::ptr::NonNull;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use crate::claim;
-use crate::limits::BOUNCES;
 use crate::shared::{Credit, Post, SharedQp, Slot, SlotSge, SlotState, Slots, UNCHECKED};
-use crate::sync::Atomic;
+use crate::sys::limits::BOUNCES;
+use crate::sys::sync::Atomic;
 
 /// The lane of a queue pair of a peer. Its mapping is held by whoever holds the lane.
 pub(crate) struct Lane {
@@ -190,7 +190,7 @@ mod tests {
     use loom::thread;
 
     use super::*;
-    use crate::sync::model::{self, Weaker};
+    use crate::sys::sync::model::{self, Weaker};
 
     const SIZE: u32 = 2;
 

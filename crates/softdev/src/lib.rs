@@ -52,7 +52,6 @@ mod arrive;
 mod builder;
 mod channel;
 mod claim;
-mod clock;
 mod completion;
 mod context;
 mod copy;
@@ -64,9 +63,7 @@ mod extended;
 mod flight;
 mod foreign;
 mod host;
-mod indexes;
 mod lane;
-mod limits;
 mod link;
 mod memory;
 mod message;
@@ -75,24 +72,19 @@ mod on_demand;
 mod one_sided;
 mod order;
 mod own;
-mod own_lock;
 mod parent_domain;
 mod polling;
 mod pool;
 mod port;
-mod probe;
 mod queue_pair;
 mod receive;
 mod reregister;
 mod retry;
 mod send;
-mod settings;
 mod shared;
-mod spin;
 mod srq;
-mod sync;
+mod sys;
 mod target;
-mod timer;
 mod touching;
 mod work;
 mod wqe;
@@ -103,7 +95,7 @@ mod tests;
 use verbs::Provider;
 
 pub use port::set_port;
-pub use settings::{
+pub use sys::settings::{
     DEVICES_VARIABLE, LINK_LAYER_VARIABLE, LINK_VARIABLE, LinkLayer, MAX_DEVICES, Settings, settings,
 };
 

@@ -16,7 +16,7 @@ use std::time::Duration;
 use verbs::{LinkModel, LinkRate};
 
 use crate::arena::Shared;
-use crate::clock;
+use crate::sys::clock;
 
 /// A point in time, or a time span: 64ths of a nanosecond of `CLOCK_MONOTONIC`. Good for nine years of uptime.
 #[derive(Clone, Copy, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]

@@ -12,9 +12,9 @@ use crate::arena::{Shared, View};
 use crate::context::{Ctx, Pd, fail};
 use crate::copy::{Piece, Place, calibrate};
 use crate::host::{Host, Peer, host};
-use crate::limits::MRS;
-use crate::probe::{can_be_pinned, memory_bytes};
 use crate::shared::mr_index;
+use crate::sys::limits::MRS;
+use crate::sys::probe::{can_be_pinned, memory_bytes};
 
 /// Any access of a peer's.
 pub(crate) const REMOTE: u32 = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;

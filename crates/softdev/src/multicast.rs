@@ -20,12 +20,12 @@ use crate::arena::{Shared, View};
 use crate::deliver::Delivery;
 use crate::device::{MULTICAST_LIDS, is_group, is_same_network};
 use crate::host::{Host, Peer, blocks};
-use crate::limits::{MEMBERS, QP_INDEX_BITS};
 use crate::message::Message;
 use crate::queue_pair::Qp;
 use crate::send::SendQueue;
-use crate::settings::{LinkLayer, link_layer};
 use crate::shared::MEMBERS_AT;
+use crate::sys::limits::{MEMBERS, QP_INDEX_BITS};
+use crate::sys::settings::{LinkLayer, link_layer};
 
 /// A queue pair that has joined a multicast group.
 #[repr(C)]

@@ -21,8 +21,8 @@ use crate::memory::{Access, REMOTE, locate};
 use crate::message::Message;
 use crate::queue_pair::Qp;
 use crate::shared::SharedQp;
+use crate::sys::timer::Instant;
 use crate::target::{Target, index};
-use crate::timer::Instant;
 use crate::touching::await_end;
 
 /// What a work request does to its peer's memory.

@@ -11,8 +11,8 @@
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
 use crate::claim::{after, is_at_or_after, move_on};
-use crate::limits::MAX_WR;
-use crate::sync::Atomic;
+use crate::sys::limits::MAX_WR;
+use crate::sys::sync::Atomic;
 
 /// Whose turn a receive is.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -32,7 +32,7 @@ pub(crate) enum Entry {
 }
 
 /// Indexes fit the bits that they have in a word; blocks do too (see `limits`).
-const _: () = assert!(MAX_WR.next_power_of_two() <= 1 << 16 && crate::limits::BLOCKS <= 1 << 12);
+const _: () = assert!(MAX_WR.next_power_of_two() <= 1 << 16 && crate::sys::limits::BLOCKS <= 1 << 12);
 
 impl Entry {
     pub(crate) const fn encode(self) -> u64 {
@@ -168,7 +168,7 @@ mod tests {
     use loom::thread;
 
     use super::*;
-    use crate::sync::model::{self, TwoSteps, Weaker};
+    use crate::sys::sync::model::{self, TwoSteps, Weaker};
 
     #[test]
     fn an_entry_survives_its_word() {

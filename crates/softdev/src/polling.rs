@@ -9,10 +9,10 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use verbs::abi::*;
 
-use crate::clock;
 use crate::completion::{Cq, blank_completion, create};
 use crate::context::fail;
-use crate::spin::{Guard, SpinLock};
+use crate::sys::clock;
+use crate::sys::spin::{Guard, SpinLock};
 
 /// What an extended queue has besides.
 pub(crate) struct Extended {

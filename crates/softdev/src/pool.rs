@@ -13,9 +13,9 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use crate::arena::{Shared, View};
 use crate::lane::PostedReceive;
-use crate::limits::{MAX_SGE, MAX_WR};
 use crate::order::{Order, Refusal, Ticket};
 use crate::shared::{Line, Post, SlotSge};
+use crate::sys::limits::{MAX_SGE, MAX_WR};
 
 /// Start of a pool.
 #[repr(C, align(64))]

@@ -13,9 +13,9 @@ use verbs::abi::*;
 
 use crate::context::Ctx;
 use crate::device::port_word;
-use crate::limits::PORT;
 use crate::queue_pair::Qp;
-use crate::settings::settings;
+use crate::sys::limits::PORT;
+use crate::sys::settings::settings;
 
 /// Devices of this process whose port is down, a bit for each.
 static DOWN: AtomicU32 = AtomicU32::new(0);

@@ -11,13 +11,13 @@ use crate::arena::{Arena, QUARANTINE};
 use crate::claim::{claimer, is_at_or_after};
 use crate::host::agree;
 use crate::lane;
-use crate::limits::GRH_BYTES;
-use crate::own_lock::OwnLock;
 use crate::pool::Area;
 use crate::queue_pair::Qp;
 use crate::shared::{Credit, Posted, Ring, SLOT_PAYLOAD, Slot, SlotState, Slots};
 use crate::srq::Srq;
-use crate::timer::Instant;
+use crate::sys::limits::GRH_BYTES;
+use crate::sys::own_lock::OwnLock;
+use crate::sys::timer::Instant;
 use crate::work::list_of;
 use crate::wqe::{Receive, Wqes};
 

@@ -29,11 +29,11 @@ use verbs::abi::*;
 
 use crate::arena::{Shared, View};
 use crate::event::SharedContext;
-use crate::limits::{BOUNCE_BYTES, BOUNCES, CONTEXTS, CQS, MAX_SGE, MAX_WR, MEMBERS, MRS, QPS};
 use crate::link::SharedPort;
 use crate::memory::SharedMr;
 use crate::multicast::SharedMember;
-use crate::settings::MAX_DEVICES;
+use crate::sys::limits::{BOUNCE_BYTES, BOUNCES, CONTEXTS, CQS, MAX_SGE, MAX_WR, MEMBERS, MRS, QPS};
+use crate::sys::settings::MAX_DEVICES;
 
 /// "softdev1" in ASCII.
 pub(crate) const MAGIC: u64 = 0x3176_6564_7466_6f73;

@@ -10,12 +10,12 @@ use verbs::abi::*;
 use crate::context::{Ctx, Pd, fail};
 use crate::event::Kind;
 use crate::host::{Host, host};
-use crate::limits::{MAX_SGE, MAX_SRQS, MAX_WR};
 use crate::order::{Entry, Order};
 use crate::pool::{Area, Pool};
 use crate::queue_pair::Qp;
 use crate::shared::Ring;
-use crate::spin::SpinLock;
+use crate::sys::limits::{MAX_SGE, MAX_SRQS, MAX_WR};
+use crate::sys::spin::SpinLock;
 use crate::work::list_of;
 use crate::wqe::{Receive, Wqes};
 

@@ -12,10 +12,10 @@ use verbs::abi::*;
 use crate::arena::View;
 use crate::host::{Host, Peer};
 use crate::lane::Lane;
-use crate::limits::QP_INDEX_BITS;
 use crate::pool::{Area, Pool};
 use crate::shared::{Ring, SharedQp, mr_index};
-use crate::timer::Instant;
+use crate::sys::limits::QP_INDEX_BITS;
+use crate::sys::timer::Instant;
 
 /// A queue pair of a peer.
 pub(crate) struct Target {

@@ -5,7 +5,7 @@
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use crate::sync::{Atomic, Machine};
+use crate::sys::sync::{Atomic, Machine};
 
 /// Runs `work` while `touching` names whom it touches. The first thing that `work` does is to look whether it may.
 #[inline]
@@ -37,7 +37,7 @@ mod tests {
     use loom::thread;
 
     use super::*;
-    use crate::sync::model::{self, Loom, Moved, NoHeavy, NoLight, Weaker};
+    use crate::sys::sync::model::{self, Loom, Moved, NoHeavy, NoLight, Weaker};
 
     /// The number of whoever owns the memory.
     const OWNER: u32 = 7;

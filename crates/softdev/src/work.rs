@@ -9,13 +9,13 @@ use crate::context::Ah;
 use crate::copy::Piece;
 use crate::deliver::Delivery;
 use crate::device::{Way, port_word};
-use crate::limits::{MAX_MESSAGE_BYTES, MAX_SGE, MTU_BYTES};
 use crate::memory::Access;
 use crate::message::{Datagram, Message};
 use crate::multicast::MULTICAST_QP;
 use crate::one_sided::Remote;
 use crate::queue_pair::Qp;
 use crate::send::{Attempt, SendQueue};
+use crate::sys::limits::{MAX_MESSAGE_BYTES, MAX_SGE, MTU_BYTES};
 use crate::target::Target;
 
 /// What a work request says of itself.

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use verbs::abi::*;
 
 use super::Cq;
-use crate::limits::MAX_CQE;
+use crate::sys::limits::MAX_CQE;
 
 /// man ibv_resize_cq. Completions of receives stand in their own rings and so take no place.
 pub(crate) unsafe extern "C" fn resize_cq(cq: *mut ibv_cq, cqe: c_int) -> c_int {

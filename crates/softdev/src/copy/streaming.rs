@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use crate::host::{Host, blocks, while_alone};
-use crate::limits::QP_INDEX_BITS;
+use crate::sys::limits::QP_INDEX_BITS;
 
 /// Messages of a length for which it is found out whether streaming pays.
 struct Grade {
@@ -126,7 +126,7 @@ mod calibration {
     use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
 
     use super::stream;
-    use crate::timer::Instant;
+    use crate::sys::timer::Instant;
 
     /// Messages that can be under way.
     const WINDOW: u32 = 4;

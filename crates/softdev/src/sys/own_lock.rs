@@ -15,8 +15,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize};
 
 use rustix::thread::MembarrierCommand;
 
-use crate::spin::wait_for;
-use crate::sync::{Atomic, Cpu, Machine};
+use crate::sys::spin::wait_for;
+use crate::sys::sync::{Atomic, Cpu, Machine};
 
 /// So often a lock becomes a thread's own at most: two threads that take turns shall not pay for it for ever.
 const RETURNS_MAX: u32 = 10;
@@ -246,7 +246,7 @@ mod tests {
     use loom::{cell, thread};
 
     use super::*;
-    use crate::sync::model::{self, Loom, Moved, NoHeavy, NoLight, Weaker, Without};
+    use crate::sys::sync::model::{self, Loom, Moved, NoHeavy, NoLight, Weaker, Without};
 
     impl Threads for Loom {
         /// Whoever takes it has it for his own from the next time on.

@@ -7,7 +7,7 @@ use std::cell::UnsafeCell;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::sync::{Atomic, Machine};
+use crate::sys::sync::{Atomic, Machine};
 
 pub(crate) struct SpinLock<T, Flag = AtomicBool> {
     held: Flag,
@@ -105,7 +105,7 @@ mod tests {
     use loom::sync::Arc;
 
     use super::*;
-    use crate::sync::model::{self, Weaker};
+    use crate::sys::sync::model::{self, Weaker};
 
     #[test]
     fn one_thread_at_a_time() {

@@ -95,7 +95,7 @@ impl Machine for Cpu {
 /// Lets words of a machine be used in protocols.
 macro_rules! atomics {
     ($machine:ty: $($atomic:ty => $value:ty),*) => {$(
-        impl $crate::sync::Atomic for $atomic {
+        impl $crate::sys::sync::Atomic for $atomic {
             type Value = $value;
             type On = $machine;
 
