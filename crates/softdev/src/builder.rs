@@ -10,8 +10,8 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use verbs::abi::*;
 
-use crate::context::fail;
 use crate::queue_pair::{Qp, create};
+use crate::sys::errno::fail;
 use crate::sys::spin::{Guard, SpinLock};
 use crate::work::{INLINE, list_of, operations};
 

@@ -17,10 +17,11 @@ use verbs::abi::*;
 use crate::arena::View;
 use crate::arming::{self, Pipe, give_back, is_armed, take};
 use crate::completion::Cq;
-use crate::context::{Ctx, fail};
+use crate::context::Ctx;
 use crate::host::{Host, Peer, host};
 use crate::link::Ticks;
 use crate::shared::SharedCq;
+use crate::sys::errno::fail;
 use crate::sys::limits::QP_INDEX_BITS;
 
 /// A completion channel: a pipe. Its peers open the writing end through `/proc`.

@@ -17,18 +17,12 @@ use crate::host::{agree, guid, host};
 use crate::parent_domain::{self, Parts};
 use crate::port;
 use crate::queue_pair::Qp;
+use crate::sys::errno::fail;
 use crate::sys::limits::{
     BLOCKS, CQS, MAX_CQE, MAX_RD_ATOMIC, MAX_SGE, MAX_SRQS, MAX_WR, MEMBERS, MRS, PART, QPS, VENDOR,
 };
 use crate::sys::settings::settings;
 use crate::{receive, send, srq};
-
-/// Sets `errno` and gives the null pointer that a verb returns with it.
-pub(crate) fn fail<T>(errno: c_int) -> *mut T {
-    // SAFETY: errno's location is valid in every thread.
-    unsafe { *libc::__errno_location() = errno };
-    std::ptr::null_mut()
-}
 
 /// A context with what the device keeps for it.
 #[repr(C)]

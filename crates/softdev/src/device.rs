@@ -10,9 +10,10 @@ use std::sync::{Mutex, PoisonError};
 use verbs::LinkSpeed;
 use verbs::abi::*;
 
-use crate::context::{Ctx, fail};
+use crate::context::Ctx;
 use crate::host::guid;
 use crate::port;
+use crate::sys::errno::fail;
 use crate::sys::limits::{DEVICE_PREFIX, GIDS, MAX_MESSAGE_BYTES, PKEY, PORT};
 use crate::sys::settings::{LinkLayer, MAX_DEVICES, link_layer, settings};
 

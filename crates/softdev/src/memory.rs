@@ -9,10 +9,11 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 use verbs::abi::*;
 
 use crate::arena::{Shared, View};
-use crate::context::{Ctx, Pd, fail};
+use crate::context::{Ctx, Pd};
 use crate::copy::{Piece, Place, calibrate};
 use crate::host::{Host, Peer, host};
 use crate::shared::mr_index;
+use crate::sys::errno::fail;
 use crate::sys::limits::MRS;
 use crate::sys::probe::{can_be_pinned, memory_bytes};
 

@@ -9,7 +9,8 @@ use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 
 use verbs::abi::*;
 
-use crate::context::{Pd, fail};
+use crate::context::Pd;
+use crate::sys::errno::fail;
 
 /// `struct ibv_td`.
 #[repr(C)]

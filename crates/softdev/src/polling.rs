@@ -10,8 +10,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use verbs::abi::*;
 
 use crate::completion::{Cq, blank_completion, create};
-use crate::context::fail;
 use crate::sys::clock;
+use crate::sys::errno::fail;
 use crate::sys::spin::{Guard, SpinLock};
 
 /// What an extended queue has besides.

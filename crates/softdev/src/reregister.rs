@@ -5,9 +5,10 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use verbs::abi::*;
 
-use crate::context::{Pd, fail};
+use crate::context::Pd;
 use crate::host::host;
 use crate::memory::{check, publish, rights, withdraw};
+use crate::sys::errno::fail;
 
 /// What is to change.
 const CHANGE_TRANSLATION: c_int = 1 << 0;

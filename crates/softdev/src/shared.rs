@@ -23,7 +23,7 @@
 
 use std::ptr::NonNull;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
-use std::sync::atomic::{AtomicI32, AtomicU8, AtomicU16, AtomicU32, AtomicU64};
+use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
 use verbs::abi::*;
 
@@ -34,6 +34,7 @@ use crate::memory::SharedMr;
 use crate::multicast::SharedMember;
 use crate::sys::limits::{BOUNCE_BYTES, BOUNCES, CONTEXTS, CQS, MAX_SGE, MAX_WR, MEMBERS, MRS, QPS};
 use crate::sys::settings::MAX_DEVICES;
+use crate::sys::sync::{Cpu, atomics};
 
 /// "softdev1" in ASCII.
 pub(crate) const MAGIC: u64 = 0x3176_6564_7466_6f73;
@@ -491,6 +492,24 @@ impl Ring {
         let posts = if has_posts { view.at(self.offset + lane, self.bytes() - lane)? } else { base };
         let bounces = view.at(self.offset + self.lane_bytes(), self.bytes() - self.lane_bytes())?;
         Some(Slots { base, posts, bounces, mask: self.size - 1, stride: self.stride })
+    }
+}
+
+atomics!(Cpu: AtomicPtr<Slot> => *mut Slot);
+
+impl Slot {
+    /// Says when the requester has completed it, in ticks: their low 48 bits. Only where the receiver's queue has
+    /// stamps.
+    #[inline]
+    pub(crate) fn set_stamp(&self, ticks: u64) {
+        self.stamp_low.store(ticks as u32, Relaxed);
+        self.stamp_high.store((ticks >> 32) as u16, Relaxed);
+    }
+
+    /// When that was.
+    #[inline]
+    pub(crate) fn stamp(&self) -> u64 {
+        u64::from(self.stamp_low.load(Relaxed)) | u64::from(self.stamp_high.load(Relaxed)) << 32
     }
 }
 

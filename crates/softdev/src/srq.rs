@@ -7,13 +7,14 @@ use std::sync::{Mutex, PoisonError};
 
 use verbs::abi::*;
 
-use crate::context::{Ctx, Pd, fail};
+use crate::context::{Ctx, Pd};
 use crate::event::Kind;
 use crate::host::{Host, host};
 use crate::order::{Entry, Order};
 use crate::pool::{Area, Pool};
 use crate::queue_pair::Qp;
 use crate::shared::Ring;
+use crate::sys::errno::fail;
 use crate::sys::limits::{MAX_SGE, MAX_SRQS, MAX_WR};
 use crate::sys::spin::SpinLock;
 use crate::work::list_of;

@@ -5,12 +5,9 @@
 //! different offsets are the exception.)
 
 use std::ffi::c_int;
-use std::sync::atomic::Ordering::Relaxed;
 
 use rustix::time::{ClockId, clock_gettime};
 use verbs::abi::*;
-
-use crate::shared::Slot;
 
 /// Its frequency (`hca_core_clock`): a tick is a nanosecond.
 pub(crate) const CLOCK_KHZ: u64 = 1_000_000;
@@ -38,22 +35,6 @@ pub(crate) fn recent(bits: u64) -> u64 {
 fn before(now: u64, bits: u64) -> u64 {
     const RANGE: u64 = 1 << STAMP_BITS;
     if bits == 0 { now } else { now.saturating_sub(now.wrapping_sub(bits) & (RANGE - 1)) }
-}
-
-impl Slot {
-    /// Says when the requester has completed it, in ticks: their low [`STAMP_BITS`]. Only where the receiver's queue has
-    /// stamps.
-    #[inline]
-    pub(crate) fn set_stamp(&self, ticks: u64) {
-        self.stamp_low.store(ticks as u32, Relaxed);
-        self.stamp_high.store((ticks >> 32) as u16, Relaxed);
-    }
-
-    /// When that was.
-    #[inline]
-    pub(crate) fn stamp(&self) -> u64 {
-        u64::from(self.stamp_low.load(Relaxed)) | u64::from(self.stamp_high.load(Relaxed)) << 32
-    }
 }
 
 /// Bits of a time stamp that a line has room for: three days of nanoseconds, so that a completion that is polled within so

@@ -2,6 +2,7 @@
 //! messages.
 
 pub(crate) mod clock;
+pub(crate) mod errno;
 pub(crate) mod indexes;
 pub(crate) mod limits;
 pub(crate) mod own_lock;

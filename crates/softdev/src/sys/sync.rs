@@ -6,13 +6,9 @@
 //! What a model can tell and what not stands in `sync/model.rs`.
 
 use std::fmt::Debug;
-use std::sync::atomic::{
-    AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering, compiler_fence, fence,
-};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, compiler_fence, fence};
 
 use rustix::thread::MembarrierCommand;
-
-use crate::shared::Slot;
 
 #[cfg(test)]
 pub(crate) mod model;
@@ -133,7 +129,6 @@ macro_rules! atomics {
         }
     )*};
 }
-#[cfg(test)]
-use atomics;
+pub(crate) use atomics;
 
-atomics!(Cpu: AtomicBool => bool, AtomicU32 => u32, AtomicU64 => u64, AtomicUsize => usize, AtomicPtr<Slot> => *mut Slot);
+atomics!(Cpu: AtomicBool => bool, AtomicU32 => u32, AtomicU64 => u64, AtomicUsize => usize);
