@@ -11,19 +11,17 @@ use std::ffi::{c_int, c_void};
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
-use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use rustix::io::Errno;
 use verbs::abi::*;
 
-use crate::arena::{Shared, View};
 use crate::channel::pipe;
 use crate::completion::Cq;
 use crate::context::Ctx;
 use crate::host::{Host, Peer};
 use crate::queue_pair::Qp;
-use crate::shared::CONTEXTS_AT;
+use crate::shared::SharedContext;
 use crate::sys::errno::fail;
 use crate::sys::indexes::Indexes;
 use crate::sys::limits::CONTEXTS;
@@ -72,29 +70,6 @@ impl Record {
     fn decode(bytes: [u8; RECORD_BYTES]) -> Self {
         let word = |i: usize| u32::from_ne_bytes([bytes[i], bytes[i + 1], bytes[i + 2], bytes[i + 3]]);
         Self { event: word(0), handle: word(4), serial: word(8) }
-    }
-}
-
-/// A context, as those see it who raise asynchronous events.
-#[repr(C)]
-pub(crate) struct SharedContext {
-    /// Inode of the pipe that its events go through, so that a descriptor that was closed and used again is not taken for
-    /// it.
-    pub(crate) inode: AtomicU64,
-    /// The owner's descriptor of the writing end; -1 for none.
-    pub(crate) fd: AtomicI32,
-    /// Events that did not fit in the pipe.
-    pub(crate) lost: AtomicU32,
-}
-
-// SAFETY: it consists of atomics only.
-unsafe impl Shared for SharedContext {}
-
-impl View {
-    pub(crate) fn context(&self, index: u32) -> &SharedContext {
-        let index = u64::from(index) % CONTEXTS as u64;
-        self.shared(CONTEXTS_AT + index * size_of::<SharedContext>() as u64)
-            .expect("an arena is larger than its tables")
     }
 }
 

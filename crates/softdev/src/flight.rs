@@ -17,10 +17,11 @@ use verbs::abi::*;
 
 use crate::context::Ctx;
 use crate::device::device_of;
-use crate::link::{Link, SharedPort, Ticks};
+use crate::link::{Link, Ticks};
 use crate::queue_pair::Qp;
 use crate::retry::{Payload, Stage, Waiting};
 use crate::send::SendQueue;
+use crate::shared::SharedPort;
 use crate::sys::limits::{MAX_MESSAGE_BYTES, MTU_BYTES};
 use crate::sys::settings::{LinkLayer, link_layer};
 use crate::work::{AnyTask, Destination, Pieces, Task, Work};

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use verbs::{LinkModel, LinkRate};
 
-use crate::arena::Shared;
+use crate::shared::SharedPort;
 use crate::sys::clock;
 
 /// A point in time, or a time span: 64ths of a nanosecond of `CLOCK_MONOTONIC`. Good for nine years of uptime.
@@ -50,32 +50,6 @@ impl Ticks {
 
     fn plus(self, span: Self) -> Self {
         Self(self.0.saturating_add(span.0))
-    }
-}
-
-/// One end of a link, in shared memory: peers that read from this process's memory make its port send, and whatever
-/// they send makes it receive.
-#[derive(Debug)]
-#[repr(C)]
-pub(crate) struct SharedPort {
-    /// When the port has sent all that it was given.
-    sends_until: Until,
-    /// When it has received all that is under way to it.
-    receives_until: Until,
-}
-
-/// A point in time on a cache line of its own: one direction is written by another process than the other.
-#[derive(Debug)]
-#[repr(C, align(64))]
-struct Until(AtomicU64);
-
-// SAFETY: it consists of atomics only.
-unsafe impl Shared for SharedPort {}
-
-impl SharedPort {
-    /// A port that is free.
-    pub(crate) const fn new() -> Self {
-        Self { sends_until: Until(AtomicU64::new(0)), receives_until: Until(AtomicU64::new(0)) }
     }
 }
 

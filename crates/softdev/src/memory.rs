@@ -4,14 +4,14 @@ use std::ffi::{c_int, c_void};
 use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering::{Relaxed, Release, SeqCst};
-use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use verbs::abi::*;
 
-use crate::arena::{Shared, View};
+use crate::arena::View;
 use crate::context::{Ctx, Pd};
 use crate::copy::{Piece, Place, calibrate};
 use crate::host::{Host, Peer, host};
+use crate::shared::SharedMr;
 use crate::shared::mr_index;
 use crate::sys::errno::fail;
 use crate::sys::limits::MRS;
@@ -19,39 +19,6 @@ use crate::sys::probe::{can_be_pinned, memory_bytes};
 
 /// Any access of a peer's.
 pub(crate) const REMOTE: u32 = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
-
-/// A memory region. Its key changes whenever it is deregistered.
-#[repr(C, align(64))]
-pub(crate) struct SharedMr {
-    /// lkey and rkey; 0 while the entry is unused.
-    pub(crate) key: AtomicU32,
-    pub(crate) pd: AtomicU32,
-    pub(crate) access: AtomicU32,
-    /// 1 where the bytes lie in the arena at `offset`, 0 where only the owner has them mapped.
-    pub(crate) in_arena: AtomicU32,
-    /// Address in the owner.
-    pub(crate) addr: AtomicU64,
-    pub(crate) length: AtomicU64,
-    pub(crate) offset: AtomicU64,
-}
-
-impl SharedMr {
-    /// An entry that is not used.
-    pub(crate) const fn new() -> Self {
-        Self {
-            key: AtomicU32::new(0),
-            pd: AtomicU32::new(0),
-            access: AtomicU32::new(0),
-            in_arena: AtomicU32::new(0),
-            addr: AtomicU64::new(0),
-            length: AtomicU64::new(0),
-            offset: AtomicU64::new(0),
-        }
-    }
-}
-
-// SAFETY: it consists of atomics only.
-unsafe impl Shared for SharedMr {}
 
 /// This process's regions once more, where no peer can write: what this process itself reads and writes is checked
 /// against these, so that a peer that scribbles in the arena cannot lead it astray.

@@ -11,40 +11,19 @@
 
 use std::ffi::c_int;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
-use std::sync::atomic::{AtomicU32, AtomicU64};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use verbs::abi::*;
 
-use crate::arena::{Shared, View};
 use crate::deliver::Delivery;
 use crate::device::{MULTICAST_LIDS, is_group, is_same_network};
 use crate::host::{Host, Peer, blocks};
 use crate::message::Message;
 use crate::queue_pair::Qp;
 use crate::send::SendQueue;
-use crate::shared::MEMBERS_AT;
+use crate::shared::SharedMember;
 use crate::sys::limits::{MEMBERS, QP_INDEX_BITS};
 use crate::sys::settings::{LinkLayer, link_layer};
-
-/// A queue pair that has joined a multicast group.
-#[repr(C)]
-pub(crate) struct SharedMember {
-    pub(crate) group: [AtomicU64; 2],
-    /// 0 while the entry is unused.
-    pub(crate) qp_num: AtomicU32,
-}
-
-// SAFETY: it consists of atomics only.
-unsafe impl Shared for SharedMember {}
-
-impl View {
-    pub(crate) fn member(&self, index: u32) -> &SharedMember {
-        let index = u64::from(index) % MEMBERS as u64;
-        self.shared(MEMBERS_AT + index * size_of::<SharedMember>() as u64)
-            .expect("an arena is larger than its tables")
-    }
-}
 
 /// The number that datagrams to a group name instead of a queue pair's (IBTA vol. 1, section 3.5.10).
 pub(crate) const MULTICAST_QP: u32 = 0xff_ffff;
@@ -206,6 +185,8 @@ impl Qp {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::AtomicU32;
+
     use super::*;
 
     #[test]

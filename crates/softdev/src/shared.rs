@@ -28,10 +28,6 @@ use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU8, AtomicU16, AtomicU32, At
 use verbs::abi::*;
 
 use crate::arena::{Shared, View};
-use crate::event::SharedContext;
-use crate::link::SharedPort;
-use crate::memory::SharedMr;
-use crate::multicast::SharedMember;
 use crate::sys::limits::{BOUNCE_BYTES, BOUNCES, CONTEXTS, CQS, MAX_SGE, MAX_WR, MEMBERS, MRS, QPS};
 use crate::sys::settings::MAX_DEVICES;
 use crate::sys::sync::{Cpu, atomics};
@@ -510,6 +506,107 @@ impl Slot {
     #[inline]
     pub(crate) fn stamp(&self) -> u64 {
         u64::from(self.stamp_low.load(Relaxed)) | u64::from(self.stamp_high.load(Relaxed)) << 32
+    }
+}
+
+/// A memory region. Its key changes whenever it is deregistered.
+#[repr(C, align(64))]
+pub(crate) struct SharedMr {
+    /// lkey and rkey; 0 while the entry is unused.
+    pub(crate) key: AtomicU32,
+    pub(crate) pd: AtomicU32,
+    pub(crate) access: AtomicU32,
+    /// 1 where the bytes lie in the arena at `offset`, 0 where only the owner has them mapped.
+    pub(crate) in_arena: AtomicU32,
+    /// Address in the owner.
+    pub(crate) addr: AtomicU64,
+    pub(crate) length: AtomicU64,
+    pub(crate) offset: AtomicU64,
+}
+
+impl SharedMr {
+    /// An entry that is not used.
+    pub(crate) const fn new() -> Self {
+        Self {
+            key: AtomicU32::new(0),
+            pd: AtomicU32::new(0),
+            access: AtomicU32::new(0),
+            in_arena: AtomicU32::new(0),
+            addr: AtomicU64::new(0),
+            length: AtomicU64::new(0),
+            offset: AtomicU64::new(0),
+        }
+    }
+}
+
+// SAFETY: it consists of atomics only.
+unsafe impl Shared for SharedMr {}
+
+/// A context, as those see it who raise asynchronous events.
+#[repr(C)]
+pub(crate) struct SharedContext {
+    /// Inode of the pipe that its events go through, so that a descriptor that was closed and used again is not taken for
+    /// it.
+    pub(crate) inode: AtomicU64,
+    /// The owner's descriptor of the writing end; -1 for none.
+    pub(crate) fd: AtomicI32,
+    /// Events that did not fit in the pipe.
+    pub(crate) lost: AtomicU32,
+}
+
+// SAFETY: it consists of atomics only.
+unsafe impl Shared for SharedContext {}
+
+impl View {
+    pub(crate) fn context(&self, index: u32) -> &SharedContext {
+        let index = u64::from(index) % CONTEXTS as u64;
+        self.shared(CONTEXTS_AT + index * size_of::<SharedContext>() as u64)
+            .expect("an arena is larger than its tables")
+    }
+}
+
+/// One end of a link, in shared memory: peers that read from this process's memory make its port send, and whatever
+/// they send makes it receive.
+#[derive(Debug)]
+#[repr(C)]
+pub(crate) struct SharedPort {
+    /// When the port has sent all that it was given.
+    pub(crate) sends_until: Until,
+    /// When it has received all that is under way to it.
+    pub(crate) receives_until: Until,
+}
+
+/// A point in time on a cache line of its own: one direction is written by another process than the other.
+#[derive(Debug)]
+#[repr(C, align(64))]
+pub(crate) struct Until(pub(crate) AtomicU64);
+
+// SAFETY: it consists of atomics only.
+unsafe impl Shared for SharedPort {}
+
+impl SharedPort {
+    /// A port that is free.
+    pub(crate) const fn new() -> Self {
+        Self { sends_until: Until(AtomicU64::new(0)), receives_until: Until(AtomicU64::new(0)) }
+    }
+}
+
+/// A queue pair that has joined a multicast group.
+#[repr(C)]
+pub(crate) struct SharedMember {
+    pub(crate) group: [AtomicU64; 2],
+    /// 0 while the entry is unused.
+    pub(crate) qp_num: AtomicU32,
+}
+
+// SAFETY: it consists of atomics only.
+unsafe impl Shared for SharedMember {}
+
+impl View {
+    pub(crate) fn member(&self, index: u32) -> &SharedMember {
+        let index = u64::from(index) % MEMBERS as u64;
+        self.shared(MEMBERS_AT + index * size_of::<SharedMember>() as u64)
+            .expect("an arena is larger than its tables")
     }
 }
 
