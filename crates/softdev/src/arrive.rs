@@ -10,8 +10,8 @@ use crate::completion::blank_completion;
 use crate::copy::{Piece, Place, copy_small, scatter};
 use crate::device::{gid, lid};
 use crate::lane::is_shown;
-use crate::memory::{Access, locate};
 use crate::queue_pair::Qp;
+use crate::region::{Access, locate};
 use crate::shared::{
     FLAG_BOUNCED, FLAG_GLOBAL, FLAG_IMM, FLAG_IN_SLOT, FLAG_WRITE, SLOT_PAYLOAD, Slot, SlotState,
 };

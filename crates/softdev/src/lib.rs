@@ -65,7 +65,6 @@ mod foreign;
 mod host;
 mod lane;
 mod link;
-mod memory;
 mod message;
 mod multicast;
 mod on_demand;
@@ -78,6 +77,7 @@ mod pool;
 mod port;
 mod queue_pair;
 mod receive;
+mod region;
 mod reregister;
 mod retry;
 mod send;
@@ -122,8 +122,8 @@ pub static PROVIDER: Provider = Provider {
     query_pkey: device::query_pkey,
     alloc_pd: context::alloc_pd,
     dealloc_pd: context::dealloc_pd,
-    reg_mr: memory::reg_mr,
-    dereg_mr: memory::dereg_mr,
+    reg_mr: region::reg_mr,
+    dereg_mr: region::dereg_mr,
     create_comp_channel: channel::create_comp_channel,
     destroy_comp_channel: channel::destroy_comp_channel,
     create_cq: completion::create_cq,
@@ -146,8 +146,8 @@ pub static PROVIDER: Provider = Provider {
     detach_mcast: multicast::detach_mcast,
     create_ah: context::create_ah,
     destroy_ah: context::destroy_ah,
-    alloc_buffer: Some(memory::alloc_buffer),
-    free_buffer: Some(memory::free_buffer),
+    alloc_buffer: Some(region::alloc_buffer),
+    free_buffer: Some(region::free_buffer),
     pauses: true,
     set_link: Ok(flight::set_link),
 };

@@ -12,7 +12,7 @@ use crate::arena::View;
 use crate::context::Pd;
 use crate::copy::Place;
 use crate::host::host;
-use crate::memory::{Access, locate};
+use crate::region::{Access, locate};
 
 /// `IBV_ODP_SUPPORT` and `IBV_ODP_SUPPORT_IMPLICIT`.
 const GENERAL: u64 = 0b11;

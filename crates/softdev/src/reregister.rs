@@ -7,7 +7,7 @@ use verbs::abi::*;
 
 use crate::context::Pd;
 use crate::host::host;
-use crate::memory::{check, publish, rights, withdraw};
+use crate::region::{check, publish, rights, withdraw};
 use crate::sys::errno::fail;
 
 /// What is to change.
@@ -79,7 +79,7 @@ mod tests {
 
     use super::*;
     use crate::PROVIDER;
-    use crate::memory::{Access, locate};
+    use crate::region::{Access, locate};
 
     #[test]
     fn a_region_takes_on_other_bytes_another_domain_and_other_rights() {
