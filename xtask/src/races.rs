@@ -42,7 +42,7 @@ const MIRI_TESTS: [&str; 7] = [
     "arena::tests::a_heap",
     "copy::",
     "one_sided::",
-    "shared::",
+    "layout::",
     "spin::tests::one",
     "target::tests::a_key",
     "wqe::",

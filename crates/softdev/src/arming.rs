@@ -10,7 +10,7 @@
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use crate::shared::{ARMED_ANY, ARMED_SOLICITED};
+use crate::memory::layout::{ARMED_ANY, ARMED_SOLICITED};
 use crate::sys::sync::{Atomic, Machine};
 
 /// Asks for an event with the next completion, or with the next solicited one or error. A poll must follow.
@@ -102,7 +102,7 @@ mod tests {
     use loom::thread;
 
     use super::*;
-    use crate::shared::SlotState;
+    use crate::memory::layout::SlotState;
     use crate::sys::sync::model::{self, Loom, Moved, NoFull};
 
     /// A queue that one thread sleeps on and others complete receives in.

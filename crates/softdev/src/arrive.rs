@@ -10,11 +10,11 @@ use crate::completion::blank_completion;
 use crate::copy::{Piece, Place, copy_small, scatter};
 use crate::device::{gid, lid};
 use crate::lane::is_shown;
-use crate::queue_pair::Qp;
-use crate::region::{Access, locate};
-use crate::shared::{
+use crate::memory::layout::{
     FLAG_BOUNCED, FLAG_GLOBAL, FLAG_IMM, FLAG_IN_SLOT, FLAG_WRITE, SLOT_PAYLOAD, Slot, SlotState,
 };
+use crate::queue_pair::Qp;
+use crate::region::{Access, locate};
 use crate::srq::Srq;
 use crate::sys::limits::{BOUNCE_BYTES, BOUNCES, GRH_BYTES};
 use crate::sys::settings::{LinkLayer, link_layer};

@@ -14,13 +14,13 @@ use rustix::io::Errno;
 use rustix::pipe::PipeFlags;
 use verbs::abi::*;
 
-use crate::arena::View;
 use crate::arming::{self, Pipe, give_back, is_armed, take};
 use crate::completion::Cq;
 use crate::context::Ctx;
 use crate::host::{Host, Peer, host};
 use crate::link::Ticks;
-use crate::shared::SharedCq;
+use crate::memory::arena::View;
+use crate::memory::layout::SharedCq;
 use crate::sys::errno::fail;
 use crate::sys::limits::QP_INDEX_BITS;
 

@@ -10,7 +10,7 @@ mod streaming;
 pub(crate) use streaming::calibrate;
 
 use crate::foreign;
-use crate::shared::SLOT_PAYLOAD;
+use crate::memory::layout::SLOT_PAYLOAD;
 
 /// Up to this many bytes, a cache line, storing one word after another is as fast as any other way.
 const WORDWISE_BYTES: usize = 64;

@@ -17,15 +17,15 @@ use crate::copy::{Piece, Place, scatter};
 use crate::device::gid;
 use crate::host::{Host, agree};
 use crate::lane::PostedReceive;
+use crate::memory::layout::{SLOT_PAYLOAD, SharedQp, SlotSge};
+use crate::memory::touching::touch;
 use crate::message::{Datagram, Message, Payload};
 use crate::order::{Order, Refusal, Ticket};
 use crate::pool::Pool;
 use crate::region::{Access, locate};
-use crate::shared::{SLOT_PAYLOAD, SharedQp, SlotSge};
 use crate::sys::limits::{BOUNCE_BYTES, GRH_BYTES};
 use crate::sys::sync::Cpu;
 use crate::target::Target;
-use crate::touching::touch;
 
 /// How a delivery ended.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

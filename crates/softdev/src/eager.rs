@@ -8,12 +8,12 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use verbs::abi::*;
 
 use crate::copy::{Piece, Place, store_wordwise};
+use crate::memory::layout::SLOT_PAYLOAD;
 use crate::message::{Message, Payload};
 use crate::own::Entry;
 use crate::queue_pair::Qp;
 use crate::region::{Access, locate};
 use crate::send::SendQueue;
-use crate::shared::SLOT_PAYLOAD;
 use crate::target::Target;
 
 /// Flags of requests that take the short way. (A fence waits for nothing: all that was posted before is done.)

@@ -11,7 +11,7 @@ use libc::iovec;
 use rustix::io::Errno;
 
 use crate::host::Host;
-use crate::shared::{LOCKS, Lock};
+use crate::memory::layout::{LOCKS, Lock};
 use crate::sys::limits::QP_INDEX_BITS;
 use crate::sys::sync::{Atomic, Machine};
 

@@ -27,9 +27,9 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use rustix::thread::MembarrierCommand;
 
-use crate::arena::{Arena, View};
+use crate::memory::arena::{Arena, View};
+use crate::memory::layout::{LAYOUT, MAGIC, TABLES, mr_index};
 use crate::multicast;
-use crate::shared::{LAYOUT, MAGIC, TABLES, mr_index};
 use crate::sys::clock::coarse;
 use crate::sys::limits::{BLOCKS, QP_INDEX_BITS};
 use crate::sys::sync::{Cpu, Machine};

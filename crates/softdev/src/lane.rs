@@ -5,7 +5,7 @@ use std::ptr::NonNull;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use crate::claim;
-use crate::shared::{Credit, Post, SharedQp, Slot, SlotSge, SlotState, Slots, UNCHECKED};
+use crate::memory::layout::{Credit, Post, SharedQp, Slot, SlotSge, SlotState, Slots, UNCHECKED};
 use crate::sys::limits::BOUNCES;
 use crate::sys::sync::Atomic;
 

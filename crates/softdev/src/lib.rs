@@ -46,7 +46,6 @@
 //! While a send waits for its receiver, its process must call some verb now and then: nothing else carries on with it.
 //! After `fork`, the child must not use objects of its parent.
 
-mod arena;
 mod arming;
 mod arrive;
 mod builder;
@@ -65,6 +64,7 @@ mod foreign;
 mod host;
 mod lane;
 mod link;
+mod memory;
 mod message;
 mod multicast;
 mod on_demand;
@@ -81,11 +81,9 @@ mod region;
 mod reregister;
 mod retry;
 mod send;
-mod shared;
 mod srq;
 mod sys;
 mod target;
-mod touching;
 mod work;
 mod wqe;
 

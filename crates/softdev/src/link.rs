@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use verbs::{LinkModel, LinkRate};
 
-use crate::shared::SharedPort;
+use crate::memory::layout::SharedPort;
 use crate::sys::clock;
 
 /// A point in time, or a time span: 64ths of a nanosecond of `CLOCK_MONOTONIC`. Good for nine years of uptime.

@@ -6,7 +6,7 @@ use verbs::abi::*;
 
 use crate::copy::{Piece, store_payload};
 use crate::device::is_group;
-use crate::shared::{
+use crate::memory::layout::{
     FLAG_BOUNCED, FLAG_GLOBAL, FLAG_IMM, FLAG_IN_SLOT, FLAG_SOLICITED, FLAG_WRITE, SharedQp, Slot,
 };
 use crate::sys::clock;

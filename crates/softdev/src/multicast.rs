@@ -18,10 +18,10 @@ use verbs::abi::*;
 use crate::deliver::Delivery;
 use crate::device::{MULTICAST_LIDS, is_group, is_same_network};
 use crate::host::{Host, Peer, blocks};
+use crate::memory::layout::SharedMember;
 use crate::message::Message;
 use crate::queue_pair::Qp;
 use crate::send::SendQueue;
-use crate::shared::SharedMember;
 use crate::sys::limits::{MEMBERS, QP_INDEX_BITS};
 use crate::sys::settings::{LinkLayer, link_layer};
 

@@ -8,10 +8,10 @@ use std::ffi::c_int;
 
 use verbs::abi::*;
 
-use crate::arena::View;
 use crate::context::Pd;
 use crate::copy::Place;
 use crate::host::host;
+use crate::memory::arena::View;
 use crate::region::{Access, locate};
 
 /// `IBV_ODP_SUPPORT` and `IBV_ODP_SUPPORT_IMPLICIT`.

@@ -11,19 +11,19 @@ use std::sync::atomic::{AtomicU64, fence};
 use rustix::io::Errno;
 use verbs::abi::*;
 
-use crate::arena::QUARANTINE;
 use crate::copy::{Piece, Place, read_to, write_in_order};
 use crate::deliver::Delivery;
 use crate::foreign;
 use crate::host::Host;
 use crate::link::Extended;
+use crate::memory::arena::QUARANTINE;
+use crate::memory::layout::SharedQp;
+use crate::memory::touching::await_end;
 use crate::message::Message;
 use crate::queue_pair::Qp;
 use crate::region::{Access, REMOTE, locate};
-use crate::shared::SharedQp;
 use crate::sys::timer::Instant;
 use crate::target::{Target, index};
-use crate::touching::await_end;
 
 /// What a work request does to its peer's memory.
 #[derive(Clone, Copy, Debug)]

@@ -11,10 +11,10 @@ use std::ptr::NonNull;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
-use crate::arena::{Shared, View};
 use crate::lane::PostedReceive;
+use crate::memory::arena::{Shared, View};
+use crate::memory::layout::{Line, Post, SlotSge};
 use crate::order::{Order, Refusal, Ticket};
-use crate::shared::{Line, Post, SlotSge};
 use crate::sys::limits::{MAX_SGE, MAX_WR};
 
 /// Start of a pool.
@@ -154,7 +154,7 @@ impl Pool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::arena::Arena;
+    use crate::memory::arena::Arena;
     use crate::order::Entry;
 
     /// A pool of eight receives, of which those of `rooms` are posted.

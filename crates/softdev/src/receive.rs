@@ -7,13 +7,13 @@ use std::sync::atomic::{AtomicBool, AtomicU32};
 
 use verbs::abi::*;
 
-use crate::arena::{Arena, QUARANTINE};
 use crate::claim::{claimer, is_at_or_after};
 use crate::host::agree;
 use crate::lane;
+use crate::memory::arena::{Arena, QUARANTINE};
+use crate::memory::layout::{Credit, Posted, Ring, SLOT_PAYLOAD, Slot, SlotState, Slots};
 use crate::pool::Area;
 use crate::queue_pair::Qp;
-use crate::shared::{Credit, Posted, Ring, SLOT_PAYLOAD, Slot, SlotState, Slots};
 use crate::srq::Srq;
 use crate::sys::limits::GRH_BYTES;
 use crate::sys::own_lock::OwnLock;

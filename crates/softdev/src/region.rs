@@ -7,12 +7,12 @@ use std::sync::atomic::Ordering::{Relaxed, Release, SeqCst};
 
 use verbs::abi::*;
 
-use crate::arena::View;
 use crate::context::{Ctx, Pd};
 use crate::copy::{Piece, Place, calibrate};
 use crate::host::{Host, Peer, host};
-use crate::shared::SharedMr;
-use crate::shared::mr_index;
+use crate::memory::arena::View;
+use crate::memory::layout::SharedMr;
+use crate::memory::layout::mr_index;
 use crate::sys::errno::fail;
 use crate::sys::limits::MRS;
 use crate::sys::probe::{can_be_pinned, memory_bytes};
@@ -249,8 +249,8 @@ pub(crate) unsafe extern "C" fn free_buffer(_: *mut ibv_context, addr: *mut c_vo
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::arena::Arena;
-    use crate::shared::TABLES;
+    use crate::memory::arena::Arena;
+    use crate::memory::layout::TABLES;
 
     const ALL: u32 = IBV_ACCESS_LOCAL_WRITE | REMOTE;
     const KEY: u32 = 3 << 8 | 1;

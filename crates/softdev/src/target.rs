@@ -9,11 +9,11 @@ use std::time::Duration;
 
 use verbs::abi::*;
 
-use crate::arena::View;
 use crate::host::{Host, Peer};
 use crate::lane::Lane;
+use crate::memory::arena::View;
+use crate::memory::layout::{Ring, SharedQp, mr_index};
 use crate::pool::{Area, Pool};
-use crate::shared::{Ring, SharedQp, mr_index};
 use crate::sys::limits::QP_INDEX_BITS;
 use crate::sys::timer::Instant;
 

@@ -15,9 +15,9 @@ use verbs::{
 
 use crate::arrive::PATIENCE;
 use crate::host::host;
+use crate::memory::layout::{FLAG_IN_SLOT, Ring, SharedQp, Slot, SlotState};
 use crate::order::Refusal;
 use crate::queue_pair::Qp;
-use crate::shared::{FLAG_IN_SLOT, Ring, SharedQp, Slot, SlotState};
 use crate::srq::Srq;
 use crate::sys::limits::QP_INDEX_BITS;
 use crate::target::index;

@@ -45,7 +45,7 @@ mod tests {
     use super::*;
     use crate::arming::{arm, is_armed, shown, take};
     use crate::lane::is_shown;
-    use crate::shared::SlotState;
+    use crate::memory::layout::SlotState;
     use crate::sys::sync::model::{self, Loom, Weaker};
 
     /// How somebody reads a spot.

@@ -27,7 +27,7 @@ use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU8, AtomicU16, AtomicU32, At
 
 use verbs::abi::*;
 
-use crate::arena::{Shared, View};
+use crate::memory::arena::{Shared, View};
 use crate::sys::limits::{BOUNCE_BYTES, BOUNCES, CONTEXTS, CQS, MAX_SGE, MAX_WR, MEMBERS, MRS, QPS};
 use crate::sys::settings::MAX_DEVICES;
 use crate::sys::sync::{Cpu, atomics};
