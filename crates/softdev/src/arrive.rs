@@ -7,9 +7,9 @@ use verbs::abi::*;
 
 use crate::claim::{claimer, offer, take_back};
 use crate::completion::blank_completion;
-use crate::copy::{Piece, Place, copy_small, scatter};
 use crate::device::{gid, lid};
 use crate::lane::is_shown;
+use crate::memory::copy::{Piece, copy_small};
 use crate::memory::layout::{
     FLAG_BOUNCED, FLAG_GLOBAL, FLAG_IMM, FLAG_IN_SLOT, FLAG_WRITE, SLOT_PAYLOAD, Slot, SlotState,
 };
@@ -18,6 +18,7 @@ use crate::region::{Access, locate};
 use crate::srq::Srq;
 use crate::sys::limits::{BOUNCE_BYTES, BOUNCES, GRH_BYTES};
 use crate::sys::settings::{LinkLayer, link_layer};
+use crate::transport::local::place::{Place, scatter};
 use crate::wqe::Wqes;
 
 /// What polling for a receive has found.

@@ -13,10 +13,10 @@ use crate::arming::shown;
 use crate::arrive::grh;
 use crate::channel::notify;
 use crate::claim::{self, Claim};
-use crate::copy::{Piece, Place, scatter};
 use crate::device::gid;
 use crate::host::{Host, agree};
 use crate::lane::PostedReceive;
+use crate::memory::copy::Piece;
 use crate::memory::layout::{SLOT_PAYLOAD, SharedQp, SlotSge};
 use crate::memory::touching::touch;
 use crate::message::{Datagram, Message, Payload};
@@ -26,6 +26,7 @@ use crate::region::{Access, locate};
 use crate::sys::limits::{BOUNCE_BYTES, GRH_BYTES};
 use crate::sys::sync::Cpu;
 use crate::target::Target;
+use crate::transport::local::place::{Place, scatter};
 
 /// How a delivery ended.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

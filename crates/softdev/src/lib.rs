@@ -53,7 +53,6 @@ mod channel;
 mod claim;
 mod completion;
 mod context;
-mod copy;
 mod deliver;
 mod device;
 mod eager;
@@ -84,6 +83,7 @@ mod send;
 mod srq;
 mod sys;
 mod target;
+mod transport;
 mod work;
 mod wqe;
 

@@ -4,8 +4,8 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use verbs::abi::*;
 
-use crate::copy::{Piece, store_payload};
 use crate::device::is_group;
+use crate::memory::copy::{Piece, store_payload};
 use crate::memory::layout::{
     FLAG_BOUNCED, FLAG_GLOBAL, FLAG_IMM, FLAG_IN_SLOT, FLAG_SOLICITED, FLAG_WRITE, SharedQp, Slot,
 };

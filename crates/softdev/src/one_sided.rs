@@ -11,12 +11,12 @@ use std::sync::atomic::{AtomicU64, fence};
 use rustix::io::Errno;
 use verbs::abi::*;
 
-use crate::copy::{Piece, Place, read_to, write_in_order};
 use crate::deliver::Delivery;
 use crate::foreign;
 use crate::host::Host;
 use crate::link::Extended;
 use crate::memory::arena::QUARANTINE;
+use crate::memory::copy::{Piece, read_to, write_in_order};
 use crate::memory::layout::SharedQp;
 use crate::memory::touching::await_end;
 use crate::message::Message;
@@ -24,6 +24,7 @@ use crate::queue_pair::Qp;
 use crate::region::{Access, REMOTE, locate};
 use crate::sys::timer::Instant;
 use crate::target::{Target, index};
+use crate::transport::local::place::Place;
 
 /// What a work request does to its peer's memory.
 #[derive(Clone, Copy, Debug)]

@@ -8,14 +8,16 @@ use std::sync::atomic::Ordering::{Relaxed, Release, SeqCst};
 use verbs::abi::*;
 
 use crate::context::{Ctx, Pd};
-use crate::copy::{Piece, Place, calibrate};
 use crate::host::{Host, Peer, host};
 use crate::memory::arena::View;
+use crate::memory::copy::Piece;
 use crate::memory::layout::SharedMr;
 use crate::memory::layout::mr_index;
 use crate::sys::errno::fail;
 use crate::sys::limits::MRS;
 use crate::sys::probe::{can_be_pinned, memory_bytes};
+use crate::transport::local::calibrate::calibrate;
+use crate::transport::local::place::Place;
 
 /// Any access of a peer's.
 pub(crate) const REMOTE: u32 = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;

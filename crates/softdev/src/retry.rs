@@ -7,9 +7,9 @@ use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use verbs::abi::*;
 
 use crate::completion::Cq;
-use crate::copy::Piece;
 use crate::flight::Lead;
 use crate::link::{Extended, Schedule, Ticks};
+use crate::memory::copy::Piece;
 use crate::queue_pair::Qp;
 use crate::send::{Attempt, SendQueue};
 use crate::sys::timer::{ack_timeout, rnr_timer};

@@ -6,9 +6,9 @@ use std::sync::atomic::Ordering::Relaxed;
 use verbs::abi::*;
 
 use crate::context::Ah;
-use crate::copy::Piece;
 use crate::deliver::Delivery;
 use crate::device::{Way, port_word};
+use crate::memory::copy::Piece;
 use crate::message::{Datagram, Message};
 use crate::multicast::MULTICAST_QP;
 use crate::one_sided::Remote;

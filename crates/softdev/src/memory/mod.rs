@@ -2,5 +2,6 @@
 //! of verbs objects or of how peers are found.
 
 pub(crate) mod arena;
+pub(crate) mod copy;
 pub(crate) mod layout;
 pub(crate) mod touching;

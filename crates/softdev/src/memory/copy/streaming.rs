@@ -7,10 +7,6 @@
 use std::sync::Once;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::Duration;
-
-use crate::host::{Host, blocks, while_alone};
-use crate::sys::limits::QP_INDEX_BITS;
 
 /// Messages of a length for which it is found out whether streaming pays.
 struct Grade {
@@ -27,14 +23,6 @@ struct Grade {
 /// loses less where it is wrong.
 static GRADES: [Grade; 2] = [Grade::new(8 << 10, 64 << 10), Grade::new(512 << 10, 1 << 20)];
 
-/// How long one waits for others that find it out: two at a time would measure each other.
-const OTHERS: Duration = Duration::from_millis(200);
-/// Other processes that are asked.
-const ASKED: usize = 8;
-/// In an arena's header, where its process knows: streaming is faster, or slower.
-const PAYS: u32 = 1;
-const COSTS: u32 = 2;
-
 impl Grade {
     const fn new(from: usize, tried: usize) -> Self {
         Self { from, tried, pays: AtomicBool::new(true), once: Once::new() }
@@ -48,34 +36,19 @@ pub(super) fn pays(bytes: usize) -> bool {
     bytes >= shorter.from && if bytes < longer.from { shorter } else { longer }.pays.load(Relaxed)
 }
 
-/// Finds out, once in a process, which way is faster, before there are `bytes` at one place to be sent. All processes of a
-/// host believe the first of them.
-pub(crate) fn calibrate(host: &Host, bytes: usize) {
+/// Settles, once in a process, which way is faster, before there are `bytes` at one place to be sent. `decide` is told the place
+/// of a grade and how to measure it.
+pub(crate) fn calibrate(bytes: usize, decide: impl Fn(usize, &dyn Fn() -> Option<bool>) -> Option<bool>) {
     for (i, grade) in GRADES.iter().enumerate() {
         if bytes < grade.from {
             return;
         }
         grade.once.call_once(|| {
-            let find_out = || asked(host, i).or_else(|| calibration::streaming_pays(grade.tried));
-            if let Some(pays) = while_alone("calibration", OTHERS, find_out).flatten() {
+            if let Some(pays) = decide(i, &|| calibration::streaming_pays(grade.tried)) {
                 grade.pays.store(pays, Relaxed);
-                host.arena.view.header().streaming[i].store(if pays { PAYS } else { COSTS }, Relaxed);
             }
         });
     }
-}
-
-/// What other processes have found of a grade, by its place.
-fn asked(host: &Host, grade: usize) -> Option<bool> {
-    let says = |block: u32| {
-        let peer = host.peer_of(block << QP_INDEX_BITS)?;
-        match peer.view(&host.arena.view).header().streaming[grade].load(Relaxed) {
-            PAYS => Some(true),
-            COSTS => Some(false),
-            _ => None,
-        }
-    };
-    blocks(host.block).into_iter().filter(|block| *block != host.block).take(ASKED).find_map(says)
 }
 
 /// Copies past the cache.
@@ -251,6 +224,8 @@ mod calibration {
 #[cfg(test)]
 mod tests {
     use std::time::Instant;
+
+    use std::time::Duration;
 
     use super::*;
 
