@@ -41,7 +41,7 @@ const TSAN_TESTS: [&[&str]; 4] = [
 const MIRI_TESTS: [&str; 7] = [
     "arena::tests::a_heap",
     "copy::",
-    "one_sided::",
+    "reach::",
     "layout::",
     "spin::tests::one",
     "target::tests::a_key",

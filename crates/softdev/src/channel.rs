@@ -11,18 +11,17 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
-use rustix::pipe::PipeFlags;
 use verbs::abi::*;
 
-use crate::arming::{self, Pipe, give_back, is_armed, take};
 use crate::completion::Cq;
 use crate::context::Ctx;
-use crate::host::{Host, Peer, host};
-use crate::link::Ticks;
-use crate::memory::arena::View;
 use crate::memory::layout::SharedCq;
 use crate::sys::errno::fail;
-use crate::sys::limits::QP_INDEX_BITS;
+use crate::transport::local::arming;
+use crate::transport::local::host::host;
+use crate::transport::local::link::Ticks;
+use crate::transport::local::notify::Events;
+use crate::transport::local::notify::pipe;
 
 /// A completion channel: a pipe. Its peers open the writing end through `/proc`.
 #[repr(C)]
@@ -71,14 +70,6 @@ pub(crate) fn detach(cq: *mut ibv_cq) {
     if let Some(channel) = unsafe { Channel::from((*cq).channel) } {
         channel.queues().retain(|(_, other)| *other != cq);
     }
-}
-
-/// A pipe by which this process and its peers tell who sleeps: both ends, and its inode. Writing to it never waits.
-pub(crate) fn pipe() -> Result<(OwnedFd, OwnedFd, u64), Errno> {
-    let (reading, writing) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
-    rustix::io::ioctl_fionbio(&writing, true)?;
-    let inode = rustix::fs::fstat(&writing)?.st_ino;
-    Ok((reading, writing, inode))
 }
 
 pub(crate) unsafe extern "C" fn create_comp_channel(context: *mut ibv_context) -> *mut ibv_comp_channel {
@@ -201,31 +192,6 @@ impl Channel {
     }
 }
 
-/// A channel, and the queue whose events are written to it.
-struct Events<'a> {
-    pipe: BorrowedFd<'a>,
-    view: &'a View,
-    cq: &'a SharedCq,
-}
-
-impl Pipe for Events<'_> {
-    type Error = Errno;
-
-    fn write(&self) -> Result<bool, Errno> {
-        match rustix::io::write(self.pipe, &self.cq.handle.load(Relaxed).to_ne_bytes()) {
-            Err(Errno::AGAIN) => {
-                self.view.header().owes.store(1, Relaxed);
-                Ok(false)
-            }
-            written => written.map(|_| true),
-        }
-    }
-
-    fn is_empty(&self) -> bool {
-        rustix::io::ioctl_fionread(self.pipe).is_ok_and(|bytes| bytes == 0)
-    }
-}
-
 /// Whether a sleep would be longer than the wait for it.
 fn is_soon(due: Ticks) -> bool {
     due.ns_since(Ticks::now()) < 2 * RETRY_EVERY.tv_nsec.cast_unsigned()
@@ -243,39 +209,4 @@ fn take_handle(reading: BorrowedFd<'_>) -> Result<u64, Errno> {
 pub(crate) unsafe extern "C" fn ack_cq_events(cq: *mut ibv_cq, nevents: u32) {
     // SAFETY: the caller gives a queue with events to acknowledge, so it is alive.
     unsafe { Cq::from(cq) }.acknowledged.fetch_add(u64::from(nevents), SeqCst);
-}
-
-/// Announces a completion in a queue of `view`'s process if it is armed. `peer` is `None` for this process.
-#[inline]
-pub(crate) fn notify(host: &Host, view: &View, peer: Option<&Peer>, index: u32, solicited: bool) {
-    if is_armed(&view.cq(index).armed) {
-        announce(host, view, peer, index, solicited);
-    }
-}
-
-#[cold]
-fn announce(host: &Host, view: &View, peer: Option<&Peer>, index: u32, solicited: bool) {
-    let cq = view.cq(index);
-    let Some(asked) = take(&cq.armed, solicited) else { return };
-    let (fd, inode) = (cq.channel_fd.load(Relaxed), cq.channel_inode.load(Relaxed));
-    if fd < 0 {
-        return;
-    }
-    let own;
-    let peer = match peer {
-        Some(peer) => peer,
-        None => match host.peer_of(host.block << QP_INDEX_BITS) {
-            Some(peer) => {
-                own = peer;
-                &own
-            }
-            None => return,
-        },
-    };
-    let announced =
-        host.through(peer, fd, inode, |pipe| arming::announce(&cq.owed, &Events { pipe, view, cq }));
-    if !matches!(announced, Ok(Ok(()))) {
-        // The peer or its channel has gone, or the system has no descriptor, not even the one that is kept.
-        give_back(&cq.armed, asked);
-    }
 }

@@ -17,12 +17,9 @@ mod spot;
 
 pub(crate) use resize::resize_cq;
 
-use crate::arming::{arm, shown};
 use crate::arrive::Taken;
-use crate::channel::{self, notify};
+use crate::channel::{self};
 use crate::context::Ctx;
-use crate::event::Kind;
-use crate::host::{Host, host};
 use crate::memory::layout::{Slot, SlotState};
 use crate::own::{Entry, Own};
 use crate::polling::{Extended, Making};
@@ -33,6 +30,10 @@ use crate::sys::indexes::Indexes;
 use crate::sys::limits::{CQS, MAX_CQE};
 use crate::sys::own_lock::OwnLock;
 use crate::sys::sync::Cpu;
+use crate::transport::local::arming::{arm, shown};
+use crate::transport::local::host::{Host, host};
+use crate::transport::local::notify::notify;
+use crate::transport::local::raise::Kind;
 use spot::Spot;
 
 pub(crate) use blank::blank_completion;

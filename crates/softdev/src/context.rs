@@ -9,11 +9,10 @@ use std::sync::{Mutex, PoisonError};
 use verbs::abi::*;
 
 use crate::completion;
-use crate::device::{self, Way, device_guid, follow, is_valid_route};
+use crate::device::{self};
 use crate::event::Events;
 use crate::extended;
 use crate::flight::Keeper;
-use crate::host::{agree, guid, host};
 use crate::parent_domain::{self, Parts};
 use crate::port;
 use crate::queue_pair::Qp;
@@ -22,6 +21,8 @@ use crate::sys::limits::{
     BLOCKS, CQS, MAX_CQE, MAX_RD_ATOMIC, MAX_SGE, MAX_SRQS, MAX_WR, MEMBERS, MRS, PART, QPS, VENDOR,
 };
 use crate::sys::settings::settings;
+use crate::transport::local::address::{Way, device_guid, follow, is_valid_route};
+use crate::transport::local::host::{agree, guid, host};
 use crate::{receive, send, srq};
 
 /// A context with what the device keeps for it.

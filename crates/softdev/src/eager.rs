@@ -9,13 +9,13 @@ use verbs::abi::*;
 
 use crate::memory::copy::{Piece, store_wordwise};
 use crate::memory::layout::SLOT_PAYLOAD;
-use crate::message::{Message, Payload};
 use crate::own::Entry;
 use crate::queue_pair::Qp;
-use crate::region::{Access, locate};
 use crate::send::SendQueue;
-use crate::target::Target;
+use crate::transport::local::message::{Message, Payload};
 use crate::transport::local::place::Place;
+use crate::transport::local::region::{Access, locate};
+use crate::transport::local::target::Target;
 
 /// Flags of requests that take the short way. (A fence waits for nothing: all that was posted before is done.)
 const FLAGS: u32 = IBV_SEND_SIGNALED | IBV_SEND_INLINE | IBV_SEND_FENCE;

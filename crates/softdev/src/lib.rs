@@ -46,33 +46,22 @@
 //! While a send waits for its receiver, its process must call some verb now and then: nothing else carries on with it.
 //! After `fork`, the child must not use objects of its parent.
 
-mod arming;
 mod arrive;
 mod builder;
 mod channel;
-mod claim;
 mod completion;
 mod context;
-mod deliver;
 mod device;
 mod eager;
 mod event;
 mod extended;
 mod flight;
-mod foreign;
-mod host;
-mod lane;
-mod link;
 mod memory;
-mod message;
 mod multicast;
 mod on_demand;
-mod one_sided;
-mod order;
 mod own;
 mod parent_domain;
 mod polling;
-mod pool;
 mod port;
 mod queue_pair;
 mod receive;
@@ -82,7 +71,6 @@ mod retry;
 mod send;
 mod srq;
 mod sys;
-mod target;
 mod transport;
 mod work;
 mod wqe;

@@ -10,23 +10,22 @@
 //! with every datagram.
 
 use std::ffi::c_int;
-use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::Ordering::SeqCst;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use verbs::abi::*;
 
-use crate::deliver::Delivery;
-use crate::device::{MULTICAST_LIDS, is_group, is_same_network};
-use crate::host::{Host, Peer, blocks};
-use crate::memory::layout::SharedMember;
-use crate::message::Message;
 use crate::queue_pair::Qp;
 use crate::send::SendQueue;
 use crate::sys::limits::{MEMBERS, QP_INDEX_BITS};
 use crate::sys::settings::{LinkLayer, link_layer};
-
-/// The number that datagrams to a group name instead of a queue pair's (IBTA vol. 1, section 3.5.10).
-pub(crate) const MULTICAST_QP: u32 = 0xff_ffff;
+use crate::transport::local::address::{MULTICAST_LIDS, is_group, is_same_network};
+use crate::transport::local::deliver::Delivery;
+use crate::transport::local::group::Entry;
+use crate::transport::local::group::directory;
+use crate::transport::local::group::halves;
+use crate::transport::local::group::tell;
+use crate::transport::local::message::Message;
 
 /// Queue pairs of this process and the groups that they have joined, by entry of the table.
 static JOINED: Mutex<Vec<Option<(u32, ibv_gid)>>> = Mutex::new(Vec::new());
@@ -88,79 +87,6 @@ pub(crate) unsafe extern "C" fn detach_mcast(qp: *mut ibv_qp, group: *const ibv_
     0
 }
 
-/// Tells all processes that there is a new member.
-fn tell(host: &Host) {
-    for block in blocks(host.block) {
-        if let Some(peer) = host.peer_of(block << QP_INDEX_BITS) {
-            peer.view(&host.arena.view).header().epoch.fetch_add(1, SeqCst);
-        }
-    }
-}
-
-impl SharedMember {
-    fn show(&self, qp_num: u32, group: &ibv_gid) {
-        let [high, low] = halves(group);
-        self.group[0].store(high, Relaxed);
-        self.group[1].store(low, Relaxed);
-        self.qp_num.store(qp_num, Release);
-    }
-
-    /// The member, if it is one of a group.
-    fn of(&self, [high, low]: [u64; 2]) -> Option<u32> {
-        let qp_num = self.qp_num.load(Acquire);
-        let is_its = self.group[0].load(Relaxed) == high && self.group[1].load(Relaxed) == low;
-        (qp_num != 0 && is_its).then_some(qp_num)
-    }
-}
-
-fn halves(group: &ibv_gid) -> [u64; 2] {
-    let half = |i: usize| u64::from_be_bytes(std::array::from_fn(|byte| group.raw[i + byte]));
-    [half(0), half(8)]
-}
-
-/// What this process has found: entries that are in use.
-struct Directory {
-    /// What the own arena's word was before it was looked.
-    epoch: Option<u32>,
-    entries: Vec<Entry>,
-}
-
-struct Entry {
-    peer: Arc<Peer>,
-    block: u32,
-    index: u32,
-}
-
-static DIRECTORY: Mutex<Directory> = Mutex::new(Directory { epoch: None, entries: Vec::new() });
-
-fn directory() -> MutexGuard<'static, Directory> {
-    DIRECTORY.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl Directory {
-    /// Looks again if somebody has joined since.
-    fn refresh(&mut self, host: &Host) {
-        let epoch = host.arena.view.header().epoch.load(SeqCst);
-        if self.epoch == Some(epoch) {
-            return;
-        }
-        self.entries.clear();
-        for block in blocks(host.block) {
-            let Some(peer) = host.peer_of(block << QP_INDEX_BITS) else { continue };
-            let view = peer.view(&host.arena.view);
-            let count = view.header().members.load(SeqCst).min(MEMBERS as u32);
-            let used = (0..count).filter(|index| view.member(*index).qp_num.load(Relaxed) != 0);
-            self.entries.extend(used.map(|index| Entry { peer: Arc::clone(&peer), block, index }));
-        }
-        self.epoch = Some(epoch);
-    }
-}
-
-/// Lets the arenas of processes that have ended go.
-pub(crate) fn forget_the_dead() {
-    directory().entries.retain(|entry| entry.peer.is_alive());
-}
-
 impl Qp {
     /// Delivers a datagram to all members of a group. Whether any of them gets it, nobody learns.
     pub(crate) fn deliver_to_group(
@@ -180,33 +106,5 @@ impl Qp {
             }
         }
         Delivery::Done
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::sync::atomic::AtomicU32;
-
-    use super::*;
-
-    #[test]
-    fn a_member_is_of_its_group_alone_and_until_it_leaves() {
-        let member = SharedMember { group: Default::default(), qp_num: AtomicU32::new(0) };
-        let group = |last: u8| ibv_gid { raw: [0xff, 0x12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, last] };
-        assert_eq!(member.of([0, 0]), None);
-        member.show(5, &group(1));
-        assert_eq!(member.of(halves(&group(1))), Some(5));
-        assert_eq!(member.of(halves(&group(2))), None);
-        member.qp_num.store(0, SeqCst);
-        assert_eq!(member.of(halves(&group(1))), None);
-    }
-
-    #[test]
-    fn groups_are_told_from_ports() {
-        let gid = |text: &str| ibv_gid { raw: text.parse::<std::net::Ipv6Addr>().unwrap().octets() };
-        assert!(
-            ["ff12::1", "ff02::2", "::ffff:224.0.0.1", "::ffff:239.1.2.3"].iter().all(|t| is_group(&gid(t)))
-        );
-        assert!(!["fe80::1", "::ffff:10.0.0.1", "::", "2001:db8::ff"].iter().any(|t| is_group(&gid(t))));
     }
 }

@@ -9,10 +9,10 @@ use std::ffi::c_int;
 use verbs::abi::*;
 
 use crate::context::Pd;
-use crate::host::host;
 use crate::memory::arena::View;
-use crate::region::{Access, locate};
+use crate::transport::local::host::host;
 use crate::transport::local::place::Place;
+use crate::transport::local::region::{Access, locate};
 
 /// `IBV_ODP_SUPPORT` and `IBV_ODP_SUPPORT_IMPLICIT`.
 const GENERAL: u64 = 0b11;

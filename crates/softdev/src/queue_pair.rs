@@ -8,14 +8,9 @@ use std::sync::atomic::{AtomicU8, AtomicU32};
 use verbs::abi::*;
 use verbs::transition;
 
-use crate::arming::shown;
 use crate::builder::{self, Builder};
-use crate::channel::notify;
 use crate::completion::Cq;
 use crate::context::{Ctx, Pd};
-use crate::device::{is_valid_route, port_word};
-use crate::event::Kind;
-use crate::host::{Host, host};
 use crate::memory::layout::SharedQp;
 use crate::multicast;
 use crate::port;
@@ -28,7 +23,13 @@ use crate::sys::limits::{MAX_INLINE, MAX_RD_ATOMIC, MAX_SGE, MAX_WR, PORT, QP_IN
 use crate::sys::own_lock::OwnLock;
 use crate::sys::spin::SpinLock;
 use crate::sys::sync::Cpu;
-use crate::target::index;
+use crate::transport::local::address::{is_valid_route, port_word};
+use crate::transport::local::arming::shown;
+use crate::transport::local::group::forget_the_dead;
+use crate::transport::local::host::{Host, host};
+use crate::transport::local::notify::notify;
+use crate::transport::local::raise::Kind;
+use crate::transport::local::target::index;
 use crate::work::operations;
 
 /// A queue pair. What its peers see of it stands in this process's arena.
@@ -176,6 +177,7 @@ pub(crate) unsafe fn create(pd: *mut ibv_pd, init: &mut ibv_qp_init_attr, builde
     }
     let Ok(host) = host() else { return fail(libc::ENODEV) };
     host.tidy();
+    forget_the_dead();
     let Some(index) = INDEXES.take() else { return fail(libc::ENOMEM) };
     let Some(receiving) = Receiving::new(&host.arena, &cap, srq) else {
         INDEXES.give_back(index);

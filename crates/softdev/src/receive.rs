@@ -7,17 +7,17 @@ use std::sync::atomic::{AtomicBool, AtomicU32};
 
 use verbs::abi::*;
 
-use crate::claim::{claimer, is_at_or_after};
-use crate::host::agree;
-use crate::lane;
 use crate::memory::arena::{Arena, QUARANTINE};
 use crate::memory::layout::{Credit, Posted, Ring, SLOT_PAYLOAD, Slot, SlotState, Slots};
-use crate::pool::Area;
 use crate::queue_pair::Qp;
 use crate::srq::Srq;
 use crate::sys::limits::GRH_BYTES;
 use crate::sys::own_lock::OwnLock;
 use crate::sys::timer::Instant;
+use crate::transport::local::claim::{claimer, is_at_or_after};
+use crate::transport::local::host::agree;
+use crate::transport::local::lane;
+use crate::transport::local::pool::Area;
 use crate::work::list_of;
 use crate::wqe::{Receive, Wqes};
 

@@ -6,9 +6,10 @@ use std::sync::atomic::Ordering::Relaxed;
 use verbs::abi::*;
 
 use crate::context::Pd;
-use crate::host::host;
-use crate::region::{check, publish, rights, withdraw};
+use crate::region::{check, publish, withdraw};
 use crate::sys::errno::fail;
+use crate::transport::local::host::host;
+use crate::transport::local::region::rights;
 
 /// What is to change.
 const CHANGE_TRANSLATION: c_int = 1 << 0;
@@ -79,7 +80,7 @@ mod tests {
 
     use super::*;
     use crate::PROVIDER;
-    use crate::region::{Access, locate};
+    use crate::transport::local::region::{Access, locate};
 
     #[test]
     fn a_region_takes_on_other_bytes_another_domain_and_other_rights() {

@@ -7,19 +7,19 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use verbs::abi::*;
 
 use crate::completion::Cq;
-use crate::deliver::Delivery;
-use crate::device::{Way, follow, port_word};
 use crate::flight::Flights;
-use crate::link::{Link, Ticks};
 use crate::memory::copy::Piece;
-use crate::message::Message;
-use crate::one_sided::Remote;
 use crate::own::Entry;
 use crate::queue_pair::Qp;
-use crate::region::{Access, locate};
 use crate::retry::{Stage, Waiting};
-use crate::target::Target;
+use crate::transport::local::address::{Way, follow, port_word};
+use crate::transport::local::deliver::Delivery;
+use crate::transport::local::link::{Link, Ticks};
+use crate::transport::local::message::Message;
 use crate::transport::local::place::Place;
+use crate::transport::local::reach::Remote;
+use crate::transport::local::region::{Access, locate};
+use crate::transport::local::target::Target;
 use crate::work::{INLINE, Pieces, Task, Work, list_of};
 
 /// What a queue pair's lock protects on the sending side.

@@ -8,15 +8,15 @@ use std::sync::{Mutex, PoisonError};
 use verbs::abi::*;
 
 use crate::context::{Ctx, Pd};
-use crate::event::Kind;
-use crate::host::{Host, host};
 use crate::memory::layout::Ring;
-use crate::order::{Entry, Order};
-use crate::pool::{Area, Pool};
 use crate::queue_pair::Qp;
 use crate::sys::errno::fail;
 use crate::sys::limits::{MAX_SGE, MAX_SRQS, MAX_WR};
 use crate::sys::spin::SpinLock;
+use crate::transport::local::host::{Host, host};
+use crate::transport::local::order::{Entry, Order};
+use crate::transport::local::pool::{Area, Pool};
+use crate::transport::local::raise::Kind;
 use crate::work::list_of;
 use crate::wqe::{Receive, Wqes};
 

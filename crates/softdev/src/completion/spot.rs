@@ -43,10 +43,10 @@ mod tests {
     use loom::thread;
 
     use super::*;
-    use crate::arming::{arm, is_armed, shown, take};
-    use crate::lane::is_shown;
     use crate::memory::layout::SlotState;
     use crate::sys::sync::model::{self, Loom, Weaker};
+    use crate::transport::local::arming::{arm, is_armed, shown, take};
+    use crate::transport::local::lane::is_shown;
 
     /// How somebody reads a spot.
     type Get<Word> = fn(&Spot<Word, Word>) -> (u32, u32);

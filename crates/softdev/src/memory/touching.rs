@@ -18,7 +18,7 @@ pub(crate) fn touch<Word: Atomic<Value = u32>, T>(touching: &Word, whom: u32, wo
 }
 
 /// Waits until `touching` does not name `whom`, or `goes_on` says that it was long enough. Called after a right was taken away
-/// and then [`agree`](crate::host::agree) has made sure that whoever begins from now on finds that.
+/// and then [`agree`](crate::transport::local::host::agree) has made sure that whoever begins from now on finds that.
 pub(crate) fn await_end<Word: Atomic<Value = u32>>(
     touching: &Word,
     whom: u32,

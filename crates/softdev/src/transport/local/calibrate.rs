@@ -1,10 +1,10 @@
 //! Finds out whether stores past the cache pay on this host: one process measures it, the others believe it.
 
-use crate::host::Host;
-use crate::host::blocks;
-use crate::host::while_alone;
 use crate::memory::copy::streaming;
 use crate::sys::limits::QP_INDEX_BITS;
+use crate::transport::local::host::Host;
+use crate::transport::local::host::blocks;
+use crate::transport::local::host::while_alone;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 

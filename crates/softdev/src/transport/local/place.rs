@@ -1,8 +1,8 @@
 //! Places of a scatter list, in this process or another, and filling them.
 
-use crate::foreign;
 use crate::memory::copy::Piece;
 use crate::memory::copy::copy;
+use crate::transport::local::foreign;
 use rustix::io::Errno;
 
 /// Where a piece of a scatter list is.

@@ -9,24 +9,24 @@ use std::sync::atomic::fence;
 use rustix::io::Errno;
 use verbs::abi::*;
 
-use crate::arming::shown;
-use crate::arrive::grh;
-use crate::channel::notify;
-use crate::claim::{self, Claim};
-use crate::device::gid;
-use crate::host::{Host, agree};
-use crate::lane::PostedReceive;
 use crate::memory::copy::Piece;
 use crate::memory::layout::{SLOT_PAYLOAD, SharedQp, SlotSge};
 use crate::memory::touching::touch;
-use crate::message::{Datagram, Message, Payload};
-use crate::order::{Order, Refusal, Ticket};
-use crate::pool::Pool;
-use crate::region::{Access, locate};
 use crate::sys::limits::{BOUNCE_BYTES, GRH_BYTES};
 use crate::sys::sync::Cpu;
-use crate::target::Target;
+use crate::transport::local::address::gid;
+use crate::transport::local::arming::shown;
+use crate::transport::local::claim::{self, Claim};
+use crate::transport::local::header::grh;
+use crate::transport::local::host::{Host, agree};
+use crate::transport::local::lane::PostedReceive;
+use crate::transport::local::message::{Datagram, Message, Payload};
+use crate::transport::local::notify::notify;
+use crate::transport::local::order::{Order, Refusal, Ticket};
 use crate::transport::local::place::{Place, scatter};
+use crate::transport::local::pool::Pool;
+use crate::transport::local::region::{Access, locate};
+use crate::transport::local::target::Target;
 
 /// How a delivery ended.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

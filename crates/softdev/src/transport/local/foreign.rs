@@ -10,10 +10,10 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use libc::iovec;
 use rustix::io::Errno;
 
-use crate::host::Host;
 use crate::memory::layout::{LOCKS, Lock};
 use crate::sys::limits::QP_INDEX_BITS;
 use crate::sys::sync::{Atomic, Machine};
+use crate::transport::local::host::Host;
 
 /// Writes bytes to another process (`process_vm_writev(2)`), the last of them by an operation of its own: the kernel stores
 /// the bytes of one in whatever order.
@@ -121,8 +121,8 @@ mod tests {
     use loom::sync::atomic::AtomicU64;
 
     use super::*;
-    use crate::host::host;
     use crate::sys::sync::model::{self, Weaker};
+    use crate::transport::local::host::host;
 
     #[test]
     fn another_process_is_reached_by_its_address_and_a_bad_address_is_refused() {

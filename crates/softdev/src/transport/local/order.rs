@@ -10,9 +10,9 @@
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
-use crate::claim::{after, is_at_or_after, move_on};
 use crate::sys::limits::MAX_WR;
 use crate::sys::sync::Atomic;
+use crate::transport::local::claim::{after, is_at_or_after, move_on};
 
 /// Whose turn a receive is.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

@@ -11,11 +11,11 @@ use std::ptr::NonNull;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
-use crate::lane::PostedReceive;
 use crate::memory::arena::{Shared, View};
 use crate::memory::layout::{Line, Post, SlotSge};
-use crate::order::{Order, Refusal, Ticket};
 use crate::sys::limits::{MAX_SGE, MAX_WR};
+use crate::transport::local::lane::PostedReceive;
+use crate::transport::local::order::{Order, Refusal, Ticket};
 
 /// Start of a pool.
 #[repr(C, align(64))]
@@ -155,7 +155,7 @@ impl Pool {
 mod tests {
     use super::*;
     use crate::memory::arena::Arena;
-    use crate::order::Entry;
+    use crate::transport::local::order::Entry;
 
     /// A pool of eight receives, of which those of `rooms` are posted.
     fn pool(arena: &Arena, rooms: &[u32]) -> Pool {

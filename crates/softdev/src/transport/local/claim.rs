@@ -147,8 +147,8 @@ mod tests {
     use loom::thread;
 
     use super::*;
-    use crate::lane::is_shown;
     use crate::sys::sync::model::{self, Loom, Moved, NoHeavy, NoLight, Weaker};
+    use crate::transport::local::lane::is_shown;
 
     const SIZE: u32 = 2;
     /// Whether the queue pair receives.

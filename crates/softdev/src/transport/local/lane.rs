@@ -4,10 +4,10 @@ use std::cell::Cell;
 use std::ptr::NonNull;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use crate::claim;
 use crate::memory::layout::{Credit, Post, SharedQp, Slot, SlotSge, SlotState, Slots, UNCHECKED};
 use crate::sys::limits::BOUNCES;
 use crate::sys::sync::Atomic;
+use crate::transport::local::claim;
 
 /// The lane of a queue pair of a peer. Its mapping is held by whoever holds the lane.
 pub(crate) struct Lane {

@@ -9,13 +9,13 @@ use std::time::Duration;
 
 use verbs::abi::*;
 
-use crate::host::{Host, Peer};
-use crate::lane::Lane;
 use crate::memory::arena::View;
 use crate::memory::layout::{Ring, SharedQp, mr_index};
-use crate::pool::{Area, Pool};
 use crate::sys::limits::QP_INDEX_BITS;
 use crate::sys::timer::Instant;
+use crate::transport::local::host::{Host, Peer};
+use crate::transport::local::lane::Lane;
+use crate::transport::local::pool::{Area, Pool};
 
 /// A queue pair of a peer.
 pub(crate) struct Target {

@@ -4,12 +4,12 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use verbs::abi::*;
 
-use crate::device::is_group;
 use crate::memory::copy::{Piece, store_payload};
 use crate::memory::layout::{
     FLAG_BOUNCED, FLAG_GLOBAL, FLAG_IMM, FLAG_IN_SLOT, FLAG_SOLICITED, FLAG_WRITE, SharedQp, Slot,
 };
 use crate::sys::clock;
+use crate::transport::local::address::is_group;
 
 /// A message that is ready to be delivered.
 pub(crate) struct Message<'a> {

@@ -29,7 +29,6 @@ use rustix::thread::MembarrierCommand;
 
 use crate::memory::arena::{Arena, View};
 use crate::memory::layout::{LAYOUT, MAGIC, TABLES, mr_index};
-use crate::multicast;
 use crate::sys::clock::coarse;
 use crate::sys::limits::{BLOCKS, QP_INDEX_BITS};
 use crate::sys::sync::{Cpu, Machine};
@@ -225,7 +224,6 @@ impl Host {
         }
         connections.retain(|connection| !is_broken(connection));
         self.peers.lock().unwrap_or_else(PoisonError::into_inner).retain(|_, peer| peer.is_alive());
-        multicast::forget_the_dead();
     }
 }
 

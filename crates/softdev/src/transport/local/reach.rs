@@ -11,20 +11,20 @@ use std::sync::atomic::{AtomicU64, fence};
 use rustix::io::Errno;
 use verbs::abi::*;
 
-use crate::deliver::Delivery;
-use crate::foreign;
-use crate::host::Host;
-use crate::link::Extended;
 use crate::memory::arena::QUARANTINE;
 use crate::memory::copy::{Piece, read_to, write_in_order};
 use crate::memory::layout::SharedQp;
 use crate::memory::touching::await_end;
-use crate::message::Message;
 use crate::queue_pair::Qp;
-use crate::region::{Access, REMOTE, locate};
 use crate::sys::timer::Instant;
-use crate::target::{Target, index};
+use crate::transport::local::deliver::Delivery;
+use crate::transport::local::foreign;
+use crate::transport::local::host::Host;
+use crate::transport::local::link::Extended;
+use crate::transport::local::message::Message;
 use crate::transport::local::place::Place;
+use crate::transport::local::region::{Access, REMOTE, locate};
+use crate::transport::local::target::{Target, index};
 
 /// What a work request does to its peer's memory.
 #[derive(Clone, Copy, Debug)]
