@@ -3,8 +3,7 @@
 //! A channel is a pipe. Its bytes say which queue has an event; the process that completes something in an armed queue
 //! writes them, whether it is this one or a peer, which opens the writing end through `/proc`.
 
-use std::ffi::{c_int, c_void};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -16,23 +15,20 @@ use verbs::abi::*;
 use crate::completion::Cq;
 use crate::context::Ctx;
 use crate::memory::layout::SharedCq;
-use crate::sys::errno::fail;
 use crate::transport::local::arming;
-use crate::transport::local::host::host;
 use crate::transport::local::link::Ticks;
 use crate::transport::local::notify::Events;
-use crate::transport::local::notify::pipe;
 
 /// A completion channel: a pipe. Its peers open the writing end through `/proc`.
 #[repr(C)]
 pub(crate) struct Channel {
-    ibv: ibv_comp_channel,
-    writing: OwnedFd,
-    inode: u64,
+    pub(crate) ibv: ibv_comp_channel,
+    pub(crate) writing: OwnedFd,
+    pub(crate) inode: u64,
     /// The queues that announce here, by handle.
-    queues: Mutex<Vec<(u64, *mut ibv_cq)>>,
+    pub(crate) queues: Mutex<Vec<(u64, *mut ibv_cq)>>,
     /// Threads that sleep, or are about to, without a look at waiting sends.
-    sleepers: AtomicUsize,
+    pub(crate) sleepers: AtomicUsize,
 }
 
 /// Handle of no queue: wakes a sleeper so that it looks after waiting sends.
@@ -41,12 +37,12 @@ const NUDGE: u64 = 0;
 impl Channel {
     /// # Safety
     /// `channel` is null or a live channel of this device.
-    unsafe fn from<'a>(channel: *mut ibv_comp_channel) -> Option<&'a Self> {
+    pub(crate) unsafe fn from<'a>(channel: *mut ibv_comp_channel) -> Option<&'a Self> {
         // SAFETY: every ibv_comp_channel of this device is the first member of a Channel.
         unsafe { channel.cast::<Self>().as_ref() }
     }
 
-    fn queues(&self) -> MutexGuard<'_, Vec<(u64, *mut ibv_cq)>> {
+    pub(crate) fn queues(&self) -> MutexGuard<'_, Vec<(u64, *mut ibv_cq)>> {
         self.queues.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -72,69 +68,10 @@ pub(crate) fn detach(cq: *mut ibv_cq) {
     }
 }
 
-pub(crate) unsafe extern "C" fn create_comp_channel(context: *mut ibv_context) -> *mut ibv_comp_channel {
-    match pipe() {
-        Ok((reading, writing, inode)) => {
-            let ibv = ibv_comp_channel { context, fd: reading.into_raw_fd(), refcnt: 0 };
-            let (queues, sleepers) = (Mutex::default(), AtomicUsize::new(0));
-            Box::into_raw(Box::new(Channel { ibv, writing, inode, queues, sleepers })).cast()
-        }
-        Err(errno) => fail(errno.raw_os_error()),
-    }
-}
-
-pub(crate) unsafe extern "C" fn destroy_comp_channel(channel: *mut ibv_comp_channel) -> c_int {
-    let channel = channel.cast::<Channel>();
-    // SAFETY: the caller gives a live channel.
-    if !unsafe { &*channel }.queues.lock().unwrap_or_else(PoisonError::into_inner).is_empty() {
-        return libc::EBUSY;
-    }
-    // SAFETY: create_comp_channel made it, and no queue uses it.
-    let channel = unsafe { Box::from_raw(channel) };
-    if let Ok(host) = host() {
-        host.forget_channel(channel.writing.as_raw_fd(), channel.inode);
-    }
-    // SAFETY: create_comp_channel gave the descriptor up to this member.
-    drop(unsafe { OwnedFd::from_raw_fd(channel.ibv.fd) });
-    0
-}
-
 /// How long a sleeping process leaves its waiting sends alone.
 const RETRY_EVERY: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000 };
 /// No time at all.
 const NONE: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
-
-pub(crate) unsafe extern "C" fn get_cq_event(
-    channel: *mut ibv_comp_channel,
-    cq: *mut *mut ibv_cq,
-    cq_context: *mut *mut c_void,
-) -> c_int {
-    // SAFETY: the caller gives a live channel of this device.
-    let Some(channel) = (unsafe { Channel::from(channel) }) else { return -1 };
-    loop {
-        let handle = match channel.read() {
-            Ok(handle) => handle,
-            Err(errno) => {
-                fail::<c_void>(errno.raw_os_error());
-                return -1;
-            }
-        };
-        let queues = channel.queues();
-        channel.pay(&queues);
-        let Some((_, raw)) = queues.iter().find(|(other, _)| *other == handle) else {
-            continue; // The queue has been destroyed since.
-        };
-        // SAFETY: the queue is on the channel's list, so it is alive; its destruction waits for the acknowledgement.
-        let found = unsafe { Cq::from(*raw) };
-        found.taken.fetch_add(1, SeqCst);
-        // SAFETY: the caller gives two writable pointers.
-        unsafe {
-            cq.write(*raw);
-            cq_context.write(found.ibv.cq_context);
-        }
-        return 0;
-    }
-}
 
 impl Cq {
     /// A send of this process waits: whoever sleeps on the queue's channel has to look after it.
@@ -149,7 +86,7 @@ impl Cq {
 
 impl Channel {
     /// Waits for an event; carries on with waiting sends meanwhile. A signal ends it with EINTR, as in the kernel.
-    fn read(&self) -> Result<u64, Errno> {
+    pub(crate) fn read(&self) -> Result<u64, Errno> {
         // SAFETY: a channel's context lives at least as long as the channel.
         let ctx = unsafe { Ctx::from(self.ibv.context) };
         // SAFETY: the descriptor is open as long as the channel lives.
@@ -177,7 +114,7 @@ impl Channel {
     }
 
     /// Writes the events for which there was no room, now that something has been read.
-    fn pay(&self, queues: &[(u64, *mut ibv_cq)]) {
+    pub(crate) fn pay(&self, queues: &[(u64, *mut ibv_cq)]) {
         // SAFETY: a channel's context lives at least as long as the channel.
         let view = &unsafe { Ctx::from(self.ibv.context) }.events.host().arena.view;
         if view.header().owes.load(Relaxed) == 0 {
@@ -204,9 +141,4 @@ fn take_handle(reading: BorrowedFd<'_>) -> Result<u64, Errno> {
         8 => Ok(u64::from_ne_bytes(handle)),
         _ => Err(Errno::IO), // Cannot be: the writing end is open here and every write is of 8 bytes.
     }
-}
-
-pub(crate) unsafe extern "C" fn ack_cq_events(cq: *mut ibv_cq, nevents: u32) {
-    // SAFETY: the caller gives a queue with events to acknowledge, so it is alive.
-    unsafe { Cq::from(cq) }.acknowledged.fetch_add(u64::from(nevents), SeqCst);
 }

@@ -7,7 +7,7 @@
 //! (the kernel has a list there, which ends only with its memory).
 
 use std::collections::HashMap;
-use std::ffi::{c_int, c_void};
+use std::ffi::c_int;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
@@ -16,11 +16,8 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use rustix::io::Errno;
 use verbs::abi::*;
 
-use crate::completion::Cq;
-use crate::context::Ctx;
 use crate::memory::layout::SharedContext;
 use crate::queue_pair::Qp;
-use crate::sys::errno::fail;
 use crate::sys::indexes::Indexes;
 use crate::sys::limits::CONTEXTS;
 use crate::transport::local::host::Host;
@@ -134,7 +131,7 @@ impl Events {
         event(ibv_async_element { qp: object.address as *mut ibv_qp })
     }
 
-    fn acknowledge(&self, kind: Kind, handle: u32) {
+    pub(crate) fn acknowledge(&self, kind: Kind, handle: u32) {
         if let Some(object) = self.objects().get_mut(&(kind, handle)) {
             object.taken = object.taken.saturating_sub(1);
         }
@@ -142,7 +139,7 @@ impl Events {
     }
 
     /// The next event; waits for it where the descriptor does. A signal ends the wait.
-    fn next(&self, reading: BorrowedFd<'_>) -> Result<ibv_async_event, Errno> {
+    pub(crate) fn next(&self, reading: BorrowedFd<'_>) -> Result<ibv_async_event, Errno> {
         loop {
             if self.shared().lost.swap(0, SeqCst) != 0 {
                 return Err(Errno::OVERFLOW);
@@ -174,46 +171,6 @@ impl Qp {
         let serial = self.shared().generation.load(Relaxed);
         self.ctx().events.raise(event, self.ibv.qp_num, serial);
     }
-}
-
-pub(crate) unsafe extern "C" fn get_async_event(
-    context: *mut ibv_context,
-    event: *mut ibv_async_event,
-) -> c_int {
-    // SAFETY: the caller gives a live context of this device.
-    let (ctx, fd) = unsafe { (Ctx::from(context), (*context).async_fd) };
-    // SAFETY: the descriptor is open as long as the context.
-    match ctx.events.next(unsafe { BorrowedFd::borrow_raw(fd) }) {
-        Ok(found) => {
-            // SAFETY: the caller gives a writable event.
-            unsafe { event.write(found) };
-            0
-        }
-        Err(errno) => {
-            fail::<c_void>(errno.raw_os_error());
-            -1
-        }
-    }
-}
-
-pub(crate) unsafe extern "C" fn ack_async_event(event: *mut ibv_async_event) {
-    // SAFETY: the caller gives an event that get_async_event made.
-    let ibv_async_event { element, event_type } = unsafe { *event };
-    // SAFETY: the type says which member is set; its object is alive, since its destruction waits for this.
-    let (context, kind, handle) = unsafe {
-        match kind_of(event_type) {
-            Some(Kind::QueuePair) => ((*element.qp).context, Kind::QueuePair, (*element.qp).qp_num),
-            Some(Kind::CompletionQueue) => {
-                ((*element.cq).context, Kind::CompletionQueue, Cq::from(element.cq).index)
-            }
-            Some(Kind::SharedReceiveQueue) => {
-                ((*element.srq).context, Kind::SharedReceiveQueue, (*element.srq).handle)
-            }
-            Some(Kind::Port) | None => return,
-        }
-    };
-    // SAFETY: an object's context lives at least as long as the object.
-    unsafe { Ctx::from(context) }.events.acknowledge(kind, handle);
 }
 
 #[cfg(test)]

@@ -287,13 +287,6 @@ impl Ctx {
     }
 }
 
-pub(crate) unsafe extern "C" fn set_link(context: *mut ibv_context, model: *const LinkModel) -> c_int {
-    // SAFETY: the caller gives a live context of this device.
-    let ctx = unsafe { Ctx::from(context) };
-    // SAFETY: the caller gives null or a readable model.
-    ctx.set_link(unsafe { model.as_ref() })
-}
-
 impl Ctx {
     /// Makes the links of the context's device like a model, or as they are.
     pub(crate) fn set_link(&self, model: Option<&LinkModel>) -> c_int {

@@ -122,32 +122,6 @@ pub(crate) enum Attempt {
     Unanswered,
 }
 
-pub(crate) unsafe extern "C" fn post_send(
-    qp: *mut ibv_qp,
-    mut wr: *mut ibv_send_wr,
-    bad_wr: *mut *mut ibv_send_wr,
-) -> c_int {
-    // SAFETY: the caller gives a live queue pair of this device.
-    let qp = unsafe { Qp::from(qp) };
-    let mut queue = qp.send.lock();
-    // SAFETY: the caller gives a list of readable work requests that ends with null.
-    while let Some(request) = unsafe { wr.as_ref() } {
-        // SAFETY: as above; the elements are readable.
-        if unsafe { qp.post_eagerly(&mut queue, request) } {
-            wr = request.next;
-            continue;
-        }
-        // SAFETY: as above; an address handle, where the service has one, is alive.
-        if let Err(errno) = unsafe { qp.post(&mut queue, request) } {
-            // SAFETY: the caller gives a writable pointer.
-            unsafe { bad_wr.write(wr) };
-            return errno;
-        }
-        wr = request.next;
-    }
-    0
-}
-
 impl Qp {
     /// Posts all of these requests or none.
     ///
@@ -171,7 +145,7 @@ impl Qp {
     /// # Safety
     /// The request's elements are readable; its address handle, where the service has one, is alive.
     #[inline]
-    unsafe fn post(&self, queue: &mut SendQueue, wr: &ibv_send_wr) -> Result<(), c_int> {
+    pub(crate) unsafe fn post(&self, queue: &mut SendQueue, wr: &ibv_send_wr) -> Result<(), c_int> {
         let state = self.state();
         let inline = wr.send_flags & IBV_SEND_INLINE != 0;
         let operations = if inline { self.operations & INLINE } else { self.operations };

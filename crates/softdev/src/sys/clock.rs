@@ -4,10 +4,7 @@
 //! completes for its peer, and a program can compare a stamp with its own readings. (Processes in time namespaces of
 //! different offsets are the exception.)
 
-use std::ffi::c_int;
-
 use rustix::time::{ClockId, clock_gettime};
-use verbs::abi::*;
 
 /// Its frequency (`hca_core_clock`): a tick is a nanosecond.
 pub(crate) const CLOCK_KHZ: u64 = 1_000_000;
@@ -54,19 +51,6 @@ fn nanoseconds(clock: ClockId) -> u64 {
     time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_nsec.cast_unsigned()
 }
 
-/// man ibv_query_rt_values_ex. As adapters do, all of the clock's ticks stand in `tv_nsec`.
-pub(crate) unsafe extern "C" fn query_rt_values(_: *mut ibv_context, values: *mut ibv_values_ex) -> c_int {
-    // SAFETY: the caller gives readable and writable values.
-    let values = unsafe { &mut *values };
-    if values.comp_mask & !IBV_VALUES_MASK_RAW_CLOCK != 0 {
-        return libc::EINVAL;
-    }
-    if values.comp_mask & IBV_VALUES_MASK_RAW_CLOCK != 0 {
-        values.raw_clock = libc::timespec { tv_sec: 0, tv_nsec: now().cast_signed() };
-    }
-    0
-}
-
 #[cfg(test)]
 mod tests {
     use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -94,19 +78,5 @@ mod tests {
             assert_eq!(before(now, 0), now);
         }
         assert_eq!(before(10, 20), 0, "what no requester of ours says");
-    }
-
-    #[test]
-    fn the_raw_clock_is_the_clock_of_stamps() {
-        let mut values = ibv_values_ex {
-            comp_mask: IBV_VALUES_MASK_RAW_CLOCK,
-            raw_clock: libc::timespec { tv_sec: 7, tv_nsec: 7 },
-        };
-        let before = now();
-        // SAFETY: the values are readable and writable; the context is not looked at.
-        assert_eq!(unsafe { query_rt_values(std::ptr::null_mut(), &raw mut values) }, 0);
-        let raw = values.raw_clock.tv_nsec.cast_unsigned();
-        assert!((before..=now()).contains(&raw), "{raw} is not after {before}");
-        assert_eq!((values.raw_clock.tv_sec, values.comp_mask), (0, IBV_VALUES_MASK_RAW_CLOCK));
     }
 }

@@ -10,9 +10,10 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use verbs::abi::*;
 
-use crate::queue_pair::{Qp, create};
+use crate::queue_pair::Qp;
 use crate::sys::errno::fail;
 use crate::sys::spin::{Guard, SpinLock};
+use crate::verbs::queue_pair::create;
 use crate::work::{INLINE, list_of, operations};
 
 /// What is being built.

@@ -5,14 +5,15 @@ use std::ffi::c_int;
 
 use verbs::abi::*;
 
-use crate::builder::create_qp_ex;
-use crate::context::query_device;
-use crate::device::query_port;
-use crate::on_demand;
 use crate::polling::create_cq_ex;
-use crate::srq::create_srq;
-use crate::sys::clock::{CLOCK_KHZ, CLOCK_MASK, query_rt_values};
+use crate::sys::clock::{CLOCK_KHZ, CLOCK_MASK};
 use crate::sys::errno::fail;
+use crate::verbs::builder::create_qp_ex;
+use crate::verbs::on_demand;
+use crate::verbs::query::query_device;
+use crate::verbs::query::query_port;
+use crate::verbs::query::query_rt_values;
+use crate::verbs::srq::create_srq;
 
 /// Gives a context the extended verbs that the device has. What is absent is refused with EOPNOTSUPP by the header's own
 /// functions, or by the library that stands for it.

@@ -1,4 +1,4 @@
-//! Memory regions, and the check of every access through one.
+//! Memory regions: registered, deregistered; memory of the device's own.
 
 use std::ffi::{c_int, c_void};
 use std::sync::PoisonError;

@@ -1,108 +1,97 @@
-//! The devices of a host: their list, their ports and addresses, and where routes lead.
-//!
-//! Devices differ in their addresses only: all of them move bytes between the same processes. A queue pair belongs to the
-//! device of its context and is reached by that device's address alone, as through an adapter's port. Ports of different
-//! link layers do not reach each other.
-
-use std::ffi::{c_char, c_int, c_void};
-use std::sync::{Mutex, PoisonError};
-
-use verbs::LinkSpeed;
-use verbs::abi::*;
+//! What the device, its ports and its clock are.
 
 use crate::context::Ctx;
 use crate::port;
+use crate::sys::clock::now;
 use crate::sys::errno::fail;
-use crate::sys::limits::{DEVICE_PREFIX, GIDS, MAX_MESSAGE_BYTES, PKEY, PORT};
-use crate::sys::settings::{LinkLayer, MAX_DEVICES, link_layer, settings};
+use crate::sys::limits::BLOCKS;
+use crate::sys::limits::CQS;
+use crate::sys::limits::GIDS;
+use crate::sys::limits::MAX_CQE;
+use crate::sys::limits::MAX_MESSAGE_BYTES;
+use crate::sys::limits::MAX_RD_ATOMIC;
+use crate::sys::limits::MAX_SGE;
+use crate::sys::limits::MAX_SRQS;
+use crate::sys::limits::MAX_WR;
+use crate::sys::limits::MEMBERS;
+use crate::sys::limits::MRS;
+use crate::sys::limits::PART;
+use crate::sys::limits::PKEY;
+use crate::sys::limits::PORT;
+use crate::sys::limits::QPS;
+use crate::sys::limits::VENDOR;
+use crate::sys::settings::LinkLayer;
+use crate::sys::settings::link_layer;
 use crate::transport::local::address::SUBNET_MANAGER_LID;
+use crate::transport::local::address::device_guid;
 use crate::transport::local::address::gid;
 use crate::transport::local::address::lid;
+use crate::transport::local::host::guid;
+use std::ffi::c_int;
+use std::ffi::c_void;
+use verbs::LinkSpeed;
+use verbs::abi::*;
 
-/// A device as programs know it, and its number.
-#[repr(C)]
-struct Device {
-    ibv: ibv_device,
-    /// libmlx5 reads members of a larger structure around every device, so zeroes follow it.
-    slack: ibv_device,
-    number: u8,
-}
-
-/// The devices by number. Programs compare and print their pointers, so they are never freed.
-fn device(number: u8) -> *mut ibv_device {
-    static DEVICES: Mutex<[usize; MAX_DEVICES as usize]> = Mutex::new([0; MAX_DEVICES as usize]);
-    let mut devices = DEVICES.lock().unwrap_or_else(PoisonError::into_inner);
-    let made = &mut devices[usize::from(number)];
-    if *made == 0 {
-        *made = std::ptr::from_mut(Box::leak(Box::new(Device::new(number)))) as usize;
+pub(crate) unsafe extern "C" fn query_device(context: *mut ibv_context, attr: *mut ibv_device_attr) -> c_int {
+    // SAFETY: the caller gives a live context of this device.
+    let device = unsafe { Ctx::from(context) }.device;
+    // SAFETY: all-zero bytes are a valid ibv_device_attr: integers.
+    let mut made: ibv_device_attr = unsafe { std::mem::zeroed() };
+    for (to, from) in made.fw_ver.iter_mut().zip(env!("CARGO_PKG_VERSION").bytes()) {
+        *to = from.cast_signed();
     }
-    *made as *mut ibv_device
+    made.node_guid = device_guid(device).to_be();
+    // All devices are of the one system.
+    made.sys_image_guid = guid().to_be();
+    made.max_mr_size = u64::MAX;
+    made.page_size_cap = 4096;
+    made.vendor_id = VENDOR;
+    made.vendor_part_id = PART;
+    made.max_qp = QPS as c_int;
+    made.max_qp_wr = MAX_WR.cast_signed();
+    made.device_cap_flags = IBV_DEVICE_CURR_QP_STATE_MOD
+        | IBV_DEVICE_PORT_ACTIVE_EVENT
+        | IBV_DEVICE_RC_RNR_NAK_GEN
+        | IBV_DEVICE_SYS_IMAGE_GUID;
+    made.max_sge = MAX_SGE as c_int;
+    made.max_cq = CQS as c_int;
+    made.max_cqe = MAX_CQE;
+    made.max_mr = MRS as c_int;
+    made.max_pd = c_int::MAX;
+    made.max_qp_rd_atom = c_int::from(MAX_RD_ATOMIC);
+    made.max_qp_init_rd_atom = c_int::from(MAX_RD_ATOMIC);
+    made.max_res_rd_atom = c_int::from(MAX_RD_ATOMIC) * QPS as c_int;
+    // Not GLOB: see `foreign`.
+    made.atomic_cap = IBV_ATOMIC_HCA;
+    made.max_mcast_grp = MEMBERS as c_int;
+    made.max_mcast_qp_attach = MEMBERS as c_int;
+    made.max_total_mcast_qp_attach = MEMBERS as c_int;
+    made.max_ah = c_int::MAX;
+    made.max_pkeys = 1;
+    made.max_srq = MAX_SRQS as c_int;
+    made.max_srq_wr = MAX_WR.cast_signed();
+    made.max_srq_sge = MAX_SGE as c_int;
+    made.phys_port_cnt = 1;
+    // SAFETY: the caller gives writable attributes.
+    unsafe { attr.write(made) };
+    0
 }
 
-impl Device {
-    fn new(number: u8) -> Self {
-        // SAFETY: all-zero bytes are a valid Device: integers, null pointers and empty strings.
-        let mut made: Self = unsafe { std::mem::zeroed() };
-        made.number = number;
-        made.ibv.node_type = IBV_NODE_CA;
-        made.ibv.transport_type = IBV_TRANSPORT_IB;
-        for (to, from) in made.ibv.name.iter_mut().zip(format!("{DEVICE_PREFIX}{number}").bytes()) {
-            *to = from.cast_signed();
-        }
-        made.ibv.dev_name = made.ibv.name;
-        made
-    }
-}
-
-/// The number of a device.
-///
-/// # Safety
-/// It is of the list.
-pub(crate) unsafe fn number(device: *mut ibv_device) -> u8 {
-    // SAFETY: every ibv_device of the list is the first member of a Device.
-    unsafe { (*device.cast::<Device>()).number }
-}
-
-pub(crate) unsafe extern "C" fn get_device_list(num_devices: *mut c_int) -> *mut *mut ibv_device {
-    let count = match settings() {
-        Ok(settings) => settings.devices,
-        Err(why) => {
-            // As libibverbs warns of what is wrong with its own configuration.
-            eprintln!("softdev: {why}");
-            return fail(libc::EINVAL);
-        }
-    };
-    let list: Vec<_> = (0..count).map(device).chain([std::ptr::null_mut()]).collect();
-    if !num_devices.is_null() {
-        // SAFETY: the caller gives null or a writable integer.
-        unsafe { *num_devices = c_int::from(count) };
-    }
-    Box::into_raw(list.into_boxed_slice()).cast()
-}
-
-pub(crate) unsafe extern "C" fn free_device_list(list: *mut *mut ibv_device) {
-    let devices = (0..).take_while(|i| {
-        // SAFETY: the caller gives back what get_device_list made, which ends with null.
-        !unsafe { *list.add(*i) }.is_null()
-    });
-    let slice = std::ptr::slice_from_raw_parts_mut(list, devices.count() + 1);
-    // SAFETY: get_device_list made a box of so many pointers.
-    drop(unsafe { Box::from_raw(slice) });
-}
-
-pub(crate) unsafe extern "C" fn get_device_name(device: *mut ibv_device) -> *const c_char {
-    // SAFETY: the caller gives a device of the list.
-    unsafe { (*device).name.as_ptr() }
-}
+/// So that the number of blocks is seen to fit the 24 bits of a queue-pair number.
+const _: () = assert!(BLOCKS as usize * QPS == 1 << 24);
 
 /// States of the link below a port (IBTA vol. 1, section 14.2.5.6).
 const LINK_UP: u8 = 5;
+
 /// It looks for another end.
 const POLLING: u8 = 2;
+
 /// `ibv_port_attr.flags` of a port whose routes are all global (`IBV_QPF_GRH_REQUIRED`).
 const GRH_REQUIRED: u8 = 1;
+
 /// Time a subnet's packets take at most, as 4.096 us x 2^18: what subnet managers set by default.
 const SUBNET_TIMEOUT: u8 = 18;
+
 /// One virtual lane besides the management's (IBTA vol. 1, section 14.2.5.6).
 const VL0: u8 = 1;
 
@@ -212,4 +201,36 @@ pub(crate) unsafe extern "C" fn query_pkey(
     // SAFETY: the caller gives a writable key.
     unsafe { pkey.write(PKEY.to_be()) };
     0
+}
+
+/// man ibv_query_rt_values_ex. As adapters do, all of the clock's ticks stand in `tv_nsec`.
+pub(crate) unsafe extern "C" fn query_rt_values(_: *mut ibv_context, values: *mut ibv_values_ex) -> c_int {
+    // SAFETY: the caller gives readable and writable values.
+    let values = unsafe { &mut *values };
+    if values.comp_mask & !IBV_VALUES_MASK_RAW_CLOCK != 0 {
+        return libc::EINVAL;
+    }
+    if values.comp_mask & IBV_VALUES_MASK_RAW_CLOCK != 0 {
+        values.raw_clock = libc::timespec { tv_sec: 0, tv_nsec: now().cast_signed() };
+    }
+    0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_raw_clock_is_the_clock_of_stamps() {
+        let mut values = ibv_values_ex {
+            comp_mask: IBV_VALUES_MASK_RAW_CLOCK,
+            raw_clock: libc::timespec { tv_sec: 7, tv_nsec: 7 },
+        };
+        let before = now();
+        // SAFETY: the values are readable and writable; the context is not looked at.
+        assert_eq!(unsafe { query_rt_values(std::ptr::null_mut(), &raw mut values) }, 0);
+        let raw = values.raw_clock.tv_nsec.cast_unsigned();
+        assert!((before..=now()).contains(&raw), "{raw} is not after {before}");
+        assert_eq!((values.raw_clock.tv_sec, values.comp_mask), (0, IBV_VALUES_MASK_RAW_CLOCK));
+    }
 }

@@ -6,10 +6,10 @@ use std::sync::atomic::Ordering::Relaxed;
 use verbs::abi::*;
 
 use crate::context::Pd;
-use crate::region::{check, publish, withdraw};
 use crate::sys::errno::fail;
 use crate::transport::local::host::host;
 use crate::transport::local::region::rights;
+use crate::verbs::memory::{check, publish, withdraw};
 
 /// What is to change.
 const CHANGE_TRANSLATION: c_int = 1 << 0;
