@@ -1,6 +1,6 @@
 //! The concurrent code of the software device under tools that know more than a test: ThreadSanitizer and Miri.
 //!
-//! A third, loom, needs nothing of its own: its models are tests of `softdev` (`sync/model.rs`) and run with all others.
+//! A third, loom, needs nothing of its own: its models are tests of `softdev` (`sys/sync/model.rs`) and run with all others.
 //!
 //! ThreadSanitizer watches all that the threads of a process really do, but knows neither other processes nor fences: what a
 //! fence alone orders is the models' matter. What it sees of two processes is each for itself. Miri runs the parts that make
@@ -41,8 +41,8 @@ const TSAN_TESTS: [&[&str]; 4] = [
 const MIRI_TESTS: [&str; 7] = [
     "arena::tests::a_heap",
     "copy::",
-    "one_sided::",
-    "shared::",
+    "reach::",
+    "layout::",
     "spin::tests::one",
     "target::tests::a_key",
     "wqe::",

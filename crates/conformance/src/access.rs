@@ -2,8 +2,8 @@
 
 use verbs::abi::*;
 
-use crate::rig::{Element, KEY_ZERO, op};
-use crate::{Bench, Node, QKEY, SERVICES, Send, Shape, Side, Tuning};
+use crate::rig::{Element, KEY_ZERO, Memory, op};
+use crate::{Bench, Node, QKEY, REMOTE, SERVICES, Send, Shape, Side, Tuning};
 
 const ONE_BEHIND: &str = "one byte behind";
 
@@ -214,5 +214,70 @@ pub(crate) fn contradictory_registrations_are_refused(bench: &mut Bench) {
         let access = u64::from(access);
         assert_eq!(bench.near.errno(op::MR, &[pd, 4096, access, 1]), libc::EINVAL, "access {access}");
         assert_eq!(bench.near.errno(op::MR, &[pd, 4096, access | 1, 1]), 0, "access {access}");
+    }
+}
+
+/// An element without bytes names no memory: mlx5 leaves it out of the request (set_data_ptr_seg() in providers/mlx5/qp.c),
+/// rxe looks up the key of none (copy_data() in rxe_mr.c).
+pub(crate) fn an_empty_element_needs_no_key(bench: &mut Bench) {
+    let (a, b) = bench.connected(&Shape::open(IBV_QPT_RC), &Tuning::OPEN);
+    let empty = |side: &Side| {
+        let region = side.region as u64;
+        [[region, 0, 0, KEY_ZERO], [region, 1 << 40, 0, 0xdead_be00]]
+    };
+    let ([none, wrong], [far_none, far_wrong]) = (empty(&a), empty(&b));
+    bench.near.fill(a.region, 0, 4096, 5);
+    for (id, size) in (0..).zip([8, 64, 4096]) {
+        let lists =
+            [vec![none, a.at(0, size)], vec![a.at(0, size / 2), wrong, a.at(size / 2, size / 2), none]];
+        for elements in lists {
+            bench.far.fill(b.region, 0, 8192, 7);
+            bench.far.receive(b.qp, id, &[far_wrong, b.at(0, 3), far_none, b.at(3, 4093)]);
+            bench.near.send(a.qp, Send::new(id, &elements));
+            bench.near.send(a.qp, Send::write(id, &elements, b.spot(4096)));
+            for wc in bench.near.wait(a.send_cq, 2) {
+                assert_eq!((wc.id, wc.status), (id, IBV_WC_SUCCESS), "{size} B");
+            }
+            let got = bench.far.wait_one(b.receive_cq);
+            assert_eq!((got.status, got.byte_len), (IBV_WC_SUCCESS, size as u32));
+            bench.far.check(b.region, 0, size, 5);
+            bench.far.check(b.region, 4096, size, 5);
+            let place = [none, a.at(8192, size), wrong];
+            bench.near.send(a.qp, Send::read(id, &place, b.spot(4096)));
+            assert_eq!(bench.near.wait_one(a.send_cq).status, IBV_WC_SUCCESS, "{size} B are read");
+            bench.near.check(a.region, 8192, size, 5);
+        }
+    }
+    // Nothing at all, to where there is no room for anything.
+    for element in [none, wrong] {
+        bench.far.receive(b.qp, 9, &[far_none]);
+        bench.near.send(a.qp, Send::new(9, &[element]));
+        assert_eq!(bench.near.wait_one(a.send_cq).status, IBV_WC_SUCCESS);
+        let got = bench.far.wait_one(b.receive_cq);
+        assert_eq!((got.status, got.byte_len), (IBV_WC_SUCCESS, 0));
+    }
+}
+
+/// man ibv_reg_mr: memory is pinned by its registration, so that all of it must be there, and may be written where the
+/// registration allows writing (ib_umem_get() in core/umem.c).
+pub(crate) fn memory_that_cannot_be_pinned_is_refused(bench: &mut Bench) {
+    let pd = bench.near.pd() as u64;
+    let (all, local) = (u64::from(IBV_ACCESS_LOCAL_WRITE | REMOTE), u64::from(IBV_ACCESS_LOCAL_WRITE));
+    let mut errno =
+        |bytes, access, memory: Memory| bench.near.errno(op::MR, &[pd, bytes, access, memory.word()]);
+    for bytes in [8192, 1 << 21] {
+        for access in [local, all] {
+            for memory in [Memory::ReadOnly, Memory::Inaccessible, Memory::Incomplete] {
+                let found = errno(bytes, access, memory);
+                assert_eq!(found, libc::EFAULT, "{memory:?}, {bytes} B, access {access}");
+            }
+            for memory in [Memory::Device, Memory::Own] {
+                assert_eq!(errno(bytes, access, memory), 0, "{memory:?}, {bytes} B, access {access}");
+            }
+        }
+        assert_eq!(errno(bytes, 0, Memory::Incomplete), libc::EFAULT, "{bytes} B");
+        for memory in [Memory::Device, Memory::Own, Memory::ReadOnly] {
+            assert_eq!(errno(bytes, 0, memory), 0, "{memory:?}, {bytes} B");
+        }
     }
 }

@@ -170,7 +170,7 @@ cases! {
             flushed_sends_leave_their_queue flushed_receives_leave_their_queue;
     }
     access {
-        one: contradictory_registrations_are_refused;
+        one: contradictory_registrations_are_refused memory_that_cannot_be_pinned_is_refused;
         two: sends_from_forbidden_memory_fail_on_rc sends_from_forbidden_memory_fail_on_uc
             sends_from_forbidden_memory_fail_on_ud
             sends_from_beyond_a_region_are_protection_errors
@@ -179,7 +179,7 @@ cases! {
             receives_into_forbidden_memory_fail_on_ud
             receives_into_forbidden_memory_are_protection_errors
             sending_needs_no_write_access nothing_is_written_beyond_the_message
-            an_old_key_stays_dead;
+            an_old_key_stays_dead an_empty_element_needs_no_key;
     }
     rdma {
         one: ;

@@ -4,7 +4,6 @@
 //! so that what the safe wrapper forbids can be tried: everything goes through the provider's table and the context's
 //! operations, as a C program's calls do. Objects are named by their number in order of creation.
 
-use std::ffi::c_void;
 use std::ptr::null_mut;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -19,6 +18,7 @@ mod channels;
 mod exchange;
 mod extended;
 mod loan;
+mod memory;
 mod one_sided;
 mod srq;
 mod words;
@@ -26,9 +26,11 @@ mod work;
 
 pub use extended::wr;
 pub use loan::Loan;
+pub use memory::Memory;
 pub use words::{attribute_words, gid_of, gid_words, route_words};
 pub use work::WC_WORDS;
 
+use memory::Region;
 use words::{attributes, route};
 
 /// Commands. The answer's first word is an error number, 0 for success.
@@ -91,6 +93,8 @@ pub mod op {
     pub const WR: u64 = 69;
     pub use super::asynchronous::op::*;
     pub const SRQ_EX: u64 = 70;
+    pub const UNMAP: u64 = 71;
+    pub const TRUNCATE: u64 = 72;
 }
 
 /// Words of a gather or scatter element: region, offset, length, key (0 for the region's own).
@@ -98,15 +102,6 @@ pub type Element = [u64; 4];
 
 /// Key that stands for key 0 in an element.
 pub const KEY_ZERO: u64 = 1 << 40;
-
-struct Region {
-    mr: *mut ibv_mr,
-    addr: *mut u8,
-    len: usize,
-    lkey: u32,
-    rkey: u32,
-    from_device: bool,
-}
 
 /// Verbs objects of one context.
 pub struct Rig {
@@ -192,6 +187,8 @@ impl Rig {
             op::DESCRIPTORS => vec![0, descriptors() as u64],
             op::SHARED_KIB => vec![0, shared_kib()],
             op::RELEASE => self.release(w[0] as usize),
+            op::UNMAP => self.unmap(w[0] as usize),
+            op::TRUNCATE => self.truncate(w[0] as usize),
             op::CLOSE => vec![self.close()],
             op::EXCHANGE => self.exchange(w),
             op::REGION => {
@@ -237,55 +234,6 @@ impl Rig {
             answer.push(unsafe { &(*cq).cqe }.load(Relaxed) as u64);
         }
         answer
-    }
-
-    fn register(&mut self, w: &[u64]) -> Vec<u64> {
-        let (len, from_device) = (w[1] as usize, w[3] == 0 && self.provider.alloc_buffer.is_some());
-        let addr = match self.provider.alloc_buffer {
-            // SAFETY: the context is open.
-            Some(alloc) if from_device => unsafe { alloc(self.context, len) },
-            _ => map(len),
-        };
-        assert!(!addr.is_null(), "no memory for {len} B");
-        // SAFETY: the domain is alive and the buffer is.
-        let mr = unsafe { (self.provider.reg_mr)(self.domains[w[0] as usize], addr, len, w[2] as i32) };
-        if mr.is_null() {
-            return vec![errno()];
-        }
-        // SAFETY: it was just made.
-        let (lkey, rkey) = unsafe { ((*mr).lkey, (*mr).rkey) };
-        self.regions.push(Region { mr, addr: addr.cast(), len, lkey, rkey, from_device });
-        vec![0, self.regions.len() as u64 - 1, u64::from(lkey)]
-    }
-
-    /// Deregisters; the bytes and the key stay known, so that they can be misused.
-    fn deregister(&mut self, i: usize) -> u64 {
-        let mr = std::mem::replace(&mut self.regions[i].mr, null_mut());
-        // SAFETY: the region is registered.
-        unsafe { (self.provider.dereg_mr)(mr) as u64 }
-    }
-
-    /// Deregisters and gives the memory back.
-    fn release(&mut self, i: usize) -> Vec<u64> {
-        let errno = self.deregister(i);
-        let nothing =
-            Region { mr: null_mut(), addr: null_mut(), len: 0, lkey: 0, rkey: 0, from_device: false };
-        let region = std::mem::replace(&mut self.regions[i], nothing);
-        self.give_back(&region);
-        vec![errno]
-    }
-
-    fn give_back(&self, region: &Region) {
-        let addr = region.addr.cast::<c_void>();
-        match self.provider.free_buffer {
-            _ if addr.is_null() => {}
-            // SAFETY: the buffer came from the same provider with this length.
-            Some(free) if region.from_device => unsafe { free(self.context, addr, region.len) },
-            // SAFETY: the mapping was made with this length and nothing refers to it any more.
-            _ => unsafe {
-                libc::munmap(addr, region.len.max(1));
-            },
-        }
     }
 
     /// What a queue pair is asked for. Words: domain, queues for sends and receives, type, sends, receives, elements of each,
@@ -472,14 +420,6 @@ fn destroy<T>(list: &mut [*mut T], i: u64, verb: unsafe extern "C" fn(*mut T) ->
 
 fn errno() -> u64 {
     std::io::Error::last_os_error().raw_os_error().unwrap_or(0) as u64
-}
-
-fn map(len: usize) -> *mut c_void {
-    let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
-    // SAFETY: a new mapping at an address of the kernel's choice touches nothing that exists.
-    let addr = unsafe { libc::mmap(null_mut(), len.max(1), protection, flags, -1, 0) };
-    assert!(addr != libc::MAP_FAILED, "no memory for {len} B");
-    addr
 }
 
 /// Open descriptors of this process.

@@ -5,19 +5,20 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
 use verbs::abi::*;
 
-use crate::claim::{claimer, offer, take_back};
 use crate::completion::blank_completion;
-use crate::copy::{Piece, Place, copy_small, scatter};
-use crate::device::{gid, lid};
-use crate::lane::is_shown;
-use crate::limits::{BOUNCE_BYTES, BOUNCES, GRH_BYTES};
-use crate::memory::{Access, locate};
-use crate::queue_pair::Qp;
-use crate::settings::{LinkLayer, link_layer};
-use crate::shared::{
+use crate::memory::copy::{Piece, copy_small};
+use crate::memory::layout::{
     FLAG_BOUNCED, FLAG_GLOBAL, FLAG_IMM, FLAG_IN_SLOT, FLAG_WRITE, SLOT_PAYLOAD, Slot, SlotState,
 };
+use crate::queue_pair::Qp;
 use crate::srq::Srq;
+use crate::sys::limits::{BOUNCE_BYTES, BOUNCES, GRH_BYTES};
+use crate::transport::local::address::{gid, lid};
+use crate::transport::local::claim::{claimer, offer, take_back};
+use crate::transport::local::header::grh;
+use crate::transport::local::lane::is_shown;
+use crate::transport::local::place::{Place, scatter};
+use crate::transport::local::region::{Access, locate};
 use crate::wqe::Wqes;
 
 /// What polling for a receive has found.
@@ -32,37 +33,6 @@ pub(crate) enum Taken {
 /// Looks at a receive that a peer is placing before the peer's health is checked: a system call, next to which so many
 /// looks are nothing.
 pub(crate) const PATIENCE: u32 = 1 << 8;
-
-/// What a datagram's buffer starts with: the header (IBTA vol. 1, section 8.3) of one that goes from the first to the second
-/// GID. One without is undefined bytes there: zeroes.
-pub(crate) fn grh(
-    payload_bytes: u64,
-    has_immediate: bool,
-    traffic_class: u8,
-    ends: Option<[ibv_gid; 2]>,
-) -> [u8; GRH_BYTES as usize] {
-    /// IPv6, as every GRH.
-    const VERSION: u32 = 6;
-    const HOP_LIMIT: u8 = 64;
-    /// Base transport header, datagram header and integrity check of the packet that would carry it.
-    const AROUND: u64 = 12 + 8 + 4;
-    const IMMEDIATE: u64 = 4;
-    // What the header names as the next one, and that one's bytes: UDP of RoCE v2, or InfiniBand's transport.
-    let (next_header, next_bytes) = match link_layer() {
-        LinkLayer::Ethernet => (17, 8),
-        LinkLayer::Infiniband => (0x1b, 0),
-    };
-    let mut header = [0; GRH_BYTES as usize];
-    let Some([source, destination]) = ends else { return header };
-    let immediate = if has_immediate { IMMEDIATE } else { 0 };
-    let length = next_bytes + AROUND + immediate + payload_bytes.next_multiple_of(4);
-    header[..4].copy_from_slice(&(VERSION << 28 | u32::from(traffic_class) << 20).to_be_bytes());
-    header[4..6].copy_from_slice(&(length as u16).to_be_bytes());
-    (header[6], header[7]) = (next_header, HOP_LIMIT);
-    header[8..24].copy_from_slice(&source.raw);
-    header[24..].copy_from_slice(&destination.raw);
-    header
-}
 
 impl Qp {
     /// Number and slot of the next receive to complete.

@@ -3,36 +3,32 @@
 //! A channel is a pipe. Its bytes say which queue has an event; the process that completes something in an armed queue
 //! writes them, whether it is this one or a peer, which opens the writing end through `/proc`.
 
-use std::ffi::{c_int, c_void};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
-use rustix::pipe::PipeFlags;
 use verbs::abi::*;
 
-use crate::arena::View;
-use crate::arming::{self, Pipe, give_back, is_armed, take};
 use crate::completion::Cq;
-use crate::context::{Ctx, fail};
-use crate::host::{Host, Peer, host};
-use crate::limits::QP_INDEX_BITS;
-use crate::link::Ticks;
-use crate::shared::SharedCq;
+use crate::context::Ctx;
+use crate::memory::layout::SharedCq;
+use crate::transport::local::arming;
+use crate::transport::local::link::Ticks;
+use crate::transport::local::notify::Events;
 
 /// A completion channel: a pipe. Its peers open the writing end through `/proc`.
 #[repr(C)]
 pub(crate) struct Channel {
-    ibv: ibv_comp_channel,
-    writing: OwnedFd,
-    inode: u64,
+    pub(crate) ibv: ibv_comp_channel,
+    pub(crate) writing: OwnedFd,
+    pub(crate) inode: u64,
     /// The queues that announce here, by handle.
-    queues: Mutex<Vec<(u64, *mut ibv_cq)>>,
+    pub(crate) queues: Mutex<Vec<(u64, *mut ibv_cq)>>,
     /// Threads that sleep, or are about to, without a look at waiting sends.
-    sleepers: AtomicUsize,
+    pub(crate) sleepers: AtomicUsize,
 }
 
 /// Handle of no queue: wakes a sleeper so that it looks after waiting sends.
@@ -41,12 +37,12 @@ const NUDGE: u64 = 0;
 impl Channel {
     /// # Safety
     /// `channel` is null or a live channel of this device.
-    unsafe fn from<'a>(channel: *mut ibv_comp_channel) -> Option<&'a Self> {
+    pub(crate) unsafe fn from<'a>(channel: *mut ibv_comp_channel) -> Option<&'a Self> {
         // SAFETY: every ibv_comp_channel of this device is the first member of a Channel.
         unsafe { channel.cast::<Self>().as_ref() }
     }
 
-    fn queues(&self) -> MutexGuard<'_, Vec<(u64, *mut ibv_cq)>> {
+    pub(crate) fn queues(&self) -> MutexGuard<'_, Vec<(u64, *mut ibv_cq)>> {
         self.queues.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -72,77 +68,10 @@ pub(crate) fn detach(cq: *mut ibv_cq) {
     }
 }
 
-/// A pipe by which this process and its peers tell who sleeps: both ends, and its inode. Writing to it never waits.
-pub(crate) fn pipe() -> Result<(OwnedFd, OwnedFd, u64), Errno> {
-    let (reading, writing) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
-    rustix::io::ioctl_fionbio(&writing, true)?;
-    let inode = rustix::fs::fstat(&writing)?.st_ino;
-    Ok((reading, writing, inode))
-}
-
-pub(crate) unsafe extern "C" fn create_comp_channel(context: *mut ibv_context) -> *mut ibv_comp_channel {
-    match pipe() {
-        Ok((reading, writing, inode)) => {
-            let ibv = ibv_comp_channel { context, fd: reading.into_raw_fd(), refcnt: 0 };
-            let (queues, sleepers) = (Mutex::default(), AtomicUsize::new(0));
-            Box::into_raw(Box::new(Channel { ibv, writing, inode, queues, sleepers })).cast()
-        }
-        Err(errno) => fail(errno.raw_os_error()),
-    }
-}
-
-pub(crate) unsafe extern "C" fn destroy_comp_channel(channel: *mut ibv_comp_channel) -> c_int {
-    let channel = channel.cast::<Channel>();
-    // SAFETY: the caller gives a live channel.
-    if !unsafe { &*channel }.queues.lock().unwrap_or_else(PoisonError::into_inner).is_empty() {
-        return libc::EBUSY;
-    }
-    // SAFETY: create_comp_channel made it, and no queue uses it.
-    let channel = unsafe { Box::from_raw(channel) };
-    if let Ok(host) = host() {
-        host.forget_channel(channel.writing.as_raw_fd(), channel.inode);
-    }
-    // SAFETY: create_comp_channel gave the descriptor up to this member.
-    drop(unsafe { OwnedFd::from_raw_fd(channel.ibv.fd) });
-    0
-}
-
 /// How long a sleeping process leaves its waiting sends alone.
 const RETRY_EVERY: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000 };
 /// No time at all.
 const NONE: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
-
-pub(crate) unsafe extern "C" fn get_cq_event(
-    channel: *mut ibv_comp_channel,
-    cq: *mut *mut ibv_cq,
-    cq_context: *mut *mut c_void,
-) -> c_int {
-    // SAFETY: the caller gives a live channel of this device.
-    let Some(channel) = (unsafe { Channel::from(channel) }) else { return -1 };
-    loop {
-        let handle = match channel.read() {
-            Ok(handle) => handle,
-            Err(errno) => {
-                fail::<c_void>(errno.raw_os_error());
-                return -1;
-            }
-        };
-        let queues = channel.queues();
-        channel.pay(&queues);
-        let Some((_, raw)) = queues.iter().find(|(other, _)| *other == handle) else {
-            continue; // The queue has been destroyed since.
-        };
-        // SAFETY: the queue is on the channel's list, so it is alive; its destruction waits for the acknowledgement.
-        let found = unsafe { Cq::from(*raw) };
-        found.taken.fetch_add(1, SeqCst);
-        // SAFETY: the caller gives two writable pointers.
-        unsafe {
-            cq.write(*raw);
-            cq_context.write(found.ibv.cq_context);
-        }
-        return 0;
-    }
-}
 
 impl Cq {
     /// A send of this process waits: whoever sleeps on the queue's channel has to look after it.
@@ -157,7 +86,7 @@ impl Cq {
 
 impl Channel {
     /// Waits for an event; carries on with waiting sends meanwhile. A signal ends it with EINTR, as in the kernel.
-    fn read(&self) -> Result<u64, Errno> {
+    pub(crate) fn read(&self) -> Result<u64, Errno> {
         // SAFETY: a channel's context lives at least as long as the channel.
         let ctx = unsafe { Ctx::from(self.ibv.context) };
         // SAFETY: the descriptor is open as long as the channel lives.
@@ -185,7 +114,7 @@ impl Channel {
     }
 
     /// Writes the events for which there was no room, now that something has been read.
-    fn pay(&self, queues: &[(u64, *mut ibv_cq)]) {
+    pub(crate) fn pay(&self, queues: &[(u64, *mut ibv_cq)]) {
         // SAFETY: a channel's context lives at least as long as the channel.
         let view = &unsafe { Ctx::from(self.ibv.context) }.events.host().arena.view;
         if view.header().owes.load(Relaxed) == 0 {
@@ -200,31 +129,6 @@ impl Channel {
     }
 }
 
-/// A channel, and the queue whose events are written to it.
-struct Events<'a> {
-    pipe: BorrowedFd<'a>,
-    view: &'a View,
-    cq: &'a SharedCq,
-}
-
-impl Pipe for Events<'_> {
-    type Error = Errno;
-
-    fn write(&self) -> Result<bool, Errno> {
-        match rustix::io::write(self.pipe, &self.cq.handle.load(Relaxed).to_ne_bytes()) {
-            Err(Errno::AGAIN) => {
-                self.view.header().owes.store(1, Relaxed);
-                Ok(false)
-            }
-            written => written.map(|_| true),
-        }
-    }
-
-    fn is_empty(&self) -> bool {
-        rustix::io::ioctl_fionread(self.pipe).is_ok_and(|bytes| bytes == 0)
-    }
-}
-
 /// Whether a sleep would be longer than the wait for it.
 fn is_soon(due: Ticks) -> bool {
     due.ns_since(Ticks::now()) < 2 * RETRY_EVERY.tv_nsec.cast_unsigned()
@@ -236,45 +140,5 @@ fn take_handle(reading: BorrowedFd<'_>) -> Result<u64, Errno> {
     match rustix::io::read(reading, &mut handle)? {
         8 => Ok(u64::from_ne_bytes(handle)),
         _ => Err(Errno::IO), // Cannot be: the writing end is open here and every write is of 8 bytes.
-    }
-}
-
-pub(crate) unsafe extern "C" fn ack_cq_events(cq: *mut ibv_cq, nevents: u32) {
-    // SAFETY: the caller gives a queue with events to acknowledge, so it is alive.
-    unsafe { Cq::from(cq) }.acknowledged.fetch_add(u64::from(nevents), SeqCst);
-}
-
-/// Announces a completion in a queue of `view`'s process if it is armed. `peer` is `None` for this process.
-#[inline]
-pub(crate) fn notify(host: &Host, view: &View, peer: Option<&Peer>, index: u32, solicited: bool) {
-    if is_armed(&view.cq(index).armed) {
-        announce(host, view, peer, index, solicited);
-    }
-}
-
-#[cold]
-fn announce(host: &Host, view: &View, peer: Option<&Peer>, index: u32, solicited: bool) {
-    let cq = view.cq(index);
-    let Some(asked) = take(&cq.armed, solicited) else { return };
-    let (fd, inode) = (cq.channel_fd.load(Relaxed), cq.channel_inode.load(Relaxed));
-    if fd < 0 {
-        return;
-    }
-    let own;
-    let peer = match peer {
-        Some(peer) => peer,
-        None => match host.peer_of(host.block << QP_INDEX_BITS) {
-            Some(peer) => {
-                own = peer;
-                &own
-            }
-            None => return,
-        },
-    };
-    let announced =
-        host.through(peer, fd, inode, |pipe| arming::announce(&cq.owed, &Events { pipe, view, cq }));
-    if !matches!(announced, Ok(Ok(()))) {
-        // The peer or its channel has gone, or the system has no descriptor, not even the one that is kept.
-        give_back(&cq.armed, asked);
     }
 }

@@ -4,34 +4,27 @@
 //! receives stand in the receive rings of the queue pairs that use the queue, where the requesters put them; polling
 //! looks at each ring in turn.
 
-use std::ffi::{c_int, c_void};
-use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
-use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize};
-use std::time::Duration;
+use std::ffi::c_int;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize};
 
 use verbs::abi::*;
 
 mod blank;
-mod resize;
 mod spot;
 
-pub(crate) use resize::resize_cq;
-
-use crate::arming::{arm, shown};
 use crate::arrive::Taken;
-use crate::channel::{self, notify};
-use crate::clock;
-use crate::context::{Ctx, fail};
-use crate::event::Kind;
-use crate::host::{Host, host};
-use crate::indexes::Indexes;
-use crate::limits::{CQS, MAX_CQE};
+use crate::context::Ctx;
+use crate::memory::layout::{Slot, SlotState};
 use crate::own::{Entry, Own};
-use crate::own_lock::OwnLock;
-use crate::polling::{Extended, Making};
+use crate::polling::Extended;
 use crate::queue_pair::Qp;
-use crate::shared::{Slot, SlotState};
-use crate::sync::Cpu;
+use crate::sys::clock;
+use crate::sys::own_lock::OwnLock;
+use crate::sys::sync::Cpu;
+use crate::transport::local::arming::shown;
+use crate::transport::local::host::Host;
+use crate::transport::local::notify::notify;
 use spot::Spot;
 
 pub(crate) use blank::blank_completion;
@@ -43,16 +36,16 @@ pub(crate) struct Cq {
     /// Entry in this process's table.
     pub(crate) index: u32,
     /// Tells it from others that had the entry before.
-    serial: u32,
-    host: &'static Host,
-    entries: OwnLock<Entries>,
-    peek: Peek,
+    pub(crate) serial: u32,
+    pub(crate) host: &'static Host,
+    pub(crate) entries: OwnLock<Entries>,
+    pub(crate) peek: Peek,
     /// For who reads completions member by member.
-    extended: Option<Extended>,
+    pub(crate) extended: Option<Extended>,
     /// Completions get a time stamp.
-    stamped: bool,
+    pub(crate) stamped: bool,
     /// That of the last one that was taken, where the queue has stamps.
-    stamp: AtomicU64,
+    pub(crate) stamp: AtomicU64,
     /// Events taken from the channel, and those acknowledged: destruction waits until they agree.
     pub(crate) taken: AtomicU64,
     pub(crate) acknowledged: AtomicU64,
@@ -61,7 +54,7 @@ pub(crate) struct Cq {
 /// What an empty queue looks like from outside its lock: most polls find nothing, and how soon one finds something is part
 /// of every latency.
 #[derive(Default)]
-struct Peek {
+pub(crate) struct Peek {
     /// Completions of this process's own work.
     own: AtomicUsize,
     /// Where the next receive will complete; null unless exactly one queue pair's receives complete here. Slots are never
@@ -85,25 +78,25 @@ impl Peek {
     }
 }
 
-struct Entries {
-    own: Own,
-    overrun: bool,
+pub(crate) struct Entries {
+    pub(crate) own: Own,
+    pub(crate) overrun: bool,
     /// An overrun loses the oldest completion instead of failing the queue.
-    keeps_latest: bool,
+    pub(crate) keeps_latest: bool,
     /// Completions get a time stamp.
-    stamped: bool,
+    pub(crate) stamped: bool,
     /// The stamp of the completion that was taken last.
-    stamp: u64,
+    pub(crate) stamp: u64,
     /// Queue pairs whose receives complete here.
-    receivers: Vec<*const Qp>,
+    pub(crate) receivers: Vec<*const Qp>,
     /// Uses by queue pairs, as send and as receive queue: while there are some, the queue cannot be destroyed.
-    users: usize,
+    pub(crate) users: usize,
     /// Receiver that is looked at first.
-    turn: usize,
+    pub(crate) turn: usize,
     /// Completions in a row that the receiver at `turn` gave.
-    received_in_a_row: u32,
+    pub(crate) received_in_a_row: u32,
     /// Completions in a row that `own` gave.
-    own_in_a_row: u32,
+    pub(crate) own_in_a_row: u32,
 }
 
 /// Completions that one source gives in a row while others may have some: few enough that none starves, many enough
@@ -122,7 +115,7 @@ impl Cq {
         unsafe { &*cq.cast::<Self>() }
     }
 
-    fn ctx(&self) -> &Ctx {
+    pub(crate) fn ctx(&self) -> &Ctx {
         // SAFETY: a queue's context lives at least as long as the queue.
         unsafe { Ctx::from(self.ibv.context) }
     }
@@ -349,119 +342,4 @@ impl Cq {
         self.ctx().progress();
         if overrun { -libc::EOVERFLOW } else { found }
     }
-}
-
-pub(crate) unsafe extern "C" fn poll_cq(cq: *mut ibv_cq, num_entries: c_int, wc: *mut ibv_wc) -> c_int {
-    // SAFETY: the caller gives a live queue of this device.
-    let cq = unsafe { Cq::from(cq) };
-    if cq.is_seen_empty() {
-        return 0;
-    }
-    let _alone = cq.extended.as_ref().map(Extended::alone);
-    // SAFETY: the caller gives room for num_entries completions.
-    unsafe { cq.take(num_entries, wc) }
-}
-
-pub(crate) unsafe extern "C" fn req_notify_cq(cq: *mut ibv_cq, solicited_only: c_int) -> c_int {
-    // SAFETY: the caller gives a live queue of this device.
-    let cq = unsafe { Cq::from(cq) };
-    arm(&cq.host.arena.view.cq(cq.index).armed, solicited_only != 0);
-    0
-}
-
-pub(crate) unsafe extern "C" fn create_cq(
-    context: *mut ibv_context,
-    cqe: c_int,
-    cq_context: *mut c_void,
-    channel: *mut ibv_comp_channel,
-    comp_vector: c_int,
-) -> *mut ibv_cq {
-    let making = Making::plain(cqe, cq_context, channel, comp_vector);
-    // SAFETY: the caller gives an open context, and null or a live channel.
-    unsafe { create(context, making, |_| ()) }
-}
-
-/// Entries of the table of completion queues in use.
-static INDEXES: Indexes<CQS> = Indexes::new();
-/// Handles, which no two queues share. 0 is none's: see `channel`.
-static HANDLES: AtomicU64 = AtomicU64::new(1);
-
-/// Makes a queue, which `install` gives the functions that it has.
-///
-/// # Safety
-/// The context is open and the channel null or alive.
-pub(crate) unsafe fn create(
-    context: *mut ibv_context,
-    making: Making,
-    install: impl FnOnce(&mut ibv_cq_ex),
-) -> *mut ibv_cq {
-    let Making { cqe, cq_context, channel, comp_vector, keeps_latest, stamped, extended } = making;
-    if !(1..=MAX_CQE).contains(&cqe) || comp_vector != 0 {
-        return fail(libc::EINVAL);
-    }
-    let Ok(host) = host() else { return fail(libc::ENODEV) };
-    let Some(index) = INDEXES.take() else {
-        return fail(libc::ENOMEM);
-    };
-    let handle = HANDLES.fetch_add(1, Relaxed);
-    // SAFETY: all-zero bytes are a valid ibv_cq_ex: integers, null pointers, absent functions, an unlocked mutex, an unused
-    // condition.
-    let mut ibv: ibv_cq_ex = unsafe { std::mem::zeroed() };
-    install(&mut ibv);
-    let base = &mut ibv.base;
-    (base.context, base.channel, base.cq_context, base.handle, base.cqe) =
-        (context, channel, cq_context, index, AtomicI32::new(cqe));
-    let entries = Entries {
-        own: Own::new(cqe as usize),
-        overrun: false,
-        keeps_latest,
-        stamped,
-        stamp: 0,
-        receivers: Vec::new(),
-        users: 0,
-        turn: 0,
-        received_in_a_row: 0,
-        own_in_a_row: 0,
-    };
-    let cq = Box::into_raw(Box::new(Cq {
-        ibv,
-        index,
-        serial: handle as u32,
-        host,
-        entries: OwnLock::new(entries),
-        peek: Peek::default(),
-        extended,
-        stamped,
-        stamp: AtomicU64::new(0),
-        taken: AtomicU64::new(0),
-        acknowledged: AtomicU64::new(0),
-    }))
-    .cast::<ibv_cq>();
-    let shared = host.arena.view.cq(index);
-    shared.armed.store(0, SeqCst);
-    shared.owed.store(0, SeqCst);
-    shared.handle.store(handle, Relaxed);
-    channel::attach(cq, handle, shared);
-    // SAFETY: the caller gives a live context of this device.
-    unsafe { Ctx::from(context) }.events.enter(Kind::CompletionQueue, index, handle as u32, cq);
-    cq
-}
-
-pub(crate) unsafe extern "C" fn destroy_cq(raw: *mut ibv_cq) -> c_int {
-    // SAFETY: the caller gives a live queue of this device.
-    let cq = unsafe { Cq::from(raw) };
-    if cq.entries.lock().users != 0 {
-        return libc::EBUSY;
-    }
-    cq.host.arena.view.cq(cq.index).armed.store(0, SeqCst);
-    channel::detach(raw);
-    // man ibv_get_cq_event: destruction waits until every event that was taken is acknowledged.
-    while cq.taken.load(SeqCst) != cq.acknowledged.load(SeqCst) {
-        std::thread::sleep(Duration::from_millis(1));
-    }
-    cq.ctx().events.leave(Kind::CompletionQueue, cq.index);
-    INDEXES.give_back(cq.index);
-    // SAFETY: create_cq made it, and neither queue pairs nor the channel refer to it any more.
-    drop(unsafe { Box::from_raw(raw.cast::<Cq>()) });
-    0
 }

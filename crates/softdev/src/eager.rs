@@ -7,14 +7,15 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
 use verbs::abi::*;
 
-use crate::copy::{Piece, Place, store_wordwise};
-use crate::memory::{Access, locate};
-use crate::message::{Message, Payload};
+use crate::memory::copy::{Piece, store_wordwise};
+use crate::memory::layout::SLOT_PAYLOAD;
 use crate::own::Entry;
 use crate::queue_pair::Qp;
 use crate::send::SendQueue;
-use crate::shared::SLOT_PAYLOAD;
-use crate::target::Target;
+use crate::transport::local::message::{Message, Payload};
+use crate::transport::local::place::Place;
+use crate::transport::local::region::{Access, locate};
+use crate::transport::local::target::Target;
 
 /// Flags of requests that take the short way. (A fence waits for nothing: all that was posted before is done.)
 const FLAGS: u32 = IBV_SEND_SIGNALED | IBV_SEND_INLINE | IBV_SEND_FENCE;
@@ -111,12 +112,11 @@ impl Qp {
         }
         let view = target.peer.view(&self.host.arena.view);
         let sge = ibv_sge { addr: rdma.remote_addr, length: piece.len as u32, lkey: rdma.rkey };
-        // Memory of another kind, of this process's own too, is a matter of the general way.
-        let is_elsewhere = target.peer.is_own() && !target.is_in_arena(view, rdma.rkey);
-        if is_elsewhere || target.watch.is_near() {
+        if target.watch.is_near() {
             return false;
         }
         let pd = shared.pd.load(Relaxed);
+        // Memory that does not lie in an arena is a matter of the general way.
         let Some(Place::Here(to)) = locate(view, Some(&target.peer), pd, &sge, Access::RemoteWrite) else {
             return false;
         };

@@ -7,95 +7,25 @@
 //! (the kernel has a list there, which ends only with its memory).
 
 use std::collections::HashMap;
-use std::ffi::{c_int, c_void};
+use std::ffi::c_int;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
-use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use rustix::io::Errno;
 use verbs::abi::*;
 
-use crate::arena::{Shared, View};
-use crate::channel::pipe;
-use crate::completion::Cq;
-use crate::context::{Ctx, fail};
-use crate::host::{Host, Peer};
-use crate::indexes::Indexes;
-use crate::limits::CONTEXTS;
+use crate::memory::layout::SharedContext;
 use crate::queue_pair::Qp;
-use crate::shared::CONTEXTS_AT;
-use crate::target::Target;
-
-/// What an event is about.
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-pub(crate) enum Kind {
-    QueuePair,
-    CompletionQueue,
-    SharedReceiveQueue,
-    Port,
-}
-
-/// What events of a type are about; `None` for types that no event here has.
-fn kind_of(event: ibv_event_type) -> Option<Kind> {
-    Some(match event {
-        IBV_EVENT_CQ_ERR => Kind::CompletionQueue,
-        IBV_EVENT_QP_FATAL..=IBV_EVENT_SQ_DRAINED | IBV_EVENT_QP_LAST_WQE_REACHED => Kind::QueuePair,
-        IBV_EVENT_SRQ_ERR | IBV_EVENT_SRQ_LIMIT_REACHED => Kind::SharedReceiveQueue,
-        IBV_EVENT_PORT_ACTIVE | IBV_EVENT_PORT_ERR => Kind::Port,
-        _ => return None,
-    })
-}
-
-/// What goes through the pipe. Writes of so few bytes are never torn (`PIPE_BUF` in pipe(7)).
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-struct Record {
-    event: ibv_event_type,
-    /// Of a queue pair its number, of a queue its handle, of a port its number.
-    handle: u32,
-    serial: u32,
-}
-
-const RECORD_BYTES: usize = 12;
-
-impl Record {
-    fn encode(self) -> [u8; RECORD_BYTES] {
-        let mut bytes = [0; RECORD_BYTES];
-        for (to, word) in bytes.chunks_exact_mut(4).zip([self.event, self.handle, self.serial]) {
-            to.copy_from_slice(&word.to_ne_bytes());
-        }
-        bytes
-    }
-
-    fn decode(bytes: [u8; RECORD_BYTES]) -> Self {
-        let word = |i: usize| u32::from_ne_bytes([bytes[i], bytes[i + 1], bytes[i + 2], bytes[i + 3]]);
-        Self { event: word(0), handle: word(4), serial: word(8) }
-    }
-}
-
-/// A context, as those see it who raise asynchronous events.
-#[repr(C)]
-pub(crate) struct SharedContext {
-    /// Inode of the pipe that its events go through, so that a descriptor that was closed and used again is not taken for
-    /// it.
-    pub(crate) inode: AtomicU64,
-    /// The owner's descriptor of the writing end; -1 for none.
-    pub(crate) fd: AtomicI32,
-    /// Events that did not fit in the pipe.
-    pub(crate) lost: AtomicU32,
-}
-
-// SAFETY: it consists of atomics only.
-unsafe impl Shared for SharedContext {}
-
-impl View {
-    pub(crate) fn context(&self, index: u32) -> &SharedContext {
-        let index = u64::from(index) % CONTEXTS as u64;
-        self.shared(CONTEXTS_AT + index * size_of::<SharedContext>() as u64)
-            .expect("an arena is larger than its tables")
-    }
-}
+use crate::sys::indexes::Indexes;
+use crate::sys::limits::CONTEXTS;
+use crate::transport::local::host::Host;
+use crate::transport::local::notify::pipe;
+use crate::transport::local::raise::Kind;
+use crate::transport::local::raise::RECORD_BYTES;
+use crate::transport::local::raise::Record;
+use crate::transport::local::raise::kind_of;
 
 /// The events of a context.
 pub(crate) struct Events {
@@ -201,7 +131,7 @@ impl Events {
         event(ibv_async_element { qp: object.address as *mut ibv_qp })
     }
 
-    fn acknowledge(&self, kind: Kind, handle: u32) {
+    pub(crate) fn acknowledge(&self, kind: Kind, handle: u32) {
         if let Some(object) = self.objects().get_mut(&(kind, handle)) {
             object.taken = object.taken.saturating_sub(1);
         }
@@ -209,7 +139,7 @@ impl Events {
     }
 
     /// The next event; waits for it where the descriptor does. A signal ends the wait.
-    fn next(&self, reading: BorrowedFd<'_>) -> Result<ibv_async_event, Errno> {
+    pub(crate) fn next(&self, reading: BorrowedFd<'_>) -> Result<ibv_async_event, Errno> {
         loop {
             if self.shared().lost.swap(0, SeqCst) != 0 {
                 return Err(Errno::OVERFLOW);
@@ -234,33 +164,6 @@ impl Events {
     }
 }
 
-/// Raises an event of an object of a peer, which may be this process, in one of its contexts.
-#[cold]
-pub(crate) fn raise_at(
-    host: &Host,
-    peer: &Peer,
-    context: u32,
-    event: ibv_event_type,
-    handle: u32,
-    serial: u32,
-) {
-    let shared = peer.view(&host.arena.view).context(context);
-    let (fd, inode) = (shared.fd.load(SeqCst), shared.inode.load(Relaxed));
-    if fd < 0 {
-        return; // The context is closed.
-    }
-    let record = Record { event, handle, serial }.encode();
-    let is_written = match host.through(peer, fd, inode, |pipe| rustix::io::write(pipe, &record)) {
-        Ok(written) => written.is_ok(),
-        // The context, or the process, has gone since.
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return,
-        Err(_) => false,
-    };
-    if !is_written {
-        shared.lost.fetch_add(1, SeqCst);
-    }
-}
-
 impl Qp {
     /// Raises an event of this queue pair.
     #[cold]
@@ -270,75 +173,10 @@ impl Qp {
     }
 }
 
-impl Target {
-    /// The first message of a connection has arrived: an event where its owner has not gone on to RTS (IBTA vol. 1, section
-    /// 11.6.2).
-    #[cold]
-    pub(crate) fn greet(&self, host: &Host) {
-        if self.shared().state.load(SeqCst) == IBV_QPS_RTR {
-            self.raise(host, IBV_EVENT_COMM_EST);
-        }
-    }
-
-    /// The shared queue that receives are taken from has fewer than its limit: tells its owner.
-    #[cold]
-    pub(crate) fn raise_of_queue(&self, host: &Host, number: u32) {
-        let context = self.shared().context.load(Relaxed);
-        raise_at(host, &self.peer, context, IBV_EVENT_SRQ_LIMIT_REACHED, number, number);
-    }
-
-    /// Raises an event at the queue pair's owner.
-    #[cold]
-    pub(crate) fn raise(&self, host: &Host, event: ibv_event_type) {
-        let context = self.shared().context.load(Relaxed);
-        raise_at(host, &self.peer, context, event, self.qp_num, self.generation);
-    }
-}
-
-pub(crate) unsafe extern "C" fn get_async_event(
-    context: *mut ibv_context,
-    event: *mut ibv_async_event,
-) -> c_int {
-    // SAFETY: the caller gives a live context of this device.
-    let (ctx, fd) = unsafe { (Ctx::from(context), (*context).async_fd) };
-    // SAFETY: the descriptor is open as long as the context.
-    match ctx.events.next(unsafe { BorrowedFd::borrow_raw(fd) }) {
-        Ok(found) => {
-            // SAFETY: the caller gives a writable event.
-            unsafe { event.write(found) };
-            0
-        }
-        Err(errno) => {
-            fail::<c_void>(errno.raw_os_error());
-            -1
-        }
-    }
-}
-
-pub(crate) unsafe extern "C" fn ack_async_event(event: *mut ibv_async_event) {
-    // SAFETY: the caller gives an event that get_async_event made.
-    let ibv_async_event { element, event_type } = unsafe { *event };
-    // SAFETY: the type says which member is set; its object is alive, since its destruction waits for this.
-    let (context, kind, handle) = unsafe {
-        match kind_of(event_type) {
-            Some(Kind::QueuePair) => ((*element.qp).context, Kind::QueuePair, (*element.qp).qp_num),
-            Some(Kind::CompletionQueue) => {
-                ((*element.cq).context, Kind::CompletionQueue, Cq::from(element.cq).index)
-            }
-            Some(Kind::SharedReceiveQueue) => {
-                ((*element.srq).context, Kind::SharedReceiveQueue, (*element.srq).handle)
-            }
-            Some(Kind::Port) | None => return,
-        }
-    };
-    // SAFETY: an object's context lives at least as long as the object.
-    unsafe { Ctx::from(context) }.events.acknowledge(kind, handle);
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::host::host;
+    use crate::transport::local::host::host;
 
     fn events() -> (Events, RawFd) {
         let (events, reading) = Events::new(host().unwrap()).unwrap();

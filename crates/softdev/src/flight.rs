@@ -1,4 +1,4 @@
-//! Messages under way on a link that is modelled ([`crate::link`]).
+//! Messages under way on a link that is modelled ([`crate::transport::local::link`]).
 //!
 //! What is posted waits in the send queue, as what cannot be carried out yet does ([`crate::retry`]): until it leaves, when its
 //! payload is fetched as by an adapter ([`FIRST_BYTES`]), and then until it is there; a reliable connection's completion then
@@ -16,13 +16,14 @@ use verbs::LinkModel;
 use verbs::abi::*;
 
 use crate::context::Ctx;
-use crate::device::device_of;
-use crate::limits::{MAX_MESSAGE_BYTES, MTU_BYTES};
-use crate::link::{Link, SharedPort, Ticks};
+use crate::memory::layout::SharedPort;
 use crate::queue_pair::Qp;
 use crate::retry::{Payload, Stage, Waiting};
 use crate::send::SendQueue;
-use crate::settings::{LinkLayer, link_layer};
+use crate::sys::limits::{MAX_MESSAGE_BYTES, MTU_BYTES};
+use crate::sys::settings::{LinkLayer, link_layer};
+use crate::transport::local::address::device_of;
+use crate::transport::local::link::{Link, Ticks};
 use crate::work::{AnyTask, Destination, Pieces, Task, Work};
 
 /// Messages under way, and acknowledgements.
@@ -284,13 +285,6 @@ impl Ctx {
     pub(crate) fn link(&self) -> Option<Link> {
         self.keeper.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(|keeper| keeper.link)
     }
-}
-
-pub(crate) unsafe extern "C" fn set_link(context: *mut ibv_context, model: *const LinkModel) -> c_int {
-    // SAFETY: the caller gives a live context of this device.
-    let ctx = unsafe { Ctx::from(context) };
-    // SAFETY: the caller gives null or a readable model.
-    ctx.set_link(unsafe { model.as_ref() })
 }
 
 impl Ctx {

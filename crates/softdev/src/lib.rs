@@ -20,7 +20,7 @@
 //! * `limits`: what the device allows.
 //! * `arena`: the memory that a process shares; `shared`: what stands in it; `indexes`: which entries are in use; `host`: how
 //!   processes find each other.
-//! * `memory`: memory regions and the check of every access; `reregister`: changing one; `on_demand`: advice on them;
+//! * `memory`: memory regions and the check of every access; `probe`: whether there is memory to be registered; `reregister`: changing one; `on_demand`: advice on them;
 //!   `copy`: moving bytes; `foreign`: those of another process that are mapped nowhere else.
 //! * `deliver`: placing a `message` in a peer's lane: the heart; `lane`: the requester's end of it, `claim`: that of one of
 //!   several; `target`: the queue pair at the other end; `one_sided`: writes, reads and atomics; `touching`: use without a lock,
@@ -46,115 +46,89 @@
 //! While a send waits for its receiver, its process must call some verb now and then: nothing else carries on with it.
 //! After `fork`, the child must not use objects of its parent.
 
-mod arena;
-mod arming;
 mod arrive;
-mod builder;
 mod channel;
-mod claim;
-mod clock;
 mod completion;
 mod context;
-mod copy;
-mod deliver;
-mod device;
 mod eager;
+
 mod event;
-mod extended;
 mod flight;
-mod foreign;
-mod host;
-mod indexes;
-mod lane;
-mod limits;
-mod link;
 mod memory;
-mod message;
 mod multicast;
-mod on_demand;
-mod one_sided;
-mod order;
 mod own;
-mod own_lock;
-mod parent_domain;
 mod polling;
-mod pool;
 mod port;
 mod queue_pair;
 mod receive;
-mod reregister;
 mod retry;
 mod send;
-mod settings;
-mod shared;
-mod spin;
 mod srq;
-mod sync;
-mod target;
-mod timer;
-mod touching;
+mod sys;
+mod transport;
+mod verbs;
 mod work;
 mod wqe;
 
 #[cfg(test)]
 mod tests;
 
-use verbs::Provider;
+use ::verbs::Provider;
 
 pub use port::set_port;
-pub use settings::{
+pub use sys::settings::{
     DEVICES_VARIABLE, LINK_LAYER_VARIABLE, LINK_VARIABLE, LinkLayer, MAX_DEVICES, Settings, settings,
 };
 
 /// Verbs that [`PROVIDER`] has no place for, since only programs of others use them, or that it need not have.
 pub mod more {
-    pub use crate::builder::qp_to_qp_ex;
-    pub use crate::device::query_gid_ex;
-    pub use crate::reregister::rereg_mr;
+    pub use crate::verbs::builder::qp_to_qp_ex;
+    pub use crate::verbs::query::query_gid_ex;
+    pub use crate::verbs::reregister::rereg_mr;
 }
 
 /// The device as a provider of verbs.
 pub static PROVIDER: Provider = Provider {
     name: "softdev",
     about: "software device in user space",
-    get_device_list: device::get_device_list,
-    free_device_list: device::free_device_list,
-    get_device_name: device::get_device_name,
-    open_device: context::open_device,
-    close_device: context::close_device,
-    query_device: context::query_device,
-    query_port: device::query_port,
-    query_gid: device::query_gid,
-    query_gid_ex: Some(device::query_gid_ex),
-    query_pkey: device::query_pkey,
-    alloc_pd: context::alloc_pd,
-    dealloc_pd: context::dealloc_pd,
-    reg_mr: memory::reg_mr,
-    dereg_mr: memory::dereg_mr,
-    create_comp_channel: channel::create_comp_channel,
-    destroy_comp_channel: channel::destroy_comp_channel,
-    create_cq: completion::create_cq,
-    resize_cq: completion::resize_cq,
-    destroy_cq: completion::destroy_cq,
-    get_cq_event: channel::get_cq_event,
-    ack_cq_events: channel::ack_cq_events,
-    get_async_event: event::get_async_event,
-    ack_async_event: event::ack_async_event,
-    create_qp: queue_pair::create_qp,
-    modify_qp: queue_pair::modify_qp,
-    query_qp: queue_pair::query_qp,
-    destroy_qp: queue_pair::destroy_qp,
-    create_srq: srq::create_srq,
-    modify_srq: srq::modify_srq,
-    query_srq: srq::query_srq,
-    destroy_srq: srq::destroy_srq,
-    qp_to_qp_ex: Some(builder::qp_to_qp_ex),
-    attach_mcast: multicast::attach_mcast,
-    detach_mcast: multicast::detach_mcast,
-    create_ah: context::create_ah,
-    destroy_ah: context::destroy_ah,
-    alloc_buffer: Some(memory::alloc_buffer),
-    free_buffer: Some(memory::free_buffer),
+    get_device_list: verbs::device::get_device_list,
+    free_device_list: verbs::device::free_device_list,
+    get_device_name: verbs::device::get_device_name,
+    open_device: verbs::open::open_device,
+    close_device: verbs::open::close_device,
+    query_device: verbs::query::query_device,
+    query_port: verbs::query::query_port,
+    query_gid: verbs::query::query_gid,
+    query_gid_ex: Some(verbs::query::query_gid_ex),
+    query_pkey: verbs::query::query_pkey,
+    alloc_pd: verbs::domain::alloc_pd,
+    dealloc_pd: verbs::domain::dealloc_pd,
+    reg_mr: verbs::memory::reg_mr,
+    dereg_mr: verbs::memory::dereg_mr,
+    create_comp_channel: verbs::channel::create_comp_channel,
+    destroy_comp_channel: verbs::channel::destroy_comp_channel,
+    create_cq: verbs::completion::create_cq,
+    resize_cq: verbs::resize::resize_cq,
+    destroy_cq: verbs::completion::destroy_cq,
+    get_cq_event: verbs::channel::get_cq_event,
+    ack_cq_events: verbs::channel::ack_cq_events,
+    get_async_event: verbs::event::get_async_event,
+    ack_async_event: verbs::event::ack_async_event,
+    create_qp: verbs::queue_pair::create_qp,
+    modify_qp: verbs::queue_pair::modify_qp,
+    query_qp: verbs::queue_pair::query_qp,
+    destroy_qp: verbs::queue_pair::destroy_qp,
+    create_srq: verbs::srq::create_srq,
+    modify_srq: verbs::srq::modify_srq,
+    query_srq: verbs::srq::query_srq,
+    destroy_srq: verbs::srq::destroy_srq,
+    qp_to_qp_ex: Some(verbs::builder::qp_to_qp_ex),
+    attach_mcast: verbs::multicast::attach_mcast,
+    detach_mcast: verbs::multicast::detach_mcast,
+    create_ah: verbs::domain::create_ah,
+    destroy_ah: verbs::domain::destroy_ah,
+    alloc_buffer: Some(verbs::memory::alloc_buffer),
+    free_buffer: Some(verbs::memory::free_buffer),
     pauses: true,
-    set_link: Ok(flight::set_link),
+    set_link: Ok(verbs::open::set_link),
 };

@@ -9,10 +9,11 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use verbs::abi::*;
 
-use crate::clock;
-use crate::completion::{Cq, blank_completion, create};
-use crate::context::fail;
-use crate::spin::{Guard, SpinLock};
+use crate::completion::{Cq, blank_completion};
+use crate::sys::clock;
+use crate::sys::errno::fail;
+use crate::sys::spin::{Guard, SpinLock};
+use crate::verbs::completion::create;
 
 /// What an extended queue has besides.
 pub(crate) struct Extended {

@@ -12,10 +12,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use verbs::abi::*;
 
 use crate::context::Ctx;
-use crate::device::port_word;
-use crate::limits::PORT;
 use crate::queue_pair::Qp;
-use crate::settings::settings;
+use crate::sys::limits::PORT;
+use crate::sys::settings::settings;
+use crate::transport::local::address::port_word;
 
 /// Devices of this process whose port is down, a bit for each.
 static DOWN: AtomicU32 = AtomicU32::new(0);

@@ -7,23 +7,23 @@ use std::sync::atomic::{AtomicBool, AtomicU32};
 
 use verbs::abi::*;
 
-use crate::arena::{Arena, QUARANTINE};
-use crate::claim::{claimer, is_at_or_after};
-use crate::host::agree;
-use crate::lane;
-use crate::limits::GRH_BYTES;
-use crate::own_lock::OwnLock;
-use crate::pool::Area;
+use crate::memory::arena::{Arena, QUARANTINE};
+use crate::memory::layout::{Credit, Posted, Ring, SLOT_PAYLOAD, Slot, SlotState, Slots};
 use crate::queue_pair::Qp;
-use crate::shared::{Credit, Posted, Ring, SLOT_PAYLOAD, Slot, SlotState, Slots};
 use crate::srq::Srq;
-use crate::timer::Instant;
+use crate::sys::limits::GRH_BYTES;
+use crate::sys::own_lock::OwnLock;
+use crate::sys::timer::Instant;
+use crate::transport::local::claim::{claimer, is_at_or_after};
+use crate::transport::local::host::agree;
+use crate::transport::local::lane;
+use crate::transport::local::pool::Area;
 use crate::work::list_of;
 use crate::wqe::{Receive, Wqes};
 
 /// The receiving side of a queue pair.
 pub(crate) struct Receiving {
-    queue: OwnLock<ReceiveQueue>,
+    pub(crate) queue: OwnLock<ReceiveQueue>,
     /// Number of the next receive to complete.
     pub(crate) head: AtomicU32,
     /// Number of the next receive to be posted: what `queue` says, for whoever polls.
@@ -44,7 +44,7 @@ pub(crate) struct Receiving {
 
 /// What a queue pair's lock protects on the receiving side.
 #[derive(Default)]
-struct ReceiveQueue {
+pub(crate) struct ReceiveQueue {
     /// Number of the next receive to be posted.
     tail: u32,
     /// From this number on, all that is posted has `room`: see [`Credit`].
@@ -127,43 +127,15 @@ impl Receiving {
     }
 }
 
-pub(crate) unsafe extern "C" fn post_recv(
-    qp: *mut ibv_qp,
-    mut wr: *mut ibv_recv_wr,
-    bad_wr: *mut *mut ibv_recv_wr,
-) -> c_int {
-    // SAFETY: the caller gives a live queue pair of this device.
-    let qp = unsafe { Qp::from(qp) };
-    let mut queue = qp.receiving.queue.lock();
-    let before = qp.state();
-    let mut posted = 0;
-    // SAFETY: the caller gives a list of readable work requests that ends with null.
-    while let Some(request) = unsafe { wr.as_ref() } {
-        // SAFETY: as above; the elements are readable.
-        if let Err(errno) = unsafe { qp.post_receive(&mut queue, request) } {
-            // SAFETY: the caller gives a writable pointer.
-            unsafe { bad_wr.write(wr) };
-            posted = errno;
-            break;
-        }
-        wr = request.next;
-    }
-    drop(queue);
-    match qp.state() {
-        IBV_QPS_ERR if before == IBV_QPS_ERR => qp.announce_flush(),
-        // A peer has found an error meanwhile, and may have looked for receives before these were posted.
-        IBV_QPS_ERR => qp.flush_receives(),
-        _ => {}
-    }
-    qp.ctx().progress();
-    posted
-}
-
 impl Qp {
     /// # Safety
     /// The request's elements are readable.
     #[inline]
-    unsafe fn post_receive(&self, queue: &mut ReceiveQueue, wr: &ibv_recv_wr) -> Result<(), c_int> {
+    pub(crate) unsafe fn post_receive(
+        &self,
+        queue: &mut ReceiveQueue,
+        wr: &ibv_recv_wr,
+    ) -> Result<(), c_int> {
         let state = self.state();
         if state == IBV_QPS_RESET
             || self.receiving.srq.is_some()

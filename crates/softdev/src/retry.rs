@@ -7,12 +7,12 @@ use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use verbs::abi::*;
 
 use crate::completion::Cq;
-use crate::copy::Piece;
 use crate::flight::Lead;
-use crate::link::{Extended, Schedule, Ticks};
+use crate::memory::copy::Piece;
 use crate::queue_pair::Qp;
 use crate::send::{Attempt, SendQueue};
-use crate::timer::{ack_timeout, rnr_timer};
+use crate::sys::timer::{ack_timeout, rnr_timer};
+use crate::transport::local::link::{Extended, Schedule, Ticks};
 use crate::work::{AnyTask, Pieces, Task, Work};
 
 /// Time between attempts to reach a peer that does not answer: below every timeout in use.

@@ -7,18 +7,19 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use verbs::abi::*;
 
 use crate::completion::Cq;
-use crate::copy::{Piece, Place};
-use crate::deliver::Delivery;
-use crate::device::{Way, follow, port_word};
 use crate::flight::Flights;
-use crate::link::{Link, Ticks};
-use crate::memory::{Access, locate};
-use crate::message::Message;
-use crate::one_sided::Remote;
+use crate::memory::copy::Piece;
 use crate::own::Entry;
 use crate::queue_pair::Qp;
 use crate::retry::{Stage, Waiting};
-use crate::target::Target;
+use crate::transport::local::address::{Way, follow, port_word};
+use crate::transport::local::deliver::Delivery;
+use crate::transport::local::link::{Link, Ticks};
+use crate::transport::local::message::Message;
+use crate::transport::local::place::Place;
+use crate::transport::local::reach::Remote;
+use crate::transport::local::region::{Access, locate};
+use crate::transport::local::target::Target;
 use crate::work::{INLINE, Pieces, Task, Work, list_of};
 
 /// What a queue pair's lock protects on the sending side.
@@ -121,32 +122,6 @@ pub(crate) enum Attempt {
     Unanswered,
 }
 
-pub(crate) unsafe extern "C" fn post_send(
-    qp: *mut ibv_qp,
-    mut wr: *mut ibv_send_wr,
-    bad_wr: *mut *mut ibv_send_wr,
-) -> c_int {
-    // SAFETY: the caller gives a live queue pair of this device.
-    let qp = unsafe { Qp::from(qp) };
-    let mut queue = qp.send.lock();
-    // SAFETY: the caller gives a list of readable work requests that ends with null.
-    while let Some(request) = unsafe { wr.as_ref() } {
-        // SAFETY: as above; the elements are readable.
-        if unsafe { qp.post_eagerly(&mut queue, request) } {
-            wr = request.next;
-            continue;
-        }
-        // SAFETY: as above; an address handle, where the service has one, is alive.
-        if let Err(errno) = unsafe { qp.post(&mut queue, request) } {
-            // SAFETY: the caller gives a writable pointer.
-            unsafe { bad_wr.write(wr) };
-            return errno;
-        }
-        wr = request.next;
-    }
-    0
-}
-
 impl Qp {
     /// Posts all of these requests or none.
     ///
@@ -170,7 +145,7 @@ impl Qp {
     /// # Safety
     /// The request's elements are readable; its address handle, where the service has one, is alive.
     #[inline]
-    unsafe fn post(&self, queue: &mut SendQueue, wr: &ibv_send_wr) -> Result<(), c_int> {
+    pub(crate) unsafe fn post(&self, queue: &mut SendQueue, wr: &ibv_send_wr) -> Result<(), c_int> {
         let state = self.state();
         let inline = wr.send_flags & IBV_SEND_INLINE != 0;
         let operations = if inline { self.operations & INLINE } else { self.operations };

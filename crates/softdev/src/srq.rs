@@ -1,42 +1,40 @@
 //! Shared receive queues (IBTA vol. 1, section 10.2.9): receives that several queue pairs take from.
 
 use std::ffi::c_int;
-use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
-use std::sync::atomic::{AtomicU32, AtomicUsize};
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::{Mutex, PoisonError};
 
 use verbs::abi::*;
 
-use crate::context::{Ctx, Pd, fail};
-use crate::event::Kind;
-use crate::host::{Host, host};
-use crate::limits::{MAX_SGE, MAX_SRQS, MAX_WR};
-use crate::order::{Entry, Order};
-use crate::pool::{Area, Pool};
+use crate::context::Ctx;
 use crate::queue_pair::Qp;
-use crate::shared::Ring;
-use crate::spin::SpinLock;
+use crate::sys::spin::SpinLock;
+use crate::transport::local::host::Host;
+use crate::transport::local::order::{Entry, Order};
+use crate::transport::local::pool::{Area, Pool};
+use crate::transport::local::raise::Kind;
 use crate::work::list_of;
 use crate::wqe::{Receive, Wqes};
 
 /// A shared receive queue. What requesters see of it stands in this process's arena.
 #[repr(C)]
 pub(crate) struct Srq {
-    ibv: ibv_srq,
-    host: &'static Host,
+    pub(crate) ibv: ibv_srq,
+    pub(crate) host: &'static Host,
     /// Number of its protection domain.
     pub(crate) pd: u32,
-    max_wr: u32,
-    max_sge: u32,
+    pub(crate) max_wr: u32,
+    pub(crate) max_sge: u32,
     pub(crate) area: Area,
     pub(crate) pool: Pool,
-    queue: SpinLock<SrqQueue>,
+    pub(crate) queue: SpinLock<SrqQueue>,
     /// What is posted, by index.
     pub(crate) wqes: Wqes,
     /// The queue pairs that take from it.
-    members: Mutex<Vec<*const Qp>>,
+    pub(crate) members: Mutex<Vec<*const Qp>>,
     /// Looks at a queue that has run dry.
-    doubts: AtomicU32,
+    pub(crate) doubts: AtomicU32,
 }
 
 // SAFETY: the pointers are to memory that processes share anyway, and to queue pairs, which take themselves off the list
@@ -44,18 +42,18 @@ pub(crate) struct Srq {
 unsafe impl Sync for Srq {}
 
 /// What the lock protects.
-struct SrqQueue {
+pub(crate) struct SrqQueue {
     /// Number of the next receive to be posted.
-    tail: u32,
+    pub(crate) tail: u32,
     /// Indexes that are not in use.
-    free: Vec<u32>,
+    pub(crate) free: Vec<u32>,
     /// How each index is in use.
-    posted: Box<[Option<Use>]>,
+    pub(crate) posted: Box<[Option<Use>]>,
 }
 
 /// An index that is in use.
 #[derive(Clone, Copy)]
-struct Use {
+pub(crate) struct Use {
     /// Number under which it was posted.
     k: u32,
     /// Block of the process that has taken it, where its word has been used again since.
@@ -65,15 +63,9 @@ struct Use {
 /// Looks at a queue that has run dry before it is searched for what the dead have taken.
 const PATIENCE: u32 = 1 << 10;
 
-/// Shared receive queues of this process.
-static COUNT: AtomicUsize = AtomicUsize::new(0);
-
-/// The next one's number, for its events.
-static NUMBERS: AtomicU32 = AtomicU32::new(1);
-
 impl Srq {
     /// From now on the queue can have events; the program's name of it.
-    fn enter(&mut self) -> *mut ibv_srq {
+    pub(crate) fn enter(&mut self) -> *mut ibv_srq {
         let (context, number, raw) = (self.ibv.context, self.ibv.handle, (&raw mut *self).cast());
         // SAFETY: a queue's context lives at least as long as the queue.
         unsafe { Ctx::from(context) }.events.enter(Kind::SharedReceiveQueue, number, number, raw);
@@ -100,7 +92,7 @@ impl Srq {
 
     /// # Safety
     /// The request's elements are readable.
-    unsafe fn post(&self, queue: &mut SrqQueue, wr: &ibv_recv_wr) -> Result<(), c_int> {
+    pub(crate) unsafe fn post(&self, queue: &mut SrqQueue, wr: &ibv_recv_wr) -> Result<(), c_int> {
         if !(0..=self.max_sge.cast_signed()).contains(&wr.num_sge) {
             return Err(libc::EINVAL);
         }
@@ -195,127 +187,4 @@ impl Srq {
             queue.free.push(index);
         }
     }
-}
-
-pub(crate) unsafe extern "C" fn post_srq_recv(
-    srq: *mut ibv_srq,
-    mut wr: *mut ibv_recv_wr,
-    bad_wr: *mut *mut ibv_recv_wr,
-) -> c_int {
-    // SAFETY: the caller gives a live queue of this device.
-    let srq = unsafe { Srq::from(srq) };
-    let mut queue = srq.queue.lock();
-    // SAFETY: the caller gives a list of readable work requests that ends with null.
-    while let Some(request) = unsafe { wr.as_ref() } {
-        // SAFETY: as above; the elements are readable.
-        if let Err(errno) = unsafe { srq.post(&mut queue, request) } {
-            // SAFETY: the caller gives a writable pointer.
-            unsafe { bad_wr.write(wr) };
-            return errno;
-        }
-        wr = request.next;
-    }
-    drop(queue);
-    // SAFETY: a queue's context lives at least as long as the queue.
-    unsafe { Ctx::from(srq.ibv.context) }.progress();
-    0
-}
-
-pub(crate) unsafe extern "C" fn create_srq(pd: *mut ibv_pd, init: *mut ibv_srq_init_attr) -> *mut ibv_srq {
-    // SAFETY: the caller gives readable and writable attributes, and a live domain.
-    let (init, domain) = unsafe { (&mut *init, &*pd.cast::<Pd>()) };
-    let (max_wr, max_sge) = (init.attr.max_wr, init.attr.max_sge);
-    if !(1..=MAX_WR).contains(&max_wr) || max_sge as usize > MAX_SGE {
-        return fail(libc::EINVAL);
-    }
-    let Ok(host) = host() else { return fail(libc::ENODEV) };
-    let more = |count: usize| (count < MAX_SRQS).then_some(count + 1);
-    if COUNT.fetch_update(SeqCst, SeqCst, more).is_err() {
-        return fail(libc::ENOMEM);
-    }
-    let size = max_wr.next_power_of_two();
-    let mut area = Area { offset: 0, size, stride: Ring::stride_for(max_sge.max(1)) };
-    let pool = host.arena.allocate(area.bytes()).and_then(|offset| {
-        area.offset = offset;
-        area.pool(&host.arena.view)
-    });
-    let Some(pool) = pool else {
-        COUNT.fetch_sub(1, SeqCst);
-        return fail(libc::ENOMEM);
-    };
-    pool.shared().pd.store(domain.ibv.handle, Relaxed);
-    domain.children.fetch_add(1, Relaxed);
-    // SAFETY: all-zero bytes are a valid ibv_srq: integers, null pointers, an unlocked mutex, an unused condition.
-    let mut ibv: ibv_srq = unsafe { std::mem::zeroed() };
-    let number = NUMBERS.fetch_add(1, Relaxed);
-    pool.shared().number.store(number, Relaxed);
-    (ibv.context, ibv.srq_context, ibv.pd) = (domain.ibv.context, init.srq_context, pd);
-    ibv.handle = number;
-    // `srq_limit` means nothing at creation (man ibv_create_srq).
-    let queue = SrqQueue {
-        tail: 0,
-        free: (0..max_wr).rev().collect(),
-        posted: vec![None; size as usize].into_boxed_slice(),
-    };
-    let srq = Srq {
-        ibv,
-        host,
-        pd: domain.ibv.handle,
-        max_wr,
-        max_sge,
-        area,
-        pool,
-        queue: SpinLock::new(queue),
-        wqes: Wqes::new(size, max_sge.max(1)),
-        members: Mutex::default(),
-        doubts: AtomicU32::new(1),
-    };
-    Box::leak(Box::new(srq)).enter()
-}
-
-pub(crate) unsafe extern "C" fn modify_srq(srq: *mut ibv_srq, attr: *mut ibv_srq_attr, mask: c_int) -> c_int {
-    // SAFETY: the caller gives a live queue of this device and readable attributes.
-    let (srq, attr) = unsafe { (Srq::from(srq), &*attr) };
-    let mask = mask.cast_unsigned();
-    if mask & !(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT) != 0 {
-        return libc::EINVAL;
-    }
-    if mask & IBV_SRQ_MAX_WR != 0 {
-        return libc::EOPNOTSUPP; // As without IBV_DEVICE_SRQ_RESIZE.
-    }
-    if mask & IBV_SRQ_LIMIT != 0 {
-        if attr.srq_limit > srq.max_wr {
-            return libc::EINVAL;
-        }
-        srq.pool.shared().limit.store(attr.srq_limit, SeqCst);
-        // Where there are fewer receives already, the next one that is taken raises the event, as Soft-RoCE has it
-        // (get_srq_wqe() in rxe_resp.c).
-    }
-    0
-}
-
-pub(crate) unsafe extern "C" fn query_srq(srq: *mut ibv_srq, attr: *mut ibv_srq_attr) -> c_int {
-    // SAFETY: the caller gives a live queue of this device.
-    let srq = unsafe { Srq::from(srq) };
-    let srq_limit = srq.pool.shared().limit.load(SeqCst);
-    // SAFETY: the caller gives writable attributes.
-    unsafe { attr.write(ibv_srq_attr { max_wr: srq.max_wr, max_sge: srq.max_sge, srq_limit }) };
-    0
-}
-
-pub(crate) unsafe extern "C" fn destroy_srq(raw: *mut ibv_srq) -> c_int {
-    // SAFETY: the caller gives a live queue of this device.
-    let srq = unsafe { Srq::from(raw) };
-    if !srq.members.lock().unwrap_or_else(PoisonError::into_inner).is_empty() {
-        return libc::EBUSY;
-    }
-    // SAFETY: a queue's context lives at least as long as the queue.
-    unsafe { Ctx::from(srq.ibv.context) }.events.leave(Kind::SharedReceiveQueue, srq.ibv.handle);
-    srq.host.arena.free(srq.area.offset, srq.area.bytes());
-    COUNT.fetch_sub(1, SeqCst);
-    // SAFETY: a queue's domain lives at least as long as the queue.
-    unsafe { &*srq.ibv.pd.cast::<Pd>() }.children.fetch_sub(1, Relaxed);
-    // SAFETY: create_srq made it, and no queue pair refers to it any more.
-    drop(unsafe { Box::from_raw(raw.cast::<Srq>()) });
-    0
 }

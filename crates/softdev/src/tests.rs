@@ -14,13 +14,13 @@ use verbs::{
 };
 
 use crate::arrive::PATIENCE;
-use crate::host::host;
-use crate::limits::QP_INDEX_BITS;
-use crate::order::Refusal;
+use crate::memory::layout::{FLAG_IN_SLOT, Ring, SharedQp, Slot, SlotState};
 use crate::queue_pair::Qp;
-use crate::shared::{FLAG_IN_SLOT, Ring, SharedQp, Slot, SlotState};
 use crate::srq::Srq;
-use crate::target::index;
+use crate::sys::limits::QP_INDEX_BITS;
+use crate::transport::local::host::host;
+use crate::transport::local::order::Refusal;
+use crate::transport::local::target::index;
 
 const QKEY: u32 = 1;
 const PAYLOAD: usize = 1000;

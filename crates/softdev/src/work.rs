@@ -6,17 +6,17 @@ use std::sync::atomic::Ordering::Relaxed;
 use verbs::abi::*;
 
 use crate::context::Ah;
-use crate::copy::Piece;
-use crate::deliver::Delivery;
-use crate::device::{Way, port_word};
-use crate::limits::{MAX_MESSAGE_BYTES, MAX_SGE, MTU_BYTES};
-use crate::memory::Access;
-use crate::message::{Datagram, Message};
-use crate::multicast::MULTICAST_QP;
-use crate::one_sided::Remote;
+use crate::memory::copy::Piece;
 use crate::queue_pair::Qp;
 use crate::send::{Attempt, SendQueue};
-use crate::target::Target;
+use crate::sys::limits::{MAX_MESSAGE_BYTES, MAX_SGE, MTU_BYTES};
+use crate::transport::local::address::MULTICAST_QP;
+use crate::transport::local::address::{Way, port_word};
+use crate::transport::local::deliver::Delivery;
+use crate::transport::local::message::{Datagram, Message};
+use crate::transport::local::reach::Remote;
+use crate::transport::local::region::Access;
+use crate::transport::local::target::Target;
 
 /// What a work request says of itself.
 #[derive(Clone, Copy)]

@@ -7,9 +7,9 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use verbs::abi::ibv_sge;
 
-use crate::arena::View;
-use crate::memory::{Access, locate};
-use crate::shared::{Post, SlotSge, UNCHECKED};
+use crate::memory::arena::View;
+use crate::memory::layout::{Post, SlotSge, UNCHECKED};
+use crate::transport::local::region::{Access, locate};
 
 /// Posted receives by number, as many as a power of two. Written and read by different threads, but never the same one at
 /// a time: the queue's own counts say whose turn it is.

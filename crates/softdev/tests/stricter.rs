@@ -5,9 +5,11 @@ use softdev::PROVIDER;
 use verbs::abi::*;
 
 use conformance::node::{peer, serve};
-use conformance::rig::op;
+use conformance::rig::{Memory, op};
 use conformance::subject::Origin;
-use conformance::{Bench, Case, QKEY, SERVICES, Send, Shape, Subject, Tuning, run_cases, two_ends};
+use conformance::{
+    Bench, Case, Node, QKEY, REMOTE, SERVICES, Send, Shape, Side, Subject, Tuning, run_cases, two_ends,
+};
 
 fn main() {
     if peer().is_some() {
@@ -28,6 +30,8 @@ fn main() {
         events_come_in_their_order
         an_event_waits_for_room
         what_would_invalidate_is_refused
+        memory_that_has_gone_is_an_access_error
+        a_receive_in_memory_that_has_gone_is_an_error
     };
     run_cases(&subject(), CASES)
 }
@@ -321,5 +325,51 @@ fn an_event_waits_for_room(bench: &mut Bench) {
         }
         assert_eq!(taken[1], 1, "the event of the receive");
         assert_eq!(bench.near.wait_one(a.receive_cq).status, IBV_WC_SUCCESS);
+    }
+}
+
+/// A region of whole pages whose memory has gone since it was registered: unmapped, or a file that was truncated.
+fn region_without_memory(node: &mut Node, side: &Side, memory: Memory) -> usize {
+    let words = [side.pd as u64, 1 << 20, u64::from(IBV_ACCESS_LOCAL_WRITE | REMOTE), memory.word()];
+    let region = node.call(op::MR, &words)[1] as usize;
+    node.fill(region, 0, 1 << 20, 3);
+    let end = if memory == Memory::File { op::TRUNCATE } else { op::UNMAP };
+    assert_eq!(node.errno(end, &[region as u64]), 0);
+    region
+}
+
+/// An adapter reaches the pages that it has pinned. The device pins nothing, and finds none.
+fn memory_that_has_gone_is_an_access_error(bench: &mut Bench) {
+    for memory in [Memory::Own, Memory::File] {
+        for operation in 0..6 {
+            let (a, b) = bench.connected(&Shape::open(IBV_QPT_RC), &Tuning::OPEN);
+            let region = region_without_memory(&mut bench.far, &b, memory);
+            let place = bench.far.start_of(region).at(4096);
+            let word = a.at(0, 8);
+            let request = match operation {
+                0 => Send::write(1, &[word], place),
+                1 => Send::write(1, &[a.at(0, 20_000)], place),
+                2 => Send::read(1, &[word], place),
+                3 => Send::read(1, &[a.at(0, 20_000)], place),
+                4 => Send::fetch_add(1, word, place, 1),
+                _ => Send::compare_swap(1, word, place, 1, 2),
+            };
+            bench.near.send(a.qp, request);
+            let wc = bench.near.wait_one(a.send_cq);
+            assert_eq!((wc.id, wc.status), (1, IBV_WC_REM_ACCESS_ERR), "{memory:?}, operation {operation}");
+            bench.far.settles(b.qp, IBV_QPS_ERR, "the target");
+        }
+    }
+}
+
+/// As far as the requester places the payload: what goes through the lane is placed by whoever polls, in its own memory.
+fn a_receive_in_memory_that_has_gone_is_an_error(bench: &mut Bench) {
+    for memory in [Memory::Own, Memory::File] {
+        let (a, b) = bench.connected(&Shape::open(IBV_QPT_RC), &Tuning::OPEN);
+        let region = region_without_memory(&mut bench.far, &b, memory);
+        bench.far.receive(b.qp, 1, &[[region as u64, 0, 1 << 16, 0]]);
+        bench.near.send(a.qp, Send::new(2, &[a.at(0, 1 << 16)]));
+        assert_eq!(bench.near.wait_one(a.send_cq).status, IBV_WC_REM_OP_ERR, "{memory:?}");
+        assert_eq!(bench.far.wait_one(b.receive_cq).status, IBV_WC_LOC_PROT_ERR, "{memory:?}");
     }
 }

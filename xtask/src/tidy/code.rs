@@ -21,7 +21,7 @@ const BANNED: [(&str, &str, &[&str]); 6] = [
         "a wait without an end",
         &[
             "softdev/src/completion.rs",
-            "softdev/src/host.rs",
+            "softdev/src/transport/local/host.rs",
             "baseline/src/link.rs",
             "bench/src/process/child.rs",
             "xtask/src/process.rs",

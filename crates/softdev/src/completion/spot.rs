@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering::{Acquire, Release};
 
-use crate::sync::Atomic;
+use crate::sys::sync::Atomic;
 
 /// A slot and the number of the receive that is to complete there. Written by whoever has the queue's lock, read by anybody.
 #[derive(Default)]
@@ -43,10 +43,10 @@ mod tests {
     use loom::thread;
 
     use super::*;
-    use crate::arming::{arm, is_armed, shown, take};
-    use crate::lane::is_shown;
-    use crate::shared::SlotState;
-    use crate::sync::model::{self, Loom, Weaker};
+    use crate::memory::layout::SlotState;
+    use crate::sys::sync::model::{self, Loom, Weaker};
+    use crate::transport::local::arming::{arm, is_armed, shown, take};
+    use crate::transport::local::lane::is_shown;
 
     /// How somebody reads a spot.
     type Get<Word> = fn(&Spot<Word, Word>) -> (u32, u32);

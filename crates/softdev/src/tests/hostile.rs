@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 use verbs::abi::*;
 
 use crate::PROVIDER;
-use crate::host::host;
-use crate::shared::TABLES;
+use crate::memory::layout::TABLES;
+use crate::transport::local::host::host;
 
 /// Makes the test program the process that is scribbled in: its arena is of no use afterwards.
 const VICTIM: &str = "RDMASCOPE_SOFTDEV_VICTIM";

@@ -1,0 +1,167 @@
+//! Memory of the device's or the program's, and its registrations.
+
+use std::ffi::c_void;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::ptr::null_mut;
+
+use verbs::abi::*;
+
+use super::{Rig, errno};
+
+/// Bytes of a page.
+const PAGE: usize = 4096;
+
+pub(super) struct Region {
+    pub(super) mr: *mut ibv_mr,
+    pub(super) addr: *mut u8,
+    pub(super) len: usize,
+    pub(super) lkey: u32,
+    pub(super) rkey: u32,
+    from_device: bool,
+    /// What is mapped there.
+    file: Option<OwnedFd>,
+}
+
+/// What a region is of.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Memory {
+    /// The device's own where it has some, else as `Own`.
+    Device,
+    /// A private mapping of the program's.
+    Own,
+    /// A private mapping that may be read only.
+    ReadOnly,
+    /// A private mapping that may neither be read nor written.
+    Inaccessible,
+    /// A private mapping whose last page was unmapped.
+    Incomplete,
+    /// A shared mapping of a file.
+    File,
+}
+
+impl Memory {
+    const ALL: [Self; 6] =
+        [Self::Device, Self::Own, Self::ReadOnly, Self::Inaccessible, Self::Incomplete, Self::File];
+
+    /// As a word of a command.
+    pub fn word(self) -> u64 {
+        self as u64
+    }
+
+    fn of(word: u64) -> Self {
+        Self::ALL[word as usize]
+    }
+}
+
+impl Rig {
+    /// Registers new memory: domain, length, rights, kind of memory. Answers with the number of the region and its key.
+    pub(super) fn register(&mut self, w: &[u64]) -> Vec<u64> {
+        let len = w[1] as usize;
+        let kind = Memory::of(w[3]);
+        let from_device = kind == Memory::Device && self.provider.alloc_buffer.is_some();
+        let file = (kind == Memory::File).then(|| file_of(len));
+        let addr = match self.provider.alloc_buffer {
+            // SAFETY: the context is open.
+            Some(alloc) if from_device => unsafe { alloc(self.context, len) },
+            _ => map(len, kind, file.as_ref()),
+        };
+        assert!(!addr.is_null(), "no memory for {len} B");
+        // SAFETY: the domain is alive and the buffer is.
+        let mr = unsafe { (self.provider.reg_mr)(self.domains[w[0] as usize], addr, len, w[2] as i32) };
+        let mut region = Region { mr, addr: addr.cast(), len, lkey: 0, rkey: 0, from_device, file };
+        if mr.is_null() {
+            let refused = errno();
+            self.give_back(&region);
+            return vec![refused];
+        }
+        // SAFETY: it was just made.
+        (region.lkey, region.rkey) = unsafe { ((*mr).lkey, (*mr).rkey) };
+        let lkey = region.lkey;
+        self.regions.push(region);
+        vec![0, self.regions.len() as u64 - 1, u64::from(lkey)]
+    }
+
+    /// Deregisters; the bytes and the key stay known, so that they can be misused.
+    pub(super) fn deregister(&mut self, i: usize) -> u64 {
+        let mr = std::mem::replace(&mut self.regions[i].mr, null_mut());
+        // SAFETY: the region is registered.
+        unsafe { (self.provider.dereg_mr)(mr) as u64 }
+    }
+
+    /// Deregisters and gives the memory back.
+    pub(super) fn release(&mut self, i: usize) -> Vec<u64> {
+        let errno = self.deregister(i);
+        let nothing = Region {
+            mr: null_mut(),
+            addr: null_mut(),
+            len: 0,
+            lkey: 0,
+            rkey: 0,
+            from_device: false,
+            file: None,
+        };
+        let region = std::mem::replace(&mut self.regions[i], nothing);
+        self.give_back(&region);
+        vec![errno]
+    }
+
+    /// Unmaps a region's memory, which stays registered.
+    pub(super) fn unmap(&mut self, i: usize) -> Vec<u64> {
+        let region = &mut self.regions[i];
+        let addr = std::mem::replace(&mut region.addr, null_mut());
+        // SAFETY: the mapping was made with this length; that it is registered all the same is what a case tries.
+        unsafe { libc::munmap(addr.cast(), region.len) };
+        vec![0]
+    }
+
+    /// Takes all bytes from the file that a region is a mapping of.
+    pub(super) fn truncate(&mut self, i: usize) -> Vec<u64> {
+        let file = self.regions[i].file.as_ref().expect("a region of a file");
+        rustix::fs::ftruncate(file, 0).expect("the file is open for writing");
+        vec![0]
+    }
+
+    pub(super) fn give_back(&self, region: &Region) {
+        let addr = region.addr.cast::<c_void>();
+        match self.provider.free_buffer {
+            _ if addr.is_null() => {}
+            // SAFETY: the buffer came from the same provider with this length.
+            Some(free) if region.from_device => unsafe { free(self.context, addr, region.len) },
+            // SAFETY: the mapping was made with this length and nothing refers to it any more.
+            _ => unsafe {
+                libc::munmap(addr, region.len.max(1));
+            },
+        }
+    }
+}
+
+fn file_of(len: usize) -> OwnedFd {
+    // SAFETY: the name ends with a zero.
+    let fd = unsafe { libc::memfd_create(c"conformance".as_ptr(), libc::MFD_CLOEXEC) };
+    assert!(fd >= 0, "no file for {len} B");
+    // SAFETY: the descriptor was just made and is nobody else's.
+    let file = unsafe { OwnedFd::from_raw_fd(fd) };
+    rustix::fs::ftruncate(&file, len as u64).expect("a file in memory has any length");
+    file
+}
+
+fn map(len: usize, kind: Memory, file: Option<&OwnedFd>) -> *mut c_void {
+    let protection = match kind {
+        Memory::ReadOnly => libc::PROT_READ,
+        Memory::Inaccessible => libc::PROT_NONE,
+        _ => libc::PROT_READ | libc::PROT_WRITE,
+    };
+    let (flags, fd) = match file {
+        Some(file) => (libc::MAP_SHARED, file.as_raw_fd()),
+        None => (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1),
+    };
+    // SAFETY: a new mapping at an address of the kernel's choice touches nothing that exists.
+    let addr = unsafe { libc::mmap(null_mut(), len.max(1), protection, flags, fd, 0) };
+    assert!(addr != libc::MAP_FAILED, "no memory for {len} B");
+    if kind == Memory::Incomplete {
+        assert!(len > PAGE && len.is_multiple_of(PAGE), "{len} B have no last page of their own");
+        // SAFETY: the last page lies in the new mapping, which nobody refers to.
+        unsafe { libc::munmap(addr.byte_add(len - PAGE), PAGE) };
+    }
+    addr
+}

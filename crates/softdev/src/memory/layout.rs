@@ -1,0 +1,663 @@
+//! What stands in an arena, and who may write it.
+//!
+//! ```text
+//! arena: Header | SharedQp x QPS | SharedCq x CQS | SharedMr x MRS | SharedContext x CONTEXTS | SharedMember x MEMBERS | lanes, posts and buffers
+//! lane:  slots of one cache line, one for each receive that can be posted; then as many posts
+//! ```
+//!
+//! A lane is how messages arrive. The requester puts message `n` into slot `n mod size`, with its payload where that is
+//! small, and sets the slot's state to `done(n)`; the owner, polling, sees that. The owner writes no slot: how far a
+//! requester may go stands on a line of the owner's own ([`Credit`]), and where a larger payload is to go in the posts.
+//! There is no lock, and each step is one store, so that a process that dies leaves nothing half-done that others wait
+//! for.
+//!
+//! The lane of a connected queue pair has one requester, which publishes with a plain store: what its owner must know to
+//! end the connection, the requester says in its own table (`SharedQp::touching`). Several may send datagrams to one queue
+//! pair: each claims a slot first, by an exchange.
+//!
+//! ```text
+//!   connected: done(n - size) ──► done(n)
+//!   datagrams: done(n - size) ──► claimed(n, block) ──► done(n)
+//!                              ◄──     (claimer died)
+//! ```
+
+use std::ptr::NonNull;
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
+
+use verbs::abi::*;
+
+use crate::memory::arena::{Shared, View};
+use crate::sys::limits::{BOUNCE_BYTES, BOUNCES, CONTEXTS, CQS, MAX_SGE, MAX_WR, MEMBERS, MRS, QPS};
+use crate::sys::settings::MAX_DEVICES;
+use crate::sys::sync::{Cpu, atomics};
+
+/// "softdev1" in ASCII.
+pub(crate) const MAGIC: u64 = 0x3176_6564_7466_6f73;
+/// Version of this layout: processes of different versions do not see each other.
+pub(crate) const LAYOUT: u32 = 7;
+
+/// Start of an arena.
+#[repr(C)]
+pub(crate) struct Header {
+    pub(crate) magic: AtomicU64,
+    pub(crate) layout: AtomicU32,
+    pub(crate) block: AtomicU32,
+    /// Drawn by lot, so that a later process with the same block is not taken for this one.
+    pub(crate) life: AtomicU32,
+    /// Counts up whenever a queue pair of any process has joined a multicast group: see `multicast`.
+    pub(crate) epoch: AtomicU32,
+    /// Entries of the table of members that were ever used.
+    pub(crate) members: AtomicU32,
+    /// What its process has found out of stores that bypass the cache: see `copy::streaming`.
+    pub(crate) streaming: [AtomicU32; 2],
+    /// Whether one of the completion queues was ever owed an event.
+    pub(crate) owes: AtomicU32,
+    /// Locks for atomics on memory of this process that its peers have not mapped.
+    pub(crate) locks: [Lock; LOCKS],
+    /// The devices' ports, for a model of their links.
+    ports: [SharedPort; MAX_DEVICES as usize],
+}
+
+/// Locks of a process: few atomics on different words meet in one.
+pub(crate) const LOCKS: usize = 32;
+
+/// A lock that a process may die with: whoever waits takes it from the dead. See `foreign`.
+#[repr(C, align(64))]
+pub(crate) struct Lock {
+    /// Block and life of the process that holds it; 0 for nobody.
+    pub(crate) holder: AtomicU64,
+}
+
+/// A queue pair, as its peers see it. Each line has one writer while messages are exchanged.
+#[repr(C, align(256))]
+pub(crate) struct SharedQp {
+    /// `ibv_qp_state`. Written by the owner; a requester that finds a responder error sets it to ERR.
+    pub(crate) state: AtomicU32,
+    /// Whole queue-pair number, 0 while the entry is unused.
+    pub(crate) qp_num: AtomicU32,
+    pub(crate) service: AtomicU32,
+    pub(crate) dest_qp_num: AtomicU32,
+    pub(crate) qkey: AtomicU32,
+    pub(crate) pd: AtomicU32,
+    /// Counts the uses of the entry, and the lives (from RESET to RESET) of the queue pair that uses it.
+    pub(crate) generation: AtomicU32,
+    pub(crate) recv_cq: AtomicU32,
+    /// `IBV_ACCESS_REMOTE_*`: what its peer may do to the memory of its domain.
+    pub(crate) access: AtomicU32,
+    /// Reads and atomics that it answers at a time (`max_dest_rd_atomic`).
+    pub(crate) responder_resources: AtomicU32,
+    /// 1 where its receives get a time stamp.
+    pub(crate) stamped: AtomicU32,
+    /// Its port: see `device::port_word`.
+    pub(crate) port: AtomicU32,
+    /// Entry of its context.
+    pub(crate) context: AtomicU32,
+    /// For the requesters: the next receive to be filled.
+    pub(crate) next: Line,
+    /// For its own requests: the queue pair that it is sending to or in whose domain's memory it is at work, or 0. Who
+    /// takes a connection or memory away waits for it: see `one_sided`.
+    pub(crate) touching: Line,
+    pub(crate) posted: Posted,
+}
+
+/// What a requester reads of a queue pair when it begins, and when it has used up what it knew to be posted. On a line of
+/// its own, which the owner writes with every receive that it posts.
+#[repr(C, align(64))]
+pub(crate) struct Posted {
+    /// See [`Credit`].
+    pub(crate) credit: AtomicU64,
+    pub(crate) ring_offset: AtomicU64,
+    /// Slots of the lane, a power of two.
+    pub(crate) ring_size: AtomicU32,
+    /// Bytes of a post.
+    pub(crate) ring_stride: AtomicU32,
+    pub(crate) rq_psn: AtomicU32,
+    pub(crate) min_rnr_timer: AtomicU32,
+    /// The pool of its shared receive queue; 0 where it has receives of its own.
+    pub(crate) pool_offset: AtomicU64,
+    pub(crate) pool_size: AtomicU32,
+    pub(crate) pool_stride: AtomicU32,
+    /// The messages before this one have been taken; it may be behind.
+    pub(crate) taken: AtomicU32,
+}
+
+/// How far requesters may go: the receives before `tail` are posted. The last `plain` of them have valid elements with
+/// room for `room` bytes at least, so that a message that is no longer needs no look at its receive.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Credit(u64);
+
+impl Credit {
+    const PLAIN_MAX: u32 = (1 << 24) - 1;
+
+    pub(crate) fn new(tail: u32, plain: u32, room: u8) -> Self {
+        Self(u64::from(tail) | u64::from(room) << 32 | u64::from(plain.min(Self::PLAIN_MAX)) << 40)
+    }
+
+    /// Any word has a meaning.
+    #[inline]
+    pub(crate) const fn decode(word: u64) -> Self {
+        Self(word)
+    }
+
+    #[inline]
+    pub(crate) const fn encode(self) -> u64 {
+        self.0
+    }
+
+    /// Number of the next receive to be posted.
+    #[inline]
+    pub(crate) const fn tail(self) -> u32 {
+        self.0 as u32
+    }
+
+    /// Whether receive `n`, which is posted, is known to have room for so many bytes.
+    #[inline]
+    pub(crate) const fn has_room(self, n: u32, bytes: u64) -> bool {
+        (self.tail().wrapping_sub(n) as u64) <= self.0 >> 40 && bytes <= self.0 >> 32 & 0xff
+    }
+}
+
+impl SharedQp {
+    /// Enters ERR from a state in which messages arrive; any other state is the owner's own doing and stays.
+    #[cold]
+    pub(crate) fn fail(&self) {
+        let failed = |state| (IBV_QPS_RTR..=IBV_QPS_SQE).contains(&state).then_some(IBV_QPS_ERR);
+        let _ = self.state.fetch_update(SeqCst, SeqCst, failed);
+    }
+}
+
+/// A word on a cache line of its own.
+#[repr(C, align(64))]
+pub(crate) struct Line {
+    pub(crate) value: AtomicU32,
+}
+
+/// A completion queue, as those see it who complete receives in it.
+#[repr(C, align(64))]
+pub(crate) struct SharedCq {
+    /// 0, or [`ARMED_ANY`] or [`ARMED_SOLICITED`].
+    pub(crate) armed: AtomicU32,
+    /// The owner's descriptor of the writing end of the channel's pipe; -1 for none.
+    pub(crate) channel_fd: AtomicI32,
+    /// Inode of that pipe, so that a descriptor that was closed and used again is not taken for it.
+    pub(crate) channel_inode: AtomicU64,
+    /// What is written to the pipe: which queue has the event.
+    pub(crate) handle: AtomicU64,
+    /// 1 where it has an event for which the pipe had no room.
+    pub(crate) owed: AtomicU32,
+}
+
+/// Armed for the next completion.
+pub(crate) const ARMED_ANY: u32 = 1;
+/// Armed for the next solicited completion or error.
+pub(crate) const ARMED_SOLICITED: u32 = 2;
+
+/// A message in a lane. The owner of the lane believes none of it beyond what it has posted itself.
+#[repr(C, align(64))]
+pub(crate) struct Slot {
+    /// Whose turn it is: see [`SlotState`].
+    pub(crate) state: AtomicU64,
+    /// Payload bytes, for UD with the GRH.
+    pub(crate) byte_len: AtomicU32,
+    /// Immediate data, network byte order.
+    pub(crate) imm: AtomicU32,
+    /// The requester's queue-pair number.
+    pub(crate) src_qp: AtomicU32,
+    /// `ibv_wc_status`.
+    pub(crate) status: AtomicU8,
+    /// `FLAG_*`.
+    pub(crate) flags: AtomicU8,
+    /// Requester: service level in the low half, number of its device in the high one.
+    pub(crate) service_level: AtomicU8,
+    pub(crate) traffic_class: AtomicU8,
+    /// Index of the receive that was taken from a shared receive queue, which has at most `MAX_WR`.
+    pub(crate) index: AtomicU16,
+    pub(crate) stamp_high: AtomicU16,
+    pub(crate) stamp_low: AtomicU32,
+    /// A payload of at most [`SLOT_PAYLOAD`] bytes.
+    pub(crate) payload: [AtomicU64; 4],
+}
+
+const _: () = assert!(MAX_WR as usize <= 1 << u16::BITS, "an index of a shared receive queue fits in a slot");
+
+/// Payload bytes that travel in a slot's own line: a small message costs one cache-line transfer.
+pub(crate) const SLOT_PAYLOAD: usize = 32;
+
+/// A posted receive, for the requesters; its scatter list follows.
+#[repr(C)]
+pub(crate) struct Post {
+    /// Bytes that it has room for.
+    pub(crate) room: AtomicU32,
+    /// Elements, with [`UNCHECKED`] where one of them was not valid when it was posted.
+    pub(crate) num_sge: AtomicU32,
+    reserved: AtomicU64,
+}
+
+/// In `num_sge`: the requester must check the scatter list itself.
+pub(crate) const UNCHECKED: u32 = 1 << 31;
+/// The payload is in the slot.
+pub(crate) const FLAG_IN_SLOT: u8 = 1;
+/// There is immediate data.
+pub(crate) const FLAG_IMM: u8 = 2;
+/// The sender asked for a solicited event.
+pub(crate) const FLAG_SOLICITED: u8 = 4;
+/// The payload is in the lane's own memory: see [`Slots::bounce`].
+pub(crate) const FLAG_BOUNCED: u8 = 32;
+/// It was an RDMA write with immediate data: the payload is elsewhere.
+pub(crate) const FLAG_WRITE: u8 = 8;
+/// A datagram with a global route header.
+pub(crate) const FLAG_GLOBAL: u8 = 16;
+
+/// An element of a posted receive's scatter list.
+#[repr(C)]
+pub(crate) struct SlotSge {
+    pub(crate) addr: AtomicU64,
+    pub(crate) length: AtomicU32,
+    pub(crate) lkey: AtomicU32,
+}
+
+impl SlotSge {
+    /// The element as the verbs have it.
+    #[inline]
+    pub(crate) fn load(&self) -> ibv_sge {
+        let (addr, length) = (self.addr.load(Relaxed), self.length.load(Relaxed));
+        ibv_sge { addr, length, lkey: self.lkey.load(Relaxed) }
+    }
+
+    #[inline]
+    pub(crate) fn store(&self, sge: &ibv_sge) {
+        self.addr.store(sge.addr, Relaxed);
+        self.length.store(sge.length, Relaxed);
+        self.lkey.store(sge.lkey, Relaxed);
+    }
+}
+
+// SAFETY: all of these consist of atomics only.
+unsafe impl Shared for Header {}
+// SAFETY: as above.
+unsafe impl Shared for SharedQp {}
+// SAFETY: as above.
+unsafe impl Shared for SharedCq {}
+// SAFETY: as above.
+unsafe impl Shared for Slot {}
+// SAFETY: as above.
+unsafe impl Shared for Post {}
+// SAFETY: as above.
+unsafe impl Shared for SlotSge {}
+
+const _: () = assert!(size_of::<Slot>() == 64 && size_of::<SlotSge>() == 16 && size_of::<SharedMr>() == 64);
+const _: () = assert!(size_of::<SharedQp>() == 256 && size_of::<SharedCq>() == 64 && size_of::<Post>() == 16);
+
+const QPS_AT: u64 = 2 * 4096;
+const _: () = assert!(size_of::<Header>() as u64 <= QPS_AT);
+const CQS_AT: u64 = QPS_AT + (QPS * size_of::<SharedQp>()) as u64;
+const MRS_AT: u64 = CQS_AT + (CQS * size_of::<SharedCq>()) as u64;
+pub(crate) const CONTEXTS_AT: u64 = MRS_AT + (MRS * size_of::<SharedMr>()) as u64;
+pub(crate) const MEMBERS_AT: u64 = CONTEXTS_AT + (CONTEXTS * size_of::<SharedContext>()) as u64;
+/// Bytes at the start of an arena that the tables take.
+pub(crate) const TABLES: u64 = MEMBERS_AT + (MEMBERS * size_of::<SharedMember>()) as u64;
+
+/// The tables of an arena.
+impl View {
+    /// The port of a device of its process, for a model of its link.
+    pub(crate) fn port(&self, device: u8) -> &SharedPort {
+        &self.header().ports[usize::from(device % MAX_DEVICES)]
+    }
+
+    pub(crate) fn header(&self) -> &Header {
+        self.shared(0).expect("an arena is larger than its tables")
+    }
+
+    #[inline]
+    pub(crate) fn qp(&self, index: u32) -> &SharedQp {
+        let index = u64::from(index) % QPS as u64;
+        self.shared(QPS_AT + index * size_of::<SharedQp>() as u64)
+            .expect("an arena is larger than its tables")
+    }
+
+    #[inline]
+    pub(crate) fn cq(&self, index: u32) -> &SharedCq {
+        let index = u64::from(index) % CQS as u64;
+        self.shared(CQS_AT + index * size_of::<SharedCq>() as u64)
+            .expect("an arena is larger than its tables")
+    }
+
+    #[inline]
+    pub(crate) fn mr(&self, key: u32) -> &SharedMr {
+        let index = u64::from(mr_index(key));
+        self.shared(MRS_AT + index * size_of::<SharedMr>() as u64)
+            .expect("an arena is larger than its tables")
+    }
+}
+
+/// The table entry that a key names.
+#[inline]
+pub(crate) fn mr_index(key: u32) -> u32 {
+    (key >> 8) % MRS as u32
+}
+
+/// The word that says whose turn a slot is.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum SlotState {
+    /// Nothing was ever there.
+    Empty,
+    /// The process of a block is placing the payload of datagram `n`.
+    Claimed(u32, u32),
+    /// Message `n` is there.
+    Done(u32),
+}
+
+impl SlotState {
+    #[inline]
+    pub(crate) const fn encode(self) -> u64 {
+        match self {
+            Self::Empty => 0,
+            Self::Claimed(n, block) => 2 | ((block & 0xff_ffff) as u64) << 8 | (n as u64) << 32,
+            Self::Done(n) => 3 | (n as u64) << 32,
+        }
+    }
+
+    /// Whether a word says that message `n` is there or being placed, or one after it: who has an old number, because another
+    /// thread has just polled, must not take what came since for nothing and go to sleep.
+    #[inline]
+    pub(crate) const fn is_over(word: u64, n: u32) -> bool {
+        word & 0xff > 1 && ((word >> 32) as u32).wrapping_sub(n).cast_signed() >= 0
+    }
+
+    /// Any word has a meaning: what no one of ours wrote counts as empty.
+    #[inline]
+    pub(crate) const fn decode(word: u64) -> Self {
+        let n = (word >> 32) as u32;
+        match word & 0xff {
+            2 => Self::Claimed(n, (word >> 8) as u32 & 0xff_ffff),
+            3 => Self::Done(n),
+            _ => Self::Empty,
+        }
+    }
+
+    /// Whether message `n` of a lane with so many slots may take the slot: what was there before has been taken.
+    pub(crate) const fn is_free_for(self, n: u32, size: u32) -> bool {
+        match self {
+            Self::Empty => true,
+            Self::Claimed(..) => false,
+            Self::Done(before) => n.wrapping_sub(before).cast_signed() >= size.cast_signed(),
+        }
+    }
+}
+
+/// A lane and its posts in somebody's arena.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Ring {
+    pub(crate) offset: u64,
+    pub(crate) size: u32,
+    pub(crate) stride: u32,
+}
+
+/// The slots of a lane, and its posts, whose place was checked: reached without a further check.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Slots {
+    base: NonNull<u8>,
+    posts: NonNull<u8>,
+    bounces: NonNull<u8>,
+    mask: u32,
+    stride: u32,
+}
+
+impl Slots {
+    /// Where the payload of message `n` goes, up to [`BOUNCE_BYTES`], if it goes by the lane's own memory. Only a lane with
+    /// posts has some.
+    #[inline]
+    pub(crate) fn bounce(self, n: u32) -> Option<NonNull<u8>> {
+        let at = (n % BOUNCES) as usize * BOUNCE_BYTES;
+        // SAFETY: `Ring::slots` has checked that so many bytes lie in the view.
+        (self.stride != 0).then(|| unsafe { self.bounces.add(at) })
+    }
+
+    /// Their number, a power of two.
+    #[inline]
+    pub(crate) fn size(self) -> u32 {
+        self.mask + 1
+    }
+
+    /// The slot of message `n`.
+    ///
+    /// # Safety
+    /// The view that the ring was checked against is still mapped.
+    #[inline]
+    pub(crate) unsafe fn slot<'a>(self, n: u32) -> &'a Slot {
+        let at = (n & self.mask) as usize * size_of::<Slot>();
+        // SAFETY: `Ring::slots` has checked that all slots lie in the view, aligned, and the caller vouches that it is
+        // mapped; any bytes are a valid slot.
+        unsafe { self.base.add(at).cast().as_ref() }
+    }
+
+    /// What is posted as receive `n`, and its elements, of which there may be fewer than it says.
+    ///
+    /// # Safety
+    /// As [`slot`](Self::slot).
+    #[inline]
+    pub(crate) unsafe fn post<'a>(self, n: u32) -> (&'a Post, &'a [SlotSge]) {
+        let at = (n & self.mask) as usize * self.stride as usize;
+        let elements = (self.stride as usize).saturating_sub(size_of::<Post>()) / size_of::<SlotSge>();
+        // SAFETY: `Ring::slots` has checked that all posts lie in the view, aligned, each with room for so many elements,
+        // and the caller vouches that it is mapped; any bytes are a valid post and valid elements.
+        unsafe {
+            let post = self.posts.add(at).cast::<Post>();
+            (post.as_ref(), std::slice::from_raw_parts(post.add(1).cast().as_ptr(), elements))
+        }
+    }
+}
+
+impl Ring {
+    /// Bytes of a post with room for `max_sge` elements: whole lines, so that one being written disturbs no other. A lane with
+    /// a shared receive queue has no posts.
+    pub(crate) fn stride_for(max_sge: u32) -> u32 {
+        ((size_of::<Post>() + max_sge as usize * size_of::<SlotSge>()) as u32).next_multiple_of(64)
+    }
+
+    /// Bytes of the whole.
+    pub(crate) fn bytes(self) -> u64 {
+        self.lane_bytes() + if self.stride == 0 { 0 } else { u64::from(BOUNCES) * BOUNCE_BYTES as u64 }
+    }
+
+    /// Bytes of the slots and the posts.
+    pub(crate) fn lane_bytes(self) -> u64 {
+        u64::from(self.size) * (size_of::<Slot>() as u64 + u64::from(self.stride))
+    }
+
+    /// Whether this can be a ring of `view`: what a peer's table says is checked once, when it is first used.
+    pub(crate) fn is_sane(self, view: &View) -> bool {
+        self.size.is_power_of_two()
+            && self.size <= MAX_WR.next_power_of_two()
+            && (self.stride == 0 || (64..=Self::stride_for(MAX_SGE as u32)).contains(&self.stride))
+            && self.stride.is_multiple_of(64)
+            && self.offset.is_multiple_of(64)
+            && view.at(self.offset, self.bytes()).is_some()
+    }
+
+    /// Its slots, if it can be a ring of `view`.
+    pub(crate) fn slots(self, view: &View) -> Option<Slots> {
+        if !self.is_sane(view) {
+            return None;
+        }
+        let lane = u64::from(self.size) * size_of::<Slot>() as u64;
+        let base = view.at(self.offset, lane)?;
+        // Without posts, which nobody then looks at, some bytes that are there.
+        let has_posts = self.stride != 0;
+        let posts = if has_posts { view.at(self.offset + lane, self.bytes() - lane)? } else { base };
+        let bounces = view.at(self.offset + self.lane_bytes(), self.bytes() - self.lane_bytes())?;
+        Some(Slots { base, posts, bounces, mask: self.size - 1, stride: self.stride })
+    }
+}
+
+atomics!(Cpu: AtomicPtr<Slot> => *mut Slot);
+
+impl Slot {
+    /// Says when the requester has completed it, in ticks: their low 48 bits. Only where the receiver's queue has
+    /// stamps.
+    #[inline]
+    pub(crate) fn set_stamp(&self, ticks: u64) {
+        self.stamp_low.store(ticks as u32, Relaxed);
+        self.stamp_high.store((ticks >> 32) as u16, Relaxed);
+    }
+
+    /// When that was.
+    #[inline]
+    pub(crate) fn stamp(&self) -> u64 {
+        u64::from(self.stamp_low.load(Relaxed)) | u64::from(self.stamp_high.load(Relaxed)) << 32
+    }
+}
+
+/// A memory region. Its key changes whenever it is deregistered.
+#[repr(C, align(64))]
+pub(crate) struct SharedMr {
+    /// lkey and rkey; 0 while the entry is unused.
+    pub(crate) key: AtomicU32,
+    pub(crate) pd: AtomicU32,
+    pub(crate) access: AtomicU32,
+    /// 1 where the bytes lie in the arena at `offset`, 0 where only the owner has them mapped.
+    pub(crate) in_arena: AtomicU32,
+    /// Address in the owner.
+    pub(crate) addr: AtomicU64,
+    pub(crate) length: AtomicU64,
+    pub(crate) offset: AtomicU64,
+}
+
+impl SharedMr {
+    /// An entry that is not used.
+    pub(crate) const fn new() -> Self {
+        Self {
+            key: AtomicU32::new(0),
+            pd: AtomicU32::new(0),
+            access: AtomicU32::new(0),
+            in_arena: AtomicU32::new(0),
+            addr: AtomicU64::new(0),
+            length: AtomicU64::new(0),
+            offset: AtomicU64::new(0),
+        }
+    }
+}
+
+// SAFETY: it consists of atomics only.
+unsafe impl Shared for SharedMr {}
+
+/// A context, as those see it who raise asynchronous events.
+#[repr(C)]
+pub(crate) struct SharedContext {
+    /// Inode of the pipe that its events go through, so that a descriptor that was closed and used again is not taken for
+    /// it.
+    pub(crate) inode: AtomicU64,
+    /// The owner's descriptor of the writing end; -1 for none.
+    pub(crate) fd: AtomicI32,
+    /// Events that did not fit in the pipe.
+    pub(crate) lost: AtomicU32,
+}
+
+// SAFETY: it consists of atomics only.
+unsafe impl Shared for SharedContext {}
+
+impl View {
+    pub(crate) fn context(&self, index: u32) -> &SharedContext {
+        let index = u64::from(index) % CONTEXTS as u64;
+        self.shared(CONTEXTS_AT + index * size_of::<SharedContext>() as u64)
+            .expect("an arena is larger than its tables")
+    }
+}
+
+/// One end of a link, in shared memory: peers that read from this process's memory make its port send, and whatever
+/// they send makes it receive.
+#[derive(Debug)]
+#[repr(C)]
+pub(crate) struct SharedPort {
+    /// When the port has sent all that it was given.
+    pub(crate) sends_until: Until,
+    /// When it has received all that is under way to it.
+    pub(crate) receives_until: Until,
+}
+
+/// A point in time on a cache line of its own: one direction is written by another process than the other.
+#[derive(Debug)]
+#[repr(C, align(64))]
+pub(crate) struct Until(pub(crate) AtomicU64);
+
+// SAFETY: it consists of atomics only.
+unsafe impl Shared for SharedPort {}
+
+impl SharedPort {
+    /// A port that is free.
+    pub(crate) const fn new() -> Self {
+        Self { sends_until: Until(AtomicU64::new(0)), receives_until: Until(AtomicU64::new(0)) }
+    }
+}
+
+/// A queue pair that has joined a multicast group.
+#[repr(C)]
+pub(crate) struct SharedMember {
+    pub(crate) group: [AtomicU64; 2],
+    /// 0 while the entry is unused.
+    pub(crate) qp_num: AtomicU32,
+}
+
+// SAFETY: it consists of atomics only.
+unsafe impl Shared for SharedMember {}
+
+impl View {
+    pub(crate) fn member(&self, index: u32) -> &SharedMember {
+        let index = u64::from(index) % MEMBERS as u64;
+        self.shared(MEMBERS_AT + index * size_of::<SharedMember>() as u64)
+            .expect("an arena is larger than its tables")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_state_survives_its_word() {
+        for state in [
+            SlotState::Empty,
+            SlotState::Claimed(7, 0xff_ffff),
+            SlotState::Done(0),
+            SlotState::Done(u32::MAX),
+            SlotState::Done(1 << 31),
+        ] {
+            assert_eq!(SlotState::decode(state.encode()), state);
+        }
+        assert_eq!(SlotState::decode(0xffff_ffff_ffff_ffff), SlotState::Empty);
+    }
+
+    #[test]
+    fn a_slot_is_free_once_its_message_was_taken() {
+        for n in [0_u32, 8, 1 << 31, u32::MAX] {
+            assert!(SlotState::Empty.is_free_for(n, 8));
+            assert!(SlotState::Done(n.wrapping_sub(8)).is_free_for(n, 8));
+            assert!(SlotState::Done(n.wrapping_sub(24)).is_free_for(n, 8), "passed over by a reset");
+            assert!(!SlotState::Done(n).is_free_for(n, 8));
+            assert!(!SlotState::Done(n.wrapping_add(8)).is_free_for(n, 8));
+            assert!(!SlotState::Claimed(n.wrapping_sub(8), 1).is_free_for(n, 8));
+        }
+    }
+
+    #[test]
+    fn an_old_number_hides_no_later_message() {
+        for n in [0_u32, 8, 1 << 31, u32::MAX] {
+            let is_over = |state: SlotState| SlotState::is_over(state.encode(), n);
+            assert!(is_over(SlotState::Done(n)) && is_over(SlotState::Claimed(n, 1)));
+            assert!(is_over(SlotState::Done(n.wrapping_add(8))), "the slot was used again since");
+            assert!(!is_over(SlotState::Done(n.wrapping_sub(8))) && !is_over(SlotState::Empty));
+        }
+    }
+
+    #[test]
+    fn a_credit_knows_the_room_of_the_last_receives_only() {
+        for tail in [20_u32, 1, u32::MAX] {
+            let credit = Credit::decode(Credit::new(tail, 4, 16).encode());
+            assert_eq!(credit.tail(), tail);
+            assert!(credit.has_room(tail.wrapping_sub(1), 16) && credit.has_room(tail.wrapping_sub(4), 0));
+            assert!(!credit.has_room(tail.wrapping_sub(1), 17) && !credit.has_room(tail.wrapping_sub(5), 0));
+        }
+        assert!(!Credit::new(0, u32::MAX, 32).has_room(1 << 30, 32));
+    }
+}

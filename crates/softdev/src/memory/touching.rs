@@ -1,0 +1,116 @@
+//! Use without a lock, and its end: a requester says whose memory or connection it is at work in by two plain stores, and
+//! who takes that away pays for the order of the two (`membarrier(2)`) and waits.
+//!
+//! Either the requester finds that what it wants has been taken away, or who takes it finds the requester at work.
+
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+use crate::sys::sync::{Atomic, Machine};
+
+/// Runs `work` while `touching` names whom it touches. The first thing that `work` does is to look whether it may.
+#[inline]
+pub(crate) fn touch<Word: Atomic<Value = u32>, T>(touching: &Word, whom: u32, work: impl FnOnce() -> T) -> T {
+    touching.store(whom, Relaxed);
+    Word::On::light();
+    let done = work();
+    touching.store(0, Release);
+    done
+}
+
+/// Waits until `touching` does not name `whom`, or `goes_on` says that it was long enough. Called after a right was taken away
+/// and then [`agree`](crate::transport::local::host::agree) has made sure that whoever begins from now on finds that.
+pub(crate) fn await_end<Word: Atomic<Value = u32>>(
+    touching: &Word,
+    whom: u32,
+    mut goes_on: impl FnMut() -> bool,
+) {
+    while touching.load(Acquire) == whom && goes_on() {
+        Word::On::give_way();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use loom::cell::UnsafeCell;
+    use loom::sync::Arc;
+    use loom::sync::atomic::AtomicU32;
+    use loom::thread;
+
+    use super::*;
+    use crate::sys::sync::model::{self, Loom, Moved, NoHeavy, NoLight, Weaker};
+
+    /// The number of whoever owns the memory.
+    const OWNER: u32 = 7;
+    const KEY: u32 = 9;
+
+    /// Memory that one process lets another reach, what it costs to take it back, and the words of requesters.
+    struct Peers<Word> {
+        memory: UnsafeCell<u32>,
+        /// As in a table of memory regions, but with no order of its own.
+        key: AtomicU32,
+        touching: [Word; 2],
+    }
+
+    impl<Word: Atomic<Value = u32>> Peers<Word> {
+        fn reach(&self, requester: usize) {
+            touch(&self.touching[requester], OWNER, || {
+                if self.key.load(Relaxed) == KEY {
+                    // SAFETY: the memory is there as long as its key is; were it not, loom would say so.
+                    self.memory.with(|at| assert_eq!(unsafe { *at }, 1));
+                }
+            });
+        }
+
+        fn take_back(&self, requesters: usize) {
+            self.key.store(0, Relaxed);
+            Word::On::heavy();
+            for touching in &self.touching[..requesters] {
+                await_end(touching, OWNER, || true);
+            }
+            // SAFETY: nobody is at work there any more; were it not so, loom would say so.
+            self.memory.with_mut(|at| unsafe { *at = 2 });
+        }
+    }
+
+    /// Requesters reach for memory, each `turns` times, while its owner takes it back.
+    fn taken_back<Word>(
+        requesters: usize,
+        turns: usize,
+        word: impl Fn() -> Word + Send + Sync + 'static,
+    ) -> impl Fn() + Send + Sync + 'static
+    where
+        Word: Atomic<Value = u32> + Send + Sync + 'static,
+    {
+        move || {
+            let (memory, key) = (UnsafeCell::new(1), AtomicU32::new(KEY));
+            let peers = Arc::new(Peers { memory, key, touching: [word(), word()] });
+            let others: Vec<_> = (0..requesters)
+                .map(|n| (n, Arc::clone(&peers)))
+                .map(|(n, peers)| thread::spawn(move || (0..turns).for_each(|_| peers.reach(n))))
+                .collect();
+            peers.take_back(requesters);
+            others.into_iter().for_each(|other| other.join().unwrap());
+        }
+    }
+
+    fn word() -> AtomicU32 {
+        AtomicU32::new(0)
+    }
+
+    #[test]
+    fn model_of_memory_that_is_taken_back() {
+        model::check_within(Some(4), taken_back(1, 2, word));
+        model::check_within(Some(3), taken_back(2, 1, word));
+    }
+
+    #[test]
+    fn the_model_needs_both_fences_and_the_order_of_the_end() {
+        let faults = [
+            model::must_fail(taken_back(1, 1, || Moved::<_, NoLight<Loom>>::of(word()))),
+            model::must_fail(taken_back(1, 1, || Moved::<_, NoHeavy<Loom>>::of(word()))),
+            model::must_fail(taken_back(1, 1, || Weaker { word: word(), order: Release })),
+            model::must_fail(taken_back(1, 1, || Weaker { word: word(), order: Acquire })),
+        ];
+        assert!(faults.iter().all(|why| why.contains("access")), "{faults:?}");
+    }
+}

@@ -1,0 +1,13 @@
+//! What the rest is made of: locks, clocks, orders between threads, limits, settings. It knows nothing of verbs objects, peers or
+//! messages.
+
+pub(crate) mod clock;
+pub(crate) mod errno;
+pub(crate) mod indexes;
+pub(crate) mod limits;
+pub(crate) mod own_lock;
+pub(crate) mod probe;
+pub(crate) mod settings;
+pub(crate) mod spin;
+pub(crate) mod sync;
+pub(crate) mod timer;

@@ -1,0 +1,405 @@
+//! Placing a message in a peer's lane.
+//!
+//! Every check that an adapter's responder makes is made here, by the requester, on what the peer shares; nothing that
+//! is read from there is believed beyond its own bounds.
+
+use std::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
+use std::sync::atomic::fence;
+
+use rustix::io::Errno;
+use verbs::abi::*;
+
+use crate::memory::copy::Piece;
+use crate::memory::layout::{SLOT_PAYLOAD, SharedQp, SlotSge};
+use crate::memory::touching::touch;
+use crate::sys::limits::{BOUNCE_BYTES, GRH_BYTES};
+use crate::sys::sync::Cpu;
+use crate::transport::local::address::gid;
+use crate::transport::local::arming::shown;
+use crate::transport::local::claim::{self, Claim};
+use crate::transport::local::header::grh;
+use crate::transport::local::host::{Host, agree};
+use crate::transport::local::lane::PostedReceive;
+use crate::transport::local::message::{Datagram, Message, Payload};
+use crate::transport::local::notify::notify;
+use crate::transport::local::order::{Order, Refusal, Ticket};
+use crate::transport::local::place::{Place, scatter};
+use crate::transport::local::pool::Pool;
+use crate::transport::local::region::{Access, locate};
+use crate::transport::local::target::Target;
+
+/// How a delivery ended.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Delivery {
+    /// The payload is in place and the receive is complete.
+    Done,
+    /// No receive is posted.
+    NotReady,
+    /// The receive is too small. A reliable connection has completed it with an error.
+    TooLong,
+    /// The receive names memory that may not be written to; it was completed with an error.
+    BadReceive,
+    /// Nobody there takes messages from here.
+    NoAnswer,
+    /// A remote access that no registration allows.
+    Denied,
+    /// A request that the peer does not serve.
+    Invalid,
+}
+
+impl Delivery {
+    /// Whether the receive is complete. One that is too small completes, with an error, only on a connection that can
+    /// report it (class C of IBTA vol. 1, section 9.9.3); the others drop the message and keep the receive (class D), and
+    /// then there is nothing to announce; a needless announcement does no harm.
+    fn completes(self, message: &Message<'_>) -> bool {
+        match self {
+            Self::Done | Self::BadReceive => true,
+            Self::TooLong => message.datagram.is_none(),
+            Self::NotReady | Self::NoAnswer | Self::Denied | Self::Invalid => false,
+        }
+    }
+}
+
+impl Target {
+    /// Delivers a message for the queue pair that `own` shows to its peers.
+    #[inline]
+    pub(crate) fn deliver(&self, host: &Host, own: &SharedQp, message: &Message<'_>) -> Delivery {
+        let shared = self.shared();
+        let attempt = Attempt { host, target: self, shared, message };
+        let delivery = match message.datagram {
+            Some(datagram) => attempt.datagram(datagram),
+            None => self.touching(own, || {
+                if !self.receives(shared) || shared.dest_qp_num.load(Relaxed) != message.src_qp {
+                    return Delivery::NoAnswer;
+                }
+                attempt.connected()
+            }),
+        };
+        if delivery.completes(message) {
+            self.announce(host, message.solicited || delivery != Delivery::Done);
+        }
+        delivery
+    }
+
+    /// Does something to the peer of a connection while the entry of the own queue pair says so. Whoever ends the connection
+    /// or takes memory away waits until it does not: see `agree`.
+    #[inline]
+    pub(crate) fn touching<T>(&self, own: &SharedQp, work: impl FnOnce() -> T) -> T {
+        touch(&own.touching.value, self.qp_num, work)
+    }
+
+    /// Tells a sleeper of a completion.
+    #[inline]
+    pub(crate) fn announce(&self, host: &Host, solicited: bool) {
+        let view = self.peer.view(&host.arena.view);
+        let cq = self.shared().recv_cq.load(Relaxed);
+        if view.cq(cq).channel_fd.load(Relaxed) >= 0 {
+            shown::<Cpu>();
+            notify(host, view, Some(&self.peer), cq, solicited);
+        }
+    }
+
+    /// Completes the next receive of a connection for an RDMA write that is in place.
+    pub(crate) fn complete_write(&self, host: &Host, message: &Message<'_>) -> Delivery {
+        let attempt = Attempt { host, target: self, shared: self.shared(), message };
+        let n = self.lane.next();
+        match &self.pool {
+            Some(pool) => match attempt.take(pool, |_| true) {
+                Ok(ticket) => self.lane.slot(n).index.store(ticket.index as u16, Relaxed),
+                Err(_) => return Delivery::NotReady,
+            },
+            None if self.lane.credit_for(self.shared(), n).is_none() => return Delivery::NotReady,
+            None => {}
+        }
+        attempt.finish(n, message.bytes, IBV_WC_SUCCESS, Payload::Placed);
+        self.announce(host, message.solicited);
+        Delivery::Done
+    }
+
+    /// Whether the peer of a connection has posted a receive.
+    pub(crate) fn awaits_message(&self) -> bool {
+        match &self.pool {
+            Some(pool) => !pool.is_dry(),
+            None => self.lane.credit_for(self.shared(), self.lane.next()).is_some(),
+        }
+    }
+
+    /// Fails the queue pair of a connection. Its owner, who polls or is woken, finds out by its state.
+    #[cold]
+    pub(crate) fn fail(&self, host: &Host) {
+        let shared = self.shared();
+        if shared.generation.load(Acquire) != self.generation {
+            return;
+        }
+        shared.fail();
+        // A receive that is being posted just now is seen here, or whoever posts it sees the state.
+        agree();
+        if self.pool.is_some() || self.awaits_message() {
+            self.announce(host, true);
+        }
+    }
+}
+
+/// One delivery under way.
+struct Attempt<'a> {
+    host: &'a Host,
+    target: &'a Target,
+    shared: &'a SharedQp,
+    message: &'a Message<'a>,
+}
+
+impl Attempt<'_> {
+    /// To the peer of a connection: this is the only requester.
+    #[inline]
+    fn connected(&self) -> Delivery {
+        let (lane, bytes) = (&self.target.lane, self.message.bytes);
+        if let Some(pool) = &self.target.pool {
+            return self.connected_shared(pool);
+        }
+        let n = lane.next();
+        let Some(credit) = lane.credit_for(self.shared, n) else { return Delivery::NotReady };
+        if bytes <= SLOT_PAYLOAD as u64 && credit.has_room(n, bytes) {
+            self.finish(n, bytes, IBV_WC_SUCCESS, Payload::InSlot);
+            return Delivery::Done;
+        }
+        self.connected_checked(n)
+    }
+
+    /// As [`connected`](Self::connected), after a look at the receive.
+    #[inline(never)]
+    fn connected_checked(&self, n: u32) -> Delivery {
+        self.end_connected(n, self.fill(n, self.target.lane.post(self.shared, n)))
+    }
+
+    /// As [`connected`](Self::connected), by a receive of a shared queue.
+    #[inline(never)]
+    fn connected_shared(&self, pool: &Pool) -> Delivery {
+        let n = self.target.lane.next();
+        // What is too small for an unreliable message stays there.
+        let fits = |posted: &PostedReceive<'_>| self.is_reliable() || self.has_room(posted);
+        let ticket = match self.take(pool, fits) {
+            Ok(ticket) => ticket,
+            Err(Refusal::Empty) => return Delivery::NotReady,
+            Err(Refusal::Short) => return Delivery::TooLong,
+        };
+        self.target.lane.slot(n).index.store(ticket.index as u16, Relaxed);
+        let filled = self.fill(n, pool.receive(ticket.index));
+        let is_used = !matches!(filled, Err(Misfit::Gone))
+            && (self.is_reliable() || !matches!(filled, Err(Misfit::Short)));
+        if !is_used {
+            pool.put_back(self.host.block, ticket);
+        }
+        self.end_connected(n, filled)
+    }
+
+    /// Takes a receive of a shared queue.
+    fn take(&self, pool: &Pool, fits: impl Fn(&PostedReceive<'_>) -> bool) -> Result<Ticket, Refusal> {
+        let ticket = pool.take(self.host.block, fits)?;
+        if pool.falls_below_limit(ticket) {
+            self.target.raise_of_queue(self.host, pool.shared().number.load(Relaxed));
+        }
+        Ok(ticket)
+    }
+
+    /// Whether a receive is not known to be too small.
+    fn has_room(&self, posted: &PostedReceive<'_>) -> bool {
+        let header = if self.message.datagram.is_some() { GRH_BYTES } else { 0 };
+        !posted.valid || self.message.bytes + header <= u64::from(posted.room)
+    }
+
+    fn end_connected(&self, n: u32, filled: Result<Payload, Misfit>) -> Delivery {
+        match filled {
+            Ok(payload) => {
+                self.finish(n, self.message.bytes, IBV_WC_SUCCESS, payload);
+                Delivery::Done
+            }
+            Err(Misfit::Gone) => Delivery::NoAnswer,
+            Err(Misfit::Short) if !self.is_reliable() => Delivery::TooLong,
+            Err(misfit) => {
+                let (status, delivery) = misfit.told();
+                self.fail();
+                self.finish(n, 0, status, Payload::Placed);
+                delivery
+            }
+        }
+    }
+
+    /// Places the payload of message `n`, if the receive has room for it, or finds that it fits in the slot.
+    fn fill(&self, n: u32, posted: PostedReceive<'_>) -> Result<Payload, Misfit> {
+        if !self.has_room(&posted) {
+            return Err(Misfit::Short);
+        }
+        // Of a group the receiver knows only what its buffer says.
+        let to_group = self.message.datagram.is_some_and(|datagram| datagram.is_to_group());
+        if posted.valid && self.message.bytes <= SLOT_PAYLOAD as u64 && !to_group {
+            return Ok(Payload::InSlot);
+        }
+        self.place(n, posted, to_group)
+    }
+
+    /// Puts a message in the slot of a connection and shows it.
+    #[inline]
+    fn finish(&self, n: u32, bytes: u64, status: ibv_wc_status, payload: Payload) {
+        self.message.describe(self.shared, self.target.lane.slot(n), bytes, status, payload);
+        self.target.lane.publish(self.shared, n);
+    }
+
+    /// To a queue pair that others may send datagrams to as well.
+    fn datagram(&self, datagram: Datagram) -> Delivery {
+        let shared = self.shared;
+        if !self.target.receives(shared) || shared.qkey.load(Relaxed) != datagram.qkey {
+            return Delivery::NoAnswer;
+        }
+        let Some(pool) = &self.target.pool else { return self.find_slot(None) };
+        match self.take(pool, |posted| self.has_room(posted)) {
+            Ok(ticket) => {
+                let delivery = self.find_slot(Some((pool, ticket)));
+                if !delivery.completes(self.message) {
+                    pool.put_back(self.host.block, ticket);
+                }
+                delivery
+            }
+            Err(Refusal::Empty) => Delivery::NotReady,
+            Err(Refusal::Short) => Delivery::TooLong,
+        }
+    }
+
+    /// Finds a slot for a datagram and fills it.
+    fn find_slot(&self, ticket: Option<(&Pool, Ticket)>) -> Delivery {
+        let (lane, shared) = (&self.target.lane, self.shared);
+        let posted = |n| if ticket.is_some() { Some(n) } else { lane.posted_from(shared, n) };
+        let claim = |n, free| self.claim(n, free, ticket);
+        let found = claim::find(&shared.next.value, lane.size(), |n| &lane.slot(n).state, posted, claim);
+        found.unwrap_or(Delivery::NotReady)
+    }
+
+    /// Takes receive `n` for a datagram and fills it; `None` when somebody else was faster.
+    fn claim(&self, n: u32, free: u64, ticket: Option<(&Pool, Ticket)>) -> Option<Delivery> {
+        let slot = self.target.lane.slot(n);
+        let claim = Claim::new(&slot.state, n, free, self.host.block)?;
+        // Either this sees that the queue pair has ended, or who ends it sees the claim.
+        if !self.target.receives(self.shared) {
+            claim.withdraw();
+            return Some(Delivery::NoAnswer);
+        }
+        let posted = match ticket {
+            Some((pool, ticket)) => {
+                slot.index.store(ticket.index as u16, Relaxed);
+                pool.receive(ticket.index)
+            }
+            None => self.target.lane.post(self.shared, n),
+        };
+        let (status, delivery, payload) = match self.fill(n, posted) {
+            Ok(payload) => (IBV_WC_SUCCESS, Delivery::Done, payload),
+            Err(Misfit::Short) => {
+                claim.withdraw();
+                return Some(Delivery::TooLong);
+            }
+            Err(Misfit::Gone) => {
+                claim.withdraw();
+                return Some(Delivery::NoAnswer);
+            }
+            Err(misfit) => {
+                self.fail();
+                let (status, delivery) = misfit.told();
+                (status, delivery, Payload::Placed)
+            }
+        };
+        let bytes = if delivery == Delivery::Done { self.message.bytes + GRH_BYTES } else { 0 };
+        self.message.describe(self.shared, slot, bytes, status, payload);
+        claim.show(&self.shared.next.value).then_some(delivery)
+    }
+
+    fn is_reliable(&self) -> bool {
+        self.shared.service.load(Relaxed) == IBV_QPT_RC
+    }
+
+    /// Fails the queue pair of the receive before the completion shows why.
+    #[cold]
+    fn fail(&self) {
+        if self.shared.generation.load(Acquire) == self.target.generation {
+            self.shared.fail();
+        }
+    }
+
+    /// Scatters the payload of message `n` to the memory that the receive names, after checking all of it; what only the
+    /// owner has mapped it fills itself, unless the message is long.
+    fn place(&self, n: u32, posted: PostedReceive<'_>, to_group: bool) -> Result<Payload, Misfit> {
+        let view = self.target.peer.view(&self.host.arena.view);
+        let element = |shared: &SlotSge| {
+            let sge = shared.load();
+            let place = locate(view, Some(&self.target.peer), posted.pd, &sge, Access::Scatter)?;
+            self.target.warm_up(view, sge.lkey);
+            Some(place)
+        };
+        let message = self.message;
+        let header = message.datagram.map(|d| {
+            let ends = d.dgid.map(|dgid| [gid(d.device), dgid]);
+            grh(message.bytes, message.imm.is_some(), d.traffic_class, ends)
+        });
+        let (mut room, mut unmapped) = (0, false);
+        for shared in posted.elements {
+            let place = element(shared).ok_or(Misfit::Forbidden)?;
+            unmapped |= matches!(place, Place::There { .. });
+            room += place.bytes() as u64;
+        }
+        if room < message.bytes + header.map_or(0, |_| GRH_BYTES) {
+            return Err(Misfit::Short);
+        }
+        if unmapped && posted.valid && !to_group && self.bounce(n) {
+            return Ok(Payload::Bounced);
+        }
+        if unmapped {
+            // Memory that may be unmapped as soon as it is deregistered: as in `one_sided`.
+            fence(SeqCst);
+            let is_there = posted.elements.iter().all(|shared| element(shared).is_some());
+            if !self.target.receives(self.shared) {
+                return Err(Misfit::Gone);
+            }
+            if !is_there {
+                return Err(Misfit::Forbidden);
+            }
+        }
+        let places = posted.elements.iter().filter_map(element);
+        let header =
+            header.as_ref().map(|header| Piece { addr: header.as_ptr().cast_mut(), len: header.len() });
+        let pieces = header.into_iter().chain(message.pieces.iter().copied());
+        // SAFETY: every place was just checked; the pieces are readable and the header lives until the end of this
+        // function; a peer's arena stays mapped as long as `target` holds the peer.
+        unsafe { scatter(pieces, places) }
+            .map(|()| Payload::Placed)
+            .map_err(|errno| if errno == Errno::SRCH { Misfit::Gone } else { Misfit::Forbidden })
+    }
+
+    /// Puts the payload of message `n` in the lane's own memory; false where there is no room.
+    fn bounce(&self, n: u32) -> bool {
+        let message = self.message;
+        if self.target.pool.is_some() || message.bytes > BOUNCE_BYTES as u64 {
+            return false;
+        }
+        let Some(to) = self.target.lane.bounce(self.shared, n) else { return false };
+        let to = Place::Here(Piece { addr: to.as_ptr(), len: message.bytes as usize });
+        // SAFETY: the pieces are readable, as many bytes as the message has; so many are the lane's own there, whose mapping
+        // the target holds.
+        unsafe { scatter(message.pieces.iter().copied(), std::iter::once(to)) }.is_ok()
+    }
+}
+
+/// Why a payload does not go where a receive wants it.
+#[derive(Clone, Copy)]
+enum Misfit {
+    Short,
+    Forbidden,
+    /// The process has ended.
+    Gone,
+}
+
+impl Misfit {
+    /// What the receive completes with, and what the requester learns.
+    fn told(self) -> (ibv_wc_status, Delivery) {
+        match self {
+            Self::Short => (IBV_WC_LOC_LEN_ERR, Delivery::TooLong),
+            Self::Forbidden | Self::Gone => (IBV_WC_LOC_PROT_ERR, Delivery::BadReceive),
+        }
+    }
+}

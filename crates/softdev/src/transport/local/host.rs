@@ -1,0 +1,410 @@
+//! The processes of one host that have the device open, and how they find each other.
+//!
+//! Each process claims a block of queue-pair numbers by listening on an abstract Unix socket that is named after it:
+//! the kernel keeps the name unique and takes it away when the process ends, however it ends. Whoever has a queue-pair
+//! number connects to the socket of its block; the kernel says which process listens there (`SO_PEERCRED`, so that
+//! another user cannot pose as one of ours), and that process's arena is opened through `/proc/PID/fd`, which the
+//! kernel allows to the same user only. Nothing is ever accepted or sent. The connection stays open: it breaks when
+//! the process ends.
+//!
+//! Abstract names belong to a network namespace, as a host's address does: processes in other namespaces are other
+//! hosts.
+
+use std::collections::HashMap;
+use std::fs;
+use std::hash::{BuildHasher, RandomState};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags};
+use rustix::fs::{FileType, Mode, OFlags};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+use rustix::thread::MembarrierCommand;
+
+use crate::memory::arena::{Arena, View};
+use crate::memory::layout::{LAYOUT, MAGIC, TABLES, mr_index};
+use crate::sys::clock::coarse;
+use crate::sys::limits::{BLOCKS, QP_INDEX_BITS};
+use crate::sys::sync::{Cpu, Machine};
+use crate::sys::timer::Instant;
+
+/// This process, as a member of the host.
+pub(crate) struct Host {
+    pub(crate) arena: Arena,
+    pub(crate) block: u32,
+    listener: OwnedFd,
+    /// Connections of peers, taken from the listener so that its backlog never fills; kept, because closing one would
+    /// tell the peer that this process has ended.
+    connections: Mutex<Vec<OwnedFd>>,
+    peers: Mutex<HashMap<u32, Arc<Peer>>>,
+    /// A descriptor that is there to make room for another one: see [`through`](Self::through).
+    spare: Mutex<Option<OwnedFd>>,
+}
+
+/// Another process, or this one as its own peer.
+pub(crate) struct Peer {
+    pid: u32,
+    mapping: Option<View>,
+    connection: Option<OwnedFd>,
+    /// Its completion channels, by descriptor and inode.
+    channels: Mutex<HashMap<(i32, u64), Arc<OwnedFd>>>,
+    /// The last key of each entry of its table of memory regions whose pages were mapped.
+    regions: Mutex<HashMap<u32, u32>>,
+    /// When it was last seen alive: see [`coarse`].
+    seen: AtomicU64,
+}
+
+/// The process's one membership, made when the device is first opened.
+pub(crate) fn host() -> io::Result<&'static Host> {
+    static HOST: OnceLock<Host> = OnceLock::new();
+    static OPENING: Mutex<()> = Mutex::new(());
+    let _one_at_a_time = OPENING.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(host) = HOST.get() {
+        return Ok(host);
+    }
+    let host = Host::join()?;
+    Ok(HOST.get_or_init(|| host))
+}
+
+fn own_pid() -> u32 {
+    rustix::process::getpid().as_raw_nonzero().get().cast_unsigned()
+}
+
+/// A descriptor of no use of its own.
+fn spare_of(listener: &OwnedFd) -> Option<OwnedFd> {
+    rustix::io::fcntl_dupfd_cloexec(listener, 0).ok()
+}
+
+/// Whether the process, or the system, has as many descriptors as it may.
+fn is_out_of_descriptors(error: &io::Error) -> bool {
+    matches!(Errno::from_io_error(error), Some(Errno::MFILE | Errno::NFILE))
+}
+
+/// What the names of this user's processes begin with; the block follows.
+fn prefix() -> String {
+    let user = rustix::process::geteuid().as_raw();
+    format!("rdmascope-softdev-{LAYOUT}/{user}/")
+}
+
+/// The blocks of this user's processes on this host, by the kernel's list of sockets, and in any case the own one.
+pub(crate) fn blocks(own: u32) -> Vec<u32> {
+    let list = fs::read("/proc/net/unix").unwrap_or_default();
+    let prefix = format!("@{}", prefix());
+    let block = |line: &str| line.split_once(&prefix)?.1.parse().ok();
+    let mut found: Vec<u32> = String::from_utf8_lossy(&list).lines().filter_map(block).chain([own]).collect();
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
+fn address(block: u32) -> io::Result<SocketAddrUnix> {
+    let name = format!("{}{block}", prefix());
+    Ok(SocketAddrUnix::new_abstract_name(name.as_bytes())?)
+}
+
+/// Runs `work` while no other process of this user on this host does anything of that name; not at all if some other one does
+/// so all the time.
+pub(crate) fn while_alone<T>(what: &str, patience: Duration, work: impl FnOnce() -> T) -> Option<T> {
+    const PAUSE: Duration = Duration::from_micros(500);
+    let end = Instant::now() + patience;
+    let address = SocketAddrUnix::new_abstract_name(format!("{}{what}", prefix()).as_bytes()).ok()?;
+    let (flags, family) = (SocketFlags::CLOEXEC, AddressFamily::UNIX);
+    let name = rustix::net::socket_with(family, SocketType::STREAM, flags, None).ok()?;
+    // The kernel takes the name away with the descriptor, or with the process.
+    while let Err(error) = rustix::net::bind(&name, &address) {
+        if error != Errno::ADDRINUSE || Instant::now() > end {
+            return None;
+        }
+        std::thread::sleep(PAUSE);
+    }
+    Some(work())
+}
+
+fn arena_name(block: u32) -> String {
+    format!("rdmascope-softdev-{block}")
+}
+
+impl Host {
+    fn join() -> io::Result<Self> {
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let listener = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+        let pid = own_pid();
+        let block = (0..BLOCKS - 1).map(|i| 1 + (pid + i) % (BLOCKS - 1)).find_map(|block| {
+            let address = address(block).ok()?;
+            match rustix::net::bind(&listener, &address) {
+                Ok(()) => Some(Ok(block)),
+                Err(Errno::ADDRINUSE) => None,
+                Err(error) => Some(Err(error)),
+            }
+        });
+        let block = block.ok_or_else(|| io::Error::other("all blocks of queue-pair numbers are taken"))??;
+        let arena = Arena::new(&arena_name(block), TABLES)?;
+        let header = arena.view.header();
+        header.block.store(block, Relaxed);
+        header.layout.store(LAYOUT, Relaxed);
+        header.life.store(RandomState::new().hash_one(block) as u32, Relaxed);
+        header.magic.store(MAGIC, Release);
+        // Only a matter of how long somebody may go on who is at work when his right is taken: see `agree`.
+        let _ = rustix::thread::membarrier(MembarrierCommand::RegisterGlobalExpedited);
+        crate::sys::own_lock::allow_own_locks();
+        // Only now can peers connect, so that they find the arena.
+        rustix::net::listen(&listener, 4096)?;
+        let spare = Mutex::new(spare_of(&listener));
+        let (connections, peers) = (Mutex::default(), Mutex::default());
+        Ok(Self { arena, block, listener, connections, peers, spare })
+    }
+
+    /// The process that a queue-pair number belongs to, if there is one on this host.
+    pub(crate) fn peer_of(&self, qp_num: u32) -> Option<Arc<Peer>> {
+        let block = qp_num >> QP_INDEX_BITS;
+        let mut peers = self.peers.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(peer) = peers.get(&block) {
+            if peer.is_alive() {
+                return Some(Arc::clone(peer));
+            }
+            peers.remove(&block);
+        }
+        let peer = Arc::new(if block == self.block { Peer::own() } else { Peer::attach(block).ok()? });
+        peers.insert(block, Arc::clone(&peer));
+        Some(peer)
+    }
+
+    /// Distinguishes this process from others that had its block before.
+    pub(crate) fn life(&self) -> u32 {
+        self.arena.view.header().life.load(Relaxed)
+    }
+
+    /// Whether the process of a block still exists.
+    pub(crate) fn lives(&self, block: u32) -> bool {
+        self.peer_of(block << QP_INDEX_BITS).is_some()
+    }
+
+    /// Does something with the writing end of a peer's pipe, through which a sleeper is told. That this process has used up
+    /// its descriptors is no reason to let another one sleep: one is kept, in whose place the pipe is opened for so long.
+    ///
+    /// # Errors
+    /// Where the pipe cannot be opened: the peer has ended or closed it, or the system has no more descriptors.
+    pub(crate) fn through<T>(
+        &self,
+        peer: &Peer,
+        fd: i32,
+        inode: u64,
+        work: impl FnOnce(BorrowedFd<'_>) -> T,
+    ) -> io::Result<T> {
+        match peer.channel(fd, inode) {
+            Err(error) if is_out_of_descriptors(&error) => {}
+            channel => return Ok(work(channel?.as_fd())),
+        }
+        let mut spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner);
+        drop(spare.take());
+        let done = peer.open_channel(fd, inode).map(|channel| work(channel.as_fd()));
+        *spare = spare_of(&self.listener);
+        done
+    }
+
+    /// Forgets the own end of a completion channel that goes.
+    pub(crate) fn forget_channel(&self, fd: i32, inode: u64) {
+        let peers = self.peers.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(own) = peers.get(&self.block) {
+            own.channels.lock().unwrap_or_else(PoisonError::into_inner).remove(&(fd, inode));
+        }
+    }
+
+    /// Takes the connections of new peers and drops those of peers that have ended, with their arenas.
+    pub(crate) fn tidy(&self) {
+        let mut connections = self.connections.lock().unwrap_or_else(PoisonError::into_inner);
+        while let Ok(connection) = rustix::net::accept_with(&self.listener, SocketFlags::CLOEXEC) {
+            connections.push(connection);
+        }
+        connections.retain(|connection| !is_broken(connection));
+        self.peers.lock().unwrap_or_else(PoisonError::into_inner).retain(|_, peer| peer.is_alive());
+    }
+}
+
+impl Peer {
+    fn own() -> Self {
+        Self {
+            pid: own_pid(),
+            mapping: None,
+            connection: None,
+            channels: Mutex::default(),
+            regions: Mutex::default(),
+            seen: AtomicU64::new(0),
+        }
+    }
+
+    fn attach(block: u32) -> io::Result<Self> {
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let connection = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+        rustix::net::connect(&connection, &address(block)?)?;
+        let credentials = rustix::net::sockopt::socket_peercred(&connection)?;
+        if credentials.uid != rustix::process::geteuid() {
+            return Err(io::ErrorKind::PermissionDenied.into());
+        }
+        let pid = credentials.pid.as_raw_nonzero().get().cast_unsigned();
+        let view = View::map(open_arena(pid, block)?.as_fd())?;
+        if !view.holds(TABLES) {
+            return Err(io::Error::other("the arena is too small"));
+        }
+        let header = view.header();
+        let ours = (MAGIC, LAYOUT, block);
+        if (header.magic.load(Acquire), header.layout.load(Relaxed), header.block.load(Relaxed)) != ours {
+            return Err(io::Error::other("the arena is not of this version"));
+        }
+        Ok(Self {
+            pid,
+            mapping: Some(view),
+            connection: Some(connection),
+            channels: Mutex::default(),
+            regions: Mutex::default(),
+            seen: AtomicU64::new(0),
+        })
+    }
+
+    /// Its arena; `own` where the peer is this process.
+    #[inline]
+    pub(crate) fn view<'a>(&'a self, own: &'a View) -> &'a View {
+        self.mapping.as_ref().unwrap_or(own)
+    }
+
+    /// Whether the peer is this process.
+    #[inline]
+    pub(crate) fn is_own(&self) -> bool {
+        self.mapping.is_none()
+    }
+
+    /// Number of its process. A process that was forked from this one is its own peer, not its parent's.
+    pub(crate) fn process(&self) -> u32 {
+        if self.is_own() { own_pid() } else { self.pid }
+    }
+
+    /// Whether the process still exists.
+    pub(crate) fn is_alive(&self) -> bool {
+        self.connection.as_ref().is_none_or(|connection| !is_broken(connection))
+    }
+
+    /// Whether the process existed a moment ago, at most a tick of the kernel's clock (10 ms): whatever has its number now is
+    /// that process, or it is nobody's, since the kernel gives out all the other numbers first. Without a system call most times.
+    pub(crate) fn was_just_alive(&self) -> bool {
+        let tick = coarse();
+        if self.seen.load(Relaxed) == tick {
+            return true;
+        }
+        let is_alive = self.is_alive();
+        if is_alive {
+            self.seen.store(tick, Relaxed);
+        }
+        is_alive
+    }
+
+    /// Whether the pages of a region have not been mapped yet; from now on they count as mapped.
+    pub(crate) fn is_new_region(&self, key: u32) -> bool {
+        if self.is_own() {
+            return false;
+        }
+        let mut regions = self.regions.lock().unwrap_or_else(PoisonError::into_inner);
+        regions.insert(mr_index(key), key) != Some(key)
+    }
+
+    /// The writing end of one of its completion channels.
+    pub(crate) fn channel(&self, fd: i32, inode: u64) -> io::Result<Arc<OwnedFd>> {
+        let mut channels = self.channels.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(channel) = channels.get(&(fd, inode)) {
+            return Ok(Arc::clone(channel));
+        }
+        // The peer may have closed channels since: their descriptors are not kept.
+        channels.retain(|(fd, inode), _| self.pipe_inode(*fd).is_ok_and(|found| found == *inode));
+        let channel = Arc::new(self.open_channel(fd, inode)?);
+        channels.insert((fd, inode), Arc::clone(&channel));
+        Ok(channel)
+    }
+
+    /// Opens the writing end of a pipe of the peer.
+    fn open_channel(&self, fd: i32, inode: u64) -> io::Result<OwnedFd> {
+        if self.pipe_inode(fd)? != inode {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        // For reading as well, so that writing raises no SIGPIPE when the peer ends.
+        let flags = OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let opened = rustix::fs::open(self.descriptor(fd), flags, Mode::empty())?;
+        if rustix::fs::fstat(&opened)?.st_ino != inode {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        Ok(opened)
+    }
+}
+
+#[cfg(test)]
+impl Peer {
+    /// A peer whose arena a test has made.
+    pub(crate) fn with_arena(view: View) -> Self {
+        Self { mapping: Some(view), ..Self::own() }
+    }
+}
+
+impl Peer {
+    fn descriptor(&self, fd: i32) -> String {
+        format!("/proc/{}/fd/{fd}", self.pid)
+    }
+
+    /// The inode of a descriptor of the peer, which must be a pipe.
+    fn pipe_inode(&self, fd: i32) -> io::Result<u64> {
+        let found = rustix::fs::stat(self.descriptor(fd))?;
+        if FileType::from_raw_mode(found.st_mode) != FileType::Fifo {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        Ok(found.st_ino)
+    }
+}
+
+/// A memory barrier on every CPU that runs a process of the device: what another thread stored before it, this one sees
+/// from now on, and that thread sees what this one has stored. So who takes something away pays for the order of the two,
+/// not who uses it. Where the kernel has no such call (before 4.16, or forbidden), a CPU takes as long as its store buffer
+/// does.
+#[cold]
+pub(crate) fn agree() {
+    Cpu::heavy();
+}
+
+/// Finds the arena among the descriptors of a process.
+fn open_arena(pid: u32, block: u32) -> io::Result<OwnedFd> {
+    let wanted = format!("/memfd:{} (deleted)", arena_name(block));
+    for entry in fs::read_dir(format!("/proc/{pid}/fd"))?.flatten() {
+        if fs::read_link(entry.path()).is_ok_and(|target| target.as_os_str() == wanted.as_str()) {
+            let flags = OFlags::RDWR | OFlags::CLOEXEC;
+            return Ok(rustix::fs::open(entry.path(), flags, Mode::empty())?);
+        }
+    }
+    Err(io::ErrorKind::NotFound.into())
+}
+
+/// Whether the other end of a connection has gone.
+fn is_broken(connection: &OwnedFd) -> bool {
+    let mut polled = [PollFd::new(connection, PollFlags::RDHUP)];
+    let now = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
+    let found = rustix::event::poll(&mut polled, Some(&now));
+    found.is_ok() && polled[0].revents().intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::RDHUP)
+}
+
+/// An identifier of this host on this network, stable while it runs: the low 64 bits of the port's GID, and the node's
+/// GUID. It differs between hosts, boots and network namespaces.
+pub(crate) fn guid() -> u64 {
+    static GUID: OnceLock<u64> = OnceLock::new();
+    *GUID.get_or_init(|| {
+        let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+        let namespace = fs::metadata("/proc/self/ns/net").map_or(0, |m| m.ino());
+        // FNV-1a: no more than a stable mix of the two is needed.
+        let mixed =
+            boot.bytes().chain(namespace.to_le_bytes()).fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+                (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+            });
+        // An EUI-64 of local scope made from an EUI-48: 02:..:..:ff:fe:.. (RFC 4291, appendix A).
+        (mixed & 0x00ff_ff00_00ff_ffff) | 0x0200_00ff_fe00_0000
+    })
+}

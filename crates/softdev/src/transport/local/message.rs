@@ -1,0 +1,100 @@
+//! A message on its way, and what its line will say of it.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use verbs::abi::*;
+
+use crate::memory::copy::{Piece, store_payload};
+use crate::memory::layout::{
+    FLAG_BOUNCED, FLAG_GLOBAL, FLAG_IMM, FLAG_IN_SLOT, FLAG_SOLICITED, FLAG_WRITE, SharedQp, Slot,
+};
+use crate::sys::clock;
+use crate::transport::local::address::is_group;
+
+/// A message that is ready to be delivered.
+pub(crate) struct Message<'a> {
+    /// Where its payload is, in this process.
+    pub(crate) pieces: &'a [Piece],
+    /// Payload bytes.
+    pub(crate) bytes: u64,
+    /// Immediate data, network byte order.
+    pub(crate) imm: Option<u32>,
+    pub(crate) solicited: bool,
+    /// The sending queue pair.
+    pub(crate) src_qp: u32,
+    /// For a datagram.
+    pub(crate) datagram: Option<Datagram>,
+    /// The payload is in place already: an RDMA write.
+    pub(crate) written: bool,
+}
+
+impl Message<'_> {
+    /// Writes what the completion will say, and a payload that fits.
+    #[inline(always)]
+    pub(crate) fn describe(
+        &self,
+        shared: &SharedQp,
+        slot: &Slot,
+        bytes: u64,
+        status: ibv_wc_status,
+        payload: Payload,
+    ) {
+        let message = self;
+        let in_slot = payload == Payload::InSlot;
+        if in_slot {
+            // SAFETY: the pieces are readable: the requester located them for this message.
+            unsafe { store_payload(message.pieces, &slot.payload) };
+        }
+        let flag = |on: bool, flag: u8| if on { flag } else { 0 };
+        slot.byte_len.store(bytes as u32, Relaxed);
+        slot.imm.store(message.imm.unwrap_or(0), Relaxed);
+        slot.src_qp.store(message.src_qp, Relaxed);
+        slot.status.store(status as u8, Relaxed);
+        slot.flags.store(
+            flag(in_slot, FLAG_IN_SLOT)
+                | flag(payload == Payload::Bounced, FLAG_BOUNCED)
+                | flag(message.imm.is_some(), FLAG_IMM)
+                | flag(message.solicited, FLAG_SOLICITED)
+                | flag(message.written, FLAG_WRITE)
+                | flag(message.datagram.is_some_and(|d| d.dgid.is_some()), FLAG_GLOBAL),
+            Relaxed,
+        );
+        if shared.stamped.load(Relaxed) != 0 {
+            slot.set_stamp(clock::now());
+        }
+        if let Some(datagram) = message.datagram {
+            slot.service_level.store(datagram.service_level | datagram.device << 4, Relaxed);
+            slot.traffic_class.store(datagram.traffic_class, Relaxed);
+        }
+    }
+}
+
+/// Where a payload is when its message is shown.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Payload {
+    /// In the message's own line.
+    InSlot,
+    /// In the lane's own memory.
+    Bounced,
+    /// Where the receive wants it, or nowhere.
+    Placed,
+}
+
+/// What a datagram carries besides.
+#[derive(Clone, Copy)]
+pub(crate) struct Datagram {
+    pub(crate) qkey: u32,
+    pub(crate) service_level: u8,
+    pub(crate) traffic_class: u8,
+    /// Number of the device that it is from.
+    pub(crate) device: u8,
+    /// Where it goes, for one with a global route header.
+    pub(crate) dgid: Option<ibv_gid>,
+}
+
+impl Datagram {
+    /// Whether it goes to a multicast group.
+    pub(crate) fn is_to_group(&self) -> bool {
+        self.dgid.as_ref().is_some_and(is_group)
+    }
+}

@@ -1,0 +1,230 @@
+//! What a process shares of a shared receive queue, and how a requester takes a receive from it.
+//!
+//! ```text
+//! pool:  SharedPool | order: a word for each receive in the order of posting | posts, by index
+//! ```
+//!
+//! How receives are taken is in `order`. The message says which one it has taken; its owner believes that only of a receive
+//! that was taken.
+
+use std::ptr::NonNull;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
+use std::sync::atomic::{AtomicU32, AtomicU64};
+
+use crate::memory::arena::{Shared, View};
+use crate::memory::layout::{Line, Post, SlotSge};
+use crate::sys::limits::{MAX_SGE, MAX_WR};
+use crate::transport::local::lane::PostedReceive;
+use crate::transport::local::order::{Order, Refusal, Ticket};
+
+/// Start of a pool.
+#[repr(C, align(64))]
+pub(crate) struct SharedPool {
+    /// Protection domain of the queue, whose memory its receives name.
+    pub(crate) pd: AtomicU32,
+    /// Fewer receives than this fire an event, once; 0 for none.
+    pub(crate) limit: AtomicU32,
+    /// Number of the queue in its process, which no other has had.
+    pub(crate) number: AtomicU32,
+    /// For the requesters: the next receive to be taken.
+    pub(crate) next: Line,
+    /// By the owner: the next receive to be posted.
+    pub(crate) tail: Line,
+}
+
+// SAFETY: it consists of atomics only.
+unsafe impl Shared for SharedPool {}
+
+const _: () = assert!(size_of::<SharedPool>() == 192);
+
+/// Where a pool is in somebody's arena.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Area {
+    pub(crate) offset: u64,
+    /// Receives, a power of two.
+    pub(crate) size: u32,
+    /// Bytes of a post.
+    pub(crate) stride: u32,
+}
+
+impl Area {
+    fn order_bytes(self) -> u64 {
+        (u64::from(self.size) * 8).next_multiple_of(64)
+    }
+
+    pub(crate) fn bytes(self) -> u64 {
+        size_of::<SharedPool>() as u64 + self.order_bytes() + u64::from(self.size) * u64::from(self.stride)
+    }
+
+    /// The pool, if it can be one of `view`: what a peer says is checked once.
+    pub(crate) fn pool(self, view: &View) -> Option<Pool> {
+        let is_sane = self.size.is_power_of_two()
+            && self.size <= MAX_WR.next_power_of_two()
+            && (64..=64 + (MAX_SGE * size_of::<SlotSge>()) as u32).contains(&self.stride)
+            && self.stride.is_multiple_of(64)
+            && self.offset.is_multiple_of(64);
+        let base = view.at(self.offset, self.bytes()).filter(|_| is_sane)?;
+        // SAFETY: the parts follow each other in the bytes that were just found.
+        let (order, posts) = unsafe {
+            let order = base.add(size_of::<SharedPool>());
+            (order, order.add(self.order_bytes() as usize))
+        };
+        Some(Pool {
+            shared: base.cast(),
+            order: order.cast(),
+            posts,
+            mask: self.size - 1,
+            stride: self.stride,
+        })
+    }
+}
+
+/// A pool in a mapping that whoever has it holds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pool {
+    shared: NonNull<SharedPool>,
+    order: NonNull<AtomicU64>,
+    posts: NonNull<u8>,
+    mask: u32,
+    stride: u32,
+}
+
+impl Order for Pool {
+    type Word = AtomicU64;
+    type Mark = AtomicU32;
+
+    fn size(&self) -> u32 {
+        self.mask + 1
+    }
+
+    fn word(&self, k: u32) -> &AtomicU64 {
+        // SAFETY: `Area::pool` has found it in a mapping that is held; there are as many words as the mask says.
+        unsafe { self.order.add((k & self.mask) as usize).as_ref() }
+    }
+
+    fn mark(&self) -> &AtomicU32 {
+        &self.shared().next.value
+    }
+}
+
+impl Pool {
+    pub(crate) fn shared(&self) -> &SharedPool {
+        // SAFETY: `Area::pool` has found it in a mapping that is held.
+        unsafe { self.shared.as_ref() }
+    }
+
+    /// The post of an index, and its elements, of which there may be fewer than it says.
+    pub(crate) fn post(&self, index: u32) -> (&Post, &[SlotSge]) {
+        let at = (index & self.mask) as usize * self.stride as usize;
+        let elements = (self.stride as usize - size_of::<Post>()) / size_of::<SlotSge>();
+        // SAFETY: as above; each post has room for so many elements.
+        unsafe {
+            let post = self.posts.add(at).cast::<Post>();
+            (post.as_ref(), std::slice::from_raw_parts(post.add(1).cast().as_ptr(), elements))
+        }
+    }
+
+    /// What is posted under an index.
+    pub(crate) fn receive(&self, index: u32) -> PostedReceive<'_> {
+        let (post, elements) = self.post(index);
+        PostedReceive::read(post, elements, self.shared().pd.load(Relaxed))
+    }
+
+    /// Takes the next receive for the process of a block, if it `fits`.
+    pub(crate) fn take(
+        &self,
+        block: u32,
+        fits: impl Fn(&PostedReceive<'_>) -> bool,
+    ) -> Result<Ticket, Refusal> {
+        self.take_where(block, |index| fits(&self.receive(index)))
+    }
+
+    /// Whether taking this receive has left fewer than the limit, which is disarmed by that.
+    pub(crate) fn falls_below_limit(&self, ticket: Ticket) -> bool {
+        let shared = self.shared();
+        let limit = shared.limit.load(Relaxed);
+        if limit == 0 {
+            return false;
+        }
+        let left = shared.tail.value.load(Acquire).wrapping_sub(ticket.k).wrapping_sub(1);
+        left < limit && shared.limit.compare_exchange(limit, 0, SeqCst, Relaxed).is_ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::arena::Arena;
+    use crate::transport::local::order::Entry;
+
+    /// A pool of eight receives, of which those of `rooms` are posted.
+    fn pool(arena: &Arena, rooms: &[u32]) -> Pool {
+        let mut area = Area { offset: 0, size: 8, stride: 64 };
+        area.offset = arena.allocate(area.bytes()).unwrap();
+        let pool = area.pool(&arena.view).unwrap();
+        for (k, room) in (0..).zip(rooms) {
+            pool.post(k).0.room.store(*room, Relaxed);
+            pool.word(k).store(Entry::Posted { k, index: k }.encode(), Relaxed);
+        }
+        pool.shared().tail.value.store(rooms.len() as u32, Relaxed);
+        pool
+    }
+
+    #[test]
+    fn receives_are_taken_in_turn_and_one_that_is_too_small_stays() {
+        let arena = Arena::new("softdev-test", 4096).unwrap();
+        let pool = pool(&arena, &[10, 5, 10]);
+        let take = |bytes: u32| pool.take(7, |posted| posted.room >= bytes).map(|ticket| ticket.index);
+        assert_eq!(
+            [take(10), take(10), take(5), take(6), take(6)],
+            [Ok(0), Err(Refusal::Short), Ok(1), Ok(2), Err(Refusal::Empty)]
+        );
+    }
+
+    #[test]
+    fn what_is_put_back_is_taken_next() {
+        let arena = Arena::new("softdev-test", 4096).unwrap();
+        let pool = pool(&arena, &[1, 1, 1]);
+        let take = || pool.take(7, |_| true);
+        let first = take().unwrap();
+        assert_eq!(take().unwrap().index, 1);
+        pool.put_back(7, first);
+        assert_eq!(
+            [take(), take(), take()].map(|taken| taken.map(|ticket| ticket.index).ok()),
+            [Some(0), Some(2), None]
+        );
+    }
+
+    #[test]
+    fn a_limit_fires_once() {
+        let arena = Arena::new("softdev-test", 4096).unwrap();
+        let pool = pool(&arena, &[1, 1, 1, 1]);
+        pool.shared().limit.store(2, Relaxed);
+        let fired = [(); 4].map(|()| pool.falls_below_limit(pool.take(7, |_| true).unwrap()));
+        assert_eq!(fired, [false, false, true, false]);
+    }
+
+    #[test]
+    fn several_requesters_take_each_receive_once() {
+        let arena = Arena::new("softdev-test", 4096).unwrap();
+        let pool = pool(&arena, &[1; 8]);
+        let taken = std::sync::Mutex::new(Vec::new());
+        // As the own process's threads do: the pool is in memory that they share.
+        let at = pool.shared.as_ptr() as usize;
+        let offset = arena.view.offset_of(at as u64, 1).unwrap();
+        std::thread::scope(|scope| {
+            for block in 1..4 {
+                let (taken, arena) = (&taken, &arena);
+                scope.spawn(move || {
+                    let pool = Area { offset, size: 8, stride: 64 }.pool(&arena.view).unwrap();
+                    while let Ok(ticket) = pool.take(block, |_| true) {
+                        taken.lock().unwrap().push(ticket.index);
+                    }
+                });
+            }
+        });
+        let mut taken = taken.into_inner().unwrap();
+        taken.sort_unstable();
+        assert_eq!(taken, (0..8).collect::<Vec<_>>());
+    }
+}

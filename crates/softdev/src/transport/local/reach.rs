@@ -1,0 +1,348 @@
+//! RDMA writes, reads and atomics: access to a peer's memory that its process takes no part in.
+//!
+//! The requester checks what an adapter's responder checks (is the operation enabled, does a live registration of the right
+//! domain cover the bytes and allow it) and then reaches for the bytes itself. Meanwhile its own entry in the table of queue
+//! pairs says whom it is touching, so that whoever deregisters memory or ends the connection can wait until it has finished;
+//! a process that dies while it says so is waited for no longer.
+
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::sync::atomic::{AtomicU64, fence};
+
+use rustix::io::Errno;
+use verbs::abi::*;
+
+use crate::memory::arena::QUARANTINE;
+use crate::memory::copy::{Piece, read_to, write_in_order};
+use crate::memory::layout::SharedQp;
+use crate::memory::touching::await_end;
+use crate::queue_pair::Qp;
+use crate::sys::timer::Instant;
+use crate::transport::local::deliver::Delivery;
+use crate::transport::local::foreign;
+use crate::transport::local::host::Host;
+use crate::transport::local::link::Extended;
+use crate::transport::local::message::Message;
+use crate::transport::local::place::Place;
+use crate::transport::local::region::{Access, REMOTE, locate};
+use crate::transport::local::target::{Target, index};
+
+/// What a work request does to its peer's memory.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Remote {
+    operation: Operation,
+    addr: u64,
+    key: u32,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Operation {
+    Write,
+    Read,
+    CompareSwap { compare: u64, swap: u64 },
+    FetchAdd(u64),
+}
+
+/// Bytes of an atomic (IBTA vol. 1, section 9.4.5).
+const ATOMIC_BYTES: u64 = 8;
+
+impl Remote {
+    /// What a request says of the peer's memory, in bytes on a link.
+    pub(crate) fn header_bytes(&self) -> u64 {
+        match self.operation {
+            Operation::Write | Operation::Read => Extended::RDMA,
+            Operation::CompareSwap { .. } | Operation::FetchAdd(_) => Extended::ATOMIC,
+        }
+    }
+
+    /// Whether a request is such a one.
+    #[inline]
+    pub(crate) fn is_asked_for(wr: &ibv_send_wr) -> bool {
+        !matches!(wr.opcode, IBV_WR_SEND | IBV_WR_SEND_WITH_IMM)
+    }
+
+    /// What such a request asks for.
+    #[inline]
+    pub(crate) fn of(wr: &ibv_send_wr) -> Self {
+        if matches!(wr.opcode, IBV_WR_ATOMIC_CMP_AND_SWP | IBV_WR_ATOMIC_FETCH_AND_ADD) {
+            // SAFETY: the request is an atomic operation's, so this member is the one that was written.
+            let atomic = unsafe { wr.wr.atomic };
+            let operation = if wr.opcode == IBV_WR_ATOMIC_CMP_AND_SWP {
+                Operation::CompareSwap { compare: atomic.compare_add, swap: atomic.swap }
+            } else {
+                Operation::FetchAdd(atomic.compare_add)
+            };
+            return Self { operation, addr: atomic.remote_addr, key: atomic.rkey };
+        }
+        // SAFETY: the request is an RDMA operation's, so this member is the one that was written.
+        let rdma = unsafe { wr.wr.rdma };
+        let operation = if wr.opcode == IBV_WR_RDMA_READ { Operation::Read } else { Operation::Write };
+        Self { operation, addr: rdma.remote_addr, key: rdma.rkey }
+    }
+
+    /// What it does to the requester's own memory.
+    #[inline]
+    pub(crate) fn local_access(&self) -> Access {
+        if self.operation == Operation::Write { Access::Gather } else { Access::Scatter }
+    }
+
+    #[inline]
+    fn access(&self) -> Access {
+        match self.operation {
+            Operation::Write => Access::RemoteWrite,
+            Operation::Read => Access::RemoteRead,
+            Operation::CompareSwap { .. } | Operation::FetchAdd(_) => Access::RemoteAtomic,
+        }
+    }
+
+    #[inline]
+    fn is_atomic(&self) -> bool {
+        self.access() == Access::RemoteAtomic
+    }
+
+    /// What the requester itself finds wrong with a request whose elements have so many bytes.
+    #[inline]
+    pub(crate) fn local_fault(&self, bytes: u64, initiator_depth: u8) -> Option<ibv_wc_status> {
+        match self.operation {
+            Operation::Write => None,
+            _ if initiator_depth == 0 => Some(IBV_WC_LOC_QP_OP_ERR),
+            Operation::Read => None,
+            _ => (bytes != ATOMIC_BYTES).then_some(IBV_WC_LOC_LEN_ERR),
+        }
+    }
+}
+
+impl Target {
+    /// Carries out an operation on the memory of the peer, for the queue pair that `own` shows to its peers.
+    #[inline]
+    pub(crate) fn reach(
+        &self,
+        host: &Host,
+        own: &SharedQp,
+        remote: &Remote,
+        message: &Message<'_>,
+    ) -> Delivery {
+        let delivery = self.touching(own, || self.reach_checked(host, remote, message));
+        if delivery == Delivery::Done && self.watch.is_due() && !self.peer.is_alive() {
+            // Its memory is still there, but nobody acknowledges any more.
+            return Delivery::NoAnswer;
+        }
+        delivery
+    }
+
+    #[inline]
+    fn reach_checked(&self, host: &Host, remote: &Remote, message: &Message<'_>) -> Delivery {
+        let shared = self.shared();
+        if !self.receives(shared) || shared.dest_qp_num.load(Relaxed) != message.src_qp {
+            return Delivery::NoAnswer;
+        }
+        // IBTA vol. 1, section 9.7.4.1: an operation that is not enabled, or that there are no resources for, is invalid.
+        let is_write = remote.operation == Operation::Write;
+        if remote.access().needs() & !shared.access.load(Relaxed) != 0
+            || (!is_write && shared.responder_resources.load(Relaxed) == 0)
+        {
+            return self.refuse(host, Delivery::Invalid);
+        }
+        if message.imm.is_some() && !self.awaits_message() {
+            return Delivery::NotReady;
+        }
+        // Without bytes no key is looked at (IBTA vol. 1, section 9.7.4.1.5).
+        if message.bytes > 0 {
+            let delivery = match self.find_memory(host, remote, message.bytes) {
+                Some(place) => self.move_bytes(host, remote, message, place),
+                None => Delivery::Denied,
+            };
+            match delivery {
+                Delivery::Done => {}
+                Delivery::Denied | Delivery::Invalid => return self.refuse(host, delivery),
+                _ => return delivery,
+            }
+        }
+        if message.imm.is_some() { self.complete_write(host, message) } else { Delivery::Done }
+    }
+
+    /// Finds bytes that the peer lets others reach.
+    #[inline]
+    fn find_memory(&self, host: &Host, remote: &Remote, bytes: u64) -> Option<Place> {
+        let view = self.peer.view(&host.arena.view);
+        let sge = ibv_sge { addr: remote.addr, length: u32::try_from(bytes).ok()?, lkey: remote.key };
+        let find = || locate(view, Some(&self.peer), self.shared().pd.load(Relaxed), &sge, remote.access());
+        let place = find()?;
+        self.warm_up(view, remote.key);
+        if matches!(place, Place::Here(_)) {
+            return Some(place);
+        }
+        // Memory that may be unmapped as soon as it is deregistered. Either who does that sees this requester touching it,
+        // or this requester sees that it is gone, also where the kernel knows no `agree`.
+        fence(SeqCst);
+        find().filter(|_| self.receives(self.shared()))
+    }
+
+    #[inline]
+    fn move_bytes(&self, host: &Host, remote: &Remote, message: &Message<'_>, place: Place) -> Delivery {
+        if remote.is_atomic() {
+            return self.atomic(host, remote, message, place);
+        }
+        let is_write = remote.operation == Operation::Write;
+        match place {
+            Place::Here(piece) => {
+                // SAFETY: `locate` has found a live registration for as many bytes as the message has, the requester has
+                // located the message's pieces, and neither is unmapped meanwhile: see `find_memory`.
+                unsafe {
+                    if is_write {
+                        write_in_order(message.pieces, message.bytes as usize, piece.addr);
+                    } else {
+                        read_to(piece.addr, message.pieces);
+                    }
+                }
+                Delivery::Done
+            }
+            Place::There { pid, addr, .. } => self.move_foreign(is_write, pid, addr, message.pieces),
+        }
+    }
+
+    /// To or from memory that only the peer has mapped.
+    #[cold]
+    fn move_foreign(&self, is_write: bool, pid: u32, addr: u64, pieces: &[Piece]) -> Delivery {
+        // Not to another process that was given the same number since.
+        if !self.peer.was_just_alive() {
+            return Delivery::NoAnswer;
+        }
+        let mut at = addr;
+        for piece in pieces.iter().filter(|piece| piece.len > 0) {
+            let moved = if is_write {
+                // SAFETY: the requester has located the piece.
+                foreign::write(pid, at, unsafe { std::slice::from_raw_parts(piece.addr, piece.len) })
+            } else {
+                // SAFETY: as above, to be written to.
+                unsafe { foreign::read(pid, at, piece.addr, piece.len) }
+            };
+            if let Err(errno) = moved {
+                return denied(errno);
+            }
+            at += piece.len as u64;
+        }
+        Delivery::Done
+    }
+
+    /// An atomic: what was there before goes to the requester.
+    #[inline]
+    fn atomic(&self, host: &Host, remote: &Remote, message: &Message<'_>, place: Place) -> Delivery {
+        if !remote.addr.is_multiple_of(ATOMIC_BYTES) {
+            return Delivery::Invalid; // IBTA vol. 1, section 9.4.5.
+        }
+        let view = self.peer.view(&host.arena.view);
+        let before = match place {
+            Place::Here(piece) => here(piece, remote.operation),
+            Place::There { pid, addr, .. } => {
+                let work = || self.atomic_foreign(pid, addr, remote.operation);
+                // Somebody else is at it for long: as if nobody had answered.
+                foreign::exclusively(host, &view.header().locks, remote.addr, work)
+                    .unwrap_or(Err(Delivery::NoAnswer))
+            }
+        };
+        match before {
+            // SAFETY: the requester has located the pieces, eight bytes together.
+            Ok(before) => unsafe { read_to(before.to_ne_bytes().as_ptr(), message.pieces) },
+            Err(delivery) => return delivery,
+        }
+        Delivery::Done
+    }
+
+    /// Called under the lock for the word.
+    #[cold]
+    fn atomic_foreign(&self, pid: u32, addr: u64, operation: Operation) -> Result<u64, Delivery> {
+        if !self.peer.was_just_alive() {
+            return Err(Delivery::NoAnswer);
+        }
+        let mut word = [0_u8; ATOMIC_BYTES as usize];
+        // SAFETY: the word is writable.
+        unsafe { foreign::read(pid, addr, word.as_mut_ptr(), word.len()) }.map_err(denied)?;
+        let before = u64::from_ne_bytes(word);
+        let after = match operation {
+            Operation::CompareSwap { compare, swap } if before == compare => swap,
+            Operation::FetchAdd(addend) => before.wrapping_add(addend),
+            _ => return Ok(before),
+        };
+        foreign::write(pid, addr, &after.to_ne_bytes()).map_err(denied)?;
+        Ok(before)
+    }
+
+    /// What a responder does with a request that it does not allow: a reliable connection fails (class C of IBTA vol. 1,
+    /// section 9.9.3), which its owner learns by an asynchronous event (section 11.6.3.2), and an unreliable one drops the
+    /// message.
+    #[cold]
+    fn refuse(&self, host: &Host, why: Delivery) -> Delivery {
+        if self.shared().service.load(Relaxed) == IBV_QPT_RC {
+            self.fail(host);
+            let denied = why == Delivery::Denied;
+            self.raise(host, if denied { IBV_EVENT_QP_ACCESS_ERR } else { IBV_EVENT_QP_REQ_ERR });
+        }
+        why
+    }
+}
+
+/// An atomic on memory that this process has mapped: its CPU's own, so that no other access comes in between.
+#[inline]
+fn here(piece: Piece, operation: Operation) -> Result<u64, Delivery> {
+    let word = piece.addr.cast::<u64>();
+    if !word.is_aligned() {
+        return Err(Delivery::Invalid); // What a peer says of its region is not believed.
+    }
+    // SAFETY: `locate` has found eight bytes of live memory, just seen to be aligned; they are reached by other processes
+    // and by the program, which must use atomics for them as for any memory that an adapter writes to.
+    let word = unsafe { AtomicU64::from_ptr(word) };
+    Ok(match operation {
+        Operation::CompareSwap { compare, swap } => {
+            word.compare_exchange(compare, swap, SeqCst, SeqCst).unwrap_or_else(|found| found)
+        }
+        Operation::FetchAdd(addend) => word.fetch_add(addend, SeqCst),
+        Operation::Write | Operation::Read => unreachable!("not an atomic"),
+    })
+}
+
+/// Why another process's memory was not reached.
+fn denied(errno: Errno) -> Delivery {
+    if errno == Errno::SRCH { Delivery::NoAnswer } else { Delivery::Denied }
+}
+
+impl Qp {
+    /// Waits until the peer that this queue pair is connected to does not touch memory any more by a right that it had
+    /// before.
+    pub(crate) fn await_access(&self) {
+        if self.shared().access.load(Relaxed) & REMOTE != 0 {
+            self.await_peer();
+        }
+    }
+
+    /// Waits until the peer that this queue pair is connected to is not at work here, as it may be if it has begun before.
+    /// A peer that is stopped there is given up after the time for which freed memory is kept. Called after `agree`.
+    pub(crate) fn await_peer(&self) {
+        let peer_qp = self.peer_number();
+        if peer_qp == 0 {
+            return;
+        }
+        let Some(peer) = self.host.peer_of(peer_qp) else { return };
+        let touching = &peer.view(&self.host.arena.view).qp(index(peer_qp)).touching.value;
+        let end = Instant::now() + QUARANTINE;
+        await_end(touching, self.ibv.qp_num, || peer.is_alive() && Instant::now() < end);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_that_is_not_aligned_is_not_touched() {
+        let mut words = [0_u64; 3];
+        let base = words.as_mut_ptr().cast::<u8>();
+        for offset in 1..8 {
+            // SAFETY: the word lies in the array.
+            let piece = Piece { addr: unsafe { base.add(offset) }, len: 8 };
+            assert_eq!(here(piece, Operation::FetchAdd(1)), Err(Delivery::Invalid));
+        }
+        assert_eq!(here(Piece { addr: base, len: 8 }, Operation::FetchAdd(5)), Ok(0));
+        assert_eq!(here(Piece { addr: base, len: 8 }, Operation::CompareSwap { compare: 5, swap: 9 }), Ok(5));
+        assert_eq!(words, [9, 0, 0]);
+    }
+}

@@ -1,0 +1,3 @@
+//! How messages get to other queue pairs. Shared memory of one host is the only way that there is yet.
+
+pub(crate) mod local;

@@ -1,0 +1,55 @@
+//! Protection domains and address handles.
+
+use crate::context::Ah;
+use crate::context::Pd;
+use crate::sys::errno::fail;
+use crate::transport::local::address::follow;
+use crate::transport::local::address::is_valid_route;
+use crate::verbs::parent_domain;
+use std::ffi::c_int;
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::Ordering::SeqCst;
+use verbs::abi::*;
+
+pub(crate) unsafe extern "C" fn alloc_pd(context: *mut ibv_context) -> *mut ibv_pd {
+    static NUMBERS: AtomicU32 = AtomicU32::new(1);
+    let ibv = ibv_pd { context, handle: NUMBERS.fetch_add(1, Relaxed) };
+    Box::into_raw(Box::new(Pd { ibv, children: AtomicUsize::new(0), parts: None })).cast()
+}
+
+pub(crate) unsafe extern "C" fn dealloc_pd(pd: *mut ibv_pd) -> c_int {
+    let pd = pd.cast::<Pd>();
+    // SAFETY: the caller gives a live domain.
+    if unsafe { &*pd }.children.load(SeqCst) != 0 {
+        return libc::EBUSY;
+    }
+    // SAFETY: alloc_pd made it, and nothing is left in it.
+    let pd = unsafe { Box::from_raw(pd) };
+    if let Some(parts) = &pd.parts {
+        parent_domain::release(parts);
+    }
+    0
+}
+
+pub(crate) unsafe extern "C" fn create_ah(pd: *mut ibv_pd, attr: *mut ibv_ah_attr) -> *mut ibv_ah {
+    // SAFETY: the caller gives readable attributes.
+    let attr = unsafe { *attr };
+    if !is_valid_route(&attr) {
+        return fail(libc::EINVAL);
+    }
+    // SAFETY: the caller gives a live domain.
+    let domain = unsafe { &*pd.cast::<Pd>() };
+    domain.children.fetch_add(1, Relaxed);
+    let ibv = ibv_ah { context: domain.ibv.context, pd, handle: 0 };
+    Box::into_raw(Box::new(Ah { ibv, attr, destination: follow(&attr) })).cast()
+}
+
+pub(crate) unsafe extern "C" fn destroy_ah(ah: *mut ibv_ah) -> c_int {
+    // SAFETY: the caller gives a handle that create_ah made and does not use it again.
+    let ah = unsafe { Box::from_raw(ah.cast::<Ah>()) };
+    // SAFETY: a handle's domain lives at least as long as the handle.
+    unsafe { &*ah.ibv.pd.cast::<Pd>() }.children.fetch_sub(1, Relaxed);
+    0
+}

@@ -1,0 +1,80 @@
+//! Opening and closing a device.
+
+use crate::event::Events;
+use crate::port;
+use crate::sys::errno::fail;
+use crate::sys::settings::settings;
+use crate::transport::local::host::host;
+use crate::verbs::completion;
+use crate::verbs::device;
+use crate::verbs::extended;
+use crate::verbs::parent_domain;
+use crate::verbs::post;
+use std::ffi::c_int;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::sync::atomic::AtomicUsize;
+use verbs::abi::*;
+
+use crate::context::CONTEXT_AT;
+use crate::context::Ctx;
+use verbs::LinkModel;
+
+pub(crate) unsafe extern "C" fn open_device(device: *mut ibv_device) -> *mut ibv_context {
+    let (events, async_fd) = match host().and_then(Events::new) {
+        Ok(made) => made,
+        Err(error) => return fail(error.raw_os_error().unwrap_or(libc::ENODEV)),
+    };
+    // SAFETY: all-zero bytes are a valid verbs_context: integers, null pointers, absent functions, an unlocked mutex.
+    let mut verbs: verbs_context = unsafe { std::mem::zeroed() };
+    verbs.sz = size_of::<verbs_context>();
+    extended::install(&mut verbs);
+    parent_domain::install(&mut verbs);
+    let ibv = &mut verbs.context;
+    ibv.abi_compat = std::ptr::without_provenance_mut(ABI_IS_EXTENDED);
+    ibv.device = device;
+    ibv.ops.poll_cq = Some(completion::poll_cq);
+    ibv.ops.req_notify_cq = Some(completion::req_notify_cq);
+    ibv.ops.post_send = Some(post::post_send);
+    ibv.ops.post_recv = Some(post::post_recv);
+    ibv.ops.post_srq_recv = Some(post::post_srq_recv);
+    // Nobody gives commands by it, but programs duplicate it to share a device, which is then refused by name.
+    ibv.cmd_fd = events.descriptor();
+    ibv.async_fd = async_fd;
+    ibv.num_comp_vectors = 1;
+    // SAFETY: the caller gives a device of the list.
+    let device = unsafe { device::number(device) };
+    let ctx = Box::into_raw(Box::new(Ctx {
+        verbs,
+        device,
+        events,
+        waiting: AtomicUsize::new(0),
+        queue_pairs: Mutex::default(),
+        keeper: Mutex::default(),
+    }));
+    port::enter(ctx);
+    if let Ok(settings) = settings() {
+        // SAFETY: it was just made.
+        unsafe { &*ctx }.set_link(settings.link.as_ref());
+    }
+    // SAFETY: the context lies in what was just made.
+    unsafe { &raw mut (*ctx).verbs.context }
+}
+
+pub(crate) unsafe extern "C" fn close_device(context: *mut ibv_context) -> c_int {
+    // SAFETY: the caller gives a context that open_device made.
+    port::leave(unsafe { Ctx::from(context) });
+    // SAFETY: as below; whoever looks after the context has to end before it is taken apart.
+    drop(unsafe { Ctx::from(context) }.keeper.lock().unwrap_or_else(PoisonError::into_inner).take());
+    // SAFETY: the caller gives a context that open_device made and does not use it again.
+    let ctx = unsafe { Box::from_raw(context.byte_sub(CONTEXT_AT).cast::<Ctx>()) };
+    ctx.events.close(ctx.verbs.context.async_fd);
+    0
+}
+
+pub(crate) unsafe extern "C" fn set_link(context: *mut ibv_context, model: *const LinkModel) -> c_int {
+    // SAFETY: the caller gives a live context of this device.
+    let ctx = unsafe { Ctx::from(context) };
+    // SAFETY: the caller gives null or a readable model.
+    ctx.set_link(unsafe { model.as_ref() })
+}
