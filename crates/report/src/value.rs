@@ -234,27 +234,6 @@ fn cpu_number(point: &Point, path: &str) -> Option<f64> {
     walk(&serde_json::to_value(cpu).ok()?, field)
 }
 
-/// What a kind of latency is, in words.
-pub(crate) fn kind_meaning(kind: LatencyKind) -> &'static str {
-    match kind {
-        LatencyKind::Arrival => "from when a sample was due to its arrival",
-        LatencyKind::Call => "a batch of calls of one verb between two stamps",
-        LatencyKind::Completion => "from posting a work request to its completion, t_comp - t_subm",
-        LatencyKind::Fan => "a fetch from n ranks at once, from the first post to the last completion",
-        LatencyKind::FanHalf => "half the time of a 1:n n:1 round, from the first post to the last arrival",
-        LatencyKind::Lateness => "from when a message was due to when it was posted",
-        LatencyKind::OneWay => "from posting to arrival on one clock, t_recv - t_subm",
-        LatencyKind::OneWaySend => "from the adapter's fetch to arrival on one clock, t_recv - t_send",
-        LatencyKind::Prtt => {
-            "from before the first of a burst's posts to the answer to its last message, PRTT(n, d, s)"
-        }
-        LatencyKind::Response => "from when a message was due to its answer",
-        LatencyKind::Rtt => "a round trip",
-        LatencyKind::RttHalf => "half a round trip",
-        LatencyKind::StartSkew => "from the first to the last beginning of ranks that begin together",
-    }
-}
-
 fn end_number(point: &Point, path: &str) -> Option<f64> {
     let (index, rest) = path.split_once('.')?;
     let end = point.ends.get(index.parse::<usize>().ok()?)?;

@@ -6,7 +6,6 @@ use measure::record::{Device, Latency, Point};
 
 use super::escape::escape;
 use crate::best::Best;
-use crate::value;
 
 const TERMS: [(&str, &str); 20] = [
     (
@@ -118,10 +117,8 @@ pub(super) fn render(points: &[Point], devices: &[Device]) -> String {
     let kinds: BTreeSet<_> = latencies.iter().map(|l| l.kind).collect();
     let rules: BTreeSet<&str> = latencies.iter().map(|l| l.mavericks.rule.as_str()).collect();
     let term = |name: &str, text: &str| format!("<div><dt>{name}</dt><dd>{text}</dd></div>\n");
-    let mut items: String = kinds
-        .iter()
-        .map(|kind| term(kind.name(), &format!("Latency: {}.", value::kind_meaning(*kind))))
-        .collect();
+    let mut items: String =
+        kinds.iter().map(|kind| term(kind.name(), &format!("Latency: {}.", kind.meaning()))).collect();
     for (name, text) in TERMS {
         items += &term(name, text);
     }

@@ -211,7 +211,7 @@ pub(super) fn banner(experiment: &str, pattern: &str, axes: &Axes, layout: Optio
             | Layout::Sockets(sockets::Shown::Transactions(kind)),
         ) => {
             shown_apart.push("direction");
-            what += &format!("; latency {}: {}", kind.name(), value::kind_meaning(kind));
+            what += &format!("; latency {}: {}", kind.name(), kind.meaning());
         }
         Some(Layout::Bandwidth { direction, .. }) => {
             shown_apart.push("direction");
@@ -231,11 +231,7 @@ pub(super) fn banner(experiment: &str, pattern: &str, axes: &Axes, layout: Optio
             what += "; throughput of all pairs, one way, in the time that all are at it";
         }
         Some(Layout::Pairs(pairs::Shown::Latency(kind))) => {
-            what += &format!(
-                "; latency {}: {}, of the messages of all pairs",
-                kind.name(),
-                value::kind_meaning(kind)
-            );
+            what += &format!("; latency {}: {}, of the messages of all pairs", kind.name(), kind.meaning());
         }
         Some(Layout::Kinds { .. }) => what += "; every kind of latency of the same messages",
         None => {}
