@@ -5,7 +5,7 @@
 //! * [`stats`]: exact statistics of a set of latencies;
 //! * [`step`]: whether the level of a series shifted while it was taken;
 //! * [`random`]: seeded numbers for synthetic data;
-//! * [`units`]: sizes, ranges, durations and rates as people write and read them;
+//! * [`units`]: sizes, ranges, durations and rates as people write and read them; [`text`]: what reports print of a record;
 //! * [`environment`]: the machine, read from its files; [`conditions`]: what is asked of it for a point;
 //! * [`figure`], [`finding`] and [`record`]: what is stored; [`schema`]: the same as JSON Schema; [`store`]: how it is stored.
 //!
@@ -25,6 +25,7 @@ pub mod schema;
 pub mod stats;
 pub mod step;
 pub mod store;
+pub mod text;
 pub mod units;
 pub mod villas;
 

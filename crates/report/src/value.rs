@@ -6,15 +6,9 @@ use measure::record::{Latency, LatencyKind, Point};
 use measure::stats::shape::{self, Estimate};
 use serde_json::Value;
 
-use crate::{one_way, pipeline};
+pub(crate) use measure::text::value as text;
 
-/// A value of an axis in print: strings without quotes.
-pub(crate) fn text(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
-    }
-}
+use crate::{one_way, pipeline};
 
 /// Orders values of an axis: numbers by size, everything else as it came.
 pub(crate) fn order(a: &Value, b: &Value) -> Ordering {

@@ -29,6 +29,7 @@ use crate::conditions::Conditions;
 use crate::error::Error;
 use crate::unit::Scale;
 pub use findings::findings;
+pub(crate) use measure::text::plain;
 use not_measured::Gathered;
 use row::Layout;
 use unstable::Unstable;
@@ -214,12 +215,6 @@ impl Key {
         axes.retain(|name, _| !row::ROW_AXES.contains(&name.as_str()));
         Self { experiment: point.experiment.clone(), pattern: point.pattern.clone(), axes }
     }
-}
-
-/// A text of the record without characters that a terminal would act on.
-pub(crate) fn plain(text: &str) -> String {
-    let visible: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    visible.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Axes in print: `inline true, poll busy`, those that are wanted.
