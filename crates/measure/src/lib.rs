@@ -7,6 +7,7 @@
 //! * [`random`]: seeded numbers for synthetic data;
 //! * [`units`]: sizes, ranges, durations and rates as people write and read them; [`text`]: what reports print of a record;
 //! * [`environment`]: the machine, read from its files; [`conditions`]: what is asked of it for a point;
+//! * [`quantity`]: the numbers of a point, a row each;
 //! * [`figure`], [`finding`] and [`record`]: what is stored; [`schema`]: the same as JSON Schema; [`store`]: how it is stored.
 //!
 //! Functions return [`Error`] for what a user, a file or the system can cause and panic only for what a defect of
@@ -18,6 +19,7 @@ pub mod environment;
 mod error;
 pub mod figure;
 pub mod finding;
+pub mod quantity;
 pub mod random;
 pub mod record;
 pub mod samples;

@@ -11,7 +11,6 @@
 //! * `findings`: whether the run shows what a paper found;
 //! * [`repeated`]: whether the mean over repetitions is known as well as was asked for;
 //! * `one_way`: what is known of messages that were timed one way, in words;
-//! * `pipeline`: what became of the steps of samples at a fixed rate;
 //! * `bins`: histograms of at most 200 bins from raw samples or recorded buckets.
 
 pub mod advice;
@@ -25,7 +24,6 @@ pub mod html;
 pub mod link;
 pub mod model;
 mod one_way;
-mod pipeline;
 mod reason;
 pub mod repeated;
 pub mod terminal;

@@ -1,6 +1,7 @@
 //! What is known of messages that were timed one way, in the words that terminal and page share.
 
-use measure::record::{Clocks, Gaps, Largest, Latency, LatencyKind, OneWay, Point};
+use measure::quantity::share_bounds;
+use measure::record::{Clocks, Gaps, Largest, OneWay, Point};
 
 use crate::unit;
 
@@ -15,21 +16,6 @@ fn clocks(clocks: &Clocks) -> String {
             bound = bound_ns.ceil()
         ),
     }
-}
-
-/// The largest error of a latency of a point that comes from comparing two clocks, in ns; none where one clock took both stamps.
-pub(crate) fn bound_ns(point: &Point, kind: LatencyKind) -> Option<f64> {
-    match (point.one_way.as_ref()?.clocks, kind) {
-        (Clocks::Two { bound_ns, .. }, LatencyKind::OneWay | LatencyKind::OneWaySend) => Some(bound_ns),
-        _ => None,
-    }
-}
-
-/// Least and largest share of a latency's messages above a threshold that can be, where comparing two clocks leaves it open: all
-/// that a share can be in a record of a program that did not say.
-pub(crate) fn share_bounds(point: &Point, latency: &Latency, threshold: &str) -> Option<[f64; 2]> {
-    bound_ns(point, latency.kind)?;
-    Some(latency.share_above_bounds.get(threshold).copied().unwrap_or([0.0, 1.0]))
 }
 
 /// Everything but the latencies and the gaps, a sentence each without its end.

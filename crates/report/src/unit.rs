@@ -1,9 +1,10 @@
 //! Units of print. Records hold nanoseconds, bytes and rates per second; what is printed names its base.
 
 use measure::figure::Unit;
+use measure::quantity;
+use measure::units::Dimension;
 
 use crate::error::Error;
-use crate::value;
 pub(crate) use measure::text::{digits, grouped, size, time};
 
 /// How a raw number of a record becomes a printed one.
@@ -16,17 +17,17 @@ pub(crate) struct Scale {
 }
 
 impl Scale {
-    /// The scale for the number at `path` of a point, in `unit` or else in the unit that the path ends in.
+    /// The scale for the number at `path` of a point, in `unit` or else in the base of records.
     pub(crate) fn of(unit: Option<Unit>, path: &str) -> Result<Self, Error> {
-        let quantity = Quantity::of(path);
-        match (unit, quantity) {
-            (None, _) => Ok(quantity.raw()),
-            (Some(unit), _) if Quantity::measured_in(unit) == quantity => Ok(of_unit(unit)),
-            (Some(unit), _) => Err(Error::UnitMismatch {
+        let dimension = quantity::find(path).map_or(Dimension::Number, |found| found.unit());
+        match unit {
+            None => Ok(base_of(dimension)),
+            Some(unit) if unit.dimension() == dimension => Ok(of_unit(unit)),
+            Some(unit) => Err(Error::UnitMismatch {
                 path: path.to_owned(),
                 unit,
-                quantity: quantity.name(),
-                hint: quantity.hint(),
+                quantity: dimension.name(),
+                hint: dimension.hint(),
             }),
         }
     }
@@ -49,11 +50,6 @@ impl Scale {
     }
 }
 
-/// The unit as it is printed.
-pub(crate) fn name(unit: Unit) -> &'static str {
-    of_unit(unit).label
-}
-
 /// What a unit means, base included, for a glossary or a header.
 pub(crate) fn base(label: &str) -> &'static str {
     match label {
@@ -67,76 +63,19 @@ pub(crate) fn base(label: &str) -> &'static str {
 }
 
 fn of_unit(unit: Unit) -> Scale {
-    let (label, one) = match unit {
-        Unit::Ns => ("ns", 1.0),
-        Unit::Us => ("us", 1e3),
-        Unit::GbPerS => ("Gb/s", 1e9 / 8.0),
-        Unit::MbPerS => ("Mb/s", 1e6 / 8.0),
-        Unit::MBPerS => ("MB/s", 1e6),
-        Unit::MiBPerS => ("MiB/s", (1u64 << 20) as f64),
-        Unit::MmsgPerS => ("Mmsg/s", 1e6),
+    Scale { label: unit.symbol(), one: unit.one() }
+}
+
+/// What records hold, as it is printed.
+fn base_of(dimension: Dimension) -> Scale {
+    let (label, one) = match dimension {
+        Dimension::Bandwidth => ("B/s", 1.0),
+        Dimension::MessageRate => ("messages/s", 1.0),
+        Dimension::Number => ("", 1.0),
+        Dimension::Share => ("%", 0.01),
+        Dimension::Time => ("ns", 1.0),
     };
     Scale { label, one }
-}
-
-/// What kind of number a path into a point leads to, by the unit that its name ends in.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Quantity {
-    Bandwidth,
-    MessageRate,
-    Number,
-    Share,
-    Time,
-}
-
-impl Quantity {
-    fn of(path: &str) -> Self {
-        match path {
-            p if p.ends_with("bytes_per_s") => Self::Bandwidth,
-            p if p.ends_with("messages_per_s") => Self::MessageRate,
-            p if p.ends_with("_ns") || p == value::COST => Self::Time,
-            p if value::is_share(p) => Self::Share,
-            _ => Self::Number,
-        }
-    }
-
-    fn measured_in(unit: Unit) -> Self {
-        match unit {
-            Unit::Ns | Unit::Us => Self::Time,
-            Unit::GbPerS | Unit::MbPerS | Unit::MBPerS | Unit::MiBPerS => Self::Bandwidth,
-            Unit::MmsgPerS => Self::MessageRate,
-        }
-    }
-
-    fn raw(self) -> Scale {
-        let (label, one) = match self {
-            Self::Bandwidth => ("B/s", 1.0),
-            Self::MessageRate => ("messages/s", 1.0),
-            Self::Number => ("", 1.0),
-            Self::Share => ("%", 0.01),
-            Self::Time => ("ns", 1.0),
-        };
-        Scale { label, one }
-    }
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Bandwidth => "bandwidth",
-            Self::MessageRate => "message rate",
-            Self::Number => "plain number",
-            Self::Share => "share",
-            Self::Time => "time",
-        }
-    }
-
-    fn hint(self) -> &'static str {
-        match self {
-            Self::Bandwidth => "Gb/s, MB/s or MiB/s",
-            Self::MessageRate => "Mmsg/s",
-            Self::Number | Self::Share => "no unit",
-            Self::Time => "ns or us",
-        }
-    }
 }
 
 #[cfg(test)]

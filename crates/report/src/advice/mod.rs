@@ -19,6 +19,8 @@ mod text;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+pub use measure::quantity::arrived;
+use measure::quantity::{cpu_ns_per_message, lost, posted};
 use measure::record::{Axes, Point, Status};
 use serde_json::Value;
 
@@ -103,33 +105,6 @@ impl Goal {
     }
 }
 
-/// The time of CPUs that a message of a point took at both ends, in ns: those of the warm-up and lost ones are messages, too.
-/// `None` where an end did not count it.
-pub fn cpu_ns_per_message(point: &Point) -> Option<f64> {
-    let ends = point.ends.iter().map(|end| end.cpu.map(|cpu| cpu.user_ns + cpu.system_ns));
-    let spent_ns = ends.collect::<Option<Vec<u64>>>().filter(|ends| ends.len() == 2)?;
-    let counted = point.ends.iter().filter_map(|end| end.cpu?.messages).max();
-    let messages = counted.or_else(|| messages(point))?;
-    Some(spent_ns.iter().sum::<u64>() as f64 / messages as f64)
-}
-
-/// The same of a byte of payload.
-pub fn cpu_ns_per_byte(point: &Point) -> Option<f64> {
-    let size = point.axes.get("size_bytes")?.as_f64().filter(|size| *size > 0.0)?;
-    Some(cpu_ns_per_message(point)? / size)
-}
-
-/// Messages of a point that arrived, those of the warm-up too. `None` where nothing was measured.
-pub fn arrived(point: &Point) -> Option<u64> {
-    let first = point.one_way.as_ref().and_then(|one_way| one_way.first.as_ref());
-    Some(point.latency.as_ref()?.count + first.map_or(0, |first| first.count))
-}
-
-/// Messages that were posted, those of the warm-up too.
-fn messages(point: &Point) -> Option<u64> {
-    Some(arrived(point)? + lost(point)).filter(|messages| *messages > 0)
-}
-
 /// The p99.9 of all messages, in ns; a lost one took for ever. `None` where more than one of a thousand did. Where fewer did,
 /// the largest of the others: it is not below it, and no quantile between is in a record.
 fn p999_ns(point: &Point) -> Option<f64> {
@@ -139,10 +114,6 @@ fn p999_ns(point: &Point) -> Option<f64> {
         lost if lost * 1000 <= latency.count + lost => Some(latency.max_ns as f64),
         _ => None,
     }
-}
-
-fn lost(point: &Point) -> u64 {
-    point.counters.get("messages_lost").copied().unwrap_or(0)
 }
 
 /// A way to send: the settings that a developer decides.
@@ -314,7 +285,7 @@ impl Candidate {
         }
         self.rounds.insert(round, value);
         self.messages = self.messages.min(point.latency.as_ref().map_or(0, |latency| latency.count));
-        self.posted += messages(point).unwrap_or(0);
+        self.posted += posted(point).unwrap_or(0);
         self.lost += lost(point);
     }
 }
@@ -322,7 +293,7 @@ impl Candidate {
 /// Messages per second that the sender posted.
 fn rate(point: &Point) -> Option<f64> {
     let wall_ns = point.ends.first()?.cpu?.wall_ns;
-    (wall_ns > 0).then(|| messages(point).map(|messages| messages as f64 * 1e9 / wall_ns as f64)).flatten()
+    (wall_ns > 0).then(|| posted(point).map(|messages| messages as f64 * 1e9 / wall_ns as f64)).flatten()
 }
 
 /// The way to take of those that an experiment compared.

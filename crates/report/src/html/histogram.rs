@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 
 use measure::figure::Figure;
+use measure::quantity;
 use measure::record::{Latency, LatencyKind, Point, Status};
 use measure::stats::{Share, share_above_bounds};
 use serde::Serialize;
@@ -154,7 +155,7 @@ impl Page {
                         ));
                     }
                 }
-                let bounds = [merged.bound_ns, one_way::bound_ns(point, *kind)];
+                let bounds = [merged.bound_ns, quantity::bound_ns(point, *kind)];
                 merged.bound_ns = bounds.into_iter().flatten().reduce(f64::max);
             }
             merged.values.sort_unstable();

@@ -99,7 +99,7 @@ pub(super) fn is_measured(point: &Point) -> bool {
 /// A number of all repetitions of some points.
 pub(super) fn of_runs(points: &[&Point], path: &str) -> Option<Estimate> {
     let runs: Vec<Estimate> =
-        points.iter().filter_map(|point| Some(value::estimate(point, path)?.0)).collect();
+        points.iter().filter_map(|point| Some(value::measured(point, path)?.estimate)).collect();
     Estimate::of_runs(&runs).filter(|estimate| estimate.low > 0.0)
 }
 

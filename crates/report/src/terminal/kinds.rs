@@ -3,6 +3,7 @@
 //! The lines of a kind have as many columns each, so that a program can read them; what is known besides stands on lines
 //! that begin with `#`.
 
+use measure::quantity;
 use measure::record::{Latency, Point};
 
 use super::plain;
@@ -51,7 +52,7 @@ pub(super) fn rows(point: &Point, above_ns: Option<u64>, marks: &str) -> String 
     let mut out = String::new();
     for (index, latency) in point.kinds.iter().map(|timed| &timed.latency).enumerate() {
         let indent = if index == 0 { "" } else { "  " };
-        let end = match one_way::bound_ns(point, latency.kind) {
+        let end = match quantity::bound_ns(point, latency.kind) {
             Some(bound) => format!("  +- {:.0} ns{marks}", bound.ceil()),
             None => marks.to_owned(),
         };

@@ -3,7 +3,6 @@
 use measure::record::{LatencyKind, Point, Sunk};
 
 use super::{plain, sockets};
-use crate::pipeline::{alone_share, missed_share};
 use crate::unit::{self, digits};
 use crate::value;
 
@@ -54,8 +53,8 @@ pub(super) fn row(point: &Point, above_ns: Option<u64>, marks: &str) -> String {
     let last = [
         above.map(|share| format!("{} %", percent(*share))),
         found.map(|found| format!("{:.1}", found.achieved_hz)),
-        missed_share(point).map(percent),
-        alone_share(point).map(percent),
+        value::number(point, "pipeline.missed_share").map(percent),
+        value::number(point, "pipeline.alone_share").map(percent),
         count("messages_not_transmitted"),
         count("messages_lost"),
     ];

@@ -5,9 +5,9 @@ use measure::record::{Axes, Direction, End, LatencyKind, Point};
 
 use super::plain;
 use super::row::latency_cells;
-use crate::advice::cpu_ns_per_message;
 use crate::unit::Scale;
 use crate::value;
+use measure::quantity::cpu_ns_per_message;
 
 /// What a row shows.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -57,7 +57,7 @@ pub(super) fn columns(shown: Shown, unit: &str) -> Vec<String> {
 pub(super) fn cells(point: &Point, shown: Shown, bandwidth: Scale) -> Vec<String> {
     match shown {
         Shown::Transactions(_) => {
-            let rate = value::transactions_per_s(point).map(|rate| format!("{rate:.0}"));
+            let rate = value::number(point, "transactions_per_s").map(|rate| format!("{rate:.0}"));
             let cost = cpu_ns_per_message(point).map(|ns| format!("{:.2}", 2.0 * ns / 1e3));
             latency_cells(point).into_iter().chain([rate, cost].map(or_none)).collect()
         }
