@@ -7,7 +7,7 @@
 //! * [`random`]: seeded numbers for synthetic data;
 //! * [`units`]: sizes, ranges, durations and rates as people write and read them; [`text`]: what reports print of a record;
 //! * [`environment`]: the machine, read from its files; [`conditions`]: what is asked of it for a point;
-//! * [`quantity`]: the numbers of a point, a row each;
+//! * [`quantity`]: the numbers of a point, a row each; [`table`]: the columns that show them;
 //! * [`figure`], [`finding`] and [`record`]: what is stored; [`schema`]: the same as JSON Schema; [`store`]: how it is stored.
 //!
 //! Functions return [`Error`] for what a user, a file or the system can cause and panic only for what a defect of
@@ -27,6 +27,7 @@ pub mod schema;
 pub mod stats;
 pub mod step;
 pub mod store;
+pub mod table;
 pub mod text;
 pub mod units;
 pub mod villas;

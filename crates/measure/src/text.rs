@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use crate::record::Axes;
+
 /// A value of an axis in print: strings without quotes.
 pub fn value(value: &Value) -> String {
     match value {
@@ -14,6 +16,19 @@ pub fn value(value: &Value) -> String {
 pub fn plain(text: &str) -> String {
     let visible: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     visible.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Axes in print: `inline true, poll busy`, those that are wanted.
+pub fn axes_text(axes: &Axes, is_shown: impl Fn(&str) -> bool) -> String {
+    let shown = axes.iter().filter(|(name, _)| is_shown(name));
+    let texts: Vec<String> =
+        shown.map(|(name, value)| plain(&format!("{name} {}", self::value(value)))).collect();
+    texts.join(", ")
+}
+
+/// A share, to four places: one message of a million.
+pub fn percent(share: f64) -> String {
+    format!("{:.4} %", share * 100.0)
 }
 
 /// Decimals with which the smallest of the numbers that are not zero keeps three significant digits: 2 to 4.

@@ -10,7 +10,7 @@
 //! * `grid`: the cells of a figure, its repetitions and its published numbers (used by tables and charts alike);
 //! * `findings`: whether the run shows what a paper found;
 //! * [`repeated`]: whether the mean over repetitions is known as well as was asked for;
-//! * `one_way`: what is known of messages that were timed one way, in words;
+//! * `tables`: what is shown of each pattern, a file each; `table`: the writer of tables;
 //! * `bins`: histograms of at most 200 bins from raw samples or recorded buckets.
 
 pub mod advice;
@@ -23,9 +23,10 @@ mod grid;
 pub mod html;
 pub mod link;
 pub mod model;
-mod one_way;
 mod reason;
 pub mod repeated;
+mod table;
+mod tables;
 pub mod terminal;
 mod unit;
 mod value;

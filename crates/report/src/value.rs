@@ -7,6 +7,8 @@ pub(crate) use measure::quantity::{COST, Measured, kinds};
 use measure::record::{Latency, Point};
 use serde_json::Value;
 
+use crate::tables;
+
 pub(crate) use measure::text::value as text;
 
 /// Orders values of an axis: numbers by size, everything else as it came.
@@ -19,7 +21,8 @@ pub(crate) fn order(a: &Value, b: &Value) -> Ordering {
 
 /// The row that a path leads to, where it is one of the numbers of a point's pattern.
 fn find<'p>(point: &Point, path: &'p str) -> Option<Found<'p>> {
-    quantity::find(path).filter(|found| !found.quantity.is_own || point.pattern == "ping-pong")
+    quantity::find(path)
+        .filter(|found| !found.quantity.is_own || tables::of(&point.pattern).own.contains(&path))
 }
 
 /// The number at a path into a point, e.g. `latency.p50_ns`, `cost.ns`, `counters.rnr_waits` or `ends.1.latency.p99_ns`.

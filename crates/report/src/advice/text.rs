@@ -3,7 +3,7 @@
 use super::{
     Advice, Candidate, Comparison, Counted, Goal, Outcome, RATE_KEPT, Step, TAIL_MESSAGES, Verdict, Way,
 };
-use crate::terminal::plain;
+use measure::text::plain;
 
 /// What to print: the recommended way as a command and in the words of verbs, the evidence, and what each step away costs.
 /// `subject` is what is sent, `command` the command that measures the way, `rate_asked` the posts per second that were asked

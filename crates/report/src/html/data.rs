@@ -10,7 +10,7 @@ use super::histogram::Panel;
 use crate::SampleSource;
 use crate::best::Best;
 use crate::bins::{self, Bins, Source};
-use crate::one_way;
+use crate::tables::words;
 
 /// What the script draws.
 #[derive(Serialize)]
@@ -72,7 +72,7 @@ pub(super) fn collect(
 
 fn notes(point: &Point) -> Option<Vec<String>> {
     let known = point.one_way.as_ref()?;
-    Some(one_way::notes(point).into_iter().chain(known.gaps.iter().map(one_way::gaps)).collect())
+    Some(words::notes(point).into_iter().chain(known.gaps.iter().map(words::gaps)).collect())
 }
 
 /// A bucket knows its largest sample only by its upper edge; the statistics beside it know it exactly.

@@ -58,8 +58,8 @@ pub(super) fn measured(points: &[Point], devices: &[Device]) -> Result<Vec<Limit
 pub(super) fn text(limits: &Limits) -> String {
     let mut out = format!(
         "{}\nmeasured, beside what the link carries at best ({})\n\n",
-        crate::terminal::plain(&limits.title),
-        crate::terminal::plain(&limits.link.to_string()),
+        measure::text::plain(&limits.title),
+        measure::text::plain(&limits.link.to_string()),
     );
     out += &format!(" {:>9} {:>16} {:>14} {:>8}\n", "bytes", "measured [Gb/s]", "at best [Gb/s]", "share");
     for row in &limits.rows {
