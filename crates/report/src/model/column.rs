@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use measure::figure::{Figure, FigureKind, Unit};
-use measure::record::{Device, Point};
+use measure::record::{Device, LatencyKind, Point};
 use serde_json::Value;
 
 use crate::best;
@@ -136,7 +136,8 @@ pub(super) fn sizes(columns: &[&Column]) -> Vec<u64> {
 
 /// Whether a point has the latency of a message, rather than that of a burst or of a batch of calls.
 fn is_of_messages(point: &Point) -> bool {
-    point.latency.is_some() && !matches!(point.pattern.as_str(), "prtt" | "overhead")
+    let kind = point.latency.as_ref().map(|latency| latency.kind);
+    kind.is_some_and(|kind| !matches!(kind, LatencyKind::Call | LatencyKind::Prtt))
 }
 
 /// The experiments with points of sizes for which something holds, in their order.
