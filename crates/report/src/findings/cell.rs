@@ -6,7 +6,7 @@ use measure::record::{Point, Status};
 use measure::stats::shape::{self, At, Estimate};
 use measure::units::Dimension;
 
-use super::Doubts;
+use super::verdict::Doubts;
 use crate::unit::{self, Scale};
 use crate::value;
 

@@ -2,15 +2,8 @@
 
 use measure::record::{Device, Point};
 
-use super::{Cell, Grid, Series};
+use super::cells::{AtBest, Cell, Grid, Series};
 use crate::best::{self, Best};
-
-/// The most that a number could be, in the unit of the grid, and why.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct AtBest {
-    pub(crate) number: f64,
-    pub(crate) best: Best,
-}
 
 /// What a link carries at best of the messages of some series.
 #[derive(Debug)]

@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 
 use measure::figure::{FigureKind, Reference, ReferenceTable, Unit};
-use measure::record::{Direction, Throughput};
+use measure::record::{LatencyKind, Throughput};
 use serde_json::json;
 
 use super::*;

@@ -6,6 +6,7 @@ use measure::record::{Point, Run};
 use super::chart::{Chart, Errors};
 use super::data::Drawing;
 use super::escape::escape;
+use super::table::NOTHING;
 use super::{histogram, links, published, surface, table};
 use crate::SampleSource;
 use crate::error::Error;
@@ -134,5 +135,3 @@ fn sentence(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
 }
-
-pub(super) const NOTHING: &str = "<p class=\"complaint\">Nothing was measured for this figure.</p>\n";

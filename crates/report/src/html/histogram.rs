@@ -11,7 +11,7 @@ use measure::record::{Latency, LatencyKind, Point, Status};
 use measure::stats::{Share, share_above_bounds};
 use serde::Serialize;
 
-use super::data::{Stored, distributions, source};
+use super::distributions::{Stored, distributions, source};
 use super::escape::escape;
 use crate::SampleSource;
 use crate::bins::Source;

@@ -7,6 +7,7 @@
 
 mod chart;
 mod data;
+mod distributions;
 mod environments;
 mod escape;
 mod figures;

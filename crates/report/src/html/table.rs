@@ -287,3 +287,6 @@ fn letter(index: usize) -> String {
     let last = char::from(b'a' + (index % 26) as u8);
     if index < 26 { last.to_string() } else { format!("{}{last}", letter(index / 26 - 1)) }
 }
+
+/// What stands in the place of a table or a chart without numbers.
+pub(super) const NOTHING: &str = "<p class=\"complaint\">Nothing was measured for this figure.</p>\n";
