@@ -5,6 +5,7 @@
 //! reports read points through them, so that a number is defined once.
 
 mod latency;
+mod row;
 mod rows;
 #[cfg(test)]
 mod tests;
@@ -14,66 +15,8 @@ use crate::stats::shape::Estimate;
 use crate::units::Dimension;
 
 pub use latency::{STATISTICS, Statistic, bound_ns, share_bounds};
+pub use row::{At, Interval, Quantity, Reading};
 pub use rows::{ALL, COST, arrived, cpu_ns_per_message, kinds, lost, posted};
-
-/// A number of a point, or the numbers of one of its latencies.
-#[derive(Debug)]
-pub struct Quantity {
-    /// Path into a point, e.g. `pipeline.missed_share`. `N` stands for a rank and `KIND` for a kind of latency; a `*`
-    /// at the end stands for every [`Statistic`] of a latency, elsewhere for any name.
-    pub path: &'static str,
-    /// How the number is read.
-    pub reading: Reading,
-    /// What it is, in words. Of a latency, `{}` stands for the statistic.
-    pub help: &'static str,
-    /// Whether it is offered where a path resembles no other.
-    pub is_offered: bool,
-    /// Whether only points have it whose pattern lists it among its own.
-    pub is_own: bool,
-}
-
-/// How a number is read from a point.
-#[derive(Debug)]
-pub enum Reading {
-    /// One number.
-    Number {
-        /// What it measures.
-        unit: Dimension,
-        /// The number; `None` where the point has none.
-        of: fn(&Point, At<'_>) -> Option<f64>,
-        /// How sure it is within this run.
-        interval: fn(&Point, f64) -> Interval,
-    },
-    /// The statistics of a latency.
-    Latency {
-        /// The latency; `None` where the point has none.
-        of: for<'a> fn(&'a Point, At<'_>) -> Option<&'a Latency>,
-        /// The messages that each number is divided by.
-        messages: fn(&Point) -> f64,
-        /// The rows that such a path can end in.
-        statistics: &'static [&'static Statistic],
-    },
-}
-
-/// What stands in a path in the places that its row leaves open.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct At<'p> {
-    /// In the place of `N`.
-    pub rank: u32,
-    /// In the place of `KIND` or of a last `*`.
-    pub name: &'p str,
-    /// Behind the name of a statistic: the threshold of a share.
-    pub threshold: &'p str,
-}
-
-/// How sure a number is within one run.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Interval {
-    /// The ends of its 95 % interval; absent where only other runs can tell.
-    pub ends: Option<[f64; 2]>,
-    /// The samples that the number was made of.
-    pub samples: Option<u64>,
-}
 
 /// A number with how sure it is.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -97,7 +40,7 @@ pub struct Found<'p> {
 
 /// The row that a path leads to, if there is one.
 pub fn find(path: &str) -> Option<Found<'_>> {
-    ALL.iter().find_map(|quantity| quantity.matches(path))
+    ALL.iter().find_map(|quantity| lead(quantity, path))
 }
 
 /// Paths of every number in the group that a path begins with; if there is no such group, those that are offered.
@@ -111,55 +54,32 @@ pub fn examples(path: &str) -> Vec<String> {
     offered.flat_map(|quantity| quantity.begun().map(|path| path.replace('*', "p50_ns"))).collect()
 }
 
-impl Quantity {
-    fn matches<'p>(&'static self, path: &'p str) -> Option<Found<'p>> {
-        let (mut at, mut rest, mut statistic) = (At::default(), path, None);
-        for segment in self.path.split('.') {
-            if segment == "*" {
-                match &self.reading {
-                    Reading::Number { .. } => at.name = Some(rest).filter(|name| !name.is_empty())?,
-                    Reading::Latency { statistics, .. } => {
-                        let (row, threshold) = statistics.iter().find_map(|row| row.matches(rest))?;
-                        at.threshold = threshold;
-                        statistic = Some(row);
-                    }
+/// A row where a path leads to it.
+fn lead<'p>(quantity: &'static Quantity, path: &'p str) -> Option<Found<'p>> {
+    let (mut at, mut rest, mut statistic) = (At::default(), path, None);
+    for segment in quantity.path.split('.') {
+        if segment == "*" {
+            match &quantity.reading {
+                Reading::Number { .. } => at.name = Some(rest).filter(|name| !name.is_empty())?,
+                Reading::Latency { statistics, .. } => {
+                    let (row, threshold) = statistics.iter().find_map(|row| row.matches(rest))?;
+                    at.threshold = threshold;
+                    statistic = Some(row);
                 }
-                rest = "";
-                continue;
             }
-            let (head, tail) = rest.split_once('.').unwrap_or((rest, ""));
-            match segment {
-                "N" => at.rank = head.parse().ok()?,
-                "KIND" => at.name = LatencyKind::ALL.iter().find(|kind| kind.name() == head)?.name(),
-                literal if literal == head => {}
-                _ => return None,
-            }
-            rest = tail;
+            rest = "";
+            continue;
         }
-        rest.is_empty().then_some(Found { quantity: self, statistic, at })
+        let (head, tail) = rest.split_once('.').unwrap_or((rest, ""));
+        match segment {
+            "N" => at.rank = head.parse().ok()?,
+            "KIND" => at.name = LatencyKind::ALL.iter().find(|kind| kind.name() == head)?.name(),
+            literal if literal == head => {}
+            _ => return None,
+        }
+        rest = tail;
     }
-
-    /// Its path with rank 0, for each kind of latency where it stands for all, without what `*` stands for.
-    fn begun(&self) -> impl Iterator<Item = String> + use<> {
-        let kinds: &[LatencyKind] = if self.path.contains("KIND") { LatencyKind::ALL } else { &[] };
-        let path = self.path.replace(".N.", ".0.");
-        let of_kinds = kinds.iter().map(|kind| kind.name());
-        let of_kinds: Vec<String> = of_kinds.map(|name| path.replace("KIND", name)).collect();
-        if kinds.is_empty() { vec![path].into_iter() } else { of_kinds.into_iter() }
-    }
-
-    /// Every path to it that begins with a group; none to what has any name.
-    fn paths(&self, group: &str) -> Vec<String> {
-        let of_group = self.begun().filter(|path| path.split('.').next() == Some(group));
-        let all = of_group.flat_map(|path| match (&self.reading, path.strip_suffix('*')) {
-            (_, None) => vec![path],
-            (Reading::Latency { statistics, .. }, Some(start)) => {
-                statistics.iter().filter_map(|row| Some(format!("{start}{}", row.example?))).collect()
-            }
-            (Reading::Number { .. }, Some(_)) => Vec::new(),
-        });
-        all.collect()
-    }
+    rest.is_empty().then_some(Found { quantity, statistic, at })
 }
 
 impl Found<'_> {

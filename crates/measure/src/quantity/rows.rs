@@ -1,7 +1,7 @@
 //! The rows: every number of a point.
 
-use super::latency::OF_MESSAGES;
-use super::{At, Interval, Quantity, Reading, STATISTICS};
+use super::latency::{OF_MESSAGES, STATISTICS};
+use super::row::{At, Interval, Quantity, Reading};
 use crate::record::{self, Cpu, End, Latency, LatencyKind, Point, Throughput};
 use crate::stats::shape;
 use crate::units::Dimension::{self, Bandwidth, MessageRate, Number, Share, Time};
