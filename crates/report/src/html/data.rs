@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::chart::Chart;
 use super::distributions::{distributions, source};
 use super::histogram::Panel;
+use super::points;
 use crate::SampleSource;
 use crate::best::Best;
 use crate::bins::{self, Bins};
@@ -29,6 +30,8 @@ pub(super) struct Data {
     charts: Vec<Drawing>,
     /// The points as recorded, but for their histograms.
     points: Vec<Point>,
+    /// The columns of the table of all points.
+    columns: Vec<points::Column>,
     /// Histograms by the id of the point.
     histograms: BTreeMap<u64, Bins>,
     /// What else is known of points that were timed one way, in sentences, by their id.
@@ -65,10 +68,11 @@ pub(super) fn collect(
     }
     let unreadable = unreadable_text(&unreadable);
     let notes = points.iter().filter_map(|point| Some((point.id, notes(point)?))).collect();
-    let share = |point: &Point| Some((point.id, 100.0 * Best::of(point, devices)?.share(point)?));
-    let of_link = points.iter().filter_map(share).collect();
+    let share = |point: &Point| Some(100.0 * Best::of(point, devices)?.share(point)?);
+    let of_link = points.iter().filter_map(|point| Some((point.id, share(point)?))).collect();
+    let columns = points::columns(points, share);
     let points = points.iter().map(without_histograms).collect();
-    Data { charts, points, histograms, notes, of_link, unreadable }
+    Data { charts, points, columns, histograms, notes, of_link, unreadable }
 }
 
 fn notes(point: &Point) -> Option<Vec<String>> {

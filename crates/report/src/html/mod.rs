@@ -17,6 +17,7 @@ mod histogram;
 mod links;
 mod overview;
 mod pack;
+mod points;
 mod published;
 mod surface;
 mod system;
