@@ -10,7 +10,7 @@ mod banner;
 mod environments;
 mod findings;
 mod links;
-mod not_measured;
+mod skipped_run;
 mod spread;
 mod unstable;
 
@@ -27,7 +27,7 @@ use crate::unit::Scale;
 use crate::{table, tables};
 use banner::{Key, failed, marks};
 pub use findings::findings;
-use not_measured::Gathered;
+use skipped_run::SkippedRun;
 use unstable::Unstable;
 
 /// Tables printed as points end.
@@ -36,7 +36,7 @@ pub struct Stream {
     bandwidth: Unit,
     devices: Vec<Device>,
     table: Option<Open>,
-    gathered: Option<Gathered>,
+    skipped: Option<SkippedRun>,
     unstable: Unstable,
     conditions: Conditions,
     links: Links,
@@ -63,7 +63,7 @@ impl Stream {
             bandwidth,
             devices: Vec::new(),
             table: None,
-            gathered: None,
+            skipped: None,
             unstable: Unstable::default(),
             conditions: Conditions::default(),
             links: Links::default(),
@@ -86,12 +86,12 @@ impl Stream {
         let mut out = String::new();
         if let Status::NotMeasured { reason } = &point.status {
             let reason = plain(reason);
-            if !self.gathered.as_ref().is_some_and(|g| g.takes(point, &reason)) {
+            if !self.skipped.as_ref().is_some_and(|run| run.takes(point, &reason)) {
                 out += &self.flush(Some(point));
-                self.gathered = Some(Gathered::new(reason));
+                self.skipped = Some(SkippedRun::new(reason));
             }
-            if let Some(gathered) = &mut self.gathered {
-                gathered.push(point, key);
+            if let Some(skipped) = &mut self.skipped {
+                skipped.push(point, key);
             }
             return out;
         }
@@ -170,17 +170,17 @@ impl Stream {
 
     /// Prints the points that were gathered: inside their table if it is open or about to be, else on their own.
     fn flush(&mut self, next: Option<&Point>) -> String {
-        let Some(gathered) = self.gathered.take() else { return String::new() };
+        let Some(skipped) = self.skipped.take() else { return String::new() };
         let next_key = next.map(Key::of);
         let is_open = |key: &Key| self.table.as_ref().is_some_and(|table| table.key == *key);
-        match (gathered.only_key(), next) {
-            (Some(key), _) if is_open(key) => gathered.inside(),
+        match (skipped.only_key(), next) {
+            (Some(key), _) if is_open(key) => skipped.inside(),
             (Some(key), Some(next)) if next_key.as_ref() == Some(key) && !is_not_measured(next) => {
                 let banner = key.banner(tables::table(next), next);
                 self.table = Some(Open { key: key.clone(), banner_is_out: true, header: None });
-                banner + &gathered.inside()
+                banner + &skipped.inside()
             }
-            _ => gathered.apart(self.table.iter().map(|table| &table.key).chain(&next_key)),
+            _ => skipped.apart(self.table.iter().map(|table| &table.key).chain(&next_key)),
         }
     }
 }

@@ -11,13 +11,13 @@ use crate::tables;
 
 /// A run of points that were not measured for the same reason.
 #[derive(Debug)]
-pub(super) struct Gathered {
+pub(super) struct SkippedRun {
     reason: String,
     keys: Vec<Key>,
     points: Spread,
 }
 
-impl Gathered {
+impl SkippedRun {
     pub(super) fn new(reason: String) -> Self {
         Self { reason, keys: Vec::new(), points: Spread::default() }
     }
