@@ -5,7 +5,7 @@
 //! * [`html`]: the report, a single file;
 //! * [`advice`]: which way to send is best for a goal, and what each step away from it costs;
 //! * [`link`]: signal and data rates of links, and the headers of packets;
-//! * `best`: what a link carries at best (used beside every throughput);
+//! * `link_limit`: what a link carries at best (used beside every throughput);
 //! * [`model`]: what a latency over message size is made of, and where models of it fail;
 //! * `grid`: the cells of a figure, its repetitions and its published numbers (used by tables and charts alike);
 //! * `findings`: whether the run shows what a paper found;
@@ -14,7 +14,6 @@
 //! * `bins`: histograms of at most 200 bins from raw samples or recorded buckets.
 
 pub mod advice;
-mod best;
 mod bins;
 mod conditions;
 mod error;
@@ -22,6 +21,7 @@ mod findings;
 mod grid;
 pub mod html;
 pub mod link;
+mod link_limit;
 pub mod model;
 mod reason;
 pub mod repeated;

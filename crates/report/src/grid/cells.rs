@@ -3,7 +3,7 @@
 use measure::record::LatencyKind;
 use serde_json::Value;
 
-use crate::best::Best;
+use crate::link_limit::LinkLimit;
 use crate::unit::Scale;
 
 /// What a table or a chart is drawn from.
@@ -115,7 +115,7 @@ impl Cell {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct AtBest {
     pub(crate) number: f64,
-    pub(crate) best: Best,
+    pub(crate) limit: LinkLimit,
 }
 
 /// One published column, its cells as they were printed.

@@ -10,8 +10,8 @@ use super::distributions::{distributions, source};
 use super::histogram::Panel;
 use super::points;
 use crate::SampleSource;
-use crate::best::Best;
 use crate::bins::{self, Bins};
+use crate::link_limit::LinkLimit;
 use crate::tables::words;
 
 /// What the script draws.
@@ -68,7 +68,7 @@ pub(super) fn collect(
     }
     let unreadable = unreadable_text(&unreadable);
     let notes = points.iter().filter_map(|point| Some((point.id, notes(point)?))).collect();
-    let share = |point: &Point| Some(100.0 * Best::of(point, devices)?.share(point)?);
+    let share = |point: &Point| Some(100.0 * LinkLimit::of(point, devices)?.share(point)?);
     let of_link = points.iter().filter_map(|point| Some((point.id, share(point)?))).collect();
     let columns = points::columns(points, share);
     let points = points.iter().map(without_histograms).collect();

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use measure::record::{Device, Latency, Point};
 
 use super::escape::escape;
-use crate::best::Best;
+use crate::link_limit::LinkLimit;
 
 const TERMS: [(&str, &str); 20] = [
     (
@@ -122,7 +122,7 @@ pub(super) fn render(points: &[Point], devices: &[Device]) -> String {
     for (name, text) in TERMS {
         items += &term(name, text);
     }
-    if points.iter().any(|point| Best::of(point, devices).is_some()) {
+    if points.iter().any(|point| LinkLimit::of(point, devices).is_some()) {
         items += LINK_AT_BEST;
     }
     if !rules.is_empty() {

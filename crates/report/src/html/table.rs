@@ -2,8 +2,8 @@
 
 use super::chart;
 use super::escape::escape;
-use crate::best::Links;
 use crate::grid::{Cell, Grid, Number, Published, Series};
+use crate::link_limit::Links;
 use crate::reason::{self, Merged};
 use crate::{unit, value};
 
@@ -273,7 +273,7 @@ pub(super) fn not_measured(grid: &Grid) -> Vec<String> {
 /// What the links carry that numbers stand beside, in one note.
 fn links(grid: &Grid) -> Option<String> {
     let mut links = Links::default();
-    grid.numbers().filter_map(|number| number.at_best.as_ref()).for_each(|at_best| links.see(&at_best.best));
+    grid.numbers().filter_map(|number| number.at_best.as_ref()).for_each(|at_best| links.see(&at_best.limit));
     let shared = match links.is_shared {
         true => " Each direction carries the acknowledgements of the other, too; they are not counted.",
         false => "",

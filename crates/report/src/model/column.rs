@@ -6,10 +6,10 @@ use measure::figure::{Figure, FigureKind, Unit};
 use measure::record::{Device, LatencyKind, Point};
 use serde_json::Value;
 
-use crate::best;
 use crate::error::Error;
 use crate::grid::{Grid, Series};
 use crate::link::{Generation, Layer};
+use crate::link_limit;
 use crate::value;
 
 /// Columns that differ in nothing but the rate of the link.
@@ -178,7 +178,7 @@ fn packing(points: &[Point], devices: &[Device], experiment: &str, series: &Seri
     };
     let mut all = points.iter().filter(is_of).map(|point| {
         let mtu = point.axes.get(MTU).and_then(Value::as_u64)?;
-        best::layer(point, devices).map(|layer| Packing::of(mtu, layer))
+        link_limit::layer(point, devices).map(|layer| Packing::of(mtu, layer))
     });
     let first = all.next()??;
     all.all(|packing| packing == Some(first)).then_some(first)

@@ -4,9 +4,9 @@ use measure::figure::Unit;
 use measure::record::{Device, Point};
 
 use super::column::{experiments, over_size, title};
-use crate::best::Link;
 use crate::error::Error;
 use crate::grid::Grid;
+use crate::link_limit::Link;
 use crate::unit;
 
 /// Throughputs over message size that went over one link.
@@ -42,8 +42,8 @@ pub(super) fn measured(points: &[Point], devices: &[Device]) -> Result<Vec<Limit
                 let Some(at_best) = &number.at_best else { continue };
                 let limits = limits.get_or_insert_with(|| Limits {
                     title: title(experiment, &series.key),
-                    link: at_best.best.link.clone(),
-                    is_shared: at_best.best.is_shared,
+                    link: at_best.limit.link.clone(),
+                    is_shared: at_best.limit.is_shared,
                     rows: Vec::new(),
                 });
                 limits.rows.push(Row { size, measured: number.median, best: at_best.number });

@@ -1,6 +1,6 @@
 //! What the links carry that throughputs stand beside, said once below the tables.
 
-use crate::best::Links;
+use crate::link_limit::Links;
 use measure::text::plain;
 
 /// The paragraph; empty where no link is known.

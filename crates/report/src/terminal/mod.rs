@@ -19,9 +19,9 @@ use measure::record::{Device, Point, Status};
 use measure::table::{Note, Table, View};
 use measure::text::plain;
 
-use crate::best::{Best, Links};
 use crate::conditions::Conditions;
 use crate::error::Error;
+use crate::link_limit::{LinkLimit, Links};
 use crate::table::Heading;
 use crate::unit::Scale;
 use crate::{table, tables};
@@ -122,10 +122,10 @@ impl Stream {
     }
 
     fn row(&mut self, point: &Point) -> String {
-        let best = Best::of(point, &self.devices);
+        let limit = LinkLimit::of(point, &self.devices);
         let shown = tables::table(point);
-        let of_link = best.as_ref().and_then(|best| best.share(point));
-        let view = View { point, bandwidth: self.bandwidth, has_link: best.is_some(), of_link };
+        let of_link = limit.as_ref().and_then(|limit| limit.share(point));
+        let view = View { point, bandwidth: self.bandwidth, has_link: limit.is_some(), of_link };
         let heading = shown.map(|shown| Heading::of(shown, &view));
         let Some(table) = &mut self.table else { return String::new() };
         let mut out = String::new();
@@ -143,8 +143,8 @@ impl Stream {
             table.header = heading;
         }
         self.note(shown, point);
-        if let Some(best) = best.filter(|_| table::has_link(shown, &view)) {
-            self.links.see(&best);
+        if let Some(limit) = limit.filter(|_| table::has_link(shown, &view)) {
+            self.links.see(&limit);
         }
         out + &table::rows(shown, &view, &marks(point))
     }

@@ -37,7 +37,7 @@ pub(crate) struct Link {
 
 /// The most that a link carries of the messages of a point.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Best {
+pub(crate) struct LinkLimit {
     pub(crate) link: Link,
     /// Payload of a message.
     size: u64,
@@ -49,7 +49,7 @@ pub(crate) struct Best {
     of_several: bool,
 }
 
-impl Best {
+impl LinkLimit {
     /// That of a point with a throughput; none where it is not known what its messages went over.
     pub(crate) fn of(point: &Point, devices: &[Device]) -> Option<Self> {
         let direction = point.throughput.as_ref()?.direction;
@@ -224,9 +224,9 @@ pub(crate) struct Links {
 }
 
 impl Links {
-    pub(crate) fn see(&mut self, best: &Best) {
-        let text = best.link.to_string();
-        self.is_shared |= best.is_shared;
+    pub(crate) fn see(&mut self, limit: &LinkLimit) {
+        let text = limit.link.to_string();
+        self.is_shared |= limit.is_shared;
         if !self.texts.contains(&text) {
             self.texts.push(text);
         }
