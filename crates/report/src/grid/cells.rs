@@ -71,7 +71,7 @@ pub(crate) struct Number {
     /// The point whose number is nearest to the median.
     pub(crate) id: u64,
     /// Of a throughput whose link is known: what that carries at best.
-    pub(crate) at_best: Option<Box<AtBest>>,
+    pub(crate) at_limit: Option<Box<AtLimit>>,
     /// Why not to trust it: unstable or failed repetitions.
     pub(crate) doubts: Vec<String>,
 }
@@ -113,7 +113,7 @@ impl Cell {
 
 /// The most that a number could be, in the unit of the grid, and why.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct AtBest {
+pub(crate) struct AtLimit {
     pub(crate) number: f64,
     pub(crate) limit: LinkLimit,
 }

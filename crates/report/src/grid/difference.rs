@@ -38,7 +38,7 @@ fn number(here: &Number, below: &Number) -> Number {
         bound: here.bound.zip(below.bound).map(|(here, below)| here + below),
         samples: None,
         id: here.id,
-        at_best: None,
+        at_limit: None,
         doubts: below.doubts.iter().chain(&here.doubts).cloned().collect(),
     }
 }

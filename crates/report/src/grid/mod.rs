@@ -3,7 +3,7 @@
 //! Points are folded only if they differ in nothing but the repetition. Where a figure's `series` would mix points
 //! that differ in some other axis, in experiment or in the kind of latency, that axis is made part of the series.
 
-mod at_best;
+mod at_limit;
 mod cells;
 mod difference;
 mod published;
@@ -16,7 +16,7 @@ use serde_json::Value;
 use crate::error::Error;
 use crate::unit::Scale;
 use crate::value;
-pub(crate) use at_best::Line;
+pub(crate) use at_limit::Line;
 pub(crate) use cells::{Cell, Grid, Number, Published, Series};
 pub(crate) use published::label;
 
@@ -115,7 +115,7 @@ fn cell(points: &[&Point], x: &str, at: &Value, y: &str, scale: Scale) -> Cell {
         bound: bound(&numbers, y).map(|bound| scale.apply(bound)),
         samples: samples(&numbers, y),
         id: nearest.map_or(first.1.id, |n| n.1.id),
-        at_best: None,
+        at_limit: None,
         doubts: here.iter().filter_map(|p| doubt(p, here.len())).collect(),
     })
 }

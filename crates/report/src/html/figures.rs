@@ -102,7 +102,7 @@ fn plot(id: &str, figure: &Figure, grid: &Grid, charts: &mut Vec<Drawing>) -> St
         Errors::None => "",
     };
     let reference = if grid.published.is_empty() { "" } else { " Dashed or hatched: published." };
-    let has_links = grid.numbers().any(|n| n.at_best.is_some());
+    let has_links = grid.numbers().any(|n| n.at_limit.is_some());
     let links = if has_links { " Dotted: what the link carries at best." } else { "" };
     let doubtful = match figure.kind {
         _ if grid.numbers().all(|n| n.doubts.is_empty()) => "",

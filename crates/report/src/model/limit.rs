@@ -39,14 +39,14 @@ pub(super) fn measured(points: &[Point], devices: &[Device]) -> Result<Vec<Limit
             let mut limits: Option<Limits> = None;
             for (size, cell) in grid.xs.iter().zip(&series.cells) {
                 let (Some(size), Some(number)) = (size.as_u64(), cell.number()) else { continue };
-                let Some(at_best) = &number.at_best else { continue };
+                let Some(at_limit) = &number.at_limit else { continue };
                 let limits = limits.get_or_insert_with(|| Limits {
                     title: title(experiment, &series.key),
-                    link: at_best.limit.link.clone(),
-                    is_shared: at_best.limit.is_shared,
+                    link: at_limit.limit.link.clone(),
+                    is_shared: at_limit.limit.is_shared,
                     rows: Vec::new(),
                 });
-                limits.rows.push(Row { size, measured: number.median, best: at_best.number });
+                limits.rows.push(Row { size, measured: number.median, best: at_limit.number });
             }
             all.extend(limits);
         }
