@@ -6,9 +6,10 @@
 //! * [`step`]: whether the level of a series shifted while it was taken;
 //! * [`placement`]: whether two CPUs were as near to each other as they are known to be;
 //! * [`random`]: seeded numbers for synthetic data;
-//! * [`units`]: sizes, ranges, durations and rates as people write and read them;
+//! * [`units`]: sizes, ranges, durations and rates as people write and read them; [`text`]: what reports print of a record;
 //! * [`environment`]: the machine, read from its files; [`conditions`]: what is asked of it for a point;
 //! * [`files`]: reading and writing in directories that others may have laid out;
+//! * [`quantity`]: the numbers of a point, a row each; [`table`]: the columns that show them;
 //! * [`figure`], [`finding`] and [`record`]: what is stored; [`schema`]: the same as JSON Schema; [`store`]: how it is stored.
 //!
 //! Functions return [`Error`] for what a user, a file or the system can cause and panic only for what a defect of
@@ -22,6 +23,7 @@ pub mod figure;
 pub mod files;
 pub mod finding;
 pub mod placement;
+pub mod quantity;
 pub mod random;
 pub mod record;
 pub mod samples;
@@ -29,6 +31,8 @@ pub mod schema;
 pub mod stats;
 pub mod step;
 pub mod store;
+pub mod table;
+pub mod text;
 pub mod units;
 pub mod villas;
 

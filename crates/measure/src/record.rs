@@ -15,6 +15,7 @@
 mod calibration;
 mod cost;
 mod fairness;
+mod kinds;
 mod one_way;
 mod pipeline;
 mod reported;
@@ -32,6 +33,7 @@ use crate::finding::Finding;
 pub use calibration::Calibration;
 pub use cost::Cost;
 pub use fairness::Fairness;
+pub use kinds::{LatencyKind, Scale};
 pub use one_way::{Clocks, Gaps, Largest, OneWay};
 pub use pipeline::{Pipeline, Sunk, TimerAlone, steps};
 pub use reported::Reported;
@@ -383,60 +385,6 @@ pub struct Latency {
     /// Relative width of a histogram's buckets where the statistics come from a histogram; absent when exact.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resolution: Option<f64>,
-}
-
-/// What a latency is the time of.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, Ord, PartialEq, PartialOrd, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum LatencyKind {
-    /// From when a sample was due, at a set rate, to when it arrived, one way: its latency, and what it was late before.
-    Arrival,
-    /// A batch of calls of one verb between two stamps: [`Cost::calls`] of them.
-    Call,
-    /// t_comp - t_subm of one work request.
-    Completion,
-    /// The time in which one rank fetches from n others: from before the first post to the last completion.
-    Fan,
-    /// Half the time of a 1:n n:1 round, in which one rank sends to n others and each answers: from before the first post to
-    /// the last arrival.
-    FanHalf,
-    /// From when a message was due, at a set rate, to when it was posted.
-    Lateness,
-    /// t_recv - t_subm on one clock.
-    OneWay,
-    /// t_recv - t_send on one clock.
-    OneWaySend,
-    /// The parametrised round trip PRTT(n, d, s) of LogGP: from before the first of n posts, d apart, to the answer to the last.
-    Prtt,
-    /// From when a message was due, at a set rate, to its answer: a round trip, and what it was late before.
-    Response,
-    /// A round trip.
-    Rtt,
-    /// Half a round trip.
-    RttHalf,
-    /// The time between the first and the last beginning of ranks of one host that begin together.
-    StartSkew,
-}
-
-impl LatencyKind {
-    /// Its name in records.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Arrival => "arrival",
-            Self::Call => "call",
-            Self::Completion => "completion",
-            Self::Fan => "fan",
-            Self::FanHalf => "fan_half",
-            Self::Lateness => "lateness",
-            Self::OneWay => "one_way",
-            Self::OneWaySend => "one_way_send",
-            Self::Prtt => "prtt",
-            Self::Response => "response",
-            Self::Rtt => "rtt",
-            Self::RttHalf => "rtt_half",
-            Self::StartSkew => "start_skew",
-        }
-    }
 }
 
 /// Outliers by a stated rule.

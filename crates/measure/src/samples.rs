@@ -7,6 +7,7 @@
 //! Neither recorder allocates, takes a lock or calls the system while it records.
 
 use crate::clock::Clock;
+pub use crate::record::Scale;
 use crate::record::{Histogram, Latency, LatencyKind};
 use crate::stats;
 
@@ -30,44 +31,6 @@ pub trait Recorder {
     fn record(&mut self, ticks: u64);
     /// Whether there is no room for another sample.
     fn is_full(&self) -> bool;
-}
-
-/// How many times the quantity of interest fits into what was timed.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Scale {
-    /// Half of what was timed: the round trips of a ping-pong.
-    Half,
-    /// What was timed.
-    Whole,
-}
-
-impl Scale {
-    /// The scale of a kind of latency whose round trips or intervals are timed whole.
-    pub fn of(kind: LatencyKind) -> Self {
-        match kind {
-            LatencyKind::FanHalf | LatencyKind::RttHalf => Self::Half,
-            LatencyKind::Arrival
-            | LatencyKind::Call
-            | LatencyKind::Completion
-            | LatencyKind::Fan
-            | LatencyKind::Lateness
-            | LatencyKind::OneWay
-            | LatencyKind::OneWaySend
-            | LatencyKind::Prtt
-            | LatencyKind::Response
-            | LatencyKind::Rtt
-            | LatencyKind::StartSkew => Self::Whole,
-        }
-    }
-
-    /// The power of two to divide by.
-    #[inline(always)]
-    pub(crate) fn shift(self) -> u32 {
-        match self {
-            Self::Half => 1,
-            Self::Whole => 0,
-        }
-    }
 }
 
 /// Every sample, in ticks, in an array made before the run.

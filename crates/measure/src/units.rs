@@ -21,15 +21,42 @@ pub use percent::parse_percent;
 pub use rate::parse_rate;
 pub use size::{format_size, parse_size, parse_sizes};
 
-/// What a unit measures. Values that are handed to a unit are in the base named here.
+/// What a number measures, hence which units it can be printed in.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Quantity {
-    /// Time, in ns.
-    TimeNs,
-    /// Throughput, in bytes per second.
-    BytesPerS,
-    /// Rate, in messages per second.
-    MessagesPerS,
+pub enum Dimension {
+    /// In bytes per second.
+    Bandwidth,
+    /// In messages per second.
+    MessageRate,
+    /// In nothing.
+    Number,
+    /// A part of 1.
+    Share,
+    /// In ns.
+    Time,
+}
+
+impl Dimension {
+    /// What it is called.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Bandwidth => "bandwidth",
+            Self::MessageRate => "message rate",
+            Self::Number => "plain number",
+            Self::Share => "share",
+            Self::Time => "time",
+        }
+    }
+
+    /// The units that fit it.
+    pub fn hint(self) -> &'static str {
+        match self {
+            Self::Bandwidth => "Gb/s, MB/s or MiB/s",
+            Self::MessageRate => "Mmsg/s",
+            Self::Number | Self::Share => "no unit",
+            Self::Time => "ns or us",
+        }
+    }
 }
 
 impl Unit {
@@ -50,60 +77,25 @@ impl Unit {
         }
     }
 
-    /// Its symbol with its base where the symbol leaves a doubt, e.g. `Gb/s (10^9 bit/s)`; for headings.
-    pub fn heading(self) -> &'static str {
-        match self {
-            Self::Ns => "ns",
-            Self::Us => "us",
-            Self::GbPerS => "Gb/s (10^9 bit/s)",
-            Self::MbPerS => "Mb/s (10^6 bit/s)",
-            Self::MBPerS => "MB/s (10^6 B/s)",
-            Self::MiBPerS => "MiB/s (2^20 B/s)",
-            Self::MmsgPerS => "Mmsg/s (10^6 messages/s)",
-        }
-    }
-
     /// What it measures.
-    pub fn quantity(self) -> Quantity {
+    pub fn dimension(self) -> Dimension {
         match self {
-            Self::Ns | Self::Us => Quantity::TimeNs,
-            Self::GbPerS | Self::MbPerS | Self::MBPerS | Self::MiBPerS => Quantity::BytesPerS,
-            Self::MmsgPerS => Quantity::MessagesPerS,
+            Self::Ns | Self::Us => Dimension::Time,
+            Self::GbPerS | Self::MbPerS | Self::MBPerS | Self::MiBPerS => Dimension::Bandwidth,
+            Self::MmsgPerS => Dimension::MessageRate,
         }
     }
 
-    /// Converts from the base of its quantity (ns, bytes per second, messages per second).
-    pub fn scale(self, value: f64) -> f64 {
+    /// Its size in the base of records: ns, bytes per second, messages per second.
+    pub fn one(self) -> f64 {
         match self {
-            Self::Ns => value,
-            Self::Us => value / 1e3,
-            Self::GbPerS => value * 8.0 / 1e9,
-            Self::MbPerS => value * 8.0 / 1e6,
-            Self::MBPerS | Self::MmsgPerS => value / 1e6,
-            Self::MiBPerS => value / f64::from(1 << 20),
+            Self::Ns => 1.0,
+            Self::Us => 1e3,
+            Self::GbPerS => 1e9 / 8.0,
+            Self::MbPerS => 1e6 / 8.0,
+            Self::MBPerS | Self::MmsgPerS => 1e6,
+            Self::MiBPerS => f64::from(1 << 20),
         }
-    }
-
-    /// Decimals that lose nothing that was measured: times to the nanosecond, rates to about four digits.
-    pub fn decimals(self) -> usize {
-        match self {
-            Self::Ns => 0,
-            Self::MbPerS | Self::MBPerS | Self::MiBPerS => 2,
-            Self::Us | Self::GbPerS | Self::MmsgPerS => 3,
-        }
-    }
-
-    /// Prints a value in the base of its quantity, without the symbol: the same decimals for every value, so that a
-    /// column lines up.
-    pub fn format(self, value: f64) -> String {
-        format!("{:.*}", self.decimals(), self.scale(value))
-    }
-
-    /// The unit that a field is printed in unless a figure says otherwise, by the end of the field's name, e.g. of
-    /// `latency.p50_ns`.
-    pub fn of_field(path: &str) -> Option<Self> {
-        let ends = [("_ns", Self::Ns), ("bytes_per_s", Self::MBPerS), ("messages_per_s", Self::MmsgPerS)];
-        ends.iter().find(|(end, _)| path.ends_with(end)).map(|&(_, unit)| unit)
     }
 }
 

@@ -13,7 +13,7 @@ pub enum Error {
     #[error("cannot encode the data of the report: {0}")]
     Encode(#[from] serde_json::Error),
     /// A figure asks for a quantity in a unit of another kind.
-    #[error("cannot print {path} in {unit}: it is a {quantity}; use {hint}", unit = crate::unit::name(*.unit))]
+    #[error("cannot print {path} in {unit}: it is a {quantity}; use {hint}")]
     UnitMismatch {
         /// Path into the point.
         path: String,

@@ -5,18 +5,16 @@
 //! * [`html`]: the report, a single file;
 //! * [`advice`]: which way to send is best for a goal, and what each step away from it costs;
 //! * [`link`]: signal and data rates of links, and the headers of packets;
-//! * `best`: what a link carries at best (used beside every throughput);
+//! * `link_limit`: what a link carries at best (used beside every throughput);
 //! * [`model`]: what a latency over message size is made of, and where models of it fail;
 //! * `grid`: the cells of a figure, its repetitions and its published numbers (used by tables and charts alike);
 //! * `findings`: whether the run shows what a paper found;
 //! * [`repeated`]: whether the mean over repetitions is known as well as was asked for;
-//! * `one_way`: what is known of messages that were timed one way, in words;
-//! * `pipeline`: what became of the steps of samples at a fixed rate;
+//! * `tables`: what is shown of each pattern, a file each; `table`: the writer of tables;
 //! * `placement`: whether the run as a whole was made by CPUs far from each other;
 //! * `bins`: histograms of at most 200 bins from raw samples or recorded buckets.
 
 pub mod advice;
-mod best;
 mod bins;
 mod conditions;
 mod error;
@@ -24,12 +22,13 @@ mod findings;
 mod grid;
 pub mod html;
 pub mod link;
+mod link_limit;
 pub mod model;
-mod one_way;
-mod pipeline;
 mod placement;
 mod reason;
 pub mod repeated;
+mod table;
+mod tables;
 pub mod terminal;
 mod unit;
 mod value;

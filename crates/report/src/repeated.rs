@@ -87,7 +87,7 @@ impl Repeated {
     /// Its axes without those that all combinations have alike, in words; and what is known.
     fn line(&self, varying: impl Fn(&str) -> bool) -> Option<String> {
         let interval = self.interval()?;
-        let axes = super::terminal::axes_text(&self.axes, varying);
+        let axes = measure::text::axes_text(&self.axes, varying);
         let mean = match self.path.ends_with("_ns") || self.path == value::COST {
             true => unit::time(interval.mean),
             false => format!("{:.3} Gb/s", interval.mean * 8.0 / 1e9),

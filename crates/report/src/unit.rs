@@ -1,9 +1,11 @@
 //! Units of print. Records hold nanoseconds, bytes and rates per second; what is printed names its base.
 
 use measure::figure::Unit;
+use measure::quantity;
+use measure::units::Dimension;
 
 use crate::error::Error;
-use crate::value;
+pub(crate) use measure::text::{digits, grouped, size, time};
 
 /// How a raw number of a record becomes a printed one.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -15,17 +17,17 @@ pub(crate) struct Scale {
 }
 
 impl Scale {
-    /// The scale for the number at `path` of a point, in `unit` or else in the unit that the path ends in.
+    /// The scale for the number at `path` of a point, in `unit` or else in the base of records.
     pub(crate) fn of(unit: Option<Unit>, path: &str) -> Result<Self, Error> {
-        let quantity = Quantity::of(path);
-        match (unit, quantity) {
-            (None, _) => Ok(quantity.raw()),
-            (Some(unit), _) if Quantity::measured_in(unit) == quantity => Ok(of_unit(unit)),
-            (Some(unit), _) => Err(Error::UnitMismatch {
+        let dimension = quantity::find(path).map_or(Dimension::Number, |found| found.unit());
+        match unit {
+            None => Ok(base_of(dimension)),
+            Some(unit) if unit.dimension() == dimension => Ok(of_unit(unit)),
+            Some(unit) => Err(Error::UnitMismatch {
                 path: path.to_owned(),
                 unit,
-                quantity: quantity.name(),
-                hint: quantity.hint(),
+                quantity: dimension.name(),
+                hint: dimension.hint(),
             }),
         }
     }
@@ -48,11 +50,6 @@ impl Scale {
     }
 }
 
-/// The unit as it is printed.
-pub(crate) fn name(unit: Unit) -> &'static str {
-    of_unit(unit).label
-}
-
 /// What a unit means, base included, for a glossary or a header.
 pub(crate) fn base(label: &str) -> &'static str {
     match label {
@@ -65,117 +62,20 @@ pub(crate) fn base(label: &str) -> &'static str {
     }
 }
 
-/// Decimals with which the smallest of the numbers that are not zero keeps three significant digits: 2 to 4.
-pub(crate) fn digits(values: impl Iterator<Item = f64>) -> usize {
-    let smallest = values.map(f64::abs).filter(|v| *v > 0.0).fold(f64::INFINITY, f64::min);
-    match smallest {
-        s if s < 0.1 => 4,
-        s if s < 1.0 => 3,
-        _ => 2,
-    }
-}
-
-/// A number of bytes as people say it: `4 B`, `32 KiB`, `8 MiB`.
-pub(crate) fn size(bytes: u64) -> String {
-    [("GiB", 30), ("MiB", 20), ("KiB", 10)]
-        .into_iter()
-        .find(|(_, shift)| bytes >= 1 << shift && bytes.is_multiple_of(1 << shift))
-        .map_or_else(|| format!("{bytes} B"), |(unit, shift)| format!("{} {unit}", bytes >> shift))
-}
-
-/// A number of messages in groups of three digits.
-pub(crate) fn grouped(count: u64) -> String {
-    let digits = count.to_string();
-    let cut = |(index, digit): (usize, char)| {
-        let comma = index > 0 && (digits.len() - index).is_multiple_of(3);
-        comma.then_some(',').into_iter().chain([digit])
-    };
-    digits.chars().enumerate().flat_map(cut).collect()
-}
-
-/// A time in ns, in the unit that suits it.
-pub(crate) fn time(ns: f64) -> String {
-    match ns {
-        n if n < 100.0 => format!("{n:.1} ns"),
-        n if n < 1e3 => format!("{n:.0} ns"),
-        n if n < 1e6 => format!("{:.2} us", n / 1e3),
-        n if n < 1e9 => format!("{:.2} ms", n / 1e6),
-        n if n < 120e9 => format!("{:.1} s", n / 1e9),
-        n => format!("{:.0} min", n / 60e9),
-    }
-}
-
 fn of_unit(unit: Unit) -> Scale {
-    let (label, one) = match unit {
-        Unit::Ns => ("ns", 1.0),
-        Unit::Us => ("us", 1e3),
-        Unit::GbPerS => ("Gb/s", 1e9 / 8.0),
-        Unit::MbPerS => ("Mb/s", 1e6 / 8.0),
-        Unit::MBPerS => ("MB/s", 1e6),
-        Unit::MiBPerS => ("MiB/s", (1u64 << 20) as f64),
-        Unit::MmsgPerS => ("Mmsg/s", 1e6),
+    Scale { label: unit.symbol(), one: unit.one() }
+}
+
+/// What records hold, as it is printed.
+fn base_of(dimension: Dimension) -> Scale {
+    let (label, one) = match dimension {
+        Dimension::Bandwidth => ("B/s", 1.0),
+        Dimension::MessageRate => ("messages/s", 1.0),
+        Dimension::Number => ("", 1.0),
+        Dimension::Share => ("%", 0.01),
+        Dimension::Time => ("ns", 1.0),
     };
     Scale { label, one }
-}
-
-/// What kind of number a path into a point leads to, by the unit that its name ends in.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Quantity {
-    Bandwidth,
-    MessageRate,
-    Number,
-    Share,
-    Time,
-}
-
-impl Quantity {
-    fn of(path: &str) -> Self {
-        match path {
-            p if p.ends_with("bytes_per_s") => Self::Bandwidth,
-            p if p.ends_with("messages_per_s") => Self::MessageRate,
-            p if p.ends_with("_ns") || p == value::COST => Self::Time,
-            p if value::is_share(p) => Self::Share,
-            _ => Self::Number,
-        }
-    }
-
-    fn measured_in(unit: Unit) -> Self {
-        match unit {
-            Unit::Ns | Unit::Us => Self::Time,
-            Unit::GbPerS | Unit::MbPerS | Unit::MBPerS | Unit::MiBPerS => Self::Bandwidth,
-            Unit::MmsgPerS => Self::MessageRate,
-        }
-    }
-
-    fn raw(self) -> Scale {
-        let (label, one) = match self {
-            Self::Bandwidth => ("B/s", 1.0),
-            Self::MessageRate => ("messages/s", 1.0),
-            Self::Number => ("", 1.0),
-            Self::Share => ("%", 0.01),
-            Self::Time => ("ns", 1.0),
-        };
-        Scale { label, one }
-    }
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Bandwidth => "bandwidth",
-            Self::MessageRate => "message rate",
-            Self::Number => "plain number",
-            Self::Share => "share",
-            Self::Time => "time",
-        }
-    }
-
-    fn hint(self) -> &'static str {
-        match self {
-            Self::Bandwidth => "Gb/s, MB/s or MiB/s",
-            Self::MessageRate => "Mmsg/s",
-            Self::Number | Self::Share => "no unit",
-            Self::Time => "ns or us",
-        }
-    }
 }
 
 #[cfg(test)]
@@ -206,22 +106,5 @@ mod tests {
         assert_eq!(Scale::of_column(None, "fdr_us").unwrap().label, "us");
         assert_eq!(Scale::of_column(None, "netperf_mbps").unwrap().apply(125_000.0), 1.0);
         assert_eq!(Scale::of_column(None, "lanes"), None);
-    }
-
-    #[test]
-    fn sizes_and_times_read_well() {
-        let sizes: Vec<_> = [4, 1000, 1024, 1536, 32 << 10, 8 << 20, 1 << 30].map(size).into();
-        assert_eq!(sizes, ["4 B", "1000 B", "1 KiB", "1536 B", "32 KiB", "8 MiB", "1 GiB"]);
-        let times: Vec<_> = [12.0, 1234.0, 2.5e6, 90e9, 600e9].map(time).into();
-        assert_eq!(times, ["12.0 ns", "1.23 us", "2.50 ms", "90.0 s", "10 min"]);
-    }
-
-    #[test]
-    fn digits_keep_small_numbers_readable() {
-        assert_eq!(digits([0.82, 1428.55].into_iter()), 3);
-        assert_eq!(digits([1.04, 0.0].into_iter()), 2);
-        assert_eq!(digits([0.0125].into_iter()), 4);
-        let counts = [0, 999, 1000, 27_300, 1_234_567].map(grouped);
-        assert_eq!(counts, ["0", "999", "1,000", "27,300", "1,234,567"]);
     }
 }

@@ -1,7 +1,7 @@
 //! The figures of a plan: that they show what is measured, and the published numbers beside it.
 
-use measure::figure::{Figure, FigureKind, ReferenceTable, Unit};
-use measure::units;
+use measure::figure::{Figure, FigureKind, ReferenceTable};
+use measure::units::Dimension;
 
 use super::names::hint_or_all;
 use super::{Base, Plan, bundled, quantities, settings};
@@ -136,7 +136,7 @@ impl Shown<'_> {
     /// Differences are of times.
     fn check_difference(&self, quantity: &str) -> Result<(), Error> {
         if !(self.figure.difference || self.figure.above_first)
-            || Unit::of_field(quantity).map(Unit::quantity) == Some(units::Quantity::TimeNs)
+            || quantities::dimension(quantity) == Some(Dimension::Time)
         {
             return Ok(());
         }
@@ -146,7 +146,7 @@ impl Shown<'_> {
 
     fn check_unit(&self, quantity: &str) -> Result<(), Error> {
         let Some(unit) = self.figure.unit else { return Ok(()) };
-        if Unit::of_field(quantity).map(Unit::quantity) == Some(unit.quantity()) {
+        if quantities::dimension(quantity) == Some(unit.dimension()) {
             return Ok(());
         }
         let reason = format!("{quantity} is not measured in {unit}");

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use measure::figure::Unit;
 use measure::finding::{self, EXPERIMENT, Finding, FindingKind, QUANTITY, RangeUnit, Selection};
 use measure::record::Axes;
+use measure::units::Dimension;
 use serde_json::Value;
 
 use super::names::hint_or_all;
@@ -117,12 +117,9 @@ impl Asked<'_> {
     fn range(&self) -> Result<(), String> {
         let finding = self.finding;
         let paths: Vec<&str> = finding.selections().into_iter().map(|s| finding.quantity_of(s)).collect();
-        let is_time = paths.iter().all(|path| path.ends_with("_ns") || *path == "cost.ns");
-        let is_share = paths.iter().all(|path| path.ends_with("_share") || path.contains("share_above."));
-        let is_of = |unit: Unit| {
-            paths.iter().all(|path| Unit::of_field(path).map(Unit::quantity) == Some(unit.quantity()))
-        };
-        if let Some(unit) = finding.unit.filter(|unit| !is_of(*unit)) {
+        let are_all = |wanted| paths.iter().all(|path| quantities::dimension(path) == Some(wanted));
+        let (is_time, is_share) = (are_all(Dimension::Time), are_all(Dimension::Share));
+        if let Some(unit) = finding.unit.filter(|unit| !are_all(unit.dimension())) {
             return Err(format!("its unit {unit} is not one of {}", paths.join(" and ")));
         }
         let (fits, expected) = match finding.kind {

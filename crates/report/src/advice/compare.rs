@@ -1,8 +1,11 @@
 //! Whether two ways differ by more than the error.
 
-use super::{Candidate, Counted, WORTH, counted};
+use super::candidate::Candidate;
+use super::counted::{Counted, counted};
 use crate::grid::median;
 
+/// Less than this share of the smaller value is no difference: it is what one start of a program differs from the next.
+pub const WORTH: f64 = 0.01;
 /// One way beside another, in the rounds that both were measured in.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Comparison {

@@ -1,24 +1,6 @@
-//! Which rounds count: those in which the machine was stable, where there are enough of them to tell ways apart.
+//! How many rounds are to be measured again, because the machine was unstable.
 
-use super::{Candidate, ROUNDS_MIN};
-
-/// Rounds that count.
-#[derive(Debug)]
-pub(super) struct Counted<T> {
-    /// What is known of them.
-    pub(super) rounds: Vec<T>,
-    /// How many of them should not be trusted: some only where too few others are there.
-    pub(super) unstable: usize,
-}
-
-/// Of rounds, each with whether it was stable, those that count.
-pub(super) fn counted<T>(rounds: impl Iterator<Item = (T, bool)>) -> Counted<T> {
-    let (stable, unstable): (Vec<_>, Vec<_>) = rounds.partition(|(_, is_stable)| *is_stable);
-    let is_enough = stable.len() >= ROUNDS_MIN;
-    let instead = if is_enough { Vec::new() } else { unstable };
-    let unstable = instead.len();
-    Counted { rounds: stable.into_iter().chain(instead).map(|(round, _)| round).collect(), unstable }
-}
+use super::candidate::Candidate;
 
 /// How many rounds of an experiment are to be measured again: as many as those lack that the machine was stable in for both, of
 /// the two ways that have fewest, to be `rounds`.

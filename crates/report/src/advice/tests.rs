@@ -1,5 +1,6 @@
 use std::collections::BTreeMap;
 
+use measure::quantity::cpu_ns_per_message;
 use measure::record::{Cpu, End, LatencyKind, Point, Status};
 use measure::stats;
 use serde_json::json;

@@ -1,9 +1,13 @@
 //! An advice in print.
 
-use super::{
-    Advice, Candidate, Comparison, Counted, Goal, Outcome, RATE_KEPT, Step, TAIL_MESSAGES, Verdict, Way,
-};
-use crate::terminal::plain;
+use measure::text::plain;
+
+use super::candidate::{Candidate, RATE_KEPT};
+use super::choice::{Advice, Outcome, Step};
+use super::compare::{Comparison, Verdict};
+use super::counted::Counted;
+use super::goal::{Goal, TAIL_MESSAGES};
+use super::way::Way;
 
 /// What to print: the recommended way as a command and in the words of verbs, the evidence, and what each step away costs.
 /// `subject` is what is sent, `command` the command that measures the way, `rate_asked` the posts per second that were asked

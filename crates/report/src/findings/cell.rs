@@ -1,10 +1,12 @@
 //! The numbers that findings are made of: one of all repetitions of a point, and series of them over x.
 
 use measure::finding::{self, Finding, Selection};
+use measure::quantity;
 use measure::record::{Point, Status};
 use measure::stats::shape::{self, At, Estimate};
+use measure::units::Dimension;
 
-use super::Doubts;
+use super::verdict::Doubts;
 use crate::unit::{self, Scale};
 use crate::value;
 
@@ -179,25 +181,26 @@ fn fold(points: &[&Point], path: &str, finding: &Finding) -> Result<Measured, St
     if let Some(axis) = differing {
         return Err(format!("the points that it asks for differ in {axis}"));
     }
-    let measured: Vec<(&Point, Estimate, Option<u64>)> = points
+    let measured: Vec<(&Point, value::Measured)> = points
         .iter()
         .filter(|point| point.status == Status::Measured)
-        .filter_map(|point| value::estimate(point, path).map(|(y, samples)| (*point, y, samples)))
+        .filter_map(|point| value::measured(point, path).map(|number| (*point, number)))
         .collect();
-    let bounds = measured.iter().filter_map(|(point, ..)| value::bound(point, path)).reduce(f64::max);
-    let bound = bounds.map(|bound| if value::is_share(path) { bound } else { bound.ceil() });
-    let y = if value::is_share(path) {
+    let is_share = quantity::find(path).is_some_and(|found| found.unit() == Dimension::Share);
+    let bounds = measured.iter().filter_map(|(point, _)| value::bound(point, path)).reduce(f64::max);
+    let bound = bounds.map(|bound| if is_share { bound } else { bound.ceil() });
+    let y = if is_share {
         let runs: Vec<(f64, u64)> =
-            measured.iter().map(|(_, y, samples)| (y.value, samples.unwrap_or_default())).collect();
-        shape::share_of_runs(&runs).map(|y| value::widened(y, bound.unwrap_or_default()))
+            measured.iter().map(|(_, y)| (y.estimate.value, y.samples.unwrap_or_default())).collect();
+        shape::share_of_runs(&runs).map(|y| quantity::widened(y, bound.unwrap_or_default()))
     } else {
-        Estimate::of_runs(&measured.iter().map(|(_, y, _)| *y).collect::<Vec<_>>())
+        Estimate::of_runs(&measured.iter().map(|(_, y)| y.estimate).collect::<Vec<_>>())
     };
     let y = y.ok_or_else(|| without_number(points, path))?;
     let scale = Scale::of(finding.unit, path).map_err(|error| error.to_string())?;
-    let samples = measured.iter().map(|(.., samples)| *samples).sum();
+    let samples = measured.iter().map(|(_, y)| y.samples).sum();
     let id = measured[0].0.id;
-    let lacks_interval = matches!(measured[..], [(run, ..)] if !value::has_interval(run, path));
+    let lacks_interval = matches!(measured[..], [(_, y)] if !y.has_interval);
     let (runs, doubts) = (measured.len(), doubts(points));
     Ok(Measured { y, samples, runs, id, doubts, lacks_interval, scale, bound })
 }

@@ -5,7 +5,8 @@ use measure::record::Point;
 use measure::stats::shape::{self, Crossover, Estimate};
 
 use super::cell::{self, Measured, Series, digits};
-use super::{Doubts, Verdict, environments};
+use super::environments;
+use super::verdict::{Doubts, Verdict};
 use crate::unit;
 
 /// What was made of the points of a case.

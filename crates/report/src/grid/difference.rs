@@ -1,6 +1,6 @@
 //! Series less another: what a layer adds to the one below, or how far each is above a reference.
 
-use super::{Cell, Number, Series};
+use super::cells::{Cell, Number, Series};
 
 /// The first as it is, the others less the one before.
 pub(super) fn of_each(series: Vec<Series>) -> Vec<Series> {
@@ -38,7 +38,7 @@ fn number(here: &Number, below: &Number) -> Number {
         bound: here.bound.zip(below.bound).map(|(here, below)| here + below),
         samples: None,
         id: here.id,
-        at_best: None,
+        at_limit: None,
         doubts: below.doubts.iter().chain(&here.doubts).cloned().collect(),
     }
 }

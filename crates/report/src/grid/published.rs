@@ -3,29 +3,8 @@
 use measure::figure::{Figure, ReferenceTable};
 use serde_json::Value;
 
-use super::Series;
+use super::cells::{Published, Series};
 use crate::unit::Scale;
-
-/// One published column, its cells as they were printed.
-#[derive(Debug)]
-pub(crate) struct Published {
-    /// The column in print, e.g. `FDR`.
-    pub(crate) label: String,
-    /// The unit of its numbers; absent when nothing states it.
-    pub(crate) scale: Option<Scale>,
-    /// One cell for each x of the grid, as text, so that `NA` and trailing zeros survive.
-    pub(crate) cells: Vec<Option<String>>,
-    /// The measured series that it corresponds to.
-    pub(crate) twin: Option<usize>,
-}
-
-impl Published {
-    /// The cell as a number in another unit of the same kind.
-    pub(crate) fn number(&self, row: usize, scale: Scale) -> Option<f64> {
-        let number: f64 = self.cells.get(row)?.as_ref()?.trim().parse().ok()?;
-        Some(scale.apply(number * self.scale?.one))
-    }
-}
 
 /// The x values of the published rows.
 pub(super) fn xs<'a>(figure: &'a Figure, x: &'a str) -> impl Iterator<Item = Value> + 'a {

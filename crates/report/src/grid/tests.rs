@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 
 use measure::figure::{FigureKind, Reference, ReferenceTable, Unit};
-use measure::record::{Direction, Throughput};
+use measure::record::{LatencyKind, Throughput};
 use serde_json::json;
 
 use super::*;
@@ -216,15 +216,18 @@ fn a_round_has_a_reading_for_each_of_its_messages() {
     assert_eq!(value::number(&round, "per_message.p50_ns"), None, "it is no round");
     round.axes.insert("peers".to_owned(), json!(4));
     assert_eq!(value::number(&round, "per_message.p50_ns"), Some(2125.0));
-    let (estimate, count) = value::estimate(&round, "per_message.p50_ns").unwrap();
-    let (whole, _) = value::estimate(&round, "latency.p50_ns").unwrap();
+    let of = |path: &str, round: &Point| value::measured(round, path).unwrap();
+    let each = of("per_message.p50_ns", &round);
+    let (estimate, count) = (each.estimate, each.samples);
+    let whole = of("latency.p50_ns", &round).estimate;
     assert_eq!((estimate, count), (whole.map(|ns| ns / 4.0), Some(1001)));
-    assert!(estimate.low < estimate.value && value::has_interval(&round, "per_message.p50_ns"));
+    assert!(estimate.low < estimate.value && each.has_interval);
     // Its rate is made of its median, and so as sure as that.
-    assert!(!value::has_interval(&round, "throughput.bytes_per_s"));
-    round.pattern = "fan-out".to_owned();
-    let (rate, _) = value::estimate(&round, "throughput.bytes_per_s").unwrap();
-    assert!(value::has_interval(&round, "throughput.bytes_per_s"));
+    let other = measure::stats::latency(LatencyKind::RttHalf, &samples, &[]);
+    let other = Point { latency: other, ..round.clone() };
+    assert!(!of("throughput.bytes_per_s", &other).has_interval);
+    let rate = of("throughput.bytes_per_s", &round).estimate;
+    assert!(of("throughput.bytes_per_s", &round).has_interval);
     assert_eq!((rate.value, rate.low), (2.5e8, 2.5e8 * whole.value / whole.high));
     let figure = Figure { y: Some("per_message.p50_ns".to_owned()), unit: Some(Unit::Ns), ..figure(&[]) };
     let grid = Grid::new(&figure, &[round]).unwrap();

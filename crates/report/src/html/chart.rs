@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::grid::{Grid, Line, Number, Published, Series};
 use crate::{unit, value};
+use measure::quantity;
 
 /// One chart of the page.
 #[derive(Debug, Serialize)]
@@ -166,52 +167,13 @@ pub(super) fn y_title(grid: &Grid) -> String {
 
 /// What y is.
 pub(super) fn y_name(grid: &Grid) -> String {
-    let (group, field) = grid.y.split_once('.').unwrap_or((&grid.y, ""));
-    let statistic = (!grid.kinds.is_empty() && group != "ends").then(|| statistic(field)).flatten();
-    let statistic = statistic.map(|what| match group {
-        "first" => format!("{what} of the first messages"),
-        "per_message" => format!("{what} divided by n"),
-        "with_first" => format!("{what}, the first messages too"),
-        _ => what,
-    });
-    let what = match grid.y.as_str() {
-        _ if statistic.is_some() => statistic.unwrap_or_default(),
-        "completed_first_share" => "messages that completed before they were received".to_owned(),
-        value::COST => "cost of a call".to_owned(),
-        "pipeline.achieved_hz" => "samples generated in a second".to_owned(),
-        "pipeline.alone_share" => "steps that the timer misses alone".to_owned(),
-        "pipeline.busy_share" => "steps that were missed at work, and not waiting".to_owned(),
-        "pipeline.lost_share" => "steps whose samples were lost".to_owned(),
-        "pipeline.missed_share" => "steps that were missed".to_owned(),
-        "throughput.bytes_per_s" => format!("throughput of {}", grid.carriers),
-        "throughput.messages_per_s" => format!("message rate of {}", grid.carriers),
-        "throughput_total.bytes_per_s" => "throughput, both directions together".to_owned(),
-        "throughput_total.messages_per_s" => "message rate, both directions together".to_owned(),
-        path => path.to_owned(),
+    let what = match quantity::find(&grid.y) {
+        Some(found) => found.help().replace("{}", grid.carriers),
+        None => grid.y.clone(),
     };
     let kinds: Vec<_> = grid.kinds.iter().map(|kind| kind.name()).collect();
     let kinds = if kinds.is_empty() { String::new() } else { format!(", {}", kinds.join(" and ")) };
     what + &kinds
-}
-
-/// A statistic of a latency in words.
-fn statistic(field: &str) -> Option<String> {
-    let words = match field {
-        "p10_ns" => "10 % quantile of the latency",
-        "p50_ns" => "median latency",
-        "p90_ns" => "90 % quantile of the latency",
-        "mean_ns" => "mean latency",
-        "max_ns" => "largest latency",
-        "min_ns" => "smallest latency",
-        "p99_ns" => "99 % quantile of the latency",
-        "p999_ns" => "99.9 % quantile of the latency",
-        "spread_ns" => "spread of the latency, p90 - p10",
-        _ => {
-            let threshold = field.strip_prefix("share_above.")?.parse::<u64>().ok()?;
-            return Some(format!("messages above {}", unit::time(threshold as f64)));
-        }
-    };
-    Some(words.to_owned())
 }
 
 /// The axis in words, with its unit.

@@ -2,15 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use measure::record::{Device, End, Histogram, Latency, Point, Timed};
+use measure::record::{Device, Point};
 use serde::Serialize;
 
 use super::chart::Chart;
+use super::distributions::{distributions, source};
 use super::histogram::Panel;
+use super::points;
 use crate::SampleSource;
-use crate::best::Best;
-use crate::bins::{self, Bins, Source};
-use crate::one_way;
+use crate::bins::{self, Bins};
+use crate::link_limit::LinkLimit;
+use crate::tables::words;
 
 /// What the script draws.
 #[derive(Serialize)]
@@ -28,6 +30,8 @@ pub(super) struct Data {
     charts: Vec<Drawing>,
     /// The points as recorded, but for their histograms.
     points: Vec<Point>,
+    /// The columns of the table of all points.
+    columns: Vec<points::Column>,
     /// Histograms by the id of the point.
     histograms: BTreeMap<u64, Bins>,
     /// What else is known of points that were timed one way, in sentences, by their id.
@@ -64,15 +68,16 @@ pub(super) fn collect(
     }
     let unreadable = unreadable_text(&unreadable);
     let notes = points.iter().filter_map(|point| Some((point.id, notes(point)?))).collect();
-    let share = |point: &Point| Some((point.id, 100.0 * Best::of(point, devices)?.share(point)?));
-    let of_link = points.iter().filter_map(share).collect();
+    let share = |point: &Point| Some(100.0 * LinkLimit::of(point, devices)?.share(point)?);
+    let of_link = points.iter().filter_map(|point| Some((point.id, share(point)?))).collect();
+    let columns = points::columns(points, share);
     let points = points.iter().map(without_histograms).collect();
-    Data { charts, points, histograms, notes, of_link, unreadable }
+    Data { charts, points, columns, histograms, notes, of_link, unreadable }
 }
 
 fn notes(point: &Point) -> Option<Vec<String>> {
     let known = point.one_way.as_ref()?;
-    Some(one_way::notes(point).into_iter().chain(known.gaps.iter().map(one_way::gaps)).collect())
+    Some(words::notes(point).into_iter().chain(known.gaps.iter().map(words::gaps)).collect())
 }
 
 /// A bucket knows its largest sample only by its upper edge; the statistics beside it know it exactly.
@@ -95,79 +100,6 @@ fn unreadable_text(unreadable: &[String]) -> Option<String> {
             "{ends} files of samples cannot be read, so their histograms are missing; the first is {first}"
         ),
     })
-}
-
-/// What a record keeps of a distribution.
-pub(super) struct Stored<'a> {
-    /// Path of the raw samples.
-    pub(super) samples: Option<&'a String>,
-    pub(super) histogram: Option<&'a Histogram>,
-    /// What the record says of it.
-    latency: Option<&'a Latency>,
-}
-
-impl<'a> From<&'a Timed> for Stored<'a> {
-    fn from(timed: &'a Timed) -> Self {
-        Self {
-            samples: timed.samples.as_ref(),
-            histogram: timed.histogram.as_ref(),
-            latency: Some(&timed.latency),
-        }
-    }
-}
-
-impl<'a> From<&'a End> for Stored<'a> {
-    fn from(end: &'a End) -> Self {
-        Self {
-            samples: end.samples.as_ref(),
-            histogram: end.histogram.as_ref(),
-            latency: end.latency.as_ref(),
-        }
-    }
-}
-
-/// The distributions of a point: of its kinds of latency, or of what each end timed; with their names and statistics.
-pub(super) fn distributions(point: &Point) -> impl Iterator<Item = (String, Option<&Latency>, Stored<'_>)> {
-    let kinds = point
-        .kinds
-        .iter()
-        .map(|timed| (timed.latency.kind.name().to_owned(), Some(&timed.latency), Stored::from(timed)));
-    let ends =
-        point.ends.iter().map(|end| (format!("rank {}", end.rank), end.latency.as_ref(), Stored::from(end)));
-    kinds.chain(ends)
-}
-
-/// The samples, or else the buckets; none where neither was kept.
-pub(super) fn source<'a>(
-    stored: &Stored<'a>,
-    samples: &dyn SampleSource,
-) -> Result<Option<Source<'a>>, String> {
-    let buckets = stored.histogram.map(|histogram| Source::Buckets(&histogram.buckets));
-    let Some(path) = stored.samples else { return Ok(buckets) };
-    let loaded = samples.load(path).and_then(|samples| {
-        let contradiction = stored.latency.and_then(|latency| contradiction(&samples, latency));
-        contradiction.map_or(Ok(samples), Err)
-    });
-    match loaded {
-        Ok(samples) => Ok(Some(Source::Samples(samples))),
-        Err(_) if buckets.is_some() => Ok(buckets),
-        Err(why) => Err(format!("{path}: {why}")),
-    }
-}
-
-/// How samples contradict the statistics that were made of them, if so: the file is then another point's, or was cut.
-fn contradiction(samples: &[u64], latency: &Latency) -> Option<String> {
-    let extreme = |found: Option<&u64>| found.copied().unwrap_or_default();
-    let found = [
-        ("samples", samples.len() as u64, latency.count),
-        ("as the smallest in ns", extreme(samples.iter().min()), latency.min_ns),
-        ("as the largest in ns", extreme(samples.iter().max()), latency.max_ns),
-    ];
-    let (what, found, recorded) = found.into_iter().find(|(_, found, recorded)| found != recorded)?;
-    Some(format!(
-        "the file has {found} {what} and the record says {recorded}, so it is not what was measured; \
-         restore it from a copy"
-    ))
 }
 
 fn without_histograms(point: &Point) -> Point {

@@ -6,6 +6,7 @@ use measure::record::{Point, Run};
 use super::chart::{Chart, Errors};
 use super::data::Drawing;
 use super::escape::escape;
+use super::table::NOTHING;
 use super::{histogram, links, published, surface, table};
 use crate::SampleSource;
 use crate::error::Error;
@@ -101,7 +102,7 @@ fn plot(id: &str, figure: &Figure, grid: &Grid, charts: &mut Vec<Drawing>) -> St
         Errors::None => "",
     };
     let reference = if grid.published.is_empty() { "" } else { " Dashed or hatched: published." };
-    let has_links = grid.numbers().any(|n| n.at_best.is_some());
+    let has_links = grid.numbers().any(|n| n.at_limit.is_some());
     let links = if has_links { " Dotted: what the link carries at best." } else { "" };
     let doubtful = match figure.kind {
         _ if grid.numbers().all(|n| n.doubts.is_empty()) => "",
@@ -134,5 +135,3 @@ fn sentence(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
 }
-
-pub(super) const NOTHING: &str = "<p class=\"complaint\">Nothing was measured for this figure.</p>\n";

@@ -5,8 +5,7 @@ use std::collections::BTreeSet;
 use measure::record::{Device, Latency, Point};
 
 use super::escape::escape;
-use crate::best::Best;
-use crate::value;
+use crate::link_limit::LinkLimit;
 
 const TERMS: [(&str, &str); 20] = [
     (
@@ -118,14 +117,12 @@ pub(super) fn render(points: &[Point], devices: &[Device]) -> String {
     let kinds: BTreeSet<_> = latencies.iter().map(|l| l.kind).collect();
     let rules: BTreeSet<&str> = latencies.iter().map(|l| l.mavericks.rule.as_str()).collect();
     let term = |name: &str, text: &str| format!("<div><dt>{name}</dt><dd>{text}</dd></div>\n");
-    let mut items: String = kinds
-        .iter()
-        .map(|kind| term(kind.name(), &format!("Latency: {}.", value::kind_meaning(*kind))))
-        .collect();
+    let mut items: String =
+        kinds.iter().map(|kind| term(kind.name(), &format!("Latency: {}.", kind.meaning()))).collect();
     for (name, text) in TERMS {
         items += &term(name, text);
     }
-    if points.iter().any(|point| Best::of(point, devices).is_some()) {
+    if points.iter().any(|point| LinkLimit::of(point, devices).is_some()) {
         items += LINK_AT_BEST;
     }
     if !rules.is_empty() {

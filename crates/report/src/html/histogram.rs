@@ -6,16 +6,17 @@
 use std::collections::BTreeSet;
 
 use measure::figure::Figure;
+use measure::quantity;
 use measure::record::{Latency, LatencyKind, Point, Status};
 use measure::stats::{Share, share_above_bounds};
 use serde::Serialize;
 
-use super::data::{Stored, distributions, source};
+use super::distributions::{Stored, distributions, source};
 use super::escape::escape;
 use crate::SampleSource;
 use crate::bins::Source;
 use crate::grid::{self, doubt};
-use crate::{one_way, unit, value};
+use crate::{unit, value};
 
 /// One panel as the page's script draws it.
 #[derive(Debug, Serialize)]
@@ -154,7 +155,7 @@ impl Page {
                         ));
                     }
                 }
-                let bounds = [merged.bound_ns, one_way::bound_ns(point, *kind)];
+                let bounds = [merged.bound_ns, quantity::bound_ns(point, *kind)];
                 merged.bound_ns = bounds.into_iter().flatten().reduce(f64::max);
             }
             merged.values.sort_unstable();
@@ -282,7 +283,7 @@ impl Merged {
         };
         let share = |threshold_ns| above(threshold_ns) as f64 / count as f64;
         let bounds = self.bound_ns.map(|bound| {
-            let bounds = share_above_bounds(ABOVE_NS, bound, share).map(one_way::percent);
+            let bounds = share_above_bounds(ABOVE_NS, bound, share).map(measure::text::percent);
             format!(", {}", bounds.join(" to "))
         });
         let mark = if self.is_approximate { "~" } else { "" };
@@ -295,7 +296,7 @@ impl Merged {
             format!("{mark}{}{bound}", self.max_ns()),
             format!(
                 "{} ({}){}",
-                one_way::percent(share(ABOVE_NS)),
+                measure::text::percent(share(ABOVE_NS)),
                 unit::grouped(above(ABOVE_NS)),
                 bounds.unwrap_or_default()
             ),

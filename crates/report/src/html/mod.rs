@@ -7,6 +7,7 @@
 
 mod chart;
 mod data;
+mod distributions;
 mod environments;
 mod escape;
 mod figures;
@@ -16,6 +17,7 @@ mod histogram;
 mod links;
 mod overview;
 mod pack;
+mod points;
 mod published;
 mod surface;
 mod system;

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::escape::escape;
 use crate::reason::{self, Merged};
-use crate::terminal::IN_ROWS;
+use crate::tables;
 use crate::varying::Varying;
 use crate::{placement, unit, value};
 
@@ -124,9 +124,9 @@ const LINKS_MAX: usize = 4;
 const ITEMS_MAX: usize = 8;
 
 fn add(list: &mut Vec<Trouble>, text: &str, point: &Point, varying: &Varying) {
-    let is_told = |name: &str| {
-        name != "size_bytes" && (IN_ROWS.contains(&name) || varying.has(&point.experiment, name))
-    };
+    let rows = tables::of(&point.pattern).row_axes;
+    let is_told =
+        |name: &str| name != "size_bytes" && (rows.contains(&name) || varying.has(&point.experiment, name));
     let size = point.axes.get("size_bytes").and_then(Value::as_u64);
     let size = size.map(|bytes| format!(" {}", unit::size(bytes))).unwrap_or_default();
     let others = point.axes.iter().filter(|(name, _)| is_told(name));

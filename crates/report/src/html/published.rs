@@ -5,7 +5,6 @@ use measure::figure::{Figure, ReferenceTable};
 use super::escape::escape;
 use super::table;
 use crate::grid::label;
-use crate::unit;
 
 /// The table, each row with its measured cell, and below it why that is empty.
 pub(super) fn render(figure: &Figure) -> String {
@@ -13,7 +12,7 @@ pub(super) fn render(figure: &Figure) -> String {
     let Some(ReferenceTable { columns, rows }) = reference.and_then(|r| r.table.as_ref()) else {
         return String::new();
     };
-    let unit = reference.and_then(|r| r.unit).map(|unit| format!(" [{}]", unit::name(unit)));
+    let unit = reference.and_then(|r| r.unit).map(|unit| format!(" [{}]", unit.symbol()));
     let cell = |(index, cell): (usize, &String)| match index {
         0 => format!("<th scope=\"row\">{}</th>", escape(cell)),
         _ => format!("<td class=\"published\">{}</td>", escape(cell)),

@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use super::chart::{x_label, x_title, y_name, y_title};
 use super::escape::escape;
-use super::figures::NOTHING;
 use super::table;
+use super::table::NOTHING;
 use crate::grid::{Cell, Grid, Number, Series};
 use crate::value;
 

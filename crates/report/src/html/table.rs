@@ -2,8 +2,8 @@
 
 use super::chart;
 use super::escape::escape;
-use crate::best::Links;
 use crate::grid::{Cell, Grid, Number, Published, Series};
+use crate::link_limit::Links;
 use crate::reason::{self, Merged};
 use crate::{unit, value};
 
@@ -51,7 +51,7 @@ impl<'a> Columns<'a> {
             let series = grid.series.get(published.twin?)?;
             (series.has_numbers() && published.scale.is_some()).then_some((series, published))
         };
-        let is_linked = |s: &&Series| s.cells.iter().filter_map(Cell::number).any(|n| n.at_best.is_some());
+        let is_linked = |s: &&Series| s.cells.iter().filter_map(Cell::number).any(|n| n.at_limit.is_some());
         let is_whole = grid.scale.label == "ns" && grid.y != value::COST;
         let digits = if is_whole { 0 } else { unit::digits(grid.numbers().map(|n| n.median)) };
         Self {
@@ -179,13 +179,13 @@ impl<'a> Columns<'a> {
 
 /// The share of what a cell's link carries at best.
 fn share(grid: &Grid, cell: &Cell) -> String {
-    let number = cell.number().and_then(|number| Some((number.median, number.at_best.as_ref()?)));
-    let Some((measured, at_best)) = number else { return "<td class=\"ratio absent\">–</td>".to_owned() };
+    let number = cell.number().and_then(|number| Some((number.median, number.at_limit.as_ref()?)));
+    let Some((measured, at_limit)) = number else { return "<td class=\"ratio absent\">–</td>".to_owned() };
     format!(
         "<td class=\"ratio\" title=\"at best {:.3} {}\">{:.1}</td>",
-        at_best.number,
+        at_limit.number,
         grid.scale.label,
-        100.0 * measured / at_best.number
+        100.0 * measured / at_limit.number
     )
 }
 
@@ -273,7 +273,9 @@ pub(super) fn not_measured(grid: &Grid) -> Vec<String> {
 /// What the links carry that numbers stand beside, in one note.
 fn links(grid: &Grid) -> Option<String> {
     let mut links = Links::default();
-    grid.numbers().filter_map(|number| number.at_best.as_ref()).for_each(|at_best| links.see(&at_best.best));
+    grid.numbers()
+        .filter_map(|number| number.at_limit.as_ref())
+        .for_each(|at_limit| links.see(&at_limit.limit));
     let shared = match links.is_shared {
         true => " Each direction carries the acknowledgements of the other, too; they are not counted.",
         false => "",
@@ -287,3 +289,6 @@ fn letter(index: usize) -> String {
     let last = char::from(b'a' + (index % 26) as u8);
     if index < 26 { last.to_string() } else { format!("{}{last}", letter(index / 26 - 1)) }
 }
+
+/// What stands in the place of a table or a chart without numbers.
+pub(super) const NOTHING: &str = "<p class=\"complaint\">Nothing was measured for this figure.</p>\n";

@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 
 use measure::figure::{Figure, FigureKind, Unit};
-use measure::record::{Device, Point};
+use measure::record::{Device, LatencyKind, Point};
 use serde_json::Value;
 
-use crate::best;
 use crate::error::Error;
 use crate::grid::{Grid, Series};
 use crate::link::{Generation, Layer};
+use crate::link_limit;
 use crate::value;
 
 /// Columns that differ in nothing but the rate of the link.
@@ -136,7 +136,8 @@ pub(super) fn sizes(columns: &[&Column]) -> Vec<u64> {
 
 /// Whether a point has the latency of a message, rather than that of a burst or of a batch of calls.
 fn is_of_messages(point: &Point) -> bool {
-    point.latency.is_some() && !matches!(point.pattern.as_str(), "prtt" | "overhead")
+    let kind = point.latency.as_ref().map(|latency| latency.kind);
+    kind.is_some_and(|kind| !matches!(kind, LatencyKind::Call | LatencyKind::Prtt))
 }
 
 /// The experiments with points of sizes for which something holds, in their order.
@@ -177,7 +178,7 @@ fn packing(points: &[Point], devices: &[Device], experiment: &str, series: &Seri
     };
     let mut all = points.iter().filter(is_of).map(|point| {
         let mtu = point.axes.get(MTU).and_then(Value::as_u64)?;
-        best::layer(point, devices).map(|layer| Packing::of(mtu, layer))
+        link_limit::layer(point, devices).map(|layer| Packing::of(mtu, layer))
     });
     let first = all.next()??;
     all.all(|packing| packing == Some(first)).then_some(first)

@@ -33,7 +33,6 @@ impl Fan {
 pub(super) fn measured(points: &[Point]) -> Vec<Fan> {
     let is_half = |point: &&Point| {
         is_measured(point)
-            && point.pattern == "fan-out"
             && point.latency.as_ref().is_some_and(|latency| latency.kind == LatencyKind::FanHalf)
     };
     // By size, in rising order, with the rest of the axes as text to be a key.

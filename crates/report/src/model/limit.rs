@@ -4,9 +4,9 @@ use measure::figure::Unit;
 use measure::record::{Device, Point};
 
 use super::column::{experiments, over_size, title};
-use crate::best::Link;
 use crate::error::Error;
 use crate::grid::Grid;
+use crate::link_limit::Link;
 use crate::unit;
 
 /// Throughputs over message size that went over one link.
@@ -39,14 +39,14 @@ pub(super) fn measured(points: &[Point], devices: &[Device]) -> Result<Vec<Limit
             let mut limits: Option<Limits> = None;
             for (size, cell) in grid.xs.iter().zip(&series.cells) {
                 let (Some(size), Some(number)) = (size.as_u64(), cell.number()) else { continue };
-                let Some(at_best) = &number.at_best else { continue };
+                let Some(at_limit) = &number.at_limit else { continue };
                 let limits = limits.get_or_insert_with(|| Limits {
                     title: title(experiment, &series.key),
-                    link: at_best.best.link.clone(),
-                    is_shared: at_best.best.is_shared,
+                    link: at_limit.limit.link.clone(),
+                    is_shared: at_limit.limit.is_shared,
                     rows: Vec::new(),
                 });
-                limits.rows.push(Row { size, measured: number.median, best: at_best.number });
+                limits.rows.push(Row { size, measured: number.median, best: at_limit.number });
             }
             all.extend(limits);
         }
@@ -58,8 +58,8 @@ pub(super) fn measured(points: &[Point], devices: &[Device]) -> Result<Vec<Limit
 pub(super) fn text(limits: &Limits) -> String {
     let mut out = format!(
         "{}\nmeasured, beside what the link carries at best ({})\n\n",
-        crate::terminal::plain(&limits.title),
-        crate::terminal::plain(&limits.link.to_string()),
+        measure::text::plain(&limits.title),
+        measure::text::plain(&limits.link.to_string()),
     );
     out += &format!(" {:>9} {:>16} {:>14} {:>8}\n", "bytes", "measured [Gb/s]", "at best [Gb/s]", "share");
     for row in &limits.rows {

@@ -8,8 +8,8 @@ use super::logfp::LogfP;
 use super::loggp::LogGp;
 use super::rounds::Rounds;
 use super::text::{MISS, interval};
-use crate::terminal::plain;
 use crate::unit;
+use measure::text::plain;
 
 /// All that is said of the rounds of one to n at one size. Of the round trips, those of the same way give LogGP.
 pub(super) fn fan(fan: &Fan, rounds: &[Rounds]) -> String {

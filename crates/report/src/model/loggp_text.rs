@@ -6,8 +6,8 @@ use super::combine::sum;
 use super::loggp::LogGp;
 use super::rounds::{Round, Rounds};
 use super::text::{MISS, interval};
-use crate::terminal::plain;
 use crate::unit;
+use measure::text::plain;
 
 /// All that is said of some parametrised round trips.
 pub(super) fn rounds(rounds: &Rounds) -> String {

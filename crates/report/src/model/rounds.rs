@@ -1,6 +1,6 @@
 //! Parametrised round trips and overheads of a run: what LogGP is fitted to.
 
-use measure::record::{Point, Status};
+use measure::record::{LatencyKind, Point, Status};
 use measure::stats::shape::Estimate;
 use serde_json::Value;
 
@@ -58,7 +58,7 @@ impl Rounds {
 /// The parametrised round trips of a run, whatever experiments they are of.
 pub(super) fn measured(points: &[Point]) -> Vec<Rounds> {
     let mut all: Vec<(Way, Vec<&Point>)> = Vec::new();
-    for point in points.iter().filter(|point| point.pattern == "prtt" && is_measured(point)) {
+    for point in points.iter().filter(|point| is_round(point) && is_measured(point)) {
         let way = without(point, &["burst", "pause_ns", "size_bytes"]);
         match all.iter_mut().find(|(known, _)| *known == way) {
             Some((_, points)) => points.push(point),
@@ -92,6 +92,10 @@ pub(super) fn without(point: &Point, names: &[&str]) -> Way {
     axes.map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
+fn is_round(point: &Point) -> bool {
+    point.latency.as_ref().is_some_and(|latency| latency.kind == LatencyKind::Prtt)
+}
+
 pub(super) fn is_measured(point: &Point) -> bool {
     point.status == Status::Measured
 }
@@ -99,7 +103,7 @@ pub(super) fn is_measured(point: &Point) -> bool {
 /// A number of all repetitions of some points.
 pub(super) fn of_runs(points: &[&Point], path: &str) -> Option<Estimate> {
     let runs: Vec<Estimate> =
-        points.iter().filter_map(|point| Some(value::estimate(point, path)?.0)).collect();
+        points.iter().filter_map(|point| Some(value::measured(point, path)?.estimate)).collect();
     Estimate::of_runs(&runs).filter(|estimate| estimate.low > 0.0)
 }
 

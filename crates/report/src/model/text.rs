@@ -7,8 +7,8 @@ use super::column::{Column, Table, sizes};
 use super::line::Line;
 use super::packets::{LANES, PARAMETERS, Packets};
 use crate::grid::median;
-use crate::terminal::plain;
 use crate::unit;
+use measure::text::plain;
 
 /// All that is said of a table.
 pub(super) fn table(table: &Table, fitted: &[String]) -> String {

@@ -1,7 +1,7 @@
 //! What became of what environments ask of the machine, below the tables.
 
-use super::plain;
 use crate::conditions::Conditions;
+use measure::text::plain;
 
 /// One line for each technique; nothing where nothing was asked.
 pub(super) fn text(conditions: &Conditions) -> String {

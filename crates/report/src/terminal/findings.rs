@@ -2,8 +2,8 @@
 
 use measure::finding::Finding;
 use measure::record::Point;
+use measure::text::plain;
 
-use super::plain;
 use crate::findings::{Case, answer, summary};
 
 /// What the run says to each finding of its plan; nothing where it has none.

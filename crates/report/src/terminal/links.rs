@@ -1,7 +1,7 @@
 //! What the links carry that throughputs stand beside, said once below the tables.
 
-use super::plain;
-use crate::best::Links;
+use crate::link_limit::Links;
+use measure::text::plain;
 
 /// The paragraph; empty where no link is known.
 pub(super) fn text(links: &Links) -> String {

@@ -6,80 +6,69 @@
 //! of points with the same reason. A `!` behind a row marks a point whose numbers should not be trusted; [`Stream::finish`] says
 //! why. Throughputs whose link is known have a column with their share of what it carries at best.
 
-mod cost;
+mod banner;
 mod environments;
-mod fan_out;
 mod findings;
-mod kinds;
 mod links;
-mod not_measured;
-mod open_loop;
-mod pairs;
-mod pipeline;
-mod row;
-mod sockets;
+mod skipped_run;
 mod spread;
 mod unstable;
 
 use measure::figure::Unit;
-use measure::record::{Axes, Device, Point, Status};
+use measure::record::{Device, Point, Status};
+use measure::table::{Note, Table, View};
+use measure::text::plain;
 
-use crate::best::{Best, Links};
 use crate::conditions::Conditions;
 use crate::error::Error;
+use crate::link_limit::{LinkLimit, Links};
+use crate::table::Heading;
 use crate::unit::Scale;
+use crate::{table, tables};
+use banner::{Key, failed, marks};
 pub use findings::findings;
-use not_measured::Gathered;
-use row::Layout;
+use skipped_run::SkippedRun;
 use unstable::Unstable;
 
 /// Tables printed as points end.
 #[derive(Debug)]
 pub struct Stream {
-    bandwidth: Scale,
+    bandwidth: Unit,
     devices: Vec<Device>,
-    table: Option<Table>,
-    gathered: Option<Gathered>,
+    table: Option<Open>,
+    skipped: Option<SkippedRun>,
     unstable: Unstable,
     conditions: Conditions,
     links: Links,
     approximate: Option<f64>,
-    /// The rule for mavericks, where tables have a column for them.
-    mavericks: Option<String>,
+    /// What columns of tables mean in the words of the last point.
+    of_last: String,
     /// What columns of tables mean, which is said once.
-    notes: Vec<&'static str>,
+    notes: Vec<String>,
 }
 
 /// The table that rows are being added to.
 #[derive(Debug)]
-struct Table {
+struct Open {
     key: Key,
     banner_is_out: bool,
-    header: Option<Layout>,
-}
-
-/// What tells one table from the next.
-#[derive(Clone, Debug, PartialEq)]
-struct Key {
-    experiment: String,
-    pattern: String,
-    axes: Axes,
+    header: Option<Heading>,
 }
 
 impl Stream {
     /// Tables with bandwidths in a unit of bandwidth: Gb/s, MB/s or MiB/s.
     pub fn new(bandwidth: Unit) -> Result<Self, Error> {
-        let bandwidth = Scale::of(Some(bandwidth), "throughput.bytes_per_s")?;
+        Scale::of(Some(bandwidth), "throughput.bytes_per_s")?;
         Ok(Self {
             bandwidth,
             devices: Vec::new(),
             table: None,
-            gathered: None,
+            skipped: None,
             unstable: Unstable::default(),
             conditions: Conditions::default(),
             links: Links::default(),
             approximate: None,
-            mavericks: None,
+            of_last: String::new(),
             notes: Vec::new(),
         })
     }
@@ -97,12 +86,12 @@ impl Stream {
         let mut out = String::new();
         if let Status::NotMeasured { reason } = &point.status {
             let reason = plain(reason);
-            if !self.gathered.as_ref().is_some_and(|g| g.takes(point, &reason)) {
+            if !self.skipped.as_ref().is_some_and(|run| run.takes(point, &reason)) {
                 out += &self.flush(Some(point));
-                self.gathered = Some(Gathered::new(reason));
+                self.skipped = Some(SkippedRun::new(reason));
             }
-            if let Some(gathered) = &mut self.gathered {
-                gathered.push(point, key);
+            if let Some(skipped) = &mut self.skipped {
+                skipped.push(point, key);
             }
             return out;
         }
@@ -118,7 +107,7 @@ impl Stream {
     /// environments, and what links carry.
     pub fn finish(mut self) -> String {
         let mut out = self.flush(None);
-        out += &self.mavericks.as_deref().map(fan_out::notes).unwrap_or_default();
+        out += &self.of_last;
         out += &self.notes.concat();
         out += &self.unstable.finish();
         out += &environments::text(&self.conditions);
@@ -133,65 +122,65 @@ impl Stream {
     }
 
     fn row(&mut self, point: &Point) -> String {
-        let best = Best::of(point, &self.devices);
-        let layout = Layout::of(point, best.is_some());
+        let limit = LinkLimit::of(point, &self.devices);
+        let shown = tables::table(point);
+        let of_link = limit.as_ref().and_then(|limit| limit.share(point));
+        let view = View { point, bandwidth: self.bandwidth, has_link: limit.is_some(), of_link };
+        let heading = shown.map(|shown| Heading::of(shown, &view));
         let Some(table) = &mut self.table else { return String::new() };
         let mut out = String::new();
-        if !table.banner_is_out || (table.header.is_some() && table.header != layout && layout.is_some()) {
-            out += &row::banner(&table.key.experiment, &table.key.pattern, &table.key.axes, layout);
+        if !table.banner_is_out || (table.header.is_some() && heading.is_some() && table.header != heading) {
+            out += &table.key.banner(shown, point);
             table.banner_is_out = true;
             table.header = None;
         }
         if let Status::Failed { error } = &point.status {
-            return out + &row::failed(point, &plain(error));
+            return out + &failed(point, &plain(error));
         }
-        let Some(layout) = layout else { return out + &row::failed(point, "the record holds no numbers") };
-        if table.header != Some(layout) {
-            out += &layout.header(self.bandwidth.label);
-            table.header = Some(layout);
+        let Some(shown) = shown else { return out + &failed(point, "the record holds no numbers") };
+        if table.header != heading {
+            out += heading.as_ref().map_or("", |heading| &heading.columns);
+            table.header = heading;
         }
-        if let Some(round) = fan_out::round(point) {
-            self.mavericks = Some(round.mavericks.rule.clone());
+        self.note(shown, point);
+        if let Some(limit) = limit.filter(|_| table::has_link(shown, &view)) {
+            self.links.see(&limit);
         }
-        let notes = match layout {
-            Layout::OpenLoop(_) => &[open_loop::NOTES][..],
-            Layout::Pairs(_) => &[pairs::NOTES],
-            Layout::Pipeline { kind, .. } => pipeline::notes(kind),
-            Layout::Sockets(_) => sockets::notes(point),
-            _ => &[],
-        };
-        for notes in notes {
-            if !self.notes.contains(notes) {
-                self.notes.push(notes);
-            }
-        }
+        out + &table::rows(shown, &view, &marks(point))
+    }
+
+    /// Keeps what is to be said once below the tables.
+    fn note(&mut self, shown: &'static Table, point: &Point) {
         let resolution = point.latency.as_ref().and_then(|l| l.resolution);
         self.approximate = [self.approximate, resolution].into_iter().flatten().reduce(f64::max);
-        let of_link = best.filter(|_| layout.has_link()).and_then(|best| {
-            self.links.see(&best);
-            best.share(point)
-        });
-        out + &layout.row(point, self.bandwidth, of_link)
+        for note in shown.notes {
+            let Some(text) = table::note(note, point) else { continue };
+            match note {
+                Note::Of(_) => self.of_last = text,
+                _ if self.notes.contains(&text) => {}
+                _ => self.notes.push(text),
+            }
+        }
     }
 
     /// Starts a table; its banner comes with its first row.
     fn open(&mut self, key: Key) {
-        self.table = Some(Table { key, banner_is_out: false, header: None });
+        self.table = Some(Open { key, banner_is_out: false, header: None });
     }
 
     /// Prints the points that were gathered: inside their table if it is open or about to be, else on their own.
     fn flush(&mut self, next: Option<&Point>) -> String {
-        let Some(gathered) = self.gathered.take() else { return String::new() };
+        let Some(skipped) = self.skipped.take() else { return String::new() };
         let next_key = next.map(Key::of);
         let is_open = |key: &Key| self.table.as_ref().is_some_and(|table| table.key == *key);
-        match (gathered.only_key(), next) {
-            (Some(key), _) if is_open(key) => gathered.inside(),
+        match (skipped.only_key(), next) {
+            (Some(key), _) if is_open(key) => skipped.inside(),
             (Some(key), Some(next)) if next_key.as_ref() == Some(key) && !is_not_measured(next) => {
-                let banner = row::banner(&key.experiment, &key.pattern, &key.axes, Layout::of(next, false));
-                self.table = Some(Table { key: key.clone(), banner_is_out: true, header: None });
-                banner + &gathered.inside()
+                let banner = key.banner(tables::table(next), next);
+                self.table = Some(Open { key: key.clone(), banner_is_out: true, header: None });
+                banner + &skipped.inside()
             }
-            _ => gathered.apart(self.table.iter().map(|table| &table.key).chain(&next_key)),
+            _ => skipped.apart(self.table.iter().map(|table| &table.key).chain(&next_key)),
         }
     }
 }
@@ -208,32 +197,6 @@ pub fn tables(points: &[Point], devices: &[Device], bandwidth: Unit) -> Result<S
 fn is_not_measured(point: &Point) -> bool {
     matches!(point.status, Status::NotMeasured { .. })
 }
-
-impl Key {
-    fn of(point: &Point) -> Self {
-        let mut axes = point.axes.clone();
-        axes.retain(|name, _| !row::ROW_AXES.contains(&name.as_str()));
-        Self { experiment: point.experiment.clone(), pattern: point.pattern.clone(), axes }
-    }
-}
-
-/// A text of the record without characters that a terminal would act on.
-pub(crate) fn plain(text: &str) -> String {
-    let visible: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    visible.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
-/// Axes in print: `inline true, poll busy`, those that are wanted.
-pub(crate) fn axes_text(axes: &Axes, is_shown: impl Fn(&str) -> bool) -> String {
-    let shown = axes.iter().filter(|(name, _)| is_shown(name));
-    let texts: Vec<String> =
-        shown.map(|(name, value)| plain(&format!("{name} {}", crate::value::text(value)))).collect();
-    texts.join(", ")
-}
-
-/// Axes that tell the rows of a table apart.
-pub(crate) const IN_ROWS: [&str; 9] =
-    ["load", "load_bytes", "loaders", "pairs", "peers", "rate_hz", "size_bytes", "step", "values"];
 
 #[cfg(test)]
 mod tests;

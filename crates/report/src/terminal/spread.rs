@@ -1,9 +1,9 @@
 //! Points that have something in common, in few words: how many, and which values their axes have.
 
 use measure::record::Axes;
+use measure::text::plain;
 use serde_json::Value;
 
-use super::plain;
 use crate::value;
 
 /// Points by the values of their axes.

@@ -534,8 +534,9 @@ fn shares_of_steps_are_of_all_that_were_due() {
         ("lost_share", 1.0 / steps),
         ("alone_share", 0.002),
     ] {
-        assert_eq!(crate::pipeline::number(&point, share), Some(number), "{share}");
-        assert!(crate::pipeline::steps(&point, share).is_some(), "{share}");
+        let measured = crate::value::measured(&point, &format!("pipeline.{share}")).unwrap();
+        assert_eq!((measured.estimate.value, measured.has_interval), (number, true), "{share}");
+        assert!(measured.samples.is_some(), "{share}");
     }
 }
 

@@ -1,10 +1,10 @@
 //! Points whose numbers should not be trusted, those of one reason together, named by what tells them from their neighbours.
 
 use measure::record::{Axes, Point};
+use measure::text::{axes_text, plain};
 
-use super::row::repetition;
+use super::banner::repetition;
 use super::spread::Spread;
-use super::{axes_text, plain};
 use crate::varying::Varying;
 
 /// Points that were marked, until the last has been printed.

@@ -43,7 +43,7 @@ fn stream(service: &str, operation: &str, size: u64, direction: &str, link_model
 
 /// The time of a message in ns on a link of a byte in a nanosecond, rounded to 1/1000.
 fn message_ns(point: &Point, devices: &[Device]) -> Option<f64> {
-    Best::of(point, devices).map(|best| (best.message_ns * 1e3).round() / 1e3)
+    LinkLimit::of(point, devices).map(|limit| (limit.message_ns * 1e3).round() / 1e3)
 }
 
 /// A stream of several pairs, or a load, with these axes.
@@ -115,10 +115,10 @@ fn several_share_what_they_go_through() {
     slow[3].attributes.insert("link".to_owned(), json!("1X SDR"));
     assert_eq!(message_ns(&load("incast", 2, None), &slow), of(4.0 * one), "no faster than the slowest");
     assert_eq!(message_ns(&load("incast", 1, None), &slow), of(one), "which has nothing to do with it");
-    let best = Best::of(&pairs, &hosts(4, 2)).unwrap();
+    let limit = LinkLimit::of(&pairs, &hosts(4, 2)).unwrap();
     assert!(
-        best.number("throughput.bytes_per_s").is_some()
-            && best.number("ends.0.throughput.bytes_per_s").is_none()
+        limit.number("throughput.bytes_per_s").is_some()
+            && limit.number("ends.0.throughput.bytes_per_s").is_none()
     );
 }
 
@@ -166,18 +166,19 @@ fn a_model_says_what_its_packets_are() {
 #[test]
 fn the_link_of_two_adapters_is_the_slower_one() {
     // 3 B are padded to 4.
-    let best = Best::of(&stream("RC", "send", 3, "uni", None), &adapters(["4X FDR", "4X SDR"])).unwrap();
-    assert_eq!((best.link.name.as_str(), best.message_ns), ("4X SDR", 4.0 + 26.0));
-    assert_eq!(best.link.to_string(), "4X SDR: 8.00 Gb/s, 26 B around each packet's payload");
+    let limit =
+        LinkLimit::of(&stream("RC", "send", 3, "uni", None), &adapters(["4X FDR", "4X SDR"])).unwrap();
+    assert_eq!((limit.link.name.as_str(), limit.message_ns), ("4X SDR", 4.0 + 26.0));
+    assert_eq!(limit.link.to_string(), "4X SDR: 8.00 Gb/s, 26 B around each packet's payload");
     // Other ranks have no part in it.
     let mut three = adapters(["4X FDR", "4X SDR"]);
     three.push(Device { rank: 2, ..adapters(["1X SDR", "1X SDR"]).remove(0) });
-    assert_eq!(Best::of(&stream("RC", "send", 3, "uni", None), &three), Some(best));
+    assert_eq!(LinkLimit::of(&stream("RC", "send", 3, "uni", None), &three), Some(limit));
     // Those of one port need not use it.
     let mut same = adapters(["4X SDR", "4X SDR"]);
     let guid = same[0].attributes["node_guid"].clone();
     same[1].attributes.insert("node_guid".to_owned(), guid);
-    assert_eq!(Best::of(&stream("RC", "send", 3, "uni", None), &same), None);
+    assert_eq!(LinkLimit::of(&stream("RC", "send", 3, "uni", None), &same), None);
     // Ethernet of 40 Gb/s: (4096 + 82) x 8 / 40 ns.
     let mut ethernet = adapters(["4X QDR", "4X QDR"]);
     for device in &mut ethernet {
@@ -192,7 +193,7 @@ fn the_link_of_two_adapters_is_the_slower_one() {
 
 #[test]
 fn what_is_not_known_of_a_link_is_not_made_up() {
-    let known = |point: &Point, devices: &[Device]| Best::of(point, devices).is_some();
+    let known = |point: &Point, devices: &[Device]| LinkLimit::of(point, devices).is_some();
     let of = |model| stream("RC", "send", 64, "uni", model);
     assert!(known(&of(Some("40Gb/s,latency=1us")), &softdev()));
     assert!(!known(&of(None), &softdev()), "memory has no link");
@@ -221,7 +222,7 @@ fn what_is_not_known_of_a_link_is_not_made_up() {
 #[test]
 fn numbers_of_a_point_stand_beside_their_best() {
     let point = stream("RC", "send", 918, "bi_one", Some("4X SDR"));
-    let best = Best::of(&point, &softdev()).unwrap();
+    let limit = LinkLimit::of(&point, &softdev()).unwrap();
     // 918 and 82 B: a message in a microsecond.
     for (path, number) in [
         ("throughput.bytes_per_s", Some(918e6)),
@@ -233,10 +234,10 @@ fn numbers_of_a_point_stand_beside_their_best() {
         ("latency.p50_ns", None),
         ("wall_ns", None),
     ] {
-        assert_eq!(best.number(path), number, "{path}");
+        assert_eq!(limit.number(path), number, "{path}");
         assert_eq!(is_throughput(path), number.is_some(), "{path}");
     }
-    assert_eq!((best.share(&point), best.is_shared), (Some(1e3 / 1e6), true));
-    let read = Best::of(&stream("RC", "read", 918, "bi_one", Some("4X SDR")), &softdev()).unwrap();
+    assert_eq!((limit.share(&point), limit.is_shared), (Some(1e3 / 1e6), true));
+    let read = LinkLimit::of(&stream("RC", "read", 918, "bi_one", Some("4X SDR")), &softdev()).unwrap();
     assert!(!read.is_shared, "its answers are its acknowledgements");
 }

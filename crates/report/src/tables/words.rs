@@ -1,8 +1,9 @@
 //! What is known of messages that were timed one way, in the words that terminal and page share.
 
-use measure::record::{Clocks, Gaps, Largest, Latency, LatencyKind, OneWay, Point};
+use measure::quantity::share_bounds;
+use measure::record::{Clocks, Gaps, Largest, OneWay, Point};
 
-use crate::unit;
+use measure::text;
 
 /// How the stamps of the two ends were compared; the bound goes with every number of two clocks.
 fn clocks(clocks: &Clocks) -> String {
@@ -11,25 +12,10 @@ fn clocks(clocks: &Clocks) -> String {
         Clocks::Two { offset_ns, bound_ns, drift_ppm: [least, largest], exchanges } => format!(
             "two clocks, +- {bound:.0} ns (rank 1 ahead by {offset_ns:.0} ns, its rate {least:+.3} to {largest:+.3} ppm, {} \
              exchanges)",
-            unit::grouped(*exchanges),
+            text::grouped(*exchanges),
             bound = bound_ns.ceil()
         ),
     }
-}
-
-/// The largest error of a latency of a point that comes from comparing two clocks, in ns; none where one clock took both stamps.
-pub(crate) fn bound_ns(point: &Point, kind: LatencyKind) -> Option<f64> {
-    match (point.one_way.as_ref()?.clocks, kind) {
-        (Clocks::Two { bound_ns, .. }, LatencyKind::OneWay | LatencyKind::OneWaySend) => Some(bound_ns),
-        _ => None,
-    }
-}
-
-/// Least and largest share of a latency's messages above a threshold that can be, where comparing two clocks leaves it open: all
-/// that a share can be in a record of a program that did not say.
-pub(crate) fn share_bounds(point: &Point, latency: &Latency, threshold: &str) -> Option<[f64; 2]> {
-    bound_ns(point, latency.kind)?;
-    Some(latency.share_above_bounds.get(threshold).copied().unwrap_or([0.0, 1.0]))
 }
 
 /// Everything but the latencies and the gaps, a sentence each without its end.
@@ -47,9 +33,9 @@ pub(crate) fn notes(point: &Point) -> Vec<String> {
     notes.extend(one_way.first.as_ref().map(|first| {
         format!(
             "the first {} apart: median {}, max {}",
-            unit::grouped(first.count),
-            unit::time(first.p50_ns as f64),
-            unit::time(first.max_ns as f64)
+            text::grouped(first.count),
+            text::time(first.p50_ns as f64),
+            text::time(first.max_ns as f64)
         )
     }));
     notes.extend((one_way.negative > 0).then(|| negative(one_way)));
@@ -58,7 +44,7 @@ pub(crate) fn notes(point: &Point) -> Vec<String> {
 
 /// Messages that seem to arrive before they were posted.
 fn negative(one_way: &OneWay) -> String {
-    let count = unit::grouped(one_way.negative);
+    let count = text::grouped(one_way.negative);
     let why = match one_way.clocks {
         Clocks::One => "which one clock does not show: its readings on two CPUs do not quite agree",
         Clocks::Two { .. } => "within the bound",
@@ -74,7 +60,9 @@ fn shares(point: &Point) -> Vec<String> {
             let Some([least, largest]) = share_bounds(point, latency, threshold) else { continue };
             let (kind, above) = (latency.kind.name(), above(threshold));
             said.push(match latency.share_above_bounds.contains_key(threshold) {
-                true => format!("{kind} above {above}: {} to {}", percent(least), percent(largest)),
+                true => {
+                    format!("{kind} above {above}: {} to {}", text::percent(least), text::percent(largest))
+                }
                 false => format!("{kind} above {above}: the record does not say how sure that is"),
             });
         }
@@ -82,24 +70,19 @@ fn shares(point: &Point) -> Vec<String> {
     said
 }
 
-/// A share, to four places: one message of a million.
-pub(crate) fn percent(share: f64) -> String {
-    format!("{:.4} %", share * 100.0)
-}
-
 /// A threshold in print.
 fn above(threshold: &str) -> String {
-    threshold.parse::<u64>().map_or_else(|_| threshold.to_owned(), |ns| unit::time(ns as f64))
+    threshold.parse::<u64>().map_or_else(|_| threshold.to_owned(), |ns| text::time(ns as f64))
 }
 
 /// The message that took longest, and what the ends did meanwhile.
 fn largest(largest: &Largest, gaps: &[Gaps]) -> String {
-    let time = |ns: u64| unit::time(ns as f64);
+    let time = |ns: u64| text::time(ns as f64);
     let ran = largest.gaps_ns.iter().filter(|(_, ns)| **ns > 0);
     let ran = ran.map(|(rank, ns)| format!("rank {rank} did not run for {} of it", time(*ns)));
     let unknown = gaps.iter().filter(|gaps| !largest.gaps_ns.contains_key(&gaps.rank));
     let unknown = unknown.filter_map(|gaps| {
-        let kept = unit::grouped(gaps.kept?);
+        let kept = text::grouped(gaps.kept?);
         Some(format!(
             "it came after the first {kept} gaps of rank {}, which are all that was kept",
             gaps.rank
@@ -118,7 +101,7 @@ fn largest(largest: &Largest, gaps: &[Gaps]) -> String {
 fn explained(one_way: &OneWay) -> Vec<String> {
     let at_least = if one_way.gaps.iter().any(|gaps| gaps.kept.is_some()) { "at least " } else { "" };
     let said = |(threshold, count): (&String, &u64)| {
-        let (above, count) = (above(threshold), unit::grouped(*count));
+        let (above, count) = (above(threshold), text::grouped(*count));
         format!("above {above}: {at_least}{count} while an end did not run for half of the time")
     };
     // An end that sleeps watches nothing, so that none says nothing.
@@ -128,12 +111,12 @@ fn explained(one_way: &OneWay) -> Vec<String> {
 
 /// The gaps that an end saw in its own time.
 pub(crate) fn gaps(gaps: &Gaps) -> String {
-    let time = |ns: u64| unit::time(ns as f64);
-    let kept = gaps.kept.map(|kept| format!(" (the first {} kept)", unit::grouped(kept)));
+    let time = |ns: u64| text::time(ns as f64);
+    let kept = gaps.kept.map(|kept| format!(" (the first {} kept)", text::grouped(kept)));
     format!(
         "rank {}: {} gaps{} of {} or more in its time, {} together, the longest {}",
         gaps.rank,
-        unit::grouped(gaps.count),
+        text::grouped(gaps.count),
         kept.unwrap_or_default(),
         time(gaps.threshold_ns),
         time(gaps.total_ns),

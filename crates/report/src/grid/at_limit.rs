@@ -2,15 +2,8 @@
 
 use measure::record::{Device, Point};
 
-use super::{Cell, Grid, Series};
-use crate::best::{self, Best};
-
-/// The most that a number could be, in the unit of the grid, and why.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct AtBest {
-    pub(crate) number: f64,
-    pub(crate) best: Best,
-}
+use super::cells::{AtLimit, Cell, Grid, Series};
+use crate::link_limit::{self, LinkLimit};
 
 /// What a link carries at best of the messages of some series.
 #[derive(Debug)]
@@ -51,14 +44,14 @@ impl Line<'_> {
 impl Grid {
     /// The same with what the links of points carry at best beside throughputs.
     pub(crate) fn beside_links(mut self, points: &[Point], devices: &[Device]) -> Self {
-        if !best::is_throughput(&self.y) {
+        if !link_limit::is_throughput(&self.y) {
             return self;
         }
         for number in self.series.iter_mut().flat_map(|s| &mut s.cells).filter_map(Cell::number_mut) {
-            let best = points.iter().find(|p| p.id == number.id).and_then(|p| Best::of(p, devices));
-            number.at_best = best.and_then(|best| {
-                let at_best = self.scale.apply(best.number(&self.y)?);
-                (at_best > 0.0).then(|| Box::new(AtBest { number: at_best, best }))
+            let limit = points.iter().find(|p| p.id == number.id).and_then(|p| LinkLimit::of(p, devices));
+            number.at_limit = limit.and_then(|limit| {
+                let at_limit = self.scale.apply(limit.number(&self.y)?);
+                (at_limit > 0.0).then(|| Box::new(AtLimit { number: at_limit, limit }))
             });
         }
         self
@@ -81,10 +74,11 @@ impl Grid {
 }
 
 fn line(series: &Series) -> Option<Line<'_>> {
-    let at_best = |cell| Cell::number(cell).and_then(|number| number.at_best.as_deref());
-    let mut links = series.cells.iter().filter_map(at_best).map(|at_best| at_best.best.link.name.as_str());
+    let at_limit = |cell| Cell::number(cell).and_then(|number| number.at_limit.as_deref());
+    let mut links =
+        series.cells.iter().filter_map(at_limit).map(|at_limit| at_limit.limit.link.name.as_str());
     let first = links.next()?;
     let link = if links.all(|other| other == first) { first } else { "the link" };
-    let numbers = series.cells.iter().map(|cell| Some(at_best(cell)?.number)).collect();
+    let numbers = series.cells.iter().map(|cell| Some(at_limit(cell)?.number)).collect();
     Some(Line { link, numbers, first: series, labels: vec![&series.label], is_one_of_many: false })
 }

@@ -1,21 +1,23 @@
 //! Points that cannot be measured, gathered to one line for each run of equal reasons.
 
 use measure::record::Point;
+use measure::table::Presentation;
+use measure::text::plain;
 use serde_json::Value;
 
-use super::row::ROW_AXES;
+use super::banner::Key;
 use super::spread::Spread;
-use super::{IN_ROWS, Key, plain};
+use crate::tables;
 
 /// A run of points that were not measured for the same reason.
 #[derive(Debug)]
-pub(super) struct Gathered {
+pub(super) struct SkippedRun {
     reason: String,
     keys: Vec<Key>,
     points: Spread,
 }
 
-impl Gathered {
+impl SkippedRun {
     pub(super) fn new(reason: String) -> Self {
         Self { reason, keys: Vec::new(), points: Spread::default() }
     }
@@ -43,25 +45,31 @@ impl Gathered {
 
     /// The line inside the table that the points belong to, with the axes that tell them apart.
     pub(super) fn inside(&self) -> String {
-        self.line("", &|name, values| values.len() > 1 || IN_ROWS.contains(&name))
+        self.line("", &|_, _| false)
     }
 
     /// The line on its own: it names the experiment, and the axes that also tell the points from their neighbours.
     pub(super) fn apart<'a>(&self, neighbours: impl Iterator<Item = &'a Key>) -> String {
         let experiment = self.keys.first().map(|key| plain(&key.experiment)).unwrap_or_default();
         let others: Vec<&Key> = neighbours.filter(|key| key.experiment == experiment).collect();
+        let shown = self.shown();
         let differs = |name: &str, values: &[Value]| {
             let value = values.first();
-            others.iter().any(|key| !ROW_AXES.contains(&name) && key.axes.get(name) != value)
+            others.iter().any(|key| !shown.has_column(name) && key.axes.get(name) != value)
         };
-        let line = self.line(&format!(" of {experiment}"), &|name, values| {
-            values.len() > 1 || IN_ROWS.contains(&name) || differs(name, values)
-        });
-        format!("\n{line}")
+        format!("\n{}", self.line(&format!(" of {experiment}"), &differs))
     }
 
-    fn line(&self, whose: &str, shown: &dyn Fn(&str, &[Value]) -> bool) -> String {
-        let axes = self.points.axes(shown);
+    fn shown(&self) -> &'static Presentation {
+        tables::of(self.keys.first().map_or("", |key| &key.pattern))
+    }
+
+    /// The line with the axes that tell its points apart, those of rows, and those that are told besides.
+    fn line(&self, whose: &str, is_told: &dyn Fn(&str, &[Value]) -> bool) -> String {
+        let rows = self.shown().row_axes;
+        let axes = self
+            .points
+            .axes(|name, values| values.len() > 1 || rows.contains(&name) || is_told(name, values));
         let axes = if axes.is_empty() { axes } else { format!(": {axes}") };
         format!(" not measured: {} ({}{whose}{axes})\n", self.reason, self.points.count())
     }

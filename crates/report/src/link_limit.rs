@@ -14,8 +14,7 @@ use measure::units;
 use serde_json::Value;
 
 use crate::link::{self, Layer, Transfer};
-use crate::unit;
-use crate::value;
+use crate::{tables, unit, value};
 
 /// A link that the messages of a point went over.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,7 +37,7 @@ pub(crate) struct Link {
 
 /// The most that a link carries of the messages of a point.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Best {
+pub(crate) struct LinkLimit {
     pub(crate) link: Link,
     /// Payload of a message.
     size: u64,
@@ -50,25 +49,17 @@ pub(crate) struct Best {
     of_several: bool,
 }
 
-impl Best {
+impl LinkLimit {
     /// That of a point with a throughput; none where it is not known what its messages went over.
     pub(crate) fn of(point: &Point, devices: &[Device]) -> Option<Self> {
         let direction = point.throughput.as_ref()?.direction;
-        let flows = flows(point, direction)?;
-        let link = Link::of(point, devices, &flows)?;
-        let links = links(point, devices, &flows)?;
-        let axis = |name| point.axes.get(name).map(value::text).unwrap_or_default();
+        let traffic = (tables::of(&point.pattern).traffic)(&point.axes, direction)?;
+        let link = Link::of(point, devices, &traffic.flows)?;
+        let links = links(point, devices, &traffic.flows)?;
         let number = |name| point.axes.get(name).and_then(Value::as_u64);
         let mtu = link.mtu_bytes.or_else(|| number("mtu_bytes")).filter(|mtu| *mtu > 0)?;
-        let (service, operation, size) = match direction {
-            Direction::Load if axis("load") == "outcast" => {
-                ("RC".to_owned(), "read".to_owned(), "load_bytes")
-            }
-            Direction::Load => ("RC".to_owned(), "write".to_owned(), "load_bytes"),
-            _ => (axis("service"), axis("operation"), "size_bytes"),
-        };
-        let size = number(size)?;
-        let (with, other) = Transfer::of(&service, &operation, mtu, size)?;
+        let size = number(traffic.size)?;
+        let (with, other) = Transfer::of(&traffic.service, &traffic.operation, mtu, size)?;
         let (with_ns, other_ns) = (link.transfer_ns(with), other.map(|other| link.transfer_ns(other)));
         let is_both = matches!(direction, Direction::BiOne | Direction::BiTotal);
         let message_ns = match other_ns {
@@ -76,7 +67,7 @@ impl Best {
             Some(other_ns) => with_ns.max(other_ns),
             None => with_ns,
         } / (links * ways(point)) as f64;
-        let is_shared = is_both && service == "RC" && other.is_none();
+        let is_shared = is_both && traffic.service == "RC" && other.is_none();
         let of_several = matches!(direction, Direction::Load | Direction::Pairs);
         (message_ns > 0.0).then_some(Self { link, size, message_ns, is_shared, of_several })
     }
@@ -100,26 +91,6 @@ impl Best {
 fn ways(point: &Point) -> usize {
     let is_half = point.latency.as_ref().is_some_and(|latency| latency.kind == LatencyKind::FanHalf);
     if is_half { 2 } else { 1 }
-}
-
-/// From which rank to which the messages of a throughput go.
-fn flows(point: &Point, direction: Direction) -> Option<Vec<(u32, u32)>> {
-    let number = |name| point.axes.get(name).and_then(Value::as_u64).and_then(|n| u32::try_from(n).ok());
-    Some(match direction {
-        _ if BETWEEN_TWO.contains(&point.pattern.as_str()) => vec![(0, 1)],
-        _ if point.pattern == "fan-out" => (1..=number("peers")?).map(|peer| (0, peer)).collect(),
-        Direction::Pairs => (0..number("pairs")?).map(|pair| (2 * pair, 2 * pair + 1)).collect(),
-        Direction::Load => {
-            let loaders = 0..number("loaders")?;
-            match point.axes.get("load").map(value::text)?.as_str() {
-                "beside" => loaders.map(|one| (2 * one + 2, 2 * one + 3)).collect(),
-                "incast" => loaders.map(|one| (one + 2, 1)).collect(),
-                "outcast" => loaders.map(|one| (0, one + 2)).collect(),
-                _ => return None,
-            }
-        }
-        Direction::BiOne | Direction::BiTotal | Direction::Uni => return None,
-    })
 }
 
 /// Over how many links they go: every message out of one port and into another. None where that is not known, or where one need
@@ -253,9 +224,9 @@ pub(crate) struct Links {
 }
 
 impl Links {
-    pub(crate) fn see(&mut self, best: &Best) {
-        let text = best.link.to_string();
-        self.is_shared |= best.is_shared;
+    pub(crate) fn see(&mut self, limit: &LinkLimit) {
+        let text = limit.link.to_string();
+        self.is_shared |= limit.is_shared;
         if !self.texts.contains(&text) {
             self.texts.push(text);
         }
@@ -271,8 +242,6 @@ pub(crate) fn layer(point: &Point, devices: &[Device]) -> Option<Layer> {
     }
 }
 
-/// The patterns of which two ranks have the link for themselves.
-const BETWEEN_TWO: [&str; 3] = ["one-way", "ping-pong", "stream"];
 /// Payloads of packets are a multiple of four bytes (pad count; InfiniBand Architecture Specification, vol. 1, section 9.2).
 const ADAPTER_PADDING: u64 = 4;
 

@@ -1,0 +1,180 @@
+//! The numbers of a point: a row each.
+//!
+//! A row says by which path plans, findings and tables name the number, what it measures, how it is read from a
+//! point, how sure it is within one run, and what it is in words. Plans check their paths against the rows, and
+//! reports read points through them, so that a number is defined once.
+
+mod latency;
+mod row;
+mod rows;
+#[cfg(test)]
+mod tests;
+
+use crate::record::{Latency, LatencyKind, Point};
+use crate::stats::shape::Estimate;
+use crate::units::Dimension;
+
+pub use latency::{STATISTICS, Statistic, bound_ns, share_bounds};
+pub use row::{At, Interval, Quantity, Reading};
+pub use rows::{ALL, COST, arrived, cpu_ns_per_message, kinds, lost, posted};
+
+/// A number with how sure it is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Measured {
+    /// The number and its 95 % interval, which is the number itself where there is none.
+    pub estimate: Estimate,
+    /// The samples that it was made of.
+    pub samples: Option<u64>,
+    /// Whether it has an interval within one run, or needs none.
+    pub has_interval: bool,
+}
+
+/// A row that a path leads to.
+#[derive(Clone, Copy, Debug)]
+pub struct Found<'p> {
+    /// The row.
+    pub quantity: &'static Quantity,
+    statistic: Option<&'static Statistic>,
+    at: At<'p>,
+}
+
+/// The row that a path leads to, if there is one.
+pub fn find(path: &str) -> Option<Found<'_>> {
+    ALL.iter().find_map(|quantity| lead(quantity, path))
+}
+
+/// Paths of every number in the group that a path begins with; if there is no such group, those that are offered.
+pub fn examples(path: &str) -> Vec<String> {
+    let group = path.split('.').next().unwrap_or_default();
+    let of_group: Vec<String> = ALL.iter().flat_map(|quantity| quantity.paths(group)).collect();
+    if !of_group.is_empty() {
+        return of_group;
+    }
+    let offered = ALL.iter().filter(|quantity| quantity.is_offered);
+    offered.flat_map(|quantity| quantity.begun().map(|path| path.replace('*', "p50_ns"))).collect()
+}
+
+/// A row where a path leads to it.
+fn lead<'p>(quantity: &'static Quantity, path: &'p str) -> Option<Found<'p>> {
+    let (mut at, mut rest, mut statistic) = (At::default(), path, None);
+    for segment in quantity.path.split('.') {
+        if segment == "*" {
+            match &quantity.reading {
+                Reading::Number { .. } => at.name = Some(rest).filter(|name| !name.is_empty())?,
+                Reading::Latency { statistics, .. } => {
+                    let (row, threshold) = statistics.iter().find_map(|row| row.matches(rest))?;
+                    at.threshold = threshold;
+                    statistic = Some(row);
+                }
+            }
+            rest = "";
+            continue;
+        }
+        let (head, tail) = rest.split_once('.').unwrap_or((rest, ""));
+        match segment {
+            "N" => at.rank = head.parse().ok()?,
+            "KIND" => at.name = LatencyKind::ALL.iter().find(|kind| kind.name() == head)?.name(),
+            literal if literal == head => {}
+            _ => return None,
+        }
+        rest = tail;
+    }
+    rest.is_empty().then_some(Found { quantity, statistic, at })
+}
+
+impl Found<'_> {
+    /// What the number measures.
+    pub fn unit(&self) -> Dimension {
+        match (&self.quantity.reading, self.statistic) {
+            (_, Some(statistic)) => statistic.unit,
+            // What has any name says by its end what it measures.
+            (Reading::Number { .. }, _) if self.at.name.ends_with("_ns") => Dimension::Time,
+            (Reading::Number { unit, .. }, _) => *unit,
+            (Reading::Latency { .. }, None) => Dimension::Number,
+        }
+    }
+
+    /// What the number is, in words.
+    pub fn help(&self) -> String {
+        let threshold = || crate::text::time(self.at.threshold.parse().unwrap_or_default());
+        match self.statistic {
+            Some(statistic) if self.at.threshold.is_empty() => {
+                self.quantity.help.replace("{}", statistic.help)
+            }
+            Some(statistic) => {
+                self.quantity.help.replace("{}", &format!("{} {}", statistic.help, threshold()))
+            }
+            None if self.at.name.is_empty() => self.quantity.help.to_owned(),
+            None => self.quantity.help.replace("{}", self.at.name),
+        }
+    }
+
+    /// The latency that the number is one of; `None` where it is of no latency, or the point has none.
+    pub fn latency<'a>(&self, point: &'a Point) -> Option<&'a Latency> {
+        match &self.quantity.reading {
+            Reading::Latency { of, .. } => of(point, self.at),
+            Reading::Number { .. } => None,
+        }
+    }
+
+    /// The number of a point, in the base of its unit.
+    pub fn number(&self, point: &Point) -> Option<f64> {
+        match (&self.quantity.reading, self.statistic) {
+            (Reading::Number { of, .. }, _) => of(point, self.at),
+            (Reading::Latency { of, messages, .. }, Some(statistic)) => {
+                Some((statistic.of)(of(point, self.at)?, self.at.threshold)? / messages(point))
+            }
+            (Reading::Latency { .. }, None) => None,
+        }
+    }
+
+    /// The number of a point with its 95 % interval.
+    ///
+    /// The interval of a median stands in the record, that of a share follows from the count; other numbers have none
+    /// within a run. What comparing two clocks leaves open widens it, and so does a histogram's bucket.
+    pub fn measured(&self, point: &Point) -> Option<Measured> {
+        let value = self.number(point)?;
+        let (Interval { ends, samples }, bound, blur) = match (&self.quantity.reading, self.statistic) {
+            (Reading::Latency { of, messages, .. }, Some(statistic)) => {
+                let (latency, messages) = (of(point, self.at)?, messages(point));
+                let ends = (statistic.interval)(latency, value).map(|ends| ends.map(|end| end / messages));
+                let is_time = statistic.unit == Dimension::Time;
+                let blur = latency.resolution.filter(|_| is_time).unwrap_or_default();
+                let interval = Interval { ends, samples: Some(latency.count) };
+                (interval, self.bound(point).unwrap_or_default(), blur)
+            }
+            (Reading::Number { interval, .. }, _) => (interval(point, value), 0.0, 0.0),
+            (Reading::Latency { .. }, None) => return None,
+        };
+        let has_interval = ends.is_some() || self.unit() == Dimension::Share;
+        let [low, high] = ends.unwrap_or([value; 2]);
+        let estimate = Estimate { value, low, high };
+        let estimate = match (self.unit(), self.statistic) {
+            (_, None) => estimate,
+            (Dimension::Share, _) => widened(estimate, bound),
+            // Of a histogram, every number that is a time is known to within a bucket.
+            _ => Estimate {
+                low: (estimate.low * (1.0 - blur) - bound).max(0.0),
+                high: estimate.high * (1.0 + blur) + bound,
+                ..estimate
+            },
+        };
+        Some(Measured { estimate, samples, has_interval })
+    }
+
+    /// What the number may be off by where it compares two clocks: a time, in ns, or a share.
+    pub fn bound(&self, point: &Point) -> Option<f64> {
+        let (latency, statistic) = (self.latency(point)?, self.statistic?);
+        if statistic.unit == Dimension::Share {
+            let seen = latency.share_above.get(self.at.threshold)?;
+            let bounds = share_bounds(point, latency, self.at.threshold);
+            return bounds.map(|[least, largest]| (seen - least).max(largest - seen));
+        }
+        bound_ns(point, latency.kind).filter(|_| statistic.is_shifted)
+    }
+}
+
+/// The interval of a share that may be off by a bound.
+pub fn widened(share: Estimate, bound: f64) -> Estimate {
+    Estimate { low: (share.low - bound).max(0.0), high: (share.high + bound).min(1.0), ..share }
+}

@@ -1,0 +1,108 @@
+//! The kinds of latency: a row each, from which records, samples and reports read all that differs between them.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+#[cfg(doc)]
+use super::Cost;
+
+/// How many times the quantity of interest fits into what was timed.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Scale {
+    /// Half of what was timed: the round trips of a ping-pong.
+    Half,
+    /// What was timed.
+    Whole,
+}
+
+impl Scale {
+    /// The scale of a kind of latency whose round trips or intervals are timed whole.
+    pub fn of(kind: LatencyKind) -> Self {
+        kind.scale()
+    }
+
+    /// The power of two to divide by.
+    #[inline(always)]
+    pub(crate) fn shift(self) -> u32 {
+        match self {
+            Self::Half => 1,
+            Self::Whole => 0,
+        }
+    }
+}
+
+/// Makes the enum of kinds from rows: documentation for the schema, variant, name in records, scale, and the
+/// meaning that reports print.
+macro_rules! kinds {
+    ($($(#[doc = $doc:literal])+ $kind:ident = $name:ident, $scale:ident, $meaning:literal;)+) => {
+        /// What a latency is the time of.
+        #[derive(Clone, Copy, Debug, Deserialize, Eq, JsonSchema, Ord, PartialEq, PartialOrd, Serialize)]
+        #[serde(rename_all = "snake_case")]
+        pub enum LatencyKind {
+            $($(#[doc = $doc])+ $kind,)+
+        }
+
+        impl LatencyKind {
+            /// All of them.
+            pub const ALL: &[Self] = &[$(Self::$kind),+];
+
+            /// Its name in records.
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$kind => stringify!($name)),+ }
+            }
+
+            /// What it is, in words.
+            pub fn meaning(self) -> &'static str {
+                match self { $(Self::$kind => $meaning),+ }
+            }
+
+            /// How many times it fits into what is timed.
+            pub fn scale(self) -> Scale {
+                match self { $(Self::$kind => Scale::$scale),+ }
+            }
+        }
+    };
+}
+
+kinds! {
+    /// From when a sample was due, at a set rate, to when it arrived, one way: its latency, and what it was late before.
+    Arrival = arrival, Whole, "from when a sample was due to its arrival";
+    /// A batch of calls of one verb between two stamps: [`Cost::calls`] of them.
+    Call = call, Whole, "a batch of calls of one verb between two stamps";
+    /// t_comp - t_subm of one work request.
+    Completion = completion, Whole, "from posting a work request to its completion, t_comp - t_subm";
+    /// The time in which one rank fetches from n others: from before the first post to the last completion.
+    Fan = fan, Whole, "a fetch from n ranks at once, from the first post to the last completion";
+    /// Half the time of a 1:n n:1 round, in which one rank sends to n others and each answers: from before the first post to
+    /// the last arrival.
+    FanHalf = fan_half, Half, "half the time of a 1:n n:1 round, from the first post to the last arrival";
+    /// From when a message was due, at a set rate, to when it was posted.
+    Lateness = lateness, Whole, "from when a message was due to when it was posted";
+    /// t_recv - t_subm on one clock.
+    OneWay = one_way, Whole, "from posting to arrival on one clock, t_recv - t_subm";
+    /// t_recv - t_send on one clock.
+    OneWaySend = one_way_send, Whole, "from the adapter's fetch to arrival on one clock, t_recv - t_send";
+    /// The parametrised round trip PRTT(n, d, s) of LogGP: from before the first of n posts, d apart, to the answer to the last.
+    Prtt = prtt, Whole,
+        "from before the first of a burst's posts to the answer to its last message, PRTT(n, d, s)";
+    /// From when a message was due, at a set rate, to its answer: a round trip, and what it was late before.
+    Response = response, Whole, "from when a message was due to its answer";
+    /// A round trip.
+    Rtt = rtt, Whole, "a round trip";
+    /// Half a round trip.
+    RttHalf = rtt_half, Half, "half a round trip";
+    /// The time between the first and the last beginning of ranks of one host that begin together.
+    StartSkew = start_skew, Whole, "from the first to the last beginning of ranks that begin together";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kind_has_one_name_in_rows_and_records() {
+        for kind in LatencyKind::ALL {
+            assert_eq!(serde_json::to_value(kind).unwrap(), kind.name());
+        }
+    }
+}

@@ -1,0 +1,269 @@
+//! Tables of points as rows of data: a row for each column, and one for each pattern that has points.
+//!
+//! What prints them is in `report`. A column names an axis or a number ([`crate::quantity`]) with the unit and the
+//! decimals that it is printed in, so that a new column is one row in the file of its pattern.
+
+use crate::figure::Unit;
+use crate::record::{Axes, Direction, Latency, Point};
+use crate::text;
+
+/// A table over the points of a pattern.
+#[derive(Debug)]
+pub struct Table {
+    /// What its banner says of the numbers; `{kind}` stands for the kind of the headline and what that means.
+    pub title: &'static str,
+    /// Whether the title or a column says which way messages go, so that the banner does not repeat the axis.
+    pub says_direction: bool,
+    /// Its columns, from the left.
+    pub columns: &'static [Column],
+    /// Spaces between columns.
+    pub gap: usize,
+    /// The lines of a point.
+    pub rows: Rows,
+    /// What stands behind the cells of a latency's line.
+    pub behind: fn(&Point, &Latency) -> String,
+    /// Lines below those of a point.
+    pub below: fn(&Point) -> Vec<String>,
+    /// What is said once below all tables.
+    pub notes: &'static [Note],
+}
+
+/// The lines that a point has in a table.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Rows {
+    /// One.
+    One,
+    /// One for each kind of latency.
+    PerKind,
+}
+
+/// A column of a table.
+#[derive(Debug)]
+pub struct Column {
+    /// Its name; `{unit}` stands for the unit of bandwidths, `{above}` for the threshold of a share.
+    pub head: &'static str,
+    /// What stands in it.
+    pub cell: Cell,
+    /// Its width; of 0, the room that its name takes, and 10 at least.
+    pub width: usize,
+    /// Whether cells are aligned to the left.
+    pub is_left: bool,
+    /// Which points have it.
+    pub shown: fn(&View<'_>) -> bool,
+}
+
+/// What stands in a column. A point without it has a `-`.
+#[derive(Debug)]
+pub enum Cell {
+    /// The share of a latency's samples above the threshold.
+    Above,
+    /// The value of an axis.
+    Axis(&'static str),
+    /// The name of a kind of latency, indented where it is not the headline.
+    Kind,
+    /// A number of the point by its path, in the first of its lines.
+    Number(&'static str, Print),
+    /// The share of what the link carries that the point reached.
+    OfLink,
+    /// A number of the line's latency, by the end of its path.
+    Statistic(&'static str, Print),
+    /// Anything else, in the first line of the point.
+    Text(fn(&View<'_>) -> Option<String>),
+}
+
+/// How a number is printed.
+#[derive(Clone, Copy, Debug)]
+pub struct Print {
+    /// What it is divided by.
+    pub scale: Scale,
+    /// Digits behind the point.
+    pub decimals: Decimals,
+}
+
+/// What a number is divided by.
+#[derive(Clone, Copy, Debug)]
+pub enum Scale {
+    /// The unit that the reader has chosen for bandwidths.
+    Bandwidth,
+    /// So much.
+    By(f64),
+    /// A hundredth, in percent.
+    Percent,
+}
+
+/// Digits behind the point.
+#[derive(Clone, Copy, Debug)]
+pub enum Decimals {
+    /// So many.
+    Fixed(usize),
+    /// As many as a number needs.
+    Of(fn(f64) -> usize),
+}
+
+/// What is said once below all tables.
+#[derive(Debug)]
+pub enum Note {
+    /// Of every table that has it.
+    Always(&'static str),
+    /// Of points for which something holds.
+    Where(fn(&Point) -> bool, &'static str),
+    /// With words of the point, the last one's; before the others.
+    Of(fn(&Point) -> Option<String>),
+}
+
+/// A point as a table shows it.
+#[derive(Clone, Copy, Debug)]
+pub struct View<'a> {
+    /// The point.
+    pub point: &'a Point,
+    /// The unit of bandwidths.
+    pub bandwidth: Unit,
+    /// Whether it is known what the links of its messages carry.
+    pub has_link: bool,
+    /// The share of that which the point reached.
+    pub of_link: Option<f64>,
+}
+
+impl View<'_> {
+    /// The first threshold, in ns, that the point has a share for.
+    pub fn above_ns(&self) -> Option<u64> {
+        let thresholds = self.point.latency.iter().flat_map(|latency| latency.share_above.keys());
+        thresholds.filter_map(|threshold| threshold.parse().ok()).min()
+    }
+}
+
+impl Column {
+    /// A column as wide as its name, cells to the right, of every point.
+    pub const fn new(head: &'static str, cell: Cell) -> Self {
+        Self { head, cell, width: 0, is_left: false, shown: |_| true }
+    }
+
+    /// The same in so many characters.
+    #[must_use]
+    pub const fn wide(self, width: usize) -> Self {
+        Self { width, ..self }
+    }
+
+    /// The same in so many characters, to the left.
+    #[must_use]
+    pub const fn left(self, width: usize) -> Self {
+        Self { width, is_left: true, ..self }
+    }
+
+    /// The same of points for which something holds.
+    #[must_use]
+    pub const fn shown_where(self, shown: fn(&View<'_>) -> bool) -> Self {
+        Self { shown, ..self }
+    }
+}
+
+impl Table {
+    /// A table without columns: what others differ from.
+    pub const PLAIN: Self = Self {
+        title: "",
+        says_direction: true,
+        columns: &[],
+        gap: 1,
+        rows: Rows::One,
+        behind: |_, _| String::new(),
+        below: |_| Vec::new(),
+        notes: &[],
+    };
+}
+
+/// What a report shows of a pattern.
+#[derive(Debug)]
+pub struct Presentation {
+    /// The pattern's name in records.
+    pub pattern: &'static str,
+    /// Axes that tell the rows of a table apart, so that points which differ in them share one.
+    pub row_axes: &'static [&'static str],
+    /// Axes that columns show, but which follow from others.
+    pub column_axes: &'static [&'static str],
+    /// What a row says instead of its cells where a point failed, the first part in the room of the first column:
+    /// `{peers} peers`; `{pairs|1}` is 1 where the point has no such axis.
+    pub label: &'static [&'static str],
+    /// The end of the name that netperf has for the same test over sockets.
+    pub test: Option<&'static str>,
+    /// The table of a point; `None` where it has none of the pattern's numbers.
+    pub table: fn(&Point) -> Option<&'static Table>,
+    /// The messages that a throughput counts; `None` where that is not known.
+    pub traffic: fn(&Axes, Direction) -> Option<Traffic>,
+    /// Paths of the quantities that only its points have.
+    pub own: &'static [&'static str],
+}
+
+impl Presentation {
+    /// What is shown of a pattern that has nothing of its own.
+    pub const PLAIN: Self = Self {
+        pattern: "",
+        row_axes: &["size_bytes"],
+        column_axes: &[],
+        label: &["{size_bytes}"],
+        test: None,
+        table: |_| None,
+        traffic: |_, _| None,
+        own: &[],
+    };
+
+    /// Whether a table has a column for an axis, so that points which differ in it share a table.
+    pub fn has_column(&self, axis: &str) -> bool {
+        self.row_axes.contains(&axis) || self.column_axes.contains(&axis)
+    }
+}
+
+/// The messages of a throughput.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Traffic {
+    /// From which rank to which they go.
+    pub flows: Vec<(u32, u32)>,
+    /// Their service.
+    pub service: String,
+    /// Their operation.
+    pub operation: String,
+    /// The axis that says how many bytes they have.
+    pub size: &'static str,
+}
+
+impl Traffic {
+    /// Messages such as a point's axes say.
+    pub fn of(axes: &Axes, flows: Vec<(u32, u32)>) -> Self {
+        let axis = |name| axes.get(name).map(text::value).unwrap_or_default();
+        Self { flows, service: axis("service"), operation: axis("operation"), size: "size_bytes" }
+    }
+
+    /// The same where two ranks have the link for themselves.
+    pub fn between_two(axes: &Axes, _: Direction) -> Option<Self> {
+        Some(Self::of(axes, vec![(0, 1)]))
+    }
+}
+
+/// A text with the values of axes: `{peers} peers`; `-` stands for an axis that a point does not have, unless the text
+/// names another default.
+pub fn with_axes(template: &str, axes: &Axes) -> String {
+    let mut out = String::new();
+    let mut rest = template;
+    while let Some((before, (name, after))) =
+        rest.split_once('{').and_then(|(before, rest)| Some((before, rest.split_once('}')?)))
+    {
+        let (name, default) = name.split_once('|').unwrap_or((name, "-"));
+        out += before;
+        out += &axes.get(name).map_or(default.to_owned(), text::value);
+        rest = after;
+    }
+    out + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_label_says_its_axes() {
+        let axes = Axes::from([("peers".to_owned(), json!(15)), ("load".to_owned(), json!("incast"))]);
+        assert_eq!(with_axes("{peers} peers, {load}", &axes), "15 peers, incast");
+        assert_eq!(with_axes("{pairs|1} pairs, {size_bytes} B", &axes), "1 pairs, - B");
+    }
+}

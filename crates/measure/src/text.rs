@@ -1,0 +1,94 @@
+//! Values in print: sizes, times, counts, and texts of a record.
+
+use serde_json::Value;
+
+use crate::record::Axes;
+
+/// A value of an axis in print: strings without quotes.
+pub fn value(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// A text of the record without characters that a terminal would act on.
+pub fn plain(text: &str) -> String {
+    let visible: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    visible.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Axes in print: `inline true, poll busy`, those that are wanted.
+pub fn axes_text(axes: &Axes, is_shown: impl Fn(&str) -> bool) -> String {
+    let shown = axes.iter().filter(|(name, _)| is_shown(name));
+    let texts: Vec<String> =
+        shown.map(|(name, value)| plain(&format!("{name} {}", self::value(value)))).collect();
+    texts.join(", ")
+}
+
+/// A share, to four places: one message of a million.
+pub fn percent(share: f64) -> String {
+    format!("{:.4} %", share * 100.0)
+}
+
+/// Decimals with which the smallest of the numbers that are not zero keeps three significant digits: 2 to 4.
+pub fn digits(values: impl Iterator<Item = f64>) -> usize {
+    let smallest = values.map(f64::abs).filter(|v| *v > 0.0).fold(f64::INFINITY, f64::min);
+    match smallest {
+        s if s < 0.1 => 4,
+        s if s < 1.0 => 3,
+        _ => 2,
+    }
+}
+
+/// A number of bytes as people say it: `4 B`, `32 KiB`, `8 MiB`.
+pub fn size(bytes: u64) -> String {
+    [("GiB", 30), ("MiB", 20), ("KiB", 10)]
+        .into_iter()
+        .find(|(_, shift)| bytes >= 1 << shift && bytes.is_multiple_of(1 << shift))
+        .map_or_else(|| format!("{bytes} B"), |(unit, shift)| format!("{} {unit}", bytes >> shift))
+}
+
+/// A number of messages in groups of three digits.
+pub fn grouped(count: u64) -> String {
+    let digits = count.to_string();
+    let cut = |(index, digit): (usize, char)| {
+        let comma = index > 0 && (digits.len() - index).is_multiple_of(3);
+        comma.then_some(',').into_iter().chain([digit])
+    };
+    digits.chars().enumerate().flat_map(cut).collect()
+}
+
+/// A time in ns, in the unit that suits it.
+pub fn time(ns: f64) -> String {
+    match ns {
+        n if n < 100.0 => format!("{n:.1} ns"),
+        n if n < 1e3 => format!("{n:.0} ns"),
+        n if n < 1e6 => format!("{:.2} us", n / 1e3),
+        n if n < 1e9 => format!("{:.2} ms", n / 1e6),
+        n if n < 120e9 => format!("{:.1} s", n / 1e9),
+        n => format!("{:.0} min", n / 60e9),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_and_times_read_well() {
+        let sizes: Vec<_> = [4, 1000, 1024, 1536, 32 << 10, 8 << 20, 1 << 30].map(size).into();
+        assert_eq!(sizes, ["4 B", "1000 B", "1 KiB", "1536 B", "32 KiB", "8 MiB", "1 GiB"]);
+        let times: Vec<_> = [12.0, 1234.0, 2.5e6, 90e9, 600e9].map(time).into();
+        assert_eq!(times, ["12.0 ns", "1.23 us", "2.50 ms", "90.0 s", "10 min"]);
+    }
+
+    #[test]
+    fn digits_keep_small_numbers_readable() {
+        assert_eq!(digits([0.82, 1428.55].into_iter()), 3);
+        assert_eq!(digits([1.04, 0.0].into_iter()), 2);
+        assert_eq!(digits([0.0125].into_iter()), 4);
+        let counts = [0, 999, 1000, 27_300, 1_234_567].map(grouped);
+        assert_eq!(counts, ["0", "999", "1,000", "27,300", "1,234,567"]);
+    }
+}

@@ -1,0 +1,79 @@
+//! The distributions of a point, and where their samples are.
+
+use measure::record::{End, Histogram, Latency, Point, Timed};
+
+use crate::SampleSource;
+use crate::bins::Source;
+
+/// What a record keeps of a distribution.
+pub(super) struct Stored<'a> {
+    /// Path of the raw samples.
+    pub(super) samples: Option<&'a String>,
+    pub(super) histogram: Option<&'a Histogram>,
+    /// What the record says of it.
+    latency: Option<&'a Latency>,
+}
+
+impl<'a> From<&'a Timed> for Stored<'a> {
+    fn from(timed: &'a Timed) -> Self {
+        Self {
+            samples: timed.samples.as_ref(),
+            histogram: timed.histogram.as_ref(),
+            latency: Some(&timed.latency),
+        }
+    }
+}
+
+impl<'a> From<&'a End> for Stored<'a> {
+    fn from(end: &'a End) -> Self {
+        Self {
+            samples: end.samples.as_ref(),
+            histogram: end.histogram.as_ref(),
+            latency: end.latency.as_ref(),
+        }
+    }
+}
+
+/// The distributions of a point: of its kinds of latency, or of what each end timed; with their names and statistics.
+pub(super) fn distributions(point: &Point) -> impl Iterator<Item = (String, Option<&Latency>, Stored<'_>)> {
+    let kinds = point
+        .kinds
+        .iter()
+        .map(|timed| (timed.latency.kind.name().to_owned(), Some(&timed.latency), Stored::from(timed)));
+    let ends =
+        point.ends.iter().map(|end| (format!("rank {}", end.rank), end.latency.as_ref(), Stored::from(end)));
+    kinds.chain(ends)
+}
+
+/// The samples, or else the buckets; none where neither was kept.
+pub(super) fn source<'a>(
+    stored: &Stored<'a>,
+    samples: &dyn SampleSource,
+) -> Result<Option<Source<'a>>, String> {
+    let buckets = stored.histogram.map(|histogram| Source::Buckets(&histogram.buckets));
+    let Some(path) = stored.samples else { return Ok(buckets) };
+    let loaded = samples.load(path).and_then(|samples| {
+        let contradiction = stored.latency.and_then(|latency| contradiction(&samples, latency));
+        contradiction.map_or(Ok(samples), Err)
+    });
+    match loaded {
+        Ok(samples) => Ok(Some(Source::Samples(samples))),
+        Err(_) if buckets.is_some() => Ok(buckets),
+        Err(why) => Err(format!("{path}: {why}")),
+    }
+}
+
+/// How samples contradict the statistics that were made of them, if so: the file is then another point's, or was cut.
+fn contradiction(samples: &[u64], latency: &Latency) -> Option<String> {
+    let extreme = |found: Option<&u64>| found.copied().unwrap_or_default();
+    let found = [
+        ("samples", samples.len() as u64, latency.count),
+        ("as the smallest in ns", extreme(samples.iter().min()), latency.min_ns),
+        ("as the largest in ns", extreme(samples.iter().max()), latency.max_ns),
+    ];
+    let (what, found, recorded) = found.into_iter().find(|(_, found, recorded)| found != recorded)?;
+    Some(format!(
+        "the file has {found} {what} and the record says {recorded}, so it is not what was measured; \
+         restore it from a copy"
+    ))
+}

@@ -1,0 +1,86 @@
+//! The lines above a table, which say what its rows are before any number, and the rows of points that failed.
+
+use measure::record::{Axes, Point};
+use measure::table::{Table, with_axes};
+use measure::text::{axes_text, plain};
+
+use crate::{table, tables, value};
+
+/// What tells one table from the next.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Key {
+    pub(super) experiment: String,
+    pub(super) pattern: String,
+    pub(super) axes: Axes,
+}
+
+impl Key {
+    pub(super) fn of(point: &Point) -> Self {
+        let shown = tables::of(&point.pattern);
+        let mut axes = point.axes.clone();
+        axes.retain(|name, _| !shown.has_column(name));
+        Self { experiment: point.experiment.clone(), pattern: point.pattern.clone(), axes }
+    }
+
+    /// The banner of a table whose first row is a point.
+    pub(super) fn banner(&self, shown: Option<&Table>, point: &Point) -> String {
+        let axis = |name: &str| self.axes.get(name).map(|value| plain(&value::text(value)));
+        let service =
+            [axis("service"), axis("operation")].into_iter().flatten().collect::<Vec<_>>().join(" ");
+        let mut what = format!(" {}: {}", plain(&self.experiment), plain(&self.pattern));
+        if !service.is_empty() {
+            what += &format!(", {service}");
+        }
+        let mut shown_apart = vec!["service", "operation"];
+        if let Some(test) = self.test() {
+            what += &format!(", {}", plain(&test));
+            shown_apart.push("endpoint");
+        }
+        if let Some(shown) = shown {
+            what += &format!("; {}", table::title(shown, point));
+            shown_apart.extend(shown.says_direction.then_some("direction"));
+        }
+        let settings = axes_text(&self.axes, |name| !shown_apart.contains(&name));
+        let rule = "-".repeat(110);
+        let settings = if settings.is_empty() { String::new() } else { format!(" {settings}\n") };
+        format!("\n{rule}\n{what}\n{settings}{rule}\n")
+    }
+
+    /// What carries the messages, by the name that the field has for the test; none for verbs.
+    fn test(&self) -> Option<String> {
+        let endpoint = self.axes.get("endpoint").filter(|endpoint| *endpoint != "verbs").map(value::text)?;
+        let own = [
+            ("iceoryx2", "iceoryx2"),
+            ("nanomsg", "nanomsg"),
+            ("nng", "NNG"),
+            ("shmem", "shared memory"),
+            ("zeromq", "ZeroMQ"),
+        ];
+        if let Some((_, name)) = own.iter().find(|(word, _)| endpoint == *word) {
+            return Some((*name).to_owned());
+        }
+        let test = tables::of(&self.pattern).test.map(|test| format!("_{test}")).unwrap_or_default();
+        Some(endpoint.to_uppercase() + &test)
+    }
+}
+
+/// The row of a point that failed.
+pub(super) fn failed(point: &Point, error: &str) -> String {
+    let label = tables::of(&point.pattern).label.iter().map(|part| plain(&with_axes(part, &point.axes)));
+    let label = label.collect::<Vec<_>>();
+    let (first, rest) = label.split_first().map_or(("", &[][..]), |(first, rest)| (first.as_str(), rest));
+    let rest: String = rest.iter().map(|part| format!("  {part}")).collect();
+    format!(" {first:>10}{rest}  failed: {error}{}\n", repetition(point))
+}
+
+/// What stands behind the row of a point: whether not to trust it, whether it is from a histogram, its repetition.
+pub(super) fn marks(point: &Point) -> String {
+    let unstable = if point.unstable.is_some() { "  !" } else { "" };
+    let approximate = if point.latency.as_ref().is_some_and(|l| l.resolution.is_some()) { "  ~" } else { "" };
+    format!("{unstable}{approximate}{}", repetition(point))
+}
+
+/// Which repetition a row is of, counted from 1; nothing for the first.
+pub(super) fn repetition(point: &Point) -> String {
+    if point.repetition == 0 { String::new() } else { format!("  repetition {}", point.repetition + 1) }
+}
