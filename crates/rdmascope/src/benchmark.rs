@@ -11,8 +11,8 @@ use measure::figure::Unit;
 use measure::units;
 
 use crate::cli::{
-    AllRanks, Atomic, AtomicType, BandwidthOperation, Burst, Connection, FanOutOperation, FanOutRead, Flags,
-    LatencyOperation, Messages, OneWayOperation, OpenLoopOperation, PairsOperation, Places, Site,
+    AllRanks, Atomic, BandwidthOperation, Burst, FanOutOperation, FanOutRead, Flags, LatencyOperation,
+    Messages, OneWayOperation, OpenLoopOperation, PairsOperation, Places, Site,
 };
 use crate::execute::{Job, execute};
 use crate::launch::launch;
@@ -39,7 +39,7 @@ pub(crate) fn latency(operation: &LatencyOperation, command: Vec<String>) -> any
         LatencyOperation::Send(pushed) => pushed.choose(Operation::Send, Operation::SendImm),
         LatencyOperation::Write(pushed) => pushed.choose(Operation::Write, Operation::WriteImm),
         LatencyOperation::Read(flags) => (Operation::Read, flags),
-        LatencyOperation::Atomic(Atomic { atomic, flags }) => (atomic.operation(), flags),
+        LatencyOperation::Atomic(Atomic { atomic, flags }) => (*atomic, flags),
         LatencyOperation::Sockets(sockets) => return sockets::latency(sockets, command),
     };
     let (pattern, words, settings) = (Pattern::PingPong, ["lat", "latency"], settings(flags, operation));
@@ -54,7 +54,7 @@ pub(crate) fn bandwidth(operation: &BandwidthOperation, command: Vec<String>) ->
         BandwidthOperation::Send(pushed) => pushed.choose(Operation::Send, Operation::SendImm),
         BandwidthOperation::Write(pushed) => pushed.choose(Operation::Write, Operation::WriteImm),
         BandwidthOperation::Read(flags) => (Operation::Read, flags),
-        BandwidthOperation::Atomic(Atomic { atomic, flags }) => (atomic.operation(), flags),
+        BandwidthOperation::Atomic(Atomic { atomic, flags }) => (*atomic, flags),
         BandwidthOperation::Sockets(sockets) => return sockets::bandwidth(sockets, command),
     };
     let flow = if of.bidirectional { Flow::Bi } else { Flow::Uni };
@@ -80,11 +80,11 @@ pub(crate) fn one_way(operation: &OneWayOperation, command: Vec<String>) -> anyh
     let given = [
         of.burst.map(|Burst(burst)| axis::BURST.value(burst)),
         of.pause.map(|pause| axis::PAUSE_NS.value(u64::try_from(pause.as_nanos()).unwrap_or(u64::MAX))),
-        of.poll.map(|poll| axis::POLL.value(poll.poll())),
-        of.send_poll.map(|poll| axis::SEND_POLL.value(Some(poll.poll()))),
+        of.poll.map(|poll| axis::POLL.value(poll)),
+        of.send_poll.map(|poll| axis::SEND_POLL.value(Some(poll))),
         of.buffers.map(|buffers| axis::BUFFERS.value(Some(buffers))),
         of.rx_fill.map(|fill| axis::RX_FILL.value(Some(fill))),
-        Some(axis::STAMP.value(of.stamp.stamp())),
+        Some(axis::STAMP.value(of.stamp)),
     ];
     let settings = given.into_iter().flatten().fold(settings, Settings::axis);
     let (pattern, words) = (Pattern::OneWay, ["one-way", "one-way latency"]);
@@ -96,14 +96,14 @@ pub(crate) fn one_way(operation: &OneWayOperation, command: Vec<String>) -> anyh
 /// `rdmascope fan-out ...`: all ranks are started by this command, for two ends that are started by hand are no n.
 pub(crate) fn fan_out(operation: &FanOutOperation, command: Vec<String>) -> anyhow::Result<ExitCode> {
     let notify = match operation {
-        FanOutOperation::Read(FanOutRead { notify, .. }) => Some(notify.notify()),
+        FanOutOperation::Read(FanOutRead { notify, .. }) => Some(*notify),
         _ => None,
     };
     let (operation, of) = match operation {
         FanOutOperation::Send(pushed) => pushed.choose(Operation::Send, Operation::SendImm),
         FanOutOperation::Write(pushed) => pushed.choose(Operation::Write, Operation::WriteImm),
         FanOutOperation::Read(FanOutRead { flags, .. }) => (Operation::Read, flags),
-        FanOutOperation::Atomic(Atomic { atomic, flags }) => (atomic.operation(), flags),
+        FanOutOperation::Atomic(Atomic { atomic, flags }) => (*atomic, flags),
         FanOutOperation::Multicast(flags) => (Operation::Multicast, flags),
         FanOutOperation::Sockets(sockets) => return sockets::fan_out(sockets, command),
     };
@@ -120,7 +120,7 @@ pub(crate) fn pairs(operation: &PairsOperation, command: Vec<String>) -> anyhow:
         PairsOperation::Send(pushed) => pushed.choose(Operation::Send, Operation::SendImm),
         PairsOperation::Write(pushed) => pushed.choose(Operation::Write, Operation::WriteImm),
         PairsOperation::Read(flags) => (Operation::Read, flags),
-        PairsOperation::Atomic(Atomic { atomic, flags }) => (atomic.operation(), flags),
+        PairsOperation::Atomic(Atomic { atomic, flags }) => (*atomic, flags),
         PairsOperation::Sockets(sockets) => return sockets::pairs(sockets, command),
     };
     let settings = of.settle(message_settings(&of.all.messages, operation));
@@ -133,7 +133,7 @@ pub(crate) fn open_loop(operation: &OpenLoopOperation, command: Vec<String>) -> 
         OpenLoopOperation::Send(pushed) => pushed.choose(Operation::Send, Operation::SendImm),
         OpenLoopOperation::Write(flags) => (Operation::WriteImm, flags),
         OpenLoopOperation::Read(flags) => (Operation::Read, flags),
-        OpenLoopOperation::Atomic(Atomic { atomic, flags }) => (atomic.operation(), flags),
+        OpenLoopOperation::Atomic(Atomic { atomic, flags }) => (*atomic, flags),
         OpenLoopOperation::Sockets(sockets) => return sockets::open_loop(sockets, command),
     };
     let settings = of.settle(message_settings(&of.all.messages, operation));
@@ -191,15 +191,6 @@ pub(crate) const OPEN_LOOP: [&str; 2] = ["open-loop", "response times at a set r
 /// Those of pairs.
 pub(crate) fn pairs_words(is_stream: bool) -> [&'static str; 2] {
     ["pairs", if is_stream { "throughput of several pairs" } else { "latency of several pairs" }]
-}
-
-impl AtomicType {
-    fn operation(self) -> Operation {
-        match self {
-            Self::CmpAndSwap => Operation::CompareSwap,
-            Self::FetchAndAdd => Operation::FetchAdd,
-        }
-    }
 }
 
 impl Benchmark<'_> {
@@ -267,8 +258,8 @@ fn settings(flags: &Flags, operation: Operation) -> Settings {
 
 /// The service that is asked for, or else the one that is usual with an operation.
 fn service(flags: &Messages, operation: Operation) -> Service {
-    let usual = if operation == Operation::Multicast { Connection::Ud } else { Connection::Rc };
-    flags.connection.unwrap_or(usual).service()
+    let usual = if operation == Operation::Multicast { Service::Ud } else { Service::Rc };
+    flags.connection.unwrap_or(usual)
 }
 
 fn message_settings(flags: &Messages, operation: Operation) -> Settings {

@@ -12,12 +12,13 @@ mod placement;
 mod sockets;
 #[cfg(test)]
 mod tests;
+pub(crate) mod words;
 
 use std::path::PathBuf;
 
 use bench::plan::Settings;
 use bench::point::{Operation, Service};
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand};
 use measure::units;
 
 pub(crate) use self::circumstances::Circumstances;
@@ -274,21 +275,12 @@ pub(crate) struct Atomic<F: Args> {
         long = "atomic_type",
         value_name = "TYPE",
         default_value = "FETCH_AND_ADD",
-        ignore_case = true
+        ignore_case = true,
+        value_parser = words::atomics()
     )]
-    pub(crate) atomic: AtomicType,
+    pub(crate) atomic: Operation,
     #[command(flatten)]
     pub(crate) flags: F,
-}
-
-/// Atomics, as perftest's `-A` names them.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-#[value(rename_all = "SCREAMING_SNAKE_CASE")]
-pub(crate) enum AtomicType {
-    /// Compare and swap.
-    CmpAndSwap,
-    /// Fetch and add.
-    FetchAndAdd,
 }
 
 #[derive(Args, Debug)]
@@ -408,7 +400,8 @@ pub(crate) struct Messages {
     pub(crate) amount: Amount,
     /// Transport service [default: RC; of multicast UD].
     #[arg(short = 'c', long, value_name = "SERVICE", ignore_case = true)]
-    pub(crate) connection: Option<Connection>,
+    #[arg(value_parser = words::words::<Service>())]
+    pub(crate) connection: Option<Service>,
     /// Ask for a completion with every N-th send.
     #[arg(short = 'Q', long, value_name = "N")]
     pub(crate) cq_mod: Option<u32>,
@@ -427,29 +420,6 @@ pub(crate) struct Messages {
     pub(crate) outs: Option<u32>,
     #[command(flatten)]
     pub(crate) circumstances: Circumstances,
-}
-
-/// Transport services, as perftest's `-c` names them.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-#[value(rename_all = "UPPER")]
-pub(crate) enum Connection {
-    /// Reliable connection.
-    Rc,
-    /// Unreliable connection.
-    Uc,
-    /// Unreliable datagram.
-    Ud,
-}
-
-impl Connection {
-    /// As plans have it.
-    pub(crate) fn service(self) -> Service {
-        match self {
-            Self::Rc => Service::Rc,
-            Self::Uc => Service::Uc,
-            Self::Ud => Service::Ud,
-        }
-    }
 }
 
 #[derive(Args, Debug)]

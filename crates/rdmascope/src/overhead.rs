@@ -24,10 +24,10 @@ pub(crate) fn overhead(arguments: &OverheadArguments, command: Vec<String>) -> a
 }
 
 fn plan(arguments: &OverheadArguments) -> anyhow::Result<Plan> {
-    let operation = arguments.operation.operation();
+    let operation = arguments.operation;
     let mut settings = Settings::default()
         .axis(axis::OPERATION.value(operation))
-        .axis(axis::SERVICE.value(arguments.connection.service()))
+        .axis(axis::SERVICE.value(arguments.connection))
         .axis(axis::STEP.values(steps(&arguments.step, operation)))
         .axis(axis::BATCH.value(arguments.batch));
     settings = arguments.circumstances.settle(settings);

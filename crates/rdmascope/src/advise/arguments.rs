@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
+use bench::point::Service;
 use clap::{Args, ValueEnum};
 use measure::units;
 use report::advice::Goal;
 
 use super::settled::Settled;
-use crate::cli::{Circumstances, Connection, Site};
+use crate::cli::words::words;
+use crate::cli::{Circumstances, Site};
 
 /// Below the help.
 pub(crate) const HELP: &str = "\
@@ -59,8 +61,8 @@ pub(crate) struct AdviseArguments {
     pub(crate) goal: GoalArgument,
     /// Transport services that may be recommended.
     #[arg(short = 'c', long, value_name = "SERVICES", default_value = "RC,UC,UD", ignore_case = true)]
-    #[arg(value_delimiter = ',')]
-    pub(crate) connection: Vec<Connection>,
+    #[arg(value_delimiter = ',', value_parser = words::<Service>())]
+    pub(crate) connection: Vec<Service>,
     /// Operations that may be recommended, both with immediate data.
     #[arg(long, value_name = "OPERATIONS", default_value = "send,write", value_delimiter = ',')]
     pub(crate) operation: Vec<OperationArgument>,

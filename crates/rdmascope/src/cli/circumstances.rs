@@ -3,9 +3,11 @@
 use bench::axis;
 use bench::plan::Settings;
 use bench::point::{Memory, Setup};
-use clap::{Args, ValueEnum};
+use clap::Args;
 use measure::conditions::Wanted;
 use verbs::LinkModel;
+
+use super::words::words;
 
 /// What a benchmark is measured under; the letters are perftest's.
 #[derive(Args, Clone, Debug)]
@@ -23,8 +25,8 @@ pub(crate) struct Circumstances {
     #[arg(long, value_name = "LINK")]
     pub(crate) link: Option<LinkModel>,
     /// Whose memory messages come from and go to.
-    #[arg(long, value_name = "KIND", default_value = "device")]
-    pub(crate) memory: MemoryArgument,
+    #[arg(long, value_name = "KIND", default_value = "device", value_parser = words::<Memory>())]
+    pub(crate) memory: Memory,
     /// Measure in this environment, and take it back afterwards [possible values: as_is, optimised, event, loaded].
     #[arg(long, value_name = "NAME", value_parser = Wanted::BUILT_IN, hide_possible_values = true)]
     pub(crate) environment: Option<String>,
@@ -38,8 +40,7 @@ impl Circumstances {
     pub(crate) fn settle(&self, mut settings: Settings) -> Settings {
         settings.tx_depth = self.tx_depth.or(settings.tx_depth);
         settings.rx_depth = self.rx_depth.or(settings.rx_depth);
-        let memory =
-            matches!(self.memory, MemoryArgument::Process).then(|| axis::MEMORY.value(Memory::Process));
+        let memory = (self.memory == Memory::Process).then(|| axis::MEMORY.value(Memory::Process));
         let given = [
             self.mtu.map(|bytes| axis::MTU_BYTES.value(Some(bytes))),
             memory,
@@ -52,7 +53,7 @@ impl Circumstances {
 
     /// These as flags, each with a blank before it.
     pub(crate) fn words(&self) -> String {
-        let is_process = matches!(self.memory, MemoryArgument::Process);
+        let is_process = self.memory == Memory::Process;
         let given = [
             self.mtu.map(|bytes| format!(" -m {bytes}")),
             self.tx_depth.map(|depth| format!(" -t {depth}")),
@@ -64,13 +65,4 @@ impl Circumstances {
         ];
         given.into_iter().flatten().collect()
     }
-}
-
-/// Whose memory messages come from and go to.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum MemoryArgument {
-    /// What the device gives, where it gives any: softdev's is mapped by its peers.
-    Device,
-    /// The process's own, as the field's tools have it.
-    Process,
 }

@@ -3,9 +3,10 @@
 use bench::axis::{self, Key};
 use bench::plan::Settings;
 use bench::point::{Mesh, Notify};
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
 use measure::units;
 
+use super::words::words;
 use super::{AllRanks, Atomic, Pushed, SocketRanks, Sockets};
 
 /// Below the help of `rdmascope fan-out`.
@@ -53,8 +54,8 @@ pub(crate) enum FanOutOperation {
 #[derive(Args, Debug)]
 pub(crate) struct FanOutRead {
     /// How a rank learns that its data is there; memory relies on its being placed in order.
-    #[arg(long, value_name = "HOW", default_value = "completion")]
-    pub(crate) notify: NotifyArgument,
+    #[arg(long, value_name = "HOW", default_value = "completion", value_parser = words::<Notify>())]
+    pub(crate) notify: Notify,
     #[command(flatten)]
     pub(crate) flags: FanOutFlags,
 }
@@ -95,22 +96,4 @@ pub(super) fn counts(text: &str, axis: Key<u32>) -> Result<Vec<u32>, String> {
     let all =
         all.map(|all| all.concat()).filter(|all| all.iter().all(|n| (min..=max).contains(&u64::from(*n))));
     all.ok_or_else(|| format!("give numbers from {min} to {max} such as 15, 1,7,15 or 1..15"))
-}
-
-/// How a rank learns that the data that it reads is there.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum NotifyArgument {
-    /// By the completion.
-    Completion,
-    /// By polling the last byte.
-    Memory,
-}
-
-impl NotifyArgument {
-    pub(crate) fn notify(self) -> Notify {
-        match self {
-            Self::Completion => Notify::Completion,
-            Self::Memory => Notify::Memory,
-        }
-    }
 }

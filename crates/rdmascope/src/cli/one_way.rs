@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use bench::point::{Poll, QueuePoll, Stamp};
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
 use measure::units;
 
+use super::words::words;
 use super::{Flags, SocketOneWay, Sockets};
 
 /// Below the help of `rdmascope one-way`.
@@ -50,14 +51,14 @@ pub(crate) struct OneWayFlags {
     #[arg(long, value_name = "TIME", value_parser = units::parse_duration)]
     pub(crate) pause: Option<Duration>,
     /// How completions are waited for [default: busy].
-    #[arg(long, value_name = "MODE", conflicts_with = "events")]
-    pub(crate) poll: Option<PollArgument>,
+    #[arg(long, value_name = "MODE", conflicts_with = "events", value_parser = words::<Poll>())]
+    pub(crate) poll: Option<Poll>,
     /// How completions of sends are waited for [default: as --poll says].
-    #[arg(long, value_name = "MODE")]
-    pub(crate) send_poll: Option<SendPollArgument>,
+    #[arg(long, value_name = "MODE", value_parser = words::<QueuePoll>())]
+    pub(crate) send_poll: Option<QueuePoll>,
     /// Which instant messages carry: `sent` writes the time into a message until the device has fetched it.
-    #[arg(long, value_name = "INSTANT", default_value = "submitted")]
-    pub(crate) stamp: StampArgument,
+    #[arg(long, value_name = "INSTANT", default_value = "submitted", value_parser = words::<Stamp>())]
+    pub(crate) stamp: Stamp,
     /// Buffers at each end, which messages take in turn [default: a page's worth].
     #[arg(long, value_name = "N")]
     pub(crate) buffers: Option<u32>,
@@ -80,67 +81,4 @@ pub(super) fn burst(text: &str) -> Result<Burst, String> {
         return Ok(Burst(None));
     }
     text.parse().map(|n| Burst(Some(n))).map_err(|_| "give a whole number, or `all`".to_owned())
-}
-
-/// How completions are waited for.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum PollArgument {
-    /// Poll.
-    Busy,
-    /// Sleep; ask for the next event before polling.
-    Event,
-    /// Sleep; poll until the queue is empty before asking for the next event.
-    EventRepoll,
-    /// Poll for receives, sleep for sends.
-    Hybrid,
-}
-
-impl PollArgument {
-    pub(crate) fn poll(self) -> Poll {
-        match self {
-            Self::Busy => Poll::Busy,
-            Self::Event => Poll::Event,
-            Self::EventRepoll => Poll::EventRepoll,
-            Self::Hybrid => Poll::Hybrid,
-        }
-    }
-}
-
-/// How completions of sends are waited for.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum SendPollArgument {
-    /// Poll.
-    Busy,
-    /// Sleep; ask for the next event before polling.
-    Event,
-    /// Sleep; poll until the queue is empty before asking for the next event.
-    EventRepoll,
-}
-
-impl SendPollArgument {
-    pub(crate) fn poll(self) -> QueuePoll {
-        match self {
-            Self::Busy => QueuePoll::Busy,
-            Self::Event => QueuePoll::Event,
-            Self::EventRepoll => QueuePoll::EventRepoll,
-        }
-    }
-}
-
-/// Which instant messages carry.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum StampArgument {
-    /// None: when it was posted is kept by the sender.
-    Submitted,
-    /// When the device fetched it.
-    Sent,
-}
-
-impl StampArgument {
-    pub(crate) fn stamp(self) -> Stamp {
-        match self {
-            Self::Submitted => Stamp::Submitted,
-            Self::Sent => Stamp::Sent,
-        }
-    }
 }

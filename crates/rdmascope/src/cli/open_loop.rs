@@ -3,10 +3,11 @@
 use bench::axis;
 use bench::plan::Settings;
 use bench::point::Load;
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
 use measure::units;
 
 use super::fan_out::counts;
+use super::words::words;
 use super::{AllRanks, Atomic, Pushed, SocketRanks, Sockets};
 
 /// Below the help of `rdmascope open-loop`.
@@ -58,8 +59,8 @@ pub(crate) struct OpenLoopFlags<R: Args = AllRanks> {
     #[arg(long, value_name = "N", value_parser = loaders, default_value = "0")]
     pub(crate) loaders: Loaders,
     /// Where their load goes.
-    #[arg(long, value_name = "WHERE", default_value = "incast")]
-    pub(crate) load: LoadArgument,
+    #[arg(long, value_name = "WHERE", default_value = "incast", value_parser = words::<Load>())]
+    pub(crate) load: Load,
     /// Size of their messages, of which each has 128 under way.
     #[arg(long, value_name = "SIZE", value_parser = units::parse_size, default_value = "64KiB")]
     pub(crate) load_size: u64,
@@ -77,7 +78,7 @@ impl<R: Args> OpenLoopFlags<R> {
         if loaders.iter().all(|loaders| *loaders == 0) {
             return settings;
         }
-        settings.axis(axis::LOAD.value(self.load.load())).axis(axis::LOAD_BYTES.value(self.load_size))
+        settings.axis(axis::LOAD.value(self.load)).axis(axis::LOAD_BYTES.value(self.load_size))
     }
 }
 
@@ -87,25 +88,4 @@ pub(crate) struct Loaders(pub(crate) Vec<u32>);
 
 fn loaders(text: &str) -> Result<Loaders, String> {
     counts(text, axis::LOADERS).map(Loaders)
-}
-
-/// Where a load goes.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum LoadArgument {
-    /// From each loader to a rank of its own: RDMA Write.
-    Beside,
-    /// From all of them to the rank that answers: RDMA Write.
-    Incast,
-    /// To all of them from the rank that asks: RDMA Read.
-    Outcast,
-}
-
-impl LoadArgument {
-    pub(crate) fn load(self) -> Load {
-        match self {
-            Self::Beside => Load::Beside,
-            Self::Incast => Load::Incast,
-            Self::Outcast => Load::Outcast,
-        }
-    }
 }

@@ -1,10 +1,11 @@
 //! The flags of `rdmascope overhead`.
 
-use bench::point::{Operation, Step};
-use clap::{Args, ValueEnum};
+use bench::point::{Operation, Service, Step};
+use clap::Args;
 use measure::units;
 
-use super::{Circumstances, Connection, Site};
+use super::words::{some_words, words};
+use super::{Circumstances, Site};
 
 /// Below the help of `rdmascope overhead`.
 pub(super) const EXAMPLES: &str = "\
@@ -37,10 +38,12 @@ pub(crate) struct OverheadArguments {
     pub(crate) batch: Option<u32>,
     /// Operation that is posted.
     #[arg(long, value_name = "OPERATION", default_value = "send")]
-    pub(crate) operation: PostedOperation,
+    #[arg(value_parser = some_words::<Operation>(&["read", "send", "write"]))]
+    pub(crate) operation: Operation,
     /// Transport service.
     #[arg(short = 'c', long, value_name = "SERVICE", default_value = "RC", ignore_case = true)]
-    pub(crate) connection: Connection,
+    #[arg(value_parser = words::<Service>())]
+    pub(crate) connection: Service,
     /// Send messages of up to this size inline [default: 0, none].
     #[arg(short = 'I', long, value_name = "SIZE", value_parser = units::parse_size, default_value = "0")]
     #[arg(hide_default_value = true)]
@@ -49,27 +52,6 @@ pub(crate) struct OverheadArguments {
     pub(crate) circumstances: Circumstances,
     #[command(flatten)]
     pub(crate) site: Site,
-}
-
-/// What is posted.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum PostedOperation {
-    /// RDMA Read.
-    Read,
-    /// Send.
-    Send,
-    /// RDMA Write.
-    Write,
-}
-
-impl PostedOperation {
-    pub(crate) fn operation(self) -> Operation {
-        match self {
-            Self::Read => Operation::Read,
-            Self::Send => Operation::Send,
-            Self::Write => Operation::Write,
-        }
-    }
 }
 
 fn step(text: &str) -> Result<Step, String> {

@@ -2,13 +2,14 @@
 
 use bench::axis;
 use bench::plan::Settings;
-use bench::point::{Family, Filling, Poll, Protocol, Signal, Sink, Timer};
-use clap::{Args, Subcommand, ValueEnum};
+use bench::point::{Family, Filling, Poll, Protocol, Service, Signal, Sink, Timer};
+use clap::{Args, Subcommand};
 use measure::conditions::Wanted;
 use measure::units;
 
 use super::fan_out::counts;
-use super::{Circumstances, Connection, Site, SocketPlacement, Sockets};
+use super::words::{some_words, words};
+use super::{Circumstances, Site, SocketPlacement, Sockets};
 
 /// Below the help of `rdmascope pipeline`.
 pub(super) const EXAMPLES: &str = "\
@@ -69,11 +70,11 @@ pub(crate) struct Samples {
     #[arg(long, value_name = "N", value_parser = values, default_value = "8")]
     pub(crate) values: Values,
     /// What they are.
-    #[arg(long, value_name = "SIGNAL", default_value = "random")]
-    pub(crate) signal: SignalArgument,
+    #[arg(long, value_name = "SIGNAL", default_value = "random", value_parser = words::<Signal>())]
+    pub(crate) signal: Signal,
     /// What tells when the next is due: `tsc` spins on the clock, `timerfd` sleeps for the kernel's timer.
-    #[arg(long, value_name = "TIMER", default_value = "tsc")]
-    pub(crate) timer: TimerArgument,
+    #[arg(long, value_name = "TIMER", default_value = "tsc", value_parser = words::<Timer>())]
+    pub(crate) timer: Timer,
     /// Steps for each rate, with those of the warm-up at most 2,000,000, which are stamped in memory.
     #[arg(short = 'n', long, value_name = "N")]
     pub(crate) iters: Option<u64>,
@@ -91,14 +92,14 @@ pub(crate) struct Samples {
     pub(crate) warmup: Option<u64>,
     /// Keep the samples of both ends in files, in a format of VILLASnode or as Parquet, written after the last sample
     /// [default: null].
-    #[arg(long, value_name = "FORMAT")]
-    pub(crate) sink: Option<SinkArgument>,
+    #[arg(long, value_name = "FORMAT", value_parser = words::<Sink>())]
+    pub(crate) sink: Option<Sink>,
     /// Directory for these files, on the host of each end [default: they are removed once they are written].
     #[arg(long, value_name = "DIR", requires = "sink")]
     pub(crate) sink_dir: Option<String>,
     /// How who takes the samples waits for them [default: busy; of sockets event].
-    #[arg(long, value_name = "MODE")]
-    pub(crate) poll: Option<WaitArgument>,
+    #[arg(long, value_name = "MODE", value_parser = some_words::<Poll>(&["busy", "event"]))]
+    pub(crate) poll: Option<Poll>,
 }
 
 impl Samples {
@@ -115,10 +116,10 @@ impl Samples {
         let settings = settings
             .axis(axis::RATE_HZ.values(self.rate.clone()))
             .axis(axis::VALUES.values(values.clone()))
-            .axis(axis::SIGNAL.value(self.signal.signal()))
-            .axis(axis::TIMER.value(self.timer.timer()))
-            .axis(axis::SINK.value(self.sink.unwrap_or(SinkArgument::Null).sink()));
-        self.poll.into_iter().fold(settings, |settings, poll| settings.axis(axis::POLL.value(poll.poll())))
+            .axis(axis::SIGNAL.value(self.signal))
+            .axis(axis::TIMER.value(self.timer))
+            .axis(axis::SINK.value(self.sink.unwrap_or(Sink::Null)));
+        self.poll.into_iter().fold(settings, |settings, poll| settings.axis(axis::POLL.value(poll)))
     }
 }
 
@@ -129,7 +130,8 @@ pub(crate) struct PipelineFlags {
     pub(crate) samples: Samples,
     /// Transport service.
     #[arg(short = 'c', long, value_name = "SERVICE", default_value = "RC", ignore_case = true)]
-    pub(crate) connection: Connection,
+    #[arg(value_parser = words::<Service>())]
+    pub(crate) connection: Service,
     /// Copy samples of up to this size into the work request, but for those that ask for a completion.
     #[arg(short = 'I', long, value_name = "SIZE", value_parser = units::parse_size, default_value = "128")]
     pub(crate) inline_size: u64,
@@ -143,8 +145,8 @@ pub(crate) struct PipelineFlags {
     #[arg(long, value_name = "N")]
     pub(crate) rx_fill: Option<u32>,
     /// When these are posted: `before` there are samples, or by who is `reading`, which takes none before all are posted.
-    #[arg(long, value_name = "WHEN", default_value = "before")]
-    pub(crate) rx_filled: FillingArgument,
+    #[arg(long, value_name = "WHEN", default_value = "before", value_parser = words::<Filling>())]
+    pub(crate) rx_filled: Filling,
     #[command(flatten)]
     pub(crate) circumstances: Circumstances,
     #[command(flatten)]
@@ -157,14 +159,16 @@ impl PipelineFlags {
         let inline_max = u32::try_from(self.inline_size).unwrap_or(u32::MAX);
         let settings = self.circumstances.settle(self.samples.settings());
         let settings = settings
-            .axis(axis::SERVICE.value(self.connection.service()))
+            .axis(axis::SERVICE.value(self.connection))
             .axis(axis::INLINE_MAX_BYTES.value(inline_max));
+        let is_usual = self.rx_filled == Filling::Before;
+        let filled = (!is_usual).then(|| axis::RX_FILLED.value(self.rx_filled));
         let given = [
             self.cq_mod.map(|every| axis::SIGNAL_INTERVAL.value(Some(every))),
             self.buffers.map(|buffers| axis::BUFFERS.value(Some(buffers))),
             self.rx_fill.map(|fill| axis::RX_FILL.value(Some(fill))),
         ];
-        let given = given.into_iter().flatten().chain(self.rx_filled.filling());
+        let given = given.into_iter().flatten().chain(filled);
         given.fold(settings, Settings::axis)
     }
 }
@@ -206,8 +210,8 @@ pub(crate) struct PipelineLibrary {
     #[command(flatten)]
     pub(crate) samples: Samples,
     /// What its sockets are to each other: of `pub-sub`, a library may drop what finds no room; of `pair` it refuses that.
-    #[arg(long, value_name = "PROTOCOL", default_value = "pub-sub")]
-    pub(crate) protocol: ProtocolArgument,
+    #[arg(long, value_name = "PROTOCOL", default_value = "pub-sub", value_parser = words::<Protocol>())]
+    pub(crate) protocol: Protocol,
     /// Measure in this environment, and take it back afterwards [possible values: as_is, optimised, event, loaded].
     #[arg(long, value_name = "NAME", value_parser = Wanted::BUILT_IN, hide_possible_values = true)]
     pub(crate) environment: Option<String>,
@@ -218,42 +222,10 @@ pub(crate) struct PipelineLibrary {
 impl PipelineLibrary {
     /// Settings of a plan with these.
     pub(crate) fn settings(&self) -> Settings {
-        let protocol = match self.protocol {
-            ProtocolArgument::Pair => Protocol::Pair,
-            ProtocolArgument::PubSub => Protocol::PubSub,
-        };
-        let settings = self.samples.settings().axis(axis::PROTOCOL.value(protocol));
+        let settings = self.samples.settings().axis(axis::PROTOCOL.value(self.protocol));
         let environment = self.environment.as_ref().map(|name| axis::ENVIRONMENT.value(name.clone()));
         environment.into_iter().fold(settings, Settings::axis)
     }
-}
-
-/// When receives are posted.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum FillingArgument {
-    /// Before there are samples.
-    Before,
-    /// By who takes samples, before it takes any.
-    Reading,
-}
-
-impl FillingArgument {
-    /// The axis, where it is not as usual.
-    fn filling(self) -> Option<axis::Axis> {
-        match self {
-            Self::Before => None,
-            Self::Reading => Some(axis::RX_FILLED.value(Filling::Reading)),
-        }
-    }
-}
-
-/// What sockets of a library are to each other.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum ProtocolArgument {
-    /// One at each end.
-    Pair,
-    /// One that publishes and one that subscribes, each way.
-    PubSub,
 }
 
 /// Numbers of values.
@@ -262,88 +234,4 @@ pub(crate) struct Values(Vec<u32>);
 
 fn values(text: &str) -> Result<Values, String> {
     counts(text, axis::VALUES).map(Values)
-}
-
-/// What values are.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum SignalArgument {
-    /// The number of the step.
-    Counter,
-    /// Each of another kind, in turn.
-    Mixed,
-    /// A random walk.
-    Random,
-    /// A sine of 1 Hz.
-    Sine,
-}
-
-impl SignalArgument {
-    fn signal(self) -> Signal {
-        match self {
-            Self::Counter => Signal::Counter,
-            Self::Mixed => Signal::Mixed,
-            Self::Random => Signal::Random,
-            Self::Sine => Signal::Sine,
-        }
-    }
-}
-
-/// What tells when the next sample is due.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum TimerArgument {
-    /// The kernel's timer, which is slept for.
-    Timerfd,
-    /// The clock that stamps, read again and again.
-    Tsc,
-}
-
-impl TimerArgument {
-    fn timer(self) -> Timer {
-        match self {
-            Self::Timerfd => Timer::Timerfd,
-            Self::Tsc => Timer::Tsc,
-        }
-    }
-}
-
-/// Where samples are kept.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum SinkArgument {
-    /// Comma-separated values.
-    Csv,
-    /// villas.human.
-    Human,
-    /// Nowhere.
-    Null,
-    /// Apache Parquet, where the program is built with its feature `parquet`.
-    Parquet,
-}
-
-impl SinkArgument {
-    fn sink(self) -> Sink {
-        match self {
-            Self::Csv => Sink::Csv,
-            Self::Human => Sink::Human,
-            Self::Null => Sink::Null,
-            Self::Parquet => Sink::Parquet,
-        }
-    }
-}
-
-/// How samples are waited for.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum WaitArgument {
-    /// Look again and again.
-    Busy,
-    /// Sleep.
-    Event,
-}
-
-impl WaitArgument {
-    fn poll(self) -> Poll {
-        match self {
-            Self::Busy => Poll::Busy,
-            Self::Event => Poll::Event,
-        }
-    }
 }
