@@ -5,6 +5,7 @@
 
 pub(crate) mod answer;
 pub(crate) mod flood;
+pub(crate) mod id;
 pub(crate) mod outcome;
 mod progress;
 pub(crate) mod rank;

@@ -1,17 +1,12 @@
 //! What a pattern is, and the list of all: the rest of the program reaches each by its name.
 
-use std::fmt;
-
-use measure::record::Status;
-use serde::de::Error as _;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::Deserialize;
 
 use super::outcome::{Merged, Outcome, Told};
 use super::rank::Rank;
 use crate::endpoint::capabilities::Capabilities;
 use crate::endpoint::connecting::End;
 use crate::fault::{PointError, unreadable};
-use crate::patterns::ENTRIES;
 use crate::point::PointSpec;
 use crate::topology::Topology;
 
@@ -53,77 +48,15 @@ pub(crate) struct Row {
 
 /// A pattern whose types are not known.
 pub(crate) struct Entry {
-    row: Row,
-    topology: fn(&PointSpec) -> Topology,
-    failure: fn(&[Outcome]) -> Result<Option<String>, PointError>,
-    merge: fn(&PointSpec, &mut Vec<Outcome>) -> Result<Merged, PointError>,
+    pub(crate) row: Row,
+    pub(crate) topology: fn(&PointSpec) -> Topology,
+    pub(crate) failure: fn(&[Outcome]) -> Result<Option<String>, PointError>,
+    pub(crate) merge: fn(&PointSpec, &mut Vec<Outcome>) -> Result<Merged, PointError>,
 }
 
 impl Entry {
     pub(crate) const fn of<P: Pattern>() -> Self {
         Self { row: P::ROW, topology: P::topology, failure: failure::<P>, merge: merge::<P> }
-    }
-}
-
-/// A pattern, by its place in the list of all.
-#[derive(Clone, Copy, Eq, PartialEq)]
-pub struct PatternId(pub(crate) u8);
-
-impl PatternId {
-    fn entry(self) -> &'static Entry {
-        &ENTRIES[usize::from(self.0)]
-    }
-
-    /// All of them, in the order of their names.
-    pub fn all() -> impl Iterator<Item = Self> {
-        (0..).zip(ENTRIES).map(|(place, _)| Self(place))
-    }
-
-    /// The pattern of a name.
-    pub fn named(name: &str) -> Option<Self> {
-        Self::all().find(|pattern| pattern.name() == name)
-    }
-
-    /// Its name in plans and records.
-    pub fn name(self) -> &'static str {
-        self.entry().row.name
-    }
-
-    /// The ranks of a point, and how they use their endpoints.
-    pub(crate) fn topology(self, spec: &PointSpec) -> Topology {
-        (self.entry().topology)(spec)
-    }
-
-    /// Why a point has failed although each rank by itself has not noticed.
-    pub(crate) fn failure(self, outcomes: &[Outcome]) -> Option<String> {
-        (self.entry().failure)(outcomes).unwrap_or_else(|error| Some(words(error)))
-    }
-
-    /// What the outcomes of all ranks come to.
-    pub(crate) fn merge(self, spec: &PointSpec, outcomes: &mut Vec<Outcome>) -> Merged {
-        (self.entry().merge)(spec, outcomes).unwrap_or_else(|error| {
-            outcomes.clear();
-            Merged::without_numbers(Status::Failed { error: words(error) })
-        })
-    }
-}
-
-impl fmt::Debug for PatternId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl Serialize for PatternId {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.serialize_str(self.name())
-    }
-}
-
-impl<'de> Deserialize<'de> for PatternId {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let name = String::deserialize(from)?;
-        Self::named(&name).ok_or_else(|| D::Error::custom(format!("there is no pattern {name:?}")))
     }
 }
 
@@ -161,10 +94,4 @@ fn told_by<P: Pattern>(outcome: &mut Outcome) -> Result<Option<P::Told>, PointEr
     let mut columns = std::mem::take(&mut outcome.columns);
     told.put_columns(&mut columns)?;
     Ok(Some(told))
-}
-
-fn words(error: PointError) -> String {
-    match error {
-        PointError::NotMeasured(words) | PointError::Failed(words) => words,
-    }
 }

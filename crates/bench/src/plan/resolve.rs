@@ -17,6 +17,7 @@ use super::defaults::Filled;
 use super::{Plan, check, environments, figures, findings, overrides};
 use crate::Error;
 use crate::axis::{self, Key};
+use crate::point::tool;
 use crate::point::{
     Carrier, Filling, LinkLayer, Load, Memory, Mesh, MessageSpec, Notify, Operation, Pattern, Pipeline,
     PointSpec, Protocol, Service, Setup, SocketSettings, Stamp, Traffic,
@@ -172,12 +173,13 @@ fn point(plan: &Plan, filled: &Filled, id: u64, repetition: u32, axes: Axes) -> 
         rx_depth,
         rx_fill,
     };
+    let tool = axis::TOOL.at(&axes).flatten();
     PointSpec {
         id,
         experiment: filled.name.clone(),
         repetition,
         pattern: filled.pattern,
-        tool: axis::TOOL.at(&axes).flatten(),
+        tool,
         message,
         peers: axis::PEERS.at(&axes).unwrap_or(1),
         pairs: axis::PAIRS.at(&axes).unwrap_or(1),
@@ -202,9 +204,14 @@ fn point(plan: &Plan, filled: &Filled, id: u64, repetition: u32, axes: Axes) -> 
         keep_samples: filled.keep_samples,
         share_above_ns: filled.share_above_ns.clone(),
         timeout_s: filled.timeout_s,
-        axes,
+        axes: if tool.is_some() { common(axes) } else { axes },
     }
-    .with_its_axes()
+}
+
+/// The axes that hold for any program that measures.
+fn common(mut axes: Axes) -> Axes {
+    axes.retain(|name, _| tool::is_common(name));
+    axes
 }
 
 /// What is asked of the machine.

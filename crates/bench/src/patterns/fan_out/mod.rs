@@ -18,9 +18,6 @@ use crate::topology::{Links, PartSpec, Topology, Usage};
 /// The pattern.
 pub(crate) struct FanOut;
 
-/// The rank that talks to all others.
-const HUB: u32 = 0;
-
 impl Pattern for FanOut {
     const ROW: Row = Row { name: "fan-out", needs: Capabilities::COUNTED };
     type Told = ();

@@ -1,17 +1,17 @@
 //! Messages go forth at a set rate, each is answered and timed from when it was due, while other ranks load the device.
 
-pub(crate) mod layout;
+mod layout;
+pub(crate) mod load;
 mod rank;
 mod schedule;
 
 use measure::record::Direction;
-use serde::{Deserialize, Serialize};
 
+use self::rank::Told;
 use crate::endpoint::capabilities::Capabilities;
 use crate::endpoint::connecting::End;
 use crate::fault::PointError;
-use crate::pattern::flood::{Passed, Window};
-use crate::pattern::outcome::{self, Merged, Outcome, timed_alone};
+use crate::pattern::outcome::{Merged, Outcome, timed_alone};
 use crate::pattern::rank::Rank;
 use crate::pattern::registry::{Pattern, Row};
 use crate::pattern::together::Floods;
@@ -20,18 +20,6 @@ use crate::topology::Topology;
 
 /// The pattern.
 pub(crate) struct OpenLoop;
-
-/// What a rank tells.
-#[derive(Debug, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Told {
-    /// When its messages were timed, to count what others did meanwhile.
-    timed: Option<Window>,
-    /// How its load went.
-    passed: Option<Passed>,
-}
-
-impl outcome::Told for Told {}
 
 impl Pattern for OpenLoop {
     const ROW: Row = Row { name: "open-loop", needs: Capabilities::COUNTED };

@@ -9,7 +9,7 @@
 
 mod merge;
 mod run;
-mod settings;
+pub(crate) mod settings;
 mod signal;
 mod sink;
 mod steps;
@@ -18,16 +18,14 @@ mod timer;
 use std::collections::BTreeMap;
 
 use measure::record::{self, Direction, Sunk, Throughput};
-use serde::{Deserialize, Serialize};
 
-use self::run::Generated;
-pub use self::settings::{Filling, Pipeline, Signal, Sink, Timer, VALUES_MAX};
-use super::one_way::{Stamped, why};
-use crate::Error;
+use self::run::{Generated, Told};
+use self::settings::Filling;
+use super::one_way::why;
 use crate::endpoint::capabilities::Capabilities;
 use crate::endpoint::connecting::End;
 use crate::fault::PointError;
-use crate::pattern::outcome::{self, Merged, Outcome};
+use crate::pattern::outcome::{Merged, Outcome};
 use crate::pattern::rank::Rank;
 use crate::pattern::registry::{Pattern, Row};
 use crate::point::PointSpec;
@@ -35,28 +33,6 @@ use crate::topology::{Form, Links, PartSpec, Topology, Usage};
 
 /// The pattern.
 pub(crate) struct Samples;
-
-/// What a rank tells.
-#[derive(Debug, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Told {
-    /// What it stamped.
-    pub(super) stamped: Stamped,
-    /// What the generator found.
-    pub(super) generated: Option<Generated>,
-    /// The file of its samples, where they are kept.
-    pub(super) sunk: Option<Sunk>,
-}
-
-impl outcome::Told for Told {
-    fn take_columns(&mut self) -> Vec<u64> {
-        self.stamped.take_columns()
-    }
-
-    fn put_columns(&mut self, columns: &mut Vec<u64>) -> Result<(), Error> {
-        self.stamped.put_columns(columns)
-    }
-}
 
 impl Pattern for Samples {
     const ROW: Row = Row { name: "pipeline", needs: Capabilities::NONE };
