@@ -17,10 +17,10 @@ use crate::error::Error;
 use crate::unit::Scale;
 use crate::value;
 pub(crate) use at_limit::Line;
-pub(crate) use cells::{Cell, Grid, Number, Published, Series};
+pub(crate) use cells::{Cell, Number, Published, Series, SeriesTable};
 pub(crate) use published::label;
 
-impl Grid {
+impl SeriesTable {
     /// Arranges the points that a figure shows.
     pub(crate) fn new(figure: &Figure, points: &[Point]) -> Result<Self, Error> {
         let lacks = |key| Error::FigureLacks { title: figure.title.clone(), key };

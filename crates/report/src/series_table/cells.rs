@@ -8,7 +8,7 @@ use crate::unit::Scale;
 
 /// What a table or a chart is drawn from.
 #[derive(Debug)]
-pub(crate) struct Grid {
+pub(crate) struct SeriesTable {
     /// Name of the axis of the rows.
     pub(crate) x: String,
     /// Path of the measured number.
@@ -53,7 +53,7 @@ pub(crate) enum Cell {
     Value(Number),
 }
 
-/// A measured number, in the unit of the grid.
+/// A measured number, in the unit of the series table.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Number {
     /// Median of the repetitions' numbers (of an even number, the mean of the middle two).
@@ -76,7 +76,7 @@ pub(crate) struct Number {
     pub(crate) doubts: Vec<String>,
 }
 
-impl Grid {
+impl SeriesTable {
     /// Whether any cell holds a number.
     pub(crate) fn has_numbers(&self) -> bool {
         self.series.iter().any(Series::has_numbers)
@@ -111,7 +111,7 @@ impl Cell {
     }
 }
 
-/// The most that a number could be, in the unit of the grid, and why.
+/// The most that a number could be, in the unit of the series table, and why.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct AtLimit {
     pub(crate) number: f64,
@@ -125,7 +125,7 @@ pub(crate) struct Published {
     pub(crate) label: String,
     /// The unit of its numbers; absent when nothing states it.
     pub(crate) scale: Option<Scale>,
-    /// One cell for each x of the grid, as text, so that `NA` and trailing zeros survive.
+    /// One cell for each x of the series table, as text, so that `NA` and trailing zeros survive.
     pub(crate) cells: Vec<Option<String>>,
     /// The measured series that it corresponds to.
     pub(crate) twin: Option<usize>,

@@ -2,7 +2,7 @@
 
 use measure::record::{Device, Point};
 
-use super::cells::{AtLimit, Cell, Grid, Series};
+use super::cells::{AtLimit, Cell, Series, SeriesTable};
 use crate::link_limit::{self, LinkLimit};
 
 /// What a link carries at best of the messages of some series.
@@ -10,7 +10,7 @@ use crate::link_limit::{self, LinkLimit};
 pub(crate) struct Line<'a> {
     /// Its name; `the link` where it differs from x to x.
     link: &'a str,
-    /// For each x, in the unit of the grid.
+    /// For each x, in the unit of the series table.
     pub(crate) numbers: Vec<Option<f64>>,
     /// The first series that went over it.
     pub(crate) first: &'a Series,
@@ -41,7 +41,7 @@ impl Line<'_> {
     }
 }
 
-impl Grid {
+impl SeriesTable {
     /// The same with what the links of points carry at best beside throughputs.
     pub(crate) fn beside_links(mut self, points: &[Point], devices: &[Device]) -> Self {
         if !link_limit::is_throughput(&self.y) {
