@@ -4,6 +4,9 @@
 //! for each.
 
 pub(crate) mod answer;
+pub(crate) mod check;
+pub(crate) mod defaults;
+pub(crate) mod experiment;
 pub(crate) mod flood;
 pub(crate) mod id;
 pub(crate) mod outcome;

@@ -2,12 +2,16 @@
 
 use serde::Deserialize;
 
+use super::check::Check;
+use super::defaults::Defaults;
 use super::outcome::{Merged, Outcome, Told};
 use super::rank::Rank;
+use crate::Error;
+use crate::axis::{AxisList, AxisRow};
 use crate::endpoint::capabilities::Capabilities;
 use crate::endpoint::connecting::End;
 use crate::fault::{PointError, unreadable};
-use crate::point::PointSpec;
+use crate::point::{Carrier, PointSpec};
 use crate::topology::Topology;
 
 /// What is done with endpoints, and what is timed. A pattern is a room in `patterns/` and a line of its list.
@@ -19,6 +23,17 @@ pub(crate) trait Pattern: 'static {
 
     /// The ranks of a point, and how they use their endpoints.
     fn topology(spec: &PointSpec) -> Topology;
+
+    /// What its experiments are where a plan does not say, over what carries the messages, with these axes given.
+    fn defaults(given: &AxisList, carrier: Carrier) -> Defaults;
+
+    /// Refuses what a plan must not ask of it, with every default filled in.
+    ///
+    /// # Errors
+    /// What is asked, why that cannot be, and what to do.
+    fn check(_check: &Check<'_>) -> Result<(), Error> {
+        Ok(())
+    }
 
     /// A rank's share of a point.
     ///
@@ -44,19 +59,41 @@ pub(crate) struct Row {
     pub name: &'static str,
     /// What an endpoint must be able to do.
     pub(crate) needs: Capabilities,
+    /// Axes that not every pattern has.
+    pub(crate) axes: &'static [&'static AxisRow],
+    /// Whether messages flow one after the other, each way or both: in lists, over several streams, without a copy.
+    pub(crate) floods: bool,
+    /// Whether one message may go to a group.
+    pub(crate) has_groups: bool,
+}
+
+impl Row {
+    /// A pattern of this name that needs nothing, and has no axes of its own.
+    pub(crate) const fn named(name: &'static str) -> Self {
+        Self { name, needs: Capabilities::NONE, axes: &[], floods: false, has_groups: false }
+    }
 }
 
 /// A pattern whose types are not known.
 pub(crate) struct Entry {
     pub(crate) row: Row,
     pub(crate) topology: fn(&PointSpec) -> Topology,
+    pub(crate) defaults: fn(&AxisList, Carrier) -> Defaults,
+    pub(crate) check: fn(&Check<'_>) -> Result<(), Error>,
     pub(crate) failure: fn(&[Outcome]) -> Result<Option<String>, PointError>,
     pub(crate) merge: fn(&PointSpec, &mut Vec<Outcome>) -> Result<Merged, PointError>,
 }
 
 impl Entry {
     pub(crate) const fn of<P: Pattern>() -> Self {
-        Self { row: P::ROW, topology: P::topology, failure: failure::<P>, merge: merge::<P> }
+        Self {
+            row: P::ROW,
+            topology: P::topology,
+            defaults: P::defaults,
+            check: P::check,
+            failure: failure::<P>,
+            merge: merge::<P>,
+        }
     }
 }
 

@@ -7,11 +7,15 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::ENTRIES;
+use crate::Error;
+use crate::axis::AxisList;
 use crate::fault::PointError;
+use crate::pattern::check::Check;
+use crate::pattern::defaults::Defaults;
 use crate::pattern::id::PatternId;
 use crate::pattern::outcome::{Merged, Outcome};
-use crate::pattern::registry::Entry;
-use crate::point::PointSpec;
+use crate::pattern::registry::{Entry, Row};
+use crate::point::{Carrier, PointSpec};
 use crate::topology::Topology;
 
 impl PatternId {
@@ -32,6 +36,21 @@ impl PatternId {
     /// Its name in plans and records.
     pub fn name(self) -> &'static str {
         self.entry().row.name
+    }
+
+    /// What all others may know of it.
+    pub(crate) fn row(self) -> &'static Row {
+        &self.entry().row
+    }
+
+    /// What its experiments are where a plan does not say.
+    pub(crate) fn defaults(self, given: &AxisList, carrier: Carrier) -> Defaults {
+        (self.entry().defaults)(given, carrier)
+    }
+
+    /// Refuses what a plan must not ask of it.
+    pub(crate) fn check(self, check: &Check<'_>) -> Result<(), Error> {
+        (self.entry().check)(check)
     }
 
     /// The ranks of a point, and how they use their endpoints.

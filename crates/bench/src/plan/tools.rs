@@ -1,8 +1,8 @@
 //! What a plan must not ask of other programs.
 
-use super::check::Check;
 use crate::Error;
 use crate::axis;
+use crate::pattern::check::Check;
 use crate::point::{Family, Length, Pattern, Tool, tool};
 
 impl Check<'_> {

@@ -1,19 +1,16 @@
 //! What a plan must not ask of calls that are timed by themselves, and what only they have.
 
-use super::check::Check;
 use crate::Error;
 use crate::axis::{self, AxisRow};
-use crate::point::{Length, Memory, Pattern, Poll, RAW_SAMPLES_MAX, Setup, Step};
+use crate::pattern::check::Check;
+use crate::point::{Length, Memory, Poll, RAW_SAMPLES_MAX, Setup, Step};
 
 /// Axes of this pattern that not every pattern has.
-pub(super) const AXES: &[&AxisRow] = &[axis::BATCH.row, axis::STEP.row];
+pub(crate) const AXES: &[&AxisRow] = &[axis::BATCH.row, axis::STEP.row];
 
 impl Check<'_> {
-    /// Checks an experiment of calls that are timed by themselves; of another, that it asks for nothing that only they have.
-    pub(super) fn overhead(&self) -> Result<(), Error> {
-        if self.0.pattern != Pattern::Overhead {
-            return Ok(());
-        }
+    /// Checks an experiment of calls that are timed by themselves.
+    pub(crate) fn overhead(&self) -> Result<(), Error> {
         self.calls()?;
         let steps = self.0.axes.get(axis::STEP);
         self.batches(&steps)?;

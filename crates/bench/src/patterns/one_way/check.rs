@@ -1,12 +1,12 @@
 //! What a plan must not ask of messages that are timed one way, and what only they have.
 
-use super::check::Check;
 use crate::Error;
 use crate::axis::{self, AxisRow};
-use crate::point::{Length, Operation, Pattern, Poll, QueuePoll, RAW_SAMPLES_MAX, STAMP_BYTES, Stamp};
+use crate::pattern::check::Check;
+use crate::point::{Length, Operation, Poll, QueuePoll, RAW_SAMPLES_MAX, STAMP_BYTES, Stamp};
 
 /// Axes of this pattern that not every pattern has.
-pub(super) const AXES: &[&AxisRow] = &[
+pub(crate) const AXES: &[&AxisRow] = &[
     axis::BUFFERS.row,
     axis::BURST.row,
     axis::PAUSE_NS.row,
@@ -15,14 +15,11 @@ pub(super) const AXES: &[&AxisRow] = &[
     axis::STAMP.row,
 ];
 /// Longest pause: the peer's patience, and that of whoever waits for the run, ends.
-pub(super) const PAUSE_NS_MAX: u64 = 60_000_000_000;
+pub(crate) const PAUSE_NS_MAX: u64 = 60_000_000_000;
 
 impl Check<'_> {
-    /// Checks an experiment of messages that are timed one way; of another, that it asks for nothing that only they have.
-    pub(super) fn one_way(&self) -> Result<(), Error> {
-        if self.0.pattern != Pattern::OneWay {
-            return Ok(());
-        }
+    /// Checks an experiment of messages that are timed one way.
+    pub(crate) fn one_way(&self) -> Result<(), Error> {
         self.stamps_fit()?;
         self.messages()?;
         self.sleeps()?;

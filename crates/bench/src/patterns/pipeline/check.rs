@@ -1,12 +1,12 @@
 //! What a plan must not ask of a pipeline, and what only that has.
 
-use super::check::Check;
 use crate::Error;
 use crate::axis::{self, AxisRow};
-use crate::point::{Length, Operation, Pattern, RAW_SAMPLES_MAX};
+use crate::pattern::check::Check;
+use crate::point::{Length, Operation, RAW_SAMPLES_MAX};
 
 /// Axes of this pattern that not every pattern has.
-pub(super) const AXES: &[&AxisRow] = &[
+pub(crate) const AXES: &[&AxisRow] = &[
     axis::BUFFERS.row,
     axis::INLINE_MAX_BYTES.row,
     axis::RATE_HZ.row,
@@ -28,10 +28,7 @@ const _: () = assert!(2 * STEPS_MAX + 100_000 < RAW_SAMPLES_MAX);
 
 impl Check<'_> {
     /// Checks a pipeline; of another pattern, that it asks for nothing that only this has.
-    pub(super) fn pipeline(&self) -> Result<(), Error> {
-        if self.0.pattern != Pattern::Pipeline {
-            return Ok(());
-        }
+    pub(crate) fn pipeline(&self) -> Result<(), Error> {
         for (key, why) in OTHERS {
             if self.0.axes.find(key).is_some() {
                 return self.refuse(key, &format!("{key} of a pipeline"), why);

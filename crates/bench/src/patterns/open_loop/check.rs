@@ -1,22 +1,19 @@
 //! What a plan must not ask of messages at a set rate, and what only they have.
 
-use super::check::Check;
 use crate::Error;
 use crate::axis::{self, AxisRow};
-use crate::point::{Length, Operation, Pattern};
+use crate::pattern::check::Check;
+use crate::point::{Length, Operation};
 
 /// Axes of this pattern that not every pattern has.
-pub(super) const AXES: &[&AxisRow] =
+pub(crate) const AXES: &[&AxisRow] =
     &[axis::LOAD.row, axis::LOAD_BYTES.row, axis::LOADERS.row, axis::RATE_HZ.row];
 /// Above it one message is due before the clock has told that the one before was.
 const RATE_HZ_MAX: u64 = 50_000_000;
 
 impl Check<'_> {
-    /// Checks an experiment with a set rate; of another, that it asks for nothing that only this has.
-    pub(super) fn open_loop(&self) -> Result<(), Error> {
-        if self.0.pattern != Pattern::OpenLoop {
-            return Ok(());
-        }
+    /// Checks an experiment with a set rate.
+    pub(crate) fn open_loop(&self) -> Result<(), Error> {
         if self.largest(axis::QUEUE_PAIRS.row) > 1 {
             let why = "answers would come out of their order";
             return self.refuse("queue_pairs", "messages at a set rate over several queue pairs", why);
@@ -51,7 +48,7 @@ impl Check<'_> {
     }
 
     /// Rates that can be, and that end in time.
-    pub(super) fn rates(&self) -> Result<(), Error> {
+    pub(crate) fn rates(&self) -> Result<(), Error> {
         let rates = self.0.axes.get(axis::RATE_HZ);
         let sizes = self.0.axes.get(axis::SIZE_BYTES);
         // Of which there are the most messages.

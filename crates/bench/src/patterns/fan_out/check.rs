@@ -1,24 +1,17 @@
 //! What a plan must not ask of a fan-out, and its own axes.
 
-use super::check::Check;
 use crate::Error;
 use crate::axis::{self, AxisRow};
-use crate::point::{Mesh, Notify, Operation, Pattern, Service, Setup};
+use crate::pattern::check::Check;
+use crate::point::{Mesh, Notify, Operation, Service, Setup};
 
 /// Axes of this pattern that not every pattern has.
-pub(super) const AXES: &[&AxisRow] = &[axis::MESH.row, axis::NOTIFY.row, axis::PEERS.row];
+pub(crate) const AXES: &[&AxisRow] = &[axis::MESH.row, axis::NOTIFY.row, axis::PEERS.row];
 
 impl Check<'_> {
-    /// Checks an experiment of one to n; of another, that it asks for nothing that only this has.
-    pub(super) fn fan_out(&self) -> Result<(), Error> {
+    /// Checks an experiment of one to n.
+    pub(crate) fn fan_out(&self) -> Result<(), Error> {
         let operations = self.0.axes.get(axis::OPERATION);
-        if self.0.pattern != Pattern::FanOut {
-            if operations.contains(&Operation::Multicast) {
-                let why = "only a group of ranks answers one: use the pattern \"fan-out\"";
-                return self.refuse("operation", "multicast between two ranks", why);
-            }
-            return Ok(());
-        }
         if self.largest(axis::QUEUE_PAIRS.row) > 1 {
             let why = "there is one to each of the peers";
             return self.refuse("queue_pairs", "several queue pairs with a fan-out", why);

@@ -1,19 +1,16 @@
 //! What a plan must not ask of several pairs, and what only they have.
 
-use super::check::Check;
 use crate::Error;
 use crate::axis::{self, AxisRow};
-use crate::point::{Length, Operation, Pattern, RAW_SAMPLES_MAX, Service, Traffic};
+use crate::pattern::check::Check;
+use crate::point::{Length, Operation, RAW_SAMPLES_MAX, Service, Traffic};
 
 /// Axes of this pattern that not every pattern has.
-pub(super) const AXES: &[&AxisRow] = &[axis::PAIRS.row, axis::TRAFFIC.row];
+pub(crate) const AXES: &[&AxisRow] = &[axis::PAIRS.row, axis::TRAFFIC.row];
 
 impl Check<'_> {
-    /// Checks an experiment of several pairs; of another, that it asks for nothing that only this has.
-    pub(super) fn pairs(&self) -> Result<(), Error> {
-        if self.0.pattern != Pattern::Pairs {
-            return Ok(());
-        }
+    /// Checks an experiment of several pairs.
+    pub(crate) fn pairs(&self) -> Result<(), Error> {
         if self.largest(axis::QUEUE_PAIRS.row) > 1 {
             let why = "each pair is a process with one, as the paper has it";
             return self.refuse("queue_pairs", "several queue pairs of each pair", why);

@@ -1,20 +1,16 @@
 //! What a plan must not ask of parametrised round trips.
 
-use super::check::Check;
-use super::one_way::PAUSE_NS_MAX;
 use crate::Error;
 use crate::axis::{self, AxisRow};
-use crate::point::Pattern;
+use crate::pattern::check::Check;
+use crate::patterns::one_way::check::PAUSE_NS_MAX;
 
 /// Axes of this pattern that not every pattern has.
-pub(super) const AXES: &[&AxisRow] = &[axis::BURST.row, axis::PAUSE_NS.row];
+pub(crate) const AXES: &[&AxisRow] = &[axis::BURST.row, axis::PAUSE_NS.row];
 
 impl Check<'_> {
     /// Checks an experiment of parametrised round trips.
-    pub(super) fn prtt(&self) -> Result<(), Error> {
-        if self.0.pattern != Pattern::Prtt {
-            return Ok(());
-        }
+    pub(crate) fn prtt(&self) -> Result<(), Error> {
         let operations = self.0.axes.get(axis::OPERATION);
         if let Some(silent) = operations.iter().find(|operation| !operation.arrives()) {
             let why = "the target is told of nothing that it could answer: use send, send_imm or write_imm";
