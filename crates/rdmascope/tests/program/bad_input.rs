@@ -303,6 +303,35 @@ fn a_full_disk_ends_the_run_with_the_points_before_it() {
     ends_with_what_fitted(&scratch, command, "record", "No space left on device");
 }
 
+#[test]
+fn a_point_whose_samples_have_no_room_is_kept_without_them() {
+    if !rustix::process::geteuid().is_root() || !is_installed("unshare") {
+        return skip("root", "mounting a small tmpfs in a mount namespace of its own needs root and unshare");
+    }
+    let scratch = Scratch::on_one_cpu();
+    fs::create_dir(scratch.at("disk")).unwrap();
+    // Room for the samples of one rank and not of the other.
+    let script = "mount -t tmpfs -o size=300k none disk || exit 77; \
+                  \"$0\" lat send --local -n 30000 --out disk/record; \
+                  status=$?; cp -r disk/record record; exit $status";
+    let mut command = scratch.command("unshare");
+    command.args(["-m", "sh", "-c", script, *PROGRAM]);
+    let ended = finish(command);
+    if ended.status == Some(77) {
+        return skip("mount", "a tmpfs cannot be mounted here");
+    }
+    assert_eq!(ended.status, Some(1), "{ended:?}");
+    assert!(ended.stderr.contains("cannot write samples to disk/record/samples/000000-1.u64"), "{ended:?}");
+    assert!(ended.stderr.contains("No space left on device"), "{ended:?}");
+    let is_row = |line: &str| line.split_whitespace().nth(1) == Some("30000");
+    assert!(ended.stdout.lines().any(is_row), "the numbers are in print: {}", ended.stdout);
+    let (_, points) = scratch.record("record");
+    assert_eq!(points.len(), 1);
+    assert!(points[0].latency.is_some() && points[0].ends.iter().all(|end| end.samples.is_none()));
+    assert_eq!(fs::read_dir(scratch.at("record/samples")).unwrap().count(), 0, "samples of half a point");
+    assert!(scratch.succeed(&["report", "record", "--text"]).lines().any(is_row));
+}
+
 /// The run ends with status 1 and one sentence, and what it had measured before is readable.
 fn ends_with_what_fitted(scratch: &Scratch, command: std::process::Command, name: &str, why: &str) {
     let ended = finish(command);
