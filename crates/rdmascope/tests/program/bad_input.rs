@@ -332,6 +332,32 @@ fn a_point_whose_samples_have_no_room_is_kept_without_them() {
     assert!(scratch.succeed(&["report", "record", "--text"]).lines().any(is_row));
 }
 
+#[test]
+fn a_limit_of_the_size_of_files_is_a_sentence_and_no_death() {
+    let scratch = Scratch::on_one_cpu();
+    scratch.succeed(&["lat", "send", "--local", "-n", "20", "--out", "record"]);
+    let said = |script: &str, words: &[&str]| {
+        let ended = finish(scratch.shell(script));
+        assert_eq!((ended.status, ended.stderr.lines().count()), (Some(1), 1), "{ended:?}");
+        words.iter().for_each(|word| assert!(ended.stderr.contains(word), "no {word:?}: {ended:?}"));
+    };
+    said("ulimit -f 8; exec \"$0\" report record -o page", &["cannot write page: File too large"]);
+    let limit = ["open_device on softdev0", "File too large", "ulimit -f unlimited"];
+    said("ulimit -f 8; exec \"$0\" lat send --local -n 20 --out other", &limit);
+    let left = fs::read_dir(scratch.path()).unwrap().flatten().map(|entry| entry.file_name());
+    assert_eq!(left.filter(|name| name != "tmp").collect::<Vec<_>>(), ["record"]);
+}
+
+#[test]
+fn how_an_agent_ended_is_known_where_ends_of_children_are_ignored() {
+    let scratch = Scratch::waiting();
+    // Not every shell's `trap '' CHLD` ignores the signal.
+    let script = "exec env --ignore-signal=CHLD \"$0\" lat send -n 20 --via \"sh -c 'exit 3'\"";
+    let ended = finish(scratch.shell(script));
+    assert_eq!(ended.status, Some(1), "{ended:?}");
+    assert!(ended.stderr.contains("ended with exit status 3"), "{ended:?}");
+}
+
 /// The run ends with status 1 and one sentence, and what it had measured before is readable.
 fn ends_with_what_fitted(scratch: &Scratch, command: std::process::Command, name: &str, why: &str) {
     let ended = finish(command);
