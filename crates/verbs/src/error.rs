@@ -144,11 +144,25 @@ fn remedy(verb: &str, errno: i32) -> String {
              `ulimit -f unlimited`"
                 .to_owned()
         }
-        ("open_device", libc::ENOMEM) => format!(
-            ": the device's memory could not be mapped; the limit of address space is {}; raise it with \
-             `ulimit -v unlimited`, for a service with LimitAS=infinity",
-            limit(libc::RLIMIT_AS, "unlimited (then the host has no more memory)")
-        ),
+        ("open_device" | "modify_qp", libc::ENOMEM) => {
+            let whose = if verb == "open_device" { "the device's" } else { "the peer's" };
+            format!(
+                ": {whose} memory could not be mapped; the limit of address space is {}; raise it with \
+                 `ulimit -v unlimited`, for a service with LimitAS=infinity",
+                limit(libc::RLIMIT_AS, "unlimited (then the host has no more memory)")
+            )
+        }
+        // No adapter looks its peers up: these are softdev's.
+        ("modify_qp", libc::ESRCH) => {
+            ": softdev reaches its peers through /proc/PID, and /proc shows the processes of another PID namespace; mount \
+             this one's (`unshare --mount-proc`, or `mount -t proc proc /proc`)"
+                .to_owned()
+        }
+        ("modify_qp", libc::EACCES | libc::EPERM) => {
+            ": softdev reaches its peers through /proc/PID/fd, which this process may not read; run both as the same user \
+             with the same capabilities"
+                .to_owned()
+        }
         // Where the limit is 0 the kernel says that it is not permitted.
         ("reg_mr" | "create_cq" | "create_qp", libc::ENOMEM | libc::EPERM) => format!(
             ": the limit of locked memory is {}; raise it with `ulimit -l unlimited`, for good in \

@@ -349,6 +349,29 @@ fn a_limit_of_the_size_of_files_is_a_sentence_and_no_death() {
 }
 
 #[test]
+fn what_keeps_softdev_from_memory_is_named() {
+    let scratch = Scratch::on_one_cpu();
+    let failed = |script: &str, words: &[&str]| {
+        let ended = finish(scratch.shell(script));
+        assert_eq!(ended.status, Some(1), "{ended:?}");
+        let said = ended.stdout + &ended.stderr;
+        words.iter().for_each(|word| assert!(said.contains(word), "no {word:?}: {said}"));
+        assert!(!said.contains("/dev/infiniband") && !said.contains("retry counter"), "{said}");
+    };
+    let own =
+        ["open_device on softdev0 failed: Cannot allocate memory", "is 200000 KiB", "ulimit -v unlimited"];
+    failed("ulimit -v 200000; exec \"$0\" lat send --local -n 20", &own);
+    // Room for the memory of one process, and not for that of its peer as well.
+    let peer = ["modify_qp on RC queue pair", "the peer's memory could not be mapped", "is 2000000 KiB"];
+    failed("ulimit -v 2000000; exec \"$0\" lat send --local -n 20", &peer);
+    if !rustix::process::geteuid().is_root() || !is_installed("unshare") {
+        return skip("root", "a PID namespace of its own needs root and unshare");
+    }
+    let namespace = ["modify_qp on RC queue pair", "/proc shows the processes of another PID namespace"];
+    failed("exec unshare -p -f \"$0\" lat send --local -n 20", &namespace);
+}
+
+#[test]
 fn how_an_agent_ended_is_known_where_ends_of_children_are_ignored() {
     let scratch = Scratch::waiting();
     // Not every shell's `trap '' CHLD` ignores the signal.

@@ -210,6 +210,12 @@ pub(crate) unsafe extern "C" fn modify_qp(raw: *mut ibv_qp, attr: *mut ibv_qp_at
     if !current_as_said || !allowed || !is_valid(new, mask) {
         return libc::EINVAL;
     }
+    // What keeps this process from a peer that lives stays so: later it would look like a peer that does not answer.
+    if mask & IBV_QP_DEST_QPN != 0
+        && let Some(errno) = qp.host.obstacle(new.dest_qp_num)
+    {
+        return errno;
+    }
     apply(qp, new, mask);
     match to {
         IBV_QPS_RESET => qp.reset(),
