@@ -46,36 +46,19 @@
 //! While a send waits for its receiver, its process must call some verb now and then: nothing else carries on with it.
 //! After `fork`, the child must not use objects of its parent.
 
-mod arrive;
-mod channel;
-mod completion;
-mod context;
-mod eager;
-
-mod event;
-mod flight;
+mod engine;
 mod memory;
-mod multicast;
-mod own;
-mod polling;
-mod port;
-mod queue_pair;
-mod receive;
-mod retry;
-mod send;
-mod srq;
+mod objects;
 mod sys;
 mod transport;
 mod verbs;
-mod work;
-mod wqe;
 
 #[cfg(test)]
 mod tests;
 
 use ::verbs::Provider;
 
-pub use port::set_port;
+pub use engine::port::set_port;
 pub use sys::settings::{
     DEVICES_VARIABLE, LINK_LAYER_VARIABLE, LINK_VARIABLE, LinkLayer, MAX_DEVICES, Settings, settings,
 };

@@ -4,4 +4,5 @@
 pub(crate) mod arena;
 pub(crate) mod copy;
 pub(crate) mod layout;
+pub(crate) mod pieces;
 pub(crate) mod touching;

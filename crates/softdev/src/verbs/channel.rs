@@ -1,7 +1,7 @@
 //! Completion channels: how a program sleeps until there is a completion.
 
-use crate::channel::Channel;
-use crate::completion::Cq;
+use crate::engine::channel::Channel;
+use crate::objects::completion::Cq;
 use crate::sys::errno::fail;
 use crate::transport::local::host::host;
 use crate::transport::local::notify::pipe;

@@ -1,13 +1,13 @@
 //! Completion queues: made, polled, armed and destroyed.
 
-use crate::channel;
-use crate::completion::Cq;
-use crate::completion::Entries;
-use crate::completion::Peek;
-use crate::context::Ctx;
-use crate::own::Own;
-use crate::polling::Extended;
-use crate::polling::Making;
+use crate::engine::channel;
+use crate::objects::completion::Cq;
+use crate::objects::completion::Entries;
+use crate::objects::completion::Peek;
+use crate::objects::context::Ctx;
+use crate::objects::own::Own;
+use crate::objects::polling::Extended;
+use crate::objects::polling::Making;
 use crate::sys::errno::fail;
 use crate::sys::indexes::Indexes;
 use crate::sys::limits::CQS;

@@ -1,7 +1,7 @@
 //! Protection domains and address handles.
 
-use crate::context::Ah;
-use crate::context::Pd;
+use crate::objects::context::Ah;
+use crate::objects::context::Pd;
 use crate::sys::errno::fail;
 use crate::transport::local::address::follow;
 use crate::transport::local::address::is_valid_route;

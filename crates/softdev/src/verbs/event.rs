@@ -1,7 +1,7 @@
 //! Asynchronous events as a program takes them.
 
-use crate::completion::Cq;
-use crate::context::Ctx;
+use crate::objects::completion::Cq;
+use crate::objects::context::Ctx;
 use crate::sys::errno::fail;
 use crate::transport::local::raise::Kind;
 use crate::transport::local::raise::kind_of;

@@ -6,8 +6,8 @@ use std::sync::atomic::Ordering::{Relaxed, Release, SeqCst};
 
 use verbs::abi::*;
 
-use crate::context::{Ctx, Pd};
 use crate::memory::layout::mr_index;
+use crate::objects::context::{Ctx, Pd};
 use crate::sys::errno::fail;
 use crate::sys::probe::{can_be_pinned, memory_bytes};
 use crate::transport::local::calibrate::calibrate;

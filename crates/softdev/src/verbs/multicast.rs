@@ -1,6 +1,6 @@
 //! Joining and leaving multicast groups.
 
-use crate::queue_pair::Qp;
+use crate::objects::queue_pair::Qp;
 use crate::sys::limits::MEMBERS;
 use crate::sys::settings::LinkLayer;
 use crate::sys::settings::link_layer;

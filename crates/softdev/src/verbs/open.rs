@@ -1,7 +1,7 @@
 //! Opening and closing a device.
 
-use crate::event::Events;
-use crate::port;
+use crate::engine::port;
+use crate::objects::event::Events;
 use crate::sys::errno::fail;
 use crate::sys::settings::settings;
 use crate::transport::local::host::host;
@@ -16,8 +16,8 @@ use std::sync::PoisonError;
 use std::sync::atomic::AtomicUsize;
 use verbs::abi::*;
 
-use crate::context::CONTEXT_AT;
-use crate::context::Ctx;
+use crate::objects::context::CONTEXT_AT;
+use crate::objects::context::Ctx;
 use verbs::LinkModel;
 
 pub(crate) unsafe extern "C" fn open_device(device: *mut ibv_device) -> *mut ibv_context {

@@ -1,8 +1,8 @@
 //! Posting work requests.
 
-use crate::context::Ctx;
-use crate::queue_pair::Qp;
-use crate::srq::Srq;
+use crate::objects::context::Ctx;
+use crate::objects::queue_pair::Qp;
+use crate::objects::srq::Srq;
 use std::ffi::c_int;
 use verbs::abi::*;
 

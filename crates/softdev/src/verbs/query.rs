@@ -1,7 +1,7 @@
 //! What the device, its ports and its clock are.
 
-use crate::context::Ctx;
-use crate::port;
+use crate::engine::port;
+use crate::objects::context::Ctx;
 use crate::sys::clock::now;
 use crate::sys::errno::fail;
 use crate::sys::limits::BLOCKS;

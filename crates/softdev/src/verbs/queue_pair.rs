@@ -1,13 +1,15 @@
 //! Queue pairs: made, changed, asked and destroyed.
 
-use crate::completion::Cq;
-use crate::context::Ctx;
-use crate::context::Pd;
-use crate::port;
-use crate::queue_pair::Qp;
-use crate::receive::Receiving;
-use crate::send::SendQueue;
-use crate::srq::Srq;
+use crate::engine::port;
+use crate::objects::builder::Builder;
+use crate::objects::completion::Cq;
+use crate::objects::context::Ctx;
+use crate::objects::context::Pd;
+use crate::objects::queue_pair::Qp;
+use crate::objects::receiving::Receiving;
+use crate::objects::send_queue::SendQueue;
+use crate::objects::srq::Srq;
+use crate::objects::work::operations;
 use crate::sys::errno::fail;
 use crate::sys::indexes::Indexes;
 use crate::sys::limits::MAX_INLINE;
@@ -26,9 +28,8 @@ use crate::transport::local::host::host;
 use crate::transport::local::raise::Kind;
 use crate::transport::local::target::index;
 use crate::verbs::builder;
-use crate::verbs::builder::Builder;
+use crate::verbs::builder::builders_of;
 use crate::verbs::multicast;
-use crate::work::operations;
 use std::ffi::c_int;
 use std::sync::PoisonError;
 use std::sync::atomic::AtomicU8;
@@ -314,4 +315,41 @@ pub(crate) unsafe extern "C" fn query_qp(
     }
     qp.ibv.state.store(now.qp_state, Relaxed);
     0
+}
+
+/// What `create_qp_ex` looks at; whoever asks for more gets EOPNOTSUPP.
+const KNOWN: u32 = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+
+/// man ibv_create_qp_ex.
+pub(crate) unsafe extern "C" fn create_qp_ex(
+    _: *mut ibv_context,
+    init: *mut ibv_qp_init_attr_ex,
+) -> *mut ibv_qp {
+    // SAFETY: the caller gives readable and writable attributes.
+    let init = unsafe { &mut *init };
+    let has = |bit: u32| init.comp_mask & bit != 0;
+    let asked = if has(IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) { init.send_ops_flags } else { 0 };
+    let refused = init.comp_mask & !KNOWN != 0
+        || (has(IBV_QP_INIT_ATTR_CREATE_FLAGS) && init.create_flags != 0)
+        || !matches!(init.qp_type, IBV_QPT_RC | IBV_QPT_UC | IBV_QPT_UD)
+        || asked & !builders_of(init.qp_type) != 0;
+    if refused {
+        return fail(libc::EOPNOTSUPP);
+    }
+    if !has(IBV_QP_INIT_ATTR_PD) || init.pd.is_null() {
+        return fail(libc::EINVAL);
+    }
+    let mut plain = ibv_qp_init_attr {
+        qp_context: init.qp_context,
+        send_cq: init.send_cq,
+        recv_cq: init.recv_cq,
+        srq: init.srq,
+        cap: init.cap,
+        qp_type: init.qp_type,
+        sq_sig_all: init.sq_sig_all,
+    };
+    // SAFETY: the domain is alive, and so are the queues.
+    let made = unsafe { create(init.pd, &mut plain, has(IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)) };
+    init.cap = plain.cap;
+    made
 }

@@ -1,10 +1,11 @@
 //! Shared receive queues: made, changed, asked and destroyed.
 
-use crate::context::Ctx;
-use crate::context::Pd;
 use crate::memory::layout::Ring;
-use crate::srq::Srq;
-use crate::srq::SrqQueue;
+use crate::objects::context::Ctx;
+use crate::objects::context::Pd;
+use crate::objects::srq::Srq;
+use crate::objects::srq::SrqQueue;
+use crate::objects::wqe::Wqes;
 use crate::sys::errno::fail;
 use crate::sys::limits::MAX_SGE;
 use crate::sys::limits::MAX_SRQS;
@@ -13,7 +14,6 @@ use crate::sys::spin::SpinLock;
 use crate::transport::local::host::host;
 use crate::transport::local::pool::Area;
 use crate::transport::local::raise::Kind;
-use crate::wqe::Wqes;
 use std::ffi::c_int;
 use std::sync::Mutex;
 use std::sync::PoisonError;

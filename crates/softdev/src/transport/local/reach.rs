@@ -11,20 +11,16 @@ use std::sync::atomic::{AtomicU64, fence};
 use rustix::io::Errno;
 use verbs::abi::*;
 
-use crate::memory::arena::QUARANTINE;
 use crate::memory::copy::{Piece, read_to, write_in_order};
 use crate::memory::layout::SharedQp;
-use crate::memory::touching::await_end;
-use crate::queue_pair::Qp;
-use crate::sys::timer::Instant;
 use crate::transport::local::deliver::Delivery;
 use crate::transport::local::foreign;
 use crate::transport::local::host::Host;
 use crate::transport::local::link::Extended;
 use crate::transport::local::message::Message;
 use crate::transport::local::place::Place;
-use crate::transport::local::region::{Access, REMOTE, locate};
-use crate::transport::local::target::{Target, index};
+use crate::transport::local::region::{Access, locate};
+use crate::transport::local::target::Target;
 
 /// What a work request does to its peer's memory.
 #[derive(Clone, Copy, Debug)]
@@ -303,29 +299,6 @@ fn here(piece: Piece, operation: Operation) -> Result<u64, Delivery> {
 /// Why another process's memory was not reached.
 fn denied(errno: Errno) -> Delivery {
     if errno == Errno::SRCH { Delivery::NoAnswer } else { Delivery::Denied }
-}
-
-impl Qp {
-    /// Waits until the peer that this queue pair is connected to does not touch memory any more by a right that it had
-    /// before.
-    pub(crate) fn await_access(&self) {
-        if self.shared().access.load(Relaxed) & REMOTE != 0 {
-            self.await_peer();
-        }
-    }
-
-    /// Waits until the peer that this queue pair is connected to is not at work here, as it may be if it has begun before.
-    /// A peer that is stopped there is given up after the time for which freed memory is kept. Called after `agree`.
-    pub(crate) fn await_peer(&self) {
-        let peer_qp = self.peer_number();
-        if peer_qp == 0 {
-            return;
-        }
-        let Some(peer) = self.host.peer_of(peer_qp) else { return };
-        let touching = &peer.view(&self.host.arena.view).qp(index(peer_qp)).touching.value;
-        let end = Instant::now() + QUARANTINE;
-        await_end(touching, self.ibv.qp_num, || peer.is_alive() && Instant::now() < end);
-    }
 }
 
 #[cfg(test)]

@@ -1,64 +1,20 @@
 //! Shared receive queues (IBTA vol. 1, section 10.2.9): receives that several queue pairs take from.
 
 use std::ffi::c_int;
-use std::sync::atomic::AtomicU32;
+use std::sync::PoisonError;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use std::sync::{Mutex, PoisonError};
 
 use verbs::abi::*;
 
-use crate::context::Ctx;
-use crate::queue_pair::Qp;
-use crate::sys::spin::SpinLock;
-use crate::transport::local::host::Host;
+use crate::objects::context::Ctx;
+use crate::objects::queue_pair::Qp;
+use crate::objects::srq::Srq;
+use crate::objects::srq::SrqQueue;
+use crate::objects::srq::Use;
+use crate::objects::work::list_of;
+use crate::objects::wqe::Receive;
 use crate::transport::local::order::{Entry, Order};
-use crate::transport::local::pool::{Area, Pool};
 use crate::transport::local::raise::Kind;
-use crate::work::list_of;
-use crate::wqe::{Receive, Wqes};
-
-/// A shared receive queue. What requesters see of it stands in this process's arena.
-#[repr(C)]
-pub(crate) struct Srq {
-    pub(crate) ibv: ibv_srq,
-    pub(crate) host: &'static Host,
-    /// Number of its protection domain.
-    pub(crate) pd: u32,
-    pub(crate) max_wr: u32,
-    pub(crate) max_sge: u32,
-    pub(crate) area: Area,
-    pub(crate) pool: Pool,
-    pub(crate) queue: SpinLock<SrqQueue>,
-    /// What is posted, by index.
-    pub(crate) wqes: Wqes,
-    /// The queue pairs that take from it.
-    pub(crate) members: Mutex<Vec<*const Qp>>,
-    /// Looks at a queue that has run dry.
-    pub(crate) doubts: AtomicU32,
-}
-
-// SAFETY: the pointers are to memory that processes share anyway, and to queue pairs, which take themselves off the list
-// before they go.
-unsafe impl Sync for Srq {}
-
-/// What the lock protects.
-pub(crate) struct SrqQueue {
-    /// Number of the next receive to be posted.
-    pub(crate) tail: u32,
-    /// Indexes that are not in use.
-    pub(crate) free: Vec<u32>,
-    /// How each index is in use.
-    pub(crate) posted: Box<[Option<Use>]>,
-}
-
-/// An index that is in use.
-#[derive(Clone, Copy)]
-pub(crate) struct Use {
-    /// Number under which it was posted.
-    k: u32,
-    /// Block of the process that has taken it, where its word has been used again since.
-    taker: Option<u32>,
-}
 
 /// Looks at a queue that has run dry before it is searched for what the dead have taken.
 const PATIENCE: u32 = 1 << 10;

@@ -5,13 +5,15 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
 use verbs::abi::*;
 
-use crate::completion::blank_completion;
 use crate::memory::copy::{Piece, copy_small};
 use crate::memory::layout::{
     FLAG_BOUNCED, FLAG_GLOBAL, FLAG_IMM, FLAG_IN_SLOT, FLAG_WRITE, SLOT_PAYLOAD, Slot, SlotState,
 };
-use crate::queue_pair::Qp;
-use crate::srq::Srq;
+use crate::objects::blank::blank_completion;
+use crate::objects::completion::Taken;
+use crate::objects::queue_pair::Qp;
+use crate::objects::srq::Srq;
+use crate::objects::wqe::Wqes;
 use crate::sys::limits::{BOUNCE_BYTES, BOUNCES, GRH_BYTES};
 use crate::transport::local::address::{gid, lid};
 use crate::transport::local::claim::{claimer, offer, take_back};
@@ -19,16 +21,6 @@ use crate::transport::local::header::grh;
 use crate::transport::local::lane::is_shown;
 use crate::transport::local::place::{Place, scatter};
 use crate::transport::local::region::{Access, locate};
-use crate::wqe::Wqes;
-
-/// What polling for a receive has found.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Taken {
-    Nothing,
-    Receive,
-    /// The queue pair has failed: what is posted has to be flushed.
-    Failure,
-}
 
 /// Looks at a receive that a peer is placing before the peer's health is checked: a system call, next to which so many
 /// looks are nothing.

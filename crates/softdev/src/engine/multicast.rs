@@ -11,8 +11,8 @@
 
 use verbs::abi::*;
 
-use crate::queue_pair::Qp;
-use crate::send::SendQueue;
+use crate::objects::queue_pair::Qp;
+use crate::objects::send_queue::SendQueue;
 use crate::sys::limits::QP_INDEX_BITS;
 use crate::transport::local::address::is_same_network;
 use crate::transport::local::deliver::Delivery;

@@ -9,9 +9,9 @@ use verbs::abi::*;
 
 use crate::memory::copy::{Piece, store_wordwise};
 use crate::memory::layout::SLOT_PAYLOAD;
-use crate::own::Entry;
-use crate::queue_pair::Qp;
-use crate::send::SendQueue;
+use crate::objects::own::Entry;
+use crate::objects::queue_pair::Qp;
+use crate::objects::send_queue::SendQueue;
 use crate::transport::local::message::{Message, Payload};
 use crate::transport::local::place::Place;
 use crate::transport::local::region::{Access, locate};

@@ -1,0 +1,17 @@
+//! What happens when objects are used: posting, delivering, retrying, arriving, polling, failing.
+pub(crate) mod arrive;
+pub(crate) mod channel;
+pub(crate) mod eager;
+pub(crate) mod flight;
+pub(crate) mod keeper;
+pub(crate) mod multicast;
+pub(crate) mod poll;
+pub(crate) mod port;
+pub(crate) mod progress;
+pub(crate) mod quiesce;
+pub(crate) mod receive;
+pub(crate) mod retry;
+pub(crate) mod send;
+pub(crate) mod srq;
+pub(crate) mod state;
+pub(crate) mod task;
