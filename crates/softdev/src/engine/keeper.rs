@@ -1,16 +1,12 @@
 //! The thread that carries on with what is long due, for a program that calls no verb.
 
-use crate::objects::context::Ctx;
-use crate::objects::keeper::Ending;
-use crate::objects::keeper::Keeper;
-use crate::transport::local::link::Link;
-use crate::transport::local::link::Ticks;
-use std::sync::Arc;
-use std::sync::Condvar;
-use std::sync::Mutex;
-use std::sync::PoisonError;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
+
+use crate::objects::context::Ctx;
+use crate::objects::keeper::{Ending, Keeper};
+use crate::transport::local::link::{Link, Ticks};
 
 /// A context that a thread of its own looks after.
 struct Kept(*const Ctx);

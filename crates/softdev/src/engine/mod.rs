@@ -1,4 +1,5 @@
 //! What happens when objects are used: posting, delivering, retrying, arriving, polling, failing.
+
 pub(crate) mod arrive;
 pub(crate) mod channel;
 pub(crate) mod eager;

@@ -16,9 +16,7 @@ use crate::objects::send_queue::SendQueue;
 use crate::sys::limits::QP_INDEX_BITS;
 use crate::transport::local::address::is_same_network;
 use crate::transport::local::deliver::Delivery;
-use crate::transport::local::group::Entry;
-use crate::transport::local::group::directory;
-use crate::transport::local::group::halves;
+use crate::transport::local::group::{Entry, directory, halves};
 use crate::transport::local::message::Message;
 
 impl Qp {

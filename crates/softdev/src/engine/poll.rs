@@ -1,15 +1,14 @@
 //! Taking completions from a queue.
 
+use std::ffi::c_int;
+use std::sync::atomic::Ordering::{Relaxed, Release};
+
+use verbs::abi::*;
+
 use crate::objects::blank::blank_completion;
-use crate::objects::completion::Cq;
-use crate::objects::completion::Entries;
-use crate::objects::completion::Taken;
+use crate::objects::completion::{Cq, Entries, Taken};
 use crate::objects::queue_pair::Qp;
 use crate::sys::clock;
-use std::ffi::c_int;
-use std::sync::atomic::Ordering::Relaxed;
-use std::sync::atomic::Ordering::Release;
-use verbs::abi::*;
 
 /// Completions that one source gives in a row while others may have some: few enough that none starves, many enough
 /// that the one busy queue pair of many does not cost a look at all the others each time.

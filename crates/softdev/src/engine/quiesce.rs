@@ -1,12 +1,13 @@
 //! Waiting until no peer is at work in memory of this process.
 
+use std::sync::atomic::Ordering::Relaxed;
+
 use crate::memory::arena::QUARANTINE;
 use crate::memory::touching::await_end;
 use crate::objects::queue_pair::Qp;
 use crate::sys::timer::Instant;
 use crate::transport::local::region::REMOTE;
 use crate::transport::local::target::index;
-use std::sync::atomic::Ordering::Relaxed;
 
 impl Qp {
     /// Waits until the peer that this queue pair is connected to does not touch memory any more by a right that it had

@@ -12,11 +12,8 @@ use crate::memory::pieces::Pieces;
 use crate::objects::completion::Cq;
 use crate::objects::queue_pair::Qp;
 use crate::objects::send_queue::SendQueue;
-use crate::objects::waiting::Payload;
-use crate::objects::waiting::Stage;
-use crate::objects::waiting::Waiting;
-use crate::objects::work::Attempt;
-use crate::objects::work::{AnyTask, Work};
+use crate::objects::waiting::{Payload, Stage, Waiting};
+use crate::objects::work::{AnyTask, Attempt, Work};
 use crate::sys::timer::{ack_timeout, rnr_timer};
 use crate::transport::local::link::Ticks;
 

@@ -8,9 +8,7 @@ use verbs::abi::*;
 
 use crate::objects::context::Ctx;
 use crate::objects::queue_pair::Qp;
-use crate::objects::srq::Srq;
-use crate::objects::srq::SrqQueue;
-use crate::objects::srq::Use;
+use crate::objects::srq::{Srq, SrqQueue, Use};
 use crate::objects::work::list_of;
 use crate::objects::wqe::Receive;
 use crate::transport::local::order::{Entry, Order};

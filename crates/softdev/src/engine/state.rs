@@ -1,13 +1,14 @@
 //! A queue pair that fails, is reset, or goes from one state to another.
 
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+
+use verbs::abi::*;
+
 use crate::objects::completion::Cq;
 use crate::objects::queue_pair::Qp;
 use crate::sys::sync::Cpu;
 use crate::transport::local::arming::shown;
 use crate::transport::local::notify::notify;
-use std::sync::atomic::Ordering::Relaxed;
-use std::sync::atomic::Ordering::SeqCst;
-use verbs::abi::*;
 
 impl Qp {
     /// Enters ERR: everything that is posted is flushed.

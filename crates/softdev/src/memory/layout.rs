@@ -22,8 +22,8 @@
 //! ```
 
 use std::ptr::NonNull;
-use std::sync::atomic::Ordering::{Relaxed, SeqCst};
-use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::Ordering::{self, Relaxed, SeqCst};
+use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU8, AtomicU16, AtomicU32, AtomicU64};
 
 use verbs::abi::*;
 

@@ -1,8 +1,9 @@
 //! The pieces of a payload.
 
+use std::mem::MaybeUninit;
+
 use crate::memory::copy::Piece;
 use crate::sys::limits::MAX_SGE;
-use std::mem::MaybeUninit;
 
 /// The elements of a payload, one of which may have been fetched in part.
 const PIECES_MAX: usize = MAX_SGE + 1;

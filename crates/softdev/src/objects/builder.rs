@@ -1,10 +1,12 @@
 //! Work requests that are being built by calls.
 
-use crate::objects::work::operations;
-use crate::sys::spin::SpinLock;
 use std::ffi::c_int;
 use std::mem::MaybeUninit;
+
 use verbs::abi::*;
+
+use crate::objects::work::operations;
+use crate::sys::spin::SpinLock;
 
 /// What is being built.
 pub(crate) struct Builder(pub(crate) SpinLock<Batch>);

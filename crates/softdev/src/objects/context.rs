@@ -1,14 +1,16 @@
 //! Contexts, protection domains and address handles.
 
-use crate::objects::event::Events;
-use crate::objects::keeper::Keeper;
-use crate::objects::queue_pair::Qp;
-use crate::transport::local::address::Way;
 use std::mem::offset_of;
 use std::sync::Mutex;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
+
 use verbs::abi::*;
+
+use crate::objects::event::Events;
+use crate::objects::keeper::Keeper;
+use crate::objects::queue_pair::Qp;
+use crate::transport::local::address::Way;
 
 /// What a parent domain stands for.
 pub(crate) struct Parts {

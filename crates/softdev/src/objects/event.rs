@@ -21,10 +21,7 @@ use crate::sys::indexes::Indexes;
 use crate::sys::limits::CONTEXTS;
 use crate::transport::local::host::Host;
 use crate::transport::local::notify::pipe;
-use crate::transport::local::raise::Kind;
-use crate::transport::local::raise::RECORD_BYTES;
-use crate::transport::local::raise::Record;
-use crate::transport::local::raise::kind_of;
+use crate::transport::local::raise::{Kind, RECORD_BYTES, Record, kind_of};
 
 /// The events of a context.
 pub(crate) struct Events {

@@ -1,9 +1,9 @@
 //! What is under way on a link that is modelled.
 
-use crate::objects::work::Work;
-use crate::transport::local::link::Link;
-use crate::transport::local::link::Ticks;
 use std::time::Duration;
+
+use crate::objects::work::Work;
+use crate::transport::local::link::{Link, Ticks};
 
 /// Messages under way, and acknowledgements.
 #[derive(Default)]

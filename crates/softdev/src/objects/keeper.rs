@@ -1,11 +1,9 @@
 //! The thread that looks after a context.
 
-use crate::transport::local::link::Link;
-use std::sync::Arc;
-use std::sync::Condvar;
-use std::sync::Mutex;
-use std::sync::PoisonError;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
+
+use crate::transport::local::link::Link;
 
 /// A thread that carries on with what is long due, for a program that calls no verb.
 pub(crate) struct Keeper {

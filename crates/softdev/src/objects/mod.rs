@@ -1,4 +1,5 @@
 //! The objects that verbs make, and their state: what each of them keeps, without what happens when it is used.
+
 pub(crate) mod blank;
 pub(crate) mod builder;
 pub(crate) mod completion;

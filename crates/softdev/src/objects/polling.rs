@@ -1,11 +1,11 @@
 //! What a completion queue has besides that is read member by member.
 
-use crate::sys::spin::Guard;
-use crate::sys::spin::SpinLock;
 use std::cell::UnsafeCell;
-use std::ffi::c_int;
-use std::ffi::c_void;
+use std::ffi::{c_int, c_void};
+
 use verbs::abi::*;
+
+use crate::sys::spin::{Guard, SpinLock};
 
 /// What an extended queue has besides.
 pub(crate) struct Extended {

@@ -1,21 +1,18 @@
 //! The receive queue of a queue pair, and the lane in which messages for it arrive.
 
+use std::ptr::NonNull;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicU32};
+
+use verbs::abi::*;
+
 use crate::memory::arena::Arena;
-use crate::memory::layout::Credit;
-use crate::memory::layout::Posted;
-use crate::memory::layout::Ring;
-use crate::memory::layout::Slot;
-use crate::memory::layout::Slots;
+use crate::memory::layout::{Credit, Posted, Ring, Slot, Slots};
 use crate::objects::srq::Srq;
 use crate::objects::wqe::Wqes;
 use crate::sys::own_lock::OwnLock;
 use crate::transport::local::claim::is_at_or_after;
 use crate::transport::local::pool::Area;
-use std::ptr::NonNull;
-use std::sync::atomic::AtomicBool;
-use std::sync::atomic::AtomicU32;
-use std::sync::atomic::Ordering::Relaxed;
-use verbs::abi::*;
 
 /// The receiving side of a queue pair.
 pub(crate) struct Receiving {

@@ -1,12 +1,11 @@
 //! The send queue of a queue pair.
 
-use crate::objects::flights::Flights;
-use crate::objects::waiting::Stage;
-use crate::objects::waiting::Waiting;
-use crate::transport::local::link::Link;
-use crate::transport::local::link::Ticks;
-use crate::transport::local::target::Target;
 use std::collections::VecDeque;
+
+use crate::objects::flights::Flights;
+use crate::objects::waiting::{Stage, Waiting};
+use crate::transport::local::link::{Link, Ticks};
+use crate::transport::local::target::Target;
 
 /// What a queue pair's lock protects on the sending side.
 #[derive(Default)]

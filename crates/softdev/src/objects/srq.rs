@@ -1,14 +1,15 @@
 //! Shared receive queues.
 
+use std::sync::Mutex;
+use std::sync::atomic::AtomicU32;
+
+use verbs::abi::*;
+
 use crate::objects::queue_pair::Qp;
 use crate::objects::wqe::Wqes;
 use crate::sys::spin::SpinLock;
 use crate::transport::local::host::Host;
-use crate::transport::local::pool::Area;
-use crate::transport::local::pool::Pool;
-use std::sync::Mutex;
-use std::sync::atomic::AtomicU32;
-use verbs::abi::*;
+use crate::transport::local::pool::{Area, Pool};
 
 /// A shared receive queue. What requesters see of it stands in this process's arena.
 #[repr(C)]

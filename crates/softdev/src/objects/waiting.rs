@@ -1,12 +1,10 @@
 //! Work requests that wait.
 
-use crate::objects::flights::Lead;
-use crate::objects::work::AnyTask;
-use crate::objects::work::Work;
-use crate::transport::local::link::Extended;
-use crate::transport::local::link::Schedule;
-use crate::transport::local::link::Ticks;
 use verbs::abi::*;
+
+use crate::objects::flights::Lead;
+use crate::objects::work::{AnyTask, Work};
+use crate::transport::local::link::{Extended, Schedule, Ticks};
 
 /// A work request that waits.
 pub(crate) struct Waiting {

@@ -1,9 +1,10 @@
 //! Work requests of the send queue: what one says of itself, and what is to be done.
 
+use verbs::abi::*;
+
 use crate::transport::local::address::Way;
 use crate::transport::local::message::Datagram;
 use crate::transport::local::reach::Remote;
-use verbs::abi::*;
 
 /// What a work request says of itself.
 #[derive(Clone, Copy)]

@@ -1,9 +1,8 @@
 //! Posted receives as their owner keeps them: where no peer can write, so that what is polled is scattered to where the
 //! program wanted it, whatever a peer has made of the arena.
 
-use std::sync::atomic::AtomicU32;
-use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use verbs::abi::ibv_sge;
 

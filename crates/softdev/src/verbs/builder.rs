@@ -6,16 +6,14 @@
 
 use std::ffi::{c_int, c_void};
 use std::mem::ManuallyDrop;
+use std::sync::atomic::Ordering::Relaxed;
 
 use verbs::abi::*;
 
-use crate::objects::builder::Batch;
-use crate::objects::builder::Builder;
+use crate::objects::builder::{Batch, Builder};
 use crate::objects::queue_pair::Qp;
-use crate::objects::work::INLINE;
-use crate::objects::work::{list_of, operations};
+use crate::objects::work::{INLINE, list_of, operations};
 use crate::sys::spin::Guard;
-use std::sync::atomic::Ordering::Relaxed;
 
 /// The batch of a queue pair, while it is being built: nothing where nobody has begun.
 ///

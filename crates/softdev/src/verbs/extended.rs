@@ -9,9 +9,7 @@ use crate::sys::clock::{CLOCK_KHZ, CLOCK_MASK};
 use crate::sys::errno::fail;
 use crate::verbs::on_demand;
 use crate::verbs::polling::create_cq_ex;
-use crate::verbs::query::query_device;
-use crate::verbs::query::query_port;
-use crate::verbs::query::query_rt_values;
+use crate::verbs::query::{query_device, query_port, query_rt_values};
 use crate::verbs::queue_pair::create_qp_ex;
 use crate::verbs::srq::create_srq;
 

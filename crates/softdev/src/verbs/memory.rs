@@ -12,9 +12,7 @@ use crate::sys::errno::fail;
 use crate::sys::probe::{can_be_pinned, memory_bytes};
 use crate::transport::local::calibrate::calibrate;
 use crate::transport::local::host::{Host, host};
-use crate::transport::local::region::KEYS;
-use crate::transport::local::region::OWN;
-use crate::transport::local::region::REMOTE;
+use crate::transport::local::region::{KEYS, OWN, REMOTE};
 
 pub(crate) unsafe extern "C" fn reg_mr(
     pd: *mut ibv_pd,

@@ -9,9 +9,7 @@ use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 
 use verbs::abi::*;
 
-use crate::objects::context::Parts;
-use crate::objects::context::Pd;
-use crate::objects::context::Td;
+use crate::objects::context::{Parts, Pd, Td};
 use crate::sys::errno::fail;
 
 /// `struct ibv_td_init_attr`.

@@ -11,9 +11,7 @@ use verbs::abi::*;
 
 use crate::objects::blank::blank_completion;
 use crate::objects::completion::Cq;
-use crate::objects::polling::Current;
-use crate::objects::polling::Extended;
-use crate::objects::polling::Making;
+use crate::objects::polling::{Current, Extended, Making};
 use crate::sys::clock;
 use crate::sys::errno::fail;
 use crate::sys::spin::SpinLock;

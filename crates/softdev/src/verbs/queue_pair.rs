@@ -1,10 +1,17 @@
 //! Queue pairs: made, changed, asked and destroyed.
 
+use std::ffi::c_int;
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
+use std::sync::atomic::{AtomicU8, AtomicU32};
+
+use verbs::abi::*;
+use verbs::transition;
+
 use crate::engine::port;
 use crate::objects::builder::Builder;
 use crate::objects::completion::Cq;
-use crate::objects::context::Ctx;
-use crate::objects::context::Pd;
+use crate::objects::context::{Ctx, Pd};
 use crate::objects::queue_pair::Qp;
 use crate::objects::receiving::Receiving;
 use crate::objects::send_queue::SendQueue;
@@ -12,34 +19,16 @@ use crate::objects::srq::Srq;
 use crate::objects::work::operations;
 use crate::sys::errno::fail;
 use crate::sys::indexes::Indexes;
-use crate::sys::limits::MAX_INLINE;
-use crate::sys::limits::MAX_RD_ATOMIC;
-use crate::sys::limits::MAX_SGE;
-use crate::sys::limits::MAX_WR;
-use crate::sys::limits::PORT;
-use crate::sys::limits::QP_INDEX_BITS;
-use crate::sys::limits::QPS;
+use crate::sys::limits::{MAX_INLINE, MAX_RD_ATOMIC, MAX_SGE, MAX_WR, PORT, QP_INDEX_BITS, QPS};
 use crate::sys::own_lock::OwnLock;
 use crate::sys::spin::SpinLock;
-use crate::transport::local::address::is_valid_route;
-use crate::transport::local::address::port_word;
+use crate::transport::local::address::{is_valid_route, port_word};
 use crate::transport::local::group::forget_the_dead;
 use crate::transport::local::host::host;
 use crate::transport::local::raise::Kind;
 use crate::transport::local::target::index;
-use crate::verbs::builder;
-use crate::verbs::builder::builders_of;
+use crate::verbs::builder::{self, builders_of};
 use crate::verbs::multicast;
-use std::ffi::c_int;
-use std::sync::PoisonError;
-use std::sync::atomic::AtomicU8;
-use std::sync::atomic::AtomicU32;
-use std::sync::atomic::Ordering::Acquire;
-use std::sync::atomic::Ordering::Relaxed;
-use std::sync::atomic::Ordering::Release;
-use std::sync::atomic::Ordering::SeqCst;
-use verbs::abi::*;
-use verbs::transition;
 
 /// Entries of the table of queue pairs in use.
 static INDEXES: Indexes<QPS> = Indexes::new();
