@@ -14,7 +14,8 @@ use verbs::{
 };
 
 use crate::engine::arrive::PATIENCE;
-use crate::memory::layout::{FLAG_IN_SLOT, Ring, SharedQp, Slot, SlotState};
+use crate::memory::layout::SharedQp;
+use crate::memory::slots::{FLAG_IN_SLOT, Ring, Slot, SlotState};
 use crate::objects::queue_pair::Qp;
 use crate::objects::srq::Srq;
 use crate::sys::limits::QP_INDEX_BITS;

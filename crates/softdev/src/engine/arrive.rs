@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use verbs::abi::*;
 
 use crate::memory::copy::{Piece, copy_small};
-use crate::memory::layout::{
+use crate::memory::slots::{
     FLAG_BOUNCED, FLAG_GLOBAL, FLAG_IMM, FLAG_IN_SLOT, FLAG_WRITE, SLOT_PAYLOAD, Slot, SlotState,
 };
 use crate::objects::blank::blank_completion;

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use verbs::abi::*;
 
 use crate::memory::copy::{Piece, store_wordwise};
-use crate::memory::layout::SLOT_PAYLOAD;
+use crate::memory::slots::SLOT_PAYLOAD;
 use crate::objects::own::Entry;
 use crate::objects::queue_pair::Qp;
 use crate::objects::send_queue::SendQueue;

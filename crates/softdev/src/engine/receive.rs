@@ -6,7 +6,8 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use verbs::abi::*;
 
 use crate::memory::arena::QUARANTINE;
-use crate::memory::layout::{Credit, SLOT_PAYLOAD, SlotState};
+use crate::memory::layout::Credit;
+use crate::memory::slots::{SLOT_PAYLOAD, SlotState};
 use crate::objects::queue_pair::Qp;
 use crate::objects::receiving::ReceiveQueue;
 use crate::objects::srq::Srq;

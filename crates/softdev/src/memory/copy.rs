@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering::{Relaxed, Release};
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, fence};
 
-use crate::memory::layout::SLOT_PAYLOAD;
+use crate::memory::slots::SLOT_PAYLOAD;
 
 pub(crate) mod streaming;
 

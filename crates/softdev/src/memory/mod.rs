@@ -5,4 +5,5 @@ pub(crate) mod arena;
 pub(crate) mod copy;
 pub(crate) mod layout;
 pub(crate) mod pieces;
+pub(crate) mod slots;
 pub(crate) mod touching;

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize};
 
 use verbs::abi::*;
 
-use crate::memory::layout::{Slot, SlotState};
+use crate::memory::slots::{Slot, SlotState};
 use crate::objects::context::Ctx;
 use crate::objects::own::{Entry, Own};
 use crate::objects::polling::Extended;

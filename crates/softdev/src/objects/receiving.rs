@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32};
 use verbs::abi::*;
 
 use crate::memory::arena::Arena;
-use crate::memory::layout::{Credit, Posted, Ring, Slot, Slots};
+use crate::memory::layout::{Credit, Posted};
+use crate::memory::slots::{Ring, Slot, Slots};
 use crate::objects::srq::Srq;
 use crate::objects::wqe::Wqes;
 use crate::sys::own_lock::OwnLock;

@@ -43,7 +43,7 @@ mod tests {
     use loom::thread;
 
     use super::*;
-    use crate::memory::layout::SlotState;
+    use crate::memory::slots::SlotState;
     use crate::sys::sync::model::{self, Loom, Weaker};
     use crate::transport::local::arming::{arm, is_armed, shown, take};
     use crate::transport::local::lane::is_shown;

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 use verbs::abi::ibv_sge;
 
 use crate::memory::arena::View;
-use crate::memory::layout::{Post, SlotSge, UNCHECKED};
+use crate::memory::slots::{Post, SlotSge, UNCHECKED};
 use crate::transport::local::region::{Access, locate};
 
 /// Posted receives by number, as many as a power of two. Written and read by different threads, but never the same one at

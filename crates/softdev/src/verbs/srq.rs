@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 
 use verbs::abi::*;
 
-use crate::memory::layout::Ring;
+use crate::memory::slots::Ring;
 use crate::objects::context::{Ctx, Pd};
 use crate::objects::srq::{Srq, SrqQueue};
 use crate::objects::wqe::Wqes;

@@ -10,7 +10,8 @@ use rustix::io::Errno;
 use verbs::abi::*;
 
 use crate::memory::copy::Piece;
-use crate::memory::layout::{SLOT_PAYLOAD, SharedQp, SlotSge};
+use crate::memory::layout::SharedQp;
+use crate::memory::slots::{SLOT_PAYLOAD, SlotSge};
 use crate::memory::touching::touch;
 use crate::sys::limits::{BOUNCE_BYTES, GRH_BYTES};
 use crate::sys::sync::Cpu;

@@ -5,8 +5,9 @@ use std::sync::atomic::Ordering::Relaxed;
 use verbs::abi::*;
 
 use crate::memory::copy::{Piece, store_payload};
-use crate::memory::layout::{
-    FLAG_BOUNCED, FLAG_GLOBAL, FLAG_IMM, FLAG_IN_SLOT, FLAG_SOLICITED, FLAG_WRITE, SharedQp, Slot,
+use crate::memory::layout::SharedQp;
+use crate::memory::slots::{
+    FLAG_BOUNCED, FLAG_GLOBAL, FLAG_IMM, FLAG_IN_SLOT, FLAG_SOLICITED, FLAG_WRITE, Slot,
 };
 use crate::sys::clock;
 use crate::transport::local::address::is_group;

@@ -10,7 +10,8 @@ use std::time::Duration;
 use verbs::abi::*;
 
 use crate::memory::arena::View;
-use crate::memory::layout::{Ring, SharedQp, mr_index};
+use crate::memory::layout::{SharedQp, mr_index};
+use crate::memory::slots::Ring;
 use crate::sys::limits::QP_INDEX_BITS;
 use crate::sys::timer::Instant;
 use crate::transport::local::host::{Host, Peer};
