@@ -30,7 +30,7 @@ impl Qp {
     ) -> Result<(), c_int> {
         let state = self.state();
         if state == IBV_QPS_RESET
-            || self.receiving.srq.is_some()
+            || self.srq.is_some()
             || !(0..=self.cap.max_recv_sge.cast_signed()).contains(&wr.num_sge)
         {
             return Err(libc::EINVAL);
@@ -77,7 +77,7 @@ impl Qp {
                 return;
             }
             self.receiving.closed.store(true, Release);
-            if self.receiving.srq.is_some() {
+            if self.srq.is_some() {
                 // IBTA vol. 1, section 11.6.2: nothing is taken for this queue pair any more.
                 self.raise(IBV_EVENT_QP_LAST_WQE_REACHED);
             }
@@ -99,7 +99,7 @@ impl Qp {
             return self.await_peer();
         }
         let mut n = self.receiving.head.load(Acquire);
-        let tail = match self.receiving.srq {
+        let tail = match self.srq {
             Some(_) => n.wrapping_add(self.receiving.ring.size),
             None => self.receiving.tail.load(Acquire),
         };
@@ -117,7 +117,7 @@ impl Qp {
         let receiving = &self.receiving;
         let mut queue = receiving.queue.lock();
         let mut n = receiving.head.load(Acquire);
-        let tail = match receiving.srq {
+        let tail = match self.srq {
             Some(srq) => self.discard_messages(n, srq),
             None => queue.tail,
         };

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use verbs::abi::*;
 
 use crate::objects::context::Ctx;
-use crate::objects::queue_pair::Qp;
+use crate::objects::receiving::Receiving;
 use crate::objects::srq::{Srq, SrqQueue, Use};
 use crate::objects::work::list_of;
 use crate::objects::wqe::Receive;
@@ -34,18 +34,19 @@ impl Srq {
         unsafe { &*srq.cast::<Self>() }
     }
 
-    /// A queue pair takes from it from now on.
-    pub(crate) fn attach(&self, qp: *const Qp) {
-        self.members.lock().unwrap_or_else(PoisonError::into_inner).push(qp);
+    /// The receive queue of a pair takes from it from now on.
+    pub(crate) fn attach(&self, member: *const Receiving) {
+        self.members.lock().unwrap_or_else(PoisonError::into_inner).push(member);
     }
 
     /// It does not any more.
-    pub(crate) fn detach(&self, qp: *const Qp) {
-        self.members.lock().unwrap_or_else(PoisonError::into_inner).retain(|other| *other != qp);
+    pub(crate) fn detach(&self, member: *const Receiving) {
+        self.members.lock().unwrap_or_else(PoisonError::into_inner).retain(|other| *other != member);
     }
 
     /// # Safety
     /// The request's elements are readable.
+    #[inline]
     pub(crate) unsafe fn post(&self, queue: &mut SrqQueue, wr: &ibv_recv_wr) -> Result<(), c_int> {
         if !(0..=self.max_sge.cast_signed()).contains(&wr.num_sge) {
             return Err(libc::EINVAL);
@@ -109,7 +110,7 @@ impl Srq {
     fn is_delivered(&self, index: u32) -> bool {
         let members = self.members.lock().unwrap_or_else(PoisonError::into_inner);
         // SAFETY: a queue pair takes itself off the list, under the same lock, before it goes.
-        members.iter().any(|qp| unsafe { &**qp }.has_message_for(index))
+        members.iter().any(|member| unsafe { &**member }.has_message_for(index))
     }
 
     /// A queue pair that takes from here was polled in vain. If the queue has run dry for long, what was taken by

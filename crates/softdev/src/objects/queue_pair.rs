@@ -9,6 +9,7 @@ use crate::memory::layout::SharedQp;
 use crate::objects::builder::Builder;
 use crate::objects::receiving::Receiving;
 use crate::objects::send_queue::SendQueue;
+use crate::objects::srq::Srq;
 use crate::sys::own_lock::OwnLock;
 use crate::sys::spin::SpinLock;
 use crate::transport::local::host::Host;
@@ -36,6 +37,8 @@ pub(crate) struct Qp {
     /// Reads and atomics that it may have under way (`max_rd_atomic`).
     pub(crate) initiator_depth: AtomicU8,
     pub(crate) receiving: Receiving,
+    /// The shared queue that it takes receives from, which lives at least as long.
+    pub(crate) srq: Option<&'static Srq>,
     /// Threads that hold the queue pair although no list that they have locked does: destruction waits for them.
     pub(crate) holders: AtomicU32,
     /// For who builds work requests by calls.

@@ -9,7 +9,6 @@ use verbs::abi::*;
 use crate::memory::arena::Arena;
 use crate::memory::layout::{Credit, Posted};
 use crate::memory::slots::{Ring, Slot, Slots};
-use crate::objects::srq::Srq;
 use crate::objects::wqe::Wqes;
 use crate::sys::own_lock::OwnLock;
 use crate::transport::local::claim::is_at_or_after;
@@ -28,8 +27,8 @@ pub(crate) struct Receiving {
     pub(crate) slots: Slots,
     /// What is posted; nothing where the receives are those of a shared queue.
     pub(crate) wqes: Wqes,
-    /// The shared queue, which lives at least as long.
-    pub(crate) srq: Option<&'static Srq>,
+    /// Where the receives of a shared queue are, if it takes from one.
+    shared_area: Option<Area>,
     /// Looks at a receive that a peer is placing.
     pub(crate) doubts: AtomicU32,
     /// A receive was taken back from a peer that had died.
@@ -70,10 +69,10 @@ impl ReceiveQueue {
 
 impl Receiving {
     /// Allocates a lane for as many receives as can be posted.
-    pub(crate) fn new(arena: &Arena, cap: &ibv_qp_cap, srq: Option<&'static Srq>) -> Option<Self> {
+    pub(crate) fn new(arena: &Arena, cap: &ibv_qp_cap, shared_area: Option<Area>) -> Option<Self> {
         let (size, max_sge) = (cap.max_recv_wr.max(1).next_power_of_two(), cap.max_recv_sge.max(1));
         // As many messages as there are receives in the shared queue can wait to be polled.
-        let (size, stride) = srq.map_or((size, Ring::stride_for(max_sge)), |srq| (srq.area.size, 0));
+        let (size, stride) = shared_area.map_or((size, Ring::stride_for(max_sge)), |area| (area.size, 0));
         let mut ring = Ring { offset: 0, size, stride };
         ring.offset = arena.allocate(ring.bytes())?;
         Some(Self {
@@ -83,8 +82,8 @@ impl Receiving {
             closed: AtomicBool::new(false),
             ring,
             slots: ring.slots(&arena.view)?,
-            wqes: if srq.is_some() { Wqes::new(1, 0) } else { Wqes::new(size, max_sge) },
-            srq,
+            wqes: if shared_area.is_some() { Wqes::new(1, 0) } else { Wqes::new(size, max_sge) },
+            shared_area,
             doubts: AtomicU32::new(1),
             recovered: AtomicBool::new(false),
         })
@@ -98,7 +97,7 @@ impl Receiving {
         posted.ring_size.store(self.ring.size, Relaxed);
         posted.ring_stride.store(self.ring.stride, Relaxed);
         let none = Area { offset: 0, size: 0, stride: 0 };
-        let area = self.srq.map_or(none, |srq| srq.area);
+        let area = self.shared_area.unwrap_or(none);
         posted.pool_offset.store(area.offset, Relaxed);
         posted.pool_size.store(area.size, Relaxed);
         posted.pool_stride.store(area.stride, Relaxed);

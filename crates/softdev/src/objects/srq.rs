@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicU32;
 
 use verbs::abi::*;
 
-use crate::objects::queue_pair::Qp;
+use crate::objects::receiving::Receiving;
 use crate::objects::wqe::Wqes;
 use crate::sys::spin::SpinLock;
 use crate::transport::local::host::Host;
@@ -25,8 +25,8 @@ pub(crate) struct Srq {
     pub(crate) queue: SpinLock<SrqQueue>,
     /// What is posted, by index.
     pub(crate) wqes: Wqes,
-    /// The queue pairs that take from it.
-    pub(crate) members: Mutex<Vec<*const Qp>>,
+    /// The receive queues of the pairs that take from it.
+    pub(crate) members: Mutex<Vec<*const Receiving>>,
     /// Looks at a queue that has run dry.
     pub(crate) doubts: AtomicU32,
 }

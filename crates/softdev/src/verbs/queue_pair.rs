@@ -67,7 +67,7 @@ pub(crate) unsafe fn create(pd: *mut ibv_pd, init: &mut ibv_qp_init_attr, builde
     host.tidy();
     forget_the_dead();
     let Some(index) = INDEXES.take() else { return fail(libc::ENOMEM) };
-    let Some(receiving) = Receiving::new(&host.arena, &cap, srq) else {
+    let Some(receiving) = Receiving::new(&host.arena, &cap, srq.map(|srq| srq.area)) else {
         INDEXES.give_back(index);
         return fail(libc::ENOMEM);
     };
@@ -100,11 +100,13 @@ pub(crate) unsafe fn create(pd: *mut ibv_pd, init: &mut ibv_qp_init_attr, builde
         operations: operations(init.qp_type),
         initiator_depth: AtomicU8::new(0),
         receiving,
+        srq,
         holders: AtomicU32::new(0),
         builder: builders.then(|| Builder::new(&cap, init.qp_type)),
     }));
     if let Some(srq) = srq {
-        srq.attach(qp);
+        // SAFETY: it was just made.
+        srq.attach(unsafe { &raw const (*qp).receiving });
     }
     // SAFETY: it was just made.
     publish(unsafe { &*qp });
@@ -177,7 +179,7 @@ pub(crate) unsafe extern "C" fn destroy_qp(raw: *mut ibv_qp) -> c_int {
     if !qp.ibv.srq.is_null() {
         qp.clear_receives();
         // SAFETY: a queue pair's shared receive queue lives at least as long as the queue pair.
-        unsafe { Srq::from(qp.ibv.srq) }.detach(qp);
+        unsafe { Srq::from(qp.ibv.srq) }.detach(&raw const qp.receiving);
     }
     qp.receiving.free(&qp.host.arena);
     qp.ctx().events.leave(Kind::QueuePair, qp.ibv.qp_num);
