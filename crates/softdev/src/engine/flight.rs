@@ -1,10 +1,10 @@
 //! Messages under way on a link that is modelled ([`crate::transport::local::link`]).
 //!
-//! What is posted waits in the send queue, as what cannot be carried out yet does ([`crate::engine::retry`]): until it leaves, when its
-//! payload is fetched as by an adapter ([`FIRST_BYTES`]), and then until it is there; a reliable connection's completion then
-//! waits for the acknowledgement. What the receiver was not ready for is sent again as it was fetched. Whatever verb the process
-//! calls carries on with what is due. A program that calls none meanwhile (it watches its memory, or sleeps elsewhere) is served
-//! by a thread, the [`Keeper`], late by its period.
+//! What is posted waits in the send queue, as what cannot be carried out yet does (`retry`): until it leaves, when its payload
+//! is fetched as by an adapter ([`FIRST_BYTES`]), and then until it is there; a reliable connection's completion then waits for
+//! the acknowledgement. What the receiver was not ready for is sent again as it was fetched. Whatever verb the process calls
+//! carries on with what is due. A program that calls none meanwhile (it watches its memory, or sleeps elsewhere) is served by a
+//! thread, the [`Keeper`], late by its period.
 
 use std::ffi::c_int;
 use std::sync::PoisonError;

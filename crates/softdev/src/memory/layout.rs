@@ -88,14 +88,14 @@ pub(crate) struct SharedQp {
     pub(crate) responder_resources: AtomicU32,
     /// 1 where its receives get a time stamp.
     pub(crate) stamped: AtomicU32,
-    /// Its port: see `device::port_word`.
+    /// Its port: see `address::port_word`.
     pub(crate) port: AtomicU32,
     /// Entry of its context.
     pub(crate) context: AtomicU32,
     /// For the requesters: the next receive to be filled.
     pub(crate) next: Line,
     /// For its own requests: the queue pair that it is sending to or in whose domain's memory it is at work, or 0. Who
-    /// takes a connection or memory away waits for it: see `one_sided`.
+    /// takes a connection or memory away waits for it: see `reach`.
     pub(crate) touching: Line,
     pub(crate) posted: Posted,
 }

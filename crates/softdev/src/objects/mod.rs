@@ -1,4 +1,7 @@
-//! The objects that verbs make, and their state: what each of them keeps, without what happens when it is used.
+//! What the objects that verbs make keep: queue pairs with their queues, completion queues, shared receive queues, contexts.
+//!
+//! The types stand apart from what happens when they are used (`engine`), because a queue pair is used by everything: with its
+//! methods beside it, 45 files needed each other.
 
 pub(crate) mod blank;
 pub(crate) mod builder;

@@ -351,7 +351,7 @@ impl Attempt<'_> {
             return Ok(Payload::Bounced);
         }
         if unmapped {
-            // Memory that may be unmapped as soon as it is deregistered: as in `one_sided`.
+            // Memory that may be unmapped as soon as it is deregistered: as in `reach`.
             fence(SeqCst);
             let is_there = posted.elements.iter().all(|shared| element(shared).is_some());
             if !self.target.receives(self.shared) {

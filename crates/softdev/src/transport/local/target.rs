@@ -23,7 +23,7 @@ pub(crate) struct Target {
     pub(crate) peer: Arc<Peer>,
     pub(crate) qp_num: u32,
     pub(crate) generation: u32,
-    /// Its port: see `device::port_word`.
+    /// Its port: see `address::port_word`.
     pub(crate) port: u32,
     pub(crate) lane: Lane,
     /// What its shared receive queue shows, if it has one.
