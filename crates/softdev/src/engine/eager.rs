@@ -12,10 +12,11 @@ use crate::memory::slots::SLOT_PAYLOAD;
 use crate::objects::own::Entry;
 use crate::objects::queue_pair::Qp;
 use crate::objects::send_queue::SendQueue;
-use crate::transport::local::message::{Message, Payload};
+use crate::transport::local::message::Payload;
 use crate::transport::local::place::Place;
 use crate::transport::local::region::{Access, locate};
 use crate::transport::local::target::Target;
+use crate::transport::message::Message;
 
 /// Flags of requests that take the short way. (A fence waits for nothing: all that was posted before is done.)
 const FLAGS: u32 = IBV_SEND_SIGNALED | IBV_SEND_INLINE | IBV_SEND_FENCE;

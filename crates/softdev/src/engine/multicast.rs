@@ -14,10 +14,10 @@ use verbs::abi::*;
 use crate::objects::queue_pair::Qp;
 use crate::objects::send_queue::SendQueue;
 use crate::sys::limits::QP_INDEX_BITS;
+use crate::transport::delivery::Delivery;
 use crate::transport::local::address::is_same_network;
-use crate::transport::local::deliver::Delivery;
 use crate::transport::local::group::{Entry, directory, halves};
-use crate::transport::local::message::Message;
+use crate::transport::message::Message;
 
 impl Qp {
     /// Delivers a datagram to all members of a group. Whether any of them gets it, nobody learns.

@@ -13,14 +13,14 @@ use crate::objects::own::Entry;
 use crate::objects::queue_pair::Qp;
 use crate::objects::send_queue::SendQueue;
 use crate::objects::work::{Attempt, INLINE, Work, list_of};
+use crate::transport::delivery::Delivery;
 use crate::transport::local::address::{Way, follow, port_word};
-use crate::transport::local::deliver::Delivery;
 use crate::transport::local::link::Ticks;
-use crate::transport::local::message::Message;
 use crate::transport::local::place::Place;
-use crate::transport::local::reach::Remote;
 use crate::transport::local::region::{Access, locate};
 use crate::transport::local::target::Target;
+use crate::transport::message::Message;
+use crate::transport::remote::Remote;
 
 /// Peers of datagrams that a queue pair remembers.
 const DATAGRAM_TARGETS: usize = 64;

@@ -10,12 +10,12 @@ use crate::objects::queue_pair::Qp;
 use crate::objects::send_queue::SendQueue;
 use crate::objects::work::{AnyTask, Attempt, Sending, Work};
 use crate::sys::limits::{MAX_MESSAGE_BYTES, MTU_BYTES};
+use crate::transport::delivery::Delivery;
 use crate::transport::local::address::{MULTICAST_QP, Way, port_word};
-use crate::transport::local::deliver::Delivery;
-use crate::transport::local::message::{Datagram, Message};
-use crate::transport::local::reach::Remote;
 use crate::transport::local::region::Access;
 use crate::transport::local::target::Target;
+use crate::transport::message::{Datagram, Message};
+use crate::transport::remote::Remote;
 
 /// What a work request does with its payload.
 pub(crate) trait Task: Copy {

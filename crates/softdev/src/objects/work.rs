@@ -3,8 +3,8 @@
 use verbs::abi::*;
 
 use crate::transport::local::address::Way;
-use crate::transport::local::message::Datagram;
-use crate::transport::local::reach::Remote;
+use crate::transport::message::Datagram;
+use crate::transport::remote::Remote;
 
 /// What a work request says of itself.
 #[derive(Clone, Copy)]
