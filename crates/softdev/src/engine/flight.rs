@@ -24,7 +24,6 @@ use crate::objects::waiting::{Payload, Stage, Waiting};
 use crate::objects::work::{AnyTask, Destination};
 use crate::sys::limits::{MAX_MESSAGE_BYTES, MTU_BYTES};
 use crate::sys::settings::{LinkLayer, link_layer};
-use crate::transport::local::address::device_of;
 use crate::transport::local::link::{Link, Ticks};
 
 /// Bytes of a reliable connection's message that are fetched when it begins to leave: its first packet. An adapter reads on
@@ -60,7 +59,7 @@ impl Qp {
             }
             Destination::Nowhere => None,
         };
-        let peer = target.map_or(&NOWHERE, |target| target.peer.view(view).port(device_of(target.port)));
+        let peer = target.map_or(&NOWHERE, |target| target.port(view));
         let is_in_memory = bytes > 0 && matches!(waiting.payload, Payload::Element(_) | Payload::Elements(_));
         waiting.schedule = Some(if waiting.is_answered() {
             link.ask(own, peer, now, (bytes, waiting.extended()), mtu_bytes)

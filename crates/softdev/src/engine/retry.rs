@@ -2,7 +2,7 @@
 //!
 //! Nothing runs by itself: whatever verb the process calls next tries them again ([`crate::objects::context::Ctx::progress`]).
 
-use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::sync::atomic::Ordering::SeqCst;
 
 use verbs::abi::*;
 
@@ -16,6 +16,7 @@ use crate::objects::waiting::{Payload, Stage, Waiting};
 use crate::objects::work::{AnyTask, Attempt, Work};
 use crate::sys::timer::{ack_timeout, rnr_timer};
 use crate::transport::local::link::Ticks;
+use crate::transport::target::Target;
 
 /// Time between attempts to reach a peer that does not answer: below every timeout in use.
 const UNANSWERED_RETRY: std::time::Duration = std::time::Duration::from_micros(50);
@@ -191,7 +192,7 @@ impl Qp {
             7 => {} // for ever (IBTA vol. 1, section 9.7.5.2.8)
             _ => waiting.rnr_retries -= 1,
         }
-        let code = queue.target.as_ref().map_or(0, |t| t.shared().posted.min_rnr_timer.load(Relaxed));
+        let code = queue.target.as_ref().map_or(0, Target::rnr_timer);
         waiting.not_before = now.after(rnr_timer(code as u8));
         None
     }

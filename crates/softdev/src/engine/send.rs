@@ -1,7 +1,7 @@
 //! The send queue: posting, carrying out, completing.
 
 use std::ffi::c_int;
-use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
+use std::sync::atomic::Ordering::{Acquire, Release, SeqCst};
 
 use verbs::abi::*;
 
@@ -14,13 +14,13 @@ use crate::objects::queue_pair::Qp;
 use crate::objects::send_queue::SendQueue;
 use crate::objects::work::{Attempt, INLINE, Work, list_of};
 use crate::transport::delivery::Delivery;
-use crate::transport::local::address::{Way, follow, port_word};
+use crate::transport::local::address::{Way, follow};
 use crate::transport::local::link::Ticks;
 use crate::transport::local::place::Place;
 use crate::transport::local::region::{Access, locate};
-use crate::transport::local::target::Target;
 use crate::transport::message::Message;
 use crate::transport::remote::Remote;
+use crate::transport::target::Target;
 
 /// Peers of datagrams that a queue pair remembers.
 const DATAGRAM_TARGETS: usize = 64;
@@ -203,7 +203,7 @@ impl Qp {
     /// Finds a queue pair that datagrams go to.
     pub(crate) fn datagram_target(&self, queue: &mut SendQueue, qp_num: u32) -> Option<usize> {
         let known = &mut queue.datagram_targets;
-        let found = known.iter().rposition(|target| target.qp_num == qp_num);
+        let found = known.iter().rposition(|target| target.number() == qp_num);
         found.or_else(|| {
             let target = Target::find(self.host, qp_num)?;
             if known.len() == DATAGRAM_TARGETS {
@@ -227,7 +227,7 @@ impl Qp {
         let Some(found) = self.datagram_target(queue, qp_num) else { return Delivery::NoAnswer };
         let known = &mut queue.datagram_targets;
         let target = &known[found];
-        if target.shared().service.load(Relaxed) != IBV_QPT_UD || !is_port(target.port) {
+        if !target.takes_datagrams(is_port) {
             return Delivery::NoAnswer;
         }
         let delivery = target.deliver(self.host, self.shared(), message);
@@ -237,8 +237,7 @@ impl Qp {
         delivery
     }
 
-    /// The queue pair at the other end of the connection, if it is there and answers to this one: same service, and for
-    /// RC the packet sequence number as expected. (UC takes any that a message begins with: IBTA vol. 1, section 9.8.2.)
+    /// The queue pair at the other end of the connection, if it is there and answers to this one.
     #[cold]
     fn find_peer(&self) -> Option<Target> {
         if !self.has_port() {
@@ -247,12 +246,7 @@ impl Qp {
         let attr = self.attr.lock();
         let Way::Device(device) = follow(&attr.ah_attr) else { return None };
         let target = Target::find(self.host, attr.dest_qp_num)?;
-        let shared = target.shared();
-        let answers = shared.state.load(Acquire) >= IBV_QPS_RTR
-            && shared.service.load(Relaxed) == self.ibv.qp_type
-            && target.port == port_word(device)
-            && (self.ibv.qp_type != IBV_QPT_RC || shared.posted.rq_psn.load(Relaxed) == attr.sq_psn);
-        answers.then_some(target)
+        target.answers(self.ibv.qp_type, device, attr.sq_psn).then_some(target)
     }
 
     /// Completes a work request with an error: a reliable connection fails, the send queue of an unreliable service

@@ -13,9 +13,9 @@ use crate::sys::limits::{MAX_MESSAGE_BYTES, MTU_BYTES};
 use crate::transport::delivery::Delivery;
 use crate::transport::local::address::{MULTICAST_QP, Way, port_word};
 use crate::transport::local::region::Access;
-use crate::transport::local::target::Target;
 use crate::transport::message::{Datagram, Message};
 use crate::transport::remote::Remote;
+use crate::transport::target::Target;
 
 /// What a work request does with its payload.
 pub(crate) trait Task: Copy {

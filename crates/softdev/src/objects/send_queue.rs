@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use crate::objects::flights::Flights;
 use crate::objects::waiting::{Stage, Waiting};
 use crate::transport::local::link::{Link, Ticks};
-use crate::transport::local::target::Target;
+use crate::transport::target::Target;
 
 /// What a queue pair's lock protects on the sending side.
 #[derive(Default)]
