@@ -1,81 +1,30 @@
 //! Messages under way on a link that is modelled ([`crate::transport::local::link`]).
 //!
-//! What is posted waits in the send queue, as what cannot be carried out yet does ([`crate::retry`]): until it leaves, when its
-//! payload is fetched as by an adapter ([`FIRST_BYTES`]), and then until it is there; a reliable connection's completion then
-//! waits for the acknowledgement. What the receiver was not ready for is sent again as it was fetched. Whatever verb the process
-//! calls carries on with what is due. A program that calls none meanwhile (it watches its memory, or sleeps elsewhere) is served
-//! by a thread, the [`Keeper`], late by its period.
+//! What is posted waits in the send queue, as what cannot be carried out yet does (`retry`): until it leaves, when its payload
+//! is fetched as by an adapter ([`FIRST_BYTES`]), and then until it is there; a reliable connection's completion then waits for
+//! the acknowledgement. What the receiver was not ready for is sent again as it was fetched. Whatever verb the process calls
+//! carries on with what is due. A program that calls none meanwhile (it watches its memory, or sleeps elsewhere) is served by a
+//! thread, the [`Keeper`], late by its period.
 
 use std::ffi::c_int;
+use std::sync::PoisonError;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
-use std::thread::JoinHandle;
-use std::time::Duration;
 
 use verbs::LinkModel;
 use verbs::abi::*;
 
-use crate::context::Ctx;
+use crate::engine::task::Task;
 use crate::memory::layout::SharedPort;
-use crate::queue_pair::Qp;
-use crate::retry::{Payload, Stage, Waiting};
-use crate::send::SendQueue;
+use crate::memory::pieces::Pieces;
+use crate::objects::context::Ctx;
+use crate::objects::keeper::Keeper;
+use crate::objects::queue_pair::Qp;
+use crate::objects::send_queue::SendQueue;
+use crate::objects::waiting::{Payload, Stage, Waiting};
+use crate::objects::work::{AnyTask, Destination};
 use crate::sys::limits::{MAX_MESSAGE_BYTES, MTU_BYTES};
 use crate::sys::settings::{LinkLayer, link_layer};
-use crate::transport::local::address::device_of;
 use crate::transport::local::link::{Link, Ticks};
-use crate::work::{AnyTask, Destination, Pieces, Task, Work};
-
-/// Messages under way, and acknowledgements.
-#[derive(Default)]
-pub(crate) struct Flights {
-    /// The model, while there is one.
-    pub(crate) link: Option<Link>,
-    /// What has arrived and asked for a completion: when that is due.
-    acknowledged: std::collections::VecDeque<(Ticks, Work)>,
-    pub(crate) lead: Lead,
-}
-
-/// How long before a message is due its delivery begins, in nanoseconds: what finding that it is due and delivering it take is
-/// part of the link's latency, not added to it.
-///
-/// It follows what is seen of single messages, so that nine of ten are not there before their time. (The others are by less than
-/// a turn of the loop in which the program polls.)
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Lead(u64);
-
-impl Lead {
-    /// No delivery takes longer, unless the program has not polled: of that nothing is learnt.
-    const MAX_NS: u64 = 400;
-    /// Steps for a message that was late, and for one that was early.
-    const MORE: u64 = 1;
-    const LESS: u64 = 9;
-
-    /// Whether the delivery of what is due then has to begin.
-    pub(crate) fn is_up(self, due: Ticks, now: Ticks) -> bool {
-        due <= now.after(Duration::from_nanos(self.0))
-    }
-
-    /// A message that was due then is there now.
-    pub(crate) fn learn(&mut self, due: Ticks, now: Ticks) {
-        if now.ns_since(due) > 0 && now.ns_since(due) <= Self::MAX_NS {
-            self.0 = (self.0 + Self::MORE).min(Self::MAX_NS);
-        } else if now <= due {
-            self.0 = self.0.saturating_sub(Self::LESS);
-        }
-    }
-}
-
-impl Flights {
-    pub(crate) fn on(link: Option<Link>) -> Self {
-        Self { link, ..Self::default() }
-    }
-
-    /// Whether no acknowledgement is under way.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.acknowledged.is_empty()
-    }
-}
 
 /// Bytes of a reliable connection's message that are fetched when it begins to leave: its first packet. An adapter reads on
 /// while it sends, and all of it stays the program's to leave alone until it is acknowledged. (To copy long messages at once
@@ -110,7 +59,7 @@ impl Qp {
             }
             Destination::Nowhere => None,
         };
-        let peer = target.map_or(&NOWHERE, |target| target.peer.view(view).port(device_of(target.port)));
+        let peer = target.map_or(&NOWHERE, |target| target.port(view));
         let is_in_memory = bytes > 0 && matches!(waiting.payload, Payload::Element(_) | Payload::Elements(_));
         waiting.schedule = Some(if waiting.is_answered() {
             link.ask(own, peer, now, (bytes, waiting.extended()), mtu_bytes)
@@ -305,112 +254,5 @@ impl Ctx {
         let keeper = link.map(|link| Keeper::start(self, link));
         *self.keeper.lock().unwrap_or_else(PoisonError::into_inner) = keeper;
         0
-    }
-}
-
-/// A thread that carries on with what is long due, for a program that calls no verb.
-pub(crate) struct Keeper {
-    link: Link,
-    ends: Arc<Ending>,
-    thread: Option<JoinHandle<()>>,
-}
-
-struct Ending {
-    has_come: Mutex<bool>,
-    changed: Condvar,
-}
-
-/// A context that a thread of its own looks after.
-struct Kept(*const Ctx);
-
-// SAFETY: a context is shared between threads, and its keeper ends before it goes.
-unsafe impl Send for Kept {}
-
-impl Keeper {
-    /// How often it looks, and how often while it finds something: a look costs the program that it interrupts some
-    /// microseconds.
-    const SELDOM: Duration = Duration::from_millis(1);
-    const OFTEN: Duration = Duration::from_micros(50);
-    /// What is overdue by less will be done by the program.
-    const PATIENCE_NS: u64 = 20_000;
-    /// Looks at the higher rate after one that found something.
-    const LOOKS: u32 = 200;
-
-    fn start(ctx: &Ctx, link: Link) -> Self {
-        let ends = Arc::new(Ending { has_come: Mutex::new(false), changed: Condvar::new() });
-        let seen = Arc::clone(&ends);
-        let kept = Kept(ctx);
-        let thread = std::thread::Builder::new().name("softdev-link".to_owned());
-        let thread = thread.spawn(move || Self::run(&kept, &seen)).ok();
-        Self { link, ends, thread }
-    }
-
-    fn run(kept: &Kept, ends: &Ending) {
-        // SAFETY: the keeper is ended, and waited for, before its context goes.
-        let ctx = unsafe { &*kept.0 };
-        let mut looks = 0_u32;
-        let mut ended = ends.has_come.lock().unwrap_or_else(PoisonError::into_inner);
-        while !*ended {
-            let period = if looks > 0 { Self::OFTEN } else { Self::SELDOM };
-            looks = looks.saturating_sub(1);
-            let to_look = Ticks::now().after(period);
-            let waited = ends.changed.wait_timeout(ended, period);
-            ended = waited.unwrap_or_else(PoisonError::into_inner).0;
-            if *ended || ctx.waiting.load(Relaxed) == 0 {
-                continue;
-            }
-            // Not what has become due since: it may be the program's CPU that this thread has woken on.
-            let overdue = ctx.next_due().is_some_and(|due| to_look.ns_since(due) > Self::PATIENCE_NS);
-            if overdue {
-                looks = Self::LOOKS;
-                ctx.progress();
-            }
-        }
-    }
-}
-
-impl Drop for Keeper {
-    fn drop(&mut self) {
-        *self.ends.has_come.lock().unwrap_or_else(PoisonError::into_inner) = true;
-        self.ends.changed.notify_all();
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const START: Ticks = Ticks::from_ns(1_000_000);
-
-    fn ns(ns: u64) -> Duration {
-        Duration::from_nanos(ns)
-    }
-
-    #[test]
-    fn a_delivery_begins_so_early_that_nine_of_ten_are_not_before_their_time() {
-        let mut lead = Lead::default();
-        let (mut early, mut late) = (0, 0);
-        // A delivery takes 100 to 163 ns, found out by a polling loop.
-        for i in 0..20_000_u64 {
-            let (due, takes) = (START, 100 + i * 37 % 64);
-            let there = Ticks::from_ns(1_000_000 + takes - lead.0.min(takes));
-            lead.learn(due, there);
-            if i > 1000 {
-                *if there <= due { &mut early } else { &mut late } += 1;
-            }
-        }
-        assert!((90..=120).contains(&lead.0), "{} ns", lead.0);
-        assert!(early * 8 < late, "{early} early, {late} late");
-        assert!(lead.is_up(START, START) && !lead.is_up(START.after(ns(200)), START));
-    }
-
-    #[test]
-    fn nothing_is_learnt_of_a_program_that_does_not_poll() {
-        let mut lead = Lead::default();
-        lead.learn(START, START.after(ns(Lead::MAX_NS + 1)));
-        assert_eq!(lead.0, 0);
     }
 }

@@ -11,8 +11,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use verbs::abi::*;
 
-use crate::context::Ctx;
-use crate::queue_pair::Qp;
+use crate::objects::context::Ctx;
+use crate::objects::queue_pair::Qp;
 use crate::sys::limits::PORT;
 use crate::sys::settings::settings;
 use crate::transport::local::address::port_word;

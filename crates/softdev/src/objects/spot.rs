@@ -6,7 +6,7 @@ use crate::sys::sync::Atomic;
 
 /// A slot and the number of the receive that is to complete there. Written by whoever has the queue's lock, read by anybody.
 #[derive(Default)]
-pub(super) struct Spot<Slot, Number> {
+pub(crate) struct Spot<Slot, Number> {
     slot: Slot,
     number: Number,
 }
@@ -14,21 +14,21 @@ pub(super) struct Spot<Slot, Number> {
 impl<Slot: Atomic, Number: Atomic<Value = u32>> Spot<Slot, Number> {
     /// Notes where the next receive will complete.
     #[inline]
-    pub(super) fn set(&self, slot: Slot::Value, number: u32) {
+    pub(crate) fn set(&self, slot: Slot::Value, number: u32) {
         self.slot.store(slot, Release);
         self.number.store(number, Release);
     }
 
     /// Notes that there is no one such place.
     #[inline]
-    pub(super) fn set_nowhere(&self, nowhere: Slot::Value) {
+    pub(crate) fn set_nowhere(&self, nowhere: Slot::Value) {
         self.slot.store(nowhere, Release);
     }
 
     /// The number before the slot: with an old number a later slot shows what there is, with an old slot a later number would
     /// not.
     #[inline]
-    pub(super) fn get(&self) -> (u32, Slot::Value) {
+    pub(crate) fn get(&self) -> (u32, Slot::Value) {
         let number = self.number.load(Acquire);
         (number, self.slot.load(Acquire))
     }
@@ -43,7 +43,7 @@ mod tests {
     use loom::thread;
 
     use super::*;
-    use crate::memory::layout::SlotState;
+    use crate::memory::slots::SlotState;
     use crate::sys::sync::model::{self, Loom, Weaker};
     use crate::transport::local::arming::{arm, is_armed, shown, take};
     use crate::transport::local::lane::is_shown;

@@ -11,15 +11,13 @@
 
 use verbs::abi::*;
 
-use crate::queue_pair::Qp;
-use crate::send::SendQueue;
+use crate::objects::queue_pair::Qp;
+use crate::objects::send_queue::SendQueue;
 use crate::sys::limits::QP_INDEX_BITS;
+use crate::transport::delivery::Delivery;
 use crate::transport::local::address::is_same_network;
-use crate::transport::local::deliver::Delivery;
-use crate::transport::local::group::Entry;
-use crate::transport::local::group::directory;
-use crate::transport::local::group::halves;
-use crate::transport::local::message::Message;
+use crate::transport::local::group::{Entry, directory, halves};
+use crate::transport::message::Message;
 
 impl Qp {
     /// Delivers a datagram to all members of a group. Whether any of them gets it, nobody learns.

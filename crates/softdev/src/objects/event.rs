@@ -17,15 +17,11 @@ use rustix::io::Errno;
 use verbs::abi::*;
 
 use crate::memory::layout::SharedContext;
-use crate::queue_pair::Qp;
 use crate::sys::indexes::Indexes;
 use crate::sys::limits::CONTEXTS;
 use crate::transport::local::host::Host;
 use crate::transport::local::notify::pipe;
-use crate::transport::local::raise::Kind;
-use crate::transport::local::raise::RECORD_BYTES;
-use crate::transport::local::raise::Record;
-use crate::transport::local::raise::kind_of;
+use crate::transport::local::raise::{Kind, RECORD_BYTES, Record, kind_of};
 
 /// The events of a context.
 pub(crate) struct Events {
@@ -161,15 +157,6 @@ impl Events {
         // SAFETY: `new` gave the descriptor up, and its context, which alone has it, is closed.
         drop(unsafe { OwnedFd::from_raw_fd(reading) });
         INDEXES.give_back(self.index);
-    }
-}
-
-impl Qp {
-    /// Raises an event of this queue pair.
-    #[cold]
-    pub(crate) fn raise(&self, event: ibv_event_type) {
-        let serial = self.shared().generation.load(Relaxed);
-        self.ctx().events.raise(event, self.ibv.qp_num, serial);
     }
 }
 

@@ -1,131 +1,23 @@
 //! The receive queue: posting, completing, flushing.
 
 use std::ffi::c_int;
-use std::ptr::NonNull;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
-use std::sync::atomic::{AtomicBool, AtomicU32};
 
 use verbs::abi::*;
 
-use crate::memory::arena::{Arena, QUARANTINE};
-use crate::memory::layout::{Credit, Posted, Ring, SLOT_PAYLOAD, Slot, SlotState, Slots};
-use crate::queue_pair::Qp;
-use crate::srq::Srq;
+use crate::memory::arena::QUARANTINE;
+use crate::memory::layout::Credit;
+use crate::memory::slots::{SLOT_PAYLOAD, SlotState};
+use crate::objects::queue_pair::Qp;
+use crate::objects::receiving::ReceiveQueue;
+use crate::objects::srq::Srq;
+use crate::objects::work::list_of;
+use crate::objects::wqe::Receive;
 use crate::sys::limits::GRH_BYTES;
-use crate::sys::own_lock::OwnLock;
 use crate::sys::timer::Instant;
-use crate::transport::local::claim::{claimer, is_at_or_after};
+use crate::transport::local::claim::claimer;
 use crate::transport::local::host::agree;
 use crate::transport::local::lane;
-use crate::transport::local::pool::Area;
-use crate::work::list_of;
-use crate::wqe::{Receive, Wqes};
-
-/// The receiving side of a queue pair.
-pub(crate) struct Receiving {
-    pub(crate) queue: OwnLock<ReceiveQueue>,
-    /// Number of the next receive to complete.
-    pub(crate) head: AtomicU32,
-    /// Number of the next receive to be posted: what `queue` says, for whoever polls.
-    pub(crate) tail: AtomicU32,
-    /// The queue pair has failed, and nobody sends to it any more: what is posted is flushed.
-    pub(crate) closed: AtomicBool,
-    pub(crate) ring: Ring,
-    slots: Slots,
-    /// What is posted; nothing where the receives are those of a shared queue.
-    pub(crate) wqes: Wqes,
-    /// The shared queue, which lives at least as long.
-    pub(crate) srq: Option<&'static Srq>,
-    /// Looks at a receive that a peer is placing.
-    pub(crate) doubts: AtomicU32,
-    /// A receive was taken back from a peer that had died.
-    pub(crate) recovered: AtomicBool,
-}
-
-/// What a queue pair's lock protects on the receiving side.
-#[derive(Default)]
-pub(crate) struct ReceiveQueue {
-    /// Number of the next receive to be posted.
-    tail: u32,
-    /// From this number on, all that is posted has `room`: see [`Credit`].
-    plain_from: u32,
-    room: u8,
-    /// Behind the last receive that has no more room than that.
-    tight_until: u32,
-}
-
-impl ReceiveQueue {
-    /// Takes note of a receive with so much room, `None` where a look at it is needed; `head` is the number of the next one
-    /// to complete.
-    #[inline]
-    fn add(&mut self, room: Option<u8>, head: u32) -> Credit {
-        let n = self.tail;
-        self.tail = n.wrapping_add(1);
-        let is_first = head == n;
-        match room {
-            None => self.plain_from = self.tail,
-            Some(room) if is_first || (room > self.room && is_at_or_after(head, self.tight_until)) => {
-                (self.plain_from, self.room, self.tight_until) = (n, room, self.tail);
-            }
-            Some(room) if room <= self.room => (self.room, self.tight_until) = (room, self.tail),
-            Some(_) => {}
-        }
-        Credit::new(self.tail, self.tail.wrapping_sub(self.plain_from), self.room)
-    }
-}
-
-impl Receiving {
-    /// Allocates a lane for as many receives as can be posted.
-    pub(crate) fn new(arena: &Arena, cap: &ibv_qp_cap, srq: Option<&'static Srq>) -> Option<Self> {
-        let (size, max_sge) = (cap.max_recv_wr.max(1).next_power_of_two(), cap.max_recv_sge.max(1));
-        // As many messages as there are receives in the shared queue can wait to be polled.
-        let (size, stride) = srq.map_or((size, Ring::stride_for(max_sge)), |srq| (srq.area.size, 0));
-        let mut ring = Ring { offset: 0, size, stride };
-        ring.offset = arena.allocate(ring.bytes())?;
-        Some(Self {
-            queue: OwnLock::new(ReceiveQueue::default()),
-            head: AtomicU32::new(0),
-            tail: AtomicU32::new(0),
-            closed: AtomicBool::new(false),
-            ring,
-            slots: ring.slots(&arena.view)?,
-            wqes: if srq.is_some() { Wqes::new(1, 0) } else { Wqes::new(size, max_sge) },
-            srq,
-            doubts: AtomicU32::new(1),
-            recovered: AtomicBool::new(false),
-        })
-    }
-
-    /// Tells peers where the lane is.
-    pub(crate) fn show(&self, posted: &Posted) {
-        posted.credit.store(Credit::new(0, 0, 0).encode(), Relaxed);
-        posted.taken.store(0, Relaxed);
-        posted.ring_offset.store(self.ring.offset, Relaxed);
-        posted.ring_size.store(self.ring.size, Relaxed);
-        posted.ring_stride.store(self.ring.stride, Relaxed);
-        let none = Area { offset: 0, size: 0, stride: 0 };
-        let area = self.srq.map_or(none, |srq| srq.area);
-        posted.pool_offset.store(area.offset, Relaxed);
-        posted.pool_size.store(area.size, Relaxed);
-        posted.pool_stride.store(area.stride, Relaxed);
-    }
-
-    /// Gives the lane back.
-    pub(crate) fn free(&self, arena: &Arena) {
-        arena.free(self.ring.offset, self.ring.bytes());
-    }
-
-    /// Where the payload of message `n` is, if it went by the lane's own memory.
-    pub(crate) fn bounce(&self, n: u32) -> Option<NonNull<u8>> {
-        self.slots.bounce(n)
-    }
-
-    #[inline]
-    pub(crate) fn slot(&self, n: u32) -> &Slot {
-        // SAFETY: the slots lie in the own arena, which is never unmapped.
-        unsafe { self.slots.slot(n) }
-    }
-}
 
 impl Qp {
     /// # Safety
@@ -138,7 +30,7 @@ impl Qp {
     ) -> Result<(), c_int> {
         let state = self.state();
         if state == IBV_QPS_RESET
-            || self.receiving.srq.is_some()
+            || self.srq.is_some()
             || !(0..=self.cap.max_recv_sge.cast_signed()).contains(&wr.num_sge)
         {
             return Err(libc::EINVAL);
@@ -185,7 +77,7 @@ impl Qp {
                 return;
             }
             self.receiving.closed.store(true, Release);
-            if self.receiving.srq.is_some() {
+            if self.srq.is_some() {
                 // IBTA vol. 1, section 11.6.2: nothing is taken for this queue pair any more.
                 self.raise(IBV_EVENT_QP_LAST_WQE_REACHED);
             }
@@ -207,7 +99,7 @@ impl Qp {
             return self.await_peer();
         }
         let mut n = self.receiving.head.load(Acquire);
-        let tail = match self.receiving.srq {
+        let tail = match self.srq {
             Some(_) => n.wrapping_add(self.receiving.ring.size),
             None => self.receiving.tail.load(Acquire),
         };
@@ -225,7 +117,7 @@ impl Qp {
         let receiving = &self.receiving;
         let mut queue = receiving.queue.lock();
         let mut n = receiving.head.load(Acquire);
-        let tail = match receiving.srq {
+        let tail = match self.srq {
             Some(srq) => self.discard_messages(n, srq),
             None => queue.tail,
         };

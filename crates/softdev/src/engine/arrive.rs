@@ -5,13 +5,16 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
 use verbs::abi::*;
 
-use crate::completion::blank_completion;
 use crate::memory::copy::{Piece, copy_small};
-use crate::memory::layout::{
+use crate::memory::slots::{
     FLAG_BOUNCED, FLAG_GLOBAL, FLAG_IMM, FLAG_IN_SLOT, FLAG_WRITE, SLOT_PAYLOAD, Slot, SlotState,
 };
-use crate::queue_pair::Qp;
-use crate::srq::Srq;
+use crate::objects::blank::blank_completion;
+use crate::objects::completion::Taken;
+use crate::objects::queue_pair::Qp;
+use crate::objects::receiving::Receiving;
+use crate::objects::srq::Srq;
+use crate::objects::wqe::Wqes;
 use crate::sys::limits::{BOUNCE_BYTES, BOUNCES, GRH_BYTES};
 use crate::transport::local::address::{gid, lid};
 use crate::transport::local::claim::{claimer, offer, take_back};
@@ -19,20 +22,21 @@ use crate::transport::local::header::grh;
 use crate::transport::local::lane::is_shown;
 use crate::transport::local::place::{Place, scatter};
 use crate::transport::local::region::{Access, locate};
-use crate::wqe::Wqes;
-
-/// What polling for a receive has found.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Taken {
-    Nothing,
-    Receive,
-    /// The queue pair has failed: what is posted has to be flushed.
-    Failure,
-}
 
 /// Looks at a receive that a peer is placing before the peer's health is checked: a system call, next to which so many
 /// looks are nothing.
 pub(crate) const PATIENCE: u32 = 1 << 8;
+
+impl Receiving {
+    /// Whether a message waits to be polled that has taken this receive of the shared queue.
+    pub(crate) fn has_message_for(&self, index: u32) -> bool {
+        let head = self.head.load(Acquire);
+        (0..self.ring.size).map(|i| head.wrapping_add(i)).any(|n| {
+            let slot = self.slot(n);
+            is_shown(&slot.state, n) && u32::from(slot.index.load(Relaxed)) == index
+        })
+    }
+}
 
 impl Qp {
     /// Number and slot of the next receive to complete.
@@ -56,7 +60,7 @@ impl Qp {
             }
         }
         *stamp = slot.stamp();
-        if let Some(srq) = receiving.srq {
+        if let Some(srq) = self.srq {
             return self.take_shared(n, slot, srq, wc);
         }
         if n == receiving.tail.load(Acquire) {
@@ -86,25 +90,16 @@ impl Qp {
         if is_taken { Taken::Receive } else { Taken::Nothing } // Else what a peer only says.
     }
 
-    /// Whether a message waits to be polled that has taken this receive of the shared queue.
-    pub(crate) fn has_message_for(&self, index: u32) -> bool {
-        let head = self.receiving.head.load(Acquire);
-        (0..self.receiving.ring.size).map(|i| head.wrapping_add(i)).any(|n| {
-            let slot = self.receiving.slot(n);
-            is_shown(&slot.state, n) && u32::from(slot.index.load(Relaxed)) == index
-        })
-    }
-
     /// Whether it takes its receives from a shared queue.
     pub(crate) fn shares_receives(&self) -> bool {
-        self.receiving.srq.is_some()
+        self.srq.is_some()
     }
 
     /// Whether a receive that no message has come for is to be flushed all the same.
     #[inline]
     fn look_closer(&self, n: u32, slot: &Slot) -> Taken {
         let receiving = &self.receiving;
-        if let Some(srq) = receiving.srq {
+        if let Some(srq) = self.srq {
             return self.look_closer_shared(n, slot, srq);
         }
         if self.state() == IBV_QPS_ERR && n != receiving.tail.load(Acquire) {
@@ -309,8 +304,7 @@ impl Qp {
                     offer(mark, n);
                 }
             }
-        } else if self.recovered() && (self.receiving.srq.is_some() || n != self.receiving.tail.load(Acquire))
-        {
+        } else if self.recovered() && (self.srq.is_some() || n != self.receiving.tail.load(Acquire)) {
             offer(mark, n);
         }
     }

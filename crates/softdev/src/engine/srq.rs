@@ -1,64 +1,18 @@
 //! Shared receive queues (IBTA vol. 1, section 10.2.9): receives that several queue pairs take from.
 
 use std::ffi::c_int;
-use std::sync::atomic::AtomicU32;
+use std::sync::PoisonError;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use std::sync::{Mutex, PoisonError};
 
 use verbs::abi::*;
 
-use crate::context::Ctx;
-use crate::queue_pair::Qp;
-use crate::sys::spin::SpinLock;
-use crate::transport::local::host::Host;
+use crate::objects::context::Ctx;
+use crate::objects::receiving::Receiving;
+use crate::objects::srq::{Srq, SrqQueue, Use};
+use crate::objects::work::list_of;
+use crate::objects::wqe::Receive;
 use crate::transport::local::order::{Entry, Order};
-use crate::transport::local::pool::{Area, Pool};
 use crate::transport::local::raise::Kind;
-use crate::work::list_of;
-use crate::wqe::{Receive, Wqes};
-
-/// A shared receive queue. What requesters see of it stands in this process's arena.
-#[repr(C)]
-pub(crate) struct Srq {
-    pub(crate) ibv: ibv_srq,
-    pub(crate) host: &'static Host,
-    /// Number of its protection domain.
-    pub(crate) pd: u32,
-    pub(crate) max_wr: u32,
-    pub(crate) max_sge: u32,
-    pub(crate) area: Area,
-    pub(crate) pool: Pool,
-    pub(crate) queue: SpinLock<SrqQueue>,
-    /// What is posted, by index.
-    pub(crate) wqes: Wqes,
-    /// The queue pairs that take from it.
-    pub(crate) members: Mutex<Vec<*const Qp>>,
-    /// Looks at a queue that has run dry.
-    pub(crate) doubts: AtomicU32,
-}
-
-// SAFETY: the pointers are to memory that processes share anyway, and to queue pairs, which take themselves off the list
-// before they go.
-unsafe impl Sync for Srq {}
-
-/// What the lock protects.
-pub(crate) struct SrqQueue {
-    /// Number of the next receive to be posted.
-    pub(crate) tail: u32,
-    /// Indexes that are not in use.
-    pub(crate) free: Vec<u32>,
-    /// How each index is in use.
-    pub(crate) posted: Box<[Option<Use>]>,
-}
-
-/// An index that is in use.
-#[derive(Clone, Copy)]
-pub(crate) struct Use {
-    /// Number under which it was posted.
-    k: u32,
-    /// Block of the process that has taken it, where its word has been used again since.
-    taker: Option<u32>,
-}
 
 /// Looks at a queue that has run dry before it is searched for what the dead have taken.
 const PATIENCE: u32 = 1 << 10;
@@ -80,18 +34,19 @@ impl Srq {
         unsafe { &*srq.cast::<Self>() }
     }
 
-    /// A queue pair takes from it from now on.
-    pub(crate) fn attach(&self, qp: *const Qp) {
-        self.members.lock().unwrap_or_else(PoisonError::into_inner).push(qp);
+    /// The receive queue of a pair takes from it from now on.
+    pub(crate) fn attach(&self, member: *const Receiving) {
+        self.members.lock().unwrap_or_else(PoisonError::into_inner).push(member);
     }
 
     /// It does not any more.
-    pub(crate) fn detach(&self, qp: *const Qp) {
-        self.members.lock().unwrap_or_else(PoisonError::into_inner).retain(|other| *other != qp);
+    pub(crate) fn detach(&self, member: *const Receiving) {
+        self.members.lock().unwrap_or_else(PoisonError::into_inner).retain(|other| *other != member);
     }
 
     /// # Safety
     /// The request's elements are readable.
+    #[inline]
     pub(crate) unsafe fn post(&self, queue: &mut SrqQueue, wr: &ibv_recv_wr) -> Result<(), c_int> {
         if !(0..=self.max_sge.cast_signed()).contains(&wr.num_sge) {
             return Err(libc::EINVAL);
@@ -155,7 +110,7 @@ impl Srq {
     fn is_delivered(&self, index: u32) -> bool {
         let members = self.members.lock().unwrap_or_else(PoisonError::into_inner);
         // SAFETY: a queue pair takes itself off the list, under the same lock, before it goes.
-        members.iter().any(|qp| unsafe { &**qp }.has_message_for(index))
+        members.iter().any(|member| unsafe { &**member }.has_message_for(index))
     }
 
     /// A queue pair that takes from here was polled in vain. If the queue has run dry for long, what was taken by

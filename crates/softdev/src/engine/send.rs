@@ -1,126 +1,29 @@
 //! The send queue: posting, carrying out, completing.
 
-use std::collections::VecDeque;
 use std::ffi::c_int;
-use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
+use std::sync::atomic::Ordering::{Acquire, Release, SeqCst};
 
 use verbs::abi::*;
 
-use crate::completion::Cq;
-use crate::flight::Flights;
+use crate::engine::task::Task;
 use crate::memory::copy::Piece;
-use crate::own::Entry;
-use crate::queue_pair::Qp;
-use crate::retry::{Stage, Waiting};
-use crate::transport::local::address::{Way, follow, port_word};
-use crate::transport::local::deliver::Delivery;
-use crate::transport::local::link::{Link, Ticks};
-use crate::transport::local::message::Message;
+use crate::memory::pieces::Pieces;
+use crate::objects::completion::Cq;
+use crate::objects::own::Entry;
+use crate::objects::queue_pair::Qp;
+use crate::objects::send_queue::SendQueue;
+use crate::objects::work::{Attempt, INLINE, Work, list_of};
+use crate::transport::delivery::Delivery;
+use crate::transport::local::address::{Way, follow};
+use crate::transport::local::link::Ticks;
 use crate::transport::local::place::Place;
-use crate::transport::local::reach::Remote;
 use crate::transport::local::region::{Access, locate};
-use crate::transport::local::target::Target;
-use crate::work::{INLINE, Pieces, Task, Work, list_of};
-
-/// What a queue pair's lock protects on the sending side.
-#[derive(Default)]
-pub(crate) struct SendQueue {
-    /// Position of the next work request.
-    tail: u32,
-    /// Work requests that could not be delivered when they were posted, and those behind them.
-    pub(crate) waiting: VecDeque<Waiting>,
-    /// What is under way where a link is modelled.
-    pub(crate) flights: Flights,
-    /// Whether it is counted in [`crate::context::Ctx::waiting`].
-    pub(crate) is_counted: bool,
-    /// The peer of a connection, once found.
-    pub(crate) target: Option<Target>,
-    /// The same while the port is down.
-    put_away: Option<Target>,
-    /// A message has been delivered on this connection: another life of the peer would not know its packets.
-    begun: bool,
-    /// Peers that datagrams went to, the latest last.
-    datagram_targets: Vec<Target>,
-}
-
-impl SendQueue {
-    /// A queue without requests, on a link that is like this.
-    pub(crate) fn on(link: Option<Link>) -> Self {
-        Self { flights: Flights::on(link), ..Self::default() }
-    }
-
-    /// Puts the peer of the connection away, or brings it back.
-    pub(crate) fn put_away(&mut self, away: bool) {
-        let (from, to) = match away {
-            true => (&mut self.target, &mut self.put_away),
-            false => (&mut self.put_away, &mut self.target),
-        };
-        if from.is_some() {
-            *to = from.take();
-        }
-    }
-
-    /// Whether nothing has to be looked after.
-    pub(crate) fn is_idle(&self) -> bool {
-        self.waiting.is_empty() && self.flights.is_empty()
-    }
-
-    /// Whether requests are carried out as soon as they are posted.
-    #[inline]
-    pub(crate) fn is_prompt(&self) -> bool {
-        self.waiting.is_empty() && self.flights.link.is_none()
-    }
-
-    /// Index of the first request that waits in such a stage, if those in others are all before it; else their number.
-    pub(crate) fn next(&self, is_it: impl Fn(Stage) -> bool) -> usize {
-        self.waiting.partition_point(|waiting| !is_it(waiting.stage))
-    }
-
-    /// When the reads and atomics that are under way will all be over.
-    pub(crate) fn answered(&self) -> Ticks {
-        let answered = self.waiting.iter().filter(|waiting| waiting.is_answered());
-        answered.filter_map(|waiting| waiting.schedule).map(|it| it.is_there).max().unwrap_or_default()
-    }
-
-    /// Index of the first of those at the end that have no time on the link yet, as they are behind as many reads and atomics as
-    /// may be under way; the number of all where there are none.
-    pub(crate) fn stalled(&self) -> usize {
-        self.waiting.iter().rposition(|waiting| waiting.schedule.is_some()).map_or(0, |last| last + 1)
-    }
-
-    /// Reads and atomics that are under way.
-    pub(crate) fn asking(&self) -> usize {
-        self.waiting.iter().filter(|waiting| waiting.is_answered() && waiting.schedule.is_some()).count()
-    }
-
-    /// A peer that datagrams went to.
-    pub(crate) fn datagram_target(&self, index: usize) -> &Target {
-        &self.datagram_targets[index]
-    }
-
-    /// Position of the next work request.
-    #[inline]
-    pub(crate) fn position(&self) -> u32 {
-        self.tail
-    }
-
-    /// Takes the position of a request that has been carried out on the peer of the connection.
-    #[inline]
-    pub(crate) fn advance(&mut self) {
-        self.tail = self.tail.wrapping_add(1);
-        self.begun = true;
-    }
-}
+use crate::transport::message::Message;
+use crate::transport::remote::Remote;
+use crate::transport::target::Target;
 
 /// Peers of datagrams that a queue pair remembers.
 const DATAGRAM_TARGETS: usize = 64;
-
-/// What an attempt at a work request came to.
-pub(crate) enum Attempt {
-    Completed(ibv_wc_status),
-    NotReady,
-    Unanswered,
-}
 
 impl Qp {
     /// Posts all of these requests or none.
@@ -300,7 +203,7 @@ impl Qp {
     /// Finds a queue pair that datagrams go to.
     pub(crate) fn datagram_target(&self, queue: &mut SendQueue, qp_num: u32) -> Option<usize> {
         let known = &mut queue.datagram_targets;
-        let found = known.iter().rposition(|target| target.qp_num == qp_num);
+        let found = known.iter().rposition(|target| target.number() == qp_num);
         found.or_else(|| {
             let target = Target::find(self.host, qp_num)?;
             if known.len() == DATAGRAM_TARGETS {
@@ -324,7 +227,7 @@ impl Qp {
         let Some(found) = self.datagram_target(queue, qp_num) else { return Delivery::NoAnswer };
         let known = &mut queue.datagram_targets;
         let target = &known[found];
-        if target.shared().service.load(Relaxed) != IBV_QPT_UD || !is_port(target.port) {
+        if !target.takes_datagrams(is_port) {
             return Delivery::NoAnswer;
         }
         let delivery = target.deliver(self.host, self.shared(), message);
@@ -334,8 +237,7 @@ impl Qp {
         delivery
     }
 
-    /// The queue pair at the other end of the connection, if it is there and answers to this one: same service, and for
-    /// RC the packet sequence number as expected. (UC takes any that a message begins with: IBTA vol. 1, section 9.8.2.)
+    /// The queue pair at the other end of the connection, if it is there and answers to this one.
     #[cold]
     fn find_peer(&self) -> Option<Target> {
         if !self.has_port() {
@@ -344,12 +246,7 @@ impl Qp {
         let attr = self.attr.lock();
         let Way::Device(device) = follow(&attr.ah_attr) else { return None };
         let target = Target::find(self.host, attr.dest_qp_num)?;
-        let shared = target.shared();
-        let answers = shared.state.load(Acquire) >= IBV_QPS_RTR
-            && shared.service.load(Relaxed) == self.ibv.qp_type
-            && target.port == port_word(device)
-            && (self.ibv.qp_type != IBV_QPT_RC || shared.posted.rq_psn.load(Relaxed) == attr.sq_psn);
-        answers.then_some(target)
+        target.answers(self.ibv.qp_type, device, attr.sq_psn).then_some(target)
     }
 
     /// Completes a work request with an error: a reliable connection fails, the send queue of an unreliable service

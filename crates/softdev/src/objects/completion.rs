@@ -4,30 +4,23 @@
 //! receives stand in the receive rings of the queue pairs that use the queue, where the requesters put them; polling
 //! looks at each ring in turn.
 
-use std::ffi::c_int;
-use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize};
 
 use verbs::abi::*;
 
-mod blank;
-mod spot;
-
-use crate::arrive::Taken;
-use crate::context::Ctx;
-use crate::memory::layout::{Slot, SlotState};
-use crate::own::{Entry, Own};
-use crate::polling::Extended;
-use crate::queue_pair::Qp;
+use crate::memory::slots::{Slot, SlotState};
+use crate::objects::context::Ctx;
+use crate::objects::own::{Entry, Own};
+use crate::objects::polling::Extended;
+use crate::objects::queue_pair::Qp;
+use crate::objects::spot::Spot;
 use crate::sys::clock;
 use crate::sys::own_lock::OwnLock;
 use crate::sys::sync::Cpu;
 use crate::transport::local::arming::shown;
 use crate::transport::local::host::Host;
 use crate::transport::local::notify::notify;
-use spot::Spot;
-
-pub(crate) use blank::blank_completion;
 
 /// A completion queue.
 #[repr(C)]
@@ -67,7 +60,7 @@ pub(crate) struct Peek {
 impl Peek {
     /// Whether nothing is there to be taken.
     #[inline]
-    fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         let (number, slot) = self.next.get();
         // SAFETY: the pointer is null or to a slot of the own arena, which stays mapped as long as the process runs.
         let Some(slot) = (unsafe { slot.as_ref() }) else { return false };
@@ -98,10 +91,6 @@ pub(crate) struct Entries {
     /// Completions in a row that `own` gave.
     pub(crate) own_in_a_row: u32,
 }
-
-/// Completions that one source gives in a row while others may have some: few enough that none starves, many enough
-/// that the one busy queue pair of many does not cost a look at all the others each time.
-const IN_A_ROW: u32 = 16;
 
 // SAFETY: the pointers are to queue pairs, which are shared between threads and take themselves off before they go.
 unsafe impl Send for Entries {}
@@ -174,7 +163,7 @@ impl Cq {
 
     /// Notes where the next completion will appear. Called under the lock whenever that has changed.
     #[inline]
-    fn look(&self, entries: &Entries) {
+    pub(crate) fn look(&self, entries: &Entries) {
         self.peek.own.store(entries.own.len(), Relaxed);
         let only = match entries.receivers[..] {
             // SAFETY: a queue pair takes itself off the list, under the lock that is held, before it goes.
@@ -228,118 +217,11 @@ impl Cq {
     }
 }
 
-impl Entries {
-    /// The next completion, and the queue pair that it shows to have failed.
-    #[inline]
-    fn next(&mut self, wc: &mut ibv_wc, failed: &mut Option<*const Qp>) -> bool {
-        if self.own_in_a_row < IN_A_ROW {
-            return self.next_own(wc) || self.next_received(wc, failed);
-        }
-        self.own_in_a_row = 0;
-        self.next_received(wc, failed) || self.next_own(wc)
-    }
-
-    #[inline]
-    fn next_own(&mut self, wc: &mut ibv_wc) -> bool {
-        let Some(entry) = self.own.pop() else { return false };
-        // SAFETY: completions of a queue pair are removed before it goes.
-        let qp = unsafe { &*entry.qp };
-        qp.retire(entry.retires);
-        *wc = blank_completion(entry.wr_id, entry.status, entry.opcode, qp.ibv.qp_num);
-        wc.byte_len = entry.bytes;
-        self.stamp = entry.stamp;
-        self.own_in_a_row += 1;
-        true
-    }
-
-    #[inline]
-    fn next_received(&mut self, wc: &mut ibv_wc, failed: &mut Option<*const Qp>) -> bool {
-        for _ in 0..self.receivers.len() {
-            if self.turn >= self.receivers.len() {
-                self.turn = 0;
-            }
-            let qp = self.receivers[self.turn];
-            // SAFETY: a queue pair takes itself off the list, under the lock that is held, before it goes.
-            let taken = unsafe { &*qp }.receive_completion(wc, &mut self.stamp);
-            if taken == Taken::Failure {
-                *failed = Some(qp);
-            }
-            if taken == Taken::Receive {
-                if self.stamped {
-                    self.stamp = clock::recent(self.stamp);
-                }
-                self.own_in_a_row = 0;
-                self.received_in_a_row += 1;
-                if self.received_in_a_row == IN_A_ROW {
-                    self.next_turn();
-                }
-                return true;
-            }
-            self.next_turn();
-        }
-        false
-    }
-
-    #[inline]
-    fn next_turn(&mut self) {
-        self.turn += 1;
-        self.received_in_a_row = 0;
-    }
-}
-
-impl Cq {
-    /// Whether a glance shows that nothing is there; then waiting sends have had their turn.
-    #[inline]
-    pub(crate) fn is_seen_empty(&self) -> bool {
-        let empty = self.peek.is_empty();
-        if empty {
-            self.ctx().progress();
-        }
-        empty
-    }
-
-    /// Takes completions: how many, or a negative error number.
-    ///
-    /// # Safety
-    /// There is room for so many.
-    #[inline]
-    pub(crate) unsafe fn take(&self, room: c_int, wc: *mut ibv_wc) -> c_int {
-        let mut failed = None;
-        let mut found = 0;
-        let mut entries = self.entries.lock();
-        while found < room {
-            // SAFETY: the caller gives room for so many completions; integers need no initialisation to be written.
-            let wc = unsafe { &mut *wc.add(found as usize) };
-            if !entries.next(wc, &mut failed) {
-                break;
-            }
-            found += 1;
-            if failed.is_some() {
-                break;
-            }
-        }
-        if self.stamped {
-            self.stamp.store(entries.stamp, Relaxed);
-        }
-        // SAFETY: the queue pair is on the list of the queue, whose lock is held, so it has not gone; from here on it is
-        // held.
-        let failed = failed.map(|qp| unsafe { &*qp });
-        if let Some(qp) = failed {
-            qp.holders.fetch_add(1, Relaxed);
-        }
-        let overrun = entries.overrun && found == 0;
-        self.look(&entries);
-        drop(entries);
-        if let Some(qp) = failed {
-            qp.flush();
-            qp.holders.fetch_sub(1, Release);
-            if found == 0 && !overrun && !self.is_seen_empty() {
-                // What was flushed is there now.
-                // SAFETY: as the caller vouches.
-                return unsafe { self.take(room, wc) };
-            }
-        }
-        self.ctx().progress();
-        if overrun { -libc::EOVERFLOW } else { found }
-    }
+/// What polling for a receive has found.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Taken {
+    Nothing,
+    Receive,
+    /// The queue pair has failed: what is posted has to be flushed.
+    Failure,
 }

@@ -8,14 +8,16 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use verbs::abi::*;
 
 use crate::memory::copy::{Piece, store_wordwise};
-use crate::memory::layout::SLOT_PAYLOAD;
-use crate::own::Entry;
-use crate::queue_pair::Qp;
-use crate::send::SendQueue;
-use crate::transport::local::message::{Message, Payload};
+use crate::memory::slots::SLOT_PAYLOAD;
+use crate::objects::own::Entry;
+use crate::objects::queue_pair::Qp;
+use crate::objects::send_queue::SendQueue;
+use crate::transport::local::message::Payload;
 use crate::transport::local::place::Place;
 use crate::transport::local::region::{Access, locate};
-use crate::transport::local::target::Target;
+use crate::transport::local::target;
+use crate::transport::message::Message;
+use crate::transport::target::Target;
 
 /// Flags of requests that take the short way. (A fence waits for nothing: all that was posted before is done.)
 const FLAGS: u32 = IBV_SEND_SIGNALED | IBV_SEND_INLINE | IBV_SEND_FENCE;
@@ -35,7 +37,7 @@ impl Qp {
         let sge = unsafe { *wr.sg_list };
         let position = queue.position();
         // Only a connection has a target.
-        let Some(target) = &queue.target else { return false };
+        let Some(Target::Local(target)) = &queue.target else { return false };
         if sge.length as usize > SLOT_PAYLOAD
             || sge.length == 0
             || self.shared().state.load(Acquire) != IBV_QPS_RTS
@@ -78,7 +80,7 @@ impl Qp {
     }
 
     #[inline(always)]
-    fn send_eagerly(&self, target: &Target, piece: Piece) -> bool {
+    fn send_eagerly(&self, target: &target::Target, piece: Piece) -> bool {
         let (shared, lane, bytes) = (target.shared(), &target.lane, piece.len as u64);
         if !self.is_answered_by(target) || target.pool.is_some() {
             return false;
@@ -103,7 +105,7 @@ impl Qp {
     }
 
     #[inline(always)]
-    fn write_eagerly(&self, target: &Target, wr: &ibv_send_wr, piece: Piece) -> bool {
+    fn write_eagerly(&self, target: &target::Target, wr: &ibv_send_wr, piece: Piece) -> bool {
         // SAFETY: the request is an RDMA write, so this member is the one that was written.
         let rdma = unsafe { wr.wr.rdma };
         let shared = target.shared();
@@ -133,7 +135,7 @@ impl Qp {
     /// Whether a target is still the peer of this queue pair, and is in RTS: whoever receives in another state may have to be
     /// told so by an event.
     #[inline(always)]
-    fn is_answered_by(&self, target: &Target) -> bool {
+    fn is_answered_by(&self, target: &target::Target) -> bool {
         let shared = target.shared();
         shared.state.load(Acquire) == IBV_QPS_RTS
             && target.receives(shared)

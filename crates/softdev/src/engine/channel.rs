@@ -12,9 +12,9 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 use verbs::abi::*;
 
-use crate::completion::Cq;
-use crate::context::Ctx;
 use crate::memory::layout::SharedCq;
+use crate::objects::completion::Cq;
+use crate::objects::context::Ctx;
 use crate::transport::local::arming;
 use crate::transport::local::link::Ticks;
 use crate::transport::local::notify::Events;

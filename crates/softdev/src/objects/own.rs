@@ -4,7 +4,7 @@ use std::mem::MaybeUninit;
 
 use verbs::abi::{ibv_wc_opcode, ibv_wc_status};
 
-use crate::queue_pair::Qp;
+use crate::objects::queue_pair::Qp;
 
 /// A completion of a send of this process: no more than a poll needs to say the rest.
 #[derive(Clone, Copy)]
@@ -44,7 +44,7 @@ impl Own {
         self.len() >= self.capacity
     }
 
-    /// Adds one; false where there is no room. Always inline, as [`Cq::push`](crate::completion::Cq::push) is.
+    /// Adds one; false where there is no room. Always inline, as [`Cq::push`](crate::objects::completion::Cq::push) is.
     #[inline(always)]
     pub(crate) fn push(&mut self, entry: Entry) -> bool {
         if self.is_full() {
