@@ -28,8 +28,9 @@ impl Pattern for FanOut {
         Row { needs: Capabilities::COUNTED, axes: check::AXES, has_groups: true, ..Row::named("fan-out") };
     type Told = ();
 
-    /// In a round of one to n, a queue pair has a message under way, or, where one serves all, one for each; n queues of a stream's
-    /// depth would be more than the completion queues of some devices hold.
+    /// In a round of one to n, a queue pair has one message under way, or, where one queue pair
+    /// serves all, one for each: n queues of a stream's depth would be more than the completion
+    /// queues of some devices hold.
     fn defaults(given: &AxisList, _carrier: Carrier) -> Defaults {
         let depth = given.get(axis::PEERS).into_iter().max().unwrap_or(PEERS).max(DEPTH);
         let axes = vec![axis::PEERS.value(PEERS)];
