@@ -102,5 +102,5 @@ pub(crate) fn least_depth(axes: &AxisList, depth: Key<u32>) -> Option<u32> {
 
 /// `bytes_max` never leaves fewer messages than this: below about ten a median says nothing.
 const ITERATIONS_MIN: u64 = 10;
-/// Warm-up is a tenth of the iterations, at least [`WARMUP_MIN`]: the rule of the Intel MPI Benchmarks.
+/// Warm-up is a tenth of the iterations, within limits: the rule of the Intel MPI Benchmarks.
 pub(crate) const WARMUP_SHARE: u64 = 10;
