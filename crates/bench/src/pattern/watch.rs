@@ -1,4 +1,9 @@
 //! What a polling loop sees of the time in which it did not run.
+//!
+//! # Invariants
+//!
+//! * A polling loop that times one way looks at its clock with every fruitless turn: what it did
+//!   not see is what others took.
 
 use measure::clock::Ticks;
 

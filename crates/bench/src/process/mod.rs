@@ -17,6 +17,18 @@
 //! whoever has not shown the key is told nothing, costs nothing and stops nothing; nothing but frames on an agent's
 //! standard output; every wait has a deadline; agents die with the coordinator and the coordinator reaps its agents, on
 //! every way out; control traffic stops while a point is measured.
+//!
+//! # Invariants
+//!
+//! * The coordinator talks to an agent over a link: a child's standard streams (no port, no
+//!   firewall rule, no authentication to get wrong; every way into a machine that its user trusts
+//!   works, `--via`), or the connection to a server that was started by hand. For control nothing
+//!   listens but such a server: on loopback unless told otherwise, for one client, until it has
+//!   come. Sockets that carry messages over IP listen while a point is set up: on loopback where
+//!   all ranks are on this host, and for who says the number that the control plane told; those of
+//!   message libraries as long as the point lasts, for whom they do not ask. Whoever has not shown
+//!   the one-time key learns at most the version and stops nothing.
+//! * The control plane is silent while a point runs.
 
 pub mod agent;
 mod channel;

@@ -1,4 +1,10 @@
 //! Messages go forth at a set rate, each is answered and timed from when it was due, while other ranks load the device.
+//!
+//! # Invariants
+//!
+//! * Where a rate is set, time counts from when a message is due, so that a sender which stalls is
+//!   not forgiven. A rate that was not held makes the point unstable; one that is not kept up with
+//!   in twice the time is not measured: its quantiles would be those of how long one waited.
 
 pub(crate) mod layout;
 mod rank;

@@ -6,6 +6,14 @@
 //!                           └─┬────┘
 //!            the coordinator: arrival, one_way, lateness; missed, not transmitted, lost
 //! ```
+//!
+//! # Invariants
+//!
+//! * A step of a pipeline that nobody was there for is missed, and a sample for which the node has
+//!   no room is not sent: neither is waited for, since the next is due. A sample carries when it
+//!   was due and when it was generated, both read after the wait; it is stamped where it arrives.
+//!   Beside what was missed stands what the same timer misses with nothing else to do: the
+//!   machine's share.
 
 mod merge;
 mod run;
