@@ -5,9 +5,9 @@
 //!
 //! # Invariants
 //!
-//! * A sleep of who times messages ends with what it waits for, or when there is something else to
-//!   do, never just to look; the alarm for that follows lazily, so that no message costs a system
-//!   call more.
+//! * The sleep of a rank that times messages ends when the awaited event comes or when there is
+//!   other work, never only to look. The alarm for its limit is set lazily, so that no message
+//!   costs a system call more.
 
 use std::time::Duration;
 

@@ -5,8 +5,8 @@
 //!
 //! # Invariants
 //!
-//! * An event of a completion queue for which its channel has no room is owed, and whoever reads
-//!   from the channel pays it.
+//! * An event of a completion queue for which its channel has no room is owed, and the next reader
+//!   of the channel raises it.
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::AtomicUsize;

@@ -2,8 +2,8 @@
 //!
 //! # Invariants
 //!
-//! * A polling loop that times one way looks at its clock with every fruitless turn: what it did
-//!   not see is what others took.
+//! * A polling loop that times one way reads its clock in every fruitless turn: the time that the
+//!   loop did not see is time that other processes or the hypervisor took.
 
 use measure::clock::Ticks;
 

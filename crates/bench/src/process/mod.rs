@@ -20,14 +20,16 @@
 //!
 //! # Invariants
 //!
-//! * The coordinator talks to an agent over a link: a child's standard streams (no port, no
-//!   firewall rule, no authentication to get wrong; every way into a machine that its user trusts
-//!   works, `--via`), or the connection to a server that was started by hand. For control nothing
-//!   listens but such a server: on loopback unless told otherwise, for one client, until it has
-//!   come. Sockets that carry messages over IP listen while a point is set up: on loopback where
-//!   all ranks are on this host, and for who says the number that the control plane told; those of
-//!   message libraries as long as the point lasts, for whom they do not ask. Whoever has not shown
-//!   the one-time key learns at most the version and stops nothing.
+//! * The coordinator talks to an agent over a link: the standard streams of a child (no port, no
+//!   firewall rule, no authentication to get wrong; every trusted way into a machine works,
+//!   `--via`), or the connection to a server that a user started by hand.
+//! * Only such a server listens for control: on loopback unless told otherwise, for one client,
+//!   until that client has come. Before the key is verified, a client learns only the protocol
+//!   version and cannot interrupt the server.
+//! * Sockets that carry messages over IP listen while a point is set up: on loopback where all
+//!   ranks are on this host, and only for a peer that says the number that the control plane told
+//!   it. Sockets of message libraries listen as long as the point lasts, and do not ask who
+//!   connects.
 //! * The control plane is silent while a point runs.
 
 pub mod agent;

@@ -18,8 +18,8 @@
 //!   they are. Where messages alternate over what loses some, who asked asks again; the time of
 //!   that patience is no latency, and the loss is counted. A flood loses what it loses, told from
 //!   what came twice and what came late.
-//! * Who sleeps for a message of one socket costs it one system call, in which the kernel waits;
-//!   limits are kept by an alarm.
+//! * A sleep for a message of one socket costs one system call, in which the kernel waits; an alarm
+//!   keeps its limit.
 
 mod address;
 mod alternation;

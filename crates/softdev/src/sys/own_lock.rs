@@ -10,8 +10,9 @@
 //!
 //! # Invariants
 //!
-//! * Who takes memory or a connection away pays for the order (`membarrier`) and waits; who uses it
-//!   makes two plain stores. A lock that one thread uses becomes its own in the same way.
+//! * The thread that takes memory or a connection away pays for the order (`membarrier`) and waits;
+//!   a thread that uses memory makes two plain stores. A lock that one thread uses becomes its own
+//!   in the same way.
 
 use std::cell::{Cell, UnsafeCell};
 use std::ops::{Deref, DerefMut};

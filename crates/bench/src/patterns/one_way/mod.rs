@@ -7,10 +7,10 @@
 //!
 //! # Invariants
 //!
-//! * Messages that are timed one way say their numbers; each end stamps what it sees, and the
+//! * Messages that are timed one way carry their numbers. Each end stamps what it sees, and the
 //!   coordinator puts the stamps together. Two clocks are compared by what must be true (no message
-//!   arrives before it is sent): a stamp of the other clock becomes an interval, assumptions stand
-//!   in `clock::Nominal`, and where they are contradicted there is a reason and no number.
+//!   arrives before it is sent): a stamp of the other clock becomes an interval. The assumptions
+//!   stand in `clock::Nominal`; where they are contradicted, the point has a reason and no number.
 
 mod merge;
 pub(crate) mod messages;

@@ -2,9 +2,9 @@
 //!
 //! # Invariants
 //!
-//! * Where a rate is set, time counts from when a message is due, so that a sender which stalls is
-//!   not forgiven. A rate that was not held makes the point unstable; one that is not kept up with
-//!   in twice the time is not measured: its quantiles would be those of how long one waited.
+//! * A message of a set rate is timed from when it is due, so that a stalled sender is not
+//!   forgiven. A point whose rate was not held is unstable. A point that takes more than twice its
+//!   time is not measured: its quantiles would be those of the waiting time.
 
 pub(crate) mod layout;
 mod rank;

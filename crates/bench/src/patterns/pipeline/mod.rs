@@ -9,11 +9,11 @@
 //!
 //! # Invariants
 //!
-//! * A step of a pipeline that nobody was there for is missed, and a sample for which the node has
-//!   no room is not sent: neither is waited for, since the next is due. A sample carries when it
-//!   was due and when it was generated, both read after the wait; it is stamped where it arrives.
-//!   Beside what was missed stands what the same timer misses with nothing else to do: the
-//!   machine's share.
+//! * A step that the generator was late for is missed, and a sample for which the node has no room
+//!   is not sent. The generator waits for neither, because the next step is due. A sample carries
+//!   when it was due and when it was generated, both read after the wait; the sink stamps it where
+//!   it arrives. The record also holds the steps that the same timer misses with nothing else to
+//!   do: the share of the machine.
 
 mod merge;
 mod run;
