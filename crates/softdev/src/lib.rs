@@ -20,7 +20,8 @@
 //! * `limits`: what the device allows.
 //! * `arena`: the memory that a process shares; `shared`: what stands in it; `indexes`: which entries are in use; `host`: how
 //!   processes find each other.
-//! * `memory`: memory regions and the check of every access; `probe`: whether there is memory to be registered; `reregister`: changing one; `on_demand`: advice on them;
+//! * `memory`: memory regions and the check of every access; `probe`: whether there is memory to be
+//!   registered; `reregister`: changing one; `on_demand`: advice on them;
 //!   `copy`: moving bytes; `foreign`: those of another process that are mapped nowhere else.
 //! * `deliver`: placing a `message` in a peer's lane: the heart; `lane`: the requester's end of it, `claim`: that of one of
 //!   several; `target`: the queue pair at the other end; `one_sided`: writes, reads and atomics; `touching`: use without a lock,

@@ -1,4 +1,5 @@
-//! What ranks tell of a point, and what becomes of it: without any statistics of its own, these are made where times are recorded.
+//! What ranks tell of a point, and what becomes of it: without any statistics of its own, these are
+//! made where times are recorded.
 
 use std::collections::BTreeMap;
 

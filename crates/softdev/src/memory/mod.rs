@@ -1,4 +1,5 @@
-//! Memory that processes share: the arena, what stands in it, how bytes are moved to it and who is at work there. It knows nothing
+//! Memory that processes share: the arena, what stands in it, how bytes are moved to it and who is
+//! at work there. It knows nothing
 //! of verbs objects or of how peers are found.
 //!
 //! # Invariants
