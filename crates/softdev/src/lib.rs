@@ -46,6 +46,15 @@
 //! Memory windows, and of the extended verbs XRC, device memory, raw packets, flow steering (refused: EINVAL or EOPNOTSUPP).
 //! While a send waits for its receiver, its process must call some verb now and then: nothing else carries on with it.
 //! After `fork`, the child must not use objects of its parent.
+//!
+//! # Invariants
+//!
+//! * The requester does the work: a send is placed and completed within `ibv_post_send`. No thread,
+//!   but where a link is imitated and for a calibration; no lock between processes, but for atomics
+//!   on memory that peers have not mapped (taken from the dead); no system call on the polled path,
+//!   but for a look, about every millisecond, whether the target of one-sided operations lives.
+//! * Semantics are the specification's, cited beside the line. What is not supported is refused as
+//!   a real device would.
 
 mod engine;
 mod memory;

@@ -1,4 +1,9 @@
 //! An authenticated connection to a server that was started by hand, as the coordinator uses it.
+//!
+//! # Invariants
+//!
+//! * A server cannot be started again from here: a point that fails is waited out, and a lost
+//!   server ends the run with its finished points kept.
 
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};

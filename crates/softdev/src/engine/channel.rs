@@ -2,6 +2,11 @@
 //!
 //! A channel is a pipe. Its bytes say which queue has an event; the process that completes something in an armed queue
 //! writes them, whether it is this one or a peer, which opens the writing end through `/proc`.
+//!
+//! # Invariants
+//!
+//! * An event of a completion queue for which its channel has no room is owed, and the next reader
+//!   of the channel raises it.
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::AtomicUsize;

@@ -5,6 +5,15 @@
 //! the acknowledgement. What the receiver was not ready for is sent again as it was fetched. Whatever verb the process calls
 //! carries on with what is due. A program that calls none meanwhile (it watches its memory, or sleeps elsewhere) is served by a
 //! thread, the [`Keeper`], late by its period.
+//!
+//! # Invariants
+//!
+//! * A link is imitated by waiting: what is posted is carried out when it would be there, by
+//!   whatever verb the process calls next, and begun as much before as carrying it out takes. The
+//!   payload is taken when it would leave (of a long message over RC, its first packet). A thread
+//!   does it late for a program that calls none. Whoever carries on with what waits has what all
+//!   others need for that, so it waits for no thread, which may be off its CPU. A number that it
+//!   shaped says so in the record.
 
 use std::ffi::c_int;
 use std::sync::PoisonError;

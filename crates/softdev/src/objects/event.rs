@@ -5,6 +5,12 @@
 //! happened writes the record, this process or a peer, which opens the pipe through `/proc`. An event of an object that has
 //! gone is dropped; one that finds the pipe full is counted, and the next `ibv_get_async_event` fails with `EOVERFLOW`
 //! (the kernel has a list there, which ends only with its memory).
+//!
+//! # Invariants
+//!
+//! * Events of a context come through a pipe, and whoever finds the error writes to it, a peer too.
+//!   Members of a multicast group stand in each process's arena; who joins counts up a word in all
+//!   of them, so that nobody has to ask the kernel again.
 
 use std::collections::HashMap;
 use std::ffi::c_int;

@@ -4,6 +4,13 @@
 //! rank 0: submitted, completed ─┐
 //! rank 1: received, sent       ─┴─► the coordinator: one_way, one_way_send, completion
 //! ```
+//!
+//! # Invariants
+//!
+//! * Messages that are timed one way carry their numbers. Each end stamps what it sees, and the
+//!   coordinator puts the stamps together. Two clocks are compared by what must be true (no message
+//!   arrives before it is sent): a stamp of the other clock becomes an interval. The assumptions
+//!   stand in `clock::Nominal`; where they are contradicted, the point has a reason and no number.
 
 pub(crate) mod check;
 mod merge;

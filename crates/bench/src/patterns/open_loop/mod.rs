@@ -1,4 +1,10 @@
 //! Messages go forth at a set rate, each is answered and timed from when it was due, while other ranks load the device.
+//!
+//! # Invariants
+//!
+//! * A message of a set rate is timed from when it is due, so that a stalled sender is not
+//!   forgiven. A point whose rate was not held is unstable. A point that takes more than twice its
+//!   time is not measured: its quantiles would be those of the waiting time.
 
 pub(crate) mod check;
 mod layout;

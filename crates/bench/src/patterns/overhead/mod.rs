@@ -1,4 +1,10 @@
 //! One call of a program is timed by itself, in batches (H19).
+//!
+//! # Invariants
+//!
+//! * What costs less than a stamp is timed in batches of calls that are all alike, with all that
+//!   they need made ready before. A batch in which a poll finds nothing is none; the stamp that a
+//!   batch includes is said beside it, never taken off.
 
 mod batches;
 pub(crate) mod check;

@@ -6,6 +6,14 @@
 //!                           └─┬────┘
 //!            the coordinator: arrival, one_way, lateness; missed, not transmitted, lost
 //! ```
+//!
+//! # Invariants
+//!
+//! * A step that the generator was late for is missed, and a sample for which the node has no room
+//!   is not sent. The generator waits for neither, because the next step is due. A sample carries
+//!   when it was due and when it was generated, both read after the wait; the sink stamps it where
+//!   it arrives. The record also holds the steps that the same timer misses with nothing else to
+//!   do: the share of the machine.
 
 pub(crate) mod check;
 mod merge;

@@ -2,6 +2,11 @@
 //!
 //! So a file is never in the way of a sample, and needs no CPU while there is none to spare. What it costs who generates or takes
 //! samples is a copy, which is measured apart (V69 of the evaluations).
+//!
+//! # Invariants
+//!
+//! * A file of samples is written after the last one, from memory that was made before the first:
+//!   what it costs is no part of what is timed, and needs no CPU while there is none to spare.
 
 mod file;
 #[cfg(feature = "parquet")]

@@ -1,4 +1,9 @@
 //! A flood with a bounded outstanding window; both ends compute throughput (G17).
+//!
+//! # Invariants
+//!
+//! * Both ends of a stream count: the headline of one direction is the slower end, so that what was
+//!   only posted is no throughput.
 
 mod flood;
 mod push;

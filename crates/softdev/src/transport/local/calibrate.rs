@@ -1,4 +1,10 @@
 //! Finds out whether stores past the cache pay on this host: one process measures it, the others believe it.
+//!
+//! # Invariants
+//!
+//! * Whether long messages are stored past the cache is measured by the first process of a host
+//!   that registers memory for some: by a thread of its own, for some milliseconds; the others
+//!   believe it.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;

@@ -1,4 +1,9 @@
 //! Memory regions as the transport sees them, and the check of every access through one.
+//!
+//! # Invariants
+//!
+//! * Every access to a program's memory is covered by a live registration: checked where the bytes
+//!   are touched.
 
 use std::sync::Mutex;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
