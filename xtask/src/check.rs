@@ -1,11 +1,17 @@
-//! Everything that is checked without running the program, and the tests.
+//! What is checked before a commit, and all tests.
 
 use anyhow::Result;
 
 use crate::{shell, suite, tidy};
 
-/// Format, lints, house rules, documentation, licences.
+/// What a change is checked with while it is made: all but the tests of whole programs.
 pub(crate) fn run() -> Result<()> {
+    without_tests()?;
+    run_tests(&["--workspace", "--lib", "--bins"], &[])
+}
+
+/// Format, lints, house rules, documentation, licences.
+pub(crate) fn without_tests() -> Result<()> {
     shell::run(&["cargo", "fmt", "--all", "--check"])?;
     shell::run(&[
         "cargo",
@@ -46,8 +52,11 @@ const TESTS_PER_CPU: usize = 4;
 
 /// All tests, with environment variables.
 pub(crate) fn test(variables: &[(&str, &str)]) -> Result<()> {
+    run_tests(&["--workspace"], variables)
+}
+
+fn run_tests(words: &[&str], variables: &[(&str, &str)]) -> Result<()> {
     let cpus = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let threads = (TESTS_PER_CPU * cpus).to_string();
-    let variables = [variables, &[("RUST_TEST_THREADS", threads.as_str())]].concat();
-    suite::run(&["--workspace"], &variables)
+    suite::run(words, &[variables, &[("RUST_TEST_THREADS", threads.as_str())]].concat())
 }

@@ -22,11 +22,11 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
-  check     format, lints, house rules, documentation, licences: everything but the tests
+  check     format, lints, house rules, documentation, licences, and the unit tests of all crates: before each commit
   tidy      the house rules alone (ARCHITECTURE.md); --circles prints the files that need each other, and for what
   test      all tests; what needs a thing that is not installed is skipped and says so. A test that fails is repeated once,
             alone: `flaky: NAME` is one that then passes
-  ci        installs what the tests need (packages only as root), then check, test, rooms, vm-tests,
+  ci        installs what the tests need (packages only as root), then what check does, test, rooms, vm-tests,
             parity --quick, programs --quick and a quick run; nothing is skipped
   bench     the project's performance claims: softdev beside UCX, libfabric, Open MPI and the raw limits, as ratios measured
             side by side in one run (--help tells more)

@@ -38,11 +38,12 @@ const TSAN_TESTS: [&[&str]; 4] = [
 ];
 
 /// Parts of softdev that Miri can run.
-const MIRI_TESTS: [&str; 7] = [
+const MIRI_TESTS: [&str; 8] = [
     "arena::tests::a_heap",
     "copy::",
     "reach::",
     "layout::",
+    "slots::",
     "spin::tests::one",
     "target::tests::a_key",
     "wqe::",

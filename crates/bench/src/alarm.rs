@@ -2,6 +2,12 @@
 //!
 //! poll(2) before it would keep a limit, too, at the price of one more system call for each sleep. On rxe that was seen to
 //! take 8 % of the rate of small messages, and neither perftest nor an application pays it.
+//!
+//! # Invariants
+//!
+//! * The sleep of a rank that times messages ends when the awaited event comes or when there is
+//!   other work, never only to look. The alarm for its limit is set lazily, so that no message
+//!   costs a system call more.
 
 use std::time::Duration;
 

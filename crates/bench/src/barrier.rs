@@ -1,5 +1,12 @@
 //! A barrier for the ranks of one host, in shared memory, and what they tell each other around it (S3): when each began, and
 //! whether it has finished.
+//!
+//! # Invariants
+//!
+//! * Ranks of a host that begin every message together do so by a barrier in shared memory outside
+//!   of any device, loads when rank 0 tells them, and the skew is recorded. What several carry is
+//!   counted in the time that all of them were at it; where there was hardly such a time there is
+//!   no number.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 

@@ -3,6 +3,12 @@
 //! It is the floor under every latency through shared memory, and it changes when a hypervisor moves virtual CPUs: by
 //! up to forty times within seconds. So it is measured before and after each point, and a point is flagged when it
 //! changed in between.
+//!
+//! # Invariants
+//!
+//! * The placement of virtual CPUs changes under a running measurement, by up to forty times. So
+//!   the raw time of a cache line between the ranks' CPUs is taken before and after each point, and
+//!   the samples' own series is searched for steps.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Release};

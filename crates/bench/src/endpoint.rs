@@ -3,6 +3,11 @@
 //! A pattern is written once against [`Endpoint`] and compiled for each kind of endpoint, so that the hot loop calls
 //! nothing through a pointer of ours. It waits only here: [`Endpoint::idle`] is the one place that spins, sleeps, yields
 //! and keeps the deadline.
+//!
+//! # Invariants
+//!
+//! * Time has one owner. A pattern asks its endpoint's clock and waits only in `Endpoint::idle`:
+//!   the one place that spins, yields, sleeps and keeps the deadline.
 
 use std::time::Duration;
 

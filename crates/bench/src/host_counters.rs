@@ -2,6 +2,11 @@
 //! records the same around each test).
 //!
 //! They are those of the whole host, or of its network namespace: what others do meanwhile is in them.
+//!
+//! # Invariants
+//!
+//! * What a host counts is looked at before and after a point, never during it; it is the host's,
+//!   whoever caused it.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

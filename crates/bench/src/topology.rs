@@ -1,5 +1,11 @@
 //! What endpoints are told of a point: the ranks that it has, what these do beside each other, and how each of that uses its
 //! messages. Endpoints know no pattern: a pattern says all that they need as data.
+//!
+//! # Invariants
+//!
+//! * What ranks do beside each other are parts of a point, with queue pairs of their own: what is
+//!   timed, the load, and the control by which rank 0 begins and ends that. A load lasts from
+//!   before the first message that is timed until after the last, and is counted in between.
 
 use serde::{Deserialize, Serialize};
 

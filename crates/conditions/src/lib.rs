@@ -13,6 +13,15 @@
 //! and said so. Where the guard dies too the journal stays: [`left_behind`] finds it, [`restore()`] takes it back.
 //!
 //! A crate of its own for the arrow: whoever measures asks, and only what stands behind that arrow changes anything.
+//!
+//! # Invariants
+//!
+//! * Only a guard, a process that outlives the agents, changes what is the host's; what it changes
+//!   is in a journal on disk before, and taken back even after SIGKILL. A value that somebody else
+//!   has changed is left alone and said so; after each point the guard looks again, and what did
+//!   not last is not called applied. An environment never fails a point: what cannot be applied is
+//!   a reason in the record. The client of a server changes its host only where the server was told
+//!   to let it.
 
 mod arranger;
 mod cpus;

@@ -7,6 +7,13 @@
 //!   and posted; [`Bench`]: the two ends of a case.
 //! * [`runner`]: runs what has a name, within a time limit.
 //! * the cases, by subject; [`departures`]: those that a device is known not to keep.
+//!
+//! # Invariants
+//!
+//! * Every device runs the one conformance list (`crates/conformance/`); what a kernel device does
+//!   otherwise is an entry with its reason, never a condition in a case. Statistics are compared
+//!   with numpy. The report is opened in a real browser. Agents are tested dead, silent, foreign
+//!   and talkative.
 
 #![allow(missing_docs, reason = "test code: what a name does not say is written beside it")]
 

@@ -7,6 +7,10 @@
 //! what the stamp costs is measured by [`Clock::overhead`] and recorded.
 //!
 //! The rate is relative to `CLOCK_MONOTONIC`, hence to the system's notion of a second.
+//!
+//! # Invariants
+//!
+//! * A stamp is no part of what it times: that of a receive is taken while the answer is under way.
 
 use std::time::Duration;
 

@@ -10,6 +10,18 @@
 //! A core-to-core latency above [`FAR_RATIO`] times the best is far. The regimes seen on one host lie at 24 to 35, 50, 188,
 //! 246 and 370 to 1100 ns: what one of them varies by is below that ratio, and the next one is above it. A run is far as a
 //! whole where more than half of its points that were compared are.
+//!
+//! # Invariants
+//!
+//! * A CPU that sits far away for a whole run changes nothing around any point. So each point's
+//!   cache-line time is compared with the best one known of the same pair of CPUs (host, model,
+//!   what both share; their numbers, but in a virtual machine) under the same conditions: of its
+//!   run and of earlier ones. Above 1.5 times it the point is unstable; where most points are, the
+//!   run says so first. The record holds what was compared with; points that were on disk before a
+//!   better time came are marked by who reads them. What earlier runs saw is kept by the binary
+//!   alone, in the user's cache directory, forgotten 30 days after a time last came near to it, and
+//!   only ever makes a number doubted. Ranks on several hosts or on one CPU, and hosts that are
+//!   given other work, are compared with nothing.
 
 mod pair;
 #[cfg(test)]

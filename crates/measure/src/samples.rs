@@ -5,6 +5,11 @@
 //! Either then becomes [`Samples`], which are nanoseconds and know their statistics, their histogram and their series.
 //!
 //! Neither recorder allocates, takes a lock or calls the system while it records.
+//!
+//! # Invariants
+//!
+//! * Every message is timed. Samples go into memory that was allocated, touched and (where allowed)
+//!   locked before the clock starts.
 
 use crate::clock::Clock;
 pub use crate::record::Scale;

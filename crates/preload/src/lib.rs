@@ -12,6 +12,16 @@
 //! * librdmacm: its functions stay the real ones, which look for the kernel's connection manager.
 //! * Programs that look libibverbs up by `dlopen` and `dlsym` (NCCL) find the real one.
 //! * Programs that are linked statically, or that change their rights when they start: the dynamic linker preloads nothing.
+//!
+//! # Invariants
+//!
+//! * It defines every public function of libibverbs that takes an object, of every version: one
+//!   that is missed hands ours to the real library, which crashes. A test compares the table of
+//!   symbols with the system's library and with the newest map.
+//! * It depends on nothing private of libibverbs, opens nothing when it is loaded, and costs
+//!   nothing where no verb is called.
+//! * How a program ends on softdev is in a file, and whoever changes that changes the file: none
+//!   crashes, and none hangs but where the file says so.
 
 mod address;
 mod gid;

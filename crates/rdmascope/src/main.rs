@@ -27,6 +27,8 @@ mod stdout;
 
 use std::process::ExitCode;
 
+use anyhow::Context;
+use bench::process::interrupt::take_inherited_signals;
 use clap::{CommandFactory, FromArgMatches};
 
 use cli::{Cli, Command};
@@ -35,11 +37,19 @@ use server::Waiting;
 fn main() -> ExitCode {
     let matches = Cli::command().get_matches();
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
-    let result = match Waiting::asked_for(&matches) {
+    let result = signals(&cli.command).and_then(|()| match Waiting::asked_for(&matches) {
         Some(server) => server.serve(),
         None => run(cli.command, ends::without_key(std::env::args())),
-    };
+    });
     result.unwrap_or_else(|error| failure::tell(&error))
+}
+
+/// Takes signals as this program needs them; another program gets them as this one was given them.
+fn signals(command: &Command) -> anyhow::Result<()> {
+    match command {
+        Command::Exec(_) => Ok(()),
+        _ => take_inherited_signals().context("cannot set how signals are taken"),
+    }
 }
 
 /// Everything but a server.

@@ -160,27 +160,52 @@ impl Output {
         self.progress.suspend(|| eprintln!("{text}"));
     }
 
-    fn keep(&mut self, point: &mut Point, samples: &[Kept]) -> anyhow::Result<()> {
-        let Some(writer) = &mut self.writer else { return Ok(()) };
-        for Kept { of, samples_ns } in samples {
-            let (what, entry) = match of {
-                Source::End(rank) => {
-                    let end = point.ends.iter_mut().find(|end| end.rank == *rank);
-                    (rank.to_string(), end.map(|end| &mut end.samples))
-                }
-                Source::Kind(kind) => {
-                    let timed = point.kinds.iter_mut().find(|timed| timed.latency.kind == *kind);
-                    (kind.name().to_owned(), timed.map(|timed| &mut timed.samples))
-                }
-            };
-            let path = writer.samples(point.id, &what, samples_ns)?;
-            if let Some(entry) = entry {
-                *entry = Some(path);
+    /// Puts a point on disk: without any samples where there is no room for all, as its numbers are worth more.
+    fn keep(&mut self, point: &mut Point, samples: &[Kept]) -> measure::Result<()> {
+        let Some(writer) = &mut self.writer else {
+            self.points += 1;
+            return Ok(());
+        };
+        let kept = keep_samples(writer, point, samples);
+        let appended = writer.append(point);
+        self.points += u64::from(appended.is_ok());
+        // What went wrong first is the cause.
+        kept.and(appended)
+    }
+}
+
+/// Writes the samples of a point, all or none of them.
+fn keep_samples(writer: &RunWriter, point: &mut Point, samples: &[Kept]) -> measure::Result<()> {
+    let mut written: Vec<String> = Vec::new();
+    for Kept { of, samples_ns } in samples {
+        let what = match of {
+            Source::End(rank) => rank.to_string(),
+            Source::Kind(kind) => kind.name().to_owned(),
+        };
+        match writer.samples(point.id, &what, samples_ns) {
+            Ok(path) => written.push(path),
+            Err(error) => {
+                written.iter().for_each(|path| writer.remove_samples(path));
+                return Err(error);
             }
         }
-        writer.append(point)?;
-        Ok(())
     }
+    for (Kept { of, .. }, path) in samples.iter().zip(written) {
+        let entry = match of {
+            Source::End(rank) => {
+                point.ends.iter_mut().find(|end| end.rank == *rank).map(|end| &mut end.samples)
+            }
+            Source::Kind(kind) => point
+                .kinds
+                .iter_mut()
+                .find(|timed| timed.latency.kind == *kind)
+                .map(|timed| &mut timed.samples),
+        };
+        if let Some(entry) = entry {
+            *entry = Some(path);
+        }
+    }
+    Ok(())
 }
 
 impl Sink for Output {
@@ -218,7 +243,7 @@ impl Sink for Output {
     }
 
     fn point(&mut self, mut point: Point, samples: &[Kept]) -> Result<(), SinkError> {
-        self.keep(&mut point, samples)?;
+        let kept = self.keep(&mut point, samples);
         self.points += 1;
         self.placing.ended(&point);
         let lines = self.tables.as_mut().map(|tables| tables.line(&point)).unwrap_or_default();
@@ -226,7 +251,10 @@ impl Sink for Output {
             self.asked.push(without_distributions(point));
         }
         self.progress.inc(1);
-        Ok(self.print(&lines)?)
+        // What the disk has no room for is at least in print.
+        let printed = self.print(&lines);
+        kept?;
+        Ok(printed?)
     }
 
     fn more(&mut self) -> Result<Vec<PointSpec>, SinkError> {

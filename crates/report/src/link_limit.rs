@@ -5,6 +5,12 @@
 //! may answer many messages at once. So a measured number beside it cannot be the larger one. What each message needs besides
 //! is counted: the request of a read and the answer to an atomic go the other way, and where both ends send at once, they share
 //! it with the messages of the other end.
+//!
+//! # Invariants
+//!
+//! * What a link carries at best is computed by `report::link_limit` and nowhere else. It counts
+//!   what every message must have and nothing else, so that no throughput exceeds it but by an
+//!   error; where a part of the link is not known, there is no such number.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

@@ -17,65 +17,58 @@
 //!
 //! # A map of the code
 //!
-//! * `limits`: what the device allows.
-//! * `arena`: the memory that a process shares; `shared`: what stands in it; `indexes`: which entries are in use; `host`: how
-//!   processes find each other.
-//! * `memory`: memory regions and the check of every access; `probe`: whether there is memory to be registered; `reregister`: changing one; `on_demand`: advice on them;
-//!   `copy`: moving bytes; `foreign`: those of another process that are mapped nowhere else.
-//! * `deliver`: placing a `message` in a peer's lane: the heart; `lane`: the requester's end of it, `claim`: that of one of
-//!   several; `target`: the queue pair at the other end; `one_sided`: writes, reads and atomics; `touching`: use without a lock,
-//!   and its end.
-//! * `eager`: the short way of what is posted most.
-//! * `send`: the send queue; `work`: what is posted to it; `retry`: what has to wait; `receive`: the receive queue;
-//!   `wqe`: what is posted there; `arrive`: what polling finds there; `srq`: shared receive queues; `pool`: what
-//!   requesters see of one, `order`: how they take receives from it.
-//! * `event`: asynchronous events; `multicast`: groups of datagram queue pairs.
-//! * `completion`: completion queues; `own`: completions of sends; `channel`: completion channels, for whoever sleeps;
-//!   `arming`: which completion wakes him.
-//! * `queue_pair`: creation, state changes, errors; `context`: domains, address handles; `device`: devices, ports, routes;
-//!   `settings`: what the environment says of them; `parent_domain`: domains that stand for others.
-//! * `port`: ports that go down and come up. `link`: a model of a link; `flight`: messages under way on it.
-//! * `builder`: work requests that are built by calls; `polling`: completions that are read member by member;
-//!   `extended`: queries whose answers grow; `clock`: the time of completion stamps.
-//! * `spin`, `own_lock`, `timer`: locks between threads, time for retries; `sync`: what protocols are written over to be
-//!   checked.
+//! Folders are layers: a file uses its own layer and those below, never one above, and no files use each other in a circle.
+//!
+//! * `sys`: locks between threads, clocks, orders (`sync`: what protocols are written over to be checked), limits, what the
+//!   environment says of the devices, `errno`, and whether the program's memory is there (`probe`).
+//! * `memory`: what processes share. `arena`: the memory itself; `layout`: the tables in it; `slots`: the slots of a lane;
+//!   `touching`: use without a lock, and its end; `copy`: moving bytes; `pieces`: those of a payload.
+//! * `transport`: how messages reach other queue pairs. `local` is shared memory of one host: `host`: how processes find each
+//!   other; `target`: the queue pair at the other end; `deliver`: placing a `message` in its lane, the heart; `reach`: writes,
+//!   reads and atomics; `lane`: the requester's end of a lane, `claim`: that of one of several; `pool` and `order`: how
+//!   requesters take receives of a shared queue; `region`: the check of every access; `place` and `foreign`: memory that only
+//!   its process has mapped; `arming` and `notify`: waking a sleeper; `raise`: events of a peer; `group`: members of
+//!   multicast groups; `link`: a model of a link; `address`: ports and routes.
+//! * `objects`: what queue pairs, completion queues, shared receive queues and contexts keep. They know nothing of what happens
+//!   when they are used.
+//! * `engine`: what happens then. `send`: posting and carrying out; `eager`: the short way of what is posted most; `task`:
+//!   what a request does; `retry`: what has to wait; `flight` and `keeper`: messages under way on a link; `receive`: posting
+//!   receives; `arrive`: what polling finds of them; `srq`; `poll`: taking completions; `channel`: sleeping; `state`: failing
+//!   and resetting; `progress`: carrying on with what waits; `quiesce`: waiting until no peer is at work; `port`: ports that go
+//!   down and come up.
+//! * `verbs`: the functions that programs call, by object.
+//!
+//! Methods of `Qp` stand in the engine's files by what they do, so the engine is one layer, whose files call each other through
+//! that type.
 //!
 //! # What is not supported
 //!
 //! Memory windows, and of the extended verbs XRC, device memory, raw packets, flow steering (refused: EINVAL or EOPNOTSUPP).
 //! While a send waits for its receiver, its process must call some verb now and then: nothing else carries on with it.
 //! After `fork`, the child must not use objects of its parent.
+//!
+//! # Invariants
+//!
+//! * The requester does the work: a send is placed and completed within `ibv_post_send`. No thread,
+//!   but where a link is imitated and for a calibration; no lock between processes, but for atomics
+//!   on memory that peers have not mapped (taken from the dead); no system call on the polled path,
+//!   but for a look, about every millisecond, whether the target of one-sided operations lives.
+//! * Semantics are the specification's, cited beside the line. What is not supported is refused as
+//!   a real device would.
 
-mod arrive;
-mod channel;
-mod completion;
-mod context;
-mod eager;
-
-mod event;
-mod flight;
+mod engine;
 mod memory;
-mod multicast;
-mod own;
-mod polling;
-mod port;
-mod queue_pair;
-mod receive;
-mod retry;
-mod send;
-mod srq;
+mod objects;
 mod sys;
 mod transport;
 mod verbs;
-mod work;
-mod wqe;
 
 #[cfg(test)]
 mod tests;
 
 use ::verbs::Provider;
 
-pub use port::set_port;
+pub use engine::port::set_port;
 pub use sys::settings::{
     DEVICES_VARIABLE, LINK_LAYER_VARIABLE, LINK_VARIABLE, LinkLayer, MAX_DEVICES, Settings, settings,
 };

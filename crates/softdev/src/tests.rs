@@ -13,10 +13,11 @@ use verbs::{
     QueuePair, QueuePairOptions, ReadyToSend, ReceiveRequest, Route, SendRequest, Service, devices,
 };
 
-use crate::arrive::PATIENCE;
-use crate::memory::layout::{FLAG_IN_SLOT, Ring, SharedQp, Slot, SlotState};
-use crate::queue_pair::Qp;
-use crate::srq::Srq;
+use crate::engine::arrive::PATIENCE;
+use crate::memory::layout::SharedQp;
+use crate::memory::slots::{FLAG_IN_SLOT, Ring, Slot, SlotState};
+use crate::objects::queue_pair::Qp;
+use crate::objects::srq::Srq;
 use crate::sys::limits::QP_INDEX_BITS;
 use crate::transport::local::host::host;
 use crate::transport::local::order::Refusal;

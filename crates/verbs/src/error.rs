@@ -138,11 +138,36 @@ fn remedy(verb: &str, errno: i32) -> String {
              read and write it (`ls -l /dev/infiniband`; rdma-core's udev rules make it mode 666)"
                 .to_owned()
         }
+        // Memory that processes share is a file to the kernel.
+        ("open_device", libc::EFBIG) => {
+            ": the limit on the size of files holds for the memory that the device shares, too; raise it with \
+             `ulimit -f unlimited`"
+                .to_owned()
+        }
+        ("open_device" | "modify_qp", libc::ENOMEM) => {
+            let whose = if verb == "open_device" { "the device's" } else { "the peer's" };
+            format!(
+                ": {whose} memory could not be mapped; the limit of address space is {}; raise it with \
+                 `ulimit -v unlimited`, for a service with LimitAS=infinity",
+                limit(libc::RLIMIT_AS, "unlimited (then the host has no more memory)")
+            )
+        }
+        // No adapter looks its peers up: these are softdev's.
+        ("modify_qp", libc::ESRCH) => {
+            ": softdev reaches its peers through /proc/PID, and /proc shows the processes of another PID namespace; mount \
+             this one's (`unshare --mount-proc`, or `mount -t proc proc /proc`)"
+                .to_owned()
+        }
+        ("modify_qp", libc::EACCES | libc::EPERM) => {
+            ": softdev reaches its peers through /proc/PID/fd, which this process may not read; run both as the same user \
+             with the same capabilities"
+                .to_owned()
+        }
         // Where the limit is 0 the kernel says that it is not permitted.
         ("reg_mr" | "create_cq" | "create_qp", libc::ENOMEM | libc::EPERM) => format!(
             ": the limit of locked memory is {}; raise it with `ulimit -l unlimited`, for good in \
              /etc/security/limits.d, for a service with LimitMEMLOCK=infinity, for a container with --ulimit memlock=-1",
-            locked_limit()
+            limit(libc::RLIMIT_MEMLOCK, "unlimited (then the device has no more of what it needs)")
         ),
         ("rdma_create_event_channel", _) => {
             ": the kernel's connection manager is not there; load it with `modprobe rdma_ucm`, and in a container add \
@@ -161,14 +186,14 @@ fn remedy(verb: &str, errno: i32) -> String {
     }
 }
 
-/// The limit of locked memory in words.
-fn locked_limit() -> String {
+/// A limit of this process in words.
+fn limit(resource: libc::__rlimit_resource_t, unlimited: &str) -> String {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: the structure is writable.
-    let known = unsafe { libc::getrlimit(libc::RLIMIT_MEMLOCK, &raw mut limit) } == 0;
+    let known = unsafe { libc::getrlimit(resource, &raw mut limit) } == 0;
     match limit.rlim_cur {
         _ if !known => "not known".to_owned(),
-        libc::RLIM_INFINITY => "unlimited (then the device has no more of what it needs)".to_owned(),
+        libc::RLIM_INFINITY => unlimited.to_owned(),
         bytes => format!("{} KiB", bytes / 1024),
     }
 }

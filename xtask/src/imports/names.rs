@@ -134,7 +134,8 @@ pub(super) fn attributes(item: &Item) -> &[Attribute] {
     }
 }
 
-/// Whether an item exists in tests alone: `#[test]`, `#[cfg(test)]` and `#[cfg(all(test, ...))]`.
+/// Whether an item exists in tests or documentation alone: `#[test]`, `#[cfg(test)]`,
+/// `#[cfg(all(test, ...))]` and `#[cfg(doc)]`.
 pub(super) fn is_for_tests(attributes: &[Attribute]) -> bool {
     attributes.iter().any(|attribute| match &attribute.meta {
         syn::Meta::Path(path) => path.is_ident("test"),

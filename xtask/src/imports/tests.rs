@@ -50,6 +50,7 @@ fn what_is_no_import_is_no_arrow() {
         "pub(in crate::b) fn f() {}",
         "#[cfg(test)] mod tests { use crate::b::One; }",
         "#[cfg(test)] use crate::b::One;",
+        "#[cfg(doc)] use crate::b::One;",
         "#[cfg(all(loom, test))] use crate::b::One;",
         "#[test] fn f() { crate::b::One; }",
         "struct S; impl S { #[cfg(test)] fn f() { crate::b::One; } }",

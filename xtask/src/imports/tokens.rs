@@ -82,7 +82,7 @@ pub(super) fn defined(stream: TokenStream) -> Vec<String> {
     found
 }
 
-/// Whether a `cfg` holds in tests alone.
+/// Whether a `cfg` holds in tests or in documentation alone.
 pub(super) fn requires_test(condition: TokenStream) -> bool {
     let trees: Vec<_> = condition.into_iter().collect();
     let is_word =
@@ -93,7 +93,7 @@ pub(super) fn requires_test(condition: TokenStream) -> bool {
             let is_comma = |tree: &TokenTree| matches!(tree, TokenTree::Punct(mark) if mark.as_char() == ',');
             parts.split(is_comma).any(|part| requires_test(part.iter().cloned().collect()))
         }
-        None => is_word(0, "test"),
+        None => is_word(0, "test") || is_word(0, "doc"),
         _ => false,
     }
 }

@@ -12,6 +12,7 @@ mod tests;
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
 
@@ -41,7 +42,9 @@ const ROOMS: [Room; 4] = [
 pub(crate) fn with(mut arguments: impl Iterator<Item = String>) -> Result<()> {
     match (arguments.next().as_deref(), arguments.next()) {
         (None, _) => run(),
-        (Some("--keep"), Some(name)) if ROOMS.iter().any(|room| room.name == name) => keep(&name),
+        (Some("--keep"), Some(name)) if ROOMS.iter().any(|room| room.name == name) => {
+            keep(&shell::root(), &name)
+        }
         _ => bail!(USAGE),
     }
 }
@@ -88,16 +91,25 @@ fn place(name: &str) -> String {
     format!("xtask/rooms/{name}.patch")
 }
 
-/// Writes the changes of the checkout into a patch.
-fn keep(name: &str) -> Result<()> {
+/// Writes the changes of the checkout into a patch, files included that git does not know yet.
+fn keep(root: &Path, name: &str) -> Result<()> {
     let place = place(name);
-    let path = shell::root().join(&place);
+    let path = root.join(&place);
     let old = fs::read_to_string(&path).unwrap_or_else(|_| format!("$ rdmascope --help\n> {name}\n\n"));
-    shell::run(&["git", "add", "--intent-to-add", "."])?;
-    let changes = shell::output(&["git", "diff", "HEAD", "--", ".", ":!xtask/rooms"])?;
+    // An index of its own: what is staged in the checkout stays as it is.
+    let index = tempfile::NamedTempFile::new()?;
+    let git = |words: &[&str]| {
+        let output =
+            Command::new("git").args(words).env("GIT_INDEX_FILE", index.path()).current_dir(root).output()?;
+        ensure!(output.status.success(), "git {}: {}", words[0], String::from_utf8_lossy(&output.stderr));
+        Ok(String::from_utf8(output.stdout)?)
+    };
+    git(&["read-tree", "HEAD"])?;
+    git(&["add", "--all", "."])?;
+    let changes = git(&["diff", "--cached", "HEAD", "--", ".", ":!xtask/rooms"])?;
     ensure!(!changes.is_empty(), "the checkout has no changes to keep");
-    fs::create_dir_all(shell::root().join("xtask/rooms"))?;
+    fs::create_dir_all(root.join("xtask/rooms"))?;
     fs::write(&path, format!("{}{changes}", patch::heading(&old)))?;
-    println!("{place} has these changes now; take them back with `git checkout HEAD -- . ':!xtask/rooms'`");
+    println!("{place} has these changes now: take them back with `git apply --reverse {place}`");
     Ok(())
 }

@@ -1,5 +1,4 @@
 use std::path::PathBuf;
-use std::process::Command;
 
 use super::*;
 
@@ -119,6 +118,34 @@ fn a_patch_that_no_longer_applies_says_how_to_mend_it() {
     let said = planted.measured(&ROOM);
     assert!(said.starts_with("xtask/rooms/pattern.patch no longer applies: run `git apply --3way"), "{said}");
     assert!(said.contains("src/word.rs"), "{said}");
+}
+
+#[test]
+fn changes_are_kept_below_the_heading() {
+    let planted = Planted::new(HEADING);
+    planted.git(&[
+        "-c",
+        "user.name=a",
+        "-c",
+        "user.email=a@b",
+        "commit",
+        "--quiet",
+        "--all",
+        "--message",
+        "a",
+    ]);
+    assert_eq!(
+        keep(planted.0.path(), "pattern").unwrap_err().to_string(),
+        "the checkout has no changes to keep"
+    );
+    planted.write("src/word.rs", "mod other;\npub const WORD: &str = other::NAME;\n");
+    planted.write("src/word/other.rs", "pub const NAME: &str = \"nop\";\n");
+    let staged = planted.git(&["diff", "--cached"]);
+    keep(planted.0.path(), "pattern").unwrap();
+    assert_eq!(planted.git(&["diff", "--cached"]), staged);
+    planted.git(&["apply", "--reverse", "xtask/rooms/pattern.patch"]);
+    assert!(!planted.path("src/word/other.rs").exists());
+    assert_eq!(planted.measured(&ROOM), "2 files touched, at most 2: src/word.rs, src/word/other.rs");
 }
 
 #[test]

@@ -1,4 +1,10 @@
 //! Runs tests, and repeats each that fails once, alone: what then passes is flaky, and is said so instead of failing the run.
+//!
+//! # Invariants
+//!
+//! * Tests that measure have the machine alone; those that ask nothing of the times have a CPU,
+//!   beside each other (`support/machine.rs`). So more of them are begun at a time than there are
+//!   CPUs.
 
 mod output;
 #[cfg(test)]

@@ -20,7 +20,7 @@ const BANNED: [(&str, &str, &[&str]); 6] = [
         "std::thread::sleep(",
         "a wait without an end",
         &[
-            "softdev/src/completion.rs",
+            "softdev/src/verbs/completion.rs",
             "softdev/src/transport/local/host.rs",
             "baseline/src/link.rs",
             "bench/src/process/child.rs",

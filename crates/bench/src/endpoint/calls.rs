@@ -2,7 +2,7 @@
 
 use super::Endpoint;
 use crate::Error;
-use crate::point::choice;
+use crate::point::choice::choice;
 
 choice! {
     /// A call of a program on RDMA verbs, timed by itself (H19 of the evaluations).

@@ -2,9 +2,19 @@
 //!
 //! A pattern allocates, formats and locks nothing, and knows no kind of endpoint and no kind of recorder: it is compiled
 //! for each.
+//!
+//! # Invariants
+//!
+//! * A hot loop allocates, formats and locks nothing of ours and calls nothing through a pointer
+//!   but the verbs themselves. Patterns are generic over endpoint and recorder, and are compiled
+//!   for each pair.
 
 pub(crate) mod answer;
+pub(crate) mod check;
+pub(crate) mod defaults;
+pub(crate) mod experiment;
 pub(crate) mod flood;
+pub(crate) mod id;
 pub(crate) mod outcome;
 mod progress;
 pub(crate) mod rank;

@@ -1,4 +1,5 @@
-//! What ranks tell of a point, and what becomes of it: without any statistics of its own, these are made where times are recorded.
+//! What ranks tell of a point, and what becomes of it. No statistics are made here: they come with
+//! the samples.
 
 use std::collections::BTreeMap;
 

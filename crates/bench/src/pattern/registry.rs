@@ -1,18 +1,17 @@
 //! What a pattern is, and the list of all: the rest of the program reaches each by its name.
 
-use std::fmt;
+use serde::Deserialize;
 
-use measure::record::Status;
-use serde::de::Error as _;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
+use super::check::Check;
+use super::defaults::Defaults;
 use super::outcome::{Merged, Outcome, Told};
 use super::rank::Rank;
+use crate::Error;
+use crate::axis::{AxisList, AxisRow};
 use crate::endpoint::capabilities::Capabilities;
 use crate::endpoint::connecting::End;
 use crate::fault::{PointError, unreadable};
-use crate::patterns::ENTRIES;
-use crate::point::PointSpec;
+use crate::point::{Carrier, PointSpec};
 use crate::topology::Topology;
 
 /// What is done with endpoints, and what is timed. A pattern is a room in `patterns/` and a line of its list.
@@ -24,6 +23,17 @@ pub(crate) trait Pattern: 'static {
 
     /// The ranks of a point, and how they use their endpoints.
     fn topology(spec: &PointSpec) -> Topology;
+
+    /// What its experiments are where a plan does not say, over what carries the messages, with these axes given.
+    fn defaults(given: &AxisList, carrier: Carrier) -> Defaults;
+
+    /// Refuses what a plan must not ask of it, with every default filled in.
+    ///
+    /// # Errors
+    /// What is asked, why that cannot be, and what to do.
+    fn check(_check: &Check<'_>) -> Result<(), Error> {
+        Ok(())
+    }
 
     /// A rank's share of a point.
     ///
@@ -49,81 +59,41 @@ pub(crate) struct Row {
     pub name: &'static str,
     /// What an endpoint must be able to do.
     pub(crate) needs: Capabilities,
+    /// Axes that not every pattern has.
+    pub(crate) axes: &'static [&'static AxisRow],
+    /// Whether messages flow one after the other, each way or both: in lists, over several streams, without a copy.
+    pub(crate) floods: bool,
+    /// Whether one message may go to a group.
+    pub(crate) has_groups: bool,
+}
+
+impl Row {
+    /// A pattern of this name that needs nothing, and has no axes of its own.
+    pub(crate) const fn named(name: &'static str) -> Self {
+        Self { name, needs: Capabilities::NONE, axes: &[], floods: false, has_groups: false }
+    }
 }
 
 /// A pattern whose types are not known.
 pub(crate) struct Entry {
-    row: Row,
-    topology: fn(&PointSpec) -> Topology,
-    failure: fn(&[Outcome]) -> Result<Option<String>, PointError>,
-    merge: fn(&PointSpec, &mut Vec<Outcome>) -> Result<Merged, PointError>,
+    pub(crate) row: Row,
+    pub(crate) topology: fn(&PointSpec) -> Topology,
+    pub(crate) defaults: fn(&AxisList, Carrier) -> Defaults,
+    pub(crate) check: fn(&Check<'_>) -> Result<(), Error>,
+    pub(crate) failure: fn(&[Outcome]) -> Result<Option<String>, PointError>,
+    pub(crate) merge: fn(&PointSpec, &mut Vec<Outcome>) -> Result<Merged, PointError>,
 }
 
 impl Entry {
     pub(crate) const fn of<P: Pattern>() -> Self {
-        Self { row: P::ROW, topology: P::topology, failure: failure::<P>, merge: merge::<P> }
-    }
-}
-
-/// A pattern, by its place in the list of all.
-#[derive(Clone, Copy, Eq, PartialEq)]
-pub struct PatternId(pub(crate) u8);
-
-impl PatternId {
-    fn entry(self) -> &'static Entry {
-        &ENTRIES[usize::from(self.0)]
-    }
-
-    /// All of them, in the order of their names.
-    pub fn all() -> impl Iterator<Item = Self> {
-        (0..).zip(ENTRIES).map(|(place, _)| Self(place))
-    }
-
-    /// The pattern of a name.
-    pub fn named(name: &str) -> Option<Self> {
-        Self::all().find(|pattern| pattern.name() == name)
-    }
-
-    /// Its name in plans and records.
-    pub fn name(self) -> &'static str {
-        self.entry().row.name
-    }
-
-    /// The ranks of a point, and how they use their endpoints.
-    pub(crate) fn topology(self, spec: &PointSpec) -> Topology {
-        (self.entry().topology)(spec)
-    }
-
-    /// Why a point has failed although each rank by itself has not noticed.
-    pub(crate) fn failure(self, outcomes: &[Outcome]) -> Option<String> {
-        (self.entry().failure)(outcomes).unwrap_or_else(|error| Some(words(error)))
-    }
-
-    /// What the outcomes of all ranks come to.
-    pub(crate) fn merge(self, spec: &PointSpec, outcomes: &mut Vec<Outcome>) -> Merged {
-        (self.entry().merge)(spec, outcomes).unwrap_or_else(|error| {
-            outcomes.clear();
-            Merged::without_numbers(Status::Failed { error: words(error) })
-        })
-    }
-}
-
-impl fmt::Debug for PatternId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl Serialize for PatternId {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.serialize_str(self.name())
-    }
-}
-
-impl<'de> Deserialize<'de> for PatternId {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let name = String::deserialize(from)?;
-        Self::named(&name).ok_or_else(|| D::Error::custom(format!("there is no pattern {name:?}")))
+        Self {
+            row: P::ROW,
+            topology: P::topology,
+            defaults: P::defaults,
+            check: P::check,
+            failure: failure::<P>,
+            merge: merge::<P>,
+        }
     }
 }
 
@@ -161,10 +131,4 @@ fn told_by<P: Pattern>(outcome: &mut Outcome) -> Result<Option<P::Told>, PointEr
     let mut columns = std::mem::take(&mut outcome.columns);
     told.put_columns(&mut columns)?;
     Ok(Some(told))
-}
-
-fn words(error: PointError) -> String {
-    match error {
-        PointError::NotMeasured(words) | PointError::Failed(words) => words,
-    }
 }

@@ -1,4 +1,9 @@
 //! What a polling loop sees of the time in which it did not run.
+//!
+//! # Invariants
+//!
+//! * A polling loop that times one way reads its clock in every fruitless turn: the time that the
+//!   loop did not see is time that other processes or the hypervisor took.
 
 use measure::clock::Ticks;
 

@@ -1,6 +1,7 @@
 //! What is done with endpoints, and what is timed: a room for each pattern, and a line of the list below.
 
 pub(crate) mod fan_out;
+mod id;
 pub(crate) mod one_way;
 pub(crate) mod open_loop;
 pub(crate) mod overhead;
@@ -12,9 +13,10 @@ pub(crate) mod stream;
 
 use crate::endpoint::connecting::End;
 use crate::fault::{PointError, out_of_order};
+use crate::pattern::id::PatternId;
 use crate::pattern::outcome::Outcome;
 use crate::pattern::rank::Rank;
-use crate::pattern::registry::{Entry, PatternId, run_as};
+use crate::pattern::registry::{Entry, run_as};
 
 /// The list of patterns: the name that code has for each, and its type.
 macro_rules! patterns {

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use super::defaults::{Filled, carriers as carriers_of, least_depth};
+use super::defaults::carriers as carriers_of;
 use super::{Experiment, Plan};
 use crate::Error;
-use crate::axis::{self, Axis, AxisRow, Key, Most};
-use crate::point::{Flow, Length, Operation, Pattern, Service, Setup};
+use crate::axis::{self, Axis, Most};
+use crate::pattern::check::Check;
+use crate::pattern::experiment::Filled;
+use crate::point::{Length, Operation, Pattern, Service, Setup};
 
 /// Checks the names of the experiments.
 pub(super) fn names(plan: &Plan) -> Result<(), Error> {
@@ -34,13 +36,8 @@ pub(super) fn experiment(filled: &Filled) -> Result<(), Error> {
     check.directions()?;
     check.listed()?;
     check.bounded()?;
-    check.fan_out()?;
-    check.pairs()?;
-    check.one_way()?;
-    check.open_loop()?;
-    check.overhead()?;
-    check.pipeline()?;
-    check.prtt()?;
+    check.multicast()?;
+    filled.pattern.check(&check)?;
     check.sockets()?;
     check.libraries()?;
     check.tools()
@@ -88,9 +85,6 @@ pub(super) fn points(plan: &Plan, experiments: &[&Filled]) -> Result<(), Error> 
         _ => Ok(()),
     }
 }
-
-/// An experiment that is checked.
-pub(super) struct Check<'a>(pub(super) &'a Filled);
 
 impl Check<'_> {
     fn axes(&self) -> Result<(), Error> {
@@ -250,7 +244,7 @@ impl Check<'_> {
                 tx_depth,
             });
         }
-        if list > 1 && self.0.pattern != Pattern::Stream {
+        if list > 1 && !self.0.pattern.row().floods {
             return Err(Error::NotAList { place: self.place("post_list"), experiment: self.name() });
         }
         let fill = self.largest_u32(axis::RX_FILL.row);
@@ -266,28 +260,6 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// The least depth of a queue: the axis, or else the setting.
-    pub(super) fn least_depth(&self, depth: Key<u32>) -> u32 {
-        let is_of_sends = depth.row.name == axis::TX_DEPTH.row.name;
-        let setting = if is_of_sends { self.0.tx_depth } else { self.0.rx_depth };
-        least_depth(&self.0.axes, depth).unwrap_or(setting)
-    }
-
-    /// The largest number of an axis of numbers below 2^32; 1 where it is not there.
-    fn largest_u32(&self, row: &AxisRow) -> u32 {
-        u32::try_from(self.largest(row)).unwrap_or(u32::MAX)
-    }
-
-    /// The largest number of an axis; 1 where it is not there.
-    pub(super) fn largest(&self, row: &AxisRow) -> u64 {
-        self.0.axes.numbers(row).max().unwrap_or(1)
-    }
-
-    /// Whether some sends do not ask for their completion.
-    pub(super) fn signals_seldom(&self) -> bool {
-        self.0.axes.get(axis::SIGNAL_INTERVAL).into_iter().any(|every| every != Some(1))
-    }
-
     /// Refuses numbers that are larger than an axis has.
     fn bounded(&self) -> Result<(), Error> {
         for axis in self.0.axes.iter() {
@@ -299,16 +271,6 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// Refuses what cannot be, at the place of the key that asks for it.
-    pub(super) fn refuse(&self, key: &str, what: &str, why: &str) -> Result<(), Error> {
-        Err(Error::Refused {
-            place: self.place(key),
-            experiment: self.name(),
-            what: what.to_owned(),
-            why: why.to_owned(),
-        })
-    }
-
     /// Refuses operations that cannot be had on the service, or not in the way that is asked for.
     fn carried(&self) -> Result<(), Error> {
         let axes = &self.0.axes;
@@ -316,7 +278,6 @@ impl Check<'_> {
         let operations = axes.get(axis::OPERATION);
         let sizes = axes.get(axis::SIZE_BYTES);
         let setups = axes.get(axis::SETUP);
-        let events = axes.get(axis::POLL).into_iter().any(|poll| poll.queues().0.sleeps());
         let inline = axes.get(axis::INLINE).contains(&true);
         let sge = self.largest(axis::SGE.row);
         if let Some(size) = sizes.iter().find(|size| sge > 1 && **size < sge) {
@@ -359,16 +320,24 @@ impl Check<'_> {
             if operation.is_fetch() && inline {
                 return self.refuse("inline", &format!("{name} inline"), "it has no data to send");
             }
-            if operation == Operation::Write && events && self.0.pattern == Pattern::PingPong {
-                let why = "the target is told of nothing that it could sleep for: use write_imm";
-                return self.refuse("poll", &format!("{name} with a receiver that sleeps"), why);
-            }
         }
         Ok(())
     }
 
+    /// A group answers in rounds alone.
+    fn multicast(&self) -> Result<(), Error> {
+        let is_group = self.0.axes.get(axis::OPERATION).contains(&Operation::Multicast);
+        if !is_group || self.0.pattern.row().has_groups {
+            return Ok(());
+        }
+        let patterns = Pattern::all().filter(|pattern| pattern.row().has_groups);
+        let names: Vec<_> = patterns.map(|pattern| format!("{:?}", pattern.name())).collect();
+        let why = format!("only a group of ranks answers one: use the pattern {}", names.join(" or "));
+        self.refuse("operation", "multicast between two ranks", &why)
+    }
+
     fn directions(&self) -> Result<(), Error> {
-        if self.goes_both_ways() && self.0.pattern != Pattern::Stream {
+        if self.goes_both_ways() && !self.0.pattern.row().floods {
             let pattern = self.0.pattern.name().to_owned();
             return Err(Error::NotBidirectional {
                 place: self.place("direction"),
@@ -377,21 +346,6 @@ impl Check<'_> {
             });
         }
         Ok(())
-    }
-
-    /// Whether messages flow both ways at some points.
-    pub(super) fn goes_both_ways(&self) -> bool {
-        self.0.axes.get(axis::DIRECTION).contains(&Flow::Bi)
-    }
-
-    /// Where a key was set, or else the experiment.
-    fn place(&self, key: &str) -> String {
-        self.0.settings.place(key).unwrap_or_else(|| self.0.place.clone())
-    }
-
-    /// The experiment's name, for an error.
-    fn name(&self) -> String {
-        self.0.name.clone()
     }
 }
 

@@ -6,13 +6,13 @@ use measure::conditions::{AS_IS, Wanted};
 use serde_json::{Value, json};
 
 use super::Plan;
-use super::defaults::Filled;
 use super::names::{hint_or_all, names_of};
 use super::read::{name, require};
 use super::settings::{unknown_key, wrong_type};
 use super::text::{Entry, Node};
 use crate::Error;
 use crate::axis;
+use crate::pattern::experiment::Filled;
 use crate::point::PointSpec;
 
 /// Reads the `[[environment]]` tables of a plan.

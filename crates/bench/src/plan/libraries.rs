@@ -1,14 +1,19 @@
 //! What a plan must not ask of message libraries.
 
-use super::check::Check;
 use crate::Error;
 use crate::axis;
+use crate::endpoint::capabilities::Capabilities;
+use crate::pattern::check::Check;
 use crate::point::Pattern;
 
 /// The number and the marks of a message.
 const HEADER_BYTES: u64 = 4;
-/// What they carry: messages between two ranks that are not counted by what is acknowledged, which no library tells.
-const PATTERNS: [Pattern; 3] = [Pattern::OneWay, Pattern::Pipeline, Pattern::PingPong];
+
+/// Whether libraries carry a pattern: messages between two ranks that are not counted by what is acknowledged, which no library
+/// tells.
+fn carry(pattern: Pattern) -> bool {
+    Capabilities::NONE.contain(pattern.row().needs)
+}
 
 impl Check<'_> {
     /// Checks an experiment over a message library.
@@ -17,8 +22,11 @@ impl Check<'_> {
         if !carrier.is_library() {
             return Ok(());
         }
-        if !PATTERNS.contains(&self.0.pattern) {
-            let names: Vec<_> = PATTERNS.iter().map(|pattern| format!("{:?}", pattern.name())).collect();
+        if !carry(self.0.pattern) {
+            let names: Vec<_> = Pattern::all()
+                .filter(|pattern| carry(*pattern))
+                .map(|pattern| format!("{:?}", pattern.name()))
+                .collect();
             let what = format!("the pattern {:?} over {}", self.0.pattern.name(), carrier.name());
             return self.refuse("endpoint", &what, &format!("message libraries carry {}", names.join(", ")));
         }

@@ -13,13 +13,14 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use verbs::{LinkModel, LinkRate};
 
-use super::defaults::Filled;
 use super::{Plan, check, environments, figures, findings, overrides};
 use crate::Error;
 use crate::axis::{self, Key};
+use crate::pattern::experiment::Filled;
+use crate::point::tool;
 use crate::point::{
-    Carrier, Filling, LinkLayer, Load, Memory, Mesh, MessageSpec, Notify, Operation, Pattern, Pipeline,
-    PointSpec, Protocol, Service, Setup, SocketSettings, Stamp, Traffic,
+    Carrier, Filling, LinkLayer, Load, Memory, Mesh, MessageSpec, Notify, Operation, Pipeline, PointSpec,
+    Protocol, Service, Setup, SocketSettings, Stamp, Traffic,
 };
 
 /// How a plan is to be run.
@@ -172,12 +173,13 @@ fn point(plan: &Plan, filled: &Filled, id: u64, repetition: u32, axes: Axes) -> 
         rx_depth,
         rx_fill,
     };
+    let tool = axis::TOOL.at(&axes).flatten();
     PointSpec {
         id,
         experiment: filled.name.clone(),
         repetition,
         pattern: filled.pattern,
-        tool: axis::TOOL.at(&axes).flatten(),
+        tool,
         message,
         peers: axis::PEERS.at(&axes).unwrap_or(1),
         pairs: axis::PAIRS.at(&axes).unwrap_or(1),
@@ -202,9 +204,14 @@ fn point(plan: &Plan, filled: &Filled, id: u64, repetition: u32, axes: Axes) -> 
         keep_samples: filled.keep_samples,
         share_above_ns: filled.share_above_ns.clone(),
         timeout_s: filled.timeout_s,
-        axes,
+        axes: if tool.is_some() { common(axes) } else { axes },
     }
-    .with_its_axes()
+}
+
+/// The axes that hold for any program that measures.
+fn common(mut axes: Axes) -> Axes {
+    axes.retain(|name, _| tool::is_common(name));
+    axes
 }
 
 /// What is asked of the machine.
@@ -235,8 +242,8 @@ fn inline(axes: &Axes, size_bytes: u64) -> bool {
 
 /// What the generator does, where there is one.
 fn pipeline(filled: &Filled, axes: &Axes) -> Option<Pipeline> {
-    (filled.pattern == Pattern::Pipeline).then(|| Pipeline {
-        values: given(axes, axis::VALUES),
+    axis::VALUES.at(axes).map(|values| Pipeline {
+        values,
         signal: given(axes, axis::SIGNAL),
         timer: given(axes, axis::TIMER),
         rx_filled: axis::RX_FILLED.at(axes).unwrap_or(Filling::Before),
@@ -249,7 +256,7 @@ fn pipeline(filled: &Filled, axes: &Axes) -> Option<Pipeline> {
 fn socket(filled: &Filled, axes: &Axes) -> SocketSettings {
     let usual = SocketSettings::default();
     // What waits for an answer must not wait for more to send.
-    let no_delay = filled.pattern != Pattern::Stream;
+    let no_delay = filled.no_delay;
     SocketSettings {
         family: axis::FAMILY.at(axes).unwrap_or(usual.family),
         streams: axis::STREAMS.at(axes).unwrap_or(usual.streams),

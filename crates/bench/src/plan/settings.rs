@@ -96,7 +96,7 @@ impl Settings {
     }
 
     /// Where `key` was set, if it was.
-    pub(super) fn place(&self, key: &str) -> Option<String> {
+    pub(crate) fn place(&self, key: &str) -> Option<String> {
         self.places.0.get(key).cloned()
     }
 

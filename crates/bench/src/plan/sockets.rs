@@ -1,8 +1,9 @@
 //! What a plan must not ask of sockets.
 
-use super::check::Check;
 use crate::Error;
 use crate::axis;
+use crate::endpoint::capabilities::Capabilities;
+use crate::pattern::check::Check;
 use crate::point::{Carrier, Family, Flow, LinkLayer, Load, Pattern, Poll, Traffic};
 
 /// The number and the marks of a message.
@@ -23,7 +24,7 @@ impl Check<'_> {
         if carrier.is_verbs() {
             return Ok(());
         }
-        if self.0.pattern == Pattern::Overhead {
+        if self.0.pattern.row().needs.contain(Capabilities::VERBS_CALLS) {
             let why = "its steps are calls of verbs: use the endpoint \"verbs\"";
             return self.refuse("endpoint", &format!("the overheads of {}", carrier.name()), why);
         }
@@ -45,13 +46,13 @@ impl Check<'_> {
         self.numbered()?;
         self.lists()?;
         let streams = self.largest(axis::STREAMS.row);
-        if streams > 1 && self.0.pattern != Pattern::Stream {
+        if streams > 1 && !self.0.pattern.row().floods {
             let why = "messages that are timed one by one take one connection: use the pattern \"stream\" or \"pairs\"";
             return self.refuse("streams", "several streams", why);
         }
         let lends = self.0.axes.get(axis::ZERO_COPY);
         let directions = self.0.axes.get(axis::DIRECTION);
-        if lends.contains(&true) && (self.0.pattern != Pattern::Stream || directions.contains(&Flow::Bi)) {
+        if lends.contains(&true) && (!self.0.pattern.row().floods || directions.contains(&Flow::Bi)) {
             let why = "it is for who only sends, and much: use the pattern \"stream\" one way";
             return self.refuse("zero_copy", "sending without a copy and receiving", why);
         }

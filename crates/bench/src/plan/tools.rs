@@ -1,9 +1,9 @@
 //! What a plan must not ask of other programs.
 
-use super::check::Check;
 use crate::Error;
 use crate::axis;
-use crate::point::{Family, Length, Tool, tool};
+use crate::pattern::check::Check;
+use crate::point::{Family, Length, Pattern, Tool, tool};
 
 impl Check<'_> {
     /// Checks an experiment of which other programs measure points.
@@ -11,7 +11,7 @@ impl Check<'_> {
         let tools = self.0.axes.get(axis::TOOL);
         let tools: Vec<Tool> = tools.into_iter().flatten().collect();
         let Some(first) = tools.first() else { return Ok(()) };
-        if let Some(tool) = tools.iter().find(|tool| !tool.measures(self.0.pattern)) {
+        if let Some(tool) = tools.iter().find(|tool| !measures(**tool, self.0.pattern)) {
             let why = "qperf and sockperf measure \"ping-pong\", iperf3 and qperf \"stream\"";
             return self.refuse("tool", &format!("this pattern of {}", tool.word()), why);
         }
@@ -37,5 +37,14 @@ impl Check<'_> {
             let why = "that is as each program has it: give it an experiment of its own";
             self.refuse(axis, &format!("{axis} of {}", first.word()), why)
         })
+    }
+}
+
+/// Whether a program measures a pattern.
+fn measures(tool: Tool, pattern: Pattern) -> bool {
+    match pattern {
+        Pattern::PingPong => tool != Tool::Iperf3,
+        Pattern::Stream => tool != Tool::Sockperf,
+        _ => false,
     }
 }

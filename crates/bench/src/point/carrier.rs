@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::choice;
+use super::choice::choice;
 
 choice! {
     /// What carries the messages of a point: the axis `endpoint`.

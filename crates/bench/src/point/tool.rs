@@ -1,7 +1,7 @@
 //! Programs of others that measure the same.
 
-use super::choice;
-use super::{Carrier, Pattern, PointSpec};
+use super::carrier::Carrier;
+use super::choice::choice;
 
 choice! {
     /// Another program that measures points: the axis `tool`, where `rdmascope` is this one. Its
@@ -18,15 +18,6 @@ choice! {
 }
 
 impl Tool {
-    /// Whether it measures a pattern.
-    pub fn measures(self, pattern: Pattern) -> bool {
-        match pattern {
-            Pattern::PingPong => self != Self::Iperf3,
-            Pattern::Stream => self != Self::Sockperf,
-            _ => false,
-        }
-    }
-
     /// The shortest message that it sends, in bytes: its header must have room (sockperf's `MIN_PAYLOAD`; iperf3's of UDP).
     pub fn size_bytes_min(self, endpoint: Carrier) -> u64 {
         match self {
@@ -40,17 +31,6 @@ impl Tool {
 /// What of a point's axes is so whoever measures it: the rest is as each program has it, and no part of others' points.
 const COMMON: [&str; 8] =
     ["direction", "endpoint", "environment", "family", "ipoib_mode", "link_layer", "size_bytes", "tool"];
-
-impl PointSpec {
-    /// Leaves only the axes that hold for who measures it.
-    #[must_use]
-    pub(crate) fn with_its_axes(mut self) -> Self {
-        if self.tool.is_some() {
-            self.axes.retain(|name, _| is_common(name));
-        }
-        self
-    }
-}
 
 /// Whether an axis says something of points that other programs measure.
 pub(crate) fn is_common(axis: &str) -> bool {

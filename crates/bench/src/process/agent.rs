@@ -3,6 +3,11 @@
 //! An agent lives and dies with its coordinator: when its input ends it is gone within [`HANGUP_GRACE`], even in the
 //! middle of a measurement. Between points it may wait some seconds more for its guard, which takes back what it has
 //! changed on the host. One thread waits for that; blocked in a read it costs the measurement nothing.
+//!
+//! # Invariants
+//!
+//! * The thread of an agent that measures shares its descriptors with none that lives as long: each
+//!   of its system calls would count references to them (`process/agent.rs`).
 
 use std::fs::File;
 use std::io::{self, Read, Write};

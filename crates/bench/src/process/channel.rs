@@ -131,6 +131,16 @@ impl Agent {
         self.greeting.as_ref().map(|greeting| greeting.version.as_str())
     }
 
+    /// Asks for a sign of life.
+    pub(super) fn probe(&mut self) {
+        self.link.probe();
+    }
+
+    /// Whether nothing has come since it was asked for a sign of life.
+    pub(super) fn is_mute(&self) -> bool {
+        self.link.is_mute()
+    }
+
     /// Waits for it to end by itself.
     pub(super) fn finish(&mut self, deadline: Deadline) {
         self.link.finish(deadline);

@@ -1,4 +1,9 @@
 //! An agent's process: started in a process group of its own, killed with all of it, and always reaped.
+//!
+//! # Invariants
+//!
+//! * An agent does not outlive its coordinator, and a coordinator leaves no agent behind, however
+//!   either ends.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};

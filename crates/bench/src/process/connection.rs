@@ -1,4 +1,9 @@
 //! An authenticated connection to a server that was started by hand, as the coordinator uses it.
+//!
+//! # Invariants
+//!
+//! * A server cannot be started again from here: a point that fails is waited out, and a lost
+//!   server ends the run with its finished points kept.
 
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
@@ -25,6 +30,8 @@ pub(super) struct Connection {
     incoming: VecDeque<u8>,
     /// What it said beside the stream, a line each.
     lines: VecDeque<u8>,
+    /// Whether nothing has come since the last probe.
+    is_mute: bool,
     /// How it ended, if it has.
     ended: Option<String>,
 }
@@ -34,7 +41,7 @@ impl Connection {
     pub(super) fn new(place: String, stream: TcpStream, channel: Channel) -> Self {
         let Channel { sealer, opener } = channel;
         let (outgoing, incoming, lines) = Default::default();
-        Self { place, stream, sealer, opener, outgoing, incoming, lines, ended: None }
+        Self { place, stream, sealer, opener, outgoing, incoming, lines, is_mute: false, ended: None }
     }
 
     /// Takes in what has come from the network.
@@ -43,6 +50,7 @@ impl Connection {
         match self.stream.read(&mut bytes) {
             Ok(0) => self.ended = Some("closed the connection".to_owned()),
             Ok(count) => {
+                self.is_mute = false;
                 // Nothing can have come before: a server says nothing until it has seen a first record.
                 self.opener.push(&bytes[..count]);
                 if let Err(error) = self.open() {
@@ -65,6 +73,8 @@ impl Connection {
                     self.lines.extend(words.into_bytes());
                     self.lines.push_back(b'\n');
                 }
+                // To come was all that it had to do.
+                Record::Probe => {}
             }
         }
         Ok(())
@@ -124,6 +134,19 @@ impl Link for Connection {
             return Err(io::ErrorKind::WouldBlock.into());
         }
         self.lines.read(bytes)
+    }
+
+    fn probe(&mut self) {
+        let mut sealed = Vec::new();
+        self.sealer.seal(&Record::Probe, &mut sealed);
+        self.outgoing.extend(sealed);
+        self.is_mute = self.ended.is_none();
+        // What cannot be sent now goes with what follows; an end shows where it is read.
+        let _ = self.flush();
+    }
+
+    fn is_mute(&self) -> bool {
+        self.is_mute
     }
 
     /// Never known before its end has been read.

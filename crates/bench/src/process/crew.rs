@@ -1,4 +1,10 @@
 //! The way of a point: the same steps on every rank, and what becomes of the agents when one goes wrong.
+//!
+//! # Invariants
+//!
+//! * A point has as many ranks as its pattern needs, the first of those that run; each is told what
+//!   every other has for it alone. Where more ranks run than there are CPUs, whoever waits lets
+//!   another go on at once, and the point says that it was so.
 
 use std::time::Duration;
 

@@ -24,7 +24,8 @@ pub(super) enum Coupling {
     /// Each rank answers by itself.
     Apart,
     /// The ranks wait for each other, so that a failure is waited out for no longer than [`FAILURE_GRACE`]: the others
-    /// are then killed. A server that cannot be started again is given all the time that there is.
+    /// are then killed. A server that cannot be started again is given all the time that there is, as long as it gives
+    /// signs of life.
     Together,
 }
 
@@ -70,7 +71,7 @@ impl<'i> Fleet<'i> {
             agent.send(&request)?;
             replies.push(None);
         }
-        let (mut until, mut failed) = (deadline, false);
+        let (mut until, mut failed, mut is_told) = (deadline, false, false);
         loop {
             for (index, reply) in replies.iter_mut().enumerate().filter(|(_, reply)| reply.is_none()) {
                 match self.agents[index].reply(doing) {
@@ -91,11 +92,23 @@ impl<'i> Fleet<'i> {
                 }
                 Some(_) if !until.is_over() => self.transfer(until, sink)?,
                 Some(index) if !deadline.is_over() && self.irreplaceable().is_some() => {
-                    let (who, seconds) = (self.agents[index].name(), deadline.remaining().as_secs());
-                    sink.notice(&format!(
-                        "the other rank failed: waiting {seconds} s for {who} while {doing}"
-                    ));
-                    until = deadline;
+                    let agent = &mut self.agents[index];
+                    let (who, seconds) = (agent.name(), deadline.remaining().as_secs());
+                    if agent.is_mute() {
+                        sink.notice(&format!(
+                            "{who} gives no sign of life: its process is stopped, or its host is not reached"
+                        ));
+                        return Ok(replies);
+                    }
+                    if !is_told {
+                        sink.notice(&format!(
+                            "the other rank failed: waiting {seconds} s for {who} while {doing}"
+                        ));
+                    }
+                    is_told = true;
+                    // The point has failed: no measurement is disturbed any more.
+                    agent.probe();
+                    until = deadline.earlier(Deadline::after(SIGN_OF_LIFE));
                 }
                 _ => return Ok(replies),
             }
@@ -190,5 +203,8 @@ impl Drop for Fleet<'_> {
 /// How long the other ranks of a point may take to notice that one has failed: an error on their side says more than
 /// their death.
 pub(super) const FAILURE_GRACE: Duration = Duration::from_secs(1);
+/// How long a server that was asked for a sign of life may take: its thread that reads may have to wait for the CPU on which
+/// the other one measures.
+const SIGN_OF_LIFE: Duration = Duration::from_secs(5);
 /// How long agents may take to end by themselves.
 const QUIT_TIMEOUT: Duration = Duration::from_secs(2);

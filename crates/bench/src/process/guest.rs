@@ -124,6 +124,14 @@ impl Shared {
         lock(&self.ended).get_or_insert(end);
     }
 
+    /// Gives a sign of life. The thread that measures may be about an answer, which is one.
+    fn answer_probe(&self) -> io::Result<()> {
+        let Ok(mut sealer) = self.sealer.try_lock() else { return Ok(()) };
+        let mut bytes = Vec::new();
+        sealer.seal(&Record::Probe, &mut bytes);
+        send(&self.stream, &bytes)
+    }
+
     /// [`Shared::farewell`] for the thread that measured. The other one may be about it, and ends the process.
     fn last_farewell(&self) -> Error {
         loop {
@@ -218,6 +226,10 @@ impl Input {
                 Record::Stream(bytes) => self.ready.extend(bytes),
                 // A client has nothing to say but requests.
                 Record::Words(_) => {}
+                Record::Probe => self
+                    .shared
+                    .answer_probe()
+                    .map_err(|cause| Error::System { what: "answer the client".to_owned(), cause })?,
             }
         }
         Ok(())

@@ -11,6 +11,21 @@ use rustix::pipe::{PipeFlags, pipe_with};
 
 use crate::{Error, signal};
 
+/// Sets how this process takes the signals that say something else than "end", whatever it has inherited.
+///
+/// Where SIGCHLD is ignored, the kernel reaps children by itself: how they ended is then unknown, and their numbers soon
+/// belong to other processes. Where SIGXFSZ is ignored, a file that reaches the limit of its size is an error with a
+/// sentence and not a death; agents inherit that.
+///
+/// # Errors
+///
+/// If the system refuses.
+pub fn take_inherited_signals() -> io::Result<()> {
+    signal::install(libc::SIGCHLD, &signal::action(libc::SIG_DFL, 0))?;
+    signal::install(libc::SIGXFSZ, &signal::action(libc::SIG_IGN, 0))?;
+    Ok(())
+}
+
 /// The handlers, installed as long as it lives. One at a time.
 #[derive(Debug)]
 pub struct Interrupt {
@@ -38,12 +53,9 @@ impl Interrupt {
         RECEIVED.store(0, Ordering::SeqCst);
         PIPE.store(write.as_raw_fd(), Ordering::SeqCst);
         let mut interrupt = Self { read, _write: write, previous: Vec::new() };
-        // A file that reaches a limit of its size is then an error with a sentence, here and in agents, not a death.
         let ours = signal::action(on_signal as extern "C" fn(libc::c_int) as usize, libc::SA_RESTART);
-        let ignored = signal::action(libc::SIG_IGN, 0);
-        for (signal, action) in [(libc::SIGINT, ours), (libc::SIGTERM, ours), (libc::SIGXFSZ, ignored)] {
-            let previous = signal::install(signal, &action)?;
-            interrupt.previous.push((signal, previous));
+        for signal in [libc::SIGINT, libc::SIGTERM] {
+            interrupt.previous.push((signal, signal::install(signal, &ours)?));
         }
         Ok(interrupt)
     }

@@ -36,6 +36,12 @@ pub(super) trait Link: fmt::Debug {
     /// Reads lines for the user; 0 is the end.
     fn read_lines(&mut self, bytes: &mut [u8]) -> io::Result<usize>;
 
+    /// Asks for a sign of life, where the end of a stopped process does not show by itself.
+    fn probe(&mut self);
+
+    /// Whether nothing has come since it was asked for a sign of life.
+    fn is_mute(&self) -> bool;
+
     /// Whether nothing more will be written at the other end.
     fn is_dead(&self) -> bool;
 
@@ -116,6 +122,13 @@ impl Link for ChildLink {
 
     fn read_lines(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
         self.streams.errors.read(bytes)
+    }
+
+    /// It is killed where it does not answer in time.
+    fn probe(&mut self) {}
+
+    fn is_mute(&self) -> bool {
+        false
     }
 
     fn is_dead(&self) -> bool {

@@ -17,6 +17,20 @@
 //! whoever has not shown the key is told nothing, costs nothing and stops nothing; nothing but frames on an agent's
 //! standard output; every wait has a deadline; agents die with the coordinator and the coordinator reaps its agents, on
 //! every way out; control traffic stops while a point is measured.
+//!
+//! # Invariants
+//!
+//! * The coordinator talks to an agent over a link: the standard streams of a child (no port, no
+//!   firewall rule, no authentication to get wrong; every trusted way into a machine works,
+//!   `--via`), or the connection to a server that a user started by hand.
+//! * Only such a server listens for control: on loopback unless told otherwise, for one client,
+//!   until that client has come. Before the key is verified, a client learns only the protocol
+//!   version and cannot interrupt the server.
+//! * Sockets that carry messages over IP listen while a point is set up: on loopback where all
+//!   ranks are on this host, and only for a peer that says the number that the control plane told
+//!   it. Sockets of message libraries listen as long as the point lasts, and do not ask who
+//!   connects.
+//! * The control plane is silent while a point runs.
 
 pub mod agent;
 mod channel;

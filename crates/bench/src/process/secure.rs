@@ -81,6 +81,8 @@ pub enum Record {
     Stream(Vec<u8>),
     /// What the other end wants its user to know, as a child says it on its standard error.
     Words(String),
+    /// Asks for a sign of life, which is the same record.
+    Probe,
 }
 
 impl Initiator {
@@ -216,6 +218,7 @@ impl Sealer {
         let (kind, bytes) = match record {
             Record::Stream(bytes) => (STREAM, bytes.as_slice()),
             Record::Words(words) => (WORDS, words.as_bytes()),
+            Record::Probe => (PROBE, &[][..]),
         };
         let mut rest = bytes;
         loop {
@@ -266,6 +269,7 @@ impl Opener {
                 Ok(Some(Record::Stream(plain)))
             }
             Some((&WORDS, words)) => Ok(Some(Record::Words(String::from_utf8_lossy(words).into_owned()))),
+            Some((&PROBE, [])) => Ok(Some(Record::Probe)),
             _ => Err(Error::BrokenChannel { reason: "a record of an unknown kind came".to_owned() }),
         }
     }
@@ -338,6 +342,7 @@ const LENGTH_BYTES: usize = 2;
 const NOT_THIS_KEY: [u8; LENGTH_BYTES] = [0; LENGTH_BYTES];
 const STREAM: u8 = 0;
 const WORDS: u8 = 1;
+const PROBE: u8 = 2;
 
 #[cfg(test)]
 pub(super) mod tests;

@@ -11,6 +11,15 @@
 //! ```
 //!
 //! A message is of the size that the point says, no byte more: its first ones say what it is.
+//!
+//! # Invariants
+//!
+//! * Messages over sockets are of the size that is said, no byte more: their first ones say what
+//!   they are. Where messages alternate over what loses some, who asked asks again; the time of
+//!   that patience is no latency, and the loss is counted. A flood loses what it loses, told from
+//!   what came twice and what came late.
+//! * A sleep for a message of one socket costs one system call, in which the kernel waits; an alarm
+//!   keeps its limit.
 
 mod address;
 mod alternation;

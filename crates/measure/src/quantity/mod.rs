@@ -4,9 +4,9 @@
 //! point, how sure it is within one run, and what it is in words. Plans check their paths against the rows, and
 //! reports read points through them, so that a number is defined once.
 
-mod latency;
 mod row;
 mod rows;
+mod statistic;
 #[cfg(test)]
 mod tests;
 
@@ -14,9 +14,11 @@ use crate::record::{Latency, LatencyKind, Point};
 use crate::stats::shape::Estimate;
 use crate::units::Dimension;
 
-pub use latency::{STATISTICS, Statistic, bound_ns, share_bounds};
 pub use row::{At, Interval, Quantity, Reading};
-pub use rows::{ALL, COST, arrived, cpu_ns_per_message, kinds, lost, posted};
+pub use rows::{
+    ALL, COST, OfLatency, OfNumber, arrived, cpu_ns_per_message, kinds, latency, lost, number, posted,
+};
+pub use statistic::{STATISTICS, Statistic, bound_ns, share_bounds};
 
 /// A number with how sure it is.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -40,7 +42,12 @@ pub struct Found<'p> {
 
 /// The row that a path leads to, if there is one.
 pub fn find(path: &str) -> Option<Found<'_>> {
-    ALL.iter().find_map(|quantity| lead(quantity, path))
+    find_in(ALL, path)
+}
+
+/// The same among some rows, such as those of a pattern.
+pub fn find_in<'p>(rows: &'static [Quantity], path: &'p str) -> Option<Found<'p>> {
+    rows.iter().find_map(|quantity| lead(quantity, path))
 }
 
 /// Paths of every number in the group that a path begins with; if there is no such group, those that are offered.

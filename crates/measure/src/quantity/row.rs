@@ -1,6 +1,6 @@
 //! What a row says of a number.
 
-use super::latency::Statistic;
+use super::statistic::Statistic;
 use crate::record::{Latency, LatencyKind, Point};
 use crate::units::Dimension;
 

@@ -1,7 +1,7 @@
 //! The rows: every number of a point.
 
-use super::latency::{OF_MESSAGES, STATISTICS};
 use super::row::{At, Interval, Quantity, Reading};
+use super::statistic::{OF_MESSAGES, STATISTICS};
 use crate::record::{self, Cpu, End, Latency, LatencyKind, Point, Throughput};
 use crate::stats::shape;
 use crate::units::Dimension::{self, Bandwidth, MessageRate, Number, Share, Time};
@@ -66,10 +66,13 @@ quantities! {
     number("counters.*", Number, |p, at| Some(*p.counters.get(at.name)? as f64), "counter {}");
 }
 
-type OfLatency = for<'a> fn(&'a Point, At<'_>) -> Option<&'a Latency>;
-type OfNumber = fn(&Point, At<'_>) -> Option<f64>;
+/// How a latency is found in a point.
+pub type OfLatency = for<'a> fn(&'a Point, At<'_>) -> Option<&'a Latency>;
+/// How a number is found in a point.
+pub type OfNumber = fn(&Point, At<'_>) -> Option<f64>;
 
-const fn number(path: &'static str, unit: Dimension, of: OfNumber, help: &'static str) -> Quantity {
+/// The row of a number without an interval within one run.
+pub const fn number(path: &'static str, unit: Dimension, of: OfNumber, help: &'static str) -> Quantity {
     let reading = Reading::Number { unit, of, interval: |_, _| Interval { ends: None, samples: None } };
     Quantity { path, reading, help, is_offered: false, is_own: false }
 }
@@ -78,7 +81,8 @@ const fn rate(path: &'static str, unit: Dimension, of: OfNumber, help: &'static 
     number(path, unit, of, help).with_interval(of_rounds)
 }
 
-const fn latency(path: &'static str, of: OfLatency, help: &'static str) -> Quantity {
+/// The row of a latency, with all of its statistics.
+pub const fn latency(path: &'static str, of: OfLatency, help: &'static str) -> Quantity {
     let reading = Reading::Latency { of, messages: |_| 1.0, statistics: STATISTICS };
     Quantity { path, reading, help, is_offered: false, is_own: false }
 }
@@ -90,7 +94,9 @@ const fn per_message() -> Quantity {
 }
 
 impl Quantity {
-    const fn with_interval(self, interval: fn(&Point, f64) -> Interval) -> Self {
+    /// The same with an interval within one run.
+    #[must_use]
+    pub const fn with_interval(self, interval: fn(&Point, f64) -> Interval) -> Self {
         match self.reading {
             Reading::Number { unit, of, .. } => {
                 Self { reading: Reading::Number { unit, of, interval }, ..self }
@@ -99,11 +105,15 @@ impl Quantity {
         }
     }
 
-    const fn offered(self) -> Self {
+    /// The same, offered where a path resembles no other.
+    #[must_use]
+    pub const fn offered(self) -> Self {
         Self { is_offered: true, ..self }
     }
 
-    const fn own(self) -> Self {
+    /// The same, of those patterns alone that list it.
+    #[must_use]
+    pub const fn own(self) -> Self {
         Self { is_own: true, ..self }
     }
 }

@@ -73,6 +73,12 @@ impl RunWriter {
         Ok(format!("{SAMPLES_DIR}/{name}"))
     }
 
+    /// Takes back samples of a point that cannot be kept whole; a path is what [`samples`](Self::samples) returned.
+    pub fn remove_samples(&self, path: &str) {
+        // What cannot be removed is left: nothing refers to it, and the cause has been reported.
+        let _ = fs::remove_file(self.dir.join(path));
+    }
+
     /// Replaces `run.json` while the run goes on: the devices become known when the agents have started.
     pub fn update(&self, run: &Run) -> Result<()> {
         write_run(&self.dir, run)
@@ -83,6 +89,7 @@ impl RunWriter {
         // What cannot be removed is left: it is no harm, and there is nobody to tell.
         let _ = fs::remove_file(self.dir.join(POINTS_FILE));
         let _ = fs::remove_file(self.dir.join(RUN_FILE));
+        let _ = fs::remove_dir(self.dir.join(SAMPLES_DIR));
         let _ = fs::remove_dir(&self.dir);
     }
 

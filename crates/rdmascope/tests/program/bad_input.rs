@@ -303,6 +303,84 @@ fn a_full_disk_ends_the_run_with_the_points_before_it() {
     ends_with_what_fitted(&scratch, command, "record", "No space left on device");
 }
 
+#[test]
+fn a_point_whose_samples_have_no_room_is_kept_without_them() {
+    if !rustix::process::geteuid().is_root() || !is_installed("unshare") {
+        return skip("root", "mounting a small tmpfs in a mount namespace of its own needs root and unshare");
+    }
+    let scratch = Scratch::on_one_cpu();
+    fs::create_dir(scratch.at("disk")).unwrap();
+    // Room for the samples of one rank and not of the other.
+    let script = "mount -t tmpfs -o size=300k none disk || exit 77; \
+                  \"$0\" lat send --local -n 30000 --out disk/record; \
+                  status=$?; cp -r disk/record record; exit $status";
+    let mut command = scratch.command("unshare");
+    command.args(["-m", "sh", "-c", script, *PROGRAM]);
+    let ended = finish(command);
+    if ended.status == Some(77) {
+        return skip("mount", "a tmpfs cannot be mounted here");
+    }
+    assert_eq!(ended.status, Some(1), "{ended:?}");
+    assert!(ended.stderr.contains("cannot write samples to disk/record/samples/000000-1.u64"), "{ended:?}");
+    assert!(ended.stderr.contains("No space left on device"), "{ended:?}");
+    let is_row = |line: &str| line.split_whitespace().nth(1) == Some("30000");
+    assert!(ended.stdout.lines().any(is_row), "the numbers are in print: {}", ended.stdout);
+    let (_, points) = scratch.record("record");
+    assert_eq!(points.len(), 1);
+    assert!(points[0].latency.is_some() && points[0].ends.iter().all(|end| end.samples.is_none()));
+    assert_eq!(fs::read_dir(scratch.at("record/samples")).unwrap().count(), 0, "samples of half a point");
+    assert!(scratch.succeed(&["report", "record", "--text"]).lines().any(is_row));
+}
+
+#[test]
+fn a_limit_of_the_size_of_files_is_a_sentence_and_no_death() {
+    let scratch = Scratch::on_one_cpu();
+    scratch.succeed(&["lat", "send", "--local", "-n", "20", "--out", "record"]);
+    let said = |script: &str, words: &[&str]| {
+        let ended = finish(scratch.shell(script));
+        assert_eq!((ended.status, ended.stderr.lines().count()), (Some(1), 1), "{ended:?}");
+        words.iter().for_each(|word| assert!(ended.stderr.contains(word), "no {word:?}: {ended:?}"));
+    };
+    said("ulimit -f 8; exec \"$0\" report record -o page", &["cannot write page: File too large"]);
+    let limit = ["open_device on softdev0", "File too large", "ulimit -f unlimited"];
+    said("ulimit -f 8; exec \"$0\" lat send --local -n 20 --out other", &limit);
+    let left = fs::read_dir(scratch.path()).unwrap().flatten().map(|entry| entry.file_name());
+    assert_eq!(left.filter(|name| name != "tmp").collect::<Vec<_>>(), ["record"]);
+}
+
+#[test]
+fn what_keeps_softdev_from_memory_is_named() {
+    let scratch = Scratch::on_one_cpu();
+    let failed = |script: &str, words: &[&str]| {
+        let ended = finish(scratch.shell(script));
+        assert_eq!(ended.status, Some(1), "{ended:?}");
+        let said = ended.stdout + &ended.stderr;
+        words.iter().for_each(|word| assert!(said.contains(word), "no {word:?}: {said}"));
+        assert!(!said.contains("/dev/infiniband") && !said.contains("retry counter"), "{said}");
+    };
+    let own =
+        ["open_device on softdev0 failed: Cannot allocate memory", "is 200000 KiB", "ulimit -v unlimited"];
+    failed("ulimit -v 200000; exec \"$0\" lat send --local -n 20", &own);
+    // Room for the memory of one process, and not for that of its peer as well.
+    let peer = ["modify_qp on RC queue pair", "the peer's memory could not be mapped", "is 2000000 KiB"];
+    failed("ulimit -v 2000000; exec \"$0\" lat send --local -n 20", &peer);
+    if !rustix::process::geteuid().is_root() || !is_installed("unshare") {
+        return skip("root", "a PID namespace of its own needs root and unshare");
+    }
+    let namespace = ["modify_qp on RC queue pair", "/proc shows the processes of another PID namespace"];
+    failed("exec unshare -p -f \"$0\" lat send --local -n 20", &namespace);
+}
+
+#[test]
+fn how_an_agent_ended_is_known_where_ends_of_children_are_ignored() {
+    let scratch = Scratch::waiting();
+    // Not every shell's `trap '' CHLD` ignores the signal.
+    let script = "exec env --ignore-signal=CHLD \"$0\" lat send -n 20 --via \"sh -c 'exit 3'\"";
+    let ended = finish(scratch.shell(script));
+    assert_eq!(ended.status, Some(1), "{ended:?}");
+    assert!(ended.stderr.contains("ended with exit status 3"), "{ended:?}");
+}
+
 /// The run ends with status 1 and one sentence, and what it had measured before is readable.
 fn ends_with_what_fitted(scratch: &Scratch, command: std::process::Command, name: &str, why: &str) {
     let ended = finish(command);

@@ -418,6 +418,32 @@ fn a_server_that_is_killed_costs_the_rest_of_the_run() {
 }
 
 #[test]
+fn a_server_that_is_stopped_is_not_waited_for_until_the_end_of_the_point() {
+    let scratch = Scratch::waiting();
+    let mut server = Server::start(&scratch, &["lat", "tcp"]);
+    let client = server.client(&scratch, &["-n", "100000000", "--out", "record"]).spawn().unwrap();
+    server.wait_for("The client ");
+    while !fs::read_to_string(scratch.at("record/run.json")).is_ok_and(|run| run.contains("tick_hz")) {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    // In the middle of the point.
+    std::thread::sleep(Duration::from_secs(1));
+    signal(server.pid(), Signal::STOP);
+    let client = collect(client);
+    signal(server.pid(), Signal::CONT);
+    assert_eq!(client.status, Some(1), "{client:?}");
+    let is_mute = |line: &str| {
+        line.starts_with("rdmascope: the server 127.0.0.1:") && line.contains(" gives no sign of life: ")
+    };
+    assert!(client.stderr.lines().any(is_mute), "{client:?}");
+    let (_, points) = scratch.record("record");
+    let Status::Failed { error } = &points[0].status else { panic!("{points:?}") };
+    assert!(error.starts_with("rank 0: "), "{error}");
+    assert_eq!(server.end().status, Some(1));
+    scratch.assert_nothing_left();
+}
+
+#[test]
 fn a_client_that_is_killed_ends_its_server() {
     let scratch = Scratch::waiting();
     let (server, client) = both_end(&scratch, |_, client| signal(client.id().cast_signed(), Signal::KILL));

@@ -8,7 +8,7 @@ use measure::record::{Point, Status};
 use super::counted::{Counted, ROUNDS_MIN, counted};
 use super::goal::Goal;
 use super::way::Way;
-use crate::grid::median;
+use crate::series_table::median;
 
 /// Who posts less than this share of the rate that was asked for does not keep it: queues that are never full are fast.
 pub const RATE_KEPT: f64 = 0.9;

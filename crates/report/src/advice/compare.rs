@@ -2,7 +2,7 @@
 
 use super::candidate::Candidate;
 use super::counted::{Counted, counted};
-use crate::grid::median;
+use crate::series_table::median;
 
 /// Less than this share of the smaller value is no difference: it is what one start of a program differs from the next.
 pub const WORTH: f64 = 0.01;

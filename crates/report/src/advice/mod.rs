@@ -10,6 +10,11 @@
 //!
 //! *The choice.* Of all ways that neither the best nor the steadiest of those equal to it is better than by more than the
 //! error, the simplest ([`Way::complexity`]).
+//!
+//! # Invariants
+//!
+//! * A sink may say what is measured next; what to recommend is decided by `report::advice`, from
+//!   the points alone.
 
 mod candidate;
 mod choice;

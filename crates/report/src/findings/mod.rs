@@ -4,6 +4,12 @@
 //! and is *shown* if all of that lies in the range that the finding states, *not shown* if not (and then within its error, if
 //! only the figure itself does), *not decided* where a number has no interval, as an extreme of one run, and *not measured*
 //! where the points are missing: no other points take their place.
+//!
+//! # Invariants
+//!
+//! * A finding is a claim with a range; it is shown only where the whole confidence interval of the
+//!   measured figure lies in it. A number without an interval decides nothing, and environments are
+//!   compared only where what was applied sets them apart.
 
 mod cell;
 mod environments;

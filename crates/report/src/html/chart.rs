@@ -4,7 +4,7 @@ use measure::figure::{Figure, FigureKind};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::grid::{Grid, Line, Number, Published, Series};
+use crate::series_table::{Line, Number, Published, Series, SeriesTable};
 use crate::{unit, value};
 use measure::quantity;
 
@@ -62,39 +62,47 @@ struct Drawn {
 
 impl Chart {
     /// The chart of a figure.
-    pub(super) fn new(id: String, figure: &Figure, grid: &Grid) -> Self {
+    pub(super) fn new(id: String, figure: &Figure, series_table: &SeriesTable) -> Self {
         let bars = figure.kind == FigureKind::Bars;
-        let errors = errors(grid);
+        let errors = errors(series_table);
         let mut colours = Colours { marker: figure.marker.as_deref(), known: Vec::new() };
-        let measured = grid.series.iter().filter(|s| s.has_numbers());
+        let measured = series_table.series.iter().filter(|s| s.has_numbers());
         let mut series: Vec<Drawn> = measured
             .map(|s| {
-                let symbol = figure.marker.as_deref().and_then(|axis| symbol(grid, s, axis));
-                Drawn { symbol, ..drawn(grid, s, colours.of(s), errors, bars) }
+                let symbol = figure.marker.as_deref().and_then(|axis| symbol(series_table, s, axis));
+                Drawn { symbol, ..drawn(series_table, s, colours.of(s), errors, bars) }
             })
             .collect();
-        for published in &grid.published {
-            let twin = published.twin.and_then(|twin| grid.series.get(twin)).filter(|s| s.has_numbers());
+        for published in &series_table.published {
+            let twin =
+                published.twin.and_then(|twin| series_table.series.get(twin)).filter(|s| s.has_numbers());
             let colour = match twin {
                 Some(twin) => colours.of(twin),
                 None => colours.another(),
             };
-            series.extend(drawn_published(grid, published, colour, bars));
+            series.extend(drawn_published(series_table, published, colour, bars));
         }
         series.extend(
-            grid.link_lines().iter().map(|line| drawn_link(grid, line, colours.of(line.first), bars)),
+            series_table
+                .link_lines()
+                .iter()
+                .map(|line| drawn_link(series_table, line, colours.of(line.first), bars)),
         );
         Self {
             id,
             kind: if bars { "bars" } else { "lines" },
-            x_title: if grid.x.ends_with("_bytes") {
-                grid.x.trim_end_matches("_bytes").to_owned()
+            x_title: if series_table.x.ends_with("_bytes") {
+                series_table.x.trim_end_matches("_bytes").to_owned()
             } else {
-                x_title(&grid.x)
+                x_title(&series_table.x)
             },
-            x_type: x_type(grid, bars),
-            ticks: grid.xs.iter().map(|x| (place(grid, x, bars), x_label(&grid.x, x))).collect(),
-            y_title: y_title(grid),
+            x_type: x_type(series_table, bars),
+            ticks: series_table
+                .xs
+                .iter()
+                .map(|x| (place(series_table, x, bars), x_label(&series_table.x, x)))
+                .collect(),
+            y_title: y_title(series_table),
             errors,
             series,
         }
@@ -138,7 +146,7 @@ impl Colours<'_> {
 
 /// The shape of a series' markers: sends point up and writes down, as in Potter 2018; other values in the order in which they
 /// appear.
-fn symbol(grid: &Grid, series: &Series, axis: &str) -> Option<&'static str> {
+fn symbol(series_table: &SeriesTable, series: &Series, axis: &str) -> Option<&'static str> {
     let value = |s: &Series| s.key.iter().find(|(name, _)| name == axis).map(|(_, value)| value::text(value));
     let own = value(series)?;
     match own.as_str() {
@@ -147,7 +155,7 @@ fn symbol(grid: &Grid, series: &Series, axis: &str) -> Option<&'static str> {
         _ => {}
     }
     let mut values: Vec<String> = Vec::new();
-    for other in grid.series.iter().filter_map(value) {
+    for other in series_table.series.iter().filter_map(value) {
         if !values.contains(&other) {
             values.push(other);
         }
@@ -160,18 +168,22 @@ fn symbol(grid: &Grid, series: &Series, axis: &str) -> Option<&'static str> {
 const SYMBOLS: [&str; 6] = ["circle", "square", "diamond", "cross", "x", "star"];
 
 /// What y is, with its unit: `median latency, rtt_half [us]`.
-pub(super) fn y_title(grid: &Grid) -> String {
-    let unit = if grid.scale.label.is_empty() { String::new() } else { format!(" [{}]", grid.scale.label) };
-    y_name(grid) + &unit
+pub(super) fn y_title(series_table: &SeriesTable) -> String {
+    let unit = if series_table.scale.label.is_empty() {
+        String::new()
+    } else {
+        format!(" [{}]", series_table.scale.label)
+    };
+    y_name(series_table) + &unit
 }
 
 /// What y is.
-pub(super) fn y_name(grid: &Grid) -> String {
-    let what = match quantity::find(&grid.y) {
-        Some(found) => found.help().replace("{}", grid.carriers),
-        None => grid.y.clone(),
+pub(super) fn y_name(series_table: &SeriesTable) -> String {
+    let what = match quantity::find(&series_table.y) {
+        Some(found) => found.help().replace("{}", series_table.carriers),
+        None => series_table.y.clone(),
     };
-    let kinds: Vec<_> = grid.kinds.iter().map(|kind| kind.name()).collect();
+    let kinds: Vec<_> = series_table.kinds.iter().map(|kind| kind.name()).collect();
     let kinds = if kinds.is_empty() { String::new() } else { format!(", {}", kinds.join(" and ")) };
     what + &kinds
 }
@@ -193,8 +205,8 @@ pub(super) fn x_label(x: &str, at: &Value) -> String {
     }
 }
 
-fn x_type(grid: &Grid, bars: bool) -> &'static str {
-    let numbers: Option<Vec<f64>> = grid.xs.iter().map(Value::as_f64).collect();
+fn x_type(series_table: &SeriesTable, bars: bool) -> &'static str {
+    let numbers: Option<Vec<f64>> = series_table.xs.iter().map(Value::as_f64).collect();
     match numbers {
         Some(numbers) if !bars && numbers.iter().all(|x| *x > 0.0) && !are_even(&numbers) => "log",
         Some(_) if !bars => "linear",
@@ -210,72 +222,81 @@ fn are_even(xs: &[f64]) -> bool {
 }
 
 /// Where a value of x is on its axis: a number where the axis is one, else its label.
-fn place(grid: &Grid, at: &Value, bars: bool) -> Value {
-    if x_type(grid, bars) == "category" { x_label(&grid.x, at).into() } else { at.clone() }
+fn place(series_table: &SeriesTable, at: &Value, bars: bool) -> Value {
+    if x_type(series_table, bars) == "category" { x_label(&series_table.x, at).into() } else { at.clone() }
 }
 
-fn errors(grid: &Grid) -> Errors {
-    let mut numbers = grid.numbers();
+fn errors(series_table: &SeriesTable) -> Errors {
+    let mut numbers = series_table.numbers();
     if numbers.any(|n| n.quantiles.is_some()) {
         Errors::Quantiles
-    } else if grid.numbers().any(|n| n.repetitions > 1) {
+    } else if series_table.numbers().any(|n| n.repetitions > 1) {
         Errors::Repetitions
     } else {
         Errors::None
     }
 }
 
-fn drawn(grid: &Grid, series: &Series, colour: usize, errors: Errors, bars: bool) -> Drawn {
+fn drawn(series_table: &SeriesTable, series: &Series, colour: usize, errors: Errors, bars: bool) -> Drawn {
     let mut drawn = Drawn { name: series.label.clone(), colour, ..Drawn::default() };
-    for (x, cell) in grid.xs.iter().zip(&series.cells) {
+    for (x, cell) in series_table.xs.iter().zip(&series.cells) {
         let Some(number) = cell.number() else { continue };
         let [low, high] = match errors {
             Errors::Quantiles => number.quantiles.unwrap_or([number.median; 2]),
             Errors::Repetitions => number.runs,
             Errors::None => [number.median; 2],
         };
-        drawn.x.push(place(grid, x, bars));
+        drawn.x.push(place(series_table, x, bars));
         drawn.y.push(number.median);
         drawn.low.push(low);
         drawn.high.push(high);
-        drawn.hover.push(hover(grid, series, x, number));
+        drawn.hover.push(hover(series_table, series, x, number));
         drawn.ids.push(number.id);
         drawn.doubtful.push(!number.doubts.is_empty());
     }
     drawn
 }
 
-fn drawn_published(grid: &Grid, published: &Published, colour: usize, bars: bool) -> Option<Drawn> {
+fn drawn_published(
+    series_table: &SeriesTable,
+    published: &Published,
+    colour: usize,
+    bars: bool,
+) -> Option<Drawn> {
     let name = format!("{} (published)", published.label);
     let mut drawn = Drawn { name: name.clone(), published: true, colour, ..Drawn::default() };
-    for (row, x) in grid.xs.iter().enumerate() {
-        let Some(number) = published.number(row, grid.scale) else { continue };
-        drawn.x.push(place(grid, x, bars));
+    for (row, x) in series_table.xs.iter().enumerate() {
+        let Some(number) = published.number(row, series_table.scale) else { continue };
+        drawn.x.push(place(series_table, x, bars));
         drawn.y.push(number);
-        drawn.hover.push(format!("{name}\n{}: {number} {}", x_label(&grid.x, x), grid.scale.label));
+        drawn.hover.push(format!(
+            "{name}\n{}: {number} {}",
+            x_label(&series_table.x, x),
+            series_table.scale.label
+        ));
     }
     (!drawn.x.is_empty()).then_some(drawn)
 }
 
-fn drawn_link(grid: &Grid, line: &Line<'_>, colour: usize, bars: bool) -> Drawn {
+fn drawn_link(series_table: &SeriesTable, line: &Line<'_>, colour: usize, bars: bool) -> Drawn {
     let mut drawn = Drawn { name: line.name(), at_best: true, colour, ..Drawn::default() };
-    for (x, number) in grid.xs.iter().zip(&line.numbers) {
+    for (x, number) in series_table.xs.iter().zip(&line.numbers) {
         let Some(number) = number else { continue };
-        drawn.x.push(place(grid, x, bars));
+        drawn.x.push(place(series_table, x, bars));
         drawn.y.push(*number);
         drawn.hover.push(format!(
             "{}\n{}: {number:.3} {}",
             drawn.name,
-            x_label(&grid.x, x),
-            grid.scale.label
+            x_label(&series_table.x, x),
+            series_table.scale.label
         ));
     }
     drawn
 }
 
-fn hover(grid: &Grid, series: &Series, x: &Value, number: &Number) -> String {
-    let unit = grid.scale.label;
-    let mut text = format!("{}\n{}: {:.3} {unit}", series.label, x_label(&grid.x, x), number.median);
+fn hover(series_table: &SeriesTable, series: &Series, x: &Value, number: &Number) -> String {
+    let unit = series_table.scale.label;
+    let mut text = format!("{}\n{}: {:.3} {unit}", series.label, x_label(&series_table.x, x), number.median);
     if let Some(bound) = number.bound {
         text += &format!(" ± {bound:.3} {unit} (two clocks)");
     }

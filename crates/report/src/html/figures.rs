@@ -10,7 +10,7 @@ use super::table::NOTHING;
 use super::{histogram, links, published, surface, table};
 use crate::SampleSource;
 use crate::error::Error;
-use crate::grid::Grid;
+use crate::series_table::SeriesTable;
 
 /// The figures of a run.
 pub(super) struct Figures {
@@ -36,10 +36,11 @@ pub(super) fn render(run: &Run, points: &[Point], samples: &dyn SampleSource) ->
             FigureKind::LinkRates => Ok(links::render(figure)),
             FigureKind::Published => Ok(published::render(figure)),
             FigureKind::Surface => surface(run, figure, points),
-            FigureKind::Table => grid(run, figure, points).map(|grid| numbers(&grid, figure)),
-            FigureKind::Bars | FigureKind::Lines => {
-                grid(run, figure, points).map(|grid| plot(&id, figure, &grid, &mut figures.charts))
+            FigureKind::Table => {
+                series_table(run, figure, points).map(|series_table| numbers(&series_table, figure))
             }
+            FigureKind::Bars | FigureKind::Lines => series_table(run, figure, points)
+                .map(|series_table| plot(&id, figure, &series_table, &mut figures.charts)),
         };
         figures.html += &section(&id, figure, &body.unwrap_or_else(|error| complaint(&error)));
         figures.headings.push((id, figure.title.clone()));
@@ -47,8 +48,8 @@ pub(super) fn render(run: &Run, points: &[Point], samples: &dyn SampleSource) ->
     figures
 }
 
-fn grid(run: &Run, figure: &Figure, points: &[Point]) -> Result<Grid, Error> {
-    Ok(Grid::new(figure, points)?.beside_links(points, &run.devices))
+fn series_table(run: &Run, figure: &Figure, points: &[Point]) -> Result<SeriesTable, Error> {
+    Ok(SeriesTable::new(figure, points)?.beside_links(points, &run.devices))
 }
 
 fn section(id: &str, figure: &Figure, body: &str) -> String {
@@ -66,34 +67,34 @@ fn section(id: &str, figure: &Figure, body: &str) -> String {
     )
 }
 
-fn numbers(grid: &Grid, figure: &Figure) -> String {
-    let what = format!("<p class=\"what\">{}</p>\n", escape(&sentence(&super::chart::y_title(grid))));
-    let empty = if grid.has_numbers() { "" } else { NOTHING };
-    format!("{what}{empty}{}", table::render(grid, &figure.title))
+fn numbers(series_table: &SeriesTable, figure: &Figure) -> String {
+    let what = format!("<p class=\"what\">{}</p>\n", escape(&sentence(&super::chart::y_title(series_table))));
+    let empty = if series_table.has_numbers() { "" } else { NOTHING };
+    format!("{what}{empty}{}", table::render(series_table, &figure.title))
 }
 
 /// Both quantities are in tables below, too.
 fn surface(run: &Run, figure: &Figure, points: &[Point]) -> Result<String, Error> {
-    let heights = grid(run, figure, points)?;
+    let heights = series_table(run, figure, points)?;
     let marks = figure.marked.as_ref().map(|marked| {
         let figure = Figure { y: Some(marked.y.clone()), unit: None, ..figure.clone() };
-        Ok::<_, Error>((grid(run, &figure, points)?, marked.above))
+        Ok::<_, Error>((series_table(run, &figure, points)?, marked.above))
     });
     let marks = marks.transpose()?;
-    let drawn = surface::render(&heights, marks.as_ref().map(|(grid, above)| (grid, *above)));
-    let shown = [&heights].into_iter().chain(marks.as_ref().map(|(grid, _)| grid));
-    let tables: String = shown.map(|grid| numbers(grid, figure)).collect();
+    let drawn = surface::render(&heights, marks.as_ref().map(|(series_table, above)| (series_table, *above)));
+    let shown = [&heights].into_iter().chain(marks.as_ref().map(|(series_table, _)| series_table));
+    let tables: String = shown.map(|series_table| numbers(series_table, figure)).collect();
     Ok(format!(
         "{drawn}<details class=\"more\"><summary>Numbers of this figure</summary>\n{tables}</details>\n"
     ))
 }
 
-fn plot(id: &str, figure: &Figure, grid: &Grid, charts: &mut Vec<Drawing>) -> String {
-    let chart = Chart::new(format!("{id}-plot"), figure, grid);
+fn plot(id: &str, figure: &Figure, series_table: &SeriesTable, charts: &mut Vec<Drawing>) -> String {
+    let chart = Chart::new(format!("{id}-plot"), figure, series_table);
     if chart.is_empty() {
-        return format!("{NOTHING}{}", table::list(&table::not_measured(grid)));
+        return format!("{NOTHING}{}", table::list(&table::not_measured(series_table)));
     }
-    let empty = if grid.has_numbers() { "" } else { NOTHING };
+    let empty = if series_table.has_numbers() { "" } else { NOTHING };
     let errors = match chart.errors() {
         Errors::Quantiles => {
             "Bars on the markers: from the 10 % to the 90 % quantile within a run (each the median over the repetitions)."
@@ -101,11 +102,11 @@ fn plot(id: &str, figure: &Figure, grid: &Grid, charts: &mut Vec<Drawing>) -> St
         Errors::Repetitions => "Error bars: from the smallest to the largest repetition.",
         Errors::None => "",
     };
-    let reference = if grid.published.is_empty() { "" } else { " Dashed or hatched: published." };
-    let has_links = grid.numbers().any(|n| n.at_limit.is_some());
+    let reference = if series_table.published.is_empty() { "" } else { " Dashed or hatched: published." };
+    let has_links = series_table.numbers().any(|n| n.at_limit.is_some());
     let links = if has_links { " Dotted: what the link carries at best." } else { "" };
     let doubtful = match figure.kind {
-        _ if grid.numbers().all(|n| n.doubts.is_empty()) => "",
+        _ if series_table.numbers().all(|n| n.doubts.is_empty()) => "",
         FigureKind::Bars => " Pale bars: unstable, or some repetitions failed.",
         _ => " Open markers: unstable, or some repetitions failed.",
     };
@@ -119,8 +120,8 @@ fn plot(id: &str, figure: &Figure, grid: &Grid, charts: &mut Vec<Drawing>) -> St
          <p class=\"hint\">{errors}{reference}{links}{doubtful} <span class=\"screen\">{select}</span></p>\n\
          {missing}<details class=\"more\"><summary>Numbers of this figure</summary>\n{table}</details>\n",
         title = escape(&figure.title),
-        missing = table::list(&table::not_measured(grid)),
-        table = table::render(grid, &figure.title),
+        missing = table::list(&table::not_measured(series_table)),
+        table = table::render(series_table, &figure.title),
     );
     charts.push(Drawing::Chart(chart));
     html

@@ -15,7 +15,7 @@ use super::distributions::{Stored, distributions, source};
 use super::escape::escape;
 use crate::SampleSource;
 use crate::bins::Source;
-use crate::grid::{self, doubt};
+use crate::series_table::{self, doubt};
 use crate::{unit, value};
 
 /// One panel as the page's script draws it.
@@ -68,8 +68,8 @@ pub(super) fn render(
     points: &[Point],
     samples: &dyn SampleSource,
 ) -> (String, Vec<Panel>) {
-    let shown: Vec<&Point> = points.iter().filter(|point| grid::shows(figure, point)).collect();
-    let groups = grid::groups(figure, &shown);
+    let shown: Vec<&Point> = points.iter().filter(|point| series_table::shows(figure, point)).collect();
+    let groups = series_table::groups(figure, &shown);
     let kinds = kinds(figure, &shown);
     let limits = limits(figure, &shown, &kinds);
     let mut page = Page::default();

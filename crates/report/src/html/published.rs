@@ -4,7 +4,7 @@ use measure::figure::{Figure, ReferenceTable};
 
 use super::escape::escape;
 use super::table;
-use crate::grid::label;
+use crate::series_table::label;
 
 /// The table, each row with its measured cell, and below it why that is empty.
 pub(super) fn render(figure: &Figure) -> String {

@@ -8,7 +8,7 @@ use super::chart::{x_label, x_title, y_name, y_title};
 use super::escape::escape;
 use super::table;
 use super::table::NOTHING;
-use crate::grid::{Cell, Grid, Number, Series};
+use crate::series_table::{Cell, Number, Series, SeriesTable};
 use crate::value;
 
 /// The view, in units of the drawing.
@@ -25,31 +25,31 @@ const MIDDLE: (f64, f64) = (390.0, 350.0);
 const COLOURS: [[f64; 3]; 5] =
     [[68.0, 1.0, 84.0], [59.0, 82.0, 139.0], [33.0, 145.0, 140.0], [94.0, 201.0, 98.0], [253.0, 231.0, 37.0]];
 
-/// The drawings of a grid's numbers over x and the first axis of its series, with those of another grid that are above a share
-/// printed at their places, and what is to be said of both. Where more axes tell series apart, each combination of those has a
-/// drawing, all with the same scale.
-pub(super) fn render(grid: &Grid, marks: Option<(&Grid, f64)>) -> String {
-    let surfaces = Surface::all(grid);
+/// The drawings of a series table's numbers over x and the first axis of its series, with those of another that are
+/// above a share printed at their places, and what is to be said of both. Where more axes tell series apart, each
+/// combination of those has a drawing, all with the same scale.
+pub(super) fn render(series_table: &SeriesTable, marks: Option<(&SeriesTable, f64)>) -> String {
+    let surfaces = Surface::all(series_table);
     if surfaces.is_empty() {
-        return format!("{NOTHING}{}", table::list(&table::not_measured(grid)));
+        return format!("{NOTHING}{}", table::list(&table::not_measured(series_table)));
     }
     let marked = marks.map(|(marks, above)| {
         let (bound, unit) = (marks.scale.apply(above), marks.scale.label);
         format!(" In red: {}, above {bound} {unit}.", y_name(marks))
     });
-    let doubtful = grid.numbers().any(|number| !number.doubts.is_empty());
+    let doubtful = series_table.numbers().any(|number| !number.doubts.is_empty());
     let doubtful = if doubtful { " Open circles: unstable, or some repetitions failed." } else { "" };
     let drawn: String = surfaces.iter().map(|surface| surface.drawing(marks)).collect();
     format!(
         "{drawn}<p class=\"hint\">Height and colour: {title}.{marked}{doubtful}</p>\n{}",
-        table::list(&table::not_measured(grid)),
-        title = escape(&y_title(grid)),
+        table::list(&table::not_measured(series_table)),
+        title = escape(&y_title(series_table)),
         marked = escape(&marked.unwrap_or_default()),
     )
 }
 
 struct Surface<'a> {
-    grid: &'a Grid,
+    series_table: &'a SeriesTable,
     /// In the order of their first axis.
     series: Vec<&'a Series>,
     /// Their other axes, which are alike.
@@ -63,19 +63,22 @@ struct Surface<'a> {
 
 impl<'a> Surface<'a> {
     /// One for each combination of the other axes; none where there is no number.
-    fn all(grid: &'a Grid) -> Vec<Self> {
-        let medians = || grid.numbers().map(|number| number.median);
+    fn all(series_table: &'a SeriesTable) -> Vec<Self> {
+        let medians = || series_table.numbers().map(|number| number.median);
         let (Some(least), Some(largest)) = (medians().reduce(f64::min), medians().reduce(f64::max)) else {
             return Vec::new();
         };
         let step = step(largest);
         let top = (largest / step).ceil().max(1.0) * step;
         let mut all: Vec<Self> = Vec::new();
-        for series in &grid.series {
+        for series in &series_table.series {
             let Some((_, others)) = series.key.split_first() else { continue };
             match all.iter_mut().find(|surface| surface.others == others) {
                 Some(surface) => surface.series.push(series),
-                None => all.push(Self { grid, series: vec![series], others, least, largest, top, step }),
+                None => {
+                    let series = vec![series];
+                    all.push(Self { series_table, series, others, least, largest, top, step });
+                }
             }
         }
         all.retain(|surface| surface.series.iter().any(|series| series.has_numbers()));
@@ -89,10 +92,10 @@ impl<'a> Surface<'a> {
     fn title(&self) -> String {
         let other = |(axis, at): &(String, Value)| format!("{} {}: ", x_title(axis), value::text(at));
         let others: String = self.others.iter().map(other).collect();
-        format!("{others}{}", y_title(self.grid))
+        format!("{others}{}", y_title(self.series_table))
     }
 
-    fn drawing(&self, marks: Option<(&Grid, f64)>) -> String {
+    fn drawing(&self, marks: Option<(&SeriesTable, f64)>) -> String {
         format!(
             "<svg class=\"surface\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"{}; the numbers are in the \
              tables below\">\n{}{}{}</svg>\n",
@@ -117,7 +120,7 @@ impl<'a> Surface<'a> {
     /// Where a number is seen.
     fn corner(&self, x: usize, series: usize) -> Option<(&'a Number, (f64, f64))> {
         let number = self.series.get(series)?.cells.get(x).and_then(Cell::number)?;
-        let along = Self::place(x, self.grid.xs.len());
+        let along = Self::place(x, self.series_table.xs.len());
         let back = Self::place(series, self.series.len());
         Some((number, self.seen(along, back, number.median)))
     }
@@ -152,13 +155,13 @@ impl<'a> Surface<'a> {
         }
         let (x, y) = self.seen(0.0, 1.0, self.top);
         text((x - 40.0, y - 14.0), "start", "name", &self.title());
-        let xs = &self.grid.xs;
+        let xs = &self.series_table.xs;
         for (index, at) in xs.iter().enumerate() {
             let (x, y) = self.seen(Self::place(index, xs.len()), 1.0, 0.0);
-            text((x - 4.0, y + 15.0), "end", "tick", &x_label(&self.grid.x, at));
+            text((x - 4.0, y + 15.0), "end", "tick", &x_label(&self.series_table.x, at));
         }
         let (x, y) = self.seen(0.5, 1.0, 0.0);
-        text((x - 60.0, y + 42.0), "end", "name", &x_title(&self.grid.x));
+        text((x - 60.0, y + 42.0), "end", "name", &x_title(&self.series_table.x));
         let Some((axis, _)) = self.series.first().and_then(|series| series.key.first()) else { return out };
         for (index, series) in self.series.iter().enumerate() {
             let (x, y) = self.seen(1.0, Self::place(index, self.series.len()), 0.0);
@@ -171,12 +174,12 @@ impl<'a> Surface<'a> {
 
     /// What is between four numbers, the farthest first.
     fn quads(&self) -> String {
-        let places = self.grid.xs.len().saturating_sub(1);
+        let places = self.series_table.xs.len().saturating_sub(1);
         let mut quads: Vec<(usize, usize)> = (0..self.series.len().saturating_sub(1))
             .flat_map(|series| (0..places).map(move |x| (x, series)))
             .collect();
         let depth = |(x, series): &(usize, usize)| {
-            Self::place(*x, self.grid.xs.len()) + Self::place(*series, self.series.len())
+            Self::place(*x, self.series_table.xs.len()) + Self::place(*series, self.series.len())
         };
         quads.sort_by(|a, b| depth(a).total_cmp(&depth(b)));
         let mut out = String::new();
@@ -198,24 +201,30 @@ impl<'a> Surface<'a> {
     }
 
     /// The numbers themselves, and what is printed at them.
-    fn corners(&self, marks: Option<(&Grid, f64)>) -> String {
+    fn corners(&self, marks: Option<(&SeriesTable, f64)>) -> String {
         let mut out = String::new();
         for (series, own) in self.series.iter().enumerate() {
             // They are of the same points, and so of the same x.
-            let twin = marks.and_then(|(grid, _)| grid.series.iter().find(|twin| twin.key == own.key));
-            for (x, at) in self.grid.xs.iter().enumerate() {
+            let twin = marks
+                .and_then(|(series_table, _)| series_table.series.iter().find(|twin| twin.key == own.key));
+            for (x, at) in self.series_table.xs.iter().enumerate() {
                 let Some((number, (left, top))) = self.corner(x, series) else { continue };
-                let mark =
-                    twin.and_then(|twin| twin.cells[x].number()).zip(marks).map(|(share, (grid, above))| {
-                        (share.median, share.median > grid.scale.apply(above), grid.scale.label)
-                    });
+                let mark = twin.and_then(|twin| twin.cells[x].number()).zip(marks).map(
+                    |(share, (series_table, above))| {
+                        (
+                            share.median,
+                            share.median > series_table.scale.apply(above),
+                            series_table.scale.label,
+                        )
+                    },
+                );
                 let mut words = format!(
                     "{} {}, {}: {:.3} {}",
-                    x_title(&self.grid.x),
+                    x_title(&self.series_table.x),
                     value::text(at),
                     own.label,
                     number.median,
-                    self.grid.scale.label
+                    self.series_table.scale.label
                 );
                 if let Some((share, _, unit)) = mark {
                     let _ = write!(words, "; {share:.2} {unit}");
@@ -292,7 +301,7 @@ mod tests {
         serde_json::from_value(value).unwrap()
     }
 
-    fn grid(y: &str, points: &[Point]) -> Grid {
+    fn series_table(y: &str, points: &[Point]) -> SeriesTable {
         let figure = Figure {
             experiments: vec!["e".to_owned()],
             x: Some("rate_hz".to_owned()),
@@ -300,7 +309,7 @@ mod tests {
             series: vec!["values".to_owned()],
             ..Figure::new(FigureKind::Surface, "S")
         };
-        Grid::new(&figure, points).unwrap()
+        SeriesTable::new(&figure, points).unwrap()
     }
 
     /// Where texts and circles are: what they say, and their place.
@@ -330,7 +339,7 @@ mod tests {
                 .zip(0..)
                 .map(|((rate_hz, values, ns, missed), id)| point(id, rate_hz, values, ns, missed))
                 .collect();
-        let [heights, marks] = ["latency.p50_ns", "pipeline.missed_share"].map(|y| grid(y, &points));
+        let [heights, marks] = ["latency.p50_ns", "pipeline.missed_share"].map(|y| series_table(y, &points));
         let drawn = render(&heights, Some((&marks, 0.1)));
         assert_eq!(drawn.matches("<polygon").count(), 1, "{drawn}");
         let corners = places(&drawn, "circle", ["cx", "cy"]);
@@ -363,16 +372,16 @@ mod tests {
 
     #[test]
     fn what_was_not_measured_is_no_surface_and_is_said() {
-        assert!(render(&grid("latency.p50_ns", &[]), None).contains("Nothing was measured"));
+        assert!(render(&series_table("latency.p50_ns", &[]), None).contains("Nothing was measured"));
         let mut points = [(1000, 1), (2000, 1), (1000, 8), (2000, 8)]
             .map(|(rate_hz, values)| point(0, rate_hz, values, 0, 0));
         for point in &mut points[2..] {
             point.status = measure::record::Status::NotMeasured { reason: "no <way>".to_owned() };
         }
-        let drawn = render(&grid("latency.p50_ns", &points), None);
+        let drawn = render(&series_table("latency.p50_ns", &points), None);
         assert!(!drawn.contains("<polygon") && drawn.matches("<circle").count() == 2, "{drawn}");
         assert!(!drawn.contains("NaN") && drawn.contains("no &lt;way&gt;"), "{drawn}");
-        let one = render(&grid("latency.p50_ns", &points[..1]), None);
+        let one = render(&series_table("latency.p50_ns", &points[..1]), None);
         assert!(one.matches("<circle").count() == 1 && !one.contains("NaN"), "{one}");
     }
 
@@ -387,7 +396,7 @@ mod tests {
                 points.push(point);
             }
         }
-        let drawn = render(&grid("latency.p50_ns", &points), None);
+        let drawn = render(&series_table("latency.p50_ns", &points), None);
         let parts: Vec<&str> = drawn.split("<svg").skip(1).collect();
         assert_eq!(parts.len(), 2, "{drawn}");
         for (part, service) in parts.iter().zip(["RC", "UD"]) {

@@ -133,7 +133,7 @@ fn calibration(points: &[Point]) -> Facts {
     let pairs: Vec<(f64, f64)> =
         points.iter().filter_map(|p| p.calibration.as_ref()).map(|c| (c.before_ns, c.after_ns)).collect();
     let all: Vec<f64> = pairs.iter().flat_map(|(before, after)| [*before, *after]).collect();
-    let Some(median) = crate::grid::median(all.clone()) else { return facts };
+    let Some(median) = crate::series_table::median(all.clone()) else { return facts };
     let least = all.iter().copied().fold(f64::INFINITY, f64::min);
     let most = all.iter().copied().fold(0.0, f64::max);
     let ratio = pairs

@@ -1,20 +1,21 @@
-//! A grid as an HTML table: measured columns, published ones beside them, their ratio, and the share of what links carry.
+//! A series table as an HTML table: measured columns, published ones beside them, their ratio, and the share of what links carry.
 
 use super::chart;
 use super::escape::escape;
-use crate::grid::{Cell, Grid, Number, Published, Series};
 use crate::link_limit::Links;
 use crate::reason::{self, Merged};
+use crate::series_table::{Cell, Number, Published, Series, SeriesTable};
 use crate::{unit, value};
 
-/// The table of a grid with the notes that belong under it.
-pub(super) fn render(grid: &Grid, caption: &str) -> String {
-    let columns = Columns::of(grid);
+/// The table of a series table with the notes that belong under it.
+pub(super) fn render(series_table: &SeriesTable, caption: &str) -> String {
+    let columns = Columns::of(series_table);
     let mut notes = Notes::default();
-    let rows: String = (0..grid.xs.len()).map(|row| columns.row(grid, row, &mut notes)).collect();
-    let table = frame(caption, "numbers", &columns.head(grid), &format!("<tbody>\n{rows}</tbody>\n"));
+    let rows: String =
+        (0..series_table.xs.len()).map(|row| columns.row(series_table, row, &mut notes)).collect();
+    let table = frame(caption, "numbers", &columns.head(series_table), &format!("<tbody>\n{rows}</tbody>\n"));
     let table = if columns.is_empty() { String::new() } else { table };
-    format!("{table}{}", notes.render(grid, columns.with_ratio()))
+    format!("{table}{}", notes.render(series_table, columns.with_ratio()))
 }
 
 /// A table of a class in a box that scrolls where it is too wide, its caption for those who don't see it.
@@ -38,27 +39,27 @@ struct Columns<'a> {
 }
 
 impl<'a> Columns<'a> {
-    fn of(grid: &'a Grid) -> Self {
+    fn of(series_table: &'a SeriesTable) -> Self {
         let is_spread = |n: &Number| n.repetitions > 1 || n.samples.is_some();
         let spread = |s: &Series| s.cells.iter().filter_map(Cell::number).any(is_spread);
-        let measured: Vec<(&Series, usize)> = grid
+        let measured: Vec<(&Series, usize)> = series_table
             .series
             .iter()
             .filter(|s| !s.is_not_measured())
             .map(|s| (s, 1 + usize::from(spread(s))))
             .collect();
         let ratio = |published: &'a Published| {
-            let series = grid.series.get(published.twin?)?;
+            let series = series_table.series.get(published.twin?)?;
             (series.has_numbers() && published.scale.is_some()).then_some((series, published))
         };
         let is_linked = |s: &&Series| s.cells.iter().filter_map(Cell::number).any(|n| n.at_limit.is_some());
-        let is_whole = grid.scale.label == "ns" && grid.y != value::COST;
-        let digits = if is_whole { 0 } else { unit::digits(grid.numbers().map(|n| n.median)) };
+        let is_whole = series_table.scale.label == "ns" && series_table.y != value::COST;
+        let digits = if is_whole { 0 } else { unit::digits(series_table.numbers().map(|n| n.median)) };
         Self {
             measured,
-            published: &grid.published,
-            ratios: grid.published.iter().filter_map(ratio).collect(),
-            linked: grid.series.iter().filter(is_linked).collect(),
+            published: &series_table.published,
+            ratios: series_table.published.iter().filter_map(ratio).collect(),
+            linked: series_table.series.iter().filter(is_linked).collect(),
             digits,
         }
     }
@@ -71,10 +72,10 @@ impl<'a> Columns<'a> {
         !self.ratios.is_empty()
     }
 
-    fn head(&self, grid: &Grid) -> String {
+    fn head(&self, series_table: &SeriesTable) -> String {
         let published_unit = self.published.iter().find_map(|p| p.scale).map_or("", |s| s.label);
         let groups = [
-            ("measured", grid.scale.label, self.measured.iter().map(|m| m.1).sum()),
+            ("measured", series_table.scale.label, self.measured.iter().map(|m| m.1).sum()),
             ("published", published_unit, self.published.len()),
             ("measured / published", "", self.ratios.len()),
             ("measured / link at best", "%", self.linked.len()),
@@ -101,15 +102,15 @@ impl<'a> Columns<'a> {
             .collect();
         format!(
             "<thead>\n<tr><th scope=\"col\" rowspan=\"2\" class=\"x\">{}</th>{groups}</tr>\n<tr>{names}</tr>\n</thead>\n",
-            escape(&chart::x_title(&grid.x))
+            escape(&chart::x_title(&series_table.x))
         )
     }
 
-    fn row(&self, grid: &Grid, row: usize, notes: &mut Notes) -> String {
+    fn row(&self, series_table: &SeriesTable, row: usize, notes: &mut Notes) -> String {
         let measured: String = self
             .measured
             .iter()
-            .map(|(s, columns)| self.measured_cell(grid, &s.cells[row], *columns, notes))
+            .map(|(s, columns)| self.measured_cell(series_table, &s.cells[row], *columns, notes))
             .collect();
         let published: String = self
             .published
@@ -124,18 +125,24 @@ impl<'a> Columns<'a> {
             .iter()
             .map(|(series, published)| {
                 let measured = series.cells[row].number().map(|n| n.median);
-                match (measured, published.number(row, grid.scale)) {
+                match (measured, published.number(row, series_table.scale)) {
                     (Some(m), Some(p)) if p > 0.0 => format!("<td class=\"ratio\">{:.2}</td>", m / p),
                     _ => "<td class=\"ratio absent\">–</td>".to_owned(),
                 }
             })
             .collect();
-        let linked: String = self.linked.iter().map(|s| share(grid, &s.cells[row])).collect();
-        let x = escape(&value::text(&grid.xs[row]));
+        let linked: String = self.linked.iter().map(|s| share(series_table, &s.cells[row])).collect();
+        let x = escape(&value::text(&series_table.xs[row]));
         format!("<tr><th scope=\"row\">{x}</th>{measured}{published}{ratios}{linked}</tr>\n")
     }
 
-    fn measured_cell(&self, grid: &Grid, cell: &Cell, columns: usize, notes: &mut Notes) -> String {
+    fn measured_cell(
+        &self,
+        series_table: &SeriesTable,
+        cell: &Cell,
+        columns: usize,
+        notes: &mut Notes,
+    ) -> String {
         let spread = if columns > 1 { "<td class=\"spread\"></td>" } else { "" };
         match cell {
             Cell::Absent => {
@@ -147,7 +154,7 @@ impl<'a> Columns<'a> {
             Cell::Value(number) if columns > 1 => {
                 notes.repetitions = notes.repetitions.max(number.repetitions);
                 let ([low, high], digits) = (number.runs, self.digits);
-                let value = self.number(grid, number, notes);
+                let value = self.number(series_table, number, notes);
                 let count = number.samples.map(|samples| format!("n {}", unit::grouped(samples)));
                 let beside = match (number.repetitions, count) {
                     (0 | 1, count) => count.unwrap_or_default(),
@@ -156,15 +163,18 @@ impl<'a> Columns<'a> {
                 };
                 format!("{value}<td class=\"spread\">{beside}</td>")
             }
-            Cell::Value(number) => self.number(grid, number, notes),
+            Cell::Value(number) => self.number(series_table, number, notes),
         }
     }
 
-    fn number(&self, grid: &Grid, number: &Number, notes: &mut Notes) -> String {
+    fn number(&self, series_table: &SeriesTable, number: &Number, notes: &mut Notes) -> String {
         let digits = self.digits;
         let doubts: String = number.doubts.iter().map(|doubt| notes.mark(doubt, true)).collect();
         let within = number.quantiles.map(|[low, high]| {
-            format!(" title=\"10 % to 90 % within a run: {low:.3} to {high:.3} {}\"", grid.scale.label)
+            format!(
+                " title=\"10 % to 90 % within a run: {low:.3} to {high:.3} {}\"",
+                series_table.scale.label
+            )
         });
         format!(
             "<td{class}><a href=\"#histogram={id}\"{within}>{value:.digits$}</a>{bound}{doubts}</td>",
@@ -178,13 +188,13 @@ impl<'a> Columns<'a> {
 }
 
 /// The share of what a cell's link carries at best.
-fn share(grid: &Grid, cell: &Cell) -> String {
+fn share(series_table: &SeriesTable, cell: &Cell) -> String {
     let number = cell.number().and_then(|number| Some((number.median, number.at_limit.as_ref()?)));
     let Some((measured, at_limit)) = number else { return "<td class=\"ratio absent\">–</td>".to_owned() };
     format!(
         "<td class=\"ratio\" title=\"at best {:.3} {}\">{:.1}</td>",
         at_limit.number,
-        grid.scale.label,
+        series_table.scale.label,
         100.0 * measured / at_limit.number
     )
 }
@@ -215,14 +225,14 @@ impl Notes {
         format!("<sup title=\"{}\">{sign}{}</sup>", escape(text), letter(index))
     }
 
-    fn render(&self, grid: &Grid, with_ratio: bool) -> String {
+    fn render(&self, series_table: &SeriesTable, with_ratio: bool) -> String {
         let mut notes: Vec<String> = self
             .marks
             .iter()
             .enumerate()
             .map(|(index, text)| format!("<sup>{}</sup> {}", letter(index), escape(text)))
             .collect();
-        notes.extend(not_measured(grid));
+        notes.extend(not_measured(series_table));
         if self.repetitions > 1 {
             notes.push(format!(
                 "Median of up to {} repetitions; small: the smallest and the largest of them (run-to-run spread).",
@@ -232,11 +242,11 @@ impl Notes {
         if with_ratio {
             notes.push("Ratio: measured divided by published.".to_owned());
         }
-        notes.extend(links(grid));
+        notes.extend(links(series_table));
         if self.absent {
             notes.push("–: not in the points of this run.".to_owned());
         }
-        let base = unit::base(grid.scale.label);
+        let base = unit::base(series_table.scale.label);
         if !base.is_empty() {
             notes.push(format!("{base}."));
         }
@@ -254,9 +264,9 @@ pub(super) fn list(notes: &[String]) -> String {
 }
 
 /// One note for each reason for which whole columns are not measured.
-pub(super) fn not_measured(grid: &Grid) -> Vec<String> {
+pub(super) fn not_measured(series_table: &SeriesTable) -> Vec<String> {
     let mut reasons = Vec::new();
-    for series in grid.series.iter().filter(|s| s.is_not_measured()) {
+    for series in series_table.series.iter().filter(|s| s.is_not_measured()) {
         for cell in &series.cells {
             if let Cell::NotMeasured(reason) = cell {
                 reason::add(&mut reasons, reason, &series.label);
@@ -271,9 +281,10 @@ pub(super) fn not_measured(grid: &Grid) -> Vec<String> {
 }
 
 /// What the links carry that numbers stand beside, in one note.
-fn links(grid: &Grid) -> Option<String> {
+fn links(series_table: &SeriesTable) -> Option<String> {
     let mut links = Links::default();
-    grid.numbers()
+    series_table
+        .numbers()
         .filter_map(|number| number.at_limit.as_ref())
         .for_each(|at_limit| links.see(&at_limit.limit));
     let shared = match links.is_shared {

@@ -2,7 +2,7 @@ use measure::figure::{Figure, FigureKind, Reference, ReferenceTable, Unit};
 use serde_json::json;
 
 use super::*;
-use crate::grid::Grid;
+use crate::series_table::SeriesTable;
 
 fn run() -> Run {
     let value = json!({
@@ -174,9 +174,10 @@ fn throughputs_stand_beside_what_their_link_carries() {
 fn a_chart_has_a_line_for_what_each_link_carries() {
     let figure = throughputs("lines");
     let lines = |points: &[Point]| {
-        let grid =
-            Grid::new(&figure, points).unwrap().beside_links(points, &on_links(figure.clone()).devices);
-        let chart = serde_json::to_value(chart::Chart::new("c".to_owned(), &figure, &grid)).unwrap();
+        let series_table = SeriesTable::new(&figure, points)
+            .unwrap()
+            .beside_links(points, &on_links(figure.clone()).devices);
+        let chart = serde_json::to_value(chart::Chart::new("c".to_owned(), &figure, &series_table)).unwrap();
         let series = chart["series"].as_array().unwrap().iter().filter(|series| series["at_best"] == true);
         series.map(|series| (series["name"].to_string(), series["x"].to_string())).collect::<Vec<_>>()
     };

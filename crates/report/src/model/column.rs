@@ -7,9 +7,9 @@ use measure::record::{Device, LatencyKind, Point};
 use serde_json::Value;
 
 use crate::error::Error;
-use crate::grid::{Grid, Series};
 use crate::link::{Generation, Layer};
 use crate::link_limit;
+use crate::series_table::{Series, SeriesTable};
 use crate::value;
 
 /// Columns that differ in nothing but the rate of the link.
@@ -53,10 +53,11 @@ pub(super) struct Cell {
 pub(super) fn measured(points: &[Point], devices: &[Device]) -> Result<Vec<Table>, Error> {
     let mut tables = Vec::new();
     for experiment in experiments(points, is_of_messages) {
-        let grid = Grid::new(&over_size(experiment, "latency.p50_ns", Some(Unit::Ns)), points)?;
+        let series_table =
+            SeriesTable::new(&over_size(experiment, "latency.p50_ns", Some(Unit::Ns)), points)?;
         let mut of_experiment: Vec<(Vec<(String, Value)>, Table)> = Vec::new();
-        for series in &grid.series {
-            let cells = grid.xs.iter().zip(&series.cells);
+        for series in &series_table.series {
+            let cells = series_table.xs.iter().zip(&series.cells);
             let cells = cells.filter_map(|(size, cell)| Some((size.as_u64()?, cell.number()?.median)));
             let (rate, others): (Vec<_>, Vec<_>) =
                 series.key.iter().cloned().partition(|(name, _)| name == RATE);
@@ -92,11 +93,11 @@ pub(super) fn published(figure: &Figure) -> Result<Option<Table>, Error> {
         return Ok(None);
     };
     let figure = Figure { unit: Some(Unit::Ns), ..figure.clone() };
-    let grid = Grid::new(&figure, &[])?;
-    let columns = grid.published.iter().map(|published| {
-        let cells = grid.xs.iter().enumerate();
-        let cells =
-            cells.filter_map(|(row, size)| Some((size.as_u64()?, published.number(row, grid.scale)?)));
+    let series_table = SeriesTable::new(&figure, &[])?;
+    let columns = series_table.published.iter().map(|published| {
+        let cells = series_table.xs.iter().enumerate();
+        let cells = cells
+            .filter_map(|(row, size)| Some((size.as_u64()?, published.number(row, series_table.scale)?)));
         Column::new(&published.label, cells)
     });
     let columns: Vec<Column> = columns.filter(|column| column.cells.len() >= LEAST_SIZES).collect();

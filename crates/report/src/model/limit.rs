@@ -5,8 +5,8 @@ use measure::record::{Device, Point};
 
 use super::column::{experiments, over_size, title};
 use crate::error::Error;
-use crate::grid::Grid;
 use crate::link_limit::Link;
+use crate::series_table::SeriesTable;
 use crate::unit;
 
 /// Throughputs over message size that went over one link.
@@ -34,10 +34,10 @@ pub(super) fn measured(points: &[Point], devices: &[Device]) -> Result<Vec<Limit
     let mut all = Vec::new();
     for experiment in experiments(points, |point| point.throughput.is_some()) {
         let figure = over_size(experiment, "throughput.bytes_per_s", Some(Unit::GbPerS));
-        let grid = Grid::new(&figure, points)?.beside_links(points, devices);
-        for series in &grid.series {
+        let series_table = SeriesTable::new(&figure, points)?.beside_links(points, devices);
+        for series in &series_table.series {
             let mut limits: Option<Limits> = None;
-            for (size, cell) in grid.xs.iter().zip(&series.cells) {
+            for (size, cell) in series_table.xs.iter().zip(&series.cells) {
                 let (Some(size), Some(number)) = (size.as_u64(), cell.number()) else { continue };
                 let Some(at_limit) = &number.at_limit else { continue };
                 let limits = limits.get_or_insert_with(|| Limits {

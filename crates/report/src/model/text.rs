@@ -6,7 +6,7 @@ use measure::stats::shape::Estimate;
 use super::column::{Column, Table, sizes};
 use super::line::Line;
 use super::packets::{LANES, PARAMETERS, Packets};
-use crate::grid::median;
+use crate::series_table::median;
 use crate::unit;
 use measure::text::plain;
 

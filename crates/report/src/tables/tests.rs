@@ -24,7 +24,10 @@ fn every_column_shows_a_number_that_has_a_row() {
         "max_ns": 1, "mean_ns": 1.0, "mavericks": { "rule": "", "count": 0 },
     });
     let cost = json!({ "step": "x", "calls": 1, "ns": 1.0, "stamp_ns": 1.0 });
-    let throughput = |direction: &str| json!({ "throughput": { "bytes_per_s": 1.0, "messages_per_s": 1.0, "direction": direction } });
+    let throughput = |direction: &str| {
+        let throughput = json!({ "bytes_per_s": 1.0, "messages_per_s": 1.0, "direction": direction });
+        json!({ "throughput": throughput })
+    };
     let numbers = [
         json!({ "latency": latency }),
         json!({ "latency": latency, "cost": cost }),

@@ -13,7 +13,9 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use rustix::fs::{FallocateFlags, MemfdFlags, SealFlags};
+use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags};
+use rustix::process::Resource;
 
 use crate::sys::timer::Instant;
 
@@ -140,8 +142,12 @@ impl Arena {
     /// Makes the arena of process block `block`; the first `reserved` bytes are for its tables.
     pub(crate) fn new(name: &str, reserved: u64) -> io::Result<Self> {
         let fd = rustix::fs::memfd_create(name, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
-        let mut view = Err(io::ErrorKind::OutOfMemory.into());
+        let mut view = Err(Errno::NOMEM.into());
         for size in SIZES {
+            if !may_grow_to(size as u64) {
+                view = Err(Errno::FBIG.into());
+                continue;
+            }
             rustix::fs::ftruncate(&fd, size as u64)?;
             // Growing is never needed and shrinking must be impossible once a peer has mapped it; the size may still
             // change while sizes are tried, so SHRINK is sealed for the attempt that succeeds.
@@ -150,6 +156,7 @@ impl Arena {
                 view = View::map(fd.as_fd());
                 break;
             }
+            view = Err(Errno::NOMEM.into());
         }
         let view = view?;
         let heap = Heap { free: BTreeMap::from([(reserved, view.len as u64 - reserved)]), ..Heap::default() };
@@ -216,6 +223,11 @@ impl Heap {
         }
         self.free.insert(offset, len);
     }
+}
+
+/// Whether this process may have a file of so many bytes. To try it would raise SIGXFSZ, which kills most programs.
+fn may_grow_to(size: u64) -> bool {
+    rustix::process::getrlimit(Resource::Fsize).current.is_none_or(|limit| size <= limit)
 }
 
 /// Whether so much address space can be mapped.

@@ -3,9 +3,9 @@
 use std::sync::atomic::Ordering::{Relaxed, Release};
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, fence};
 
-pub(crate) mod streaming;
+use crate::memory::slots::SLOT_PAYLOAD;
 
-use crate::memory::layout::SLOT_PAYLOAD;
+pub(crate) mod streaming;
 
 /// Up to this many bytes, a cache line, storing one word after another is as fast as any other way.
 const WORDWISE_BYTES: usize = 64;

@@ -7,6 +7,12 @@
 //!
 //! Critical sections are tens of nanoseconds, so waiting spins; it yields when the holder seems to be off its CPU. No
 //! lock is ever shared with another process: a process that is killed can leave none behind.
+//!
+//! # Invariants
+//!
+//! * The thread that takes memory or a connection away pays for the order (`membarrier`) and waits;
+//!   a thread that uses memory makes two plain stores. A lock that one thread uses becomes its own
+//!   in the same way.
 
 use std::cell::{Cell, UnsafeCell};
 use std::ops::{Deref, DerefMut};

@@ -4,6 +4,11 @@
 //! A protocol that is written over [`Atomic`] is compiled twice: with the standard library's atomics for the device, and in
 //! its tests with those of loom, which tries every interleaving and every value that the memory model lets a load return.
 //! What a model can tell and what not stands in `sync/model.rs`.
+//!
+//! # Invariants
+//!
+//! * A protocol between threads or processes is written over `sync::Atomic`: its loom model runs
+//!   the device's own code, and has a fault that it must find.
 
 use std::fmt::Debug;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, compiler_fence, fence};

@@ -1,6 +1,7 @@
 //! The device's time: for retries and grace periods, never on the measured path.
 
 use std::time::Duration;
+
 pub(crate) use std::time::Instant;
 
 /// Local ACK timeout: 4.096 us x 2^n; 0 is none (IBTA vol. 1, section 9.7.6.1.3).

@@ -4,9 +4,8 @@
 //! registered ones would change), and no verb that does not return. What completes, and with what status, is anybody's guess.
 
 use std::process::{Command, Stdio};
-use std::sync::atomic::AtomicBool;
-use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::{Duration, Instant};
 
 use verbs::abi::*;

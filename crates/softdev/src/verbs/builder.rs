@@ -5,195 +5,15 @@
 //! queue's: between the two calls the same thread may poll, and waiting sends go on.
 
 use std::ffi::{c_int, c_void};
-use std::mem::{ManuallyDrop, MaybeUninit};
+use std::mem::ManuallyDrop;
 use std::sync::atomic::Ordering::Relaxed;
 
 use verbs::abi::*;
 
-use crate::queue_pair::Qp;
-use crate::sys::errno::fail;
-use crate::sys::spin::{Guard, SpinLock};
-use crate::verbs::queue_pair::create;
-use crate::work::{INLINE, list_of, operations};
-
-/// What is being built.
-pub(crate) struct Builder(SpinLock<Batch>);
-
-struct Batch {
-    /// As many as the send queue has room for.
-    requests: Box<[MaybeUninit<ibv_send_wr>]>,
-    /// `max_sge` for each request.
-    elements: Box<[MaybeUninit<ibv_sge>]>,
-    /// `max_inline` bytes for each request.
-    inline: Box<[MaybeUninit<u8>]>,
-    max_sge: usize,
-    max_inline: usize,
-    /// Operations of the service, a bit for each `IBV_WR_*`.
-    operations: u32,
-    /// Each request needs an address.
-    is_datagram: bool,
-    /// Requests begun; the first so many are initialised.
-    count: usize,
-    /// The last request has its address.
-    addressed: bool,
-    /// The first error, 0 for none.
-    error: c_int,
-}
-
-// SAFETY: the pointers in requests are to the batch's own memory, to null, or to address handles, which threads may share.
-unsafe impl Send for Batch {}
-
-impl Builder {
-    pub(crate) fn new(cap: &ibv_qp_cap, service: ibv_qp_type) -> Self {
-        let (wr, max_sge) = (cap.max_send_wr as usize, cap.max_send_sge as usize);
-        let max_inline = cap.max_inline_data as usize;
-        Self(SpinLock::new(Batch {
-            requests: Box::new_uninit_slice(wr),
-            elements: Box::new_uninit_slice(wr * max_sge),
-            inline: Box::new_uninit_slice(wr * max_inline),
-            max_sge,
-            max_inline,
-            operations: operations(service),
-            is_datagram: service == IBV_QPT_UD,
-            count: 0,
-            addressed: true,
-            error: 0,
-        }))
-    }
-}
-
-impl Batch {
-    fn clear(&mut self) {
-        (self.count, self.addressed, self.error) = (0, true, 0);
-    }
-
-    /// Remembers the first error.
-    #[cold]
-    fn refuse(&mut self, errno: c_int) {
-        if self.error == 0 {
-            self.error = errno;
-        }
-    }
-
-    /// Whether the last request is as it must be.
-    #[inline]
-    fn check_last(&mut self) {
-        if !self.addressed {
-            self.refuse(libc::EINVAL);
-        }
-    }
-
-    /// Begins a request.
-    #[inline]
-    fn begin(&mut self, qp: &Qp, opcode: ibv_wr_opcode, imm_data: u32, remote: ibv_send_wr_remote) {
-        self.check_last();
-        if self.operations >> opcode & 1 == 0 {
-            self.refuse(libc::EOPNOTSUPP);
-        } else if self.count == self.requests.len() {
-            self.refuse(libc::ENOMEM);
-        }
-        if self.error != 0 {
-            return;
-        }
-        // SAFETY: all-zero bytes are a valid ibv_send_wr: integers and null pointers.
-        let mut wr: ibv_send_wr = unsafe { std::mem::zeroed() };
-        // That its bytes are inline a setter says, not the program.
-        let flags = qp.ibv.wr_flags.load(Relaxed) & !IBV_SEND_INLINE;
-        (wr.wr_id, wr.opcode, wr.send_flags) = (qp.ibv.wr_id.load(Relaxed), opcode, flags);
-        (wr.imm_data, wr.wr) = (imm_data, remote);
-        self.requests[self.count].write(wr);
-        self.addressed = !self.is_datagram;
-        self.count += 1;
-    }
-
-    /// The request that setters are about.
-    #[inline]
-    fn last(&mut self) -> Option<&mut ibv_send_wr> {
-        if self.error != 0 {
-            return None;
-        }
-        let Some(last) = self.count.checked_sub(1) else {
-            self.refuse(libc::EINVAL);
-            return None;
-        };
-        // SAFETY: the first `count` are initialised.
-        Some(unsafe { self.requests[last].assume_init_mut() })
-    }
-
-    /// Where the last request's payload is, or is to go.
-    #[inline]
-    fn set_elements(&mut self, list: &[ibv_sge]) {
-        if list.len() > self.max_sge {
-            return self.refuse(libc::EINVAL);
-        }
-        let at = self.count.saturating_sub(1) * self.max_sge;
-        let Some(wr) = self.last() else { return };
-        wr.num_sge = list.len() as c_int;
-        wr.send_flags &= !IBV_SEND_INLINE;
-        for (to, from) in self.elements[at..].iter_mut().zip(list) {
-            to.write(*from);
-        }
-    }
-
-    /// Copies the last request's payload.
-    ///
-    /// # Safety
-    /// The bytes are readable.
-    #[inline]
-    unsafe fn set_inline(&mut self, list: &[ibv_data_buf]) {
-        let bytes = list.iter().fold(0_usize, |sum, buf| sum.saturating_add(buf.length));
-        if bytes > self.max_inline || self.max_sge == 0 {
-            return self.refuse(libc::EINVAL);
-        }
-        let last = self.count.saturating_sub(1);
-        let Some(wr) = self.last() else { return };
-        if INLINE >> wr.opcode & 1 == 0 {
-            return self.refuse(libc::EINVAL);
-        }
-        (wr.num_sge, wr.send_flags) = (1, wr.send_flags | IBV_SEND_INLINE);
-        let own = &mut self.inline[last * self.max_inline..][..bytes];
-        let addr = own.as_ptr() as u64;
-        let mut rest = own;
-        for buf in list {
-            let (to, behind) = rest.split_at_mut(buf.length);
-            // SAFETY: the caller vouches for the source; the destination has as many bytes and is the batch's own.
-            unsafe { std::ptr::copy_nonoverlapping(buf.addr.cast(), to.as_mut_ptr(), buf.length) };
-            rest = behind;
-        }
-        self.elements[last * self.max_sge].write(ibv_sge { addr, length: bytes as u32, lkey: 0 });
-    }
-
-    fn set_address(&mut self, ah: *mut ibv_ah, remote_qpn: u32, remote_qkey: u32) {
-        if !self.is_datagram || ah.is_null() {
-            return self.refuse(libc::EINVAL);
-        }
-        let Some(wr) = self.last() else { return };
-        wr.wr.ud = ibv_wr_ud { ah, remote_qpn, remote_qkey };
-        self.addressed = true;
-    }
-
-    /// Posts all of it or nothing.
-    #[inline]
-    fn post(&mut self, qp: &Qp) -> c_int {
-        self.check_last();
-        if self.error != 0 {
-            return self.error;
-        }
-        let max_sge = self.max_sge;
-        for (i, wr) in self.requests[..self.count].iter_mut().enumerate() {
-            // SAFETY: the first `count` are initialised.
-            let wr = unsafe { wr.assume_init_mut() };
-            // Of a request without elements it points to none.
-            wr.sg_list = self.elements[i * max_sge..].as_mut_ptr().cast();
-        }
-        // SAFETY: as above; the memory of a MaybeUninit is that of its value.
-        let requests =
-            unsafe { std::slice::from_raw_parts(self.requests.as_ptr().cast::<ibv_send_wr>(), self.count) };
-        // SAFETY: the setters have written as many elements as each request has, within the queue pair's limits; a
-        // datagram's address handle is alive as the program's other requests ask for it too.
-        unsafe { qp.post_together(requests) }.err().unwrap_or(0)
-    }
-}
+use crate::objects::builder::{Batch, Builder};
+use crate::objects::queue_pair::Qp;
+use crate::objects::work::{INLINE, list_of, operations};
+use crate::sys::spin::Guard;
 
 /// The batch of a queue pair, while it is being built: nothing where nobody has begun.
 ///
@@ -343,11 +163,8 @@ pub(crate) fn install(qp: &mut ibv_qp_ex) {
     qp.wr_set_inline_data_list = Some(wr_set_inline_data_list);
 }
 
-/// What `create_qp_ex` looks at; whoever asks for more gets EOPNOTSUPP.
-const KNOWN: u32 = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
-
 /// `IBV_QP_EX_WITH_*` of a service: each stands at the bit of its `IBV_WR_*`.
-fn builders_of(service: ibv_qp_type) -> u64 {
+pub(crate) fn builders_of(service: ibv_qp_type) -> u64 {
     u64::from(operations(service))
 }
 
@@ -362,40 +179,6 @@ const _: () = {
     assert!(IBV_QP_EX_WITH_SEND_WITH_INV == 1 << IBV_WR_SEND_WITH_INV);
 };
 
-/// man ibv_create_qp_ex.
-pub(crate) unsafe extern "C" fn create_qp_ex(
-    _: *mut ibv_context,
-    init: *mut ibv_qp_init_attr_ex,
-) -> *mut ibv_qp {
-    // SAFETY: the caller gives readable and writable attributes.
-    let init = unsafe { &mut *init };
-    let has = |bit: u32| init.comp_mask & bit != 0;
-    let asked = if has(IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) { init.send_ops_flags } else { 0 };
-    let refused = init.comp_mask & !KNOWN != 0
-        || (has(IBV_QP_INIT_ATTR_CREATE_FLAGS) && init.create_flags != 0)
-        || !matches!(init.qp_type, IBV_QPT_RC | IBV_QPT_UC | IBV_QPT_UD)
-        || asked & !builders_of(init.qp_type) != 0;
-    if refused {
-        return fail(libc::EOPNOTSUPP);
-    }
-    if !has(IBV_QP_INIT_ATTR_PD) || init.pd.is_null() {
-        return fail(libc::EINVAL);
-    }
-    let mut plain = ibv_qp_init_attr {
-        qp_context: init.qp_context,
-        send_cq: init.send_cq,
-        recv_cq: init.recv_cq,
-        srq: init.srq,
-        cap: init.cap,
-        qp_type: init.qp_type,
-        sq_sig_all: init.sq_sig_all,
-    };
-    // SAFETY: the domain is alive, and so are the queues.
-    let made = unsafe { create(init.pd, &mut plain, has(IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)) };
-    init.cap = plain.cap;
-    made
-}
-
 /// The builders of a queue pair that was made with some, else null (`ibv_qp_to_qp_ex`).
 ///
 /// # Safety
@@ -404,4 +187,143 @@ pub unsafe extern "C" fn qp_to_qp_ex(qp: *mut ibv_qp) -> *mut ibv_qp_ex {
     // SAFETY: the caller gives a live queue pair of this device.
     let has_builders = unsafe { Qp::from(qp) }.builder.is_some();
     if has_builders { qp.cast() } else { std::ptr::null_mut() }
+}
+
+impl Batch {
+    pub(crate) fn clear(&mut self) {
+        (self.count, self.addressed, self.error) = (0, true, 0);
+    }
+
+    /// Remembers the first error.
+    #[cold]
+    pub(crate) fn refuse(&mut self, errno: c_int) {
+        if self.error == 0 {
+            self.error = errno;
+        }
+    }
+
+    /// Whether the last request is as it must be.
+    #[inline]
+    fn check_last(&mut self) {
+        if !self.addressed {
+            self.refuse(libc::EINVAL);
+        }
+    }
+
+    /// Begins a request.
+    #[inline]
+    pub(crate) fn begin(
+        &mut self,
+        qp: &Qp,
+        opcode: ibv_wr_opcode,
+        imm_data: u32,
+        remote: ibv_send_wr_remote,
+    ) {
+        self.check_last();
+        if self.operations >> opcode & 1 == 0 {
+            self.refuse(libc::EOPNOTSUPP);
+        } else if self.count == self.requests.len() {
+            self.refuse(libc::ENOMEM);
+        }
+        if self.error != 0 {
+            return;
+        }
+        // SAFETY: all-zero bytes are a valid ibv_send_wr: integers and null pointers.
+        let mut wr: ibv_send_wr = unsafe { std::mem::zeroed() };
+        // That its bytes are inline a setter says, not the program.
+        let flags = qp.ibv.wr_flags.load(Relaxed) & !IBV_SEND_INLINE;
+        (wr.wr_id, wr.opcode, wr.send_flags) = (qp.ibv.wr_id.load(Relaxed), opcode, flags);
+        (wr.imm_data, wr.wr) = (imm_data, remote);
+        self.requests[self.count].write(wr);
+        self.addressed = !self.is_datagram;
+        self.count += 1;
+    }
+
+    /// The request that setters are about.
+    #[inline]
+    fn last(&mut self) -> Option<&mut ibv_send_wr> {
+        if self.error != 0 {
+            return None;
+        }
+        let Some(last) = self.count.checked_sub(1) else {
+            self.refuse(libc::EINVAL);
+            return None;
+        };
+        // SAFETY: the first `count` are initialised.
+        Some(unsafe { self.requests[last].assume_init_mut() })
+    }
+
+    /// Where the last request's payload is, or is to go.
+    #[inline]
+    pub(crate) fn set_elements(&mut self, list: &[ibv_sge]) {
+        if list.len() > self.max_sge {
+            return self.refuse(libc::EINVAL);
+        }
+        let at = self.count.saturating_sub(1) * self.max_sge;
+        let Some(wr) = self.last() else { return };
+        wr.num_sge = list.len() as c_int;
+        wr.send_flags &= !IBV_SEND_INLINE;
+        for (to, from) in self.elements[at..].iter_mut().zip(list) {
+            to.write(*from);
+        }
+    }
+
+    /// Copies the last request's payload.
+    ///
+    /// # Safety
+    /// The bytes are readable.
+    #[inline]
+    pub(crate) unsafe fn set_inline(&mut self, list: &[ibv_data_buf]) {
+        let bytes = list.iter().fold(0_usize, |sum, buf| sum.saturating_add(buf.length));
+        if bytes > self.max_inline || self.max_sge == 0 {
+            return self.refuse(libc::EINVAL);
+        }
+        let last = self.count.saturating_sub(1);
+        let Some(wr) = self.last() else { return };
+        if INLINE >> wr.opcode & 1 == 0 {
+            return self.refuse(libc::EINVAL);
+        }
+        (wr.num_sge, wr.send_flags) = (1, wr.send_flags | IBV_SEND_INLINE);
+        let own = &mut self.inline[last * self.max_inline..][..bytes];
+        let addr = own.as_ptr() as u64;
+        let mut rest = own;
+        for buf in list {
+            let (to, behind) = rest.split_at_mut(buf.length);
+            // SAFETY: the caller vouches for the source; the destination has as many bytes and is the batch's own.
+            unsafe { std::ptr::copy_nonoverlapping(buf.addr.cast(), to.as_mut_ptr(), buf.length) };
+            rest = behind;
+        }
+        self.elements[last * self.max_sge].write(ibv_sge { addr, length: bytes as u32, lkey: 0 });
+    }
+
+    pub(crate) fn set_address(&mut self, ah: *mut ibv_ah, remote_qpn: u32, remote_qkey: u32) {
+        if !self.is_datagram || ah.is_null() {
+            return self.refuse(libc::EINVAL);
+        }
+        let Some(wr) = self.last() else { return };
+        wr.wr.ud = ibv_wr_ud { ah, remote_qpn, remote_qkey };
+        self.addressed = true;
+    }
+
+    /// Posts all of it or nothing.
+    #[inline]
+    pub(crate) fn post(&mut self, qp: &Qp) -> c_int {
+        self.check_last();
+        if self.error != 0 {
+            return self.error;
+        }
+        let max_sge = self.max_sge;
+        for (i, wr) in self.requests[..self.count].iter_mut().enumerate() {
+            // SAFETY: the first `count` are initialised.
+            let wr = unsafe { wr.assume_init_mut() };
+            // Of a request without elements it points to none.
+            wr.sg_list = self.elements[i * max_sge..].as_mut_ptr().cast();
+        }
+        // SAFETY: as above; the memory of a MaybeUninit is that of its value.
+        let requests =
+            unsafe { std::slice::from_raw_parts(self.requests.as_ptr().cast::<ibv_send_wr>(), self.count) };
+        // SAFETY: the setters have written as many elements as each request has, within the queue pair's limits; a
+        // datagram's address handle is alive as the program's other requests ask for it too.
+        unsafe { qp.post_together(requests) }.err().unwrap_or(0)
+    }
 }

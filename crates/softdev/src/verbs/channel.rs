@@ -1,21 +1,18 @@
 //! Completion channels: how a program sleeps until there is a completion.
 
-use crate::channel::Channel;
-use crate::completion::Cq;
+use std::ffi::{c_int, c_void};
+use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd};
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::SeqCst;
+use std::sync::{Mutex, PoisonError};
+
+use verbs::abi::*;
+
+use crate::engine::channel::Channel;
+use crate::objects::completion::Cq;
 use crate::sys::errno::fail;
 use crate::transport::local::host::host;
 use crate::transport::local::notify::pipe;
-use std::ffi::c_int;
-use std::ffi::c_void;
-use std::os::fd::AsRawFd;
-use std::os::fd::FromRawFd;
-use std::os::fd::IntoRawFd;
-use std::os::fd::OwnedFd;
-use std::sync::Mutex;
-use std::sync::PoisonError;
-use std::sync::atomic::AtomicUsize;
-use std::sync::atomic::Ordering::SeqCst;
-use verbs::abi::*;
 
 pub(crate) unsafe extern "C" fn create_comp_channel(context: *mut ibv_context) -> *mut ibv_comp_channel {
     match pipe() {

@@ -1,29 +1,24 @@
 //! Completion queues: made, polled, armed and destroyed.
 
-use crate::channel;
-use crate::completion::Cq;
-use crate::completion::Entries;
-use crate::completion::Peek;
-use crate::context::Ctx;
-use crate::own::Own;
-use crate::polling::Extended;
-use crate::polling::Making;
+use std::ffi::{c_int, c_void};
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::sync::atomic::{AtomicI32, AtomicU64};
+use std::time::Duration;
+
+use verbs::abi::*;
+
+use crate::engine::channel;
+use crate::objects::completion::{Cq, Entries, Peek};
+use crate::objects::context::Ctx;
+use crate::objects::own::Own;
+use crate::objects::polling::{Extended, Making};
 use crate::sys::errno::fail;
 use crate::sys::indexes::Indexes;
-use crate::sys::limits::CQS;
-use crate::sys::limits::MAX_CQE;
+use crate::sys::limits::{CQS, MAX_CQE};
 use crate::sys::own_lock::OwnLock;
 use crate::transport::local::arming::arm;
 use crate::transport::local::host::host;
 use crate::transport::local::raise::Kind;
-use std::ffi::c_int;
-use std::ffi::c_void;
-use std::sync::atomic::AtomicI32;
-use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering::Relaxed;
-use std::sync::atomic::Ordering::SeqCst;
-use std::time::Duration;
-use verbs::abi::*;
 
 pub(crate) unsafe extern "C" fn poll_cq(cq: *mut ibv_cq, num_entries: c_int, wc: *mut ibv_wc) -> c_int {
     // SAFETY: the caller gives a live queue of this device.

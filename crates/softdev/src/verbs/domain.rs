@@ -1,17 +1,15 @@
 //! Protection domains and address handles.
 
-use crate::context::Ah;
-use crate::context::Pd;
-use crate::sys::errno::fail;
-use crate::transport::local::address::follow;
-use crate::transport::local::address::is_valid_route;
-use crate::verbs::parent_domain;
 use std::ffi::c_int;
-use std::sync::atomic::AtomicU32;
-use std::sync::atomic::AtomicUsize;
-use std::sync::atomic::Ordering::Relaxed;
-use std::sync::atomic::Ordering::SeqCst;
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::sync::atomic::{AtomicU32, AtomicUsize};
+
 use verbs::abi::*;
+
+use crate::objects::context::{Ah, Pd};
+use crate::sys::errno::fail;
+use crate::transport::local::address::{follow, is_valid_route};
+use crate::verbs::parent_domain;
 
 pub(crate) unsafe extern "C" fn alloc_pd(context: *mut ibv_context) -> *mut ibv_pd {
     static NUMBERS: AtomicU32 = AtomicU32::new(1);

@@ -1,14 +1,14 @@
 //! Asynchronous events as a program takes them.
 
-use crate::completion::Cq;
-use crate::context::Ctx;
-use crate::sys::errno::fail;
-use crate::transport::local::raise::Kind;
-use crate::transport::local::raise::kind_of;
-use std::ffi::c_int;
-use std::ffi::c_void;
+use std::ffi::{c_int, c_void};
 use std::os::fd::BorrowedFd;
+
 use verbs::abi::*;
+
+use crate::objects::completion::Cq;
+use crate::objects::context::Ctx;
+use crate::sys::errno::fail;
+use crate::transport::local::raise::{Kind, kind_of};
 
 pub(crate) unsafe extern "C" fn get_async_event(
     context: *mut ibv_context,

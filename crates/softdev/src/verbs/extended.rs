@@ -5,14 +5,12 @@ use std::ffi::c_int;
 
 use verbs::abi::*;
 
-use crate::polling::create_cq_ex;
 use crate::sys::clock::{CLOCK_KHZ, CLOCK_MASK};
 use crate::sys::errno::fail;
-use crate::verbs::builder::create_qp_ex;
 use crate::verbs::on_demand;
-use crate::verbs::query::query_device;
-use crate::verbs::query::query_port;
-use crate::verbs::query::query_rt_values;
+use crate::verbs::polling::create_cq_ex;
+use crate::verbs::query::{query_device, query_port, query_rt_values};
+use crate::verbs::queue_pair::create_qp_ex;
 use crate::verbs::srq::create_srq;
 
 /// Gives a context the extended verbs that the device has. What is absent is refused with EOPNOTSUPP by the header's own

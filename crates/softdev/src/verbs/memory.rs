@@ -6,15 +6,13 @@ use std::sync::atomic::Ordering::{Relaxed, Release, SeqCst};
 
 use verbs::abi::*;
 
-use crate::context::{Ctx, Pd};
 use crate::memory::layout::mr_index;
+use crate::objects::context::{Ctx, Pd};
 use crate::sys::errno::fail;
 use crate::sys::probe::{can_be_pinned, memory_bytes};
 use crate::transport::local::calibrate::calibrate;
 use crate::transport::local::host::{Host, host};
-use crate::transport::local::region::KEYS;
-use crate::transport::local::region::OWN;
-use crate::transport::local::region::REMOTE;
+use crate::transport::local::region::{KEYS, OWN, REMOTE};
 
 pub(crate) unsafe extern "C" fn reg_mr(
     pd: *mut ibv_pd,

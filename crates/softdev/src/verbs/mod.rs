@@ -13,6 +13,7 @@ pub(crate) mod multicast;
 pub(crate) mod on_demand;
 pub(crate) mod open;
 pub(crate) mod parent_domain;
+pub(crate) mod polling;
 pub(crate) mod post;
 pub(crate) mod query;
 pub(crate) mod queue_pair;

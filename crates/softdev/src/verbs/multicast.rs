@@ -1,18 +1,16 @@
 //! Joining and leaving multicast groups.
 
-use crate::queue_pair::Qp;
-use crate::sys::limits::MEMBERS;
-use crate::sys::settings::LinkLayer;
-use crate::sys::settings::link_layer;
-use crate::transport::local::address::MULTICAST_LIDS;
-use crate::transport::local::address::is_group;
-use crate::transport::local::group::tell;
 use std::ffi::c_int;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
 use std::sync::atomic::Ordering::SeqCst;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 use verbs::abi::*;
+
+use crate::objects::queue_pair::Qp;
+use crate::sys::limits::MEMBERS;
+use crate::sys::settings::{LinkLayer, link_layer};
+use crate::transport::local::address::{MULTICAST_LIDS, is_group};
+use crate::transport::local::group::tell;
 
 /// Queue pairs of this process and the groups that they have joined, by entry of the table.
 static JOINED: Mutex<Vec<Option<(u32, ibv_gid)>>> = Mutex::new(Vec::new());

@@ -8,8 +8,8 @@ use std::ffi::c_int;
 
 use verbs::abi::*;
 
-use crate::context::Pd;
 use crate::memory::arena::View;
+use crate::objects::context::Pd;
 use crate::transport::local::host::host;
 use crate::transport::local::place::Place;
 use crate::transport::local::region::{Access, locate};

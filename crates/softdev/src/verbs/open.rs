@@ -1,24 +1,19 @@
 //! Opening and closing a device.
 
-use crate::event::Events;
-use crate::port;
+use std::ffi::c_int;
+use std::sync::atomic::AtomicUsize;
+use std::sync::{Mutex, PoisonError};
+
+use verbs::LinkModel;
+use verbs::abi::*;
+
+use crate::engine::port;
+use crate::objects::context::{CONTEXT_AT, Ctx};
+use crate::objects::event::Events;
 use crate::sys::errno::fail;
 use crate::sys::settings::settings;
 use crate::transport::local::host::host;
-use crate::verbs::completion;
-use crate::verbs::device;
-use crate::verbs::extended;
-use crate::verbs::parent_domain;
-use crate::verbs::post;
-use std::ffi::c_int;
-use std::sync::Mutex;
-use std::sync::PoisonError;
-use std::sync::atomic::AtomicUsize;
-use verbs::abi::*;
-
-use crate::context::CONTEXT_AT;
-use crate::context::Ctx;
-use verbs::LinkModel;
+use crate::verbs::{completion, device, extended, parent_domain, post};
 
 pub(crate) unsafe extern "C" fn open_device(device: *mut ibv_device) -> *mut ibv_context {
     let (events, async_fd) = match host().and_then(Events::new) {

@@ -9,16 +9,8 @@ use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 
 use verbs::abi::*;
 
-use crate::context::Pd;
+use crate::objects::context::{Parts, Pd, Td};
 use crate::sys::errno::fail;
-
-/// `struct ibv_td`.
-#[repr(C)]
-struct Td {
-    context: *mut ibv_context,
-    /// Parent domains that it is part of.
-    users: AtomicUsize,
-}
 
 /// `struct ibv_td_init_attr`.
 #[repr(C)]
@@ -39,12 +31,6 @@ struct ParentInit {
 
 /// `IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS` and `_PD_CONTEXT`.
 const KNOWN: u32 = 0b11;
-
-/// What a parent domain stands for.
-pub(crate) struct Parts {
-    pd: *mut ibv_pd,
-    td: *mut Td,
-}
 
 /// Gives a context the verbs of this module.
 pub(crate) fn install(verbs: &mut verbs_context) {

@@ -1,10 +1,12 @@
 //! Posting work requests.
 
-use crate::context::Ctx;
-use crate::queue_pair::Qp;
-use crate::srq::Srq;
 use std::ffi::c_int;
+
 use verbs::abi::*;
+
+use crate::objects::context::Ctx;
+use crate::objects::queue_pair::Qp;
+use crate::objects::srq::Srq;
 
 pub(crate) unsafe extern "C" fn post_send(
     qp: *mut ibv_qp,

@@ -1,36 +1,21 @@
 //! What the device, its ports and its clock are.
 
-use crate::context::Ctx;
-use crate::port;
-use crate::sys::clock::now;
-use crate::sys::errno::fail;
-use crate::sys::limits::BLOCKS;
-use crate::sys::limits::CQS;
-use crate::sys::limits::GIDS;
-use crate::sys::limits::MAX_CQE;
-use crate::sys::limits::MAX_MESSAGE_BYTES;
-use crate::sys::limits::MAX_RD_ATOMIC;
-use crate::sys::limits::MAX_SGE;
-use crate::sys::limits::MAX_SRQS;
-use crate::sys::limits::MAX_WR;
-use crate::sys::limits::MEMBERS;
-use crate::sys::limits::MRS;
-use crate::sys::limits::PART;
-use crate::sys::limits::PKEY;
-use crate::sys::limits::PORT;
-use crate::sys::limits::QPS;
-use crate::sys::limits::VENDOR;
-use crate::sys::settings::LinkLayer;
-use crate::sys::settings::link_layer;
-use crate::transport::local::address::SUBNET_MANAGER_LID;
-use crate::transport::local::address::device_guid;
-use crate::transport::local::address::gid;
-use crate::transport::local::address::lid;
-use crate::transport::local::host::guid;
-use std::ffi::c_int;
-use std::ffi::c_void;
+use std::ffi::{c_int, c_void};
+
 use verbs::LinkSpeed;
 use verbs::abi::*;
+
+use crate::engine::port;
+use crate::objects::context::Ctx;
+use crate::sys::clock::now;
+use crate::sys::errno::fail;
+use crate::sys::limits::{
+    BLOCKS, CQS, GIDS, MAX_CQE, MAX_MESSAGE_BYTES, MAX_RD_ATOMIC, MAX_SGE, MAX_SRQS, MAX_WR, MEMBERS, MRS,
+    PART, PKEY, PORT, QPS, VENDOR,
+};
+use crate::sys::settings::{LinkLayer, link_layer};
+use crate::transport::local::address::{SUBNET_MANAGER_LID, device_guid, gid, lid};
+use crate::transport::local::host::guid;
 
 pub(crate) unsafe extern "C" fn query_device(context: *mut ibv_context, attr: *mut ibv_device_attr) -> c_int {
     // SAFETY: the caller gives a live context of this device.

@@ -1,44 +1,34 @@
 //! Queue pairs: made, changed, asked and destroyed.
 
-use crate::completion::Cq;
-use crate::context::Ctx;
-use crate::context::Pd;
-use crate::port;
-use crate::queue_pair::Qp;
-use crate::receive::Receiving;
-use crate::send::SendQueue;
-use crate::srq::Srq;
+use std::ffi::c_int;
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
+use std::sync::atomic::{AtomicU8, AtomicU32};
+
+use verbs::abi::*;
+use verbs::transition;
+
+use crate::engine::port;
+use crate::objects::builder::Builder;
+use crate::objects::completion::Cq;
+use crate::objects::context::{Ctx, Pd};
+use crate::objects::queue_pair::Qp;
+use crate::objects::receiving::Receiving;
+use crate::objects::send_queue::SendQueue;
+use crate::objects::srq::Srq;
+use crate::objects::work::operations;
 use crate::sys::errno::fail;
 use crate::sys::indexes::Indexes;
-use crate::sys::limits::MAX_INLINE;
-use crate::sys::limits::MAX_RD_ATOMIC;
-use crate::sys::limits::MAX_SGE;
-use crate::sys::limits::MAX_WR;
-use crate::sys::limits::PORT;
-use crate::sys::limits::QP_INDEX_BITS;
-use crate::sys::limits::QPS;
+use crate::sys::limits::{MAX_INLINE, MAX_RD_ATOMIC, MAX_SGE, MAX_WR, PORT, QP_INDEX_BITS, QPS};
 use crate::sys::own_lock::OwnLock;
 use crate::sys::spin::SpinLock;
-use crate::transport::local::address::is_valid_route;
-use crate::transport::local::address::port_word;
+use crate::transport::local::address::{is_valid_route, port_word};
 use crate::transport::local::group::forget_the_dead;
 use crate::transport::local::host::host;
 use crate::transport::local::raise::Kind;
 use crate::transport::local::target::index;
-use crate::verbs::builder;
-use crate::verbs::builder::Builder;
+use crate::verbs::builder::{self, builders_of};
 use crate::verbs::multicast;
-use crate::work::operations;
-use std::ffi::c_int;
-use std::sync::PoisonError;
-use std::sync::atomic::AtomicU8;
-use std::sync::atomic::AtomicU32;
-use std::sync::atomic::Ordering::Acquire;
-use std::sync::atomic::Ordering::Relaxed;
-use std::sync::atomic::Ordering::Release;
-use std::sync::atomic::Ordering::SeqCst;
-use verbs::abi::*;
-use verbs::transition;
 
 /// Entries of the table of queue pairs in use.
 static INDEXES: Indexes<QPS> = Indexes::new();
@@ -77,7 +67,7 @@ pub(crate) unsafe fn create(pd: *mut ibv_pd, init: &mut ibv_qp_init_attr, builde
     host.tidy();
     forget_the_dead();
     let Some(index) = INDEXES.take() else { return fail(libc::ENOMEM) };
-    let Some(receiving) = Receiving::new(&host.arena, &cap, srq) else {
+    let Some(receiving) = Receiving::new(&host.arena, &cap, srq.map(|srq| srq.area)) else {
         INDEXES.give_back(index);
         return fail(libc::ENOMEM);
     };
@@ -110,11 +100,13 @@ pub(crate) unsafe fn create(pd: *mut ibv_pd, init: &mut ibv_qp_init_attr, builde
         operations: operations(init.qp_type),
         initiator_depth: AtomicU8::new(0),
         receiving,
+        srq,
         holders: AtomicU32::new(0),
         builder: builders.then(|| Builder::new(&cap, init.qp_type)),
     }));
     if let Some(srq) = srq {
-        srq.attach(qp);
+        // SAFETY: it was just made.
+        srq.attach(unsafe { &raw const (*qp).receiving });
     }
     // SAFETY: it was just made.
     publish(unsafe { &*qp });
@@ -187,7 +179,7 @@ pub(crate) unsafe extern "C" fn destroy_qp(raw: *mut ibv_qp) -> c_int {
     if !qp.ibv.srq.is_null() {
         qp.clear_receives();
         // SAFETY: a queue pair's shared receive queue lives at least as long as the queue pair.
-        unsafe { Srq::from(qp.ibv.srq) }.detach(qp);
+        unsafe { Srq::from(qp.ibv.srq) }.detach(&raw const qp.receiving);
     }
     qp.receiving.free(&qp.host.arena);
     qp.ctx().events.leave(Kind::QueuePair, qp.ibv.qp_num);
@@ -209,6 +201,12 @@ pub(crate) unsafe extern "C" fn modify_qp(raw: *mut ibv_qp, attr: *mut ibv_qp_at
     let allowed = transition::check(qp.ibv.qp_type, from, to, mask).is_ok();
     if !current_as_said || !allowed || !is_valid(new, mask) {
         return libc::EINVAL;
+    }
+    // What keeps this process from a peer that lives stays so: later it would look like a peer that does not answer.
+    if mask & IBV_QP_DEST_QPN != 0
+        && let Some(errno) = qp.host.obstacle(new.dest_qp_num)
+    {
+        return errno;
     }
     apply(qp, new, mask);
     match to {
@@ -314,4 +312,41 @@ pub(crate) unsafe extern "C" fn query_qp(
     }
     qp.ibv.state.store(now.qp_state, Relaxed);
     0
+}
+
+/// What `create_qp_ex` looks at; whoever asks for more gets EOPNOTSUPP.
+const KNOWN: u32 = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+
+/// man ibv_create_qp_ex.
+pub(crate) unsafe extern "C" fn create_qp_ex(
+    _: *mut ibv_context,
+    init: *mut ibv_qp_init_attr_ex,
+) -> *mut ibv_qp {
+    // SAFETY: the caller gives readable and writable attributes.
+    let init = unsafe { &mut *init };
+    let has = |bit: u32| init.comp_mask & bit != 0;
+    let asked = if has(IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) { init.send_ops_flags } else { 0 };
+    let refused = init.comp_mask & !KNOWN != 0
+        || (has(IBV_QP_INIT_ATTR_CREATE_FLAGS) && init.create_flags != 0)
+        || !matches!(init.qp_type, IBV_QPT_RC | IBV_QPT_UC | IBV_QPT_UD)
+        || asked & !builders_of(init.qp_type) != 0;
+    if refused {
+        return fail(libc::EOPNOTSUPP);
+    }
+    if !has(IBV_QP_INIT_ATTR_PD) || init.pd.is_null() {
+        return fail(libc::EINVAL);
+    }
+    let mut plain = ibv_qp_init_attr {
+        qp_context: init.qp_context,
+        send_cq: init.send_cq,
+        recv_cq: init.recv_cq,
+        srq: init.srq,
+        cap: init.cap,
+        qp_type: init.qp_type,
+        sq_sig_all: init.sq_sig_all,
+    };
+    // SAFETY: the domain is alive, and so are the queues.
+    let made = unsafe { create(init.pd, &mut plain, has(IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)) };
+    init.cap = plain.cap;
+    made
 }

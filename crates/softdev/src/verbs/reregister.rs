@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use verbs::abi::*;
 
-use crate::context::Pd;
+use crate::objects::context::Pd;
 use crate::sys::errno::fail;
 use crate::transport::local::host::host;
 use crate::transport::local::region::rights;

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use verbs::abi::*;
 
-use crate::completion::Cq;
+use crate::objects::completion::Cq;
 use crate::sys::limits::MAX_CQE;
 
 /// man ibv_resize_cq. Completions of receives stand in their own rings and so take no place.

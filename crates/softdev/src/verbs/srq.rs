@@ -1,27 +1,22 @@
 //! Shared receive queues: made, changed, asked and destroyed.
 
-use crate::context::Ctx;
-use crate::context::Pd;
-use crate::memory::layout::Ring;
-use crate::srq::Srq;
-use crate::srq::SrqQueue;
+use std::ffi::c_int;
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::sync::atomic::{AtomicU32, AtomicUsize};
+use std::sync::{Mutex, PoisonError};
+
+use verbs::abi::*;
+
+use crate::memory::slots::Ring;
+use crate::objects::context::{Ctx, Pd};
+use crate::objects::srq::{Srq, SrqQueue};
+use crate::objects::wqe::Wqes;
 use crate::sys::errno::fail;
-use crate::sys::limits::MAX_SGE;
-use crate::sys::limits::MAX_SRQS;
-use crate::sys::limits::MAX_WR;
+use crate::sys::limits::{MAX_SGE, MAX_SRQS, MAX_WR};
 use crate::sys::spin::SpinLock;
 use crate::transport::local::host::host;
 use crate::transport::local::pool::Area;
 use crate::transport::local::raise::Kind;
-use crate::wqe::Wqes;
-use std::ffi::c_int;
-use std::sync::Mutex;
-use std::sync::PoisonError;
-use std::sync::atomic::AtomicU32;
-use std::sync::atomic::AtomicUsize;
-use std::sync::atomic::Ordering::Relaxed;
-use std::sync::atomic::Ordering::SeqCst;
-use verbs::abi::*;
 
 /// Shared receive queues of this process.
 static COUNT: AtomicUsize = AtomicUsize::new(0);

@@ -1,29 +1,45 @@
 //! One to n, n to one (H1 to H6): one rank exchanges messages with n others at once, and every round is timed.
 
+pub(crate) mod check;
 mod rank;
 mod rounds;
 
 use measure::record::{Latency, LatencyKind, Timed};
 use measure::samples::Samples;
 
+use crate::Error;
+use crate::axis::{self, AxisList};
 use crate::endpoint::capabilities::Capabilities;
 use crate::endpoint::connecting::End;
 use crate::fault::PointError;
+use crate::pattern::check::Check;
+use crate::pattern::defaults::Defaults;
 use crate::pattern::outcome::{Merged, Outcome, timed_alone};
 use crate::pattern::rank::Rank;
 use crate::pattern::registry::{Pattern, Row};
-use crate::point::{Mesh, PointSpec};
+use crate::point::{Carrier, Mesh, PointSpec};
 use crate::topology::{Links, PartSpec, Topology, Usage};
 
 /// The pattern.
 pub(crate) struct FanOut;
 
-/// The rank that talks to all others.
-const HUB: u32 = 0;
-
 impl Pattern for FanOut {
-    const ROW: Row = Row { name: "fan-out", needs: Capabilities::COUNTED };
+    const ROW: Row =
+        Row { needs: Capabilities::COUNTED, axes: check::AXES, has_groups: true, ..Row::named("fan-out") };
     type Told = ();
+
+    /// In a round of one to n, a queue pair has one message under way, or, where one queue pair
+    /// serves all, one for each: n queues of a stream's depth would be more than the completion
+    /// queues of some devices hold.
+    fn defaults(given: &AxisList, _carrier: Carrier) -> Defaults {
+        let depth = given.get(axis::PEERS).into_iter().max().unwrap_or(PEERS).max(DEPTH);
+        let axes = vec![axis::PEERS.value(PEERS)];
+        Defaults { tx_depth: depth, rx_depth: depth, size_bytes: SIZE_BYTES, axes, ..Defaults::default() }
+    }
+
+    fn check(check: &Check<'_>) -> Result<(), Error> {
+        check.fan_out()
+    }
 
     fn topology(spec: &PointSpec) -> Topology {
         let has_place_each = !spec.message.operation.is_fetch();
@@ -56,3 +72,10 @@ fn kinds(spec: &PointSpec, outcomes: &[Outcome]) -> Vec<Timed> {
     let both = theirs.map(|theirs| vec![first, theirs]).unwrap_or_default();
     both.into_iter().map(timed_alone).collect()
 }
+
+/// More than the messages that a queue pair of a fan-out has under way.
+const DEPTH: u32 = 16;
+/// The size of the paper's figure over the number of hosts (H16).
+const SIZE_BYTES: u64 = 1;
+/// 1:1, beside which every other n stands.
+const PEERS: u32 = 1;

@@ -3,7 +3,7 @@
 use measure::record::{Cpu, Direction, Latency, LatencyKind, Throughput};
 use measure::samples::Recorder;
 
-use super::{HUB, rounds};
+use super::rounds;
 use crate::Error;
 use crate::cpu::watched;
 use crate::endpoint::Endpoint;
@@ -14,6 +14,9 @@ use crate::pattern::outcome::Outcome;
 use crate::pattern::rank::Rank;
 use crate::pattern::timed::{Timed, latency_outcome, span, timed};
 use crate::point::PointSpec;
+
+/// The rank that talks to all others.
+const HUB: u32 = 0;
 
 /// One rank of a point of one to n.
 pub(super) fn fan_out<E: End>(rank: Rank<'_, E>) -> Result<Outcome, PointError> {

@@ -4,11 +4,24 @@
 //! rank 0: submitted, completed ─┐
 //! rank 1: received, sent       ─┴─► the coordinator: one_way, one_way_send, completion
 //! ```
+//!
+//! # Invariants
+//!
+//! * Messages that are timed one way carry their numbers. Each end stamps what it sees, and the
+//!   coordinator puts the stamps together. Two clocks are compared by what must be true (no message
+//!   arrives before it is sent): a stamp of the other clock becomes an interval. The assumptions
+//!   stand in `clock::Nominal`; where they are contradicted, the point has a reason and no number.
 
+pub(crate) mod check;
 mod merge;
 pub(crate) mod messages;
 mod run;
 mod stamped;
+/// Messages of a one-way point: one run of the thesis (V10).
+const ITERATIONS: u64 = 8000;
+/// The thesis's size: a value and its meta data (V11).
+const SIZE_BYTES: u64 = 32;
+
 #[cfg(test)]
 mod tests;
 
@@ -18,21 +31,43 @@ pub(crate) use merge::{Joined, Messages};
 pub(crate) use stamped::{Column, Stamped, Watched};
 
 use crate::Error;
-use crate::endpoint::capabilities::Capabilities;
+use crate::axis::{self, AxisList};
 use crate::endpoint::connecting::End;
 use crate::fault::PointError;
+use crate::pattern::check::Check;
+use crate::pattern::defaults::{BURST, Defaults};
 use crate::pattern::outcome::{Merged, Outcome};
 use crate::pattern::rank::Rank;
 use crate::pattern::registry::{Pattern, Row};
-use crate::point::{PointSpec, Stamp};
+use crate::point::{Carrier, Length, Operation, PointSpec, Stamp};
 use crate::topology::{Form, Links, PartSpec, Topology, Usage};
 
 /// The pattern.
 pub(crate) struct OneWay;
 
 impl Pattern for OneWay {
-    const ROW: Row = Row { name: "one-way", needs: Capabilities::NONE };
+    const ROW: Row = Row { axes: check::AXES, ..Row::named("one-way") };
     type Told = Stamped;
+
+    fn defaults(_given: &AxisList, _carrier: Carrier) -> Defaults {
+        Defaults {
+            length: Length::Iterations(ITERATIONS),
+            size_bytes: SIZE_BYTES,
+            // Messages are told apart by their immediate data.
+            operation: Operation::SendImm,
+            axes: vec![
+                axis::SEND_POLL.value(None),
+                axis::STAMP.value(Stamp::Submitted),
+                axis::BURST.value(Some(BURST)),
+                axis::PAUSE_NS.value(0),
+            ],
+            ..Defaults::default()
+        }
+    }
+
+    fn check(check: &Check<'_>) -> Result<(), Error> {
+        check.one_way()
+    }
 
     fn topology(spec: &PointSpec) -> Topology {
         let form = Form::Numbered { is_stamped: spec.stamp == Stamp::Sent };

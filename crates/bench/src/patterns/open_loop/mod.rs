@@ -1,41 +1,58 @@
 //! Messages go forth at a set rate, each is answered and timed from when it was due, while other ranks load the device.
+//!
+//! # Invariants
+//!
+//! * A message of a set rate is timed from when it is due, so that a stalled sender is not
+//!   forgiven. A point whose rate was not held is unstable. A point that takes more than twice its
+//!   time is not measured: its quantiles would be those of the waiting time.
 
-pub(crate) mod layout;
+pub(crate) mod check;
+mod layout;
+pub(crate) mod load;
 mod rank;
 mod schedule;
 
 use measure::record::Direction;
-use serde::{Deserialize, Serialize};
 
+use self::rank::Told;
+use crate::Error;
+use crate::axis::{self, AxisList};
 use crate::endpoint::capabilities::Capabilities;
 use crate::endpoint::connecting::End;
 use crate::fault::PointError;
-use crate::pattern::flood::{Passed, Window};
-use crate::pattern::outcome::{self, Merged, Outcome, timed_alone};
+use crate::pattern::check::Check;
+use crate::pattern::defaults::{DURATION_S, Defaults, RATE_HZ, SIZE_BYTES_STREAM};
+use crate::pattern::outcome::{Merged, Outcome, timed_alone};
 use crate::pattern::rank::Rank;
 use crate::pattern::registry::{Pattern, Row};
 use crate::pattern::together::Floods;
-use crate::point::PointSpec;
+use crate::point::{Carrier, Length, Load, PointSpec};
 use crate::topology::Topology;
 
 /// The pattern.
 pub(crate) struct OpenLoop;
 
-/// What a rank tells.
-#[derive(Debug, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Told {
-    /// When its messages were timed, to count what others did meanwhile.
-    timed: Option<Window>,
-    /// How its load went.
-    passed: Option<Passed>,
-}
-
-impl outcome::Told for Told {}
-
 impl Pattern for OpenLoop {
-    const ROW: Row = Row { name: "open-loop", needs: Capabilities::COUNTED };
+    const ROW: Row = Row { needs: Capabilities::COUNTED, axes: check::AXES, ..Row::named("open-loop") };
     type Told = Told;
+
+    /// Axes of a load are had only where there is one.
+    fn defaults(given: &AxisList, _carrier: Carrier) -> Defaults {
+        let is_loaded = given.numbers(axis::LOADERS.row).any(|loaders| loaders > 0);
+        let load = [axis::LOAD.value(Load::Incast), axis::LOAD_BYTES.value(SIZE_BYTES_STREAM)];
+        let own = [axis::RATE_HZ.value(RATE_HZ), axis::LOADERS.value(0)];
+        Defaults {
+            length: Length::Duration(DURATION_S),
+            tx_depth: DEPTH,
+            rx_depth: DEPTH,
+            axes: own.into_iter().chain(load.into_iter().filter(|_| is_loaded)).collect(),
+            ..Defaults::default()
+        }
+    }
+
+    fn check(check: &Check<'_>) -> Result<(), Error> {
+        check.open_loop()
+    }
 
     fn topology(spec: &PointSpec) -> Topology {
         layout::topology(spec)
@@ -63,6 +80,9 @@ impl Pattern for OpenLoop {
         Merged { kinds: kinds.unwrap_or_default(), ..load.merge(&spec.share_above_ns, outcomes) }
     }
 }
+
+/// So many messages may be under way, so that a stall does not keep the next from being posted when they are due.
+const DEPTH: u32 = 2048;
 
 #[cfg(test)]
 mod tests;

@@ -5,8 +5,8 @@ use std::time::Duration;
 use measure::clock::Clock;
 use measure::record::{Cpu, Direction, LatencyKind, Throughput};
 use measure::samples::{HistogramSamples, Recorder, Scale};
+use serde::{Deserialize, Serialize};
 
-use super::Told;
 use super::layout::{self, CONTROL, LOAD};
 use super::schedule::{self, Kept, Schedule, Times};
 use crate::Error;
@@ -15,13 +15,25 @@ use crate::endpoint::Endpoint;
 use crate::endpoint::connecting::End;
 use crate::fault::PointError;
 use crate::pattern::Progress;
-use crate::pattern::flood::Window;
-use crate::pattern::outcome::Outcome;
+use crate::pattern::flood::{Passed, Window};
+use crate::pattern::outcome::{self, Outcome};
 use crate::pattern::rank::Rank;
 use crate::pattern::timed::{Timed, latency_outcome, timed};
 use crate::point::{Length, PointSpec, Service};
 use crate::timepiece::Timepiece;
 use crate::topology::Part;
+
+/// What a rank tells.
+#[derive(Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Told {
+    /// When its messages were timed, to count what others did meanwhile.
+    pub(super) timed: Option<Window>,
+    /// How its load went.
+    pub(super) passed: Option<Passed>,
+}
+
+impl outcome::Told for Told {}
 
 /// One rank of it.
 pub(super) fn open_loop<E: End>(rank: Rank<'_, E>) -> Result<(Outcome, Option<Told>), PointError> {

@@ -3,6 +3,7 @@ use measure::record::Throughput;
 
 use super::*;
 use crate::axis;
+use crate::pattern::flood::{Passed, Window};
 use crate::plan::{Options, Plan, Settings, resolve};
 use crate::point::Pattern as Named;
 

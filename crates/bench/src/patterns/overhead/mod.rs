@@ -1,6 +1,13 @@
 //! One call of a program is timed by itself, in batches (H19).
+//!
+//! # Invariants
+//!
+//! * What costs less than a stamp is timed in batches of calls that are all alike, with all that
+//!   they need made ready before. A batch in which a poll finds nothing is none; the stamp that a
+//!   batch includes is said beside it, never taken off.
 
 mod batches;
+pub(crate) mod check;
 
 use std::collections::BTreeMap;
 
@@ -11,15 +18,18 @@ use measure::step::step as step_of;
 
 use self::batches::{Count, answer, overhead, time};
 use crate::Error;
+use crate::axis::{self, AxisList};
 use crate::endpoint::calls::{Calls, CallsVisitor};
 use crate::endpoint::capabilities::Capabilities;
 use crate::endpoint::connecting::End;
 use crate::fault::{PointError, out_of_order};
+use crate::pattern::check::Check;
+use crate::pattern::defaults::Defaults;
 use crate::pattern::outcome::{Merged, Outcome, Told};
 use crate::pattern::rank::Rank;
 use crate::pattern::registry::{Pattern, Row};
 use crate::pattern::timed::latency_outcome;
-use crate::point::{Length, PointSpec};
+use crate::point::{Carrier, Length, PointSpec, Step};
 use crate::topology::{Links, PartSpec, Topology, Usage};
 
 /// The pattern.
@@ -28,8 +38,25 @@ pub(crate) struct Overhead;
 impl Told for Cost {}
 
 impl Pattern for Overhead {
-    const ROW: Row = Row { name: "overhead", needs: Capabilities::COUNTED.and(Capabilities::VERBS_CALLS) };
+    const ROW: Row = Row {
+        needs: Capabilities::COUNTED.and(Capabilities::VERBS_CALLS),
+        axes: check::AXES,
+        ..Row::named("overhead")
+    };
     type Told = Cost;
+
+    fn defaults(_given: &AxisList, _carrier: Carrier) -> Defaults {
+        Defaults {
+            length: Length::Iterations(ITERATIONS),
+            size_bytes: SIZE_BYTES,
+            axes: vec![axis::STEP.values(Step::ALL), axis::BATCH.value(None)],
+            ..Defaults::default()
+        }
+    }
+
+    fn check(check: &Check<'_>) -> Result<(), Error> {
+        check.overhead()
+    }
 
     fn topology(spec: &PointSpec) -> Topology {
         Topology::of_one(PartSpec::main(&spec.message, Usage::PACED, Links::of_two()))
@@ -92,3 +119,8 @@ impl CallsVisitor for Share<'_> {
         Ok((outcome, cost))
     }
 }
+
+/// Batches of calls: enough for an interval of about a percent, and over in a second where a call takes a millisecond.
+const ITERATIONS: u64 = 1000;
+/// A cache line: of what is posted inline, about as much as every adapter takes.
+const SIZE_BYTES: u64 = 64;

@@ -1,19 +1,24 @@
 //! Several pairs do the same at the same time, a process each (S2 to S11).
 
+pub(crate) mod check;
 mod loops;
 mod rank;
 
 use measure::record::Direction;
 
+use crate::Error;
+use crate::axis::{self, AxisList};
 use crate::endpoint::capabilities::Capabilities;
 use crate::endpoint::connecting::End;
 use crate::fault::PointError;
+use crate::pattern::check::Check;
+use crate::pattern::defaults::{Defaults, SIZE_BYTES_STREAM, are_all};
 use crate::pattern::flood::Passed;
 use crate::pattern::outcome::{Merged, Outcome, Told};
 use crate::pattern::rank::Rank;
 use crate::pattern::registry::{Pattern, Row};
 use crate::pattern::together::Floods;
-use crate::point::{PointSpec, Traffic};
+use crate::point::{Carrier, Length, PointSpec, Traffic};
 use crate::topology::{Flow, Links, PartSpec, Topology, Usage};
 
 /// The pattern.
@@ -22,9 +27,27 @@ pub(crate) struct Pairs;
 impl Told for Passed {}
 
 impl Pattern for Pairs {
-    const ROW: Row = Row { name: "pairs", needs: Capabilities::COUNTED };
+    const ROW: Row = Row { needs: Capabilities::COUNTED, axes: check::AXES, ..Row::named("pairs") };
     /// How a rank's flood went.
     type Told = Passed;
+
+    fn defaults(given: &AxisList, _carrier: Carrier) -> Defaults {
+        let axes = vec![axis::PAIRS.value(PAIRS), axis::TRAFFIC.value(Traffic::PingPong)];
+        if !are_all(given, axis::TRAFFIC, |traffic| traffic == Traffic::Stream) {
+            return Defaults { axes, ..Defaults::default() };
+        }
+        Defaults {
+            length: Length::Duration(DURATION_S),
+            size_bytes: SIZE_BYTES_STREAM,
+            signal_interval: Some(SIGNAL_INTERVAL),
+            axes,
+            ..Defaults::default()
+        }
+    }
+
+    fn check(check: &Check<'_>) -> Result<(), Error> {
+        check.pairs()
+    }
 
     /// Pairs are neighbours, so that ranks which take two hosts in turn have their partners on the other one (S15).
     fn topology(spec: &PointSpec) -> Topology {
@@ -56,6 +79,13 @@ impl Pattern for Pairs {
         floods.merge(&spec.share_above_ns, outcomes)
     }
 }
+
+/// One pair, beside which every other number of them stands.
+const PAIRS: u32 = 1;
+/// Long enough for pairs that share CPUs to have many turns each.
+const DURATION_S: f64 = 0.5;
+/// A flood of pairs is counted by its completions: often enough to know how far it was.
+const SIGNAL_INTERVAL: u32 = 16;
 
 #[cfg(test)]
 mod tests;

@@ -10,24 +10,40 @@ pub(crate) use bounce::ping_pong;
 use fetch::fetch;
 
 use crate::Error;
+use crate::axis::{self, AxisList};
 use crate::cpu::watched;
 use crate::endpoint::Endpoint;
-use crate::endpoint::capabilities::Capabilities;
 use crate::endpoint::connecting::End;
 use crate::fault::PointError;
+use crate::pattern::check::Check;
+use crate::pattern::defaults::Defaults;
 use crate::pattern::outcome::Outcome;
 use crate::pattern::rank::Rank;
 use crate::pattern::registry::{Pattern, Row};
 use crate::pattern::timed::{Timed, latency_outcome, span, timed};
-use crate::point::PointSpec;
+use crate::point::{Carrier, Operation, PointSpec};
 use crate::topology::{Links, PartSpec, Topology, Usage};
 
 /// The pattern.
 pub(crate) struct PingPong;
 
 impl Pattern for PingPong {
-    const ROW: Row = Row { name: "ping-pong", needs: Capabilities::NONE };
+    const ROW: Row = Row { ..Row::named("ping-pong") };
     type Told = ();
+
+    fn defaults(_given: &AxisList, _carrier: Carrier) -> Defaults {
+        Defaults::default()
+    }
+
+    fn check(check: &Check<'_>) -> Result<(), Error> {
+        let sleeps = check.0.axes.get(axis::POLL).iter().any(|poll| poll.queues().0.sleeps());
+        if sleeps && check.0.axes.get(axis::OPERATION).contains(&Operation::Write) {
+            let what = format!("{} with a receiver that sleeps", Operation::Write.name());
+            let why = "the target is told of nothing that it could sleep for: use write_imm";
+            return check.refuse("poll", &what, why);
+        }
+        Ok(())
+    }
 
     fn topology(spec: &PointSpec) -> Topology {
         Topology::of_one(PartSpec::main(&spec.message, Usage::ALTERNATING, Links::of_two()))

@@ -6,10 +6,19 @@
 //!                           └─┬────┘
 //!            the coordinator: arrival, one_way, lateness; missed, not transmitted, lost
 //! ```
+//!
+//! # Invariants
+//!
+//! * A step that the generator was late for is missed, and a sample for which the node has no room
+//!   is not sent. The generator waits for neither, because the next step is due. A sample carries
+//!   when it was due and when it was generated, both read after the wait; the sink stamps it where
+//!   it arrives. The record also holds the steps that the same timer misses with nothing else to
+//!   do: the share of the machine.
 
+pub(crate) mod check;
 mod merge;
 mod run;
-mod settings;
+pub(crate) mod settings;
 mod signal;
 mod sink;
 mod steps;
@@ -18,49 +27,56 @@ mod timer;
 use std::collections::BTreeMap;
 
 use measure::record::{self, Direction, Sunk, Throughput};
-use serde::{Deserialize, Serialize};
 
-use self::run::Generated;
-pub use self::settings::{Filling, Pipeline, Signal, Sink, Timer, VALUES_MAX};
-use super::one_way::{Stamped, why};
+use self::run::{Generated, Told};
+use self::settings::Filling;
+use super::one_way::why;
 use crate::Error;
-use crate::endpoint::capabilities::Capabilities;
+use crate::axis::{self, AxisList};
 use crate::endpoint::connecting::End;
 use crate::fault::PointError;
-use crate::pattern::outcome::{self, Merged, Outcome};
+use crate::pattern::check::Check;
+use crate::pattern::defaults::{DURATION_S, Defaults, RATE_HZ};
+use crate::pattern::outcome::{Merged, Outcome};
 use crate::pattern::rank::Rank;
 use crate::pattern::registry::{Pattern, Row};
-use crate::point::PointSpec;
+use crate::point::{Carrier, Length, PointSpec, Signal, Sink, Timer};
 use crate::topology::{Form, Links, PartSpec, Topology, Usage};
 
 /// The pattern.
 pub(crate) struct Samples;
 
-/// What a rank tells.
-#[derive(Debug, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Told {
-    /// What it stamped.
-    pub(super) stamped: Stamped,
-    /// What the generator found.
-    pub(super) generated: Option<Generated>,
-    /// The file of its samples, where they are kept.
-    pub(super) sunk: Option<Sunk>,
-}
-
-impl outcome::Told for Told {
-    fn take_columns(&mut self) -> Vec<u64> {
-        self.stamped.take_columns()
-    }
-
-    fn put_columns(&mut self, columns: &mut Vec<u64>) -> Result<(), Error> {
-        self.stamped.put_columns(columns)
-    }
-}
-
 impl Pattern for Samples {
-    const ROW: Row = Row { name: "pipeline", needs: Capabilities::NONE };
+    const ROW: Row = Row { axes: check::AXES, ..Row::named("pipeline") };
     type Told = Told;
+
+    fn defaults(given: &AxisList, _carrier: Carrier) -> Defaults {
+        let least_hz = given.get(axis::RATE_HZ).into_iter().min().unwrap_or(RATE_HZ);
+        Defaults {
+            length: Length::Duration(DURATION_S),
+            tx_depth: DEPTH,
+            rx_depth: DEPTH,
+            signal_interval: None,
+            share_above_ns: &SHARE_ABOVE_NS,
+            paced_hz: Some(least_hz.max(1)),
+            polls_shared_memory: true,
+            axes: vec![
+                axis::RATE_HZ.value(RATE_HZ),
+                axis::TIMER.value(Timer::Tsc),
+                axis::SIGNAL.value(Signal::Random),
+                axis::SINK.value(Sink::Null),
+                axis::INLINE_MAX_BYTES.value(INLINE_MAX_BYTES),
+                axis::VALUES.value(VALUES),
+            ],
+            // A sample is as long as its values make it, and inline up to a length.
+            made: &[axis::INLINE.row, axis::SIZE_BYTES.row],
+            ..Defaults::default()
+        }
+    }
+
+    fn check(check: &Check<'_>) -> Result<(), Error> {
+        check.pipeline()
+    }
 
     fn topology(spec: &PointSpec) -> Topology {
         let rx_filled = spec.pipeline.as_ref().map(|pipeline| pipeline.rx_filled);
@@ -134,6 +150,15 @@ fn in_no_file(sunk: &Sunk) -> Option<String> {
 
 /// Above this share of missed steps the rate was not what it is said to be.
 const MISSED_SHARE_MAX: f64 = 0.01;
+
+/// The receiver may be away for ten milliseconds at 100 kHz; of eight values, all buffers fit in a cache of the second level.
+const DEPTH: u32 = 1024;
+/// 50 us: that of its histograms of samples at a rate.
+const SHARE_ABOVE_NS: [u64; 1] = [50_000];
+/// Samples of so many bytes are inline: what the benchmarks of the thesis ask for (V58).
+const INLINE_MAX_BYTES: u32 = 128;
+/// Values of a sample, as in the thesis's figures over the rate (V60).
+const VALUES: u32 = 8;
 
 #[cfg(test)]
 mod tests;

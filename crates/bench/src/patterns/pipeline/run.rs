@@ -3,11 +3,10 @@
 use std::time::Duration;
 
 use measure::clock::{Clock, Nominal, Ticks};
-use measure::record::{Cpu, LatencyKind, TimerAlone};
+use measure::record::{Cpu, LatencyKind, Sunk, TimerAlone};
 use measure::samples::{HistogramSamples, Recorder, Scale, Stamps};
 use serde::{Deserialize, Serialize};
 
-use super::Told;
 use super::signal::Signals;
 use super::sink::{Anchor, Rows, Times};
 use super::timer::{Sleeping, Spinning};
@@ -15,6 +14,7 @@ use crate::Error;
 use crate::cpu::watched;
 use crate::endpoint::Endpoint;
 use crate::pattern::Watch;
+use crate::pattern::outcome;
 use crate::patterns::one_way::messages::{AFTER, BEFORE, exchange};
 use crate::patterns::one_way::{Column, Stamped, Watched};
 use crate::patterns::pipeline::steps::{
@@ -35,6 +35,28 @@ pub(crate) struct Generated {
     pub missed_waiting: u64,
     /// The timer with nothing to do.
     pub timer: TimerAlone,
+}
+
+/// What a rank tells.
+#[derive(Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Told {
+    /// What it stamped.
+    pub(super) stamped: Stamped,
+    /// What the generator found.
+    pub(super) generated: Option<Generated>,
+    /// The file of its samples, where they are kept.
+    pub(super) sunk: Option<Sunk>,
+}
+
+impl outcome::Told for Told {
+    fn take_columns(&mut self) -> Vec<u64> {
+        self.stamped.take_columns()
+    }
+
+    fn put_columns(&mut self, columns: &mut Vec<u64>) -> Result<(), Error> {
+        self.stamped.put_columns(columns)
+    }
 }
 
 /// A gap in a polling loop is one from here on: longer than any turn of it, shorter than what a scheduler, a hypervisor or an

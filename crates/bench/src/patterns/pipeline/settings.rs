@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::point::choice;
+use crate::point::choice::choice;
 
 /// Bytes of a sample beside its values: its number, when it was due and when it was generated, eight each (V60 of the
 /// evaluations).

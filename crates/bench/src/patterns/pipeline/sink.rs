@@ -2,14 +2,16 @@
 //!
 //! So a file is never in the way of a sample, and needs no CPU while there is none to spare. What it costs who generates or takes
 //! samples is a copy, which is measured apart (V69 of the evaluations).
+//!
+//! # Invariants
+//!
+//! * A file of samples is written after the last one, from memory that was made before the first:
+//!   what it costs is no part of what is timed, and needs no CPU while there is none to spare.
 
 mod file;
 #[cfg(feature = "parquet")]
 mod parquet;
-
-use std::fmt;
-use std::fs::File;
-use std::path::PathBuf;
+mod place;
 
 use measure::clock::Clock;
 use measure::record::Sunk;
@@ -18,8 +20,9 @@ use measure::villas::{Format, Head};
 use rustix::time::{ClockId, clock_gettime};
 
 use self::file::Written;
+use self::place::Place;
 use crate::Error;
-use crate::point::{Length, Pipeline, PointSpec, Sink};
+use crate::point::{Length, PointSpec, Sink};
 
 /// Words of a row before its values: the step, when the sample was generated, when it was received.
 const HEAD_WORDS: usize = 3;
@@ -141,41 +144,6 @@ impl Rows {
     #[cfg(not(feature = "parquet"))]
     fn columns(&self, _: &Times) -> Written {
         Written { error: self.sink.lack().map(str::to_owned), ..Written::default() }
-    }
-}
-
-/// A file, from before the first sample on.
-struct Place {
-    file: File,
-    /// Where it stays. One that nobody has asked for has no name, and so goes with the process, however that ends.
-    path: Option<PathBuf>,
-    is_written: bool,
-}
-
-impl Place {
-    /// Where the plan says, or without a name.
-    fn new(settings: &Pipeline, name: String) -> Result<Self, String> {
-        let path = settings.sink_dir.as_ref().map(|directory| PathBuf::from(directory).join(name));
-        let file = path.as_deref().map_or_else(file::nameless, file::create)?;
-        Ok(Self { file, path, is_written: false })
-    }
-}
-
-impl fmt::Display for Place {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.path {
-            Some(path) => path.display().fmt(out),
-            None => write!(out, "a file in {}", std::env::temp_dir().display()),
-        }
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        if let Some(path) = self.path.as_ref().filter(|_| !self.is_written) {
-            // Whether it goes or not, nothing is to be done about it here.
-            let _ = std::fs::remove_file(path);
-        }
     }
 }
 

@@ -3,7 +3,7 @@ use measure::record::{LatencyKind, Status, TimerAlone};
 use measure::samples::Stamps;
 
 use super::*;
-use crate::patterns::one_way::Column;
+use crate::patterns::one_way::{Column, Stamped};
 use crate::plan::{Options, Plan, Settings, resolve};
 use crate::point::Pattern as Named;
 

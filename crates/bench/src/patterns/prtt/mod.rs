@@ -1,5 +1,6 @@
 //! Some messages go forth, one comes back: the parametrised round trip PRTT(n, d, s) of LogGP.
 
+pub(crate) mod check;
 mod rounds;
 
 use std::time::Duration;
@@ -9,24 +10,36 @@ use measure::samples::Recorder;
 
 use self::rounds::Burst;
 use crate::Error;
+use crate::axis::{self, AxisList};
 use crate::cpu::watched;
 use crate::endpoint::Endpoint;
 use crate::endpoint::capabilities::Capabilities;
 use crate::endpoint::connecting::End;
 use crate::fault::PointError;
+use crate::pattern::check::Check;
+use crate::pattern::defaults::{BURST, Defaults};
 use crate::pattern::outcome::Outcome;
 use crate::pattern::rank::Rank;
 use crate::pattern::registry::{Pattern, Row};
 use crate::pattern::timed::{Timed, latency_outcome, span, timed};
-use crate::point::PointSpec;
+use crate::point::{Carrier, PointSpec};
 use crate::topology::{Links, PartSpec, Topology, Usage};
 
 /// The pattern.
 pub(crate) struct Prtt;
 
 impl Pattern for Prtt {
-    const ROW: Row = Row { name: "prtt", needs: Capabilities::COUNTED };
+    const ROW: Row = Row { needs: Capabilities::COUNTED, axes: check::AXES, ..Row::named("prtt") };
     type Told = ();
+
+    fn defaults(_given: &AxisList, _carrier: Carrier) -> Defaults {
+        let axes = vec![axis::BURST.value(Some(BURST)), axis::PAUSE_NS.value(0)];
+        Defaults { size_bytes: SIZE_BYTES, axes, ..Defaults::default() }
+    }
+
+    fn check(check: &Check<'_>) -> Result<(), Error> {
+        check.prtt()
+    }
 
     fn topology(spec: &PointSpec) -> Topology {
         Topology::of_one(PartSpec::main(&spec.message, Usage::PACED, Links::of_two()))
@@ -62,3 +75,6 @@ impl<E: Endpoint> Timed for Rounds<'_, E> {
         watched(endpoint.clock(), || rounds::prtt(endpoint, recorder, burst, spec.warmup, span(spec)))
     }
 }
+
+/// The one of which LogGP's time of a byte is no part.
+const SIZE_BYTES: u64 = 1;

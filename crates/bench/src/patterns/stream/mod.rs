@@ -1,4 +1,9 @@
 //! A flood with a bounded outstanding window; both ends compute throughput (G17).
+//!
+//! # Invariants
+//!
+//! * Both ends of a stream count: the headline of one direction is the slower end, so that what was
+//!   only posted is no throughput.
 
 mod flood;
 mod push;
@@ -10,17 +15,19 @@ use serde::{Deserialize, Serialize};
 pub(crate) use flood::{Flow, stream};
 
 use crate::Error;
+use crate::axis::AxisList;
 use crate::cpu::watched;
 use crate::endpoint::Endpoint;
 use crate::endpoint::capabilities::Capabilities;
 use crate::endpoint::connecting::End;
 use crate::fault::PointError;
+use crate::pattern::defaults::{Defaults, SIZE_BYTES_STREAM};
 use crate::pattern::flood::{Flood, messages_per_s};
 use crate::pattern::outcome::{Merged, Outcome, Told, both_ways};
 use crate::pattern::rank::Rank;
 use crate::pattern::registry::{Pattern, Row};
 use crate::pattern::timed::{packets, span};
-use crate::point::{Carrier, Flow as Direction, PointSpec, Service};
+use crate::point::{Carrier, Flow as Direction, Length, PointSpec, Service};
 use crate::topology::{self, Links, PartSpec, Topology, Usage};
 
 /// The pattern.
@@ -39,9 +46,18 @@ pub(crate) struct Lasted {
 impl Told for Lasted {}
 
 impl Pattern for Stream {
-    const ROW: Row = Row { name: "stream", needs: Capabilities::COUNTED };
+    const ROW: Row = Row { needs: Capabilities::COUNTED, floods: true, ..Row::named("stream") };
     /// Told where nothing is acknowledged.
     type Told = Lasted;
+
+    fn defaults(_given: &AxisList, carrier: Carrier) -> Defaults {
+        Defaults {
+            length: Length::Iterations(ITERATIONS),
+            size_bytes: if carrier == Carrier::Udp { SIZE_BYTES_UDP } else { SIZE_BYTES_STREAM },
+            signal_interval: Some(SIGNAL_INTERVAL),
+            ..Defaults::default()
+        }
+    }
 
     fn topology(spec: &PointSpec) -> Topology {
         let usage = Usage {
@@ -156,6 +172,14 @@ fn throughput(flood: &Flood, spec: &PointSpec, clock: Clock) -> Result<Throughpu
         if spec.direction == Direction::Bi { record::Direction::BiOne } else { record::Direction::Uni };
     Ok(Throughput::of(messages_per_s(flood, clock)?, spec.message.size_bytes, direction))
 }
+
+/// Messages of a stream: perftest's `ib_write_bw`. Its 1000 of `ib_send_bw` are over in less than a millisecond at
+/// small sizes, which is too short for a rate.
+const ITERATIONS: u64 = 5000;
+/// The longest datagram that is one frame of Ethernet, over IPv6 too.
+const SIZE_BYTES_UDP: u64 = 1452;
+/// perftest's `--cq-mod` for bandwidth; less where the send queue is shorter.
+const SIGNAL_INTERVAL: u32 = 100;
 
 #[cfg(test)]
 mod tests {

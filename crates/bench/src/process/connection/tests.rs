@@ -132,3 +132,19 @@ fn the_end_is_waited_for_only_as_long_as_it_may_take() {
     assert_eq!(link.ended.as_deref(), Some("closed the connection"));
     closing.join().unwrap();
 }
+
+#[test]
+fn an_end_that_says_nothing_is_mute_until_anything_comes() {
+    let (mut link, mut far, mut channel) = pair();
+    assert!(!link.is_mute());
+    link.probe();
+    assert!(link.is_mute() && link.read(&mut [0; 9]).is_err() && link.is_mute());
+    let mut bytes = [0; 100];
+    let count = far.read(&mut bytes).unwrap();
+    channel.opener.push(&bytes[..count]);
+    assert_eq!(channel.opener.next().unwrap(), Some(Record::Probe));
+    far.write_all(&sealed(&mut channel, &Record::Probe)).unwrap();
+    wait(link.interest(ALL), Deadline::after(SLACK), None).unwrap();
+    assert_eq!(link.read(&mut [0; 9]).unwrap_err().kind(), io::ErrorKind::WouldBlock);
+    assert!(!link.is_mute());
+}

@@ -1,6 +1,7 @@
 //! A server, its client's connection and strangers, in one process over loopback.
 
 use std::net::{IpAddr, Ipv4Addr};
+use std::sync::mpsc::{Receiver, channel};
 use std::thread::JoinHandle;
 
 use measure::record::{Environment, Overhead};
@@ -21,8 +22,11 @@ use crate::point::Pattern;
 const SLACK: Duration = Duration::from_secs(20);
 
 /// Answers everything. Its points have as many samples as they have messages.
+#[derive(Default)]
 struct Able {
     samples: u64,
+    /// What a point lasts until, where it waits for something.
+    end: Option<Receiver<()>>,
 }
 
 impl Worker for Able {
@@ -47,6 +51,9 @@ impl Worker for Able {
     }
 
     fn run(&mut self) -> Result<Outcome, PointError> {
+        if let Some(end) = &self.end {
+            end.recv_timeout(SLACK).unwrap();
+        }
         Ok(Outcome { samples: (0..self.samples).collect(), ..Outcome::default() })
     }
 
@@ -74,6 +81,11 @@ impl Sink for Deaf {
 
 /// A server on a thread of its own that bears this much silence, and its client's side of it.
 fn serve(idle: Duration) -> (Agent, JoinHandle<Result<u64, Error>>) {
+    serve_with(idle, Able::default())
+}
+
+/// The same with this worker.
+fn serve_with(idle: Duration, worker: Able) -> (Agent, JoinHandle<Result<u64, Error>>) {
     let server =
         Server::listen((IpAddr::V4(Ipv4Addr::LOCALHOST), 0).into(), Key::generate().unwrap()).unwrap();
     let peer = Peer {
@@ -85,7 +97,7 @@ fn serve(idle: Duration) -> (Agent, JoinHandle<Result<u64, Error>>) {
     let thread = std::thread::spawn(move || {
         let mut guest = server.wait(SLACK, None, &mut |text| panic!("{text}"))?;
         guest.idle = idle;
-        guest.serve(Able { samples: 0 }, None, |error| panic!("{error}"))
+        guest.serve(worker, None, |error| panic!("{error}"))
     });
     (Agent::new(1, Box::new(peer.dial(None, &mut Deaf).unwrap())), thread)
 }
@@ -146,7 +158,7 @@ fn what_comes_right_behind_the_handshake_is_heard() {
     let mut initiator = Initiator::new(server.key());
     let thread = std::thread::spawn(move || {
         let guest = server.wait(SLACK, None, &mut |text| panic!("{text}"))?;
-        guest.serve(Able { samples: 0 }, None, |error| panic!("{error}"))
+        guest.serve(Able::default(), None, |error| panic!("{error}"))
     });
     let mut bytes = [0; 1000];
     let mut channel = loop {
@@ -212,4 +224,28 @@ fn a_client_that_goes_away_is_noticed_at_once() {
         lost(server),
         "the client closed the connection before it had finished: 0 points had been measured for it"
     );
+}
+
+#[test]
+fn a_server_gives_signs_of_life_while_it_measures() {
+    let (finish, end) = channel();
+    let (mut agent, server) = serve_with(SLACK, Able { end: Some(end), ..Able::default() });
+    ask(&mut agent, &point(5)).unwrap();
+    agent.send(&Request::Run).unwrap();
+    for _ in 0..3 {
+        agent.probe();
+        assert!(agent.is_mute());
+        let deadline = Deadline::after(SLACK);
+        while agent.is_mute() {
+            assert!(wait(agent.interest(), deadline, None).unwrap(), "no sign of life");
+            agent.transfer(&mut Deaf);
+        }
+        assert_eq!(agent.reply("testing").unwrap(), None);
+    }
+    finish.send(()).unwrap();
+    agent.probe();
+    let Reply::Done(_) = ask(&mut agent, &Request::Reset).unwrap() else { panic!("no outcome") };
+    agent.send(&Request::Quit).unwrap();
+    agent.transfer(&mut Deaf);
+    assert_eq!(server.join().unwrap().unwrap(), 1);
 }

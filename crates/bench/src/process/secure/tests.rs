@@ -64,7 +64,7 @@ fn a_long_stream_is_cut_into_records_that_noise_allows() {
         .into_iter()
         .map(|record| match record {
             Record::Stream(bytes) => bytes,
-            Record::Words(words) => panic!("{words}"),
+            other => panic!("{other:?}"),
         })
         .collect();
     assert_eq!(error, None);

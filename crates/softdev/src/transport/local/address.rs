@@ -3,13 +3,11 @@
 //! Devices differ in their addresses only. A queue pair belongs to the device of its context and is reached by that device's
 //! address alone, as through an adapter's port. Ports of different link layers do not reach each other.
 
-use crate::sys::limits::GIDS;
-use crate::sys::limits::PORT;
-use crate::sys::settings::LinkLayer;
-use crate::sys::settings::MAX_DEVICES;
-use crate::sys::settings::link_layer;
-use crate::transport::local::host::guid;
 use verbs::abi::*;
+
+use crate::sys::limits::{GIDS, PORT};
+use crate::sys::settings::{LinkLayer, MAX_DEVICES, link_layer};
+use crate::transport::local::host::guid;
 
 /// The GUID of a device and of its port. It differs between the devices of a host in its last four bits.
 pub(crate) fn device_guid(device: u8) -> u64 {

@@ -102,7 +102,7 @@ mod tests {
     use loom::thread;
 
     use super::*;
-    use crate::memory::layout::SlotState;
+    use crate::memory::slots::SlotState;
     use crate::sys::sync::model::{self, Loom, Moved, NoFull};
 
     /// A queue that one thread sleeps on and others complete receives in.

@@ -1,12 +1,17 @@
 //! Finds out whether stores past the cache pay on this host: one process measures it, the others believe it.
+//!
+//! # Invariants
+//!
+//! * Whether long messages are stored past the cache is measured by the first process of a host
+//!   that registers memory for some: by a thread of its own, for some milliseconds; the others
+//!   believe it.
+
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
 
 use crate::memory::copy::streaming;
 use crate::sys::limits::QP_INDEX_BITS;
-use crate::transport::local::host::Host;
-use crate::transport::local::host::blocks;
-use crate::transport::local::host::while_alone;
-use std::sync::atomic::Ordering::Relaxed;
-use std::time::Duration;
+use crate::transport::local::host::{Host, blocks, while_alone};
 
 /// How long one waits for others that find it out: two at a time would measure each other.
 const OTHERS: Duration = Duration::from_millis(200);

@@ -6,7 +6,7 @@
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
-use crate::memory::layout::SlotState;
+use crate::memory::slots::SlotState;
 use crate::sys::sync::{Atomic, Machine};
 
 /// A slot that its requester may fill.

@@ -10,55 +10,26 @@ use rustix::io::Errno;
 use verbs::abi::*;
 
 use crate::memory::copy::Piece;
-use crate::memory::layout::{SLOT_PAYLOAD, SharedQp, SlotSge};
+use crate::memory::layout::SharedQp;
+use crate::memory::slots::{SLOT_PAYLOAD, SlotSge};
 use crate::memory::touching::touch;
 use crate::sys::limits::{BOUNCE_BYTES, GRH_BYTES};
 use crate::sys::sync::Cpu;
+use crate::transport::delivery::Delivery;
 use crate::transport::local::address::gid;
 use crate::transport::local::arming::shown;
 use crate::transport::local::claim::{self, Claim};
 use crate::transport::local::header::grh;
 use crate::transport::local::host::{Host, agree};
 use crate::transport::local::lane::PostedReceive;
-use crate::transport::local::message::{Datagram, Message, Payload};
+use crate::transport::local::message::Payload;
 use crate::transport::local::notify::notify;
 use crate::transport::local::order::{Order, Refusal, Ticket};
 use crate::transport::local::place::{Place, scatter};
 use crate::transport::local::pool::Pool;
 use crate::transport::local::region::{Access, locate};
 use crate::transport::local::target::Target;
-
-/// How a delivery ended.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Delivery {
-    /// The payload is in place and the receive is complete.
-    Done,
-    /// No receive is posted.
-    NotReady,
-    /// The receive is too small. A reliable connection has completed it with an error.
-    TooLong,
-    /// The receive names memory that may not be written to; it was completed with an error.
-    BadReceive,
-    /// Nobody there takes messages from here.
-    NoAnswer,
-    /// A remote access that no registration allows.
-    Denied,
-    /// A request that the peer does not serve.
-    Invalid,
-}
-
-impl Delivery {
-    /// Whether the receive is complete. One that is too small completes, with an error, only on a connection that can
-    /// report it (class C of IBTA vol. 1, section 9.9.3); the others drop the message and keep the receive (class D), and
-    /// then there is nothing to announce; a needless announcement does no harm.
-    fn completes(self, message: &Message<'_>) -> bool {
-        match self {
-            Self::Done | Self::BadReceive => true,
-            Self::TooLong => message.datagram.is_none(),
-            Self::NotReady | Self::NoAnswer | Self::Denied | Self::Invalid => false,
-        }
-    }
-}
+use crate::transport::message::{Datagram, Message};
 
 impl Target {
     /// Delivers a message for the queue pair that `own` shows to its peers.
@@ -350,7 +321,7 @@ impl Attempt<'_> {
             return Ok(Payload::Bounced);
         }
         if unmapped {
-            // Memory that may be unmapped as soon as it is deregistered: as in `one_sided`.
+            // Memory that may be unmapped as soon as it is deregistered: as in `reach`.
             fence(SeqCst);
             let is_there = posted.elements.iter().all(|shared| element(shared).is_some());
             if !self.target.receives(self.shared) {

@@ -5,21 +5,14 @@
 //! is not on the list yet has not looked for members either. Who leaves takes the entry back, which is looked at again
 //! with every datagram.
 
-use crate::memory::layout::SharedMember;
-use crate::sys::limits::MEMBERS;
-use crate::sys::limits::QP_INDEX_BITS;
-use crate::transport::local::host::Host;
-use crate::transport::local::host::Peer;
-use crate::transport::local::host::blocks;
-use std::sync::Arc;
-use std::sync::Mutex;
-use std::sync::MutexGuard;
-use std::sync::PoisonError;
-use std::sync::atomic::Ordering::Acquire;
-use std::sync::atomic::Ordering::Relaxed;
-use std::sync::atomic::Ordering::Release;
-use std::sync::atomic::Ordering::SeqCst;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
 use verbs::abi::*;
+
+use crate::memory::layout::SharedMember;
+use crate::sys::limits::{MEMBERS, QP_INDEX_BITS};
+use crate::transport::local::host::{Host, Peer, blocks};
 
 /// Tells all processes that there is a new member.
 pub(crate) fn tell(host: &Host) {

@@ -1,9 +1,9 @@
 //! The global route header in front of a datagram's payload.
 
-use crate::sys::limits::GRH_BYTES;
-use crate::sys::settings::LinkLayer;
-use crate::sys::settings::link_layer;
 use verbs::abi::*;
+
+use crate::sys::limits::GRH_BYTES;
+use crate::sys::settings::{LinkLayer, link_layer};
 
 /// What a datagram's buffer starts with: the header (IBTA vol. 1, section 8.3) of one that goes from the first to the second
 /// GID. One without is undefined bytes there: zeroes.

@@ -11,15 +11,14 @@
 //! hosts.
 
 use std::collections::HashMap;
-use std::fs;
 use std::hash::{BuildHasher, RandomState};
-use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
+use std::{fs, io};
 
 use rustix::event::{PollFd, PollFlags};
 use rustix::fs::{FileType, Mode, OFlags};
@@ -162,17 +161,29 @@ impl Host {
 
     /// The process that a queue-pair number belongs to, if there is one on this host.
     pub(crate) fn peer_of(&self, qp_num: u32) -> Option<Arc<Peer>> {
+        self.reach(qp_num).ok()
+    }
+
+    /// Why this process cannot reach the one that a queue-pair number belongs to, although that one lives: its memory could
+    /// not be mapped (`ENOMEM`), /proc shows other processes (`ESRCH`) or does not let this one look (`EACCES`, `EPERM`).
+    pub(crate) fn obstacle(&self, qp_num: u32) -> Option<i32> {
+        let errno = Errno::from_io_error(&self.reach(qp_num).err()?)?;
+        let obstacles = [Errno::NOMEM, Errno::SRCH, Errno::ACCESS, Errno::PERM];
+        obstacles.contains(&errno).then(|| errno.raw_os_error())
+    }
+
+    fn reach(&self, qp_num: u32) -> io::Result<Arc<Peer>> {
         let block = qp_num >> QP_INDEX_BITS;
         let mut peers = self.peers.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(peer) = peers.get(&block) {
             if peer.is_alive() {
-                return Some(Arc::clone(peer));
+                return Ok(Arc::clone(peer));
             }
             peers.remove(&block);
         }
-        let peer = Arc::new(if block == self.block { Peer::own() } else { Peer::attach(block).ok()? });
+        let peer = Arc::new(if block == self.block { Peer::own() } else { Peer::attach(block)? });
         peers.insert(block, Arc::clone(&peer));
-        Some(peer)
+        Ok(peer)
     }
 
     /// Distinguishes this process from others that had its block before.
@@ -374,6 +385,11 @@ pub(crate) fn agree() {
 
 /// Finds the arena among the descriptors of a process.
 fn open_arena(pid: u32, block: u32) -> io::Result<OwnedFd> {
+    // The kernel gives the peer's number in this process's PID namespace; /proc may be that of another one.
+    let own = rustix::process::getpid().as_raw_nonzero().to_string();
+    if fs::read_link("/proc/self").ok().is_none_or(|shown| shown.as_os_str() != own.as_str()) {
+        return Err(Errno::SRCH.into());
+    }
     let wanted = format!("/memfd:{} (deleted)", arena_name(block));
     for entry in fs::read_dir(format!("/proc/{pid}/fd"))?.flatten() {
         if fs::read_link(entry.path()).is_ok_and(|target| target.as_os_str() == wanted.as_str()) {

@@ -4,7 +4,8 @@ use std::cell::Cell;
 use std::ptr::NonNull;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use crate::memory::layout::{Credit, Post, SharedQp, Slot, SlotSge, SlotState, Slots, UNCHECKED};
+use crate::memory::layout::{Credit, SharedQp};
+use crate::memory::slots::{Post, Slot, SlotSge, SlotState, Slots, UNCHECKED};
 use crate::sys::limits::BOUNCES;
 use crate::sys::sync::Atomic;
 use crate::transport::local::claim;

@@ -1,32 +1,16 @@
-//! A message on its way, and what its line will say of it.
+//! What the line of a message in a lane says of it.
 
 use std::sync::atomic::Ordering::Relaxed;
 
 use verbs::abi::*;
 
-use crate::memory::copy::{Piece, store_payload};
-use crate::memory::layout::{
-    FLAG_BOUNCED, FLAG_GLOBAL, FLAG_IMM, FLAG_IN_SLOT, FLAG_SOLICITED, FLAG_WRITE, SharedQp, Slot,
+use crate::memory::copy::store_payload;
+use crate::memory::layout::SharedQp;
+use crate::memory::slots::{
+    FLAG_BOUNCED, FLAG_GLOBAL, FLAG_IMM, FLAG_IN_SLOT, FLAG_SOLICITED, FLAG_WRITE, Slot,
 };
 use crate::sys::clock;
-use crate::transport::local::address::is_group;
-
-/// A message that is ready to be delivered.
-pub(crate) struct Message<'a> {
-    /// Where its payload is, in this process.
-    pub(crate) pieces: &'a [Piece],
-    /// Payload bytes.
-    pub(crate) bytes: u64,
-    /// Immediate data, network byte order.
-    pub(crate) imm: Option<u32>,
-    pub(crate) solicited: bool,
-    /// The sending queue pair.
-    pub(crate) src_qp: u32,
-    /// For a datagram.
-    pub(crate) datagram: Option<Datagram>,
-    /// The payload is in place already: an RDMA write.
-    pub(crate) written: bool,
-}
+use crate::transport::message::Message;
 
 impl Message<'_> {
     /// Writes what the completion will say, and a payload that fits.
@@ -78,23 +62,4 @@ pub(crate) enum Payload {
     Bounced,
     /// Where the receive wants it, or nowhere.
     Placed,
-}
-
-/// What a datagram carries besides.
-#[derive(Clone, Copy)]
-pub(crate) struct Datagram {
-    pub(crate) qkey: u32,
-    pub(crate) service_level: u8,
-    pub(crate) traffic_class: u8,
-    /// Number of the device that it is from.
-    pub(crate) device: u8,
-    /// Where it goes, for one with a global route header.
-    pub(crate) dgid: Option<ibv_gid>,
-}
-
-impl Datagram {
-    /// Whether it goes to a multicast group.
-    pub(crate) fn is_to_group(&self) -> bool {
-        self.dgid.as_ref().is_some_and(is_group)
-    }
 }

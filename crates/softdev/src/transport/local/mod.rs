@@ -1,4 +1,13 @@
 //! How the queue pairs of one host reach each other: through arenas that both have mapped, and what else the kernel copies.
+//!
+//! # Invariants
+//!
+//! * Between processes there is only the arena (a sealed memfd per process). The lines of a queue
+//!   pair's lane are written by requesters, what it has posted by its owner. A message of a
+//!   connection is shown by one plain store; datagrams and receives of a shared queue are claimed
+//!   by an exchange first: a process that dies leaves nothing half-done that others wait for, and
+//!   the kernel frees its memory.
+//! * Nothing read from a peer's arena is believed beyond its own bounds.
 
 pub(crate) mod address;
 pub(crate) mod arming;

@@ -1,20 +1,16 @@
 //! Telling a sleeper of a completion: through the pipe of a completion channel, of this process or a peer's.
 
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::sync::atomic::Ordering::Relaxed;
+
+use rustix::io::Errno;
+use rustix::pipe::PipeFlags;
+
 use crate::memory::arena::View;
 use crate::memory::layout::SharedCq;
 use crate::sys::limits::QP_INDEX_BITS;
-use crate::transport::local::arming;
-use crate::transport::local::arming::Pipe;
-use crate::transport::local::arming::give_back;
-use crate::transport::local::arming::is_armed;
-use crate::transport::local::arming::take;
-use crate::transport::local::host::Host;
-use crate::transport::local::host::Peer;
-use rustix::io::Errno;
-use rustix::pipe::PipeFlags;
-use std::os::fd::BorrowedFd;
-use std::os::fd::OwnedFd;
-use std::sync::atomic::Ordering::Relaxed;
+use crate::transport::local::arming::{self, Pipe, give_back, is_armed, take};
+use crate::transport::local::host::{Host, Peer};
 
 /// A pipe by which this process and its peers tell who sleeps: both ends, and its inode. Writing to it never waits.
 pub(crate) fn pipe() -> Result<(OwnedFd, OwnedFd, u64), Errno> {

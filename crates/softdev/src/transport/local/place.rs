@@ -1,9 +1,9 @@
 //! Places of a scatter list, in this process or another, and filling them.
 
-use crate::memory::copy::Piece;
-use crate::memory::copy::copy;
-use crate::transport::local::foreign;
 use rustix::io::Errno;
+
+use crate::memory::copy::{Piece, copy};
+use crate::transport::local::foreign;
 
 /// Where a piece of a scatter list is.
 #[derive(Clone, Copy, Debug)]

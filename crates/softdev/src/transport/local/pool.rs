@@ -12,7 +12,8 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use crate::memory::arena::{Shared, View};
-use crate::memory::layout::{Line, Post, SlotSge};
+use crate::memory::layout::Line;
+use crate::memory::slots::{Post, SlotSge};
 use crate::sys::limits::{MAX_SGE, MAX_WR};
 use crate::transport::local::lane::PostedReceive;
 use crate::transport::local::order::{Order, Refusal, Ticket};

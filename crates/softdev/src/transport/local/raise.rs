@@ -1,12 +1,12 @@
 //! Asynchronous events as they go through a context's pipe, and raising one at a peer.
 
-use crate::transport::local::host::Host;
-use crate::transport::local::host::Peer;
-use crate::transport::local::target::Target;
 use std::io;
-use std::sync::atomic::Ordering::Relaxed;
-use std::sync::atomic::Ordering::SeqCst;
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+
 use verbs::abi::*;
+
+use crate::transport::local::host::{Host, Peer};
+use crate::transport::local::target::Target;
 
 /// What an event is about.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]

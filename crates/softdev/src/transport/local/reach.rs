@@ -11,105 +11,16 @@ use std::sync::atomic::{AtomicU64, fence};
 use rustix::io::Errno;
 use verbs::abi::*;
 
-use crate::memory::arena::QUARANTINE;
 use crate::memory::copy::{Piece, read_to, write_in_order};
 use crate::memory::layout::SharedQp;
-use crate::memory::touching::await_end;
-use crate::queue_pair::Qp;
-use crate::sys::timer::Instant;
-use crate::transport::local::deliver::Delivery;
+use crate::transport::delivery::Delivery;
 use crate::transport::local::foreign;
 use crate::transport::local::host::Host;
-use crate::transport::local::link::Extended;
-use crate::transport::local::message::Message;
 use crate::transport::local::place::Place;
-use crate::transport::local::region::{Access, REMOTE, locate};
-use crate::transport::local::target::{Target, index};
-
-/// What a work request does to its peer's memory.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Remote {
-    operation: Operation,
-    addr: u64,
-    key: u32,
-}
-
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Operation {
-    Write,
-    Read,
-    CompareSwap { compare: u64, swap: u64 },
-    FetchAdd(u64),
-}
-
-/// Bytes of an atomic (IBTA vol. 1, section 9.4.5).
-const ATOMIC_BYTES: u64 = 8;
-
-impl Remote {
-    /// What a request says of the peer's memory, in bytes on a link.
-    pub(crate) fn header_bytes(&self) -> u64 {
-        match self.operation {
-            Operation::Write | Operation::Read => Extended::RDMA,
-            Operation::CompareSwap { .. } | Operation::FetchAdd(_) => Extended::ATOMIC,
-        }
-    }
-
-    /// Whether a request is such a one.
-    #[inline]
-    pub(crate) fn is_asked_for(wr: &ibv_send_wr) -> bool {
-        !matches!(wr.opcode, IBV_WR_SEND | IBV_WR_SEND_WITH_IMM)
-    }
-
-    /// What such a request asks for.
-    #[inline]
-    pub(crate) fn of(wr: &ibv_send_wr) -> Self {
-        if matches!(wr.opcode, IBV_WR_ATOMIC_CMP_AND_SWP | IBV_WR_ATOMIC_FETCH_AND_ADD) {
-            // SAFETY: the request is an atomic operation's, so this member is the one that was written.
-            let atomic = unsafe { wr.wr.atomic };
-            let operation = if wr.opcode == IBV_WR_ATOMIC_CMP_AND_SWP {
-                Operation::CompareSwap { compare: atomic.compare_add, swap: atomic.swap }
-            } else {
-                Operation::FetchAdd(atomic.compare_add)
-            };
-            return Self { operation, addr: atomic.remote_addr, key: atomic.rkey };
-        }
-        // SAFETY: the request is an RDMA operation's, so this member is the one that was written.
-        let rdma = unsafe { wr.wr.rdma };
-        let operation = if wr.opcode == IBV_WR_RDMA_READ { Operation::Read } else { Operation::Write };
-        Self { operation, addr: rdma.remote_addr, key: rdma.rkey }
-    }
-
-    /// What it does to the requester's own memory.
-    #[inline]
-    pub(crate) fn local_access(&self) -> Access {
-        if self.operation == Operation::Write { Access::Gather } else { Access::Scatter }
-    }
-
-    #[inline]
-    fn access(&self) -> Access {
-        match self.operation {
-            Operation::Write => Access::RemoteWrite,
-            Operation::Read => Access::RemoteRead,
-            Operation::CompareSwap { .. } | Operation::FetchAdd(_) => Access::RemoteAtomic,
-        }
-    }
-
-    #[inline]
-    fn is_atomic(&self) -> bool {
-        self.access() == Access::RemoteAtomic
-    }
-
-    /// What the requester itself finds wrong with a request whose elements have so many bytes.
-    #[inline]
-    pub(crate) fn local_fault(&self, bytes: u64, initiator_depth: u8) -> Option<ibv_wc_status> {
-        match self.operation {
-            Operation::Write => None,
-            _ if initiator_depth == 0 => Some(IBV_WC_LOC_QP_OP_ERR),
-            Operation::Read => None,
-            _ => (bytes != ATOMIC_BYTES).then_some(IBV_WC_LOC_LEN_ERR),
-        }
-    }
-}
+use crate::transport::local::region::locate;
+use crate::transport::local::target::Target;
+use crate::transport::message::Message;
+use crate::transport::remote::{ATOMIC_BYTES, Operation, Remote};
 
 impl Target {
     /// Carries out an operation on the memory of the peer, for the queue pair that `own` shows to its peers.
@@ -303,29 +214,6 @@ fn here(piece: Piece, operation: Operation) -> Result<u64, Delivery> {
 /// Why another process's memory was not reached.
 fn denied(errno: Errno) -> Delivery {
     if errno == Errno::SRCH { Delivery::NoAnswer } else { Delivery::Denied }
-}
-
-impl Qp {
-    /// Waits until the peer that this queue pair is connected to does not touch memory any more by a right that it had
-    /// before.
-    pub(crate) fn await_access(&self) {
-        if self.shared().access.load(Relaxed) & REMOTE != 0 {
-            self.await_peer();
-        }
-    }
-
-    /// Waits until the peer that this queue pair is connected to is not at work here, as it may be if it has begun before.
-    /// A peer that is stopped there is given up after the time for which freed memory is kept. Called after `agree`.
-    pub(crate) fn await_peer(&self) {
-        let peer_qp = self.peer_number();
-        if peer_qp == 0 {
-            return;
-        }
-        let Some(peer) = self.host.peer_of(peer_qp) else { return };
-        let touching = &peer.view(&self.host.arena.view).qp(index(peer_qp)).touching.value;
-        let end = Instant::now() + QUARANTINE;
-        await_end(touching, self.ibv.qp_num, || peer.is_alive() && Instant::now() < end);
-    }
 }
 
 #[cfg(test)]

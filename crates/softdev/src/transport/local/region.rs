@@ -1,16 +1,21 @@
 //! Memory regions as the transport sees them, and the check of every access through one.
+//!
+//! # Invariants
+//!
+//! * Every access to a program's memory is covered by a live registration: checked where the bytes
+//!   are touched.
+
+use std::sync::Mutex;
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+
+use verbs::abi::*;
 
 use crate::memory::arena::View;
 use crate::memory::copy::Piece;
-use crate::memory::layout::SharedMr;
-use crate::memory::layout::mr_index;
+use crate::memory::layout::{SharedMr, mr_index};
 use crate::sys::limits::MRS;
 use crate::transport::local::host::Peer;
 use crate::transport::local::place::Place;
-use std::sync::Mutex;
-use std::sync::atomic::Ordering::Relaxed;
-use std::sync::atomic::Ordering::SeqCst;
-use verbs::abi::*;
 
 /// Any access of a peer's.
 pub(crate) const REMOTE: u32 = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;

@@ -10,9 +10,11 @@ use std::time::Duration;
 use verbs::abi::*;
 
 use crate::memory::arena::View;
-use crate::memory::layout::{Ring, SharedQp, mr_index};
+use crate::memory::layout::{SharedPort, SharedQp, mr_index};
+use crate::memory::slots::Ring;
 use crate::sys::limits::QP_INDEX_BITS;
 use crate::sys::timer::Instant;
+use crate::transport::local::address::{device_of, port_word};
 use crate::transport::local::host::{Host, Peer};
 use crate::transport::local::lane::Lane;
 use crate::transport::local::pool::{Area, Pool};
@@ -22,7 +24,7 @@ pub(crate) struct Target {
     pub(crate) peer: Arc<Peer>,
     pub(crate) qp_num: u32,
     pub(crate) generation: u32,
-    /// Its port: see `device::port_word`.
+    /// Its port: see `address::port_word`.
     pub(crate) port: u32,
     pub(crate) lane: Lane,
     /// What its shared receive queue shows, if it has one.
@@ -112,6 +114,31 @@ impl Target {
     pub(crate) fn receives(&self, shared: &SharedQp) -> bool {
         let state = shared.state.load(Acquire);
         (IBV_QPS_RTR..=IBV_QPS_SQE).contains(&state) && shared.generation.load(Relaxed) == self.generation
+    }
+
+    /// Whether it is of this service, has its port at this device and, for RC, expects this packet sequence number.
+    pub(crate) fn answers(&self, service: ibv_qp_type, device: u8, psn: u32) -> bool {
+        let shared = self.shared();
+        shared.state.load(Acquire) >= IBV_QPS_RTR
+            && shared.service.load(Relaxed) == service
+            && self.port == port_word(device)
+            && (service != IBV_QPT_RC || shared.posted.rq_psn.load(Relaxed) == psn)
+    }
+
+    /// Whether it takes datagrams, at a port that `is_port` accepts.
+    #[inline]
+    pub(crate) fn takes_datagrams(&self, is_port: impl Fn(u32) -> bool) -> bool {
+        self.shared().service.load(Relaxed) == IBV_QPT_UD && is_port(self.port)
+    }
+
+    /// The code of the time after which a message that found no receive may be sent again.
+    pub(crate) fn rnr_timer(&self) -> u32 {
+        self.shared().posted.min_rnr_timer.load(Relaxed)
+    }
+
+    /// Its port; `own` is this process's arena.
+    pub(crate) fn shared_port<'a>(&'a self, own: &'a View) -> &'a SharedPort {
+        self.peer.view(own).port(device_of(self.port))
     }
 
     /// Whether it is still the queue pair that was found, in whatever state.

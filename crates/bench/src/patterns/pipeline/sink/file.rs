@@ -1,10 +1,8 @@
 //! A file of whole lines, whatever becomes of it.
 
-use std::fs::{File, OpenOptions, create_dir_all};
 use std::io::{Error, ErrorKind, Write};
-use std::path::Path;
 
-use super::Place;
+use super::place::Place;
 
 /// Bytes of lines that are written at once.
 const AT_ONCE: usize = 1 << 20;
@@ -17,33 +15,6 @@ pub(super) struct Written {
     pub(super) bytes: u64,
     /// Why it does not have all of them.
     pub(super) error: Option<String>,
-}
-
-/// Makes a file that is not there yet, and the directory that it is in.
-///
-/// # Errors
-/// Why that cannot be, and what to do.
-pub(super) fn create(path: &Path) -> Result<File, String> {
-    let made = path.parent().map_or(Ok(()), create_dir_all);
-    let file = made.and_then(|()| OpenOptions::new().write(true).create_new(true).open(path));
-    file.map_err(|error| {
-        let advice = match error.kind() {
-            ErrorKind::AlreadyExists => "it is another run's: give another sink_dir",
-            _ => "give a sink_dir that can be written to",
-        };
-        format!("cannot make {}: {error}: {advice}", path.display())
-    })
-}
-
-/// Makes a file that nobody else sees.
-///
-/// # Errors
-/// As [`create`].
-pub(super) fn nameless() -> Result<File, String> {
-    tempfile::tempfile().map_err(|error| {
-        let directory = std::env::temp_dir();
-        format!("cannot make a file in {}: {error}: name a directory in TMPDIR", directory.display())
-    })
 }
 
 /// Fills a file with a header and a line for each row.

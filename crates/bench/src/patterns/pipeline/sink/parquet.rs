@@ -12,8 +12,8 @@ use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::parser::parse_message_type;
 use parquet::schema::types::ColumnPath;
 
-use super::Place;
 use super::file::Written;
+use super::place::Place;
 
 /// Samples of a row group.
 const AT_ONCE: usize = 1 << 17;
@@ -131,7 +131,7 @@ mod tests {
         let rows: Vec<[u64; 3]> =
             (0..count).map(|step| [step, (step as f64).to_bits(), f64::to_bits(-0.25)]).collect();
         let rows = || rows.iter().map(|row| &row[..]);
-        let file = crate::patterns::pipeline::sink::file::create(&path).unwrap();
+        let file = crate::patterns::pipeline::sink::place::create(&path).unwrap();
         let place = Place { file, path: Some(path.clone()), is_written: true };
         let written = write(&place, 2, rows(), head);
         assert_eq!((written.samples, written.error), (count, None));

@@ -1,0 +1,56 @@
+//! What checks of experiments have in common: what they look at, and how they refuse.
+
+use super::experiment::Filled;
+use crate::Error;
+use crate::axis::{self, AxisRow, Key};
+use crate::point::Flow;
+
+/// An experiment that is checked.
+pub(crate) struct Check<'a>(pub(crate) &'a Filled);
+
+impl Check<'_> {
+    /// The least depth of a queue: the axis, or else the setting.
+    pub(crate) fn least_depth(&self, depth: Key<u32>) -> u32 {
+        self.0.least_depth(depth)
+    }
+
+    /// The largest number of an axis of numbers below 2^32; 1 where it is not there.
+    pub(crate) fn largest_u32(&self, row: &AxisRow) -> u32 {
+        u32::try_from(self.largest(row)).unwrap_or(u32::MAX)
+    }
+
+    /// The largest number of an axis; 1 where it is not there.
+    pub(crate) fn largest(&self, row: &AxisRow) -> u64 {
+        self.0.axes.numbers(row).max().unwrap_or(1)
+    }
+
+    /// Whether some sends do not ask for their completion.
+    pub(crate) fn signals_seldom(&self) -> bool {
+        self.0.axes.get(axis::SIGNAL_INTERVAL).into_iter().any(|every| every != Some(1))
+    }
+
+    /// Refuses what cannot be, at the place of the key that asks for it.
+    pub(crate) fn refuse(&self, key: &str, what: &str, why: &str) -> Result<(), Error> {
+        Err(Error::Refused {
+            place: self.place(key),
+            experiment: self.name(),
+            what: what.to_owned(),
+            why: why.to_owned(),
+        })
+    }
+
+    /// Whether messages flow both ways at some points.
+    pub(crate) fn goes_both_ways(&self) -> bool {
+        self.0.axes.get(axis::DIRECTION).contains(&Flow::Bi)
+    }
+
+    /// Where a key was set, or else the experiment.
+    pub(crate) fn place(&self, key: &str) -> String {
+        self.0.settings.place(key).unwrap_or_else(|| self.0.place.clone())
+    }
+
+    /// The experiment's name, for an error.
+    pub(crate) fn name(&self) -> String {
+        self.0.name.clone()
+    }
+}

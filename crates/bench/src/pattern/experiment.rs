@@ -1,0 +1,106 @@
+//! An experiment of a plan with all of it filled in.
+
+use serde_json::{Map, Value, json};
+
+use crate::axis::{self, AxisList, Key};
+use crate::plan::Settings;
+use crate::point::{Carrier, Length, Pattern};
+
+/// An experiment that says everything, as far as one kind of endpoint is concerned.
+#[derive(Clone, Debug)]
+pub(crate) struct Filled {
+    pub(crate) name: String,
+    pub(crate) pattern: Pattern,
+    pub(crate) carrier: Carrier,
+    pub(crate) length: Length,
+    pub(crate) bytes_max: Option<u64>,
+    pub(crate) warmup: u64,
+    pub(crate) repetitions: u32,
+    /// How near the mean of how many repetitions at most is to be known.
+    pub(crate) within: Option<(f64, u32)>,
+    /// Whether small segments are sent at once, where that is not said: what waits for an answer must not wait for more to send.
+    pub(crate) no_delay: bool,
+    pub(crate) tx_depth: u32,
+    pub(crate) rx_depth: u32,
+    pub(crate) keep_samples: bool,
+    pub(crate) share_above_ns: Vec<u64>,
+    pub(crate) timeout_s: f64,
+    /// The axes: those of the plan as they are written, but the size innermost.
+    pub(crate) axes: AxisList,
+    /// What was set, for the places of errors.
+    pub(crate) settings: Settings,
+    /// Where the experiment stands.
+    pub(crate) place: String,
+}
+
+impl Filled {
+    /// Messages and warm-up messages of a point of this size: fewer where `bytes_max` bounds it, both by the same
+    /// factor; at a set rate as many as are due in the time that it lasts.
+    pub(crate) fn length_at(&self, size_bytes: u64, rate_hz: Option<u64>) -> (Length, u64) {
+        if let (Length::Duration(duration_s), Some(rate_hz)) = (self.length, rate_hz) {
+            let messages = ((duration_s * rate_hz as f64).round() as u64).max(1);
+            let warmup = self.settings.warmup.unwrap_or(messages / WARMUP_SHARE);
+            return (Length::Iterations(messages), warmup);
+        }
+        let (Length::Iterations(asked), Some(bytes_max)) = (self.length, self.bytes_max) else {
+            return (self.length, self.warmup);
+        };
+        let iterations = (bytes_max / size_bytes).max(ITERATIONS_MIN).min(asked);
+        let warmup = (u128::from(self.warmup) * u128::from(iterations)).div_ceil(u128::from(asked));
+        // No overflow: iterations <= asked, so the product over asked is at most the warm-up itself.
+        (Length::Iterations(iterations), warmup as u64)
+    }
+
+    /// The number of its points, all repetitions that there may be included; `None` above 2^64.
+    pub(crate) fn points(&self) -> Option<u64> {
+        let lengths = self.axes.iter().map(|axis| axis.values().len() as u64);
+        let repetitions = self.within.map_or(self.repetitions, |(_, most)| most.max(self.repetitions));
+        lengths.chain([u64::from(repetitions)]).try_fold(1u64, u64::checked_mul)
+    }
+
+    /// The experiment as the record keeps it.
+    pub(crate) fn to_json(&self) -> Value {
+        let axes: Map<String, Value> =
+            self.axes.iter().map(|axis| (axis.row.name.to_owned(), axis.values().into())).collect();
+        let mut json = json!({
+            "name": self.name,
+            "pattern": self.pattern,
+            "warmup": self.warmup,
+            "repetitions": self.repetitions,
+            "tx_depth": self.tx_depth,
+            "rx_depth": self.rx_depth,
+            "keep_samples": self.keep_samples,
+            "share_above_ns": self.share_above_ns,
+            "timeout_s": self.timeout_s,
+            "axes": axes,
+        });
+        match self.length {
+            Length::Duration(duration_s) => json["duration_s"] = duration_s.into(),
+            Length::Iterations(iterations) => json["iterations"] = iterations.into(),
+        }
+        if let Some((within, most)) = self.within {
+            (json["within"], json["repetitions_max"]) = (within.into(), most.into());
+        }
+        if let Some(bytes_max) = self.bytes_max {
+            json["bytes_max"] = bytes_max.into();
+        }
+        json
+    }
+
+    /// The least depth of a queue: the axis, or else the setting.
+    pub(crate) fn least_depth(&self, depth: Key<u32>) -> u32 {
+        let is_of_sends = depth.row.name == axis::TX_DEPTH.row.name;
+        let setting = if is_of_sends { self.tx_depth } else { self.rx_depth };
+        least_depth(&self.axes, depth).unwrap_or(setting)
+    }
+}
+
+/// The least depth of a queue that an axis asks for; `None` where no axis is of it.
+pub(crate) fn least_depth(axes: &AxisList, depth: Key<u32>) -> Option<u32> {
+    axes.get(depth).into_iter().min()
+}
+
+/// `bytes_max` never leaves fewer messages than this: below about ten a median says nothing.
+const ITERATIONS_MIN: u64 = 10;
+/// Warm-up is a tenth of the iterations, within limits: the rule of the Intel MPI Benchmarks.
+pub(crate) const WARMUP_SHARE: u64 = 10;

@@ -1,0 +1,57 @@
+//! What a plan must not ask of several pairs, and what only they have.
+
+use crate::Error;
+use crate::axis::{self, AxisRow};
+use crate::pattern::check::Check;
+use crate::point::{Length, Operation, RAW_SAMPLES_MAX, Service, Traffic};
+
+/// Axes of this pattern that not every pattern has.
+pub(crate) const AXES: &[&AxisRow] = &[axis::PAIRS.row, axis::TRAFFIC.row];
+
+impl Check<'_> {
+    /// Checks an experiment of several pairs.
+    pub(crate) fn pairs(&self) -> Result<(), Error> {
+        if self.largest(axis::QUEUE_PAIRS.row) > 1 {
+            let why = "each pair is a process with one, as the paper has it";
+            return self.refuse("queue_pairs", "several queue pairs of each pair", why);
+        }
+        let traffic = self.0.axes.get(axis::TRAFFIC);
+        if traffic.contains(&Traffic::PingPong) {
+            self.together()?;
+        }
+        if traffic.contains(&Traffic::Stream) {
+            self.floods()?;
+        }
+        Ok(())
+    }
+
+    /// Messages that all pairs begin together.
+    fn together(&self) -> Result<(), Error> {
+        match self.0.length {
+            Length::Duration(_) => {
+                let why =
+                    "all pairs begin each message together, so they need the same number: give iterations";
+                self.refuse("duration", "pairs that take turns for a time", why)
+            }
+            Length::Iterations(n) if n > RAW_SAMPLES_MAX => {
+                let why = "samples of all pairs are put together";
+                self.refuse("iterations", &format!("more than {RAW_SAMPLES_MAX} messages of a pair"), why)
+            }
+            Length::Iterations(_) => Ok(()),
+        }
+    }
+
+    /// Floods, of which what is acknowledged counts.
+    fn floods(&self) -> Result<(), Error> {
+        let services = self.0.axes.get(axis::SERVICE);
+        if let Some(service) = services.iter().find(|service| **service != Service::Rc) {
+            let why = "what is acknowledged counts in the common time, and only RC acknowledges";
+            return self.refuse("service", &format!("streams of pairs over {}", service.word()), why);
+        }
+        let operations = self.0.axes.get(axis::OPERATION);
+        if operations.contains(&Operation::SendImm) {
+            return self.refuse("operation", "a stream of Send with immediate", "use send");
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,84 @@
+//! What the links of throughputs carry at best, beside them.
+
+use measure::record::{Device, Point};
+
+use super::cells::{AtLimit, Cell, Series, SeriesTable};
+use crate::link_limit::{self, LinkLimit};
+
+/// What a link carries at best of the messages of some series.
+#[derive(Debug)]
+pub(crate) struct Line<'a> {
+    /// Its name; `the link` where it differs from x to x.
+    link: &'a str,
+    /// For each x, in the unit of the series table.
+    pub(crate) numbers: Vec<Option<f64>>,
+    /// The first series that went over it.
+    pub(crate) first: &'a Series,
+    labels: Vec<&'a str>,
+    /// Whether the link carries more or less of other series.
+    is_one_of_many: bool,
+}
+
+impl Line<'_> {
+    /// Its name: that of the link, and the series where the link has several lines.
+    pub(crate) fn name(&self) -> String {
+        let of = if self.is_one_of_many { format!(" ({})", self.labels.join(", ")) } else { String::new() };
+        format!("{} at best{of}", self.link)
+    }
+
+    /// Takes a series of which the link carries the same wherever both have a number.
+    fn takes(&mut self, other: &Self) -> bool {
+        let is_same =
+            |(own, other): (&Option<f64>, &Option<f64>)| own.is_none() || other.is_none() || own == other;
+        if self.link != other.link || !self.numbers.iter().zip(&other.numbers).all(is_same) {
+            return false;
+        }
+        for (own, other) in self.numbers.iter_mut().zip(&other.numbers) {
+            *own = own.or(*other);
+        }
+        self.labels.extend(&other.labels);
+        true
+    }
+}
+
+impl SeriesTable {
+    /// The same with what the links of points carry at best beside throughputs.
+    pub(crate) fn beside_links(mut self, points: &[Point], devices: &[Device]) -> Self {
+        if !link_limit::is_throughput(&self.y) {
+            return self;
+        }
+        for number in self.series.iter_mut().flat_map(|s| &mut s.cells).filter_map(Cell::number_mut) {
+            let limit = points.iter().find(|p| p.id == number.id).and_then(|p| LinkLimit::of(p, devices));
+            number.at_limit = limit.and_then(|limit| {
+                let at_limit = self.scale.apply(limit.number(&self.y)?);
+                (at_limit > 0.0).then(|| Box::new(AtLimit { number: at_limit, limit }))
+            });
+        }
+        self
+    }
+
+    /// What links carry at best: a line for each link, or several where it carries more of some series than of others.
+    pub(crate) fn link_lines(&self) -> Vec<Line<'_>> {
+        let mut lines: Vec<Line<'_>> = Vec::new();
+        for line in self.series.iter().filter_map(line) {
+            if !lines.iter_mut().any(|known| known.takes(&line)) {
+                lines.push(line);
+            }
+        }
+        let links: Vec<&str> = lines.iter().map(|line| line.link).collect();
+        for line in &mut lines {
+            line.is_one_of_many = links.iter().filter(|link| **link == line.link).count() > 1;
+        }
+        lines
+    }
+}
+
+fn line(series: &Series) -> Option<Line<'_>> {
+    let at_limit = |cell| Cell::number(cell).and_then(|number| number.at_limit.as_deref());
+    let mut links =
+        series.cells.iter().filter_map(at_limit).map(|at_limit| at_limit.limit.link.name.as_str());
+    let first = links.next()?;
+    let link = if links.all(|other| other == first) { first } else { "the link" };
+    let numbers = series.cells.iter().map(|cell| Some(at_limit(cell)?.number)).collect();
+    Some(Line { link, numbers, first: series, labels: vec![&series.label], is_one_of_many: false })
+}

@@ -1,0 +1,149 @@
+//! Completion channels: how whoever sleeps learns of a completion.
+//!
+//! A channel is a pipe. Its bytes say which queue has an event; the process that completes something in an armed queue
+//! writes them, whether it is this one or a peer, which opens the writing end through `/proc`.
+//!
+//! # Invariants
+//!
+//! * An event of a completion queue for which its channel has no room is owed, and the next reader
+//!   of the channel raises it.
+
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::io::Errno;
+use verbs::abi::*;
+
+use crate::memory::layout::SharedCq;
+use crate::objects::completion::Cq;
+use crate::objects::context::Ctx;
+use crate::transport::local::arming;
+use crate::transport::local::link::Ticks;
+use crate::transport::local::notify::Events;
+
+/// A completion channel: a pipe. Its peers open the writing end through `/proc`.
+#[repr(C)]
+pub(crate) struct Channel {
+    pub(crate) ibv: ibv_comp_channel,
+    pub(crate) writing: OwnedFd,
+    pub(crate) inode: u64,
+    /// The queues that announce here, by handle.
+    pub(crate) queues: Mutex<Vec<(u64, *mut ibv_cq)>>,
+    /// Threads that sleep, or are about to, without a look at waiting sends.
+    pub(crate) sleepers: AtomicUsize,
+}
+
+/// Handle of no queue: wakes a sleeper so that it looks after waiting sends.
+const NUDGE: u64 = 0;
+
+impl Channel {
+    /// # Safety
+    /// `channel` is null or a live channel of this device.
+    pub(crate) unsafe fn from<'a>(channel: *mut ibv_comp_channel) -> Option<&'a Self> {
+        // SAFETY: every ibv_comp_channel of this device is the first member of a Channel.
+        unsafe { channel.cast::<Self>().as_ref() }
+    }
+
+    pub(crate) fn queues(&self) -> MutexGuard<'_, Vec<(u64, *mut ibv_cq)>> {
+        self.queues.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Lets a new queue announce in its channel, if it has one.
+pub(crate) fn attach(cq: *mut ibv_cq, handle: u64, shared: &SharedCq) {
+    // SAFETY: the queue was just made, with null or a live channel.
+    match unsafe { Channel::from((*cq).channel) } {
+        Some(channel) => {
+            channel.queues().push((handle, cq));
+            shared.channel_inode.store(channel.inode, Relaxed);
+            shared.channel_fd.store(channel.writing.as_raw_fd(), SeqCst);
+        }
+        None => shared.channel_fd.store(-1, SeqCst),
+    }
+}
+
+/// Ends that.
+pub(crate) fn detach(cq: *mut ibv_cq) {
+    // SAFETY: the queue is alive, and its channel lives at least as long.
+    if let Some(channel) = unsafe { Channel::from((*cq).channel) } {
+        channel.queues().retain(|(_, other)| *other != cq);
+    }
+}
+
+/// How long a sleeping process leaves its waiting sends alone.
+const RETRY_EVERY: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000 };
+/// No time at all.
+const NONE: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
+
+impl Cq {
+    /// A send of this process waits: whoever sleeps on the queue's channel has to look after it.
+    pub(crate) fn nudge(&self) {
+        // SAFETY: the channel lives at least as long as its queues.
+        let Some(channel) = (unsafe { Channel::from(self.ibv.channel) }) else { return };
+        if channel.sleepers.load(SeqCst) != 0 {
+            let _ = rustix::io::write(&channel.writing, &NUDGE.to_ne_bytes());
+        }
+    }
+}
+
+impl Channel {
+    /// Waits for an event; carries on with waiting sends meanwhile. A signal ends it with EINTR, as in the kernel.
+    pub(crate) fn read(&self) -> Result<u64, Errno> {
+        // SAFETY: a channel's context lives at least as long as the channel.
+        let ctx = unsafe { Ctx::from(self.ibv.context) };
+        // SAFETY: the descriptor is open as long as the channel lives.
+        let reading = unsafe { BorrowedFd::borrow_raw(self.ibv.fd) };
+        let blocks = !rustix::fs::fcntl_getfl(reading)?.contains(rustix::fs::OFlags::NONBLOCK);
+        loop {
+            ctx.progress();
+            if !blocks {
+                return take_handle(reading);
+            }
+            // Sequentially consistent with `Cq::nudge`: either this sees the send that waits, or who made it wait sees
+            // the sleeper.
+            self.sleepers.fetch_add(1, SeqCst);
+            let taken = (ctx.waiting.load(SeqCst) == 0).then(|| take_handle(reading));
+            self.sleepers.fetch_sub(1, SeqCst);
+            if let Some(taken) = taken {
+                return taken;
+            }
+            let mut polled = [PollFd::new(&reading, PollFlags::IN)];
+            let patience = if ctx.next_due().is_some_and(is_soon) { NONE } else { RETRY_EVERY };
+            if rustix::event::poll(&mut polled, Some(&patience))? != 0 {
+                return take_handle(reading);
+            }
+        }
+    }
+
+    /// Writes the events for which there was no room, now that something has been read.
+    pub(crate) fn pay(&self, queues: &[(u64, *mut ibv_cq)]) {
+        // SAFETY: a channel's context lives at least as long as the channel.
+        let view = &unsafe { Ctx::from(self.ibv.context) }.events.host().arena.view;
+        if view.header().owes.load(Relaxed) == 0 {
+            return;
+        }
+        for (_, cq) in queues {
+            // SAFETY: the queue is on the channel's list, so it is alive.
+            let cq = view.cq(unsafe { Cq::from(*cq) }.index);
+            // The own pipe is open and has room or something to read: nothing can fail.
+            let _ = arming::pay(&cq.owed, &Events { pipe: self.writing.as_fd(), view, cq });
+        }
+    }
+}
+
+/// Whether a sleep would be longer than the wait for it.
+fn is_soon(due: Ticks) -> bool {
+    due.ns_since(Ticks::now()) < 2 * RETRY_EVERY.tv_nsec.cast_unsigned()
+}
+
+/// Reads one event; waits for it where the descriptor does.
+fn take_handle(reading: BorrowedFd<'_>) -> Result<u64, Errno> {
+    let mut handle = [0; 8];
+    match rustix::io::read(reading, &mut handle)? {
+        8 => Ok(u64::from_ne_bytes(handle)),
+        _ => Err(Errno::IO), // Cannot be: the writing end is open here and every write is of 8 bytes.
+    }
+}

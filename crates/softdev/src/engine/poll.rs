@@ -1,0 +1,131 @@
+//! Taking completions from a queue.
+
+use std::ffi::c_int;
+use std::sync::atomic::Ordering::{Relaxed, Release};
+
+use verbs::abi::*;
+
+use crate::objects::blank::blank_completion;
+use crate::objects::completion::{Cq, Entries, Taken};
+use crate::objects::queue_pair::Qp;
+use crate::sys::clock;
+
+/// Completions that one source gives in a row while others may have some: few enough that none starves, many enough
+/// that the one busy queue pair of many does not cost a look at all the others each time.
+const IN_A_ROW: u32 = 16;
+
+impl Entries {
+    /// The next completion, and the queue pair that it shows to have failed.
+    #[inline]
+    fn next(&mut self, wc: &mut ibv_wc, failed: &mut Option<*const Qp>) -> bool {
+        if self.own_in_a_row < IN_A_ROW {
+            return self.next_own(wc) || self.next_received(wc, failed);
+        }
+        self.own_in_a_row = 0;
+        self.next_received(wc, failed) || self.next_own(wc)
+    }
+
+    #[inline]
+    fn next_own(&mut self, wc: &mut ibv_wc) -> bool {
+        let Some(entry) = self.own.pop() else { return false };
+        // SAFETY: completions of a queue pair are removed before it goes.
+        let qp = unsafe { &*entry.qp };
+        qp.retire(entry.retires);
+        *wc = blank_completion(entry.wr_id, entry.status, entry.opcode, qp.ibv.qp_num);
+        wc.byte_len = entry.bytes;
+        self.stamp = entry.stamp;
+        self.own_in_a_row += 1;
+        true
+    }
+
+    #[inline]
+    fn next_received(&mut self, wc: &mut ibv_wc, failed: &mut Option<*const Qp>) -> bool {
+        for _ in 0..self.receivers.len() {
+            if self.turn >= self.receivers.len() {
+                self.turn = 0;
+            }
+            let qp = self.receivers[self.turn];
+            // SAFETY: a queue pair takes itself off the list, under the lock that is held, before it goes.
+            let taken = unsafe { &*qp }.receive_completion(wc, &mut self.stamp);
+            if taken == Taken::Failure {
+                *failed = Some(qp);
+            }
+            if taken == Taken::Receive {
+                if self.stamped {
+                    self.stamp = clock::recent(self.stamp);
+                }
+                self.own_in_a_row = 0;
+                self.received_in_a_row += 1;
+                if self.received_in_a_row == IN_A_ROW {
+                    self.next_turn();
+                }
+                return true;
+            }
+            self.next_turn();
+        }
+        false
+    }
+
+    #[inline]
+    fn next_turn(&mut self) {
+        self.turn += 1;
+        self.received_in_a_row = 0;
+    }
+}
+
+impl Cq {
+    /// Whether a glance shows that nothing is there; then waiting sends have had their turn.
+    #[inline]
+    pub(crate) fn is_seen_empty(&self) -> bool {
+        let empty = self.peek.is_empty();
+        if empty {
+            self.ctx().progress();
+        }
+        empty
+    }
+
+    /// Takes completions: how many, or a negative error number.
+    ///
+    /// # Safety
+    /// There is room for so many.
+    #[inline]
+    pub(crate) unsafe fn take(&self, room: c_int, wc: *mut ibv_wc) -> c_int {
+        let mut failed = None;
+        let mut found = 0;
+        let mut entries = self.entries.lock();
+        while found < room {
+            // SAFETY: the caller gives room for so many completions; integers need no initialisation to be written.
+            let wc = unsafe { &mut *wc.add(found as usize) };
+            if !entries.next(wc, &mut failed) {
+                break;
+            }
+            found += 1;
+            if failed.is_some() {
+                break;
+            }
+        }
+        if self.stamped {
+            self.stamp.store(entries.stamp, Relaxed);
+        }
+        // SAFETY: the queue pair is on the list of the queue, whose lock is held, so it has not gone; from here on it is
+        // held.
+        let failed = failed.map(|qp| unsafe { &*qp });
+        if let Some(qp) = failed {
+            qp.holders.fetch_add(1, Relaxed);
+        }
+        let overrun = entries.overrun && found == 0;
+        self.look(&entries);
+        drop(entries);
+        if let Some(qp) = failed {
+            qp.flush();
+            qp.holders.fetch_sub(1, Release);
+            if found == 0 && !overrun && !self.is_seen_empty() {
+                // What was flushed is there now.
+                // SAFETY: as the caller vouches.
+                return unsafe { self.take(room, wc) };
+            }
+        }
+        self.ctx().progress();
+        if overrun { -libc::EOVERFLOW } else { found }
+    }
+}

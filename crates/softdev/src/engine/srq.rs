@@ -1,0 +1,145 @@
+//! Shared receive queues (IBTA vol. 1, section 10.2.9): receives that several queue pairs take from.
+
+use std::ffi::c_int;
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+use verbs::abi::*;
+
+use crate::objects::context::Ctx;
+use crate::objects::receiving::Receiving;
+use crate::objects::srq::{Srq, SrqQueue, Use};
+use crate::objects::work::list_of;
+use crate::objects::wqe::Receive;
+use crate::transport::local::order::{Entry, Order};
+use crate::transport::local::raise::Kind;
+
+/// Looks at a queue that has run dry before it is searched for what the dead have taken.
+const PATIENCE: u32 = 1 << 10;
+
+impl Srq {
+    /// From now on the queue can have events; the program's name of it.
+    pub(crate) fn enter(&mut self) -> *mut ibv_srq {
+        let (context, number, raw) = (self.ibv.context, self.ibv.handle, (&raw mut *self).cast());
+        // SAFETY: a queue's context lives at least as long as the queue.
+        unsafe { Ctx::from(context) }.events.enter(Kind::SharedReceiveQueue, number, number, raw);
+        raw
+    }
+
+    /// # Safety
+    /// `srq` is a live queue of this device.
+    #[inline]
+    pub(crate) unsafe fn from<'a>(srq: *mut ibv_srq) -> &'a Self {
+        // SAFETY: every ibv_srq of this device is the first member of an Srq.
+        unsafe { &*srq.cast::<Self>() }
+    }
+
+    /// The receive queue of a pair takes from it from now on.
+    pub(crate) fn attach(&self, member: *const Receiving) {
+        self.members.lock().unwrap_or_else(PoisonError::into_inner).push(member);
+    }
+
+    /// It does not any more.
+    pub(crate) fn detach(&self, member: *const Receiving) {
+        self.members.lock().unwrap_or_else(PoisonError::into_inner).retain(|other| *other != member);
+    }
+
+    /// # Safety
+    /// The request's elements are readable.
+    #[inline]
+    pub(crate) unsafe fn post(&self, queue: &mut SrqQueue, wr: &ibv_recv_wr) -> Result<(), c_int> {
+        if !(0..=self.max_sge.cast_signed()).contains(&wr.num_sge) {
+            return Err(libc::EINVAL);
+        }
+        // SAFETY: the caller vouches for the elements.
+        let elements = unsafe { list_of(wr.sg_list, wr.num_sge as usize) };
+        let index = queue.free.pop().ok_or(libc::ENOMEM)?;
+        let post = self.pool.post(index);
+        let receive = Receive::show(wr.wr_id, elements, post, &self.host.arena.view, self.pd);
+        self.wqes.store(index, receive, elements);
+        self.offer(queue, index);
+        Ok(())
+    }
+
+    /// Shows the receive of an index to the requesters as the last one.
+    fn offer(&self, queue: &mut SrqQueue, index: u32) {
+        // Whatever was lost a lap ago comes first: its word is about to be used again.
+        while let Some(lost) = self.look_after(queue) {
+            self.append(queue, lost);
+        }
+        self.append(queue, index);
+    }
+
+    fn append(&self, queue: &mut SrqQueue, index: u32) {
+        let k = queue.tail;
+        queue.tail = k.wrapping_add(1);
+        queue.posted[index as usize] = Some(Use { k, taker: None });
+        self.pool.show(k, index);
+        self.pool.shared().tail.value.store(queue.tail, Release);
+    }
+
+    /// Looks at the word that is to be used next: the index that stands there if nobody will ever deliver to it.
+    fn look_after(&self, queue: &mut SrqQueue) -> Option<u32> {
+        let before = queue.tail.wrapping_sub(self.area.size);
+        let (index, taker) = match Entry::decode(self.pool.word(before).load(Acquire)) {
+            Entry::Taken { k, index, block } if k == before => (index, Some(block)),
+            Entry::Posted { k, index } if k == before => (index, None),
+            _ => return None,
+        };
+        let in_use = queue.posted.get_mut(index as usize)?.as_mut().filter(|used| used.k == before)?;
+        in_use.taker = taker;
+        self.is_lost(queue, index).then_some(index)
+    }
+
+    /// Whether a receive that is in use, and is not there for the taking, will never complete: who took it has died without
+    /// delivering, or put it back unseen.
+    #[cold]
+    fn is_lost(&self, queue: &SrqQueue, index: u32) -> bool {
+        let Some(Some(Use { k, taker })) = queue.posted.get(index as usize).copied() else { return false };
+        let taker = match Entry::decode(self.pool.word(k).load(Acquire)) {
+            Entry::Taken { k: taken, block, index: of } if (taken, of) == (k, index) => Some(block),
+            Entry::Posted { k: posted, index: of } if (posted, of) == (k, index) => {
+                return self.pool.withdraw(k, index);
+            }
+            _ => taker,
+        };
+        taker.is_some_and(|block| !self.host.lives(block) && !self.is_delivered(index))
+    }
+
+    /// Whether a message that took this index waits to be polled.
+    fn is_delivered(&self, index: u32) -> bool {
+        let members = self.members.lock().unwrap_or_else(PoisonError::into_inner);
+        // SAFETY: a queue pair takes itself off the list, under the same lock, before it goes.
+        members.iter().any(|member| unsafe { &**member }.has_message_for(index))
+    }
+
+    /// A queue pair that takes from here was polled in vain. If the queue has run dry for long, what was taken by
+    /// processes that have died is offered again.
+    pub(crate) fn doubt(&self) {
+        if !self.doubts.fetch_add(1, Relaxed).is_multiple_of(PATIENCE) || !self.pool.is_dry() {
+            return;
+        }
+        let mut queue = self.queue.lock();
+        for index in 0..self.area.size {
+            if self.is_lost(&queue, index) {
+                self.offer(&mut queue, index);
+            }
+        }
+    }
+
+    /// The receive of an index that a message says that it took; `None` where that cannot be.
+    pub(crate) fn taken(&self, index: u32) -> Option<Receive> {
+        let queue = self.queue.lock();
+        let Use { k, .. } = queue.posted.get(index as usize).copied()??;
+        let is_there = self.pool.word(k).load(Acquire) == Entry::Posted { k, index }.encode();
+        (!is_there).then(|| self.wqes.load(index))
+    }
+
+    /// A receive is complete: its index may be used again.
+    pub(crate) fn give_back(&self, index: u32) {
+        let mut queue = self.queue.lock();
+        if queue.posted.get_mut(index as usize).is_some_and(|posted| posted.take().is_some()) {
+            queue.free.push(index);
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! Work requests of the send queue: what one says, and what there is to be done.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use verbs::abi::*;
+
+use crate::memory::pieces::Pieces;
+use crate::objects::context::Ah;
+use crate::objects::queue_pair::Qp;
+use crate::objects::send_queue::SendQueue;
+use crate::objects::work::{AnyTask, Attempt, Sending, Work};
+use crate::sys::limits::{MAX_MESSAGE_BYTES, MTU_BYTES};
+use crate::transport::delivery::Delivery;
+use crate::transport::local::address::{MULTICAST_QP, Way, port_word};
+use crate::transport::local::region::Access;
+use crate::transport::message::{Datagram, Message};
+use crate::transport::remote::Remote;
+use crate::transport::target::Target;
+
+/// What a work request does with its payload.
+pub(crate) trait Task: Copy {
+    /// What it does to this process's own memory.
+    fn local_access(&self) -> Access;
+    /// What the requester itself finds wrong with it.
+    fn local_fault(&self, qp: &Qp, bytes: u64) -> Option<ibv_wc_status>;
+    /// Tries to do it.
+    fn attempt(&self, qp: &Qp, queue: &mut SendQueue, work: &Work, pieces: &Pieces) -> Attempt;
+    /// For whoever keeps tasks of any kind.
+    fn any(self) -> AnyTask;
+}
+
+impl Work {
+    /// The message that it sends.
+    #[inline]
+    fn message<'a>(&self, qp: &Qp, pieces: &'a Pieces) -> Message<'a> {
+        Message {
+            pieces: pieces.as_slice(),
+            bytes: pieces.bytes,
+            imm: self.imm,
+            solicited: self.solicited,
+            src_qp: qp.ibv.qp_num,
+            datagram: None,
+            written: false,
+        }
+    }
+}
+
+impl Task for Sending {
+    #[inline]
+    fn local_access(&self) -> Access {
+        Access::Gather
+    }
+
+    #[inline]
+    fn local_fault(&self, _: &Qp, bytes: u64) -> Option<ibv_wc_status> {
+        let limit = if self.0.is_some() { MTU_BYTES } else { MAX_MESSAGE_BYTES };
+        (bytes > limit).then_some(IBV_WC_LOC_LEN_ERR)
+    }
+
+    #[inline]
+    fn attempt(&self, qp: &Qp, queue: &mut SendQueue, work: &Work, pieces: &Pieces) -> Attempt {
+        if let Some(fault) = self.local_fault(qp, pieces.bytes) {
+            return Attempt::Completed(fault);
+        }
+        let datagram = self.0.map(|(_, _, datagram)| datagram);
+        let message = Message { datagram, ..work.message(qp, pieces) };
+        let delivery = match self.0 {
+            Some((Way::Device(device), number, _)) => {
+                qp.deliver_datagram(queue, number, |port| port == port_word(device), &message)
+            }
+            Some((Way::Group(group), MULTICAST_QP, _)) => qp.deliver_to_group(queue, &group, &message),
+            Some(_) => Delivery::NoAnswer,
+            None => qp.with_peer(queue, |target| target.deliver(qp.host, qp.shared(), &message)),
+        };
+        qp.outcome(delivery)
+    }
+
+    fn any(self) -> AnyTask {
+        AnyTask::Send(self)
+    }
+}
+
+impl Task for Remote {
+    #[inline]
+    fn local_access(&self) -> Access {
+        Self::local_access(self)
+    }
+
+    #[inline]
+    fn local_fault(&self, qp: &Qp, bytes: u64) -> Option<ibv_wc_status> {
+        if bytes > MAX_MESSAGE_BYTES {
+            return Some(IBV_WC_LOC_LEN_ERR);
+        }
+        Self::local_fault(self, bytes, qp.initiator_depth.load(Relaxed))
+    }
+
+    #[inline]
+    fn attempt(&self, qp: &Qp, queue: &mut SendQueue, work: &Work, pieces: &Pieces) -> Attempt {
+        if let Some(fault) = Task::local_fault(self, qp, pieces.bytes) {
+            return Attempt::Completed(fault);
+        }
+        let message = Message { written: true, ..work.message(qp, pieces) };
+        let delivery =
+            qp.with_peer(queue, |target: &Target| target.reach(qp.host, qp.shared(), self, &message));
+        qp.outcome(delivery)
+    }
+
+    fn any(self) -> AnyTask {
+        AnyTask::Reach(self)
+    }
+}
+
+impl Task for AnyTask {
+    fn local_access(&self) -> Access {
+        match self {
+            Self::Send(sending) => sending.local_access(),
+            Self::Reach(remote) => remote.local_access(),
+        }
+    }
+
+    fn local_fault(&self, qp: &Qp, bytes: u64) -> Option<ibv_wc_status> {
+        match self {
+            Self::Send(sending) => sending.local_fault(qp, bytes),
+            Self::Reach(remote) => Task::local_fault(remote, qp, bytes),
+        }
+    }
+
+    fn attempt(&self, qp: &Qp, queue: &mut SendQueue, work: &Work, pieces: &Pieces) -> Attempt {
+        match self {
+            Self::Send(sending) => sending.attempt(qp, queue, work, pieces),
+            Self::Reach(remote) => remote.attempt(qp, queue, work, pieces),
+        }
+    }
+
+    fn any(self) -> AnyTask {
+        self
+    }
+}
+
+impl Qp {
+    /// Where a send goes.
+    ///
+    /// # Safety
+    /// The request's address handle, where the service has one, is alive.
+    #[inline]
+    pub(crate) unsafe fn destination(&self, wr: &ibv_send_wr) -> Sending {
+        Sending((self.ibv.qp_type == IBV_QPT_UD).then(|| {
+            // SAFETY: the request is a datagram's, so this member is the one that was written.
+            let ud = unsafe { wr.wr.ud };
+            // SAFETY: the caller vouches for the handle.
+            let Ah { attr, destination, .. } = unsafe { &*ud.ah.cast::<Ah>() };
+            let (service_level, traffic_class, device) = (attr.sl, attr.grh.traffic_class, self.device);
+            let dgid = (attr.is_global != 0).then_some(attr.grh.dgid);
+            // A Q_Key with its high bit set stands for the queue pair's own (IBTA vol. 1, section 10.2.5).
+            let qkey =
+                if ud.remote_qkey >> 31 == 0 { ud.remote_qkey } else { self.shared().qkey.load(Relaxed) };
+            let datagram = Datagram { qkey, service_level, traffic_class, device, dgid };
+            (*destination, ud.remote_qpn, datagram)
+        }))
+    }
+}

@@ -1,0 +1,231 @@
+//! Asynchronous events: what happens to queue pairs, queues and ports that nobody has asked for at that moment.
+//!
+//! The events of a context come through a pipe, as those of a completion channel do: a record names the object by its
+//! handle, and by a serial number that a later object with the same handle does not have. Whoever finds that something has
+//! happened writes the record, this process or a peer, which opens the pipe through `/proc`. An event of an object that has
+//! gone is dropped; one that finds the pipe full is counted, and the next `ibv_get_async_event` fails with `EOVERFLOW`
+//! (the kernel has a list there, which ends only with its memory).
+//!
+//! # Invariants
+//!
+//! * Events of a context come through a pipe, and whoever finds the error writes to it, a peer too.
+//!   Members of a multicast group stand in each process's arena; who joins counts up a word in all
+//!   of them, so that nobody has to ask the kernel again.
+
+use std::collections::HashMap;
+use std::ffi::c_int;
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+use rustix::io::Errno;
+use verbs::abi::*;
+
+use crate::memory::layout::SharedContext;
+use crate::sys::indexes::Indexes;
+use crate::sys::limits::CONTEXTS;
+use crate::transport::local::host::Host;
+use crate::transport::local::notify::pipe;
+use crate::transport::local::raise::{Kind, RECORD_BYTES, Record, kind_of};
+
+/// The events of a context.
+pub(crate) struct Events {
+    host: &'static Host,
+    writing: OwnedFd,
+    inode: u64,
+    /// Entry of this process's table of contexts.
+    pub(crate) index: u32,
+    objects: Mutex<HashMap<(Kind, u32), Object>>,
+    acknowledgement: Condvar,
+}
+
+impl Events {
+    /// A descriptor that is open as long as the context is.
+    pub(crate) fn descriptor(&self) -> c_int {
+        self.writing.as_raw_fd()
+    }
+}
+
+/// An object that can have events.
+struct Object {
+    serial: u32,
+    /// What the program knows it by.
+    address: usize,
+    /// Events that the program has taken and not acknowledged.
+    taken: usize,
+}
+
+/// Entries of the table of contexts in use.
+static INDEXES: Indexes<CONTEXTS> = Indexes::new();
+
+impl Events {
+    /// Makes a pipe, and an entry that tells peers of it. Also gives the reading end, which programs poll.
+    ///
+    /// # Errors
+    /// When there are no more descriptors, or as many contexts as there can be (`EMFILE`).
+    pub(crate) fn new(host: &'static Host) -> io::Result<(Self, RawFd)> {
+        let (reading, writing, inode) = pipe()?;
+        let index = INDEXES.take().ok_or(Errno::MFILE)?;
+        let shared = host.arena.view.context(index);
+        shared.lost.store(0, Relaxed);
+        shared.inode.store(inode, Relaxed);
+        shared.fd.store(writing.as_raw_fd(), SeqCst);
+        let (objects, acknowledgement) = (Mutex::default(), Condvar::new());
+        Ok((Self { host, writing, inode, index, objects, acknowledgement }, reading.into_raw_fd()))
+    }
+
+    /// This process.
+    pub(crate) fn host(&self) -> &'static Host {
+        self.host
+    }
+
+    fn shared(&self) -> &SharedContext {
+        self.host.arena.view.context(self.index)
+    }
+
+    fn objects(&self) -> MutexGuard<'_, HashMap<(Kind, u32), Object>> {
+        self.objects.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// From now on an object can have events. Those of its handle with an older serial number are another's.
+    pub(crate) fn enter<T>(&self, kind: Kind, handle: u32, serial: u32, object: *mut T) {
+        let address = object as usize;
+        self.objects().insert((kind, handle), Object { serial, address, taken: 0 });
+    }
+
+    /// An object goes: its events are dropped, and those that were taken are waited for until they are acknowledged
+    /// (man ibv_get_async_event).
+    pub(crate) fn leave(&self, kind: Kind, handle: u32) {
+        let mut objects = self.objects();
+        if let Some(object) = objects.get_mut(&(kind, handle)) {
+            object.address = 0;
+        }
+        while objects.get(&(kind, handle)).is_some_and(|object| object.taken != 0) {
+            objects = self.acknowledgement.wait(objects).unwrap_or_else(PoisonError::into_inner);
+        }
+        objects.remove(&(kind, handle));
+    }
+
+    /// Raises an event of an object of this context.
+    #[cold]
+    pub(crate) fn raise(&self, event: ibv_event_type, handle: u32, serial: u32) {
+        let record = Record { event, handle, serial }.encode();
+        if rustix::io::write(&self.writing, &record).is_err() {
+            self.shared().lost.fetch_add(1, SeqCst);
+        }
+    }
+
+    /// The object that a record is about, which then counts as taken.
+    fn take(&self, record: Record) -> Option<ibv_async_event> {
+        let kind = kind_of(record.event)?;
+        let event = |element| Some(ibv_async_event { element, event_type: record.event });
+        if kind == Kind::Port {
+            return event(ibv_async_element { port_num: record.handle.cast_signed() });
+        }
+        let mut objects = self.objects();
+        let object = objects.get_mut(&(kind, record.handle))?;
+        let is_older = record.serial.wrapping_sub(object.serial).cast_signed() < 0;
+        if is_older || object.address == 0 {
+            return None;
+        }
+        object.taken += 1;
+        event(ibv_async_element { qp: object.address as *mut ibv_qp })
+    }
+
+    pub(crate) fn acknowledge(&self, kind: Kind, handle: u32) {
+        if let Some(object) = self.objects().get_mut(&(kind, handle)) {
+            object.taken = object.taken.saturating_sub(1);
+        }
+        self.acknowledgement.notify_all();
+    }
+
+    /// The next event; waits for it where the descriptor does. A signal ends the wait.
+    pub(crate) fn next(&self, reading: BorrowedFd<'_>) -> Result<ibv_async_event, Errno> {
+        loop {
+            if self.shared().lost.swap(0, SeqCst) != 0 {
+                return Err(Errno::OVERFLOW);
+            }
+            let mut bytes = [0; RECORD_BYTES];
+            if rustix::io::read(reading, &mut bytes)? != RECORD_BYTES {
+                return Err(Errno::IO); // Cannot be: the writing end is open here and every write is of so many.
+            }
+            if let Some(event) = self.take(Record::decode(bytes)) {
+                return Ok(event);
+            }
+        }
+    }
+
+    /// Ends the pipe.
+    pub(crate) fn close(self, reading: RawFd) {
+        self.shared().fd.store(-1, SeqCst);
+        self.host.forget_channel(self.writing.as_raw_fd(), self.inode);
+        // SAFETY: `new` gave the descriptor up, and its context, which alone has it, is closed.
+        drop(unsafe { OwnedFd::from_raw_fd(reading) });
+        INDEXES.give_back(self.index);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::transport::local::host::host;
+
+    fn events() -> (Events, RawFd) {
+        let (events, reading) = Events::new(host().unwrap()).unwrap();
+        // SAFETY: the descriptor is open.
+        rustix::io::ioctl_fionbio(unsafe { BorrowedFd::borrow_raw(reading) }, true).unwrap();
+        (events, reading)
+    }
+
+    #[test]
+    fn what_does_not_fit_in_the_pipe_is_reported() {
+        let (events, reading) = events();
+        // SAFETY: the descriptor is open until the end of this test.
+        let fd = unsafe { BorrowedFd::borrow_raw(reading) };
+        let next = || events.next(fd).map(|event| event.event_type);
+        for _ in 0..20_000 {
+            events.raise(IBV_EVENT_PORT_ACTIVE, 1, 0);
+        }
+        assert_eq!(next(), Err(Errno::OVERFLOW));
+        let mut found = 0;
+        while next() == Ok(IBV_EVENT_PORT_ACTIVE) {
+            found += 1;
+        }
+        assert!((300..20_000).contains(&found), "{found} events fit in a pipe");
+        assert_eq!(next(), Err(Errno::AGAIN), "it is reported once");
+        events.raise(IBV_EVENT_PORT_ERR, 1, 0);
+        assert_eq!(next(), Ok(IBV_EVENT_PORT_ERR), "and there is room again");
+        events.close(reading);
+    }
+
+    /// Whatever a peer writes.
+    #[test]
+    fn events_of_nothing_are_dropped() {
+        let (events, reading) = events();
+        // SAFETY: the descriptor is open until the end of this test.
+        let fd = unsafe { BorrowedFd::borrow_raw(reading) };
+        let mut object = 0_u32;
+        events.enter(Kind::QueuePair, 7, 5, &raw mut object);
+        for (event, handle, serial) in [
+            (IBV_EVENT_QP_FATAL, 8, 5),
+            (IBV_EVENT_QP_FATAL, 7, 4),
+            (IBV_EVENT_CQ_ERR, 7, 5),
+            (IBV_EVENT_SRQ_ERR, 7, 5),
+            (IBV_EVENT_WQ_FATAL, 7, 5),
+            (u32::MAX, 7, 5),
+        ] {
+            events.raise(event, handle, serial);
+        }
+        assert!(events.next(fd).is_err_and(|errno| errno == Errno::AGAIN));
+        events.raise(IBV_EVENT_QP_FATAL, 7, 6);
+        let found = events.next(fd).unwrap();
+        // SAFETY: the event is a queue pair's.
+        assert_eq!(unsafe { found.element.qp } as usize, &raw const object as usize);
+        events.acknowledge(Kind::QueuePair, 7);
+        events.leave(Kind::QueuePair, 7);
+        events.raise(IBV_EVENT_QP_FATAL, 7, 6);
+        assert!(events.next(fd).is_err(), "it has gone");
+        events.close(reading);
+    }
+}

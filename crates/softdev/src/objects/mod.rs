@@ -1,0 +1,22 @@
+//! What the objects that verbs make keep: queue pairs with their queues, completion queues, shared receive queues, contexts.
+//!
+//! The types stand apart from what happens when they are used (`engine`), because a queue pair is used by everything: with its
+//! methods beside it, 45 files needed each other.
+
+pub(crate) mod blank;
+pub(crate) mod builder;
+pub(crate) mod completion;
+pub(crate) mod context;
+pub(crate) mod event;
+pub(crate) mod flights;
+pub(crate) mod keeper;
+pub(crate) mod own;
+pub(crate) mod polling;
+pub(crate) mod queue_pair;
+pub(crate) mod receiving;
+pub(crate) mod send_queue;
+pub(crate) mod spot;
+pub(crate) mod srq;
+pub(crate) mod waiting;
+pub(crate) mod work;
+pub(crate) mod wqe;

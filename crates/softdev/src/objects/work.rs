@@ -1,0 +1,125 @@
+//! Work requests of the send queue: what one says of itself, and what is to be done.
+
+use verbs::abi::*;
+
+use crate::transport::local::address::Way;
+use crate::transport::message::Datagram;
+use crate::transport::remote::Remote;
+
+/// What a work request says of itself.
+#[derive(Clone, Copy)]
+pub(crate) struct Work {
+    pub(crate) position: u32,
+    pub(crate) wr_id: u64,
+    pub(crate) signaled: bool,
+    pub(crate) solicited: bool,
+    pub(crate) imm: Option<u32>,
+    /// What its completion names.
+    pub(crate) opcode: ibv_wc_opcode,
+    /// Bytes that it moves, once they were found.
+    pub(crate) bytes: u32,
+}
+
+impl Work {
+    #[inline]
+    pub(crate) fn of(wr: &ibv_send_wr, position: u32, always_signaled: bool) -> Self {
+        let has_immediate = IMMEDIATE >> wr.opcode & 1 != 0;
+        Self {
+            position,
+            wr_id: wr.wr_id,
+            signaled: always_signaled || wr.send_flags & IBV_SEND_SIGNALED != 0,
+            solicited: wr.send_flags & IBV_SEND_SOLICITED != 0,
+            imm: has_immediate.then_some(wr.imm_data),
+            opcode: COMPLETED[wr.opcode as usize],
+            bytes: 0,
+        }
+    }
+}
+
+/// A send: to the peer of the connection, or where a datagram's route leads, to a queue pair of this number.
+#[derive(Clone, Copy)]
+pub(crate) struct Sending(pub(crate) Option<(Way, u32, Datagram)>);
+
+impl Sending {
+    /// Whether it goes to whom it names, without a connection.
+    pub(crate) fn is_datagram(&self) -> bool {
+        self.0.is_some()
+    }
+}
+
+/// Whom a task reaches.
+pub(crate) enum Destination {
+    /// The peer of the connection.
+    Connection,
+    /// The queue pair of this number.
+    Datagram(u32),
+    /// Nobody here.
+    Nowhere,
+}
+
+/// A task of any kind.
+#[derive(Clone, Copy)]
+pub(crate) enum AnyTask {
+    Send(Sending),
+    /// Reaches for the peer's memory.
+    Reach(Remote),
+}
+
+impl AnyTask {
+    /// Whom it reaches.
+    pub(crate) fn destination(&self) -> Destination {
+        match self {
+            Self::Send(Sending(Some((Way::Device(_), number, _)))) => Destination::Datagram(*number),
+            Self::Send(Sending(Some(_))) => Destination::Nowhere,
+            Self::Send(Sending(None)) | Self::Reach(_) => Destination::Connection,
+        }
+    }
+}
+
+/// A list of the program's, which may be null where it is empty.
+///
+/// # Safety
+/// There are so many, readable as long as the list is used.
+#[inline]
+pub(crate) unsafe fn list_of<'a, T>(list: *const T, count: usize) -> &'a [T] {
+    // SAFETY: the caller vouches for them.
+    if count == 0 { &[] } else { unsafe { std::slice::from_raw_parts(list, count) } }
+}
+
+/// The operations that a service has, a bit for each `IBV_WR_*` (man ibv_post_send).
+pub(crate) fn operations(service: ibv_qp_type) -> u32 {
+    let datagram = 1 << IBV_WR_SEND | 1 << IBV_WR_SEND_WITH_IMM;
+    let unreliable = datagram | 1 << IBV_WR_RDMA_WRITE | 1 << IBV_WR_RDMA_WRITE_WITH_IMM;
+    match service {
+        IBV_QPT_UD => datagram,
+        IBV_QPT_UC => unreliable,
+        _ => {
+            let atomics = 1 << IBV_WR_ATOMIC_CMP_AND_SWP | 1 << IBV_WR_ATOMIC_FETCH_AND_ADD;
+            unreliable | 1 << IBV_WR_RDMA_READ | atomics
+        }
+    }
+}
+
+/// Operations with immediate data.
+const IMMEDIATE: u32 = 1 << IBV_WR_SEND_WITH_IMM | 1 << IBV_WR_RDMA_WRITE_WITH_IMM;
+
+/// Operations whose payload may be inline (man ibv_post_send): those that have one.
+pub(crate) const INLINE: u32 = 1 << IBV_WR_SEND | 1 << IBV_WR_RDMA_WRITE | IMMEDIATE;
+
+/// What the completion of each `IBV_WR_*` names.
+const COMPLETED: [ibv_wc_opcode; 7] = [
+    IBV_WC_RDMA_WRITE,
+    IBV_WC_RDMA_WRITE,
+    IBV_WC_SEND,
+    IBV_WC_SEND,
+    IBV_WC_RDMA_READ,
+    IBV_WC_COMP_SWAP,
+    IBV_WC_FETCH_ADD,
+];
+
+/// What an attempt at a work request came to.
+pub(crate) enum Attempt {
+    Completed(ibv_wc_status),
+    NotReady,
+    Unanswered,
+}
