@@ -160,14 +160,15 @@ choice! {
 choice! {
     /// How completions are waited for.
     pub enum Poll {
-        /// Polling the completion queues without a pause.
+        /// Poll the completion queues without a pause.
         Busy = "busy",
-        /// Sleeping on the completion channel; armed again before the queue is polled, as perftest does.
+        /// Sleep for completions; the channel is armed again before the queue is polled. So does
+        /// perftest.
         Event = "event",
-        /// Sleeping on the completion channel; the queue is polled until it is empty before it is armed again, so that messages
-        /// which come meanwhile need no sleep of their own (V12).
+        /// Sleep for completions; the queue is polled until it is empty before the channel is armed
+        /// again. Messages that come meanwhile need no sleep of their own (V12).
         EventRepoll = "event_repoll",
-        /// Polling for receives, sleeping for sends (V18).
+        /// Poll for receives, sleep for sends. V18 of the evaluations.
         Hybrid = "hybrid",
     }
 }
@@ -206,10 +207,10 @@ impl QueuePoll {
 choice! {
     /// Which instant a message carries in its first eight bytes.
     pub enum Stamp {
-        /// That at which the device fetched it, as well as can be: the sender writes the time again and again until the message
-        /// is known to be sent (V24).
+        /// When the device fetched the message. The sender writes the time into the message again and
+        /// again until it is known to be sent (V24).
         Sent = "sent",
-        /// None: that at which it was posted is kept by the sender.
+        /// When it was posted. The sender keeps that, and the message carries none.
         Submitted = "submitted",
     }
 }

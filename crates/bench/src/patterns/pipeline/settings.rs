@@ -43,7 +43,7 @@ choice! {
     pub enum Filling {
         /// Before there is anything to take.
         Before = "before",
-        /// By who takes samples, which takes none before all are posted: so VILLASnode's node
+        /// By the receiver, which takes no sample before all are posted. So VILLASnode's node
         /// `infiniband` fills its queue (V56 of the evaluations).
         Reading = "reading",
     }
@@ -99,10 +99,10 @@ impl Sink {
 choice! {
     /// What tells when a step of a pipeline is due.
     pub enum Timer {
-        /// The kernel's timer: the generator sleeps until it expires (timerfd_create(2)).
+        /// The kernel's timer, for which the generator sleeps. See timerfd_create(2).
         Timerfd = "timerfd",
-        /// The clock of the hot loops, which the generator reads again and again: the time stamp counter, calibrated against
-        /// `CLOCK_MONOTONIC` (`measure::clock`), or where that cannot be trusted, `CLOCK_MONOTONIC` itself.
+        /// The time stamp counter, which the generator reads again and again. It is calibrated against
+        /// `CLOCK_MONOTONIC` (`measure::clock`), which takes its place where it cannot be trusted.
         Tsc = "tsc",
     }
 }
