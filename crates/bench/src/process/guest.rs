@@ -124,12 +124,20 @@ impl Shared {
         lock(&self.ended).get_or_insert(end);
     }
 
-    /// Gives a sign of life. The thread that measures may be about an answer, which is one.
+    /// Gives a sign of life. While the thread that measures sends an answer, that answer is one;
+    /// right after it, the thread may not have let the channel go yet.
     fn answer_probe(&self) -> io::Result<()> {
-        let Ok(mut sealer) = self.sealer.try_lock() else { return Ok(()) };
         let mut bytes = Vec::new();
-        sealer.seal(&Record::Probe, &mut bytes);
-        send(&self.stream, &bytes)
+        let deadline = Deadline::after(LETTING_GO);
+        while !deadline.is_over() {
+            let Ok(mut sealer) = self.sealer.try_lock() else {
+                std::thread::yield_now();
+                continue;
+            };
+            sealer.seal(&Record::Probe, &mut bytes);
+            return send(&self.stream, &bytes);
+        }
+        Ok(())
     }
 
     /// [`Shared::farewell`] for the thread that measured. The other one may be about it, and ends the process.
@@ -361,6 +369,9 @@ const POINT_GRACE: Duration = Duration::from_secs(30);
 const SEND_TIMEOUT: Duration = Duration::from_secs(30);
 /// What one read takes in.
 const RECEIVE_BYTES: usize = 4096;
+/// Between the last byte of an answer and the moment in which its thread lets the channel go lie
+/// microseconds, or a turn of the scheduler.
+const LETTING_GO: Duration = Duration::from_millis(100);
 /// Exit status of a server whose client was gone in the middle of a measurement.
 const EXIT_ABANDONED: libc::c_int = 1;
 
