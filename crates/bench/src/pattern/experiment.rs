@@ -18,8 +18,6 @@ pub(crate) struct Filled {
     pub(crate) repetitions: u32,
     /// How near the mean of how many repetitions at most is to be known.
     pub(crate) within: Option<(f64, u32)>,
-    /// Whether small segments are sent at once, where that is not said: what waits for an answer must not wait for more to send.
-    pub(crate) no_delay: bool,
     pub(crate) tx_depth: u32,
     pub(crate) rx_depth: u32,
     pub(crate) keep_samples: bool,

@@ -40,10 +40,9 @@ impl<'a, E: End> Rank<'a, E> {
         self.endpoints.company.barrier.take()
     }
 
-    /// The endpoint of what the plan says, which most ranks have.
+    /// The endpoint of the main part, which most ranks have.
     pub(crate) fn main(self) -> Result<&'a mut E, PointError> {
-        let [main, _] = self.two(Part::MAIN, Part::MAIN);
-        main.ok_or_else(|| out_of_order("run"))
+        self.endpoints.parts.get_mut(&Part::MAIN).ok_or_else(|| out_of_order("run"))
     }
 
     /// The endpoints of two parts, where this rank has something to do with them.
@@ -77,12 +76,12 @@ impl<E: End> Endpoints<E> {
         self.parts.values_mut().for_each(E::stop);
     }
 
-    /// What the one of what the plan says has counted.
+    /// What the endpoint of the main part has counted.
     pub(crate) fn counters(&self) -> BTreeMap<String, u64> {
         self.parts.get(&Part::MAIN).map(E::counters).unwrap_or_default()
     }
 
-    /// The library of what the plan says, if it is one.
+    /// The message library that carries the main part, if one does.
     pub(crate) fn library(&self) -> Option<String> {
         self.parts.get(&Part::MAIN)?.library()
     }

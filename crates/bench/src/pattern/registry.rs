@@ -56,7 +56,7 @@ pub(crate) trait Pattern: 'static {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Row {
     /// Its name in plans and records.
-    pub name: &'static str,
+    pub(crate) name: &'static str,
     /// What an endpoint must be able to do.
     pub(crate) needs: Capabilities,
     /// Axes that not every pattern has.
@@ -99,7 +99,7 @@ impl Entry {
 
 /// A rank's share of a point of a pattern, with what it tells ready to travel.
 pub(crate) fn run_as<P: Pattern, E: End>(rank: Rank<'_, E>) -> Result<Outcome, PointError> {
-    // What is not there is compiled for no endpoint that lacks it.
+    // A pattern is not compiled for an endpoint that lacks what it needs.
     if const { !E::CAPABILITIES.contain(P::ROW.needs) } {
         let reason = format!("the pattern {:?} needs more than this endpoint has", P::ROW.name);
         return Err(PointError::NotMeasured(reason));

@@ -29,7 +29,7 @@ macro_rules! patterns {
         /// All of them.
         pub(crate) static ENTRIES: &[Entry] = &[$(Entry::of::<$pattern>()),*];
 
-        #[allow(non_upper_case_globals, reason = "as the plan's checks name them until they stand in the rooms")]
+        #[allow(non_upper_case_globals, reason = "commands and tests name patterns as they name variants")]
         impl PatternId {
             $(
                 $(#[$doc])*

@@ -46,7 +46,6 @@ impl Filled {
             within: settings
                 .within
                 .map(|within| (within, settings.repetitions_max.unwrap_or(REPETITIONS_MAX))),
-            no_delay: !pattern.row().floods,
             tx_depth,
             rx_depth: settings.rx_depth.unwrap_or(defaults.rx_depth),
             keep_samples: settings.keep_samples.unwrap_or(KEEP_SAMPLES),

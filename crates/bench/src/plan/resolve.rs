@@ -256,7 +256,7 @@ fn pipeline(filled: &Filled, axes: &Axes) -> Option<Pipeline> {
 fn socket(filled: &Filled, axes: &Axes) -> SocketSettings {
     let usual = SocketSettings::default();
     // What waits for an answer must not wait for more to send.
-    let no_delay = filled.no_delay;
+    let no_delay = !filled.pattern.row().floods;
     SocketSettings {
         family: axis::FAMILY.at(axes).unwrap_or(usual.family),
         streams: axis::STREAMS.at(axes).unwrap_or(usual.streams),
