@@ -3,6 +3,9 @@
 //! What prints them is in `report`. A column names an axis or a number ([`crate::quantity`]) with the unit and the
 //! decimals that it is printed in, so that a new column is one row in the file of its pattern.
 
+pub mod common;
+pub mod words;
+
 use crate::figure::Unit;
 use crate::record::{Axes, Direction, Latency, Point};
 use crate::text;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use measure::record::{Device, Point};
+use measure::table::words;
 use serde::Serialize;
 
 use super::chart::Chart;
@@ -12,7 +13,6 @@ use super::points;
 use crate::SampleSource;
 use crate::bins::{self, Bins};
 use crate::link_limit::LinkLimit;
-use crate::tables::words;
 
 /// What the script draws.
 #[derive(Serialize)]

@@ -7,7 +7,7 @@ use measure::record::{Axes, Direction, Point};
 use measure::table::{Cell, Column, Note, Presentation, Rows, Table, Traffic};
 use measure::text::plain;
 
-use super::common::{BANDWIDTH, SAMPLES, SIZE, US3, WHOLE};
+use measure::table::common::{BANDWIDTH, SAMPLES, SIZE, US3, WHOLE};
 
 pub(super) static SHOWN: Presentation = Presentation {
     pattern: "fan-out",

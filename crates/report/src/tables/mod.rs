@@ -1,9 +1,8 @@
 //! What is shown of each pattern: its table, what a row says that failed, whom its messages go to.
 //!
 //! A pattern has one file here and one line in [`ALL`]; nothing else in this crate knows a pattern by its name. The
-//! files use nothing but `measure`, `common` and `words`.
+//! files use nothing but `measure`.
 
-mod common;
 mod fan_out;
 mod one_way;
 mod open_loop;
@@ -13,10 +12,9 @@ mod ping_pong;
 mod pipeline;
 mod prtt;
 mod stream;
-pub(crate) mod words;
 
 use measure::record::Point;
-use measure::table::{Presentation, Table};
+use measure::table::{Presentation, Table, common};
 
 /// All patterns.
 static ALL: &[&Presentation] = &[

@@ -4,7 +4,7 @@ use measure::record::{Axes, Direction, Point};
 use measure::table::{Cell, Column, Note, Presentation, Table, Traffic, View};
 use measure::text;
 
-use super::common::{BANDWIDTH, PLAIN3, SAMPLES, SIZE, US3};
+use measure::table::common::{BANDWIDTH, PLAIN3, SAMPLES, SIZE, US3};
 
 pub(super) static SHOWN: Presentation = Presentation {
     pattern: "open-loop",

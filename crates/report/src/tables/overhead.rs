@@ -6,7 +6,7 @@ use measure::record::{Cost, Latency, Point};
 use measure::table::{Cell, Column, Decimals, Presentation, Print, Scale, Table};
 use measure::text::plain;
 
-use super::common::{SIZE, WHOLE};
+use measure::table::common::{SIZE, WHOLE};
 
 pub(super) static SHOWN: Presentation = Presentation {
     pattern: "overhead",

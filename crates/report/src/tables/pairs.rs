@@ -5,7 +5,7 @@
 use measure::record::{Axes, Direction};
 use measure::table::{Cell, Column, Note, Presentation, Table, Traffic, View, with_axes};
 
-use super::common::{BANDWIDTH, MPPS, OF_LINK, PLAIN3, SAMPLES, SIZE, US3};
+use measure::table::common::{BANDWIDTH, MPPS, OF_LINK, PLAIN3, SAMPLES, SIZE, US3};
 
 pub(super) static SHOWN: Presentation = Presentation {
     pattern: "pairs",

@@ -4,7 +4,7 @@ use measure::quantity::cpu_ns_per_message;
 use measure::record::Point;
 use measure::table::{Cell, Column, Note, Presentation, Table, Traffic, View};
 
-use super::common::{
+use measure::table::common::{
     CPU_TIME, ITERATIONS, SIZE, T_99, T_999, T_AVG, T_MAX, T_MIN, T_STDEV, T_TYPICAL, WHOLE, is_over_sockets,
     latency, meanwhile,
 };

@@ -4,7 +4,7 @@ use measure::record::{LatencyKind, Point, Sunk};
 use measure::table::{Cell, Column, Note, Presentation, Table};
 use measure::text::plain;
 
-use super::common::{PERCENT, PLAIN1, SAMPLES, US2, WHOLE, meanwhile};
+use measure::table::common::{PERCENT, PLAIN1, SAMPLES, US2, WHOLE, meanwhile};
 
 pub(super) static SHOWN: Presentation = Presentation {
     pattern: "pipeline",

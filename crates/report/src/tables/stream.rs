@@ -4,7 +4,7 @@
 use measure::record::{Direction, Point};
 use measure::table::{Cell, Column, Note, Presentation, Table, Traffic, View};
 
-use super::common::{
+use measure::table::common::{
     BANDWIDTH, CPU_TIME, ITERATIONS, LOST, MESSAGE_RATE, SIZE, WHOLE, is_over_sockets, meanwhile,
 };
 
