@@ -2,8 +2,10 @@
 
 use std::process::ExitCode;
 
+use bench::PATTERNS;
 use bench::plan::{Options, Plan, resolve};
 use measure::store::RunReader;
+use report::Points;
 
 use crate::cli::ModelArguments;
 use crate::stdout;
@@ -17,6 +19,7 @@ pub(crate) fn model(arguments: &ModelArguments) -> anyhow::Result<ExitCode> {
         let plan = Plan::load(&arguments.subject.to_string_lossy())?;
         (resolve(&plan, &Options::default())?.figures, Vec::new(), Vec::new())
     };
-    stdout::print(&report::model::text(&figures, &points, &devices, &arguments.fit)?)?;
+    let run = Points { points: &points, devices: &devices, patterns: PATTERNS };
+    stdout::print(&report::model::text(&figures, run, &arguments.fit)?)?;
     Ok(ExitCode::SUCCESS)
 }

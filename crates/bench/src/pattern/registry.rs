@@ -1,5 +1,6 @@
 //! What a pattern is, and the list of all: the rest of the program reaches each by its name.
 
+use measure::presentation::Presentation;
 use serde::Deserialize;
 
 use super::check::Check;
@@ -65,12 +66,21 @@ pub(crate) struct Row {
     pub(crate) floods: bool,
     /// Whether one message may go to a group.
     pub(crate) has_groups: bool,
+    /// What a report shows of it: its table, and its own numbers.
+    pub(crate) shown: &'static Presentation,
 }
 
 impl Row {
     /// A pattern of this name that needs nothing, and has no axes of its own.
     pub(crate) const fn named(name: &'static str) -> Self {
-        Self { name, needs: Capabilities::NONE, axes: &[], floods: false, has_groups: false }
+        Self {
+            name,
+            needs: Capabilities::NONE,
+            axes: &[],
+            floods: false,
+            has_groups: false,
+            shown: &Presentation::PLAIN,
+        }
     }
 }
 

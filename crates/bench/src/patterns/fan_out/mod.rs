@@ -3,6 +3,7 @@
 pub(crate) mod check;
 mod rank;
 mod rounds;
+mod table;
 
 use measure::record::{Latency, LatencyKind, Timed};
 use measure::samples::Samples;
@@ -24,8 +25,13 @@ use crate::topology::{Links, PartSpec, Topology, Usage};
 pub(crate) struct FanOut;
 
 impl Pattern for FanOut {
-    const ROW: Row =
-        Row { needs: Capabilities::COUNTED, axes: check::AXES, has_groups: true, ..Row::named("fan-out") };
+    const ROW: Row = Row {
+        needs: Capabilities::COUNTED,
+        axes: check::AXES,
+        has_groups: true,
+        shown: &table::SHOWN,
+        ..Row::named("fan-out")
+    };
     type Told = ();
 
     /// In a round of one to n, a queue pair has one message under way, or, where one queue pair

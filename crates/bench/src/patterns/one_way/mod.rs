@@ -25,6 +25,7 @@ const SIZE_BYTES: u64 = 32;
 #[cfg(test)]
 mod tests;
 
+use measure::presentation::{Presentation, Traffic};
 use measure::record::Status;
 
 pub(crate) use merge::{Joined, Messages};
@@ -42,11 +43,14 @@ use crate::pattern::registry::{Pattern, Row};
 use crate::point::{Carrier, Length, Operation, PointSpec, Stamp};
 use crate::topology::{Form, Links, PartSpec, Topology, Usage};
 
+/// A line for each kind of latency, as every pattern with several kinds has.
+static SHOWN: Presentation = Presentation { traffic: Traffic::between_two, ..Presentation::PLAIN };
+
 /// The pattern.
 pub(crate) struct OneWay;
 
 impl Pattern for OneWay {
-    const ROW: Row = Row { axes: check::AXES, ..Row::named("one-way") };
+    const ROW: Row = Row { axes: check::AXES, shown: &SHOWN, ..Row::named("one-way") };
     type Told = Stamped;
 
     fn defaults(_given: &AxisList, _carrier: Carrier) -> Defaults {

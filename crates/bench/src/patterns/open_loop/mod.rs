@@ -11,6 +11,7 @@ mod layout;
 pub(crate) mod load;
 mod rank;
 mod schedule;
+mod table;
 
 use measure::record::Direction;
 
@@ -33,7 +34,12 @@ use crate::topology::Topology;
 pub(crate) struct OpenLoop;
 
 impl Pattern for OpenLoop {
-    const ROW: Row = Row { needs: Capabilities::COUNTED, axes: check::AXES, ..Row::named("open-loop") };
+    const ROW: Row = Row {
+        needs: Capabilities::COUNTED,
+        axes: check::AXES,
+        shown: &table::SHOWN,
+        ..Row::named("open-loop")
+    };
     type Told = Told;
 
     /// Axes of a load are had only where there is one.

@@ -8,6 +8,7 @@
 
 mod batches;
 pub(crate) mod check;
+mod table;
 
 use std::collections::BTreeMap;
 
@@ -41,6 +42,7 @@ impl Pattern for Overhead {
     const ROW: Row = Row {
         needs: Capabilities::COUNTED.and(Capabilities::VERBS_CALLS),
         axes: check::AXES,
+        shown: &table::SHOWN,
         ..Row::named("overhead")
     };
     type Told = Cost;

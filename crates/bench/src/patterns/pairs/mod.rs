@@ -3,6 +3,7 @@
 pub(crate) mod check;
 mod loops;
 mod rank;
+mod table;
 
 use measure::record::Direction;
 
@@ -27,7 +28,8 @@ pub(crate) struct Pairs;
 impl Told for Passed {}
 
 impl Pattern for Pairs {
-    const ROW: Row = Row { needs: Capabilities::COUNTED, axes: check::AXES, ..Row::named("pairs") };
+    const ROW: Row =
+        Row { needs: Capabilities::COUNTED, axes: check::AXES, shown: &table::SHOWN, ..Row::named("pairs") };
     /// How a rank's flood went.
     type Told = Passed;
 

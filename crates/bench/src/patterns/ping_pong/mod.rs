@@ -2,6 +2,7 @@
 
 mod bounce;
 mod fetch;
+mod table;
 
 use measure::record::{Cpu, LatencyKind};
 use measure::samples::Recorder;
@@ -28,7 +29,7 @@ use crate::topology::{Links, PartSpec, Topology, Usage};
 pub(crate) struct PingPong;
 
 impl Pattern for PingPong {
-    const ROW: Row = Row { ..Row::named("ping-pong") };
+    const ROW: Row = Row { shown: &table::SHOWN, ..Row::named("ping-pong") };
     type Told = ();
 
     fn defaults(_given: &AxisList, _carrier: Carrier) -> Defaults {

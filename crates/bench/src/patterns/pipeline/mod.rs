@@ -22,6 +22,7 @@ pub(crate) mod settings;
 mod signal;
 mod sink;
 mod steps;
+mod table;
 mod timer;
 
 use std::collections::BTreeMap;
@@ -47,7 +48,7 @@ use crate::topology::{Form, Links, PartSpec, Topology, Usage};
 pub(crate) struct Samples;
 
 impl Pattern for Samples {
-    const ROW: Row = Row { axes: check::AXES, ..Row::named("pipeline") };
+    const ROW: Row = Row { axes: check::AXES, shown: &table::SHOWN, ..Row::named("pipeline") };
     type Told = Told;
 
     fn defaults(given: &AxisList, _carrier: Carrier) -> Defaults {

@@ -7,6 +7,7 @@
 
 mod flood;
 mod push;
+mod table;
 
 use measure::clock::Clock;
 use measure::record::{self, Throughput};
@@ -46,7 +47,8 @@ pub(crate) struct Lasted {
 impl Told for Lasted {}
 
 impl Pattern for Stream {
-    const ROW: Row = Row { needs: Capabilities::COUNTED, floods: true, ..Row::named("stream") };
+    const ROW: Row =
+        Row { needs: Capabilities::COUNTED, floods: true, shown: &table::SHOWN, ..Row::named("stream") };
     /// Told where nothing is acknowledged.
     type Told = Lasted;
 
