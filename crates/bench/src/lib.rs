@@ -28,3 +28,4 @@ mod verbs_endpoint;
 pub mod worker;
 
 pub use error::Error;
+pub use pattern::command;

@@ -29,7 +29,7 @@ mod tests;
 pub use key::{Axis, Key};
 pub use kind::{Fault, Kind};
 pub use list::AxisList;
-pub use row::{AxisRow, Flag, Most, Shown, Walk};
+pub use row::{AxisRow, Flag, Most, Sets, Shown, Walk};
 pub use table::*;
 
 /// The axis of a name.

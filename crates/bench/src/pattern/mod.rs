@@ -11,6 +11,7 @@
 
 pub(crate) mod answer;
 pub(crate) mod check;
+pub mod command;
 pub(crate) mod defaults;
 pub(crate) mod experiment;
 pub(crate) mod flood;

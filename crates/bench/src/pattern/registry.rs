@@ -3,6 +3,7 @@
 use serde::Deserialize;
 
 use super::check::Check;
+use super::command::Command;
 use super::defaults::Defaults;
 use super::outcome::{Merged, Outcome, Told};
 use super::rank::Rank;
@@ -65,12 +66,21 @@ pub(crate) struct Row {
     pub(crate) floods: bool,
     /// Whether one message may go to a group.
     pub(crate) has_groups: bool,
+    /// How the command line offers it.
+    pub(crate) command: Command,
 }
 
 impl Row {
     /// A pattern of this name that needs nothing, and has no axes of its own.
     pub(crate) const fn named(name: &'static str) -> Self {
-        Self { name, needs: Capabilities::NONE, axes: &[], floods: false, has_groups: false }
+        Self {
+            name,
+            needs: Capabilities::NONE,
+            axes: &[],
+            floods: false,
+            has_groups: false,
+            command: Command::new(name, "Measure the pattern of this name"),
+        }
     }
 }
 

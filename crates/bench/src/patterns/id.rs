@@ -8,9 +8,10 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::ENTRIES;
 use crate::Error;
-use crate::axis::AxisList;
+use crate::axis::{AxisList, AxisRow};
 use crate::fault::PointError;
 use crate::pattern::check::Check;
+use crate::pattern::command::Command;
 use crate::pattern::defaults::Defaults;
 use crate::pattern::id::PatternId;
 use crate::pattern::outcome::{Merged, Outcome};
@@ -36,6 +37,17 @@ impl PatternId {
     /// Its name in plans and records.
     pub fn name(self) -> &'static str {
         self.entry().row.name
+    }
+
+    /// Whether its experiments have an axis: all have those that no pattern lists as its own.
+    pub(crate) fn has_axis(self, row: &AxisRow) -> bool {
+        let lists = |pattern: Self| pattern.row().axes.iter().any(|own| own.name == row.name);
+        lists(self) || !Self::all().any(lists)
+    }
+
+    /// How the command line offers it.
+    pub fn command(self) -> &'static Command {
+        &self.entry().row.command
     }
 
     /// What all others may know of it.

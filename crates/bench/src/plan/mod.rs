@@ -230,6 +230,7 @@ mod figures;
 mod findings;
 mod libraries;
 mod names;
+pub mod offer;
 mod overrides;
 mod pattern_axes;
 mod quantities;

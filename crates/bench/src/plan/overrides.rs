@@ -31,6 +31,18 @@ pub(super) fn experiments(plan: &Plan, options: &Options) -> Result<Vec<Experime
     Ok(experiments)
 }
 
+impl Settings {
+    /// Sets one key to what a text says, as `--set KEY=VALUE` does.
+    ///
+    /// # Errors
+    ///
+    /// If there is no such key, or it cannot have that value.
+    pub fn set(mut self, key: &str, value: &str) -> Result<Self, Error> {
+        self.overlay(&Override::parse(&format!("{key}={value}"))?.layer()?);
+        Ok(self)
+    }
+}
+
 /// One `--set`.
 struct Override {
     /// The experiment that it is for; all of them if absent.

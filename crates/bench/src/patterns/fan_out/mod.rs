@@ -1,6 +1,7 @@
 //! One to n, n to one (H1 to H6): one rank exchanges messages with n others at once, and every round is timed.
 
 pub(crate) mod check;
+mod command;
 mod rank;
 mod rounds;
 
@@ -13,19 +14,24 @@ use crate::endpoint::capabilities::Capabilities;
 use crate::endpoint::connecting::End;
 use crate::fault::PointError;
 use crate::pattern::check::Check;
-use crate::pattern::defaults::Defaults;
+use crate::pattern::defaults::{Defaults, are_all};
 use crate::pattern::outcome::{Merged, Outcome, timed_alone};
 use crate::pattern::rank::Rank;
 use crate::pattern::registry::{Pattern, Row};
-use crate::point::{Carrier, Mesh, PointSpec};
+use crate::point::{Carrier, Mesh, Operation, PointSpec, Service};
 use crate::topology::{Links, PartSpec, Topology, Usage};
 
 /// The pattern.
 pub(crate) struct FanOut;
 
 impl Pattern for FanOut {
-    const ROW: Row =
-        Row { needs: Capabilities::COUNTED, axes: check::AXES, has_groups: true, ..Row::named("fan-out") };
+    const ROW: Row = Row {
+        needs: Capabilities::COUNTED,
+        axes: check::AXES,
+        has_groups: true,
+        command: command::COMMAND,
+        ..Row::named("fan-out")
+    };
     type Told = ();
 
     /// In a round of one to n, a queue pair has one message under way, or, where one queue pair
@@ -33,7 +39,11 @@ impl Pattern for FanOut {
     /// queues of some devices hold.
     fn defaults(given: &AxisList, _carrier: Carrier) -> Defaults {
         let depth = given.get(axis::PEERS).into_iter().max().unwrap_or(PEERS).max(DEPTH);
-        let axes = vec![axis::PEERS.value(PEERS)];
+        let mut axes = vec![axis::PEERS.value(PEERS)];
+        // Only datagrams go to groups.
+        if are_all(given, axis::OPERATION, |operation| operation == Operation::Multicast) {
+            axes.push(axis::SERVICE.value(Service::Ud));
+        }
         Defaults { tx_depth: depth, rx_depth: depth, size_bytes: SIZE_BYTES, axes, ..Defaults::default() }
     }
 

@@ -13,6 +13,7 @@
 //!   stand in `clock::Nominal`; where they are contradicted, the point has a reason and no number.
 
 pub(crate) mod check;
+mod command;
 mod merge;
 pub(crate) mod messages;
 mod run;
@@ -46,7 +47,7 @@ use crate::topology::{Form, Links, PartSpec, Topology, Usage};
 pub(crate) struct OneWay;
 
 impl Pattern for OneWay {
-    const ROW: Row = Row { axes: check::AXES, ..Row::named("one-way") };
+    const ROW: Row = Row { axes: check::AXES, command: command::COMMAND, ..Row::named("one-way") };
     type Told = Stamped;
 
     fn defaults(_given: &AxisList, _carrier: Carrier) -> Defaults {

@@ -7,6 +7,7 @@
 //!   time is not measured: its quantiles would be those of the waiting time.
 
 pub(crate) mod check;
+mod command;
 mod layout;
 pub(crate) mod load;
 mod rank;
@@ -33,7 +34,12 @@ use crate::topology::Topology;
 pub(crate) struct OpenLoop;
 
 impl Pattern for OpenLoop {
-    const ROW: Row = Row { needs: Capabilities::COUNTED, axes: check::AXES, ..Row::named("open-loop") };
+    const ROW: Row = Row {
+        needs: Capabilities::COUNTED,
+        axes: check::AXES,
+        command: command::COMMAND,
+        ..Row::named("open-loop")
+    };
     type Told = Told;
 
     /// Axes of a load are had only where there is one.

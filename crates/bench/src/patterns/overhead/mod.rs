@@ -8,6 +8,7 @@
 
 mod batches;
 pub(crate) mod check;
+mod command;
 
 use std::collections::BTreeMap;
 
@@ -29,7 +30,7 @@ use crate::pattern::outcome::{Merged, Outcome, Told};
 use crate::pattern::rank::Rank;
 use crate::pattern::registry::{Pattern, Row};
 use crate::pattern::timed::latency_outcome;
-use crate::point::{Carrier, Length, PointSpec, Step};
+use crate::point::{Carrier, Length, Operation, PointSpec, Step};
 use crate::topology::{Links, PartSpec, Topology, Usage};
 
 /// The pattern.
@@ -41,15 +42,19 @@ impl Pattern for Overhead {
     const ROW: Row = Row {
         needs: Capabilities::COUNTED.and(Capabilities::VERBS_CALLS),
         axes: check::AXES,
+        command: command::COMMAND,
         ..Row::named("overhead")
     };
     type Told = Cost;
 
-    fn defaults(_given: &AxisList, _carrier: Carrier) -> Defaults {
+    /// The steps are those that the operations have.
+    fn defaults(given: &AxisList, _carrier: Carrier) -> Defaults {
+        let arrives = given.get(axis::OPERATION).into_iter().all(Operation::arrives);
+        let steps = Step::ALL.into_iter().filter(|step| arrives || !step.is_of_receiver());
         Defaults {
             length: Length::Iterations(ITERATIONS),
             size_bytes: SIZE_BYTES,
-            axes: vec![axis::STEP.values(Step::ALL), axis::BATCH.value(None)],
+            axes: vec![axis::STEP.values(steps), axis::BATCH.value(None)],
             ..Defaults::default()
         }
     }

@@ -1,6 +1,7 @@
 //! Several pairs do the same at the same time, a process each (S2 to S11).
 
 pub(crate) mod check;
+mod command;
 mod loops;
 mod rank;
 
@@ -27,7 +28,12 @@ pub(crate) struct Pairs;
 impl Told for Passed {}
 
 impl Pattern for Pairs {
-    const ROW: Row = Row { needs: Capabilities::COUNTED, axes: check::AXES, ..Row::named("pairs") };
+    const ROW: Row = Row {
+        needs: Capabilities::COUNTED,
+        axes: check::AXES,
+        command: command::COMMAND,
+        ..Row::named("pairs")
+    };
     /// How a rank's flood went.
     type Told = Passed;
 

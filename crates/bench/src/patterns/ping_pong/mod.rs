@@ -1,6 +1,7 @@
 //! A message goes forth, one comes back, every one is timed at both ends (G18); what fetches is answered by an adapter alone.
 
 mod bounce;
+mod command;
 mod fetch;
 
 use measure::record::{Cpu, LatencyKind};
@@ -28,7 +29,7 @@ use crate::topology::{Links, PartSpec, Topology, Usage};
 pub(crate) struct PingPong;
 
 impl Pattern for PingPong {
-    const ROW: Row = Row { ..Row::named("ping-pong") };
+    const ROW: Row = Row { command: command::COMMAND, ..Row::named("ping-pong") };
     type Told = ();
 
     fn defaults(_given: &AxisList, _carrier: Carrier) -> Defaults {

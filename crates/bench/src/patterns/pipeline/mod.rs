@@ -16,6 +16,7 @@
 //!   do: the share of the machine.
 
 pub(crate) mod check;
+mod command;
 mod merge;
 mod run;
 pub(crate) mod settings;
@@ -47,7 +48,7 @@ use crate::topology::{Form, Links, PartSpec, Topology, Usage};
 pub(crate) struct Samples;
 
 impl Pattern for Samples {
-    const ROW: Row = Row { axes: check::AXES, ..Row::named("pipeline") };
+    const ROW: Row = Row { axes: check::AXES, command: command::COMMAND, ..Row::named("pipeline") };
     type Told = Told;
 
     fn defaults(given: &AxisList, _carrier: Carrier) -> Defaults {

@@ -1,6 +1,7 @@
 //! Some messages go forth, one comes back: the parametrised round trip PRTT(n, d, s) of LogGP.
 
 pub(crate) mod check;
+mod command;
 mod rounds;
 
 use std::time::Duration;
@@ -29,7 +30,12 @@ use crate::topology::{Links, PartSpec, Topology, Usage};
 pub(crate) struct Prtt;
 
 impl Pattern for Prtt {
-    const ROW: Row = Row { needs: Capabilities::COUNTED, axes: check::AXES, ..Row::named("prtt") };
+    const ROW: Row = Row {
+        needs: Capabilities::COUNTED,
+        axes: check::AXES,
+        command: command::COMMAND,
+        ..Row::named("prtt")
+    };
     type Told = ();
 
     fn defaults(_given: &AxisList, _carrier: Carrier) -> Defaults {

@@ -5,6 +5,7 @@
 //! * Both ends of a stream count: the headline of one direction is the slower end, so that what was
 //!   only posted is no throughput.
 
+mod command;
 mod flood;
 mod push;
 
@@ -46,7 +47,8 @@ pub(crate) struct Lasted {
 impl Told for Lasted {}
 
 impl Pattern for Stream {
-    const ROW: Row = Row { needs: Capabilities::COUNTED, floods: true, ..Row::named("stream") };
+    const ROW: Row =
+        Row { needs: Capabilities::COUNTED, floods: true, command: command::COMMAND, ..Row::named("stream") };
     /// Told where nothing is acknowledged.
     type Told = Lasted;
 

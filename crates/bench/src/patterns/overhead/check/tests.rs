@@ -76,7 +76,7 @@ fn what_makes_no_sense_is_refused_with_a_reason() {
         ),
         (
             "overhead",
-            "axes = { operation = \"write\" }",
+            "axes = { operation = \"write\", step = \"post_receive\" }",
             "asks for poll_receive of RDMA Write, which cannot be: nothing arrives there that a receive is posted for",
         ),
         (

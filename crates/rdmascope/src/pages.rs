@@ -3,15 +3,13 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use clap::CommandFactory;
-
-use super::Cli;
+use crate::command::command;
 use crate::stdout;
 
 /// Prints a shell's completions.
 pub(crate) fn completions(shell: clap_complete::Shell) -> anyhow::Result<ExitCode> {
     let mut text = Vec::new();
-    clap_complete::generate(shell, &mut Cli::command(), "rdmascope", &mut text);
+    clap_complete::generate(shell, &mut command(), "rdmascope", &mut text);
     stdout::print(&String::from_utf8(text)?)?;
     Ok(ExitCode::SUCCESS)
 }
@@ -19,7 +17,7 @@ pub(crate) fn completions(shell: clap_complete::Shell) -> anyhow::Result<ExitCod
 /// Prints the manual page.
 pub(crate) fn man() -> anyhow::Result<ExitCode> {
     let mut text = Vec::new();
-    let mut command = Cli::command();
+    let mut command = command();
     command.build();
     let extra = command.get_after_help().map(ToString::to_string).unwrap_or_default();
     let page = clap_mangen::Man::new(command.clone());
