@@ -9,7 +9,7 @@ mod tool;
 use std::time::Duration;
 
 use conditions::{Arranger, Host, Leave, Place};
-use measure::clock::{Clock, Skew, Ticks};
+use measure::clock::{Clock, Skew, StampCost, Ticks};
 use measure::conditions::{Condition, Wanted};
 use measure::record::{Environment, Overhead};
 use measure::samples::RawSamples;
@@ -130,7 +130,7 @@ impl LocalWorker {
 impl Worker for LocalWorker {
     fn describe(&mut self, rank: u32) -> Result<Description, PointError> {
         self.rank = rank;
-        let cost = self.timepiece.clock.overhead();
+        let cost = StampCost::measure(&self.timepiece.clock);
         let not_locked = RawSamples::new(1 << 17).map_err(Error::from)?.not_locked().map(str::to_owned);
         let overhead = Overhead {
             rank,

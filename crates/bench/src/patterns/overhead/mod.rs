@@ -12,7 +12,7 @@ mod command;
 
 use std::collections::BTreeMap;
 
-use measure::clock::Clock;
+use measure::clock::{Clock, StampCost};
 use measure::record::{Cost, LatencyKind};
 use measure::samples::{RawSamples, Scale};
 use measure::step::step as step_of;
@@ -102,7 +102,7 @@ impl CallsVisitor for Share<'_> {
             }
             return Ok((Outcome::default(), None));
         }
-        let stamp_ns = clock.overhead().stamp_ns;
+        let stamp_ns = StampCost::measure(&clock).stamp_ns;
         let count = Count { calls: spec.batch, warmup: spec.warmup, batches };
         let mut samples = RawSamples::new(usize::try_from(batches).unwrap_or(usize::MAX))?;
         let incomplete = if step.is_hot() {

@@ -1,61 +1,10 @@
-//! A histogram of bounded size in place of an array: for runs that are too long to keep every sample.
+//! The distribution of samples, of a bounded size: for runs that are too long to keep every sample.
 
 use hdrhistogram::Histogram as Counts;
 
 use super::series::BlockSums;
-use super::{Form, Recorder, Samples, Scale};
-use crate::clock::Clock;
 use crate::record::Histogram;
 use crate::stats::{Moments, Ranked};
-
-/// A recorder of bounded size (about 300 KiB) for any number of samples. Samples are converted to nanoseconds, scaled
-/// and rounded exactly as those of an array are, as they come: histograms of different clocks then have the same
-/// buckets and merge without loss.
-#[derive(Debug)]
-pub struct HistogramSamples {
-    clock: Clock,
-    scale: Scale,
-    distribution: Distribution,
-}
-
-impl HistogramSamples {
-    /// An empty histogram of what `clock` times, allocated and touched.
-    pub fn new(clock: &Clock, scale: Scale) -> Self {
-        Self { clock: *clock, scale, distribution: Distribution::new() }
-    }
-
-    /// Samples so far.
-    pub fn len(&self) -> u64 {
-        self.distribution.count()
-    }
-
-    /// Whether there are none so far.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// Forgets every sample, e.g. those of a warm-up.
-    pub fn clear(&mut self) {
-        self.distribution = Distribution::new();
-    }
-
-    /// The samples' distribution.
-    pub fn finish(self) -> Samples {
-        Samples { form: Form::Distribution(Box::new(self.distribution)), in_order: true }
-    }
-}
-
-impl Recorder for HistogramSamples {
-    #[inline]
-    fn record(&mut self, ticks: u64) {
-        self.distribution.add(self.clock.ns_scaled(ticks, self.scale));
-    }
-
-    #[inline(always)]
-    fn is_full(&self) -> bool {
-        false
-    }
-}
 
 /// Samples in buckets that are [`Distribution::RESOLUTION`] of their value wide, and below 2048 ns exactly 1 ns, which
 /// is exact. Count, least, largest, mean and deviation are exact besides. Samples above 60 s share the last bucket.
