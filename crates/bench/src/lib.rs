@@ -29,3 +29,4 @@ pub mod worker;
 
 pub use error::Error;
 pub use pattern::command;
+pub use patterns::PATTERNS;

@@ -5,7 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use ::report::Points;
 use anyhow::Context;
+use bench::PATTERNS;
 use bench::point::Pipeline;
 use clap::Args;
 use measure::figure::Unit;
@@ -80,7 +82,8 @@ pub(crate) fn import(arguments: &ImportArguments, command: Vec<String>) -> anyho
     writer.finish(&run)?;
     report::write_html(&out, None)?;
     let is_empty = all.iter().all(|point| point.status != Status::Measured);
-    let tables = ::report::terminal::tables(&all, &[], Unit::MiBPerS)?;
+    let shown = Points { points: &all, devices: &[], patterns: PATTERNS };
+    let tables = ::report::terminal::tables(shown, Unit::MiBPerS)?;
     stdout::print(&format!("{tables}{}\n", out.join("report.html").display()))?;
     // As of a command of which no point was measured.
     Ok(if is_empty { ExitCode::FAILURE } else { ExitCode::SUCCESS })

@@ -3,9 +3,11 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use bench::PATTERNS;
 use bench::plan::{Options, Plan, resolve};
 use clap::Args;
 use measure::store::RunReader;
+use report::Points;
 
 use crate::stdout;
 
@@ -38,6 +40,7 @@ pub(crate) fn model(arguments: &ModelArguments) -> anyhow::Result<ExitCode> {
         let plan = Plan::load(&arguments.subject.to_string_lossy())?;
         (resolve(&plan, &Options::default())?.figures, Vec::new(), Vec::new())
     };
-    stdout::print(&report::model::text(&figures, &points, &devices, &arguments.fit)?)?;
+    let run = Points { points: &points, devices: &devices, patterns: PATTERNS };
+    stdout::print(&report::model::text(&figures, run, &arguments.fit)?)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -5,10 +5,12 @@ mod output;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use bench::PATTERNS;
 use clap::Args;
 use measure::figure::Unit;
 use measure::record::{Point, Run};
 use measure::store::RunReader;
+use report::Points;
 
 use self::output::Output;
 use crate::stdout;
@@ -36,10 +38,11 @@ pub(crate) struct ReportArguments {
 pub(crate) fn write(arguments: &ReportArguments) -> anyhow::Result<ExitCode> {
     if arguments.text {
         let (run, points) = RunReader::open(&arguments.run)?.into_parts();
-        let tables = report::terminal::tables(&points, &run.devices, Unit::GbPerS)?;
+        let shown = Points { points: &points, devices: &run.devices, patterns: PATTERNS };
+        let tables = report::terminal::tables(shown, Unit::GbPerS)?;
         let missing = missing(&run, &points).map_or_else(String::new, |missing| format!("\n {missing}\n"));
         let repeated = report::repeated::text(&report::repeated::repeated(&run.plan, &points));
-        let findings = report::terminal::findings(&run.findings, &points);
+        let findings = report::terminal::findings(&run.findings, shown);
         stdout::print(&(tables + &repeated + &findings + &missing))?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -77,7 +80,8 @@ pub(crate) fn write_html(run: &Path, named: Option<&Path>) -> anyhow::Result<Wri
     };
     let samples = |path: &str| record.sample_file(path).map_err(|error| error.to_string());
     output.write(|file| {
-        report::html::write(record.run(), record.points(), &samples, file).map_err(|error| match error {
+        let written = report::html::write(record.run(), record.points(), PATTERNS, &samples, file);
+        written.map_err(|error| match error {
             report::Error::Write(cause) => anyhow::Error::from(cause),
             other => other.into(),
         })

@@ -1,5 +1,6 @@
 //! What a pattern is, and the list of all: the rest of the program reaches each by its name.
 
+use measure::presentation::Presentation;
 use serde::Deserialize;
 
 use super::check::Check;
@@ -68,6 +69,8 @@ pub(crate) struct Row {
     pub(crate) has_groups: bool,
     /// How the command line offers it.
     pub(crate) command: Command,
+    /// What a report shows of it: its table, and its own numbers.
+    pub(crate) shown: &'static Presentation,
 }
 
 impl Row {
@@ -80,6 +83,7 @@ impl Row {
             floods: false,
             has_groups: false,
             command: Command::new(name, "Measure the pattern of this name"),
+            shown: &Presentation::PLAIN,
         }
     }
 }

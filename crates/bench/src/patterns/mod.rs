@@ -11,12 +11,14 @@ pub(crate) mod pipeline;
 pub(crate) mod prtt;
 pub(crate) mod stream;
 
+use measure::presentation::Patterns;
+
 use crate::endpoint::connecting::End;
 use crate::fault::{PointError, out_of_order};
 use crate::pattern::id::PatternId;
 use crate::pattern::outcome::Outcome;
 use crate::pattern::rank::Rank;
-use crate::pattern::registry::{Entry, run_as};
+use crate::pattern::registry::{Entry, Pattern, run_as};
 
 /// The list of patterns: the name that code has for each, and its type.
 macro_rules! patterns {
@@ -28,6 +30,10 @@ macro_rules! patterns {
 
         /// All of them.
         pub(crate) static ENTRIES: &[Entry] = &[$(Entry::of::<$pattern>()),*];
+
+        /// What a report shows of each pattern.
+        pub const PATTERNS: Patterns =
+            Patterns::new(&[$((<$pattern>::ROW.name, <$pattern>::ROW.shown)),*]);
 
         #[allow(non_upper_case_globals, reason = "commands and tests name patterns as they name variants")]
         impl PatternId {
@@ -70,3 +76,6 @@ patterns! {
     /// A flood with a bounded outstanding window; both ends compute throughput (G17).
     Stream: stream::Stream;
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,6 +4,7 @@ pub(crate) mod check;
 mod command;
 mod rank;
 mod rounds;
+mod table;
 
 use measure::record::{Latency, LatencyKind, Timed};
 use measure::samples::Samples;
@@ -30,6 +31,7 @@ impl Pattern for FanOut {
         axes: check::AXES,
         has_groups: true,
         command: command::COMMAND,
+        shown: &table::SHOWN,
         ..Row::named("fan-out")
     };
     type Told = ();

@@ -26,6 +26,7 @@ const SIZE_BYTES: u64 = 32;
 #[cfg(test)]
 mod tests;
 
+use measure::presentation::{Presentation, Traffic};
 use measure::record::Status;
 
 pub(crate) use merge::{Joined, Messages};
@@ -43,11 +44,15 @@ use crate::pattern::registry::{Pattern, Row};
 use crate::point::{Carrier, Length, Operation, PointSpec, Stamp};
 use crate::topology::{Form, Links, PartSpec, Topology, Usage};
 
+/// A line for each kind of latency, as every pattern with several kinds has.
+static SHOWN: Presentation = Presentation { traffic: Traffic::between_two, ..Presentation::PLAIN };
+
 /// The pattern.
 pub(crate) struct OneWay;
 
 impl Pattern for OneWay {
-    const ROW: Row = Row { axes: check::AXES, command: command::COMMAND, ..Row::named("one-way") };
+    const ROW: Row =
+        Row { axes: check::AXES, command: command::COMMAND, shown: &SHOWN, ..Row::named("one-way") };
     type Told = Stamped;
 
     fn defaults(_given: &AxisList, _carrier: Carrier) -> Defaults {

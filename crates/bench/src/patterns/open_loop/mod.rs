@@ -12,6 +12,7 @@ mod layout;
 pub(crate) mod load;
 mod rank;
 mod schedule;
+mod table;
 
 use measure::record::Direction;
 
@@ -38,6 +39,7 @@ impl Pattern for OpenLoop {
         needs: Capabilities::COUNTED,
         axes: check::AXES,
         command: command::COMMAND,
+        shown: &table::SHOWN,
         ..Row::named("open-loop")
     };
     type Told = Told;

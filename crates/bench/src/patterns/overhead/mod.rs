@@ -9,6 +9,7 @@
 mod batches;
 pub(crate) mod check;
 mod command;
+mod table;
 
 use std::collections::BTreeMap;
 
@@ -43,6 +44,7 @@ impl Pattern for Overhead {
         needs: Capabilities::COUNTED.and(Capabilities::VERBS_CALLS),
         axes: check::AXES,
         command: command::COMMAND,
+        shown: &table::SHOWN,
         ..Row::named("overhead")
     };
     type Told = Cost;

@@ -4,6 +4,7 @@ pub(crate) mod check;
 mod command;
 mod loops;
 mod rank;
+mod table;
 
 use measure::record::Direction;
 
@@ -32,6 +33,7 @@ impl Pattern for Pairs {
         needs: Capabilities::COUNTED,
         axes: check::AXES,
         command: command::COMMAND,
+        shown: &table::SHOWN,
         ..Row::named("pairs")
     };
     /// How a rank's flood went.

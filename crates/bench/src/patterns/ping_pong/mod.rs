@@ -3,6 +3,7 @@
 mod bounce;
 mod command;
 mod fetch;
+mod table;
 
 use measure::record::{Cpu, LatencyKind};
 use measure::samples::Recorder;
@@ -29,7 +30,7 @@ use crate::topology::{Links, PartSpec, Topology, Usage};
 pub(crate) struct PingPong;
 
 impl Pattern for PingPong {
-    const ROW: Row = Row { command: command::COMMAND, ..Row::named("ping-pong") };
+    const ROW: Row = Row { command: command::COMMAND, shown: &table::SHOWN, ..Row::named("ping-pong") };
     type Told = ();
 
     fn defaults(_given: &AxisList, _carrier: Carrier) -> Defaults {

@@ -23,6 +23,7 @@ pub(crate) mod settings;
 mod signal;
 mod sink;
 mod steps;
+mod table;
 mod timer;
 
 use std::collections::BTreeMap;
@@ -48,7 +49,8 @@ use crate::topology::{Form, Links, PartSpec, Topology, Usage};
 pub(crate) struct Samples;
 
 impl Pattern for Samples {
-    const ROW: Row = Row { axes: check::AXES, command: command::COMMAND, ..Row::named("pipeline") };
+    const ROW: Row =
+        Row { axes: check::AXES, command: command::COMMAND, shown: &table::SHOWN, ..Row::named("pipeline") };
     type Told = Told;
 
     fn defaults(given: &AxisList, _carrier: Carrier) -> Defaults {

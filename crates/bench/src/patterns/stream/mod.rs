@@ -8,6 +8,7 @@
 mod command;
 mod flood;
 mod push;
+mod table;
 
 use measure::clock::Clock;
 use measure::record::{self, Throughput};
@@ -47,8 +48,13 @@ pub(crate) struct Lasted {
 impl Told for Lasted {}
 
 impl Pattern for Stream {
-    const ROW: Row =
-        Row { needs: Capabilities::COUNTED, floods: true, command: command::COMMAND, ..Row::named("stream") };
+    const ROW: Row = Row {
+        needs: Capabilities::COUNTED,
+        floods: true,
+        command: command::COMMAND,
+        shown: &table::SHOWN,
+        ..Row::named("stream")
+    };
     /// Told where nothing is acknowledged.
     type Told = Lasted;
 

@@ -1,42 +1,58 @@
 //! Tables and columns that several patterns have: perftest's layouts, and what hosts counted meanwhile.
 
-use measure::quantity;
-use measure::record::{Direction, End, Latency, Point};
-use measure::table::{Cell, Column, Decimals, Print, Rows, Scale, Table, View};
-use measure::text::{digits, plain};
+use crate::quantity;
+use crate::record::{Direction, End, Latency, Point};
+use crate::table::{Cell, Column, Decimals, Print, Rows, Scale, Table, View, words};
+use crate::text::{digits, plain};
 
-use super::words;
-
-/// Microseconds.
-pub(super) const US2: Print = Print { scale: Scale::By(1e3), decimals: Decimals::Fixed(2) };
-pub(super) const US3: Print = Print { scale: Scale::By(1e3), decimals: Decimals::Fixed(3) };
+/// Microseconds, to hundredths.
+pub const US2: Print = Print { scale: Scale::By(1e3), decimals: Decimals::Fixed(2) };
+/// Microseconds, to thousandths.
+pub const US3: Print = Print { scale: Scale::By(1e3), decimals: Decimals::Fixed(3) };
 /// Counts, and numbers in the base of records.
-pub(super) const WHOLE: Print = Print { scale: Scale::By(1.0), decimals: Decimals::Fixed(0) };
-pub(super) const PLAIN1: Print = Print { scale: Scale::By(1.0), decimals: Decimals::Fixed(1) };
-pub(super) const PLAIN3: Print = Print { scale: Scale::By(1.0), decimals: Decimals::Fixed(3) };
+pub const WHOLE: Print = Print { scale: Scale::By(1.0), decimals: Decimals::Fixed(0) };
+/// Numbers in the base of records, to tenths.
+pub const PLAIN1: Print = Print { scale: Scale::By(1.0), decimals: Decimals::Fixed(1) };
+/// Numbers in the base of records, to thousandths.
+pub const PLAIN3: Print = Print { scale: Scale::By(1.0), decimals: Decimals::Fixed(3) };
 /// Percent of a share, with three significant digits.
-pub(super) const PERCENT: Print =
+pub const PERCENT: Print =
     Print { scale: Scale::Percent, decimals: Decimals::Of(|percent| digits([percent].into_iter())) };
-pub(super) const BANDWIDTH: Print = Print { scale: Scale::Bandwidth, decimals: Decimals::Fixed(3) };
-pub(super) const MPPS: Print = Print { scale: Scale::By(1e6), decimals: Decimals::Fixed(6) };
+/// Bandwidths in the unit that the reader has chosen.
+pub const BANDWIDTH: Print = Print { scale: Scale::Bandwidth, decimals: Decimals::Fixed(3) };
+/// Millions of messages per second.
+pub const MPPS: Print = Print { scale: Scale::By(1e6), decimals: Decimals::Fixed(6) };
 
-pub(super) const SIZE: Column = Column::new("#bytes", Cell::Axis("size_bytes"));
-pub(super) const ITERATIONS: Column = Column::new("#iterations", Cell::Text(iterations));
-pub(super) const T_MIN: Column = Column::new("t_min[usec]", Cell::Statistic("min_ns", US2));
-pub(super) const T_MAX: Column = Column::new("t_max[usec]", Cell::Statistic("max_ns", US2));
-pub(super) const T_TYPICAL: Column = Column::new("t_typical[usec]", Cell::Statistic("p50_ns", US2));
-pub(super) const T_AVG: Column = Column::new("t_avg[usec]", Cell::Text(mean));
-pub(super) const T_STDEV: Column = Column::new("t_stdev[usec]", Cell::Statistic("stddev_ns", US2));
-pub(super) const T_99: Column = Column::new("99%[usec]", Cell::Statistic("p99_ns", US2));
-pub(super) const T_999: Column = Column::new("99.9%[usec]", Cell::Statistic("p999_ns", US2));
-pub(super) const MESSAGE_RATE: Column =
+/// Bytes of a message.
+pub const SIZE: Column = Column::new("#bytes", Cell::Axis("size_bytes"));
+/// Messages that were measured.
+pub const ITERATIONS: Column = Column::new("#iterations", Cell::Text(iterations));
+/// The smallest latency.
+pub const T_MIN: Column = Column::new("t_min[usec]", Cell::Statistic("min_ns", US2));
+/// The largest latency.
+pub const T_MAX: Column = Column::new("t_max[usec]", Cell::Statistic("max_ns", US2));
+/// The median latency.
+pub const T_TYPICAL: Column = Column::new("t_typical[usec]", Cell::Statistic("p50_ns", US2));
+/// The mean latency, by whatever program measured the point.
+pub const T_AVG: Column = Column::new("t_avg[usec]", Cell::Text(mean));
+/// The standard deviation of the latency.
+pub const T_STDEV: Column = Column::new("t_stdev[usec]", Cell::Statistic("stddev_ns", US2));
+/// The 99 % quantile of the latency.
+pub const T_99: Column = Column::new("99%[usec]", Cell::Statistic("p99_ns", US2));
+/// The 99.9 % quantile of the latency.
+pub const T_999: Column = Column::new("99.9%[usec]", Cell::Statistic("p999_ns", US2));
+/// Messages per second.
+pub const MESSAGE_RATE: Column =
     Column::new("MsgRate[Mpps]", Cell::Number("throughput.messages_per_s", MPPS));
-pub(super) const LOST: Column = Column::new("#lost", Cell::Number("counters.messages_lost", WHOLE));
-pub(super) const OF_LINK: Column = Column::new("of link[%]", Cell::OfLink).shown_where(|view| view.has_link);
-pub(super) const SAMPLES: Column = Column::new("#samples", Cell::Statistic("count", WHOLE));
+/// Messages that were lost.
+pub const LOST: Column = Column::new("#lost", Cell::Number("counters.messages_lost", WHOLE));
+/// The share of what the link carries at best, where that is known.
+pub const OF_LINK: Column = Column::new("of link[%]", Cell::OfLink).shown_where(|view| view.has_link);
+/// Samples of the latency.
+pub const SAMPLES: Column = Column::new("#samples", Cell::Statistic("count", WHOLE));
 
 /// `ib_send_lat`'s columns.
-pub(super) static LATENCY: Table = Table {
+pub static LATENCY: Table = Table {
     title: "latency {kind}",
     columns: &[SIZE, ITERATIONS, T_MIN, T_MAX, T_TYPICAL, T_AVG, T_STDEV, T_99, T_999],
     gap: 2,
@@ -44,7 +60,7 @@ pub(super) static LATENCY: Table = Table {
 };
 
 /// `ib_send_bw`'s columns, of traffic that flows one way.
-pub(super) static ONE_DIRECTION: Table = Table {
+pub static ONE_DIRECTION: Table = Table {
     title: "throughput one way",
     columns: &[
         SIZE,
@@ -59,7 +75,7 @@ pub(super) static ONE_DIRECTION: Table = Table {
 };
 
 /// The same of traffic that flows both ways.
-pub(super) static BOTH_DIRECTIONS: Table = Table {
+pub static BOTH_DIRECTIONS: Table = Table {
     title: "throughput both ways at once",
     columns: &[
         SIZE,
@@ -77,7 +93,7 @@ pub(super) static BOTH_DIRECTIONS: Table = Table {
 
 /// A line for each kind of latency, then what is known besides on lines that begin with `#`, so that a program can read
 /// the others.
-pub(super) static KINDS: Table = Table {
+pub static KINDS: Table = Table {
     title: "every kind of latency of the same messages",
     says_direction: false,
     columns: &[
@@ -99,14 +115,15 @@ pub(super) static KINDS: Table = Table {
 };
 
 /// The table of a point by what numbers it has.
-pub(super) fn table(point: &Point) -> Option<&'static Table> {
+pub fn table(point: &Point) -> Option<&'static Table> {
     if !point.kinds.is_empty() {
         return Some(&KINDS);
     }
     bandwidth(point).or(latency(point))
 }
 
-pub(super) fn latency(point: &Point) -> Option<&'static Table> {
+/// The table of a point that has a latency.
+pub fn latency(point: &Point) -> Option<&'static Table> {
     point.latency.as_ref().map(|_| &LATENCY)
 }
 
@@ -165,12 +182,12 @@ fn wrapped(notes: &[String]) -> Vec<String> {
 const NOTE_WIDTH: usize = 126;
 
 /// Whether sockets or message libraries carry the messages of a point.
-pub(super) fn is_over_sockets(point: &Point) -> bool {
+pub fn is_over_sockets(point: &Point) -> bool {
     point.axes.get("endpoint").is_some_and(|endpoint| endpoint != "verbs")
 }
 
 /// What hosts dropped or sent again meanwhile, below a row: at which rank, and by the kernel's name.
-pub(super) fn meanwhile(point: &Point) -> Vec<String> {
+pub fn meanwhile(point: &Point) -> Vec<String> {
     let is_trouble = |name: &str| {
         let interface =
             name.starts_with("interface.") && (name.ends_with("_dropped") || name.ends_with("_errors"));
@@ -207,6 +224,6 @@ const TROUBLE: [&str; 8] = [
 ];
 
 /// What the columns for CPU time mean.
-pub(super) const CPU_TIME: &str = "
+pub const CPU_TIME: &str = "
  CPU: time of the measuring threads in user space and in the kernel; what interrupts do on their own is not in it
 ";

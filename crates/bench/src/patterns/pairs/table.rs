@@ -2,13 +2,13 @@
 //!
 //! A row says how many pairs and its size, so that a table over either can be read down.
 
-use measure::record::{Axes, Direction};
-use measure::table::{Cell, Column, Note, Presentation, Table, Traffic, View, with_axes};
-
-use super::common::{BANDWIDTH, MPPS, OF_LINK, PLAIN3, SAMPLES, SIZE, US3};
+use measure::presentation::{Presentation, Traffic};
+use measure::quantity::{At, latency};
+use measure::record::{Axes, Direction, Latency, Point};
+use measure::table::common::{BANDWIDTH, MPPS, OF_LINK, PLAIN3, SAMPLES, SIZE, US3};
+use measure::table::{Cell, Column, Note, Table, View, with_axes};
 
 pub(super) static SHOWN: Presentation = Presentation {
-    pattern: "pairs",
     row_axes: &["pairs", "size_bytes"],
     label: &["{pairs|1} pairs, {size_bytes} B"],
     table: |point| {
@@ -16,6 +16,7 @@ pub(super) static SHOWN: Presentation = Presentation {
         point.throughput.as_ref().map(|_| &STREAMS).or(latency)
     },
     traffic: flows,
+    quantities: &[latency("start_skew.*", start_skew, "{}")],
     ..Presentation::PLAIN
 };
 
@@ -78,4 +79,8 @@ fn flows(axes: &Axes, direction: Direction) -> Option<Traffic> {
     let pairs: u32 =
         axes.get("pairs")?.as_u64()?.try_into().ok().filter(|_| direction == Direction::Pairs)?;
     Some(Traffic::of(axes, (0..pairs).map(|pair| (2 * pair, 2 * pair + 1)).collect()))
+}
+
+fn start_skew<'a>(point: &'a Point, _: At<'_>) -> Option<&'a Latency> {
+    point.ends.iter().find_map(|end| end.start_skew.as_ref())
 }

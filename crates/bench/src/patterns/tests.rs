@@ -1,5 +1,7 @@
-use measure::quantity;
+use std::ptr;
+
 use measure::quantity::STATISTICS;
+use measure::record::Point;
 use measure::table::Cell;
 use serde_json::json;
 
@@ -36,20 +38,21 @@ fn every_column_shows_a_number_that_has_a_row() {
         throughput("bi_one"),
     ];
     let mut titles = Vec::new();
-    for shown in ALL {
+    for (pattern, shown) in PATTERNS.all() {
         for (endpoint, own) in
             ["verbs", "udp"].iter().flat_map(|one| numbers.iter().map(move |own| (one, own)))
         {
-            let table = table(&point(shown.pattern, endpoint, own)).unwrap();
+            let point = point(pattern, endpoint, own);
+            let table = PATTERNS.table(&point).unwrap();
             titles.push(table.title);
             for column in table.columns {
                 let is_known = match column.cell {
-                    Cell::Number(path, _) => quantity::find(path).is_some(),
+                    Cell::Number(path, _) => PATTERNS.find_at(&point, path).is_some(),
                     Cell::Statistic(field, _) => STATISTICS.iter().any(|known| known.field == field),
                     Cell::Axis(axis) => shown.has_column(axis),
                     Cell::Above | Cell::Kind | Cell::OfLink | Cell::Text(_) => true,
                 };
-                assert!(is_known, "{}: {}", shown.pattern, column.head);
+                assert!(is_known, "{pattern}: {}", column.head);
             }
         }
     }
@@ -59,12 +62,29 @@ fn every_column_shows_a_number_that_has_a_row() {
 }
 
 #[test]
-fn a_pattern_is_shown_once_and_an_unknown_one_as_its_numbers_are() {
-    for (index, shown) in ALL.iter().enumerate() {
-        assert!(std::ptr::eq(of(shown.pattern), *shown), "{}", shown.pattern);
-        assert!(ALL[..index].iter().all(|other| other.pattern < shown.pattern), "{}", shown.pattern);
-        assert!(shown.own.iter().all(|path| quantity::find(path).is_some_and(|found| found.quantity.is_own)));
+fn a_pattern_is_listed_once_and_an_unknown_one_is_shown_as_its_numbers_are() {
+    let names: Vec<&str> = PATTERNS.all().map(|(name, _)| name).collect();
+    assert!(names.is_sorted_by(|one, next| one < next), "{names:?}");
+    assert_eq!(PATTERNS.of("nop").row_axes, ["size_bytes"]);
+    assert!(PATTERNS.table(&point("nop", "verbs", &json!({}))).is_none());
+}
+
+#[test]
+fn a_number_of_one_pattern_has_words_and_a_path_and_is_no_other_patterns() {
+    let nop = point("nop", "verbs", &json!({}));
+    for (pattern, shown) in PATTERNS.all() {
+        let own = point(pattern, "verbs", &json!({}));
+        for quantity in shown.quantities {
+            assert!(!quantity.help.is_empty(), "{}", quantity.path);
+            let paths = PATTERNS.examples(quantity.path);
+            assert!(!paths.is_empty(), "{}", quantity.path);
+            for path in &paths {
+                let is_own = |point: &Point| {
+                    let found = PATTERNS.find_at(point, path).map(|found| found.quantity);
+                    found.is_some_and(|found| shown.quantities.iter().any(|own| ptr::eq(own, found)))
+                };
+                assert!(is_own(&own) && !is_own(&nop), "{path}");
+            }
+        }
     }
-    assert_eq!(of("nop").row_axes, ["size_bytes"]);
-    assert!(table(&point("nop", "verbs", &json!({}))).is_none());
 }

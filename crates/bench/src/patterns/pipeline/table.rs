@@ -1,16 +1,39 @@
 //! Samples at a fixed rate: how late each arrived, and which never did.
 
-use measure::record::{LatencyKind, Point, Sunk};
-use measure::table::{Cell, Column, Note, Presentation, Table};
+use measure::presentation::Presentation;
+use measure::quantity::{Interval, number};
+use measure::record::{LatencyKind, Point, Sunk, steps};
+use measure::table::common::{PERCENT, PLAIN1, SAMPLES, US2, WHOLE, meanwhile};
+use measure::table::{Cell, Column, Note, Table};
 use measure::text::plain;
-
-use super::common::{PERCENT, PLAIN1, SAMPLES, US2, WHOLE, meanwhile};
+use measure::units::Dimension::{Number, Share};
 
 pub(super) static SHOWN: Presentation = Presentation {
-    pattern: "pipeline",
     row_axes: &["rate_hz", "size_bytes", "values"],
     label: &["{rate_hz}/s, {values} values"],
     table: |point| point.latency.as_ref().map(|_| &STEPS),
+    quantities: &[
+        number("pipeline.missed_share", Share, |p, _| missed(p), "steps that were missed")
+            .with_interval(of_steps)
+            .offered(),
+        number(
+            "pipeline.achieved_hz",
+            Number,
+            |p, _| Some(p.pipeline.as_ref()?.achieved_hz),
+            "samples generated in a second",
+        ),
+        number("pipeline.alone_share", Share, |p, _| alone(p), "steps that the timer misses alone")
+            .with_interval(of_timer),
+        number(
+            "pipeline.busy_share",
+            Share,
+            |p, _| busy(p),
+            "steps that were missed at work, and not waiting",
+        )
+        .with_interval(of_steps),
+        number("pipeline.lost_share", Share, |p, _| lost(p), "steps whose samples were lost")
+            .with_interval(of_steps),
+    ],
     ..Presentation::PLAIN
 };
 
@@ -63,3 +86,36 @@ const FATES: &str = "
    the timer misses by itself, with no samples to make, on the same CPU for up to 0.25 s before and after
  unsent: samples for which the node had no room, or that it took before the first that arrived; lost: after that one
 ";
+
+fn of_steps(point: &Point, share: f64) -> Interval {
+    steps(&point.counters).map(|[steps, _]| Interval::of_share(share, steps)).unwrap_or_default()
+}
+
+fn of_timer(point: &Point, share: f64) -> Interval {
+    let timer = point.pipeline.as_ref().map(|found| &found.timer);
+    timer.map(|timer| Interval::of_share(share, timer.steps)).unwrap_or_default()
+}
+
+/// The share of a point's steps that some of them are.
+fn share_of_steps(point: &Point, of: impl Fn(u64) -> Option<u64>) -> Option<f64> {
+    let [steps, missed] = steps(&point.counters)?;
+    Some(of(missed)? as f64 / steps.max(1) as f64)
+}
+
+fn missed(point: &Point) -> Option<f64> {
+    share_of_steps(point, Some)
+}
+
+fn alone(point: &Point) -> Option<f64> {
+    let timer = &point.pipeline.as_ref()?.timer;
+    Some(timer.missed as f64 / timer.steps.max(1) as f64)
+}
+
+/// Steps that were missed while the generator had more to do than to wait: with values, its node and its sink.
+fn busy(point: &Point) -> Option<f64> {
+    share_of_steps(point, |missed| Some(missed.saturating_sub(point.pipeline.as_ref()?.missed_waiting)))
+}
+
+fn lost(point: &Point) -> Option<f64> {
+    share_of_steps(point, |_| point.counters.get("messages_lost").copied())
+}

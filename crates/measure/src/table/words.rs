@@ -1,9 +1,8 @@
 //! What is known of messages that were timed one way, in the words that terminal and page share.
 
-use measure::quantity::share_bounds;
-use measure::record::{Clocks, Gaps, Largest, OneWay, Point};
-
-use measure::text;
+use crate::quantity::share_bounds;
+use crate::record::{Clocks, Gaps, Largest, OneWay, Point};
+use crate::text;
 
 /// How the stamps of the two ends were compared; the bound goes with every number of two clocks.
 fn clocks(clocks: &Clocks) -> String {
@@ -19,7 +18,7 @@ fn clocks(clocks: &Clocks) -> String {
 }
 
 /// Everything but the latencies and the gaps, a sentence each without its end.
-pub(crate) fn notes(point: &Point) -> Vec<String> {
+pub fn notes(point: &Point) -> Vec<String> {
     let Some(one_way) = &point.one_way else { return Vec::new() };
     let mut notes = vec![clocks(&one_way.clocks)];
     notes.extend(shares(point));
@@ -110,7 +109,7 @@ fn explained(one_way: &OneWay) -> Vec<String> {
 }
 
 /// The gaps that an end saw in its own time.
-pub(crate) fn gaps(gaps: &Gaps) -> String {
+pub fn gaps(gaps: &Gaps) -> String {
     let time = |ns: u64| text::time(ns as f64);
     let kept = gaps.kept.map(|kept| format!(" (the first {} kept)", text::grouped(kept)));
     format!(

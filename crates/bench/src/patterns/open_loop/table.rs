@@ -1,13 +1,12 @@
 //! Messages at a set rate: how long each took from when it was due, and what loaded the device meanwhile.
 
+use measure::presentation::{Presentation, Traffic};
 use measure::record::{Axes, Direction, Point};
-use measure::table::{Cell, Column, Note, Presentation, Table, Traffic, View};
+use measure::table::common::{BANDWIDTH, PLAIN3, SAMPLES, SIZE, US3};
+use measure::table::{Cell, Column, Note, Table, View};
 use measure::text;
 
-use super::common::{BANDWIDTH, PLAIN3, SAMPLES, SIZE, US3};
-
 pub(super) static SHOWN: Presentation = Presentation {
-    pattern: "open-loop",
     row_axes: &["load", "load_bytes", "loaders", "rate_hz", "size_bytes"],
     label: &["{loaders} loaders, {rate_hz}/s, {size_bytes} B"],
     table: |point| point.latency.as_ref().map(|_| &RATES),

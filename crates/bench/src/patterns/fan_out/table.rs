@@ -3,18 +3,19 @@
 //! A row says its n and its size, so that a table over either can be read down. Fetches have two rows: the round in
 //! which one fetches from n, and below it the one in which n fetch from one, all of whose times are taken together.
 
-use measure::record::{Axes, Direction, Point};
-use measure::table::{Cell, Column, Note, Presentation, Rows, Table, Traffic};
+use measure::presentation::{Presentation, Traffic};
+use measure::quantity::{At, latency};
+use measure::record::{Axes, Direction, Latency, Point};
+use measure::table::common::{BANDWIDTH, SAMPLES, SIZE, US3, WHOLE};
+use measure::table::{Cell, Column, Note, Rows, Table};
 use measure::text::plain;
 
-use super::common::{BANDWIDTH, SAMPLES, SIZE, US3, WHOLE};
-
 pub(super) static SHOWN: Presentation = Presentation {
-    pattern: "fan-out",
     row_axes: &["peers", "size_bytes"],
     label: &["{peers} peers, {size_bytes} B"],
     table: |point| point.latency.as_ref().map(|_| &ROUNDS),
     traffic: flows,
+    quantities: &[latency("per_message.*", of_round, "{} divided by n").per_message(peers).offered()],
     ..Presentation::PLAIN
 };
 
@@ -51,4 +52,13 @@ fn notes(point: &Point) -> Option<String> {
 fn flows(axes: &Axes, _: Direction) -> Option<Traffic> {
     let peers = axes.get("peers")?.as_u64()?.try_into().ok()?;
     Some(Traffic::of(axes, (1..=peers).map(|peer| (0, peer)).collect()))
+}
+
+/// What a message takes as one of n (H14 of the evaluations).
+fn of_round<'a>(point: &'a Point, _: At<'_>) -> Option<&'a Latency> {
+    point.axes.get("peers").and(point.latency.as_ref())
+}
+
+fn peers(point: &Point) -> f64 {
+    point.axes.get("peers").and_then(serde_json::Value::as_f64).unwrap_or(1.0)
 }

@@ -2,14 +2,13 @@
 //!
 //! Times are those of a batch divided by its calls; `stamp` is the part of them that is a stamp's.
 
+use measure::presentation::Presentation;
 use measure::record::{Cost, Latency, Point};
-use measure::table::{Cell, Column, Decimals, Presentation, Print, Scale, Table};
+use measure::table::common::{SIZE, WHOLE};
+use measure::table::{Cell, Column, Decimals, Print, Scale, Table};
 use measure::text::plain;
 
-use super::common::{SIZE, WHOLE};
-
 pub(super) static SHOWN: Presentation = Presentation {
-    pattern: "overhead",
     row_axes: &["size_bytes", "step"],
     column_axes: &["batch"],
     label: &["{size_bytes}", "{step}"],

@@ -1,15 +1,14 @@
 //! A flood: perftest's columns, over sockets those that users of netperf and iperf3 look for: the throughput of both
 //! ends, what was lost, and what it costs the CPUs.
 
+use measure::presentation::{Presentation, Traffic};
 use measure::record::{Direction, Point};
-use measure::table::{Cell, Column, Note, Presentation, Table, Traffic, View};
-
-use super::common::{
+use measure::table::common::{
     BANDWIDTH, CPU_TIME, ITERATIONS, LOST, MESSAGE_RATE, SIZE, WHOLE, is_over_sockets, meanwhile,
 };
+use measure::table::{Cell, Column, Note, Table, View};
 
 pub(super) static SHOWN: Presentation = Presentation {
-    pattern: "stream",
     test: Some("STREAM"),
     table: |point| {
         let is_uni = point.throughput.as_ref().is_some_and(|t| t.direction == Direction::Uni);
