@@ -83,16 +83,11 @@ impl Half for Unopened {
             let out = Filler::new(&theirs, way.line, shape);
             let into = Emptier::new(&self.memory, own_way.line, shape);
             let bell = self.spec.message.poll.sleeps().then(|| Bell::new(theirs));
-            Ok(Lane::new(rank, out, into, bell, (shape, size(&self.spec))))
+            Ok(Lane::new(rank, out, into, bell, (shape, self.spec.message.size())))
         };
         let lanes =
             self.spec.links.partners(self.rank).iter().copied().map(lane).collect::<Result<_, Error>>()?;
         let bell = Bell::new(Arc::clone(&self.memory));
         Ok(ShmemEndpoint::new(&self.spec, self.rank, (lanes, bell), gives_way, self.clock))
     }
-}
-
-/// Bytes of a message of a part.
-pub(super) fn size(spec: &PartSpec) -> usize {
-    usize::try_from(spec.message.size_bytes).unwrap_or(usize::MAX)
 }
