@@ -7,8 +7,9 @@ use std::time::Duration;
 use measure::clock::{Clock, Deadline};
 use serde::{Deserialize, Serialize};
 
+use super::any::Socket;
 use super::endpoint::{LibraryEndpoint, Sockets};
-use super::socket::{Messages, Role, Socket};
+use super::socket::{Messages, Role};
 use crate::Error;
 use crate::endpoint::connecting::{Half, Told, are_beside};
 use crate::point::{Carrier, Family, Protocol};

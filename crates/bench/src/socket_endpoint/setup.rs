@@ -7,9 +7,9 @@ use measure::clock::Clock;
 use rustix::io::ioctl_fionbio;
 use rustix::net::{SocketAddr, SocketAddrAny, SocketAddrUnix, bind, getsockname, listen, sockopt};
 
-use super::address::Reachable;
+use super::address::{Net, Reachable, SocketOptions};
 use super::options::socket;
-use super::{Address, Name, Net, SocketOptions, Way};
+use super::peer::{Address, Name, Way};
 use crate::Error;
 use crate::point::{Carrier, Family, Operation, Service, SocketSettings};
 use crate::topology::{Flow, Part, PartSpec};

@@ -8,12 +8,11 @@ use std::time::Duration;
 use measure::clock::{Clock, Ticks};
 use verbs::Completion;
 
-use super::LAST;
 use super::buffers::{Buffers, receive_fill, receives_before};
-use super::connect::Held;
+use super::constants::LAST;
 use super::lane::Lane;
 use super::numbering::greeting;
-use super::parts::{Messages, Notification, Origin, Others, Parts};
+use super::parts::{Held, Messages, Notification, Origin, Others, Parts};
 use super::setup::Queues;
 use super::signs::Signs;
 use super::waiting::{RECEIVES, SENDS, Waiting};

@@ -9,19 +9,14 @@ use verbs::{
     QueuePairOptions,
 };
 
+use super::address::{Address, GidAddress, PairAddress, Target, Way};
 use super::buffers::{Buffers, access, receive_depth, receives_before};
+use super::constants::{GREETINGS, PSN, QKEY};
 use super::managed::Managed;
-use super::port::GidAddress;
-use super::{Address, GREETINGS, LocalPort, PairAddress, QKEY, Target, Way};
+use super::port::LocalPort;
 use crate::Error;
 use crate::point::{Operation, QueuePoll, Service};
 use crate::topology::PartSpec;
-
-/// Local ACK timeout, 4.096 us x 2^14 = 67 ms, and retries: perftest's.
-pub(super) const TIMEOUT: u8 = 14;
-pub(super) const RETRY_COUNT: u8 = 7;
-/// First packet sequence number: any will do.
-pub(super) const PSN: u32 = 0x5c09e;
 
 /// The completion queues, and the channel on which they announce completions in event mode.
 pub(super) struct Queues {
