@@ -22,5 +22,4 @@ mod socket;
 mod tests;
 mod zeromq;
 
-pub(crate) use endpoint::LibraryEndpoint;
 pub(crate) use setup::Unconnected;

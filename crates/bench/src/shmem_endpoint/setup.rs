@@ -11,6 +11,8 @@ use super::lane::Lane;
 use super::ring::{Emptier, Filler, Shape};
 use crate::Error;
 use crate::endpoint::connecting::{Half, Told, are_beside};
+use crate::endpoint::kind::{EndpointKind, Site};
+use crate::point::Carrier;
 use crate::shared::{Handle, Shared};
 use crate::topology::PartSpec;
 
@@ -48,6 +50,14 @@ impl Unopened {
             ways[*partner as usize] = Some(Way { memory: handle, line: bell::LINES + index * each });
         }
         Ok(Self { spec: part.clone(), rank, clock, memory: Arc::new(memory), ways })
+    }
+}
+
+impl EndpointKind for Unopened {
+    const CARRIERS: &'static [Carrier] = &[Carrier::Shmem];
+
+    fn prepare(part: &PartSpec, site: &mut Site<'_>) -> Result<Self, Error> {
+        Self::new(part, site.rank, site.timepiece.clock)
     }
 }
 

@@ -31,6 +31,7 @@ use crate::endpoint::connecting::End;
 use crate::endpoint::header::{HEADER_BYTES, Header};
 use crate::endpoint::limits::Limits;
 use crate::endpoint::{Arrival, Endpoint, Mark, Posted, words};
+use crate::host_counters::Ways;
 use crate::point::Carrier;
 use crate::topology::{Flow, Form, PartSpec};
 
@@ -263,8 +264,9 @@ impl End for SocketEndpoint {
         self.alarm = None;
     }
 
-    fn interfaces(&self) -> Vec<String> {
-        self.paths.iter().filter_map(|path| path.interface.clone()).collect()
+    fn ways(&self) -> Ways {
+        let interfaces = self.paths.iter().filter_map(|path| path.interface.clone()).collect();
+        Ways { interfaces, ports: Vec::new() }
     }
 
     fn counters(&self) -> BTreeMap<String, u64> {

@@ -42,5 +42,4 @@ mod track;
 
 pub(crate) use address::Reachable;
 pub use address::{Net, SocketOptions};
-pub(crate) use endpoint::SocketEndpoint;
 pub(crate) use setup::{Unconnected, token};

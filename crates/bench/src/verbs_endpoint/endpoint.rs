@@ -22,6 +22,7 @@ use crate::endpoint::calls::CallsVisitor;
 use crate::endpoint::capabilities::Capabilities;
 use crate::endpoint::connecting::End;
 use crate::endpoint::{Arrival, Endpoint, Mark, Posted};
+use crate::host_counters::Ways;
 use crate::topology::PartSpec;
 
 /// Completions taken at once.
@@ -288,6 +289,10 @@ impl End for VerbsEndpoint {
 
     fn stop(&mut self) {
         self.waiting.end_with(None);
+    }
+
+    fn ways(&self) -> Ways {
+        self.origin.port.ways()
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! LocalPort ─► Unconnected ── addresses over the control plane ──► VerbsEndpoint
-//!   port.rs      setup.rs, buffers.rs   address.rs, connect.rs,    endpoint.rs, lane.rs, numbering.rs,
+//!   device.rs, port.rs      setup.rs, buffers.rs   address.rs, connect.rs,    endpoint.rs, lane.rs, numbering.rs,
 //!                                       requests.rs, managed.rs    samples.rs, signs.rs, waiting.rs
 //!                objects.rs: objects that are made and taken away, to time that
 //! ```
@@ -11,6 +11,7 @@ mod address;
 mod buffers;
 mod connect;
 mod constants;
+mod device;
 mod endpoint;
 mod failure;
 mod lane;
@@ -27,7 +28,8 @@ mod signs;
 mod tests;
 mod waiting;
 
-pub(crate) use endpoint::VerbsEndpoint;
+pub(crate) use device::{Open, RankDevice};
+pub use device::{check, find};
 pub(crate) use objects::Objects;
 pub use port::{LocalPort, PortOptions};
 pub(crate) use setup::{Unconnected, inline_bytes_max};

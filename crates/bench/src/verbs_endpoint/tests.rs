@@ -7,9 +7,9 @@ use measure::clock::{Clock, Ticks};
 use verbs::{Context, LinkModel};
 
 use super::address::Told;
-use super::endpoint::SPINS;
+use super::endpoint::{SPINS, VerbsEndpoint};
 use super::setup::Unconnected;
-use super::{LocalPort, PortOptions, VerbsEndpoint};
+use super::{LocalPort, PortOptions};
 use crate::axis;
 use crate::company::Alone;
 use crate::endpoint::connecting::{End, Half};
