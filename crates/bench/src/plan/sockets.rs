@@ -3,6 +3,7 @@
 use crate::Error;
 use crate::axis;
 use crate::endpoint::capabilities::Capabilities;
+use crate::endpoints;
 use crate::pattern::check::Check;
 use crate::point::{Carrier, Family, Flow, LinkLayer, Load, Pattern, Poll, Traffic};
 
@@ -24,7 +25,9 @@ impl Check<'_> {
         if carrier.is_verbs() {
             return Ok(());
         }
-        if self.0.pattern.row().needs.contain(Capabilities::VERBS_CALLS) {
+        let can = endpoints::row(carrier).capabilities;
+        let needs = self.0.pattern.row().needs;
+        if needs.contain(Capabilities::VERBS_CALLS) && !can.contain(Capabilities::VERBS_CALLS) {
             let why = "its steps are calls of verbs: use the endpoint \"verbs\"";
             return self.refuse("endpoint", &format!("the overheads of {}", carrier.name()), why);
         }

@@ -9,9 +9,10 @@ use std::time::{Duration, Instant};
 use measure::clock::Clock;
 use rustix::time::Timespec;
 
+use super::Unopened;
 use super::bell::{self, Bell, MESSAGE, ROOM};
+use super::endpoint::ShmemEndpoint;
 use super::ring::{Emptier, Filler, Shape};
-use super::{ShmemEndpoint, Unopened};
 use crate::Error;
 use crate::axis;
 use crate::company::{Alone, Presence};

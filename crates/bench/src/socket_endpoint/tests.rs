@@ -12,9 +12,11 @@ use std::time::{Duration, Instant};
 use measure::clock::Clock;
 
 use self::relay::{Fault, Relay};
-use super::endpoint::gathering::MUCH;
+use super::endpoint::SocketEndpoint;
+use super::endpoint::gathered::MUCH;
+use super::peer::{Name, Told, Way};
 use super::setup::Unconnected;
-use super::{Name, Net, SocketEndpoint, SocketOptions, Told, Way};
+use super::{Net, SocketOptions};
 use crate::Error;
 use crate::axis;
 use crate::company::Alone;

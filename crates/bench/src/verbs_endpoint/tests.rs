@@ -6,9 +6,10 @@ use std::time::Duration;
 use measure::clock::{Clock, Ticks};
 use verbs::{Context, LinkModel};
 
-use super::endpoint::SPINS;
+use super::address::Told;
+use super::endpoint::{SPINS, VerbsEndpoint};
 use super::setup::Unconnected;
-use super::{LocalPort, PortOptions, Told, VerbsEndpoint};
+use super::{LocalPort, PortOptions};
 use crate::axis;
 use crate::company::Alone;
 use crate::endpoint::connecting::{End, Half};

@@ -8,8 +8,9 @@ use verbs::{
     SendRequest,
 };
 
+use super::super::PortOptions;
+use super::super::endpoint::VerbsEndpoint;
 use super::super::tests::{ends, two};
-use super::super::{LocalPort, PortOptions, VerbsEndpoint};
 use super::*;
 use crate::Error;
 use crate::axis;

@@ -14,11 +14,13 @@ use serde_json::Value;
 use self::run::Program;
 use self::words::{Found, Server};
 use crate::Error;
+use crate::endpoint::kind::{ConnectedEndpoints, PreparedEndpoints, Site};
 use crate::fault::{PointError, out_of_order, unreadable};
 use crate::host_counters::{Counted, Ways};
 use crate::point::{Length, PointSpec, Tool};
 use crate::process::message::{Neighbour, Outcome, Prepared};
-use crate::socket_endpoint::{Reachable, SocketOptions};
+use crate::socket_endpoint::Reachable;
+use crate::timepiece::Timepiece;
 
 /// How long a program may take to say its version, and a server to listen.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -33,7 +35,7 @@ struct Address {
 }
 
 /// A rank whose program is there.
-pub(super) struct Unstarted {
+pub(crate) struct Unstarted {
     tool: Tool,
     rank: u32,
     version: String,
@@ -42,12 +44,8 @@ pub(super) struct Unstarted {
 
 impl Unstarted {
     /// Finds the program, an address and a port.
-    pub(super) fn new(
-        tool: Tool,
-        spec: &PointSpec,
-        rank: u32,
-        options: &SocketOptions,
-    ) -> Result<Self, Error> {
+    pub(crate) fn new(tool: Tool, site: &Site<'_>) -> Result<Self, Error> {
+        let (spec, rank, options) = (site.spec, site.rank, site.sockets);
         let (name, least) = (tool.word(), tool.size_bytes_min(spec.message.endpoint));
         if spec.message.size_bytes < least {
             let reason = format!(
@@ -64,33 +62,38 @@ impl Unstarted {
         };
         Ok(Self { tool, rank, version, address: Address { reachable, port } })
     }
+}
 
-    /// What the other rank has to know.
-    pub(super) fn prepared(&self, ranks: u32) -> Result<Prepared, PointError> {
+impl PreparedEndpoints for Unstarted {
+    fn prepared(&self, ranks: u32) -> Result<Prepared, PointError> {
         let address = serde_json::to_value(&self.address).map_err(unreadable)?;
         Ok(Prepared { address, ways: vec![Value::Null; ranks as usize] })
     }
 
     /// Starts the server, at rank 1, and waits until it listens.
-    pub(super) fn connect(self, spec: &PointSpec, ranks: &[Neighbour]) -> Result<Measuring, PointError> {
-        let Self { tool, rank, version, address } = self;
+    fn connect(
+        self: Box<Self>,
+        spec: &PointSpec,
+        ranks: &[Neighbour],
+    ) -> Result<Box<dyn ConnectedEndpoints>, PointError> {
+        let Self { tool, rank, version, address } = *self;
         let other = ranks.get(1 - rank as usize).map_or(&Value::Null, |rank| &rank.address);
         let other = Address::deserialize(other).map_err(unreadable)?;
         let (own, theirs) = address.reachable.route(&other.reachable)?;
         let interface = own.interface.clone();
         if rank == 0 {
             let server = Server { tool, address: theirs.address, port: other.port };
-            return Ok(Measuring { server, version, interface, running: None });
+            return Ok(Box::new(Measuring { server, version, interface, running: None }));
         }
         let server = Server { tool, address: own.address, port: address.port };
         let mut running = Program::start(&server.command(spec.message.endpoint))?;
         run::await_listening(&mut running, server.port, PATIENCE)?;
-        Ok(Measuring { server, version, interface, running: Some(running) })
+        Ok(Box::new(Measuring { server, version, interface, running: Some(running) }))
     }
 }
 
 /// A rank that runs its end of another program, until it is dropped.
-pub(super) struct Measuring {
+struct Measuring {
     server: Server,
     version: String,
     /// What the messages leave by.
@@ -99,9 +102,15 @@ pub(super) struct Measuring {
     running: Option<Program>,
 }
 
-impl Measuring {
-    /// Rank 0's share of the point, for which so much time is left: rank 1's server does its own.
-    pub(super) fn measure(&mut self, spec: &PointSpec, left: Duration) -> Result<Outcome, PointError> {
+impl ConnectedEndpoints for Measuring {
+    /// Rank 0's share of the point: rank 1's server does its own.
+    fn measure(
+        &mut self,
+        spec: &PointSpec,
+        _rank: u32,
+        left: Duration,
+        _timepiece: &Timepiece,
+    ) -> Result<Outcome, PointError> {
         if self.running.is_some() {
             return Ok(Outcome::default());
         }

@@ -2,28 +2,60 @@
 
 use std::sync::Arc;
 
-use verbs::{Context, Device, LinkModel, Provider};
+use verbs::{Context, Device, Provider};
 
-use super::endpoints::Waiting;
+use super::port::{LocalPort, PortOptions};
 use crate::Error;
 use crate::choice::{Reason, candidates, choose, devices};
-use crate::fault::PointError;
-use crate::point::PointSpec;
-use crate::timepiece::Timepiece;
-use crate::topology::{PartSpec, Topology};
-use crate::verbs_endpoint::{LocalPort, PortOptions, Unconnected};
+
+/// A rank's device, which is opened when it is first asked for: the error of one that cannot be opened reaches the coordinator.
+pub(crate) struct RankDevice {
+    providers: &'static [&'static Provider],
+    name: Option<String>,
+    options: PortOptions,
+    open: Option<Open>,
+}
+
+impl RankDevice {
+    /// The named device, or the one that [`choose`] prefers, or with no providers, none.
+    pub(crate) fn new(
+        providers: &'static [&'static Provider],
+        name: Option<String>,
+        options: PortOptions,
+    ) -> Self {
+        Self { providers, name, options, open: None }
+    }
+
+    /// Whether the rank measures without a device.
+    pub(crate) fn is_none(&self) -> bool {
+        self.providers.is_empty()
+    }
+
+    /// The device, which is opened unless it is open.
+    pub(crate) fn open(&mut self) -> Result<&Open, Error> {
+        if self.open.is_none() {
+            self.open = Some(Open::find(self.providers, self.name.as_deref(), self.options)?);
+        }
+        Ok(self.open.as_ref().expect("it was opened above"))
+    }
+
+    /// The name of the device, once it is open.
+    pub(crate) fn name(&self) -> Option<&str> {
+        self.open.as_ref().map(|open| open.context.device().name())
+    }
+}
 
 /// A device that is open, with the port that is used.
-pub(super) struct Open {
-    pub(super) context: Context,
-    pub(super) port: Arc<LocalPort>,
+pub(crate) struct Open {
+    pub(crate) context: Context,
+    pub(crate) port: Arc<LocalPort>,
     /// Why this device.
-    pub(super) reason: Reason,
+    pub(crate) reason: Reason,
 }
 
 impl Open {
     /// Opens the named device, or the one that [`choose`] prefers, and finds its port, on which something can be measured.
-    pub(super) fn find(
+    fn find(
         providers: &[&'static Provider],
         name: Option<&str>,
         options: PortOptions,
@@ -33,31 +65,6 @@ impl Open {
         let port = LocalPort::find(&context, options)?;
         port.check()?;
         Ok(Self { context, port: Arc::new(port), reason })
-    }
-
-    /// Sets up what a rank needs for a point.
-    pub(super) fn prepare(
-        &self,
-        spec: &PointSpec,
-        topology: &Topology,
-        rank: u32,
-        timepiece: &Timepiece,
-    ) -> Result<Waiting<Unconnected>, PointError> {
-        let Self { context, port, .. } = self;
-        let link = match topology.begins(rank) {
-            true => spec.link,
-            false => spec.link.map(LinkModel::seen_from_other_end),
-        };
-        if let Some(reason) = port.refusal(spec.message.setup) {
-            return Err(PointError::NotMeasured(reason));
-        }
-        match context.device().provider().set_link {
-            Ok(_) => context.set_link(link.as_ref()).map_err(Error::from)?,
-            Err(reason) if link.is_some() => return Err(PointError::NotMeasured(reason.to_owned())),
-            Err(_) => {}
-        }
-        let half = |part: &PartSpec| Unconnected::new(context, port, part, rank, timepiece.clock);
-        Ok(Waiting::new(topology, rank, timepiece, half)?)
     }
 }
 

@@ -1,21 +1,27 @@
-//! The endpoints of a rank: one for each part of the point that it has to do with.
+//! The endpoints of a rank, one for each part of the point that it has to do with: set up, connected, and measured with,
+//! whatever their kind.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::Error;
 use crate::company::{Alone, Presence};
-use crate::endpoint::connecting::{Half, Told};
+use crate::endpoint::connecting::{End, Half, Told};
+use crate::endpoint::kind::{ConnectedEndpoints, EndpointKind, PreparedEndpoints, Site};
 use crate::fault::{PointError, unreadable};
-use crate::pattern::rank::Endpoints;
-use crate::process::message::{Neighbour, Prepared};
+use crate::host_counters::Counted;
+use crate::pattern::rank::{Endpoints, Rank};
+use crate::patterns;
+use crate::point::PointSpec;
+use crate::process::message::{Neighbour, Outcome, Prepared};
 use crate::timepiece::Timepiece;
-use crate::topology::{Part, PartSpec, Topology};
+use crate::topology::{Part, PartSpec};
 
-/// Halves that are not connected yet.
-pub(crate) struct Waiting<H> {
+/// Endpoints that are not connected yet.
+pub(super) struct PreparedParts<H> {
     alone: Alone,
     parts: BTreeMap<Part, H>,
 }
@@ -28,21 +34,18 @@ struct Address<A> {
     parts: BTreeMap<Part, A>,
 }
 
-impl<H: Half> Waiting<H> {
-    /// Sets up what a rank needs for a point: a half for each part, which `half` makes.
-    pub(crate) fn new(
-        topology: &Topology,
-        rank: u32,
-        timepiece: &Timepiece,
-        half: impl Fn(&PartSpec) -> Result<H, Error>,
-    ) -> Result<Self, Error> {
-        let of = |part: &PartSpec| Ok((part.part, half(part)?));
+impl<K: EndpointKind> PreparedParts<K> {
+    /// Sets up what a rank needs for a point.
+    pub(super) fn new(site: &mut Site<'_>) -> Result<Self, Error> {
+        let (topology, rank) = (site.topology, site.rank);
+        let of = |part: &PartSpec| Ok((part.part, K::prepare(part, site)?));
         let parts = topology.parts_of(rank).map(of).collect::<Result<_, Error>>()?;
-        Ok(Self { alone: Alone::new(topology, rank, timepiece)?, parts })
+        Ok(Self { alone: Alone::new(site.topology, site.rank, site.timepiece)?, parts })
     }
+}
 
-    /// What the other ranks have to know.
-    pub(crate) fn prepared(&self, ranks: u32) -> Result<Prepared, PointError> {
+impl<H: Half + 'static> PreparedEndpoints for PreparedParts<H> {
+    fn prepared(&self, ranks: u32) -> Result<Prepared, PointError> {
         let parts = self.parts.iter().map(|(part, own)| (*part, own.address())).collect();
         let address = Address { presence: self.alone.presence().clone(), parts };
         let ways = |rank: u32| {
@@ -55,23 +58,45 @@ impl<H: Half> Waiting<H> {
         Ok(Prepared { address, ways: (0..ranks).map(ways).collect::<Result<_, _>>().map_err(unreadable)? })
     }
 
-    /// Connects each part with those of the other ranks.
-    pub(crate) fn connect(
-        self,
-        topology: &Topology,
+    fn connect(
+        self: Box<Self>,
+        spec: &PointSpec,
         ranks: &[Neighbour],
-    ) -> Result<Endpoints<H::End>, PointError> {
+    ) -> Result<Box<dyn ConnectedEndpoints>, PointError> {
         let mut told: Vec<Heard<H>> =
             ranks.iter().map(Heard::read).collect::<Result<_, _>>().map_err(unreadable)?;
         let presences: Vec<Presence> = told.iter().map(|rank| rank.presence.clone()).collect();
-        let company = self.alone.hear(topology, &presences)?;
+        let company = self.alone.hear(&spec.topology(), &presences)?;
         let gives_way = company.oversubscribed.is_some();
         let one = |(part, half): (Part, H)| {
             let others: Vec<_> = told.iter_mut().map(|rank| rank.of(part)).collect();
             Ok((part, half.connect(&others, gives_way)?))
         };
         let parts = self.parts.into_iter().map(one).collect::<Result<_, Error>>()?;
-        Ok(Endpoints { company, parts })
+        Ok(Box::new(Endpoints { company, parts }))
+    }
+}
+
+impl<E: End> ConnectedEndpoints for Endpoints<E> {
+    fn measure(
+        &mut self,
+        spec: &PointSpec,
+        rank: u32,
+        left: Duration,
+        timepiece: &Timepiece,
+    ) -> Result<Outcome, PointError> {
+        let ways = self.ways();
+        let before = Counted::now(&ways);
+        self.start(left.as_secs_f64())?;
+        let outcome = patterns::run(Rank { spec, rank, left, timepiece, endpoints: self });
+        self.stop();
+        let (oversubscribed, library) = (self.company.oversubscribed, self.library());
+        let mut outcome = Outcome { oversubscribed, library, ..outcome? };
+        for (name, count) in self.counters() {
+            *outcome.counters.entry(name).or_default() += count;
+        }
+        outcome.host = Counted::now(&ways).since(&before);
+        Ok(outcome)
     }
 }
 
