@@ -13,8 +13,11 @@ use verbs::LinkModel;
 
 pub use crate::endpoint::calls::Step;
 pub use crate::pattern::id::PatternId as Pattern;
-pub use crate::patterns::open_loop::load::Load;
-pub use crate::patterns::pipeline::settings::{Filling, Pipeline, Signal, Sink, Timer, VALUES_MAX};
+pub use crate::patterns::fan_out::choices::{Mesh, Notify};
+pub use crate::patterns::one_way::choices::Stamp;
+pub use crate::patterns::open_loop::choices::Load;
+pub use crate::patterns::pairs::choices::Traffic;
+pub use crate::patterns::pipeline::choices::{Filling, Pipeline, Signal, Sink, Timer, VALUES_MAX};
 pub use carrier::{Carrier, Family, LinkLayer, Protocol, SocketSettings};
 pub use choice::{Choice, Variant};
 pub use choices::*;

@@ -1,6 +1,7 @@
 //! One to n, n to one (H1 to H6): one rank exchanges messages with n others at once, and every round is timed.
 
 pub(crate) mod check;
+pub(crate) mod choices;
 mod rank;
 mod rounds;
 

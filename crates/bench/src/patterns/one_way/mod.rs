@@ -13,6 +13,7 @@
 //!   stand in `clock::Nominal`; where they are contradicted, the point has a reason and no number.
 
 pub(crate) mod check;
+pub(crate) mod choices;
 mod merge;
 pub(crate) mod messages;
 mod run;

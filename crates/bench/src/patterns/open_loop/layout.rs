@@ -1,6 +1,6 @@
 //! The ranks of an open loop: two that exchange messages, others that load the device, and how these are told when.
 
-use super::load::Load;
+use super::choices::Load;
 use crate::point::{Memory, MessageSpec, Operation, PointSpec, QueuePoll, Service, Setup};
 use crate::topology::{Flow, Links, Part, PartSpec, Topology, Usage};
 

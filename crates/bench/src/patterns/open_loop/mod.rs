@@ -7,8 +7,8 @@
 //!   time is not measured: its quantiles would be those of the waiting time.
 
 pub(crate) mod check;
+pub(crate) mod choices;
 mod layout;
-pub(crate) mod load;
 mod rank;
 mod schedule;
 

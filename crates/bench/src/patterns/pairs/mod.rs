@@ -1,6 +1,7 @@
 //! Several pairs do the same at the same time, a process each (S2 to S11).
 
 pub(crate) mod check;
+pub(crate) mod choices;
 mod loops;
 mod rank;
 

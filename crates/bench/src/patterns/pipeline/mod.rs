@@ -16,9 +16,9 @@
 //!   do: the share of the machine.
 
 pub(crate) mod check;
+pub(crate) mod choices;
 mod merge;
 mod run;
-pub(crate) mod settings;
 mod signal;
 mod sink;
 mod steps;
@@ -29,7 +29,7 @@ use std::collections::BTreeMap;
 use measure::record::{self, Direction, Sunk, Throughput};
 
 use self::run::{Generated, Told};
-use self::settings::Filling;
+use self::choices::Filling;
 use super::one_way::why;
 use crate::Error;
 use crate::axis::{self, AxisList};
