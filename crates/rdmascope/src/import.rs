@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context;
-use bench::point::Pipeline;
+use bench::point::sample_bytes;
 use clap::Args;
 use measure::figure::Unit;
 use measure::files;
@@ -242,7 +242,7 @@ fn axes(name: &LogName) -> Value {
     let mut axes = json!({
         "rate_hz": name.rate_hz,
         "values": name.values,
-        "size_bytes": Pipeline::sample_bytes(name.values.into()),
+        "size_bytes": sample_bytes(name.values.into()),
     });
     match name.mode.as_str() {
         "RC" | "UC" | "UD" => {

@@ -1,5 +1,6 @@
 //! What a pattern is, and the list of all: the rest of the program reaches each by its name.
 
+use measure::record::Axes;
 use serde::Deserialize;
 
 use super::check::Check;
@@ -65,12 +66,24 @@ pub(crate) struct Row {
     pub(crate) floods: bool,
     /// Whether one message may go to a group.
     pub(crate) has_groups: bool,
+    /// Makes the payload of a message, in bytes, out of other axes where it is none itself.
+    pub(crate) size_bytes: Option<fn(&Axes) -> u64>,
+    /// Whether it keeps files in the directory that a plan names.
+    pub(crate) keeps_files: bool,
 }
 
 impl Row {
     /// A pattern of this name that needs nothing, and has no axes of its own.
     pub(crate) const fn named(name: &'static str) -> Self {
-        Self { name, needs: Capabilities::NONE, axes: &[], floods: false, has_groups: false }
+        Self {
+            name,
+            needs: Capabilities::NONE,
+            axes: &[],
+            floods: false,
+            has_groups: false,
+            size_bytes: None,
+            keeps_files: false,
+        }
     }
 }
 

@@ -4,10 +4,13 @@ pub(crate) mod check;
 pub(crate) mod choices;
 mod rank;
 mod rounds;
+mod settings;
 
 use measure::record::{Latency, LatencyKind, Timed};
 use measure::samples::Samples;
 
+use self::choices::Mesh;
+use self::settings::{PEERS, Settings};
 use crate::Error;
 use crate::axis::{self, AxisList};
 use crate::endpoint::capabilities::Capabilities;
@@ -18,7 +21,7 @@ use crate::pattern::defaults::Defaults;
 use crate::pattern::outcome::{Merged, Outcome, timed_alone};
 use crate::pattern::rank::Rank;
 use crate::pattern::registry::{Pattern, Row};
-use crate::point::{Carrier, Mesh, PointSpec};
+use crate::point::{Carrier, PointSpec};
 use crate::topology::{Links, PartSpec, Topology, Usage};
 
 /// The pattern.
@@ -26,7 +29,7 @@ pub(crate) struct FanOut;
 
 impl Pattern for FanOut {
     const ROW: Row =
-        Row { needs: Capabilities::COUNTED, axes: check::AXES, has_groups: true, ..Row::named("fan-out") };
+        Row { needs: Capabilities::COUNTED, axes: settings::AXES, has_groups: true, ..Row::named("fan-out") };
     type Told = ();
 
     /// In a round of one to n, a queue pair has one message under way, or, where one queue pair
@@ -45,7 +48,8 @@ impl Pattern for FanOut {
     fn topology(spec: &PointSpec) -> Topology {
         let has_place_each = !spec.message.operation.is_fetch();
         let usage = Usage { has_rounds: true, has_place_each, ..Usage::ALTERNATING };
-        let links = Links::star(spec.peers).with_full_mesh(spec.mesh == Mesh::Full);
+        let Settings { peers, mesh, .. } = Settings::of(spec);
+        let links = Links::star(peers).with_full_mesh(mesh == Mesh::Full);
         Topology::of_one(PartSpec::main(&spec.message, usage, links))
     }
 
@@ -78,5 +82,3 @@ fn kinds(spec: &PointSpec, outcomes: &[Outcome]) -> Vec<Timed> {
 const DEPTH: u32 = 16;
 /// The size of the paper's figure over the number of hosts (H16).
 const SIZE_BYTES: u64 = 1;
-/// 1:1, beside which every other n stands.
-const PEERS: u32 = 1;

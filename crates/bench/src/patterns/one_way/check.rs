@@ -1,19 +1,12 @@
 //! What a plan must not ask of messages that are timed one way, and what only they have.
 
 use crate::Error;
-use crate::axis::{self, AxisRow};
+use crate::axis;
 use crate::pattern::check::Check;
-use crate::point::{Length, Operation, Poll, QueuePoll, RAW_SAMPLES_MAX, STAMP_BYTES, Stamp};
+use crate::point::{Length, Operation, Poll, QueuePoll, RAW_SAMPLES_MAX, Stamp};
 
-/// Axes of this pattern that not every pattern has.
-pub(crate) const AXES: &[&AxisRow] = &[
-    axis::BUFFERS.row,
-    axis::BURST.row,
-    axis::PAUSE_NS.row,
-    axis::RX_FILL.row,
-    axis::SEND_POLL.row,
-    axis::STAMP.row,
-];
+/// Bytes of a stamp in a message.
+const STAMP_BYTES: u64 = 8;
 /// Longest pause: the peer's patience, and that of whoever waits for the run, ends.
 pub(crate) const PAUSE_NS_MAX: u64 = 60_000_000_000;
 

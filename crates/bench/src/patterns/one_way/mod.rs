@@ -17,6 +17,7 @@ pub(crate) mod choices;
 mod merge;
 pub(crate) mod messages;
 mod run;
+mod settings;
 mod stamped;
 /// Messages of a one-way point: one run of the thesis (V10).
 const ITERATIONS: u64 = 8000;
@@ -28,6 +29,8 @@ mod tests;
 
 use measure::record::Status;
 
+use self::choices::Stamp;
+use self::settings::Settings;
 pub(crate) use merge::{Joined, Messages};
 pub(crate) use stamped::{Column, Stamped, Watched};
 
@@ -40,14 +43,14 @@ use crate::pattern::defaults::{BURST, Defaults};
 use crate::pattern::outcome::{Merged, Outcome};
 use crate::pattern::rank::Rank;
 use crate::pattern::registry::{Pattern, Row};
-use crate::point::{Carrier, Length, Operation, PointSpec, Stamp};
+use crate::point::{Carrier, Length, Operation, PointSpec};
 use crate::topology::{Form, Links, PartSpec, Topology, Usage};
 
 /// The pattern.
 pub(crate) struct OneWay;
 
 impl Pattern for OneWay {
-    const ROW: Row = Row { axes: check::AXES, ..Row::named("one-way") };
+    const ROW: Row = Row { axes: settings::AXES, ..Row::named("one-way") };
     type Told = Stamped;
 
     fn defaults(_given: &AxisList, _carrier: Carrier) -> Defaults {
@@ -71,7 +74,7 @@ impl Pattern for OneWay {
     }
 
     fn topology(spec: &PointSpec) -> Topology {
-        let form = Form::Numbered { is_stamped: spec.stamp == Stamp::Sent };
+        let form = Form::Numbered { is_stamped: Settings::of(spec).stamp == Stamp::Sent };
         let usage = Usage { form, ..Usage::PACED };
         Topology::of_one(PartSpec::main(&spec.message, usage, Links::of_two()))
     }

@@ -1,13 +1,10 @@
 //! What a plan must not ask of messages at a set rate, and what only they have.
 
 use crate::Error;
-use crate::axis::{self, AxisRow};
+use crate::axis;
 use crate::pattern::check::Check;
 use crate::point::{Length, Operation};
 
-/// Axes of this pattern that not every pattern has.
-pub(crate) const AXES: &[&AxisRow] =
-    &[axis::LOAD.row, axis::LOAD_BYTES.row, axis::LOADERS.row, axis::RATE_HZ.row];
 /// Above it one message is due before the clock has told that the one before was.
 const RATE_HZ_MAX: u64 = 50_000_000;
 

@@ -1,12 +1,9 @@
 //! What a plan must not ask of several pairs, and what only they have.
 
 use crate::Error;
-use crate::axis::{self, AxisRow};
+use crate::axis;
 use crate::pattern::check::Check;
 use crate::point::{Length, Operation, RAW_SAMPLES_MAX, Service, Traffic};
-
-/// Axes of this pattern that not every pattern has.
-pub(crate) const AXES: &[&AxisRow] = &[axis::PAIRS.row, axis::TRAFFIC.row];
 
 impl Check<'_> {
     /// Checks an experiment of several pairs.

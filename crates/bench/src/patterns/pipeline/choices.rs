@@ -1,6 +1,4 @@
-//! What a pipeline generates, and when.
-
-use serde::{Deserialize, Serialize};
+//! The words of a pipeline: what it generates, when, and where samples are kept.
 
 use crate::point::choice::choice;
 
@@ -12,30 +10,9 @@ const VALUE_BYTES: u64 = 8;
 /// Values of a sample at most (V63).
 pub const VALUES_MAX: u32 = 64;
 
-/// What the generator of a pipeline does.
-#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct Pipeline {
-    /// Values of a sample, 1 to [`VALUES_MAX`].
-    pub values: u32,
-    /// What they are.
-    pub signal: Signal,
-    /// What tells when the next is due.
-    pub timer: Timer,
-    /// When who takes them posts its receives.
-    pub rx_filled: Filling,
-    /// Where both ends keep samples.
-    pub sink: Sink,
-    /// The directory of their files, on the host of each; absent where they are removed once they are written.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sink_dir: Option<String>,
-}
-
-impl Pipeline {
-    /// Bytes of a sample of so many values, as the nodes carry it.
-    pub fn sample_bytes(values: u64) -> u64 {
-        META_BYTES + VALUE_BYTES * values
-    }
+/// Bytes of a sample of so many values, as the nodes carry it.
+pub fn sample_bytes(values: u64) -> u64 {
+    META_BYTES + VALUE_BYTES * values
 }
 
 choice! {

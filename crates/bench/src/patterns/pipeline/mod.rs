@@ -19,6 +19,7 @@ pub(crate) mod check;
 pub(crate) mod choices;
 mod merge;
 mod run;
+mod settings;
 mod signal;
 mod sink;
 mod steps;
@@ -28,8 +29,9 @@ use std::collections::BTreeMap;
 
 use measure::record::{self, Direction, Sunk, Throughput};
 
-use self::run::{Generated, Told};
 use self::choices::Filling;
+use self::run::{Generated, Told};
+use self::settings::{Settings, VALUES};
 use super::one_way::why;
 use crate::Error;
 use crate::axis::{self, AxisList};
@@ -47,7 +49,12 @@ use crate::topology::{Form, Links, PartSpec, Topology, Usage};
 pub(crate) struct Samples;
 
 impl Pattern for Samples {
-    const ROW: Row = Row { axes: check::AXES, ..Row::named("pipeline") };
+    const ROW: Row = Row {
+        axes: settings::AXES,
+        size_bytes: Some(settings::size_bytes),
+        keeps_files: true,
+        ..Row::named("pipeline")
+    };
     type Told = Told;
 
     fn defaults(given: &AxisList, _carrier: Carrier) -> Defaults {
@@ -79,8 +86,7 @@ impl Pattern for Samples {
     }
 
     fn topology(spec: &PointSpec) -> Topology {
-        let rx_filled = spec.pipeline.as_ref().map(|pipeline| pipeline.rx_filled);
-        let fills_late = rx_filled == Some(Filling::Reading);
+        let fills_late = Settings::of(spec).rx_filled == Filling::Reading;
         let usage = Usage { form: Form::Written, fills_late, ..Usage::PACED };
         Topology::of_one(PartSpec::main(&spec.message, usage, Links::of_two()))
     }
@@ -157,8 +163,6 @@ const DEPTH: u32 = 1024;
 const SHARE_ABOVE_NS: [u64; 1] = [50_000];
 /// Samples of so many bytes are inline: what the benchmarks of the thesis ask for (V58).
 const INLINE_MAX_BYTES: u32 = 128;
-/// Values of a sample, as in the thesis's figures over the rate (V60).
-const VALUES: u32 = 8;
 
 #[cfg(test)]
 mod tests;

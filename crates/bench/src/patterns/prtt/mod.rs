@@ -2,8 +2,7 @@
 
 pub(crate) mod check;
 mod rounds;
-
-use std::time::Duration;
+mod settings;
 
 use measure::record::{Cpu, LatencyKind};
 use measure::samples::Recorder;
@@ -29,7 +28,7 @@ use crate::topology::{Links, PartSpec, Topology, Usage};
 pub(crate) struct Prtt;
 
 impl Pattern for Prtt {
-    const ROW: Row = Row { needs: Capabilities::COUNTED, axes: check::AXES, ..Row::named("prtt") };
+    const ROW: Row = Row { needs: Capabilities::COUNTED, axes: settings::AXES, ..Row::named("prtt") };
     type Told = ();
 
     fn defaults(_given: &AxisList, _carrier: Carrier) -> Defaults {
@@ -49,13 +48,13 @@ impl Pattern for Prtt {
     fn run<E: End>(rank: Rank<'_, E>) -> Result<(Outcome, Option<()>), PointError> {
         let (spec, number, clock) = (rank.spec, rank.rank, rank.clock());
         let endpoint = rank.main()?;
-        let messages = spec.burst.unwrap_or(1);
+        let burst = Burst::of(spec);
+        let messages = burst.messages;
         if number > 0 {
             let (done, cpu) = watched(clock, || rounds::answer(endpoint, messages));
             done?;
             return Ok((Outcome { cpu, ..Outcome::default() }, None));
         }
-        let burst = Burst { messages, pause: Duration::from_nanos(spec.pause_ns) };
         let (samples, cpu) = timed(Rounds { endpoint, spec, burst }, spec, LatencyKind::Prtt, clock)?;
         let outcome = latency_outcome(&samples, LatencyKind::Prtt, spec, messages.into());
         Ok((Outcome { cpu, ..outcome }, None))

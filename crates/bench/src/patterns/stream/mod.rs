@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 pub(crate) use flood::{Flow, stream};
 
 use crate::Error;
-use crate::axis::AxisList;
+use crate::axis::{self, AxisList};
 use crate::cpu::watched;
 use crate::endpoint::Endpoint;
 use crate::endpoint::capabilities::Capabilities;
@@ -63,7 +63,7 @@ impl Pattern for Stream {
         let usage = Usage {
             flow: topology::Flow::Flood,
             is_timed: false,
-            is_one_sided_flood: spec.direction == Direction::Uni,
+            is_one_sided_flood: direction(spec) == Direction::Uni,
             pauses: false,
             ..Usage::PACED
         };
@@ -103,7 +103,7 @@ impl Pattern for Stream {
             floods_freely: spec.message.endpoint == Carrier::Udp,
             ..Merged::of(outcomes)
         };
-        if spec.direction == Direction::Uni {
+        if direction(spec) == Direction::Uni {
             return merged;
         }
         let (throughput, throughput_total) = both_ways(outcomes);
@@ -158,9 +158,14 @@ fn pushed<E: Endpoint>(
     Ok(Outcome { throughput, counters: packets(posted.total, spec), cpu, ..Outcome::default() })
 }
 
-/// Which way messages flow at a rank.
+/// Which way messages flow.
+fn direction(spec: &PointSpec) -> Direction {
+    axis::DIRECTION.at(&spec.axes).unwrap_or(Direction::Uni)
+}
+
+/// Which way they flow at a rank.
 fn flow(spec: &PointSpec, rank: u32) -> Flow {
-    match (spec.direction, rank) {
+    match (direction(spec), rank) {
         (Direction::Bi, _) => Flow::Both,
         (Direction::Uni, 0) => Flow::Out,
         (Direction::Uni, _) => Flow::In,
@@ -169,7 +174,7 @@ fn flow(spec: &PointSpec, rank: u32) -> Flow {
 
 fn throughput(flood: &Flood, spec: &PointSpec, clock: Clock) -> Result<Throughput, Error> {
     let direction =
-        if spec.direction == Direction::Bi { record::Direction::BiOne } else { record::Direction::Uni };
+        if direction(spec) == Direction::Bi { record::Direction::BiOne } else { record::Direction::Uni };
     Ok(Throughput::of(messages_per_s(flood, clock)?, spec.message.size_bytes, direction))
 }
 
