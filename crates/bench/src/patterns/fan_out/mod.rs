@@ -10,7 +10,7 @@ use measure::record::{Latency, LatencyKind, Timed};
 use measure::samples::Samples;
 
 use self::choices::Mesh;
-use self::settings::{PEERS, Settings};
+use self::settings::Settings;
 use crate::Error;
 use crate::axis::{self, AxisList};
 use crate::endpoint::capabilities::Capabilities;
@@ -36,8 +36,8 @@ impl Pattern for FanOut {
     /// serves all, one for each: n queues of a stream's depth would be more than the completion
     /// queues of some devices hold.
     fn defaults(given: &AxisList, _carrier: Carrier) -> Defaults {
-        let depth = given.get(axis::PEERS).into_iter().max().unwrap_or(PEERS).max(DEPTH);
-        let axes = vec![axis::PEERS.value(PEERS)];
+        let depth = given.get(axis::PEERS).into_iter().fold(DEPTH, u32::max);
+        let axes = Settings::usual();
         Defaults { tx_depth: depth, rx_depth: depth, size_bytes: SIZE_BYTES, axes, ..Defaults::default() }
     }
 

@@ -3,6 +3,7 @@
 use measure::record::{Cpu, Direction, Latency, LatencyKind, Throughput};
 use measure::samples::Recorder;
 
+use super::choices::Notify;
 use super::rounds;
 use super::settings::Settings;
 use crate::Error;
@@ -14,7 +15,7 @@ use crate::pattern::answer::answer;
 use crate::pattern::outcome::Outcome;
 use crate::pattern::rank::Rank;
 use crate::pattern::timed::{Timed, latency_outcome, span, timed};
-use crate::point::PointSpec;
+use crate::point::{Operation, PointSpec};
 
 /// The rank that talks to all others.
 const HUB: u32 = 0;
@@ -60,6 +61,9 @@ impl<E: Endpoint> Timed for Rounds<'_, E> {
     fn run<R: Recorder>(self, recorder: &mut R) -> (Result<(), Error>, Option<Cpu>) {
         let Self { endpoint, spec, is_hub } = self;
         let Settings { peers, notify, .. } = Settings::of(spec);
+        // The target of a Write has no completion.
+        let is_silent = spec.message.operation == Operation::Write;
+        let notify = notify.unwrap_or(if is_silent { Notify::Memory } else { Notify::Completion });
         let (warmup, span) = (spec.warmup, span(spec));
         watched(endpoint.clock(), || match (spec.message.operation.is_fetch(), is_hub) {
             (false, _) => rounds::hub(endpoint, recorder, u64::from(peers), warmup, span),

@@ -171,9 +171,9 @@ fn keep(spec: &PointSpec, kinds: Vec<(LatencyKind, Vec<u64>)>, time: &Time) -> (
 /// Levels in the order of time, in which a shift is the machine's. Inside a burst a queue fills and empties, which is what is
 /// measured: then each burst has one.
 fn levels(spec: &PointSpec, is_paced: bool, messages: &[(usize, u64)]) -> Vec<f64> {
-    let Settings { burst, pause, .. } = Settings::of(spec);
+    let Settings { burst, pause_ns, .. } = Settings::of(spec);
     let burst = burst.map_or(usize::MAX, |burst| burst as usize);
-    if burst == 1 || !pause.is_zero() || is_paced {
+    if burst == 1 || pause_ns > 0 || is_paced {
         return Samples::from_ns(messages.iter().map(|(_, ns)| *ns).collect()).series();
     }
     let bursts = messages.chunk_by(|(one, _), (next, _)| one / burst == next / burst);

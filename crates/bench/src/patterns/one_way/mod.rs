@@ -39,7 +39,7 @@ use crate::axis::{self, AxisList};
 use crate::endpoint::connecting::End;
 use crate::fault::PointError;
 use crate::pattern::check::Check;
-use crate::pattern::defaults::{BURST, Defaults};
+use crate::pattern::defaults::Defaults;
 use crate::pattern::outcome::{Merged, Outcome};
 use crate::pattern::rank::Rank;
 use crate::pattern::registry::{Pattern, Row};
@@ -59,12 +59,7 @@ impl Pattern for OneWay {
             size_bytes: SIZE_BYTES,
             // Messages are told apart by their immediate data.
             operation: Operation::SendImm,
-            axes: vec![
-                axis::SEND_POLL.value(None),
-                axis::STAMP.value(Stamp::Submitted),
-                axis::BURST.value(Some(BURST)),
-                axis::PAUSE_NS.value(0),
-            ],
+            axes: [Settings::usual(), vec![axis::SEND_POLL.value(None)]].concat(),
             ..Defaults::default()
         }
     }

@@ -84,11 +84,11 @@ fn pace(spec: &PointSpec) -> Pace {
         Length::Duration(_) => 0,
     };
     let messages = spec.warmup + measured;
-    let Settings { burst, pause, stamp } = Settings::of(spec);
+    let Settings { burst, pause_ns, stamp } = Settings::of(spec);
     Pace {
         messages,
         burst: burst.map_or(messages, u64::from).max(1),
-        pause,
+        pause: Duration::from_nanos(pause_ns),
         until_sent: stamp == Stamp::Sent,
         is_reliable: spec.message.service == Service::Rc,
     }

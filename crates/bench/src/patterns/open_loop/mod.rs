@@ -23,7 +23,7 @@ use crate::endpoint::capabilities::Capabilities;
 use crate::endpoint::connecting::End;
 use crate::fault::PointError;
 use crate::pattern::check::Check;
-use crate::pattern::defaults::{DURATION_S, Defaults, RATE_HZ};
+use crate::pattern::defaults::{DURATION_S, Defaults};
 use crate::pattern::outcome::{Merged, Outcome, timed_alone};
 use crate::pattern::rank::Rank;
 use crate::pattern::registry::{Pattern, Row};
@@ -42,12 +42,11 @@ impl Pattern for OpenLoop {
     fn defaults(given: &AxisList, _carrier: Carrier) -> Defaults {
         let is_loaded = given.numbers(axis::LOADERS.row).any(|loaders| loaders > 0);
         let load = [axis::LOAD.value(LOAD), axis::LOAD_BYTES.value(LOAD_BYTES)];
-        let own = [axis::RATE_HZ.value(RATE_HZ), axis::LOADERS.value(0)];
         Defaults {
             length: Length::Duration(DURATION_S),
             tx_depth: DEPTH,
             rx_depth: DEPTH,
-            axes: own.into_iter().chain(load.into_iter().filter(|_| is_loaded)).collect(),
+            axes: Settings::usual().into_iter().chain(load.into_iter().filter(|_| is_loaded)).collect(),
             ..Defaults::default()
         }
     }

@@ -88,7 +88,8 @@ impl CallsVisitor for Share<'_> {
     /// Times the step of the point, or does for the rank that times it what a peer does.
     fn visit<C: Calls>(self, endpoint: &mut C) -> Self::Done {
         let Self { spec, rank, clock } = self;
-        let Settings { step, batch } = Settings::of(spec);
+        let settings = Settings::of(spec);
+        let (step, batch) = (settings.step, settings.batch(spec));
         let Length::Iterations(batches) = spec.length else { return Ok((Outcome::default(), None)) };
         let is_answered = step.has_messages() && spec.message.operation.arrives();
         if rank != step.rank() {

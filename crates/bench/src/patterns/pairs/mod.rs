@@ -9,7 +9,7 @@ mod settings;
 use measure::record::Direction;
 
 use self::choices::Traffic;
-use self::settings::{PAIRS, Settings};
+use self::settings::Settings;
 use crate::Error;
 use crate::axis::{self, AxisList};
 use crate::endpoint::capabilities::Capabilities;
@@ -36,7 +36,7 @@ impl Pattern for Pairs {
     type Told = Passed;
 
     fn defaults(given: &AxisList, _carrier: Carrier) -> Defaults {
-        let axes = vec![axis::PAIRS.value(PAIRS), axis::TRAFFIC.value(Traffic::PingPong)];
+        let axes = Settings::usual();
         if !are_all(given, axis::TRAFFIC, |traffic| traffic == Traffic::Stream) {
             return Defaults { axes, ..Defaults::default() };
         }

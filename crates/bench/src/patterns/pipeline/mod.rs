@@ -31,7 +31,7 @@ use measure::record::{self, Direction, Sunk, Throughput};
 
 use self::choices::Filling;
 use self::run::{Generated, Told};
-use self::settings::{Settings, VALUES};
+use self::settings::Settings;
 use super::one_way::why;
 use crate::Error;
 use crate::axis::{self, AxisList};
@@ -42,7 +42,7 @@ use crate::pattern::defaults::{DURATION_S, Defaults, RATE_HZ};
 use crate::pattern::outcome::{Merged, Outcome};
 use crate::pattern::rank::Rank;
 use crate::pattern::registry::{Pattern, Row};
-use crate::point::{Carrier, Length, PointSpec, Signal, Sink, Timer};
+use crate::point::{Carrier, Length, PointSpec};
 use crate::topology::{Form, Links, PartSpec, Topology, Usage};
 
 /// The pattern.
@@ -67,14 +67,7 @@ impl Pattern for Samples {
             share_above_ns: &SHARE_ABOVE_NS,
             paced_hz: Some(least_hz.max(1)),
             polls_shared_memory: true,
-            axes: vec![
-                axis::RATE_HZ.value(RATE_HZ),
-                axis::TIMER.value(Timer::Tsc),
-                axis::SIGNAL.value(Signal::Random),
-                axis::SINK.value(Sink::Null),
-                axis::INLINE_MAX_BYTES.value(INLINE_MAX_BYTES),
-                axis::VALUES.value(VALUES),
-            ],
+            axes: [Settings::usual(), vec![axis::INLINE_MAX_BYTES.value(INLINE_MAX_BYTES)]].concat(),
             // A sample is as long as its values make it, and inline up to a length.
             made: &[axis::INLINE.row, axis::SIZE_BYTES.row],
             ..Defaults::default()

@@ -4,12 +4,15 @@ pub(crate) mod check;
 mod rounds;
 mod settings;
 
+use std::time::Duration;
+
 use measure::record::{Cpu, LatencyKind};
 use measure::samples::Recorder;
 
 use self::rounds::Burst;
+use self::settings::Settings;
 use crate::Error;
-use crate::axis::{self, AxisList};
+use crate::axis::AxisList;
 use crate::cpu::watched;
 use crate::endpoint::Endpoint;
 use crate::endpoint::capabilities::Capabilities;
@@ -32,8 +35,7 @@ impl Pattern for Prtt {
     type Told = ();
 
     fn defaults(_given: &AxisList, _carrier: Carrier) -> Defaults {
-        let axes = vec![axis::BURST.value(Some(BURST)), axis::PAUSE_NS.value(0)];
-        Defaults { size_bytes: SIZE_BYTES, axes, ..Defaults::default() }
+        Defaults { size_bytes: SIZE_BYTES, axes: Settings::usual(), ..Defaults::default() }
     }
 
     fn check(check: &Check<'_>) -> Result<(), Error> {
@@ -48,8 +50,9 @@ impl Pattern for Prtt {
     fn run<E: End>(rank: Rank<'_, E>) -> Result<(Outcome, Option<()>), PointError> {
         let (spec, number, clock) = (rank.spec, rank.rank, rank.clock());
         let endpoint = rank.main()?;
-        let burst = Burst::of(spec);
-        let messages = burst.messages;
+        let Settings { burst, pause_ns } = Settings::of(spec);
+        let messages = burst.unwrap_or(BURST);
+        let burst = Burst { messages, pause: Duration::from_nanos(pause_ns) };
         if number > 0 {
             let (done, cpu) = watched(clock, || rounds::answer(endpoint, messages));
             done?;
