@@ -3,11 +3,9 @@
 use crate::Error;
 use crate::axis;
 use crate::endpoint::capabilities::Capabilities;
+use crate::endpoint::header::HEADER_BYTES;
 use crate::pattern::check::Check;
 use crate::point::Pattern;
-
-/// The number and the marks of a message.
-const HEADER_BYTES: u64 = 4;
 
 /// Whether libraries carry a pattern: messages between two ranks that are not counted by what is acknowledged, which no library
 /// tells.
@@ -30,7 +28,7 @@ impl Check<'_> {
             let what = format!("the pattern {:?} over {}", self.0.pattern.name(), carrier.name());
             return self.refuse("endpoint", &what, &format!("message libraries carry {}", names.join(", ")));
         }
-        match self.0.axes.get(axis::SIZE_BYTES).iter().find(|size| **size < HEADER_BYTES) {
+        match self.0.axes.get(axis::SIZE_BYTES).iter().find(|size| **size < HEADER_BYTES as u64) {
             Some(size) => {
                 let why = format!("a message says its number in {HEADER_BYTES} bytes");
                 self.refuse("size_bytes", &format!("messages of {size} B over {}", carrier.name()), &why)

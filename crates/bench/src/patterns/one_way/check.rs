@@ -2,6 +2,7 @@
 
 use crate::Error;
 use crate::axis;
+use crate::endpoint::header::HEADER_BYTES;
 use crate::pattern::check::Check;
 use crate::point::{Length, Operation, Poll, QueuePoll, RAW_SAMPLES_MAX, Stamp};
 
@@ -15,6 +16,7 @@ impl Check<'_> {
     pub(crate) fn one_way(&self) -> Result<(), Error> {
         self.stamps_fit()?;
         self.messages()?;
+        self.numbered()?;
         self.sleeps()?;
         self.signals()?;
         self.stamps()
@@ -59,6 +61,18 @@ impl Check<'_> {
             );
         }
         Ok(())
+    }
+
+    /// A message that has no immediate data says its number itself.
+    fn numbered(&self) -> Result<(), Error> {
+        let sizes = self.0.axes.get(axis::SIZE_BYTES);
+        match sizes.iter().find(|size| self.0.carrier.is_socket() && **size < HEADER_BYTES as u64) {
+            Some(size) => {
+                let why = format!("a message says its number in {HEADER_BYTES} bytes");
+                self.refuse("size_bytes", &format!("messages of {size} B one way"), &why)
+            }
+            None => Ok(()),
+        }
     }
 
     /// Whether the sender may sleep until a message is sent.
