@@ -12,7 +12,7 @@ use crate::axis::{AxisList, AxisRow};
 use crate::endpoint::capabilities::Capabilities;
 use crate::endpoint::connecting::End;
 use crate::fault::{PointError, unreadable};
-use crate::point::{Carrier, PointSpec};
+use crate::point::{Carrier, PointSpec, Tool};
 use crate::topology::Topology;
 
 /// What is done with endpoints, and what is timed. A pattern is a room in `patterns/` and a line of its list.
@@ -68,6 +68,8 @@ pub(crate) struct Row {
     pub(crate) has_groups: bool,
     /// Makes the payload of a message, in bytes, out of other axes where it is none itself.
     pub(crate) size_bytes: Option<fn(&Axes) -> u64>,
+    /// Programs of others that measure it as well.
+    pub(crate) tools: &'static [Tool],
     /// Whether it keeps files in the directory that a plan names.
     pub(crate) keeps_files: bool,
 }
@@ -82,6 +84,7 @@ impl Row {
             floods: false,
             has_groups: false,
             size_bytes: None,
+            tools: &[],
             keeps_files: false,
         }
     }

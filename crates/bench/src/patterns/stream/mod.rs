@@ -27,7 +27,7 @@ use crate::pattern::outcome::{Merged, Outcome, Told, both_ways};
 use crate::pattern::rank::Rank;
 use crate::pattern::registry::{Pattern, Row};
 use crate::pattern::timed::{packets, span};
-use crate::point::{Carrier, Flow as Direction, Length, PointSpec, Service};
+use crate::point::{Carrier, Flow as Direction, Length, PointSpec, Service, Tool};
 use crate::topology::{self, Links, PartSpec, Topology, Usage};
 
 /// The pattern.
@@ -46,7 +46,12 @@ pub(crate) struct Lasted {
 impl Told for Lasted {}
 
 impl Pattern for Stream {
-    const ROW: Row = Row { needs: Capabilities::COUNTED, floods: true, ..Row::named("stream") };
+    const ROW: Row = Row {
+        needs: Capabilities::COUNTED,
+        floods: true,
+        tools: &[Tool::Iperf3, Tool::Qperf],
+        ..Row::named("stream")
+    };
     /// Told where nothing is acknowledged.
     type Told = Lasted;
 
