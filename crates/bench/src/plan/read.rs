@@ -56,22 +56,18 @@ pub(super) fn plan(text: &str, origin: &str, base: Base) -> Result<Plan, Error> 
 
 fn experiment(place: &str, entries: &[Entry]) -> Result<Experiment, Error> {
     let heading = "[[experiment]]";
-    require(entries, "name", place, heading, "name = \"latency\"")?;
-    require(entries, "pattern", place, heading, "pattern = \"ping-pong\" or pattern = \"stream\"")?;
+    let own = require(entries, "name", place, heading, "name = \"latency\"")?;
+    let kind = require(entries, "pattern", place, heading, "pattern = \"ping-pong\" or pattern = \"stream\"")?;
     let mut experiment = Experiment {
-        name: String::new(),
-        pattern: Pattern::PingPong,
+        name: name(own, heading)?,
+        pattern: pattern(kind, heading)?,
         settings: Settings::default(),
         quick: Settings::default(),
-        place: place.to_owned(),
+        place: own.place.clone(),
     };
     for entry in entries {
         match (entry.key.as_str(), &entry.node) {
-            ("name", _) => {
-                experiment.name = name(entry, heading)?;
-                experiment.place.clone_from(&entry.place);
-            }
-            ("pattern", _) => experiment.pattern = pattern(entry, heading)?,
+            ("name" | "pattern", _) => {}
             ("quick", Node::Table(quick)) => {
                 quick
                     .iter()
@@ -165,17 +161,14 @@ pub(super) fn name(entry: &Entry, table: &str) -> Result<String, Error> {
     Err(Error::BadName { place: entry.place.clone(), name })
 }
 
-pub(super) fn require(
-    entries: &[Entry],
+pub(super) fn require<'a>(
+    entries: &'a [Entry],
     key: &str,
     place: &str,
     table: &str,
     example: &str,
-) -> Result<(), Error> {
-    if entries.iter().any(|entry| entry.key == key) {
-        return Ok(());
-    }
-    Err(Error::Missing {
+) -> Result<&'a Entry, Error> {
+    entries.iter().find(|entry| entry.key == key).ok_or_else(|| Error::Missing {
         place: place.to_owned(),
         key: key.to_owned(),
         table: table.to_owned(),
