@@ -42,7 +42,7 @@ pub(crate) fn latency(operation: &LatencyOperation, command: Vec<String>) -> any
         LatencyOperation::Atomic(Atomic { atomic, flags }) => (*atomic, flags),
         LatencyOperation::Sockets(sockets) => return sockets::latency(sockets, command),
     };
-    let (pattern, words, settings) = (Pattern::PingPong, ["lat", "latency"], settings(flags, operation));
+    let (pattern, words, settings) = (Pattern::PING_PONG, ["lat", "latency"], settings(flags, operation));
     let Flags { messages, site, .. } = flags;
     let plan = Benchmark { words, operation, pattern, messages, settings }.plan()?;
     measure(&plan, site, Unit::MiBPerS, command)
@@ -62,7 +62,7 @@ pub(crate) fn bandwidth(operation: &BandwidthOperation, command: Vec<String>) ->
     if let Some(list) = of.post_list {
         settings = settings.axis(axis::POST_LIST.value(list));
     }
-    let (pattern, words) = (Pattern::Stream, ["bw", "throughput"]);
+    let (pattern, words) = (Pattern::STREAM, ["bw", "throughput"]);
     let Flags { messages, site, .. } = &of.flags;
     let plan = Benchmark { words, operation, pattern, messages, settings }.plan()?;
     measure(&plan, site, unit(of.report_gbits), command)
@@ -87,7 +87,7 @@ pub(crate) fn one_way(operation: &OneWayOperation, command: Vec<String>) -> anyh
         Some(axis::STAMP.value(of.stamp)),
     ];
     let settings = given.into_iter().flatten().fold(settings, Settings::axis);
-    let (pattern, words) = (Pattern::OneWay, ["one-way", "one-way latency"]);
+    let (pattern, words) = (Pattern::ONE_WAY, ["one-way", "one-way latency"]);
     let Flags { messages, site, .. } = &of.flags;
     let plan = Benchmark { words, operation, pattern, messages, settings }.plan()?;
     measure(&plan, site, Unit::MiBPerS, command)
@@ -111,7 +111,7 @@ pub(crate) fn fan_out(operation: &FanOutOperation, command: Vec<String>) -> anyh
     if let Some(notify) = notify {
         settings = settings.axis(axis::NOTIFY.value(Some(notify)));
     }
-    start_all(FAN_OUT, operation, Pattern::FanOut, settings, &of.all, command)
+    start_all(FAN_OUT, operation, Pattern::FAN_OUT, settings, &of.all, command)
 }
 
 /// `rdmascope pairs ...`: all ranks are started by this command, as those of one to n are.
@@ -124,7 +124,7 @@ pub(crate) fn pairs(operation: &PairsOperation, command: Vec<String>) -> anyhow:
         PairsOperation::Sockets(sockets) => return sockets::pairs(sockets, command),
     };
     let settings = of.settle(message_settings(&of.all.messages, operation));
-    start_all(pairs_words(of.stream), operation, Pattern::Pairs, settings, &of.all, command)
+    start_all(pairs_words(of.stream), operation, Pattern::PAIRS, settings, &of.all, command)
 }
 
 /// `rdmascope open-loop ...`: all ranks are started by this command, as those of one to n are.
@@ -137,7 +137,7 @@ pub(crate) fn open_loop(operation: &OpenLoopOperation, command: Vec<String>) -> 
         OpenLoopOperation::Sockets(sockets) => return sockets::open_loop(sockets, command),
     };
     let settings = of.settle(message_settings(&of.all.messages, operation));
-    start_all(OPEN_LOOP, operation, Pattern::OpenLoop, settings, &of.all, command)
+    start_all(OPEN_LOOP, operation, Pattern::OPEN_LOOP, settings, &of.all, command)
 }
 
 /// Measures what the flags ask for, of however many ranks there are.

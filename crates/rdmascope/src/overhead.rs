@@ -55,7 +55,7 @@ fn plan(arguments: &OverheadArguments) -> anyhow::Result<Plan> {
         let settings = settings.clone().axis(axis::INLINE.value(inline));
         let settings =
             sizes.into_iter().fold(settings, |settings, sizes| settings.axis(axis::SIZE_BYTES.values(sizes)));
-        plan = plan.experiment(name, Pattern::Overhead, settings);
+        plan = plan.experiment(name, Pattern::OVERHEAD, settings);
     }
     Ok(plan.figure(table(names)))
 }

@@ -42,5 +42,5 @@ fn measure_on(
 
 fn plan(node: &str, settings: Settings) -> Plan {
     let title = format!("Samples at a fixed rate over {node}");
-    Plan::new("pipeline", title).experiment("pipeline", Pattern::Pipeline, settings)
+    Plan::new("pipeline", title).experiment("pipeline", Pattern::PIPELINE, settings)
 }

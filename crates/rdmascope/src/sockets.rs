@@ -32,7 +32,7 @@ struct Benchmark<'a> {
 /// `rdmascope lat tcp` and the like.
 pub(crate) fn latency(sockets: &Sockets<SocketFlags>, command: Vec<String>) -> anyhow::Result<ExitCode> {
     let (carrier, SocketFlags { messages, site }) = sockets.carrier();
-    let (pattern, words, settings) = (Pattern::PingPong, ["lat", "latency"], messages.settings(carrier));
+    let (pattern, words, settings) = (Pattern::PING_PONG, ["lat", "latency"], messages.settings(carrier));
     let plan = Benchmark { words, carrier, pattern, messages, settings }.plan()?;
     measure(&plan, site, Unit::MiBPerS, command)
 }
@@ -46,7 +46,7 @@ pub(crate) fn bandwidth(
     let SocketFlags { messages, site } = &of.flags;
     let flow = if of.bidirectional { Flow::Bi } else { Flow::Uni };
     let settings = of.settle(messages.settings(carrier)).axis(axis::DIRECTION.value(flow));
-    let (pattern, words) = (Pattern::Stream, ["bw", "throughput"]);
+    let (pattern, words) = (Pattern::STREAM, ["bw", "throughput"]);
     let plan = Benchmark { words, carrier, pattern, messages, settings }.plan()?;
     measure(&plan, site, unit(of.report_gbits), command)
 }
@@ -61,7 +61,7 @@ pub(crate) fn one_way(sockets: &Sockets<SocketOneWay>, command: Vec<String>) -> 
     let given =
         [of.burst.map(|Burst(burst)| axis::BURST.value(burst)), pause.map(|ns| axis::PAUSE_NS.value(ns))];
     let settings = given.into_iter().flatten().fold(settings, Settings::axis);
-    let (pattern, words) = (Pattern::OneWay, ["one-way", "one-way latency"]);
+    let (pattern, words) = (Pattern::ONE_WAY, ["one-way", "one-way latency"]);
     let plan = Benchmark { words, carrier, pattern, messages, settings }.plan()?;
     measure(&plan, site, Unit::MiBPerS, command)
 }
@@ -73,7 +73,7 @@ pub(crate) fn fan_out(
 ) -> anyhow::Result<ExitCode> {
     let (carrier, of) = sockets.carrier();
     let settings = of.settle(of.all.messages.settings(carrier));
-    start_all(FAN_OUT, (carrier, Pattern::FanOut), settings, &of.all, command)
+    start_all(FAN_OUT, (carrier, Pattern::FAN_OUT), settings, &of.all, command)
 }
 
 /// `rdmascope pairs tcp` and the like.
@@ -83,7 +83,7 @@ pub(crate) fn pairs(
 ) -> anyhow::Result<ExitCode> {
     let (carrier, of) = sockets.carrier();
     let settings = of.settle(of.all.messages.settings(carrier));
-    start_all(pairs_words(of.stream), (carrier, Pattern::Pairs), settings, &of.all, command)
+    start_all(pairs_words(of.stream), (carrier, Pattern::PAIRS), settings, &of.all, command)
 }
 
 /// `rdmascope open-loop tcp` and the like.
@@ -93,7 +93,7 @@ pub(crate) fn open_loop(
 ) -> anyhow::Result<ExitCode> {
     let (carrier, of) = sockets.carrier();
     let settings = of.settle(of.all.messages.settings(carrier));
-    start_all(OPEN_LOOP, (carrier, Pattern::OpenLoop), settings, &of.all, command)
+    start_all(OPEN_LOOP, (carrier, Pattern::OPEN_LOOP), settings, &of.all, command)
 }
 
 /// Measures what the flags ask for, of however many ranks there are.

@@ -37,7 +37,7 @@ pub(super) fn experiment(filled: &Filled) -> Result<(), Error> {
     check.listed()?;
     check.bounded()?;
     check.multicast()?;
-    filled.pattern.check(&check)?;
+    filled.pattern.entry().check(&check)?;
     check.sockets()?;
     check.libraries()?;
     check.tools()

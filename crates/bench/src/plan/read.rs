@@ -57,7 +57,8 @@ pub(super) fn plan(text: &str, origin: &str, base: Base) -> Result<Plan, Error> 
 fn experiment(place: &str, entries: &[Entry]) -> Result<Experiment, Error> {
     let heading = "[[experiment]]";
     let own = require(entries, "name", place, heading, "name = \"latency\"")?;
-    let kind = require(entries, "pattern", place, heading, "pattern = \"ping-pong\" or pattern = \"stream\"")?;
+    let kind =
+        require(entries, "pattern", place, heading, "pattern = \"ping-pong\" or pattern = \"stream\"")?;
     let mut experiment = Experiment {
         name: name(own, heading)?,
         pattern: pattern(kind, heading)?,

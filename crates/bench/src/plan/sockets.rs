@@ -74,7 +74,8 @@ impl Check<'_> {
         let Some(size) = sizes.iter().find(|size| self.0.carrier == Carrier::Udp && **size > max) else {
             return Ok(());
         };
-        let why = format!("the longest has {max} B: end the sizes there, or give it an experiment of its own");
+        let why =
+            format!("the longest has {max} B: end the sizes there, or give it an experiment of its own");
         self.refuse("size_bytes", &format!("a UDP datagram of {size} B"), &why)
     }
 

@@ -670,14 +670,14 @@ fn flags_build_the_same_plan() {
     let settings = Settings { iterations: Some(5), ..Settings::default() }
         .axis(axis::DIRECTION.value(Flow::Bi))
         .axis(axis::SIZE_BYTES.value(64));
-    let plan = Plan::new("bw", "Bandwidth").experiment("bw", Pattern::Stream, settings);
+    let plan = Plan::new("bw", "Bandwidth").experiment("bw", Pattern::STREAM, settings);
     let point = resolve(&plan, &Options::default()).unwrap().points.remove(0);
     assert_eq!(
         (axis::DIRECTION.at(&point.axes), point.message.size_bytes, point.length),
         (Some(Flow::Bi), 64, Length::Iterations(5))
     );
     let settings = Settings { tx_depth: Some(0), ..Settings::default() };
-    let plan = Plan::new("bw", "Bandwidth").experiment("bw", Pattern::Stream, settings);
+    let plan = Plan::new("bw", "Bandwidth").experiment("bw", Pattern::STREAM, settings);
     let error = resolve(&plan, &Options::default()).unwrap_err().to_string();
     assert_eq!(error, "the flags: tx_depth of experiment \"bw\" is 0: a queue holds at least 1 request");
 }
@@ -718,7 +718,7 @@ fn bounds(resolved: &Resolved, name: &str, quick: bool) {
     let seconds = |point: &PointSpec| match point.length {
         Length::Iterations(iterations) => {
             let is_both_ways = axis::DIRECTION.at(&point.axes) == Some(Flow::Bi);
-            let both_ways = if point.pattern == Pattern::PingPong || is_both_ways { 2.0 } else { 1.0 };
+            let both_ways = if point.pattern == Pattern::PING_PONG || is_both_ways { 2.0 } else { 1.0 };
             let messages = both_ways * (iterations + point.warmup) as f64;
             // Samples take the time that they are due in, and their timer is tried out for half a second.
             let paced = match (axis::VALUES.at(&point.axes), axis::RATE_HZ.at(&point.axes)) {
