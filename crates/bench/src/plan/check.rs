@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::defaults::carriers as carriers_of;
-use super::{Experiment, Plan};
+use super::model::{Experiment, Plan};
 use crate::Error;
 use crate::axis::{self, Axis, Most};
 use crate::pattern::check::Check;

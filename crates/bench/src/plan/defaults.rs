@@ -1,6 +1,6 @@
 //! What a plan does not say, with the reason for each, and an experiment with all of it filled in.
 
-use super::Experiment;
+use super::model::Experiment;
 use crate::axis::{self, Axis, AxisList};
 use crate::pattern::defaults::{Defaults, ITERATIONS, are_all};
 use crate::pattern::experiment::{Filled, WARMUP_SHARE, least_depth};

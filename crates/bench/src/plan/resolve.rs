@@ -13,7 +13,8 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use verbs::{LinkModel, LinkRate};
 
-use super::{Plan, check, environments, figures, findings, overrides};
+use super::model::{Options, Plan};
+use super::{check, environments, figures, findings, overrides};
 use crate::Error;
 use crate::axis::{self, Key};
 use crate::pattern::experiment::Filled;
@@ -21,15 +22,6 @@ use crate::point::tool;
 use crate::point::{
     Carrier, LinkLayer, Memory, MessageSpec, Operation, PointSpec, Protocol, Service, Setup, SocketSettings,
 };
-
-/// How a plan is to be run.
-#[derive(Clone, Debug, Default)]
-pub struct Options {
-    /// The quick form.
-    pub quick: bool,
-    /// `KEY=VALUE` or `experiment.NAME.KEY=VALUE`, in the order in which they apply.
-    pub set: Vec<String>,
-}
 
 /// A plan with nothing left to decide.
 #[derive(Clone, Debug)]

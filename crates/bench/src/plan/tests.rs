@@ -5,8 +5,9 @@ use std::path::Path;
 use proptest::prelude::*;
 
 use super::*;
+use crate::Error;
 use crate::axis;
-use crate::point::{Flow, Length, Operation, PointSpec, QueuePoll, Service, Setup, Stamp};
+use crate::point::{Flow, Length, Operation, Pattern, PointSpec, QueuePoll, Service, Setup, Stamp};
 
 /// The head of a plan, four lines.
 const HEAD: &str = "name = \"x\"\ntitle = \"X\"\n\n[[experiment]]\n";
