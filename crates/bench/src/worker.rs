@@ -154,7 +154,7 @@ impl Worker for LocalWorker {
                 PointError::Failed(format!("rank {} could not go back to its {error}", self.rank))
             })?;
         }
-        if !self.may_write && spec.pipeline.as_ref().is_some_and(|pipeline| pipeline.sink_dir.is_some()) {
+        if !self.may_write && spec.sink_dir.is_some() {
             return Err(PointError::NotMeasured(NO_FILES.to_owned()));
         }
         self.began = self.timepiece.clock.now();

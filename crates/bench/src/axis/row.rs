@@ -1,5 +1,7 @@
 //! What one axis is.
 
+use serde_json::Value;
+
 use super::kind::Kind;
 use crate::point::Carrier;
 
@@ -149,6 +151,14 @@ impl AxisRow {
 
     pub(super) const fn documented(self, documentation: &'static str) -> Self {
         Self { documentation, ..self }
+    }
+
+    /// Whether this is one of its values as a record shows it, within its bounds.
+    pub(super) fn has(&self, value: &Value) -> bool {
+        let most = self.most.map_or(u64::MAX, |most| most.most);
+        let is_bounded = value.as_u64().is_none_or(|number| (self.least..=most).contains(&number));
+        let one = std::slice::from_ref(value);
+        is_bounded && self.read(one).is_ok_and(|read| read == one)
     }
 
     /// One line of help.

@@ -20,6 +20,7 @@ pub(crate) mod outcome;
 mod progress;
 pub(crate) mod rank;
 pub(crate) mod registry;
+pub(crate) mod settings;
 pub(crate) mod timed;
 #[cfg(test)]
 pub(crate) mod times;

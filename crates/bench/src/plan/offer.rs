@@ -35,7 +35,7 @@ impl Offer {
     pub fn of(pattern: Pattern, subject: Option<&Subject>) -> Self {
         let settings = start(pattern, subject, subject.and_then(|subject| subject.operation));
         let carrier = carrier(subject);
-        let made = pattern.defaults(&settings.axes, carrier).made;
+        let made = pattern.entry().defaults(&settings.axes, carrier).made;
         let plan = Plan::new("flags", "").experiment("flags", pattern, settings);
         let filled = &Filled::each(&plan.experiments[0])[0];
         let has = |rows: &[&AxisRow], row: &AxisRow| rows.iter().any(|known| known.name == row.name);

@@ -1,8 +1,9 @@
 //! `--quick` and `--set KEY=VALUE`: layers over what the plan says.
 
-use super::settings::unknown_key;
+use super::keys::unknown_key;
+use super::model::{Experiment, Options, Plan};
+use super::settings::Settings;
 use super::text::{self, Entry};
-use super::{Experiment, Options, Plan, Settings};
 use crate::Error;
 use crate::axis;
 

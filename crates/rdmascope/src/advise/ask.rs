@@ -213,7 +213,7 @@ impl Ask {
         for way in ways {
             let title = format!("How to send {}: least {}", self.subject(), self.goal.name());
             let settings = self.settings(way, rounds, iterations);
-            let plan = Plan::new("advise", title).experiment(stage, Pattern::OneWay, settings);
+            let plan = Plan::new("advise", title).experiment(stage, Pattern::ONE_WAY, settings);
             let one = resolve(&plan, &Options::default())?;
             experiments.extend(one.plan["experiments"].as_array().into_iter().flatten().cloned());
             match &mut all {

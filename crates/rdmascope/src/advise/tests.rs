@@ -1,3 +1,4 @@
+use bench::axis;
 use bench::point::{Memory, QueuePoll, Setup};
 use clap::Parser;
 use measure::record::{LatencyKind, Status};
@@ -81,8 +82,10 @@ fn every_way_goes_through_the_plan_and_rounds_are_interleaved() {
             let way = Way::of(&spec.axes).unwrap();
             assert_eq!(way, ways[at % 20]);
             assert_eq!(spec.message.poll == QueuePoll::Busy, way.poll == "busy" || way.poll == "hybrid");
+            let burst = axis::BURST.at(&spec.axes).flatten();
+            let pause_ns = axis::PAUSE_NS.at(&spec.axes).unwrap_or(0);
             let paced = (flags.contains("rate"), if flags.contains("10kHz") { 100_000 } else { 0 });
-            assert_eq!((spec.burst.is_none(), spec.pause_ns), paced);
+            assert_eq!((burst.is_none(), pause_ns), paced);
         }
         assert_eq!(resolved.plan["experiments"].as_array().unwrap().len(), 20);
     }

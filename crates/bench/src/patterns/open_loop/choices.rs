@@ -1,4 +1,4 @@
-//! Where a load goes.
+//! The words of messages at a set rate: where a load beside them goes.
 
 use crate::point::Operation;
 use crate::point::choice::choice;
