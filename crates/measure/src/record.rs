@@ -197,7 +197,7 @@ pub struct Point {
     pub cost: Option<Cost>,
     /// What only points of its pattern have, by the name of the pattern; absent where that is nothing, or has a field above.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub own: BTreeMap<String, serde_json::Value>,
+    pub own: BTreeMap<String, Value>,
     /// Throughput of one direction: the headline.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub throughput: Option<Throughput>,
