@@ -19,6 +19,7 @@ pub(crate) mod calls;
 pub(crate) mod capabilities;
 pub(crate) mod connecting;
 pub(crate) mod header;
+pub(crate) mod kind;
 pub(crate) mod limits;
 #[cfg(test)]
 pub(crate) mod wire;

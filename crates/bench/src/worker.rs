@@ -1,10 +1,6 @@
 //! What an agent does for its coordinator: sets points up on a device, runs their patterns and makes the statistics.
 
-mod carrier;
 mod description;
-mod device;
-mod endpoints;
-mod tool;
 
 use std::time::Duration;
 
@@ -15,36 +11,27 @@ use measure::record::{Environment, Overhead};
 use measure::samples::RawSamples;
 use verbs::Provider;
 
-use self::carrier::{Ends, Halves};
-use self::device::Open;
-pub use self::device::{check, find};
-use self::endpoints::Waiting;
 use crate::Error;
 use crate::calibrate::Line;
+use crate::endpoint::kind::{ConnectedEndpoints, PreparedEndpoints, Site};
+use crate::endpoints;
 use crate::fault::{PointError, out_of_order, unreadable};
-use crate::library_endpoint;
-use crate::point::{Carrier, PointSpec};
+use crate::point::PointSpec;
 use crate::process::agent::Worker;
 use crate::process::message::{
     Calibrated, CalibrationStep, Description, Limits, Neighbour, Outcome, Prepared,
 };
-use crate::shmem_endpoint;
-use crate::socket_endpoint;
 pub use crate::socket_endpoint::{Net, SocketOptions};
 use crate::timepiece::Timepiece;
-use crate::topology::PartSpec;
-pub use crate::verbs_endpoint::{LocalPort, PortOptions};
+pub use crate::verbs_endpoint::{LocalPort, PortOptions, check, find};
+use crate::verbs_endpoint::{Open, RankDevice};
 
 /// A rank that measures on this host.
 pub struct LocalWorker {
-    providers: &'static [&'static Provider],
-    device: Option<String>,
-    options: PortOptions,
+    device: RankDevice,
     sockets: SocketOptions,
     /// Whether a plan may name directories for files.
     may_write: bool,
-    /// Open once the worker has been asked to describe itself.
-    open: Option<Open>,
     timepiece: Timepiece,
     pinned: Option<Vec<u32>>,
     rank: u32,
@@ -58,8 +45,8 @@ pub struct LocalWorker {
 /// How far a point has been set up.
 enum Stage {
     Idle,
-    Prepared(Box<(PointSpec, Halves)>),
-    Connected(Box<(PointSpec, Ends)>),
+    Prepared(Box<PointSpec>, Box<dyn PreparedEndpoints>),
+    Connected(Box<PointSpec>, Box<dyn ConnectedEndpoints>),
 }
 
 impl LocalWorker {
@@ -75,15 +62,12 @@ impl LocalWorker {
     ) -> Self {
         let clock = Clock::calibrate();
         let timepiece = Timepiece::new(clock, skew);
-        let (open, line, point) = (None, None, Stage::Idle);
+        let (line, point) = (None, Stage::Idle);
         let arranger = Arranger::new(Host::here(), Leave::Own, |_| {});
         Self {
-            providers,
-            device,
-            options,
+            device: RankDevice::new(providers, device, options),
             sockets: SocketOptions::default(),
             may_write: true,
-            open,
             timepiece,
             pinned,
             rank: 0,
@@ -115,13 +99,6 @@ impl LocalWorker {
         self
     }
 
-    fn open(&mut self) -> Result<&Open, Error> {
-        if self.open.is_none() {
-            self.open = Some(Open::find(self.providers, self.device.as_deref(), self.options)?);
-        }
-        Ok(self.open.as_ref().expect("it was opened above"))
-    }
-
     fn take(&mut self) -> Stage {
         std::mem::replace(&mut self.point, Stage::Idle)
     }
@@ -144,11 +121,11 @@ impl Worker for LocalWorker {
         };
         let mut environment = Environment::capture(rank, self.pinned.clone());
         self.arranger.describe(&mut environment);
-        if self.providers.is_empty() {
+        if self.device.is_none() {
             // No point needs a device.
             return Ok(Description { device: None, limits: Limits::default(), environment, overhead });
         }
-        let Open { context, port, reason } = self.open()?;
+        let Open { context, port, reason } = self.device.open()?;
         Ok(Description {
             device: Some(description::device(context, port, rank, reason)?),
             limits: description::limits(context, port)?,
@@ -158,7 +135,7 @@ impl Worker for LocalWorker {
     }
 
     fn arrange(&mut self, wanted: &Wanted, ranks: &[u32]) -> Vec<Condition> {
-        let device = self.open.as_ref().map(|open| open.context.device().name().to_owned());
+        let device = self.device.name().map(str::to_owned);
         let (rank, pinned, ranks) = (self.rank, self.pinned.clone(), ranks.to_vec());
         let interfaces = || self.sockets.net.ipoib_interfaces();
         let ipoib = wanted.ipoib_mode.map(|_| interfaces()).unwrap_or_default();
@@ -177,59 +154,38 @@ impl Worker for LocalWorker {
                 PointError::Failed(format!("rank {} could not go back to its {error}", self.rank))
             })?;
         }
-        if !self.may_write && spec.pipeline.as_ref().is_some_and(|pipeline| pipeline.sink_dir.is_some()) {
+        if !self.may_write && spec.sink_dir.is_some() {
             return Err(PointError::NotMeasured(NO_FILES.to_owned()));
         }
-        let (rank, timepiece) = (self.rank, self.timepiece.clone());
         self.began = self.timepiece.clock.now();
         let topology = spec.topology();
-        let halves = if let Some(tool) = spec.tool {
-            Halves::Tool(tool::Unstarted::new(tool, spec, rank, &self.sockets)?)
-        } else {
-            let clock = timepiece.clock;
-            match spec.message.endpoint {
-                Carrier::Verbs => Halves::Verbs(self.open()?.prepare(spec, &topology, rank, &timepiece)?),
-                library if library.is_library() => {
-                    let options = self.sockets.clone();
-                    let half =
-                        |part: &PartSpec| library_endpoint::Unconnected::new(part, rank, &options, clock);
-                    Halves::Library(Waiting::new(&topology, rank, &timepiece, half)?)
-                }
-                Carrier::Shmem => {
-                    let half = |part: &PartSpec| shmem_endpoint::Unopened::new(part, rank, clock);
-                    Halves::Shmem(Waiting::new(&topology, rank, &timepiece, half)?)
-                }
-                _ => {
-                    let options = self.sockets.clone();
-                    let half =
-                        |part: &PartSpec| socket_endpoint::Unconnected::new(part, rank, &options, clock);
-                    Halves::Sockets(Waiting::new(&topology, rank, &timepiece, half)?)
-                }
-            }
-        };
-        let prepared = halves.prepared(topology.ranks)?;
-        self.point = Stage::Prepared(Box::new((spec.clone(), halves)));
+        let endpoints = endpoints::prepare(&mut Site {
+            spec,
+            topology: &topology,
+            rank: self.rank,
+            timepiece: &self.timepiece,
+            sockets: &self.sockets,
+            device: &mut self.device,
+        })?;
+        let prepared = endpoints.prepared(topology.ranks)?;
+        self.point = Stage::Prepared(Box::new(spec.clone()), endpoints);
         Ok(prepared)
     }
 
     fn connect(&mut self, ranks: &[Neighbour]) -> Result<(), PointError> {
-        let Stage::Prepared(prepared) = self.take() else { return Err(out_of_order("connect")) };
-        let (spec, halves) = *prepared;
-        let ends = halves.connect(&spec, ranks)?;
-        self.point = Stage::Connected(Box::new((spec, ends)));
+        let Stage::Prepared(spec, prepared) = self.take() else { return Err(out_of_order("connect")) };
+        let connected = prepared.connect(&spec, ranks)?;
+        self.point = Stage::Connected(spec, connected);
         Ok(())
     }
 
     fn run(&mut self) -> Result<Outcome, PointError> {
-        let Stage::Connected(mut connected) = self.take() else { return Err(out_of_order("run")) };
-        let (spec, ends) = &mut *connected;
+        // The endpoints stay up until the other ranks, too, have finished.
+        let Stage::Connected(spec, endpoints) = &mut self.point else { return Err(out_of_order("run")) };
         let clock = self.timepiece.clock;
         let spent_s = clock.ns_f64(clock.now().since(self.began)) / 1e9;
         let left = Duration::from_secs_f64((spec.timeout_s - spent_s).max(0.0));
-        let outcome = ends.measure(spec, self.rank, left, self.open.as_ref(), &self.timepiece);
-        // The endpoints stay up until the other ranks, too, have finished.
-        self.point = Stage::Connected(connected);
-        outcome
+        endpoints.measure(spec, self.rank, left, &self.timepiece)
     }
 
     fn calibrate(&mut self, step: &CalibrationStep) -> Result<Calibrated, PointError> {

@@ -24,16 +24,7 @@ struct Kept {
     reason: &'static str,
 }
 
-const LISTED: [Listed; 8] = [
-    Listed { with: "crates/bench/src/plan/mod.rs", files: 10 },
-    Listed { with: "crates/bench/src/verbs_endpoint/connect.rs", files: 15 },
-    Listed { with: "crates/bench/src/library_endpoint/socket.rs", files: 9 },
-    Listed { with: "crates/bench/src/socket_endpoint/endpoint.rs", files: 3 },
-    Listed { with: "crates/bench/src/shmem_endpoint/endpoint.rs", files: 2 },
-    Listed { with: "crates/bench/src/socket_endpoint/mod.rs", files: 2 },
-    Listed { with: "crates/rdmascope/src/cli.rs", files: 13 },
-    Listed { with: "crates/rdmascope/src/benchmark.rs", files: 2 },
-];
+const LISTED: [Listed; 0] = [];
 
 const KEPT: [Kept; 0] = [];
 

@@ -11,6 +11,7 @@ use super::calls::CallsVisitor;
 use super::capabilities::Capabilities;
 use crate::Error;
 use crate::company::Presence;
+use crate::host_counters::Ways;
 
 /// What another rank has said of a part of the point.
 #[derive(Clone, Debug)]
@@ -79,9 +80,9 @@ pub(crate) trait End: Endpoint {
     /// Stops what ends this thread's sleeps.
     fn stop(&mut self);
 
-    /// The network interfaces that its messages take, where it knows.
-    fn interfaces(&self) -> Vec<String> {
-        Vec::new()
+    /// Where its messages go through, as far as the host counts it.
+    fn ways(&self) -> Ways {
+        Ways::default()
     }
 
     /// The library that carries its messages, as that calls itself.

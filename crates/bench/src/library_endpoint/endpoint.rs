@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use measure::clock::{Clock, Ticks};
 
-use super::socket::{Messages, Socket};
+use super::any::Socket;
+use super::socket::Messages;
 use crate::Error;
 use crate::endpoint::capabilities::Capabilities;
 use crate::endpoint::connecting::End;
@@ -79,7 +80,7 @@ impl LibraryEndpoint {
         (path, gives_way): (String, bool),
         clock: Clock,
     ) -> Self {
-        let size = usize::try_from(spec.message.size_bytes).unwrap_or(usize::MAX);
+        let size = spec.message.size();
         Self {
             sockets,
             path,

@@ -7,10 +7,12 @@ use std::time::Duration;
 use measure::clock::{Clock, Deadline};
 use serde::{Deserialize, Serialize};
 
+use super::any::Socket;
 use super::endpoint::{LibraryEndpoint, Sockets};
-use super::socket::{Messages, Role, Socket};
+use super::socket::{Messages, Role};
 use crate::Error;
 use crate::endpoint::connecting::{Half, Told, are_beside};
+use crate::endpoint::kind::{EndpointKind, Site};
 use crate::point::{Carrier, Family, Protocol};
 use crate::socket_endpoint::{Net, Reachable, SocketOptions};
 use crate::topology::PartSpec;
@@ -91,6 +93,15 @@ impl Unconnected {
             ways[*partner as usize] = Some(Way { place, token });
         }
         Ok(Self { spec: spec.clone(), rank, clock, address: Address { reachable }, ways, bound })
+    }
+}
+
+impl EndpointKind for Unconnected {
+    const CARRIERS: &'static [Carrier] =
+        &[Carrier::Iceoryx2, Carrier::Nanomsg, Carrier::Nng, Carrier::Zeromq];
+
+    fn prepare(part: &PartSpec, site: &mut Site<'_>) -> Result<Self, Error> {
+        Self::new(part, site.rank, site.sockets, site.timepiece.clock)
     }
 }
 

@@ -1,4 +1,4 @@
-use super::Opened;
+use super::opened::Opened;
 use crate::plan::{Options, Plan, resolve};
 use crate::point::{Carrier, Protocol, Service};
 

@@ -10,6 +10,7 @@ use crate::barrier::Barrier;
 use crate::company::Company;
 use crate::endpoint::connecting::End;
 use crate::fault::{PointError, out_of_order};
+use crate::host_counters::Ways;
 use crate::point::PointSpec;
 use crate::timepiece::Timepiece;
 use crate::topology::Part;
@@ -86,11 +87,8 @@ impl<E: End> Endpoints<E> {
         self.parts.get(&Part::MAIN)?.library()
     }
 
-    /// The network interfaces that messages of any part take.
-    pub(crate) fn interfaces(&self) -> Vec<String> {
-        let mut all: Vec<String> = self.parts.values().flat_map(E::interfaces).collect();
-        all.sort();
-        all.dedup();
-        all
+    /// Where messages of any part go through.
+    pub(crate) fn ways(&self) -> Ways {
+        self.parts.values().map(E::ways).fold(Ways::default(), Ways::and)
     }
 }

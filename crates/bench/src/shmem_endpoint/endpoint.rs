@@ -6,7 +6,6 @@ use measure::clock::{Clock, Ticks};
 
 use super::bell::{Bell, MESSAGE, ROOM};
 use super::lane::Lane;
-use super::setup::size;
 use crate::Error;
 use crate::endpoint::capabilities::Capabilities;
 use crate::endpoint::connecting::End;
@@ -63,7 +62,7 @@ impl ShmemEndpoint {
         gives_way: bool,
         clock: Clock,
     ) -> Self {
-        let size = size(spec);
+        let size = spec.message.size();
         Self {
             rank,
             lanes,

@@ -11,6 +11,8 @@ use super::lane::Lane;
 use super::ring::{Emptier, Filler, Shape};
 use crate::Error;
 use crate::endpoint::connecting::{Half, Told, are_beside};
+use crate::endpoint::kind::{EndpointKind, Site};
+use crate::point::Carrier;
 use crate::shared::{Handle, Shared};
 use crate::topology::PartSpec;
 
@@ -51,6 +53,14 @@ impl Unopened {
     }
 }
 
+impl EndpointKind for Unopened {
+    const CARRIERS: &'static [Carrier] = &[Carrier::Shmem];
+
+    fn prepare(part: &PartSpec, site: &mut Site<'_>) -> Result<Self, Error> {
+        Self::new(part, site.rank, site.timepiece.clock)
+    }
+}
+
 impl Half for Unopened {
     type End = ShmemEndpoint;
     type Address = ();
@@ -83,16 +93,11 @@ impl Half for Unopened {
             let out = Filler::new(&theirs, way.line, shape);
             let into = Emptier::new(&self.memory, own_way.line, shape);
             let bell = self.spec.message.poll.sleeps().then(|| Bell::new(theirs));
-            Ok(Lane::new(rank, out, into, bell, (shape, size(&self.spec))))
+            Ok(Lane::new(rank, out, into, bell, (shape, self.spec.message.size())))
         };
         let lanes =
             self.spec.links.partners(self.rank).iter().copied().map(lane).collect::<Result<_, Error>>()?;
         let bell = Bell::new(Arc::clone(&self.memory));
         Ok(ShmemEndpoint::new(&self.spec, self.rank, (lanes, bell), gives_way, self.clock))
     }
-}
-
-/// Bytes of a message of a part.
-pub(super) fn size(spec: &PartSpec) -> usize {
-    usize::try_from(spec.message.size_bytes).unwrap_or(usize::MAX)
 }

@@ -18,9 +18,9 @@ use super::endpoint::{Parts, SocketEndpoint};
 use super::failure::Path;
 use super::lane::Lane;
 use super::options::{buffers, socket, zero_copy};
+use super::peer::{Address, Name, Told, Way};
 use super::setup::{Unconnected, port_of};
 use super::stream::Stream;
-use super::{Address, Name, Told, Way};
 use crate::Error;
 use crate::endpoint::connecting::Half;
 use crate::interfaces::Entry;
@@ -240,7 +240,7 @@ impl Unconnected {
 
     fn lane(&self, socket: OwnedFd) -> Lane {
         let spec = &self.spec;
-        let size = usize::try_from(spec.message.size_bytes).unwrap_or(usize::MAX);
+        let size = spec.message.size();
         let is_flood = spec.usage.flow == Flow::Flood;
         if !spec.message.endpoint.is_datagram() {
             let holds_back = spec.message.endpoint == Carrier::Tcp && !spec.message.socket.no_delay;

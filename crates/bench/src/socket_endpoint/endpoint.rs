@@ -1,7 +1,9 @@
 //! Connected sockets as an endpoint.
 
-pub(super) mod gathering;
+pub(super) mod gathered;
+mod gathering;
 mod losses;
+mod patience;
 mod ready;
 mod sending;
 mod time;
@@ -13,9 +15,9 @@ use std::time::Duration;
 
 use measure::clock::{Clock, Ticks};
 
-use self::gathering::Gathering;
+use self::gathered::{BUFFER_BYTES_MIN, Gathering};
+use self::patience::{LOST_AFTER, Patience};
 use self::ready::Ready;
-use self::time::Patience;
 use self::watch::Watch;
 use super::alternation::Alternation;
 use super::drain::Drain;
@@ -29,13 +31,12 @@ use crate::endpoint::connecting::End;
 use crate::endpoint::header::{HEADER_BYTES, Header};
 use crate::endpoint::limits::Limits;
 use crate::endpoint::{Arrival, Endpoint, Mark, Posted, words};
+use crate::host_counters::Ways;
 use crate::point::Carrier;
 use crate::topology::{Flow, Form, PartSpec};
 
 /// Fruitless looks, each a system call, between glances at the clock.
 const SPINS: u32 = 64;
-/// How long nothing comes where a message must have been lost, over what loses some: the least of TCP (`TCP_RTO_MIN`).
-const LOST_AFTER: Duration = Duration::from_millis(200);
 
 /// What an endpoint is made of.
 pub(super) struct Parts {
@@ -107,9 +108,7 @@ impl SocketEndpoint {
         let floods = spec.usage.flow == Flow::Flood && !spec.usage.is_timed && !spec.usage.is_drained;
         let floods_alone = spec.usage.is_one_sided_flood;
         let gathers = match spec.message.endpoint {
-            Carrier::Tcp => {
-                spec.message.socket.buffer_bytes.is_none_or(|bytes| bytes >= gathering::BUFFER_BYTES_MIN)
-            }
+            Carrier::Tcp => spec.message.socket.buffer_bytes.is_none_or(|bytes| bytes >= BUFFER_BYTES_MIN),
             Carrier::Udp => !spec.message.socket.offload,
             _ => false,
         };
@@ -265,8 +264,9 @@ impl End for SocketEndpoint {
         self.alarm = None;
     }
 
-    fn interfaces(&self) -> Vec<String> {
-        self.paths.iter().filter_map(|path| path.interface.clone()).collect()
+    fn ways(&self) -> Ways {
+        let interfaces = self.paths.iter().filter_map(|path| path.interface.clone()).collect();
+        Ways { interfaces, ports: Vec::new() }
     }
 
     fn counters(&self) -> BTreeMap<String, u64> {

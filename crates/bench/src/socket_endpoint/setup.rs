@@ -7,10 +7,11 @@ use measure::clock::Clock;
 use rustix::io::ioctl_fionbio;
 use rustix::net::{SocketAddr, SocketAddrAny, SocketAddrUnix, bind, getsockname, listen, sockopt};
 
-use super::address::Reachable;
+use super::address::{Net, Reachable, SocketOptions};
 use super::options::socket;
-use super::{Address, Name, Net, SocketOptions, Way};
+use super::peer::{Address, Name, Way};
 use crate::Error;
+use crate::endpoint::kind::{EndpointKind, Site};
 use crate::point::{Carrier, Family, Operation, Service, SocketSettings};
 use crate::topology::{Flow, Part, PartSpec};
 
@@ -68,6 +69,15 @@ impl Unconnected {
             ways[neighbour as usize] = Some(Way { sockets, token: token()? });
         }
         Ok(Self { spec, rank, clock, address: Address { reachable }, ways, listener, bound })
+    }
+}
+
+impl EndpointKind for Unconnected {
+    const CARRIERS: &'static [Carrier] =
+        &[Carrier::Sctp, Carrier::Tcp, Carrier::Udp, Carrier::UnixDatagram, Carrier::UnixStream];
+
+    fn prepare(part: &PartSpec, site: &mut Site<'_>) -> Result<Self, Error> {
+        Self::new(part, site.rank, site.sockets, site.timepiece.clock)
     }
 }
 

@@ -1,42 +1,29 @@
 //! From queue pairs and what the other ranks have told to an endpoint.
 
-use verbs::manager::Link;
 use verbs::{
     AddressHandle, Connection, DeviceKind, Gid, Init, LinkLayer, Mtu, QueuePair, ReadyToSend, Route,
 };
 
+use super::address::{Address, PairAddress, Told, Way};
 use super::buffers::{Buffers, LINE};
+use super::constants::{MIN_RNR_TIMER, RETRY_COUNT, RNR_RETRY, TIMEOUT};
 use super::endpoint::VerbsEndpoint;
 use super::failure::Path;
 use super::lane::{Lane, Requests};
 use super::managed::Managed;
 use super::numbering::Numbering;
-use super::parts::{Messages, Notification, Origin, Others, Parts};
+use super::parts::{Held, Messages, Notification, Origin, Others, Parts};
 use super::requests::{Destination, to_group};
 use super::samples::Samples;
-use super::setup::{RETRY_COUNT, TIMEOUT, Unconnected, sends_to_group, shares_queue_pair};
+use super::setup::{Unconnected, sends_to_group, shares_queue_pair};
 use super::signs::Watched;
-use super::{Address, PairAddress, Told, Way};
 use crate::Error;
 use crate::endpoint::connecting::Half;
 use crate::point::{Operation, Service};
 use crate::topology::{Flow, Form, PartSpec};
 
-/// For ever, as perftest: a slow receiver makes a stream slow, not broken.
-pub(super) const RNR_RETRY: u8 = 7;
-/// Code of 10 us, the shortest: a requester that finds the receiver not ready loses as little as possible.
-pub(super) const MIN_RNR_TIMER: u8 = 1;
 /// The rank that names a multicast group.
 const HUB: usize = 0;
-
-/// What is held as long as the queue pairs are used.
-#[derive(Default)]
-pub(super) struct Held {
-    /// Connections that RDMA CM keeps up, where it made them.
-    _links: Vec<Link>,
-    /// Queue pairs to ranks that this one does not talk to.
-    _idle: Vec<QueuePair<ReadyToSend>>,
-}
 
 /// A rank that this one is connected with.
 struct Neighbour<'a> {
@@ -252,7 +239,7 @@ impl Unconnected {
 
 /// Where bytes of other ranks are polled for.
 fn watched(spec: &PartSpec, buffers: &Buffers, partners: usize) -> (Notification, Watched) {
-    let size = usize::try_from(spec.message.size_bytes).unwrap_or(usize::MAX);
+    let size = spec.message.size();
     match (spec.usage.flow, spec.message.operation, buffers.signals) {
         (_, _, Some(signals)) => {
             (Notification::Signal, Watched { first: signals.at, stride: LINE, count: partners })

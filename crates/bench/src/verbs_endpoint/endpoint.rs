@@ -8,12 +8,11 @@ use std::time::Duration;
 use measure::clock::{Clock, Ticks};
 use verbs::Completion;
 
-use super::LAST;
 use super::buffers::{Buffers, receive_fill, receives_before};
-use super::connect::Held;
+use super::constants::LAST;
 use super::lane::Lane;
 use super::numbering::greeting;
-use super::parts::{Messages, Notification, Origin, Others, Parts};
+use super::parts::{Held, Messages, Notification, Origin, Others, Parts};
 use super::setup::Queues;
 use super::signs::Signs;
 use super::waiting::{RECEIVES, SENDS, Waiting};
@@ -24,6 +23,7 @@ use crate::endpoint::capabilities::Capabilities;
 use crate::endpoint::connecting::End;
 use crate::endpoint::limits::Limits;
 use crate::endpoint::{Arrival, Endpoint, Mark, Posted};
+use crate::host_counters::Ways;
 use crate::topology::PartSpec;
 
 /// Completions taken at once.
@@ -287,6 +287,10 @@ impl End for VerbsEndpoint {
 
     fn stop(&mut self) {
         self.waiting.end_with(None);
+    }
+
+    fn ways(&self) -> Ways {
+        self.origin.port.ways()
     }
 }
 

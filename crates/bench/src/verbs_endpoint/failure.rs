@@ -5,9 +5,9 @@ use std::fmt;
 use verbs::abi::*;
 use verbs::{LinkLayer, WcStatus};
 
-use super::port::LocalPort;
-use super::setup::{RETRY_COUNT, TIMEOUT};
-use super::{Address, port};
+use super::address::{Address, GidAddress};
+use super::constants::{RETRY_COUNT, TIMEOUT};
+use super::port::{self, LocalPort};
 use crate::Error;
 use crate::point::Service;
 use crate::topology::PartSpec;
@@ -29,7 +29,7 @@ impl Path {
             Some(gid) if is_global => format!("GID {gid}"),
             _ => format!("LID {lid}"),
         };
-        let their_gid = peer.gid.as_ref().map(port::GidAddress::entry);
+        let their_gid = peer.gid.as_ref().map(GidAddress::entry);
         Self {
             service: spec.message.service,
             mtu_bytes: spec.message.mtu_bytes.unwrap_or_else(|| local.is.active_mtu.bytes()),

@@ -4,7 +4,7 @@ use measure::clock::Ticks;
 use verbs::Remote;
 use verbs::abi::ibv_sge;
 
-use super::Way;
+use super::address::Way;
 use super::buffers::Buffers;
 use crate::Error;
 use crate::endpoint::{Arrival, Mark};

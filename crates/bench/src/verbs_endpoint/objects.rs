@@ -9,12 +9,13 @@ use verbs::{
     MemoryRegion, Mtu, ProtectionDomain, QueuePair, QueuePairOptions, ReadyToSend, Reset, Route,
 };
 
+use super::address::GidAddress;
 use super::buffers::access;
-use super::connect::{MIN_RNR_TIMER, RNR_RETRY};
+use super::constants::{MIN_RNR_TIMER, PSN, QKEY, RETRY_COUNT, RNR_RETRY, TIMEOUT};
+use super::endpoint::VerbsEndpoint;
 use super::parts::Origin;
-use super::port::GidAddress;
-use super::setup::{PSN, RETRY_COUNT, TIMEOUT, service};
-use super::{LocalPort, QKEY, VerbsEndpoint};
+use super::port::LocalPort;
+use super::setup::service;
 use crate::Error;
 use crate::endpoint::Endpoint;
 use crate::endpoint::calls::{Batch, Step};
@@ -170,7 +171,7 @@ impl<'a> Objects<'a> {
 
     /// Maps memory for a batch, of which no page is there.
     fn map(&mut self) -> Result<(), Error> {
-        let size = usize::try_from(self.spec.message.size_bytes).unwrap_or(usize::MAX);
+        let size = self.spec.message.size();
         for _ in 0..self.batch {
             self.buffers.push(self.domain.buffer(MemoryKind::Process, size)?);
         }

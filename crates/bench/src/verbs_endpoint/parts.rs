@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use verbs::{Context, Route};
+use verbs::manager::Link;
+use verbs::{Context, QueuePair, ReadyToSend, Route};
 
-use super::LocalPort;
 use super::buffers::Buffers;
-use super::connect::Held;
 use super::failure::Path;
 use super::lane::Lane;
 use super::numbering::Numbering;
+use super::port::LocalPort;
 use super::samples::Samples;
 use super::setup::Queues;
 use super::signs::Watched;
@@ -65,6 +65,15 @@ pub(super) struct Parts {
     pub(super) messages: Messages,
     /// [`verbs::Provider::pauses`].
     pub(super) pauses: bool,
+}
+
+/// What is held as long as the queue pairs are used.
+#[derive(Default)]
+pub(super) struct Held {
+    /// Connections that RDMA CM keeps up, where it made them.
+    pub(super) _links: Vec<Link>,
+    /// Queue pairs to ranks that this one does not talk to.
+    pub(super) _idle: Vec<QueuePair<ReadyToSend>>,
 }
 
 /// What an endpoint knows of the other ranks.

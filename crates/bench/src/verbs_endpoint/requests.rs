@@ -2,9 +2,11 @@
 
 use verbs::{AddressHandle, Gid, GlobalRoute, ProtectionDomain, Remote, Route, SendRequest};
 
+use super::address::{Target, Way};
 use super::buffers::Buffers;
+use super::constants::{LAST, MORE, QKEY};
 use super::lane::Requests;
-use super::{LAST, LocalPort, MORE, QKEY, Target, Way};
+use super::port::LocalPort;
 use crate::Error;
 use crate::endpoint::FILL;
 use crate::point::Operation;

@@ -5,23 +5,21 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use measure::clock::Clock;
 use verbs::{
-    CompletionChannel, CompletionQueue, Context, Init, Initialisation, ProtectionDomain, QueuePair,
-    QueuePairOptions,
+    CompletionChannel, CompletionQueue, Context, Init, Initialisation, LinkModel, ProtectionDomain,
+    QueuePair, QueuePairOptions,
 };
 
+use super::address::{Address, GidAddress, PairAddress, Target, Way};
 use super::buffers::{Buffers, access, receive_depth, receives_before};
+use super::constants::{GREETINGS, PSN, QKEY};
+use super::device::Open;
 use super::managed::Managed;
-use super::port::GidAddress;
-use super::{Address, GREETINGS, LocalPort, PairAddress, QKEY, Target, Way};
+use super::port::LocalPort;
 use crate::Error;
-use crate::point::{Operation, QueuePoll, Service};
+use crate::endpoint::kind::{EndpointKind, Site};
+use crate::fault::PointError;
+use crate::point::{Carrier, Operation, QueuePoll, Service};
 use crate::topology::PartSpec;
-
-/// Local ACK timeout, 4.096 us x 2^14 = 67 ms, and retries: perftest's.
-pub(super) const TIMEOUT: u8 = 14;
-pub(super) const RETRY_COUNT: u8 = 7;
-/// First packet sequence number: any will do.
-pub(super) const PSN: u32 = 0x5c09e;
 
 /// The completion queues, and the channel on which they announce completions in event mode.
 pub(super) struct Queues {
@@ -97,6 +95,33 @@ impl Unconnected {
         }
         let (port, spec) = (Arc::clone(port), spec.clone());
         Ok(Self { pairs, queues, buffers, domain, port, managed, address, ways, rank, spec, clock })
+    }
+}
+
+impl EndpointKind for Unconnected {
+    const CARRIERS: &'static [Carrier] = &[Carrier::Verbs];
+
+    /// The link of the device is that of the point.
+    fn arrange(site: &mut Site<'_>) -> Result<(), PointError> {
+        let Open { context, port, .. } = site.device.open()?;
+        let link = match site.topology.begins(site.rank) {
+            true => site.spec.link,
+            false => site.spec.link.map(LinkModel::seen_from_other_end),
+        };
+        if let Some(reason) = port.refusal(site.spec.message.setup) {
+            return Err(PointError::NotMeasured(reason));
+        }
+        match context.device().provider().set_link {
+            Ok(_) => context.set_link(link.as_ref()).map_err(Error::from)?,
+            Err(reason) if link.is_some() => return Err(PointError::NotMeasured(reason.to_owned())),
+            Err(_) => {}
+        }
+        Ok(())
+    }
+
+    fn prepare(part: &PartSpec, site: &mut Site<'_>) -> Result<Self, Error> {
+        let Open { context, port, .. } = site.device.open()?;
+        Self::new(context, port, part, site.rank, site.timepiece.clock)
     }
 }
 

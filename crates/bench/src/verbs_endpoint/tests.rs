@@ -6,9 +6,10 @@ use std::time::Duration;
 use measure::clock::{Clock, Ticks};
 use verbs::{Context, LinkModel};
 
-use super::endpoint::SPINS;
+use super::address::Told;
+use super::endpoint::{SPINS, VerbsEndpoint};
 use super::setup::Unconnected;
-use super::{LocalPort, PortOptions, Told, VerbsEndpoint};
+use super::{LocalPort, PortOptions};
 use crate::axis;
 use crate::company::Alone;
 use crate::endpoint::connecting::{End, Half};
@@ -24,7 +25,7 @@ fn spec(service: Service, poll: Poll) -> PartSpec {
         .axis(axis::SERVICE.value(service))
         .axis(axis::POLL.value(poll))
         .axis(axis::SIZE_BYTES.value(64));
-    let plan = Plan::new("sleep", "Sleep").experiment("one", Pattern::OneWay, settings);
+    let plan = Plan::new("sleep", "Sleep").experiment("one", Pattern::ONE_WAY, settings);
     resolve(&plan, &Options::default()).unwrap().points.remove(0).topology().parts.remove(0)
 }
 

@@ -2,29 +2,17 @@
 
 use std::time::Duration;
 
-use measure::clock::{Clock, Ticks};
+use measure::clock::Ticks;
 use rustix::thread::nanosleep;
 
+use super::patience::Patience;
 use super::watch::Woken;
-use super::{Alternation, LOST_AFTER, Lane, SocketEndpoint};
+use super::{Alternation, Lane, SocketEndpoint};
 use crate::Error;
 use crate::endpoint::limits::{Over, timespec};
 
 /// Nobody sleeps for less: the alarm would go off before the sleep has begun, and be lost.
 const AT_ONCE: Duration = Duration::from_micros(10);
-
-/// When what seems to be lost is asked for again, in ticks.
-pub(super) struct Patience {
-    lost_after: u64,
-    /// When it was asked again last.
-    asked_at: Ticks,
-}
-
-impl Patience {
-    pub(super) fn new(clock: Clock) -> Self {
-        Self { lost_after: clock.ticks(LOST_AFTER), asked_at: clock.now() }
-    }
-}
 
 impl SocketEndpoint {
     /// Ends the point where its time is over, or where a peer or a link has died; asks again what seems to be lost. Gives the

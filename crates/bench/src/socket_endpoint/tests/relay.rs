@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use super::super::{Name, Way};
+use super::super::peer::{Name, Way};
 
 /// What it does.
 #[derive(Clone, Copy, Debug)]

@@ -8,8 +8,9 @@ use verbs::{
     SendRequest,
 };
 
+use super::super::PortOptions;
+use super::super::endpoint::VerbsEndpoint;
 use super::super::tests::{ends, two};
-use super::super::{LocalPort, PortOptions, VerbsEndpoint};
 use super::*;
 use crate::Error;
 use crate::axis;
@@ -29,7 +30,7 @@ fn spec(service: Service, poll: Poll) -> PartSpec {
         .axis(axis::SERVICE.value(service))
         .axis(axis::POLL.value(poll))
         .axis(axis::SIZE_BYTES.value(64));
-    let plan = Plan::new("failures", "Failures").experiment("one", Pattern::PingPong, settings);
+    let plan = Plan::new("failures", "Failures").experiment("one", Pattern::PING_PONG, settings);
     let mut spec = resolve(&plan, &Options::default()).unwrap().points.remove(0).topology().parts.remove(0);
     spec.message.rx_depth = 4;
     spec
