@@ -47,6 +47,12 @@ impl Limits {
         Self { clock, began: now, deadline: u64::MAX, patience, has_moved: false, quiet_since: now }
     }
 
+    /// Takes silence for a failure only after so many times as long, or never.
+    pub(crate) fn bearing(mut self, times: Option<u64>) -> Self {
+        self.patience = self.patience.zip(times).map(|(patience, times)| patience.saturating_mul(times));
+        self
+    }
+
     /// The point's time begins.
     pub(crate) fn start(&mut self, timeout: Duration) {
         self.began = self.clock.now();
@@ -83,6 +89,17 @@ impl Limits {
             return Err(Over::Silence(seconds(quiet)));
         }
         Ok((now, quiet))
+    }
+
+    /// When the point's time began, and the end of it.
+    pub(crate) fn time(&self) -> (Ticks, Ticks) {
+        (self.began, Ticks(self.deadline))
+    }
+
+    /// When it is over if nothing happens after the last [`look`](Self::look).
+    pub(crate) fn end(&self) -> u64 {
+        self.patience
+            .map_or(self.deadline, |patience| self.deadline.min(self.quiet_since.0.saturating_add(patience)))
     }
 
     /// When to look again at the latest, and when something happened last, as far as is known.

@@ -21,6 +21,7 @@ use crate::alarm::Alarm;
 use crate::endpoint::calls::CallsVisitor;
 use crate::endpoint::capabilities::Capabilities;
 use crate::endpoint::connecting::End;
+use crate::endpoint::limits::Limits;
 use crate::endpoint::{Arrival, Endpoint, Mark, Posted};
 use crate::host_counters::Ways;
 use crate::topology::PartSpec;
@@ -29,6 +30,8 @@ use crate::topology::PartSpec;
 const BATCH: usize = 16;
 /// Fruitless looks between glances at the clock, the deadline and the scheduler.
 pub(super) const SPINS: u32 = 1024;
+/// What the slowest link moves while a silent peer is waited for.
+const PROMPT_BYTES: u64 = 1 << 20;
 /// Last byte of memory that nothing has come to: no message ends so.
 const CLEARED: u8 = 0;
 
@@ -41,8 +44,7 @@ pub(crate) struct VerbsEndpoint {
     _held: Held,
     others: Others,
     clock: Clock,
-    began: Ticks,
-    deadline: u64,
+    limits: Limits,
     tx_depth: u64,
     signal_interval: u64,
     /// The lane that the next message takes.
@@ -70,9 +72,6 @@ pub(crate) struct VerbsEndpoint {
     pauses: bool,
     /// Fruitless looks before it lets another rank go on, or looks at the clock.
     spins_max: u32,
-    /// Whether something happened since `quiet_since` was last looked at.
-    moved: bool,
-    quiet_since: Ticks,
     waiting: Waiting,
     messages: Messages,
     /// Whether its sleeps are left alone until there is something else to do: each message is timed.
@@ -83,11 +82,14 @@ pub(crate) struct VerbsEndpoint {
 
 impl VerbsEndpoint {
     pub(super) fn new(spec: &PartSpec, origin: Origin, parts: Parts, clock: Clock, others: Others) -> Self {
-        let now = clock.now();
         let Parts { lanes, queues, buffers, held, messages, pauses } = parts;
         let (rx_fill, before) = (receive_fill(spec) as usize, receives_before(spec) as usize);
         let round = if spec.usage.has_rounds { lanes.iter().map(Lane::reaches).sum() } else { 1 };
         let spins_max = if others.gives_way { 1 } else { SPINS };
+        // The target of a Read, or of a Write that nothing announces, has no part in it. A long message moves nothing until all
+        // of it is there.
+        let is_told = spec.message.operation.arrives() || others.notification == Notification::Memory;
+        let silence = is_told.then(|| spec.message.size_bytes.div_ceil(PROMPT_BYTES).max(1));
         Self {
             owed: Vec::with_capacity(rx_fill * lanes.len()),
             // So many are posted already, in turn.
@@ -100,8 +102,7 @@ impl VerbsEndpoint {
             _held: held,
             others,
             clock,
-            began: now,
-            deadline: u64::MAX,
+            limits: Limits::new(spec, clock).bearing(silence),
             tx_depth: u64::from(spec.message.tx_depth),
             signal_interval: u64::from(spec.message.signal_interval),
             next_lane: 0,
@@ -118,8 +119,6 @@ impl VerbsEndpoint {
             spins: 0,
             pauses,
             spins_max,
-            moved: false,
-            quiet_since: now,
             waiting: Waiting::new(spec),
             messages,
             is_patient: spec.usage.is_timed,
@@ -140,7 +139,7 @@ impl VerbsEndpoint {
             }
             let (lane, completed) = Lane::of(completion.id());
             self.outstanding -= self.lanes[lane].complete(completed);
-            self.moved = true;
+            self.limits.moved();
         }
         Ok(())
     }
@@ -173,7 +172,7 @@ impl VerbsEndpoint {
             }
         }
         self.outstanding += 1;
-        self.moved = true;
+        self.limits.moved();
     }
 
     /// The next message by the completion of its receive.
@@ -251,7 +250,7 @@ impl VerbsEndpoint {
         let now = self.check_deadline()?;
         let sleeps = self.waiting.sleeps();
         if sleeps && now.0 < until {
-            self.waiting.sleep(&self.queues, self.clock, until.min(self.deadline))?;
+            self.waiting.sleep(&self.queues, self.clock, until.min(self.limits.end()))?;
         }
         self.waiting.forget();
         // Where memory is polled nobody else looks for sends that fail.
@@ -274,13 +273,12 @@ impl End for VerbsEndpoint {
         /// Long enough to cost nothing, short enough for the end of a stream to be noticed, and to keep a limit although the
         /// alarm went off right before the sleep that it was to end.
         const PATIENCE: Duration = Duration::from_millis(50);
-        self.began = self.clock.now();
-        self.quiet_since = self.began;
         let timeout = Duration::from_secs_f64(timeout_s);
-        self.deadline = self.began.0.saturating_add(self.clock.ticks(timeout));
+        self.limits.start(timeout);
+        let (_, deadline) = self.limits.time();
         self.waiting.end_with(match (&self.queues.channel, self.is_patient) {
             (None, _) => None,
-            (Some(_), true) => Some(Alarm::set(timeout, PATIENCE)?.following(self.deadline)),
+            (Some(_), true) => Some(Alarm::set(timeout, PATIENCE)?.following(deadline.0)),
             // Who sleeps must notice that the end of a stream was lost.
             (Some(_), false) => Some(Alarm::set(PATIENCE, PATIENCE)?),
         });
@@ -377,7 +375,7 @@ impl Endpoint for VerbsEndpoint {
         };
         self.waiting.awaits(RECEIVES, arrival.is_none());
         if arrival.is_some() {
-            self.moved = true;
+            self.limits.moved();
             self.spins = 0;
         }
         Ok(arrival)
@@ -471,8 +469,9 @@ impl Endpoint for VerbsEndpoint {
             return self.idle();
         }
         let now = self.check_deadline()?;
-        let left = instant.0.min(self.deadline).saturating_sub(now.0);
-        self.waiting.nap(Duration::from_nanos(self.clock.ns(left)), self.clock, self.deadline)
+        let end = self.limits.end();
+        let left = instant.0.min(end).saturating_sub(now.0);
+        self.waiting.nap(Duration::from_nanos(self.clock.ns(left)), self.clock, end)
     }
 
     #[inline]
@@ -489,9 +488,6 @@ impl Endpoint for VerbsEndpoint {
     }
 
     fn quiet(&self) -> Duration {
-        if self.moved {
-            return Duration::ZERO;
-        }
-        Duration::from_nanos(self.clock.ns(self.clock.now().since(self.quiet_since)))
+        self.limits.quiet()
     }
 }

@@ -20,7 +20,7 @@ impl VerbsEndpoint {
 
     /// When the point's time began, and when it is over.
     pub(crate) fn limits(&self) -> (Ticks, Ticks) {
-        (self.began, Ticks(self.deadline))
+        self.limits.time()
     }
 }
 
