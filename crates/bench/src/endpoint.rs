@@ -17,6 +17,8 @@ use crate::Error;
 
 pub(crate) mod calls;
 pub(crate) mod capabilities;
+#[cfg(test)]
+pub(crate) mod conformance;
 pub(crate) mod connecting;
 pub(crate) mod header;
 pub(crate) mod kind;
@@ -44,6 +46,8 @@ pub struct Arrival {
     pub mark: Mark,
     /// Its number, from 0, where messages have some ([`Endpoint::try_send`]), and 0 elsewhere; of a greeting its own.
     pub number: u64,
+    /// The lane that it came by, from 0 in the order in which messages take them.
+    pub lane: u32,
     /// Whether it is a greeting, where messages have numbers.
     pub is_greeting: bool,
 }
@@ -70,6 +74,16 @@ pub trait Endpoint {
 
     /// Posts the next message. Where messages are timed one way, it says its number.
     fn try_send(&mut self, mark: Mark) -> Result<Posted, Error>;
+
+    /// Posts a message to the rank that a lane leads to, whoever's turn it is; the turn goes on from there. With one queue pair or
+    /// stream for each rank, lane n leads to the n-th partner of this one.
+    ///
+    /// # Errors
+    /// [`Error::Impossible`] where the endpoint lacks the capability `ADDRESSED`, or its messages do not say from whom they are.
+    fn try_send_to(&mut self, _lane: u32, _mark: Mark) -> Result<Posted, Error> {
+        let reason = "this endpoint sends to its peers in turn only".to_owned();
+        Err(Error::Impossible { reason })
+    }
 
     /// Posts a message that is not measured, arrives whatever the operation is, and is [`Mark::Last`].
     fn try_greet(&mut self) -> Result<Posted, Error> {
@@ -198,6 +212,18 @@ pub trait Endpoint {
     #[inline]
     fn send(&mut self, mark: Mark) -> Result<(), Error> {
         while self.try_send(mark)? == Posted::Busy {
+            self.idle()?;
+        }
+        Ok(())
+    }
+
+    /// Posts a message to the rank that a lane leads to, waiting for room.
+    ///
+    /// # Errors
+    /// As [`try_send_to`](Self::try_send_to) and [`idle`](Self::idle).
+    #[inline]
+    fn send_to(&mut self, lane: u32, mark: Mark) -> Result<(), Error> {
+        while self.try_send_to(lane, mark)? == Posted::Busy {
             self.idle()?;
         }
         Ok(())

@@ -151,7 +151,7 @@ impl Endpoint for Wire {
 
     fn try_send(&mut self, mark: Mark) -> Result<Posted, Error> {
         self.posted += 1;
-        self.send(Arrival { mark, number: self.posted - 1, is_greeting: false })
+        self.send(Arrival { mark, number: self.posted - 1, lane: 0, is_greeting: false })
     }
 
     fn numbers(&self) -> u64 {
@@ -164,7 +164,7 @@ impl Endpoint for Wire {
 
     fn try_greet_as(&mut self, number: u32) -> Result<Posted, Error> {
         (self.greeted)(number);
-        self.send(Arrival { mark: Mark::Last, number: number.into(), is_greeting: true })
+        self.send(Arrival { mark: Mark::Last, number: number.into(), lane: 0, is_greeting: true })
     }
 
     fn fill(&mut self) -> Result<bool, Error> {

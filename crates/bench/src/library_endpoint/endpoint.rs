@@ -217,11 +217,7 @@ impl Endpoint for LibraryEndpoint {
                 let header = Header::read(&self.received[..length]);
                 self.limits.moved();
                 self.spins = 0;
-                return Ok(Some(Arrival {
-                    mark: header.mark,
-                    number: u64::from(header.number),
-                    is_greeting: header.is_greeting,
-                }));
+                return Ok(Some(header.arrival(0)));
             }
         }
         Ok(None)

@@ -9,7 +9,6 @@ use super::lane::Lane;
 use crate::Error;
 use crate::endpoint::capabilities::Capabilities;
 use crate::endpoint::connecting::End;
-use crate::endpoint::header::Header;
 use crate::endpoint::limits::{Limits, Over, timespec};
 use crate::endpoint::{Arrival, Endpoint, FILL, Mark, Posted, words};
 use crate::topology::{Form, PartSpec};
@@ -167,14 +166,10 @@ impl ShmemEndpoint {
             is_taken || lanes.iter_mut().any(has_what)
         });
     }
-
-    fn arrived(header: Header) -> Arrival {
-        Arrival { mark: header.mark, number: u64::from(header.number), is_greeting: header.is_greeting }
-    }
 }
 
 impl End for ShmemEndpoint {
-    const CAPABILITIES: Capabilities = Capabilities::COUNTED;
+    const CAPABILITIES: Capabilities = Capabilities::COUNTED.and(Capabilities::ADDRESSED);
 
     fn start(&mut self, timeout_s: f64) -> Result<(), Error> {
         self.limits.start(Duration::from_secs_f64(timeout_s));
@@ -206,6 +201,11 @@ impl Endpoint for ShmemEndpoint {
         Ok(posted)
     }
 
+    fn try_send_to(&mut self, lane: u32, mark: Mark) -> Result<Posted, Error> {
+        self.next_out = lane as usize;
+        self.try_send(mark)
+    }
+
     fn try_greet(&mut self) -> Result<Posted, Error> {
         self.try_greet_as(0)
     }
@@ -218,15 +218,15 @@ impl Endpoint for ShmemEndpoint {
     fn try_receive(&mut self) -> Result<Option<Arrival>, Error> {
         self.finish();
         for _ in 0..self.lanes.len() {
-            let lane = &mut self.lanes[self.next_in];
-            let header = lane.take(&mut self.received);
+            let lane = self.next_in;
+            let header = self.lanes[lane].take(&mut self.received);
             self.next_in += 1;
             if self.next_in == self.lanes.len() {
                 self.next_in = 0;
             }
             if let Some(header) = header {
                 (self.awaits.message, self.spins) = (false, 0);
-                return Ok(Some(Self::arrived(header)));
+                return Ok(Some(header.arrival(lane as u32)));
             }
         }
         self.awaits.message = true;

@@ -16,6 +16,7 @@ use super::ring::{Emptier, Filler, Shape};
 use crate::Error;
 use crate::axis;
 use crate::company::{Alone, Presence};
+use crate::endpoint::conformance::{post_addressed, take_addressed, three};
 use crate::endpoint::connecting::{End, Half, Told};
 use crate::endpoint::{Endpoint, Mark};
 use crate::pattern::Span;
@@ -244,6 +245,19 @@ fn messages_are_numbered_and_greetings_told_from_them() {
     });
     let ends: Vec<_> = ends.into_iter().map(Result::unwrap).collect();
     assert_eq!(ends, [(600, 0), (0, 1)]);
+}
+
+#[test]
+fn messages_go_to_the_rank_that_they_name_and_say_from_whom_they_are() {
+    for poll in [Poll::Busy, Poll::Event] {
+        let spec = three(&spec(Pattern::PingPong, [axis::POLL.value(poll)]).message);
+        let ends = run(&spec, 30.0, |rank, end| {
+            post_addressed(end, &spec, rank);
+            take_addressed(end, &spec, rank);
+            Ok(())
+        });
+        assert!(ends.iter().all(Result::is_ok), "{ends:?}");
+    }
 }
 
 /// Of what is asked for, only what the other rank has taken counts.

@@ -168,9 +168,9 @@ impl SocketEndpoint {
         self.lanes[lane].take().map_err(|error| self.failed(lane, "answer again on", &error))
     }
 
-    /// The next message, if one has come.
+    /// The next message, if one has come, and the lane that it came by.
     #[inline]
-    fn next(&mut self) -> Result<Option<Header>, Error> {
+    fn next(&mut self) -> Result<Option<(u32, Header)>, Error> {
         if self.has_rest {
             self.send_rest()?;
         }
@@ -182,7 +182,7 @@ impl SocketEndpoint {
                 }
                 // Whoever has lost the last message of a flood may hear first that the other end wants the next.
                 if !(self.floods && header.is_some_and(|header| header.is_greeting)) {
-                    return Ok(header);
+                    return Ok(header.map(|header| (0, header)));
                 }
                 self.greetings += 1;
             }
@@ -203,7 +203,7 @@ impl SocketEndpoint {
                     self.greetings += 1;
                     continue;
                 }
-                Some(header) => return Ok(Some(header)),
+                Some(header) => return Ok(Some((lane as u32, header))),
                 None => {}
             }
             let filled = self.lanes[lane].fill(false).map_err(|error| failed("receive on", error))?;
@@ -215,10 +215,10 @@ impl SocketEndpoint {
     }
 
     #[inline(always)]
-    fn arrived(&mut self, header: Header) -> Arrival {
+    fn arrived(&mut self, lane: u32, header: Header) -> Arrival {
         self.limits.moved();
         self.spins = 0;
-        Arrival { mark: header.mark, number: u64::from(header.number), is_greeting: header.is_greeting }
+        header.arrival(lane)
     }
 
     /// The long way to be idle.
@@ -244,7 +244,7 @@ fn has_come(limits: &mut Limits, lane: &Lane, filled: bool) {
 }
 
 impl End for SocketEndpoint {
-    const CAPABILITIES: Capabilities = Capabilities::COUNTED;
+    const CAPABILITIES: Capabilities = Capabilities::COUNTED.and(Capabilities::ADDRESSED);
 
     fn start(&mut self, timeout_s: f64) -> Result<(), Error> {
         self.limits.start(Duration::from_secs_f64(timeout_s));
@@ -310,7 +310,12 @@ impl Endpoint for SocketEndpoint {
             (true, Mark::More) => return self.try_send_any(),
             (true, Mark::Last) => {}
         }
-        let lane = self.next_lane;
+        self.try_send_to(self.next_lane as u32, mark)
+    }
+
+    fn try_send_to(&mut self, lane: u32, mark: Mark) -> Result<Posted, Error> {
+        let lane = lane as usize;
+        self.next_lane = lane;
         let posted = self.try_send_next(mark)?;
         self.full[lane] = posted == Posted::Busy;
         Ok(posted)
@@ -354,7 +359,7 @@ impl Endpoint for SocketEndpoint {
             }
             match self.take(0)? {
                 Some(header) if header.is_greeting => {
-                    self.arrived(header);
+                    self.arrived(0, header);
                     return Ok(());
                 }
                 Some(_) => {}
@@ -369,9 +374,9 @@ impl Endpoint for SocketEndpoint {
 
     #[inline]
     fn try_receive(&mut self) -> Result<Option<Arrival>, Error> {
-        let header = self.next()?;
-        self.awaits_message = header.is_none();
-        Ok(header.map(|header| self.arrived(header)))
+        let next = self.next()?;
+        self.awaits_message = next.is_none();
+        Ok(next.map(|(lane, header)| self.arrived(lane, header)))
     }
 
     /// One system call where it sleeps: the kernel waits.
@@ -387,7 +392,7 @@ impl Endpoint for SocketEndpoint {
         }
         loop {
             if let Some(header) = self.take(0)? {
-                return Ok(self.arrived(header).mark);
+                return Ok(self.arrived(0, header).mark);
             }
             if self.has_rest {
                 self.awaits_message = true;

@@ -20,6 +20,7 @@ use super::{Net, SocketOptions};
 use crate::Error;
 use crate::axis;
 use crate::company::Alone;
+use crate::endpoint::conformance::{post_addressed, take_addressed, three};
 use crate::endpoint::connecting::{End, Half};
 use crate::endpoint::{Endpoint, Mark};
 use crate::pattern::Span;
@@ -107,6 +108,24 @@ fn bounce(spec: &PartSpec, messages: u64, relay: Option<&Relay>) -> Vec<(Times, 
 }
 
 const ALL: [Carrier; 4] = [Carrier::Tcp, Carrier::Udp, Carrier::UnixStream, Carrier::UnixDatagram];
+
+#[test]
+fn messages_go_to_the_rank_that_they_name_and_say_from_whom_they_are() {
+    for carrier in ALL {
+        for poll in [Poll::Busy, Poll::Event] {
+            let axes = [axis::ENDPOINT.value(carrier), axis::POLL.value(poll)];
+            let spec = three(&spec(Pattern::PingPong, axes).message);
+            let halves = halves(&spec);
+            let told = told(&spec, &halves, |_, _, _| {});
+            let ends = run(halves, &told, |rank, end| {
+                post_addressed(end, &spec, rank);
+                take_addressed(end, &spec, rank);
+                Ok(())
+            });
+            assert!(ends.iter().all(Result::is_ok), "{carrier:?} {poll:?}: {ends:?}");
+        }
+    }
+}
 
 /// The receiver of a flood that lasts is woken for much; what is less arrives all the same, and afterwards it is woken for all.
 #[test]

@@ -198,7 +198,7 @@ impl VerbsEndpoint {
             Messages::Written(samples) => samples.arrived(immediate),
             Messages::Alike => {
                 let mark = if immediate == Some(LAST) { Mark::Last } else { Mark::More };
-                Arrival { mark, number: 0, is_greeting: false }
+                Arrival { mark, number: 0, lane: completion.id() as u32, is_greeting: false }
             }
         };
         self.owed.push(completion.id() as u16);
@@ -213,8 +213,8 @@ impl VerbsEndpoint {
     #[inline]
     fn changed_memory(&mut self) -> Result<Option<Arrival>, Error> {
         let Some(target) = &self.buffers.target else { return Ok(None) };
-        let mark = self.signs.changed(|at| target.peek(at))?;
-        Ok(mark.map(|mark| Arrival { mark, number: 0, is_greeting: false }))
+        let changed = self.signs.changed(|at| target.peek(at))?;
+        Ok(changed.map(|(lane, mark)| Arrival { mark, number: 0, lane, is_greeting: false }))
     }
 
     /// Posts the next receive to a lane.
@@ -264,7 +264,8 @@ impl VerbsEndpoint {
 }
 
 impl End for VerbsEndpoint {
-    const CAPABILITIES: Capabilities = Capabilities::COUNTED.and(Capabilities::VERBS_CALLS);
+    const CAPABILITIES: Capabilities =
+        Capabilities::COUNTED.and(Capabilities::VERBS_CALLS).and(Capabilities::ADDRESSED);
 
     fn visit_calls<V: CallsVisitor>(&mut self, visitor: V) -> Option<V::Done> {
         Some(visitor.visit(self))
@@ -339,6 +340,17 @@ impl Endpoint for VerbsEndpoint {
         };
         self.posted(is_next);
         Ok(Posted::Queued)
+    }
+
+    fn try_send_to(&mut self, lane: u32, mark: Mark) -> Result<Posted, Error> {
+        let lane = lane as usize;
+        if self.others.notification != Notification::Completion || self.lanes[lane].reaches() > 1 {
+            let reason =
+                "messages that take a byte of memory or a queue pair in turn have no address".to_owned();
+            return Err(Error::Impossible { reason });
+        }
+        self.next_lane = lane;
+        self.try_send(mark)
     }
 
     fn try_greet(&mut self) -> Result<Posted, Error> {

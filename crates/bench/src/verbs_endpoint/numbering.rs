@@ -28,6 +28,7 @@ pub(super) fn told(immediate: u32) -> Arrival {
     Arrival {
         mark: if immediate & LAST_BIT == 0 { Mark::More } else { Mark::Last },
         number: u64::from(immediate & NUMBER_BITS),
+        lane: 0,
         is_greeting: immediate & GREETING_BIT != 0,
     }
 }

@@ -33,13 +33,15 @@ impl Signs {
         Self { watched, round, byte: 0, sent: 0, seen: 0, came: 0 }
     }
 
-    /// What the next message that comes says, if it has; those of a round are looked for one after another, as all have to come.
+    /// What the next message that comes says, if it has, and from which of the ranks it is; those of a round are looked for one
+    /// after another, as all have to come.
     #[inline]
     pub(super) fn changed<E>(
         &mut self,
         peek: impl FnOnce(usize) -> Result<u8, E>,
-    ) -> Result<Option<Mark>, E> {
-        let byte = peek(self.watched.first + self.came * self.watched.stride)?;
+    ) -> Result<Option<(u32, Mark)>, E> {
+        let from = self.came;
+        let byte = peek(self.watched.first + from * self.watched.stride)?;
         if byte == self.seen {
             return Ok(None);
         }
@@ -48,7 +50,8 @@ impl Signs {
             self.came = 0;
             self.seen = byte;
         }
-        Ok(Some(if byte == LAST { Mark::Last } else { Mark::More }))
+        let mark = if byte == LAST { Mark::Last } else { Mark::More };
+        Ok(Some((from as u32, mark)))
     }
 
     /// The byte that the next message ends with: the same for all of a round, so that none is changed that is not fetched yet.
@@ -92,9 +95,15 @@ mod tests {
         memory[17] = 1;
         assert_eq!(look(&mut into, &memory), None);
         memory[7] = 1;
-        assert_eq!([look(&mut into, &memory), look(&mut into, &memory)], [Some(Mark::More); 2]);
+        assert_eq!(
+            [look(&mut into, &memory), look(&mut into, &memory)],
+            [Some((0, Mark::More)), Some((1, Mark::More))]
+        );
         assert_eq!(look(&mut into, &memory), None, "a round that came is over");
         (memory[7], memory[17]) = (LAST, LAST);
-        assert_eq!([look(&mut into, &memory), look(&mut into, &memory)], [Some(Mark::Last); 2]);
+        assert_eq!(
+            [look(&mut into, &memory), look(&mut into, &memory)],
+            [Some((0, Mark::Last)), Some((1, Mark::Last))]
+        );
     }
 }

@@ -52,11 +52,11 @@ impl SocketEndpoint {
             Some(false) => {
                 let stays = Deadline::after(STAYS);
                 // What fails now was not needed any more.
-                while let Ok(header) = self.next() {
-                    if header.is_some_and(|header| header.is_greeting) || stays.is_over() {
+                while let Ok(next) = self.next() {
+                    if next.is_some_and(|(_, header)| header.is_greeting) || stays.is_over() {
                         break;
                     }
-                    if header.is_none() {
+                    if next.is_none() {
                         let mut socket = [PollFd::from_borrowed_fd(self.lanes[0].borrowed(), PollFlags::IN)];
                         let _ = poll(&mut socket, Some(&stays.timespec()));
                     }
