@@ -1,6 +1,8 @@
 //! The kinds of endpoints: a folder for each, and a line of the list below.
 
 mod prepared;
+#[cfg(test)]
+mod simulated;
 
 use self::prepared::PreparedParts;
 use crate::endpoint::capabilities::Capabilities;

@@ -26,7 +26,7 @@ pub(crate) struct Rank<'a, E> {
 }
 
 impl<'a, E: End> Rank<'a, E> {
-    /// The clock that times its messages.
+    /// The clock that times its messages: that of its endpoints.
     pub(crate) fn clock(&self) -> Clock {
         self.timepiece.clock
     }

@@ -283,20 +283,20 @@ impl TargetLog for Target {
     }
 }
 
-/// An instant by two clocks.
+/// An instant by the clock that stamps and by the one that defines a second.
 struct Instant {
     ticks: Ticks,
-    monotonic_ns: u64,
+    reference_ns: u64,
 }
 
 impl Instant {
     fn now(clock: &Clock) -> Self {
-        Self { ticks: clock.now(), monotonic_ns: Clock::monotonic().now().0 }
+        Self { ticks: clock.now(), reference_ns: clock.reference_ns() }
     }
 
-    /// Ticks in a second of `CLOCK_MONOTONIC`, between an instant and this.
+    /// Ticks in a second, between an instant and this.
     fn tick_hz(&self, earlier: &Self) -> f64 {
-        let ns = self.monotonic_ns.saturating_sub(earlier.monotonic_ns).max(1);
+        let ns = self.reference_ns.saturating_sub(earlier.reference_ns).max(1);
         self.ticks.since(earlier.ticks) as f64 * 1e9 / ns as f64
     }
 }
@@ -344,7 +344,7 @@ impl Alone {
         let steps = steps.max(TRIAL_STEPS_MIN);
         let mut watch = Watch::new(self.clock.ticks(GAP));
         timer.start()?;
-        let (mut step, began_ns) = (0, Clock::monotonic().now().0);
+        let (mut step, began_ns) = (0, self.clock.reference_ns());
         while step < steps {
             let tick = timer.wait(step, |now| {
                 // As the generator does.
@@ -357,7 +357,7 @@ impl Alone {
             self.missed += tick.passed - 1;
             step += tick.passed;
         }
-        self.ns += Clock::monotonic().now().0 - began_ns;
+        self.ns += self.clock.reference_ns() - began_ns;
         self.steps += step;
         let [_, total, _] = watch.seen();
         self.away += total;
