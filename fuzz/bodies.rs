@@ -7,6 +7,7 @@
 use std::fs;
 use std::path::Path;
 
+use bench::PATTERNS;
 use bench::plan::{Options, Plan, bundled, resolve};
 use bench::point::{Carrier, Service};
 use bench::process::frame::{Decoder, Frame, Greeting};
@@ -16,6 +17,7 @@ use bench::process::secure::{Channel, Initiator, Record, Responder};
 use measure::figure::Unit;
 use measure::store::RunReader;
 use measure::{units, villas};
+use report::Points;
 
 /// A plan's text: refused with one line that names its place, or resolved to points that can be.
 pub(crate) fn plan(data: &[u8]) {
@@ -174,12 +176,14 @@ pub(crate) fn record(directory: &Path, data: &[u8]) {
         Ok(reader) => reader,
         Err(error) => return assert!(!error.to_string().is_empty()),
     };
-    let tables = report::terminal::tables(reader.points(), &reader.run().devices, Unit::GbPerS).unwrap();
+    let (run, points) = (reader.run(), reader.points());
+    let shown = Points { points, devices: &run.devices, patterns: PATTERNS };
+    let tables = report::terminal::tables(shown, Unit::GbPerS).unwrap();
     let is_harmless = |c: char| c == '\n' || !c.is_control();
     assert!(tables.chars().all(is_harmless), "a terminal would act on {tables:?}");
     let samples = |path: &str| reader.sample_file(path).map_err(|error| error.to_string());
     let mut page = Vec::new();
-    report::html::write(reader.run(), reader.points(), &samples, &mut page).unwrap();
+    report::html::write(run, points, PATTERNS, &samples, &mut page).unwrap();
     assert!(page.ends_with(b"</html>\n"));
 }
 

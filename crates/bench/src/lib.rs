@@ -30,3 +30,5 @@ mod verbs_endpoint;
 pub mod worker;
 
 pub use error::Error;
+pub use pattern::command;
+pub use patterns::PATTERNS;

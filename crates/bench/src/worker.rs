@@ -5,7 +5,7 @@ mod description;
 use std::time::Duration;
 
 use conditions::{Arranger, Host, Leave, Place};
-use measure::clock::{Clock, Skew, Ticks};
+use measure::clock::{Clock, Skew, StampCost, Ticks};
 use measure::conditions::{Condition, Wanted};
 use measure::record::{Environment, Overhead};
 use measure::samples::RawSamples;
@@ -107,7 +107,7 @@ impl LocalWorker {
 impl Worker for LocalWorker {
     fn describe(&mut self, rank: u32) -> Result<Description, PointError> {
         self.rank = rank;
-        let cost = self.timepiece.clock.overhead();
+        let cost = StampCost::measure(&self.timepiece.clock);
         let not_locked = RawSamples::new(1 << 17).map_err(Error::from)?.not_locked().map(str::to_owned);
         let overhead = Overhead {
             rank,
@@ -154,7 +154,7 @@ impl Worker for LocalWorker {
                 PointError::Failed(format!("rank {} could not go back to its {error}", self.rank))
             })?;
         }
-        if !self.may_write && spec.pipeline.as_ref().is_some_and(|pipeline| pipeline.sink_dir.is_some()) {
+        if !self.may_write && spec.sink_dir.is_some() {
             return Err(PointError::NotMeasured(NO_FILES.to_owned()));
         }
         self.began = self.timepiece.clock.now();

@@ -10,6 +10,7 @@
 //! * [`environment`]: the machine, read from its files; [`conditions`]: what is asked of it for a point;
 //! * [`files`]: reading and writing in directories that others may have laid out;
 //! * [`quantity`]: the numbers of a point, a row each; [`table`]: the columns that show them;
+//! * [`presentation`]: what a report shows of each pattern;
 //! * [`figure`], [`finding`] and [`record`]: what is stored; [`schema`]: the same as JSON Schema; [`store`]: how it is stored.
 //!
 //! Functions return [`Error`] for what a user, a file or the system can cause and panic only for what a defect of
@@ -23,6 +24,7 @@ pub mod figure;
 pub mod files;
 pub mod finding;
 pub mod placement;
+pub mod presentation;
 pub mod quantity;
 pub mod random;
 pub mod record;

@@ -1,10 +1,13 @@
-//! Tables of points as rows of data: a row for each column, and one for each pattern that has points.
+//! Tables of points as rows of data, a row for each column.
 //!
 //! What prints them is in `report`. A column names an axis or a number ([`crate::quantity`]) with the unit and the
 //! decimals that it is printed in, so that a new column is one row in the file of its pattern.
 
+pub mod common;
+pub mod words;
+
 use crate::figure::Unit;
-use crate::record::{Axes, Direction, Latency, Point};
+use crate::record::{Axes, Latency, Point};
 use crate::text;
 
 /// A table over the points of a pattern.
@@ -169,73 +172,6 @@ impl Table {
         below: |_| Vec::new(),
         notes: &[],
     };
-}
-
-/// What a report shows of a pattern.
-#[derive(Debug)]
-pub struct Presentation {
-    /// The pattern's name in records.
-    pub pattern: &'static str,
-    /// Axes that tell the rows of a table apart, so that points which differ in them share one.
-    pub row_axes: &'static [&'static str],
-    /// Axes that columns show, but which follow from others.
-    pub column_axes: &'static [&'static str],
-    /// What a row says instead of its cells where a point failed, the first part in the room of the first column:
-    /// `{peers} peers`; `{pairs|1}` is 1 where the point has no such axis.
-    pub label: &'static [&'static str],
-    /// The end of the name that netperf has for the same test over sockets.
-    pub test: Option<&'static str>,
-    /// The table of a point; `None` where it has none of the pattern's numbers.
-    pub table: fn(&Point) -> Option<&'static Table>,
-    /// The messages that a throughput counts; `None` where that is not known.
-    pub traffic: fn(&Axes, Direction) -> Option<Traffic>,
-    /// Paths of the quantities that only its points have.
-    pub own: &'static [&'static str],
-}
-
-impl Presentation {
-    /// What is shown of a pattern that has nothing of its own.
-    pub const PLAIN: Self = Self {
-        pattern: "",
-        row_axes: &["size_bytes"],
-        column_axes: &[],
-        label: &["{size_bytes}"],
-        test: None,
-        table: |_| None,
-        traffic: |_, _| None,
-        own: &[],
-    };
-
-    /// Whether a table has a column for an axis, so that points which differ in it share a table.
-    pub fn has_column(&self, axis: &str) -> bool {
-        self.row_axes.contains(&axis) || self.column_axes.contains(&axis)
-    }
-}
-
-/// The messages of a throughput.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Traffic {
-    /// From which rank to which they go.
-    pub flows: Vec<(u32, u32)>,
-    /// Their service.
-    pub service: String,
-    /// Their operation.
-    pub operation: String,
-    /// The axis that says how many bytes they have.
-    pub size: &'static str,
-}
-
-impl Traffic {
-    /// Messages such as a point's axes say.
-    pub fn of(axes: &Axes, flows: Vec<(u32, u32)>) -> Self {
-        let axis = |name| axes.get(name).map(text::value).unwrap_or_default();
-        Self { flows, service: axis("service"), operation: axis("operation"), size: "size_bytes" }
-    }
-
-    /// The same where two ranks have the link for themselves.
-    pub fn between_two(axes: &Axes, _: Direction) -> Option<Self> {
-        Some(Self::of(axes, vec![(0, 1)]))
-    }
 }
 
 /// A text with the values of axes: `{peers} peers`; `-` stands for an axis that a point does not have, unless the text

@@ -5,8 +5,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use ::report::Points;
 use anyhow::Context;
-use bench::point::Pipeline;
+use bench::PATTERNS;
+use bench::point::sample_bytes;
 use clap::Args;
 use measure::figure::Unit;
 use measure::files;
@@ -80,7 +82,8 @@ pub(crate) fn import(arguments: &ImportArguments, command: Vec<String>) -> anyho
     writer.finish(&run)?;
     report::write_html(&out, None)?;
     let is_empty = all.iter().all(|point| point.status != Status::Measured);
-    let tables = ::report::terminal::tables(&all, &[], Unit::MiBPerS)?;
+    let shown = Points { points: &all, devices: &[], patterns: PATTERNS };
+    let tables = ::report::terminal::tables(shown, Unit::MiBPerS)?;
     stdout::print(&format!("{tables}{}\n", out.join("report.html").display()))?;
     // As of a command of which no point was measured.
     Ok(if is_empty { ExitCode::FAILURE } else { ExitCode::SUCCESS })
@@ -242,7 +245,7 @@ fn axes(name: &LogName) -> Value {
     let mut axes = json!({
         "rate_hz": name.rate_hz,
         "values": name.values,
-        "size_bytes": Pipeline::sample_bytes(name.values.into()),
+        "size_bytes": sample_bytes(name.values.into()),
     });
     match name.mode.as_str() {
         "RC" | "UC" | "UD" => {

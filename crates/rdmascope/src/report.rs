@@ -5,22 +5,44 @@ mod output;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use bench::PATTERNS;
+use clap::Args;
 use measure::figure::Unit;
 use measure::record::{Point, Run};
 use measure::store::RunReader;
+use report::Points;
 
 use self::output::Output;
-use crate::cli::ReportArguments;
 use crate::stdout;
+
+/// Below the help.
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  rdmascope report runs/quick-2026-01-31T120000Z
+  rdmascope report first-run -o first-run.html
+  rdmascope report first-run --text    the tables that the run printed";
+
+#[derive(Args, Debug)]
+pub(crate) struct ReportArguments {
+    /// Directory of the run.
+    pub(crate) run: PathBuf,
+    /// File to write [default: report.html in the run's directory].
+    #[arg(short = 'o', long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Print the tables instead of writing a file.
+    #[arg(long, conflicts_with = "output")]
+    pub(crate) text: bool,
+}
 
 /// Writes the report of a run again, or prints its tables.
 pub(crate) fn write(arguments: &ReportArguments) -> anyhow::Result<ExitCode> {
     if arguments.text {
         let (run, points) = RunReader::open(&arguments.run)?.into_parts();
-        let tables = report::terminal::tables(&points, &run.devices, Unit::GbPerS)?;
+        let shown = Points { points: &points, devices: &run.devices, patterns: PATTERNS };
+        let tables = report::terminal::tables(shown, Unit::GbPerS)?;
         let missing = missing(&run, &points).map_or_else(String::new, |missing| format!("\n {missing}\n"));
         let repeated = report::repeated::text(&report::repeated::repeated(&run.plan, &points));
-        let findings = report::terminal::findings(&run.findings, &points);
+        let findings = report::terminal::findings(&run.findings, shown);
         stdout::print(&(tables + &repeated + &findings + &missing))?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -58,7 +80,8 @@ pub(crate) fn write_html(run: &Path, named: Option<&Path>) -> anyhow::Result<Wri
     };
     let samples = |path: &str| record.sample_file(path).map_err(|error| error.to_string());
     output.write(|file| {
-        report::html::write(record.run(), record.points(), &samples, file).map_err(|error| match error {
+        let written = report::html::write(record.run(), record.points(), PATTERNS, &samples, file);
+        written.map_err(|error| match error {
             report::Error::Write(cause) => anyhow::Error::from(cause),
             other => other.into(),
         })

@@ -5,6 +5,7 @@ use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 use std::time::SystemTime;
 
+use bench::PATTERNS;
 use bench::choice::Reason;
 use bench::point::PointSpec;
 use bench::process::message::Hello;
@@ -14,12 +15,13 @@ use measure::figure::Figure;
 use measure::placement;
 use measure::record::{Device, Environment, Point, Program, Run, SCHEMA_VERSION};
 use measure::store::RunWriter;
+use report::Points;
 use report::repeated::{self, Repeated};
 use report::terminal::Stream;
 use serde_json::Value;
 use verbs::DeviceKind;
 
-use crate::execute::Job;
+use crate::job::Job;
 use crate::placing::Placing;
 use crate::stdout;
 
@@ -73,7 +75,7 @@ impl Output {
             warnings: Vec::new(),
         };
         let writer = job.out.as_ref().map(|out| RunWriter::create(out, &run)).transpose()?;
-        let tables = Some(Stream::new(job.bandwidth)?);
+        let tables = Some(Stream::new(PATTERNS, job.bandwidth)?);
         let progress = progress(run.points_planned);
         let is_repeated = |spec: &&PointSpec| repeated::asked(&run.plan, &spec.experiment).is_some();
         let repeatable = resolved.points.iter().filter(is_repeated).cloned().collect();
@@ -120,8 +122,9 @@ impl Output {
         let rest = self.tables.take().map(Stream::finish).unwrap_or_default() + &self.placing.rest();
         placement::mark(&mut self.asked);
         let repeated = repeated::repeated(&self.run.plan, &self.asked);
-        let rest =
-            rest + &repeated::text(&repeated) + &report::terminal::findings(&self.run.findings, &self.asked);
+        let asked = Points { points: &self.asked, devices: &self.run.devices, patterns: PATTERNS };
+        let findings = report::terminal::findings(&self.run.findings, asked);
+        let rest = rest + &repeated::text(&repeated) + &findings;
         let printed = self.print(&rest);
         self.placing.keep();
         for sentence in repeated::unknown(&repeated) {

@@ -10,7 +10,7 @@
 //! * `series_table`: the cells of a figure, its repetitions and its published numbers (used by tables and charts alike);
 //! * `findings`: whether the run shows what a paper found;
 //! * [`repeated`]: whether the mean over repetitions is known as well as was asked for;
-//! * `tables`: what is shown of each pattern, a file each; `table`: the writer of tables;
+//! * `table`: the writer of tables; what is shown of a pattern comes with the points ([`Points`]);
 //! * `placement`: whether the run as a whole was made by CPUs far from each other;
 //! * `bins`: histograms of at most 200 bins from raw samples or recorded buckets.
 
@@ -28,7 +28,6 @@ mod reason;
 pub mod repeated;
 mod series_table;
 mod table;
-mod tables;
 pub mod terminal;
 mod unit;
 mod value;
@@ -36,10 +35,30 @@ mod varying;
 
 pub use error::Error;
 
+use measure::presentation::Patterns;
+use measure::record::{Device, Point};
+
+/// The points of a run, and what it takes to show them.
+#[derive(Clone, Copy, Debug)]
+pub struct Points<'a> {
+    /// The points.
+    pub points: &'a [Point],
+    /// What they were measured on.
+    pub devices: &'a [Device],
+    /// The patterns that the program knows.
+    pub patterns: Patterns,
+}
+
 /// Where raw samples come from: the glue between a report and the directory of a run.
 pub trait SampleSource {
     /// All samples of the file that a record names, in ns, or why they cannot be had.
     fn load(&self, path: &str) -> Result<Vec<u64>, String>;
+}
+
+/// Points of tests, on no known device.
+#[cfg(test)]
+pub(crate) fn known(points: &[Point]) -> Points<'_> {
+    Points { points, devices: &[], patterns: bench::PATTERNS }
 }
 
 impl<F: Fn(&str) -> Result<Vec<u64>, String>> SampleSource for F {

@@ -15,12 +15,13 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use measure::presentation::Patterns;
 use measure::record::{Device, Direction, LatencyKind, Point};
 use measure::units;
 use serde_json::Value;
 
 use crate::link::{self, Layer, Transfer};
-use crate::{tables, unit, value};
+use crate::{unit, value};
 
 /// A link that the messages of a point went over.
 #[derive(Clone, Debug, PartialEq)]
@@ -57,9 +58,9 @@ pub(crate) struct LinkLimit {
 
 impl LinkLimit {
     /// That of a point with a throughput; none where it is not known what its messages went over.
-    pub(crate) fn of(point: &Point, devices: &[Device]) -> Option<Self> {
+    pub(crate) fn of(point: &Point, devices: &[Device], patterns: Patterns) -> Option<Self> {
         let direction = point.throughput.as_ref()?.direction;
-        let traffic = (tables::of(&point.pattern).traffic)(&point.axes, direction)?;
+        let traffic = (patterns.of(&point.pattern).traffic)(&point.axes, direction)?;
         let link = Link::of(point, devices, &traffic.flows)?;
         let links = links(point, devices, &traffic.flows)?;
         let number = |name| point.axes.get(name).and_then(Value::as_u64);

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use measure::quantity::{self, COST};
 use measure::record::{Axes, Point, Status};
 use measure::stats::MeanInterval;
 use serde_json::Value;
 
-use crate::{unit, value};
+use crate::unit;
 
 /// What is known of one combination.
 #[derive(Clone, Debug)]
@@ -52,7 +53,7 @@ pub fn asked(plan: &Value, experiment: &str) -> Option<(f64, usize)> {
 /// What a point is about: floods are about throughput.
 fn path(point: &Point) -> &'static str {
     match point.latency {
-        _ if point.cost.is_some() => value::COST,
+        _ if point.cost.is_some() => COST,
         Some(_) => "latency.p50_ns",
         None if point.throughput_total.is_some() => "throughput_total.bytes_per_s",
         None => "throughput.bytes_per_s",
@@ -65,7 +66,10 @@ impl Repeated {
             self.path = path(point);
         }
         self.ids.push(point.id);
-        match value::number(point, self.path).filter(|_| point.status == Status::Measured) {
+        match quantity::find(self.path)
+            .and_then(|found| found.number(point))
+            .filter(|_| point.status == Status::Measured)
+        {
             Some(number) => self.numbers.push(number),
             None => self.has_failed = true,
         }
@@ -88,7 +92,7 @@ impl Repeated {
     fn line(&self, varying: impl Fn(&str) -> bool) -> Option<String> {
         let interval = self.interval()?;
         let axes = measure::text::axes_text(&self.axes, varying);
-        let mean = match self.path.ends_with("_ns") || self.path == value::COST {
+        let mean = match self.path.ends_with("_ns") || self.path == COST {
             true => unit::time(interval.mean),
             false => format!("{:.3} Gb/s", interval.mean * 8.0 / 1e9),
         };

@@ -1,11 +1,10 @@
 //! The writer of tables: points as lines of text, by rows of columns ([`measure::table`]).
 
+use measure::presentation::Patterns;
 use measure::quantity::STATISTICS;
 use measure::record::{Latency, LatencyKind, Point};
 use measure::table::{Cell, Column, Decimals, Note, Print, Rows, Scale, Table, View};
 use measure::text;
-
-use crate::value;
 
 /// What stands above the rows of a table: rows share it as long as it stays the same.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,6 +19,7 @@ pub(crate) struct Heading {
 #[derive(Clone, Copy)]
 struct Line<'a> {
     view: &'a View<'a>,
+    patterns: Patterns,
     latency: Option<&'a Latency>,
     is_first: bool,
 }
@@ -48,7 +48,7 @@ pub(crate) fn title(table: &Table, point: &Point) -> String {
 }
 
 /// The lines of a point, with marks behind them.
-pub(crate) fn rows(table: &Table, view: &View<'_>, marks: &str) -> String {
+pub(crate) fn rows(table: &Table, view: &View<'_>, patterns: Patterns, marks: &str) -> String {
     let point = view.point;
     let kinds = point.kinds.iter().map(|timed| &timed.latency);
     let latencies: Vec<Option<&Latency>> = match table.rows {
@@ -57,7 +57,7 @@ pub(crate) fn rows(table: &Table, view: &View<'_>, marks: &str) -> String {
     };
     let mut out = String::new();
     for (index, latency) in latencies.into_iter().enumerate() {
-        let own = Line { view, latency, is_first: index == 0 };
+        let own = Line { view, patterns, latency, is_first: index == 0 };
         let cells = columns(table, view).map(|column| (column, head(column, view), own.cell(&column.cell)));
         let cells: Vec<_> = cells.collect();
         out += &line(table, cells.iter().map(|(column, head, cell)| (*column, head.as_str(), cell.clone())));
@@ -126,7 +126,8 @@ impl Line<'_> {
             Cell::Statistic(field, print) => self.statistic(field).map(|number| self.print(*print, number)),
             Cell::OfLink => self.view.of_link.map(|share| format!("{:.1}", 100.0 * share)),
             Cell::Number(path, print) if self.is_first => {
-                value::number(point, path).map(|number| self.print(*print, number))
+                let number = self.patterns.find_at(point, path).and_then(|found| found.number(point));
+                number.map(|number| self.print(*print, number))
             }
             Cell::Text(text) if self.is_first => text(self.view),
             Cell::Number(..) | Cell::Text(_) => None,

@@ -1,7 +1,7 @@
 //! Units of print. Records hold nanoseconds, bytes and rates per second; what is printed names its base.
 
 use measure::figure::Unit;
-use measure::quantity;
+use measure::presentation::Patterns;
 use measure::units::Dimension;
 
 use crate::error::Error;
@@ -18,8 +18,8 @@ pub(crate) struct Scale {
 
 impl Scale {
     /// The scale for the number at `path` of a point, in `unit` or else in the base of records.
-    pub(crate) fn of(unit: Option<Unit>, path: &str) -> Result<Self, Error> {
-        let dimension = quantity::find(path).map_or(Dimension::Number, |found| found.unit());
+    pub(crate) fn of(unit: Option<Unit>, path: &str, patterns: Patterns) -> Result<Self, Error> {
+        let dimension = patterns.find(path).map_or(Dimension::Number, |found| found.unit());
         match unit {
             None => Ok(base_of(dimension)),
             Some(unit) if unit.dimension() == dimension => Ok(of_unit(unit)),
@@ -80,24 +80,26 @@ fn base_of(dimension: Dimension) -> Scale {
 
 #[cfg(test)]
 mod tests {
+    use bench::PATTERNS;
+
     use super::*;
 
     #[test]
     fn every_unit_has_its_base() {
-        let gb = Scale::of(Some(Unit::GbPerS), "throughput.bytes_per_s").unwrap();
+        let gb = Scale::of(Some(Unit::GbPerS), "throughput.bytes_per_s", PATTERNS).unwrap();
         assert_eq!(gb.apply(6_272_500_000.0), 50.18);
-        let mb = Scale::of(Some(Unit::MBPerS), "throughput.bytes_per_s").unwrap();
+        let mb = Scale::of(Some(Unit::MBPerS), "throughput.bytes_per_s", PATTERNS).unwrap();
         assert_eq!(mb.apply(1_048_576.0), 1.048_576);
-        let mib = Scale::of(Some(Unit::MiBPerS), "throughput.bytes_per_s").unwrap();
+        let mib = Scale::of(Some(Unit::MiBPerS), "throughput.bytes_per_s", PATTERNS).unwrap();
         assert_eq!(mib.apply(1_048_576.0), 1.0);
         for path in ["latency.p50_ns", "cost.ns"] {
-            assert_eq!(Scale::of(None, path).unwrap().label, "ns");
+            assert_eq!(Scale::of(None, path, PATTERNS).unwrap().label, "ns");
         }
     }
 
     #[test]
     fn a_unit_of_another_kind_is_refused_in_a_sentence() {
-        let error = Scale::of(Some(Unit::GbPerS), "latency.p50_ns").unwrap_err();
+        let error = Scale::of(Some(Unit::GbPerS), "latency.p50_ns", PATTERNS).unwrap_err();
         assert_eq!(error.to_string(), "cannot print latency.p50_ns in Gb/s: it is a time; use ns or us");
     }
 

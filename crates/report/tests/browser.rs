@@ -4,6 +4,7 @@ mod fixture;
 #[path = "support/browser.rs"]
 mod support;
 
+use bench::PATTERNS;
 use fixture::Fixture;
 use measure::record::{Point, Status};
 use serde_json::json;
@@ -13,7 +14,7 @@ const WIDE: View<'_> = View { hash: "", width: 1300, dark: false };
 
 fn html(fixture: &Fixture) -> String {
     let mut out = Vec::new();
-    report::html::write(&fixture.run, &fixture.points, &fixture.samples(), &mut out).unwrap();
+    report::html::write(&fixture.run, &fixture.points, PATTERNS, &fixture.samples(), &mut out).unwrap();
     String::from_utf8(out).unwrap()
 }
 

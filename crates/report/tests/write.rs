@@ -5,12 +5,14 @@ mod fixture;
 use std::cell::Cell;
 use std::time::Instant;
 
+use bench::PATTERNS;
 use fixture::Fixture;
 use measure::figure::Unit;
+use report::Points;
 
 fn html(fixture: &Fixture) -> String {
     let mut out = Vec::new();
-    report::html::write(&fixture.run, &fixture.points, &fixture.samples(), &mut out).unwrap();
+    report::html::write(&fixture.run, &fixture.points, PATTERNS, &fixture.samples(), &mut out).unwrap();
     String::from_utf8(out).unwrap()
 }
 
@@ -99,7 +101,8 @@ fn a_run_of_cpus_that_were_far_says_so_before_anything_else() {
         });
         let page = html(&fixture);
         let head = page.split("<header>\n").nth(1).unwrap().lines().next().unwrap().to_owned();
-        let text = report::terminal::tables(&fixture.points, &fixture.run.devices, Unit::GbPerS).unwrap();
+        let shown = Points { points: &fixture.points, devices: &fixture.run.devices, patterns: PATTERNS };
+        let text = report::terminal::tables(shown, Unit::GbPerS).unwrap();
         (head, text.lines().next().unwrap().to_owned(), page.contains("best known of these CPUs"))
     };
     let (head, line, is_told) = first_lines(10.0);
@@ -129,8 +132,8 @@ fn without_packed(page: &str) -> String {
 fn a_report_is_written_to_anything_and_says_why_it_cannot_be() {
     let fixture = Fixture::new();
     let mut full: &mut [u8] = &mut [0; 16];
-    let error =
-        report::html::write(&fixture.run, &fixture.points, &fixture.samples(), &mut full).unwrap_err();
+    let error = report::html::write(&fixture.run, &fixture.points, PATTERNS, &fixture.samples(), &mut full)
+        .unwrap_err();
     assert!(error.to_string().starts_with("cannot write the report: "), "{error}");
 }
 
@@ -170,7 +173,7 @@ fn ten_million_samples_are_quick_and_small() {
     };
     let start = Instant::now();
     let mut out = Vec::new();
-    report::html::write(&fixture.run, &fixture.points, &source, &mut out).unwrap();
+    report::html::write(&fixture.run, &fixture.points, PATTERNS, &source, &mut out).unwrap();
     let took = start.elapsed();
     eprintln!("{} bytes in {took:?}", out.len());
     assert!(loaded.get() >= 10_000_000, "{}", loaded.get());

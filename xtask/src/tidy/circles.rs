@@ -24,23 +24,7 @@ struct Kept {
     reason: &'static str,
 }
 
-const LISTED: [Listed; 15] = [
-    Listed { with: "crates/baseline/src/link.rs", files: 2 },
-    Listed { with: "crates/bench/src/plan/mod.rs", files: 10 },
-    Listed { with: "crates/conditions/src/lib.rs", files: 10 },
-    Listed { with: "crates/conditions/src/setting.rs", files: 2 },
-    Listed { with: "crates/conformance/src/rig.rs", files: 5 },
-    Listed { with: "crates/conformance/src/node.rs", files: 3 },
-    Listed { with: "crates/conformance/src/node/far.rs", files: 2 },
-    Listed { with: "crates/measure/src/clock.rs", files: 11 },
-    Listed { with: "crates/measure/src/record.rs", files: 5 },
-    Listed { with: "crates/measure/src/store.rs", files: 3 },
-    Listed { with: "crates/rdmascope/src/cli.rs", files: 13 },
-    Listed { with: "crates/rdmascope/src/benchmark.rs", files: 2 },
-    Listed { with: "crates/verbs/src/address.rs", files: 3 },
-    Listed { with: "xtask/src/parity/plan.rs", files: 4 },
-    Listed { with: "xtask/src/bench/plan.rs", files: 3 },
-];
+const LISTED: [Listed; 0] = [];
 
 const KEPT: [Kept; 0] = [];
 

@@ -2,12 +2,10 @@
 
 use crate::Error;
 use crate::axis;
+use crate::endpoint::header::HEADER_BYTES;
 use crate::endpoints;
 use crate::pattern::check::Check;
 use crate::point::Pattern;
-
-/// The number and the marks of a message.
-const HEADER_BYTES: u64 = 4;
 
 impl Check<'_> {
     /// Checks an experiment over a message library.
@@ -24,7 +22,7 @@ impl Check<'_> {
             let what = format!("the pattern {:?} over {}", self.0.pattern.name(), carrier.name());
             return self.refuse("endpoint", &what, &format!("message libraries carry {}", names.join(", ")));
         }
-        match self.0.axes.get(axis::SIZE_BYTES).iter().find(|size| **size < HEADER_BYTES) {
+        match self.0.axes.get(axis::SIZE_BYTES).iter().find(|size| **size < HEADER_BYTES as u64) {
             Some(size) => {
                 let why = format!("a message says its number in {HEADER_BYTES} bytes");
                 self.refuse("size_bytes", &format!("messages of {size} B over {}", carrier.name()), &why)

@@ -1,23 +1,23 @@
-//! The quantities that figures and findings can name: those that have a row in [`quantity`].
+//! The quantities that figures and findings can name: those of every pattern, and those of one.
 
-use measure::quantity;
 use measure::units::Dimension;
 
 use super::names::hint_or_all;
+use crate::patterns::PATTERNS;
 
 /// Whether a path leads to a number; if not, the nearest one that does, or all.
 pub(super) fn check(path: &str) -> Result<(), String> {
-    if quantity::find(path).is_some() {
+    if PATTERNS.find(path).is_some() {
         return Ok(());
     }
-    let known = quantity::examples(path);
+    let known = PATTERNS.examples(path);
     let known: Vec<&str> = known.iter().map(String::as_str).collect();
     Err(hint_or_all(path, &known))
 }
 
 /// What the number at a path measures.
 pub(super) fn dimension(path: &str) -> Option<Dimension> {
-    quantity::find(path).map(|found| found.unit())
+    PATTERNS.find(path).map(|found| found.unit())
 }
 
 #[cfg(test)]

@@ -51,7 +51,7 @@ fn byte(cell: u64, at: usize) -> u8 {
 #[test]
 fn what_is_filled_is_emptied_byte_by_byte_and_in_order() {
     for size in [1, 2, 56, 57, 1000, 8184, 100_000] {
-        let shape = Shape::of(&sized(Pattern::PingPong, size));
+        let shape = Shape::of(&sized(Pattern::PING_PONG, size));
         let [ours, theirs] = mapped_twice(shape.lines());
         let (mut filler, mut emptier) = (Filler::new(&ours, 0, shape), Emptier::new(&theirs, 0, shape));
         let length = size.min(shape.payload);
@@ -82,7 +82,7 @@ fn what_is_filled_is_emptied_byte_by_byte_and_in_order() {
 
 #[test]
 fn a_full_ring_takes_nothing_until_a_cell_is_emptied() {
-    let shape = Shape::of(&sized(Pattern::PingPong, 100));
+    let shape = Shape::of(&sized(Pattern::PING_PONG, 100));
     let [ours, theirs] = mapped_twice(shape.lines());
     let (mut filler, mut emptier) = (Filler::new(&ours, 0, shape), Emptier::new(&theirs, 0, shape));
     for _ in 0..2 {
@@ -182,7 +182,7 @@ const SIZES: [u64; 6] = [1, 57, 8184, 8185, 70_000, 1 << 20];
 fn messages_of_every_size_go_forth_and_back() {
     for poll in [Poll::Busy, Poll::Event] {
         for size in SIZES {
-            let spec = spec(Pattern::PingPong, [axis::POLL.value(poll), axis::SIZE_BYTES.value(size)]);
+            let spec = spec(Pattern::PING_PONG, [axis::POLL.value(poll), axis::SIZE_BYTES.value(size)]);
             let ends = run(&spec, 30.0, |rank, end| {
                 let mut samples = Times::default();
                 ping_pong(end, &mut samples, rank == 0, 1, Span::Messages(40))?;
@@ -199,7 +199,7 @@ fn floods_arrive_whole_one_way_and_both_ways() {
     for poll in [Poll::Busy, Poll::Event] {
         for size in SIZES {
             for both in [false, true] {
-                let spec = spec(Pattern::Stream, [axis::POLL.value(poll), axis::SIZE_BYTES.value(size)]);
+                let spec = spec(Pattern::STREAM, [axis::POLL.value(poll), axis::SIZE_BYTES.value(size)]);
                 let messages = if size > 10_000 { 60 } else { 3000 };
                 let ends = run(&spec, 60.0, |rank, end| {
                     let flow = match (both, rank) {
@@ -219,7 +219,7 @@ fn floods_arrive_whole_one_way_and_both_ways() {
 
 #[test]
 fn messages_are_numbered_and_greetings_told_from_them() {
-    let spec = spec(Pattern::OneWay, [axis::SIZE_BYTES.value(1), axis::POLL.value(Poll::Busy)]);
+    let spec = spec(Pattern::ONE_WAY, [axis::SIZE_BYTES.value(1), axis::POLL.value(Poll::Busy)]);
     let ends = run(&spec, 30.0, |rank, end| {
         if rank == 0 {
             for number in 0..600 {
@@ -250,7 +250,7 @@ fn messages_are_numbered_and_greetings_told_from_them() {
 #[test]
 fn messages_go_to_the_rank_that_they_name_and_say_from_whom_they_are() {
     for poll in [Poll::Busy, Poll::Event] {
-        let spec = three(&spec(Pattern::PingPong, [axis::POLL.value(poll)]).message);
+        let spec = three(&spec(Pattern::PING_PONG, [axis::POLL.value(poll)]).message);
         let ends = run(&spec, 30.0, |rank, end| {
             post_addressed(end, &spec, rank);
             take_addressed(end, &spec, rank);
@@ -263,7 +263,7 @@ fn messages_go_to_the_rank_that_they_name_and_say_from_whom_they_are() {
 /// Of what is asked for, only what the other rank has taken counts.
 #[test]
 fn messages_are_sent_when_they_are_taken_where_that_counts() {
-    let spec = spec(Pattern::Stream, [axis::SIZE_BYTES.value(20_000), axis::POLL.value(Poll::Busy)]);
+    let spec = spec(Pattern::STREAM, [axis::SIZE_BYTES.value(20_000), axis::POLL.value(Poll::Busy)]);
     let steps = std::sync::Barrier::new(2);
     let ends = run(&spec, 30.0, |rank, end| {
         if rank == 0 {
@@ -285,7 +285,7 @@ fn messages_are_sent_when_they_are_taken_where_that_counts() {
 #[test]
 fn a_rank_that_says_nothing_ends_the_point_in_bounded_time() {
     for poll in [Poll::Busy, Poll::Event] {
-        let spec = spec(Pattern::PingPong, [axis::POLL.value(poll)]);
+        let spec = spec(Pattern::PING_PONG, [axis::POLL.value(poll)]);
         let ends = run(&spec, 0.3, |rank, end| if rank == 0 { end.receive().map(drop) } else { Ok(()) });
         let error = ends[0].as_ref().unwrap_err().to_string();
         assert!(error.contains("shared memory from rank 0 to rank 1"), "{error}");
@@ -294,7 +294,7 @@ fn a_rank_that_says_nothing_ends_the_point_in_bounded_time() {
 
 #[test]
 fn ranks_of_other_hosts_and_memory_that_has_gone_are_no_way() {
-    let spec = spec(Pattern::PingPong, []);
+    let spec = spec(Pattern::PING_PONG, []);
     let half = |rank| Unopened::new(&spec, rank, Clock::monotonic()).unwrap();
     let (here, way) = (presence(&spec), half(1).way(0).cloned());
     let elsewhere = serde_json::to_value(&here).unwrap().to_string();

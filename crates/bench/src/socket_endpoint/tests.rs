@@ -114,7 +114,7 @@ fn messages_go_to_the_rank_that_they_name_and_say_from_whom_they_are() {
     for carrier in ALL {
         for poll in [Poll::Busy, Poll::Event] {
             let axes = [axis::ENDPOINT.value(carrier), axis::POLL.value(poll)];
-            let spec = three(&spec(Pattern::PingPong, axes).message);
+            let spec = three(&spec(Pattern::PING_PONG, axes).message);
             let halves = halves(&spec);
             let told = told(&spec, &halves, |_, _, _| {});
             let ends = run(halves, &told, |rank, end| {
@@ -142,7 +142,7 @@ fn the_receiver_of_a_flood_gathers() {
             axis::STREAMS.value(streams),
             axis::SIZE_BYTES.value(100),
         ];
-        let spec = spec(Pattern::Stream, axes);
+        let spec = spec(Pattern::STREAM, axes);
         let halves = halves(&spec);
         let told = told(&spec, &halves, |_, _, _| {});
         let ends = run(halves, &told, |rank, end| {
@@ -181,7 +181,7 @@ fn messages_of_every_size_go_forth_and_back() {
                 }
                 let axes =
                     [axis::ENDPOINT.value(carrier), axis::POLL.value(poll), axis::SIZE_BYTES.value(size)];
-                let ends = bounce(&spec(Pattern::PingPong, axes), 40, None);
+                let ends = bounce(&spec(Pattern::PING_PONG, axes), 40, None);
                 let counts: Vec<_> = ends.iter().map(|(samples, _)| samples.0.len()).collect();
                 assert_eq!(counts, [40, 40], "{carrier:?} {poll:?} {size}");
                 assert!(ends.iter().all(|(_, counters)| counters.values().all(|count| *count == 0)));
@@ -194,7 +194,7 @@ fn messages_of_every_size_go_forth_and_back() {
 fn they_do_over_ipv6() {
     for carrier in [Carrier::Tcp, Carrier::Udp] {
         let axes = [axis::ENDPOINT.value(carrier), axis::FAMILY.value(Family::Ipv6)];
-        let spec = spec(Pattern::PingPong, axes);
+        let spec = spec(Pattern::PING_PONG, axes);
         if super::Reachable::own(&Net::Loopback, Family::Ipv6, None).is_err() {
             println!("SKIPPED: this host has no IPv6");
             return;
@@ -230,7 +230,7 @@ fn floods_arrive_whole_over_what_loses_nothing() {
                     axis::SIZE_BYTES.value(size),
                     axis::STREAMS.value(streams),
                 ];
-                let (sent, received, _) = flood(&spec(Pattern::Stream, axes), 3000, None);
+                let (sent, received, _) = flood(&spec(Pattern::STREAM, axes), 3000, None);
                 assert_eq!((sent, received), (3000, 3000), "{carrier:?} {poll:?} {streams} {size}");
             }
         }
@@ -248,7 +248,7 @@ fn lists_of_datagrams_arrive_as_messages() {
             // Enough for all of them, so that none is lost.
             axis::SOCKET_BUFFER_BYTES.value(Some(200_000)),
         ];
-        let (sent, received, counters) = flood(&spec(Pattern::Stream, axes), 100, None);
+        let (sent, received, counters) = flood(&spec(Pattern::STREAM, axes), 100, None);
         assert_eq!((sent, received), (100, 100), "{list} {offload}");
         assert!(counters.values().all(|count| *count == 0), "{counters:?}");
     }
@@ -258,7 +258,7 @@ fn lists_of_datagrams_arrive_as_messages() {
 fn what_is_lost_is_asked_for_again_and_is_no_sample() {
     let axes = [axis::ENDPOINT.value(Carrier::Udp), axis::SIZE_BYTES.value(1)];
     for poll in [Poll::Busy, Poll::Event] {
-        let spec = spec(Pattern::PingPong, axes.clone().into_iter().chain([axis::POLL.value(poll)]));
+        let spec = spec(Pattern::PING_PONG, axes.clone().into_iter().chain([axis::POLL.value(poll)]));
         let relay = Relay::start(vec![Fault::Drop { every: 9 }]);
         let ends = bounce(&spec, 40, Some(&relay));
         let (asks, answers) = (&ends[0], &ends[1]);
@@ -277,7 +277,7 @@ fn what_is_lost_is_asked_for_again_and_is_no_sample() {
 #[test]
 fn the_loss_of_the_very_last_answer_is_made_good() {
     // A question and an answer each, and one before: the fourth is the last answer.
-    let spec = spec(Pattern::PingPong, [axis::ENDPOINT.value(Carrier::Udp)]);
+    let spec = spec(Pattern::PING_PONG, [axis::ENDPOINT.value(Carrier::Udp)]);
     for last in [3, 4, 5, 6] {
         let relay = Relay::start(vec![Fault::Lose { number: last }]);
         let ends = bounce(&spec, 1, Some(&relay));
@@ -290,7 +290,7 @@ fn the_loss_of_the_very_last_answer_is_made_good() {
 #[test]
 fn what_comes_twice_or_late_is_counted() {
     let axes = [axis::ENDPOINT.value(Carrier::Udp), axis::SIZE_BYTES.value(64)];
-    let spec = spec(Pattern::Stream, axes);
+    let spec = spec(Pattern::STREAM, axes);
     // As many as every socket holds, so that none but the relay loses any.
     let faults = vec![Fault::Drop { every: 10 }, Fault::Repeat { every: 7 }, Fault::Hold { every: 13 }];
     let relay = Relay::start(faults);
@@ -305,7 +305,7 @@ fn what_comes_twice_or_late_is_counted() {
 /// The last message overtakes the one before it, which is not lost for that.
 #[test]
 fn what_the_end_of_a_flood_overtakes_still_counts() {
-    let spec = spec(Pattern::Stream, [axis::ENDPOINT.value(Carrier::Udp), axis::SIZE_BYTES.value(64)]);
+    let spec = spec(Pattern::STREAM, [axis::ENDPOINT.value(Carrier::Udp), axis::SIZE_BYTES.value(64)]);
     // Nineteen messages, and then the last one.
     let relay = Relay::start(vec![Fault::Hold { every: 19 }]);
     let (sent, received, counters) = flood(&spec, 20, Some(&relay));
@@ -316,7 +316,7 @@ fn what_the_end_of_a_flood_overtakes_still_counts() {
 /// Who sleeps until the next message comes looks at the clock every second, and earlier where there may be none any more.
 #[test]
 fn a_flood_that_has_lost_some_is_soon_over() {
-    let spec = spec(Pattern::Stream, [axis::ENDPOINT.value(Carrier::Udp), axis::SIZE_BYTES.value(64)]);
+    let spec = spec(Pattern::STREAM, [axis::ENDPOINT.value(Carrier::Udp), axis::SIZE_BYTES.value(64)]);
     let took = |_| {
         let relay = Relay::start(vec![Fault::Lose { number: 10 }]);
         let begin = Instant::now();
@@ -329,7 +329,7 @@ fn a_flood_that_has_lost_some_is_soon_over() {
 
 #[test]
 fn who_is_no_rank_is_sent_away() {
-    let spec = spec(Pattern::PingPong, [axis::ENDPOINT.value(Carrier::Tcp)]);
+    let spec = spec(Pattern::PING_PONG, [axis::ENDPOINT.value(Carrier::Tcp)]);
     let halves = halves(&spec);
     let told = told(&spec, &halves, |_, _, _| ());
     let Name::Port(port) = told[1][0].way.as_ref().unwrap().sockets[0] else { panic!("a port") };
@@ -356,7 +356,7 @@ fn a_rank_that_has_gone_is_said_to_have_gone() {
         (Carrier::UnixStream, "its program has ended or failed: look there"),
         (Carrier::Udp, "nobody has that port any more"),
     ] {
-        let spec = spec(Pattern::PingPong, [axis::ENDPOINT.value(carrier)]);
+        let spec = spec(Pattern::PING_PONG, [axis::ENDPOINT.value(carrier)]);
         let halves = halves(&spec);
         let told = told(&spec, &halves, |_, _, _| ());
         let part = |rank, end: &mut SocketEndpoint| {
@@ -375,7 +375,7 @@ fn a_rank_that_has_gone_is_said_to_have_gone() {
 fn a_port_that_is_taken_is_named() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port();
-    let spec = spec(Pattern::PingPong, [axis::ENDPOINT.value(Carrier::Tcp)]);
+    let spec = spec(Pattern::PING_PONG, [axis::ENDPOINT.value(Carrier::Tcp)]);
     let options = SocketOptions { net: Net::Loopback, port: Some(port) };
     let error = Unconnected::new(&spec, 0, &options, Clock::monotonic()).err().unwrap().to_string();
     assert!(error.starts_with(&format!("TCP port {port} is taken: end what has it")), "{error}");
@@ -389,7 +389,7 @@ fn a_port_that_is_taken_is_named() {
 
 #[test]
 fn who_sleeps_wakes_for_an_instant() {
-    let spec = spec(Pattern::OpenLoop, [axis::ENDPOINT.value(Carrier::Tcp)]);
+    let spec = spec(Pattern::OPEN_LOOP, [axis::ENDPOINT.value(Carrier::Tcp)]);
     let halves = halves(&spec);
     let told = told(&spec, &halves, |_, _, _| ());
     let naps = run(halves, &told, |rank, end| {

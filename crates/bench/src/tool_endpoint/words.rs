@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use serde_json::Value;
 
-use crate::point::{Carrier, Pattern, PointSpec, Tool};
+use crate::point::{Carrier, PointSpec, Tool};
 
 /// Where the server of a program is reached.
 #[derive(Clone, Copy, Debug)]
@@ -51,11 +51,11 @@ impl Server {
                 words.into_iter().chain(udp.iter().copied()).collect()
             }
             Tool::Qperf => {
-                let test = match (spec.pattern, is_tcp) {
-                    (Pattern::Stream, true) => "tcp_bw",
-                    (Pattern::Stream, false) => "udp_bw",
-                    (_, true) => "tcp_lat",
-                    (_, false) => "udp_lat",
+                let test = match (spec.pattern.row().floods, is_tcp) {
+                    (true, true) => "tcp_bw",
+                    (true, false) => "udp_bw",
+                    (false, true) => "tcp_lat",
+                    (false, false) => "udp_lat",
                 };
                 vec!["qperf", "-lp", &port, "-t", &seconds, "-m", &size, "-e", "6", &address, test]
             }
@@ -72,14 +72,14 @@ impl Server {
 
 /// Finds the result in what a client printed; else what is missing there.
 pub(super) fn read(tool: Tool, spec: &PointSpec, printed: &str) -> Result<Found, String> {
-    match (tool, spec.pattern) {
-        (Tool::Iperf3, _) => iperf3(printed),
-        (Tool::Qperf, Pattern::Stream) => {
+    match tool {
+        Tool::Iperf3 => iperf3(printed),
+        Tool::Qperf if spec.pattern.row().floods => {
             let name = if spec.message.endpoint == Carrier::Tcp { "bw" } else { "recv_bw" };
             qperf(printed, name).map(Found::BytesPerS)
         }
-        (Tool::Qperf, _) => qperf(printed, "latency").map(Found::HalfNs),
-        (Tool::Sockperf, _) => sockperf(printed),
+        Tool::Qperf => qperf(printed, "latency").map(Found::HalfNs),
+        Tool::Sockperf => sockperf(printed),
     }
 }
 

@@ -27,7 +27,7 @@ fn spec(service: Service, poll: Poll) -> PartSpec {
         .axis(axis::SERVICE.value(service))
         .axis(axis::POLL.value(poll))
         .axis(axis::SIZE_BYTES.value(64));
-    let plan = Plan::new("sleep", "Sleep").experiment("one", Pattern::OneWay, settings);
+    let plan = Plan::new("sleep", "Sleep").experiment("one", Pattern::ONE_WAY, settings);
     resolve(&plan, &Options::default()).unwrap().points.remove(0).topology().parts.remove(0)
 }
 

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Clock;
+use super::{Clock, ClockKind};
 use crate::environment::Root;
 
 /// What identifies a clock across processes. What could not be read is absent, and then nothing is shared.
@@ -18,19 +18,6 @@ pub struct Domain {
     /// The time namespace, e.g. `time:[4026531834]`, which has its own offset of `CLOCK_MONOTONIC`
     /// (time_namespaces(7)); `none` where the kernel has no such namespaces.
     pub time_namespace: Option<String>,
-}
-
-/// The clocks that there are.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ClockKind {
-    /// The time stamp counter: one for all processes of a kernel that offers it as a clock source, whatever their
-    /// namespaces.
-    Tsc,
-    /// `CLOCK_MONOTONIC`: one for all processes of a time namespace.
-    ClockMonotonic,
-    /// The virtual time of a simulation: one for the ranks that a process simulates.
-    Simulated,
 }
 
 impl Domain {
@@ -85,7 +72,8 @@ mod tests {
 
     use tempfile::TempDir;
 
-    use super::super::{Source, Ticks};
+    use super::super::Ticks;
+    use super::super::counter::Source;
     use super::*;
 
     const ONE: &str = "9b1f1f0e-7c0a-4b43-9d53-0c4a3e1f7a11";

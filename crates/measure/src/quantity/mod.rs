@@ -2,7 +2,8 @@
 //!
 //! A row says by which path plans, findings and tables name the number, what it measures, how it is read from a
 //! point, how sure it is within one run, and what it is in words. Plans check their paths against the rows, and
-//! reports read points through them, so that a number is defined once.
+//! reports read points through them, so that a number is defined once. The rows here are those that points of any
+//! pattern may have; a number of one pattern is a row in that pattern's room (`Presentation::quantities`).
 
 mod row;
 mod rows;
@@ -40,24 +41,24 @@ pub struct Found<'p> {
     at: At<'p>,
 }
 
-/// The row that a path leads to, if there is one.
+/// The row that a path leads to, if there is one that every pattern has.
 pub fn find(path: &str) -> Option<Found<'_>> {
     find_in(ALL, path)
 }
 
 /// The same among some rows, such as those of a pattern.
-pub fn find_in<'p>(rows: &'static [Quantity], path: &'p str) -> Option<Found<'p>> {
-    rows.iter().find_map(|quantity| lead(quantity, path))
+pub fn find_in<'p>(rows: impl IntoIterator<Item = &'static Quantity>, path: &'p str) -> Option<Found<'p>> {
+    rows.into_iter().find_map(|quantity| lead(quantity, path))
 }
 
 /// Paths of every number in the group that a path begins with; if there is no such group, those that are offered.
-pub fn examples(path: &str) -> Vec<String> {
+pub fn examples(rows: impl Iterator<Item = &'static Quantity> + Clone, path: &str) -> Vec<String> {
     let group = path.split('.').next().unwrap_or_default();
-    let of_group: Vec<String> = ALL.iter().flat_map(|quantity| quantity.paths(group)).collect();
+    let of_group: Vec<String> = rows.clone().flat_map(|quantity| quantity.paths(group)).collect();
     if !of_group.is_empty() {
         return of_group;
     }
-    let offered = ALL.iter().filter(|quantity| quantity.is_offered);
+    let offered = rows.filter(|quantity| quantity.is_offered);
     offered.flat_map(|quantity| quantity.begun().map(|path| path.replace('*', "p50_ns"))).collect()
 }
 

@@ -2,6 +2,7 @@
 
 use super::statistic::Statistic;
 use crate::record::{Latency, LatencyKind, Point};
+use crate::stats::shape;
 use crate::units::Dimension;
 
 /// A number of a point, or the numbers of one of its latencies.
@@ -16,8 +17,6 @@ pub struct Quantity {
     pub help: &'static str,
     /// Whether it is offered where a path resembles no other.
     pub is_offered: bool,
-    /// Whether only points have it whose pattern lists it among its own.
-    pub is_own: bool,
 }
 
 /// How a number is read from a point.
@@ -61,6 +60,14 @@ pub struct Interval {
     pub ends: Option<[f64; 2]>,
     /// The samples that the number was made of.
     pub samples: Option<u64>,
+}
+
+impl Interval {
+    /// That of a share of so many: Wilson's.
+    pub fn of_share(share: f64, count: u64) -> Self {
+        let estimate = shape::share(share, count);
+        Self { ends: Some([estimate.low, estimate.high]), samples: Some(count) }
+    }
 }
 
 impl Quantity {

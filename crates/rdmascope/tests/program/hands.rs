@@ -67,7 +67,7 @@ fn the_settings_of_the_client_count() {
     assert_eq!(run.environments[1].pinned_cpus, None, "the server's CPUs are its own");
     let ended = server.end();
     assert_eq!(ended.status, Some(0), "{ended:?}");
-    let told = "rdmascope: the client's settings count: --bidirectional, --size, --connection, --out of this command has no \
+    let told = "rdmascope: the client's settings count: --size, --bidirectional, --connection, --out of this command has no \
                 effect\n";
     assert_eq!(ended.stderr, told);
     assert!(ended.stdout.contains("\n1 point was measured for the client ") && !scratch.at("here").exists());

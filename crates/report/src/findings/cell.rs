@@ -1,6 +1,7 @@
 //! The numbers that findings are made of: one of all repetitions of a point, and series of them over x.
 
 use measure::finding::{self, Finding, Selection};
+use measure::presentation::Patterns;
 use measure::quantity;
 use measure::record::{Point, Status};
 use measure::stats::shape::{self, At, Estimate};
@@ -9,6 +10,13 @@ use measure::units::Dimension;
 use super::verdict::Doubts;
 use crate::unit::{self, Scale};
 use crate::value;
+
+/// The points of a case, and the patterns that say which numbers they have.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Asked<'a> {
+    pub(super) points: &'a [&'a Point],
+    pub(super) patterns: Patterns,
+}
 
 /// A number of all repetitions of one point.
 #[derive(Clone, Debug)]
@@ -95,17 +103,17 @@ impl Series {
 }
 
 /// The number of the points that a selection picks.
-pub(super) fn one(finding: &Finding, selection: &Selection, points: &[&Point]) -> Result<Measured, String> {
-    fold(&picked(finding, selection, points), finding.quantity_of(selection), finding)
+pub(super) fn one(finding: &Finding, selection: &Selection, points: Asked<'_>) -> Result<Measured, String> {
+    fold(&picked(finding, selection, points), points.patterns, finding.quantity_of(selection), finding)
 }
 
 /// The points that a selection picks.
-pub(super) fn picked<'a>(finding: &Finding, selection: &Selection, points: &[&'a Point]) -> Vec<&'a Point> {
-    points.iter().copied().filter(|p| finding.picks(selection, &p.experiment, &p.axes)).collect()
+pub(super) fn picked<'a>(finding: &Finding, selection: &Selection, points: Asked<'a>) -> Vec<&'a Point> {
+    points.points.iter().copied().filter(|p| finding.picks(selection, &p.experiment, &p.axes)).collect()
 }
 
 /// The numbers of the points that a selection picks, over x.
-pub(super) fn series(finding: &Finding, selection: &Selection, points: &[&Point]) -> Series {
+pub(super) fn series(finding: &Finding, selection: &Selection, points: Asked<'_>) -> Series {
     let axis = finding.x.as_deref().unwrap_or_default();
     let x_of = |point: &Point| point.axes.get(axis).and_then(serde_json::Value::as_f64);
     let within = |x: &f64| finding.from.is_none_or(|from| *x >= from) && finding.to.is_none_or(|to| *x <= to);
@@ -116,7 +124,7 @@ pub(super) fn series(finding: &Finding, selection: &Selection, points: &[&Point]
     let mut series = Series::default();
     for x in xs {
         let here: Vec<&Point> = picked.iter().copied().filter(|point| x_of(point) == Some(x)).collect();
-        match fold(&here, finding.quantity_of(selection), finding) {
+        match fold(&here, points.patterns, finding.quantity_of(selection), finding) {
             Ok(measured) => series.at.push((x, measured)),
             Err(reason) => series.missing.push((x, reason)),
         }
@@ -152,7 +160,7 @@ impl Named {
 }
 
 /// The numbers of the points that a selection picks, by the value of x.
-pub(super) fn named(finding: &Finding, selection: &Selection, points: &[&Point]) -> Named {
+pub(super) fn named(finding: &Finding, selection: &Selection, points: Asked<'_>) -> Named {
     let axis = finding.x.as_deref().unwrap_or_default();
     let mut groups: Vec<(String, Vec<&Point>)> = Vec::new();
     for point in picked(finding, selection, points) {
@@ -164,7 +172,7 @@ pub(super) fn named(finding: &Finding, selection: &Selection, points: &[&Point])
     }
     let mut named = Named::default();
     for (name, group) in groups {
-        match fold(&group, finding.quantity_of(selection), finding) {
+        match fold(&group, points.patterns, finding.quantity_of(selection), finding) {
             Ok(measured) => named.at.push((name, measured)),
             Err(reason) => named.missing.push((name, reason)),
         }
@@ -173,7 +181,7 @@ pub(super) fn named(finding: &Finding, selection: &Selection, points: &[&Point])
 }
 
 /// One number of several repetitions, or why there is none.
-fn fold(points: &[&Point], path: &str, finding: &Finding) -> Result<Measured, String> {
+fn fold(points: &[&Point], patterns: Patterns, path: &str, finding: &Finding) -> Result<Measured, String> {
     let first = points.first().ok_or(NO_POINT)?;
     let differing = points
         .iter()
@@ -181,13 +189,14 @@ fn fold(points: &[&Point], path: &str, finding: &Finding) -> Result<Measured, St
     if let Some(axis) = differing {
         return Err(format!("the points that it asks for differ in {axis}"));
     }
-    let measured: Vec<(&Point, value::Measured)> = points
+    let measured: Vec<(&Point, quantity::Measured)> = points
         .iter()
         .filter(|point| point.status == Status::Measured)
-        .filter_map(|point| value::measured(point, path).map(|number| (*point, number)))
+        .filter_map(|point| Some((*point, patterns.find_at(point, path)?.measured(point)?)))
         .collect();
-    let is_share = quantity::find(path).is_some_and(|found| found.unit() == Dimension::Share);
-    let bounds = measured.iter().filter_map(|(point, _)| value::bound(point, path)).reduce(f64::max);
+    let is_share = patterns.find(path).is_some_and(|found| found.unit() == Dimension::Share);
+    let bounds =
+        measured.iter().filter_map(|(point, _)| patterns.find_at(point, path)?.bound(point)).reduce(f64::max);
     let bound = bounds.map(|bound| if is_share { bound } else { bound.ceil() });
     let y = if is_share {
         let runs: Vec<(f64, u64)> =
@@ -197,7 +206,7 @@ fn fold(points: &[&Point], path: &str, finding: &Finding) -> Result<Measured, St
         Estimate::of_runs(&measured.iter().map(|(_, y)| y.estimate).collect::<Vec<_>>())
     };
     let y = y.ok_or_else(|| without_number(points, path))?;
-    let scale = Scale::of(finding.unit, path).map_err(|error| error.to_string())?;
+    let scale = Scale::of(finding.unit, path, patterns).map_err(|error| error.to_string())?;
     let samples = measured.iter().map(|(_, y)| y.samples).sum();
     let id = measured[0].0.id;
     let lacks_interval = matches!(measured[..], [(_, y)] if !y.has_interval);

@@ -1,10 +1,9 @@
 //! The figure that each kind of finding makes, in the unit of its range, and the words that it is said in.
 
 use measure::finding::{Finding, FindingKind, RangeUnit};
-use measure::record::Point;
 use measure::stats::shape::{self, Crossover, Estimate};
 
-use super::cell::{self, Measured, Series, digits};
+use super::cell::{self, Asked, Measured, Series, digits};
 use super::environments;
 use super::verdict::{Doubts, Verdict};
 use crate::unit;
@@ -25,7 +24,7 @@ pub(super) struct Made {
 }
 
 /// Makes the figure of a finding, or says why it cannot be made.
-pub(super) fn make(finding: &Finding, points: &[&Point]) -> Result<Made, String> {
+pub(super) fn make(finding: &Finding, points: Asked<'_>) -> Result<Made, String> {
     match finding.kind {
         FindingKind::Argmin => argmin(finding, points),
         FindingKind::Change => change(finding, points),
@@ -40,7 +39,7 @@ pub(super) fn make(finding: &Finding, points: &[&Point]) -> Result<Made, String>
     }
 }
 
-fn change(finding: &Finding, points: &[&Point]) -> Result<Made, String> {
+fn change(finding: &Finding, points: Asked<'_>) -> Result<Made, String> {
     let of = cell::one(finding, &finding.of, points)?;
     let against = cell::one(finding, &finding.against, points)?;
     let [one, other] =
@@ -77,7 +76,7 @@ fn undefined(of: Measured, against: Measured) -> Made {
     }
 }
 
-fn value(finding: &Finding, points: &[&Point]) -> Result<Made, String> {
+fn value(finding: &Finding, points: Asked<'_>) -> Result<Made, String> {
     let measured = cell::one(finding, &finding.of, points)?;
     let figure = match finding.holds.unit {
         RangeUnit::Percent => measured.y.map(|share| share * 100.0),
@@ -94,7 +93,7 @@ fn value(finding: &Finding, points: &[&Point]) -> Result<Made, String> {
     })
 }
 
-fn agree(finding: &Finding, points: &[&Point]) -> Result<Made, String> {
+fn agree(finding: &Finding, points: Asked<'_>) -> Result<Made, String> {
     let named = cell::named(finding, &finding.of, points);
     // The statistic of a series does not ask where along x its numbers are.
     let (at, missing) = (named.numbers(), named.gaps());
@@ -113,7 +112,7 @@ fn agree(finding: &Finding, points: &[&Point]) -> Result<Made, String> {
     Ok(made_of(named.at.iter().map(|(_, measured)| measured), figure, text, None))
 }
 
-fn flat(finding: &Finding, points: &[&Point]) -> Result<Made, String> {
+fn flat(finding: &Finding, points: Asked<'_>) -> Result<Made, String> {
     let series = cell::series(finding, &finding.of, points);
     let ratio = shape::flatness(&series.points()).ok_or_else(|| series.lack(2))?;
     let by = |a: &&(f64, Measured), b: &&(f64, Measured)| a.1.y.value.total_cmp(&b.1.y.value);
@@ -133,7 +132,7 @@ fn flat(finding: &Finding, points: &[&Point]) -> Result<Made, String> {
     Ok(over(&[&series], figure, text, None))
 }
 
-fn linear(finding: &Finding, points: &[&Point]) -> Result<Made, String> {
+fn linear(finding: &Finding, points: Asked<'_>) -> Result<Made, String> {
     let series = cell::series(finding, &finding.of, points);
     let known = series.points();
     let (Some((first, one)), Some((last, _)), 4..) = (series.at.first(), series.at.last(), known.len())
@@ -157,7 +156,7 @@ fn linear(finding: &Finding, points: &[&Point]) -> Result<Made, String> {
     Ok(over(&[&series], line.determination, text, None))
 }
 
-fn argmin(finding: &Finding, points: &[&Point]) -> Result<Made, String> {
+fn argmin(finding: &Finding, points: Asked<'_>) -> Result<Made, String> {
     let series = cell::series(finding, &finding.of, points);
     let least = match shape::least(&series.points()) {
         Some(least) if series.at.len() > 1 => least,
@@ -180,7 +179,7 @@ fn argmin(finding: &Finding, points: &[&Point]) -> Result<Made, String> {
     Ok(over(&[&series], least, text, None))
 }
 
-fn step(finding: &Finding, points: &[&Point]) -> Result<Made, String> {
+fn step(finding: &Finding, points: Asked<'_>) -> Result<Made, String> {
     let series = cell::series(finding, &finding.of, points);
     let [from, to] = finding.between.ok_or("it names no neighbours")?;
     for x in [from, to] {
@@ -204,7 +203,7 @@ fn step(finding: &Finding, points: &[&Point]) -> Result<Made, String> {
     Ok(over(&[&series], figure, text, verdict))
 }
 
-fn crossover(finding: &Finding, points: &[&Point]) -> Result<Made, String> {
+fn crossover(finding: &Finding, points: Asked<'_>) -> Result<Made, String> {
     let of = cell::series(finding, &finding.of, points);
     let against = cell::series(finding, &finding.against, points);
     let both: Vec<f64> = of.at.iter().map(|(x, _)| *x).filter(|x| against.get(*x).is_some()).collect();
@@ -230,7 +229,7 @@ fn crossover(finding: &Finding, points: &[&Point]) -> Result<Made, String> {
     Ok(over(&[&of, &against], Estimate::exact(x), text, verdict))
 }
 
-fn order(finding: &Finding, points: &[&Point]) -> Result<Made, String> {
+fn order(finding: &Finding, points: Asked<'_>) -> Result<Made, String> {
     if finding.x.is_none() {
         let row: Vec<Measured> = finding
             .order
@@ -275,7 +274,7 @@ fn order(finding: &Finding, points: &[&Point]) -> Result<Made, String> {
     Ok(over(&all.iter().collect::<Vec<_>>(), figure, text, None))
 }
 
-fn falls(finding: &Finding, points: &[&Point]) -> Result<Made, String> {
+fn falls(finding: &Finding, points: Asked<'_>) -> Result<Made, String> {
     let series = cell::series(finding, &finding.of, points);
     let border = finding.at.ok_or("it names no x")?;
     let ratio = shape::fall(&series.points(), border).ok_or_else(|| {

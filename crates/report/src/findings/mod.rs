@@ -23,7 +23,8 @@ use measure::record::Point;
 use measure::stats::shape::Estimate;
 use serde_json::Value;
 
-use crate::{unit, value};
+use crate::{Points, unit, value};
+use cell::Asked;
 use verdict::Doubts;
 pub(crate) use verdict::Verdict;
 
@@ -50,8 +51,8 @@ pub(crate) struct Case {
 }
 
 /// Answers all findings of a run.
-pub(crate) fn answer<'a>(findings: &'a [Finding], points: &[Point]) -> Vec<Answer<'a>> {
-    findings.iter().map(|finding| Answer { finding, cases: cases(finding, points) }).collect()
+pub(crate) fn answer<'a>(findings: &'a [Finding], run: Points<'_>) -> Vec<Answer<'a>> {
+    findings.iter().map(|finding| Answer { finding, cases: cases(finding, run) }).collect()
 }
 
 /// Why a finding is not shown whose figure alone would show it.
@@ -84,10 +85,10 @@ pub(crate) fn summary(answers: &[Answer<'_>]) -> String {
     )
 }
 
-fn cases(finding: &Finding, points: &[Point]) -> Vec<Case> {
+fn cases(finding: &Finding, run: Points<'_>) -> Vec<Case> {
     let selections = finding.selections();
     let mut groups: Vec<(Vec<Value>, Vec<&Point>)> = Vec::new();
-    for point in points {
+    for point in run.points {
         if !selections.iter().any(|selection| finding.picks(selection, &point.experiment, &point.axes)) {
             continue;
         }
@@ -102,10 +103,11 @@ fn cases(finding: &Finding, points: &[Point]) -> Vec<Case> {
         let (label, figures, doubts, ids) = Default::default();
         return vec![Case { label, figures, verdict, doubts, ids }];
     }
-    groups.iter().map(|(key, points)| case(finding, key, points)).collect()
+    let patterns = run.patterns;
+    groups.iter().map(|(key, points)| case(finding, key, Asked { points, patterns })).collect()
 }
 
-fn case(finding: &Finding, key: &[Value], points: &[&Point]) -> Case {
+fn case(finding: &Finding, key: &[Value], points: Asked<'_>) -> Case {
     let label = label(finding, key);
     match kinds::make(finding, points) {
         Err(reason) => Case {

@@ -6,7 +6,6 @@ use serde_json::Value;
 
 use crate::series_table::{Line, Number, Published, Series, SeriesTable};
 use crate::{unit, value};
-use measure::quantity;
 
 /// One chart of the page.
 #[derive(Debug, Serialize)]
@@ -179,13 +178,9 @@ pub(super) fn y_title(series_table: &SeriesTable) -> String {
 
 /// What y is.
 pub(super) fn y_name(series_table: &SeriesTable) -> String {
-    let what = match quantity::find(&series_table.y) {
-        Some(found) => found.help().replace("{}", series_table.carriers),
-        None => series_table.y.clone(),
-    };
     let kinds: Vec<_> = series_table.kinds.iter().map(|kind| kind.name()).collect();
     let kinds = if kinds.is_empty() { String::new() } else { format!(", {}", kinds.join(" and ")) };
-    what + &kinds
+    format!("{}{kinds}", series_table.what)
 }
 
 /// The axis in words, with its unit.

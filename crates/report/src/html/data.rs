@@ -2,17 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use measure::record::{Device, Point};
+use measure::record::Point;
+use measure::table::words;
 use serde::Serialize;
 
 use super::chart::Chart;
 use super::distributions::{distributions, source};
 use super::histogram::Panel;
 use super::points;
-use crate::SampleSource;
 use crate::bins::{self, Bins};
 use crate::link_limit::LinkLimit;
-use crate::tables::words;
+use crate::{Points, SampleSource};
 
 /// What the script draws.
 #[derive(Serialize)]
@@ -44,12 +44,8 @@ pub(super) struct Data {
 }
 
 /// Gathers the page's data. Samples of one point are held in memory at a time.
-pub(super) fn collect(
-    points: &[Point],
-    devices: &[Device],
-    charts: Vec<Drawing>,
-    samples: &dyn SampleSource,
-) -> Data {
+pub(super) fn collect(run: Points<'_>, charts: Vec<Drawing>, samples: &dyn SampleSource) -> Data {
+    let points = run.points;
     let mut unreadable = Vec::new();
     let mut histograms = BTreeMap::new();
     for point in points {
@@ -68,7 +64,7 @@ pub(super) fn collect(
     }
     let unreadable = unreadable_text(&unreadable);
     let notes = points.iter().filter_map(|point| Some((point.id, notes(point)?))).collect();
-    let share = |point: &Point| Some(100.0 * LinkLimit::of(point, devices)?.share(point)?);
+    let share = |point: &Point| Some(100.0 * LinkLimit::of(point, run.devices, run.patterns)?.share(point)?);
     let of_link = points.iter().filter_map(|point| Some((point.id, share(point)?))).collect();
     let columns = points::columns(points, share);
     let points = points.iter().map(without_histograms).collect();

@@ -1,16 +1,16 @@
 //! The figures of a plan, each a section of the page.
 
 use measure::figure::{Figure, FigureKind};
-use measure::record::{Point, Run};
+use measure::record::Run;
 
 use super::chart::{Chart, Errors};
 use super::data::Drawing;
 use super::escape::escape;
 use super::table::NOTHING;
 use super::{histogram, links, published, surface, table};
-use crate::SampleSource;
 use crate::error::Error;
 use crate::series_table::SeriesTable;
+use crate::{Points, SampleSource};
 
 /// The figures of a run.
 pub(super) struct Figures {
@@ -23,23 +23,23 @@ pub(super) struct Figures {
 }
 
 /// Renders every figure of the plan; one that cannot be drawn says why in its place.
-pub(super) fn render(run: &Run, points: &[Point], samples: &dyn SampleSource) -> Figures {
+pub(super) fn render(run: &Run, points: Points<'_>, samples: &dyn SampleSource) -> Figures {
     let mut figures = Figures { html: String::new(), headings: Vec::new(), charts: Vec::new() };
     for (index, figure) in run.figures.iter().enumerate() {
         let id = format!("figure-{}", index + 1);
         let body = match figure.kind {
             FigureKind::Histogram => {
-                let (html, panels) = histogram::render(&id, figure, points, samples);
+                let (html, panels) = histogram::render(&id, figure, points.points, samples);
                 figures.charts.extend(panels.into_iter().map(Drawing::Panel));
                 Ok(html)
             }
             FigureKind::LinkRates => Ok(links::render(figure)),
             FigureKind::Published => Ok(published::render(figure)),
-            FigureKind::Surface => surface(run, figure, points),
+            FigureKind::Surface => surface(figure, points),
             FigureKind::Table => {
-                series_table(run, figure, points).map(|series_table| numbers(&series_table, figure))
+                series_table(figure, points).map(|series_table| numbers(&series_table, figure))
             }
-            FigureKind::Bars | FigureKind::Lines => series_table(run, figure, points)
+            FigureKind::Bars | FigureKind::Lines => series_table(figure, points)
                 .map(|series_table| plot(&id, figure, &series_table, &mut figures.charts)),
         };
         figures.html += &section(&id, figure, &body.unwrap_or_else(|error| complaint(&error)));
@@ -48,8 +48,8 @@ pub(super) fn render(run: &Run, points: &[Point], samples: &dyn SampleSource) ->
     figures
 }
 
-fn series_table(run: &Run, figure: &Figure, points: &[Point]) -> Result<SeriesTable, Error> {
-    Ok(SeriesTable::new(figure, points)?.beside_links(points, &run.devices))
+fn series_table(figure: &Figure, points: Points<'_>) -> Result<SeriesTable, Error> {
+    Ok(SeriesTable::new(figure, points)?.beside_links(points))
 }
 
 fn section(id: &str, figure: &Figure, body: &str) -> String {
@@ -74,11 +74,11 @@ fn numbers(series_table: &SeriesTable, figure: &Figure) -> String {
 }
 
 /// Both quantities are in tables below, too.
-fn surface(run: &Run, figure: &Figure, points: &[Point]) -> Result<String, Error> {
-    let heights = series_table(run, figure, points)?;
+fn surface(figure: &Figure, points: Points<'_>) -> Result<String, Error> {
+    let heights = series_table(figure, points)?;
     let marks = figure.marked.as_ref().map(|marked| {
         let figure = Figure { y: Some(marked.y.clone()), unit: None, ..figure.clone() };
-        Ok::<_, Error>((series_table(run, &figure, points)?, marked.above))
+        Ok::<_, Error>((series_table(&figure, points)?, marked.above))
     });
     let marks = marks.transpose()?;
     let drawn = surface::render(&heights, marks.as_ref().map(|(series_table, above)| (series_table, *above)));

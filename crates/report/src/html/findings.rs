@@ -1,8 +1,9 @@
 //! The table of the findings: the claim and its published numbers, and what this run says to it.
 
-use measure::record::{Point, Run};
+use measure::record::Run;
 
 use super::escape::escape;
+use crate::Points;
 use crate::findings::{Answer, Case, Verdict, answer, summary};
 
 /// The id of the section.
@@ -18,7 +19,7 @@ fn is_of_paper(run: &Run) -> bool {
 }
 
 /// The section; nothing for a plan without findings.
-pub(super) fn render(run: &Run, points: &[Point]) -> String {
+pub(super) fn render(run: &Run, points: Points<'_>) -> String {
     if run.findings.is_empty() {
         return String::new();
     }

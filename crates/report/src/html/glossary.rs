@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use measure::record::{Device, Latency, Point};
+use measure::record::Latency;
 
 use super::escape::escape;
+use crate::Points;
 use crate::link_limit::LinkLimit;
 
 const TERMS: [(&str, &str); 20] = [
@@ -111,7 +112,8 @@ const LINK_AT_BEST: &str = "<div id=\"link-at-best\"><dt>link at best</dt><dd>\
     annexes A16 and A17; vol. 2 for rates and codes.</dd></div>\n";
 
 /// The section of definitions, with the kinds of latency that the run has.
-pub(super) fn render(points: &[Point], devices: &[Device]) -> String {
+pub(super) fn render(run: Points<'_>) -> String {
+    let points = run.points;
     let ends = points.iter().flat_map(|p| &p.ends).filter_map(|e| e.latency.as_ref());
     let latencies: Vec<&Latency> = points.iter().filter_map(|p| p.latency.as_ref()).chain(ends).collect();
     let kinds: BTreeSet<_> = latencies.iter().map(|l| l.kind).collect();
@@ -122,7 +124,7 @@ pub(super) fn render(points: &[Point], devices: &[Device]) -> String {
     for (name, text) in TERMS {
         items += &term(name, text);
     }
-    if points.iter().any(|point| LinkLimit::of(point, devices).is_some()) {
+    if points.iter().any(|point| LinkLimit::of(point, run.devices, run.patterns).is_some()) {
         items += LINK_AT_BEST;
     }
     if !rules.is_empty() {

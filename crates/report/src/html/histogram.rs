@@ -16,7 +16,7 @@ use super::escape::escape;
 use crate::SampleSource;
 use crate::bins::Source;
 use crate::series_table::{self, doubt};
-use crate::{unit, value};
+use crate::unit;
 
 /// One panel as the page's script draws it.
 #[derive(Debug, Serialize)]
@@ -110,7 +110,7 @@ fn limits(figure: &Figure, shown: &[&Point], kinds: &[LatencyKind]) -> Option<Li
 }
 
 fn latency(point: &Point, kind: LatencyKind) -> Option<&Latency> {
-    value::kinds(point).find(|latency| latency.kind == kind)
+    quantity::kinds(point).find(|latency| latency.kind == kind)
 }
 
 /// Where the distribution of a kind is kept: with the kind, or with the end of a point that has one kind only.

@@ -26,10 +26,11 @@ mod table;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::Write;
 
+use measure::presentation::Patterns;
 use measure::record::{Point, Run};
 
-use crate::SampleSource;
 use crate::error::Error;
+use crate::{Points, SampleSource};
 use escape::escape;
 
 const CSS: &str = concat!(
@@ -54,17 +55,19 @@ const PLOTLY: &[u8] = include_bytes!("../../assets/plotly-cartesian.min.js");
 pub fn write(
     run: &Run,
     points: &[Point],
+    patterns: Patterns,
     samples: &dyn SampleSource,
     out: &mut dyn Write,
 ) -> Result<(), Error> {
-    let figures = figures::render(run, points, samples);
-    let data = data::collect(points, &run.devices, figures.charts, samples);
-    let overview = overview::render(run, points, data.unreadable.as_ref());
+    let shown = Points { points, devices: &run.devices, patterns };
+    let figures = figures::render(run, shown, samples);
+    let data = data::collect(shown, figures.charts, samples);
+    let overview = overview::render(run, shown, data.unreadable.as_ref());
     let data = serde_json::to_vec(&data)?;
     let nonce = nonce(&data);
     out.write_all(head(run, &nonce).as_bytes())?;
     out.write_all(overview.as_bytes())?;
-    let findings = findings::render(run, points);
+    let findings = findings::render(run, shown);
     let first = (!findings.is_empty()).then(|| (findings::ID.to_owned(), findings::title(run).to_owned()));
     let headings: Vec<_> = first.into_iter().chain(figures.headings).collect();
     out.write_all(contents(&headings).as_bytes())?;
@@ -74,7 +77,7 @@ pub fn write(
     out.write_all(include_bytes!("../../assets/explorer.html"))?;
     out.write_all(system::render(run, points).as_bytes())?;
     out.write_all(plan(run).as_bytes())?;
-    out.write_all(glossary::render(points, &run.devices).as_bytes())?;
+    out.write_all(glossary::render(shown).as_bytes())?;
     out.write_all(b"</main>\n</div>\n")?;
     out.write_all(footer(run).as_bytes())?;
     out.write_all(pack::packed("data", &data)?.as_bytes())?;

@@ -7,9 +7,8 @@ use serde_json::Value;
 
 use super::escape::escape;
 use crate::reason::{self, Merged};
-use crate::tables;
 use crate::varying::Varying;
-use crate::{placement, unit, value};
+use crate::{Points, placement, unit, value};
 
 /// How the points of a run ended.
 #[derive(Default)]
@@ -28,15 +27,15 @@ struct Trouble {
 }
 
 /// The head of the page.
-pub(super) fn render(run: &Run, points: &[Point], unreadable: Option<&String>) -> String {
-    let verdict = Verdict::of(run, points);
+pub(super) fn render(run: &Run, shown: Points<'_>, unreadable: Option<&String>) -> String {
+    let verdict = Verdict::of(run, shown);
     let quick = if run.quick {
         "<p class=\"badge\">Quick form of the plan: fewer messages, fewer steps</p>\n"
     } else {
         ""
     };
     let about = run.about.as_deref().map(|text| paragraphs(text, "about")).unwrap_or_default();
-    let headline = placement::headline(points);
+    let headline = placement::headline(shown.points);
     let headline =
         headline.map(|text| format!("<p class=\"warnings\" role=\"note\">{}</p>\n", escape(&text)));
     format!(
@@ -53,18 +52,20 @@ pub(super) fn render(run: &Run, points: &[Point], unreadable: Option<&String>) -
 }
 
 impl Verdict {
-    fn of(run: &Run, points: &[Point]) -> Self {
+    fn of(run: &Run, shown: Points<'_>) -> Self {
+        let points = shown.points;
         let mut verdict = Self::default();
         let mut varying = Varying::default();
         points.iter().for_each(|point| varying.see(point));
         for point in points {
+            let rows = shown.patterns.of(&point.pattern).row_axes;
             match &point.status {
                 Status::Measured => verdict.measured += 1,
                 Status::NotMeasured { reason } => reason::add(&mut verdict.not_measured, reason, ""),
-                Status::Failed { error } => add(&mut verdict.failed, error, point, &varying),
+                Status::Failed { error } => add(&mut verdict.failed, error, point, rows, &varying),
             }
             if let Some(reason) = &point.unstable {
-                add(&mut verdict.unstable, reason, point, &varying);
+                add(&mut verdict.unstable, reason, point, rows, &varying);
             }
         }
         verdict.missing = run.points_planned.saturating_sub(points.len() as u64);
@@ -123,8 +124,7 @@ const LINKS_MAX: usize = 4;
 /// Reasons that are seen at once; a disturbed run has another one for every point.
 const ITEMS_MAX: usize = 8;
 
-fn add(list: &mut Vec<Trouble>, text: &str, point: &Point, varying: &Varying) {
-    let rows = tables::of(&point.pattern).row_axes;
+fn add(list: &mut Vec<Trouble>, text: &str, point: &Point, rows: &[&str], varying: &Varying) {
     let is_told =
         |name: &str| name != "size_bytes" && (rows.contains(&name) || varying.has(&point.experiment, name));
     let size = point.axes.get("size_bytes").and_then(Value::as_u64);

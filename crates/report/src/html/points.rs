@@ -1,10 +1,9 @@
 //! The columns of the table of all points. The page's script shows them and sorts by them.
 
+use measure::quantity;
 use measure::record::{Point, Status};
 use serde::Serialize;
 use serde_json::Value;
-
-use crate::value;
 
 /// A column with what stands in it.
 #[derive(Serialize)]
@@ -81,7 +80,10 @@ pub(super) fn columns(points: &[Point], of_link: impl Fn(&Point) -> Option<f64>)
     };
     let row = |(name, cell): &(&str, Cell)| {
         column(name, &|point| match cell {
-            Number(path, one) => value::number(point, path).map(|number| short(number / one)).into(),
+            Number(path, one) => {
+                let number = quantity::find(path).and_then(|found| found.number(point));
+                number.map(|number| short(number / one)).into()
+            }
             OfLink => of_link(point).into(),
             Other(of) => of(point),
         })
@@ -154,8 +156,6 @@ fn note(point: &Point) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use measure::quantity;
-
     use super::*;
 
     #[test]

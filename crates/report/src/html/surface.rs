@@ -309,7 +309,7 @@ mod tests {
             series: vec!["values".to_owned()],
             ..Figure::new(FigureKind::Surface, "S")
         };
-        SeriesTable::new(&figure, points).unwrap()
+        SeriesTable::new(&figure, crate::known(points)).unwrap()
     }
 
     /// Where texts and circles are: what they say, and their place.

@@ -1,5 +1,7 @@
 //! A series table as an HTML table: measured columns, published ones beside them, their ratio, and the share of what links carry.
 
+use measure::quantity::COST;
+
 use super::chart;
 use super::escape::escape;
 use crate::link_limit::Links;
@@ -53,7 +55,7 @@ impl<'a> Columns<'a> {
             (series.has_numbers() && published.scale.is_some()).then_some((series, published))
         };
         let is_linked = |s: &&Series| s.cells.iter().filter_map(Cell::number).any(|n| n.at_limit.is_some());
-        let is_whole = series_table.scale.label == "ns" && series_table.y != value::COST;
+        let is_whole = series_table.scale.label == "ns" && series_table.y != COST;
         let digits = if is_whole { 0 } else { unit::digits(series_table.numbers().map(|n| n.median)) };
         Self {
             measured,

@@ -48,7 +48,7 @@ fn rendered(run: &Run, points: &[Point]) -> String {
 
 fn page(run: &Run, points: &[Point], samples: &dyn SampleSource) -> String {
     let mut out = Vec::new();
-    write(run, points, samples, &mut out).unwrap();
+    write(run, points, bench::PATTERNS, samples, &mut out).unwrap();
     String::from_utf8(out).unwrap()
 }
 
@@ -174,9 +174,9 @@ fn throughputs_stand_beside_what_their_link_carries() {
 fn a_chart_has_a_line_for_what_each_link_carries() {
     let figure = throughputs("lines");
     let lines = |points: &[Point]| {
-        let series_table = SeriesTable::new(&figure, points)
-            .unwrap()
-            .beside_links(points, &on_links(figure.clone()).devices);
+        let devices = on_links(figure.clone()).devices;
+        let points = Points { devices: &devices, ..crate::known(points) };
+        let series_table = SeriesTable::new(&figure, points).unwrap().beside_links(points);
         let chart = serde_json::to_value(chart::Chart::new("c".to_owned(), &figure, &series_table)).unwrap();
         let series = chart["series"].as_array().unwrap().iter().filter(|series| series["at_best"] == true);
         series.map(|series| (series["name"].to_string(), series["x"].to_string())).collect::<Vec<_>>()

@@ -3,6 +3,10 @@ use serde_json::json;
 
 use super::*;
 
+fn limit_of(point: &Point, devices: &[Device]) -> Option<LinkLimit> {
+    LinkLimit::of(point, devices, bench::PATTERNS)
+}
+
 /// A port of a device, as records have it.
 fn device(rank: u32, attributes: &Value) -> Device {
     let device = json!({ "rank": rank, "name": "d", "provider": "p", "attributes": attributes });
@@ -43,7 +47,7 @@ fn stream(service: &str, operation: &str, size: u64, direction: &str, link_model
 
 /// The time of a message in ns on a link of a byte in a nanosecond, rounded to 1/1000.
 fn message_ns(point: &Point, devices: &[Device]) -> Option<f64> {
-    LinkLimit::of(point, devices).map(|limit| (limit.message_ns * 1e3).round() / 1e3)
+    limit_of(point, devices).map(|limit| (limit.message_ns * 1e3).round() / 1e3)
 }
 
 /// A stream of several pairs, or a load, with these axes.
@@ -115,7 +119,7 @@ fn several_share_what_they_go_through() {
     slow[3].attributes.insert("link".to_owned(), json!("1X SDR"));
     assert_eq!(message_ns(&load("incast", 2, None), &slow), of(4.0 * one), "no faster than the slowest");
     assert_eq!(message_ns(&load("incast", 1, None), &slow), of(one), "which has nothing to do with it");
-    let limit = LinkLimit::of(&pairs, &hosts(4, 2)).unwrap();
+    let limit = limit_of(&pairs, &hosts(4, 2)).unwrap();
     assert!(
         limit.number("throughput.bytes_per_s").is_some()
             && limit.number("ends.0.throughput.bytes_per_s").is_none()
@@ -166,19 +170,18 @@ fn a_model_says_what_its_packets_are() {
 #[test]
 fn the_link_of_two_adapters_is_the_slower_one() {
     // 3 B are padded to 4.
-    let limit =
-        LinkLimit::of(&stream("RC", "send", 3, "uni", None), &adapters(["4X FDR", "4X SDR"])).unwrap();
+    let limit = limit_of(&stream("RC", "send", 3, "uni", None), &adapters(["4X FDR", "4X SDR"])).unwrap();
     assert_eq!((limit.link.name.as_str(), limit.message_ns), ("4X SDR", 4.0 + 26.0));
     assert_eq!(limit.link.to_string(), "4X SDR: 8.00 Gb/s, 26 B around each packet's payload");
     // Other ranks have no part in it.
     let mut three = adapters(["4X FDR", "4X SDR"]);
     three.push(Device { rank: 2, ..adapters(["1X SDR", "1X SDR"]).remove(0) });
-    assert_eq!(LinkLimit::of(&stream("RC", "send", 3, "uni", None), &three), Some(limit));
+    assert_eq!(limit_of(&stream("RC", "send", 3, "uni", None), &three), Some(limit));
     // Those of one port need not use it.
     let mut same = adapters(["4X SDR", "4X SDR"]);
     let guid = same[0].attributes["node_guid"].clone();
     same[1].attributes.insert("node_guid".to_owned(), guid);
-    assert_eq!(LinkLimit::of(&stream("RC", "send", 3, "uni", None), &same), None);
+    assert_eq!(limit_of(&stream("RC", "send", 3, "uni", None), &same), None);
     // Ethernet of 40 Gb/s: (4096 + 82) x 8 / 40 ns.
     let mut ethernet = adapters(["4X QDR", "4X QDR"]);
     for device in &mut ethernet {
@@ -193,7 +196,7 @@ fn the_link_of_two_adapters_is_the_slower_one() {
 
 #[test]
 fn what_is_not_known_of_a_link_is_not_made_up() {
-    let known = |point: &Point, devices: &[Device]| LinkLimit::of(point, devices).is_some();
+    let known = |point: &Point, devices: &[Device]| limit_of(point, devices).is_some();
     let of = |model| stream("RC", "send", 64, "uni", model);
     assert!(known(&of(Some("40Gb/s,latency=1us")), &softdev()));
     assert!(!known(&of(None), &softdev()), "memory has no link");
@@ -222,7 +225,7 @@ fn what_is_not_known_of_a_link_is_not_made_up() {
 #[test]
 fn numbers_of_a_point_stand_beside_their_best() {
     let point = stream("RC", "send", 918, "bi_one", Some("4X SDR"));
-    let limit = LinkLimit::of(&point, &softdev()).unwrap();
+    let limit = limit_of(&point, &softdev()).unwrap();
     // 918 and 82 B: a message in a microsecond.
     for (path, number) in [
         ("throughput.bytes_per_s", Some(918e6)),
@@ -238,6 +241,6 @@ fn numbers_of_a_point_stand_beside_their_best() {
         assert_eq!(is_throughput(path), number.is_some(), "{path}");
     }
     assert_eq!((limit.share(&point), limit.is_shared), (Some(1e3 / 1e6), true));
-    let read = LinkLimit::of(&stream("RC", "read", 918, "bi_one", Some("4X SDR")), &softdev()).unwrap();
+    let read = limit_of(&stream("RC", "read", 918, "bi_one", Some("4X SDR")), &softdev()).unwrap();
     assert!(!read.is_shared, "its answers are its acknowledgements");
 }

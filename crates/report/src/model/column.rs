@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 
 use measure::figure::{Figure, FigureKind, Unit};
-use measure::record::{Device, LatencyKind, Point};
+use measure::record::{LatencyKind, Point};
 use serde_json::Value;
 
+use crate::Points;
 use crate::error::Error;
 use crate::link::{Generation, Layer};
 use crate::link_limit;
@@ -50,11 +51,11 @@ pub(super) struct Cell {
 }
 
 /// The tables of a run: experiments that measured the latency of sizes, apart by everything but size and rate.
-pub(super) fn measured(points: &[Point], devices: &[Device]) -> Result<Vec<Table>, Error> {
+pub(super) fn measured(run: Points<'_>) -> Result<Vec<Table>, Error> {
     let mut tables = Vec::new();
-    for experiment in experiments(points, is_of_messages) {
-        let series_table =
-            SeriesTable::new(&over_size(experiment, "latency.p50_ns", Some(Unit::Ns)), points)?;
+    for experiment in experiments(run.points, is_of_messages) {
+        let figure = over_size(experiment, "latency.p50_ns", Some(Unit::Ns));
+        let series_table = SeriesTable::new(&figure, run)?;
         let mut of_experiment: Vec<(Vec<(String, Value)>, Table)> = Vec::new();
         for series in &series_table.series {
             let cells = series_table.xs.iter().zip(&series.cells);
@@ -72,7 +73,7 @@ pub(super) fn measured(points: &[Point], devices: &[Device]) -> Result<Vec<Table
                     let table = Table {
                         title: title(experiment, &others),
                         source: "measured".to_owned(),
-                        packing: packing(points, devices, experiment, series),
+                        packing: packing(run, experiment, series),
                         columns: vec![column],
                     };
                     of_experiment.push((others, table));
@@ -85,7 +86,7 @@ pub(super) fn measured(points: &[Point], devices: &[Device]) -> Result<Vec<Table
 }
 
 /// The published latencies over size that a figure carries.
-pub(super) fn published(figure: &Figure) -> Result<Option<Table>, Error> {
+pub(super) fn published(figure: &Figure, run: Points<'_>) -> Result<Option<Table>, Error> {
     let is_latency = figure.y.as_deref().is_some_and(|y| y.starts_with("latency.") && y.ends_with("_ns"));
     let Some(reference) =
         figure.reference.as_ref().filter(|_| is_latency && figure.x.as_deref() == Some(SIZE))
@@ -93,7 +94,7 @@ pub(super) fn published(figure: &Figure) -> Result<Option<Table>, Error> {
         return Ok(None);
     };
     let figure = Figure { unit: Some(Unit::Ns), ..figure.clone() };
-    let series_table = SeriesTable::new(&figure, &[])?;
+    let series_table = SeriesTable::new(&figure, Points { points: &[], ..run })?;
     let columns = series_table.published.iter().map(|published| {
         let cells = series_table.xs.iter().enumerate();
         let cells = cells
@@ -172,14 +173,14 @@ pub(super) fn title(experiment: &str, axes: &[(String, Value)]) -> String {
 }
 
 /// How the points of a series were cut into packets, if all were alike.
-fn packing(points: &[Point], devices: &[Device], experiment: &str, series: &Series) -> Option<Packing> {
+fn packing(run: Points<'_>, experiment: &str, series: &Series) -> Option<Packing> {
     let is_of = |point: &&Point| {
         point.experiment == experiment
             && series.key.iter().all(|(name, value)| point.axes.get(name).is_none_or(|own| own == value))
     };
-    let mut all = points.iter().filter(is_of).map(|point| {
+    let mut all = run.points.iter().filter(is_of).map(|point| {
         let mtu = point.axes.get(MTU).and_then(Value::as_u64)?;
-        link_limit::layer(point, devices).map(|layer| Packing::of(mtu, layer))
+        link_limit::layer(point, run.devices).map(|layer| Packing::of(mtu, layer))
     });
     let first = all.next()??;
     all.all(|packing| packing == Some(first)).then_some(first)

@@ -1,9 +1,9 @@
 //! What a link carries at best, beside the throughputs over message size that were measured on it.
 
 use measure::figure::Unit;
-use measure::record::{Device, Point};
 
 use super::column::{experiments, over_size, title};
+use crate::Points;
 use crate::error::Error;
 use crate::link_limit::Link;
 use crate::series_table::SeriesTable;
@@ -30,11 +30,11 @@ pub(super) struct Row {
 }
 
 /// The throughputs of a run for which a link is known.
-pub(super) fn measured(points: &[Point], devices: &[Device]) -> Result<Vec<Limits>, Error> {
+pub(super) fn measured(run: Points<'_>) -> Result<Vec<Limits>, Error> {
     let mut all = Vec::new();
-    for experiment in experiments(points, |point| point.throughput.is_some()) {
+    for experiment in experiments(run.points, |point| point.throughput.is_some()) {
         let figure = over_size(experiment, "throughput.bytes_per_s", Some(Unit::GbPerS));
-        let series_table = SeriesTable::new(&figure, points)?.beside_links(points, devices);
+        let series_table = SeriesTable::new(&figure, run)?.beside_links(run);
         for series in &series_table.series {
             let mut limits: Option<Limits> = None;
             for (size, cell) in series_table.xs.iter().zip(&series.cells) {

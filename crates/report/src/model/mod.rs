@@ -30,31 +30,26 @@ mod rounds;
 mod text;
 
 use measure::figure::Figure;
-use measure::record::{Device, Point};
 
+use crate::Points;
 use crate::error::Error;
 use column::{Table, measured, published};
 
 /// What models say of the latencies, bursts and throughputs of a run, and of the published latencies that its figures carry:
-/// tables for a terminal. `devices` are those of the run; `fitted` names the columns that the model of all rates is fitted to,
+/// tables for a terminal. `fitted` names the columns that the model of all rates is fitted to,
 /// the slowest and the fastest where it is empty.
 ///
 /// # Errors
 ///
 /// If a figure is wrong in itself, if there is nothing that a model is fitted to, or `fitted` names a column that no table has.
-pub fn text(
-    figures: &[Figure],
-    points: &[Point],
-    devices: &[Device],
-    fitted: &[String],
-) -> Result<String, Error> {
-    let limits = limit::measured(points, devices)?;
-    let mut tables: Vec<Table> = measured(points, devices)?;
+pub fn text(figures: &[Figure], run: Points<'_>, fitted: &[String]) -> Result<String, Error> {
+    let limits = limit::measured(run)?;
+    let mut tables: Vec<Table> = measured(run)?;
     for figure in figures {
-        tables.extend(published(figure)?);
+        tables.extend(published(figure, run)?);
     }
-    let rounds = rounds::measured(points);
-    let fans = fans::measured(points);
+    let rounds = rounds::measured(run.points);
+    let fans = fans::measured(run.points);
     if tables.is_empty() && limits.is_empty() && rounds.is_empty() && fans.is_empty() {
         return Err(Error::NothingToModel);
     }

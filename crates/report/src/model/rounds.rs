@@ -1,11 +1,11 @@
 //! Parametrised round trips and overheads of a run: what LogGP is fitted to.
 
+use measure::quantity::{self, COST};
 use measure::record::{LatencyKind, Point, Status};
 use measure::stats::shape::Estimate;
 use serde_json::Value;
 
 use super::column::title;
-use crate::value;
 
 /// The axes by which messages differ.
 pub(super) type Way = Vec<(String, Value)>;
@@ -103,7 +103,7 @@ pub(super) fn is_measured(point: &Point) -> bool {
 /// A number of all repetitions of some points.
 pub(super) fn of_runs(points: &[&Point], path: &str) -> Option<Estimate> {
     let runs: Vec<Estimate> =
-        points.iter().filter_map(|point| Some(value::measured(point, path)?.estimate)).collect();
+        points.iter().filter_map(|point| Some(quantity::find(path)?.measured(point)?.estimate)).collect();
     Estimate::of_runs(&runs).filter(|estimate| estimate.low > 0.0)
 }
 
@@ -146,7 +146,7 @@ fn steps(points: &[Point], way: &[(String, Value)]) -> Vec<(String, u64, Estimat
             .copied()
             .filter(|point| key(point).is_some_and(|(name, of)| (name.as_str(), of) == (step.as_str(), size)))
             .collect();
-        let cost = of_runs(&own, value::COST)?;
+        let cost = of_runs(&own, COST)?;
         Some((step, size, cost))
     };
     keys.into_iter().filter_map(step).collect()

@@ -3,6 +3,7 @@
 use measure::figure::{FigureKind, Reference, ReferenceTable, Unit};
 use measure::random::Random;
 use measure::record::LatencyKind;
+use measure::record::{Device, Point};
 use measure::stats;
 use measure::stats::fit::Fit;
 use measure::stats::shape::Estimate;
@@ -12,6 +13,7 @@ use super::column::{Cell, Column, Packing};
 use super::line::Line;
 use super::packets::Packets;
 use super::*;
+use crate::known;
 use crate::link::{Generation, Layer};
 
 const RC: &str = include_str!("../../../../plans/reference/gamess-2016/table2_rc_send_latency_us.csv");
@@ -54,7 +56,7 @@ fn figure(csv: &str) -> Figure {
 
 /// The absolute errors of columns that the model was not fitted to, in rising order.
 fn unseen(csv: &str) -> Vec<f64> {
-    let table = published(&figure(csv)).unwrap().unwrap();
+    let table = published(&figure(csv), known(&[])).unwrap().unwrap();
     let [sdr, ddr, qdr, fdr] = &table.columns[..] else { panic!("{table:?}") };
     let model = Packets::of(&[sdr, fdr], PACKING).unwrap();
     assert_eq!((model.inline, model.fetched), (128, 256), "where the paper has its step (G28)");
@@ -81,7 +83,7 @@ fn two_columns_of_a_published_table_tell_the_others() {
 
 #[test]
 fn what_is_printed_says_what_was_fitted_and_what_is_missed() {
-    let text = text(&[figure(RC)], &[], &[], &[]).unwrap();
+    let text = text(&[figure(RC)], known(&[]), &[]).unwrap();
     for part in [
         "published: a paper",
         "one model for all rates, fitted to SDR and FDR\n (44 cells, 4X;",
@@ -95,7 +97,7 @@ fn what_is_printed_says_what_was_fitted_and_what_is_missed() {
     }
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     // Two slow links do not show what else than the link a fast one waits for.
-    let text = super::text(&[figure(RC)], &[], &[], &["SDR".to_owned(), "DDR".to_owned()]).unwrap();
+    let text = super::text(&[figure(RC)], known(&[]), &["SDR".to_owned(), "DDR".to_owned()]).unwrap();
     let (_, missed) = text.split_once(" Missed by more than 10 %:\n").unwrap_or_else(|| panic!("{text}"));
     assert!(missed.lines().all(|line| line.starts_with("   FDR ") && line.ends_with(" %")), "{text}");
     assert!(missed.contains("FDR 8 MiB: -1"), "{text}");
@@ -116,7 +118,7 @@ fn there_is_no_model_of_what_does_not_determine_it() {
     };
     let said = |figure: Figure, fitted: &[&str]| {
         let fitted: Vec<String> = fitted.iter().map(|name| (*name).to_owned()).collect();
-        text(&[figure], &[], &[], &fitted).map_err(|error| error.to_string())
+        text(&[figure], known(&[]), &fitted).map_err(|error| error.to_string())
     };
     assert!(said(only(4), &[]).unwrap().contains("none,\n as it takes columns of two rates"));
     assert!(
@@ -206,7 +208,7 @@ fn measured_columns_are_apart_by_all_but_the_rate() {
             points.push(serde_json::from_value::<Point>(point).unwrap());
         }
     }
-    let tables = measured(&points, &[device()]).unwrap();
+    let tables = measured(Points { devices: &[device()], ..known(&points) }).unwrap();
     let found: Vec<(&str, Option<Packing>, Vec<&str>)> = tables
         .iter()
         .map(|table| {
@@ -223,7 +225,7 @@ fn measured_columns_are_apart_by_all_but_the_rate() {
         ]
     );
     assert_eq!(tables[0].columns[0].cells[1], Cell { size: 128, ns: 1128.0 });
-    let text = text(&[], &points, &[device()], &[]).unwrap();
+    let text = text(&[], Points { devices: &[device()], ..known(&points) }, &[]).unwrap();
     assert!(text.contains("measured\n") && text.contains(" native "), "{text}");
 }
 
@@ -250,13 +252,13 @@ fn stream(id: u64, size: u64, gbps: f64, rest: serde_json::Value) -> Point {
 fn a_throughput_stands_beside_what_its_link_carries() {
     let shaped = json!({ "link_model": "4X SDR" });
     let points = [stream(0, 4096, 7.0, shaped.clone()), stream(1, 1 << 20, 7.8, shaped)];
-    let limits = limit::measured(&points, &[device()]).unwrap();
+    let limits = limit::measured(Points { devices: &[device()], ..known(&points) }).unwrap();
     let [limits] = &limits[..] else { panic!("{limits:?}") };
     assert_eq!((limits.link.name.as_str(), limits.link.bits_per_s), ("4X SDR", 8_000_000_000));
     let best = |row: &limit::Row| row.best;
     assert!((best(&limits.rows[0]) - 8.0 * 4096.0 / 4178.0).abs() < 1e-9, "{limits:?}");
     assert!((best(&limits.rows[1]) - 8.0 * 4096.0 / 4178.0).abs() < 1e-9, "{limits:?}");
-    let text = text(&[], &points, &[device()], &[]).unwrap();
+    let text = text(&[], Points { devices: &[device()], ..known(&points) }, &[]).unwrap();
     for part in [
         "beside what the link carries at best (4X SDR: 8.00 Gb/s, 82 B around each packet's payload)",
         " 89.3 %\n",
@@ -270,10 +272,13 @@ fn a_throughput_stands_beside_what_its_link_carries() {
 #[test]
 fn what_acknowledgements_take_is_said() {
     let both = json!({ "link_model": "4X FDR", "direction": "bi_one" });
-    let limits = limit::measured(&[stream(0, 4096, 7.0, both)], &[device()]).unwrap();
+    let limits =
+        limit::measured(Points { devices: &[device()], ..known(&[stream(0, 4096, 7.0, both)]) }).unwrap();
     assert!(limit::text(&limits[0]).contains("carries the acknowledgements of the other"));
     assert!(
-        limit::measured(&[stream(0, 4096, 7.0, json!({}))], &[device()]).unwrap().is_empty(),
+        limit::measured(Points { devices: &[device()], ..known(&[stream(0, 4096, 7.0, json!({}))]) })
+            .unwrap()
+            .is_empty(),
         "memory has no link"
     );
 }

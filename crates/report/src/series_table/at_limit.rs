@@ -1,8 +1,7 @@
 //! What the links of throughputs carry at best, beside them.
 
-use measure::record::{Device, Point};
-
 use super::cells::{AtLimit, Cell, Series, SeriesTable};
+use crate::Points;
 use crate::link_limit::{self, LinkLimit};
 
 /// What a link carries at best of the messages of some series.
@@ -43,12 +42,13 @@ impl Line<'_> {
 
 impl SeriesTable {
     /// The same with what the links of points carry at best beside throughputs.
-    pub(crate) fn beside_links(mut self, points: &[Point], devices: &[Device]) -> Self {
+    pub(crate) fn beside_links(mut self, run: Points<'_>) -> Self {
         if !link_limit::is_throughput(&self.y) {
             return self;
         }
         for number in self.series.iter_mut().flat_map(|s| &mut s.cells).filter_map(Cell::number_mut) {
-            let limit = points.iter().find(|p| p.id == number.id).and_then(|p| LinkLimit::of(p, devices));
+            let point = run.points.iter().find(|p| p.id == number.id);
+            let limit = point.and_then(|p| LinkLimit::of(p, run.devices, run.patterns));
             number.at_limit = limit.and_then(|limit| {
                 let at_limit = self.scale.apply(limit.number(&self.y)?);
                 (at_limit > 0.0).then(|| Box::new(AtLimit { number: at_limit, limit }))

@@ -23,8 +23,8 @@ pub(crate) struct SeriesTable {
     pub(crate) published: Vec<Published>,
     /// Kinds of the latencies that the cells hold.
     pub(crate) kinds: Vec<LatencyKind>,
-    /// Whose throughputs are shown.
-    pub(crate) carriers: &'static str,
+    /// What the numbers are, in words.
+    pub(crate) what: String,
 }
 
 /// One measured column or line.

@@ -8,6 +8,7 @@ mod cells;
 mod difference;
 mod published;
 mod split;
+mod y;
 
 use measure::figure::Figure;
 use measure::record::{Direction, Point, Status};
@@ -15,31 +16,33 @@ use serde_json::Value;
 
 use crate::error::Error;
 use crate::unit::Scale;
-use crate::value;
+use crate::{Points, value};
 pub(crate) use at_limit::Line;
 pub(crate) use cells::{Cell, Number, Published, Series, SeriesTable};
 pub(crate) use published::label;
+use y::Y;
 
 impl SeriesTable {
     /// Arranges the points that a figure shows.
-    pub(crate) fn new(figure: &Figure, points: &[Point]) -> Result<Self, Error> {
+    pub(crate) fn new(figure: &Figure, run: Points<'_>) -> Result<Self, Error> {
         let lacks = |key| Error::FigureLacks { title: figure.title.clone(), key };
         let x = figure.x.clone().ok_or_else(|| lacks("x"))?;
         let y = figure.y.clone().ok_or_else(|| lacks("y"))?;
-        let scale = Scale::of(figure.unit, &y)?;
-        let shown: Vec<&Point> = points.iter().filter(|p| shows(figure, p)).collect();
-        let mut kinds: Vec<_> = shown.iter().filter_map(|p| value::latency(p, &y)).map(|l| l.kind).collect();
+        let scale = Scale::of(figure.unit, &y, run.patterns)?;
+        let number = Y { path: &y, patterns: run.patterns, scale };
+        let shown: Vec<&Point> = run.points.iter().filter(|p| shows(figure, p)).collect();
+        let mut kinds: Vec<_> = shown.iter().filter_map(|p| number.latency(p)).map(|l| l.kind).collect();
         kinds.sort_unstable();
         kinds.dedup();
         let xs = all_xs(figure, &shown, &x);
-        let names = split::names(&figure.series, &shown, &x, &y, kinds.len() > 1);
-        let series: Vec<Series> = split::groups(&names, &shown, &y)
+        let names = split::names(&figure.series, &shown, &x, Some(number), kinds.len() > 1);
+        let series: Vec<Series> = split::groups(&names, &shown, Some(number))
             .into_iter()
             .map(|(key, points)| Series {
                 label: split::label(&names, &key),
                 key: names.iter().cloned().zip(key.iter().cloned()).collect(),
                 words: key.iter().map(|v| value::text(v).to_lowercase()).collect(),
-                cells: xs.iter().map(|at| cell(&points, &x, at, &y, scale)).collect(),
+                cells: xs.iter().map(|at| cell(&points, &x, at, number)).collect(),
             })
             .collect();
         let series = match figure {
@@ -55,14 +58,16 @@ impl SeriesTable {
             Direction::BiOne | Direction::BiTotal | Direction::Uni => None,
         });
         let carriers = several.unwrap_or("one direction");
-        Ok(Self { x, y, scale, xs, series, published, kinds, carriers })
+        let help = run.patterns.find(&y).map(|found| found.help().replace("{}", carriers));
+        let what = help.unwrap_or_else(|| y.clone());
+        Ok(Self { x, y, scale, xs, series, published, kinds, what })
     }
 }
 
 /// The points of a figure without x: groups that differ in nothing but the repetition, each with its label.
 pub(crate) fn groups<'a>(figure: &Figure, shown: &[&'a Point]) -> Vec<(String, Vec<&'a Point>)> {
-    let names = split::names(&figure.series, shown, "", "", false);
-    let groups = split::groups(&names, shown, "");
+    let names = split::names(&figure.series, shown, "", None, false);
+    let groups = split::groups(&names, shown, None);
     groups.into_iter().map(|(key, points)| (split::label(&names, &key), points)).collect()
 }
 
@@ -93,26 +98,26 @@ fn all_xs(figure: &Figure, shown: &[&Point], x: &str) -> Vec<Value> {
     xs
 }
 
-fn cell(points: &[&Point], x: &str, at: &Value, y: &str, scale: Scale) -> Cell {
+fn cell(points: &[&Point], x: &str, at: &Value, y: Y<'_>) -> Cell {
     let here: Vec<&Point> = points.iter().copied().filter(|p| p.axes.get(x) == Some(at)).collect();
     let mut numbers: Vec<(f64, &Point)> = here
         .iter()
         .filter(|p| p.status == Status::Measured)
-        .filter_map(|p| Some((scale.apply(value::number(p, y)?), *p)))
+        .filter_map(|p| Some((y.number(p)?, *p)))
         .collect();
     numbers.sort_by(|a, b| a.0.total_cmp(&b.0));
     let (Some(first), Some(last), Some(median)) =
         (numbers.first(), numbers.last(), median(numbers.iter().map(|n| n.0).collect()))
     else {
-        return without_number(&here, y);
+        return without_number(&here, y.path);
     };
     let nearest = numbers.iter().min_by(|a, b| (a.0 - median).abs().total_cmp(&(b.0 - median).abs()));
     Cell::Value(Number {
         median,
         runs: [first.0, last.0],
         repetitions: numbers.len(),
-        quantiles: quantiles(&numbers, y, scale),
-        bound: bound(&numbers, y).map(|bound| scale.apply(bound)),
+        quantiles: quantiles(&numbers, y),
+        bound: bound(&numbers, y),
         samples: samples(&numbers, y),
         id: nearest.map_or(first.1.id, |n| n.1.id),
         at_limit: None,
@@ -134,29 +139,25 @@ fn without_number(here: &[&Point], y: &str) -> Cell {
 }
 
 /// Quantiles belong beside a middle of the same samples only.
-fn quantiles(numbers: &[(f64, &Point)], y: &str, scale: Scale) -> Option<[f64; 2]> {
-    if !(y.ends_with(".p50_ns") || y.ends_with(".mean_ns")) {
-        return None;
-    }
-    let (latency, _) = y.rsplit_once('.')?;
+fn quantiles(numbers: &[(f64, &Point)], y: Y<'_>) -> Option<[f64; 2]> {
+    let (latency, _) = y.path.rsplit_once('.').filter(|(_, field)| ["p50_ns", "mean_ns"].contains(field))?;
     let all = |field: &str| {
-        let of = |point: &Point| value::number(point, &format!("{latency}.{field}"));
-        median(numbers.iter().filter_map(|(_, point)| of(point)).map(|n| scale.apply(n)).collect())
+        let quantile = Y { path: &format!("{latency}.{field}"), ..y };
+        median(numbers.iter().filter_map(|(_, point)| quantile.number(point)).collect())
     };
     Some([all("p10_ns")?, all("p90_ns")?])
 }
 
 /// The count that an extreme has to be read with (V42 of the evaluations).
-fn samples(numbers: &[(f64, &Point)], y: &str) -> Option<u64> {
-    let is_extreme = [".min_ns", ".max_ns"].iter().any(|field| y.ends_with(field));
-    let counts =
-        numbers.iter().filter_map(|(_, point)| value::latency(point, y)).map(|latency| latency.count);
+fn samples(numbers: &[(f64, &Point)], y: Y<'_>) -> Option<u64> {
+    let is_extreme = [".min_ns", ".max_ns"].iter().any(|field| y.path.ends_with(field));
+    let counts = numbers.iter().filter_map(|(_, point)| y.latency(point)).map(|latency| latency.count);
     is_extreme.then(|| counts.sum())
 }
 
 /// The largest bound of the repetitions, where y compares two clocks.
-fn bound(numbers: &[(f64, &Point)], y: &str) -> Option<f64> {
-    numbers.iter().filter_map(|(_, point)| value::bound(point, y)).reduce(f64::max)
+fn bound(numbers: &[(f64, &Point)], y: Y<'_>) -> Option<f64> {
+    numbers.iter().filter_map(|(_, point)| y.bound(point)).reduce(f64::max)
 }
 
 /// Why not to trust a point, which is one of so many repetitions.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use measure::record::Point;
 use serde_json::Value;
 
-use crate::value;
+use super::y::Y;
 
 /// Stands among axis names for the experiment of a point.
 const EXPERIMENT: &str = "experiment";
@@ -18,7 +18,7 @@ pub(super) fn names(
     series: &[String],
     shown: &[&Point],
     x: &str,
-    y: &str,
+    y: Option<Y<'_>>,
     kinds_differ: bool,
 ) -> Vec<String> {
     let mut names = series.to_vec();
@@ -44,7 +44,7 @@ pub(super) fn names(
 pub(super) fn groups<'a>(
     names: &[String],
     shown: &[&'a Point],
-    y: &str,
+    y: Option<Y<'_>>,
 ) -> Vec<(Vec<Value>, Vec<&'a Point>)> {
     let mut groups: Vec<(Vec<Value>, Vec<&Point>)> = Vec::new();
     for point in shown {
@@ -68,11 +68,13 @@ pub(super) fn label(names: &[String], key: &[Value]) -> String {
     if label.is_empty() { "measured".to_owned() } else { label }
 }
 
-fn named(point: &Point, name: &str, y: &str) -> Value {
+fn named(point: &Point, name: &str, y: Option<Y<'_>>) -> Value {
     match point.axes.get(name) {
         Some(value) => value.clone(),
         None if name == EXPERIMENT => Value::from(point.experiment.as_str()),
-        None if name == LATENCY => value::latency(point, y).map_or(Value::Null, |l| l.kind.name().into()),
+        None if name == LATENCY => {
+            y.and_then(|y| y.latency(point)).map_or(Value::Null, |l| l.kind.name().into())
+        }
         None => Value::Null,
     }
 }

@@ -1,3 +1,4 @@
+use bench::PATTERNS;
 use std::collections::BTreeMap;
 
 use measure::figure::{FigureKind, Reference, ReferenceTable, Unit};
@@ -5,6 +6,7 @@ use measure::record::{LatencyKind, Throughput};
 use serde_json::json;
 
 use super::*;
+use crate::known;
 
 fn point(service: &str, size: u64, repetition: u32, gbps: f64) -> Point {
     let throughput =
@@ -40,6 +42,14 @@ fn point(service: &str, size: u64, repetition: u32, gbps: f64) -> Point {
     }
 }
 
+fn new(figure: &Figure, points: &[Point]) -> Result<SeriesTable, Error> {
+    SeriesTable::new(figure, known(points))
+}
+
+fn number(point: &Point, path: &str) -> Option<f64> {
+    PATTERNS.find_at(point, path)?.number(point)
+}
+
 fn figure(series: &[&str]) -> Figure {
     Figure {
         experiments: vec!["e".to_owned()],
@@ -58,7 +68,7 @@ fn labels(series_table: &SeriesTable) -> Vec<&str> {
 #[test]
 fn repetitions_fold_to_their_median_with_the_spread_apart() {
     let points: Vec<Point> = [10.0, 14.0, 11.0].iter().zip(0..).map(|(g, r)| point("RC", 4, r, *g)).collect();
-    let series_table = SeriesTable::new(&figure(&["service"]), &points).unwrap();
+    let series_table = new(&figure(&["service"]), &points).unwrap();
     let number = series_table.series[0].cells[0].number().unwrap();
     assert_eq!((number.median, number.runs, number.repetitions, number.id), (11.0, [10.0, 14.0], 3, 204));
     assert_eq!(number.quantiles, None, "a throughput has no quantiles");
@@ -71,7 +81,7 @@ fn each_series_less_the_one_before_is_what_it_adds() {
     let gbps = [("RC", 10.0), ("UC", 14.0), ("UC", 16.0), ("UD", 13.0)];
     let mut points: Vec<Point> = gbps.iter().zip(0..).map(|((s, g), r)| point(s, 4, r, *g)).collect();
     let figure = Figure { difference: true, ..figure(&["service"]) };
-    let series_table = SeriesTable::new(&figure, &points).unwrap();
+    let series_table = new(&figure, &points).unwrap();
     assert_eq!(labels(&series_table), ["RC", "UC - RC", "UD - UC"]);
     let medians: Vec<f64> = series_table.numbers().map(|number| number.median).collect();
     assert_eq!(medians, [10.0, 5.0, -2.0]);
@@ -80,7 +90,7 @@ fn each_series_less_the_one_before_is_what_it_adds() {
     for point in &mut points[1..3] {
         point.status = Status::NotMeasured { reason: "no UC".to_owned() };
     }
-    let series_table = SeriesTable::new(&figure, &points).unwrap();
+    let series_table = new(&figure, &points).unwrap();
     let without = Cell::NotMeasured("no UC".to_owned());
     assert_eq!((&series_table.series[1].cells[0], &series_table.series[2].cells[0]), (&without, &without));
 }
@@ -90,24 +100,24 @@ fn each_series_less_the_first_is_how_far_it_is_above() {
     let points: Vec<Point> =
         [("RC", 10.0), ("UC", 14.0), ("UD", 13.0)].iter().map(|(s, g)| point(s, 4, 0, *g)).collect();
     let figure = Figure { above_first: true, ..figure(&["service"]) };
-    let series_table = SeriesTable::new(&figure, &points).unwrap();
+    let series_table = new(&figure, &points).unwrap();
     assert_eq!(labels(&series_table), ["UC - RC", "UD - RC"]);
     assert_eq!(series_table.numbers().map(|number| number.median).collect::<Vec<_>>(), [4.0, 3.0]);
-    assert!(SeriesTable::new(&figure, &[]).unwrap().series.is_empty());
+    assert!(new(&figure, &[]).unwrap().series.is_empty());
 }
 
 #[test]
 fn points_that_differ_in_an_unnamed_axis_are_never_folded() {
     let mut points = vec![point("RC", 4, 0, 10.0), point("UC", 4, 0, 20.0)];
-    assert_eq!(labels(&SeriesTable::new(&figure(&[]), &points).unwrap()), ["RC", "UC"]);
+    assert_eq!(labels(&new(&figure(&[]), &points).unwrap()), ["RC", "UC"]);
     points[1].axes = points[0].axes.clone();
     points[1].axes.insert("inline".to_owned(), json!(true));
     points[0].axes.insert("inline".to_owned(), json!(false));
-    let series_table = SeriesTable::new(&figure(&["service"]), &points).unwrap();
+    let series_table = new(&figure(&["service"]), &points).unwrap();
     assert_eq!(labels(&series_table), ["RC inline false", "RC inline true"]);
     points[1] = Point { experiment: "f".to_owned(), ..points[0].clone() };
     let both = Figure { experiments: vec!["e".to_owned(), "f".to_owned()], ..figure(&["service"]) };
-    assert_eq!(labels(&SeriesTable::new(&both, &points).unwrap()), ["RC e", "RC f"]);
+    assert_eq!(labels(&new(&both, &points).unwrap()), ["RC e", "RC f"]);
 }
 
 #[test]
@@ -117,11 +127,7 @@ fn series_are_told_apart_by_experiment_and_by_kind_of_latency() {
         experiments: vec!["e".to_owned(), "f".to_owned()],
         ..figure(&["service", "experiment", "latency"])
     };
-    assert_eq!(
-        labels(&SeriesTable::new(&both, &points).unwrap()),
-        ["RC e", "RC f"],
-        "a throughput has no kind"
-    );
+    assert_eq!(labels(&new(&both, &points).unwrap()), ["RC e", "RC f"], "a throughput has no kind");
 }
 
 #[test]
@@ -129,7 +135,7 @@ fn an_axis_that_follows_x_does_not_split_a_series() {
     let mut points = vec![point("RC", 4, 0, 10.0), point("RC", 4096, 0, 20.0)];
     points[0].axes.insert("inline".to_owned(), json!(true));
     points[1].axes.insert("inline".to_owned(), json!(false));
-    assert_eq!(labels(&SeriesTable::new(&figure(&["service"]), &points).unwrap()), ["RC"]);
+    assert_eq!(labels(&new(&figure(&["service"]), &points).unwrap()), ["RC"]);
 }
 
 #[test]
@@ -139,7 +145,7 @@ fn a_cell_says_why_it_holds_no_number() {
     points[0].status = reason();
     points[1].status = Status::Failed { error: "gone".to_owned() };
     points.push(Point { throughput: None, ..point("UC", 16, 0, 1.0) });
-    let series_table = SeriesTable::new(&figure(&["service"]), &points).unwrap();
+    let series_table = new(&figure(&["service"]), &points).unwrap();
     assert_eq!(
         series_table.series[0].cells[..2],
         [Cell::NotMeasured("no link".into()), Cell::Failed("gone".into())]
@@ -156,7 +162,7 @@ fn doubts_stay_with_the_number() {
     let mut points = vec![point("RC", 4, 0, 1.0), point("RC", 4, 1, 1.1)];
     points[0].unstable = Some("moved".to_owned());
     points[1].status = Status::Failed { error: "gone".to_owned() };
-    let series_table = SeriesTable::new(&figure(&["service"]), &points).unwrap();
+    let series_table = new(&figure(&["service"]), &points).unwrap();
     let number = series_table.series[0].cells[0].number().unwrap();
     assert_eq!(number.doubts, ["repetition 1 unstable: moved", "repetition 2 failed: gone"]);
     assert_eq!(number.repetitions, 1);
@@ -172,7 +178,7 @@ fn published_cells_keep_their_text_and_find_their_twin() {
     let reference =
         Reference { file: String::new(), source: "paper".to_owned(), unit: None, table: Some(table) };
     let figure = Figure { reference: Some(reference), ..figure(&["service"]) };
-    let series_table = SeriesTable::new(&figure, &[point("RC", 4, 0, 1.0), point("UC", 4, 0, 1.0)]).unwrap();
+    let series_table = new(&figure, &[point("RC", 4, 0, 1.0), point("UC", 4, 0, 1.0)]).unwrap();
     assert_eq!(series_table.xs, [json!(4), json!(1024)]);
     let [uc, netperf] = &series_table.published[..] else { panic!("{:?}", series_table.published) };
     assert_eq!((uc.label.as_str(), uc.twin, uc.cells[0].as_deref()), ("UC", Some(1), Some("0.50")));
@@ -201,7 +207,7 @@ fn published_rows_of_a_switch_are_those_that_were_measured() {
             point
         })
         .into();
-    let series_table = SeriesTable::new(&figure, &points).unwrap();
+    let series_table = new(&figure, &points).unwrap();
     assert_eq!(series_table.xs, [json!(false), json!(true)]);
     let [repoll, event] = &series_table.published[..] else { panic!("{:?}", series_table.published) };
     assert_eq!((repoll.twin, repoll.cells[1].as_deref()), (Some(1), Some("3")));
@@ -211,10 +217,10 @@ fn published_rows_of_a_switch_are_those_that_were_measured() {
 #[test]
 fn numbers_are_found_by_their_path() {
     let point = point("RC", 4, 0, 2.0);
-    assert_eq!(value::number(&point, "throughput.bytes_per_s"), Some(2.5e8));
-    assert_eq!(value::number(&point, "counters.rnr_waits"), Some(3.0));
+    assert_eq!(number(&point, "throughput.bytes_per_s"), Some(2.5e8));
+    assert_eq!(number(&point, "counters.rnr_waits"), Some(3.0));
     for path in ["latency.p50_ns", "throughput", "ends.0.latency.p50_ns", "ends.x", "nothing", ""] {
-        assert_eq!(value::number(&point, path), None, "{path}");
+        assert_eq!(number(&point, path), None, "{path}");
     }
 }
 
@@ -223,10 +229,11 @@ fn a_round_has_a_reading_for_each_of_its_messages() {
     let samples: Vec<u64> = (0..1001).map(|i| 8000 + i).collect();
     let latency = measure::stats::latency(LatencyKind::FanHalf, &samples, &[]);
     let mut round = Point { latency, ..point("RC", 4, 0, 2.0) };
-    assert_eq!(value::number(&round, "per_message.p50_ns"), None, "it is no round");
+    assert_eq!(number(&round, "per_message.p50_ns"), None, "it is no round");
+    round.pattern = "fan-out".to_owned();
     round.axes.insert("peers".to_owned(), json!(4));
-    assert_eq!(value::number(&round, "per_message.p50_ns"), Some(2125.0));
-    let of = |path: &str, round: &Point| value::measured(round, path).unwrap();
+    assert_eq!(number(&round, "per_message.p50_ns"), Some(2125.0));
+    let of = |path: &str, round: &Point| PATTERNS.find_at(round, path).unwrap().measured(round).unwrap();
     let each = of("per_message.p50_ns", &round);
     let (estimate, count) = (each.estimate, each.samples);
     let whole = of("latency.p50_ns", &round).estimate;
@@ -240,12 +247,12 @@ fn a_round_has_a_reading_for_each_of_its_messages() {
     assert!(of("throughput.bytes_per_s", &round).has_interval);
     assert_eq!((rate.value, rate.low), (2.5e8, 2.5e8 * whole.value / whole.high));
     let figure = Figure { y: Some("per_message.p50_ns".to_owned()), unit: Some(Unit::Ns), ..figure(&[]) };
-    let series_table = SeriesTable::new(&figure, &[round]).unwrap();
+    let series_table = new(&figure, &[round]).unwrap();
     assert_eq!(series_table.numbers().map(|n| n.quantiles).collect::<Vec<_>>(), [Some([2025.0, 2225.0])]);
 }
 
 #[test]
 fn a_figure_without_an_axis_is_refused_in_a_sentence() {
-    let error = SeriesTable::new(&Figure { x: None, ..figure(&[]) }, &[]).unwrap_err();
+    let error = new(&Figure { x: None, ..figure(&[]) }, &[]).unwrap_err();
     assert_eq!(error.to_string(), "cannot draw the figure 't': a figure of this kind needs 'x'");
 }

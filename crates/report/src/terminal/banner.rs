@@ -1,10 +1,11 @@
 //! The lines above a table, which say what its rows are before any number, and the rows of points that failed.
 
+use measure::presentation::{Patterns, Presentation};
 use measure::record::{Axes, Point};
 use measure::table::{Table, with_axes};
 use measure::text::{axes_text, plain};
 
-use crate::{table, tables, value};
+use crate::{table, value};
 
 /// What tells one table from the next.
 #[derive(Clone, Debug, PartialEq)]
@@ -15,15 +16,15 @@ pub(super) struct Key {
 }
 
 impl Key {
-    pub(super) fn of(point: &Point) -> Self {
-        let shown = tables::of(&point.pattern);
+    pub(super) fn of(point: &Point, patterns: Patterns) -> Self {
+        let shown = patterns.of(&point.pattern);
         let mut axes = point.axes.clone();
         axes.retain(|name, _| !shown.has_column(name));
         Self { experiment: point.experiment.clone(), pattern: point.pattern.clone(), axes }
     }
 
     /// The banner of a table whose first row is a point.
-    pub(super) fn banner(&self, shown: Option<&Table>, point: &Point) -> String {
+    pub(super) fn banner(&self, shown: Option<&Table>, point: &Point, patterns: Patterns) -> String {
         let axis = |name: &str| self.axes.get(name).map(|value| plain(&value::text(value)));
         let service =
             [axis("service"), axis("operation")].into_iter().flatten().collect::<Vec<_>>().join(" ");
@@ -32,7 +33,7 @@ impl Key {
             what += &format!(", {service}");
         }
         let mut shown_apart = vec!["service", "operation"];
-        if let Some(test) = self.test() {
+        if let Some(test) = self.test(patterns) {
             what += &format!(", {}", plain(&test));
             shown_apart.push("endpoint");
         }
@@ -47,7 +48,7 @@ impl Key {
     }
 
     /// What carries the messages, by the name that the field has for the test; none for verbs.
-    fn test(&self) -> Option<String> {
+    fn test(&self, patterns: Patterns) -> Option<String> {
         let endpoint = self.axes.get("endpoint").filter(|endpoint| *endpoint != "verbs").map(value::text)?;
         let own = [
             ("iceoryx2", "iceoryx2"),
@@ -59,14 +60,14 @@ impl Key {
         if let Some((_, name)) = own.iter().find(|(word, _)| endpoint == *word) {
             return Some((*name).to_owned());
         }
-        let test = tables::of(&self.pattern).test.map(|test| format!("_{test}")).unwrap_or_default();
+        let test = patterns.of(&self.pattern).test.map(|test| format!("_{test}")).unwrap_or_default();
         Some(endpoint.to_uppercase() + &test)
     }
 }
 
 /// The row of a point that failed.
-pub(super) fn failed(point: &Point, error: &str) -> String {
-    let label = tables::of(&point.pattern).label.iter().map(|part| plain(&with_axes(part, &point.axes)));
+pub(super) fn failed(point: &Point, shown: &Presentation, error: &str) -> String {
+    let label = shown.label.iter().map(|part| plain(&with_axes(part, &point.axes)));
     let label = label.collect::<Vec<_>>();
     let (first, rest) = label.split_first().map_or(("", &[][..]), |(first, rest)| (first.as_str(), rest));
     let rest: String = rest.iter().map(|part| format!("  {part}")).collect();

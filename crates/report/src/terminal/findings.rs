@@ -1,17 +1,17 @@
 //! The findings of a paper on a terminal, when the last point has been printed.
 
 use measure::finding::Finding;
-use measure::record::Point;
 use measure::text::plain;
 
+use crate::Points;
 use crate::findings::{Case, answer, summary};
 
 /// What the run says to each finding of its plan; nothing where it has none.
-pub fn findings(findings: &[Finding], points: &[Point]) -> String {
+pub fn findings(findings: &[Finding], run: Points<'_>) -> String {
     if findings.is_empty() {
         return String::new();
     }
-    let answers = answer(findings, points);
+    let answers = answer(findings, run);
     let rule = "-".repeat(110);
     let mut out = format!("\n{rule}\n findings: {}\n{rule}\n", summary(&answers));
     for (index, answer) in answers.iter().enumerate() {

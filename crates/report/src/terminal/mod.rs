@@ -15,6 +15,7 @@ mod spread;
 mod unstable;
 
 use measure::figure::Unit;
+use measure::presentation::Patterns;
 use measure::record::{Device, Point, Status};
 use measure::table::{Note, Table, View};
 use measure::text::plain;
@@ -24,7 +25,7 @@ use crate::error::Error;
 use crate::link_limit::{LinkLimit, Links};
 use crate::table::Heading;
 use crate::unit::Scale;
-use crate::{table, tables};
+use crate::{Points, table};
 use banner::{Key, failed, marks};
 pub use findings::findings;
 use skipped_run::SkippedRun;
@@ -33,6 +34,7 @@ use unstable::Unstable;
 /// Tables printed as points end.
 #[derive(Debug)]
 pub struct Stream {
+    patterns: Patterns,
     bandwidth: Unit,
     devices: Vec<Device>,
     table: Option<Open>,
@@ -57,9 +59,10 @@ struct Open {
 
 impl Stream {
     /// Tables with bandwidths in a unit of bandwidth: Gb/s, MB/s or MiB/s.
-    pub fn new(bandwidth: Unit) -> Result<Self, Error> {
-        Scale::of(Some(bandwidth), "throughput.bytes_per_s")?;
+    pub fn new(patterns: Patterns, bandwidth: Unit) -> Result<Self, Error> {
+        Scale::of(Some(bandwidth), "throughput.bytes_per_s", patterns)?;
         Ok(Self {
+            patterns,
             bandwidth,
             devices: Vec::new(),
             table: None,
@@ -80,7 +83,7 @@ impl Stream {
 
     /// What to print now that a point has ended: nothing, or whole lines.
     pub fn line(&mut self, point: &Point) -> String {
-        let key = Key::of(point);
+        let key = Key::of(point, self.patterns);
         self.unstable.see(point);
         self.conditions.see(point);
         let mut out = String::new();
@@ -88,7 +91,7 @@ impl Stream {
             let reason = plain(reason);
             if !self.skipped.as_ref().is_some_and(|run| run.takes(point, &reason)) {
                 out += &self.flush(Some(point));
-                self.skipped = Some(SkippedRun::new(reason));
+                self.skipped = Some(SkippedRun::new(reason, self.patterns.of(&point.pattern)));
             }
             if let Some(skipped) = &mut self.skipped {
                 skipped.push(point, key);
@@ -122,22 +125,24 @@ impl Stream {
     }
 
     fn row(&mut self, point: &Point) -> String {
-        let limit = LinkLimit::of(point, &self.devices);
-        let shown = tables::table(point);
+        let limit = LinkLimit::of(point, &self.devices, self.patterns);
+        let shown = self.patterns.table(point);
         let of_link = limit.as_ref().and_then(|limit| limit.share(point));
         let view = View { point, bandwidth: self.bandwidth, has_link: limit.is_some(), of_link };
         let heading = shown.map(|shown| Heading::of(shown, &view));
         let Some(table) = &mut self.table else { return String::new() };
         let mut out = String::new();
         if !table.banner_is_out || (table.header.is_some() && heading.is_some() && table.header != heading) {
-            out += &table.key.banner(shown, point);
+            out += &table.key.banner(shown, point, self.patterns);
             table.banner_is_out = true;
             table.header = None;
         }
         if let Status::Failed { error } = &point.status {
-            return out + &failed(point, &plain(error));
+            return out + &failed(point, self.patterns.of(&point.pattern), &plain(error));
         }
-        let Some(shown) = shown else { return out + &failed(point, "the record holds no numbers") };
+        let Some(shown) = shown else {
+            return out + &failed(point, self.patterns.of(&point.pattern), "the record holds no numbers");
+        };
         if table.header != heading {
             out += heading.as_ref().map_or("", |heading| &heading.columns);
             table.header = heading;
@@ -146,7 +151,7 @@ impl Stream {
         if let Some(limit) = limit.filter(|_| table::has_link(shown, &view)) {
             self.links.see(&limit);
         }
-        out + &table::rows(shown, &view, &marks(point))
+        out + &table::rows(shown, &view, self.patterns, &marks(point))
     }
 
     /// Keeps what is to be said once below the tables.
@@ -171,12 +176,12 @@ impl Stream {
     /// Prints the points that were gathered: inside their table if it is open or about to be, else on their own.
     fn flush(&mut self, next: Option<&Point>) -> String {
         let Some(skipped) = self.skipped.take() else { return String::new() };
-        let next_key = next.map(Key::of);
+        let next_key = next.map(|next| Key::of(next, self.patterns));
         let is_open = |key: &Key| self.table.as_ref().is_some_and(|table| table.key == *key);
         match (skipped.only_key(), next) {
             (Some(key), _) if is_open(key) => skipped.inside(),
             (Some(key), Some(next)) if next_key.as_ref() == Some(key) && !is_not_measured(next) => {
-                let banner = key.banner(tables::table(next), next);
+                let banner = key.banner(self.patterns.table(next), next, self.patterns);
                 self.table = Some(Open { key: key.clone(), banner_is_out: true, header: None });
                 banner + &skipped.inside()
             }
@@ -185,12 +190,12 @@ impl Stream {
     }
 }
 
-/// The tables of a whole run at once, which was measured on these devices; before them, if so, that none of it should be trusted.
-pub fn tables(points: &[Point], devices: &[Device], bandwidth: Unit) -> Result<String, Error> {
-    let mut stream = Stream::new(bandwidth)?;
-    stream.measures(devices);
-    let lines: String = points.iter().map(|point| stream.line(point)).collect();
-    let headline = crate::placement::headline(points).map(|headline| format!("! {headline}\n"));
+/// The tables of a whole run at once; before them, if so, that none of it should be trusted.
+pub fn tables(run: Points<'_>, bandwidth: Unit) -> Result<String, Error> {
+    let mut stream = Stream::new(run.patterns, bandwidth)?;
+    stream.measures(run.devices);
+    let lines: String = run.points.iter().map(|point| stream.line(point)).collect();
+    let headline = crate::placement::headline(run.points).map(|headline| format!("! {headline}\n"));
     Ok(headline.unwrap_or_default() + &lines + &stream.finish())
 }
 

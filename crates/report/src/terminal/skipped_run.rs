@@ -1,25 +1,25 @@
 //! Points that cannot be measured, gathered to one line for each run of equal reasons.
 
+use measure::presentation::Presentation;
 use measure::record::Point;
-use measure::table::Presentation;
 use measure::text::plain;
 use serde_json::Value;
 
 use super::banner::Key;
 use super::spread::Spread;
-use crate::tables;
 
 /// A run of points that were not measured for the same reason.
 #[derive(Debug)]
 pub(super) struct SkippedRun {
+    shown: &'static Presentation,
     reason: String,
     keys: Vec<Key>,
     points: Spread,
 }
 
 impl SkippedRun {
-    pub(super) fn new(reason: String) -> Self {
-        Self { reason, keys: Vec::new(), points: Spread::default() }
+    pub(super) fn new(reason: String, shown: &'static Presentation) -> Self {
+        Self { shown, reason, keys: Vec::new(), points: Spread::default() }
     }
 
     /// Whether a point belongs to this run.
@@ -52,21 +52,16 @@ impl SkippedRun {
     pub(super) fn apart<'a>(&self, neighbours: impl Iterator<Item = &'a Key>) -> String {
         let experiment = self.keys.first().map(|key| plain(&key.experiment)).unwrap_or_default();
         let others: Vec<&Key> = neighbours.filter(|key| key.experiment == experiment).collect();
-        let shown = self.shown();
         let differs = |name: &str, values: &[Value]| {
             let value = values.first();
-            others.iter().any(|key| !shown.has_column(name) && key.axes.get(name) != value)
+            others.iter().any(|key| !self.shown.has_column(name) && key.axes.get(name) != value)
         };
         format!("\n{}", self.line(&format!(" of {experiment}"), &differs))
     }
 
-    fn shown(&self) -> &'static Presentation {
-        tables::of(self.keys.first().map_or("", |key| &key.pattern))
-    }
-
     /// The line with the axes that tell its points apart, those of rows, and those that are told besides.
     fn line(&self, whose: &str, is_told: &dyn Fn(&str, &[Value]) -> bool) -> String {
-        let rows = self.shown().row_axes;
+        let rows = self.shown.row_axes;
         let axes = self
             .points
             .axes(|name, values| values.len() > 1 || rows.contains(&name) || is_told(name, values));

@@ -1,5 +1,6 @@
 use std::collections::BTreeMap;
 
+use bench::PATTERNS;
 use measure::finding::Finding;
 use measure::record::{
     Cost, Direction, End, Fairness, Latency, LatencyKind, Mavericks, OneWay, Pipeline, Sunk, Throughput,
@@ -8,6 +9,11 @@ use measure::record::{
 use serde_json::json;
 
 use super::*;
+use crate::known;
+
+fn tables(points: &[Point], devices: &[Device], bandwidth: Unit) -> Result<String, Error> {
+    super::tables(Points { devices, ..known(points) }, bandwidth)
+}
 
 fn point(experiment: &str, size: u64, rate: &str) -> Point {
     Point {
@@ -159,7 +165,7 @@ fn bandwidths_name_their_direction_and_their_unit() {
     let text = tables(&points, &[], Unit::GbPerS).unwrap();
     assert_golden(&text, "bandwidth.txt");
     assert!(tables(&points, &[], Unit::MiBPerS).unwrap().contains("BW average[MiB/s]"));
-    assert!(Stream::new(Unit::Us).is_err());
+    assert!(Stream::new(PATTERNS, Unit::Us).is_err());
 }
 
 /// A device that imitates links under RoCE v2: 82 B of headers around the payload of each packet, as RoCE over IPv4 has them.
@@ -235,7 +241,7 @@ fn points_with_one_reason_take_one_line() {
 
 #[test]
 fn a_line_is_printed_as_soon_as_its_point_ends() {
-    let mut stream = Stream::new(Unit::GbPerS).unwrap();
+    let mut stream = Stream::new(PATTERNS, Unit::GbPerS).unwrap();
     assert!(stream.line(&latency(4, 820)).lines().count() > 1, "the first row comes with its headers");
     assert_eq!(stream.line(&latency(8, 830)).lines().count(), 1);
     assert_eq!(stream.line(&not_measured(16, "native", "why")), "");
@@ -275,10 +281,10 @@ fn findings_are_answered_below_the_tables() {
     }));
     let mut shifted = latency(4096, 2840);
     shifted.unstable = Some("it shifted".to_owned());
-    let text = findings(&[change, absent], &[latency(4, 820), shifted]);
+    let text = findings(&[change, absent], known(&[latency(4, 820), shifted]));
     assert_golden(&text, "findings.txt");
     assert!(text.lines().all(|line| line.chars().count() <= 130), "{text}");
-    assert_eq!(findings(&[], &[latency(4, 820)]), "");
+    assert_eq!(findings(&[], known(&[latency(4, 820)])), "");
 }
 
 /// A point of the pattern one-way, as softdev could give it.
@@ -534,7 +540,8 @@ fn shares_of_steps_are_of_all_that_were_due() {
         ("lost_share", 1.0 / steps),
         ("alone_share", 0.002),
     ] {
-        let measured = crate::value::measured(&point, &format!("pipeline.{share}")).unwrap();
+        let measured =
+            PATTERNS.find_at(&point, &format!("pipeline.{share}")).unwrap().measured(&point).unwrap();
         assert_eq!((measured.estimate.value, measured.has_interval), (number, true), "{share}");
         assert!(measured.samples.is_some(), "{share}");
     }

@@ -7,6 +7,8 @@ use measure::clock::{Nominal, Ticks};
 use measure::record::Cpu;
 use measure::samples::Stamps;
 
+use super::choices::Stamp;
+use super::settings::Settings;
 use super::stamped::{Column, Stamped, Watched};
 use crate::Error;
 use crate::cpu::watched;
@@ -18,7 +20,7 @@ use crate::pattern::outcome::Outcome;
 use crate::pattern::rank::Rank;
 use crate::pattern::timed::packets;
 use crate::patterns::one_way::messages::{AFTER, BEFORE, Pace, READY, Stamper, exchange, submit, take};
-use crate::point::{Length, PointSpec, Service, Stamp};
+use crate::point::{Length, PointSpec, Service};
 use crate::timepiece::Timepiece;
 
 /// A gap in a polling loop is one from here on: longer than any turn of it, shorter than what a scheduler, a hypervisor or an
@@ -51,7 +53,7 @@ fn stamp<E: Endpoint>(
 ) -> Result<(Stamped, Option<Cpu>), Error> {
     let clock = endpoint.clock();
     let pace = pace(spec);
-    let mut stamps = Arrays::new(spec, &pace, rank)?;
+    let mut stamps = Arrays::new(&pace, rank)?;
     let mut watch = Watch::new(clock.ticks(GAP));
     let count = if has_one_clock { 0 } else { EXCHANGES };
     let mut exchanged = Vec::with_capacity(4 * count as usize);
@@ -82,11 +84,12 @@ fn pace(spec: &PointSpec) -> Pace {
         Length::Duration(_) => 0,
     };
     let messages = spec.warmup + measured;
+    let Settings { burst, pause_ns, stamp } = Settings::of(spec);
     Pace {
         messages,
-        burst: spec.burst.map_or(messages, u64::from).max(1),
-        pause: Duration::from_nanos(spec.pause_ns),
-        until_sent: spec.stamp == Stamp::Sent,
+        burst: burst.map_or(messages, u64::from).max(1),
+        pause: Duration::from_nanos(pause_ns),
+        until_sent: stamp == Stamp::Sent,
         is_reliable: spec.message.service == Service::Rc,
     }
 }
@@ -102,10 +105,10 @@ struct Arrays {
 }
 
 impl Arrays {
-    fn new(spec: &PointSpec, pace: &Pace, rank: u32) -> Result<Self, Error> {
+    fn new(pace: &Pace, rank: u32) -> Result<Self, Error> {
         let room =
             |messages: u64| Ok::<_, Error>(Stamps::new(usize::try_from(messages).unwrap_or(usize::MAX))?);
-        let has_second = rank == 0 || spec.stamp == Stamp::Sent;
+        let has_second = rank == 0 || pace.until_sent;
         Ok(Self {
             first: room(pace.messages)?,
             second: has_second.then(|| room(pace.messages)).transpose()?,

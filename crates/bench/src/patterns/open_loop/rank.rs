@@ -7,8 +7,9 @@ use measure::record::{Cpu, Direction, LatencyKind, Throughput};
 use measure::samples::{HistogramSamples, Recorder, Scale};
 use serde::{Deserialize, Serialize};
 
-use super::layout::{self, CONTROL, LOAD};
+use super::layout::{CONTROL, LOAD};
 use super::schedule::{self, Kept, Schedule, Times};
+use super::settings::Settings;
 use crate::Error;
 use crate::cpu::watched;
 use crate::endpoint::Endpoint;
@@ -38,27 +39,29 @@ impl outcome::Told for Told {}
 /// One rank of it.
 pub(super) fn open_loop<E: End>(rank: Rank<'_, E>) -> Result<(Outcome, Option<Told>), PointError> {
     let (spec, number, left, timepiece) = (rank.spec, rank.rank, rank.left, rank.timepiece);
-    if layout::is_loader(spec, number) {
-        return Ok(load(rank)?);
+    let settings = Settings::of(spec);
+    if settings.is_loader(number) {
+        return Ok(load(rank, settings.load_bytes)?);
     }
+    let rate_hz = settings.rate_hz;
     let clock = timepiece.clock;
     let [main, control] = rank.two(Part::MAIN, CONTROL);
     match main {
         Some(endpoint) if number == 0 => {
             let schedule = Schedule {
-                period: clock.tick_hz() / spec.rate_hz.unwrap_or(1) as f64,
+                period: clock.tick_hz() / rate_hz as f64,
                 warmup: spec.warmup,
                 messages: messages(spec),
                 window: window(spec),
                 fetches: spec.message.operation.is_fetch(),
-                limit: limit(spec).min(left.mul_f64(LIMIT_SHARE)),
+                limit: limit(spec, rate_hz).min(left.mul_f64(LIMIT_SHARE)),
                 is_reliable: spec.message.service == Service::Rc,
             };
             let (outcome, window) = ask(endpoint, control, &schedule, spec, timepiece)?;
             Ok((outcome, Some(Told { timed: Some(window), passed: None })))
         }
         Some(endpoint) if !spec.message.operation.is_fetch() => {
-            let period = Duration::from_secs_f64(1.0 / spec.rate_hz.unwrap_or(1) as f64);
+            let period = Duration::from_secs_f64(1.0 / rate_hz as f64);
             let (done, cpu) = watched(clock, || schedule::answer(endpoint, period));
             done?;
             Ok((Outcome { cpu, ..Outcome::default() }, None))
@@ -88,8 +91,8 @@ fn window(spec: &PointSpec) -> usize {
 }
 
 /// How long a point may take whose rate is not held: twice the time of all its messages, and a second.
-fn limit(spec: &PointSpec) -> Duration {
-    let all = (spec.warmup + messages(spec)) as f64 / spec.rate_hz.unwrap_or(1) as f64;
+fn limit(spec: &PointSpec, rate_hz: u64) -> Duration {
+    let all = (spec.warmup + messages(spec)) as f64 / rate_hz as f64;
     Duration::try_from_secs_f64(2.0 * all + 1.0).unwrap_or(Duration::MAX)
 }
 
@@ -112,7 +115,7 @@ fn ask<E: Endpoint>(
     let (samples, cpu) = timed(asks, spec, LatencyKind::Response, clock)?;
     let seconds = clock.ns_f64(kept.end.saturating_sub(kept.posts[0])) / 1e9;
     if kept.messages < schedule.messages {
-        let (rate_hz, answered) = (spec.rate_hz.unwrap_or(1), kept.messages);
+        let (rate_hz, answered) = (Settings::of(spec).rate_hz, kept.messages);
         return Err(Error::NotKeptUp { rate_hz, answered, seconds, answered_hz: answered as f64 / seconds });
     }
     let outcome = latency_outcome(&samples, LatencyKind::Response, spec, 1);
@@ -155,7 +158,7 @@ fn posted(kept: &Kept, spec: &PointSpec, clock: Clock) -> Option<Throughput> {
 fn not_held(kept: &Kept, schedule: &Schedule, spec: &PointSpec) -> Option<String> {
     let Kept { messages, late, waited, .. } = kept;
     (*late as f64 > LATE_SHARE_MAX * *messages as f64).then(|| {
-        let rate_hz = spec.rate_hz.unwrap_or(1);
+        let rate_hz = Settings::of(spec).rate_hz;
         let late = format!("{late} of {messages} messages were posted when the next was due already");
         let waited = match waited {
             0 => String::new(),
@@ -196,14 +199,14 @@ impl<E: Endpoint> Timed for Ask<'_, E> {
 }
 
 /// A rank that loads the device.
-fn load<E: End>(rank: Rank<'_, E>) -> Result<(Outcome, Option<Told>), Error> {
-    let (spec, timepiece) = (rank.spec, rank.timepiece);
+fn load<E: End>(rank: Rank<'_, E>, load_bytes: u64) -> Result<(Outcome, Option<Told>), Error> {
+    let timepiece = rank.timepiece;
     let [Some(endpoint), Some(control)] = rank.two(LOAD, CONTROL) else {
         return Ok((Outcome::default(), None));
     };
     let mut progress = Progress::new();
     let (done, cpu) = watched(timepiece.clock, || schedule::load(endpoint, control, &mut progress));
-    let (throughput, passed) = done?.told(progress, spec.load_bytes, timepiece)?;
+    let (throughput, passed) = done?.told(progress, load_bytes, timepiece)?;
     let outcome = Outcome { throughput: Some(throughput), cpu, ..Outcome::default() };
     Ok((outcome, Some(Told { timed: None, passed: Some(passed) })))
 }

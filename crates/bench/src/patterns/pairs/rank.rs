@@ -4,7 +4,9 @@ use measure::clock::Clock;
 use measure::record::{Cpu, LatencyKind};
 use measure::samples::{HistogramSamples, Recorder, Scale};
 
+use super::choices::Traffic;
 use super::loops;
+use super::settings::Settings;
 use crate::Error;
 use crate::barrier::Barrier;
 use crate::cpu::watched;
@@ -17,29 +19,34 @@ use crate::pattern::outcome::Outcome;
 use crate::pattern::rank::Rank;
 use crate::pattern::timed::{Timed, latency_outcome, packets, span, timed};
 use crate::pattern::{Progress, Span};
-use crate::point::{PointSpec, Traffic};
+use crate::point::PointSpec;
 use crate::timepiece::Timepiece;
 
 /// One rank of a point of several pairs.
 pub(super) fn pairs<E: End>(mut rank: Rank<'_, E>) -> Result<(Outcome, Option<Passed>), PointError> {
     let (spec, timepiece, barrier) = (rank.spec, rank.timepiece, rank.barrier());
-    let clock = timepiece.clock;
+    let (clock, traffic) = (timepiece.clock, Settings::of(spec).traffic);
     let endpoint = rank.main()?;
-    let Some(mut barrier) = barrier else { return Ok((respond(endpoint, spec, clock)?, None)) };
-    match spec.traffic {
+    let Some(mut barrier) = barrier else { return Ok((respond(endpoint, spec, traffic, clock)?, None)) };
+    match traffic {
         Traffic::PingPong => Ok((bounce(endpoint, &mut barrier, spec, clock)?, None)),
         Traffic::Stream => Ok(flood(endpoint, &mut barrier, spec, timepiece)?),
     }
 }
 
 /// The rank that does what the other end of its pair wants.
-fn respond<E: Endpoint>(endpoint: &mut E, spec: &PointSpec, clock: Clock) -> Result<Outcome, Error> {
-    let is_flood = spec.traffic == Traffic::Stream;
+fn respond<E: Endpoint>(
+    endpoint: &mut E,
+    spec: &PointSpec,
+    traffic: Traffic,
+    clock: Clock,
+) -> Result<Outcome, Error> {
+    let is_flood = traffic == Traffic::Stream;
     if spec.message.operation.is_fetch() || (is_flood && !spec.message.operation.arrives()) {
         // Its adapter does all there is to do.
         return Ok(Outcome { cpu: watched(clock, || ()).1, ..Outcome::default() });
     }
-    let (done, cpu) = watched(clock, || match spec.traffic {
+    let (done, cpu) = watched(clock, || match traffic {
         Traffic::PingPong => answer(endpoint),
         Traffic::Stream => loops::drain(endpoint, spec.warmup).map(drop),
     });

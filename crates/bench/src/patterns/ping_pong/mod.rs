@@ -1,7 +1,9 @@
 //! A message goes forth, one comes back, every one is timed at both ends (G18); what fetches is answered by an adapter alone.
 
 mod bounce;
+mod command;
 mod fetch;
+mod table;
 
 use measure::record::{Cpu, LatencyKind};
 use measure::samples::Recorder;
@@ -21,14 +23,19 @@ use crate::pattern::outcome::Outcome;
 use crate::pattern::rank::Rank;
 use crate::pattern::registry::{Pattern, Row};
 use crate::pattern::timed::{Timed, latency_outcome, span, timed};
-use crate::point::{Carrier, Operation, PointSpec};
+use crate::point::{Carrier, Operation, PointSpec, Tool};
 use crate::topology::{Links, PartSpec, Topology, Usage};
 
 /// The pattern.
 pub(crate) struct PingPong;
 
 impl Pattern for PingPong {
-    const ROW: Row = Row { ..Row::named("ping-pong") };
+    const ROW: Row = Row {
+        command: command::COMMAND,
+        shown: &table::SHOWN,
+        tools: &[Tool::Qperf, Tool::Sockperf],
+        ..Row::named("ping-pong")
+    };
     type Told = ();
 
     fn defaults(_given: &AxisList, _carrier: Carrier) -> Defaults {

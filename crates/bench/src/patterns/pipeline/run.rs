@@ -7,6 +7,8 @@ use measure::record::{Cpu, LatencyKind, Sunk, TimerAlone};
 use measure::samples::{HistogramSamples, Recorder, Scale, Stamps};
 use serde::{Deserialize, Serialize};
 
+use super::choices;
+use super::settings::Settings;
 use super::signal::Signals;
 use super::sink::{Anchor, Rows, Times};
 use super::timer::{Sleeping, Spinning};
@@ -20,7 +22,7 @@ use crate::patterns::one_way::{Column, Stamped, Watched};
 use crate::patterns::pipeline::steps::{
     Course, META_WORDS, Received, SourceLog, TargetLog, Tick, Timer, await_parting, generate, part, take,
 };
-use crate::point::{self, Length, Pipeline, PointSpec, Service};
+use crate::point::{Length, PointSpec, Service};
 use crate::timepiece::Timepiece;
 
 /// What the generator of a point found, beside the stamps.
@@ -84,13 +86,13 @@ pub(crate) fn run<E: Endpoint>(
     has_one_clock: bool,
     timepiece: &Timepiece,
 ) -> Result<(Told, Option<Cpu>), Error> {
-    let Some(settings) = &spec.pipeline else { return Err(Error::NoPipeline) };
-    let run = Run { endpoint, spec, rank, has_one_clock, timepiece };
-    let (clock, rate_hz) = (timepiece.clock, run.rate_hz());
-    match (rank, settings.timer) {
+    let settings = Settings::of(spec);
+    let (clock, rate_hz, timer) = (timepiece.clock, settings.rate_hz, settings.timer);
+    let run = Run { endpoint, spec, settings, rank, has_one_clock, timepiece };
+    match (rank, timer) {
         (1.., _) => run.take(),
-        (0, point::Timer::Tsc) => run.generate(&mut Spinning::new(clock, rate_hz), settings),
-        (0, point::Timer::Timerfd) => run.generate(&mut Sleeping::new(clock, rate_hz)?, settings),
+        (0, choices::Timer::Tsc) => run.generate(&mut Spinning::new(clock, rate_hz)),
+        (0, choices::Timer::Timerfd) => run.generate(&mut Sleeping::new(clock, rate_hz)?),
     }
 }
 
@@ -98,6 +100,7 @@ pub(crate) fn run<E: Endpoint>(
 struct Run<'a, E> {
     endpoint: &'a mut E,
     spec: &'a PointSpec,
+    settings: Settings,
     rank: u32,
     has_one_clock: bool,
     timepiece: &'a Timepiece,
@@ -113,25 +116,18 @@ impl<E: Endpoint> Run<'_, E> {
         Course {
             steps: self.spec.warmup + counted,
             hail: Anchor::now(&self.timepiece.clock).words(),
-            period: Duration::from_secs_f64(1.0 / self.rate_hz() as f64),
+            period: Duration::from_secs_f64(1.0 / self.settings.rate_hz as f64),
             is_reliable: self.spec.message.service == Service::Rc,
         }
     }
 
-    fn rate_hz(&self) -> u64 {
-        self.spec.rate_hz.unwrap_or(1)
-    }
-
     /// The generator's part: with a timer that it spins on or sleeps for.
-    fn generate<T: Timer>(
-        mut self,
-        timer: &mut T,
-        settings: &Pipeline,
-    ) -> Result<(Told, Option<Cpu>), Error> {
+    fn generate<T: Timer>(mut self, timer: &mut T) -> Result<(Told, Option<Cpu>), Error> {
         let (clock, course) = (self.timepiece.clock, self.course());
+        let settings = &self.settings;
         // Whoever sleeps does not run because it has nothing to do.
-        let spins = settings.timer == point::Timer::Tsc;
-        let mut signals = Signals::new(settings.signal, settings.values, self.rate_hz() as f64);
+        let spins = settings.timer == choices::Timer::Tsc;
+        let mut signals = Signals::new(settings.signal, settings.values, settings.rate_hz as f64);
         let rows = Rows::new(self.spec, self.rank, course.steps, clock)?;
         let mut log = Source::new(&course, self.spec.warmup, rows)?;
         let mut watch = Watch::new(clock.ticks(GAP));

@@ -30,7 +30,7 @@ fn spec(service: Service, poll: Poll) -> PartSpec {
         .axis(axis::SERVICE.value(service))
         .axis(axis::POLL.value(poll))
         .axis(axis::SIZE_BYTES.value(64));
-    let plan = Plan::new("failures", "Failures").experiment("one", Pattern::PingPong, settings);
+    let plan = Plan::new("failures", "Failures").experiment("one", Pattern::PING_PONG, settings);
     let mut spec = resolve(&plan, &Options::default()).unwrap().points.remove(0).topology().parts.remove(0);
     spec.message.rx_depth = 4;
     spec

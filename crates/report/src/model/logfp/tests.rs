@@ -6,6 +6,7 @@ use measure::stats;
 use serde_json::json;
 
 use super::*;
+use crate::known;
 
 /// R(1) in ns, o_min in ns, f and g in ns.
 const TRUTH: [f64; 4] = [4000.0, 120.0, 5.4, 400.0];
@@ -77,7 +78,7 @@ fn points(most: u64) -> Vec<Point> {
 
 #[test]
 fn what_is_printed_stands_beside_what_bursts_say() {
-    let text = crate::model::text(&[], &points(15), &[], &[]).unwrap();
+    let text = crate::model::text(&[], known(&points(15)), &[]).unwrap();
     for part in [
         "fan-out\nmeasured, rounds of one to n at 1 B\n",
         "   L+2 o_max    2000.0 ns",
@@ -98,7 +99,7 @@ fn what_is_printed_stands_beside_what_bursts_say() {
 fn what_does_not_determine_it_is_said() {
     let said = |most, keep: fn(&Point) -> bool| {
         let points: Vec<Point> = points(most).into_iter().filter(keep).collect();
-        crate::model::text(&[], &points, &[], &[]).unwrap()
+        crate::model::text(&[], known(&points), &[]).unwrap()
     };
     assert!(!said(2, |_| true).contains("LogfP"), "two n are on any line");
     assert!(said(4, |_| true).contains(" f and g take rounds of 6 n; there are 4."));

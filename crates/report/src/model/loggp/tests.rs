@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::super::{loggp_text, rounds};
 use super::*;
+use crate::known;
 
 /// L, o, g in ns and G in ns/B.
 const TRUTH: [f64; 4] = [600.0, 80.0, 200.0, 0.2];
@@ -96,7 +97,7 @@ fn truth(messages: u64, pause: u64, size: u64) -> f64 {
 
 #[test]
 fn what_is_printed_says_both_ways_and_what_is_missed() {
-    let said = |points: &[Point]| super::super::text(&[], points, &[], &[]).unwrap();
+    let said = |points: &[Point]| super::super::text(&[], known(points), &[]).unwrap();
     let text = said(&points(truth));
     for part in [
         "LogGP from PRTT(n, d, s), n = 16",

@@ -29,7 +29,7 @@ fn pay(number: u32) {
 fn cost_ns() -> [u64; 2] {
     let settings = Settings { iterations: Some(1), warmup: Some(1), ..Settings::default() };
     let settings = settings.axis(axis::BURST.value(Some(1)));
-    let plan = Plan::new("one-way", "One way").experiment("one", Pattern::OneWay, settings);
+    let plan = Plan::new("one-way", "One way").experiment("one", Pattern::ONE_WAY, settings);
     let spec = &resolve(&plan, &Options::default()).unwrap().points[0];
     let rank = |mut end: Wire, rank| {
         let timepiece = Timepiece::new(end.clock(), None);

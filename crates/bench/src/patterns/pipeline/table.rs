@@ -1,0 +1,121 @@
+//! Samples at a fixed rate: how late each arrived, and which never did.
+
+use measure::presentation::Presentation;
+use measure::quantity::{Interval, number};
+use measure::record::{LatencyKind, Point, Sunk, steps};
+use measure::table::common::{PERCENT, PLAIN1, SAMPLES, US2, WHOLE, meanwhile};
+use measure::table::{Cell, Column, Note, Table};
+use measure::text::plain;
+use measure::units::Dimension::{Number, Share};
+
+pub(super) static SHOWN: Presentation = Presentation {
+    row_axes: &["rate_hz", "size_bytes", "values"],
+    label: &["{rate_hz}/s, {values} values"],
+    table: |point| point.latency.as_ref().map(|_| &STEPS),
+    quantities: &[
+        number("pipeline.missed_share", Share, |p, _| missed(p), "steps that were missed")
+            .with_interval(of_steps)
+            .offered(),
+        number(
+            "pipeline.achieved_hz",
+            Number,
+            |p, _| Some(p.pipeline.as_ref()?.achieved_hz),
+            "samples generated in a second",
+        ),
+        number("pipeline.alone_share", Share, |p, _| alone(p), "steps that the timer misses alone")
+            .with_interval(of_timer),
+        number(
+            "pipeline.busy_share",
+            Share,
+            |p, _| busy(p),
+            "steps that were missed at work, and not waiting",
+        )
+        .with_interval(of_steps),
+        number("pipeline.lost_share", Share, |p, _| lost(p), "steps whose samples were lost")
+            .with_interval(of_steps),
+    ],
+    ..Presentation::PLAIN
+};
+
+static STEPS: Table = Table {
+    title: "latency {kind}",
+    columns: &[
+        Column::new("rate[/s]", Cell::Axis("rate_hz")).wide(8),
+        Column::new("values", Cell::Axis("values")).wide(6),
+        SAMPLES.wide(8),
+        Column::new("10%[us]", Cell::Statistic("p10_ns", US2)).wide(8),
+        Column::new("typ.[us]", Cell::Statistic("p50_ns", US2)).wide(8),
+        Column::new("90%[us]", Cell::Statistic("p90_ns", US2)).wide(8),
+        Column::new("99.9%[us]", Cell::Statistic("p999_ns", US2)).wide(9),
+        Column::new("max[us]", Cell::Statistic("max_ns", US2)).wide(9),
+        Column::new("{>above}", Cell::Above).wide(7),
+        Column::new("got[/s]", Cell::Number("pipeline.achieved_hz", PLAIN1)).wide(9),
+        Column::new("missed[%]", Cell::Number("pipeline.missed_share", PERCENT)).wide(9),
+        Column::new("alone[%]", Cell::Number("pipeline.alone_share", PERCENT)).wide(8),
+        Column::new("#unsent", Cell::Number("counters.messages_not_transmitted", WHOLE)).wide(7),
+        Column::new("#lost", Cell::Number("counters.messages_lost", WHOLE)).wide(6),
+    ],
+    below: |point| sinks(point).chain(meanwhile(point)).collect(),
+    notes: &[Note::Where(is_from_due, FROM_DUE), Note::Always(FATES)],
+    ..Table::PLAIN
+};
+
+/// What the files of samples were, in lines that begin with `#`.
+fn sinks(point: &Point) -> impl Iterator<Item = String> {
+    let all = point.pipeline.iter().flat_map(|found| &found.sinks);
+    all.map(|sunk| {
+        let Sunk { rank, format, samples, bytes, write_ns, handing_over_ns, path, .. } = sunk;
+        let rate = *bytes as f64 * 1e3 / (*write_ns).max(1) as f64;
+        let place = path.as_ref().map_or("removed".to_owned(), |path| format!("in {}", plain(path)));
+        let (format, megabytes) = (plain(format), *bytes as f64 / 1e6);
+        let what = format!("{samples} samples as {format}, {megabytes:.1} MB at {rate:.0} MB/s");
+        format!("     # rank {rank}: {what}, each handed over in {handing_over_ns:.0} ns; {place}")
+    })
+}
+
+/// Whether samples were timed from when they were due: what has been logged elsewhere is from when it was generated.
+fn is_from_due(point: &Point) -> bool {
+    point.latency.as_ref().is_some_and(|latency| latency.kind == LatencyKind::Arrival)
+}
+
+const FROM_DUE: &str = "
+ each sample is timed from when its step was due, however late it was generated, to its arrival
+";
+const FATES: &str = "
+ got: samples generated in a second, by CLOCK_MONOTONIC; missed: steps for which the generator was not there; alone: what
+   the timer misses by itself, with no samples to make, on the same CPU for up to 0.25 s before and after
+ unsent: samples for which the node had no room, or that it took before the first that arrived; lost: after that one
+";
+
+fn of_steps(point: &Point, share: f64) -> Interval {
+    steps(&point.counters).map(|[steps, _]| Interval::of_share(share, steps)).unwrap_or_default()
+}
+
+fn of_timer(point: &Point, share: f64) -> Interval {
+    let timer = point.pipeline.as_ref().map(|found| &found.timer);
+    timer.map(|timer| Interval::of_share(share, timer.steps)).unwrap_or_default()
+}
+
+/// The share of a point's steps that some of them are.
+fn share_of_steps(point: &Point, of: impl Fn(u64) -> Option<u64>) -> Option<f64> {
+    let [steps, missed] = steps(&point.counters)?;
+    Some(of(missed)? as f64 / steps.max(1) as f64)
+}
+
+fn missed(point: &Point) -> Option<f64> {
+    share_of_steps(point, Some)
+}
+
+fn alone(point: &Point) -> Option<f64> {
+    let timer = &point.pipeline.as_ref()?.timer;
+    Some(timer.missed as f64 / timer.steps.max(1) as f64)
+}
+
+/// Steps that were missed while the generator had more to do than to wait: with values, its node and its sink.
+fn busy(point: &Point) -> Option<f64> {
+    share_of_steps(point, |missed| Some(missed.saturating_sub(point.pipeline.as_ref()?.missed_waiting)))
+}
+
+fn lost(point: &Point) -> Option<f64> {
+    share_of_steps(point, |_| point.counters.get("messages_lost").copied())
+}

@@ -1,0 +1,121 @@
+//! What a report shows of each pattern, and the list of patterns that a program hands to it.
+//!
+//! A pattern's table and its own numbers stand in its room in `bench`. A report knows no pattern by
+//! its name: it looks up what is shown of a point in [`Patterns`].
+
+use crate::quantity::{self, Found, Quantity};
+use crate::record::{Axes, Direction, Point};
+use crate::table::{Table, common};
+use crate::text;
+
+/// The patterns that a program knows, by their names in records.
+#[derive(Clone, Copy, Debug)]
+pub struct Patterns(&'static [(&'static str, &'static Presentation)]);
+
+impl Patterns {
+    /// A list of patterns: the name of each, and what is shown of it.
+    pub const fn new(all: &'static [(&'static str, &'static Presentation)]) -> Self {
+        Self(all)
+    }
+
+    /// All of them, in the order of the list.
+    pub fn all(self) -> impl Iterator<Item = (&'static str, &'static Presentation)> {
+        self.0.iter().copied()
+    }
+
+    /// What is shown of a pattern; of one that the program does not know, [`Presentation::PLAIN`].
+    pub fn of(self, pattern: &str) -> &'static Presentation {
+        static PLAIN: Presentation = Presentation::PLAIN;
+        self.all().find(|(name, _)| *name == pattern).map_or(&PLAIN, |(_, shown)| shown)
+    }
+
+    /// The table of a point; `None` where the point holds no numbers.
+    pub fn table(self, point: &Point) -> Option<&'static Table> {
+        (self.of(&point.pattern).table)(point).or_else(|| common::table(point))
+    }
+
+    /// The row that a path leads to: one of every pattern, or of any.
+    pub fn find(self, path: &str) -> Option<Found<'_>> {
+        quantity::find_in(self.own().chain(quantity::ALL), path)
+    }
+
+    /// The row that a path leads to, where the pattern of a point has that number.
+    pub fn find_at<'p>(self, point: &Point, path: &'p str) -> Option<Found<'p>> {
+        quantity::find_in(self.of(&point.pattern).quantities.iter().chain(quantity::ALL), path)
+    }
+
+    /// Paths of every number in the group that a path begins with; if there is no such group, those
+    /// that are offered.
+    pub fn examples(self, path: &str) -> Vec<String> {
+        quantity::examples(quantity::ALL.iter().chain(self.own()), path)
+    }
+
+    /// The numbers of single patterns.
+    fn own(self) -> impl Iterator<Item = &'static Quantity> + Clone {
+        self.0.iter().flat_map(|(_, shown)| shown.quantities)
+    }
+}
+
+/// What a report shows of a pattern.
+#[derive(Debug)]
+pub struct Presentation {
+    /// Axes that tell the rows of a table apart, so that points which differ in them share one.
+    pub row_axes: &'static [&'static str],
+    /// Axes that columns show, but which follow from others.
+    pub column_axes: &'static [&'static str],
+    /// What a row says instead of its cells where a point failed, the first part in the room of the first column:
+    /// `{peers} peers`; `{pairs|1}` is 1 where the point has no such axis.
+    pub label: &'static [&'static str],
+    /// The end of the name that netperf has for the same test over sockets.
+    pub test: Option<&'static str>,
+    /// The table of a point; `None` where it has none of the pattern's numbers.
+    pub table: fn(&Point) -> Option<&'static Table>,
+    /// The messages that a throughput counts; `None` where that is not known.
+    pub traffic: fn(&Axes, Direction) -> Option<Traffic>,
+    /// Numbers that only its points have. They come before those of every pattern where a path leads to both.
+    pub quantities: &'static [Quantity],
+}
+
+impl Presentation {
+    /// What is shown of a pattern that has nothing of its own.
+    pub const PLAIN: Self = Self {
+        row_axes: &["size_bytes"],
+        column_axes: &[],
+        label: &["{size_bytes}"],
+        test: None,
+        table: |_| None,
+        traffic: |_, _| None,
+        quantities: &[],
+    };
+
+    /// Whether a table has a column for an axis, so that points which differ in it share a table.
+    pub fn has_column(&self, axis: &str) -> bool {
+        self.row_axes.contains(&axis) || self.column_axes.contains(&axis)
+    }
+}
+
+/// The messages of a throughput.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Traffic {
+    /// From which rank to which they go.
+    pub flows: Vec<(u32, u32)>,
+    /// Their service.
+    pub service: String,
+    /// Their operation.
+    pub operation: String,
+    /// The axis that says how many bytes they have.
+    pub size: &'static str,
+}
+
+impl Traffic {
+    /// Messages such as a point's axes say.
+    pub fn of(axes: &Axes, flows: Vec<(u32, u32)>) -> Self {
+        let axis = |name| axes.get(name).map(text::value).unwrap_or_default();
+        Self { flows, service: axis("service"), operation: axis("operation"), size: "size_bytes" }
+    }
+
+    /// The same where two ranks have the link for themselves.
+    pub fn between_two(axes: &Axes, _: Direction) -> Option<Self> {
+        Some(Self::of(axes, vec![(0, 1)]))
+    }
+}

@@ -1,0 +1,229 @@
+//! Tables and columns that several patterns have: perftest's layouts, and what hosts counted meanwhile.
+
+use crate::quantity;
+use crate::record::{Direction, End, Latency, Point};
+use crate::table::{Cell, Column, Decimals, Print, Rows, Scale, Table, View, words};
+use crate::text::{digits, plain};
+
+/// Microseconds, to hundredths.
+pub const US2: Print = Print { scale: Scale::By(1e3), decimals: Decimals::Fixed(2) };
+/// Microseconds, to thousandths.
+pub const US3: Print = Print { scale: Scale::By(1e3), decimals: Decimals::Fixed(3) };
+/// Counts, and numbers in the base of records.
+pub const WHOLE: Print = Print { scale: Scale::By(1.0), decimals: Decimals::Fixed(0) };
+/// Numbers in the base of records, to tenths.
+pub const PLAIN1: Print = Print { scale: Scale::By(1.0), decimals: Decimals::Fixed(1) };
+/// Numbers in the base of records, to thousandths.
+pub const PLAIN3: Print = Print { scale: Scale::By(1.0), decimals: Decimals::Fixed(3) };
+/// Percent of a share, with three significant digits.
+pub const PERCENT: Print =
+    Print { scale: Scale::Percent, decimals: Decimals::Of(|percent| digits([percent].into_iter())) };
+/// Bandwidths in the unit that the reader has chosen.
+pub const BANDWIDTH: Print = Print { scale: Scale::Bandwidth, decimals: Decimals::Fixed(3) };
+/// Millions of messages per second.
+pub const MPPS: Print = Print { scale: Scale::By(1e6), decimals: Decimals::Fixed(6) };
+
+/// Bytes of a message.
+pub const SIZE: Column = Column::new("#bytes", Cell::Axis("size_bytes"));
+/// Messages that were measured.
+pub const ITERATIONS: Column = Column::new("#iterations", Cell::Text(iterations));
+/// The smallest latency.
+pub const T_MIN: Column = Column::new("t_min[usec]", Cell::Statistic("min_ns", US2));
+/// The largest latency.
+pub const T_MAX: Column = Column::new("t_max[usec]", Cell::Statistic("max_ns", US2));
+/// The median latency.
+pub const T_TYPICAL: Column = Column::new("t_typical[usec]", Cell::Statistic("p50_ns", US2));
+/// The mean latency, by whatever program measured the point.
+pub const T_AVG: Column = Column::new("t_avg[usec]", Cell::Text(mean));
+/// The standard deviation of the latency.
+pub const T_STDEV: Column = Column::new("t_stdev[usec]", Cell::Statistic("stddev_ns", US2));
+/// The 99 % quantile of the latency.
+pub const T_99: Column = Column::new("99%[usec]", Cell::Statistic("p99_ns", US2));
+/// The 99.9 % quantile of the latency.
+pub const T_999: Column = Column::new("99.9%[usec]", Cell::Statistic("p999_ns", US2));
+/// Messages per second.
+pub const MESSAGE_RATE: Column =
+    Column::new("MsgRate[Mpps]", Cell::Number("throughput.messages_per_s", MPPS));
+/// Messages that were lost.
+pub const LOST: Column = Column::new("#lost", Cell::Number("counters.messages_lost", WHOLE));
+/// The share of what the link carries at best, where that is known.
+pub const OF_LINK: Column = Column::new("of link[%]", Cell::OfLink).shown_where(|view| view.has_link);
+/// Samples of the latency.
+pub const SAMPLES: Column = Column::new("#samples", Cell::Statistic("count", WHOLE));
+
+/// `ib_send_lat`'s columns.
+pub static LATENCY: Table = Table {
+    title: "latency {kind}",
+    columns: &[SIZE, ITERATIONS, T_MIN, T_MAX, T_TYPICAL, T_AVG, T_STDEV, T_99, T_999],
+    gap: 2,
+    ..Table::PLAIN
+};
+
+/// `ib_send_bw`'s columns, of traffic that flows one way.
+pub static ONE_DIRECTION: Table = Table {
+    title: "throughput one way",
+    columns: &[
+        SIZE,
+        ITERATIONS,
+        Column::new("BW average[{unit}]", Cell::Number("throughput.bytes_per_s", BANDWIDTH)),
+        MESSAGE_RATE,
+        LOST.shown_where(has_losses),
+        OF_LINK,
+    ],
+    gap: 2,
+    ..Table::PLAIN
+};
+
+/// The same of traffic that flows both ways.
+pub static BOTH_DIRECTIONS: Table = Table {
+    title: "throughput both ways at once",
+    columns: &[
+        SIZE,
+        ITERATIONS,
+        Column::new("BW one direction[{unit}]", Cell::Number("throughput.bytes_per_s", BANDWIDTH)),
+        Column::new("BW total[{unit}]", Cell::Number("throughput_total.bytes_per_s", BANDWIDTH)),
+        Column::new("MsgRate one direction[Mpps]", Cell::Number("throughput.messages_per_s", MPPS)),
+        Column::new("MsgRate total[Mpps]", Cell::Number("throughput_total.messages_per_s", MPPS)),
+        LOST.shown_where(has_losses),
+        OF_LINK,
+    ],
+    gap: 2,
+    ..Table::PLAIN
+};
+
+/// A line for each kind of latency, then what is known besides on lines that begin with `#`, so that a program can read
+/// the others.
+pub static KINDS: Table = Table {
+    title: "every kind of latency of the same messages",
+    says_direction: false,
+    columns: &[
+        Column::new("latency", Cell::Kind).left(14),
+        SIZE.wide(8),
+        SAMPLES.wide(9),
+        Column::new("min[us]", Cell::Statistic("min_ns", US3)).wide(9),
+        Column::new("10%[us]", Cell::Statistic("p10_ns", US3)).wide(9),
+        Column::new("typ.[us]", Cell::Statistic("p50_ns", US3)).wide(9),
+        Column::new("90%[us]", Cell::Statistic("p90_ns", US3)).wide(9),
+        Column::new("99.9%[us]", Cell::Statistic("p999_ns", US3)).wide(9),
+        Column::new("max[us]", Cell::Statistic("max_ns", US3)).wide(10),
+        Column::new("> {above}", Cell::Above).wide(10).shown_where(|view| view.above_ns().is_some()),
+    ],
+    rows: Rows::PerKind,
+    behind: bound,
+    below: |point| wrapped(&words::notes(point)),
+    ..Table::PLAIN
+};
+
+/// The table of a point by what numbers it has.
+pub fn table(point: &Point) -> Option<&'static Table> {
+    if !point.kinds.is_empty() {
+        return Some(&KINDS);
+    }
+    bandwidth(point).or(latency(point))
+}
+
+/// The table of a point that has a latency.
+pub fn latency(point: &Point) -> Option<&'static Table> {
+    point.latency.as_ref().map(|_| &LATENCY)
+}
+
+fn bandwidth(point: &Point) -> Option<&'static Table> {
+    point.throughput.as_ref().map(|throughput| match throughput.direction {
+        Direction::Load | Direction::Pairs | Direction::Uni => &ONE_DIRECTION,
+        Direction::BiOne | Direction::BiTotal => &BOTH_DIRECTIONS,
+    })
+}
+
+/// Whether what carries its messages may lose some, and counts them.
+fn has_losses(view: &View<'_>) -> bool {
+    let axis = |name| view.point.axes.get(name);
+    let may_lose = match axis("service") {
+        Some(service) => service != "RC",
+        None => axis("endpoint").is_some_and(|endpoint| endpoint == "udp"),
+    };
+    may_lose && view.point.counters.contains_key("messages_lost")
+}
+
+fn iterations(view: &View<'_>) -> Option<String> {
+    let point = view.point;
+    let count = point.iterations.or(point.latency.as_ref().map(|latency| latency.count));
+    count.map(|count| count.to_string())
+}
+
+/// The mean, which is all that other programs may say.
+fn mean(view: &View<'_>) -> Option<String> {
+    let point = view.point;
+    let reported = || point.reported.as_ref().and_then(|reported| reported.mean_ns);
+    let mean_ns = point.latency.as_ref().map(|latency| latency.mean_ns).or_else(reported)?;
+    Some(format!("{:.2}", mean_ns / 1e3))
+}
+
+fn bound(point: &Point, latency: &Latency) -> String {
+    let bound = quantity::bound_ns(point, latency.kind);
+    bound.map_or_else(String::new, |bound| format!("  +- {:.0} ns", bound.ceil()))
+}
+
+/// The notes, one after the other, in lines that begin with `#`.
+fn wrapped(notes: &[String]) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for note in notes {
+        let note = plain(note);
+        match lines.last_mut() {
+            Some(last) if last.chars().count() + note.chars().count() + 2 <= NOTE_WIDTH => {
+                *last += &format!("; {note}");
+            }
+            _ => lines.push(note),
+        }
+    }
+    lines.iter().map(|line| format!(" # {line}")).collect()
+}
+
+/// Columns of a note, without its `#`.
+const NOTE_WIDTH: usize = 126;
+
+/// Whether sockets or message libraries carry the messages of a point.
+pub fn is_over_sockets(point: &Point) -> bool {
+    point.axes.get("endpoint").is_some_and(|endpoint| endpoint != "verbs")
+}
+
+/// What hosts dropped or sent again meanwhile, below a row: at which rank, and by the kernel's name.
+pub fn meanwhile(point: &Point) -> Vec<String> {
+    let is_trouble = |name: &str| {
+        let interface =
+            name.starts_with("interface.") && (name.ends_with("_dropped") || name.ends_with("_errors"));
+        interface || TROUBLE.contains(&name)
+    };
+    let of = |end: &End| {
+        let all = end.host.iter().filter(|(name, count)| **count > 0 && is_trouble(name));
+        let all: Vec<String> = all.map(|(name, count)| format!("{} {count}", plain(name))).collect();
+        (!all.is_empty()).then(|| format!("rank {}: {}", end.rank, all.join(", ")))
+    };
+    // Ranks of one host count the same.
+    let ends: Vec<String> = point.ends.iter().filter_map(of).take(2).collect();
+    let counted = (!ends.is_empty()).then(|| format!("     # counted meanwhile at {}", ends.join("; ")));
+    let count = |name: &str| point.counters.get(name).copied().unwrap_or_default();
+    let copied = match (count("sends_lent"), count("sends_copied_anyway")) {
+        (lent @ 1.., copied @ 1..) => {
+            Some(format!("     # of {lent} sends without a copy the kernel has copied {copied} all the same"))
+        }
+        _ => None,
+    };
+    counted.into_iter().chain(copied).collect()
+}
+
+/// Counters of protocols that say that something was lost on a host.
+const TROUBLE: [&str; 8] = [
+    "Ip.InDiscards",
+    "Ip.OutDiscards",
+    "Tcp.InErrs",
+    "Tcp.RetransSegs",
+    "Udp.RcvbufErrors",
+    "Udp.SndbufErrors",
+    "Udp6.RcvbufErrors",
+    "Udp6.SndbufErrors",
+];
+
+/// What the columns for CPU time mean.
+pub const CPU_TIME: &str = "
+ CPU: time of the measuring threads in user space and in the kernel; what interrupts do on their own is not in it
+";
