@@ -33,6 +33,55 @@ pub(crate) fn are_beside<A, W>(ranks: &[Told<A, W>], one: u32, other: u32) -> bo
     presence(one).zip(presence(other)).is_some_and(|(one, other)| one.is_beside(other))
 }
 
+/// What a rank has for the others: for all, and for each that connects to it.
+pub(crate) struct Offer<A, W> {
+    /// What every rank of the point may know.
+    pub(crate) address: A,
+    /// What only the rank needs that connects to it, by rank; absent for those that do not.
+    ways: Vec<Option<W>>,
+}
+
+/// A rank that this one connects with: what that has, and what this one has for it.
+pub(crate) struct Peer<'a, A, W> {
+    pub(crate) address: &'a A,
+    pub(crate) way: &'a W,
+    pub(crate) own_way: &'a W,
+}
+
+impl<A, W> Offer<A, W> {
+    /// An offer to so many ranks, with nothing for any of them alone yet.
+    pub(crate) fn new(address: A, ranks: u32) -> Self {
+        Self { address, ways: (0..ranks).map(|_| None).collect() }
+    }
+
+    /// Gives a rank what it needs to connect.
+    pub(crate) fn give(&mut self, rank: u32, way: W) {
+        self.ways[rank as usize] = Some(way);
+    }
+
+    /// What a rank has to know that connects to this one.
+    pub(crate) fn way(&self, rank: u32) -> Option<&W> {
+        self.ways.get(rank as usize)?.as_ref()
+    }
+
+    /// A rank that the rank `own`, whose offer this is, connects with, by what all have told.
+    ///
+    /// # Errors
+    /// [`Error::PeerAddress`] where one of the two has nothing for the other.
+    pub(crate) fn peer<'a>(
+        &'a self,
+        ranks: &'a [Told<A, W>],
+        own: u32,
+        rank: u32,
+    ) -> Result<Peer<'a, A, W>, Error> {
+        let told = ranks.get(rank as usize).and_then(|told| told.address.as_ref().zip(told.way.as_ref()));
+        let ((address, way), own_way) = told.zip(self.way(rank)).ok_or_else(|| Error::PeerAddress {
+            reason: format!("rank {rank} has nothing that connects to rank {own}"),
+        })?;
+        Ok(Peer { address, way, own_way })
+    }
+}
+
 /// An endpoint that is set up as far as that goes without the other ranks.
 pub(crate) trait Half: Sized {
     /// What becomes of it.
@@ -42,16 +91,8 @@ pub(crate) trait Half: Sized {
     /// What only the rank needs that connects to it.
     type Way: DeserializeOwned + Serialize;
 
-    /// What every rank may know.
-    fn address(&self) -> &Self::Address;
-
-    /// What each rank has to know that connects to it, by rank; absent for those that do not.
-    fn ways(&self) -> &[Option<Self::Way>];
-
-    /// What a rank has to know that connects to it.
-    fn way(&self, rank: u32) -> Option<&Self::Way> {
-        self.ways().get(rank as usize)?.as_ref()
-    }
+    /// What the other ranks have to know of it.
+    fn offer(&self) -> &Offer<Self::Address, Self::Way>;
 
     /// Connects it with those of the other ranks. Where more ranks run than there are CPUs, it gives way to them whenever it
     /// waits.

@@ -46,10 +46,10 @@ impl<K: EndpointKind> PreparedParts<K> {
 
 impl<H: Half + 'static> PreparedEndpoints for PreparedParts<H> {
     fn prepared(&self, ranks: u32) -> Result<Prepared, PointError> {
-        let parts = self.parts.iter().map(|(part, own)| (*part, own.address())).collect();
+        let parts = self.parts.iter().map(|(part, own)| (*part, &own.offer().address)).collect();
         let address = Address { presence: self.alone.presence().clone(), parts };
         let ways = |rank: u32| {
-            let of = |(part, own): (&Part, &H)| Some((*part, serde_json::to_value(own.way(rank)?)));
+            let of = |(part, own): (&Part, &H)| Some((*part, serde_json::to_value(own.offer().way(rank)?)));
             let ways = self.parts.iter().filter_map(of);
             let ways = ways.map(|(part, way)| Ok((part, way?))).collect::<Result<BTreeMap<_, _>, _>>()?;
             if ways.is_empty() { Ok(Value::Null) } else { serde_json::to_value(ways) }

@@ -10,7 +10,7 @@ use super::endpoint::ShmemEndpoint;
 use super::lane::Lane;
 use super::ring::{Emptier, Filler, Shape};
 use crate::Error;
-use crate::endpoint::connecting::{Half, Told, are_beside};
+use crate::endpoint::connecting::{Half, Offer, Peer, Told, are_beside};
 use crate::endpoint::kind::{EndpointKind, Site};
 use crate::point::Carrier;
 use crate::shared::{Handle, Shared};
@@ -22,7 +22,7 @@ pub(crate) struct Unopened {
     rank: u32,
     clock: Clock,
     memory: Arc<Shared>,
-    ways: Vec<Option<Way>>,
+    offer: Offer<(), Way>,
 }
 
 /// Where a ring for one other rank is.
@@ -45,11 +45,11 @@ impl Unopened {
         };
         let memory = Shared::offer("rdmascope-shmem", bell::LINES + partners.len() * each).map_err(failed)?;
         let handle = memory.handle().map_err(failed)?;
-        let mut ways: Vec<Option<Way>> = (0..part.links.ranks()).map(|_| None).collect();
+        let mut offer = Offer::new((), part.links.ranks());
         for (index, partner) in partners.iter().enumerate() {
-            ways[*partner as usize] = Some(Way { memory: handle, line: bell::LINES + index * each });
+            offer.give(*partner, Way { memory: handle, line: bell::LINES + index * each });
         }
-        Ok(Self { spec: part.clone(), rank, clock, memory: Arc::new(memory), ways })
+        Ok(Self { spec: part.clone(), rank, clock, memory: Arc::new(memory), offer })
     }
 }
 
@@ -66,26 +66,18 @@ impl Half for Unopened {
     type Address = ();
     type Way = Way;
 
-    fn address(&self) -> &() {
-        &()
-    }
-
-    fn ways(&self) -> &[Option<Way>] {
-        &self.ways
+    fn offer(&self) -> &Offer<(), Way> {
+        &self.offer
     }
 
     fn connect(self, ranks: &[Told<(), Way>], gives_way: bool) -> Result<ShmemEndpoint, Error> {
         let shape = Shape::of(&self.spec);
         let lane = |rank: u32| {
-            let told = ranks.get(rank as usize);
             if !are_beside(ranks, self.rank, rank) {
                 let reason = "shared memory leads to ranks of the same host only".to_owned();
                 return Err(Error::Impossible { reason });
             }
-            let way = told.and_then(|told| told.way.as_ref()).zip(self.way(rank));
-            let (way, own_way) = way.ok_or_else(|| Error::PeerAddress {
-                reason: format!("rank {rank} has no memory for rank {}", self.rank),
-            })?;
+            let Peer { way, own_way, .. } = self.offer.peer(ranks, self.rank, rank)?;
             let theirs = Shared::open(&way.memory, way.line.saturating_add(shape.lines()));
             let theirs = Arc::new(theirs.map_err(|reason| Error::Impossible {
                 reason: format!("the memory of another rank cannot be opened here: {reason}"),

@@ -152,7 +152,7 @@ fn run<T: Send>(
         let one = |half: &Unopened| Told {
             presence: presence.clone(),
             address: Some(()),
-            way: half.way(to).cloned(),
+            way: half.offer().way(to).cloned(),
         };
         halves.iter().map(one).collect::<Vec<_>>()
     };
@@ -296,7 +296,7 @@ fn a_rank_that_says_nothing_ends_the_point_in_bounded_time() {
 fn ranks_of_other_hosts_and_memory_that_has_gone_are_no_way() {
     let spec = spec(Pattern::PING_PONG, []);
     let half = |rank| Unopened::new(&spec, rank, Clock::monotonic()).unwrap();
-    let (here, way) = (presence(&spec), half(1).way(0).cloned());
+    let (here, way) = (presence(&spec), half(1).offer().way(0).cloned());
     let elsewhere = serde_json::to_value(&here).unwrap().to_string();
     let boot = Clock::monotonic();
     let boot = measure::clock::Domain::of(&boot).boot_id.expect("Linux has one");

@@ -22,7 +22,7 @@ use super::peer::{Address, Name, Told, Way};
 use super::setup::{Unconnected, port_of};
 use super::stream::Stream;
 use crate::Error;
-use crate::endpoint::connecting::Half;
+use crate::endpoint::connecting::{Half, Offer, Peer};
 use crate::interfaces::Entry;
 use crate::point::Carrier;
 use crate::topology::Flow;
@@ -46,12 +46,8 @@ impl Half for Unconnected {
     type Address = Address;
     type Way = Way;
 
-    fn address(&self) -> &Address {
-        &self.address
-    }
-
-    fn ways(&self) -> &[Option<Way>] {
-        &self.ways
+    fn offer(&self) -> &Offer<Address, Way> {
+        &self.offer
     }
 
     fn connect(mut self, ranks: &[Told], gives_way: bool) -> Result<SocketEndpoint, Error> {
@@ -94,15 +90,9 @@ impl Half for Unconnected {
 impl Unconnected {
     /// The ranks that this one is connected with, and the ways to them.
     fn neighbours<'a>(&'a self, ranks: &'a [Told]) -> Result<Vec<Neighbour<'a>>, Error> {
-        let nothing = |rank: u32| Error::PeerAddress {
-            reason: format!("rank {rank} has nothing that connects to rank {}", self.rank),
-        };
         let one = |(index, rank): (usize, u32)| {
-            let told = ranks.get(rank as usize);
-            let told = told.and_then(|told| told.address.as_ref().zip(told.way.as_ref()));
-            let own_way = self.way(rank);
-            let ((address, way), own_way) = told.zip(own_way).ok_or_else(|| nothing(rank))?;
-            let (own, theirs) = (&self.address.reachable, &address.reachable);
+            let Peer { address, way, own_way } = self.offer.peer(ranks, self.rank, rank)?;
+            let (own, theirs) = (&self.offer.address.reachable, &address.reachable);
             let route = match self.spec.message.endpoint.is_internet() {
                 true => Some(own.route(theirs)?),
                 false if own.is_beside(theirs) => None,

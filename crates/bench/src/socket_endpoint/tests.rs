@@ -51,9 +51,9 @@ fn told(spec: &PartSpec, halves: &[Unconnected], change: impl Fn(u32, u32, &mut 
     let presence = Alone::new(&Topology::of_one(spec.clone()), 0, &timepiece).unwrap().presence().clone();
     let one = |to: u32, from: u32| {
         let half = &halves[from as usize];
-        let mut way = half.way(to).cloned();
+        let mut way = half.offer().way(to).cloned();
         way.iter_mut().for_each(|way| change(from, to, way));
-        Told { presence: presence.clone(), address: Some(half.address().clone()), way }
+        Told { presence: presence.clone(), address: Some(half.offer().address.clone()), way }
     };
     let ranks = halves.len() as u32;
     (0..ranks).map(|to| (0..ranks).map(|from| one(to, from)).collect()).collect()
@@ -382,7 +382,7 @@ fn a_port_that_is_taken_is_named() {
     // The next rank has the next port.
     let next = Unconnected::new(&spec, 1, &options, Clock::monotonic());
     if let Ok(next) = next {
-        let way = next.way(0).unwrap();
+        let way = next.offer().way(0).unwrap();
         assert!(matches!(way.sockets[..], [Name::Port(next)] if next == port + 1));
     }
 }

@@ -18,7 +18,7 @@ use super::samples::Samples;
 use super::setup::{Unconnected, sends_to_group, shares_queue_pair};
 use super::signs::Watched;
 use crate::Error;
-use crate::endpoint::connecting::Half;
+use crate::endpoint::connecting::{Half, Offer, Peer};
 use crate::point::{Operation, Service};
 use crate::topology::{Flow, Form, PartSpec};
 
@@ -43,12 +43,8 @@ impl Half for Unconnected {
     type Address = Address;
     type Way = Way;
 
-    fn address(&self) -> &Address {
-        &self.address
-    }
-
-    fn ways(&self) -> &[Option<Way>] {
-        &self.ways
+    fn offer(&self) -> &Offer<Address, Way> {
+        &self.offer
     }
 
     fn connect(mut self, ranks: &[Told], gives_way: bool) -> Result<VerbsEndpoint, Error> {
@@ -113,11 +109,7 @@ impl Unconnected {
     /// The ranks that this one is connected with, and the ways to them.
     fn neighbours<'a>(&'a self, ranks: &'a [Told]) -> Result<Vec<Neighbour<'a>>, Error> {
         let one = |(index, rank): (usize, u32)| {
-            let told = ranks.get(rank as usize).and_then(|told| told.address.as_ref().zip(told.way.as_ref()));
-            let own_way = self.way(rank);
-            let ((address, way), own_way) = told.zip(own_way).ok_or_else(|| Error::PeerAddress {
-                reason: format!("rank {rank} has nothing that connects to rank {}", self.rank),
-            })?;
+            let Peer { address, way, own_way } = self.offer.peer(ranks, self.rank, rank)?;
             if way.pairs.len() != own_way.pairs.len() {
                 let (has, needed) = (way.pairs.len(), own_way.pairs.len());
                 let reason = format!("it has {has} queue pairs where {needed} are needed");
@@ -220,7 +212,7 @@ impl Unconnected {
 
     /// What connects one of our queue pairs with one of a peer's.
     fn connection(&self, peer: &Neighbour<'_>, pairs: (&PairAddress, &PairAddress)) -> Connection {
-        let (own, theirs) = (&self.address, peer.address);
+        let (own, theirs) = (&self.offer.address, peer.address);
         Connection {
             qp_num: pairs.1.qp_num,
             peer_psn: pairs.1.psn,

@@ -44,8 +44,8 @@ pub(super) fn ends(context: &Context, believed: &[&PartSpec]) -> Vec<VerbsEndpoi
     let told = |rank: u32| -> Vec<Told> {
         let of = |one: &Unconnected| Told {
             presence: presence.clone(),
-            address: Some(one.address().clone()),
-            way: one.way(rank).cloned(),
+            address: Some(one.offer().address.clone()),
+            way: one.offer().way(rank).cloned(),
         };
         unconnected.iter().map(of).collect()
     };
