@@ -10,7 +10,7 @@ use crate::Error;
 use crate::endpoint::capabilities::Capabilities;
 use crate::endpoint::connecting::End;
 use crate::endpoint::header::Header;
-use crate::endpoint::limits::{Limits, Over};
+use crate::endpoint::limits::Limits;
 use crate::endpoint::{Arrival, Endpoint, FILL, Mark, Posted, words};
 use crate::topology::PartSpec;
 
@@ -141,18 +141,7 @@ impl LibraryEndpoint {
     /// Ends the point where its time is over. Gives the time.
     #[cold]
     fn look_at_clock(&mut self) -> Result<Ticks, Error> {
-        match self.limits.look() {
-            Ok((now, _)) => Ok(now),
-            Err(Over::Time(waited_s)) => {
-                let advice = format!("raise it, or see what the other rank does ({})", self.path);
-                Err(Error::Deadline { what: "arrived", waited_s, advice })
-            }
-            Err(Over::Silence(waited_s)) => {
-                let what = if self.awaits_room { "was taken by the peer" } else { "came from the peer" };
-                let (path, advice) = (self.path.clone(), "its program has stopped: look there");
-                Err(Error::Silent { what, path, waited_s, said: String::new(), advice })
-            }
-        }
+        self.limits.check(self.awaits_room, || self.path.clone())
     }
 
     /// The long way to be idle.

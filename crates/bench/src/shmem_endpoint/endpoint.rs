@@ -9,7 +9,7 @@ use super::lane::Lane;
 use crate::Error;
 use crate::endpoint::capabilities::Capabilities;
 use crate::endpoint::connecting::End;
-use crate::endpoint::limits::{Limits, Over, timespec};
+use crate::endpoint::limits::{Limits, timespec};
 use crate::endpoint::{Arrival, Endpoint, FILL, Mark, Posted, words};
 use crate::topology::{Form, PartSpec};
 
@@ -113,23 +113,12 @@ impl ShmemEndpoint {
             self.seen = progress;
             self.limits.moved();
         }
-        let path = || {
-            let rank = self.lanes.first().map_or(0, |lane| lane.rank);
-            format!("shared memory from rank {} to rank {rank}", self.rank)
-        };
-        match self.limits.look() {
-            Ok((now, _)) => Ok(now),
-            Err(Over::Time(waited_s)) => {
-                let advice = format!("raise it, or see what the other rank does ({})", path());
-                Err(Error::Deadline { what: "arrived", waited_s, advice })
-            }
-            Err(Over::Silence(waited_s)) => {
-                let awaits_room = self.awaits.room || self.lanes.iter().any(Lane::has_rest);
-                let what = if awaits_room { "was taken by the peer" } else { "came from the peer" };
-                let (path, advice) = (path(), "its program has stopped: look there");
-                Err(Error::Silent { what, path, waited_s, said: String::new(), advice })
-            }
-        }
+        let awaits_room = self.awaits.room || self.lanes.iter().any(Lane::has_rest);
+        let (own, lanes) = (self.rank, &self.lanes);
+        self.limits.check(awaits_room, || {
+            let rank = lanes.first().map_or(0, |lane| lane.rank);
+            format!("shared memory from rank {own} to rank {rank}")
+        })
     }
 
     /// The long way to be idle.

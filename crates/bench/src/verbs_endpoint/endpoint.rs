@@ -21,6 +21,7 @@ use crate::alarm::Alarm;
 use crate::endpoint::calls::CallsVisitor;
 use crate::endpoint::capabilities::Capabilities;
 use crate::endpoint::connecting::End;
+use crate::endpoint::limits::Limits;
 use crate::endpoint::{Arrival, Endpoint, Mark, Posted};
 use crate::host_counters::Ways;
 use crate::topology::PartSpec;
@@ -41,8 +42,7 @@ pub(crate) struct VerbsEndpoint {
     _held: Held,
     others: Others,
     clock: Clock,
-    began: Ticks,
-    deadline: u64,
+    limits: Limits,
     tx_depth: u64,
     signal_interval: u64,
     /// The lane that the next message takes.
@@ -70,9 +70,6 @@ pub(crate) struct VerbsEndpoint {
     pauses: bool,
     /// Fruitless looks before it lets another rank go on, or looks at the clock.
     spins_max: u32,
-    /// Whether something happened since `quiet_since` was last looked at.
-    moved: bool,
-    quiet_since: Ticks,
     waiting: Waiting,
     messages: Messages,
     /// Whether its sleeps are left alone until there is something else to do: each message is timed.
@@ -83,7 +80,6 @@ pub(crate) struct VerbsEndpoint {
 
 impl VerbsEndpoint {
     pub(super) fn new(spec: &PartSpec, origin: Origin, parts: Parts, clock: Clock, others: Others) -> Self {
-        let now = clock.now();
         let Parts { lanes, queues, buffers, held, messages, pauses } = parts;
         let (rx_fill, before) = (receive_fill(spec) as usize, receives_before(spec) as usize);
         let round = if spec.usage.has_rounds { lanes.iter().map(Lane::reaches).sum() } else { 1 };
@@ -100,8 +96,8 @@ impl VerbsEndpoint {
             _held: held,
             others,
             clock,
-            began: now,
-            deadline: u64::MAX,
+            // The device tells of a peer that has died.
+            limits: Limits::without_patience(clock),
             tx_depth: u64::from(spec.message.tx_depth),
             signal_interval: u64::from(spec.message.signal_interval),
             next_lane: 0,
@@ -118,8 +114,6 @@ impl VerbsEndpoint {
             spins: 0,
             pauses,
             spins_max,
-            moved: false,
-            quiet_since: now,
             waiting: Waiting::new(spec),
             messages,
             is_patient: spec.usage.is_timed,
@@ -140,7 +134,7 @@ impl VerbsEndpoint {
             }
             let (lane, completed) = Lane::of(completion.id());
             self.outstanding -= self.lanes[lane].complete(completed);
-            self.moved = true;
+            self.limits.moved();
         }
         Ok(())
     }
@@ -173,7 +167,7 @@ impl VerbsEndpoint {
             }
         }
         self.outstanding += 1;
-        self.moved = true;
+        self.limits.moved();
     }
 
     /// The next message by the completion of its receive.
@@ -251,7 +245,7 @@ impl VerbsEndpoint {
         let now = self.check_deadline()?;
         let sleeps = self.waiting.sleeps();
         if sleeps && now.0 < until {
-            self.waiting.sleep(&self.queues, self.clock, until.min(self.deadline))?;
+            self.waiting.sleep(&self.queues, self.clock, until.min(self.limits.deadline()))?;
         }
         self.waiting.forget();
         // Where memory is polled nobody else looks for sends that fail.
@@ -275,13 +269,11 @@ impl End for VerbsEndpoint {
         /// Long enough to cost nothing, short enough for the end of a stream to be noticed, and to keep a limit although the
         /// alarm went off right before the sleep that it was to end.
         const PATIENCE: Duration = Duration::from_millis(50);
-        self.began = self.clock.now();
-        self.quiet_since = self.began;
         let timeout = Duration::from_secs_f64(timeout_s);
-        self.deadline = self.began.0.saturating_add(self.clock.ticks(timeout));
+        self.limits.start(timeout);
         self.waiting.end_with(match (&self.queues.channel, self.is_patient) {
             (None, _) => None,
-            (Some(_), true) => Some(Alarm::set(timeout, PATIENCE)?.following(self.deadline)),
+            (Some(_), true) => Some(Alarm::set(timeout, PATIENCE)?.following(self.limits.deadline())),
             // Who sleeps must notice that the end of a stream was lost.
             (Some(_), false) => Some(Alarm::set(PATIENCE, PATIENCE)?),
         });
@@ -389,7 +381,7 @@ impl Endpoint for VerbsEndpoint {
         };
         self.waiting.awaits(RECEIVES, arrival.is_none());
         if arrival.is_some() {
-            self.moved = true;
+            self.limits.moved();
             self.spins = 0;
         }
         Ok(arrival)
@@ -483,8 +475,9 @@ impl Endpoint for VerbsEndpoint {
             return self.idle();
         }
         let now = self.check_deadline()?;
-        let left = instant.0.min(self.deadline).saturating_sub(now.0);
-        self.waiting.nap(Duration::from_nanos(self.clock.ns(left)), self.clock, self.deadline)
+        let deadline = self.limits.deadline();
+        let left = instant.0.min(deadline).saturating_sub(now.0);
+        self.waiting.nap(Duration::from_nanos(self.clock.ns(left)), self.clock, deadline)
     }
 
     #[inline]
@@ -501,9 +494,6 @@ impl Endpoint for VerbsEndpoint {
     }
 
     fn quiet(&self) -> Duration {
-        if self.moved {
-            return Duration::ZERO;
-        }
-        Duration::from_nanos(self.clock.ns(self.clock.now().since(self.quiet_since)))
+        self.limits.quiet()
     }
 }

@@ -10,6 +10,7 @@ use super::super::lane::Lane;
 use super::super::waiting::SENDS;
 use super::VerbsEndpoint;
 use crate::Error;
+use crate::endpoint::limits::Over;
 
 impl VerbsEndpoint {
     /// The failure of a request, or the one that it follows from: a queue pair that fails flushes all its other requests,
@@ -43,21 +44,16 @@ impl VerbsEndpoint {
 
     /// Ends the point where its time is over; gives the time.
     pub(super) fn check_deadline(&mut self) -> Result<Ticks, Error> {
-        let now = self.clock.now();
-        if self.moved {
-            self.moved = false;
-            self.quiet_since = now;
-        }
-        if now.0 >= self.deadline {
-            let waited_s = self.clock.ns_f64(now.since(self.began)) / 1e9;
-            // A receiver, too, has sent what the peer's device should have acknowledged, whatever became of its program.
-            self.reap()?;
-            let is_unacknowledged = self.waiting.is_for(SENDS) || self.outstanding >= self.signal_interval;
-            let what = if is_unacknowledged { "was acknowledged" } else { "arrived" };
-            let path = self.others.paths.first();
-            let advice = path.map_or_else(String::new, |path| path.advice_on_silence(is_unacknowledged));
-            return Err(Error::Deadline { what, waited_s, advice });
-        }
-        Ok(now)
+        let (Over::Time(waited_s) | Over::Silence(waited_s)) = match self.limits.look() {
+            Ok((now, _)) => return Ok(now),
+            Err(over) => over,
+        };
+        // A receiver, too, has sent what the peer's device should have acknowledged, whatever became of its program.
+        self.reap()?;
+        let is_unacknowledged = self.waiting.is_for(SENDS) || self.outstanding >= self.signal_interval;
+        let what = if is_unacknowledged { "was acknowledged" } else { "arrived" };
+        let path = self.others.paths.first();
+        let advice = path.map_or_else(String::new, |path| path.advice_on_silence(is_unacknowledged));
+        Err(Error::Deadline { what, waited_s, advice })
     }
 }
