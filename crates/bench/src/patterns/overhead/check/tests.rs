@@ -80,11 +80,6 @@ fn what_makes_no_sense_is_refused_with_a_reason() {
         ),
         (
             "overhead",
-            "axes = { operation = \"write\", step = \"post_receive\" }",
-            "asks for poll_receive of RDMA Write, which cannot be: nothing arrives there that a receive is posted for",
-        ),
-        (
-            "overhead",
             "axes = { memory = \"device\" }",
             "register_cold of the device's memory, which cannot be: it is there already: give memory = \"process\"",
         ),
