@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use self::place::Place;
 use crate::Error;
 use crate::barrier::Barrier;
+use crate::rank_clock::RankClock;
 use crate::shared::{self, Shared};
-use crate::timepiece::Timepiece;
 use crate::topology::Topology;
 
 /// What a rank says of itself to all others.
@@ -56,13 +56,13 @@ impl Alone {
     ///
     /// # Errors
     /// [`Error::Barrier`] when there is no memory to meet in.
-    pub(crate) fn new(topology: &Topology, rank: u32, timepiece: &Timepiece) -> Result<Self, Error> {
+    pub(crate) fn new(topology: &Topology, rank: u32, rank_clock: &RankClock) -> Result<Self, Error> {
         let lines = Barrier::lines(topology.together.len());
         let meeting = topology.together.contains(&rank).then(|| Shared::offer("rdmascope-barrier", lines));
         let meeting = meeting.transpose().map_err(no_barrier)?;
         let presence = Presence {
-            place: Place::own(Domain::of(&timepiece.clock).boot_id),
-            clock: timepiece.domain.clone(),
+            place: Place::own(Domain::of(&rank_clock.clock).boot_id),
+            clock: rank_clock.domain.clone(),
             meeting: meeting.as_ref().map(Shared::handle).transpose().map_err(no_barrier)?,
         };
         Ok(Self { presence, meeting, rank })

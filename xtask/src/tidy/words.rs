@@ -3,7 +3,10 @@
 use proc_macro2::{TokenStream, TokenTree};
 
 /// The retired name, and the name to use. A word comes here with the commit that renames it.
-const RETIRED: [(&str, &str); 0] = [];
+const RETIRED: [(&str, &str); 2] = [
+    ("Timepiece", "RankClock"),
+    ("timepiece", "rank_clock"),
+];
 
 /// A source file of a crate has no retired word as an identifier or as its name.
 pub(super) fn check(path: &str, text: &str, wrong: &mut Vec<String>) {

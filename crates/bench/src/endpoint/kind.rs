@@ -10,8 +10,8 @@ use crate::Error;
 use crate::fault::PointError;
 use crate::point::{Carrier, PointSpec};
 use crate::process::message::{Neighbour, Outcome, Prepared};
+use crate::rank_clock::RankClock;
 use crate::socket_endpoint::SocketOptions;
-use crate::timepiece::Timepiece;
 use crate::topology::{PartSpec, Topology};
 use crate::verbs_endpoint::RankDevice;
 
@@ -20,7 +20,7 @@ pub(crate) struct Site<'a> {
     pub(crate) spec: &'a PointSpec,
     pub(crate) topology: &'a Topology,
     pub(crate) rank: u32,
-    pub(crate) timepiece: &'a Timepiece,
+    pub(crate) rank_clock: &'a RankClock,
     pub(crate) sockets: &'a SocketOptions,
     pub(crate) device: &'a mut RankDevice,
 }
@@ -75,6 +75,6 @@ pub(crate) trait ConnectedEndpoints {
         spec: &PointSpec,
         rank: u32,
         left: Duration,
-        timepiece: &Timepiece,
+        rank_clock: &RankClock,
     ) -> Result<Outcome, PointError>;
 }

@@ -17,7 +17,7 @@ use crate::pattern::rank::{Endpoints, Rank};
 use crate::patterns;
 use crate::point::PointSpec;
 use crate::process::message::{Neighbour, Outcome, Prepared};
-use crate::timepiece::Timepiece;
+use crate::rank_clock::RankClock;
 use crate::topology::{Part, PartSpec};
 
 /// Endpoints that are not connected yet.
@@ -40,7 +40,7 @@ impl<K: EndpointKind> PreparedParts<K> {
         let (topology, rank) = (site.topology, site.rank);
         let of = |part: &PartSpec| Ok((part.part, K::prepare(part, site)?));
         let parts = topology.parts_of(rank).map(of).collect::<Result<_, Error>>()?;
-        Ok(Self { alone: Alone::new(site.topology, site.rank, site.timepiece)?, parts })
+        Ok(Self { alone: Alone::new(site.topology, site.rank, site.rank_clock)?, parts })
     }
 }
 
@@ -83,12 +83,12 @@ impl<E: End> ConnectedEndpoints for Endpoints<E> {
         spec: &PointSpec,
         rank: u32,
         left: Duration,
-        timepiece: &Timepiece,
+        rank_clock: &RankClock,
     ) -> Result<Outcome, PointError> {
         let ways = self.ways();
         let before = Counted::now(&ways);
         self.start(left.as_secs_f64())?;
-        let outcome = patterns::run(Rank { spec, rank, left, timepiece, endpoints: self });
+        let outcome = patterns::run(Rank { spec, rank, left, rank_clock, endpoints: self });
         self.stop();
         let (oversubscribed, library) = (self.company.oversubscribed, self.library());
         let mut outcome = Outcome { oversubscribed, library, ..outcome? };

@@ -17,7 +17,7 @@ use crate::pattern::outcome::Outcome;
 use crate::pattern::rank::{Endpoints, Rank};
 use crate::patterns;
 use crate::plan::{Options, Plan, resolve};
-use crate::timepiece::Timepiece;
+use crate::rank_clock::RankClock;
 use crate::topology::Part;
 
 /// Ticks are 64ths of a nanosecond.
@@ -117,12 +117,12 @@ fn outcome(experiment: &str, endpoint: Simulated) -> Outcome {
     let text = format!("name = \"x\"\ntitle = \"X\"\n\n[[experiment]]\nname = \"one\"\n{experiment}");
     let plan = Plan::parse(&text, "plans/x.toml", Path::new(".")).unwrap();
     let spec = resolve(&plan, &Options::default()).unwrap().points.remove(0);
-    let timepiece = Timepiece::new(endpoint.clock, None);
+    let rank_clock = RankClock::new(endpoint.clock, None);
     let company = Company { barrier: None, oversubscribed: None, has_one_clock: true };
     let parts = BTreeMap::from([(Part::MAIN, endpoint)]);
     let mut endpoints = Endpoints { company, parts };
     let left = Duration::from_secs(60);
-    patterns::run(Rank { spec: &spec, rank: 0, left, timepiece: &timepiece, endpoints: &mut endpoints })
+    patterns::run(Rank { spec: &spec, rank: 0, left, rank_clock: &rank_clock, endpoints: &mut endpoints })
         .unwrap()
 }
 

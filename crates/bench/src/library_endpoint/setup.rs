@@ -98,7 +98,7 @@ impl EndpointKind for Unconnected {
         &[Carrier::Iceoryx2, Carrier::Nanomsg, Carrier::Nng, Carrier::Zeromq];
 
     fn prepare(part: &PartSpec, site: &mut Site<'_>) -> Result<Self, Error> {
-        Self::new(part, site.rank, site.sockets, site.timepiece.clock)
+        Self::new(part, site.rank, site.sockets, site.rank_clock.clock)
     }
 }
 

@@ -12,7 +12,7 @@ use crate::endpoint::connecting::End;
 use crate::fault::{PointError, out_of_order};
 use crate::host_counters::Ways;
 use crate::point::PointSpec;
-use crate::timepiece::Timepiece;
+use crate::rank_clock::RankClock;
 use crate::topology::Part;
 
 /// A rank that is connected with the others of its point.
@@ -21,14 +21,14 @@ pub(crate) struct Rank<'a, E> {
     pub(crate) rank: u32,
     /// How much of the point's time is left.
     pub(crate) left: Duration,
-    pub(crate) timepiece: &'a Timepiece,
+    pub(crate) rank_clock: &'a RankClock,
     pub(crate) endpoints: &'a mut Endpoints<E>,
 }
 
 impl<'a, E: End> Rank<'a, E> {
     /// The clock that times its messages: that of its endpoints.
     pub(crate) fn clock(&self) -> Clock {
-        self.timepiece.clock
+        self.rank_clock.clock
     }
 
     /// Whether those that it talks to read the same clock.

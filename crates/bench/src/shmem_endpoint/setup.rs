@@ -57,7 +57,7 @@ impl EndpointKind for Unopened {
     const CARRIERS: &'static [Carrier] = &[Carrier::Shmem];
 
     fn prepare(part: &PartSpec, site: &mut Site<'_>) -> Result<Self, Error> {
-        Self::new(part, site.rank, site.timepiece.clock)
+        Self::new(part, site.rank, site.rank_clock.clock)
     }
 }
 

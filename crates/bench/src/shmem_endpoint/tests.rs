@@ -25,8 +25,8 @@ use crate::patterns::ping_pong::ping_pong;
 use crate::patterns::stream::{Flow, stream};
 use crate::plan::{Options, Plan, Settings, resolve};
 use crate::point::{Carrier, Pattern, Poll};
+use crate::rank_clock::RankClock;
 use crate::shared::Shared;
-use crate::timepiece::Timepiece;
 use crate::topology::{PartSpec, Topology};
 
 /// Memory of so many lines, mapped twice.
@@ -135,8 +135,8 @@ fn spec(pattern: Pattern, axes: impl IntoIterator<Item = axis::Axis>) -> PartSpe
 }
 
 fn presence(spec: &PartSpec) -> Presence {
-    let timepiece = Timepiece::new(Clock::monotonic(), None);
-    Alone::new(&Topology::of_one(spec.clone()), 0, &timepiece).unwrap().presence().clone()
+    let rank_clock = RankClock::new(Clock::monotonic(), None);
+    Alone::new(&Topology::of_one(spec.clone()), 0, &rank_clock).unwrap().presence().clone()
 }
 
 /// Connects all ranks of a point and lets each do its part within so many seconds; gives what becomes of each.

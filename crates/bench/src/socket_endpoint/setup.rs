@@ -77,7 +77,7 @@ impl EndpointKind for Unconnected {
         &[Carrier::Sctp, Carrier::Tcp, Carrier::Udp, Carrier::UnixDatagram, Carrier::UnixStream];
 
     fn prepare(part: &PartSpec, site: &mut Site<'_>) -> Result<Self, Error> {
-        Self::new(part, site.rank, site.sockets, site.timepiece.clock)
+        Self::new(part, site.rank, site.sockets, site.rank_clock.clock)
     }
 }
 

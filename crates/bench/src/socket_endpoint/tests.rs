@@ -29,7 +29,7 @@ use crate::patterns::ping_pong::ping_pong;
 use crate::patterns::stream::{Flow, stream};
 use crate::plan::{Options, Plan, Settings, resolve};
 use crate::point::{Carrier, Family, Pattern, Poll};
-use crate::timepiece::Timepiece;
+use crate::rank_clock::RankClock;
 use crate::topology::{PartSpec, Topology};
 
 fn spec(pattern: Pattern, axes: impl IntoIterator<Item = axis::Axis>) -> PartSpec {
@@ -47,8 +47,8 @@ fn halves(spec: &PartSpec) -> Vec<Unconnected> {
 
 /// What each rank hears of all, with its ways as `change` wants them: from one rank to another.
 fn told(spec: &PartSpec, halves: &[Unconnected], change: impl Fn(u32, u32, &mut Way)) -> Vec<Vec<Told>> {
-    let timepiece = Timepiece::new(Clock::monotonic(), None);
-    let presence = Alone::new(&Topology::of_one(spec.clone()), 0, &timepiece).unwrap().presence().clone();
+    let rank_clock = RankClock::new(Clock::monotonic(), None);
+    let presence = Alone::new(&Topology::of_one(spec.clone()), 0, &rank_clock).unwrap().presence().clone();
     let one = |to: u32, from: u32| {
         let half = &halves[from as usize];
         let mut way = half.offer().way(to).cloned();

@@ -122,7 +122,7 @@ impl EndpointKind for Unconnected {
 
     fn prepare(part: &PartSpec, site: &mut Site<'_>) -> Result<Self, Error> {
         let Open { context, port, .. } = site.device.open()?;
-        Self::new(context, port, part, site.rank, site.timepiece.clock)
+        Self::new(context, port, part, site.rank, site.rank_clock.clock)
     }
 }
 

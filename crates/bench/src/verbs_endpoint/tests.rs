@@ -18,7 +18,7 @@ use crate::endpoint::connecting::{End, Half};
 use crate::endpoint::{Endpoint, Mark};
 use crate::plan::{Options, Plan, Settings, resolve};
 use crate::point::{Operation, Pattern, Poll, Service};
-use crate::timepiece::Timepiece;
+use crate::rank_clock::RankClock;
 use crate::topology::{PartSpec, Topology, Usage};
 
 /// A point whose messages are timed one way.
@@ -34,12 +34,12 @@ fn spec(service: Service, poll: Poll) -> PartSpec {
 /// The connected ends of a point, in rank order, each as it believes the point to be.
 pub(super) fn ends(context: &Context, believed: &[&PartSpec]) -> Vec<VerbsEndpoint> {
     let port = Arc::new(LocalPort::find(context, PortOptions::default()).unwrap());
-    let timepiece = Timepiece::new(Clock::monotonic(), None);
-    let clock = timepiece.clock;
+    let rank_clock = RankClock::new(Clock::monotonic(), None);
+    let clock = rank_clock.clock;
     let prepare =
         |(rank, spec): (u32, &&PartSpec)| Unconnected::new(context, &port, spec, rank, clock).unwrap();
     let presence =
-        Alone::new(&Topology::of_one(believed[0].clone()), 0, &timepiece).unwrap().presence().clone();
+        Alone::new(&Topology::of_one(believed[0].clone()), 0, &rank_clock).unwrap().presence().clone();
     let unconnected: Vec<_> = (0..).zip(believed).map(prepare).collect();
     let told = |rank: u32| -> Vec<Told> {
         let of = |one: &Unconnected| Told {

@@ -89,9 +89,9 @@ impl Pattern for Samples {
     }
 
     fn run<E: End>(rank: Rank<'_, E>) -> Result<(Outcome, Option<Told>), PointError> {
-        let (spec, number, timepiece, has_one_clock) =
-            (rank.spec, rank.rank, rank.timepiece, rank.has_one_clock());
-        let (told, cpu) = run::run(rank.main()?, spec, number, has_one_clock, timepiece)?;
+        let (spec, number, rank_clock, has_one_clock) =
+            (rank.spec, rank.rank, rank.rank_clock, rank.has_one_clock());
+        let (told, cpu) = run::run(rank.main()?, spec, number, has_one_clock, rank_clock)?;
         Ok((Outcome { cpu, ..Outcome::default() }, Some(told)))
     }
 
