@@ -3,7 +3,8 @@
 use proc_macro2::{TokenStream, TokenTree};
 
 /// The retired name, and the name to use. A word comes here with the commit that renames it.
-const RETIRED: [(&str, &str); 2] = [
+const RETIRED: [(&str, &str); 3] = [
+    ("Lent", "ZeroCopyBuffers"),
     ("Timepiece", "RankClock"),
     ("timepiece", "rank_clock"),
 ];

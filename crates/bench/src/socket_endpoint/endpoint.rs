@@ -23,7 +23,7 @@ use super::alternation::Alternation;
 use super::drain::Drain;
 use super::failure::Path;
 use super::lane::Lane;
-use super::lent::Lent;
+use super::zero_copy::ZeroCopyBuffers;
 use crate::Error;
 use crate::alarm::Alarm;
 use crate::endpoint::capabilities::Capabilities;
@@ -273,7 +273,7 @@ impl End for SocketEndpoint {
         let mut counters = BTreeMap::new();
         let mut count = |name: &str, number: u64| *counters.entry(name.to_owned()).or_default() += number;
         for lane in &self.lanes {
-            if let Some((calls, copied)) = lane.lent().map(Lent::counts) {
+            if let Some((calls, copied)) = lane.lent().map(ZeroCopyBuffers::counts) {
                 count("sends_lent", calls);
                 count("sends_copied_anyway", copied);
             }

@@ -4,7 +4,7 @@
 //! Unconnected ── addresses over the control plane ──► SocketEndpoint
 //!   setup.rs: sockets that are bound or listen    connect.rs     endpoint.rs, lane.rs: one of
 //!   options.rs: how they are                      address.rs       stream.rs: bytes in their order
-//!                                                 callers.rs         lent.rs: of messages that are not copied
+//!                                                 callers.rs         zero_copy.rs: of messages that are not copied
 //!                                                                  datagram.rs, lists.rs: messages by themselves
 //!                                                                    alternation.rs: asked again, track.rs: counted
 //!                                                                drain.rs: a thread that takes what a load sends
@@ -30,7 +30,6 @@ mod drain;
 mod endpoint;
 mod failure;
 mod lane;
-mod lent;
 mod lists;
 mod options;
 mod peer;
@@ -39,6 +38,7 @@ mod stream;
 #[cfg(test)]
 mod tests;
 mod track;
+mod zero_copy;
 
 pub(crate) use address::Reachable;
 pub use address::{Net, SocketOptions};
