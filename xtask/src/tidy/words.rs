@@ -3,8 +3,9 @@
 use proc_macro2::{TokenStream, TokenTree};
 
 /// The retired name, and the name to use. A word comes here with the commit that renames it.
-const RETIRED: [(&str, &str); 3] = [
+const RETIRED: [(&str, &str); 4] = [
     ("Lent", "ZeroCopyBuffers"),
+    ("Signs", "PolledFlags"),
     ("Timepiece", "RankClock"),
     ("timepiece", "rank_clock"),
 ];

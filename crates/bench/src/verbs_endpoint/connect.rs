@@ -11,12 +11,12 @@ use super::endpoint::VerbsEndpoint;
 use super::failure::Path;
 use super::lane::{Lane, Requests};
 use super::managed::Managed;
+use super::memory_flags::FlagRange;
 use super::numbering::Numbering;
 use super::parts::{Held, Messages, Notification, Origin, Others, Parts};
 use super::requests::{Destination, to_group};
 use super::samples::Samples;
 use super::setup::{Unconnected, sends_to_group, shares_queue_pair};
-use super::signs::Watched;
 use crate::Error;
 use crate::endpoint::connecting::{Half, Offer, Peer};
 use crate::point::{Operation, Service};
@@ -230,16 +230,16 @@ impl Unconnected {
 }
 
 /// Where bytes of other ranks are polled for.
-fn watched(spec: &PartSpec, buffers: &Buffers, partners: usize) -> (Notification, Watched) {
+fn watched(spec: &PartSpec, buffers: &Buffers, partners: usize) -> (Notification, FlagRange) {
     let size = spec.message.size();
     match (spec.usage.flow, spec.message.operation, buffers.signals) {
         (_, _, Some(signals)) => {
-            (Notification::Signal, Watched { first: signals.at, stride: LINE, count: partners })
+            (Notification::Signal, FlagRange { first: signals.at, stride: LINE, count: partners })
         }
         (Flow::Alternating, Operation::Write, None) => {
             let places = buffers.places;
-            (Notification::Memory, Watched { first: size - 1, stride: places.stride, count: places.count })
+            (Notification::Memory, FlagRange { first: size - 1, stride: places.stride, count: places.count })
         }
-        _ => (Notification::Completion, Watched::default()),
+        _ => (Notification::Completion, FlagRange::default()),
     }
 }

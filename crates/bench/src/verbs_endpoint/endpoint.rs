@@ -11,10 +11,10 @@ use verbs::Completion;
 use super::buffers::{Buffers, receive_fill, receives_before};
 use super::constants::LAST;
 use super::lane::Lane;
+use super::memory_flags::PolledFlags;
 use super::numbering::greeting;
 use super::parts::{Held, Messages, Notification, Origin, Others, Parts};
 use super::setup::Queues;
-use super::signs::Signs;
 use super::waiting::{RECEIVES, SENDS, Waiting};
 use crate::Error;
 use crate::alarm::Alarm;
@@ -50,7 +50,7 @@ pub(crate) struct VerbsEndpoint {
     /// Of all lanes.
     outstanding: u64,
     /// What bytes of memory say of messages.
-    signs: Signs,
+    flags: PolledFlags,
     /// Where in `send` a message ends.
     end: usize,
     /// Completions of receives that are asked for at once.
@@ -89,7 +89,7 @@ impl VerbsEndpoint {
             // So many are posted already, in turn.
             next_receive: before % buffers.receives.len(),
             end: spec.message.size_bytes as usize - 1,
-            signs: Signs::new(others.watched, round),
+            flags: PolledFlags::new(others.watched, round),
             lanes,
             queues,
             buffers,
@@ -207,7 +207,7 @@ impl VerbsEndpoint {
     #[inline]
     fn changed_memory(&mut self) -> Result<Option<Arrival>, Error> {
         let Some(target) = &self.buffers.target else { return Ok(None) };
-        let changed = self.signs.changed(|at| target.peek(at))?;
+        let changed = self.flags.changed(|at| target.peek(at))?;
         Ok(changed.map(|(lane, mark)| Arrival { mark, number: 0, lane, is_greeting: false }))
     }
 
@@ -320,7 +320,7 @@ impl Endpoint for VerbsEndpoint {
             }
         }
         if self.others.notification == Notification::Memory {
-            let byte = self.signs.next(mark);
+            let byte = self.flags.next(mark);
             if !self.lanes[self.next_lane].stamp(byte, mark == Mark::Last) {
                 self.buffers.send.write(self.end, &[byte])?;
             }
@@ -359,7 +359,7 @@ impl Endpoint for VerbsEndpoint {
         if !self.lane_has_room()? {
             return Ok(Posted::Busy);
         }
-        let byte = self.signs.next(mark);
+        let byte = self.flags.next(mark);
         self.buffers.send.write(signals.from, &[byte])?;
         self.lanes[self.next_lane].post_greeting()?;
         self.posted(true);
