@@ -3,8 +3,12 @@
 use proc_macro2::{TokenStream, TokenTree};
 
 /// The retired name, and the name to use. A word comes here with the commit that renames it.
-const RETIRED: [(&str, &str); 4] = [
+const RETIRED: [(&str, &str); 8] = [
+    ("Company", "Placement"),
+    ("company", "placement"),
     ("Lent", "ZeroCopyBuffers"),
+    ("Presence", "RankInfo"),
+    ("presence", "info"),
     ("Signs", "PolledFlags"),
     ("Timepiece", "RankClock"),
     ("timepiece", "rank_clock"),

@@ -10,14 +10,14 @@ use super::Endpoint;
 use super::calls::CallsVisitor;
 use super::capabilities::Capabilities;
 use crate::Error;
-use crate::company::Presence;
 use crate::host_counters::Ways;
+use crate::placement::RankInfo;
 
 /// What another rank has said of a part of the point.
 #[derive(Clone, Debug)]
 pub(crate) struct Told<A, W> {
     /// Where it runs.
-    pub(crate) presence: Presence,
+    pub(crate) info: RankInfo,
     /// Where it can be reached; absent where it has nothing to do with this part.
     pub(crate) address: Option<A>,
     /// What it has for this rank alone; absent where the two do not connect.
@@ -29,8 +29,8 @@ pub(crate) type Others<H> = [Told<<H as Half>::Address, <H as Half>::Way>];
 
 /// Whether two ranks are on one host.
 pub(crate) fn are_beside<A, W>(ranks: &[Told<A, W>], one: u32, other: u32) -> bool {
-    let presence = |rank: u32| ranks.get(rank as usize).map(|told| &told.presence);
-    presence(one).zip(presence(other)).is_some_and(|(one, other)| one.is_beside(other))
+    let info = |rank: u32| ranks.get(rank as usize).map(|told| &told.info);
+    info(one).zip(info(other)).is_some_and(|(one, other)| one.is_beside(other))
 }
 
 /// What a rank has for the others: for all, and for each that connects to it.

@@ -8,13 +8,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::Error;
-use crate::company::{Alone, Presence};
 use crate::endpoint::connecting::{End, Half, Told};
 use crate::endpoint::kind::{ConnectedEndpoints, EndpointKind, PreparedEndpoints, Site};
 use crate::fault::{PointError, unreadable};
 use crate::host_counters::Counted;
 use crate::pattern::rank::{Endpoints, Rank};
 use crate::patterns;
+use crate::placement::{Alone, RankInfo};
 use crate::point::PointSpec;
 use crate::process::message::{Neighbour, Outcome, Prepared};
 use crate::rank_clock::RankClock;
@@ -30,7 +30,7 @@ pub(super) struct PreparedParts<H> {
 #[derive(Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 struct Address<A> {
-    presence: Presence,
+    info: RankInfo,
     parts: BTreeMap<Part, A>,
 }
 
@@ -47,7 +47,7 @@ impl<K: EndpointKind> PreparedParts<K> {
 impl<H: Half + 'static> PreparedEndpoints for PreparedParts<H> {
     fn prepared(&self, ranks: u32) -> Result<Prepared, PointError> {
         let parts = self.parts.iter().map(|(part, own)| (*part, &own.offer().address)).collect();
-        let address = Address { presence: self.alone.presence().clone(), parts };
+        let address = Address { info: self.alone.info().clone(), parts };
         let ways = |rank: u32| {
             let of = |(part, own): (&Part, &H)| Some((*part, serde_json::to_value(own.offer().way(rank)?)));
             let ways = self.parts.iter().filter_map(of);
@@ -65,15 +65,15 @@ impl<H: Half + 'static> PreparedEndpoints for PreparedParts<H> {
     ) -> Result<Box<dyn ConnectedEndpoints>, PointError> {
         let mut told: Vec<Heard<H>> =
             ranks.iter().map(Heard::read).collect::<Result<_, _>>().map_err(unreadable)?;
-        let presences: Vec<Presence> = told.iter().map(|rank| rank.presence.clone()).collect();
-        let company = self.alone.hear(&spec.topology(), &presences)?;
-        let gives_way = company.oversubscribed.is_some();
+        let infos: Vec<RankInfo> = told.iter().map(|rank| rank.info.clone()).collect();
+        let placement = self.alone.hear(&spec.topology(), &infos)?;
+        let gives_way = placement.oversubscribed.is_some();
         let one = |(part, half): (Part, H)| {
             let others: Vec<_> = told.iter_mut().map(|rank| rank.of(part)).collect();
             Ok((part, half.connect(&others, gives_way)?))
         };
         let parts = self.parts.into_iter().map(one).collect::<Result<_, Error>>()?;
-        Ok(Box::new(Endpoints { company, parts }))
+        Ok(Box::new(Endpoints { placement, parts }))
     }
 }
 
@@ -90,7 +90,7 @@ impl<E: End> ConnectedEndpoints for Endpoints<E> {
         self.start(left.as_secs_f64())?;
         let outcome = patterns::run(Rank { spec, rank, left, rank_clock, endpoints: self });
         self.stop();
-        let (oversubscribed, library) = (self.company.oversubscribed, self.library());
+        let (oversubscribed, library) = (self.placement.oversubscribed, self.library());
         let mut outcome = Outcome { oversubscribed, library, ..outcome? };
         for (name, count) in self.counters() {
             *outcome.counters.entry(name).or_default() += count;
@@ -102,7 +102,7 @@ impl<E: End> ConnectedEndpoints for Endpoints<E> {
 
 /// What a rank has told this one, of all parts.
 struct Heard<H: Half> {
-    presence: Presence,
+    info: RankInfo,
     addresses: BTreeMap<Part, H::Address>,
     ways: BTreeMap<Part, H::Way>,
 }
@@ -110,13 +110,13 @@ struct Heard<H: Half> {
 impl<H: Half> Heard<H> {
     /// Reads what came over the control plane.
     fn read(told: &Neighbour) -> Result<Self, serde_json::Error> {
-        let Address { presence, parts } = Address::deserialize(&told.address)?;
+        let Address { info, parts } = Address::deserialize(&told.address)?;
         let ways = Option::deserialize(&told.way)?.unwrap_or_default();
-        Ok(Self { presence, addresses: parts, ways })
+        Ok(Self { info, addresses: parts, ways })
     }
 
     fn of(&mut self, part: Part) -> Told<H::Address, H::Way> {
         let (address, way) = (self.addresses.remove(&part), self.ways.remove(&part));
-        Told { presence: self.presence.clone(), address, way }
+        Told { info: self.info.clone(), address, way }
     }
 }

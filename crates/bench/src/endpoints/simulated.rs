@@ -9,13 +9,13 @@ use measure::clock::{Clock, Ticks};
 use measure::record::LatencyKind;
 
 use crate::Error;
-use crate::company::Company;
 use crate::endpoint::capabilities::Capabilities;
 use crate::endpoint::connecting::End;
 use crate::endpoint::{Arrival, Endpoint, Mark, Posted};
 use crate::pattern::outcome::Outcome;
 use crate::pattern::rank::{Endpoints, Rank};
 use crate::patterns;
+use crate::placement::Placement;
 use crate::plan::{Options, Plan, resolve};
 use crate::rank_clock::RankClock;
 use crate::topology::Part;
@@ -118,9 +118,9 @@ fn outcome(experiment: &str, endpoint: Simulated) -> Outcome {
     let plan = Plan::parse(&text, "plans/x.toml", Path::new(".")).unwrap();
     let spec = resolve(&plan, &Options::default()).unwrap().points.remove(0);
     let rank_clock = RankClock::new(endpoint.clock, None);
-    let company = Company { barrier: None, oversubscribed: None, has_one_clock: true };
+    let placement = Placement { barrier: None, oversubscribed: None, has_one_clock: true };
     let parts = BTreeMap::from([(Part::MAIN, endpoint)]);
-    let mut endpoints = Endpoints { company, parts };
+    let mut endpoints = Endpoints { placement, parts };
     let left = Duration::from_secs(60);
     patterns::run(Rank { spec: &spec, rank: 0, left, rank_clock: &rank_clock, endpoints: &mut endpoints })
         .unwrap()

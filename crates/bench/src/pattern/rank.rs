@@ -7,10 +7,10 @@ use measure::clock::Clock;
 
 use crate::Error;
 use crate::barrier::Barrier;
-use crate::company::Company;
 use crate::endpoint::connecting::End;
 use crate::fault::{PointError, out_of_order};
 use crate::host_counters::Ways;
+use crate::placement::Placement;
 use crate::point::PointSpec;
 use crate::rank_clock::RankClock;
 use crate::topology::Part;
@@ -33,12 +33,12 @@ impl<'a, E: End> Rank<'a, E> {
 
     /// Whether those that it talks to read the same clock.
     pub(crate) fn has_one_clock(&self) -> bool {
-        self.endpoints.company.has_one_clock
+        self.endpoints.placement.has_one_clock
     }
 
     /// The barrier of those that begin together, where this rank is one of them.
     pub(crate) fn barrier(&mut self) -> Option<Barrier> {
-        self.endpoints.company.barrier.take()
+        self.endpoints.placement.barrier.take()
     }
 
     /// The endpoint of the main part, which most ranks have.
@@ -62,7 +62,7 @@ impl<'a, E: End> Rank<'a, E> {
 
 /// The connected endpoints of a rank: one for each part of the point that it has to do with.
 pub(crate) struct Endpoints<E> {
-    pub(crate) company: Company,
+    pub(crate) placement: Placement,
     pub(crate) parts: BTreeMap<Part, E>,
 }
 

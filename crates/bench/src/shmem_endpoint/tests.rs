@@ -15,7 +15,6 @@ use super::endpoint::ShmemEndpoint;
 use super::ring::{Emptier, Filler, Shape};
 use crate::Error;
 use crate::axis;
-use crate::company::{Alone, Presence};
 use crate::endpoint::conformance::{post_addressed, take_addressed, three};
 use crate::endpoint::connecting::{End, Half, Told};
 use crate::endpoint::{Endpoint, Mark};
@@ -23,6 +22,7 @@ use crate::pattern::Span;
 use crate::pattern::times::Times;
 use crate::patterns::ping_pong::ping_pong;
 use crate::patterns::stream::{Flow, stream};
+use crate::placement::{Alone, RankInfo};
 use crate::plan::{Options, Plan, Settings, resolve};
 use crate::point::{Carrier, Pattern, Poll};
 use crate::rank_clock::RankClock;
@@ -134,9 +134,9 @@ fn spec(pattern: Pattern, axes: impl IntoIterator<Item = axis::Axis>) -> PartSpe
     resolve(&plan, &Options::default()).unwrap().points.remove(0).topology().parts.remove(0)
 }
 
-fn presence(spec: &PartSpec) -> Presence {
+fn info(spec: &PartSpec) -> RankInfo {
     let rank_clock = RankClock::new(Clock::monotonic(), None);
-    Alone::new(&Topology::of_one(spec.clone()), 0, &rank_clock).unwrap().presence().clone()
+    Alone::new(&Topology::of_one(spec.clone()), 0, &rank_clock).unwrap().info().clone()
 }
 
 /// Connects all ranks of a point and lets each do its part within so many seconds; gives what becomes of each.
@@ -147,10 +147,10 @@ fn run<T: Send>(
 ) -> Vec<Result<T, Error>> {
     let halves: Vec<_> =
         (0..spec.links.ranks()).map(|rank| Unopened::new(spec, rank, Clock::monotonic()).unwrap()).collect();
-    let presence = presence(spec);
+    let info = info(spec);
     let told = |to: u32| {
         let one = |half: &Unopened| Told {
-            presence: presence.clone(),
+            info: info.clone(),
             address: Some(()),
             way: half.offer().way(to).cloned(),
         };
@@ -296,18 +296,17 @@ fn a_rank_that_says_nothing_ends_the_point_in_bounded_time() {
 fn ranks_of_other_hosts_and_memory_that_has_gone_are_no_way() {
     let spec = spec(Pattern::PING_PONG, []);
     let half = |rank| Unopened::new(&spec, rank, Clock::monotonic()).unwrap();
-    let (here, way) = (presence(&spec), half(1).offer().way(0).cloned());
+    let (here, way) = (info(&spec), half(1).offer().way(0).cloned());
     let elsewhere = serde_json::to_value(&here).unwrap().to_string();
     let boot = Clock::monotonic();
     let boot = measure::clock::Domain::of(&boot).boot_id.expect("Linux has one");
-    let elsewhere: Presence = serde_json::from_str(&elsewhere.replace(&boot, "another")).unwrap();
-    for (presence, words) in
-        [(elsewhere, "ranks of the same host only"), (here.clone(), "cannot be opened here")]
+    let elsewhere: RankInfo = serde_json::from_str(&elsewhere.replace(&boot, "another")).unwrap();
+    for (info, words) in [(elsewhere, "ranks of the same host only"), (here.clone(), "cannot be opened here")]
     {
         // The half that offered it has gone.
         let told = [
-            Told { presence: here.clone(), address: Some(()), way: None },
-            Told { presence, address: Some(()), way: way.clone() },
+            Told { info: here.clone(), address: Some(()), way: None },
+            Told { info, address: Some(()), way: way.clone() },
         ];
         let error = half(0).connect(&told, false).map(drop).unwrap_err();
         assert!(matches!(error, Error::Impossible { .. }) && error.to_string().contains(words), "{error}");

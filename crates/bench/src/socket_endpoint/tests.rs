@@ -19,7 +19,6 @@ use super::setup::Unconnected;
 use super::{Net, SocketOptions};
 use crate::Error;
 use crate::axis;
-use crate::company::Alone;
 use crate::endpoint::conformance::{post_addressed, take_addressed, three};
 use crate::endpoint::connecting::{End, Half};
 use crate::endpoint::{Endpoint, Mark};
@@ -27,6 +26,7 @@ use crate::pattern::Span;
 use crate::pattern::times::Times;
 use crate::patterns::ping_pong::ping_pong;
 use crate::patterns::stream::{Flow, stream};
+use crate::placement::Alone;
 use crate::plan::{Options, Plan, Settings, resolve};
 use crate::point::{Carrier, Family, Pattern, Poll};
 use crate::rank_clock::RankClock;
@@ -48,12 +48,12 @@ fn halves(spec: &PartSpec) -> Vec<Unconnected> {
 /// What each rank hears of all, with its ways as `change` wants them: from one rank to another.
 fn told(spec: &PartSpec, halves: &[Unconnected], change: impl Fn(u32, u32, &mut Way)) -> Vec<Vec<Told>> {
     let rank_clock = RankClock::new(Clock::monotonic(), None);
-    let presence = Alone::new(&Topology::of_one(spec.clone()), 0, &rank_clock).unwrap().presence().clone();
+    let info = Alone::new(&Topology::of_one(spec.clone()), 0, &rank_clock).unwrap().info().clone();
     let one = |to: u32, from: u32| {
         let half = &halves[from as usize];
         let mut way = half.offer().way(to).cloned();
         way.iter_mut().for_each(|way| change(from, to, way));
-        Told { presence: presence.clone(), address: Some(half.offer().address.clone()), way }
+        Told { info: info.clone(), address: Some(half.offer().address.clone()), way }
     };
     let ranks = halves.len() as u32;
     (0..ranks).map(|to| (0..ranks).map(|from| one(to, from)).collect()).collect()

@@ -98,7 +98,7 @@ impl Unconnected {
         let device = self.domain.context().device().clone();
         let is_deaf = DeviceKind::of(&device, None) == DeviceKind::KernelSoftware;
         let own = ranks.get(self.rank as usize).filter(|_| is_deaf && self.rank as usize != HUB)?;
-        ranks.get(HUB)?.presence.is_beside(&own.presence).then(|| {
+        ranks.get(HUB)?.info.is_beside(&own.info).then(|| {
             let name = device.name();
             format!(
                 "a host does not hear its own multicasts through {name}: place the ranks on several hosts"

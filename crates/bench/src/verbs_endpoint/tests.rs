@@ -12,10 +12,10 @@ use super::setup::Unconnected;
 use super::{LocalPort, PortOptions};
 use crate::Error;
 use crate::axis;
-use crate::company::Alone;
 use crate::endpoint::conformance::{post_addressed, take_addressed, three};
 use crate::endpoint::connecting::{End, Half};
 use crate::endpoint::{Endpoint, Mark};
+use crate::placement::Alone;
 use crate::plan::{Options, Plan, Settings, resolve};
 use crate::point::{Operation, Pattern, Poll, Service};
 use crate::rank_clock::RankClock;
@@ -38,12 +38,11 @@ pub(super) fn ends(context: &Context, believed: &[&PartSpec]) -> Vec<VerbsEndpoi
     let clock = rank_clock.clock;
     let prepare =
         |(rank, spec): (u32, &&PartSpec)| Unconnected::new(context, &port, spec, rank, clock).unwrap();
-    let presence =
-        Alone::new(&Topology::of_one(believed[0].clone()), 0, &rank_clock).unwrap().presence().clone();
+    let info = Alone::new(&Topology::of_one(believed[0].clone()), 0, &rank_clock).unwrap().info().clone();
     let unconnected: Vec<_> = (0..).zip(believed).map(prepare).collect();
     let told = |rank: u32| -> Vec<Told> {
         let of = |one: &Unconnected| Told {
-            presence: presence.clone(),
+            info: info.clone(),
             address: Some(one.offer().address.clone()),
             way: one.offer().way(rank).cloned(),
         };
