@@ -34,7 +34,7 @@ impl RankInfo {
 }
 
 /// A rank that has not heard of the others.
-pub(crate) struct Alone {
+pub(crate) struct LocalPlacement {
     info: RankInfo,
     /// Memory of the barrier that it would lead.
     meeting: Option<Shared>,
@@ -51,7 +51,7 @@ pub(crate) struct Placement {
     pub(crate) has_one_clock: bool,
 }
 
-impl Alone {
+impl LocalPlacement {
     /// This rank, before it hears of the others of its point.
     ///
     /// # Errors

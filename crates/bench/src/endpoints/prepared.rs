@@ -14,7 +14,7 @@ use crate::fault::{PointError, unreadable};
 use crate::host_counters::Counted;
 use crate::pattern::rank::{Endpoints, Rank};
 use crate::patterns;
-use crate::placement::{Alone, RankInfo};
+use crate::placement::{LocalPlacement, RankInfo};
 use crate::point::PointSpec;
 use crate::process::message::{Neighbour, Outcome, Prepared};
 use crate::rank_clock::RankClock;
@@ -22,7 +22,7 @@ use crate::topology::{Part, PartSpec};
 
 /// Endpoints that are not connected yet.
 pub(super) struct PreparedParts<H> {
-    alone: Alone,
+    local: LocalPlacement,
     parts: BTreeMap<Part, H>,
 }
 
@@ -40,14 +40,14 @@ impl<K: EndpointKind> PreparedParts<K> {
         let (topology, rank) = (site.topology, site.rank);
         let of = |part: &PartSpec| Ok((part.part, K::prepare(part, site)?));
         let parts = topology.parts_of(rank).map(of).collect::<Result<_, Error>>()?;
-        Ok(Self { alone: Alone::new(site.topology, site.rank, site.rank_clock)?, parts })
+        Ok(Self { local: LocalPlacement::new(site.topology, site.rank, site.rank_clock)?, parts })
     }
 }
 
 impl<H: Half + 'static> PreparedEndpoints for PreparedParts<H> {
     fn prepared(&self, ranks: u32) -> Result<Prepared, PointError> {
         let parts = self.parts.iter().map(|(part, own)| (*part, &own.offer().address)).collect();
-        let address = Address { info: self.alone.info().clone(), parts };
+        let address = Address { info: self.local.info().clone(), parts };
         let ways = |rank: u32| {
             let of = |(part, own): (&Part, &H)| Some((*part, serde_json::to_value(own.offer().way(rank)?)));
             let ways = self.parts.iter().filter_map(of);
@@ -66,7 +66,7 @@ impl<H: Half + 'static> PreparedEndpoints for PreparedParts<H> {
         let mut told: Vec<Heard<H>> =
             ranks.iter().map(Heard::read).collect::<Result<_, _>>().map_err(unreadable)?;
         let infos: Vec<RankInfo> = told.iter().map(|rank| rank.info.clone()).collect();
-        let placement = self.alone.hear(&spec.topology(), &infos)?;
+        let placement = self.local.hear(&spec.topology(), &infos)?;
         let gives_way = placement.oversubscribed.is_some();
         let one = |(part, half): (Part, H)| {
             let others: Vec<_> = told.iter_mut().map(|rank| rank.of(part)).collect();

@@ -22,7 +22,7 @@ use crate::pattern::Span;
 use crate::pattern::times::Times;
 use crate::patterns::ping_pong::ping_pong;
 use crate::patterns::stream::{Flow, stream};
-use crate::placement::{Alone, RankInfo};
+use crate::placement::{LocalPlacement, RankInfo};
 use crate::plan::{Options, Plan, Settings, resolve};
 use crate::point::{Carrier, Pattern, Poll};
 use crate::rank_clock::RankClock;
@@ -136,7 +136,7 @@ fn spec(pattern: Pattern, axes: impl IntoIterator<Item = axis::Axis>) -> PartSpe
 
 fn info(spec: &PartSpec) -> RankInfo {
     let rank_clock = RankClock::new(Clock::monotonic(), None);
-    Alone::new(&Topology::of_one(spec.clone()), 0, &rank_clock).unwrap().info().clone()
+    LocalPlacement::new(&Topology::of_one(spec.clone()), 0, &rank_clock).unwrap().info().clone()
 }
 
 /// Connects all ranks of a point and lets each do its part within so many seconds; gives what becomes of each.

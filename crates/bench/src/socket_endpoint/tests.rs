@@ -26,7 +26,7 @@ use crate::pattern::Span;
 use crate::pattern::times::Times;
 use crate::patterns::ping_pong::ping_pong;
 use crate::patterns::stream::{Flow, stream};
-use crate::placement::Alone;
+use crate::placement::LocalPlacement;
 use crate::plan::{Options, Plan, Settings, resolve};
 use crate::point::{Carrier, Family, Pattern, Poll};
 use crate::rank_clock::RankClock;
@@ -48,7 +48,7 @@ fn halves(spec: &PartSpec) -> Vec<Unconnected> {
 /// What each rank hears of all, with its ways as `change` wants them: from one rank to another.
 fn told(spec: &PartSpec, halves: &[Unconnected], change: impl Fn(u32, u32, &mut Way)) -> Vec<Vec<Told>> {
     let rank_clock = RankClock::new(Clock::monotonic(), None);
-    let info = Alone::new(&Topology::of_one(spec.clone()), 0, &rank_clock).unwrap().info().clone();
+    let info = LocalPlacement::new(&Topology::of_one(spec.clone()), 0, &rank_clock).unwrap().info().clone();
     let one = |to: u32, from: u32| {
         let half = &halves[from as usize];
         let mut way = half.offer().way(to).cloned();

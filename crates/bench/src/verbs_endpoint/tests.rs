@@ -15,7 +15,7 @@ use crate::axis;
 use crate::endpoint::conformance::{post_addressed, take_addressed, three};
 use crate::endpoint::connecting::{End, Half};
 use crate::endpoint::{Endpoint, Mark};
-use crate::placement::Alone;
+use crate::placement::LocalPlacement;
 use crate::plan::{Options, Plan, Settings, resolve};
 use crate::point::{Operation, Pattern, Poll, Service};
 use crate::rank_clock::RankClock;
@@ -38,7 +38,8 @@ pub(super) fn ends(context: &Context, believed: &[&PartSpec]) -> Vec<VerbsEndpoi
     let clock = rank_clock.clock;
     let prepare =
         |(rank, spec): (u32, &&PartSpec)| Unconnected::new(context, &port, spec, rank, clock).unwrap();
-    let info = Alone::new(&Topology::of_one(believed[0].clone()), 0, &rank_clock).unwrap().info().clone();
+    let info =
+        LocalPlacement::new(&Topology::of_one(believed[0].clone()), 0, &rank_clock).unwrap().info().clone();
     let unconnected: Vec<_> = (0..).zip(believed).map(prepare).collect();
     let told = |rank: u32| -> Vec<Told> {
         let of = |one: &Unconnected| Told {
