@@ -1,13 +1,13 @@
 //! What the ranks of a point are to each other, whatever carries their messages: which of them run on the same CPUs, read the
 //! same clock, and begin together.
 
-mod place;
+mod location;
 
 use measure::clock::Domain;
 use measure::record::Oversubscribed;
 use serde::{Deserialize, Serialize};
 
-use self::place::Place;
+use self::location::HostLocation;
 use crate::Error;
 use crate::barrier::Barrier;
 use crate::rank_clock::RankClock;
@@ -19,7 +19,7 @@ use crate::topology::Topology;
 #[serde(deny_unknown_fields)]
 pub(crate) struct RankInfo {
     /// Where it runs.
-    place: Place,
+    location: HostLocation,
     /// Which clock it reads.
     clock: Domain,
     /// Memory of the barrier that it would lead.
@@ -29,7 +29,7 @@ pub(crate) struct RankInfo {
 impl RankInfo {
     /// Whether it runs on the same host; false where that is not known.
     pub(crate) fn is_beside(&self, other: &Self) -> bool {
-        self.place.is_beside(&other.place)
+        self.location.is_beside(&other.location)
     }
 }
 
@@ -61,7 +61,7 @@ impl LocalPlacement {
         let meeting = topology.together.contains(&rank).then(|| Shared::offer("rdmascope-barrier", lines));
         let meeting = meeting.transpose().map_err(no_barrier)?;
         let info = RankInfo {
-            place: Place::own(Domain::of(&rank_clock.clock).boot_id),
+            location: HostLocation::own(Domain::of(&rank_clock.clock).boot_id),
             clock: rank_clock.domain.clone(),
             meeting: meeting.as_ref().map(Shared::handle).transpose().map_err(no_barrier)?,
         };
@@ -104,10 +104,10 @@ impl LocalPlacement {
 
     /// The ranks of this host and their CPUs, where more ranks than there are CPUs run on those that this one may use.
     fn oversubscribed(&self, ranks: &[RankInfo]) -> Option<Oversubscribed> {
-        let own = &self.info.place;
-        let all = || ranks.iter().map(|other| &other.place);
+        let own = &self.info.location;
+        let all = || ranks.iter().map(|other| &other.location);
         let within = all().filter(|other| other.is_within(own)).count();
-        let here = Place::together(all().filter(|other| other.is_beside(own)));
+        let here = HostLocation::together(all().filter(|other| other.is_beside(own)));
         (within > own.cpus().max(1) as usize).then_some(here)
     }
 }
