@@ -3,7 +3,9 @@
 use proc_macro2::{TokenStream, TokenTree};
 
 /// The retired name, and the name to use. A word comes here with the commit that renames it.
-const RETIRED: [(&str, &str); 8] = [
+const RETIRED: [(&str, &str); 10] = [
+    ("Alternation", "StopAndWait"),
+    ("alternation", "stop_and_wait"),
     ("Company", "Placement"),
     ("company", "placement"),
     ("Lent", "ZeroCopyBuffers"),

@@ -11,7 +11,6 @@ use rustix::event::PollFlags;
 use rustix::io::Errno;
 use rustix::net::{SocketAddr, SocketAddrUnix, bind, connect, getpeername, getsockname, sockopt};
 
-use super::alternation::Alternation;
 use super::callers::{self, Callers, await_any};
 use super::datagram::{Datagram, Manner};
 use super::endpoint::{Parts, SocketEndpoint};
@@ -20,6 +19,7 @@ use super::lane::Lane;
 use super::options::{buffers, socket, zero_copy};
 use super::peer::{Address, Name, Told, Way};
 use super::setup::{Unconnected, port_of};
+use super::stop_and_wait::StopAndWait;
 use super::stream::Stream;
 use crate::Error;
 use crate::endpoint::connecting::{Half, Offer, Peer};
@@ -242,9 +242,9 @@ impl Unconnected {
         let list = usize::try_from(spec.message.post_list).unwrap_or(1);
         let offload = spec.message.socket.offload;
         let alternates = spec.usage.flow == Flow::Alternating;
-        let alternation = (is_lossy && alternates).then(|| Alternation::new(spec.links.begins(self.rank)));
+        let stop_and_wait = (is_lossy && alternates).then(|| StopAndWait::new(spec.links.begins(self.rank)));
         let manner = Manner { size, list, is_flood, is_lossy, offload };
-        Lane::Datagram(Box::new(Datagram::new(socket, manner, alternation)))
+        Lane::Datagram(Box::new(Datagram::new(socket, manner, stop_and_wait)))
     }
 }
 

@@ -5,8 +5,8 @@ use std::os::fd::OwnedFd;
 
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
-use super::alternation::Alternation;
 use super::lists::Datagrams;
+use super::stop_and_wait::StopAndWait;
 use super::stream::nothing;
 use super::track::Track;
 use crate::endpoint::header::{HEADER_BYTES, Header, numbers};
@@ -62,11 +62,11 @@ pub(super) struct Datagram {
     greeted: Option<u32>,
     pub(super) track: Track,
     /// Where one is answered before the next is sent.
-    pub(super) alternation: Option<Alternation>,
+    pub(super) stop_and_wait: Option<StopAndWait>,
 }
 
 impl Datagram {
-    pub(super) fn new(socket: OwnedFd, manner: Manner, alternation: Option<Alternation>) -> Self {
+    pub(super) fn new(socket: OwnedFd, manner: Manner, stop_and_wait: Option<StopAndWait>) -> Self {
         let Manner { size, list, is_flood, offload, .. } = manner;
         let (count, room) = match (is_flood, offload) {
             (true, true) => (AT_ONCE / 4, TOGETHER_BYTES),
@@ -91,14 +91,15 @@ impl Datagram {
             alone: 0,
             greeted: None,
             track: Track::default(),
-            alternation,
+            stop_and_wait,
         }
     }
 
     /// Posts a message; `false` if there is no room for it. It is sent at once, but for those of a list.
     #[inline(always)]
     pub(super) fn send(&mut self, mark: Mark, waits: bool) -> io::Result<bool> {
-        let number = self.alternation.as_ref().map_or(self.next, |alternation| alternation.next(self.next));
+        let number =
+            self.stop_and_wait.as_ref().map_or(self.next, |stop_and_wait| stop_and_wait.next(self.next));
         let header = Header::of(mark, number);
         let is_sent = match self.manner.list {
             1 => {
@@ -109,7 +110,7 @@ impl Datagram {
         };
         if is_sent {
             self.next = self.next.wrapping_add(1);
-            self.alternation.iter_mut().for_each(|alternation| alternation.sent(number));
+            self.stop_and_wait.iter_mut().for_each(|stop_and_wait| stop_and_wait.sent(number));
         }
         Ok(is_sent)
     }
@@ -297,15 +298,15 @@ impl Datagram {
     /// Whether a message is the one that is waited for, where they alternate, and what is to be done if it is not.
     #[inline(always)]
     fn is_wanted(&mut self, header: Header) -> io::Result<bool> {
-        match &mut self.alternation {
+        match &mut self.stop_and_wait {
             None => {
                 if self.manner.is_lossy && self.manner.size >= HEADER_BYTES {
                     self.track.see(header.number);
                 }
                 Ok(true)
             }
-            Some(alternation) => {
-                let (is_wanted, is_asked_again) = alternation.hears(header, self.numbers);
+            Some(stop_and_wait) => {
+                let (is_wanted, is_asked_again) = stop_and_wait.hears(header, self.numbers);
                 if is_asked_again {
                     self.repeat()?;
                 }
@@ -326,7 +327,7 @@ impl Datagram {
 
     /// Whether the last message was a question and has no answer yet, over what loses some.
     pub(super) fn is_unanswered(&self) -> bool {
-        self.alternation.as_ref().is_some_and(|alternation| alternation.is_waiting(self.numbers))
+        self.stop_and_wait.as_ref().is_some_and(|stop_and_wait| stop_and_wait.is_waiting(self.numbers))
     }
 
     /// Bytes of a message.

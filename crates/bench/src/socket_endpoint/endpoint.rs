@@ -19,10 +19,10 @@ use self::gathered::{BUFFER_BYTES_MIN, Gathering};
 use self::patience::{LOST_AFTER, Patience};
 use self::ready::Ready;
 use self::watch::Watch;
-use super::alternation::Alternation;
 use super::drain::Drain;
 use super::failure::Path;
 use super::lane::Lane;
+use super::stop_and_wait::StopAndWait;
 use super::zero_copy::ZeroCopyBuffers;
 use crate::Error;
 use crate::alarm::Alarm;
@@ -113,7 +113,7 @@ impl SocketEndpoint {
             _ => false,
         };
         let repeats =
-            |lane: &Lane| matches!(lane, Lane::Datagram(datagram) if datagram.alternation.is_some());
+            |lane: &Lane| matches!(lane, Lane::Datagram(datagram) if datagram.stop_and_wait.is_some());
         Ok(Self {
             repeats: lanes.iter().any(repeats),
             ready,
@@ -278,12 +278,12 @@ impl End for SocketEndpoint {
                 count("sends_copied_anyway", copied);
             }
             let Lane::Datagram(datagram) = lane else { continue };
-            if let Some(alternation) = &datagram.alternation {
-                if alternation.asks() {
+            if let Some(stop_and_wait) = &datagram.stop_and_wait {
+                if stop_and_wait.asks() {
                     // What was asked again and answered twice was late and not lost.
-                    count("messages_lost", alternation.repeated.saturating_sub(alternation.duplicates));
+                    count("messages_lost", stop_and_wait.repeated.saturating_sub(stop_and_wait.duplicates));
                 }
-                count("messages_duplicate", alternation.duplicates);
+                count("messages_duplicate", stop_and_wait.duplicates);
             } else if datagram.is_lossy() && datagram.size() >= HEADER_BYTES as u64 {
                 count("messages_duplicate", datagram.track.duplicates);
                 count("messages_reordered", datagram.track.reordered);
@@ -323,7 +323,7 @@ impl Endpoint for SocketEndpoint {
 
     fn numbers(&self) -> u64 {
         match &self.lanes[..] {
-            [Lane::Datagram(datagram)] if datagram.is_lossy() && datagram.alternation.is_none() => {
+            [Lane::Datagram(datagram)] if datagram.is_lossy() && datagram.stop_and_wait.is_none() => {
                 u64::from(datagram.numbers()) + 1
             }
             _ => 0,
@@ -466,7 +466,7 @@ impl Endpoint for SocketEndpoint {
             return false;
         }
         let is_marred = |lane: &mut Lane| match lane {
-            Lane::Datagram(datagram) => datagram.alternation.as_mut().is_some_and(Alternation::take_marred),
+            Lane::Datagram(datagram) => datagram.stop_and_wait.as_mut().is_some_and(StopAndWait::take_marred),
             Lane::Stream { .. } => false,
         };
         // Of every lane, so that what is told now is not told again.

@@ -6,7 +6,7 @@
 //!   options.rs: how they are                      address.rs       stream.rs: bytes in their order
 //!                                                 callers.rs         zero_copy.rs: of messages that are not copied
 //!                                                                  datagram.rs, lists.rs: messages by themselves
-//!                                                                    alternation.rs: asked again, track.rs: counted
+//!                                                                    stop_and_wait.rs: asked again, track.rs: counted
 //!                                                                drain.rs: a thread that takes what a load sends
 //! ```
 //!
@@ -22,7 +22,6 @@
 //!   keeps its limit.
 
 mod address;
-mod alternation;
 mod callers;
 mod connect;
 mod datagram;
@@ -34,6 +33,7 @@ mod lists;
 mod options;
 mod peer;
 mod setup;
+mod stop_and_wait;
 mod stream;
 #[cfg(test)]
 mod tests;
