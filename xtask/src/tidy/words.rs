@@ -3,12 +3,13 @@
 use proc_macro2::{TokenStream, TokenTree};
 
 /// The retired name, and the name to use. A word comes here with the commit that renames it.
-const RETIRED: [(&str, &str); 10] = [
+const RETIRED: [(&str, &str); 11] = [
     ("Alternation", "StopAndWait"),
     ("alternation", "stop_and_wait"),
     ("Company", "Placement"),
     ("company", "placement"),
     ("Lent", "ZeroCopyBuffers"),
+    ("Manner", "DatagramMode"),
     ("Presence", "RankInfo"),
     ("presence", "info"),
     ("Signs", "PolledFlags"),

@@ -12,7 +12,7 @@ use rustix::io::Errno;
 use rustix::net::{SocketAddr, SocketAddrUnix, bind, connect, getpeername, getsockname, sockopt};
 
 use super::callers::{self, Callers, await_any};
-use super::datagram::{Datagram, Manner};
+use super::datagram::{Datagram, DatagramMode};
 use super::endpoint::{Parts, SocketEndpoint};
 use super::failure::Path;
 use super::lane::Lane;
@@ -243,8 +243,8 @@ impl Unconnected {
         let offload = spec.message.socket.offload;
         let alternates = spec.usage.flow == Flow::Alternating;
         let stop_and_wait = (is_lossy && alternates).then(|| StopAndWait::new(spec.links.begins(self.rank)));
-        let manner = Manner { size, list, is_flood, is_lossy, offload };
-        Lane::Datagram(Box::new(Datagram::new(socket, manner, stop_and_wait)))
+        let mode = DatagramMode { size, list, is_flood, is_lossy, offload };
+        Lane::Datagram(Box::new(Datagram::new(socket, mode, stop_and_wait)))
     }
 }
 
