@@ -201,7 +201,7 @@ pub trait Endpoint {
     ///
     /// # Errors
     /// As [`idle`](Self::idle).
-    fn give_way(&mut self) -> Result<(), Error> {
+    fn yield_cpu(&mut self) -> Result<(), Error> {
         Ok(())
     }
 

@@ -3,11 +3,12 @@
 use proc_macro2::{TokenStream, TokenTree};
 
 /// The retired name, and the name to use. A word comes here with the commit that renames it.
-const RETIRED: [(&str, &str); 11] = [
+const RETIRED: [(&str, &str); 12] = [
     ("Alternation", "StopAndWait"),
     ("alternation", "stop_and_wait"),
     ("Company", "Placement"),
     ("company", "placement"),
+    ("gives_way", "yields_cpu"),
     ("Lent", "ZeroCopyBuffers"),
     ("Manner", "DatagramMode"),
     ("Presence", "RankInfo"),

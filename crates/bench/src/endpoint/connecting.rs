@@ -99,7 +99,7 @@ pub(crate) trait Half: Sized {
     ///
     /// # Errors
     /// Why they cannot be connected; [`Error::Impossible`] where they cannot be reached in the way of the point.
-    fn connect(self, others: &Others<Self>, gives_way: bool) -> Result<Self::End, Error>;
+    fn connect(self, others: &Others<Self>, yields_cpu: bool) -> Result<Self::End, Error>;
 }
 
 /// An endpoint as a worker drives it.

@@ -67,10 +67,10 @@ impl<H: Half + 'static> PreparedEndpoints for PreparedParts<H> {
             ranks.iter().map(Heard::read).collect::<Result<_, _>>().map_err(unreadable)?;
         let infos: Vec<RankInfo> = told.iter().map(|rank| rank.info.clone()).collect();
         let placement = self.local.hear(&spec.topology(), &infos)?;
-        let gives_way = placement.oversubscribed.is_some();
+        let yields_cpu = placement.oversubscribed.is_some();
         let one = |(part, half): (Part, H)| {
             let others: Vec<_> = told.iter_mut().map(|rank| rank.of(part)).collect();
-            Ok((part, half.connect(&others, gives_way)?))
+            Ok((part, half.connect(&others, yields_cpu)?))
         };
         let parts = self.parts.into_iter().map(one).collect::<Result<_, Error>>()?;
         Ok(Box::new(Endpoints { placement, parts }))

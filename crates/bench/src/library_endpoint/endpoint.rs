@@ -68,7 +68,7 @@ pub(crate) struct LibraryEndpoint {
     clock: Clock,
     limits: Limits,
     sleeps: bool,
-    gives_way: bool,
+    yields_cpu: bool,
     spins: u32,
     awaits_room: bool,
 }
@@ -77,7 +77,7 @@ impl LibraryEndpoint {
     pub(super) fn new(
         spec: &PartSpec,
         sockets: Sockets,
-        (path, gives_way): (String, bool),
+        (path, yields_cpu): (String, bool),
         clock: Clock,
     ) -> Self {
         let size = spec.message.size();
@@ -91,7 +91,7 @@ impl LibraryEndpoint {
             clock,
             limits: Limits::new(spec, clock),
             sleeps: spec.message.poll.sleeps(),
-            gives_way,
+            yields_cpu,
             spins: 0,
             awaits_room: false,
         }
@@ -153,7 +153,7 @@ impl LibraryEndpoint {
             let left = Duration::from_nanos(self.clock.ns(left));
             let limit = if self.awaits_room { left.min(ROOM_AFTER) } else { left };
             self.sockets.incoming().wait(limit).map_err(|reason| self.failed("wait on", reason))?;
-        } else if self.gives_way {
+        } else if self.yields_cpu {
             std::thread::yield_now();
         }
         self.awaits_room = false;
@@ -240,16 +240,16 @@ impl Endpoint for LibraryEndpoint {
     #[inline]
     fn idle_until(&mut self, instant: Ticks) -> Result<(), Error> {
         self.spins += 1;
-        if self.spins < SPINS && !self.sleeps && !self.gives_way {
+        if self.spins < SPINS && !self.sleeps && !self.yields_cpu {
             return Ok(());
         }
         self.spins = 0;
         self.rest(instant.0)
     }
 
-    fn give_way(&mut self) -> Result<(), Error> {
+    fn yield_cpu(&mut self) -> Result<(), Error> {
         self.look_at_clock()?;
-        if self.gives_way {
+        if self.yields_cpu {
             std::thread::yield_now();
         }
         Ok(())

@@ -167,7 +167,7 @@ impl Half for Unconnected {
         &self.offer
     }
 
-    fn connect(self, ranks: &[Told<Address, Way>], gives_way: bool) -> Result<LibraryEndpoint, Error> {
+    fn connect(self, ranks: &[Told<Address, Way>], yields_cpu: bool) -> Result<LibraryEndpoint, Error> {
         let peer = self.spec.links.partners(self.rank).first().copied().unwrap_or_default();
         let Peer { address, way, own_way } = self.offer.peer(ranks, self.rank, peer)?;
         let (_, theirs) = self.offer.address.reachable.route(&address.reachable)?;
@@ -197,7 +197,7 @@ impl Half for Unconnected {
         let sockets = Sockets::of(self.bound, connected).ok_or_else(|| Error::PeerAddress {
             reason: format!("rank {peer} has no port that rank {} could connect to", self.rank),
         })?;
-        let mut end = LibraryEndpoint::new(&self.spec, sockets, (path, gives_way), self.clock);
+        let mut end = LibraryEndpoint::new(&self.spec, sockets, (path, yields_cpu), self.clock);
         meet(&mut end, &self.spec, [own_way.token, way.token], theirs.address)?;
         Ok(end)
     }

@@ -33,7 +33,7 @@ pub(crate) struct ShmemEndpoint {
     limits: Limits,
     /// Whether it sleeps instead of looking again and again, as do those that it talks to.
     sleeps: bool,
-    gives_way: bool,
+    yields_cpu: bool,
     spins: u32,
     /// What was looked for in vain since the last rest.
     awaits: Awaits,
@@ -58,7 +58,7 @@ impl ShmemEndpoint {
         spec: &PartSpec,
         rank: u32,
         (lanes, bell): (Vec<Lane>, Bell),
-        gives_way: bool,
+        yields_cpu: bool,
         clock: Clock,
     ) -> Self {
         let size = spec.message.size();
@@ -73,7 +73,7 @@ impl ShmemEndpoint {
             clock,
             limits: Limits::new(spec, clock),
             sleeps: spec.message.poll.sleeps(),
-            gives_way,
+            yields_cpu,
             spins: 0,
             awaits: Awaits::default(),
             seen: 0,
@@ -127,7 +127,7 @@ impl ShmemEndpoint {
         let now = self.look_at_clock()?;
         if self.sleeps && now.0 < instant {
             self.sleep(now, instant);
-        } else if self.gives_way {
+        } else if self.yields_cpu {
             std::thread::yield_now();
         }
         self.awaits = Awaits::default();
@@ -259,7 +259,7 @@ impl Endpoint for ShmemEndpoint {
     #[inline]
     fn idle_until(&mut self, instant: Ticks) -> Result<(), Error> {
         self.spins += 1;
-        if self.spins < SPINS && !self.sleeps && !self.gives_way {
+        if self.spins < SPINS && !self.sleeps && !self.yields_cpu {
             std::hint::spin_loop();
             return Ok(());
         }
@@ -267,9 +267,9 @@ impl Endpoint for ShmemEndpoint {
         self.rest(instant.0)
     }
 
-    fn give_way(&mut self) -> Result<(), Error> {
+    fn yield_cpu(&mut self) -> Result<(), Error> {
         self.look_at_clock()?;
-        if self.gives_way {
+        if self.yields_cpu {
             std::thread::yield_now();
         }
         Ok(())

@@ -70,7 +70,7 @@ impl Half for Unopened {
         &self.offer
     }
 
-    fn connect(self, ranks: &[Told<(), Way>], gives_way: bool) -> Result<ShmemEndpoint, Error> {
+    fn connect(self, ranks: &[Told<(), Way>], yields_cpu: bool) -> Result<ShmemEndpoint, Error> {
         let shape = Shape::of(&self.spec);
         let lane = |rank: u32| {
             if !are_beside(ranks, self.rank, rank) {
@@ -90,6 +90,6 @@ impl Half for Unopened {
         let lanes =
             self.spec.links.partners(self.rank).iter().copied().map(lane).collect::<Result<_, Error>>()?;
         let bell = Bell::new(Arc::clone(&self.memory));
-        Ok(ShmemEndpoint::new(&self.spec, self.rank, (lanes, bell), gives_way, self.clock))
+        Ok(ShmemEndpoint::new(&self.spec, self.rank, (lanes, bell), yields_cpu, self.clock))
     }
 }

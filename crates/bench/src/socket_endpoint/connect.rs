@@ -50,7 +50,7 @@ impl Half for Unconnected {
         &self.offer
     }
 
-    fn connect(mut self, ranks: &[Told], gives_way: bool) -> Result<SocketEndpoint, Error> {
+    fn connect(mut self, ranks: &[Told], yields_cpu: bool) -> Result<SocketEndpoint, Error> {
         let bound = std::mem::take(&mut self.bound);
         let neighbours = self.neighbours(ranks)?;
         let deadline = Deadline::after(PATIENCE);
@@ -82,7 +82,7 @@ impl Half for Unconnected {
             }
         }
         let drains = self.spec.usage.is_drained && !self.spec.links.begins(self.rank);
-        let parts = Parts { lanes: all, paths, held, gives_way, drains };
+        let parts = Parts { lanes: all, paths, held, yields_cpu, drains };
         SocketEndpoint::new(&self.spec, parts, self.clock)
     }
 }

@@ -46,7 +46,7 @@ pub(super) struct Parts {
     /// Those to ranks that this one does not talk to.
     pub(super) held: Vec<OwnedFd>,
     /// Whether more ranks run on the same CPUs than those are.
-    pub(super) gives_way: bool,
+    pub(super) yields_cpu: bool,
     /// Whether this end only takes what comes, beside what else its rank does.
     pub(super) drains: bool,
 }
@@ -78,7 +78,7 @@ pub(crate) struct SocketEndpoint {
     /// Whether it may sleep until much has come, and while it does, how long still.
     may_gather: bool,
     gathering: Option<Gathering>,
-    gives_way: bool,
+    yields_cpu: bool,
     alarm: Option<Alarm>,
     spins: u32,
     /// What was looked for in vain since the last rest.
@@ -102,7 +102,7 @@ pub(crate) struct SocketEndpoint {
 
 impl SocketEndpoint {
     pub(super) fn new(spec: &PartSpec, parts: Parts, clock: Clock) -> Result<Self, Error> {
-        let Parts { lanes, paths, held, gives_way, drains } = parts;
+        let Parts { lanes, paths, held, yields_cpu, drains } = parts;
         let ready = (lanes.len() > 1 && !drains).then(|| Ready::new(&lanes)).transpose()?;
         let sleeps = spec.message.poll.sleeps();
         let floods = spec.usage.flow == Flow::Flood && !spec.usage.is_timed && !spec.usage.is_drained;
@@ -129,7 +129,7 @@ impl SocketEndpoint {
             sleeps_to_send: sleeps && floods_alone && lanes.len() == 1,
             may_gather: sleeps && floods_alone && gathers && lanes.len() <= ready::AT_ONCE,
             gathering: None,
-            gives_way,
+            yields_cpu,
             alarm: None,
             spins: 0,
             awaits_message: false,
@@ -227,7 +227,7 @@ impl SocketEndpoint {
         let now = self.look_at_clock()?;
         if self.sleeps && now.0 < until {
             self.sleep(now, until)?;
-        } else if self.gives_way {
+        } else if self.yields_cpu {
             std::thread::yield_now();
         }
         (self.awaits_message, self.awaits_room) = (false, false);
@@ -476,16 +476,16 @@ impl Endpoint for SocketEndpoint {
     #[inline]
     fn idle_until(&mut self, instant: Ticks) -> Result<(), Error> {
         self.spins += 1;
-        if self.spins < SPINS && !self.sleeps && !self.gives_way {
+        if self.spins < SPINS && !self.sleeps && !self.yields_cpu {
             return Ok(());
         }
         self.spins = 0;
         self.rest(instant.0)
     }
 
-    fn give_way(&mut self) -> Result<(), Error> {
+    fn yield_cpu(&mut self) -> Result<(), Error> {
         self.look_at_clock()?;
-        if self.gives_way {
+        if self.yields_cpu {
             std::thread::yield_now();
         }
         Ok(())

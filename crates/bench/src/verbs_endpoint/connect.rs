@@ -47,7 +47,7 @@ impl Half for Unconnected {
         &self.offer
     }
 
-    fn connect(mut self, ranks: &[Told], gives_way: bool) -> Result<VerbsEndpoint, Error> {
+    fn connect(mut self, ranks: &[Told], yields_cpu: bool) -> Result<VerbsEndpoint, Error> {
         if let Some(reason) = self.refusal(ranks) {
             return Err(Error::Impossible { reason });
         }
@@ -70,7 +70,7 @@ impl Half for Unconnected {
         let others = Others {
             notification,
             watched,
-            gives_way,
+            yields_cpu,
             routes: partners.iter().map(|peer| peer.route).collect(),
             paths: partners.iter().map(|peer| Path::new(&self.spec, &self.port, peer.address)).collect(),
         };

@@ -83,7 +83,7 @@ impl VerbsEndpoint {
         let Parts { lanes, queues, buffers, held, messages, pauses } = parts;
         let (rx_fill, before) = (receive_fill(spec) as usize, receives_before(spec) as usize);
         let round = if spec.usage.has_rounds { lanes.iter().map(Lane::reaches).sum() } else { 1 };
-        let spins_max = if others.gives_way { 1 } else { SPINS };
+        let spins_max = if others.yields_cpu { 1 } else { SPINS };
         Self {
             owed: Vec::with_capacity(rx_fill * lanes.len()),
             // So many are posted already, in turn.
@@ -250,7 +250,7 @@ impl VerbsEndpoint {
         self.waiting.forget();
         // Where memory is polled nobody else looks for sends that fail.
         self.reap_unstamped()?;
-        if self.others.gives_way && !sleeps {
+        if self.others.yields_cpu && !sleeps {
             std::thread::yield_now();
         }
         Ok(())
@@ -485,9 +485,9 @@ impl Endpoint for VerbsEndpoint {
         self.idle_to(u64::MAX)
     }
 
-    fn give_way(&mut self) -> Result<(), Error> {
+    fn yield_cpu(&mut self) -> Result<(), Error> {
         self.check_deadline()?;
-        if self.others.gives_way {
+        if self.others.yields_cpu {
             std::thread::yield_now();
         }
         Ok(())

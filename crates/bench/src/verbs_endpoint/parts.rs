@@ -82,7 +82,7 @@ pub(super) struct Others {
     pub(super) notification: Notification,
     pub(super) watched: FlagRange,
     /// Whether more run on the same CPUs than those are: then one has to stop for another to go on.
-    pub(super) gives_way: bool,
+    pub(super) yields_cpu: bool,
     /// The ways to those, and how the device is told of them.
     pub(super) paths: Vec<Path>,
     pub(super) routes: Vec<Route>,

@@ -352,7 +352,7 @@ pub(crate) fn load<E: Endpoint, C: Endpoint>(
             control.send(Mark::Last)?;
         }
         done = sent;
-        endpoint.give_way()?;
+        endpoint.yield_cpu()?;
     }
     endpoint.send(Mark::Last)?;
     endpoint.flush()?;

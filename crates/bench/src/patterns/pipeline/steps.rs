@@ -179,7 +179,7 @@ pub(crate) fn generate<E: Endpoint, T: Timer, V: Values, L: SourceLog>(
             watch.see(now);
             endpoint.try_sent()?;
             turns += 1;
-            if turns % LOOKS_EVERY == 1 { endpoint.give_way() } else { Ok(()) }
+            if turns % LOOKS_EVERY == 1 { endpoint.yield_cpu() } else { Ok(()) }
         })?;
         watch.see(tick.now);
         watch.pass();

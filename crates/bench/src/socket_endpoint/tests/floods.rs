@@ -73,11 +73,11 @@ fn a_stream_that_is_stuck_keeps_no_other_from_sending() {
             let (mut first, mut second) = (0, 0);
             while second < 250 {
                 second += end.take_on(1)?;
-                end.give_way()?;
+                end.yield_cpu()?;
             }
             while first + second < all {
                 (first, second) = (first + end.take_on(0)?, second + end.take_on(1)?);
-                end.give_way()?;
+                end.yield_cpu()?;
             }
             Ok(first)
         });
