@@ -86,13 +86,13 @@ pub trait Endpoint {
     }
 
     /// Posts a message that is not measured, arrives whatever the operation is, and is [`Mark::Last`].
-    fn try_greet(&mut self) -> Result<Posted, Error> {
+    fn try_send_sync(&mut self) -> Result<Posted, Error> {
         self.try_send(Mark::Last)
     }
 
     /// The same with a number, where messages have some: below 2^29.
-    fn try_greet_as(&mut self, _number: u32) -> Result<Posted, Error> {
-        self.try_greet()
+    fn try_send_sync_as(&mut self, _number: u32) -> Result<Posted, Error> {
+        self.try_send_sync()
     }
 
     /// Tells the next rank something that is not measured, where what is measured tells it nothing: it receives that and nothing
@@ -246,29 +246,29 @@ pub trait Endpoint {
     }
 
     /// Posts a greeting, waiting for room.
-    fn greet(&mut self) -> Result<(), Error> {
-        while self.try_greet()? == Posted::Busy {
+    fn send_sync(&mut self) -> Result<(), Error> {
+        while self.try_send_sync()? == Posted::Busy {
             self.idle()?;
         }
         Ok(())
     }
 
     /// Posts a greeting with a number, waiting for room.
-    fn greet_as(&mut self, number: u32) -> Result<(), Error> {
-        while self.try_greet_as(number)? == Posted::Busy {
+    fn send_sync_as(&mut self, number: u32) -> Result<(), Error> {
+        while self.try_send_sync_as(number)? == Posted::Busy {
             self.idle()?;
         }
         Ok(())
     }
 
     /// Waits for a greeting that has no number.
-    fn await_greet(&mut self) -> Result<(), Error> {
+    fn await_sync(&mut self) -> Result<(), Error> {
         self.receive()?;
         self.replenish()
     }
 
     /// Waits for the greeting with a number; whatever else comes is late, and nobody's any more.
-    fn await_greeting(&mut self, number: u32) -> Result<(), Error> {
+    fn await_sync_of(&mut self, number: u32) -> Result<(), Error> {
         loop {
             match self.try_receive()? {
                 Some(arrival) if arrival.is_greeting && arrival.number == u64::from(number) => return Ok(()),

@@ -162,7 +162,7 @@ impl Endpoint for Wire {
         self.send(*arrival)
     }
 
-    fn try_greet_as(&mut self, number: u32) -> Result<Posted, Error> {
+    fn try_send_sync_as(&mut self, number: u32) -> Result<Posted, Error> {
         (self.greeted)(number);
         self.send(Arrival { mark: Mark::Last, number: number.into(), lane: 0, is_greeting: true })
     }

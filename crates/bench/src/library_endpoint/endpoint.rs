@@ -190,11 +190,11 @@ impl Endpoint for LibraryEndpoint {
         Ok(posted)
     }
 
-    fn try_greet(&mut self) -> Result<Posted, Error> {
-        self.try_greet_as(0)
+    fn try_send_sync(&mut self) -> Result<Posted, Error> {
+        self.try_send_sync_as(0)
     }
 
-    fn try_greet_as(&mut self, number: u32) -> Result<Posted, Error> {
+    fn try_send_sync_as(&mut self, number: u32) -> Result<Posted, Error> {
         self.post(Header::greeting(number))
     }
 

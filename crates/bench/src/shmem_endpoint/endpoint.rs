@@ -195,11 +195,11 @@ impl Endpoint for ShmemEndpoint {
         self.try_send(mark)
     }
 
-    fn try_greet(&mut self) -> Result<Posted, Error> {
-        self.try_greet_as(0)
+    fn try_send_sync(&mut self) -> Result<Posted, Error> {
+        self.try_send_sync_as(0)
     }
 
-    fn try_greet_as(&mut self, number: u32) -> Result<Posted, Error> {
+    fn try_send_sync_as(&mut self, number: u32) -> Result<Posted, Error> {
         Ok(self.post(0, |lane, message| lane.greet(number, message)))
     }
 

@@ -225,8 +225,8 @@ fn messages_are_numbered_and_greetings_told_from_them() {
             for number in 0..600 {
                 end.send(if number == 599 { Mark::Last } else { Mark::More })?;
             }
-            end.greet_as(77)?;
-            end.await_greet()?;
+            end.send_sync_as(77)?;
+            end.await_sync()?;
             return Ok((end.try_sent()?, 0));
         }
         for number in 0..600 {
@@ -239,8 +239,8 @@ fn messages_are_numbered_and_greetings_told_from_them() {
             assert_eq!((arrival.number, arrival.is_greeting), (number, false));
             assert_eq!(arrival.mark == Mark::Last, number == 599);
         }
-        end.await_greeting(77)?;
-        end.greet()?;
+        end.await_sync_of(77)?;
+        end.send_sync()?;
         Ok((0, 1))
     });
     let ends: Vec<_> = ends.into_iter().map(Result::unwrap).collect();

@@ -339,16 +339,16 @@ impl Endpoint for SocketEndpoint {
         self.try_send(arrival.mark)
     }
 
-    fn try_greet(&mut self) -> Result<Posted, Error> {
+    fn try_send_sync(&mut self) -> Result<Posted, Error> {
         self.greet_first(None)
     }
 
-    fn try_greet_as(&mut self, number: u32) -> Result<Posted, Error> {
+    fn try_send_sync_as(&mut self, number: u32) -> Result<Posted, Error> {
         self.greet_first(Some(number))
     }
 
     /// Greetings come on the first lane: messages on others may be there before.
-    fn await_greet(&mut self) -> Result<(), Error> {
+    fn await_sync(&mut self) -> Result<(), Error> {
         loop {
             if let Some(others) = self.greetings.checked_sub(1) {
                 self.greetings = others;

@@ -345,7 +345,7 @@ impl Endpoint for VerbsEndpoint {
         self.try_send(mark)
     }
 
-    fn try_greet(&mut self) -> Result<Posted, Error> {
+    fn try_send_sync(&mut self) -> Result<Posted, Error> {
         if !self.lane_has_room()? {
             return Ok(Posted::Busy);
         }
@@ -366,11 +366,11 @@ impl Endpoint for VerbsEndpoint {
         Ok(Posted::Queued)
     }
 
-    fn try_greet_as(&mut self, number: u32) -> Result<Posted, Error> {
+    fn try_send_sync_as(&mut self, number: u32) -> Result<Posted, Error> {
         // Of greetings nobody takes the completions but who sends the next.
         self.reap()?;
         self.lanes[self.next_lane].greet_with(greeting(number));
-        self.try_greet()
+        self.try_send_sync()
     }
 
     #[inline]

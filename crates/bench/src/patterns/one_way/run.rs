@@ -60,14 +60,14 @@ fn stamp<E: Endpoint>(
     exchange(endpoint, rank == 0, BEFORE..BEFORE + count, None, &mut exchanged)?;
     let (heard, cpu) = if rank == 0 {
         // Not before the receiver has made its arrays.
-        endpoint.await_greeting(READY)?;
+        endpoint.await_sync_of(READY)?;
         endpoint.replenish()?;
         let (done, cpu) = watched(clock, || submit(endpoint, &mut stamps, &mut watch, &pace));
         (done.map(|()| None)?, cpu)
     } else {
         // The greeting is the sender's cue: nothing may stand between it and the first message.
         let (heard, cpu) = watched(clock, || {
-            endpoint.greet_as(READY)?;
+            endpoint.send_sync_as(READY)?;
             take(endpoint, &mut stamps, &mut watch, &pace)
         });
         (heard?, cpu)

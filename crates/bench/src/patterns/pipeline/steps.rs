@@ -154,7 +154,7 @@ struct Words {
 impl Words {
     fn say<E: Endpoint>(&mut self, endpoint: &mut E, word: Word) -> Result<(), Error> {
         self.said += 1;
-        endpoint.greet_as(word.number(self.said))
+        endpoint.send_sync_as(word.number(self.said))
     }
 }
 
