@@ -6,7 +6,7 @@ mod simulated;
 
 use self::prepared::PreparedParts;
 use crate::endpoint::capabilities::Capabilities;
-use crate::endpoint::connecting::End;
+use crate::endpoint::connecting::DrivenEndpoint;
 use crate::endpoint::kind::{EndpointKind, PreparedEndpoints, Site};
 use crate::fault::PointError;
 use crate::point::Carrier;
@@ -30,7 +30,7 @@ pub(crate) struct Row {
 
 impl Row {
     const fn of<K: EndpointKind>() -> Self {
-        Self { carriers: K::CARRIERS, capabilities: K::End::CAPABILITIES, prepare: prepare_as::<K> }
+        Self { carriers: K::CARRIERS, capabilities: K::Connected::CAPABILITIES, prepare: prepare_as::<K> }
     }
 }
 

@@ -25,7 +25,7 @@ pub(crate) struct Told<A, W> {
 }
 
 /// What the other ranks have said of halves of a kind, in rank order and this one among them.
-pub(crate) type Others<H> = [Told<<H as Half>::Address, <H as Half>::Way>];
+pub(crate) type Others<H> = [Told<<H as UnconnectedEndpoint>::Address, <H as UnconnectedEndpoint>::Way>];
 
 /// Whether two ranks are on one host.
 pub(crate) fn are_beside<A, W>(ranks: &[Told<A, W>], one: u32, other: u32) -> bool {
@@ -83,9 +83,9 @@ impl<A, W> Offer<A, W> {
 }
 
 /// An endpoint that is set up as far as that goes without the other ranks.
-pub(crate) trait Half: Sized {
+pub(crate) trait UnconnectedEndpoint: Sized {
     /// What becomes of it.
-    type End: End;
+    type Connected: DrivenEndpoint;
     /// What every rank of the point may know of it.
     type Address: DeserializeOwned + Serialize;
     /// What only the rank needs that connects to it.
@@ -99,11 +99,11 @@ pub(crate) trait Half: Sized {
     ///
     /// # Errors
     /// Why they cannot be connected; [`Error::Impossible`] where they cannot be reached in the way of the point.
-    fn connect(self, others: &Others<Self>, yields_cpu: bool) -> Result<Self::End, Error>;
+    fn connect(self, others: &Others<Self>, yields_cpu: bool) -> Result<Self::Connected, Error>;
 }
 
 /// An endpoint as a worker drives it.
-pub(crate) trait End: Endpoint {
+pub(crate) trait DrivenEndpoint: Endpoint {
     /// What endpoints of its kind can do.
     const CAPABILITIES: Capabilities;
 

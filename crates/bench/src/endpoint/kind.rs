@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use super::connecting::Half;
+use super::connecting::UnconnectedEndpoint;
 use crate::Error;
 use crate::fault::PointError;
 use crate::point::{Carrier, PointSpec};
@@ -26,7 +26,7 @@ pub(crate) struct Site<'a> {
 }
 
 /// A kind of endpoint, by the type of its endpoints that are not connected yet.
-pub(crate) trait EndpointKind: Half + 'static {
+pub(crate) trait EndpointKind: UnconnectedEndpoint + 'static {
     /// The carriers whose messages it takes.
     const CARRIERS: &'static [Carrier];
 

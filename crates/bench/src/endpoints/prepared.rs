@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::Error;
-use crate::endpoint::connecting::{End, Half, Told};
+use crate::endpoint::connecting::{DrivenEndpoint, Told, UnconnectedEndpoint};
 use crate::endpoint::kind::{ConnectedEndpoints, EndpointKind, PreparedEndpoints, Site};
 use crate::fault::{PointError, unreadable};
 use crate::host_counters::Counted;
@@ -44,7 +44,7 @@ impl<K: EndpointKind> PreparedParts<K> {
     }
 }
 
-impl<H: Half + 'static> PreparedEndpoints for PreparedParts<H> {
+impl<H: UnconnectedEndpoint + 'static> PreparedEndpoints for PreparedParts<H> {
     fn prepared(&self, ranks: u32) -> Result<Prepared, PointError> {
         let parts = self.parts.iter().map(|(part, own)| (*part, &own.offer().address)).collect();
         let address = Address { info: self.local.info().clone(), parts };
@@ -77,7 +77,7 @@ impl<H: Half + 'static> PreparedEndpoints for PreparedParts<H> {
     }
 }
 
-impl<E: End> ConnectedEndpoints for Endpoints<E> {
+impl<E: DrivenEndpoint> ConnectedEndpoints for Endpoints<E> {
     fn measure(
         &mut self,
         spec: &PointSpec,
@@ -101,13 +101,13 @@ impl<E: End> ConnectedEndpoints for Endpoints<E> {
 }
 
 /// What a rank has told this one, of all parts.
-struct Heard<H: Half> {
+struct Heard<H: UnconnectedEndpoint> {
     info: RankInfo,
     addresses: BTreeMap<Part, H::Address>,
     ways: BTreeMap<Part, H::Way>,
 }
 
-impl<H: Half> Heard<H> {
+impl<H: UnconnectedEndpoint> Heard<H> {
     /// Reads what came over the control plane.
     fn read(told: &Neighbour) -> Result<Self, serde_json::Error> {
         let Address { info, parts } = Address::deserialize(&told.address)?;

@@ -10,7 +10,7 @@ use measure::record::LatencyKind;
 
 use crate::Error;
 use crate::endpoint::capabilities::Capabilities;
-use crate::endpoint::connecting::End;
+use crate::endpoint::connecting::DrivenEndpoint;
 use crate::endpoint::{Arrival, Endpoint, Mark, Posted};
 use crate::pattern::outcome::Outcome;
 use crate::pattern::rank::{Endpoints, Rank};
@@ -102,7 +102,7 @@ impl Endpoint for Simulated {
     }
 }
 
-impl End for Simulated {
+impl DrivenEndpoint for Simulated {
     const CAPABILITIES: Capabilities = Capabilities::COUNTED;
 
     fn start(&mut self, _timeout_s: f64) -> Result<(), Error> {

@@ -8,7 +8,7 @@ use super::any::Socket;
 use super::socket::Messages;
 use crate::Error;
 use crate::endpoint::capabilities::Capabilities;
-use crate::endpoint::connecting::End;
+use crate::endpoint::connecting::DrivenEndpoint;
 use crate::endpoint::header::Header;
 use crate::endpoint::limits::Limits;
 use crate::endpoint::{Arrival, Endpoint, FILL, Mark, Posted, words};
@@ -161,7 +161,7 @@ impl LibraryEndpoint {
     }
 }
 
-impl End for LibraryEndpoint {
+impl DrivenEndpoint for LibraryEndpoint {
     const CAPABILITIES: Capabilities = Capabilities::NONE;
 
     fn start(&mut self, timeout_s: f64) -> Result<(), Error> {

@@ -11,7 +11,7 @@ use super::any::Socket;
 use super::endpoint::{LibraryEndpoint, Sockets};
 use super::socket::{Messages, Role};
 use crate::Error;
-use crate::endpoint::connecting::{Half, Offer, Peer, Told, are_beside};
+use crate::endpoint::connecting::{Offer, Peer, Told, UnconnectedEndpoint, are_beside};
 use crate::endpoint::kind::{EndpointKind, Site};
 use crate::point::{Carrier, Family, Protocol};
 use crate::socket_endpoint::{Net, Reachable, SocketOptions};
@@ -158,8 +158,8 @@ fn url(ip: IpAddr, port: u16) -> CString {
     CString::new(format!("tcp://{ip}:{port}")).unwrap_or_default()
 }
 
-impl Half for Unconnected {
-    type End = LibraryEndpoint;
+impl UnconnectedEndpoint for Unconnected {
+    type Connected = LibraryEndpoint;
     type Address = Address;
     type Way = Way;
 

@@ -7,7 +7,7 @@ use measure::clock::Clock;
 
 use crate::Error;
 use crate::barrier::Barrier;
-use crate::endpoint::connecting::End;
+use crate::endpoint::connecting::DrivenEndpoint;
 use crate::fault::{PointError, out_of_order};
 use crate::host_counters::Ways;
 use crate::placement::Placement;
@@ -25,7 +25,7 @@ pub(crate) struct Rank<'a, E> {
     pub(crate) endpoints: &'a mut Endpoints<E>,
 }
 
-impl<'a, E: End> Rank<'a, E> {
+impl<'a, E: DrivenEndpoint> Rank<'a, E> {
     /// The clock that times its messages: that of its endpoints.
     pub(crate) fn clock(&self) -> Clock {
         self.rank_clock.clock
@@ -66,7 +66,7 @@ pub(crate) struct Endpoints<E> {
     pub(crate) parts: BTreeMap<Part, E>,
 }
 
-impl<E: End> Endpoints<E> {
+impl<E: DrivenEndpoint> Endpoints<E> {
     /// Starts the point's time limit.
     pub(crate) fn start(&mut self, timeout_s: f64) -> Result<(), Error> {
         self.parts.values_mut().try_for_each(|endpoint| endpoint.start(timeout_s))

@@ -8,7 +8,7 @@ use super::bell::{Bell, MESSAGE, ROOM};
 use super::lane::Lane;
 use crate::Error;
 use crate::endpoint::capabilities::Capabilities;
-use crate::endpoint::connecting::End;
+use crate::endpoint::connecting::DrivenEndpoint;
 use crate::endpoint::limits::{Limits, timespec};
 use crate::endpoint::{Arrival, Endpoint, FILL, Mark, Posted, words};
 use crate::topology::{Form, PartSpec};
@@ -157,7 +157,7 @@ impl ShmemEndpoint {
     }
 }
 
-impl End for ShmemEndpoint {
+impl DrivenEndpoint for ShmemEndpoint {
     const CAPABILITIES: Capabilities = Capabilities::COUNTED.and(Capabilities::ADDRESSED);
 
     fn start(&mut self, timeout_s: f64) -> Result<(), Error> {

@@ -10,7 +10,7 @@ use super::endpoint::ShmemEndpoint;
 use super::lane::Lane;
 use super::ring::{Emptier, Filler, Shape};
 use crate::Error;
-use crate::endpoint::connecting::{Half, Offer, Peer, Told, are_beside};
+use crate::endpoint::connecting::{Offer, Peer, Told, UnconnectedEndpoint, are_beside};
 use crate::endpoint::kind::{EndpointKind, Site};
 use crate::point::Carrier;
 use crate::shared::{Handle, Shared};
@@ -61,8 +61,8 @@ impl EndpointKind for Unopened {
     }
 }
 
-impl Half for Unopened {
-    type End = ShmemEndpoint;
+impl UnconnectedEndpoint for Unopened {
+    type Connected = ShmemEndpoint;
     type Address = ();
     type Way = Way;
 

@@ -16,7 +16,7 @@ use super::ring::{Emptier, Filler, Shape};
 use crate::Error;
 use crate::axis;
 use crate::endpoint::conformance::{post_addressed, take_addressed, three};
-use crate::endpoint::connecting::{End, Half, Told};
+use crate::endpoint::connecting::{DrivenEndpoint, Told, UnconnectedEndpoint};
 use crate::endpoint::{Endpoint, Mark};
 use crate::pattern::Span;
 use crate::pattern::times::Times;

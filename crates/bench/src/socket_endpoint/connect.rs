@@ -22,7 +22,7 @@ use super::setup::{Unconnected, port_of};
 use super::stop_and_wait::StopAndWait;
 use super::stream::Stream;
 use crate::Error;
-use crate::endpoint::connecting::{Half, Offer, Peer};
+use crate::endpoint::connecting::{Offer, Peer, UnconnectedEndpoint};
 use crate::interfaces::Entry;
 use crate::point::Carrier;
 use crate::topology::Flow;
@@ -41,8 +41,8 @@ struct Neighbour<'a> {
     route: Option<(Entry, Entry)>,
 }
 
-impl Half for Unconnected {
-    type End = SocketEndpoint;
+impl UnconnectedEndpoint for Unconnected {
+    type Connected = SocketEndpoint;
     type Address = Address;
     type Way = Way;
 

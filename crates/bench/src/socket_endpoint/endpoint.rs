@@ -27,7 +27,7 @@ use super::zero_copy::ZeroCopyBuffers;
 use crate::Error;
 use crate::alarm::Alarm;
 use crate::endpoint::capabilities::Capabilities;
-use crate::endpoint::connecting::End;
+use crate::endpoint::connecting::DrivenEndpoint;
 use crate::endpoint::header::{HEADER_BYTES, Header};
 use crate::endpoint::limits::Limits;
 use crate::endpoint::{Arrival, Endpoint, Mark, Posted, words};
@@ -243,7 +243,7 @@ fn has_come(limits: &mut Limits, lane: &Lane, filled: bool) {
     }
 }
 
-impl End for SocketEndpoint {
+impl DrivenEndpoint for SocketEndpoint {
     const CAPABILITIES: Capabilities = Capabilities::COUNTED.and(Capabilities::ADDRESSED);
 
     fn start(&mut self, timeout_s: f64) -> Result<(), Error> {

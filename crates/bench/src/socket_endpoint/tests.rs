@@ -20,7 +20,7 @@ use super::{Net, SocketOptions};
 use crate::Error;
 use crate::axis;
 use crate::endpoint::conformance::{post_addressed, take_addressed, three};
-use crate::endpoint::connecting::{End, Half};
+use crate::endpoint::connecting::{DrivenEndpoint, UnconnectedEndpoint};
 use crate::endpoint::{Endpoint, Mark};
 use crate::pattern::Span;
 use crate::pattern::times::Times;

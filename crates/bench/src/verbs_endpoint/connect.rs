@@ -18,7 +18,7 @@ use super::requests::{Destination, to_group};
 use super::samples::Samples;
 use super::setup::{Unconnected, sends_to_group, shares_queue_pair};
 use crate::Error;
-use crate::endpoint::connecting::{Half, Offer, Peer};
+use crate::endpoint::connecting::{Offer, Peer, UnconnectedEndpoint};
 use crate::point::{Operation, Service};
 use crate::topology::{Flow, Form, PartSpec};
 
@@ -38,8 +38,8 @@ struct Neighbour<'a> {
     handle: Option<AddressHandle>,
 }
 
-impl Half for Unconnected {
-    type End = VerbsEndpoint;
+impl UnconnectedEndpoint for Unconnected {
+    type Connected = VerbsEndpoint;
     type Address = Address;
     type Way = Way;
 

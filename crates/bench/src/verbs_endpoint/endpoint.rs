@@ -20,7 +20,7 @@ use crate::Error;
 use crate::alarm::Alarm;
 use crate::endpoint::calls::CallsVisitor;
 use crate::endpoint::capabilities::Capabilities;
-use crate::endpoint::connecting::End;
+use crate::endpoint::connecting::DrivenEndpoint;
 use crate::endpoint::limits::Limits;
 use crate::endpoint::{Arrival, Endpoint, Mark, Posted};
 use crate::host_counters::Ways;
@@ -257,7 +257,7 @@ impl VerbsEndpoint {
     }
 }
 
-impl End for VerbsEndpoint {
+impl DrivenEndpoint for VerbsEndpoint {
     const CAPABILITIES: Capabilities =
         Capabilities::COUNTED.and(Capabilities::VERBS_CALLS).and(Capabilities::ADDRESSED);
 

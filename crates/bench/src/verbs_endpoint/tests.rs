@@ -13,7 +13,7 @@ use super::{LocalPort, PortOptions};
 use crate::Error;
 use crate::axis;
 use crate::endpoint::conformance::{post_addressed, take_addressed, three};
-use crate::endpoint::connecting::{End, Half};
+use crate::endpoint::connecting::{DrivenEndpoint, UnconnectedEndpoint};
 use crate::endpoint::{Endpoint, Mark};
 use crate::placement::LocalPlacement;
 use crate::plan::{Options, Plan, Settings, resolve};

@@ -13,7 +13,7 @@ use super::stamped::{Column, Stamped, Watched};
 use crate::Error;
 use crate::cpu::watched;
 use crate::endpoint::Endpoint;
-use crate::endpoint::connecting::End;
+use crate::endpoint::connecting::DrivenEndpoint;
 use crate::fault::PointError;
 use crate::pattern::Watch;
 use crate::pattern::outcome::Outcome;
@@ -33,7 +33,7 @@ const EXCHANGES: u32 = 64;
 ///
 /// # Errors
 /// What the endpoint says.
-pub(super) fn run<E: End>(rank: Rank<'_, E>) -> Result<(Outcome, Option<Stamped>), PointError> {
+pub(super) fn run<E: DrivenEndpoint>(rank: Rank<'_, E>) -> Result<(Outcome, Option<Stamped>), PointError> {
     let (spec, number, rank_clock, has_one_clock) =
         (rank.spec, rank.rank, rank.rank_clock, rank.has_one_clock());
     let (stamped, cpu) = stamp(rank.main()?, spec, number, has_one_clock, rank_clock)?;

@@ -13,7 +13,7 @@ use super::settings::Settings;
 use crate::Error;
 use crate::cpu::watched;
 use crate::endpoint::Endpoint;
-use crate::endpoint::connecting::End;
+use crate::endpoint::connecting::DrivenEndpoint;
 use crate::fault::PointError;
 use crate::pattern::Progress;
 use crate::pattern::flood::{Passed, Window};
@@ -37,7 +37,7 @@ pub(crate) struct Told {
 impl outcome::Told for Told {}
 
 /// One rank of it.
-pub(super) fn open_loop<E: End>(rank: Rank<'_, E>) -> Result<(Outcome, Option<Told>), PointError> {
+pub(super) fn open_loop<E: DrivenEndpoint>(rank: Rank<'_, E>) -> Result<(Outcome, Option<Told>), PointError> {
     let (spec, number, left, rank_clock) = (rank.spec, rank.rank, rank.left, rank.rank_clock);
     let settings = Settings::of(spec);
     if settings.is_loader(number) {
@@ -199,7 +199,7 @@ impl<E: Endpoint> Timed for Ask<'_, E> {
 }
 
 /// A rank that loads the device.
-fn load<E: End>(rank: Rank<'_, E>, load_bytes: u64) -> Result<(Outcome, Option<Told>), Error> {
+fn load<E: DrivenEndpoint>(rank: Rank<'_, E>, load_bytes: u64) -> Result<(Outcome, Option<Told>), Error> {
     let rank_clock = rank.rank_clock;
     let [Some(endpoint), Some(control)] = rank.two(LOAD, CONTROL) else {
         return Ok((Outcome::default(), None));

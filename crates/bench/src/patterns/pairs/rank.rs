@@ -11,7 +11,7 @@ use crate::Error;
 use crate::barrier::Barrier;
 use crate::cpu::watched;
 use crate::endpoint::Endpoint;
-use crate::endpoint::connecting::End;
+use crate::endpoint::connecting::DrivenEndpoint;
 use crate::fault::PointError;
 use crate::pattern::answer::answer;
 use crate::pattern::flood::Passed;
@@ -23,7 +23,9 @@ use crate::point::PointSpec;
 use crate::rank_clock::RankClock;
 
 /// One rank of a point of several pairs.
-pub(super) fn pairs<E: End>(mut rank: Rank<'_, E>) -> Result<(Outcome, Option<Passed>), PointError> {
+pub(super) fn pairs<E: DrivenEndpoint>(
+    mut rank: Rank<'_, E>,
+) -> Result<(Outcome, Option<Passed>), PointError> {
     let (spec, rank_clock, barrier) = (rank.spec, rank.rank_clock, rank.barrier());
     let (clock, traffic) = (rank_clock.clock, Settings::of(spec).traffic);
     let endpoint = rank.main()?;

@@ -14,7 +14,7 @@ use super::super::tests::{ends, two};
 use super::*;
 use crate::Error;
 use crate::axis;
-use crate::endpoint::connecting::End;
+use crate::endpoint::connecting::DrivenEndpoint;
 use crate::endpoint::{Endpoint, Mark};
 use crate::plan::{Options, Plan, Settings, resolve};
 use crate::point::{Pattern, Poll};
