@@ -15,7 +15,7 @@ use crate::placement::RankInfo;
 
 /// What another rank has said of a part of the point.
 #[derive(Clone, Debug)]
-pub(crate) struct Told<A, W> {
+pub(crate) struct PeerInfo<A, W> {
     /// Where it runs.
     pub(crate) info: RankInfo,
     /// Where it can be reached; absent where it has nothing to do with this part.
@@ -25,10 +25,11 @@ pub(crate) struct Told<A, W> {
 }
 
 /// What the other ranks have said of halves of a kind, in rank order and this one among them.
-pub(crate) type Others<H> = [Told<<H as UnconnectedEndpoint>::Address, <H as UnconnectedEndpoint>::Way>];
+pub(crate) type Others<H> =
+    [PeerInfo<<H as UnconnectedEndpoint>::Address, <H as UnconnectedEndpoint>::PeerParams>];
 
 /// Whether two ranks are on one host.
-pub(crate) fn are_beside<A, W>(ranks: &[Told<A, W>], one: u32, other: u32) -> bool {
+pub(crate) fn are_beside<A, W>(ranks: &[PeerInfo<A, W>], one: u32, other: u32) -> bool {
     let info = |rank: u32| ranks.get(rank as usize).map(|told| &told.info);
     info(one).zip(info(other)).is_some_and(|(one, other)| one.is_beside(other))
 }
@@ -70,7 +71,7 @@ impl<A, W> Offer<A, W> {
     /// [`Error::PeerAddress`] where one of the two has nothing for the other.
     pub(crate) fn peer<'a>(
         &'a self,
-        ranks: &'a [Told<A, W>],
+        ranks: &'a [PeerInfo<A, W>],
         own: u32,
         rank: u32,
     ) -> Result<Peer<'a, A, W>, Error> {
@@ -89,10 +90,10 @@ pub(crate) trait UnconnectedEndpoint: Sized {
     /// What every rank of the point may know of it.
     type Address: DeserializeOwned + Serialize;
     /// What only the rank needs that connects to it.
-    type Way: DeserializeOwned + Serialize;
+    type PeerParams: DeserializeOwned + Serialize;
 
     /// What the other ranks have to know of it.
-    fn offer(&self) -> &Offer<Self::Address, Self::Way>;
+    fn offer(&self) -> &Offer<Self::Address, Self::PeerParams>;
 
     /// Connects it with those of the other ranks. Where more ranks run than there are CPUs, it gives way to them whenever it
     /// waits.

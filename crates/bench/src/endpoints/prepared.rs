@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::Error;
-use crate::endpoint::connecting::{DrivenEndpoint, Told, UnconnectedEndpoint};
+use crate::endpoint::connecting::{DrivenEndpoint, PeerInfo, UnconnectedEndpoint};
 use crate::endpoint::kind::{ConnectedEndpoints, EndpointKind, PreparedEndpoints, Site};
 use crate::fault::{PointError, unreadable};
 use crate::host_counters::Counted;
@@ -104,7 +104,7 @@ impl<E: DrivenEndpoint> ConnectedEndpoints for Endpoints<E> {
 struct Heard<H: UnconnectedEndpoint> {
     info: RankInfo,
     addresses: BTreeMap<Part, H::Address>,
-    ways: BTreeMap<Part, H::Way>,
+    ways: BTreeMap<Part, H::PeerParams>,
 }
 
 impl<H: UnconnectedEndpoint> Heard<H> {
@@ -115,8 +115,8 @@ impl<H: UnconnectedEndpoint> Heard<H> {
         Ok(Self { info, addresses: parts, ways })
     }
 
-    fn of(&mut self, part: Part) -> Told<H::Address, H::Way> {
+    fn of(&mut self, part: Part) -> PeerInfo<H::Address, H::PeerParams> {
         let (address, way) = (self.addresses.remove(&part), self.ways.remove(&part));
-        Told { info: self.info.clone(), address, way }
+        PeerInfo { info: self.info.clone(), address, way }
     }
 }

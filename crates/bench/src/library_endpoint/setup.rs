@@ -11,7 +11,7 @@ use super::any::Socket;
 use super::endpoint::{LibraryEndpoint, Sockets};
 use super::socket::{Messages, Role};
 use crate::Error;
-use crate::endpoint::connecting::{Offer, Peer, Told, UnconnectedEndpoint, are_beside};
+use crate::endpoint::connecting::{Offer, Peer, PeerInfo, UnconnectedEndpoint, are_beside};
 use crate::endpoint::kind::{EndpointKind, Site};
 use crate::point::{Carrier, Family, Protocol};
 use crate::socket_endpoint::{Net, Reachable, SocketOptions};
@@ -29,7 +29,7 @@ pub(crate) struct Unconnected {
     spec: PartSpec,
     rank: u32,
     clock: Clock,
-    offer: Offer<Address, Way>,
+    offer: Offer<Address, PeerParams>,
     /// What others connect to; absent at the end of a pair that connects.
     bound: Option<Socket>,
 }
@@ -44,7 +44,7 @@ pub(crate) struct Address {
 /// What a rank has for its partner.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Way {
+pub(crate) struct PeerParams {
     /// Where it listens; absent where it connects.
     place: Option<Place>,
     /// What it says first, so that nobody else is taken for it.
@@ -88,7 +88,10 @@ impl Unconnected {
             (bound, place) = (Some(socket), Some(own));
         }
         let mut offer = Offer::new(Address { reachable }, spec.links.ranks());
-        spec.links.partners(rank).iter().for_each(|partner| offer.give(*partner, Way { place, token }));
+        spec.links
+            .partners(rank)
+            .iter()
+            .for_each(|partner| offer.give(*partner, PeerParams { place, token }));
         Ok(Self { spec: spec.clone(), rank, clock, offer, bound })
     }
 }
@@ -161,13 +164,17 @@ fn url(ip: IpAddr, port: u16) -> CString {
 impl UnconnectedEndpoint for Unconnected {
     type Connected = LibraryEndpoint;
     type Address = Address;
-    type Way = Way;
+    type PeerParams = PeerParams;
 
-    fn offer(&self) -> &Offer<Address, Way> {
+    fn offer(&self) -> &Offer<Address, PeerParams> {
         &self.offer
     }
 
-    fn connect(self, ranks: &[Told<Address, Way>], yields_cpu: bool) -> Result<LibraryEndpoint, Error> {
+    fn connect(
+        self,
+        ranks: &[PeerInfo<Address, PeerParams>],
+        yields_cpu: bool,
+    ) -> Result<LibraryEndpoint, Error> {
         let peer = self.spec.links.partners(self.rank).first().copied().unwrap_or_default();
         let Peer { address, way, own_way } = self.offer.peer(ranks, self.rank, peer)?;
         let (_, theirs) = self.offer.address.reachable.route(&address.reachable)?;

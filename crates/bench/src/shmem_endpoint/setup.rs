@@ -10,7 +10,7 @@ use super::endpoint::ShmemEndpoint;
 use super::lane::Lane;
 use super::ring::{Emptier, Filler, Shape};
 use crate::Error;
-use crate::endpoint::connecting::{Offer, Peer, Told, UnconnectedEndpoint, are_beside};
+use crate::endpoint::connecting::{Offer, Peer, PeerInfo, UnconnectedEndpoint, are_beside};
 use crate::endpoint::kind::{EndpointKind, Site};
 use crate::point::Carrier;
 use crate::shared::{Handle, Shared};
@@ -22,13 +22,13 @@ pub(crate) struct Unopened {
     rank: u32,
     clock: Clock,
     memory: Arc<Shared>,
-    offer: Offer<(), Way>,
+    offer: Offer<(), PeerParams>,
 }
 
 /// Where a ring for one other rank is.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Way {
+pub(crate) struct PeerParams {
     memory: Handle,
     /// The line that it begins with.
     line: usize,
@@ -47,7 +47,7 @@ impl Unopened {
         let handle = memory.handle().map_err(failed)?;
         let mut offer = Offer::new((), part.links.ranks());
         for (index, partner) in partners.iter().enumerate() {
-            offer.give(*partner, Way { memory: handle, line: bell::LINES + index * each });
+            offer.give(*partner, PeerParams { memory: handle, line: bell::LINES + index * each });
         }
         Ok(Self { spec: part.clone(), rank, clock, memory: Arc::new(memory), offer })
     }
@@ -64,13 +64,13 @@ impl EndpointKind for Unopened {
 impl UnconnectedEndpoint for Unopened {
     type Connected = ShmemEndpoint;
     type Address = ();
-    type Way = Way;
+    type PeerParams = PeerParams;
 
-    fn offer(&self) -> &Offer<(), Way> {
+    fn offer(&self) -> &Offer<(), PeerParams> {
         &self.offer
     }
 
-    fn connect(self, ranks: &[Told<(), Way>], yields_cpu: bool) -> Result<ShmemEndpoint, Error> {
+    fn connect(self, ranks: &[PeerInfo<(), PeerParams>], yields_cpu: bool) -> Result<ShmemEndpoint, Error> {
         let shape = Shape::of(&self.spec);
         let lane = |rank: u32| {
             if !are_beside(ranks, self.rank, rank) {

@@ -16,7 +16,7 @@ use super::ring::{Emptier, Filler, Shape};
 use crate::Error;
 use crate::axis;
 use crate::endpoint::conformance::{post_addressed, take_addressed, three};
-use crate::endpoint::connecting::{DrivenEndpoint, Told, UnconnectedEndpoint};
+use crate::endpoint::connecting::{DrivenEndpoint, PeerInfo, UnconnectedEndpoint};
 use crate::endpoint::{Endpoint, Mark};
 use crate::pattern::Span;
 use crate::pattern::times::Times;
@@ -149,7 +149,7 @@ fn run<T: Send>(
         (0..spec.links.ranks()).map(|rank| Unopened::new(spec, rank, Clock::monotonic()).unwrap()).collect();
     let info = info(spec);
     let told = |to: u32| {
-        let one = |half: &Unopened| Told {
+        let one = |half: &Unopened| PeerInfo {
             info: info.clone(),
             address: Some(()),
             way: half.offer().way(to).cloned(),
@@ -305,8 +305,8 @@ fn ranks_of_other_hosts_and_memory_that_has_gone_are_no_way() {
     {
         // The half that offered it has gone.
         let told = [
-            Told { info: here.clone(), address: Some(()), way: None },
-            Told { info, address: Some(()), way: way.clone() },
+            PeerInfo { info: here.clone(), address: Some(()), way: None },
+            PeerInfo { info, address: Some(()), way: way.clone() },
         ];
         let error = half(0).connect(&told, false).map(drop).unwrap_err();
         assert!(matches!(error, Error::Impossible { .. }) && error.to_string().contains(words), "{error}");

@@ -17,7 +17,7 @@ use super::endpoint::{Parts, SocketEndpoint};
 use super::failure::Path;
 use super::lane::Lane;
 use super::options::{buffers, socket, zero_copy};
-use super::peer::{Address, Name, Told, Way};
+use super::peer::{Address, Name, PeerInfo, PeerParams};
 use super::setup::{Unconnected, port_of};
 use super::stop_and_wait::StopAndWait;
 use super::stream::Stream;
@@ -35,8 +35,8 @@ struct Neighbour<'a> {
     rank: u32,
     /// Its place among the neighbours.
     index: usize,
-    way: &'a Way,
-    own_way: &'a Way,
+    way: &'a PeerParams,
+    own_way: &'a PeerParams,
     /// Our address and theirs, where they have some.
     route: Option<(Entry, Entry)>,
 }
@@ -44,13 +44,13 @@ struct Neighbour<'a> {
 impl UnconnectedEndpoint for Unconnected {
     type Connected = SocketEndpoint;
     type Address = Address;
-    type Way = Way;
+    type PeerParams = PeerParams;
 
-    fn offer(&self) -> &Offer<Address, Way> {
+    fn offer(&self) -> &Offer<Address, PeerParams> {
         &self.offer
     }
 
-    fn connect(mut self, ranks: &[Told], yields_cpu: bool) -> Result<SocketEndpoint, Error> {
+    fn connect(mut self, ranks: &[PeerInfo], yields_cpu: bool) -> Result<SocketEndpoint, Error> {
         let bound = std::mem::take(&mut self.bound);
         let neighbours = self.neighbours(ranks)?;
         let deadline = Deadline::after(PATIENCE);
@@ -89,7 +89,7 @@ impl UnconnectedEndpoint for Unconnected {
 
 impl Unconnected {
     /// The ranks that this one is connected with, and the ways to them.
-    fn neighbours<'a>(&'a self, ranks: &'a [Told]) -> Result<Vec<Neighbour<'a>>, Error> {
+    fn neighbours<'a>(&'a self, ranks: &'a [PeerInfo]) -> Result<Vec<Neighbour<'a>>, Error> {
         let one = |(index, rank): (usize, u32)| {
             let Peer { address, way, own_way } = self.offer.peer(ranks, self.rank, rank)?;
             let (own, theirs) = (&self.offer.address.reachable, &address.reachable);

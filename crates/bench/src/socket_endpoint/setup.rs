@@ -9,7 +9,7 @@ use rustix::net::{SocketAddr, SocketAddrAny, SocketAddrUnix, bind, getsockname, 
 
 use super::address::{Net, Reachable, SocketOptions};
 use super::options::socket;
-use super::peer::{Address, Name, Way};
+use super::peer::{Address, Name, PeerParams};
 use crate::Error;
 use crate::endpoint::connecting::Offer;
 use crate::endpoint::kind::{EndpointKind, Site};
@@ -24,7 +24,7 @@ pub(crate) struct Unconnected {
     pub(super) spec: PartSpec,
     pub(super) rank: u32,
     pub(super) clock: Clock,
-    pub(super) offer: Offer<Address, Way>,
+    pub(super) offer: Offer<Address, PeerParams>,
     /// What connections come to, where there are any.
     pub(super) listener: Option<OwnedFd>,
     /// Of datagrams, the sockets for each neighbour.
@@ -66,7 +66,7 @@ impl Unconnected {
                 bound.push(own);
                 sockets = names;
             }
-            offer.give(neighbour, Way { sockets, token: token()? });
+            offer.give(neighbour, PeerParams { sockets, token: token()? });
         }
         Ok(Self { spec, rank, clock, offer, listener, bound })
     }

@@ -14,7 +14,7 @@ use measure::clock::Clock;
 use self::relay::{Fault, Relay};
 use super::endpoint::SocketEndpoint;
 use super::endpoint::gathered::MUCH;
-use super::peer::{Name, Told, Way};
+use super::peer::{Name, PeerInfo, PeerParams};
 use super::setup::Unconnected;
 use super::{Net, SocketOptions};
 use crate::Error;
@@ -46,14 +46,18 @@ fn halves(spec: &PartSpec) -> Vec<Unconnected> {
 }
 
 /// What each rank hears of all, with its ways as `change` wants them: from one rank to another.
-fn told(spec: &PartSpec, halves: &[Unconnected], change: impl Fn(u32, u32, &mut Way)) -> Vec<Vec<Told>> {
+fn told(
+    spec: &PartSpec,
+    halves: &[Unconnected],
+    change: impl Fn(u32, u32, &mut PeerParams),
+) -> Vec<Vec<PeerInfo>> {
     let rank_clock = RankClock::new(Clock::monotonic(), None);
     let info = LocalPlacement::new(&Topology::of_one(spec.clone()), 0, &rank_clock).unwrap().info().clone();
     let one = |to: u32, from: u32| {
         let half = &halves[from as usize];
         let mut way = half.offer().way(to).cloned();
         way.iter_mut().for_each(|way| change(from, to, way));
-        Told { info: info.clone(), address: Some(half.offer().address.clone()), way }
+        PeerInfo { info: info.clone(), address: Some(half.offer().address.clone()), way }
     };
     let ranks = halves.len() as u32;
     (0..ranks).map(|to| (0..ranks).map(|from| one(to, from)).collect()).collect()
@@ -62,7 +66,7 @@ fn told(spec: &PartSpec, halves: &[Unconnected], change: impl Fn(u32, u32, &mut 
 /// Connects them, all at the same time, and lets each do its part; gives what becomes of each. All stay until all are done.
 fn run<T: Send>(
     halves: Vec<Unconnected>,
-    told: &[Vec<Told>],
+    told: &[Vec<PeerInfo>],
     part: impl Fn(u32, &mut SocketEndpoint) -> Result<T, Error> + Sync,
 ) -> Vec<Result<T, Error>> {
     let all = Barrier::new(halves.len());
@@ -74,7 +78,7 @@ fn run<T: Send>(
 /// The same, but each stays until `stays` returns.
 fn run_until<T: Send>(
     halves: Vec<Unconnected>,
-    told: &[Vec<Told>],
+    told: &[Vec<PeerInfo>],
     part: impl Fn(u32, &mut SocketEndpoint) -> Result<T, Error> + Sync,
     stays: impl Fn() + Sync,
 ) -> Vec<Result<T, Error>> {

@@ -4,7 +4,7 @@ use verbs::{
     AddressHandle, Connection, DeviceKind, Gid, Init, LinkLayer, Mtu, QueuePair, ReadyToSend, Route,
 };
 
-use super::address::{Address, PairAddress, Told, Way};
+use super::address::{Address, PairAddress, PeerInfo, PeerParams};
 use super::buffers::{Buffers, LINE};
 use super::constants::{MIN_RNR_TIMER, RETRY_COUNT, RNR_RETRY, TIMEOUT};
 use super::endpoint::VerbsEndpoint;
@@ -31,8 +31,8 @@ struct Neighbour<'a> {
     index: usize,
     address: &'a Address,
     /// What it has for this rank, and what this rank has for it.
-    way: &'a Way,
-    own_way: &'a Way,
+    way: &'a PeerParams,
+    own_way: &'a PeerParams,
     route: Route,
     /// Where datagrams go.
     handle: Option<AddressHandle>,
@@ -41,13 +41,13 @@ struct Neighbour<'a> {
 impl UnconnectedEndpoint for Unconnected {
     type Connected = VerbsEndpoint;
     type Address = Address;
-    type Way = Way;
+    type PeerParams = PeerParams;
 
-    fn offer(&self) -> &Offer<Address, Way> {
+    fn offer(&self) -> &Offer<Address, PeerParams> {
         &self.offer
     }
 
-    fn connect(mut self, ranks: &[Told], yields_cpu: bool) -> Result<VerbsEndpoint, Error> {
+    fn connect(mut self, ranks: &[PeerInfo], yields_cpu: bool) -> Result<VerbsEndpoint, Error> {
         if let Some(reason) = self.refusal(ranks) {
             return Err(Error::Impossible { reason });
         }
@@ -85,7 +85,7 @@ impl UnconnectedEndpoint for Unconnected {
 
 impl Unconnected {
     /// Why these ranks, each of which has told this, cannot be reached in the way of the point, if so.
-    fn refusal(&self, ranks: &[Told]) -> Option<String> {
+    fn refusal(&self, ranks: &[PeerInfo]) -> Option<String> {
         if self.spec.message.operation != Operation::Multicast {
             return None;
         }
@@ -107,7 +107,7 @@ impl Unconnected {
     }
 
     /// The ranks that this one is connected with, and the ways to them.
-    fn neighbours<'a>(&'a self, ranks: &'a [Told]) -> Result<Vec<Neighbour<'a>>, Error> {
+    fn neighbours<'a>(&'a self, ranks: &'a [PeerInfo]) -> Result<Vec<Neighbour<'a>>, Error> {
         let one = |(index, rank): (usize, u32)| {
             let Peer { address, way, own_way } = self.offer.peer(ranks, self.rank, rank)?;
             if way.pairs.len() != own_way.pairs.len() {
@@ -155,7 +155,7 @@ impl Unconnected {
         &self,
         pairs: Vec<QueuePair<Init>>,
         neighbours: &[Neighbour<'_>],
-        ranks: &[Told],
+        ranks: &[PeerInfo],
     ) -> Result<(Vec<Lane>, Held), Error> {
         let nobody = || Error::PeerAddress { reason: "there is nobody to connect to".to_owned() };
         let (pair, first) = pairs.into_iter().next().zip(neighbours.first()).ok_or_else(nobody)?;

@@ -4,7 +4,7 @@ use measure::clock::Ticks;
 use verbs::Remote;
 use verbs::abi::ibv_sge;
 
-use super::address::Way;
+use super::address::PeerParams;
 use super::buffers::Buffers;
 use crate::Error;
 use crate::endpoint::{Arrival, Mark};
@@ -54,7 +54,7 @@ pub(super) struct Numbered {
 }
 
 impl Numbering {
-    pub(super) fn new(spec: &PartSpec, buffers: &Buffers, peer: &Way) -> Result<Self, Error> {
+    pub(super) fn new(spec: &PartSpec, buffers: &Buffers, peer: &PeerParams) -> Result<Self, Error> {
         let element = buffers.elements(spec, 0)?[0];
         let to = peer.target.map(|target| Remote { addr: target.addr, rkey: target.rkey });
         Ok(Self {

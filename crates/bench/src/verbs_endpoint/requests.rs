@@ -2,7 +2,7 @@
 
 use verbs::{AddressHandle, Gid, GlobalRoute, ProtectionDomain, Remote, Route, SendRequest};
 
-use super::address::{Target, Way};
+use super::address::{PeerParams, Target};
 use super::buffers::Buffers;
 use super::constants::{LAST, MORE, QKEY};
 use super::lane::Requests;
@@ -21,7 +21,7 @@ pub(super) struct Destination<'a> {
     pub(super) buffers: &'a Buffers,
     /// Which of this rank's partners it is.
     pub(super) partner: usize,
-    pub(super) way: &'a Way,
+    pub(super) way: &'a PeerParams,
     /// Where datagrams go.
     pub(super) to: Option<(AddressHandle, u32)>,
 }

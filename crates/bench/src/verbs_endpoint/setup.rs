@@ -9,7 +9,7 @@ use verbs::{
     QueuePair, QueuePairOptions,
 };
 
-use super::address::{Address, GidAddress, PairAddress, Target, Way};
+use super::address::{Address, GidAddress, PairAddress, PeerParams, Target};
 use super::buffers::{Buffers, access, receive_depth, receives_before};
 use super::constants::{GREETINGS, PSN, QKEY};
 use super::device::Open;
@@ -37,7 +37,7 @@ pub(crate) struct Unconnected {
     pub(super) domain: ProtectionDomain,
     pub(super) port: Arc<LocalPort>,
     pub(super) managed: Option<Managed>,
-    pub(super) offer: Offer<Address, Way>,
+    pub(super) offer: Offer<Address, PeerParams>,
     pub(super) rank: u32,
     pub(super) spec: PartSpec,
     pub(super) clock: Clock,
@@ -87,7 +87,7 @@ impl Unconnected {
         for (partner, neighbour) in neighbours.iter().enumerate() {
             let first = if shares_queue_pair(spec) { 0 } else { partner * each };
             let numbers = pairs[first..first + each].iter().map(QueuePair::number);
-            let way = Way {
+            let way = PeerParams {
                 pairs: numbers.map(|qp_num| PairAddress { qp_num, psn: PSN }).collect(),
                 target: buffers.remote(partner)?.map(Target::from),
                 signal: buffers.remote_signal(partner)?.map(Target::from),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use measure::clock::{Clock, Ticks};
 use verbs::{Context, LinkModel};
 
-use super::address::Told;
+use super::address::PeerInfo;
 use super::endpoint::{SPINS, VerbsEndpoint};
 use super::setup::Unconnected;
 use super::{LocalPort, PortOptions};
@@ -41,8 +41,8 @@ pub(super) fn ends(context: &Context, believed: &[&PartSpec]) -> Vec<VerbsEndpoi
     let info =
         LocalPlacement::new(&Topology::of_one(believed[0].clone()), 0, &rank_clock).unwrap().info().clone();
     let unconnected: Vec<_> = (0..).zip(believed).map(prepare).collect();
-    let told = |rank: u32| -> Vec<Told> {
-        let of = |one: &Unconnected| Told {
+    let told = |rank: u32| -> Vec<PeerInfo> {
+        let of = |one: &Unconnected| PeerInfo {
             info: info.clone(),
             address: Some(one.offer().address.clone()),
             way: one.offer().way(rank).cloned(),
