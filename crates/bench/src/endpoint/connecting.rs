@@ -21,7 +21,7 @@ pub(crate) struct PeerInfo<A, W> {
     /// Where it can be reached; absent where it has nothing to do with this part.
     pub(crate) address: Option<A>,
     /// What it has for this rank alone; absent where the two do not connect.
-    pub(crate) way: Option<W>,
+    pub(crate) params: Option<W>,
 }
 
 /// What the other ranks have said of halves of a kind, in rank order and this one among them.
@@ -39,30 +39,30 @@ pub(crate) struct Offer<A, W> {
     /// What every rank of the point may know.
     pub(crate) address: A,
     /// What only the rank needs that connects to it, by rank; absent for those that do not.
-    ways: Vec<Option<W>>,
+    params: Vec<Option<W>>,
 }
 
 /// A rank that this one connects with: what that has, and what this one has for it.
 pub(crate) struct Peer<'a, A, W> {
     pub(crate) address: &'a A,
-    pub(crate) way: &'a W,
-    pub(crate) own_way: &'a W,
+    pub(crate) params: &'a W,
+    pub(crate) own_params: &'a W,
 }
 
 impl<A, W> Offer<A, W> {
     /// An offer to so many ranks, with nothing for any of them alone yet.
     pub(crate) fn new(address: A, ranks: u32) -> Self {
-        Self { address, ways: (0..ranks).map(|_| None).collect() }
+        Self { address, params: (0..ranks).map(|_| None).collect() }
     }
 
     /// Gives a rank what it needs to connect.
-    pub(crate) fn give(&mut self, rank: u32, way: W) {
-        self.ways[rank as usize] = Some(way);
+    pub(crate) fn give(&mut self, rank: u32, params: W) {
+        self.params[rank as usize] = Some(params);
     }
 
     /// What a rank has to know that connects to this one.
-    pub(crate) fn way(&self, rank: u32) -> Option<&W> {
-        self.ways.get(rank as usize)?.as_ref()
+    pub(crate) fn params(&self, rank: u32) -> Option<&W> {
+        self.params.get(rank as usize)?.as_ref()
     }
 
     /// A rank that the rank `own`, whose offer this is, connects with, by what all have told.
@@ -75,11 +75,11 @@ impl<A, W> Offer<A, W> {
         own: u32,
         rank: u32,
     ) -> Result<Peer<'a, A, W>, Error> {
-        let told = ranks.get(rank as usize).and_then(|told| told.address.as_ref().zip(told.way.as_ref()));
-        let ((address, way), own_way) = told.zip(self.way(rank)).ok_or_else(|| Error::PeerAddress {
-            reason: format!("rank {rank} has nothing that connects to rank {own}"),
+        let told = ranks.get(rank as usize).and_then(|told| told.address.as_ref().zip(told.params.as_ref()));
+        let ((address, params), own_params) = told.zip(self.params(rank)).ok_or_else(|| {
+            Error::PeerAddress { reason: format!("rank {rank} has nothing that connects to rank {own}") }
         })?;
-        Ok(Peer { address, way, own_way })
+        Ok(Peer { address, params, own_params })
     }
 }
 

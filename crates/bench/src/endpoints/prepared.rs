@@ -49,7 +49,8 @@ impl<H: UnconnectedEndpoint + 'static> PreparedEndpoints for PreparedParts<H> {
         let parts = self.parts.iter().map(|(part, own)| (*part, &own.offer().address)).collect();
         let address = Address { info: self.local.info().clone(), parts };
         let ways = |rank: u32| {
-            let of = |(part, own): (&Part, &H)| Some((*part, serde_json::to_value(own.offer().way(rank)?)));
+            let of =
+                |(part, own): (&Part, &H)| Some((*part, serde_json::to_value(own.offer().params(rank)?)));
             let ways = self.parts.iter().filter_map(of);
             let ways = ways.map(|(part, way)| Ok((part, way?))).collect::<Result<BTreeMap<_, _>, _>>()?;
             if ways.is_empty() { Ok(Value::Null) } else { serde_json::to_value(ways) }
@@ -116,7 +117,7 @@ impl<H: UnconnectedEndpoint> Heard<H> {
     }
 
     fn of(&mut self, part: Part) -> PeerInfo<H::Address, H::PeerParams> {
-        let (address, way) = (self.addresses.remove(&part), self.ways.remove(&part));
-        PeerInfo { info: self.info.clone(), address, way }
+        let (address, params) = (self.addresses.remove(&part), self.ways.remove(&part));
+        PeerInfo { info: self.info.clone(), address, params }
     }
 }

@@ -176,13 +176,13 @@ impl UnconnectedEndpoint for Unconnected {
         yields_cpu: bool,
     ) -> Result<LibraryEndpoint, Error> {
         let peer = self.spec.links.partners(self.rank).first().copied().unwrap_or_default();
-        let Peer { address, way, own_way } = self.offer.peer(ranks, self.rank, peer)?;
+        let Peer { address, params, own_params } = self.offer.peer(ranks, self.rank, peer)?;
         let (_, theirs) = self.offer.address.reachable.route(&address.reachable)?;
         let path = format!("{} to rank {peer} at {}", self.spec.message.endpoint.name(), theirs.address);
         let role =
             if self.spec.message.socket.protocol == Protocol::Pair { Role::Pair } else { Role::Subscriber };
         let mut connected = None;
-        if let Some(place) = way.place {
+        if let Some(place) = params.place {
             let mut socket = open(&self.spec, role)?;
             let failed = |reason| Error::Socket {
                 what: "connect",
@@ -192,7 +192,7 @@ impl UnconnectedEndpoint for Unconnected {
             };
             let place = match place {
                 Place::Port(port) => url(theirs.address, port),
-                Place::Memory if are_beside(ranks, self.rank, peer) => service(way.token),
+                Place::Memory if are_beside(ranks, self.rank, peer) => service(params.token),
                 Place::Memory => {
                     let reason = "iceoryx2 reaches ranks of the same host only".to_owned();
                     return Err(Error::Impossible { reason });
@@ -205,7 +205,7 @@ impl UnconnectedEndpoint for Unconnected {
             reason: format!("rank {peer} has no port that rank {} could connect to", self.rank),
         })?;
         let mut end = LibraryEndpoint::new(&self.spec, sockets, (path, yields_cpu), self.clock);
-        meet(&mut end, &self.spec, [own_way.token, way.token], theirs.address)?;
+        meet(&mut end, &self.spec, [own_params.token, params.token], theirs.address)?;
         Ok(end)
     }
 }

@@ -77,13 +77,13 @@ impl UnconnectedEndpoint for Unopened {
                 let reason = "shared memory leads to ranks of the same host only".to_owned();
                 return Err(Error::Impossible { reason });
             }
-            let Peer { way, own_way, .. } = self.offer.peer(ranks, self.rank, rank)?;
-            let theirs = Shared::open(&way.memory, way.line.saturating_add(shape.lines()));
+            let Peer { params, own_params, .. } = self.offer.peer(ranks, self.rank, rank)?;
+            let theirs = Shared::open(&params.memory, params.line.saturating_add(shape.lines()));
             let theirs = Arc::new(theirs.map_err(|reason| Error::Impossible {
                 reason: format!("the memory of another rank cannot be opened here: {reason}"),
             })?);
-            let out = Filler::new(&theirs, way.line, shape);
-            let into = Emptier::new(&self.memory, own_way.line, shape);
+            let out = Filler::new(&theirs, params.line, shape);
+            let into = Emptier::new(&self.memory, own_params.line, shape);
             let bell = self.spec.message.poll.sleeps().then(|| Bell::new(theirs));
             Ok(Lane::new(rank, out, into, bell, (shape, self.spec.message.size())))
         };

@@ -152,7 +152,7 @@ fn run<T: Send>(
         let one = |half: &Unopened| PeerInfo {
             info: info.clone(),
             address: Some(()),
-            way: half.offer().way(to).cloned(),
+            params: half.offer().params(to).cloned(),
         };
         halves.iter().map(one).collect::<Vec<_>>()
     };
@@ -296,7 +296,7 @@ fn a_rank_that_says_nothing_ends_the_point_in_bounded_time() {
 fn ranks_of_other_hosts_and_memory_that_has_gone_are_no_way() {
     let spec = spec(Pattern::PING_PONG, []);
     let half = |rank| Unopened::new(&spec, rank, Clock::monotonic()).unwrap();
-    let (here, way) = (info(&spec), half(1).offer().way(0).cloned());
+    let (here, params) = (info(&spec), half(1).offer().params(0).cloned());
     let elsewhere = serde_json::to_value(&here).unwrap().to_string();
     let boot = Clock::monotonic();
     let boot = measure::clock::Domain::of(&boot).boot_id.expect("Linux has one");
@@ -305,8 +305,8 @@ fn ranks_of_other_hosts_and_memory_that_has_gone_are_no_way() {
     {
         // The half that offered it has gone.
         let told = [
-            PeerInfo { info: here.clone(), address: Some(()), way: None },
-            PeerInfo { info, address: Some(()), way: way.clone() },
+            PeerInfo { info: here.clone(), address: Some(()), params: None },
+            PeerInfo { info, address: Some(()), params: params.clone() },
         ];
         let error = half(0).connect(&told, false).map(drop).unwrap_err();
         assert!(matches!(error, Error::Impossible { .. }) && error.to_string().contains(words), "{error}");

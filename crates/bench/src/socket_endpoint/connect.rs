@@ -35,8 +35,8 @@ struct Neighbour<'a> {
     rank: u32,
     /// Its place among the neighbours.
     index: usize,
-    way: &'a PeerParams,
-    own_way: &'a PeerParams,
+    params: &'a PeerParams,
+    own_params: &'a PeerParams,
     /// Our address and theirs, where they have some.
     route: Option<(Entry, Entry)>,
 }
@@ -91,7 +91,7 @@ impl Unconnected {
     /// The ranks that this one is connected with, and the ways to them.
     fn neighbours<'a>(&'a self, ranks: &'a [PeerInfo]) -> Result<Vec<Neighbour<'a>>, Error> {
         let one = |(index, rank): (usize, u32)| {
-            let Peer { address, way, own_way } = self.offer.peer(ranks, self.rank, rank)?;
+            let Peer { address, params, own_params } = self.offer.peer(ranks, self.rank, rank)?;
             let (own, theirs) = (&self.offer.address.reachable, &address.reachable);
             let route = match self.spec.message.endpoint.is_internet() {
                 true => Some(own.route(theirs)?),
@@ -102,19 +102,19 @@ impl Unconnected {
                     return Err(Error::Impossible { reason });
                 }
             };
-            Ok(Neighbour { rank, index, way, own_way, route })
+            Ok(Neighbour { rank, index, params, own_params, route })
         };
         self.spec.links.neighbours(self.rank).into_iter().enumerate().map(one).collect()
     }
 
     /// Connects datagram sockets with those of a rank.
     fn associate(&self, peer: &Neighbour<'_>, own: Vec<OwnedFd>) -> Result<Vec<OwnedFd>, Error> {
-        if own.len() != peer.way.sockets.len() {
-            let (has, needed) = (peer.way.sockets.len(), own.len());
+        if own.len() != peer.params.sockets.len() {
+            let (has, needed) = (peer.params.sockets.len(), own.len());
             let reason = format!("rank {} has {has} sockets where {needed} are needed", peer.rank);
             return Err(Error::PeerAddress { reason });
         }
-        for (socket, name) in own.iter().zip(&peer.way.sockets) {
+        for (socket, name) in own.iter().zip(&peer.params.sockets) {
             connect_to(socket, peer, name).map_err(|error| self.unreachable(peer, &error.into()))?;
             // Who hears us takes what comes from the address that both have chosen, and from no other.
             if let Some((entry, _)) = &peer.route {
@@ -136,7 +136,7 @@ impl Unconnected {
     /// Connects to a rank that listens.
     fn reach(&self, peer: &Neighbour<'_>, lane: u32, deadline: Deadline) -> Result<OwnedFd, Error> {
         let failed = |error: io::Error| self.unreachable(peer, &error);
-        let name = peer.way.sockets.first().ok_or_else(|| failed(io::ErrorKind::NotFound.into()))?;
+        let name = peer.params.sockets.first().ok_or_else(|| failed(io::ErrorKind::NotFound.into()))?;
         let socket = socket(&self.spec)?;
         if let Some((own, _)) = peer.route.as_ref().filter(|(own, _)| !own.address.is_loopback()) {
             bind(&socket, &SocketAddr::new(own.address, 0)).map_err(|error| failed(error.into()))?;
@@ -157,7 +157,7 @@ impl Unconnected {
             }
         }
         rustix::io::ioctl_fionbio(&socket, false).map_err(|error| failed(error.into()))?;
-        callers::say(&socket, peer.way.token, self.rank, lane).map_err(|error| failed(error.into()))?;
+        callers::say(&socket, peer.params.token, self.rank, lane).map_err(|error| failed(error.into()))?;
         Ok(socket)
     }
 
@@ -181,7 +181,7 @@ impl Unconnected {
             };
             let (accepted, said) = callers.hear().map_err(failed)?;
             let place = neighbours.iter().find_map(|peer| {
-                let lane = said.lane_of(peer.own_way.token, peer.rank)?;
+                let lane = said.lane_of(peer.own_params.token, peer.rank)?;
                 sockets[peer.index].len().checked_sub(lane + 1).map(|_| (peer.index, lane))
             });
             if let Some((index, lane)) = place {

@@ -55,9 +55,9 @@ fn told(
     let info = LocalPlacement::new(&Topology::of_one(spec.clone()), 0, &rank_clock).unwrap().info().clone();
     let one = |to: u32, from: u32| {
         let half = &halves[from as usize];
-        let mut way = half.offer().way(to).cloned();
-        way.iter_mut().for_each(|way| change(from, to, way));
-        PeerInfo { info: info.clone(), address: Some(half.offer().address.clone()), way }
+        let mut params = half.offer().params(to).cloned();
+        params.iter_mut().for_each(|params| change(from, to, params));
+        PeerInfo { info: info.clone(), address: Some(half.offer().address.clone()), params }
     };
     let ranks = halves.len() as u32;
     (0..ranks).map(|to| (0..ranks).map(|from| one(to, from)).collect()).collect()
@@ -102,7 +102,8 @@ fn run_until<T: Send>(
 /// Bounces so many messages; gives the samples and counters of both ranks.
 fn bounce(spec: &PartSpec, messages: u64, relay: Option<&Relay>) -> Vec<(Times, BTreeMap<String, u64>)> {
     let halves = halves(spec);
-    let told = told(spec, &halves, |from, to, way| relay.iter().for_each(|relay| relay.lead(from, to, way)));
+    let told =
+        told(spec, &halves, |from, to, params| relay.iter().for_each(|relay| relay.lead(from, to, params)));
     let ends = run(halves, &told, |rank, end| {
         let mut samples = Times::default();
         ping_pong(end, &mut samples, rank == 0, 1, Span::Messages(messages))?;
@@ -210,7 +211,8 @@ fn they_do_over_ipv6() {
 /// Floods; gives what rank 0 posted and rank 1 received, with its counters.
 fn flood(spec: &PartSpec, messages: u64, relay: Option<&Relay>) -> (u64, u64, BTreeMap<String, u64>) {
     let halves = halves(spec);
-    let told = told(spec, &halves, |from, to, way| relay.iter().for_each(|relay| relay.lead(from, to, way)));
+    let told =
+        told(spec, &halves, |from, to, params| relay.iter().for_each(|relay| relay.lead(from, to, params)));
     let reliable = spec.message.endpoint != Carrier::Udp;
     let ends = run(halves, &told, |rank, end| {
         let flow = if rank == 0 { Flow::Out } else { Flow::In };
@@ -336,7 +338,7 @@ fn who_is_no_rank_is_sent_away() {
     let spec = spec(Pattern::PING_PONG, [axis::ENDPOINT.value(Carrier::Tcp)]);
     let halves = halves(&spec);
     let told = told(&spec, &halves, |_, _, _| ());
-    let Name::Port(port) = told[1][0].way.as_ref().unwrap().sockets[0] else { panic!("a port") };
+    let Name::Port(port) = told[1][0].params.as_ref().unwrap().sockets[0] else { panic!("a port") };
     // Some say nothing and stay, one says what is wrong, one goes at once.
     let silent: Vec<_> = (0..9).map(|_| TcpStream::connect(("127.0.0.1", port)).unwrap()).collect();
     let mut wrong = TcpStream::connect(("127.0.0.1", port)).unwrap();
@@ -386,8 +388,8 @@ fn a_port_that_is_taken_is_named() {
     // The next rank has the next port.
     let next = Unconnected::new(&spec, 1, &options, Clock::monotonic());
     if let Ok(next) = next {
-        let way = next.offer().way(0).unwrap();
-        assert!(matches!(way.sockets[..], [Name::Port(next)] if next == port + 1));
+        let params = next.offer().params(0).unwrap();
+        assert!(matches!(params.sockets[..], [Name::Port(next)] if next == port + 1));
     }
 }
 

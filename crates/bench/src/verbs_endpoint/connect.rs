@@ -31,8 +31,8 @@ struct Neighbour<'a> {
     index: usize,
     address: &'a Address,
     /// What it has for this rank, and what this rank has for it.
-    way: &'a PeerParams,
-    own_way: &'a PeerParams,
+    params: &'a PeerParams,
+    own_params: &'a PeerParams,
     route: Route,
     /// Where datagrams go.
     handle: Option<AddressHandle>,
@@ -61,7 +61,7 @@ impl UnconnectedEndpoint for Unconnected {
         let partners = &neighbours[..self.spec.links.partners(self.rank).len()];
         let messages = match (self.spec.usage.form, partners) {
             (Form::Numbered { .. }, [peer]) => {
-                Messages::Numbered(Numbering::new(&self.spec, &self.buffers, peer.way)?)
+                Messages::Numbered(Numbering::new(&self.spec, &self.buffers, peer.params)?)
             }
             (Form::Written, _) => Messages::Written(Samples::new(&self.spec, &self.buffers)?),
             _ => Messages::Alike,
@@ -109,16 +109,16 @@ impl Unconnected {
     /// The ranks that this one is connected with, and the ways to them.
     fn neighbours<'a>(&'a self, ranks: &'a [PeerInfo]) -> Result<Vec<Neighbour<'a>>, Error> {
         let one = |(index, rank): (usize, u32)| {
-            let Peer { address, way, own_way } = self.offer.peer(ranks, self.rank, rank)?;
-            if way.pairs.len() != own_way.pairs.len() {
-                let (has, needed) = (way.pairs.len(), own_way.pairs.len());
+            let Peer { address, params, own_params } = self.offer.peer(ranks, self.rank, rank)?;
+            if params.pairs.len() != own_params.pairs.len() {
+                let (has, needed) = (params.pairs.len(), own_params.pairs.len());
                 let reason = format!("it has {has} queue pairs where {needed} are needed");
                 return Err(Error::PeerAddress { reason });
             }
             let route = self.port.route(address)?;
             let is_datagram = self.spec.message.service == Service::Ud;
             let handle = is_datagram.then(|| self.domain.address_handle(&route)).transpose()?;
-            Ok(Neighbour { index, address, way, own_way, route, handle })
+            Ok(Neighbour { index, address, params, own_params, route, handle })
         };
         self.spec.links.neighbours(self.rank).into_iter().enumerate().map(one).collect()
     }
@@ -132,7 +132,8 @@ impl Unconnected {
         let partners = self.spec.links.partners(self.rank).len();
         let (mut lanes, mut held, mut pairs) = (Vec::new(), Held::default(), pairs.into_iter());
         for peer in neighbours {
-            for ((own, theirs), pair) in peer.own_way.pairs.iter().zip(&peer.way.pairs).zip(&mut pairs) {
+            for ((own, theirs), pair) in peer.own_params.pairs.iter().zip(&peer.params.pairs).zip(&mut pairs)
+            {
                 let id = lanes.len() as u64;
                 let connection = self.connection(peer, (own, theirs));
                 let (pair, handle) = match &self.managed {
@@ -159,7 +160,7 @@ impl Unconnected {
     ) -> Result<(Vec<Lane>, Held), Error> {
         let nobody = || Error::PeerAddress { reason: "there is nobody to connect to".to_owned() };
         let (pair, first) = pairs.into_iter().next().zip(neighbours.first()).ok_or_else(nobody)?;
-        let connection = self.connection(first, (&first.own_way.pairs[0], &first.way.pairs[0]));
+        let connection = self.connection(first, (&first.own_params.pairs[0], &first.params.pairs[0]));
         let mut pair = pair.ready_to_receive(&connection)?.ready_to_send(&connection)?;
         let mut requests = Vec::new();
         if self.spec.message.operation == Operation::Multicast {
@@ -175,7 +176,7 @@ impl Unconnected {
         }
         if requests.is_empty() {
             for peer in &neighbours[..self.spec.links.partners(self.rank).len()] {
-                requests.push(self.requests(peer, &peer.way.pairs[0], peer.handle.clone())?);
+                requests.push(self.requests(peer, &peer.params.pairs[0], peer.handle.clone())?);
             }
         }
         Ok((vec![Lane::new(0, pair, requests)], Held::default()))
@@ -191,7 +192,7 @@ impl Unconnected {
     }
 
     fn destination<'a>(&'a self, peer: &Neighbour<'a>, to: Option<(AddressHandle, u32)>) -> Destination<'a> {
-        Destination { spec: &self.spec, buffers: &self.buffers, partner: peer.index, way: peer.way, to }
+        Destination { spec: &self.spec, buffers: &self.buffers, partner: peer.index, params: peer.params, to }
     }
 
     /// Connects a queue pair by RDMA CM, which may know another way for datagrams.

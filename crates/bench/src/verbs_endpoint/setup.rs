@@ -87,12 +87,12 @@ impl Unconnected {
         for (partner, neighbour) in neighbours.iter().enumerate() {
             let first = if shares_queue_pair(spec) { 0 } else { partner * each };
             let numbers = pairs[first..first + each].iter().map(QueuePair::number);
-            let way = PeerParams {
+            let params = PeerParams {
                 pairs: numbers.map(|qp_num| PairAddress { qp_num, psn: PSN }).collect(),
                 target: buffers.remote(partner)?.map(Target::from),
                 signal: buffers.remote_signal(partner)?.map(Target::from),
             };
-            offer.give(*neighbour, way);
+            offer.give(*neighbour, params);
         }
         let (port, spec) = (Arc::clone(port), spec.clone());
         Ok(Self { pairs, queues, buffers, domain, port, managed, offer, rank, spec, clock })

@@ -45,7 +45,7 @@ pub(super) fn ends(context: &Context, believed: &[&PartSpec]) -> Vec<VerbsEndpoi
         let of = |one: &Unconnected| PeerInfo {
             info: info.clone(),
             address: Some(one.offer().address.clone()),
-            way: one.offer().way(rank).cloned(),
+            params: one.offer().params(rank).cloned(),
         };
         unconnected.iter().map(of).collect()
     };

@@ -65,8 +65,8 @@ impl Relay {
     }
 
     /// Leads what one rank sends to another through here.
-    pub(super) fn lead(&self, from: u32, to: u32, way: &mut PeerParams) {
-        let [Name::Port(port)] = &mut way.sockets[..] else { panic!("one port") };
+    pub(super) fn lead(&self, from: u32, to: u32, params: &mut PeerParams) {
+        let [Name::Port(port)] = &mut params.sockets[..] else { panic!("one port") };
         self.shared.ranks.lock().unwrap()[from as usize] = Some(*port);
         *port = self.shared.facing[to as usize].local_addr().unwrap().port();
     }
