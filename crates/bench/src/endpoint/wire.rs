@@ -15,7 +15,7 @@ type Losses = Arc<Mutex<Vec<(bool, u64)>>>;
 
 /// One direction of a wire.
 #[derive(Default)]
-struct Way {
+struct Direction {
     arrivals: Mutex<VecDeque<(Arrival, Vec<u64>)>>,
     came: Condvar,
 }
@@ -23,8 +23,8 @@ struct Way {
 /// One end of a wire between two threads. Where it is idle it sleeps: until something comes, the instant that it is told, or its
 /// deadline.
 pub(crate) struct Wire {
-    out: Arc<Way>,
-    into: Arc<Way>,
+    out: Arc<Direction>,
+    into: Arc<Direction>,
     losses: Losses,
     /// The message that the next which is the last of its kind overtakes, and that message once it is posted.
     overtaken: Option<u64>,
@@ -56,10 +56,10 @@ impl Wire {
     /// `greeted` with the greeting's.
     pub(crate) fn pair(losses: &[(bool, u64)], greeted: fn(u32)) -> [Self; 2] {
         let clock = Clock::monotonic();
-        let (one, other) = (Arc::<Way>::default(), Arc::<Way>::default());
+        let (one, other) = (Arc::<Direction>::default(), Arc::<Direction>::default());
         let losses: Losses = Arc::new(Mutex::new(losses.to_vec()));
         let deadline = Ticks(clock.now().0 + clock.ticks(PATIENCE));
-        let end = |out: &Arc<Way>, into: &Arc<Way>| Self {
+        let end = |out: &Arc<Direction>, into: &Arc<Direction>| Self {
             out: Arc::clone(out),
             into: Arc::clone(into),
             losses: Arc::clone(&losses),
