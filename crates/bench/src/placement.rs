@@ -33,7 +33,7 @@ impl RankInfo {
     }
 }
 
-/// A rank that has not heard of the others.
+/// What a rank knows of itself alone, before the ranks of its point exchange their [`RankInfo`].
 pub(crate) struct LocalPlacement {
     info: RankInfo,
     /// Memory of the barrier that it would lead.
@@ -41,11 +41,11 @@ pub(crate) struct LocalPlacement {
     rank: u32,
 }
 
-/// A rank that has.
+/// What a rank knows of the ranks of its point, after all have exchanged their [`RankInfo`].
 pub(crate) struct Placement {
     /// Where ranks of this host begin together, and this is one of them.
     pub(crate) barrier: Option<Barrier>,
-    /// Where more ranks run on this one's CPUs than those are: then one has to stop for another to go on.
+    /// The ranks of this host and their CPUs, where fewer CPUs than ranks make one rank stop for another to go on.
     pub(crate) oversubscribed: Option<Oversubscribed>,
     /// Whether those that it talks to read the same clock.
     pub(crate) has_one_clock: bool,
