@@ -11,16 +11,16 @@ use verbs::Completion;
 use super::buffers::{Buffers, receive_fill, receives_before};
 use super::constants::LAST;
 use super::lane::Lane;
+use super::memory_flags::PolledFlags;
 use super::numbering::greeting;
 use super::parts::{Held, Messages, Notification, Origin, Others, Parts};
 use super::setup::Queues;
-use super::signs::Signs;
 use super::waiting::{RECEIVES, SENDS, Waiting};
 use crate::Error;
 use crate::alarm::Alarm;
 use crate::endpoint::calls::CallsVisitor;
 use crate::endpoint::capabilities::Capabilities;
-use crate::endpoint::connecting::End;
+use crate::endpoint::connecting::DrivenEndpoint;
 use crate::endpoint::limits::Limits;
 use crate::endpoint::{Arrival, Endpoint, Mark, Posted};
 use crate::host_counters::Ways;
@@ -52,7 +52,7 @@ pub(crate) struct VerbsEndpoint {
     /// Of all lanes.
     outstanding: u64,
     /// What bytes of memory say of messages.
-    signs: Signs,
+    flags: PolledFlags,
     /// Where in `send` a message ends.
     end: usize,
     /// Completions of receives that are asked for at once.
@@ -85,7 +85,7 @@ impl VerbsEndpoint {
         let Parts { lanes, queues, buffers, held, messages, pauses } = parts;
         let (rx_fill, before) = (receive_fill(spec) as usize, receives_before(spec) as usize);
         let round = if spec.usage.has_rounds { lanes.iter().map(Lane::reaches).sum() } else { 1 };
-        let spins_max = if others.gives_way { 1 } else { SPINS };
+        let spins_max = if others.yields_cpu { 1 } else { SPINS };
         // The target of a Read, or of a Write that nothing announces, has no part in it. A long message moves nothing until all
         // of it is there.
         let is_told = spec.message.operation.arrives() || others.notification == Notification::Memory;
@@ -95,7 +95,7 @@ impl VerbsEndpoint {
             // So many are posted already, in turn.
             next_receive: before % buffers.receives.len(),
             end: spec.message.size_bytes as usize - 1,
-            signs: Signs::new(others.watched, round),
+            flags: PolledFlags::new(others.watched, round),
             lanes,
             queues,
             buffers,
@@ -197,7 +197,7 @@ impl VerbsEndpoint {
             Messages::Written(samples) => samples.arrived(immediate),
             Messages::Alike => {
                 let mark = if immediate == Some(LAST) { Mark::Last } else { Mark::More };
-                Arrival { mark, number: 0, is_greeting: false }
+                Arrival { mark, number: 0, lane: completion.id() as u32, is_greeting: false }
             }
         };
         self.owed.push(completion.id() as u16);
@@ -212,8 +212,8 @@ impl VerbsEndpoint {
     #[inline]
     fn changed_memory(&mut self) -> Result<Option<Arrival>, Error> {
         let Some(target) = &self.buffers.target else { return Ok(None) };
-        let mark = self.signs.changed(|at| target.peek(at))?;
-        Ok(mark.map(|mark| Arrival { mark, number: 0, is_greeting: false }))
+        let changed = self.flags.changed(|at| target.peek(at))?;
+        Ok(changed.map(|(lane, mark)| Arrival { mark, number: 0, lane, is_greeting: false }))
     }
 
     /// Posts the next receive to a lane.
@@ -255,15 +255,16 @@ impl VerbsEndpoint {
         self.waiting.forget();
         // Where memory is polled nobody else looks for sends that fail.
         self.reap_unstamped()?;
-        if self.others.gives_way && !sleeps {
+        if self.others.yields_cpu && !sleeps {
             std::thread::yield_now();
         }
         Ok(())
     }
 }
 
-impl End for VerbsEndpoint {
-    const CAPABILITIES: Capabilities = Capabilities::COUNTED.and(Capabilities::VERBS_CALLS);
+impl DrivenEndpoint for VerbsEndpoint {
+    const CAPABILITIES: Capabilities =
+        Capabilities::COUNTED.and(Capabilities::VERBS_CALLS).and(Capabilities::ADDRESSED);
 
     fn visit_calls<V: CallsVisitor>(&mut self, visitor: V) -> Option<V::Done> {
         Some(visitor.visit(self))
@@ -275,10 +276,9 @@ impl End for VerbsEndpoint {
         const PATIENCE: Duration = Duration::from_millis(50);
         let timeout = Duration::from_secs_f64(timeout_s);
         self.limits.start(timeout);
-        let (_, deadline) = self.limits.time();
         self.waiting.end_with(match (&self.queues.channel, self.is_patient) {
             (None, _) => None,
-            (Some(_), true) => Some(Alarm::set(timeout, PATIENCE)?.following(deadline.0)),
+            (Some(_), true) => Some(Alarm::set(timeout, PATIENCE)?.following(self.limits.deadline())),
             // Who sleeps must notice that the end of a stream was lost.
             (Some(_), false) => Some(Alarm::set(PATIENCE, PATIENCE)?),
         });
@@ -325,7 +325,7 @@ impl Endpoint for VerbsEndpoint {
             }
         }
         if self.others.notification == Notification::Memory {
-            let byte = self.signs.next(mark);
+            let byte = self.flags.next(mark);
             if !self.lanes[self.next_lane].stamp(byte, mark == Mark::Last) {
                 self.buffers.send.write(self.end, &[byte])?;
             }
@@ -339,7 +339,18 @@ impl Endpoint for VerbsEndpoint {
         Ok(Posted::Queued)
     }
 
-    fn try_greet(&mut self) -> Result<Posted, Error> {
+    fn try_send_to(&mut self, lane: u32, mark: Mark) -> Result<Posted, Error> {
+        let lane = lane as usize;
+        if self.others.notification != Notification::Completion || self.lanes[lane].reaches() > 1 {
+            let reason =
+                "messages that take a byte of memory or a queue pair in turn have no address".to_owned();
+            return Err(Error::Impossible { reason });
+        }
+        self.next_lane = lane;
+        self.try_send(mark)
+    }
+
+    fn try_send_sync(&mut self) -> Result<Posted, Error> {
         if !self.lane_has_room()? {
             return Ok(Posted::Busy);
         }
@@ -353,18 +364,18 @@ impl Endpoint for VerbsEndpoint {
         if !self.lane_has_room()? {
             return Ok(Posted::Busy);
         }
-        let byte = self.signs.next(mark);
+        let byte = self.flags.next(mark);
         self.buffers.send.write(signals.from, &[byte])?;
         self.lanes[self.next_lane].post_greeting()?;
         self.posted(true);
         Ok(Posted::Queued)
     }
 
-    fn try_greet_as(&mut self, number: u32) -> Result<Posted, Error> {
+    fn try_send_sync_as(&mut self, number: u32) -> Result<Posted, Error> {
         // Of greetings nobody takes the completions but who sends the next.
         self.reap()?;
         self.lanes[self.next_lane].greet_with(greeting(number));
-        self.try_greet()
+        self.try_send_sync()
     }
 
     #[inline]
@@ -479,9 +490,9 @@ impl Endpoint for VerbsEndpoint {
         self.idle_to(u64::MAX)
     }
 
-    fn give_way(&mut self) -> Result<(), Error> {
+    fn yield_cpu(&mut self) -> Result<(), Error> {
         self.check_deadline()?;
-        if self.others.gives_way {
+        if self.others.yields_cpu {
             std::thread::yield_now();
         }
         Ok(())
