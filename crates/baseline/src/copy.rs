@@ -4,8 +4,8 @@ use std::sync::atomic::Ordering::{Acquire, Release};
 
 use anyhow::Result;
 
-use crate::link::{Link, Side};
-use crate::stream::{self, MESSAGE_BYTES, Reader, Receiver, Sender};
+use crate::link::{Link, MESSAGE_BYTES, Side};
+use crate::stream::{self, Reader, Receiver, Sender};
 
 /// How a message is stored.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

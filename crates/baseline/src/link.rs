@@ -13,8 +13,6 @@ use rustix::mm::{MapFlags, ProtFlags};
 use rustix::process::{Pid, Signal};
 use rustix::thread::CpuSet;
 
-use crate::stream::{MESSAGE_BYTES, WINDOW};
-
 /// The word before the descriptor and the process of whoever started this one.
 pub(crate) const JOIN: &str = "--join";
 
@@ -24,6 +22,10 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const SPINS: u32 = 1024;
 /// Between looks whether the second process has ended.
 const PAUSE: Duration = Duration::from_millis(1);
+/// Bytes of a message.
+pub(crate) const MESSAGE_BYTES: usize = 1 << 20;
+/// Messages that may be under way: the sender writes one while the receiver reads another.
+pub(crate) const WINDOW: u64 = 4;
 /// In front of the messages: the control words, in pages of their own.
 const CONTROL_BYTES: usize = 1 << 16;
 const PAGE: usize = 4096;

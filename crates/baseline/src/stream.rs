@@ -2,12 +2,8 @@
 
 use anyhow::{Result, ensure};
 
-use crate::link::{Link, Side};
+use crate::link::{Link, MESSAGE_BYTES, Side, WINDOW};
 
-/// Bytes of a message.
-pub(crate) const MESSAGE_BYTES: usize = 1 << 20;
-/// Messages that may be under way: the sender writes one while the receiver reads another.
-pub(crate) const WINDOW: u64 = 4;
 /// Batches whose median is taken, after one that warms up.
 const BATCHES: u64 = 80;
 /// Messages in a batch.

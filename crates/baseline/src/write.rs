@@ -11,8 +11,8 @@ use verbs::{
     QueuePair, QueuePairOptions, ReadyToSend, Remote, Route, SendRequest, Service,
 };
 
-use crate::link::{CARD_WORDS, Link, Side};
-use crate::stream::{self, MESSAGE_BYTES, Reader, Receiver, Sender, WINDOW};
+use crate::link::{CARD_WORDS, Link, MESSAGE_BYTES, Side, WINDOW};
+use crate::stream::{self, Reader, Receiver, Sender};
 
 /// The only port, and its only GID.
 const PORT: u8 = 1;

@@ -20,6 +20,19 @@ pub(crate) struct Ways {
     pub(crate) ports: Vec<PathBuf>,
 }
 
+impl Ways {
+    /// These and those, each once.
+    pub(crate) fn and(mut self, other: Self) -> Self {
+        self.interfaces.extend(other.interfaces);
+        self.interfaces.sort();
+        self.interfaces.dedup();
+        self.ports.extend(other.ports);
+        self.ports.sort();
+        self.ports.dedup();
+        self
+    }
+}
+
 /// What was counted until now, by name.
 #[derive(Debug)]
 pub(crate) struct Counted(BTreeMap<String, u64>);

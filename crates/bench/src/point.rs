@@ -11,10 +11,14 @@ use measure::record::Axes;
 use serde::{Deserialize, Serialize};
 use verbs::LinkModel;
 
+use crate::axis;
 pub use crate::endpoint::calls::Step;
 pub use crate::pattern::id::PatternId as Pattern;
-pub use crate::patterns::open_loop::load::Load;
-pub use crate::patterns::pipeline::settings::{Filling, Pipeline, Signal, Sink, Timer, VALUES_MAX};
+pub use crate::patterns::fan_out::choices::{Mesh, Notify};
+pub use crate::patterns::one_way::choices::Stamp;
+pub use crate::patterns::open_loop::choices::Load;
+pub use crate::patterns::pairs::choices::Traffic;
+pub use crate::patterns::pipeline::choices::{Filling, Signal, Sink, Timer, VALUES_MAX, sample_bytes};
 pub use carrier::{Carrier, Family, LinkLayer, Protocol, SocketSettings};
 pub use choice::{Choice, Variant};
 pub use choices::*;
@@ -37,46 +41,12 @@ pub struct PointSpec {
     pub tool: Option<Tool>,
     /// The messages, and how they are carried.
     pub message: MessageSpec,
-    /// The n of 1:n: ranks that the first one talks to. 1 for every pattern of pairs.
-    pub peers: u32,
-    /// Pairs of ranks that do the same at the same time. 1 for every other pattern.
-    pub pairs: u32,
-    /// What pairs do.
-    pub traffic: Traffic,
-    /// Messages that are due in a second; absent where each waits for something else.
-    pub rate_hz: Option<u64>,
-    /// What the generator of a pipeline does; absent for every other pattern.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub pipeline: Option<Pipeline>,
-    /// Ranks that load the device meanwhile. 0 for every pattern but `OpenLoop`.
-    pub loaders: u32,
-    /// Where their load goes.
-    pub load: Load,
-    /// Payload of a message of theirs, in bytes; at least 1.
-    pub load_bytes: u64,
-    /// Which ranks are connected beside those that talk to each other.
-    pub mesh: Mesh,
-    /// How it is learnt that bytes have come.
-    pub notify: Notify,
-    /// Which way a stream flows; `Uni` for every other pattern.
-    pub direction: Flow,
     /// What the link is to be like; absent where it is taken as it is.
     #[serde(with = "link_text")]
     pub link: Option<LinkModel>,
     /// What is asked of the machine while it is measured.
     #[serde(default, skip_serializing_if = "Wanted::is_as_is")]
     pub conditions: Wanted,
-    /// Messages that are posted without waiting for the peer, one way or in a round of `Prtt`; absent for all of them.
-    pub burst: Option<u32>,
-    /// Least time from one post to the next, in ns; of `Prtt` from the end of one to the begin of the next.
-    pub pause_ns: u64,
-    /// Which instant a message carries.
-    pub stamp: Stamp,
-    /// The call that is timed by itself; absent for every pattern but `Overhead`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub step: Option<Step>,
-    /// Calls between two stamps; 1 for every pattern but `Overhead`.
-    pub batch: u32,
     /// How long to measure.
     pub length: Length,
     /// Messages before the first that counts.
@@ -87,7 +57,13 @@ pub struct PointSpec {
     pub share_above_ns: Vec<u64>,
     /// How long the whole point may take before it has failed, in seconds.
     pub timeout_s: f64,
-    /// Values of every axis, as the record shows them.
+    /// The directory on each rank's host for files that the pattern keeps; without one they are
+    /// removed once they are written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sink_dir: Option<String>,
+    /// Values of every axis, as the record shows them. A pattern reads its own of them by their
+    /// keys.
+    #[serde(deserialize_with = "axis::of_point")]
     pub axes: Axes,
 }
 
@@ -110,9 +86,6 @@ mod link_text {
 
 /// Above this many samples of one end, a point keeps a histogram instead: 32 MiB of locked memory per end.
 pub const RAW_SAMPLES_MAX: u64 = 4 << 20;
-
-/// Bytes of a stamp in a message.
-pub const STAMP_BYTES: u64 = 8;
 
 /// How long to measure.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]

@@ -1,51 +1,38 @@
 //! What an agent does for its coordinator: sets points up on a device, runs their patterns and makes the statistics.
 
-mod carrier;
 mod description;
-mod device;
-mod endpoints;
-mod tool;
 
 use std::time::Duration;
 
 use conditions::{Arranger, Host, Leave, Place};
-use measure::clock::{Clock, Skew, Ticks};
+use measure::clock::{Clock, Skew, StampCost, Ticks};
 use measure::conditions::{Condition, Wanted};
 use measure::record::{Environment, Overhead};
 use measure::samples::RawSamples;
 use verbs::Provider;
 
-use self::carrier::{Ends, Halves};
-use self::device::Open;
-pub use self::device::{check, find};
-use self::endpoints::Waiting;
 use crate::Error;
 use crate::calibrate::Line;
+use crate::endpoint::kind::{ConnectedEndpoints, PreparedEndpoints, Site};
+use crate::endpoints;
 use crate::fault::{PointError, out_of_order, unreadable};
-use crate::library_endpoint;
-use crate::point::{Carrier, PointSpec};
+use crate::point::PointSpec;
 use crate::process::agent::Worker;
 use crate::process::message::{
     Calibrated, CalibrationStep, Description, Limits, Neighbour, Outcome, Prepared,
 };
-use crate::shmem_endpoint;
-use crate::socket_endpoint;
+use crate::rank_clock::RankClock;
 pub use crate::socket_endpoint::{Net, SocketOptions};
-use crate::timepiece::Timepiece;
-use crate::topology::PartSpec;
-pub use crate::verbs_endpoint::{LocalPort, PortOptions};
+pub use crate::verbs_endpoint::{LocalPort, PortOptions, check, find};
+use crate::verbs_endpoint::{Open, RankDevice};
 
 /// A rank that measures on this host.
 pub struct LocalWorker {
-    providers: &'static [&'static Provider],
-    device: Option<String>,
-    options: PortOptions,
+    device: RankDevice,
     sockets: SocketOptions,
     /// Whether a plan may name directories for files.
     may_write: bool,
-    /// Open once the worker has been asked to describe itself.
-    open: Option<Open>,
-    timepiece: Timepiece,
+    rank_clock: RankClock,
     pinned: Option<Vec<u32>>,
     rank: u32,
     arranger: Arranger,
@@ -58,8 +45,8 @@ pub struct LocalWorker {
 /// How far a point has been set up.
 enum Stage {
     Idle,
-    Prepared(Box<(PointSpec, Halves)>),
-    Connected(Box<(PointSpec, Ends)>),
+    Prepared(Box<PointSpec>, Box<dyn PreparedEndpoints>),
+    Connected(Box<PointSpec>, Box<dyn ConnectedEndpoints>),
 }
 
 impl LocalWorker {
@@ -74,17 +61,14 @@ impl LocalWorker {
         skew: Option<Skew>,
     ) -> Self {
         let clock = Clock::calibrate();
-        let timepiece = Timepiece::new(clock, skew);
-        let (open, line, point) = (None, None, Stage::Idle);
+        let rank_clock = RankClock::new(clock, skew);
+        let (line, point) = (None, Stage::Idle);
         let arranger = Arranger::new(Host::here(), Leave::Own, |_| {});
         Self {
-            providers,
-            device,
-            options,
+            device: RankDevice::new(providers, device, options),
             sockets: SocketOptions::default(),
             may_write: true,
-            open,
-            timepiece,
+            rank_clock,
             pinned,
             rank: 0,
             arranger,
@@ -115,13 +99,6 @@ impl LocalWorker {
         self
     }
 
-    fn open(&mut self) -> Result<&Open, Error> {
-        if self.open.is_none() {
-            self.open = Some(Open::find(self.providers, self.device.as_deref(), self.options)?);
-        }
-        Ok(self.open.as_ref().expect("it was opened above"))
-    }
-
     fn take(&mut self) -> Stage {
         std::mem::replace(&mut self.point, Stage::Idle)
     }
@@ -130,13 +107,13 @@ impl LocalWorker {
 impl Worker for LocalWorker {
     fn describe(&mut self, rank: u32) -> Result<Description, PointError> {
         self.rank = rank;
-        let cost = self.timepiece.clock.overhead();
+        let cost = StampCost::measure(&self.rank_clock.clock);
         let not_locked = RawSamples::new(1 << 17).map_err(Error::from)?.not_locked().map(str::to_owned);
         let overhead = Overhead {
             rank,
-            clock: self.timepiece.clock.name().to_owned(),
-            tick_hz: self.timepiece.clock.tick_hz(),
-            tick_error_ppm: self.timepiece.clock.tick_error_ppm(),
+            clock: self.rank_clock.clock.name().to_owned(),
+            tick_hz: self.rank_clock.clock.tick_hz(),
+            tick_error_ppm: self.rank_clock.clock.tick_error_ppm(),
             stamp_ns: cost.stamp_ns,
             empty_loop_ns: cost.empty_loop_ns,
             one_way_ns: Some(cost.one_way_ns),
@@ -144,11 +121,11 @@ impl Worker for LocalWorker {
         };
         let mut environment = Environment::capture(rank, self.pinned.clone());
         self.arranger.describe(&mut environment);
-        if self.providers.is_empty() {
+        if self.device.is_none() {
             // No point needs a device.
             return Ok(Description { device: None, limits: Limits::default(), environment, overhead });
         }
-        let Open { context, port, reason } = self.open()?;
+        let Open { context, port, reason } = self.device.open()?;
         Ok(Description {
             device: Some(description::device(context, port, rank, reason)?),
             limits: description::limits(context, port)?,
@@ -158,7 +135,7 @@ impl Worker for LocalWorker {
     }
 
     fn arrange(&mut self, wanted: &Wanted, ranks: &[u32]) -> Vec<Condition> {
-        let device = self.open.as_ref().map(|open| open.context.device().name().to_owned());
+        let device = self.device.name().map(str::to_owned);
         let (rank, pinned, ranks) = (self.rank, self.pinned.clone(), ranks.to_vec());
         let interfaces = || self.sockets.net.ipoib_interfaces();
         let ipoib = wanted.ipoib_mode.map(|_| interfaces()).unwrap_or_default();
@@ -177,59 +154,38 @@ impl Worker for LocalWorker {
                 PointError::Failed(format!("rank {} could not go back to its {error}", self.rank))
             })?;
         }
-        if !self.may_write && spec.pipeline.as_ref().is_some_and(|pipeline| pipeline.sink_dir.is_some()) {
+        if !self.may_write && spec.sink_dir.is_some() {
             return Err(PointError::NotMeasured(NO_FILES.to_owned()));
         }
-        let (rank, timepiece) = (self.rank, self.timepiece.clone());
-        self.began = self.timepiece.clock.now();
+        self.began = self.rank_clock.clock.now();
         let topology = spec.topology();
-        let halves = if let Some(tool) = spec.tool {
-            Halves::Tool(tool::Unstarted::new(tool, spec, rank, &self.sockets)?)
-        } else {
-            let clock = timepiece.clock;
-            match spec.message.endpoint {
-                Carrier::Verbs => Halves::Verbs(self.open()?.prepare(spec, &topology, rank, &timepiece)?),
-                library if library.is_library() => {
-                    let options = self.sockets.clone();
-                    let half =
-                        |part: &PartSpec| library_endpoint::Unconnected::new(part, rank, &options, clock);
-                    Halves::Library(Waiting::new(&topology, rank, &timepiece, half)?)
-                }
-                Carrier::Shmem => {
-                    let half = |part: &PartSpec| shmem_endpoint::Unopened::new(part, rank, clock);
-                    Halves::Shmem(Waiting::new(&topology, rank, &timepiece, half)?)
-                }
-                _ => {
-                    let options = self.sockets.clone();
-                    let half =
-                        |part: &PartSpec| socket_endpoint::Unconnected::new(part, rank, &options, clock);
-                    Halves::Sockets(Waiting::new(&topology, rank, &timepiece, half)?)
-                }
-            }
-        };
-        let prepared = halves.prepared(topology.ranks)?;
-        self.point = Stage::Prepared(Box::new((spec.clone(), halves)));
+        let endpoints = endpoints::prepare(&mut Site {
+            spec,
+            topology: &topology,
+            rank: self.rank,
+            rank_clock: &self.rank_clock,
+            sockets: &self.sockets,
+            device: &mut self.device,
+        })?;
+        let prepared = endpoints.prepared(topology.ranks)?;
+        self.point = Stage::Prepared(Box::new(spec.clone()), endpoints);
         Ok(prepared)
     }
 
     fn connect(&mut self, ranks: &[Neighbour]) -> Result<(), PointError> {
-        let Stage::Prepared(prepared) = self.take() else { return Err(out_of_order("connect")) };
-        let (spec, halves) = *prepared;
-        let ends = halves.connect(&spec, ranks)?;
-        self.point = Stage::Connected(Box::new((spec, ends)));
+        let Stage::Prepared(spec, prepared) = self.take() else { return Err(out_of_order("connect")) };
+        let connected = prepared.connect(&spec, ranks)?;
+        self.point = Stage::Connected(spec, connected);
         Ok(())
     }
 
     fn run(&mut self) -> Result<Outcome, PointError> {
-        let Stage::Connected(mut connected) = self.take() else { return Err(out_of_order("run")) };
-        let (spec, ends) = &mut *connected;
-        let clock = self.timepiece.clock;
+        // The endpoints stay up until the other ranks, too, have finished.
+        let Stage::Connected(spec, endpoints) = &mut self.point else { return Err(out_of_order("run")) };
+        let clock = self.rank_clock.clock;
         let spent_s = clock.ns_f64(clock.now().since(self.began)) / 1e9;
         let left = Duration::from_secs_f64((spec.timeout_s - spent_s).max(0.0));
-        let outcome = ends.measure(spec, self.rank, left, self.open.as_ref(), &self.timepiece);
-        // The endpoints stay up until the other ranks, too, have finished.
-        self.point = Stage::Connected(connected);
-        outcome
+        endpoints.measure(spec, self.rank, left, &self.rank_clock)
     }
 
     fn calibrate(&mut self, step: &CalibrationStep) -> Result<Calibrated, PointError> {
@@ -246,7 +202,7 @@ impl Worker for LocalWorker {
             }
             CalibrationStep::Run => {
                 let Some(line) = &mut self.line else { return Err(out_of_order("calibrate")) };
-                Ok(Calibrated::Measured { one_way_ns: line.run(self.timepiece.clock)? })
+                Ok(Calibrated::Measured { one_way_ns: line.run(self.rank_clock.clock)? })
             }
         }
     }

@@ -7,27 +7,13 @@ use measure::clock::Deadline;
 use measure::conditions::{Condition, Outcome, Technique, Wanted};
 use measure::record::Environment;
 
-use crate::guard::{Ranks, Reply, Request};
 use crate::guardian::Guardian;
 use crate::host::Host;
-use crate::own::{Found, Own, pin};
-use crate::restore::{left_behind, settle};
-use crate::{FACTS, LEFT_BEHIND, Refusal};
-
-/// Where a rank is.
-#[derive(Clone, Debug, Default)]
-pub struct Place {
-    /// Its number.
-    pub rank: u32,
-    /// CPUs that it is pinned to, if so.
-    pub pinned: Option<Vec<u32>>,
-    /// CPUs that all ranks of the host are pinned to, each as often as a rank has it.
-    pub ranks: Vec<u32>,
-    /// Name of its RDMA device.
-    pub device: Option<String>,
-    /// IPoIB interfaces that its messages may take.
-    pub ipoib: Vec<String>,
-}
+use crate::own::{Own, pin};
+use crate::place::{Place, Ranks};
+use crate::refusal::condition;
+use crate::request::{Reply, Request};
+use crate::restore::{FACTS, LEFT_BEHIND, left_behind, settle};
 
 /// How much whoever asks for the measurement may change.
 #[derive(Clone, Debug)]
@@ -231,18 +217,4 @@ impl Drop for Arranger {
         self.take_back_own();
         self.release(Deadline::after(FAREWELL_TIMEOUT));
     }
-}
-
-/// What became of a technique, for the record.
-pub(crate) fn condition(
-    rank: u32,
-    technique: Technique,
-    asked: String,
-    result: Result<Found, Refusal>,
-) -> Condition {
-    let (outcome, found) = match result {
-        Ok(found) => (Outcome::Applied, found),
-        Err((outcome, reason)) => (outcome, Found { before: None, reason: Some(reason) }),
-    };
-    Condition { rank, technique, asked, outcome, before: found.before, reason: found.reason }
 }

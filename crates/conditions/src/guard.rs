@@ -2,55 +2,11 @@
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 
-use measure::conditions::{Condition, Wanted};
 use rustix::thread::CpuSet;
-use serde::{Deserialize, Serialize};
 
 use crate::host::Host;
 use crate::keeper::Keeper;
-
-/// What an agent asks, a line of JSON each.
-#[derive(Debug, Deserialize, Serialize)]
-#[serde(deny_unknown_fields, rename_all = "snake_case")]
-pub(crate) enum Request {
-    /// Apply what concerns the host.
-    Apply {
-        wanted: Wanted,
-        ranks: Ranks,
-        /// The agent.
-        process: u32,
-    },
-    /// Say which of what was applied is so no more.
-    Verify,
-    /// Take it back.
-    Release,
-    /// Take back what other guards of the agent held that are dead.
-    Restore {
-        /// Their processes.
-        dead: Vec<u32>,
-    },
-}
-
-/// What is theirs on the host.
-#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Ranks {
-    /// How many there are, where they are pinned: none elsewhere.
-    pub(crate) count: usize,
-    /// CPUs that they are pinned to, each as often as a rank has it.
-    pub(crate) cpus: Vec<u32>,
-    /// IPoIB interfaces that their messages may take.
-    pub(crate) interfaces: Vec<String>,
-}
-
-/// What the guard answers.
-#[derive(Debug, Default, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Reply {
-    pub(crate) conditions: Vec<Condition>,
-    /// What the user has to know of it: what could not be taken back, and why.
-    pub(crate) said: Vec<String>,
-}
+use crate::request::{Reply, Request};
 
 /// Serves an agent until it goes, however it goes, and takes back what is in force then.
 ///

@@ -8,8 +8,8 @@ use std::time::Duration;
 use measure::clock::Deadline;
 use rustix::event::{PollFd, PollFlags, poll};
 
-use crate::guard::{Reply, Request};
-use crate::pause;
+use crate::pause::pause;
+use crate::request::{Reply, Request};
 
 /// A guard that runs. Dropping this lets it take everything back and end.
 #[derive(Debug)]

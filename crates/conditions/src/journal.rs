@@ -15,7 +15,7 @@ use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 
 use crate::host::Host;
-use crate::pause;
+use crate::pause::pause;
 use crate::setting::Setting;
 
 /// Where a journal is.
@@ -189,6 +189,11 @@ impl Drop for Holder {
         // One that stays is a sign of nothing: nobody locks it.
         let _ = fs::remove_file(&self.path);
     }
+}
+
+/// The number in a guardian's name.
+pub(crate) fn process(holder: &str) -> &str {
+    holder.split('-').next().unwrap_or(holder)
 }
 
 fn is_alive(directory: &Path, holder: &str) -> bool {

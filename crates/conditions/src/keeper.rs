@@ -8,16 +8,16 @@ use std::thread;
 use measure::conditions::{Condition, Outcome, Technique, Wanted};
 use measure::environment::distinct;
 
-use crate::arranger::condition;
-use crate::guard::Ranks;
 use crate::host::Host;
-use crate::journal::{Book, Entry, Holder, Journal, Open};
-use crate::own::{Found, ROOT};
+use crate::journal::{Book, Entry, Holder, Journal, Open, process};
+use crate::place::Ranks;
+use crate::refusal::{Found, Refusal, condition, refused};
 use crate::restore::{Undone, settle, take_back};
+use crate::rights::ROOT;
 use crate::setting::Setting;
+use crate::shield;
 use crate::stress::Stress;
 use crate::targets::targets;
-use crate::{Refusal, refused, shield};
 
 /// Changes the values of a host for one agent.
 #[derive(Debug)]
@@ -334,11 +334,6 @@ fn enter(
 fn forget_unchanged(host: &Host, book: &mut Book, setting: Setting) {
     let Ok(current) = setting.read(host) else { return };
     book.entries.retain(|entry| entry.setting != setting || !setting.is_same(&current, &entry.before));
-}
-
-/// The number in a guardian's name.
-pub(crate) fn process(holder: &str) -> &str {
-    holder.split('-').next().unwrap_or(holder)
 }
 
 fn processes(holders: &BTreeSet<String>) -> String {

@@ -31,7 +31,12 @@ mod host;
 mod journal;
 mod keeper;
 mod own;
+mod pause;
+mod place;
+mod refusal;
+mod request;
 mod restore;
+mod rights;
 mod setting;
 mod shield;
 mod stress;
@@ -40,56 +45,10 @@ mod targets;
 #[cfg(test)]
 mod tests;
 
-use std::io;
-use std::time::Duration;
-
-use measure::clock::Deadline;
-use measure::conditions::Outcome;
-use rustix::event::poll;
-use rustix::process::geteuid;
-
-pub use arranger::{ARRANGE_TIMEOUT, Arranger, Leave, Place};
+pub use arranger::{ARRANGE_TIMEOUT, Arranger, Leave};
 pub use guard::guard;
 pub use host::Host;
 pub use own::pin;
-pub use restore::{Restored, left_behind, restore};
+pub use place::Place;
+pub use restore::{FACTS, LEFT_BEHIND, Restored, left_behind, restore};
 pub use survey::{Can, State, survey};
-
-/// The group of facts about a host (`measure::record::Environment`) that are this crate's.
-pub const FACTS: &str = "conditions";
-/// The fact that says what [`left_behind`] finds.
-pub const LEFT_BEHIND: &str = "left_behind";
-
-/// Why a technique was not applied.
-pub(crate) type Refusal = (Outcome, String);
-
-/// The refusal for what the system refused; `remedy` gives the right that is missing, if that is why.
-pub(crate) fn refused(what: &str, error: &io::Error, remedy: &str) -> Refusal {
-    match error.kind() {
-        io::ErrorKind::PermissionDenied if remedy == own::ROOT && geteuid().is_root() => {
-            // Root that lacks nothing is refused by what is no right: turbo that firmware has switched off, ASPM that it keeps.
-            let (outcome, why) = match own::has_capability(&Host::here(), own::CAP_SYS_ADMIN) {
-                true => (Outcome::NotApplied, "the kernel refuses that even to root here"),
-                false => (
-                    Outcome::NotPermitted,
-                    "root has not all rights here (a container?), so run it on the host",
-                ),
-            };
-            (outcome, format!("cannot {what}: {error}; {why}"))
-        }
-        io::ErrorKind::PermissionDenied => {
-            (Outcome::NotPermitted, format!("cannot {what}: {error}; {remedy}"))
-        }
-        io::ErrorKind::ReadOnlyFilesystem => {
-            let where_else = "that is so in most containers, so run it on the host or in a privileged one";
-            (Outcome::NotPermitted, format!("cannot {what}: {error}; {where_else}"))
-        }
-        _ => (Outcome::NotApplied, format!("cannot {what}: {error}")),
-    }
-}
-
-/// Waits.
-pub(crate) fn pause(time: Duration) {
-    // A signal makes it shorter, and what is waited for is looked at again.
-    let _ = poll(&mut [], Some(&Deadline::after(time).timespec()));
-}

@@ -7,16 +7,11 @@ use measure::conditions::{Outcome, Scheduler, Technique, Wanted};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::thread::CpuSet;
 
-use crate::arranger::Place;
+use crate::cpus;
 use crate::host::Host;
-use crate::{Refusal, cpus, refused};
-
-/// What a technique found and says.
-#[derive(Debug, Default)]
-pub(crate) struct Found {
-    pub(crate) before: Option<String>,
-    pub(crate) reason: Option<String>,
-}
+use crate::place::Place;
+use crate::refusal::{Found, Refusal, refused};
+use crate::rights::{CAP_IPC_LOCK, ROOT, has_capability};
 
 /// The process's own techniques that are in force. Dropping them takes them back.
 #[derive(Debug, Default)]
@@ -300,17 +295,6 @@ fn set_policy(policy: &Policy) -> io::Result<()> {
     }
 }
 
-/// Whether the process has a capability (capabilities(7)) that counts: not one of a user namespace of its own.
-pub(crate) fn has_capability(host: &Host, capability: u32) -> bool {
-    // Rights are a thread's.
-    let status = |whose: &str| host.status(whose, "CapEff");
-    let effective =
-        status("thread-self").or_else(|| status("self")).and_then(|bits| u64::from_str_radix(&bits, 16).ok());
-    let map = host.line("proc/self/uid_map").unwrap_or_default();
-    effective.is_some_and(|bits| bits & (1 << capability) != 0)
-        && map.split_whitespace().eq(["0", "0", "4294967295"])
-}
-
 /// CPUs that this thread may run on.
 fn affinity() -> io::Result<Vec<u32>> {
     let set = rustix::thread::sched_getaffinity(None)?;
@@ -338,9 +322,6 @@ pub fn pin(pinned: &[u32]) -> io::Result<()> {
 }
 
 pub(crate) const LATENCY: &str = "dev/cpu_dma_latency";
-pub(crate) const CAP_IPC_LOCK: u32 = 14;
-pub(crate) const CAP_SYS_ADMIN: u32 = 21;
-pub(crate) const ROOT: &str = "run as root";
 /// As many as a kernel may have (CONFIG_NODES_SHIFT is 10 at most).
 const NODES_MAX: usize = 1024;
 /// set_mempolicy(2): the kernel takes one bit less than it is told.

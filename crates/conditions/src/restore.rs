@@ -4,10 +4,14 @@ use std::io;
 use std::time::Duration;
 
 use crate::host::Host;
-use crate::journal::{Entry, Journal, Open};
-use crate::keeper::process;
-use crate::pause;
+use crate::journal::{Entry, Journal, Open, process};
+use crate::pause::pause;
 use crate::setting::Setting;
+
+/// The group of facts about a host (`measure::record::Environment`) that are this crate's.
+pub const FACTS: &str = "conditions";
+/// The fact that says what [`left_behind`] finds.
+pub const LEFT_BEHIND: &str = "left_behind";
 
 /// What became of changes that had been left behind.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]

@@ -49,7 +49,7 @@ impl Setting {
             Self::Ipoib { interface } => {
                 Ok(format!("{} {}", host.line(&self.path())?, host.line(&interface.mtu())?))
             }
-            Self::Shield => shield::read(host),
+            Self::Shield => Ok(shield::read(host)?.unwrap_or_else(|| NONE.to_owned())),
             Self::Tuned => {
                 let mode = host.line("etc/tuned/profile_mode").unwrap_or_default();
                 let profile = host.line("etc/tuned/active_profile").unwrap_or_default();
@@ -205,7 +205,7 @@ impl fmt::Display for Interface {
 
 const ASPM: &str = "sys/module/pcie_aspm/parameters/policy";
 /// No profile, no shield.
-pub(crate) const NONE: &str = "none";
+const NONE: &str = "none";
 /// The daemon of tuned.
 pub(crate) const TUNED: &str = "tuned";
 pub(crate) const NO_TUNED: &str =

@@ -13,7 +13,6 @@ use std::io;
 
 use crate::cpus;
 use crate::host::Host;
-use crate::setting::NONE;
 
 /// Control groups of the host that know CPUs.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -41,23 +40,23 @@ impl Groups {
     }
 }
 
-/// The shielded CPUs.
-pub(crate) fn read(host: &Host) -> io::Result<String> {
+/// The shielded CPUs, if there are any.
+pub(crate) fn read(host: &Host) -> io::Result<Option<String>> {
     let group = match Groups::of(host) {
         Some(Groups::V1) => OTHERS,
         Some(Groups::V2) => RANKS,
         None => return Err(io::Error::new(io::ErrorKind::NotFound, "there are no control groups of CPUs")),
     };
     if !host.at(group).exists() {
-        return Ok(NONE.to_owned());
+        return Ok(None);
     }
     let cpus = cpus::parse(&host.line(&format!("{group}/cpuset.cpus"))?);
     if cpus.is_empty() {
         // Begun, and in nobody's way.
-        return Ok(NONE.to_owned());
+        return Ok(None);
     }
     let shielded = if group == OTHERS { cpus::without(&host.online(), &cpus) } else { cpus };
-    Ok(cpus::text(&shielded))
+    Ok(Some(cpus::text(&shielded)))
 }
 
 /// Keeps others off these CPUs.

@@ -6,11 +6,12 @@ use measure::conditions::Technique;
 use measure::environment::distinct;
 
 use crate::host::Host;
-use crate::own::{CAP_IPC_LOCK, LATENCY, has_capability, latency};
-use crate::setting::Setting;
+use crate::own::{self, LATENCY, latency};
+use crate::refusal::refused;
+use crate::rights::{CAP_IPC_LOCK, ROOT, has_capability};
+use crate::setting::{self, Setting};
 use crate::shield::Groups;
 use crate::targets::{numbers, scaled};
-use crate::{own, refused, setting};
 
 /// One technique on a host.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -84,7 +85,7 @@ fn file(host: &Host, path: &str) -> Can {
     match host.refuses(path) {
         None => Can::Apply,
         Some(error) if error.kind() == io::ErrorKind::NotFound => nothing(&format!("there is no /{path}")),
-        Some(error) => Can::NotPermitted(refused(&format!("write /{path}"), &error, own::ROOT).1),
+        Some(error) => Can::NotPermitted(refused(&format!("write /{path}"), &error, ROOT).1),
     }
 }
 

@@ -2,11 +2,12 @@
 
 use measure::conditions::{Outcome, Technique, Turbo, Wanted};
 
-use crate::guard::Ranks;
+use crate::cpus;
 use crate::host::Host;
+use crate::place::Ranks;
+use crate::refusal::Refusal;
 use crate::setting::{Interface, NO_TUNED, ON, Setting, TUNED};
 use crate::shield::Groups;
-use crate::{Refusal, cpus};
 
 /// The values that a technique sets, in order; `ranks` are the CPUs of the ranks on the host.
 pub(crate) fn targets(

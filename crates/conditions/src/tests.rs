@@ -15,8 +15,8 @@ use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};
 use tempfile::TempDir;
 
-use crate::guard::Ranks;
 use crate::keeper::Keeper;
+use crate::place::Ranks;
 use crate::restore::settle;
 use crate::{Arranger, Can, Host, Leave, Place, left_behind, restore, survey};
 

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use verbs::abi::*;
 
-use crate::node::Read;
 use crate::rig::{op, wr};
+use crate::shape::Read;
 use crate::shape::ids;
 use crate::{Bench, QKEY, SERVICES, Send, Shape, Side, Tuning, Wc};
 

@@ -36,6 +36,7 @@ mod events;
 mod extended;
 mod lifecycle;
 mod multicast;
+mod program;
 mod queues;
 mod rdma;
 mod rights;

@@ -13,8 +13,6 @@ mod ask;
 mod extended;
 mod far;
 
-pub use ask::PortFacts;
-pub use extended::Read;
 pub(crate) use far::abandon;
 pub use far::{peer, serve};
 

@@ -15,93 +15,23 @@ use crate::subject::Subject;
 mod ask;
 mod asynchronous;
 mod channels;
+mod commands;
 mod exchange;
 mod extended;
-mod loan;
+pub mod loan;
 mod memory;
 mod one_sided;
+mod region;
 mod srq;
 mod words;
 mod work;
 
-pub use extended::wr;
-pub use loan::Loan;
-pub use memory::Memory;
+pub use commands::{Element, KEY_ZERO, WC_WORDS, op, wr};
+pub use region::Memory;
 pub use words::{attribute_words, gid_of, gid_words, route_words};
-pub use work::WC_WORDS;
 
-use memory::Region;
+use region::Region;
 use words::{attributes, route};
-
-/// Commands. The answer's first word is an error number, 0 for success.
-pub mod op {
-    pub const GID: u64 = 0;
-    pub const PD: u64 = 1;
-    pub const DEALLOC_PD: u64 = 2;
-    pub const CHANNEL: u64 = 3;
-    pub const DESTROY_CHANNEL: u64 = 4;
-    pub const CQ: u64 = 5;
-    pub const DESTROY_CQ: u64 = 6;
-    pub const MR: u64 = 7;
-    pub const DEREG: u64 = 8;
-    pub const QP: u64 = 9;
-    pub const DESTROY_QP: u64 = 10;
-    pub const AH: u64 = 11;
-    pub const DESTROY_AH: u64 = 12;
-    pub const MODIFY: u64 = 13;
-    pub const QUERY: u64 = 14;
-    pub const SEND: u64 = 15;
-    pub const RECEIVE: u64 = 16;
-    pub const POLL: u64 = 17;
-    pub const FILL: u64 = 18;
-    pub const CHECK: u64 = 19;
-    pub const READ: u64 = 20;
-    pub const ARM: u64 = 21;
-    pub const EVENT: u64 = 22;
-    pub const ACK: u64 = 23;
-    pub const NONBLOCK: u64 = 24;
-    pub const READY: u64 = 25;
-    pub const DESCRIPTORS: u64 = 26;
-    pub const SHARED_KIB: u64 = 27;
-    pub const CLOSE: u64 = 28;
-    pub const EXCHANGE: u64 = 29;
-    pub const RELEASE: u64 = 30;
-    pub const REGION: u64 = 31;
-    pub const DEVICE: u64 = 32;
-    pub const AWAIT: u64 = 33;
-    pub const VOLLEY: u64 = 34;
-    pub const COUNT: u64 = 35;
-    pub const INCREMENT: u64 = 36;
-    pub const PUT: u64 = 37;
-    pub const PORT: u64 = 38;
-    pub const DEPTHS: u64 = 39;
-    pub const ALARM: u64 = 40;
-    pub const SRQ: u64 = 41;
-    pub const MODIFY_SRQ: u64 = 42;
-    pub const QUERY_SRQ: u64 = 43;
-    pub const DESTROY_SRQ: u64 = 44;
-    pub const RECEIVE_SHARED: u64 = 45;
-    pub const DEVICE_EX: u64 = 60;
-    pub const PORT_EX: u64 = 61;
-    pub const CLOCK: u64 = 62;
-    pub const CQ_EX: u64 = 63;
-    pub const RESIZE: u64 = 64;
-    pub const START_POLL: u64 = 65;
-    pub const NEXT_POLL: u64 = 66;
-    pub const END_POLL: u64 = 67;
-    pub const QP_EX: u64 = 68;
-    pub const WR: u64 = 69;
-    pub use super::asynchronous::op::*;
-    pub const SRQ_EX: u64 = 70;
-    pub const UNMAP: u64 = 71;
-    pub const TRUNCATE: u64 = 72;
-}
-
-/// Words of a gather or scatter element: region, offset, length, key (0 for the region's own).
-pub type Element = [u64; 4];
-
-/// Key that stands for key 0 in an element.
-pub const KEY_ZERO: u64 = 1 << 40;
 
 /// Verbs objects of one context.
 pub struct Rig {

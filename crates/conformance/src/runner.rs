@@ -3,12 +3,12 @@
 
 use std::os::unix::process::CommandExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::process::Command;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 mod tally;
 
+pub use crate::program::{again, this_program};
 use tally::{Outcome, Tally};
 
 /// Environment variable: with the value `run`, the cases that are skipped are run as well. Those that pass are listed.
@@ -112,16 +112,4 @@ fn start_anew(so_far: &str) -> ! {
     let why = again().env(RESUMED_VARIABLE, so_far).exec();
     eprintln!("the cases after it are not run: the program cannot start anew: {why}");
     std::process::abort();
-}
-
-/// This program, to be started once more.
-pub fn this_program() -> Command {
-    Command::new(std::env::current_exe().expect("a program knows itself"))
-}
-
-/// This program with its arguments, to take its place: with another environment, which a device reads once.
-pub fn again() -> Command {
-    let mut again = this_program();
-    again.args(std::env::args_os().skip(1));
-    again
 }

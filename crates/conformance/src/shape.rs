@@ -26,9 +26,28 @@ impl Wc {
     }
 }
 
+/// A completion that was read member by member.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Read {
+    pub wc: Wc,
+    /// Ticks of the device's clock.
+    pub stamp: u64,
+    /// Nanoseconds since 1970.
+    pub wallclock: u64,
+}
+
 /// The identifiers of completions, in their order.
 pub fn ids(found: &[Wc]) -> Vec<u64> {
     found.iter().map(|wc| wc.id).collect()
+}
+
+/// What a port says of itself.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct PortFacts {
+    pub lid: u16,
+    pub sm_lid: u16,
+    pub link_layer: u8,
+    pub state: ibv_port_state,
 }
 
 /// A place in the memory of another queue pair's domain.

@@ -4,23 +4,20 @@
 //! that the counter is invariant (CPUID 8000_0007h, EDX bit 8; AMD APM vol. 3, appendix E.4.7, and Intel SDM vol. 3B,
 //! section "Invariant TSC") and the kernel has not found it unstable. Otherwise they are the nanoseconds of
 //! `CLOCK_MONOTONIC`. `rdtsc` is not serialised on purpose: a fence would cost more than the order that it buys, and
-//! what the stamp costs is measured by [`Clock::overhead`] and recorded.
+//! what the stamp costs is measured by [`StampCost::measure`] and recorded.
 //!
-//! The rate is relative to `CLOCK_MONOTONIC`, hence to the system's notion of a second.
+//! The rate is relative to `CLOCK_MONOTONIC`, hence to the system's notion of a second. A simulated clock
+//! ([`Clock::simulated`]) reads the virtual time of a simulation instead.
 //!
 //! # Invariants
 //!
 //! * A stamp is no part of what it times: that of a receive is taken while the answer is under way.
 
-use std::time::Duration;
-
-use rustix::time::{ClockId, clock_gettime};
-
-use crate::samples::Scale;
-
 mod calibration;
+mod counter;
 mod deadline;
 mod domain;
+mod monotonic;
 mod offset;
 mod overhead;
 mod skew;
@@ -28,126 +25,9 @@ mod skew;
 mod tests;
 mod tsc;
 
+pub use counter::{Clock, ClockKind, Ticks};
 pub use deadline::Deadline;
-pub use domain::{ClockKind, Domain};
+pub use domain::Domain;
 pub use offset::{Elapsed, Exchange, Interval, Nominal, Offset, Reason, holds_one_clock};
 pub use overhead::StampCost;
 pub use skew::Skew;
-
-/// A reading of a [`Clock`]. Only differences between readings of one clock mean anything.
-#[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
-pub struct Ticks(pub u64);
-
-impl Ticks {
-    /// Ticks from `earlier` to this reading; 0 where a move between processors made the counter go back.
-    #[inline(always)]
-    pub fn since(self, earlier: Self) -> u64 {
-        self.0.saturating_sub(earlier.0)
-    }
-}
-
-/// A tick counter and its rate. Copy it to where it is used.
-#[derive(Clone, Copy, Debug)]
-pub struct Clock {
-    is_tsc: bool,
-    /// Nanoseconds per tick are `mult / 2^shift`, with `mult` in [2^62, 2^63).
-    mult: u64,
-    shift: u32,
-    tick_hz: f64,
-    tick_error_ppm: f64,
-}
-
-impl Clock {
-    /// The best clock of this machine, calibrated against `CLOCK_MONOTONIC` in about 50 ms.
-    pub fn calibrate() -> Self {
-        if tsc::unusable().is_some() {
-            return Self::monotonic();
-        }
-        match calibration::tsc_rate() {
-            Some(rate) => Self::with_rate(true, rate.tick_hz, rate.error_ppm),
-            None => Self::monotonic(),
-        }
-    }
-
-    /// Why [`Clock::calibrate`] does not take the time stamp counter here; `None` where it does, if its rate is steady.
-    pub fn why_not_tsc() -> Option<&'static str> {
-        tsc::unusable()
-    }
-
-    /// `CLOCK_MONOTONIC`, whose ticks are nanoseconds. Needs no calibration.
-    pub fn monotonic() -> Self {
-        Self::with_rate(false, 1e9, 0.0)
-    }
-
-    /// Reads the clock.
-    #[inline(always)]
-    pub fn now(&self) -> Ticks {
-        if self.is_tsc { Ticks(tsc::read()) } else { Ticks(monotonic_ns()) }
-    }
-
-    /// Nanoseconds in `ticks`, rounded to the nearest; `u64::MAX` when there are more.
-    #[inline(always)]
-    pub fn ns(&self, ticks: u64) -> u64 {
-        self.ns_scaled(ticks, Scale::Whole)
-    }
-
-    /// Nanoseconds in `ticks`, or in half of them, rounded once, after the scaling.
-    #[inline(always)]
-    pub fn ns_scaled(&self, ticks: u64, scale: Scale) -> u64 {
-        let shift = self.shift + scale.shift();
-        let product = u128::from(ticks) * u128::from(self.mult);
-        u64::try_from((product + (1 << (shift - 1))) >> shift).unwrap_or(u64::MAX)
-    }
-
-    /// Nanoseconds in `ticks`.
-    pub fn ns_f64(&self, ticks: u64) -> f64 {
-        ticks as f64 * (1e9 / self.tick_hz)
-    }
-
-    /// Ticks in a duration, rounded to the nearest; `u64::MAX` when there are more.
-    pub fn ticks(&self, duration: Duration) -> u64 {
-        let whole = duration.as_secs() as f64 * self.tick_hz;
-        let part = f64::from(duration.subsec_nanos()) * (self.tick_hz / 1e9);
-        (whole + part).round() as u64
-    }
-
-    /// `tsc` or `clock_monotonic`, as the record has it.
-    pub fn name(&self) -> &'static str {
-        if self.is_tsc { "tsc" } else { "clock_monotonic" }
-    }
-
-    /// Which of the kernel's clocks it is.
-    pub fn kind(&self) -> ClockKind {
-        if self.is_tsc { ClockKind::Tsc } else { ClockKind::ClockMonotonic }
-    }
-
-    /// Frequency of the ticks, in Hz.
-    pub fn tick_hz(&self) -> f64 {
-        self.tick_hz
-    }
-
-    /// Bound on the error of [`Clock::tick_hz`], in parts per million; 0 when the ticks are nanoseconds by definition.
-    pub fn tick_error_ppm(&self) -> f64 {
-        self.tick_error_ppm
-    }
-
-    /// What a time stamp and a turn of the empty measuring loop cost on this machine, now.
-    pub fn overhead(&self) -> StampCost {
-        StampCost::measure(self)
-    }
-
-    fn with_rate(is_tsc: bool, tick_hz: f64, tick_error_ppm: f64) -> Self {
-        assert!((1.0..1e12).contains(&tick_hz), "a tick rate of {tick_hz} Hz is a defect of the calibration");
-        let ns_per_tick = 1e9 / tick_hz;
-        let shift = 62 - ns_per_tick.log2().floor() as i32;
-        let mult = (ns_per_tick * 2f64.powi(shift)).round() as u64;
-        Self { is_tsc, mult, shift: shift as u32, tick_hz, tick_error_ppm }
-    }
-}
-
-/// `CLOCK_MONOTONIC` in nanoseconds.
-#[inline]
-fn monotonic_ns() -> u64 {
-    let now = clock_gettime(ClockId::Monotonic);
-    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
-}

@@ -12,10 +12,12 @@
 //! Times are nanoseconds, sizes bytes, rates per second. Every field that does not apply is absent, never zero.
 //! Readers accept records of every schema version up to [`SCHEMA_VERSION`] and ignore fields that they do not know.
 
+mod axes;
 mod calibration;
 mod cost;
 mod fairness;
 mod kinds;
+mod latency;
 mod one_way;
 mod pipeline;
 mod reported;
@@ -30,34 +32,18 @@ use crate::conditions::Condition;
 use crate::figure::Figure;
 use crate::finding::Finding;
 
+pub use axes::Axes;
 pub use calibration::Calibration;
 pub use cost::Cost;
 pub use fairness::Fairness;
 pub use kinds::{LatencyKind, Scale};
+pub use latency::{Histogram, Latency, Mavericks};
 pub use one_way::{Clocks, Gaps, Largest, OneWay};
 pub use pipeline::{Pipeline, Sunk, TimerAlone, steps};
 pub use reported::Reported;
 
 /// Version of the record that this program writes.
 pub const SCHEMA_VERSION: u32 = 1;
-
-/// The values of the axes that tell a point from its neighbours, by axis name.
-///
-/// Names are the same in plans, records and exports: `endpoint` (`verbs`, `tcp`, `udp`, `sctp`, `unix_stream`,
-/// `unix_datagram`, `shmem`, `zeromq`, `nng`, `nanomsg`), of message libraries `protocol` (`pub_sub`, `pair`), of sockets
-/// `family` (`ipv4`, `ipv6`) and where a plan varies them `streams`, `socket_buffer_bytes`, `no_delay`, `busy_poll_us`,
-/// `congestion`, `offload`, `zero_copy`, `ipoib_mode` (`found`, `datagram`, `connected`); of both `link_layer` (`any`,
-/// `infiniband`, `ethernet`); of verbs `service` (`RC`, `UC`, `UD`), `operation` (`send`, `send_imm`, `write`, `write_imm`,
-/// `read`, `fetch_add`, `compare_swap`), `size_bytes`, `direction` (`uni`, `bi`), `poll` (`busy`, `event`), `inline`,
-/// `signal_interval`, `mtu_bytes`, `signal_rate` (`native`, `SDR`, ...), `step` (the one call that is timed: `post_send`,
-/// `poll_empty`, `register_cold`, ...), `batch` (calls between two stamps, or `step`: as suits it), `burst` (messages that
-/// are posted without waiting for the peer), `pause_ns` (time between posts), and where a plan varies them `queue_pairs`,
-/// `sge`, `post_list`, `outstanding_reads` (a number or `max`), `setup` (`exchange`, `rdma_cm`), `memory` (`device`,
-/// `process`), `peers` (the n of 1:n), `mesh` (`star`, `full`), `notify` (`completion`, `memory`), `pairs`, `traffic`
-/// (`ping_pong`, `stream`), of pipelines `values`, `signal` (`random`, ...), `timer` (`tsc`, `timerfd`), `sink` (`null`,
-/// `csv`, `human`), `inline_max_bytes` and where a plan varies it `rx_filled` (`before`, `reading`), `link` (`none`, or what
-/// it is to be like: `4X FDR,latency=700ns`), `environment` (a name of the plan, `as_is` for none).
-pub type Axes = BTreeMap<String, Value>;
 
 /// `run.json`: everything about a run but its points.
 #[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
@@ -209,6 +195,9 @@ pub struct Point {
     /// What one call costs, where calls were timed in batches.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<Cost>,
+    /// What only points of its pattern have, by the name of the pattern; absent where that is nothing, or has a field above.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub own: BTreeMap<String, Value>,
     /// Throughput of one direction: the headline.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub throughput: Option<Throughput>,
@@ -341,61 +330,6 @@ pub struct Timed {
     pub histogram: Option<Histogram>,
 }
 
-/// Statistics of a set of latencies. Exact over all samples unless `resolution` says otherwise.
-#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
-pub struct Latency {
-    /// What was timed. Kinds are never mixed.
-    pub kind: LatencyKind,
-    /// Number of samples.
-    pub count: u64,
-    /// Smallest sample, in ns.
-    pub min_ns: u64,
-    /// Quantiles, in ns. The p-quantile is the smallest sample such that at least the share p of all samples is not
-    /// above it (the inverse of the empirical distribution function; type 1 of Hyndman and Fan 1996, `inverted_cdf` in
-    /// numpy).
-    pub p10_ns: u64,
-    /// Median, in ns.
-    pub p50_ns: u64,
-    /// 90 % quantile, in ns.
-    pub p90_ns: u64,
-    /// 99 % quantile, in ns.
-    pub p99_ns: u64,
-    /// 99.9 % quantile, in ns.
-    pub p999_ns: u64,
-    /// Largest sample, in ns. Nothing is dropped before it is taken.
-    pub max_ns: u64,
-    /// Arithmetic mean, in ns.
-    pub mean_ns: f64,
-    /// Sample standard deviation (divisor n - 1), in ns; absent below two samples.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub stddev_ns: Option<f64>,
-    /// 95 % confidence interval of the median from order statistics, in ns; within this run only. Absent where the
-    /// sample is too small for one (fewer than 6).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub p50_ci95_ns: Option<[u64; 2]>,
-    /// Share of the samples strictly above a threshold in ns, by threshold.
-    #[serde(default)]
-    pub share_above: BTreeMap<String, f64>,
-    /// Least and largest share that can be, by threshold, where stamps of two clocks are compared: of the samples that are
-    /// above it by more than the bound, and of those that are not below it by more. Absent where one clock took both stamps.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub share_above_bounds: BTreeMap<String, [f64; 2]>,
-    /// Samples far from the rest.
-    pub mavericks: Mavericks,
-    /// Relative width of a histogram's buckets where the statistics come from a histogram; absent when exact.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub resolution: Option<f64>,
-}
-
-/// Outliers by a stated rule.
-#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
-pub struct Mavericks {
-    /// The rule, e.g. `> 2 x mean`.
-    pub rule: String,
-    /// How many samples it names.
-    pub count: u64,
-}
-
 /// Throughput of a set of messages.
 #[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
 pub struct Throughput {
@@ -429,12 +363,4 @@ pub enum Direction {
     Pairs,
     /// Traffic that flows one way only.
     Uni,
-}
-
-/// A distribution in buckets.
-#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
-pub struct Histogram {
-    /// Lower edge (inclusive), upper edge (exclusive), both in ns, and count, of the buckets that are not empty, in
-    /// rising order.
-    pub buckets: Vec<(u64, u64, u64)>,
 }

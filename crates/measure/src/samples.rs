@@ -16,7 +16,7 @@ pub use crate::record::Scale;
 use crate::record::{Histogram, Latency, LatencyKind};
 use crate::stats;
 
-mod histogram;
+mod distribution;
 mod memory;
 mod raw_file;
 mod series;
@@ -24,8 +24,9 @@ mod stamps;
 #[cfg(test)]
 mod tests;
 
-pub use histogram::{Distribution, HistogramSamples};
+pub use distribution::Distribution;
 pub use raw_file::{read_raw, write_raw};
+pub use series::SERIES_BLOCKS;
 pub use stamps::Stamps;
 
 use memory::{PAGE_SAMPLES, Pages};
@@ -104,6 +105,55 @@ impl Recorder for RawSamples {
     }
 }
 
+/// A recorder of bounded size (about 300 KiB) for any number of samples. Samples are converted to nanoseconds, scaled
+/// and rounded exactly as those of an array are, as they come: histograms of different clocks then have the same
+/// buckets and merge without loss.
+#[derive(Debug)]
+pub struct HistogramSamples {
+    clock: Clock,
+    scale: Scale,
+    distribution: Distribution,
+}
+
+impl HistogramSamples {
+    /// An empty histogram of what `clock` times, allocated and touched.
+    pub fn new(clock: &Clock, scale: Scale) -> Self {
+        Self { clock: *clock, scale, distribution: Distribution::new() }
+    }
+
+    /// Samples so far.
+    pub fn len(&self) -> u64 {
+        self.distribution.count()
+    }
+
+    /// Whether there are none so far.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Forgets every sample, e.g. those of a warm-up.
+    pub fn clear(&mut self) {
+        self.distribution = Distribution::new();
+    }
+
+    /// The samples' distribution.
+    pub fn finish(self) -> Samples {
+        Samples { form: Form::Distribution(Box::new(self.distribution)), in_order: true }
+    }
+}
+
+impl Recorder for HistogramSamples {
+    #[inline]
+    fn record(&mut self, ticks: u64) {
+        self.distribution.add(self.clock.ns_scaled(ticks, self.scale));
+    }
+
+    #[inline(always)]
+    fn is_full(&self) -> bool {
+        false
+    }
+}
+
 /// Samples in nanoseconds: every one, or their distribution.
 #[derive(Clone, Debug)]
 pub struct Samples {
@@ -143,7 +193,7 @@ impl Samples {
     /// Statistics, with the share of samples strictly above each threshold; `None` when there is no sample.
     pub fn latency(&self, kind: LatencyKind, thresholds_ns: &[u64]) -> Option<Latency> {
         match &self.form {
-            Form::Distribution(distribution) => stats::from_histogram(kind, distribution, thresholds_ns),
+            Form::Distribution(distribution) => stats::from_histogram(kind, &**distribution, thresholds_ns),
             Form::Raw(samples_ns) => stats::latency(kind, samples_ns, thresholds_ns),
         }
     }
@@ -182,6 +232,3 @@ impl Samples {
         }
     }
 }
-
-/// Levels in a [`Samples::series`]: enough that a shift of 5 % of a run spans three of them.
-pub const SERIES_BLOCKS: usize = 64;

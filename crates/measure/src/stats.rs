@@ -14,7 +14,6 @@
 use std::collections::BTreeMap;
 
 use crate::record::{Latency, LatencyKind, Mavericks};
-use crate::samples::Distribution;
 
 pub mod fit;
 mod interval;
@@ -112,7 +111,7 @@ pub fn share_above_bounds(threshold_ns: u64, bound_ns: f64, share_above: impl Fn
 
 /// Statistics of a histogram: count, least, largest, mean and standard deviation are exact; quantiles, the median's
 /// interval, shares and mavericks are within the stated resolution of the samples. `None` when there is no sample.
-pub fn from_histogram(kind: LatencyKind, samples: &Distribution, thresholds_ns: &[u64]) -> Option<Latency> {
+pub fn from_histogram(kind: LatencyKind, samples: &impl Ranked, thresholds_ns: &[u64]) -> Option<Latency> {
     summarise(kind, samples, thresholds_ns)
 }
 

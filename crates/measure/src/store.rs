@@ -6,17 +6,12 @@
 //! * A finished point is on disk before the next one starts. A run directory is never overwritten.
 
 mod lines;
+mod names;
 mod reader;
 #[cfg(test)]
 mod tests;
 mod writer;
 
+pub use names::{POINTS_FILE, RUN_FILE, SAMPLES_DIR};
 pub use reader::RunReader;
 pub use writer::RunWriter;
-
-/// File of the [`crate::record::Run`].
-pub const RUN_FILE: &str = "run.json";
-/// File of the [`crate::record::Point`]s.
-pub const POINTS_FILE: &str = "points.jsonl";
-/// Directory of the raw samples.
-pub const SAMPLES_DIR: &str = "samples";

@@ -1,283 +1,167 @@
-//! `rdmascope lat`, `bw`, `one-way`, `fan-out`, `pairs` and `open-loop`: one benchmark from flags, through the same plan type
-//! as everything else.
+//! `rdmascope lat`, `bw` and the commands of all other patterns: one benchmark from flags, through the same plan type as
+//! everything else.
 
 use std::process::ExitCode;
 
-use bench::axis;
+use bench::axis::{self, Axis, AxisRow};
+use bench::command::{Ranks, Subject};
+use bench::plan::offer::{Offer, start};
 use bench::plan::{MTU_BYTES_MAX, Options, Plan, Settings, resolve};
-use bench::point::{Flow, Operation, Pattern, Poll, Service};
-use clap::Args;
+use bench::point::{Operation, Pattern, Service};
+use clap::{ArgMatches, FromArgMatches};
 use measure::figure::Unit;
-use measure::units;
 
-use crate::cli::{
-    AllRanks, Atomic, BandwidthOperation, Burst, FanOutOperation, FanOutRead, Flags, LatencyOperation,
-    Messages, OneWayOperation, OpenLoopOperation, PairsOperation, Places, Site,
-};
-use crate::execute::{Job, execute};
+use crate::cli::{Amount, Output, Placement, SocketPlacement, axes, benchmark};
+use crate::ends::Ends;
+use crate::execute::execute;
+use crate::job::Job;
 use crate::launch::launch;
-use crate::sockets;
 
 /// Largest size of `-a`: perftest's 2^23.
-pub(crate) const ALL_MAX: u64 = 8 << 20;
+const ALL_MAX: u64 = 8 << 20;
+/// Largest size of `-a` that datagrams of sockets have: the power of two below their limit.
+const ALL_MAX_DATAGRAM: u64 = 32 << 10;
 /// Smallest size of `-a`: perftest's.
 const ALL_MIN: u64 = 2;
 
-/// A benchmark, whatever its operation.
-struct Benchmark<'a> {
-    /// The command, and what it measures.
-    words: [&'static str; 2],
-    operation: Operation,
+/// A benchmark, as the command line asks for it.
+pub(crate) struct Benchmark<'a> {
     pattern: Pattern,
-    messages: &'a Messages,
-    settings: Settings,
+    subject: Option<&'static Subject>,
+    /// The operation that the subject and its flags choose.
+    operation: Option<Operation>,
+    /// The axes that flags can set.
+    rows: Vec<&'static AxisRow>,
+    flags: &'a ArgMatches,
 }
 
-/// `rdmascope lat ...`.
-pub(crate) fn latency(operation: &LatencyOperation, command: Vec<String>) -> anyhow::Result<ExitCode> {
-    let (operation, flags) = match operation {
-        LatencyOperation::Send(pushed) => pushed.choose(Operation::Send, Operation::SendImm),
-        LatencyOperation::Write(pushed) => pushed.choose(Operation::Write, Operation::WriteImm),
-        LatencyOperation::Read(flags) => (Operation::Read, flags),
-        LatencyOperation::Atomic(Atomic { atomic, flags }) => (*atomic, flags),
-        LatencyOperation::Sockets(sockets) => return sockets::latency(sockets, command),
-    };
-    let (pattern, words, settings) = (Pattern::PingPong, ["lat", "latency"], settings(flags, operation));
-    let Flags { messages, site, .. } = flags;
-    let plan = Benchmark { words, operation, pattern, messages, settings }.plan()?;
-    measure(&plan, site, Unit::MiBPerS, command)
-}
-
-/// `rdmascope bw ...`.
-pub(crate) fn bandwidth(operation: &BandwidthOperation, command: Vec<String>) -> anyhow::Result<ExitCode> {
-    let (operation, of) = match operation {
-        BandwidthOperation::Send(pushed) => pushed.choose(Operation::Send, Operation::SendImm),
-        BandwidthOperation::Write(pushed) => pushed.choose(Operation::Write, Operation::WriteImm),
-        BandwidthOperation::Read(flags) => (Operation::Read, flags),
-        BandwidthOperation::Atomic(Atomic { atomic, flags }) => (*atomic, flags),
-        BandwidthOperation::Sockets(sockets) => return sockets::bandwidth(sockets, command),
-    };
-    let flow = if of.bidirectional { Flow::Bi } else { Flow::Uni };
-    let mut settings = settings(&of.flags, operation).axis(axis::DIRECTION.value(flow));
-    if let Some(list) = of.post_list {
-        settings = settings.axis(axis::POST_LIST.value(list));
+impl<'a> Benchmark<'a> {
+    /// The command line's, if it is the command of a pattern.
+    pub(crate) fn asked_for(matches: &'a ArgMatches) -> Option<Self> {
+        let (command, mut flags) = matches.subcommand()?;
+        let pattern = benchmark::pattern(command)?;
+        let mut subject = None;
+        if let Some((name, below)) = flags.subcommand() {
+            subject = pattern.command().subjects().find(|subject| subject.name == name);
+            flags = below;
+        }
+        let operation = subject.and_then(|subject| benchmark::operation(subject, flags));
+        let rows = Offer::of(pattern, subject).axes.iter().map(|offered| offered.row).collect();
+        Some(Self { pattern, subject, operation, rows, flags })
     }
-    let (pattern, words) = (Pattern::Stream, ["bw", "throughput"]);
-    let Flags { messages, site, .. } = &of.flags;
-    let plan = Benchmark { words, operation, pattern, messages, settings }.plan()?;
-    measure(&plan, site, unit(of.report_gbits), command)
-}
 
-/// `rdmascope one-way ...`.
-pub(crate) fn one_way(operation: &OneWayOperation, command: Vec<String>) -> anyhow::Result<ExitCode> {
-    let (operation, of) = match operation {
-        OneWayOperation::Send(flags) => (Operation::SendImm, flags),
-        OneWayOperation::Write(flags) => (Operation::WriteImm, flags),
-        OneWayOperation::Sockets(sockets) => return sockets::one_way(sockets, command),
-    };
-    let mut settings = settings(&of.flags, operation);
-    settings.warmup = of.warmup;
-    let given = [
-        of.burst.map(|Burst(burst)| axis::BURST.value(burst)),
-        of.pause.map(|pause| axis::PAUSE_NS.value(u64::try_from(pause.as_nanos()).unwrap_or(u64::MAX))),
-        of.poll.map(|poll| axis::POLL.value(poll)),
-        of.send_poll.map(|poll| axis::SEND_POLL.value(Some(poll))),
-        of.buffers.map(|buffers| axis::BUFFERS.value(Some(buffers))),
-        of.rx_fill.map(|fill| axis::RX_FILL.value(Some(fill))),
-        Some(axis::STAMP.value(of.stamp)),
-    ];
-    let settings = given.into_iter().flatten().fold(settings, Settings::axis);
-    let (pattern, words) = (Pattern::OneWay, ["one-way", "one-way latency"]);
-    let Flags { messages, site, .. } = &of.flags;
-    let plan = Benchmark { words, operation, pattern, messages, settings }.plan()?;
-    measure(&plan, site, Unit::MiBPerS, command)
-}
-
-/// `rdmascope fan-out ...`: all ranks are started by this command, for two ends that are started by hand are no n.
-pub(crate) fn fan_out(operation: &FanOutOperation, command: Vec<String>) -> anyhow::Result<ExitCode> {
-    let notify = match operation {
-        FanOutOperation::Read(FanOutRead { notify, .. }) => Some(*notify),
-        _ => None,
-    };
-    let (operation, of) = match operation {
-        FanOutOperation::Send(pushed) => pushed.choose(Operation::Send, Operation::SendImm),
-        FanOutOperation::Write(pushed) => pushed.choose(Operation::Write, Operation::WriteImm),
-        FanOutOperation::Read(FanOutRead { flags, .. }) => (Operation::Read, flags),
-        FanOutOperation::Atomic(Atomic { atomic, flags }) => (*atomic, flags),
-        FanOutOperation::Multicast(flags) => (Operation::Multicast, flags),
-        FanOutOperation::Sockets(sockets) => return sockets::fan_out(sockets, command),
-    };
-    let mut settings = of.settle(message_settings(&of.all.messages, operation));
-    if let Some(notify) = notify {
-        settings = settings.axis(axis::NOTIFY.value(Some(notify)));
+    /// Measures it.
+    pub(crate) fn measure(&self, command: Vec<String>) -> anyhow::Result<ExitCode> {
+        let resolved = resolve(&self.plan()?, &Options::default())?;
+        let peer = match self.pattern.command().ranks {
+            Ranks::All => None,
+            Ranks::Two => Ends::from_arg_matches(self.flags)?.peer()?,
+        };
+        let launch = match self.is_verbs() {
+            true => launch(&Placement::from_arg_matches(self.flags)?, peer, &resolved)?,
+            false => launch(&SocketPlacement::from_arg_matches(self.flags)?, peer, &resolved)?,
+        };
+        let Output { report_gbits, out } = Output::from_arg_matches(self.flags)?;
+        let bandwidth = if report_gbits { Unit::GbPerS } else { Unit::MiBPerS };
+        execute(Job { resolved, quick: false, command, launch, out, bandwidth })
     }
-    start_all(FAN_OUT, operation, Pattern::FanOut, settings, &of.all, command)
-}
 
-/// `rdmascope pairs ...`: all ranks are started by this command, as those of one to n are.
-pub(crate) fn pairs(operation: &PairsOperation, command: Vec<String>) -> anyhow::Result<ExitCode> {
-    let (operation, of) = match operation {
-        PairsOperation::Send(pushed) => pushed.choose(Operation::Send, Operation::SendImm),
-        PairsOperation::Write(pushed) => pushed.choose(Operation::Write, Operation::WriteImm),
-        PairsOperation::Read(flags) => (Operation::Read, flags),
-        PairsOperation::Atomic(Atomic { atomic, flags }) => (*atomic, flags),
-        PairsOperation::Sockets(sockets) => return sockets::pairs(sockets, command),
-    };
-    let settings = of.settle(message_settings(&of.all.messages, operation));
-    start_all(pairs_words(of.stream), operation, Pattern::Pairs, settings, &of.all, command)
-}
-
-/// `rdmascope open-loop ...`: all ranks are started by this command, as those of one to n are.
-pub(crate) fn open_loop(operation: &OpenLoopOperation, command: Vec<String>) -> anyhow::Result<ExitCode> {
-    let (operation, of) = match operation {
-        OpenLoopOperation::Send(pushed) => pushed.choose(Operation::Send, Operation::SendImm),
-        OpenLoopOperation::Write(flags) => (Operation::WriteImm, flags),
-        OpenLoopOperation::Read(flags) => (Operation::Read, flags),
-        OpenLoopOperation::Atomic(Atomic { atomic, flags }) => (*atomic, flags),
-        OpenLoopOperation::Sockets(sockets) => return sockets::open_loop(sockets, command),
-    };
-    let settings = of.settle(message_settings(&of.all.messages, operation));
-    start_all(OPEN_LOOP, operation, Pattern::OpenLoop, settings, &of.all, command)
-}
-
-/// Measures what the flags ask for, of however many ranks there are.
-fn start_all(
-    words: [&'static str; 2],
-    operation: Operation,
-    pattern: Pattern,
-    settings: Settings,
-    all: &AllRanks,
-    command: Vec<String>,
-) -> anyhow::Result<ExitCode> {
-    let plan = Benchmark { words, operation, pattern, messages: &all.messages, settings }.plan()?;
-    measure_all(&plan, all, command)
-}
-
-/// Measures a plan that flags have made, between two ends.
-pub(crate) fn measure<P: Args + Places>(
-    plan: &Plan,
-    site: &Site<P>,
-    bandwidth: Unit,
-    command: Vec<String>,
-) -> anyhow::Result<ExitCode> {
-    let resolved = resolve(plan, &Options::default())?;
-    let Site { out, ends, placement } = site;
-    let launch = launch(placement, ends.peer()?, &resolved)?;
-    execute(Job { resolved, quick: false, command, launch, out: out.clone(), bandwidth })
-}
-
-/// The same of however many ranks there are, all of which this command starts.
-pub(crate) fn measure_all<M: Args, P: Args + Places>(
-    plan: &Plan,
-    all: &AllRanks<M, P>,
-    command: Vec<String>,
-) -> anyhow::Result<ExitCode> {
-    let resolved = resolve(plan, &Options::default())?;
-    let AllRanks { report_gbits, out, placement, .. } = all;
-    let launch = launch(placement, None, &resolved)?;
-    let bandwidth = unit(*report_gbits);
-    execute(Job { resolved, quick: false, command, launch, out: out.clone(), bandwidth })
-}
-
-/// The unit of throughputs.
-pub(crate) fn unit(is_in_gbits: bool) -> Unit {
-    if is_in_gbits { Unit::GbPerS } else { Unit::MiBPerS }
-}
-
-/// The commands, and what they measure.
-pub(crate) const FAN_OUT: [&str; 2] = ["fan-out", "latency of one to n"];
-pub(crate) const OPEN_LOOP: [&str; 2] = ["open-loop", "response times at a set rate"];
-
-/// Those of pairs.
-pub(crate) fn pairs_words(is_stream: bool) -> [&'static str; 2] {
-    ["pairs", if is_stream { "throughput of several pairs" } else { "latency of several pairs" }]
-}
-
-impl Benchmark<'_> {
     /// What the flags ask for.
     fn plan(&self) -> anyhow::Result<Plan> {
-        let [verb, quantity] = self.words;
-        let operation = serde_json::to_value(self.operation)?.as_str().unwrap_or_default().replace('_', "-");
-        let name = format!("{verb}-{operation}");
-        let mut plan = Plan::new(&name, format!("{} {quantity}", self.operation.name()));
-        // Sizes up to the inline limit and those above it differ in an axis, so they are two experiments.
-        let sizes = sizes(self.messages, self.operation)?.unwrap_or_default();
-        let inline_size = self.messages.inline_size;
-        // Without -I no size is inline, not even one of 0 bytes.
-        let is_inline = |size: &u64| inline_size > 0 && *size <= inline_size;
-        let (small, large): (Vec<u64>, Vec<u64>) = sizes.into_iter().partition(is_inline);
-        let default_size = small.is_empty() && large.is_empty();
-        if !small.is_empty() || (default_size && inline_size > 0) {
-            let inline = self.settings.clone().axis(axis::INLINE.value(true));
-            let inline = if default_size { inline } else { inline.axis(axis::SIZE_BYTES.values(small)) };
-            plan = plan.experiment("inline", self.pattern, inline);
+        let command = self.pattern.command();
+        let settings = self.settings()?;
+        let name = match self.word() {
+            Some(word) => format!("{}-{}", command.name, word.replace('_', "-")),
+            None => command.name.to_owned(),
+        };
+        let title = (command.title)(&settings.axes).replace("{subject}", self.words());
+        let mut plan = Plan::new(&name, title);
+        let mut names = Vec::new();
+        for (name, settings) in self.split(&name, settings) {
+            plan = plan.experiment(&name, self.pattern, settings);
+            names.push(name);
         }
-        if !large.is_empty() || (default_size && inline_size == 0) {
-            let plain = self.settings.clone();
-            let plain = if default_size { plain } else { plain.axis(axis::SIZE_BYTES.values(large)) };
-            plan = plan.experiment(&name, self.pattern, plain);
-        }
-        Ok(plan)
+        Ok((command.figures)(names).into_iter().fold(plan, Plan::figure))
     }
-}
 
-/// The sizes that the flags ask for; `None` leaves the default of the pattern.
-fn sizes(flags: &Messages, operation: Operation) -> anyhow::Result<Option<Vec<u64>>> {
-    if flags.amount.all && operation.is_atomic() {
-        // There is but one.
-        return Ok(None);
+    /// The settings that the flags make, all sizes in one experiment.
+    fn settings(&self) -> anyhow::Result<Settings> {
+        let settings = start(self.pattern, self.subject, self.operation);
+        let mut settings = Amount::from_arg_matches(self.flags)?.settle(settings);
+        for flag in self.pattern.command().settings {
+            if let Some(value) = self.flags.get_one::<String>(flag.key) {
+                settings = settings.set(flag.key, value)?;
+            }
+        }
+        let given = axes::given(self.flags, self.rows.iter().copied())?;
+        settings = given.into_iter().fold(settings, axes::settle);
+        let has_sizes = self.rows.iter().any(|row| row.name == axis::SIZE_BYTES.row.name);
+        let is_all = has_sizes && self.flags.get_flag("all");
+        // Atomics have but one size.
+        if is_all && !self.operation.is_some_and(Operation::is_atomic) {
+            let all = std::iter::successors(Some(ALL_MIN), |size| Some(size * 2));
+            let most = self.longest(&settings);
+            settings = settings.axis(axis::SIZE_BYTES.values(all.take_while(|size| *size <= most)));
+        }
+        Ok(settings)
     }
-    if flags.amount.all {
+
+    /// The largest size of `-a`.
+    fn longest(&self, settings: &Settings) -> u64 {
+        if let Some(subject) = self.subject.filter(|subject| !subject.endpoint.is_verbs()) {
+            return if subject.endpoint.is_datagram() { ALL_MAX_DATAGRAM } else { ALL_MAX };
+        }
+        let services = settings.axes.get(axis::SERVICE);
+        let is_group = services.is_empty() && self.operation == Some(Operation::Multicast);
+        if !is_group && !services.contains(&Service::Ud) {
+            return ALL_MAX;
+        }
         // Where the ports have less, what is longer is not measured.
-        let mtu = u64::from(flags.circumstances.mtu.unwrap_or(MTU_BYTES_MAX));
-        let max = if service(flags, operation) == Service::Ud { mtu } else { ALL_MAX };
-        return Ok(Some(doubled(max)));
+        let mtu = settings.axes.get(axis::MTU_BYTES).into_iter().flatten().min();
+        mtu.unwrap_or(MTU_BYTES_MAX).into()
     }
-    flags.amount.size.as_deref().map(listed).transpose()
-}
 
-/// The sizes of `-a`.
-pub(crate) fn doubled(max: u64) -> Vec<u64> {
-    let doubled = std::iter::successors(Some(ALL_MIN), |size| Some(size * 2));
-    doubled.take_while(|size| *size <= max).collect()
-}
+    /// Sizes up to a limit and those above it differ in an axis, so they are two experiments.
+    fn split(&self, name: &str, settings: Settings) -> Vec<(String, Settings)> {
+        // Without a limit no size is inline, not even one of 0 bytes.
+        let Some((row, limit)) = axes::up_to(self.flags, self.rows.iter().copied()).filter(|(_, n)| *n > 0)
+        else {
+            return vec![(name.to_owned(), settings)];
+        };
+        let below = settings.clone().axis(Axis::read(row, vec![true.into()]));
+        let sizes = settings.axes.get(axis::SIZE_BYTES);
+        if sizes.is_empty() {
+            return vec![(row.name.to_owned(), below)];
+        }
+        let (small, large): (Vec<u64>, Vec<u64>) = sizes.into_iter().partition(|size| *size <= limit);
+        [(row.name, below, small), (name, settings, large)]
+            .into_iter()
+            .filter(|(.., sizes)| !sizes.is_empty())
+            .map(|(name, of, sizes)| (name.to_owned(), of.axis(axis::SIZE_BYTES.values(sizes))))
+            .collect()
+    }
 
-/// Sizes as `-s` lists them.
-pub(crate) fn listed(text: &str) -> anyhow::Result<Vec<u64>> {
-    let sizes = text.split(',').map(|part| units::parse_sizes(part.trim())).collect::<Result<Vec<_>, _>>()?;
-    Ok(sizes.concat())
-}
+    fn is_verbs(&self) -> bool {
+        self.subject.is_none_or(|subject| subject.endpoint.is_verbs())
+    }
 
-fn settings(flags: &Flags, operation: Operation) -> Settings {
-    let settings = message_settings(&flags.messages, operation);
-    match flags.qp {
-        Some(pairs) => settings.axis(axis::QUEUE_PAIRS.value(pairs)),
-        None => settings,
+    /// What is measured, as plans are named.
+    fn word(&self) -> Option<&'static str> {
+        let subject = self.subject?;
+        Some(match self.operation {
+            Some(operation) => operation.word(),
+            None if subject.endpoint.is_verbs() => subject.name,
+            None => subject.endpoint.word(),
+        })
     }
-}
 
-/// The service that is asked for, or else the one that is usual with an operation.
-fn service(flags: &Messages, operation: Operation) -> Service {
-    let usual = if operation == Operation::Multicast { Service::Ud } else { Service::Rc };
-    flags.connection.unwrap_or(usual)
-}
-
-fn message_settings(flags: &Messages, operation: Operation) -> Settings {
-    let service = service(flags, operation);
-    let settings = flags.amount.settings();
-    let settings = settings.axis(axis::OPERATION.value(operation)).axis(axis::SERVICE.value(service));
-    let mut settings = flags.circumstances.settle(settings);
-    if flags.events {
-        settings = settings.axis(axis::POLL.value(Poll::Event));
+    /// What is measured, in words.
+    fn words(&self) -> &'static str {
+        match (self.operation, self.subject) {
+            (Some(operation), _) => operation.name(),
+            (None, Some(subject)) if subject.endpoint.is_verbs() => subject.name,
+            (None, Some(subject)) => subject.endpoint.name(),
+            (None, None) => self.pattern.command().name,
+        }
     }
-    if let Some(elements) = flags.sge {
-        settings = settings.axis(axis::SGE.value(elements));
-    }
-    if let Some(reads) = flags.outs {
-        settings = settings.axis(axis::OUTSTANDING_READS.value(Some(reads)));
-    }
-    if let Some(interval) = flags.cq_mod {
-        settings = settings.axis(axis::SIGNAL_INTERVAL.value(Some(interval)));
-    }
-    settings
 }

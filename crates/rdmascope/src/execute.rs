@@ -1,42 +1,17 @@
 //! The middle of `run`, `lat` and `bw`: points in, record, tables and report out.
 
 use std::io::ErrorKind;
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::bail;
 use bench::Error;
-use bench::plan::Resolved;
-use bench::process::coordinator::{self, Launch, Summary};
+use bench::process::coordinator::{self, Summary};
 use bench::process::interrupt::Interrupt;
-use measure::figure::Unit;
 
 use crate::failure::DID_NOT_FINISH;
+use crate::job::Job;
 use crate::sink::{Ended, Output};
 use crate::{report, stdout};
-
-/// What is to be measured, how, and where the record goes.
-pub(crate) struct Job {
-    pub(crate) resolved: Resolved,
-    pub(crate) quick: bool,
-    /// The command line.
-    pub(crate) command: Vec<String>,
-    pub(crate) launch: Launch,
-    /// Directory of the record; none is kept without one.
-    pub(crate) out: Option<PathBuf>,
-    /// Unit of bandwidth in the tables.
-    pub(crate) bandwidth: Unit,
-}
-
-impl Job {
-    /// Why a run that was stopped leaves nothing.
-    fn nothing_kept(&self) -> &'static str {
-        match self.out {
-            Some(_) => "no point had ended, so there is no record",
-            None => "without --out no point is kept",
-        }
-    }
-}
 
 /// Measures and reports.
 pub(crate) fn execute(job: Job) -> anyhow::Result<ExitCode> {

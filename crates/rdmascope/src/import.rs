@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use ::report::Points;
 use anyhow::Context;
 use bench::PATTERNS;
-use bench::point::Pipeline;
+use bench::point::sample_bytes;
 use clap::Args;
 use measure::figure::Unit;
 use measure::files;
@@ -245,7 +245,7 @@ fn axes(name: &LogName) -> Value {
     let mut axes = json!({
         "rate_hz": name.rate_hz,
         "values": name.values,
-        "size_bytes": Pipeline::sample_bytes(name.values.into()),
+        "size_bytes": sample_bytes(name.values.into()),
     });
     match name.mode.as_str() {
         "RC" | "UC" | "UD" => {

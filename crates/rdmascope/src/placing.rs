@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     fn spec(environment: &str) -> PointSpec {
-        let plan = Plan::new("p", "P").experiment("e", Pattern::PingPong, Settings::default());
+        let plan = Plan::new("p", "P").experiment("e", Pattern::PING_PONG, Settings::default());
         let spec = resolve(&plan, &Options::default()).unwrap().points.remove(0);
         PointSpec { conditions: Wanted::built_in(environment).unwrap(), ..spec }
     }

@@ -6,14 +6,33 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use bench::PATTERNS;
+use clap::Args;
 use measure::figure::Unit;
 use measure::record::{Point, Run};
 use measure::store::RunReader;
 use report::Points;
 
 use self::output::Output;
-use crate::cli::ReportArguments;
 use crate::stdout;
+
+/// Below the help.
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  rdmascope report runs/quick-2026-01-31T120000Z
+  rdmascope report first-run -o first-run.html
+  rdmascope report first-run --text    the tables that the run printed";
+
+#[derive(Args, Debug)]
+pub(crate) struct ReportArguments {
+    /// Directory of the run.
+    pub(crate) run: PathBuf,
+    /// File to write [default: report.html in the run's directory].
+    #[arg(short = 'o', long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Print the tables instead of writing a file.
+    #[arg(long, conflicts_with = "output")]
+    pub(crate) text: bool,
+}
 
 /// Writes the report of a run again, or prints its tables.
 pub(crate) fn write(arguments: &ReportArguments) -> anyhow::Result<ExitCode> {

@@ -5,12 +5,44 @@ use std::process::ExitCode;
 use std::time::SystemTime;
 
 use bench::plan::{Options, Plan, resolve};
+use clap::Args;
 use measure::figure::Unit;
 
-use crate::cli::RunArguments;
-use crate::execute::{Job, execute};
+use crate::cli::PlanPlacement;
+use crate::execute::execute;
+use crate::job::Job;
 use crate::launch::launch;
 use crate::stdout;
+
+/// Below the help.
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  rdmascope run plans/quick.toml
+  rdmascope run quick --out /tmp/first-run
+  rdmascope run gamess-2016 --quick --set repetitions=3
+  rdmascope run quick --set size_bytes=64,1KiB --set experiment.latency.service=RC
+  rdmascope run quick --cpus 2,3       rank 0 on CPU 2, rank 1 on CPU 3
+  rdmascope run quick --hosts red,blue --via 'ip netns exec {host}'";
+
+#[derive(Args, Debug)]
+pub(crate) struct RunArguments {
+    /// A plan's file, or the name of one that comes with the program (see `rdmascope plans`).
+    pub(crate) plan: String,
+    /// The quick form: the same figures from fewer messages and sizes.
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Directory for the record and the report; it must not hold a run [default: runs/PLAN-TIME].
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Change a setting or an axis: KEY=VALUE for all experiments or experiment.NAME.KEY=VALUE.
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// Print the resolved plan as JSON and measure nothing.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    #[command(flatten)]
+    pub(crate) placement: PlanPlacement,
+}
 
 /// Measures the points of a plan, keeps the record and writes the report.
 pub(crate) fn run(arguments: &RunArguments, command: Vec<String>) -> anyhow::Result<ExitCode> {

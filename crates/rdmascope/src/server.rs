@@ -10,12 +10,12 @@ use bench::process::key::Key;
 use bench::process::server::{PORT, Server};
 use bench::worker::{self, Net};
 use clap::parser::ValueSource;
-use clap::{ArgMatches, Args, Command, CommandFactory, FromArgMatches};
+use clap::{ArgMatches, Args, Command, FromArgMatches};
 use conditions::Leave;
 
 use crate::agent::{AgentArguments, HostArguments};
 use crate::backends::providers;
-use crate::cli::{Cli, Location, NetFlags, Placement, SocketPlacement};
+use crate::cli::{Location, NetFlags, Placement, SocketPlacement};
 use crate::ends::Ends;
 use crate::{agent, failure, launch, sink, stdout};
 
@@ -31,22 +31,24 @@ pub(crate) struct Waiting {
 }
 
 impl Waiting {
-    /// The command line's, if it is that of a server.
-    pub(crate) fn asked_for(matches: &ArgMatches) -> Option<Self> {
-        let (mut matches, mut command, mut words) = (matches, Cli::command(), Vec::new());
+    /// The command line's, if it is that of a server. `line` has been parsed, so that its flags are known.
+    pub(crate) fn asked_for(line: &Command, matches: &ArgMatches) -> Option<Self> {
+        let mut command = line;
+        let mut matches = matches;
+        let mut words = Vec::new();
         while let Some((name, below)) = matches.subcommand() {
-            command = command.find_subcommand(name)?.clone();
+            command = command.find_subcommand(name)?;
             matches = below;
             words.push(name.to_owned());
         }
         // Only benchmarks can be started by hand.
-        if !has(&command, "local") {
+        if !has(command, "local") {
             return None;
         }
         let ends = Ends::from_arg_matches(matches).ok()?;
-        let placement = Either::of(&command, matches)?;
+        let placement = Either::of(command, matches)?;
         let is_server = ends.host.is_none() && !ends.local && placement.location().via.is_none();
-        let idle = idle(&command, matches);
+        let idle = idle(command, matches);
         is_server.then(|| Self { words: words.join(" "), ends, placement, idle })
     }
 

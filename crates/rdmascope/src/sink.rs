@@ -21,7 +21,7 @@ use report::terminal::Stream;
 use serde_json::Value;
 use verbs::DeviceKind;
 
-use crate::execute::Job;
+use crate::job::Job;
 use crate::placing::Placing;
 use crate::stdout;
 

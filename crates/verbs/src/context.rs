@@ -4,7 +4,6 @@ use std::ffi::{CStr, c_char, c_int};
 use std::sync::Arc;
 
 use crate::abi::*;
-use crate::address::Gid;
 use crate::error::{Error, Result};
 use crate::link::LinkModel;
 use crate::port::Port;
@@ -268,19 +267,5 @@ impl Context {
             unsafe { (self.inner.provider().query_pkey)(self.inner.raw, port, index.into(), &raw mut pkey) };
         Error::check("query_pkey", || format!("{} port {port} index {index}", self.device().name), returned)?;
         Ok(u16::from_be(pkey))
-    }
-
-    /// An entry of a port's GID table.
-    ///
-    /// # Errors
-    /// When there is no such entry.
-    pub fn gid(&self, port: u8, index: u32) -> Result<Gid> {
-        let mut gid = ibv_gid::default();
-        let raw_index = c_int::try_from(index).unwrap_or(c_int::MAX);
-        // SAFETY: the context is open and the GID is writable.
-        let returned =
-            unsafe { (self.inner.provider().query_gid)(self.inner.raw, port, raw_index, &raw mut gid) };
-        Error::check("query_gid", || format!("{} port {port} index {index}", self.device().name), returned)?;
-        Ok(Gid(gid.raw))
     }
 }

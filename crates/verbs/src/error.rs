@@ -144,7 +144,11 @@ fn remedy(verb: &str, errno: i32) -> String {
              `ulimit -f unlimited`"
                 .to_owned()
         }
-        ("open_device" | "modify_qp", libc::ENOMEM) => {
+        ("post_send", libc::ENOMEM) if limit(libc::RLIMIT_AS, "").is_empty() => {
+            ": the send queue is full".to_owned()
+        }
+        // Over datagrams softdev learns only with the first one which process it is for.
+        ("open_device" | "modify_qp" | "post_send", libc::ENOMEM) => {
             let whose = if verb == "open_device" { "the device's" } else { "the peer's" };
             format!(
                 ": {whose} memory could not be mapped; the limit of address space is {}; raise it with \
@@ -153,12 +157,12 @@ fn remedy(verb: &str, errno: i32) -> String {
             )
         }
         // No adapter looks its peers up: these are softdev's.
-        ("modify_qp", libc::ESRCH) => {
+        ("modify_qp" | "post_send", libc::ESRCH) => {
             ": softdev reaches its peers through /proc/PID, and /proc shows the processes of another PID namespace; mount \
              this one's (`unshare --mount-proc`, or `mount -t proc proc /proc`)"
                 .to_owned()
         }
-        ("modify_qp", libc::EACCES | libc::EPERM) => {
+        ("modify_qp" | "post_send", libc::EACCES | libc::EPERM) => {
             ": softdev reaches its peers through /proc/PID/fd, which this process may not read; run both as the same user \
              with the same capabilities"
                 .to_owned()

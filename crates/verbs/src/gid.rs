@@ -107,6 +107,21 @@ impl Context {
         Ok(entries.filter(|entry| entry.gid != Gid([0; 16])).collect())
     }
 
+    /// An entry of a port's GID table.
+    ///
+    /// # Errors
+    /// When there is no such entry.
+    pub fn gid(&self, port: u8, index: u32) -> Result<Gid> {
+        let mut gid = ibv_gid::default();
+        let raw_index = c_int::try_from(index).unwrap_or(c_int::MAX);
+        // SAFETY: the context is open and the GID is writable.
+        let returned =
+            unsafe { (self.inner.provider().query_gid)(self.inner.raw, port, raw_index, &raw mut gid) };
+        let object = || format!("{} port {port} index {index}", self.device().name());
+        Error::check("query_gid", object, returned)?;
+        Ok(Gid(gid.raw))
+    }
+
     /// An entry of a port's GID table, with its kind where the library can tell.
     ///
     /// # Errors

@@ -7,9 +7,8 @@ use anyhow::{Context, Result, ensure};
 use serde_json::Value as Json;
 
 use super::place::BASELINE;
-use super::plan::Unit;
 use super::process;
-use super::value::Value;
+use super::value::{Unit, Value};
 
 /// Short runs of which the median counts, each with queue pairs of its own.
 const REPETITIONS: u32 = 3;

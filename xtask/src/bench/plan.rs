@@ -2,17 +2,7 @@
 
 use super::ours::Experiment;
 use super::ucx::Test;
-
-/// What is measured in a row.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Unit {
-    /// ns; the less the better.
-    Latency,
-    /// Bytes per second.
-    Bandwidth,
-    /// Messages per second.
-    Rate,
-}
+use super::value::Unit;
 
 /// How a thing is measured.
 #[derive(Clone, Copy, Debug)]

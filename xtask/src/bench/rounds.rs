@@ -4,8 +4,8 @@ use std::path::Path;
 
 use anyhow::Result;
 
-use super::plan::{Item, Row, Unit, Way};
-use super::value::Value;
+use super::plan::{Item, Row, Way};
+use super::value::{Unit, Value};
 use super::{fabric, mpi, ours, place, process, ucx};
 
 /// How often a measurement is tried in a round until the placement stands still.

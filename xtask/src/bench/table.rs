@@ -2,8 +2,9 @@
 
 use std::fmt::Write;
 
-use super::plan::{Against, Bound, Goal, Row, Unit};
+use super::plan::{Against, Bound, Goal, Row};
 use super::rounds::{Measured, Outcome, Sample};
+use super::value::Unit;
 use super::{place, process};
 use crate::stats::median;
 

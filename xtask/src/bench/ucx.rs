@@ -2,9 +2,8 @@
 
 use anyhow::{Context, Result};
 
-use super::plan::Unit;
 use super::process;
-use super::value::Value;
+use super::value::{Unit, Value};
 
 /// ucx_perftest's own.
 const PORT: &str = "13337";

@@ -1,8 +1,19 @@
-//! What a measurement gives.
+//! What a measurement gives, and in which unit.
 
 use anyhow::{Result, ensure};
 
 use crate::stats::median;
+
+/// What is measured in a row.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Unit {
+    /// ns; the less the better.
+    Latency,
+    /// Bytes per second.
+    Bandwidth,
+    /// Messages per second.
+    Rate,
+}
 
 /// A tool knows a median, a mean or both. The two are never compared with each other.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

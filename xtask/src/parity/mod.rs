@@ -19,11 +19,12 @@ mod sockets;
 mod table;
 
 use std::ffi::OsString;
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail, ensure};
 
-use self::plan::{Amount, Part};
+use self::plan::{Amount, Part, Point, Tool};
 use self::table::Row;
 use crate::{shell, vm};
 
@@ -222,7 +223,7 @@ fn measure(options: &Options, part: Part, device: &str) -> Result<()> {
                 let value = if is_ours {
                     ours::measure(&program, device, &row.point, &scratch.join("record"))
                 } else {
-                    row.point.measure_theirs(&program, device)
+                    measure_theirs(&row.point, &program, device)
                 };
                 if options.is_verbose {
                     let text = value.as_ref().map_or_else(|error| format!("{error:#}"), f64::to_string);
@@ -241,6 +242,18 @@ fn measure(options: &Options, part: Part, device: &str) -> Result<()> {
     let empty = rows.iter().filter(|row| row.is_empty()).count();
     ensure!(empty == 0, "{empty} points were not measured by both");
     Ok(())
+}
+
+/// Measures a point once with their tool, which `program` starts where it runs on softdev.
+fn measure_theirs(point: &Point, program: &Path, device: &str) -> Result<f64> {
+    if point.part.is_of_sockets() {
+        return sockets::measure(point);
+    }
+    match point.tool {
+        Tool::Iperf3 | Tool::Sockperf => unreachable!("they know sockets alone"),
+        Tool::Perftest => perftest::measure(program, point, device),
+        Tool::Qperf => qperf::measure(point, device),
+    }
 }
 
 #[cfg(test)]

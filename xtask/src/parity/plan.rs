@@ -1,11 +1,5 @@
 //! What is compared: the tests of perftest and qperf, the benchmark of ours that is their peer, and the sizes.
 
-use std::path::Path;
-
-use anyhow::Result;
-
-use super::{perftest, qperf, sockets};
-
 /// How much is measured.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Amount {
@@ -116,18 +110,6 @@ impl Point {
     pub(super) fn is_counted_latency(&self) -> bool {
         self.part == Part::SocketsCounted
             && matches!(self.quantity, Quantity::Latency | Quantity::MeanLatency)
-    }
-
-    /// Measures it once with their tool, which `program` starts where it runs on softdev.
-    pub(super) fn measure_theirs(&self, program: &Path, device: &str) -> Result<f64> {
-        if self.part.is_of_sockets() {
-            return sockets::measure(self);
-        }
-        match self.tool {
-            Tool::Iperf3 | Tool::Sockperf => unreachable!("they know sockets alone"),
-            Tool::Perftest => perftest::measure(program, self, device),
-            Tool::Qperf => qperf::measure(self, device),
-        }
     }
 }
 

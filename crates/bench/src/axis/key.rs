@@ -79,7 +79,7 @@ impl PartialEq for Axis {
 
 impl Axis {
     /// The axis with values that [`AxisRow::read`] has read.
-    pub(crate) fn read(row: &'static AxisRow, values: Vec<Value>) -> Self {
+    pub fn read(row: &'static AxisRow, values: Vec<Value>) -> Self {
         Self { row, values }
     }
 

@@ -7,6 +7,8 @@ use crate::point::{Choice, Variant};
 /// What the values of an axis are.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Kind {
+    /// Bytes below 2^32, or texts such as `"64KiB"`.
+    Bytes,
     /// One of some words.
     Choice(&'static [Variant]),
     /// Whole numbers, and ranges of them: `"1..16"`.
@@ -30,6 +32,18 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// Examples of values, where a flag's name does not suggest them; otherwise empty.
+    pub fn examples(self) -> &'static str {
+        match self {
+            Self::Bytes => "64KiB",
+            Self::Count => "15, 1,7,15 or 1..15",
+            Self::Pause => "5.5us",
+            Self::Rate => "500, 10k or 2M",
+            Self::Size => "64, 64,4KiB or 4..1MiB",
+            Self::Choice(_) | Self::Flag | Self::Link | Self::SignalRate | Self::Text | Self::Whole => "",
+        }
+    }
+
     /// The words of a type.
     pub const fn choice<T: Choice>() -> Self {
         Self::Choice(T::VARIANTS)

@@ -26,13 +26,28 @@ mod table;
 #[cfg(test)]
 mod tests;
 
+use measure::record::Axes;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+
 pub use key::{Axis, Key};
 pub use kind::{Fault, Kind};
 pub use list::AxisList;
-pub use row::{AxisRow, Flag, Most, Shown, Walk};
+pub use row::{AxisRow, Flag, Most, Sets, Shown, Walk};
 pub use table::*;
 
 /// The axis of a name.
 pub fn find(name: &str) -> Option<&'static AxisRow> {
     ROWS.iter().copied().find(|row| row.name == name)
+}
+
+/// Reads the axes of a point that comes from another process: one value of its own for each.
+pub(crate) fn of_point<'de, D: Deserializer<'de>>(from: D) -> Result<Axes, D::Error> {
+    let axes = Axes::deserialize(from)?;
+    let is_wrong = |(name, value): &(&String, &Value)| !find(name).is_some_and(|row| row.has(value));
+    match axes.iter().find(is_wrong) {
+        Some((name, value)) => Err(D::Error::custom(format!("{value} is no value of an axis {name:?}"))),
+        None => Ok(axes),
+    }
 }

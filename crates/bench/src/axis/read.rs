@@ -13,6 +13,8 @@ impl AxisRow {
     pub fn expected(&self) -> String {
         let expected = match (self.kind, self.none) {
             (Kind::Choice(_) | Kind::Link | Kind::SignalRate | Kind::Text, _) => "text",
+            (Kind::Bytes, None) => "a size such as 128 or \"64KiB\"",
+            (Kind::Bytes, Some(none)) => return format!("a size such as 128 or \"64KiB\", or {none:?}"),
             (Kind::Count, _) => "a whole number or a range such as \"1..16\"",
             (Kind::Flag, _) => "true or false",
             (Kind::Pause, _) => "a whole number of nanoseconds or a duration such as \"5.5us\"",
@@ -76,6 +78,14 @@ impl AxisRow {
                 let link = text()?.parse::<LinkModel>();
                 let link = link.map_err(|error| Fault::Unreadable(error.to_string()))?;
                 return Ok(vec![link.to_string().into()]);
+            }
+            Kind::Bytes => {
+                let read = |text: &str| Ok(vec![units::parse_size(text)?]);
+                let bytes = numbers(read)?;
+                if bytes.iter().any(|bytes| *bytes > u64::from(u32::MAX)) {
+                    return Err(Fault::Unreadable(format!("{item} is not below 4GiB")));
+                }
+                bytes
             }
             Kind::Whole => vec![whole(item).ok_or_else(wrong)?],
             Kind::Count => match item.as_str() {

@@ -1,5 +1,7 @@
 //! What one axis is.
 
+use serde_json::Value;
+
 use super::kind::Kind;
 use crate::point::Carrier;
 
@@ -16,6 +18,8 @@ pub struct AxisRow {
     pub none: Option<&'static str>,
     /// Whether it says something of messages that are carried so.
     pub is_for: fn(Carrier) -> bool,
+    /// Whether it says something of floods alone.
+    pub is_of_floods: bool,
     /// The unit of its numbers.
     pub unit: Option<&'static str>,
     /// The flags that set it.
@@ -39,12 +43,22 @@ pub struct Flag {
     pub long: &'static str,
     /// Its letter, of perftest or of the field's tools for sockets.
     pub letter: Option<char>,
-    /// What help calls its value; nothing where it has none.
-    pub value_name: Option<&'static str>,
     /// The other names that it has.
     pub aliases: &'static [&'static str],
-    /// The text that it sets the axis to where it has no value.
-    pub sets: Option<&'static str>,
+    /// What it sets the axis to.
+    pub sets: Sets,
+}
+
+/// What a flag sets its axis to.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Sets {
+    /// True for messages up to the size that is given. Help calls that by the first text, and says
+    /// the second of the flag.
+    UpTo(&'static str, &'static str),
+    /// What is given, which help calls so; the axis's own help is the flag's.
+    Value(&'static str),
+    /// Always the first text. The second is the flag's help.
+    Word(&'static str, &'static str),
 }
 
 /// Where an axis stands in the order of points: the last ones change fastest.
@@ -88,6 +102,7 @@ impl AxisRow {
             kind,
             none: None,
             is_for: Carrier::is_verbs,
+            is_of_floods: false,
             unit: None,
             flags: &[],
             walk: Walk::Written,
@@ -104,6 +119,10 @@ impl AxisRow {
 
     pub(super) const fn on(self, is_for: fn(Carrier) -> bool) -> Self {
         Self { is_for, ..self }
+    }
+
+    pub(super) const fn of_floods(self) -> Self {
+        Self { is_of_floods: true, ..self }
     }
 
     pub(super) const fn of(self, unit: &'static str) -> Self {
@@ -134,6 +153,14 @@ impl AxisRow {
         Self { documentation, ..self }
     }
 
+    /// Whether this is one of its values as a record shows it, within its bounds.
+    pub(super) fn has(&self, value: &Value) -> bool {
+        let most = self.most.map_or(u64::MAX, |most| most.most);
+        let is_bounded = value.as_u64().is_none_or(|number| (self.least..=most).contains(&number));
+        let one = std::slice::from_ref(value);
+        is_bounded && self.read(one).is_ok_and(|read| read == one)
+    }
+
     /// One line of help.
     pub fn help(&self) -> &'static str {
         self.documentation.trim().trim_end_matches('.')
@@ -141,14 +168,19 @@ impl AxisRow {
 }
 
 impl Flag {
-    /// A flag with a value.
+    /// A flag whose value help calls so.
     pub(super) const fn of(long: &'static str, value_name: &'static str) -> Self {
-        Self { long, letter: None, value_name: Some(value_name), aliases: &[], sets: None }
+        Self { long, letter: None, aliases: &[], sets: Sets::Value(value_name) }
     }
 
-    /// A flag without one.
-    pub(super) const fn sets(long: &'static str, text: &'static str) -> Self {
-        Self { long, letter: None, value_name: None, aliases: &[], sets: Some(text) }
+    /// A flag without a value, and its help.
+    pub(super) const fn sets(long: &'static str, text: &'static str, help: &'static str) -> Self {
+        Self { sets: Sets::Word(text, help), ..Self::of(long, "") }
+    }
+
+    /// A flag that is true of messages up to a size, and its help.
+    pub(super) const fn up_to(long: &'static str, value_name: &'static str, help: &'static str) -> Self {
+        Self { sets: Sets::UpTo(value_name, help), ..Self::of(long, "") }
     }
 
     pub(super) const fn letter(self, letter: char) -> Self {

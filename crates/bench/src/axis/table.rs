@@ -44,6 +44,9 @@ const SEGMENTS: fn(Carrier) -> bool = |carrier| matches!(carrier, Carrier::Sctp 
 /// An axis of what other programs measure too.
 const TOOLS: fn(Carrier) -> bool = |carrier| matches!(carrier, Carrier::Tcp | Carrier::Udp);
 
+/// Help of the flag that sends short messages inline.
+const UP_TO: &str = "Send messages of up to this size inline [default: 0, none]";
+
 /// A row, before what differs from the usual.
 const fn row(name: &'static str, kind: Kind) -> AxisRow {
     AxisRow::new(name, kind)
@@ -78,30 +81,33 @@ axes! {
     CONGESTION: Option<String> = row("congestion", Kind::Text).or("system").on(TCP)
         .flags(&[Flag::of("congestion", "NAME").letter('C')]);
     /// Which way a stream flows.
-    DIRECTION: Flow = words::<Flow>("direction").on(ANY)
-        .flags(&[Flag::sets("bidirectional", "bi").letter('b')]);
+    DIRECTION: Flow = words::<Flow>("direction").on(ANY).of_floods()
+        .flags(&[Flag::sets("bidirectional", "bi", "Both directions at once").letter('b')]);
     /// What carries the messages. Axes that are not for it are no part of its points.
     ENDPOINT: Carrier = words::<Carrier>("endpoint").on(ANY).walked(Walk::Outer);
-    /// Under which conditions it is measured, by a name that the plan defines or that is built in.
+    /// The environment of the measurement, which is taken back afterwards: `as_is`, `optimised`,
+    /// `event` or `loaded`, or one that the plan defines.
     ENVIRONMENT: String = row("environment", Kind::Text).on(ANY).walked(Walk::Outermost)
         .flags(&[Flag::of("environment", "NAME")]);
     /// The version of IP.
     FAMILY: Family = words::<Family>("family").on(Carrier::is_internet)
-        .flags(&[Flag::sets("ipv6", "ipv6").letter('6')]);
+        .flags(&[Flag::sets("ipv6", "ipv6", "IPv6 instead of IPv4").letter('6')]);
     /// Whether the payload is copied into the work request at post time. Never assumed: it is off
     /// unless a plan asks for it, because a limit that differs between devices would silently put a
     /// step into the curve.
-    INLINE: bool = row("inline", Kind::Flag);
+    INLINE: bool = row("inline", Kind::Flag)
+        .flags(&[Flag::up_to("inline-size", "SIZE", UP_TO).letter('I')]);
     /// Up to which length samples of a pipeline are copied into the work request at post time, in
     /// bytes; 0 is never.
-    INLINE_MAX_BYTES: u32 = row("inline_max_bytes", Kind::Whole).of("B")
+    INLINE_MAX_BYTES: u32 = row("inline_max_bytes", Kind::Bytes).of("B")
         .flags(&[Flag::of("inline-size", "SIZE").letter('I')]);
     /// Mode of the IPoIB interfaces that messages take; `"found"` is any link, as it is found.
     IPOIB_MODE: Option<IpoibMode> = words::<IpoibMode>("ipoib_mode").or("found")
         .on(Carrier::is_internet)
         .flags(&[Flag::of("ipoib-mode", "MODE")]);
     /// What the link is to be like, where a device can imitate one, such as `4X FDR` or
-    /// `40Gb/s,latency=700ns`; `"none"` leaves it as it is.
+    /// `40Gb/s,latency=700ns`, also with `back`, `fetch`, `gap`, `mtu` and `header`; `"none"` leaves it
+    /// as it is.
     LINK: Option<String> = row("link", Kind::Link).or("none")
         .flags(&[Flag::of("link", "LINK")]);
     /// What messages must go over; `"any"` is whatever is there.
@@ -120,14 +126,14 @@ axes! {
         .most(512, "each is a process")
         .shown(Shown::Row)
         .flags(&[Flag::of("loaders", "N")]);
-    /// Whose memory messages come from and go to.
+    /// Memory that messages come from and go to.
     MEMORY: Memory = words::<Memory>("memory")
         .flags(&[Flag::of("memory", "KIND")]);
     /// Which ranks are connected beside those that talk to each other.
     MESH: Mesh = words::<Mesh>("mesh").on(ANY)
-        .flags(&[Flag::sets("full-mesh", "full")]);
+        .flags(&[Flag::sets("full-mesh", "full", "Connect all ranks with all others")]);
     /// Path MTU in bytes; `"active"` is the largest that both ports have.
-    MTU_BYTES: Option<u32> = row("mtu_bytes", Kind::Whole).or("active").of("B")
+    MTU_BYTES: Option<u32> = row("mtu_bytes", Kind::Bytes).or("active").of("B")
         .flags(&[Flag::of("mtu", "BYTES").letter('m')]);
     /// Whether TCP sends small segments at once.
     NO_DELAY: bool = row("no_delay", Kind::Flag).on(SEGMENTS)
@@ -136,8 +142,8 @@ axes! {
     NOTIFY: Option<Notify> = words::<Notify>("notify").or("usual")
         .flags(&[Flag::of("notify", "HOW")]);
     /// Whether datagrams of a list go through the stack as one (UDP_SEGMENT, UDP_GRO).
-    OFFLOAD: bool = row("offload", Kind::Flag).on(UDP)
-        .flags(&[Flag::sets("offload", "true")]);
+    OFFLOAD: bool = row("offload", Kind::Flag).on(UDP).of_floods()
+        .flags(&[Flag::sets("offload", "true", "Send the datagrams of a list through the stack as one (UDP_SEGMENT, UDP_GRO)")]);
     /// Operation that carries the message.
     OPERATION: Operation = words::<Operation>("operation")
         .flags(&[Flag::of("operation", "OPERATION")]);
@@ -164,11 +170,12 @@ axes! {
     POLL: Poll = words::<Poll>("poll").on(ANY)
         .flags(&[
             Flag::of("poll", "MODE"),
-            Flag::sets("events", "event").letter('e'),
-            Flag::sets("busy", "busy"),
+            Flag::sets("events", "event", "Sleep for completions or messages instead of polling")
+                .letter('e'),
+            Flag::sets("busy", "busy", "Poll for completions or messages instead of sleeping"),
         ]);
     /// Sends that the device is told of at once.
-    POST_LIST: u32 = row("post_list", Kind::Whole).on(LISTS).least(1)
+    POST_LIST: u32 = row("post_list", Kind::Whole).on(LISTS).of_floods().least(1)
         .flags(&[Flag::of("post_list", "N").letter('l').alias(&["post-list"])]);
     /// What sockets of a message library are to each other.
     PROTOCOL: Protocol = words::<Protocol>("protocol").on(Carrier::has_protocols)
@@ -200,7 +207,9 @@ axes! {
         .flags(&[Flag::of("connection", "SERVICE").letter('c')]);
     /// How queue pairs are connected.
     SETUP: Setup = words::<Setup>("setup")
-        .flags(&[Flag::sets("rdma_cm", "rdma_cm").letter('R').alias(&["rdma-cm"])]);
+        .flags(&[
+            Flag::sets("rdma_cm", "rdma_cm", "Connect with RDMA CM").letter('R').alias(&["rdma-cm"]),
+        ]);
     /// Elements that a message is gathered from and scattered to.
     SGE: u32 = row("sge", Kind::Whole).least(1)
         .flags(&[Flag::of("sge", "N")]);
@@ -217,7 +226,7 @@ axes! {
         .shown(Shown::Row)
         .flags(&[Flag::of("size", "SIZE").letter('s')]);
     /// Send and receive buffer of a socket, in bytes; `"auto"` is as the kernel makes and grows it.
-    SOCKET_BUFFER_BYTES: Option<u32> = row("socket_buffer_bytes", Kind::Whole).or("auto").of("B")
+    SOCKET_BUFFER_BYTES: Option<u32> = row("socket_buffer_bytes", Kind::Bytes).or("auto").of("B")
         .on(Carrier::is_socket)
         .flags(&[Flag::of("socket-buffer", "SIZE")]);
     /// Which instant the message itself carries.
@@ -228,27 +237,27 @@ axes! {
         .shown(Shown::Row)
         .flags(&[Flag::of("step", "STEP")]);
     /// Connections that messages take in turn.
-    STREAMS: u32 = row("streams", Kind::Whole).on(Carrier::is_socket)
+    STREAMS: u32 = row("streams", Kind::Whole).on(Carrier::is_socket).of_floods()
         // More than a slip of the pen should make.
         .most(1024, "one thread serves them all")
         .flags(&[Flag::of("streams", "N").letter('P')]);
-    /// What tells when the next sample is due.
+    /// Clock that says when the next sample is due.
     TIMER: Timer = words::<Timer>("timer").on(ANY)
         .flags(&[Flag::of("timer", "TIMER")]);
     /// Who measures; `"rdmascope"` is this program.
     TOOL: Option<Tool> = words::<Tool>("tool").or("rdmascope").on(TOOLS);
     /// What several pairs do.
     TRAFFIC: Traffic = words::<Traffic>("traffic").on(ANY)
-        .flags(&[Flag::sets("stream", "stream")]);
+        .flags(&[Flag::sets("stream", "stream", "Throughput of all pairs at once, instead of latency")]);
     /// Send-queue depth.
     TX_DEPTH: u32 = row("tx_depth", Kind::Whole)
         .flags(&[Flag::of("tx-depth", "N").letter('t')]);
-    /// Values of a sample.
+    /// Values of a sample, which has 8 B for each beside 24 B of its own.
     VALUES: u32 = row("values", Kind::Count).on(ANY).least(1)
         .most(VALUES_MAX as u64, "a sample has no more")
         .shown(Shown::Row)
         .flags(&[Flag::of("values", "N")]);
     /// Whether the kernel refers to what is sent instead of copying it (MSG_ZEROCOPY).
-    ZERO_COPY: bool = row("zero_copy", Kind::Flag).on(TCP)
-        .flags(&[Flag::sets("zero-copy", "true")]);
+    ZERO_COPY: bool = row("zero_copy", Kind::Flag).on(TCP).of_floods()
+        .flags(&[Flag::sets("zero-copy", "true", "Send from the program's memory without a copy (MSG_ZEROCOPY)")]);
 }

@@ -2,7 +2,7 @@
 
 use std::ffi::{CStr, c_char, c_int};
 
-use super::Opened;
+use super::opened::Opened;
 
 pub(super) struct Errors {
     errno: unsafe extern "C" fn() -> c_int,

@@ -90,7 +90,7 @@ impl Iceoryx {
             .signal_handling_mode(SignalHandlingMode::Disabled)
             .create::<Service>()
             .map_err(words)?;
-        let size = usize::try_from(spec.message.size_bytes).unwrap_or(usize::MAX).max(SHORTEST);
+        let size = spec.message.size().max(SHORTEST);
         Ok(Self { role, size, sleeps: spec.message.poll.sleeps(), port: None, node, _root: root })
     }
 

@@ -5,8 +5,8 @@ use std::os::fd::BorrowedFd;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use super::Opened;
 use super::errors::Errors;
+use super::opened::Opened;
 use super::socket::{Messages, QUEUE_BYTES, Role, readable};
 
 struct Functions {

@@ -5,7 +5,7 @@ use std::os::fd::BorrowedFd;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use super::Opened;
+use super::opened::Opened;
 use super::socket::{Messages, QUEUE, Role, readable};
 
 /// `nng_socket`, and any other of its handles: a number in a structure.

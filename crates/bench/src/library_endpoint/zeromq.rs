@@ -4,8 +4,8 @@ use std::ffi::{CString, c_char, c_int, c_long, c_short, c_void};
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use super::Opened;
 use super::errors::Errors;
+use super::opened::Opened;
 use super::socket::{Messages, QUEUE, Role};
 
 /// `zmq_pollitem_t`.

@@ -11,6 +11,7 @@
 
 pub(crate) mod answer;
 pub(crate) mod check;
+pub mod command;
 pub(crate) mod defaults;
 pub(crate) mod experiment;
 pub(crate) mod flood;
@@ -19,6 +20,7 @@ pub(crate) mod outcome;
 mod progress;
 pub(crate) mod rank;
 pub(crate) mod registry;
+pub(crate) mod settings;
 pub(crate) mod timed;
 #[cfg(test)]
 pub(crate) mod times;

@@ -1,22 +1,24 @@
 //! What a pattern is, and the list of all: the rest of the program reaches each by its name.
 
 use measure::presentation::Presentation;
+use measure::record::{Axes, Status};
 use serde::Deserialize;
 
 use super::check::Check;
+use super::command::Command;
 use super::defaults::Defaults;
 use super::outcome::{Merged, Outcome, Told};
 use super::rank::Rank;
 use crate::Error;
 use crate::axis::{AxisList, AxisRow};
 use crate::endpoint::capabilities::Capabilities;
-use crate::endpoint::connecting::End;
+use crate::endpoint::connecting::DrivenEndpoint;
 use crate::fault::{PointError, unreadable};
-use crate::point::{Carrier, PointSpec};
+use crate::point::{Carrier, PointSpec, Tool};
 use crate::topology::Topology;
 
 /// What is done with endpoints, and what is timed. A pattern is a room in `patterns/` and a line of its list.
-pub(crate) trait Pattern: 'static {
+pub(crate) trait Pattern: Sync + 'static {
     /// What all others may know of it.
     const ROW: Row;
     /// What a rank tells the coordinator beside what ranks of all patterns do.
@@ -40,7 +42,7 @@ pub(crate) trait Pattern: 'static {
     ///
     /// # Errors
     /// What the endpoint says, and what the point's limits are.
-    fn run<E: End>(rank: Rank<'_, E>) -> Result<(Outcome, Option<Self::Told>), PointError>;
+    fn run<E: DrivenEndpoint>(rank: Rank<'_, E>) -> Result<(Outcome, Option<Self::Told>), PointError>;
 
     /// Why the point has failed although each rank by itself has not noticed.
     fn failure(_told: &[Option<Self::Told>]) -> Option<String> {
@@ -66,8 +68,16 @@ pub(crate) struct Row {
     pub(crate) floods: bool,
     /// Whether one message may go to a group.
     pub(crate) has_groups: bool,
+    /// How the command line offers it.
+    pub(crate) command: Command,
     /// What a report shows of it: its table, and its own numbers.
     pub(crate) shown: &'static Presentation,
+    /// Makes the payload of a message, in bytes, out of other axes where it is none itself.
+    pub(crate) size_bytes: Option<fn(&Axes) -> u64>,
+    /// Programs of others that measure it as well.
+    pub(crate) tools: &'static [Tool],
+    /// Whether it keeps files in the directory that a plan names.
+    pub(crate) keeps_files: bool,
 }
 
 impl Row {
@@ -79,36 +89,74 @@ impl Row {
             axes: &[],
             floods: false,
             has_groups: false,
+            command: Command::new(name, "Measure the pattern of this name"),
             shown: &Presentation::PLAIN,
+            size_bytes: None,
+            tools: &[],
+            keeps_files: false,
         }
     }
 }
 
 /// A pattern whose types are not known.
-pub(crate) struct Entry {
-    pub(crate) row: Row,
-    pub(crate) topology: fn(&PointSpec) -> Topology,
-    pub(crate) defaults: fn(&AxisList, Carrier) -> Defaults,
-    pub(crate) check: fn(&Check<'_>) -> Result<(), Error>,
-    pub(crate) failure: fn(&[Outcome]) -> Result<Option<String>, PointError>,
-    pub(crate) merge: fn(&PointSpec, &mut Vec<Outcome>) -> Result<Merged, PointError>,
+pub(crate) trait Entry: Sync {
+    /// What all others may know of it.
+    fn row(&self) -> &'static Row;
+
+    /// As [`Pattern::topology`].
+    fn topology(&self, spec: &PointSpec) -> Topology;
+
+    /// As [`Pattern::defaults`].
+    fn defaults(&self, given: &AxisList, carrier: Carrier) -> Defaults;
+
+    /// As [`Pattern::check`].
+    fn check(&self, check: &Check<'_>) -> Result<(), Error>;
+
+    /// As [`Pattern::failure`], also where what a rank told cannot be read.
+    fn failure(&self, outcomes: &[Outcome]) -> Option<String>;
+
+    /// As [`Pattern::merge`]; a failed point where what a rank told cannot be read.
+    fn merge(&self, spec: &PointSpec, outcomes: &mut Vec<Outcome>) -> Merged;
 }
 
-impl Entry {
-    pub(crate) const fn of<P: Pattern>() -> Self {
-        Self {
-            row: P::ROW,
-            topology: P::topology,
-            defaults: P::defaults,
-            check: P::check,
-            failure: failure::<P>,
-            merge: merge::<P>,
+impl<P: Pattern> Entry for P {
+    fn row(&self) -> &'static Row {
+        &P::ROW
+    }
+
+    fn topology(&self, spec: &PointSpec) -> Topology {
+        P::topology(spec)
+    }
+
+    fn defaults(&self, given: &AxisList, carrier: Carrier) -> Defaults {
+        P::defaults(given, carrier)
+    }
+
+    fn check(&self, check: &Check<'_>) -> Result<(), Error> {
+        P::check(check)
+    }
+
+    fn failure(&self, outcomes: &[Outcome]) -> Option<String> {
+        let told = |outcome: &Outcome| outcome.told.as_ref().map(P::Told::deserialize).transpose();
+        match outcomes.iter().map(told).collect::<Result<Vec<_>, _>>() {
+            Ok(told) => P::failure(&told),
+            Err(error) => Some(words(unreadable(error))),
+        }
+    }
+
+    fn merge(&self, spec: &PointSpec, outcomes: &mut Vec<Outcome>) -> Merged {
+        match outcomes.iter_mut().map(told_by::<P>).collect() {
+            Ok(told) => P::merge(spec, outcomes, told),
+            Err(error) => {
+                outcomes.clear();
+                Merged::without_numbers(Status::Failed { error: words(error) })
+            }
         }
     }
 }
 
 /// A rank's share of a point of a pattern, with what it tells ready to travel.
-pub(crate) fn run_as<P: Pattern, E: End>(rank: Rank<'_, E>) -> Result<Outcome, PointError> {
+pub(crate) fn run_as<P: Pattern, E: DrivenEndpoint>(rank: Rank<'_, E>) -> Result<Outcome, PointError> {
     // A pattern is not compiled for an endpoint that lacks what it needs.
     if const { !E::CAPABILITIES.contain(P::ROW.needs) } {
         let reason = format!("the pattern {:?} needs more than this endpoint has", P::ROW.name);
@@ -123,17 +171,6 @@ pub(crate) fn run_as<P: Pattern, E: End>(rank: Rank<'_, E>) -> Result<Outcome, P
     Ok(outcome)
 }
 
-fn failure<P: Pattern>(outcomes: &[Outcome]) -> Result<Option<String>, PointError> {
-    let told = |outcome: &Outcome| outcome.told.as_ref().map(P::Told::deserialize).transpose();
-    let told = outcomes.iter().map(told).collect::<Result<Vec<_>, _>>().map_err(unreadable)?;
-    Ok(P::failure(&told))
-}
-
-fn merge<P: Pattern>(spec: &PointSpec, outcomes: &mut Vec<Outcome>) -> Result<Merged, PointError> {
-    let told = outcomes.iter_mut().map(told_by::<P>).collect::<Result<_, _>>()?;
-    Ok(P::merge(spec, outcomes, told))
-}
-
 /// Takes what a rank has told out of its outcome.
 fn told_by<P: Pattern>(outcome: &mut Outcome) -> Result<Option<P::Told>, PointError> {
     let Some(told) = outcome.told.take() else { return Ok(None) };
@@ -141,4 +178,10 @@ fn told_by<P: Pattern>(outcome: &mut Outcome) -> Result<Option<P::Told>, PointEr
     let mut columns = std::mem::take(&mut outcome.columns);
     told.put_columns(&mut columns)?;
     Ok(Some(told))
+}
+
+fn words(error: PointError) -> String {
+    match error {
+        PointError::NotMeasured(words) | PointError::Failed(words) => words,
+    }
 }

@@ -13,7 +13,7 @@ pub(crate) mod stream;
 
 use measure::presentation::Patterns;
 
-use crate::endpoint::connecting::End;
+use crate::endpoint::connecting::DrivenEndpoint;
 use crate::fault::{PointError, out_of_order};
 use crate::pattern::id::PatternId;
 use crate::pattern::outcome::Outcome;
@@ -22,24 +22,23 @@ use crate::pattern::registry::{Entry, Pattern, run_as};
 
 /// The list of patterns: the name that code has for each, and its type.
 macro_rules! patterns {
-    ($($(#[$doc:meta])* $id:ident: $pattern:ty;)*) => {
+    ($($(#[$doc:meta])* $id:ident: $room:ident::$pattern:ident;)*) => {
         /// Their places in the list.
         enum Place {
-            $($id),*
+            $($pattern),*
         }
 
         /// All of them.
-        pub(crate) static ENTRIES: &[Entry] = &[$(Entry::of::<$pattern>()),*];
+        static ENTRIES: &[&dyn Entry] = &[$(&$room::$pattern),*];
 
         /// What a report shows of each pattern.
         pub const PATTERNS: Patterns =
-            Patterns::new(&[$((<$pattern>::ROW.name, <$pattern>::ROW.shown)),*]);
+            Patterns::new(&[$((<$room::$pattern>::ROW.name, <$room::$pattern>::ROW.shown)),*]);
 
-        #[allow(non_upper_case_globals, reason = "commands and tests name patterns as they name variants")]
         impl PatternId {
             $(
                 $(#[$doc])*
-                pub const $id: Self = Self(Place::$id as u8);
+                pub const $id: Self = Self(Place::$pattern as u8);
             )*
         }
 
@@ -47,9 +46,9 @@ macro_rules! patterns {
         ///
         /// # Errors
         /// What the pattern says.
-        pub(crate) fn run<E: End>(rank: Rank<'_, E>) -> Result<Outcome, PointError> {
+        pub(crate) fn run<E: DrivenEndpoint>(rank: Rank<'_, E>) -> Result<Outcome, PointError> {
             match rank.spec.pattern {
-                $(PatternId::$id => run_as::<$pattern, E>(rank),)*
+                $(PatternId::$id => run_as::<$room::$pattern, E>(rank),)*
                 _ => Err(out_of_order("run")),
             }
         }
@@ -58,23 +57,23 @@ macro_rules! patterns {
 
 patterns! {
     /// A message goes to each of n ranks, one comes back from each, and every round is timed (H1 to H6).
-    FanOut: fan_out::FanOut;
+    FAN_OUT: fan_out::FanOut;
     /// Messages go from rank 0 to rank 1, and both ends stamp every one (V6 to V44).
-    OneWay: one_way::OneWay;
+    ONE_WAY: one_way::OneWay;
     /// Messages go forth at a set rate, each is answered and timed from when it was due, while other ranks load the device.
-    OpenLoop: open_loop::OpenLoop;
+    OPEN_LOOP: open_loop::OpenLoop;
     /// One call of a program is timed by itself, in batches (H19).
-    Overhead: overhead::Overhead;
+    OVERHEAD: overhead::Overhead;
     /// Several pairs do the same at the same time, a process each (S2 to S11).
-    Pairs: pairs::Pairs;
+    PAIRS: pairs::Pairs;
     /// A message goes forth, one comes back, every one is timed at both ends (G18).
-    PingPong: ping_pong::PingPong;
+    PING_PONG: ping_pong::PingPong;
     /// Samples are generated at a set rate, and both ends stamp every one (V50 to V76).
-    Pipeline: pipeline::Samples;
+    PIPELINE: pipeline::Samples;
     /// Some messages go forth, one comes back: the parametrised round trip PRTT(n, d, s) of LogGP.
-    Prtt: prtt::Prtt;
+    PRTT: prtt::Prtt;
     /// A flood with a bounded outstanding window; both ends compute throughput (G17).
-    Stream: stream::Stream;
+    STREAM: stream::Stream;
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! The plans that come with the program, with their references, so that the binary needs no other file.
 
-use super::{Base, Plan, read};
+use super::model::{Base, Plan};
+use super::read;
 use crate::Error;
 
 /// A plan inside the program.

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::defaults::carriers as carriers_of;
-use super::{Experiment, Plan};
+use super::model::{Experiment, Plan};
 use crate::Error;
 use crate::axis::{self, Axis, Most};
 use crate::pattern::check::Check;
@@ -37,7 +37,7 @@ pub(super) fn experiment(filled: &Filled) -> Result<(), Error> {
     check.listed()?;
     check.bounded()?;
     check.multicast()?;
-    filled.pattern.check(&check)?;
+    filled.pattern.entry().check(&check)?;
     check.sockets()?;
     check.libraries()?;
     check.tools()

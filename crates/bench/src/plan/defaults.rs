@@ -1,6 +1,6 @@
 //! What a plan does not say, with the reason for each, and an experiment with all of it filled in.
 
-use super::Experiment;
+use super::model::Experiment;
 use crate::axis::{self, Axis, AxisList};
 use crate::pattern::defaults::{Defaults, ITERATIONS, are_all};
 use crate::pattern::experiment::{Filled, WARMUP_SHARE, least_depth};
@@ -17,7 +17,7 @@ impl Filled {
         let mut settings = experiment.settings.clone();
         settings.axes.retain(|axis| (axis.row.is_for)(carrier));
         settings.axes.put(axis::ENDPOINT.value(carrier));
-        let defaults = pattern.defaults(&settings.axes, carrier);
+        let defaults = pattern.entry().defaults(&settings.axes, carrier);
         let length = match (settings.iterations, settings.duration_s) {
             (Some(iterations), _) => Length::Iterations(iterations),
             (None, Some(duration_s)) => Length::Duration(duration_s),

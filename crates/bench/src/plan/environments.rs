@@ -5,10 +5,9 @@ use std::collections::BTreeMap;
 use measure::conditions::{AS_IS, Wanted};
 use serde_json::{Value, json};
 
-use super::Plan;
+use super::keys::{name, require, unknown_key, wrong_type};
+use super::model::Plan;
 use super::names::{hint_or_all, names_of};
-use super::read::{name, require};
-use super::settings::{unknown_key, wrong_type};
 use super::text::{Entry, Node};
 use crate::Error;
 use crate::axis;

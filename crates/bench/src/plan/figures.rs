@@ -3,14 +3,16 @@
 use measure::figure::{Figure, FigureKind, ReferenceTable};
 use measure::units::Dimension;
 
+use super::model::{Base, Plan};
 use super::names::hint_or_all;
-use super::{Base, Plan, bundled, quantities, settings};
+use super::settings::IN_CODE;
+use super::{bundled, quantities};
 use crate::Error;
 use crate::axis;
 
 /// The plan's figures, checked, with their references filled in.
 pub(super) fn resolve(plan: &Plan) -> Result<Vec<Figure>, Error> {
-    let place = |index: usize| plan.figure_places.get(index).map_or(settings::IN_CODE, String::as_str);
+    let place = |index: usize| plan.figure_places.get(index).map_or(IN_CODE, String::as_str);
     let one = |(index, figure): (usize, &Figure)| {
         let shown = Shown { plan, figure, place: place(index) };
         shown.check()?;

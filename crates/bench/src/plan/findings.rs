@@ -7,8 +7,10 @@ use measure::record::Axes;
 use measure::units::Dimension;
 use serde_json::Value;
 
+use super::model::Plan;
 use super::names::hint_or_all;
-use super::{Plan, quantities, settings};
+use super::quantities;
+use super::settings::IN_CODE;
 use crate::Error;
 use crate::axis;
 use crate::point::PointSpec;
@@ -16,7 +18,7 @@ use crate::point::PointSpec;
 /// Checks the plan's findings; where the points of the whole plan are given, also that they hold what is asked for.
 pub(super) fn check(plan: &Plan, points: Option<&Vec<PointSpec>>) -> Result<(), Error> {
     for (index, finding) in plan.findings.iter().enumerate() {
-        let place = plan.finding_places.get(index).map_or(settings::IN_CODE, String::as_str);
+        let place = plan.finding_places.get(index).map_or(IN_CODE, String::as_str);
         let bad =
             |reason| Error::BadFinding { place: place.to_owned(), claim: finding.claim.clone(), reason };
         let asked = Asked { plan, finding };

@@ -2,18 +2,10 @@
 
 use crate::Error;
 use crate::axis;
-use crate::endpoint::capabilities::Capabilities;
+use crate::endpoint::header::HEADER_BYTES;
+use crate::endpoints;
 use crate::pattern::check::Check;
 use crate::point::Pattern;
-
-/// The number and the marks of a message.
-const HEADER_BYTES: u64 = 4;
-
-/// Whether libraries carry a pattern: messages between two ranks that are not counted by what is acknowledged, which no library
-/// tells.
-fn carry(pattern: Pattern) -> bool {
-    Capabilities::NONE.contain(pattern.row().needs)
-}
 
 impl Check<'_> {
     /// Checks an experiment over a message library.
@@ -22,15 +14,15 @@ impl Check<'_> {
         if !carrier.is_library() {
             return Ok(());
         }
-        if !carry(self.0.pattern) {
-            let names: Vec<_> = Pattern::all()
-                .filter(|pattern| carry(*pattern))
-                .map(|pattern| format!("{:?}", pattern.name()))
-                .collect();
+        // No library tells what is acknowledged, nor connects more than two ranks.
+        let carries = |pattern: &Pattern| endpoints::row(carrier).capabilities.contain(pattern.row().needs);
+        if !carries(&self.0.pattern) {
+            let names: Vec<_> =
+                Pattern::all().filter(carries).map(|pattern| format!("{:?}", pattern.name())).collect();
             let what = format!("the pattern {:?} over {}", self.0.pattern.name(), carrier.name());
             return self.refuse("endpoint", &what, &format!("message libraries carry {}", names.join(", ")));
         }
-        match self.0.axes.get(axis::SIZE_BYTES).iter().find(|size| **size < HEADER_BYTES) {
+        match self.0.axes.get(axis::SIZE_BYTES).iter().find(|size| **size < HEADER_BYTES as u64) {
             Some(size) => {
                 let why = format!("a message says its number in {HEADER_BYTES} bytes");
                 self.refuse("size_bytes", &format!("messages of {size} B over {}", carrier.name()), &why)

@@ -228,8 +228,12 @@ mod defaults;
 mod environments;
 mod figures;
 mod findings;
+mod keys;
 mod libraries;
+mod load;
+mod model;
 mod names;
+pub mod offer;
 mod overrides;
 mod pattern_axes;
 mod quantities;
@@ -242,143 +246,8 @@ mod tests;
 mod text;
 mod tools;
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-
-use measure::conditions::Wanted;
-use measure::figure::Figure;
-use measure::finding::Finding;
-
 pub use bundled::{Bundled, bundled};
 pub use check::MTU_BYTES_MAX;
-pub use resolve::{Options, Resolved, resolve};
+pub use model::{Experiment, Options, Plan};
+pub use resolve::{Resolved, resolve};
 pub use settings::{Places, Settings};
-
-use crate::Error;
-use crate::point::Pattern;
-
-/// What is to be measured and shown. Read one with [`Plan::load`] or build one with [`Plan::new`].
-#[derive(Clone, Debug)]
-pub struct Plan {
-    /// Short name: of the run's directory and of a bundled plan.
-    pub name: String,
-    /// Heading of the report.
-    pub title: String,
-    /// A paragraph on what the run is for.
-    pub about: Option<String>,
-    /// Seed of whatever is random in a run.
-    pub seed: Option<u64>,
-    /// What is measured, in order.
-    pub experiments: Vec<Experiment>,
-    /// What is shown, in order.
-    pub figures: Vec<Figure>,
-    /// What a paper found, in order.
-    pub findings: Vec<Finding>,
-    /// What the values of the axis `environment` stand for, beside those that are built in ([`Wanted::BUILT_IN`]).
-    pub environments: BTreeMap<String, Wanted>,
-    /// Where the plan was read from, in words for errors.
-    origin: String,
-    /// Where each figure stands, in the order of `figures`; shorter where figures were added in code.
-    figure_places: Vec<String>,
-    /// Where each finding stands, as `figure_places`.
-    finding_places: Vec<String>,
-    /// What the files of references are relative to.
-    base: Base,
-}
-
-/// One pattern with its settings and axes.
-#[derive(Clone, Debug)]
-pub struct Experiment {
-    /// Its name in figures and records.
-    pub name: String,
-    /// What is done with the endpoints.
-    pub pattern: Pattern,
-    /// Its settings and axes.
-    pub settings: Settings,
-    /// What wins over them with `--quick`.
-    pub quick: Settings,
-    /// Where its name stands.
-    place: String,
-}
-
-impl Plan {
-    /// An empty plan, to be built in code.
-    pub fn new(name: impl Into<String>, title: impl Into<String>) -> Self {
-        Self {
-            name: name.into(),
-            title: title.into(),
-            about: None,
-            seed: None,
-            experiments: Vec::new(),
-            figures: Vec::new(),
-            findings: Vec::new(),
-            environments: BTreeMap::new(),
-            origin: settings::IN_CODE.to_owned(),
-            figure_places: Vec::new(),
-            finding_places: Vec::new(),
-            base: Base::Directory(PathBuf::from(".")),
-        }
-    }
-
-    /// Adds an experiment.
-    #[must_use]
-    pub fn experiment(mut self, name: impl Into<String>, pattern: Pattern, settings: Settings) -> Self {
-        self.experiments.push(Experiment {
-            name: name.into(),
-            pattern,
-            settings,
-            quick: Settings::default(),
-            place: self.origin.clone(),
-        });
-        self
-    }
-
-    /// Adds a figure.
-    #[must_use]
-    pub fn figure(mut self, figure: Figure) -> Self {
-        self.figures.push(figure);
-        self
-    }
-
-    /// Reads the plan in the file `name`, or else the plan of that name that comes with the program.
-    ///
-    /// # Errors
-    ///
-    /// If there is neither, or it is no valid plan.
-    pub fn load(name: &str) -> Result<Self, Error> {
-        let path = Path::new(name);
-        // A file is only meant where one can be: `run quick` must not trip over a directory of that name.
-        if !path.is_file() {
-            if let Some(found) = bundled().iter().find(|plan| plan.name == name) {
-                return found.plan();
-            }
-            if !name.contains(['/', '.']) {
-                let known: Vec<&str> = bundled().iter().map(|plan| plan.name).collect();
-                let hint = names::hint(name, known.iter().copied());
-                return Err(Error::PlanUnknown { name: name.to_owned(), known: known.join(", "), hint });
-            }
-        }
-        let text = std::fs::read_to_string(path)
-            .map_err(|cause| Error::PlanRead { path: path.to_owned(), cause })?;
-        let base = path.parent().map_or_else(PathBuf::new, Path::to_owned);
-        read::plan(&text, name, Base::Directory(base))
-    }
-
-    /// Reads a plan from text. `origin` names it in errors; references are relative to `directory`.
-    ///
-    /// # Errors
-    ///
-    /// If it is no valid plan.
-    pub fn parse(text: &str, origin: &str, directory: &Path) -> Result<Self, Error> {
-        read::plan(text, origin, Base::Directory(directory.to_owned()))
-    }
-}
-
-/// What the file of a reference is relative to.
-#[derive(Clone, Debug)]
-enum Base {
-    /// The plans inside the program.
-    Bundled,
-    /// The directory of the plan's file.
-    Directory(PathBuf),
-}

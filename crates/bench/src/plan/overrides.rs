@@ -1,8 +1,9 @@
 //! `--quick` and `--set KEY=VALUE`: layers over what the plan says.
 
-use super::settings::unknown_key;
+use super::keys::unknown_key;
+use super::model::{Experiment, Options, Plan};
+use super::settings::Settings;
 use super::text::{self, Entry};
-use super::{Experiment, Options, Plan, Settings};
 use crate::Error;
 use crate::axis;
 
@@ -29,6 +30,18 @@ pub(super) fn experiments(plan: &Plan, options: &Options) -> Result<Vec<Experime
         chosen.iter_mut().for_each(|experiment| experiment.settings.overlay(&layer));
     }
     Ok(experiments)
+}
+
+impl Settings {
+    /// Sets one key to what a text says, as `--set KEY=VALUE` does.
+    ///
+    /// # Errors
+    ///
+    /// If there is no such key, or it cannot have that value.
+    pub fn set(mut self, key: &str, value: &str) -> Result<Self, Error> {
+        self.overlay(&Override::parse(&format!("{key}={value}"))?.layer()?);
+        Ok(self)
+    }
 }
 
 /// One `--set`.

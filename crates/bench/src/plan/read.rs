@@ -2,12 +2,15 @@
 
 use measure::figure::{Figure, Reference};
 use measure::finding::Finding;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use super::environments;
+use super::keys::{name, require, string, tables, unknown_key, wrong_type};
+use super::model::{Base, Experiment, Plan};
 use super::names::{hint_or_all, names_of};
-use super::settings::{unknown_key, wrong_type};
+use super::settings::{Scalar, Settings};
 use super::text::{self, Entry, Node};
-use super::{Base, Experiment, Plan, Settings, environments};
 use crate::Error;
 use crate::axis;
 use crate::point::Pattern;
@@ -18,33 +21,29 @@ pub(super) fn plan(text: &str, origin: &str, base: Base) -> Result<Plan, Error> 
     let entries = text::parse(text, origin)?;
     for entry in &entries {
         let table = "the plan";
-        match (entry.key.as_str(), &entry.node) {
-            ("name", _) => plan.name = name(entry, table)?,
-            ("title", _) => plan.title = string(entry, table)?,
-            ("about", _) => plan.about = Some(string(entry, table)?),
-            ("seed", Node::Leaf(value)) if value.is_u64() => plan.seed = value.as_u64(),
-            ("seed", _) => return Err(wrong_type(entry, table, "a whole number")),
-            ("experiment", Node::Tables(tables)) => {
-                let read = |(place, entries): &(String, Vec<Entry>)| experiment(place, entries);
-                plan.experiments = tables.iter().map(read).collect::<Result<_, _>>()?;
+        match entry.key.as_str() {
+            "name" => plan.name = name(entry, table)?,
+            "title" => plan.title = string(entry, table)?,
+            "about" => plan.about = Some(string(entry, table)?),
+            "seed" => plan.seed = Some(Scalar { entry, table }.whole()?),
+            "experiment" => {
+                let tables = tables(entry, table)?.iter();
+                plan.experiments =
+                    tables.map(|(place, entries)| experiment(place, entries)).collect::<Result<_, _>>()?;
             }
-            ("experiment", _) => return Err(wrong_type(entry, table, "given as [[experiment]]")),
-            ("environment", Node::Tables(tables)) => plan.environments = environments::read(tables)?,
-            ("environment", _) => return Err(wrong_type(entry, table, "given as [[environment]]")),
-            ("figure", Node::Tables(tables)) => {
-                plan.figures =
-                    tables.iter().map(|(place, entries)| figure(place, entries)).collect::<Result<_, _>>()?;
-                plan.figure_places = tables.iter().map(|(place, _)| place.clone()).collect();
+            "environment" => plan.environments = environments::read(tables(entry, table)?)?,
+            "figure" => {
+                for (place, entries) in tables(entry, table)? {
+                    plan.figures.push(figure(place, entries)?);
+                    plan.figure_places.push(place.clone());
+                }
             }
-            ("figure", _) => return Err(wrong_type(entry, table, "given as [[figure]]")),
-            ("finding", Node::Tables(tables)) => {
-                plan.findings = tables
-                    .iter()
-                    .map(|(place, entries)| finding(place, entries))
-                    .collect::<Result<_, _>>()?;
-                plan.finding_places = tables.iter().map(|(place, _)| place.clone()).collect();
+            "finding" => {
+                for (place, entries) in tables(entry, table)? {
+                    plan.findings.push(finding(place, entries)?);
+                    plan.finding_places.push(place.clone());
+                }
             }
-            ("finding", _) => return Err(wrong_type(entry, table, "given as [[finding]]")),
             _ => return Err(unknown_key(entry, table, &PLAN_KEYS)),
         }
     }
@@ -56,22 +55,19 @@ pub(super) fn plan(text: &str, origin: &str, base: Base) -> Result<Plan, Error> 
 
 fn experiment(place: &str, entries: &[Entry]) -> Result<Experiment, Error> {
     let heading = "[[experiment]]";
-    require(entries, "name", place, heading, "name = \"latency\"")?;
-    require(entries, "pattern", place, heading, "pattern = \"ping-pong\" or pattern = \"stream\"")?;
+    let own = require(entries, "name", place, heading, "name = \"latency\"")?;
+    let kind =
+        require(entries, "pattern", place, heading, "pattern = \"ping-pong\" or pattern = \"stream\"")?;
     let mut experiment = Experiment {
-        name: String::new(),
-        pattern: Pattern::PingPong,
+        name: name(own, heading)?,
+        pattern: pattern(kind, heading)?,
         settings: Settings::default(),
         quick: Settings::default(),
-        place: place.to_owned(),
+        place: own.place.clone(),
     };
     for entry in entries {
         match (entry.key.as_str(), &entry.node) {
-            ("name", _) => {
-                experiment.name = name(entry, heading)?;
-                experiment.place.clone_from(&entry.place);
-            }
-            ("pattern", _) => experiment.pattern = pattern(entry, heading)?,
+            ("name" | "pattern", _) => {}
             ("quick", Node::Table(quick)) => {
                 quick
                     .iter()
@@ -116,71 +112,37 @@ fn pattern(entry: &Entry, table: &str) -> Result<Pattern, Error> {
 }
 
 fn figure(place: &str, entries: &[Entry]) -> Result<Figure, Error> {
-    for entry in entries {
-        if !names_of::<Figure>().contains(&entry.key.as_str()) {
-            return Err(unknown_key(entry, "[[figure]]", names_of::<Figure>()));
-        }
-        if let ("reference", Node::Table(reference)) = (entry.key.as_str(), &entry.node) {
-            // The numbers come from the file; the key is there for the record.
-            let known: Vec<&str> =
-                names_of::<Reference>().iter().copied().filter(|name| *name != "table").collect();
-            if let Some(wrong) = reference.iter().find(|entry| !known.contains(&entry.key.as_str())) {
-                return Err(unknown_key(wrong, "[figure.reference]", &known));
-            }
+    // The numbers come from the file; their key is there for the record.
+    let known: Vec<_> = names_of::<Reference>().iter().copied().filter(|name| *name != "table").collect();
+    for entry in entries.iter().filter(|entry| entry.key == "reference") {
+        let Node::Table(reference) = &entry.node else { continue };
+        if let Some(wrong) = reference.iter().find(|entry| !known.contains(&entry.key.as_str())) {
+            return Err(unknown_key(wrong, "[figure.reference]", &known));
         }
     }
-    let json = Node::Table(entries.to_vec()).to_json();
-    let title = json.get("title").and_then(Value::as_str).unwrap_or_default().to_owned();
-    serde_json::from_value(json).map_err(|err| {
-        let reason = err.to_string().replace('`', "\"");
-        Error::BadFigure { place: place.to_owned(), title, reason }
-    })
+    let bad = |title, reason| Error::BadFigure { place: place.to_owned(), title, reason };
+    derived(entries, "[[figure]]", "title", bad)
 }
 
 fn finding(place: &str, entries: &[Entry]) -> Result<Finding, Error> {
-    let known = names_of::<Finding>();
+    let bad = |claim, reason| Error::BadFinding { place: place.to_owned(), claim, reason };
+    derived(entries, "[[finding]]", "claim", bad)
+}
+
+/// Reads a table as its type does; errors show the text of the key `titled`.
+fn derived<T: DeserializeOwned>(
+    entries: &[Entry],
+    heading: &str,
+    titled: &str,
+    bad: impl FnOnce(String, String) -> Error,
+) -> Result<T, Error> {
+    let known = names_of::<T>();
     if let Some(entry) = entries.iter().find(|entry| !known.contains(&entry.key.as_str())) {
-        return Err(unknown_key(entry, "[[finding]]", known));
+        return Err(unknown_key(entry, heading, known));
     }
     let json = Node::Table(entries.to_vec()).to_json();
-    let claim = json.get("claim").and_then(Value::as_str).unwrap_or_default().to_owned();
-    serde_json::from_value(json).map_err(|err| {
-        let reason = err.to_string().replace('`', "\"");
-        Error::BadFinding { place: place.to_owned(), claim, reason }
-    })
-}
-
-pub(super) fn string(entry: &Entry, table: &str) -> Result<String, Error> {
-    match &entry.node {
-        Node::Leaf(Value::String(text)) => Ok(text.clone()),
-        _ => Err(wrong_type(entry, table, "text")),
-    }
-}
-
-pub(super) fn name(entry: &Entry, table: &str) -> Result<String, Error> {
-    let name = string(entry, table)?;
-    if !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_') {
-        return Ok(name);
-    }
-    Err(Error::BadName { place: entry.place.clone(), name })
-}
-
-pub(super) fn require(
-    entries: &[Entry],
-    key: &str,
-    place: &str,
-    table: &str,
-    example: &str,
-) -> Result<(), Error> {
-    if entries.iter().any(|entry| entry.key == key) {
-        return Ok(());
-    }
-    Err(Error::Missing {
-        place: place.to_owned(),
-        key: key.to_owned(),
-        table: table.to_owned(),
-        example: example.to_owned(),
-    })
+    let title = json.get(titled).and_then(Value::as_str).unwrap_or_default().to_owned();
+    serde_json::from_value(json).map_err(|error| bad(title, error.to_string().replace('`', "\"")))
 }
 
 const PLAN_KEYS: [&str; 8] =

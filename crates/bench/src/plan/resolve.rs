@@ -13,24 +13,15 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use verbs::{LinkModel, LinkRate};
 
-use super::{Plan, check, environments, figures, findings, overrides};
+use super::model::{Options, Plan};
+use super::{check, environments, figures, findings, overrides};
 use crate::Error;
 use crate::axis::{self, Key};
 use crate::pattern::experiment::Filled;
 use crate::point::tool;
 use crate::point::{
-    Carrier, Filling, LinkLayer, Load, Memory, Mesh, MessageSpec, Notify, Operation, Pipeline, PointSpec,
-    Protocol, Service, Setup, SocketSettings, Stamp, Traffic,
+    Carrier, LinkLayer, Memory, MessageSpec, Operation, PointSpec, Protocol, Service, Setup, SocketSettings,
 };
-
-/// How a plan is to be run.
-#[derive(Clone, Debug, Default)]
-pub struct Options {
-    /// The quick form.
-    pub quick: bool,
-    /// `KEY=VALUE` or `experiment.NAME.KEY=VALUE`, in the order in which they apply.
-    pub set: Vec<String>,
-}
 
 /// A plan with nothing left to decide.
 #[derive(Clone, Debug)]
@@ -128,8 +119,8 @@ fn combine(plan: &Plan, filled: &Filled, repetition: u32, points: &mut Vec<Point
             axes.insert((*name).to_owned(), values[rest % values.len()].clone());
             rest /= values.len();
         }
-        if let Some(values) = axis::VALUES.at(&axes) {
-            let size_bytes = Pipeline::sample_bytes(u64::from(values));
+        if let Some(size_bytes) = filled.pattern.row().size_bytes {
+            let size_bytes = size_bytes(&axes);
             axes.insert(axis::SIZE_BYTES.row.name.to_owned(), size_bytes.into());
         }
         points.push(point(plan, filled, points.len() as u64, repetition, axes));
@@ -138,15 +129,11 @@ fn combine(plan: &Plan, filled: &Filled, repetition: u32, points: &mut Vec<Point
 
 fn point(plan: &Plan, filled: &Filled, id: u64, repetition: u32, axes: Axes) -> PointSpec {
     let size_bytes = given(&axes, axis::SIZE_BYTES);
-    let rate_hz = axis::RATE_HZ.at(&axes);
-    let (length, warmup) = filled.length_at(size_bytes, rate_hz);
+    let (length, warmup) = filled.length_at(size_bytes, axis::RATE_HZ.at(&axes));
     let tx_depth = axis::TX_DEPTH.at(&axes).unwrap_or(filled.tx_depth);
     let rx_depth = axis::RX_DEPTH.at(&axes).unwrap_or(filled.rx_depth);
     let rx_fill = axis::RX_FILL.at(&axes).flatten().unwrap_or(rx_depth);
-    let step = axis::STEP.at(&axes);
-    let usual_batch = step.map_or(1, |step| step.batch(tx_depth.min(rx_fill)));
     let (poll, send_poll) = given(&axes, axis::POLL).queues();
-    let operation = axis::OPERATION.at(&axes).unwrap_or(Operation::Send);
     let endpoint = given(&axes, axis::ENDPOINT);
     let conditions = conditions(plan, &axes);
     let ipoib = conditions.ipoib_mode.map(|_| LinkLayer::Infiniband);
@@ -154,7 +141,7 @@ fn point(plan: &Plan, filled: &Filled, id: u64, repetition: u32, axes: Axes) -> 
         endpoint,
         socket: socket(filled, &axes),
         service: axis::SERVICE.at(&axes).unwrap_or_else(|| usual_service(endpoint, &axes)),
-        operation,
+        operation: axis::OPERATION.at(&axes).unwrap_or(Operation::Send),
         size_bytes,
         poll,
         send_poll: axis::SEND_POLL.at(&axes).flatten().unwrap_or(send_poll),
@@ -181,29 +168,14 @@ fn point(plan: &Plan, filled: &Filled, id: u64, repetition: u32, axes: Axes) -> 
         pattern: filled.pattern,
         tool,
         message,
-        peers: axis::PEERS.at(&axes).unwrap_or(1),
-        pairs: axis::PAIRS.at(&axes).unwrap_or(1),
-        traffic: axis::TRAFFIC.at(&axes).unwrap_or(Traffic::PingPong),
-        rate_hz,
-        pipeline: pipeline(filled, &axes),
-        loaders: axis::LOADERS.at(&axes).unwrap_or(0),
-        load: axis::LOAD.at(&axes).unwrap_or(Load::Beside),
-        load_bytes: axis::LOAD_BYTES.at(&axes).unwrap_or(1),
-        mesh: axis::MESH.at(&axes).unwrap_or(Mesh::Star),
-        notify: axis::NOTIFY.at(&axes).flatten().unwrap_or_else(|| usual_notify(operation)),
-        direction: given(&axes, axis::DIRECTION),
         link: link(&axes),
         conditions,
-        burst: axis::BURST.at(&axes).flatten(),
-        pause_ns: axis::PAUSE_NS.at(&axes).unwrap_or(0),
-        stamp: axis::STAMP.at(&axes).unwrap_or(Stamp::Submitted),
-        step,
-        batch: axis::BATCH.at(&axes).flatten().unwrap_or(usual_batch),
         length,
         warmup,
         keep_samples: filled.keep_samples,
         share_above_ns: filled.share_above_ns.clone(),
         timeout_s: filled.timeout_s,
+        sink_dir: filled.settings.sink_dir.clone().filter(|_| filled.pattern.row().keeps_files),
         axes: if tool.is_some() { common(axes) } else { axes },
     }
 }
@@ -227,29 +199,12 @@ fn usual_service(endpoint: Carrier, axes: &Axes) -> Service {
     if endpoint == Carrier::Udp || drops { Service::Ud } else { Service::Rc }
 }
 
-/// How it is learnt that bytes have come: only who is written to is told of nothing.
-fn usual_notify(operation: Operation) -> Notify {
-    if operation == Operation::Write { Notify::Memory } else { Notify::Completion }
-}
-
 /// Whether messages are inline: all, or samples up to a length.
 fn inline(axes: &Axes, size_bytes: u64) -> bool {
     match axis::INLINE_MAX_BYTES.at(axes) {
         Some(max) => size_bytes <= u64::from(max),
         None => axis::INLINE.at(axes).unwrap_or(false),
     }
-}
-
-/// What the generator does, where there is one.
-fn pipeline(filled: &Filled, axes: &Axes) -> Option<Pipeline> {
-    axis::VALUES.at(axes).map(|values| Pipeline {
-        values,
-        signal: given(axes, axis::SIGNAL),
-        timer: given(axes, axis::TIMER),
-        rx_filled: axis::RX_FILLED.at(axes).unwrap_or(Filling::Before),
-        sink: given(axes, axis::SINK),
-        sink_dir: filled.settings.sink_dir.clone(),
-    })
 }
 
 /// How sockets carry it.

@@ -6,6 +6,7 @@ use measure::units;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use super::keys::{unknown_key, wrong_type};
 use super::names::hint_or_all;
 use super::text::{Entry, Node};
 use crate::Error;
@@ -140,31 +141,10 @@ impl Settings {
     }
 }
 
-/// The error for a key that `table` does not have.
-pub(super) fn unknown_key(entry: &Entry, table: &str, known: &[&str]) -> Error {
-    Error::UnknownKey {
-        place: entry.place.clone(),
-        key: entry.key.clone(),
-        table: table.to_owned(),
-        hint: hint_or_all(&entry.key, known),
-    }
-}
-
-/// The error for a key that is set to the wrong kind of value.
-pub(super) fn wrong_type(entry: &Entry, table: &str, expected: &str) -> Error {
-    Error::WrongType {
-        place: entry.place.clone(),
-        key: entry.key.clone(),
-        table: table.to_owned(),
-        expected: expected.to_owned(),
-        found: entry.node.in_words(),
-    }
-}
-
 /// A key whose value is read as one kind.
-struct Scalar<'a> {
-    entry: &'a Entry,
-    table: &'a str,
+pub(super) struct Scalar<'a> {
+    pub(super) entry: &'a Entry,
+    pub(super) table: &'a str,
 }
 
 impl Scalar<'_> {
@@ -189,7 +169,7 @@ impl Scalar<'_> {
         self.read("text")
     }
 
-    fn whole(&self) -> Result<u64, Error> {
+    pub(super) fn whole(&self) -> Result<u64, Error> {
         self.read("a whole number")
     }
 

@@ -3,11 +3,10 @@
 use crate::Error;
 use crate::axis;
 use crate::endpoint::capabilities::Capabilities;
+use crate::endpoints;
 use crate::pattern::check::Check;
-use crate::point::{Carrier, Family, Flow, LinkLayer, Load, Pattern, Poll, Traffic};
+use crate::point::{Carrier, Family, Flow, LinkLayer, Poll};
 
-/// The number and the marks of a message.
-const HEADER_BYTES: u64 = 4;
 /// Payload of the longest datagram: of 65,535 bytes the headers of IPv4 and UDP take 28, those of IPv6 only that of UDP (RFC 768,
 /// RFC 791, RFC 8200).
 const DATAGRAM_BYTES_MAX_IPV4: u64 = 65_507;
@@ -24,7 +23,9 @@ impl Check<'_> {
         if carrier.is_verbs() {
             return Ok(());
         }
-        if self.0.pattern.row().needs.contain(Capabilities::VERBS_CALLS) {
+        let can = endpoints::row(carrier).capabilities;
+        let needs = self.0.pattern.row().needs;
+        if needs.contain(Capabilities::VERBS_CALLS) && !can.contain(Capabilities::VERBS_CALLS) {
             let why = "its steps are calls of verbs: use the endpoint \"verbs\"";
             return self.refuse("endpoint", &format!("the overheads of {}", carrier.name()), why);
         }
@@ -32,18 +33,13 @@ impl Check<'_> {
             self.0.axes.get(axis::POLL).iter().find(|poll| !matches!(poll, Poll::Busy | Poll::Event))
         {
             let why = "what comes is looked for or slept for: use busy or event";
-            return self.refuse("poll", &format!("poll {} over {}", word(poll), carrier.name()), why);
+            return self.refuse("poll", &format!("poll {} over {}", poll.word(), carrier.name()), why);
         }
-        if carrier == Carrier::Shmem {
-            return self.shmem();
-        }
-        if carrier.is_library() {
+        if !carrier.is_socket() {
             return Ok(());
         }
-        self.floods_of_pairs()?;
         self.ipoib()?;
         self.datagram_sizes()?;
-        self.numbered()?;
         self.lists()?;
         let streams = self.largest(axis::STREAMS.row);
         if streams > 1 && !self.0.pattern.row().floods {
@@ -55,22 +51,6 @@ impl Check<'_> {
         if lends.contains(&true) && (!self.0.pattern.row().floods || directions.contains(&Flow::Bi)) {
             let why = "it is for who only sends, and much: use the pattern \"stream\" one way";
             return self.refuse("zero_copy", "sending without a copy and receiving", why);
-        }
-        let loads = self.0.axes.get(axis::LOAD);
-        if loads.contains(&Load::Outcast) {
-            let why =
-                "it is RDMA Read of the memory of who asks, which sockets have not: use incast or beside";
-            return self.refuse("load", &format!("a load outcast over {}", carrier.name()), why);
-        }
-        Ok(())
-    }
-
-    /// Shared memory has no buffers but its rings.
-    fn shmem(&self) -> Result<(), Error> {
-        let loaders = self.0.axes.get(axis::LOADERS);
-        if loaders.iter().any(|loaders| *loaders > 0) {
-            let why = "nobody takes what loads put into a ring: use unix_stream";
-            return self.refuse("loaders", "loads over shared memory", why);
         }
         Ok(())
     }
@@ -93,32 +73,13 @@ impl Check<'_> {
         } else {
             DATAGRAM_BYTES_MAX_IPV6
         };
-        match self
-            .0
-            .axes
-            .get(axis::SIZE_BYTES)
-            .iter()
-            .find(|size| self.0.carrier == Carrier::Udp && **size > max)
-        {
-            Some(size) => {
-                let why = format!(
-                    "the longest has {max} B: end the sizes there, or give it an experiment of its own"
-                );
-                self.refuse("size_bytes", &format!("a UDP datagram of {size} B"), &why)
-            }
-            None => Ok(()),
-        }
-    }
-
-    /// Messages that are told apart say their numbers.
-    fn numbered(&self) -> Result<(), Error> {
-        match self.0.axes.get(axis::SIZE_BYTES).iter().find(|size| **size < HEADER_BYTES) {
-            Some(size) if self.0.pattern == Pattern::OneWay => {
-                let why = format!("a message says its number in {HEADER_BYTES} bytes");
-                self.refuse("size_bytes", &format!("messages of {size} B one way"), &why)
-            }
-            _ => Ok(()),
-        }
+        let sizes = self.0.axes.get(axis::SIZE_BYTES);
+        let Some(size) = sizes.iter().find(|size| self.0.carrier == Carrier::Udp && **size > max) else {
+            return Ok(());
+        };
+        let why =
+            format!("the longest has {max} B: end the sizes there, or give it an experiment of its own");
+        self.refuse("size_bytes", &format!("a UDP datagram of {size} B"), &why)
     }
 
     /// Datagrams that are sent by one call.
@@ -146,23 +107,4 @@ impl Check<'_> {
         }
         Ok(())
     }
-
-    /// Floods of pairs, of which what has come counts.
-    fn floods_of_pairs(&self) -> Result<(), Error> {
-        let traffic = self.0.axes.get(axis::TRAFFIC);
-        let why = match self.0.carrier {
-            Carrier::Udp => "UDP acknowledges nothing",
-            Carrier::Sctp => "SCTP tells no program",
-            _ => return Ok(()),
-        };
-        if !traffic.contains(&Traffic::Stream) {
-            return Ok(());
-        }
-        let why = format!("what is acknowledged counts in the common time, and {why}: use tcp");
-        self.refuse("endpoint", &format!("streams of pairs over {}", self.0.carrier.name()), &why)
-    }
-}
-
-fn word(poll: &Poll) -> String {
-    serde_json::to_value(poll).ok().and_then(|word| word.as_str().map(str::to_owned)).unwrap_or_default()
 }

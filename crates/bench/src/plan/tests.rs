@@ -5,8 +5,9 @@ use std::path::Path;
 use proptest::prelude::*;
 
 use super::*;
+use crate::Error;
 use crate::axis;
-use crate::point::{Flow, Length, Operation, PointSpec, QueuePoll, Service, Setup, Stamp};
+use crate::point::{Flow, Length, Operation, Pattern, PointSpec, QueuePoll, Service, Setup, Stamp};
 
 /// The head of a plan, four lines.
 const HEAD: &str = "name = \"x\"\ntitle = \"X\"\n\n[[experiment]]\n";
@@ -502,11 +503,12 @@ fn one_way_has_axes_and_defaults_of_its_own() {
     let resolve = |set: &[&str]| resolved(&text, set, false).unwrap().points;
     let point = resolve(&[]).remove(0);
     assert_eq!((point.length, point.warmup, point.message.size_bytes), (Length::Iterations(8000), 800, 32));
-    assert_eq!((point.message.operation, point.burst, point.pause_ns), (Operation::SendImm, Some(1), 0));
+    let burst = |point: &PointSpec| (axis::PAUSE_NS.at(&point.axes), axis::BURST.at(&point.axes));
+    assert_eq!((point.message.operation, burst(&point)), (Operation::SendImm, (Some(0), Some(Some(1)))));
     assert_eq!((point.message.poll, point.message.send_poll), (QueuePoll::Busy, QueuePoll::Busy));
     assert_eq!(
-        (point.stamp, point.message.buffers, point.message.rx_fill),
-        (Stamp::Submitted, None, point.message.rx_depth)
+        (axis::STAMP.at(&point.axes), point.message.buffers, point.message.rx_fill),
+        (Some(Stamp::Submitted), None, point.message.rx_depth)
     );
     let points = resolve(&["poll=busy,event,event_repoll,hybrid", "pause_ns=0,5.5us,1s", "burst=all"]);
     let polls: Vec<_> =
@@ -515,8 +517,8 @@ fn one_way_has_axes_and_defaults_of_its_own() {
     let hybrid = (QueuePoll::Busy, QueuePoll::Event);
     let expected = [both(QueuePoll::Busy), both(QueuePoll::Event), both(QueuePoll::EventRepoll), hybrid];
     assert_eq!(polls, expected);
-    let pauses: Vec<_> = points[..3].iter().map(|point| (point.pause_ns, point.burst)).collect();
-    assert_eq!(pauses, [(0, None), (5500, None), (1_000_000_000, None)]);
+    let pauses: Vec<_> = points[..3].iter().map(burst).collect();
+    assert_eq!(pauses, [0, 5500, 1_000_000_000].map(|pause_ns| (Some(pause_ns), Some(None))));
     let points =
         resolve(&["burst=all", "tx_depth=64,256", "signal_interval=1,half", "rx_depth=16", "rx_fill=8"]);
     let depths: Vec<_> =
@@ -669,14 +671,14 @@ fn flags_build_the_same_plan() {
     let settings = Settings { iterations: Some(5), ..Settings::default() }
         .axis(axis::DIRECTION.value(Flow::Bi))
         .axis(axis::SIZE_BYTES.value(64));
-    let plan = Plan::new("bw", "Bandwidth").experiment("bw", Pattern::Stream, settings);
+    let plan = Plan::new("bw", "Bandwidth").experiment("bw", Pattern::STREAM, settings);
     let point = resolve(&plan, &Options::default()).unwrap().points.remove(0);
     assert_eq!(
-        (point.direction, point.message.size_bytes, point.length),
-        (Flow::Bi, 64, Length::Iterations(5))
+        (axis::DIRECTION.at(&point.axes), point.message.size_bytes, point.length),
+        (Some(Flow::Bi), 64, Length::Iterations(5))
     );
     let settings = Settings { tx_depth: Some(0), ..Settings::default() };
-    let plan = Plan::new("bw", "Bandwidth").experiment("bw", Pattern::Stream, settings);
+    let plan = Plan::new("bw", "Bandwidth").experiment("bw", Pattern::STREAM, settings);
     let error = resolve(&plan, &Options::default()).unwrap_err().to_string();
     assert_eq!(error, "the flags: tx_depth of experiment \"bw\" is 0: a queue holds at least 1 request");
 }
@@ -716,11 +718,11 @@ fn bundled_plans_resolve_in_both_forms() {
 fn bounds(resolved: &Resolved, name: &str, quick: bool) {
     let seconds = |point: &PointSpec| match point.length {
         Length::Iterations(iterations) => {
-            let both_ways =
-                if point.pattern == Pattern::PingPong || point.direction == Flow::Bi { 2.0 } else { 1.0 };
+            let is_both_ways = axis::DIRECTION.at(&point.axes) == Some(Flow::Bi);
+            let both_ways = if point.pattern == Pattern::PING_PONG || is_both_ways { 2.0 } else { 1.0 };
             let messages = both_ways * (iterations + point.warmup) as f64;
             // Samples take the time that they are due in, and their timer is tried out for half a second.
-            let paced = match (&point.pipeline, point.rate_hz) {
+            let paced = match (axis::VALUES.at(&point.axes), axis::RATE_HZ.at(&point.axes)) {
                 (Some(_), Some(rate_hz)) if quick => 0.5 + messages / rate_hz as f64,
                 _ => 0.0,
             };
@@ -769,7 +771,7 @@ fn hoefler_2006_is_the_papers_matrix() {
     assert!(resolved.points.iter().all(|point| point.message.mtu_bytes == Some(2048)));
     // H13: each message of the first is one packet; no datagram is longer.
     assert!(of("datagrams").iter().all(|point| point.message.size_bytes <= 2048));
-    assert_eq!(of("send-hosts").iter().map(|point| point.peers).max(), Some(15));
+    assert_eq!(of("send-hosts").iter().filter_map(|point| axis::PEERS.at(&point.axes)).max(), Some(15));
     let figure = |n: u32| format!("Figure {n}: ");
     let shown = |n: u32| resolved.figures.iter().filter(|f| f.title.starts_with(&figure(n))).count();
     assert!((2..=7).all(|n| shown(n) > 0));
@@ -789,7 +791,7 @@ fn sur_2007_is_the_papers_matrix() {
         [44, 44, 9, 44]
     );
     assert!(of("write").iter().all(|point| point.message.inline == (point.message.size_bytes <= 256)));
-    assert_eq!(of("read").iter().map(|point| point.pairs).max(), Some(8));
+    assert_eq!(of("read").iter().filter_map(|point| axis::PAIRS.at(&point.axes)).max(), Some(8));
     let shown = |part: char| resolved.figures.iter().any(|f| f.title.contains(&format!("2({part})")));
     assert!(('a'..='i').all(shown));
 }

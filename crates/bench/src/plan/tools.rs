@@ -11,9 +11,8 @@ impl Check<'_> {
         let tools = self.0.axes.get(axis::TOOL);
         let tools: Vec<Tool> = tools.into_iter().flatten().collect();
         let Some(first) = tools.first() else { return Ok(()) };
-        if let Some(tool) = tools.iter().find(|tool| !measures(**tool, self.0.pattern)) {
-            let why = "qperf and sockperf measure \"ping-pong\", iperf3 and qperf \"stream\"";
-            return self.refuse("tool", &format!("this pattern of {}", tool.word()), why);
+        if let Some(tool) = tools.iter().find(|tool| !self.0.pattern.row().tools.contains(tool)) {
+            return self.refuse("tool", &format!("this pattern of {}", tool.word()), &all_measured());
         }
         let is_whole = match self.0.length {
             Length::Duration(duration_s) => duration_s >= 1.0 && duration_s.fract() == 0.0,
@@ -40,11 +39,13 @@ impl Check<'_> {
     }
 }
 
-/// Whether a program measures a pattern.
-fn measures(tool: Tool, pattern: Pattern) -> bool {
-    match pattern {
-        Pattern::PingPong => tool != Tool::Iperf3,
-        Pattern::Stream => tool != Tool::Sockperf,
-        _ => false,
-    }
+/// Which programs measure which patterns.
+fn all_measured() -> String {
+    let measured = Pattern::all().filter(|pattern| !pattern.row().tools.is_empty());
+    let words = measured.enumerate().map(|(n, pattern)| {
+        let tools: Vec<_> = pattern.row().tools.iter().map(|tool| tool.word()).collect();
+        let verb = if n == 0 { "measure " } else { "" };
+        format!("{} {verb}{:?}", tools.join(" and "), pattern.name())
+    });
+    words.collect::<Vec<_>>().join(", ")
 }

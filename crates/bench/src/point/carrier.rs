@@ -35,7 +35,7 @@ choice! {
 impl Carrier {
     /// Whether it is sockets.
     pub fn is_socket(self) -> bool {
-        !matches!(self, Self::Shmem | Self::Verbs) && !self.is_library()
+        self.is_internet() || matches!(self, Self::UnixDatagram | Self::UnixStream)
     }
 
     /// Whether it is a message library: over TCP, but for iceoryx2.

@@ -98,36 +98,6 @@ impl Operation {
 }
 
 choice! {
-    /// What several pairs do at the same time.
-    pub enum Traffic {
-        /// A message goes forth and one comes back, each begun by all pairs of a host together.
-        PingPong = "ping_pong",
-        /// A flood with a bounded outstanding window, counted in the time that all pairs are at it.
-        Stream = "stream",
-    }
-}
-
-choice! {
-    /// Which ranks of a point are connected.
-    pub enum Mesh {
-        /// Every rank with every other, although few of them talk: what a device must know costs it its caches.
-        Full = "full",
-        /// Those that talk to each other.
-        Star = "star",
-    }
-}
-
-choice! {
-    /// How it is learnt that bytes have come.
-    pub enum Notify {
-        /// By a completion: of the receive, or of the operation that fetches them.
-        Completion = "completion",
-        /// By the last byte of the memory that they come to, which is polled: devices are relied on to write it last.
-        Memory = "memory",
-    }
-}
-
-choice! {
     /// How queue pairs are connected.
     pub enum Setup {
         /// The ranks tell each other their addresses over the control plane.
@@ -201,16 +171,5 @@ impl QueuePoll {
     /// Whether it sleeps.
     pub fn sleeps(self) -> bool {
         self != Self::Busy
-    }
-}
-
-choice! {
-    /// Which instant a message carries in its first eight bytes.
-    pub enum Stamp {
-        /// When the device fetched the message. The sender writes the time into the message again and
-        /// again until it is known to be sent (V24).
-        Sent = "sent",
-        /// When it was posted. The sender keeps that, and the message carries none.
-        Submitted = "submitted",
     }
 }

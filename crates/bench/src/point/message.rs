@@ -52,3 +52,10 @@ pub struct MessageSpec {
     /// Receives that are kept posted; at most `rx_depth`.
     pub rx_fill: u32,
 }
+
+impl MessageSpec {
+    /// Payload of a message as a length in memory; the largest where no memory is so long.
+    pub(crate) fn size(&self) -> usize {
+        usize::try_from(self.size_bytes).unwrap_or(usize::MAX)
+    }
+}

@@ -35,13 +35,13 @@ impl Ending {
 
     /// The record of the point, and the raw samples of each rank that kept them.
     pub(super) fn into_point(mut self, spec: &PointSpec, wall_ns: u64) -> (Point, Vec<Kept>) {
-        if let Some(error) = spec.pattern.failure(&self.outcomes) {
+        if let Some(error) = spec.pattern.entry().failure(&self.outcomes) {
             self = Self { conditions: std::mem::take(&mut self.conditions), ..Self::failed(error) };
         }
         let reported = self.reported();
         let mut merged = match reported {
             Some(_) => Merged::of(&self.outcomes),
-            None => spec.pattern.merge(spec, &mut self.outcomes),
+            None => spec.pattern.entry().merge(spec, &mut self.outcomes),
         };
         if let Some(status) = merged.status.take() {
             self.status = status;
@@ -78,6 +78,7 @@ impl Ending {
             pipeline: merged.pipeline,
             reported,
             cost: merged.cost,
+            own: merged.own.map(|own| (spec.pattern.name().to_owned(), own)).into_iter().collect(),
             throughput: merged.throughput,
             fairness: merged.fairness,
             throughput_total: merged.throughput_total,
@@ -231,7 +232,7 @@ mod tests {
     use crate::point::Pattern;
 
     fn spec() -> PointSpec {
-        let plan = Plan::new("stream", "Stream").experiment("e", Pattern::Stream, Settings::default());
+        let plan = Plan::new("stream", "Stream").experiment("e", Pattern::STREAM, Settings::default());
         resolve(&plan, &Options::default()).unwrap().points.remove(0)
     }
 

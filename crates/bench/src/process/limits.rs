@@ -10,7 +10,8 @@ use crate::point::{MessageSpec, PointSpec, Service};
 /// Why a point cannot be measured between these ranks, if so. The reason names the limit and not what exceeds it, so
 /// that it is the same for all points beyond it and is printed once for them.
 pub(super) fn refusal(spec: &PointSpec, descriptions: &[&Description]) -> Option<String> {
-    let (ranks, known) = (spec.ranks() as usize, descriptions.len());
+    let topology = spec.topology();
+    let (ranks, known) = (topology.ranks as usize, descriptions.len());
     if ranks > known {
         return Some(format!(
             "more ranks than the {known} that there are: a server that is started by hand is one rank"
@@ -20,7 +21,6 @@ pub(super) fn refusal(spec: &PointSpec, descriptions: &[&Description]) -> Option
         // What a kernel does not have is known when sockets are made.
         return None;
     }
-    let topology = spec.topology();
     let exceeded = (0u32..).zip(descriptions.iter().take(ranks)).find_map(|(rank, description)| {
         let name = description.device.as_ref().map(|device| device.name.as_str());
         let reason = topology.parts_of(rank).find_map(|part| exceeded(&part.message, &description.limits))?;

@@ -19,5 +19,4 @@ mod setup;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use endpoint::ShmemEndpoint;
 pub(crate) use setup::Unopened;

@@ -34,7 +34,7 @@ pub(super) struct Shape {
 impl Shape {
     /// For messages of a part of a point.
     pub(super) fn of(spec: &PartSpec) -> Self {
-        let size = usize::try_from(spec.message.size_bytes).unwrap_or(usize::MAX);
+        let size = spec.message.size();
         Self::within(size, if spec.usage.form == Form::Written { RING_OF_SAMPLES } else { RING })
     }
 

@@ -9,22 +9,24 @@ use std::time::{Duration, Instant};
 use measure::clock::Clock;
 use rustix::time::Timespec;
 
+use super::Unopened;
 use super::bell::{self, Bell, MESSAGE, ROOM};
+use super::endpoint::ShmemEndpoint;
 use super::ring::{Emptier, Filler, Shape};
-use super::{ShmemEndpoint, Unopened};
 use crate::Error;
 use crate::axis;
-use crate::company::{Alone, Presence};
-use crate::endpoint::connecting::{End, Half, Told};
+use crate::endpoint::conformance::{post_addressed, take_addressed, three};
+use crate::endpoint::connecting::{DrivenEndpoint, PeerInfo, UnconnectedEndpoint};
 use crate::endpoint::{Endpoint, Mark};
 use crate::pattern::Span;
 use crate::pattern::times::Times;
 use crate::patterns::ping_pong::ping_pong;
 use crate::patterns::stream::{Flow, stream};
+use crate::placement::{LocalPlacement, RankInfo};
 use crate::plan::{Options, Plan, Settings, resolve};
 use crate::point::{Carrier, Pattern, Poll};
+use crate::rank_clock::RankClock;
 use crate::shared::Shared;
-use crate::timepiece::Timepiece;
 use crate::topology::{PartSpec, Topology};
 
 /// Memory of so many lines, mapped twice.
@@ -49,7 +51,7 @@ fn byte(cell: u64, at: usize) -> u8 {
 #[test]
 fn what_is_filled_is_emptied_byte_by_byte_and_in_order() {
     for size in [1, 2, 56, 57, 1000, 8184, 100_000] {
-        let shape = Shape::of(&sized(Pattern::PingPong, size));
+        let shape = Shape::of(&sized(Pattern::PING_PONG, size));
         let [ours, theirs] = mapped_twice(shape.lines());
         let (mut filler, mut emptier) = (Filler::new(&ours, 0, shape), Emptier::new(&theirs, 0, shape));
         let length = size.min(shape.payload);
@@ -80,7 +82,7 @@ fn what_is_filled_is_emptied_byte_by_byte_and_in_order() {
 
 #[test]
 fn a_full_ring_takes_nothing_until_a_cell_is_emptied() {
-    let shape = Shape::of(&sized(Pattern::PingPong, 100));
+    let shape = Shape::of(&sized(Pattern::PING_PONG, 100));
     let [ours, theirs] = mapped_twice(shape.lines());
     let (mut filler, mut emptier) = (Filler::new(&ours, 0, shape), Emptier::new(&theirs, 0, shape));
     for _ in 0..2 {
@@ -132,9 +134,9 @@ fn spec(pattern: Pattern, axes: impl IntoIterator<Item = axis::Axis>) -> PartSpe
     resolve(&plan, &Options::default()).unwrap().points.remove(0).topology().parts.remove(0)
 }
 
-fn presence(spec: &PartSpec) -> Presence {
-    let timepiece = Timepiece::new(Clock::monotonic(), None);
-    Alone::new(&Topology::of_one(spec.clone()), 0, &timepiece).unwrap().presence().clone()
+fn info(spec: &PartSpec) -> RankInfo {
+    let rank_clock = RankClock::new(Clock::monotonic(), None);
+    LocalPlacement::new(&Topology::of_one(spec.clone()), 0, &rank_clock).unwrap().info().clone()
 }
 
 /// Connects all ranks of a point and lets each do its part within so many seconds; gives what becomes of each.
@@ -145,12 +147,12 @@ fn run<T: Send>(
 ) -> Vec<Result<T, Error>> {
     let halves: Vec<_> =
         (0..spec.links.ranks()).map(|rank| Unopened::new(spec, rank, Clock::monotonic()).unwrap()).collect();
-    let presence = presence(spec);
+    let info = info(spec);
     let told = |to: u32| {
-        let one = |half: &Unopened| Told {
-            presence: presence.clone(),
+        let one = |half: &Unopened| PeerInfo {
+            info: info.clone(),
             address: Some(()),
-            way: half.way(to).cloned(),
+            params: half.offer().params(to).cloned(),
         };
         halves.iter().map(one).collect::<Vec<_>>()
     };
@@ -180,7 +182,7 @@ const SIZES: [u64; 6] = [1, 57, 8184, 8185, 70_000, 1 << 20];
 fn messages_of_every_size_go_forth_and_back() {
     for poll in [Poll::Busy, Poll::Event] {
         for size in SIZES {
-            let spec = spec(Pattern::PingPong, [axis::POLL.value(poll), axis::SIZE_BYTES.value(size)]);
+            let spec = spec(Pattern::PING_PONG, [axis::POLL.value(poll), axis::SIZE_BYTES.value(size)]);
             let ends = run(&spec, 30.0, |rank, end| {
                 let mut samples = Times::default();
                 ping_pong(end, &mut samples, rank == 0, 1, Span::Messages(40))?;
@@ -197,7 +199,7 @@ fn floods_arrive_whole_one_way_and_both_ways() {
     for poll in [Poll::Busy, Poll::Event] {
         for size in SIZES {
             for both in [false, true] {
-                let spec = spec(Pattern::Stream, [axis::POLL.value(poll), axis::SIZE_BYTES.value(size)]);
+                let spec = spec(Pattern::STREAM, [axis::POLL.value(poll), axis::SIZE_BYTES.value(size)]);
                 let messages = if size > 10_000 { 60 } else { 3000 };
                 let ends = run(&spec, 60.0, |rank, end| {
                     let flow = match (both, rank) {
@@ -217,14 +219,14 @@ fn floods_arrive_whole_one_way_and_both_ways() {
 
 #[test]
 fn messages_are_numbered_and_greetings_told_from_them() {
-    let spec = spec(Pattern::OneWay, [axis::SIZE_BYTES.value(1), axis::POLL.value(Poll::Busy)]);
+    let spec = spec(Pattern::ONE_WAY, [axis::SIZE_BYTES.value(1), axis::POLL.value(Poll::Busy)]);
     let ends = run(&spec, 30.0, |rank, end| {
         if rank == 0 {
             for number in 0..600 {
                 end.send(if number == 599 { Mark::Last } else { Mark::More })?;
             }
-            end.greet_as(77)?;
-            end.await_greet()?;
+            end.send_sync_as(77)?;
+            end.await_sync()?;
             return Ok((end.try_sent()?, 0));
         }
         for number in 0..600 {
@@ -237,18 +239,31 @@ fn messages_are_numbered_and_greetings_told_from_them() {
             assert_eq!((arrival.number, arrival.is_greeting), (number, false));
             assert_eq!(arrival.mark == Mark::Last, number == 599);
         }
-        end.await_greeting(77)?;
-        end.greet()?;
+        end.await_sync_of(77)?;
+        end.send_sync()?;
         Ok((0, 1))
     });
     let ends: Vec<_> = ends.into_iter().map(Result::unwrap).collect();
     assert_eq!(ends, [(600, 0), (0, 1)]);
 }
 
+#[test]
+fn messages_go_to_the_rank_that_they_name_and_say_from_whom_they_are() {
+    for poll in [Poll::Busy, Poll::Event] {
+        let spec = three(&spec(Pattern::PING_PONG, [axis::POLL.value(poll)]).message);
+        let ends = run(&spec, 30.0, |rank, end| {
+            post_addressed(end, &spec, rank);
+            take_addressed(end, &spec, rank);
+            Ok(())
+        });
+        assert!(ends.iter().all(Result::is_ok), "{ends:?}");
+    }
+}
+
 /// Of what is asked for, only what the other rank has taken counts.
 #[test]
 fn messages_are_sent_when_they_are_taken_where_that_counts() {
-    let spec = spec(Pattern::Stream, [axis::SIZE_BYTES.value(20_000), axis::POLL.value(Poll::Busy)]);
+    let spec = spec(Pattern::STREAM, [axis::SIZE_BYTES.value(20_000), axis::POLL.value(Poll::Busy)]);
     let steps = std::sync::Barrier::new(2);
     let ends = run(&spec, 30.0, |rank, end| {
         if rank == 0 {
@@ -270,7 +285,7 @@ fn messages_are_sent_when_they_are_taken_where_that_counts() {
 #[test]
 fn a_rank_that_says_nothing_ends_the_point_in_bounded_time() {
     for poll in [Poll::Busy, Poll::Event] {
-        let spec = spec(Pattern::PingPong, [axis::POLL.value(poll)]);
+        let spec = spec(Pattern::PING_PONG, [axis::POLL.value(poll)]);
         let ends = run(&spec, 0.3, |rank, end| if rank == 0 { end.receive().map(drop) } else { Ok(()) });
         let error = ends[0].as_ref().unwrap_err().to_string();
         assert!(error.contains("shared memory from rank 0 to rank 1"), "{error}");
@@ -279,20 +294,19 @@ fn a_rank_that_says_nothing_ends_the_point_in_bounded_time() {
 
 #[test]
 fn ranks_of_other_hosts_and_memory_that_has_gone_are_no_way() {
-    let spec = spec(Pattern::PingPong, []);
+    let spec = spec(Pattern::PING_PONG, []);
     let half = |rank| Unopened::new(&spec, rank, Clock::monotonic()).unwrap();
-    let (here, way) = (presence(&spec), half(1).way(0).cloned());
+    let (here, params) = (info(&spec), half(1).offer().params(0).cloned());
     let elsewhere = serde_json::to_value(&here).unwrap().to_string();
     let boot = Clock::monotonic();
     let boot = measure::clock::Domain::of(&boot).boot_id.expect("Linux has one");
-    let elsewhere: Presence = serde_json::from_str(&elsewhere.replace(&boot, "another")).unwrap();
-    for (presence, words) in
-        [(elsewhere, "ranks of the same host only"), (here.clone(), "cannot be opened here")]
+    let elsewhere: RankInfo = serde_json::from_str(&elsewhere.replace(&boot, "another")).unwrap();
+    for (info, words) in [(elsewhere, "ranks of the same host only"), (here.clone(), "cannot be opened here")]
     {
         // The half that offered it has gone.
         let told = [
-            Told { presence: here.clone(), address: Some(()), way: None },
-            Told { presence, address: Some(()), way: way.clone() },
+            PeerInfo { info: here.clone(), address: Some(()), params: None },
+            PeerInfo { info, address: Some(()), params: params.clone() },
         ];
         let error = half(0).connect(&told, false).map(drop).unwrap_err();
         assert!(matches!(error, Error::Impossible { .. }) && error.to_string().contains(words), "{error}");

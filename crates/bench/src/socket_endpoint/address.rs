@@ -26,6 +26,15 @@ pub enum Net {
     Network(IpAddr, u8),
 }
 
+/// How a rank's sockets are bound.
+#[derive(Clone, Debug, Default)]
+pub struct SocketOptions {
+    /// Which addresses they may have.
+    pub net: Net,
+    /// The first port of those that they take, a rank after the other; the kernel's choice if absent.
+    pub port: Option<u16>,
+}
+
 impl Net {
     /// The addresses that sockets may use, of interfaces that are up.
     pub(crate) fn addresses(&self) -> Vec<Entry> {

@@ -7,10 +7,12 @@ use measure::clock::Clock;
 use rustix::io::ioctl_fionbio;
 use rustix::net::{SocketAddr, SocketAddrAny, SocketAddrUnix, bind, getsockname, listen, sockopt};
 
-use super::address::Reachable;
+use super::address::{Net, Reachable, SocketOptions};
 use super::options::socket;
-use super::{Address, Name, Net, SocketOptions, Way};
+use super::peer::{Address, Name, PeerParams};
 use crate::Error;
+use crate::endpoint::connecting::Offer;
+use crate::endpoint::kind::{EndpointKind, Site};
 use crate::point::{Carrier, Family, Operation, Service, SocketSettings};
 use crate::topology::{Flow, Part, PartSpec};
 
@@ -22,8 +24,7 @@ pub(crate) struct Unconnected {
     pub(super) spec: PartSpec,
     pub(super) rank: u32,
     pub(super) clock: Clock,
-    pub(super) address: Address,
-    pub(super) ways: Vec<Option<Way>>,
+    pub(super) offer: Offer<Address, PeerParams>,
     /// What connections come to, where there are any.
     pub(super) listener: Option<OwnedFd>,
     /// Of datagrams, the sockets for each neighbour.
@@ -46,7 +47,7 @@ impl Unconnected {
         let neighbours = spec.links.neighbours(rank);
         let mut ports = Ports::of(&spec, rank, options, neighbours.len());
         let (mut listener, mut bound) = (None, Vec::new());
-        let mut ways: Vec<Option<Way>> = (0..spec.links.ranks()).map(|_| None).collect();
+        let mut offer = Offer::new(Address { reachable }, spec.links.ranks());
         let named = if spec.message.endpoint.is_datagram() {
             Vec::new()
         } else {
@@ -65,9 +66,18 @@ impl Unconnected {
                 bound.push(own);
                 sockets = names;
             }
-            ways[neighbour as usize] = Some(Way { sockets, token: token()? });
+            offer.give(neighbour, PeerParams { sockets, token: token()? });
         }
-        Ok(Self { spec, rank, clock, address: Address { reachable }, ways, listener, bound })
+        Ok(Self { spec, rank, clock, offer, listener, bound })
+    }
+}
+
+impl EndpointKind for Unconnected {
+    const CARRIERS: &'static [Carrier] =
+        &[Carrier::Sctp, Carrier::Tcp, Carrier::Udp, Carrier::UnixDatagram, Carrier::UnixStream];
+
+    fn prepare(part: &PartSpec, site: &mut Site<'_>) -> Result<Self, Error> {
+        Self::new(part, site.rank, site.sockets, site.rank_clock.clock)
     }
 }
 

@@ -12,21 +12,24 @@ use std::time::{Duration, Instant};
 use measure::clock::Clock;
 
 use self::relay::{Fault, Relay};
-use super::endpoint::gathering::MUCH;
+use super::endpoint::SocketEndpoint;
+use super::endpoint::gathered::MUCH;
+use super::peer::{Name, PeerInfo, PeerParams};
 use super::setup::Unconnected;
-use super::{Name, Net, SocketEndpoint, SocketOptions, Told, Way};
+use super::{Net, SocketOptions};
 use crate::Error;
 use crate::axis;
-use crate::company::Alone;
-use crate::endpoint::connecting::{End, Half};
+use crate::endpoint::conformance::{post_addressed, take_addressed, three};
+use crate::endpoint::connecting::{DrivenEndpoint, UnconnectedEndpoint};
 use crate::endpoint::{Endpoint, Mark};
 use crate::pattern::Span;
 use crate::pattern::times::Times;
 use crate::patterns::ping_pong::ping_pong;
 use crate::patterns::stream::{Flow, stream};
+use crate::placement::LocalPlacement;
 use crate::plan::{Options, Plan, Settings, resolve};
 use crate::point::{Carrier, Family, Pattern, Poll};
-use crate::timepiece::Timepiece;
+use crate::rank_clock::RankClock;
 use crate::topology::{PartSpec, Topology};
 
 fn spec(pattern: Pattern, axes: impl IntoIterator<Item = axis::Axis>) -> PartSpec {
@@ -43,14 +46,18 @@ fn halves(spec: &PartSpec) -> Vec<Unconnected> {
 }
 
 /// What each rank hears of all, with its ways as `change` wants them: from one rank to another.
-fn told(spec: &PartSpec, halves: &[Unconnected], change: impl Fn(u32, u32, &mut Way)) -> Vec<Vec<Told>> {
-    let timepiece = Timepiece::new(Clock::monotonic(), None);
-    let presence = Alone::new(&Topology::of_one(spec.clone()), 0, &timepiece).unwrap().presence().clone();
+fn told(
+    spec: &PartSpec,
+    halves: &[Unconnected],
+    change: impl Fn(u32, u32, &mut PeerParams),
+) -> Vec<Vec<PeerInfo>> {
+    let rank_clock = RankClock::new(Clock::monotonic(), None);
+    let info = LocalPlacement::new(&Topology::of_one(spec.clone()), 0, &rank_clock).unwrap().info().clone();
     let one = |to: u32, from: u32| {
         let half = &halves[from as usize];
-        let mut way = half.way(to).cloned();
-        way.iter_mut().for_each(|way| change(from, to, way));
-        Told { presence: presence.clone(), address: Some(half.address().clone()), way }
+        let mut params = half.offer().params(to).cloned();
+        params.iter_mut().for_each(|params| change(from, to, params));
+        PeerInfo { info: info.clone(), address: Some(half.offer().address.clone()), params }
     };
     let ranks = halves.len() as u32;
     (0..ranks).map(|to| (0..ranks).map(|from| one(to, from)).collect()).collect()
@@ -59,7 +66,7 @@ fn told(spec: &PartSpec, halves: &[Unconnected], change: impl Fn(u32, u32, &mut 
 /// Connects them, all at the same time, and lets each do its part; gives what becomes of each. All stay until all are done.
 fn run<T: Send>(
     halves: Vec<Unconnected>,
-    told: &[Vec<Told>],
+    told: &[Vec<PeerInfo>],
     part: impl Fn(u32, &mut SocketEndpoint) -> Result<T, Error> + Sync,
 ) -> Vec<Result<T, Error>> {
     let all = Barrier::new(halves.len());
@@ -71,7 +78,7 @@ fn run<T: Send>(
 /// The same, but each stays until `stays` returns.
 fn run_until<T: Send>(
     halves: Vec<Unconnected>,
-    told: &[Vec<Told>],
+    told: &[Vec<PeerInfo>],
     part: impl Fn(u32, &mut SocketEndpoint) -> Result<T, Error> + Sync,
     stays: impl Fn() + Sync,
 ) -> Vec<Result<T, Error>> {
@@ -95,7 +102,8 @@ fn run_until<T: Send>(
 /// Bounces so many messages; gives the samples and counters of both ranks.
 fn bounce(spec: &PartSpec, messages: u64, relay: Option<&Relay>) -> Vec<(Times, BTreeMap<String, u64>)> {
     let halves = halves(spec);
-    let told = told(spec, &halves, |from, to, way| relay.iter().for_each(|relay| relay.lead(from, to, way)));
+    let told =
+        told(spec, &halves, |from, to, params| relay.iter().for_each(|relay| relay.lead(from, to, params)));
     let ends = run(halves, &told, |rank, end| {
         let mut samples = Times::default();
         ping_pong(end, &mut samples, rank == 0, 1, Span::Messages(messages))?;
@@ -105,6 +113,24 @@ fn bounce(spec: &PartSpec, messages: u64, relay: Option<&Relay>) -> Vec<(Times, 
 }
 
 const ALL: [Carrier; 4] = [Carrier::Tcp, Carrier::Udp, Carrier::UnixStream, Carrier::UnixDatagram];
+
+#[test]
+fn messages_go_to_the_rank_that_they_name_and_say_from_whom_they_are() {
+    for carrier in ALL {
+        for poll in [Poll::Busy, Poll::Event] {
+            let axes = [axis::ENDPOINT.value(carrier), axis::POLL.value(poll)];
+            let spec = three(&spec(Pattern::PING_PONG, axes).message);
+            let halves = halves(&spec);
+            let told = told(&spec, &halves, |_, _, _| {});
+            let ends = run(halves, &told, |rank, end| {
+                post_addressed(end, &spec, rank);
+                take_addressed(end, &spec, rank);
+                Ok(())
+            });
+            assert!(ends.iter().all(Result::is_ok), "{carrier:?} {poll:?}: {ends:?}");
+        }
+    }
+}
 
 /// The receiver of a flood that lasts is woken for much; what is less arrives all the same, and afterwards it is woken for all.
 #[test]
@@ -121,7 +147,7 @@ fn the_receiver_of_a_flood_gathers() {
             axis::STREAMS.value(streams),
             axis::SIZE_BYTES.value(100),
         ];
-        let spec = spec(Pattern::Stream, axes);
+        let spec = spec(Pattern::STREAM, axes);
         let halves = halves(&spec);
         let told = told(&spec, &halves, |_, _, _| {});
         let ends = run(halves, &told, |rank, end| {
@@ -160,7 +186,7 @@ fn messages_of_every_size_go_forth_and_back() {
                 }
                 let axes =
                     [axis::ENDPOINT.value(carrier), axis::POLL.value(poll), axis::SIZE_BYTES.value(size)];
-                let ends = bounce(&spec(Pattern::PingPong, axes), 40, None);
+                let ends = bounce(&spec(Pattern::PING_PONG, axes), 40, None);
                 let counts: Vec<_> = ends.iter().map(|(samples, _)| samples.0.len()).collect();
                 assert_eq!(counts, [40, 40], "{carrier:?} {poll:?} {size}");
                 assert!(ends.iter().all(|(_, counters)| counters.values().all(|count| *count == 0)));
@@ -173,7 +199,7 @@ fn messages_of_every_size_go_forth_and_back() {
 fn they_do_over_ipv6() {
     for carrier in [Carrier::Tcp, Carrier::Udp] {
         let axes = [axis::ENDPOINT.value(carrier), axis::FAMILY.value(Family::Ipv6)];
-        let spec = spec(Pattern::PingPong, axes);
+        let spec = spec(Pattern::PING_PONG, axes);
         if super::Reachable::own(&Net::Loopback, Family::Ipv6, None).is_err() {
             println!("SKIPPED: this host has no IPv6");
             return;
@@ -185,7 +211,8 @@ fn they_do_over_ipv6() {
 /// Floods; gives what rank 0 posted and rank 1 received, with its counters.
 fn flood(spec: &PartSpec, messages: u64, relay: Option<&Relay>) -> (u64, u64, BTreeMap<String, u64>) {
     let halves = halves(spec);
-    let told = told(spec, &halves, |from, to, way| relay.iter().for_each(|relay| relay.lead(from, to, way)));
+    let told =
+        told(spec, &halves, |from, to, params| relay.iter().for_each(|relay| relay.lead(from, to, params)));
     let reliable = spec.message.endpoint != Carrier::Udp;
     let ends = run(halves, &told, |rank, end| {
         let flow = if rank == 0 { Flow::Out } else { Flow::In };
@@ -209,7 +236,7 @@ fn floods_arrive_whole_over_what_loses_nothing() {
                     axis::SIZE_BYTES.value(size),
                     axis::STREAMS.value(streams),
                 ];
-                let (sent, received, _) = flood(&spec(Pattern::Stream, axes), 3000, None);
+                let (sent, received, _) = flood(&spec(Pattern::STREAM, axes), 3000, None);
                 assert_eq!((sent, received), (3000, 3000), "{carrier:?} {poll:?} {streams} {size}");
             }
         }
@@ -227,7 +254,7 @@ fn lists_of_datagrams_arrive_as_messages() {
             // Enough for all of them, so that none is lost.
             axis::SOCKET_BUFFER_BYTES.value(Some(200_000)),
         ];
-        let (sent, received, counters) = flood(&spec(Pattern::Stream, axes), 100, None);
+        let (sent, received, counters) = flood(&spec(Pattern::STREAM, axes), 100, None);
         assert_eq!((sent, received), (100, 100), "{list} {offload}");
         assert!(counters.values().all(|count| *count == 0), "{counters:?}");
     }
@@ -237,7 +264,7 @@ fn lists_of_datagrams_arrive_as_messages() {
 fn what_is_lost_is_asked_for_again_and_is_no_sample() {
     let axes = [axis::ENDPOINT.value(Carrier::Udp), axis::SIZE_BYTES.value(1)];
     for poll in [Poll::Busy, Poll::Event] {
-        let spec = spec(Pattern::PingPong, axes.clone().into_iter().chain([axis::POLL.value(poll)]));
+        let spec = spec(Pattern::PING_PONG, axes.clone().into_iter().chain([axis::POLL.value(poll)]));
         let relay = Relay::start(vec![Fault::Drop { every: 9 }]);
         let ends = bounce(&spec, 40, Some(&relay));
         let (asks, answers) = (&ends[0], &ends[1]);
@@ -256,7 +283,7 @@ fn what_is_lost_is_asked_for_again_and_is_no_sample() {
 #[test]
 fn the_loss_of_the_very_last_answer_is_made_good() {
     // A question and an answer each, and one before: the fourth is the last answer.
-    let spec = spec(Pattern::PingPong, [axis::ENDPOINT.value(Carrier::Udp)]);
+    let spec = spec(Pattern::PING_PONG, [axis::ENDPOINT.value(Carrier::Udp)]);
     for last in [3, 4, 5, 6] {
         let relay = Relay::start(vec![Fault::Lose { number: last }]);
         let ends = bounce(&spec, 1, Some(&relay));
@@ -269,7 +296,7 @@ fn the_loss_of_the_very_last_answer_is_made_good() {
 #[test]
 fn what_comes_twice_or_late_is_counted() {
     let axes = [axis::ENDPOINT.value(Carrier::Udp), axis::SIZE_BYTES.value(64)];
-    let spec = spec(Pattern::Stream, axes);
+    let spec = spec(Pattern::STREAM, axes);
     // As many as every socket holds, so that none but the relay loses any.
     let faults = vec![Fault::Drop { every: 10 }, Fault::Repeat { every: 7 }, Fault::Hold { every: 13 }];
     let relay = Relay::start(faults);
@@ -284,7 +311,7 @@ fn what_comes_twice_or_late_is_counted() {
 /// The last message overtakes the one before it, which is not lost for that.
 #[test]
 fn what_the_end_of_a_flood_overtakes_still_counts() {
-    let spec = spec(Pattern::Stream, [axis::ENDPOINT.value(Carrier::Udp), axis::SIZE_BYTES.value(64)]);
+    let spec = spec(Pattern::STREAM, [axis::ENDPOINT.value(Carrier::Udp), axis::SIZE_BYTES.value(64)]);
     // Nineteen messages, and then the last one.
     let relay = Relay::start(vec![Fault::Hold { every: 19 }]);
     let (sent, received, counters) = flood(&spec, 20, Some(&relay));
@@ -295,7 +322,7 @@ fn what_the_end_of_a_flood_overtakes_still_counts() {
 /// Who sleeps until the next message comes looks at the clock every second, and earlier where there may be none any more.
 #[test]
 fn a_flood_that_has_lost_some_is_soon_over() {
-    let spec = spec(Pattern::Stream, [axis::ENDPOINT.value(Carrier::Udp), axis::SIZE_BYTES.value(64)]);
+    let spec = spec(Pattern::STREAM, [axis::ENDPOINT.value(Carrier::Udp), axis::SIZE_BYTES.value(64)]);
     let took = |_| {
         let relay = Relay::start(vec![Fault::Lose { number: 10 }]);
         let begin = Instant::now();
@@ -308,10 +335,10 @@ fn a_flood_that_has_lost_some_is_soon_over() {
 
 #[test]
 fn who_is_no_rank_is_sent_away() {
-    let spec = spec(Pattern::PingPong, [axis::ENDPOINT.value(Carrier::Tcp)]);
+    let spec = spec(Pattern::PING_PONG, [axis::ENDPOINT.value(Carrier::Tcp)]);
     let halves = halves(&spec);
     let told = told(&spec, &halves, |_, _, _| ());
-    let Name::Port(port) = told[1][0].way.as_ref().unwrap().sockets[0] else { panic!("a port") };
+    let Name::Port(port) = told[1][0].params.as_ref().unwrap().sockets[0] else { panic!("a port") };
     // Some say nothing and stay, one says what is wrong, one goes at once.
     let silent: Vec<_> = (0..9).map(|_| TcpStream::connect(("127.0.0.1", port)).unwrap()).collect();
     let mut wrong = TcpStream::connect(("127.0.0.1", port)).unwrap();
@@ -335,7 +362,7 @@ fn a_rank_that_has_gone_is_said_to_have_gone() {
         (Carrier::UnixStream, "its program has ended or failed: look there"),
         (Carrier::Udp, "nobody has that port any more"),
     ] {
-        let spec = spec(Pattern::PingPong, [axis::ENDPOINT.value(carrier)]);
+        let spec = spec(Pattern::PING_PONG, [axis::ENDPOINT.value(carrier)]);
         let halves = halves(&spec);
         let told = told(&spec, &halves, |_, _, _| ());
         let part = |rank, end: &mut SocketEndpoint| {
@@ -354,21 +381,21 @@ fn a_rank_that_has_gone_is_said_to_have_gone() {
 fn a_port_that_is_taken_is_named() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port();
-    let spec = spec(Pattern::PingPong, [axis::ENDPOINT.value(Carrier::Tcp)]);
+    let spec = spec(Pattern::PING_PONG, [axis::ENDPOINT.value(Carrier::Tcp)]);
     let options = SocketOptions { net: Net::Loopback, port: Some(port) };
     let error = Unconnected::new(&spec, 0, &options, Clock::monotonic()).err().unwrap().to_string();
     assert!(error.starts_with(&format!("TCP port {port} is taken: end what has it")), "{error}");
     // The next rank has the next port.
     let next = Unconnected::new(&spec, 1, &options, Clock::monotonic());
     if let Ok(next) = next {
-        let way = next.way(0).unwrap();
-        assert!(matches!(way.sockets[..], [Name::Port(next)] if next == port + 1));
+        let params = next.offer().params(0).unwrap();
+        assert!(matches!(params.sockets[..], [Name::Port(next)] if next == port + 1));
     }
 }
 
 #[test]
 fn who_sleeps_wakes_for_an_instant() {
-    let spec = spec(Pattern::OpenLoop, [axis::ENDPOINT.value(Carrier::Tcp)]);
+    let spec = spec(Pattern::OPEN_LOOP, [axis::ENDPOINT.value(Carrier::Tcp)]);
     let halves = halves(&spec);
     let told = told(&spec, &halves, |_, _, _| ());
     let naps = run(halves, &told, |rank, end| {

@@ -6,7 +6,7 @@ use verbs::abi::{
 };
 use verbs::{MemoryKind, MemoryRegion, ProtectionDomain, ReceiveRequest, Remote};
 
-use super::GREETINGS;
+use super::constants::GREETINGS;
 use crate::Error;
 use crate::endpoint::FILL;
 use crate::point::{Memory, Operation, Service};
@@ -108,7 +108,7 @@ fn in_a_page(stride: usize) -> usize {
 
 impl Buffers {
     pub(super) fn new(domain: &ProtectionDomain, spec: &PartSpec, rank: u32) -> Result<Self, Error> {
-        let size = usize::try_from(spec.message.size_bytes).unwrap_or(usize::MAX);
+        let size = spec.message.size();
         let kind = match spec.message.memory {
             Memory::Device => MemoryKind::Device,
             Memory::Process => MemoryKind::Process,
@@ -199,12 +199,7 @@ impl Buffers {
     /// What a request of this end to its so many-th partner gathers or scatters.
     pub(super) fn elements(&self, spec: &PartSpec, partner: usize) -> Result<Vec<ibv_sge>, Error> {
         let offset = (partner % self.slots.count) * self.slots.stride;
-        cut(
-            &self.send,
-            offset,
-            usize::try_from(spec.message.size_bytes).unwrap_or(usize::MAX),
-            spec.message.sge,
-        )
+        cut(&self.send, offset, spec.message.size(), spec.message.sge)
     }
 
     /// Where the one-sided operations of the so many-th partner go.

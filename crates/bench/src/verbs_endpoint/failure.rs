@@ -5,9 +5,10 @@ use std::fmt;
 use verbs::abi::*;
 use verbs::{LinkLayer, WcStatus};
 
-use super::port::LocalPort;
-use super::setup::{RETRY_COUNT, TIMEOUT};
-use super::{Address, port};
+use super::address::{Address, GidAddress};
+use super::constants::{RETRY_COUNT, TIMEOUT};
+use super::port::{self, LocalPort};
+use crate::Error;
 use crate::point::Service;
 use crate::topology::PartSpec;
 
@@ -28,7 +29,7 @@ impl Path {
             Some(gid) if is_global => format!("GID {gid}"),
             _ => format!("LID {lid}"),
         };
-        let their_gid = peer.gid.as_ref().map(port::GidAddress::entry);
+        let their_gid = peer.gid.as_ref().map(GidAddress::entry);
         Self {
             service: spec.message.service,
             mtu_bytes: spec.message.mtu_bytes.unwrap_or_else(|| local.is.active_mtu.bytes()),
@@ -67,6 +68,22 @@ impl Path {
             ),
         };
         format!("{advice} ({self})")
+    }
+
+    /// The failure where the peer has been silent for longer than a message takes.
+    pub(super) fn silent(&self, is_unacknowledged: bool, waited_s: f64) -> Error {
+        let what = if is_unacknowledged { "was acknowledged by the peer" } else { "came from the peer" };
+        let advice = match self.service {
+            Service::Rc if is_unacknowledged => {
+                "its program has stopped and posts no receives (RNR, which is retried for ever), or its device has stopped"
+            }
+            Service::Rc => "its program has stopped: look there",
+            Service::Uc | Service::Ud => {
+                "its program has stopped, or a message was lost, which this service does not repeat: measure RC, look for \
+                 drops (`rdma statistic`, `ethtool -S DEV`), or send less at once (-t)"
+            }
+        };
+        Error::Silent { what, path: self.to_string(), waited_s, said: String::new(), advice }
     }
 
     fn nothing_came_back(&self) -> String {

@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
-use verbs::{Context, Route};
+use verbs::manager::Link;
+use verbs::{Context, QueuePair, ReadyToSend, Route};
 
-use super::LocalPort;
 use super::buffers::Buffers;
-use super::connect::Held;
 use super::failure::Path;
 use super::lane::Lane;
+use super::memory_flags::FlagRange;
 use super::numbering::Numbering;
+use super::port::LocalPort;
 use super::samples::Samples;
 use super::setup::Queues;
-use super::signs::Watched;
 use crate::Error;
 use crate::topology::PartSpec;
 
@@ -67,13 +67,22 @@ pub(super) struct Parts {
     pub(super) pauses: bool,
 }
 
+/// What is held as long as the queue pairs are used.
+#[derive(Default)]
+pub(super) struct Held {
+    /// Connections that RDMA CM keeps up, where it made them.
+    pub(super) _links: Vec<Link>,
+    /// Queue pairs to ranks that this one does not talk to.
+    pub(super) _idle: Vec<QueuePair<ReadyToSend>>,
+}
+
 /// What an endpoint knows of the other ranks.
 pub(super) struct Others {
     /// How it learns what they have done, and where in its memory.
     pub(super) notification: Notification,
-    pub(super) watched: Watched,
+    pub(super) watched: FlagRange,
     /// Whether more run on the same CPUs than those are: then one has to stop for another to go on.
-    pub(super) gives_way: bool,
+    pub(super) yields_cpu: bool,
     /// The ways to those, and how the device is told of them.
     pub(super) paths: Vec<Path>,
     pub(super) routes: Vec<Route>,

@@ -2,12 +2,11 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
 use verbs::{
     Context, GidEntry, GidKind, GlobalRoute, LinkLayer, Port, PortState, Route, Transport, default_gid,
 };
 
-use super::Address;
+use super::address::{Address, GidAddress};
 use crate::Error;
 use crate::host_counters::Ways;
 use crate::point::Setup;
@@ -208,46 +207,6 @@ impl fmt::Display for LocalPort {
             }
             None => write!(f, "port {}, LID {}", self.number, self.is.lid),
         }
-    }
-}
-
-/// A GID as ranks tell it each other.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct GidAddress {
-    gid: [u8; 16],
-    index: u8,
-    kind: Kind,
-}
-
-#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
-#[serde(rename_all = "snake_case")]
-enum Kind {
-    InfiniBand,
-    RoceV1,
-    RoceV2,
-    Unknown,
-}
-
-impl GidAddress {
-    pub(crate) fn new(entry: &GidEntry) -> Self {
-        let kind = match entry.kind {
-            GidKind::InfiniBand => Kind::InfiniBand,
-            GidKind::RoceV1 => Kind::RoceV1,
-            GidKind::RoceV2 => Kind::RoceV2,
-            GidKind::Unknown => Kind::Unknown,
-        };
-        Self { gid: entry.gid.0, index: entry.index, kind }
-    }
-
-    pub(crate) fn entry(&self) -> GidEntry {
-        let kind = match self.kind {
-            Kind::InfiniBand => GidKind::InfiniBand,
-            Kind::RoceV1 => GidKind::RoceV1,
-            Kind::RoceV2 => GidKind::RoceV2,
-            Kind::Unknown => GidKind::Unknown,
-        };
-        GidEntry { index: self.index, gid: verbs::Gid(self.gid), kind }
     }
 }
 

@@ -5,23 +5,22 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use measure::clock::Clock;
 use verbs::{
-    CompletionChannel, CompletionQueue, Context, Init, Initialisation, ProtectionDomain, QueuePair,
-    QueuePairOptions,
+    CompletionChannel, CompletionQueue, Context, Init, Initialisation, LinkModel, ProtectionDomain,
+    QueuePair, QueuePairOptions,
 };
 
+use super::address::{Address, GidAddress, PairAddress, PeerParams, Target};
 use super::buffers::{Buffers, access, receive_depth, receives_before};
+use super::constants::{GREETINGS, PSN, QKEY};
+use super::device::Open;
 use super::managed::Managed;
-use super::port::GidAddress;
-use super::{Address, GREETINGS, LocalPort, PairAddress, QKEY, Target, Way};
+use super::port::LocalPort;
 use crate::Error;
-use crate::point::{Operation, QueuePoll, Service};
+use crate::endpoint::connecting::Offer;
+use crate::endpoint::kind::{EndpointKind, Site};
+use crate::fault::PointError;
+use crate::point::{Carrier, Operation, QueuePoll, Service};
 use crate::topology::PartSpec;
-
-/// Local ACK timeout, 4.096 us x 2^14 = 67 ms, and retries: perftest's.
-pub(super) const TIMEOUT: u8 = 14;
-pub(super) const RETRY_COUNT: u8 = 7;
-/// First packet sequence number: any will do.
-pub(super) const PSN: u32 = 0x5c09e;
 
 /// The completion queues, and the channel on which they announce completions in event mode.
 pub(super) struct Queues {
@@ -38,8 +37,7 @@ pub(crate) struct Unconnected {
     pub(super) domain: ProtectionDomain,
     pub(super) port: Arc<LocalPort>,
     pub(super) managed: Option<Managed>,
-    pub(super) address: Address,
-    pub(super) ways: Vec<Option<Way>>,
+    pub(super) offer: Offer<Address, PeerParams>,
     pub(super) rank: u32,
     pub(super) spec: PartSpec,
     pub(super) clock: Clock,
@@ -85,18 +83,46 @@ impl Unconnected {
             manager: managed.as_ref().and_then(Managed::address),
             group: sends_to_group(spec, rank).then(group),
         };
-        let mut ways: Vec<Option<Way>> = (0..spec.links.ranks()).map(|_| None).collect();
+        let mut offer = Offer::new(address, spec.links.ranks());
         for (partner, neighbour) in neighbours.iter().enumerate() {
             let first = if shares_queue_pair(spec) { 0 } else { partner * each };
             let numbers = pairs[first..first + each].iter().map(QueuePair::number);
-            ways[*neighbour as usize] = Some(Way {
+            let params = PeerParams {
                 pairs: numbers.map(|qp_num| PairAddress { qp_num, psn: PSN }).collect(),
                 target: buffers.remote(partner)?.map(Target::from),
                 signal: buffers.remote_signal(partner)?.map(Target::from),
-            });
+            };
+            offer.give(*neighbour, params);
         }
         let (port, spec) = (Arc::clone(port), spec.clone());
-        Ok(Self { pairs, queues, buffers, domain, port, managed, address, ways, rank, spec, clock })
+        Ok(Self { pairs, queues, buffers, domain, port, managed, offer, rank, spec, clock })
+    }
+}
+
+impl EndpointKind for Unconnected {
+    const CARRIERS: &'static [Carrier] = &[Carrier::Verbs];
+
+    /// The link of the device is that of the point.
+    fn arrange(site: &mut Site<'_>) -> Result<(), PointError> {
+        let Open { context, port, .. } = site.device.open()?;
+        let link = match site.topology.begins(site.rank) {
+            true => site.spec.link,
+            false => site.spec.link.map(LinkModel::seen_from_other_end),
+        };
+        if let Some(reason) = port.refusal(site.spec.message.setup) {
+            return Err(PointError::NotMeasured(reason));
+        }
+        match context.device().provider().set_link {
+            Ok(_) => context.set_link(link.as_ref()).map_err(Error::from)?,
+            Err(reason) if link.is_some() => return Err(PointError::NotMeasured(reason.to_owned())),
+            Err(_) => {}
+        }
+        Ok(())
+    }
+
+    fn prepare(part: &PartSpec, site: &mut Site<'_>) -> Result<Self, Error> {
+        let Open { context, port, .. } = site.device.open()?;
+        Self::new(context, port, part, site.rank, site.rank_clock.clock)
     }
 }
 

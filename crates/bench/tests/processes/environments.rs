@@ -15,7 +15,7 @@ fn points() -> Vec<PointSpec> {
         Settings { iterations: Some(10), timeout_s: Some(TIMEOUT.as_secs_f64()), ..Settings::default() }
             .axis(axis::ENVIRONMENT.values(["as_is".to_owned(), "own".to_owned()]))
             .axis(axis::SIZE_BYTES.values([4, 8]));
-    let mut plan = Plan::new("test", "Test").experiment("e", Pattern::PingPong, settings);
+    let mut plan = Plan::new("test", "Test").experiment("e", Pattern::PING_PONG, settings);
     plan.environments.insert("own".to_owned(), Wanted { memory: Some(Memory::Locked), ..Wanted::default() });
     let mut points = resolve(&plan, &Options::default()).unwrap().points;
     points.push(PointSpec { id: 4, ..points[0].clone() });

@@ -111,7 +111,7 @@ fn run(mode: &str, deed: Deed) -> (Result<Summary, String>, Seen, JoinHandle<Res
     let settings =
         Settings { iterations: Some(10), timeout_s: Some(TIMEOUT.as_secs_f64()), ..Settings::default() }
             .axis(axis::SIZE_BYTES.values([4, 8, 16]));
-    let plan = Plan::new("test", "Test").experiment("e", Pattern::PingPong, settings);
+    let plan = Plan::new("test", "Test").experiment("e", Pattern::PING_PONG, settings);
     let points = resolve(&plan, &Options::default()).unwrap().points;
     let token = fake::token();
     let launch = Launch { server: Some(peer), ..fake::launch(&token, &[mode, "not-started"]) };

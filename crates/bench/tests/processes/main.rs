@@ -96,7 +96,7 @@ fn points(pattern: Pattern, direction: Flow) -> Vec<PointSpec> {
 
 /// Runs three points with agents of these behaviours.
 fn run<const N: usize>(modes: [&str; N]) -> (Result<Summary, String>, Seen) {
-    run_points(modes, &points(Pattern::PingPong, Flow::Uni))
+    run_points(modes, &points(Pattern::PING_PONG, Flow::Uni))
 }
 
 fn run_points<const N: usize>(modes: [&str; N], points: &[PointSpec]) -> (Result<Summary, String>, Seen) {
@@ -153,12 +153,12 @@ fn agents_that_behave_are_measured() {
 
 #[test]
 fn throughput_is_that_of_the_slower_end_and_both_directions_are_told_apart() {
-    let (_, seen) = run_points(["good", "good"], &points(Pattern::Stream, Flow::Uni));
+    let (_, seen) = run_points(["good", "good"], &points(Pattern::STREAM, Flow::Uni));
     let point = &seen.points[0];
     assert_eq!(point.throughput.as_ref().unwrap().bytes_per_s, 1000.0);
     assert_eq!(point.ends[1].throughput.as_ref().unwrap().bytes_per_s, 2000.0);
     assert_eq!(point.throughput_total, None);
-    let (_, seen) = run_points(["good", "good"], &points(Pattern::Stream, Flow::Bi));
+    let (_, seen) = run_points(["good", "good"], &points(Pattern::STREAM, Flow::Bi));
     let point = &seen.points[0];
     let (one, total) = (point.throughput.as_ref().unwrap(), point.throughput_total.as_ref().unwrap());
     assert_eq!((one.bytes_per_s, one.direction), (1500.0, Direction::BiOne));
@@ -180,7 +180,7 @@ fn what_an_agent_says_against_a_point_ends_that_point_only() {
 #[test]
 fn a_rank_that_waits_for_a_failed_one_is_not_waited_for() {
     let start = Instant::now();
-    let mut points = points(Pattern::PingPong, Flow::Uni);
+    let mut points = points(Pattern::PING_PONG, Flow::Uni);
     points.iter_mut().for_each(|point| point.timeout_s = 600.0);
     let (result, seen) = run_points(["silent-run-1", "fail-run-1"], &points);
     assert_eq!(result, summary(2, 0, 1));
@@ -236,7 +236,7 @@ fn an_agent_that_goes_silent_is_ended_at_the_deadline() {
 
 #[test]
 fn an_agent_that_stops_reading_is_ended_at_the_deadline() {
-    let mut points = points(Pattern::PingPong, Flow::Uni);
+    let mut points = points(Pattern::PING_PONG, Flow::Uni);
     // A request that no pipe holds.
     points[0].share_above_ns = (0..100_000).collect();
     let (result, seen) = run_points(["good", "deaf"], &points);
@@ -337,7 +337,7 @@ fn what_cannot_start_ends_the_run_in_one_sentence() {
 fn a_command_that_does_not_exist_is_named() {
     let mut launch = fake::launch("none", &["good", "good"]);
     launch.via = Some("no-such-program {host}".to_owned());
-    let points = points(Pattern::PingPong, Flow::Uni);
+    let points = points(Pattern::PING_PONG, Flow::Uni);
     let error = coordinator::run(&points, &launch, None, &mut Seen::default()).unwrap_err().to_string();
     assert_eq!(
         error,
@@ -350,7 +350,7 @@ fn fans(peers: &[u32]) -> Vec<PointSpec> {
     let settings =
         Settings { iterations: Some(10), timeout_s: Some(TIMEOUT.as_secs_f64()), ..Settings::default() }
             .axis(axis::PEERS.values(peers.to_vec()));
-    let plan = Plan::new("test", "Test").experiment("e", Pattern::FanOut, settings);
+    let plan = Plan::new("test", "Test").experiment("e", Pattern::FAN_OUT, settings);
     resolve(&plan, &Options::default()).unwrap().points
 }
 
@@ -402,7 +402,7 @@ fn children_of_agents_do_not_stay() {
 
 #[test]
 fn every_calibration_is_compared_with_the_best_that_is_known() {
-    let points = points(Pattern::PingPong, Flow::Uni);
+    let points = points(Pattern::PING_PONG, Flow::Uni);
     for (best_ns, reason) in [(None, None), (Some(34.0), None), (Some(20.0), Some("2.5 times the best seen"))]
     {
         let (result, seen) = run_into(Seen { best_ns, ..Seen::default() }, ["good", "good"], &points);
@@ -440,7 +440,7 @@ fn calibration_that_is_impossible_is_absent_and_a_moved_cpu_is_noticed() {
 
 #[test]
 fn the_path_mtu_is_what_both_ports_have_unless_the_plan_says_so() {
-    let mut points = points(Pattern::PingPong, Flow::Uni);
+    let mut points = points(Pattern::PING_PONG, Flow::Uni);
     points[0].message.mtu_bytes = None;
     points[1].message.mtu_bytes = Some(256);
     points[2].message.mtu_bytes = None;
@@ -454,7 +454,7 @@ fn the_path_mtu_is_what_both_ports_have_unless_the_plan_says_so() {
 
 #[test]
 fn limits_of_a_device_are_not_measured() {
-    let mut points = points(Pattern::PingPong, Flow::Uni);
+    let mut points = points(Pattern::PING_PONG, Flow::Uni);
     points[0].message.size_bytes = 1 << 40;
     points[1].message.inline = true;
     points[1].message.size_bytes = 300;
@@ -485,7 +485,7 @@ fn an_agent_dies_with_its_coordinator_even_while_it_measures() {
     let mut agent =
         fake::command(&token, "silent-run-0").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let (mut input, mut output) = (agent.stdin.take().unwrap(), agent.stdout.take().unwrap());
-    let point = points(Pattern::PingPong, Flow::Uni).remove(0);
+    let point = points(Pattern::PING_PONG, Flow::Uni).remove(0);
     input.write_all(Greeting::ours().to_line().as_bytes()).unwrap();
     let mut decoder = Decoder::default();
     let mut bytes = [0; 4096];
@@ -512,7 +512,7 @@ fn a_message_survives_its_frame() {
     let outcome = fake::outcome(1, 0);
     let reply = Reply::Done(Box::new(outcome));
     assert_eq!(Reply::from_frame(reply.clone().to_frame()).unwrap(), reply);
-    for point in points(Pattern::Stream, Flow::Bi) {
+    for point in points(Pattern::STREAM, Flow::Bi) {
         let request = Request::Prepare(Box::new(point));
         assert_eq!(Request::from_frame(&request.to_frame()).unwrap(), request);
     }
@@ -600,7 +600,7 @@ fn coordinator_process() {
         fn warning(&mut self, _: &str) {}
     }
     let Ok(token) = std::env::var("FAKE_COORDINATOR") else { return };
-    let mut points = points(Pattern::PingPong, Flow::Uni);
+    let mut points = points(Pattern::PING_PONG, Flow::Uni);
     points.iter_mut().for_each(|point| point.timeout_s = 600.0);
     let interrupt = Interrupt::install().unwrap();
     let launch = fake::launch(&token, &["silent-run-0", "silent-run-0"]);

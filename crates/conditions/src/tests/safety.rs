@@ -4,7 +4,7 @@ use std::os::unix::fs::chown;
 
 use super::*;
 use crate::Restored;
-use crate::own::{CAP_SYS_ADMIN, has_capability};
+use crate::rights::{CAP_SYS_ADMIN, has_capability};
 
 #[test]
 fn a_command_that_starts_a_daemon_is_not_waited_for_until_the_daemon_ends() {

@@ -6,15 +6,7 @@ use verbs::abi::*;
 
 use super::{Node, PATIENCE};
 use crate::rig::{Element, op};
-
-/// What a port says of itself.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct PortFacts {
-    pub lid: u16,
-    pub sm_lid: u16,
-    pub link_layer: u8,
-    pub state: ibv_port_state,
-}
+use crate::shape::PortFacts;
 
 impl Node {
     /// The port's active MTU, as a code: the largest packet, and so the largest datagram, has 128 B << code.

@@ -6,17 +6,7 @@ use verbs::abi::*;
 
 use super::{Node, PATIENCE, completion};
 use crate::rig::{Element, op, wr};
-use crate::shape::{Remote, Shape, Side, Wc};
-
-/// A completion that was read member by member.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Read {
-    pub wc: Wc,
-    /// Ticks of the device's clock.
-    pub stamp: u64,
-    /// Nanoseconds since 1970.
-    pub wallclock: u64,
-}
+use crate::shape::{Read, Remote, Shape, Side};
 
 impl Node {
     /// A queue that is read member by member: with fields (`IBV_WC_EX_WITH_*`) and flags (`IBV_CREATE_CQ_ATTR_*`).

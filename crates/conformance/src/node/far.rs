@@ -6,8 +6,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustix::process::{Pid, Signal, kill_process};
 
+use crate::program::this_program;
 use crate::rig::{Rig, op};
-use crate::runner::this_program;
 use crate::subject::Subject;
 
 /// A process that is a far end. Dropping it ends it.

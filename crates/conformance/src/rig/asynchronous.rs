@@ -4,20 +4,7 @@ use std::os::fd::BorrowedFd;
 
 use verbs::abi::*;
 
-use super::{Rig, errno, gid_of};
-
-/// Commands.
-pub(super) mod op {
-    pub const ASYNC: u64 = 80;
-    pub const ASYNC_ACK: u64 = 81;
-    pub const ASYNC_NONBLOCK: u64 = 82;
-    pub const ATTACH: u64 = 83;
-    pub const DETACH: u64 = 84;
-    pub const LAST: u64 = DETACH;
-
-    /// The LID of every group, on InfiniBand.
-    pub const GROUP_LID: u16 = 0xc001;
-}
+use super::{Rig, errno, gid_of, op};
 
 impl Rig {
     pub(super) fn aside(&mut self, command: u64, w: &[u64]) -> Vec<u64> {

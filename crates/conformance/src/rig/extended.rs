@@ -7,39 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use verbs::abi::*;
 use verbs::verbs_get_ctx_op;
 
-use super::{Rig, errno, made, op};
-
-/// Steps of a builder.
-pub mod wr {
-    pub const START: u64 = 0;
-    pub const COMPLETE: u64 = 1;
-    pub const ABORT: u64 = 2;
-    /// Identifier and flags of the requests that follow.
-    pub const TAG: u64 = 3;
-    pub const SEND: u64 = 4;
-    pub const SEND_IMM: u64 = 5;
-    pub const WRITE: u64 = 6;
-    pub const WRITE_IMM: u64 = 7;
-    pub const READ: u64 = 8;
-    pub const CMP_SWP: u64 = 9;
-    pub const FETCH_ADD: u64 = 10;
-    pub const SEND_INV: u64 = 11;
-    pub const BIND_MW: u64 = 12;
-    pub const LOCAL_INV: u64 = 13;
-    pub const TSO: u64 = 14;
-    pub const ATOMIC_WRITE: u64 = 15;
-    /// Address handle, queue-pair number, Q_Key.
-    pub const UD_ADDR: u64 = 16;
-    pub const XRC_SRQN: u64 = 17;
-    /// An element.
-    pub const SGE: u64 = 18;
-    /// Elements.
-    pub const SGES: u64 = 19;
-    /// Region, offset, length.
-    pub const INLINE: u64 = 20;
-    /// So often.
-    pub const INLINES: u64 = 21;
-}
+use super::{Rig, errno, made, op, wr};
 
 /// What the header's functions say where a device has not the verb.
 const ABSENT: u64 = libc::EOPNOTSUPP as u64;

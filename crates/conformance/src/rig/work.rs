@@ -6,9 +6,6 @@ use verbs::abi::*;
 
 use super::{KEY_ZERO, Rig, pattern};
 
-/// Words of a completion in the answer of a poll.
-pub const WC_WORDS: usize = 9;
-
 impl Rig {
     pub(crate) fn element(&self, w: &[u64]) -> ibv_sge {
         let region = &self.regions[w[0] as usize];

@@ -7,7 +7,8 @@
 use std::thread;
 use std::time::Duration;
 
-use super::{monotonic_ns, tsc};
+use super::monotonic::monotonic_ns;
+use super::tsc;
 
 /// A reading of both clocks.
 #[derive(Clone, Copy, Debug)]

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use rustix::event::Timespec;
 
-use super::monotonic_ns;
+use super::monotonic::monotonic_ns;
 
 /// An instant of `CLOCK_MONOTONIC` that a wait must not pass.
 #[derive(Clone, Copy, Debug)]

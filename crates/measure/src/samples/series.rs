@@ -1,6 +1,7 @@
 //! The series of levels of a run: of all samples, or of a histogram's blocks.
 
-use super::SERIES_BLOCKS;
+/// Levels in a [`super::Samples::series`]: enough that a shift of 5 % of a run spans three of them.
+pub const SERIES_BLOCKS: usize = 64;
 
 /// Medians of at most [`SERIES_BLOCKS`] runs of values whose lengths differ by one at most. The median of an even
 /// number of values is the lower of the middle two, as everywhere in this crate.

@@ -8,7 +8,7 @@ use measure::units;
 use report::advice::Goal;
 
 use super::settled::Settled;
-use crate::cli::words::words;
+use crate::cli::axes::words;
 use crate::cli::{Circumstances, Site};
 
 /// Below the help.

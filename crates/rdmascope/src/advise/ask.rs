@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bench::axis;
 use bench::plan::{MTU_BYTES_MAX, Options, Plan, Resolved, Settings, resolve};
-use bench::point::{Operation, Pattern, Poll, Service};
+use bench::point::{Operation, Pattern, Poll, Service, Setup};
 use measure::units;
 use report::advice::{Conditions, Goal, OPERATIONS, POLLS, SERVICES, Step, Way};
 use serde::de::DeserializeOwned;
@@ -175,7 +175,7 @@ impl Ask {
 
     /// The send queue's depth.
     fn tx_depth(&self) -> u32 {
-        self.circumstances.tx_depth.unwrap_or(TX_DEPTH)
+        self.circumstances.get(axis::TX_DEPTH).unwrap_or(TX_DEPTH)
     }
 
     /// Signalled seldom: half of the queue, so that it never runs empty (V9).
@@ -186,11 +186,11 @@ impl Ask {
     /// Why a service cannot carry the messages with an operation, if so.
     fn possible(&self, service: &str, operation: &str) -> Result<(), String> {
         // Where the ports have less, longer datagrams are not measured.
-        let mtu = u64::from(self.circumstances.mtu.unwrap_or(MTU_BYTES_MAX));
+        let mtu = u64::from(self.circumstances.get(axis::MTU_BYTES).flatten().unwrap_or(MTU_BYTES_MAX));
         if !named::<Operation>(operation).exists_on(named(service)) {
             return Err("datagrams have Send only (IBTA vol. 1, section 9.4)".to_owned());
         }
-        if service == "UC" && self.circumstances.rdma_cm {
+        if service == "UC" && self.circumstances.get(axis::SETUP) == Some(Setup::RdmaCm) {
             return Err("librdmacm has port spaces for RC and UD only".to_owned());
         }
         if service == "UD" && self.size > mtu {
@@ -213,7 +213,7 @@ impl Ask {
         for way in ways {
             let title = format!("How to send {}: least {}", self.subject(), self.goal.name());
             let settings = self.settings(way, rounds, iterations);
-            let plan = Plan::new("advise", title).experiment(stage, Pattern::OneWay, settings);
+            let plan = Plan::new("advise", title).experiment(stage, Pattern::ONE_WAY, settings);
             let one = resolve(&plan, &Options::default())?;
             experiments.extend(one.plan["experiments"].as_array().into_iter().flatten().cloned());
             match &mut all {
@@ -257,10 +257,9 @@ impl Ask {
     /// The flags of `rdmascope one-way` that measure a way; `ends` are those that say where.
     pub(super) fn command(&self, way: &Way, iterations: u64, ends: &str) -> String {
         let operation = if way.operation == "write_imm" { "write" } else { "send" };
-        let poll = way.poll.replace('_', "-");
         let mut command = format!(
-            "rdmascope one-way {operation} {ends} -s {} -c {} --poll {poll} --buffers {} -n {iterations}",
-            self.size, way.service, way.buffers
+            "rdmascope one-way {operation} {ends} -s {} -c {} --poll {} --buffers {} -n {iterations}",
+            self.size, way.service, way.poll, way.buffers
         );
         if way.inline {
             command += &format!(" -I {}", self.size);

@@ -26,8 +26,9 @@ use self::arguments::Rate;
 use self::ask::Ask;
 use self::search::Search;
 use crate::cli::Site;
-use crate::execute::{Job, close};
+use crate::execute::close;
 use crate::failure::DID_NOT_FINISH;
+use crate::job::Job;
 use crate::launch::launch;
 use crate::sink::Output;
 

@@ -1,3 +1,4 @@
+use bench::axis;
 use bench::point::{Memory, QueuePoll, Setup};
 use clap::Parser;
 use measure::record::{LatencyKind, Status};
@@ -5,12 +6,20 @@ use measure::stats;
 use report::advice::Way;
 
 use super::*;
-use crate::cli::{Cli, Command};
+use crate::command::{Cli, Command, command as line};
 
 fn ask(flags: &str) -> anyhow::Result<Ask> {
     let words = ["rdmascope", "advise", "--local"].into_iter().chain(flags.split_whitespace());
     let Command::Advise(arguments) = Cli::try_parse_from(words)?.command else { panic!("not advise") };
     Ok(Ask::new(&arguments)?)
+}
+
+/// What a command measures, as this program understands it.
+fn subject(command: &str) -> String {
+    let words = command.split(' ').map(|word| word.trim_matches('\''));
+    let matches = line().try_get_matches_from(words).unwrap();
+    let (pattern, below) = matches.subcommand().unwrap();
+    format!("{pattern} {}", below.subcommand_name().unwrap())
 }
 
 #[test]
@@ -73,8 +82,10 @@ fn every_way_goes_through_the_plan_and_rounds_are_interleaved() {
             let way = Way::of(&spec.axes).unwrap();
             assert_eq!(way, ways[at % 20]);
             assert_eq!(spec.message.poll == QueuePoll::Busy, way.poll == "busy" || way.poll == "hybrid");
+            let burst = axis::BURST.at(&spec.axes).flatten();
+            let pause_ns = axis::PAUSE_NS.at(&spec.axes).unwrap_or(0);
             let paced = (flags.contains("rate"), if flags.contains("10kHz") { 100_000 } else { 0 });
-            assert_eq!((spec.burst.is_none(), spec.pause_ns), paced);
+            assert_eq!((burst.is_none(), pause_ns), paced);
         }
         assert_eq!(resolved.plan["experiments"].as_array().unwrap().len(), 20);
     }
@@ -99,8 +110,7 @@ fn what_is_given_holds_for_every_way_and_for_the_command() {
     for words in flags.replace("--link ", "--link '").replace("1us", "1us'").split(" -") {
         assert!(command.contains(words), "{words}: {command}");
     }
-    let words = command.split(' ').map(|word| word.trim_matches('\''));
-    assert!(matches!(Cli::try_parse_from(words).unwrap().command, Command::OneWay(_)), "{command}");
+    assert_eq!(subject(&command), "one-way send", "{command}");
 }
 
 #[test]
@@ -135,12 +145,11 @@ fn the_command_says_every_setting() {
         buffers: 4096,
     };
     let command = ask.command(&way, 500, "--local -d softdev0");
-    let expected = "rdmascope one-way write --local -d softdev0 -s 32 -c UC --poll event-repoll --buffers 4096 -n 500 -I 32 \
+    let expected = "rdmascope one-way write --local -d softdev0 -s 32 -c UC --poll event_repoll --buffers 4096 -n 500 -I 32 \
                     --burst all --pause 100us -Q 64 -m 1024 --link 'latency=1us'";
     assert_eq!(command, expected);
     // It is one that this program understands.
-    let words = command.split(' ').map(|word| word.trim_matches('\''));
-    assert!(matches!(Cli::try_parse_from(words).unwrap().command, Command::OneWay(_)));
+    assert_eq!(subject(&command), "one-way write", "{command}");
 }
 
 /// A point that ended like this.

@@ -1,30 +1,89 @@
-use bench::axis::ROWS;
-use clap::{Arg, Command, CommandFactory};
+use bench::axis::{self, AxisRow, ROWS};
+use bench::command::Subject;
+use bench::plan::offer::Offer;
+use bench::point::Pattern;
+use clap::Command;
 
-use super::Cli;
+use super::axes;
+use crate::failure::Usage;
 
-/// Flags of all commands that have a name.
-fn flags(command: &Command, long: &str, found: &mut Vec<Arg>) {
-    let is_named = |arg: &&Arg| arg.get_long() == Some(long);
-    found.extend(command.get_arguments().filter(is_named).cloned());
-    command.get_subcommands().for_each(|command| flags(command, long, found));
+/// Every command of a pattern, with its subject where it has some.
+fn commands() -> Vec<(Pattern, Option<&'static Subject>)> {
+    let subjects = |pattern: Pattern| {
+        let all: Vec<_> = pattern.command().subjects().map(Some).collect();
+        let all = if all.is_empty() { vec![None] } else { all };
+        all.into_iter().map(move |subject| (pattern, subject))
+    };
+    Pattern::all().flat_map(subjects).collect()
+}
+
+/// The values that flags give an axis, as a record shows them.
+fn read(row: &'static AxisRow, words: &str) -> Result<String, String> {
+    let command = Command::new("test").args(axes::flags(row, ""));
+    let words = std::iter::once("test").chain(words.split(' '));
+    let matches = command.try_get_matches_from(words).map_err(|error| error.to_string())?;
+    let axes = axes::given(&matches, [row]).map_err(|Usage(text)| text)?;
+    Ok(axes.iter().map(|axis| serde_json::to_string(axis.values()).unwrap()).collect())
 }
 
 #[test]
-fn flags_are_those_of_the_table_of_axes() {
-    for row in ROWS {
-        for flag in row.flags {
-            let mut found = Vec::new();
-            flags(&Cli::command(), flag.long, &mut found);
-            let is_one = |arg: &&Arg| {
-                let name = arg.get_value_names().and_then(|names| names.first()).map(|name| name.as_str());
-                let takes_value = arg.get_action().takes_values();
-                let aliases = arg.get_all_aliases().unwrap_or_default();
-                arg.get_short() == flag.letter
-                    && name.filter(|_| takes_value) == flag.value_name
-                    && aliases == flag.aliases
-            };
-            assert!(found.iter().any(|arg| is_one(&arg)), "{}: --{}: {found:?}", row.name, flag.long);
+fn every_command_of_every_pattern_is_one_that_clap_takes() {
+    let mut line = crate::command::command();
+    line.build();
+    line.clone().debug_assert();
+    for (pattern, subject) in commands() {
+        let command = line.find_subcommand(pattern.command().name).unwrap();
+        let command = subject.map_or(command, |subject| command.find_subcommand(subject.name).unwrap());
+        let has = |long: &str| command.get_arguments().any(|arg| arg.get_long() == Some(long));
+        for offered in Offer::of(pattern, subject).axes {
+            let name = offered.row.name;
+            assert!(offered.row.flags.iter().all(|flag| has(flag.long)), "{command}: {name}");
+        }
+    }
+}
+
+#[test]
+fn flags_take_what_plans_take() {
+    for (row, words, values) in [
+        (axis::SERVICE.row, "-c rc,UD", r#"["RC","UD"]"#),
+        (axis::POLL.row, "--poll event-repoll", r#"["event_repoll"]"#),
+        (axis::POLL.row, "--poll event_repoll,busy", r#"["event_repoll","busy"]"#),
+        (axis::POLL.row, "-e", r#"["event"]"#),
+        (axis::PROTOCOL.row, "--protocol pub-sub", r#"["pub_sub"]"#),
+        (axis::PEERS.row, "--peers 1..3,9", "[1,2,3,9]"),
+        (axis::BURST.row, "--burst all", r#"["all"]"#),
+        (axis::PAUSE_NS.row, "--pause 5.5us", "[5500]"),
+        (axis::NO_DELAY.row, "--no-delay", "[true]"),
+        (axis::NO_DELAY.row, "--no-delay=false", "[false]"),
+        (axis::SOCKET_BUFFER_BYTES.row, "--socket-buffer 64KiB,auto", r#"[65536,"auto"]"#),
+        (axis::SIZE_BYTES.row, "-s 4..16,1KiB", "[4,8,16,1024]"),
+        (axis::LINK.row, "--link 40Gb/s,latency=700ns", r#"["40Gb/s,latency=700ns"]"#),
+    ] {
+        assert_eq!(read(row, words).as_deref(), Ok(values), "{words}");
+    }
+}
+
+#[test]
+fn what_an_axis_does_not_have_is_refused_with_what_it_has() {
+    for (row, words, why) in [
+        (axis::SERVICE.row, "-c RD", "[possible values: RC, UC, UD]"),
+        (axis::PEERS.row, "--peers 1024", "give numbers from 1 to 1023 such as 15"),
+        (axis::BURST.row, "--burst some", "give a whole number or all"),
+        (axis::SIZE_BYTES.row, "-s 4..9", "4..9"),
+        (axis::SOCKET_BUFFER_BYTES.row, "--socket-buffer 8GiB", "not below 4GiB"),
+        (axis::POLL.row, "-e --busy", "cannot be used with"),
+    ] {
+        let said = read(row, words).unwrap_err();
+        assert!(said.contains(why), "{words}: {said}");
+    }
+}
+
+#[test]
+fn the_help_of_an_axis_is_its_documentation() {
+    for row in ROWS.iter().filter(|row| !row.flags.is_empty()) {
+        for arg in axes::flags(row, "17") {
+            let help = arg.get_help().unwrap().to_string();
+            assert!(!help.is_empty() && !help.contains('"') && !help.ends_with('.'), "{}: {help}", row.name);
         }
     }
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use conditions::{Host, State};
-use measure::clock::Clock;
+use measure::clock::{Clock, StampCost};
 use measure::environment::Root;
 use measure::record::Environment;
 use rustix::fs::{Access, access};
@@ -116,7 +116,7 @@ impl Facts {
         facts.no_libibverbs = verbs::system::provider().err().map(ToString::to_string);
         facts.clock = ClockFacts {
             name: clock.name(),
-            stamp_ns: clock.overhead().stamp_ns.round() as u64,
+            stamp_ns: StampCost::measure(&clock).stamp_ns.round() as u64,
             why_not_tsc: Clock::why_not_tsc(),
         };
         facts.firewall = firewall(facts.is_root);

@@ -364,6 +364,8 @@ fn what_keeps_softdev_from_memory_is_named() {
     // Room for the memory of one process, and not for that of its peer as well.
     let peer = ["modify_qp on RC queue pair", "the peer's memory could not be mapped", "is 2000000 KiB"];
     failed("ulimit -v 2000000; exec \"$0\" lat send --local -n 20", &peer);
+    let datagram = ["post_send on queue pair", "the peer's memory could not be mapped", "is 2000000 KiB"];
+    failed("ulimit -v 2000000; exec \"$0\" lat send --local -c UD -n 20", &datagram);
     if !rustix::process::geteuid().is_root() || !is_installed("unshare") {
         return skip("root", "a PID namespace of its own needs root and unshare");
     }

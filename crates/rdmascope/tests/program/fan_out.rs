@@ -182,7 +182,7 @@ fn what_a_fan_out_has_not_is_refused() {
     refused("peers = 5000", &["more than 1023 peers", "each is a process"]);
     refused("peers = \"9..2\"", &["peers", "\"1..16\""]);
     refused("queue_pairs = 2", &["several queue pairs", "one to each of the peers"]);
-    refused("operation = \"multicast\"", &["only datagrams go to groups"]);
+    refused("operation = \"multicast\", service = \"RC\"", &["only datagrams go to groups"]);
     refused("operation = \"write\", poll = \"event\"", &["a receiver that sleeps", "write_imm"]);
     refused(
         "operation = \"fetch_add\", size_bytes = 8, notify = \"memory\"",

@@ -193,7 +193,7 @@ fn what_one_way_cannot_be_is_refused_before_anything_starts() {
         scratch.refused(&flags.split(' ').collect::<Vec<_>>(), 2, &[words]);
     }
     for (flags, words) in
-        [("--burst some", "give a whole number, or `all`"), ("--pause never", "write 5s or 200ms")]
+        [("--burst some", "give a whole number or all"), ("--pause never", "write 5s or 200ms")]
     {
         let ended = scratch
             .run(&[&["one-way", "send", "--local"], &flags.split(' ').collect::<Vec<_>>()[..]].concat());

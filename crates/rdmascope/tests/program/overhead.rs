@@ -91,7 +91,7 @@ fn what_cannot_be_timed_is_refused_in_a_sentence() {
     refused("-R", &["calls through RDMA CM"]);
     let ended = scratch.run(&["overhead", "--local", "--step", "post_sent"]);
     assert!(
-        ended.status == Some(2) && ended.stderr.contains("give one of post_send, poll_empty"),
+        ended.status == Some(2) && ended.stderr.contains("a similar value exists: 'post_send'"),
         "{ended:?}"
     );
 }

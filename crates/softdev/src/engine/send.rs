@@ -12,7 +12,7 @@ use crate::objects::completion::Cq;
 use crate::objects::own::Entry;
 use crate::objects::queue_pair::Qp;
 use crate::objects::send_queue::SendQueue;
-use crate::objects::work::{Attempt, INLINE, Work, list_of};
+use crate::objects::work::{Attempt, INLINE, Sending, Work, list_of};
 use crate::transport::delivery::Delivery;
 use crate::transport::local::address::{Way, follow};
 use crate::transport::local::link::Ticks;
@@ -74,6 +74,13 @@ impl Qp {
         } else {
             // SAFETY: the caller vouches for the address handle.
             let sending = unsafe { self.destination(wr) };
+            if let Sending(Some((Way::Device(_), number, _))) = sending
+                && self.datagram_target(queue, number).is_none()
+                && let Some(errno) = self.host.obstacle(number)
+            {
+                // Dropped, the datagram would look like one that the network has lost.
+                return Err(errno);
+            }
             self.take_on(queue, state, wr, sending, elements);
         }
         Ok(())

@@ -1,12 +1,9 @@
 //! What a plan must not ask of a fan-out, and its own axes.
 
 use crate::Error;
-use crate::axis::{self, AxisRow};
+use crate::axis;
 use crate::pattern::check::Check;
 use crate::point::{Mesh, Notify, Operation, Service, Setup};
-
-/// Axes of this pattern that not every pattern has.
-pub(crate) const AXES: &[&AxisRow] = &[axis::MESH.row, axis::NOTIFY.row, axis::PEERS.row];
 
 impl Check<'_> {
     /// Checks an experiment of one to n.

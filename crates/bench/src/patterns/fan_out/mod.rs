@@ -1,24 +1,29 @@
 //! One to n, n to one (H1 to H6): one rank exchanges messages with n others at once, and every round is timed.
 
 pub(crate) mod check;
+pub(crate) mod choices;
+mod command;
 mod rank;
 mod rounds;
+mod settings;
 mod table;
 
 use measure::record::{Latency, LatencyKind, Timed};
 use measure::samples::Samples;
 
+use self::choices::Mesh;
+use self::settings::Settings;
 use crate::Error;
 use crate::axis::{self, AxisList};
 use crate::endpoint::capabilities::Capabilities;
-use crate::endpoint::connecting::End;
+use crate::endpoint::connecting::DrivenEndpoint;
 use crate::fault::PointError;
 use crate::pattern::check::Check;
-use crate::pattern::defaults::Defaults;
+use crate::pattern::defaults::{Defaults, are_all};
 use crate::pattern::outcome::{Merged, Outcome, timed_alone};
 use crate::pattern::rank::Rank;
 use crate::pattern::registry::{Pattern, Row};
-use crate::point::{Carrier, Mesh, PointSpec};
+use crate::point::{Carrier, Operation, PointSpec, Service};
 use crate::topology::{Links, PartSpec, Topology, Usage};
 
 /// The pattern.
@@ -27,9 +32,10 @@ pub(crate) struct FanOut;
 impl Pattern for FanOut {
     const ROW: Row = Row {
         needs: Capabilities::COUNTED,
-        axes: check::AXES,
         has_groups: true,
+        command: command::COMMAND,
         shown: &table::SHOWN,
+        axes: settings::AXES,
         ..Row::named("fan-out")
     };
     type Told = ();
@@ -38,8 +44,12 @@ impl Pattern for FanOut {
     /// serves all, one for each: n queues of a stream's depth would be more than the completion
     /// queues of some devices hold.
     fn defaults(given: &AxisList, _carrier: Carrier) -> Defaults {
-        let depth = given.get(axis::PEERS).into_iter().max().unwrap_or(PEERS).max(DEPTH);
-        let axes = vec![axis::PEERS.value(PEERS)];
+        let depth = given.get(axis::PEERS).into_iter().fold(DEPTH, u32::max);
+        let mut axes = Settings::usual();
+        // Only datagrams go to groups.
+        if are_all(given, axis::OPERATION, |operation| operation == Operation::Multicast) {
+            axes.push(axis::SERVICE.value(Service::Ud));
+        }
         Defaults { tx_depth: depth, rx_depth: depth, size_bytes: SIZE_BYTES, axes, ..Defaults::default() }
     }
 
@@ -50,11 +60,12 @@ impl Pattern for FanOut {
     fn topology(spec: &PointSpec) -> Topology {
         let has_place_each = !spec.message.operation.is_fetch();
         let usage = Usage { has_rounds: true, has_place_each, ..Usage::ALTERNATING };
-        let links = Links::star(spec.peers).with_full_mesh(spec.mesh == Mesh::Full);
+        let Settings { peers, mesh, .. } = Settings::of(spec);
+        let links = Links::star(peers).with_full_mesh(mesh == Mesh::Full);
         Topology::of_one(PartSpec::main(&spec.message, usage, links))
     }
 
-    fn run<E: End>(rank: Rank<'_, E>) -> Result<(Outcome, Option<()>), PointError> {
+    fn run<E: DrivenEndpoint>(rank: Rank<'_, E>) -> Result<(Outcome, Option<()>), PointError> {
         Ok((rank::fan_out(rank)?, None))
     }
 
@@ -83,5 +94,3 @@ fn kinds(spec: &PointSpec, outcomes: &[Outcome]) -> Vec<Timed> {
 const DEPTH: u32 = 16;
 /// The size of the paper's figure over the number of hosts (H16).
 const SIZE_BYTES: u64 = 1;
-/// 1:1, beside which every other n stands.
-const PEERS: u32 = 1;

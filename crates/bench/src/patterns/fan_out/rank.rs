@@ -3,23 +3,25 @@
 use measure::record::{Cpu, Direction, Latency, LatencyKind, Throughput};
 use measure::samples::Recorder;
 
+use super::choices::Notify;
 use super::rounds;
+use super::settings::Settings;
 use crate::Error;
 use crate::cpu::watched;
 use crate::endpoint::Endpoint;
-use crate::endpoint::connecting::End;
+use crate::endpoint::connecting::DrivenEndpoint;
 use crate::fault::PointError;
 use crate::pattern::answer::answer;
 use crate::pattern::outcome::Outcome;
 use crate::pattern::rank::Rank;
 use crate::pattern::timed::{Timed, latency_outcome, span, timed};
-use crate::point::PointSpec;
+use crate::point::{Operation, PointSpec};
 
 /// The rank that talks to all others.
 const HUB: u32 = 0;
 
 /// One rank of a point of one to n.
-pub(super) fn fan_out<E: End>(rank: Rank<'_, E>) -> Result<Outcome, PointError> {
+pub(super) fn fan_out<E: DrivenEndpoint>(rank: Rank<'_, E>) -> Result<Outcome, PointError> {
     let (spec, clock, is_hub) = (rank.spec, rank.clock(), rank.rank == HUB);
     let endpoint = rank.main()?;
     if !is_hub && !spec.message.operation.is_fetch() {
@@ -44,7 +46,7 @@ pub(super) fn fan_out<E: End>(rank: Rank<'_, E>) -> Result<Outcome, PointError> 
 
 /// Throughput as size by latency (H15): the payload that a hub sends to all spokes, or fetches from them, in the median time.
 fn per_message(latency: &Latency, spec: &PointSpec) -> Throughput {
-    let messages_per_s = f64::from(spec.peers) * 1e9 / (latency.p50_ns.max(1) as f64);
+    let messages_per_s = f64::from(Settings::of(spec).peers) * 1e9 / (latency.p50_ns.max(1) as f64);
     Throughput::of(messages_per_s, spec.message.size_bytes, Direction::Uni)
 }
 
@@ -58,9 +60,13 @@ struct Rounds<'a, E> {
 impl<E: Endpoint> Timed for Rounds<'_, E> {
     fn run<R: Recorder>(self, recorder: &mut R) -> (Result<(), Error>, Option<Cpu>) {
         let Self { endpoint, spec, is_hub } = self;
-        let (notify, warmup, span) = (spec.notify, spec.warmup, span(spec));
+        let Settings { peers, notify, .. } = Settings::of(spec);
+        // The target of a Write has no completion.
+        let is_silent = spec.message.operation == Operation::Write;
+        let notify = notify.unwrap_or(if is_silent { Notify::Memory } else { Notify::Completion });
+        let (warmup, span) = (spec.warmup, span(spec));
         watched(endpoint.clock(), || match (spec.message.operation.is_fetch(), is_hub) {
-            (false, _) => rounds::hub(endpoint, recorder, u64::from(spec.peers), warmup, span),
+            (false, _) => rounds::hub(endpoint, recorder, u64::from(peers), warmup, span),
             (true, true) => rounds::fetching_hub(endpoint, recorder, notify, warmup, span),
             (true, false) => rounds::fetching_spoke(endpoint, recorder, notify, warmup),
         })

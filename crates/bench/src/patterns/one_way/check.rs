@@ -1,19 +1,13 @@
 //! What a plan must not ask of messages that are timed one way, and what only they have.
 
 use crate::Error;
-use crate::axis::{self, AxisRow};
+use crate::axis;
+use crate::endpoint::header::HEADER_BYTES;
 use crate::pattern::check::Check;
-use crate::point::{Length, Operation, Poll, QueuePoll, RAW_SAMPLES_MAX, STAMP_BYTES, Stamp};
+use crate::point::{Length, Operation, Poll, QueuePoll, RAW_SAMPLES_MAX, Stamp};
 
-/// Axes of this pattern that not every pattern has.
-pub(crate) const AXES: &[&AxisRow] = &[
-    axis::BUFFERS.row,
-    axis::BURST.row,
-    axis::PAUSE_NS.row,
-    axis::RX_FILL.row,
-    axis::SEND_POLL.row,
-    axis::STAMP.row,
-];
+/// Bytes of a stamp in a message.
+const STAMP_BYTES: u64 = 8;
 /// Longest pause: the peer's patience, and that of whoever waits for the run, ends.
 pub(crate) const PAUSE_NS_MAX: u64 = 60_000_000_000;
 
@@ -22,6 +16,7 @@ impl Check<'_> {
     pub(crate) fn one_way(&self) -> Result<(), Error> {
         self.stamps_fit()?;
         self.messages()?;
+        self.numbered()?;
         self.sleeps()?;
         self.signals()?;
         self.stamps()
@@ -66,6 +61,18 @@ impl Check<'_> {
             );
         }
         Ok(())
+    }
+
+    /// A message that has no immediate data says its number itself.
+    fn numbered(&self) -> Result<(), Error> {
+        let sizes = self.0.axes.get(axis::SIZE_BYTES);
+        match sizes.iter().find(|size| self.0.carrier.is_socket() && **size < HEADER_BYTES as u64) {
+            Some(size) => {
+                let why = format!("a message says its number in {HEADER_BYTES} bytes");
+                self.refuse("size_bytes", &format!("messages of {size} B one way"), &why)
+            }
+            None => Ok(()),
+        }
     }
 
     /// Whether the sender may sleep until a message is sent.

@@ -8,6 +8,7 @@ use measure::record::{Clocks, Gaps, Histogram, Largest, Latency, LatencyKind, On
 use measure::samples::{Samples, Stamps};
 use measure::{stats, step};
 
+use super::settings::Settings;
 use super::stamped::{Column, Stamped, Watched};
 use crate::Error;
 use crate::pattern::outcome::{Kept, Source};
@@ -170,8 +171,9 @@ fn keep(spec: &PointSpec, kinds: Vec<(LatencyKind, Vec<u64>)>, time: &Time) -> (
 /// Levels in the order of time, in which a shift is the machine's. Inside a burst a queue fills and empties, which is what is
 /// measured: then each burst has one.
 fn levels(spec: &PointSpec, is_paced: bool, messages: &[(usize, u64)]) -> Vec<f64> {
-    let burst = spec.burst.map_or(usize::MAX, |burst| burst as usize);
-    if burst == 1 || spec.pause_ns > 0 || is_paced {
+    let Settings { burst, pause_ns, .. } = Settings::of(spec);
+    let burst = burst.map_or(usize::MAX, |burst| burst as usize);
+    if burst == 1 || pause_ns > 0 || is_paced {
         return Samples::from_ns(messages.iter().map(|(_, ns)| *ns).collect()).series();
     }
     let bursts = messages.chunk_by(|(one, _), (next, _)| one / burst == next / burst);
@@ -284,7 +286,7 @@ fn exchanges(spec: &PointSpec, sender: &Stamped, receiver: &Stamped) -> Vec<Exch
         returned: own[1],
     });
     let (submitted, received) = (sender.column(Column::Submitted), receiver.column(Column::Received));
-    let burst = spec.burst.map_or(submitted.len(), |burst| burst as usize).max(1);
+    let burst = Settings::of(spec).burst.map_or(submitted.len(), |burst| burst as usize).max(1);
     let answers = sender.column(Column::Answered).iter().zip(receiver.column(Column::Answered));
     let bursts = (1..).zip(answers).filter_map(|(number, (&returned, &answered))| {
         let last = (number * burst).min(submitted.len()).checked_sub(1)?;

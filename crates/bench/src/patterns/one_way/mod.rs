@@ -13,9 +13,12 @@
 //!   stand in `clock::Nominal`; where they are contradicted, the point has a reason and no number.
 
 pub(crate) mod check;
+pub(crate) mod choices;
+mod command;
 mod merge;
 pub(crate) mod messages;
 mod run;
+mod settings;
 mod stamped;
 /// Messages of a one-way point: one run of the thesis (V10).
 const ITERATIONS: u64 = 8000;
@@ -28,19 +31,21 @@ mod tests;
 use measure::presentation::{Presentation, Traffic};
 use measure::record::Status;
 
+use self::choices::Stamp;
+use self::settings::Settings;
 pub(crate) use merge::{Joined, Messages};
 pub(crate) use stamped::{Column, Stamped, Watched};
 
 use crate::Error;
 use crate::axis::{self, AxisList};
-use crate::endpoint::connecting::End;
+use crate::endpoint::connecting::DrivenEndpoint;
 use crate::fault::PointError;
 use crate::pattern::check::Check;
-use crate::pattern::defaults::{BURST, Defaults};
+use crate::pattern::defaults::Defaults;
 use crate::pattern::outcome::{Merged, Outcome};
 use crate::pattern::rank::Rank;
 use crate::pattern::registry::{Pattern, Row};
-use crate::point::{Carrier, Length, Operation, PointSpec, Stamp};
+use crate::point::{Carrier, Length, Operation, PointSpec};
 use crate::topology::{Form, Links, PartSpec, Topology, Usage};
 
 /// A line for each kind of latency, as every pattern with several kinds has.
@@ -50,7 +55,8 @@ static SHOWN: Presentation = Presentation { traffic: Traffic::between_two, ..Pre
 pub(crate) struct OneWay;
 
 impl Pattern for OneWay {
-    const ROW: Row = Row { axes: check::AXES, shown: &SHOWN, ..Row::named("one-way") };
+    const ROW: Row =
+        Row { command: command::COMMAND, shown: &SHOWN, axes: settings::AXES, ..Row::named("one-way") };
     type Told = Stamped;
 
     fn defaults(_given: &AxisList, _carrier: Carrier) -> Defaults {
@@ -59,12 +65,7 @@ impl Pattern for OneWay {
             size_bytes: SIZE_BYTES,
             // Messages are told apart by their immediate data.
             operation: Operation::SendImm,
-            axes: vec![
-                axis::SEND_POLL.value(None),
-                axis::STAMP.value(Stamp::Submitted),
-                axis::BURST.value(Some(BURST)),
-                axis::PAUSE_NS.value(0),
-            ],
+            axes: [Settings::usual(), vec![axis::SEND_POLL.value(None)]].concat(),
             ..Defaults::default()
         }
     }
@@ -74,12 +75,12 @@ impl Pattern for OneWay {
     }
 
     fn topology(spec: &PointSpec) -> Topology {
-        let form = Form::Numbered { is_stamped: spec.stamp == Stamp::Sent };
+        let form = Form::Numbered { is_stamped: Settings::of(spec).stamp == Stamp::Sent };
         let usage = Usage { form, ..Usage::PACED };
         Topology::of_one(PartSpec::main(&spec.message, usage, Links::of_two()))
     }
 
-    fn run<E: End>(rank: Rank<'_, E>) -> Result<(Outcome, Option<Stamped>), PointError> {
+    fn run<E: DrivenEndpoint>(rank: Rank<'_, E>) -> Result<(Outcome, Option<Stamped>), PointError> {
         run::run(rank)
     }
 

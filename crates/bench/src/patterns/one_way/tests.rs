@@ -19,7 +19,7 @@ const HZ: f64 = 2e9;
 fn spec(iterations: u64, warmup: u64, burst: Option<u32>) -> PointSpec {
     let settings = Settings { iterations: Some(iterations), warmup: Some(warmup), ..Settings::default() };
     let settings = settings.axis(axis::BURST.value(burst));
-    let plan = Plan::new("one-way", "One way").experiment("one", Pattern::OneWay, settings);
+    let plan = Plan::new("one-way", "One way").experiment("one", Pattern::ONE_WAY, settings);
     resolve(&plan, &Options::default()).unwrap().points.remove(0)
 }
 

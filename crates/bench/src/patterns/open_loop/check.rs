@@ -1,13 +1,10 @@
 //! What a plan must not ask of messages at a set rate, and what only they have.
 
 use crate::Error;
-use crate::axis::{self, AxisRow};
+use crate::axis;
 use crate::pattern::check::Check;
-use crate::point::{Length, Operation};
+use crate::point::{Carrier, Length, Load, Operation};
 
-/// Axes of this pattern that not every pattern has.
-pub(crate) const AXES: &[&AxisRow] =
-    &[axis::LOAD.row, axis::LOAD_BYTES.row, axis::LOADERS.row, axis::RATE_HZ.row];
 /// Above it one message is due before the clock has told that the one before was.
 const RATE_HZ_MAX: u64 = 50_000_000;
 
@@ -19,6 +16,7 @@ impl Check<'_> {
             return self.refuse("queue_pairs", "messages at a set rate over several queue pairs", why);
         }
         self.answered()?;
+        self.loaded()?;
         self.rates()?;
         let loads = self.0.axes.get(axis::LOAD_BYTES);
         if loads.contains(&0) {
@@ -43,6 +41,21 @@ impl Check<'_> {
         if fetches && polls.iter().any(|poll| poll.queues().1.sleeps()) {
             let why = "who sleeps for a completion does not wake when the next message is due: use busy";
             return self.refuse("poll", "fetches at a set rate by a rank that sleeps", why);
+        }
+        Ok(())
+    }
+
+    /// Not every endpoint carries a load.
+    fn loaded(&self) -> Result<(), Error> {
+        let carrier = self.0.carrier;
+        if carrier == Carrier::Shmem && self.0.axes.get(axis::LOADERS).iter().any(|loaders| *loaders > 0) {
+            let why = "nobody takes what loads put into a ring: use unix_stream";
+            return self.refuse("loaders", "loads over shared memory", why);
+        }
+        if carrier.is_socket() && self.0.axes.get(axis::LOAD).contains(&Load::Outcast) {
+            let why =
+                "it is RDMA Read of the memory of who asks, which sockets have not: use incast or beside";
+            return self.refuse("load", &format!("a load outcast over {}", carrier.name()), why);
         }
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! The ranks of an open loop: two that exchange messages, others that load the device, and how these are told when.
 
-use super::load::Load;
+use super::choices::Load;
+use super::settings::Settings;
 use crate::point::{Memory, MessageSpec, Operation, PointSpec, QueuePoll, Service, Setup};
 use crate::topology::{Flow, Links, Part, PartSpec, Topology, Usage};
 
@@ -14,25 +15,26 @@ const FIRST_LOADER: u32 = 2;
 
 /// Two ranks that exchange messages, and others that load the device meanwhile.
 pub(super) fn topology(spec: &PointSpec) -> Topology {
-    let each: u64 = if spec.load == Load::Beside { 2 } else { 1 };
-    let load = each * u64::from(spec.loaders);
+    let settings = &Settings::of(spec);
+    let each: u64 = if settings.load == Load::Beside { 2 } else { 1 };
+    let load = each * u64::from(settings.loaders);
     let ranks = u32::try_from(u64::from(FIRST_LOADER) + load).unwrap_or(u32::MAX);
     let asked = |rank| if rank < FIRST_LOADER { vec![rank ^ 1] } else { Vec::new() };
     let links = Links::new(ranks, asked, |rank| rank == 0);
     let main = PartSpec::main(&spec.message, Usage::PACED, links);
     let mut topology = Topology::of_one(main);
-    if spec.loaders > 0 {
-        topology.parts.extend([load_part(spec, ranks), control_part(spec, ranks)]);
+    if settings.loaders > 0 {
+        topology.parts.extend([load_part(spec, settings, ranks), control_part(spec, settings, ranks)]);
     }
     topology
 }
 
 /// Floods over a reliable connection, which tells the loader how far it is.
-fn load_part(spec: &PointSpec, ranks: u32) -> PartSpec {
-    let each = spec.load_bytes.max(1);
+fn load_part(spec: &PointSpec, settings: &Settings, ranks: u32) -> PartSpec {
+    let each = settings.load_bytes.max(1);
     let message = MessageSpec {
-        operation: spec.load.operation(),
-        size_bytes: spec.load_bytes,
+        operation: settings.load.operation(),
+        size_bytes: settings.load_bytes,
         // Often enough to know how far it is.
         signal_interval: (LOAD_SIGNALED_BYTES / each).clamp(1, LOAD_SIGNAL_INTERVAL) as u32,
         tx_depth: LOAD_DEPTH,
@@ -41,12 +43,12 @@ fn load_part(spec: &PointSpec, ranks: u32) -> PartSpec {
     };
     let usage =
         Usage { flow: Flow::Flood, has_place_each: true, is_timed: false, is_drained: true, ..Usage::PACED };
-    let links = Links::new(ranks, |rank| loads_with(spec, rank, ranks), |rank| is_loader(spec, rank));
+    let links = Links::new(ranks, |rank| loads_with(settings, rank, ranks), |rank| settings.is_loader(rank));
     PartSpec { part: LOAD, message, usage, links }
 }
 
 /// A byte from rank 0 to each loader, and one back.
-fn control_part(spec: &PointSpec, ranks: u32) -> PartSpec {
+fn control_part(spec: &PointSpec, settings: &Settings, ranks: u32) -> PartSpec {
     let message = MessageSpec {
         operation: Operation::Send,
         size_bytes: 1,
@@ -58,8 +60,8 @@ fn control_part(spec: &PointSpec, ranks: u32) -> PartSpec {
     };
     let usage = Usage { pauses: true, has_rounds: true, has_place_each: true, ..Usage::ALTERNATING };
     let partners = |rank| match rank {
-        0 => loaders(spec, ranks).collect(),
-        rank if is_loader(spec, rank) => vec![0],
+        0 => loaders(settings, ranks).collect(),
+        rank if settings.is_loader(rank) => vec![0],
         _ => Vec::new(),
     };
     PartSpec { part: CONTROL, message, usage, links: Links::new(ranks, partners, |rank| rank == 0) }
@@ -80,28 +82,31 @@ fn beside(spec: &PointSpec) -> MessageSpec {
 }
 
 /// The ranks between which and this one a load goes.
-fn loads_with(spec: &PointSpec, rank: u32, ranks: u32) -> Vec<u32> {
-    let end = match spec.load {
+fn loads_with(settings: &Settings, rank: u32, ranks: u32) -> Vec<u32> {
+    let end = match settings.load {
         Load::Beside if rank >= FIRST_LOADER => return vec![rank ^ 1],
         Load::Beside => return Vec::new(),
         Load::Incast => 1,
         Load::Outcast => 0,
     };
     match rank {
-        rank if rank == end => loaders(spec, ranks).collect(),
+        rank if rank == end => loaders(settings, ranks).collect(),
         FIRST_LOADER.. => vec![end],
         _ => Vec::new(),
     }
 }
 
 /// The ranks that load the device.
-fn loaders(spec: &PointSpec, ranks: u32) -> impl Iterator<Item = u32> + '_ {
-    (FIRST_LOADER..ranks).filter(|rank| is_loader(spec, *rank))
+fn loaders(settings: &Settings, ranks: u32) -> impl Iterator<Item = u32> + '_ {
+    (FIRST_LOADER..ranks).filter(|rank| settings.is_loader(*rank))
 }
 
-/// Whether a rank loads the device.
-pub(super) fn is_loader(spec: &PointSpec, rank: u32) -> bool {
-    rank >= FIRST_LOADER && spec.loaders > 0 && (spec.load != Load::Beside || rank.is_multiple_of(2))
+impl Settings {
+    /// Whether a rank loads the device.
+    pub(super) fn is_loader(&self, rank: u32) -> bool {
+        let loads = self.load != Load::Beside || rank.is_multiple_of(2);
+        rank >= FIRST_LOADER && self.loaders > 0 && loads
+    }
 }
 
 /// Messages that a loader has under way: perftest's.

@@ -7,27 +7,30 @@
 //!   time is not measured: its quantiles would be those of the waiting time.
 
 pub(crate) mod check;
+pub(crate) mod choices;
+mod command;
 mod layout;
-pub(crate) mod load;
 mod rank;
 mod schedule;
+mod settings;
 mod table;
 
 use measure::record::Direction;
 
 use self::rank::Told;
+use self::settings::{LOAD, LOAD_BYTES, Settings};
 use crate::Error;
 use crate::axis::{self, AxisList};
 use crate::endpoint::capabilities::Capabilities;
-use crate::endpoint::connecting::End;
+use crate::endpoint::connecting::DrivenEndpoint;
 use crate::fault::PointError;
 use crate::pattern::check::Check;
-use crate::pattern::defaults::{DURATION_S, Defaults, RATE_HZ, SIZE_BYTES_STREAM};
+use crate::pattern::defaults::{DURATION_S, Defaults};
 use crate::pattern::outcome::{Merged, Outcome, timed_alone};
 use crate::pattern::rank::Rank;
 use crate::pattern::registry::{Pattern, Row};
 use crate::pattern::together::Floods;
-use crate::point::{Carrier, Length, Load, PointSpec};
+use crate::point::{Carrier, Length, PointSpec};
 use crate::topology::Topology;
 
 /// The pattern.
@@ -36,8 +39,9 @@ pub(crate) struct OpenLoop;
 impl Pattern for OpenLoop {
     const ROW: Row = Row {
         needs: Capabilities::COUNTED,
-        axes: check::AXES,
+        command: command::COMMAND,
         shown: &table::SHOWN,
+        axes: settings::AXES,
         ..Row::named("open-loop")
     };
     type Told = Told;
@@ -45,13 +49,12 @@ impl Pattern for OpenLoop {
     /// Axes of a load are had only where there is one.
     fn defaults(given: &AxisList, _carrier: Carrier) -> Defaults {
         let is_loaded = given.numbers(axis::LOADERS.row).any(|loaders| loaders > 0);
-        let load = [axis::LOAD.value(Load::Incast), axis::LOAD_BYTES.value(SIZE_BYTES_STREAM)];
-        let own = [axis::RATE_HZ.value(RATE_HZ), axis::LOADERS.value(0)];
+        let load = [axis::LOAD.value(LOAD), axis::LOAD_BYTES.value(LOAD_BYTES)];
         Defaults {
             length: Length::Duration(DURATION_S),
             tx_depth: DEPTH,
             rx_depth: DEPTH,
-            axes: own.into_iter().chain(load.into_iter().filter(|_| is_loaded)).collect(),
+            axes: Settings::usual().into_iter().chain(load.into_iter().filter(|_| is_loaded)).collect(),
             ..Defaults::default()
         }
     }
@@ -64,7 +67,7 @@ impl Pattern for OpenLoop {
         layout::topology(spec)
     }
 
-    fn run<E: End>(rank: Rank<'_, E>) -> Result<(Outcome, Option<Told>), PointError> {
+    fn run<E: DrivenEndpoint>(rank: Rank<'_, E>) -> Result<(Outcome, Option<Told>), PointError> {
         rank::open_loop(rank)
     }
 
@@ -77,7 +80,7 @@ impl Pattern for OpenLoop {
         let timed = told.iter().flatten().find_map(|told| told.timed.as_ref());
         let load = Floods {
             who: "loaders",
-            message_bytes: spec.load_bytes,
+            message_bytes: Settings::of(spec).load_bytes,
             direction: Direction::Load,
             passed: told.iter().map(|told| told.as_ref()?.passed.as_ref()).collect(),
             timed,

@@ -7,12 +7,13 @@ use measure::record::{Cpu, Direction, LatencyKind, Throughput};
 use measure::samples::{HistogramSamples, Recorder, Scale};
 use serde::{Deserialize, Serialize};
 
-use super::layout::{self, CONTROL, LOAD};
+use super::layout::{CONTROL, LOAD};
 use super::schedule::{self, Kept, Schedule, Times};
+use super::settings::Settings;
 use crate::Error;
 use crate::cpu::watched;
 use crate::endpoint::Endpoint;
-use crate::endpoint::connecting::End;
+use crate::endpoint::connecting::DrivenEndpoint;
 use crate::fault::PointError;
 use crate::pattern::Progress;
 use crate::pattern::flood::{Passed, Window};
@@ -20,7 +21,7 @@ use crate::pattern::outcome::{self, Outcome};
 use crate::pattern::rank::Rank;
 use crate::pattern::timed::{Timed, latency_outcome, timed};
 use crate::point::{Length, PointSpec, Service};
-use crate::timepiece::Timepiece;
+use crate::rank_clock::RankClock;
 use crate::topology::Part;
 
 /// What a rank tells.
@@ -36,29 +37,31 @@ pub(crate) struct Told {
 impl outcome::Told for Told {}
 
 /// One rank of it.
-pub(super) fn open_loop<E: End>(rank: Rank<'_, E>) -> Result<(Outcome, Option<Told>), PointError> {
-    let (spec, number, left, timepiece) = (rank.spec, rank.rank, rank.left, rank.timepiece);
-    if layout::is_loader(spec, number) {
-        return Ok(load(rank)?);
+pub(super) fn open_loop<E: DrivenEndpoint>(rank: Rank<'_, E>) -> Result<(Outcome, Option<Told>), PointError> {
+    let (spec, number, left, rank_clock) = (rank.spec, rank.rank, rank.left, rank.rank_clock);
+    let settings = Settings::of(spec);
+    if settings.is_loader(number) {
+        return Ok(load(rank, settings.load_bytes)?);
     }
-    let clock = timepiece.clock;
+    let rate_hz = settings.rate_hz;
+    let clock = rank_clock.clock;
     let [main, control] = rank.two(Part::MAIN, CONTROL);
     match main {
         Some(endpoint) if number == 0 => {
             let schedule = Schedule {
-                period: clock.tick_hz() / spec.rate_hz.unwrap_or(1) as f64,
+                period: clock.tick_hz() / rate_hz as f64,
                 warmup: spec.warmup,
                 messages: messages(spec),
                 window: window(spec),
                 fetches: spec.message.operation.is_fetch(),
-                limit: limit(spec).min(left.mul_f64(LIMIT_SHARE)),
+                limit: limit(spec, rate_hz).min(left.mul_f64(LIMIT_SHARE)),
                 is_reliable: spec.message.service == Service::Rc,
             };
-            let (outcome, window) = ask(endpoint, control, &schedule, spec, timepiece)?;
+            let (outcome, window) = ask(endpoint, control, &schedule, spec, rank_clock)?;
             Ok((outcome, Some(Told { timed: Some(window), passed: None })))
         }
         Some(endpoint) if !spec.message.operation.is_fetch() => {
-            let period = Duration::from_secs_f64(1.0 / spec.rate_hz.unwrap_or(1) as f64);
+            let period = Duration::from_secs_f64(1.0 / rate_hz as f64);
             let (done, cpu) = watched(clock, || schedule::answer(endpoint, period));
             done?;
             Ok((Outcome { cpu, ..Outcome::default() }, None))
@@ -88,8 +91,8 @@ fn window(spec: &PointSpec) -> usize {
 }
 
 /// How long a point may take whose rate is not held: twice the time of all its messages, and a second.
-fn limit(spec: &PointSpec) -> Duration {
-    let all = (spec.warmup + messages(spec)) as f64 / spec.rate_hz.unwrap_or(1) as f64;
+fn limit(spec: &PointSpec, rate_hz: u64) -> Duration {
+    let all = (spec.warmup + messages(spec)) as f64 / rate_hz as f64;
     Duration::try_from_secs_f64(2.0 * all + 1.0).unwrap_or(Duration::MAX)
 }
 
@@ -102,9 +105,9 @@ fn ask<E: Endpoint>(
     control: Option<&mut E>,
     schedule: &Schedule,
     spec: &PointSpec,
-    timepiece: &Timepiece,
+    rank_clock: &RankClock,
 ) -> Result<(Outcome, Window), Error> {
-    let clock = timepiece.clock;
+    let clock = rank_clock.clock;
     let [mut rtt, mut lateness] = [(); 2].map(|()| HistogramSamples::new(&clock, Scale::Whole));
     let mut kept = Kept::default();
     let times = [&mut rtt, &mut lateness];
@@ -112,7 +115,7 @@ fn ask<E: Endpoint>(
     let (samples, cpu) = timed(asks, spec, LatencyKind::Response, clock)?;
     let seconds = clock.ns_f64(kept.end.saturating_sub(kept.posts[0])) / 1e9;
     if kept.messages < schedule.messages {
-        let (rate_hz, answered) = (spec.rate_hz.unwrap_or(1), kept.messages);
+        let (rate_hz, answered) = (Settings::of(spec).rate_hz, kept.messages);
         return Err(Error::NotKeptUp { rate_hz, answered, seconds, answered_hz: answered as f64 / seconds });
     }
     let outcome = latency_outcome(&samples, LatencyKind::Response, spec, 1);
@@ -130,7 +133,7 @@ fn ask<E: Endpoint>(
     }
     counters.insert("messages_that_waited_for_room".to_owned(), kept.waited);
     let reasons: Vec<_> = not_held(&kept, schedule, spec).into_iter().chain(outcome.unstable).collect();
-    let window = Window { clock: timepiece.domain.clone(), span: [kept.posts[0], kept.end] };
+    let window = Window { clock: rank_clock.domain.clone(), span: [kept.posts[0], kept.end] };
     let outcome = Outcome {
         kinds: kinds.into_iter().flatten().collect(),
         throughput: posted(&kept, spec, clock),
@@ -155,7 +158,7 @@ fn posted(kept: &Kept, spec: &PointSpec, clock: Clock) -> Option<Throughput> {
 fn not_held(kept: &Kept, schedule: &Schedule, spec: &PointSpec) -> Option<String> {
     let Kept { messages, late, waited, .. } = kept;
     (*late as f64 > LATE_SHARE_MAX * *messages as f64).then(|| {
-        let rate_hz = spec.rate_hz.unwrap_or(1);
+        let rate_hz = Settings::of(spec).rate_hz;
         let late = format!("{late} of {messages} messages were posted when the next was due already");
         let waited = match waited {
             0 => String::new(),
@@ -196,14 +199,14 @@ impl<E: Endpoint> Timed for Ask<'_, E> {
 }
 
 /// A rank that loads the device.
-fn load<E: End>(rank: Rank<'_, E>) -> Result<(Outcome, Option<Told>), Error> {
-    let (spec, timepiece) = (rank.spec, rank.timepiece);
+fn load<E: DrivenEndpoint>(rank: Rank<'_, E>, load_bytes: u64) -> Result<(Outcome, Option<Told>), Error> {
+    let rank_clock = rank.rank_clock;
     let [Some(endpoint), Some(control)] = rank.two(LOAD, CONTROL) else {
         return Ok((Outcome::default(), None));
     };
     let mut progress = Progress::new();
-    let (done, cpu) = watched(timepiece.clock, || schedule::load(endpoint, control, &mut progress));
-    let (throughput, passed) = done?.told(progress, spec.load_bytes, timepiece)?;
+    let (done, cpu) = watched(rank_clock.clock, || schedule::load(endpoint, control, &mut progress));
+    let (throughput, passed) = done?.told(progress, load_bytes, rank_clock)?;
     let outcome = Outcome { throughput: Some(throughput), cpu, ..Outcome::default() };
     Ok((outcome, Some(Told { timed: None, passed: Some(passed) })))
 }

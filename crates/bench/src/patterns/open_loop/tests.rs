@@ -9,7 +9,7 @@ use crate::point::Pattern as Named;
 
 fn spec() -> PointSpec {
     let settings = Settings::default().axis(axis::LOADERS.value(1)).axis(axis::LOAD_BYTES.value(100));
-    let plan = Plan::new("load", "Load").experiment("e", Named::OpenLoop, settings);
+    let plan = Plan::new("load", "Load").experiment("e", Named::OPEN_LOOP, settings);
     resolve(&plan, &Options::default()).unwrap().points.remove(0)
 }
 

@@ -1,12 +1,9 @@
 //! What a plan must not ask of calls that are timed by themselves, and what only they have.
 
 use crate::Error;
-use crate::axis::{self, AxisRow};
+use crate::axis;
 use crate::pattern::check::Check;
 use crate::point::{Length, Memory, Poll, RAW_SAMPLES_MAX, Setup, Step};
-
-/// Axes of this pattern that not every pattern has.
-pub(crate) const AXES: &[&AxisRow] = &[axis::BATCH.row, axis::STEP.row];
 
 impl Check<'_> {
     /// Checks an experiment of calls that are timed by themselves.

@@ -8,21 +8,24 @@
 
 mod batches;
 pub(crate) mod check;
+mod command;
+mod settings;
 mod table;
 
 use std::collections::BTreeMap;
 
-use measure::clock::Clock;
+use measure::clock::{Clock, StampCost};
 use measure::record::{Cost, LatencyKind};
 use measure::samples::{RawSamples, Scale};
 use measure::step::step as step_of;
 
 use self::batches::{Count, answer, overhead, time};
+use self::settings::Settings;
 use crate::Error;
 use crate::axis::{self, AxisList};
 use crate::endpoint::calls::{Calls, CallsVisitor};
 use crate::endpoint::capabilities::Capabilities;
-use crate::endpoint::connecting::End;
+use crate::endpoint::connecting::DrivenEndpoint;
 use crate::fault::{PointError, out_of_order};
 use crate::pattern::check::Check;
 use crate::pattern::defaults::Defaults;
@@ -30,7 +33,7 @@ use crate::pattern::outcome::{Merged, Outcome, Told};
 use crate::pattern::rank::Rank;
 use crate::pattern::registry::{Pattern, Row};
 use crate::pattern::timed::latency_outcome;
-use crate::point::{Carrier, Length, PointSpec, Step};
+use crate::point::{Carrier, Length, Operation, PointSpec, Step};
 use crate::topology::{Links, PartSpec, Topology, Usage};
 
 /// The pattern.
@@ -41,17 +44,21 @@ impl Told for Cost {}
 impl Pattern for Overhead {
     const ROW: Row = Row {
         needs: Capabilities::COUNTED.and(Capabilities::VERBS_CALLS),
-        axes: check::AXES,
+        command: command::COMMAND,
         shown: &table::SHOWN,
+        axes: settings::AXES,
         ..Row::named("overhead")
     };
     type Told = Cost;
 
-    fn defaults(_given: &AxisList, _carrier: Carrier) -> Defaults {
+    /// The steps are those that the operations have.
+    fn defaults(given: &AxisList, _carrier: Carrier) -> Defaults {
+        let arrives = given.get(axis::OPERATION).into_iter().all(Operation::arrives);
+        let steps = Step::ALL.into_iter().filter(|step| arrives || !step.is_of_receiver());
         Defaults {
             length: Length::Iterations(ITERATIONS),
             size_bytes: SIZE_BYTES,
-            axes: vec![axis::STEP.values(Step::ALL), axis::BATCH.value(None)],
+            axes: vec![axis::STEP.values(steps), axis::BATCH.value(None)],
             ..Defaults::default()
         }
     }
@@ -64,7 +71,7 @@ impl Pattern for Overhead {
         Topology::of_one(PartSpec::main(&spec.message, Usage::PACED, Links::of_two()))
     }
 
-    fn run<E: End>(rank: Rank<'_, E>) -> Result<(Outcome, Option<Cost>), PointError> {
+    fn run<E: DrivenEndpoint>(rank: Rank<'_, E>) -> Result<(Outcome, Option<Cost>), PointError> {
         let (spec, number, clock) = (rank.spec, rank.rank, rank.clock());
         let share = Share { spec, rank: number, clock };
         rank.main()?.visit_calls(share).ok_or_else(|| out_of_order("run"))?.map_err(PointError::from)
@@ -88,32 +95,31 @@ impl CallsVisitor for Share<'_> {
     /// Times the step of the point, or does for the rank that times it what a peer does.
     fn visit<C: Calls>(self, endpoint: &mut C) -> Self::Done {
         let Self { spec, rank, clock } = self;
-        let (Some(step), Length::Iterations(batches)) = (spec.step, spec.length) else {
-            return Ok((Outcome::default(), None));
-        };
+        let settings = Settings::of(spec);
+        let (step, batch) = (settings.step, settings.batch(spec));
+        let Length::Iterations(batches) = spec.length else { return Ok((Outcome::default(), None)) };
         let is_answered = step.has_messages() && spec.message.operation.arrives();
         if rank != step.rank() {
-            let (takes, gives) = if step.is_of_receiver() { (1, spec.batch) } else { (spec.batch, 1) };
+            let (takes, gives) = if step.is_of_receiver() { (1, batch) } else { (batch, 1) };
             if is_answered {
                 answer(endpoint, takes, gives)?;
             }
             return Ok((Outcome::default(), None));
         }
-        let stamp_ns = clock.overhead().stamp_ns;
-        let count = Count { calls: spec.batch, warmup: spec.warmup, batches };
+        let stamp_ns = StampCost::measure(&clock).stamp_ns;
+        let count = Count { calls: batch, warmup: spec.warmup, batches };
         let mut samples = RawSamples::new(usize::try_from(batches).unwrap_or(usize::MAX))?;
         let incomplete = if step.is_hot() {
             overhead(endpoint, &mut samples, step, is_answered, count)?
         } else {
-            time(&mut endpoint.objects(step, spec.batch)?, &mut samples, clock, count)?
+            time(&mut endpoint.objects(step, batch)?, &mut samples, clock, count)?
         };
         let counters = BTreeMap::from([("batches_incomplete".to_owned(), incomplete)]);
         let samples = samples.finish(&clock, Scale::of(LatencyKind::Call));
         let unstable = step_of(&samples.series()).map(|shift| shift.of("the time of a batch"));
         let outcome = latency_outcome(&samples, LatencyKind::Call, spec, 1);
         let mut outcome = Outcome { counters, unstable, ..outcome };
-        let cost =
-            outcome.latency.as_ref().map(|batches| Cost::new(step.word(), spec.batch, batches, stamp_ns));
+        let cost = outcome.latency.as_ref().map(|batches| Cost::new(step.word(), batch, batches, stamp_ns));
         if !spec.keep_samples {
             outcome.samples.clear();
             outcome.histogram = Some(samples.histogram());

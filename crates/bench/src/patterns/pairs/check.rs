@@ -1,12 +1,9 @@
 //! What a plan must not ask of several pairs, and what only they have.
 
 use crate::Error;
-use crate::axis::{self, AxisRow};
+use crate::axis;
 use crate::pattern::check::Check;
-use crate::point::{Length, Operation, RAW_SAMPLES_MAX, Service, Traffic};
-
-/// Axes of this pattern that not every pattern has.
-pub(crate) const AXES: &[&AxisRow] = &[axis::PAIRS.row, axis::TRAFFIC.row];
+use crate::point::{Carrier, Length, Operation, RAW_SAMPLES_MAX, Service, Traffic};
 
 impl Check<'_> {
     /// Checks an experiment of several pairs.
@@ -44,6 +41,16 @@ impl Check<'_> {
     /// Floods, of which what is acknowledged counts.
     fn floods(&self) -> Result<(), Error> {
         let services = self.0.axes.get(axis::SERVICE);
+        let silent = match self.0.carrier {
+            Carrier::Udp => "UDP acknowledges nothing",
+            Carrier::Sctp => "SCTP tells no program",
+            _ => "",
+        };
+        if !silent.is_empty() {
+            let why = format!("what is acknowledged counts in the common time, and {silent}: use tcp");
+            let what = format!("streams of pairs over {}", self.0.carrier.name());
+            return self.refuse("endpoint", &what, &why);
+        }
         if let Some(service) = services.iter().find(|service| **service != Service::Rc) {
             let why = "what is acknowledged counts in the common time, and only RC acknowledges";
             return self.refuse("service", &format!("streams of pairs over {}", service.word()), why);

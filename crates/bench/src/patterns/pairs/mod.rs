@@ -1,16 +1,21 @@
 //! Several pairs do the same at the same time, a process each (S2 to S11).
 
 pub(crate) mod check;
+pub(crate) mod choices;
+mod command;
 mod loops;
 mod rank;
+mod settings;
 mod table;
 
 use measure::record::Direction;
 
+use self::choices::Traffic;
+use self::settings::Settings;
 use crate::Error;
 use crate::axis::{self, AxisList};
 use crate::endpoint::capabilities::Capabilities;
-use crate::endpoint::connecting::End;
+use crate::endpoint::connecting::DrivenEndpoint;
 use crate::fault::PointError;
 use crate::pattern::check::Check;
 use crate::pattern::defaults::{Defaults, SIZE_BYTES_STREAM, are_all};
@@ -19,7 +24,7 @@ use crate::pattern::outcome::{Merged, Outcome, Told};
 use crate::pattern::rank::Rank;
 use crate::pattern::registry::{Pattern, Row};
 use crate::pattern::together::Floods;
-use crate::point::{Carrier, Length, PointSpec, Traffic};
+use crate::point::{Carrier, Length, PointSpec};
 use crate::topology::{Flow, Links, PartSpec, Topology, Usage};
 
 /// The pattern.
@@ -28,13 +33,18 @@ pub(crate) struct Pairs;
 impl Told for Passed {}
 
 impl Pattern for Pairs {
-    const ROW: Row =
-        Row { needs: Capabilities::COUNTED, axes: check::AXES, shown: &table::SHOWN, ..Row::named("pairs") };
+    const ROW: Row = Row {
+        needs: Capabilities::COUNTED,
+        command: command::COMMAND,
+        shown: &table::SHOWN,
+        axes: settings::AXES,
+        ..Row::named("pairs")
+    };
     /// How a rank's flood went.
     type Told = Passed;
 
     fn defaults(given: &AxisList, _carrier: Carrier) -> Defaults {
-        let axes = vec![axis::PAIRS.value(PAIRS), axis::TRAFFIC.value(Traffic::PingPong)];
+        let axes = Settings::usual();
         if !are_all(given, axis::TRAFFIC, |traffic| traffic == Traffic::Stream) {
             return Defaults { axes, ..Defaults::default() };
         }
@@ -53,19 +63,20 @@ impl Pattern for Pairs {
 
     /// Pairs are neighbours, so that ranks which take two hosts in turn have their partners on the other one (S15).
     fn topology(spec: &PointSpec) -> Topology {
-        let usage = match spec.traffic {
+        let Settings { pairs, traffic } = Settings::of(spec);
+        let usage = match traffic {
             Traffic::PingPong => Usage::ALTERNATING,
             // How far a flood is, its completions tell.
             Traffic::Stream => Usage { flow: Flow::Flood, ..Usage::ALTERNATING },
         };
-        let ranks = spec.pairs.saturating_mul(2);
+        let ranks = pairs.saturating_mul(2);
         let links = Links::new(ranks, |rank| vec![rank ^ 1], |rank| rank.is_multiple_of(2));
         let together = (0..ranks).filter(|rank| links.begins(*rank)).collect();
         let main = PartSpec::main(&spec.message, usage, links);
         Topology { together, ..Topology::of_one(main) }
     }
 
-    fn run<E: End>(rank: Rank<'_, E>) -> Result<(Outcome, Option<Passed>), PointError> {
+    fn run<E: DrivenEndpoint>(rank: Rank<'_, E>) -> Result<(Outcome, Option<Passed>), PointError> {
         rank::pairs(rank)
     }
 
@@ -82,8 +93,6 @@ impl Pattern for Pairs {
     }
 }
 
-/// One pair, beside which every other number of them stands.
-const PAIRS: u32 = 1;
 /// Long enough for pairs that share CPUs to have many turns each.
 const DURATION_S: f64 = 0.5;
 /// A flood of pairs is counted by its completions: often enough to know how far it was.

@@ -4,12 +4,14 @@ use measure::clock::Clock;
 use measure::record::{Cpu, LatencyKind};
 use measure::samples::{HistogramSamples, Recorder, Scale};
 
+use super::choices::Traffic;
 use super::loops;
+use super::settings::Settings;
 use crate::Error;
 use crate::barrier::Barrier;
 use crate::cpu::watched;
 use crate::endpoint::Endpoint;
-use crate::endpoint::connecting::End;
+use crate::endpoint::connecting::DrivenEndpoint;
 use crate::fault::PointError;
 use crate::pattern::answer::answer;
 use crate::pattern::flood::Passed;
@@ -17,29 +19,36 @@ use crate::pattern::outcome::Outcome;
 use crate::pattern::rank::Rank;
 use crate::pattern::timed::{Timed, latency_outcome, packets, span, timed};
 use crate::pattern::{Progress, Span};
-use crate::point::{PointSpec, Traffic};
-use crate::timepiece::Timepiece;
+use crate::point::PointSpec;
+use crate::rank_clock::RankClock;
 
 /// One rank of a point of several pairs.
-pub(super) fn pairs<E: End>(mut rank: Rank<'_, E>) -> Result<(Outcome, Option<Passed>), PointError> {
-    let (spec, timepiece, barrier) = (rank.spec, rank.timepiece, rank.barrier());
-    let clock = timepiece.clock;
+pub(super) fn pairs<E: DrivenEndpoint>(
+    mut rank: Rank<'_, E>,
+) -> Result<(Outcome, Option<Passed>), PointError> {
+    let (spec, rank_clock, barrier) = (rank.spec, rank.rank_clock, rank.barrier());
+    let (clock, traffic) = (rank_clock.clock, Settings::of(spec).traffic);
     let endpoint = rank.main()?;
-    let Some(mut barrier) = barrier else { return Ok((respond(endpoint, spec, clock)?, None)) };
-    match spec.traffic {
+    let Some(mut barrier) = barrier else { return Ok((respond(endpoint, spec, traffic, clock)?, None)) };
+    match traffic {
         Traffic::PingPong => Ok((bounce(endpoint, &mut barrier, spec, clock)?, None)),
-        Traffic::Stream => Ok(flood(endpoint, &mut barrier, spec, timepiece)?),
+        Traffic::Stream => Ok(flood(endpoint, &mut barrier, spec, rank_clock)?),
     }
 }
 
 /// The rank that does what the other end of its pair wants.
-fn respond<E: Endpoint>(endpoint: &mut E, spec: &PointSpec, clock: Clock) -> Result<Outcome, Error> {
-    let is_flood = spec.traffic == Traffic::Stream;
+fn respond<E: Endpoint>(
+    endpoint: &mut E,
+    spec: &PointSpec,
+    traffic: Traffic,
+    clock: Clock,
+) -> Result<Outcome, Error> {
+    let is_flood = traffic == Traffic::Stream;
     if spec.message.operation.is_fetch() || (is_flood && !spec.message.operation.arrives()) {
         // Its adapter does all there is to do.
         return Ok(Outcome { cpu: watched(clock, || ()).1, ..Outcome::default() });
     }
-    let (done, cpu) = watched(clock, || match spec.traffic {
+    let (done, cpu) = watched(clock, || match traffic {
         Traffic::PingPong => answer(endpoint),
         Traffic::Stream => loops::drain(endpoint, spec.warmup).map(drop),
     });
@@ -83,13 +92,13 @@ fn flood<E: Endpoint>(
     endpoint: &mut E,
     barrier: &mut Barrier,
     spec: &PointSpec,
-    timepiece: &Timepiece,
+    rank_clock: &RankClock,
 ) -> Result<(Outcome, Option<Passed>), Error> {
     let mut progress = Progress::new();
     let (done, cpu) =
-        watched(timepiece.clock, || loops::flood(endpoint, barrier, &mut progress, spec.warmup, span(spec)));
+        watched(rank_clock.clock, || loops::flood(endpoint, barrier, &mut progress, spec.warmup, span(spec)));
     let burst = done?;
     let counters = packets(burst.total, spec);
-    let (throughput, passed) = burst.told(progress, spec.message.size_bytes, timepiece)?;
+    let (throughput, passed) = burst.told(progress, spec.message.size_bytes, rank_clock)?;
     Ok((Outcome { throughput: Some(throughput), counters, cpu, ..Outcome::default() }, Some(passed)))
 }

@@ -8,7 +8,7 @@ use crate::point::Pattern as Named;
 
 fn spec(size_bytes: u64) -> PointSpec {
     let settings = Settings::default().axis(axis::TRAFFIC.value(Traffic::Stream));
-    let plan = Plan::new("pairs", "Pairs").experiment("e", Named::Pairs, settings);
+    let plan = Plan::new("pairs", "Pairs").experiment("e", Named::PAIRS, settings);
     let mut spec = resolve(&plan, &Options::default()).unwrap().points.remove(0);
     spec.message.size_bytes = size_bytes;
     spec

@@ -1,6 +1,7 @@
 //! A message goes forth, one comes back, every one is timed at both ends (G18); what fetches is answered by an adapter alone.
 
 mod bounce;
+mod command;
 mod fetch;
 mod table;
 
@@ -14,7 +15,7 @@ use crate::Error;
 use crate::axis::{self, AxisList};
 use crate::cpu::watched;
 use crate::endpoint::Endpoint;
-use crate::endpoint::connecting::End;
+use crate::endpoint::connecting::DrivenEndpoint;
 use crate::fault::PointError;
 use crate::pattern::check::Check;
 use crate::pattern::defaults::Defaults;
@@ -22,14 +23,19 @@ use crate::pattern::outcome::Outcome;
 use crate::pattern::rank::Rank;
 use crate::pattern::registry::{Pattern, Row};
 use crate::pattern::timed::{Timed, latency_outcome, span, timed};
-use crate::point::{Carrier, Operation, PointSpec};
+use crate::point::{Carrier, Operation, PointSpec, Tool};
 use crate::topology::{Links, PartSpec, Topology, Usage};
 
 /// The pattern.
 pub(crate) struct PingPong;
 
 impl Pattern for PingPong {
-    const ROW: Row = Row { shown: &table::SHOWN, ..Row::named("ping-pong") };
+    const ROW: Row = Row {
+        command: command::COMMAND,
+        shown: &table::SHOWN,
+        tools: &[Tool::Qperf, Tool::Sockperf],
+        ..Row::named("ping-pong")
+    };
     type Told = ();
 
     fn defaults(_given: &AxisList, _carrier: Carrier) -> Defaults {
@@ -50,7 +56,7 @@ impl Pattern for PingPong {
         Topology::of_one(PartSpec::main(&spec.message, Usage::ALTERNATING, Links::of_two()))
     }
 
-    fn run<E: End>(rank: Rank<'_, E>) -> Result<(Outcome, Option<()>), PointError> {
+    fn run<E: DrivenEndpoint>(rank: Rank<'_, E>) -> Result<(Outcome, Option<()>), PointError> {
         let (spec, number, clock) = (rank.spec, rank.rank, rank.clock());
         let fetches = spec.message.operation.is_fetch();
         if fetches && number > 0 {

@@ -1,22 +1,10 @@
 //! What a plan must not ask of a pipeline, and what only that has.
 
 use crate::Error;
-use crate::axis::{self, AxisRow};
+use crate::axis;
 use crate::pattern::check::Check;
 use crate::point::{Length, Operation, RAW_SAMPLES_MAX};
 
-/// Axes of this pattern that not every pattern has.
-pub(crate) const AXES: &[&AxisRow] = &[
-    axis::BUFFERS.row,
-    axis::INLINE_MAX_BYTES.row,
-    axis::RATE_HZ.row,
-    axis::RX_FILL.row,
-    axis::RX_FILLED.row,
-    axis::SIGNAL.row,
-    axis::SINK.row,
-    axis::TIMER.row,
-    axis::VALUES.row,
-];
 /// Axes that it has not: samples are as long as their values make them, and inline up to a length.
 const OTHERS: [(&str, &str); 2] = [
     ("inline", "samples are inline up to a length: give inline_max_bytes, such as 128, or 0 for never"),

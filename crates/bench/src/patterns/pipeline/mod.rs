@@ -16,9 +16,11 @@
 //!   do: the share of the machine.
 
 pub(crate) mod check;
+pub(crate) mod choices;
+mod command;
 mod merge;
 mod run;
-pub(crate) mod settings;
+mod settings;
 mod signal;
 mod sink;
 mod steps;
@@ -29,26 +31,34 @@ use std::collections::BTreeMap;
 
 use measure::record::{self, Direction, Sunk, Throughput};
 
+use self::choices::Filling;
 use self::run::{Generated, Told};
-use self::settings::Filling;
+use self::settings::Settings;
 use super::one_way::why;
 use crate::Error;
 use crate::axis::{self, AxisList};
-use crate::endpoint::connecting::End;
+use crate::endpoint::connecting::DrivenEndpoint;
 use crate::fault::PointError;
 use crate::pattern::check::Check;
 use crate::pattern::defaults::{DURATION_S, Defaults, RATE_HZ};
 use crate::pattern::outcome::{Merged, Outcome};
 use crate::pattern::rank::Rank;
 use crate::pattern::registry::{Pattern, Row};
-use crate::point::{Carrier, Length, PointSpec, Signal, Sink, Timer};
+use crate::point::{Carrier, Length, PointSpec};
 use crate::topology::{Form, Links, PartSpec, Topology, Usage};
 
 /// The pattern.
 pub(crate) struct Samples;
 
 impl Pattern for Samples {
-    const ROW: Row = Row { axes: check::AXES, shown: &table::SHOWN, ..Row::named("pipeline") };
+    const ROW: Row = Row {
+        command: command::COMMAND,
+        shown: &table::SHOWN,
+        axes: settings::AXES,
+        size_bytes: Some(settings::size_bytes),
+        keeps_files: true,
+        ..Row::named("pipeline")
+    };
     type Told = Told;
 
     fn defaults(given: &AxisList, _carrier: Carrier) -> Defaults {
@@ -61,14 +71,7 @@ impl Pattern for Samples {
             share_above_ns: &SHARE_ABOVE_NS,
             paced_hz: Some(least_hz.max(1)),
             polls_shared_memory: true,
-            axes: vec![
-                axis::RATE_HZ.value(RATE_HZ),
-                axis::TIMER.value(Timer::Tsc),
-                axis::SIGNAL.value(Signal::Random),
-                axis::SINK.value(Sink::Null),
-                axis::INLINE_MAX_BYTES.value(INLINE_MAX_BYTES),
-                axis::VALUES.value(VALUES),
-            ],
+            axes: [Settings::usual(), vec![axis::INLINE_MAX_BYTES.value(INLINE_MAX_BYTES)]].concat(),
             // A sample is as long as its values make it, and inline up to a length.
             made: &[axis::INLINE.row, axis::SIZE_BYTES.row],
             ..Defaults::default()
@@ -80,16 +83,15 @@ impl Pattern for Samples {
     }
 
     fn topology(spec: &PointSpec) -> Topology {
-        let rx_filled = spec.pipeline.as_ref().map(|pipeline| pipeline.rx_filled);
-        let fills_late = rx_filled == Some(Filling::Reading);
+        let fills_late = Settings::of(spec).rx_filled == Filling::Reading;
         let usage = Usage { form: Form::Written, fills_late, ..Usage::PACED };
         Topology::of_one(PartSpec::main(&spec.message, usage, Links::of_two()))
     }
 
-    fn run<E: End>(rank: Rank<'_, E>) -> Result<(Outcome, Option<Told>), PointError> {
-        let (spec, number, timepiece, has_one_clock) =
-            (rank.spec, rank.rank, rank.timepiece, rank.has_one_clock());
-        let (told, cpu) = run::run(rank.main()?, spec, number, has_one_clock, timepiece)?;
+    fn run<E: DrivenEndpoint>(rank: Rank<'_, E>) -> Result<(Outcome, Option<Told>), PointError> {
+        let (spec, number, rank_clock, has_one_clock) =
+            (rank.spec, rank.rank, rank.rank_clock, rank.has_one_clock());
+        let (told, cpu) = run::run(rank.main()?, spec, number, has_one_clock, rank_clock)?;
         Ok((Outcome { cpu, ..Outcome::default() }, Some(told)))
     }
 
@@ -158,8 +160,6 @@ const DEPTH: u32 = 1024;
 const SHARE_ABOVE_NS: [u64; 1] = [50_000];
 /// Samples of so many bytes are inline: what the benchmarks of the thesis ask for (V58).
 const INLINE_MAX_BYTES: u32 = 128;
-/// Values of a sample, as in the thesis's figures over the rate (V60).
-const VALUES: u32 = 8;
 
 #[cfg(test)]
 mod tests;

@@ -21,8 +21,10 @@ use rustix::time::{ClockId, clock_gettime};
 
 use self::file::Written;
 use self::place::Place;
+use super::choices::Sink;
+use super::settings::Settings;
 use crate::Error;
-use crate::point::{Length, PointSpec, Sink};
+use crate::point::{Length, PointSpec};
 
 /// Words of a row before its values: the step, when the sample was generated, when it was received.
 const HEAD_WORDS: usize = 3;
@@ -46,7 +48,7 @@ impl Rows {
     /// # Errors
     /// [`Error::Impossible`] where there can be no such file: better before the samples than after them.
     pub(super) fn new(spec: &PointSpec, rank: u32, steps: u64, clock: Clock) -> Result<Option<Self>, Error> {
-        let Some(settings) = &spec.pipeline else { return Ok(None) };
+        let settings = Settings::of(spec);
         if let Some(lack) = settings.sink.lack() {
             return Err(Error::Impossible { reason: lack.to_owned() });
         }
@@ -55,7 +57,8 @@ impl Rows {
         }
         let values = settings.values as usize;
         let stride = HEAD_WORDS + values;
-        let place = Place::new(settings, name(spec, rank)).map_err(|reason| Error::Impossible { reason })?;
+        let place = Place::new(spec.sink_dir.as_deref(), name(spec, &settings, rank));
+        let place = place.map_err(|reason| Error::Impossible { reason })?;
         let samples = usize::try_from(steps).unwrap_or(usize::MAX);
         let count = samples.saturating_mul(stride);
         let mut words = Vec::new();
@@ -149,8 +152,7 @@ impl Rows {
 
 /// What the file of an end is called: as the benchmarks of VILLASnode call theirs, with all steps that there are samples of,
 /// those of the warm-up too.
-fn name(spec: &PointSpec, rank: u32) -> String {
-    let settings = spec.pipeline.as_ref();
+fn name(spec: &PointSpec, settings: &Settings, rank: u32) -> String {
     let node = match spec.message.endpoint.is_verbs() {
         true => spec.message.service.word(),
         false => spec.message.endpoint.word(),
@@ -159,9 +161,9 @@ fn name(spec: &PointSpec, rank: u32) -> String {
         Length::Iterations(steps) => spec.warmup + steps,
         Length::Duration(_) => 0,
     };
-    let (values, rate_hz) = (settings.map_or(0, |settings| settings.values), spec.rate_hz.unwrap_or(0));
+    let Settings { values, rate_hz, .. } = settings;
     let way = if rank == 0 { "input" } else { "output" };
-    let ending = settings.map_or("", |settings| settings.sink.ending());
+    let ending = settings.sink.ending();
     format!("{:06}_{node}-{values}-{rate_hz}-{steps}_{way}.{ending}", spec.id)
 }
 

@@ -24,7 +24,7 @@ fn end(columns: &[(Column, [u64; 4])], is_generator: bool) -> Option<Told> {
 fn what_a_pipeline_carries_is_what_arrives_and_what_was_sent_is_known_if_nothing_does() {
     const NO: u64 = Stamps::NONE;
     let settings = Settings { iterations: Some(3), warmup: Some(1), ..Settings::default() };
-    let plan = Plan::new("pipeline", "Pipeline").experiment("e", Named::Pipeline, settings);
+    let plan = Plan::new("pipeline", "Pipeline").experiment("e", Named::PIPELINE, settings);
     let spec = resolve(&plan, &Options::default()).unwrap().points.remove(0);
     let of = |received: [u64; 4]| {
         let due = [10, 20, NO, 40];

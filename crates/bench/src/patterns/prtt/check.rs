@@ -1,12 +1,9 @@
 //! What a plan must not ask of parametrised round trips.
 
 use crate::Error;
-use crate::axis::{self, AxisRow};
+use crate::axis;
 use crate::pattern::check::Check;
 use crate::patterns::one_way::check::PAUSE_NS_MAX;
-
-/// Axes of this pattern that not every pattern has.
-pub(crate) const AXES: &[&AxisRow] = &[axis::BURST.row, axis::PAUSE_NS.row];
 
 impl Check<'_> {
     /// Checks an experiment of parametrised round trips.

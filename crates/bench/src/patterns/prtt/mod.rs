@@ -1,7 +1,9 @@
 //! Some messages go forth, one comes back: the parametrised round trip PRTT(n, d, s) of LogGP.
 
 pub(crate) mod check;
+mod command;
 mod rounds;
+mod settings;
 
 use std::time::Duration;
 
@@ -9,12 +11,13 @@ use measure::record::{Cpu, LatencyKind};
 use measure::samples::Recorder;
 
 use self::rounds::Burst;
+use self::settings::Settings;
 use crate::Error;
-use crate::axis::{self, AxisList};
+use crate::axis::AxisList;
 use crate::cpu::watched;
 use crate::endpoint::Endpoint;
 use crate::endpoint::capabilities::Capabilities;
-use crate::endpoint::connecting::End;
+use crate::endpoint::connecting::DrivenEndpoint;
 use crate::fault::PointError;
 use crate::pattern::check::Check;
 use crate::pattern::defaults::{BURST, Defaults};
@@ -29,12 +32,16 @@ use crate::topology::{Links, PartSpec, Topology, Usage};
 pub(crate) struct Prtt;
 
 impl Pattern for Prtt {
-    const ROW: Row = Row { needs: Capabilities::COUNTED, axes: check::AXES, ..Row::named("prtt") };
+    const ROW: Row = Row {
+        needs: Capabilities::COUNTED,
+        command: command::COMMAND,
+        axes: settings::AXES,
+        ..Row::named("prtt")
+    };
     type Told = ();
 
     fn defaults(_given: &AxisList, _carrier: Carrier) -> Defaults {
-        let axes = vec![axis::BURST.value(Some(BURST)), axis::PAUSE_NS.value(0)];
-        Defaults { size_bytes: SIZE_BYTES, axes, ..Defaults::default() }
+        Defaults { size_bytes: SIZE_BYTES, axes: Settings::usual(), ..Defaults::default() }
     }
 
     fn check(check: &Check<'_>) -> Result<(), Error> {
@@ -46,16 +53,17 @@ impl Pattern for Prtt {
     }
 
     /// Times the rounds, at rank 0, or answers them.
-    fn run<E: End>(rank: Rank<'_, E>) -> Result<(Outcome, Option<()>), PointError> {
+    fn run<E: DrivenEndpoint>(rank: Rank<'_, E>) -> Result<(Outcome, Option<()>), PointError> {
         let (spec, number, clock) = (rank.spec, rank.rank, rank.clock());
         let endpoint = rank.main()?;
-        let messages = spec.burst.unwrap_or(1);
+        let Settings { burst, pause_ns } = Settings::of(spec);
+        let messages = burst.unwrap_or(BURST);
+        let burst = Burst { messages, pause: Duration::from_nanos(pause_ns) };
         if number > 0 {
             let (done, cpu) = watched(clock, || rounds::answer(endpoint, messages));
             done?;
             return Ok((Outcome { cpu, ..Outcome::default() }, None));
         }
-        let burst = Burst { messages, pause: Duration::from_nanos(spec.pause_ns) };
         let (samples, cpu) = timed(Rounds { endpoint, spec, burst }, spec, LatencyKind::Prtt, clock)?;
         let outcome = latency_outcome(&samples, LatencyKind::Prtt, spec, messages.into());
         Ok((Outcome { cpu, ..outcome }, None))

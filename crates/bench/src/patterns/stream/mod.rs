@@ -5,6 +5,7 @@
 //! * Both ends of a stream count: the headline of one direction is the slower end, so that what was
 //!   only posted is no throughput.
 
+mod command;
 mod flood;
 mod push;
 mod table;
@@ -16,11 +17,11 @@ use serde::{Deserialize, Serialize};
 pub(crate) use flood::{Flow, stream};
 
 use crate::Error;
-use crate::axis::AxisList;
+use crate::axis::{self, AxisList};
 use crate::cpu::watched;
 use crate::endpoint::Endpoint;
 use crate::endpoint::capabilities::Capabilities;
-use crate::endpoint::connecting::End;
+use crate::endpoint::connecting::DrivenEndpoint;
 use crate::fault::PointError;
 use crate::pattern::defaults::{Defaults, SIZE_BYTES_STREAM};
 use crate::pattern::flood::{Flood, messages_per_s};
@@ -28,7 +29,7 @@ use crate::pattern::outcome::{Merged, Outcome, Told, both_ways};
 use crate::pattern::rank::Rank;
 use crate::pattern::registry::{Pattern, Row};
 use crate::pattern::timed::{packets, span};
-use crate::point::{Carrier, Flow as Direction, Length, PointSpec, Service};
+use crate::point::{Carrier, Flow as Direction, Length, PointSpec, Service, Tool};
 use crate::topology::{self, Links, PartSpec, Topology, Usage};
 
 /// The pattern.
@@ -47,8 +48,14 @@ pub(crate) struct Lasted {
 impl Told for Lasted {}
 
 impl Pattern for Stream {
-    const ROW: Row =
-        Row { needs: Capabilities::COUNTED, floods: true, shown: &table::SHOWN, ..Row::named("stream") };
+    const ROW: Row = Row {
+        needs: Capabilities::COUNTED,
+        floods: true,
+        command: command::COMMAND,
+        shown: &table::SHOWN,
+        tools: &[Tool::Iperf3, Tool::Qperf],
+        ..Row::named("stream")
+    };
     /// Told where nothing is acknowledged.
     type Told = Lasted;
 
@@ -65,14 +72,14 @@ impl Pattern for Stream {
         let usage = Usage {
             flow: topology::Flow::Flood,
             is_timed: false,
-            is_one_sided_flood: spec.direction == Direction::Uni,
+            is_one_sided_flood: direction(spec) == Direction::Uni,
             pauses: false,
             ..Usage::PACED
         };
         Topology::of_one(PartSpec::main(&spec.message, usage, Links::of_two()))
     }
 
-    fn run<E: End>(rank: Rank<'_, E>) -> Result<(Outcome, Option<Lasted>), PointError> {
+    fn run<E: DrivenEndpoint>(rank: Rank<'_, E>) -> Result<(Outcome, Option<Lasted>), PointError> {
         let (spec, number, clock) = (rank.spec, rank.rank, rank.clock());
         let endpoint = rank.main()?;
         if spec.message.operation.arrives() {
@@ -105,7 +112,7 @@ impl Pattern for Stream {
             floods_freely: spec.message.endpoint == Carrier::Udp,
             ..Merged::of(outcomes)
         };
-        if spec.direction == Direction::Uni {
+        if direction(spec) == Direction::Uni {
             return merged;
         }
         let (throughput, throughput_total) = both_ways(outcomes);
@@ -160,9 +167,14 @@ fn pushed<E: Endpoint>(
     Ok(Outcome { throughput, counters: packets(posted.total, spec), cpu, ..Outcome::default() })
 }
 
-/// Which way messages flow at a rank.
+/// Which way messages flow.
+fn direction(spec: &PointSpec) -> Direction {
+    axis::DIRECTION.at(&spec.axes).unwrap_or(Direction::Uni)
+}
+
+/// Which way they flow at a rank.
 fn flow(spec: &PointSpec, rank: u32) -> Flow {
-    match (spec.direction, rank) {
+    match (direction(spec), rank) {
         (Direction::Bi, _) => Flow::Both,
         (Direction::Uni, 0) => Flow::Out,
         (Direction::Uni, _) => Flow::In,
@@ -171,7 +183,7 @@ fn flow(spec: &PointSpec, rank: u32) -> Flow {
 
 fn throughput(flood: &Flood, spec: &PointSpec, clock: Clock) -> Result<Throughput, Error> {
     let direction =
-        if spec.direction == Direction::Bi { record::Direction::BiOne } else { record::Direction::Uni };
+        if direction(spec) == Direction::Bi { record::Direction::BiOne } else { record::Direction::Uni };
     Ok(Throughput::of(messages_per_s(flood, clock)?, spec.message.size_bytes, direction))
 }
 

@@ -118,7 +118,7 @@ fn ask(agent: &mut Agent, request: &Request) -> Result<Reply, Error> {
 /// A point of so many messages.
 fn point(iterations: u64) -> Request {
     let settings = Settings { iterations: Some(iterations), timeout_s: Some(1.0), ..Settings::default() };
-    let plan = Plan::new("test", "Test").experiment("e", Pattern::PingPong, settings);
+    let plan = Plan::new("test", "Test").experiment("e", Pattern::PING_PONG, settings);
     Request::Prepare(Box::new(resolve(&plan, &Options::default()).unwrap().points.remove(0)))
 }
 

@@ -2,29 +2,17 @@
 
 use std::time::Duration;
 
-use measure::clock::{Clock, Ticks};
+use measure::clock::Ticks;
 use rustix::thread::nanosleep;
 
+use super::patience::Patience;
 use super::watch::Woken;
-use super::{Alternation, LOST_AFTER, Lane, SocketEndpoint};
+use super::{Lane, SocketEndpoint, StopAndWait};
 use crate::Error;
 use crate::endpoint::limits::{Over, timespec};
 
 /// Nobody sleeps for less: the alarm would go off before the sleep has begun, and be lost.
 const AT_ONCE: Duration = Duration::from_micros(10);
-
-/// When what seems to be lost is asked for again, in ticks.
-pub(super) struct Patience {
-    lost_after: u64,
-    /// When it was asked again last.
-    asked_at: Ticks,
-}
-
-impl Patience {
-    pub(super) fn new(clock: Clock) -> Self {
-        Self { lost_after: clock.ticks(LOST_AFTER), asked_at: clock.now() }
-    }
-}
 
 impl SocketEndpoint {
     /// Ends the point where its time is over, or where a peer or a link has died; asks again what seems to be lost. Gives the
@@ -73,7 +61,7 @@ impl SocketEndpoint {
     /// Whether it has asked, over what loses messages, and has no answer.
     fn is_asking(&self) -> bool {
         let asks = |lane: &Lane| match lane {
-            Lane::Datagram(datagram) => datagram.alternation.as_ref().is_some_and(Alternation::asks),
+            Lane::Datagram(datagram) => datagram.stop_and_wait.as_ref().is_some_and(StopAndWait::asks),
             Lane::Stream { .. } => false,
         };
         self.lanes.iter().any(asks)

@@ -28,7 +28,7 @@ fn a_message_longer_than_the_buffer_is_sent_whole() {
             axis::SIZE_BYTES.value(4 << 20),
             axis::SOCKET_BUFFER_BYTES.value(Some(64 << 10)),
         ];
-        let spec = spec(Pattern::OneWay, axes);
+        let spec = spec(Pattern::ONE_WAY, axes);
         let halves = halves(&spec);
         let told = told(&spec, &halves, |_, _, _| ());
         let ends = run(halves, &told, |rank, end| {
@@ -58,7 +58,7 @@ fn a_stream_that_is_stuck_keeps_no_other_from_sending() {
             axis::STREAMS.value(2),
             axis::SOCKET_BUFFER_BYTES.value(Some(64 << 10)),
         ];
-        let spec = spec(Pattern::Stream, axes);
+        let spec = spec(Pattern::STREAM, axes);
         let halves = halves(&spec);
         let told = told(&spec, &halves, |_, _, _| ());
         let ends = run(halves, &told, |rank, end| {
@@ -73,11 +73,11 @@ fn a_stream_that_is_stuck_keeps_no_other_from_sending() {
             let (mut first, mut second) = (0, 0);
             while second < 250 {
                 second += end.take_on(1)?;
-                end.give_way()?;
+                end.yield_cpu()?;
             }
             while first + second < all {
                 (first, second) = (first + end.take_on(0)?, second + end.take_on(1)?);
-                end.give_way()?;
+                end.yield_cpu()?;
             }
             Ok(first)
         });
@@ -90,20 +90,20 @@ fn a_stream_that_is_stuck_keeps_no_other_from_sending() {
 #[test]
 fn a_greeting_that_comes_in_a_flood_is_kept_for_the_next() {
     for poll in [Poll::Event, Poll::Busy] {
-        let spec = spec(Pattern::Stream, [axis::ENDPOINT.value(Carrier::Udp), axis::POLL.value(poll)]);
+        let spec = spec(Pattern::STREAM, [axis::ENDPOINT.value(Carrier::Udp), axis::POLL.value(poll)]);
         let halves = halves(&spec);
         let told = told(&spec, &halves, |_, _, _| ());
         let ends = run(halves, &told, |rank, end| {
             if rank == 0 {
                 post(end, 3)?;
-                return end.greet().map(|()| 3);
+                return end.send_sync().map(|()| 3);
             }
             let (mut taken, begin) = (0, end.clock().now());
             while end.clock().now().since(begin) < end.clock().ticks(Duration::from_millis(50)) {
                 taken += u64::from(end.try_receive()?.is_some());
             }
             end.start(2.0)?;
-            end.await_greet()?;
+            end.await_sync()?;
             Ok(taken)
         });
         let taken: Vec<_> = ends.into_iter().map(|end| end.unwrap()).collect();
@@ -115,7 +115,7 @@ fn a_greeting_that_comes_in_a_flood_is_kept_for_the_next() {
 fn both_ends_have_the_buffers_that_are_asked_for() {
     for carrier in [Carrier::Tcp, Carrier::UnixStream] {
         let buffers = axis::SOCKET_BUFFER_BYTES.value(Some(100_000));
-        let spec = spec(Pattern::Stream, [axis::ENDPOINT.value(carrier), buffers]);
+        let spec = spec(Pattern::STREAM, [axis::ENDPOINT.value(carrier), buffers]);
         let halves = halves(&spec);
         let told = told(&spec, &halves, |_, _, _| ());
         let ends = run(halves, &told, |_, end| Ok(end.send_buffer_bytes()));

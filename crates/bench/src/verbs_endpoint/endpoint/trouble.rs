@@ -7,9 +7,22 @@ use verbs::Completion;
 use verbs::abi::IBV_WC_WR_FLUSH_ERR;
 
 use super::super::lane::Lane;
+use super::super::parts::Notification;
 use super::super::waiting::SENDS;
 use super::VerbsEndpoint;
 use crate::Error;
+use crate::endpoint::limits::Over;
+use crate::topology::PartSpec;
+
+/// How often the usual time a peer may be silent before it has failed. `None` is for ever: the target of a Read, or of a Write
+/// that nothing announces, has no part in it. A long message moves nothing until all of it is there.
+pub(super) fn silence(spec: &PartSpec, notification: Notification) -> Option<u64> {
+    let is_told = spec.message.operation.arrives() || notification == Notification::Memory;
+    is_told.then(|| spec.message.size_bytes.div_ceil(PROMPT_BYTES).max(1))
+}
+
+/// What the slowest link moves while a silent peer is waited for.
+const PROMPT_BYTES: u64 = 1 << 20;
 
 impl VerbsEndpoint {
     /// The failure of a request, or the one that it follows from: a queue pair that fails flushes all its other requests,
@@ -41,23 +54,22 @@ impl VerbsEndpoint {
         Error::Completion { message, what, status, advice }
     }
 
-    /// Ends the point where its time is over; gives the time.
+    /// Ends the point where its time is over, or where the peer has been silent for long; gives the time.
     pub(super) fn check_deadline(&mut self) -> Result<Ticks, Error> {
-        let now = self.clock.now();
-        if self.moved {
-            self.moved = false;
-            self.quiet_since = now;
+        let over = match self.limits.look() {
+            Ok((now, _)) => return Ok(now),
+            Err(over) => over,
+        };
+        // A receiver, too, has sent what the peer's device should have acknowledged, whatever became of its program.
+        self.reap()?;
+        let is_unacknowledged = self.waiting.is_for(SENDS) || self.outstanding >= self.signal_interval;
+        match (over, self.others.paths.first()) {
+            (Over::Silence(waited_s), Some(path)) => Err(path.silent(is_unacknowledged, waited_s)),
+            (Over::Time(waited_s) | Over::Silence(waited_s), path) => {
+                let what = if is_unacknowledged { "was acknowledged" } else { "arrived" };
+                let advice = path.map_or_else(String::new, |path| path.advice_on_silence(is_unacknowledged));
+                Err(Error::Deadline { what, waited_s, advice })
+            }
         }
-        if now.0 >= self.deadline {
-            let waited_s = self.clock.ns_f64(now.since(self.began)) / 1e9;
-            // A receiver, too, has sent what the peer's device should have acknowledged, whatever became of its program.
-            self.reap()?;
-            let is_unacknowledged = self.waiting.is_for(SENDS) || self.outstanding >= self.signal_interval;
-            let what = if is_unacknowledged { "was acknowledged" } else { "arrived" };
-            let path = self.others.paths.first();
-            let advice = path.map_or_else(String::new, |path| path.advice_on_silence(is_unacknowledged));
-            return Err(Error::Deadline { what, waited_s, advice });
-        }
-        Ok(now)
     }
 }

@@ -1,5 +1,6 @@
 use std::path::Path;
 
+use super::super::settings::Settings;
 use super::*;
 use crate::plan::{Options, Plan, resolve};
 use crate::point::{Load, PointSpec};
@@ -13,23 +14,22 @@ fn points(rest: &str) -> Result<Vec<PointSpec>, Error> {
 #[test]
 fn rates_and_loads_are_axes_with_defaults() {
     let alone = points("").unwrap().remove(0);
-    assert_eq!((alone.rate_hz, alone.loaders, alone.load_bytes), (Some(10_000), 0, 1));
+    let asked = |point: &PointSpec| (Settings::of(point).rate_hz, Settings::of(point).loaders);
+    assert_eq!((asked(&alone), alone.axes.get("load_bytes")), ((10_000, 0), None));
     assert_eq!((alone.length, alone.warmup), (Length::Iterations(10_000), 1000), "a second's");
     assert_eq!(alone.ranks(), 2);
     let loaded = points("axes = { loaders = 3 }").unwrap().remove(0);
-    assert_eq!((loaded.load, loaded.load_bytes, loaded.ranks()), (Load::Incast, 65536, 5));
+    let Settings { load, load_bytes, .. } = Settings::of(&loaded);
+    assert_eq!((load, load_bytes, loaded.ranks()), (Load::Incast, 65536, 5));
     let all = points(
         "duration = \"100ms\"\naxes = { rate_hz = [10, \"20k\", \"1M\"], loaders = [0, \"2..3\"], load = \"outcast\" }",
     )
     .unwrap();
-    let of: Vec<_> = all
-        .iter()
-        .map(|point| (point.rate_hz.unwrap(), point.loaders, point.length, point.ranks()))
-        .collect();
-    assert_eq!(of[0], (10, 0, Length::Iterations(1), 2), "one at least");
-    assert_eq!(of[5], (20_000, 3, Length::Iterations(2000), 5));
-    assert_eq!(of[8], (1_000_000, 3, Length::Iterations(100_000), 5));
-    assert!(all.iter().all(|point| point.load == Load::Outcast));
+    let of: Vec<_> = all.iter().map(|point| (asked(point), point.length, point.ranks())).collect();
+    assert_eq!(of[0], ((10, 0), Length::Iterations(1), 2), "one at least");
+    assert_eq!(of[5], ((20_000, 3), Length::Iterations(2000), 5));
+    assert_eq!(of[8], ((1_000_000, 3), Length::Iterations(100_000), 5));
+    assert!(all.iter().all(|point| Settings::of(point).load == Load::Outcast));
     let given = points("iterations = 300\nwarmup = 7").unwrap().remove(0);
     assert_eq!((given.length, given.warmup), (Length::Iterations(300), 7));
 }

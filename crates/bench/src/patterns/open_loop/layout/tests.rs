@@ -8,7 +8,7 @@ fn loaded(load: Load, loaders: u32) -> PointSpec {
         .axis(axis::LOADERS.value(loaders))
         .axis(axis::LOAD.value(load))
         .axis(axis::LOAD_BYTES.value(4096));
-    let plan = Plan::new("load", "Load").experiment("e", crate::point::Pattern::OpenLoop, settings);
+    let plan = Plan::new("load", "Load").experiment("e", crate::point::Pattern::OPEN_LOOP, settings);
     resolve(&plan, &Options::default()).unwrap().points.remove(0)
 }
 

@@ -1,3 +1,4 @@
+use super::super::settings::Settings;
 use crate::plan::{Options, Plan, resolve};
 use crate::point::{PointSpec, Signal, Timer};
 
@@ -15,8 +16,8 @@ fn samples_are_as_long_as_their_values_and_inline_up_to_a_length() {
     let sizes: Vec<_> = points.iter().map(|point| (point.message.size_bytes, point.message.inline)).collect();
     assert_eq!(sizes, [(32, true), (88, true), (128, true), (136, false), (536, false)]);
     assert!(points.iter().all(|point| point.axes["size_bytes"] == point.message.size_bytes));
-    let pipeline = points[1].pipeline.as_ref().unwrap();
-    assert_eq!((pipeline.values, pipeline.signal, pipeline.timer), (8, Signal::Random, Timer::Tsc));
+    let Settings { values, signal, timer, .. } = Settings::of(&points[1]);
+    assert_eq!((values, signal, timer), (8, Signal::Random, Timer::Tsc));
     // Half of the queue that sends is signalled at once (V57).
     assert_eq!((points[0].message.tx_depth, points[0].message.signal_interval), (1024, 512));
 }

@@ -5,8 +5,6 @@ use std::fs::{File, OpenOptions, create_dir_all};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use crate::point::Pipeline;
-
 /// A file, from before the first sample on.
 pub(super) struct Place {
     pub(super) file: File,
@@ -17,8 +15,8 @@ pub(super) struct Place {
 
 impl Place {
     /// Where the plan says, or without a name.
-    pub(super) fn new(settings: &Pipeline, name: String) -> Result<Self, String> {
-        let path = settings.sink_dir.as_ref().map(|directory| PathBuf::from(directory).join(name));
+    pub(super) fn new(directory: Option<&str>, name: String) -> Result<Self, String> {
+        let path = directory.map(|directory| PathBuf::from(directory).join(name));
         let file = path.as_deref().map_or_else(nameless, create)?;
         Ok(Self { file, path, is_written: false })
     }

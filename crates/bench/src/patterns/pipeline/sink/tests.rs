@@ -12,7 +12,7 @@ fn spec(sink: Sink, sink_dir: Option<&TempDir>) -> PointSpec {
     let sink_dir = sink_dir.map(|directory| directory.path().to_str().unwrap().to_owned());
     let settings = Settings { iterations: Some(4), warmup: Some(1), sink_dir, ..Settings::default() };
     let settings = settings.axis(axis::SINK.value(sink)).axis(axis::VALUES.value(2));
-    let plan = Plan::new("x", "X").experiment("e", Pattern::Pipeline, settings);
+    let plan = Plan::new("x", "X").experiment("e", Pattern::PIPELINE, settings);
     resolve(&plan, &Options::default()).unwrap().points.remove(0)
 }
 

@@ -1,5 +1,6 @@
 use std::path::Path;
 
+use super::super::settings::Settings;
 use super::*;
 use crate::plan::{Options, Plan, resolve};
 use crate::point::{Length, PointSpec};
@@ -13,14 +14,15 @@ fn points(rest: &str) -> Result<Vec<PointSpec>, Error> {
 #[test]
 fn n_and_d_are_axes_with_defaults() {
     let alone = points("").unwrap().remove(0);
+    let shape = |point: &PointSpec| (Settings::of(point).burst, Settings::of(point).pause_ns);
     assert_eq!(
-        (alone.burst, alone.pause_ns, alone.message.size_bytes, alone.message.signal_interval),
-        (Some(1), 0, 1, 1)
+        (shape(&alone), alone.message.size_bytes, alone.message.signal_interval),
+        ((Some(1), 0), 1, 1)
     );
     assert_eq!(alone.length, Length::Iterations(1000));
     let all =
         points("axes = { burst = [1, 16], pause_ns = [0, \"20us\"], operation = \"write_imm\" }").unwrap();
-    let shapes: Vec<_> = all.iter().map(|point| (point.burst, point.pause_ns)).collect();
+    let shapes: Vec<_> = all.iter().map(shape).collect();
     assert_eq!(shapes, [(Some(1), 0), (Some(1), 20_000), (Some(16), 0), (Some(16), 20_000)]);
     assert!(points("duration = \"1s\"").is_ok());
 }

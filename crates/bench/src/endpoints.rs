@@ -1,0 +1,72 @@
+//! The kinds of endpoints: a folder for each, and a line of the list below.
+
+mod prepared;
+#[cfg(test)]
+mod simulated;
+
+use self::prepared::PreparedParts;
+use crate::endpoint::capabilities::Capabilities;
+use crate::endpoint::connecting::DrivenEndpoint;
+use crate::endpoint::kind::{EndpointKind, PreparedEndpoints, Site};
+use crate::fault::PointError;
+use crate::point::Carrier;
+use crate::{library_endpoint, shmem_endpoint, socket_endpoint, tool_endpoint, verbs_endpoint};
+
+/// All of them.
+static ROWS: &[Row] = &[
+    Row::of::<library_endpoint::Unconnected>(),
+    Row::of::<shmem_endpoint::Unopened>(),
+    Row::of::<socket_endpoint::Unconnected>(),
+    Row::of::<verbs_endpoint::Unconnected>(),
+];
+
+/// A kind of endpoint whose types are not known.
+pub(crate) struct Row {
+    carriers: &'static [Carrier],
+    /// What its endpoints can do.
+    pub(crate) capabilities: Capabilities,
+    prepare: fn(&mut Site<'_>) -> Result<Box<dyn PreparedEndpoints>, PointError>,
+}
+
+impl Row {
+    const fn of<K: EndpointKind>() -> Self {
+        Self { carriers: K::CARRIERS, capabilities: K::Connected::CAPABILITIES, prepare: prepare_as::<K> }
+    }
+}
+
+/// The kind that takes a carrier's messages.
+pub(crate) fn row(carrier: Carrier) -> &'static Row {
+    let row = ROWS.iter().find(|row| row.carriers.contains(&carrier));
+    row.expect("each carrier has a kind of endpoint")
+}
+
+/// Sets up what a rank needs for a point: endpoints, or another program that measures between the same addresses.
+///
+/// # Errors
+/// Why the point cannot be measured here.
+pub(crate) fn prepare(site: &mut Site<'_>) -> Result<Box<dyn PreparedEndpoints>, PointError> {
+    if let Some(tool) = site.spec.tool {
+        return Ok(Box::new(tool_endpoint::Unstarted::new(tool, site)?));
+    }
+    (row(site.spec.message.endpoint).prepare)(site)
+}
+
+fn prepare_as<K: EndpointKind>(site: &mut Site<'_>) -> Result<Box<dyn PreparedEndpoints>, PointError> {
+    K::arrange(site)?;
+    Ok(Box::new(PreparedParts::<K>::new(site)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::point::choice::Choice;
+
+    #[test]
+    fn each_carrier_has_one_kind_of_endpoint() {
+        for variant in Carrier::VARIANTS {
+            let carrier: Carrier = serde_json::from_value(variant.word.into()).unwrap();
+            let kinds = ROWS.iter().filter(|row| row.carriers.contains(&carrier)).count();
+            assert_eq!(kinds, 1, "{}", carrier.name());
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! How the command line offers a pattern: `rdmascope COMMAND SUBJECT [flags]`.
+//!
+//! A pattern's room has one [`Command`]. The program builds the parser, the help, the manual page and
+//! the completions from it, from the rows of axes and from the pattern's own defaults, and makes the
+//! plan that the flags ask for. It knows no pattern by name.
+
+use std::fmt;
+
+use measure::figure::Figure;
+
+use crate::axis::{AxisList, AxisRow};
+use crate::point::{Carrier, Operation};
+
+/// The command of a pattern.
+#[derive(Clone, Copy)]
+pub struct Command {
+    /// Its name.
+    pub name: &'static str,
+    /// What it measures, in one sentence without a period.
+    pub about: &'static str,
+    /// Lines for the end of its help: a command each, and what that does.
+    pub examples: &'static str,
+    /// Heading of its records. `{subject}` stands for the operation or the carrier.
+    pub title: fn(&AxisList) -> &'static str,
+    /// What a point has a number of.
+    pub counts: &'static str,
+    /// Which ranks it starts.
+    pub ranks: Ranks,
+    /// What it can measure, in groups. A command without subjects takes its flags itself.
+    pub subjects: &'static [&'static [Subject]],
+    /// Settings and axes that have these values unless a flag says otherwise: `KEY`, `VALUE` as in
+    /// `--set`.
+    pub given: &'static [(&'static str, &'static str)],
+    /// Axes of which the pattern has one value only, so that a flag would serve nothing.
+    pub without: &'static [&'static AxisRow],
+    /// Settings that are no axes and have flags of their own.
+    pub settings: &'static [SettingFlag],
+    /// Figures of the report, over the experiments of these names.
+    pub figures: fn(Vec<String>) -> Vec<Figure>,
+}
+
+/// Which ranks a command starts.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Ranks {
+    /// All of them, because there may be more than two.
+    All,
+    /// Both, or the one at this end: as with perftest, each end may be started by hand.
+    Two,
+}
+
+/// What a command can measure: an operation of verbs, or another carrier of messages.
+#[derive(Clone, Copy, Debug)]
+pub struct Subject {
+    /// Its name.
+    pub name: &'static str,
+    /// Other names that it has.
+    pub aliases: &'static [&'static str],
+    /// What it measures, in one sentence without a period.
+    pub about: &'static str,
+    /// What carries the messages.
+    pub endpoint: Carrier,
+    /// The operation; absent where a flag or the pattern says it.
+    pub operation: Option<Operation>,
+    /// How a flag chooses another operation.
+    pub choice: Choice,
+}
+
+/// How a flag chooses the operation of a subject.
+#[derive(Clone, Copy, Debug)]
+pub enum Choice {
+    /// None does.
+    Fixed,
+    /// `--imm` takes this one, which carries immediate data.
+    Immediate(Operation),
+    /// `-A` names an atomic, as perftest's does.
+    Atomic,
+}
+
+/// A flag that gives a setting of the experiment which is no axis.
+#[derive(Clone, Copy, Debug)]
+pub struct SettingFlag {
+    /// The key of the setting in a plan.
+    pub key: &'static str,
+    /// The flag's name.
+    pub long: &'static str,
+    /// What help calls its value.
+    pub value_name: &'static str,
+    /// The flag without which it has no effect.
+    pub requires: &'static str,
+    /// One sentence of help without a period.
+    pub help: &'static str,
+}
+
+impl Command {
+    /// A command between two ranks, without subjects.
+    pub const fn new(name: &'static str, about: &'static str) -> Self {
+        Self {
+            name,
+            about,
+            examples: "",
+            title: |_| "{subject}",
+            counts: "messages",
+            ranks: Ranks::Two,
+            subjects: &[],
+            given: &[],
+            without: &[],
+            settings: &[],
+            figures: |_| Vec::new(),
+        }
+    }
+
+    /// All its subjects.
+    pub fn subjects(&self) -> impl Iterator<Item = &'static Subject> {
+        self.subjects.iter().copied().flatten()
+    }
+}
+
+impl fmt::Debug for Command {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Command").field(&self.name).finish()
+    }
+}
+
+impl Subject {
+    /// An operation of verbs.
+    pub const fn verbs(name: &'static str, operation: Operation, about: &'static str) -> Self {
+        Self { operation: Some(operation), ..Self::over(Carrier::Verbs, name, about) }
+    }
+
+    /// Another carrier of messages.
+    pub const fn over(endpoint: Carrier, name: &'static str, about: &'static str) -> Self {
+        Self { name, aliases: &[], about, endpoint, operation: None, choice: Choice::Fixed }
+    }
+
+    /// Send, with immediate data where a flag asks for that.
+    pub const fn send(about: &'static str) -> Self {
+        let choice = Choice::Immediate(Operation::SendImm);
+        Self { choice, ..Self::verbs("send", Operation::Send, about) }
+    }
+
+    /// RDMA Write, with immediate data where a flag asks for that.
+    pub const fn write(about: &'static str) -> Self {
+        let choice = Choice::Immediate(Operation::WriteImm);
+        Self { choice, ..Self::verbs("write", Operation::Write, about) }
+    }
+
+    /// RDMA Read.
+    pub const fn read(about: &'static str) -> Self {
+        Self::verbs("read", Operation::Read, about)
+    }
+
+    /// Either atomic.
+    pub const fn atomic(about: &'static str) -> Self {
+        Self { choice: Choice::Atomic, ..Self::verbs("atomic", Operation::FetchAdd, about) }
+    }
+
+    /// The same by other names too.
+    #[must_use]
+    pub const fn alias(self, aliases: &'static [&'static str]) -> Self {
+        Self { aliases, ..self }
+    }
+}
+
+/// Sockets and shared memory, which nearly every pattern measures.
+pub(crate) const SOCKETS: &[Subject] = &[
+    Subject::over(Carrier::Tcp, "tcp", "TCP: TCP_RR and TCP_STREAM of netperf and qperf").alias(&[
+        "tcp_rr",
+        "tcp_stream",
+        "TCP_RR",
+        "TCP_STREAM",
+    ]),
+    Subject::over(Carrier::Udp, "udp", "UDP: UDP_RR and UDP_STREAM of netperf and qperf").alias(&[
+        "udp_rr",
+        "udp_stream",
+        "UDP_RR",
+        "UDP_STREAM",
+    ]),
+    Subject::over(Carrier::Sctp, "sctp", "SCTP, where the kernel has it"),
+    Subject::over(Carrier::Shmem, "shmem", "Memory that both ranks map: no kernel and no device")
+        .alias(&["shm", "shared-memory"]),
+    Subject::over(Carrier::UnixStream, "unix-stream", "Unix sockets of type stream, within a host"),
+    Subject::over(Carrier::UnixDatagram, "unix-datagram", "Unix sockets of type datagram, within a host"),
+];

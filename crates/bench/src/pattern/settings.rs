@@ -1,0 +1,44 @@
+//! What a pattern reads of a point: a row for each axis that not all patterns have.
+
+/// Defines `Settings`, with a field for each axis of its own that a pattern reads and the value that it has where a point
+/// does not say, and `AXES`, all that not every pattern has. `usual` are the axes of each of its points, also where a plan
+/// does not name them; `asked` those of points whose plan does. `messages` are axes that say how an endpoint carries
+/// messages: the pattern itself does not read them.
+macro_rules! settings {
+    (
+        $(usual { $($field:ident: $type:ty = $key:ident or $value:expr,)+ })?
+        $(asked { $($asked:ident: $asked_type:ty = $asked_key:ident or $asked_value:expr,)+ })?
+        $(messages { $($message:ident,)+ })?
+    ) => {
+        pub(super) const AXES: &[&$crate::axis::AxisRow] = &[
+            $($($crate::axis::$key.row,)+)?
+            $($($crate::axis::$asked_key.row,)+)?
+            $($($crate::axis::$message.row,)+)?
+        ];
+
+        /// What a point asks.
+        #[derive(Clone, Copy, Debug)]
+        pub(super) struct Settings {
+            $($(pub(super) $field: $type,)+)?
+            $($(pub(super) $asked: $asked_type,)+)?
+        }
+
+        impl Settings {
+            pub(super) fn of(spec: &$crate::point::PointSpec) -> Self {
+                Self {
+                    $($($field: $crate::axis::$key.at(&spec.axes).unwrap_or($value),)+)?
+                    $($($asked: $crate::axis::$asked_key.at(&spec.axes).unwrap_or($asked_value),)+)?
+                }
+            }
+
+            $(
+                /// The usual axes with their values.
+                pub(super) fn usual() -> Vec<$crate::axis::Axis> {
+                    vec![$($crate::axis::$key.value($value)),+]
+                }
+            )?
+        }
+    };
+}
+
+pub(crate) use settings;

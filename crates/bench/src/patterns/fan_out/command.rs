@@ -1,0 +1,42 @@
+//! `rdmascope fan-out`.
+
+use crate::axis;
+use crate::pattern::command::{Command, Ranks, SOCKETS, Subject};
+use crate::point::Operation;
+
+pub(super) const COMMAND: Command = Command {
+    title: |_| "{subject} latency of one to n",
+    counts: "rounds",
+    ranks: Ranks::All,
+    subjects: &[
+        &[
+            Subject::send("Send to n posted receives: half the time until all have sent back"),
+            Subject::write(
+                "RDMA Write to n, each of which polls its memory: half the time until all have written back",
+            ),
+            Subject::read("RDMA Read from n at once, the whole time; then n read from one, each timed"),
+            Subject::atomic("Atomic operation on eight bytes at n, in the two stages of reads"),
+            Subject::verbs(
+                "multicast",
+                Operation::Multicast,
+                "One datagram to a group of n: half the time until all have sent back",
+            ),
+        ],
+        SOCKETS,
+    ],
+    given: &[("peers", "1..15")],
+    without: &[axis::QUEUE_PAIRS.row],
+    examples: "
+  rdmascope fan-out send               1 B over RC, to 1 up to 15 others at once
+  rdmascope fan-out send --peers 15 -s 1..1MiB -c UC
+                                       over message size
+  rdmascope fan-out write --peers 1,15 -s 1KiB
+                                       the receivers poll their memory
+  rdmascope fan-out read --notify memory
+                                       from n, and then n from one
+  rdmascope fan-out multicast -s 1KiB  one packet out, n datagrams back
+  rdmascope fan-out send --hosts n1,n2,n3,n4 --via 'ssh {host}' --peers 1..3
+                                       a rank on each host
+  rdmascope run hoefler-2006           the evaluation that this is from",
+    ..Command::new("fan-out", "Measure one to n, n to one: rounds in which n ranks answer one rank")
+};

@@ -1,0 +1,21 @@
+//! What a plan asks of messages at a set rate, and of the load beside them.
+
+use super::choices::Load;
+use crate::pattern::defaults::{RATE_HZ, SIZE_BYTES_STREAM};
+use crate::pattern::settings::settings;
+
+settings! {
+    usual {
+        rate_hz: u64 = RATE_HZ or RATE_HZ,
+        loaders: u32 = LOADERS or 0,
+    }
+    asked {
+        load: Load = LOAD or LOAD,
+        load_bytes: u64 = LOAD_BYTES or LOAD_BYTES,
+    }
+}
+
+/// Where a load goes.
+pub(super) const LOAD: Load = Load::Incast;
+/// Payload of a message of a load.
+pub(super) const LOAD_BYTES: u64 = SIZE_BYTES_STREAM;

@@ -1,0 +1,35 @@
+//! `rdmascope pairs`.
+
+use crate::axis;
+use crate::pattern::command::{Command, Ranks, SOCKETS, Subject};
+use crate::pattern::defaults::are_all;
+use crate::point::Traffic;
+
+pub(super) const COMMAND: Command = Command {
+    title: |axes| match are_all(axes, axis::TRAFFIC, |traffic| traffic == Traffic::Stream) {
+        true => "{subject} throughput of several pairs",
+        false => "{subject} latency of several pairs",
+    },
+    ranks: Ranks::All,
+    subjects: &[
+        &[
+            Subject::send("Send to a posted receive: half a round trip"),
+            Subject::write("RDMA Write to a peer that polls its memory: half a round trip"),
+            Subject::read("RDMA Read: the whole time"),
+            Subject::atomic("Atomic operation on eight bytes: the whole time"),
+        ],
+        SOCKETS,
+    ],
+    given: &[("pairs", "1,2,4,8")],
+    without: &[axis::QUEUE_PAIRS.row],
+    examples: "
+  rdmascope pairs write                2 B over RC, of 1, 2, 4 and 8 pairs
+  rdmascope pairs read --pairs 1..4 -s 1..1KiB
+                                       over message size
+  rdmascope pairs write --stream -s 64KiB
+                                       what all pairs carry together
+  rdmascope pairs send --hosts n1,n2 --via 'ssh {host}'
+                                       one end of each pair on either host
+  rdmascope run sur-2007               the evaluation that this is from",
+    ..Command::new("pairs", "Measure several pairs that do the same at the same time")
+};

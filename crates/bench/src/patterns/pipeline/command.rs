@@ -1,0 +1,58 @@
+//! `rdmascope pipeline`.
+
+use crate::axis;
+use crate::pattern::command::{Command, SOCKETS, SettingFlag, Subject};
+use crate::point::Carrier;
+
+pub(super) const COMMAND: Command = Command {
+    title: |_| "Samples at a fixed rate over {subject}",
+    counts: "steps",
+    subjects: &[
+        &[Subject::over(
+            Carrier::Verbs,
+            "infiniband",
+            "Queue pairs of a verbs device: samples are written where they are sent from",
+        )
+        .alias(&["verbs", "send"])],
+        SOCKETS,
+        &[
+            Subject::over(
+                Carrier::Iceoryx2,
+                "iceoryx2",
+                "iceoryx2: shared memory by a middleware, where the program is built with it",
+            ),
+            Subject::over(Carrier::Zeromq, "zeromq", "ZeroMQ over TCP, as it is installed"),
+            Subject::over(Carrier::Nng, "nng", "NNG over TCP, the successor of nanomsg, as it is installed"),
+            Subject::over(Carrier::Nanomsg, "nanomsg", "nanomsg over TCP, as it is installed"),
+        ],
+    ],
+    without: &[axis::OPERATION.row, axis::QUEUE_PAIRS.row, axis::SGE.row],
+    settings: &[SettingFlag {
+        key: "sink_dir",
+        long: "sink-dir",
+        value_name: "DIR",
+        requires: "sink",
+        help: "Directory for the files of --sink, on the host of each end [default: they are removed]",
+    }],
+    examples: "
+  rdmascope pipeline shmem --local     8 values, 10,000 times in a second
+  rdmascope pipeline infiniband --local --rate 100,1k,10k,100k
+                                       how late samples are over the rate
+  rdmascope pipeline infiniband --local -c UD --rate 25k --values 1,8,64
+  rdmascope pipeline udp --local --rate 10k --timer timerfd
+                                       a generator that sleeps between steps
+  rdmascope pipeline zeromq --local --rate 100,1k,10k --protocol pair
+                                       the same over a message library
+  rdmascope pipeline shmem --local --rate 1M --sink csv --sink-dir logs
+                                       every sample of both ends in a file
+  rdmascope pipeline infiniband --listen 0.0.0.0
+                                       on node7: waits, and prints the key
+  rdmascope pipeline infiniband node7 --key KEY --rate 100k -D 5
+                                       on another host: with the clocks' bound
+  rdmascope run potter-2018-nodes --quick
+                                       rates, sizes and nodes, with a report",
+    ..Command::new(
+        "pipeline",
+        "Measure samples at a fixed rate: how late each arrives, and how many steps are missed",
+    )
+};

@@ -1,0 +1,25 @@
+//! `rdmascope prtt`.
+
+use crate::axis;
+use crate::pattern::command::{Command, SOCKETS, Subject};
+use crate::point::Operation;
+
+pub(super) const COMMAND: Command = Command {
+    title: |_| "{subject} parametrised round trips",
+    counts: "round trips",
+    subjects: &[
+        &[
+            Subject::send("Send to posted receives"),
+            Subject::verbs("write", Operation::WriteImm, "RDMA Write with immediate data"),
+        ],
+        SOCKETS,
+    ],
+    without: &[axis::QUEUE_PAIRS.row],
+    examples: "
+  rdmascope prtt send --local --burst 1,2,4,16 -s 1,1KiB
+                                       PRTT(n, 0, s): what LogGP's g and G are from
+  rdmascope prtt send --local --burst 16 --pause 20us
+                                       PRTT(n, d, s): what LogGP's o is from
+  rdmascope run models                 all that the models need, with a report",
+    ..Command::new("prtt", "Measure bursts that one message answers: PRTT(n, d, s) of LogGP")
+};

@@ -1,0 +1,43 @@
+//! Where plans come from: files, text and the program itself.
+
+use std::path::{Path, PathBuf};
+
+use super::bundled::bundled;
+use super::model::{Base, Plan};
+use super::{names, read};
+use crate::Error;
+
+impl Plan {
+    /// Reads the plan in the file `name`, or else the plan of that name that comes with the program.
+    ///
+    /// # Errors
+    ///
+    /// If there is neither, or it is no valid plan.
+    pub fn load(name: &str) -> Result<Self, Error> {
+        let path = Path::new(name);
+        // A file is only meant where one can be: `run quick` must not trip over a directory of that name.
+        if !path.is_file() {
+            if let Some(found) = bundled().iter().find(|plan| plan.name == name) {
+                return found.plan();
+            }
+            if !name.contains(['/', '.']) {
+                let known: Vec<&str> = bundled().iter().map(|plan| plan.name).collect();
+                let hint = names::hint(name, known.iter().copied());
+                return Err(Error::PlanUnknown { name: name.to_owned(), known: known.join(", "), hint });
+            }
+        }
+        let text = std::fs::read_to_string(path)
+            .map_err(|cause| Error::PlanRead { path: path.to_owned(), cause })?;
+        let base = path.parent().map_or_else(PathBuf::new, Path::to_owned);
+        read::plan(&text, name, Base::Directory(base))
+    }
+
+    /// Reads a plan from text. `origin` names it in errors; references are relative to `directory`.
+    ///
+    /// # Errors
+    ///
+    /// If it is no valid plan.
+    pub fn parse(text: &str, origin: &str, directory: &Path) -> Result<Self, Error> {
+        read::plan(text, origin, Base::Directory(directory.to_owned()))
+    }
+}

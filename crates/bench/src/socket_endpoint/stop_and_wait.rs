@@ -1,0 +1,141 @@
+//! Messages that alternate over what may lose them: one is answered before the next is sent. What seems to be lost is sent
+//! again by who asked; an answer says the number of what it answers, so that each is taken once.
+
+use crate::endpoint::header::Header;
+
+/// How far one end is.
+#[derive(Debug)]
+pub(super) struct StopAndWait {
+    /// Whether this end asks, and the other one answers.
+    asks: bool,
+    /// Number of the message that was sent last, and of the one that was taken last.
+    sent: Option<u32>,
+    heard: Option<u32>,
+    /// Messages that this end has sent again.
+    pub(super) repeated: u64,
+    /// Messages that came again.
+    pub(super) duplicates: u64,
+    /// Whether a message was sent again since somebody has asked: the time that it took is that of our patience.
+    is_marred: bool,
+}
+
+impl StopAndWait {
+    /// The end that asks, or the one that answers.
+    pub(super) fn new(asks: bool) -> Self {
+        Self { asks, sent: None, heard: None, repeated: 0, duplicates: 0, is_marred: false }
+    }
+
+    /// The number of the next message, which is `count` where this end asks.
+    #[inline(always)]
+    pub(super) fn next(&self, count: u32) -> u32 {
+        if self.asks { count } else { self.heard.unwrap_or_default() }
+    }
+
+    /// Takes note of a message that was sent.
+    #[inline(always)]
+    pub(super) fn sent(&mut self, number: u32) {
+        self.sent = Some(number);
+    }
+
+    /// Takes note of a message that has come: whether it is the one that is waited for, and whether the last one is to be sent
+    /// again. Numbers count as far as messages can say them.
+    #[inline(always)]
+    pub(super) fn hears(&mut self, header: Header, mask: u32) -> (bool, bool) {
+        let is = |number: Option<u32>| number.is_some_and(|number| number & mask == header.number);
+        let is_new = if self.asks { is(self.sent) && !is(self.heard) } else { !is(self.heard) };
+        if is_new {
+            self.heard = Some(header.number);
+            self.is_marred |= header.is_repeated;
+            return (true, false);
+        }
+        self.duplicates += 1;
+        let is_asked_again = !self.asks && is(self.sent);
+        if is_asked_again {
+            self.again();
+        }
+        (false, is_asked_again)
+    }
+
+    /// Whether this end asked and has no answer yet.
+    #[inline]
+    pub(super) fn is_waiting(&self, mask: u32) -> bool {
+        let seen = |number: Option<u32>| number.map(|number| number & mask);
+        self.asks && self.sent.is_some() && seen(self.sent) != seen(self.heard)
+    }
+
+    /// Takes note that the last message is sent again.
+    pub(super) fn again(&mut self) {
+        self.repeated += 1;
+        self.is_marred = true;
+    }
+
+    /// Whether a message was sent again since this was asked last.
+    #[inline(always)]
+    pub(super) fn take_marred(&mut self) -> bool {
+        std::mem::take(&mut self.is_marred)
+    }
+
+    /// Whether this end asks.
+    pub(super) fn asks(&self) -> bool {
+        self.asks
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::endpoint::Mark;
+
+    const MASK: u32 = 31;
+
+    fn message(number: u32, is_repeated: bool) -> Header {
+        Header { is_repeated, ..Header::of(Mark::More, number) }
+    }
+
+    #[test]
+    fn each_message_is_taken_once_whatever_is_lost() {
+        let (mut asks, mut answers) = (StopAndWait::new(true), StopAndWait::new(false));
+        for number in 0..100 {
+            assert_eq!(asks.next(number), number);
+            asks.sent(number);
+            assert!(asks.is_waiting(MASK));
+            let (first, second) = (message(number & MASK, false), message(number & MASK, true));
+            match number % 3 {
+                0 => assert_eq!(answers.hears(first, MASK), (true, false)),
+                // The question is lost, and asked again.
+                1 => {
+                    asks.again();
+                    assert_eq!(answers.hears(second, MASK), (true, false));
+                    assert!(answers.take_marred());
+                }
+                // The answer is lost, so it is asked again.
+                _ => {
+                    assert_eq!(answers.hears(first, MASK), (true, false));
+                    answers.sent(answers.next(7));
+                    asks.again();
+                    assert_eq!(answers.hears(second, MASK), (false, true));
+                    assert!(answers.take_marred());
+                }
+            }
+            let answer = answers.next(7);
+            answers.sent(answer);
+            assert_eq!(answer, number & MASK);
+            assert_eq!(asks.hears(message(answer, number % 3 == 2), MASK), (true, false));
+            assert_eq!(asks.take_marred(), number % 3 > 0);
+            // It comes twice.
+            assert_eq!(asks.hears(message(answer, false), MASK), (false, false));
+            assert!(!asks.is_waiting(MASK) && !asks.take_marred() && !answers.take_marred());
+        }
+        assert_eq!((asks.repeated, asks.duplicates), (66, 100));
+        assert_eq!((answers.repeated, answers.duplicates), (33, 33));
+    }
+
+    #[test]
+    fn a_question_that_comes_again_before_it_is_answered_is_not_answered_twice() {
+        let mut answers = StopAndWait::new(false);
+        assert_eq!(answers.hears(message(0, false), MASK), (true, false));
+        assert_eq!(answers.hears(message(0, true), MASK), (false, false));
+        answers.sent(answers.next(0));
+        assert_eq!(answers.hears(message(0, true), MASK), (false, true));
+    }
+}

@@ -1,0 +1,160 @@
+//! A point that another program measures: rank 1 runs its server and rank 0 its client, between the addresses that messages of
+//! this program would take, each with the rank's place. What the client prints is the result.
+
+mod run;
+mod words;
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
+use std::time::Duration;
+
+use measure::record::{Direction, Reported, Throughput};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use self::run::Program;
+use self::words::{Found, Server};
+use crate::Error;
+use crate::endpoint::kind::{ConnectedEndpoints, PreparedEndpoints, Site};
+use crate::fault::{PointError, out_of_order, unreadable};
+use crate::host_counters::{Counted, Ways};
+use crate::point::{Length, PointSpec, Tool};
+use crate::process::message::{Neighbour, Outcome, Prepared};
+use crate::rank_clock::RankClock;
+use crate::socket_endpoint::Reachable;
+
+/// How long a program may take to say its version, and a server to listen.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// What all ranks are told.
+#[derive(Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+struct Address {
+    reachable: Reachable,
+    /// The port that its server would have.
+    port: u16,
+}
+
+/// A rank whose program is there.
+pub(crate) struct Unstarted {
+    tool: Tool,
+    rank: u32,
+    version: String,
+    address: Address,
+}
+
+impl Unstarted {
+    /// Finds the program, an address and a port.
+    pub(crate) fn new(tool: Tool, site: &Site<'_>) -> Result<Self, Error> {
+        let (spec, rank, options) = (site.spec, site.rank, site.sockets);
+        let (name, least) = (tool.word(), tool.size_bytes_min(spec.message.endpoint));
+        if spec.message.size_bytes < least {
+            let reason = format!(
+                "{name} sends no messages of less than {least} B over {}",
+                spec.message.endpoint.name()
+            );
+            return Err(Error::Impossible { reason });
+        }
+        let version = run::version(name, PATIENCE)?;
+        let reachable = Reachable::own(&options.net, spec.message.socket.family, spec.message.link_layer)?;
+        let port = match options.port {
+            Some(port) => port,
+            None => free_port()?,
+        };
+        Ok(Self { tool, rank, version, address: Address { reachable, port } })
+    }
+}
+
+impl PreparedEndpoints for Unstarted {
+    fn prepared(&self, ranks: u32) -> Result<Prepared, PointError> {
+        let address = serde_json::to_value(&self.address).map_err(unreadable)?;
+        Ok(Prepared { address, ways: vec![Value::Null; ranks as usize] })
+    }
+
+    /// Starts the server, at rank 1, and waits until it listens.
+    fn connect(
+        self: Box<Self>,
+        spec: &PointSpec,
+        ranks: &[Neighbour],
+    ) -> Result<Box<dyn ConnectedEndpoints>, PointError> {
+        let Self { tool, rank, version, address } = *self;
+        let other = ranks.get(1 - rank as usize).map_or(&Value::Null, |rank| &rank.address);
+        let other = Address::deserialize(other).map_err(unreadable)?;
+        let (own, theirs) = address.reachable.route(&other.reachable)?;
+        let interface = own.interface.clone();
+        if rank == 0 {
+            let server = Server { tool, address: theirs.address, port: other.port };
+            return Ok(Box::new(Measuring { server, version, interface, running: None }));
+        }
+        let server = Server { tool, address: own.address, port: address.port };
+        let mut running = Program::start(&server.command(spec.message.endpoint))?;
+        run::await_listening(&mut running, server.port, PATIENCE)?;
+        Ok(Box::new(Measuring { server, version, interface, running: Some(running) }))
+    }
+}
+
+/// A rank that runs its end of another program, until it is dropped.
+struct Measuring {
+    server: Server,
+    version: String,
+    /// What the messages leave by.
+    interface: String,
+    /// The server, where it is this rank's.
+    running: Option<Program>,
+}
+
+impl ConnectedEndpoints for Measuring {
+    /// Rank 0's share of the point: rank 1's server does its own.
+    fn measure(
+        &mut self,
+        spec: &PointSpec,
+        _rank: u32,
+        left: Duration,
+        _timepiece: &RankClock,
+    ) -> Result<Outcome, PointError> {
+        if self.running.is_some() {
+            return Ok(Outcome::default());
+        }
+        let Length::Duration(duration_s) = spec.length else { return Err(out_of_order("run")) };
+        let words = self.server.client(spec, duration_s as u64);
+        let ways = Ways { interfaces: vec![self.interface.clone()], ports: Vec::new() };
+        let before = Counted::now(&ways);
+        let printed = Program::start(&words)?.output(left)?;
+        let host = Counted::now(&ways).since(&before);
+        let (command, name) = (words.join(" "), self.server.tool.word());
+        let found = words::read(self.server.tool, spec, &printed);
+        let found = found.map_err(|what| PointError::Failed(format!("`{command}` printed {what}")))?;
+        let (mean_ns, throughput) = match found {
+            Found::HalfNs(ns) => (Some(ns), None),
+            Found::BytesPerS(rate) => {
+                let messages_per_s = rate / spec.message.size_bytes as f64;
+                (None, Some(Throughput::of(messages_per_s, spec.message.size_bytes, Direction::Uni)))
+            }
+        };
+        let is_number =
+            mean_ns.or(throughput.as_ref().map(|t| t.bytes_per_s)).is_some_and(|number| number > 0.0);
+        if !is_number {
+            return Err(PointError::Failed(format!(
+                "`{command}` found nothing: {name} got no message through"
+            )));
+        }
+        let reported = Some(Reported { program: self.version.clone(), command, mean_ns });
+        Ok(Outcome { throughput, reported, host, ..Outcome::default() })
+    }
+}
+
+/// A port that is free for TCP and UDP now.
+fn free_port() -> Result<u16, Error> {
+    let failed = |cause| Error::System { what: "find a free port".to_owned(), cause };
+    for _ in 0..PORTS_TRIED {
+        let any = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
+        let listener = TcpListener::bind(any).map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?;
+        if UdpSocket::bind(address).is_ok() {
+            return Ok(address.port());
+        }
+    }
+    Err(failed(std::io::ErrorKind::AddrInUse.into()))
+}
+
+/// Free ports of TCP that may be taken for UDP before it is given up.
+const PORTS_TRIED: usize = 16;

@@ -1,0 +1,100 @@
+//! What ranks tell each other, so that their queue pairs can be connected.
+
+use std::net::SocketAddr;
+
+use serde::{Deserialize, Serialize};
+use verbs::{GidEntry, GidKind, Remote};
+
+use crate::endpoint::connecting;
+
+/// Where a rank is: what all ranks of a point are told.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Address {
+    pub(super) gid: Option<GidAddress>,
+    pub(super) lid: u16,
+    /// RDMA Reads and atomics of a queue pair that this end can answer, and can have under way, at the same time.
+    pub(super) responder_reads: u8,
+    pub(super) initiator_reads: u8,
+    /// Where RDMA CM finds it, at the rank that listens.
+    pub(super) manager: Option<SocketAddr>,
+    /// The multicast group that it sends to.
+    pub(super) group: Option<[u8; 16]>,
+}
+
+/// What a rank has for one other, and tells that one alone.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct PeerParams {
+    /// Queue pairs, in turn.
+    pub(super) pairs: Vec<PairAddress>,
+    /// Where the other's one-sided operations go.
+    pub(super) target: Option<Target>,
+    /// Where the other's signals go.
+    pub(super) signal: Option<Target>,
+}
+
+/// What a rank has told this one.
+pub(super) type PeerInfo = connecting::PeerInfo<Address, PeerParams>;
+
+/// A queue pair, as a peer has to know it.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct PairAddress {
+    pub(super) qp_num: u32,
+    pub(super) psn: u32,
+}
+
+/// Memory for one-sided operations.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Target {
+    pub(super) addr: u64,
+    pub(super) rkey: u32,
+}
+
+impl From<Remote> for Target {
+    fn from(remote: Remote) -> Self {
+        Self { addr: remote.addr, rkey: remote.rkey }
+    }
+}
+
+/// A GID as ranks tell it each other.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct GidAddress {
+    gid: [u8; 16],
+    index: u8,
+    kind: Kind,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Kind {
+    InfiniBand,
+    RoceV1,
+    RoceV2,
+    Unknown,
+}
+
+impl GidAddress {
+    pub(crate) fn new(entry: &GidEntry) -> Self {
+        let kind = match entry.kind {
+            GidKind::InfiniBand => Kind::InfiniBand,
+            GidKind::RoceV1 => Kind::RoceV1,
+            GidKind::RoceV2 => Kind::RoceV2,
+            GidKind::Unknown => Kind::Unknown,
+        };
+        Self { gid: entry.gid.0, index: entry.index, kind }
+    }
+
+    pub(crate) fn entry(&self) -> GidEntry {
+        let kind = match self.kind {
+            Kind::InfiniBand => GidKind::InfiniBand,
+            Kind::RoceV1 => GidKind::RoceV1,
+            Kind::RoceV2 => GidKind::RoceV2,
+            Kind::Unknown => GidKind::Unknown,
+        };
+        GidEntry { index: self.index, gid: verbs::Gid(self.gid), kind }
+    }
+}

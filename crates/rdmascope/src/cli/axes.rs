@@ -1,0 +1,225 @@
+//! Flags of axes. The row of an axis (`bench::axis`) says their names, letters, values and help; a flag
+//! takes what a plan takes, several values with commas.
+
+use bench::axis::{self, Axis, AxisList, AxisRow, Fault, Flag, Key, Kind, Sets};
+use bench::plan::Settings;
+use bench::point::{Choice, Variant};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::error::ErrorKind;
+use clap::parser::ValueSource;
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
+use measure::units;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::failure::Usage;
+
+/// The flags of an axis, with its default for the help.
+pub(crate) fn flags(row: &'static AxisRow, default: &str) -> Vec<Arg> {
+    let flag = |flag: &Flag| {
+        let others = row.flags.iter().map(|other| other.long).filter(|long| *long != flag.long);
+        let arg = Arg::new(flag.long).long(flag.long).short(flag.letter).aliases(flag.aliases);
+        let arg = arg.conflicts_with_all(others);
+        match flag.sets {
+            Sets::Word(_, help) => arg.help(help).action(ArgAction::SetTrue),
+            Sets::UpTo(name, help) => arg.help(help).value_name(name).value_parser(units::parse_size),
+            Sets::Value(name) => with_values(arg.value_name(name).help(help(row, default)), row),
+        }
+    };
+    row.flags.iter().map(flag).collect()
+}
+
+/// What an axis says of itself, as the command line spells it.
+fn help(row: &AxisRow, default: &str) -> String {
+    let text = row.help().replace("`\"", "`").replace("\"`", "`");
+    let examples = row.kind.examples();
+    let text = if examples.is_empty() { text } else { format!("{text} (such as {examples})") };
+    if default.is_empty() { text } else { format!("{text} [default: {default}]") }
+}
+
+/// Takes what a plan can set the axis to. Words are read here, so that help and completions list them;
+/// everything else when the command line is understood ([`given`]), so that its error is a sentence.
+fn with_values(arg: Arg, row: &'static AxisRow) -> Arg {
+    match row.kind {
+        Kind::Choice(variants) => {
+            let none = row.none.map(PossibleValue::new);
+            let possible: Vec<_> = none.into_iter().chain(variants.iter().map(possible)).collect();
+            let known = possible.clone();
+            let word = move |text: String| {
+                // The flag ignores case, so the text need not be the word.
+                let found = known.iter().find(|value| value.matches(&text, true));
+                found.map_or(text.clone(), |value| value.get_name().to_owned())
+            };
+            let parser = PossibleValuesParser::new(possible).map(word);
+            arg.ignore_case(true).value_delimiter(',').num_args(1).value_parser(parser)
+        }
+        Kind::Flag => arg.num_args(0..=1).require_equals(true).default_missing_value("true"),
+        _ => arg,
+    }
+}
+
+/// Reads a word of a type, for flags that set no axis.
+pub(crate) fn words<T: Choice + Clone + DeserializeOwned + Send + Sync>() -> impl TypedValueParser<Value = T>
+{
+    PossibleValuesParser::new(T::VARIANTS.iter().map(possible)).map(|text| {
+        let meant = T::VARIANTS.iter().find(|variant| possible(variant).matches(&text, true));
+        let word = meant.expect("clap accepts possible values alone").word;
+        serde_json::from_value(word.into()).expect("a type reads its own words")
+    })
+}
+
+/// A word of a choice, and its help: the first sentence of its documentation. Dashes are taken for
+/// underscores.
+fn possible(variant: &Variant) -> PossibleValue {
+    let sentence = variant.help().split(". ").next().unwrap_or_default();
+    let value = PossibleValue::new(variant.word).help(sentence);
+    if !variant.word.contains('_') {
+        return value;
+    }
+    // clap keeps aliases for the life of the program, and there are only some.
+    value.alias(&*variant.word.replace('_', "-").leak())
+}
+
+/// Reads what a flag says.
+fn read(row: &AxisRow, flag: &Flag, text: &str) -> Result<Vec<Value>, Usage> {
+    let most = row.most.map_or(u64::MAX, |bound| bound.most);
+    let examples = row.kind.examples();
+    let bounds = || format!("give numbers from {} to {most} such as {examples}", row.least);
+    let is_within = |value: &Value| value.as_u64().is_none_or(|n| (row.least..=most).contains(&n));
+    let why = match row.read_text(text) {
+        Ok(values) if row.kind != Kind::Count || values.iter().all(is_within) => return Ok(values),
+        Err(Fault::Unreadable(reason)) => reason,
+        _ if row.kind == Kind::Count => bounds(),
+        Err(Fault::Unknown { known, .. }) => format!("give one of {}", known.join(", ")),
+        _ => format!("give {}", row.expected().replace('"', "")),
+    };
+    Err(Usage(format!("--{} {text}: {why}", flag.long)))
+}
+
+/// The axes that the flags set, in the order in which they are given.
+pub(crate) fn given(
+    matches: &ArgMatches,
+    rows: impl IntoIterator<Item = &'static AxisRow>,
+) -> Result<Vec<Axis>, Usage> {
+    let mut found = Vec::new();
+    for row in rows {
+        for flag in row.flags.iter().filter(|flag| is_given(matches, flag.long)) {
+            let text = match flag.sets {
+                Sets::UpTo(..) => continue,
+                Sets::Value(_) => {
+                    let words = matches.get_many::<String>(flag.long).into_iter().flatten();
+                    words.map(String::as_str).collect::<Vec<_>>().join(",")
+                }
+                Sets::Word(text, _) => text.to_owned(),
+            };
+            let axis = Axis::read(row, read(row, flag, &text)?);
+            found.push((matches.index_of(flag.long), axis));
+        }
+    }
+    found.sort_by_key(|(place, _)| *place);
+    Ok(found.into_iter().map(|(_, axis)| axis).collect())
+}
+
+/// Up to which size an axis is to be true, and which axis, where a flag says so.
+pub(crate) fn up_to(
+    matches: &ArgMatches,
+    rows: impl IntoIterator<Item = &'static AxisRow>,
+) -> Option<(&'static AxisRow, u64)> {
+    rows.into_iter().find_map(|row| {
+        let is_limit = |flag: &&Flag| matches!(flag.sets, Sets::UpTo(..)) && is_given(matches, flag.long);
+        let flag = row.flags.iter().find(is_limit)?;
+        Some((row, *matches.get_one::<u64>(flag.long)?))
+    })
+}
+
+fn is_given(matches: &ArgMatches, id: &str) -> bool {
+    matches.value_source(id) == Some(ValueSource::CommandLine)
+}
+
+/// Adds an axis to the settings of a plan. One depth is a setting of the whole experiment.
+pub(crate) fn settle(mut settings: Settings, axis: Axis) -> Settings {
+    let depth = match axis.values() {
+        [value] => value.as_u64().and_then(|depth| u32::try_from(depth).ok()),
+        _ => None,
+    };
+    let is = |row: &AxisRow| axis.row.name == row.name;
+    match depth {
+        Some(depth) if is(axis::TX_DEPTH.row) => settings.tx_depth = Some(depth),
+        Some(depth) if is(axis::RX_DEPTH.row) => settings.rx_depth = Some(depth),
+        _ => settings.axes.put(axis),
+    }
+    settings
+}
+
+/// What every message of a command is measured under, one value of each axis.
+#[derive(Clone, Debug)]
+pub(crate) struct Circumstances(AxisList);
+
+impl Circumstances {
+    const ROWS: [&'static AxisRow; 7] = [
+        axis::MTU_BYTES.row,
+        axis::TX_DEPTH.row,
+        axis::RX_DEPTH.row,
+        axis::LINK.row,
+        axis::MEMORY.row,
+        axis::ENVIRONMENT.row,
+        axis::SETUP.row,
+    ];
+
+    /// The value of an axis, if its flag is given.
+    pub(crate) fn get<T: DeserializeOwned + Serialize>(&self, key: Key<T>) -> Option<T> {
+        self.0.get(key).pop()
+    }
+
+    /// Adds these to the settings of a plan.
+    pub(crate) fn settle(&self, settings: Settings) -> Settings {
+        self.0.iter().cloned().fold(settings, settle)
+    }
+
+    /// These as flags, each with a blank before it.
+    pub(crate) fn words(&self) -> String {
+        let word = |axis: &Axis| {
+            let value = axis.values().first().map(measure::text::value).unwrap_or_default();
+            let flag = axis.row.flags.first()?;
+            let name = flag.letter.map_or(format!("--{}", flag.long), |letter| format!("-{letter}"));
+            let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
+            let quote = if value.chars().all(is_plain) { "" } else { "'" };
+            Some(match flag.sets {
+                Sets::Word(..) => format!(" {name}"),
+                _ => format!(" {name} {quote}{value}{quote}"),
+            })
+        };
+        self.0.iter().filter_map(word).collect()
+    }
+}
+
+impl Args for Circumstances {
+    fn augment_args(command: Command) -> Command {
+        Self::ROWS.into_iter().fold(command, |command, row| command.args(flags(row, "")))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for Circumstances {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let mut axes = AxisList::default();
+        let wrong = |text: String| clap::Error::raw(ErrorKind::ValueValidation, format!("{text}\n"));
+        for axis in given(matches, Self::ROWS).map_err(|Usage(text)| wrong(text))? {
+            if axis.values().len() > 1 {
+                let name = axis.row.name;
+                return Err(wrong(format!("give one value of {name}, because all ways share it")));
+            }
+            axes.put(axis);
+        }
+        Ok(Self(axes))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}

@@ -1,0 +1,13 @@
+//! Flags that several commands share.
+
+pub(crate) mod axes;
+pub(crate) mod benchmark;
+mod placement;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use self::axes::Circumstances;
+pub(crate) use self::benchmark::{Amount, Output};
+pub(crate) use self::placement::{
+    Location, NetFlags, Placement, Places, PlanPlacement, PortFlags, Site, SocketPlacement,
+};
