@@ -106,11 +106,13 @@ impl Edges {
 }
 
 impl Source<'_> {
-    /// The samples that stand for the buckets, and how many each stands for; the values of raw ones.
-    pub(crate) fn values(self) -> Vec<(u64, u64)> {
+    /// The samples; those that stand for buckets are in their middles.
+    pub(crate) fn counted(self) -> Counted {
         match self {
-            Self::Samples(samples) => samples.0,
-            Self::Buckets(buckets) => buckets.iter().map(|bucket| (middle(bucket), bucket.2)).collect(),
+            Self::Samples(samples) => samples,
+            Self::Buckets(buckets) => {
+                Counted::of(buckets.iter().map(|bucket| (middle(bucket), bucket.2)).collect())
+            }
         }
     }
 
@@ -137,17 +139,19 @@ impl Source<'_> {
     fn count(&self, name: &str, grid: &Edges) -> NamedBins {
         let mut counts = vec![0u64; grid.bins()];
         let mut overflow = 0u64;
-        let mut add = |sample: u64, count: u64| match counts.get_mut(grid.find(sample)) {
-            Some(bin) => *bin = bin.saturating_add(count),
-            None => overflow = overflow.saturating_add(count),
-        };
         let (source, total, max_ns) = match self {
             Self::Samples(samples) => {
-                samples.0.iter().for_each(|(value, count)| add(*value, *count));
+                for (bin, edges) in counts.iter_mut().zip(grid.edges.windows(2)) {
+                    *bin = samples.below(edges[1]) - samples.below(edges[0]);
+                }
+                overflow = samples.total() - counts.iter().sum::<u64>();
                 ("samples", samples.total(), samples.max())
             }
             Self::Buckets(buckets) => {
-                buckets.iter().for_each(|bucket| add(middle(bucket), bucket.2));
+                for bucket in *buckets {
+                    let count = counts.get_mut(grid.find(middle(bucket))).unwrap_or(&mut overflow);
+                    *count = count.saturating_add(bucket.2);
+                }
                 let max = buckets.last().map(|b| b.1.saturating_sub(1).max(b.0));
                 ("histogram", total(buckets), max)
             }

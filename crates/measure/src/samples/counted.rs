@@ -1,9 +1,12 @@
 //! Samples as the values that occur, each with how often it does.
 
-/// Values in ns, rising, and how often each occurs: a few thousand of them where there are millions
-/// of samples.
-#[derive(Debug)]
-pub struct Counted(pub Vec<(u64, u64)>);
+/// The values of samples, in ns and rising. There are a few thousand of them where there are
+/// millions of samples.
+#[derive(Debug, Default)]
+pub struct Counted {
+    /// Each value, and how many samples are not above it.
+    values: Vec<(u64, u64)>,
+}
 
 impl Counted {
     /// Counts samples: those near the least in an array with a place for each value, so that only
@@ -11,8 +14,8 @@ impl Counted {
     pub fn new(samples: &[u64]) -> Self {
         let least = samples.iter().copied().min().unwrap_or_default();
         let most = samples.iter().copied().max().unwrap_or_default();
-        // As many places as fit a processor's cache, and not many more than there are samples.
-        let places = (most - least).saturating_add(1).min(PLACES).min(16 * samples.len() as u64);
+        // No more places than a few for each sample.
+        let places = (most - least).saturating_add(1).min(PLACES).min(4 * samples.len() as u64);
         let mut counts = vec![0u64; places as usize];
         let mut rest = Vec::new();
         for sample in samples {
@@ -24,37 +27,65 @@ impl Counted {
         rest.sort_unstable();
         let near = (0..).zip(counts).filter(|(_, count)| *count > 0);
         let near = near.map(|(place, count)| (least + place, count));
-        Self(near.chain(rest.chunk_by(u64::eq).map(|same| (same[0], same.len() as u64))).collect())
+        let far = rest.chunk_by(u64::eq).map(|same| (same[0], same.len() as u64));
+        Self::rising(near.chain(far))
+    }
+
+    /// Values in any order, each with how often it occurs.
+    pub fn of(mut counts: Vec<(u64, u64)>) -> Self {
+        counts.sort_unstable();
+        Self::rising(counts.into_iter())
+    }
+
+    /// All samples of several.
+    pub fn merged(all: &[Self]) -> Self {
+        Self::of(all.iter().flat_map(Self::counts).collect())
+    }
+
+    fn rising(counts: impl Iterator<Item = (u64, u64)>) -> Self {
+        let up_to = |seen: &mut u64, (value, count): (u64, u64)| {
+            *seen = seen.saturating_add(count);
+            Some((value, *seen))
+        };
+        Self { values: counts.scan(0, up_to).collect() }
+    }
+
+    /// Each value with how often it occurs.
+    fn counts(&self) -> impl Iterator<Item = (u64, u64)> {
+        let before = [0].into_iter().chain(self.values.iter().map(|(_, up_to)| *up_to));
+        self.values.iter().zip(before).map(|((value, up_to), before)| (*value, up_to - before))
     }
 
     /// How many samples there are.
     pub fn total(&self) -> u64 {
-        self.0.iter().fold(0, |sum, (_, count)| sum.saturating_add(*count))
+        self.values.last().map_or(0, |(_, up_to)| *up_to)
+    }
+
+    /// How many samples are below a value.
+    pub fn below(&self, value: u64) -> u64 {
+        let values = self.values.partition_point(|(known, _)| *known < value);
+        self.values[..values].last().map_or(0, |(_, up_to)| *up_to)
     }
 
     /// The smallest sample.
     pub fn min(&self) -> Option<u64> {
-        self.0.first().map(|(value, _)| *value)
+        self.values.first().map(|(value, _)| *value)
     }
 
     /// The largest sample.
     pub fn max(&self) -> Option<u64> {
-        self.0.last().map(|(value, _)| *value)
+        self.values.last().map(|(value, _)| *value)
     }
 
-    /// The value at a rank, the least of which is 1.
+    /// The sample at a rank, the least of which is 1.
     pub fn at(&self, rank: u64) -> Option<u64> {
-        let mut seen = 0u64;
-        let found = self.0.iter().find(|(_, count)| {
-            seen = seen.saturating_add(*count);
-            seen >= rank
-        });
-        found.map(|(value, _)| *value)
+        let place = self.values.partition_point(|(_, up_to)| *up_to < rank);
+        self.values.get(place).map(|(value, _)| *value)
     }
 }
 
-/// Places of the array that samples are counted in: 1 MiB of it.
-const PLACES: u64 = 1 << 17;
+/// Places of the array that samples are counted in at most: 4 ms of latencies, and 32 MiB of memory.
+const PLACES: u64 = 1 << 22;
 
 #[cfg(test)]
 mod tests {
@@ -66,9 +97,13 @@ mod tests {
         let samples = [7, far, 5, 7, 5 + PLACES, 4 + PLACES, 7, 5 + PLACES, 900];
         let counted = Counted::new(&samples);
         let values = [(5, 1), (7, 3), (900, 1), (4 + PLACES, 1), (5 + PLACES, 2), (far, 1)];
-        assert_eq!(counted.0, values);
+        assert!(counted.counts().eq(values));
+        assert!(Counted::of(values.into_iter().rev().collect()).counts().eq(values));
+        let twice = Counted::merged(&[Counted::new(&samples), counted]);
+        assert_eq!((twice.total(), twice.below(7), twice.below(8), twice.at(18)), (18, 2, 8, Some(far)));
+        let counted = Counted::new(&samples);
         assert_eq!((counted.total(), counted.min(), counted.max()), (9, Some(5), Some(far)));
         assert_eq!([1, 2, 4, 5, 9].map(|rank| counted.at(rank).unwrap()), [5, 7, 7, 900, far]);
-        assert!(Counted::new(&[]).0.is_empty() && Counted::new(&[far]).0 == [(far, 1)]);
+        assert!(Counted::new(&[]).max().is_none() && Counted::new(&[far]).counts().eq([(far, 1)]));
     }
 }

@@ -139,14 +139,15 @@ impl Page {
     fn merge(&mut self, group: &[&Point], kinds: &[LatencyKind], samples: &dyn SampleSource) -> Vec<Merged> {
         let mut all = Vec::new();
         for kind in kinds {
-            let mut merged =
-                Merged { kind: *kind, values: Counted(Vec::new()), is_approximate: false, bound_ns: None };
+            let mut parts = Vec::new();
+            let mut is_approximate = false;
+            let mut bound_ns = None;
             for point in group.iter().filter(|point| point.status == Status::Measured) {
                 let Some(stored) = stored(point, *kind) else { continue };
                 match source(&stored, samples) {
                     Ok(Some(source)) => {
-                        merged.is_approximate |= matches!(source, Source::Buckets(_));
-                        merged.values.0.extend(source.values());
+                        is_approximate |= matches!(source, Source::Buckets(_));
+                        parts.push(source.counted());
                     }
                     Ok(None) => {
                         self.notes.insert("Some points kept no distribution and are not in it.".to_owned());
@@ -155,12 +156,12 @@ impl Page {
                         self.notes.insert(format!("Some samples cannot be read and are not in it: {why}"));
                     }
                 }
-                let bounds = [merged.bound_ns, quantity::bound_ns(point, *kind)];
-                merged.bound_ns = bounds.into_iter().flatten().reduce(f64::max);
+                let bounds = [bound_ns, quantity::bound_ns(point, *kind)];
+                bound_ns = bounds.into_iter().flatten().reduce(f64::max);
             }
-            merged.values.0.sort_unstable();
-            if !merged.values.0.is_empty() {
-                all.push(merged);
+            let values = Counted::merged(&parts);
+            if values.max().is_some() {
+                all.push(Merged { kind: *kind, values, is_approximate, bound_ns });
             }
         }
         all
@@ -242,17 +243,11 @@ impl Page {
 
 impl Merged {
     fn drawn(&self, limits: Limits, colour: usize) -> Drawn {
-        let bins = (limits.to_ns - limits.from_ns).max(1).div_ceil(limits.width_ns) as usize;
-        let mut counts = vec![0u64; bins];
-        let mut outside = 0u64;
-        for (ns, count) in &self.values.0 {
-            let inside = (limits.from_ns..limits.to_ns).contains(ns);
-            let at = (ns.saturating_sub(limits.from_ns) / limits.width_ns) as usize;
-            match counts.get_mut(at).filter(|_| inside) {
-                Some(bin) => *bin = bin.saturating_add(*count),
-                None => outside = outside.saturating_add(*count),
-            }
-        }
+        let bins = limits.to_ns.saturating_sub(limits.from_ns).max(1).div_ceil(limits.width_ns);
+        let edge = |bin: u64| limits.from_ns.saturating_add(bin * limits.width_ns).min(limits.to_ns);
+        let below = |bin: u64| self.values.below(edge(bin));
+        let counts: Vec<u64> = (0..bins).map(|bin| below(bin + 1) - below(bin)).collect();
+        let outside = self.values.total() - counts.iter().sum::<u64>();
         Drawn {
             name: self.kind.name().to_owned(),
             colour,
@@ -265,10 +260,7 @@ impl Merged {
     fn row(&self, label: &str, outside: u64) -> Markup {
         let count = self.values.total();
         let at = |rank: u64| self.values.at(rank).unwrap_or_default();
-        let above = |threshold_ns: u64| {
-            let above = self.values.0.iter().filter(|(ns, _)| *ns > threshold_ns).map(|(_, times)| *times);
-            above.fold(0u64, u64::saturating_add)
-        };
+        let above = |threshold_ns: u64| count - self.values.below(threshold_ns.saturating_add(1));
         let share = |threshold_ns| above(threshold_ns) as f64 / count as f64;
         let bounds = self.bound_ns.map(|bound| {
             let bounds = share_above_bounds(ABOVE_NS, bound, share).map(measure::text::percent);
