@@ -8,9 +8,9 @@ use std::time::Duration;
 use measure::clock::{Clock, Ticks};
 use verbs::Completion;
 
-use self::trouble::silence;
 use super::buffers::{Buffers, receive_fill, receives_before};
 use super::constants::LAST;
+use super::failure::silence;
 use super::lane::Lane;
 use super::memory_flags::PolledFlags;
 use super::numbering::greeting;
