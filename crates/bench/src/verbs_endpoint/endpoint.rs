@@ -10,11 +10,10 @@ use verbs::Completion;
 
 use super::buffers::{Buffers, receive_fill, receives_before};
 use super::constants::LAST;
-use super::failure::silence;
 use super::lane::Lane;
 use super::memory_flags::PolledFlags;
 use super::numbering::greeting;
-use super::parts::{Held, Messages, Notification, Origin, Others, Parts};
+use super::parts::{Held, Messages, Notification, Origin, Others, Parts, silence};
 use super::setup::Queues;
 use super::waiting::{RECEIVES, SENDS, Waiting};
 use crate::Error;
