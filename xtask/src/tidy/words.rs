@@ -3,11 +3,13 @@
 use proc_macro2::{TokenStream, TokenTree};
 
 /// The retired name, and the name to use. A word comes here with the commit that renames it.
-const RETIRED: [(&str, &str); 15] = [
+const RETIRED: [(&str, &str); 17] = [
     ("Alternation", "StopAndWait"),
     ("alternation", "stop_and_wait"),
+    ("Anchor", "ClockReference"),
     ("Company", "Placement"),
     ("company", "placement"),
+    ("Course", "Schedule"),
     ("gives_way", "yields_cpu"),
     ("greet_as", "send_sync_as"),
     ("Lent", "ZeroCopyBuffers"),
