@@ -83,7 +83,7 @@ fn stamps_of_two_clocks_are_times_of_day() {
     let source = reference(5000, BEGIN_NS);
     let target = ClockReference { ticks: 0, realtime_ns: BEGIN_NS, tick_hz: 2e9 };
     let two = Times { source: Some(source), target, is_one: false };
-    // Generated 1000 ns before the source's anchor, received 400 ticks of 0.5 ns after the target's.
+    // Generated 1000 ns before the source's reference, received 400 ticks of 0.5 ns after the target's.
     let head = two.head([3, 4000, 400]);
     assert_eq!((head.origin_ns, head.offset_ns, head.sequence), (Some(BEGIN_NS - 1000), Some(1200), 3));
     assert_eq!(two.head([3, 4000, Stamps::NONE]).offset_ns, None);
