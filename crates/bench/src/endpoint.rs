@@ -75,8 +75,8 @@ pub trait Endpoint {
     /// Posts the next message. Where messages are timed one way, it says its number.
     fn try_send(&mut self, mark: Mark) -> Result<Posted, Error>;
 
-    /// Posts a message to the rank that a lane leads to, whoever's turn it is; the turn goes on from there. With one queue pair or
-    /// stream for each rank, lane n leads to the n-th partner of this one.
+    /// Posts a message to the rank that a lane leads to, out of turn; turns go on from there. With one
+    /// queue pair or stream for each rank, lane n leads to the n-th partner of this one.
     ///
     /// # Errors
     /// [`Error::Impossible`] where the endpoint lacks the capability `ADDRESSED`, or its messages do not say from whom they are.

@@ -44,14 +44,10 @@ pub(crate) enum Over {
 
 impl Limits {
     pub(crate) fn new(spec: &PartSpec, clock: Clock) -> Self {
-        let patience = (!spec.usage.pauses).then(|| clock.ticks(PATIENCE));
-        Self { patience, ..Self::without_patience(clock) }
-    }
-
-    /// Where a pause is no sign of a failure.
-    pub(crate) fn without_patience(clock: Clock) -> Self {
         let now = clock.now();
-        Self { clock, began: now, deadline: u64::MAX, patience: None, has_moved: false, quiet_since: now }
+        // A pause is no sign of a failure where the pattern makes some.
+        let patience = (!spec.usage.pauses).then(|| clock.ticks(PATIENCE));
+        Self { clock, began: now, deadline: u64::MAX, patience, has_moved: false, quiet_since: now }
     }
 
     /// The end of the point's time, in ticks.

@@ -8,6 +8,7 @@ use std::time::Duration;
 use measure::clock::{Clock, Ticks};
 use verbs::Completion;
 
+use self::trouble::silence;
 use super::buffers::{Buffers, receive_fill, receives_before};
 use super::constants::LAST;
 use super::lane::Lane;
@@ -30,8 +31,6 @@ use crate::topology::PartSpec;
 const BATCH: usize = 16;
 /// Fruitless looks between glances at the clock, the deadline and the scheduler.
 pub(super) const SPINS: u32 = 1024;
-/// What the slowest link moves while a silent peer is waited for.
-const PROMPT_BYTES: u64 = 1 << 20;
 /// Last byte of memory that nothing has come to: no message ends so.
 const CLEARED: u8 = 0;
 
@@ -86,10 +85,7 @@ impl VerbsEndpoint {
         let (rx_fill, before) = (receive_fill(spec) as usize, receives_before(spec) as usize);
         let round = if spec.usage.has_rounds { lanes.iter().map(Lane::reaches).sum() } else { 1 };
         let spins_max = if others.yields_cpu { 1 } else { SPINS };
-        // The target of a Read, or of a Write that nothing announces, has no part in it. A long message moves nothing until all
-        // of it is there.
-        let is_told = spec.message.operation.arrives() || others.notification == Notification::Memory;
-        let silence = is_told.then(|| spec.message.size_bytes.div_ceil(PROMPT_BYTES).max(1));
+        let silence = silence(spec, others.notification);
         Self {
             owed: Vec::with_capacity(rx_fill * lanes.len()),
             // So many are posted already, in turn.

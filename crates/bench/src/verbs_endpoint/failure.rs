@@ -79,7 +79,8 @@ impl Path {
             }
             Service::Rc => "its program has stopped: look there",
             Service::Uc | Service::Ud => {
-                "its program has stopped, or a message was lost, which this service does not repeat: measure RC, look for                  drops (`rdma statistic`, `ethtool -S DEV`), or send less at once (-t)"
+                "its program has stopped, or a message was lost, which this service does not repeat: measure RC, look for \
+                 drops (`rdma statistic`, `ethtool -S DEV`), or send less at once (-t)"
             }
         };
         Error::Silent { what, path: self.to_string(), waited_s, said: String::new(), advice }
