@@ -24,8 +24,7 @@ struct Kept {
     reason: &'static str,
 }
 
-const LISTED: [Listed; 0] = [
-];
+const LISTED: [Listed; 0] = [];
 
 const KEPT: [Kept; 0] = [];
 
