@@ -17,6 +17,8 @@ use crate::Error;
 
 pub(crate) mod calls;
 pub(crate) mod capabilities;
+#[cfg(test)]
+pub(crate) mod conformance;
 pub(crate) mod connecting;
 pub(crate) mod header;
 pub(crate) mod kind;
@@ -44,6 +46,8 @@ pub struct Arrival {
     pub mark: Mark,
     /// Its number, from 0, where messages have some ([`Endpoint::try_send`]), and 0 elsewhere; of a greeting its own.
     pub number: u64,
+    /// The lane that it came by, from 0 in the order in which messages take them.
+    pub lane: u32,
     /// Whether it is a greeting, where messages have numbers.
     pub is_greeting: bool,
 }
@@ -71,14 +75,24 @@ pub trait Endpoint {
     /// Posts the next message. Where messages are timed one way, it says its number.
     fn try_send(&mut self, mark: Mark) -> Result<Posted, Error>;
 
+    /// Posts a message to the rank that a lane leads to, out of turn; turns go on from there. With one
+    /// queue pair or stream for each rank, lane n leads to the n-th partner of this one.
+    ///
+    /// # Errors
+    /// [`Error::Impossible`] where the endpoint lacks the capability `ADDRESSED`, or its messages do not say from whom they are.
+    fn try_send_to(&mut self, _lane: u32, _mark: Mark) -> Result<Posted, Error> {
+        let reason = "this endpoint sends to its peers in turn only".to_owned();
+        Err(Error::Impossible { reason })
+    }
+
     /// Posts a message that is not measured, arrives whatever the operation is, and is [`Mark::Last`].
-    fn try_greet(&mut self) -> Result<Posted, Error> {
+    fn try_send_sync(&mut self) -> Result<Posted, Error> {
         self.try_send(Mark::Last)
     }
 
     /// The same with a number, where messages have some: below 2^29.
-    fn try_greet_as(&mut self, _number: u32) -> Result<Posted, Error> {
-        self.try_greet()
+    fn try_send_sync_as(&mut self, _number: u32) -> Result<Posted, Error> {
+        self.try_send_sync()
     }
 
     /// Tells the next rank something that is not measured, where what is measured tells it nothing: it receives that and nothing
@@ -187,7 +201,7 @@ pub trait Endpoint {
     ///
     /// # Errors
     /// As [`idle`](Self::idle).
-    fn give_way(&mut self) -> Result<(), Error> {
+    fn yield_cpu(&mut self) -> Result<(), Error> {
         Ok(())
     }
 
@@ -198,6 +212,18 @@ pub trait Endpoint {
     #[inline]
     fn send(&mut self, mark: Mark) -> Result<(), Error> {
         while self.try_send(mark)? == Posted::Busy {
+            self.idle()?;
+        }
+        Ok(())
+    }
+
+    /// Posts a message to the rank that a lane leads to, waiting for room.
+    ///
+    /// # Errors
+    /// As [`try_send_to`](Self::try_send_to) and [`idle`](Self::idle).
+    #[inline]
+    fn send_to(&mut self, lane: u32, mark: Mark) -> Result<(), Error> {
+        while self.try_send_to(lane, mark)? == Posted::Busy {
             self.idle()?;
         }
         Ok(())
@@ -220,29 +246,29 @@ pub trait Endpoint {
     }
 
     /// Posts a greeting, waiting for room.
-    fn greet(&mut self) -> Result<(), Error> {
-        while self.try_greet()? == Posted::Busy {
+    fn send_sync(&mut self) -> Result<(), Error> {
+        while self.try_send_sync()? == Posted::Busy {
             self.idle()?;
         }
         Ok(())
     }
 
     /// Posts a greeting with a number, waiting for room.
-    fn greet_as(&mut self, number: u32) -> Result<(), Error> {
-        while self.try_greet_as(number)? == Posted::Busy {
+    fn send_sync_as(&mut self, number: u32) -> Result<(), Error> {
+        while self.try_send_sync_as(number)? == Posted::Busy {
             self.idle()?;
         }
         Ok(())
     }
 
     /// Waits for a greeting that has no number.
-    fn await_greet(&mut self) -> Result<(), Error> {
+    fn await_sync(&mut self) -> Result<(), Error> {
         self.receive()?;
         self.replenish()
     }
 
     /// Waits for the greeting with a number; whatever else comes is late, and nobody's any more.
-    fn await_greeting(&mut self, number: u32) -> Result<(), Error> {
+    fn await_sync_of(&mut self, number: u32) -> Result<(), Error> {
         loop {
             match self.try_receive()? {
                 Some(arrival) if arrival.is_greeting && arrival.number == u64::from(number) => return Ok(()),

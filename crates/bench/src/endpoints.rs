@@ -1,10 +1,12 @@
 //! The kinds of endpoints: a folder for each, and a line of the list below.
 
 mod prepared;
+#[cfg(test)]
+mod simulated;
 
 use self::prepared::PreparedParts;
 use crate::endpoint::capabilities::Capabilities;
-use crate::endpoint::connecting::End;
+use crate::endpoint::connecting::DrivenEndpoint;
 use crate::endpoint::kind::{EndpointKind, PreparedEndpoints, Site};
 use crate::fault::PointError;
 use crate::point::Carrier;
@@ -28,7 +30,7 @@ pub(crate) struct Row {
 
 impl Row {
     const fn of<K: EndpointKind>() -> Self {
-        Self { carriers: K::CARRIERS, capabilities: K::End::CAPABILITIES, prepare: prepare_as::<K> }
+        Self { carriers: K::CARRIERS, capabilities: K::Connected::CAPABILITIES, prepare: prepare_as::<K> }
     }
 }
 

@@ -21,8 +21,8 @@ use crate::process::agent::Worker;
 use crate::process::message::{
     Calibrated, CalibrationStep, Description, Limits, Neighbour, Outcome, Prepared,
 };
+use crate::rank_clock::RankClock;
 pub use crate::socket_endpoint::{Net, SocketOptions};
-use crate::timepiece::Timepiece;
 pub use crate::verbs_endpoint::{LocalPort, PortOptions, check, find};
 use crate::verbs_endpoint::{Open, RankDevice};
 
@@ -32,7 +32,7 @@ pub struct LocalWorker {
     sockets: SocketOptions,
     /// Whether a plan may name directories for files.
     may_write: bool,
-    timepiece: Timepiece,
+    rank_clock: RankClock,
     pinned: Option<Vec<u32>>,
     rank: u32,
     arranger: Arranger,
@@ -61,14 +61,14 @@ impl LocalWorker {
         skew: Option<Skew>,
     ) -> Self {
         let clock = Clock::calibrate();
-        let timepiece = Timepiece::new(clock, skew);
+        let rank_clock = RankClock::new(clock, skew);
         let (line, point) = (None, Stage::Idle);
         let arranger = Arranger::new(Host::here(), Leave::Own, |_| {});
         Self {
             device: RankDevice::new(providers, device, options),
             sockets: SocketOptions::default(),
             may_write: true,
-            timepiece,
+            rank_clock,
             pinned,
             rank: 0,
             arranger,
@@ -107,13 +107,13 @@ impl LocalWorker {
 impl Worker for LocalWorker {
     fn describe(&mut self, rank: u32) -> Result<Description, PointError> {
         self.rank = rank;
-        let cost = StampCost::measure(&self.timepiece.clock);
+        let cost = StampCost::measure(&self.rank_clock.clock);
         let not_locked = RawSamples::new(1 << 17).map_err(Error::from)?.not_locked().map(str::to_owned);
         let overhead = Overhead {
             rank,
-            clock: self.timepiece.clock.name().to_owned(),
-            tick_hz: self.timepiece.clock.tick_hz(),
-            tick_error_ppm: self.timepiece.clock.tick_error_ppm(),
+            clock: self.rank_clock.clock.name().to_owned(),
+            tick_hz: self.rank_clock.clock.tick_hz(),
+            tick_error_ppm: self.rank_clock.clock.tick_error_ppm(),
             stamp_ns: cost.stamp_ns,
             empty_loop_ns: cost.empty_loop_ns,
             one_way_ns: Some(cost.one_way_ns),
@@ -157,13 +157,13 @@ impl Worker for LocalWorker {
         if !self.may_write && spec.sink_dir.is_some() {
             return Err(PointError::NotMeasured(NO_FILES.to_owned()));
         }
-        self.began = self.timepiece.clock.now();
+        self.began = self.rank_clock.clock.now();
         let topology = spec.topology();
         let endpoints = endpoints::prepare(&mut Site {
             spec,
             topology: &topology,
             rank: self.rank,
-            timepiece: &self.timepiece,
+            rank_clock: &self.rank_clock,
             sockets: &self.sockets,
             device: &mut self.device,
         })?;
@@ -182,10 +182,10 @@ impl Worker for LocalWorker {
     fn run(&mut self) -> Result<Outcome, PointError> {
         // The endpoints stay up until the other ranks, too, have finished.
         let Stage::Connected(spec, endpoints) = &mut self.point else { return Err(out_of_order("run")) };
-        let clock = self.timepiece.clock;
+        let clock = self.rank_clock.clock;
         let spent_s = clock.ns_f64(clock.now().since(self.began)) / 1e9;
         let left = Duration::from_secs_f64((spec.timeout_s - spent_s).max(0.0));
-        endpoints.measure(spec, self.rank, left, &self.timepiece)
+        endpoints.measure(spec, self.rank, left, &self.rank_clock)
     }
 
     fn calibrate(&mut self, step: &CalibrationStep) -> Result<Calibrated, PointError> {
@@ -202,7 +202,7 @@ impl Worker for LocalWorker {
             }
             CalibrationStep::Run => {
                 let Some(line) = &mut self.line else { return Err(out_of_order("calibrate")) };
-                Ok(Calibrated::Measured { one_way_ns: line.run(self.timepiece.clock)? })
+                Ok(Calibrated::Measured { one_way_ns: line.run(self.rank_clock.clock)? })
             }
         }
     }

@@ -6,7 +6,8 @@
 //! `CLOCK_MONOTONIC`. `rdtsc` is not serialised on purpose: a fence would cost more than the order that it buys, and
 //! what the stamp costs is measured by [`StampCost::measure`] and recorded.
 //!
-//! The rate is relative to `CLOCK_MONOTONIC`, hence to the system's notion of a second.
+//! The rate is relative to `CLOCK_MONOTONIC`, hence to the system's notion of a second. A simulated clock
+//! ([`Clock::simulated`]) reads the virtual time of a simulation instead.
 //!
 //! # Invariants
 //!

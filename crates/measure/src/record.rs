@@ -195,6 +195,9 @@ pub struct Point {
     /// What one call costs, where calls were timed in batches.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<Cost>,
+    /// What only points of its pattern have, by the name of the pattern; absent where that is nothing, or has a field above.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub own: BTreeMap<String, Value>,
     /// Throughput of one direction: the headline.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub throughput: Option<Throughput>,

@@ -161,7 +161,7 @@ impl<'a> Benchmark<'a> {
             (Some(operation), _) => operation.name(),
             (None, Some(subject)) if subject.endpoint.is_verbs() => subject.name,
             (None, Some(subject)) => subject.endpoint.name(),
-            (None, None) => "",
+            (None, None) => self.pattern.command().name,
         }
     }
 }

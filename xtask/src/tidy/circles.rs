@@ -11,20 +11,11 @@ const SMALL: usize = 3;
 /// How many cuts of a circle are printed.
 const CUTS: usize = 5;
 
-/// A circle that is to be cut. It may only shrink: with it the number here, until the line goes.
-struct Listed {
-    /// One of its files.
-    with: &'static str,
-    files: usize,
-}
-
 /// A circle of two or three files that stays, and why it is no harm.
 struct Kept {
     files: &'static [&'static str],
     reason: &'static str,
 }
-
-const LISTED: [Listed; 0] = [];
 
 const KEPT: [Kept; 0] = [];
 
@@ -36,38 +27,16 @@ pub(super) fn graphs() -> Result<Vec<Graph>> {
     crates.map(|folder| imports::of_crate(&shell::root(), folder)).collect()
 }
 
-/// No circle but those that the tables name, and no line of the tables without its circle.
+/// No circle but those that are kept, and no line of the table without its circle.
 pub(super) fn check(graphs: &[Graph], wrong: &mut Vec<String>) {
     let found: Vec<Circle> = graphs.iter().flat_map(circles::find).collect();
-    compare(&found, &LISTED, &KEPT, wrong);
+    compare(&found, &KEPT, wrong);
 }
 
-fn compare(found: &[Circle], listed: &[Listed], kept: &[Kept], wrong: &mut Vec<String>) {
+fn compare(found: &[Circle], kept: &[Kept], wrong: &mut Vec<String>) {
     for circle in found {
-        if kept.iter().any(|kept| kept.files == circle) {
-            continue;
-        }
-        let files = circle.len();
-        let line = listed.iter().find(|line| circle.iter().any(|file| file == line.with));
-        match line.map(|line| line.files) {
-            Some(most) if files > most => wrong.push(format!(
-                "{}: its circle has grown from {most} to {files} files: cut what is new (cargo xtask tidy --circles)",
-                circle[0]
-            )),
-            Some(most) if files < most => wrong.push(format!(
-                "{}: its circle has shrunk from {most} to {files} files: write {files} into xtask/src/tidy/circles.rs",
-                circle[0]
-            )),
-            Some(_) => {}
-            None => wrong.push(new(circle)),
-        }
-    }
-    for line in listed {
-        if !found.iter().any(|circle| circle.iter().any(|file| file == line.with)) {
-            wrong.push(format!(
-                "{}: is in no circle now: take its line out of xtask/src/tidy/circles.rs",
-                line.with
-            ));
+        if !kept.iter().any(|kept| kept.files == circle) {
+            wrong.push(new(circle));
         }
     }
     for kept in kept {
@@ -129,38 +98,28 @@ mod tests {
         names.split(' ').map(str::to_owned).collect()
     }
 
-    fn said(found: &[Circle], listed: &[Listed], kept: &[Kept]) -> String {
+    fn said(found: &[Circle], kept: &[Kept]) -> String {
         let mut wrong = Vec::new();
-        compare(found, listed, kept, &mut wrong);
+        compare(found, kept, &mut wrong);
         wrong.join("\n")
     }
 
     #[test]
     fn a_new_circle_is_refused_whatever_its_size() {
-        assert_eq!(said(&[], &[], &[]), "");
+        assert_eq!(said(&[], &[]), "");
         assert!(
-            said(&[circle("a b c d")], &[], &[])
-                .starts_with("a: 4 files need each other: a, b, c, d: cut it (")
+            said(&[circle("a b c d")], &[]).starts_with("a: 4 files need each other: a, b, c, d: cut it (")
         );
-        assert!(said(&[circle("a b")], &[], &[]).ends_with("why it stays"));
-    }
-
-    #[test]
-    fn a_listed_circle_may_only_shrink() {
-        let listed = |files| [Listed { with: "b", files }];
-        assert_eq!(said(&[circle("a b c d")], &listed(4), &[]), "");
-        assert!(said(&[circle("a b c d")], &listed(3), &[]).contains("grown from 3 to 4"));
-        assert!(said(&[circle("a b c d")], &listed(5), &[]).contains("write 4 into"));
-        assert!(said(&[circle("a c")], &listed(2), &[]).contains("b: is in no circle now"));
+        assert!(said(&[circle("a b")], &[]).ends_with("why it stays"));
     }
 
     #[test]
     fn a_small_circle_stays_with_a_reason() {
         let kept = |files, reason| [Kept { files, reason }];
-        assert_eq!(said(&[circle("a b")], &[], &kept(&["a", "b"], "one state")), "");
-        assert!(said(&[circle("a b")], &[], &kept(&["a", "b"], "")).contains("and a reason"));
-        assert!(said(&[circle("a b c")], &[], &kept(&["a", "b"], "one state")).contains("are no circle now"));
+        assert_eq!(said(&[circle("a b")], &kept(&["a", "b"], "one state")), "");
+        assert!(said(&[circle("a b")], &kept(&["a", "b"], "")).contains("and a reason"));
+        assert!(said(&[circle("a b c")], &kept(&["a", "b"], "one state")).contains("are no circle now"));
         let four = kept(&["a", "b", "c", "d"], "large");
-        assert!(said(&[circle("a b c d")], &[], &four).contains("at most 3 files"));
+        assert!(said(&[circle("a b c d")], &four).contains("at most 3 files"));
     }
 }

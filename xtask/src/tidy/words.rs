@@ -3,7 +3,23 @@
 use proc_macro2::{TokenStream, TokenTree};
 
 /// The retired name, and the name to use. A word comes here with the commit that renames it.
-const RETIRED: [(&str, &str); 0] = [];
+const RETIRED: [(&str, &str); 15] = [
+    ("Alternation", "StopAndWait"),
+    ("alternation", "stop_and_wait"),
+    ("Company", "Placement"),
+    ("company", "placement"),
+    ("gives_way", "yields_cpu"),
+    ("greet_as", "send_sync_as"),
+    ("Lent", "ZeroCopyBuffers"),
+    ("Manner", "DatagramMode"),
+    ("Presence", "RankInfo"),
+    ("presence", "info"),
+    ("Signs", "PolledFlags"),
+    ("Timepiece", "RankClock"),
+    ("timepiece", "rank_clock"),
+    ("try_greet", "try_send_sync"),
+    ("try_greet_as", "try_send_sync_as"),
+];
 
 /// A source file of a crate has no retired word as an identifier or as its name.
 pub(super) fn check(path: &str, text: &str, wrong: &mut Vec<String>) {

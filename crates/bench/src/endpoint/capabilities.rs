@@ -11,6 +11,8 @@ impl Capabilities {
     pub(crate) const COUNTED: Self = Self(1);
     /// Calls of RDMA verbs, each by itself.
     pub(crate) const VERBS_CALLS: Self = Self(1 << 1);
+    /// A message goes to a given peer, and one that arrives says from which peer it came.
+    pub(crate) const ADDRESSED: Self = Self(1 << 2);
 
     /// These and those.
     pub(crate) const fn and(self, other: Self) -> Self {

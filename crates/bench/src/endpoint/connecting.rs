@@ -10,59 +10,101 @@ use super::Endpoint;
 use super::calls::CallsVisitor;
 use super::capabilities::Capabilities;
 use crate::Error;
-use crate::company::Presence;
 use crate::host_counters::Ways;
+use crate::placement::RankInfo;
 
 /// What another rank has said of a part of the point.
 #[derive(Clone, Debug)]
-pub(crate) struct Told<A, W> {
+pub(crate) struct PeerInfo<A, W> {
     /// Where it runs.
-    pub(crate) presence: Presence,
+    pub(crate) info: RankInfo,
     /// Where it can be reached; absent where it has nothing to do with this part.
     pub(crate) address: Option<A>,
     /// What it has for this rank alone; absent where the two do not connect.
-    pub(crate) way: Option<W>,
+    pub(crate) params: Option<W>,
 }
 
 /// What the other ranks have said of halves of a kind, in rank order and this one among them.
-pub(crate) type Others<H> = [Told<<H as Half>::Address, <H as Half>::Way>];
+pub(crate) type Others<H> =
+    [PeerInfo<<H as UnconnectedEndpoint>::Address, <H as UnconnectedEndpoint>::PeerParams>];
 
 /// Whether two ranks are on one host.
-pub(crate) fn are_beside<A, W>(ranks: &[Told<A, W>], one: u32, other: u32) -> bool {
-    let presence = |rank: u32| ranks.get(rank as usize).map(|told| &told.presence);
-    presence(one).zip(presence(other)).is_some_and(|(one, other)| one.is_beside(other))
+pub(crate) fn are_beside<A, W>(ranks: &[PeerInfo<A, W>], one: u32, other: u32) -> bool {
+    let info = |rank: u32| ranks.get(rank as usize).map(|told| &told.info);
+    info(one).zip(info(other)).is_some_and(|(one, other)| one.is_beside(other))
+}
+
+/// What a rank has for the others: for all, and for each that connects to it.
+pub(crate) struct Offer<A, W> {
+    /// What every rank of the point may know.
+    pub(crate) address: A,
+    /// What only the rank needs that connects to it, by rank; absent for those that do not.
+    params: Vec<Option<W>>,
+}
+
+/// A rank that this one connects with: what that has, and what this one has for it.
+pub(crate) struct Peer<'a, A, W> {
+    pub(crate) address: &'a A,
+    pub(crate) params: &'a W,
+    pub(crate) own_params: &'a W,
+}
+
+impl<A, W> Offer<A, W> {
+    /// An offer to so many ranks, with nothing for any of them alone yet.
+    pub(crate) fn new(address: A, ranks: u32) -> Self {
+        Self { address, params: (0..ranks).map(|_| None).collect() }
+    }
+
+    /// Gives a rank what it needs to connect.
+    pub(crate) fn give(&mut self, rank: u32, params: W) {
+        self.params[rank as usize] = Some(params);
+    }
+
+    /// What a rank has to know that connects to this one.
+    pub(crate) fn params(&self, rank: u32) -> Option<&W> {
+        self.params.get(rank as usize)?.as_ref()
+    }
+
+    /// A rank that the rank `own`, whose offer this is, connects with, by what all have told.
+    ///
+    /// # Errors
+    /// [`Error::PeerAddress`] where one of the two has nothing for the other.
+    pub(crate) fn peer<'a>(
+        &'a self,
+        ranks: &'a [PeerInfo<A, W>],
+        own: u32,
+        rank: u32,
+    ) -> Result<Peer<'a, A, W>, Error> {
+        let told = ranks.get(rank as usize).and_then(|told| told.address.as_ref().zip(told.params.as_ref()));
+        let ((address, params), own_params) = told.zip(self.params(rank)).ok_or_else(|| {
+            Error::PeerAddress { reason: format!("rank {rank} has nothing that connects to rank {own}") }
+        })?;
+        Ok(Peer { address, params, own_params })
+    }
 }
 
 /// An endpoint that is set up as far as that goes without the other ranks.
-pub(crate) trait Half: Sized {
+pub(crate) trait UnconnectedEndpoint: Sized {
     /// What becomes of it.
-    type End: End;
+    type Connected: DrivenEndpoint;
     /// What every rank of the point may know of it.
     type Address: DeserializeOwned + Serialize;
     /// What only the rank needs that connects to it.
-    type Way: DeserializeOwned + Serialize;
+    type PeerParams: DeserializeOwned + Serialize;
 
-    /// What every rank may know.
-    fn address(&self) -> &Self::Address;
-
-    /// What each rank has to know that connects to it, by rank; absent for those that do not.
-    fn ways(&self) -> &[Option<Self::Way>];
-
-    /// What a rank has to know that connects to it.
-    fn way(&self, rank: u32) -> Option<&Self::Way> {
-        self.ways().get(rank as usize)?.as_ref()
-    }
+    /// What the other ranks have to know of it.
+    fn offer(&self) -> &Offer<Self::Address, Self::PeerParams>;
 
     /// Connects it with those of the other ranks. Where more ranks run than there are CPUs, it gives way to them whenever it
     /// waits.
     ///
     /// # Errors
     /// Why they cannot be connected; [`Error::Impossible`] where they cannot be reached in the way of the point.
-    fn connect(self, others: &Others<Self>, gives_way: bool) -> Result<Self::End, Error>;
+    fn connect(self, others: &Others<Self>, yields_cpu: bool) -> Result<Self::Connected, Error>;
 }
 
 /// An endpoint as a worker drives it.
-pub(crate) trait End: Endpoint {
+pub(crate) trait DrivenEndpoint: Endpoint {
     /// What endpoints of its kind can do.
     const CAPABILITIES: Capabilities;
 

@@ -1,6 +1,6 @@
 //! What a message says, beside its payload or in the first bytes of it: of as many as it has, up to four.
 
-use crate::endpoint::Mark;
+use crate::endpoint::{Arrival, Mark};
 
 /// It is the last of its kind.
 const LAST: u32 = 1;
@@ -33,6 +33,13 @@ impl Header {
     /// A greeting with a number.
     pub(crate) fn greeting(number: u32) -> Self {
         Self { is_greeting: true, ..Self::of(Mark::Last, number) }
+    }
+
+    /// The arrival of a message that says this, by a lane.
+    #[inline]
+    pub(crate) fn arrival(self, lane: u32) -> Arrival {
+        let Self { mark, is_greeting, number, .. } = self;
+        Arrival { mark, number: u64::from(number), lane, is_greeting }
     }
 
     /// It in a word.

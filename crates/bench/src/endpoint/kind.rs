@@ -5,13 +5,13 @@
 
 use std::time::Duration;
 
-use super::connecting::Half;
+use super::connecting::UnconnectedEndpoint;
 use crate::Error;
 use crate::fault::PointError;
 use crate::point::{Carrier, PointSpec};
 use crate::process::message::{Neighbour, Outcome, Prepared};
+use crate::rank_clock::RankClock;
 use crate::socket_endpoint::SocketOptions;
-use crate::timepiece::Timepiece;
 use crate::topology::{PartSpec, Topology};
 use crate::verbs_endpoint::RankDevice;
 
@@ -20,13 +20,13 @@ pub(crate) struct Site<'a> {
     pub(crate) spec: &'a PointSpec,
     pub(crate) topology: &'a Topology,
     pub(crate) rank: u32,
-    pub(crate) timepiece: &'a Timepiece,
+    pub(crate) rank_clock: &'a RankClock,
     pub(crate) sockets: &'a SocketOptions,
     pub(crate) device: &'a mut RankDevice,
 }
 
 /// A kind of endpoint, by the type of its endpoints that are not connected yet.
-pub(crate) trait EndpointKind: Half + 'static {
+pub(crate) trait EndpointKind: UnconnectedEndpoint + 'static {
     /// The carriers whose messages it takes.
     const CARRIERS: &'static [Carrier];
 
@@ -75,6 +75,6 @@ pub(crate) trait ConnectedEndpoints {
         spec: &PointSpec,
         rank: u32,
         left: Duration,
-        timepiece: &Timepiece,
+        rank_clock: &RankClock,
     ) -> Result<Outcome, PointError>;
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use measure::clock::{Clock, Ticks};
 use rustix::time::Timespec;
 
+use crate::Error;
 use crate::topology::PartSpec;
 
 /// How long nothing happens where a peer or a link has died. TCP has asked five times again by then.
@@ -19,6 +20,7 @@ pub(crate) fn timespec(time: Duration) -> Timespec {
 }
 
 /// What an endpoint may wait for.
+#[derive(Clone, Copy)]
 pub(crate) struct Limits {
     clock: Clock,
     began: Ticks,
@@ -43,8 +45,20 @@ pub(crate) enum Over {
 impl Limits {
     pub(crate) fn new(spec: &PartSpec, clock: Clock) -> Self {
         let now = clock.now();
+        // A pause is no sign of a failure where the pattern makes some.
         let patience = (!spec.usage.pauses).then(|| clock.ticks(PATIENCE));
         Self { clock, began: now, deadline: u64::MAX, patience, has_moved: false, quiet_since: now }
+    }
+
+    /// The end of the point's time, in ticks.
+    pub(crate) fn deadline(&self) -> u64 {
+        self.deadline
+    }
+
+    /// Takes silence for a failure only after so many times as long, or never.
+    pub(crate) fn bearing(mut self, times: Option<u64>) -> Self {
+        self.patience = self.patience.zip(times).map(|(patience, times)| patience.saturating_mul(times));
+        self
     }
 
     /// The point's time begins.
@@ -83,6 +97,32 @@ impl Limits {
             return Err(Over::Silence(seconds(quiet)));
         }
         Ok((now, quiet))
+    }
+
+    /// When it is over if nothing happens after the last [`look`](Self::look).
+    pub(crate) fn end(&self) -> u64 {
+        self.patience
+            .map_or(self.deadline, |patience| self.deadline.min(self.quiet_since.0.saturating_add(patience)))
+    }
+
+    /// Looks at the clock where a failure has nothing to say but the way on which it was. Gives the time.
+    ///
+    /// # Errors
+    /// [`Error::Deadline`] when the point's time is over, [`Error::Silent`] when the other rank seems to have died.
+    #[cold]
+    pub(crate) fn check(&mut self, awaits_room: bool, path: impl FnOnce() -> String) -> Result<Ticks, Error> {
+        match self.look() {
+            Ok((now, _)) => Ok(now),
+            Err(Over::Time(waited_s)) => {
+                let advice = format!("raise it, or see what the other rank does ({})", path());
+                Err(Error::Deadline { what: "arrived", waited_s, advice })
+            }
+            Err(Over::Silence(waited_s)) => {
+                let what = if awaits_room { "was taken by the peer" } else { "came from the peer" };
+                let (path, advice) = (path(), "its program has stopped: look there");
+                Err(Error::Silent { what, path, waited_s, said: String::new(), advice })
+            }
+        }
     }
 
     /// When to look again at the latest, and when something happened last, as far as is known.

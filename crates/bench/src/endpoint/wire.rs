@@ -15,7 +15,7 @@ type Losses = Arc<Mutex<Vec<(bool, u64)>>>;
 
 /// One direction of a wire.
 #[derive(Default)]
-struct Way {
+struct Direction {
     arrivals: Mutex<VecDeque<(Arrival, Vec<u64>)>>,
     came: Condvar,
 }
@@ -23,8 +23,8 @@ struct Way {
 /// One end of a wire between two threads. Where it is idle it sleeps: until something comes, the instant that it is told, or its
 /// deadline.
 pub(crate) struct Wire {
-    out: Arc<Way>,
-    into: Arc<Way>,
+    out: Arc<Direction>,
+    into: Arc<Direction>,
     losses: Losses,
     /// The message that the next which is the last of its kind overtakes, and that message once it is posted.
     overtaken: Option<u64>,
@@ -56,10 +56,10 @@ impl Wire {
     /// `greeted` with the greeting's.
     pub(crate) fn pair(losses: &[(bool, u64)], greeted: fn(u32)) -> [Self; 2] {
         let clock = Clock::monotonic();
-        let (one, other) = (Arc::<Way>::default(), Arc::<Way>::default());
+        let (one, other) = (Arc::<Direction>::default(), Arc::<Direction>::default());
         let losses: Losses = Arc::new(Mutex::new(losses.to_vec()));
         let deadline = Ticks(clock.now().0 + clock.ticks(PATIENCE));
-        let end = |out: &Arc<Way>, into: &Arc<Way>| Self {
+        let end = |out: &Arc<Direction>, into: &Arc<Direction>| Self {
             out: Arc::clone(out),
             into: Arc::clone(into),
             losses: Arc::clone(&losses),
@@ -151,7 +151,7 @@ impl Endpoint for Wire {
 
     fn try_send(&mut self, mark: Mark) -> Result<Posted, Error> {
         self.posted += 1;
-        self.send(Arrival { mark, number: self.posted - 1, is_greeting: false })
+        self.send(Arrival { mark, number: self.posted - 1, lane: 0, is_greeting: false })
     }
 
     fn numbers(&self) -> u64 {
@@ -162,9 +162,9 @@ impl Endpoint for Wire {
         self.send(*arrival)
     }
 
-    fn try_greet_as(&mut self, number: u32) -> Result<Posted, Error> {
+    fn try_send_sync_as(&mut self, number: u32) -> Result<Posted, Error> {
         (self.greeted)(number);
-        self.send(Arrival { mark: Mark::Last, number: number.into(), is_greeting: true })
+        self.send(Arrival { mark: Mark::Last, number: number.into(), lane: 0, is_greeting: true })
     }
 
     fn fill(&mut self) -> Result<bool, Error> {

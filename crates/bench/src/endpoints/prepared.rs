@@ -8,21 +8,21 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::Error;
-use crate::company::{Alone, Presence};
-use crate::endpoint::connecting::{End, Half, Told};
+use crate::endpoint::connecting::{DrivenEndpoint, PeerInfo, UnconnectedEndpoint};
 use crate::endpoint::kind::{ConnectedEndpoints, EndpointKind, PreparedEndpoints, Site};
 use crate::fault::{PointError, unreadable};
 use crate::host_counters::Counted;
 use crate::pattern::rank::{Endpoints, Rank};
 use crate::patterns;
+use crate::placement::{LocalPlacement, RankInfo};
 use crate::point::PointSpec;
 use crate::process::message::{Neighbour, Outcome, Prepared};
-use crate::timepiece::Timepiece;
+use crate::rank_clock::RankClock;
 use crate::topology::{Part, PartSpec};
 
 /// Endpoints that are not connected yet.
 pub(super) struct PreparedParts<H> {
-    alone: Alone,
+    local: LocalPlacement,
     parts: BTreeMap<Part, H>,
 }
 
@@ -30,7 +30,7 @@ pub(super) struct PreparedParts<H> {
 #[derive(Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 struct Address<A> {
-    presence: Presence,
+    info: RankInfo,
     parts: BTreeMap<Part, A>,
 }
 
@@ -40,16 +40,17 @@ impl<K: EndpointKind> PreparedParts<K> {
         let (topology, rank) = (site.topology, site.rank);
         let of = |part: &PartSpec| Ok((part.part, K::prepare(part, site)?));
         let parts = topology.parts_of(rank).map(of).collect::<Result<_, Error>>()?;
-        Ok(Self { alone: Alone::new(site.topology, site.rank, site.timepiece)?, parts })
+        Ok(Self { local: LocalPlacement::new(site.topology, site.rank, site.rank_clock)?, parts })
     }
 }
 
-impl<H: Half + 'static> PreparedEndpoints for PreparedParts<H> {
+impl<H: UnconnectedEndpoint + 'static> PreparedEndpoints for PreparedParts<H> {
     fn prepared(&self, ranks: u32) -> Result<Prepared, PointError> {
-        let parts = self.parts.iter().map(|(part, own)| (*part, own.address())).collect();
-        let address = Address { presence: self.alone.presence().clone(), parts };
+        let parts = self.parts.iter().map(|(part, own)| (*part, &own.offer().address)).collect();
+        let address = Address { info: self.local.info().clone(), parts };
         let ways = |rank: u32| {
-            let of = |(part, own): (&Part, &H)| Some((*part, serde_json::to_value(own.way(rank)?)));
+            let of =
+                |(part, own): (&Part, &H)| Some((*part, serde_json::to_value(own.offer().params(rank)?)));
             let ways = self.parts.iter().filter_map(of);
             let ways = ways.map(|(part, way)| Ok((part, way?))).collect::<Result<BTreeMap<_, _>, _>>()?;
             if ways.is_empty() { Ok(Value::Null) } else { serde_json::to_value(ways) }
@@ -65,32 +66,32 @@ impl<H: Half + 'static> PreparedEndpoints for PreparedParts<H> {
     ) -> Result<Box<dyn ConnectedEndpoints>, PointError> {
         let mut told: Vec<Heard<H>> =
             ranks.iter().map(Heard::read).collect::<Result<_, _>>().map_err(unreadable)?;
-        let presences: Vec<Presence> = told.iter().map(|rank| rank.presence.clone()).collect();
-        let company = self.alone.hear(&spec.topology(), &presences)?;
-        let gives_way = company.oversubscribed.is_some();
+        let infos: Vec<RankInfo> = told.iter().map(|rank| rank.info.clone()).collect();
+        let placement = self.local.hear(&spec.topology(), &infos)?;
+        let yields_cpu = placement.oversubscribed.is_some();
         let one = |(part, half): (Part, H)| {
             let others: Vec<_> = told.iter_mut().map(|rank| rank.of(part)).collect();
-            Ok((part, half.connect(&others, gives_way)?))
+            Ok((part, half.connect(&others, yields_cpu)?))
         };
         let parts = self.parts.into_iter().map(one).collect::<Result<_, Error>>()?;
-        Ok(Box::new(Endpoints { company, parts }))
+        Ok(Box::new(Endpoints { placement, parts }))
     }
 }
 
-impl<E: End> ConnectedEndpoints for Endpoints<E> {
+impl<E: DrivenEndpoint> ConnectedEndpoints for Endpoints<E> {
     fn measure(
         &mut self,
         spec: &PointSpec,
         rank: u32,
         left: Duration,
-        timepiece: &Timepiece,
+        rank_clock: &RankClock,
     ) -> Result<Outcome, PointError> {
         let ways = self.ways();
         let before = Counted::now(&ways);
         self.start(left.as_secs_f64())?;
-        let outcome = patterns::run(Rank { spec, rank, left, timepiece, endpoints: self });
+        let outcome = patterns::run(Rank { spec, rank, left, rank_clock, endpoints: self });
         self.stop();
-        let (oversubscribed, library) = (self.company.oversubscribed, self.library());
+        let (oversubscribed, library) = (self.placement.oversubscribed, self.library());
         let mut outcome = Outcome { oversubscribed, library, ..outcome? };
         for (name, count) in self.counters() {
             *outcome.counters.entry(name).or_default() += count;
@@ -101,22 +102,22 @@ impl<E: End> ConnectedEndpoints for Endpoints<E> {
 }
 
 /// What a rank has told this one, of all parts.
-struct Heard<H: Half> {
-    presence: Presence,
+struct Heard<H: UnconnectedEndpoint> {
+    info: RankInfo,
     addresses: BTreeMap<Part, H::Address>,
-    ways: BTreeMap<Part, H::Way>,
+    ways: BTreeMap<Part, H::PeerParams>,
 }
 
-impl<H: Half> Heard<H> {
+impl<H: UnconnectedEndpoint> Heard<H> {
     /// Reads what came over the control plane.
     fn read(told: &Neighbour) -> Result<Self, serde_json::Error> {
-        let Address { presence, parts } = Address::deserialize(&told.address)?;
+        let Address { info, parts } = Address::deserialize(&told.address)?;
         let ways = Option::deserialize(&told.way)?.unwrap_or_default();
-        Ok(Self { presence, addresses: parts, ways })
+        Ok(Self { info, addresses: parts, ways })
     }
 
-    fn of(&mut self, part: Part) -> Told<H::Address, H::Way> {
-        let (address, way) = (self.addresses.remove(&part), self.ways.remove(&part));
-        Told { presence: self.presence.clone(), address, way }
+    fn of(&mut self, part: Part) -> PeerInfo<H::Address, H::PeerParams> {
+        let (address, params) = (self.addresses.remove(&part), self.ways.remove(&part));
+        PeerInfo { info: self.info.clone(), address, params }
     }
 }

@@ -8,9 +8,9 @@ use super::any::Socket;
 use super::socket::Messages;
 use crate::Error;
 use crate::endpoint::capabilities::Capabilities;
-use crate::endpoint::connecting::End;
+use crate::endpoint::connecting::DrivenEndpoint;
 use crate::endpoint::header::Header;
-use crate::endpoint::limits::{Limits, Over};
+use crate::endpoint::limits::Limits;
 use crate::endpoint::{Arrival, Endpoint, FILL, Mark, Posted, words};
 use crate::topology::PartSpec;
 
@@ -68,7 +68,7 @@ pub(crate) struct LibraryEndpoint {
     clock: Clock,
     limits: Limits,
     sleeps: bool,
-    gives_way: bool,
+    yields_cpu: bool,
     spins: u32,
     awaits_room: bool,
 }
@@ -77,7 +77,7 @@ impl LibraryEndpoint {
     pub(super) fn new(
         spec: &PartSpec,
         sockets: Sockets,
-        (path, gives_way): (String, bool),
+        (path, yields_cpu): (String, bool),
         clock: Clock,
     ) -> Self {
         let size = spec.message.size();
@@ -91,7 +91,7 @@ impl LibraryEndpoint {
             clock,
             limits: Limits::new(spec, clock),
             sleeps: spec.message.poll.sleeps(),
-            gives_way,
+            yields_cpu,
             spins: 0,
             awaits_room: false,
         }
@@ -141,18 +141,7 @@ impl LibraryEndpoint {
     /// Ends the point where its time is over. Gives the time.
     #[cold]
     fn look_at_clock(&mut self) -> Result<Ticks, Error> {
-        match self.limits.look() {
-            Ok((now, _)) => Ok(now),
-            Err(Over::Time(waited_s)) => {
-                let advice = format!("raise it, or see what the other rank does ({})", self.path);
-                Err(Error::Deadline { what: "arrived", waited_s, advice })
-            }
-            Err(Over::Silence(waited_s)) => {
-                let what = if self.awaits_room { "was taken by the peer" } else { "came from the peer" };
-                let (path, advice) = (self.path.clone(), "its program has stopped: look there");
-                Err(Error::Silent { what, path, waited_s, said: String::new(), advice })
-            }
-        }
+        self.limits.check(self.awaits_room, || self.path.clone())
     }
 
     /// The long way to be idle.
@@ -164,7 +153,7 @@ impl LibraryEndpoint {
             let left = Duration::from_nanos(self.clock.ns(left));
             let limit = if self.awaits_room { left.min(ROOM_AFTER) } else { left };
             self.sockets.incoming().wait(limit).map_err(|reason| self.failed("wait on", reason))?;
-        } else if self.gives_way {
+        } else if self.yields_cpu {
             std::thread::yield_now();
         }
         self.awaits_room = false;
@@ -172,7 +161,7 @@ impl LibraryEndpoint {
     }
 }
 
-impl End for LibraryEndpoint {
+impl DrivenEndpoint for LibraryEndpoint {
     const CAPABILITIES: Capabilities = Capabilities::NONE;
 
     fn start(&mut self, timeout_s: f64) -> Result<(), Error> {
@@ -201,11 +190,11 @@ impl Endpoint for LibraryEndpoint {
         Ok(posted)
     }
 
-    fn try_greet(&mut self) -> Result<Posted, Error> {
-        self.try_greet_as(0)
+    fn try_send_sync(&mut self) -> Result<Posted, Error> {
+        self.try_send_sync_as(0)
     }
 
-    fn try_greet_as(&mut self, number: u32) -> Result<Posted, Error> {
+    fn try_send_sync_as(&mut self, number: u32) -> Result<Posted, Error> {
         self.post(Header::greeting(number))
     }
 
@@ -217,11 +206,7 @@ impl Endpoint for LibraryEndpoint {
                 let header = Header::read(&self.received[..length]);
                 self.limits.moved();
                 self.spins = 0;
-                return Ok(Some(Arrival {
-                    mark: header.mark,
-                    number: u64::from(header.number),
-                    is_greeting: header.is_greeting,
-                }));
+                return Ok(Some(header.arrival(0)));
             }
         }
         Ok(None)
@@ -255,16 +240,16 @@ impl Endpoint for LibraryEndpoint {
     #[inline]
     fn idle_until(&mut self, instant: Ticks) -> Result<(), Error> {
         self.spins += 1;
-        if self.spins < SPINS && !self.sleeps && !self.gives_way {
+        if self.spins < SPINS && !self.sleeps && !self.yields_cpu {
             return Ok(());
         }
         self.spins = 0;
         self.rest(instant.0)
     }
 
-    fn give_way(&mut self) -> Result<(), Error> {
+    fn yield_cpu(&mut self) -> Result<(), Error> {
         self.look_at_clock()?;
-        if self.gives_way {
+        if self.yields_cpu {
             std::thread::yield_now();
         }
         Ok(())

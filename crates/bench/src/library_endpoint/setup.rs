@@ -11,7 +11,7 @@ use super::any::Socket;
 use super::endpoint::{LibraryEndpoint, Sockets};
 use super::socket::{Messages, Role};
 use crate::Error;
-use crate::endpoint::connecting::{Half, Told, are_beside};
+use crate::endpoint::connecting::{Offer, Peer, PeerInfo, UnconnectedEndpoint, are_beside};
 use crate::endpoint::kind::{EndpointKind, Site};
 use crate::point::{Carrier, Family, Protocol};
 use crate::socket_endpoint::{Net, Reachable, SocketOptions};
@@ -29,8 +29,7 @@ pub(crate) struct Unconnected {
     spec: PartSpec,
     rank: u32,
     clock: Clock,
-    address: Address,
-    ways: Vec<Option<Way>>,
+    offer: Offer<Address, PeerParams>,
     /// What others connect to; absent at the end of a pair that connects.
     bound: Option<Socket>,
 }
@@ -45,7 +44,7 @@ pub(crate) struct Address {
 /// What a rank has for its partner.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Way {
+pub(crate) struct PeerParams {
     /// Where it listens; absent where it connects.
     place: Option<Place>,
     /// What it says first, so that nobody else is taken for it.
@@ -88,11 +87,12 @@ impl Unconnected {
             };
             (bound, place) = (Some(socket), Some(own));
         }
-        let mut ways: Vec<Option<Way>> = (0..spec.links.ranks()).map(|_| None).collect();
-        for partner in spec.links.partners(rank) {
-            ways[*partner as usize] = Some(Way { place, token });
-        }
-        Ok(Self { spec: spec.clone(), rank, clock, address: Address { reachable }, ways, bound })
+        let mut offer = Offer::new(Address { reachable }, spec.links.ranks());
+        spec.links
+            .partners(rank)
+            .iter()
+            .for_each(|partner| offer.give(*partner, PeerParams { place, token }));
+        Ok(Self { spec: spec.clone(), rank, clock, offer, bound })
     }
 }
 
@@ -101,7 +101,7 @@ impl EndpointKind for Unconnected {
         &[Carrier::Iceoryx2, Carrier::Nanomsg, Carrier::Nng, Carrier::Zeromq];
 
     fn prepare(part: &PartSpec, site: &mut Site<'_>) -> Result<Self, Error> {
-        Self::new(part, site.rank, site.sockets, site.timepiece.clock)
+        Self::new(part, site.rank, site.sockets, site.rank_clock.clock)
     }
 }
 
@@ -161,33 +161,28 @@ fn url(ip: IpAddr, port: u16) -> CString {
     CString::new(format!("tcp://{ip}:{port}")).unwrap_or_default()
 }
 
-impl Half for Unconnected {
-    type End = LibraryEndpoint;
+impl UnconnectedEndpoint for Unconnected {
+    type Connected = LibraryEndpoint;
     type Address = Address;
-    type Way = Way;
+    type PeerParams = PeerParams;
 
-    fn address(&self) -> &Address {
-        &self.address
+    fn offer(&self) -> &Offer<Address, PeerParams> {
+        &self.offer
     }
 
-    fn ways(&self) -> &[Option<Way>] {
-        &self.ways
-    }
-
-    fn connect(mut self, ranks: &[Told<Address, Way>], gives_way: bool) -> Result<LibraryEndpoint, Error> {
+    fn connect(
+        self,
+        ranks: &[PeerInfo<Address, PeerParams>],
+        yields_cpu: bool,
+    ) -> Result<LibraryEndpoint, Error> {
         let peer = self.spec.links.partners(self.rank).first().copied().unwrap_or_default();
-        let told = ranks.get(peer as usize).and_then(|told| told.address.as_ref().zip(told.way.as_ref()));
-        let own_way = self.way(peer).cloned();
-        let ((address, way), own_way) = told.zip(own_way).ok_or_else(|| Error::PeerAddress {
-            reason: format!("rank {peer} has nothing that connects to rank {}", self.rank),
-        })?;
-        let (_, theirs) = self.address.reachable.route(&address.reachable)?;
+        let Peer { address, params, own_params } = self.offer.peer(ranks, self.rank, peer)?;
+        let (_, theirs) = self.offer.address.reachable.route(&address.reachable)?;
         let path = format!("{} to rank {peer} at {}", self.spec.message.endpoint.name(), theirs.address);
         let role =
             if self.spec.message.socket.protocol == Protocol::Pair { Role::Pair } else { Role::Subscriber };
-        let bound = self.bound.take();
         let mut connected = None;
-        if let Some(place) = way.place {
+        if let Some(place) = params.place {
             let mut socket = open(&self.spec, role)?;
             let failed = |reason| Error::Socket {
                 what: "connect",
@@ -197,7 +192,7 @@ impl Half for Unconnected {
             };
             let place = match place {
                 Place::Port(port) => url(theirs.address, port),
-                Place::Memory if are_beside(ranks, self.rank, peer) => service(way.token),
+                Place::Memory if are_beside(ranks, self.rank, peer) => service(params.token),
                 Place::Memory => {
                     let reason = "iceoryx2 reaches ranks of the same host only".to_owned();
                     return Err(Error::Impossible { reason });
@@ -206,11 +201,11 @@ impl Half for Unconnected {
             socket.connect(&place).map_err(failed)?;
             connected = Some(socket);
         }
-        let sockets = Sockets::of(bound, connected).ok_or_else(|| Error::PeerAddress {
+        let sockets = Sockets::of(self.bound, connected).ok_or_else(|| Error::PeerAddress {
             reason: format!("rank {peer} has no port that rank {} could connect to", self.rank),
         })?;
-        let mut end = LibraryEndpoint::new(&self.spec, sockets, (path, gives_way), self.clock);
-        meet(&mut end, &self.spec, [own_way.token, way.token], theirs.address)?;
+        let mut end = LibraryEndpoint::new(&self.spec, sockets, (path, yields_cpu), self.clock);
+        meet(&mut end, &self.spec, [own_params.token, params.token], theirs.address)?;
         Ok(end)
     }
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::Progress;
 use crate::Error;
 use crate::endpoint::{Endpoint, Mark, Posted};
-use crate::timepiece::Timepiece;
+use crate::rank_clock::RankClock;
 
 /// What a direction of a stream came to, at one end. Warm-up is not in it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -42,14 +42,14 @@ impl Burst {
         self,
         progress: Progress,
         bytes: u64,
-        timepiece: &Timepiece,
+        rank_clock: &RankClock,
     ) -> Result<(Throughput, Passed), Error> {
-        let clock = timepiece.clock;
+        let clock = rank_clock.clock;
         let Self { messages, total, .. } = self;
         let flood = Flood { messages, ticks: self.end.since(self.begin), total };
         let messages_per_s = messages_per_s(&flood, clock)?;
         let passed = Passed {
-            clock: timepiece.domain.clone(),
+            clock: rank_clock.domain.clone(),
             tick_hz: clock.tick_hz(),
             span: [self.begin.0, self.end.0],
             seen: progress.into_seen(),

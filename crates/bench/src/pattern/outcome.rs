@@ -91,6 +91,8 @@ pub(crate) struct Merged {
     pub(crate) pipeline: Option<record::Pipeline>,
     /// What one call costs.
     pub(crate) cost: Option<Cost>,
+    /// What no other pattern has: the point's `own` in the record.
+    pub(crate) own: Option<Value>,
     /// Raw samples by kind, where the plan keeps them.
     pub(crate) samples: Vec<Kept>,
     /// Counters that only all ranks together know.

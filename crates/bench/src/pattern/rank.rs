@@ -7,12 +7,12 @@ use measure::clock::Clock;
 
 use crate::Error;
 use crate::barrier::Barrier;
-use crate::company::Company;
-use crate::endpoint::connecting::End;
+use crate::endpoint::connecting::DrivenEndpoint;
 use crate::fault::{PointError, out_of_order};
 use crate::host_counters::Ways;
+use crate::placement::Placement;
 use crate::point::PointSpec;
-use crate::timepiece::Timepiece;
+use crate::rank_clock::RankClock;
 use crate::topology::Part;
 
 /// A rank that is connected with the others of its point.
@@ -21,24 +21,24 @@ pub(crate) struct Rank<'a, E> {
     pub(crate) rank: u32,
     /// How much of the point's time is left.
     pub(crate) left: Duration,
-    pub(crate) timepiece: &'a Timepiece,
+    pub(crate) rank_clock: &'a RankClock,
     pub(crate) endpoints: &'a mut Endpoints<E>,
 }
 
-impl<'a, E: End> Rank<'a, E> {
-    /// The clock that times its messages.
+impl<'a, E: DrivenEndpoint> Rank<'a, E> {
+    /// The clock that times its messages: that of its endpoints.
     pub(crate) fn clock(&self) -> Clock {
-        self.timepiece.clock
+        self.rank_clock.clock
     }
 
     /// Whether those that it talks to read the same clock.
     pub(crate) fn has_one_clock(&self) -> bool {
-        self.endpoints.company.has_one_clock
+        self.endpoints.placement.has_one_clock
     }
 
     /// The barrier of those that begin together, where this rank is one of them.
     pub(crate) fn barrier(&mut self) -> Option<Barrier> {
-        self.endpoints.company.barrier.take()
+        self.endpoints.placement.barrier.take()
     }
 
     /// The endpoint of the main part, which most ranks have.
@@ -62,11 +62,11 @@ impl<'a, E: End> Rank<'a, E> {
 
 /// The connected endpoints of a rank: one for each part of the point that it has to do with.
 pub(crate) struct Endpoints<E> {
-    pub(crate) company: Company,
+    pub(crate) placement: Placement,
     pub(crate) parts: BTreeMap<Part, E>,
 }
 
-impl<E: End> Endpoints<E> {
+impl<E: DrivenEndpoint> Endpoints<E> {
     /// Starts the point's time limit.
     pub(crate) fn start(&mut self, timeout_s: f64) -> Result<(), Error> {
         self.parts.values_mut().try_for_each(|endpoint| endpoint.start(timeout_s))

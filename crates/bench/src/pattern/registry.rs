@@ -12,7 +12,7 @@ use super::rank::Rank;
 use crate::Error;
 use crate::axis::{AxisList, AxisRow};
 use crate::endpoint::capabilities::Capabilities;
-use crate::endpoint::connecting::End;
+use crate::endpoint::connecting::DrivenEndpoint;
 use crate::fault::{PointError, unreadable};
 use crate::point::{Carrier, PointSpec, Tool};
 use crate::topology::Topology;
@@ -42,7 +42,7 @@ pub(crate) trait Pattern: Sync + 'static {
     ///
     /// # Errors
     /// What the endpoint says, and what the point's limits are.
-    fn run<E: End>(rank: Rank<'_, E>) -> Result<(Outcome, Option<Self::Told>), PointError>;
+    fn run<E: DrivenEndpoint>(rank: Rank<'_, E>) -> Result<(Outcome, Option<Self::Told>), PointError>;
 
     /// Why the point has failed although each rank by itself has not noticed.
     fn failure(_told: &[Option<Self::Told>]) -> Option<String> {
@@ -156,7 +156,7 @@ impl<P: Pattern> Entry for P {
 }
 
 /// A rank's share of a point of a pattern, with what it tells ready to travel.
-pub(crate) fn run_as<P: Pattern, E: End>(rank: Rank<'_, E>) -> Result<Outcome, PointError> {
+pub(crate) fn run_as<P: Pattern, E: DrivenEndpoint>(rank: Rank<'_, E>) -> Result<Outcome, PointError> {
     // A pattern is not compiled for an endpoint that lacks what it needs.
     if const { !E::CAPABILITIES.contain(P::ROW.needs) } {
         let reason = format!("the pattern {:?} needs more than this endpoint has", P::ROW.name);

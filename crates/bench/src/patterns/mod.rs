@@ -13,7 +13,7 @@ pub(crate) mod stream;
 
 use measure::presentation::Patterns;
 
-use crate::endpoint::connecting::End;
+use crate::endpoint::connecting::DrivenEndpoint;
 use crate::fault::{PointError, out_of_order};
 use crate::pattern::id::PatternId;
 use crate::pattern::outcome::Outcome;
@@ -46,7 +46,7 @@ macro_rules! patterns {
         ///
         /// # Errors
         /// What the pattern says.
-        pub(crate) fn run<E: End>(rank: Rank<'_, E>) -> Result<Outcome, PointError> {
+        pub(crate) fn run<E: DrivenEndpoint>(rank: Rank<'_, E>) -> Result<Outcome, PointError> {
             match rank.spec.pattern {
                 $(PatternId::$id => run_as::<$room::$pattern, E>(rank),)*
                 _ => Err(out_of_order("run")),

@@ -78,6 +78,7 @@ impl Ending {
             pipeline: merged.pipeline,
             reported,
             cost: merged.cost,
+            own: merged.own.map(|own| (spec.pattern.name().to_owned(), own)).into_iter().collect(),
             throughput: merged.throughput,
             fairness: merged.fairness,
             throughput_total: merged.throughput_total,

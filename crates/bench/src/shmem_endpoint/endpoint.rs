@@ -8,9 +8,8 @@ use super::bell::{Bell, MESSAGE, ROOM};
 use super::lane::Lane;
 use crate::Error;
 use crate::endpoint::capabilities::Capabilities;
-use crate::endpoint::connecting::End;
-use crate::endpoint::header::Header;
-use crate::endpoint::limits::{Limits, Over, timespec};
+use crate::endpoint::connecting::DrivenEndpoint;
+use crate::endpoint::limits::{Limits, timespec};
 use crate::endpoint::{Arrival, Endpoint, FILL, Mark, Posted, words};
 use crate::topology::{Form, PartSpec};
 
@@ -34,7 +33,7 @@ pub(crate) struct ShmemEndpoint {
     limits: Limits,
     /// Whether it sleeps instead of looking again and again, as do those that it talks to.
     sleeps: bool,
-    gives_way: bool,
+    yields_cpu: bool,
     spins: u32,
     /// What was looked for in vain since the last rest.
     awaits: Awaits,
@@ -59,7 +58,7 @@ impl ShmemEndpoint {
         spec: &PartSpec,
         rank: u32,
         (lanes, bell): (Vec<Lane>, Bell),
-        gives_way: bool,
+        yields_cpu: bool,
         clock: Clock,
     ) -> Self {
         let size = spec.message.size();
@@ -74,7 +73,7 @@ impl ShmemEndpoint {
             clock,
             limits: Limits::new(spec, clock),
             sleeps: spec.message.poll.sleeps(),
-            gives_way,
+            yields_cpu,
             spins: 0,
             awaits: Awaits::default(),
             seen: 0,
@@ -114,23 +113,12 @@ impl ShmemEndpoint {
             self.seen = progress;
             self.limits.moved();
         }
-        let path = || {
-            let rank = self.lanes.first().map_or(0, |lane| lane.rank);
-            format!("shared memory from rank {} to rank {rank}", self.rank)
-        };
-        match self.limits.look() {
-            Ok((now, _)) => Ok(now),
-            Err(Over::Time(waited_s)) => {
-                let advice = format!("raise it, or see what the other rank does ({})", path());
-                Err(Error::Deadline { what: "arrived", waited_s, advice })
-            }
-            Err(Over::Silence(waited_s)) => {
-                let awaits_room = self.awaits.room || self.lanes.iter().any(Lane::has_rest);
-                let what = if awaits_room { "was taken by the peer" } else { "came from the peer" };
-                let (path, advice) = (path(), "its program has stopped: look there");
-                Err(Error::Silent { what, path, waited_s, said: String::new(), advice })
-            }
-        }
+        let awaits_room = self.awaits.room || self.lanes.iter().any(Lane::has_rest);
+        let (own, lanes) = (self.rank, &self.lanes);
+        self.limits.check(awaits_room, || {
+            let rank = lanes.first().map_or(0, |lane| lane.rank);
+            format!("shared memory from rank {own} to rank {rank}")
+        })
     }
 
     /// The long way to be idle.
@@ -139,7 +127,7 @@ impl ShmemEndpoint {
         let now = self.look_at_clock()?;
         if self.sleeps && now.0 < instant {
             self.sleep(now, instant);
-        } else if self.gives_way {
+        } else if self.yields_cpu {
             std::thread::yield_now();
         }
         self.awaits = Awaits::default();
@@ -167,14 +155,10 @@ impl ShmemEndpoint {
             is_taken || lanes.iter_mut().any(has_what)
         });
     }
-
-    fn arrived(header: Header) -> Arrival {
-        Arrival { mark: header.mark, number: u64::from(header.number), is_greeting: header.is_greeting }
-    }
 }
 
-impl End for ShmemEndpoint {
-    const CAPABILITIES: Capabilities = Capabilities::COUNTED;
+impl DrivenEndpoint for ShmemEndpoint {
+    const CAPABILITIES: Capabilities = Capabilities::COUNTED.and(Capabilities::ADDRESSED);
 
     fn start(&mut self, timeout_s: f64) -> Result<(), Error> {
         self.limits.start(Duration::from_secs_f64(timeout_s));
@@ -206,11 +190,16 @@ impl Endpoint for ShmemEndpoint {
         Ok(posted)
     }
 
-    fn try_greet(&mut self) -> Result<Posted, Error> {
-        self.try_greet_as(0)
+    fn try_send_to(&mut self, lane: u32, mark: Mark) -> Result<Posted, Error> {
+        self.next_out = lane as usize;
+        self.try_send(mark)
     }
 
-    fn try_greet_as(&mut self, number: u32) -> Result<Posted, Error> {
+    fn try_send_sync(&mut self) -> Result<Posted, Error> {
+        self.try_send_sync_as(0)
+    }
+
+    fn try_send_sync_as(&mut self, number: u32) -> Result<Posted, Error> {
         Ok(self.post(0, |lane, message| lane.greet(number, message)))
     }
 
@@ -218,15 +207,15 @@ impl Endpoint for ShmemEndpoint {
     fn try_receive(&mut self) -> Result<Option<Arrival>, Error> {
         self.finish();
         for _ in 0..self.lanes.len() {
-            let lane = &mut self.lanes[self.next_in];
-            let header = lane.take(&mut self.received);
+            let lane = self.next_in;
+            let header = self.lanes[lane].take(&mut self.received);
             self.next_in += 1;
             if self.next_in == self.lanes.len() {
                 self.next_in = 0;
             }
             if let Some(header) = header {
                 (self.awaits.message, self.spins) = (false, 0);
-                return Ok(Some(Self::arrived(header)));
+                return Ok(Some(header.arrival(lane as u32)));
             }
         }
         self.awaits.message = true;
@@ -270,7 +259,7 @@ impl Endpoint for ShmemEndpoint {
     #[inline]
     fn idle_until(&mut self, instant: Ticks) -> Result<(), Error> {
         self.spins += 1;
-        if self.spins < SPINS && !self.sleeps && !self.gives_way {
+        if self.spins < SPINS && !self.sleeps && !self.yields_cpu {
             std::hint::spin_loop();
             return Ok(());
         }
@@ -278,9 +267,9 @@ impl Endpoint for ShmemEndpoint {
         self.rest(instant.0)
     }
 
-    fn give_way(&mut self) -> Result<(), Error> {
+    fn yield_cpu(&mut self) -> Result<(), Error> {
         self.look_at_clock()?;
-        if self.gives_way {
+        if self.yields_cpu {
             std::thread::yield_now();
         }
         Ok(())

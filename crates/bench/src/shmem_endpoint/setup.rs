@@ -10,7 +10,7 @@ use super::endpoint::ShmemEndpoint;
 use super::lane::Lane;
 use super::ring::{Emptier, Filler, Shape};
 use crate::Error;
-use crate::endpoint::connecting::{Half, Told, are_beside};
+use crate::endpoint::connecting::{Offer, Peer, PeerInfo, UnconnectedEndpoint, are_beside};
 use crate::endpoint::kind::{EndpointKind, Site};
 use crate::point::Carrier;
 use crate::shared::{Handle, Shared};
@@ -22,13 +22,13 @@ pub(crate) struct Unopened {
     rank: u32,
     clock: Clock,
     memory: Arc<Shared>,
-    ways: Vec<Option<Way>>,
+    offer: Offer<(), PeerParams>,
 }
 
 /// Where a ring for one other rank is.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Way {
+pub(crate) struct PeerParams {
     memory: Handle,
     /// The line that it begins with.
     line: usize,
@@ -45,11 +45,11 @@ impl Unopened {
         };
         let memory = Shared::offer("rdmascope-shmem", bell::LINES + partners.len() * each).map_err(failed)?;
         let handle = memory.handle().map_err(failed)?;
-        let mut ways: Vec<Option<Way>> = (0..part.links.ranks()).map(|_| None).collect();
+        let mut offer = Offer::new((), part.links.ranks());
         for (index, partner) in partners.iter().enumerate() {
-            ways[*partner as usize] = Some(Way { memory: handle, line: bell::LINES + index * each });
+            offer.give(*partner, PeerParams { memory: handle, line: bell::LINES + index * each });
         }
-        Ok(Self { spec: part.clone(), rank, clock, memory: Arc::new(memory), ways })
+        Ok(Self { spec: part.clone(), rank, clock, memory: Arc::new(memory), offer })
     }
 }
 
@@ -57,47 +57,39 @@ impl EndpointKind for Unopened {
     const CARRIERS: &'static [Carrier] = &[Carrier::Shmem];
 
     fn prepare(part: &PartSpec, site: &mut Site<'_>) -> Result<Self, Error> {
-        Self::new(part, site.rank, site.timepiece.clock)
+        Self::new(part, site.rank, site.rank_clock.clock)
     }
 }
 
-impl Half for Unopened {
-    type End = ShmemEndpoint;
+impl UnconnectedEndpoint for Unopened {
+    type Connected = ShmemEndpoint;
     type Address = ();
-    type Way = Way;
+    type PeerParams = PeerParams;
 
-    fn address(&self) -> &() {
-        &()
+    fn offer(&self) -> &Offer<(), PeerParams> {
+        &self.offer
     }
 
-    fn ways(&self) -> &[Option<Way>] {
-        &self.ways
-    }
-
-    fn connect(self, ranks: &[Told<(), Way>], gives_way: bool) -> Result<ShmemEndpoint, Error> {
+    fn connect(self, ranks: &[PeerInfo<(), PeerParams>], yields_cpu: bool) -> Result<ShmemEndpoint, Error> {
         let shape = Shape::of(&self.spec);
         let lane = |rank: u32| {
-            let told = ranks.get(rank as usize);
             if !are_beside(ranks, self.rank, rank) {
                 let reason = "shared memory leads to ranks of the same host only".to_owned();
                 return Err(Error::Impossible { reason });
             }
-            let way = told.and_then(|told| told.way.as_ref()).zip(self.way(rank));
-            let (way, own_way) = way.ok_or_else(|| Error::PeerAddress {
-                reason: format!("rank {rank} has no memory for rank {}", self.rank),
-            })?;
-            let theirs = Shared::open(&way.memory, way.line.saturating_add(shape.lines()));
+            let Peer { params, own_params, .. } = self.offer.peer(ranks, self.rank, rank)?;
+            let theirs = Shared::open(&params.memory, params.line.saturating_add(shape.lines()));
             let theirs = Arc::new(theirs.map_err(|reason| Error::Impossible {
                 reason: format!("the memory of another rank cannot be opened here: {reason}"),
             })?);
-            let out = Filler::new(&theirs, way.line, shape);
-            let into = Emptier::new(&self.memory, own_way.line, shape);
+            let out = Filler::new(&theirs, params.line, shape);
+            let into = Emptier::new(&self.memory, own_params.line, shape);
             let bell = self.spec.message.poll.sleeps().then(|| Bell::new(theirs));
             Ok(Lane::new(rank, out, into, bell, (shape, self.spec.message.size())))
         };
         let lanes =
             self.spec.links.partners(self.rank).iter().copied().map(lane).collect::<Result<_, Error>>()?;
         let bell = Bell::new(Arc::clone(&self.memory));
-        Ok(ShmemEndpoint::new(&self.spec, self.rank, (lanes, bell), gives_way, self.clock))
+        Ok(ShmemEndpoint::new(&self.spec, self.rank, (lanes, bell), yields_cpu, self.clock))
     }
 }

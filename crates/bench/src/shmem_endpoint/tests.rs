@@ -15,17 +15,18 @@ use super::endpoint::ShmemEndpoint;
 use super::ring::{Emptier, Filler, Shape};
 use crate::Error;
 use crate::axis;
-use crate::company::{Alone, Presence};
-use crate::endpoint::connecting::{End, Half, Told};
+use crate::endpoint::conformance::{post_addressed, take_addressed, three};
+use crate::endpoint::connecting::{DrivenEndpoint, PeerInfo, UnconnectedEndpoint};
 use crate::endpoint::{Endpoint, Mark};
 use crate::pattern::Span;
 use crate::pattern::times::Times;
 use crate::patterns::ping_pong::ping_pong;
 use crate::patterns::stream::{Flow, stream};
+use crate::placement::{LocalPlacement, RankInfo};
 use crate::plan::{Options, Plan, Settings, resolve};
 use crate::point::{Carrier, Pattern, Poll};
+use crate::rank_clock::RankClock;
 use crate::shared::Shared;
-use crate::timepiece::Timepiece;
 use crate::topology::{PartSpec, Topology};
 
 /// Memory of so many lines, mapped twice.
@@ -133,9 +134,9 @@ fn spec(pattern: Pattern, axes: impl IntoIterator<Item = axis::Axis>) -> PartSpe
     resolve(&plan, &Options::default()).unwrap().points.remove(0).topology().parts.remove(0)
 }
 
-fn presence(spec: &PartSpec) -> Presence {
-    let timepiece = Timepiece::new(Clock::monotonic(), None);
-    Alone::new(&Topology::of_one(spec.clone()), 0, &timepiece).unwrap().presence().clone()
+fn info(spec: &PartSpec) -> RankInfo {
+    let rank_clock = RankClock::new(Clock::monotonic(), None);
+    LocalPlacement::new(&Topology::of_one(spec.clone()), 0, &rank_clock).unwrap().info().clone()
 }
 
 /// Connects all ranks of a point and lets each do its part within so many seconds; gives what becomes of each.
@@ -146,12 +147,12 @@ fn run<T: Send>(
 ) -> Vec<Result<T, Error>> {
     let halves: Vec<_> =
         (0..spec.links.ranks()).map(|rank| Unopened::new(spec, rank, Clock::monotonic()).unwrap()).collect();
-    let presence = presence(spec);
+    let info = info(spec);
     let told = |to: u32| {
-        let one = |half: &Unopened| Told {
-            presence: presence.clone(),
+        let one = |half: &Unopened| PeerInfo {
+            info: info.clone(),
             address: Some(()),
-            way: half.way(to).cloned(),
+            params: half.offer().params(to).cloned(),
         };
         halves.iter().map(one).collect::<Vec<_>>()
     };
@@ -224,8 +225,8 @@ fn messages_are_numbered_and_greetings_told_from_them() {
             for number in 0..600 {
                 end.send(if number == 599 { Mark::Last } else { Mark::More })?;
             }
-            end.greet_as(77)?;
-            end.await_greet()?;
+            end.send_sync_as(77)?;
+            end.await_sync()?;
             return Ok((end.try_sent()?, 0));
         }
         for number in 0..600 {
@@ -238,12 +239,25 @@ fn messages_are_numbered_and_greetings_told_from_them() {
             assert_eq!((arrival.number, arrival.is_greeting), (number, false));
             assert_eq!(arrival.mark == Mark::Last, number == 599);
         }
-        end.await_greeting(77)?;
-        end.greet()?;
+        end.await_sync_of(77)?;
+        end.send_sync()?;
         Ok((0, 1))
     });
     let ends: Vec<_> = ends.into_iter().map(Result::unwrap).collect();
     assert_eq!(ends, [(600, 0), (0, 1)]);
+}
+
+#[test]
+fn messages_go_to_the_rank_that_they_name_and_say_from_whom_they_are() {
+    for poll in [Poll::Busy, Poll::Event] {
+        let spec = three(&spec(Pattern::PING_PONG, [axis::POLL.value(poll)]).message);
+        let ends = run(&spec, 30.0, |rank, end| {
+            post_addressed(end, &spec, rank);
+            take_addressed(end, &spec, rank);
+            Ok(())
+        });
+        assert!(ends.iter().all(Result::is_ok), "{ends:?}");
+    }
 }
 
 /// Of what is asked for, only what the other rank has taken counts.
@@ -282,18 +296,17 @@ fn a_rank_that_says_nothing_ends_the_point_in_bounded_time() {
 fn ranks_of_other_hosts_and_memory_that_has_gone_are_no_way() {
     let spec = spec(Pattern::PING_PONG, []);
     let half = |rank| Unopened::new(&spec, rank, Clock::monotonic()).unwrap();
-    let (here, way) = (presence(&spec), half(1).way(0).cloned());
+    let (here, params) = (info(&spec), half(1).offer().params(0).cloned());
     let elsewhere = serde_json::to_value(&here).unwrap().to_string();
     let boot = Clock::monotonic();
     let boot = measure::clock::Domain::of(&boot).boot_id.expect("Linux has one");
-    let elsewhere: Presence = serde_json::from_str(&elsewhere.replace(&boot, "another")).unwrap();
-    for (presence, words) in
-        [(elsewhere, "ranks of the same host only"), (here.clone(), "cannot be opened here")]
+    let elsewhere: RankInfo = serde_json::from_str(&elsewhere.replace(&boot, "another")).unwrap();
+    for (info, words) in [(elsewhere, "ranks of the same host only"), (here.clone(), "cannot be opened here")]
     {
         // The half that offered it has gone.
         let told = [
-            Told { presence: here.clone(), address: Some(()), way: None },
-            Told { presence, address: Some(()), way: way.clone() },
+            PeerInfo { info: here.clone(), address: Some(()), params: None },
+            PeerInfo { info, address: Some(()), params: params.clone() },
         ];
         let error = half(0).connect(&told, false).map(drop).unwrap_err();
         assert!(matches!(error, Error::Impossible { .. }) && error.to_string().contains(words), "{error}");

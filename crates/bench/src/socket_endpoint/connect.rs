@@ -11,18 +11,18 @@ use rustix::event::PollFlags;
 use rustix::io::Errno;
 use rustix::net::{SocketAddr, SocketAddrUnix, bind, connect, getpeername, getsockname, sockopt};
 
-use super::alternation::Alternation;
 use super::callers::{self, Callers, await_any};
-use super::datagram::{Datagram, Manner};
+use super::datagram::{Datagram, DatagramMode};
 use super::endpoint::{Parts, SocketEndpoint};
 use super::failure::Path;
 use super::lane::Lane;
 use super::options::{buffers, socket, zero_copy};
-use super::peer::{Address, Name, Told, Way};
+use super::peer::{Address, Name, PeerInfo, PeerParams};
 use super::setup::{Unconnected, port_of};
+use super::stop_and_wait::StopAndWait;
 use super::stream::Stream;
 use crate::Error;
-use crate::endpoint::connecting::Half;
+use crate::endpoint::connecting::{Offer, Peer, UnconnectedEndpoint};
 use crate::interfaces::Entry;
 use crate::point::Carrier;
 use crate::topology::Flow;
@@ -35,26 +35,22 @@ struct Neighbour<'a> {
     rank: u32,
     /// Its place among the neighbours.
     index: usize,
-    way: &'a Way,
-    own_way: &'a Way,
+    params: &'a PeerParams,
+    own_params: &'a PeerParams,
     /// Our address and theirs, where they have some.
     route: Option<(Entry, Entry)>,
 }
 
-impl Half for Unconnected {
-    type End = SocketEndpoint;
+impl UnconnectedEndpoint for Unconnected {
+    type Connected = SocketEndpoint;
     type Address = Address;
-    type Way = Way;
+    type PeerParams = PeerParams;
 
-    fn address(&self) -> &Address {
-        &self.address
+    fn offer(&self) -> &Offer<Address, PeerParams> {
+        &self.offer
     }
 
-    fn ways(&self) -> &[Option<Way>] {
-        &self.ways
-    }
-
-    fn connect(mut self, ranks: &[Told], gives_way: bool) -> Result<SocketEndpoint, Error> {
+    fn connect(mut self, ranks: &[PeerInfo], yields_cpu: bool) -> Result<SocketEndpoint, Error> {
         let bound = std::mem::take(&mut self.bound);
         let neighbours = self.neighbours(ranks)?;
         let deadline = Deadline::after(PATIENCE);
@@ -86,23 +82,17 @@ impl Half for Unconnected {
             }
         }
         let drains = self.spec.usage.is_drained && !self.spec.links.begins(self.rank);
-        let parts = Parts { lanes: all, paths, held, gives_way, drains };
+        let parts = Parts { lanes: all, paths, held, yields_cpu, drains };
         SocketEndpoint::new(&self.spec, parts, self.clock)
     }
 }
 
 impl Unconnected {
     /// The ranks that this one is connected with, and the ways to them.
-    fn neighbours<'a>(&'a self, ranks: &'a [Told]) -> Result<Vec<Neighbour<'a>>, Error> {
-        let nothing = |rank: u32| Error::PeerAddress {
-            reason: format!("rank {rank} has nothing that connects to rank {}", self.rank),
-        };
+    fn neighbours<'a>(&'a self, ranks: &'a [PeerInfo]) -> Result<Vec<Neighbour<'a>>, Error> {
         let one = |(index, rank): (usize, u32)| {
-            let told = ranks.get(rank as usize);
-            let told = told.and_then(|told| told.address.as_ref().zip(told.way.as_ref()));
-            let own_way = self.way(rank);
-            let ((address, way), own_way) = told.zip(own_way).ok_or_else(|| nothing(rank))?;
-            let (own, theirs) = (&self.address.reachable, &address.reachable);
+            let Peer { address, params, own_params } = self.offer.peer(ranks, self.rank, rank)?;
+            let (own, theirs) = (&self.offer.address.reachable, &address.reachable);
             let route = match self.spec.message.endpoint.is_internet() {
                 true => Some(own.route(theirs)?),
                 false if own.is_beside(theirs) => None,
@@ -112,19 +102,19 @@ impl Unconnected {
                     return Err(Error::Impossible { reason });
                 }
             };
-            Ok(Neighbour { rank, index, way, own_way, route })
+            Ok(Neighbour { rank, index, params, own_params, route })
         };
         self.spec.links.neighbours(self.rank).into_iter().enumerate().map(one).collect()
     }
 
     /// Connects datagram sockets with those of a rank.
     fn associate(&self, peer: &Neighbour<'_>, own: Vec<OwnedFd>) -> Result<Vec<OwnedFd>, Error> {
-        if own.len() != peer.way.sockets.len() {
-            let (has, needed) = (peer.way.sockets.len(), own.len());
+        if own.len() != peer.params.sockets.len() {
+            let (has, needed) = (peer.params.sockets.len(), own.len());
             let reason = format!("rank {} has {has} sockets where {needed} are needed", peer.rank);
             return Err(Error::PeerAddress { reason });
         }
-        for (socket, name) in own.iter().zip(&peer.way.sockets) {
+        for (socket, name) in own.iter().zip(&peer.params.sockets) {
             connect_to(socket, peer, name).map_err(|error| self.unreachable(peer, &error.into()))?;
             // Who hears us takes what comes from the address that both have chosen, and from no other.
             if let Some((entry, _)) = &peer.route {
@@ -146,7 +136,7 @@ impl Unconnected {
     /// Connects to a rank that listens.
     fn reach(&self, peer: &Neighbour<'_>, lane: u32, deadline: Deadline) -> Result<OwnedFd, Error> {
         let failed = |error: io::Error| self.unreachable(peer, &error);
-        let name = peer.way.sockets.first().ok_or_else(|| failed(io::ErrorKind::NotFound.into()))?;
+        let name = peer.params.sockets.first().ok_or_else(|| failed(io::ErrorKind::NotFound.into()))?;
         let socket = socket(&self.spec)?;
         if let Some((own, _)) = peer.route.as_ref().filter(|(own, _)| !own.address.is_loopback()) {
             bind(&socket, &SocketAddr::new(own.address, 0)).map_err(|error| failed(error.into()))?;
@@ -167,7 +157,7 @@ impl Unconnected {
             }
         }
         rustix::io::ioctl_fionbio(&socket, false).map_err(|error| failed(error.into()))?;
-        callers::say(&socket, peer.way.token, self.rank, lane).map_err(|error| failed(error.into()))?;
+        callers::say(&socket, peer.params.token, self.rank, lane).map_err(|error| failed(error.into()))?;
         Ok(socket)
     }
 
@@ -191,7 +181,7 @@ impl Unconnected {
             };
             let (accepted, said) = callers.hear().map_err(failed)?;
             let place = neighbours.iter().find_map(|peer| {
-                let lane = said.lane_of(peer.own_way.token, peer.rank)?;
+                let lane = said.lane_of(peer.own_params.token, peer.rank)?;
                 sockets[peer.index].len().checked_sub(lane + 1).map(|_| (peer.index, lane))
             });
             if let Some((index, lane)) = place {
@@ -252,9 +242,9 @@ impl Unconnected {
         let list = usize::try_from(spec.message.post_list).unwrap_or(1);
         let offload = spec.message.socket.offload;
         let alternates = spec.usage.flow == Flow::Alternating;
-        let alternation = (is_lossy && alternates).then(|| Alternation::new(spec.links.begins(self.rank)));
-        let manner = Manner { size, list, is_flood, is_lossy, offload };
-        Lane::Datagram(Box::new(Datagram::new(socket, manner, alternation)))
+        let stop_and_wait = (is_lossy && alternates).then(|| StopAndWait::new(spec.links.begins(self.rank)));
+        let mode = DatagramMode { size, list, is_flood, is_lossy, offload };
+        Lane::Datagram(Box::new(Datagram::new(socket, mode, stop_and_wait)))
     }
 }
 

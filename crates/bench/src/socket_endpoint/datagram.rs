@@ -5,8 +5,8 @@ use std::os::fd::OwnedFd;
 
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
-use super::alternation::Alternation;
 use super::lists::Datagrams;
+use super::stop_and_wait::StopAndWait;
 use super::stream::nothing;
 use super::track::Track;
 use crate::endpoint::header::{HEADER_BYTES, Header, numbers};
@@ -23,7 +23,7 @@ const UNNUMBERED: u32 = 3 << 27;
 
 /// How datagrams are sent and taken.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Manner {
+pub(super) struct DatagramMode {
     /// Bytes of a message.
     pub(super) size: usize,
     /// Messages that are sent by one call.
@@ -39,7 +39,7 @@ pub(super) struct Manner {
 /// One end.
 pub(super) struct Datagram {
     pub(super) socket: OwnedFd,
-    manner: Manner,
+    mode: DatagramMode,
     /// The numbers that its messages can say, as a mask.
     numbers: u32,
     out: Datagrams,
@@ -62,12 +62,12 @@ pub(super) struct Datagram {
     greeted: Option<u32>,
     pub(super) track: Track,
     /// Where one is answered before the next is sent.
-    pub(super) alternation: Option<Alternation>,
+    pub(super) stop_and_wait: Option<StopAndWait>,
 }
 
 impl Datagram {
-    pub(super) fn new(socket: OwnedFd, manner: Manner, alternation: Option<Alternation>) -> Self {
-        let Manner { size, list, is_flood, offload, .. } = manner;
+    pub(super) fn new(socket: OwnedFd, mode: DatagramMode, stop_and_wait: Option<StopAndWait>) -> Self {
+        let DatagramMode { size, list, is_flood, offload, .. } = mode;
         let (count, room) = match (is_flood, offload) {
             (true, true) => (AT_ONCE / 4, TOGETHER_BYTES),
             (true, false) => ((AT_ONCE * 1500 / size).clamp(4, AT_ONCE), size + 1),
@@ -76,7 +76,7 @@ impl Datagram {
         };
         Self {
             socket,
-            manner,
+            mode,
             numbers: numbers(size),
             out: Datagrams::new(list, size, FILL),
             gathered: 0,
@@ -91,16 +91,17 @@ impl Datagram {
             alone: 0,
             greeted: None,
             track: Track::default(),
-            alternation,
+            stop_and_wait,
         }
     }
 
     /// Posts a message; `false` if there is no room for it. It is sent at once, but for those of a list.
     #[inline(always)]
     pub(super) fn send(&mut self, mark: Mark, waits: bool) -> io::Result<bool> {
-        let number = self.alternation.as_ref().map_or(self.next, |alternation| alternation.next(self.next));
+        let number =
+            self.stop_and_wait.as_ref().map_or(self.next, |stop_and_wait| stop_and_wait.next(self.next));
         let header = Header::of(mark, number);
-        let is_sent = match self.manner.list {
+        let is_sent = match self.mode.list {
             1 => {
                 header.write(self.out.room_of(0));
                 self.send_first(waits)?
@@ -109,7 +110,7 @@ impl Datagram {
         };
         if is_sent {
             self.next = self.next.wrapping_add(1);
-            self.alternation.iter_mut().for_each(|alternation| alternation.sent(number));
+            self.stop_and_wait.iter_mut().for_each(|stop_and_wait| stop_and_wait.sent(number));
         }
         Ok(is_sent)
     }
@@ -121,7 +122,7 @@ impl Datagram {
         }
         header.write(self.out.room_of(self.gathered));
         self.gathered += 1;
-        if self.gathered == self.manner.list || header.mark == Mark::Last {
+        if self.gathered == self.mode.list || header.mark == Mark::Last {
             let before = self.flushed;
             self.flush(waits)?;
             if self.flushed == before && self.gathered == 1 {
@@ -139,7 +140,7 @@ impl Datagram {
 
     /// The message that was taken last, where each comes by itself; empty before the first.
     pub(super) fn taken_message(&self) -> &[u8] {
-        if self.alone == self.manner.size { &self.into.room(0)[..self.alone] } else { &[] }
+        if self.alone == self.mode.size { &self.into.room(0)[..self.alone] } else { &[] }
     }
 
     /// The next message has this number.
@@ -157,7 +158,7 @@ impl Datagram {
             self.next_greeting
         });
         Header::greeting(number).write(self.out.room_of(0));
-        let copies = if self.manner.is_lossy { COPIES } else { 1 };
+        let copies = if self.mode.is_lossy { COPIES } else { 1 };
         let mut is_sent = false;
         for _ in 0..copies {
             is_sent |= self.send_first(waits)?;
@@ -192,7 +193,7 @@ impl Datagram {
     /// Whether something is left of a list that was begun, or of a full one.
     #[inline]
     pub(super) fn is_unfinished(&self) -> bool {
-        self.flushed > 0 || self.gathered == self.manner.list
+        self.flushed > 0 || self.gathered == self.mode.list
     }
 
     /// Whether messages wait for their list to be full.
@@ -204,7 +205,7 @@ impl Datagram {
     #[inline]
     pub(super) fn flush(&mut self, waits: bool) -> io::Result<bool> {
         let range = self.flushed..self.gathered;
-        let sent = match (range.len(), self.manner.offload) {
+        let sent = match (range.len(), self.mode.offload) {
             (0, _) => Ok(0),
             (1, _) | (_, true) => {
                 let flags = if waits { SendFlags::empty() } else { SendFlags::DONTWAIT };
@@ -273,7 +274,7 @@ impl Datagram {
     /// The header of the message that has come alone; none where that is no message of this size.
     #[inline(always)]
     fn header_alone(&mut self) -> Option<Header> {
-        let size = self.manner.size;
+        let size = self.mode.size;
         self.taken = 1;
         // What is behind it in its room is of one that was too long.
         (self.alone == size).then(|| Header::read(&self.into.room_of(0)[..size]))
@@ -282,10 +283,9 @@ impl Datagram {
     /// The header of the next message of several; none where what has come is no message of this size.
     #[inline]
     fn next_header(&mut self) -> Option<Header> {
-        let (size, offset) = (self.manner.size, self.offset);
+        let (size, offset) = (self.mode.size, self.offset);
         let bytes = self.into.received(self.taken);
-        let is_whole =
-            if self.manner.offload { bytes.len().is_multiple_of(size) } else { bytes.len() == size };
+        let is_whole = if self.mode.offload { bytes.len().is_multiple_of(size) } else { bytes.len() == size };
         let message = bytes.get(offset..offset + size).filter(|_| is_whole).map(Header::read);
         self.offset += size;
         if message.is_none() || self.offset >= bytes.len() {
@@ -297,15 +297,15 @@ impl Datagram {
     /// Whether a message is the one that is waited for, where they alternate, and what is to be done if it is not.
     #[inline(always)]
     fn is_wanted(&mut self, header: Header) -> io::Result<bool> {
-        match &mut self.alternation {
+        match &mut self.stop_and_wait {
             None => {
-                if self.manner.is_lossy && self.manner.size >= HEADER_BYTES {
+                if self.mode.is_lossy && self.mode.size >= HEADER_BYTES {
                     self.track.see(header.number);
                 }
                 Ok(true)
             }
-            Some(alternation) => {
-                let (is_wanted, is_asked_again) = alternation.hears(header, self.numbers);
+            Some(stop_and_wait) => {
+                let (is_wanted, is_asked_again) = stop_and_wait.hears(header, self.numbers);
                 if is_asked_again {
                     self.repeat()?;
                 }
@@ -326,12 +326,12 @@ impl Datagram {
 
     /// Whether the last message was a question and has no answer yet, over what loses some.
     pub(super) fn is_unanswered(&self) -> bool {
-        self.alternation.as_ref().is_some_and(|alternation| alternation.is_waiting(self.numbers))
+        self.stop_and_wait.as_ref().is_some_and(|stop_and_wait| stop_and_wait.is_waiting(self.numbers))
     }
 
     /// Bytes of a message.
     pub(super) fn size(&self) -> u64 {
-        self.manner.size as u64
+        self.mode.size as u64
     }
 
     /// Datagrams that have come.
@@ -341,7 +341,7 @@ impl Datagram {
 
     /// Whether its messages can get lost.
     pub(super) fn is_lossy(&self) -> bool {
-        self.manner.is_lossy
+        self.mode.is_lossy
     }
 }
 
@@ -355,8 +355,8 @@ mod tests {
     #[test]
     fn a_datagram_that_is_too_long_is_no_message() {
         let (peer, own) = UnixDatagram::pair().unwrap();
-        let manner = Manner { size: 1, list: 1, is_flood: false, is_lossy: true, offload: false };
-        let mut datagram = Datagram::new(own.into(), manner, None);
+        let mode = DatagramMode { size: 1, list: 1, is_flood: false, is_lossy: true, offload: false };
+        let mut datagram = Datagram::new(own.into(), mode, None);
         let mut message = [0];
         Header::of(Mark::More, 7).write(&mut message);
         for sent in [&[0xff, 0xff][..], &message] {

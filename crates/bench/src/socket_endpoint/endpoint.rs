@@ -1,5 +1,6 @@
 //! Connected sockets as an endpoint.
 
+mod driven;
 pub(super) mod gathered;
 mod gathering;
 mod losses;
@@ -9,29 +10,24 @@ mod sending;
 mod time;
 mod watch;
 
-use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use measure::clock::{Clock, Ticks};
 
 use self::gathered::{BUFFER_BYTES_MIN, Gathering};
-use self::patience::{LOST_AFTER, Patience};
+use self::patience::Patience;
 use self::ready::Ready;
 use self::watch::Watch;
-use super::alternation::Alternation;
 use super::drain::Drain;
 use super::failure::Path;
 use super::lane::Lane;
-use super::lent::Lent;
+use super::stop_and_wait::StopAndWait;
 use crate::Error;
 use crate::alarm::Alarm;
-use crate::endpoint::capabilities::Capabilities;
-use crate::endpoint::connecting::End;
-use crate::endpoint::header::{HEADER_BYTES, Header};
+use crate::endpoint::header::Header;
 use crate::endpoint::limits::Limits;
 use crate::endpoint::{Arrival, Endpoint, Mark, Posted, words};
-use crate::host_counters::Ways;
 use crate::point::Carrier;
 use crate::topology::{Flow, Form, PartSpec};
 
@@ -46,7 +42,7 @@ pub(super) struct Parts {
     /// Those to ranks that this one does not talk to.
     pub(super) held: Vec<OwnedFd>,
     /// Whether more ranks run on the same CPUs than those are.
-    pub(super) gives_way: bool,
+    pub(super) yields_cpu: bool,
     /// Whether this end only takes what comes, beside what else its rank does.
     pub(super) drains: bool,
 }
@@ -78,7 +74,7 @@ pub(crate) struct SocketEndpoint {
     /// Whether it may sleep until much has come, and while it does, how long still.
     may_gather: bool,
     gathering: Option<Gathering>,
-    gives_way: bool,
+    yields_cpu: bool,
     alarm: Option<Alarm>,
     spins: u32,
     /// What was looked for in vain since the last rest.
@@ -102,7 +98,7 @@ pub(crate) struct SocketEndpoint {
 
 impl SocketEndpoint {
     pub(super) fn new(spec: &PartSpec, parts: Parts, clock: Clock) -> Result<Self, Error> {
-        let Parts { lanes, paths, held, gives_way, drains } = parts;
+        let Parts { lanes, paths, held, yields_cpu, drains } = parts;
         let ready = (lanes.len() > 1 && !drains).then(|| Ready::new(&lanes)).transpose()?;
         let sleeps = spec.message.poll.sleeps();
         let floods = spec.usage.flow == Flow::Flood && !spec.usage.is_timed && !spec.usage.is_drained;
@@ -113,7 +109,7 @@ impl SocketEndpoint {
             _ => false,
         };
         let repeats =
-            |lane: &Lane| matches!(lane, Lane::Datagram(datagram) if datagram.alternation.is_some());
+            |lane: &Lane| matches!(lane, Lane::Datagram(datagram) if datagram.stop_and_wait.is_some());
         Ok(Self {
             repeats: lanes.iter().any(repeats),
             ready,
@@ -129,7 +125,7 @@ impl SocketEndpoint {
             sleeps_to_send: sleeps && floods_alone && lanes.len() == 1,
             may_gather: sleeps && floods_alone && gathers && lanes.len() <= ready::AT_ONCE,
             gathering: None,
-            gives_way,
+            yields_cpu,
             alarm: None,
             spins: 0,
             awaits_message: false,
@@ -168,9 +164,9 @@ impl SocketEndpoint {
         self.lanes[lane].take().map_err(|error| self.failed(lane, "answer again on", &error))
     }
 
-    /// The next message, if one has come.
+    /// The next message, if one has come, and the lane that it came by.
     #[inline]
-    fn next(&mut self) -> Result<Option<Header>, Error> {
+    fn next(&mut self) -> Result<Option<(u32, Header)>, Error> {
         if self.has_rest {
             self.send_rest()?;
         }
@@ -182,7 +178,7 @@ impl SocketEndpoint {
                 }
                 // Whoever has lost the last message of a flood may hear first that the other end wants the next.
                 if !(self.floods && header.is_some_and(|header| header.is_greeting)) {
-                    return Ok(header);
+                    return Ok(header.map(|header| (0, header)));
                 }
                 self.greetings += 1;
             }
@@ -203,7 +199,7 @@ impl SocketEndpoint {
                     self.greetings += 1;
                     continue;
                 }
-                Some(header) => return Ok(Some(header)),
+                Some(header) => return Ok(Some((lane as u32, header))),
                 None => {}
             }
             let filled = self.lanes[lane].fill(false).map_err(|error| failed("receive on", error))?;
@@ -215,10 +211,10 @@ impl SocketEndpoint {
     }
 
     #[inline(always)]
-    fn arrived(&mut self, header: Header) -> Arrival {
+    fn arrived(&mut self, lane: u32, header: Header) -> Arrival {
         self.limits.moved();
         self.spins = 0;
-        Arrival { mark: header.mark, number: u64::from(header.number), is_greeting: header.is_greeting }
+        header.arrival(lane)
     }
 
     /// The long way to be idle.
@@ -227,7 +223,7 @@ impl SocketEndpoint {
         let now = self.look_at_clock()?;
         if self.sleeps && now.0 < until {
             self.sleep(now, until)?;
-        } else if self.gives_way {
+        } else if self.yields_cpu {
             std::thread::yield_now();
         }
         (self.awaits_message, self.awaits_room) = (false, false);
@@ -240,56 +236,6 @@ impl SocketEndpoint {
 fn has_come(limits: &mut Limits, lane: &Lane, filled: bool) {
     if filled && matches!(lane, Lane::Stream { .. }) {
         limits.moved();
-    }
-}
-
-impl End for SocketEndpoint {
-    const CAPABILITIES: Capabilities = Capabilities::COUNTED;
-
-    fn start(&mut self, timeout_s: f64) -> Result<(), Error> {
-        self.limits.start(Duration::from_secs_f64(timeout_s));
-        if self.sleeps {
-            let until = self.next_look();
-            let first = Duration::from_nanos(self.clock.ns(until.saturating_sub(self.clock.now().0)));
-            self.alarm = Some(Alarm::set(first, LOST_AFTER)?.following(until));
-        }
-        if self.drains {
-            self._drain = Some(Drain::start(&self.lanes)?);
-        }
-        Ok(())
-    }
-
-    /// What takes a load goes on: who sends it may not have finished.
-    fn stop(&mut self) {
-        self.alarm = None;
-    }
-
-    fn ways(&self) -> Ways {
-        let interfaces = self.paths.iter().filter_map(|path| path.interface.clone()).collect();
-        Ways { interfaces, ports: Vec::new() }
-    }
-
-    fn counters(&self) -> BTreeMap<String, u64> {
-        let mut counters = BTreeMap::new();
-        let mut count = |name: &str, number: u64| *counters.entry(name.to_owned()).or_default() += number;
-        for lane in &self.lanes {
-            if let Some((calls, copied)) = lane.lent().map(Lent::counts) {
-                count("sends_lent", calls);
-                count("sends_copied_anyway", copied);
-            }
-            let Lane::Datagram(datagram) = lane else { continue };
-            if let Some(alternation) = &datagram.alternation {
-                if alternation.asks() {
-                    // What was asked again and answered twice was late and not lost.
-                    count("messages_lost", alternation.repeated.saturating_sub(alternation.duplicates));
-                }
-                count("messages_duplicate", alternation.duplicates);
-            } else if datagram.is_lossy() && datagram.size() >= HEADER_BYTES as u64 {
-                count("messages_duplicate", datagram.track.duplicates);
-                count("messages_reordered", datagram.track.reordered);
-            }
-        }
-        counters
     }
 }
 
@@ -310,7 +256,12 @@ impl Endpoint for SocketEndpoint {
             (true, Mark::More) => return self.try_send_any(),
             (true, Mark::Last) => {}
         }
-        let lane = self.next_lane;
+        self.try_send_to(self.next_lane as u32, mark)
+    }
+
+    fn try_send_to(&mut self, lane: u32, mark: Mark) -> Result<Posted, Error> {
+        let lane = lane as usize;
+        self.next_lane = lane;
         let posted = self.try_send_next(mark)?;
         self.full[lane] = posted == Posted::Busy;
         Ok(posted)
@@ -318,7 +269,7 @@ impl Endpoint for SocketEndpoint {
 
     fn numbers(&self) -> u64 {
         match &self.lanes[..] {
-            [Lane::Datagram(datagram)] if datagram.is_lossy() && datagram.alternation.is_none() => {
+            [Lane::Datagram(datagram)] if datagram.is_lossy() && datagram.stop_and_wait.is_none() => {
                 u64::from(datagram.numbers()) + 1
             }
             _ => 0,
@@ -334,16 +285,16 @@ impl Endpoint for SocketEndpoint {
         self.try_send(arrival.mark)
     }
 
-    fn try_greet(&mut self) -> Result<Posted, Error> {
+    fn try_send_sync(&mut self) -> Result<Posted, Error> {
         self.greet_first(None)
     }
 
-    fn try_greet_as(&mut self, number: u32) -> Result<Posted, Error> {
+    fn try_send_sync_as(&mut self, number: u32) -> Result<Posted, Error> {
         self.greet_first(Some(number))
     }
 
     /// Greetings come on the first lane: messages on others may be there before.
-    fn await_greet(&mut self) -> Result<(), Error> {
+    fn await_sync(&mut self) -> Result<(), Error> {
         loop {
             if let Some(others) = self.greetings.checked_sub(1) {
                 self.greetings = others;
@@ -354,7 +305,7 @@ impl Endpoint for SocketEndpoint {
             }
             match self.take(0)? {
                 Some(header) if header.is_greeting => {
-                    self.arrived(header);
+                    self.arrived(0, header);
                     return Ok(());
                 }
                 Some(_) => {}
@@ -369,9 +320,9 @@ impl Endpoint for SocketEndpoint {
 
     #[inline]
     fn try_receive(&mut self) -> Result<Option<Arrival>, Error> {
-        let header = self.next()?;
-        self.awaits_message = header.is_none();
-        Ok(header.map(|header| self.arrived(header)))
+        let next = self.next()?;
+        self.awaits_message = next.is_none();
+        Ok(next.map(|(lane, header)| self.arrived(lane, header)))
     }
 
     /// One system call where it sleeps: the kernel waits.
@@ -387,7 +338,7 @@ impl Endpoint for SocketEndpoint {
         }
         loop {
             if let Some(header) = self.take(0)? {
-                return Ok(self.arrived(header).mark);
+                return Ok(self.arrived(0, header).mark);
             }
             if self.has_rest {
                 self.awaits_message = true;
@@ -461,7 +412,7 @@ impl Endpoint for SocketEndpoint {
             return false;
         }
         let is_marred = |lane: &mut Lane| match lane {
-            Lane::Datagram(datagram) => datagram.alternation.as_mut().is_some_and(Alternation::take_marred),
+            Lane::Datagram(datagram) => datagram.stop_and_wait.as_mut().is_some_and(StopAndWait::take_marred),
             Lane::Stream { .. } => false,
         };
         // Of every lane, so that what is told now is not told again.
@@ -471,16 +422,16 @@ impl Endpoint for SocketEndpoint {
     #[inline]
     fn idle_until(&mut self, instant: Ticks) -> Result<(), Error> {
         self.spins += 1;
-        if self.spins < SPINS && !self.sleeps && !self.gives_way {
+        if self.spins < SPINS && !self.sleeps && !self.yields_cpu {
             return Ok(());
         }
         self.spins = 0;
         self.rest(instant.0)
     }
 
-    fn give_way(&mut self) -> Result<(), Error> {
+    fn yield_cpu(&mut self) -> Result<(), Error> {
         self.look_at_clock()?;
-        if self.gives_way {
+        if self.yields_cpu {
             std::thread::yield_now();
         }
         Ok(())

@@ -4,8 +4,8 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
 use super::datagram::Datagram;
-use super::lent::Lent;
 use super::stream::Stream;
+use super::zero_copy::ZeroCopyBuffers;
 use crate::endpoint::Mark;
 use crate::endpoint::header::Header;
 
@@ -92,7 +92,7 @@ impl Lane {
     }
 
     /// What it has lent to the kernel instead of having it copied, if it does that.
-    pub(super) fn lent(&self) -> Option<&Lent> {
+    pub(super) fn lent(&self) -> Option<&ZeroCopyBuffers> {
         match self {
             Self::Datagram(_) => None,
             Self::Stream { stream, .. } => stream.lent(),

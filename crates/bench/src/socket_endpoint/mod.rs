@@ -4,9 +4,9 @@
 //! Unconnected ── addresses over the control plane ──► SocketEndpoint
 //!   setup.rs: sockets that are bound or listen    connect.rs     endpoint.rs, lane.rs: one of
 //!   options.rs: how they are                      address.rs       stream.rs: bytes in their order
-//!                                                 callers.rs         lent.rs: of messages that are not copied
+//!                                                 callers.rs         zero_copy.rs: of messages that are not copied
 //!                                                                  datagram.rs, lists.rs: messages by themselves
-//!                                                                    alternation.rs: asked again, track.rs: counted
+//!                                                                    stop_and_wait.rs: asked again, track.rs: counted
 //!                                                                drain.rs: a thread that takes what a load sends
 //! ```
 //!
@@ -22,7 +22,6 @@
 //!   keeps its limit.
 
 mod address;
-mod alternation;
 mod callers;
 mod connect;
 mod datagram;
@@ -30,15 +29,16 @@ mod drain;
 mod endpoint;
 mod failure;
 mod lane;
-mod lent;
 mod lists;
 mod options;
 mod peer;
 mod setup;
+mod stop_and_wait;
 mod stream;
 #[cfg(test)]
 mod tests;
 mod track;
+mod zero_copy;
 
 pub(crate) use address::Reachable;
 pub use address::{Net, SocketOptions};

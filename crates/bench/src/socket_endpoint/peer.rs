@@ -15,7 +15,7 @@ pub(crate) struct Address {
 /// What a rank has for one other, and tells that one alone.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Way {
+pub(crate) struct PeerParams {
     /// Its sockets for this rank, one for each lane; or that to which all connect.
     pub(super) sockets: Vec<Name>,
     /// What a connection says first, so that nobody else's is taken for it.
@@ -33,4 +33,4 @@ pub(super) enum Name {
 }
 
 /// What a rank has told this one.
-pub(super) type Told = connecting::Told<Address, Way>;
+pub(super) type PeerInfo = connecting::PeerInfo<Address, PeerParams>;

@@ -9,8 +9,9 @@ use rustix::net::{SocketAddr, SocketAddrAny, SocketAddrUnix, bind, getsockname, 
 
 use super::address::{Net, Reachable, SocketOptions};
 use super::options::socket;
-use super::peer::{Address, Name, Way};
+use super::peer::{Address, Name, PeerParams};
 use crate::Error;
+use crate::endpoint::connecting::Offer;
 use crate::endpoint::kind::{EndpointKind, Site};
 use crate::point::{Carrier, Family, Operation, Service, SocketSettings};
 use crate::topology::{Flow, Part, PartSpec};
@@ -23,8 +24,7 @@ pub(crate) struct Unconnected {
     pub(super) spec: PartSpec,
     pub(super) rank: u32,
     pub(super) clock: Clock,
-    pub(super) address: Address,
-    pub(super) ways: Vec<Option<Way>>,
+    pub(super) offer: Offer<Address, PeerParams>,
     /// What connections come to, where there are any.
     pub(super) listener: Option<OwnedFd>,
     /// Of datagrams, the sockets for each neighbour.
@@ -47,7 +47,7 @@ impl Unconnected {
         let neighbours = spec.links.neighbours(rank);
         let mut ports = Ports::of(&spec, rank, options, neighbours.len());
         let (mut listener, mut bound) = (None, Vec::new());
-        let mut ways: Vec<Option<Way>> = (0..spec.links.ranks()).map(|_| None).collect();
+        let mut offer = Offer::new(Address { reachable }, spec.links.ranks());
         let named = if spec.message.endpoint.is_datagram() {
             Vec::new()
         } else {
@@ -66,9 +66,9 @@ impl Unconnected {
                 bound.push(own);
                 sockets = names;
             }
-            ways[neighbour as usize] = Some(Way { sockets, token: token()? });
+            offer.give(neighbour, PeerParams { sockets, token: token()? });
         }
-        Ok(Self { spec, rank, clock, address: Address { reachable }, ways, listener, bound })
+        Ok(Self { spec, rank, clock, offer, listener, bound })
     }
 }
 
@@ -77,7 +77,7 @@ impl EndpointKind for Unconnected {
         &[Carrier::Sctp, Carrier::Tcp, Carrier::Udp, Carrier::UnixDatagram, Carrier::UnixStream];
 
     fn prepare(part: &PartSpec, site: &mut Site<'_>) -> Result<Self, Error> {
-        Self::new(part, site.rank, site.sockets, site.timepiece.clock)
+        Self::new(part, site.rank, site.sockets, site.rank_clock.clock)
     }
 }
 

@@ -7,7 +7,7 @@ use std::os::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send, sockopt};
 
-use super::lent::Lent;
+use super::zero_copy::ZeroCopyBuffers;
 use crate::endpoint::header::Header;
 use crate::endpoint::{FILL, Mark};
 
@@ -24,7 +24,7 @@ pub(super) struct Stream {
     begin: usize,
     unsent: usize,
     /// Where messages are not copied, those that the kernel has.
-    lent: Option<Box<Lent>>,
+    lent: Option<Box<ZeroCopyBuffers>>,
     /// Bytes that were given to the kernel in all.
     written: u64,
     /// Messages that have come, whole or in part: as many whole ones as there is room for.
@@ -70,7 +70,7 @@ impl Stream {
 
     /// The same, which lends its messages to the kernel instead of having them copied.
     pub(super) fn lending(mut self) -> Self {
-        let (lent, out) = Lent::new(self.size);
+        let (lent, out) = ZeroCopyBuffers::new(self.size);
         (self.lent, self.out) = (Some(Box::new(lent)), out);
         self
     }
@@ -129,7 +129,7 @@ impl Stream {
     }
 
     /// What it has lent.
-    pub(super) fn lent(&self) -> Option<&Lent> {
+    pub(super) fn lent(&self) -> Option<&ZeroCopyBuffers> {
         self.lent.as_deref()
     }
 

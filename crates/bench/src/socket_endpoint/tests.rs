@@ -14,21 +14,22 @@ use measure::clock::Clock;
 use self::relay::{Fault, Relay};
 use super::endpoint::SocketEndpoint;
 use super::endpoint::gathered::MUCH;
-use super::peer::{Name, Told, Way};
+use super::peer::{Name, PeerInfo, PeerParams};
 use super::setup::Unconnected;
 use super::{Net, SocketOptions};
 use crate::Error;
 use crate::axis;
-use crate::company::Alone;
-use crate::endpoint::connecting::{End, Half};
+use crate::endpoint::conformance::{post_addressed, take_addressed, three};
+use crate::endpoint::connecting::{DrivenEndpoint, UnconnectedEndpoint};
 use crate::endpoint::{Endpoint, Mark};
 use crate::pattern::Span;
 use crate::pattern::times::Times;
 use crate::patterns::ping_pong::ping_pong;
 use crate::patterns::stream::{Flow, stream};
+use crate::placement::LocalPlacement;
 use crate::plan::{Options, Plan, Settings, resolve};
 use crate::point::{Carrier, Family, Pattern, Poll};
-use crate::timepiece::Timepiece;
+use crate::rank_clock::RankClock;
 use crate::topology::{PartSpec, Topology};
 
 fn spec(pattern: Pattern, axes: impl IntoIterator<Item = axis::Axis>) -> PartSpec {
@@ -45,14 +46,18 @@ fn halves(spec: &PartSpec) -> Vec<Unconnected> {
 }
 
 /// What each rank hears of all, with its ways as `change` wants them: from one rank to another.
-fn told(spec: &PartSpec, halves: &[Unconnected], change: impl Fn(u32, u32, &mut Way)) -> Vec<Vec<Told>> {
-    let timepiece = Timepiece::new(Clock::monotonic(), None);
-    let presence = Alone::new(&Topology::of_one(spec.clone()), 0, &timepiece).unwrap().presence().clone();
+fn told(
+    spec: &PartSpec,
+    halves: &[Unconnected],
+    change: impl Fn(u32, u32, &mut PeerParams),
+) -> Vec<Vec<PeerInfo>> {
+    let rank_clock = RankClock::new(Clock::monotonic(), None);
+    let info = LocalPlacement::new(&Topology::of_one(spec.clone()), 0, &rank_clock).unwrap().info().clone();
     let one = |to: u32, from: u32| {
         let half = &halves[from as usize];
-        let mut way = half.way(to).cloned();
-        way.iter_mut().for_each(|way| change(from, to, way));
-        Told { presence: presence.clone(), address: Some(half.address().clone()), way }
+        let mut params = half.offer().params(to).cloned();
+        params.iter_mut().for_each(|params| change(from, to, params));
+        PeerInfo { info: info.clone(), address: Some(half.offer().address.clone()), params }
     };
     let ranks = halves.len() as u32;
     (0..ranks).map(|to| (0..ranks).map(|from| one(to, from)).collect()).collect()
@@ -61,7 +66,7 @@ fn told(spec: &PartSpec, halves: &[Unconnected], change: impl Fn(u32, u32, &mut 
 /// Connects them, all at the same time, and lets each do its part; gives what becomes of each. All stay until all are done.
 fn run<T: Send>(
     halves: Vec<Unconnected>,
-    told: &[Vec<Told>],
+    told: &[Vec<PeerInfo>],
     part: impl Fn(u32, &mut SocketEndpoint) -> Result<T, Error> + Sync,
 ) -> Vec<Result<T, Error>> {
     let all = Barrier::new(halves.len());
@@ -73,7 +78,7 @@ fn run<T: Send>(
 /// The same, but each stays until `stays` returns.
 fn run_until<T: Send>(
     halves: Vec<Unconnected>,
-    told: &[Vec<Told>],
+    told: &[Vec<PeerInfo>],
     part: impl Fn(u32, &mut SocketEndpoint) -> Result<T, Error> + Sync,
     stays: impl Fn() + Sync,
 ) -> Vec<Result<T, Error>> {
@@ -97,7 +102,8 @@ fn run_until<T: Send>(
 /// Bounces so many messages; gives the samples and counters of both ranks.
 fn bounce(spec: &PartSpec, messages: u64, relay: Option<&Relay>) -> Vec<(Times, BTreeMap<String, u64>)> {
     let halves = halves(spec);
-    let told = told(spec, &halves, |from, to, way| relay.iter().for_each(|relay| relay.lead(from, to, way)));
+    let told =
+        told(spec, &halves, |from, to, params| relay.iter().for_each(|relay| relay.lead(from, to, params)));
     let ends = run(halves, &told, |rank, end| {
         let mut samples = Times::default();
         ping_pong(end, &mut samples, rank == 0, 1, Span::Messages(messages))?;
@@ -107,6 +113,24 @@ fn bounce(spec: &PartSpec, messages: u64, relay: Option<&Relay>) -> Vec<(Times, 
 }
 
 const ALL: [Carrier; 4] = [Carrier::Tcp, Carrier::Udp, Carrier::UnixStream, Carrier::UnixDatagram];
+
+#[test]
+fn messages_go_to_the_rank_that_they_name_and_say_from_whom_they_are() {
+    for carrier in ALL {
+        for poll in [Poll::Busy, Poll::Event] {
+            let axes = [axis::ENDPOINT.value(carrier), axis::POLL.value(poll)];
+            let spec = three(&spec(Pattern::PING_PONG, axes).message);
+            let halves = halves(&spec);
+            let told = told(&spec, &halves, |_, _, _| {});
+            let ends = run(halves, &told, |rank, end| {
+                post_addressed(end, &spec, rank);
+                take_addressed(end, &spec, rank);
+                Ok(())
+            });
+            assert!(ends.iter().all(Result::is_ok), "{carrier:?} {poll:?}: {ends:?}");
+        }
+    }
+}
 
 /// The receiver of a flood that lasts is woken for much; what is less arrives all the same, and afterwards it is woken for all.
 #[test]
@@ -187,7 +211,8 @@ fn they_do_over_ipv6() {
 /// Floods; gives what rank 0 posted and rank 1 received, with its counters.
 fn flood(spec: &PartSpec, messages: u64, relay: Option<&Relay>) -> (u64, u64, BTreeMap<String, u64>) {
     let halves = halves(spec);
-    let told = told(spec, &halves, |from, to, way| relay.iter().for_each(|relay| relay.lead(from, to, way)));
+    let told =
+        told(spec, &halves, |from, to, params| relay.iter().for_each(|relay| relay.lead(from, to, params)));
     let reliable = spec.message.endpoint != Carrier::Udp;
     let ends = run(halves, &told, |rank, end| {
         let flow = if rank == 0 { Flow::Out } else { Flow::In };
@@ -313,7 +338,7 @@ fn who_is_no_rank_is_sent_away() {
     let spec = spec(Pattern::PING_PONG, [axis::ENDPOINT.value(Carrier::Tcp)]);
     let halves = halves(&spec);
     let told = told(&spec, &halves, |_, _, _| ());
-    let Name::Port(port) = told[1][0].way.as_ref().unwrap().sockets[0] else { panic!("a port") };
+    let Name::Port(port) = told[1][0].params.as_ref().unwrap().sockets[0] else { panic!("a port") };
     // Some say nothing and stay, one says what is wrong, one goes at once.
     let silent: Vec<_> = (0..9).map(|_| TcpStream::connect(("127.0.0.1", port)).unwrap()).collect();
     let mut wrong = TcpStream::connect(("127.0.0.1", port)).unwrap();
@@ -363,8 +388,8 @@ fn a_port_that_is_taken_is_named() {
     // The next rank has the next port.
     let next = Unconnected::new(&spec, 1, &options, Clock::monotonic());
     if let Ok(next) = next {
-        let way = next.way(0).unwrap();
-        assert!(matches!(way.sockets[..], [Name::Port(next)] if next == port + 1));
+        let params = next.offer().params(0).unwrap();
+        assert!(matches!(params.sockets[..], [Name::Port(next)] if next == port + 1));
     }
 }
 

@@ -19,8 +19,8 @@ use crate::fault::{PointError, out_of_order, unreadable};
 use crate::host_counters::{Counted, Ways};
 use crate::point::{Length, PointSpec, Tool};
 use crate::process::message::{Neighbour, Outcome, Prepared};
+use crate::rank_clock::RankClock;
 use crate::socket_endpoint::Reachable;
-use crate::timepiece::Timepiece;
 
 /// How long a program may take to say its version, and a server to listen.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -109,7 +109,7 @@ impl ConnectedEndpoints for Measuring {
         spec: &PointSpec,
         _rank: u32,
         left: Duration,
-        _timepiece: &Timepiece,
+        _timepiece: &RankClock,
     ) -> Result<Outcome, PointError> {
         if self.running.is_some() {
             return Ok(Outcome::default());

@@ -25,7 +25,7 @@ pub(crate) struct Address {
 /// What a rank has for one other, and tells that one alone.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Way {
+pub(crate) struct PeerParams {
     /// Queue pairs, in turn.
     pub(super) pairs: Vec<PairAddress>,
     /// Where the other's one-sided operations go.
@@ -35,7 +35,7 @@ pub(crate) struct Way {
 }
 
 /// What a rank has told this one.
-pub(super) type Told = connecting::Told<Address, Way>;
+pub(super) type PeerInfo = connecting::PeerInfo<Address, PeerParams>;
 
 /// A queue pair, as a peer has to know it.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]

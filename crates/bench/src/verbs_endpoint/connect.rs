@@ -4,21 +4,21 @@ use verbs::{
     AddressHandle, Connection, DeviceKind, Gid, Init, LinkLayer, Mtu, QueuePair, ReadyToSend, Route,
 };
 
-use super::address::{Address, PairAddress, Told, Way};
+use super::address::{Address, PairAddress, PeerInfo, PeerParams};
 use super::buffers::{Buffers, LINE};
 use super::constants::{MIN_RNR_TIMER, RETRY_COUNT, RNR_RETRY, TIMEOUT};
 use super::endpoint::VerbsEndpoint;
 use super::failure::Path;
 use super::lane::{Lane, Requests};
 use super::managed::Managed;
+use super::memory_flags::FlagRange;
 use super::numbering::Numbering;
 use super::parts::{Held, Messages, Notification, Origin, Others, Parts};
 use super::requests::{Destination, to_group};
 use super::samples::Samples;
 use super::setup::{Unconnected, sends_to_group, shares_queue_pair};
-use super::signs::Watched;
 use crate::Error;
-use crate::endpoint::connecting::Half;
+use crate::endpoint::connecting::{Offer, Peer, UnconnectedEndpoint};
 use crate::point::{Operation, Service};
 use crate::topology::{Flow, Form, PartSpec};
 
@@ -31,27 +31,23 @@ struct Neighbour<'a> {
     index: usize,
     address: &'a Address,
     /// What it has for this rank, and what this rank has for it.
-    way: &'a Way,
-    own_way: &'a Way,
+    params: &'a PeerParams,
+    own_params: &'a PeerParams,
     route: Route,
     /// Where datagrams go.
     handle: Option<AddressHandle>,
 }
 
-impl Half for Unconnected {
-    type End = VerbsEndpoint;
+impl UnconnectedEndpoint for Unconnected {
+    type Connected = VerbsEndpoint;
     type Address = Address;
-    type Way = Way;
+    type PeerParams = PeerParams;
 
-    fn address(&self) -> &Address {
-        &self.address
+    fn offer(&self) -> &Offer<Address, PeerParams> {
+        &self.offer
     }
 
-    fn ways(&self) -> &[Option<Way>] {
-        &self.ways
-    }
-
-    fn connect(mut self, ranks: &[Told], gives_way: bool) -> Result<VerbsEndpoint, Error> {
+    fn connect(mut self, ranks: &[PeerInfo], yields_cpu: bool) -> Result<VerbsEndpoint, Error> {
         if let Some(reason) = self.refusal(ranks) {
             return Err(Error::Impossible { reason });
         }
@@ -65,7 +61,7 @@ impl Half for Unconnected {
         let partners = &neighbours[..self.spec.links.partners(self.rank).len()];
         let messages = match (self.spec.usage.form, partners) {
             (Form::Numbered { .. }, [peer]) => {
-                Messages::Numbered(Numbering::new(&self.spec, &self.buffers, peer.way)?)
+                Messages::Numbered(Numbering::new(&self.spec, &self.buffers, peer.params)?)
             }
             (Form::Written, _) => Messages::Written(Samples::new(&self.spec, &self.buffers)?),
             _ => Messages::Alike,
@@ -74,7 +70,7 @@ impl Half for Unconnected {
         let others = Others {
             notification,
             watched,
-            gives_way,
+            yields_cpu,
             routes: partners.iter().map(|peer| peer.route).collect(),
             paths: partners.iter().map(|peer| Path::new(&self.spec, &self.port, peer.address)).collect(),
         };
@@ -89,7 +85,7 @@ impl Half for Unconnected {
 
 impl Unconnected {
     /// Why these ranks, each of which has told this, cannot be reached in the way of the point, if so.
-    fn refusal(&self, ranks: &[Told]) -> Option<String> {
+    fn refusal(&self, ranks: &[PeerInfo]) -> Option<String> {
         if self.spec.message.operation != Operation::Multicast {
             return None;
         }
@@ -102,7 +98,7 @@ impl Unconnected {
         let device = self.domain.context().device().clone();
         let is_deaf = DeviceKind::of(&device, None) == DeviceKind::KernelSoftware;
         let own = ranks.get(self.rank as usize).filter(|_| is_deaf && self.rank as usize != HUB)?;
-        ranks.get(HUB)?.presence.is_beside(&own.presence).then(|| {
+        ranks.get(HUB)?.info.is_beside(&own.info).then(|| {
             let name = device.name();
             format!(
                 "a host does not hear its own multicasts through {name}: place the ranks on several hosts"
@@ -111,22 +107,18 @@ impl Unconnected {
     }
 
     /// The ranks that this one is connected with, and the ways to them.
-    fn neighbours<'a>(&'a self, ranks: &'a [Told]) -> Result<Vec<Neighbour<'a>>, Error> {
+    fn neighbours<'a>(&'a self, ranks: &'a [PeerInfo]) -> Result<Vec<Neighbour<'a>>, Error> {
         let one = |(index, rank): (usize, u32)| {
-            let told = ranks.get(rank as usize).and_then(|told| told.address.as_ref().zip(told.way.as_ref()));
-            let own_way = self.way(rank);
-            let ((address, way), own_way) = told.zip(own_way).ok_or_else(|| Error::PeerAddress {
-                reason: format!("rank {rank} has nothing that connects to rank {}", self.rank),
-            })?;
-            if way.pairs.len() != own_way.pairs.len() {
-                let (has, needed) = (way.pairs.len(), own_way.pairs.len());
+            let Peer { address, params, own_params } = self.offer.peer(ranks, self.rank, rank)?;
+            if params.pairs.len() != own_params.pairs.len() {
+                let (has, needed) = (params.pairs.len(), own_params.pairs.len());
                 let reason = format!("it has {has} queue pairs where {needed} are needed");
                 return Err(Error::PeerAddress { reason });
             }
             let route = self.port.route(address)?;
             let is_datagram = self.spec.message.service == Service::Ud;
             let handle = is_datagram.then(|| self.domain.address_handle(&route)).transpose()?;
-            Ok(Neighbour { index, address, way, own_way, route, handle })
+            Ok(Neighbour { index, address, params, own_params, route, handle })
         };
         self.spec.links.neighbours(self.rank).into_iter().enumerate().map(one).collect()
     }
@@ -140,7 +132,8 @@ impl Unconnected {
         let partners = self.spec.links.partners(self.rank).len();
         let (mut lanes, mut held, mut pairs) = (Vec::new(), Held::default(), pairs.into_iter());
         for peer in neighbours {
-            for ((own, theirs), pair) in peer.own_way.pairs.iter().zip(&peer.way.pairs).zip(&mut pairs) {
+            for ((own, theirs), pair) in peer.own_params.pairs.iter().zip(&peer.params.pairs).zip(&mut pairs)
+            {
                 let id = lanes.len() as u64;
                 let connection = self.connection(peer, (own, theirs));
                 let (pair, handle) = match &self.managed {
@@ -163,11 +156,11 @@ impl Unconnected {
         &self,
         pairs: Vec<QueuePair<Init>>,
         neighbours: &[Neighbour<'_>],
-        ranks: &[Told],
+        ranks: &[PeerInfo],
     ) -> Result<(Vec<Lane>, Held), Error> {
         let nobody = || Error::PeerAddress { reason: "there is nobody to connect to".to_owned() };
         let (pair, first) = pairs.into_iter().next().zip(neighbours.first()).ok_or_else(nobody)?;
-        let connection = self.connection(first, (&first.own_way.pairs[0], &first.way.pairs[0]));
+        let connection = self.connection(first, (&first.own_params.pairs[0], &first.params.pairs[0]));
         let mut pair = pair.ready_to_receive(&connection)?.ready_to_send(&connection)?;
         let mut requests = Vec::new();
         if self.spec.message.operation == Operation::Multicast {
@@ -183,7 +176,7 @@ impl Unconnected {
         }
         if requests.is_empty() {
             for peer in &neighbours[..self.spec.links.partners(self.rank).len()] {
-                requests.push(self.requests(peer, &peer.way.pairs[0], peer.handle.clone())?);
+                requests.push(self.requests(peer, &peer.params.pairs[0], peer.handle.clone())?);
             }
         }
         Ok((vec![Lane::new(0, pair, requests)], Held::default()))
@@ -199,7 +192,7 @@ impl Unconnected {
     }
 
     fn destination<'a>(&'a self, peer: &Neighbour<'a>, to: Option<(AddressHandle, u32)>) -> Destination<'a> {
-        Destination { spec: &self.spec, buffers: &self.buffers, partner: peer.index, way: peer.way, to }
+        Destination { spec: &self.spec, buffers: &self.buffers, partner: peer.index, params: peer.params, to }
     }
 
     /// Connects a queue pair by RDMA CM, which may know another way for datagrams.
@@ -220,7 +213,7 @@ impl Unconnected {
 
     /// What connects one of our queue pairs with one of a peer's.
     fn connection(&self, peer: &Neighbour<'_>, pairs: (&PairAddress, &PairAddress)) -> Connection {
-        let (own, theirs) = (&self.address, peer.address);
+        let (own, theirs) = (&self.offer.address, peer.address);
         Connection {
             qp_num: pairs.1.qp_num,
             peer_psn: pairs.1.psn,
@@ -238,16 +231,16 @@ impl Unconnected {
 }
 
 /// Where bytes of other ranks are polled for.
-fn watched(spec: &PartSpec, buffers: &Buffers, partners: usize) -> (Notification, Watched) {
+fn watched(spec: &PartSpec, buffers: &Buffers, partners: usize) -> (Notification, FlagRange) {
     let size = spec.message.size();
     match (spec.usage.flow, spec.message.operation, buffers.signals) {
         (_, _, Some(signals)) => {
-            (Notification::Signal, Watched { first: signals.at, stride: LINE, count: partners })
+            (Notification::Signal, FlagRange { first: signals.at, stride: LINE, count: partners })
         }
         (Flow::Alternating, Operation::Write, None) => {
             let places = buffers.places;
-            (Notification::Memory, Watched { first: size - 1, stride: places.stride, count: places.count })
+            (Notification::Memory, FlagRange { first: size - 1, stride: places.stride, count: places.count })
         }
-        _ => (Notification::Completion, Watched::default()),
+        _ => (Notification::Completion, FlagRange::default()),
     }
 }

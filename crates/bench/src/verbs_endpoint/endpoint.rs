@@ -10,17 +10,19 @@ use verbs::Completion;
 
 use super::buffers::{Buffers, receive_fill, receives_before};
 use super::constants::LAST;
+use super::failure::silence;
 use super::lane::Lane;
+use super::memory_flags::PolledFlags;
 use super::numbering::greeting;
 use super::parts::{Held, Messages, Notification, Origin, Others, Parts};
 use super::setup::Queues;
-use super::signs::Signs;
 use super::waiting::{RECEIVES, SENDS, Waiting};
 use crate::Error;
 use crate::alarm::Alarm;
 use crate::endpoint::calls::CallsVisitor;
 use crate::endpoint::capabilities::Capabilities;
-use crate::endpoint::connecting::End;
+use crate::endpoint::connecting::DrivenEndpoint;
+use crate::endpoint::limits::Limits;
 use crate::endpoint::{Arrival, Endpoint, Mark, Posted};
 use crate::host_counters::Ways;
 use crate::topology::PartSpec;
@@ -41,8 +43,7 @@ pub(crate) struct VerbsEndpoint {
     _held: Held,
     others: Others,
     clock: Clock,
-    began: Ticks,
-    deadline: u64,
+    limits: Limits,
     tx_depth: u64,
     signal_interval: u64,
     /// The lane that the next message takes.
@@ -50,7 +51,7 @@ pub(crate) struct VerbsEndpoint {
     /// Of all lanes.
     outstanding: u64,
     /// What bytes of memory say of messages.
-    signs: Signs,
+    flags: PolledFlags,
     /// Where in `send` a message ends.
     end: usize,
     /// Completions of receives that are asked for at once.
@@ -70,9 +71,6 @@ pub(crate) struct VerbsEndpoint {
     pauses: bool,
     /// Fruitless looks before it lets another rank go on, or looks at the clock.
     spins_max: u32,
-    /// Whether something happened since `quiet_since` was last looked at.
-    moved: bool,
-    quiet_since: Ticks,
     waiting: Waiting,
     messages: Messages,
     /// Whether its sleeps are left alone until there is something else to do: each message is timed.
@@ -83,25 +81,24 @@ pub(crate) struct VerbsEndpoint {
 
 impl VerbsEndpoint {
     pub(super) fn new(spec: &PartSpec, origin: Origin, parts: Parts, clock: Clock, others: Others) -> Self {
-        let now = clock.now();
         let Parts { lanes, queues, buffers, held, messages, pauses } = parts;
         let (rx_fill, before) = (receive_fill(spec) as usize, receives_before(spec) as usize);
         let round = if spec.usage.has_rounds { lanes.iter().map(Lane::reaches).sum() } else { 1 };
-        let spins_max = if others.gives_way { 1 } else { SPINS };
+        let spins_max = if others.yields_cpu { 1 } else { SPINS };
+        let silence = silence(spec, others.notification);
         Self {
             owed: Vec::with_capacity(rx_fill * lanes.len()),
             // So many are posted already, in turn.
             next_receive: before % buffers.receives.len(),
             end: spec.message.size_bytes as usize - 1,
-            signs: Signs::new(others.watched, round),
+            flags: PolledFlags::new(others.watched, round),
             lanes,
             queues,
             buffers,
             _held: held,
             others,
             clock,
-            began: now,
-            deadline: u64::MAX,
+            limits: Limits::new(spec, clock).bearing(silence),
             tx_depth: u64::from(spec.message.tx_depth),
             signal_interval: u64::from(spec.message.signal_interval),
             next_lane: 0,
@@ -118,8 +115,6 @@ impl VerbsEndpoint {
             spins: 0,
             pauses,
             spins_max,
-            moved: false,
-            quiet_since: now,
             waiting: Waiting::new(spec),
             messages,
             is_patient: spec.usage.is_timed,
@@ -140,7 +135,7 @@ impl VerbsEndpoint {
             }
             let (lane, completed) = Lane::of(completion.id());
             self.outstanding -= self.lanes[lane].complete(completed);
-            self.moved = true;
+            self.limits.moved();
         }
         Ok(())
     }
@@ -173,7 +168,7 @@ impl VerbsEndpoint {
             }
         }
         self.outstanding += 1;
-        self.moved = true;
+        self.limits.moved();
     }
 
     /// The next message by the completion of its receive.
@@ -198,7 +193,7 @@ impl VerbsEndpoint {
             Messages::Written(samples) => samples.arrived(immediate),
             Messages::Alike => {
                 let mark = if immediate == Some(LAST) { Mark::Last } else { Mark::More };
-                Arrival { mark, number: 0, is_greeting: false }
+                Arrival { mark, number: 0, lane: completion.id() as u32, is_greeting: false }
             }
         };
         self.owed.push(completion.id() as u16);
@@ -213,8 +208,8 @@ impl VerbsEndpoint {
     #[inline]
     fn changed_memory(&mut self) -> Result<Option<Arrival>, Error> {
         let Some(target) = &self.buffers.target else { return Ok(None) };
-        let mark = self.signs.changed(|at| target.peek(at))?;
-        Ok(mark.map(|mark| Arrival { mark, number: 0, is_greeting: false }))
+        let changed = self.flags.changed(|at| target.peek(at))?;
+        Ok(changed.map(|(lane, mark)| Arrival { mark, number: 0, lane, is_greeting: false }))
     }
 
     /// Posts the next receive to a lane.
@@ -251,20 +246,21 @@ impl VerbsEndpoint {
         let now = self.check_deadline()?;
         let sleeps = self.waiting.sleeps();
         if sleeps && now.0 < until {
-            self.waiting.sleep(&self.queues, self.clock, until.min(self.deadline))?;
+            self.waiting.sleep(&self.queues, self.clock, until.min(self.limits.end()))?;
         }
         self.waiting.forget();
         // Where memory is polled nobody else looks for sends that fail.
         self.reap_unstamped()?;
-        if self.others.gives_way && !sleeps {
+        if self.others.yields_cpu && !sleeps {
             std::thread::yield_now();
         }
         Ok(())
     }
 }
 
-impl End for VerbsEndpoint {
-    const CAPABILITIES: Capabilities = Capabilities::COUNTED.and(Capabilities::VERBS_CALLS);
+impl DrivenEndpoint for VerbsEndpoint {
+    const CAPABILITIES: Capabilities =
+        Capabilities::COUNTED.and(Capabilities::VERBS_CALLS).and(Capabilities::ADDRESSED);
 
     fn visit_calls<V: CallsVisitor>(&mut self, visitor: V) -> Option<V::Done> {
         Some(visitor.visit(self))
@@ -274,13 +270,11 @@ impl End for VerbsEndpoint {
         /// Long enough to cost nothing, short enough for the end of a stream to be noticed, and to keep a limit although the
         /// alarm went off right before the sleep that it was to end.
         const PATIENCE: Duration = Duration::from_millis(50);
-        self.began = self.clock.now();
-        self.quiet_since = self.began;
         let timeout = Duration::from_secs_f64(timeout_s);
-        self.deadline = self.began.0.saturating_add(self.clock.ticks(timeout));
+        self.limits.start(timeout);
         self.waiting.end_with(match (&self.queues.channel, self.is_patient) {
             (None, _) => None,
-            (Some(_), true) => Some(Alarm::set(timeout, PATIENCE)?.following(self.deadline)),
+            (Some(_), true) => Some(Alarm::set(timeout, PATIENCE)?.following(self.limits.deadline())),
             // Who sleeps must notice that the end of a stream was lost.
             (Some(_), false) => Some(Alarm::set(PATIENCE, PATIENCE)?),
         });
@@ -327,7 +321,7 @@ impl Endpoint for VerbsEndpoint {
             }
         }
         if self.others.notification == Notification::Memory {
-            let byte = self.signs.next(mark);
+            let byte = self.flags.next(mark);
             if !self.lanes[self.next_lane].stamp(byte, mark == Mark::Last) {
                 self.buffers.send.write(self.end, &[byte])?;
             }
@@ -341,7 +335,18 @@ impl Endpoint for VerbsEndpoint {
         Ok(Posted::Queued)
     }
 
-    fn try_greet(&mut self) -> Result<Posted, Error> {
+    fn try_send_to(&mut self, lane: u32, mark: Mark) -> Result<Posted, Error> {
+        let lane = lane as usize;
+        if self.others.notification != Notification::Completion || self.lanes[lane].reaches() > 1 {
+            let reason =
+                "messages that take a byte of memory or a queue pair in turn have no address".to_owned();
+            return Err(Error::Impossible { reason });
+        }
+        self.next_lane = lane;
+        self.try_send(mark)
+    }
+
+    fn try_send_sync(&mut self) -> Result<Posted, Error> {
         if !self.lane_has_room()? {
             return Ok(Posted::Busy);
         }
@@ -355,18 +360,18 @@ impl Endpoint for VerbsEndpoint {
         if !self.lane_has_room()? {
             return Ok(Posted::Busy);
         }
-        let byte = self.signs.next(mark);
+        let byte = self.flags.next(mark);
         self.buffers.send.write(signals.from, &[byte])?;
         self.lanes[self.next_lane].post_greeting()?;
         self.posted(true);
         Ok(Posted::Queued)
     }
 
-    fn try_greet_as(&mut self, number: u32) -> Result<Posted, Error> {
+    fn try_send_sync_as(&mut self, number: u32) -> Result<Posted, Error> {
         // Of greetings nobody takes the completions but who sends the next.
         self.reap()?;
         self.lanes[self.next_lane].greet_with(greeting(number));
-        self.try_greet()
+        self.try_send_sync()
     }
 
     #[inline]
@@ -377,7 +382,7 @@ impl Endpoint for VerbsEndpoint {
         };
         self.waiting.awaits(RECEIVES, arrival.is_none());
         if arrival.is_some() {
-            self.moved = true;
+            self.limits.moved();
             self.spins = 0;
         }
         Ok(arrival)
@@ -471,8 +476,9 @@ impl Endpoint for VerbsEndpoint {
             return self.idle();
         }
         let now = self.check_deadline()?;
-        let left = instant.0.min(self.deadline).saturating_sub(now.0);
-        self.waiting.nap(Duration::from_nanos(self.clock.ns(left)), self.clock, self.deadline)
+        let end = self.limits.end();
+        let left = instant.0.min(end).saturating_sub(now.0);
+        self.waiting.nap(Duration::from_nanos(self.clock.ns(left)), self.clock, end)
     }
 
     #[inline]
@@ -480,18 +486,15 @@ impl Endpoint for VerbsEndpoint {
         self.idle_to(u64::MAX)
     }
 
-    fn give_way(&mut self) -> Result<(), Error> {
+    fn yield_cpu(&mut self) -> Result<(), Error> {
         self.check_deadline()?;
-        if self.others.gives_way {
+        if self.others.yields_cpu {
             std::thread::yield_now();
         }
         Ok(())
     }
 
     fn quiet(&self) -> Duration {
-        if self.moved {
-            return Duration::ZERO;
-        }
-        Duration::from_nanos(self.clock.ns(self.clock.now().since(self.quiet_since)))
+        self.limits.quiet()
     }
 }

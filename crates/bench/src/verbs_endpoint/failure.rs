@@ -7,7 +7,9 @@ use verbs::{LinkLayer, WcStatus};
 
 use super::address::{Address, GidAddress};
 use super::constants::{RETRY_COUNT, TIMEOUT};
+use super::parts::Notification;
 use super::port::{self, LocalPort};
+use crate::Error;
 use crate::point::Service;
 use crate::topology::PartSpec;
 
@@ -67,6 +69,22 @@ impl Path {
             ),
         };
         format!("{advice} ({self})")
+    }
+
+    /// The failure where the peer has been silent for longer than a message takes.
+    pub(super) fn silent(&self, is_unacknowledged: bool, waited_s: f64) -> Error {
+        let what = if is_unacknowledged { "was acknowledged by the peer" } else { "came from the peer" };
+        let advice = match self.service {
+            Service::Rc if is_unacknowledged => {
+                "its program has stopped and posts no receives (RNR, which is retried for ever), or its device has stopped"
+            }
+            Service::Rc => "its program has stopped: look there",
+            Service::Uc | Service::Ud => {
+                "its program has stopped, or a message was lost, which this service does not repeat: measure RC, look for \
+                 drops (`rdma statistic`, `ethtool -S DEV`), or send less at once (-t)"
+            }
+        };
+        Error::Silent { what, path: self.to_string(), waited_s, said: String::new(), advice }
     }
 
     fn nothing_came_back(&self) -> String {
@@ -134,6 +152,16 @@ fn meaning(status: ibv_wc_status) -> &'static str {
         _ => "this end's device failed: see the kernel's log (`dmesg`) and the adapter's firmware",
     }
 }
+
+/// How often the usual time a peer may be silent before it has failed. `None` is for ever: the target of a Read, or of a Write
+/// that nothing announces, has no part in it. A long message moves nothing until all of it is there.
+pub(super) fn silence(spec: &PartSpec, notification: Notification) -> Option<u64> {
+    let is_told = spec.message.operation.arrives() || notification == Notification::Memory;
+    is_told.then(|| spec.message.size_bytes.div_ceil(PROMPT_BYTES).max(1))
+}
+
+/// What the slowest link moves while a silent peer is waited for.
+const PROMPT_BYTES: u64 = 1 << 20;
 
 #[cfg(test)]
 mod tests;

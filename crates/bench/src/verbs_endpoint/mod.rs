@@ -3,7 +3,7 @@
 //! ```text
 //! LocalPort ─► Unconnected ── addresses over the control plane ──► VerbsEndpoint
 //!   device.rs, port.rs      setup.rs, buffers.rs   address.rs, connect.rs,    endpoint.rs, lane.rs, numbering.rs,
-//!                                       requests.rs, managed.rs    samples.rs, signs.rs, waiting.rs
+//!                                       requests.rs, managed.rs    samples.rs, memory_flags.rs, waiting.rs
 //!                objects.rs: objects that are made and taken away, to time that
 //! ```
 
@@ -16,6 +16,7 @@ mod endpoint;
 mod failure;
 mod lane;
 mod managed;
+mod memory_flags;
 mod numbering;
 mod objects;
 mod parts;
@@ -23,7 +24,6 @@ mod port;
 mod requests;
 mod samples;
 mod setup;
-mod signs;
 #[cfg(test)]
 mod tests;
 mod waiting;

@@ -4,7 +4,7 @@ use measure::clock::Ticks;
 use verbs::Remote;
 use verbs::abi::ibv_sge;
 
-use super::address::Way;
+use super::address::PeerParams;
 use super::buffers::Buffers;
 use crate::Error;
 use crate::endpoint::{Arrival, Mark};
@@ -28,6 +28,7 @@ pub(super) fn told(immediate: u32) -> Arrival {
     Arrival {
         mark: if immediate & LAST_BIT == 0 { Mark::More } else { Mark::Last },
         number: u64::from(immediate & NUMBER_BITS),
+        lane: 0,
         is_greeting: immediate & GREETING_BIT != 0,
     }
 }
@@ -53,7 +54,7 @@ pub(super) struct Numbered {
 }
 
 impl Numbering {
-    pub(super) fn new(spec: &PartSpec, buffers: &Buffers, peer: &Way) -> Result<Self, Error> {
+    pub(super) fn new(spec: &PartSpec, buffers: &Buffers, peer: &PeerParams) -> Result<Self, Error> {
         let element = buffers.elements(spec, 0)?[0];
         let to = peer.target.map(|target| Remote { addr: target.addr, rkey: target.rkey });
         Ok(Self {

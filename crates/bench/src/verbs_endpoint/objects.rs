@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use measure::clock::{Clock, Ticks};
 use verbs::abi::IBV_ACCESS_LOCAL_WRITE;
 use verbs::{
     AddressHandle, Buffer, CompletionQueue, Connection, Context, Init, Initialisation, MemoryKind,
@@ -17,8 +16,8 @@ use super::parts::Origin;
 use super::port::LocalPort;
 use super::setup::service;
 use crate::Error;
-use crate::endpoint::Endpoint;
 use crate::endpoint::calls::{Batch, Step};
+use crate::endpoint::limits::{Limits, Over};
 use crate::topology::PartSpec;
 
 /// A step of set-up, on the device of an endpoint. What was made stays in arrays that were made before.
@@ -34,9 +33,7 @@ pub(crate) struct Objects<'a> {
     port: Arc<LocalPort>,
     to_peer: Route,
     to_self: Route,
-    clock: Clock,
-    began: Ticks,
-    deadline: Ticks,
+    limits: Limits,
     /// Batches that were begun.
     batches: u64,
     buffers: Vec<Buffer>,
@@ -60,7 +57,6 @@ impl<'a> Objects<'a> {
     ) -> Result<Self, Error> {
         let Origin { context, port, spec } = origin;
         let own = port.gid.as_ref().map(GidAddress::new);
-        let (began, deadline) = endpoint.limits();
         let calls = batch as usize;
         Ok(Self {
             step,
@@ -72,9 +68,7 @@ impl<'a> Objects<'a> {
             port: Arc::clone(port),
             to_peer: endpoint.route()?,
             to_self: port.route_to(own.as_ref(), port.is.lid)?,
-            clock: Endpoint::clock(endpoint),
-            began,
-            deadline,
+            limits: endpoint.limits(),
             batches: 0,
             buffers: Vec::with_capacity(calls),
             regions: Vec::with_capacity(calls),
@@ -88,12 +82,8 @@ impl<'a> Objects<'a> {
     }
 
     /// Ends the point where its time is over.
-    fn check_deadline(&self) -> Result<(), Error> {
-        let now = self.clock.now();
-        if now < self.deadline {
-            return Ok(());
-        }
-        let waited_s = self.clock.ns_f64(now.since(self.began)) / 1e9;
+    fn check_deadline(&mut self) -> Result<(), Error> {
+        let Err(Over::Time(waited_s) | Over::Silence(waited_s)) = self.limits.look() else { return Ok(()) };
         Err(Error::SlowCalls { step: self.step.word(), batches: self.batches, waited_s })
     }
 

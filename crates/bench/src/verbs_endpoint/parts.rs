@@ -8,11 +8,11 @@ use verbs::{Context, QueuePair, ReadyToSend, Route};
 use super::buffers::Buffers;
 use super::failure::Path;
 use super::lane::Lane;
+use super::memory_flags::FlagRange;
 use super::numbering::Numbering;
 use super::port::LocalPort;
 use super::samples::Samples;
 use super::setup::Queues;
-use super::signs::Watched;
 use crate::Error;
 use crate::topology::PartSpec;
 
@@ -80,9 +80,9 @@ pub(super) struct Held {
 pub(super) struct Others {
     /// How it learns what they have done, and where in its memory.
     pub(super) notification: Notification,
-    pub(super) watched: Watched,
+    pub(super) watched: FlagRange,
     /// Whether more run on the same CPUs than those are: then one has to stop for another to go on.
-    pub(super) gives_way: bool,
+    pub(super) yields_cpu: bool,
     /// The ways to those, and how the device is told of them.
     pub(super) paths: Vec<Path>,
     pub(super) routes: Vec<Route>,

@@ -2,7 +2,7 @@
 
 use verbs::{AddressHandle, Gid, GlobalRoute, ProtectionDomain, Remote, Route, SendRequest};
 
-use super::address::{Target, Way};
+use super::address::{PeerParams, Target};
 use super::buffers::Buffers;
 use super::constants::{LAST, MORE, QKEY};
 use super::lane::Requests;
@@ -21,7 +21,7 @@ pub(super) struct Destination<'a> {
     pub(super) buffers: &'a Buffers,
     /// Which of this rank's partners it is.
     pub(super) partner: usize,
-    pub(super) way: &'a Way,
+    pub(super) params: &'a PeerParams,
     /// Where datagrams go.
     pub(super) to: Option<(AddressHandle, u32)>,
 }
@@ -55,7 +55,7 @@ impl Destination<'_> {
     fn request(&self, inline: bool) -> Result<SendRequest, Error> {
         let spec = self.spec;
         let elements = self.buffers.elements(spec, self.partner)?;
-        let target = || remote(self.way.target, "memory for one-sided operations");
+        let target = || remote(self.params.target, "memory for one-sided operations");
         let request = match spec.message.operation {
             Operation::Multicast | Operation::Send | Operation::SendImm => SendRequest::send(0, elements),
             Operation::Write | Operation::WriteImm => SendRequest::write(0, elements, target()?),
@@ -71,7 +71,7 @@ impl Destination<'_> {
     fn greeting(&self) -> Result<SendRequest, Error> {
         match self.buffers.signal_element()? {
             Some(element) => {
-                let to = remote(self.way.signal, "memory for signals")?;
+                let to = remote(self.params.signal, "memory for signals")?;
                 Ok(SendRequest::write(0, vec![element], to))
             }
             None => Ok(SendRequest::send(0, Vec::new()).immediate(LAST)),

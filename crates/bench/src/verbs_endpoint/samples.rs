@@ -85,7 +85,7 @@ impl Samples {
     #[inline]
     pub(super) fn arrived(&mut self, immediate: Option<u32>) -> Arrival {
         self.taken = self.taken.wrapping_add(1);
-        let none = Arrival { mark: Mark::More, number: 0, is_greeting: false };
+        let none = Arrival { mark: Mark::More, number: 0, lane: 0, is_greeting: false };
         immediate.map_or(none, numbering::told)
     }
 

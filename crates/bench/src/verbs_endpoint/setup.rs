@@ -9,13 +9,14 @@ use verbs::{
     QueuePair, QueuePairOptions,
 };
 
-use super::address::{Address, GidAddress, PairAddress, Target, Way};
+use super::address::{Address, GidAddress, PairAddress, PeerParams, Target};
 use super::buffers::{Buffers, access, receive_depth, receives_before};
 use super::constants::{GREETINGS, PSN, QKEY};
 use super::device::Open;
 use super::managed::Managed;
 use super::port::LocalPort;
 use crate::Error;
+use crate::endpoint::connecting::Offer;
 use crate::endpoint::kind::{EndpointKind, Site};
 use crate::fault::PointError;
 use crate::point::{Carrier, Operation, QueuePoll, Service};
@@ -36,8 +37,7 @@ pub(crate) struct Unconnected {
     pub(super) domain: ProtectionDomain,
     pub(super) port: Arc<LocalPort>,
     pub(super) managed: Option<Managed>,
-    pub(super) address: Address,
-    pub(super) ways: Vec<Option<Way>>,
+    pub(super) offer: Offer<Address, PeerParams>,
     pub(super) rank: u32,
     pub(super) spec: PartSpec,
     pub(super) clock: Clock,
@@ -83,18 +83,19 @@ impl Unconnected {
             manager: managed.as_ref().and_then(Managed::address),
             group: sends_to_group(spec, rank).then(group),
         };
-        let mut ways: Vec<Option<Way>> = (0..spec.links.ranks()).map(|_| None).collect();
+        let mut offer = Offer::new(address, spec.links.ranks());
         for (partner, neighbour) in neighbours.iter().enumerate() {
             let first = if shares_queue_pair(spec) { 0 } else { partner * each };
             let numbers = pairs[first..first + each].iter().map(QueuePair::number);
-            ways[*neighbour as usize] = Some(Way {
+            let params = PeerParams {
                 pairs: numbers.map(|qp_num| PairAddress { qp_num, psn: PSN }).collect(),
                 target: buffers.remote(partner)?.map(Target::from),
                 signal: buffers.remote_signal(partner)?.map(Target::from),
-            });
+            };
+            offer.give(*neighbour, params);
         }
         let (port, spec) = (Arc::clone(port), spec.clone());
-        Ok(Self { pairs, queues, buffers, domain, port, managed, address, ways, rank, spec, clock })
+        Ok(Self { pairs, queues, buffers, domain, port, managed, offer, rank, spec, clock })
     }
 }
 
@@ -121,7 +122,7 @@ impl EndpointKind for Unconnected {
 
     fn prepare(part: &PartSpec, site: &mut Site<'_>) -> Result<Self, Error> {
         let Open { context, port, .. } = site.device.open()?;
-        Self::new(context, port, part, site.rank, site.timepiece.clock)
+        Self::new(context, port, part, site.rank, site.rank_clock.clock)
     }
 }
 

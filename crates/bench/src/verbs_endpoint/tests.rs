@@ -1,4 +1,4 @@
-//! How ends on a real device (softdev) sleep.
+//! How ends on a real device (softdev) sleep, and which rank their messages reach.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,18 +6,20 @@ use std::time::Duration;
 use measure::clock::{Clock, Ticks};
 use verbs::{Context, LinkModel};
 
-use super::address::Told;
+use super::address::PeerInfo;
 use super::endpoint::{SPINS, VerbsEndpoint};
 use super::setup::Unconnected;
 use super::{LocalPort, PortOptions};
+use crate::Error;
 use crate::axis;
-use crate::company::Alone;
-use crate::endpoint::connecting::{End, Half};
+use crate::endpoint::conformance::{post_addressed, take_addressed, three};
+use crate::endpoint::connecting::{DrivenEndpoint, UnconnectedEndpoint};
 use crate::endpoint::{Endpoint, Mark};
+use crate::placement::LocalPlacement;
 use crate::plan::{Options, Plan, Settings, resolve};
-use crate::point::{Pattern, Poll, Service};
-use crate::timepiece::Timepiece;
-use crate::topology::{PartSpec, Topology};
+use crate::point::{Operation, Pattern, Poll, Service};
+use crate::rank_clock::RankClock;
+use crate::topology::{PartSpec, Topology, Usage};
 
 /// A point whose messages are timed one way.
 fn spec(service: Service, poll: Poll) -> PartSpec {
@@ -32,18 +34,18 @@ fn spec(service: Service, poll: Poll) -> PartSpec {
 /// The connected ends of a point, in rank order, each as it believes the point to be.
 pub(super) fn ends(context: &Context, believed: &[&PartSpec]) -> Vec<VerbsEndpoint> {
     let port = Arc::new(LocalPort::find(context, PortOptions::default()).unwrap());
-    let timepiece = Timepiece::new(Clock::monotonic(), None);
-    let clock = timepiece.clock;
+    let rank_clock = RankClock::new(Clock::monotonic(), None);
+    let clock = rank_clock.clock;
     let prepare =
         |(rank, spec): (u32, &&PartSpec)| Unconnected::new(context, &port, spec, rank, clock).unwrap();
-    let presence =
-        Alone::new(&Topology::of_one(believed[0].clone()), 0, &timepiece).unwrap().presence().clone();
+    let info =
+        LocalPlacement::new(&Topology::of_one(believed[0].clone()), 0, &rank_clock).unwrap().info().clone();
     let unconnected: Vec<_> = (0..).zip(believed).map(prepare).collect();
-    let told = |rank: u32| -> Vec<Told> {
-        let of = |one: &Unconnected| Told {
-            presence: presence.clone(),
-            address: Some(one.address().clone()),
-            way: one.way(rank).cloned(),
+    let told = |rank: u32| -> Vec<PeerInfo> {
+        let of = |one: &Unconnected| PeerInfo {
+            info: info.clone(),
+            address: Some(one.offer().address.clone()),
+            params: one.offer().params(rank).cloned(),
         };
         unconnected.iter().map(of).collect()
     };
@@ -159,4 +161,37 @@ fn a_sleep_ends_with_the_time_of_the_point() {
         };
         assert!(error.starts_with("nothing arrived for "), "{service:?}: {error}");
     }
+}
+
+#[test]
+fn messages_go_to_the_rank_that_they_name_and_say_from_whom_they_are() {
+    let context = verbs::devices(&softdev::PROVIDER).unwrap()[0].open().unwrap();
+    for service in [Service::Rc, Service::Uc, Service::Ud] {
+        for poll in [Poll::Busy, Poll::Event] {
+            let spec = three(&spec(service, poll).message);
+            let mut ends = ends(&context, &[&spec, &spec, &spec]);
+            for (rank, end) in (0..).zip(&mut ends) {
+                end.start(20.0).unwrap();
+                post_addressed(end, &spec, rank);
+                end.stop();
+            }
+            for (rank, end) in (0..).zip(&mut ends) {
+                end.start(20.0).unwrap();
+                take_addressed(end, &spec, rank);
+                end.stop();
+            }
+        }
+    }
+}
+
+/// A byte of memory that several ranks change in turn does not say which of them did.
+#[test]
+fn what_is_polled_in_memory_has_no_address() {
+    let context = verbs::devices(&softdev::PROVIDER).unwrap()[0].open().unwrap();
+    let mut message = spec(Service::Rc, Poll::Busy).message;
+    message.operation = Operation::Write;
+    let spec = PartSpec { usage: Usage::ALTERNATING, ..three(&message) };
+    let mut ends = ends(&context, &[&spec, &spec, &spec]);
+    let error = ends[0].try_send_to(1, Mark::Last).unwrap_err();
+    assert!(matches!(error, Error::Impossible { .. }), "{error}");
 }

@@ -29,12 +29,38 @@ pub enum ClockKind {
     Tsc,
     /// `CLOCK_MONOTONIC`: one for all processes of a time namespace.
     ClockMonotonic,
+    /// The virtual time of a simulation: one for the ranks that a process simulates.
+    Simulated,
+}
+
+/// Where the ticks of a clock come from.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Source {
+    /// The time stamp counter.
+    Tsc,
+    /// `CLOCK_MONOTONIC`, in nanoseconds.
+    Monotonic,
+    /// A simulation, whose time passes when the simulation says.
+    Simulated(fn() -> Ticks),
+}
+
+impl Source {
+    /// Reads a source that is slower than the time stamp counter: apart, so that hot loops hold only the counter's code.
+    #[cold]
+    #[inline(never)]
+    fn read(self) -> Ticks {
+        match self {
+            Self::Tsc => Ticks(tsc::read()),
+            Self::Monotonic => Ticks(monotonic_ns()),
+            Self::Simulated(now) => now(),
+        }
+    }
 }
 
 /// A tick counter and its rate. Copy it to where it is used.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
-    is_tsc: bool,
+    source: Source,
     /// Nanoseconds per tick are `mult / 2^shift`, with `mult` in [2^62, 2^63).
     mult: u64,
     shift: u32,
@@ -49,7 +75,7 @@ impl Clock {
             return Self::monotonic();
         }
         match calibration::tsc_rate() {
-            Some(rate) => Self::with_rate(true, rate.tick_hz, rate.error_ppm),
+            Some(rate) => Self::with_rate(Source::Tsc, rate.tick_hz, rate.error_ppm),
             None => Self::monotonic(),
         }
     }
@@ -61,13 +87,22 @@ impl Clock {
 
     /// `CLOCK_MONOTONIC`, whose ticks are nanoseconds. Needs no calibration.
     pub fn monotonic() -> Self {
-        Self::with_rate(false, 1e9, 0.0)
+        Self::with_rate(Source::Monotonic, 1e9, 0.0)
+    }
+
+    /// The virtual time of a simulation. `now` gives the time of the rank that the calling thread runs: a function and not a
+    /// value, so that the clock of a simulated endpoint is of the same type, and code that measures is compiled once.
+    pub fn simulated(now: fn() -> Ticks, tick_hz: f64) -> Self {
+        Self::with_rate(Source::Simulated(now), tick_hz, 0.0)
     }
 
     /// Reads the clock.
     #[inline(always)]
     pub fn now(&self) -> Ticks {
-        if self.is_tsc { Ticks(tsc::read()) } else { Ticks(monotonic_ns()) }
+        match self.source {
+            Source::Tsc => Ticks(tsc::read()),
+            source => source.read(),
+        }
     }
 
     /// Nanoseconds in `ticks`, rounded to the nearest; `u64::MAX` when there are more.
@@ -96,14 +131,30 @@ impl Clock {
         (whole + part).round() as u64
     }
 
-    /// `tsc` or `clock_monotonic`, as the record has it.
+    /// `tsc`, `clock_monotonic` or `simulated`, as the record has it.
     pub fn name(&self) -> &'static str {
-        if self.is_tsc { "tsc" } else { "clock_monotonic" }
+        match self.source {
+            Source::Tsc => "tsc",
+            Source::Monotonic => "clock_monotonic",
+            Source::Simulated(_) => "simulated",
+        }
     }
 
-    /// Which of the kernel's clocks it is.
+    /// Which clock it is.
     pub fn kind(&self) -> ClockKind {
-        if self.is_tsc { ClockKind::Tsc } else { ClockKind::ClockMonotonic }
+        match self.source {
+            Source::Tsc => ClockKind::Tsc,
+            Source::Monotonic => ClockKind::ClockMonotonic,
+            Source::Simulated(_) => ClockKind::Simulated,
+        }
+    }
+
+    /// Nanoseconds of the clock that defines a second here: `CLOCK_MONOTONIC`, and for a simulation its own time.
+    pub fn reference_ns(&self) -> u64 {
+        match self.source {
+            Source::Simulated(now) => self.ns(now().0),
+            Source::Tsc | Source::Monotonic => monotonic_ns(),
+        }
     }
 
     /// Frequency of the ticks, in Hz.
@@ -116,11 +167,11 @@ impl Clock {
         self.tick_error_ppm
     }
 
-    pub(super) fn with_rate(is_tsc: bool, tick_hz: f64, tick_error_ppm: f64) -> Self {
+    pub(super) fn with_rate(source: Source, tick_hz: f64, tick_error_ppm: f64) -> Self {
         assert!((1.0..1e12).contains(&tick_hz), "a tick rate of {tick_hz} Hz is a defect of the calibration");
         let ns_per_tick = 1e9 / tick_hz;
         let shift = 62 - ns_per_tick.log2().floor() as i32;
         let mult = (ns_per_tick * 2f64.powi(shift)).round() as u64;
-        Self { is_tsc, mult, shift: shift as u32, tick_hz, tick_error_ppm }
+        Self { source, mult, shift: shift as u32, tick_hz, tick_error_ppm }
     }
 }

@@ -11,9 +11,9 @@ use crate::environment::Root;
 /// refute it ([`super::holds_one_clock`]).
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Domain {
-    /// Which of the kernel's clocks.
+    /// Which clock.
     pub kind: ClockKind,
-    /// The running kernel, `/proc/sys/kernel/random/boot_id` (random(4)).
+    /// The running kernel, `/proc/sys/kernel/random/boot_id` (random(4)), and of a simulation its process, too.
     pub boot_id: Option<String>,
     /// The time namespace, e.g. `time:[4026531834]`, which has its own offset of `CLOCK_MONOTONIC`
     /// (time_namespaces(7)); `none` where the kernel has no such namespaces.
@@ -23,7 +23,14 @@ pub struct Domain {
 impl Domain {
     /// The domain of a clock of this process.
     pub fn of(clock: &Clock) -> Self {
-        Self::read(clock.kind(), &Root::new("/".as_ref()))
+        let domain = Self::read(clock.kind(), &Root::new("/".as_ref()));
+        match domain.kind {
+            ClockKind::Tsc | ClockKind::ClockMonotonic => domain,
+            ClockKind::Simulated => {
+                let boot_id = domain.boot_id.map(|id| format!("{id}/{}", std::process::id()));
+                Self { boot_id, ..domain }
+            }
+        }
     }
 
     /// The domain that a file tree describes.
@@ -36,7 +43,7 @@ impl Domain {
     pub fn shares_with(&self, other: &Self) -> bool {
         let same = |one: &Option<String>, other: &Option<String>| one.is_some() && one == other;
         let same_namespace = match self.kind {
-            ClockKind::Tsc => true,
+            ClockKind::Tsc | ClockKind::Simulated => true,
             ClockKind::ClockMonotonic => same(&self.time_namespace, &other.time_namespace),
         };
         self.kind == other.kind && same(&self.boot_id, &other.boot_id) && same_namespace
@@ -65,6 +72,8 @@ mod tests {
 
     use tempfile::TempDir;
 
+    use super::super::Ticks;
+    use super::super::counter::Source;
     use super::*;
 
     const ONE: &str = "9b1f1f0e-7c0a-4b43-9d53-0c4a3e1f7a11";
@@ -128,7 +137,11 @@ mod tests {
 
     #[test]
     fn this_process_shares_its_clocks_with_itself_and_says_so_to_others() {
-        for clock in [Clock::monotonic(), Clock::with_rate(true, 2e9, 0.0)] {
+        for clock in [
+            Clock::monotonic(),
+            Clock::with_rate(Source::Tsc, 2e9, 0.0),
+            Clock::simulated(Ticks::default, 1e9),
+        ] {
             let domain = Domain::of(&clock);
             assert!(domain.shares_with(&domain), "{domain:?}");
             let text = serde_json::to_string(&domain).unwrap();

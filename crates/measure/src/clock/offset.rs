@@ -106,6 +106,7 @@ impl Nominal {
             wander_ppm: match clock.kind() {
                 ClockKind::Tsc => WANDER_PPM,
                 ClockKind::ClockMonotonic => WANDER_PPM + CORRECTION_PPM,
+                ClockKind::Simulated => 0.0,
             },
         }
     }

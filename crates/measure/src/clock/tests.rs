@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use proptest::prelude::*;
 
 use super::calibration::{Pair, fit};
+use super::counter::Source;
 use super::*;
 use crate::record::Scale;
 
@@ -27,7 +28,7 @@ fn ticks_of_the_monotonic_clock_are_nanoseconds() {
 #[test]
 fn half_is_taken_before_rounding() {
     // At 4 GHz 7 ticks are 1.75 ns, which round to 2 of which half were 1; half of 1.75 is 0.875. 5 ticks are 1.25.
-    let clock = Clock::with_rate(true, 4e9, 0.0);
+    let clock = Clock::with_rate(Source::Tsc, 4e9, 0.0);
     assert_eq!([5, 6, 7].map(|ticks| clock.ns_scaled(ticks, Scale::Whole)), [1, 2, 2]);
     assert_eq!([1, 2, 3, 5, 7].map(|ticks| clock.ns_scaled(ticks, Scale::Half)), [0, 0, 0, 1, 1]);
     assert_eq!(Clock::monotonic().ns_scaled(3, Scale::Half), 2);
@@ -35,7 +36,7 @@ fn half_is_taken_before_rounding() {
 
 #[test]
 fn more_nanoseconds_than_fit_saturate() {
-    let clock = Clock::with_rate(true, 1e6, 0.0);
+    let clock = Clock::with_rate(Source::Tsc, 1e6, 0.0);
     assert_eq!(clock.ns(u64::MAX), u64::MAX);
     assert_eq!(clock.ns(u64::MAX / 1000), u64::MAX / 1000 * 1000);
     assert_eq!(clock.ticks(Duration::MAX), u64::MAX);
@@ -43,7 +44,7 @@ fn more_nanoseconds_than_fit_saturate() {
 
 #[test]
 fn durations_become_ticks() {
-    let clock = Clock::with_rate(true, 2.5e9, 0.0);
+    let clock = Clock::with_rate(Source::Tsc, 2.5e9, 0.0);
     assert_eq!(clock.ticks(Duration::from_millis(1)), 2_500_000);
     assert_eq!(clock.ticks(Duration::from_nanos(1)), 3);
     assert_eq!(clock.ticks(Duration::from_secs(3600)), 9_000_000_000_000);
@@ -60,7 +61,7 @@ proptest! {
     #[test]
     fn conversion_rounds_to_the_nearest(hz in 1_000_000u64..100_000_000_000, ticks in 0u64..1 << 50) {
         // Where the product of the rate's last bit and the ticks stays below the distance to a tie.
-        let clock = Clock::with_rate(true, hz as f64, 0.0);
+        let clock = Clock::with_rate(Source::Tsc, hz as f64, 0.0);
         for (scale, divisor) in [(Scale::Whole, 1), (Scale::Half, 2)] {
             let (ns, exactly) = (u128::from(clock.ns_scaled(ticks, scale)), ns_exactly(ticks, hz, divisor));
             // The rate has 53 bits: it may tip a tie, and for large values it is off by 2^-52 of them.

@@ -62,6 +62,7 @@ fn a_point(id: u64) -> Point {
         pipeline: None,
         reported: None,
         cost: None,
+        own: BTreeMap::new(),
         throughput: Some(throughput),
         fairness: None,
         throughput_total: None,

@@ -419,8 +419,18 @@ fn a_server_that_is_killed_costs_the_rest_of_the_run() {
 
 #[test]
 fn a_server_that_is_stopped_is_not_waited_for_until_the_end_of_the_point() {
+    is_given_up_when_stopped(&["lat", "tcp"]);
+}
+
+#[test]
+fn neither_is_one_whose_messages_go_over_verbs() {
+    is_given_up_when_stopped(&["lat", "send"]);
+}
+
+/// Stops a server in the middle of its point.
+fn is_given_up_when_stopped(benchmark: &[&str]) {
     let scratch = Scratch::waiting();
-    let mut server = Server::start(&scratch, &["lat", "tcp"]);
+    let mut server = Server::start(&scratch, benchmark);
     let client = server.client(&scratch, &["-n", "100000000", "--out", "record"]).spawn().unwrap();
     server.wait_for("The client ");
     while !fs::read_to_string(scratch.at("record/run.json")).is_ok_and(|run| run.contains("tick_hz")) {
@@ -438,7 +448,8 @@ fn a_server_that_is_stopped_is_not_waited_for_until_the_end_of_the_point() {
     assert!(client.stderr.lines().any(is_mute), "{client:?}");
     let (_, points) = scratch.record("record");
     let Status::Failed { error } = &points[0].status else { panic!("{points:?}") };
-    assert!(error.starts_with("rank 0: "), "{error}");
+    assert!(error.starts_with("rank 0: nothing came from the peer for 10."), "{error}");
+    assert!(error.contains("its program has stopped"), "{error}");
     assert_eq!(server.end().status, Some(1));
     scratch.assert_nothing_left();
 }

@@ -48,6 +48,7 @@ fn point(way: &Way, round: u32, value: u64, lost: u64) -> Point {
         pipeline: None,
         reported: None,
         cost: None,
+        own: BTreeMap::new(),
         throughput: None,
         fairness: None,
         throughput_total: None,

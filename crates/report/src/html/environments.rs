@@ -1,39 +1,38 @@
 //! What became of what environments ask of the machine, as a table of the system's section.
 
+use maud::{Markup, html};
 use measure::record::Point;
 
-use super::escape::escape;
 use crate::conditions::{Conditions, Row};
 
 /// The table with its heading; nothing where nothing was asked.
-pub(super) fn render(points: &[Point]) -> String {
+pub(super) fn render(points: &[Point]) -> Markup {
     let mut conditions = Conditions::default();
     points.iter().for_each(|point| conditions.see(point));
     if conditions.rows().is_empty() {
-        return String::new();
+        return html! {};
     }
-    let rows: String = conditions.rows().iter().map(row).collect();
     let names = ["environment", "technique", "asked", "outcome", "before", "why", "on"];
-    let heads = names.map(|name| format!("<th scope=\"col\">{name}</th>")).concat();
-    let head = format!("<thead><tr>{heads}</tr></thead>\n");
-    let table =
-        super::table::frame("Environments", "facts-table", &head, &format!("<tbody>\n{rows}</tbody>\n"));
-    format!(
-        "<h3>Environments</h3>\n<p class=\"hint\">What points asked of the machine, and what became of it.</p>\n{table}"
-    )
+    let head = html! { thead { tr { @for name in names { th scope="col" { (name) } } } } };
+    let rows = html! { tbody { @for found in conditions.rows() { (row(found)) "\n" } } };
+    html! {
+        h3 { "Environments" }
+        p class="hint" { "What points asked of the machine, and what became of it." }
+        (super::table::frame("Environments", "facts-table", &head, &rows))
+    }
 }
 
-fn row(row: &Row) -> String {
+fn row(row: &Row) -> Markup {
     let found = &row.condition;
-    let or_dash = |text: &Option<String>| text.as_deref().map_or("–".into(), escape);
-    format!(
-        "<tr><td>{}</td><th scope=\"row\">{}</th><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n",
-        escape(&row.environment),
-        found.technique,
-        escape(&found.asked),
-        found.outcome,
-        or_dash(&found.before),
-        or_dash(&found.reason),
-        row.on_ranks(),
-    )
+    html! {
+        tr {
+            td { (row.environment) }
+            th scope="row" { (found.technique) }
+            td { (found.asked) }
+            td { (found.outcome) }
+            td { (found.before.as_deref().unwrap_or("–")) }
+            td { (found.reason.as_deref().unwrap_or("–")) }
+            td { (row.on_ranks()) }
+        }
+    }
 }

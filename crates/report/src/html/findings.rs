@@ -1,8 +1,8 @@
 //! The table of the findings: the claim and its published numbers, and what this run says to it.
 
+use maud::{Markup, html};
 use measure::record::Run;
 
-use super::escape::escape;
 use crate::Points;
 use crate::findings::{Answer, Case, Verdict, answer, summary};
 
@@ -19,84 +19,101 @@ fn is_of_paper(run: &Run) -> bool {
 }
 
 /// The section; nothing for a plan without findings.
-pub(super) fn render(run: &Run, points: Points<'_>) -> String {
+pub(super) fn render(run: &Run, points: Points<'_>) -> Markup {
     if run.findings.is_empty() {
-        return String::new();
+        return html! {};
     }
     let answers = answer(&run.findings, points);
     let (title, is_of_paper) = (title(run), is_of_paper(run));
-    let rows: String = answers.iter().map(|answer| rows(answer, is_of_paper)).collect();
-    let what = if is_of_paper { "Whether this run shows what was published" } else { "What this run shows" };
-    let published = if is_of_paper { "<th scope=\"col\">Published</th>" } else { "" };
-    let head = format!(
-        "<thead><tr><th scope=\"col\">Claim</th>{published}<th scope=\"col\">Verdict</th><th scope=\"col\">This run</th></tr>\
-         </thead>\n"
-    );
-    format!(
-        "<section id=\"{ID}\">\n<h2>{title}</h2>\n<p class=\"caption\">{what}: {}. \
-         A finding is shown if the figure and all of its 95 % interval [in brackets] lie in the range that stands below the \
-         claim; what has no interval, as the maximum of one run, decides nothing.</p>\n\
-         {}</section>\n",
-        summary(&answers),
-        super::table::frame(title, "findings", &head, &rows)
-    )
+    let head = html! {
+        thead {
+            tr {
+                th scope="col" { "Claim" }
+                @if is_of_paper { th scope="col" { "Published" } }
+                th scope="col" { "Verdict" }
+                th scope="col" { "This run" }
+            }
+        }
+    };
+    let bodies = html! { @for answer in &answers { (rows(answer, is_of_paper)) } };
+    html! {
+        section id=(ID) {
+            h2 { (title) }
+            p class="caption" {
+                @if is_of_paper { "Whether this run shows what was published" }
+                @else { "What this run shows" }
+                ": " (summary(&answers)) ". A finding is shown if the figure and all of its 95 % "
+                "interval [in brackets] lie in the range that stands below the claim; what has no "
+                "interval, as the maximum of one run, decides nothing."
+            }
+            (super::table::frame(title, "findings", &head, &bodies))
+        }
+    }
 }
 
-fn rows(answer: &Answer<'_>, is_of_paper: bool) -> String {
+fn rows(answer: &Answer<'_>, is_of_paper: bool) -> Markup {
     let finding = answer.finding;
-    let published = finding.published.as_deref().map_or_else(|| "–".to_owned(), escape);
-    let source = finding.source.as_deref().map(|text| format!("<small>{}</small>", escape(text)));
     let span = answer.cases.len();
-    let source = source.unwrap_or_default();
-    let published = match is_of_paper {
-        true => format!("<td rowspan=\"{span}\" class=\"published\">{published}{source}</td>"),
-        false => String::new(),
-    };
-    let head = format!(
-        "<th scope=\"rowgroup\" rowspan=\"{span}\">{claim}<small>shown if {holds}</small></th>{published}",
-        claim = escape(&finding.claim),
-        holds = escape(&finding.holds.to_string()),
-    );
-    let row = |(index, case): (usize, &Case)| {
-        format!("<tr>{}{}</tr>\n", if index == 0 { head.as_str() } else { "" }, cells(case))
-    };
-    format!("<tbody>\n{}</tbody>\n", answer.cases.iter().enumerate().map(row).collect::<String>())
+    html! {
+        tbody {
+            @for (index, case) in answer.cases.iter().enumerate() {
+                tr {
+                    @if index == 0 {
+                        th scope="rowgroup" rowspan=(span) {
+                            (finding.claim)
+                            small { "shown if " (finding.holds.to_string()) }
+                        }
+                        @if is_of_paper {
+                            td rowspan=(span) class="published" {
+                                (finding.published.as_deref().unwrap_or("–"))
+                                @if let Some(source) = &finding.source { small { (source) } }
+                            }
+                        }
+                    }
+                    (cells(case))
+                }
+                "\n"
+            }
+        }
+    }
 }
 
-fn cells(case: &Case) -> String {
+fn cells(case: &Case) -> Markup {
     let (class, verdict, why) = match &case.verdict {
         Verdict::Shown => ("shown", "shown", ""),
         Verdict::NotShown(why) => ("not-shown", "not shown", *why),
         Verdict::NotDecided(why) => ("not-decided", "not decided", *why),
         Verdict::NotMeasured(reason) => ("not-measured", "not measured", reason.as_str()),
     };
-    let why = if why.is_empty() { String::new() } else { format!("<small>{}</small>", escape(why)) };
-    let label = if case.label.is_empty() {
-        String::new()
-    } else {
-        format!("<b class=\"case\">{}</b> ", escape(&case.label))
-    };
-    let verdict = format!("{label}<strong>{verdict}</strong>{why}");
-    if matches!(case.verdict, Verdict::NotMeasured(_)) {
-        return format!("<td class=\"{class}\" colspan=\"2\">{verdict}</td>");
+    let is_measured = !matches!(case.verdict, Verdict::NotMeasured(_));
+    html! {
+        td class=(class) colspan=[(!is_measured).then_some("2")] {
+            @if !case.label.is_empty() { b class="case" { (case.label) } " " }
+            strong { (verdict) }
+            @if !why.is_empty() { small { (why) } }
+        }
+        @if is_measured {
+            td {
+                @match case.ids.first() {
+                    Some(id) => a href={ "#histogram=" (id) } { (figures(&case.figures)) },
+                    None => (figures(&case.figures)),
+                }
+                @if let Some(doubt) = case.doubts.text() {
+                    small class="doubt" {
+                        "Do not trust it: " (doubt)
+                        @if let Some(reason) = &case.doubts.first { ", the first: " (reason) }
+                    }
+                }
+            }
+        }
     }
-    let figures = match case.ids.first() {
-        Some(id) => format!("<a href=\"#histogram={id}\">{}</a>", figures(&case.figures)),
-        None => figures(&case.figures),
-    };
-    let first = case.doubts.first.as_deref().map(|reason| format!(", the first: {}", escape(reason)));
-    let doubts = case.doubts.text().map(|doubt| {
-        format!("<small class=\"doubt\">Do not trust it: {doubt}{}</small>", first.unwrap_or_default())
-    });
-    let doubts = doubts.unwrap_or_default();
-    format!("<td class=\"{class}\">{verdict}</td><td>{figures}{doubts}</td>")
 }
 
 /// The figure, and below it the numbers that it is made of. No line ends between a number and its unit.
-fn figures(text: &str) -> String {
-    let text = escape(text).replace("(n ", "(n\u{a0}").replace(" ns", "\u{a0}ns").replace(" %", "\u{a0}%");
+fn figures(text: &str) -> Markup {
+    let text = text.replace("(n ", "(n\u{a0}").replace(" ns", "\u{a0}ns").replace(" %", "\u{a0}%");
     match text.split_once(": ").filter(|(figure, _)| !figure.contains("; ")) {
-        Some((figure, numbers)) => format!("{figure}<small>{numbers}</small>"),
-        None => text,
+        Some((figure, numbers)) => html! { (figure) small { (numbers) } },
+        None => html! { (text) },
     }
 }

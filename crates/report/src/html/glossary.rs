@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use maud::{Markup, html};
 use measure::record::Latency;
 
-use super::escape::escape;
 use crate::Points;
 use crate::link_limit::LinkLimit;
 
@@ -96,7 +96,7 @@ const TERMS: [(&str, &str); 20] = [
 ];
 
 /// What notes under tables refer to.
-const LINK_AT_BEST: &str = "<div id=\"link-at-best\"><dt>link at best</dt><dd>\
+const LINK_AT_BEST: &str = "\
     What a link carries of the payload of messages: the time of one is that of all its bytes at the data rate, which is \
     the signal rate times the line code (8b/10b up to QDR, 64b/66b for FDR and EDR; later ones are named by their data \
     rate). A message is cut into packets of up to the MTU (adapters pad the last to a multiple of 4 B). Each has the \
@@ -109,37 +109,36 @@ const LINK_AT_BEST: &str = "<div id=\"link-at-best\"><dt>link at best</dt><dd>\
     the messages out and those back are at best under way at once, so that twice a link counts. \
     Acknowledgements do not, as one may answer many messages; nor do flow control and gaps between packets. So no \
     throughput is above it but by the error of its time. InfiniBand Architecture Specification, vol. 1, chapters 7 and 9, \
-    annexes A16 and A17; vol. 2 for rates and codes.</dd></div>\n";
+    annexes A16 and A17; vol. 2 for rates and codes.";
 
 /// The section of definitions, with the kinds of latency that the run has.
-pub(super) fn render(run: Points<'_>) -> String {
+pub(super) fn render(run: Points<'_>) -> Markup {
     let points = run.points;
     let ends = points.iter().flat_map(|p| &p.ends).filter_map(|e| e.latency.as_ref());
     let latencies: Vec<&Latency> = points.iter().filter_map(|p| p.latency.as_ref()).chain(ends).collect();
     let kinds: BTreeSet<_> = latencies.iter().map(|l| l.kind).collect();
     let rules: BTreeSet<&str> = latencies.iter().map(|l| l.mavericks.rule.as_str()).collect();
-    let term = |name: &str, text: &str| format!("<div><dt>{name}</dt><dd>{text}</dd></div>\n");
-    let mut items: String =
-        kinds.iter().map(|kind| term(kind.name(), &format!("Latency: {}.", kind.meaning()))).collect();
-    for (name, text) in TERMS {
-        items += &term(name, text);
+    let term = |name: &str, text: &str| html! { div { dt { (name) } dd { (text) } } };
+    html! {
+        section id="glossary" {
+            h2 { "Definitions" }
+            p { "Kinds of latency are never mixed in one number." }
+            dl class="glossary" {
+                @for kind in kinds { (term(kind.name(), &format!("Latency: {}.", kind.meaning()))) }
+                @for (name, text) in TERMS { (term(name, text)) }
+                @if points.iter().any(|point| LinkLimit::of(point, run.devices, run.patterns).is_some()) {
+                    div id="link-at-best" { dt { "link at best" } dd { (LINK_AT_BEST) } }
+                }
+                @if !rules.is_empty() {
+                    (term("rule for mavericks in this run", &rules.into_iter().collect::<Vec<_>>().join("; ")))
+                }
+                @if let Some(width) = latencies.iter().filter_map(|l| l.resolution).reduce(f64::max) {
+                    (term("resolution", &format!(
+                        "Some statistics come from a histogram; its buckets are at most {:.2} % wide.",
+                        width * 100.0
+                    )))
+                }
+            }
+        }
     }
-    if points.iter().any(|point| LinkLimit::of(point, run.devices, run.patterns).is_some()) {
-        items += LINK_AT_BEST;
-    }
-    if !rules.is_empty() {
-        let rules = rules.into_iter().collect::<Vec<_>>().join("; ");
-        items += &term("rule for mavericks in this run", &escape(&rules));
-    }
-    if let Some(width) = latencies.iter().filter_map(|l| l.resolution).reduce(f64::max) {
-        let text = format!(
-            "Some statistics come from a histogram; its buckets are at most {:.2} % wide.",
-            width * 100.0
-        );
-        items += &term("resolution", &text);
-    }
-    format!(
-        "<section id=\"glossary\">\n<h2>Definitions</h2>\n<p>Kinds of latency are never mixed in one number.</p>\n\
-         <dl class=\"glossary\">\n{items}</dl>\n</section>\n"
-    )
 }

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeSet;
 
+use maud::{Markup, html};
 use measure::figure::Figure;
 use measure::quantity;
 use measure::record::{Latency, LatencyKind, Point, Status};
@@ -12,7 +13,7 @@ use measure::stats::{Share, share_above_bounds};
 use serde::Serialize;
 
 use super::distributions::{Stored, distributions, source};
-use super::escape::escape;
+use super::table::{frame, list, nothing, waiting};
 use crate::SampleSource;
 use crate::bins::Source;
 use crate::series_table::{self, doubt};
@@ -67,12 +68,18 @@ pub(super) fn render(
     figure: &Figure,
     points: &[Point],
     samples: &dyn SampleSource,
-) -> (String, Vec<Panel>) {
+) -> (Markup, Vec<Panel>) {
     let shown: Vec<&Point> = points.iter().filter(|point| series_table::shows(figure, point)).collect();
     let groups = series_table::groups(figure, &shown);
     let kinds = kinds(figure, &shown);
     let limits = limits(figure, &shown, &kinds);
-    let mut page = Page::default();
+    let mut page = Page {
+        panels: Vec::new(),
+        boxes: html! {},
+        rows: html! {},
+        notes: BTreeSet::new(),
+        is_approximate: false,
+    };
     for (index, (label, group)) in groups.iter().enumerate() {
         let merged = page.merge(group, &kinds, samples);
         page.doubt(group);
@@ -120,11 +127,10 @@ fn stored(point: &Point, kind: LatencyKind) -> Option<Stored<'_>> {
 }
 
 /// What is gathered while the panels are made.
-#[derive(Default)]
 struct Page {
     panels: Vec<Panel>,
-    boxes: String,
-    rows: String,
+    boxes: Markup,
+    rows: Markup,
     notes: BTreeSet<String>,
     is_approximate: bool,
 }
@@ -149,10 +155,7 @@ impl Page {
                         self.notes.insert("Some points kept no distribution and are not in it.".to_owned());
                     }
                     Err(why) => {
-                        self.notes.insert(format!(
-                            "Some samples cannot be read and are not in it: {}",
-                            escape(&why)
-                        ));
+                        self.notes.insert(format!("Some samples cannot be read and are not in it: {why}"));
                     }
                 }
                 let bounds = [merged.bound_ns, quantity::bound_ns(point, *kind)];
@@ -167,7 +170,7 @@ impl Page {
     }
 
     fn doubt(&mut self, group: &[&Point]) {
-        self.notes.extend(group.iter().filter_map(|point| doubt(point, 2)).map(|text| escape(&text)));
+        self.notes.extend(group.iter().filter_map(|point| doubt(point, 2)));
     }
 
     fn panel(
@@ -180,17 +183,21 @@ impl Page {
         limits: Limits,
     ) {
         let colour = |kind| kinds.iter().position(|known| *known == kind).unwrap_or_default();
-        self.boxes += &format!(
-            "<div class=\"panel\"><h3>{label}</h3><div class=\"plot\" id=\"{id}\" role=\"img\" \
-             aria-label=\"Histogram of {label}; the numbers are in the table below\">\
-             <p class=\"waiting\">This chart is drawn by a script.</p></div></div>\n",
-            label = escape(label),
-        );
+        let panel = html! {
+            div class="panel" {
+                h3 { (label) }
+                div class="plot" id=(id) role="img"
+                    aria-label={ "Histogram of " (label) "; the numbers are in the table below" } {
+                    (waiting())
+                }
+            }
+        };
+        self.boxes.0 += &panel.0;
         let mut series = Vec::new();
         for one in merged {
             self.is_approximate |= one.is_approximate;
             let drawn = one.drawn(limits, colour(one.kind));
-            self.rows += &one.row(label, drawn.outside);
+            self.rows.0 += &one.row(label, drawn.outside).0;
             series.push(drawn);
         }
         let Limits { from_ns, width_ns, .. } = limits;
@@ -204,15 +211,12 @@ impl Page {
         });
     }
 
-    fn html(&self, figure: &Figure, limits: Option<Limits>) -> String {
-        let notes: Vec<String> = self.notes.iter().cloned().collect();
-        let notes = super::table::list(&notes);
+    fn html(&self, figure: &Figure, limits: Option<Limits>) -> Markup {
+        let notes = list(&self.notes);
         let Some(limits) = limits.filter(|_| !self.panels.is_empty()) else {
-            return format!("<p class=\"complaint\">Nothing was measured for this figure.</p>\n{notes}");
+            return html! { (nothing()) (notes) };
         };
         let time = |ns: u64| unit::time(ns as f64);
-        let approximate =
-            if self.is_approximate { " ~: from a recorded histogram, not from every sample." } else { "" };
         let names = [
             "series",
             "latency",
@@ -223,23 +227,19 @@ impl Page {
             "above 10 us",
             "outside the limits",
         ];
-        let heads = names.map(|name| format!("<th scope=\"col\">{name}</th>")).concat();
-        let head = format!("<thead><tr>{heads}</tr></thead>\n");
-        let table = super::table::frame(
-            &figure.title,
-            "numbers",
-            &head,
-            &format!("<tbody>\n{}</tbody>\n", self.rows),
-        );
-        format!(
-            "<div class=\"panels\">\n{boxes}</div>\n<p class=\"hint\">Time from {from} to {to} in bins of {width} ns; what is \
-             outside is counted in the table. Repetitions are merged.{approximate}</p>\n\
-             {table}{notes}",
-            boxes = self.boxes,
-            from = time(limits.from_ns),
-            to = time(limits.to_ns),
-            width = unit::grouped(limits.width_ns),
-        )
+        let head = html! { thead { tr { @for name in names { th scope="col" { (name) } } } } };
+        let table = frame(&figure.title, "numbers", &head, &html! { tbody { "\n" (self.rows) } });
+        html! {
+            div class="panels" { (self.boxes) }
+            p class="hint" {
+                "Time from " (time(limits.from_ns)) " to " (time(limits.to_ns)) " in bins of "
+                (unit::grouped(limits.width_ns)) " ns; what is outside is counted in the table. "
+                "Repetitions are merged."
+                @if self.is_approximate { " ~: from a recorded histogram, not from every sample." }
+            }
+            (table)
+            (notes)
+        }
     }
 }
 
@@ -267,7 +267,7 @@ impl Merged {
         Drawn { name: self.kind.name().to_owned(), colour, counts, outside, max_ns: self.max_ns() }
     }
 
-    fn row(&self, label: &str, outside: u64) -> String {
+    fn row(&self, label: &str, outside: u64) -> Markup {
         let count = self.count();
         let at = |rank: u64| {
             let mut seen = 0u64;
@@ -302,8 +302,7 @@ impl Merged {
             ),
             unit::grouped(outside),
         ];
-        let cells = cells.map(|cell| format!("<td>{cell}</td>")).concat();
-        format!("<tr><th scope=\"row\">{}</th>{cells}</tr>\n", escape(label))
+        html! { tr { th scope="row" { (label) } @for cell in cells { td { (cell) } } } "\n" }
     }
 }
 

@@ -1,8 +1,8 @@
 //! The table of link rates, computed, with the published one beside it.
 
+use maud::{Markup, html};
 use measure::figure::{Figure, ReferenceTable};
 
-use super::escape::escape;
 use super::table;
 use crate::link::{self, Generation, Printed, WIDTHS};
 
@@ -43,51 +43,55 @@ struct Tally {
 }
 
 /// The table with its notes.
-pub(super) fn render(figure: &Figure) -> String {
+pub(super) fn render(figure: &Figure) -> Markup {
     let published = figure.reference.as_ref().and_then(|r| r.table.as_ref());
     let mut tally = Tally::default();
-    let rows: String = WIDTHS
-        .into_iter()
-        .flat_map(|lanes| [(lanes, Rate::Signal), (lanes, Rate::Data)])
-        .map(|(lanes, rate)| row(lanes, rate, published, &mut tally))
-        .collect();
-    let (head, notes) = (head(published.is_some()), table::list(&notes(published.is_some(), &tally)));
-    table::frame(&figure.title, "numbers", &head, &format!("<tbody>\n{rows}</tbody>\n")) + &notes
+    let rows = html! {
+        tbody {
+            @for lanes in WIDTHS {
+                @for rate in [Rate::Signal, Rate::Data] {
+                    (row(lanes, rate, published, &mut tally)) "\n"
+                }
+            }
+        }
+    };
+    html! {
+        (table::frame(&figure.title, "numbers", &head(published.is_some()), &rows))
+        (table::list(notes(published.is_some(), &tally)))
+    }
 }
 
-fn head(published: bool) -> String {
-    let names = |class: &str| -> String {
-        SHOWN.iter().map(|g| format!("<th scope=\"col\" class=\"{class}\">{}</th>", g.name())).collect()
-    };
-    let (group, columns) = if published {
-        let group = "<th scope=\"colgroup\" colspan=\"5\" class=\"group published\">published [Gb/s]</th>";
-        (group, names("published"))
-    } else {
-        ("", String::new())
-    };
-    format!(
-        "<thead>\n<tr><th scope=\"col\" rowspan=\"2\" class=\"x\">width</th><th scope=\"col\" rowspan=\"2\">rate</th>\
-         <th scope=\"colgroup\" colspan=\"5\" class=\"group measured\">computed [Gb/s]</th>{group}</tr>\n\
-         <tr>{}{columns}</tr>\n</thead>\n",
-        names("measured")
-    )
+fn head(published: bool) -> Markup {
+    let names = |class: &str| html! { @for one in SHOWN { th scope="col" class=(class) { (one.name()) } } };
+    html! {
+        thead {
+            tr {
+                th scope="col" rowspan="2" class="x" { "width" }
+                th scope="col" rowspan="2" { "rate" }
+                th scope="colgroup" colspan="5" class="group measured" { "computed [Gb/s]" }
+                @if published {
+                    th scope="colgroup" colspan="5" class="group published" { "published [Gb/s]" }
+                }
+            }
+            tr {
+                (names("measured"))
+                @if published { (names("published")) }
+            }
+        }
+    }
 }
 
-fn row(lanes: u64, rate: Rate, published: Option<&ReferenceTable>, tally: &mut Tally) -> String {
-    let computed: String =
-        SHOWN.into_iter().map(|g| format!("<td>{}</td>", link::gbps(rate.bits_per_s(g, lanes)))).collect();
-    let printed: String = match published {
-        Some(table) => SHOWN.into_iter().map(|g| printed_cell(table, lanes, rate, g, tally)).collect(),
-        None => String::new(),
-    };
-    let name = rate.name();
-    let width = match rate {
-        Rate::Signal => format!("<th scope=\"rowgroup\" rowspan=\"2\">{lanes}X</th>"),
-        Rate::Data => String::new(),
-    };
-    format!(
-        "<tr class=\"{name}\">{width}<th scope=\"row\" class=\"rate\">{name}</th>{computed}{printed}</tr>\n"
-    )
+fn row(lanes: u64, rate: Rate, published: Option<&ReferenceTable>, tally: &mut Tally) -> Markup {
+    html! {
+        tr class=(rate.name()) {
+            @if rate == Rate::Signal { th scope="rowgroup" rowspan="2" { (lanes) "X" } }
+            th scope="row" class="rate" { (rate.name()) }
+            @for one in SHOWN { td { (link::gbps(rate.bits_per_s(one, lanes))) } }
+            @if let Some(table) = published {
+                @for one in SHOWN { (printed_cell(table, lanes, rate, one, tally)) }
+            }
+        }
+    }
 }
 
 fn printed_cell(
@@ -96,31 +100,21 @@ fn printed_cell(
     rate: Rate,
     generation: Generation,
     tally: &mut Tally,
-) -> String {
+) -> Markup {
     let Some(text) = find(table, lanes, rate, generation) else {
-        return "<td class=\"published absent\">–</td>".to_owned();
+        return html! { td class="published absent" { "–" } };
     };
     let exact = rate.bits_per_s(generation, lanes);
     let cell = || format!("{lanes}X {} {} ({text})", generation.name(), rate.name());
-    let class = match link::compare(text, exact) {
-        Printed::Exact => {
-            tally.exact += 1;
-            ""
-        }
-        Printed::Cut => {
-            tally.cut += 1;
-            ""
-        }
-        Printed::Rounded => {
-            tally.rounded.push(cell());
-            ""
-        }
-        Printed::Other => {
-            tally.other.push(cell());
-            " differs"
-        }
-    };
-    format!("<td class=\"published{class}\">{}</td>", escape(text))
+    let printed = link::compare(text, exact);
+    match printed {
+        Printed::Exact => tally.exact += 1,
+        Printed::Cut => tally.cut += 1,
+        Printed::Rounded => tally.rounded.push(cell()),
+        Printed::Other => tally.other.push(cell()),
+    }
+    let class = if printed == Printed::Other { "published differs" } else { "published" };
+    html! { td class=(class) { (text) } }
 }
 
 /// The published cell: the row by `lanes` and `rate_kind`, the column by the name of the generation.
@@ -136,28 +130,20 @@ fn find(table: &ReferenceTable, lanes: u64, rate: Rate, generation: Generation) 
     table.rows.iter().find(is_row)?.get(at).map(String::as_str)
 }
 
-fn notes(published: bool, tally: &Tally) -> Vec<String> {
-    let mut notes = vec![
-        "Signal rate: lane rate (SDR 2.5, DDR 5, QDR 10, FDR 14.0625, EDR 25.78125 Gb/s) times lanes. Data rate: \
-         times 8/10 for SDR, DDR and QDR (8b/10b coding), times 64/66 for FDR and EDR (64b/66b). Dots: cut, \
-         the digits go on. 1 Gb/s = 10^9 bit/s."
-            .to_owned(),
-    ];
-    if !published {
-        return notes;
+fn notes(published: bool, tally: &Tally) -> Vec<Markup> {
+    let mut notes = vec![html! {
+        "Signal rate: lane rate (SDR 2.5, DDR 5, QDR 10, FDR 14.0625, EDR 25.78125 Gb/s) times lanes. "
+        "Data rate: times 8/10 for SDR, DDR and QDR (8b/10b coding), times 64/66 for FDR and EDR "
+        "(64b/66b). Dots: cut, the digits go on. 1 Gb/s = 10^9 bit/s."
+    }];
+    if published {
+        notes.push(html! {
+            "Published numbers: " (tally.exact) " equal the computed ones"
+            @if tally.cut > 0 { "; " (tally.cut) " are cut after their last digit, not rounded" }
+            @if !tally.rounded.is_empty() { "; rounded: " (tally.rounded.join(", ")) }
+            @if tally.other.is_empty() { "; none differs otherwise." }
+            @else { "; " strong { "these differ: " (tally.other.join(", ")) } "." }
+        });
     }
-    let mut text = format!("Published numbers: {} equal the computed ones", tally.exact);
-    if tally.cut > 0 {
-        text += &format!("; {} are cut after their last digit, not rounded", tally.cut);
-    }
-    if !tally.rounded.is_empty() {
-        text += &format!("; rounded: {}", escape(&tally.rounded.join(", ")));
-    }
-    if tally.other.is_empty() {
-        text += "; none differs otherwise.";
-    } else {
-        text += &format!("; <strong>these differ: {}</strong>.", escape(&tally.other.join(", ")));
-    }
-    notes.push(text);
     notes
 }

@@ -2,14 +2,13 @@
 //!
 //! Text, tables, notes and the numbers behind every chart are plain HTML. Charts, histograms and the table of all
 //! points are drawn by the page's script from packed data (`pack`) with the vendored plotly.js. The page forbids
-//! itself to load anything (a content policy), and runs no script but its own: every text of the record is escaped,
-//! and scripts carry a nonce that the text cannot know.
+//! itself to load anything (a content policy), and runs no script but its own: `maud` escapes every text, those of the
+//! record among them, and scripts carry a nonce that the text cannot know.
 
 mod chart;
 mod data;
 mod distributions;
 mod environments;
-mod escape;
 mod figures;
 mod findings;
 mod glossary;
@@ -26,12 +25,12 @@ mod table;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::Write;
 
+use maud::{DOCTYPE, Markup, PreEscaped, html};
 use measure::presentation::Patterns;
 use measure::record::{Point, Run};
 
 use crate::error::Error;
 use crate::{Points, SampleSource};
-use escape::escape;
 
 const CSS: &str = concat!(
     include_str!("../../assets/theme.css"),
@@ -47,6 +46,7 @@ const SCRIPT: &str = concat!(
     include_str!("../../assets/start.js"),
 );
 const ERRORS: &str = include_str!("../../assets/errors.js");
+const EXPLORER: &str = include_str!("../../assets/explorer.html");
 const PLOTLY: &[u8] = include_bytes!("../../assets/plotly-cartesian.min.js");
 
 /// Writes the report of a run.
@@ -65,50 +65,60 @@ pub fn write(
     let overview = overview::render(run, shown, data.unreadable.as_ref());
     let data = serde_json::to_vec(&data)?;
     let nonce = nonce(&data);
-    out.write_all(head(run, &nonce).as_bytes())?;
-    out.write_all(overview.as_bytes())?;
-    let findings = findings::render(run, shown);
-    let first = (!findings.is_empty()).then(|| (findings::ID.to_owned(), findings::title(run).to_owned()));
+    let of_findings = (findings::ID.to_owned(), findings::title(run).to_owned());
+    let first = (!run.findings.is_empty()).then_some(of_findings);
     let headings: Vec<_> = first.into_iter().chain(figures.headings).collect();
-    out.write_all(contents(&headings).as_bytes())?;
-    out.write_all(b"<main>\n")?;
-    out.write_all(findings.as_bytes())?;
-    out.write_all(figures.html.as_bytes())?;
-    out.write_all(include_bytes!("../../assets/explorer.html"))?;
-    out.write_all(system::render(run, points).as_bytes())?;
-    out.write_all(plan(run).as_bytes())?;
-    out.write_all(glossary::render(shown).as_bytes())?;
-    out.write_all(b"</main>\n</div>\n")?;
-    out.write_all(footer(run).as_bytes())?;
-    out.write_all(pack::packed("data", &data)?.as_bytes())?;
-    out.write_all(pack::packed("plotly", PLOTLY)?.as_bytes())?;
-    write!(out, "<script nonce=\"{nonce}\">\n(() => {{\n\"use strict\";\n{SCRIPT}}})();\n</script>\n")?;
-    out.write_all(b"</body>\n</html>\n")?;
-    Ok(())
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            (head(run, &nonce))
+            body {
+                a class="skip" href="#contents" { "Skip to the contents" }
+                (overview)
+                div class="frame" {
+                    (contents(&headings))
+                    main {
+                        (findings::render(run, shown))
+                        (figures.html)
+                        (PreEscaped(EXPLORER))
+                        (system::render(run, points))
+                        (plan(run))
+                        (glossary::render(shown))
+                    }
+                }
+                (footer(run))
+                (pack::packed("data", &data)?)
+                (pack::packed("plotly", PLOTLY)?)
+                script nonce=(nonce) {
+                    (PreEscaped(format!("\n(() => {{\n\"use strict\";\n{SCRIPT}}})();\n")))
+                }
+            }
+        }
+        "\n"
+    };
+    Ok(out.write_all(page.into_string().as_bytes())?)
 }
 
-fn head(run: &Run, nonce: &str) -> String {
-    let title = escape(&run.title);
+fn head(run: &Run, nonce: &str) -> Markup {
     let policy = format!(
         "default-src 'none'; script-src 'nonce-{nonce}'; style-src 'unsafe-inline'; img-src data: blob:; \
          base-uri 'none'; form-action 'none'"
     );
-    format!(
-        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"{policy}\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta name=\"color-scheme\" content=\"light dark\">\n\
-         <meta name=\"generator\" content=\"{name} {version}\">\n\
-         <title>{title}</title>\n<script nonce=\"{nonce}\">\n{ERRORS}</script>\n\
-         <style>\n{CSS}</style>\n</head>\n<body>\n\
-         <a class=\"skip\" href=\"#contents\">Skip to the contents</a>\n",
-        name = escape(&run.program.name),
-        version = escape(&run.program.version),
-    )
+    html! {
+        head {
+            meta charset="utf-8";
+            meta http-equiv="Content-Security-Policy" content=(policy);
+            meta name="viewport" content="width=device-width, initial-scale=1";
+            meta name="color-scheme" content="light dark";
+            meta name="generator" content={ (run.program.name) " " (run.program.version) };
+            title { (run.title) }
+            script nonce=(nonce) { "\n" (PreEscaped(ERRORS)) }
+            style { "\n" (PreEscaped(CSS)) }
+        }
+    }
 }
 
-/// Opens the two-column frame of contents and main part.
-fn contents(headings: &[(String, String)]) -> String {
+fn contents(headings: &[(String, String)]) -> Markup {
     let fixed = [
         ("distributions", "Distributions"),
         ("all-points", "All points"),
@@ -116,34 +126,42 @@ fn contents(headings: &[(String, String)]) -> String {
         ("plan", "Plan"),
         ("glossary", "Definitions"),
     ];
-    let item = |id: &str, title: &str| format!("<li><a href=\"#{id}\">{title}</a></li>\n");
-    let figures: String = headings.iter().map(|(id, title)| item(id, &escape(title))).collect();
-    let rest: String = fixed.iter().map(|(id, title)| item(id, title)).collect();
-    format!(
-        "<div class=\"frame\">\n<nav id=\"contents\" aria-label=\"Contents\">\n\
-         <details id=\"contents-list\" open><summary>Contents</summary>\n<ul>\n{figures}</ul>\n\
-         <ul>\n{rest}</ul>\n</details>\n</nav>\n"
-    )
+    let item = |id: &str, title: &str| html! { li { a href={ "#" (id) } { (title) } } };
+    html! {
+        nav id="contents" aria-label="Contents" {
+            details id="contents-list" open {
+                summary { "Contents" }
+                ul { @for (id, title) in headings { (item(id, title)) } }
+                ul { @for (id, title) in fixed { (item(id, title)) } }
+            }
+        }
+    }
 }
 
-fn plan(run: &Run) -> String {
-    let plan = serde_json::to_string_pretty(&run.plan).unwrap_or_default();
-    format!(
-        "<section id=\"plan\">\n<h2>Plan</h2>\n<p>The plan as it was resolved: every default filled in, every axis \
-         expanded.</p>\n<details><summary>Resolved plan (JSON)</summary>\n<pre class=\"code\">{}</pre>\n\
-         </details>\n</section>\n",
-        escape(&plan)
-    )
+fn plan(run: &Run) -> Markup {
+    html! {
+        section id="plan" {
+            h2 { "Plan" }
+            p { "The plan as it was resolved: every default filled in, every axis expanded." }
+            details {
+                summary { "Resolved plan (JSON)" }
+                pre class="code" { (serde_json::to_string_pretty(&run.plan).unwrap_or_default()) }
+            }
+        }
+    }
 }
 
-fn footer(run: &Run) -> String {
-    format!(
-        "<footer>\n<p>Written by {name} {version} from the record of the run alone (schema {schema}). This file needs \
-         no network. Charts: plotly.js 4.1.1, MIT licence, copyright Plotly, Inc.</p>\n</footer>\n",
-        name = escape(&run.program.name),
-        version = escape(&run.program.version),
-        schema = run.schema_version
-    )
+fn footer(run: &Run) -> Markup {
+    html! {
+        footer {
+            p {
+                "Written by " (run.program.name) " " (run.program.version)
+                " from the record of the run alone (schema " (run.schema_version) "). "
+                "This file needs no network. "
+                "Charts: plotly.js 4.1.1, MIT licence, copyright Plotly, Inc."
+            }
+        }
+    }
 }
 
 /// A nonce that differs with everything that the page shows, yet is the same for the same record.

@@ -1,11 +1,9 @@
 //! The head of the report: what was run, when and how it ended; warnings before anything else.
 
-use std::collections::BTreeMap;
-
+use maud::{Markup, html};
 use measure::record::{Point, Run, Status};
 use serde_json::Value;
 
-use super::escape::escape;
 use crate::reason::{self, Merged};
 use crate::varying::Varying;
 use crate::{Points, placement, unit, value};
@@ -27,28 +25,29 @@ struct Trouble {
 }
 
 /// The head of the page.
-pub(super) fn render(run: &Run, shown: Points<'_>, unreadable: Option<&String>) -> String {
+pub(super) fn render(run: &Run, shown: Points<'_>, unreadable: Option<&String>) -> Markup {
     let verdict = Verdict::of(run, shown);
-    let quick = if run.quick {
-        "<p class=\"badge\">Quick form of the plan: fewer messages, fewer steps</p>\n"
-    } else {
-        ""
-    };
-    let about = run.about.as_deref().map(|text| paragraphs(text, "about")).unwrap_or_default();
-    let headline = placement::headline(shown.points);
-    let headline =
-        headline.map(|text| format!("<p class=\"warnings\" role=\"note\">{}</p>\n", escape(&text)));
-    format!(
-        "<header>\n{headline}<p class=\"kicker\">{program} report</p>\n<h1>{title}</h1>\n{quick}{about}{facts}</header>\n\
-         <section class=\"verdict\" aria-label=\"Verdict\">\n{tiles}{warnings}{reasons}</section>\n",
-        headline = headline.unwrap_or_default(),
-        program = escape(&run.program.name),
-        title = escape(&run.title),
-        facts = facts(run),
-        tiles = verdict.tiles(),
-        warnings = warnings(run, unreadable),
-        reasons = verdict.reasons(),
-    )
+    html! {
+        header {
+            @if let Some(text) = placement::headline(shown.points) {
+                p class="warnings" role="note" { (text) }
+            }
+            p class="kicker" { (run.program.name) " report" }
+            h1 { (run.title) }
+            @if run.quick {
+                p class="badge" { "Quick form of the plan: fewer messages, fewer steps" }
+            }
+            @for text in paragraphs(run.about.as_deref().unwrap_or_default()) {
+                p class="about" { (text) }
+            }
+            (facts(run))
+        }
+        section class="verdict" aria-label="Verdict" {
+            (verdict.tiles())
+            (warnings(run, unreadable))
+            (verdict.reasons())
+        }
+    }
 }
 
 impl Verdict {
@@ -72,7 +71,7 @@ impl Verdict {
         verdict
     }
 
-    fn tiles(&self) -> String {
+    fn tiles(&self) -> Markup {
         let all = |list: &[Trouble]| list.iter().map(|t| t.points.len() as u64).sum::<u64>();
         let tiles = [
             (self.measured, "measured", "good"),
@@ -81,41 +80,48 @@ impl Verdict {
             (all(&self.failed), "failed", "bad"),
             (self.missing, "missing: the run ended early", "bad"),
         ];
-        let tile = |(number, label, class): (u64, &str, &str)| {
-            let class = if number == 0 { "none" } else { class };
-            format!("<div class=\"tile {class}\"><dt>{label}</dt><dd>{number}</dd></div>\n")
-        };
-        let shown =
-            tiles.into_iter().filter(|(number, label, _)| *number > 0 || !label.starts_with("missing"));
-        format!("<dl class=\"tiles\">\n{}</dl>\n", shown.map(tile).collect::<String>())
+        let is_shown = |number: u64, label: &str| number > 0 || !label.starts_with("missing");
+        html! {
+            dl class="tiles" {
+                @for (number, label, class) in tiles {
+                    @if is_shown(number, label) {
+                        div class={ "tile " (if number == 0 { "none" } else { class }) } {
+                            dt { (label) }
+                            dd { (number) }
+                        }
+                    }
+                }
+            }
+        }
     }
 
-    fn reasons(&self) -> String {
+    fn reasons(&self) -> Markup {
         let troubles = |list: &[Trouble]| list.iter().map(Trouble::item).collect::<Vec<_>>();
-        let item = |m: &Merged| format!("{} <span class=\"count\">{}</span>", escape(&m.text()), of(m.count));
-        let not_measured: Vec<String> = self.not_measured.iter().map(item).collect();
-        [
-            list("Failed", "bad", &troubles(&self.failed)),
-            list("Unstable: do not trust these numbers", "warn", &troubles(&self.unstable)),
-            list("Not measured", "quiet", &not_measured),
-        ]
-        .concat()
+        let item = |m: &Merged| html! { (m.text()) " " span class="count" { (of(m.count)) } };
+        let not_measured: Vec<Markup> = self.not_measured.iter().map(item).collect();
+        html! {
+            (list("Failed", "bad", &troubles(&self.failed)))
+            (list("Unstable: do not trust these numbers", "warn", &troubles(&self.unstable)))
+            (list("Not measured", "quiet", &not_measured))
+        }
     }
 }
 
 impl Trouble {
     /// The text with links to the first few of its points.
-    fn item(&self) -> String {
-        let link = |(id, name): &(u64, String)| format!("<a href=\"#histogram={id}\">{}</a>", escape(name));
-        let links: Vec<String> = self.points.iter().take(LINKS_MAX).map(link).collect();
-        let rest = self.points.len() - links.len();
-        let rest = if rest > 0 { format!(" and {rest} more") } else { String::new() };
-        let text = escape(&self.text);
-        format!(
-            "{text} <span class=\"where\">{}: {}{rest}</span>",
-            of(self.points.len() as u64),
-            links.join("; ")
-        )
+    fn item(&self) -> Markup {
+        let rest = self.points.len().saturating_sub(LINKS_MAX);
+        html! {
+            (self.text) " "
+            span class="where" {
+                (of(self.points.len() as u64)) ": "
+                @for (index, (id, name)) in self.points.iter().take(LINKS_MAX).enumerate() {
+                    @if index > 0 { "; " }
+                    a href={ "#histogram=" (id) } { (name) }
+                }
+                @if rest > 0 { " and " (rest) " more" }
+            }
+        }
     }
 }
 
@@ -139,61 +145,64 @@ fn add(list: &mut Vec<Trouble>, text: &str, point: &Point, rows: &[&str], varyin
 }
 
 /// A box with a heading and items of HTML, those after the first few to be unfolded; nothing without items.
-fn list(heading: &str, class: &str, items: &[String]) -> String {
-    if items.is_empty() {
-        return String::new();
-    }
-    let all = |items: &[String]| -> String {
-        let items: String = items.iter().map(|item| format!("<li>{item}</li>\n")).collect();
-        format!("<ul>\n{items}</ul>\n")
-    };
+fn list(heading: &str, class: &str, items: &[Markup]) -> Markup {
+    let all = |items: &[Markup]| html! { ul { @for item in items { li { (item) } } } };
     let (first, rest) = items.split_at(items.len().min(ITEMS_MAX));
-    let rest = match rest.len() {
-        0 => String::new(),
-        more => format!("<details><summary>and {more} more</summary>\n{}</details>\n", all(rest)),
-    };
-    format!("<div class=\"reasons {class}\">\n<h2>{heading}</h2>\n{}{rest}</div>\n", all(first))
-}
-
-fn warnings(run: &Run, unreadable: Option<&String>) -> String {
-    let mut seen = BTreeMap::new();
-    let warnings: Vec<&String> = run
-        .warnings
-        .iter()
-        .chain(unreadable)
-        .filter(|text| seen.insert(text.as_str(), ()).is_none())
-        .collect();
-    if warnings.is_empty() {
-        return String::new();
+    html! {
+        @if !items.is_empty() {
+            div class={ "reasons " (class) } {
+                h2 { (heading) }
+                (all(first))
+                @if !rest.is_empty() {
+                    details { summary { "and " (rest.len()) " more" } (all(rest)) }
+                }
+            }
+        }
     }
-    let items: String = warnings.iter().map(|text| format!("<li>{}</li>\n", escape(text))).collect();
-    format!(
-        "<div class=\"warnings\" role=\"note\">\n<h2>Before you trust a number</h2>\n<ul>\n{items}</ul>\n</div>\n"
-    )
 }
 
-fn facts(run: &Run) -> String {
-    let ended = match &run.ended {
-        Some(ended) => date(ended),
-        None => "<strong>did not end</strong>".to_owned(),
-    };
+fn warnings(run: &Run, unreadable: Option<&String>) -> Markup {
+    let mut warnings: Vec<&String> = Vec::new();
+    for text in run.warnings.iter().chain(unreadable) {
+        if !warnings.contains(&text) {
+            warnings.push(text);
+        }
+    }
+    html! {
+        @if !warnings.is_empty() {
+            div class="warnings" role="note" {
+                h2 { "Before you trust a number" }
+                ul { @for text in warnings { li { (text) } } }
+            }
+        }
+    }
+}
+
+fn facts(run: &Run) -> Markup {
     let command = run.command.iter().map(|word| quote(word)).collect::<Vec<_>>().join(" ");
-    format!(
-        "<dl class=\"facts\">\n<div><dt>Started</dt><dd>{started}</dd></div>\n<div><dt>Ended</dt><dd>{ended}</dd></div>\n\
-         <div><dt>Program</dt><dd>{name} {version}</dd></div>\n\
-         <div class=\"wide\"><dt>Command</dt><dd><code>{command}</code></dd></div>\n</dl>\n",
-        started = date(&run.started),
-        name = escape(&run.program.name),
-        version = escape(&run.program.version),
-        command = escape(&command),
-    )
+    html! {
+        dl class="facts" {
+            div { dt { "Started" } dd { (date(&run.started)) } }
+            div {
+                dt { "Ended" }
+                dd {
+                    @match &run.ended {
+                        Some(ended) => (date(ended)),
+                        None => strong { "did not end" },
+                    }
+                }
+            }
+            div { dt { "Program" } dd { (run.program.name) " " (run.program.version) } }
+            div class="wide" { dt { "Command" } dd { code { (command) } } }
+        }
+    }
 }
 
 /// An RFC 3339 time without its fraction, easier on the eye; the whole of it in the `datetime` attribute.
-fn date(text: &str) -> String {
+fn date(text: &str) -> Markup {
     let seconds = text.split('.').next().unwrap_or(text).replace('T', " ");
     let seconds = seconds.trim_end_matches('Z').trim_end_matches("+00:00");
-    format!("<time datetime=\"{}\">{} UTC</time>", escape(text), escape(seconds))
+    html! { time datetime=(text) { (seconds) " UTC" } }
 }
 
 /// A word of a command as a shell would take it.
@@ -206,9 +215,8 @@ fn quote(word: &str) -> String {
     }
 }
 
-fn paragraphs(text: &str, class: &str) -> String {
-    let paragraphs = text.split("\n\n").filter(|p| !p.trim().is_empty());
-    paragraphs.map(|p| format!("<p class=\"{class}\">{}</p>\n", escape(p.trim()))).collect()
+fn paragraphs(text: &str) -> impl Iterator<Item = &str> {
+    text.split("\n\n").map(str::trim).filter(|paragraph| !paragraph.is_empty())
 }
 
 fn of(points: u64) -> String {

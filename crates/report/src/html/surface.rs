@@ -1,13 +1,10 @@
 //! A surface over two axes, seen from the side. It is drawn here, and not by a script: the page's draw in two dimensions only.
 
-use std::fmt::Write;
-
+use maud::{Markup, html};
 use serde_json::Value;
 
 use super::chart::{x_label, x_title, y_name, y_title};
-use super::escape::escape;
-use super::table;
-use super::table::NOTHING;
+use super::table::{list, not_measured, nothing};
 use crate::series_table::{Cell, Number, Series, SeriesTable};
 use crate::value;
 
@@ -28,24 +25,24 @@ const COLOURS: [[f64; 3]; 5] =
 /// The drawings of a series table's numbers over x and the first axis of its series, with those of another that are
 /// above a share printed at their places, and what is to be said of both. Where more axes tell series apart, each
 /// combination of those has a drawing, all with the same scale.
-pub(super) fn render(series_table: &SeriesTable, marks: Option<(&SeriesTable, f64)>) -> String {
+pub(super) fn render(series_table: &SeriesTable, marks: Option<(&SeriesTable, f64)>) -> Markup {
     let surfaces = Surface::all(series_table);
-    if surfaces.is_empty() {
-        return format!("{NOTHING}{}", table::list(&table::not_measured(series_table)));
+    let is_doubtful = series_table.numbers().any(|number| !number.doubts.is_empty());
+    html! {
+        @for surface in &surfaces { (surface.drawing(marks)) }
+        @if surfaces.is_empty() { (nothing()) }
+        @else {
+            p class="hint" {
+                "Height and colour: " (y_title(series_table)) "."
+                @if let Some((marks, above)) = marks {
+                    " In red: " (y_name(marks)) ", above " (marks.scale.apply(above)) " "
+                    (marks.scale.label) "."
+                }
+                @if is_doubtful { " Open circles: unstable, or some repetitions failed." }
+            }
+        }
+        (list(not_measured(series_table)))
     }
-    let marked = marks.map(|(marks, above)| {
-        let (bound, unit) = (marks.scale.apply(above), marks.scale.label);
-        format!(" In red: {}, above {bound} {unit}.", y_name(marks))
-    });
-    let doubtful = series_table.numbers().any(|number| !number.doubts.is_empty());
-    let doubtful = if doubtful { " Open circles: unstable, or some repetitions failed." } else { "" };
-    let drawn: String = surfaces.iter().map(|surface| surface.drawing(marks)).collect();
-    format!(
-        "{drawn}<p class=\"hint\">Height and colour: {title}.{marked}{doubtful}</p>\n{}",
-        table::list(&table::not_measured(series_table)),
-        title = escape(&y_title(series_table)),
-        marked = escape(&marked.unwrap_or_default()),
-    )
 }
 
 struct Surface<'a> {
@@ -95,15 +92,16 @@ impl<'a> Surface<'a> {
         format!("{others}{}", y_title(self.series_table))
     }
 
-    fn drawing(&self, marks: Option<(&SeriesTable, f64)>) -> String {
-        format!(
-            "<svg class=\"surface\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"{}; the numbers are in the \
-             tables below\">\n{}{}{}</svg>\n",
-            escape(&self.title()),
-            self.frame(),
-            self.quads(),
-            self.corners(marks),
-        )
+    fn drawing(&self, marks: Option<(&SeriesTable, f64)>) -> Markup {
+        html! {
+            svg class="surface" viewBox={ "0 0 " (WIDTH) " " (HEIGHT) } role="img"
+                aria-label={ (self.title()) "; the numbers are in the tables below" } {
+                "\n"
+                (self.frame())
+                (self.quads())
+                (self.corners(marks))
+            }
+        }
     }
 
     /// Where a place of the floor, from 0 to 1 along each axis, is seen at a height.
@@ -126,54 +124,61 @@ impl<'a> Surface<'a> {
     }
 
     /// The floor, the walls behind it with a scale, and the axes.
-    fn frame(&self) -> String {
-        let mut out = String::new();
-        let mut line = |class: &str, points: &[(f64, f64)]| {
-            let points: String = points.iter().map(|(x, y)| format!("{x:.1},{y:.1} ")).collect();
-            let _ = writeln!(out, "<polyline class=\"{class}\" points=\"{}\"/>", points.trim_end());
+    fn frame(&self) -> Markup {
+        let line = |class: &str, points: &[(f64, f64)]| {
+            html! { polyline class=(class) points=(path(points)) {} "\n" }
+        };
+        let text = |(x, y): (f64, f64), anchor: &str, class: &str, words: &str| {
+            html! {
+                text class=(class) x=(tenths(x)) y=(tenths(y)) text-anchor=(anchor) { (words) } "\n"
+            }
+        };
+        let seen = |along: f64, back: f64, height: f64, by: (f64, f64)| {
+            let (x, y) = self.seen(along, back, height);
+            (x + by.0, y + by.1)
         };
         let [left, behind, right, front] =
             [(0.0, 1.0), (0.0, 0.0), (1.0, 0.0), (1.0, 1.0)].map(|(along, back)| self.seen(along, back, 0.0));
-        line("edge", &[left, behind, right, front, left]);
+        let wall = [(0.0, 1.0), (0.0, 0.0), (1.0, 0.0)];
         let steps = (self.top / self.step).round() as u32;
         let heights: Vec<f64> = (1..=steps).map(|step| f64::from(step) * self.step).collect();
-        for height in &heights {
-            let wall = [(0.0, 1.0), (0.0, 0.0), (1.0, 0.0)];
-            line("rule", &wall.map(|(along, back)| self.seen(along, back, *height)));
+        let (xs, x) = (&self.series_table.xs, &self.series_table.x);
+        let axis = self.series.first().and_then(|series| series.key.first()).map(|(axis, _)| axis);
+        html! {
+            (line("edge", &[left, behind, right, front, left]))
+            @for height in &heights {
+                (line("rule", &wall.map(|(along, back)| self.seen(along, back, *height))))
+            }
+            (line("edge", &[left, self.seen(0.0, 1.0, self.top)]))
+            @for height in [0.0].iter().chain(&heights) {
+                (text(seen(0.0, 1.0, *height, (-6.0, 4.0)), "end", "tick", &number(*height)))
+            }
+            (text(seen(0.0, 1.0, self.top, (-40.0, -14.0)), "start", "name", &self.title()))
+            @for (index, at) in xs.iter().enumerate() {
+                (text(
+                    seen(Self::place(index, xs.len()), 1.0, 0.0, (-4.0, 15.0)),
+                    "end",
+                    "tick",
+                    &x_label(x, at),
+                ))
+            }
+            (text(seen(0.5, 1.0, 0.0, (-60.0, 42.0)), "end", "name", &x_title(x)))
+            @if let Some(axis) = axis {
+                @for (index, series) in self.series.iter().enumerate() {
+                    (text(
+                        seen(1.0, Self::place(index, self.series.len()), 0.0, (6.0, 15.0)),
+                        "start",
+                        "tick",
+                        &x_label(axis, key(series)),
+                    ))
+                }
+                (text(seen(1.0, 0.5, 0.0, (60.0, 42.0)), "start", "name", &x_title(axis)))
+            }
         }
-        line("edge", &[left, self.seen(0.0, 1.0, self.top)]);
-        let mut text = |(x, y): (f64, f64), anchor: &str, class: &str, words: &str| {
-            let words = escape(words);
-            let _ = writeln!(
-                out,
-                "<text class=\"{class}\" x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\">{words}</text>"
-            );
-        };
-        for height in [0.0].iter().chain(&heights) {
-            let (x, y) = self.seen(0.0, 1.0, *height);
-            text((x - 6.0, y + 4.0), "end", "tick", &number(*height));
-        }
-        let (x, y) = self.seen(0.0, 1.0, self.top);
-        text((x - 40.0, y - 14.0), "start", "name", &self.title());
-        let xs = &self.series_table.xs;
-        for (index, at) in xs.iter().enumerate() {
-            let (x, y) = self.seen(Self::place(index, xs.len()), 1.0, 0.0);
-            text((x - 4.0, y + 15.0), "end", "tick", &x_label(&self.series_table.x, at));
-        }
-        let (x, y) = self.seen(0.5, 1.0, 0.0);
-        text((x - 60.0, y + 42.0), "end", "name", &x_title(&self.series_table.x));
-        let Some((axis, _)) = self.series.first().and_then(|series| series.key.first()) else { return out };
-        for (index, series) in self.series.iter().enumerate() {
-            let (x, y) = self.seen(1.0, Self::place(index, self.series.len()), 0.0);
-            text((x + 6.0, y + 15.0), "start", "tick", &x_label(axis, key(series)));
-        }
-        let (x, y) = self.seen(1.0, 0.5, 0.0);
-        text((x + 60.0, y + 42.0), "start", "name", &x_title(axis));
-        out
     }
 
     /// What is between four numbers, the farthest first.
-    fn quads(&self) -> String {
+    fn quads(&self) -> Markup {
         let places = self.series_table.xs.len().saturating_sub(1);
         let mut quads: Vec<(usize, usize)> = (0..self.series.len().saturating_sub(1))
             .flat_map(|series| (0..places).map(move |x| (x, series)))
@@ -182,69 +187,68 @@ impl<'a> Surface<'a> {
             Self::place(*x, self.series_table.xs.len()) + Self::place(*series, self.series.len())
         };
         quads.sort_by(|a, b| depth(a).total_cmp(&depth(b)));
-        let mut out = String::new();
-        for (x, series) in quads {
+        let corners = |(x, series): (usize, usize)| {
             let around = [(0, 0), (1, 0), (1, 1), (0, 1)];
             let corners = around.map(|(along, back)| self.corner(x + along, series + back));
-            let [Some(a), Some(b), Some(c), Some(d)] = corners else { continue };
-            let corners = [a, b, c, d];
-            let mean = corners.iter().map(|(number, _)| number.median).sum::<f64>() / 4.0;
-            let points: String = corners.iter().map(|(_, (x, y))| format!("{x:.1},{y:.1} ")).collect();
-            let _ = writeln!(
-                out,
-                "<polygon class=\"quad\" points=\"{}\" fill=\"{}\"/>",
-                points.trim_end(),
-                self.colour(mean)
-            );
+            let [Some(a), Some(b), Some(c), Some(d)] = corners else { return None };
+            Some([a, b, c, d])
+        };
+        html! {
+            @for corners in quads.into_iter().filter_map(corners) {
+                @let mean = corners.iter().map(|(number, _)| number.median).sum::<f64>() / 4.0;
+                @let points = path(&corners.map(|(_, place)| place));
+                polygon class="quad" points=(points) fill=(self.colour(mean)) {}
+                "\n"
+            }
         }
-        out
     }
 
     /// The numbers themselves, and what is printed at them.
-    fn corners(&self, marks: Option<(&SeriesTable, f64)>) -> String {
-        let mut out = String::new();
-        for (series, own) in self.series.iter().enumerate() {
-            // They are of the same points, and so of the same x.
-            let twin = marks
-                .and_then(|(series_table, _)| series_table.series.iter().find(|twin| twin.key == own.key));
-            for (x, at) in self.series_table.xs.iter().enumerate() {
-                let Some((number, (left, top))) = self.corner(x, series) else { continue };
-                let mark = twin.and_then(|twin| twin.cells[x].number()).zip(marks).map(
-                    |(share, (series_table, above))| {
-                        (
-                            share.median,
-                            share.median > series_table.scale.apply(above),
-                            series_table.scale.label,
-                        )
-                    },
-                );
-                let mut words = format!(
-                    "{} {}, {}: {:.3} {}",
-                    x_title(&self.series_table.x),
-                    value::text(at),
-                    own.label,
-                    number.median,
-                    self.series_table.scale.label
-                );
-                if let Some((share, _, unit)) = mark {
-                    let _ = write!(words, "; {share:.2} {unit}");
-                }
-                let class = if number.doubts.is_empty() { "corner" } else { "corner open" };
-                let _ = writeln!(
-                    out,
-                    "<circle class=\"{class}\" cx=\"{left:.1}\" cy=\"{top:.1}\" r=\"3\"><title>{}</title></circle>",
-                    escape(&words)
-                );
-                if let Some((share, true, unit)) = mark {
-                    let top = top - 7.0;
-                    let _ = writeln!(
-                        out,
-                        "<text class=\"mark\" x=\"{left:.1}\" y=\"{top:.1}\" text-anchor=\"middle\">{share:.0} {unit}</text>"
-                    );
+    fn corners(&self, marks: Option<(&SeriesTable, f64)>) -> Markup {
+        html! {
+            @for series in 0..self.series.len() {
+                @for x in 0..self.series_table.xs.len() {
+                    @if let Some((number, place)) = self.corner(x, series) {
+                        (self.mark(x, series, number, place, marks))
+                    }
                 }
             }
         }
-        out
+    }
+
+    fn mark(
+        &self,
+        x: usize,
+        series: usize,
+        number: &Number,
+        (left, top): (f64, f64),
+        marks: Option<(&SeriesTable, f64)>,
+    ) -> Markup {
+        let (at, own) = (&self.series_table.xs[x], self.series[series]);
+        // The marks are of the same points, and so of the same x.
+        let mark = marks.and_then(|(marks, above)| {
+            let twin = marks.series.iter().find(|twin| twin.key == own.key)?;
+            let share = twin.cells[x].number()?.median;
+            Some((share, share > marks.scale.apply(above), marks.scale.label))
+        });
+        let x_title = x_title(&self.series_table.x);
+        let median = format!("{:.3} {}", number.median, self.series_table.scale.label);
+        let class = if number.doubts.is_empty() { "corner" } else { "corner open" };
+        html! {
+            circle class=(class) cx=(tenths(left)) cy=(tenths(top)) r="3" {
+                title {
+                    (x_title) " " (value::text(at)) ", " (own.label) ": " (median)
+                    @if let Some((share, _, unit)) = mark { "; " (format!("{share:.2} {unit}")) }
+                }
+            }
+            "\n"
+            @if let Some((share, true, unit)) = mark {
+                text class="mark" x=(tenths(left)) y=(tenths(top - 7.0)) text-anchor="middle" {
+                    (format!("{share:.0} {unit}"))
+                }
+                "\n"
+            }
+        }
     }
 
     fn colour(&self, number: f64) -> String {
@@ -263,6 +267,16 @@ impl<'a> Surface<'a> {
 /// The value of the axis that tells a series apart.
 fn key(series: &Series) -> &Value {
     &series.key[0].1
+}
+
+/// A place in the drawing, to a tenth of its unit.
+fn tenths(place: f64) -> String {
+    format!("{place:.1}")
+}
+
+/// Places in the drawing, one after the other.
+fn path(places: &[(f64, f64)]) -> String {
+    places.iter().map(|(x, y)| format!("{x:.1},{y:.1}")).collect::<Vec<_>>().join(" ")
 }
 
 /// The steps of a scale up to a number: 1, 2 or 5 times a power of ten, five of them at most.
@@ -340,7 +354,7 @@ mod tests {
                 .map(|((rate_hz, values, ns, missed), id)| point(id, rate_hz, values, ns, missed))
                 .collect();
         let [heights, marks] = ["latency.p50_ns", "pipeline.missed_share"].map(|y| series_table(y, &points));
-        let drawn = render(&heights, Some((&marks, 0.1)));
+        let drawn = render(&heights, Some((&marks, 0.1))).into_string();
         assert_eq!(drawn.matches("<polygon").count(), 1, "{drawn}");
         let corners = places(&drawn, "circle", ["cx", "cy"]);
         let corner = |words: &str| corners.iter().find(|(own, _)| own.starts_with(words)).unwrap().1;
@@ -372,16 +386,16 @@ mod tests {
 
     #[test]
     fn what_was_not_measured_is_no_surface_and_is_said() {
-        assert!(render(&series_table("latency.p50_ns", &[]), None).contains("Nothing was measured"));
+        assert!(render(&series_table("latency.p50_ns", &[]), None).0.contains("Nothing was measured"));
         let mut points = [(1000, 1), (2000, 1), (1000, 8), (2000, 8)]
             .map(|(rate_hz, values)| point(0, rate_hz, values, 0, 0));
         for point in &mut points[2..] {
             point.status = measure::record::Status::NotMeasured { reason: "no <way>".to_owned() };
         }
-        let drawn = render(&series_table("latency.p50_ns", &points), None);
+        let drawn = render(&series_table("latency.p50_ns", &points), None).into_string();
         assert!(!drawn.contains("<polygon") && drawn.matches("<circle").count() == 2, "{drawn}");
         assert!(!drawn.contains("NaN") && drawn.contains("no &lt;way&gt;"), "{drawn}");
-        let one = render(&series_table("latency.p50_ns", &points[..1]), None);
+        let one = render(&series_table("latency.p50_ns", &points[..1]), None).into_string();
         assert!(one.matches("<circle").count() == 1 && !one.contains("NaN"), "{one}");
     }
 
@@ -396,7 +410,7 @@ mod tests {
                 points.push(point);
             }
         }
-        let drawn = render(&series_table("latency.p50_ns", &points), None);
+        let drawn = render(&series_table("latency.p50_ns", &points), None).into_string();
         let parts: Vec<&str> = drawn.split("<svg").skip(1).collect();
         assert_eq!(parts.len(), 2, "{drawn}");
         for (part, service) in parts.iter().zip(["RC", "UD"]) {

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use maud::{Markup, html};
 use measure::record::{Overhead, Point, Run};
 
 use super::environments as asked;
-use super::escape::escape;
 use crate::{unit, value};
 
 /// A table of facts: names down, ranks across.
@@ -16,22 +16,25 @@ struct Facts {
 }
 
 /// The section on the system.
-pub(super) fn render(run: &Run, points: &[Point]) -> String {
+pub(super) fn render(run: &Run, points: &[Point]) -> Markup {
     let mut cards = vec![devices(run), overheads(run), calibration(points)];
     cards.retain(|facts| !facts.rows.is_empty());
-    let top: String = cards.iter().map(Facts::render).collect();
-    let environments: String = environments(run).iter().map(Facts::render).collect();
-    let environments = if environments.is_empty() {
-        "<p class=\"hint\">The record holds no description of the hosts.</p>\n".to_owned()
-    } else {
-        format!("<h3>Hosts</h3>\n<div class=\"cards\">\n{environments}</div>\n")
-    };
-    format!(
-        "<section id=\"system\">\n<h2>System</h2>\n\
-         <p class=\"hint\">A value that is the same on every rank is shown once.</p>\n\
-         <div class=\"cards\">\n{top}</div>\n{asked}{environments}</section>\n",
-        asked = asked::render(points),
-    )
+    let environments = environments(run);
+    let all = |facts: &[Facts]| html! { div class="cards" { @for facts in facts { (facts.render()) } } };
+    html! {
+        section id="system" {
+            h2 { "System" }
+            p class="hint" { "A value that is the same on every rank is shown once." }
+            (all(&cards))
+            (asked::render(points))
+            @if environments.is_empty() {
+                p class="hint" { "The record holds no description of the hosts." }
+            } @else {
+                h3 { "Hosts" }
+                (all(&environments))
+            }
+        }
+    }
 }
 
 impl Facts {
@@ -49,40 +52,42 @@ impl Facts {
         self.rows[row].1[column] = Some(value);
     }
 
-    fn render(&self) -> String {
+    fn render(&self) -> Markup {
         let differs = |values: &[Option<String>]| values.windows(2).any(|pair| pair[0] != pair[1]);
-        let split = self.rows.iter().any(|(_, values)| differs(values));
-        let columns = if split { self.ranks.len() } else { 1 };
-        let head: String = if split {
-            let ranks: String =
-                self.ranks.iter().map(|rank| format!("<th scope=\"col\">rank {rank}</th>")).collect();
-            format!("<thead><tr><td></td>{ranks}</tr></thead>\n")
-        } else {
-            String::new()
-        };
-        let rows: String = self
-            .rows
-            .iter()
-            .map(|(name, values)| {
-                let cells: String = if differs(values) {
-                    values.iter().map(|value| cell(value.as_deref(), 1)).collect()
-                } else {
-                    cell(values.first().and_then(|v| v.as_deref()), columns)
-                };
-                format!("<tr><th scope=\"row\">{}</th>{cells}</tr>\n", escape(name))
-            })
-            .collect();
-        let title = escape(&self.title);
-        format!(
-            "<div class=\"card\"><div class=\"scroll\">\n<table class=\"facts-table\">\n<caption>{title}</caption>\n\
-             {head}<tbody>\n{rows}</tbody>\n</table>\n</div></div>\n"
-        )
+        let is_split = self.rows.iter().any(|(_, values)| differs(values));
+        let columns = if is_split { self.ranks.len() } else { 1 };
+        html! {
+            div class="card" {
+                div class="scroll" {
+                    table class="facts-table" {
+                        caption { (self.title) }
+                        @if is_split {
+                            thead {
+                                tr { td {} @for rank in &self.ranks { th scope="col" { "rank " (rank) } } }
+                            }
+                        }
+                        tbody {
+                            @for (name, values) in &self.rows {
+                                tr {
+                                    th scope="row" { (name) }
+                                    @if differs(values) {
+                                        @for value in values { (cell(value.as_deref(), 1)) }
+                                    } @else {
+                                        (cell(values.first().and_then(|v| v.as_deref()), columns))
+                                    }
+                                }
+                                "\n"
+                            }
+                        }
+                    }
+                }
+            }
+        }
     }
 }
 
-fn cell(value: Option<&str>, columns: usize) -> String {
-    let span = if columns > 1 { format!(" colspan=\"{columns}\"") } else { String::new() };
-    format!("<td{span}>{}</td>", value.map_or("–".into(), escape))
+fn cell(value: Option<&str>, columns: usize) -> Markup {
+    html! { td colspan=[(columns > 1).then_some(columns)] { (value.unwrap_or("–")) } }
 }
 
 fn devices(run: &Run) -> Facts {

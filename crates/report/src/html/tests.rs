@@ -163,7 +163,7 @@ fn throughputs_stand_beside_what_their_link_carries() {
     );
     let head = "<th scope=\"colgroup\" colspan=\"1\" class=\"group ratio\">measured / link at best [%]</th>";
     assert!(table.contains(head), "{table}");
-    let note = "Link at best</a>: 4X SDR: 8.00 Gb/s, 82 B around each packet&#39;s payload.</li>";
+    let note = "Link at best</a>: 4X SDR: 8.00 Gb/s, 82 B around each packet's payload.</li>";
     assert!(table.contains(note), "{table}");
     assert!(page.contains("<dt>link at best</dt>"));
     let page = rendered(&on_links(throughputs("table")), &points[2..]);
@@ -256,7 +256,7 @@ fn a_run_without_points_or_end_still_has_a_report() {
     let page = rendered(&run(), &[]);
     assert!(page.contains("did not end"));
     assert!(page.contains("<dt>missing: the run ended early</dt><dd>3</dd>"));
-    assert!(page.contains("rdmascope run &#39;a b&#39;"));
+    assert!(page.contains("rdmascope run 'a b'"));
 }
 
 #[test]

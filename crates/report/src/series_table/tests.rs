@@ -30,6 +30,7 @@ fn point(service: &str, size: u64, repetition: u32, gbps: f64) -> Point {
         pipeline: None,
         reported: None,
         cost: None,
+        own: BTreeMap::new(),
         throughput: Some(throughput),
         fairness: None,
         throughput_total: None,

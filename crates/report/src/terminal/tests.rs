@@ -37,6 +37,7 @@ fn point(experiment: &str, size: u64, rate: &str) -> Point {
         pipeline: None,
         reported: None,
         cost: None,
+        own: BTreeMap::new(),
         throughput: None,
         fairness: None,
         throughput_total: None,
@@ -140,6 +141,7 @@ fn calls_share_a_table_with_a_line_for_each_step() {
     let failed = Point {
         status: Status::Failed { error: "no memory".to_owned() },
         cost: None,
+        own: BTreeMap::new(),
         latency: None,
         ..call("register_cold", 64, 1, 1000)
     };

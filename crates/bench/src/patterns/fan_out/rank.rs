@@ -9,7 +9,7 @@ use super::settings::Settings;
 use crate::Error;
 use crate::cpu::watched;
 use crate::endpoint::Endpoint;
-use crate::endpoint::connecting::End;
+use crate::endpoint::connecting::DrivenEndpoint;
 use crate::fault::PointError;
 use crate::pattern::answer::answer;
 use crate::pattern::outcome::Outcome;
@@ -21,7 +21,7 @@ use crate::point::{Operation, PointSpec};
 const HUB: u32 = 0;
 
 /// One rank of a point of one to n.
-pub(super) fn fan_out<E: End>(rank: Rank<'_, E>) -> Result<Outcome, PointError> {
+pub(super) fn fan_out<E: DrivenEndpoint>(rank: Rank<'_, E>) -> Result<Outcome, PointError> {
     let (spec, clock, is_hub) = (rank.spec, rank.clock(), rank.rank == HUB);
     let endpoint = rank.main()?;
     if !is_hub && !spec.message.operation.is_fetch() {

@@ -86,7 +86,7 @@ pub(crate) fn submit<E: Endpoint, S: Stamper>(
             stamper.answered(burst, clock.now());
         } else if burst + 1 == pace.bursts() {
             // The receiver may not know that nothing more comes.
-            endpoint.greet_as(CLOSING)?;
+            endpoint.send_sync_as(CLOSING)?;
         }
         endpoint.replenish()?;
     }
@@ -232,7 +232,7 @@ pub(crate) fn take<E: Endpoint, S: Stamper>(
                 break;
             }
             // Its end was lost. The answer has no stamp: it follows no message.
-            endpoint.greet_as(burst_number(course.bursts))?;
+            endpoint.send_sync_as(burst_number(course.bursts))?;
             course.ends(course.bursts, clock.now());
             continue;
         };
@@ -260,7 +260,7 @@ pub(crate) fn take<E: Endpoint, S: Stamper>(
             }
             let at = clock.now();
             stamper.answered(burst, at);
-            endpoint.greet_as(burst_number(burst))?;
+            endpoint.send_sync_as(burst_number(burst))?;
             course.ends(burst, at);
             watch.pass();
         }
@@ -392,16 +392,16 @@ pub(crate) fn exchange<E: Endpoint>(
     for number in numbers {
         if is_first {
             into.push(clock.now().0);
-            endpoint.greet_as(number)?;
-            endpoint.await_greeting(number)?;
+            endpoint.send_sync_as(number)?;
+            endpoint.await_sync_of(number)?;
             into.push(clock.now().0);
         } else {
             if heard != Some(number.into()) {
-                endpoint.await_greeting(number)?;
+                endpoint.await_sync_of(number)?;
             }
             into.push(clock.now().0);
             into.push(clock.now().0);
-            endpoint.greet_as(number)?;
+            endpoint.send_sync_as(number)?;
         }
         endpoint.replenish()?;
     }

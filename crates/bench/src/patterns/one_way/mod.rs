@@ -38,7 +38,7 @@ pub(crate) use stamped::{Column, Stamped, Watched};
 
 use crate::Error;
 use crate::axis::{self, AxisList};
-use crate::endpoint::connecting::End;
+use crate::endpoint::connecting::DrivenEndpoint;
 use crate::fault::PointError;
 use crate::pattern::check::Check;
 use crate::pattern::defaults::Defaults;
@@ -80,7 +80,7 @@ impl Pattern for OneWay {
         Topology::of_one(PartSpec::main(&spec.message, usage, Links::of_two()))
     }
 
-    fn run<E: End>(rank: Rank<'_, E>) -> Result<(Outcome, Option<Stamped>), PointError> {
+    fn run<E: DrivenEndpoint>(rank: Rank<'_, E>) -> Result<(Outcome, Option<Stamped>), PointError> {
         run::run(rank)
     }
 

@@ -13,7 +13,7 @@ use super::stamped::{Column, Stamped, Watched};
 use crate::Error;
 use crate::cpu::watched;
 use crate::endpoint::Endpoint;
-use crate::endpoint::connecting::End;
+use crate::endpoint::connecting::DrivenEndpoint;
 use crate::fault::PointError;
 use crate::pattern::Watch;
 use crate::pattern::outcome::Outcome;
@@ -21,7 +21,7 @@ use crate::pattern::rank::Rank;
 use crate::pattern::timed::packets;
 use crate::patterns::one_way::messages::{AFTER, BEFORE, Pace, READY, Stamper, exchange, submit, take};
 use crate::point::{Length, PointSpec, Service};
-use crate::timepiece::Timepiece;
+use crate::rank_clock::RankClock;
 
 /// A gap in a polling loop is one from here on: longer than any turn of it, shorter than what a scheduler, a hypervisor or an
 /// interrupt takes.
@@ -33,10 +33,10 @@ const EXCHANGES: u32 = 64;
 ///
 /// # Errors
 /// What the endpoint says.
-pub(super) fn run<E: End>(rank: Rank<'_, E>) -> Result<(Outcome, Option<Stamped>), PointError> {
-    let (spec, number, timepiece, has_one_clock) =
-        (rank.spec, rank.rank, rank.timepiece, rank.has_one_clock());
-    let (stamped, cpu) = stamp(rank.main()?, spec, number, has_one_clock, timepiece)?;
+pub(super) fn run<E: DrivenEndpoint>(rank: Rank<'_, E>) -> Result<(Outcome, Option<Stamped>), PointError> {
+    let (spec, number, rank_clock, has_one_clock) =
+        (rank.spec, rank.rank, rank.rank_clock, rank.has_one_clock());
+    let (stamped, cpu) = stamp(rank.main()?, spec, number, has_one_clock, rank_clock)?;
     let Length::Iterations(messages) = spec.length else { return Ok((Outcome::default(), None)) };
     let counters = if number == 0 { packets(messages, spec) } else { BTreeMap::new() };
     Ok((Outcome { counters, cpu, ..Outcome::default() }, Some(stamped)))
@@ -49,7 +49,7 @@ fn stamp<E: Endpoint>(
     spec: &PointSpec,
     rank: u32,
     has_one_clock: bool,
-    timepiece: &Timepiece,
+    rank_clock: &RankClock,
 ) -> Result<(Stamped, Option<Cpu>), Error> {
     let clock = endpoint.clock();
     let pace = pace(spec);
@@ -60,14 +60,14 @@ fn stamp<E: Endpoint>(
     exchange(endpoint, rank == 0, BEFORE..BEFORE + count, None, &mut exchanged)?;
     let (heard, cpu) = if rank == 0 {
         // Not before the receiver has made its arrays.
-        endpoint.await_greeting(READY)?;
+        endpoint.await_sync_of(READY)?;
         endpoint.replenish()?;
         let (done, cpu) = watched(clock, || submit(endpoint, &mut stamps, &mut watch, &pace));
         (done.map(|()| None)?, cpu)
     } else {
         // The greeting is the sender's cue: nothing may stand between it and the first message.
         let (heard, cpu) = watched(clock, || {
-            endpoint.greet_as(READY)?;
+            endpoint.send_sync_as(READY)?;
             take(endpoint, &mut stamps, &mut watch, &pace)
         });
         (heard?, cpu)
@@ -75,7 +75,7 @@ fn stamp<E: Endpoint>(
     exchange(endpoint, rank == 0, AFTER..AFTER + count, heard, &mut exchanged)?;
     // Whoever sleeps does not run because it has nothing to do.
     let sleeps = if rank == 0 { spec.message.send_poll.sleeps() } else { spec.message.poll.sleeps() };
-    Ok((stamps.finish(timepiece, watch, !sleeps, exchanged), cpu))
+    Ok((stamps.finish(rank_clock, watch, !sleeps, exchanged), cpu))
 }
 
 fn pace(spec: &PointSpec) -> Pace {
@@ -117,8 +117,8 @@ impl Arrays {
         })
     }
 
-    fn finish(self, timepiece: &Timepiece, watch: Watch, watched: bool, exchanged: Vec<u64>) -> Stamped {
-        let clock = timepiece.clock;
+    fn finish(self, rank_clock: &RankClock, watch: Watch, watched: bool, exchanged: Vec<u64>) -> Stamped {
+        let clock = rank_clock.clock;
         let [longest, total, count] = watch.seen();
         let seen = Watched { threshold: clock.ticks(GAP), longest, total, count };
         let (first, second) = match self.rank {
@@ -137,8 +137,8 @@ impl Arrays {
             columns.insert(Column::Gaps, watch.into_gaps());
         }
         let (columns, watched) = (columns.into_iter(), watched.then_some(seen));
-        let columns = columns.map(|(column, stamps)| (column, timepiece.shows(stamps))).collect();
-        Stamped::new(timepiece.domain.clone(), Nominal::of(&clock), watched, columns)
+        let columns = columns.map(|(column, stamps)| (column, rank_clock.shows(stamps))).collect();
+        Stamped::new(rank_clock.domain.clone(), Nominal::of(&clock), watched, columns)
     }
 }
 

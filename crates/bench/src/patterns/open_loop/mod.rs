@@ -22,7 +22,7 @@ use self::settings::{LOAD, LOAD_BYTES, Settings};
 use crate::Error;
 use crate::axis::{self, AxisList};
 use crate::endpoint::capabilities::Capabilities;
-use crate::endpoint::connecting::End;
+use crate::endpoint::connecting::DrivenEndpoint;
 use crate::fault::PointError;
 use crate::pattern::check::Check;
 use crate::pattern::defaults::{DURATION_S, Defaults};
@@ -67,7 +67,7 @@ impl Pattern for OpenLoop {
         layout::topology(spec)
     }
 
-    fn run<E: End>(rank: Rank<'_, E>) -> Result<(Outcome, Option<Told>), PointError> {
+    fn run<E: DrivenEndpoint>(rank: Rank<'_, E>) -> Result<(Outcome, Option<Told>), PointError> {
         rank::open_loop(rank)
     }
 

@@ -13,7 +13,7 @@ use super::settings::Settings;
 use crate::Error;
 use crate::cpu::watched;
 use crate::endpoint::Endpoint;
-use crate::endpoint::connecting::End;
+use crate::endpoint::connecting::DrivenEndpoint;
 use crate::fault::PointError;
 use crate::pattern::Progress;
 use crate::pattern::flood::{Passed, Window};
@@ -21,7 +21,7 @@ use crate::pattern::outcome::{self, Outcome};
 use crate::pattern::rank::Rank;
 use crate::pattern::timed::{Timed, latency_outcome, timed};
 use crate::point::{Length, PointSpec, Service};
-use crate::timepiece::Timepiece;
+use crate::rank_clock::RankClock;
 use crate::topology::Part;
 
 /// What a rank tells.
@@ -37,14 +37,14 @@ pub(crate) struct Told {
 impl outcome::Told for Told {}
 
 /// One rank of it.
-pub(super) fn open_loop<E: End>(rank: Rank<'_, E>) -> Result<(Outcome, Option<Told>), PointError> {
-    let (spec, number, left, timepiece) = (rank.spec, rank.rank, rank.left, rank.timepiece);
+pub(super) fn open_loop<E: DrivenEndpoint>(rank: Rank<'_, E>) -> Result<(Outcome, Option<Told>), PointError> {
+    let (spec, number, left, rank_clock) = (rank.spec, rank.rank, rank.left, rank.rank_clock);
     let settings = Settings::of(spec);
     if settings.is_loader(number) {
         return Ok(load(rank, settings.load_bytes)?);
     }
     let rate_hz = settings.rate_hz;
-    let clock = timepiece.clock;
+    let clock = rank_clock.clock;
     let [main, control] = rank.two(Part::MAIN, CONTROL);
     match main {
         Some(endpoint) if number == 0 => {
@@ -57,7 +57,7 @@ pub(super) fn open_loop<E: End>(rank: Rank<'_, E>) -> Result<(Outcome, Option<To
                 limit: limit(spec, rate_hz).min(left.mul_f64(LIMIT_SHARE)),
                 is_reliable: spec.message.service == Service::Rc,
             };
-            let (outcome, window) = ask(endpoint, control, &schedule, spec, timepiece)?;
+            let (outcome, window) = ask(endpoint, control, &schedule, spec, rank_clock)?;
             Ok((outcome, Some(Told { timed: Some(window), passed: None })))
         }
         Some(endpoint) if !spec.message.operation.is_fetch() => {
@@ -105,9 +105,9 @@ fn ask<E: Endpoint>(
     control: Option<&mut E>,
     schedule: &Schedule,
     spec: &PointSpec,
-    timepiece: &Timepiece,
+    rank_clock: &RankClock,
 ) -> Result<(Outcome, Window), Error> {
-    let clock = timepiece.clock;
+    let clock = rank_clock.clock;
     let [mut rtt, mut lateness] = [(); 2].map(|()| HistogramSamples::new(&clock, Scale::Whole));
     let mut kept = Kept::default();
     let times = [&mut rtt, &mut lateness];
@@ -133,7 +133,7 @@ fn ask<E: Endpoint>(
     }
     counters.insert("messages_that_waited_for_room".to_owned(), kept.waited);
     let reasons: Vec<_> = not_held(&kept, schedule, spec).into_iter().chain(outcome.unstable).collect();
-    let window = Window { clock: timepiece.domain.clone(), span: [kept.posts[0], kept.end] };
+    let window = Window { clock: rank_clock.domain.clone(), span: [kept.posts[0], kept.end] };
     let outcome = Outcome {
         kinds: kinds.into_iter().flatten().collect(),
         throughput: posted(&kept, spec, clock),
@@ -199,14 +199,14 @@ impl<E: Endpoint> Timed for Ask<'_, E> {
 }
 
 /// A rank that loads the device.
-fn load<E: End>(rank: Rank<'_, E>, load_bytes: u64) -> Result<(Outcome, Option<Told>), Error> {
-    let timepiece = rank.timepiece;
+fn load<E: DrivenEndpoint>(rank: Rank<'_, E>, load_bytes: u64) -> Result<(Outcome, Option<Told>), Error> {
+    let rank_clock = rank.rank_clock;
     let [Some(endpoint), Some(control)] = rank.two(LOAD, CONTROL) else {
         return Ok((Outcome::default(), None));
     };
     let mut progress = Progress::new();
-    let (done, cpu) = watched(timepiece.clock, || schedule::load(endpoint, control, &mut progress));
-    let (throughput, passed) = done?.told(progress, load_bytes, timepiece)?;
+    let (done, cpu) = watched(rank_clock.clock, || schedule::load(endpoint, control, &mut progress));
+    let (throughput, passed) = done?.told(progress, load_bytes, rank_clock)?;
     let outcome = Outcome { throughput: Some(throughput), cpu, ..Outcome::default() };
     Ok((outcome, Some(Told { timed: None, passed: Some(passed) })))
 }

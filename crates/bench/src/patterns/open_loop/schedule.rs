@@ -155,7 +155,7 @@ pub(super) fn ask<E: Endpoint, R: Recorder, S: Recorder>(
 /// Lets whoever answers go, where the last message may be among what was lost.
 fn part<E: Endpoint>(endpoint: &mut E) -> Result<(), Error> {
     if endpoint.numbers() > 0 {
-        endpoint.greet()?;
+        endpoint.send_sync()?;
     }
     endpoint.flush()
 }
@@ -352,7 +352,7 @@ pub(crate) fn load<E: Endpoint, C: Endpoint>(
             control.send(Mark::Last)?;
         }
         done = sent;
-        endpoint.give_way()?;
+        endpoint.yield_cpu()?;
     }
     endpoint.send(Mark::Last)?;
     endpoint.flush()?;

@@ -25,7 +25,7 @@ use crate::Error;
 use crate::axis::{self, AxisList};
 use crate::endpoint::calls::{Calls, CallsVisitor};
 use crate::endpoint::capabilities::Capabilities;
-use crate::endpoint::connecting::End;
+use crate::endpoint::connecting::DrivenEndpoint;
 use crate::fault::{PointError, out_of_order};
 use crate::pattern::check::Check;
 use crate::pattern::defaults::Defaults;
@@ -71,7 +71,7 @@ impl Pattern for Overhead {
         Topology::of_one(PartSpec::main(&spec.message, Usage::PACED, Links::of_two()))
     }
 
-    fn run<E: End>(rank: Rank<'_, E>) -> Result<(Outcome, Option<Cost>), PointError> {
+    fn run<E: DrivenEndpoint>(rank: Rank<'_, E>) -> Result<(Outcome, Option<Cost>), PointError> {
         let (spec, number, clock) = (rank.spec, rank.rank, rank.clock());
         let share = Share { spec, rank: number, clock };
         rank.main()?.visit_calls(share).ok_or_else(|| out_of_order("run"))?.map_err(PointError::from)

@@ -98,7 +98,7 @@ pub(crate) fn flood<E: Endpoint>(
             own = Some((now, done));
             barrier.finish();
         }
-        endpoint.give_way()?;
+        endpoint.yield_cpu()?;
     }
     endpoint.send(Mark::Last)?;
     endpoint.flush()?;

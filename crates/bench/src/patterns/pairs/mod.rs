@@ -15,7 +15,7 @@ use self::settings::Settings;
 use crate::Error;
 use crate::axis::{self, AxisList};
 use crate::endpoint::capabilities::Capabilities;
-use crate::endpoint::connecting::End;
+use crate::endpoint::connecting::DrivenEndpoint;
 use crate::fault::PointError;
 use crate::pattern::check::Check;
 use crate::pattern::defaults::{Defaults, SIZE_BYTES_STREAM, are_all};
@@ -76,7 +76,7 @@ impl Pattern for Pairs {
         Topology { together, ..Topology::of_one(main) }
     }
 
-    fn run<E: End>(rank: Rank<'_, E>) -> Result<(Outcome, Option<Passed>), PointError> {
+    fn run<E: DrivenEndpoint>(rank: Rank<'_, E>) -> Result<(Outcome, Option<Passed>), PointError> {
         rank::pairs(rank)
     }
 

@@ -11,7 +11,7 @@ use crate::Error;
 use crate::barrier::Barrier;
 use crate::cpu::watched;
 use crate::endpoint::Endpoint;
-use crate::endpoint::connecting::End;
+use crate::endpoint::connecting::DrivenEndpoint;
 use crate::fault::PointError;
 use crate::pattern::answer::answer;
 use crate::pattern::flood::Passed;
@@ -20,17 +20,19 @@ use crate::pattern::rank::Rank;
 use crate::pattern::timed::{Timed, latency_outcome, packets, span, timed};
 use crate::pattern::{Progress, Span};
 use crate::point::PointSpec;
-use crate::timepiece::Timepiece;
+use crate::rank_clock::RankClock;
 
 /// One rank of a point of several pairs.
-pub(super) fn pairs<E: End>(mut rank: Rank<'_, E>) -> Result<(Outcome, Option<Passed>), PointError> {
-    let (spec, timepiece, barrier) = (rank.spec, rank.timepiece, rank.barrier());
-    let (clock, traffic) = (timepiece.clock, Settings::of(spec).traffic);
+pub(super) fn pairs<E: DrivenEndpoint>(
+    mut rank: Rank<'_, E>,
+) -> Result<(Outcome, Option<Passed>), PointError> {
+    let (spec, rank_clock, barrier) = (rank.spec, rank.rank_clock, rank.barrier());
+    let (clock, traffic) = (rank_clock.clock, Settings::of(spec).traffic);
     let endpoint = rank.main()?;
     let Some(mut barrier) = barrier else { return Ok((respond(endpoint, spec, traffic, clock)?, None)) };
     match traffic {
         Traffic::PingPong => Ok((bounce(endpoint, &mut barrier, spec, clock)?, None)),
-        Traffic::Stream => Ok(flood(endpoint, &mut barrier, spec, timepiece)?),
+        Traffic::Stream => Ok(flood(endpoint, &mut barrier, spec, rank_clock)?),
     }
 }
 
@@ -90,13 +92,13 @@ fn flood<E: Endpoint>(
     endpoint: &mut E,
     barrier: &mut Barrier,
     spec: &PointSpec,
-    timepiece: &Timepiece,
+    rank_clock: &RankClock,
 ) -> Result<(Outcome, Option<Passed>), Error> {
     let mut progress = Progress::new();
     let (done, cpu) =
-        watched(timepiece.clock, || loops::flood(endpoint, barrier, &mut progress, spec.warmup, span(spec)));
+        watched(rank_clock.clock, || loops::flood(endpoint, barrier, &mut progress, spec.warmup, span(spec)));
     let burst = done?;
     let counters = packets(burst.total, spec);
-    let (throughput, passed) = burst.told(progress, spec.message.size_bytes, timepiece)?;
+    let (throughput, passed) = burst.told(progress, spec.message.size_bytes, rank_clock)?;
     Ok((Outcome { throughput: Some(throughput), counters, cpu, ..Outcome::default() }, Some(passed)))
 }

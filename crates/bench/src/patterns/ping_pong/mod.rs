@@ -15,7 +15,7 @@ use crate::Error;
 use crate::axis::{self, AxisList};
 use crate::cpu::watched;
 use crate::endpoint::Endpoint;
-use crate::endpoint::connecting::End;
+use crate::endpoint::connecting::DrivenEndpoint;
 use crate::fault::PointError;
 use crate::pattern::check::Check;
 use crate::pattern::defaults::Defaults;
@@ -56,7 +56,7 @@ impl Pattern for PingPong {
         Topology::of_one(PartSpec::main(&spec.message, Usage::ALTERNATING, Links::of_two()))
     }
 
-    fn run<E: End>(rank: Rank<'_, E>) -> Result<(Outcome, Option<()>), PointError> {
+    fn run<E: DrivenEndpoint>(rank: Rank<'_, E>) -> Result<(Outcome, Option<()>), PointError> {
         let (spec, number, clock) = (rank.spec, rank.rank, rank.clock());
         let fetches = spec.message.operation.is_fetch();
         if fetches && number > 0 {

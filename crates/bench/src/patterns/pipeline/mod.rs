@@ -37,7 +37,7 @@ use self::settings::Settings;
 use super::one_way::why;
 use crate::Error;
 use crate::axis::{self, AxisList};
-use crate::endpoint::connecting::End;
+use crate::endpoint::connecting::DrivenEndpoint;
 use crate::fault::PointError;
 use crate::pattern::check::Check;
 use crate::pattern::defaults::{DURATION_S, Defaults, RATE_HZ};
@@ -88,10 +88,10 @@ impl Pattern for Samples {
         Topology::of_one(PartSpec::main(&spec.message, usage, Links::of_two()))
     }
 
-    fn run<E: End>(rank: Rank<'_, E>) -> Result<(Outcome, Option<Told>), PointError> {
-        let (spec, number, timepiece, has_one_clock) =
-            (rank.spec, rank.rank, rank.timepiece, rank.has_one_clock());
-        let (told, cpu) = run::run(rank.main()?, spec, number, has_one_clock, timepiece)?;
+    fn run<E: DrivenEndpoint>(rank: Rank<'_, E>) -> Result<(Outcome, Option<Told>), PointError> {
+        let (spec, number, rank_clock, has_one_clock) =
+            (rank.spec, rank.rank, rank.rank_clock, rank.has_one_clock());
+        let (told, cpu) = run::run(rank.main()?, spec, number, has_one_clock, rank_clock)?;
         Ok((Outcome { cpu, ..Outcome::default() }, Some(told)))
     }
 

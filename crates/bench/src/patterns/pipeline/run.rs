@@ -23,7 +23,7 @@ use crate::patterns::pipeline::steps::{
     Course, META_WORDS, Received, SourceLog, TargetLog, Tick, Timer, await_parting, generate, part, take,
 };
 use crate::point::{Length, PointSpec, Service};
-use crate::timepiece::Timepiece;
+use crate::rank_clock::RankClock;
 
 /// What the generator of a point found, beside the stamps.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
@@ -84,11 +84,11 @@ pub(crate) fn run<E: Endpoint>(
     spec: &PointSpec,
     rank: u32,
     has_one_clock: bool,
-    timepiece: &Timepiece,
+    rank_clock: &RankClock,
 ) -> Result<(Told, Option<Cpu>), Error> {
     let settings = Settings::of(spec);
-    let (clock, rate_hz, timer) = (timepiece.clock, settings.rate_hz, settings.timer);
-    let run = Run { endpoint, spec, settings, rank, has_one_clock, timepiece };
+    let (clock, rate_hz, timer) = (rank_clock.clock, settings.rate_hz, settings.timer);
+    let run = Run { endpoint, spec, settings, rank, has_one_clock, rank_clock };
     match (rank, timer) {
         (1.., _) => run.take(),
         (0, choices::Timer::Tsc) => run.generate(&mut Spinning::new(clock, rate_hz)),
@@ -103,7 +103,7 @@ struct Run<'a, E> {
     settings: Settings,
     rank: u32,
     has_one_clock: bool,
-    timepiece: &'a Timepiece,
+    rank_clock: &'a RankClock,
 }
 
 impl<E: Endpoint> Run<'_, E> {
@@ -115,7 +115,7 @@ impl<E: Endpoint> Run<'_, E> {
         };
         Course {
             steps: self.spec.warmup + counted,
-            hail: Anchor::now(&self.timepiece.clock).words(),
+            hail: Anchor::now(&self.rank_clock.clock).words(),
             period: Duration::from_secs_f64(1.0 / self.settings.rate_hz as f64),
             is_reliable: self.spec.message.service == Service::Rc,
         }
@@ -123,7 +123,7 @@ impl<E: Endpoint> Run<'_, E> {
 
     /// The generator's part: with a timer that it spins on or sleeps for.
     fn generate<T: Timer>(mut self, timer: &mut T) -> Result<(Told, Option<Cpu>), Error> {
-        let (clock, course) = (self.timepiece.clock, self.course());
+        let (clock, course) = (self.rank_clock.clock, self.course());
         let settings = &self.settings;
         // Whoever sleeps does not run because it has nothing to do.
         let spins = settings.timer == choices::Timer::Tsc;
@@ -159,7 +159,7 @@ impl<E: Endpoint> Run<'_, E> {
 
     /// The part of who takes the samples.
     fn take(mut self) -> Result<(Told, Option<Cpu>), Error> {
-        let (clock, course) = (self.timepiece.clock, self.course());
+        let (clock, course) = (self.rank_clock.clock, self.course());
         let rows = Rows::new(self.spec, self.rank, course.steps, clock)?;
         let mut log = Target { received: stamps(&course)?, rows, source: None };
         let mut watch = Watch::new(clock.ticks(GAP));
@@ -187,19 +187,19 @@ impl<E: Endpoint> Run<'_, E> {
 
     /// What was stamped.
     fn finish(&self, columns: Vec<(Column, Stamps)>, watch: Option<Watch>, exchanged: Vec<u64>) -> Stamped {
-        let clock = self.timepiece.clock;
+        let clock = self.rank_clock.clock;
         let seen = watch.as_ref().map(|watch| watch.seen());
         let gaps = watch.map(|watch| (Column::Gaps, watch.into_gaps()));
         let columns = columns.into_iter().map(|(column, stamps)| (column, stamps.to_vec()));
         let columns = columns.chain(gaps).chain([(Column::Exchanged, exchanged)]);
-        let columns = columns.map(|(column, stamps)| (column, self.timepiece.shows(stamps))).collect();
+        let columns = columns.map(|(column, stamps)| (column, self.rank_clock.shows(stamps))).collect();
         let watched = seen.map(|[longest, total, count]| Watched {
             threshold: clock.ticks(GAP),
             longest,
             total,
             count,
         });
-        Stamped::new(self.timepiece.domain.clone(), Nominal::of(&clock), watched, columns)
+        Stamped::new(self.rank_clock.domain.clone(), Nominal::of(&clock), watched, columns)
     }
 }
 
@@ -279,20 +279,20 @@ impl TargetLog for Target {
     }
 }
 
-/// An instant by two clocks.
+/// An instant by the clock that stamps and by the one that defines a second.
 struct Instant {
     ticks: Ticks,
-    monotonic_ns: u64,
+    reference_ns: u64,
 }
 
 impl Instant {
     fn now(clock: &Clock) -> Self {
-        Self { ticks: clock.now(), monotonic_ns: Clock::monotonic().now().0 }
+        Self { ticks: clock.now(), reference_ns: clock.reference_ns() }
     }
 
-    /// Ticks in a second of `CLOCK_MONOTONIC`, between an instant and this.
+    /// Ticks in a second, between an instant and this.
     fn tick_hz(&self, earlier: &Self) -> f64 {
-        let ns = self.monotonic_ns.saturating_sub(earlier.monotonic_ns).max(1);
+        let ns = self.reference_ns.saturating_sub(earlier.reference_ns).max(1);
         self.ticks.since(earlier.ticks) as f64 * 1e9 / ns as f64
     }
 }
@@ -340,7 +340,7 @@ impl Alone {
         let steps = steps.max(TRIAL_STEPS_MIN);
         let mut watch = Watch::new(self.clock.ticks(GAP));
         timer.start()?;
-        let (mut step, began_ns) = (0, Clock::monotonic().now().0);
+        let (mut step, began_ns) = (0, self.clock.reference_ns());
         while step < steps {
             let tick = timer.wait(step, |now| {
                 // As the generator does.
@@ -353,7 +353,7 @@ impl Alone {
             self.missed += tick.passed - 1;
             step += tick.passed;
         }
-        self.ns += Clock::monotonic().now().0 - began_ns;
+        self.ns += self.clock.reference_ns() - began_ns;
         self.steps += step;
         let [_, total, _] = watch.seen();
         self.away += total;

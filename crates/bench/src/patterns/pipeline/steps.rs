@@ -154,7 +154,7 @@ struct Words {
 impl Words {
     fn say<E: Endpoint>(&mut self, endpoint: &mut E, word: Word) -> Result<(), Error> {
         self.said += 1;
-        endpoint.greet_as(word.number(self.said))
+        endpoint.send_sync_as(word.number(self.said))
     }
 }
 
@@ -179,7 +179,7 @@ pub(crate) fn generate<E: Endpoint, T: Timer, V: Values, L: SourceLog>(
             watch.see(now);
             endpoint.try_sent()?;
             turns += 1;
-            if turns % LOOKS_EVERY == 1 { endpoint.give_way() } else { Ok(()) }
+            if turns % LOOKS_EVERY == 1 { endpoint.yield_cpu() } else { Ok(()) }
         })?;
         watch.see(tick.now);
         watch.pass();

@@ -69,7 +69,16 @@ const AT_ONCE: Duration = Duration::from_micros(1);
 const READINGS: u32 = 4;
 
 impl Sleeping {
+    /// A timer of so many steps in a second.
+    ///
+    /// # Errors
+    /// When the kernel has no such timer; [`Error::Impossible`] where its time is not that of the clock.
     pub(super) fn new(clock: Clock, rate_hz: u64) -> Result<Self, Error> {
+        if clock.kind() == ClockKind::Simulated {
+            let reason =
+                "a timer of the kernel does not follow a simulated clock: use the timer tsc".to_owned();
+            return Err(Error::Impossible { reason });
+        }
         let timer = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC).map_err(failed)?;
         // The kernel's timers have whole nanoseconds.
         let period = Duration::from_nanos((1e9 / rate_hz as f64).round().max(1.0) as u64);

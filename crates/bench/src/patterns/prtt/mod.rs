@@ -17,7 +17,7 @@ use crate::axis::AxisList;
 use crate::cpu::watched;
 use crate::endpoint::Endpoint;
 use crate::endpoint::capabilities::Capabilities;
-use crate::endpoint::connecting::End;
+use crate::endpoint::connecting::DrivenEndpoint;
 use crate::fault::PointError;
 use crate::pattern::check::Check;
 use crate::pattern::defaults::{BURST, Defaults};
@@ -53,7 +53,7 @@ impl Pattern for Prtt {
     }
 
     /// Times the rounds, at rank 0, or answers them.
-    fn run<E: End>(rank: Rank<'_, E>) -> Result<(Outcome, Option<()>), PointError> {
+    fn run<E: DrivenEndpoint>(rank: Rank<'_, E>) -> Result<(Outcome, Option<()>), PointError> {
         let (spec, number, clock) = (rank.spec, rank.rank, rank.clock());
         let endpoint = rank.main()?;
         let Settings { burst, pause_ns } = Settings::of(spec);

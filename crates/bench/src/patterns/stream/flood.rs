@@ -55,10 +55,10 @@ pub(crate) fn stream<E: Endpoint>(
 /// arrived at once.
 fn greet<E: Endpoint>(endpoint: &mut E, flow: Flow) -> Result<(), Error> {
     if flow != Flow::Out {
-        endpoint.greet()?;
+        endpoint.send_sync()?;
     }
     if flow != Flow::In {
-        endpoint.await_greet()?;
+        endpoint.await_sync()?;
     }
     Ok(())
 }

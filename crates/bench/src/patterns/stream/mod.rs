@@ -21,7 +21,7 @@ use crate::axis::{self, AxisList};
 use crate::cpu::watched;
 use crate::endpoint::Endpoint;
 use crate::endpoint::capabilities::Capabilities;
-use crate::endpoint::connecting::End;
+use crate::endpoint::connecting::DrivenEndpoint;
 use crate::fault::PointError;
 use crate::pattern::defaults::{Defaults, SIZE_BYTES_STREAM};
 use crate::pattern::flood::{Flood, messages_per_s};
@@ -79,7 +79,7 @@ impl Pattern for Stream {
         Topology::of_one(PartSpec::main(&spec.message, usage, Links::of_two()))
     }
 
-    fn run<E: End>(rank: Rank<'_, E>) -> Result<(Outcome, Option<Lasted>), PointError> {
+    fn run<E: DrivenEndpoint>(rank: Rank<'_, E>) -> Result<(Outcome, Option<Lasted>), PointError> {
         let (spec, number, clock) = (rank.spec, rank.rank, rank.clock());
         let endpoint = rank.main()?;
         if spec.message.operation.arrives() {

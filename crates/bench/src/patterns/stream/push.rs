@@ -78,7 +78,7 @@ fn confirm<E: Endpoint>(endpoint: &mut E, flow: Flow) -> Result<(), Error> {
 }
 
 fn greet<E: Endpoint>(endpoint: &mut E) -> Result<(), Error> {
-    (0..endpoint.lanes()).try_for_each(|_| endpoint.greet())
+    (0..endpoint.lanes()).try_for_each(|_| endpoint.send_sync())
 }
 
 fn take<E: Endpoint>(endpoint: &mut E) -> Result<(), Error> {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use measure::clock::Deadline;
 use rustix::event::{PollFd, PollFlags, poll};
 
-use super::{Alternation, Lane, SocketEndpoint};
+use super::{Lane, SocketEndpoint, StopAndWait};
 use crate::Error;
 
 /// How long whoever has answered last stays to be asked again.
@@ -27,7 +27,7 @@ impl SocketEndpoint {
             }
             if let Lane::Datagram(datagram) = lane {
                 datagram.repeat().map_err(|error| path.failed("ask again on", &error))?;
-                datagram.alternation.iter_mut().for_each(|alternation| alternation.again());
+                datagram.stop_and_wait.iter_mut().for_each(|stop_and_wait| stop_and_wait.again());
             }
         }
         Ok(())
@@ -37,7 +37,7 @@ impl SocketEndpoint {
     /// so.
     pub(super) fn part(&mut self) -> Result<(), Error> {
         let asks = |lane: &Lane| match lane {
-            Lane::Datagram(datagram) => datagram.alternation.as_ref().map(Alternation::asks),
+            Lane::Datagram(datagram) => datagram.stop_and_wait.as_ref().map(StopAndWait::asks),
             Lane::Stream { .. } => None,
         };
         match self.lanes.first().and_then(asks) {
@@ -52,11 +52,11 @@ impl SocketEndpoint {
             Some(false) => {
                 let stays = Deadline::after(STAYS);
                 // What fails now was not needed any more.
-                while let Ok(header) = self.next() {
-                    if header.is_some_and(|header| header.is_greeting) || stays.is_over() {
+                while let Ok(next) = self.next() {
+                    if next.is_some_and(|(_, header)| header.is_greeting) || stays.is_over() {
                         break;
                     }
-                    if header.is_none() {
+                    if next.is_none() {
                         let mut socket = [PollFd::from_borrowed_fd(self.lanes[0].borrowed(), PollFlags::IN)];
                         let _ = poll(&mut socket, Some(&stays.timespec()));
                     }

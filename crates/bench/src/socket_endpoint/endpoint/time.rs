@@ -7,7 +7,7 @@ use rustix::thread::nanosleep;
 
 use super::patience::Patience;
 use super::watch::Woken;
-use super::{Alternation, Lane, SocketEndpoint};
+use super::{Lane, SocketEndpoint, StopAndWait};
 use crate::Error;
 use crate::endpoint::limits::{Over, timespec};
 
@@ -61,7 +61,7 @@ impl SocketEndpoint {
     /// Whether it has asked, over what loses messages, and has no answer.
     fn is_asking(&self) -> bool {
         let asks = |lane: &Lane| match lane {
-            Lane::Datagram(datagram) => datagram.alternation.as_ref().is_some_and(Alternation::asks),
+            Lane::Datagram(datagram) => datagram.stop_and_wait.as_ref().is_some_and(StopAndWait::asks),
             Lane::Stream { .. } => false,
         };
         self.lanes.iter().any(asks)

@@ -73,11 +73,11 @@ fn a_stream_that_is_stuck_keeps_no_other_from_sending() {
             let (mut first, mut second) = (0, 0);
             while second < 250 {
                 second += end.take_on(1)?;
-                end.give_way()?;
+                end.yield_cpu()?;
             }
             while first + second < all {
                 (first, second) = (first + end.take_on(0)?, second + end.take_on(1)?);
-                end.give_way()?;
+                end.yield_cpu()?;
             }
             Ok(first)
         });
@@ -96,14 +96,14 @@ fn a_greeting_that_comes_in_a_flood_is_kept_for_the_next() {
         let ends = run(halves, &told, |rank, end| {
             if rank == 0 {
                 post(end, 3)?;
-                return end.greet().map(|()| 3);
+                return end.send_sync().map(|()| 3);
             }
             let (mut taken, begin) = (0, end.clock().now());
             while end.clock().now().since(begin) < end.clock().ticks(Duration::from_millis(50)) {
                 taken += u64::from(end.try_receive()?.is_some());
             }
             end.start(2.0)?;
-            end.await_greet()?;
+            end.await_sync()?;
             Ok(taken)
         });
         let taken: Vec<_> = ends.into_iter().map(|end| end.unwrap()).collect();

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use super::super::peer::{Name, Way};
+use super::super::peer::{Name, PeerParams};
 
 /// What it does.
 #[derive(Clone, Copy, Debug)]
@@ -65,8 +65,8 @@ impl Relay {
     }
 
     /// Leads what one rank sends to another through here.
-    pub(super) fn lead(&self, from: u32, to: u32, way: &mut Way) {
-        let [Name::Port(port)] = &mut way.sockets[..] else { panic!("one port") };
+    pub(super) fn lead(&self, from: u32, to: u32, params: &mut PeerParams) {
+        let [Name::Port(port)] = &mut params.sockets[..] else { panic!("one port") };
         self.shared.ranks.lock().unwrap()[from as usize] = Some(*port);
         *port = self.shared.facing[to as usize].local_addr().unwrap().port();
     }

@@ -1,11 +1,11 @@
 //! The calls of an endpoint by themselves, as they are timed in batches: through the wrapper, without an account of messages.
 
-use measure::clock::Ticks;
 use verbs::Route;
 
 use super::VerbsEndpoint;
 use crate::Error;
 use crate::endpoint::calls::{Calls, Step};
+use crate::endpoint::limits::Limits;
 use crate::verbs_endpoint::Objects;
 
 impl VerbsEndpoint {
@@ -18,9 +18,9 @@ impl VerbsEndpoint {
         self.others.routes.first().copied().ok_or_else(nobody)
     }
 
-    /// When the point's time began, and when it is over.
-    pub(crate) fn limits(&self) -> (Ticks, Ticks) {
-        (self.began, Ticks(self.deadline))
+    /// The point's time.
+    pub(crate) fn limits(&self) -> Limits {
+        self.limits
     }
 }
 

@@ -10,6 +10,7 @@ use super::super::lane::Lane;
 use super::super::waiting::SENDS;
 use super::VerbsEndpoint;
 use crate::Error;
+use crate::endpoint::limits::Over;
 
 impl VerbsEndpoint {
     /// The failure of a request, or the one that it follows from: a queue pair that fails flushes all its other requests,
@@ -41,23 +42,22 @@ impl VerbsEndpoint {
         Error::Completion { message, what, status, advice }
     }
 
-    /// Ends the point where its time is over; gives the time.
+    /// Ends the point where its time is over, or where the peer has been silent for long; gives the time.
     pub(super) fn check_deadline(&mut self) -> Result<Ticks, Error> {
-        let now = self.clock.now();
-        if self.moved {
-            self.moved = false;
-            self.quiet_since = now;
+        let over = match self.limits.look() {
+            Ok((now, _)) => return Ok(now),
+            Err(over) => over,
+        };
+        // A receiver, too, has sent what the peer's device should have acknowledged, whatever became of its program.
+        self.reap()?;
+        let is_unacknowledged = self.waiting.is_for(SENDS) || self.outstanding >= self.signal_interval;
+        match (over, self.others.paths.first()) {
+            (Over::Silence(waited_s), Some(path)) => Err(path.silent(is_unacknowledged, waited_s)),
+            (Over::Time(waited_s) | Over::Silence(waited_s), path) => {
+                let what = if is_unacknowledged { "was acknowledged" } else { "arrived" };
+                let advice = path.map_or_else(String::new, |path| path.advice_on_silence(is_unacknowledged));
+                Err(Error::Deadline { what, waited_s, advice })
+            }
         }
-        if now.0 >= self.deadline {
-            let waited_s = self.clock.ns_f64(now.since(self.began)) / 1e9;
-            // A receiver, too, has sent what the peer's device should have acknowledged, whatever became of its program.
-            self.reap()?;
-            let is_unacknowledged = self.waiting.is_for(SENDS) || self.outstanding >= self.signal_interval;
-            let what = if is_unacknowledged { "was acknowledged" } else { "arrived" };
-            let path = self.others.paths.first();
-            let advice = path.map_or_else(String::new, |path| path.advice_on_silence(is_unacknowledged));
-            return Err(Error::Deadline { what, waited_s, advice });
-        }
-        Ok(now)
     }
 }

@@ -32,8 +32,8 @@ fn cost_ns() -> [u64; 2] {
     let plan = Plan::new("one-way", "One way").experiment("one", Pattern::ONE_WAY, settings);
     let spec = &resolve(&plan, &Options::default()).unwrap().points[0];
     let rank = |mut end: Wire, rank| {
-        let timepiece = Timepiece::new(end.clock(), None);
-        let (stamped, cpu) = stamp(&mut end, spec, rank, false, &timepiece).unwrap();
+        let rank_clock = RankClock::new(end.clock(), None);
+        let (stamped, cpu) = stamp(&mut end, spec, rank, false, &rank_clock).unwrap();
         assert_eq!(stamped.column(Column::Exchanged).len(), 4 * EXCHANGES as usize);
         let cpu = cpu.expect("Linux has an account of each thread");
         cpu.user_ns + cpu.system_ns

@@ -7,7 +7,7 @@ const LAST: u8 = u8::MAX;
 
 /// Bytes that other ranks change, one after another: each round begins with the first.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Watched {
+pub(super) struct FlagRange {
     pub(super) first: usize,
     pub(super) stride: usize,
     pub(super) count: usize,
@@ -16,8 +16,8 @@ pub(super) struct Watched {
 /// What the bytes of an end have been, there and back. In a round, which is one message where there are but two ends, a message
 /// goes to each rank and one comes from each.
 #[derive(Debug)]
-pub(super) struct Signs {
-    watched: Watched,
+pub(super) struct PolledFlags {
+    watched: FlagRange,
     /// Messages that this end sends in a round.
     round: usize,
     /// The byte of the round that is being sent, and how many messages of it were.
@@ -28,18 +28,20 @@ pub(super) struct Signs {
     came: usize,
 }
 
-impl Signs {
-    pub(super) fn new(watched: Watched, round: usize) -> Self {
+impl PolledFlags {
+    pub(super) fn new(watched: FlagRange, round: usize) -> Self {
         Self { watched, round, byte: 0, sent: 0, seen: 0, came: 0 }
     }
 
-    /// What the next message that comes says, if it has; those of a round are looked for one after another, as all have to come.
+    /// What the next message that comes says, if it has, and from which of the ranks it is; those of a round are looked for one
+    /// after another, as all have to come.
     #[inline]
     pub(super) fn changed<E>(
         &mut self,
         peek: impl FnOnce(usize) -> Result<u8, E>,
-    ) -> Result<Option<Mark>, E> {
-        let byte = peek(self.watched.first + self.came * self.watched.stride)?;
+    ) -> Result<Option<(u32, Mark)>, E> {
+        let from = self.came;
+        let byte = peek(self.watched.first + from * self.watched.stride)?;
         if byte == self.seen {
             return Ok(None);
         }
@@ -48,7 +50,8 @@ impl Signs {
             self.came = 0;
             self.seen = byte;
         }
-        Ok(Some(if byte == LAST { Mark::Last } else { Mark::More }))
+        let mark = if byte == LAST { Mark::Last } else { Mark::More };
+        Ok(Some((from as u32, mark)))
     }
 
     /// The byte that the next message ends with: the same for all of a round, so that none is changed that is not fetched yet.
@@ -74,8 +77,8 @@ mod tests {
 
     #[test]
     fn a_round_has_one_byte_and_comes_in_order() {
-        let mut out = Signs::new(Watched::default(), 3);
-        let round = |out: &mut Signs, mark| [0; 3].map(|_: u8| out.next(mark));
+        let mut out = PolledFlags::new(FlagRange::default(), 3);
+        let round = |out: &mut PolledFlags, mark| [0; 3].map(|_: u8| out.next(mark));
         assert_eq!((round(&mut out, Mark::More), round(&mut out, Mark::More)), ([1; 3], [2; 3]));
         for _ in 0..252 {
             round(&mut out, Mark::More);
@@ -85,16 +88,23 @@ mod tests {
             (254, [1; 3], [LAST; 3])
         );
 
-        let mut into = Signs::new(Watched { first: 7, stride: 10, count: 2 }, 1);
+        let mut into = PolledFlags::new(FlagRange { first: 7, stride: 10, count: 2 }, 1);
         let mut memory = [0; 20];
-        let look = |into: &mut Signs, memory: &[u8]| into.changed(|at| Ok::<_, ()>(memory[at])).unwrap();
+        let look =
+            |into: &mut PolledFlags, memory: &[u8]| into.changed(|at| Ok::<_, ()>(memory[at])).unwrap();
         // The second is not looked at before the first has come.
         memory[17] = 1;
         assert_eq!(look(&mut into, &memory), None);
         memory[7] = 1;
-        assert_eq!([look(&mut into, &memory), look(&mut into, &memory)], [Some(Mark::More); 2]);
+        assert_eq!(
+            [look(&mut into, &memory), look(&mut into, &memory)],
+            [Some((0, Mark::More)), Some((1, Mark::More))]
+        );
         assert_eq!(look(&mut into, &memory), None, "a round that came is over");
         (memory[7], memory[17]) = (LAST, LAST);
-        assert_eq!([look(&mut into, &memory), look(&mut into, &memory)], [Some(Mark::Last); 2]);
+        assert_eq!(
+            [look(&mut into, &memory), look(&mut into, &memory)],
+            [Some((0, Mark::Last)), Some((1, Mark::Last))]
+        );
     }
 }

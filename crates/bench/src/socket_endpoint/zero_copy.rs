@@ -17,7 +17,7 @@ const SO_EE_ORIGIN_ZEROCOPY: u8 = 5;
 const SO_EE_CODE_ZEROCOPY_COPIED: u8 = 1;
 
 /// Messages that are lent to the kernel.
-pub(super) struct Lent {
+pub(super) struct ZeroCopyBuffers {
     /// For each place, how many calls there were when the last one was made that referred to it.
     until: Vec<u64>,
     /// The place of the message that is sent, and whether that has begun.
@@ -34,7 +34,7 @@ pub(super) struct Lent {
     pub(super) is_out: bool,
 }
 
-impl Lent {
+impl ZeroCopyBuffers {
     /// Places for messages of a size, and what is in them.
     pub(super) fn new(size: usize) -> (Self, Vec<u8>) {
         let count = (BYTES / size.max(1)).clamp(*MESSAGES.start(), *MESSAGES.end());

@@ -7,14 +7,14 @@ use serde::{Deserialize, Serialize};
 /// The CPUs that a rank may use.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Place {
+pub(crate) struct HostLocation {
     /// Which host: the boot of its kernel, which containers share as they share CPUs. Absent where it is not known.
     boot_id: Option<String>,
     /// A bit for each CPU, the first in the lowest bit of the first word.
     cpus: Vec<u64>,
 }
 
-impl Place {
+impl HostLocation {
     /// That of this process.
     pub(super) fn own(boot_id: Option<String>) -> Self {
         let allowed = sched_getaffinity(None).unwrap_or_else(|_| CpuSet::new());
@@ -61,7 +61,7 @@ mod tests {
 
     #[test]
     fn a_place_is_within_itself_and_what_surrounds_it() {
-        let place = |boot: Option<&str>, cpus: &[u64]| Place {
+        let place = |boot: Option<&str>, cpus: &[u64]| HostLocation {
             boot_id: boot.map(str::to_owned),
             cpus: cpus.to_vec(),
         };
@@ -76,7 +76,7 @@ mod tests {
 
     #[test]
     fn this_process_is_somewhere() {
-        let own = Place::own(Some("boot".to_owned()));
+        let own = HostLocation::own(Some("boot".to_owned()));
         assert!(own.cpus() > 0 && own.is_within(&own));
     }
 }

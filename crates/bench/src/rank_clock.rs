@@ -5,13 +5,13 @@ use measure::samples::Stamps;
 
 /// A rank's clock.
 #[derive(Clone, Debug)]
-pub(crate) struct Timepiece {
+pub(crate) struct RankClock {
     pub(crate) clock: Clock,
     pub(crate) domain: Domain,
     skew: Option<Skew>,
 }
 
-impl Timepiece {
+impl RankClock {
     /// A clock, as wrong as a test wants it: then it is no other rank's.
     pub(crate) fn new(clock: Clock, skew: Option<Skew>) -> Self {
         let mut domain = Domain::of(&clock);
@@ -38,9 +38,9 @@ mod tests {
     #[test]
     fn a_clock_that_is_wrong_is_nobody_elses() {
         let clock = Clock::monotonic();
-        let right = Timepiece::new(clock, None);
-        let wrong = Timepiece::new(clock, Some("offset=1us,drift=0ppm".parse().unwrap()));
-        assert!(right.domain.shares_with(&Timepiece::new(clock, None).domain));
+        let right = RankClock::new(clock, None);
+        let wrong = RankClock::new(clock, Some("offset=1us,drift=0ppm".parse().unwrap()));
+        assert!(right.domain.shares_with(&RankClock::new(clock, None).domain));
         assert!(!right.domain.shares_with(&wrong.domain) && !wrong.domain.shares_with(&wrong.domain));
         let stamps = vec![5, Stamps::NONE];
         assert_eq!(right.shows(stamps.clone()), stamps);

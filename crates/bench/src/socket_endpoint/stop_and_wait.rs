@@ -5,7 +5,7 @@ use crate::endpoint::header::Header;
 
 /// How far one end is.
 #[derive(Debug)]
-pub(super) struct Alternation {
+pub(super) struct StopAndWait {
     /// Whether this end asks, and the other one answers.
     asks: bool,
     /// Number of the message that was sent last, and of the one that was taken last.
@@ -19,7 +19,7 @@ pub(super) struct Alternation {
     is_marred: bool,
 }
 
-impl Alternation {
+impl StopAndWait {
     /// The end that asks, or the one that answers.
     pub(super) fn new(asks: bool) -> Self {
         Self { asks, sent: None, heard: None, repeated: 0, duplicates: 0, is_marred: false }
@@ -94,7 +94,7 @@ mod tests {
 
     #[test]
     fn each_message_is_taken_once_whatever_is_lost() {
-        let (mut asks, mut answers) = (Alternation::new(true), Alternation::new(false));
+        let (mut asks, mut answers) = (StopAndWait::new(true), StopAndWait::new(false));
         for number in 0..100 {
             assert_eq!(asks.next(number), number);
             asks.sent(number);
@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn a_question_that_comes_again_before_it_is_answered_is_not_answered_twice() {
-        let mut answers = Alternation::new(false);
+        let mut answers = StopAndWait::new(false);
         assert_eq!(answers.hears(message(0, false), MASK), (true, false));
         assert_eq!(answers.hears(message(0, true), MASK), (false, false));
         answers.sent(answers.next(0));
