@@ -235,7 +235,6 @@ mod model;
 mod names;
 pub mod offer;
 mod overrides;
-mod pattern_axes;
 mod quantities;
 mod read;
 mod resolve;
