@@ -15,7 +15,7 @@ fn what_libraries_do_not_carry_is_refused() {
         (
             "stream",
             "endpoint = \"zeromq\"",
-            "message libraries carry \"one-params\", \"ping-pong\", \"pipeline\"",
+            "message libraries carry \"one-way\", \"ping-pong\", \"pipeline\"",
         ),
         ("fan-out", "endpoint = \"nng\"", "message libraries carry"),
         ("ping-pong", "endpoint = \"nanomsg\", size_bytes = 3", "a message says its number in 4 bytes"),
