@@ -11,14 +11,69 @@ pub(crate) const BINS_MAX: usize = 200;
 /// Above this ratio of the 99.9 % quantile to the minimum, bins grow geometrically.
 const LINEAR_RATIO_MAX: u64 = 3;
 
-/// Where a distribution comes from.
+/// A distribution.
 #[derive(Debug)]
 pub(crate) enum Source<'a> {
-    /// Every sample, in ns.
-    Samples(Vec<u64>),
+    /// Every sample.
+    Samples(Counted),
     /// Lower edge, upper edge (exclusive) and count of buckets, in rising order.
     Buckets(&'a [(u64, u64, u64)]),
 }
+
+/// Samples as the values that occur, in ns and rising, each with how often it does: there are a few
+/// thousand of them where there are millions of samples.
+#[derive(Debug)]
+pub(crate) struct Counted(pub(crate) Vec<(u64, u64)>);
+
+impl Counted {
+    /// Counts samples: those near the least in an array with a place for each value, so that only
+    /// the rest has to be sorted.
+    pub(crate) fn new(samples: &[u64]) -> Self {
+        let least = samples.iter().copied().min().unwrap_or_default();
+        let most = samples.iter().copied().max().unwrap_or_default();
+        // As many places as fit a processor's cache, and not many more than there are samples.
+        let places = (most - least).saturating_add(1).min(PLACES).min(16 * samples.len() as u64);
+        let mut counts = vec![0u64; places as usize];
+        let mut rest = Vec::new();
+        for sample in samples {
+            match counts.get_mut((sample - least) as usize) {
+                Some(count) => *count += 1,
+                None => rest.push(*sample),
+            }
+        }
+        rest.sort_unstable();
+        let near = (least..).zip(counts).filter(|(_, count)| *count > 0);
+        Self(near.chain(rest.chunk_by(u64::eq).map(|same| (same[0], same.len() as u64))).collect())
+    }
+
+    /// How many samples there are.
+    pub(crate) fn total(&self) -> u64 {
+        self.0.iter().fold(0, |sum, (_, count)| sum.saturating_add(*count))
+    }
+
+    /// The smallest sample.
+    pub(crate) fn min(&self) -> Option<u64> {
+        self.0.first().map(|(value, _)| *value)
+    }
+
+    /// The largest sample.
+    pub(crate) fn max(&self) -> Option<u64> {
+        self.0.last().map(|(value, _)| *value)
+    }
+
+    /// The value at a rank, the least of which is 1.
+    pub(crate) fn at(&self, rank: u64) -> Option<u64> {
+        let mut seen = 0u64;
+        let found = self.0.iter().find(|(_, count)| {
+            seen = seen.saturating_add(*count);
+            seen >= rank
+        });
+        found.map(|(value, _)| *value)
+    }
+}
+
+/// Places of the array that samples are counted in: 1 MiB of it.
+const PLACES: u64 = 1 << 17;
 
 /// The histograms of a point.
 #[derive(Debug, PartialEq, Serialize)]
@@ -105,10 +160,10 @@ impl Edges {
 }
 
 impl Source<'_> {
-    /// The samples that stand for the buckets, and how many each stands for; every sample of raw ones.
-    pub(crate) fn middles(&self) -> Vec<(u64, u64)> {
+    /// The samples that stand for the buckets, and how many each stands for; the values of raw ones.
+    pub(crate) fn values(self) -> Vec<(u64, u64)> {
         match self {
-            Self::Samples(samples) => samples.iter().map(|sample| (*sample, 1)).collect(),
+            Self::Samples(samples) => samples.0,
             Self::Buckets(buckets) => buckets.iter().map(|bucket| (middle(bucket), bucket.2)).collect(),
         }
     }
@@ -116,10 +171,8 @@ impl Source<'_> {
     fn range(&self) -> Option<Range> {
         match self {
             Self::Samples(samples) => {
-                let min = *samples.iter().min()?;
-                let rank = rank_of_999(samples.len() as u64);
-                let p999 = *samples.clone().select_nth_unstable(rank as usize).1;
-                Some(Range { min, p999 })
+                let p999 = samples.at(rank_of_999(samples.total()) + 1)?;
+                Some(Range { min: samples.min()?, p999 })
             }
             Self::Buckets(buckets) => {
                 // A record may be someone else's: its buckets are neither sorted nor small for certain.
@@ -144,8 +197,8 @@ impl Source<'_> {
         };
         let (source, total, max_ns) = match self {
             Self::Samples(samples) => {
-                samples.iter().for_each(|sample| add(*sample, 1));
-                ("samples", samples.len() as u64, samples.iter().max().copied())
+                samples.0.iter().for_each(|(value, count)| add(*value, *count));
+                ("samples", samples.total(), samples.max())
             }
             Self::Buckets(buckets) => {
                 buckets.iter().for_each(|bucket| add(middle(bucket), bucket.2));
@@ -197,7 +250,7 @@ mod tests {
         let wide: Vec<u64> = (0..100_000u64).map(|i| 700 + i * i / 1000).collect();
         for samples in [narrow, wide, vec![5], vec![0, 0, 1 << 60], vec![u64::MAX, 1]] {
             let count = samples.len() as u64;
-            let bins = bin(&[(end(0), Source::Samples(samples))]).unwrap();
+            let bins = bin(&[(end(0), Source::Samples(Counted::new(&samples)))]).unwrap();
             assert!(bins.edges.len() <= BINS_MAX, "{}", bins.edges.len());
             assert!(bins.edges.is_sorted());
             assert_eq!(bins.ends[0].total, count);
@@ -217,7 +270,7 @@ mod tests {
     fn outliers_go_to_the_overflow_with_their_maximum() {
         let mut samples: Vec<u64> = (0..9_995).map(|i| 1000 + i % 100).collect();
         samples.extend([90_000; 5]);
-        let bins = bin(&[(end(0), Source::Samples(samples))]).unwrap();
+        let bins = bin(&[(end(0), Source::Samples(Counted::new(&samples)))]).unwrap();
         assert_eq!((bins.ends[0].overflow, bins.ends[0].max_ns), (5, 90_000));
         assert!(!bins.logarithmic);
         assert_eq!((bins.edges[0], *bins.edges.last().unwrap()), (1000, 1100));
@@ -227,7 +280,7 @@ mod tests {
     #[test]
     fn a_long_tail_is_binned_geometrically() {
         let samples: Vec<u64> = (0..10_000u64).map(|i| 500 + i * i).collect();
-        let bins = bin(&[(end(0), Source::Samples(samples))]).unwrap();
+        let bins = bin(&[(end(0), Source::Samples(Counted::new(&samples)))]).unwrap();
         assert!(bins.logarithmic);
         let edges = &bins.edges;
         assert!(edges[1] - edges[0] < edges[edges.len() - 1] - edges[edges.len() - 2]);
@@ -236,12 +289,13 @@ mod tests {
     #[test]
     fn both_ends_share_their_edges_and_buckets_count_too() {
         let buckets = [(1000, 1002, 7), (1010, 1020, 2), (5000, 5100, 1)];
-        let ends = [(end(0), Source::Samples(vec![990, 1005])), (end(1), Source::Buckets(&buckets))];
+        let ends =
+            [(end(0), Source::Samples(Counted::new(&[990, 1005]))), (end(1), Source::Buckets(&buckets))];
         let bins = bin(&ends).unwrap();
         assert_eq!(bins.edges[0], 990);
         assert_eq!(bins.ends.iter().map(counted).collect::<Vec<_>>(), [2, 10]);
         assert_eq!((bins.ends[1].source, bins.ends[1].max_ns), ("histogram", 5099));
-        assert_eq!(bin(&[(end(0), Source::Samples(Vec::new()))]), None);
+        assert_eq!(bin(&[(end(0), Source::Samples(Counted::new(&[])))]), None);
     }
 
     #[test]
@@ -250,5 +304,16 @@ mod tests {
             (rank_of_999(1), rank_of_999(999), rank_of_999(1000), rank_of_999(10_000)),
             (0, 998, 998, 9_989)
         );
+    }
+    #[test]
+    fn samples_are_counted_whether_near_the_least_or_far() {
+        let far = u64::MAX;
+        let samples = [7, far, 5, 7, 5 + PLACES, 4 + PLACES, 7, 5 + PLACES, 900];
+        let counted = Counted::new(&samples);
+        let values = [(5, 1), (7, 3), (900, 1), (4 + PLACES, 1), (5 + PLACES, 2), (far, 1)];
+        assert_eq!(counted.0, values);
+        assert_eq!((counted.total(), counted.min(), counted.max()), (9, Some(5), Some(far)));
+        assert_eq!([1, 2, 4, 5, 9].map(|rank| counted.at(rank).unwrap()), [5, 7, 7, 900, far]);
+        assert!(Counted::new(&[]).0.is_empty() && Counted::new(&[3]).0 == [(3, 1)]);
     }
 }

@@ -3,7 +3,7 @@
 use measure::record::{End, Histogram, Latency, Point, Timed};
 
 use crate::SampleSource;
-use crate::bins::Source;
+use crate::bins::{Counted, Source};
 
 /// What a record keeps of a distribution.
 pub(super) struct Stored<'a> {
@@ -53,8 +53,9 @@ pub(super) fn source<'a>(
     let buckets = stored.histogram.map(|histogram| Source::Buckets(&histogram.buckets));
     let Some(path) = stored.samples else { return Ok(buckets) };
     let loaded = samples.load(path).and_then(|samples| {
-        let contradiction = stored.latency.and_then(|latency| contradiction(&samples, latency));
-        contradiction.map_or(Ok(samples), Err)
+        let counted = Counted::new(&samples);
+        let contradiction = stored.latency.and_then(|latency| contradiction(&counted, latency));
+        contradiction.map_or(Ok(counted), Err)
     });
     match loaded {
         Ok(samples) => Ok(Some(Source::Samples(samples))),
@@ -64,12 +65,11 @@ pub(super) fn source<'a>(
 }
 
 /// How samples contradict the statistics that were made of them, if so: the file is then another point's, or was cut.
-fn contradiction(samples: &[u64], latency: &Latency) -> Option<String> {
-    let extreme = |found: Option<&u64>| found.copied().unwrap_or_default();
+fn contradiction(samples: &Counted, latency: &Latency) -> Option<String> {
     let found = [
-        ("samples", samples.len() as u64, latency.count),
-        ("as the smallest in ns", extreme(samples.iter().min()), latency.min_ns),
-        ("as the largest in ns", extreme(samples.iter().max()), latency.max_ns),
+        ("samples", samples.total(), latency.count),
+        ("as the smallest in ns", samples.min().unwrap_or_default(), latency.min_ns),
+        ("as the largest in ns", samples.max().unwrap_or_default(), latency.max_ns),
     ];
     let (what, found, recorded) = found.into_iter().find(|(_, found, recorded)| found != recorded)?;
     Some(format!(

@@ -15,7 +15,7 @@ use serde::Serialize;
 use super::distributions::{Stored, distributions, source};
 use super::table::{frame, list, nothing, waiting};
 use crate::SampleSource;
-use crate::bins::Source;
+use crate::bins::{Counted, Source};
 use crate::series_table::{self, doubt};
 use crate::unit;
 
@@ -47,8 +47,7 @@ struct Drawn {
 /// All samples of one kind in one panel.
 struct Merged {
     kind: LatencyKind,
-    /// Values in ns and how often each was seen, sorted.
-    values: Vec<(u64, u64)>,
+    values: Counted,
     /// Whether some are the middles of buckets.
     is_approximate: bool,
     bound_ns: Option<f64>,
@@ -140,16 +139,13 @@ impl Page {
         let mut all = Vec::new();
         for kind in kinds {
             let mut merged =
-                Merged { kind: *kind, values: Vec::new(), is_approximate: false, bound_ns: None };
+                Merged { kind: *kind, values: Counted(Vec::new()), is_approximate: false, bound_ns: None };
             for point in group.iter().filter(|point| point.status == Status::Measured) {
                 let Some(stored) = stored(point, *kind) else { continue };
                 match source(&stored, samples) {
-                    Ok(Some(Source::Samples(samples))) => {
-                        merged.values.extend(samples.into_iter().map(|sample| (sample, 1)));
-                    }
-                    Ok(Some(buckets @ Source::Buckets(_))) => {
-                        merged.values.extend(buckets.middles());
-                        merged.is_approximate = true;
+                    Ok(Some(source)) => {
+                        merged.is_approximate |= matches!(source, Source::Buckets(_));
+                        merged.values.0.extend(source.values());
                     }
                     Ok(None) => {
                         self.notes.insert("Some points kept no distribution and are not in it.".to_owned());
@@ -161,8 +157,8 @@ impl Page {
                 let bounds = [merged.bound_ns, quantity::bound_ns(point, *kind)];
                 merged.bound_ns = bounds.into_iter().flatten().reduce(f64::max);
             }
-            merged.values.sort_unstable();
-            if !merged.values.is_empty() {
+            merged.values.0.sort_unstable();
+            if !merged.values.0.is_empty() {
                 all.push(merged);
             }
         }
@@ -244,19 +240,11 @@ impl Page {
 }
 
 impl Merged {
-    fn count(&self) -> u64 {
-        self.values.iter().fold(0, |sum, (_, count)| sum.saturating_add(*count))
-    }
-
-    fn max_ns(&self) -> u64 {
-        self.values.last().map_or(0, |(ns, _)| *ns)
-    }
-
     fn drawn(&self, limits: Limits, colour: usize) -> Drawn {
         let bins = (limits.to_ns - limits.from_ns).max(1).div_ceil(limits.width_ns) as usize;
         let mut counts = vec![0u64; bins];
         let mut outside = 0u64;
-        for (ns, count) in &self.values {
+        for (ns, count) in &self.values.0 {
             let inside = (limits.from_ns..limits.to_ns).contains(ns);
             let at = (ns.saturating_sub(limits.from_ns) / limits.width_ns) as usize;
             match counts.get_mut(at).filter(|_| inside) {
@@ -264,21 +252,20 @@ impl Merged {
                 None => outside = outside.saturating_add(*count),
             }
         }
-        Drawn { name: self.kind.name().to_owned(), colour, counts, outside, max_ns: self.max_ns() }
+        Drawn {
+            name: self.kind.name().to_owned(),
+            colour,
+            counts,
+            outside,
+            max_ns: self.values.max().unwrap_or_default(),
+        }
     }
 
     fn row(&self, label: &str, outside: u64) -> Markup {
-        let count = self.count();
-        let at = |rank: u64| {
-            let mut seen = 0u64;
-            let found = self.values.iter().find(|(_, times)| {
-                seen = seen.saturating_add(*times);
-                seen >= rank
-            });
-            found.map_or(0, |(ns, _)| *ns)
-        };
+        let count = self.values.total();
+        let at = |rank: u64| self.values.at(rank).unwrap_or_default();
         let above = |threshold_ns: u64| {
-            let above = self.values.iter().filter(|(ns, _)| *ns > threshold_ns).map(|(_, times)| *times);
+            let above = self.values.0.iter().filter(|(ns, _)| *ns > threshold_ns).map(|(_, times)| *times);
             above.fold(0u64, u64::saturating_add)
         };
         let share = |threshold_ns| above(threshold_ns) as f64 / count as f64;
@@ -293,7 +280,7 @@ impl Merged {
             unit::grouped(count),
             format!("{mark}{}{bound}", at(1)),
             format!("{mark}{}{bound}", at(Share::P50.rank(count))),
-            format!("{mark}{}{bound}", self.max_ns()),
+            format!("{mark}{}{bound}", self.values.max().unwrap_or_default()),
             format!(
                 "{} ({}){}",
                 measure::text::percent(share(ABOVE_NS)),
