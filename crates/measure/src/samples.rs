@@ -16,6 +16,7 @@ pub use crate::record::Scale;
 use crate::record::{Histogram, Latency, LatencyKind};
 use crate::stats;
 
+mod counted;
 mod distribution;
 mod memory;
 mod raw_file;
@@ -24,6 +25,7 @@ mod stamps;
 #[cfg(test)]
 mod tests;
 
+pub use counted::Counted;
 pub use distribution::Distribution;
 pub use raw_file::{read_raw, write_raw};
 pub use series::SERIES_BLOCKS;

@@ -1,9 +1,10 @@
 //! The distributions of a point, and where their samples are.
 
 use measure::record::{End, Histogram, Latency, Point, Timed};
+use measure::samples::Counted;
 
 use crate::SampleSource;
-use crate::bins::{Counted, Source};
+use crate::bins::Source;
 
 /// What a record keeps of a distribution.
 pub(super) struct Stored<'a> {

@@ -9,13 +9,14 @@ use maud::{Markup, html};
 use measure::figure::Figure;
 use measure::quantity;
 use measure::record::{Latency, LatencyKind, Point, Status};
+use measure::samples::Counted;
 use measure::stats::{Share, share_above_bounds};
 use serde::Serialize;
 
 use super::distributions::{Stored, distributions, source};
 use super::table::{frame, list, nothing, waiting};
 use crate::SampleSource;
-use crate::bins::{Counted, Source};
+use crate::bins::Source;
 use crate::series_table::{self, doubt};
 use crate::unit;
 
