@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use ::report::Points;
 use anyhow::Context;
 use bench::PATTERNS;
-use bench::point::sample_bytes;
+use bench::point::{Pattern, sample_bytes};
 use clap::Args;
 use measure::figure::Unit;
 use measure::files;
@@ -126,7 +126,7 @@ fn point(id: u64, name: &LogName, [input, output]: &Logs) -> anyhow::Result<(Poi
     let mut json = json!({
         "id": id,
         "experiment": name.id,
-        "pattern": "pipeline",
+        "pattern": Pattern::PIPELINE,
         "axes": axes(name),
         "status": "measured",
         "repetition": 0,

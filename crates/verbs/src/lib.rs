@@ -5,6 +5,7 @@
 //! * [`provider`]: the table of functions through which all verbs are reached: the seam between what measures and
 //!   what is measured.
 //! * [`manager`]: connections by librdmacm, opened at run time as well;
+//! * [`library`]: shared libraries, opened at run time;
 //! * [`system`]: the system's libibverbs as a provider, opened at run time;
 //! * [`LinkModel`]: what a link is to be like, where a device can imitate one;
 //! * [`transition`]: which queue-pair state may follow which, and with which attributes.
@@ -14,6 +15,7 @@
 //!   request that its state forbids does not compile.
 
 pub mod abi;
+pub mod library;
 pub mod manager;
 pub mod provider;
 pub mod system;

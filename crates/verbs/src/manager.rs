@@ -14,10 +14,10 @@ use crate::abi::*;
 use crate::address::AddressHandle;
 use crate::context::Transport;
 use crate::error::{Error, Result};
+use crate::library::{Library, Missing};
 use crate::memory::ProtectionDomain;
 use crate::queue_pair::{Connection, Init, QueuePair, ReadyToSend, Service};
 use crate::sockaddr::Sockaddr;
-use crate::system::{Missing, Shared};
 
 /// The functions of librdmacm that are used, with the contracts of their man pages.
 pub struct Manager {
@@ -53,26 +53,29 @@ pub fn manager() -> std::result::Result<&'static Manager, &'static Missing> {
 }
 
 fn load() -> std::result::Result<Manager, Missing> {
-    let library = Shared::open("librdmacm.so.1", "librdmacm1")?;
-    Ok(Manager {
-        create_event_channel: library.function(c"rdma_create_event_channel")?,
-        destroy_event_channel: library.function(c"rdma_destroy_event_channel")?,
-        create_id: library.function(c"rdma_create_id")?,
-        destroy_id: library.function(c"rdma_destroy_id")?,
-        bind_addr: library.function(c"rdma_bind_addr")?,
-        get_src_port: library.function(c"rdma_get_src_port")?,
-        listen: library.function(c"rdma_listen")?,
-        resolve_addr: library.function(c"rdma_resolve_addr")?,
-        resolve_route: library.function(c"rdma_resolve_route")?,
-        connect: library.function(c"rdma_connect")?,
-        accept: library.function(c"rdma_accept")?,
-        establish: library.function(c"rdma_establish")?,
-        disconnect: library.function(c"rdma_disconnect")?,
-        init_qp_attr: library.function(c"rdma_init_qp_attr")?,
-        get_cm_event: library.function(c"rdma_get_cm_event")?,
-        ack_cm_event: library.function(c"rdma_ack_cm_event")?,
-        event_str: library.function(c"rdma_event_str")?,
-        set_option: library.function(c"rdma_set_option")?,
+    let library = Library::open("librdmacm.so.1", "rdma-core", "librdmacm1")?;
+    // SAFETY: the types are those of the declarations in rdma-core, which keeps them stable.
+    Ok(unsafe {
+        Manager {
+            create_event_channel: library.function(c"rdma_create_event_channel")?,
+            destroy_event_channel: library.function(c"rdma_destroy_event_channel")?,
+            create_id: library.function(c"rdma_create_id")?,
+            destroy_id: library.function(c"rdma_destroy_id")?,
+            bind_addr: library.function(c"rdma_bind_addr")?,
+            get_src_port: library.function(c"rdma_get_src_port")?,
+            listen: library.function(c"rdma_listen")?,
+            resolve_addr: library.function(c"rdma_resolve_addr")?,
+            resolve_route: library.function(c"rdma_resolve_route")?,
+            connect: library.function(c"rdma_connect")?,
+            accept: library.function(c"rdma_accept")?,
+            establish: library.function(c"rdma_establish")?,
+            disconnect: library.function(c"rdma_disconnect")?,
+            init_qp_attr: library.function(c"rdma_init_qp_attr")?,
+            get_cm_event: library.function(c"rdma_get_cm_event")?,
+            ack_cm_event: library.function(c"rdma_ack_cm_event")?,
+            event_str: library.function(c"rdma_event_str")?,
+            set_option: library.function(c"rdma_set_option")?,
+        }
     })
 }
 

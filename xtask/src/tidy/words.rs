@@ -3,13 +3,17 @@
 use proc_macro2::{TokenStream, TokenTree};
 
 /// The retired name, and the name to use. A word comes here with the commit that renames it.
-const RETIRED: [(&str, &str); 15] = [
+const RETIRED: [(&str, &str); 19] = [
     ("Alternation", "StopAndWait"),
     ("alternation", "stop_and_wait"),
+    ("Anchor", "ClockReference"),
     ("Company", "Placement"),
     ("company", "placement"),
+    ("Course", "Schedule"),
     ("gives_way", "yields_cpu"),
     ("greet_as", "send_sync_as"),
+    ("hail", "start_message"),
+    ("hailed", "started"),
     ("Lent", "ZeroCopyBuffers"),
     ("Manner", "DatagramMode"),
     ("Presence", "RankInfo"),

@@ -15,13 +15,13 @@ use crate::placement::RankInfo;
 
 /// What another rank has said of a part of the point.
 #[derive(Clone, Debug)]
-pub(crate) struct PeerInfo<A, W> {
+pub(crate) struct PeerInfo<A, P> {
     /// Where it runs.
     pub(crate) info: RankInfo,
     /// Where it can be reached; absent where it has nothing to do with this part.
     pub(crate) address: Option<A>,
     /// What it has for this rank alone; absent where the two do not connect.
-    pub(crate) params: Option<W>,
+    pub(crate) params: Option<P>,
 }
 
 /// What the other ranks have said of halves of a kind, in rank order and this one among them.
@@ -29,39 +29,39 @@ pub(crate) type Others<H> =
     [PeerInfo<<H as UnconnectedEndpoint>::Address, <H as UnconnectedEndpoint>::PeerParams>];
 
 /// Whether two ranks are on one host.
-pub(crate) fn are_beside<A, W>(ranks: &[PeerInfo<A, W>], one: u32, other: u32) -> bool {
+pub(crate) fn are_beside<A, P>(ranks: &[PeerInfo<A, P>], one: u32, other: u32) -> bool {
     let info = |rank: u32| ranks.get(rank as usize).map(|told| &told.info);
     info(one).zip(info(other)).is_some_and(|(one, other)| one.is_beside(other))
 }
 
 /// What a rank has for the others: for all, and for each that connects to it.
-pub(crate) struct Offer<A, W> {
+pub(crate) struct Offer<A, P> {
     /// What every rank of the point may know.
     pub(crate) address: A,
     /// What only the rank needs that connects to it, by rank; absent for those that do not.
-    params: Vec<Option<W>>,
+    params: Vec<Option<P>>,
 }
 
 /// A rank that this one connects with: what that has, and what this one has for it.
-pub(crate) struct Peer<'a, A, W> {
+pub(crate) struct Peer<'a, A, P> {
     pub(crate) address: &'a A,
-    pub(crate) params: &'a W,
-    pub(crate) own_params: &'a W,
+    pub(crate) params: &'a P,
+    pub(crate) own_params: &'a P,
 }
 
-impl<A, W> Offer<A, W> {
+impl<A, P> Offer<A, P> {
     /// An offer to so many ranks, with nothing for any of them alone yet.
     pub(crate) fn new(address: A, ranks: u32) -> Self {
         Self { address, params: (0..ranks).map(|_| None).collect() }
     }
 
     /// Gives a rank what it needs to connect.
-    pub(crate) fn give(&mut self, rank: u32, params: W) {
+    pub(crate) fn give(&mut self, rank: u32, params: P) {
         self.params[rank as usize] = Some(params);
     }
 
     /// What a rank has to know that connects to this one.
-    pub(crate) fn params(&self, rank: u32) -> Option<&W> {
+    pub(crate) fn params(&self, rank: u32) -> Option<&P> {
         self.params.get(rank as usize)?.as_ref()
     }
 
@@ -71,10 +71,10 @@ impl<A, W> Offer<A, W> {
     /// [`Error::PeerAddress`] where one of the two has nothing for the other.
     pub(crate) fn peer<'a>(
         &'a self,
-        ranks: &'a [PeerInfo<A, W>],
+        ranks: &'a [PeerInfo<A, P>],
         own: u32,
         rank: u32,
-    ) -> Result<Peer<'a, A, W>, Error> {
+    ) -> Result<Peer<'a, A, P>, Error> {
         let told = ranks.get(rank as usize).and_then(|told| told.address.as_ref().zip(told.params.as_ref()));
         let ((address, params), own_params) = told.zip(self.params(rank)).ok_or_else(|| {
             Error::PeerAddress { reason: format!("rank {rank} has nothing that connects to rank {own}") }

@@ -19,7 +19,7 @@ const SPINS: u32 = 64;
 /// Nobody sleeps for longer where there was no room: nothing tells when there is some.
 const ROOM_AFTER: Duration = Duration::from_millis(1);
 /// Room for what ranks say first.
-const HAIL_BYTES: usize = 16;
+const START_BYTES: usize = 16;
 
 /// What messages go out by and come in by.
 pub(super) enum Sockets {
@@ -85,7 +85,7 @@ impl LibraryEndpoint {
             sockets,
             path,
             message: vec![FILL; size].into(),
-            received: vec![0; size.saturating_add(1).max(HAIL_BYTES)].into(),
+            received: vec![0; size.saturating_add(1).max(START_BYTES)].into(),
             size,
             posted: 0,
             clock,
@@ -98,13 +98,13 @@ impl LibraryEndpoint {
     }
 
     /// Says something that is no message; where there is no room, nothing.
-    pub(super) fn hail(&mut self, hail: &[u8]) -> Result<(), Error> {
-        let sent = self.sockets.outgoing().send(hail);
+    pub(super) fn send_start(&mut self, message: &[u8]) -> Result<(), Error> {
+        let sent = self.sockets.outgoing().send(message);
         sent.map(drop).map_err(|reason| self.failed("send on", reason))
     }
 
     /// The next thing that the other rank says, if it does so within a time.
-    pub(super) fn hailed(&mut self, limit: Duration) -> Result<Option<Vec<u8>>, Error> {
+    pub(super) fn receive_start(&mut self, limit: Duration) -> Result<Option<Vec<u8>>, Error> {
         if let Some(length) = self.receive_any()? {
             return Ok(Some(self.received[..length.min(self.received.len())].to_vec()));
         }

@@ -2,7 +2,7 @@
 
 use std::ffi::{CStr, c_char, c_int};
 
-use super::opened::Opened;
+use verbs::library::Library;
 
 pub(super) struct Errors {
     errno: unsafe extern "C" fn() -> c_int,
@@ -11,8 +11,12 @@ pub(super) struct Errors {
 
 impl Errors {
     /// Those of a library: its functions `errno` and `strerror`, by their names.
-    pub(super) fn of(library: &Opened, [errno, strerror]: [&CStr; 2]) -> Result<Self, String> {
-        Ok(Self { errno: library.function(errno)?, strerror: library.function(strerror)? })
+    ///
+    /// # Safety
+    /// The functions have the types of those two in POSIX.
+    pub(super) unsafe fn of(library: &Library, [errno, strerror]: [&CStr; 2]) -> Result<Self, String> {
+        // SAFETY: as the caller says.
+        Ok(unsafe { Self { errno: library.function(errno)?, strerror: library.function(strerror)? } })
     }
 
     /// What a call comes to.

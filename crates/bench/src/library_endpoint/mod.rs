@@ -1,7 +1,7 @@
 //! Message libraries as endpoints: ZeroMQ, NNG and nanomsg, as the site has them installed, and iceoryx2, where it is built in.
 //!
 //! ```text
-//! opened.rs, socket.rs: what all have ─► zeromq.rs, nng.rs, nanomsg.rs, iceoryx.rs: their functions
+//! errors.rs, socket.rs: what they have in common ─► zeromq.rs, nng.rs, nanomsg.rs, iceoryx.rs: their functions
 //!   ─► any.rs: a socket of any ─► setup.rs ─► endpoint.rs
 //! ```
 //!
@@ -15,7 +15,6 @@ mod errors;
 mod iceoryx;
 mod nanomsg;
 mod nng;
-mod opened;
 mod setup;
 mod socket;
 #[cfg(test)]

@@ -5,8 +5,9 @@ use std::os::fd::BorrowedFd;
 use std::sync::OnceLock;
 use std::time::Duration;
 
+use verbs::library::Library;
+
 use super::errors::Errors;
-use super::opened::Opened;
 use super::socket::{Messages, QUEUE_BYTES, Role, readable};
 
 struct Functions {
@@ -27,17 +28,20 @@ fn functions() -> Result<&'static Functions, String> {
 }
 
 fn load() -> Result<Functions, String> {
-    let library = Opened::open("libnanomsg.so.5", "libnanomsg5")?;
-    Ok(Functions {
-        socket: library.function(c"nn_socket")?,
-        close: library.function(c"nn_close")?,
-        setsockopt: library.function(c"nn_setsockopt")?,
-        getsockopt: library.function(c"nn_getsockopt")?,
-        bind: library.function(c"nn_bind")?,
-        connect: library.function(c"nn_connect")?,
-        send: library.function(c"nn_send")?,
-        recv: library.function(c"nn_recv")?,
-        errors: Errors::of(&library, [c"nn_errno", c"nn_strerror"])?,
+    let library = Library::open("libnanomsg.so.5", "nanomsg", "libnanomsg5")?;
+    // SAFETY: the types are those of the library's headers, which its soname keeps.
+    Ok(unsafe {
+        Functions {
+            socket: library.function(c"nn_socket")?,
+            close: library.function(c"nn_close")?,
+            setsockopt: library.function(c"nn_setsockopt")?,
+            getsockopt: library.function(c"nn_getsockopt")?,
+            bind: library.function(c"nn_bind")?,
+            connect: library.function(c"nn_connect")?,
+            send: library.function(c"nn_send")?,
+            recv: library.function(c"nn_recv")?,
+            errors: Errors::of(&library, [c"nn_errno", c"nn_strerror"])?,
+        }
     })
 }
 

@@ -5,7 +5,8 @@ use std::os::fd::BorrowedFd;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use super::opened::Opened;
+use verbs::library::Library;
+
 use super::socket::{Messages, QUEUE, Role, readable};
 
 /// `nng_socket`, and any other of its handles: a number in a structure.
@@ -35,21 +36,24 @@ fn functions() -> Result<&'static Functions, String> {
 }
 
 fn load() -> Result<Functions, String> {
-    let library = Opened::open("libnng.so.1", "libnng1")?;
-    Ok(Functions {
-        pair_open: library.function(c"nng_pair0_open")?,
-        pub_open: library.function(c"nng_pub0_open")?,
-        sub_open: library.function(c"nng_sub0_open")?,
-        close: library.function(c"nng_close")?,
-        listen: library.function(c"nng_listen")?,
-        dial: library.function(c"nng_dial")?,
-        send: library.function(c"nng_send")?,
-        recv: library.function(c"nng_recv")?,
-        set: library.function(c"nng_socket_set")?,
-        set_int: library.function(c"nng_socket_set_int")?,
-        get_int: library.function(c"nng_socket_get_int")?,
-        strerror: library.function(c"nng_strerror")?,
-        version: library.function(c"nng_version")?,
+    let library = Library::open("libnng.so.1", "NNG", "libnng1")?;
+    // SAFETY: the types are those of the library's headers, which its soname keeps.
+    Ok(unsafe {
+        Functions {
+            pair_open: library.function(c"nng_pair0_open")?,
+            pub_open: library.function(c"nng_pub0_open")?,
+            sub_open: library.function(c"nng_sub0_open")?,
+            close: library.function(c"nng_close")?,
+            listen: library.function(c"nng_listen")?,
+            dial: library.function(c"nng_dial")?,
+            send: library.function(c"nng_send")?,
+            recv: library.function(c"nng_recv")?,
+            set: library.function(c"nng_socket_set")?,
+            set_int: library.function(c"nng_socket_set_int")?,
+            get_int: library.function(c"nng_socket_get_int")?,
+            strerror: library.function(c"nng_strerror")?,
+            version: library.function(c"nng_version")?,
+        }
     })
 }
 

@@ -220,15 +220,15 @@ fn meet(
     let deadline = Deadline::after(PATIENCE);
     let mut has_heard = false;
     loop {
-        end.hail(&hail(own, has_heard, spec))?;
+        end.send_start(&start_message(own, has_heard, spec))?;
         let until = Deadline::after(AGAIN_AFTER);
         while !until.is_over() {
-            let Some(came) = end.hailed(AGAIN_AFTER)? else { continue };
-            if came == hail(theirs, true, spec) {
+            let Some(came) = end.receive_start(AGAIN_AFTER)? else { continue };
+            if came == start_message(theirs, true, spec) {
                 // It is told once more, for it may have heard of this end, but not that it was heard.
-                return end.hail(&hail(own, true, spec));
+                return end.send_start(&start_message(own, true, spec));
             }
-            has_heard |= came == hail(theirs, false, spec);
+            has_heard |= came == start_message(theirs, false, spec);
         }
         if deadline.is_over() {
             let reason = format!("it said nothing within {} s", PATIENCE.as_secs());
@@ -242,7 +242,7 @@ fn meet(
 }
 
 /// What a rank says first: never as long as a message.
-fn hail(token: u64, has_heard: bool, spec: &PartSpec) -> Vec<u8> {
+fn start_message(token: u64, has_heard: bool, spec: &PartSpec) -> Vec<u8> {
     let mut words = token.to_le_bytes().to_vec();
     words.push(u8::from(has_heard));
     if words.len() as u64 == spec.message.size_bytes {

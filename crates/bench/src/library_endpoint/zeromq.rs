@@ -4,8 +4,9 @@ use std::ffi::{CString, c_char, c_int, c_long, c_short, c_void};
 use std::sync::OnceLock;
 use std::time::Duration;
 
+use verbs::library::Library;
+
 use super::errors::Errors;
-use super::opened::Opened;
 use super::socket::{Messages, QUEUE, Role};
 
 /// `zmq_pollitem_t`.
@@ -38,20 +39,23 @@ fn functions() -> Result<&'static Functions, String> {
 }
 
 fn load() -> Result<Functions, String> {
-    let library = Opened::open("libzmq.so.5", "libzmq5")?;
-    Ok(Functions {
-        ctx_new: library.function(c"zmq_ctx_new")?,
-        ctx_term: library.function(c"zmq_ctx_term")?,
-        socket: library.function(c"zmq_socket")?,
-        close: library.function(c"zmq_close")?,
-        setsockopt: library.function(c"zmq_setsockopt")?,
-        bind: library.function(c"zmq_bind")?,
-        connect: library.function(c"zmq_connect")?,
-        send: library.function(c"zmq_send")?,
-        recv: library.function(c"zmq_recv")?,
-        poll: library.function(c"zmq_poll")?,
-        errors: Errors::of(&library, [c"zmq_errno", c"zmq_strerror"])?,
-        version: library.function(c"zmq_version")?,
+    let library = Library::open("libzmq.so.5", "ZeroMQ", "libzmq5")?;
+    // SAFETY: the types are those of the library's headers, which its soname keeps.
+    Ok(unsafe {
+        Functions {
+            ctx_new: library.function(c"zmq_ctx_new")?,
+            ctx_term: library.function(c"zmq_ctx_term")?,
+            socket: library.function(c"zmq_socket")?,
+            close: library.function(c"zmq_close")?,
+            setsockopt: library.function(c"zmq_setsockopt")?,
+            bind: library.function(c"zmq_bind")?,
+            connect: library.function(c"zmq_connect")?,
+            send: library.function(c"zmq_send")?,
+            recv: library.function(c"zmq_recv")?,
+            poll: library.function(c"zmq_poll")?,
+            errors: Errors::of(&library, [c"zmq_errno", c"zmq_strerror"])?,
+            version: library.function(c"zmq_version")?,
+        }
     })
 }
 

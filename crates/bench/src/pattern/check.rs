@@ -1,5 +1,7 @@
 //! What checks of experiments have in common: what they look at, and how they refuse.
 
+use std::fmt;
+
 use super::experiment::Filled;
 use crate::Error;
 use crate::axis::{self, AxisRow, Key};
@@ -31,12 +33,12 @@ impl Check<'_> {
 
     /// Refuses what cannot be, at the place of the key that asks for it.
     pub(crate) fn refuse(&self, key: &str, what: &str, why: &str) -> Result<(), Error> {
-        Err(Error::Refused {
-            place: self.place(key),
-            experiment: self.name(),
-            what: what.to_owned(),
-            why: why.to_owned(),
-        })
+        self.wrong(key, format!("{self} asks for {what}, which cannot be: {why}"))
+    }
+
+    /// Refuses in these words, at the place of a key.
+    pub(crate) fn wrong(&self, key: &str, words: String) -> Result<(), Error> {
+        Err(Error::Plan { place: self.place(key), words })
     }
 
     /// Whether messages flow both ways at some points.
@@ -48,9 +50,11 @@ impl Check<'_> {
     pub(crate) fn place(&self, key: &str) -> String {
         self.0.settings.place(key).unwrap_or_else(|| self.0.place.clone())
     }
+}
 
-    /// The experiment's name, for an error.
-    pub(crate) fn name(&self) -> String {
-        self.0.name.clone()
+/// The experiment, in errors.
+impl fmt::Display for Check<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "experiment {:?}", self.0.name)
     }
 }

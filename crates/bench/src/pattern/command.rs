@@ -5,11 +5,12 @@
 //! plan that the flags ask for. It knows no pattern by name.
 
 use std::fmt;
+use std::sync::LazyLock;
 
 use measure::figure::Figure;
 
 use crate::axis::{AxisList, AxisRow};
-use crate::point::{Carrier, Operation};
+use crate::point::{Carrier, Choice as _, Operation};
 
 /// The command of a pattern.
 #[derive(Clone, Copy)]
@@ -26,8 +27,10 @@ pub struct Command {
     pub counts: &'static str,
     /// Which ranks it starts.
     pub ranks: Ranks,
-    /// What it can measure, in groups. A command without subjects takes its flags itself.
-    pub subjects: &'static [&'static [Subject]],
+    /// What it can measure over verbs. A command without subjects takes its flags itself.
+    pub subjects: &'static [Subject],
+    /// What else it can measure: other carriers of messages.
+    pub over: fn(Carrier) -> bool,
     /// Settings and axes that have these values unless a flag says otherwise: `KEY`, `VALUE` as in
     /// `--set`.
     pub given: &'static [(&'static str, &'static str)],
@@ -102,6 +105,7 @@ impl Command {
             counts: "messages",
             ranks: Ranks::Two,
             subjects: &[],
+            over: |_| false,
             given: &[],
             without: &[],
             settings: &[],
@@ -111,7 +115,8 @@ impl Command {
 
     /// All its subjects.
     pub fn subjects(&self) -> impl Iterator<Item = &'static Subject> {
-        self.subjects.iter().copied().flatten()
+        let others = CARRIERS.iter().filter(|subject| (self.over)(subject.endpoint));
+        self.subjects.iter().chain(others)
     }
 }
 
@@ -161,23 +166,19 @@ impl Subject {
     }
 }
 
+/// A subject for each carrier but verbs, from what documents its word.
+static CARRIERS: LazyLock<Vec<Subject>> = LazyLock::new(|| {
+    let carriers = Carrier::VALUES.iter().copied().zip(Carrier::VARIANTS);
+    let others = carriers.filter(|(carrier, _)| !carrier.is_verbs());
+    others
+        .map(|(carrier, variant)| {
+            // As long as the program runs, which takes a name once.
+            let name =
+                if variant.word.contains('_') { variant.word.replace('_', "-").leak() } else { variant.word };
+            Subject::over(carrier, name, variant.help()).alias(carrier.aliases())
+        })
+        .collect()
+});
+
 /// Sockets and shared memory, which nearly every pattern measures.
-pub(crate) const SOCKETS: &[Subject] = &[
-    Subject::over(Carrier::Tcp, "tcp", "TCP: TCP_RR and TCP_STREAM of netperf and qperf").alias(&[
-        "tcp_rr",
-        "tcp_stream",
-        "TCP_RR",
-        "TCP_STREAM",
-    ]),
-    Subject::over(Carrier::Udp, "udp", "UDP: UDP_RR and UDP_STREAM of netperf and qperf").alias(&[
-        "udp_rr",
-        "udp_stream",
-        "UDP_RR",
-        "UDP_STREAM",
-    ]),
-    Subject::over(Carrier::Sctp, "sctp", "SCTP, where the kernel has it"),
-    Subject::over(Carrier::Shmem, "shmem", "Memory that both ranks map: no kernel and no device")
-        .alias(&["shm", "shared-memory"]),
-    Subject::over(Carrier::UnixStream, "unix-stream", "Unix sockets of type stream, within a host"),
-    Subject::over(Carrier::UnixDatagram, "unix-datagram", "Unix sockets of type datagram, within a host"),
-];
+pub(crate) const NO_LIBRARY: fn(Carrier) -> bool = |carrier| !carrier.is_library();

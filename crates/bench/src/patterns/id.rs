@@ -35,7 +35,7 @@ impl PatternId {
     }
 
     /// Whether its experiments have an axis: all have those that no pattern lists as its own.
-    pub(crate) fn has_axis(self, row: &AxisRow) -> bool {
+    pub fn has_axis(self, row: &AxisRow) -> bool {
         let lists = |pattern: Self| pattern.row().axes.iter().any(|own| own.name == row.name);
         lists(self) || !Self::all().any(lists)
     }

@@ -13,12 +13,16 @@ use crate::point::{Length, Operation, Pattern, Service, Setup};
 /// Checks the names of the experiments.
 pub(super) fn names(plan: &Plan) -> Result<(), Error> {
     if plan.experiments.is_empty() {
-        return Err(Error::NoExperiment { place: plan.origin.clone() });
+        let words = "the plan has no experiment: add an [[experiment]] with a name and a pattern".to_owned();
+        return Err(Error::Plan { place: plan.origin.clone(), words });
     }
     let mut seen = BTreeSet::new();
     match plan.experiments.iter().find(|experiment| !seen.insert(&experiment.name)) {
         Some(second) => {
-            Err(Error::DuplicateExperiment { place: second.place.clone(), name: second.name.clone() })
+            let name = &second.name;
+            let words =
+                format!("a second experiment is named {name:?}: give every experiment a name of its own");
+            Err(Error::Plan { place: second.place.clone(), words })
         }
         None => Ok(()),
     }
@@ -53,24 +57,27 @@ pub(super) fn carriers(experiment: &Experiment) -> Result<(), Error> {
     let stray = axes.iter().find(|axis| !carriers.iter().any(|carrier| (axis.row.is_for)(*carrier)));
     let Some(axis) = stray else { return Ok(()) };
     let names: Vec<_> = carriers.iter().map(|carrier| carrier.name()).collect();
-    let what = format!("{} over {}", axis.row.name, names.join(" and "));
-    let place = place(axis.row.name);
-    let experiment = experiment.name.clone();
-    let why = "that is for other endpoints: leave it out".to_owned();
-    Err(Error::Refused { place, experiment, what, why })
+    let (name, over) = (axis.row.name, names.join(" and "));
+    let words = format!(
+        "experiment {:?} asks for {name} over {over}, which cannot be: that is for other endpoints: leave it out",
+        experiment.name
+    );
+    Err(Error::Plan { place: place(name), words })
 }
 
 /// Checks that an axis has values, and each of them once.
 fn values(axis: &Axis, place: String, experiment: &str) -> Result<(), Error> {
-    let values = axis.values();
-    let axis = axis.row.name.to_owned();
-    let experiment = experiment.to_owned();
-    if values.is_empty() {
-        return Err(Error::EmptyAxis { place, axis, experiment });
+    let of = format!("the axis {} of experiment {experiment:?}", axis.row.name);
+    if axis.values().is_empty() {
+        let words = format!("{of} is empty: give it a value or leave it out");
+        return Err(Error::Plan { place, words });
     }
     let mut seen = BTreeSet::new();
-    match values.iter().find(|value| !seen.insert(value.to_string())) {
-        Some(twice) => Err(Error::DuplicateValue { place, axis, experiment, value: twice.to_string() }),
+    match axis.values().iter().find(|value| !seen.insert(value.to_string())) {
+        Some(twice) => {
+            let words = format!("{of} has {twice} twice: use repetitions to measure a point again");
+            Err(Error::Plan { place, words })
+        }
         None => Ok(()),
     }
 }
@@ -80,7 +87,10 @@ pub(super) fn points(plan: &Plan, experiments: &[&Filled]) -> Result<(), Error> 
     let sum = experiments.iter().try_fold(0u64, |sum, filled| sum.checked_add(filled.points()?));
     match sum.unwrap_or(u64::MAX) {
         points if points > POINTS_MAX => {
-            Err(Error::TooManyPoints { place: plan.origin.clone(), points, max: POINTS_MAX })
+            let words = format!(
+                "the plan asks for {points} points, more than {POINTS_MAX}: shorten an axis or split the plan"
+            );
+            Err(Error::Plan { place: plan.origin.clone(), words })
         }
         _ => Ok(()),
     }
@@ -95,10 +105,12 @@ impl Check<'_> {
     fn length(&self) -> Result<(), Error> {
         let settings = &self.0.settings;
         if settings.iterations.is_some() && settings.duration_s.is_some() {
-            return Err(Error::TwoLengths { place: self.place("duration"), experiment: self.name() });
+            return self
+                .wrong("duration", format!("{self} has both iterations and duration: keep one of them"));
         }
         if self.0.length == Length::Iterations(0) {
-            return Err(Error::ZeroIterations { place: self.place("iterations"), experiment: self.name() });
+            let words = format!("iterations of {self} is 0: measure at least 1 message");
+            return self.wrong("iterations", words);
         }
         let iterations = match self.0.length {
             Length::Iterations(iterations) => iterations,
@@ -106,13 +118,10 @@ impl Check<'_> {
         };
         for (key, value) in [("iterations", iterations), ("warmup", self.0.warmup)] {
             if value > ITERATIONS_MAX {
-                return Err(Error::TooManyIterations {
-                    place: self.place(key),
-                    key: key.to_owned(),
-                    experiment: self.name(),
-                    value,
-                    max: ITERATIONS_MAX,
-                });
+                let words = format!(
+                    "{key} of {self} is {value}, more than {ITERATIONS_MAX}: to measure for longer, give a duration"
+                );
+                return self.wrong(key, words);
             }
         }
         let duration_s = match self.0.length {
@@ -124,21 +133,16 @@ impl Check<'_> {
             if !(value_s > 0.0 && value_s <= DURATION_S_MAX) {
                 let value =
                     if value_s.abs() < 1e9 { format!("{value_s} s") } else { format!("{value_s:e} s") };
-                return Err(Error::BadLength {
-                    place: self.place(key),
-                    key: key.to_owned(),
-                    experiment: self.name(),
-                    value,
-                });
+                let words = format!("{key} of {self} is {value}: it must be above zero and at most 30 days");
+                return self.wrong(key, words);
             }
         }
         if let Some((_, duration_s)) = duration_s.filter(|(_, duration_s)| *duration_s >= self.0.timeout_s) {
-            return Err(Error::ShortTimeout {
-                place: self.place("timeout"),
-                experiment: self.name(),
-                timeout_s: self.0.timeout_s,
-                duration_s,
-            });
+            let timeout_s = self.0.timeout_s;
+            let words = format!(
+                "timeout of {self} is {timeout_s} s, which its duration of {duration_s} s cannot fit in"
+            );
+            return self.wrong("timeout", words);
         }
         Ok(())
     }
@@ -146,31 +150,20 @@ impl Check<'_> {
     fn counts(&self) -> Result<(), Error> {
         for depth in [axis::TX_DEPTH, axis::RX_DEPTH] {
             if self.least_depth(depth) == 0 {
-                return Err(Error::ZeroDepth {
-                    place: self.place(depth.row.name),
-                    key: depth.row.name.to_owned(),
-                    experiment: self.name(),
-                });
+                let key = depth.row.name;
+                return self.wrong(key, format!("{key} of {self} is 0: a queue holds at least 1 request"));
             }
         }
         let zero = |axis: &&Axis| axis.row.least == 1 && axis.numbers().any(|number| number == 0);
         let repetitions = (self.0.repetitions == 0).then_some("repetitions");
         if let Some(key) = repetitions.or(self.0.axes.iter().find(zero).map(|axis| axis.row.name)) {
-            return Err(Error::ZeroCount {
-                place: self.place(key),
-                key: key.to_owned(),
-                experiment: self.name(),
-            });
+            return self.wrong(key, format!("{key} of {self} is 0: it must be at least 1"));
         }
         self.repeated()?;
         let pairs = self.largest_u32(axis::QUEUE_PAIRS.row);
         if pairs > QUEUE_PAIRS_MAX {
-            return Err(Error::TooManyQueuePairs {
-                place: self.place("queue_pairs"),
-                experiment: self.name(),
-                pairs,
-                max: QUEUE_PAIRS_MAX,
-            });
+            let words = format!("{pairs} queue_pairs of {self} are more than {QUEUE_PAIRS_MAX}");
+            return self.wrong("queue_pairs", words);
         }
         Ok(())
     }
@@ -199,24 +192,26 @@ impl Check<'_> {
     fn sizes(&self) -> Result<(), Error> {
         let sizes = self.0.axes.get(axis::SIZE_BYTES);
         let datagrams = self.0.axes.get(axis::SERVICE).contains(&Service::Ud);
-        let place = self.place("size_bytes");
-        let experiment = self.name();
         if sizes.contains(&0) {
-            return Err(Error::ZeroSize { place, experiment });
+            let words = format!("size_bytes of {self} has 0: a message has at least 1 byte");
+            return self.wrong("size_bytes", words);
         }
         let mtus: Vec<u32> = self.0.axes.get(axis::MTU_BYTES).into_iter().flatten().collect();
-        if let Some(mtu_bytes) = mtus.iter().copied().find(|mtu| !MTUS_BYTES.contains(mtu)) {
-            return Err(Error::BadMtu {
-                place: self.place("mtu_bytes"),
-                experiment: self.name(),
-                mtu_bytes: u64::from(mtu_bytes),
-            });
+        if let Some(mtu) = mtus.iter().find(|mtu| !MTUS_BYTES.contains(mtu)) {
+            let words =
+                format!("mtu_bytes {mtu} of {self} is no path MTU: it must be 256, 512, 1024, 2048 or 4096");
+            return self.wrong("mtu_bytes", words);
         }
         // What the ports have is not known yet, but no port has more.
         let mtu_bytes = mtus.into_iter().min().unwrap_or(MTU_BYTES_MAX);
         match sizes.into_iter().find(|size| *size > u64::from(mtu_bytes)) {
-            Some(size_bytes) if datagrams => {
-                Err(Error::DatagramTooLong { place, experiment, size_bytes, mtu_bytes })
+            Some(size) if datagrams => {
+                let words = format!(
+                    "size_bytes {size} of {self} is above its mtu_bytes {mtu_bytes}, and UD carries a \
+                     message in one packet: end the sizes at {mtu_bytes} or give UD an experiment of \
+                     its own"
+                );
+                self.wrong("size_bytes", words)
             }
             _ => Ok(()),
         }
@@ -226,38 +221,48 @@ impl Check<'_> {
         let tx_depth = self.least_depth(axis::TX_DEPTH);
         let interval = self.largest_u32(axis::SIGNAL_INTERVAL.row);
         if interval > tx_depth {
-            return Err(Error::IntervalAboveDepth {
-                place: self.place("signal_interval"),
-                experiment: self.name(),
-                interval,
-                tx_depth,
-            });
+            let words = format!(
+                "signal_interval {interval} of {self} is above its tx_depth {tx_depth}: the send queue \
+                 would be full before a completion frees it, so lower signal_interval or raise tx_depth"
+            );
+            return self.wrong("signal_interval", words);
         }
         // With a full queue and all but one request of a list gathered, one that asks for its completion must be out.
         let list = self.largest_u32(axis::POST_LIST.row);
         if u64::from(interval) + u64::from(list) > u64::from(tx_depth) + 1 {
-            return Err(Error::ListAboveDepth {
-                place: self.place("post_list"),
-                experiment: self.name(),
-                list,
-                interval,
-                tx_depth,
-            });
+            let words = format!(
+                "post_list {list} of {self} does not fit its signal_interval {interval} and tx_depth \
+                 {tx_depth}: together they may be tx_depth + 1 at most, or the send queue would be full \
+                 before a completion frees it"
+            );
+            return self.wrong("post_list", words);
         }
         if list > 1 && !self.0.pattern.row().floods {
-            return Err(Error::NotAList { place: self.place("post_list"), experiment: self.name() });
+            let words =
+                format!("{self} times every message by itself: post_list is for the pattern \"stream\"");
+            return self.wrong("post_list", words);
         }
         let fill = self.largest_u32(axis::RX_FILL.row);
         let rx_depth = self.least_depth(axis::RX_DEPTH);
         if fill > rx_depth {
-            return Err(Error::FillAboveDepth {
-                place: self.place("rx_fill"),
-                experiment: self.name(),
-                fill,
-                rx_depth,
-            });
+            let words = format!(
+                "rx_fill {fill} of {self} is above its rx_depth {rx_depth}: a queue cannot hold more \
+                 receives than it is deep"
+            );
+            return self.wrong("rx_fill", words);
         }
         Ok(())
+    }
+
+    /// Refuses axes that only other patterns have.
+    fn listed(&self) -> Result<(), Error> {
+        let stray = self.0.axes.iter().find(|axis| !self.0.pattern.has_axis(axis.row));
+        let Some(Axis { row, .. }) = stray else { return Ok(()) };
+        let patterns = Pattern::all().filter(|pattern| pattern.has_axis(row));
+        let named: Vec<_> = patterns.map(|pattern| format!("{:?}", pattern.name())).collect();
+        let kind = if named.len() > 1 { "patterns" } else { "pattern" };
+        let what = format!("{} with the pattern {:?}", row.name, self.0.pattern.name());
+        self.refuse(row.name, &what, &format!("it is for the {kind} {}", named.join(" and ")))
     }
 
     /// Refuses numbers that are larger than an axis has.
@@ -281,41 +286,26 @@ impl Check<'_> {
         let inline = axes.get(axis::INLINE).contains(&true);
         let sge = self.largest(axis::SGE.row);
         if let Some(size) = sizes.iter().find(|size| sge > 1 && **size < sge) {
-            return self.refuse(
-                "sge",
-                &format!("a message of {size} B in {sge} elements"),
-                "an element has at least 1 byte",
-            );
+            let what = format!("a message of {size} B in {sge} elements");
+            return self.refuse("sge", &what, "an element has at least 1 byte");
         }
         if inline && sge > 1 {
-            return self.refuse(
-                "sge",
-                "inline data in several elements",
-                "inline data is copied from one place here",
-            );
+            let why = "inline data is copied from one place here";
+            return self.refuse("sge", "inline data in several elements", why);
         }
         if services.contains(&Service::Uc) && setups.contains(&Setup::RdmaCm) {
-            return self.refuse(
-                "setup",
-                "UC through RDMA CM",
-                "librdmacm has port spaces for RC and UD only",
-            );
+            let why = "librdmacm has port spaces for RC and UD only";
+            return self.refuse("setup", "UC through RDMA CM", why);
         }
         for operation in operations {
             let name = operation.name();
             if let Some(service) = services.iter().find(|service| !operation.exists_on(**service)) {
-                return self.refuse(
-                    "operation",
-                    &format!("{name} over {}", service.word()),
-                    operation.why_not(*service),
-                );
+                let what = format!("{name} over {}", service.word());
+                return self.refuse("operation", &what, operation.why_not(*service));
             }
             if operation.is_atomic() && (sizes.iter().any(|size| *size != 8) || sge > 1) {
-                return self.refuse(
-                    "size_bytes",
-                    &format!("{name} of anything but 8 B"),
-                    "an atomic is of eight bytes",
-                );
+                let what = format!("{name} of anything but 8 B");
+                return self.refuse("size_bytes", &what, "an atomic is of eight bytes");
             }
             if operation.is_fetch() && inline {
                 return self.refuse("inline", &format!("{name} inline"), "it has no data to send");
@@ -338,12 +328,11 @@ impl Check<'_> {
 
     fn directions(&self) -> Result<(), Error> {
         if self.goes_both_ways() && !self.0.pattern.row().floods {
-            let pattern = self.0.pattern.name().to_owned();
-            return Err(Error::NotBidirectional {
-                place: self.place("direction"),
-                experiment: self.name(),
-                pattern,
-            });
+            let pattern = self.0.pattern.name();
+            let words = format!(
+                "{self} has the pattern {pattern:?} and so no direction \"bi\": use the pattern \"stream\""
+            );
+            return self.wrong("direction", words);
         }
         Ok(())
     }

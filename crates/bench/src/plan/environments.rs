@@ -39,7 +39,8 @@ pub(super) fn read(tables: &[(String, Vec<Entry>)]) -> Result<BTreeMap<String, W
         }
         let refused = |reason: &str| {
             let (place, name) = (place.clone(), own.clone());
-            Err(Error::BadEnvironment { place, name, reason: reason.to_owned() })
+            let words = format!("the environment {name:?} cannot be defined: {reason}");
+            Err(Error::Plan { place, words })
         };
         if own == AS_IS {
             return refused("that name is always there, and stands for what asks nothing of the machine");
@@ -82,7 +83,10 @@ fn check_value(entry: &Entry, value: &Value) -> Result<(), Error> {
         "numa" => one_of(&["device"]),
         "scheduler" => match value.as_str().map(str::parse::<measure::conditions::Scheduler>) {
             Some(Ok(_)) => Ok(()),
-            Some(Err(reason)) => Err(Error::BadScheduler { place: entry.place.clone(), reason }),
+            Some(Err(reason)) => Err(Error::Plan {
+                place: entry.place.clone(),
+                words: format!("scheduler in {TABLE}: {reason}"),
+            }),
             None => Err(wrong_type(entry, TABLE, "text such as \"fifo:50\"")),
         },
         "stress" => one_of(&["cpu"]),

@@ -33,12 +33,7 @@ impl Shown<'_> {
         let known: Vec<&str> =
             self.plan.experiments.iter().map(|experiment| experiment.name.as_str()).collect();
         if let Some(name) = figure.experiments.iter().find(|name| !known.contains(&name.as_str())) {
-            return Err(Error::FigureExperiment {
-                place: self.place.to_owned(),
-                title: figure.title.clone(),
-                name: name.clone(),
-                hint: hint_or_all(name, &known),
-            });
+            return self.wrong(format!("shows an unknown experiment {name:?}{}", hint_or_all(name, &known)));
         }
         let axes = axis::NAMES.to_vec();
         // The experiment and the kind of latency tell series apart as an axis does.
@@ -46,12 +41,7 @@ impl Shown<'_> {
         let used = figure.x.iter().chain(figure.only.keys()).map(|name| (name, &axes));
         for (name, known) in used.chain(figure.series.iter().map(|name| (name, &apart))) {
             if !known.contains(&name.as_str()) {
-                return Err(Error::FigureAxis {
-                    place: self.place.to_owned(),
-                    title: figure.title.clone(),
-                    name: name.clone(),
-                    hint: hint_or_all(name, known),
-                });
+                return self.wrong(format!("uses an unknown axis {name:?}{}", hint_or_all(name, known)));
             }
         }
         self.check_keys()?;
@@ -64,11 +54,9 @@ impl Shown<'_> {
             ("y", figure.y.is_some()),
         ] {
             if !present {
-                let reason = format!(
+                return self.unreadable(&format!(
                     "it has no {key:?}, which every kind but histogram, link-rates and published needs"
-                );
-                let (place, title) = (self.place.to_owned(), figure.title.clone());
-                return Err(Error::BadFigure { place, title, reason });
+                ));
             }
         }
         let quantity = figure.y.as_deref().unwrap_or_default();
@@ -108,9 +96,7 @@ impl Shown<'_> {
             ("unit", figure.unit.is_some() && (is_histogram || is_published)),
             ("reference", figure.reference.is_some() && is_histogram),
         ];
-        let bad = |reason: String| {
-            Err(Error::BadFigure { place: self.place.to_owned(), title: figure.title.clone(), reason })
-        };
+        let bad = |reason: String| self.unreadable(&reason);
         if let Some((key, _)) = refused.iter().find(|(_, given)| *given) {
             return bad(format!("its kind has no {key:?}: leave it out"));
         }
@@ -142,8 +128,7 @@ impl Shown<'_> {
         {
             return Ok(());
         }
-        let reason = format!("{quantity} is no time, and a difference is of times: leave it out");
-        Err(Error::BadFigure { place: self.place.to_owned(), title: self.figure.title.clone(), reason })
+        self.unreadable(&format!("{quantity} is no time, and a difference is of times: leave it out"))
     }
 
     fn check_unit(&self, quantity: &str) -> Result<(), Error> {
@@ -151,27 +136,31 @@ impl Shown<'_> {
         if quantities::dimension(quantity) == Some(unit.dimension()) {
             return Ok(());
         }
-        let reason = format!("{quantity} is not measured in {unit}");
-        Err(Error::BadFigure { place: self.place.to_owned(), title: self.figure.title.clone(), reason })
+        self.unreadable(&format!("{quantity} is not measured in {unit}"))
     }
 
     fn check_quantity(&self, name: &str) -> Result<(), Error> {
-        quantities::check(name).map_err(|hint| Error::FigureQuantity {
-            place: self.place.to_owned(),
-            title: self.figure.title.clone(),
-            name: name.to_owned(),
-            hint,
-        })
+        let unknown = |hint| self.wrong(format!("shows an unknown quantity {name:?}{hint}"));
+        quantities::check(name).or_else(unknown)
+    }
+
+    fn unreadable(&self, reason: &str) -> Result<(), Error> {
+        self.wrong(format!("cannot be read: {reason}"))
+    }
+
+    /// Refuses what the figure does.
+    fn wrong(&self, does: String) -> Result<(), Error> {
+        let words = format!("the figure {:?} {does}", self.figure.title);
+        Err(Error::Plan { place: self.place.to_owned(), words })
     }
 
     fn filled(&self) -> Result<Figure, Error> {
         let mut figure = self.figure.clone();
         if let Some(reference) = figure.reference.as_mut().filter(|reference| reference.table.is_none()) {
-            let unreadable = |reason: String| Error::ReferenceRead {
+            let (file, title) = (reference.file.clone(), &self.figure.title);
+            let unreadable = |reason: String| Error::Plan {
                 place: self.place.to_owned(),
-                file: reference.file.clone(),
-                title: self.figure.title.clone(),
-                reason,
+                words: format!("cannot read the reference {file:?} of the figure {title:?}: {reason}"),
             };
             let text = match &self.plan.base {
                 Base::Bundled => bundled::reference(&reference.file)
@@ -196,8 +185,12 @@ fn table(text: &str, file: &str) -> Result<Option<ReferenceTable>, Error> {
     for (index, line) in lines {
         let row = cells(line);
         if row.len() != columns.len() {
-            let (found, expected) = (row.len(), columns.len());
-            return Err(Error::RaggedReference { file: file.to_owned(), line: index + 1, found, expected });
+            let words = format!(
+                "{} cells where the heading has {}: give every row as many cells as the heading",
+                row.len(),
+                columns.len()
+            );
+            return Err(Error::Plan { place: format!("{file}:{}", index + 1), words });
         }
         rows.push(row);
     }

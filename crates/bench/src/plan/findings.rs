@@ -19,8 +19,10 @@ use crate::point::PointSpec;
 pub(super) fn check(plan: &Plan, points: Option<&Vec<PointSpec>>) -> Result<(), Error> {
     for (index, finding) in plan.findings.iter().enumerate() {
         let place = plan.finding_places.get(index).map_or(IN_CODE, String::as_str);
-        let bad =
-            |reason| Error::BadFinding { place: place.to_owned(), claim: finding.claim.clone(), reason };
+        let bad = |reason| Error::Plan {
+            place: place.to_owned(),
+            words: format!("the finding {:?} cannot be asked for: {reason}", finding.claim),
+        };
         let asked = Asked { plan, finding };
         asked.names().map_err(bad)?;
         asked.keys().map_err(bad)?;

@@ -20,7 +20,8 @@ pub(super) fn name(entry: &Entry, table: &str) -> Result<String, Error> {
     if !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_') {
         return Ok(name);
     }
-    Err(Error::BadName { place: entry.place.clone(), name })
+    let words = format!("the name {name:?} cannot be used: names are made of letters, digits, '-' and '_'");
+    Err(Error::Plan { place: entry.place.clone(), words })
 }
 
 /// The entry of a key that a table must have.

@@ -15,7 +15,7 @@
 //!
 //! [[experiment]]
 //! name = "latency"
-//! pattern = "ping-pong"                # or "stream", "one-way", "fan-out", "pairs", "open-loop", "overhead", "pipeline", "prtt"
+//! pattern = "ping-pong"                # or another room of `patterns/`, each of which shows an experiment
 //! iterations = 1000                    # or: duration = "5s"
 //! bytes_max = "64MiB"                  # fewer iterations for large messages
 //! warmup = 100
@@ -32,45 +32,6 @@
 //! [experiment.quick]                   # with --quick these win
 //! iterations = 100
 //! axes = { size_bytes = ["4", "4KiB"] }
-//!
-//! [[experiment]]                       # what calls cost, timed in batches: cost.ns
-//! name = "calls"
-//! pattern = "overhead"
-//! iterations = 1000                    # batches
-//! [experiment.axes]
-//! step = ["post_send", "poll_empty"]   # all of them: point::Step
-//! batch = "step"                       # calls between two stamps, or a number of them
-//!
-//! [[experiment]]                       # parametrised round trips PRTT(n, d, s): what LogGP is fitted to
-//! name = "loggp"
-//! pattern = "prtt"
-//! [experiment.axes]
-//! burst = [1, 16]                      # n: messages forth for one back
-//! pause_ns = 0                         # d: from the end of a post to the next, or a duration such as "20us"
-//!
-//! [[experiment]]                       # messages at a set rate, timed from when they are due: response, rtt, lateness
-//! name = "loaded"
-//! pattern = "open-loop"
-//! duration = "1s"
-//! [experiment.axes]
-//! rate_hz = [1000, 100000]             # messages that are due in a second
-//! loaders = [0, 1, 4]                  # ranks that load the device meanwhile
-//! load = "incast"                      # to who answers; or "outcast": from who asks; or "beside" them
-//! load_bytes = "64KiB"
-//!
-//! [[experiment]]                       # samples at a fixed rate, timed from when they are due: arrival, one_way, lateness
-//! name = "samples"
-//! pattern = "pipeline"
-//! duration = "1s"                      # or iterations: steps
-//! sink_dir = "logs"                    # where files of samples stay; without it they are removed once they are written
-//! [experiment.axes]
-//! rate_hz = ["1k", "100k"]
-//! values = [1, 8, 64]                  # a sample has 24 B and 8 for each
-//! signal = "random"                    # or "sine", "counter", "mixed"
-//! timer = "tsc"                        # or "timerfd"
-//! inline_max_bytes = 128               # of verbs: longer samples are gathered from memory
-//! rx_filled = "before"                 # of verbs: or "reading", by who takes samples and takes none meanwhile
-//! sink = "csv"                         # or "human", "parquet" (where it is built in), "null"
 //!
 //! [[experiment]]                       # over verbs and sockets; axes that are not for one are no part of its points
 //! name = "layers"
@@ -235,7 +196,6 @@ mod model;
 mod names;
 pub mod offer;
 mod overrides;
-mod pattern_axes;
 mod quantities;
 mod read;
 mod resolve;

@@ -54,7 +54,10 @@ struct Override {
 impl Override {
     fn parse(text: &str) -> Result<Self, Error> {
         let place = format!("--set {text}");
-        let bad = |reason: &str| Error::BadOverride { place: place.clone(), reason: reason.to_owned() };
+        let bad = |reason: &str| Error::Plan {
+            place: place.clone(),
+            words: format!("{reason}: give KEY=VALUE or experiment.NAME.KEY=VALUE, e.g. iterations=100"),
+        };
         let (path, value) = text.split_once('=').ok_or_else(|| bad("it has no '='"))?;
         let (experiment, key) = match path.trim().strip_prefix("experiment.") {
             Some(rest) => {

@@ -120,21 +120,22 @@ fn figure(place: &str, entries: &[Entry]) -> Result<Figure, Error> {
             return Err(unknown_key(wrong, "[figure.reference]", &known));
         }
     }
-    let bad = |title, reason| Error::BadFigure { place: place.to_owned(), title, reason };
-    derived(entries, "[[figure]]", "title", bad)
+    let words = |title, reason| format!("the figure {title:?} cannot be read: {reason}");
+    derived(place, entries, "[[figure]]", "title", words)
 }
 
 fn finding(place: &str, entries: &[Entry]) -> Result<Finding, Error> {
-    let bad = |claim, reason| Error::BadFinding { place: place.to_owned(), claim, reason };
-    derived(entries, "[[finding]]", "claim", bad)
+    let words = |claim, reason| format!("the finding {claim:?} cannot be asked for: {reason}");
+    derived(place, entries, "[[finding]]", "claim", words)
 }
 
 /// Reads a table as its type does; errors show the text of the key `titled`.
 fn derived<T: DeserializeOwned>(
+    place: &str,
     entries: &[Entry],
     heading: &str,
     titled: &str,
-    bad: impl FnOnce(String, String) -> Error,
+    words: impl FnOnce(String, String) -> String,
 ) -> Result<T, Error> {
     let known = names_of::<T>();
     if let Some(entry) = entries.iter().find(|entry| !known.contains(&entry.key.as_str())) {
@@ -142,7 +143,10 @@ fn derived<T: DeserializeOwned>(
     }
     let json = Node::Table(entries.to_vec()).to_json();
     let title = json.get(titled).and_then(Value::as_str).unwrap_or_default().to_owned();
-    serde_json::from_value(json).map_err(|error| bad(title, error.to_string().replace('`', "\"")))
+    serde_json::from_value(json).map_err(|error| {
+        let words = words(title, error.to_string().replace('`', "\""));
+        Error::Plan { place: place.to_owned(), words }
+    })
 }
 
 const PLAN_KEYS: [&str; 8] =

@@ -15,11 +15,11 @@ choice! {
         Nng = "nng",
         /// SCTP, one-to-one style (RFC 6458, section 4).
         Sctp = "sctp",
-        /// TCP.
+        /// TCP: TCP_RR and TCP_STREAM of netperf and qperf.
         Tcp = "tcp",
         /// Memory that both ranks of a host have mapped: no system call, and no copy but in and out.
         Shmem = "shmem",
-        /// UDP.
+        /// UDP: UDP_RR and UDP_STREAM of netperf and qperf.
         Udp = "udp",
         /// Unix sockets of type datagram: every message arrives, and in order (unix(7)).
         UnixDatagram = "unix_datagram",
@@ -66,6 +66,16 @@ impl Carrier {
     /// Whether a message is a datagram: it is sent by one call and received whole, or not at all.
     pub fn is_datagram(self) -> bool {
         matches!(self, Self::Udp | Self::UnixDatagram)
+    }
+
+    /// Other names of its subject on the command line: those of netperf's tests, and what it is called elsewhere.
+    pub(crate) fn aliases(self) -> &'static [&'static str] {
+        match self {
+            Self::Shmem => &["shm", "shared-memory"],
+            Self::Tcp => &["tcp_rr", "tcp_stream", "TCP_RR", "TCP_STREAM"],
+            Self::Udp => &["udp_rr", "udp_stream", "UDP_RR", "UDP_STREAM"],
+            _ => &[],
+        }
     }
 
     /// Its name in words.

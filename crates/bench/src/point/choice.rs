@@ -20,8 +20,10 @@ impl Variant {
 }
 
 /// A type of which a value is one of several words.
-pub trait Choice: 'static {
-    /// Its words, in the order in which they are defined.
+pub trait Choice: Sized + 'static {
+    /// Its values, in the order in which they are defined.
+    const VALUES: &'static [Self];
+    /// Its words, in the same order.
     const VARIANTS: &'static [Variant];
 }
 
@@ -47,6 +49,7 @@ macro_rules! choice {
         }
 
         impl $crate::point::Choice for $name {
+            const VALUES: &'static [Self] = &[$(Self::$variant,)+];
             const VARIANTS: &'static [$crate::point::Variant] =
                 &[$($crate::point::Variant::new($word, concat!($($documentation),+)),)+];
         }
@@ -64,6 +67,7 @@ impl Variant {
 
 /// The conditions of a measurement are defined below this crate.
 impl Choice for IpoibMode {
+    const VALUES: &'static [Self] = &[Self::Connected, Self::Datagram];
     const VARIANTS: &'static [Variant] = &[
         Variant::new("connected", "Reliable connections: long packets."),
         Variant::new("datagram", "Unreliable datagrams: packets no longer than the link's MTU."),

@@ -8,13 +8,12 @@ use std::time::Duration;
 use measure::clock::{Clock, Ticks};
 use verbs::Completion;
 
-use self::trouble::silence;
 use super::buffers::{Buffers, receive_fill, receives_before};
 use super::constants::LAST;
 use super::lane::Lane;
 use super::memory_flags::PolledFlags;
 use super::numbering::greeting;
-use super::parts::{Held, Messages, Notification, Origin, Others, Parts};
+use super::parts::{Held, Messages, Notification, Origin, Others, Parts, silence};
 use super::setup::Queues;
 use super::waiting::{RECEIVES, SENDS, Waiting};
 use crate::Error;

@@ -84,13 +84,18 @@ impl Unconnected {
             group: sends_to_group(spec, rank).then(group),
         };
         let mut offer = Offer::new(address, spec.links.ranks());
+        let partners = spec.links.partners(rank).len();
         for (partner, neighbour) in neighbours.iter().enumerate() {
             let first = if shares_queue_pair(spec) { 0 } else { partner * each };
             let numbers = pairs[first..first + each].iter().map(QueuePair::number);
             let params = PeerParams {
                 pairs: numbers.map(|qp_num| PairAddress { qp_num, psn: PSN }).collect(),
                 target: buffers.remote(partner)?.map(Target::from),
-                signal: buffers.remote_signal(partner)?.map(Target::from),
+                // Ranks of a mesh that do not talk have no place for signals.
+                signal: match partner < partners {
+                    true => buffers.remote_signal(partner)?.map(Target::from),
+                    false => None,
+                },
             };
             offer.give(*neighbour, params);
         }

@@ -116,6 +116,7 @@ fn one_line_measures_one_to_n() {
         ("send", "RC", LatencyKind::FanHalf),
         ("write -c UC", "UC", LatencyKind::FanHalf),
         ("read --notify memory", "RC", LatencyKind::Fan),
+        ("read --full-mesh", "RC", LatencyKind::Fan),
         ("atomic -A CMP_AND_SWAP", "RC", LatencyKind::Fan),
         ("multicast", "UD", LatencyKind::FanHalf),
         ("send --imm --full-mesh --report_gbits", "RC", LatencyKind::FanHalf),

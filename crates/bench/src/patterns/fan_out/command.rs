@@ -1,7 +1,7 @@
 //! `rdmascope fan-out`.
 
 use crate::axis;
-use crate::pattern::command::{Command, Ranks, SOCKETS, Subject};
+use crate::pattern::command::{Command, NO_LIBRARY, Ranks, Subject};
 use crate::point::Operation;
 
 pub(super) const COMMAND: Command = Command {
@@ -9,21 +9,19 @@ pub(super) const COMMAND: Command = Command {
     counts: "rounds",
     ranks: Ranks::All,
     subjects: &[
-        &[
-            Subject::send("Send to n posted receives: half the time until all have sent back"),
-            Subject::write(
-                "RDMA Write to n, each of which polls its memory: half the time until all have written back",
-            ),
-            Subject::read("RDMA Read from n at once, the whole time; then n read from one, each timed"),
-            Subject::atomic("Atomic operation on eight bytes at n, in the two stages of reads"),
-            Subject::verbs(
-                "multicast",
-                Operation::Multicast,
-                "One datagram to a group of n: half the time until all have sent back",
-            ),
-        ],
-        SOCKETS,
+        Subject::send("Send to n posted receives: half the time until all have sent back"),
+        Subject::write(
+            "RDMA Write to n, each of which polls its memory: half the time until all have written back",
+        ),
+        Subject::read("RDMA Read from n at once, the whole time; then n read from one, each timed"),
+        Subject::atomic("Atomic operation on eight bytes at n, in the two stages of reads"),
+        Subject::verbs(
+            "multicast",
+            Operation::Multicast,
+            "One datagram to a group of n: half the time until all have sent back",
+        ),
     ],
+    over: NO_LIBRARY,
     given: &[("peers", "1..15")],
     without: &[axis::QUEUE_PAIRS.row],
     examples: "

@@ -1,23 +1,21 @@
 //! `rdmascope one-way`.
 
 use crate::axis;
-use crate::pattern::command::{Command, SOCKETS, Subject};
+use crate::pattern::command::{Command, NO_LIBRARY, Subject};
 use crate::point::Operation;
 
 pub(super) const COMMAND: Command = Command {
     title: |_| "{subject} one-way latency",
     // Immediate data says a message's number.
     subjects: &[
-        &[
-            Subject::verbs("send", Operation::SendImm, "Send with immediate data, which numbers messages"),
-            Subject::verbs(
-                "write",
-                Operation::WriteImm,
-                "RDMA Write with immediate data, which consumes a receive at the target",
-            ),
-        ],
-        SOCKETS,
+        Subject::verbs("send", Operation::SendImm, "Send with immediate data, which numbers messages"),
+        Subject::verbs(
+            "write",
+            Operation::WriteImm,
+            "RDMA Write with immediate data, which consumes a receive at the target",
+        ),
     ],
+    over: NO_LIBRARY,
     without: &[axis::QUEUE_PAIRS.row, axis::SGE.row],
     examples: "
   rdmascope one-way send --local       32 B over RC, every message by itself

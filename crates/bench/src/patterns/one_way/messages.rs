@@ -219,21 +219,21 @@ pub(crate) fn take<E: Endpoint, S: Stamper>(
     let clock = endpoint.clock();
     let mut heard = None;
     let mut missing = pace.messages;
-    let mut course = Course::new(pace, clock);
-    while course.bursts < course.all {
+    let mut progress = BurstProgress::new(pace, clock);
+    while progress.bursts < progress.all {
         let Some(arrival) = endpoint.try_receive()? else {
             let now = clock.now();
             watch.see(now);
-            if now.0 <= course.until || course.has_time(endpoint.quiet(), now) {
-                endpoint.idle_until(Ticks(course.until))?;
+            if now.0 <= progress.until || progress.has_time(endpoint.quiet(), now) {
+                endpoint.idle_until(Ticks(progress.until))?;
                 continue;
             }
-            if !course.is_open {
+            if !progress.is_open {
                 break;
             }
             // Its end was lost. The answer has no stamp: it follows no message.
-            endpoint.send_sync_as(burst_number(course.bursts))?;
-            course.ends(course.bursts, clock.now());
+            endpoint.send_sync_as(burst_number(progress.bursts))?;
+            progress.ends(progress.bursts, clock.now());
             continue;
         };
         if arrival.is_greeting {
@@ -248,11 +248,11 @@ pub(crate) fn take<E: Endpoint, S: Stamper>(
         endpoint.replenish()?;
         missing = missing.saturating_sub(1);
         let burst = arrival.number / pace.burst;
-        if !course.continues(burst, now) {
+        if !progress.continues(burst, now) {
             continue;
         }
         if arrival.mark == Mark::Last {
-            if burst + 1 == course.all && !pace.is_reliable {
+            if burst + 1 == progress.all && !pace.is_reliable {
                 heard = await_late(endpoint, stamper, watch, pace, missing)?;
                 if heard.is_some() {
                     break;
@@ -261,7 +261,7 @@ pub(crate) fn take<E: Endpoint, S: Stamper>(
             let at = clock.now();
             stamper.answered(burst, at);
             endpoint.send_sync_as(burst_number(burst))?;
-            course.ends(burst, at);
+            progress.ends(burst, at);
             watch.pass();
         }
     }
@@ -311,7 +311,7 @@ fn burst_number(burst: u64) -> u32 {
 }
 
 /// How far the receiver has come, and how long it waits for more.
-struct Course {
+struct BurstProgress {
     clock: Clock,
     is_reliable: bool,
     /// In ticks.
@@ -326,7 +326,7 @@ struct Course {
     until: u64,
 }
 
-impl Course {
+impl BurstProgress {
     fn new(pace: &Pace, clock: Clock) -> Self {
         let (is_reliable, patience, all) = (pace.is_reliable, clock.ticks(pace.patience()), pace.bursts());
         Self { clock, is_reliable, patience, all, bursts: 0, is_open: false, until: u64::MAX }

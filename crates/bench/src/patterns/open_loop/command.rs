@@ -1,21 +1,19 @@
 //! `rdmascope open-loop`.
 
 use crate::axis;
-use crate::pattern::command::{Command, Ranks, SOCKETS, Subject};
+use crate::pattern::command::{Command, NO_LIBRARY, Ranks, Subject};
 use crate::point::Operation;
 
 pub(super) const COMMAND: Command = Command {
     title: |_| "{subject} response times at a set rate",
     ranks: Ranks::All,
     subjects: &[
-        &[
-            Subject::send("Send to a posted receive, and back"),
-            Subject::verbs("write", Operation::WriteImm, "RDMA Write with immediate data, and back"),
-            Subject::read("RDMA Read"),
-            Subject::atomic("Atomic operation on eight bytes"),
-        ],
-        SOCKETS,
+        Subject::send("Send to a posted receive, and back"),
+        Subject::verbs("write", Operation::WriteImm, "RDMA Write with immediate data, and back"),
+        Subject::read("RDMA Read"),
+        Subject::atomic("Atomic operation on eight bytes"),
     ],
+    over: NO_LIBRARY,
     without: &[axis::QUEUE_PAIRS.row],
     examples: "
   rdmascope open-loop send             2 B, 10,000 in a second for a second

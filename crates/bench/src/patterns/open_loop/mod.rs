@@ -1,5 +1,19 @@
 //! Messages go forth at a set rate, each is answered and timed from when it was due, while other ranks load the device.
 //!
+//! # In a plan
+//!
+//! ```toml
+//! [[experiment]]                       # messages at a set rate, timed from when they are due: response, rtt, lateness
+//! name = "loaded"
+//! pattern = "open-loop"
+//! duration = "1s"
+//! [experiment.axes]
+//! rate_hz = [1000, 100000]             # messages that are due in a second
+//! loaders = [0, 1, 4]                  # ranks that load the device meanwhile
+//! load = "incast"                      # to who answers; or "outcast": from who asks; or "beside" them
+//! load_bytes = "64KiB"
+//! ```
+//!
 //! # Invariants
 //!
 //! * A message of a set rate is timed from when it is due, so that a stalled sender is not

@@ -1,5 +1,17 @@
 //! One call of a program is timed by itself, in batches (H19).
 //!
+//! # In a plan
+//!
+//! ```toml
+//! [[experiment]]                       # what calls cost, timed in batches: cost.ns
+//! name = "calls"
+//! pattern = "overhead"
+//! iterations = 1000                    # batches
+//! [experiment.axes]
+//! step = ["post_send", "poll_empty"]   # all of them: point::Step
+//! batch = "step"                       # calls between two stamps, or a number of them
+//! ```
+//!
 //! # Invariants
 //!
 //! * What costs less than a stamp is timed in batches of calls that are all alike, with all that

@@ -1,7 +1,7 @@
 //! `rdmascope pairs`.
 
 use crate::axis;
-use crate::pattern::command::{Command, Ranks, SOCKETS, Subject};
+use crate::pattern::command::{Command, NO_LIBRARY, Ranks, Subject};
 use crate::pattern::defaults::are_all;
 use crate::point::Traffic;
 
@@ -12,14 +12,12 @@ pub(super) const COMMAND: Command = Command {
     },
     ranks: Ranks::All,
     subjects: &[
-        &[
-            Subject::send("Send to a posted receive: half a round trip"),
-            Subject::write("RDMA Write to a peer that polls its memory: half a round trip"),
-            Subject::read("RDMA Read: the whole time"),
-            Subject::atomic("Atomic operation on eight bytes: the whole time"),
-        ],
-        SOCKETS,
+        Subject::send("Send to a posted receive: half a round trip"),
+        Subject::write("RDMA Write to a peer that polls its memory: half a round trip"),
+        Subject::read("RDMA Read: the whole time"),
+        Subject::atomic("Atomic operation on eight bytes: the whole time"),
     ],
+    over: NO_LIBRARY,
     given: &[("pairs", "1,2,4,8")],
     without: &[axis::QUEUE_PAIRS.row],
     examples: "

@@ -1,18 +1,16 @@
 //! `rdmascope lat`.
 
-use crate::pattern::command::{Command, SOCKETS, Subject};
+use crate::pattern::command::{Command, NO_LIBRARY, Subject};
 
 pub(super) const COMMAND: Command = Command {
     title: |_| "{subject} latency",
     subjects: &[
-        &[
-            Subject::send("Send to a posted receive: half the round trip of a ping-pong"),
-            Subject::write("RDMA Write: half the round trip of a ping-pong whose ends poll their memory"),
-            Subject::read("RDMA Read: the whole round trip"),
-            Subject::atomic("Atomic operation on eight bytes: the whole round trip"),
-        ],
-        SOCKETS,
+        Subject::send("Send to a posted receive: half the round trip of a ping-pong"),
+        Subject::write("RDMA Write: half the round trip of a ping-pong whose ends poll their memory"),
+        Subject::read("RDMA Read: the whole round trip"),
+        Subject::atomic("Atomic operation on eight bytes: the whole round trip"),
     ],
+    over: NO_LIBRARY,
     examples: "
   rdmascope lat send --local           2 B over RC, 1000 messages, both ends here
   rdmascope lat send --local -s 4KiB -n 100000 -c UC

@@ -1,31 +1,19 @@
 //! `rdmascope pipeline`.
 
 use crate::axis;
-use crate::pattern::command::{Command, SOCKETS, SettingFlag, Subject};
+use crate::pattern::command::{Command, SettingFlag, Subject};
 use crate::point::Carrier;
 
 pub(super) const COMMAND: Command = Command {
     title: |_| "Samples at a fixed rate over {subject}",
     counts: "steps",
-    subjects: &[
-        &[Subject::over(
-            Carrier::Verbs,
-            "infiniband",
-            "Queue pairs of a verbs device: samples are written where they are sent from",
-        )
-        .alias(&["verbs", "send"])],
-        SOCKETS,
-        &[
-            Subject::over(
-                Carrier::Iceoryx2,
-                "iceoryx2",
-                "iceoryx2: shared memory by a middleware, where the program is built with it",
-            ),
-            Subject::over(Carrier::Zeromq, "zeromq", "ZeroMQ over TCP, as it is installed"),
-            Subject::over(Carrier::Nng, "nng", "NNG over TCP, the successor of nanomsg, as it is installed"),
-            Subject::over(Carrier::Nanomsg, "nanomsg", "nanomsg over TCP, as it is installed"),
-        ],
-    ],
+    subjects: &[Subject::over(
+        Carrier::Verbs,
+        "infiniband",
+        "Queue pairs of a verbs device: samples are written where they are sent from",
+    )
+    .alias(&["verbs", "send"])],
+    over: |_| true,
     without: &[axis::OPERATION.row, axis::QUEUE_PAIRS.row, axis::SGE.row],
     settings: &[SettingFlag {
         key: "sink_dir",

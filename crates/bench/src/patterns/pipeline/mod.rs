@@ -7,6 +7,24 @@
 //!            the coordinator: arrival, one_way, lateness; missed, not transmitted, lost
 //! ```
 //!
+//! # In a plan
+//!
+//! ```toml
+//! [[experiment]]                       # samples at a fixed rate, timed from when they are due: arrival, one_way, lateness
+//! name = "samples"
+//! pattern = "pipeline"
+//! duration = "1s"                      # or iterations: steps
+//! sink_dir = "logs"                    # where files of samples stay; without it they are removed once they are written
+//! [experiment.axes]
+//! rate_hz = ["1k", "100k"]
+//! values = [1, 8, 64]                  # a sample has 24 B and 8 for each
+//! signal = "random"                    # or "sine", "counter", "mixed"
+//! timer = "tsc"                        # or "timerfd"
+//! inline_max_bytes = 128               # of verbs: longer samples are gathered from memory
+//! rx_filled = "before"                 # of verbs: or "reading", by who takes samples and takes none meanwhile
+//! sink = "csv"                         # or "human", "parquet" (where it is built in), "null"
+//! ```
+//!
 //! # Invariants
 //!
 //! * A step that the generator was late for is missed, and a sample for which the node has no room

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::choices;
 use super::settings::Settings;
 use super::signal::Signals;
-use super::sink::{Anchor, Rows, Times};
+use super::sink::{ClockReference, Rows, Times};
 use super::timer::{Sleeping, Spinning};
 use crate::Error;
 use crate::cpu::watched;
@@ -20,7 +20,7 @@ use crate::pattern::outcome;
 use crate::patterns::one_way::messages::{AFTER, BEFORE, exchange};
 use crate::patterns::one_way::{Column, Stamped, Watched};
 use crate::patterns::pipeline::steps::{
-    Course, META_WORDS, Received, SourceLog, TargetLog, Tick, Timer, await_parting, generate, part, take,
+    META_WORDS, Received, Schedule, SourceLog, TargetLog, Tick, Timer, await_parting, generate, part, take,
 };
 use crate::point::{Length, PointSpec, Service};
 use crate::rank_clock::RankClock;
@@ -108,14 +108,14 @@ struct Run<'a, E> {
 
 impl<E: Endpoint> Run<'_, E> {
     /// What is to be done.
-    fn course(&self) -> Course {
+    fn schedule(&self) -> Schedule {
         let counted = match self.spec.length {
             Length::Iterations(steps) => steps,
             Length::Duration(_) => 0,
         };
-        Course {
+        Schedule {
             steps: self.spec.warmup + counted,
-            hail: Anchor::now(&self.rank_clock.clock).words(),
+            start_message: ClockReference::now(&self.rank_clock.clock).words(),
             period: Duration::from_secs_f64(1.0 / self.settings.rate_hz as f64),
             is_reliable: self.spec.message.service == Service::Rc,
         }
@@ -123,26 +123,27 @@ impl<E: Endpoint> Run<'_, E> {
 
     /// The generator's part: with a timer that it spins on or sleeps for.
     fn generate<T: Timer>(mut self, timer: &mut T) -> Result<(Told, Option<Cpu>), Error> {
-        let (clock, course) = (self.rank_clock.clock, self.course());
+        let (clock, schedule) = (self.rank_clock.clock, self.schedule());
         let settings = &self.settings;
         // Whoever sleeps does not run because it has nothing to do.
         let spins = settings.timer == choices::Timer::Tsc;
         let mut signals = Signals::new(settings.signal, settings.values, settings.rate_hz as f64);
-        let rows = Rows::new(self.spec, self.rank, course.steps, clock)?;
-        let mut log = Source::new(&course, self.spec.warmup, rows)?;
+        let rows = Rows::new(self.spec, self.rank, schedule.steps, clock)?;
+        let mut log = Source::new(&schedule, self.spec.warmup, rows)?;
         let mut watch = Watch::new(clock.ticks(GAP));
-        let mut alone = Alone::new(clock, spins, &course);
+        let mut alone = Alone::new(clock, spins, &schedule);
         alone.try_out(timer)?;
         let mut exchanged = self.exchange(BEFORE)?;
         let before = Instant::now(&clock);
-        let (done, cpu) =
-            watched(clock, || generate(self.endpoint, (timer, &mut signals), &mut log, &mut watch, &course));
+        let (done, cpu) = watched(clock, || {
+            generate(self.endpoint, (timer, &mut signals), &mut log, &mut watch, &schedule)
+        });
         done?;
         let tick_hz = Instant::now(&clock).tick_hz(&before);
         exchanged.extend(self.exchange(AFTER)?);
         alone.try_out(timer)?;
-        part(self.endpoint, &course)?;
-        let source = Anchor::of_words(course.hail);
+        part(self.endpoint, &schedule)?;
+        let source = ClockReference::of_words(schedule.start_message);
         let times = Times { source: Some(source), target: source, is_one: true };
         let sunk = log.rows.take().map(|rows| rows.write(self.rank, &times, clock));
         let generated = Generated {
@@ -159,17 +160,17 @@ impl<E: Endpoint> Run<'_, E> {
 
     /// The part of who takes the samples.
     fn take(mut self) -> Result<(Told, Option<Cpu>), Error> {
-        let (clock, course) = (self.rank_clock.clock, self.course());
-        let rows = Rows::new(self.spec, self.rank, course.steps, clock)?;
-        let mut log = Target { received: stamps(&course)?, rows, source: None };
+        let (clock, schedule) = (self.rank_clock.clock, self.schedule());
+        let rows = Rows::new(self.spec, self.rank, schedule.steps, clock)?;
+        let mut log = Target { received: stamps(&schedule)?, rows, source: None };
         let mut watch = Watch::new(clock.ticks(GAP));
         let mut exchanged = self.exchange(BEFORE)?;
-        let (done, cpu) = watched(clock, || take(self.endpoint, &mut log, &mut watch, &course));
+        let (done, cpu) = watched(clock, || take(self.endpoint, &mut log, &mut watch, &schedule));
         done?;
         exchanged.extend(self.exchange(AFTER)?);
         // What comes now, files and sending stamps, would take the machine away from the timer that the other end tries out.
-        await_parting(self.endpoint, &course, trial_at_most(&course) + PARTING)?;
-        let target = Anchor::of_words(course.hail);
+        await_parting(self.endpoint, &schedule, trial_at_most(&schedule) + PARTING)?;
+        let target = ClockReference::of_words(schedule.start_message);
         let times = Times { source: log.source, target, is_one: self.has_one_clock };
         let sunk = log.rows.take().map(|rows| rows.write(self.rank, &times, clock));
         let watch = (!self.spec.message.poll.sleeps()).then_some(watch);
@@ -203,8 +204,8 @@ impl<E: Endpoint> Run<'_, E> {
     }
 }
 
-fn stamps(course: &Course) -> Result<Stamps, Error> {
-    Ok(Stamps::new(usize::try_from(course.steps).unwrap_or(usize::MAX))?)
+fn stamps(schedule: &Schedule) -> Result<Stamps, Error> {
+    Ok(Stamps::new(usize::try_from(schedule.steps).unwrap_or(usize::MAX))?)
 }
 
 /// What the generator stamps.
@@ -222,8 +223,8 @@ struct Source {
 }
 
 impl Source {
-    fn new(course: &Course, first: u64, rows: Option<Rows>) -> Result<Self, Error> {
-        let (due, submitted) = (stamps(course)?, stamps(course)?);
+    fn new(schedule: &Schedule, first: u64, rows: Option<Rows>) -> Result<Self, Error> {
+        let (due, submitted) = (stamps(schedule)?, stamps(schedule)?);
         Ok(Self { due, submitted, first, samples: 0, span: [0; 2], missed_waiting: 0, rows })
     }
 
@@ -261,12 +262,12 @@ struct Target {
     received: Stamps,
     rows: Option<Rows>,
     /// When the source's clock was what.
-    source: Option<Anchor>,
+    source: Option<ClockReference>,
 }
 
 impl TargetLog for Target {
-    fn hailed(&mut self, words: [u64; 3]) {
-        self.source = Some(Anchor::of_words(words));
+    fn started(&mut self, words: [u64; 3]) {
+        self.source = Some(ClockReference::of_words(words));
     }
 
     #[inline(always)]
@@ -298,8 +299,8 @@ impl Instant {
 }
 
 /// How long the timer is measured by itself, at most.
-fn trial_at_most(course: &Course) -> Duration {
-    TRIAL[1].max(course.period.saturating_mul(TRIAL_STEPS_MIN as u32))
+fn trial_at_most(schedule: &Schedule) -> Duration {
+    TRIAL[1].max(schedule.period.saturating_mul(TRIAL_STEPS_MIN as u32))
 }
 
 /// A timer that is waited for and nothing else.
@@ -318,9 +319,9 @@ struct Alone {
 }
 
 impl Alone {
-    fn new(clock: Clock, spins: bool, course: &Course) -> Self {
+    fn new(clock: Clock, spins: bool, schedule: &Schedule) -> Self {
         let [least, most] = TRIAL;
-        let all_s = course.period.as_secs_f64() * course.steps as f64;
+        let all_s = schedule.period.as_secs_f64() * schedule.steps as f64;
         let trial = Duration::from_secs_f64(TRIAL_SHARE * all_s).clamp(least, most);
         Self {
             clock,
@@ -376,10 +377,11 @@ mod tests {
     /// Steps of the warm-up count no further, also where who waited for one of them was away until one that counts.
     #[test]
     fn steps_that_are_missed_waiting_are_those_that_count() {
-        let hail = [0; 3];
-        let course = Course { hail, steps: 100, period: Duration::from_millis(1), is_reliable: true };
+        let start_message = [0; 3];
+        let schedule =
+            Schedule { start_message, steps: 100, period: Duration::from_millis(1), is_reliable: true };
         let missed = |step: u64, passed: u64, is_behind: bool| {
-            let mut source = Source::new(&course, 10, None).unwrap();
+            let mut source = Source::new(&schedule, 10, None).unwrap();
             source.generated(step, &Tick { due: 0, now: Ticks(1), passed, is_behind }, &[], true);
             source.missed_waiting
         };

@@ -169,13 +169,13 @@ fn name(spec: &PointSpec, settings: &Settings, rank: u32) -> String {
 
 /// An instant by the clock that stamps and by `CLOCK_REALTIME`.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Anchor {
+pub(super) struct ClockReference {
     ticks: u64,
     realtime_ns: u64,
     tick_hz: f64,
 }
 
-impl Anchor {
+impl ClockReference {
     pub(super) fn now(clock: &Clock) -> Self {
         let now = clock_gettime(ClockId::Realtime);
         let realtime_ns = now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64;
@@ -202,9 +202,9 @@ impl Anchor {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Times {
     /// Of who generates, if it is known.
-    pub(super) source: Option<Anchor>,
+    pub(super) source: Option<ClockReference>,
     /// Of who takes.
-    pub(super) target: Anchor,
+    pub(super) target: ClockReference,
     /// Whether both are of one clock.
     pub(super) is_one: bool,
 }

@@ -50,7 +50,7 @@ pub(crate) trait SourceLog {
 /// What the target keeps of the samples that come.
 pub(crate) trait TargetLog {
     /// The source has said something of itself, before the first sample.
-    fn hailed(&mut self, words: [u64; 3]);
+    fn started(&mut self, words: [u64; 3]);
 
     /// A sample has come; its words are where the endpoint has them.
     ///
@@ -84,9 +84,9 @@ const HAIL: u64 = u32::MAX as u64;
 
 /// What is to be done.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Course {
+pub(crate) struct Schedule {
     /// What the source says of itself.
-    pub(crate) hail: [u64; 3],
+    pub(crate) start_message: [u64; 3],
     /// Steps in all, those of the warm-up too: below 2^32.
     pub(crate) steps: u64,
     /// From one to the next.
@@ -167,13 +167,13 @@ pub(crate) fn generate<E: Endpoint, T: Timer, V: Values, L: SourceLog>(
     (timer, values): (&mut T, &mut V),
     log: &mut L,
     watch: &mut Watch,
-    course: &Course,
+    schedule: &Schedule,
 ) -> Result<(), Error> {
     await_target(endpoint)?;
-    hail(endpoint, course.hail)?;
+    start_message(endpoint, schedule.start_message)?;
     timer.start()?;
     let mut step = 0;
-    while step < course.steps {
+    while step < schedule.steps {
         let mut turns = 0;
         let tick = timer.wait(step, |now| {
             watch.see(now);
@@ -184,17 +184,17 @@ pub(crate) fn generate<E: Endpoint, T: Timer, V: Values, L: SourceLog>(
         watch.see(tick.now);
         watch.pass();
         // Those after the last are nobody's.
-        let tick = Tick { passed: tick.passed.min(course.steps - step), ..tick };
+        let tick = Tick { passed: tick.passed.min(schedule.steps - step), ..tick };
         let values = values.at(step);
         let is_transmitted = transmit(endpoint, step, &tick, values)?;
         log.generated(step, &tick, values, is_transmitted);
         step += tick.passed;
     }
-    close(endpoint, course)
+    close(endpoint, schedule)
 }
 
 /// Says something of the source before the first sample.
-fn hail<E: Endpoint>(endpoint: &mut E, words: [u64; 3]) -> Result<(), Error> {
+fn start_message<E: Endpoint>(endpoint: &mut E, words: [u64; 3]) -> Result<(), Error> {
     while !endpoint.has_room()? {
         endpoint.idle()?;
     }
@@ -238,10 +238,10 @@ fn await_target<E: Endpoint>(endpoint: &mut E) -> Result<(), Error> {
 }
 
 /// Says that there are no more samples, and waits until all are taken.
-fn close<E: Endpoint>(endpoint: &mut E, course: &Course) -> Result<(), Error> {
+fn close<E: Endpoint>(endpoint: &mut E, schedule: &Schedule) -> Result<(), Error> {
     // Where nothing is lost, once is enough, and it is waited for.
-    let closings = if course.is_reliable { 1 } else { CLOSINGS };
-    let patience = if course.is_reliable { Duration::MAX } else { AGAIN_AFTER };
+    let closings = if schedule.is_reliable { 1 } else { CLOSINGS };
+    let patience = if schedule.is_reliable { Duration::MAX } else { AGAIN_AFTER };
     let mut words = Words::default();
     for _ in 0..closings {
         words.say(endpoint, Word::Closing)?;
@@ -260,9 +260,9 @@ fn close<E: Endpoint>(endpoint: &mut E, course: &Course) -> Result<(), Error> {
 ///
 /// # Errors
 /// What the endpoint says.
-pub(crate) fn part<E: Endpoint>(endpoint: &mut E, course: &Course) -> Result<(), Error> {
+pub(crate) fn part<E: Endpoint>(endpoint: &mut E, schedule: &Schedule) -> Result<(), Error> {
     let mut words = Words::default();
-    for _ in 0..if course.is_reliable { 1 } else { PARTINGS } {
+    for _ in 0..if schedule.is_reliable { 1 } else { PARTINGS } {
         words.say(endpoint, Word::Parting)?;
     }
     endpoint.flush()
@@ -274,10 +274,10 @@ pub(crate) fn part<E: Endpoint>(endpoint: &mut E, course: &Course) -> Result<(),
 /// What the endpoint says; [`Error::Deadline`] when nothing comes where nothing is lost.
 pub(crate) fn await_parting<E: Endpoint>(
     endpoint: &mut E,
-    course: &Course,
+    schedule: &Schedule,
     patience: Duration,
 ) -> Result<(), Error> {
-    let patience = if course.is_reliable { Duration::MAX } else { patience };
+    let patience = if schedule.is_reliable { Duration::MAX } else { patience };
     let mut words = Words::default();
     loop {
         match heard(endpoint, patience)? {
@@ -316,7 +316,7 @@ pub(crate) fn take<E: Endpoint, L: TargetLog>(
     endpoint: &mut E,
     log: &mut L,
     watch: &mut Watch,
-    course: &Course,
+    schedule: &Schedule,
 ) -> Result<(), Error> {
     let clock = endpoint.clock();
     await_source(endpoint)?;
@@ -324,8 +324,8 @@ pub(crate) fn take<E: Endpoint, L: TargetLog>(
     let (mut until, mut is_over) = (u64::MAX, false);
     let (mut is_closing, mut words) = (false, Words::default());
     // Steps that are yet to come: however long the source is away, it goes on before they are over.
-    let mut left = course.steps;
-    let [period, quiet, late] = [course.period, QUIET, LATE].map(|time| clock.ticks(time));
+    let mut left = schedule.steps;
+    let [period, quiet, late] = [schedule.period, QUIET, LATE].map(|time| clock.ticks(time));
     loop {
         if endpoint.fill()? {
             watch.see(clock.now());
@@ -349,7 +349,7 @@ pub(crate) fn take<E: Endpoint, L: TargetLog>(
             endpoint.replenish()?;
             match Word::of(arrival.number) {
                 Some(Word::Go) => words.say(endpoint, Word::Start)?,
-                Some(Word::Closing) if course.is_reliable => break,
+                Some(Word::Closing) if schedule.is_reliable => break,
                 Some(Word::Closing) => is_closing = true,
                 _ => continue,
             }
@@ -357,15 +357,15 @@ pub(crate) fn take<E: Endpoint, L: TargetLog>(
             watch.see(at);
             let sample = sample(endpoint, at)?;
             if sample.step == HAIL {
-                log.hailed([sample.due, sample.submitted, endpoint.get(META_WORDS)?]);
+                log.started([sample.due, sample.submitted, endpoint.get(META_WORDS)?]);
             } else {
                 log.received(&sample, endpoint)?;
-                left = course.steps.saturating_sub(sample.step);
+                left = schedule.steps.saturating_sub(sample.step);
             }
             endpoint.replenish()?;
         }
         watch.pass();
-        until = match (is_closing, course.is_reliable) {
+        until = match (is_closing, schedule.is_reliable) {
             (true, _) => at.0.saturating_add(late),
             (false, true) => u64::MAX,
             (false, false) => at.0.saturating_add(left.saturating_mul(period)).saturating_add(quiet),

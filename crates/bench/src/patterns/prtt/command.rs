@@ -1,19 +1,17 @@
 //! `rdmascope prtt`.
 
 use crate::axis;
-use crate::pattern::command::{Command, SOCKETS, Subject};
+use crate::pattern::command::{Command, NO_LIBRARY, Subject};
 use crate::point::Operation;
 
 pub(super) const COMMAND: Command = Command {
     title: |_| "{subject} parametrised round trips",
     counts: "round trips",
     subjects: &[
-        &[
-            Subject::send("Send to posted receives"),
-            Subject::verbs("write", Operation::WriteImm, "RDMA Write with immediate data"),
-        ],
-        SOCKETS,
+        Subject::send("Send to posted receives"),
+        Subject::verbs("write", Operation::WriteImm, "RDMA Write with immediate data"),
     ],
+    over: NO_LIBRARY,
     without: &[axis::QUEUE_PAIRS.row],
     examples: "
   rdmascope prtt send --local --burst 1,2,4,16 -s 1,1KiB

@@ -1,4 +1,15 @@
 //! Some messages go forth, one comes back: the parametrised round trip PRTT(n, d, s) of LogGP.
+//!
+//! # In a plan
+//!
+//! ```toml
+//! [[experiment]]                       # parametrised round trips PRTT(n, d, s): what LogGP is fitted to
+//! name = "loggp"
+//! pattern = "prtt"
+//! [experiment.axes]
+//! burst = [1, 16]                      # n: messages forth for one back
+//! pause_ns = 0                         # d: from the end of a post to the next, or a duration such as "20us"
+//! ```
 
 pub(crate) mod check;
 mod command;

@@ -1,18 +1,16 @@
 //! `rdmascope bw`.
 
-use crate::pattern::command::{Command, SOCKETS, Subject};
+use crate::pattern::command::{Command, NO_LIBRARY, Subject};
 
 pub(super) const COMMAND: Command = Command {
     title: |_| "{subject} throughput",
     subjects: &[
-        &[
-            Subject::send("Send to a posted receive: a flood with a bounded window"),
-            Subject::write("RDMA Write: a flood that the target does not see"),
-            Subject::read("RDMA Read: as many under way as the devices allow"),
-            Subject::atomic("Atomic operations on eight bytes"),
-        ],
-        SOCKETS,
+        Subject::send("Send to a posted receive: a flood with a bounded window"),
+        Subject::write("RDMA Write: a flood that the target does not see"),
+        Subject::read("RDMA Read: as many under way as the devices allow"),
+        Subject::atomic("Atomic operations on eight bytes"),
     ],
+    over: NO_LIBRARY,
     examples: "
   rdmascope bw send --local            64 KiB over RC, both ends here
   rdmascope bw send --local -b         both directions at once

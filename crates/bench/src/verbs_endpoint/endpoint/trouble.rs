@@ -7,22 +7,10 @@ use verbs::Completion;
 use verbs::abi::IBV_WC_WR_FLUSH_ERR;
 
 use super::super::lane::Lane;
-use super::super::parts::Notification;
 use super::super::waiting::SENDS;
 use super::VerbsEndpoint;
 use crate::Error;
 use crate::endpoint::limits::Over;
-use crate::topology::PartSpec;
-
-/// How often the usual time a peer may be silent before it has failed. `None` is for ever: the target of a Read, or of a Write
-/// that nothing announces, has no part in it. A long message moves nothing until all of it is there.
-pub(super) fn silence(spec: &PartSpec, notification: Notification) -> Option<u64> {
-    let is_told = spec.message.operation.arrives() || notification == Notification::Memory;
-    is_told.then(|| spec.message.size_bytes.div_ceil(PROMPT_BYTES).max(1))
-}
-
-/// What the slowest link moves while a silent peer is waited for.
-const PROMPT_BYTES: u64 = 1 << 20;
 
 impl VerbsEndpoint {
     /// The failure of a request, or the one that it follows from: a queue pair that fails flushes all its other requests,

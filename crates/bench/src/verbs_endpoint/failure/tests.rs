@@ -195,10 +195,10 @@ fn every_status_has_a_cause_and_the_way() {
     for status in 1..=IBV_WC_GENERAL_ERR + 3 {
         let text = told(WcStatus(status));
         assert_words(&text, &["message 3 could not be sent: ", &format!("status {status}")]);
-        let params = "(RC from GID ::ffff:192.0.2.1 (index 3, RoCE v2, IPv4) to GID ::ffff:192.0.2.2 (index 3, RoCE v2, IPv4), \
+        let path = "(RC from GID ::ffff:192.0.2.1 (index 3, RoCE v2, IPv4) to GID ::ffff:192.0.2.2 (index 3, RoCE v2, IPv4), \
                    path MTU 256 B)";
         let cause = text.split_once(&format!("status {status}")).unwrap().1;
-        assert!(cause.ends_with(params) && cause.len() > params.len() + 40, "{text}");
+        assert!(cause.ends_with(path) && cause.len() > path.len() + 40, "{text}");
     }
     let text = told(WcStatus(IBV_WC_RETRY_EXC_ERR));
     assert_words(

@@ -28,8 +28,8 @@ fn rows(spec: &PointSpec, rank: u32, steps: u64) -> Rows {
     rows
 }
 
-fn anchor(ticks: u64, realtime_ns: u64) -> Anchor {
-    Anchor { ticks, realtime_ns, tick_hz: 1e9 }
+fn reference(ticks: u64, realtime_ns: u64) -> ClockReference {
+    ClockReference { ticks, realtime_ns, tick_hz: 1e9 }
 }
 
 const BEGIN_NS: u64 = 1_700_000_000_000_000_000;
@@ -37,7 +37,7 @@ const BEGIN_NS: u64 = 1_700_000_000_000_000_000;
 #[test]
 fn samples_are_in_their_files_as_they_were() {
     let directory = tempfile::tempdir().unwrap();
-    let one = Times { source: Some(anchor(0, BEGIN_NS)), target: anchor(0, 0), is_one: true };
+    let one = Times { source: Some(reference(0, BEGIN_NS)), target: reference(0, 0), is_one: true };
     for (sink, name, first) in [
         (Sink::Csv, "000000_RC-2-10000-5_output.csv", "1700000000,000000000,0.000001000,0,0.0,-1.5"),
         (Sink::Human, "000000_RC-2-10000-5_output.villas", "1700000000.000000000+1.000000e-06(0)\t0.0\t-1.5"),
@@ -60,7 +60,7 @@ fn samples_are_in_their_files_as_they_were() {
 #[test]
 fn files_that_nobody_asked_for_do_not_stay() {
     let spec = spec(Sink::Csv, None);
-    let one = Times { source: None, target: anchor(0, 0), is_one: true };
+    let one = Times { source: None, target: reference(0, 0), is_one: true };
     let sunk = rows(&spec, 0, 5).write(0, &one, Clock::monotonic());
     assert_eq!((sunk.samples, sunk.path.as_ref(), sunk.error.as_ref()), (5, None, None));
     assert!(sunk.bytes > 0 && sunk.write_ns > 0);
@@ -80,10 +80,10 @@ fn a_file_that_nothing_was_written_to_goes() {
 /// A time of day is that of who stamped; between two clocks, the offset is that of both times of day.
 #[test]
 fn stamps_of_two_clocks_are_times_of_day() {
-    let source = anchor(5000, BEGIN_NS);
-    let target = Anchor { ticks: 0, realtime_ns: BEGIN_NS, tick_hz: 2e9 };
+    let source = reference(5000, BEGIN_NS);
+    let target = ClockReference { ticks: 0, realtime_ns: BEGIN_NS, tick_hz: 2e9 };
     let two = Times { source: Some(source), target, is_one: false };
-    // Generated 1000 ns before the source's anchor, received 400 ticks of 0.5 ns after the target's.
+    // Generated 1000 ns before the source's reference, received 400 ticks of 0.5 ns after the target's.
     let head = two.head([3, 4000, 400]);
     assert_eq!((head.origin_ns, head.offset_ns, head.sequence), (Some(BEGIN_NS - 1000), Some(1200), 3));
     assert_eq!(two.head([3, 4000, Stamps::NONE]).offset_ns, None);
@@ -96,8 +96,8 @@ fn stamps_of_two_clocks_are_times_of_day() {
     let one = Times { source: Some(source), target: source, is_one: true };
     assert_eq!(one.head([3, 4000, 4700]).offset_ns, Some(700));
     let clock = Clock::calibrate();
-    let now = Anchor::now(&clock);
-    let again = Anchor::of_words(now.words());
+    let now = ClockReference::now(&clock);
+    let again = ClockReference::of_words(now.words());
     let day = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_nanos() as u64;
     let ns = again.realtime_ns(clock.now().0);
     assert!(day.abs_diff(ns) < 1_000_000_000, "{day} {ns}");

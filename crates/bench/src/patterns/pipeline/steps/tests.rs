@@ -55,7 +55,7 @@ impl Values for Steps {
 struct Seen {
     generated: Vec<(u64, Tick, bool)>,
     received: Vec<Received>,
-    hail: [u64; 3],
+    start_message: [u64; 3],
     /// Steps that the source has had.
     passed: Arc<AtomicU64>,
     /// Those that the target waits for before it takes the first sample.
@@ -71,8 +71,8 @@ impl SourceLog for Seen {
 }
 
 impl TargetLog for Seen {
-    fn hailed(&mut self, words: [u64; 3]) {
-        self.hail = words;
+    fn started(&mut self, words: [u64; 3]) {
+        self.start_message = words;
         while self.passed.load(Acquire) < self.awaited {
             thread::yield_now();
         }
@@ -93,18 +93,18 @@ fn run(ends: [Wire; 2], stalls: &[(u64, u64)], is_reliable: bool) -> (Seen, Seen
 
 /// The same with a target that begins when so many steps have passed.
 fn run_behind(mut ends: [Wire; 2], stalls: &[(u64, u64)], is_reliable: bool, awaited: u64) -> (Seen, Seen) {
-    let course = Course { is_reliable, ..COURSE };
-    run_at(&mut ends, (stalls, None), &course, awaited)
+    let schedule = Schedule { is_reliable, ..SCHEDULE };
+    run_at(&mut ends, (stalls, None), &schedule, awaited)
 }
 
-const COURSE: Course =
-    Course { hail: [7, 8, 9], steps: 100, period: Duration::from_micros(1), is_reliable: true };
+const SCHEDULE: Schedule =
+    Schedule { start_message: [7, 8, 9], steps: 100, period: Duration::from_micros(1), is_reliable: true };
 
 /// The same of a source that is away.
 fn run_at(
     ends: &mut [Wire; 2],
     (stalls, away): (&[(u64, u64)], Away),
-    course: &Course,
+    schedule: &Schedule,
     awaited: u64,
 ) -> (Seen, Seen) {
     let passed = Arc::new(AtomicU64::new(0));
@@ -115,11 +115,11 @@ fn run_at(
             let mut timer = Told { clock, away, stalls: stalls.to_vec(), begin: 0 };
             let (mut seen, mut watch) =
                 (Seen { passed: Arc::clone(&passed), ..Seen::default() }, Watch::new(u64::MAX));
-            generate(source, (&mut timer, &mut Steps([0.0; 2])), &mut seen, &mut watch, course).unwrap();
+            generate(source, (&mut timer, &mut Steps([0.0; 2])), &mut seen, &mut watch, schedule).unwrap();
             seen
         });
         let mut seen = Seen { passed: Arc::clone(&passed), awaited, ..Seen::default() };
-        take(target, &mut seen, &mut Watch::new(u64::MAX), course).unwrap();
+        take(target, &mut seen, &mut Watch::new(u64::MAX), schedule).unwrap();
         (source.join().unwrap(), seen)
     })
 }
@@ -127,7 +127,7 @@ fn run_at(
 #[test]
 fn samples_say_when_they_were_due_and_what_they_are() {
     let (sent, taken) = run(Wire::pair(&[], |_| {}), &[], true);
-    assert_eq!((sent.generated.len(), taken.received.len(), taken.hail), (100, 100, [7, 8, 9]));
+    assert_eq!((sent.generated.len(), taken.received.len(), taken.start_message), (100, 100, [7, 8, 9]));
     for (step, ((number, tick, is_transmitted), sample)) in
         (0..).zip(sent.generated.iter().zip(&taken.received))
     {
@@ -142,7 +142,7 @@ fn samples_say_when_they_were_due_and_what_they_are() {
 fn nothing_is_taken_before_the_queue_is_full() {
     let mut ends = Wire::pair(&[], |_| {});
     ends[1].fill_first(1000);
-    let (_, taken) = run_at(&mut ends, (&[], None), &COURSE, 0);
+    let (_, taken) = run_at(&mut ends, (&[], None), &SCHEDULE, 0);
     assert_eq!((ends[1].unfilled(), taken.received.len()), (0, 100));
 }
 
@@ -169,7 +169,7 @@ fn what_is_lost_keeps_nobody_waiting() {
     // Whatever is said the first time, and the second.
     let words = Word::ALL.into_iter().filter(|word| *word != Word::Closed);
     let words = words.flat_map(|word| [1, 2].map(|time| (true, word.number(time).into())));
-    // After the hail.
+    // After the start_message.
     let losses: Vec<_> = words.chain([(false, 1 + 3), (false, 1 + 99)]).collect();
     let (sent, taken) = run(Wire::pair(&losses, |_| {}), &[], false);
     assert_eq!((sent.generated.len(), taken.received.len()), (100, 98));
@@ -183,9 +183,9 @@ fn what_is_lost_keeps_nobody_waiting() {
 /// Where the end can be lost, too, a source that is away for long is waited for while steps are due.
 #[test]
 fn a_source_that_comes_back_is_still_heard() {
-    let course = Course { period: Duration::from_millis(20), is_reliable: false, ..COURSE };
+    let schedule = Schedule { period: Duration::from_millis(20), is_reliable: false, ..SCHEDULE };
     let away = Some((50, QUIET + Duration::from_millis(300)));
-    let (_, taken) = run_at(&mut Wire::pair(&[], |_| {}), (&[], away), &course, 0);
+    let (_, taken) = run_at(&mut Wire::pair(&[], |_| {}), (&[], away), &schedule, 0);
     assert_eq!(taken.received.len(), 100);
 }
 

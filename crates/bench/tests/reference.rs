@@ -1,0 +1,69 @@
+//! docs/axes.md says what the rows of axes say.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use bench::axis::{AxisRow, Kind, ROWS, Sets};
+use bench::point::{Carrier, Choice, Pattern};
+
+const HEAD: &str = "\
+# Axes
+
+Every axis of an experiment, from the rows that plans, flags, checks, records and tables read
+(`crates/bench/src/axis/table.rs`). `rdmascope COMMAND --help` says which flags a command has.
+
+In a plan, an axis is a key of `[experiment.axes]` with one value or a list. A flag takes several
+values with commas.
+";
+
+/// The section of an axis.
+fn section(row: &AxisRow) -> String {
+    let mut text = format!("\n## `{}`\n\n{}.\n\n", row.name, row.help());
+    let mut line = |name: &str, words: &str| {
+        if !words.is_empty() {
+            writeln!(text, "- {name}: {words}").unwrap();
+        }
+    };
+    match row.kind {
+        Kind::Choice(variants) => {
+            let words = variants.iter().map(|variant| format!("`{}` ({})", variant.word, variant.help()));
+            line("values", &words.collect::<Vec<_>>().join("; "));
+        }
+        _ => line("values", &row.expected()),
+    }
+    let most = row.most.map(|most| format!("at most {} ({})", most.most, most.why));
+    let least = (row.least > 0).then(|| format!("at least {}", row.least));
+    line("bounds", &least.into_iter().chain(most).collect::<Vec<_>>().join(", "));
+    line("unit", row.unit.unwrap_or_default());
+    let endpoints = Carrier::VALUES.iter().filter(|carrier| (row.is_for)(**carrier)).map(|of| of.word());
+    let endpoints: Vec<_> = endpoints.collect();
+    let are_all = endpoints.len() == Carrier::VALUES.len();
+    line("endpoints", &if are_all { "all".to_owned() } else { endpoints.join(", ") });
+    let patterns: Vec<_> =
+        Pattern::all().filter(|pattern| pattern.has_axis(row)).map(Pattern::name).collect();
+    let are_all = patterns.len() == Pattern::all().count();
+    line("patterns", &if are_all { "all".to_owned() } else { patterns.join(", ") });
+    let flags = row.flags.iter().map(|flag| {
+        let letter = flag.letter.map_or(String::new(), |letter| format!("-{letter}, "));
+        match flag.sets {
+            Sets::Value(name) => format!("`{letter}--{} <{name}>`", flag.long),
+            Sets::UpTo(name, help) => format!("`{letter}--{} <{name}>` ({help})", flag.long),
+            Sets::Word(word, _) => format!("`{letter}--{}` for `{word}`", flag.long),
+        }
+    });
+    line("flags", &flags.collect::<Vec<_>>().join(", "));
+    text
+}
+
+#[test]
+fn the_reference_of_axes_is_made_of_their_rows() {
+    let text = HEAD.to_owned() + &ROWS.iter().map(|row| section(row)).collect::<String>();
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/axes.md");
+    if std::env::var_os("UPDATE_REFERENCE").is_some() {
+        std::fs::write(&path, &text).unwrap();
+    }
+    let found = std::fs::read_to_string(&path).unwrap_or_default();
+    let how =
+        "docs/axes.md is stale; rewrite it with: UPDATE_REFERENCE=1 cargo test -p bench --test reference";
+    assert!(found == text, "{how}");
+}
