@@ -1,6 +1,5 @@
 //! docs/axes.md says what the rows of axes say.
 
-use std::fmt::Write;
 use std::path::Path;
 
 use bench::axis::{AxisRow, Kind, ROWS, Sets};
@@ -16,33 +15,51 @@ In a plan, an axis is a key of `[experiment.axes]` with one value or a list. A f
 values with commas.
 ";
 
+/// A text in lines of at most 100 characters, a prefix before those behind the first.
+fn wrapped(text: &str, prefix: &str) -> String {
+    let (mut lines, mut line) = (String::new(), String::new());
+    for word in text.split(' ') {
+        if line.chars().count() + word.chars().count() >= 100 {
+            lines += &(line.trim_end().to_owned() + "\n");
+            line = prefix.to_owned();
+        }
+        line += &format!("{word} ");
+    }
+    lines + line.trim_end() + "\n"
+}
+
 /// The section of an axis.
 fn section(row: &AxisRow) -> String {
-    let mut text = format!("\n## `{}`\n\n{}.\n\n", row.name, row.help());
-    let mut line = |name: &str, words: &str| {
-        if !words.is_empty() {
-            writeln!(text, "- {name}: {words}").unwrap();
-        }
+    let mut text = format!("\n## `{}`\n\n{}\n", row.name, wrapped(&format!("{}.", row.help()), ""));
+    let line = |name: &str, words: &str| match words {
+        "" => String::new(),
+        words => wrapped(&format!("- {name}: {words}"), "  "),
     };
     match row.kind {
         Kind::Choice(variants) => {
-            let words = variants.iter().map(|variant| format!("`{}` ({})", variant.word, variant.help()));
-            line("values", &words.collect::<Vec<_>>().join("; "));
+            text += &line("values", "one of");
+            for variant in
+                row.none.iter().map(|none| (*none, "")).chain(variants.iter().map(|of| (of.word, of.help())))
+            {
+                let (word, help) = variant;
+                let help = if help.is_empty() { String::new() } else { format!(": {help}") };
+                text += &wrapped(&format!("  - `{word}`{help}"), "    ");
+            }
         }
-        _ => line("values", &row.expected()),
+        _ => text += &line("values", &row.expected()),
     }
     let most = row.most.map(|most| format!("at most {} ({})", most.most, most.why));
     let least = (row.least > 0).then(|| format!("at least {}", row.least));
-    line("bounds", &least.into_iter().chain(most).collect::<Vec<_>>().join(", "));
-    line("unit", row.unit.unwrap_or_default());
+    text += &line("bounds", &least.into_iter().chain(most).collect::<Vec<_>>().join(", "));
+    text += &line("unit", row.unit.unwrap_or_default());
     let endpoints = Carrier::VALUES.iter().filter(|carrier| (row.is_for)(**carrier)).map(|of| of.word());
     let endpoints: Vec<_> = endpoints.collect();
     let are_all = endpoints.len() == Carrier::VALUES.len();
-    line("endpoints", &if are_all { "all".to_owned() } else { endpoints.join(", ") });
+    text += &line("endpoints", &if are_all { "all".to_owned() } else { endpoints.join(", ") });
     let patterns: Vec<_> =
         Pattern::all().filter(|pattern| pattern.has_axis(row)).map(Pattern::name).collect();
     let are_all = patterns.len() == Pattern::all().count();
-    line("patterns", &if are_all { "all".to_owned() } else { patterns.join(", ") });
+    text += &line("patterns", &if are_all { "all".to_owned() } else { patterns.join(", ") });
     let flags = row.flags.iter().map(|flag| {
         let letter = flag.letter.map_or(String::new(), |letter| format!("-{letter}, "));
         match flag.sets {
@@ -51,7 +68,7 @@ fn section(row: &AxisRow) -> String {
             Sets::Word(word, _) => format!("`{letter}--{}` for `{word}`", flag.long),
         }
     });
-    line("flags", &flags.collect::<Vec<_>>().join(", "));
+    text += &line("flags", &flags.collect::<Vec<_>>().join(", "));
     text
 }
 
