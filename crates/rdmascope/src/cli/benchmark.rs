@@ -2,9 +2,10 @@
 
 use std::path::PathBuf;
 
+use bench::axis::SIZE_BYTES;
 use bench::command::{Choice, Ranks, Subject};
 use bench::plan::Settings;
-use bench::plan::offer::Offer;
+use bench::plan::offer::{Offer, Offered};
 use bench::point::{Length, Operation, Pattern};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Arg, ArgAction, ArgMatches, Args, Command};
@@ -96,36 +97,17 @@ fn subjects(command: Command) -> Command {
 /// The flags of a subject: what the pattern's axes are, how much is measured, and where.
 fn flags(command: Command, pattern: Pattern, subject: Option<&'static Subject>) -> Command {
     let row = pattern.command();
-    let offer = Offer::of(pattern, subject);
-    let has_sizes = offer.axes.iter().any(|offered| offered.row.flags.iter().any(|flag| flag.long == SIZE));
-    let (own, shared): (Vec<_>, Vec<_>) = offer.axes.iter().partition(|offered| offered.is_own);
-    let axes = |command: Command, offered: Vec<_>| {
-        let offered: Vec<&bench::plan::offer::Offered> = offered;
-        offered.iter().fold(command, |command, of| {
-            let flags = axes::flags(of.row, &of.default).into_iter();
-            command.args(flags.map(|flag| flag.hide(!of.is_shown)))
-        })
-    };
-    let command = axes(command, own).args(choice(subject.map(|subject| subject.choice)));
-    let command = if has_sizes { command.arg(all_sizes()) } else { command };
-    let length = match offer.length {
-        Length::Duration(seconds) => ["".to_owned(), format!(" [default: {seconds}]")],
-        Length::Iterations(count) => [format!(" [default: {count}]"), "".to_owned()],
-    };
-    let counts = row.counts;
-    let helps = [
-        ("iters", format!("Number of {counts} at each point{}", length[0])),
-        ("duration", format!("Seconds at each point, instead of a number of {counts}{}", length[1])),
-        ("warmup", format!("Number of {counts} before the first that counts [default: a tenth]")),
-    ];
-    let command = helps
-        .into_iter()
-        .fold(Amount::augment_args(command), |command, (id, help)| command.mut_arg(id, |arg| arg.help(help)));
-    let command = command.args(row.settings.iter().map(|of| {
+    let Offer { axes, length } = Offer::of(pattern, subject);
+    let has_sizes = axes.iter().any(|offered| offered.row.name == SIZE_BYTES.row.name);
+    let (own, shared): (Vec<Offered>, Vec<Offered>) = axes.into_iter().partition(|offered| offered.is_own);
+    let command = command.args(own.iter().flat_map(flags_of));
+    let command = command.args(choice(subject.map(|subject| subject.choice)));
+    let command = command.args(has_sizes.then(all_sizes));
+    let command = amount(command, row, length).args(row.settings.iter().map(|of| {
         Arg::new(of.key).long(of.long).value_name(of.value_name).requires(of.requires).help(of.help)
     }));
-    let command =
-        axes(command.next_help_heading("Messages (several values with commas are measured in turn)"), shared);
+    let command = command.next_help_heading("Messages (several values with commas are measured in turn)");
+    let command = command.args(shared.iter().flat_map(flags_of));
     let command = command.next_help_heading("Ranks, hosts and the record");
     let command = if row.ranks == Ranks::Two { with_ends(command) } else { command };
     let command = Output::augment_args(command);
@@ -135,17 +117,36 @@ fn flags(command: Command, pattern: Pattern, subject: Option<&'static Subject>) 
     }
 }
 
+/// The flags of an axis. Where it says nothing, help does not list them.
+fn flags_of(offered: &Offered) -> impl Iterator<Item = Arg> {
+    let is_shown = offered.is_shown;
+    axes::flags(offered.row, &offered.default).into_iter().map(move |flag| flag.hide(!is_shown))
+}
+
+/// The flags that say how much is measured, in the words and with the default of a pattern.
+fn amount(command: Command, row: &bench::command::Command, length: Length) -> Command {
+    let counts = row.counts;
+    let (seconds, number) = match length {
+        Length::Duration(seconds) => (format!(" [default: {seconds}]"), String::new()),
+        Length::Iterations(number) => (String::new(), format!(" [default: {number}]")),
+    };
+    let helps = [
+        ("iters", format!("Number of {counts} at each point{number}")),
+        ("duration", format!("Seconds at each point, instead of a number of {counts}{seconds}")),
+        ("warmup", format!("Number of {counts} before the first that counts [default: a tenth]")),
+    ];
+    let command = Amount::augment_args(command);
+    helps.into_iter().fold(command, |command, (id, help)| command.mut_arg(id, |arg| arg.help(help)))
+}
+
 /// The flags of ends that are started by hand. The host stands where help lists it by itself.
 fn with_ends(command: Command) -> Command {
     Ends::augment_args(command).mut_arg("host", |host| host.help_heading("Arguments"))
 }
 
-/// The flag of the axis of sizes.
-const SIZE: &str = "size";
-
 fn all_sizes() -> Arg {
     let help = "All powers of two from 2 B to 8 MiB; of datagrams to the longest";
-    Arg::new("all").short('a').long("all").help(help).conflicts_with(SIZE).action(ArgAction::SetTrue)
+    Arg::new("all").short('a').long("all").help(help).conflicts_with("size").action(ArgAction::SetTrue)
 }
 
 /// The flag that chooses another operation.

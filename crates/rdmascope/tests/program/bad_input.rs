@@ -267,7 +267,7 @@ fn a_report_into_a_device_leaves_the_device_alone() {
     let scratch = Scratch::on_one_cpu();
     scratch.succeed(&["lat", "send", "--local", "-n", "20", "--out", "record"]);
     let html = scratch.succeed(&["report", "record", "-o", "/dev/stdout"]);
-    assert!(html.starts_with("<!doctype html>") && html.trim_end().ends_with("</html>"), "only the report");
+    assert!(html.starts_with("<!DOCTYPE html>") && html.trim_end().ends_with("</html>"), "only the report");
     scratch.succeed(&["report", "record", "-o", "/dev/null"]);
     assert!(!fs::metadata("/dev/null").unwrap().is_file());
 }
