@@ -32,9 +32,10 @@ fn one_way(point: &Point) -> &OneWay {
     point.one_way.as_ref().expect("it was measured one way")
 }
 
-/// In ms: what is imitated here is whole ones, and what a busy machine adds to a tenth percentile is far from one.
+/// The least in ms: what is imitated here is whole ones, below which no sample can be. A busy machine adds to most samples, but
+/// hardly half a millisecond to each.
 fn ms(latency: &Latency) -> u64 {
-    (latency.p10_ns + 500_000) / 1_000_000
+    (latency.min_ns + 500_000) / 1_000_000
 }
 
 #[test]
