@@ -79,7 +79,8 @@ pub trait Endpoint {
     /// queue pair or stream for each rank, lane n leads to the n-th partner of this one.
     ///
     /// # Errors
-    /// [`Error::Impossible`] where the endpoint lacks the capability `ADDRESSED`, or its messages do not say from whom they are.
+    /// [`Error::Impossible`] where the endpoint lacks the capability `ADDRESSED`, or its messages do not
+    /// name their sender.
     fn try_send_to(&mut self, _lane: u32, _mark: Mark) -> Result<Posted, Error> {
         let reason = "this endpoint sends to its peers in turn only".to_owned();
         Err(Error::Impossible { reason })

@@ -174,7 +174,7 @@ impl Worker for LocalWorker {
 
     fn connect(&mut self, ranks: &[Neighbour]) -> Result<(), PointError> {
         let Stage::Prepared(spec, prepared) = self.take() else { return Err(out_of_order("connect")) };
-        let connected = prepared.connect(&spec, ranks)?;
+        let connected = prepared.connect(ranks)?;
         self.point = Stage::Connected(spec, connected);
         Ok(())
     }

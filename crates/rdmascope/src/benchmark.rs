@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use bench::axis::{self, Axis, AxisRow};
 use bench::command::{Ranks, Subject};
-use bench::plan::offer::{Offer, start};
+use bench::plan::offer::{Offer, carrier, start};
 use bench::plan::{MTU_BYTES_MAX, Options, Plan, Settings, resolve};
 use bench::point::{Operation, Pattern, Service};
 use clap::{ArgMatches, FromArgMatches};
@@ -57,7 +57,7 @@ impl<'a> Benchmark<'a> {
             Ranks::All => None,
             Ranks::Two => Ends::from_arg_matches(self.flags)?.peer()?,
         };
-        let launch = match self.is_verbs() {
+        let launch = match carrier(self.subject).is_verbs() {
             true => launch(&Placement::from_arg_matches(self.flags)?, peer, &resolved)?,
             false => launch(&SocketPlacement::from_arg_matches(self.flags)?, peer, &resolved)?,
         };
@@ -93,7 +93,7 @@ impl<'a> Benchmark<'a> {
                 settings = settings.set(flag.key, value)?;
             }
         }
-        let given = axes::given(self.flags, self.rows.iter().copied())?;
+        let given = axes::given(self.flags, &self.rows)?;
         settings = given.into_iter().fold(settings, axes::settle);
         let has_sizes = self.rows.iter().any(|row| row.name == axis::SIZE_BYTES.row.name);
         let is_all = has_sizes && self.flags.get_flag("all");
@@ -108,8 +108,9 @@ impl<'a> Benchmark<'a> {
 
     /// The largest size of `-a`.
     fn longest(&self, settings: &Settings) -> u64 {
-        if let Some(subject) = self.subject.filter(|subject| !subject.endpoint.is_verbs()) {
-            return if subject.endpoint.is_datagram() { ALL_MAX_DATAGRAM } else { ALL_MAX };
+        let carrier = carrier(self.subject);
+        if !carrier.is_verbs() {
+            return if carrier.is_datagram() { ALL_MAX_DATAGRAM } else { ALL_MAX };
         }
         let services = settings.axes.get(axis::SERVICE);
         let is_group = services.is_empty() && self.operation == Some(Operation::Multicast);
@@ -124,8 +125,7 @@ impl<'a> Benchmark<'a> {
     /// Sizes up to a limit and those above it differ in an axis, so they are two experiments.
     fn split(&self, name: &str, settings: Settings) -> Vec<(String, Settings)> {
         // Without a limit no size is inline, not even one of 0 bytes.
-        let Some((row, limit)) = axes::up_to(self.flags, self.rows.iter().copied()).filter(|(_, n)| *n > 0)
-        else {
+        let Some((row, limit)) = axes::up_to(self.flags, &self.rows).filter(|(_, n)| *n > 0) else {
             return vec![(name.to_owned(), settings)];
         };
         let below = settings.clone().axis(Axis::read(row, vec![true.into()]));
@@ -139,10 +139,6 @@ impl<'a> Benchmark<'a> {
             .filter(|(.., sizes)| !sizes.is_empty())
             .map(|(name, of, sizes)| (name.to_owned(), of.axis(axis::SIZE_BYTES.values(sizes))))
             .collect()
-    }
-
-    fn is_verbs(&self) -> bool {
-        self.subject.is_none_or(|subject| subject.endpoint.is_verbs())
     }
 
     /// What is measured, as plans are named.

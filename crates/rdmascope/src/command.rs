@@ -23,7 +23,7 @@ Examples:
   rdmascope lat tcp --local            the same over sockets: TCP_RR, UDP_STREAM
   rdmascope one-way send --local       every message stamped at both ends
   rdmascope fan-out send               to 1 up to 15 others at once, and back
-  rdmascope pairs write                up to 8 pairs, who begin together
+  rdmascope pairs write                up to 8 pairs that begin together
   rdmascope open-loop send --loaders 0,4
                                        at a set rate, while 4 others load it
   rdmascope pipeline shmem --local     samples at a rate, and the steps missed

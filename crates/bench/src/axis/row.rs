@@ -1,5 +1,7 @@
 //! What one axis is.
 
+use std::ops::RangeInclusive;
+
 use serde_json::Value;
 
 use super::kind::Kind;
@@ -55,7 +57,7 @@ pub enum Sets {
     /// True for messages up to the size that is given. Help calls that by the first text, and says
     /// the second of the flag.
     UpTo(&'static str, &'static str),
-    /// What is given, which help calls so; the axis's own help is the flag's.
+    /// The flag's value, which help calls by this text. The axis's help is the flag's help.
     Value(&'static str),
     /// Always the first text. The second is the flag's help.
     Word(&'static str, &'static str),
@@ -153,12 +155,20 @@ impl AxisRow {
         Self { documentation, ..self }
     }
 
+    /// Its numbers: from the least to the largest.
+    pub fn bounds(&self) -> RangeInclusive<u64> {
+        self.least..=self.most.map_or(u64::MAX, |most| most.most)
+    }
+
+    /// Whether a value is within the bounds. What is no number is.
+    pub fn is_within_bounds(&self, value: &Value) -> bool {
+        value.as_u64().is_none_or(|number| self.bounds().contains(&number))
+    }
+
     /// Whether this is one of its values as a record shows it, within its bounds.
     pub(super) fn has(&self, value: &Value) -> bool {
-        let most = self.most.map_or(u64::MAX, |most| most.most);
-        let is_bounded = value.as_u64().is_none_or(|number| (self.least..=most).contains(&number));
         let one = std::slice::from_ref(value);
-        is_bounded && self.read(one).is_ok_and(|read| read == one)
+        self.is_within_bounds(value) && self.read(one).is_ok_and(|read| read == one)
     }
 
     /// One line of help.
@@ -168,7 +178,7 @@ impl AxisRow {
 }
 
 impl Flag {
-    /// A flag whose value help calls so.
+    /// A flag with a value, and the name of that value in help.
     pub(super) const fn of(long: &'static str, value_name: &'static str) -> Self {
         Self { long, letter: None, aliases: &[], sets: Sets::Value(value_name) }
     }

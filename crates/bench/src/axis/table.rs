@@ -86,7 +86,7 @@ axes! {
     /// What carries the messages. Axes that are not for it are no part of its points.
     ENDPOINT: Carrier = words::<Carrier>("endpoint").on(ANY).walked(Walk::Outer);
     /// The environment of the measurement, which is taken back afterwards: `as_is`, `optimised`,
-    /// `event` or `loaded`, or one that the plan defines.
+    /// `event`, `loaded`, or an environment of the plan.
     ENVIRONMENT: String = row("environment", Kind::Text).on(ANY).walked(Walk::Outermost)
         .flags(&[Flag::of("environment", "NAME")]);
     /// The version of IP.

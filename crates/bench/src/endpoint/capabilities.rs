@@ -11,7 +11,7 @@ impl Capabilities {
     pub(crate) const COUNTED: Self = Self(1);
     /// Calls of RDMA verbs, each by itself.
     pub(crate) const VERBS_CALLS: Self = Self(1 << 1);
-    /// A message goes to a given peer, and one that arrives says from which peer it came.
+    /// Sends go to a given peer, and each arrival names its sender.
     pub(crate) const ADDRESSED: Self = Self(1 << 2);
 
     /// These and those.

@@ -65,7 +65,7 @@ impl<A, P> Offer<A, P> {
         self.params.get(rank as usize)?.as_ref()
     }
 
-    /// A rank that the rank `own`, whose offer this is, connects with, by what all have told.
+    /// The peer `rank` of the rank `own`, which makes this offer, from what all ranks have told.
     ///
     /// # Errors
     /// [`Error::PeerAddress`] where one of the two has nothing for the other.

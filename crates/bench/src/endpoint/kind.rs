@@ -1,5 +1,5 @@
-//! What a kind of endpoint is to the worker: the carriers whose messages it takes, and how a rank sets it up, connects it and
-//! measures with it.
+//! A kind of endpoint as the worker sees it: which carriers it serves, and how a rank sets it up,
+//! connects it and measures with it.
 //!
 //! Only set-up and the run of a whole point go through a pointer. Within a run, patterns are compiled for each kind.
 
@@ -27,7 +27,7 @@ pub(crate) struct Site<'a> {
 
 /// A kind of endpoint, by the type of its endpoints that are not connected yet.
 pub(crate) trait EndpointKind: UnconnectedEndpoint + 'static {
-    /// The carriers whose messages it takes.
+    /// The carriers that it serves.
     const CARRIERS: &'static [Carrier];
 
     /// Arranges what all parts of the point share.
@@ -53,15 +53,11 @@ pub(crate) trait PreparedEndpoints {
     /// When that has no form in which it can travel.
     fn prepared(&self, ranks: u32) -> Result<Prepared, PointError>;
 
-    /// Connects them with those of the other ranks.
+    /// Connects them with the endpoints of the other ranks.
     ///
     /// # Errors
     /// Why they cannot be connected.
-    fn connect(
-        self: Box<Self>,
-        spec: &PointSpec,
-        ranks: &[Neighbour],
-    ) -> Result<Box<dyn ConnectedEndpoints>, PointError>;
+    fn connect(self: Box<Self>, ranks: &[Neighbour]) -> Result<Box<dyn ConnectedEndpoints>, PointError>;
 }
 
 /// A rank's endpoints for a point, connected with those of the other ranks.

@@ -18,10 +18,11 @@ use crate::placement::{LocalPlacement, RankInfo};
 use crate::point::PointSpec;
 use crate::process::message::{Neighbour, Outcome, Prepared};
 use crate::rank_clock::RankClock;
-use crate::topology::{Part, PartSpec};
+use crate::topology::{Part, PartSpec, Topology};
 
 /// Endpoints that are not connected yet.
 pub(super) struct PreparedParts<H> {
+    topology: Topology,
     local: LocalPlacement,
     parts: BTreeMap<Part, H>,
 }
@@ -40,7 +41,8 @@ impl<K: EndpointKind> PreparedParts<K> {
         let (topology, rank) = (site.topology, site.rank);
         let of = |part: &PartSpec| Ok((part.part, K::prepare(part, site)?));
         let parts = topology.parts_of(rank).map(of).collect::<Result<_, Error>>()?;
-        Ok(Self { local: LocalPlacement::new(site.topology, site.rank, site.rank_clock)?, parts })
+        let local = LocalPlacement::new(topology, rank, site.rank_clock)?;
+        Ok(Self { topology: topology.clone(), local, parts })
     }
 }
 
@@ -59,15 +61,11 @@ impl<H: UnconnectedEndpoint + 'static> PreparedEndpoints for PreparedParts<H> {
         Ok(Prepared { address, ways: (0..ranks).map(ways).collect::<Result<_, _>>().map_err(unreadable)? })
     }
 
-    fn connect(
-        self: Box<Self>,
-        spec: &PointSpec,
-        ranks: &[Neighbour],
-    ) -> Result<Box<dyn ConnectedEndpoints>, PointError> {
+    fn connect(self: Box<Self>, ranks: &[Neighbour]) -> Result<Box<dyn ConnectedEndpoints>, PointError> {
         let mut told: Vec<Heard<H>> =
             ranks.iter().map(Heard::read).collect::<Result<_, _>>().map_err(unreadable)?;
         let infos: Vec<RankInfo> = told.iter().map(|rank| rank.info.clone()).collect();
-        let placement = self.local.hear(&spec.topology(), &infos)?;
+        let placement = self.local.hear(&self.topology, &infos)?;
         let yields_cpu = placement.oversubscribed.is_some();
         let one = |(part, half): (Part, H)| {
             let others: Vec<_> = told.iter_mut().map(|rank| rank.of(part)).collect();

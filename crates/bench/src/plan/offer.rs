@@ -70,7 +70,8 @@ pub fn start(pattern: Pattern, subject: Option<&Subject>, operation: Option<Oper
     pattern.command().given.iter().fold(settings, given)
 }
 
-fn carrier(subject: Option<&Subject>) -> Carrier {
+/// The carrier of messages of a subject; verbs for a command without subjects.
+pub fn carrier(subject: Option<&Subject>) -> Carrier {
     subject.map_or(Carrier::Verbs, |subject| subject.endpoint)
 }
 
@@ -80,11 +81,9 @@ fn default(filled: &Filled, row: &AxisRow) -> String {
     if let Some((_, value)) = given {
         return (*value).to_owned();
     }
-    if row.name == axis::TX_DEPTH.row.name {
-        return filled.tx_depth.to_string();
-    }
-    if row.name == axis::RX_DEPTH.row.name {
-        return filled.rx_depth.to_string();
+    if let Some(depth) = [axis::TX_DEPTH, axis::RX_DEPTH].into_iter().find(|depth| depth.row.name == row.name)
+    {
+        return filled.least_depth(depth).to_string();
     }
     let word = |value: &Value| match (row.kind, value) {
         (Kind::Bytes | Kind::Size, Value::Number(bytes)) => {

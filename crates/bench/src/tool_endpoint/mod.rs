@@ -17,7 +17,7 @@ use crate::Error;
 use crate::endpoint::kind::{ConnectedEndpoints, PreparedEndpoints, Site};
 use crate::fault::{PointError, out_of_order, unreadable};
 use crate::host_counters::{Counted, Ways};
-use crate::point::{Length, PointSpec, Tool};
+use crate::point::{Carrier, Length, PointSpec, Tool};
 use crate::process::message::{Neighbour, Outcome, Prepared};
 use crate::rank_clock::RankClock;
 use crate::socket_endpoint::Reachable;
@@ -37,6 +37,7 @@ struct Address {
 /// A rank whose program is there.
 pub(crate) struct Unstarted {
     tool: Tool,
+    carrier: Carrier,
     rank: u32,
     version: String,
     address: Address,
@@ -46,12 +47,10 @@ impl Unstarted {
     /// Finds the program, an address and a port.
     pub(crate) fn new(tool: Tool, site: &Site<'_>) -> Result<Self, Error> {
         let (spec, rank, options) = (site.spec, site.rank, site.sockets);
-        let (name, least) = (tool.word(), tool.size_bytes_min(spec.message.endpoint));
+        let carrier = spec.message.endpoint;
+        let (name, least) = (tool.word(), tool.size_bytes_min(carrier));
         if spec.message.size_bytes < least {
-            let reason = format!(
-                "{name} sends no messages of less than {least} B over {}",
-                spec.message.endpoint.name()
-            );
+            let reason = format!("{name} sends no messages of less than {least} B over {}", carrier.name());
             return Err(Error::Impossible { reason });
         }
         let version = run::version(name, PATIENCE)?;
@@ -60,7 +59,7 @@ impl Unstarted {
             Some(port) => port,
             None => free_port()?,
         };
-        Ok(Self { tool, rank, version, address: Address { reachable, port } })
+        Ok(Self { tool, carrier, rank, version, address: Address { reachable, port } })
     }
 }
 
@@ -71,12 +70,8 @@ impl PreparedEndpoints for Unstarted {
     }
 
     /// Starts the server, at rank 1, and waits until it listens.
-    fn connect(
-        self: Box<Self>,
-        spec: &PointSpec,
-        ranks: &[Neighbour],
-    ) -> Result<Box<dyn ConnectedEndpoints>, PointError> {
-        let Self { tool, rank, version, address } = *self;
+    fn connect(self: Box<Self>, ranks: &[Neighbour]) -> Result<Box<dyn ConnectedEndpoints>, PointError> {
+        let Self { tool, carrier, rank, version, address } = *self;
         let other = ranks.get(1 - rank as usize).map_or(&Value::Null, |rank| &rank.address);
         let other = Address::deserialize(other).map_err(unreadable)?;
         let (own, theirs) = address.reachable.route(&other.reachable)?;
@@ -86,7 +81,7 @@ impl PreparedEndpoints for Unstarted {
             return Ok(Box::new(Measuring { server, version, interface, running: None }));
         }
         let server = Server { tool, address: own.address, port: address.port };
-        let mut running = Program::start(&server.command(spec.message.endpoint))?;
+        let mut running = Program::start(&server.command(carrier))?;
         run::await_listening(&mut running, server.port, PATIENCE)?;
         Ok(Box::new(Measuring { server, version, interface, running: Some(running) }))
     }

@@ -43,16 +43,8 @@ fn help(row: &AxisRow, default: &str) -> String {
 fn with_values(arg: Arg, row: &'static AxisRow) -> Arg {
     match row.kind {
         Kind::Choice(variants) => {
-            let none = row.none.map(PossibleValue::new);
-            let possible: Vec<_> = none.into_iter().chain(variants.iter().map(possible)).collect();
-            let known = possible.clone();
-            let word = move |text: String| {
-                // The flag ignores case, so the text need not be the word.
-                let found = known.iter().find(|value| value.matches(&text, true));
-                found.map_or(text.clone(), |value| value.get_name().to_owned())
-            };
-            let parser = PossibleValuesParser::new(possible).map(word);
-            arg.ignore_case(true).value_delimiter(',').num_args(1).value_parser(parser)
+            let arg = arg.ignore_case(true).value_delimiter(',').num_args(1);
+            arg.value_parser(word(row.none, variants))
         }
         Kind::Flag => arg.num_args(0..=1).require_equals(true).default_missing_value("true"),
         _ => arg,
@@ -62,10 +54,17 @@ fn with_values(arg: Arg, row: &'static AxisRow) -> Arg {
 /// Reads a word of a type, for flags that set no axis.
 pub(crate) fn words<T: Choice + Clone + DeserializeOwned + Send + Sync>() -> impl TypedValueParser<Value = T>
 {
-    PossibleValuesParser::new(T::VARIANTS.iter().map(possible)).map(|text| {
-        let meant = T::VARIANTS.iter().find(|variant| possible(variant).matches(&text, true));
-        let word = meant.expect("clap accepts possible values alone").word;
-        serde_json::from_value(word.into()).expect("a type reads its own words")
+    let word = word(None, T::VARIANTS);
+    word.map(|word| serde_json::from_value(word.into()).expect("a type reads its own words"))
+}
+
+/// Reads a word of a choice, or the word for none, in any case; gives it as plans write it.
+fn word(none: Option<&'static str>, variants: &[Variant]) -> impl TypedValueParser<Value = String> + use<> {
+    let none = none.map(PossibleValue::new);
+    let known: Vec<_> = none.into_iter().chain(variants.iter().map(possible)).collect();
+    PossibleValuesParser::new(known.clone()).map(move |text| {
+        let meant = known.iter().find(|value| value.matches(&text, true));
+        meant.expect("clap accepts possible values alone").get_name().to_owned()
     })
 }
 
@@ -83,14 +82,15 @@ fn possible(variant: &Variant) -> PossibleValue {
 
 /// Reads what a flag says.
 fn read(row: &AxisRow, flag: &Flag, text: &str) -> Result<Vec<Value>, Usage> {
-    let most = row.most.map_or(u64::MAX, |bound| bound.most);
-    let examples = row.kind.examples();
-    let bounds = || format!("give numbers from {} to {most} such as {examples}", row.least);
-    let is_within = |value: &Value| value.as_u64().is_none_or(|n| (row.least..=most).contains(&n));
+    let is_count = row.kind == Kind::Count;
+    let is_bounded = |value: &Value| !is_count || row.is_within_bounds(value);
     let why = match row.read_text(text) {
-        Ok(values) if row.kind != Kind::Count || values.iter().all(is_within) => return Ok(values),
+        Ok(values) if values.iter().all(is_bounded) => return Ok(values),
         Err(Fault::Unreadable(reason)) => reason,
-        _ if row.kind == Kind::Count => bounds(),
+        _ if is_count => {
+            let (least, most) = row.bounds().into_inner();
+            format!("give numbers from {least} to {most} such as {}", row.kind.examples())
+        }
         Err(Fault::Unknown { known, .. }) => format!("give one of {}", known.join(", ")),
         _ => format!("give {}", row.expected().replace('"', "")),
     };
@@ -98,10 +98,7 @@ fn read(row: &AxisRow, flag: &Flag, text: &str) -> Result<Vec<Value>, Usage> {
 }
 
 /// The axes that the flags set, in the order in which they are given.
-pub(crate) fn given(
-    matches: &ArgMatches,
-    rows: impl IntoIterator<Item = &'static AxisRow>,
-) -> Result<Vec<Axis>, Usage> {
+pub(crate) fn given(matches: &ArgMatches, rows: &[&'static AxisRow]) -> Result<Vec<Axis>, Usage> {
     let mut found = Vec::new();
     for row in rows {
         for flag in row.flags.iter().filter(|flag| is_given(matches, flag.long)) {
@@ -122,11 +119,8 @@ pub(crate) fn given(
 }
 
 /// Up to which size an axis is to be true, and which axis, where a flag says so.
-pub(crate) fn up_to(
-    matches: &ArgMatches,
-    rows: impl IntoIterator<Item = &'static AxisRow>,
-) -> Option<(&'static AxisRow, u64)> {
-    rows.into_iter().find_map(|row| {
+pub(crate) fn up_to(matches: &ArgMatches, rows: &[&'static AxisRow]) -> Option<(&'static AxisRow, u64)> {
+    rows.iter().copied().find_map(|row| {
         let is_limit = |flag: &&Flag| matches!(flag.sets, Sets::UpTo(..)) && is_given(matches, flag.long);
         let flag = row.flags.iter().find(is_limit)?;
         Some((row, *matches.get_one::<u64>(flag.long)?))
@@ -208,7 +202,7 @@ impl FromArgMatches for Circumstances {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
         let mut axes = AxisList::default();
         let wrong = |text: String| clap::Error::raw(ErrorKind::ValueValidation, format!("{text}\n"));
-        for axis in given(matches, Self::ROWS).map_err(|Usage(text)| wrong(text))? {
+        for axis in given(matches, &Self::ROWS).map_err(|Usage(text)| wrong(text))? {
             if axis.values().len() > 1 {
                 let name = axis.row.name;
                 return Err(wrong(format!("give one value of {name}, because all ways share it")));

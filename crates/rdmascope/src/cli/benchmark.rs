@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use bench::axis::SIZE_BYTES;
 use bench::command::{Choice, Ranks, Subject};
 use bench::plan::Settings;
-use bench::plan::offer::{Offer, Offered};
+use bench::plan::offer::{Offer, Offered, carrier};
 use bench::point::{Length, Operation, Pattern};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Arg, ArgAction, ArgMatches, Args, Command};
@@ -111,7 +111,7 @@ fn flags(command: Command, pattern: Pattern, subject: Option<&'static Subject>) 
     let command = command.next_help_heading("Ranks, hosts and the record");
     let command = if row.ranks == Ranks::Two { with_ends(command) } else { command };
     let command = Output::augment_args(command);
-    match subject.is_none_or(|subject| subject.endpoint.is_verbs()) {
+    match carrier(subject).is_verbs() {
         true => Placement::augment_args(command),
         false => SocketPlacement::augment_args(command),
     }

@@ -22,7 +22,7 @@ fn read(row: &'static AxisRow, words: &str) -> Result<String, String> {
     let command = Command::new("test").args(axes::flags(row, ""));
     let words = std::iter::once("test").chain(words.split(' '));
     let matches = command.try_get_matches_from(words).map_err(|error| error.to_string())?;
-    let axes = axes::given(&matches, [row]).map_err(|Usage(text)| text)?;
+    let axes = axes::given(&matches, &[row]).map_err(|Usage(text)| text)?;
     Ok(axes.iter().map(|axis| serde_json::to_string(axis.values()).unwrap()).collect())
 }
 

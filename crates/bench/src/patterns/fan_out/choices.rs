@@ -1,4 +1,4 @@
-//! The words of a fan-out: who is connected with whom, and how it is learnt that bytes have come.
+//! Choices of a fan-out: which ranks are connected, and how a rank learns that bytes have arrived.
 
 use crate::point::choice::choice;
 

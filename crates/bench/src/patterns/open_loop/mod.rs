@@ -10,7 +10,7 @@
 //! [experiment.axes]
 //! rate_hz = [1000, 100000]             # messages that are due in a second
 //! loaders = [0, 1, 4]                  # ranks that load the device meanwhile
-//! load = "incast"                      # to who answers; or "outcast": from who asks; or "beside" them
+//! load = "incast"                      # to the answering rank; or "outcast": from the asking one; or "beside"
 //! load_bytes = "64KiB"
 //! ```
 //!

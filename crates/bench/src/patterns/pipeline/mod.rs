@@ -21,7 +21,7 @@
 //! signal = "random"                    # or "sine", "counter", "mixed"
 //! timer = "tsc"                        # or "timerfd"
 //! inline_max_bytes = 128               # of verbs: longer samples are gathered from memory
-//! rx_filled = "before"                 # of verbs: or "reading", by who takes samples and takes none meanwhile
+//! rx_filled = "before"                 # of verbs: or "reading": by the receiver, which takes no sample meanwhile
 //! sink = "csv"                         # or "human", "parquet" (where it is built in), "null"
 //! ```
 //!

@@ -1,4 +1,4 @@
-//! What a plan asks of the generator of a pipeline, and of who keeps its samples.
+//! Settings of a pipeline: of its generator, and of the rank that keeps its samples.
 
 use measure::record::Axes;
 

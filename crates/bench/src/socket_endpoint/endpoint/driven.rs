@@ -31,7 +31,7 @@ impl DrivenEndpoint for SocketEndpoint {
         Ok(())
     }
 
-    /// What takes a load goes on: who sends it may not have finished.
+    /// The thread that drains a load goes on, because the loader may not have finished.
     fn stop(&mut self) {
         self.alarm = None;
     }

@@ -11,7 +11,7 @@ pub(super) const TAIL_DATAGRAMS: u64 = 1000;
 const TAIL: Duration = Duration::from_millis(5);
 /// Bytes of a stream that it is woken for. Twice as many are no faster over loopback, half as many cost a tenth.
 pub(crate) const MUCH: usize = 1 << 20;
-/// Where a buffer holds less, the window is full before much has come, and who sends waits.
+/// Where a buffer holds less, the window fills before much has come, and the sender waits.
 pub(super) const BUFFER_BYTES_MIN: u64 = 256 << 10;
 /// Datagrams since the last sleep that tell a rate.
 const DATAGRAMS_MIN: u64 = 4;
