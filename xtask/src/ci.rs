@@ -1,6 +1,8 @@
 //! What CI runs, and anyone who wants to know whether all is well: nothing may be skipped.
 
-use anyhow::Result;
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail};
 
 use crate::packages::install;
 use crate::{check, parity, programs, rooms, shell, vm, vm_tests};
@@ -25,22 +27,76 @@ const REQUIRED: &str = "browser,header,libraries,numpy,vm";
 /// What must not be skipped where only root can do it.
 const REQUIRED_OF_ROOT: &str = "namespaces";
 
-/// Installs what is missing, then checks, tests and measures.
-pub(crate) fn run() -> Result<()> {
+const USAGE: &str = "\
+usage: cargo xtask ci [--full]
+
+  --full   also what takes too long for every change: the tests of all features, those between two virtual machines,
+           every verbs program, and every part of parity";
+
+/// A part of CI, whose time is printed at the end.
+struct Stage {
+    name: &'static str,
+    run: fn() -> Result<()>,
+}
+
+const STAGES: [Stage; 8] = [
+    Stage { name: "packages", run: packages },
+    Stage { name: "check", run: check::without_tests },
+    Stage { name: "test", run: test },
+    Stage { name: "rooms", run: rooms::run },
+    Stage { name: "vm-tests", run: || vm_tests::run([vm_tests::ONE_MACHINE.to_owned()].into_iter()) },
+    Stage { name: "parity --quick", run: parity::quick },
+    Stage { name: "programs --quick", run: programs::quick },
+    Stage { name: "quick run", run: quick_run },
+];
+
+/// What `--full` adds.
+const FULL: [Stage; 4] = [
+    Stage { name: "test with all features", run: test_features },
+    Stage {
+        name: "vm-tests --two-machines",
+        run: || vm_tests::run([vm_tests::TWO_MACHINES.to_owned()].into_iter()),
+    },
+    Stage { name: "programs", run: programs::all_cases },
+    Stage { name: "parity --quick of each part", run: parity::each_part },
+];
+
+/// `cargo xtask ci`.
+pub(crate) fn with(mut arguments: impl Iterator<Item = String>) -> Result<()> {
+    let more = match (arguments.next().as_deref(), arguments.next()) {
+        (None, _) => &[][..],
+        (Some("--full"), None) => &FULL[..],
+        _ => bail!(USAGE),
+    };
+    let mut times = Vec::new();
+    let result = STAGES.iter().chain(more).try_for_each(|stage| {
+        let since = Instant::now();
+        let result = (stage.run)();
+        times.push(format!("{:>6} s  {}", since.elapsed().as_secs(), stage.name));
+        result.with_context(|| stage.name)
+    });
+    eprintln!("xtask: time of each stage:\n{}", times.join("\n"));
+    result
+}
+
+/// Installs what the stages need, where it is missing.
+fn packages() -> Result<()> {
     build_once();
     let packages: Vec<_> = PACKAGES.into_iter().chain(vm::PACKAGES).chain(programs::PACKAGES).collect();
     install(&packages)?;
-    let python = python()?;
-    deny()?;
-    check::without_tests()?;
+    deny()
+}
+
+/// All tests, of which none may be skipped.
+fn test() -> Result<()> {
     let of_root = if shell::is_root() { REQUIRED_OF_ROOT } else { "" };
     let required = format!("{REQUIRED},{of_root}");
-    check::test(&[("RDMASCOPE_REQUIRE", &required), ("RDMASCOPE_PYTHON", &python)])?;
-    rooms::run()?;
-    vm_tests::run([vm_tests::ONE_MACHINE.to_owned()].into_iter())?;
-    parity::quick()?;
-    programs::quick()?;
-    quick_run()
+    check::test(&[("RDMASCOPE_REQUIRE", &required), ("RDMASCOPE_PYTHON", &python()?)])
+}
+
+/// The tests of the crates that have features, with all of them.
+fn test_features() -> Result<()> {
+    shell::run(&["cargo", "test", "--quiet", "-p", "bench", "-p", "rdmascope", "--all-features"])
 }
 
 /// Where nothing but this program has been built, nothing is kept for building it again: that takes a quarter of the time.

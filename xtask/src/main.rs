@@ -27,7 +27,8 @@ usage: cargo xtask COMMAND
   test      all tests; what needs a thing that is not installed is skipped and says so. A test that fails is repeated once,
             alone: `flaky: NAME` is one that then passes
   ci        installs what the tests need (packages only as root), then what check does, test, rooms, vm-tests,
-            parity --quick, programs --quick and a quick run; nothing is skipped
+            parity --quick, programs --quick and a quick run; nothing is skipped. --full adds what takes longer
+            (--help tells more)
   bench     the project's performance claims: softdev beside UCX, libfabric, Open MPI and the raw limits, as ratios measured
             side by side in one run (--help tells more)
   parity    rdmascope beside perftest and qperf, as ratios: on rxe0, in two boots, and on softdev (--help tells more)
@@ -48,7 +49,7 @@ fn main() -> ExitCode {
     let result = match command.as_str() {
         "bench" => return bench::run(std::env::args().skip(2)),
         "check" => check::run(),
-        "ci" => ci::run(),
+        "ci" => ci::with(std::env::args().skip(2)),
         "parity" => return parity::run(std::env::args().skip(2)),
         "programs" => return programs::run(std::env::args().skip(2)),
         "races" => races::run(std::env::args().skip(2)),

@@ -122,6 +122,13 @@ pub(crate) fn quick() -> Result<()> {
     })
 }
 
+/// The same of every point of every part.
+pub(crate) fn each_part() -> Result<()> {
+    let words = ["--quick".to_owned()];
+    let options = options(&words)?;
+    start(&options, parts(&options), &words)
+}
+
 fn options(words: &[String]) -> Result<Options> {
     let mut options = Options::default();
     let mut words = words.iter();

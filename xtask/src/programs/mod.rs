@@ -105,6 +105,11 @@ pub(crate) fn quick() -> Result<()> {
     compare(&Options { is_quick: true, ..Options::default() })
 }
 
+/// Every program, as `cargo xtask ci --full` runs them.
+pub(crate) fn all_cases() -> Result<()> {
+    compare(&Options::default())
+}
+
 /// Verdicts by case, as they are printed.
 type Table = BTreeMap<String, String>;
 

@@ -68,9 +68,7 @@ pub(crate) fn run() -> Result<()> {
 /// What a room's patch touches, after it has been seen to work.
 fn measure(root: &Path, folder: &Path, room: &Room) -> Result<String> {
     let place = place(room.name);
-    let Ok(text) = fs::read_to_string(root.join(&place)) else {
-        return Ok(format!("not measured: {place} does not exist yet"));
-    };
+    let text = fs::read_to_string(root.join(&place)).with_context(|| place.clone())?;
     let patch = Patch::read(&text).with_context(|| place.clone())?;
     let scratch = Scratch::new(root, folder)?;
     scratch.apply(&root.join(&place)).with_context(|| {

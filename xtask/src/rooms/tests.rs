@@ -149,7 +149,7 @@ fn changes_are_kept_below_the_heading() {
 }
 
 #[test]
-fn a_missing_patch_is_not_measured() {
+fn a_missing_patch_is_an_error() {
     let said = Planted::new(HEADING).measured(&Room { name: "axis", files_max: 3 });
-    assert_eq!(said, "not measured: xtask/rooms/axis.patch does not exist yet");
+    assert_eq!(said, "xtask/rooms/axis.patch: No such file or directory (os error 2)");
 }
