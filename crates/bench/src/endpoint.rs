@@ -144,13 +144,13 @@ pub trait Endpoint {
     /// Takes the next completion of a send, if there is one; gives how many requests are known to be sent in all.
     fn try_sent(&mut self) -> Result<u64, Error>;
 
-    /// Makes the memory that fetched bytes come to tell that none have: see [`has_landed`](Self::has_landed).
-    fn clear_landing(&mut self) -> Result<(), Error> {
+    /// Makes the memory that fetched bytes come to tell that none have: see [`is_placed`](Self::is_placed).
+    fn clear_places(&mut self) -> Result<(), Error> {
         Ok(())
     }
 
     /// Whether what is fetched from the so many-th rank has come, by its last byte; where memory tells nothing, it has.
-    fn has_landed(&mut self, _lane: u64) -> Result<bool, Error> {
+    fn is_placed(&mut self, _lane: u64) -> Result<bool, Error> {
         Ok(true)
     }
 
