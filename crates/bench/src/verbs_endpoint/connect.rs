@@ -20,7 +20,7 @@ use super::setup::{Unconnected, sends_to_group, shares_queue_pair};
 use crate::Error;
 use crate::endpoint::connecting::{Offer, Peer, UnconnectedEndpoint};
 use crate::point::{Operation, Service};
-use crate::topology::{Flow, Form, PartSpec};
+use crate::topology::{Form, PartSpec};
 
 /// The rank that names a multicast group.
 const HUB: usize = 0;
@@ -232,15 +232,15 @@ impl Unconnected {
 
 /// Where bytes of other ranks are polled for.
 fn watched(spec: &PartSpec, buffers: &Buffers, partners: usize) -> (Notification, FlagRange) {
-    let size = spec.message.size();
-    match (spec.usage.flow, spec.message.operation, buffers.signals) {
-        (_, _, Some(signals)) => {
+    let places = buffers.places;
+    match buffers.signals {
+        Some(signals) => {
             (Notification::Signal, FlagRange { first: signals.at, stride: LINE, count: partners })
         }
-        (Flow::Alternating, Operation::Write, None) => {
-            let places = buffers.places;
-            (Notification::Memory, FlagRange { first: size - 1, stride: places.stride, count: places.count })
+        None if spec.polls_last_byte() => {
+            let first = spec.message.size().saturating_sub(1);
+            (Notification::Memory, FlagRange { first, stride: places.stride, count: places.count })
         }
-        _ => (Notification::Completion, FlagRange::default()),
+        None => (Notification::Completion, FlagRange::default()),
     }
 }

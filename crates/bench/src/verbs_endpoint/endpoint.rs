@@ -89,7 +89,7 @@ impl VerbsEndpoint {
             owed: Vec::with_capacity(rx_fill * lanes.len()),
             // So many are posted already, in turn.
             next_receive: before % buffers.receives.len(),
-            end: spec.message.size_bytes as usize - 1,
+            end: spec.message.size().saturating_sub(1),
             flags: PolledFlags::new(others.watched, round),
             lanes,
             queues,
