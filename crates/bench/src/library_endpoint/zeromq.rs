@@ -112,7 +112,8 @@ impl Messages for Zeromq {
     fn receive(&mut self, message: &mut [u8]) -> Result<Option<usize>, String> {
         let recv = self.functions.recv;
         // SAFETY: the socket is open, and the message writable.
-        self.errors.at_once(unsafe { recv(self.socket, message.as_mut_ptr().cast(), message.len(), DONTWAIT) })
+        self.errors
+            .at_once(unsafe { recv(self.socket, message.as_mut_ptr().cast(), message.len(), DONTWAIT) })
     }
 
     fn wait(&mut self, limit: Duration) -> Result<(), String> {
