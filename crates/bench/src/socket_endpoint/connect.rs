@@ -236,7 +236,7 @@ impl Unconnected {
             let holds_back = spec.message.endpoint == Carrier::Tcp && !spec.message.socket.no_delay;
             let stream = Stream::new(socket, size, is_flood, holds_back);
             let lends = spec.message.socket.zero_copy && spec.links.begins(self.rank);
-            return Lane::Stream { stream: if lends { stream.lending() } else { stream }, next: 0 };
+            return Lane::Stream(if lends { stream.lending() } else { stream });
         }
         let is_lossy = spec.message.endpoint == Carrier::Udp;
         let list = usize::try_from(spec.message.post_list).unwrap_or(1);
