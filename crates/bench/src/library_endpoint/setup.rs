@@ -1,7 +1,7 @@
 //! From a point to sockets of a library that have heard of each other.
 
 use std::ffi::CString;
-use std::net::{IpAddr, Ipv4Addr, TcpListener};
+use std::net::{IpAddr, TcpListener};
 use std::time::Duration;
 
 use measure::clock::{Clock, Deadline};
@@ -106,10 +106,7 @@ fn service(token: u64) -> CString {
 
 /// A socket that listens, on a given port or any.
 fn listening(spec: &PartSpec, role: Role, net: &Net, given: Option<u16>) -> Result<(Socket, Place), Error> {
-    let ip: IpAddr = match net {
-        Net::Loopback => Ipv4Addr::LOCALHOST.into(),
-        _ => Ipv4Addr::UNSPECIFIED.into(),
-    };
+    let ip = net.bound_address(Family::Ipv4);
     let mut why = String::new();
     for _ in 0..TRIES {
         let port = match given {

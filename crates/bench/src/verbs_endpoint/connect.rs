@@ -72,9 +72,7 @@ impl UnconnectedEndpoint for Unconnected {
             paths: partners.iter().map(|peer| Path::new(&self.spec, &self.port, peer.address)).collect(),
         };
         let context = self.domain.context().clone();
-        let pauses = context.device().provider().pauses;
-        let (queues, buffers) = (self.queues, self.buffers);
-        let parts = Parts { lanes, queues, buffers, held, messages, pauses };
+        let parts = Parts { lanes, queues: self.queues, buffers: self.buffers, held, messages };
         let origin = Origin { context, port: self.port, spec: self.spec.clone() };
         Ok(VerbsEndpoint::new(&self.spec, origin, parts, self.clock, others))
     }
