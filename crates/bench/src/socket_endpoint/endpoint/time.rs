@@ -88,7 +88,8 @@ impl SocketEndpoint {
             alarm.ends(self.clock, until)?;
         }
         let is_awake = if self.awaits_room || self.has_rest {
-            self.await_room()?
+            // Until there is room, or where a message is waited for too, until one comes.
+            self.look_for_room(None)? != Woken::Signal
         } else if let Some(is_awake) = self.await_much(now)? {
             is_awake
         } else if let Some(ready) = &mut self.ready {
@@ -100,10 +101,5 @@ impl SocketEndpoint {
             self.is_interrupted()?;
         }
         Ok(())
-    }
-
-    /// Sleeps until there is room, or where a message is waited for too, until one comes; whether no signal came.
-    fn await_room(&mut self) -> Result<bool, Error> {
-        Ok(self.look_for_room(None)? != Woken::Signal)
     }
 }
