@@ -144,13 +144,13 @@ pub trait Endpoint {
     /// Takes the next completion of a send, if there is one; gives how many requests are known to be sent in all.
     fn try_sent(&mut self) -> Result<u64, Error>;
 
-    /// Clears the memory that fetched bytes come to, before [`has_landed`](Self::has_landed) looks at it.
-    fn clear_landing(&mut self) -> Result<(), Error> {
+    /// Clears the memory that fetched bytes come to, before [`is_placed`](Self::is_placed) looks at it.
+    fn clear_places(&mut self) -> Result<(), Error> {
         Ok(())
     }
 
     /// Whether the bytes fetched from a lane's rank have come, by the last of them; `true` where memory tells nothing.
-    fn has_landed(&mut self, _lane: u64) -> Result<bool, Error> {
+    fn is_placed(&mut self, _lane: u64) -> Result<bool, Error> {
         Ok(true)
     }
 

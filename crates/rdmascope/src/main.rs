@@ -8,7 +8,7 @@ mod cli;
 mod command;
 mod devices;
 mod doctor;
-mod ends;
+mod server_args;
 mod exec;
 mod execute;
 mod failure;
@@ -38,7 +38,7 @@ use server::Waiting;
 fn main() -> ExitCode {
     let mut line = command::command();
     let matches = line.get_matches_mut();
-    let words = ends::without_key(std::env::args());
+    let words = server_args::without_key(std::env::args());
     let result = signals(&matches).and_then(|()| {
         if let Some(server) = Waiting::asked_for(&line, &matches) {
             return server.serve();

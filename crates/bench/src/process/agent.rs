@@ -95,7 +95,7 @@ impl<R: Read> Read for Standard<R> {
 
 /// How [`serve_requests`] ended.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Ending {
+pub(super) enum SessionEnd {
     /// The coordinator had all that it wanted.
     Quit,
     /// The input ended before.
@@ -127,7 +127,7 @@ pub(super) fn serve_requests<R, O, W>(
     mut output: O,
     mut worker: W,
     orphaned: impl FnOnce() + Send + 'static,
-) -> Result<Ending, Error>
+) -> Result<SessionEnd, Error>
 where
     R: Requests,
     O: Write,
@@ -151,12 +151,12 @@ where
         .map_err(|cause| Error::System { what: "start a thread".to_owned(), cause })?;
     for request in received {
         let reply = match request? {
-            Request::Quit => return Ok(Ending::Quit),
+            Request::Quit => return Ok(SessionEnd::Quit),
             request => answer(&mut worker, &request),
         };
         write(&mut output, reply).map_err(failed)?;
     }
-    Ok(Ending::HangUp)
+    Ok(SessionEnd::HangUp)
 }
 
 /// The process's standard input and output for [`serve`]. Whatever else writes to standard output from now on, such as

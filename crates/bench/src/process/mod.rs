@@ -10,7 +10,7 @@
 //! * [`message`]: what is said;
 //! * [`agent`]: the end that measures, around a [`agent::Worker`];
 //! * [`coordinator`]: the end that decides, with a deadline on every wait and no child left behind;
-//! * [`server`], [`guest`], [`dial`]: an agent and a coordinator that find each other because a user started both;
+//! * [`server`], [`client_session`], [`dial`]: an agent and a coordinator that find each other because a user started both;
 //! * [`key`], [`secure`]: how they know each other, and nobody else knows what they say.
 //!
 //! Invariants: nothing listens on a port but a server that waits for its one client, on loopback unless told otherwise;
@@ -37,12 +37,12 @@ mod channel;
 pub(crate) mod child;
 mod connection;
 pub mod coordinator;
-mod crew;
+mod rank_set;
 pub mod dial;
-mod fleet;
+mod agent_set;
 pub mod frame;
-pub mod guest;
-mod headline;
+pub mod client_session;
+mod point_result;
 pub mod interrupt;
 pub mod key;
 mod limits;

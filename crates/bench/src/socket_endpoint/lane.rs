@@ -68,16 +68,16 @@ impl Lane {
     }
 
     /// What it has lent to the kernel instead of having it copied, if it does that.
-    pub(super) fn lent(&self) -> Option<&ZeroCopyBuffers> {
+    pub(super) fn zero_copy(&self) -> Option<&ZeroCopyBuffers> {
         match self {
             Self::Datagram(_) => None,
-            Self::Stream(stream) => stream.lent.as_deref(),
+            Self::Stream(stream) => stream.buffers.as_deref(),
         }
     }
 
     /// Whether it waits for what it has lent, and not for room.
     pub(super) fn awaits_lent(&self) -> bool {
-        self.lent().is_some_and(|lent| lent.is_out)
+        self.zero_copy().is_some_and(|buffers| buffers.is_out)
     }
 
     /// Where messages alternate over what may lose them, how far it is.

@@ -26,7 +26,7 @@ pub(super) struct Stream {
     /// Number of the next message.
     next: u32,
     /// Where messages are not copied, those that the kernel has.
-    pub(super) lent: Option<Box<ZeroCopyBuffers>>,
+    pub(super) zero_copy: Option<Box<ZeroCopyBuffers>>,
     /// Bytes that were given to the kernel in all.
     pub(super) written: u64,
     /// Messages that have come, whole or in part: as many whole ones as there is room for.
@@ -58,7 +58,7 @@ impl Stream {
             begin: 0,
             unsent: 0,
             next: 0,
-            lent: None,
+            zero_copy: None,
             written: 0,
             into,
             filled: 0,
@@ -73,8 +73,8 @@ impl Stream {
 
     /// The same, which lends its messages to the kernel instead of having them copied.
     pub(super) fn lending(mut self) -> Self {
-        let (lent, out) = ZeroCopyBuffers::new(self.size);
-        (self.lent, self.out) = (Some(Box::new(lent)), out);
+        let (buffers, out) = ZeroCopyBuffers::new(self.size);
+        (self.zero_copy, self.out) = (Some(Box::new(buffers)), out);
         self
     }
 
@@ -98,11 +98,11 @@ impl Stream {
             sockopt::set_tcp_nodelay(&self.socket, is_last)?;
             self.is_pushing = is_last;
         }
-        if let Some(lent) = &mut self.lent {
-            if !lent.next(&self.socket, waits)? {
+        if let Some(buffers) = &mut self.zero_copy {
+            if !buffers.next(&self.socket, waits)? {
                 return Ok(false);
             }
-            self.begin = lent.turn() * self.size;
+            self.begin = buffers.turn() * self.size;
         }
         header.write(&mut self.out[self.begin..self.begin + self.size]);
         self.unsent = self.size;
@@ -139,7 +139,7 @@ impl Stream {
         if !self.finish(waits)? {
             return Ok(false);
         }
-        self.lent.as_mut().map_or(Ok(true), |lent| lent.is_back(&self.socket))
+        self.zero_copy.as_mut().map_or(Ok(true), |buffers| buffers.is_back(&self.socket))
     }
 
     /// Whether something is left of the last message.
@@ -156,7 +156,7 @@ impl Stream {
     #[inline(always)]
     fn push(&mut self, waits: bool) -> io::Result<usize> {
         let mut flags = if waits { SendFlags::NOSIGNAL } else { SendFlags::NOSIGNAL | SendFlags::DONTWAIT };
-        if self.lent.is_some() {
+        if self.zero_copy.is_some() {
             flags |= SendFlags::from_bits_retain(libc::MSG_ZEROCOPY as u32);
         }
         let end = self.begin + self.size;
@@ -164,13 +164,13 @@ impl Stream {
             Ok(sent) => {
                 self.unsent -= sent;
                 self.written += sent as u64;
-                if let Some(lent) = &mut self.lent {
-                    lent.took();
+                if let Some(buffers) = &mut self.zero_copy {
+                    buffers.took();
                 }
                 Ok(sent)
             }
-            Err(Errno::NOBUFS) if let Some(lent) = &mut self.lent => {
-                lent.is_refused(&self.socket, waits)?;
+            Err(Errno::NOBUFS) if let Some(buffers) = &mut self.zero_copy => {
+                buffers.is_refused(&self.socket, waits)?;
                 Ok(0)
             }
             Err(error) => nothing(error.into(), 0),
@@ -281,7 +281,7 @@ mod tests {
                 while !one.flush(false).unwrap() {
                     std::thread::yield_now();
                 }
-                let (calls, copied) = one.lent.as_ref().unwrap().counts();
+                let (calls, copied) = one.buffers.as_ref().unwrap().counts();
                 assert!(calls >= MESSAGES.into() && copied <= calls, "{copied} of {calls}");
             });
             for number in 0..MESSAGES {

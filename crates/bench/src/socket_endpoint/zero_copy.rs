@@ -40,7 +40,7 @@ impl ZeroCopyBuffers {
     /// Places for messages of a size, and what is in them.
     pub(super) fn new(size: usize) -> (Self, Vec<u8>) {
         let count = (BYTES / size.max(1)).clamp(*MESSAGES.start(), *MESSAGES.end());
-        let lent = Self {
+        let buffers = Self {
             until: vec![0; count],
             turn: 0,
             is_begun: false,
@@ -50,7 +50,7 @@ impl ZeroCopyBuffers {
             copied: 0,
             is_out: false,
         };
-        (lent, vec![FILL; count * size])
+        (buffers, vec![FILL; count * size])
     }
 
     /// The place of the message that is sent.

@@ -20,7 +20,7 @@ use crate::point::{Operation, Service};
 use crate::topology::{Form, PartSpec};
 
 /// The rank that names a multicast group.
-const HUB: usize = 0;
+const ROOT: usize = 0;
 
 /// A rank that this one is connected with.
 struct Neighbour<'a> {
@@ -92,8 +92,8 @@ impl Unconnected {
         // rxe_mcast_add() (rxe_mcast.c) joins no IP group, and IP loops back to members only.
         let device = self.domain.context().device().clone();
         let is_deaf = DeviceKind::of(&device, None) == DeviceKind::KernelSoftware;
-        let own = ranks.get(self.rank as usize).filter(|_| is_deaf && self.rank as usize != HUB)?;
-        ranks.get(HUB)?.info.is_beside(&own.info).then(|| {
+        let own = ranks.get(self.rank as usize).filter(|_| is_deaf && self.rank as usize != ROOT)?;
+        ranks.get(ROOT)?.info.is_beside(&own.info).then(|| {
             let name = device.name();
             format!(
                 "a host does not hear its own multicasts through {name}: place the ranks on several hosts"
@@ -159,7 +159,7 @@ impl Unconnected {
         let mut pair = pair.ready_to_receive(&connection)?.ready_to_send(&connection)?;
         let mut requests = Vec::new();
         if self.spec.message.operation == Operation::Multicast {
-            let group = ranks.get(HUB).and_then(|hub| hub.address.as_ref()?.group);
+            let group = ranks.get(ROOT).and_then(|root| root.address.as_ref()?.group);
             let unnamed = || Error::PeerAddress { reason: "it names no multicast group".to_owned() };
             let group = Gid(group.ok_or_else(unnamed)?);
             if sends_to_group(&self.spec, self.rank) {

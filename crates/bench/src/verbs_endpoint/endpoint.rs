@@ -421,7 +421,7 @@ impl Endpoint for VerbsEndpoint {
     }
 
     #[inline]
-    fn clear_landing(&mut self) -> Result<(), Error> {
+    fn clear_places(&mut self) -> Result<(), Error> {
         let slots = self.buffers.slots;
         for slot in 0..slots.count {
             self.buffers.send.write(slot * slots.stride + self.end, &[CLEARED])?;
@@ -430,7 +430,7 @@ impl Endpoint for VerbsEndpoint {
     }
 
     #[inline]
-    fn has_landed(&mut self, lane: u64) -> Result<bool, Error> {
+    fn is_placed(&mut self, lane: u64) -> Result<bool, Error> {
         Ok(self.buffers.send.peek(lane as usize * self.buffers.slots.stride + self.end)? != CLEARED)
     }
 

@@ -44,7 +44,7 @@ impl DrivenEndpoint for SocketEndpoint {
         let mut counters = BTreeMap::new();
         let mut count = |name: &str, number: u64| *counters.entry(name.to_owned()).or_default() += number;
         for lane in &self.lanes {
-            if let Some((calls, copied)) = lane.lent().map(ZeroCopyBuffers::counts) {
+            if let Some((calls, copied)) = lane.zero_copy().map(ZeroCopyBuffers::counts) {
                 count("sends_lent", calls);
                 count("sends_copied_anyway", copied);
             }

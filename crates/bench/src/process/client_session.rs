@@ -11,8 +11,8 @@ use measure::clock::Deadline;
 use measure::conditions::{Condition, Wanted};
 use rustix::event::{PollFd, PollFlags};
 
-use super::agent::{self, Ending, PointError, Requests, Worker};
-use super::crew::ARRANGE_TIMEOUT;
+use super::agent::{self, SessionEnd, PointError, Requests, Worker};
+use super::rank_set::ARRANGE_TIMEOUT;
 use super::interrupt::Interrupt;
 use super::message::{Calibrated, CalibrationStep, Description, Neighbour, Outcome, Prepared, Request};
 use super::secure::{Channel, Opener, PAYLOAD_BYTES_MAX, Record, Sealer};
@@ -21,7 +21,7 @@ use crate::Error;
 use crate::point::PointSpec;
 
 /// The client, which has shown that it has the key.
-pub struct Guest {
+pub struct ClientSession {
     stream: TcpStream,
     address: SocketAddr,
     channel: Channel,
@@ -50,7 +50,7 @@ enum End {
     Signal(String),
 }
 
-impl Guest {
+impl ClientSession {
     pub(super) fn new(stream: TcpStream, address: SocketAddr, channel: Channel) -> Self {
         Self { stream, address, channel, idle: IDLE_TIMEOUT }
     }
@@ -105,8 +105,8 @@ impl Guest {
         let counted = Counted { worker, shared: Arc::clone(&shared) };
         let served = agent::serve_requests(input, Output(Arc::clone(&shared)), counted, orphaned);
         let result = match served {
-            Ok(Ending::Quit) => Ok(shared.measured.load(Ordering::Relaxed)),
-            Ok(Ending::HangUp) => Err(shared.last_farewell()),
+            Ok(SessionEnd::Quit) => Ok(shared.measured.load(Ordering::Relaxed)),
+            Ok(SessionEnd::HangUp) => Err(shared.last_farewell()),
             Err(error) => {
                 shared.end(End::Client(format!("could not be served ({error})")));
                 Err(shared.last_farewell())
