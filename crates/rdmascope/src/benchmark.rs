@@ -12,10 +12,10 @@ use clap::{ArgMatches, FromArgMatches};
 use measure::figure::Unit;
 
 use crate::cli::{Amount, Output, Placement, SocketPlacement, axes, benchmark};
-use crate::server_args::ServerArgs;
 use crate::execute::execute;
 use crate::job::Job;
 use crate::launch::launch;
+use crate::server_args::ServerArgs;
 
 /// Largest size of `-a`: perftest's 2^23.
 const ALL_MAX: u64 = 8 << 20;

@@ -8,7 +8,6 @@ mod cli;
 mod command;
 mod devices;
 mod doctor;
-mod server_args;
 mod exec;
 mod execute;
 mod failure;
@@ -22,6 +21,7 @@ mod plans;
 mod report;
 mod run;
 mod server;
+mod server_args;
 mod sink;
 mod stdout;
 

@@ -11,10 +11,10 @@ use measure::clock::Deadline;
 use measure::conditions::{Condition, Wanted};
 use rustix::event::{PollFd, PollFlags};
 
-use super::agent::{self, SessionEnd, PointError, Requests, Worker};
-use super::rank_set::ARRANGE_TIMEOUT;
+use super::agent::{self, PointError, Requests, SessionEnd, Worker};
 use super::interrupt::Interrupt;
 use super::message::{Calibrated, CalibrationStep, Description, Neighbour, Outcome, Prepared, Request};
+use super::rank_set::ARRANGE_TIMEOUT;
 use super::secure::{Channel, Opener, PAYLOAD_BYTES_MAX, Record, Sealer};
 use super::wait::wait;
 use crate::Error;

@@ -33,21 +33,21 @@
 //! * The control plane is silent while a point runs.
 
 pub mod agent;
+mod agent_set;
 mod channel;
 pub(crate) mod child;
+pub mod client_session;
 mod connection;
 pub mod coordinator;
-mod rank_set;
 pub mod dial;
-mod agent_set;
 pub mod frame;
-pub mod client_session;
-mod point_result;
 pub mod interrupt;
 pub mod key;
 mod limits;
 mod link;
 pub mod message;
+mod point_result;
+mod rank_set;
 pub mod secure;
 pub mod server;
 pub mod sink;

@@ -12,10 +12,10 @@ use measure::clock::Deadline;
 use measure::conditions::{Condition, Outcome as Applied, Technique, Wanted};
 use measure::record::{Calibration, Environment, Status};
 
-use super::agent_set::{Coupling, FAILURE_GRACE, AgentSet};
-use super::point_result::PointResult;
+use super::agent_set::{AgentSet, Coupling, FAILURE_GRACE};
 use super::limits;
 use super::message::{Calibrated, CalibrationStep, Description, Hello, Neighbour, Outcome, Reply, Request};
+use super::point_result::PointResult;
 use super::sink::Sink;
 use crate::Error;
 use crate::point::PointSpec;

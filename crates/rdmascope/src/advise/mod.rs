@@ -5,8 +5,8 @@
 
 mod arguments;
 mod ask;
-mod search;
 mod refused_flags;
+mod search;
 #[cfg(test)]
 mod tests;
 

@@ -153,7 +153,11 @@ fn ns_of(messages: &[(usize, u64)]) -> Vec<u64> {
 }
 
 /// Statistics of each kind, with its samples or their distribution. A kind of which there is no sample is left out.
-fn keep(spec: &PointSpec, kinds: Vec<(LatencyKind, Vec<u64>)>, time: &Time) -> (Vec<Timed>, Vec<KeptSamples>) {
+fn keep(
+    spec: &PointSpec,
+    kinds: Vec<(LatencyKind, Vec<u64>)>,
+    time: &Time,
+) -> (Vec<Timed>, Vec<KeptSamples>) {
     let (mut timed, mut kept) = (Vec::new(), Vec::new());
     for (kind, samples_ns) in kinds {
         let Some(latency) = time.latency(spec, kind, &samples_ns) else { continue };

@@ -117,7 +117,9 @@ impl Pattern for Samples {
         let told: Vec<_> = told.into_iter().flatten().collect();
         let [source, target] = &told[..] else { return Merged::of(outcomes) };
         let (mut merged, sinks) = match merge::merge(spec, &source.stamped, &target.stamped) {
-            Ok(joined) => (joined.merged(outcomes), vec![source.sink_report.clone(), target.sink_report.clone()]),
+            Ok(joined) => {
+                (joined.merged(outcomes), vec![source.sink_report.clone(), target.sink_report.clone()])
+            }
             Err(error) => {
                 outcomes.clear();
                 let mut merged = Merged::without_numbers(why(&error));

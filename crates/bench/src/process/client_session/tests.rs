@@ -71,7 +71,11 @@ impl Sink for Deaf {
         Ok(())
     }
     fn point_started(&mut self, _: &PointSpec) {}
-    fn point(&mut self, _: measure::record::Point, _: &[super::super::sink::KeptSamples]) -> Result<(), SinkError> {
+    fn point(
+        &mut self,
+        _: measure::record::Point,
+        _: &[super::super::sink::KeptSamples],
+    ) -> Result<(), SinkError> {
         Ok(())
     }
     fn agent_line(&mut self, _: u32, _: &str, _: &str) {}

@@ -48,8 +48,13 @@ fn samples_are_in_their_files_as_they_were() {
         let lines: Vec<_> = text.lines().collect();
         assert_eq!((lines.len(), lines[1]), (6, first));
         assert!(lines[0].starts_with('#'), "{text}");
-        assert_eq!((sink_report.rank, sink_report.samples, sink_report.missing, sink_report.bytes), (1, 5, 0, text.len() as u64));
-        assert!(sink_report.error.is_none() && sink_report.path.as_ref().is_some_and(|path| path.ends_with(name)));
+        assert_eq!(
+            (sink_report.rank, sink_report.samples, sink_report.missing, sink_report.bytes),
+            (1, 5, 0, text.len() as u64)
+        );
+        assert!(
+            sink_report.error.is_none() && sink_report.path.as_ref().is_some_and(|path| path.ends_with(name))
+        );
         // What is there already is somebody's.
         let again = Rows::new(&spec, 1, 5, Clock::monotonic()).err().unwrap().to_string();
         assert!(again.contains("another run's"), "{again}");
