@@ -6,6 +6,8 @@
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 
+use rustix::event::{PollFd, PollFlags, poll};
+
 use crate::endpoint::FILL;
 
 /// Bytes of all messages that may be under way, about what the buffers of both ends hold.
@@ -109,9 +111,7 @@ impl ZeroCopyBuffers {
     /// Waits until the kernel says something, or a signal comes.
     fn wait(&mut self, socket: &OwnedFd) -> io::Result<()> {
         // What is on the error queue is told without being asked for.
-        let mut one = libc::pollfd { fd: socket.as_raw_fd(), events: 0, revents: 0 };
-        // SAFETY: the list is writable and of one.
-        unsafe { libc::poll(&raw mut one, 1, -1) };
+        let _ = poll(&mut [PollFd::new(socket, PollFlags::empty())], None);
         self.collect(socket)
     }
 

@@ -1,12 +1,9 @@
 //! From queue pairs and what the other ranks have told to an endpoint.
 
-use verbs::{
-    AddressHandle, Connection, DeviceKind, Gid, Init, LinkLayer, Mtu, QueuePair, ReadyToSend, Route,
-};
+use verbs::{AddressHandle, Connection, DeviceKind, Gid, Init, LinkLayer, QueuePair, ReadyToSend, Route};
 
 use super::address::{Address, PairAddress, PeerInfo, PeerParams};
 use super::buffers::{Buffers, LINE};
-use super::constants::{MIN_RNR_TIMER, RETRY_COUNT, RNR_RETRY, TIMEOUT};
 use super::endpoint::VerbsEndpoint;
 use super::failure::Path;
 use super::lane::{Lane, Requests};
@@ -16,7 +13,7 @@ use super::numbering::Numbering;
 use super::parts::{Held, Messages, Notification, Origin, Others, Parts};
 use super::requests::{Destination, to_group};
 use super::samples::Samples;
-use super::setup::{Unconnected, sends_to_group, shares_queue_pair};
+use super::setup::{Unconnected, connection, sends_to_group, shares_queue_pair};
 use crate::Error;
 use crate::endpoint::connecting::{Offer, Peer, UnconnectedEndpoint};
 use crate::point::{Operation, Service};
@@ -75,9 +72,7 @@ impl UnconnectedEndpoint for Unconnected {
             paths: partners.iter().map(|peer| Path::new(&self.spec, &self.port, peer.address)).collect(),
         };
         let context = self.domain.context().clone();
-        let pauses = context.device().provider().pauses;
-        let (queues, buffers) = (self.queues, self.buffers);
-        let parts = Parts { lanes, queues, buffers, held, messages, pauses };
+        let parts = Parts { lanes, queues: self.queues, buffers: self.buffers, held, messages };
         let origin = Origin { context, port: self.port, spec: self.spec.clone() };
         Ok(VerbsEndpoint::new(&self.spec, origin, parts, self.clock, others))
     }
@@ -215,17 +210,9 @@ impl Unconnected {
     fn connection(&self, peer: &Neighbour<'_>, pairs: (&PairAddress, &PairAddress)) -> Connection {
         let (own, theirs) = (&self.offer.address, peer.address);
         Connection {
-            qp_num: pairs.1.qp_num,
-            peer_psn: pairs.1.psn,
-            own_psn: pairs.0.psn,
-            mtu: self.spec.message.mtu_bytes.and_then(Mtu::from_bytes).unwrap_or(self.port.is.active_mtu),
-            route: peer.route,
-            timeout: TIMEOUT,
-            retry_count: RETRY_COUNT,
-            rnr_retry: RNR_RETRY,
-            min_rnr_timer: MIN_RNR_TIMER,
             responder_reads: own.responder_reads.min(theirs.initiator_reads),
             initiator_reads: own.initiator_reads.min(theirs.responder_reads),
+            ..connection(&self.spec, &self.port, pairs.0.psn, pairs.1, peer.route)
         }
     }
 }

@@ -80,7 +80,7 @@ pub(crate) struct VerbsEndpoint {
 
 impl VerbsEndpoint {
     pub(super) fn new(spec: &PartSpec, origin: Origin, parts: Parts, clock: Clock, others: Others) -> Self {
-        let Parts { lanes, queues, buffers, held, messages, pauses } = parts;
+        let Parts { lanes, queues, buffers, held, messages } = parts;
         let (rx_fill, before) = (receive_fill(spec) as usize, receives_before(spec) as usize);
         let round = if spec.usage.has_rounds { lanes.iter().map(Lane::reaches).sum() } else { 1 };
         let spins_max = if others.yields_cpu { 1 } else { SPINS };
@@ -112,7 +112,7 @@ impl VerbsEndpoint {
             rx_fill,
             unfilled: rx_fill - before,
             spins: 0,
-            pauses,
+            pauses: origin.context.device().provider().pauses,
             spins_max,
             waiting: Waiting::new(spec),
             messages,
@@ -417,7 +417,7 @@ impl Endpoint for VerbsEndpoint {
     fn try_sent(&mut self) -> Result<u64, Error> {
         self.reap()?;
         self.waiting.awaits(SENDS, self.outstanding > 0);
-        Ok(self.lanes[0].completed())
+        Ok(self.lanes[0].completed)
     }
 
     #[inline]

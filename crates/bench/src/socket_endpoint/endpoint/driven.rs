@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::SocketEndpoint;
-use super::patience::LOST_AFTER;
+use super::{LOST_AFTER, SocketEndpoint};
 use crate::Error;
 use crate::alarm::Alarm;
 use crate::endpoint::capabilities::Capabilities;
@@ -51,12 +50,12 @@ impl DrivenEndpoint for SocketEndpoint {
             }
             let Lane::Datagram(datagram) = lane else { continue };
             if let Some(stop_and_wait) = &datagram.stop_and_wait {
-                if stop_and_wait.asks() {
+                if stop_and_wait.asks {
                     // What was asked again and answered twice was late and not lost.
                     count("messages_lost", stop_and_wait.repeated.saturating_sub(stop_and_wait.duplicates));
                 }
                 count("messages_duplicate", stop_and_wait.duplicates);
-            } else if datagram.is_lossy() && datagram.size() >= HEADER_BYTES as u64 {
+            } else if datagram.mode.is_lossy && datagram.mode.size >= HEADER_BYTES {
                 count("messages_duplicate", datagram.track.duplicates);
                 count("messages_reordered", datagram.track.reordered);
             }
