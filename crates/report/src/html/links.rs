@@ -7,8 +7,7 @@ use super::table;
 use crate::link::{self, Generation, Printed, WIDTHS};
 
 /// The generations of the table: those whose line code alone leads from one rate to the other.
-const SHOWN: [Generation; 5] =
-    [Generation::Sdr, Generation::Ddr, Generation::Qdr, Generation::Fdr, Generation::Edr];
+const SHOWN: &[Generation] = Generation::ALL.first_chunk::<5>().unwrap();
 
 /// What a row of the table is.
 #[derive(Clone, Copy, PartialEq)]
@@ -62,7 +61,7 @@ pub(super) fn render(figure: &Figure) -> Markup {
 }
 
 fn head(published: bool) -> Markup {
-    let names = |class: &str| html! { @for one in SHOWN { th scope="col" class=(class) { (one.name()) } } };
+    let names = |class: &str| html! { @for one in SHOWN { th scope="col" class=(class) { (one.name) } } };
     html! {
         thead {
             tr {
@@ -86,9 +85,9 @@ fn row(lanes: u64, rate: Rate, published: Option<&ReferenceTable>, tally: &mut T
         tr class=(rate.name()) {
             @if rate == Rate::Signal { th scope="rowgroup" rowspan="2" { (lanes) "X" } }
             th scope="row" class="rate" { (rate.name()) }
-            @for one in SHOWN { td { (link::gbps(rate.bits_per_s(one, lanes))) } }
+            @for one in SHOWN { td { (link::gbps(rate.bits_per_s(*one, lanes))) } }
             @if let Some(table) = published {
-                @for one in SHOWN { (printed_cell(table, lanes, rate, one, tally)) }
+                @for one in SHOWN { (printed_cell(table, lanes, rate, *one, tally)) }
             }
         }
     }
@@ -105,7 +104,7 @@ fn printed_cell(
         return html! { td class="published absent" { "–" } };
     };
     let exact = rate.bits_per_s(generation, lanes);
-    let cell = || format!("{lanes}X {} {} ({text})", generation.name(), rate.name());
+    let cell = || format!("{lanes}X {} {} ({text})", generation.name, rate.name());
     let printed = link::compare(text, exact);
     match printed {
         Printed::Exact => tally.exact += 1,
@@ -121,7 +120,7 @@ fn printed_cell(
 fn find(table: &ReferenceTable, lanes: u64, rate: Rate, generation: Generation) -> Option<&str> {
     let column = |name: &str| table.columns.iter().position(|c| c == name);
     let (at_lanes, at_rate) = (column("lanes")?, column("rate_kind")?);
-    let wanted = format!("{}_gbps", generation.name().to_lowercase());
+    let wanted = format!("{}_gbps", generation.name.to_lowercase());
     let at = column(&wanted)?;
     let is_row = |row: &&Vec<String>| {
         row.get(at_lanes).is_some_and(|c| *c == lanes.to_string())

@@ -120,7 +120,7 @@ impl Packing {
 impl Column {
     fn new(label: &str, cells: impl Iterator<Item = (u64, f64)>) -> Self {
         let cells = cells.filter(|(_, ns)| *ns > 0.0).map(|(size, ns)| Cell { size, ns }).collect();
-        let generation = Generation::ALL.into_iter().find(|known| known.name().eq_ignore_ascii_case(label));
+        let generation = Generation::named(label);
         Self { label: label.to_owned(), generation, cells }
     }
 
