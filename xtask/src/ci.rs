@@ -30,8 +30,8 @@ const REQUIRED_OF_ROOT: &str = "namespaces";
 const USAGE: &str = "\
 usage: cargo xtask ci [--full]
 
-  --full   also what takes too long for every change: the tests of all features, those between two virtual machines,
-           every verbs program, and every part of parity";
+  --full   also what takes too long for every change: licences, the tests of all features, how a kernel device
+           behaves, the tests between two virtual machines, every verbs program, and every part of parity";
 
 /// A part of CI, whose time is printed at the end.
 struct Stage {
@@ -44,19 +44,18 @@ const STAGES: [Stage; 8] = [
     Stage { name: "check", run: check::without_tests },
     Stage { name: "test", run: test },
     Stage { name: "rooms", run: rooms::run },
-    Stage { name: "vm-tests", run: || vm_tests::run([vm_tests::ONE_MACHINE.to_owned()].into_iter()) },
+    Stage { name: "vm-tests --programs", run: || vm_tests::run_one_boot(vm_tests::PROGRAMS) },
     Stage { name: "parity --quick", run: parity::quick },
     Stage { name: "programs --quick", run: programs::quick },
     Stage { name: "quick run", run: quick_run },
 ];
 
 /// What `--full` adds.
-const FULL: [Stage; 4] = [
+const FULL: [Stage; 6] = [
+    Stage { name: "licences", run: licences },
     Stage { name: "test with all features", run: test_features },
-    Stage {
-        name: "vm-tests --two-machines",
-        run: || vm_tests::run([vm_tests::TWO_MACHINES.to_owned()].into_iter()),
-    },
+    Stage { name: "vm-tests --conformance", run: || vm_tests::run_one_boot(vm_tests::CONFORMANCE) },
+    Stage { name: "vm-tests --two-machines", run: || vm_tests::run_one_boot(vm_tests::TWO_MACHINES) },
     Stage { name: "programs", run: programs::all_cases },
     Stage { name: "parity --quick of each part", run: parity::each_part },
 ];
@@ -83,8 +82,13 @@ pub(crate) fn with(mut arguments: impl Iterator<Item = String>) -> Result<()> {
 fn packages() -> Result<()> {
     build_once();
     let packages: Vec<_> = PACKAGES.into_iter().chain(vm::PACKAGES).chain(programs::PACKAGES).collect();
-    install(&packages)?;
-    deny()
+    install(&packages)
+}
+
+/// Licences, bans and sources of the dependencies, by a program that takes a minute to build.
+fn licences() -> Result<()> {
+    install_deny()?;
+    check::deny()
 }
 
 /// All tests, of which none may be skipped.
@@ -110,7 +114,7 @@ fn build_once() {
 }
 
 /// Builds what checks licences, where it is not installed: for this project alone, and plainly, as it is used but once.
-fn deny() -> Result<()> {
+fn install_deny() -> Result<()> {
     let root = shell::root().join("target/tools");
     let own = [root.join("bin")];
     let path = std::env::var_os("PATH").unwrap_or_default();

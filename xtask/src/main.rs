@@ -26,9 +26,9 @@ usage: cargo xtask COMMAND
   tidy      the house rules alone (ARCHITECTURE.md); --circles prints the files that need each other, and for what
   test      all tests; what needs a thing that is not installed is skipped and says so. A test that fails is repeated once,
             alone: `flaky: NAME` is one that then passes
-  ci        installs what the tests need (packages only as root), then what check does, test, rooms, vm-tests,
-            parity --quick, programs --quick and a quick run; nothing is skipped. --full adds what takes longer
-            (--help tells more)
+  ci        installs what the tests need (packages only as root), then what check does, test, rooms,
+            vm-tests --programs, parity --quick, programs --quick and a quick run; no test is skipped. --full adds
+            what takes longer
   bench     the project's performance claims: softdev beside UCX, libfabric, Open MPI and the raw limits, as ratios measured
             side by side in one run (--help tells more)
   parity    rdmascope beside perftest and qperf, as ratios: on rxe0, in two boots, and on softdev (--help tells more)
@@ -37,8 +37,8 @@ usage: cargo xtask COMMAND
   rooms     how many files a new pattern, axis, column and endpoint touch: applies, builds and tries a patch of each
             (xtask/rooms/), and counts names of patterns outside their own code
   vm        runs a command in a virtual machine with a real kernel device, rxe0 (--help tells more)
-  vm-tests  the tests that need what a kernel has: rxe0, netem and SCTP in one boot of that machine, and what goes between
-            two of them in another (CI leaves that out: --one-machine)";
+  vm-tests  the tests that need what a kernel has, in three boots of that machine: how rxe0 behaves (--conformance), our
+            program on rxe0, netem and SCTP (--programs), and what goes between two machines (--two-machines)";
 
 fn main() -> ExitCode {
     let command = std::env::args().nth(1).unwrap_or_default();

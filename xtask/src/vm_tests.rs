@@ -22,12 +22,22 @@ struct Test {
 
 /// What is booted, and the tests that run in it, in this order.
 struct Boot {
+    /// The word that asks for it alone.
+    word: &'static str,
     options: &'static [&'static str],
     tests: &'static [Test],
 }
 
-const BOOTS: [Boot; 2] =
-    [Boot { options: &["--before", HOOKS], tests: &ONE }, Boot { options: &["--peer"], tests: &TWO }];
+const BOOTS: [Boot; 3] = [
+    Boot { word: CONFORMANCE, options: &[], tests: &DEVICE },
+    Boot { word: PROGRAMS, options: &["--before", HOOKS], tests: &ONE },
+    Boot { word: TWO_MACHINES, options: &["--peer"], tests: &TWO },
+];
+
+/// The device alone, what CI has time for, and two machines.
+pub(crate) const CONFORMANCE: &str = "--conformance";
+pub(crate) const PROGRAMS: &str = "--programs";
+pub(crate) const TWO_MACHINES: &str = "--two-machines";
 
 /// Has the kernel ask firewalls wherever tests put one in a packet's way, before a packet goes that way. It rewrites its own
 /// instructions for the first (`nf_hooks_needed`, a static key) and again after the last, and QEMU (7.2, 8.0) may go on running
@@ -38,14 +48,16 @@ const HOOKS: &str = "ip netns add hooks && ip netns exec hooks nft 'table ip hoo
     chain input { type filter hook input priority 0; }
 }'";
 
-/// In one machine. The address of rxe0 that packets of its own host reach is its GID 1.
-const ONE: [Test; 3] = [
-    Test {
-        package: "conformance",
-        name: "conformance",
-        module: None,
-        variables: &[("RDMASCOPE_CONFORMANCE_DEVICE", "rxe0:1:1")],
-    },
+/// The address of rxe0 that packets of its own host reach is its GID 1.
+const DEVICE: [Test; 1] = [Test {
+    package: "conformance",
+    name: "conformance",
+    module: None,
+    variables: &[("RDMASCOPE_CONFORMANCE_DEVICE", "rxe0:1:1")],
+}];
+
+/// In one machine.
+const ONE: [Test; 2] = [
     Test {
         package: "rdmascope",
         name: "program",
@@ -77,37 +89,43 @@ const TWO: [Test; 1] = [Test {
 /// How long those of a boot may take, in seconds: on a quiet host it is three minutes.
 const LIMIT_S: &str = "900";
 
-/// One of the two boots alone. CI has no time for the second.
-pub(crate) const ONE_MACHINE: &str = "--one-machine";
-pub(crate) const TWO_MACHINES: &str = "--two-machines";
-
-/// First word for this program inside the machine; the number of the boot and the programs follow.
+/// First word for this program inside the machine; the word of the boot and the programs follow.
 const INSIDE: &str = "--inside";
 
-/// Builds the programs and runs them in the machine; inside it, runs them.
+/// Builds the programs and runs them in the machine, all or those of the boot that is named; inside it, runs them.
 pub(crate) fn run(words: impl Iterator<Item = String>) -> Result<()> {
     let words: Vec<String> = words.collect();
     match words.split_first() {
-        None => BOOTS.iter().enumerate().try_for_each(|(number, boot)| start(number, boot)),
-        Some((first, [])) if first == ONE_MACHINE => start(0, &BOOTS[0]),
-        Some((first, [])) if first == TWO_MACHINES => start(1, &BOOTS[1]),
+        None => BOOTS.iter().try_for_each(start),
         Some((first, rest)) if first == INSIDE => {
-            let (number, programs) = rest.split_first().context("it is this program that says this")?;
-            run_all(BOOTS.get(number.parse::<usize>()?).context("there is no such boot")?.tests, programs)
+            let (word, programs) = rest.split_first().context("it is this program that says this")?;
+            run_all(boot(word)?.tests, programs)
         }
-        Some((other, _)) => bail!("`{other}`: vm-tests takes {ONE_MACHINE}, {TWO_MACHINES} or nothing"),
+        Some((first, [])) => run_one_boot(first),
+        Some(_) => bail!("vm-tests takes one word or none"),
     }
 }
 
+/// Runs the tests of one boot, by its word.
+pub(crate) fn run_one_boot(word: &str) -> Result<()> {
+    start(boot(word)?)
+}
+
+fn boot(word: &str) -> Result<&'static Boot> {
+    let known: Vec<_> = BOOTS.iter().map(|boot| boot.word).collect();
+    let found = BOOTS.iter().find(|boot| boot.word == word);
+    found.with_context(|| format!("`{word}`: vm-tests takes one of {}, or nothing", known.join(", ")))
+}
+
 /// Runs this program again inside the machine, with the programs that were built.
-fn start(number: usize, boot: &Boot) -> Result<()> {
+fn start(boot: &Boot) -> Result<()> {
     let program = shell::program()?;
     let mut command: Vec<OsString> = boot.options.iter().map(OsString::from).collect();
     // There everything takes long: the program is the one that users have, and not the one for tests.
     shell::run(&["cargo", "build", "--release", "--quiet"])?;
     let tested = format!("RDMASCOPE_TESTED={}", shell::root().join("target/release/rdmascope").display());
     command.extend(["--env", &tested, "--timeout", LIMIT_S, "--"].map(OsString::from));
-    command.extend([program.into(), "vm-tests".into(), INSIDE.into(), number.to_string().into()]);
+    command.extend([program.into(), "vm-tests".into(), INSIDE.into(), boot.word.into()]);
     command.extend(build(boot.tests)?.into_iter().map(OsString::from));
     let status = vm::status(command.into_iter())?;
     ensure!(status == 0, "tests in the virtual machine failed: its exit status is {status}");
@@ -246,8 +264,8 @@ mod tests {
             artifact("conformance", "test", Value::Null),
             artifact("conformance", "test", json!("/it")),
         ];
-        assert_eq!(program(&ONE[0], &messages).unwrap(), PathBuf::from("/it"));
-        let error = program(&ONE[0], &messages[..3]).unwrap_err();
+        assert_eq!(program(&DEVICE[0], &messages).unwrap(), PathBuf::from("/it"));
+        let error = program(&DEVICE[0], &messages[..3]).unwrap_err();
         assert_eq!(error.to_string(), "cargo built no test conformance of conformance");
     }
 

@@ -96,25 +96,25 @@ pub trait Endpoint {
         self.try_send_sync()
     }
 
-    /// Tells the next rank something that is not measured, where what is measured tells it nothing: it receives that and nothing
-    /// else. Elsewhere this is the next message.
+    /// Signals the next rank outside of the measurement, where the measured operation tells it nothing.
+    /// Elsewhere this posts the next message.
     fn try_signal(&mut self, mark: Mark) -> Result<Posted, Error> {
         self.try_send(mark)
     }
 
-    /// How many messages are told apart by their numbers, where they can be lost and answers carry the numbers of what they
-    /// answer; elsewhere 0.
+    /// How many messages are told apart by their numbers, where messages can be lost and an answer
+    /// carries the number of its question; elsewhere 0.
     fn numbers(&self) -> u64 {
         0
     }
 
-    /// Posts the answer to a message that was taken: with its number, where there are [`numbers`](Self::numbers).
+    /// Posts the answer to a message that was taken, with its number where there are [`numbers`](Self::numbers).
     fn try_answer(&mut self, arrival: &Arrival) -> Result<Posted, Error> {
         self.try_send(arrival.mark)
     }
 
-    /// So many messages will come, or until a stamp in ticks; what is not limited is [`u64::MAX`]. Until shortly before, whoever
-    /// receives them may wait for several together. None any more are 0 and 0.
+    /// Announces so many messages, or messages until a stamp in ticks; [`u64::MAX`] is no limit. Until shortly
+    /// before the end, the endpoint may wait for several together. 0 and 0 announce that no more will come.
     ///
     /// # Errors
     /// What the system says.
@@ -132,7 +132,7 @@ pub trait Endpoint {
         Ok(())
     }
 
-    /// Posts one of the receives that who takes messages is to post before it takes any; whether there was one.
+    /// Posts one of the receives that must be posted before a message is taken; `false` if none is left.
     #[inline]
     fn fill(&mut self) -> Result<bool, Error> {
         Ok(false)
@@ -144,23 +144,22 @@ pub trait Endpoint {
     /// Takes the next completion of a send, if there is one; gives how many requests are known to be sent in all.
     fn try_sent(&mut self) -> Result<u64, Error>;
 
-    /// Makes the memory that fetched bytes come to tell that none have: see [`has_landed`](Self::has_landed).
-    fn clear_landing(&mut self) -> Result<(), Error> {
+    /// Clears the memory that fetched bytes come to, before [`is_placed`](Self::is_placed) looks at it.
+    fn clear_places(&mut self) -> Result<(), Error> {
         Ok(())
     }
 
-    /// Whether what is fetched from the so many-th rank has come, by its last byte; where memory tells nothing, it has.
-    fn has_landed(&mut self, _lane: u64) -> Result<bool, Error> {
+    /// Whether the bytes fetched from a lane's rank have come, by the last of them; `true` where memory tells nothing.
+    fn is_placed(&mut self, _lane: u64) -> Result<bool, Error> {
         Ok(true)
     }
 
-    /// Writes a stamp into a message that is about to be posted or not known to be sent, for who asked that messages carry
-    /// one; nothing where they carry none.
+    /// Writes a stamp into a message that is about to be posted or not known to be sent, where messages carry stamps.
     fn carry(&mut self, _message: u64, _stamp: Ticks) -> Result<(), Error> {
         Ok(())
     }
 
-    /// The stamp that the message carried which was taken last; `None` where messages carry none.
+    /// The stamp of the message that was taken last; `None` where messages carry none.
     fn carried(&self, _arrival: &Arrival) -> Result<Option<Ticks>, Error> {
         Ok(None)
     }
@@ -176,8 +175,8 @@ pub trait Endpoint {
     /// ([`replenish`](Self::replenish)) or takes another.
     fn get(&self, word: usize) -> Result<u64, Error>;
 
-    /// Whether something was sent again since this was asked last, because it seemed to be lost: what was timed meanwhile is the
-    /// time of our patience, and no latency.
+    /// Whether a message that seemed to be lost was sent again since the last call: a time taken meanwhile
+    /// is that of our patience, and no latency.
     fn was_repeated(&mut self) -> bool {
         false
     }
@@ -191,14 +190,14 @@ pub trait Endpoint {
         self.idle_until(Ticks(u64::MAX))
     }
 
-    /// Called whenever there is nothing to do before an instant; returns then, or earlier. Who sleeps for a message sleeps until
-    /// then, and not in slices.
+    /// Called whenever there is nothing to do before an instant; returns then, or earlier. An endpoint that
+    /// sleeps for messages sleeps until then, and not in slices.
     ///
     /// # Errors
     /// As [`idle`](Self::idle).
     fn idle_until(&mut self, instant: Ticks) -> Result<(), Error>;
 
-    /// Called now and then by who may never be idle: lets another rank go on where ranks share a CPU.
+    /// Called now and then by a pattern that is never idle: lets another rank go on where ranks share a CPU.
     ///
     /// # Errors
     /// As [`idle`](Self::idle).
@@ -268,7 +267,7 @@ pub trait Endpoint {
         self.replenish()
     }
 
-    /// Waits for the greeting with a number; whatever else comes is late, and nobody's any more.
+    /// Waits for the greeting with a number; whatever else comes is late, and dropped.
     fn await_sync_of(&mut self, number: u32) -> Result<(), Error> {
         loop {
             match self.try_receive()? {
@@ -298,7 +297,7 @@ pub trait Endpoint {
             if left == 0 {
                 return Ok(());
             }
-            // Completions are taken some at a time: who sleeps with one left in the queue may sleep for ever.
+            // Completions are taken some at a time: a sleep with one left in the queue may never end.
             if left == before {
                 self.idle()?;
             }

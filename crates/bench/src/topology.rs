@@ -9,7 +9,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::point::MessageSpec;
+use crate::point::{MessageSpec, Operation};
 
 /// The ranks of a point, and what they do beside each other.
 #[derive(Clone, Debug, PartialEq)]
@@ -131,6 +131,16 @@ impl Links {
     /// Whether a rank begins, and the ranks that it talks to answer.
     pub(crate) fn begins(&self, rank: u32) -> bool {
         self.begins.get(rank as usize).copied().unwrap_or(false)
+    }
+}
+
+impl PartSpec {
+    /// Whether a rank polls the last byte of what a one-sided operation brings, and learns of it in no other way.
+    pub(crate) fn polls_last_byte(&self) -> bool {
+        match self.message.operation {
+            Operation::Write => self.usage.flow == Flow::Alternating,
+            operation => operation.is_fetch() && self.usage.has_rounds,
+        }
     }
 }
 

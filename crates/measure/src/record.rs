@@ -39,7 +39,7 @@ pub use fairness::Fairness;
 pub use kinds::{LatencyKind, Scale};
 pub use latency::{Histogram, Latency, Mavericks};
 pub use one_way::{Clocks, Gaps, Largest, OneWay};
-pub use pipeline::{Pipeline, Sunk, TimerAlone, steps};
+pub use pipeline::{Pipeline, SinkReport, TimerAlone, steps};
 pub use reported::Reported;
 
 /// Version of the record that this program writes.

@@ -12,10 +12,10 @@ use clap::{ArgMatches, FromArgMatches};
 use measure::figure::Unit;
 
 use crate::cli::{Amount, Output, Placement, SocketPlacement, axes, benchmark};
-use crate::ends::Ends;
 use crate::execute::execute;
 use crate::job::Job;
 use crate::launch::launch;
+use crate::server_args::ServerArgs;
 
 /// Largest size of `-a`: perftest's 2^23.
 const ALL_MAX: u64 = 8 << 20;
@@ -55,7 +55,7 @@ impl<'a> Benchmark<'a> {
         let resolved = resolve(&self.plan()?, &Options::default())?;
         let peer = match self.pattern.command().ranks {
             Ranks::All => None,
-            Ranks::Two => Ends::from_arg_matches(self.flags)?.peer()?,
+            Ranks::Two => ServerArgs::from_arg_matches(self.flags)?.peer()?,
         };
         let launch = match carrier(self.subject).is_verbs() {
             true => launch(&Placement::from_arg_matches(self.flags)?, peer, &resolved)?,

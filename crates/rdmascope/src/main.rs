@@ -8,7 +8,6 @@ mod cli;
 mod command;
 mod devices;
 mod doctor;
-mod ends;
 mod exec;
 mod execute;
 mod failure;
@@ -22,6 +21,7 @@ mod plans;
 mod report;
 mod run;
 mod server;
+mod server_args;
 mod sink;
 mod stdout;
 
@@ -38,7 +38,7 @@ use server::Waiting;
 fn main() -> ExitCode {
     let mut line = command::command();
     let matches = line.get_matches_mut();
-    let words = ends::without_key(std::env::args());
+    let words = server_args::without_key(std::env::args());
     let result = signals(&matches).and_then(|()| {
         if let Some(server) = Waiting::asked_for(&line, &matches) {
             return server.serve();

@@ -16,14 +16,14 @@ use conditions::Leave;
 use crate::agent::{AgentArguments, HostArguments};
 use crate::backends::providers;
 use crate::cli::{Location, NetFlags, Placement, SocketPlacement};
-use crate::ends::Ends;
+use crate::server_args::ServerArgs;
 use crate::{agent, failure, launch, sink, stdout};
 
 /// A command that is to wait for its client. It knows nothing of the benchmark, which the client alone decides.
 pub(crate) struct Waiting {
     /// The words of the command, `lat send`, which the client's has too.
     words: String,
-    ends: Ends,
+    ends: ServerArgs,
     /// Where it measures: through a device, or by sockets.
     placement: Either,
     /// Settings that were given here and do not count.
@@ -45,7 +45,7 @@ impl Waiting {
         if !has(command, "local") {
             return None;
         }
-        let ends = Ends::from_arg_matches(matches).ok()?;
+        let ends = ServerArgs::from_arg_matches(matches).ok()?;
         let placement = Either::of(command, matches)?;
         let is_server = ends.host.is_none() && !ends.local && placement.location().via.is_none();
         let idle = idle(command, matches);
@@ -83,14 +83,14 @@ impl Waiting {
             );
         }
         let mut told = |text: &str| eprintln!("rdmascope: {}", failure::harmless(text));
-        let guest = server.wait(self.ends.server_wait(), Some(&interrupt), &mut told)?;
-        let client = guest.address();
+        let session = server.wait(self.ends.server_wait(), Some(&interrupt), &mut told)?;
+        let client = session.address();
         // Who has read the client's command may have closed the pipe behind it, which stops nothing.
         let _ = stdout::print(&format!("The client {client} has connected.\n"));
         let abandoned = |error: bench::Error| {
             failure::tell(&error.into());
         };
-        let points = guest.serve(worker, Some(interrupt), abandoned)?;
+        let points = session.serve(worker, Some(interrupt), abandoned)?;
         let (points, were) =
             if points == 1 { ("1 point".to_owned(), "was") } else { (format!("{points} points"), "were") };
         stdout::print(&format!("{points} {were} measured for the client {client}.\n"))?;
@@ -173,7 +173,7 @@ fn has(command: &Command, argument: &str) -> bool {
 /// The settings of a command line that are the client's business, as `--size`.
 fn idle(command: &Command, matches: &ArgMatches) -> Vec<String> {
     let placed = [
-        Placement::augment_args(Ends::augment_args(Command::new("own"))),
+        Placement::augment_args(ServerArgs::augment_args(Command::new("own"))),
         NetFlags::augment_args(Command::new("own")),
     ];
     let is_own = |id: &clap::Id| {

@@ -9,7 +9,7 @@ use bench::PATTERNS;
 use bench::choice::Reason;
 use bench::point::PointSpec;
 use bench::process::message::Hello;
-use bench::process::sink::{Kept, Sink, SinkError, Source};
+use bench::process::sink::{KeptSamples, Sink, SinkError, Source};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use measure::figure::Figure;
 use measure::placement;
@@ -164,7 +164,7 @@ impl Output {
     }
 
     /// Puts a point on disk: without any samples where there is no room for all, as its numbers are worth more.
-    fn keep(&mut self, point: &mut Point, samples: &[Kept]) -> measure::Result<()> {
+    fn keep(&mut self, point: &mut Point, samples: &[KeptSamples]) -> measure::Result<()> {
         let Some(writer) = &mut self.writer else {
             self.points += 1;
             return Ok(());
@@ -178,9 +178,9 @@ impl Output {
 }
 
 /// Writes the samples of a point, all or none of them.
-fn keep_samples(writer: &RunWriter, point: &mut Point, samples: &[Kept]) -> measure::Result<()> {
+fn keep_samples(writer: &RunWriter, point: &mut Point, samples: &[KeptSamples]) -> measure::Result<()> {
     let mut written: Vec<String> = Vec::new();
-    for Kept { of, samples_ns } in samples {
+    for KeptSamples { of, samples_ns } in samples {
         let what = match of {
             Source::End(rank) => rank.to_string(),
             Source::Kind(kind) => kind.name().to_owned(),
@@ -193,7 +193,7 @@ fn keep_samples(writer: &RunWriter, point: &mut Point, samples: &[Kept]) -> meas
             }
         }
     }
-    for (Kept { of, .. }, path) in samples.iter().zip(written) {
+    for (KeptSamples { of, .. }, path) in samples.iter().zip(written) {
         let entry = match of {
             Source::End(rank) => {
                 point.ends.iter_mut().find(|end| end.rank == *rank).map(|end| &mut end.samples)
@@ -245,7 +245,7 @@ impl Sink for Output {
         best_ns
     }
 
-    fn point(&mut self, mut point: Point, samples: &[Kept]) -> Result<(), SinkError> {
+    fn point(&mut self, mut point: Point, samples: &[KeptSamples]) -> Result<(), SinkError> {
         let kept = self.keep(&mut point, samples);
         self.points += 1;
         self.placing.ended(&point);

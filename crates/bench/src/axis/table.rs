@@ -221,7 +221,7 @@ axes! {
         .flags(&[Flag::of("cq-mod", "N").letter('Q')]);
     /// Signal rate of the link; `"native"` is the link's own.
     SIGNAL_RATE: Option<String> = row("signal_rate", Kind::SignalRate).or("native");
-    /// Payload of a message in bytes.
+    /// Payload of a message in bytes; 0 over verbs only.
     SIZE_BYTES: u64 = row("size_bytes", Kind::Size).on(ANY).of("B").walked(Walk::Innermost)
         .shown(Shown::Row)
         .flags(&[Flag::of("size", "SIZE").letter('s')]);

@@ -22,36 +22,25 @@ const ROOM_AFTER: Duration = Duration::from_millis(1);
 const START_BYTES: usize = 16;
 
 /// What messages go out by and come in by.
-pub(super) enum Sockets {
-    /// One for both.
-    Both(Socket),
-    Apart {
-        out: Socket,
-        into: Socket,
-    },
+pub(super) struct Sockets {
+    out: Socket,
+    /// Absent where one socket does both.
+    into: Option<Socket>,
 }
 
 impl Sockets {
     /// The socket that others connect to sends, and the one that is connected receives; one alone does both.
     pub(super) fn of(bound: Option<Socket>, connected: Option<Socket>) -> Option<Self> {
-        match (bound, connected) {
-            (Some(out), Some(into)) => Some(Self::Apart { out, into }),
-            (one, other) => one.or(other).map(Self::Both),
-        }
-    }
-
-    #[inline]
-    fn outgoing(&mut self) -> &mut Socket {
-        match self {
-            Self::Both(socket) | Self::Apart { out: socket, .. } => socket,
-        }
+        let (out, into) = match bound {
+            Some(out) => (out, connected),
+            None => (connected?, None),
+        };
+        Some(Self { out, into })
     }
 
     #[inline]
     fn incoming(&mut self) -> &mut Socket {
-        match self {
-            Self::Both(socket) | Self::Apart { into: socket, .. } => socket,
-        }
+        self.into.as_mut().unwrap_or(&mut self.out)
     }
 }
 
@@ -77,7 +66,8 @@ impl LibraryEndpoint {
     pub(super) fn new(
         spec: &PartSpec,
         sockets: Sockets,
-        (path, yields_cpu): (String, bool),
+        path: String,
+        yields_cpu: bool,
         clock: Clock,
     ) -> Self {
         let size = spec.message.size();
@@ -99,7 +89,7 @@ impl LibraryEndpoint {
 
     /// Says something that is no message; where there is no room, nothing.
     pub(super) fn send_start(&mut self, message: &[u8]) -> Result<(), Error> {
-        let sent = self.sockets.outgoing().send(message);
+        let sent = self.sockets.out.send(message);
         sent.map(drop).map_err(|reason| self.failed("send on", reason))
     }
 
@@ -114,8 +104,7 @@ impl LibraryEndpoint {
 
     #[inline]
     fn receive_any(&mut self) -> Result<Option<usize>, Error> {
-        let Self { sockets, received, .. } = self;
-        let came = sockets.incoming().receive(received);
+        let came = self.sockets.incoming().receive(&mut self.received);
         came.map_err(|reason| self.failed("receive on", reason))
     }
 
@@ -128,8 +117,7 @@ impl LibraryEndpoint {
     #[inline]
     fn post(&mut self, header: Header) -> Result<Posted, Error> {
         header.write(&mut self.message);
-        let Self { sockets, message, .. } = self;
-        let sent = sockets.outgoing().send(message).map_err(|reason| self.failed("send on", reason))?;
+        let sent = self.sockets.out.send(&self.message).map_err(|reason| self.failed("send on", reason))?;
         self.awaits_room = !sent;
         if !sent {
             return Ok(Posted::Busy);
@@ -172,8 +160,7 @@ impl DrivenEndpoint for LibraryEndpoint {
     fn stop(&mut self) {}
 
     fn library(&self) -> Option<String> {
-        let (Sockets::Both(socket) | Sockets::Apart { out: socket, .. }) = &self.sockets;
-        Some(socket.version())
+        Some(self.sockets.out.version())
     }
 }
 

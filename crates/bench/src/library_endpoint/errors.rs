@@ -1,22 +1,29 @@
-//! What a library's functions come to that say why in a number of the thread, as those of POSIX do: ZeroMQ's and nanomsg's.
+//! Why a library's functions fail. ZeroMQ and nanomsg say it in a number of the thread, as POSIX does.
 
 use std::ffi::{CStr, c_char, c_int};
 
-use verbs::library::Library;
+type Strerror = unsafe extern "C" fn(c_int) -> *const c_char;
 
+/// The text of an error's number.
+///
+/// # Safety
+/// The function gives a static text for any number, as that of POSIX does.
+pub(super) unsafe fn text(strerror: Strerror, number: c_int) -> String {
+    // SAFETY: as the caller says.
+    unsafe { CStr::from_ptr(strerror(number)) }.to_string_lossy().into_owned()
+}
+
+/// A library's `errno` and `strerror`.
 pub(super) struct Errors {
     errno: unsafe extern "C" fn() -> c_int,
-    strerror: unsafe extern "C" fn(c_int) -> *const c_char,
+    strerror: Strerror,
 }
 
 impl Errors {
-    /// Those of a library: its functions `errno` and `strerror`, by their names.
-    ///
     /// # Safety
-    /// The functions have the types of those two in POSIX.
-    pub(super) unsafe fn of(library: &Library, [errno, strerror]: [&CStr; 2]) -> Result<Self, String> {
-        // SAFETY: as the caller says.
-        Ok(unsafe { Self { errno: library.function(errno)?, strerror: library.function(strerror)? } })
+    /// The functions do what those of POSIX do.
+    pub(super) unsafe fn new(errno: unsafe extern "C" fn() -> c_int, strerror: Strerror) -> Self {
+        Self { errno, strerror }
     }
 
     /// What a call comes to.
@@ -36,9 +43,8 @@ impl Errors {
 
     /// Why the last call has failed.
     pub(super) fn reason(&self) -> String {
-        // SAFETY: any number has a text, which is static.
-        let text = unsafe { CStr::from_ptr((self.strerror)(self.number())) };
-        text.to_string_lossy().into_owned()
+        // SAFETY: as who made this says.
+        unsafe { text(self.strerror, self.number()) }
     }
 
     fn number(&self) -> c_int {

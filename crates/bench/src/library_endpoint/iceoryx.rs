@@ -147,12 +147,12 @@ impl Messages for Iceoryx {
     #[inline]
     fn send(&mut self, message: &[u8]) -> Result<bool, String> {
         let Some(Port::Out { publisher, bell }) = &self.port else { return Ok(false) };
-        let lent = match publisher.loan_slice_uninit(message.len()) {
-            Ok(lent) => lent,
+        let loan = match publisher.loan_slice_uninit(message.len()) {
+            Ok(loan) => loan,
             Err(LoanError::OutOfMemory) => return Ok(false),
             Err(error) => return Err(words(error)),
         };
-        match lent.write_from_slice(message).send() {
+        match loan.write_from_slice(message).send() {
             // Nobody has subscribed, or it has no room.
             Ok(0) | Err(SendError::UnableToDeliver) => Ok(false),
             Ok(_) => {

@@ -1,7 +1,7 @@
 //! Message libraries as endpoints: ZeroMQ, NNG and nanomsg, as the site has them installed, and iceoryx2, where it is built in.
 //!
 //! ```text
-//! errors.rs, socket.rs: what they have in common ─► zeromq.rs, nng.rs, nanomsg.rs, iceoryx.rs: their functions
+//! errors.rs, functions.rs, socket.rs: what they have in common ─► zeromq.rs, nng.rs, nanomsg.rs, iceoryx.rs: their functions
 //!   ─► any.rs: a socket of any ─► setup.rs ─► endpoint.rs
 //! ```
 //!
@@ -11,6 +11,7 @@
 mod any;
 mod endpoint;
 mod errors;
+mod functions;
 #[cfg(feature = "iceoryx2")]
 mod iceoryx;
 mod nanomsg;

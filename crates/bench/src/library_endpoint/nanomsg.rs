@@ -2,52 +2,30 @@
 
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::os::fd::BorrowedFd;
-use std::sync::OnceLock;
 use std::time::Duration;
 
-use verbs::library::Library;
-
 use super::errors::Errors;
+use super::functions::functions;
 use super::socket::{Messages, QUEUE_BYTES, Role, readable};
 
-struct Functions {
-    socket: unsafe extern "C" fn(c_int, c_int) -> c_int,
-    close: unsafe extern "C" fn(c_int) -> c_int,
-    setsockopt: unsafe extern "C" fn(c_int, c_int, c_int, *const c_void, usize) -> c_int,
-    getsockopt: unsafe extern "C" fn(c_int, c_int, c_int, *mut c_void, *mut usize) -> c_int,
-    bind: unsafe extern "C" fn(c_int, *const c_char) -> c_int,
-    connect: unsafe extern "C" fn(c_int, *const c_char) -> c_int,
-    send: unsafe extern "C" fn(c_int, *const c_void, usize, c_int) -> c_int,
-    recv: unsafe extern "C" fn(c_int, *mut c_void, usize, c_int) -> c_int,
-    errors: Errors,
-}
-
-fn functions() -> Result<&'static Functions, String> {
-    static FUNCTIONS: OnceLock<Result<Functions, String>> = OnceLock::new();
-    FUNCTIONS.get_or_init(load).as_ref().map_err(Clone::clone)
-}
-
-fn load() -> Result<Functions, String> {
-    let library = Library::open("libnanomsg.so.5", "nanomsg", "libnanomsg5")?;
-    // SAFETY: the types are those of the library's headers, which its soname keeps.
-    Ok(unsafe {
-        Functions {
-            socket: library.function(c"nn_socket")?,
-            close: library.function(c"nn_close")?,
-            setsockopt: library.function(c"nn_setsockopt")?,
-            getsockopt: library.function(c"nn_getsockopt")?,
-            bind: library.function(c"nn_bind")?,
-            connect: library.function(c"nn_connect")?,
-            send: library.function(c"nn_send")?,
-            recv: library.function(c"nn_recv")?,
-            errors: Errors::of(&library, [c"nn_errno", c"nn_strerror"])?,
-        }
-    })
+functions! {
+    "libnanomsg.so.5", "nanomsg", "libnanomsg5";
+    socket = c"nn_socket": fn(c_int, c_int) -> c_int,
+    close = c"nn_close": fn(c_int) -> c_int,
+    setsockopt = c"nn_setsockopt": fn(c_int, c_int, c_int, *const c_void, usize) -> c_int,
+    getsockopt = c"nn_getsockopt": fn(c_int, c_int, c_int, *mut c_void, *mut usize) -> c_int,
+    bind = c"nn_bind": fn(c_int, *const c_char) -> c_int,
+    connect = c"nn_connect": fn(c_int, *const c_char) -> c_int,
+    send = c"nn_send": fn(c_int, *const c_void, usize, c_int) -> c_int,
+    recv = c"nn_recv": fn(c_int, *mut c_void, usize, c_int) -> c_int,
+    errno = c"nn_errno": fn() -> c_int,
+    strerror = c"nn_strerror": fn(c_int) -> *const c_char,
 }
 
 /// A socket.
 pub(super) struct Nanomsg {
     functions: &'static Functions,
+    errors: Errors,
     socket: c_int,
     /// Readable where a message has come; absent where none does.
     came: Option<c_int>,
@@ -67,6 +45,8 @@ const DONTWAIT: c_int = 1;
 impl Nanomsg {
     pub(super) fn open(role: Role) -> Result<Self, String> {
         let functions = functions()?;
+        // SAFETY: they are those of POSIX (nn_errno(3), nn_strerror(3)).
+        let errors = unsafe { Errors::new(functions.errno, functions.strerror) };
         let protocol = match role {
             Role::Pair => 16,
             Role::Publisher => 32,
@@ -74,9 +54,9 @@ impl Nanomsg {
         };
         // SAFETY: it has no preconditions.
         let socket = unsafe { (functions.socket)(AF_SP, protocol) };
-        let mut own = Self { functions, socket, came: None };
+        let mut own = Self { functions, errors, socket, came: None };
         if socket < 0 {
-            return Err(functions.errors.reason());
+            return Err(own.errors.reason());
         }
         // The other libraries do so unasked.
         own.set(TCP, TCP_NODELAY, &1_i32.to_ne_bytes())?;
@@ -91,50 +71,45 @@ impl Nanomsg {
             own.set(SUB, SUB_SUBSCRIBE, &[])?;
         }
         let (mut came, mut size): (c_int, usize) = (0, size_of::<c_int>());
+        let (value, get) = ((&raw mut came).cast(), functions.getsockopt);
         // SAFETY: the socket is open, and the number of that size writable.
-        let got = unsafe {
-            (functions.getsockopt)(socket, SOL_SOCKET, RCVFD, (&raw mut came).cast(), &raw mut size)
-        };
-        functions.errors.done(got)?;
+        own.errors.done(unsafe { get(socket, SOL_SOCKET, RCVFD, value, &raw mut size) })?;
         own.came = Some(came);
         Ok(own)
     }
 
     fn set(&self, level: c_int, option: c_int, value: &[u8]) -> Result<(), String> {
+        let set = self.functions.setsockopt;
         // SAFETY: the socket is open, and the value readable.
-        let set = unsafe {
-            (self.functions.setsockopt)(self.socket, level, option, value.as_ptr().cast(), value.len())
-        };
-        self.functions.errors.done(set)
+        self.errors.done(unsafe { set(self.socket, level, option, value.as_ptr().cast(), value.len()) })
     }
 }
 
 impl Messages for Nanomsg {
     fn bind(&mut self, url: &CString) -> Result<(), String> {
         // SAFETY: the socket is open, and the text ends with a zero.
-        self.functions.errors.done(unsafe { (self.functions.bind)(self.socket, url.as_ptr()) })
+        self.errors.done(unsafe { (self.functions.bind)(self.socket, url.as_ptr()) })
     }
 
     fn connect(&mut self, url: &CString) -> Result<(), String> {
         // SAFETY: as for bind.
-        self.functions.errors.done(unsafe { (self.functions.connect)(self.socket, url.as_ptr()) })
+        self.errors.done(unsafe { (self.functions.connect)(self.socket, url.as_ptr()) })
     }
 
     #[inline]
     fn send(&mut self, message: &[u8]) -> Result<bool, String> {
+        let send = self.functions.send;
         // SAFETY: the socket is open, and the message readable; it is copied.
-        let sent =
-            unsafe { (self.functions.send)(self.socket, message.as_ptr().cast(), message.len(), DONTWAIT) };
-        self.functions.errors.at_once(sent).map(|sent| sent.is_some())
+        let sent = unsafe { send(self.socket, message.as_ptr().cast(), message.len(), DONTWAIT) };
+        self.errors.at_once(sent).map(|sent| sent.is_some())
     }
 
     #[inline]
     fn receive(&mut self, message: &mut [u8]) -> Result<Option<usize>, String> {
+        let recv = self.functions.recv;
         // SAFETY: the socket is open, and the message writable.
-        let came = unsafe {
-            (self.functions.recv)(self.socket, message.as_mut_ptr().cast(), message.len(), DONTWAIT)
-        };
-        self.functions.errors.at_once(came)
+        self.errors
+            .at_once(unsafe { recv(self.socket, message.as_mut_ptr().cast(), message.len(), DONTWAIT) })
     }
 
     fn wait(&mut self, limit: Duration) -> Result<(), String> {

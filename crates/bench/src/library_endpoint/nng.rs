@@ -2,11 +2,10 @@
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::os::fd::BorrowedFd;
-use std::sync::OnceLock;
 use std::time::Duration;
 
-use verbs::library::Library;
-
+use super::errors::text;
+use super::functions::functions;
 use super::socket::{Messages, QUEUE, Role, readable};
 
 /// `nng_socket`, and any other of its handles: a number in a structure.
@@ -14,47 +13,21 @@ use super::socket::{Messages, QUEUE, Role, readable};
 #[repr(C)]
 struct Handle(u32);
 
-struct Functions {
-    pair_open: unsafe extern "C" fn(*mut Handle) -> c_int,
-    pub_open: unsafe extern "C" fn(*mut Handle) -> c_int,
-    sub_open: unsafe extern "C" fn(*mut Handle) -> c_int,
-    close: unsafe extern "C" fn(Handle) -> c_int,
-    listen: unsafe extern "C" fn(Handle, *const c_char, *mut Handle, c_int) -> c_int,
-    dial: unsafe extern "C" fn(Handle, *const c_char, *mut Handle, c_int) -> c_int,
-    send: unsafe extern "C" fn(Handle, *const c_void, usize, c_int) -> c_int,
-    recv: unsafe extern "C" fn(Handle, *mut c_void, *mut usize, c_int) -> c_int,
-    set: unsafe extern "C" fn(Handle, *const c_char, *const c_void, usize) -> c_int,
-    set_int: unsafe extern "C" fn(Handle, *const c_char, c_int) -> c_int,
-    get_int: unsafe extern "C" fn(Handle, *const c_char, *mut c_int) -> c_int,
-    strerror: unsafe extern "C" fn(c_int) -> *const c_char,
-    version: unsafe extern "C" fn() -> *const c_char,
-}
-
-fn functions() -> Result<&'static Functions, String> {
-    static FUNCTIONS: OnceLock<Result<Functions, String>> = OnceLock::new();
-    FUNCTIONS.get_or_init(load).as_ref().map_err(Clone::clone)
-}
-
-fn load() -> Result<Functions, String> {
-    let library = Library::open("libnng.so.1", "NNG", "libnng1")?;
-    // SAFETY: the types are those of the library's headers, which its soname keeps.
-    Ok(unsafe {
-        Functions {
-            pair_open: library.function(c"nng_pair0_open")?,
-            pub_open: library.function(c"nng_pub0_open")?,
-            sub_open: library.function(c"nng_sub0_open")?,
-            close: library.function(c"nng_close")?,
-            listen: library.function(c"nng_listen")?,
-            dial: library.function(c"nng_dial")?,
-            send: library.function(c"nng_send")?,
-            recv: library.function(c"nng_recv")?,
-            set: library.function(c"nng_socket_set")?,
-            set_int: library.function(c"nng_socket_set_int")?,
-            get_int: library.function(c"nng_socket_get_int")?,
-            strerror: library.function(c"nng_strerror")?,
-            version: library.function(c"nng_version")?,
-        }
-    })
+functions! {
+    "libnng.so.1", "NNG", "libnng1";
+    pair_open = c"nng_pair0_open": fn(*mut Handle) -> c_int,
+    pub_open = c"nng_pub0_open": fn(*mut Handle) -> c_int,
+    sub_open = c"nng_sub0_open": fn(*mut Handle) -> c_int,
+    close = c"nng_close": fn(Handle) -> c_int,
+    listen = c"nng_listen": fn(Handle, *const c_char, *mut Handle, c_int) -> c_int,
+    dial = c"nng_dial": fn(Handle, *const c_char, *mut Handle, c_int) -> c_int,
+    send = c"nng_send": fn(Handle, *const c_void, usize, c_int) -> c_int,
+    recv = c"nng_recv": fn(Handle, *mut c_void, *mut usize, c_int) -> c_int,
+    set = c"nng_socket_set": fn(Handle, *const c_char, *const c_void, usize) -> c_int,
+    set_int = c"nng_socket_set_int": fn(Handle, *const c_char, c_int) -> c_int,
+    get_int = c"nng_socket_get_int": fn(Handle, *const c_char, *mut c_int) -> c_int,
+    strerror = c"nng_strerror": fn(c_int) -> *const c_char,
+    version = c"nng_version": fn() -> *const c_char,
 }
 
 /// A socket.
@@ -78,10 +51,7 @@ impl Nng {
         };
         let mut socket = Handle(0);
         // SAFETY: the handle is writable.
-        let opened = unsafe { open(&raw mut socket) };
-        if opened != 0 {
-            return Err(words(functions, opened));
-        }
+        done(functions, unsafe { open(&raw mut socket) })?;
         let mut own = Self { functions, socket, came: None };
         if role != Role::Subscriber {
             own.set(c"send-buffer")?;
@@ -108,13 +78,14 @@ impl Nng {
     }
 
     fn done(&self, result: c_int) -> Result<(), String> {
-        if result == 0 { Ok(()) } else { Err(words(self.functions, result)) }
+        done(self.functions, result)
     }
 }
 
-fn words(functions: &Functions, error: c_int) -> String {
-    // SAFETY: any number has a text, which is static.
-    unsafe { CStr::from_ptr((functions.strerror)(error)) }.to_string_lossy().into_owned()
+/// What a call comes to, which gives zero or the number of an error.
+fn done(functions: &Functions, result: c_int) -> Result<(), String> {
+    // SAFETY: any number has a text, which is static (nng_strerror(3)).
+    if result == 0 { Ok(()) } else { Err(unsafe { text(functions.strerror, result) }) }
 }
 
 impl Messages for Nng {
@@ -130,25 +101,21 @@ impl Messages for Nng {
 
     #[inline]
     fn send(&mut self, message: &[u8]) -> Result<bool, String> {
+        let send = self.functions.send;
         // SAFETY: the socket is open, and the message readable; it is copied.
-        match unsafe { (self.functions.send)(self.socket, message.as_ptr().cast(), message.len(), NONBLOCK) }
-        {
-            0 => Ok(true),
+        match unsafe { send(self.socket, message.as_ptr().cast(), message.len(), NONBLOCK) } {
             EAGAIN => Ok(false),
-            error => Err(words(self.functions, error)),
+            result => self.done(result).map(|()| true),
         }
     }
 
     #[inline]
     fn receive(&mut self, message: &mut [u8]) -> Result<Option<usize>, String> {
-        let mut size = message.len();
+        let (mut size, recv) = (message.len(), self.functions.recv);
         // SAFETY: the socket is open, and so many bytes of the message writable.
-        match unsafe {
-            (self.functions.recv)(self.socket, message.as_mut_ptr().cast(), &raw mut size, NONBLOCK)
-        } {
-            0 => Ok(Some(size)),
+        match unsafe { recv(self.socket, message.as_mut_ptr().cast(), &raw mut size, NONBLOCK) } {
             EAGAIN => Ok(None),
-            error => Err(words(self.functions, error)),
+            result => self.done(result).map(|()| Some(size)),
         }
     }
 

@@ -1,7 +1,7 @@
 //! From a point to sockets of a library that have heard of each other.
 
 use std::ffi::CString;
-use std::net::{IpAddr, Ipv4Addr, TcpListener};
+use std::net::{IpAddr, TcpListener};
 use std::time::Duration;
 
 use measure::clock::{Clock, Deadline};
@@ -14,7 +14,7 @@ use crate::Error;
 use crate::endpoint::connecting::{Offer, Peer, PeerInfo, UnconnectedEndpoint, are_beside};
 use crate::endpoint::kind::{EndpointKind, Site};
 use crate::point::{Carrier, Family, Protocol};
-use crate::socket_endpoint::{Net, Reachable, SocketOptions};
+use crate::socket_endpoint::{Net, Reachable, token};
 use crate::topology::PartSpec;
 
 /// How long two ranks may take to hear of each other.
@@ -61,59 +61,42 @@ enum Place {
     Memory,
 }
 
-impl Unconnected {
-    /// Opens and binds the sockets of a rank.
-    pub(crate) fn new(
-        spec: &PartSpec,
-        rank: u32,
-        options: &SocketOptions,
-        clock: Clock,
-    ) -> Result<Self, Error> {
+impl EndpointKind for Unconnected {
+    const CARRIERS: &'static [Carrier] =
+        &[Carrier::Iceoryx2, Carrier::Nanomsg, Carrier::Nng, Carrier::Zeromq];
+
+    /// Opens and binds the socket of a rank.
+    fn prepare(spec: &PartSpec, site: &mut Site<'_>) -> Result<Self, Error> {
+        let (rank, options) = (site.rank, site.sockets);
         let reachable = Reachable::own(&options.net, Family::Ipv4, None)?;
         let role = match spec.message.socket.protocol {
             Protocol::Pair => (rank == 0).then_some(Role::Pair),
             Protocol::PubSub => Some(Role::Publisher),
         };
-        let token = crate::socket_endpoint::token()?;
-        let (mut bound, mut place) = (None, None);
-        if let Some(role) = role {
-            let first = options.port.and_then(|first| first.checked_add(u16::try_from(rank).ok()?));
-            let (socket, own) = match spec.message.endpoint {
-                Carrier::Iceoryx2 => (offering(spec, role, token)?, Place::Memory),
-                _ => {
-                    let (socket, port) = listening(spec, role, &options.net, first)?;
-                    (socket, Place::Port(port))
-                }
-            };
-            (bound, place) = (Some(socket), Some(own));
-        }
+        let token = token()?;
+        let first = options.port.and_then(|first| first.checked_add(u16::try_from(rank).ok()?));
+        let bind = |role| match spec.message.endpoint {
+            Carrier::Iceoryx2 => offering(spec, role, token),
+            _ => listening(spec, role, &options.net, first),
+        };
+        let (bound, place) = role.map(bind).transpose()?.unzip();
         let mut offer = Offer::new(Address { reachable }, spec.links.ranks());
-        spec.links
-            .partners(rank)
-            .iter()
-            .for_each(|partner| offer.give(*partner, PeerParams { place, token }));
-        Ok(Self { spec: spec.clone(), rank, clock, offer, bound })
+        for partner in spec.links.partners(rank) {
+            offer.give(*partner, PeerParams { place, token });
+        }
+        Ok(Self { spec: spec.clone(), rank, clock: site.rank_clock.clock, offer, bound })
     }
 }
 
-impl EndpointKind for Unconnected {
-    const CARRIERS: &'static [Carrier] =
-        &[Carrier::Iceoryx2, Carrier::Nanomsg, Carrier::Nng, Carrier::Zeromq];
-
-    fn prepare(part: &PartSpec, site: &mut Site<'_>) -> Result<Self, Error> {
-        Self::new(part, site.rank, site.sockets, site.rank_clock.clock)
-    }
-}
-
-/// One that is found by a name.
-fn offering(spec: &PartSpec, role: Role, token: u64) -> Result<Socket, Error> {
+/// A socket that others find by a name.
+fn offering(spec: &PartSpec, role: Role, token: u64) -> Result<(Socket, Place), Error> {
     let mut socket = open(spec, role)?;
     let failed = |reason| Error::System {
         what: format!("offer a service of {}", spec.message.endpoint.name()),
         cause: std::io::Error::other(reason),
     };
     socket.bind(&service(token)).map_err(failed)?;
-    Ok(socket)
+    Ok((socket, Place::Memory))
 }
 
 /// The name of what a rank offers.
@@ -121,12 +104,9 @@ fn service(token: u64) -> CString {
     CString::new(format!("rdmascope/{token:016x}")).unwrap_or_default()
 }
 
-/// A socket that listens, on a given port or any, and that port.
-fn listening(spec: &PartSpec, role: Role, net: &Net, given: Option<u16>) -> Result<(Socket, u16), Error> {
-    let ip: IpAddr = match net {
-        Net::Loopback => Ipv4Addr::LOCALHOST.into(),
-        _ => Ipv4Addr::UNSPECIFIED.into(),
-    };
+/// A socket that listens, on a given port or any.
+fn listening(spec: &PartSpec, role: Role, net: &Net, given: Option<u16>) -> Result<(Socket, Place), Error> {
+    let ip = net.bound_address(Family::Ipv4);
     let mut why = String::new();
     for _ in 0..TRIES {
         let port = match given {
@@ -138,7 +118,7 @@ fn listening(spec: &PartSpec, role: Role, net: &Net, given: Option<u16>) -> Resu
         };
         let mut socket = open(spec, role)?;
         match socket.bind(&url(ip, port)) {
-            Ok(()) => return Ok((socket, port)),
+            Ok(()) => return Ok((socket, Place::Port(port))),
             Err(reason) if given.is_some() => {
                 return Err(Error::PortTaken { port: format!("TCP port {port} ({reason})") });
             }
@@ -204,7 +184,7 @@ impl UnconnectedEndpoint for Unconnected {
         let sockets = Sockets::of(self.bound, connected).ok_or_else(|| Error::PeerAddress {
             reason: format!("rank {peer} has no port that rank {} could connect to", self.rank),
         })?;
-        let mut end = LibraryEndpoint::new(&self.spec, sockets, (path, yields_cpu), self.clock);
+        let mut end = LibraryEndpoint::new(&self.spec, sockets, path, yields_cpu, self.clock);
         meet(&mut end, &self.spec, [own_params.token, params.token], theirs.address)?;
         Ok(end)
     }

@@ -1,12 +1,10 @@
 //! ZeroMQ (libzmq; zmq_socket(3), zmq_send(3), zmq_poll(3)).
 
 use std::ffi::{CString, c_char, c_int, c_long, c_short, c_void};
-use std::sync::OnceLock;
 use std::time::Duration;
 
-use verbs::library::Library;
-
 use super::errors::Errors;
+use super::functions::functions;
 use super::socket::{Messages, QUEUE, Role};
 
 /// `zmq_pollitem_t`.
@@ -18,50 +16,27 @@ struct PollItem {
     revents: c_short,
 }
 
-struct Functions {
-    ctx_new: unsafe extern "C" fn() -> *mut c_void,
-    ctx_term: unsafe extern "C" fn(*mut c_void) -> c_int,
-    socket: unsafe extern "C" fn(*mut c_void, c_int) -> *mut c_void,
-    close: unsafe extern "C" fn(*mut c_void) -> c_int,
-    setsockopt: unsafe extern "C" fn(*mut c_void, c_int, *const c_void, usize) -> c_int,
-    bind: unsafe extern "C" fn(*mut c_void, *const c_char) -> c_int,
-    connect: unsafe extern "C" fn(*mut c_void, *const c_char) -> c_int,
-    send: unsafe extern "C" fn(*mut c_void, *const c_void, usize, c_int) -> c_int,
-    recv: unsafe extern "C" fn(*mut c_void, *mut c_void, usize, c_int) -> c_int,
-    poll: unsafe extern "C" fn(*mut PollItem, c_int, c_long) -> c_int,
-    errors: Errors,
-    version: unsafe extern "C" fn(*mut c_int, *mut c_int, *mut c_int),
-}
-
-fn functions() -> Result<&'static Functions, String> {
-    static FUNCTIONS: OnceLock<Result<Functions, String>> = OnceLock::new();
-    FUNCTIONS.get_or_init(load).as_ref().map_err(Clone::clone)
-}
-
-fn load() -> Result<Functions, String> {
-    let library = Library::open("libzmq.so.5", "ZeroMQ", "libzmq5")?;
-    // SAFETY: the types are those of the library's headers, which its soname keeps.
-    Ok(unsafe {
-        Functions {
-            ctx_new: library.function(c"zmq_ctx_new")?,
-            ctx_term: library.function(c"zmq_ctx_term")?,
-            socket: library.function(c"zmq_socket")?,
-            close: library.function(c"zmq_close")?,
-            setsockopt: library.function(c"zmq_setsockopt")?,
-            bind: library.function(c"zmq_bind")?,
-            connect: library.function(c"zmq_connect")?,
-            send: library.function(c"zmq_send")?,
-            recv: library.function(c"zmq_recv")?,
-            poll: library.function(c"zmq_poll")?,
-            errors: Errors::of(&library, [c"zmq_errno", c"zmq_strerror"])?,
-            version: library.function(c"zmq_version")?,
-        }
-    })
+functions! {
+    "libzmq.so.5", "ZeroMQ", "libzmq5";
+    ctx_new = c"zmq_ctx_new": fn() -> *mut c_void,
+    ctx_term = c"zmq_ctx_term": fn(*mut c_void) -> c_int,
+    socket = c"zmq_socket": fn(*mut c_void, c_int) -> *mut c_void,
+    close = c"zmq_close": fn(*mut c_void) -> c_int,
+    setsockopt = c"zmq_setsockopt": fn(*mut c_void, c_int, *const c_void, usize) -> c_int,
+    bind = c"zmq_bind": fn(*mut c_void, *const c_char) -> c_int,
+    connect = c"zmq_connect": fn(*mut c_void, *const c_char) -> c_int,
+    send = c"zmq_send": fn(*mut c_void, *const c_void, usize, c_int) -> c_int,
+    recv = c"zmq_recv": fn(*mut c_void, *mut c_void, usize, c_int) -> c_int,
+    poll = c"zmq_poll": fn(*mut PollItem, c_int, c_long) -> c_int,
+    version = c"zmq_version": fn(*mut c_int, *mut c_int, *mut c_int),
+    errno = c"zmq_errno": fn() -> c_int,
+    strerror = c"zmq_strerror": fn(c_int) -> *const c_char,
 }
 
 /// A socket with a context of its own.
 pub(super) struct Zeromq {
     functions: &'static Functions,
+    errors: Errors,
     context: *mut c_void,
     socket: *mut c_void,
 }
@@ -80,6 +55,8 @@ const POLLIN: c_short = 1;
 impl Zeromq {
     pub(super) fn open(role: Role) -> Result<Self, String> {
         let functions = functions()?;
+        // SAFETY: they are those of POSIX (zmq_errno(3), zmq_strerror(3)).
+        let errors = unsafe { Errors::new(functions.errno, functions.strerror) };
         // SAFETY: it has no preconditions.
         let context = unsafe { (functions.ctx_new)() };
         let kind = match role {
@@ -89,9 +66,9 @@ impl Zeromq {
         };
         // SAFETY: the context is alive, if there is one.
         let socket = if context.is_null() { context } else { unsafe { (functions.socket)(context, kind) } };
-        let own = Self { functions, context, socket };
+        let own = Self { functions, errors, context, socket };
         if own.socket.is_null() {
-            return Err(functions.errors.reason());
+            return Err(own.errors.reason());
         }
         for (option, value) in [(LINGER, 0), (SNDHWM, QUEUE), (RCVHWM, QUEUE)] {
             own.set(option, &value.to_ne_bytes())?;
@@ -106,41 +83,37 @@ impl Zeromq {
     }
 
     fn set(&self, option: c_int, value: &[u8]) -> Result<(), String> {
+        let set = self.functions.setsockopt;
         // SAFETY: the socket is open, and the value is readable.
-        let done =
-            unsafe { (self.functions.setsockopt)(self.socket, option, value.as_ptr().cast(), value.len()) };
-        self.functions.errors.done(done)
+        self.errors.done(unsafe { set(self.socket, option, value.as_ptr().cast(), value.len()) })
     }
 }
 
 impl Messages for Zeromq {
     fn bind(&mut self, url: &CString) -> Result<(), String> {
         // SAFETY: the socket is open, and the text ends with a zero.
-        let done = unsafe { (self.functions.bind)(self.socket, url.as_ptr()) };
-        self.functions.errors.done(done)
+        self.errors.done(unsafe { (self.functions.bind)(self.socket, url.as_ptr()) })
     }
 
     fn connect(&mut self, url: &CString) -> Result<(), String> {
         // SAFETY: as for bind.
-        let done = unsafe { (self.functions.connect)(self.socket, url.as_ptr()) };
-        self.functions.errors.done(done)
+        self.errors.done(unsafe { (self.functions.connect)(self.socket, url.as_ptr()) })
     }
 
     #[inline]
     fn send(&mut self, message: &[u8]) -> Result<bool, String> {
+        let send = self.functions.send;
         // SAFETY: the socket is open, and the message readable; it is copied.
-        let sent =
-            unsafe { (self.functions.send)(self.socket, message.as_ptr().cast(), message.len(), DONTWAIT) };
-        self.functions.errors.at_once(sent).map(|sent| sent.is_some())
+        let sent = unsafe { send(self.socket, message.as_ptr().cast(), message.len(), DONTWAIT) };
+        self.errors.at_once(sent).map(|sent| sent.is_some())
     }
 
     #[inline]
     fn receive(&mut self, message: &mut [u8]) -> Result<Option<usize>, String> {
+        let recv = self.functions.recv;
         // SAFETY: the socket is open, and the message writable.
-        let came = unsafe {
-            (self.functions.recv)(self.socket, message.as_mut_ptr().cast(), message.len(), DONTWAIT)
-        };
-        self.functions.errors.at_once(came)
+        self.errors
+            .at_once(unsafe { recv(self.socket, message.as_mut_ptr().cast(), message.len(), DONTWAIT) })
     }
 
     fn wait(&mut self, limit: Duration) -> Result<(), String> {
@@ -148,7 +121,7 @@ impl Messages for Zeromq {
         let limit_ms = c_long::try_from(limit.as_millis()).unwrap_or(c_long::MAX);
         // SAFETY: the item is one, writable, and its socket open.
         let ready = unsafe { (self.functions.poll)(&raw mut item, 1, limit_ms) };
-        self.functions.errors.at_once(ready).map(drop)
+        self.errors.at_once(ready).map(drop)
     }
 
     fn version(&self) -> String {

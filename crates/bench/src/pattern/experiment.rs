@@ -43,7 +43,9 @@ impl Filled {
         let (Length::Iterations(asked), Some(bytes_max)) = (self.length, self.bytes_max) else {
             return (self.length, self.warmup);
         };
-        let iterations = (bytes_max / size_bytes).max(ITERATIONS_MIN).min(asked);
+        let iterations = bytes_max
+            .checked_div(size_bytes)
+            .map_or(asked, |messages| messages.max(ITERATIONS_MIN).min(asked));
         let warmup = (u128::from(self.warmup) * u128::from(iterations)).div_ceil(u128::from(asked));
         // No overflow: iterations <= asked, so the product over asked is at most the warm-up itself.
         (Length::Iterations(iterations), warmup as u64)

@@ -43,12 +43,12 @@ impl Burst {
         progress: Progress,
         bytes: u64,
         rank_clock: &RankClock,
-    ) -> Result<(Throughput, Passed), Error> {
+    ) -> Result<(Throughput, FloodProgress), Error> {
         let clock = rank_clock.clock;
         let Self { messages, total, .. } = self;
         let flood = Flood { messages, ticks: self.end.since(self.begin), total };
         let messages_per_s = messages_per_s(&flood, clock)?;
-        let passed = Passed {
+        let passed = FloodProgress {
             clock: rank_clock.domain.clone(),
             tick_hz: clock.tick_hz(),
             span: [self.begin.0, self.end.0],
@@ -93,7 +93,7 @@ pub(crate) struct Window {
 /// How far a flood was at which time, to be counted in the time that others were at it too.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Passed {
+pub(crate) struct FloodProgress {
     /// The clock of the ticks, and how many it has in a second.
     pub(crate) clock: Domain,
     /// In Hz.

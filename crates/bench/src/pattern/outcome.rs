@@ -94,7 +94,7 @@ pub(crate) struct Merged {
     /// What no other pattern has: the point's `own` in the record.
     pub(crate) own: Option<Value>,
     /// Raw samples by kind, where the plan keeps them.
-    pub(crate) samples: Vec<Kept>,
+    pub(crate) samples: Vec<KeptSamples>,
     /// Counters that only all ranks together know.
     pub(crate) counters: BTreeMap<String, u64>,
     /// Why the numbers should not be trusted.
@@ -146,7 +146,7 @@ pub(crate) fn timed_alone(latency: Latency) -> Timed {
 
 /// Raw samples of a point, in ns.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Kept {
+pub struct KeptSamples {
     /// Whose they are.
     pub of: Source,
     /// In the order in which the messages were sent.

@@ -4,7 +4,7 @@
 use measure::record::{Direction, Fairness, Latency, LatencyKind, Status, Throughput};
 use measure::samples::Samples;
 
-use super::flood::{Passed, Window};
+use super::flood::{FloodProgress, Window};
 use super::outcome::{Merged, Outcome};
 use super::{at, counts};
 
@@ -17,7 +17,7 @@ pub(crate) struct Floods<'a> {
     /// What all of them together are.
     pub(crate) direction: Direction,
     /// By rank, how its flood went.
-    pub(crate) passed: Vec<Option<&'a Passed>>,
+    pub(crate) passed: Vec<Option<&'a FloodProgress>>,
     /// When messages were timed beside them, if some were.
     pub(crate) timed: Option<&'a Window>,
     /// Whether the point is about them alone: they begin together by themselves, and without a number of theirs it has none.
@@ -58,7 +58,7 @@ impl Floods<'_> {
     /// Counts what each sender did from when the last began until the first was done, and where messages were timed beside them,
     /// no longer than these were; says what is wrong with that, or why it cannot be.
     fn in_common(&self, share_above_ns: &[u64], outcomes: &mut [Outcome]) -> Result<Option<String>, String> {
-        let passed: Vec<&Passed> = self.passed.iter().copied().flatten().collect();
+        let passed: Vec<&FloodProgress> = self.passed.iter().copied().flatten().collect();
         let Some((first, others)) = passed.split_first() else { return Ok(None) };
         if others.iter().any(|other| !other.clock.shares_with(&first.clock)) {
             let words =
@@ -116,7 +116,7 @@ impl Floods<'_> {
     }
 
     /// How far apart floods began that were told to, each in its turn; those that meet at a barrier know themselves.
-    fn skew(&self, share_above_ns: &[u64], passed: &[&Passed], tick_hz: f64) -> Option<Latency> {
+    fn skew(&self, share_above_ns: &[u64], passed: &[&FloodProgress], tick_hz: f64) -> Option<Latency> {
         let begun = || passed.iter().map(|one| one.span[0]);
         let ticks = begun().max()? - begun().min()?;
         let ns = (ticks as f64 * 1e9 / tick_hz) as u64;

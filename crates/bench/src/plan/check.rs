@@ -176,8 +176,11 @@ impl Check<'_> {
 
     fn sizes(&self) -> Result<(), Error> {
         let sizes = self.0.axes.get(axis::SIZE_BYTES);
-        if sizes.contains(&0) {
-            let words = format!("size_bytes of {self} has 0: a message has at least 1 byte");
+        if sizes.contains(&0) && !self.0.carrier.is_verbs() {
+            let words = format!(
+                "size_bytes of {self} has 0: a message over {} has at least 1 byte",
+                self.0.carrier.name()
+            );
             return self.wrong("size_bytes", words);
         }
         let mtus: Vec<u32> = self.0.axes.get(axis::MTU_BYTES).into_iter().flatten().collect();

@@ -184,8 +184,8 @@ fn what_cannot_be_measured_is_refused() {
              again",
         ),
         (
-            "[experiment.axes]\nsize_bytes = [4, 0]",
-            "plans/x.toml:8: size_bytes of experiment \"lat\" has 0: a message has at least 1 byte",
+            "[experiment.axes]\nendpoint = \"tcp\"\nsize_bytes = [4, 0]",
+            "plans/x.toml:9: size_bytes of experiment \"lat\" has 0: a message over TCP has at least 1 byte",
         ),
         (
             "axes = { mtu_bytes = 1500 }",

@@ -17,7 +17,7 @@ pub struct MessageSpec {
     pub service: Service,
     /// Operation that carries a message.
     pub operation: Operation,
-    /// Payload of a message, in bytes; at least 1.
+    /// Payload of a message, in bytes; at least 1 but over verbs.
     pub size_bytes: u64,
     /// How the completion of a receive is waited for.
     pub poll: QueuePoll,

@@ -96,7 +96,7 @@ impl<R: Read> Read for Standard<R> {
 
 /// How [`serve_requests`] ended.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Ending {
+pub(super) enum SessionEnd {
     /// The coordinator had all that it wanted.
     Quit,
     /// The input ended before.
@@ -122,14 +122,15 @@ where
     serve_requests(Standard(input), output, worker, &AtomicU64::new(0), orphaned).map(drop)
 }
 
-/// Serves requests and counts the points that were measured; `orphaned` is called, on another thread, where the input ended but the worker does not.
+/// Serves requests and counts the points that were measured; `orphaned` is called, on another thread, where the input
+/// ended but the worker does not.
 pub(super) fn serve_requests<R, O, W>(
     mut input: R,
     mut output: O,
     mut worker: W,
     measured: &AtomicU64,
     orphaned: impl FnOnce() + Send + 'static,
-) -> Result<Ending, Error>
+) -> Result<SessionEnd, Error>
 where
     R: Requests,
     O: Write,
@@ -153,7 +154,7 @@ where
         .map_err(Error::system("start a thread"))?;
     for request in received {
         let reply = match request? {
-            Request::Quit => return Ok(Ending::Quit),
+            Request::Quit => return Ok(SessionEnd::Quit),
             request => answer(&mut worker, &request),
         };
         if matches!(reply, Reply::Done(_)) {
@@ -161,7 +162,7 @@ where
         }
         write(&mut output, reply).map_err(failed)?;
     }
-    Ok(Ending::HangUp)
+    Ok(SessionEnd::HangUp)
 }
 
 /// The process's standard input and output for [`serve`]. Whatever else writes to standard output from now on, such as

@@ -9,15 +9,15 @@ use std::time::Duration;
 use measure::clock::Clock;
 use measure::record::{Point, Status};
 
+use super::agent_set::AgentSet;
 use super::channel::Agent;
-use super::crew::Crew;
 use super::dial::Peer;
-use super::fleet::Fleet;
 use super::frame::Greeting;
-use super::headline::Ending;
 use super::interrupt::Interrupt;
 use super::limits;
 use super::message::{Description, Hello};
+use super::point_result::PointResult;
+use super::rank_set::RankSet;
 use super::sink::Sink;
 use super::template;
 use crate::Error;
@@ -106,13 +106,13 @@ pub fn run(
     let ranks = points.iter().map(PointSpec::ranks).max().unwrap_or(0);
     let commands = launch.commands(ranks as usize)?;
     let clock = Clock::monotonic();
-    let mut crew: Option<Crew<'_>> = None;
+    let mut ranks: Option<RankSet<'_>> = None;
     let mut known: Vec<Hello> = Vec::new();
     let mut summary = Summary::default();
     let mut points = points.to_vec();
     let mut i = 0;
     while i < points.len() {
-        let mut ready = match crew.take() {
+        let mut ready = match ranks.take() {
             Some(ready) => ready,
             None => start(&commands, launch, interrupt, sink)?,
         };
@@ -128,15 +128,15 @@ pub fn run(
         let id = spec.id;
         sink.point_started(spec);
         let began = clock.now();
-        let ending = match ready.measure(spec, sink) {
-            Ok(ending) => ending,
+        let result = match ready.measure(spec, sink) {
+            Ok(result) => result,
             Err(err @ Error::Interrupted { .. }) => return Err(err),
-            Err(err) => Ending::failed(err.to_string()),
+            Err(err) => PointResult::failed(err.to_string()),
         };
         // Agents of which one is dead, silent or confused are killed here.
         let lost = ready.lost();
-        crew = ready.is_fit().then_some(ready);
-        let (point, samples) = ending.into_point(spec, clock.ns(clock.now().since(began)));
+        ranks = ready.is_fit().then_some(ready);
+        let (point, samples) = result.into_point(spec, clock.ns(clock.now().since(began)));
         summary.count(&point);
         sink.point(point, &samples).map_err(|cause| Error::Sink { point: id, cause })?;
         i += 1;
@@ -149,8 +149,8 @@ pub fn run(
             return Err(lost);
         }
     }
-    if let Some(crew) = crew {
-        crew.quit(sink);
+    if let Some(ranks) = ranks {
+        ranks.quit(sink);
     }
     Ok(summary)
 }
@@ -181,19 +181,19 @@ fn start<'i>(
     launch: &Launch,
     interrupt: Option<&'i Interrupt>,
     sink: &mut dyn Sink,
-) -> Result<Crew<'i>, Error> {
+) -> Result<RankSet<'i>, Error> {
     // A server serves once.
     let attempts = if launch.server.is_some() { 1 } else { START_ATTEMPTS };
     let mut attempt = 1;
     loop {
         let agents = agents(commands, launch, interrupt, sink)?;
-        match Fleet::start(agents, launch.start_timeout, interrupt, sink) {
-            Ok((fleet, hellos)) => {
+        match AgentSet::start(agents, launch.start_timeout, interrupt, sink) {
+            Ok((agents, hellos)) => {
                 let ours = Greeting::ours().version;
-                if let Some(theirs) = fleet.versions().find(|version| *version != ours) {
+                if let Some(theirs) = agents.versions().find(|version| *version != ours) {
                     sink.warning(&format!("an agent is version {theirs}, this program is {ours}"));
                 }
-                return Ok(Crew::new(fleet, hellos));
+                return Ok(RankSet::new(agents, hellos));
             }
             // What is not rdmascope, or another one, or has no such device, is so the second time too.
             Err(err @ (Error::Interrupted { .. } | Error::BadAgent { .. } | Error::NotDescribed { .. })) => {

@@ -10,7 +10,7 @@
 //! * [`message`]: what is said;
 //! * [`agent`]: the end that measures, around a [`agent::Worker`];
 //! * [`coordinator`]: the end that decides, with a deadline on every wait and no child left behind;
-//! * [`server`], [`guest`], [`dial`]: an agent and a coordinator that find each other because a user started both;
+//! * [`server`], [`client_session`], [`dial`]: an agent and a coordinator that find each other because a user started both;
 //! * [`key`], [`secure`]: how they know each other, and nobody else knows what they say.
 //!
 //! Invariants: nothing listens on a port but a server that waits for its one client, on loopback unless told otherwise;
@@ -33,21 +33,21 @@
 //! * The control plane is silent while a point runs.
 
 pub mod agent;
+mod agent_set;
 mod channel;
 pub(crate) mod child;
+pub mod client_session;
 mod connection;
 pub mod coordinator;
-mod crew;
 pub mod dial;
-mod fleet;
 pub mod frame;
-pub mod guest;
-mod headline;
 pub mod interrupt;
 pub mod key;
 mod limits;
 mod link;
 pub mod message;
+mod point_result;
+mod rank_set;
 pub mod secure;
 pub mod server;
 pub mod sink;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use measure::clock::Deadline;
 use rustix::event::{PollFd, PollFlags};
 
-use super::guest::Guest;
+use super::client_session::ClientSession;
 use super::interrupt::Interrupt;
 use super::key::Key;
 use super::secure::{Channel, Responder};
@@ -79,7 +79,7 @@ impl Server {
         patience: Duration,
         interrupt: Option<&Interrupt>,
         told: &mut dyn FnMut(&str),
-    ) -> Result<Guest, Error> {
+    ) -> Result<ClientSession, Error> {
         let deadline = Deadline::after(patience);
         let (mut callers, mut rejections) = (Vec::<Caller>::new(), 0);
         // Where the system can take no more connections, it is asked again a little later.
@@ -107,7 +107,7 @@ impl Server {
                     Call::Going => index += 1,
                     Call::Client(channel) => {
                         let Caller { stream, address, .. } = callers.swap_remove(index);
-                        return Ok(Guest::new(stream, address, channel));
+                        return Ok(ClientSession::new(stream, address, channel));
                     }
                     Call::Over(why) => {
                         let caller = callers.swap_remove(index);

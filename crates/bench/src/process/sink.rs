@@ -3,7 +3,7 @@
 use measure::record::Point;
 
 use super::message::Hello;
-pub use crate::pattern::outcome::{Kept, Source};
+pub use crate::pattern::outcome::{KeptSamples, Source};
 use crate::point::PointSpec;
 
 /// What takes the results, as they come. Nothing else of a run prints or writes.
@@ -21,7 +21,7 @@ pub trait Sink {
     }
 
     /// A point has ended. `samples` are its raw samples where they are kept; whoever stores them also fills in the paths.
-    fn point(&mut self, point: Point, samples: &[Kept]) -> Result<(), SinkError>;
+    fn point(&mut self, point: Point, samples: &[KeptSamples]) -> Result<(), SinkError>;
 
     /// All points that were planned have ended: which are to be measured next, where that depends on them. Without any the
     /// run is over.

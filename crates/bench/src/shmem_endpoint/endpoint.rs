@@ -57,7 +57,8 @@ impl ShmemEndpoint {
     pub(super) fn new(
         spec: &PartSpec,
         rank: u32,
-        (lanes, bell): (Vec<Lane>, Bell),
+        lanes: Vec<Lane>,
+        bell: Bell,
         yields_cpu: bool,
         clock: Clock,
     ) -> Self {

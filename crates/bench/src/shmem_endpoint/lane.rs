@@ -32,7 +32,8 @@ impl Lane {
         out: Filler,
         into: Emptier,
         bell: Option<Bell>,
-        (shape, size): (Shape, usize),
+        shape: Shape,
+        size: usize,
     ) -> Self {
         Self { rank, out, into, bell, shape, size, rest: 0, come: 0, header: None, posted: 0, greetings: 0 }
     }
@@ -77,7 +78,7 @@ impl Lane {
     fn empty(&mut self, part: &mut [u8]) {
         self.into.empty(part);
         let Some(bell) = &self.bell else { return };
-        if self.into.emptied().is_multiple_of(self.shape.cells as u64 / 2) || self.into.word().is_none() {
+        if self.into.emptied.is_multiple_of(self.shape.cells as u64 / 2) || self.into.word().is_none() {
             bell.ring(ROOM);
         }
     }
@@ -140,6 +141,6 @@ impl Lane {
 
     /// Cells that were filled or emptied by this rank, or emptied by the other: it grows with whatever happens.
     pub(super) fn progress(&self) -> u64 {
-        self.out.filled() + self.out.emptied() + self.into.emptied()
+        self.out.filled + self.out.emptied() + self.into.emptied
     }
 }

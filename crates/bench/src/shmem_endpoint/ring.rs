@@ -111,7 +111,8 @@ impl Ring {
 /// The end that fills.
 pub(super) struct Filler {
     ring: Ring,
-    filled: u64,
+    /// Cells that were filled.
+    pub(super) filled: u64,
     /// Cells that were empty when that was looked at last.
     emptied: u64,
 }
@@ -149,11 +150,6 @@ impl Filler {
         true
     }
 
-    /// Cells that were filled.
-    pub(super) fn filled(&self) -> u64 {
-        self.filled
-    }
-
     /// Cells that the other end has emptied, as it says.
     pub(super) fn emptied(&self) -> u64 {
         self.ring.emptied().load(Acquire).min(self.filled)
@@ -163,7 +159,8 @@ impl Filler {
 /// The end that empties.
 pub(super) struct Emptier {
     ring: Ring,
-    emptied: u64,
+    /// Cells that were emptied.
+    pub(super) emptied: u64,
 }
 
 impl Emptier {
@@ -187,10 +184,5 @@ impl Emptier {
         self.emptied += 1;
         self.ring.emptied().store(self.emptied, Release);
         self.ring.advance();
-    }
-
-    /// Cells that were emptied.
-    pub(super) fn emptied(&self) -> u64 {
-        self.emptied
     }
 }

@@ -85,11 +85,11 @@ impl UnconnectedEndpoint for Unopened {
             let out = Filler::new(&theirs, params.line, shape);
             let into = Emptier::new(&self.memory, own_params.line, shape);
             let bell = self.spec.message.poll.sleeps().then(|| Bell::new(theirs));
-            Ok(Lane::new(rank, out, into, bell, (shape, self.spec.message.size())))
+            Ok(Lane::new(rank, out, into, bell, shape, self.spec.message.size()))
         };
         let lanes =
             self.spec.links.partners(self.rank).iter().copied().map(lane).collect::<Result<_, Error>>()?;
         let bell = Bell::new(Arc::clone(&self.memory));
-        Ok(ShmemEndpoint::new(&self.spec, self.rank, (lanes, bell), yields_cpu, self.clock))
+        Ok(ShmemEndpoint::new(&self.spec, self.rank, lanes, bell, yields_cpu, self.clock))
     }
 }

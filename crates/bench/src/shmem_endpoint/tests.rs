@@ -94,7 +94,7 @@ fn a_full_ring_takes_nothing_until_a_cell_is_emptied() {
         emptier.empty(&mut [0; 100]);
         assert!(filler.has_room() && filler.fill(7, &[1; 100]) && !filler.has_room());
         (0..shape.cells).for_each(|_| emptier.empty(&mut [0; 100]));
-        assert_eq!((emptier.word(), filler.emptied()), (None, filler.filled()));
+        assert_eq!((emptier.word(), filler.emptied()), (None, filler.filled));
     }
 }
 

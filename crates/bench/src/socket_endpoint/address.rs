@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
 use measure::clock::Domain;
@@ -46,6 +46,16 @@ impl Net {
             Self::Network(network, prefix) => interfaces::is_in(*network, entry.address, *prefix),
         });
         addresses
+    }
+
+    /// The address that sockets of a family are bound to: any, but on loopback.
+    pub(crate) fn bound_address(&self, family: Family) -> IpAddr {
+        match (self, family) {
+            (Self::Loopback, Family::Ipv4) => Ipv4Addr::LOCALHOST.into(),
+            (Self::Loopback, Family::Ipv6) => Ipv6Addr::LOCALHOST.into(),
+            (_, Family::Ipv4) => Ipv4Addr::UNSPECIFIED.into(),
+            (_, Family::Ipv6) => Ipv6Addr::UNSPECIFIED.into(),
+        }
     }
 
     /// The IPoIB interfaces among those of these addresses.

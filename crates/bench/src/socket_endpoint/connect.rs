@@ -169,6 +169,7 @@ impl Unconnected {
         deadline: Deadline,
     ) -> Result<(), Error> {
         let Some(listener) = &self.listener else { return Ok(()) };
+        let message = &self.spec.message;
         let missing = |sockets: &[Vec<Option<OwnedFd>>]| {
             let lacks = |peer: &&Neighbour<'_>| sockets[peer.index].iter().any(Option::is_none);
             neighbours.iter().find(lacks).map(|peer| peer.rank)
@@ -185,19 +186,15 @@ impl Unconnected {
                 sockets[peer.index].len().checked_sub(lane + 1).map(|_| (peer.index, lane))
             });
             if let Some((index, lane)) = place {
-                if self.spec.message.socket.no_delay && self.spec.message.endpoint == Carrier::Tcp {
+                if message.socket.no_delay && message.endpoint == Carrier::Tcp {
                     sockopt::set_tcp_nodelay(&accepted, true).map_err(|error| failed(error.into()))?;
                 }
-                if self.spec.message.socket.zero_copy {
+                if message.socket.zero_copy {
                     zero_copy(&accepted)?;
                 }
-                // Of Unix sockets, one that is accepted has not those of who listens.
-                if let Some(bytes) = self
-                    .spec
-                    .message
-                    .socket
-                    .buffer_bytes
-                    .filter(|_| !self.spec.message.endpoint.is_internet())
+                // A Unix socket that is accepted does not have the buffers of the one that listens.
+                if let Some(bytes) = message.socket.buffer_bytes
+                    && !message.endpoint.is_internet()
                 {
                     buffers(&accepted, bytes)?;
                 }
@@ -236,7 +233,7 @@ impl Unconnected {
             let holds_back = spec.message.endpoint == Carrier::Tcp && !spec.message.socket.no_delay;
             let stream = Stream::new(socket, size, is_flood, holds_back);
             let lends = spec.message.socket.zero_copy && spec.links.begins(self.rank);
-            return Lane::Stream { stream: if lends { stream.lending() } else { stream }, next: 0 };
+            return Lane::Stream(if lends { stream.lending() } else { stream });
         }
         let is_lossy = spec.message.endpoint == Carrier::Udp;
         let list = usize::try_from(spec.message.post_list).unwrap_or(1);

@@ -39,15 +39,15 @@ pub(super) struct DatagramMode {
 /// One end.
 pub(super) struct Datagram {
     pub(super) socket: OwnedFd,
-    mode: DatagramMode,
+    pub(super) mode: DatagramMode,
     /// The numbers that its messages can say, as a mask.
-    numbers: u32,
+    pub(super) numbers: u32,
     out: Datagrams,
     /// Messages of the list that wait, and those of them that are sent.
     gathered: usize,
     flushed: usize,
     /// Number of the next message, and of the next greeting.
-    next: u32,
+    pub(super) next: u32,
     next_greeting: u32,
     into: Datagrams,
     /// Datagrams that have come, the next of them to be taken, and where in it the next message begins.
@@ -55,7 +55,7 @@ pub(super) struct Datagram {
     taken: usize,
     offset: usize,
     /// Datagrams that have come in all.
-    received: u64,
+    pub(super) received: u64,
     /// Of one that came alone, its bytes.
     alone: usize,
     /// The greeting that was taken last.
@@ -143,14 +143,9 @@ impl Datagram {
         if self.alone == self.mode.size { &self.into.room(0)[..self.alone] } else { &[] }
     }
 
-    /// The next message has this number.
-    pub(super) fn count_from(&mut self, number: u32) {
-        self.next = number;
-    }
-
     /// Posts a greeting, with a number or with one of its own.
     pub(super) fn greet(&mut self, number: Option<u32>, waits: bool) -> io::Result<bool> {
-        if !self.finish(waits)? || self.gathered > 0 && !self.flush(waits)? {
+        if !self.flush(waits)? {
             return Ok(false);
         }
         let number = number.unwrap_or_else(|| {
@@ -194,11 +189,6 @@ impl Datagram {
     #[inline]
     pub(super) fn is_unfinished(&self) -> bool {
         self.flushed > 0 || self.gathered == self.mode.list
-    }
-
-    /// Whether messages wait for their list to be full.
-    pub(super) fn is_gathering(&self) -> bool {
-        self.gathered > 0
     }
 
     /// Sends what was gathered; whether that is all.
@@ -315,33 +305,13 @@ impl Datagram {
     }
 
     /// Messages that were given to the kernel.
-    pub(super) fn posted(&self) -> u32 {
-        self.next - (self.gathered - self.flushed) as u32
-    }
-
-    /// The numbers that its messages can say, as a mask.
-    pub(super) fn numbers(&self) -> u32 {
-        self.numbers
+    pub(super) fn posted(&self) -> u64 {
+        u64::from(self.next - (self.gathered - self.flushed) as u32)
     }
 
     /// Whether the last message was a question and has no answer yet, over what loses some.
     pub(super) fn is_unanswered(&self) -> bool {
         self.stop_and_wait.as_ref().is_some_and(|stop_and_wait| stop_and_wait.is_waiting(self.numbers))
-    }
-
-    /// Bytes of a message.
-    pub(super) fn size(&self) -> u64 {
-        self.mode.size as u64
-    }
-
-    /// Datagrams that have come.
-    pub(super) fn received(&self) -> u64 {
-        self.received
-    }
-
-    /// Whether its messages can get lost.
-    pub(super) fn is_lossy(&self) -> bool {
-        self.mode.is_lossy
     }
 }
 

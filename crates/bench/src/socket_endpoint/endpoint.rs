@@ -4,9 +4,10 @@ mod driven;
 pub(super) mod gathered;
 mod gathering;
 mod losses;
-mod patience;
 mod ready;
 mod sending;
+#[cfg(test)]
+mod tests;
 mod time;
 mod watch;
 
@@ -16,7 +17,6 @@ use std::time::Duration;
 use measure::clock::{Clock, Ticks};
 
 use self::gathered::{BUFFER_BYTES_MIN, Gathering};
-use self::patience::Patience;
 use self::ready::Ready;
 use self::watch::Watch;
 use super::drain::Drain;
@@ -33,6 +33,9 @@ use crate::topology::{Flow, Form, PartSpec};
 
 /// Fruitless looks, each a system call, between glances at the clock.
 const SPINS: u32 = 64;
+
+/// How long nothing comes where a message must have been lost, over what loses some: the least of TCP (`TCP_RTO_MIN`).
+const LOST_AFTER: Duration = Duration::from_millis(200);
 
 /// What an endpoint is made of.
 pub(super) struct Parts {
@@ -66,7 +69,9 @@ pub(crate) struct SocketEndpoint {
     posts: u32,
     clock: Clock,
     limits: Limits,
-    patience: Patience,
+    /// How long an answer may take before its message seems to be lost, in ticks, and when it was asked for again last.
+    lost_after: u64,
+    asked_at: Ticks,
     /// Whether it sleeps in the kernel instead of asking again and again.
     sleeps: bool,
     /// Whether it sleeps until there is room, too: it has nothing else to do.
@@ -108,16 +113,15 @@ impl SocketEndpoint {
             Carrier::Udp => !spec.message.socket.offload,
             _ => false,
         };
-        let repeats =
-            |lane: &Lane| matches!(lane, Lane::Datagram(datagram) if datagram.stop_and_wait.is_some());
         Ok(Self {
-            repeats: lanes.iter().any(repeats),
+            repeats: lanes.iter().any(|lane| lane.stop_and_wait().is_some()),
             ready,
             watch: Watch::new(lanes.len()),
             next_lane: 0,
             clock,
             limits: Limits::new(spec, clock),
-            patience: Patience::new(clock),
+            lost_after: clock.ticks(LOST_AFTER),
+            asked_at: clock.now(),
             any_lane: floods && lanes.len() > 1,
             full: vec![false; lanes.len()],
             posts: 0,
@@ -234,7 +238,7 @@ impl SocketEndpoint {
 /// Bytes of a stream that have come are something, however long their message takes.
 #[inline]
 fn has_come(limits: &mut Limits, lane: &Lane, filled: bool) {
-    if filled && matches!(lane, Lane::Stream { .. }) {
+    if filled && matches!(lane, Lane::Stream(_)) {
         limits.moved();
     }
 }
@@ -269,8 +273,8 @@ impl Endpoint for SocketEndpoint {
 
     fn numbers(&self) -> u64 {
         match &self.lanes[..] {
-            [Lane::Datagram(datagram)] if datagram.is_lossy() && datagram.stop_and_wait.is_none() => {
-                u64::from(datagram.numbers()) + 1
+            [Lane::Datagram(datagram)] if datagram.mode.is_lossy && datagram.stop_and_wait.is_none() => {
+                u64::from(datagram.numbers) + 1
             }
             _ => 0,
         }
@@ -280,7 +284,7 @@ impl Endpoint for SocketEndpoint {
         if self.numbers() > 0
             && let [Lane::Datagram(datagram)] = &mut self.lanes[..]
         {
-            datagram.count_from(arrival.number as u32);
+            datagram.next = arrival.number as u32;
         }
         self.try_send(arrival.mark)
     }
@@ -413,7 +417,7 @@ impl Endpoint for SocketEndpoint {
         }
         let is_marred = |lane: &mut Lane| match lane {
             Lane::Datagram(datagram) => datagram.stop_and_wait.as_mut().is_some_and(StopAndWait::take_marred),
-            Lane::Stream { .. } => false,
+            Lane::Stream(_) => false,
         };
         // Of every lane, so that what is told now is not told again.
         self.lanes.iter_mut().fold(false, |others, lane| is_marred(lane) | others)

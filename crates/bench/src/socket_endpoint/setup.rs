@@ -7,13 +7,13 @@ use measure::clock::Clock;
 use rustix::io::ioctl_fionbio;
 use rustix::net::{SocketAddr, SocketAddrAny, SocketAddrUnix, bind, getsockname, listen, sockopt};
 
-use super::address::{Net, Reachable, SocketOptions};
+use super::address::{Reachable, SocketOptions};
 use super::options::socket;
 use super::peer::{Address, Name, PeerParams};
 use crate::Error;
 use crate::endpoint::connecting::Offer;
 use crate::endpoint::kind::{EndpointKind, Site};
-use crate::point::{Carrier, Family, Operation, Service, SocketSettings};
+use crate::point::{Carrier, Operation, Service, SocketSettings};
 use crate::topology::{Flow, Part, PartSpec};
 
 /// Connections that may wait to be accepted: more than a host has ranks.
@@ -114,14 +114,12 @@ struct Ports {
 impl Ports {
     /// Where a first one is given, each rank has as many as it may need, and each part of the point as many.
     fn of(spec: &PartSpec, rank: u32, options: &SocketOptions, neighbours: usize) -> Self {
-        let sockets = if spec.message.endpoint.is_datagram() {
-            neighbours as u32 * spec.message.socket.streams
+        let most = if spec.message.endpoint.is_datagram() {
+            let sockets = neighbours as u32 * spec.message.socket.streams;
+            sockets.max(spec.links.ranks().saturating_sub(1)).max(1)
         } else {
             1
         };
-        let most = sockets
-            .max(spec.links.ranks().saturating_sub(1) * u32::from(spec.message.endpoint.is_datagram()))
-            .max(1);
         let Part(part) = spec.part;
         let from = |first: u16| u32::from(first) + (part * spec.links.ranks() + rank) * most;
         Self { next: options.port.and_then(|first| u16::try_from(from(first)).ok()), tried: String::new() }
@@ -137,12 +135,7 @@ impl Ports {
             bind(&socket, &address).map_err(|error| self.failed("bind", error))?;
             return Ok((socket, Name::Abstract(name)));
         }
-        let ip: std::net::IpAddr = match (&options.net, spec.message.socket.family) {
-            (Net::Loopback, Family::Ipv4) => std::net::Ipv4Addr::LOCALHOST.into(),
-            (Net::Loopback, Family::Ipv6) => std::net::Ipv6Addr::LOCALHOST.into(),
-            (_, Family::Ipv4) => std::net::Ipv4Addr::UNSPECIFIED.into(),
-            (_, Family::Ipv6) => std::net::Ipv6Addr::UNSPECIFIED.into(),
-        };
+        let ip = options.net.bound_address(spec.message.socket.family);
         let wanted = self.next.unwrap_or(0);
         self.tried = format!("{} port {wanted}", spec.message.endpoint.name());
         self.next = self.next.map(|port| port.wrapping_add(1));

@@ -7,7 +7,7 @@ use crate::endpoint::header::Header;
 #[derive(Debug)]
 pub(super) struct StopAndWait {
     /// Whether this end asks, and the other one answers.
-    asks: bool,
+    pub(super) asks: bool,
     /// Number of the message that was sent last, and of the one that was taken last.
     sent: Option<u32>,
     heard: Option<u32>,
@@ -73,11 +73,6 @@ impl StopAndWait {
     #[inline(always)]
     pub(super) fn take_marred(&mut self) -> bool {
         std::mem::take(&mut self.is_marred)
-    }
-
-    /// Whether this end asks.
-    pub(super) fn asks(&self) -> bool {
-        self.asks
     }
 }
 

@@ -23,10 +23,12 @@ pub(super) struct Stream {
     out: Vec<u8>,
     begin: usize,
     unsent: usize,
+    /// Number of the next message.
+    next: u32,
     /// Where messages are not copied, those that the kernel has.
-    lent: Option<Box<ZeroCopyBuffers>>,
+    pub(super) zero_copy: Option<Box<ZeroCopyBuffers>>,
     /// Bytes that were given to the kernel in all.
-    written: u64,
+    pub(super) written: u64,
     /// Messages that have come, whole or in part: as many whole ones as there is room for.
     into: Vec<u8>,
     filled: usize,
@@ -34,7 +36,7 @@ pub(super) struct Stream {
     /// Where the message stands that was taken last.
     last: Range<usize>,
     /// Bytes that have come in all.
-    received: u64,
+    pub(super) received: u64,
     /// Whether a receive that waits wants a whole message.
     wants_whole: bool,
     /// Whether TCP holds small segments back until what was sent before is acknowledged, and whether that is suspended.
@@ -55,7 +57,8 @@ impl Stream {
             out,
             begin: 0,
             unsent: 0,
-            lent: None,
+            next: 0,
+            zero_copy: None,
             written: 0,
             into,
             filled: 0,
@@ -70,25 +73,36 @@ impl Stream {
 
     /// The same, which lends its messages to the kernel instead of having them copied.
     pub(super) fn lending(mut self) -> Self {
-        let (lent, out) = ZeroCopyBuffers::new(self.size);
-        (self.lent, self.out) = (Some(Box::new(lent)), out);
+        let (buffers, out) = ZeroCopyBuffers::new(self.size);
+        (self.zero_copy, self.out) = (Some(Box::new(buffers)), out);
         self
     }
 
-    /// Begins to send a message; `false` if there is no room for any of it. What is left of it is [finished](Self::finish) before
-    /// the next.
+    /// Begins to send a message, when the one before is [finished](Self::finish); `false` if there is no room for any of it.
     #[inline(always)]
-    pub(super) fn send(&mut self, header: Header, waits: bool) -> io::Result<bool> {
+    pub(super) fn send(&mut self, mark: Mark, waits: bool) -> io::Result<bool> {
+        let is_begun = self.finish(waits)? && self.begin(Header::of(mark, self.next), waits)?;
+        self.next = self.next.wrapping_add(u32::from(is_begun));
+        Ok(is_begun)
+    }
+
+    /// Sends a message that is not measured, in the same way.
+    pub(super) fn greet(&mut self, number: Option<u32>, waits: bool) -> io::Result<bool> {
+        Ok(self.finish(waits)? && self.begin(Header::greeting(number.unwrap_or_default()), waits)?)
+    }
+
+    #[inline(always)]
+    fn begin(&mut self, header: Header, waits: bool) -> io::Result<bool> {
         let is_last = header.mark == Mark::Last;
         if self.holds_back && self.is_pushing != is_last {
             sockopt::set_tcp_nodelay(&self.socket, is_last)?;
             self.is_pushing = is_last;
         }
-        if let Some(lent) = &mut self.lent {
-            if !lent.next(&self.socket, waits)? {
+        if let Some(buffers) = &mut self.zero_copy {
+            if !buffers.next(&self.socket, waits)? {
                 return Ok(false);
             }
-            self.begin = lent.turn() * self.size;
+            self.begin = buffers.turn() * self.size;
         }
         header.write(&mut self.out[self.begin..self.begin + self.size]);
         self.unsent = self.size;
@@ -125,12 +139,7 @@ impl Stream {
         if !self.finish(waits)? {
             return Ok(false);
         }
-        self.lent.as_mut().map_or(Ok(true), |lent| lent.is_back(&self.socket))
-    }
-
-    /// What it has lent.
-    pub(super) fn lent(&self) -> Option<&ZeroCopyBuffers> {
-        self.lent.as_deref()
+        self.zero_copy.as_mut().map_or(Ok(true), |buffers| buffers.is_back(&self.socket))
     }
 
     /// Whether something is left of the last message.
@@ -139,20 +148,15 @@ impl Stream {
         self.unsent > 0
     }
 
-    /// Bytes that were given to the kernel.
-    pub(super) fn written(&self) -> u64 {
-        self.written
-    }
-
-    /// Bytes that have come.
-    pub(super) fn received(&self) -> u64 {
-        self.received
+    /// Messages that the kernel has taken whole.
+    pub(super) fn posted(&self) -> u64 {
+        u64::from(self.next) - u64::from(self.is_unfinished())
     }
 
     #[inline(always)]
     fn push(&mut self, waits: bool) -> io::Result<usize> {
         let mut flags = if waits { SendFlags::NOSIGNAL } else { SendFlags::NOSIGNAL | SendFlags::DONTWAIT };
-        if self.lent.is_some() {
+        if self.zero_copy.is_some() {
             flags |= SendFlags::from_bits_retain(libc::MSG_ZEROCOPY as u32);
         }
         let end = self.begin + self.size;
@@ -160,13 +164,13 @@ impl Stream {
             Ok(sent) => {
                 self.unsent -= sent;
                 self.written += sent as u64;
-                if let Some(lent) = &mut self.lent {
-                    lent.took();
+                if let Some(buffers) = &mut self.zero_copy {
+                    buffers.took();
                 }
                 Ok(sent)
             }
-            Err(Errno::NOBUFS) if let Some(lent) = &mut self.lent => {
-                lent.is_refused(&self.socket, waits)?;
+            Err(Errno::NOBUFS) if let Some(buffers) = &mut self.zero_copy => {
+                buffers.is_refused(&self.socket, waits)?;
                 Ok(0)
             }
             Err(error) => nothing(error.into(), 0),
@@ -239,7 +243,7 @@ mod tests {
             while seen.len() < 20 {
                 if sent < 20 && one.finish(false).unwrap() {
                     let mark = if sent == 19 { Mark::Last } else { Mark::More };
-                    sent += u32::from(one.send(Header::of(mark, sent), false).unwrap());
+                    sent += u32::from(one.send(mark, false).unwrap());
                 } else {
                     one.finish(false).unwrap();
                 }
@@ -251,7 +255,7 @@ mod tests {
             let numbers =
                 (0..20).map(|number| if number == 19 { (Mark::Last, 19) } else { (Mark::More, number) });
             assert!(seen.iter().map(|header| (header.mark, header.number)).eq(numbers), "{size} {is_flood}");
-            assert_eq!(one.written(), 20 * size as u64);
+            assert_eq!(one.written, 20 * size as u64);
             assert!(!other.fill(false).unwrap() && other.take().is_none());
         }
     }
@@ -272,12 +276,12 @@ mod tests {
             scope.spawn(|| {
                 for number in 0..MESSAGES {
                     let mark = if number + 1 == MESSAGES { Mark::Last } else { Mark::More };
-                    while !one.finish(true).unwrap() || !one.send(Header::of(mark, number), true).unwrap() {}
+                    while !one.send(mark, true).unwrap() {}
                 }
                 while !one.flush(false).unwrap() {
                     std::thread::yield_now();
                 }
-                let (calls, copied) = one.lent().unwrap().counts();
+                let (calls, copied) = one.zero_copy.as_ref().unwrap().counts();
                 assert!(calls >= MESSAGES.into() && copied <= calls, "{copied} of {calls}");
             });
             for number in 0..MESSAGES {
@@ -300,7 +304,7 @@ mod tests {
         for (mark, is_pushed) in
             [(Mark::More, false), (Mark::Last, true), (Mark::More, false), (Mark::More, false)]
         {
-            assert!(stream.send(Header::of(mark, 0), false).unwrap());
+            assert!(stream.send(mark, false).unwrap());
             assert_eq!(sockopt::tcp_nodelay(&stream.socket), Ok(is_pushed), "{mark:?}");
         }
     }
@@ -309,13 +313,13 @@ mod tests {
     fn a_full_connection_takes_nothing_and_one_that_is_closed_says_so() {
         let (mut one, mut other) = pair(1 << 16, false);
         let mut sent = 0;
-        while one.finish(false).unwrap() && one.send(Header::of(Mark::More, sent), false).unwrap() {
+        while one.send(Mark::More, false).unwrap() {
             sent += 1;
         }
         assert!(sent > 0 && sent < 1000);
         drop(other.socket);
         other = pair(1, false).0;
-        let broken = one.finish(false).and_then(|_| one.send(Header::of(Mark::Last, 0), false));
+        let broken = one.send(Mark::Last, false);
         assert_eq!(broken.unwrap_err().kind(), io::ErrorKind::BrokenPipe);
         drop(one);
         let (one, mut alone) = pair(8, false);

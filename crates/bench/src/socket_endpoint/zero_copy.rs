@@ -6,6 +6,8 @@
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 
+use rustix::event::{PollFd, PollFlags, poll};
+
 use crate::endpoint::FILL;
 
 /// Bytes of all messages that may be under way, about what the buffers of both ends hold.
@@ -38,7 +40,7 @@ impl ZeroCopyBuffers {
     /// Places for messages of a size, and what is in them.
     pub(super) fn new(size: usize) -> (Self, Vec<u8>) {
         let count = (BYTES / size.max(1)).clamp(*MESSAGES.start(), *MESSAGES.end());
-        let lent = Self {
+        let buffers = Self {
             until: vec![0; count],
             turn: 0,
             is_begun: false,
@@ -48,7 +50,7 @@ impl ZeroCopyBuffers {
             copied: 0,
             is_out: false,
         };
-        (lent, vec![FILL; count * size])
+        (buffers, vec![FILL; count * size])
     }
 
     /// The place of the message that is sent.
@@ -109,9 +111,7 @@ impl ZeroCopyBuffers {
     /// Waits until the kernel says something, or a signal comes.
     fn wait(&mut self, socket: &OwnedFd) -> io::Result<()> {
         // What is on the error queue is told without being asked for.
-        let mut one = libc::pollfd { fd: socket.as_raw_fd(), events: 0, revents: 0 };
-        // SAFETY: the list is writable and of one.
-        unsafe { libc::poll(&raw mut one, 1, -1) };
+        let _ = poll(&mut [PollFd::new(socket, PollFlags::empty())], None);
         self.collect(socket)
     }
 

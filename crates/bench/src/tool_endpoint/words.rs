@@ -43,12 +43,9 @@ impl Server {
         let (address, port) = (self.address.to_string(), self.port.to_string());
         let (size, seconds) = (spec.message.size_bytes.to_string(), seconds.to_string());
         let is_tcp = spec.message.endpoint == Carrier::Tcp;
-        let words: Vec<&str> = match self.tool {
+        let mut words = match self.tool {
             Tool::Iperf3 => {
-                let words = vec!["iperf3", "-J", "-c", &address, "-p", &port, "-t", &seconds, "-l", &size];
-                // As fast as it goes: of UDP it sends 1 Mbit/s unless told otherwise.
-                let udp: &[&str] = if is_tcp { &[] } else { &["-u", "-b", "0"] };
-                words.into_iter().chain(udp.iter().copied()).collect()
+                vec!["iperf3", "-J", "-c", &address, "-p", &port, "-t", &seconds, "-l", &size]
             }
             Tool::Qperf => {
                 let test = match (spec.pattern.row().floods, is_tcp) {
@@ -60,12 +57,15 @@ impl Server {
                 vec!["qperf", "-lp", &port, "-t", &seconds, "-m", &size, "-e", "6", &address, test]
             }
             Tool::Sockperf => {
-                let tcp: &[&str] = if is_tcp { &["--tcp"] } else { &[] };
-                let words =
-                    ["sockperf", "ping-pong", "-i", &address, "-p", &port, "-t", &seconds, "-m", &size];
-                words.into_iter().chain(tcp.iter().copied()).collect()
+                vec!["sockperf", "ping-pong", "-i", &address, "-p", &port, "-t", &seconds, "-m", &size]
             }
         };
+        match self.tool {
+            // As fast as it goes: of UDP it sends 1 Mbit/s unless told otherwise.
+            Tool::Iperf3 if !is_tcp => words.extend(["-u", "-b", "0"]),
+            Tool::Sockperf if is_tcp => words.push("--tcp"),
+            _ => {}
+        }
         words.into_iter().map(str::to_owned).collect()
     }
 }

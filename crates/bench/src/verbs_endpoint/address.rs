@@ -65,11 +65,13 @@ impl From<Remote> for Target {
 pub(crate) struct GidAddress {
     gid: [u8; 16],
     index: u8,
-    kind: Kind,
+    #[serde(with = "Kind")]
+    kind: GidKind,
 }
 
-#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
-#[serde(rename_all = "snake_case")]
+/// How a [`GidKind`] is told.
+#[derive(Deserialize, Serialize)]
+#[serde(remote = "GidKind", rename_all = "snake_case")]
 enum Kind {
     InfiniBand,
     RoceV1,
@@ -79,22 +81,10 @@ enum Kind {
 
 impl GidAddress {
     pub(crate) fn new(entry: &GidEntry) -> Self {
-        let kind = match entry.kind {
-            GidKind::InfiniBand => Kind::InfiniBand,
-            GidKind::RoceV1 => Kind::RoceV1,
-            GidKind::RoceV2 => Kind::RoceV2,
-            GidKind::Unknown => Kind::Unknown,
-        };
-        Self { gid: entry.gid.0, index: entry.index, kind }
+        Self { gid: entry.gid.0, index: entry.index, kind: entry.kind }
     }
 
     pub(crate) fn entry(&self) -> GidEntry {
-        let kind = match self.kind {
-            Kind::InfiniBand => GidKind::InfiniBand,
-            Kind::RoceV1 => GidKind::RoceV1,
-            Kind::RoceV2 => GidKind::RoceV2,
-            Kind::Unknown => GidKind::Unknown,
-        };
-        GidEntry { index: self.index, gid: verbs::Gid(self.gid), kind }
+        GidEntry { index: self.index, gid: verbs::Gid(self.gid), kind: self.kind }
     }
 }

@@ -103,7 +103,7 @@ impl Slots {
 
 /// Messages of which a page's worth is used in turn, at least one.
 fn in_a_page(stride: usize) -> usize {
-    (RECEIVE_BYTES / stride).max(1)
+    (RECEIVE_BYTES / stride.max(LINE)).max(1)
 }
 
 impl Buffers {
@@ -113,7 +113,8 @@ impl Buffers {
             Memory::Device => MemoryKind::Device,
             Memory::Process => MemoryKind::Process,
         };
-        let region = |length, access| domain.memory_region_of(kind, length, access);
+        // Messages of 0 bytes have a place as well: nothing registers no memory.
+        let region = |length: usize, access| domain.memory_region_of(kind, length.max(1), access);
         let slots = Slots::of_send(size, spec, rank);
         let places = Slots::of_target(size, spec, rank);
         let signals = signals(spec, slots, places);

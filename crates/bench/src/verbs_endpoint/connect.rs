@@ -1,12 +1,9 @@
 //! From queue pairs and what the other ranks have told to an endpoint.
 
-use verbs::{
-    AddressHandle, Connection, DeviceKind, Gid, Init, LinkLayer, Mtu, QueuePair, ReadyToSend, Route,
-};
+use verbs::{AddressHandle, Connection, DeviceKind, Gid, Init, LinkLayer, QueuePair, ReadyToSend, Route};
 
 use super::address::{Address, PairAddress, PeerInfo, PeerParams};
 use super::buffers::{Buffers, LINE};
-use super::constants::{MIN_RNR_TIMER, RETRY_COUNT, RNR_RETRY, TIMEOUT};
 use super::endpoint::VerbsEndpoint;
 use super::failure::Path;
 use super::lane::{Lane, Requests};
@@ -16,14 +13,14 @@ use super::numbering::Numbering;
 use super::parts::{Held, Messages, Notification, Origin, Others, Parts};
 use super::requests::{Destination, to_group};
 use super::samples::Samples;
-use super::setup::{Unconnected, sends_to_group, shares_queue_pair};
+use super::setup::{Unconnected, connection, sends_to_group, shares_queue_pair};
 use crate::Error;
 use crate::endpoint::connecting::{Offer, Peer, UnconnectedEndpoint};
 use crate::point::{Operation, Service};
-use crate::topology::{Flow, Form, PartSpec};
+use crate::topology::{Form, PartSpec};
 
 /// The rank that names a multicast group.
-const HUB: usize = 0;
+const ROOT: usize = 0;
 
 /// A rank that this one is connected with.
 struct Neighbour<'a> {
@@ -75,9 +72,7 @@ impl UnconnectedEndpoint for Unconnected {
             paths: partners.iter().map(|peer| Path::new(&self.spec, &self.port, peer.address)).collect(),
         };
         let context = self.domain.context().clone();
-        let pauses = context.device().provider().pauses;
-        let (queues, buffers) = (self.queues, self.buffers);
-        let parts = Parts { lanes, queues, buffers, held, messages, pauses };
+        let parts = Parts { lanes, queues: self.queues, buffers: self.buffers, held, messages };
         let origin = Origin { context, port: self.port, spec: self.spec.clone() };
         Ok(VerbsEndpoint::new(&self.spec, origin, parts, self.clock, others))
     }
@@ -97,8 +92,8 @@ impl Unconnected {
         // rxe_mcast_add() (rxe_mcast.c) joins no IP group, and IP loops back to members only.
         let device = self.domain.context().device().clone();
         let is_deaf = DeviceKind::of(&device, None) == DeviceKind::KernelSoftware;
-        let own = ranks.get(self.rank as usize).filter(|_| is_deaf && self.rank as usize != HUB)?;
-        ranks.get(HUB)?.info.is_beside(&own.info).then(|| {
+        let own = ranks.get(self.rank as usize).filter(|_| is_deaf && self.rank as usize != ROOT)?;
+        ranks.get(ROOT)?.info.is_beside(&own.info).then(|| {
             let name = device.name();
             format!(
                 "a host does not hear its own multicasts through {name}: place the ranks on several hosts"
@@ -164,7 +159,7 @@ impl Unconnected {
         let mut pair = pair.ready_to_receive(&connection)?.ready_to_send(&connection)?;
         let mut requests = Vec::new();
         if self.spec.message.operation == Operation::Multicast {
-            let group = ranks.get(HUB).and_then(|hub| hub.address.as_ref()?.group);
+            let group = ranks.get(ROOT).and_then(|root| root.address.as_ref()?.group);
             let unnamed = || Error::PeerAddress { reason: "it names no multicast group".to_owned() };
             let group = Gid(group.ok_or_else(unnamed)?);
             if sends_to_group(&self.spec, self.rank) {
@@ -215,32 +210,24 @@ impl Unconnected {
     fn connection(&self, peer: &Neighbour<'_>, pairs: (&PairAddress, &PairAddress)) -> Connection {
         let (own, theirs) = (&self.offer.address, peer.address);
         Connection {
-            qp_num: pairs.1.qp_num,
-            peer_psn: pairs.1.psn,
-            own_psn: pairs.0.psn,
-            mtu: self.spec.message.mtu_bytes.and_then(Mtu::from_bytes).unwrap_or(self.port.is.active_mtu),
-            route: peer.route,
-            timeout: TIMEOUT,
-            retry_count: RETRY_COUNT,
-            rnr_retry: RNR_RETRY,
-            min_rnr_timer: MIN_RNR_TIMER,
             responder_reads: own.responder_reads.min(theirs.initiator_reads),
             initiator_reads: own.initiator_reads.min(theirs.responder_reads),
+            ..connection(&self.spec, &self.port, pairs.0.psn, pairs.1, peer.route)
         }
     }
 }
 
 /// Where bytes of other ranks are polled for.
 fn watched(spec: &PartSpec, buffers: &Buffers, partners: usize) -> (Notification, FlagRange) {
-    let size = spec.message.size();
-    match (spec.usage.flow, spec.message.operation, buffers.signals) {
-        (_, _, Some(signals)) => {
+    let places = buffers.places;
+    match buffers.signals {
+        Some(signals) => {
             (Notification::Signal, FlagRange { first: signals.at, stride: LINE, count: partners })
         }
-        (Flow::Alternating, Operation::Write, None) => {
-            let places = buffers.places;
-            (Notification::Memory, FlagRange { first: size - 1, stride: places.stride, count: places.count })
+        None if spec.polls_last_byte() => {
+            let first = spec.message.size().saturating_sub(1);
+            (Notification::Memory, FlagRange { first, stride: places.stride, count: places.count })
         }
-        _ => (Notification::Completion, FlagRange::default()),
+        None => (Notification::Completion, FlagRange::default()),
     }
 }

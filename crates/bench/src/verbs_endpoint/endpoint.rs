@@ -80,7 +80,7 @@ pub(crate) struct VerbsEndpoint {
 
 impl VerbsEndpoint {
     pub(super) fn new(spec: &PartSpec, origin: Origin, parts: Parts, clock: Clock, others: Others) -> Self {
-        let Parts { lanes, queues, buffers, held, messages, pauses } = parts;
+        let Parts { lanes, queues, buffers, held, messages } = parts;
         let (rx_fill, before) = (receive_fill(spec) as usize, receives_before(spec) as usize);
         let round = if spec.usage.has_rounds { lanes.iter().map(Lane::reaches).sum() } else { 1 };
         let spins_max = if others.yields_cpu { 1 } else { SPINS };
@@ -89,7 +89,7 @@ impl VerbsEndpoint {
             owed: Vec::with_capacity(rx_fill * lanes.len()),
             // So many are posted already, in turn.
             next_receive: before % buffers.receives.len(),
-            end: spec.message.size_bytes as usize - 1,
+            end: spec.message.size().saturating_sub(1),
             flags: PolledFlags::new(others.watched, round),
             lanes,
             queues,
@@ -112,7 +112,7 @@ impl VerbsEndpoint {
             rx_fill,
             unfilled: rx_fill - before,
             spins: 0,
-            pauses,
+            pauses: origin.context.device().provider().pauses,
             spins_max,
             waiting: Waiting::new(spec),
             messages,
@@ -417,11 +417,11 @@ impl Endpoint for VerbsEndpoint {
     fn try_sent(&mut self) -> Result<u64, Error> {
         self.reap()?;
         self.waiting.awaits(SENDS, self.outstanding > 0);
-        Ok(self.lanes[0].completed())
+        Ok(self.lanes[0].completed)
     }
 
     #[inline]
-    fn clear_landing(&mut self) -> Result<(), Error> {
+    fn clear_places(&mut self) -> Result<(), Error> {
         let slots = self.buffers.slots;
         for slot in 0..slots.count {
             self.buffers.send.write(slot * slots.stride + self.end, &[CLEARED])?;
@@ -430,7 +430,7 @@ impl Endpoint for VerbsEndpoint {
     }
 
     #[inline]
-    fn has_landed(&mut self, lane: u64) -> Result<bool, Error> {
+    fn is_placed(&mut self, lane: u64) -> Result<bool, Error> {
         Ok(self.buffers.send.peek(lane as usize * self.buffers.slots.stride + self.end)? != CLEARED)
     }
 

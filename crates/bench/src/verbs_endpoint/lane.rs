@@ -30,9 +30,10 @@ pub(super) struct Lane {
     /// The lane's number, in the bits where identifiers have it.
     id: u64,
     posted: u64,
-    completed: u64,
-    /// Sends since the last that asked for a completion.
-    unsignaled: u64,
+    /// Requests that are known to be complete.
+    pub(super) completed: u64,
+    /// Requests since the last that asked for a completion.
+    pub(super) unsignaled: u64,
 }
 
 impl Lane {
@@ -136,12 +137,6 @@ impl Lane {
         Ok(self.qp.post_send(request)?)
     }
 
-    /// Requests since the last that asked for a completion.
-    #[inline]
-    pub(super) fn unsignaled(&self) -> u64 {
-        self.unsignaled
-    }
-
     /// The bytes of the next message that is posted [inline](Self::post_inline).
     #[inline]
     pub(super) fn payload(&mut self) -> &mut [u8] {
@@ -170,12 +165,6 @@ impl Lane {
         self.unsignaled = 0;
         self.qp.post_send(request)?;
         Ok(self.posted)
-    }
-
-    /// Requests that are known to be complete.
-    #[inline]
-    pub(super) fn completed(&self) -> u64 {
-        self.completed
     }
 
     /// Posts the last request, after those that were gathered.

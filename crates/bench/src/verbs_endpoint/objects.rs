@@ -4,17 +4,17 @@ use std::sync::Arc;
 
 use verbs::abi::IBV_ACCESS_LOCAL_WRITE;
 use verbs::{
-    AddressHandle, Buffer, CompletionQueue, Connection, Context, Init, Initialisation, MemoryKind,
-    MemoryRegion, Mtu, ProtectionDomain, QueuePair, QueuePairOptions, ReadyToSend, Reset, Route,
+    AddressHandle, Buffer, CompletionQueue, Connection, Context, Init, MemoryKind, MemoryRegion,
+    ProtectionDomain, QueuePair, ReadyToSend, Reset, Route,
 };
 
-use super::address::GidAddress;
+use super::address::{GidAddress, PairAddress};
 use super::buffers::access;
-use super::constants::{MIN_RNR_TIMER, PSN, QKEY, RETRY_COUNT, RNR_RETRY, TIMEOUT};
+use super::constants::PSN;
 use super::endpoint::VerbsEndpoint;
 use super::parts::Origin;
 use super::port::LocalPort;
-use super::setup::service;
+use super::setup::{connection, initialisation, options};
 use crate::Error;
 use crate::endpoint::calls::{Batch, Step};
 use crate::endpoint::limits::{Limits, Over};
@@ -88,50 +88,20 @@ impl<'a> Objects<'a> {
     }
 
     fn create_pair(&self) -> Result<QueuePair<Reset>, Error> {
-        let spec = self.spec;
-        let options = QueuePairOptions {
-            service: service(spec.message.service),
-            max_send_wr: spec.message.tx_depth,
-            max_recv_wr: spec.message.rx_depth,
-            max_send_sge: spec.message.sge,
-            max_recv_sge: spec.message.sge,
-            max_inline_data: if spec.message.inline {
-                u32::try_from(spec.message.size_bytes).unwrap_or(u32::MAX)
-            } else {
-                0
-            },
-        };
+        let options = options(self.spec, self.spec.message.tx_depth, self.spec.message.rx_depth);
         Ok(self.domain.queue_pair(&options, &self.queue, &self.queue)?)
     }
 
     fn initialised_pair(&self) -> Result<QueuePair<Init>, Error> {
-        let with = Initialisation {
-            port: self.port.number,
-            pkey_index: self.port.options.pkey_index,
-            qkey: QKEY,
-            access: access(self.spec),
-        };
-        Ok(self.create_pair()?.init(&with)?)
+        Ok(self.create_pair()?.init(&initialisation(&self.port, self.spec))?)
     }
 
     /// Makes pairs of queue pairs, of each of which one is to be connected to the other.
     fn make_unconnected(&mut self) -> Result<(), Error> {
         for _ in 0..self.batch {
             let (pair, other) = (self.initialised_pair()?, self.initialised_pair()?);
-            let connection = Connection {
-                qp_num: other.number(),
-                peer_psn: PSN,
-                own_psn: PSN,
-                mtu: self.spec.message.mtu_bytes.and_then(Mtu::from_bytes).unwrap_or(self.port.is.active_mtu),
-                route: self.to_self,
-                timeout: TIMEOUT,
-                retry_count: RETRY_COUNT,
-                rnr_retry: RNR_RETRY,
-                min_rnr_timer: MIN_RNR_TIMER,
-                responder_reads: 1,
-                initiator_reads: 1,
-            };
-            self.unconnected.push((pair, connection));
+            let to = PairAddress { qp_num: other.number(), psn: PSN };
+            self.unconnected.push((pair, connection(self.spec, &self.port, PSN, &to, self.to_self)));
             self.others.push(other);
         }
         Ok(())

@@ -63,8 +63,6 @@ pub(super) struct Parts {
     pub(super) buffers: Buffers,
     pub(super) held: Held,
     pub(super) messages: Messages,
-    /// [`verbs::Provider::pauses`].
-    pub(super) pauses: bool,
 }
 
 /// What is held as long as the queue pairs are used.

@@ -43,13 +43,13 @@ impl Samples {
     /// Whether the next message is gathered from memory and asks for a completion.
     #[inline]
     fn is_gathered(&self, lane: &Lane) -> bool {
-        !self.is_inline || lane.unsignaled() + 1 >= self.interval
+        !self.is_inline || lane.unsignaled + 1 >= self.interval
     }
 
     /// Whether the place of the next message is free.
     #[inline]
     pub(super) fn is_free(&self, lane: &Lane) -> bool {
-        !self.is_gathered(lane) || self.free_after[self.place] <= lane.completed()
+        !self.is_gathered(lane) || self.free_after[self.place] <= lane.completed
     }
 
     /// Writes a word of the next message.

@@ -5,13 +5,13 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use measure::clock::Clock;
 use verbs::{
-    CompletionChannel, CompletionQueue, Context, Init, Initialisation, LinkModel, ProtectionDomain,
-    QueuePair, QueuePairOptions,
+    CompletionChannel, CompletionQueue, Connection, Context, Init, Initialisation, LinkModel, Mtu,
+    ProtectionDomain, QueuePair, QueuePairOptions, Route,
 };
 
 use super::address::{Address, GidAddress, PairAddress, PeerParams, Target};
 use super::buffers::{Buffers, access, receive_depth, receives_before};
-use super::constants::{GREETINGS, PSN, QKEY};
+use super::constants::{GREETINGS, MIN_RNR_TIMER, PSN, QKEY, RETRY_COUNT, RNR_RETRY, TIMEOUT};
 use super::device::Open;
 use super::managed::Managed;
 use super::port::LocalPort;
@@ -140,27 +140,10 @@ fn pair(
     spec: &PartSpec,
     lane: u32,
 ) -> Result<QueuePair<Init>, Error> {
-    let depth = receive_depth(spec);
-    let options = QueuePairOptions {
-        service: service(spec.message.service),
-        // One for a greeting when the queue is full of what is measured.
-        max_send_wr: spec.message.tx_depth.saturating_add(1),
-        max_recv_wr: depth,
-        max_send_sge: spec.message.sge,
-        max_recv_sge: spec.message.sge,
-        max_inline_data: if spec.message.inline {
-            u32::try_from(spec.message.size_bytes).unwrap_or(u32::MAX)
-        } else {
-            0
-        },
-    };
+    // One for a greeting when the queue is full of what is measured.
+    let options = options(spec, spec.message.tx_depth.saturating_add(1), receive_depth(spec));
     let qp = domain.queue_pair(&options, &queues.send, &queues.receive)?;
-    let mut qp = qp.init(&Initialisation {
-        port: port.number,
-        pkey_index: port.options.pkey_index,
-        qkey: QKEY,
-        access: access(spec),
-    })?;
+    let mut qp = qp.init(&initialisation(port, spec))?;
     let requests = buffers.receives.len();
     for i in 0..receives_before(spec) as usize {
         let request = &mut buffers.receives[i % requests];
@@ -168,6 +151,48 @@ fn pair(
         qp.post_receive(request)?;
     }
     Ok(qp)
+}
+
+/// What a queue pair with queues of these depths is made with.
+pub(super) fn options(spec: &PartSpec, max_send_wr: u32, max_recv_wr: u32) -> QueuePairOptions {
+    let inline_bytes = if spec.message.inline { spec.message.size_bytes } else { 0 };
+    QueuePairOptions {
+        service: service(spec.message.service),
+        max_send_wr,
+        max_recv_wr,
+        max_send_sge: spec.message.sge,
+        max_recv_sge: spec.message.sge,
+        max_inline_data: u32::try_from(inline_bytes).unwrap_or(u32::MAX),
+    }
+}
+
+/// What a queue pair of a port is initialised with.
+pub(super) fn initialisation(port: &LocalPort, spec: &PartSpec) -> Initialisation {
+    let pkey_index = port.options.pkey_index;
+    Initialisation { port: port.number, pkey_index, qkey: QKEY, access: access(spec) }
+}
+
+/// What connects a queue pair with a peer's, with a Read or an atomic at a time.
+pub(super) fn connection(
+    spec: &PartSpec,
+    port: &LocalPort,
+    own_psn: u32,
+    peer: &PairAddress,
+    route: Route,
+) -> Connection {
+    Connection {
+        qp_num: peer.qp_num,
+        peer_psn: peer.psn,
+        own_psn,
+        mtu: spec.message.mtu_bytes.and_then(Mtu::from_bytes).unwrap_or(port.is.active_mtu),
+        route,
+        timeout: TIMEOUT,
+        retry_count: RETRY_COUNT,
+        rnr_retry: RNR_RETRY,
+        min_rnr_timer: MIN_RNR_TIMER,
+        responder_reads: 1,
+        initiator_reads: 1,
+    }
 }
 
 /// Whether one queue pair serves all neighbours of a rank: that of datagrams, which say where they go.
@@ -199,14 +224,12 @@ pub(crate) fn inline_bytes_max(context: &Context) -> Result<u64, Error> {
     let domain = context.protection_domain()?;
     let queue = context.completion_queue(GREETINGS, None)?;
     let takes = |max_inline_data| {
-        let service = verbs::Service::Rc;
-        let (max_send_wr, max_recv_wr, max_send_sge, max_recv_sge) = (1, 1, 1, 1);
         let options = QueuePairOptions {
-            service,
-            max_send_wr,
-            max_recv_wr,
-            max_send_sge,
-            max_recv_sge,
+            service: verbs::Service::Rc,
+            max_send_wr: 1,
+            max_recv_wr: 1,
+            max_send_sge: 1,
+            max_recv_sge: 1,
             max_inline_data,
         };
         domain.queue_pair(&options, &queue, &queue).is_ok()
@@ -219,7 +242,7 @@ pub(crate) fn inline_bytes_max(context: &Context) -> Result<u64, Error> {
     Ok(u64::from(yes))
 }
 
-pub(super) fn service(service: Service) -> verbs::Service {
+fn service(service: Service) -> verbs::Service {
     match service {
         Service::Rc => verbs::Service::Rc,
         Service::Uc => verbs::Service::Uc,

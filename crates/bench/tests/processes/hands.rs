@@ -99,10 +99,10 @@ fn run(mode: &str, deed: Deed) -> (Result<Summary, String>, Seen, JoinHandle<Res
     };
     let place = format!("localhost:{}", peer.port);
     let thread = std::thread::spawn(move || {
-        let guest = server.wait(SLACK, None, &mut |text| panic!("{text}"))?;
+        let session = server.wait(SLACK, None, &mut |text| panic!("{text}"))?;
         let hand = Hand { deed, rank: 0, point: 0, others: 0 };
         // The process would end behind this: it is the test's.
-        guest.serve(hand, None, |_| {
+        session.serve(hand, None, |_| {
             loop {
                 std::thread::park();
             }

@@ -18,7 +18,7 @@ use bench::process::coordinator::{self, Launch, Summary};
 use bench::process::frame::{Decoder, Greeting};
 use bench::process::interrupt::Interrupt;
 use bench::process::message::{Hello, Reply, Request};
-use bench::process::sink::{Kept, Sink, SinkError, Source};
+use bench::process::sink::{KeptSamples, Sink, SinkError, Source};
 use measure::record::{Direction, Point, Status};
 
 /// Timeout of a point and of a start in these tests.
@@ -30,7 +30,7 @@ const SLACK: Duration = Duration::from_secs(10);
 struct Seen {
     started: Vec<Hello>,
     points: Vec<Point>,
-    samples: Vec<Vec<Kept>>,
+    samples: Vec<Vec<KeptSamples>>,
     lines: Vec<String>,
     notices: Vec<String>,
     warnings: Vec<String>,
@@ -54,7 +54,7 @@ impl Sink for Seen {
         self.best_ns
     }
 
-    fn point(&mut self, point: Point, samples: &[Kept]) -> Result<(), SinkError> {
+    fn point(&mut self, point: Point, samples: &[KeptSamples]) -> Result<(), SinkError> {
         self.points.push(point);
         self.samples.push(samples.to_vec());
         Ok(())
@@ -146,7 +146,7 @@ fn agents_that_behave_are_measured() {
     assert_eq!(point.calibration.as_ref().unwrap().before_ns, 50.0);
     assert_eq!(point.unstable, None);
     let samples: Vec<u64> = (0..10).collect();
-    let kept = |rank| Kept { of: Source::End(rank), samples_ns: samples.clone() };
+    let kept = |rank| KeptSamples { of: Source::End(rank), samples_ns: samples.clone() };
     assert_eq!(seen.samples[1], [kept(0), kept(1)]);
     assert_eq!(seen.lines.iter().filter(|line| *line == "[rank 0 good] set up").count(), 3);
 }
@@ -590,7 +590,7 @@ fn coordinator_process() {
             Ok(())
         }
         fn point_started(&mut self, _: &PointSpec) {}
-        fn point(&mut self, _: Point, _: &[Kept]) -> Result<(), SinkError> {
+        fn point(&mut self, _: Point, _: &[KeptSamples]) -> Result<(), SinkError> {
             Ok(())
         }
         fn agent_line(&mut self, _: u32, _: &str, line: &str) {

@@ -26,12 +26,12 @@ pub struct Pipeline {
     pub timer: TimerAlone,
     /// What became of the files of samples, in rank order; none where they are not kept.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub sinks: Vec<Sunk>,
+    pub sinks: Vec<SinkReport>,
 }
 
 /// A file of the samples of one end: of rank 0 all that it generated, of rank 1 all that came, those of the warm-up too.
 #[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq, Serialize)]
-pub struct Sunk {
+pub struct SinkReport {
     /// Whose samples they are.
     pub rank: u32,
     /// `csv` or `villas.human`, as VILLASnode writes them.

@@ -203,9 +203,9 @@ pub fn meanwhile(point: &Point) -> Vec<String> {
     let counted = (!ends.is_empty()).then(|| format!("     # counted meanwhile at {}", ends.join("; ")));
     let count = |name: &str| point.counters.get(name).copied().unwrap_or_default();
     let copied = match (count("sends_lent"), count("sends_copied_anyway")) {
-        (lent @ 1.., copied @ 1..) => {
-            Some(format!("     # of {lent} sends without a copy the kernel has copied {copied} all the same"))
-        }
+        (sends @ 1.., copied @ 1..) => Some(format!(
+            "     # of {sends} sends without a copy the kernel has copied {copied} all the same"
+        )),
         _ => None,
     };
     counted.into_iter().chain(copied).collect()

@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use measure::units;
 use report::advice::Goal;
 
-use super::settled::Settled;
+use super::refused_flags::RefusedFlags;
 use crate::cli::axes::words;
 use crate::cli::{Circumstances, Site};
 
@@ -84,7 +84,7 @@ pub(crate) struct AdviseArguments {
     #[command(flatten)]
     pub(crate) circumstances: Circumstances,
     #[command(flatten)]
-    pub(crate) settled: Settled,
+    pub(crate) settled: RefusedFlags,
     #[command(flatten)]
     pub(crate) site: Site,
 }

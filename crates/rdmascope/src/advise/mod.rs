@@ -5,8 +5,8 @@
 
 mod arguments;
 mod ask;
+mod refused_flags;
 mod search;
-mod settled;
 #[cfg(test)]
 mod tests;
 
@@ -17,7 +17,7 @@ use bench::process::coordinator;
 use bench::process::interrupt::Interrupt;
 use bench::process::message::Hello;
 use bench::process::server::PORT;
-use bench::process::sink::{Kept, Sink, SinkError};
+use bench::process::sink::{KeptSamples, Sink, SinkError};
 use measure::figure::{Figure, FigureKind, Unit};
 use measure::record::Point;
 
@@ -176,7 +176,7 @@ impl Sink for Advisor {
         self.output.calibrated(spec, one_way_ns)
     }
 
-    fn point(&mut self, point: Point, samples: &[Kept]) -> Result<(), SinkError> {
+    fn point(&mut self, point: Point, samples: &[KeptSamples]) -> Result<(), SinkError> {
         self.search.take(point.clone());
         self.output.point(point, samples)
     }

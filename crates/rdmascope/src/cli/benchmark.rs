@@ -13,7 +13,7 @@ use measure::units;
 
 use super::axes;
 use super::placement::{Placement, SocketPlacement};
-use crate::ends::Ends;
+use crate::server_args::ServerArgs;
 
 /// How much is measured.
 #[derive(Args, Debug)]
@@ -141,7 +141,7 @@ fn amount(command: Command, row: &bench::command::Command, length: Length) -> Co
 
 /// The flags of ends that are started by hand. The host stands where help lists it by itself.
 fn with_ends(command: Command) -> Command {
-    Ends::augment_args(command).mut_arg("host", |host| host.help_heading("Arguments"))
+    ServerArgs::augment_args(command).mut_arg("host", |host| host.help_heading("Arguments"))
 }
 
 fn all_sizes() -> Arg {

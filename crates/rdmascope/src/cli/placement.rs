@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use bench::worker::{Net, PortOptions};
 use clap::Args;
 
-use crate::ends::Ends;
+use crate::server_args::ServerArgs;
 
 /// Where a benchmark runs, and where its record goes.
 #[derive(Args, Clone, Debug)]
@@ -14,7 +14,7 @@ pub(crate) struct Site<P: Args = Placement> {
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) ends: Ends,
+    pub(crate) ends: ServerArgs,
     #[command(flatten)]
     pub(crate) placement: P,
 }

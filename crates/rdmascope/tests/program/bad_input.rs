@@ -24,7 +24,6 @@ fn plans_are_refused_with_the_line_and_the_nearest_name() {
     refused("\"ping-pong\"", "\"pingpong\"", &["did you mean \"ping-pong\"?"]);
     refused("[\"RC\", \"UC\", \"UD\"]", "[]", &["plan.toml:9", "the axis service", "is empty"]);
     refused("[\"RC\", \"UC\", \"UD\"]", "[\"RD\"]", &["unknown service \"RD\"", "RC, UC, UD"]);
-    refused("[4, 1024]", "[0]", &["has 0", "at least 1 byte"]);
     refused(
         "[4, 1024]",
         "[8192]",
@@ -64,7 +63,6 @@ fn settings_are_refused_by_the_name_that_they_were_given() {
     set("iterations", &["no '='", "KEY=VALUE"]);
     set("size_bytes=", &["no value"]);
     set("experiment.latncy.iterations=1", &["did you mean \"latency\"?"]);
-    set("experiment.latency.size_bytes=0", &["at least 1 byte"]);
     set("warmup=1000000001", &["warmup of", "1000000001", "more than 1000000000"]);
     set("\u{1b}[31miterations", &["\\u{1b}[31miterations", "no '='"]);
     set("service=ud", &["did you mean \"UD\"?"]);
@@ -78,7 +76,6 @@ fn flags_are_refused_before_anything_starts() {
         let local: &[&str] = if flags.contains(&"--via") { &[] } else { &["--local"] };
         scratch.refused(&[&["lat", "send"][..], local, flags].concat(), 2, words);
     };
-    lat(&["-s", "0"], &["experiment \"lat-send\"", "at least 1 byte"]);
     lat(&["-s", "banana"], &["\"banana\"", "does not start with a digit"]);
     lat(&["-c", "UD", "-s", "8192"], &["8192", "mtu_bytes 4096"]);
     lat(&["-m", "5000"], &["no path MTU", "256, 512, 1024, 2048 or 4096"]);
@@ -106,15 +103,15 @@ fn flags_are_refused_before_anything_starts() {
 }
 
 #[test]
-fn what_is_no_size_is_refused_under_the_name_of_its_command() {
+fn a_size_that_an_endpoint_does_not_carry_is_refused_under_the_name_of_its_command() {
     let scratch = Scratch::new();
-    for (command, name) in [
-        (&["lat", "read"][..], "lat-read"),
-        (&["bw", "write"], "bw-write"),
-        (&["one-way", "send"], "one-way-send-imm"),
-        (&["overhead"], "overhead"),
+    for (command, name, endpoint) in [
+        (&["lat", "tcp"][..], "lat-tcp", "TCP"),
+        (&["bw", "udp"], "bw-udp", "UDP"),
+        (&["one-way", "shmem"], "one-way-shmem", "shared memory"),
     ] {
-        let said = format!("size_bytes of experiment {name:?} has 0: a message has at least 1 byte");
+        let said =
+            format!("size_bytes of experiment {name:?} has 0: a message over {endpoint} has at least 1 byte");
         scratch.refused(&[command, &["--local", "-s", "0"]].concat(), 2, &[&said]);
     }
 }

@@ -150,3 +150,56 @@ fn what_cannot_be_is_refused_before_anything_starts() {
         "{ended:?}"
     );
 }
+
+#[test]
+fn messages_without_payload_are_measured_where_a_completion_tells_of_them() {
+    for flags in [
+        "lat send",
+        "lat send -c UD",
+        "lat send -e",
+        "lat send -I 64",
+        "lat write --imm",
+        "lat read",
+        "one-way send",
+        "overhead --step post_send,poll_send,post_receive",
+    ] {
+        let points = measure(&format!("{flags} -s 0 -n 300"));
+        assert!(points.iter().all(|point| point.axes["size_bytes"] == 0), "{flags}");
+    }
+    for flags in ["bw send", "bw write", "bw read", "bw write -q 2 -b"] {
+        for point in measure(&format!("{flags} -s 0,64 -n 400")) {
+            let throughput = point.throughput.unwrap();
+            assert!(throughput.messages_per_s > 0.0, "{flags}");
+            assert_eq!(throughput.bytes_per_s > 0.0, point.axes["size_bytes"] != 0, "{flags}");
+        }
+    }
+}
+
+#[test]
+fn messages_without_payload_are_not_measured_where_their_last_byte_is_polled() {
+    let scratch = Scratch::new();
+    for (number, words) in [
+        &["lat", "write", "--local"][..],
+        &["fan-out", "send", "--peers", "2"],
+        &["fan-out", "write", "--peers", "2"],
+        &["fan-out", "read", "--peers", "2"],
+        &["pairs", "send", "--pairs", "2"],
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let record = format!("record{number}");
+        let words = [words, &["-d", "softdev0", "-s", "0,8", "-n", "200", "--out", &record]].concat();
+        scratch.succeed(&words);
+        let points = scratch.record(&record).1;
+        assert_eq!(points.len(), 2, "{words:?}");
+        let is_polled = words[1] != "send";
+        match &points[0].status {
+            Status::NotMeasured { reason } if is_polled => {
+                assert_eq!(reason, "a message of 0 bytes leaves nothing in memory that a rank could poll");
+            }
+            status => assert!(!is_polled && *status == Status::Measured, "{words:?}: {status:?}"),
+        }
+        assert_eq!(points[1].status, Status::Measured, "{words:?}");
+    }
+}

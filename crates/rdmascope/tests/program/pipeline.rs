@@ -437,7 +437,11 @@ fn a_full_disk_costs_the_file_its_end_and_nothing_else() {
     assert_eq!(ended.status, Some(0), "{ended:?}");
     let point = scratch.record("record").1.remove(0);
     assert_eq!(point.status, Status::Measured);
-    let short = found(&point).sinks.iter().find(|sunk| sunk.missing > 0).expect("300 KiB hold no 8000 lines");
+    let short = found(&point)
+        .sinks
+        .iter()
+        .find(|sink_report| sink_report.missing > 0)
+        .expect("300 KiB hold no 8000 lines");
     assert!(short.error.as_ref().is_some_and(|error| error.contains("No space left on device")), "{short:?}");
     assert!(point.unstable.as_ref().is_some_and(|why| why.contains("are in no file")));
     let output = &found(&point).sinks[1];

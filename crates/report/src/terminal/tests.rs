@@ -3,8 +3,8 @@ use std::collections::BTreeMap;
 use bench::PATTERNS;
 use measure::finding::Finding;
 use measure::record::{
-    Cost, Direction, End, Fairness, Latency, LatencyKind, Mavericks, OneWay, Pipeline, Sunk, Throughput,
-    Timed, TimerAlone,
+    Cost, Direction, End, Fairness, Latency, LatencyKind, Mavericks, OneWay, Pipeline, SinkReport,
+    Throughput, Timed, TimerAlone,
 };
 use serde_json::json;
 
@@ -506,7 +506,7 @@ fn pipeline(rate_hz: u64, values: u64) -> Point {
 #[test]
 fn rates_and_values_share_a_table_with_what_became_of_each_step() {
     let mut kept = pipeline(100_000, 8);
-    let sunk = |rank: u32, path: Option<&str>| Sunk {
+    let sink_report = |rank: u32, path: Option<&str>| SinkReport {
         rank,
         format: "csv".to_owned(),
         path: path.map(str::to_owned),
@@ -517,7 +517,8 @@ fn rates_and_values_share_a_table_with_what_became_of_each_step() {
         write_ns: 40_000_000,
         error: None,
     };
-    kept.pipeline.as_mut().unwrap().sinks = vec![sunk(0, None), sunk(1, Some("/tmp/logs/a_output.csv"))];
+    kept.pipeline.as_mut().unwrap().sinks =
+        vec![sink_report(0, None), sink_report(1, Some("/tmp/logs/a_output.csv"))];
     kept.unstable = Some("the generator was not there for 2 of 3 steps".to_owned());
     kept.ends = vec![serde_json::from_value(json!({"rank": 1, "host": {"Udp.RcvbufErrors": 135}})).unwrap()];
     let failed = Point {

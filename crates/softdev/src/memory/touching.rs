@@ -25,7 +25,7 @@ pub(crate) fn await_end<Word: Atomic<Value = u32>>(
     mut goes_on: impl FnMut() -> bool,
 ) {
     while touching.load(Acquire) == whom && goes_on() {
-        Word::On::give_way();
+        Word::On::yield_cpu();
     }
 }
 

@@ -71,7 +71,7 @@ pub(crate) fn wait_for<Flag: Atomic<Value = bool>>(flag: &Flag) {
         }
         Flag::On::pause();
     }
-    Flag::On::give_way();
+    Flag::On::yield_cpu();
 }
 
 impl<T, Flag: Atomic<Value = bool>> Deref for Guard<'_, T, Flag> {

@@ -33,7 +33,7 @@ pub(crate) trait Machine {
     /// A turn of a loop that waits for another CPU.
     fn pause();
     /// Gives the CPU away.
-    fn give_way();
+    fn yield_cpu();
 }
 
 /// A word that several threads or processes reach.
@@ -88,7 +88,7 @@ impl Machine for Cpu {
         std::hint::spin_loop();
     }
 
-    fn give_way() {
+    fn yield_cpu() {
         std::thread::yield_now();
     }
 }

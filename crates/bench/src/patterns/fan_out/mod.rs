@@ -74,7 +74,7 @@ impl Pattern for FanOut {
     }
 }
 
-/// Where the others timed another kind of latency than the hub, that and theirs taken together.
+/// Where the others timed another kind of latency than the root, that and theirs taken together.
 fn kinds(spec: &PointSpec, outcomes: &[Outcome]) -> Vec<Timed> {
     let kind = |outcome: &Outcome| outcome.latency.as_ref().map(|latency| latency.kind);
     let Some(first) = outcomes.first().and_then(|outcome| outcome.latency.clone()) else {

@@ -18,33 +18,33 @@ use crate::pattern::timed::{Timed, latency_outcome, span, timed};
 use crate::point::{Operation, PointSpec};
 
 /// The rank that talks to all others.
-const HUB: u32 = 0;
+const ROOT: u32 = 0;
 
 /// One rank of a point of one to n.
 pub(super) fn fan_out<E: DrivenEndpoint>(rank: Rank<'_, E>) -> Result<Outcome, PointError> {
-    let (spec, clock, is_hub) = (rank.spec, rank.clock(), rank.rank == HUB);
+    let (spec, clock, is_root) = (rank.spec, rank.clock(), rank.rank == ROOT);
     let endpoint = rank.main()?;
-    if !is_hub && !spec.message.operation.is_fetch() {
+    if !is_root && !spec.message.operation.is_fetch() {
         let (done, cpu) = watched(clock, || answer(endpoint));
         done?;
         return Ok(Outcome { cpu, ..Outcome::default() });
     }
-    let kind = match (spec.message.operation.is_fetch(), is_hub) {
+    let kind = match (spec.message.operation.is_fetch(), is_root) {
         (false, _) => LatencyKind::FanHalf,
         (true, true) => LatencyKind::Fan,
         (true, false) => LatencyKind::Rtt,
     };
     let posted = endpoint.lanes();
-    let (samples, cpu) = timed(Rounds { endpoint, spec, is_hub }, spec, kind, clock)?;
+    let (samples, cpu) = timed(Rounds { endpoint, spec, is_root }, spec, kind, clock)?;
     let outcome = Outcome { cpu, ..latency_outcome(&samples, kind, spec, posted) };
-    if !is_hub {
+    if !is_root {
         return Ok(outcome);
     }
     let throughput = outcome.latency.as_ref().map(|latency| per_message(latency, spec));
     Ok(Outcome { throughput, ..outcome })
 }
 
-/// Throughput as size by latency (H15): the payload that a hub sends to all spokes, or fetches from them, in the median time.
+/// Throughput as size by latency (H15): the payload that a root sends to all leaves, or fetches from them, in the median time.
 fn per_message(latency: &Latency, spec: &PointSpec) -> Throughput {
     let messages_per_s = f64::from(Settings::of(spec).peers) * 1e9 / (latency.p50_ns.max(1) as f64);
     Throughput::of(messages_per_s, spec.message.size_bytes, Direction::Uni)
@@ -54,21 +54,21 @@ fn per_message(latency: &Latency, spec: &PointSpec) -> Throughput {
 struct Rounds<'a, E> {
     endpoint: &'a mut E,
     spec: &'a PointSpec,
-    is_hub: bool,
+    is_root: bool,
 }
 
 impl<E: Endpoint> Timed for Rounds<'_, E> {
     fn run<R: Recorder>(self, recorder: &mut R) -> (Result<(), Error>, Option<Cpu>) {
-        let Self { endpoint, spec, is_hub } = self;
+        let Self { endpoint, spec, is_root } = self;
         let Settings { peers, notify, .. } = Settings::of(spec);
         // The target of a Write has no completion.
         let is_silent = spec.message.operation == Operation::Write;
         let notify = notify.unwrap_or(if is_silent { Notify::Memory } else { Notify::Completion });
         let (warmup, span) = (spec.warmup, span(spec));
-        watched(endpoint.clock(), || match (spec.message.operation.is_fetch(), is_hub) {
-            (false, _) => rounds::hub(endpoint, recorder, u64::from(peers), warmup, span),
-            (true, true) => rounds::fetching_hub(endpoint, recorder, notify, warmup, span),
-            (true, false) => rounds::fetching_spoke(endpoint, recorder, notify, warmup),
+        watched(endpoint.clock(), || match (spec.message.operation.is_fetch(), is_root) {
+            (false, _) => rounds::root(endpoint, recorder, u64::from(peers), warmup, span),
+            (true, true) => rounds::fetching_root(endpoint, recorder, notify, warmup, span),
+            (true, false) => rounds::fetching_leaf(endpoint, recorder, notify, warmup),
         })
     }
 }

@@ -1,9 +1,9 @@
-//! One to n, n to one (H1 to H6): the hub posts a message to each of n spokes without waiting in between, and waits until all
+//! One to n, n to one (H1 to H6): the root posts a message to each of n leaves without waiting in between, and waits until all
 //! have answered.
 //!
 //! Every round is timed and begins when the one before is over, so the start-up of the pipeline is charged to each (H9).
-//! Operations that fetch, of which the other end knows nothing, have two stages (H5): the hub fetches from all spokes; then it
-//! signals to them, each fetches from the hub and times that itself, and signals back.
+//! Operations that fetch, of which the other end knows nothing, have two stages (H5): the root fetches from all leaves; then it
+//! signals to them, each fetches from the root and times that itself, and signals back.
 
 use measure::samples::Recorder;
 
@@ -12,7 +12,7 @@ use crate::endpoint::{Endpoint, Mark};
 use crate::pattern::Span;
 use crate::point::Notify;
 
-/// Which rounds there are, as the hub counts them.
+/// Which rounds there are, as the root counts them.
 struct Rounds {
     warmup: u64,
     target: u64,
@@ -47,15 +47,15 @@ impl Rounds {
     }
 }
 
-/// Sends to all spokes and waits for their answers: records the whole time of a round, from before the first post to after the
+/// Sends to all leaves and waits for their answers: records the whole time of a round, from before the first post to after the
 /// last arrival (H3).
 ///
 /// # Errors
 /// What the endpoint says; [`Error::Deadline`] when a message is lost, which ends the rounds.
-pub(crate) fn hub<E: Endpoint, R: Recorder>(
+pub(crate) fn root<E: Endpoint, R: Recorder>(
     endpoint: &mut E,
     recorder: &mut R,
-    spokes: u64,
+    leaves: u64,
     warmup: u64,
     span: Span,
 ) -> Result<(), Error> {
@@ -68,7 +68,7 @@ pub(crate) fn hub<E: Endpoint, R: Recorder>(
         for _ in 0..messages {
             endpoint.send(mark)?;
         }
-        for _ in 0..spokes {
+        for _ in 0..leaves {
             endpoint.receive()?;
         }
         let end = clock.now();
@@ -82,18 +82,18 @@ pub(crate) fn hub<E: Endpoint, R: Recorder>(
     }
 }
 
-/// Fetches from all spokes and waits for what comes, which it records; then lets them fetch from here.
+/// Fetches from all leaves and waits for what comes, which it records; then lets them fetch from here.
 ///
 /// # Errors
-/// As [`hub`].
-pub(crate) fn fetching_hub<E: Endpoint, R: Recorder>(
+/// As [`root`].
+pub(crate) fn fetching_root<E: Endpoint, R: Recorder>(
     endpoint: &mut E,
     recorder: &mut R,
     notify: Notify,
     warmup: u64,
     span: Span,
 ) -> Result<(), Error> {
-    let spokes = endpoint.lanes();
+    let leaves = endpoint.lanes();
     let mut rounds = Rounds::new(warmup, span);
     loop {
         let (counts, mark) = rounds.begin(endpoint);
@@ -101,10 +101,10 @@ pub(crate) fn fetching_hub<E: Endpoint, R: Recorder>(
         if counts {
             recorder.record(ticks);
         }
-        for _ in 0..spokes {
+        for _ in 0..leaves {
             endpoint.signal(mark)?;
         }
-        for _ in 0..spokes {
+        for _ in 0..leaves {
             endpoint.receive()?;
         }
         endpoint.flush()?;
@@ -114,11 +114,11 @@ pub(crate) fn fetching_hub<E: Endpoint, R: Recorder>(
     }
 }
 
-/// Fetches from the hub whenever that says so, as all the others do, and records each time but those of the first rounds.
+/// Fetches from the root whenever that says so, as all the others do, and records each time but those of the first rounds.
 ///
 /// # Errors
-/// As [`hub`].
-pub(crate) fn fetching_spoke<E: Endpoint, R: Recorder>(
+/// As [`root`].
+pub(crate) fn fetching_leaf<E: Endpoint, R: Recorder>(
     endpoint: &mut E,
     recorder: &mut R,
     notify: Notify,
@@ -146,7 +146,7 @@ fn fetch<E: Endpoint>(endpoint: &mut E, notify: Notify) -> Result<u64, Error> {
     let clock = endpoint.clock();
     let lanes = endpoint.lanes();
     if notify == Notify::Memory {
-        endpoint.clear_landing()?;
+        endpoint.clear_places()?;
     }
     let begin = clock.now();
     for _ in 0..lanes {
@@ -156,7 +156,7 @@ fn fetch<E: Endpoint>(endpoint: &mut E, notify: Notify) -> Result<u64, Error> {
         Notify::Completion => endpoint.flush()?,
         Notify::Memory => {
             for lane in 0..lanes {
-                while !endpoint.has_landed(lane)? {
+                while !endpoint.is_placed(lane)? {
                     endpoint.idle()?;
                 }
             }

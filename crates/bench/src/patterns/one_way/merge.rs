@@ -11,7 +11,7 @@ use measure::{stats, step};
 use super::settings::Settings;
 use super::stamped::{Column, Stamped, Watched};
 use crate::Error;
-use crate::pattern::outcome::{Kept, Source};
+use crate::pattern::outcome::{KeptSamples, Source};
 use crate::point::PointSpec;
 
 /// What the messages of a point come to.
@@ -22,7 +22,7 @@ pub(crate) struct Joined {
     /// What else is known.
     pub one_way: OneWay,
     /// Raw samples by kind, where the plan keeps them.
-    pub samples: Vec<Kept>,
+    pub samples: Vec<KeptSamples>,
     /// Counters of messages.
     pub counters: BTreeMap<String, u64>,
     /// Why the numbers should not be trusted, if so.
@@ -153,13 +153,17 @@ fn ns_of(messages: &[(usize, u64)]) -> Vec<u64> {
 }
 
 /// Statistics of each kind, with its samples or their distribution. A kind of which there is no sample is left out.
-fn keep(spec: &PointSpec, kinds: Vec<(LatencyKind, Vec<u64>)>, time: &Time) -> (Vec<Timed>, Vec<Kept>) {
+fn keep(
+    spec: &PointSpec,
+    kinds: Vec<(LatencyKind, Vec<u64>)>,
+    time: &Time,
+) -> (Vec<Timed>, Vec<KeptSamples>) {
     let (mut timed, mut kept) = (Vec::new(), Vec::new());
     for (kind, samples_ns) in kinds {
         let Some(latency) = time.latency(spec, kind, &samples_ns) else { continue };
         let mut histogram: Option<Histogram> = None;
         if spec.keep_samples {
-            kept.push(Kept { of: Source::Kind(kind), samples_ns });
+            kept.push(KeptSamples { of: Source::Kind(kind), samples_ns });
         } else {
             histogram = Some(Samples::from_ns(samples_ns).histogram());
         }

@@ -8,7 +8,7 @@ use measure::samples::{HistogramSamples, Recorder, Scale};
 use serde::{Deserialize, Serialize};
 
 use super::layout::{CONTROL, LOAD};
-use super::schedule::{self, Kept, Schedule, Times};
+use super::schedule::{self, RateKept, Schedule, Times};
 use super::settings::Settings;
 use crate::Error;
 use crate::cpu::watched;
@@ -16,7 +16,7 @@ use crate::endpoint::Endpoint;
 use crate::endpoint::connecting::DrivenEndpoint;
 use crate::fault::PointError;
 use crate::pattern::Progress;
-use crate::pattern::flood::{Passed, Window};
+use crate::pattern::flood::{FloodProgress, Window};
 use crate::pattern::outcome::{self, Outcome};
 use crate::pattern::rank::Rank;
 use crate::pattern::timed::{Timed, latency_outcome, timed};
@@ -31,7 +31,7 @@ pub(crate) struct Told {
     /// When its messages were timed, to count what others did meanwhile.
     pub(super) timed: Option<Window>,
     /// How its load went.
-    pub(super) passed: Option<Passed>,
+    pub(super) passed: Option<FloodProgress>,
 }
 
 impl outcome::Told for Told {}
@@ -109,7 +109,7 @@ fn ask<E: Endpoint>(
 ) -> Result<(Outcome, Window), Error> {
     let clock = rank_clock.clock;
     let [mut rtt, mut lateness] = [(); 2].map(|()| HistogramSamples::new(&clock, Scale::Whole));
-    let mut kept = Kept::default();
+    let mut kept = RateKept::default();
     let times = [&mut rtt, &mut lateness];
     let asks = Ask { endpoint, control, schedule, times, kept: &mut kept };
     let (samples, cpu) = timed(asks, spec, LatencyKind::Response, clock)?;
@@ -146,7 +146,7 @@ fn ask<E: Endpoint>(
 }
 
 /// The rate at which messages were posted; none of a single one.
-fn posted(kept: &Kept, spec: &PointSpec, clock: Clock) -> Option<Throughput> {
+fn posted(kept: &RateKept, spec: &PointSpec, clock: Clock) -> Option<Throughput> {
     let [first, last] = kept.posts;
     let messages_per_s =
         kept.messages.saturating_sub(1) as f64 * 1e9 / clock.ns_f64(last.saturating_sub(first));
@@ -155,8 +155,8 @@ fn posted(kept: &Kept, spec: &PointSpec, clock: Clock) -> Option<Throughput> {
 }
 
 /// What is wrong where the rate was not held.
-fn not_held(kept: &Kept, schedule: &Schedule, spec: &PointSpec) -> Option<String> {
-    let Kept { messages, late, waited, .. } = kept;
+fn not_held(kept: &RateKept, schedule: &Schedule, spec: &PointSpec) -> Option<String> {
+    let RateKept { messages, late, waited, .. } = kept;
     (*late as f64 > LATE_SHARE_MAX * *messages as f64).then(|| {
         let rate_hz = Settings::of(spec).rate_hz;
         let late = format!("{late} of {messages} messages were posted when the next was due already");
@@ -181,7 +181,7 @@ struct Ask<'a, E> {
     schedule: &'a Schedule,
     /// Of rtt and of lateness.
     times: [&'a mut HistogramSamples; 2],
-    kept: &'a mut Kept,
+    kept: &'a mut RateKept,
 }
 
 impl<E: Endpoint> Timed for Ask<'_, E> {

@@ -48,7 +48,7 @@ pub(super) struct Times<'a, R, S> {
 
 /// How the schedule was kept, by the messages that count.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub(super) struct Kept {
+pub(super) struct RateKept {
     /// How many there were: as many as there were to be, unless the limit was over.
     pub messages: u64,
     /// Those that were posted when the next was due already.
@@ -63,7 +63,7 @@ pub(super) struct Kept {
     pub lost: u64,
 }
 
-impl Kept {
+impl RateKept {
     /// Takes note of a message that counts, which was posted at an instant.
     #[inline]
     fn posted(&mut self, now: u64, is_first: bool, is_late: bool, has_waited: bool) {
@@ -84,7 +84,7 @@ pub(super) fn ask<E: Endpoint, R: Recorder, S: Recorder>(
     endpoint: &mut E,
     times: &mut Times<'_, R, S>,
     schedule: &Schedule,
-) -> Result<Kept, Error> {
+) -> Result<RateKept, Error> {
     let clock = endpoint.clock();
     let mut warmup = schedule.warmup;
     let mut all = warmup + schedule.messages;
@@ -96,7 +96,7 @@ pub(super) fn ask<E: Endpoint, R: Recorder, S: Recorder>(
     let limit = clock.ticks(schedule.limit);
     let (warm, over) = (begin.saturating_add(limit / 2), begin.saturating_add(limit));
     let (mut sent, mut next) = (0, begin);
-    let (mut kept, mut has_waited) = (Kept::default(), false);
+    let (mut kept, mut has_waited) = (RateKept::default(), false);
     // Where answers do not say to what they are, that would be another message's time: one that is lost ends it.
     let patience = if schedule.is_reliable { u64::MAX } else { clock.ticks(QUIET) + schedule.period as u64 };
     let mut lost_at = begin.saturating_add(patience);
@@ -149,7 +149,7 @@ pub(super) fn ask<E: Endpoint, R: Recorder, S: Recorder>(
         }
     }
     part(endpoint)?;
-    Ok(Kept { messages: all - warmup, ..kept })
+    Ok(RateKept { messages: all - warmup, ..kept })
 }
 
 /// Lets whoever answers go, where the last message may be among what was lost.

@@ -3,7 +3,7 @@ use measure::record::Throughput;
 
 use super::*;
 use crate::axis;
-use crate::pattern::flood::{Passed, Window};
+use crate::pattern::flood::{FloodProgress, Window};
 use crate::plan::{Options, Plan, Settings, resolve};
 use crate::point::Pattern as Named;
 
@@ -13,12 +13,12 @@ fn spec() -> PointSpec {
     resolve(&plan, &Options::default()).unwrap().points.remove(0)
 }
 
-fn passed(seen: Vec<(u64, u64)>) -> Passed {
-    Passed { clock: Domain::of(&Clock::monotonic()), tick_hz: 1e9, span: [0, 1500], seen }
+fn passed(seen: Vec<(u64, u64)>) -> FloodProgress {
+    FloodProgress { clock: Domain::of(&Clock::monotonic()), tick_hz: 1e9, span: [0, 1500], seen }
 }
 
 /// What a rank that asks from when to when, one that answers and one that loads come to.
-fn merged(timed: Option<[u64; 2]>, load: Passed, outcomes: &mut Vec<Outcome>) -> Merged {
+fn merged(timed: Option<[u64; 2]>, load: FloodProgress, outcomes: &mut Vec<Outcome>) -> Merged {
     let timed = timed.map(|span| Window { clock: load.clock.clone(), span });
     let told = vec![Some(Told { timed, passed: None }), None, Some(Told { timed: None, passed: Some(load) })];
     OpenLoop::merge(&spec(), outcomes, told)

@@ -77,6 +77,10 @@ impl Check<'_> {
             let what = format!("{} of the device's memory", step.word());
             return self.refuse("memory", &what, "it is there already: give memory = \"process\", or none");
         }
+        if let (Some(step), true) = (of_memory, self.0.axes.get(axis::SIZE_BYTES).contains(&0)) {
+            let what = format!("{} of 0 B", step.word());
+            return self.refuse("size_bytes", &what, "a memory region has at least 1 byte");
+        }
         let registered = of_memory.map_or(0, |_| self.largest(axis::SIZE_BYTES.row));
         if registered.saturating_mul(self.largest(axis::BATCH.row)) > REGISTERED_MAX {
             let why = "a batch is registered at the same time: shorten it, or take smaller sizes";

@@ -19,7 +19,7 @@ use crate::endpoint::connecting::DrivenEndpoint;
 use crate::fault::PointError;
 use crate::pattern::check::Check;
 use crate::pattern::defaults::{Defaults, SIZE_BYTES_STREAM, are_all};
-use crate::pattern::flood::Passed;
+use crate::pattern::flood::FloodProgress;
 use crate::pattern::outcome::{Merged, Outcome, Told};
 use crate::pattern::rank::Rank;
 use crate::pattern::registry::{Pattern, Row};
@@ -30,7 +30,7 @@ use crate::topology::{Flow, Links, PartSpec, Topology, Usage};
 /// The pattern.
 pub(crate) struct Pairs;
 
-impl Told for Passed {}
+impl Told for FloodProgress {}
 
 impl Pattern for Pairs {
     const ROW: Row = Row {
@@ -41,7 +41,7 @@ impl Pattern for Pairs {
         ..Row::named("pairs")
     };
     /// How a rank's flood went.
-    type Told = Passed;
+    type Told = FloodProgress;
 
     fn defaults(given: &AxisList, _carrier: Carrier) -> Defaults {
         let axes = Settings::usual();
@@ -76,11 +76,11 @@ impl Pattern for Pairs {
         Topology { together, ..Topology::of_one(main) }
     }
 
-    fn run<E: DrivenEndpoint>(rank: Rank<'_, E>) -> Result<(Outcome, Option<Passed>), PointError> {
+    fn run<E: DrivenEndpoint>(rank: Rank<'_, E>) -> Result<(Outcome, Option<FloodProgress>), PointError> {
         rank::pairs(rank)
     }
 
-    fn merge(spec: &PointSpec, outcomes: &mut Vec<Outcome>, told: Vec<Option<Passed>>) -> Merged {
+    fn merge(spec: &PointSpec, outcomes: &mut Vec<Outcome>, told: Vec<Option<FloodProgress>>) -> Merged {
         let floods = Floods {
             who: "pairs",
             message_bytes: spec.message.size_bytes,

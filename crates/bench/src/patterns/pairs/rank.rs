@@ -14,7 +14,7 @@ use crate::endpoint::Endpoint;
 use crate::endpoint::connecting::DrivenEndpoint;
 use crate::fault::PointError;
 use crate::pattern::answer::answer;
-use crate::pattern::flood::Passed;
+use crate::pattern::flood::FloodProgress;
 use crate::pattern::outcome::Outcome;
 use crate::pattern::rank::Rank;
 use crate::pattern::timed::{Timed, latency_outcome, packets, span, timed};
@@ -25,7 +25,7 @@ use crate::rank_clock::RankClock;
 /// One rank of a point of several pairs.
 pub(super) fn pairs<E: DrivenEndpoint>(
     mut rank: Rank<'_, E>,
-) -> Result<(Outcome, Option<Passed>), PointError> {
+) -> Result<(Outcome, Option<FloodProgress>), PointError> {
     let (spec, rank_clock, barrier) = (rank.spec, rank.rank_clock, rank.barrier());
     let (clock, traffic) = (rank_clock.clock, Settings::of(spec).traffic);
     let endpoint = rank.main()?;
@@ -93,7 +93,7 @@ fn flood<E: Endpoint>(
     barrier: &mut Barrier,
     spec: &PointSpec,
     rank_clock: &RankClock,
-) -> Result<(Outcome, Option<Passed>), Error> {
+) -> Result<(Outcome, Option<FloodProgress>), Error> {
     let mut progress = Progress::new();
     let (done, cpu) =
         watched(rank_clock.clock, || loops::flood(endpoint, barrier, &mut progress, spec.warmup, span(spec)));

@@ -14,20 +14,20 @@ fn spec(size_bytes: u64) -> PointSpec {
     spec
 }
 
-fn passed() -> Passed {
-    Passed { clock: Domain::of(&Clock::monotonic()), tick_hz: 1e9, span: [0; 2], seen: Vec::new() }
+fn passed() -> FloodProgress {
+    FloodProgress { clock: Domain::of(&Clock::monotonic()), tick_hz: 1e9, span: [0; 2], seen: Vec::new() }
 }
 
 /// A flood of a message in so many ticks of a nanosecond.
-fn flood(span: [u64; 2], ticks: u64) -> Passed {
+fn flood(span: [u64; 2], ticks: u64) -> FloodProgress {
     let seen = (0..=(span[1] - span[0]) / ticks).map(|count| (span[0] + count * ticks, count)).collect();
-    Passed { span, seen, ..passed() }
+    FloodProgress { span, seen, ..passed() }
 }
 
 /// What these floods come to, by rank, and what is left of the outcomes.
-fn merged(spec: &PointSpec, told: Vec<Option<Passed>>) -> (Merged, Vec<Outcome>) {
+fn merged(spec: &PointSpec, told: Vec<Option<FloodProgress>>) -> (Merged, Vec<Outcome>) {
     let own = Throughput { bytes_per_s: 1.0, messages_per_s: 1.0, direction: Direction::Uni };
-    let outcome = |told: &Option<Passed>| Outcome {
+    let outcome = |told: &Option<FloodProgress>| Outcome {
         throughput: told.as_ref().map(|_| own.clone()),
         ..Outcome::default()
     };
@@ -68,7 +68,7 @@ fn what_shares_a_link_carries_no_more_than_that() {
     }
     let ends = [now - 1, now - 500];
     let told = [0, 1].map(|one: usize| {
-        Some(Passed { span: [one as u64, ends[one]], seen: seen[one].clone(), ..passed() })
+        Some(FloodProgress { span: [one as u64, ends[one]], seen: seen[one].clone(), ..passed() })
     });
     let total = merged(&spec(1), told.into()).0.throughput.unwrap().messages_per_s;
     assert!((total / 1e9 - 1.0).abs() < 1e-9, "{total}");
@@ -76,7 +76,7 @@ fn what_shares_a_link_carries_no_more_than_that() {
 
 #[test]
 fn what_is_hardly_counted_is_no_number() {
-    let told = || Some(Passed { span: [0, 1500], seen: vec![(0, 0), (1400, 16)], ..passed() });
+    let told = || Some(FloodProgress { span: [0, 1500], seen: vec![(0, 0), (1400, 16)], ..passed() });
     let (together, outcomes) = merged(&spec(1), vec![told(), told()]);
     let Some(Status::NotMeasured { reason }) = together.status else { panic!("{together:?}") };
     assert!(reason.contains("cannot be counted"), "{reason}");

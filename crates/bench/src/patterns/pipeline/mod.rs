@@ -47,7 +47,7 @@ mod timer;
 
 use std::collections::BTreeMap;
 
-use measure::record::{self, Direction, Sunk, Throughput};
+use measure::record::{self, Direction, SinkReport, Throughput};
 
 use self::choices::Filling;
 use self::run::{Generated, Told};
@@ -117,7 +117,9 @@ impl Pattern for Samples {
         let told: Vec<_> = told.into_iter().flatten().collect();
         let [source, target] = &told[..] else { return Merged::of(outcomes) };
         let (mut merged, sinks) = match merge::merge(spec, &source.stamped, &target.stamped) {
-            Ok(joined) => (joined.merged(outcomes), vec![source.sunk.clone(), target.sunk.clone()]),
+            Ok(joined) => {
+                (joined.merged(outcomes), vec![source.sink_report.clone(), target.sink_report.clone()])
+            }
             Err(error) => {
                 outcomes.clear();
                 let mut merged = Merged::without_numbers(why(&error));
@@ -128,10 +130,10 @@ impl Pattern for Samples {
                 outcomes.push(Outcome::default());
                 let first = usize::try_from(spec.warmup).unwrap_or(usize::MAX);
                 merged.counters = merge::fates(first, &source.stamped, &target.stamped);
-                (merged, vec![source.sunk.clone()])
+                (merged, vec![source.sink_report.clone()])
             }
         };
-        let sinks: Vec<Sunk> = sinks.into_iter().flatten().collect();
+        let sinks: Vec<SinkReport> = sinks.into_iter().flatten().collect();
         let Some(generated) = &source.generated else { return merged };
         let own = missed(generated, &merged.counters).into_iter().chain(sinks.iter().filter_map(in_no_file));
         merged.unstable = own.chain(std::mem::take(&mut merged.unstable)).collect();
@@ -164,8 +166,8 @@ fn missed(generated: &Generated, counters: &BTreeMap<String, u64>) -> Option<Str
 }
 
 /// What is wrong where samples could not be written.
-fn in_no_file(sunk: &Sunk) -> Option<String> {
-    let Sunk { rank, missing, error, .. } = sunk;
+fn in_no_file(sink_report: &SinkReport) -> Option<String> {
+    let SinkReport { rank, missing, error, .. } = sink_report;
     Some(format!("{missing} samples of rank {rank} are in no file: {}", error.as_ref()?))
 }
 

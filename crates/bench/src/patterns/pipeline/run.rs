@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use measure::clock::{Clock, Nominal, Ticks};
-use measure::record::{Cpu, LatencyKind, Sunk, TimerAlone};
+use measure::record::{Cpu, LatencyKind, SinkReport, TimerAlone};
 use measure::samples::{HistogramSamples, Recorder, Scale, Stamps};
 use serde::{Deserialize, Serialize};
 
@@ -48,7 +48,7 @@ pub(crate) struct Told {
     /// What the generator found.
     pub(super) generated: Option<Generated>,
     /// The file of its samples, where they are kept.
-    pub(super) sunk: Option<Sunk>,
+    pub(super) sink_report: Option<SinkReport>,
 }
 
 impl outcome::Told for Told {
@@ -145,7 +145,7 @@ impl<E: Endpoint> Run<'_, E> {
         part(self.endpoint, &schedule)?;
         let source = ClockReference::of_words(schedule.start_message);
         let times = Times { source: Some(source), target: source, is_one: true };
-        let sunk = log.rows.take().map(|rows| rows.write(self.rank, &times, clock));
+        let sink_report = log.rows.take().map(|rows| rows.write(self.rank, &times, clock));
         let generated = Generated {
             rate_hz: 1e9 / timer.period_ns(),
             achieved_hz: log.rate(tick_hz),
@@ -155,7 +155,7 @@ impl<E: Endpoint> Run<'_, E> {
         let columns = [(Column::Due, log.due), (Column::Submitted, log.submitted)];
         let watch = spins.then_some(watch);
         let stamped = self.finish(columns.into(), watch, exchanged);
-        Ok((Told { stamped, generated: Some(generated), sunk }, cpu))
+        Ok((Told { stamped, generated: Some(generated), sink_report }, cpu))
     }
 
     /// The part of who takes the samples.
@@ -172,10 +172,10 @@ impl<E: Endpoint> Run<'_, E> {
         await_parting(self.endpoint, &schedule, trial_at_most(&schedule) + PARTING)?;
         let target = ClockReference::of_words(schedule.start_message);
         let times = Times { source: log.source, target, is_one: self.has_one_clock };
-        let sunk = log.rows.take().map(|rows| rows.write(self.rank, &times, clock));
+        let sink_report = log.rows.take().map(|rows| rows.write(self.rank, &times, clock));
         let watch = (!self.spec.message.poll.sleeps()).then_some(watch);
         let stamped = self.finish(vec![(Column::Received, log.received)], watch, exchanged);
-        Ok((Told { stamped, generated: None, sunk }, cpu))
+        Ok((Told { stamped, generated: None, sink_report }, cpu))
     }
 
     /// Stamps messages there and back, where the ranks have clocks of their own.

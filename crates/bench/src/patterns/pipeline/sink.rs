@@ -14,7 +14,7 @@ mod parquet;
 mod place;
 
 use measure::clock::Clock;
-use measure::record::Sunk;
+use measure::record::SinkReport;
 use measure::samples::Stamps;
 use measure::villas::{Format, Head};
 use rustix::time::{ClockId, clock_gettime};
@@ -103,7 +103,7 @@ impl Rows {
     }
 
     /// Writes them to their file. What cannot be written is said, and what is there is whole lines.
-    pub(super) fn write(mut self, rank: u32, times: &Times, clock: Clock) -> Sunk {
+    pub(super) fn write(mut self, rank: u32, times: &Times, clock: Clock) -> SinkReport {
         let before = clock.now();
         let written = match self.sink {
             Sink::Null => Written::default(),
@@ -114,7 +114,7 @@ impl Rows {
         let write_ns = clock.ns(clock.now().since(before));
         self.place.is_written = written.bytes > 0;
         let path = self.place.path.as_ref().filter(|_| self.place.is_written);
-        Sunk {
+        SinkReport {
             rank,
             format: if self.sink == Sink::Human { "villas.human" } else { self.sink.ending() }.to_owned(),
             path: path.map(|path| path.to_string_lossy().into_owned()),

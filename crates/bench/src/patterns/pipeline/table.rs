@@ -2,7 +2,7 @@
 
 use measure::presentation::Presentation;
 use measure::quantity::{Interval, number};
-use measure::record::{LatencyKind, Point, Sunk, steps};
+use measure::record::{LatencyKind, Point, SinkReport, steps};
 use measure::table::common::{PERCENT, PLAIN1, SAMPLES, US2, WHOLE, meanwhile};
 use measure::table::{Cell, Column, Note, Table};
 use measure::text::plain;
@@ -63,8 +63,8 @@ static STEPS: Table = Table {
 /// What the files of samples were, in lines that begin with `#`.
 fn sinks(point: &Point) -> impl Iterator<Item = String> {
     let all = point.pipeline.iter().flat_map(|found| &found.sinks);
-    all.map(|sunk| {
-        let Sunk { rank, format, samples, bytes, write_ns, handing_over_ns, path, .. } = sunk;
+    all.map(|sink_report| {
+        let SinkReport { rank, format, samples, bytes, write_ns, handing_over_ns, path, .. } = sink_report;
         let rate = *bytes as f64 * 1e3 / (*write_ns).max(1) as f64;
         let place = path.as_ref().map_or("removed".to_owned(), |path| format!("in {}", plain(path)));
         let (format, megabytes) = (plain(format), *bytes as f64 / 1e6);

@@ -17,7 +17,7 @@ fn end(columns: &[(Column, [u64; 4])], is_generator: bool) -> Option<Told> {
     let timer = TimerAlone { steps: 10, missed: 1, rate_hz: 1.0, away_share: None, lateness };
     let generated = Generated { rate_hz: 1000.0, achieved_hz: 600.0, missed_waiting: 1, timer };
     let stamped = Stamped::new(domain, clock, None, columns);
-    Some(Told { stamped, generated: is_generator.then_some(generated), sunk: None })
+    Some(Told { stamped, generated: is_generator.then_some(generated), sink_report: None })
 }
 
 #[test]

@@ -38,14 +38,14 @@ pub(crate) struct Stream;
 /// For how long one end sent and heard, in s; absent in a direction that it has not.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Lasted {
+pub(crate) struct StreamSpan {
     /// From the first message that it posted to the last.
     sent_s: Option<f64>,
     /// From the first message that it received to the last.
     heard_s: Option<f64>,
 }
 
-impl Told for Lasted {}
+impl Told for StreamSpan {}
 
 impl Pattern for Stream {
     const ROW: Row = Row {
@@ -57,7 +57,7 @@ impl Pattern for Stream {
         ..Row::named("stream")
     };
     /// Told where nothing is acknowledged.
-    type Told = Lasted;
+    type Told = StreamSpan;
 
     fn defaults(_given: &AxisList, carrier: Carrier) -> Defaults {
         Defaults {
@@ -79,7 +79,7 @@ impl Pattern for Stream {
         Topology::of_one(PartSpec::main(&spec.message, usage, Links::of_two()))
     }
 
-    fn run<E: DrivenEndpoint>(rank: Rank<'_, E>) -> Result<(Outcome, Option<Lasted>), PointError> {
+    fn run<E: DrivenEndpoint>(rank: Rank<'_, E>) -> Result<(Outcome, Option<StreamSpan>), PointError> {
         let (spec, number, clock) = (rank.spec, rank.rank, rank.clock());
         let endpoint = rank.main()?;
         if spec.message.operation.arrives() {
@@ -90,7 +90,7 @@ impl Pattern for Stream {
 
     /// A flood that went on long after the receiver had heard its last message has failed: nothing else tells of that where
     /// nothing is acknowledged.
-    fn failure(told: &[Option<Lasted>]) -> Option<String> {
+    fn failure(told: &[Option<StreamSpan>]) -> Option<String> {
         let [Some(first), Some(second)] = told else { return None };
         [(0, first, second), (1, second, first)].into_iter().find_map(|(rank, sender, receiver)| {
             let (sent_s, heard_s) = sender.sent_s.zip(receiver.heard_s)?;
@@ -105,7 +105,7 @@ impl Pattern for Stream {
         })
     }
 
-    fn merge(spec: &PointSpec, outcomes: &mut Vec<Outcome>, _told: Vec<Option<Lasted>>) -> Merged {
+    fn merge(spec: &PointSpec, outcomes: &mut Vec<Outcome>, _told: Vec<Option<StreamSpan>>) -> Merged {
         let merged = Merged {
             // Nothing keeps a flood of UDP from being faster than it is received: both ends' throughputs and what was lost are
             // shown.
@@ -131,7 +131,7 @@ fn taken<E: Endpoint>(
     spec: &PointSpec,
     rank: u32,
     clock: Clock,
-) -> Result<(Outcome, Option<Lasted>), Error> {
+) -> Result<(Outcome, Option<StreamSpan>), Error> {
     let reliable = spec.message.service == Service::Rc;
     let flow = flow(spec, rank);
     let (done, cpu) = watched(clock, || stream(endpoint, flow, spec.warmup, span(spec), reliable));
@@ -145,11 +145,11 @@ fn taken<E: Endpoint>(
     counters
         .extend(counted.iter().filter_map(|(name, flood)| Some(((*name).to_owned(), flood.as_ref()?.total))));
     let seconds = |flood: Flood| clock.ns_f64(flood.ticks) / 1e9;
-    let lasted = Lasted { sent_s: sent.map(seconds), heard_s: received.map(seconds) };
+    let span = StreamSpan { sent_s: sent.map(seconds), heard_s: received.map(seconds) };
     let messages = [sent, received].into_iter().flatten().map(|flood| flood.total + spec.warmup).sum();
     let throughput = Some(throughput(&headline, spec, clock)?);
     let cpu = cpu.map(|cpu| cpu.of(messages));
-    Ok((Outcome { throughput, counters, cpu, ..Outcome::default() }, (!reliable).then_some(lasted)))
+    Ok((Outcome { throughput, counters, cpu, ..Outcome::default() }, (!reliable).then_some(span)))
 }
 
 /// A stream of operations that nothing announces at the target: only who posts them has a number.
@@ -202,15 +202,15 @@ mod tests {
     #[test]
     fn a_flood_that_is_not_heard_to_its_end_has_failed() {
         let one_way = |heard_s| {
-            let sender = Lasted { sent_s: Some(8.0), heard_s: None };
-            Stream::failure(&[Some(sender), Some(Lasted { sent_s: None, heard_s: Some(heard_s) })])
+            let sender = StreamSpan { sent_s: Some(8.0), heard_s: None };
+            Stream::failure(&[Some(sender), Some(StreamSpan { sent_s: None, heard_s: Some(heard_s) })])
         };
         assert_eq!([one_way(8.0), one_way(7.8)], [None, None]);
         let error = one_way(2.0).expect("it was broken off");
         assert!(error.starts_with("rank 1 heard nothing any more after 2.0 of the 8.0 s"), "{error}");
         let both_ways = |heard_s| {
-            let first = Lasted { sent_s: Some(8.0), heard_s: Some(heard_s) };
-            Stream::failure(&[Some(first), Some(Lasted { sent_s: Some(8.0), heard_s: Some(8.0) })])
+            let first = StreamSpan { sent_s: Some(8.0), heard_s: Some(heard_s) };
+            Stream::failure(&[Some(first), Some(StreamSpan { sent_s: Some(8.0), heard_s: Some(8.0) })])
         };
         assert_eq!(both_ways(8.0), None);
         let error = both_ways(3.0).expect("it was broken off one way");

@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::SocketEndpoint;
-use super::patience::LOST_AFTER;
+use super::{LOST_AFTER, SocketEndpoint};
 use crate::Error;
 use crate::alarm::Alarm;
 use crate::endpoint::capabilities::Capabilities;
@@ -45,18 +44,18 @@ impl DrivenEndpoint for SocketEndpoint {
         let mut counters = BTreeMap::new();
         let mut count = |name: &str, number: u64| *counters.entry(name.to_owned()).or_default() += number;
         for lane in &self.lanes {
-            if let Some((calls, copied)) = lane.lent().map(ZeroCopyBuffers::counts) {
+            if let Some((calls, copied)) = lane.zero_copy().map(ZeroCopyBuffers::counts) {
                 count("sends_lent", calls);
                 count("sends_copied_anyway", copied);
             }
             let Lane::Datagram(datagram) = lane else { continue };
             if let Some(stop_and_wait) = &datagram.stop_and_wait {
-                if stop_and_wait.asks() {
+                if stop_and_wait.asks {
                     // What was asked again and answered twice was late and not lost.
                     count("messages_lost", stop_and_wait.repeated.saturating_sub(stop_and_wait.duplicates));
                 }
                 count("messages_duplicate", stop_and_wait.duplicates);
-            } else if datagram.is_lossy() && datagram.size() >= HEADER_BYTES as u64 {
+            } else if datagram.mode.is_lossy && datagram.mode.size >= HEADER_BYTES {
                 count("messages_duplicate", datagram.track.duplicates);
                 count("messages_reordered", datagram.track.reordered);
             }

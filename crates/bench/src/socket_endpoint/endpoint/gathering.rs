@@ -93,26 +93,6 @@ impl SocketEndpoint {
         }
         Ok(woken != Woken::Signal)
     }
-
-    /// For how many bytes the kernel wakes it on its first lane.
-    #[cfg(test)]
-    pub(crate) fn wakes_for(&self) -> usize {
-        use std::os::fd::AsRawFd;
-        let (mut bytes, mut length) = (0i32, size_of::<i32>() as libc::socklen_t);
-        let socket = self.lanes[0].borrowed().as_raw_fd();
-        // SAFETY: the number is writable and of that length.
-        let got = unsafe {
-            libc::getsockopt(
-                socket,
-                libc::SOL_SOCKET,
-                libc::SO_RCVLOWAT,
-                (&raw mut bytes).cast(),
-                &raw mut length,
-            )
-        };
-        assert_eq!(got, 0);
-        bytes as usize
-    }
 }
 
 fn failed(cause: io::Error) -> Error {

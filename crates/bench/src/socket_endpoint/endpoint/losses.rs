@@ -5,7 +5,7 @@ use std::time::Duration;
 use measure::clock::Deadline;
 use rustix::event::{PollFd, PollFlags, poll};
 
-use super::{Lane, SocketEndpoint, StopAndWait};
+use super::{Lane, SocketEndpoint};
 use crate::Error;
 
 /// How long whoever has answered last stays to be asked again.
@@ -22,10 +22,9 @@ impl SocketEndpoint {
     /// Asks again where no answer came for long.
     pub(super) fn ask_again(&mut self) -> Result<(), Error> {
         for (lane, path) in self.lanes.iter_mut().zip(&self.paths) {
-            if !Self::is_unanswered(lane) {
-                continue;
-            }
-            if let Lane::Datagram(datagram) = lane {
+            if let Lane::Datagram(datagram) = lane
+                && datagram.is_unanswered()
+            {
                 datagram.repeat().map_err(|error| path.failed("ask again on", &error))?;
                 datagram.stop_and_wait.iter_mut().for_each(|stop_and_wait| stop_and_wait.again());
             }
@@ -36,11 +35,7 @@ impl SocketEndpoint {
     /// Where messages alternate over what may lose them: says that the last answer has come, or stays until the other end says
     /// so.
     pub(super) fn part(&mut self) -> Result<(), Error> {
-        let asks = |lane: &Lane| match lane {
-            Lane::Datagram(datagram) => datagram.stop_and_wait.as_ref().map(StopAndWait::asks),
-            Lane::Stream { .. } => None,
-        };
-        match self.lanes.first().and_then(asks) {
+        match self.lanes.first().and_then(Lane::stop_and_wait).map(|stop_and_wait| stop_and_wait.asks) {
             None => Ok(()),
             Some(true) => {
                 for lane in 0..self.lanes.len() {

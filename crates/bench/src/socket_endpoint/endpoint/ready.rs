@@ -1,6 +1,10 @@
 //! Which of several sockets have something: epoll(7), so that it costs no system call for each of them.
 
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
+
+use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
+use rustix::io::Errno;
+use rustix::time::Timespec;
 
 use super::Lane;
 use crate::Error;
@@ -11,7 +15,7 @@ pub(super) const AT_ONCE: usize = 64;
 /// The sockets of an endpoint.
 pub(super) struct Ready {
     epoll: OwnedFd,
-    events: Vec<libc::epoll_event>,
+    events: Vec<Event>,
     /// Of the last look, those that are left.
     left: usize,
     /// How many there are.
@@ -21,24 +25,12 @@ pub(super) struct Ready {
 impl Ready {
     /// Watches all lanes.
     pub(super) fn new(lanes: &[Lane]) -> Result<Self, Error> {
-        // SAFETY: the function has no preconditions.
-        let epoll = unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) };
-        if epoll < 0 {
-            return Err(failed());
-        }
-        // SAFETY: the descriptor was just made, and nobody else owns it.
-        let epoll = unsafe { OwnedFd::from_raw_fd(epoll) };
+        let epoll = epoll::create(CreateFlags::CLOEXEC).map_err(failed)?;
         for (index, lane) in lanes.iter().enumerate() {
-            let mut event = libc::epoll_event { events: libc::EPOLLIN as u32, u64: index as u64 };
-            // SAFETY: both descriptors are open, and the event is readable.
-            let added = unsafe {
-                libc::epoll_ctl(epoll.as_raw_fd(), libc::EPOLL_CTL_ADD, lane.descriptor(), &raw mut event)
-            };
-            if added < 0 {
-                return Err(failed());
-            }
+            let data = EventData::new_u64(index as u64);
+            epoll::add(&epoll, lane.borrowed(), data, EventFlags::IN).map_err(failed)?;
         }
-        let events = vec![libc::epoll_event { events: 0, u64: 0 }; AT_ONCE];
+        let events = vec![Event { flags: EventFlags::empty(), data: EventData::new_u64(0) }; AT_ONCE];
         Ok(Self { epoll, events, left: 0, lanes: lanes.len() })
     }
 
@@ -46,14 +38,14 @@ impl Ready {
     pub(super) fn suspect_all(&mut self) {
         self.left = self.lanes.min(AT_ONCE);
         for (index, event) in self.events[..self.left].iter_mut().enumerate() {
-            event.u64 = index as u64;
+            event.data = EventData::new_u64(index as u64);
         }
     }
 
     /// The next lane that has something, until it is [done](Self::done).
     #[inline]
     pub(super) fn first(&self) -> Option<usize> {
-        self.left.checked_sub(1).map(|last| self.events[last].u64 as usize)
+        self.left.checked_sub(1).map(|last| self.events[last].data.u64() as usize)
     }
 
     /// That lane has nothing any more.
@@ -64,20 +56,16 @@ impl Ready {
 
     /// Looks again, or where it sleeps, until there is something or a signal comes; whether there is something.
     pub(super) fn look(&mut self, sleeps: bool) -> Result<bool, Error> {
-        let timeout = if sleeps { -1 } else { 0 };
-        // SAFETY: the events are writable, and so many.
-        let found = unsafe {
-            libc::epoll_wait(self.epoll.as_raw_fd(), self.events.as_mut_ptr(), AT_ONCE as i32, timeout)
-        };
-        match usize::try_from(found) {
+        let at_once = Timespec::default();
+        match epoll::wait(&self.epoll, &mut self.events[..], if sleeps { None } else { Some(&at_once) }) {
             Ok(found) => self.left = found,
-            Err(_) if std::io::Error::last_os_error().kind() == std::io::ErrorKind::Interrupted => {}
-            Err(_) => return Err(failed()),
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(failed(error)),
         }
         Ok(self.left > 0)
     }
 }
 
-fn failed() -> Error {
-    Error::System { what: "watch sockets".to_owned(), cause: std::io::Error::last_os_error() }
+fn failed(error: Errno) -> Error {
+    Error::System { what: "watch sockets".to_owned(), cause: error.into() }
 }

@@ -109,22 +109,4 @@ impl SocketEndpoint {
         self.has_rest = has_rest;
         Ok(())
     }
-
-    /// Takes what has come on one lane alone; how many messages that is.
-    #[cfg(test)]
-    pub(crate) fn take_on(&mut self, lane: usize) -> Result<u64, Error> {
-        let mut taken = 0;
-        while self.fill(lane, false)? {
-            while self.take(lane)?.is_some() {
-                taken += 1;
-            }
-        }
-        Ok(taken)
-    }
-
-    /// What its first lane's send buffer holds.
-    #[cfg(test)]
-    pub(crate) fn send_buffer_bytes(&self) -> usize {
-        rustix::net::sockopt::socket_send_buffer_size(self.lanes[0].borrowed()).unwrap()
-    }
 }

@@ -5,9 +5,8 @@ use std::time::Duration;
 use measure::clock::Ticks;
 use rustix::thread::nanosleep;
 
-use super::patience::Patience;
 use super::watch::Woken;
-use super::{Lane, SocketEndpoint, StopAndWait};
+use super::{Lane, SocketEndpoint};
 use crate::Error;
 use crate::endpoint::limits::{Over, timespec};
 
@@ -32,9 +31,8 @@ impl SocketEndpoint {
                 return Err(self.paths[lane].silent(self.awaits_room, waited_s, &said));
             }
         };
-        let Patience { lost_after, asked_at } = &mut self.patience;
-        if quiet >= *lost_after && now.since(*asked_at) >= *lost_after {
-            *asked_at = now;
+        if quiet >= self.lost_after && now.since(self.asked_at) >= self.lost_after {
+            self.asked_at = now;
             self.ask_again()?;
         }
         Ok(now)
@@ -43,11 +41,11 @@ impl SocketEndpoint {
     /// When there is something else to do than to wait, at the latest.
     pub(super) fn next_look(&self) -> u64 {
         let (limit, quiet_since) = self.limits.next_look();
-        if !self.is_asking() {
+        // Whoever has asked, over what loses messages, asks again.
+        if !self.lanes.iter().filter_map(Lane::stop_and_wait).any(|stop_and_wait| stop_and_wait.asks) {
             return limit;
         }
-        let Patience { lost_after, asked_at } = &self.patience;
-        limit.min(quiet_since.saturating_add(*lost_after).max(asked_at.0 + lost_after))
+        limit.min(quiet_since.max(self.asked_at.0).saturating_add(self.lost_after))
     }
 
     /// The lane that is waited for, or of several, one of those.
@@ -56,15 +54,6 @@ impl SocketEndpoint {
             return self.next_lane;
         }
         self.lanes.iter().position(Self::is_unanswered).unwrap_or(0)
-    }
-
-    /// Whether it has asked, over what loses messages, and has no answer.
-    fn is_asking(&self) -> bool {
-        let asks = |lane: &Lane| match lane {
-            Lane::Datagram(datagram) => datagram.stop_and_wait.as_ref().is_some_and(StopAndWait::asks),
-            Lane::Stream { .. } => false,
-        };
-        self.lanes.iter().any(asks)
     }
 
     /// The alarm went off while it slept: looks what there is to do, and sets it again.
@@ -99,7 +88,8 @@ impl SocketEndpoint {
             alarm.ends(self.clock, until)?;
         }
         let is_awake = if self.awaits_room || self.has_rest {
-            self.await_room()?
+            // Until there is room, or where a message is waited for too, until one comes.
+            self.look_for_room(None)? != Woken::Signal
         } else if let Some(is_awake) = self.await_much(now)? {
             is_awake
         } else if let Some(ready) = &mut self.ready {
@@ -111,10 +101,5 @@ impl SocketEndpoint {
             self.is_interrupted()?;
         }
         Ok(())
-    }
-
-    /// Sleeps until there is room, or where a message is waited for too, until one comes; whether no signal came.
-    fn await_room(&mut self) -> Result<bool, Error> {
-        Ok(self.look_for_room(None)? != Woken::Signal)
     }
 }

@@ -50,7 +50,7 @@ impl Machine for Loom {
         loom::thread::yield_now();
     }
 
-    fn give_way() {
+    fn yield_cpu() {
         loom::thread::yield_now();
     }
 }
@@ -94,8 +94,8 @@ impl<On: Machine, const NO_LIGHT: bool, const NO_HEAVY: bool, const NO_FULL: boo
         On::pause();
     }
 
-    fn give_way() {
-        On::give_way();
+    fn yield_cpu() {
+        On::yield_cpu();
     }
 }
 

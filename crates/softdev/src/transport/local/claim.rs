@@ -297,7 +297,7 @@ mod tests {
             State::On::heavy();
             for n in 0..SIZE {
                 while claimer(lane.state(n), n).is_some() {
-                    State::On::give_way();
+                    State::On::yield_cpu();
                 }
                 // SAFETY: nobody is at work there any more; were it not so, loom would say so.
                 lane.slots[n as usize].1.with_mut(|payload| unsafe { *payload = 7 });

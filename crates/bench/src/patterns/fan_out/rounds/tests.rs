@@ -8,25 +8,25 @@ use crate::endpoint::{Arrival, Posted};
 use crate::pattern::answer::answer;
 use crate::pattern::times::Times;
 
-/// The hub's end of a wire to each spoke, which messages take in turn.
-struct Hub {
+/// The root's end of a wire to each leaf, which messages take in turn.
+struct Root {
     wires: Vec<Wire>,
     next: usize,
     /// What was posted, in order.
     posted: Vec<(usize, Mark)>,
-    /// Messages that came, by the spoke; and the clearings of the memory.
+    /// Messages that came, by the leaf; and the clearings of the memory.
     came: Vec<usize>,
     cleared: usize,
 }
 
-impl Hub {
+impl Root {
     fn new(wires: Vec<Wire>) -> Self {
         let came = vec![0; wires.len()];
         Self { wires, next: 0, posted: Vec::new(), came, cleared: 0 }
     }
 }
 
-impl Endpoint for Hub {
+impl Endpoint for Root {
     fn clock(&self) -> Clock {
         self.wires[0].clock()
     }
@@ -36,16 +36,16 @@ impl Endpoint for Hub {
     }
 
     fn try_send(&mut self, mark: Mark) -> Result<Posted, Error> {
-        let spoke = self.next;
+        let leaf = self.next;
         self.next = (self.next + 1) % self.wires.len();
-        self.posted.push((spoke, mark));
-        self.wires[spoke].try_send(mark)
+        self.posted.push((leaf, mark));
+        self.wires[leaf].try_send(mark)
     }
 
     fn try_receive(&mut self) -> Result<Option<Arrival>, Error> {
-        for (spoke, wire) in self.wires.iter_mut().enumerate() {
+        for (leaf, wire) in self.wires.iter_mut().enumerate() {
             if let Some(arrival) = wire.try_receive()? {
-                self.came[spoke] += 1;
+                self.came[leaf] += 1;
                 return Ok(Some(arrival));
             }
         }
@@ -72,7 +72,7 @@ impl Endpoint for Hub {
         Ok(0)
     }
 
-    fn clear_landing(&mut self) -> Result<(), Error> {
+    fn clear_places(&mut self) -> Result<(), Error> {
         self.cleared += 1;
         Ok(())
     }
@@ -92,21 +92,21 @@ impl Endpoint for Hub {
     }
 }
 
-/// A hub and so many spokes, each of which does something on a thread of its own.
-fn with_spokes<T: Send>(
+/// A root and so many leaves, each of which does something on a thread of its own.
+fn with_leaves<T: Send>(
     count: usize,
-    spoke: impl Fn(&mut Wire) -> T + Sync,
-    hub: impl FnOnce(&mut Hub),
-) -> (Hub, Vec<T>) {
+    leaf: impl Fn(&mut Wire) -> T + Sync,
+    root: impl FnOnce(&mut Root),
+) -> (Root, Vec<T>) {
     let pairs: Vec<[Wire; 2]> = (0..count).map(|_| Wire::pair(&[], |_| ())).collect();
     let (ours, theirs): (Vec<_>, Vec<_>) = pairs.into_iter().map(|[one, other]| (one, other)).unzip();
-    let mut own = Hub::new(ours);
-    let spoke = &spoke;
+    let mut own = Root::new(ours);
+    let leaf = &leaf;
     let done = std::thread::scope(|scope| {
-        let spokes: Vec<_> =
-            theirs.into_iter().map(|mut wire| scope.spawn(move || spoke(&mut wire))).collect();
-        hub(&mut own);
-        spokes.into_iter().map(|spoke| spoke.join().unwrap()).collect()
+        let leaves: Vec<_> =
+            theirs.into_iter().map(|mut wire| scope.spawn(move || leaf(&mut wire))).collect();
+        root(&mut own);
+        leaves.into_iter().map(|leaf| leaf.join().unwrap()).collect()
     });
     (own, done)
 }
@@ -114,15 +114,15 @@ fn with_spokes<T: Send>(
 #[test]
 fn every_round_goes_to_all_spokes_before_it_waits_for_any() {
     let mut times = Times::default();
-    let (own, _) = with_spokes(
+    let (own, _) = with_leaves(
         3,
         |wire| answer(wire).unwrap(),
-        |own| hub(own, &mut times, 3, 2, Span::Messages(4)).unwrap(),
+        |own| root(own, &mut times, 3, 2, Span::Messages(4)).unwrap(),
     );
     assert_eq!(times.0.len(), 4, "rounds of the warm-up do not count");
     assert_eq!(own.came, [6, 6, 6]);
-    let spokes: Vec<_> = own.posted.iter().map(|(spoke, _)| *spoke).collect();
-    assert_eq!(spokes, [0, 1, 2].repeat(6));
+    let leaves: Vec<_> = own.posted.iter().map(|(leaf, _)| *leaf).collect();
+    assert_eq!(leaves, [0, 1, 2].repeat(6));
     let last: Vec<_> = own.posted.iter().map(|(_, mark)| *mark == Mark::Last).collect();
     assert_eq!(last, [vec![false; 15], vec![true; 3]].concat());
 }
@@ -131,10 +131,10 @@ fn every_round_goes_to_all_spokes_before_it_waits_for_any() {
 fn rounds_for_a_time_end_after_it() {
     let mut times = Times::default();
     let time = std::time::Duration::from_millis(20);
-    let (own, _) = with_spokes(
+    let (own, _) = with_leaves(
         2,
         |wire| answer(wire).unwrap(),
-        |own| hub(own, &mut times, 2, 1, Span::For(time)).unwrap(),
+        |own| root(own, &mut times, 2, 1, Span::For(time)).unwrap(),
     );
     assert!(!times.0.is_empty());
     assert!(own.came.iter().all(|came| *came == times.0.len() + 1));
@@ -145,7 +145,7 @@ fn a_slow_spoke_is_waited_for_in_its_round() {
     const PAUSE: std::time::Duration = std::time::Duration::from_millis(30);
     let mut times = Times::default();
     let slow = std::sync::atomic::AtomicBool::new(true);
-    let (own, _) = with_spokes(
+    let (own, _) = with_leaves(
         3,
         |wire| {
             let pauses = slow.swap(false, std::sync::atomic::Ordering::Relaxed);
@@ -155,7 +155,7 @@ fn a_slow_spoke_is_waited_for_in_its_round() {
             }
             wire.send(Mark::Last).unwrap();
         },
-        |own| hub(own, &mut times, 3, 0, Span::Messages(1)).unwrap(),
+        |own| root(own, &mut times, 3, 0, Span::Messages(1)).unwrap(),
     );
     assert!(times.0[0] >= own.clock().ticks(PAUSE));
 }
@@ -165,11 +165,11 @@ fn a_slow_spoke_is_waited_for_in_its_round() {
 fn those_that_fetch_take_turns_and_each_times_its_own() {
     for notify in [Notify::Completion, Notify::Memory] {
         let mut times = Times::default();
-        let (own, theirs) = with_spokes(
+        let (own, theirs) = with_leaves(
             3,
             |wire| {
                 let mut times = Times::default();
-                // On a wire the hub's fetch is a message, before its signal; the answer to that is its signal back.
+                // On a wire the root's fetch is a message, before its signal; the answer to that is its signal back.
                 for round in 0..3 {
                     wire.receive().unwrap();
                     let mark = wire.receive().unwrap();
@@ -179,21 +179,21 @@ fn those_that_fetch_take_turns_and_each_times_its_own() {
                 }
                 times.0.len()
             },
-            |own| fetching_hub(own, &mut times, notify, 1, Span::Messages(2)).unwrap(),
+            |own| fetching_root(own, &mut times, notify, 1, Span::Messages(2)).unwrap(),
         );
         assert_eq!((times.0.len(), theirs), (2, vec![3, 3, 3]));
         assert_eq!(own.cleared, if notify == Notify::Memory { 3 } else { 0 });
     }
-    // A spoke fetches once for each signal, and signals when it has.
-    let [mut hub, mut end] = Wire::pair(&[], |_| ());
+    // A leaf fetches once for each signal, and signals when it has.
+    let [mut root, mut end] = Wire::pair(&[], |_| ());
     let mut times = Times::default();
     for mark in [Mark::More, Mark::More, Mark::Last] {
-        hub.send(mark).unwrap();
+        root.send(mark).unwrap();
     }
-    fetching_spoke(&mut end, &mut times, Notify::Completion, 1).unwrap();
+    fetching_leaf(&mut end, &mut times, Notify::Completion, 1).unwrap();
     assert_eq!(times.0.len(), 2);
     let came: Vec<_> =
-        std::iter::from_fn(|| hub.try_receive().unwrap()).map(|a| a.mark == Mark::Last).collect();
+        std::iter::from_fn(|| root.try_receive().unwrap()).map(|a| a.mark == Mark::Last).collect();
     assert_eq!(
         came,
         [true, false, true, false, true, true],

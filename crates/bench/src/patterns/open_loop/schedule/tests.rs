@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::*;
 use crate::endpoint::wire::Wire;
-use crate::pattern::answer::answer as spoke;
+use crate::pattern::answer::answer as answer_all;
 use crate::pattern::times::Times as Samples;
 
 const PERIOD: Duration = Duration::from_millis(2);
@@ -13,7 +13,7 @@ const LIMIT: Duration = Duration::from_secs(30);
 const STALL: Duration = Duration::from_millis(30);
 
 /// What messages took, in ms: response, rtt and lateness of each; and how many were late.
-fn asked(window: usize, messages: u64, warmup: u64, stalls_at: u64) -> ([Vec<f64>; 3], Kept) {
+fn asked(window: usize, messages: u64, warmup: u64, stalls_at: u64) -> ([Vec<f64>; 3], RateKept) {
     let [mut us, mut them] = Wire::pair(&[], |_| ());
     let clock = us.clock();
     let period = clock.ticks(PERIOD) as f64;
@@ -138,7 +138,7 @@ fn a_message_that_is_lost_ends_it() {
             is_reliable,
         };
         std::thread::scope(|scope| {
-            scope.spawn(move || drop(spoke(&mut them)));
+            scope.spawn(move || drop(answer_all(&mut them)));
             let [mut response, mut rtt, mut lateness] = [(); 3].map(|()| Samples::default());
             let mut times = Times { response: &mut response, rtt: &mut rtt, lateness: &mut lateness };
             ask(&mut us, &mut times, &schedule).unwrap_err()
@@ -210,21 +210,21 @@ fn answers_are_told_apart_by_the_numbers_of_what_they_answer() {
 #[test]
 fn a_load_lasts_from_when_all_are_at_it_until_it_is_told() {
     const MEASURED: Duration = Duration::from_millis(100);
-    let [mut hub, mut told] = Wire::pair(&[], |_| ());
+    let [mut root, mut told] = Wire::pair(&[], |_| ());
     let [mut loads, loaded] = Wire::pair(&[], |_| ());
-    let clock = hub.clock();
+    let clock = root.clock();
     std::thread::scope(|scope| {
         let loader = scope.spawn(move || {
             let mut progress = Progress::new();
             let burst = load(&mut loads, &mut told, &mut progress).unwrap();
             (burst, progress.into_seen())
         });
-        begin(&mut hub).unwrap();
+        begin(&mut root).unwrap();
         let began = clock.now();
         assert!(loaded.left() > 0, "it says that it is at it when it is");
         std::thread::sleep(MEASURED);
         let ended = clock.now();
-        end(&mut hub).unwrap();
+        end(&mut root).unwrap();
         let (burst, seen) = loader.join().unwrap();
         assert!(burst.begin <= began && burst.end.0 + clock.ticks(MEASURED) > ended.0, "{burst:?}");
         assert!(burst.messages > 0 && burst.total > burst.messages, "{burst:?}");

@@ -85,6 +85,11 @@ fn what_makes_no_sense_is_refused_with_a_reason() {
         ),
         (
             "overhead",
+            "axes = { step = \"register_cold\", size_bytes = 0 }",
+            "register_cold of 0 B, which cannot be: a memory region has at least 1 byte",
+        ),
+        (
+            "overhead",
             "axes = { step = \"register_cold\", size_bytes = \"1GiB\", batch = 8 }",
             "batches that register more than 4 GiB, which cannot be: a batch is registered at the same time",
         ),

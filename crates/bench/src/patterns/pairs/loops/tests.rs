@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::*;
 use crate::barrier::Barrier;
 use crate::endpoint::wire::Wire;
-use crate::pattern::answer::answer as spoke;
+use crate::pattern::answer::answer;
 use crate::pattern::times::Times;
 use crate::shared::Shared;
 
@@ -44,7 +44,7 @@ fn pairs_begin_each_message_together() {
             bounce(wire, barrier, (&mut times, &mut skews), false, (1, 5)).unwrap();
             (times.0.len(), skews.0.len())
         },
-        |wire| spoke(wire).unwrap(),
+        |wire| answer(wire).unwrap(),
     );
     assert_eq!(done, [(5, 5), (5, 0), (5, 0)], "the first leads, and knows how far apart all began");
 }

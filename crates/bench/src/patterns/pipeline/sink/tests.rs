@@ -43,13 +43,18 @@ fn samples_are_in_their_files_as_they_were() {
         (Sink::Human, "000000_RC-2-10000-5_output.villas", "1700000000.000000000+1.000000e-06(0)\t0.0\t-1.5"),
     ] {
         let spec = spec(sink, Some(&directory));
-        let sunk = rows(&spec, 1, 5).write(1, &one, Clock::monotonic());
+        let sink_report = rows(&spec, 1, 5).write(1, &one, Clock::monotonic());
         let text = fs::read_to_string(directory.path().join(name)).unwrap();
         let lines: Vec<_> = text.lines().collect();
         assert_eq!((lines.len(), lines[1]), (6, first));
         assert!(lines[0].starts_with('#'), "{text}");
-        assert_eq!((sunk.rank, sunk.samples, sunk.missing, sunk.bytes), (1, 5, 0, text.len() as u64));
-        assert!(sunk.error.is_none() && sunk.path.as_ref().is_some_and(|path| path.ends_with(name)));
+        assert_eq!(
+            (sink_report.rank, sink_report.samples, sink_report.missing, sink_report.bytes),
+            (1, 5, 0, text.len() as u64)
+        );
+        assert!(
+            sink_report.error.is_none() && sink_report.path.as_ref().is_some_and(|path| path.ends_with(name))
+        );
         // What is there already is somebody's.
         let again = Rows::new(&spec, 1, 5, Clock::monotonic()).err().unwrap().to_string();
         assert!(again.contains("another run's"), "{again}");
@@ -61,9 +66,9 @@ fn samples_are_in_their_files_as_they_were() {
 fn files_that_nobody_asked_for_do_not_stay() {
     let spec = spec(Sink::Csv, None);
     let one = Times { source: None, target: reference(0, 0), is_one: true };
-    let sunk = rows(&spec, 0, 5).write(0, &one, Clock::monotonic());
-    assert_eq!((sunk.samples, sunk.path.as_ref(), sunk.error.as_ref()), (5, None, None));
-    assert!(sunk.bytes > 0 && sunk.write_ns > 0);
+    let sink_report = rows(&spec, 0, 5).write(0, &one, Clock::monotonic());
+    assert_eq!((sink_report.samples, sink_report.path.as_ref(), sink_report.error.as_ref()), (5, None, None));
+    assert!(sink_report.bytes > 0 && sink_report.write_ns > 0);
     // Nobody sees it.
     let place = rows(&spec, 0, 5).place.path.clone();
     assert_eq!(place, None);

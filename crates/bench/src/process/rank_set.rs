@@ -12,17 +12,17 @@ use measure::clock::Deadline;
 use measure::conditions::{Condition, Outcome as Applied, Technique, Wanted};
 use measure::record::{Calibration, Environment, Status};
 
-use super::fleet::{Coupling, FAILURE_GRACE, Fleet};
-use super::headline::Ending;
+use super::agent_set::{AgentSet, Coupling, FAILURE_GRACE};
 use super::limits;
 use super::message::{Calibrated, CalibrationStep, Description, Hello, Neighbour, Outcome, Reply, Request};
+use super::point_result::PointResult;
 use super::sink::Sink;
 use crate::Error;
 use crate::point::PointSpec;
 
 /// Agents that have said who they are.
-pub(super) struct Crew<'i> {
-    fleet: Fleet<'i>,
+pub(super) struct RankSet<'i> {
+    agents: AgentSet<'i>,
     hellos: Vec<Hello>,
     calibration: Calibrating,
     /// What was arranged last, and what became of it; absent where it does not hold any more.
@@ -55,10 +55,10 @@ impl From<Error> for Stop {
     }
 }
 
-impl<'i> Crew<'i> {
-    pub(super) fn new(fleet: Fleet<'i>, hellos: Vec<Hello>) -> Self {
+impl<'i> RankSet<'i> {
+    pub(super) fn new(agents: AgentSet<'i>, hellos: Vec<Hello>) -> Self {
         let arranged = Some((Wanted::default(), Vec::new()));
-        Self { fleet, hellos, calibration: Calibrating::NotYet, arranged, unfit: None }
+        Self { agents, hellos, calibration: Calibrating::NotYet, arranged, unfit: None }
     }
 
     pub(super) fn hellos(&self) -> &[Hello] {
@@ -72,19 +72,19 @@ impl<'i> Crew<'i> {
 
     /// Why no other agents can measure another point either, if so: a server is started by hand.
     pub(super) fn lost(&self) -> Option<Error> {
-        let (why, who) = self.unfit.clone().zip(self.fleet.irreplaceable())?;
+        let (why, who) = self.unfit.clone().zip(self.agents.irreplaceable())?;
         Some(Error::CannotGoOn { why, who })
     }
 
     pub(super) fn quit(self, sink: &mut dyn Sink) {
-        self.fleet.quit(sink);
+        self.agents.quit(sink);
     }
 
     /// Measures a point. After an error the agents are not fit for another.
-    pub(super) fn measure(&mut self, spec: &PointSpec, sink: &mut dyn Sink) -> Result<Ending, Error> {
+    pub(super) fn measure(&mut self, spec: &PointSpec, sink: &mut dyn Sink) -> Result<PointResult, Error> {
         let descriptions: Vec<&Description> = self.hellos.iter().map(|hello| &hello.description).collect();
         if let Some(reason) = limits::refusal(spec, &descriptions) {
-            return Ok(Ending::without_numbers(Status::NotMeasured { reason }));
+            return Ok(PointResult::without_numbers(Status::NotMeasured { reason }));
         }
         let result = self.measure_fit(spec, sink);
         if let Err(err) = &result {
@@ -93,47 +93,47 @@ impl<'i> Crew<'i> {
         result
     }
 
-    fn measure_fit(&mut self, spec: &PointSpec, sink: &mut dyn Sink) -> Result<Ending, Error> {
+    fn measure_fit(&mut self, spec: &PointSpec, sink: &mut dyn Sink) -> Result<PointResult, Error> {
         // Before the calibration, so that both of a point are made under its conditions.
         let conditions = self.arrange(spec, sink)?;
         if let Some(reason) = unmet(&conditions) {
-            let ending = Ending::without_numbers(Status::NotMeasured { reason });
-            return Ok(Ending { conditions, ..ending });
+            let result = PointResult::without_numbers(Status::NotMeasured { reason });
+            return Ok(PointResult { conditions, ..result });
         }
         let before_ns = self.calibrate(sink)?;
         if let Some(before_ns) = before_ns {
             sink.calibrated(spec, before_ns);
         }
-        let mut ending = match self.walk(spec, sink) {
-            Ok(outcomes) => Ending { status: Status::Measured, outcomes, calibration: None, conditions },
-            Err(Stop::Refused(status)) => Ending { conditions, ..Ending::without_numbers(status) },
+        let mut result = match self.walk(spec, sink) {
+            Ok(outcomes) => PointResult { status: Status::Measured, outcomes, calibration: None, conditions },
+            Err(Stop::Refused(status)) => PointResult { conditions, ..PointResult::without_numbers(status) },
             Err(Stop::Stuck(status)) => {
                 self.unfit = Some(reason(&status));
-                return Ok(Ending { conditions, ..Ending::without_numbers(status) });
+                return Ok(PointResult { conditions, ..PointResult::without_numbers(status) });
             }
             Err(Stop::Broken(err)) => return Err(*err),
         };
         // The point has its result: what goes wrong from here on costs only the agents.
-        let cleared = self.reset(spec, sink).and_then(|()| self.verify(spec, &mut ending.conditions, sink));
+        let cleared = self.reset(spec, sink).and_then(|()| self.verify(spec, &mut result.conditions, sink));
         // One of two times says nothing: what kept the ranks from the first may take long again.
         let mut after = || if before_ns.is_some() { self.calibrate(sink) } else { Ok(None) };
         match cleared.and_then(|()| after()) {
             Ok(after_ns) => {
                 let best_ns = after_ns.and_then(|after_ns| sink.calibrated(spec, after_ns));
-                let pair = before_ns.zip(after_ns).filter(|_| ending.status == Status::Measured);
-                ending.calibration =
+                let pair = before_ns.zip(after_ns).filter(|_| result.status == Status::Measured);
+                result.calibration =
                     pair.map(|(before_ns, after_ns)| Calibration { before_ns, after_ns, best_ns });
             }
             Err(err @ Error::Interrupted { .. }) => return Err(err),
             Err(err) => {
                 // Of a server that is lost, the error that ends the run speaks.
-                if self.fleet.irreplaceable().is_none() {
+                if self.agents.irreplaceable().is_none() {
                     sink.warning(&err.to_string());
                 }
                 self.unfit = Some(err.to_string());
             }
         }
-        Ok(ending)
+        Ok(result)
     }
 
     /// Arranges the conditions of a point, unless they are those of the point before; gives what became of them.
@@ -187,12 +187,12 @@ impl<'i> Crew<'i> {
         timeout: Duration,
         sink: &mut dyn Sink,
     ) -> Result<Vec<Condition>, Error> {
-        let replies = self.fleet.ask(requests, doing, Deadline::after(timeout), Coupling::Apart, sink)?;
+        let replies = self.agents.ask(requests, doing, Deadline::after(timeout), Coupling::Apart, sink)?;
         let mut all = Vec::new();
         for (rank, reply) in (0u32..).zip(replies.into_iter().flatten()) {
             match reply {
                 Reply::Arranged { conditions } => all.extend(conditions),
-                other => return Err(self.fleet.out_of_turn(rank, &other, doing)),
+                other => return Err(self.agents.out_of_turn(rank, &other, doing)),
             }
         }
         Ok(all)
@@ -217,7 +217,7 @@ impl<'i> Crew<'i> {
         })?;
         let doing = format!("measuring point {}", spec.id);
         // A rank that waits in vain notices the same limit, and can say what it waited for.
-        let grace = if self.fleet.irreplaceable().is_some() { SERVER_GRACE } else { RUN_GRACE };
+        let grace = if self.agents.irreplaceable().is_some() { SERVER_GRACE } else { RUN_GRACE };
         let deadline = deadline.and(grace);
         self.step(
             vec![Request::Run; ranks],
@@ -242,7 +242,7 @@ impl<'i> Crew<'i> {
         sink: &mut dyn Sink,
         read: impl Fn(Reply) -> Result<T, Reply>,
     ) -> Result<Vec<T>, Stop> {
-        let replies = self.fleet.ask(requests, doing, deadline, coupling, sink)?;
+        let replies = self.agents.ask(requests, doing, deadline, coupling, sink)?;
         let stuck = replies.iter().any(Option::is_none);
         let (mut read_replies, mut refused) = (Vec::new(), None);
         for (rank, reply) in (0u32..).zip(replies) {
@@ -255,7 +255,7 @@ impl<'i> Crew<'i> {
                 Some(Err(Reply::NotMeasured { reason })) => {
                     refused.get_or_insert(Status::NotMeasured { reason });
                 }
-                Some(Err(other)) => return Err(self.fleet.out_of_turn(rank, &other, doing).into()),
+                Some(Err(other)) => return Err(self.agents.out_of_turn(rank, &other, doing).into()),
                 None => {}
             }
         }
@@ -270,9 +270,9 @@ impl<'i> Crew<'i> {
         let doing = format!("clearing up after point {}", spec.id);
         let requests = vec![Request::Reset; self.hellos.len()];
         let replies =
-            self.fleet.ask(requests, &doing, Deadline::after(RESET_TIMEOUT), Coupling::Apart, sink)?;
+            self.agents.ask(requests, &doing, Deadline::after(RESET_TIMEOUT), Coupling::Apart, sink)?;
         match (0u32..).zip(replies.into_iter().flatten()).find(|(_, reply)| *reply != Reply::Idle) {
-            Some((rank, other)) => Err(self.fleet.out_of_turn(rank, &other, &doing)),
+            Some((rank, other)) => Err(self.agents.out_of_turn(rank, &other, &doing)),
             None => Ok(()),
         }
     }
@@ -288,9 +288,9 @@ impl<'i> Crew<'i> {
         }
         let requests = vec![Request::Calibrate(CalibrationStep::Run); CALIBRATED];
         let deadline = Deadline::after(CALIBRATION_TIMEOUT);
-        let replies = self.fleet.ask(requests, CALIBRATING, deadline, Coupling::Together, sink)?;
+        let replies = self.agents.ask(requests, CALIBRATING, deadline, Coupling::Together, sink)?;
         if let Some(stuck) = replies.iter().position(Option::is_none) {
-            return Err(self.fleet.silent(stuck, CALIBRATING, Deadline::after(FAILURE_GRACE)));
+            return Err(self.agents.silent(stuck, CALIBRATING, Deadline::after(FAILURE_GRACE)));
         }
         match replies.into_iter().next().flatten() {
             Some(Reply::Calibrated(Calibrated::Measured { one_way_ns })) => Ok(Some(one_way_ns)),
@@ -300,7 +300,7 @@ impl<'i> Crew<'i> {
                 sink.warning(&format!("the cross-core latency was not measured once: {reason}"));
                 Ok(None)
             }
-            Some(other) => Err(self.fleet.out_of_turn(0, &other, CALIBRATING)),
+            Some(other) => Err(self.agents.out_of_turn(0, &other, CALIBRATING)),
             None => Ok(None),
         }
     }
@@ -319,17 +319,17 @@ impl<'i> Crew<'i> {
         for rank in 0..CALIBRATED {
             let deadline = Deadline::after(CALIBRATION_TIMEOUT);
             let request = Request::Calibrate(step);
-            step = match self.fleet.ask_one(rank, request, CALIBRATING, deadline, sink)? {
+            step = match self.agents.ask_one(rank, request, CALIBRATING, deadline, sink)? {
                 Reply::Calibrated(Calibrated::Offered { handle }) => CalibrationStep::Open { handle },
                 Reply::Calibrated(Calibrated::Opened) => return Ok(true),
                 Reply::NotMeasured { reason } | Reply::Failed { error: reason } => {
                     // A server may well be of another user or in another container, although its host has this name.
-                    if self.fleet.irreplaceable().is_none() {
+                    if self.agents.irreplaceable().is_none() {
                         sink.warning(&format!("the cross-core latency is not measured: {reason}"));
                     }
                     return Ok(false);
                 }
-                other => return Err(self.fleet.out_of_turn(rank as u32, &other, CALIBRATING)),
+                other => return Err(self.agents.out_of_turn(rank as u32, &other, CALIBRATING)),
             };
         }
         Ok(false)

@@ -11,9 +11,9 @@ use super::sink::Sink;
 use super::wait::wait;
 use crate::Error;
 
-/// Agents that run. Dropping the fleet kills them.
+/// Agents that run. Dropping the set kills them.
 #[derive(Debug)]
-pub(super) struct Fleet<'i> {
+pub(super) struct AgentSet<'i> {
     agents: Vec<Agent>,
     interrupt: Option<&'i Interrupt>,
 }
@@ -29,7 +29,7 @@ pub(super) enum Coupling {
     Together,
 }
 
-impl<'i> Fleet<'i> {
+impl<'i> AgentSet<'i> {
     /// Asks agents, in rank order, who they are.
     pub(super) fn start(
         agents: Vec<Agent>,
@@ -37,27 +37,27 @@ impl<'i> Fleet<'i> {
         interrupt: Option<&'i Interrupt>,
         sink: &mut dyn Sink,
     ) -> Result<(Self, Vec<Hello>), Error> {
-        let mut fleet = Self { agents, interrupt };
-        let ranks = fleet.agents.len() as u32;
+        let mut agents = Self { agents, interrupt };
+        let ranks = agents.agents.len() as u32;
         let hello = |rank| Request::Hello { rank, ranks };
         let doing = "starting";
         let replies =
-            fleet.ask((0..ranks).map(hello), doing, Deadline::after(timeout), Coupling::Apart, sink)?;
+            agents.ask((0..ranks).map(hello), doing, Deadline::after(timeout), Coupling::Apart, sink)?;
         let mut hellos = Vec::new();
-        for (agent, reply) in fleet.agents.iter().zip(replies.into_iter().flatten()) {
+        for (agent, reply) in agents.agents.iter().zip(replies.into_iter().flatten()) {
             match reply {
                 Reply::Hello(hello) => hellos.push(*hello),
                 Reply::NotMeasured { reason } | Reply::Failed { error: reason } => {
                     return Err(Error::NotDescribed { who: agent.name(), reason });
                 }
-                other => return Err(fleet.out_of_turn(agent.rank, &other, doing)),
+                other => return Err(agents.out_of_turn(agent.rank, &other, doing)),
             }
         }
-        Ok((fleet, hellos))
+        Ok((agents, hellos))
     }
 
     /// Sends each rank its request and waits for all replies. A reply is only missing where the ranks are coupled and
-    /// another's failure kept it from coming: the fleet is of no more use then.
+    /// another's failure kept it from coming: the set is of no more use then.
     pub(super) fn ask(
         &mut self,
         requests: impl IntoIterator<Item = Request>,
@@ -194,7 +194,7 @@ impl<'i> Fleet<'i> {
     }
 }
 
-impl Drop for Fleet<'_> {
+impl Drop for AgentSet<'_> {
     fn drop(&mut self) {
         self.agents.iter_mut().for_each(Agent::kill);
     }

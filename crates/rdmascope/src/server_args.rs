@@ -12,7 +12,7 @@ use crate::failure::Usage;
 
 /// Ends that are started by hand, as perftest's are.
 #[derive(Args, Clone, Debug)]
-pub(crate) struct Ends {
+pub(crate) struct ServerArgs {
     /// Host of the server, which makes this the client, whose settings count; without HOST this is the server.
     #[arg(conflicts_with_all = ["local", "via", "hosts", "listen"])]
     pub(crate) host: Option<String>,
@@ -44,7 +44,7 @@ const SERVER_WAIT_S: u32 = 600;
 /// How long a client waits: both ends started by one script, the server a little later.
 const CLIENT_WAIT_S: u32 = 30;
 
-impl Ends {
+impl ServerArgs {
     /// The server that a client is to measure with, if this is one.
     pub(crate) fn peer(&self) -> anyhow::Result<Option<Peer>> {
         let Some(host) = &self.host else { return Ok(None) };

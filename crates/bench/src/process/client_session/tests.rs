@@ -74,7 +74,11 @@ impl Sink for Deaf {
         Ok(())
     }
     fn point_started(&mut self, _: &PointSpec) {}
-    fn point(&mut self, _: measure::record::Point, _: &[super::super::sink::Kept]) -> Result<(), SinkError> {
+    fn point(
+        &mut self,
+        _: measure::record::Point,
+        _: &[super::super::sink::KeptSamples],
+    ) -> Result<(), SinkError> {
         Ok(())
     }
     fn agent_line(&mut self, _: u32, _: &str, _: &str) {}
@@ -98,9 +102,9 @@ fn serve_with(idle: Duration, worker: Able) -> (Agent, JoinHandle<Result<u64, Er
         wait: SLACK,
     };
     let thread = std::thread::spawn(move || {
-        let mut guest = server.wait(SLACK, None, &mut |text| panic!("{text}"))?;
-        guest.idle = idle;
-        guest.serve(worker, None, |error| panic!("{error}"))
+        let mut session = server.wait(SLACK, None, &mut |text| panic!("{text}"))?;
+        session.idle = idle;
+        session.serve(worker, None, |error| panic!("{error}"))
     });
     (Agent::new(1, Box::new(peer.dial(None, &mut Deaf).unwrap())), thread)
 }
@@ -160,8 +164,8 @@ fn what_comes_right_behind_the_handshake_is_heard() {
     stream.set_read_timeout(Some(SLACK)).unwrap();
     let mut initiator = Initiator::new(server.key());
     let thread = std::thread::spawn(move || {
-        let guest = server.wait(SLACK, None, &mut |text| panic!("{text}"))?;
-        guest.serve(Able::default(), None, |error| panic!("{error}"))
+        let session = server.wait(SLACK, None, &mut |text| panic!("{text}"))?;
+        session.serve(Able::default(), None, |error| panic!("{error}"))
     });
     let mut bytes = [0; 1000];
     let mut channel = loop {

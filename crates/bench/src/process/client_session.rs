@@ -10,16 +10,16 @@ use std::time::Duration;
 use measure::clock::Deadline;
 use rustix::event::{PollFd, PollFlags};
 
-use super::agent::{self, Ending, Requests, Worker};
-use super::crew::ARRANGE_TIMEOUT;
+use super::agent::{self, Requests, SessionEnd, Worker};
 use super::interrupt::Interrupt;
 use super::message::Request;
+use super::rank_set::ARRANGE_TIMEOUT;
 use super::secure::{Channel, Opener, PAYLOAD_BYTES_MAX, Record, Sealer};
 use super::wait::wait;
 use crate::Error;
 
 /// The client, which has shown that it has the key.
-pub struct Guest {
+pub struct ClientSession {
     stream: TcpStream,
     address: SocketAddr,
     channel: Channel,
@@ -48,7 +48,7 @@ enum End {
     Signal(String),
 }
 
-impl Guest {
+impl ClientSession {
     pub(super) fn new(stream: TcpStream, address: SocketAddr, channel: Channel) -> Self {
         Self { stream, address, channel, idle: IDLE_TIMEOUT }
     }
@@ -103,8 +103,8 @@ impl Guest {
         let output = Output(Arc::clone(&shared));
         let served = agent::serve_requests(input, output, worker, &shared.measured, orphaned);
         let result = match served {
-            Ok(Ending::Quit) => Ok(shared.measured.load(Ordering::Relaxed)),
-            Ok(Ending::HangUp) => Err(shared.last_farewell()),
+            Ok(SessionEnd::Quit) => Ok(shared.measured.load(Ordering::Relaxed)),
+            Ok(SessionEnd::HangUp) => Err(shared.last_farewell()),
             Err(error) => {
                 shared.end(End::Client(format!("could not be served ({error})")));
                 Err(shared.last_farewell())

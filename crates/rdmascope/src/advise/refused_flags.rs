@@ -6,7 +6,7 @@ use crate::failure::Usage;
 
 /// Taken only so that each is refused by its name.
 #[derive(Args, Debug)]
-pub(crate) struct Settled {
+pub(crate) struct RefusedFlags {
     #[arg(long, hide = true)]
     poll: Option<Option<String>>,
     #[arg(long, hide = true)]
@@ -27,7 +27,7 @@ pub(crate) struct Settled {
     all: bool,
 }
 
-impl Settled {
+impl RefusedFlags {
     /// Refuses the first that is given.
     pub(super) fn refuse(&self) -> Result<(), Usage> {
         let polls = "how completions are waited for is found by advise itself: leave it out";

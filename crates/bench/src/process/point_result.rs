@@ -8,13 +8,13 @@ use measure::record::{Calibration, End, Oversubscribed, Point, Reported, Status}
 use measure::step::placement_changed;
 
 use super::message::Outcome;
-use super::sink::{Kept, Source};
+use super::sink::{KeptSamples, Source};
 use crate::pattern::outcome::Merged;
 use crate::point::PointSpec;
 
 /// How a point ended, as far as the coordinator knows.
 #[derive(Debug)]
-pub(super) struct Ending {
+pub(super) struct PointResult {
     pub(super) status: Status,
     /// In rank order; empty unless the point was measured.
     pub(super) outcomes: Vec<Outcome>,
@@ -23,7 +23,7 @@ pub(super) struct Ending {
     pub(super) conditions: Vec<Condition>,
 }
 
-impl Ending {
+impl PointResult {
     /// A point that has no numbers because it could not or did not go well.
     pub(super) fn without_numbers(status: Status) -> Self {
         Self { status, outcomes: Vec::new(), calibration: None, conditions: Vec::new() }
@@ -34,7 +34,7 @@ impl Ending {
     }
 
     /// The record of the point, and the raw samples of each rank that kept them.
-    pub(super) fn into_point(mut self, spec: &PointSpec, wall_ns: u64) -> (Point, Vec<Kept>) {
+    pub(super) fn into_point(mut self, spec: &PointSpec, wall_ns: u64) -> (Point, Vec<KeptSamples>) {
         if let Some(error) = spec.pattern.entry().failure(&self.outcomes) {
             self = Self { conditions: std::mem::take(&mut self.conditions), ..Self::failed(error) };
         }
@@ -54,7 +54,7 @@ impl Ending {
         for (rank, outcome) in (0u32..).zip(&mut self.outcomes) {
             if !outcome.samples.is_empty() {
                 let samples_ns = std::mem::take(&mut outcome.samples);
-                samples.push(Kept { of: Source::End(rank), samples_ns });
+                samples.push(KeptSamples { of: Source::End(rank), samples_ns });
             }
             ends.push(end(rank, outcome));
         }
@@ -238,8 +238,8 @@ mod tests {
     fn a_point_that_was_far_all_the_time_is_said() {
         let unstable = |ns: f64, best_ns: Option<f64>| {
             let calibration = Some(Calibration { before_ns: ns, after_ns: ns, best_ns });
-            let ending = Ending { calibration, ..Ending::without_numbers(Status::Measured) };
-            ending.unstable(&spec(), &ending.counters(), &Merged::default())
+            let result = PointResult { calibration, ..PointResult::without_numbers(Status::Measured) };
+            result.unstable(&spec(), &result.counters(), &Merged::default())
         };
         assert_eq!(unstable(28.3, Some(28.3)), None);
         assert_eq!(unstable(188.4, None), None);
@@ -254,8 +254,8 @@ mod tests {
             let counters = [("messages_lost".to_owned(), lost), ("messages_received".to_owned(), 990 - lost)];
             let outcome = Outcome { counters: counters.into(), ..Outcome::default() };
             let outcomes = vec![outcome];
-            let ending = Ending { outcomes, ..Ending::without_numbers(Status::Measured) };
-            ending.unstable(&spec(), &ending.counters(), &Merged::default())
+            let result = PointResult { outcomes, ..PointResult::without_numbers(Status::Measured) };
+            result.unstable(&spec(), &result.counters(), &Merged::default())
         };
         assert_eq!(unstable(0), None);
         assert_eq!(unstable(9), None);
@@ -273,8 +273,8 @@ mod tests {
             ];
             let counters = counters.map(|(name, count)| (name.to_owned(), count)).into();
             let outcomes = vec![Outcome { counters, ..Outcome::default() }];
-            let ending = Ending { outcomes, ..Ending::without_numbers(Status::Measured) };
-            ending.unstable(&spec(), &ending.counters(), &Merged::default())
+            let result = PointResult { outcomes, ..PointResult::without_numbers(Status::Measured) };
+            result.unstable(&spec(), &result.counters(), &Merged::default())
         };
         assert_eq!(unstable(9), None);
         let reason = "10 of 990 samples were not transmitted, and the numbers are those of the others";
@@ -287,8 +287,8 @@ mod tests {
             let outcome =
                 |rank| Outcome { unstable: Some(format!("it shifted at {rank}")), ..Outcome::default() };
             let outcomes = [Outcome::default()].into_iter().chain((1..=ranks).map(outcome)).collect();
-            let ending = Ending { outcomes, ..Ending::without_numbers(Status::Measured) };
-            ending.unstable(&spec(), &ending.counters(), &Merged::default()).unwrap()
+            let result = PointResult { outcomes, ..PointResult::without_numbers(Status::Measured) };
+            result.unstable(&spec(), &result.counters(), &Merged::default()).unwrap()
         };
         assert_eq!(unstable(2), "rank 1: it shifted at 1; rank 2: it shifted at 2");
         assert_eq!(unstable(8), "rank 1: it shifted at 1; 7 more ranks are unstable, too");

@@ -1,0 +1,42 @@
+//! What tests look at of an endpoint.
+
+use std::os::fd::AsRawFd;
+
+use super::SocketEndpoint;
+use crate::Error;
+
+impl SocketEndpoint {
+    /// For how many bytes the kernel wakes it on its first lane.
+    pub(crate) fn wakes_for(&self) -> usize {
+        let (mut bytes, mut length) = (0i32, size_of::<i32>() as libc::socklen_t);
+        let socket = self.lanes[0].borrowed().as_raw_fd();
+        // SAFETY: the number is writable and of that length.
+        let got = unsafe {
+            libc::getsockopt(
+                socket,
+                libc::SOL_SOCKET,
+                libc::SO_RCVLOWAT,
+                (&raw mut bytes).cast(),
+                &raw mut length,
+            )
+        };
+        assert_eq!(got, 0);
+        bytes as usize
+    }
+
+    /// Takes what has come on one lane alone; how many messages that is.
+    pub(crate) fn take_on(&mut self, lane: usize) -> Result<u64, Error> {
+        let mut taken = 0;
+        while self.fill(lane, false)? {
+            while self.take(lane)?.is_some() {
+                taken += 1;
+            }
+        }
+        Ok(taken)
+    }
+
+    /// What its first lane's send buffer holds.
+    pub(crate) fn send_buffer_bytes(&self) -> usize {
+        rustix::net::sockopt::socket_send_buffer_size(self.lanes[0].borrowed()).unwrap()
+    }
+}
